@@ -1,0 +1,6 @@
+"""config.json and tensor shapes in, one Architecture out."""
+
+from gpusizer.architecture.model import GROWING, Architecture, Attention, LayerSpec
+from gpusizer.architecture.resolve import resolve_architecture
+
+__all__ = ["GROWING", "Architecture", "Attention", "LayerSpec", "resolve_architecture"]

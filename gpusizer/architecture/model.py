@@ -1,0 +1,132 @@
+"""Architecture: the shape of a model, as far as memory and speed depend on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any
+
+
+class Attention(StrEnum):
+    """How a layer remembers earlier tokens."""
+
+    FULL = "full"
+    SLIDING = "sliding"  # last `window` tokens
+    CHUNKED = "chunked"  # tokens of the current chunk of `window`
+    MLA = "mla"  # one latent vector per token instead of per-head keys and values
+    CROSS = "cross"  # attends to an encoder's output: does not grow with generated tokens
+    RECURRENT = "recurrent"  # Mamba, linear attention, short convolution: a fixed state
+    NONE = "none"  # no attention at all, or cache shared with an earlier layer
+
+
+GROWING = frozenset({Attention.FULL, Attention.SLIDING, Attention.CHUNKED, Attention.MLA})
+"""Kinds whose cache grows with context, at least up to the window."""
+
+
+@dataclass(frozen=True, slots=True)
+class LayerSpec:
+    """A run of equal layers.
+
+    Attributes:
+        attention: how these layers remember.
+        count: how many layers.
+        key_width: cached key elements per token and layer (MLA: the whole latent).
+        value_width: cached value elements per token and layer (MLA: 0).
+        kv_heads: heads the cache can be split over; 1 for MLA, whose latent is replicated.
+        window: tokens kept by sliding and chunked layers, else None.
+        state_elements: fixed elements per sequence and layer (recurrent layers).
+    """
+
+    attention: Attention
+    count: int
+    key_width: int = 0
+    value_width: int = 0
+    kv_heads: int = 1
+    window: int | None = None
+    state_elements: int = 0
+
+    def cached_tokens(self, context: int) -> int:
+        """Tokens of a `context`-token sequence this layer must keep."""
+        if self.attention not in GROWING:
+            return 0
+        return context if self.window is None else min(context, self.window)
+
+
+@dataclass(frozen=True, slots=True)
+class Architecture:
+    """The text side of a model. None means the configuration and the tensors do not say.
+
+    Attributes:
+        attention_heads, kv_heads, head_dim: of ordinary attention layers.
+        max_context: longest sequence the configuration allows, in tokens.
+        experts, experts_per_token: routed experts per MoE layer, and how many each token uses.
+        tied_embeddings: input and output embedding are one matrix.
+        generates: whether the model produces text token by token (needs a KV cache).
+        layer_plan: layers in order, equal neighbours merged.
+        recovered: values read off tensor shapes because the configuration omits them.
+        defaulted: values taken from the model class's defaults (`data/class_defaults.json`).
+    """
+
+    model_type: str
+    layers: int
+    hidden_size: int | None
+    intermediate_size: int | None
+    vocab_size: int | None
+    attention_heads: int | None
+    kv_heads: int | None
+    head_dim: int | None
+    max_context: int | None
+    experts: int | None
+    experts_per_token: int | None
+    tied_embeddings: bool
+    generates: bool
+    layer_plan: tuple[LayerSpec, ...]
+    recovered: tuple[str, ...] = ()
+    defaulted: tuple[str, ...] = ()
+
+    @property
+    def growing_elements_per_token(self) -> int:
+        """Cache elements each new token adds over all layers, before any window is full."""
+        return sum(
+            spec.count * (spec.key_width + spec.value_width)
+            for spec in self.layer_plan
+            if spec.attention in GROWING
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON object; `from_json` is the inverse."""
+        data = asdict(self)
+        data["layer_plan"] = [
+            {key: value for key, value in asdict(spec).items() if value is not None}
+            for spec in self.layer_plan
+        ]
+        data["recovered"], data["defaulted"] = list(self.recovered), list(self.defaulted)
+        return data
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Architecture:
+        """Inverse of `to_json`."""
+        values = dict(data)
+        values["layer_plan"] = tuple(
+            LayerSpec(**{**spec, "attention": Attention(spec["attention"])})
+            for spec in data["layer_plan"]
+        )
+        values["recovered"] = tuple(data["recovered"])
+        values["defaulted"] = tuple(data["defaulted"])
+        return cls(**values)
+
+
+def merge_runs(specs: Iterable[LayerSpec]) -> tuple[LayerSpec, ...]:
+    """Layers in order with equal neighbours merged into one spec."""
+    merged: list[LayerSpec] = []
+    for spec in specs:
+        if merged and _same_layer(merged[-1], spec):
+            previous = merged.pop()
+            spec = LayerSpec(**{**asdict(spec), "count": previous.count + spec.count})
+        merged.append(spec)
+    return tuple(merged)
+
+
+def _same_layer(left: LayerSpec, right: LayerSpec) -> bool:
+    return {**asdict(left), "count": 0} == {**asdict(right), "count": 0}

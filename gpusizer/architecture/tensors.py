@@ -1,0 +1,62 @@
+"""What tensor shapes alone say about an architecture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from gpusizer.roles import Kind, Part, Slot
+from gpusizer.weights import WeightGroup
+
+Widths = dict[int, tuple[int, int]]
+
+
+def text_matrices(groups: Iterable[WeightGroup], kind: Kind) -> list[WeightGroup]:
+    """Two-dimensional tensors of one kind in the text decoder."""
+    return [g for g in groups if g.part is Part.TEXT and g.kind is kind and len(g.shape) == 2]
+
+
+def layer_count(groups: Iterable[WeightGroup]) -> int | None:
+    """One more than the highest layer number of the text decoder."""
+    highest = [g.layers[-1] for g in groups if g.part is Part.TEXT and g.layers]
+    return max(highest) + 1 if highest else None
+
+
+def embedding_shape(groups: Iterable[WeightGroup]) -> tuple[int, int] | None:
+    """(vocabulary, width) of the largest token embedding."""
+    found = text_matrices(groups, Kind.EMBEDDING)
+    if not found:
+        return None
+    vocab, width = max(found, key=lambda g: g.elements).shape
+    return vocab, width
+
+
+def feed_forward_width(groups: Iterable[WeightGroup]) -> int | None:
+    """Rows of the widest gate or up projection."""
+    widths = [
+        g.shape[0] for g in text_matrices(groups, Kind.LINEAR) if g.slot in (Slot.GATE, Slot.UP)
+    ]
+    return max(widths) if widths else None
+
+
+def expert_count(groups: Iterable[WeightGroup]) -> int | None:
+    """Routed experts of a MoE layer, from the router's rows."""
+    rows = [g.shape[0] for g in text_matrices(groups, Kind.ROUTER) if g.shape[0] > 1]
+    return max(rows) if rows else None
+
+
+def kv_widths(groups: Iterable[WeightGroup]) -> Widths:
+    """Rows of each layer's k_proj and v_proj: exactly what an attention layer caches."""
+    keys: dict[int, int] = {}
+    values: dict[int, int] = {}
+    for group in text_matrices(groups, Kind.LINEAR):
+        target = {Slot.K: keys, Slot.V: values}.get(group.slot)
+        if target is None or group.layers is None or not _is_self_attention(group.pattern):
+            continue
+        for layer in group.layers:
+            target[layer] = group.shape[0]
+    # A layer with a k_proj alone uses its keys as values as well (Gemma 4's global layers).
+    return {layer: (width, values.get(layer, width)) for layer, width in keys.items()}
+
+
+def _is_self_attention(pattern: str) -> bool:
+    return not any(word in pattern for word in ("indexer", "cross", "encoder_attn", "EncDec"))

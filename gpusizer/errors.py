@@ -1,0 +1,147 @@
+"""Every failure gpusizer can explain, each with a stable code.
+
+GpusizerError
+├── InvalidRequest            invalid_request      the question itself cannot be answered
+│   ├── InvalidModelId        invalid_model_id
+│   ├── UnknownGpu            unknown_gpu
+│   ├── UnknownQuant          unknown_quant
+│   └── UnknownEngine         unknown_engine
+└── ModelUnreadable                                the question is fine, the repository is not
+    ├── ModelNotFound         model_not_found
+    ├── PrivateOrMissing      private_or_missing
+    ├── RevisionNotFound      revision_not_found
+    ├── RepoFileNotFound      file_not_found
+    ├── GatedModel            gated_model
+    ├── NoWeights             no_weights
+    ├── MalformedRepo         malformed_repo
+    ├── LimitsExceeded        limits_exceeded
+    ├── UnsupportedDtype      unsupported_dtype
+    ├── HubUnreachable        hub_unreachable
+    └── HubRateLimited        hub_rate_limited
+
+An error carries facts (`fields`), never prose: `gpusizer.text` turns the code and
+the fields into a sentence, in three languages, once, at the edge.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+FieldValue = str | int | float | list[str] | None
+
+EXIT_BAD_INPUT = 2
+EXIT_UNREADABLE = 3
+
+
+class GpusizerError(Exception):
+    """Base of the tree. `code` is stable API; `fields` fill the sentence shown to people."""
+
+    code: ClassVar[str] = "internal"
+    exit_code: ClassVar[int] = 1
+
+    def __init__(self, **fields: FieldValue) -> None:
+        self.fields = fields
+        super().__init__(f"{self.code}: {fields}")
+
+
+class InvalidRequest(GpusizerError):
+    """A field has an impossible value. Fields: `field`, `value`, `reason`."""
+
+    code = "invalid_request"
+    exit_code = EXIT_BAD_INPUT
+
+
+class InvalidModelId(InvalidRequest):
+    """The text is not a Hub model ID or model URL. Fields: `value`, `reason`."""
+
+    code = "invalid_model_id"
+
+
+class UnknownGpu(InvalidRequest):
+    """No catalogue entry has this slug or alias. Fields: `value`, `suggestions`."""
+
+    code = "unknown_gpu"
+
+
+class UnknownQuant(InvalidRequest):
+    """No quantization has this slug. Fields: `value`, `suggestions`."""
+
+    code = "unknown_quant"
+
+
+class UnknownEngine(InvalidRequest):
+    """No engine has this slug. Fields: `value`, `suggestions`."""
+
+    code = "unknown_engine"
+
+
+class ModelUnreadable(GpusizerError):
+    """The repository could not be read. Fields: at least `repo_id`."""
+
+    exit_code = EXIT_UNREADABLE
+
+
+class ModelNotFound(ModelUnreadable):
+    """The Hub says there is no such model. Fields: `repo_id`."""
+
+    code = "model_not_found"
+
+
+class PrivateOrMissing(ModelUnreadable):
+    """The Hub answers 401 without a token: private or missing, it does not say. Fields: `repo_id`."""
+
+    code = "private_or_missing"
+
+
+class RevisionNotFound(ModelUnreadable):
+    """The repository exists, the revision does not. Fields: `repo_id`, `revision`."""
+
+    code = "revision_not_found"
+
+
+class RepoFileNotFound(ModelUnreadable):
+    """A named file is missing from the repository. Fields: `repo_id`, `path`."""
+
+    code = "file_not_found"
+
+
+class GatedModel(ModelUnreadable):
+    """Access must be granted on the Hub first. Fields: `repo_id`."""
+
+    code = "gated_model"
+
+
+class NoWeights(ModelUnreadable):
+    """Nothing in the repository holds readable weights. Fields: `repo_id`, `formats`."""
+
+    code = "no_weights"
+
+
+class MalformedRepo(ModelUnreadable):
+    """A file contradicts its format. Fields: `repo_id`, `path`, `reason`."""
+
+    code = "malformed_repo"
+
+
+class LimitsExceeded(ModelUnreadable):
+    """A reading budget ran out. Fields: `repo_id`, `limit`, `allowed`."""
+
+    code = "limits_exceeded"
+
+
+class UnsupportedDtype(ModelUnreadable):
+    """A tensor names a dtype the safetensors format does not have. Fields: `repo_id`, `dtype`."""
+
+    code = "unsupported_dtype"
+
+
+class HubUnreachable(ModelUnreadable):
+    """No usable answer from the Hub in time. Fields: `repo_id`, `reason`."""
+
+    code = "hub_unreachable"
+
+
+class HubRateLimited(ModelUnreadable):
+    """The Hub answered 429. Fields: `repo_id`, `retry_after_seconds`."""
+
+    code = "hub_rate_limited"

@@ -1,0 +1,224 @@
+"""Gpu: what is known about one board, module or system-on-chip. Unknown is None, never zero."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from gpusizer.units import GB
+
+MemoryBasis = Literal["observed", "rule", "nominal"]
+PriceBasis = Literal["street", "launch", "rent"]
+Support = Literal["yes", "partial", "no"]
+Status = Literal["current", "eol", "export-only", "modified", "announced"]
+Confidence = Literal["high", "medium", "low"]
+
+TERA = 10**12
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """US dollars (per hour when `basis` is "rent"), with where and when they were seen.
+
+    Attributes:
+        basis: "street" (asked for today, often used), "launch" (vendor's first price), "rent".
+        date: ISO date or bare year, as precise as the source; None for launch prices, which
+            belong to `Gpu.release_year`.
+    """
+
+    usd: float
+    basis: PriceBasis
+    source: str
+    date: str | None
+
+    def to_json(self) -> dict[str, Any]:
+        return {"usd": self.usd, "basis": self.basis, "source": self.source, "date": self.date}
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """One row of `data/gpus.csv`. Amounts and rates are totals of the board.
+
+    Every rate is dense (no 2:4 sparsity) and, for floating point, accumulates in FP32; the
+    FP16-accumulate rate of GeForce cards is apart. Sources are named in `sources` and
+    explained in `data/SOURCES.md`.
+
+    Attributes:
+        memory_bytes: what the driver reports, or our stand-in for it; see `memory_basis`.
+        memory_marketing_gb: the number on the box, in whichever unit the vendor meant.
+        memory_basis: "observed" on this product, derived by a "rule" from observed relatives,
+            or "nominal": a deliberately low reading of the label.
+        memory_note: the evidence or the rule, in words.
+        int8_ops: 8-bit integer operations per second; on Pascal the dp4a rate.
+        pcie_bytes_per_second: nominal, both directions together.
+        interconnect: name of the fabric between boards other than PCIe, "" for none.
+        interconnect_bytes_per_second: everything one board can exchange, both directions.
+        interconnect_domain: most boards that one fabric joins; None when there is none or
+            its size is not known.
+        devices_per_board: devices the software sees; they do not share memory.
+        unified_memory: the CPU uses the same memory (or, on superchips, reaches it coherently).
+    """
+
+    slug: str
+    name: str
+    vendor: str
+    segment: str
+    architecture: str
+    compute_capability: str
+    release_year: int
+    memory_bytes: int
+    memory_marketing_gb: float
+    memory_basis: MemoryBasis
+    memory_note: str
+    memory_type: str
+    bandwidth_bytes_per_second: float | None
+    bus_width_bits: int | None
+    ecc: str
+    unified_memory: bool
+    devices_per_board: int
+    fp32_flops: float | None
+    fp16_vector_flops: float | None
+    fp16_tensor_flops: float | None
+    fp16_tensor_fp16acc_flops: float | None
+    bf16_flops: float | None
+    tf32_flops: float | None
+    int8_ops: float | None
+    fp8_flops: float | None
+    fp4_flops: float | None
+    shader_cores: int | None
+    tensor_cores: int | None
+    compute_units: int | None
+    boost_mhz: float | None
+    power_watts: float | None
+    form_factor: str
+    slots: float | None
+    pcie_generation: int | None
+    pcie_lanes: int | None
+    pcie_bytes_per_second: float | None
+    nvlink: bool
+    nvlink_generation: int | None
+    nvlink_bytes_per_second: float | None
+    interconnect: str
+    interconnect_bytes_per_second: float | None
+    interconnect_domain: int | None
+    multi_gpu_note: str
+    bf16_support: bool
+    fp8_support: bool
+    fp4_support: bool
+    int8_support: bool
+    flash_attention_2: Support
+    software: str
+    status: Status
+    confidence: Confidence
+    launch: Price | None
+    launch_note: str
+    street: Price | None
+    rent: Price | None
+    sources: str
+    notes: str
+    aliases: tuple[str, ...] = ()
+
+    @property
+    def device_memory_bytes(self) -> int:
+        """Memory one device can hold: two dies on a board do not pool theirs."""
+        return self.memory_bytes // self.devices_per_board
+
+    @property
+    def fp16_flops(self) -> float | None:
+        """Fastest dense 16-bit matrix rate with FP32 accumulation; None when none is known.
+
+        Parts without matrix units, and those whose matrix rate is unpublished, run at the
+        better of their vector FP16 and FP32 rates (GP102 does FP16 at 1/64 of FP32).
+        """
+        matrix = [rate for rate in (self.fp16_tensor_flops, self.bf16_flops) if rate is not None]
+        vector = [rate for rate in (self.fp16_vector_flops, self.fp32_flops) if rate is not None]
+        return max(matrix or vector, default=None)
+
+    @property
+    def buy(self) -> Price | None:
+        """The street price where one is known, else the launch price; `basis` says which."""
+        return self.street or self.launch
+
+    @property
+    def buy_usd(self) -> float | None:
+        return None if self.buy is None else self.buy.usd
+
+    @property
+    def rent_usd_per_hour(self) -> float | None:
+        return None if self.rent is None else self.rent.usd
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON object with the unit in each name (decimal GB/s, TFLOPS, MiB-exact bytes)."""
+        return {
+            "slug": self.slug,
+            "name": self.name,
+            "aliases": list(self.aliases),
+            "vendor": self.vendor,
+            "segment": self.segment,
+            "architecture": self.architecture,
+            "compute_capability": self.compute_capability or None,
+            "release_year": self.release_year,
+            "status": self.status,
+            "form_factor": self.form_factor,
+            "software": self.software,
+            **self._memory_json(),
+            **self._rates_json(),
+            **self._links_json(),
+            "bf16_support": self.bf16_support,
+            "fp8_support": self.fp8_support,
+            "fp4_support": self.fp4_support,
+            "int8_support": self.int8_support,
+            "flash_attention_2": self.flash_attention_2,
+            "power_watts": self.power_watts,
+            "street_price": None if self.street is None else self.street.to_json(),
+            "launch_price": None if self.launch is None else self.launch.to_json(),
+            "launch_price_note": self.launch_note,
+            "rent_price_per_hour": None if self.rent is None else self.rent.to_json(),
+            "confidence": self.confidence,
+            "sources": self.sources,
+            "notes": self.notes,
+        }
+
+    def _memory_json(self) -> dict[str, Any]:
+        return {
+            "memory_gb": self.memory_marketing_gb,
+            "memory_usable_bytes": self.memory_bytes,
+            "memory_usable_basis": self.memory_basis,
+            "memory_usable_note": self.memory_note,
+            "memory_type": self.memory_type,
+            "memory_bandwidth_gb_per_s": _scaled(self.bandwidth_bytes_per_second, GB),
+            "unified_memory": self.unified_memory,
+            "ecc": self.ecc,
+            "devices_per_board": self.devices_per_board,
+            "device_memory_usable_bytes": self.device_memory_bytes,
+        }
+
+    def _rates_json(self) -> dict[str, Any]:
+        return {
+            "fp32_tflops": _scaled(self.fp32_flops, TERA),
+            "fp16_tflops": _scaled(self.fp16_flops, TERA),
+            "fp16_tensor_tflops_dense": _scaled(self.fp16_tensor_flops, TERA),
+            "fp16_tensor_tflops_dense_fp16_accumulate": _scaled(
+                self.fp16_tensor_fp16acc_flops, TERA
+            ),
+            "bf16_tflops_dense": _scaled(self.bf16_flops, TERA),
+            "tf32_tflops_dense": _scaled(self.tf32_flops, TERA),
+            "int8_tops_dense": _scaled(self.int8_ops, TERA),
+            "fp8_tflops_dense": _scaled(self.fp8_flops, TERA),
+            "fp4_tflops_dense": _scaled(self.fp4_flops, TERA),
+        }
+
+    def _links_json(self) -> dict[str, Any]:
+        return {
+            "pcie_gb_per_s": _scaled(self.pcie_bytes_per_second, GB),
+            "nvlink": self.nvlink,
+            "nvlink_gb_per_s": _scaled(self.nvlink_bytes_per_second, GB),
+            "interconnect": self.interconnect or None,
+            "interconnect_gb_per_s": _scaled(self.interconnect_bytes_per_second, GB),
+            "interconnect_domain": self.interconnect_domain,
+            "multi_gpu_note": self.multi_gpu_note,
+        }
+
+
+def _scaled(amount: float | None, unit: int) -> float | None:
+    return None if amount is None else round(amount / unit, 6)

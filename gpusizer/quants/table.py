@@ -1,0 +1,126 @@
+"""The quantizations gpusizer knows: one row of data/quants.csv each."""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
+
+from gpusizer.errors import UnknownQuant
+from gpusizer.paths import DATA_DIR
+from gpusizer.quants import layouts
+from gpusizer.quants.gguf import RECIPES, Gguf
+from gpusizer.quants.layouts import Layout
+
+
+@dataclass(frozen=True, slots=True)
+class Quant:
+    """One quantization level.
+
+    Attributes:
+        slug: stable name in the API, such as "q4_k_m".
+        name: what people call it.
+        bits: nominal bits per quantized weight.
+        layout: how it stores tensors.
+        engines: engines that run it, the usual one first.
+        needs: hardware it needs tensor support for: "fp8", "fp4", "int8", "int4" or "".
+        recommended: whether rankings may pick it unasked; below 4 bits they do not.
+        order: 0 for the most faithful of the table.
+        source: where the layout is defined.
+    """
+
+    slug: str
+    name: str
+    bits: float
+    layout: Layout
+    engines: tuple[str, ...]
+    needs: str
+    recommended: bool
+    order: int
+    source: str
+
+
+_LayoutMaker = Callable[[str, float, int], Layout]
+
+_LAYOUTS: dict[str, _LayoutMaker] = {
+    "plain": lambda slug, bits, group: layouts.Plain(int(bits)),
+    "per_channel": lambda slug, bits, group: layouts.per_channel(int(bits), scale_bytes=2),
+    "bnb_int8": lambda slug, bits, group: layouts.per_channel(int(bits), scale_bytes=4),
+    "gptq": lambda slug, bits, group: layouts.gptq(int(bits), group),
+    "awq": lambda slug, bits, group: layouts.awq(int(bits), group),
+    "bnb_nf4": lambda slug, bits, group: layouts.bnb_nf4(group, double_quant=False),
+    "bnb_nf4_dq": lambda slug, bits, group: layouts.bnb_nf4(group, double_quant=True),
+    "mxfp4": lambda slug, bits, group: layouts.mxfp4(group),
+    "nvfp4": lambda slug, bits, group: layouts.nvfp4(group),
+    "gguf": lambda slug, bits, group: Gguf(RECIPES[slug]),
+    "exl": lambda slug, bits, group: layouts.Exl(bits),
+    "mlx": lambda slug, bits, group: layouts.Mlx(int(bits), group),
+}
+
+ALIASES = {
+    "fp16": "bf16", "float16": "bf16", "bfloat16": "bf16", "f16": "bf16", "16bit": "bf16",
+    "float32": "fp32", "f32": "fp32", "w8a8": "int8", "gptq": "gptq-int4-g128",
+    "awq": "awq-int4-g128", "int4": "gptq-int4-g128", "w4a16": "gptq-int4-g128",
+    "nf4": "bnb-nf4-dq", "bnb-4bit": "bnb-nf4-dq", "bnb-8bit": "bnb-int8", "q4": "q4_k_m",
+    "q5": "q5_k_m", "q6": "q6_k", "q8": "q8_0", "mlx": "mlx-4bit",
+}  # fmt: skip
+"""Other spellings people use."""
+
+_EXL = re.compile(r"(exl[23])-(\d(?:\.\d{1,2})?)$")
+
+
+@cache
+def all_quants() -> tuple[Quant, ...]:
+    """Every row of the table, from most to least faithful."""
+    with (DATA_DIR / "quants.csv").open(encoding="utf-8", newline="") as file:
+        return tuple(_quant(order, row) for order, row in enumerate(csv.DictReader(file)))
+
+
+def find_quant(text: str) -> Quant:
+    """The quantization with this slug or alias. EXL2 and EXL3 take any width: `exl2-4.25`.
+
+    Raises UnknownQuant with close spellings.
+    """
+    slug = text.strip().lower()[:40]
+    slug = ALIASES.get(slug, slug)
+    by_slug = {quant.slug: quant for quant in all_quants()}
+    if slug in by_slug:
+        return by_slug[slug]
+    match = _EXL.fullmatch(slug)
+    if match and 1.0 <= float(match[2]) <= 8.0:
+        return _exl(match[1], float(match[2]))
+    close = difflib.get_close_matches(slug, [*by_slug, *ALIASES], n=5)
+    raise UnknownQuant(value=text[:40], suggestions=close)
+
+
+def _exl(family: str, bits: float) -> Quant:
+    """A width between the table's rows takes the place of the next lower row."""
+    rows = [quant for quant in all_quants() if quant.slug.startswith(family)]
+    nearest = next((quant for quant in rows if quant.bits <= bits), rows[-1])
+    return replace(
+        nearest,
+        slug=f"{family}-{bits:g}",
+        name=f"{family.upper()} {bits:g} bpw",
+        bits=bits,
+        layout=layouts.Exl(bits),
+        recommended=bits >= 4,
+    )
+
+
+def _quant(order: int, row: dict[str, str]) -> Quant:
+    bits = float(row["bits"])
+    make = _LAYOUTS[row["layout"]]
+    return Quant(
+        slug=row["slug"],
+        name=row["name"],
+        bits=bits,
+        layout=make(row["slug"], bits, int(row["group_size"] or 0)),
+        engines=tuple(row["engines"].split()),
+        needs=row["needs"],
+        recommended=row["recommended"] == "true",
+        order=order,
+        source=row["source"],
+    )

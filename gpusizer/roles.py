@@ -1,0 +1,169 @@
+"""What a tensor is for, read off its name and shape.
+
+Two independent facts: the *part* of the model it belongs to (text decoder, vision
+tower, …) and its *kind* (linear weight, embedding, norm, …). Quantizers, parameter
+counts and engines decide by these, never by a model's name.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+
+
+class Part(StrEnum):
+    """Which sub-model a tensor belongs to."""
+
+    TEXT = "text"
+    VISION = "vision"
+    AUDIO = "audio"
+    PROJECTOR = "projector"
+    MTP = "mtp"  # multi-token-prediction layers: drafts, not needed to generate
+    ENCODER = "encoder"
+
+
+class Kind(StrEnum):
+    """What a tensor does."""
+
+    EMBEDDING = "embedding"
+    OUTPUT = "output"  # lm_head
+    LINEAR = "linear"
+    EXPERT = "expert"  # linear of a routed expert, per expert (2-D) or fused (3-D)
+    ROUTER = "router"
+    NORM = "norm"
+    BIAS = "bias"
+    CONV = "conv"
+    POSITION = "position"
+    VECTOR = "vector"  # other small parameters: A_log, sinks, layer scales
+    QUANT_AUX = "quant_aux"  # scales, zero points, group indices: storage, not parameters
+    BUFFER = "buffer"  # masks, rotary tables, position ids: neither loaded nor parameters
+
+
+class Slot(StrEnum):
+    """Which linear of a transformer block, where the name says it."""
+
+    Q = "q"
+    K = "k"
+    V = "v"
+    QKV = "qkv"
+    KV_A = "kv_a"
+    KV_B = "kv_b"
+    O = "o"  # noqa: E741 - the field's own name for the output projection
+    GATE = "gate"
+    UP = "up"
+    GATE_UP = "gate_up"
+    DOWN = "down"
+    OTHER = "other"
+
+
+_PARTS: tuple[tuple[Part, re.Pattern[str]], ...] = tuple(
+    (part, re.compile(pattern))
+    for part, pattern in (
+        (Part.MTP, r"(^|\.)(mtp|mtp_layers|nextn)\."),
+        (Part.PROJECTOR, r"(^|\.)(multi_modal_projector|mm_projector|mlp1|merger|connector"
+                         r"|resampler|projector|embed_vision|embed_audio|visual_projection"
+                         r"|deepstack_merger_list|vision_embed_tokens)(\.|$)|image_newline"),
+        (Part.AUDIO, r"(^|\.)(audio_tower|audio_model|audio_encoder|audio|speech_encoder"
+                     r"|t2u_model|vocoder)\."),
+        (Part.VISION, r"(^|\.)(vision_tower|vision_model|visual|vision_encoder|vision|vpm"
+                      r"|vit|image_encoder|patch_embed)(\.|$)"),
+        (Part.ENCODER, r"(^|\.)(encoder|text_encoder)\."),
+    )
+)
+
+_BUFFER = re.compile(
+    r"(^|\.)(inv_freq|rotary_emb\.(cos|sin)_cached|position_ids|masked_bias"
+    r"|(input|output)_(max|min)|num_batches_tracked)$"
+)
+_ATTENTION_MASK = re.compile(r"\.(attn|attention)\.bias$")
+_EMBEDDING = re.compile(
+    r"(^|\.)(embed_tokens|wte|tok_embeddings|word_embeddings|embed_in|shared|token_embedding"
+    r"|embed_tokens_per_layer|token_type_embeddings|embeddings?)\.weight$|^embed\.weight$"
+)
+_OUTPUT = re.compile(
+    r"(^|\.)(lm_head|embed_out|output_layer)\.(weight|qweight|weight_packed)$"
+    r"|^(model\.)?(output|head)\.weight$|^language_model\.output\.weight$"
+)
+_POSITION = re.compile(
+    r"(^|\.)(wpe|position_embeddings?|embed_positions|pos_embed|positional_embedding\w*"
+    r"|pos_emb|position_embedding_table)(\.weight)?$"
+)
+_ROUTER = re.compile(
+    r"(^|\.)(router(\.(layer|classifier|proj))?|mlp\.gate|ffn\.gate|moe\.gate|block_sparse_moe\.gate"
+    r"|feed_forward\.(gate|router)|gate\.wg|shared_expert_gate|mixer\.gate)\.weight$"
+)
+_NORM = re.compile(r"(norm|ln_\w+|layernorm|layer_norm|ln\d?)(_\d)?\.(weight|gamma|beta)$", re.I)
+_EXPERT = re.compile(r"(^|\.)(experts|local_experts|block_sparse_moe\.(input|output)_linear)(\.|$)")
+_SHARED_EXPERT = re.compile(r"shared_expert|shared_mlp")
+
+_SLOTS: dict[Slot, frozenset[str]] = {
+    Slot.Q: frozenset("q_proj q_b_proj q_a_proj wq wq_a wq_b query q to_q".split()),
+    Slot.K: frozenset("k_proj wk key k to_k".split()),
+    Slot.V: frozenset("v_proj wv value v to_v".split()),
+    Slot.QKV: frozenset(
+        "qkv_proj query_key_value c_attn Wqkv wqkv qkv in_proj_qkvz in_proj_qkv".split()
+    ),
+    Slot.KV_A: frozenset("kv_a_proj_with_mqa wkv".split()),
+    Slot.KV_B: frozenset("kv_b_proj".split()),
+    Slot.O: frozenset("o_proj wo wo_a wo_b out_proj to_out attn_out".split()),
+    Slot.GATE: frozenset("gate_proj w1 wi_0".split()),
+    Slot.UP: frozenset("up_proj w3 wi_1 fc1 c_fc dense_h_to_4h wi".split()),
+    Slot.GATE_UP: frozenset("gate_up_proj gate_up_proj_blocks input_linear".split()),
+    Slot.DOWN: frozenset(
+        "down_proj down_proj_blocks w2 fc2 dense_4h_to_h output_linear".split()
+    ),
+}
+_SLOT_OF = {name: slot for slot, names in _SLOTS.items() for name in names}
+
+
+def part_of(pattern: str) -> Part:
+    """The sub-model a tensor name belongs to; the text decoder unless the name says otherwise."""
+    for part, regex in _PARTS:
+        if regex.search(pattern):
+            return part
+    return Part.TEXT
+
+
+def kind_of(pattern: str, shape: tuple[int, ...]) -> Kind:
+    """The kind of an unpacked tensor, from its name pattern and logical shape."""
+    if _BUFFER.search(pattern) or (_ATTENTION_MASK.search(pattern) and len(shape) >= 3):
+        return Kind.BUFFER
+    if _NORM.search(pattern):
+        return Kind.NORM
+    if _POSITION.search(pattern):
+        return Kind.POSITION
+    if _EXPERT.search(pattern) and not _SHARED_EXPERT.search(pattern) and len(shape) >= 2:
+        return Kind.BIAS if pattern.endswith("bias") else Kind.EXPERT
+    if len(shape) == 2:
+        return _matrix_kind(pattern)
+    if len(shape) >= 3:
+        return Kind.CONV
+    return Kind.BIAS if pattern.endswith("bias") else Kind.VECTOR
+
+
+def _matrix_kind(pattern: str) -> Kind:
+    for kind, regex in ((Kind.OUTPUT, _OUTPUT), (Kind.EMBEDDING, _EMBEDDING),
+                        (Kind.ROUTER, _ROUTER)):
+        if regex.search(pattern):
+            return kind
+    return Kind.LINEAR
+
+
+def slot_of(pattern: str) -> Slot:
+    """Which projection of a block a weight name is, `Slot.OTHER` where it has no fixed role."""
+    for component in reversed(pattern.split(".")[-3:]):
+        slot = _SLOT_OF.get(component)
+        if slot is not None:
+            return slot
+    return Slot.OTHER
+
+
+_LAYER_AXIS = re.compile(r"\.?(\w*(?:layers?|blocks?|h|block|layer))\.\{\}")
+
+
+def layer_axis(pattern: str) -> int | None:
+    """Index of the placeholder that counts layers, None when the tensor is outside any layer."""
+    match = _LAYER_AXIS.search(pattern)
+    if match is None:
+        return None
+    return pattern[: match.end()].count("{}") - 1

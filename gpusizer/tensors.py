@@ -1,0 +1,143 @@
+"""Tensors kept as groups: every tensor of one shape and dtype under one name pattern.
+
+A 92,000-tensor repository has about a hundred groups, and nothing is lost:
+`TensorGroup.names()` gives back every name.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from gpusizer.dtypes import stored_bytes
+
+PLACEHOLDER = "{}"
+# A path component that is a number: a layer or an expert. Longer numbers are no index.
+_INDEX = re.compile(r"(?<![^.])\d{1,6}(?![^.])")
+
+Indices = tuple[int, ...]
+RawTensor = tuple[str, str, tuple[int, ...]]
+"""One header entry: name, dtype, shape."""
+
+
+@dataclass(frozen=True, slots=True)
+class TensorGroup:
+    """Tensors that share a name pattern, a dtype and a shape.
+
+    Attributes:
+        pattern: name with each numeric path component replaced by `{}`.
+        dtype: safetensors dtype name.
+        shape: shape of every tensor of the group; `()` for a scalar.
+        indices: for each placeholder, the numbers it takes. The group holds their
+            full product, so `count` tensors in all; empty when there is no placeholder.
+    """
+
+    pattern: str
+    dtype: str
+    shape: tuple[int, ...]
+    indices: tuple[Indices, ...] = ()
+
+    @property
+    def count(self) -> int:
+        """Number of tensors."""
+        return math.prod(len(values) for values in self.indices)
+
+    @property
+    def elements(self) -> int:
+        """Stored elements of all tensors together."""
+        return math.prod(self.shape) * self.count
+
+    @property
+    def stored_bytes(self) -> int:
+        """Bytes of all tensors together, as in the files."""
+        return stored_bytes(self.dtype, math.prod(self.shape)) * self.count
+
+    def names(self) -> Iterator[str]:
+        """Every tensor name of the group."""
+        if not self.indices:
+            yield self.pattern
+            return
+        pieces = self.pattern.split(PLACEHOLDER)
+        for chosen in itertools.product(*self.indices):
+            middle = "".join(f"{i}{piece}" for i, piece in zip(chosen, pieces[1:], strict=True))
+            yield pieces[0] + middle
+
+    def to_json(self) -> list[Any]:
+        """A short list: pattern, dtype, shape, index ranges."""
+        return [self.pattern, self.dtype, list(self.shape), [_to_ranges(i) for i in self.indices]]
+
+    @classmethod
+    def from_json(cls, data: list[Any]) -> TensorGroup:
+        """Inverse of `to_json`."""
+        pattern, dtype, shape, ranges = data
+        indices = tuple(_from_ranges(text) for text in ranges)
+        return cls(pattern, dtype, tuple(shape), indices)
+
+
+def group_tensors(tensors: Iterable[RawTensor]) -> tuple[TensorGroup, ...]:
+    """Group header entries losslessly, in order of first appearance.
+
+    Tensors whose indices do not form a full product (layer 0 has no experts, the others
+    have 256) become several groups of the same pattern.
+    """
+    buckets: dict[tuple[str, str, tuple[int, ...]], list[Indices]] = {}
+    for name, dtype, shape in tensors:
+        pattern, indices = _split_name(name)
+        buckets.setdefault((pattern, dtype, shape), []).append(indices)
+    groups = []
+    for (pattern, dtype, shape), index_tuples in buckets.items():
+        for product in _factor(index_tuples):
+            groups.append(TensorGroup(pattern, dtype, shape, product))
+    return tuple(groups)
+
+
+def _split_name(name: str) -> tuple[str, Indices]:
+    if "{" in name:  # a literal brace would be ambiguous with a placeholder
+        return name, ()
+    found = _INDEX.findall(name)
+    if not found or any(text != "0" and text[0] == "0" for text in found):
+        return name, ()  # "007" would not survive the round trip through int
+    return _INDEX.sub(PLACEHOLDER, name), tuple(map(int, found))
+
+
+def _factor(index_tuples: list[Indices]) -> list[tuple[Indices, ...]]:
+    """Split a set of index tuples into full products, merging equal tails."""
+    depth = len(index_tuples[0])
+    if depth == 0:
+        return [()]
+    if depth == 1:
+        return [(tuple(sorted({t[0] for t in index_tuples})),)]
+    by_first: dict[int, list[Indices]] = {}
+    for first, *rest in index_tuples:
+        by_first.setdefault(first, []).append(tuple(rest))
+    firsts_by_tail: dict[tuple[tuple[Indices, ...], ...], list[int]] = {}
+    for first in sorted(by_first):
+        tail = tuple(_factor(by_first[first]))
+        firsts_by_tail.setdefault(tail, []).append(first)
+    return [
+        (tuple(firsts), *product)
+        for tail, firsts in firsts_by_tail.items()
+        for product in tail
+    ]
+
+
+def _to_ranges(values: Indices) -> str:
+    """`(0, 1, 2, 5)` as `"0-2,5"`; values are sorted and unique."""
+    parts: list[str] = []
+    for _, run in itertools.groupby(enumerate(values), lambda pair: pair[1] - pair[0]):
+        numbers = [value for _, value in run]
+        first, last = numbers[0], numbers[-1]
+        parts.append(str(first) if first == last else f"{first}-{last}")
+    return ",".join(parts)
+
+
+def _from_ranges(text: str) -> Indices:
+    values: list[int] = []
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        values.extend(range(int(first), int(last or first) + 1))
+    return tuple(values)

@@ -1,0 +1,44 @@
+"""Bytes to words. Inside gpusizer every amount is an integer number of bytes."""
+
+from __future__ import annotations
+
+GB = 10**9
+GIB = 2**30
+MIB = 2**20
+
+
+def format_gb(amount_bytes: float) -> str:
+    """Decimal gigabytes, as vendors and file listings count (10^9).
+
+    >>> format_gb(16_060_522_496)
+    '16.1 GB'
+    """
+    return f"{_three_digits(amount_bytes / GB)} GB"
+
+
+def format_gib(amount_bytes: float) -> str:
+    """Binary gibibytes, as drivers and engines count (2^30).
+
+    >>> format_gib(16_060_522_496)
+    '15.0 GiB'
+    """
+    return f"{_three_digits(amount_bytes / GIB)} GiB"
+
+
+def format_count(count: float) -> str:
+    """A count of parameters or tokens with its customary suffix.
+
+    >>> format_count(8_030_261_248), format_count(131_072)
+    ('8.03B', '131K')
+    """
+    for limit, suffix in ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "K")):
+        if abs(count) >= limit:
+            value = count / limit
+            return f"{value:.3g}{suffix}" if value < 1000 else f"{value:.0f}{suffix}"
+    return f"{count:g}"
+
+
+def _three_digits(value: float) -> str:
+    if abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"

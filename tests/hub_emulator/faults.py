@@ -1,0 +1,131 @@
+"""Faults: answers that go wrong on purpose."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from tests.hub_emulator.messages import Answer, Host, Request, redirect, text_answer
+
+Respond = Callable[[Request], Answer]
+
+
+@dataclass
+class Fault:
+    """One way for matching requests to fail.
+
+    Attributes:
+        kind: a key of `KINDS`.
+        match: regular expression searched in the path, or a function of the path.
+        host: "hub" or "cdn"; None for both.
+        times: how often it happens; None for always.
+        skip: how many matching requests are answered properly first.
+        status: for "status", and for "garbage" when not 0; "redirect_to" uses 302 by default.
+        headers: added to the answer.
+        body: for "status" and "garbage".
+        location: for "redirect_to".
+        after: bytes of the body sent before "truncate" closes the connection.
+        piece: bytes "slow" sends at a time.
+        delay: seconds "slow" waits between them.
+    """
+
+    kind: str
+    match: str | Callable[[str], bool] = ""
+    host: Host | None = None
+    times: int | None = None
+    skip: int = 0
+    status: int = 0
+    headers: dict[str, str] = field(default_factory=dict)
+    body: bytes = b""
+    location: str = ""
+    after: int = 0
+    piece: int = 16
+    delay: float = 0.05
+    happened: int = 0
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ValueError(f"fault kind {self.kind!r}; known: {', '.join(KINDS)}")
+
+    def concerns(self, request: Request) -> bool:
+        """Whether the request is one this fault is about."""
+        if self.host not in (None, request.host):
+            return False
+        if callable(self.match):
+            return self.match(request.path)
+        return re.search(self.match, request.path) is not None
+
+
+class Faults:
+    """The faults in force; the first that concerns a request and is not used up happens."""
+
+    def __init__(self) -> None:
+        self._faults: list[Fault] = []
+        self._lock = threading.Lock()
+
+    def add(self, fault: Fault) -> Fault:
+        """Put a fault in force."""
+        with self._lock:
+            self._faults.append(fault)
+        return fault
+
+    def clear(self) -> None:
+        """Answer everything properly again."""
+        with self._lock:
+            self._faults.clear()
+
+    def respond(self, request: Request, respond: Respond) -> Answer:
+        """The proper answer, or what a fault makes of it."""
+        fault = self._next(request)
+        if fault is None:
+            return respond(request)
+        answer = KINDS[fault.kind](fault, request, respond)
+        return replace(answer, headers=answer.headers | fault.headers)
+
+    def _next(self, request: Request) -> Fault | None:
+        with self._lock:
+            for fault in self._faults:
+                if not fault.concerns(request):
+                    continue
+                if fault.skip:
+                    fault.skip -= 1
+                elif fault.times is None or fault.happened < fault.times:
+                    fault.happened += 1
+                    return fault
+        return None
+
+
+def _status(fault: Fault, request: Request, respond: Respond) -> Answer:
+    return text_answer(fault.status or 503, fault.body, "text/plain; charset=utf-8")
+
+
+def _garbage(fault: Fault, request: Request, respond: Respond) -> Answer:
+    proper = respond(_without(request, "accept-encoding"))  # else the garbage would not be gzip
+    garbage = text_answer(fault.status or proper.status, fault.body, "application/octet-stream")
+    return replace(garbage, headers=proper.headers)
+
+
+def _ignore_range(fault: Fault, request: Request, respond: Respond) -> Answer:
+    return respond(_without(request, "range"))
+
+
+def _without(request: Request, header: str) -> Request:
+    headers = {name: value for name, value in request.headers.items() if name != header}
+    return replace(request, headers=headers)
+
+
+KINDS: dict[str, Callable[[Fault, Request, Respond], Answer]] = {
+    "status": _status,
+    "reset": lambda fault, request, respond: Answer(0, drop="reset"),
+    "hang": lambda fault, request, respond: Answer(0, drop="hang"),
+    "truncate": lambda fault, request, respond: replace(respond(request), stop_after=fault.after),
+    "slow": lambda fault, request, respond: replace(
+        respond(request), piece=fault.piece, delay=fault.delay
+    ),
+    "ignore_range": _ignore_range,
+    "redirect_to": lambda fault, request, respond: redirect(fault.status or 302, fault.location),
+    "garbage": _garbage,
+}
+"""How each kind of fault answers."""

@@ -1,0 +1,96 @@
+"""FakeFile: one file of an emulated repository, its bytes made on demand."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+# What the default .gitattributes of a Hub repository sends to LFS.
+LFS_SUFFIXES = (
+    *(".safetensors", ".bin", ".gguf", ".pt", ".pth", ".ckpt", ".h5", ".onnx", ".msgpack"),
+    *(".model", ".npz", ".npy", ".parquet", ".tflite", ".ot", ".pb", ".tar", ".gz", ".zip"),
+)
+# The Hub refuses larger files in plain git.
+MAX_PLAIN_BYTES = 10 * 2**20
+
+
+@dataclass(frozen=True)
+class FakeFile:
+    """A file given by its first bytes and its size; what lies past the head reads as zeros.
+
+    Attributes:
+        head: the first bytes, or a function that makes them (called on every read).
+        size: size of the whole file.
+        lfs: whether the file is in LFS, so served by the CDN.
+        known_sha256: LFS object name, where the real one is known.
+    """
+
+    head: bytes | Callable[[], bytes]
+    size: int
+    lfs: bool = False
+    known_sha256: str | None = None
+
+    def head_bytes(self) -> bytes:
+        """The first bytes."""
+        return self.head if isinstance(self.head, bytes) else self.head()
+
+    def read(self, start: int, stop: int) -> bytes:
+        """Bytes `start` to `stop` (not included), clipped to the file."""
+        stop = min(stop, self.size)
+        piece = self.head_bytes()[start:stop]
+        return piece + bytes(max(stop - start, 0) - len(piece))
+
+    @cached_property
+    def sha256(self) -> str:
+        """LFS object name: exact for a literal file, else made from the size and a whole head."""
+        if self.known_sha256:
+            return self.known_sha256
+        if not isinstance(self.head, bytes):  # making the head may be dear
+            return hashlib.sha256(f"made on demand {self.size}".encode()).hexdigest()
+        # Hashing gigabytes of zeros would cost seconds; nothing reads them back.
+        tail = b"" if len(self.head) == self.size else f"+zeros to {self.size}".encode()
+        return hashlib.sha256(self.head + tail).hexdigest()
+
+    @property
+    def lfs_pointer(self) -> bytes:
+        """The text that git stores in place of an LFS file (git-lfs spec v1)."""
+        spec = "version https://git-lfs.github.com/spec/v1"
+        return f"{spec}\noid sha256:{self.sha256}\nsize {self.size}\n".encode()
+
+    @cached_property
+    def oid(self) -> str:
+        """Git blob name: of the file, or of its pointer when it is in LFS."""
+        blob = self.lfs_pointer if self.lfs else self.read(0, self.size)
+        return hashlib.sha1(b"blob %d\0" % len(blob) + blob, usedforsecurity=False).hexdigest()
+
+    @property
+    def etag(self) -> str:
+        """What the Hub's X-Linked-Etag says: SHA-256 for LFS, git blob name otherwise."""
+        return self.sha256 if self.lfs else self.oid
+
+    @property
+    def xet_hash(self) -> str:
+        """Name of the object on the CDN; another value than the SHA-256, as on the Hub."""
+        return hashlib.sha256(f"xet {self.sha256}".encode()).hexdigest()
+
+
+def literal_file(content: bytes | str | Mapping[str, Any], *, lfs: bool = False) -> FakeFile:
+    """A file with exactly this content; a mapping is written as indented JSON."""
+    if isinstance(content, Mapping):
+        content = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+    data = content.encode() if isinstance(content, str) else content
+    return FakeFile(data, len(data), lfs)
+
+
+def sparse_file(size: int, head: bytes = b"", *, lfs: bool = True) -> FakeFile:
+    """A file of any size that costs only its first bytes."""
+    return FakeFile(head, size, lfs)
+
+
+def goes_to_lfs(path: str, size: int) -> bool:
+    """Whether the Hub would keep this file in LFS."""
+    return path.endswith(LFS_SUFFIXES) or size > MAX_PLAIN_BYTES

@@ -1,0 +1,194 @@
+"""HubSite: from a request to an answer, through a table of routes."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+from urllib.parse import parse_qs, quote, unquote
+
+from tests.hub_emulator import refusals
+from tests.hub_emulator.catalog import Catalog
+from tests.hub_emulator.cdn import CdnSite
+from tests.hub_emulator.files import FakeFile
+from tests.hub_emulator.info import model_info
+from tests.hub_emulator.messages import (
+    Answer,
+    AnswerNow,
+    Request,
+    json_answer,
+    redirect,
+)
+from tests.hub_emulator.options import Options
+from tests.hub_emulator.repos import FakeRepo
+from tests.hub_emulator.safetensors_files import MALFORMED, read_header
+from tests.hub_emulator.serving import compressed, file_answer
+from tests.hub_emulator.tree import entry, folders_of, tree_page
+
+Parts = dict[str, str]
+"""Decoded pieces of a path: repo_id, revision, path."""
+
+Route = Callable[["HubSite", Request, Parts], Answer]
+
+WINDOW_SECONDS = 300
+
+
+class HubSite:
+    """The Hub itself: API, file tree, and small files."""
+
+    def __init__(self, catalog: Catalog, cdn: CdnSite) -> None:
+        self.catalog = catalog
+        self.cdn = cdn
+        self.endpoint = ""
+        self.headers_json: dict[tuple[str, str, str], Answer] = {}
+        self._used: Counter[tuple[str, bool]] = Counter()
+        self._lock = threading.Lock()
+
+    @property
+    def options(self) -> Options:
+        """The options in force."""
+        return self.catalog.options
+
+    def answer(self, request: Request) -> Answer:
+        """The answer to any request, with the state of its rate limit."""
+        bucket, route, parts = _route_of(request.path)
+        quota, left = self._count(request, bucket)
+        try:
+            if left < 0 and self.options.enforce_rate_limits:
+                raise refusals.too_many_requests(WINDOW_SECONDS)
+            answer = route(self, request, parts)
+        except AnswerNow as early:
+            answer = early.answer
+        limits = {
+            "RateLimit": f'"{bucket}";r={max(left, 0)};t={WINDOW_SECONDS - 5}',
+            "RateLimit-Policy": f'"fixed window";"{bucket}";q={quota};w={WINDOW_SECONDS}',
+        }
+        return replace(answer, headers=answer.headers | limits)
+
+    def _count(self, request: Request, bucket: str) -> tuple[int, int]:
+        """Quota of the bucket, and what this request leaves of it."""
+        authenticated = "authorization" in request.headers
+        quota = self.options.rate_limits[bucket][authenticated]
+        with self._lock:
+            self._used[bucket, authenticated] += 1
+            return quota, quota - self._used[bucket, authenticated]
+
+
+def _route_of(path: str) -> tuple[str, Route, Parts]:
+    for pattern, bucket, route in ROUTES:
+        match = pattern.fullmatch(path)
+        if match:
+            named = match.groupdict().items()
+            return bucket, route, {name: unquote(text or "") for name, text in named}
+    return "pages", _no_route, {}
+
+
+def _safetensors_metadata(site: HubSite, request: Request, parts: Parts) -> Answer:
+    """Every shard's header in one answer, as huggingface_hub 2.4.0 reads it."""
+    status = site.options.safetensors_metadata_status
+    if status != 200:
+        raise refusals.refuse(status, "Not available")
+    repo, path = site.catalog.repo_of_api(request, parts["repo_id"]), parts["path"]
+    site.catalog.check_gate(request, repo)
+    index_file = _file(repo, path)
+    key = (repo.repo_id, path, index_file.oid)
+    if key not in site.headers_json:
+        try:
+            site.headers_json[key] = json_answer(_index_and_headers(repo, path, index_file))
+        except MALFORMED as error:
+            raise refusals.refuse(400, f"Cannot read the headers: {error}") from None
+    return site.headers_json[key]
+
+
+def _index_and_headers(repo: FakeRepo, path: str, index_file: FakeFile) -> dict[str, Any]:
+    index = json.loads(index_file.head_bytes())
+    folder = path[: path.rfind("/") + 1]
+    shards = dict.fromkeys(index.pop("weight_map").values())
+    headers = {shard: read_header(repo.files[folder + shard]) for shard in shards}
+    return {"index": index, "headers": headers}
+
+
+def _file(repo: FakeRepo, path: str) -> FakeFile:
+    file = repo.files.get(path)
+    if file is None:
+        raise refusals.entry_not_found(repo.sha)
+    return file
+
+
+def _no_route(site: HubSite, request: Request, parts: Parts) -> Answer:
+    raise refusals.route_not_found()
+
+
+def _info(site: HubSite, request: Request, parts: Parts) -> Answer:
+    repo = site.catalog.repo_of_api(request, parts["repo_id"])
+    state = site.catalog.at(repo, parts.get("revision") or "main")
+    return json_answer(model_info(state, request))
+
+
+def _tree(site: HubSite, request: Request, parts: Parts) -> Answer:
+    repo = site.catalog.repo_of_api(request, parts["repo_id"])
+    state = site.catalog.at(repo, parts["revision"])
+    folder = parts["path"].strip("/")
+    return tree_page(state, folder, request, site.options, site.endpoint)
+
+
+def _paths_info(site: HubSite, request: Request, parts: Parts) -> Answer:
+    repo = site.catalog.repo_of_api(request, parts["repo_id"])
+    state = site.catalog.at(repo, parts["revision"])
+    form = parse_qs(request.body.decode())
+    expand = form.get("expand", ["false"])[0].lower() == "true"
+    folders = folders_of(state)
+    known = [path for path in form.get("paths", ()) if path in state.files or path in folders]
+    return json_answer([entry(state, path, expand) for path in known])
+
+
+def _resolve(site: HubSite, request: Request, parts: Parts) -> Answer:
+    """Where a file is: the CDN for LFS, the Hub's own cache for the rest."""
+    repo = site.catalog.repo_of_files(request, parts["repo_id"])
+    state = site.catalog.at(repo, parts["revision"])
+    path = parts["path"]
+    file = _file(state, path)
+    headers = {
+        "X-Repo-Commit": state.sha,
+        "X-Linked-Size": str(file.size),
+        "X-Linked-Etag": f'"{file.etag}"',
+    }
+    if file.lfs:
+        return redirect(302, site.cdn.sign(state, path, file), headers)
+    cached = f"/api/resolve-cache/models/{state.repo_id}/{state.sha}/{quote(path)}"
+    query = f"{quote(request.path, safe='')}=&etag={quote(headers['X-Linked-Etag'])}"
+    return redirect(307, f"{cached}?{query}", headers)
+
+
+def _resolve_cache(site: HubSite, request: Request, parts: Parts) -> Answer:
+    repo = site.catalog.repo_of_files(request, parts["repo_id"])
+    state = site.catalog.at(repo, parts["revision"])
+    path = parts["path"]
+    file = _file(state, path)
+    headers = {"ETag": f'"{file.oid}"', "X-Repo-Commit": state.sha}
+    answer = file_answer(file, path, request, headers)
+    return compressed(answer, request) if site.options.gzip_text else answer
+
+
+_REPO = r"(?P<repo_id>[^/]+(?:/[^/]+)?)"
+_REVISION = r"(?P<revision>refs/(?:pr|convert)/[^/]+|[^/]+)"
+_PATH = r"(?P<path>.+)"
+_API = f"/api/models/{_REPO}"
+
+# pattern of the whole path, the rate limit it counts against, what answers it
+ROUTES: tuple[tuple[re.Pattern[str], str, Route], ...] = tuple(
+    (re.compile(pattern), bucket, route)
+    for pattern, bucket, route in (
+        (f"/api/resolve-cache/models/{_REPO}/{_REVISION}/{_PATH}", "resolvers", _resolve_cache),
+        (f"{_API}/revision/{_REVISION}", "api", _info),
+        (rf"{_API}/tree/{_REVISION}(?P<path>/.*)?", "api", _tree),
+        (f"{_API}/paths-info/{_REVISION}", "api", _paths_info),
+        (f"{_API}/safetensors-metadata/{_PATH}", "api", _safetensors_metadata),
+        (_API, "api", _info),
+        (f"/{_REPO}/resolve/{_REVISION}/{_PATH}", "resolvers", _resolve),
+    )
+)

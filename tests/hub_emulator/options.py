@@ -1,0 +1,46 @@
+"""Options: how the emulator answers; all can be changed while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Options:
+    """Behaviour that differs between deployments of the Hub, or that a test wants to vary.
+
+    Attributes:
+        latency: seconds added to every request.
+        connect_latency: seconds added to the first request of every connection.
+        page_size: tree entries on a page; `expanded_page_size` with `expand=true`.
+        gzip_text: compress whole small files for clients that accept it, as CloudFront does.
+        valid_tokens: token -> repositories it may see (private) and read (gated).
+        renames: old repository id -> new one.
+        anon_401_code: X-Error-Code of the anonymous 401 for a missing repository. The Hub
+            sends none, but huggingface_hub understands the bare 401 on https:// only.
+        safetensors_metadata_status: answer of the safetensors-metadata route; 200 serves it.
+        enforce_rate_limits: answer 429 when a window is used up.
+        rate_limits: requests per five minutes by bucket, anonymous and with a token.
+        cdn_address: loopback address the CDN listens on.
+    """
+
+    latency: float = 0.0
+    connect_latency: float = 0.0
+    page_size: int = 1000
+    expanded_page_size: int = 50
+    gzip_text: bool = True
+    valid_tokens: Mapping[str, Collection[str]] = field(default_factory=dict)
+    renames: Mapping[str, str] = field(default_factory=dict)
+    anon_401_code: str | None = "RepoNotFound"
+    safetensors_metadata_status: int = 200
+    enforce_rate_limits: bool = False
+    # https://huggingface.co/docs/hub/rate-limits
+    rate_limits: Mapping[str, tuple[int, int]] = field(
+        default_factory=lambda: {
+            "api": (500, 1000),
+            "resolvers": (3000, 5000),
+            "pages": (100, 200),
+        }
+    )
+    cdn_address: str = "127.0.0.1"

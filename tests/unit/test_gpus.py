@@ -1,0 +1,236 @@
+"""gpusizer.gpus: reading the table, finding a GPU by any name, arrays for ranking."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gpusizer.errors import UnknownGpu
+from gpusizer.gpus import Catalogue, Gpu, load_catalogue
+from gpusizer.gpus.names import candidate_keys, name_key
+from gpusizer.paths import DATA_DIR
+from gpusizer.units import MIB
+
+
+@pytest.fixture(scope="module")
+def catalogue() -> Catalogue:
+    return load_catalogue()
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    """A folder with a copy of two real rows and one alias, free to be damaged."""
+    lines = (DATA_DIR / "gpus.csv").read_text(encoding="utf-8").splitlines(keepends=True)
+    rows = [line for line in lines[1:] if line.startswith(("rtx-4090-24gb,", "rtx-3090-24gb,"))]
+    (tmp_path / "gpus.csv").write_text("".join([lines[0], *rows]), encoding="utf-8")
+    (tmp_path / "gpu_aliases.csv").write_text("alias,slug\nbig Ada,rtx-4090-24gb\n", "utf-8")
+    return tmp_path
+
+
+def edit(folder: Path, column: str, text: str) -> None:
+    """Set one cell of the first row."""
+    path = folder / "gpus.csv"
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    rows[0][column] = text
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+# Spelling -> slug. The order follows the documentation of defaults in data/SOURCES.md.
+SPELLINGS = {
+    "4090": "rtx-4090-24gb",
+    "RTX4090": "rtx-4090-24gb",
+    "rtx 4090 24g": "rtx-4090-24gb",
+    "  NVIDIA GeForce RTX 4090 ": "rtx-4090-24gb",
+    "4090 48G": "rtx-4090-48gb-mod",
+    "RTX 4090D": "rtx-4090-d-24gb",
+    "4070Ti Super": "rtx-4070-ti-super-16gb",
+    "A100": "a100-sxm-80gb",
+    "A100 80 GB": "a100-sxm-80gb",
+    "A100 40G": "a100-sxm-40gb",
+    "NVIDIA A100-SXM4-80GB": "a100-sxm-80gb",
+    "NVIDIA A100 80GB PCIe": "a100-pcie-80gb",
+    "NVIDIA H100 80GB HBM3": "h100-sxm-80gb",
+    "H100 NVL": "h100-nvl-94gb",
+    "B200 192GB": "b200-sxm-180gb",
+    "V100": "v100-sxm2-16gb",
+    "v100-32g": "v100-sxm2-32gb",
+    "Tesla T4": "tesla-t4-16gb",
+    "P6000": "quadro-p6000-24gb",
+    "RTX 4000": "quadro-rtx-4000-8gb",
+    "RTX A4000": "rtx-a4000-16gb",
+    "RTX 4000 Ada": "rtx-4000-ada-20gb",
+    "6000 Ada": "rtx-6000-ada-48gb",
+    "A6000": "rtx-a6000-48gb",
+    "NVIDIA RTX PRO 6000 Blackwell Workstation Edition": "rtx-pro-6000-blackwell-96gb",
+    "3080": "rtx-3080-10gb",
+    "3080 12": "rtx-3080-12gb",
+    "3060": "rtx-3060-12gb",
+    "3060 mobile": "rtx-3060-laptop-6gb",
+    "NVIDIA GeForce RTX 3060 Laptop GPU": "rtx-3060-laptop-6gb",
+    "2080 Ti": "rtx-2080-ti-11gb",
+    "2080 Ti 22G": "rtx-2080-ti-22gb-mod",
+    "魔改 2080Ti": "rtx-2080-ti-22gb-mod",
+    "m3 max 128": "apple-m3-max-128gb",
+    "MacBook Pro M3 Max 128GB": "apple-m3-max-128gb",
+    "M2 Ultra 192 GB": "apple-m2-ultra-192gb",
+    "7900xtx": "rx-7900-xtx-24gb",
+    "AMD Instinct MI300X": "instinct-mi300x-192gb",
+    "Strix Halo": "ryzen-ai-max-395-128gb",
+    "Strix Halo 96GB": "ryzen-ai-max-395-96gb",
+    "DGX Spark": "gb10-dgx-spark-128gb",
+    "Intel(R) Arc(TM) A770 Graphics": "arc-a770-16gb",
+    "910B": "ascend-910b-64gb",
+    "昇腾910B": "ascend-910b-64gb",
+    "华为昇腾 910C": "ascend-910c-128gb",
+    "ＲＴＸ ４０９０": "rtx-4090-24gb",
+}
+
+
+@pytest.mark.parametrize(("spelling", "slug"), SPELLINGS.items())
+def test_finds_what_people_type(catalogue: Catalogue, spelling: str, slug: str) -> None:
+    assert catalogue.find(spelling).slug == slug
+
+
+@pytest.mark.parametrize(
+    ("text", "first_suggestion"),
+    [
+        ("M3 Max", "apple-m3-max-36gb"),
+        ("RTX 4090 80GB", "rtx-4090-24gb"),
+        ("H101", "h100-sxm-80gb"),
+        ("rtx 6000 adda", "rtx-6000-ada-48gb"),
+    ],
+)
+def test_suggests_when_unsure(catalogue: Catalogue, text: str, first_suggestion: str) -> None:
+    with pytest.raises(UnknownGpu) as caught:
+        catalogue.find(text)
+    suggestions = caught.value.fields["suggestions"]
+    assert isinstance(suggestions, list)
+    assert first_suggestion in suggestions
+    assert len(suggestions) == len(set(suggestions)) <= 5
+    assert caught.value.fields["value"] == text
+
+
+@pytest.mark.parametrize("text", ["", "  ", "gpu", "NVIDIA", "😀", "(", "4" * 5000])
+def test_nothing_to_go_on(catalogue: Catalogue, text: str) -> None:
+    with pytest.raises(UnknownGpu) as caught:
+        catalogue.find(text)
+    assert caught.value.fields == {"value": text[:100], "suggestions": []}
+
+
+def test_search_needs_every_word(catalogue: Catalogue) -> None:
+    assert [gpu.slug for gpu in catalogue.search("RTX4090d mod")] == ["rtx-4090-d-48gb-mod"]
+    assert {gpu.slug for gpu in catalogue.search("hopper 94")} == {"h100-nvl-94gb"}
+    assert {gpu.vendor for gpu in catalogue.search("amd cdna")} == {"AMD"}
+    assert catalogue.search("strix") == catalogue.search("ryzen")
+    assert catalogue.search("no such card") == []
+    assert tuple(catalogue.search("  ")) == catalogue.gpus
+
+
+def test_key_separates_product_and_size() -> None:
+    assert name_key("NVIDIA GeForce RTX 4090 24 GiB") == ("4090", 24)
+    assert name_key("GB10") == ("gb10", None)
+    assert candidate_keys("RTX 4090") == (("4090", None),)
+    assert candidate_keys("m3 max 128") == (("m3max128", None), ("m3max", 128))
+
+
+def test_columns_follow_the_rows(catalogue: Catalogue) -> None:
+    columns = catalogue.columns
+    assert columns is catalogue.columns
+    at = {gpu.slug: index for index, gpu in enumerate(catalogue.gpus)}
+    assert columns.device_memory_bytes[at["rtx-4090-24gb"]] == 24564 * MIB
+    assert columns.device_memory_bytes[at["instinct-mi250x-128gb"]] == 65520 * MIB
+    assert columns.devices_per_board[at["a16-64gb"]] == 4
+    assert columns.bandwidth_bytes_per_second[at["rtx-4090-24gb"]] == 1008e9
+    assert columns.fp16_flops[at["rtx-4090-24gb"]] == 165.2e12
+    # The P6000 has no tensor cores and FP16 at 1/64 rate: FP32 is its fastest.
+    assert columns.fp16_flops[at["quadro-p6000-24gb"]] == catalogue.find("P6000").fp32_flops
+    assert np.isnan(columns.bandwidth_bytes_per_second[at["ascend-910b-64gb"]])
+    assert np.isnan(columns.rent_usd_per_hour[at["gtx-1050-2gb"]])
+    assert columns.software[at["apple-m1-8gb"]] == "Metal"
+    assert columns.nvlink[at["rtx-3090-24gb"]] and not columns.nvlink[at["rtx-4090-24gb"]]
+
+
+def test_columns_cannot_be_changed(catalogue: Catalogue) -> None:
+    with pytest.raises(ValueError, match="read-only"):
+        catalogue.columns.fp16_flops[0] = 0.0
+
+
+def test_json_says_units_and_provenance(catalogue: Catalogue) -> None:
+    data = catalogue.find("RTX 3090").to_json()
+    assert json.loads(json.dumps(data, allow_nan=False)) == data
+    assert data["memory_gb"] == 24
+    assert data["memory_usable_bytes"] == 24576 * MIB
+    assert data["memory_usable_basis"] == "observed"
+    assert data["memory_bandwidth_gb_per_s"] == 936.2
+    assert data["fp16_tensor_tflops_dense"] == 71.2
+    assert data["street_price"]["usd"] == 750 and data["street_price"]["date"] == "2026"
+    assert data["launch_price"]["usd"] == 1499 and data["launch_price"]["date"] is None
+    assert data["rent_price_per_hour"]["date"] == "2026-09-07"
+
+
+def test_street_price_wins_over_launch_price(catalogue: Catalogue) -> None:
+    def basis(gpu: Gpu) -> str | None:
+        return None if gpu.buy is None else gpu.buy.basis
+
+    assert basis(catalogue.find("RTX 3090")) == "street"
+    assert basis(catalogue.find("RTX 3070")) == "launch"
+    assert basis(catalogue.find("T4")) is None
+    assert catalogue.find("T4").buy_usd is None
+
+
+@pytest.mark.parametrize(
+    ("column", "text", "complaint"),
+    [
+        ("memory_usable_mib", "24.5", "memory_usable_mib"),
+        ("memory_usable_mib", "0", "not positive"),
+        ("memory_usable_basis", "guess: about", "'guess' is not one of"),
+        ("memory_usable_basis", "observed", "empty"),
+        ("tdp_w", "nan", "tdp_w: out of range"),
+        ("fp32_tflops", "-1", "fp32_tflops: out of range"),
+        ("nvlink", "maybe", "'maybe' is not one of true, false"),
+        ("devices_per_board", "0", "not positive"),
+        ("sources", "", "sources: empty"),
+        ("status", "retired", "'retired' is not one of"),
+    ],
+)
+def test_bad_cell_is_named(table: Path, column: str, text: str, complaint: str) -> None:
+    edit(table, column, text)
+    with pytest.raises(ValueError, match=complaint) as caught:
+        load_catalogue(table)
+    assert str(caught.value).startswith(f"gpus.csv, line 2: field {column}: ")
+
+
+def test_names_must_be_unique(table: Path) -> None:
+    edit(table, "slug", "rtx-4090-24gb")
+    with pytest.raises(ValueError, match="'rtx-4090-24gb' names both"):
+        load_catalogue(table)
+
+
+def test_alias_file_must_fit(table: Path) -> None:
+    assert load_catalogue(table).find("BIG ada").aliases == ("big Ada",)
+    aliases = table / "gpu_aliases.csv"
+    aliases.write_text("alias,slug\nx,no-such-gpu\n", "utf-8")
+    with pytest.raises(ValueError, match=r"gpu_aliases\.csv: .*no-such-gpu"):
+        load_catalogue(table)
+    aliases.write_text("alias,slug\nx,rtx-4090-24gb\nx,rtx-3090-24gb\n", "utf-8")
+    with pytest.raises(ValueError, match=r"gpu_aliases\.csv, line 3: field alias"):
+        load_catalogue(table)
+
+
+def test_missing_column_and_short_row(table: Path) -> None:
+    gpus = table / "gpus.csv"
+    text = gpus.read_text("utf-8")
+    gpus.write_text(text.replace("tdp_w", "watts", 1), "utf-8")
+    with pytest.raises(ValueError, match=r"gpus\.csv, line 1: missing columns \['tdp_w'\]"):
+        load_catalogue(table)
+    gpus.write_text(text + "h100,H100\n", "utf-8")
+    with pytest.raises(ValueError, match=r"gpus\.csv, line 4: \d+ fields expected"):
+        load_catalogue(table)
