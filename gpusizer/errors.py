@@ -88,7 +88,7 @@ class ModelNotFound(ModelUnreadable):
 
 
 class PrivateOrMissing(ModelUnreadable):
-    """The Hub answers 401 without a token: private or missing, it does not say. Fields: `repo_id`."""
+    """The Hub answers 401 and does not say whether it exists. Fields: `repo_id`."""
 
     code = "private_or_missing"
 

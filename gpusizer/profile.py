@@ -10,6 +10,7 @@ from typing import Any
 from gpusizer.architecture import Architecture, resolve_architecture
 from gpusizer.architecture.config import class_defaults
 from gpusizer.dtypes import DTYPE_BITS
+from gpusizer.errors import NoWeights
 from gpusizer.notes import Note
 from gpusizer.packing import StoredQuantization, spare_biases
 from gpusizer.quantization import detect_quantization
@@ -110,7 +111,12 @@ class ModelProfile:
 
 
 def build_profile(snapshot: RepoSnapshot) -> ModelProfile:
-    """Profile a repository from its facts. Pure; never touches the network."""
+    """Profile a repository from its facts. Pure; never touches the network.
+
+    Raises NoWeights for a snapshot without a single tensor.
+    """
+    if not any(component.tensors for component in snapshot.components):
+        raise NoWeights(repo_id=snapshot.repo_id, formats=[snapshot.format])
     main = snapshot.components[0]
     quantization = detect_quantization(main.config, snapshot.extra_configs)
     groups = _classified(snapshot, quantization)
@@ -247,8 +253,9 @@ def _caveats(
             if facts:
                 notes.append(Note(code, facts=", ".join(facts)))
     for file in snapshot.uncounted_files[:1]:
-        notes.append(Note("other_copies_not_counted", path=file.path,
-                          count=len(snapshot.uncounted_files)))
+        notes.append(
+            Note("other_copies_not_counted", path=file.path, count=len(snapshot.uncounted_files))
+        )
     return tuple(notes)
 
 

@@ -56,8 +56,7 @@ def _grouped(method: str) -> Callable[[Config], StoredQuantization | None]:
 
     def read(settings: Config) -> StoredQuantization | None:
         group = settings.get("group_size", settings.get("q_group_size"))
-        size = group if isinstance(group, int) and group > 0 else None
-        return StoredQuantization(method, _bits(settings) or 4, size)
+        return StoredQuantization(method, _bits(settings) or 4, _size(group))
 
     return read
 
@@ -71,7 +70,7 @@ def _bitsandbytes(settings: Config) -> StoredQuantization | None:
 def _fp8(settings: Config) -> StoredQuantization | None:
     block = settings.get("weight_block_size")
     size = block[-1] if isinstance(block, list) and block else None
-    return StoredQuantization("fp8", 8, size if isinstance(size, int) else None)
+    return StoredQuantization("fp8", 8, _size(size))
 
 
 def _compressed_tensors(settings: Config) -> StoredQuantization | None:
@@ -80,9 +79,8 @@ def _compressed_tensors(settings: Config) -> StoredQuantization | None:
         weights = _object(group, "weights") if isinstance(group, dict) else {}
         bits = _bits(weights)
         if bits is not None:
-            size = weights.get("group_size")
             method = "nvfp4" if "nvfp4" in str(settings.get("format")) else "compressed-tensors"
-            return StoredQuantization(method, bits, size if isinstance(size, int) else None)
+            return StoredQuantization(method, bits, _size(weights.get("group_size")))
     return None
 
 
@@ -91,13 +89,14 @@ def _modelopt(settings: Config) -> StoredQuantization | None:
     bits = _MODELOPT_BITS.get(algorithm) if isinstance(algorithm, str) else None
     if bits is None:
         return None
-    size = settings.get("group_size")
     if algorithm == "NVFP4":
         return StoredQuantization("nvfp4", 4, 16)
-    return StoredQuantization("modelopt", bits, size if isinstance(size, int) else None)
+    return StoredQuantization("modelopt", bits, _size(settings.get("group_size")))
 
 
-def _fixed(method: str, bits: int, group_size: int | None) -> Callable[[Config], StoredQuantization]:
+def _fixed(
+    method: str, bits: int, group_size: int | None
+) -> Callable[[Config], StoredQuantization]:
     return lambda settings: StoredQuantization(method, bits, group_size)
 
 
@@ -115,9 +114,18 @@ _READERS: dict[str, Callable[[Config], StoredQuantization | None]] = {
 def _bits(settings: Mapping[str, Any]) -> int | None:
     for key in ("bits", "w_bit", "num_bits"):
         value = settings.get(key)
-        if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= _MAX_BITS:
+        if (
+            isinstance(value, int | float)
+            and not isinstance(value, bool)
+            and 0 < value <= _MAX_BITS
+        ):
             return max(1, round(value))
     return None
+
+
+def _size(value: Any) -> int | None:
+    """A group size; -1 means a whole row in GPTQ and compressed-tensors."""
+    return value if type(value) is int and value > 0 else None
 
 
 def _object(config: Config, key: str) -> Config:

@@ -60,13 +60,22 @@ _PARTS: tuple[tuple[Part, re.Pattern[str]], ...] = tuple(
     (part, re.compile(pattern))
     for part, pattern in (
         (Part.MTP, r"(^|\.)(mtp|mtp_layers|nextn)\."),
-        (Part.PROJECTOR, r"(^|\.)(multi_modal_projector|mm_projector|mlp1|merger|connector"
-                         r"|resampler|projector|embed_vision|embed_audio|visual_projection"
-                         r"|deepstack_merger_list|vision_embed_tokens)(\.|$)|image_newline"),
-        (Part.AUDIO, r"(^|\.)(audio_tower|audio_model|audio_encoder|audio|speech_encoder"
-                     r"|t2u_model|vocoder)\."),
-        (Part.VISION, r"(^|\.)(vision_tower|vision_model|visual|vision_encoder|vision|vpm"
-                      r"|vit|image_encoder|patch_embed)(\.|$)"),
+        (
+            Part.PROJECTOR,
+            r"(^|\.)(multi_modal_projector|mm_projector|mlp1|merger|connector"
+            r"|resampler|projector|embed_vision|embed_audio|visual_projection"
+            r"|deepstack_merger_list|vision_embed_tokens)(\.|$)|image_newline",
+        ),
+        (
+            Part.AUDIO,
+            r"(^|\.)(audio_tower|audio_model|audio_encoder|audio|speech_encoder"
+            r"|t2u_model|vocoder)\.",
+        ),
+        (
+            Part.VISION,
+            r"(^|\.)(vision_tower|vision_model|visual|vision_encoder|vision|vpm"
+            r"|vit|image_encoder|patch_embed)(\.|$)",
+        ),
         (Part.ENCODER, r"(^|\.)(encoder|text_encoder)\."),
     )
 )
@@ -96,24 +105,20 @@ _NORM = re.compile(r"(norm|ln_\w+|layernorm|layer_norm|ln\d?)(_\d)?\.(weight|gam
 _EXPERT = re.compile(r"(^|\.)(experts|local_experts|block_sparse_moe\.(input|output)_linear)(\.|$)")
 _SHARED_EXPERT = re.compile(r"shared_expert|shared_mlp")
 
-_SLOTS: dict[Slot, frozenset[str]] = {
-    Slot.Q: frozenset("q_proj q_b_proj q_a_proj wq wq_a wq_b query q to_q".split()),
-    Slot.K: frozenset("k_proj wk key k to_k".split()),
-    Slot.V: frozenset("v_proj wv value v to_v".split()),
-    Slot.QKV: frozenset(
-        "qkv_proj query_key_value c_attn Wqkv wqkv qkv in_proj_qkvz in_proj_qkv".split()
-    ),
-    Slot.KV_A: frozenset("kv_a_proj_with_mqa wkv".split()),
-    Slot.KV_B: frozenset("kv_b_proj".split()),
-    Slot.O: frozenset("o_proj wo wo_a wo_b out_proj to_out attn_out".split()),
-    Slot.GATE: frozenset("gate_proj w1 wi_0".split()),
-    Slot.UP: frozenset("up_proj w3 wi_1 fc1 c_fc dense_h_to_4h wi".split()),
-    Slot.GATE_UP: frozenset("gate_up_proj gate_up_proj_blocks input_linear".split()),
-    Slot.DOWN: frozenset(
-        "down_proj down_proj_blocks w2 fc2 dense_4h_to_h output_linear".split()
-    ),
+_SLOT_NAMES: dict[Slot, str] = {
+    Slot.Q: "q_proj q_b_proj q_a_proj wq wq_a wq_b query q to_q",
+    Slot.K: "k_proj wk key k to_k",
+    Slot.V: "v_proj wv value v to_v",
+    Slot.QKV: "qkv_proj query_key_value c_attn Wqkv wqkv qkv in_proj_qkvz in_proj_qkv",
+    Slot.KV_A: "kv_a_proj_with_mqa wkv",
+    Slot.KV_B: "kv_b_proj",
+    Slot.O: "o_proj wo wo_a wo_b out_proj to_out attn_out",
+    Slot.GATE: "gate_proj w1 wi_0",
+    Slot.UP: "up_proj w3 wi_1 fc1 c_fc dense_h_to_4h wi",
+    Slot.GATE_UP: "gate_up_proj gate_up_proj_blocks input_linear",
+    Slot.DOWN: "down_proj down_proj_blocks w2 fc2 dense_4h_to_h output_linear",
 }
-_SLOT_OF = {name: slot for slot, names in _SLOTS.items() for name in names}
+_SLOT_OF = {name: slot for slot, names in _SLOT_NAMES.items() for name in names.split()}
 
 
 def part_of(pattern: str) -> Part:
@@ -132,7 +137,7 @@ def kind_of(pattern: str, shape: tuple[int, ...]) -> Kind:
         return Kind.NORM
     if _POSITION.search(pattern):
         return Kind.POSITION
-    if _EXPERT.search(pattern) and not _SHARED_EXPERT.search(pattern) and len(shape) >= 2:
+    if is_expert(pattern) and len(shape) >= 2:
         return Kind.BIAS if pattern.endswith("bias") else Kind.EXPERT
     if len(shape) == 2:
         return _matrix_kind(pattern)
@@ -142,11 +147,19 @@ def kind_of(pattern: str, shape: tuple[int, ...]) -> Kind:
 
 
 def _matrix_kind(pattern: str) -> Kind:
-    for kind, regex in ((Kind.OUTPUT, _OUTPUT), (Kind.EMBEDDING, _EMBEDDING),
-                        (Kind.ROUTER, _ROUTER)):
+    for kind, regex in (
+        (Kind.OUTPUT, _OUTPUT),
+        (Kind.EMBEDDING, _EMBEDDING),
+        (Kind.ROUTER, _ROUTER),
+    ):
         if regex.search(pattern):
             return kind
     return Kind.LINEAR
+
+
+def is_expert(pattern: str) -> bool:
+    """Whether a tensor belongs to a routed expert; shared experts run for every token."""
+    return bool(_EXPERT.search(pattern)) and not _SHARED_EXPERT.search(pattern)
 
 
 def slot_of(pattern: str) -> Slot:

@@ -17,7 +17,7 @@ from gpusizer.dtypes import stored_bytes
 
 PLACEHOLDER = "{}"
 # A path component that is a number: a layer or an expert. Longer numbers are no index.
-_INDEX = re.compile(r"(?<![^.])\d{1,6}(?![^.])")
+_INDEX = re.compile(r"(?<![^.])[0-9]{1,6}(?![^.])")
 
 Indices = tuple[int, ...]
 RawTensor = tuple[str, str, tuple[int, ...]]
@@ -84,12 +84,13 @@ def group_tensors(tensors: Iterable[RawTensor]) -> tuple[TensorGroup, ...]:
     Tensors whose indices do not form a full product (layer 0 has no experts, the others
     have 256) become several groups of the same pattern.
     """
-    buckets: dict[tuple[str, str, tuple[int, ...]], list[Indices]] = {}
+    # The depth keeps a name with literal braces apart from the pattern it looks like.
+    buckets: dict[tuple[str, str, tuple[int, ...], int], list[Indices]] = {}
     for name, dtype, shape in tensors:
         pattern, indices = _split_name(name)
-        buckets.setdefault((pattern, dtype, shape), []).append(indices)
+        buckets.setdefault((pattern, dtype, shape, len(indices)), []).append(indices)
     groups = []
-    for (pattern, dtype, shape), index_tuples in buckets.items():
+    for (pattern, dtype, shape, _), index_tuples in buckets.items():
         for product in _factor(index_tuples):
             groups.append(TensorGroup(pattern, dtype, shape, product))
     return tuple(groups)
@@ -119,9 +120,7 @@ def _factor(index_tuples: list[Indices]) -> list[tuple[Indices, ...]]:
         tail = tuple(_factor(by_first[first]))
         firsts_by_tail.setdefault(tail, []).append(first)
     return [
-        (tuple(firsts), *product)
-        for tail, firsts in firsts_by_tail.items()
-        for product in tail
+        (tuple(firsts), *product) for tail, firsts in firsts_by_tail.items() for product in tail
     ]
 
 

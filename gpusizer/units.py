@@ -31,14 +31,15 @@ def format_count(count: float) -> str:
     >>> format_count(8_030_261_248), format_count(131_072)
     ('8.03B', '131K')
     """
+    rounded = abs(float(f"{count:.3g}"))  # 999,900 is 1M, not 1000K
     for limit, suffix in ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "K")):
-        if abs(count) >= limit:
+        if rounded >= limit:
             value = count / limit
             return f"{value:.3g}{suffix}" if value < 1000 else f"{value:.0f}{suffix}"
     return f"{count:g}"
 
 
 def _three_digits(value: float) -> str:
-    if abs(value) >= 100:
+    if abs(value) >= 99.95:
         return f"{value:,.0f}"
-    return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
+    return f"{value:.1f}" if abs(value) >= 9.995 else f"{value:.2f}"

@@ -90,7 +90,7 @@ def _weight_group(
     shape = group.shape if aux else logical_shape(group, dtypes, quantization)
     # A flattened bitsandbytes matrix has lost its sides, not its nature.
     classified_as = (1, *shape) if len(shape) == 1 < len(group.shape) else shape
-    axis = layer_axis(group.pattern)
+    axis = layer_axis(group.pattern) if group.indices else None  # braces may be literal
     return WeightGroup(
         component=component,
         pattern=group.pattern,

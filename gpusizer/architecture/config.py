@@ -76,7 +76,7 @@ class ConfigView:
         return "unknown"
 
     def integer(self, fact: str) -> int | None:
-        """A positive integer under any of the fact's synonyms, else the class default, else None."""
+        """A positive integer under any synonym of the fact, else the class default, else None."""
         for key in SYNONYMS[fact]:
             value = _positive_int(self._lookup(key))
             if value is not None:

@@ -109,7 +109,9 @@ def _blocks(view: ConfigView, layers: int) -> Kinds | None:
     blocks = view.sequence("block_configs")
     if blocks is None or len(blocks) < layers:
         return None
-    return [Attention.FULL if _has_attention(block) else Attention.NONE for block in blocks[:layers]]
+    return [
+        Attention.FULL if _has_attention(block) else Attention.NONE for block in blocks[:layers]
+    ]
 
 
 def _has_attention(block: Any) -> bool:

@@ -13,14 +13,40 @@ from gpusizer.snapshot import Config
 from gpusizer.weights import WeightGroup
 
 _MAX_LAYERS = 10_000
-_ENCODER_CLASSES = ("ForMaskedLM", "BertModel", "ForSequenceClassification", "ForTokenClassification")
+_ENCODER_CLASSES = (
+    "ForMaskedLM",
+    "BertModel",
+    "ForSequenceClassification",
+    "ForTokenClassification",
+)
 _ENCODER_TYPES = frozenset(
-    "bert roberta xlm-roberta deberta deberta-v2 distilbert electra modernbert nomic_bert "
-    "camembert mpnet clip clip_text_model siglip vit dinov2 wav2vec2 hubert timm".split()
+    [
+        "bert",
+        "roberta",
+        "xlm-roberta",
+        "deberta",
+        "deberta-v2",
+        "distilbert",
+        "electra",
+        "modernbert",
+        "nomic_bert",
+        "camembert",
+        "mpnet",
+        "clip",
+        "clip_text_model",
+        "siglip",
+        "vit",
+        "dinov2",
+        "wav2vec2",
+        "hubert",
+        "timm",
+    ]
 )
 
 
-def resolve_architecture(config: Config | None, groups: Sequence[WeightGroup]) -> Architecture | None:
+def resolve_architecture(
+    config: Config | None, groups: Sequence[WeightGroup]
+) -> Architecture | None:
     """The architecture, or None when neither configuration nor tensors show a layer stack.
 
     The configuration is asked first; what it omits is read off tensor shapes, then taken
@@ -176,11 +202,17 @@ def _state_elements(cfg: ConfigView) -> int:
     hidden = cfg.integer("hidden_size")
     if state is None or hidden is None:
         return 0
-    heads = cfg.number("mamba_n_heads") or cfg.number("mamba_num_heads") or cfg.number("n_mamba_heads")
-    head_dim = cfg.number("mamba_d_head") or cfg.number("mamba_head_dim") or cfg.number("mamba_headdim")
+    heads = (
+        cfg.number("mamba_n_heads") or cfg.number("mamba_num_heads") or cfg.number("n_mamba_heads")
+    )
+    head_dim = (
+        cfg.number("mamba_d_head") or cfg.number("mamba_head_dim") or cfg.number("mamba_headdim")
+    )
     expand = cfg.number("mamba_expand") or cfg.number("expand") or 2
     inner = heads * head_dim if heads and head_dim else expand * hidden
-    groups = cfg.number("mamba_n_groups") or cfg.number("n_groups") or cfg.number("mamba_ngroups") or 1
+    groups = (
+        cfg.number("mamba_n_groups") or cfg.number("n_groups") or cfg.number("mamba_ngroups") or 1
+    )
     kernel = cfg.number("mamba_d_conv") or cfg.number("conv_kernel") or 4
     return (kernel - 1) * (inner + 2 * groups * state) + inner * state
 

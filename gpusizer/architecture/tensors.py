@@ -31,9 +31,14 @@ def embedding_shape(groups: Iterable[WeightGroup]) -> tuple[int, int] | None:
 
 
 def feed_forward_width(groups: Iterable[WeightGroup]) -> int | None:
-    """Rows of the widest gate or up projection."""
+    """Outputs of the widest gate or up projection."""
+    groups = tuple(groups)
+    embedding = embedding_shape(groups)
     widths = [
-        g.shape[0] for g in text_matrices(groups, Kind.LINEAR) if g.slot in (Slot.GATE, Slot.UP)
+        # GPT-2 stores [in, out]: there the first side is the model's own width.
+        g.shape[1] if embedding and g.shape[0] == embedding[1] else g.shape[0]
+        for g in text_matrices(groups, Kind.LINEAR)
+        if g.slot in (Slot.GATE, Slot.UP)
     ]
     return max(widths) if widths else None
 

@@ -27,6 +27,7 @@ BLOCKS: dict[str, tuple[int, int]] = {
     "Q5_K": (256, 176),
     "Q6_K": (256, 210),
     "IQ4_XS": (256, 136),
+    "MXFP4": (32, 17),
 }
 """Type -> (weights per block, bytes per block)."""
 
@@ -122,7 +123,10 @@ _CHOICES: dict[Slot, str] = {
     Slot.O: "attn_output",
 }
 # Mixtral-like models have so few attention weights that llama.cpp spares them.
-_EIGHT_EXPERTS: dict[Slot, str] = {Slot.V: "Q8_0", Slot.K: "Q8_0", Slot.O: "Q5_K"}
+_EIGHT_EXPERTS: dict[Slot, str] = {
+    Slot.K: "Q8_0", Slot.V: "Q8_0", Slot.QKV: "Q8_0", Slot.KV_B: "Q8_0", Slot.O: "Q5_K",
+}  # fmt: skip
+_WIDENS_OUTPUT = frozenset({"Q2_K", "Q3_K", "Q4_K", "IQ4_XS"})  # Q4_0 and wider keep their own
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +146,8 @@ class Gguf:
             return group.count * tensor_bytes(group, self.recipe.base)
         if not is_block_linear(group) or group.layers is None:
             return group.parameters * BLOCKS["F32"][1]
+        if group.pattern.endswith("_blocks"):
+            return group.count * tensor_bytes(group, "MXFP4")  # gpt-oss experts stay as released
         per_layer = group.count // len(group.layers)
         return sum(
             per_layer * tensor_bytes(group, self._type(group.slot, Place(layer, model)))
@@ -149,9 +155,10 @@ class Gguf:
         )
 
     def _type(self, slot: Slot, place: Place) -> str:
-        if place.model.experts == 8 and slot in _EIGHT_EXPERTS:
-            return _EIGHT_EXPERTS[slot]
         kind = self.recipe.base
+        if place.model.experts == 8 and slot in _EIGHT_EXPERTS:
+            spared = slot is not Slot.O or kind in _WIDENS_OUTPUT
+            return _EIGHT_EXPERTS[slot] if spared else kind
         name = _CHOICES.get(slot)
         choices: Choices = getattr(self.recipe, name) if name else ()
         for condition, chosen in choices:

@@ -137,10 +137,7 @@ def bnb_nf4(group_size: int, *, double_quant: bool) -> BlockLinears:
         weights = rows * columns
         blocks = _ceil(weights, group_size)
         constants = 16 * 4 + _BNB_STATE_BYTES
-        if double_quant:
-            absmax = blocks + _ceil(blocks, 256) * 4 + 256 * 4
-        else:
-            absmax = blocks * 4
+        absmax = blocks + _ceil(blocks, 256) * 4 + 256 * 4 if double_quant else blocks * 4
         return _ceil(weights, 2) + absmax + constants
 
     return BlockLinears(matrix_bytes)

@@ -27,7 +27,8 @@ class Quant:
         layout: how it stores tensors.
         engines: engines that run it, the usual one first.
         needs: hardware it needs tensor support for: "fp8", "fp4", "int8", "int4" or "".
-        recommended: whether rankings may pick it unasked; below 4 bits they do not.
+        recommended: whether rankings may pick it unasked: not below 4 bits, not the slow
+            bitsandbytes kernels.
         order: 0 for the most faithful of the table.
         source: where the layout is defined.
     """

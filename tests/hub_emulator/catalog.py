@@ -43,13 +43,13 @@ class Catalog:
         for _ in self.options.renames:  # as many hops as the longest chain can have
             name = self.options.renames.get(name, name)
         repo = self._visible(request, name)
-        if repo.disabled:
-            raise refusals.disabled()
-        self.check_gate(request, repo)
+        self.check_files(request, repo)
         return repo
 
-    def check_gate(self, request: Request, repo: FakeRepo) -> None:
-        """Refuse the files of a gated repository to those without the grant."""
+    def check_files(self, request: Request, repo: FakeRepo) -> None:
+        """Refuse the files of a disabled repository, and of a gated one without the grant."""
+        if repo.disabled:
+            raise refusals.disabled()
         token = self.token(request)
         if repo.gated and not self._granted(token, repo):
             raise refusals.gated(repo.repo_id, token is not None)

@@ -26,7 +26,7 @@ class FakeFile:
         head: the first bytes, or a function that makes them (called on every read).
         size: size of the whole file.
         lfs: whether the file is in LFS, so served by the CDN.
-        known_sha256: LFS object name, where the real one is known.
+        known_sha256: LFS object name, where it is known or making the head is dear.
     """
 
     head: bytes | Callable[[], bytes]
@@ -49,11 +49,10 @@ class FakeFile:
         """LFS object name: exact for a literal file, else made from the size and a whole head."""
         if self.known_sha256:
             return self.known_sha256
-        if not isinstance(self.head, bytes):  # making the head may be dear
-            return hashlib.sha256(f"made on demand {self.size}".encode()).hexdigest()
+        head = self.head_bytes()
         # Hashing gigabytes of zeros would cost seconds; nothing reads them back.
-        tail = b"" if len(self.head) == self.size else f"+zeros to {self.size}".encode()
-        return hashlib.sha256(self.head + tail).hexdigest()
+        tail = b"" if len(head) == self.size else f"+zeros to {self.size}".encode()
+        return hashlib.sha256(head + tail).hexdigest()
 
     @property
     def lfs_pointer(self) -> bytes:

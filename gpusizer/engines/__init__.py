@@ -1,0 +1,30 @@
+"""Inference engines behind one interface."""
+
+from __future__ import annotations
+
+import difflib
+
+from gpusizer.engines.base import Engine, Overhead, Split, SplitBy
+from gpusizer.engines.llama_cpp import LLAMA_CPP, OLLAMA
+from gpusizer.engines.local import DIFFUSERS, EXLLAMA, MLX, TRANSFORMERS
+from gpusizer.engines.serving import SGLANG, TENSORRT_LLM, TGI, VLLM
+from gpusizer.errors import UnknownEngine
+
+ENGINES: dict[str, Engine] = {
+    engine.slug: engine
+    for engine in (
+        VLLM, SGLANG, TENSORRT_LLM, TGI, LLAMA_CPP, OLLAMA, EXLLAMA, MLX, TRANSFORMERS, DIFFUSERS,
+    )
+}  # fmt: skip
+
+
+def find_engine(slug: str) -> Engine:
+    """The engine with this slug. Raises UnknownEngine with close spellings."""
+    engine = ENGINES.get(slug.strip().lower())
+    if engine is None:
+        close = difflib.get_close_matches(slug.lower(), ENGINES, n=5) or list(ENGINES)
+        raise UnknownEngine(value=slug[:40], suggestions=close)
+    return engine
+
+
+__all__ = ["ENGINES", "Engine", "Overhead", "Split", "SplitBy", "find_engine"]

@@ -1,0 +1,268 @@
+"""MemoryEstimate x GPU x count -> Fit: the one place where models and GPUs meet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpusizer.engines import ENGINES, Engine, Split, find_engine
+from gpusizer.gpus import Catalogue, Gpu
+from gpusizer.kv_cache import grows, kv_cache_bytes, largest_context
+from gpusizer.memory import Estimator, MemoryEstimate
+from gpusizer.profile import ModelProfile
+from gpusizer.quants import Quant
+from gpusizer.support import runs_on, supported_matrix
+from gpusizer.weight_sizes import WeightSizes, weight_sizes
+from gpusizer.workload import Workload
+
+COUNTS = (1, 2, 4, 8, 16, 32)
+"""GPU counts that are tried, smallest first."""
+
+_OFFLOAD_ENGINES = frozenset({"llama.cpp", "ollama"})
+_OFFLOAD_SHARE = 0.25  # below a quarter of the layers on the GPU, offload is not worth the card
+_MAX_CARDS = {"apple": 1, "soc": 1, "embedded": 1, "datacenter": 32}
+_MAX_CARDS_ELSEWHERE = 8  # what one workstation or server holds
+
+
+class Verdict(StrEnum):
+    """Whether a model runs on a set of GPUs."""
+
+    FITS = "fits"  # even at the high end of every band
+    TIGHT = "tight"  # at the likely values, not at the high end
+    OFFLOAD = "offload"  # part of the layers must live in system memory
+    DOES_NOT_FIT = "does_not_fit"
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """One model, quantization and engine on `count` GPUs of one kind.
+
+    Attributes:
+        headroom_bytes: to spare on each card at the likely values; negative when short.
+        kv_pool_bytes: left for the cache on each card.
+        max_context: longest single sequence the pool holds, None where the cache does not grow.
+        max_concurrency: sequences of the asked-for context the pool holds at once.
+    """
+
+    gpu: Gpu
+    count: int
+    estimate: MemoryEstimate
+    verdict: Verdict
+    headroom_bytes: int
+    kv_pool_bytes: int
+    max_context: int | None
+    max_concurrency: float | None
+
+    def capacity_json(self, profile: ModelProfile) -> dict[str, Any]:
+        """The contract's `capacity` object."""
+        per_token = profile.kv_cache_bytes_per_token
+        share = self.estimate.per_gpu.kv_cache.likely
+        tokens = None
+        if per_token and share and self.max_context is not None:
+            tokens = self.max_context
+        return {
+            "kv_cache_pool_bytes": self.kv_pool_bytes,
+            "kv_cache_pool_tokens": tokens,
+            "max_concurrency": self.max_concurrency,
+            "max_context": self.max_context,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A way to run the model that ranking may choose, before any GPU is known."""
+
+    estimate: MemoryEstimate
+    engine_choice: int  # 0 for the quantization's usual engine
+
+
+def max_cards(gpu: Gpu) -> int:
+    """Most boards of this kind that are worth planning with."""
+    if gpu.form_factor == "laptop":
+        return 1
+    return _MAX_CARDS.get(gpu.segment, _MAX_CARDS_ELSEWHERE)
+
+
+def split_for(engine: Engine, profile: ModelProfile, gpus: int) -> Split | None:
+    """How an engine divides a model over `gpus`, None when it cannot.
+
+    Tensor parallelism needs attention heads divisible by the degree (vLLM refuses others);
+    beyond what the heads allow the rest becomes pipeline stages.
+    """
+    if gpus == 1:
+        return Split()
+    if engine.split_by == "none":
+        return None
+    layers = profile.architecture.layers if profile.architecture else 1
+    if engine.split_by == "layer":
+        return Split(pipeline=gpus) if gpus <= layers else None
+    heads = (profile.architecture.attention_heads if profile.architecture else None) or 1
+    tensor = gpus
+    while tensor > 1 and (heads % tensor or tensor > 8):
+        tensor //= 2
+    pipeline = gpus // tensor
+    return Split(tensor, pipeline) if tensor * pipeline == gpus and pipeline <= layers else None
+
+
+class Fitter:
+    """Candidates of one model and workload, and how they fit GPUs."""
+
+    def __init__(
+        self, profile: ModelProfile, workload: Workload, quants: Sequence[tuple[Quant, bool]]
+    ) -> None:
+        """`quants` pairs each quantization with whether it is the checkpoint as stored."""
+        self.profile = profile
+        self.workload = workload
+        self._estimator = Estimator(profile, workload)
+        self.quants = tuple(quants)
+        self._sizes: dict[str, WeightSizes] = {
+            quant.slug: weight_sizes(profile, quant, native=native) for quant, native in quants
+        }
+
+    def engines(self, quant: Quant) -> tuple[Engine, ...]:
+        """Engines to consider: the one asked for, else those that run the quantization."""
+        if self.workload.engine is not None:
+            return (find_engine(self.workload.engine),)
+        if self.profile.format == "diffusers":
+            return (ENGINES["diffusers"],)
+        return tuple(ENGINES[slug] for slug in quant.engines)
+
+    def estimate(
+        self, quant: Quant, native: bool, engine: Engine, split: Split, device_class: int = 0
+    ) -> MemoryEstimate:
+        """One estimate; parts shared with earlier ones are not computed again."""
+        return self._estimator.estimate(
+            quant, engine, self._sizes[quant.slug], split, native=native, device_class=device_class
+        )
+
+    def candidates(self, counts: Sequence[int] = COUNTS) -> Iterator[Candidate]:
+        """Every quantization x engine x GPU count x class of engine defaults."""
+        for quant, native in self.quants:
+            for choice, engine in enumerate(self.engines(quant)):
+                for count in counts:
+                    split = split_for(engine, self.profile, count)
+                    if split is None:
+                        continue
+                    for device_class in engine.device_classes:
+                        made = self.estimate(quant, native, engine, split, device_class)
+                        yield Candidate(made, choice)
+
+    def fit(self, gpu: Gpu, boards: int, estimate: MemoryEstimate) -> Fit:
+        """How one estimate fits `boards` boards of a GPU."""
+        memory = gpu.device_memory_bytes
+        pool = estimate.pool_bytes(memory)
+        return Fit(
+            gpu=gpu,
+            count=boards,
+            estimate=estimate,
+            verdict=self.verdict(gpu, estimate),
+            headroom_bytes=estimate.headroom_bytes(memory),
+            kv_pool_bytes=pool,
+            max_context=self._max_context(estimate, pool),
+            max_concurrency=self._max_concurrency(estimate, pool),
+        )
+
+    def verdict(self, gpu: Gpu, estimate: MemoryEstimate) -> Verdict:
+        """Whether one card of this kind holds its share of the estimate."""
+        memory = gpu.device_memory_bytes
+        if not runs_on(estimate.quant, estimate.engine, gpu):
+            return Verdict.DOES_NOT_FIT
+        if estimate.headroom_bytes(memory, cautious=True) >= 0:
+            return Verdict.FITS
+        short = -estimate.headroom_bytes(memory)
+        if short <= 0:
+            return Verdict.TIGHT
+        movable = estimate.per_gpu.weights.likely * (1 - _OFFLOAD_SHARE)
+        if estimate.engine.slug in _OFFLOAD_ENGINES and short <= movable:
+            return Verdict.OFFLOAD
+        return Verdict.DOES_NOT_FIT
+
+    def _max_context(self, estimate: MemoryEstimate, pool: int) -> int | None:
+        whole = pool * estimate.split.pipeline  # each stage caches its own layers
+        return largest_context(
+            self.profile.architecture, whole, self.workload.kv_dtype, shards=estimate.split.tensor
+        )
+
+    def _max_concurrency(self, estimate: MemoryEstimate, pool: int) -> float | None:
+        arch = self.profile.architecture
+        if arch is None or not grows(arch):
+            return None
+        one = kv_cache_bytes(
+            arch, self.workload.context, 1, self.workload.kv_dtype, shards=estimate.split.tensor
+        )
+        return round(pool * estimate.split.pipeline / one, 2) if one else None
+
+
+@dataclass(frozen=True, slots=True)
+class FitTable:
+    """Every candidate against every GPU at once. Rows are candidates, columns GPUs."""
+
+    candidates: tuple[Candidate, ...]
+    boards: npt.NDArray[np.int64]
+    fits: npt.NDArray[np.bool_]
+    tight: npt.NDArray[np.bool_]
+
+
+def fit_table(candidates: Sequence[Candidate], catalogue: Catalogue) -> FitTable:
+    """Compare all candidates with all GPUs in a few array operations."""
+    memory = catalogue.columns.device_memory_bytes[None, :]
+    devices = catalogue.columns.devices_per_board[None, :]
+    gpus = _column([c.estimate.split.gpus for c in candidates])
+    utilization = np.array([c.estimate.utilization for c in candidates])[:, None]
+    budget = memory * utilization
+    boards = -(-gpus // devices)
+    allowed = (gpus % devices == 0) & (boards <= _column_of_max_cards(catalogue))
+    allowed &= _right_class(candidates, memory)
+    allowed &= _usual_engine(candidates, catalogue)
+    totals = [c.estimate.per_gpu.total for c in candidates]
+    budgeted = [c.estimate.per_gpu.budgeted for c in candidates]
+    fits = allowed & (_column([t.high for t in totals]) <= memory)
+    fits &= _column([b.high for b in budgeted]) <= budget
+    tight = allowed & (_column([t.likely for t in totals]) <= memory)
+    tight &= _column([b.likely for b in budgeted]) <= budget
+    return FitTable(tuple(candidates), boards, fits, tight)
+
+
+def _usual_engine(candidates: Sequence[Candidate], catalogue: Catalogue) -> npt.NDArray[np.bool_]:
+    """Where a candidate's engine is the first of its quantization's that runs on the GPU."""
+    supported = supported_matrix([c.estimate for c in candidates], catalogue)
+    taken: dict[tuple[str, int], npt.NDArray[np.bool_]] = {}
+    for candidate, row in zip(candidates, supported, strict=True):
+        taken[(candidate.estimate.quant.slug, candidate.engine_choice)] = row
+    result = supported.copy()
+    for place, candidate in enumerate(candidates):
+        for earlier in range(candidate.engine_choice):
+            result[place] &= ~taken[(candidate.estimate.quant.slug, earlier)]
+    return result
+
+
+def _right_class(
+    candidates: Sequence[Candidate], memory: npt.NDArray[np.int64]
+) -> npt.NDArray[np.bool_]:
+    """A GPU belongs to the largest device class of the engine it reaches."""
+    lower = _column([c.estimate.device_class for c in candidates])
+    upper = _column([_next_class(c.estimate) for c in candidates])
+    return np.asarray((memory >= lower) & (memory < upper))
+
+
+def _next_class(estimate: MemoryEstimate) -> int:
+    above = [size for size in estimate.engine.device_classes if size > estimate.device_class]
+    return min(above, default=2**62)
+
+
+def device_class_of(engine: Engine, gpu: Gpu) -> int:
+    """The engine's defaults that apply on this GPU."""
+    return max(size for size in engine.device_classes if size <= gpu.device_memory_bytes)
+
+
+def _column(values: Sequence[int]) -> npt.NDArray[np.int64]:
+    return np.array(values, dtype=np.int64)[:, None]
+
+
+def _column_of_max_cards(catalogue: Catalogue) -> npt.NDArray[np.int64]:
+    return np.array([max_cards(gpu) for gpu in catalogue.gpus], dtype=np.int64)[None, :]

@@ -1,0 +1,227 @@
+"""ModelProfile x quantization x workload -> MemoryEstimate. Knows no GPU."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from gpusizer.amounts import Amount, Provenance, exactly, total
+from gpusizer.engines import Engine, Split
+from gpusizer.kv_cache import kv_cache_bytes
+from gpusizer.profile import ModelProfile
+from gpusizer.quants.table import Quant
+from gpusizer.weight_sizes import WeightSizes
+from gpusizer.workload import Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Breakdown:
+    """Memory by purpose. `outside` is the part of the overhead beyond the engine's budget."""
+
+    weights: Amount
+    kv_cache: Amount
+    activations: Amount
+    overhead: Amount
+    outside: Amount
+
+    @property
+    def total(self) -> Amount:
+        """Everything, the part outside the engine's budget included."""
+        return total((self.weights, self.kv_cache, self.activations, self.overhead, self.outside))
+
+    @property
+    def budgeted(self) -> Amount:
+        """What must fit into the share of memory the engine budgets with."""
+        return total((self.weights, self.kv_cache, self.activations, self.overhead))
+
+    def times(self, count: int) -> Breakdown:
+        """The same on each of `count` GPUs."""
+        return Breakdown(*(getattr(self, name).times(count) for name in Breakdown.__slots__))
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryEstimate:
+    """What one way to run a model takes.
+
+    Attributes:
+        quant, engine: what is run with what.
+        native: the weights are the repository's own files.
+        split: GPUs and how the model is divided over them.
+        sizes: bytes of the weights by how they are read.
+        per_gpu: the fullest GPU.
+        all_gpus: sum over the GPUs used.
+        utilization: share of a card's memory the engine budgets with.
+        device_class: smallest card, in bytes, whose engine defaults were assumed.
+    """
+
+    quant: Quant
+    engine: Engine
+    native: bool
+    split: Split
+    sizes: WeightSizes
+    per_gpu: Breakdown
+    all_gpus: Breakdown
+    utilization: float
+    device_class: int
+
+    def headroom_bytes(self, memory_bytes: int, *, cautious: bool = False) -> int:
+        """Bytes to spare on each card of that memory; negative when it does not fit.
+
+        `cautious` counts with the high end of every band.
+        """
+        everything, budgeted = self.per_gpu.total, self.per_gpu.budgeted
+        need, inside = (
+            (everything.high, budgeted.high) if cautious else (everything.likely, budgeted.likely)
+        )
+        return min(memory_bytes - need, int(memory_bytes * self.utilization) - inside)
+
+    def pool_bytes(self, memory_bytes: int) -> int:
+        """Bytes left for the KV cache on each card once everything else is in place."""
+        return max(0, self.headroom_bytes(memory_bytes) + self.per_gpu.kv_cache.likely)
+
+    def provenance(self) -> dict[str, str]:
+        """How each component is known."""
+        whole = self.all_gpus
+        return {
+            "weights": whole.weights.provenance.value,
+            "kv_cache": whole.kv_cache.provenance.value,
+            "activations": whole.activations.provenance.value,
+            "overhead": (whole.overhead + whole.outside).provenance.value,
+        }
+
+    def bits_per_weight(self, parameters: int) -> float:
+        """Bits of weights in memory for each parameter."""
+        return round(self.sizes.total * 8 / parameters, 4) if parameters else 0.0
+
+    def to_json(self, parameters: int) -> dict[str, Any]:
+        """The contract's estimate object, without the `capacity` a named GPU adds."""
+        whole, one = self.all_gpus, self.per_gpu
+        return {
+            "quant": self.quant.slug,
+            "quant_name": self.quant.name,
+            "bits_per_weight": self.bits_per_weight(parameters),
+            "native": self.native,
+            "engine": self.engine.slug,
+            "engine_version": self.engine.version,
+            **_amounts_json(whole),
+            "low_bytes": whole.total.low,
+            "high_bytes": whole.total.high,
+            "gpus": self.split.gpus,
+            "per_gpu": _amounts_json(one),
+            "provenance": self.provenance(),
+        }
+
+
+def _amounts_json(breakdown: Breakdown) -> dict[str, int]:
+    return {
+        "weights_bytes": breakdown.weights.likely,
+        "kv_cache_bytes": breakdown.kv_cache.likely,
+        "activations_bytes": breakdown.activations.likely,
+        "overhead_bytes": breakdown.overhead.likely + breakdown.outside.likely,
+        "total_bytes": breakdown.total.likely,
+    }
+
+
+class Estimator:
+    """Estimates for one model and workload; remembers what several of them share."""
+
+    def __init__(self, profile: ModelProfile, workload: Workload) -> None:
+        self.profile = profile
+        self.workload = workload
+        self._kv: dict[tuple[int, int, int], int] = {}
+        self._runtime: dict[tuple[str, Split, int], tuple[Amount, Amount, Amount]] = {}
+
+    def estimate(
+        self,
+        quant: Quant,
+        engine: Engine,
+        sizes: WeightSizes,
+        split: Split,
+        *,
+        native: bool,
+        device_class: int = 0,
+    ) -> MemoryEstimate:
+        """Memory of the model at `quant` under `engine`, divided by `split`."""
+        provenance = Provenance.EXACT if native else Provenance.DERIVED
+        activations, inside, outside = self._runtime_amounts(engine, split, device_class)
+        per_gpu = Breakdown(
+            weights=exactly(self._weights_per_gpu(sizes, split), provenance),
+            kv_cache=exactly(self._kv_per_gpu(engine, split), Provenance.DERIVED),
+            activations=activations,
+            overhead=inside,
+            outside=outside,
+        )
+        return MemoryEstimate(
+            quant=quant,
+            engine=engine,
+            native=native,
+            split=split,
+            sizes=sizes,
+            per_gpu=per_gpu,
+            all_gpus=self._sum(per_gpu, sizes, split, provenance),
+            utilization=engine.utilization(self.workload),
+            device_class=device_class,
+        )
+
+    def _weights_per_gpu(self, sizes: WeightSizes, split: Split) -> int:
+        """The fullest GPU: whole layers of a pipeline stage, a share of each matrix."""
+        stage_layers, rest = self._stage(sizes.in_layers, split), sizes.total - sizes.in_layers
+        stage = stage_layers + rest
+        if split.tensor == 1 or not sizes.total:
+            return stage
+        divided = stage * sizes.divided // sizes.total
+        return stage - divided + -(-divided // split.tensor)
+
+    def _stage(self, in_layers: int, split: Split) -> int:
+        layers = self.profile.architecture.layers if self.profile.architecture else 1
+        if split.pipeline == 1:
+            return in_layers
+        largest = -(-layers // split.pipeline)
+        return -(-in_layers * largest // layers)
+
+    def _kv_per_gpu(self, engine: Engine, split: Split) -> int:
+        key = (engine.kv_cell_multiple, split.tensor, split.pipeline)
+        if key not in self._kv:
+            whole = kv_cache_bytes(
+                self.profile.architecture,
+                self.workload.context,
+                self.workload.concurrency,
+                self.workload.kv_dtype,
+                shards=split.tensor,
+                cell_multiple=engine.kv_cell_multiple,
+            )
+            self._kv[key] = self._stage(whole, split)
+        return self._kv[key]
+
+    def _runtime_amounts(
+        self, engine: Engine, split: Split, device_class: int
+    ) -> tuple[Amount, Amount, Amount]:
+        key = (engine.slug, split, device_class)
+        if key not in self._runtime:
+            overhead = engine.overhead(self.profile, self.workload, split)
+            activations = engine.activations(self.profile, self.workload, split, device_class)
+            self._runtime[key] = (activations, overhead.inside, overhead.outside)
+        return self._runtime[key]
+
+    def _sum(
+        self, per_gpu: Breakdown, sizes: WeightSizes, split: Split, provenance: Provenance
+    ) -> Breakdown:
+        """Totals: exact weights and cache of a layer split, the fullest GPU times n otherwise."""
+        if split.gpus == 1:
+            return per_gpu
+        copies = sizes.total + sizes.replicated * (split.tensor - 1)
+        kv = per_gpu.kv_cache.likely * split.gpus
+        if split.tensor == 1:
+            kv = min(kv, self._kv_whole(per_gpu, split))
+        several = per_gpu.times(split.gpus)
+        return Breakdown(
+            weights=exactly(copies, provenance),
+            kv_cache=exactly(kv, Provenance.DERIVED),
+            activations=several.activations,
+            overhead=several.overhead,
+            outside=several.outside,
+        )
+
+    def _kv_whole(self, per_gpu: Breakdown, split: Split) -> int:
+        layers = self.profile.architecture.layers if self.profile.architecture else 1
+        return per_gpu.kv_cache.likely * layers // -(-layers // split.pipeline)

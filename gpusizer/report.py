@@ -1,0 +1,174 @@
+"""Report: everything gpusizer says about a request, and its one JSON shape."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gpusizer.errors import GpusizerError
+from gpusizer.fit import Fit
+from gpusizer.gpus import Gpu
+from gpusizer.memory import MemoryEstimate
+from gpusizer.notes import Note
+from gpusizer.profile import ModelProfile
+from gpusizer.ranking import Ranked
+from gpusizer.request import SizeRequest
+from gpusizer.workload import Workload
+
+SCHEMA_VERSION = 1
+
+Say = Callable[[Note], str]
+"""Turns a note into a sentence; the edge supplies it, in the reader's language."""
+
+
+@dataclass(frozen=True, slots=True)
+class EstimateRow:
+    """One quantization of the answer; `fit` when a GPU was named."""
+
+    estimate: MemoryEstimate
+    needs_original_weights: bool
+    fit: Fit | None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The answer to a size request."""
+
+    request: SizeRequest
+    profile: ModelProfile
+    workload: Workload
+    estimates: tuple[EstimateRow, ...]
+    ranking: tuple[Ranked, ...]
+
+    def to_json(self, say: Say) -> dict[str, Any]:
+        """The contract's report object."""
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "model": model_json(self.profile, say),
+            "workload": self._workload_json(),
+            "estimates": [_estimate_json(row, self.profile) for row in self.estimates],
+            "ranking": [ranked_json(item, say) for item in self.ranking],
+        }
+
+    def _workload_json(self) -> dict[str, Any]:
+        return {
+            "model": self.request.model,
+            "revision": self.profile.revision,
+            "quant": list(self.request.quants),
+            "gpu": list(self.request.gpus),
+            "gpu_count": self.request.gpu_count,
+            "rank_by": self.request.rank_by,
+            "top": self.request.top,
+            **self.workload.to_json(),
+        }
+
+
+def model_json(profile: ModelProfile, say: Say) -> dict[str, Any]:
+    """The contract's model object."""
+    arch = profile.architecture
+    return {
+        "repo_id": profile.repo_id,
+        "revision": profile.revision,
+        "sha": profile.sha,
+        "source": profile.source,
+        "retrieved_at": profile.retrieved_at,
+        "gated": profile.gated,
+        "format": profile.format,
+        "parameters": profile.parameters,
+        "active_parameters": profile.active_parameters,
+        "stored_parameters_by_dtype": dict(profile.stored_parameters_by_dtype),
+        "weight_bytes": profile.weight_bytes,
+        "tensor_count": profile.tensor_count,
+        "file_count": profile.file_count,
+        "components": [
+            {"name": c.name, "parameters": c.parameters, "weight_bytes": c.weight_bytes}
+            for c in profile.components
+        ],
+        "quantization": profile.quantization.to_json() if profile.quantization else None,
+        "architecture": arch.to_json() if arch else None,
+        "max_context": profile.max_context,
+        "kv_cache_bytes_per_token": profile.kv_cache_bytes_per_token,
+        "license": profile.license,
+        "base_models": list(profile.base_models),
+        "pipeline_tag": profile.pipeline_tag,
+        "library": profile.library,
+        "caveats": [note_json(note, say) for note in profile.caveats],
+    }
+
+
+def _estimate_json(row: EstimateRow, profile: ModelProfile) -> dict[str, Any]:
+    data = row.estimate.to_json(profile.parameters)
+    data["needs_original_weights"] = row.needs_original_weights
+    if row.fit is not None:
+        data["capacity"] = row.fit.capacity_json(profile)
+        data["verdict"] = row.fit.verdict.value
+        data["headroom_bytes"] = row.fit.headroom_bytes
+    return data
+
+
+def ranked_json(item: Ranked, say: Say) -> dict[str, Any]:
+    """The contract's ranking object."""
+    fit = item.fit
+    return {
+        "rank": item.rank,
+        "gpu": fit.gpu.slug,
+        "gpu_name": fit.gpu.name,
+        "count": fit.count,
+        "quant": fit.estimate.quant.slug,
+        "engine": fit.estimate.engine.slug,
+        "verdict": fit.verdict.value,
+        "headroom_bytes": fit.headroom_bytes,
+        "per_gpu_bytes": fit.estimate.per_gpu.total.likely,
+        "usable_bytes": fit.gpu.device_memory_bytes,
+        "max_context": fit.max_context,
+        "max_concurrency": fit.max_concurrency,
+        "decode_tokens_per_second": item.decode.to_json() if item.decode else None,
+        "prefill_tokens_per_second": item.prefill.to_json() if item.prefill else None,
+        "parallelism": {
+            "tensor": fit.estimate.split.tensor,
+            "pipeline": fit.estimate.split.pipeline,
+        },
+        "price": price_json(item),
+        "power_watts": item.power_watts,
+        "reasons": [note_json(note, say) for note in item.reasons],
+    }
+
+
+def price_json(item: Ranked) -> dict[str, Any]:
+    """Prices of all boards together; null where nobody we know of quotes one."""
+    gpu = item.fit.gpu
+    dated = next((p.date for p in (gpu.rent, gpu.buy) if p is not None and p.date), None)
+    return {
+        "buy_usd": item.buy_usd,
+        "buy_basis": gpu.buy.basis if gpu.buy else None,
+        "rent_usd_per_hour": item.rent_usd_per_hour,
+        "usd_per_million_tokens": item.usd_per_million_tokens,
+        "as_of": dated or (str(gpu.release_year) if gpu.buy else None),
+    }
+
+
+def gpus_json(gpus: Sequence[Gpu]) -> dict[str, Any]:
+    """The catalogue, or a part of it."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "count": len(gpus),
+        "gpus": [gpu.to_json() for gpu in gpus],
+    }
+
+
+def note_json(note: Note, say: Say) -> dict[str, Any]:
+    """A caveat or reason with its sentence."""
+    return {"code": note.code, "message": say(note), **_plain(note)}
+
+
+def _plain(note: Note) -> dict[str, Any]:
+    return {"fields": dict(note.fields)} if note.fields else {}
+
+
+def error_json(error: GpusizerError, message: str, repo_id: str | None = None) -> dict[str, Any]:
+    """The contract's error object."""
+    body: dict[str, Any] = {"code": error.code, "message": message, **error.fields}
+    if repo_id is not None:
+        body.setdefault("repo_id", repo_id)
+    return {"schema_version": SCHEMA_VERSION, "error": body}

@@ -1,0 +1,176 @@
+"""Requests from people and programs, checked field by field before anything is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gpusizer.errors import InvalidRequest
+from gpusizer.kv_cache import ALIASES, BYTES_PER_ELEMENT
+from gpusizer.workload import Workload
+
+ALL_QUANTS = "all"
+NATIVE_QUANT = "native"
+RANKINGS = ("smallest", "cheapest", "fastest")
+DEFAULT_TOP = 20
+_MAX_LIST = 64
+_MAX_TEXT = 300
+
+
+@dataclass(frozen=True, slots=True)
+class SizeRequest:
+    """A checked request to size one model.
+
+    Attributes:
+        model: what was pasted.
+        revision, file: branch, tag or commit, and one file of the repository, when given.
+        quants: slugs, "native" or "all".
+        workload: how the model will be used.
+        gpus: slugs or aliases to look at; empty for the whole catalogue.
+        gpu_count: boards of each, None to find the smallest number that fits.
+        rank_by: order of the ranking.
+        top: rows of the ranking to return, 0 for all.
+    """
+
+    model: str
+    revision: str | None
+    file: str | None
+    quants: tuple[str, ...]
+    workload: Workload
+    gpus: tuple[str, ...]
+    gpu_count: int | None
+    rank_by: str
+    top: int
+
+
+Parser = Callable[[str, Any], Any]
+
+
+def _fail(field: str, value: Any, reason: str) -> InvalidRequest:
+    return InvalidRequest(field=field, value=str(value)[:80], reason=reason)
+
+
+def _integer(low: int, high: int) -> Parser:
+    def parse(field: str, value: Any) -> int:
+        if isinstance(value, str):
+            text = value.strip().replace("_", "").replace(",", "")
+            value = int(text) if text.lstrip("-").isdecimal() and len(text) < 16 else value
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise _fail(field, value, "not_an_integer")
+        if not low <= value <= high:
+            raise _fail(field, value, f"outside {low} to {high}")
+        return value
+
+    return parse
+
+
+def _fraction(field: str, value: Any) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise _fail(field, value, "not_a_number") from None
+    if isinstance(value, bool) or not 0.1 <= number <= 1.0:
+        raise _fail(field, value, "outside 0.1 to 1.0")
+    return number
+
+
+def _flag(field: str, value: Any) -> bool:
+    known = {True: True, False: False, "true": True, "false": False, "on": True, "off": False}
+    key = value.lower() if isinstance(value, str) else value
+    if not isinstance(key, bool | str) or key not in known:
+        raise _fail(field, value, "not_a_boolean")
+    return known[key]
+
+
+def _text(field: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise _fail(field, value, "not_text")
+    if len(value) > _MAX_TEXT:
+        raise _fail(field, value, "too_long")
+    return value.strip()
+
+
+def _one_of(*choices: str) -> Parser:
+    def parse(field: str, value: Any) -> str:
+        text = _text(field, value).lower()
+        if text not in choices:
+            raise _fail(field, value, "not one of " + ", ".join(choices))
+        return text
+
+    return parse
+
+
+def _texts(field: str, value: Any) -> tuple[str, ...]:
+    items = value.split(",") if isinstance(value, str) else value
+    if not isinstance(items, list | tuple):
+        raise _fail(field, value, "not_a_list")
+    if len(items) > _MAX_LIST:
+        raise _fail(field, f"{len(items)} items", f"more than {_MAX_LIST}")
+    return tuple(text for text in (_text(field, item) for item in items) if text)
+
+
+_CARDS = _integer(1, 1024)
+_WORKLOAD_FIELDS: dict[str, Parser] = {
+    "context": _integer(1, 10_000_000),
+    "concurrency": _integer(1, 100_000),
+    "kv_dtype": _one_of(*BYTES_PER_ELEMENT, *ALIASES),
+    "engine": _text,
+    "engine_version": _text,
+    "tensor_parallel": _CARDS,
+    "pipeline_parallel": _CARDS,
+    "expert_parallel": _CARDS,
+    "memory_utilization": _fraction,
+    "max_num_seqs": _integer(1, 100_000),
+    "max_num_batched_tokens": _integer(1, 10_000_000),
+    "batch_size": _integer(1, 1_000_000),
+    "ubatch_size": _integer(1, 1_000_000),
+    "enforce_eager": _flag,
+    "flash_attention": _flag,
+    "gpu_layers": _integer(0, 10_000),
+}
+_OTHER_FIELDS: dict[str, Parser] = {
+    "model": _text,
+    "revision": _text,
+    "file": _text,
+    "quant": _texts,
+    "gpu": _texts,
+    "gpu_count": _CARDS,
+    "rank_by": _one_of(*RANKINGS),
+    "top": _integer(0, 1000),
+}
+SIZE_FIELDS = (*_OTHER_FIELDS, *_WORKLOAD_FIELDS)
+"""Every field a size request may have."""
+
+
+def parse_size_request(fields: Mapping[str, Any]) -> SizeRequest:
+    """A checked request. Absent, null and empty fields take their defaults.
+
+    Raises InvalidRequest naming the field, its value and what is wrong with it.
+    """
+    values = _parse(fields, {**_OTHER_FIELDS, **_WORKLOAD_FIELDS})
+    workload = {name: values[name] for name in _WORKLOAD_FIELDS if name in values}
+    return SizeRequest(
+        model=values.get("model", ""),
+        revision=values.get("revision"),
+        file=values.get("file"),
+        quants=values.get("quant", (ALL_QUANTS,)),
+        workload=Workload(**workload),
+        gpus=values.get("gpu", ()),
+        gpu_count=values.get("gpu_count"),
+        rank_by=values.get("rank_by", RANKINGS[0]),
+        top=values.get("top", DEFAULT_TOP),
+    )
+
+
+def _parse(fields: Mapping[str, Any], parsers: Mapping[str, Parser]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for field, value in fields.items():
+        if field not in parsers:
+            raise _fail(str(field)[:40], value, "unknown_field")
+        if value is None or value in ("", [], ()):
+            continue
+        values[field] = parsers[field](field, value)
+    return values

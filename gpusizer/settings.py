@@ -1,0 +1,86 @@
+"""Settings: everything gpusizer takes from the environment, read once and on request."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from gpusizer.errors import InvalidRequest
+from gpusizer.paths import DATA_DIR
+
+DEFAULT_ENDPOINT = "https://huggingface.co"
+DEFAULT_TIMEOUT_SECONDS = 30.0
+
+_TRUE = frozenset({"1", "on", "true", "yes"})
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What differs between deployments.
+
+    Attributes:
+        endpoint: HF_ENDPOINT, address of the Hub or of a mirror, without a trailing slash.
+        offline: HF_HUB_OFFLINE, answer from what is stored only ("1", "true", "yes", "on").
+        timeout_seconds: GPUSIZER_TIMEOUT_SECONDS, longest time to read one model.
+        cdn_origins: GPUSIZER_CDN_ORIGINS, comma-separated origins (`https://host[:port]`)
+            that the endpoint may redirect to besides itself and the Hub's own hosts.
+        ca_bundle: REQUESTS_CA_BUNDLE, certificates to trust instead of the usual ones.
+        snapshots_folder: GPUSIZER_SNAPSHOTS, folder of embedded snapshots.
+
+    A token is never read: a visitor's question must not be asked with the operator's rights.
+    """
+
+    endpoint: str = DEFAULT_ENDPOINT
+    offline: bool = False
+    timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
+    cdn_origins: tuple[str, ...] = ()
+    ca_bundle: str | None = None
+    snapshots_folder: Path = DATA_DIR / "models"
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str]) -> Settings:
+        """Settings of this process: `Settings.from_environment(os.environ)`.
+
+        Raises InvalidRequest naming the variable that cannot be used.
+        """
+        origins = environment.get("GPUSIZER_CDN_ORIGINS", "").split(",")
+        seconds = environment.get("GPUSIZER_TIMEOUT_SECONDS", "")
+        endpoint = environment.get("HF_ENDPOINT", "").strip()
+        folder = environment.get("GPUSIZER_SNAPSHOTS", "")
+        return cls(
+            endpoint=_address("HF_ENDPOINT", endpoint) if endpoint else DEFAULT_ENDPOINT,
+            offline=environment.get("HF_HUB_OFFLINE", "").strip().lower() in _TRUE,
+            timeout_seconds=_seconds(seconds) if seconds else DEFAULT_TIMEOUT_SECONDS,
+            cdn_origins=tuple(
+                _address("GPUSIZER_CDN_ORIGINS", origin.strip())
+                for origin in origins
+                if origin.strip()
+            ),
+            ca_bundle=environment.get("REQUESTS_CA_BUNDLE") or None,
+            snapshots_folder=Path(folder) if folder else DATA_DIR / "models",
+        )
+
+
+def _address(variable: str, value: str) -> str:
+    """An http(s) address without credentials, query or trailing slash."""
+    try:
+        parts = urlsplit(value)
+        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable or "@" in value or re.search(r"[\s?#\\]", value):
+        raise InvalidRequest(field=variable, value=value[:120], reason="address")
+    return value.rstrip("/")
+
+
+def _seconds(value: str) -> float:
+    try:
+        seconds = float(value)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds <= 3600:
+        raise InvalidRequest(field="GPUSIZER_TIMEOUT_SECONDS", value=value[:40], reason="number")
+    return seconds

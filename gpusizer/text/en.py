@@ -1,0 +1,73 @@
+"""English."""
+
+STRINGS: dict[str, str] = {
+    # Errors: one clear sentence each.
+    "error.invalid_model_id": "“{value}” is not a model ID: {reason}.",
+    "error.invalid_request": "{field} = “{value}” cannot be used: {reason}.",
+    "error.unknown_gpu": "No GPU called “{value}” is in the catalogue.",
+    "error.unknown_quant": "No quantization is called “{value}”.",
+    "error.unknown_engine": "No engine is called “{value}”.",
+    "error.did_you_mean": "Did you mean {names}?",
+    "error.model_not_found": "The Hub has no model called {repo_id}.",
+    "error.private_or_missing": "{repo_id} is private or does not exist; without access the Hub"
+    " does not say which.",
+    "error.revision_not_found": "{repo_id} has no revision “{revision}”.",
+    "error.file_not_found": "{repo_id} has no file {path}.",
+    "error.gated_model": "{repo_id} is gated: its owner must grant access on the Hub before its"
+    " files can be read.",
+    "error.no_weights": "{repo_id} holds no safetensors weights ({formats}).",
+    "error.malformed_repo": "{repo_id}: {path} contradicts its format ({reason}).",
+    "error.limits_exceeded": "{repo_id} is larger than this service reads: {limit} stops at"
+    " {allowed}.",
+    "error.unsupported_dtype": "{repo_id} stores tensors as {dtype}, which the safetensors format"
+    " does not define.",
+    "error.hub_unreachable": "The Hub did not give a usable answer about {repo_id} in time"
+    " ({reason}).",
+    "error.hub_rate_limited": "The Hub asks to slow down; try {repo_id} again in"
+    " {retry_after_seconds} seconds.",
+    "error.internal": "Something went wrong inside gpusizer. The report has been logged.",
+    # Reasons that complete an error.
+    "reason.empty": "nothing was typed",
+    "reason.too_long": "it is too long",
+    "reason.characters": "it has spaces or characters that model IDs cannot have",
+    "reason.dataset": "it points to a dataset",
+    "reason.space": "it points to a Space",
+    "reason.other_host": "it points to another site than the Hugging Face Hub",
+    "reason.shape": "it should look like “organisation/name” or a huggingface.co address",
+    "reason.not_an_integer": "it must be a whole number",
+    "reason.not_a_number": "it must be a number",
+    "reason.not_a_boolean": "it must be true or false",
+    "reason.not_text": "it must be text",
+    "reason.not_a_list": "it must be a list",
+    "reason.unknown_field": "there is no such field",
+    "reason.cannot_be_split": "the model cannot be divided over that many GPUs",
+    "reason.offline": "offline, and the model is not in the embedded snapshot",
+    # Caveats about a model.
+    "note.embedded_snapshot": "Answered from the embedded snapshot of {date}, not from the live"
+    " Hub.",
+    "note.mtp_layers_counted": "{parameters} parameters are multi-token-prediction layers, counted"
+    " here although most engines do not load them.",
+    "note.tied_matrix_stored_twice": "The output head repeats the embedding; it is stored twice"
+    " and counted once.",
+    "note.already_quantized": "The checkpoint is already quantized ({method}, {bits}-bit): wider"
+    " rows need the original weights.",
+    "note.architecture_unknown": "No language-model configuration was found: KV cache and speed"
+    " are not estimated.",
+    "note.recovered_from_tensors": "config.json omits {facts}; read from the tensor shapes"
+    " instead.",
+    "note.class_defaults_used": "config.json omits {facts}; taken from the defaults of the model"
+    " class.",
+    "note.other_copies_not_counted": "{count} more weight files repeat the model in other formats"
+    " and are not counted, {path} among them.",
+    # Reasons in a ranking.
+    "note.verdict_fits": "Fits in {quant} with {engine}, {headroom_bytes} to spare on each GPU.",
+    "note.verdict_tight": "Probably fits in {quant} with {engine}, but only {headroom_bytes} is"
+    " left on each GPU.",
+    "note.verdict_offload": "{headroom_bytes} too large for the GPU in {quant}: part of the layers"
+    " must run from system memory.",
+    "note.verdict_does_not_fit": "Does not fit: {headroom_bytes} short on each GPU in {quant}.",
+    "note.no_fast_interconnect": "No NVLink or similar: the GPUs talk over PCIe.",
+    "note.usable_memory_not_observed": "Usable memory is a cautious reading of the data sheet, not"
+    " observed.",
+    "note.may_run_out": "At the high end of the estimate it runs out of memory.",
+}

@@ -1,0 +1,1 @@
+from gpusizer.text.en import STRINGS as STRINGS

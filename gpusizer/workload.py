@@ -1,0 +1,50 @@
+"""Workload: what the model is asked to do, with every default made visible."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+DEFAULT_CONTEXT = 8192
+"""Tokens to plan for when nothing is said: a long conversation, not the model's maximum."""
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """A resolved request for inference.
+
+    Attributes:
+        context: tokens per sequence, prompt and answer together.
+        concurrency: sequences in flight at once.
+        kv_dtype: element type of the KV cache; "auto" is the engine's default.
+        engine: slug of the engine to use for every quantization, None to take each
+            quantization's usual one.
+        engine_version: version to model, None for the one the constants were fitted on.
+        tensor_parallel, pipeline_parallel, expert_parallel: degrees asked for, None to choose.
+        memory_utilization: share of the card the engine may use, None for its default.
+        max_num_seqs, max_num_batched_tokens: scheduler limits of serving engines.
+        batch_size, ubatch_size: logical and physical batch of llama.cpp, in tokens.
+        enforce_eager: run without CUDA graphs.
+        flash_attention: whether attention avoids materialising its score matrix.
+        gpu_layers: layers on the GPU (llama.cpp), None for all.
+    """
+
+    context: int = DEFAULT_CONTEXT
+    concurrency: int = 1
+    kv_dtype: str = "auto"
+    engine: str | None = None
+    engine_version: str | None = None
+    tensor_parallel: int | None = None
+    pipeline_parallel: int | None = None
+    expert_parallel: int | None = None
+    memory_utilization: float | None = None
+    max_num_seqs: int | None = None
+    max_num_batched_tokens: int | None = None
+    batch_size: int | None = None
+    ubatch_size: int | None = None
+    enforce_eager: bool = False
+    flash_attention: bool = True
+    gpu_layers: int | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)

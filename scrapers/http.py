@@ -1,0 +1,262 @@
+"""HubSession: every byte from the network comes through here, bounded and timed."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import threading
+import time
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from http.cookiejar import DefaultCookiePolicy
+from importlib.metadata import PackageNotFoundError, version
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import urljoin
+
+import requests
+import urllib3
+from requests.adapters import HTTPAdapter
+from requests.utils import get_environ_proxies
+
+from gpusizer.errors import HubUnreachable, ModelUnreadable
+from scrapers.limits import Limits
+from scrapers.reading import Reading
+from scrapers.redirects import Origin, is_allowed_target, origin_of
+from scrapers.refusals import Asked, refusal
+from scrapers.retries import RETRIED_STATUSES, pause_seconds, retry_after_seconds
+
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
+PIECE_BYTES = 2**18
+RANGE_NOT_SATISFIABLE = 416
+
+_CONTENT_RANGE = re.compile(r"bytes (?:(\d{1,18})-(\d{1,18})|\*)/(\d{1,18}|\*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """One thing to read.
+
+    Attributes:
+        url: its address, at the endpoint.
+        asked: what it is, for errors.
+        limit: attribute of Limits that bounds the body.
+        span: first byte and last byte + 1, None for everything.
+    """
+
+    url: str
+    asked: Asked
+    limit: str
+    span: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HubAnswer:
+    """A successful answer.
+
+    Attributes:
+        body: the whole body, or exactly the span asked for (shorter only at the file's end).
+        headers: of the last hop.
+        commit: X-Repo-Commit of any hop.
+        total_bytes: size of the whole file, where the answer says it.
+    """
+
+    body: bytes
+    headers: Mapping[str, str]
+    commit: str | None = None
+    total_bytes: int | None = None
+
+
+class HubSession:
+    """A pooled connection to one Hub, with its policy on redirects, retries and size.
+
+    Safe to share between threads. `requests` and `bytes_read` count over its life.
+    Failures are HubUnreachable with `reason` "timeout", "connection", "truncated",
+    "server_error", "unexpected_answer", "redirect" (to an address that is not allowed) or
+    "redirect_loop"; HubRateLimited; LimitsExceeded; or what the Hub's refusal means.
+    """
+
+    def __init__(
+        self,
+        endpoint: str,
+        limits: Limits | None = None,
+        *,
+        cdn_origins: Collection[str] = (),
+        ca_bundle: str | None = None,
+    ) -> None:
+        self.endpoint = endpoint.rstrip("/")
+        self.limits = limits or Limits()
+        self.requests = 0
+        self.bytes_read = 0
+        self._cdn_origins = tuple(cdn_origins)
+        self._origin = origin_of(self.endpoint)
+        self._proxies: dict[Origin, Any] = {}
+        self._lock = threading.Lock()
+        self._session = requests.Session()
+        # Off, for it would send the operator's ~/.netrc; proxies are looked up by hand.
+        self._session.trust_env = False
+        self._session.verify = ca_bundle or True
+        self._session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
+        adapter = HTTPAdapter(pool_connections=16, pool_maxsize=self.limits.parallel_reads)
+        self._session.mount("https://", adapter)
+        self._session.mount("http://", adapter)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close idle connections."""
+        self._session.close()
+
+    def get(self, wanted: Wanted, reading: Reading, token: str | None = None) -> HubAnswer:
+        """Read one thing, retrying what may pass: 429, 5xx, broken and cut connections."""
+        for attempt in itertools.count():
+            hint = None
+            try:
+                status, answer = self._follow(wanted, reading, token)
+            except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
+                failure: ModelUnreadable = HubUnreachable(
+                    repo_id=wanted.asked.repo_id, reason=_reason(error)
+                )
+            else:
+                if status < 400 or (status == RANGE_NOT_SATISFIABLE and wanted.span):
+                    return answer
+                failure = refusal(status, answer.headers, wanted.asked)
+                if status not in RETRIED_STATUSES:
+                    raise failure
+                hint = retry_after_seconds(status, answer.headers)
+            pause = pause_seconds(attempt, hint)
+            if attempt + 1 >= self.limits.attempts or pause >= reading.seconds_left():
+                raise failure
+            time.sleep(pause)
+        raise AssertionError("unreachable")
+
+    def _follow(
+        self, wanted: Wanted, reading: Reading, token: str | None
+    ) -> tuple[int, HubAnswer]:
+        """Status and answer at the end of the redirects, each checked before it is followed."""
+        url, commit = wanted.url, None
+        repo_id = wanted.asked.repo_id
+        for _ in range(self.limits.redirects + 1):
+            response = self._send(url, wanted, reading, token)
+            try:
+                commit = response.headers.get("X-Repo-Commit") or commit
+                target = response.headers.get("Location")
+                if response.status_code not in REDIRECTS or target is None:
+                    return response.status_code, self._answer(response, wanted, reading, commit)
+                response.raw.drain_conn()
+            finally:
+                response.close()
+            url = urljoin(url, target)
+            if not is_allowed_target(url, self.endpoint, self._cdn_origins):
+                raise HubUnreachable(repo_id=repo_id, reason="redirect")
+        raise HubUnreachable(repo_id=repo_id, reason="redirect_loop")
+
+    def _send(
+        self, url: str, wanted: Wanted, reading: Reading, token: str | None
+    ) -> requests.Response:
+        headers = {"User-Agent": USER_AGENT, "Accept": "*/*", "Accept-Encoding": "gzip"}
+        if wanted.span:
+            start, stop = wanted.span
+            headers |= {"Range": f"bytes={start}-{stop - 1}", "Accept-Encoding": "identity"}
+        origin = origin_of(url)
+        # The CDN's addresses carry their own signature; the token is the Hub's alone.
+        if token and origin == self._origin:
+            headers["Authorization"] = f"Bearer {token}"
+        left = reading.seconds_left()
+        reading.count_request()
+        with self._lock:
+            self.requests += 1
+        return self._session.send(
+            requests.Request("GET", url, headers=headers).prepare(),
+            stream=True,
+            allow_redirects=False,
+            proxies=self._proxies_for(origin, url),
+            verify=self._session.verify,
+            timeout=(
+                min(self.limits.connect_seconds, left),
+                min(self.limits.request_seconds, left),
+            ),
+        )
+
+    def _proxies_for(self, origin: Origin | None, url: str) -> Any:
+        """The environment's proxies for this origin; found once, since it reads variables."""
+        if origin is None:
+            return {}
+        if origin not in self._proxies:
+            self._proxies[origin] = get_environ_proxies(url)
+        return self._proxies[origin]
+
+    def _answer(
+        self,
+        response: requests.Response,
+        wanted: Wanted,
+        reading: Reading,
+        commit: str | None,
+    ) -> HubAnswer:
+        start, stop = wanted.span or (0, getattr(self.limits, wanted.limit))
+        first, total = _place(response)
+        if response.status_code >= 400:
+            return HubAnswer(b"", response.headers, commit, total)
+        if first is not None and first != start:
+            raise HubUnreachable(repo_id=wanted.asked.repo_id, reason="unexpected_answer")
+        # A Range that was ignored: what lies before the span has to be read, but no more.
+        skipped = start if first is None else 0
+        body = self._body(response, skipped + stop - start, reading)
+        if wanted.span is None and len(body) > stop:
+            raise reading.exceeded(wanted.limit)
+        return HubAnswer(body[skipped : skipped + stop - start], response.headers, commit, total)
+
+    def _body(self, response: requests.Response, ceiling: int, reading: Reading) -> bytes:
+        """The body up to one byte past `ceiling`: enough to tell that there is more."""
+        pieces: list[bytes] = []
+        length = 0
+        while length <= ceiling:
+            reading.seconds_left()
+            size = min(PIECE_BYTES, ceiling + 1 - length)
+            # read1 returns what has arrived; read would wait for all of it past any deadline.
+            piece = response.raw.read1(size, decode_content=True)
+            if not piece:
+                break
+            reading.count_bytes(len(piece))
+            with self._lock:
+                self.bytes_read += len(piece)
+            pieces.append(piece)
+            length += len(piece)
+        return b"".join(pieces)
+
+
+def _place(response: requests.Response) -> tuple[int | None, int | None]:
+    """First byte of a partial answer (None for a whole one), and size of the whole file."""
+    match = _CONTENT_RANGE.fullmatch(response.headers.get("Content-Range", ""))
+    if match:
+        total = int(match[3]) if match[3].isdigit() else None
+        return (int(match[1]) if match[1] else None), total
+    length = response.headers.get("Content-Length", "")
+    whole = length.isdigit() and "Content-Encoding" not in response.headers
+    return None, int(length) if whole else None
+
+
+def _reason(error: Exception) -> str:
+    causes = (requests.Timeout, urllib3.exceptions.TimeoutError)
+    if isinstance(error, causes):
+        return "timeout"
+    return "truncated" if "IncompleteRead" in str(error) else "connection"
+
+
+def _user_agent() -> str:
+    try:
+        return f"gpusizer/{version('gpusizer')}"
+    except PackageNotFoundError:
+        return "gpusizer"
+
+
+USER_AGENT = _user_agent()

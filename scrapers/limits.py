@@ -1,0 +1,56 @@
+"""Limits: how much of a stranger's repository is read before giving up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+KIB, MIB = 2**10, 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Budgets of reading one model; running out raises LimitsExceeded or HubUnreachable.
+
+    Attributes:
+        header_bytes: JSON header of one safetensors file. huggingface_hub and huggingface.js
+            refuse above 25 MB; the largest one known is below 1 MB.
+        first_read_bytes: first guess at a header. Shards of DeepSeek-R1 need 75 KB, and most
+            dense models less, so that one request is nearly always enough.
+        config_bytes: one configuration file. Real ones reach about 300 KB, with long lists
+            of unquantized layers.
+        info_bytes: the API's answer about a repository, or one page of its file list.
+        index_bytes: one shard index. The largest known has 60 MB (497,000 tensors).
+        total_bytes: everything read for one model.
+        files: entries of the file list.
+        tree_pages: pages of the file list, 1,000 entries each.
+        weight_files: files whose headers are read. The largest models have a few hundred.
+        tensors: tensors of all files; the largest model known has 497,000.
+        components: folders of a pipeline.
+        json_depth: nesting of a configuration; real ones stay below 10.
+        redirects: hops of one request. The Hub needs 2: rename, then CDN.
+        attempts: tries of one request before its failure counts.
+        connect_seconds: to open a connection.
+        request_seconds: longest silence while waiting for an answer.
+        model_seconds: everything together, for one model.
+        parallel_reads: requests in flight for one model. The Hub is 30-100 ms away and each
+            shard costs two round trips, so that a 163-shard model is bound by this number.
+    """
+
+    header_bytes: int = 25_000_000
+    first_read_bytes: int = 128 * KIB
+    config_bytes: int = 2 * MIB
+    info_bytes: int = 8 * MIB
+    index_bytes: int = 64 * MIB
+    total_bytes: int = 256 * MIB
+    files: int = 30_000
+    tree_pages: int = 30
+    weight_files: int = 2_000
+    tensors: int = 500_000
+    components: int = 64
+    json_depth: int = 32
+    redirects: int = 5
+    attempts: int = 3
+    connect_seconds: float = 5.0
+    request_seconds: float = 10.0
+    model_seconds: float = 30.0
+    parallel_reads: int = 48

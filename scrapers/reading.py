@@ -1,0 +1,55 @@
+"""Reading: the time and the bytes that one model may still cost."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+from gpusizer.errors import HubUnreachable, LimitsExceeded
+from scrapers.limits import Limits
+
+
+class Reading:
+    """Deadline and byte budget of one model, shared by the threads that read it.
+
+    Attributes:
+        requests: HTTP requests sent so far, redirects and retries included.
+        bytes_read: bytes of answer bodies received so far, decompressed.
+    """
+
+    def __init__(
+        self, repo_id: str, limits: Limits, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.repo_id = repo_id
+        self.limits = limits
+        self.requests = 0
+        self.bytes_read = 0
+        self._clock = clock
+        self._deadline = clock() + limits.model_seconds
+        self._lock = threading.Lock()
+
+    def seconds_left(self) -> float:
+        """Seconds until the deadline. Raises HubUnreachable once it has passed."""
+        left = self._deadline - self._clock()
+        if left <= 0:
+            raise HubUnreachable(repo_id=self.repo_id, reason="timeout")
+        return left
+
+    def count_request(self) -> None:
+        """Count one request."""
+        with self._lock:
+            self.requests += 1
+
+    def count_bytes(self, count: int) -> None:
+        """Count bytes of a body. Raises LimitsExceeded when the model has cost too many."""
+        with self._lock:
+            self.bytes_read += count
+            spent = self.bytes_read
+        if spent > self.limits.total_bytes:
+            raise self.exceeded("total_bytes")
+
+    def exceeded(self, limit: str) -> LimitsExceeded:
+        """The error of running out of one of the limits, given by its attribute's name."""
+        allowed = getattr(self.limits, limit)
+        return LimitsExceeded(repo_id=self.repo_id, limit=limit, allowed=allowed)

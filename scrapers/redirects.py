@@ -1,0 +1,71 @@
+"""Which addresses the Hub may send us to. Pure; never connects."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Collection
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+HUB_DOMAINS = ("huggingface.co", "hf.co")
+
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Scheme, host and port of an address."""
+
+    scheme: str
+    host: str
+    port: int
+
+    @property
+    def loopback(self) -> int:
+        """IP version of a loopback address (4 for `localhost`), 0 for any other host."""
+        if self.host == "localhost":
+            return 4
+        try:
+            address = ipaddress.ip_address(self.host)
+        except ValueError:
+            return 0
+        return address.version if address.is_loopback else 0
+
+
+def origin_of(url: str) -> Origin | None:
+    """Origin of an http(s) URL; None for anything else, and for credentials in the URL."""
+    if any(character <= " " or character in "\\\x7f" for character in url):
+        return None
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        return None
+    if parts.scheme not in _DEFAULT_PORTS or not parts.hostname or "@" in parts.netloc:
+        return None
+    return Origin(parts.scheme, parts.hostname, port or _DEFAULT_PORTS[parts.scheme])
+
+
+def is_allowed_target(url: str, endpoint: str, cdn_origins: Collection[str] = ()) -> bool:
+    """Whether a redirect from `endpoint` to `url` may be followed.
+
+    Allowed are the endpoint's own origin; over https its own host, the host's subdomains,
+    and the Hub's domains; the `cdn_origins`; and, for an endpoint on loopback over http
+    (an emulator or a local mirror), loopback over http in the same address family. Naming
+    `cdn_origins` narrows the last rule to them.
+    """
+    target, home = origin_of(url), origin_of(endpoint)
+    if target is None or home is None:
+        return False
+    if target == home or target in map(origin_of, cdn_origins):
+        return True
+    if home.scheme == "http" and home.loopback:
+        return (
+            not cdn_origins and target.scheme == "http" and target.loopback == home.loopback
+        )
+    if target.scheme != "https" or target.port not in (443, home.port):
+        return False
+    return any(
+        target.host == domain or target.host.endswith(f".{domain}")
+        for domain in (home.host, *HUB_DOMAINS)
+    )

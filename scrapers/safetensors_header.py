@@ -1,0 +1,105 @@
+"""Safetensors headers: bytes to tensors, with every claim checked. Pure.
+
+Format (https://huggingface.co/docs/safetensors): eight bytes, little-endian, hold the
+length of a JSON object `{name: {"dtype", "shape", "data_offsets": [begin, end]}}`; data
+follows it, and offsets count from there.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from gpusizer.dtypes import DTYPE_BITS, stored_bytes
+from gpusizer.errors import LimitsExceeded, MalformedRepo, UnsupportedDtype
+from gpusizer.tensors import RawTensor
+from scrapers.json_files import load_json, unique_keys
+from scrapers.limits import Limits
+
+LENGTH_BYTES = 8
+METADATA = "__metadata__"
+
+_MAX_RANK = 16
+_ENTRY = {"dtype", "shape", "data_offsets"}
+
+
+def header_end(
+    start: bytes, file_bytes: int | None, repo_id: str, path: str, limits: Limits
+) -> int:
+    """Offset of the first data byte, from the first bytes of a file.
+
+    Raises MalformedRepo ("truncated", "header_length"), LimitsExceeded ("header_bytes").
+    """
+    if len(start) < LENGTH_BYTES:
+        raise MalformedRepo(repo_id=repo_id, path=path, reason="truncated")
+    end = LENGTH_BYTES + int.from_bytes(start[:LENGTH_BYTES], "little")
+    if end < LENGTH_BYTES + len("{}") or (file_bytes is not None and end > file_bytes):
+        raise MalformedRepo(repo_id=repo_id, path=path, reason="header_length")
+    if end - LENGTH_BYTES > limits.header_bytes:
+        raise LimitsExceeded(repo_id=repo_id, limit="header_bytes", allowed=limits.header_bytes)
+    return end
+
+
+def parse_header(
+    header: bytes, file_bytes: int | None, repo_id: str, path: str
+) -> tuple[RawTensor, ...]:
+    """Tensors of a file, in header order; `header` starts with the eight length bytes.
+
+    Raises MalformedRepo with `reason` "not_utf8", "not_json", "too_deep", "not_an_object",
+    "duplicate_key", "tensor_entry", "shape", "data_offsets", "overlap" or "beyond_end";
+    UnsupportedDtype.
+    """
+
+    entries = load_json(header[LENGTH_BYTES:], repo_id, path, unique_keys)
+    reason = None if isinstance(entries, dict) else "not_an_object"
+    tensors: list[RawTensor] = []
+    spans: list[tuple[int, int]] = []
+    if reason is None:
+        entries.pop(METADATA, None)
+        for name, entry in entries.items():
+            reason = _problem(entry)
+            if reason == "dtype":
+                raise UnsupportedDtype(repo_id=repo_id, dtype=entry["dtype"][:40])
+            if reason is not None:
+                break
+            tensors.append((name, entry["dtype"], tuple(entry["shape"])))
+            spans.append(tuple(entry["data_offsets"]))
+    reason = reason or _misplaced(spans, None if file_bytes is None else file_bytes - len(header))
+    if reason is not None:
+        raise MalformedRepo(repo_id=repo_id, path=path, reason=reason)
+    return tuple(tensors)
+
+
+def _problem(entry: Any) -> str | None:
+    """What is wrong with the description of one tensor, None when nothing is."""
+    if not isinstance(entry, dict) or not entry.keys() >= _ENTRY:
+        return "tensor_entry"
+    dtype, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
+    if not isinstance(dtype, str):
+        return "tensor_entry"
+    if dtype not in DTYPE_BITS:
+        return "dtype"
+    if not _is_sizes(shape) or len(shape) > _MAX_RANK:
+        return "shape"
+    if not _is_sizes(offsets) or len(offsets) != 2:
+        return "data_offsets"
+    if offsets[1] - offsets[0] != stored_bytes(dtype, math.prod(shape)):
+        return "data_offsets"
+    return None
+
+
+def _is_sizes(value: Any) -> bool:
+    """Whether this is a list of non-negative integers; `type`, for a bool is an int too."""
+    return isinstance(value, list) and all(
+        type(number) is int and 0 <= number < 2**63 for number in value
+    )
+
+
+def _misplaced(spans: list[tuple[int, int]], data_bytes: int | None) -> str | None:
+    """What is wrong with where the tensors lie. Gaps are harmless: nothing is counted twice."""
+    end = 0
+    for first, last in sorted(spans):
+        if first < end and first != last:
+            return "overlap"
+        end = max(end, last)
+    return "beyond_end" if data_bytes is not None and end > data_bytes else None

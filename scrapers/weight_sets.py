@@ -1,0 +1,107 @@
+"""WeightSet: the safetensors files of one folder that make up one copy of the weights."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+# `model-00001-of-00002`, `model_00001-of-00072`, `model.safetensors-00001-of-00004`, and the
+# variant on either side: `name.fp16-00001-of-00002`, `name-00001-of-00002.fp16`.
+_SHARD = re.compile(
+    r"(?P<stem>.+?)[-_.](?P<number>\d{1,6})-of-(?P<count>\d{1,6})(?P<tail>(?:\.\w+)?)"
+)
+_INDEX = re.compile(r"(?P<stem>.+?)\.safetensors\.index(?P<tail>(?:\.\w+)?)\.json")
+_SUFFIX = ".safetensors"
+
+_VARIANTS = ("", "bf16", "fp16", "fp32", "int8", "fp8", "ema", "non_ema")
+# Names that libraries load by default, in order; `transformers` tries the first one first.
+_STEMS = ("model", "diffusion_pytorch_model", "pytorch_model", "gptq_model", "consolidated")
+# Loaded on top of a model, or by another program.
+_SIDE_STEMS = ("adapter", "lora", "pytorch_lora_weights", "optimizer", "mm_projector")
+
+
+@dataclass(frozen=True, slots=True)
+class RepoFile:
+    """One entry of the file list; the size is None where the Hub did not say it."""
+
+    path: str
+    size_bytes: int | None
+
+
+@dataclass(slots=True)
+class WeightSet:
+    """Files of one stem and variant, with the index that lists them if there is one."""
+
+    stem: str
+    variant: str
+    sharded: bool
+    files: tuple[RepoFile, ...] = ()
+    index: str | None = None
+    missing: bool = field(default=False)
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the files together."""
+        return sum(file.size_bytes or 0 for file in self.files)
+
+
+def folder_of(path: str) -> str:
+    """Folder of a path, "" for the root."""
+    return path.rpartition("/")[0]
+
+
+def weight_sets(files: Sequence[RepoFile], folder: str) -> list[WeightSet]:
+    """Every copy of weights in one folder (not below it), by its files' names."""
+    found: dict[tuple[str, str, bool], WeightSet] = {}
+    for file in sorted(files, key=lambda file: file.path):
+        parent, _, name = file.path.rpartition("/")
+        named = _identify(name) if parent == folder else None
+        if named is None:
+            continue
+        is_index, stem, variant, sharded = named
+        entry = found.setdefault((stem, variant, sharded), WeightSet(stem, variant, sharded))
+        if is_index:
+            entry.index = file.path
+        else:
+            entry.files = (*entry.files, file)
+    return list(found.values())
+
+
+def pick_set(sets: Sequence[WeightSet]) -> WeightSet | None:
+    """The copy to count: what a library loads by default, else the largest in full precision."""
+    usable = [entry for entry in sets if not entry.stem.startswith(_SIDE_STEMS)]
+    return min(usable, key=_rank, default=None)
+
+
+def _rank(entry: WeightSet) -> tuple[int, int, bool, bool, int, str]:
+    stem = _STEMS.index(entry.stem) if entry.stem in _STEMS[:-1] else len(_STEMS)
+    known = entry.variant in _VARIANTS
+    variant = _VARIANTS.index(entry.variant) if known else len(_VARIANTS)
+    consolidated = stem + (entry.stem.startswith("consolidated"))
+    indexless = entry.sharded and entry.index is None
+    return (consolidated, variant, entry.sharded, indexless, -entry.size_bytes, entry.stem)
+
+
+def _identify(name: str) -> tuple[bool, str, str, bool] | None:
+    """Whether a file is an index, its stem, its variant, and whether it is one of several."""
+    index = _INDEX.fullmatch(name)
+    if index:
+        stem, variant = _split_variant(index["stem"], index["tail"])
+        return True, stem, variant, True
+    if not name.endswith(_SUFFIX):
+        return None
+    base = name.removesuffix(_SUFFIX)
+    shard = _SHARD.fullmatch(base)
+    if shard:
+        stem, variant = _split_variant(shard["stem"].removesuffix(_SUFFIX), shard["tail"])
+        return False, stem, variant, True
+    stem, variant = _split_variant(base, "")
+    return False, stem, variant, False
+
+
+def _split_variant(stem: str, tail: str) -> tuple[str, str]:
+    if tail:
+        return stem, tail[1:]
+    head, dot, last = stem.rpartition(".")
+    return (head, last) if dot and last in _VARIANTS else (stem, "")

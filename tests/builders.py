@@ -1,0 +1,198 @@
+"""Repositories in memory: RepoSnapshots with the tensors of real model families.
+
+Every builder takes overrides for its sizes, so a test names only what it is about. The
+defaults are the published dimensions; groups make even a 92,000-tensor model cheap.
+`linear=` chooses how matrices are stored (see `tests.packed_layouts`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from gpusizer.profile import ModelProfile, build_profile
+from gpusizer.quants import ModelShape, find_quant
+from gpusizer.snapshot import Component, RepoSnapshot, WeightFile
+from gpusizer.tensors import TensorGroup
+
+Config = dict[str, Any]
+Linear = Callable[[str, int, int, tuple[Sequence[int], ...]], list[TensorGroup]]
+"""(name without suffix, outputs, inputs, indices) -> the tensors that store this matrix."""
+
+
+def group(
+    pattern: str, shape: Sequence[int], *indices: Iterable[int], dtype: str = "BF16"
+) -> TensorGroup:
+    """A TensorGroup; `indices` give the numbers of each placeholder."""
+    return TensorGroup(pattern, dtype, tuple(shape), tuple(tuple(i) for i in indices))
+
+
+def plain(
+    name: str, rows: int, columns: int, indices: tuple[Sequence[int], ...]
+) -> list[TensorGroup]:
+    """An ordinary BF16 matrix."""
+    return [group(f"{name}.weight", (rows, columns), *indices)]
+
+
+def snapshot(
+    tensors: Iterable[TensorGroup], config: Config | None = None, **fields: Any
+) -> RepoSnapshot:
+    """A one-component repository with one weight file."""
+    groups = tuple(tensors)
+    files = (WeightFile("model.safetensors", None, sum(g.count for g in groups)),)
+    facts: dict[str, Any] = {
+        "repo_id": "org/model",
+        "revision": "main",
+        "sha": "0" * 40,
+        "source": "hub",
+        "retrieved_at": "2026-01-02T03:04:05+00:00",
+        "format": "safetensors",
+        "components": (Component("model", config, files, groups),),
+    }
+    return RepoSnapshot(**{**facts, **fields})
+
+
+def with_tensors(base: RepoSnapshot, tensors: Iterable[TensorGroup]) -> RepoSnapshot:
+    """`base` with other tensors and the same configuration."""
+    return snapshot(tensors, dict(base.components[0].config or {}))
+
+
+def without_keys(config: Mapping[str, Any] | None, *keys: str) -> Config:
+    """A configuration that omits some facts."""
+    return {key: value for key, value in (config or {}).items() if key not in keys}
+
+
+def model_shape(profile: ModelProfile) -> ModelShape:
+    """What quantization recipes ask about a model, from its profile."""
+    arch = profile.architecture
+    assert arch is not None
+    heads, kv_heads = arch.attention_heads or 1, arch.kv_heads or 1
+    return ModelShape(arch.layers, heads // kv_heads, arch.experts or 0, arch.tied_embeddings)
+
+
+def quantized_bytes(slug: str, profile: ModelProfile) -> int:
+    """Bytes of all weights of a model in one quantization."""
+    layout, shape = find_quant(slug).layout, model_shape(profile)
+    return sum(layout.group_bytes(g, shape) for g in profile.groups)
+
+
+def profile_of(*args: Any, **fields: Any) -> ModelProfile:
+    """Profile of `snapshot(*args, **fields)`."""
+    return build_profile(snapshot(*args, **fields))
+
+
+# Llama and everything shaped like it.
+
+
+def llama(
+    *,
+    layers: int = 32,
+    hidden: int = 4096,
+    heads: int = 32,
+    kv_heads: int = 8,
+    head_dim: int = 128,
+    ffn: int = 14336,
+    vocab: int = 128256,
+    context: int = 131072,
+    model_type: str = "llama",
+    tied: bool = False,
+    head: bool = True,
+    qkv_bias: bool = False,
+    qk_norm: bool = False,
+    sandwich_norms: bool = False,
+    experts: int = 0,
+    expert_name: str = "mlp.experts.{}",
+    expert_projections: tuple[str, str, str] = ("gate_proj", "up_proj", "down_proj"),
+    router: str = "mlp.gate",
+    linear: Linear = plain,
+    config: Config | None = None,
+) -> RepoSnapshot:
+    """A pre-norm decoder with a gated feed-forward; the defaults are Llama-3.1-8B."""
+    every = range(layers)
+    attention = "model.layers.{}.self_attn"
+    tensors = [group("model.embed_tokens.weight", (vocab, hidden))]
+    outputs = {"q_proj": heads * head_dim, "k_proj": kv_heads * head_dim,
+               "v_proj": kv_heads * head_dim}  # fmt: skip
+    for name, rows in outputs.items():
+        tensors += linear(f"{attention}.{name}", rows, hidden, (every,))
+        if qkv_bias:
+            tensors.append(group(f"{attention}.{name}.bias", (rows,), every))
+    tensors += linear(f"{attention}.o_proj", hidden, heads * head_dim, (every,))
+    if qk_norm:
+        tensors += [group(f"{attention}.{n}_norm.weight", (head_dim,), every) for n in "qk"]
+    gate, up, down = expert_projections if experts else ("gate_proj", "up_proj", "down_proj")
+    place = f"model.layers.{{}}.{expert_name if experts else 'mlp'}"
+    axes = (every, range(experts)) if experts else (every,)
+    if experts:
+        tensors.append(group(f"model.layers.{{}}.{router}.weight", (experts, hidden), every))
+    for name in (gate, up):
+        tensors += linear(f"{place}.{name}", ffn, hidden, axes)
+    tensors += linear(f"{place}.{down}", hidden, ffn, axes)
+    norms = ["input_layernorm", "post_attention_layernorm"]
+    if sandwich_norms:
+        norms += ["pre_feedforward_layernorm", "post_feedforward_layernorm"]
+    tensors += [group(f"model.layers.{{}}.{n}.weight", (hidden,), every) for n in norms]
+    tensors.append(group("model.norm.weight", (hidden,)))
+    if head:
+        tensors.append(group("lm_head.weight", (vocab, hidden)))
+    facts: Config = {
+        "architectures": ["LlamaForCausalLM"], "model_type": model_type, "hidden_size": hidden,
+        "num_hidden_layers": layers, "num_attention_heads": heads,
+        "num_key_value_heads": kv_heads, "head_dim": head_dim, "intermediate_size": ffn,
+        "vocab_size": vocab, "max_position_embeddings": context, "tie_word_embeddings": tied,
+    }  # fmt: skip
+    return snapshot(tensors, {**facts, **(config or {})})
+
+
+def tiny(**overrides: Any) -> RepoSnapshot:
+    """A llama of four small layers, for tests whose numbers fit in a head."""
+    sizes = {"layers": 4, "hidden": 256, "heads": 4, "kv_heads": 2, "head_dim": 64, "ffn": 512,
+             "vocab": 1024, "context": 4096}  # fmt: skip
+    return llama(**{**sizes, **overrides})
+
+
+def llama_70b(**overrides: Any) -> RepoSnapshot:
+    """Llama-3.3-70B."""
+    sizes = {"layers": 80, "hidden": 8192, "heads": 64, "ffn": 28672}
+    return llama(**{**sizes, **overrides})
+
+
+def qwen2_14b(**overrides: Any) -> RepoSnapshot:
+    """DeepSeek-R1-Distill-Qwen-14B."""
+    sizes = {"layers": 48, "hidden": 5120, "heads": 40, "ffn": 13824, "vocab": 152064,
+             "model_type": "qwen2", "qkv_bias": True}  # fmt: skip
+    return llama(**{**sizes, **overrides})
+
+
+def qwen3_06b(**overrides: Any) -> RepoSnapshot:
+    """Qwen3-0.6B: tied embeddings, and the tied matrix stored a second time as lm_head."""
+    sizes = {"layers": 28, "hidden": 1024, "heads": 16, "ffn": 3072, "vocab": 151936,
+             "context": 40960, "model_type": "qwen3", "qk_norm": True, "tied": True}  # fmt: skip
+    return llama(**{**sizes, **overrides})
+
+
+def gemma3_1b(**overrides: Any) -> RepoSnapshot:
+    """Gemma 3 1B: five sliding layers for each full one, and no stored head."""
+    sizes = {"layers": 26, "hidden": 1152, "heads": 4, "kv_heads": 1, "head_dim": 256,
+             "ffn": 6912, "vocab": 262144, "context": 32768, "model_type": "gemma3_text",
+             "qk_norm": True, "sandwich_norms": True, "head": False, "tied": True}  # fmt: skip
+    window = {"sliding_window": 512, "sliding_window_pattern": 6}
+    return llama(**{**sizes, "config": window, **overrides})
+
+
+def mixtral(**overrides: Any) -> RepoSnapshot:
+    """Mixtral-8x7B."""
+    config = {"num_local_experts": 8, "num_experts_per_tok": 2, "sliding_window": None}
+    sizes = {"vocab": 32000, "context": 32768, "model_type": "mixtral", "experts": 8,
+             "expert_name": "block_sparse_moe.experts.{}", "router": "block_sparse_moe.gate",
+             "expert_projections": ("w1", "w3", "w2"), "config": config}  # fmt: skip
+    return llama(**{**sizes, **overrides})
+
+
+def qwen3_moe(**overrides: Any) -> RepoSnapshot:
+    """Qwen3-30B-A3B."""
+    config = {"num_experts": 128, "num_experts_per_tok": 8, "intermediate_size": 6144}
+    sizes = {"layers": 48, "hidden": 2048, "kv_heads": 4, "ffn": 768, "vocab": 151936,
+             "context": 40960, "model_type": "qwen3_moe", "qk_norm": True, "experts": 128,
+             "config": config}  # fmt: skip
+    return llama(**{**sizes, **overrides})

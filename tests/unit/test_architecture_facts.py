@@ -1,0 +1,255 @@
+"""gpusizer.architecture: one set of facts from many spellings, and from shapes alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from gpusizer.architecture import Architecture, Attention, LayerSpec
+from gpusizer.architecture.config import SYNONYMS, class_defaults, view
+from gpusizer.profile import build_profile
+from gpusizer.snapshot import RepoSnapshot
+from tests.builders import (
+    Config, gemma3_1b, group, llama, mixtral, qwen3_moe, snapshot, tiny, without_keys,
+)  # fmt: skip
+from tests.families import deepseek_r1, gpt2, gpt_oss_20b, qwen3_next
+
+
+def architecture(repo: RepoSnapshot) -> Architecture:
+    found = build_profile(repo).architecture
+    assert found is not None
+    return found
+
+
+def of_config(config: Config) -> Architecture:
+    """Architecture from a configuration alone, beside a tensor that says nothing."""
+    return architecture(snapshot([group("other.weight", (2, 2))], config))
+
+
+SMALL = {"num_hidden_layers": 4, "hidden_size": 256, "num_attention_heads": 4}
+
+
+@pytest.mark.parametrize(("fact", "key"), [(f, key) for f in SYNONYMS for key in SYNONYMS[f]])
+def test_every_spelling_of_a_fact_is_read(fact: str, key: str) -> None:
+    assert view({"model_type": "new_model", key: 48}).integer(fact) == 48
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"text_config": SMALL},
+        {"llm_config": SMALL},
+        {"language_config": SMALL},
+        {"thinker_config": {"text_config": SMALL}},
+        {"model_type": "m", "vision_config": {"hidden_size": 999}, "text_config": SMALL},
+        {**SMALL, "decoder": {"num_hidden_layers": 2}},  # complete outside: stay outside
+    ],
+)
+def test_the_language_model_is_found_where_it_is_nested(config: Config) -> None:
+    found = of_config(config)
+    assert (found.layers, found.hidden_size, found.attention_heads) == (4, 256, 4)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [None, True, "32", -1, 0, 2.5, float("nan"), float("inf"), 10**308, [], [1, 2], {"a": 1}],
+)
+def test_a_value_of_the_wrong_kind_counts_as_absent(value: Any) -> None:
+    assert view({"num_key_value_heads": value}).integer("kv_heads") is None
+
+
+@pytest.mark.parametrize(("value", "expected"), [(8.0, 8), ([6, 6, 6], 6), (10**9, 10**9)])
+def test_odd_but_clear_numbers_are_read(value: Any, expected: int) -> None:
+    assert view({"num_key_value_heads": value}).integer("kv_heads") == expected
+
+
+def test_an_unusable_synonym_does_not_hide_a_good_one() -> None:
+    assert view({"num_hidden_layers": "?", "n_layer": 7}).integer("layers") == 7
+
+
+FULL, SLIDING, CHUNKED = Attention.FULL, Attention.SLIDING, Attention.CHUNKED
+RECURRENT, NONE, CROSS = Attention.RECURRENT, Attention.NONE, Attention.CROSS
+
+
+@pytest.mark.parametrize(
+    ("config", "kinds"),
+    [
+        ({}, [FULL] * 4),
+        ({"sliding_window": 512}, [SLIDING] * 4),
+        ({"sliding_window": 512, "use_sliding_window": False}, [FULL] * 4),
+        ({"model_type": "mistral", "sliding_window": None}, [FULL] * 4),
+        ({"model_type": "mistral"}, [SLIDING] * 4),  # its class defaults to a window
+        ({"sliding_window": 9, "sliding_window_pattern": 2}, [SLIDING, FULL, SLIDING, FULL]),
+        ({"layer_types": ["full_attention", "sliding_attention", "mamba", "mlp"],
+          "sliding_window": 8}, [FULL, SLIDING, RECURRENT, NONE]),
+        ({"layer_types": ["full_attention", "no_such_thing", "mamba", "mlp"]}, [FULL] * 4),
+        ({"layer_types": ["mamba"]}, [FULL] * 4),  # too short to mean these layers
+        ({"layers_block_type": ["mamba", "hybrid", "mamba", "hybrid"]},
+         [RECURRENT, FULL, RECURRENT, FULL]),
+        ({"hybrid_override_pattern": "M*-E"}, [RECURRENT, FULL, NONE, NONE]),
+        ({"attn_type_list": [0, 0, 1, 0]}, [RECURRENT, RECURRENT, FULL, RECURRENT]),
+        ({"attn_layer_indices": [1, 3]}, [RECURRENT, FULL, RECURRENT, FULL]),
+        ({"full_attn_idxs": [0]}, [FULL, RECURRENT, RECURRENT, RECURRENT]),
+        ({"linear_attn_config": {"full_attn_layers": [4]}},
+         [RECURRENT, RECURRENT, RECURRENT, FULL]),
+        ({"full_attention_interval": 2}, [RECURRENT, FULL, RECURRENT, FULL]),
+        ({"attn_layer_period": 4, "attn_layer_offset": 1}, [RECURRENT, FULL, RECURRENT, RECURRENT]),
+        ({"cross_attention_layers": [2]}, [FULL, FULL, CROSS, FULL]),
+        ({"block_configs": [{"attention": {"n_heads_in_group": 2}}, {"attention": {"no_op": True}},
+                            {"attention": {"replace_with_linear": True}}, None]},
+         [FULL, NONE, NONE, NONE]),
+        ({"model_type": "mamba2"}, [RECURRENT] * 4),
+        ({"attention_chunk_size": 64, "no_rope_layers": [1, 1, 1, 0]},
+         [CHUNKED, CHUNKED, CHUNKED, FULL]),
+        ({"attention_chunk_size": 64}, [CHUNKED, CHUNKED, CHUNKED, FULL]),
+        ({"num_kv_shared_layers": 2}, [FULL, FULL, NONE, NONE]),
+        ({"num_kv_shared_layers": 9}, [NONE] * 4),
+        ({"attn_config": {"kv_n_heads": 2}}, [FULL] * 4),
+    ],
+)  # fmt: skip
+def test_layer_kinds(config: Config, kinds: list[Attention]) -> None:
+    plan = of_config({**SMALL, **config}).layer_plan
+    assert [spec.attention for spec in plan for _ in range(spec.count)] == kinds
+
+
+def test_equal_neighbours_are_one_run() -> None:
+    runs = [(spec.attention, spec.count) for spec in architecture(gemma3_1b()).layer_plan]
+    # 26 layers, every sixth full: 4 x (5 sliding + 1 full) and 2 more sliding ones
+    assert runs == [(SLIDING, 5), (FULL, 1)] * 4 + [(SLIDING, 2)]
+
+
+@pytest.mark.parametrize(
+    ("spec", "context", "kept"),
+    [
+        (LayerSpec(FULL, 1, 8, 8), 100_000, 100_000),
+        (LayerSpec(SLIDING, 1, 8, 8, window=512), 100_000, 512),
+        (LayerSpec(SLIDING, 1, 8, 8, window=512), 100, 100),
+        (LayerSpec(SLIDING, 1, 8, 8), 100, 100),  # the window is unknown
+        (LayerSpec(RECURRENT, 1, state_elements=9), 100, 0),
+        (LayerSpec(CROSS, 1), 100, 0),
+    ],
+)
+def test_tokens_a_layer_keeps(spec: LayerSpec, context: int, kept: int) -> None:
+    assert spec.cached_tokens(context) == kept
+
+
+@pytest.mark.parametrize(
+    ("repo", "elements"),
+    [
+        (llama(), 32 * 2 * 8 * 128),
+        (gemma3_1b(), 26 * 2 * 1 * 256),
+        (mixtral(), 32 * 2 * 8 * 128),
+        (qwen3_moe(), 48 * 2 * 4 * 128),
+        (gpt_oss_20b(), 24 * 2 * 8 * 64),
+        (gpt2(), 12 * 2 * 12 * 64),
+        (qwen3_next(), 12 * 2 * 2 * 256),  # 36 of 48 layers are recurrent
+        (deepseek_r1(), 61 * (512 + 64)),  # the latent and its rotary key, once for all heads
+    ],
+    ids=["llama", "gemma3", "mixtral", "qwen3-moe", "gpt-oss", "gpt2", "qwen3-next", "deepseek"],
+)
+def test_cache_elements_per_token(repo: RepoSnapshot, elements: int) -> None:
+    assert architecture(repo).growing_elements_per_token == elements
+
+
+def test_recurrent_state() -> None:
+    state = [s.state_elements for s in architecture(qwen3_next()).layer_plan for _ in range(s.count)]
+    # (4 - 1) x (2 x 16 x 128 + 32 x 128) + 32 x 128 x 128 = 24,576 + 524,288
+    assert Counter(state) == {548_864: 36, 0: 12}
+    assert sum(state) * 4 == 79_036_416  # 75.38 MiB in FP32, as llama.cpp reports
+
+
+def test_mamba2_state() -> None:
+    mamba = {"model_type": "mamba2", "num_hidden_layers": 2, "hidden_size": 2560, "expand": 2,
+             "state_size": 128, "n_groups": 1, "conv_kernel": 4}  # fmt: skip
+    (spec,) = of_config(mamba).layer_plan
+    # inner = 2 x 2560; (4 - 1) x (5120 + 2 x 128) + 5120 x 128
+    assert spec == LayerSpec(RECURRENT, 2, state_elements=3 * 5376 + 655_360)
+
+
+RECOVERABLE = {
+    "num_hidden_layers": 4, "hidden_size": 256, "vocab_size": 1024, "intermediate_size": 512,
+    "num_key_value_heads": 2,
+}  # fmt: skip
+FACT = {"num_hidden_layers": "layers", "num_key_value_heads": "kv_heads"}
+
+
+@pytest.mark.parametrize(("key", "value"), RECOVERABLE.items())
+@pytest.mark.parametrize("model_type", ["llama", "new_model"])
+def test_an_omitted_fact_is_read_off_the_shapes(key: str, value: int, model_type: str) -> None:
+    complete = tiny(model_type=model_type)
+    component = complete.components[0]
+    found = architecture(snapshot(component.tensors, without_keys(component.config, key)))
+    fact = FACT.get(key, key)
+    assert getattr(found, fact) == value  # never llama's class default
+    assert found.recovered == (fact,)
+    assert fact not in found.defaulted
+
+
+def test_experts_are_read_off_the_router() -> None:
+    complete = mixtral().components[0]
+    config = without_keys(complete.config, "num_local_experts")
+    assert architecture(snapshot(complete.tensors, config)).experts == 8
+
+
+def test_gpt2_matrices_are_transposed() -> None:
+    assert architecture(gpt2()).intermediate_size == 3072
+
+
+def test_class_defaults_come_last_and_are_named() -> None:
+    component = tiny().components[0]
+    config = without_keys(component.config, "max_position_embeddings")
+    found = architecture(snapshot(component.tensors, config))
+    assert found.max_context == class_defaults()["llama"]["max_context"]
+    assert found.defaulted == ("max_context",)
+    unknown = architecture(snapshot(component.tensors, {**config, "model_type": "new_model"}))
+    assert (unknown.max_context, unknown.defaulted) == (None, ())
+
+
+@pytest.mark.parametrize(
+    ("config", "kv_heads"),
+    [
+        ({"model_type": "falcon", "multi_query": True, "num_kv_heads": 71}, 1),
+        ({"model_type": "falcon", "multi_query": True, "new_decoder_architecture": True,
+          "num_kv_heads": 8}, 8),
+        ({"model_type": "new_model"}, 4),  # as many as query heads
+        ({"model_type": "new_model", "num_key_value_heads": 2}, 2),
+    ],
+)  # fmt: skip
+def test_key_value_heads(config: Config, kv_heads: int) -> None:
+    assert of_config({**SMALL, **config}).kv_heads == kv_heads
+
+
+def test_head_dim_defaults_to_an_equal_share() -> None:
+    assert of_config(SMALL).head_dim == 64
+    assert of_config({**SMALL, "head_dim": 128}).head_dim == 128
+
+
+@pytest.mark.parametrize(
+    ("config", "generates"),
+    [
+        ({"architectures": ["LlamaForCausalLM"]}, True),
+        ({"model_type": "bert", "architectures": ["BertForMaskedLM"]}, False),
+        ({"model_type": "new_encoder", "architectures": ["NewForSequenceClassification"]}, False),
+        ({"model_type": "llama", "architectures": "LlamaForCausalLM"}, True),
+        ({"model_type": "llama", "architectures": [None, 3]}, True),
+    ],
+)
+def test_encoders_do_not_generate(config: Config, generates: bool) -> None:
+    assert of_config({**SMALL, **config}).generates is generates
+
+
+@pytest.mark.parametrize("config", [{}, {"num_hidden_layers": 10_001}, {"num_hidden_layers": 0}])
+def test_without_layers_there_is_no_architecture(config: Config) -> None:
+    assert build_profile(snapshot([group("other.weight", (2, 2))], config)).architecture is None
+
+
+@pytest.mark.parametrize("model_type", sorted(class_defaults()))
+def test_class_defaults_name_their_source(model_type: str) -> None:
+    defaults = class_defaults()[model_type]
+    assert defaults["source"]
+    known = {*SYNONYMS, "tie_word_embeddings", "use_sliding_window", "linear_biases", "source"}
+    numbers = {key: value for key, value in defaults.items() if key in SYNONYMS}
+    assert all(isinstance(value, int) and value > 0 for value in numbers.values())
+    assert known & set(defaults) >= {"source"}

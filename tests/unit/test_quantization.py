@@ -1,0 +1,151 @@
+"""gpusizer.quantization: how a checkpoint says it was quantized."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpusizer.packing import StoredQuantization
+from gpusizer.quantization import detect_quantization
+from tests.packed_layouts import LAYOUTS
+
+
+def detect(settings: Any) -> StoredQuantization | None:
+    return detect_quantization({"quantization_config": settings}, {})
+
+
+def compressed(**weights: Any) -> dict[str, Any]:
+    return {"quant_method": "compressed-tensors", "config_groups": {"group_0": {"weights": weights}}}
+
+
+NVFP4 = {**compressed(num_bits=4, group_size=16), "format": "nvfp4-pack-quantized"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "method", "bits", "group_size"),
+    [
+        ({"quant_method": "gptq", "bits": 4, "group_size": 128}, "gptq", 4, 128),
+        ({"quant_method": "gptq", "bits": 8, "group_size": -1}, "gptq", 8, None),
+        ({"quant_method": "awq", "bits": 4, "group_size": 64}, "awq", 4, 64),
+        ({"quant_method": "awq", "w_bit": 4, "q_group_size": 128}, "awq", 4, 128),
+        ({"quant_method": "bitsandbytes", "load_in_4bit": True}, "bitsandbytes", 4, 64),
+        ({"quant_method": "bitsandbytes", "load_in_8bit": True}, "bitsandbytes", 8, None),
+        ({"quant_method": "fp8", "weight_block_size": [128, 128]}, "fp8", 8, 128),
+        ({"quant_method": "fp8", "activation_scheme": "static"}, "fp8", 8, None),
+        ({"quant_method": "fbgemm_fp8"}, "fp8", 8, None),
+        ({"quant_method": "mxfp4"}, "mxfp4", 4, 32),
+        ({"quant_method": "bitnet"}, "bitnet", 2, None),
+        (compressed(num_bits=8, group_size=None), "compressed-tensors", 8, None),
+        (compressed(num_bits=4, group_size=128), "compressed-tensors", 4, 128),
+        (compressed(num_bits=8, group_size=-1), "compressed-tensors", 8, None),
+        (NVFP4, "nvfp4", 4, 16),
+        ({"quant_method": "modelopt", "quant_algo": "NVFP4"}, "nvfp4", 4, 16),
+        ({"quant_method": "modelopt", "quant_algo": "FP8"}, "modelopt", 8, None),
+        ({"quant_method": "AutoRound", "bits": 4, "group_size": 128}, "autoround", 4, 128),
+        ({"quant_method": "exl2", "bits": 4.65}, "exl2", 5, None),
+        ({"bits": 4, "group_size": 64}, "mlx", 4, 64),  # MLX writes no method
+    ],
+)
+def test_quantization_config(
+    settings: dict[str, Any], method: str, bits: int, group_size: int | None
+) -> None:
+    assert detect(settings) == StoredQuantization(method, bits, group_size)
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_every_layout_is_announced(name: str) -> None:
+    assert detect(LAYOUTS[name][1]) is not None
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        None,
+        "gptq",
+        [],
+        {},
+        {"quant_method": None},
+        {"quant_method": 4},
+        {"quant_method": "modelopt", "quant_algo": "W2A2"},
+        {"quant_method": "modelopt", "quant_algo": ["FP8"]},
+        {"quant_method": "compressed-tensors"},
+        {"quant_method": "compressed-tensors", "config_groups": []},
+        {"quant_method": "compressed-tensors", "config_groups": {"a": None, "b": {"weights": 4}}},
+        {"bits": 0},
+        {"bits": 17},
+        {"bits": True},
+        {"bits": float("nan")},
+    ],
+)
+def test_settings_that_say_nothing(settings: Any) -> None:
+    assert detect(settings) is None
+
+
+def test_a_plain_checkpoint() -> None:
+    assert detect_quantization(None, {}) is None
+    assert detect_quantization({"torch_dtype": "bfloat16"}, {}) is None
+
+
+def test_the_language_model_of_a_multimodal_configuration_counts() -> None:
+    config = {"text_config": {"quantization_config": {"quant_method": "awq", "bits": 4}}}
+    assert detect_quantization(config, {}) == StoredQuantization("awq", 4)
+
+
+def test_mlx_writes_its_own_key() -> None:
+    config = {"quantization": {"group_size": 32, "bits": 8}}
+    assert detect_quantization(config, {}) == StoredQuantization("mlx", 8, 32)
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({"quantize_config.json": {"bits": 4, "group_size": 128, "desc_act": True}},
+         StoredQuantization("gptq", 4, 128)),
+        ({"hf_quant_config.json": {"quantization": {"quant_algo": "FP8"}}},
+         StoredQuantization("modelopt", 8)),
+        ({"hf_quant_config.json": {"quantization": {"quant_algo": "W4A16_AWQ", "group_size": 128}}},
+         StoredQuantization("modelopt", 4, 128)),
+        ({"hf_quant_config.json": {}}, None),
+        ({"quantize_config.json": {}}, None),
+        ({"adapter_config.json": {"bits": 4}}, None),
+    ],
+)  # fmt: skip
+def test_files_beside_the_configuration(
+    files: dict[str, Any], expected: StoredQuantization | None
+) -> None:
+    assert detect_quantization({"model_type": "llama"}, files) == expected
+
+
+def test_the_configuration_outranks_the_files_beside_it() -> None:
+    config = {"quantization_config": {"quant_method": "awq", "bits": 4}}
+    assert detect_quantization(config, {"quantize_config.json": {"bits": 8}}) == (
+        StoredQuantization("awq", 4)
+    )
+
+
+HOSTILE = st.sampled_from(
+    [None, True, False, 0, -1, -128, 4, 10**308, 1e308, float("nan"), float("inf"), "4", "", [],
+     [-1], ["x"], [128, -128], {}, {"weights": {"num_bits": -4, "group_size": -1}}]
+)  # fmt: skip
+KEYS = st.sampled_from(
+    ["bits", "w_bit", "num_bits", "group_size", "q_group_size", "weight_block_size", "quant_algo",
+     "config_groups", "format", "load_in_8bit", "weights"]
+)  # fmt: skip
+METHODS = st.sampled_from(
+    ["gptq", "awq", "bitsandbytes", "fp8", "fbgemm_fp8", "compressed-tensors", "mxfp4", "modelopt",
+     "bitnet", "quark", "", "x" * 500, None, 7]
+)  # fmt: skip
+
+
+@given(METHODS, st.dictionaries(KEYS, HOSTILE | st.dictionaries(KEYS, HOSTILE)))
+def test_hostile_settings_never_give_impossible_numbers(
+    method: Any, settings: dict[str, Any]
+) -> None:
+    found = detect({"quant_method": method, **settings})
+    if found is not None:
+        assert 1 <= found.bits <= 16
+        assert found.group_size is None or found.group_size > 0
+        assert len(found.method) <= 40
