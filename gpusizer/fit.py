@@ -7,16 +7,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from gpusizer.engines import ENGINES, Engine, Split, find_engine
-from gpusizer.gpus import Catalogue, Gpu
+from gpusizer.gpus import Gpu
 from gpusizer.kv_cache import grows, kv_cache_bytes, largest_context
 from gpusizer.memory import Estimator, MemoryEstimate
 from gpusizer.profile import ModelProfile
 from gpusizer.quants import Quant
-from gpusizer.support import runs_on, supported_matrix
+from gpusizer.support import runs_on
 from gpusizer.weight_sizes import WeightSizes, weight_sizes
 from gpusizer.workload import Workload
 
@@ -58,13 +55,13 @@ class Fit:
     max_context: int | None
     max_concurrency: float | None
 
-    def capacity_json(self, profile: ModelProfile) -> dict[str, Any]:
-        """The contract's `capacity` object."""
-        per_token = profile.kv_cache_bytes_per_token
-        share = self.estimate.per_gpu.kv_cache.likely
-        tokens = None
-        if per_token and share and self.max_context is not None:
-            tokens = self.max_context
+    def capacity_json(self, context: int) -> dict[str, Any]:
+        """The contract's `capacity` object.
+
+        Pool tokens are sequences of `context` tokens times their length, as vLLM reports them:
+        with sliding windows a single sequence could be longer than that.
+        """
+        tokens = None if self.max_concurrency is None else int(self.max_concurrency * context)
         return {
             "kv_cache_pool_bytes": self.kv_pool_bytes,
             "kv_cache_pool_tokens": tokens,
@@ -86,6 +83,13 @@ def max_cards(gpu: Gpu) -> int:
     if gpu.form_factor == "laptop":
         return 1
     return _MAX_CARDS.get(gpu.segment, _MAX_CARDS_ELSEWHERE)
+
+
+def asked_split(workload: Workload) -> Split | None:
+    """The parallelism the request fixes, None when it leaves it open."""
+    if workload.tensor_parallel is None and workload.pipeline_parallel is None:
+        return None
+    return Split(workload.tensor_parallel or 1, workload.pipeline_parallel or 1)
 
 
 def split_for(engine: Engine, profile: ModelProfile, gpus: int) -> Split | None:
@@ -140,12 +144,21 @@ class Fitter:
             quant, engine, self._sizes[quant.slug], split, native=native, device_class=device_class
         )
 
-    def candidates(self, counts: Sequence[int] = COUNTS) -> Iterator[Candidate]:
+    def split(self, engine: Engine, gpus: int) -> Split | None:
+        """The parallelism asked for, else the engine's own way to use `gpus` GPUs."""
+        asked = asked_split(self.workload)
+        if asked is None:
+            return split_for(engine, self.profile, gpus)
+        return asked if asked.gpus == gpus else None
+
+    def candidates(self) -> Iterator[Candidate]:
         """Every quantization x engine x GPU count x class of engine defaults."""
+        asked = asked_split(self.workload)
+        counts = COUNTS if asked is None else (asked.gpus,)
         for quant, native in self.quants:
             for choice, engine in enumerate(self.engines(quant)):
                 for count in counts:
-                    split = split_for(engine, self.profile, count)
+                    split = self.split(engine, count)
                     if split is None:
                         continue
                     for device_class in engine.device_classes:
@@ -198,71 +211,6 @@ class Fitter:
         return round(pool * estimate.split.pipeline / one, 2) if one else None
 
 
-@dataclass(frozen=True, slots=True)
-class FitTable:
-    """Every candidate against every GPU at once. Rows are candidates, columns GPUs."""
-
-    candidates: tuple[Candidate, ...]
-    boards: npt.NDArray[np.int64]
-    fits: npt.NDArray[np.bool_]
-    tight: npt.NDArray[np.bool_]
-
-
-def fit_table(candidates: Sequence[Candidate], catalogue: Catalogue) -> FitTable:
-    """Compare all candidates with all GPUs in a few array operations."""
-    memory = catalogue.columns.device_memory_bytes[None, :]
-    devices = catalogue.columns.devices_per_board[None, :]
-    gpus = _column([c.estimate.split.gpus for c in candidates])
-    utilization = np.array([c.estimate.utilization for c in candidates])[:, None]
-    budget = memory * utilization
-    boards = -(-gpus // devices)
-    allowed = (gpus % devices == 0) & (boards <= _column_of_max_cards(catalogue))
-    allowed &= _right_class(candidates, memory)
-    allowed &= _usual_engine(candidates, catalogue)
-    totals = [c.estimate.per_gpu.total for c in candidates]
-    budgeted = [c.estimate.per_gpu.budgeted for c in candidates]
-    fits = allowed & (_column([t.high for t in totals]) <= memory)
-    fits &= _column([b.high for b in budgeted]) <= budget
-    tight = allowed & (_column([t.likely for t in totals]) <= memory)
-    tight &= _column([b.likely for b in budgeted]) <= budget
-    return FitTable(tuple(candidates), boards, fits, tight)
-
-
-def _usual_engine(candidates: Sequence[Candidate], catalogue: Catalogue) -> npt.NDArray[np.bool_]:
-    """Where a candidate's engine is the first of its quantization's that runs on the GPU."""
-    supported = supported_matrix([c.estimate for c in candidates], catalogue)
-    taken: dict[tuple[str, int], npt.NDArray[np.bool_]] = {}
-    for candidate, row in zip(candidates, supported, strict=True):
-        taken[(candidate.estimate.quant.slug, candidate.engine_choice)] = row
-    result = supported.copy()
-    for place, candidate in enumerate(candidates):
-        for earlier in range(candidate.engine_choice):
-            result[place] &= ~taken[(candidate.estimate.quant.slug, earlier)]
-    return result
-
-
-def _right_class(
-    candidates: Sequence[Candidate], memory: npt.NDArray[np.int64]
-) -> npt.NDArray[np.bool_]:
-    """A GPU belongs to the largest device class of the engine it reaches."""
-    lower = _column([c.estimate.device_class for c in candidates])
-    upper = _column([_next_class(c.estimate) for c in candidates])
-    return np.asarray((memory >= lower) & (memory < upper))
-
-
-def _next_class(estimate: MemoryEstimate) -> int:
-    above = [size for size in estimate.engine.device_classes if size > estimate.device_class]
-    return min(above, default=2**62)
-
-
 def device_class_of(engine: Engine, gpu: Gpu) -> int:
     """The engine's defaults that apply on this GPU."""
     return max(size for size in engine.device_classes if size <= gpu.device_memory_bytes)
-
-
-def _column(values: Sequence[int]) -> npt.NDArray[np.int64]:
-    return np.array(values, dtype=np.int64)[:, None]
-
-
-def _column_of_max_cards(catalogue: Catalogue) -> npt.NDArray[np.int64]:
-    return np.array([max_cards(gpu) for gpu in catalogue.gpus], dtype=np.int64)[None, :]

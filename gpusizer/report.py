@@ -27,8 +27,14 @@ class EstimateRow:
     """One quantization of the answer; `fit` when a GPU was named."""
 
     estimate: MemoryEstimate
+    parameters: int
     needs_original_weights: bool
     fit: Fit | None
+
+    @property
+    def bits_per_weight(self) -> float:
+        """Bits of weights in memory for each parameter."""
+        return self.estimate.bits_per_weight(self.parameters)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +46,7 @@ class Report:
     workload: Workload
     estimates: tuple[EstimateRow, ...]
     ranking: tuple[Ranked, ...]
+    notes: tuple[Note, ...] = ()
 
     def to_json(self, say: Say) -> dict[str, Any]:
         """The contract's report object."""
@@ -47,8 +54,9 @@ class Report:
             "schema_version": SCHEMA_VERSION,
             "model": model_json(self.profile, say),
             "workload": self._workload_json(),
-            "estimates": [_estimate_json(row, self.profile) for row in self.estimates],
+            "estimates": [_estimate_json(row, self.workload.context) for row in self.estimates],
             "ranking": [ranked_json(item, say) for item in self.ranking],
+            "notes": [note_json(note, say) for note in self.notes],
         }
 
     def _workload_json(self) -> dict[str, Any]:
@@ -97,11 +105,11 @@ def model_json(profile: ModelProfile, say: Say) -> dict[str, Any]:
     }
 
 
-def _estimate_json(row: EstimateRow, profile: ModelProfile) -> dict[str, Any]:
-    data = row.estimate.to_json(profile.parameters)
+def _estimate_json(row: EstimateRow, context: int) -> dict[str, Any]:
+    data = row.estimate.to_json(row.parameters)
     data["needs_original_weights"] = row.needs_original_weights
     if row.fit is not None:
-        data["capacity"] = row.fit.capacity_json(profile)
+        data["capacity"] = row.fit.capacity_json(context)
         data["verdict"] = row.fit.verdict.value
         data["headroom_bytes"] = row.fit.headroom_bytes
     return data

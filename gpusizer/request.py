@@ -165,6 +165,17 @@ def parse_size_request(fields: Mapping[str, Any]) -> SizeRequest:
     )
 
 
+def parse_gpu_list(value: Any) -> tuple[str, ...]:
+    """The `gpus` field of a comparison: at least one name.
+
+    Raises InvalidRequest.
+    """
+    gpus = _texts("gpus", value)
+    if not gpus:
+        raise _fail("gpus", value, "empty")
+    return gpus
+
+
 def _parse(fields: Mapping[str, Any], parsers: Mapping[str, Parser]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for field, value in fields.items():

@@ -13,7 +13,7 @@ from typing import Any
 
 from gpusizer.errors import NoWeights
 from gpusizer.snapshot import Format
-from scrapers.weight_sets import RepoFile, WeightSet, folder_of, pick_set, weight_sets
+from scrapers.weight_sets import ADAPTER_STEMS, RepoFile, folder_of, pick_set, weight_sets
 
 ROOT_COMPONENT = "model"
 PIPELINE_INDEX = "model_index.json"
@@ -132,9 +132,12 @@ def _transformers(
 
 
 def _adapter(files: Sequence[RepoFile], pipeline: Mapping[str, Any] | None) -> Selection | None:
-    found = [file for file in files if file.path == "adapter_model.safetensors"]
-    plan = ComponentPlan(ROOT_COMPONENT, "", None, tuple(found))
-    return Selection("adapter", (plan,)) if found else None
+    """LoRA and other adapters at the root, when there is no model beside them."""
+    found = [entry for entry in weight_sets(files, "") if entry.stem.startswith(ADAPTER_STEMS)]
+    if not found:
+        return None
+    plan = ComponentPlan(ROOT_COMPONENT, "", found[0].index, found[0].files)
+    return Selection("adapter", (plan,))
 
 
 def _lone_folder(
@@ -154,7 +157,7 @@ FINDERS: tuple[Finder, ...] = (_diffusers, _transformers, _adapter, _lone_folder
 
 
 def _folder_plan(files: Sequence[RepoFile], folder: str, name: str) -> ComponentPlan | None:
-    chosen: WeightSet | None = pick_set(weight_sets(files, folder))
+    chosen = pick_set(weight_sets(files, folder))
     if chosen is None:
         return None
     return ComponentPlan(name, folder, chosen.index, chosen.files)

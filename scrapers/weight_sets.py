@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 # `model-00001-of-00002`, `model_00001-of-00072`, `model.safetensors-00001-of-00004`, and the
 # variant on either side: `name.fp16-00001-of-00002`, `name-00001-of-00002.fp16`.
@@ -16,9 +16,11 @@ _SUFFIX = ".safetensors"
 
 _VARIANTS = ("", "bf16", "fp16", "fp32", "int8", "fp8", "ema", "non_ema")
 # Names that libraries load by default, in order; `transformers` tries the first one first.
-_STEMS = ("model", "diffusion_pytorch_model", "pytorch_model", "gptq_model", "consolidated")
-# Loaded on top of a model, or by another program.
-_SIDE_STEMS = ("adapter", "lora", "pytorch_lora_weights", "optimizer", "mm_projector")
+_STEMS = ("model", "diffusion_pytorch_model", "pytorch_model", "gptq_model")
+# Mistral's own format, a second copy wherever there is another.
+_LAST_STEM = "consolidated"
+ADAPTER_STEMS = ("adapter_model", "pytorch_lora_weights", "lora")
+_SIDE_STEMS = (*ADAPTER_STEMS, "adapter", "optimizer", "mm_projector")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,6 @@ class WeightSet:
     sharded: bool
     files: tuple[RepoFile, ...] = ()
     index: str | None = None
-    missing: bool = field(default=False)
 
     @property
     def size_bytes(self) -> int:
@@ -74,13 +75,21 @@ def pick_set(sets: Sequence[WeightSet]) -> WeightSet | None:
     return min(usable, key=_rank, default=None)
 
 
-def _rank(entry: WeightSet) -> tuple[int, int, bool, bool, int, str]:
-    stem = _STEMS.index(entry.stem) if entry.stem in _STEMS[:-1] else len(_STEMS)
-    known = entry.variant in _VARIANTS
-    variant = _VARIANTS.index(entry.variant) if known else len(_VARIANTS)
-    consolidated = stem + (entry.stem.startswith("consolidated"))
-    indexless = entry.sharded and entry.index is None
-    return (consolidated, variant, entry.sharded, indexless, -entry.size_bytes, entry.stem)
+def is_complete(files: Sequence[RepoFile]) -> bool:
+    """Whether numbered files are all there; counting may start at 0 or at 1."""
+    shards = [_SHARD.fullmatch(file.path.removesuffix(_SUFFIX)) for file in files]
+    return all(shard is None or len(files) - int(shard["count"]) in (0, 1) for shard in shards)
+
+
+def _rank(entry: WeightSet) -> tuple[bool, int, int, bool, int, str]:
+    return (
+        entry.stem.startswith(_LAST_STEM),
+        _STEMS.index(entry.stem) if entry.stem in _STEMS else len(_STEMS),
+        _VARIANTS.index(entry.variant) if entry.variant in _VARIANTS else len(_VARIANTS),
+        entry.sharded,
+        -entry.size_bytes,
+        entry.stem,
+    )
 
 
 def _identify(name: str) -> tuple[bool, str, str, bool] | None:

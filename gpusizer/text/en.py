@@ -59,6 +59,16 @@ STRINGS: dict[str, str] = {
     " class.",
     "note.other_copies_not_counted": "{count} more weight files repeat the model in other formats"
     " and are not counted, {path} among them.",
+    # Notes about a request.
+    "note.context_shortened": "{asked} tokens are more than the model's {longest}: planned for"
+    " {longest}.",
+    "note.not_modelled": "Not modelled yet, and without effect on the numbers: {facts}.",
+    # Verdicts, in a word or two.
+    "verdict.fits": "fits",
+    "verdict.tight": "tight",
+    "verdict.offload": "needs offload",
+    "verdict.does_not_fit": "does not fit",
+    "answer.nothing_fits": "No GPU of the catalogue runs this, at any number that was tried.",
     # Reasons in a ranking.
     "note.verdict_fits": "Fits in {quant} with {engine}, {headroom_bytes} to spare on each GPU.",
     "note.verdict_tight": "Probably fits in {quant} with {engine}, but only {headroom_bytes} is"

@@ -42,9 +42,7 @@ SIDES_KEPT = [name for name in LAYOUTS if name not in SIDES_LOST]
 @pytest.mark.parametrize("name", SIDES_KEPT)
 def test_packed_matrices_have_their_sides_back(name: str) -> None:
     profile = quantized(llama, name)
-    shapes = {
-        g.pattern.split(".")[4]: g.shape for g in profile.groups if g.kind is Kind.LINEAR
-    }
+    shapes = {g.pattern.split(".")[4]: g.shape for g in profile.groups if g.kind is Kind.LINEAR}
     assert shapes == {
         "q_proj": (4096, 4096), "k_proj": (1024, 4096), "v_proj": (1024, 4096),
         "o_proj": (4096, 4096), "gate_proj": (14336, 4096), "up_proj": (14336, 4096),

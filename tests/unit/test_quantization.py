@@ -18,7 +18,10 @@ def detect(settings: Any) -> StoredQuantization | None:
 
 
 def compressed(**weights: Any) -> dict[str, Any]:
-    return {"quant_method": "compressed-tensors", "config_groups": {"group_0": {"weights": weights}}}
+    return {
+        "quant_method": "compressed-tensors",
+        "config_groups": {"group_0": {"weights": weights}},
+    }
 
 
 NVFP4 = {**compressed(num_bits=4, group_size=16), "format": "nvfp4-pack-quantized"}

@@ -1,0 +1,26 @@
+"""Composition root of the shell."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import replace
+
+from scrapers.sources import build_fetcher
+
+from gpusizer.cli import run
+from gpusizer.gpus import load_catalogue
+from gpusizer.settings import Settings
+from gpusizer.sizer import Sizer
+
+
+def make_sizer(offline: bool) -> Sizer:
+    """A Sizer over the Hub, or over what is embedded when `offline`."""
+    settings = Settings.from_environment(os.environ)
+    if offline:
+        settings = replace(settings, offline=True)
+    return Sizer(build_fetcher(settings), load_catalogue())
+
+
+if __name__ == "__main__":
+    sys.exit(run(sys.argv[1:], make_sizer))

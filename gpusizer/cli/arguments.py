@@ -1,0 +1,79 @@
+"""The command line's grammar. Option names and meanings come from one table."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any, NoReturn
+
+from gpusizer.errors import InvalidRequest
+from gpusizer.request import RANKINGS, SIZE_FIELDS
+
+_HELP: dict[str, tuple[str, str]] = {
+    "revision": ("REV", "branch, tag or commit"),
+    "file": ("PATH", "one file of the repository"),
+    "quant": ("SLUGS", 'quantizations, comma-separated; "native" or "all" (default)'),
+    "gpu": ("NAMES", "look at these GPUs, comma-separated, instead of ranking all"),
+    "gpu_count": ("N", "boards of each GPU; default: the smallest number that fits"),
+    "rank_by": ("POLICY", f"order of the ranking: {', '.join(RANKINGS)}"),
+    "top": ("N", "rows of the ranking, 0 for all (default 20)"),
+    "context": ("TOKENS", "tokens per sequence (default 8192)"),
+    "concurrency": ("N", "sequences at once (default 1)"),
+    "kv_dtype": ("TYPE", "cache type: auto, bf16, fp8, q8_0, q4_0, …"),
+    "engine": ("SLUG", "engine for every quantization; default: each one's usual engine"),
+    "engine_version": ("VERSION", "engine version"),
+    "tensor_parallel": ("N", "tensor-parallel degree"),
+    "pipeline_parallel": ("N", "pipeline stages"),
+    "expert_parallel": ("N", "expert-parallel degree"),
+    "memory_utilization": ("SHARE", "share of the card the engine may use, 0.1 to 1"),
+    "max_num_seqs": ("N", "most sequences a serving engine schedules at once"),
+    "max_num_batched_tokens": ("N", "most tokens of one scheduling step"),
+    "batch_size": ("N", "llama.cpp: logical batch, in tokens"),
+    "ubatch_size": ("N", "llama.cpp: physical batch, in tokens"),
+    "enforce_eager": ("BOOL", "run without CUDA graphs"),
+    "flash_attention": ("BOOL", "false when attention materialises its scores"),
+    "gpu_layers": ("N", "llama.cpp: layers on the GPU"),
+}
+
+
+class _Parser(argparse.ArgumentParser):
+    """Raises InvalidRequest instead of exiting, so that `--json` can answer in JSON."""
+
+    def error(self, message: str) -> NoReturn:
+        raise InvalidRequest(field="command line", value="", reason=message)
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser of `python -m gpusizer`."""
+    parser = _Parser(prog="gpusizer", description="Which GPUs run a Hugging Face model, and why.")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    size = commands.add_parser("size", help="memory at every quantization, and ranked GPUs")
+    size.add_argument("model", help="model ID or Hub URL")
+    _add_fields(size)
+    batch = commands.add_parser("batch", help="JSON Lines of requests in, of reports out")
+    batch.add_argument("file", nargs="?", default="-", help='input file, "-" for standard input')
+    gpus = commands.add_parser("gpus", help="the GPU catalogue")
+    gpus.add_argument("query", nargs="*", help="words that the name must contain")
+    compare = commands.add_parser("compare", help="GPUs side by side")
+    compare.add_argument("gpus", nargs="+", metavar="GPU", help="slug, alias or 2x4090")
+    compare.add_argument("--model", help="also fit, speed and price for this model")
+    _add_fields(compare, without=("gpu", "gpu_count", "top", "rank_by"))
+    for command in (size, batch, gpus, compare):
+        command.add_argument("--json", action="store_true", help="one JSON document on stdout")
+        command.add_argument(
+            "--offline", action="store_true", help="embedded snapshot and cache only"
+        )
+    return parser
+
+
+def _add_fields(parser: argparse.ArgumentParser, without: tuple[str, ...] = ()) -> None:
+    for field in SIZE_FIELDS:
+        if field == "model" or field in without:
+            continue
+        metavar, meaning = _HELP[field]
+        parser.add_argument(f"--{field.replace('_', '-')}", metavar=metavar, help=meaning)
+
+
+def request_fields(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The request fields that were given, unchecked."""
+    given = vars(arguments)
+    return {field: given[field] for field in SIZE_FIELDS if given.get(field) is not None}

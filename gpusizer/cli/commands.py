@@ -1,0 +1,118 @@
+"""What each command does: fields in, one JSON-ready answer and its text out."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
+from typing import Any, TextIO
+
+from gpusizer.cli.arguments import request_fields
+from gpusizer.cli.tables import comparison_text, gpus_text, report_text
+from gpusizer.errors import GpusizerError, InvalidRequest
+from gpusizer.report import error_json, gpus_json
+from gpusizer.sizer import Sizer
+from gpusizer.text import say_error, say_note
+
+Json = dict[str, Any]
+_MAX_LINE_CHARS = 1_000_000
+_log = logging.getLogger(__name__)
+
+
+def run_size(sizer: Sizer, arguments: argparse.Namespace) -> None:
+    """`size MODEL`."""
+    report = sizer.size(request_fields(arguments))
+    if arguments.json:
+        print_json(report.to_json(say_note))
+    else:
+        print(report_text(report))
+
+
+def run_gpus(sizer: Sizer, arguments: argparse.Namespace) -> None:
+    """`gpus [QUERY]`."""
+    found = sizer.catalogue.search(" ".join(arguments.query))
+    if arguments.json:
+        print_json(gpus_json(found))
+    else:
+        print(gpus_text(found))
+
+
+def run_compare(sizer: Sizer, arguments: argparse.Namespace) -> None:
+    """`compare GPU GPU …`, with `--model` also how it runs on each."""
+    fields = {**request_fields(arguments), "gpus": arguments.gpus}
+    comparison = sizer.compare(fields)
+    if arguments.json:
+        print_json(comparison.to_json(say_note))
+    else:
+        print(comparison_text(comparison))
+
+
+def run_batch(sizer: Sizer, arguments: argparse.Namespace) -> None:
+    """`batch`: one answer per line, in order; a failing line does not stop the others."""
+    source: Any = nullcontext(sys.stdin)
+    if arguments.file != "-":
+        source = _open(arguments.file)
+    with source as lines:
+        for answer in answers(sizer, lines):
+            print_json(answer)
+
+
+def _open(path: str) -> TextIO:
+    try:
+        return open(path, encoding="utf-8")
+    except OSError as error:
+        raise InvalidRequest(field="file", value=path, reason=str(error.strerror)) from error
+
+
+def answers(sizer: Sizer, lines: Iterable[str]) -> Iterator[Json]:
+    """One JSON answer for each non-empty line of requests."""
+    for line in lines:
+        if line.strip():
+            yield answer_line(sizer, line)
+
+
+def answer_line(sizer: Sizer, line: str) -> Json:
+    """The answer to one request in JSON, an error object when it cannot be answered."""
+    model: str | None = None
+    try:
+        fields = _request_object(line)
+        named = fields.get("model")
+        model = named if isinstance(named, str) else None
+        task = fields.pop("task", "size")
+        if not isinstance(task, str) or task not in _TASKS:
+            raise InvalidRequest(
+                field="task", value=str(task)[:40], reason="not one of " + ", ".join(_TASKS)
+            )
+        return _TASKS[task](sizer, fields)
+    except GpusizerError as error:
+        return error_json(error, say_error(error), model)
+    except Exception:  # a bug on one line must not lose the answers to the others
+        _log.exception("batch line failed")
+        internal = GpusizerError()
+        return error_json(internal, say_error(internal), model)
+
+
+def _request_object(line: str) -> Json:
+    if len(line) > _MAX_LINE_CHARS:
+        raise InvalidRequest(field="line", value=line[:40], reason="too_long")
+    try:
+        fields = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise InvalidRequest(field="line", value=line[:40], reason="not_json") from error
+    if not isinstance(fields, dict):
+        raise InvalidRequest(field="line", value=line[:40], reason="not_an_object")
+    return fields
+
+
+_TASKS: dict[str, Callable[[Sizer, Json], Json]] = {
+    "size": lambda sizer, fields: sizer.size(fields).to_json(say_note),
+    "compare": lambda sizer, fields: sizer.compare(fields).to_json(say_note),
+}
+
+
+def print_json(document: Json) -> None:
+    """One JSON document on one line of standard output."""
+    print(json.dumps(document, ensure_ascii=False, allow_nan=False), flush=True)

@@ -1,0 +1,141 @@
+"""Reports as plain text for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gpusizer.comparison import Comparison
+from gpusizer.gpus import Gpu
+from gpusizer.profile import ModelProfile
+from gpusizer.ranking import Ranked
+from gpusizer.report import EstimateRow, Report
+from gpusizer.speed import Rate
+from gpusizer.text import say_note, text
+from gpusizer.units import GB, GIB, format_count, format_gb, format_gib
+
+_UNKNOWN = "unknown"
+
+
+def report_text(report: Report) -> str:
+    """Profile, memory by quantization and ranking."""
+    workload = report.workload
+    parts = [
+        profile_text(report.profile),
+        f"Memory for {workload.context:,} tokens of context and {workload.concurrency}"
+        " sequence(s), in GiB (1 GiB = 2^30 bytes). * = as stored in the repository.",
+        table(_ESTIMATE_HEAD, [_estimate_cells(row) for row in report.estimates]),
+        f"GPUs ({report.request.rank_by} first)" if not report.request.gpus else "GPUs asked for",
+        table(_RANKING_HEAD, [_ranked_cells(item) for item in report.ranking])
+        if report.ranking
+        else text("answer.nothing_fits", "en"),
+    ]
+    return "\n\n".join(parts)
+
+
+def profile_text(profile: ModelProfile) -> str:
+    """The facts of a model, one per line."""
+    stored = ", ".join(
+        f"{dtype} {count:,}" for dtype, count in profile.stored_parameters_by_dtype.items()
+    )
+    lines = [
+        f"{profile.repo_id} @ {profile.revision} ({profile.source}, {profile.retrieved_at[:10]})",
+        f"  parameters      {profile.parameters:,} ({format_count(profile.parameters)})",
+        f"  read per token  {profile.active_parameters:,}",
+        f"  stored          {stored}",
+        f"  weight bytes    {profile.weight_bytes:,} = {format_gb(profile.weight_bytes)}"
+        f" = {format_gib(profile.weight_bytes)} in {profile.file_count} file(s),"
+        f" {profile.tensor_count:,} tensors",
+        f"  max context     {_or_unknown(profile.max_context)}",
+        f"  KV cache        {profile.kv_cache_bytes_per_token:,} bytes per token at 16 bits",
+    ]
+    lines += [f"  ! {say_note(note)}" for note in profile.caveats]
+    return "\n".join(lines)
+
+
+_ESTIMATE_HEAD = (
+    "quant", "bits/w", "weights", "KV", "activ.", "overhead", "total", "low-high", "engine",
+)  # fmt: skip
+
+
+def _estimate_cells(row: EstimateRow) -> tuple[str, ...]:
+    estimate = row.estimate
+    memory = estimate.all_gpus
+    amounts = (
+        memory.weights.likely, memory.kv_cache.likely, memory.activations.likely,
+        memory.overhead.likely + memory.outside.likely, memory.total.likely,
+    )  # fmt: skip
+    return (
+        estimate.quant.slug + ("*" if estimate.native else ""),
+        f"{row.bits_per_weight:.2f}",
+        *(f"{amount / GIB:.2f}" for amount in amounts),
+        f"{memory.total.low / GIB:.1f}-{memory.total.high / GIB:.1f}",
+        estimate.engine.slug,
+    )
+
+
+_RANKING_HEAD = (
+    "#", "GPUs", "quant", "verdict", "spare GiB", "tok/s", "max context", "buy USD", "USD/h",
+)  # fmt: skip
+
+
+def _ranked_cells(item: Ranked) -> tuple[str, ...]:
+    fit = item.fit
+    return (
+        str(item.rank),
+        f"{fit.count} x {fit.gpu.name}",
+        fit.estimate.quant.slug,
+        text(f"verdict.{fit.verdict.value}", "en"),
+        f"{fit.headroom_bytes / GIB:.1f}",
+        _rate(item.decode),
+        _or_unknown(fit.max_context),
+        _or_unknown(item.buy_usd),
+        _UNKNOWN if item.rent_usd_per_hour is None else f"{item.rent_usd_per_hour:.2f}",
+    )
+
+
+def gpus_text(gpus: Sequence[Gpu]) -> str:
+    """The catalogue as a table."""
+    head = ("slug", "name", "usable GiB", "GB/s", "FP16 TFLOPS", "W", "buy USD", "USD/h")
+    return table(head, [_gpu_cells(gpu) for gpu in gpus])
+
+
+def _gpu_cells(gpu: Gpu) -> tuple[str, ...]:
+    bandwidth, flops = gpu.bandwidth_bytes_per_second, gpu.fp16_flops
+    return (
+        gpu.slug,
+        gpu.name,
+        f"{gpu.memory_bytes / GIB:.2f}",
+        _UNKNOWN if bandwidth is None else f"{bandwidth / GB:,.0f}",
+        _UNKNOWN if flops is None else f"{flops / 1e12:,.1f}",
+        _or_unknown(gpu.power_watts),
+        _or_unknown(gpu.buy_usd),
+        _UNKNOWN if gpu.rent_usd_per_hour is None else f"{gpu.rent_usd_per_hour:.2f}",
+    )
+
+
+def comparison_text(comparison: Comparison) -> str:
+    """GPUs side by side; with a model also how it runs on each."""
+    parts = [gpus_text([item.gpu for item in comparison.items])]
+    if comparison.profile is not None:
+        parts.insert(0, profile_text(comparison.profile))
+        fitted = [item.ranked for item in comparison.items if item.ranked is not None]
+        parts.append(table(_RANKING_HEAD, [_ranked_cells(item) for item in fitted]))
+        parts += [f"{r.fit.gpu.name}: {say_note(note)}" for r in fitted for note in r.reasons]
+    return "\n\n".join(parts)
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Columns padded to their widest cell."""
+    widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in (head, *rows)
+    )
+
+
+def _rate(rate: Rate | None) -> str:
+    return _UNKNOWN if rate is None else f"{rate.low:g}-{rate.high:g}"
+
+
+def _or_unknown(value: float | None) -> str:
+    return _UNKNOWN if value is None else f"{value:,.0f}"

@@ -1,0 +1,58 @@
+"""Selection: which quantizations an answer shows, and which a ranking may pick."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gpusizer.profile import ModelProfile
+from gpusizer.quants import Quant, all_quants, find_quant
+from gpusizer.quants.native import native_quant
+from gpusizer.request import ALL_QUANTS, NATIVE_QUANT
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Quantizations, each with whether it is the checkpoint as stored.
+
+    Attributes:
+        shown: rows of the answer, from most to least faithful.
+        rankable: those a ranking may pick.
+        native: what the checkpoint is stored in.
+    """
+
+    shown: tuple[tuple[Quant, bool], ...]
+    rankable: tuple[tuple[Quant, bool], ...]
+    native: Quant
+
+
+def select_quants(wanted: Sequence[str], profile: ModelProfile) -> Selection:
+    """The quantizations a request asks for: slugs, "native" or "all".
+
+    Raises UnknownQuant.
+    """
+    native = native_quant(profile)
+    table = [quant for quant in all_quants() if quant.slug != native.slug]
+    everything = sorted([native, *table], key=lambda quant: quant.order)
+    if ALL_QUANTS in wanted:
+        shown = everything
+        rankable = [quant for quant in everything if _worth_ranking(quant, native, profile)]
+    else:
+        shown = [native if slug == NATIVE_QUANT else _find(slug, native) for slug in wanted]
+        rankable = shown
+    return Selection(_paired(shown, native), _paired(rankable, native), native)
+
+
+def _paired(quants: Sequence[Quant], native: Quant) -> tuple[tuple[Quant, bool], ...]:
+    return tuple((quant, quant.slug == native.slug) for quant in quants)
+
+
+def _find(slug: str, native: Quant) -> Quant:
+    return native if slug.lower() == native.slug else find_quant(slug)
+
+
+def _worth_ranking(quant: Quant, native: Quant, profile: ModelProfile) -> bool:
+    """Widths people use; of a quantized checkpoint itself, and nothing wider than it."""
+    if profile.quantization is None:
+        return quant.recommended
+    return quant is native or (quant.recommended and quant.order > native.order)

@@ -1,0 +1,181 @@
+"""fetch_snapshot: one model of the live Hub, from its name to a RepoSnapshot.
+
+A single-file model takes two round trips, a sharded one three: the description, the file
+list, `config.json` and `model.safetensors` are asked for at once, then every shard.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from gpusizer.errors import MalformedRepo, ModelUnreadable, PrivateOrMissing, RepoFileNotFound
+from gpusizer.hub_id import ModelRef
+from gpusizer.snapshot import Component, RepoSnapshot, WeightFile
+from gpusizer.tensors import RawTensor, group_tensors
+from scrapers.http import HubSession
+from scrapers.hub_api import is_plain_path
+from scrapers.limits import Limits
+from scrapers.reading import Reading
+from scrapers.repo_reader import DEFAULT_BRANCH, RepoReader
+from scrapers.weight_files import (
+    PIPELINE_INDEX,
+    ComponentPlan,
+    Selection,
+    select_weights,
+    uncounted,
+)
+from scrapers.weight_sets import RepoFile, is_complete
+
+CONFIG = "config.json"
+SINGLE_FILE = "model.safetensors"
+EXTRA_CONFIGS = (
+    "quantize_config.json",
+    "hf_quant_config.json",
+    "adapter_config.json",
+    "params.json",
+    PIPELINE_INDEX,
+)
+
+
+def fetch_snapshot(
+    ref: ModelRef, session: HubSession, limits: Limits, token: str | None = None
+) -> RepoSnapshot:
+    """Read a model's facts from the Hub. Raises a ModelUnreadable that says why it cannot."""
+    reading = Reading(ref.repo_id, limits)
+    with RepoReader(session, reading, ref.repo_id, ref.revision, token) as reader:
+        for what, path in (
+            ("info", ""),
+            ("tree", ""),
+            ("json", CONFIG),
+            ("header", SINGLE_FILE),
+        ):
+            reader.prefetch(what, path)
+        return _read(reader, ref)
+
+
+def _read(reader: RepoReader, ref: ModelRef) -> RepoSnapshot:
+    info = reader.info()
+    if info.disabled:
+        raise PrivateOrMissing(repo_id=info.repo_id)
+    files = reader.tree()
+    paths = {file.path for file in files}
+    extras = [path for path in EXTRA_CONFIGS if path in paths]
+    for path in extras:
+        reader.prefetch("json", path)
+    pipeline = _optional_json(reader, PIPELINE_INDEX) if PIPELINE_INDEX in paths else None
+    selection = select_weights(files, info.repo_id, pipeline)
+    _check_counts(reader, selection)
+    _prefetch(reader, selection, paths)
+    components = tuple(_component(reader, plan, files, paths) for plan in selection.components)
+    counted = {file.path for component in components for file in component.files}
+    configs = {path: value for path in extras if (value := _optional_json(reader, path))}
+    return RepoSnapshot(
+        repo_id=info.repo_id,
+        revision=ref.revision or DEFAULT_BRANCH,
+        sha=info.sha,
+        source="hub",
+        retrieved_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        format=selection.format,
+        components=components,
+        gated=info.gated,
+        extra_configs=configs,
+        uncounted_files=tuple(
+            WeightFile(file.path, file.size_bytes, 0) for file in uncounted(files, counted)
+        ),
+        license=info.license,
+        base_models=info.base_models,
+        pipeline_tag=info.pipeline_tag,
+        library=info.library,
+    )
+
+
+def _check_counts(reader: RepoReader, selection: Selection) -> None:
+    if len(selection.components) > reader.limits.components:
+        raise reader.reading.exceeded("components")
+    if sum(len(plan.files) for plan in selection.components) > reader.limits.weight_files:
+        raise reader.reading.exceeded("weight_files")
+
+
+def _prefetch(reader: RepoReader, selection: Selection, paths: set[str]) -> None:
+    """Start every read that the file names call for, in the order of need."""
+    for plan in selection.components:
+        if _config_path(plan) in paths:
+            reader.prefetch("json", _config_path(plan))
+        if plan.index is not None:
+            reader.prefetch("index", plan.index)
+        for file in plan.files:
+            reader.prefetch("header", file.path)
+
+
+def _component(
+    reader: RepoReader, plan: ComponentPlan, files: Sequence[RepoFile], paths: set[str]
+) -> Component:
+    config_path = _config_path(plan)
+    config = reader.json(config_path) if config_path in paths else None
+    shards = _shards(reader, plan, paths)
+    for path in shards:
+        reader.prefetch("header", path)
+    sizes = {file.path: file.size_bytes for file in files}
+    tensors: list[RawTensor] = []
+    weight_files = []
+    for path in shards:
+        found, total_bytes = reader.header(path)
+        weight_files.append(WeightFile(path, _size(sizes[path], total_bytes), len(found)))
+        tensors += found
+        if len(tensors) > reader.limits.tensors:
+            raise reader.reading.exceeded("tensors")
+    if not tensors:
+        raise MalformedRepo(repo_id=reader.repo_id, path=shards[0], reason="no_tensors")
+    return Component(plan.name, config, tuple(weight_files), group_tensors(tensors))
+
+
+def _shards(reader: RepoReader, plan: ComponentPlan, paths: set[str]) -> list[str]:
+    """Paths of the component's files: the index's, or the numbered files themselves."""
+    if plan.index is None:
+        if not is_complete(plan.files):
+            first = plan.files[0].path
+            raise MalformedRepo(repo_id=reader.repo_id, path=first, reason="missing_shard")
+        return [file.path for file in plan.files]
+    names = _shard_names(reader.index(plan.index))
+    prefix = f"{plan.folder}/" if plan.folder else ""
+    shards = [prefix + name for name in names]
+    problem = None
+    if not names or not all(map(is_plain_path, names)):
+        problem = "weight_map"
+    elif not paths.issuperset(shards):
+        problem = "missing_shard"
+    if problem is not None:
+        raise MalformedRepo(repo_id=reader.repo_id, path=plan.index, reason=problem)
+    if len(shards) > reader.limits.weight_files:
+        raise reader.reading.exceeded("weight_files")
+    return shards
+
+
+def _shard_names(index: Mapping[str, Any]) -> list[str]:
+    """File names in a shard index, each once; empty when it is not one."""
+    weight_map = index.get("weight_map")
+    names = list(weight_map.values()) if isinstance(weight_map, dict) else []
+    if not all(isinstance(name, str) for name in names):
+        return []
+    return list(dict.fromkeys(names))
+
+
+def _size(listed: int | None, seen: int | None) -> int | None:
+    return listed if seen is None else seen
+
+
+def _config_path(plan: ComponentPlan) -> str:
+    return f"{plan.folder}/{CONFIG}" if plan.folder else CONFIG
+
+
+def _optional_json(reader: RepoReader, path: str) -> dict[str, Any] | None:
+    """A configuration that is nice to have: one that is broken or gone is left out."""
+    try:
+        return reader.json(path)
+    except (MalformedRepo, RepoFileNotFound):
+        return None
+
+
+__all__ = ["ModelUnreadable", "fetch_snapshot"]

@@ -1,0 +1,146 @@
+"""The Hub's addresses, and what its API's answers mean."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qs, quote, urlencode, urlsplit
+
+from gpusizer.errors import HubUnreachable
+from gpusizer.hub_id import is_repo_id
+from scrapers.weight_sets import RepoFile
+
+MAX_PATH_CHARS = 1024
+_MAX_WORD_CHARS = 120
+_MAX_BASE_MODELS = 16
+
+INFO_FIELDS = (
+    *("sha", "gated", "private", "disabled"),
+    *("pipeline_tag", "library_name", "tags", "cardData"),
+)
+_SHA = re.compile(r"[0-9a-f]{40}")
+_NEXT_LINK = re.compile(r'<([^>]*)>\s*;\s*rel="?next"?')
+
+
+@dataclass(frozen=True, slots=True)
+class RepoInfo:
+    """What the API says about a repository; see RepoSnapshot for the fields."""
+
+    repo_id: str
+    sha: str | None
+    gated: bool
+    disabled: bool
+    license: str | None
+    base_models: tuple[str, ...]
+    pipeline_tag: str | None
+    library: str | None
+
+
+def info_url(endpoint: str, repo_id: str, revision: str | None) -> str:
+    """Address of a repository's description, at its default branch or a revision."""
+    at = f"/revision/{quote(revision, safe='')}" if revision else ""
+    fields = urlencode([("expand", name) for name in INFO_FIELDS])
+    return f"{endpoint}/api/models/{repo_id}{at}?{fields}"
+
+
+def tree_url(endpoint: str, repo_id: str, revision: str, cursor: str | None = None) -> str:
+    """Address of one page of the file list."""
+    query = {"recursive": "true"} | ({"cursor": cursor} if cursor else {})
+    at = quote(revision, safe="")
+    return f"{endpoint}/api/models/{repo_id}/tree/{at}?{urlencode(query)}"
+
+
+def file_url(endpoint: str, repo_id: str, revision: str, path: str) -> str:
+    """Address of a file; the Hub redirects it to where the bytes are."""
+    return f"{endpoint}/{repo_id}/resolve/{quote(revision, safe='')}/{quote(path)}"
+
+
+def next_cursor(headers: Mapping[str, str]) -> str | None:
+    """Cursor of the next page, None on the last.
+
+    Only the cursor is taken from the Link header: mirrors repeat the Hub's own address.
+    """
+    link = _NEXT_LINK.search(headers.get("Link", ""))
+    if link is None:
+        return None
+    cursors = parse_qs(urlsplit(link[1]).query).get("cursor")
+    return cursors[0] if cursors else None
+
+
+def parse_info(answer: Any, asked_repo_id: str) -> RepoInfo:
+    """Facts of a repository. Raises HubUnreachable ("unexpected_answer") for no JSON object."""
+    if not isinstance(answer, dict):
+        raise HubUnreachable(repo_id=asked_repo_id, reason="unexpected_answer")
+    repo_id, sha = answer.get("id"), answer.get("sha")
+    card = answer.get("cardData")
+    card = card if isinstance(card, dict) else {}
+    tags = [tag for tag in _items(answer.get("tags")) if isinstance(tag, str)]
+    return RepoInfo(
+        repo_id=repo_id if isinstance(repo_id, str) and is_repo_id(repo_id) else asked_repo_id,
+        sha=sha if isinstance(sha, str) and _SHA.fullmatch(sha) else None,
+        gated=answer.get("gated") not in (None, False),
+        disabled=answer.get("disabled") is True,
+        license=_license(card, tags),
+        base_models=_base_models(card, tags),
+        pipeline_tag=_word(answer.get("pipeline_tag")) or _word(card.get("pipeline_tag")),
+        library=_word(answer.get("library_name")) or _word(card.get("library_name")),
+    )
+
+
+def parse_tree(answer: Any, repo_id: str) -> list[RepoFile]:
+    """Files of one page; entries whose path no repository can have are left out.
+
+    Raises HubUnreachable ("unexpected_answer") when the page is no list.
+    """
+    if not isinstance(answer, list):
+        raise HubUnreachable(repo_id=repo_id, reason="unexpected_answer")
+    files = []
+    for entry in answer:
+        if not isinstance(entry, dict) or entry.get("type") != "file":
+            continue
+        path, size = entry.get("path"), entry.get("size")
+        if isinstance(path, str) and is_plain_path(path):
+            files.append(RepoFile(path, size if type(size) is int and size >= 0 else None))
+    return files
+
+
+def is_plain_path(path: str) -> bool:
+    """Whether this is a relative path that stays where it starts."""
+    return (
+        0 < len(path) <= MAX_PATH_CHARS
+        and path.isprintable()
+        and "\\" not in path
+        and not any(part in ("", ".", "..") for part in path.split("/"))
+    )
+
+
+def _items(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _word(value: Any) -> str | None:
+    """A short printable text, None for anything else."""
+    usable = isinstance(value, str) and 0 < len(value) <= _MAX_WORD_CHARS and value.isprintable()
+    return value if usable else None
+
+
+def _license(card: Mapping[str, Any], tags: list[str]) -> str | None:
+    """The card's license by name; "other" says less than `license_name` does."""
+    stated = card.get("license")
+    if isinstance(stated, list):
+        stated = next(iter(stated), None)
+    word = _word(stated) or next(
+        (_word(tag.removeprefix("license:")) for tag in tags if tag.startswith("license:")), None
+    )
+    return (_word(card.get("license_name")) or word) if word in (None, "other") else word
+
+
+def _base_models(card: Mapping[str, Any], tags: list[str]) -> tuple[str, ...]:
+    stated = card.get("base_model")
+    named = [stated] if isinstance(stated, str) else _items(stated)
+    # base_model:org/name and base_model:quantized:org/name
+    tagged = [tag.rpartition(":")[2] for tag in tags if tag.startswith("base_model:")]
+    usable = [name for name in named or tagged if isinstance(name, str) and is_repo_id(name)]
+    return tuple(dict.fromkeys(usable))[:_MAX_BASE_MODELS]

@@ -1,0 +1,177 @@
+"""RepoReader: the files of one repository, read in parallel and each at most once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from types import TracebackType
+from typing import Any, Self
+
+from gpusizer.errors import HubUnreachable, ModelUnreadable
+from gpusizer.tensors import RawTensor
+from scrapers.http import HubAnswer, HubSession, Wanted
+from scrapers.hub_api import (
+    RepoInfo,
+    file_url,
+    info_url,
+    next_cursor,
+    parse_info,
+    parse_tree,
+    tree_url,
+)
+from scrapers.json_files import load_json, parse_object
+from scrapers.limits import Limits
+from scrapers.reading import Reading
+from scrapers.refusals import Asked
+from scrapers.safetensors_header import header_end, parse_header
+from scrapers.weight_sets import RepoFile
+
+DEFAULT_BRANCH = "main"
+
+Header = tuple[tuple[RawTensor, ...], int | None]
+"""Tensors of a file, and the size of the whole file in bytes where an answer said it."""
+
+
+class RepoReader:
+    """Starts reads and hands out their results; what was started twice is read once.
+
+    `prefetch` starts a read whose result may never be asked for, and whose failure then
+    does not matter. Use as a context manager: leaving it abandons what has not started.
+    """
+
+    def __init__(
+        self,
+        session: HubSession,
+        reading: Reading,
+        repo_id: str,
+        revision: str | None,
+        token: str | None,
+    ) -> None:
+        self.session = session
+        self.reading = reading
+        self.repo_id = repo_id
+        self.revision = revision
+        self._token = token
+        self._commit: str | None = None
+        self._futures: dict[tuple[str, str], Future[Any]] = {}
+        self._pool = ThreadPoolExecutor(self.limits.parallel_reads, "hub-read")
+
+    @property
+    def limits(self) -> Limits:
+        """The budgets in force."""
+        return self.reading.limits
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def prefetch(self, what: str, path: str = "") -> None:
+        """Start one of "info", "tree", "json", "index", "header" in the background."""
+        key = (what, path)
+        if key not in self._futures:
+            self._futures[key] = self._pool.submit(_READERS[what], self, path)
+
+    def info(self) -> RepoInfo:
+        """The API's description; what is read later is read at the commit it names."""
+        info: RepoInfo = self._result("info")
+        self.repo_id = info.repo_id
+        self._commit = info.sha
+        return info
+
+    def tree(self) -> list[RepoFile]:
+        """The file list, all pages."""
+        files: list[RepoFile] = self._result("tree")
+        return files
+
+    def json(self, path: str) -> dict[str, Any]:
+        """A configuration."""
+        value: dict[str, Any] = self._result("json", path)
+        return value
+
+    def index(self, path: str) -> dict[str, Any]:
+        """A shard index, which may be larger than a configuration."""
+        value: dict[str, Any] = self._result("index", path)
+        return value
+
+    def header(self, path: str) -> Header:
+        """The tensors of a safetensors file."""
+        header: Header = self._result("header", path)
+        return header
+
+    def _result(self, what: str, path: str = "") -> Any:
+        self.prefetch(what, path)
+        try:
+            return self._futures[what, path].result(self.reading.seconds_left())
+        except TimeoutError:
+            raise HubUnreachable(repo_id=self.repo_id, reason="timeout") from None
+
+    def _asked(self, path: str = "") -> Asked:
+        return Asked(self.repo_id, self.revision or DEFAULT_BRANCH, path)
+
+    def _get(self, wanted: Wanted) -> HubAnswer:
+        return self.session.get(wanted, self.reading, self._token)
+
+    def _read_info(self, path: str) -> RepoInfo:
+        url = info_url(self.session.endpoint, self.repo_id, self.revision)
+        answer = self._get(Wanted(url, self._asked(), "info_bytes"))
+        return parse_info(self._api_json(answer.body), self.repo_id)
+
+    def _read_tree(self, path: str) -> list[RepoFile]:
+        files: list[RepoFile] = []
+        cursor: str | None = None
+        for _ in range(self.limits.tree_pages):
+            revision = self.revision or DEFAULT_BRANCH
+            url = tree_url(self.session.endpoint, self.repo_id, revision, cursor)
+            answer = self._get(Wanted(url, self._asked(), "info_bytes"))
+            files += parse_tree(self._api_json(answer.body), self.repo_id)
+            if len(files) > self.limits.files:
+                raise self.reading.exceeded("files")
+            cursor = next_cursor(answer.headers)
+            if cursor is None:
+                return files
+        raise self.reading.exceeded("tree_pages")
+
+    def _read_json(self, path: str) -> dict[str, Any]:
+        body = self._read_file(path, "config_bytes").body
+        return parse_object(body, self.repo_id, path, self.limits.json_depth)
+
+    def _read_index(self, path: str) -> dict[str, Any]:
+        return parse_object(self._read_file(path, "index_bytes").body, self.repo_id, path)
+
+    def _read_header(self, path: str) -> Header:
+        first = self._read_file(path, "header_bytes", (0, self.limits.first_read_bytes))
+        data = first.body
+        end = header_end(data, first.total_bytes, self.repo_id, path, self.limits)
+        if end > len(data):
+            data += self._read_file(path, "header_bytes", (len(data), end)).body
+        tensors = parse_header(data[:end], first.total_bytes, self.repo_id, path)
+        return tensors, first.total_bytes
+
+    def _read_file(
+        self, path: str, limit: str, span: tuple[int, int] | None = None
+    ) -> HubAnswer:
+        revision = self._commit or self.revision or DEFAULT_BRANCH
+        url = file_url(self.session.endpoint, self.repo_id, revision, path)
+        return self._get(Wanted(url, self._asked(path), limit, span))
+
+    def _api_json(self, body: bytes) -> Any:
+        try:
+            return load_json(body, self.repo_id, "")
+        except ModelUnreadable:
+            raise HubUnreachable(repo_id=self.repo_id, reason="unexpected_answer") from None
+
+
+_READERS: dict[str, Callable[[RepoReader, str], Any]] = {
+    "info": RepoReader._read_info,
+    "tree": RepoReader._read_tree,
+    "json": RepoReader._read_json,
+    "index": RepoReader._read_index,
+    "header": RepoReader._read_header,
+}

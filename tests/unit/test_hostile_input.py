@@ -1,0 +1,111 @@
+"""gpusizer.profile on any JSON and any tensor names a stranger could upload."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gpusizer.architecture.config import SYNONYMS
+from gpusizer.dtypes import DTYPE_BITS
+from gpusizer.errors import GpusizerError
+from gpusizer.profile import ModelProfile, build_profile
+from gpusizer.snapshot import RepoSnapshot
+from gpusizer.tensors import group_tensors
+from tests.builders import group, snapshot, tiny
+
+NASTY = st.sampled_from(
+    [None, True, False, 0, -1, -(10**9), 3, 2.5, 1e308, 10**308, float("nan"), float("inf"),
+     float("-inf"), "", "32", "*M-E", "\x00", [], [0], [-1] * 8, [None] * 8, ["mamba"] * 8,
+     [1e308, "x"], [[]], [{}] * 8, {}, {"attention": {"n_heads_in_group": -3}}]
+)  # fmt: skip
+OTHER_KEYS = {
+    "model_type", "architectures", "text_config", "quantization_config", "quantization",
+    "layer_types", "layers_block_type", "hybrid_override_pattern", "attn_type_list",
+    "attn_layer_indices", "full_attn_idxs", "linear_attn_config", "full_attn_layers",
+    "full_attention_interval", "attn_layer_period", "attn_layer_offset",
+    "cross_attention_layers", "block_configs", "attention_chunk_size", "no_rope_layers",
+    "no_rope_layer_interval", "sliding_window_pattern", "num_kv_shared_layers", "kv_lora_rank",
+    "qk_rope_head_dim", "v_head_dim", "multi_query", "linear_num_value_heads",
+    "linear_key_head_dim", "linear_conv_kernel_dim", "mamba_d_state", "mamba_n_heads",
+    "mamba_d_head", "mamba_expand", "mamba_d_conv", "state_size", "tie_word_embeddings",
+    "attn_config", "quant_method", "bits", "group_size", "weight_block_size", "quant_algo",
+    "config_groups", "weights", "num_bits", "format", "load_in_8bit", "use_sliding_window",
+}  # fmt: skip
+KEYS = st.sampled_from(sorted(OTHER_KEYS.union(*SYNONYMS.values())))
+TYPES = st.sampled_from(["llama", "mamba2", "falcon", "deepseek_v3", "gpt_oss", "bert", "?"])
+VALUES = st.recursive(
+    NASTY, lambda inner: st.dictionaries(KEYS, inner, max_size=4) | st.lists(inner, max_size=3),
+    max_leaves=6,
+)  # fmt: skip
+
+
+def assert_sane(value: Any) -> None:
+    """No number anywhere in a JSON value is negative or not a number."""
+    if isinstance(value, dict):
+        for item in value.values():
+            assert_sane(item)
+    elif isinstance(value, list):
+        for item in value:
+            assert_sane(item)
+    elif isinstance(value, int | float):
+        assert 0 <= value < float("inf")
+
+
+def assert_survives(repo: RepoSnapshot) -> None:
+    try:
+        profile = build_profile(repo)
+    except GpusizerError:
+        return
+    data = profile.to_json()
+    assert_sane(data)
+    assert profile.kv_cache_bytes_per_token >= 0
+    assert ModelProfile.from_json(json.loads(json.dumps(data, allow_nan=False))) == profile
+
+
+@settings(deadline=None)
+@given(TYPES, st.dictionaries(KEYS, VALUES, max_size=8))
+def test_hostile_configurations_give_sane_numbers(model_type: str, hostile: dict[str, Any]) -> None:
+    assert_survives(tiny(model_type=model_type, config=hostile))
+
+
+@settings(deadline=None)
+@given(st.dictionaries(KEYS, VALUES, max_size=8))
+def test_hostile_files_beside_the_configuration(hostile: dict[str, Any]) -> None:
+    names = ("quantize_config.json", "hf_quant_config.json")
+    assert_survives(
+        snapshot([group("w", (2, 2))], hostile, extra_configs=dict.fromkeys(names, hostile))
+    )
+
+
+def test_a_configuration_nested_in_itself() -> None:
+    config: dict[str, Any] = {"num_hidden_layers": 4}
+    for _ in range(300):
+        config = {"text_config": config, "quantization_config": config, "layer_types": [config]}
+    assert_survives(snapshot([group("model.layers.{}.w", (2, 2), range(4))], config))
+
+
+NAME_PARTS = st.sampled_from(
+    ["model", "layers", "{}", "0", "3", "99999", "self_attn", "k_proj", "experts", "weight",
+     "qweight", "weight_packed", "gate_up_proj_blocks", "scales", "absmax", "weight_scale",
+     "embed_tokens", "lm_head", "mtp", "visual", "bias", ""]
+)  # fmt: skip
+TENSORS = st.dictionaries(
+    st.lists(NAME_PARTS, min_size=1, max_size=6).map(".".join),
+    st.tuples(st.sampled_from(sorted(DTYPE_BITS)),
+              st.lists(st.integers(0, 5) | st.just(2**40), max_size=4).map(tuple)),
+    max_size=8,
+)  # fmt: skip
+METHODS = st.sampled_from(["gptq", "awq", "mlx", "fp8", "bitsandbytes", "compressed-tensors"])
+
+
+@settings(deadline=None)
+@given(TENSORS, METHODS, st.integers(1, 16))
+def test_hostile_headers_give_sane_numbers(
+    entries: dict[str, tuple[str, tuple[int, ...]]], method: str, bits: int
+) -> None:
+    groups = group_tensors([(name, dtype, shape) for name, (dtype, shape) in entries.items()])
+    config = {"model_type": "llama", "quantization_config": {"quant_method": method, "bits": bits}}
+    assert_survives(snapshot(groups, config))

@@ -1,0 +1,190 @@
+"""gpusizer.quants: the table, and whole models in each row, against published files."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpusizer.errors import UnknownQuant
+from gpusizer.profile import ModelProfile, build_profile
+from gpusizer.quants import all_quants, find_quant
+from gpusizer.quants.layouts import Exl
+from gpusizer.quants.table import ALIASES
+from tests.builders import (
+    gemma3_1b,
+    llama,
+    llama_70b,
+    mixtral,
+    model_shape,
+    quantized_bytes,
+    qwen2_14b,
+    qwen3_06b,
+    qwen3_moe,
+    tiny,
+)  # fmt: skip
+from tests.families import deepseek_r1, gpt2, gpt_oss_20b, qwen3_next
+from tests.packed_layouts import LAYOUTS
+
+BUILDERS = {
+    "llama": llama, "llama-70b": llama_70b, "qwen2-14b": qwen2_14b, "qwen3-0.6b": qwen3_06b,
+    "gemma3": gemma3_1b, "mixtral": mixtral, "qwen3-moe": qwen3_moe, "qwen3-next": qwen3_next,
+    "gpt-oss": gpt_oss_20b, "gpt2": gpt2, "deepseek": deepseek_r1,
+}  # fmt: skip
+SLUGS = [quant.slug for quant in all_quants()]
+
+
+@cache
+def profile(name: str) -> ModelProfile:
+    builder: Any = BUILDERS[name]
+    return build_profile(builder())
+
+
+@pytest.mark.parametrize(
+    ("slug", "model", "published"),
+    [
+        ("bf16", "llama", 16_060_522_496),
+        ("fp32", "llama", 32_121_044_992),
+        ("int8", "llama", 9_083_953_152),
+        ("fp8", "llama-70b", 72_669_806_592),
+        ("mxfp4", "gpt-oss", 13_761_264_768),
+        ("awq-int4-g128", "qwen2-14b", 9_980_028_928),
+        ("bf16", "deepseek", 2 * 684_489_845_504),
+        ("bf16", "qwen3-0.6b", 2 * 596_049_920),  # the second copy of the tied matrix is not loaded
+        ("bf16", "gpt2", 2 * 124_439_808),  # nor are the masks
+    ],
+)
+def test_published_sizes_to_the_byte(slug: str, model: str, published: int) -> None:
+    assert quantized_bytes(slug, profile(model)) == published
+
+
+def test_nvfp4_is_its_weights_scales_and_two_scalars() -> None:
+    assert quantized_bytes("nvfp4", profile("llama-70b")) == 42_709_045_632
+
+
+def test_bitsandbytes_is_within_its_state_blobs() -> None:
+    assert abs(quantized_bytes("bnb-nf4-dq", profile("llama")) - 5_702_577_951) <= 200
+
+
+@pytest.mark.parametrize(
+    ("slug", "stored_as"),
+    [
+        ("gptq-int4-g128", "gptq-4"),
+        ("gptq-int8-g128", "gptq-8"),
+        ("awq-int4-g128", "awq"),
+        ("bnb-nf4-dq", "bnb-nf4"),
+        ("int8", "w8a8-int8"),
+        ("fp8", "fp8-dynamic"),
+        ("nvfp4", "nvfp4"),
+    ],
+)
+@pytest.mark.parametrize("build", [llama, qwen2_14b], ids=["llama", "qwen2"])
+def test_a_predicted_size_is_the_size_of_such_a_file(slug: str, stored_as: str, build: Any) -> None:
+    linear, settings = LAYOUTS[stored_as]
+    stored = build_profile(build(linear=linear, config={"quantization_config": settings}))
+    assert quantized_bytes(slug, build_profile(build())) == stored.weight_bytes
+
+
+@pytest.mark.parametrize("slug", SLUGS)
+def test_a_quantized_checkpoint_is_judged_by_its_parameters(slug: str) -> None:
+    linear, settings = LAYOUTS["awq"]
+    packed = build_profile(llama(linear=linear, config={"quantization_config": settings}))
+    assert quantized_bytes(slug, packed) == quantized_bytes(slug, profile("llama"))
+
+
+FAMILIES = {
+    "plain": ["fp32", "bf16"],
+    "gguf": ["q8_0", "q6_k", "q5_k_m", "q5_k_s", "q4_k_m", "q4_k_s", "q3_k_m", "q2_k"],
+    "gguf blocks of 32": ["q8_0", "q4_0"],
+    "gptq": ["gptq-int8-g128", "gptq-int4-g128"],
+    "gptq groups": ["gptq-int4-g32", "gptq-int4-g128"],
+    "awq groups": ["awq-int4-g64", "awq-int4-g128"],
+    "bitsandbytes": ["bnb-int8", "bnb-nf4", "bnb-nf4-dq"],
+    "mlx": ["mlx-8bit", "mlx-6bit", "mlx-4bit"],
+    "exl2": ["exl2-8.0", "exl2-6.0", "exl2-5.0", "exl2-4.25", "exl2-4.0", "exl2-3.0"],
+    "exl3": ["exl3-8.0", "exl3-6.0", "exl3-5.0", "exl3-4.0", "exl3-3.5", "exl3-3.0"],
+}
+
+
+@pytest.mark.parametrize("model", BUILDERS)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_fewer_bits_never_need_more(family: str, model: str) -> None:
+    sizes = [quantized_bytes(slug, profile(model)) for slug in FAMILIES[family]]
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[0] > sizes[-1] > 0
+
+
+@given(
+    layers=st.integers(1, 12).map(lambda eighths: 8 * eighths),
+    hidden=st.integers(1, 16).map(lambda blocks: 256 * blocks),
+    wide=st.integers(2, 4),
+    kv_heads=st.sampled_from([1, 2, 4]),
+    family=st.sampled_from(sorted(FAMILIES)),
+)
+def test_fewer_bits_never_need_more_at_any_size(
+    layers: int, hidden: int, wide: int, kv_heads: int, family: str
+) -> None:
+    dense = build_profile(tiny(layers=layers, hidden=hidden, ffn=wide * hidden, kv_heads=kv_heads))
+    assert model_shape(dense).heads_per_kv_head == 4 // kv_heads
+    sizes = [quantized_bytes(slug, dense) for slug in FAMILIES[family]]
+    assert sizes == sorted(sizes, reverse=True)
+
+
+# The table.
+
+
+def test_every_slug_finds_its_own_row() -> None:
+    assert len(SLUGS) == len(set(SLUGS))
+    assert [find_quant(slug).slug for slug in SLUGS] == SLUGS
+    assert [quant.order for quant in all_quants()] == list(range(len(SLUGS)))
+
+
+@pytest.mark.parametrize(("alias", "slug"), ALIASES.items())
+def test_aliases(alias: str, slug: str) -> None:
+    assert find_quant(f" {alias.upper()} ").slug == slug
+    assert alias not in SLUGS
+
+
+def test_rankings_pick_neither_below_four_bits_nor_slow_kernels_unasked() -> None:
+    unasked = {quant.slug for quant in all_quants() if not quant.recommended}
+    slow = {"bnb-int8", "bnb-nf4", "bnb-nf4-dq"}
+    assert unasked == {"fp32", "q3_k_m", "q2_k", "exl2-3.0", "exl3-3.0", *slow}
+
+
+def test_every_row_has_an_engine_and_a_source() -> None:
+    assert all(quant.engines and quant.source for quant in all_quants())
+    assert {quant.needs for quant in all_quants()} == {"", "fp8", "fp4", "int8", "int4"}
+
+
+@pytest.mark.parametrize(
+    ("text", "slug", "bits", "after", "recommended"),
+    [
+        ("exl2-4.25", "exl2-4.25", 4.25, "exl2-4.0", True),
+        ("EXL3-3.5", "exl3-3.5", 3.5, "exl3-3.0", False),
+        ("exl2-1.5", "exl2-1.5", 1.5, "exl2-3.0", False),
+        ("exl2-4", "exl2-4", 4, "exl2-4.0", True),
+    ],
+)
+def test_any_exl_width(text: str, slug: str, bits: float, after: str, recommended: bool) -> None:
+    quant = find_quant(text)
+    assert (quant.slug, quant.bits, quant.recommended) == (slug, bits, recommended)
+    assert quant.order == find_quant(after).order
+    assert quant.layout == Exl(bits)
+
+
+@pytest.mark.parametrize("text", ["", "q4_k_x", "exl2-9.0", "exl2-0.5", "exl2-4.125", "exl4-4.0"])
+def test_unknown_quantizations_are_refused(text: str) -> None:
+    with pytest.raises(UnknownQuant) as caught:
+        find_quant(text)
+    assert caught.value.fields["value"] == text
+
+
+def test_a_misspelling_gets_suggestions() -> None:
+    with pytest.raises(UnknownQuant) as caught:
+        find_quant("q4_k_x")
+    suggestions = caught.value.fields["suggestions"]
+    assert isinstance(suggestions, list)
+    assert {"q4_k_m", "q4_k_s"} <= set(suggestions)
