@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from gpusizer.fit import Candidate, Fit, FitTable, Fitter, Verdict, fit_table
+from gpusizer.fit import Candidate, Fit, Fitter, Verdict
+from gpusizer.fit_table import FitTable, fit_table
 from gpusizer.gpus import Catalogue, Gpu
 from gpusizer.memory import MemoryEstimate
 from gpusizer.notes import Note
