@@ -6,12 +6,11 @@ import os
 import sys
 from dataclasses import replace
 
-from scrapers.sources import build_fetcher
-
 from gpusizer.cli import run
 from gpusizer.gpus import load_catalogue
 from gpusizer.settings import Settings
 from gpusizer.sizer import Sizer
+from scrapers.sources import build_fetcher
 
 
 def make_sizer(offline: bool) -> Sizer:

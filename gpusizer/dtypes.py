@@ -33,11 +33,6 @@ DTYPE_BITS: dict[str, int] = {
 }
 """Bits one element occupies, by safetensors dtype name."""
 
-FLOAT_DTYPES = frozenset(
-    {"F16", "BF16", "F32", "F64", "F8_E4M3", "F8_E5M2", "F8_E4M3FNUZ", "F8_E5M2FNUZ"}
-)
-"""Dtypes in which a parameter can be stored as itself (not packed, not a scale)."""
-
 
 def stored_bytes(dtype: str, elements: int) -> int:
     """Bytes `elements` values of `dtype` occupy in a safetensors file (bits rounded up).

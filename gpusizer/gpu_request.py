@@ -33,5 +33,7 @@ def parse_gpu_request(text: str) -> GpuRequest:
         return GpuRequest(text.strip())
     count = int(match[1])
     if not 1 <= count <= MAX_COUNT:
-        raise InvalidRequest(field="gpu", value=text[:80], reason=f"outside 1 to {MAX_COUNT}")
+        raise InvalidRequest(
+            field="gpu", value=text[:80], reason="out_of_range", low=1, high=MAX_COUNT
+        )
     return GpuRequest(match[2].strip(), count)

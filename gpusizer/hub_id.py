@@ -18,7 +18,7 @@ _MAX_ECHO_CHARS = 120
 
 HUB_HOSTS = frozenset({"huggingface.co", "hf.co", "hf-mirror.com"})
 
-_WRAPPERS = "\"'`<>“”‘’"
+_WRAPPERS = "\"'`“”‘’"
 _SCHEME = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<rest>.*)", re.DOTALL)
 _DOMAIN = re.compile(r"(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,}(?::\d+)?")
 # huggingface_hub.utils.validate_repo_id, in ASCII: the Hub accepts nothing else.
@@ -29,6 +29,11 @@ _TAG = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _NO_REVISION = re.compile(r"[\s~^:?*\[\\]|\.\.|@\{|^/|/$|//")
 
 _OTHER_KINDS = {"datasets": "dataset", "spaces": "space"}
+# First words of the Hub's own pages, which nobody can have as a name.
+_PAGES = frozenset(
+    {"blog", "collections", "docs", "join", "learn", "login", "organizations", "papers"}
+    | {"posts", "pricing", "settings", "tasks"}
+)
 _PREFIXES = (("api", "models"), ("models",))
 _FILE_ROUTES = frozenset({"blob", "resolve", "raw", "blame", "edit"})
 _REVISION_ROUTES = _FILE_ROUTES | {"tree", "commit", "commits"}
@@ -78,6 +83,8 @@ def parse_model_ref(text: str) -> ModelRef:
             break
     if segments[0] in _OTHER_KINDS and len(segments) > 1:
         _refuse(text, _OTHER_KINDS[segments[0]])
+    if segments[0] in _PAGES:
+        _refuse(text, "shape")
     return _ref_of(text, segments)
 
 
@@ -86,10 +93,9 @@ def check_revision(revision: str) -> str:
 
     Raises InvalidModelId with reason "too_long" or "characters".
     """
-    if len(revision) > MAX_REVISION_CHARS:
-        _refuse(revision, "too_long")
-    if not revision or _NO_REVISION.search(revision) or not revision.isprintable():
-        _refuse(revision, "characters")
+    problem = _revision_problem(revision)
+    if problem is not None:
+        _refuse(revision, problem)
     return revision
 
 
@@ -127,20 +133,14 @@ def _ref_of(text: str, segments: list[str]) -> ModelRef:
     name, at, revision = last.partition("@")
     if at and not revision:
         _refuse(text, "shape")
-    for part in (*owner, name):
-        problem = _part_problem(part)
-        if problem:
-            _refuse(text, problem)
-    if tag and not _TAG.fullmatch(tag):
-        _refuse(text, "characters")
     routed, file = _route(text, rest)
     revision = routed or revision
-    return ModelRef(
-        "/".join((*owner, name)),
-        _revision(text, revision) if revision else None,
-        file,
-        tag or None,
-    )
+    problems = [_part_problem(part) for part in (*owner, name)]
+    problems.append(_revision_problem(revision) if revision else None)
+    problems.append("characters" if tag and not _TAG.fullmatch(tag) else None)
+    for problem in filter(None, problems):
+        _refuse(text, problem)
+    return ModelRef("/".join((*owner, name)), revision or None, file, tag or None)
 
 
 def _inline_revision(text: str, last: str, rest: list[str]) -> list[str]:
@@ -165,11 +165,13 @@ def _route(text: str, rest: list[str]) -> tuple[str, str | None]:
     return revision, file if file and rest[0] in _FILE_ROUTES else None
 
 
-def _revision(text: str, revision: str) -> str:
-    try:
-        return check_revision(revision)
-    except InvalidModelId as error:
-        _refuse(text, str(error.fields["reason"]))
+def _revision_problem(revision: str) -> str | None:
+    """Why no branch, tag or commit has this name, None when one could."""
+    if len(revision) > MAX_REVISION_CHARS:
+        return "too_long"
+    if not revision or _NO_REVISION.search(revision) or not revision.isprintable():
+        return "characters"
+    return None
 
 
 def _part_problem(part: str) -> str | None:

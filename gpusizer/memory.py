@@ -198,7 +198,7 @@ class Estimator:
     ) -> tuple[Amount, Amount, Amount]:
         key = (engine.slug, split, device_class)
         if key not in self._runtime:
-            overhead = engine.overhead(self.profile, self.workload, split)
+            overhead = engine.overhead(self.profile, self.workload, split, device_class)
             activations = engine.activations(self.profile, self.workload, split, device_class)
             self._runtime[key] = (activations, overhead.inside, overhead.outside)
         return self._runtime[key]

@@ -27,12 +27,12 @@ class StoredQuantization:
 
     Attributes:
         method: "gptq", "awq", "bitsandbytes", "fp8", "mxfp4", "nvfp4", "compressed-tensors", …
-        bits: bits of one packed weight.
+        bits: bits of one packed weight; None when the configuration does not say.
         group_size: weights that share a scale; None where a whole row or block does.
     """
 
     method: str
-    bits: int
+    bits: int | None
     group_size: int | None = None
 
     def to_json(self) -> dict[str, Any]:
@@ -81,7 +81,7 @@ def logical_shape(
     bitsandbytes 4-bit flattens the matrix: the count is exact, the sides are lost.
     """
     shape, pattern = group.shape, group.pattern
-    bits = quantization.bits if quantization else 0
+    bits = (quantization.bits or 0) if quantization else 0
     if pattern.endswith(".qweight") and group.dtype == "I32" and len(shape) == 2:
         if quantization is not None and quantization.method == "awq":
             return (_times(shape[1], 32, bits), shape[0])

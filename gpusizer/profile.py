@@ -9,7 +9,6 @@ from typing import Any
 
 from gpusizer.architecture import Architecture, resolve_architecture
 from gpusizer.architecture.config import class_defaults
-from gpusizer.dtypes import DTYPE_BITS
 from gpusizer.errors import NoWeights
 from gpusizer.notes import Note
 from gpusizer.packing import StoredQuantization, spare_biases
@@ -242,7 +241,12 @@ def _caveats(
     if any(g.duplicate for g in groups):
         notes.append(Note("tied_matrix_stored_twice"))
     if quantization is not None:
-        notes.append(Note("already_quantized", method=quantization.method, bits=quantization.bits))
+        if quantization.bits is None:
+            notes.append(Note("quantization_width_unknown", method=quantization.method))
+        else:
+            notes.append(
+                Note("already_quantized", method=quantization.method, bits=quantization.bits)
+            )
     if architecture is None:
         notes.append(Note("architecture_unknown"))
     else:
@@ -257,8 +261,3 @@ def _caveats(
             Note("other_copies_not_counted", path=file.path, count=len(snapshot.uncounted_files))
         )
     return tuple(notes)
-
-
-def dtype_bits(profile: ModelProfile) -> int:
-    """Bits of the dtype most parameters are stored in."""
-    return DTYPE_BITS[profile.native_dtype]

@@ -56,7 +56,7 @@ def _grouped(method: str) -> Callable[[Config], StoredQuantization | None]:
 
     def read(settings: Config) -> StoredQuantization | None:
         group = settings.get("group_size", settings.get("q_group_size"))
-        return StoredQuantization(method, _bits(settings) or 4, _size(group))
+        return StoredQuantization(method, _bits(settings), _size(group))
 
     return read
 

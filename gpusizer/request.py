@@ -47,8 +47,8 @@ class SizeRequest:
 Parser = Callable[[str, Any], Any]
 
 
-def _fail(field: str, value: Any, reason: str) -> InvalidRequest:
-    return InvalidRequest(field=field, value=str(value)[:80], reason=reason)
+def _fail(field: str, value: Any, reason: str, **facts: str | float) -> InvalidRequest:
+    return InvalidRequest(field=field, value=str(value)[:80], reason=reason, **facts)
 
 
 def _integer(low: int, high: int) -> Parser:
@@ -61,7 +61,7 @@ def _integer(low: int, high: int) -> Parser:
         if isinstance(value, bool) or not isinstance(value, int):
             raise _fail(field, value, "not_an_integer")
         if not low <= value <= high:
-            raise _fail(field, value, f"outside {low} to {high}")
+            raise _fail(field, value, "out_of_range", low=low, high=high)
         return value
 
     return parse
@@ -73,7 +73,7 @@ def _fraction(field: str, value: Any) -> float:
     except (TypeError, ValueError):
         raise _fail(field, value, "not_a_number") from None
     if isinstance(value, bool) or not 0.1 <= number <= 1.0:
-        raise _fail(field, value, "outside 0.1 to 1.0")
+        raise _fail(field, value, "out_of_range", low=0.1, high=1.0)
     return number
 
 
@@ -97,7 +97,7 @@ def _one_of(*choices: str) -> Parser:
     def parse(field: str, value: Any) -> str:
         text = _text(field, value).lower()
         if text not in choices:
-            raise _fail(field, value, "not one of " + ", ".join(choices))
+            raise _fail(field, value, "not_one_of", choices=", ".join(choices))
         return text
 
     return parse
@@ -108,7 +108,7 @@ def _texts(field: str, value: Any) -> tuple[str, ...]:
     if not isinstance(items, list | tuple):
         raise _fail(field, value, "not_a_list")
     if len(items) > _MAX_LIST:
-        raise _fail(field, f"{len(items)} items", f"more than {_MAX_LIST}")
+        raise _fail(field, f"{len(items)} items", "out_of_range", low=0, high=_MAX_LIST)
     return tuple(text for text in (_text(field, item) for item in items) if text)
 
 

@@ -171,7 +171,7 @@ def slot_of(pattern: str) -> Slot:
     return Slot.OTHER
 
 
-_LAYER_AXIS = re.compile(r"\.?(\w*(?:layers?|blocks?|h|block|layer))\.\{\}")
+_LAYER_AXIS = re.compile(r"(?:^|\.)(?:h|\w*layers?|\w*blocks?)\.\{\}")
 
 
 def layer_axis(pattern: str) -> int | None:

@@ -47,6 +47,13 @@ class Sizer:
         request = parse_size_request(fields)
         return self._report(request, self.profile(request))
 
+    def fitter(self, fields: Mapping[str, Any]) -> Fitter:
+        """What a ranking for this request chooses from. Raises as `size` does."""
+        request = parse_size_request(fields)
+        profile = self.profile(request)
+        workload, _ = _resolved(request.workload, profile)
+        return Fitter(profile, workload, select_quants(request.quants, profile).rankable)
+
     def profile(self, request: SizeRequest) -> ModelProfile:
         """The profile of the requested model."""
         ref = parse_model_ref(request.model)

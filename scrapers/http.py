@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 import threading
-import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from http.cookiejar import DefaultCookiePolicy
@@ -28,6 +26,9 @@ from scrapers.retries import RETRIED_STATUSES, pause_seconds, retry_after_second
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 PIECE_BYTES = 2**18
+# Bodies of redirects and errors are read only so that the connection can be used again.
+REFUSAL_BYTES = 2**16
+PARTIAL = 206
 RANGE_NOT_SATISFIABLE = 416
 
 _CONTENT_RANGE = re.compile(r"bytes (?:(\d{1,18})-(\d{1,18})|\*)/(\d{1,18}|\*)")
@@ -118,7 +119,8 @@ class HubSession:
 
     def get(self, wanted: Wanted, reading: Reading, token: str | None = None) -> HubAnswer:
         """Read one thing, retrying what may pass: 429, 5xx, broken and cut connections."""
-        for attempt in itertools.count():
+        attempt = 0
+        while True:
             hint = None
             try:
                 status, answer = self._follow(wanted, reading, token)
@@ -134,14 +136,12 @@ class HubSession:
                     raise failure
                 hint = retry_after_seconds(status, answer.headers)
             pause = pause_seconds(attempt, hint)
-            if attempt + 1 >= self.limits.attempts or pause >= reading.seconds_left():
+            attempt += 1
+            if attempt >= self.limits.attempts or pause >= reading.seconds_left():
                 raise failure
-            time.sleep(pause)
-        raise AssertionError("unreachable")
+            reading.pause(pause)
 
-    def _follow(
-        self, wanted: Wanted, reading: Reading, token: str | None
-    ) -> tuple[int, HubAnswer]:
+    def _follow(self, wanted: Wanted, reading: Reading, token: str | None) -> tuple[int, HubAnswer]:
         """Status and answer at the end of the redirects, each checked before it is followed."""
         url, commit = wanted.url, None
         repo_id = wanted.asked.repo_id
@@ -152,7 +152,7 @@ class HubSession:
                 target = response.headers.get("Location")
                 if response.status_code not in REDIRECTS or target is None:
                     return response.status_code, self._answer(response, wanted, reading, commit)
-                response.raw.drain_conn()
+                self._body(response, REFUSAL_BYTES, reading)
             finally:
                 response.close()
             url = urljoin(url, target)
@@ -205,11 +205,12 @@ class HubSession:
         start, stop = wanted.span or (0, getattr(self.limits, wanted.limit))
         first, total = _place(response)
         if response.status_code >= 400:
+            self._body(response, REFUSAL_BYTES, reading)
             return HubAnswer(b"", response.headers, commit, total)
-        if first is not None and first != start:
+        if response.status_code == PARTIAL and first != start:
             raise HubUnreachable(repo_id=wanted.asked.repo_id, reason="unexpected_answer")
         # A Range that was ignored: what lies before the span has to be read, but no more.
-        skipped = start if first is None else 0
+        skipped = 0 if response.status_code == PARTIAL else start
         body = self._body(response, skipped + stop - start, reading)
         if wanted.span is None and len(body) > stop:
             raise reading.exceeded(wanted.limit)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from gpusizer.errors import MalformedRepo, ModelUnreadable, PrivateOrMissing, RepoFileNotFound
+from gpusizer.errors import MalformedRepo, PrivateOrMissing, RepoFileNotFound
 from gpusizer.hub_id import ModelRef
 from gpusizer.snapshot import Component, RepoSnapshot, WeightFile
 from gpusizer.tensors import RawTensor, group_tensors
@@ -176,6 +176,3 @@ def _optional_json(reader: RepoReader, path: str) -> dict[str, Any] | None:
         return reader.json(path)
     except (MalformedRepo, RepoFileNotFound):
         return None
-
-
-__all__ = ["ModelUnreadable", "fetch_snapshot"]

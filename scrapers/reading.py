@@ -28,13 +28,22 @@ class Reading:
         self._clock = clock
         self._deadline = clock() + limits.model_seconds
         self._lock = threading.Lock()
+        self._abandoned = threading.Event()
 
     def seconds_left(self) -> float:
         """Seconds until the deadline. Raises HubUnreachable once it has passed."""
         left = self._deadline - self._clock()
-        if left <= 0:
+        if left <= 0 or self._abandoned.is_set():
             raise HubUnreachable(repo_id=self.repo_id, reason="timeout")
         return left
+
+    def abandon(self) -> None:
+        """Let the threads that still read for this model stop at their next step."""
+        self._abandoned.set()
+
+    def pause(self, seconds: float) -> None:
+        """Sleep, but not past the abandonment."""
+        self._abandoned.wait(seconds)
 
     def count_request(self) -> None:
         """Count one request."""

@@ -60,9 +60,7 @@ def is_allowed_target(url: str, endpoint: str, cdn_origins: Collection[str] = ()
     if target == home or target in map(origin_of, cdn_origins):
         return True
     if home.scheme == "http" and home.loopback:
-        return (
-            not cdn_origins and target.scheme == "http" and target.loopback == home.loopback
-        )
+        return not cdn_origins and target.scheme == "http" and target.loopback == home.loopback
     if target.scheme != "https" or target.port not in (443, home.port):
         return False
     return any(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from gpusizer.errors import HubUnreachable, ModelUnreadable
 from gpusizer.tensors import RawTensor
@@ -31,6 +31,10 @@ DEFAULT_BRANCH = "main"
 Header = tuple[tuple[RawTensor, ...], int | None]
 """Tensors of a file, and the size of the whole file in bytes where an answer said it."""
 
+Value = TypeVar("Value")
+Read = tuple[Value, str | None]
+"""What was read, and the commit it was read at where the answer said it."""
+
 
 class RepoReader:
     """Starts reads and hands out their results; what was started twice is read once.
@@ -53,7 +57,8 @@ class RepoReader:
         self.revision = revision
         self._token = token
         self._commit: str | None = None
-        self._futures: dict[tuple[str, str], Future[Any]] = {}
+        self._early: set[tuple[str, str]] = set()
+        self._futures: dict[tuple[str, str], Future[Read[Any]]] = {}
         self._pool = ThreadPoolExecutor(self.limits.parallel_reads, "hub-read")
 
     @property
@@ -70,6 +75,7 @@ class RepoReader:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        self.reading.abandon()
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def prefetch(self, what: str, path: str = "") -> None:
@@ -83,6 +89,7 @@ class RepoReader:
         info: RepoInfo = self._result("info")
         self.repo_id = info.repo_id
         self._commit = info.sha
+        self._early = set(self._futures)
         return info
 
     def tree(self) -> list[RepoFile]:
@@ -106,11 +113,18 @@ class RepoReader:
         return header
 
     def _result(self, what: str, path: str = "") -> Any:
+        key = (what, path)
         self.prefetch(what, path)
         try:
-            return self._futures[what, path].result(self.reading.seconds_left())
+            value, commit = self._futures[key].result(self.reading.seconds_left())
         except TimeoutError:
             raise HubUnreachable(repo_id=self.repo_id, reason="timeout") from None
+        if key in self._early and self._commit and commit not in (None, self._commit):
+            # Somebody pushed between two reads of the branch: read again, at the commit.
+            self._early.remove(key)
+            del self._futures[key]
+            return self._result(what, path)
+        return value
 
     def _asked(self, path: str = "") -> Asked:
         return Asked(self.repo_id, self.revision or DEFAULT_BRANCH, path)
@@ -118,12 +132,12 @@ class RepoReader:
     def _get(self, wanted: Wanted) -> HubAnswer:
         return self.session.get(wanted, self.reading, self._token)
 
-    def _read_info(self, path: str) -> RepoInfo:
+    def _read_info(self, path: str) -> Read[RepoInfo]:
         url = info_url(self.session.endpoint, self.repo_id, self.revision)
         answer = self._get(Wanted(url, self._asked(), "info_bytes"))
-        return parse_info(self._api_json(answer.body), self.repo_id)
+        return parse_info(self._api_json(answer.body), self.repo_id), None
 
-    def _read_tree(self, path: str) -> list[RepoFile]:
+    def _read_tree(self, path: str) -> Read[list[RepoFile]]:
         files: list[RepoFile] = []
         cursor: str | None = None
         for _ in range(self.limits.tree_pages):
@@ -135,28 +149,30 @@ class RepoReader:
                 raise self.reading.exceeded("files")
             cursor = next_cursor(answer.headers)
             if cursor is None:
-                return files
+                return files, None
         raise self.reading.exceeded("tree_pages")
 
-    def _read_json(self, path: str) -> dict[str, Any]:
-        body = self._read_file(path, "config_bytes").body
-        return parse_object(body, self.repo_id, path, self.limits.json_depth)
+    def _read_json(self, path: str) -> Read[dict[str, Any]]:
+        answer = self._read_file(path, "config_bytes")
+        value = parse_object(answer.body, self.repo_id, path, self.limits.json_depth)
+        return value, answer.commit
 
-    def _read_index(self, path: str) -> dict[str, Any]:
-        return parse_object(self._read_file(path, "index_bytes").body, self.repo_id, path)
+    def _read_index(self, path: str) -> Read[dict[str, Any]]:
+        answer = self._read_file(path, "index_bytes")
+        return parse_object(answer.body, self.repo_id, path), answer.commit
 
-    def _read_header(self, path: str) -> Header:
+    def _read_header(self, path: str) -> Read[Header]:
         first = self._read_file(path, "header_bytes", (0, self.limits.first_read_bytes))
-        data = first.body
-        end = header_end(data, first.total_bytes, self.repo_id, path, self.limits)
+        data, total_bytes = first.body, first.total_bytes
+        end = header_end(data, total_bytes, self.repo_id, path, self.limits)
         if end > len(data):
             data += self._read_file(path, "header_bytes", (len(data), end)).body
-        tensors = parse_header(data[:end], first.total_bytes, self.repo_id, path)
-        return tensors, first.total_bytes
+        if end > len(data):
+            raise HubUnreachable(repo_id=self.repo_id, reason="truncated")
+        tensors = parse_header(data[:end], total_bytes, self.repo_id, path)
+        return (tensors, total_bytes), first.commit
 
-    def _read_file(
-        self, path: str, limit: str, span: tuple[int, int] | None = None
-    ) -> HubAnswer:
+    def _read_file(self, path: str, limit: str, span: tuple[int, int] | None = None) -> HubAnswer:
         revision = self._commit or self.revision or DEFAULT_BRANCH
         url = file_url(self.session.endpoint, self.repo_id, revision, path)
         return self._get(Wanted(url, self._asked(path), limit, span))
@@ -168,7 +184,7 @@ class RepoReader:
             raise HubUnreachable(repo_id=self.repo_id, reason="unexpected_answer") from None
 
 
-_READERS: dict[str, Callable[[RepoReader, str], Any]] = {
+_READERS: dict[str, Callable[[RepoReader, str], Read[Any]]] = {
     "info": RepoReader._read_info,
     "tree": RepoReader._read_tree,
     "json": RepoReader._read_json,

@@ -33,7 +33,8 @@ def retry_after_seconds(status: int, headers: Mapping[str, str]) -> float | None
             return None
         if moment.tzinfo is None:
             moment = moment.replace(tzinfo=UTC)
-        return max((moment - datetime.now(UTC)).total_seconds(), 0.0)
+        seconds: float = (moment - datetime.now(UTC)).total_seconds()
+        return max(seconds, 0.0)
     window = _WINDOW.search(headers.get("RateLimit", "")) if status == 429 else None
     return float(window[1]) if window else None
 
@@ -43,6 +44,6 @@ def pause_seconds(attempt: int, hint: float | None) -> float:
 
     The Hub's own hint is a lower bound, so that threads do not return at one instant early.
     """
-    backoff = min(_FIRST_PAUSE_SECONDS * 2**attempt, _LONGEST_PAUSE_SECONDS)
+    backoff = min(_FIRST_PAUSE_SECONDS * 2.0**attempt, _LONGEST_PAUSE_SECONDS)
     jittered = backoff * (0.5 + random.random())
     return jittered if hint is None else hint + jittered * 0.1

@@ -103,9 +103,7 @@ def uncounted(files: Sequence[RepoFile], counted: set[str]) -> tuple[RepoFile, .
     return tuple(sorted(rest, key=lambda file: file.path))
 
 
-def _diffusers(
-    files: Sequence[RepoFile], pipeline: Mapping[str, Any] | None
-) -> Selection | None:
+def _diffusers(files: Sequence[RepoFile], pipeline: Mapping[str, Any] | None) -> Selection | None:
     """Every component folder that `model_index.json` names."""
     if pipeline is None:
         return None
@@ -140,9 +138,7 @@ def _adapter(files: Sequence[RepoFile], pipeline: Mapping[str, Any] | None) -> S
     return Selection("adapter", (plan,))
 
 
-def _lone_folder(
-    files: Sequence[RepoFile], pipeline: Mapping[str, Any] | None
-) -> Selection | None:
+def _lone_folder(files: Sequence[RepoFile], pipeline: Mapping[str, Any] | None) -> Selection | None:
     """Weights in a folder, when there is only one that they could be in."""
     sets = {folder_of(file.path) for file in files if weight_format(file.path) == "safetensors"}
     if len(sets) != 1:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -121,12 +121,7 @@ def merge_runs(specs: Iterable[LayerSpec]) -> tuple[LayerSpec, ...]:
     """Layers in order with equal neighbours merged into one spec."""
     merged: list[LayerSpec] = []
     for spec in specs:
-        if merged and _same_layer(merged[-1], spec):
-            previous = merged.pop()
-            spec = LayerSpec(**{**asdict(spec), "count": previous.count + spec.count})
+        if merged and replace(merged[-1], count=spec.count) == spec:
+            spec = replace(spec, count=merged.pop().count + spec.count)
         merged.append(spec)
     return tuple(merged)
-
-
-def _same_layer(left: LayerSpec, right: LayerSpec) -> bool:
-    return {**asdict(left), "count": 0} == {**asdict(right), "count": 0}

@@ -106,6 +106,9 @@ class _Facts:
 
 
 def _head_dim(facts: _Facts, hidden: int | None, heads: int | None) -> int | None:
+    nope = facts.config.number("qk_nope_head_dim")
+    if nope is not None:  # MLA: what a query head compares, compressed part and rotary part
+        return nope + (facts.config.number("qk_rope_head_dim") or 0)
     value = facts.get("head_dim", None)
     if value is None and hidden and heads:
         # The rule every configuration class without its own head_dim uses.

@@ -84,7 +84,7 @@ def answer_line(sizer: Sizer, line: str) -> Json:
         task = fields.pop("task", "size")
         if not isinstance(task, str) or task not in _TASKS:
             raise InvalidRequest(
-                field="task", value=str(task)[:40], reason="not one of " + ", ".join(_TASKS)
+                field="task", value=str(task)[:40], reason="not_one_of", choices=", ".join(_TASKS)
             )
         return _TASKS[task](sizer, fields)
     except GpusizerError as error:

@@ -21,8 +21,8 @@ def report_text(report: Report) -> str:
     workload = report.workload
     parts = [
         profile_text(report.profile),
-        f"Memory for {workload.context:,} tokens of context and {workload.concurrency}"
-        " sequence(s), in GiB (1 GiB = 2^30 bytes). * = as stored in the repository.",
+        f"Memory for {workload.context:,} tokens of context, {workload.concurrency} sequence"
+        " at once, in GiB (1 GiB = 2^30 bytes). * = as stored in the repository.",
         table(_ESTIMATE_HEAD, [_estimate_cells(row) for row in report.estimates]),
         f"GPUs ({report.request.rank_by} first)" if not report.request.gpus else "GPUs asked for",
         table(_RANKING_HEAD, [_ranked_cells(item) for item in report.ranking])

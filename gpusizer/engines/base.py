@@ -75,6 +75,8 @@ class Engine(Protocol):
         """Peak of temporary tensors on the fullest GPU."""
         ...
 
-    def overhead(self, profile: ModelProfile, workload: Workload, split: Split) -> Overhead:
+    def overhead(
+        self, profile: ModelProfile, workload: Workload, split: Split, device_class: int
+    ) -> Overhead:
         """Runtime, communicator and graph memory on each GPU."""
         ...

@@ -57,7 +57,9 @@ class LlamaCppEngine:
         copies = 1.3 if split.gpus > 1 else 1.0  # pipeline copies of the inputs
         return fitted(likely * 0.9, likely * copies, likely * copies * 1.3 + 64 * 2**20)
 
-    def overhead(self, profile: ModelProfile, workload: Workload, split: Split) -> Overhead:
+    def overhead(
+        self, profile: ModelProfile, workload: Workload, split: Split, device_class: int
+    ) -> Overhead:
         return Overhead(inside=fitted(*_RUNTIME_BYTES), outside=fitted(0, 0, 0))
 
 

@@ -56,7 +56,9 @@ class LocalEngine:
         likely = forward + logits + scores
         return fitted(likely * 0.5, likely, likely * (1 + self.allocator_slack) + 0.1 * GIB)
 
-    def overhead(self, profile: ModelProfile, workload: Workload, split: Split) -> Overhead:
+    def overhead(
+        self, profile: ModelProfile, workload: Workload, split: Split, device_class: int
+    ) -> Overhead:
         return Overhead(inside=fitted(*self.runtime_bytes), outside=fitted(0, 0, 0))
 
 

@@ -24,9 +24,13 @@ _LOGIT_COPIES = 3.5
 _SAMPLER_BASE_BYTES = 0.2 * GIB
 _MOE_BYTES = 0.4 * GIB  # measured 0.2 to 0.65 GiB above the dense formula
 _CONTEXT_BYTES = (0.40 * GIB, 0.51 * GIB, 0.70 * GIB)
-# Increase of non-PyTorch memory: communicators dominate from two GPUs on, and depend on
-# NVLink or PCIe more than on the model.
-_NON_TORCH_BYTES = {1: (0.1 * GIB, 0.25 * GIB, 0.5 * GIB), 2: (0.3 * GIB, 1.5 * GIB, 2.2 * GIB)}
+# Increase of non-PyTorch memory. On one GPU it is small; from two on the communicator's buffers
+# decide: 0.25-0.55 GiB over PCIe (RTX 4090, L40S), 1.5-2.2 GiB on cards with NVLink.
+_NON_TORCH_ALONE = (0.1 * GIB, 0.25 * GIB, 0.5 * GIB)
+_NON_TORCH_TOGETHER = {
+    0: (0.25 * GIB, 0.5 * GIB, 1.6 * GIB),
+    _BIG_CARD_BYTES: (1.5 * GIB, 2.1 * GIB, 2.3 * GIB),
+}
 _GRAPH_BYTES = (0.1 * GIB, 0.5 * GIB, 1.9 * GIB)
 
 
@@ -71,8 +75,11 @@ class ServingEngine:
         likely = max(forward, sampler) + (_MOE_BYTES if arch.experts else 0)
         return fitted(likely * 0.8, likely, likely * 1.25 + 0.1 * GIB)
 
-    def overhead(self, profile: ModelProfile, workload: Workload, split: Split) -> Overhead:
-        inside = fitted(*_NON_TORCH_BYTES[min(split.gpus, 2)])
+    def overhead(
+        self, profile: ModelProfile, workload: Workload, split: Split, device_class: int
+    ) -> Overhead:
+        together = _NON_TORCH_TOGETHER[device_class]
+        inside = fitted(*(_NON_TORCH_ALONE if split.gpus == 1 else together))
         if self.uses_graphs and not workload.enforce_eager:
             inside = inside + fitted(*_GRAPH_BYTES)
         return Overhead(inside=inside, outside=fitted(*_CONTEXT_BYTES))

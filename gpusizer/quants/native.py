@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from gpusizer.dtypes import DTYPE_BITS
 from gpusizer.profile import ModelProfile
 from gpusizer.quants.table import Quant, all_quants, find_quant
 
@@ -29,7 +30,7 @@ def native_quant(profile: ModelProfile) -> Quant:
     if slug in slugs:
         return find_quant(slug)
     stored = profile.quantization
-    bits = stored.bits if stored else 16
+    bits = (stored.bits if stored else None) or DTYPE_BITS[profile.native_dtype]
     method = stored.method if stored else profile.native_dtype.lower()
     nearest = min(all_quants(), key=lambda quant: (abs(quant.bits - bits), quant.order))
     return replace(
@@ -54,4 +55,4 @@ def _known_slug(profile: ModelProfile) -> str:
         return "bnb-nf4-dq" if nested else "bnb-nf4"
     if stored.method in ("compressed-tensors", "modelopt") and stored.bits == 8:
         return "int8" if profile.native_dtype == "I8" else "fp8"
-    return _BY_METHOD_AND_BITS.get((stored.method, stored.bits), "")
+    return _BY_METHOD_AND_BITS.get((stored.method, stored.bits or 0), "")

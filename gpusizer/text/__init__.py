@@ -33,7 +33,7 @@ def say_error(error: GpusizerError, language: Language = "en") -> str:
     fields = {"value": "", "reason": "", "suggestions": "", **error.fields}
     reason = fields["reason"]
     if isinstance(reason, str):
-        fields["reason"] = _TABLES[language].get(f"reason.{reason}", reason)
+        fields["reason"] = _TABLES[language].get(f"reason.{reason}", "{reason}").format(**fields)
     sentence = text(f"error.{error.code}", language, **fields)
     suggestions = fields["suggestions"]
     if isinstance(suggestions, list) and suggestions:

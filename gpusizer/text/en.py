@@ -34,6 +34,11 @@ STRINGS: dict[str, str] = {
     "reason.space": "it points to a Space",
     "reason.other_host": "it points to another site than the Hugging Face Hub",
     "reason.shape": "it should look like “organisation/name” or a huggingface.co address",
+    "reason.out_of_range": "it must be between {low} and {high}",
+    "reason.not_one_of": "it must be one of {choices}",
+    "reason.not_json": "it is not valid JSON",
+    "reason.not_an_object": "it must be a JSON object",
+    "reason.timeout": "it took too long",
     "reason.not_an_integer": "it must be a whole number",
     "reason.not_a_number": "it must be a number",
     "reason.not_a_boolean": "it must be true or false",
@@ -51,6 +56,8 @@ STRINGS: dict[str, str] = {
     " and counted once.",
     "note.already_quantized": "The checkpoint is already quantized ({method}, {bits}-bit): wider"
     " rows need the original weights.",
+    "note.quantization_width_unknown": "The checkpoint is quantized with {method}, whose width"
+    " the configuration does not give: parameters are counted as stored.",
     "note.architecture_unknown": "No language-model configuration was found: KV cache and speed"
     " are not estimated.",
     "note.recovered_from_tensors": "config.json omits {facts}; read from the tensor shapes"

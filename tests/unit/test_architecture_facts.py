@@ -121,6 +121,20 @@ def test_layer_kinds(config: Config, kinds: list[Attention]) -> None:
     assert [spec.attention for spec in plan for _ in range(spec.count)] == kinds
 
 
+@pytest.mark.parametrize(
+    ("config", "windows"),
+    [
+        ({"sliding_window": 512}, {(SLIDING, 512)}),
+        ({"sliding_window": 512, "sliding_window_pattern": 2}, {(SLIDING, 512), (FULL, None)}),
+        ({"attention_chunk_size": 8192}, {(CHUNKED, 8192), (FULL, None)}),
+        ({"layer_types": ["sliding_attention"] * 4}, {(SLIDING, None)}),  # its size is not said
+    ],
+)
+def test_windows(config: Config, windows: set[tuple[Attention, int | None]]) -> None:
+    plan = of_config({**SMALL, **config}).layer_plan
+    assert {(spec.attention, spec.window) for spec in plan} == windows
+
+
 def test_equal_neighbours_are_one_run() -> None:
     runs = [(spec.attention, spec.count) for spec in architecture(gemma3_1b()).layer_plan]
     # 26 layers, every sixth full: 4 x (5 sliding + 1 full) and 2 more sliding ones

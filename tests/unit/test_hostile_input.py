@@ -16,7 +16,7 @@ from gpusizer.snapshot import RepoSnapshot
 from gpusizer.tensors import group_tensors
 from tests.builders import group, snapshot, tiny
 
-NASTY = st.sampled_from(
+NASTY: st.SearchStrategy[Any] = st.sampled_from(
     [None, True, False, 0, -1, -(10**9), 3, 2.5, 1e308, 10**308, float("nan"), float("inf"),
      float("-inf"), "", "32", "*M-E", "\x00", [], [0], [-1] * 8, [None] * 8, ["mamba"] * 8,
      [1e308, "x"], [[]], [{}] * 8, {}, {"attention": {"n_heads_in_group": -3}}]

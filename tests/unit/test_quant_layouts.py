@@ -94,6 +94,22 @@ def test_embeddings_stay_16_bit(slug: str) -> None:
     assert find_quant(slug).layout.group_bytes(table, DENSE) == 2 * 1024 * 512
 
 
+@pytest.mark.parametrize(
+    ("slug", "head_bits"),
+    [
+        ("bf16", 16),
+        ("int8", 16),
+        ("exl2-8.0", 8),
+        ("exl2-4.0", 6),
+        ("exl3-3.0", 6),
+        ("q2_k", 6.5625),
+    ],
+)
+def test_output_head(slug: str, head_bits: float) -> None:
+    (head,) = weight_groups("model", [group("lm_head.weight", (1024, 512))], None)
+    assert find_quant(slug).layout.group_bytes(head, DENSE) == 1024 * 512 * head_bits / 8
+
+
 @pytest.mark.parametrize("slug", SLUGS)
 def test_second_copies_buffers_and_scales_take_nothing(slug: str) -> None:
     layout = find_quant(slug).layout

@@ -25,6 +25,7 @@ KINDS: list[tuple[str, tuple[int, ...], Kind]] = [
     (f"{BLOCK}.attention.output.dense.weight", (768, 768), Kind.LINEAR),  # no output head
     (f"{BLOCK}.mlp.shared_expert.up_proj.weight", (512, 2048), Kind.LINEAR),
     (f"{BLOCK}.mlp.shared_experts.up_proj.weight", (2048, 7168), Kind.LINEAR),
+    (f"{BLOCK}.mlp.experts.shared_experts.up_proj.weight", (768, 2048), Kind.LINEAR),
     (f"{BLOCK}.mlp.experts.{{}}.up_proj.weight", (768, 2048), Kind.EXPERT),
     (f"{BLOCK}.block_sparse_moe.experts.{{}}.w1.weight", (14336, 4096), Kind.EXPERT),
     (f"{BLOCK}.mlp.experts.gate_up_proj", (16, 5120, 16384), Kind.EXPERT),

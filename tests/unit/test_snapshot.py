@@ -16,9 +16,11 @@ from tests.families import deepseek_r1
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3)
+    ),
     max_leaves=8,
-)  # fmt: skip
+)
 CONFIGS = st.dictionaries(st.text(max_size=8), JSON, max_size=4)
 SIZES = st.none() | st.integers(0, 2**60)
 FILES = st.lists(

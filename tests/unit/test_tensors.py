@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpusizer.dtypes import DTYPE_BITS, FLOAT_DTYPES, stored_bytes
+from gpusizer.dtypes import DTYPE_BITS, stored_bytes
 from gpusizer.tensors import RawTensor, TensorGroup, group_tensors
 from tests.builders import group
 
@@ -173,7 +173,3 @@ def test_bytes_of_a_dtype(dtype: str, elements: int, size: int) -> None:
 def test_an_unknown_dtype_is_an_error_not_a_guess() -> None:
     with pytest.raises(KeyError):
         stored_bytes("F12", 1)
-
-
-def test_float_dtypes_are_dtypes() -> None:
-    assert set(DTYPE_BITS) > FLOAT_DTYPES

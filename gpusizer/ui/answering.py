@@ -1,0 +1,72 @@
+"""What the page asks of the Sizer: one report, its tiers, and cards to compare."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from gpusizer.comparison import Comparison
+from gpusizer.report import EstimateRow, Report
+from gpusizer.sizer import Sizer
+from gpusizer.ui.choices import Tier, best_of_each_kind
+from gpusizer.ui.state import PageState
+
+_TIERS = (("16", 16.0, 9.0, 64.0), ("8", 8.0, 5.5, 9.0), ("4", 4.0, 0.0, 5.5))
+"""Name, bits of the usual quantizations, and the bits above and up to which a checkpoint belongs."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageAnswer:
+    """Everything one page shows about a model, but for the cards side by side."""
+
+    report: Report
+    tiers: tuple[Tier, ...]
+
+
+def remembering(sizer: Sizer) -> Sizer:
+    """The same Sizer for the questions of one answer: it reads a repository once."""
+    return Sizer(cache(sizer.fetch), sizer.catalogue)
+
+
+def answer(sizer: Sizer, state: PageState, shown: int) -> PageAnswer:
+    """Answer a question, with `shown` ranked GPUs. Raises any GpusizerError."""
+    report = rank(sizer, state, shown)
+    return PageAnswer(report, _tiers(sizer, state, report))
+
+
+def rank(sizer: Sizer, state: PageState, shown: int) -> Report:
+    """The report alone. Raises any GpusizerError."""
+    return sizer.size({**state.fields, "top": shown})
+
+
+def compare(sizer: Sizer, state: PageState) -> Comparison | None:
+    """The picked GPUs side by side, None when nothing is picked. Raises any GpusizerError."""
+    if not state.gpus:
+        return None
+    fields: dict[str, Any] = {**state.fields, "gpus": list(state.gpus)}
+    return sizer.compare(fields)
+
+
+def _tiers(sizer: Sizer, state: PageState, report: Report) -> tuple[Tier, ...]:
+    tiers = []
+    for name, bits, above, up_to in _TIERS:
+        rows = [row for row in report.estimates if _belongs(row, bits, above, up_to)]
+        if rows:
+            slugs = [row.estimate.quant.slug for row in rows]
+            asked = {**state.fields, "quant": slugs, "rank_by": "smallest", "top": 0}
+            best = best_of_each_kind(sizer.size(asked).ranking)
+            tiers.append(Tier(name, _shown(rows), best))
+    return tuple(tiers)
+
+
+def _belongs(row: EstimateRow, bits: float, above: float, up_to: float) -> bool:
+    quant = row.estimate.quant
+    if row.estimate.native:
+        return above < quant.bits <= up_to
+    return quant.recommended and quant.bits == bits and not row.needs_original_weights
+
+
+def _shown(rows: list[EstimateRow]) -> EstimateRow:
+    """The checkpoint itself, else the tier's most faithful quantization."""
+    return next((row for row in rows if row.estimate.native), rows[0])

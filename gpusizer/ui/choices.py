@@ -1,0 +1,90 @@
+"""Which few of many answers the page shows first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from gpusizer.fit import Verdict
+from gpusizer.gpus import Gpu
+from gpusizer.ranking import Ranked
+from gpusizer.report import EstimateRow
+
+MAX_PICKS = 4
+_LANDMARKS = ("rtx-4090-24gb", "a100-sxm-80gb", "apple-m3-max-128gb")
+"""Cards every buying guide mentions, one of each kind."""
+_OLDEST_YEAR = 2020
+_ON_SALE = frozenset({"current", "eol"})
+
+
+@dataclass(frozen=True, slots=True)
+class Tier:
+    """A level of precision people ask for.
+
+    Attributes:
+        name: "16", "8" or "4" (bits).
+        row: the estimate shown for it.
+        best: for each kind of hardware the smallest way to run it, where there is one.
+    """
+
+    name: str
+    row: EstimateRow
+    best: Mapping[str, Ranked]
+
+
+def _desktop(gpu: Gpu) -> bool:
+    return gpu.segment == "consumer" and gpu.form_factor.startswith("PCIe")
+
+
+KINDS: dict[str, Callable[[Gpu], bool]] = {
+    "desktop": _desktop,
+    "server": lambda gpu: gpu.segment in ("datacenter", "workstation"),
+    "mac": lambda gpu: gpu.segment == "apple",
+}
+"""Kinds of hardware a tier is answered for."""
+
+
+def best_of_each_kind(ranking: Iterable[Ranked]) -> dict[str, Ranked]:
+    """Of each kind the fewest boards, then the first of the ranking."""
+    best: dict[str, Ranked] = {}
+    for item in ranking:
+        if item.fit.verdict is not Verdict.FITS or not _familiar(item.fit.gpu):
+            continue
+        for kind, belongs in KINDS.items():
+            if belongs(item.fit.gpu) and _fewer(item, best.get(kind)):
+                best[kind] = item
+    return best
+
+
+def _familiar(gpu: Gpu) -> bool:
+    return gpu.status in _ON_SALE and gpu.release_year >= _OLDEST_YEAR
+
+
+def _fewer(item: Ranked, known: Ranked | None) -> bool:
+    return known is None or item.fit.count < known.fit.count
+
+
+def headline(tiers: Sequence[Tier]) -> tuple[Tier, Ranked] | None:
+    """The most faithful tier one desktop card runs; else one machine of any kind; else several."""
+    offers = [(tier, item) for tier in tiers for item in tier.best.values()]
+    single = [offer for offer in offers if offer[1].fit.count == 1]
+    desktop = [offer for offer in single if _desktop(offer[1].fit.gpu)]
+    return next(iter(desktop or single or offers), None)
+
+
+def smallest(tiers: Sequence[Tier]) -> tuple[Tier, Ranked] | None:
+    """The least memory any tier gets by with."""
+    offers = [(tier, item) for tier in tiers for item in tier.best.values()]
+    return min(offers, key=_total_memory, default=None)
+
+
+def _total_memory(offer: tuple[Tier, Ranked]) -> int:
+    fit = offer[1].fit
+    return fit.gpu.memory_bytes * fit.count
+
+
+def default_gpus(tiers: Sequence[Tier]) -> tuple[str, ...]:
+    """What to compare when nobody picked: the card of the headline and three landmarks."""
+    first = headline(tiers)
+    slugs = ([first[1].fit.gpu.slug] if first else []) + list(_LANDMARKS)
+    return tuple(dict.fromkeys(slugs))[:MAX_PICKS]

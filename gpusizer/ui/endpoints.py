@@ -1,0 +1,135 @@
+"""The public endpoints: JSON in, the contract's JSON out, failures as error objects."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import gradio as gr
+
+from gpusizer.errors import GpusizerError, InvalidRequest
+from gpusizer.report import error_json, gpus_json
+from gpusizer.sizer import Sizer
+from gpusizer.text import say_error, say_note
+
+Json = dict[str, Any]
+QUEUE = "hub"
+CONCURRENCY = 8
+"""Requests answered at once, by the endpoints and the page together."""
+
+_log = logging.getLogger(__name__)
+
+
+def register_endpoints(sizer: Sizer) -> None:
+    """Register every public endpoint. Must come first: listeners share their names."""
+
+    def size_model(
+        model: str,
+        context: int = 8192,
+        concurrency: int = 1,
+        quant: str = "all",
+        gpu: str = "",
+        engine: str = "",
+        rank_by: str = "smallest",
+        top: int = 20,
+        options: dict[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """Exact parameters of a Hugging Face model, its memory at every quantization and ranked GPUs.
+
+        Failures come back as {"error": {"code", "message", ...}}. Sizes are integers of bytes.
+
+        Args:
+            model: Model ID or Hub URL, such as "Qwen/Qwen3-8B".
+            context: Tokens per sequence, prompt and answer together.
+            concurrency: Sequences in flight at once.
+            quant: Quantization slugs separated by commas, "native" or "all".
+            gpu: GPUs to look at, separated by commas ("4090, 2x3090"); empty ranks the catalogue.
+            engine: Engine slug such as "vllm" or "llama.cpp"; empty takes each format's usual one.
+            rank_by: "smallest", "cheapest" or "fastest".
+            top: Ranked GPUs to return, 0 for all.
+            options: Any other request field as a JSON object, such as {"kv_dtype": "fp8"}.
+        """
+        fields = {
+            "model": model, "context": context, "concurrency": concurrency, "quant": quant,
+            "gpu": gpu, "engine": engine, "rank_by": rank_by, "top": top,
+        }  # fmt: skip
+        return answered(lambda: _size(sizer, _merged(fields, options)), model)
+
+    def list_gpus(query: str = "") -> dict[str, Any]:
+        """The GPU catalogue: memory, bandwidth, rates, power and dated prices of each card.
+
+        Args:
+            query: Words that the name must contain, such as "rtx 40"; empty lists every GPU.
+        """
+        return answered(lambda: _list(sizer, query), None)
+
+    def compare_gpus(
+        gpus: list[str],
+        model: str = "",
+        quant: str = "all",
+        context: int = 8192,
+        concurrency: int = 1,
+        options: dict[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """GPUs side by side; with a model also fit, speed and price on each.
+
+        Failures come back as {"error": {"code", "message", ...}}. Sizes are integers of bytes.
+
+        Args:
+            gpus: Names such as ["rtx 4090", "2x3090", "m3 max 128gb"].
+            model: Model ID or Hub URL; empty compares the hardware alone.
+            quant: Quantization slugs separated by commas, "native" or "all".
+            context: Tokens per sequence, prompt and answer together.
+            concurrency: Sequences in flight at once.
+            options: Any other request field as a JSON object, such as {"engine": "vllm"}.
+        """
+        fields = {
+            "gpus": gpus, "model": model, "quant": quant, "context": context,
+            "concurrency": concurrency,
+        }  # fmt: skip
+        return answered(lambda: _compare(sizer, _merged(fields, options)), model or None)
+
+    for endpoint in (size_model, list_gpus, compare_gpus):
+        gr.api(
+            endpoint,
+            api_name=endpoint.__name__,
+            concurrency_id=QUEUE,
+            concurrency_limit=CONCURRENCY,
+        )
+
+
+def answered(answer: Callable[[], Json], model: object) -> Json:
+    """The answer, or the error object that explains why there is none. Never raises."""
+    repo_id = model[:200] if isinstance(model, str) else None
+    try:
+        return answer()
+    except GpusizerError as error:
+        return error_json(error, say_error(error), repo_id)
+    except Exception:
+        _log.exception("unexpected failure")
+        internal = GpusizerError()
+        return error_json(internal, say_error(internal), repo_id)
+
+
+def _size(sizer: Sizer, fields: Mapping[str, Any]) -> Json:
+    return sizer.size(fields).to_json(say_note)
+
+
+def _compare(sizer: Sizer, fields: Mapping[str, Any]) -> Json:
+    return sizer.compare(fields).to_json(say_note)
+
+
+def _list(sizer: Sizer, query: object) -> Json:
+    if not isinstance(query, str):
+        raise InvalidRequest(field="query", value=str(query)[:80], reason="not_text")
+    return gpus_json(sizer.catalogue.search(query))
+
+
+def _merged(fields: Mapping[str, Any], options: object) -> dict[str, Any]:
+    """Named fields and options together. Gradio checks no types, so this does."""
+    if options is None or options == "":
+        return dict(fields)
+    if not isinstance(options, dict):
+        raise InvalidRequest(field="options", value=str(options)[:80], reason="not_an_object")
+    return {**fields, **options}

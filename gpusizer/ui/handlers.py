@@ -1,0 +1,136 @@
+"""What happens when somebody asks, picks or ranks: state in, rendered pieces out."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import gradio as gr
+
+from gpusizer.errors import GpusizerError
+from gpusizer.sizer import Sizer
+from gpusizer.text import Language
+from gpusizer.ui.answering import PageAnswer, answer, compare, rank, remembering
+from gpusizer.ui.choices import MAX_PICKS, default_gpus
+from gpusizer.ui.presenters.answer import answer_html
+from gpusizer.ui.presenters.cards import cards_html
+from gpusizer.ui.presenters.errors import error_html
+from gpusizer.ui.presenters.facts import facts_html
+from gpusizer.ui.presenters.frame import status_html
+from gpusizer.ui.presenters.html import join
+from gpusizer.ui.presenters.tables import memory_html, ranking_html
+from gpusizer.ui.presenters.words import Words
+from gpusizer.ui.state import PageState
+
+RANKED = 60
+"""Rows of the ranking the page holds."""
+
+Outputs = tuple[Any, ...]
+"""Values of the form (4) and of the results (6), in the page's order."""
+_SKIP: Outputs = (gr.skip(),) * 10
+_Answer = TypeVar("_Answer")
+_log = logging.getLogger(__name__)
+
+
+class Handlers:
+    """The listeners of one page."""
+
+    def __init__(self, sizer: Sizer, language: Language, examples: Sequence[str]) -> None:
+        self.words = Words(language)
+        self._sizer = sizer
+        self._examples = tuple(examples)
+
+    @property
+    def gpu_names(self) -> list[str]:
+        """Names the adding field suggests."""
+        return [gpu.name for gpu in self._sizer.catalogue.gpus]
+
+    def ask(self, *values: object) -> Iterator[Outputs]:
+        """Answer what the form says; the same model keeps its picked GPUs."""
+        *form, query = values
+        before, asked = PageState.from_query(str(query)), PageState.from_form(*form)
+        gpus = before.gpus if before.model == asked.model else None
+        yield from self._show(replace(asked, rank_by=before.rank_by, gpus=gpus))
+
+    def choose(self, *form: object, event: gr.EventData) -> Iterator[Outputs]:
+        """Answer for the example that was clicked."""
+        yield from self._show(replace(PageState.from_form(*form), model=str(event.model)))
+
+    def load(self, request: gr.Request) -> Iterator[Outputs]:
+        """Answer what the address asks for, if anything."""
+        state = PageState.from_query(str(request.query_params))
+        if state.model:
+            yield from self._show(state)
+        elif state.gpus:
+            yield (*_SKIP[:6], self._cards(self._sizer, state)[0], *_SKIP[:2], state.query)
+        else:
+            yield _SKIP
+
+    def pick(self, query: str, event: gr.EventData) -> Outputs:
+        """Put one more GPU side by side."""
+        state, gpu = PageState.from_query(query), str(event.gpu)[:100].replace(",", " ")
+        picks = state.gpus or ()
+        if gpu not in picks and len(picks) >= MAX_PICKS:
+            return self._cards(self._sizer, state, self.words("cards.full", count=MAX_PICKS))
+        return self._repicked(state, (*picks, gpu))
+
+    def drop(self, query: str, event: gr.EventData) -> Outputs:
+        """Take one GPU away."""
+        state = PageState.from_query(query)
+        return self._repicked(state, [gpu for gpu in state.gpus or () if gpu != event.gpu])
+
+    def rank(self, query: str, event: gr.EventData) -> Outputs:
+        """The ranking in another order."""
+        state = replace(PageState.from_query(query), rank_by=str(event.order))
+        report = self._try(lambda: rank(self._sizer, state, RANKED))
+        if isinstance(report, GpusizerError):
+            return error_html(report, (), self.words), query
+        return ranking_html(report, self.words), state.query
+
+    def _show(self, state: PageState) -> Iterator[Outputs]:
+        """First what is being read, then the answer or why there is none."""
+        yield (*state.form, status_html(state.model, self.words), *_SKIP[5:])
+        sizer = remembering(self._sizer)
+        result = self._try(lambda: answer(sizer, state, RANKED))
+        if isinstance(result, GpusizerError):
+            panel = error_html(result, self._examples[:3], self.words)
+            yield (*_SKIP[:4], "", panel, "", "", "", state.query)
+            return
+        if state.gpus is None:
+            state = state.picking(default_gpus(result.tiers))
+        cards, query = self._cards(sizer, state)
+        yield (*_SKIP[:4], "", self._first(result), cards, *self._tables(result), query)
+
+    def _first(self, result: PageAnswer) -> str:
+        facts = facts_html(result.report.profile, self.words)
+        return join((answer_html(result, self.words), facts))
+
+    def _tables(self, result: PageAnswer) -> tuple[str, str]:
+        report = result.report
+        return memory_html(report, self.words), ranking_html(report, self.words)
+
+    def _repicked(self, before: PageState, gpus: Iterable[str]) -> Outputs:
+        """The cards of other GPUs; the ones before, and why, when there is an unknown one."""
+        after = before.picking(gpus)
+        result = self._try(lambda: compare(self._sizer, after))
+        if isinstance(result, GpusizerError):
+            return self._cards(self._sizer, before, self.words.error(result))
+        return cards_html(result, after.gpus or (), "", self.words), after.query
+
+    def _cards(self, sizer: Sizer, state: PageState, message: str = "") -> Outputs:
+        """The cards of a state, none of them when one of its GPUs is unknown."""
+        result = self._try(lambda: compare(sizer, state))
+        if isinstance(result, GpusizerError):
+            return cards_html(None, (), self.words.error(result), self.words), state.query
+        return cards_html(result, state.gpus or (), message, self.words), state.query
+
+    def _try(self, answer: Callable[[], _Answer]) -> _Answer | GpusizerError:
+        try:
+            return answer()
+        except GpusizerError as error:
+            return error
+        except Exception:
+            _log.exception("unexpected failure")
+            return GpusizerError()

@@ -1,0 +1,1 @@
+"""Answers as HTML: pure functions that format and escape, and compute nothing."""

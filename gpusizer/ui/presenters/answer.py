@@ -1,0 +1,101 @@
+"""The answer first: one sentence, then what each precision takes and where it runs."""
+
+from __future__ import annotations
+
+from gpusizer.fit import Fit
+from gpusizer.ranking import Ranked
+from gpusizer.ui.answering import PageAnswer
+from gpusizer.ui.choices import KINDS, Tier, headline, smallest
+from gpusizer.ui.presenters.figures import DASH, speed, usd, whole
+from gpusizer.ui.presenters.html import Html, el, join
+from gpusizer.ui.presenters.words import Words
+from gpusizer.units import format_gib
+
+
+def answer_html(answer: PageAnswer, words: Words) -> Html:
+    """The headline and one tile per precision."""
+    return el(
+        "section",
+        el("p", answer.report.profile.repo_id, class_="gs-eyebrow"),
+        el("h2", _headline(answer, words), class_="gs-answer"),
+        el("p", _details(answer, words), class_="gs-lead"),
+        el("div", join(_tile(tier, words) for tier in answer.tiers), class_="gs-tiles"),
+        class_="gs-section",
+        id="gs-answer",
+    )
+
+
+def gpus_in_words(fit: Fit, words: Words) -> str:
+    """'one RTX 4090', '2 × RTX 4090': boards in a sentence."""
+    key = "one_gpu" if fit.count == 1 else "several_gpus"
+    return words(key, count=fit.count, gpu=fit.gpu.name)
+
+
+def _headline(answer: PageAnswer, words: Words) -> str:
+    name = answer.report.profile.repo_id.rsplit("/", maxsplit=1)[-1]
+    found = headline(answer.tiers)
+    if found is None:
+        return words("headline.nothing", model=name)
+    tier, item = found
+    key = "headline.native" if tier.row.estimate.native else "headline.quantized"
+    quant = tier.row.estimate.quant if tier.row.estimate.native else item.fit.estimate.quant
+    return words(key, model=name, gpus=gpus_in_words(item.fit, words), quant=quant.name)
+
+
+def _details(answer: PageAnswer, words: Words) -> str:
+    """The smallest way, the 16-bit need, and the workload both are for."""
+    workload = answer.report.workload
+    sentences = []
+    least = smallest(answer.tiers)
+    if least is not None and least != headline(answer.tiers):
+        fit = least[1].fit
+        sentences.append(
+            words("smallest", gpus=gpus_in_words(fit, words), quant=fit.estimate.quant.name)
+        )
+    first = answer.tiers[0].row.estimate if answer.tiers else None
+    if first is not None:
+        sentences.append(
+            words("needs", quant=first.quant.name, total=format_gib(first.all_gpus.total.likely))
+        )
+    sentences.append(
+        words("planned", context=whole(workload.context), concurrency=whole(workload.concurrency))
+    )
+    return words("between_sentences").join(sentences)
+
+
+def _tile(tier: Tier, words: Words) -> Html:
+    estimate = tier.row.estimate
+    total = estimate.all_gpus.total
+    native = el("span", words("as_stored"), class_="gs-chip") if estimate.native else None
+    return el(
+        "article",
+        el("h3", words("bits", bits=f"{estimate.quant.bits:g}"), native),
+        el("p", format_gib(total.likely), class_="gs-big"),
+        el(
+            "p",
+            words("tile.band", low=format_gib(total.low), high=format_gib(total.high)),
+            " · ",
+            estimate.quant.name,
+            class_="gs-small",
+        ),
+        el("dl", join(_line(kind, tier.best.get(kind), words) for kind in KINDS)),
+        class_="gs-tile",
+    )
+
+
+def _line(kind: str, item: Ranked | None, words: Words) -> Html:
+    """One kind of hardware: the smallest that runs this tier, with speed and price."""
+    if item is None:
+        return el("div", el("dt", words(f"kind.{kind}")), el("dd", words("tile.none")))
+    fit = item.fit
+    facts = [fit.estimate.quant.name]
+    if item.decode is not None:
+        facts.append(words("tokens_per_second", speed=speed(item.decode.likely)))
+    if item.rent_usd_per_hour is not None:
+        facts.append(words("per_hour", price=usd(item.rent_usd_per_hour)))
+    count = f"{fit.count} × " if fit.count > 1 else ""
+    return el(
+        "div",
+        el("dt", words(f"kind.{kind}")),
+        el("dd", f"{count}{fit.gpu.name}", el("small", " · ".join(facts) or DASH)),
+    )

@@ -1,0 +1,177 @@
+"""GPU cards side by side: fit to scale, speed, specifications and price of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from gpusizer.comparison import Compared, Comparison
+from gpusizer.fit import Fit
+from gpusizer.gpus import Gpu, Price
+from gpusizer.ranking import Ranked
+from gpusizer.speed import Rate
+from gpusizer.ui.presenters.bars import segments
+from gpusizer.ui.presenters.figures import band, percent, speed, usd, whole
+from gpusizer.ui.presenters.html import Html, el, join
+from gpusizer.ui.presenters.marks import parts_legend, verdict_badge
+from gpusizer.ui.presenters.words import Words
+from gpusizer.units import GB, format_gib
+
+_TERA = 1e12
+Spec = tuple[str, str, str | None]
+"""Name of the line, its value, small print."""
+
+
+def cards_html(
+    comparison: Comparison | None, picks: Sequence[str], message: str, words: Words
+) -> Html:
+    """The picked GPUs in the order picked, and the field that adds one."""
+    items = comparison.items if comparison else ()
+    cards = [_card(item, pick, words) for item, pick in zip(items, picks, strict=False)]
+    grid = el("div", join(cards), class_="gs-cards")
+    legend = parts_legend(words, "free", "reserve") if comparison and comparison.profile else None
+    return el(
+        "section",
+        words.heading("cards"),
+        _adder(words),
+        el("p", message, class_="gs-message", role="status") if message else None,
+        legend,
+        grid if cards else el("p", words("cards.empty"), class_="gs-empty"),
+        class_="gs-section",
+        id="gs-cards",
+    )
+
+
+def gpu_names_html(names: Sequence[str]) -> Html:
+    """Names the adding field suggests."""
+    return el("datalist", join(el("option", value=name) for name in names), id="gs-gpu-names")
+
+
+def _adder(words: Words) -> Html:
+    return el(
+        "form",
+        el("input", name="gpu", list="gs-gpu-names", maxlength=100, autocomplete="off",
+           placeholder=words("cards.placeholder"), aria_label=words("cards.add.label")),
+        el("button", words("cards.add"), type="submit", class_="gs-button"),
+        class_="gs-adder",
+    )  # fmt: skip
+
+
+def _card(item: Compared, pick: str, words: Words) -> Html:
+    ranked = item.ranked
+    count = ranked.fit.count if ranked else item.count or 1
+    remove = el("button", "×", type="button", class_="gs-remove", data_remove=pick,
+                aria_label=words("cards.remove", gpu=item.gpu.name))  # fmt: skip
+    name = f"{count} × {item.gpu.name}" if count > 1 else item.gpu.name
+    return el(
+        "article",
+        el("header", el("h3", name), remove),
+        _fit(ranked.fit, words) if ranked else None,
+        el("dl", join(_line(spec, words) for spec in _specs(item.gpu, ranked, words))),
+        words.listed(ranked.reasons[1:], "gs-notes") if ranked else None,
+        class_="gs-card",
+        data_gpu=item.gpu.slug,
+    )
+
+
+def _fit(fit: Fit, words: Words) -> Html:
+    """Verdict, bar and what is left or missing on one GPU."""
+    estimate, capacity = fit.estimate, fit.gpu.device_memory_bytes
+    used = estimate.per_gpu.total.likely
+    spare = "cards.spare" if fit.headroom_bytes >= 0 else "cards.short"
+    used_of = words("cards.used", used=format_gib(used), capacity=format_gib(capacity))
+    return el(
+        "div",
+        el("p", verdict_badge(fit.verdict, words),
+           el("span", f"{estimate.quant.name} · {estimate.engine.name}", class_="gs-small")),
+        _capacity_bar(fit, words),
+        el("p", used_of if fit.count == 1 else words("cards.each", used=used_of),
+           el("strong", words(spare, amount=format_gib(abs(fit.headroom_bytes)))),
+           class_="gs-capacity"),
+        class_="gs-fit",
+    )  # fmt: skip
+
+
+def _capacity_bar(fit: Fit, words: Words) -> Html:
+    """Use against the memory of one GPU; what goes beyond it sticks out over the line."""
+    capacity, memory = fit.gpu.device_memory_bytes, fit.estimate.per_gpu
+    used = memory.total.likely
+    scale = max(capacity, used)
+    free = max(0, fit.headroom_bytes)
+    reserve = max(0, capacity - used - free)
+    rest = [
+        el("span", class_=f"gs-{name}", style=f"width:{percent(amount, scale)}",
+           title=f"{words(f'part.{name}')}: {format_gib(amount)}")
+        for name, amount in (("free", free), ("reserve", reserve))
+    ]  # fmt: skip
+    limit = None
+    if used > capacity:
+        limit = el("b", style=f"left:{percent(capacity, scale)}", title=format_gib(capacity))
+    return el(
+        "div",
+        join(segments(memory, scale, words)),
+        join(rest),
+        limit,
+        class_="gs-bar gs-bar-over" if limit else "gs-bar",
+    )
+
+
+def _line(spec: Spec, words: Words) -> Html:
+    name, value, detail = spec
+    return el(
+        "div",
+        el("dt", words(f"spec.{name}")),
+        el("dd", value, el("small", detail) if detail else None),
+    )
+
+
+def _specs(gpu: Gpu, ranked: Ranked | None, words: Words) -> Iterator[Spec]:
+    if ranked is not None:
+        yield _rate("decode", ranked.decode, words)
+        yield _rate("prefill", ranked.prefill, words)
+        longest = ranked.fit.max_context
+        if longest is not None:
+            yield "max_context", words("tokens", count=whole(longest)), None
+    yield (
+        "memory",
+        format_gib(gpu.memory_bytes),
+        words("spec.label", label=f"{gpu.memory_marketing_gb:g}", type=gpu.memory_type,
+              basis=words(f"basis.{gpu.memory_basis}")),
+    )  # fmt: skip
+    yield _known("bandwidth", gpu.bandwidth_bytes_per_second, GB, "GB/s", words)
+    yield _known("fp16", gpu.fp16_flops, _TERA, "TFLOPS", words)
+    yield _known("power", gpu.power_watts, 1, "W", words)
+    yield _links(gpu, words)
+    yield _price("buy", gpu.buy, gpu.release_year, words)
+    yield _price("rent", gpu.rent, gpu.release_year, words)
+
+
+def _rate(name: str, rate: Rate | None, words: Words) -> Spec:
+    if rate is None:
+        return name, words("unknown"), None
+    return name, words("tokens_per_second", speed=speed(rate.likely)), band(rate)
+
+
+def _known(name: str, amount: float | None, unit: float, suffix: str, words: Words) -> Spec:
+    if amount is None:
+        return name, words("unknown"), None
+    value = amount / unit
+    return name, f"{value:,.0f} {suffix}" if value >= 10 else f"{value:.1f} {suffix}", None
+
+
+def _links(gpu: Gpu, words: Words) -> Spec:
+    pcie = None
+    if gpu.pcie_generation and gpu.pcie_lanes:
+        pcie = f"PCIe {gpu.pcie_generation}.0 ×{gpu.pcie_lanes}"
+    if not gpu.interconnect:
+        return "links", pcie or words("unknown"), words("spec.no_fabric")
+    speed_in_words = None
+    if gpu.interconnect_bytes_per_second:
+        speed_in_words = f"{gpu.interconnect_bytes_per_second / GB:,.0f} GB/s"
+    return "links", gpu.interconnect, " · ".join(part for part in (speed_in_words, pcie) if part)
+
+
+def _price(name: str, price: Price | None, release_year: int, words: Words) -> Spec:
+    if price is None:
+        return name, words("unknown"), None
+    basis = words(f"basis.{price.basis}", date=price.date or str(release_year))
+    return name, usd(price.usd), basis

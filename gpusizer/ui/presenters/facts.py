@@ -1,0 +1,121 @@
+"""What the model is: every number with how it is known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from urllib.parse import quote
+
+from gpusizer.profile import ModelProfile
+from gpusizer.ui.presenters.figures import percent, whole
+from gpusizer.ui.presenters.html import Html, el, join
+from gpusizer.ui.presenters.marks import provenance_legend, provenance_mark
+from gpusizer.ui.presenters.words import Words
+from gpusizer.units import format_count, format_gb, format_gib
+
+_HUB = "https://huggingface.co/"
+_MAX_LISTED = 8
+
+Fact = tuple[str, str, str | None, str | None]
+"""Name, value, small print, provenance."""
+
+
+def facts_html(profile: ModelProfile, words: Words) -> Html:
+    """The facts of a model, its components, and what to know about them."""
+    return el(
+        "section",
+        words.heading("facts"),
+        el("p", _link(profile), " ", _source(profile, words), class_="gs-small"),
+        el("dl", join(_fact(fact, words) for fact in _facts(profile, words)), class_="gs-facts"),
+        _components(profile, words),
+        words.listed(profile.caveats, "gs-notes"),
+        provenance_legend(words),
+        class_="gs-section",
+        id="gs-facts",
+    )
+
+
+def _link(profile: ModelProfile) -> Html:
+    return el(
+        "a",
+        profile.repo_id,
+        href=_HUB + quote(profile.repo_id),
+        target="_blank",
+        rel="noopener noreferrer",
+    )
+
+
+def _source(profile: ModelProfile, words: Words) -> str:
+    sha = f" · {profile.sha[:8]}" if profile.sha else ""
+    gated = f" · {words('gated')}" if profile.gated else ""
+    date = profile.retrieved_at[:10]
+    return f"@ {profile.revision}{sha} · {words(f'source.{profile.source}', date=date)}{gated}"
+
+
+def _fact(fact: Fact, words: Words) -> Html:
+    name, value, detail, provenance = fact
+    mark = provenance_mark(provenance, words) if provenance else None
+    small = el("small", detail) if detail else None
+    return el("div", el("dt", words(f"fact.{name}"), mark), el("dd", value, small))
+
+
+def _facts(profile: ModelProfile, words: Words) -> Iterator[Fact]:
+    yield "parameters", format_count(profile.parameters), whole(profile.parameters), "exact"
+    if profile.active_parameters != profile.parameters:
+        active = profile.active_parameters
+        yield "active", format_count(active), whole(active), "derived"
+    dtypes = sorted(profile.stored_parameters_by_dtype.items(), key=lambda item: -item[1])
+    shares = [f"{dtype} {percent_of(count, dtypes)}" for dtype, count in dtypes[:_MAX_LISTED]]
+    stored = profile.quantization
+    name = f"{stored.method} {stored.bits}-bit" if stored else profile.native_dtype
+    yield "stored", name, ", ".join(shares), "exact"
+    yield (
+        "weights",
+        f"{format_gb(profile.weight_bytes)} = {format_gib(profile.weight_bytes)}",
+        words("files", files=whole(profile.file_count), tensors=whole(profile.tensor_count)),
+        "exact",
+    )
+    yield from _context_facts(profile, words)
+    yield "license", profile.license or words("unknown"), profile.library, None
+
+
+def _context_facts(profile: ModelProfile, words: Words) -> Iterator[Fact]:
+    arch = profile.architecture
+    if arch is None:
+        return
+    if profile.max_context is not None:
+        tokens = words("tokens", count=whole(profile.max_context))
+        yield "max_context", tokens, None, "exact"
+    if profile.kv_cache_bytes_per_token:
+        per_token = f"{profile.kv_cache_bytes_per_token / 1024:,.1f} KiB"
+        detail = words("kv_bytes", count=whole(profile.kv_cache_bytes_per_token))
+        yield "kv_per_token", per_token, detail, "derived"
+    heads = words("heads", heads=arch.attention_heads or "?", kv=arch.kv_heads or "?")
+    experts = words("experts", used=arch.experts_per_token, all=arch.experts)
+    detail = f"{heads} · {experts}" if arch.experts else heads
+    yield "architecture", words("layers", model_type=arch.model_type, count=arch.layers), detail, None
+
+
+def percent_of(count: int, dtypes: list[tuple[str, int]]) -> str:
+    """A dtype's share of the stored elements."""
+    share = 100 * count / (sum(number for _, number in dtypes) or 1)
+    return f"{share:.0f}%" if share >= 0.5 else "<1%"
+
+
+def _components(profile: ModelProfile, words: Words) -> Html | None:
+    """Parts of the model, when there is more than one."""
+    if len(profile.components) < 2:
+        return None
+    total = sum(component.weight_bytes for component in profile.components)
+    items = [
+        el(
+            "li",
+            el("code", component.name),
+            el("span", f"{format_count(component.parameters)} · "
+               f"{format_gib(component.weight_bytes)} · "
+               f"{float(percent(component.weight_bytes, total)[:-1]):.0f}%"),
+        )  # fmt: skip
+        for component in profile.components
+    ]
+    return el(
+        "div", el("h3", words("components")), el("ul", join(items)), class_="gs-components"
+    )

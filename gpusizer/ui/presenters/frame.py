@@ -1,0 +1,140 @@
+"""What surrounds the answer: header, welcome, method and API."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from gpusizer.text import LANGUAGES
+from gpusizer.ui.presenters.html import Html, el, join
+from gpusizer.ui.presenters.words import Words
+
+PATHS = {"en": "./", "zh": "zh", "pt": "pt"}
+"""Page of each language, relative to any of them."""
+LOCALES = {"en": "en", "zh": "zh-CN", "pt": "pt-BR"}
+_OWN_NAMES = {"en": "English", "zh": "简体中文", "pt": "Português"}
+
+_STEPS = ("read", "compute", "rank")
+_METHOD = ("parameters", "weights", "kv_cache", "runtime", "fit", "speed", "prices")
+_LIMITS = ("bands", "engines", "multi", "offline")
+
+ORIGIN = "http://127.0.0.1:7860"
+"""Stands in the examples until the page knows its own address."""
+_EXAMPLE: dict[str, Any] = {
+    "model": "Qwen/Qwen3-8B", "context": 16384, "quant": "q4_k_m", "gpu": "rtx 4090, 2x3090",
+}  # fmt: skip
+PYTHON_EXAMPLE = f"""from gradio_client import Client
+
+client = Client("{ORIGIN}")
+report = client.predict(
+    {json.dumps(_EXAMPLE["model"])},
+    context={_EXAMPLE["context"]},
+    quant={json.dumps(_EXAMPLE["quant"])},
+    gpu={json.dumps(_EXAMPLE["gpu"])},
+    api_name="/size_model",
+)
+print(report["model"]["parameters"])
+for place in report["ranking"]:
+    print(place["count"], place["gpu"], place["verdict"], place["headroom_bytes"])
+"""
+CURL_EXAMPLE = f"""EVENT=$(curl -s {ORIGIN}/gradio_api/call/v2/size_model \\
+  -H "Content-Type: application/json" \\
+  -d '{json.dumps(_EXAMPLE)}' | cut -d '"' -f 4)
+curl -sN {ORIGIN}/gradio_api/call/size_model/$EVENT
+"""
+
+
+def header_html(words: Words) -> Html:
+    """Name, promise and the other languages."""
+    links = [
+        el("a", _OWN_NAMES[language], href=PATHS[language], lang=LOCALES[language],
+           hreflang=LOCALES[language],
+           aria_current="page" if language == words.language else None)
+        for language in LANGUAGES
+    ]  # fmt: skip
+    return el(
+        "header",
+        el("div", el("h1", "gpusizer"), el("p", words("promise"))),
+        el("nav", join(links), aria_label=words("languages")),
+        class_="gs-header",
+    )
+
+
+def welcome_html(words: Words) -> Html:
+    """What there is to see, before anything was asked."""
+    steps = [
+        el("article", el("h3", words(f"welcome.{step}.title")),
+           el("p", words(f"welcome.{step}.text")), class_="gs-tile")
+        for step in _STEPS
+    ]  # fmt: skip
+    return el("section", el("div", join(steps), class_="gs-tiles"), class_="gs-section")
+
+
+def status_html(model: str, words: Words) -> Html:
+    """What is being done right now."""
+    return el(
+        "p", el("span", class_="gs-spinner"), words("reading", model=model[:120]),
+        class_="gs-status", role="status",
+    )  # fmt: skip
+
+
+def method_html(words: Words) -> Html:
+    """How each number is computed, from which sources, and what it cannot know."""
+    return el(
+        "section",
+        el(
+            "details",
+            el("summary", words("method.title")),
+            el("dl", join(_explained("method", name, words) for name in _METHOD)),
+            el("h3", words("limits.title")),
+            el("ul", join(el("li", words(f"limits.{name}")) for name in _LIMITS)),
+            class_="gs-details gs-method",
+        ),
+        class_="gs-section",
+        id="gs-method",
+    )
+
+
+def _explained(group: str, name: str, words: Words) -> Html:
+    return el(
+        "div",
+        el("dt", words(f"{group}.{name}.title")),
+        el("dd", words(f"{group}.{name}.text")),
+    )
+
+
+def api_html(words: Words) -> Html:
+    """The same answers for programs."""
+    return el(
+        "section",
+        el(
+            "details",
+            el("summary", words("api.title")),
+            el("p", words("api.lead")),
+            el("ul", join(_endpoint(name, words) for name in ("size", "list", "compare"))),
+            _code("Python", PYTHON_EXAMPLE, words),
+            _code("curl", CURL_EXAMPLE, words),
+            el("p", words("api.errors")),
+            class_="gs-details gs-api",
+        ),
+        class_="gs-section",
+        id="gs-api",
+    )
+
+
+_ENDPOINTS = {"size": "/size_model", "list": "/list_gpus", "compare": "/compare_gpus"}
+
+
+def _endpoint(name: str, words: Words) -> Html:
+    return el("li", el("code", _ENDPOINTS[name]), " ", words(f"api.{name}"))
+
+
+def _code(language: str, code: str, words: Words) -> Html:
+    copy = el("button", words("copy"), type="button", class_="gs-button", data_copy=True,
+              data_done=words("copied"))  # fmt: skip
+    return el(
+        "figure",
+        el("figcaption", language, copy),
+        el("pre", el("code", code), tabindex=0),
+        data_language=language.lower(),
+    )

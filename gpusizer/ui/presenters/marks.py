@@ -1,0 +1,54 @@
+"""Small marks used in several places: verdicts, provenance, memory legends."""
+
+from __future__ import annotations
+
+from gpusizer.amounts import Provenance
+from gpusizer.fit import Verdict
+from gpusizer.memory import Breakdown
+from gpusizer.ui.presenters.html import Html, el, join
+from gpusizer.ui.presenters.words import Words
+
+PARTS = ("weights", "kv_cache", "activations", "overhead")
+"""The parts of every memory bar, bottom to top."""
+
+
+def part_bytes(memory: Breakdown) -> dict[str, int]:
+    """Likely bytes of each part; what an engine takes outside its budget is overhead."""
+    return {
+        "weights": memory.weights.likely,
+        "kv_cache": memory.kv_cache.likely,
+        "activations": memory.activations.likely,
+        "overhead": memory.overhead.likely + memory.outside.likely,
+    }
+
+
+def verdict_badge(verdict: Verdict, words: Words) -> Html:
+    """The verdict in words, coloured by severity."""
+    return el(
+        "span", words(f"verdict.{verdict.value}"), class_=f"gs-verdict gs-verdict-{verdict.value}"
+    )
+
+
+def provenance_mark(provenance: str, words: Words) -> Html:
+    """A disc: full for exact, half for derived, hollow for fitted."""
+    name = words(f"provenance.{provenance}")
+    return el("span", class_=f"gs-mark gs-mark-{provenance}", role="img", aria_label=name,
+              title=name)  # fmt: skip
+
+
+def provenance_legend(words: Words) -> Html:
+    """What the marks mean."""
+    items = [
+        el("li", provenance_mark(kind.value, words), words(f"provenance.{kind.value}.long"))
+        for kind in Provenance
+    ]
+    return el("ul", join(items), class_="gs-legend")
+
+
+def parts_legend(words: Words, *extra: str) -> Html:
+    """Colours of the memory bars."""
+    items = [
+        el("li", el("span", class_=f"gs-swatch gs-{part}"), words(f"part.{part}"))
+        for part in (*PARTS, *extra)
+    ]
+    return el("ul", join(items), class_="gs-legend")

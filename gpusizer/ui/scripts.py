@@ -1,0 +1,69 @@
+"""The page's JavaScript: delegated listeners and the address bar. No answer is built here."""
+
+from __future__ import annotations
+
+import json
+
+PICK = """element.addEventListener('click', e => {
+  const pick = e.target.closest('[data-pick]');
+  if (pick) { trigger('pick', {gpu: pick.dataset.pick}); pick.classList.add('gs-done');
+    const cards = document.getElementById('gs-cards');
+    if (cards) cards.scrollIntoView({behavior: 'smooth', block: 'start'}); return; }
+  const rank = e.target.closest('[data-rank]');
+  if (rank) { trigger('rank', {order: rank.dataset.rank}); return; }
+  const more = e.target.closest('[data-more]');
+  if (more) { more.closest('.gs-short').classList.remove('gs-short'); more.remove(); }
+});"""
+"""Ranking: put a GPU side by side, change the order, show all rows."""
+
+CARDS = """element.addEventListener('click', e => {
+  const gone = e.target.closest('[data-remove]');
+  if (gone) trigger('drop', {gpu: gone.dataset.remove});
+});
+element.addEventListener('submit', e => {
+  e.preventDefault();
+  const gpu = e.target.elements.gpu.value.trim();
+  if (gpu) trigger('pick', {gpu: gpu});
+});"""
+"""Cards: remove one, add one by name."""
+
+TRY = """element.addEventListener('click', e => {
+  const chip = e.target.closest('[data-model]');
+  if (chip) trigger('choose', {model: chip.dataset.model});
+});"""
+"""Example chips."""
+
+COPY = """element.querySelectorAll('pre code').forEach(code => {
+  code.textContent = code.textContent.replaceAll('ORIGIN', location.origin);
+});
+element.addEventListener('click', e => {
+  const copy = e.target.closest('[data-copy]');
+  if (!copy) return;
+  navigator.clipboard.writeText(copy.closest('figure').querySelector('code').textContent);
+  const label = copy.textContent;
+  copy.textContent = copy.dataset.done;
+  setTimeout(() => { copy.textContent = label; }, 1500);
+});"""
+"""Code examples: the real address, and a button that copies."""
+
+REMEMBER = """query => {
+  const search = query ? '?' + query : '';
+  history.replaceState(null, '', location.pathname + search + location.hash);
+  document.querySelectorAll('.gs-header nav a').forEach(link => {
+    link.href = link.getAttribute('href').split('?')[0] + search;
+  });
+}"""
+"""Write the state into the address bar and into the links to the other languages."""
+
+
+def copy_script(origin: str) -> str:
+    """`COPY` for examples that were written for `origin`."""
+    return COPY.replace("'ORIGIN'", json.dumps(origin))
+
+
+def language_script(locale: str, title: str) -> str:
+    """Tell the browser and screen readers the page's language and title."""
+    return (
+        f"() => {{ document.documentElement.lang = {json.dumps(locale)};"
+        f" document.title = {json.dumps(title, ensure_ascii=True)}; }}"
+    )

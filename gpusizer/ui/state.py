@@ -1,0 +1,77 @@
+"""PageState: what the page shows, as the query string that brings it back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import parse_qsl, urlencode
+
+from gpusizer.request import RANKINGS
+from gpusizer.workload import DEFAULT_CONTEXT
+
+_MAX_QUERY_CHARS = 4000
+
+
+@dataclass(frozen=True, slots=True)
+class PageState:
+    """Fields as typed: they are checked when they are used.
+
+    >>> PageState.from_query("model=a/b&gpus=4090,2x3090").gpus
+    ('4090', '2x3090')
+    """
+
+    model: str = ""
+    context: str = str(DEFAULT_CONTEXT)
+    concurrency: str = "1"
+    engine: str = ""
+    rank_by: str = RANKINGS[0]
+    gpus: tuple[str, ...] | None = None
+
+    @classmethod
+    def from_query(cls, query: str) -> PageState:
+        """The state in a query string; unknown names are ignored."""
+        known = {name for name in cls.__slots__ if name != "gpus"}
+        values: dict[str, Any] = {}
+        for name, value in parse_qsl(query[:_MAX_QUERY_CHARS], keep_blank_values=True):
+            if name in known and value:
+                values[name] = value
+            elif name == "gpus":
+                values[name] = tuple(part.strip() for part in value.split(",") if part.strip())
+        return cls(**values)
+
+    @classmethod
+    def from_form(cls, model: object, *numbers_and_engine: object) -> PageState:
+        """What the form says; an emptied field means its default."""
+        names = ("context", "concurrency", "engine")
+        given = dict(zip(names, numbers_and_engine, strict=True))
+        return cls(str(model), **{name: str(v) for name, v in given.items() if v not in (None, "")})
+
+    @property
+    def form(self) -> tuple[str, int | None, int | None, str]:
+        """Values for the form; a number that is none leaves its field empty."""
+        return self.model, _number(self.context), _number(self.concurrency), self.engine
+
+    @property
+    def query(self) -> str:
+        """The query string: the model, and whatever differs from the defaults."""
+        plain = PageState()
+        names = [name for name in self.__slots__ if getattr(self, name) != getattr(plain, name)]
+        return urlencode({name: _joined(getattr(self, name)) for name in names}, safe="/,")
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The request: everything but the GPUs, which the ranking must not be limited to."""
+        return {name: getattr(self, name) for name in self.__slots__ if name != "gpus"}
+
+    def picking(self, gpus: Iterable[str]) -> PageState:
+        """The same question with other GPUs side by side."""
+        return replace(self, gpus=tuple(dict.fromkeys(gpus)))
+
+
+def _joined(value: str | tuple[str, ...]) -> str:
+    return value if isinstance(value, str) else ",".join(value)
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.lstrip("-").isdecimal() and len(text) < 16 else None

@@ -1,0 +1,126 @@
+"""The shell as a process: one JSON document on stdout, words on stderr, meaningful exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+# A port nobody listens on: an accidental request fails at once instead of leaving the machine.
+NO_HUB = "http://127.0.0.1:9"
+
+
+def run(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "gpusizer", *arguments],
+        cwd=ROOT,
+        env={**os.environ, "HF_ENDPOINT": NO_HUB, "HF_HUB_OFFLINE": ""},
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+def test_deepseek_r1_offline() -> None:
+    done = run("size", "deepseek-ai/DeepSeek-R1", "--offline", "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    model = json.loads(done.stdout)["model"]
+    assert model["parameters"] == 684_489_845_504
+    assert sum(model["stored_parameters_by_dtype"].values()) == 684_531_386_000
+    assert model["weight_bytes"] == 688_574_839_360
+    assert (model["file_count"], model["tensor_count"]) == (163, 91_991)
+    assert model["source"] == "snapshot"
+
+
+def test_a_table_for_people() -> None:
+    done = run("size", "Qwen/Qwen3-8B", "--offline", "--context", "4096", "--gpu", "4090")
+    assert done.returncode == 0
+    assert "8,190,735,360" in done.stdout
+    assert "GeForce RTX 4090 24GB" in done.stdout
+    assert "snapshot of" in done.stdout
+    assert "note." not in done.stdout and "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "exit_code", "code"),
+    [
+        (("size", "a model with spaces"), 2, "invalid_model_id"),
+        (("size", "https://huggingface.co/datasets/org/data"), 2, "invalid_model_id"),
+        (("size", "gpt2", "--offline", "--context", "-5"), 2, "invalid_request"),
+        (("size", "gpt2", "--offline", "--gpu", "rtx 9999"), 2, "unknown_gpu"),
+        (("size", "gpt2", "--offline", "--quant", "q99"), 2, "unknown_quant"),
+        (("size", "gpt2", "--offline", "--engine", "none"), 2, "unknown_engine"),
+        (("size",), 2, "invalid_request"),
+        (("frobnicate",), 2, "invalid_request"),
+        (("compare", "nothing-like-it"), 2, "unknown_gpu"),
+        (("size", "org/unknown", "--offline"), 3, "hub_unreachable"),
+        (("size", "org/unknown"), 3, "hub_unreachable"),
+    ],
+)
+def test_failures_have_their_code(arguments: tuple[str, ...], exit_code: int, code: str) -> None:
+    done = run(*arguments, "--json")
+    assert done.returncode == exit_code
+    answer = json.loads(done.stdout)
+    assert answer["error"]["code"] == code
+    assert answer["error"]["message"] in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_without_json_errors_leave_stdout_empty() -> None:
+    done = run("size", "not a model")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("gpusizer: ")
+
+
+def test_batch_answers_every_line_in_order() -> None:
+    lines = [
+        {"model": "openai-community/gpt2", "quant": "bf16", "top": 1},
+        {"model": "no such model"},
+        {"task": "compare", "gpus": ["4090", "2x3090"]},
+        {"task": "dance"},
+        ["not an object"],
+        {"model": "Qwen/Qwen3-0.6B", "task": "size", "top": 1},
+    ]
+    stdin = "\n".join(json.dumps(line) for line in lines) + "\n{broken\n\n"
+    done = run("batch", "-", "--offline", stdin=stdin)
+    assert done.returncode == 0
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    codes = [answer.get("error", {}).get("code") for answer in answers]
+    assert codes == [
+        None, "invalid_model_id", None, "invalid_request", "invalid_request", None,
+        "invalid_request",
+    ]  # fmt: skip
+    assert answers[0]["model"]["parameters"] == 124_439_808
+    assert answers[5]["model"]["parameters"] == 596_049_920
+
+
+def test_batch_reads_a_file(tmp_path: Path) -> None:
+    requests = tmp_path / "requests.jsonl"
+    requests.write_text('{"model": "gpt2", "top": 1}\n', encoding="utf-8")
+    done = run("batch", str(requests), "--offline")
+    assert json.loads(done.stdout)["model"]["repo_id"] == "openai-community/gpt2"
+    missing = run("batch", str(tmp_path / "absent.jsonl"))
+    assert missing.returncode == 2
+    assert json.loads(missing.stdout)["error"]["code"] == "invalid_request"
+
+
+def test_the_catalogue() -> None:
+    done = run("gpus", "rtx", "4090", "--json")
+    slugs = [gpu["slug"] for gpu in json.loads(done.stdout)["gpus"]]
+    assert "rtx-4090-24gb" in slugs and len(slugs) < 10
+    assert len(json.loads(run("gpus", "--json").stdout)["gpus"]) == 301
+    assert "RTX 4090" in run("gpus", "4090").stdout
+
+
+def test_compare_side_by_side() -> None:
+    done = run("compare", "4090", "2x3090", "--model", "Qwen/Qwen3-32B", "--offline", "--json")
+    data = json.loads(done.stdout)
+    assert [gpu["fit"]["count"] for gpu in data["gpus"]] == [1, 2]
+    text = run("compare", "4090", "a6000").stdout
+    assert "RTX A6000" in text and "768" in text

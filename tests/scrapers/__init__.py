@@ -1,0 +1,1 @@
+"""The scraper against the emulated Hub."""

@@ -1,0 +1,130 @@
+"""What widely read buying guides say, what gpusizer says, and why the two differ.
+
+Guides print "GB" for GiB of pure 4-bit weights on a rounded parameter count, without scales,
+cache or runtime. Each case states their number, ours, and the reason.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from gpusizer.fit import Verdict
+from gpusizer.ranking import Ranked
+from gpusizer.report import EstimateRow
+from gpusizer.units import GB, GIB
+from tests.sizers import embedded_sizer
+
+DISTILL = "deepseek-ai/DeepSeek-R1-Distill-"
+
+
+def row(model: str, quant: str) -> EstimateRow:
+    """One quantization of a model at the default workload."""
+    return embedded_sizer().size({"model": model, "quant": quant}).estimates[0]
+
+
+def on(model: str, quant: str, gpu: str, **fields: object) -> Ranked:
+    """A model at one quantization on one kind of GPU."""
+    request = {"model": model, "quant": quant, "gpu": gpu, **fields}
+    return embedded_sizer().size(request).ranking[0]
+
+
+@pytest.mark.parametrize(
+    ("model", "nominal_billions", "printed_gib", "real_parameters", "our_weights_gib"),
+    [
+        # Pure 4 bits of the nominal count is what they print; the real checkpoint has more
+        # parameters, and Q4_K_M keeps some matrices at 6 bits and a scale for each block.
+        (f"{DISTILL}Qwen-1.5B", 1.5, 0.7, 1_777_088_000, 1.04),
+        (f"{DISTILL}Qwen-7B", 7, 3.3, 7_615_616_512, 4.36),
+        (f"{DISTILL}Llama-8B", 8, 3.7, 8_030_261_248, 4.58),
+        (f"{DISTILL}Qwen-14B", 14, 6.5, 14_770_033_664, 8.37),
+        (f"{DISTILL}Qwen-32B", 32, 14.9, 32_763_876_352, 18.48),
+        (f"{DISTILL}Llama-70B", 70, 32.7, 70_553_706_496, 39.59),
+    ],
+)
+def test_pure_four_bit_on_nominal_counts(
+    model: str,
+    nominal_billions: float,
+    printed_gib: float,
+    real_parameters: int,
+    our_weights_gib: float,
+) -> None:
+    assert nominal_billions * 1e9 * 0.5 / GIB == pytest.approx(printed_gib, rel=0.02)
+    ours = row(model, "q4_k_m")
+    assert ours.parameters == real_parameters
+    weights = ours.estimate.all_gpus.weights.likely
+    assert weights / GIB == pytest.approx(our_weights_gib, abs=0.005)
+    assert weights > real_parameters / 2, "scales and wider matrices are not free"
+    assert ours.estimate.all_gpus.total.likely > weights, "neither are cache and runtime"
+
+
+def test_deepseek_r1_at_sixteen_bits() -> None:
+    """Guides: 1,342 GB, which is 671e9 x 2. The 671B leaves out the multi-token-prediction layer
+    (13.5B), and the files hold FP8, half of it: nobody needs 1,342 GB to run it as released."""
+    report = embedded_sizer().size({"model": "deepseek-ai/DeepSeek-R1", "quant": "bf16,native"})
+    sixteen, stored = report.estimates
+    assert round(671e9 * 2 / GB) == 1342
+    assert sixteen.estimate.all_gpus.weights.likely == 684_489_845_504 * 2  # 1,369 GB
+    assert sixteen.needs_original_weights
+    assert stored.estimate.quant.slug == "fp8"
+    assert stored.estimate.all_gpus.weights.likely == 688_574_839_360
+    draft = next(n for n in report.profile.caveats if n.code == "mtp_layers_counted")
+    assert 684_489_845_504 - int(draft.fields["parameters"]) == pytest.approx(671e9, rel=0.001)
+
+
+def test_sixteen_a100_hold_deepseek_r1_only_as_released() -> None:
+    """Guides advise 16 x A100 80GB for the 16-bit model; 1,369 GB of weights exceed
+    16 x 80 GiB x 0.92. The FP8 files fit, with weight-only kernels: the A100 has no FP8."""
+    sixteen_bit = on("deepseek-ai/DeepSeek-R1", "bf16", "16 x A100 80GB")
+    assert sixteen_bit.fit.verdict is Verdict.DOES_NOT_FIT
+    assert sixteen_bit.fit.estimate.all_gpus.weights.likely > 16 * 80 * GIB * 0.92
+    released = on("deepseek-ai/DeepSeek-R1", "native", "16 x A100 80GB")
+    assert released.fit.verdict is Verdict.FITS
+
+
+def test_qwen2_72b_int4() -> None:
+    """A calculator says 33.59 GB; Ollama takes 40 GB and vLLM 42 GB.
+
+    33.59 GiB is about 72.1e9 x 0.5. The GPTQ files hold 41.6 GB: embeddings and head stay
+    16-bit and each group of 128 has a scale and a zero point. Ollama's default at the time was
+    Q4_0. Both engines then add cache, activations and their runtime.
+    """
+    gptq, ggml = (
+        row("Qwen/Qwen2-72B-Instruct", "gptq-int4-g128"),
+        row("Qwen/Qwen2-72B-Instruct", "q4_0"),
+    )
+    # The published files pad the MLP from 29,568 to 29,696 columns, 0.35 % that we do not.
+    assert gptq.estimate.all_gpus.weights.likely / GB == pytest.approx(41.6, rel=0.005)
+    assert gptq.estimate.all_gpus.total.likely / GB > 42
+    assert ggml.estimate.all_gpus.weights.likely / GB == pytest.approx(41.2, rel=0.01)
+    assert gptq.estimate.all_gpus.weights.likely > 72_706_203_648 * 0.5 * 1.1
+
+
+@pytest.mark.parametrize(
+    ("model", "quant", "gpu", "count", "verdict"),
+    [
+        # Guides: 7B and 8B at 4 bits on an 8 GB RTX 3070. Agreed, with 2 GiB to spare.
+        (f"{DISTILL}Qwen-7B", "q4_k_m", "3070", 1, Verdict.FITS),
+        (f"{DISTILL}Llama-8B", "q4_k_m", "3070", 1, Verdict.FITS),
+        # 14B on a 10 GB RTX 3080: their 6.5 GB is 8.4 GiB of real weights. It is tight.
+        (f"{DISTILL}Qwen-14B", "q4_k_m", "1x 3080 10GB", 1, Verdict.TIGHT),
+        # 32B at 4 bits on one RTX 4090, 70B on two: agreed, at 2k of context.
+        (f"{DISTILL}Qwen-32B", "q4_k_m", "4090", 1, Verdict.FITS),
+        (f"{DISTILL}Llama-70B", "q4_k_m", "2 x 4090", 2, Verdict.FITS),
+        # GPT-NeoX-20B at 16 bits on two RTX 3090 (48 GB): 41.1 GB of weights leave little.
+        ("EleutherAI/gpt-neox-20b", "bf16", "2 x 3090", 2, Verdict.TIGHT),
+        # "An 80 GB card or two RTX 4090 for a 70B at 16 bits" is wrong: 141 GB of weights.
+        (f"{DISTILL}Llama-70B", "bf16", "2 x 4090", 2, Verdict.DOES_NOT_FIT),
+        # 70B at 8 bits on a 128 GB M3 Max: agreed.
+        (f"{DISTILL}Llama-70B", "q8_0", "M3 Max 128GB", 1, Verdict.FITS),
+    ],
+)
+def test_recommended_cards(model: str, quant: str, gpu: str, count: int, verdict: Verdict) -> None:
+    place = on(model, quant, gpu, context=2048)
+    assert (place.fit.count, place.fit.verdict) == (count, verdict)
+
+
+def test_the_quadro_p6000_runs_no_vllm() -> None:
+    """Guides rule the P6000 out for want of tensor cores; llama.cpp still runs on it."""
+    place = on(f"{DISTILL}Qwen-7B", "all", "Quadro P6000")
+    assert place.fit.estimate.engine.slug == "llama.cpp"
+    assert place.fit.verdict is Verdict.FITS

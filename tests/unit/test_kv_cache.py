@@ -1,0 +1,104 @@
+"""KV cache bytes, by hand."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpusizer.architecture import Architecture
+from gpusizer.kv_cache import element_bytes, kv_cache_bytes, largest_context
+from gpusizer.profile import build_profile
+from gpusizer.snapshot import RepoSnapshot
+from tests.builders import gemma3_1b, llama
+from tests.families import deepseek_r1, qwen3_next
+
+
+def architecture_of(snapshot: RepoSnapshot) -> Architecture:
+    found = build_profile(snapshot).architecture
+    assert found is not None
+    return found
+
+
+LLAMA_8B = architecture_of(llama())
+GEMMA_1B = architecture_of(gemma3_1b())
+DEEPSEEK = architecture_of(deepseek_r1())
+
+
+def test_grouped_query_attention() -> None:
+    # 32 layers x (8 x 128 keys + 8 x 128 values) x 2 bytes = 131,072 bytes per token
+    assert kv_cache_bytes(LLAMA_8B, 1, 1, "auto") == 131_072
+    assert kv_cache_bytes(LLAMA_8B, 8192, 4, "auto") == 131_072 * 8192 * 4
+
+
+@pytest.mark.parametrize(
+    ("kv_dtype", "share"),
+    [("fp8", Fraction(1, 2)), ("q8_0", Fraction(34, 64)), ("q4_0", Fraction(18, 64))],
+)
+def test_narrow_caches_count_their_scales(kv_dtype: str, share: Fraction) -> None:
+    assert kv_cache_bytes(LLAMA_8B, 256, 1, kv_dtype) == 131_072 * 256 * share
+
+
+def test_heads_are_divided_until_one_is_left() -> None:
+    one = kv_cache_bytes(LLAMA_8B, 1000, 1, "auto")
+    assert kv_cache_bytes(LLAMA_8B, 1000, 1, "auto", shards=4) == one // 4
+    assert kv_cache_bytes(LLAMA_8B, 1000, 1, "auto", shards=8) == one // 8
+    # eight heads over sixteen GPUs: each still holds a whole one
+    assert kv_cache_bytes(LLAMA_8B, 1000, 1, "auto", shards=16) == one // 8
+
+
+def test_the_mla_latent_is_replicated() -> None:
+    # 61 layers x (512 + 64) x 2 bytes
+    assert kv_cache_bytes(DEEPSEEK, 1, 1, "auto") == 70_272
+    assert kv_cache_bytes(DEEPSEEK, 1, 1, "auto", shards=8) == 70_272
+
+
+def test_sliding_layers_stop_growing_at_their_window() -> None:
+    # Gemma 3 1B: 26 layers, every 6th full (4), 22 with a window of 512; 1 KV head of 256
+    per_layer = (256 + 256) * 2
+    assert kv_cache_bytes(GEMMA_1B, 512, 1, "auto") == 26 * per_layer * 512
+    assert kv_cache_bytes(GEMMA_1B, 8192, 1, "auto") == per_layer * (4 * 8192 + 22 * 512)
+
+
+def test_recurrent_layers_keep_a_fixed_state() -> None:
+    hybrid = architecture_of(qwen3_next())
+    # 36 gated-delta layers: 3 x (2 x 2048 + 4096) + 32 x 128 x 128 = 548,864 FP32 values each;
+    # llama.cpp logs 75.38 MiB for it. 12 attention layers: 2 x 2 heads x 256 x 2 bytes.
+    state, token = 36 * 548_864 * 4, 12 * 2048
+    assert round(state / 2**20, 2) == 75.38
+    assert kv_cache_bytes(hybrid, 1000, 1, "auto") == state + 1000 * token
+    assert kv_cache_bytes(hybrid, 1000, 3, "auto") == 3 * (state + 1000 * token)
+
+
+def test_cells_are_padded_as_the_engine_pads_them() -> None:
+    assert kv_cache_bytes(LLAMA_8B, 1000, 1, "auto", cell_multiple=256) == 131_072 * 1024
+
+
+def test_an_unknown_cache_type_is_an_error() -> None:
+    with pytest.raises(KeyError):
+        element_bytes("int3")
+
+
+@given(pool=st.integers(0, 64 * 2**30), shards=st.sampled_from([1, 2, 4, 8]))
+def test_the_largest_context_is_the_largest(pool: int, shards: int) -> None:
+    longest = largest_context(LLAMA_8B, pool, "auto", shards=shards)
+    assert longest is not None
+    assert kv_cache_bytes(LLAMA_8B, longest, 1, "auto", shards=shards) <= pool
+    if longest < (LLAMA_8B.max_context or 0):
+        assert kv_cache_bytes(LLAMA_8B, longest + 1, 1, "auto", shards=shards) > pool
+
+
+@given(
+    context=st.integers(1, 200_000),
+    more=st.integers(0, 50_000),
+    users=st.integers(1, 64),
+    arch=st.sampled_from([LLAMA_8B, GEMMA_1B, DEEPSEEK]),
+)
+def test_more_context_or_users_never_need_less(
+    context: int, more: int, users: int, arch: Architecture
+) -> None:
+    base = kv_cache_bytes(arch, context, users, "auto")
+    assert kv_cache_bytes(arch, context + more, users, "auto") >= base
+    assert kv_cache_bytes(arch, context, users + 1, "auto") >= base

@@ -1,0 +1,178 @@
+"""Ranking: what fits comes first, counts are smallest, policies order what they say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpusizer.engines import ENGINES, Split
+from gpusizer.fit import COUNTS, Verdict, device_class_of, max_cards, split_for
+from gpusizer.fit_table import fit_table
+from gpusizer.ranking import POLICIES, Ranked
+from gpusizer.report import Report
+from gpusizer.request import RANKINGS
+from gpusizer.sizer import Sizer
+from gpusizer.support import runs_on
+from gpusizer.units import GIB
+from tests.sizers import embedded_sizer
+
+LLAMA_8B = "meta-llama/Llama-3.1-8B-Instruct"
+SIZER = embedded_sizer()
+
+
+def report(model: str = LLAMA_8B, **fields: Any) -> Report:
+    return SIZER.size({"model": model, **fields})
+
+
+def place_of(gpu: str, made: Report) -> Ranked:
+    return next(item for item in made.ranking if item.fit.gpu.slug == gpu)
+
+
+def test_every_policy_of_the_request_exists() -> None:
+    assert set(RANKINGS) == set(POLICIES)
+
+
+def test_smallest_first_means_least_memory_that_surely_fits() -> None:
+    ranking = report(top=0).ranking
+    sure = [item for item in ranking if item.fit.verdict is Verdict.FITS]
+    assert list(ranking[: len(sure)]) == sure, "what may run out of memory comes after the rest"
+    totals = [item.fit.gpu.memory_bytes * item.fit.count for item in sure]
+    assert totals == sorted(totals)
+    assert [item.rank for item in ranking] == list(range(1, len(ranking) + 1))
+
+
+def test_cheapest_first_puts_unknown_prices_last() -> None:
+    sure = [i for i in report(rank_by="cheapest", top=0).ranking if i.fit.verdict is Verdict.FITS]
+    prices = [item.buy_usd for item in sure]
+    known = [price for price in prices if price is not None]
+    assert known == sorted(known)
+    assert prices[: len(known)] == known and len(known) < len(prices)
+
+
+def test_fastest_first() -> None:
+    sure = [i for i in report(rank_by="fastest", top=0).ranking if i.fit.verdict is Verdict.FITS]
+    speeds = [item.decode.likely for item in sure if item.decode is not None]
+    assert speeds == pytest.approx(sorted(speeds, reverse=True), rel=0.01)
+
+
+def test_the_count_is_the_smallest_that_fits() -> None:
+    """A 70B at 16 bits: one 192 GB card, two of 96 GB (141 GB of weights), eight of 24 GB."""
+    made = report("meta-llama/Llama-3.3-70B-Instruct", quant="bf16", top=0)
+    assert place_of("instinct-mi300x-192gb", made).fit.count == 1
+    assert place_of("h200-sxm-141gb", made).fit.count == 2
+    assert place_of("h100-sxm-80gb", made).fit.count == 4
+    assert place_of("rtx-4090-24gb", made).fit.count == 8
+
+
+def test_the_best_quantization_that_fits_is_chosen() -> None:
+    made = report(top=0)
+    assert place_of("rtx-4090-24gb", made).fit.estimate.quant.slug == "bf16"
+    assert place_of("rtx-3070-8gb", made).fit.estimate.quant.slug == "q5_k_m"
+    assert all(item.fit.estimate.quant.recommended for item in made.ranking)
+
+
+def test_each_card_gets_an_engine_that_runs_on_it() -> None:
+    made = report(top=0)
+    engines = {
+        "rtx-4090-24gb": "vllm",
+        "apple-m3-max-128gb": "mlx",
+        "quadro-p6000-24gb": "llama.cpp",
+        "rx-6900-xt-16gb": "llama.cpp",
+    }
+    for gpu, engine in engines.items():
+        assert place_of(gpu, made).fit.estimate.engine.slug == engine
+    for item in made.ranking:
+        assert runs_on(item.fit.estimate.quant, item.fit.estimate.engine, item.fit.gpu)
+
+
+def test_announced_cards_are_not_recommended_but_can_be_asked_for() -> None:
+    assert not [i for i in report(top=0).ranking if i.fit.gpu.status == "announced"]
+    asked = report(gpu="rubin-r200-288gb").ranking
+    assert asked[0].fit.gpu.status == "announced"
+
+
+def test_two_dies_do_not_pool_their_memory() -> None:
+    """An MI250X is two devices of 64 GB: 16-bit 70B needs two boards, four devices."""
+    made = report("meta-llama/Llama-3.3-70B-Instruct", gpu="MI250X", quant="bf16")
+    fit = made.ranking[0].fit
+    assert fit.estimate.split.gpus == fit.count * 2
+    assert fit.estimate.per_gpu.total.likely <= fit.gpu.device_memory_bytes
+
+
+def test_a_quantized_checkpoint_is_not_offered_wider_than_it_is() -> None:
+    made = report("deepseek-ai/DeepSeek-R1", top=0)
+    chosen = {item.fit.estimate.quant.slug for item in made.ranking}
+    assert chosen and not chosen & {"fp32", "bf16", "q8_0"}
+    stored = report("deepseek-ai/DeepSeek-R1", quant="native", top=0)
+    assert place_of("h200-sxm-141gb", stored).fit.count == 8
+    assert place_of("h200-sxm-141gb", stored).fit.estimate.quant.slug == "fp8"
+
+
+def test_a_named_gpu_is_answered_even_where_nothing_fits() -> None:
+    item = report("deepseek-ai/DeepSeek-R1", gpu="3070", gpu_count=1).ranking[0]
+    assert item.fit.verdict is Verdict.DOES_NOT_FIT
+    assert item.fit.headroom_bytes < -200 * GIB
+    assert item.reasons[0].code == "verdict_does_not_fit"
+
+
+def test_a_model_slightly_too_large_can_offload() -> None:
+    item = report("Qwen/Qwen3-32B", gpu="1x 4060 Ti 16GB", quant="q4_k_m").ranking[0]
+    assert item.fit.verdict is Verdict.OFFLOAD
+
+
+def test_parallelism_asked_for_is_used() -> None:
+    item = report(gpu="4090", tensor_parallel=2).ranking[0]
+    assert (item.fit.count, item.fit.estimate.split) == (2, Split(tensor=2))
+
+
+def test_the_table_agrees_with_fitting_one_by_one() -> None:
+    """The vectorised comparison says the same as the scalar one, cell by cell."""
+    from_scratch = Sizer(SIZER.fetch, SIZER.catalogue)
+    fitter = from_scratch.fitter({"model": LLAMA_8B})
+    table = fit_table(tuple(fitter.candidates()), SIZER.catalogue)
+    rng = np.random.default_rng(1)
+    rows = rng.integers(0, len(table.candidates), 300)
+    columns = rng.integers(0, len(SIZER.catalogue.gpus), 300)
+    checked = 0
+    for row, column in zip(rows, columns, strict=True):
+        gpu, estimate = SIZER.catalogue.gpus[column], table.candidates[row].estimate
+        if device_class_of(estimate.engine, gpu) != estimate.device_class:
+            continue
+        verdict = fitter.verdict(gpu, estimate)
+        if table.fits[row, column]:
+            assert verdict is Verdict.FITS
+            checked += 1
+        if table.tight[row, column]:
+            assert verdict in (Verdict.FITS, Verdict.TIGHT)
+    assert checked > 20
+
+
+@pytest.mark.parametrize(
+    ("engine", "gpus", "split"),
+    [
+        ("vllm", 1, Split()),
+        ("vllm", 8, Split(tensor=8)),
+        ("vllm", 16, Split(tensor=8, pipeline=2)),
+        ("llama.cpp", 4, Split(pipeline=4)),
+        ("mlx", 2, None),
+    ],
+)
+def test_engines_divide_models_their_own_way(engine: str, gpus: int, split: Split | None) -> None:
+    profile = SIZER.fitter({"model": LLAMA_8B}).profile
+    assert split_for(ENGINES[engine], profile, gpus) == split
+
+
+def test_heads_that_do_not_divide_become_pipeline_stages() -> None:
+    """R1-Distill-Qwen-7B has 28 heads: 8 GPUs are 4-way tensor x 2-way pipeline parallel."""
+    profile = SIZER.fitter({"model": "deepseek-ai/DeepSeek-R1-Distill-Qwen-7B"}).profile
+    assert split_for(ENGINES["vllm"], profile, 8) == Split(tensor=4, pipeline=2)
+
+
+def test_laptops_and_macs_stay_alone() -> None:
+    by_slug = {gpu.slug: gpu for gpu in SIZER.catalogue.gpus}
+    assert max_cards(by_slug["rtx-4090-laptop-16gb"]) == 1
+    assert max_cards(by_slug["apple-m2-ultra-192gb"]) == 1
+    assert max_cards(by_slug["rtx-4090-24gb"]) == 8
+    assert max_cards(by_slug["h100-sxm-80gb"]) == COUNTS[-1]

@@ -1,0 +1,149 @@
+"""The JSON that programs read: names fixed by the contract, numbers that add up."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from gpusizer.errors import GpusizerError, UnknownGpu, UnknownQuant
+from gpusizer.text import say_note
+from tests.sizers import embedded_sizer
+
+SIZER = embedded_sizer()
+MODEL_KEYS = {
+    "repo_id", "revision", "sha", "source", "retrieved_at", "gated", "format", "parameters",
+    "active_parameters", "stored_parameters_by_dtype", "weight_bytes", "tensor_count",
+    "components", "quantization", "architecture", "max_context", "kv_cache_bytes_per_token",
+    "license", "base_models", "pipeline_tag", "library", "caveats",
+}  # fmt: skip
+ESTIMATE_KEYS = {
+    "quant", "bits_per_weight", "native", "engine", "engine_version", "weights_bytes",
+    "kv_cache_bytes", "activations_bytes", "overhead_bytes", "total_bytes", "low_bytes",
+    "high_bytes", "per_gpu", "provenance",
+}  # fmt: skip
+RANKING_KEYS = {
+    "rank", "gpu", "count", "quant", "verdict", "headroom_bytes", "max_context",
+    "max_concurrency", "decode_tokens_per_second", "prefill_tokens_per_second", "parallelism",
+    "price", "power_watts", "reasons",
+}  # fmt: skip
+
+
+def answer(**fields: Any) -> dict[str, Any]:
+    """A report after a trip through JSON text."""
+    made = SIZER.size({"model": "meta-llama/Llama-3.1-8B", **fields})
+    parsed: dict[str, Any] = json.loads(json.dumps(made.to_json(say_note), allow_nan=False))
+    return parsed
+
+
+def test_the_contract_names_are_there() -> None:
+    data = answer()
+    assert data["schema_version"] == 1
+    assert set(data["model"]) >= MODEL_KEYS
+    assert all(set(estimate) >= ESTIMATE_KEYS for estimate in data["estimates"])
+    assert all(set(item) >= RANKING_KEYS for item in data["ranking"])
+
+
+def test_the_contract_numbers_of_llama_3_1_8b() -> None:
+    model = answer()["model"]
+    assert model["parameters"] == model["active_parameters"] == 8_030_261_248
+    assert model["stored_parameters_by_dtype"] == {"BF16": 8_030_261_248}
+    assert model["weight_bytes"] == 16_060_522_496
+    assert model["tensor_count"] == 291
+    assert model["kv_cache_bytes_per_token"] == 131_072
+    assert (model["gated"], model["source"]) == (True, "snapshot")
+
+
+def test_parts_add_up_and_bytes_are_integers() -> None:
+    for estimate in answer(concurrency=4)["estimates"]:
+        for place in (estimate, estimate["per_gpu"]):
+            parts = ("weights_bytes", "kv_cache_bytes", "activations_bytes", "overhead_bytes")
+            assert all(isinstance(place[part], int) for part in parts)
+            assert sum(place[part] for part in parts) == place["total_bytes"]
+        assert estimate["low_bytes"] <= estimate["total_bytes"] <= estimate["high_bytes"]
+
+
+def test_a_named_gpu_adds_its_capacity() -> None:
+    data = answer(gpu="4090", quant="bf16", context=4096)
+    capacity = data["estimates"][0]["capacity"]
+    assert set(capacity) == {
+        "kv_cache_pool_bytes", "kv_cache_pool_tokens", "max_concurrency", "max_context",
+    }  # fmt: skip
+    # all layers are full attention: a pool token is 131,072 bytes
+    assert capacity["kv_cache_pool_tokens"] == pytest.approx(
+        capacity["kv_cache_pool_bytes"] / 131_072, rel=0.01
+    )
+    assert capacity["max_concurrency"] == pytest.approx(
+        capacity["kv_cache_pool_tokens"] / 4096, abs=0.01
+    )
+    assert "capacity" not in answer()["estimates"][0]
+
+
+def test_the_request_is_echoed_with_its_defaults() -> None:
+    workload = answer(quant="q4_k_m,bf16", concurrency=3)["workload"]
+    assert workload["context"] == 8192
+    assert workload["concurrency"] == 3
+    assert workload["quant"] == ["q4_k_m", "bf16"]
+    assert workload["kv_dtype"] == "auto"
+
+
+def test_a_context_beyond_the_model_is_shortened_and_said() -> None:
+    data = answer(context=1_000_000)
+    assert data["workload"]["context"] == 131_072
+    assert [note["code"] for note in data["notes"]] == ["context_shortened"]
+
+
+def test_fields_without_effect_are_named() -> None:
+    notes = answer(engine_version="0.8", gpu_layers=20)["notes"]
+    assert notes[0]["code"] == "not_modelled"
+    assert notes[0]["fields"] == {"facts": "engine_version, gpu_layers"}
+
+
+@pytest.mark.parametrize(
+    ("quants", "slugs"),
+    [
+        ("native", ["bf16"]),
+        ("Q4_K_M", ["q4_k_m"]),
+        ("fp16", ["bf16"]),
+        ("exl2-4.25", ["exl2-4.25"]),
+        (["q8_0", "mlx-4bit"], ["q8_0", "mlx-4bit"]),
+    ],
+)
+def test_quantizations_asked_for(quants: Any, slugs: list[str]) -> None:
+    assert [estimate["quant"] for estimate in answer(quant=quants)["estimates"]] == slugs
+
+
+def test_all_quantizations_go_from_faithful_to_small() -> None:
+    data = answer()["estimates"]
+    assert len(data) >= 30
+    assert [estimate["native"] for estimate in data].count(True) == 1
+    widths = [estimate["bits_per_weight"] for estimate in data if estimate["engine"] == "llama.cpp"]
+    assert widths == sorted(widths, reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("fields", "error"),
+    [({"gpu": "RTX 4095"}, UnknownGpu), ({"quant": "q4_k_xl"}, UnknownQuant)],
+)
+def test_unknown_names_are_typed_errors(fields: dict[str, Any], error: type[GpusizerError]) -> None:
+    with pytest.raises(error):
+        answer(**fields)
+
+
+def test_prices_are_of_all_boards_and_unknown_stays_null() -> None:
+    price = answer(gpu="2x4090")["ranking"][0]["price"]
+    assert (price["buy_usd"], price["buy_basis"]) == (4400, "street")
+    assert price["as_of"].startswith("2026")
+    unknown = answer(gpu="Ascend 910B")["ranking"][0]["price"]
+    assert unknown["buy_usd"] is None and unknown["as_of"] is None
+
+
+def test_comparison_keeps_the_order_asked_for() -> None:
+    made = SIZER.compare({"gpus": ["A100", "2 x 3090"], "model": "Qwen/Qwen3-32B"})
+    data = made.to_json(say_note)
+    assert [gpu["slug"] for gpu in data["gpus"]] == ["a100-sxm-80gb", "rtx-3090-24gb"]
+    assert data["gpus"][1]["fit"]["count"] == 2
+    assert data["model"]["repo_id"] == "Qwen/Qwen3-32B"
+    alone = SIZER.compare({"gpus": ["4090"]}).to_json(say_note)
+    assert alone["model"] is None and alone["gpus"][0]["fit"] is None

@@ -1,0 +1,178 @@
+"""Which files of a repository are counted."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpusizer.errors import NoWeights
+from scrapers.weight_files import Selection, select_weights, uncounted, weight_format
+from scrapers.weight_sets import RepoFile, is_complete
+
+
+def files(*paths: str) -> list[RepoFile]:
+    """Entries of a file list; every later one is larger."""
+    return [RepoFile(path, 1000 + number) for number, path in enumerate(paths)]
+
+
+def select(*paths: str, pipeline: dict[str, object] | None = None) -> Selection:
+    """The selection of a repository with these files."""
+    return select_weights(files(*paths), "org/name", pipeline)
+
+
+def shards(pattern: str, count: int, first: int = 1) -> list[str]:
+    """Names of numbered files."""
+    return [pattern.format(number) for number in range(first, first + count)]
+
+
+# files -> (index, files counted by their names)
+ROOTS: dict[str, tuple[list[str], str | None, list[str]]] = {
+    "single": (["model.safetensors"], None, ["model.safetensors"]),
+    "single beats its other copies": (
+        [
+            *("model.safetensors", "model.fp16.safetensors", "pytorch_model.bin"),
+            *("consolidated.safetensors", "original/model.safetensors", "m.gguf"),
+        ],
+        None,
+        ["model.safetensors"],
+    ),
+    "index and its shards": (
+        ["model.safetensors.index.json", *shards("model-{:05}-of-00002.safetensors", 2)],
+        "model.safetensors.index.json",
+        shards("model-{:05}-of-00002.safetensors", 2),
+    ),
+    "underscore": (
+        ["model.safetensors.index.json", *shards("model_{:05}-of-00072.safetensors", 72)],
+        "model.safetensors.index.json",
+        shards("model_{:05}-of-00072.safetensors", 72),
+    ),
+    "suffix before the number": (
+        [
+            "model.safetensors.index.json",
+            *shards("model.safetensors-{:05}-of-00003.safetensors", 3),
+        ],
+        "model.safetensors.index.json",
+        shards("model.safetensors-{:05}-of-00003.safetensors", 3),
+    ),
+    "unpadded, without an index": (
+        shards("model-{}-of-3.safetensors", 3),
+        None,
+        shards("model-{}-of-3.safetensors", 3),
+    ),
+    "AutoGPTQ": (
+        ["gptq_model-4bit-128g.safetensors", "quantize_config.json"],
+        None,
+        ["gptq_model-4bit-128g.safetensors"],
+    ),
+    "index of another name": (
+        ["weights.safetensors.index.json", "part-a.safetensors"],
+        None,
+        ["part-a.safetensors"],
+    ),
+    "fp16 only": (["model.fp16.safetensors"], None, ["model.fp16.safetensors"]),
+    "Mistral's own format only": (
+        ["consolidated.safetensors", "params.json"],
+        None,
+        ["consolidated.safetensors"],
+    ),
+    "model beside an adapter": (
+        ["adapter_model.safetensors", "model.safetensors"],
+        None,
+        ["model.safetensors"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ROOTS)
+def test_root(name: str) -> None:
+    paths, index, counted = ROOTS[name]
+    selection = select(*paths)
+    (plan,) = selection.components
+    assert selection.format == "safetensors"
+    assert (plan.name, plan.folder, plan.index) == ("model", "", index)
+    assert [file.path for file in plan.files] == counted
+
+
+def test_adapter() -> None:
+    selection = select("adapter_config.json", "adapter_model.safetensors")
+    assert selection.format == "adapter"
+    assert [file.path for file in selection.components[0].files] == ["adapter_model.safetensors"]
+
+
+PIPELINE = {
+    "_class_name": "FluxPipeline",
+    "scheduler": ["diffusers", "FlowMatchEulerDiscreteScheduler"],
+    "safety_checker": [None, None],
+    "text_encoder": ["transformers", "CLIPTextModel"],
+    "transformer": ["diffusers", "FluxTransformer2DModel"],
+    "vae": ["diffusers", "AutoencoderKL"],
+}
+
+
+def test_pipeline_counts_one_variant_of_each_component() -> None:
+    selection = select(
+        *("flux1-dev.safetensors", "safety_checker/model.safetensors"),
+        *("text_encoder/model.safetensors", "text_encoder/model.fp16.safetensors"),
+        "transformer/diffusion_pytorch_model.safetensors.index.json",
+        *shards("transformer/diffusion_pytorch_model-{:05}-of-00002.safetensors", 2),
+        "vae/diffusion_pytorch_model.fp16.safetensors",
+        pipeline=PIPELINE,
+    )
+    assert selection.format == "diffusers"
+    counted = {plan.name: [file.path for file in plan.files] for plan in selection.components}
+    assert counted == {
+        "transformer": shards("transformer/diffusion_pytorch_model-{:05}-of-00002.safetensors", 2),
+        "text_encoder": ["text_encoder/model.safetensors"],
+        "vae": ["vae/diffusion_pytorch_model.fp16.safetensors"],
+    }
+    assert next(iter(counted)) == "transformer"  # the profile takes its configuration
+
+
+def test_sentence_transformers_modules() -> None:
+    selection = select("modules.json", "model.safetensors", "2_Dense/model.safetensors")
+    assert [plan.name for plan in selection.components] == ["model", "2_Dense"]
+
+
+def test_only_folder() -> None:
+    (plan,) = select("README.md", "weights/model.safetensors").components
+    assert (plan.name, plan.folder) == ("weights", "weights")
+
+
+@pytest.mark.parametrize(
+    ("paths", "formats"),
+    [
+        ([], []),
+        (["README.md", "training_args.bin", "optimizer.pt"], []),
+        (["pytorch_model.bin", "tf_model.h5", "m.Q4_K_M.gguf"], ["gguf", "keras", "pickle"]),
+        (["a/model.safetensors", "b/model.safetensors"], ["safetensors"]),
+    ],
+)
+def test_no_weights_names_what_was_seen(paths: list[str], formats: list[str]) -> None:
+    with pytest.raises(NoWeights) as caught:
+        select(*paths)
+    assert caught.value.fields == {"repo_id": "org/name", "formats": formats}
+
+
+def test_other_copies_are_listed() -> None:
+    listed = files("z.gguf", "README.md", "model.safetensors", "original/consolidated.00.pth")
+    rest = uncounted(listed, {"model.safetensors"})
+    assert [file.path for file in rest] == ["original/consolidated.00.pth", "z.gguf"]
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("a/model.safetensors", "safetensors"),
+        ("pytorch_model.bin", "pickle"),
+        ("training_args.bin", None),
+        ("model.safetensors.index.json", None),
+    ],
+)
+def test_weight_format(path: str, expected: str | None) -> None:
+    assert weight_format(path) == expected
+
+
+def test_numbering_from_nought_or_one() -> None:
+    assert is_complete(files(*shards("model-{:05}-of-00002.safetensors", 2)))
+    assert is_complete(files(*shards("model-{:05}-of-00002.safetensors", 3, first=0)))
+    assert not is_complete(files("model-00001-of-00002.safetensors"))
+    assert is_complete(files("model.safetensors"))
