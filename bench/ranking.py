@@ -13,12 +13,12 @@ import time
 
 from gpusizer.fit import Fitter
 from gpusizer.gpus import load_catalogue
+from gpusizer.paths import DATA_DIR
 from gpusizer.profile import build_profile
 from gpusizer.ranking import rank_gpus
 from gpusizer.selection import select_quants
 from gpusizer.workload import Workload
 from scrapers.embedded import EmbeddedSnapshots
-from gpusizer.paths import DATA_DIR
 
 MODELS = (
     "meta-llama/Llama-3.1-8B-Instruct",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 from gpusizer.architecture import GROWING, Architecture, Attention
 
@@ -26,11 +28,73 @@ ALIASES = {"auto": "f16", "fp16": "f16", "float16": "f16", "bfloat16": "bf16", "
 """Other spellings; every engine defaults to 16 bits."""
 
 _STATE_BYTES = 4  # recurrent states are kept in FP32
+_STEPS = 32  # cache amounts are counted in 32nds of a byte
+_NO_LIMIT = 2**24  # tokens, where the configuration names no longest context
 
 
 def element_bytes(kv_dtype: str) -> Fraction:
     """Bytes of one cached element. Raises KeyError for an unknown type."""
     return BYTES_PER_ELEMENT[ALIASES.get(kv_dtype, kv_dtype)]
+
+
+@dataclass(frozen=True, slots=True)
+class CacheCurve:
+    """Cache of one sequence on one GPU as a function of its length: a sum of capped lines.
+
+    Amounts are in 32nds of a byte, the finest step of any cache type, so that all is integer.
+
+    Attributes:
+        fixed: recurrent states, whatever the length.
+        lines: (window, amount per token): layers that grow up to `window` tokens, or forever
+            where it is None; widest window last.
+    """
+
+    fixed: int
+    lines: tuple[tuple[int | None, int], ...]
+
+    def bytes_at(self, context: int, cell_multiple: int = 1) -> int:
+        """Bytes of a sequence of `context` tokens, each layer's tokens rounded up to a multiple."""
+        amount = self.fixed
+        for window, per_token in self.lines:
+            tokens = context if window is None else min(context, window)
+            amount += -(-tokens // cell_multiple) * cell_multiple * per_token
+        return -(-amount // _STEPS)
+
+    def longest(self, pool_bytes: int, limit: int) -> int:
+        """Longest context, up to `limit`, that takes at most `pool_bytes`."""
+        pool = pool_bytes * _STEPS - self.fixed
+        growing = sum(per_token for _, per_token in self.lines)
+        capped = 0  # what layers whose window is full have taken
+        for window, per_token in self.lines:
+            end = limit if window is None else min(window, limit)
+            if capped + growing * end > pool:
+                return max(0, (pool - capped) // growing)
+            if end == limit:
+                return limit
+            capped += per_token * end
+            growing -= per_token
+        return limit
+
+
+@lru_cache(maxsize=256)
+def cache_curve(architecture: Architecture, kv_dtype: str, shards: int) -> CacheCurve:
+    """The cache of one sequence on one of `shards` tensor-parallel GPUs.
+
+    Grouped heads are divided among the GPUs, at least one head each; the MLA latent is
+    replicated on every one. Sliding layers keep their window.
+    """
+    width = int(element_bytes(kv_dtype) * _STEPS)
+    fixed, lines = 0, dict[int | None, int]()
+    for spec in architecture.layer_plan:
+        if spec.attention is Attention.RECURRENT:
+            fixed += spec.count * -(-spec.state_elements * _STATE_BYTES // shards) * _STEPS
+        elif spec.attention in GROWING:
+            heads_here = -(-spec.kv_heads // shards)
+            elements = -(-(spec.key_width + spec.value_width) * heads_here // spec.kv_heads)
+            amount = spec.count * elements * width
+            lines[spec.window] = lines.get(spec.window, 0) + amount
+    ordered = sorted(lines.items(), key=lambda line: line[0] or 2**62)
+    return CacheCurve(fixed, tuple(ordered))
 
 
 def kv_cache_bytes(
@@ -44,24 +108,12 @@ def kv_cache_bytes(
 ) -> int:
     """Cache bytes on one of `shards` tensor-parallel GPUs for `concurrency` equal sequences.
 
-    Grouped heads are divided among the GPUs, at least one head each; the MLA latent is
-    replicated on every one. Sliding layers keep their window. `cell_multiple` rounds the
-    tokens of a sequence up as the engine's allocator does.
+    `cell_multiple` rounds the tokens of a sequence up as the engine's allocator does.
     """
     if architecture is None or not architecture.generates:
         return 0
-    width = element_bytes(kv_dtype)
-    per_sequence = Fraction(0)
-    for spec in architecture.layer_plan:
-        if spec.attention is Attention.RECURRENT:
-            per_sequence += spec.count * Fraction(spec.state_elements * _STATE_BYTES, shards)
-            continue
-        tokens = -(-spec.cached_tokens(context) // cell_multiple) * cell_multiple
-        heads_here = -(-spec.kv_heads // shards)
-        share = Fraction(heads_here, spec.kv_heads)
-        elements = spec.count * tokens * (spec.key_width + spec.value_width)
-        per_sequence += elements * share * width
-    return int(per_sequence * concurrency)
+    curve = cache_curve(architecture, kv_dtype, shards)
+    return curve.bytes_at(context, cell_multiple) * concurrency
 
 
 def largest_context(
@@ -74,15 +126,8 @@ def largest_context(
     """
     if architecture is None or not grows(architecture):
         return None
-    limit = architecture.max_context or 2**24
-    low, high = 0, limit
-    while low < high:  # the cache never shrinks with context, so bisection is exact
-        middle = (low + high + 1) // 2
-        if kv_cache_bytes(architecture, middle, 1, kv_dtype, shards=shards) <= pool_bytes:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+    limit = architecture.max_context or _NO_LIMIT
+    return cache_curve(architecture, kv_dtype, shards).longest(pool_bytes, limit)
 
 
 def grows(architecture: Architecture) -> bool:

@@ -80,13 +80,12 @@ class HubSession:
     def __init__(
         self,
         endpoint: str,
-        limits: Limits | None = None,
         *,
+        parallel_reads: int = Limits.parallel_reads,
         cdn_origins: Collection[str] = (),
         ca_bundle: str | None = None,
     ) -> None:
         self.endpoint = endpoint.rstrip("/")
-        self.limits = limits or Limits()
         self.requests = 0
         self.bytes_read = 0
         self._cdn_origins = tuple(cdn_origins)
@@ -98,7 +97,7 @@ class HubSession:
         self._session.trust_env = False
         self._session.verify = ca_bundle or True
         self._session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
-        adapter = HTTPAdapter(pool_connections=16, pool_maxsize=self.limits.parallel_reads)
+        adapter = HTTPAdapter(pool_connections=16, pool_maxsize=parallel_reads)
         self._session.mount("https://", adapter)
         self._session.mount("http://", adapter)
 
@@ -137,7 +136,7 @@ class HubSession:
                 hint = retry_after_seconds(status, answer.headers)
             pause = pause_seconds(attempt, hint)
             attempt += 1
-            if attempt >= self.limits.attempts or pause >= reading.seconds_left():
+            if attempt >= reading.limits.attempts or pause >= reading.seconds_left():
                 raise failure
             reading.pause(pause)
 
@@ -145,7 +144,7 @@ class HubSession:
         """Status and answer at the end of the redirects, each checked before it is followed."""
         url, commit = wanted.url, None
         repo_id = wanted.asked.repo_id
-        for _ in range(self.limits.redirects + 1):
+        for _ in range(reading.limits.redirects + 1):
             response = self._send(url, wanted, reading, token)
             try:
                 commit = response.headers.get("X-Repo-Commit") or commit
@@ -182,8 +181,8 @@ class HubSession:
             proxies=self._proxies_for(origin, url),
             verify=self._session.verify,
             timeout=(
-                min(self.limits.connect_seconds, left),
-                min(self.limits.request_seconds, left),
+                min(reading.limits.connect_seconds, left),
+                min(reading.limits.request_seconds, left),
             ),
         )
 
@@ -202,7 +201,7 @@ class HubSession:
         reading: Reading,
         commit: str | None,
     ) -> HubAnswer:
-        start, stop = wanted.span or (0, getattr(self.limits, wanted.limit))
+        start, stop = wanted.span or (0, getattr(reading.limits, wanted.limit))
         first, total = _place(response)
         if response.status_code >= 400:
             self._body(response, REFUSAL_BYTES, reading)

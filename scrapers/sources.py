@@ -40,7 +40,7 @@ def build_fetcher(settings: Settings) -> Fetcher:
     limits = Limits(model_seconds=settings.timeout_seconds)
     session = HubSession(
         settings.endpoint,
-        limits,
+        parallel_reads=limits.parallel_reads,
         cdn_origins=settings.cdn_origins,
         ca_bundle=settings.ca_bundle,
     )

@@ -81,12 +81,14 @@ def is_complete(files: Sequence[RepoFile]) -> bool:
     return all(shard is None or len(files) - int(shard["count"]) in (0, 1) for shard in shards)
 
 
-def _rank(entry: WeightSet) -> tuple[bool, int, int, bool, int, str]:
+def _rank(entry: WeightSet) -> tuple[bool, int, int, bool, bool, int, str]:
+    known = entry.stem in _STEMS
     return (
         entry.stem.startswith(_LAST_STEM),
-        _STEMS.index(entry.stem) if entry.stem in _STEMS else len(_STEMS),
+        _STEMS.index(entry.stem) if known else len(_STEMS),
         _VARIANTS.index(entry.variant) if entry.variant in _VARIANTS else len(_VARIANTS),
-        entry.sharded,
+        known and entry.sharded,
+        entry.index is None,
         -entry.size_bytes,
         entry.stem,
     )

@@ -24,6 +24,7 @@ from gpusizer.snapshot import Component, RepoSnapshot
 from scrapers.embedded import INDEX_FILE
 from scrapers.http import HubSession
 from scrapers.hub import fetch_snapshot
+from scrapers.limits import Limits
 from tests.hub_emulator import HubEmulator, corpus_repo
 
 TOKEN = "hf_builder"
@@ -80,7 +81,7 @@ def read_all(folder: Path, metas: Mapping[str, Mapping[str, Any]], day: str) -> 
     repos = [corpus_repo(folder / name) for name in metas]
     allowed = {TOKEN: [repo.repo_id for repo in repos]}
     with HubEmulator(repos, valid_tokens=allowed) as hub, HubSession(hub.endpoint) as session:
-        limits = replace(session.limits, model_seconds=600.0)
+        limits = Limits(model_seconds=600.0)
 
         def read(meta: Mapping[str, Any]) -> RepoSnapshot:
             snapshot = fetch_snapshot(ModelRef(meta["id"]), session, limits, TOKEN)

@@ -46,12 +46,6 @@ class LayerSpec:
     window: int | None = None
     state_elements: int = 0
 
-    def cached_tokens(self, context: int) -> int:
-        """Tokens of a `context`-token sequence this layer must keep."""
-        if self.attention not in GROWING:
-            return 0
-        return context if self.window is None else min(context, self.window)
-
 
 @dataclass(frozen=True, slots=True)
 class Architecture:

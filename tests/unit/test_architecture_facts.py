@@ -142,21 +142,6 @@ def test_equal_neighbours_are_one_run() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "context", "kept"),
-    [
-        (LayerSpec(FULL, 1, 8, 8), 100_000, 100_000),
-        (LayerSpec(SLIDING, 1, 8, 8, window=512), 100_000, 512),
-        (LayerSpec(SLIDING, 1, 8, 8, window=512), 100, 100),
-        (LayerSpec(SLIDING, 1, 8, 8), 100, 100),  # the window is unknown
-        (LayerSpec(RECURRENT, 1, state_elements=9), 100, 0),
-        (LayerSpec(CROSS, 1), 100, 0),
-    ],
-)
-def test_tokens_a_layer_keeps(spec: LayerSpec, context: int, kept: int) -> None:
-    assert spec.cached_tokens(context) == kept
-
-
-@pytest.mark.parametrize(
     ("repo", "elements"),
     [
         (llama(), 32 * 2 * 8 * 128),

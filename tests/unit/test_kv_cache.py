@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpusizer.architecture import Architecture
+from gpusizer.architecture import Architecture, Attention, LayerSpec
 from gpusizer.kv_cache import element_bytes, kv_cache_bytes, largest_context
 from gpusizer.profile import build_profile
 from gpusizer.snapshot import RepoSnapshot
@@ -72,6 +73,22 @@ def test_recurrent_layers_keep_a_fixed_state() -> None:
     assert kv_cache_bytes(hybrid, 1000, 3, "auto") == 3 * (state + 1000 * token)
 
 
+@pytest.mark.parametrize(
+    ("spec", "context", "cached"),
+    [
+        (LayerSpec(Attention.FULL, 3, 8, 8), 100_000, 3 * 100_000 * 16 * 2),
+        (LayerSpec(Attention.SLIDING, 1, 8, 8, window=512), 100_000, 512 * 16 * 2),
+        (LayerSpec(Attention.SLIDING, 1, 8, 8, window=512), 100, 100 * 16 * 2),
+        (LayerSpec(Attention.SLIDING, 1, 8, 8), 100, 100 * 16 * 2),  # the window is unknown
+        (LayerSpec(Attention.RECURRENT, 2, state_elements=9), 100, 2 * 9 * 4),
+        (LayerSpec(Attention.CROSS, 1), 100, 0),
+    ],
+)
+def test_what_a_layer_keeps(spec: LayerSpec, context: int, cached: int) -> None:
+    one_layer = replace(LLAMA_8B, layer_plan=(spec,))
+    assert kv_cache_bytes(one_layer, context, 1, "auto") == cached
+
+
 def test_cells_are_padded_as_the_engine_pads_them() -> None:
     assert kv_cache_bytes(LLAMA_8B, 1000, 1, "auto", cell_multiple=256) == 131_072 * 1024
 
@@ -81,13 +98,21 @@ def test_an_unknown_cache_type_is_an_error() -> None:
         element_bytes("int3")
 
 
-@given(pool=st.integers(0, 64 * 2**30), shards=st.sampled_from([1, 2, 4, 8]))
-def test_the_largest_context_is_the_largest(pool: int, shards: int) -> None:
-    longest = largest_context(LLAMA_8B, pool, "auto", shards=shards)
-    assert longest is not None
-    assert kv_cache_bytes(LLAMA_8B, longest, 1, "auto", shards=shards) <= pool
-    if longest < (LLAMA_8B.max_context or 0):
-        assert kv_cache_bytes(LLAMA_8B, longest + 1, 1, "auto", shards=shards) > pool
+@given(
+    pool=st.integers(0, 64 * 2**30),
+    shards=st.sampled_from([1, 2, 4, 8]),
+    kv_dtype=st.sampled_from(["auto", "fp8", "q8_0", "q4_0"]),
+    arch=st.sampled_from([LLAMA_8B, GEMMA_1B, DEEPSEEK]),
+)
+def test_the_largest_context_is_the_largest(
+    pool: int, shards: int, kv_dtype: str, arch: Architecture
+) -> None:
+    longest = largest_context(arch, pool, kv_dtype, shards=shards)
+    assert longest is not None and longest <= (arch.max_context or 0)
+    if longest > 0:
+        assert kv_cache_bytes(arch, longest, 1, kv_dtype, shards=shards) <= pool
+    if longest < (arch.max_context or 0):
+        assert kv_cache_bytes(arch, longest + 1, 1, kv_dtype, shards=shards) > pool
 
 
 @given(

@@ -64,9 +64,24 @@ ROOTS: dict[str, tuple[list[str], str | None, list[str]]] = {
         ["gptq_model-4bit-128g.safetensors"],
     ),
     "index of another name": (
-        ["weights.safetensors.index.json", "part-a.safetensors"],
+        [
+            "w.safetensors.index.json",
+            "w-1-of-2.safetensors",
+            "w-2-of-2.safetensors",
+            "x.safetensors",
+        ],
+        "w.safetensors.index.json",
+        ["w-1-of-2.safetensors", "w-2-of-2.safetensors"],
+    ),
+    "index whose shards are named otherwise": (
+        ["w.safetensors.index.json", "part-a.safetensors", "part-b.safetensors"],
+        "w.safetensors.index.json",
+        [],
+    ),
+    "several files of no known name": (
+        ["small.safetensors", "large.safetensors"],
         None,
-        ["part-a.safetensors"],
+        ["large.safetensors"],
     ),
     "fp16 only": (["model.fp16.safetensors"], None, ["model.fp16.safetensors"]),
     "Mistral's own format only": (

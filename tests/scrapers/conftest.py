@@ -1,0 +1,42 @@
+"""A Hub for every test, and a session that gives up quickly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from gpusizer.hub_id import parse_model_ref
+from gpusizer.snapshot import RepoSnapshot
+from scrapers.http import HubSession
+from scrapers.hub import fetch_snapshot
+from scrapers.limits import Limits
+from tests.hub_emulator import HubEmulator
+
+Fetch = Callable[..., RepoSnapshot]
+
+QUICK = Limits(request_seconds=0.6, model_seconds=5.0, parallel_reads=8)
+
+
+@pytest.fixture
+def hub() -> Iterator[HubEmulator]:
+    with HubEmulator() as emulator:
+        yield emulator
+
+
+@pytest.fixture
+def session(hub: HubEmulator) -> Iterator[HubSession]:
+    with HubSession(hub.endpoint, cdn_origins=(hub.cdn_endpoint,)) as opened:
+        yield opened
+
+
+@pytest.fixture
+def fetch(session: HubSession) -> Fetch:
+    """Reads a pasted model ID; keyword `limits` replaces the quick ones, `token` is sent."""
+
+    def read(
+        text: str = "org/name", *, limits: Limits = QUICK, token: str | None = None
+    ) -> RepoSnapshot:
+        return fetch_snapshot(parse_model_ref(text), session, limits, token)
+
+    return read

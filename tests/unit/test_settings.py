@@ -1,0 +1,58 @@
+"""What gpusizer takes from the environment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gpusizer.errors import InvalidRequest
+from gpusizer.settings import Settings
+
+
+def test_defaults() -> None:
+    settings = Settings.from_environment({"HF_TOKEN": "hf_secret"})
+    assert settings == Settings()
+    assert settings.endpoint == "https://huggingface.co"
+    assert "hf_secret" not in repr(settings)
+
+
+def test_every_variable() -> None:
+    assert Settings.from_environment(
+        {
+            "HF_ENDPOINT": "https://mirror.example:8443/hub/",
+            "HF_HUB_OFFLINE": "Yes",
+            "GPUSIZER_TIMEOUT_SECONDS": "2.5",
+            "GPUSIZER_CDN_ORIGINS": "https://a.example, http://127.0.0.1:9/ ,",
+            "REQUESTS_CA_BUNDLE": "/etc/ca.pem",
+            "GPUSIZER_SNAPSHOTS": "/srv/models",
+        }
+    ) == Settings(
+        endpoint="https://mirror.example:8443/hub",
+        offline=True,
+        timeout_seconds=2.5,
+        cdn_origins=("https://a.example", "http://127.0.0.1:9"),
+        ca_bundle="/etc/ca.pem",
+        snapshots_folder=Path("/srv/models"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("HF_ENDPOINT", "huggingface.co"),
+        ("HF_ENDPOINT", "ftp://huggingface.co"),
+        ("HF_ENDPOINT", "https://user:secret@huggingface.co"),
+        ("HF_ENDPOINT", "https://huggingface.co:port"),
+        ("HF_ENDPOINT", "https://huggingface.co/?x=1"),
+        ("GPUSIZER_CDN_ORIGINS", "cdn.example"),
+        ("GPUSIZER_TIMEOUT_SECONDS", "soon"),
+        ("GPUSIZER_TIMEOUT_SECONDS", "0"),
+        ("GPUSIZER_TIMEOUT_SECONDS", "nan"),
+        ("GPUSIZER_TIMEOUT_SECONDS", "inf"),
+    ],
+)
+def test_unusable_value_is_named(variable: str, value: str) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        Settings.from_environment({variable: value})
+    assert caught.value.fields["field"] == variable
