@@ -7,6 +7,7 @@ from typing import Literal, get_args
 
 from gpusizer.errors import GpusizerError
 from gpusizer.notes import Note
+from gpusizer.text import pages
 from gpusizer.text.en import STRINGS as EN
 from gpusizer.text.pt import STRINGS as PT
 from gpusizer.text.zh import STRINGS as ZH
@@ -15,7 +16,11 @@ from gpusizer.units import format_count, format_gib
 Language = Literal["en", "zh", "pt"]
 LANGUAGES: tuple[Language, ...] = get_args(Language)
 
-_TABLES: Mapping[Language, Mapping[str, str]] = {"en": EN, "zh": ZH, "pt": PT}
+_TABLES: Mapping[Language, Mapping[str, str]] = {
+    "en": {**EN, **pages.EN},
+    "zh": {**ZH, **pages.ZH},
+    "pt": {**PT, **pages.PT},
+}
 
 
 def text(key: str, language: Language, **fields: object) -> str:
