@@ -12,6 +12,7 @@ import statistics
 import time
 
 from gpusizer.fit import Fitter
+from gpusizer.fit_table import candidates
 from gpusizer.gpus import load_catalogue
 from gpusizer.paths import DATA_DIR
 from gpusizer.profile import build_profile
@@ -49,10 +50,10 @@ def main() -> None:
             fitter = Fitter(profile, Workload(), quants)
             rank_gpus(fitter, catalogue, "smallest", 20)
             seconds.append(time.perf_counter() - start)
-        candidates = len(tuple(Fitter(profile, Workload(), quants).candidates()))
+        rows = len(tuple(candidates(Fitter(profile, Workload(), quants), catalogue)))
         median = statistics.median(seconds)
         print(
-            f"{repo_id:34} {candidates:>10} {candidates * len(catalogue.gpus):>9,}"
+            f"{repo_id:34} {rows:>10} {rows * len(catalogue.gpus):>9,}"
             f" {median * 1000:>10.1f} {median / BUDGET_SECONDS:>9.0%}"
         )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -70,14 +70,6 @@ class Fit:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A way to run the model that ranking may choose, before any GPU is known."""
-
-    estimate: MemoryEstimate
-    engine_choice: int  # 0 for the quantization's usual engine
-
-
 def max_cards(gpu: Gpu) -> int:
     """Most boards of this kind that are worth planning with."""
     if gpu.form_factor == "laptop":
@@ -134,7 +126,7 @@ class Fitter:
             return (find_engine(self.workload.engine),)
         if self.profile.format == "diffusers":
             return (ENGINES["diffusers"],)
-        return tuple(ENGINES[slug] for slug in quant.engines)
+        return tuple(ENGINES[slug] for slug in quant.engines if slug != "diffusers")
 
     def estimate(
         self, quant: Quant, native: bool, engine: Engine, split: Split, device_class: int = 0
@@ -150,20 +142,6 @@ class Fitter:
         if asked is None:
             return split_for(engine, self.profile, gpus)
         return asked if asked.gpus == gpus else None
-
-    def candidates(self) -> Iterator[Candidate]:
-        """Every quantization x engine x GPU count x class of engine defaults."""
-        asked = asked_split(self.workload)
-        counts = COUNTS if asked is None else (asked.gpus,)
-        for quant, native in self.quants:
-            for choice, engine in enumerate(self.engines(quant)):
-                for count in counts:
-                    split = self.split(engine, count)
-                    if split is None:
-                        continue
-                    for device_class in engine.device_classes:
-                        made = self.estimate(quant, native, engine, split, device_class)
-                        yield Candidate(made, choice)
 
     def fit(self, gpu: Gpu, boards: int, estimate: MemoryEstimate) -> Fit:
         """How one estimate fits `boards` boards of a GPU."""

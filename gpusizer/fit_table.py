@@ -2,67 +2,88 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from gpusizer.fit import Candidate, max_cards
+from gpusizer.fit import COUNTS, Fitter, asked_split, max_cards
 from gpusizer.gpus import Catalogue
 from gpusizer.memory import MemoryEstimate
-from gpusizer.support import supported_matrix
+from gpusizer.support import support_row
+
+Flags = npt.NDArray[np.bool_]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidate:
+    """A way to run the model that a ranking may choose.
+
+    Attributes:
+        estimate: what it takes.
+        where: for each GPU of the catalogue, whether this engine is the usual one there: it
+            runs the quantization, and none listed before it does.
+    """
+
+    estimate: MemoryEstimate
+    where: Flags
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class FitTable:
     """Every candidate against every GPU at once. Rows are candidates, columns GPUs."""
 
     candidates: tuple[Candidate, ...]
     boards: npt.NDArray[np.int64]
-    fits: npt.NDArray[np.bool_]
-    tight: npt.NDArray[np.bool_]
+    fits: Flags
+    tight: Flags
 
 
-def fit_table(candidates: Sequence[Candidate], catalogue: Catalogue) -> FitTable:
+def candidates(fitter: Fitter, catalogue: Catalogue) -> Iterator[Candidate]:
+    """Every quantization x usual engine x GPU count x class of engine defaults."""
+    asked = asked_split(fitter.workload)
+    counts = COUNTS if asked is None else (asked.gpus,)
+    for quant, native in fitter.quants:
+        free = np.ones(len(catalogue.gpus), dtype=np.bool_)
+        for engine in fitter.engines(quant):
+            where = support_row(catalogue, engine.slug, quant.needs) & free
+            if not where.any():
+                continue
+            free = free & ~where
+            for count in counts:
+                split = fitter.split(engine, count)
+                if split is None:
+                    continue
+                for device_class in engine.device_classes:
+                    made = fitter.estimate(quant, native, engine, split, device_class)
+                    yield Candidate(made, where)
+
+
+def fit_table(of: Sequence[Candidate], catalogue: Catalogue) -> FitTable:
     """Compare all candidates with all GPUs in a few array operations."""
     memory = catalogue.columns.device_memory_bytes[None, :]
     devices = catalogue.columns.devices_per_board[None, :]
-    gpus = _column([c.estimate.split.gpus for c in candidates])
-    utilization = np.array([c.estimate.utilization for c in candidates])[:, None]
+    gpus = _column([c.estimate.split.gpus for c in of])
+    utilization = np.array([c.estimate.utilization for c in of])[:, None]
     budget = memory * utilization
     boards = -(-gpus // devices)
-    allowed = (gpus % devices == 0) & (boards <= _column_of_max_cards(catalogue))
-    allowed &= _right_class(candidates, memory)
-    allowed &= _usual_engine(candidates, catalogue)
-    totals = [c.estimate.per_gpu.total for c in candidates]
-    budgeted = [c.estimate.per_gpu.budgeted for c in candidates]
+    allowed = np.array([c.where for c in of], dtype=np.bool_).reshape(len(of), -1)
+    allowed = allowed & (gpus % devices == 0) & (boards <= _column_of_max_cards(catalogue))
+    allowed &= _right_class(of, memory)
+    totals = [c.estimate.per_gpu.total for c in of]
+    budgeted = [c.estimate.per_gpu.budgeted for c in of]
     fits = allowed & (_column([t.high for t in totals]) <= memory)
     fits &= _column([b.high for b in budgeted]) <= budget
     tight = allowed & (_column([t.likely for t in totals]) <= memory)
     tight &= _column([b.likely for b in budgeted]) <= budget
-    return FitTable(tuple(candidates), boards, fits, tight)
+    return FitTable(tuple(of), boards, fits, tight)
 
 
-def _usual_engine(candidates: Sequence[Candidate], catalogue: Catalogue) -> npt.NDArray[np.bool_]:
-    """Where a candidate's engine is the first of its quantization's that runs on the GPU."""
-    supported = supported_matrix([c.estimate for c in candidates], catalogue)
-    taken: dict[tuple[str, int], npt.NDArray[np.bool_]] = {}
-    for candidate, row in zip(candidates, supported, strict=True):
-        taken[(candidate.estimate.quant.slug, candidate.engine_choice)] = row
-    result = supported.copy()
-    for place, candidate in enumerate(candidates):
-        for earlier in range(candidate.engine_choice):
-            result[place] &= ~taken[(candidate.estimate.quant.slug, earlier)]
-    return result
-
-
-def _right_class(
-    candidates: Sequence[Candidate], memory: npt.NDArray[np.int64]
-) -> npt.NDArray[np.bool_]:
+def _right_class(of: Sequence[Candidate], memory: npt.NDArray[np.int64]) -> Flags:
     """A GPU belongs to the largest device class of the engine it reaches."""
-    lower = _column([c.estimate.device_class for c in candidates])
-    upper = _column([_next_class(c.estimate) for c in candidates])
+    lower = _column([c.estimate.device_class for c in of])
+    upper = _column([_next_class(c.estimate) for c in of])
     return np.asarray((memory >= lower) & (memory < upper))
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from gpusizer.fit import Candidate, Fit, Fitter, Verdict
-from gpusizer.fit_table import FitTable, fit_table
+from gpusizer.fit import Fit, Fitter, Verdict
+from gpusizer.fit_table import Candidate, FitTable, candidates, fit_table
 from gpusizer.gpus import Catalogue, Gpu
 from gpusizer.memory import MemoryEstimate
 from gpusizer.notes import Note
@@ -18,9 +18,8 @@ from gpusizer.speed import Rate, catalogue_classes, decode_rate, decode_rates, p
 Floats = npt.NDArray[np.float64]
 
 _SECONDS_PER_HOUR = 3600
-# Lexicographic cost of a candidate: fewer cards, then a more faithful quantization, then the
-# quantization's usual engine. The steps exceed the ranges they hold apart.
-_COUNT_STEP, _QUANT_STEP = 1e6, 10.0
+# Lexicographic cost of a candidate: fewer cards, then a more faithful quantization.
+_COUNT_STEP = 1e6
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +95,7 @@ POLICIES: dict[str, Policy] = {
 
 def rank_gpus(fitter: Fitter, catalogue: Catalogue, rank_by: str, top: int) -> tuple[Ranked, ...]:
     """GPUs on which the model runs, best first; `top` of them, or all when it is 0."""
-    table = fit_table(tuple(fitter.candidates()), catalogue)
+    table = fit_table(tuple(candidates(fitter, catalogue)), catalogue)
     choices = _choose(table, catalogue)
     if not choices:
         return ()
@@ -154,14 +153,9 @@ def _choose(table: FitTable, catalogue: Catalogue) -> list[_Choice]:
     ]
 
 
-def _candidate_cost(candidates: Sequence[Candidate]) -> Floats:
+def _candidate_cost(of: Sequence[Candidate]) -> Floats:
     return np.array(
-        [
-            c.estimate.split.gpus * _COUNT_STEP
-            + c.estimate.quant.order * _QUANT_STEP
-            + c.engine_choice
-            for c in candidates
-        ]
+        [c.estimate.split.gpus * _COUNT_STEP + c.estimate.quant.order for c in of], float
     )
 
 

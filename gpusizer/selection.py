@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from gpusizer.errors import InvalidRequest
 from gpusizer.profile import ModelProfile
 from gpusizer.quants import Quant, all_quants, find_quant
 from gpusizer.quants.native import native_quant
 from gpusizer.request import ALL_QUANTS, NATIVE_QUANT
+
+_PIPELINE = "diffusers"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,19 +29,22 @@ class Selection:
     native: Quant
 
 
-def select_quants(wanted: Sequence[str], profile: ModelProfile) -> Selection:
-    """The quantizations a request asks for: slugs, "native" or "all".
+def select_quants(
+    wanted: Sequence[str], profile: ModelProfile, engine: str | None = None
+) -> Selection:
+    """The quantizations a request asks for: slugs, "native" or "all" (that the engine runs).
 
-    Raises UnknownQuant.
+    Raises UnknownQuant, and InvalidRequest for one that the engine does not run.
     """
     native = native_quant(profile)
     table = [quant for quant in all_quants() if quant.slug != native.slug]
     everything = sorted([native, *table], key=lambda quant: quant.order)
     if ALL_QUANTS in wanted:
-        shown = everything
-        rankable = [quant for quant in everything if _worth_ranking(quant, native, profile)]
+        shown = [quant for quant in everything if _runs(quant, engine, profile)]
+        rankable = [quant for quant in shown if _worth_ranking(quant, native, profile)]
     else:
         shown = [native if slug == NATIVE_QUANT else _find(slug, native) for slug in wanted]
+        _refuse_mismatch(shown, engine)
         rankable = shown
     return Selection(_paired(shown, native), _paired(rankable, native), native)
 
@@ -56,3 +62,18 @@ def _worth_ranking(quant: Quant, native: Quant, profile: ModelProfile) -> bool:
     if profile.quantization is None:
         return quant.recommended
     return quant is native or (quant.recommended and quant.order > native.order)
+
+
+def _runs(quant: Quant, engine: str | None, profile: ModelProfile) -> bool:
+    """Whether the engine asked for, or any that suits the model's format, runs it."""
+    if engine is None:
+        return profile.format != _PIPELINE or _PIPELINE in quant.engines
+    return engine in quant.engines
+
+
+def _refuse_mismatch(quants: Sequence[Quant], engine: str | None) -> None:
+    for quant in quants:
+        if engine is not None and engine not in quant.engines:
+            raise InvalidRequest(
+                field="engine", value=engine, reason="does_not_run", quant=quant.name
+            )

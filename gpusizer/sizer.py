@@ -52,7 +52,9 @@ class Sizer:
         request = parse_size_request(fields)
         profile = self.profile(request)
         workload, _ = _resolved(request.workload, profile)
-        return Fitter(profile, workload, select_quants(request.quants, profile).rankable)
+        return Fitter(
+            profile, workload, select_quants(request.quants, profile, workload.engine).rankable
+        )
 
     def profile(self, request: SizeRequest) -> ModelProfile:
         """The profile of the requested model."""
@@ -66,7 +68,7 @@ class Sizer:
     def _report(self, request: SizeRequest, profile: ModelProfile) -> Report:
         named = self._named(request.gpus, request.gpu_count)
         workload, notes = _resolved(request.workload, profile)
-        selection = select_quants(request.quants, profile)
+        selection = select_quants(request.quants, profile, workload.engine)
         shown = Fitter(profile, workload, selection.shown)
         ranker = Fitter(profile, workload, selection.rankable)
         if named:
@@ -97,7 +99,9 @@ class Sizer:
             return Comparison(tuple(Compared(gpu, n, None) for gpu, n in asked), None, None)
         profile = self.profile(request)
         workload, _ = _resolved(request.workload, profile)
-        fitter = Fitter(profile, workload, select_quants(request.quants, profile).rankable)
+        fitter = Fitter(
+            profile, workload, select_quants(request.quants, profile, workload.engine).rankable
+        )
         items = tuple(
             Compared(gpu, count, best_on(fitter, gpu, count, rank))
             for rank, (gpu, count) in enumerate(asked, start=1)
@@ -113,7 +117,7 @@ class Sizer:
 def _resolved(workload: Workload, profile: ModelProfile) -> tuple[Workload, tuple[Note, ...]]:
     """The workload within what the model allows, and what the reader must know about that."""
     if workload.engine is not None:
-        find_engine(workload.engine)
+        workload = replace(workload, engine=find_engine(workload.engine).slug)
     notes = []
     unused = [name for name in _NOT_MODELLED if getattr(workload, name) is not None]
     if unused:

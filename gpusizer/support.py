@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
-from gpusizer.engines import Engine
+from gpusizer.engines import ENGINES, Engine
 from gpusizer.gpus import Catalogue, Gpu
-from gpusizer.memory import MemoryEstimate
 from gpusizer.quants import Quant
 
 # Oldest CUDA architecture each engine's kernels are built for (their installation pages).
@@ -61,17 +61,10 @@ def _cuda(gpu: Gpu) -> float | None:
         return None
 
 
-def supported_matrix(
-    estimates: Sequence[MemoryEstimate], catalogue: Catalogue
-) -> npt.NDArray[np.bool_]:
-    """`runs_on` for every estimate (rows) and GPU (columns), one row per distinct pair."""
-    rows: dict[tuple[str, str], npt.NDArray[np.bool_]] = {}
-    result = []
-    for estimate in estimates:
-        key = (estimate.engine.slug, estimate.quant.needs)
-        if key not in rows:
-            rows[key] = np.array(
-                [runs_on(estimate.quant, estimate.engine, gpu) for gpu in catalogue.gpus]
-            )
-        result.append(rows[key])
-    return np.array(result, dtype=np.bool_).reshape(len(result), len(catalogue.gpus))
+@lru_cache(maxsize=256)
+def support_row(catalogue: Catalogue, engine_slug: str, needs: str) -> npt.NDArray[np.bool_]:
+    """For each GPU of the catalogue, whether the engine runs a quantization with these needs."""
+    engine, enough = ENGINES[engine_slug], _NEEDS[needs]
+    row = np.array([_engine_runs(engine, gpu) and enough(gpu) for gpu in catalogue.gpus])
+    row.setflags(write=False)
+    return row

@@ -18,7 +18,7 @@ from requests.adapters import HTTPAdapter
 from requests.utils import get_environ_proxies
 
 from gpusizer.errors import HubUnreachable, ModelUnreadable
-from scrapers.limits import Limits
+from scrapers.limits import PARALLEL_READS
 from scrapers.reading import Reading
 from scrapers.redirects import Origin, is_allowed_target, origin_of
 from scrapers.refusals import Asked, refusal
@@ -81,7 +81,7 @@ class HubSession:
         self,
         endpoint: str,
         *,
-        parallel_reads: int = Limits.parallel_reads,
+        parallel_reads: int = PARALLEL_READS,
         cdn_origins: Collection[str] = (),
         ca_bundle: str | None = None,
     ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 KIB, MIB = 2**10, 2**20
+PARALLEL_READS = 48
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,4 +54,4 @@ class Limits:
     connect_seconds: float = 5.0
     request_seconds: float = 10.0
     model_seconds: float = 30.0
-    parallel_reads: int = 48
+    parallel_reads: int = PARALLEL_READS

@@ -138,18 +138,19 @@ class RepoReader:
         return parse_info(self._api_json(answer.body), self.repo_id), None
 
     def _read_tree(self, path: str) -> Read[list[RepoFile]]:
-        files: list[RepoFile] = []
+        files: dict[str, RepoFile] = {}
         cursor: str | None = None
         for _ in range(self.limits.tree_pages):
             revision = self.revision or DEFAULT_BRANCH
             url = tree_url(self.session.endpoint, self.repo_id, revision, cursor)
             answer = self._get(Wanted(url, self._asked(), "info_bytes"))
-            files += parse_tree(self._api_json(answer.body), self.repo_id)
+            page = parse_tree(self._api_json(answer.body), self.repo_id)
+            files |= {file.path: file for file in page}
             if len(files) > self.limits.files:
                 raise self.reading.exceeded("files")
             cursor = next_cursor(answer.headers)
             if cursor is None:
-                return files, None
+                return list(files.values()), None
         raise self.reading.exceeded("tree_pages")
 
     def _read_json(self, path: str) -> Read[dict[str, Any]]:

@@ -46,6 +46,7 @@ STRINGS: dict[str, str] = {
     "reason.not_a_list": "it must be a list",
     "reason.unknown_field": "there is no such field",
     "reason.cannot_be_split": "the model cannot be divided over that many GPUs",
+    "reason.does_not_run": "it does not run {quant}",
     "reason.offline": "offline, and the model is not in the embedded snapshot",
     # Caveats about a model.
     "note.embedded_snapshot": "Answered from the embedded snapshot of {date}, not from the live"

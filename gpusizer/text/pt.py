@@ -1,1 +1,87 @@
-from gpusizer.text.en import STRINGS as STRINGS
+"""Português do Brasil."""
+
+STRINGS: dict[str, str] = {
+    # Errors: one clear sentence each.
+    "error.invalid_model_id": "“{value}” não é um ID de modelo: {reason}.",
+    "error.invalid_request": "{field} = “{value}” não pode ser usado: {reason}.",
+    "error.unknown_gpu": "Não há no catálogo nenhuma GPU chamada “{value}”.",
+    "error.unknown_quant": "Nenhuma quantização se chama “{value}”.",
+    "error.unknown_engine": "Nenhum motor de inferência se chama “{value}”.",
+    "error.did_you_mean": "Você quis dizer {names}?",
+    "error.model_not_found": "O Hub não tem nenhum modelo chamado {repo_id}.",
+    "error.private_or_missing": "{repo_id} é privado ou não existe; sem acesso, o Hub não diz qual"
+    " dos dois.",
+    "error.revision_not_found": "{repo_id} não tem a revisão “{revision}”.",
+    "error.file_not_found": "{repo_id} não tem o arquivo {path}.",
+    "error.gated_model": "{repo_id} tem acesso restrito: o dono precisa liberar o acesso no Hub"
+    " antes que os arquivos possam ser lidos.",
+    "error.no_weights": "{repo_id} não contém pesos em safetensors ({formats}).",
+    "error.malformed_repo": "{repo_id}: {path} contradiz o próprio formato ({reason}).",
+    "error.limits_exceeded": "{repo_id} é maior do que este serviço lê: {limit} vai até {allowed}.",
+    "error.unsupported_dtype": "{repo_id} guarda tensores em {dtype}, que o formato safetensors não"
+    " define.",
+    "error.hub_unreachable": "O Hub não deu a tempo uma resposta utilizável sobre {repo_id}"
+    " ({reason}).",
+    "error.hub_rate_limited": "O Hub pede calma; tente {repo_id} de novo em {retry_after_seconds}"
+    " segundos.",
+    "error.internal": "Algo deu errado dentro do gpusizer. O problema foi registrado.",
+    # Reasons that complete an error.
+    "reason.empty": "nada foi digitado",
+    "reason.too_long": "é longo demais",
+    "reason.characters": "tem espaços ou caracteres que um ID de modelo não pode ter",
+    "reason.dataset": "aponta para um dataset",
+    "reason.space": "aponta para um Space",
+    "reason.other_host": "aponta para outro site que não o Hugging Face Hub",
+    "reason.shape": "deveria ser “organização/nome” ou um endereço do huggingface.co",
+    "reason.out_of_range": "precisa estar entre {low} e {high}",
+    "reason.not_one_of": "precisa ser um destes: {choices}",
+    "reason.not_json": "não é JSON válido",
+    "reason.not_an_object": "precisa ser um objeto JSON",
+    "reason.timeout": "demorou demais",
+    "reason.not_an_integer": "precisa ser um número inteiro",
+    "reason.not_a_number": "precisa ser um número",
+    "reason.not_a_boolean": "precisa ser true ou false",
+    "reason.not_text": "precisa ser texto",
+    "reason.not_a_list": "precisa ser uma lista",
+    "reason.unknown_field": "esse campo não existe",
+    "reason.cannot_be_split": "o modelo não pode ser dividido por tantas GPUs",
+    "reason.offline": "sem rede, e o modelo não está na cópia embutida",
+    # Caveats about a model.
+    "note.embedded_snapshot": "Respondido pela cópia embutida de {date}, não pelo Hub ao vivo.",
+    "note.mtp_layers_counted": "{parameters} parâmetros são camadas de predição de múltiplos tokens"
+    " (MTP), contadas aqui embora a maioria dos motores não as carregue.",
+    "note.tied_matrix_stored_twice": "A saída repete o embedding: está armazenada duas vezes e é"
+    " contada uma.",
+    "note.already_quantized": "O checkpoint já está quantizado ({method}, {bits} bits): as linhas"
+    " mais largas exigem os pesos originais.",
+    "note.quantization_width_unknown": "O checkpoint está quantizado com {method}, mas a"
+    " configuração não diz a largura: os parâmetros são contados como armazenados.",
+    "note.architecture_unknown": "Nenhuma configuração de modelo de linguagem foi encontrada: cache"
+    " KV e velocidade não são estimados.",
+    "note.recovered_from_tensors": "O config.json omite {facts}; lido do formato dos tensores.",
+    "note.class_defaults_used": "O config.json omite {facts}; usados os padrões da classe do"
+    " modelo.",
+    "note.other_copies_not_counted": "Outros {count} arquivos de pesos repetem o modelo em outros"
+    " formatos e não são contados, entre eles {path}.",
+    "note.context_shortened": "{asked} tokens passam do limite do modelo, {longest}: calculado para"
+    " {longest}.",
+    "note.not_modelled": "Ainda não modelado e sem efeito nos números: {facts}.",
+    # Verdicts.
+    "verdict.fits": "cabe",
+    "verdict.tight": "no limite",
+    "verdict.offload": "exige offload",
+    "verdict.does_not_fit": "não cabe",
+    "answer.nothing_fits": "Nenhuma GPU do catálogo roda este modelo, em nenhuma quantidade"
+    " testada.",
+    # Reasons in a ranking.
+    "note.verdict_fits": "Cabe em {quant} com {engine}, com {headroom_bytes} de folga em cada GPU.",
+    "note.verdict_tight": "Provavelmente cabe em {quant} com {engine}, mas sobram só"
+    " {headroom_bytes} em cada GPU.",
+    "note.verdict_offload": "{headroom_bytes} acima do que a GPU comporta em {quant}: parte das"
+    " camadas precisa rodar da memória do sistema.",
+    "note.verdict_does_not_fit": "Não cabe: faltam {headroom_bytes} em cada GPU em {quant}.",
+    "note.no_fast_interconnect": "Sem NVLink nem similar: as GPUs conversam por PCIe.",
+    "note.usable_memory_not_observed": "A memória utilizável é uma leitura cautelosa da ficha"
+    " técnica, não observada.",
+    "note.may_run_out": "No topo da estimativa, falta memória.",
+}

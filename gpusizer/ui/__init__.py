@@ -32,13 +32,15 @@ _EXAMPLES = 8
 def build_demo(sizer: Sizer, embedded_ids: Sequence[str]) -> gr.Blocks:
     """The application: endpoints first, then a page for each language."""
     examples = choose_examples(embedded_ids)
+    demo: gr.Blocks
     with gr.Blocks(title="gpusizer") as demo:
         register_endpoints(sizer)
         build_page(demo, LANGUAGES[0], Handlers(sizer, LANGUAGES[0], examples), examples)
     for language in LANGUAGES[1:]:
         with demo.route(language, f"/{language}", show_in_navbar=False) as page:
             build_page(page, language, Handlers(sizer, language, examples), examples)
-    return demo.queue(default_concurrency_limit=CONCURRENCY, max_size=_MAX_WAITING)
+    demo.queue(default_concurrency_limit=CONCURRENCY, max_size=_MAX_WAITING)
+    return demo
 
 
 def choose_examples(embedded_ids: Sequence[str]) -> list[str]:

@@ -13,7 +13,7 @@ from gpusizer.ui.choices import Tier, best_of_each_kind
 from gpusizer.ui.state import PageState
 
 _TIERS = (("16", 16.0, 9.0, 64.0), ("8", 8.0, 5.5, 9.0), ("4", 4.0, 0.0, 5.5))
-"""Name, bits of the usual quantizations, and the bits above and up to which a checkpoint belongs."""
+"""Name, bits of the usual quantizations, and the range of bits a checkpoint belongs in."""
 
 
 @dataclass(frozen=True, slots=True)

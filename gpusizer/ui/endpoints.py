@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import gradio as gr
+from gradio.events import api
 
 from gpusizer.errors import GpusizerError, InvalidRequest
 from gpusizer.report import error_json, gpus_json
@@ -35,7 +35,7 @@ def register_endpoints(sizer: Sizer) -> None:
         top: int = 20,
         options: dict[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """Exact parameters of a Hugging Face model, its memory at every quantization and ranked GPUs.
+        """Exact parameters of a Hub model, its memory at every quantization, and ranked GPUs.
 
         Failures come back as {"error": {"code", "message", ...}}. Sizes are integers of bytes.
 
@@ -91,7 +91,7 @@ def register_endpoints(sizer: Sizer) -> None:
         return answered(lambda: _compare(sizer, _merged(fields, options)), model or None)
 
     for endpoint in (size_model, list_gpus, compare_gpus):
-        gr.api(
+        api(
             endpoint,
             api_name=endpoint.__name__,
             concurrency_id=QUEUE,

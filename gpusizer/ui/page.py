@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import gradio as gr
+from gradio.components.navbar import Navbar
 
 from gpusizer.engines import ENGINES
 from gpusizer.text import Language
@@ -55,7 +56,7 @@ def build_page(
 ) -> None:
     """Build the page of one language inside the current Blocks context."""
     words = handlers.words
-    gr.Navbar(visible=False)
+    Navbar(visible=False)
     _html(frame.header_html(words), "gs-top")
     form, go = _form(words)
     chips = _html(chips_html(examples, words("try")), "gs-examples", scripts.TRY)
@@ -83,9 +84,7 @@ def _form(words: Words) -> tuple[_Form, gr.Button]:
             html_attributes=plain,
             elem_id="gs-model",
         )
-        go = gr.Button(
-            words("go"), variant="primary", scale=0, min_width=150, elem_id="gs-go"
-        )
+        go = gr.Button(words("go"), variant="primary", scale=0, min_width=150, elem_id="gs-go")
     with gr.Accordion(words("advanced"), open=False, elem_id="gs-advanced"), gr.Row():
         context = gr.Number(
             DEFAULT_CONTEXT, label=words("context.label"), info=words("context.info"), precision=0
@@ -135,16 +134,14 @@ def _wire(
 
     everything = [*form.inputs, *results.outputs]
     asked = [form.model.submit, form.context.submit, form.concurrency.submit, go.click]
-    gr.on(asked, handlers.ask, form.inputs + [results.query], everything, **options("ask"))
+    gr.on(asked, handlers.ask, [*form.inputs, results.query], everything, **options("ask"))
     inputs, outputs = [results.query], [results.cards, results.query]
     for name, chip in (("try", chips), ("retry", results.answer)):
         chip.choose(handlers.choose, form.inputs, everything, **options(name))
     results.cards.pick(handlers.pick, inputs, outputs, **options("add"))
     results.cards.drop(handlers.drop, inputs, outputs, **options("drop"))
     results.ranking.pick(handlers.pick, inputs, outputs, **options("pick"))
-    results.ranking.rank(
-        handlers.rank, inputs, [results.ranking, results.query], **options("rank")
-    )
+    results.ranking.rank(handlers.rank, inputs, [results.ranking, results.query], **options("rank"))
     results.query.change(
         None, inputs, None, js=scripts.REMEMBER, api_name=f"ui_remember_{language}",
         api_visibility="private",

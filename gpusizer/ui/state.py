@@ -44,8 +44,9 @@ class PageState:
     def from_form(cls, model: object, *numbers_and_engine: object) -> PageState:
         """What the form says; an emptied field means its default."""
         names = ("context", "concurrency", "engine")
-        given = dict(zip(names, numbers_and_engine, strict=True))
-        return cls(str(model), **{name: str(v) for name, v in given.items() if v not in (None, "")})
+        given = zip(names, numbers_and_engine, strict=True)
+        values: dict[str, Any] = {name: str(v) for name, v in given if v not in (None, "")}
+        return cls(str(model), **values)
 
     @property
     def form(self) -> tuple[str, int | None, int | None, str]:

@@ -9,7 +9,7 @@ import pytest
 
 from gpusizer.engines import ENGINES, Split
 from gpusizer.fit import COUNTS, Verdict, device_class_of, max_cards, split_for
-from gpusizer.fit_table import fit_table
+from gpusizer.fit_table import candidates, fit_table
 from gpusizer.ranking import POLICIES, Ranked
 from gpusizer.report import Report
 from gpusizer.request import RANKINGS
@@ -131,7 +131,7 @@ def test_the_table_agrees_with_fitting_one_by_one() -> None:
     """The vectorised comparison says the same as the scalar one, cell by cell."""
     from_scratch = Sizer(SIZER.fetch, SIZER.catalogue)
     fitter = from_scratch.fitter({"model": LLAMA_8B})
-    table = fit_table(tuple(fitter.candidates()), SIZER.catalogue)
+    table = fit_table(tuple(candidates(fitter, SIZER.catalogue)), SIZER.catalogue)
     rng = np.random.default_rng(1)
     rows = rng.integers(0, len(table.candidates), 300)
     columns = rng.integers(0, len(SIZER.catalogue.gpus), 300)

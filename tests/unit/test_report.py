@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gpusizer.errors import GpusizerError, UnknownGpu, UnknownQuant
+from gpusizer.errors import GpusizerError, InvalidRequest, UnknownGpu, UnknownQuant
 from gpusizer.text import say_note
 from tests.sizers import embedded_sizer
 
@@ -129,6 +129,28 @@ def test_all_quantizations_go_from_faithful_to_small() -> None:
 def test_unknown_names_are_typed_errors(fields: dict[str, Any], error: type[GpusizerError]) -> None:
     with pytest.raises(error):
         answer(**fields)
+
+
+def test_an_engine_limits_the_rows_to_what_it_runs() -> None:
+    assert {row["quant"] for row in answer(engine="mlx")["estimates"]} == {
+        "bf16", "mlx-8bit", "mlx-6bit", "mlx-4bit",
+    }  # fmt: skip
+    assert {row["engine"] for row in answer(engine="Ollama")["estimates"]} == {"ollama"}
+
+
+def test_an_engine_that_does_not_run_the_quantization_is_refused() -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        answer(engine="mlx", quant="gptq-int4-g128")
+    assert caught.value.fields["reason"] == "does_not_run"
+
+
+def test_a_pipeline_is_sized_by_what_diffusers_runs() -> None:
+    data = SIZER.size({"model": "black-forest-labs/FLUX.1-dev"}).to_json(say_note)
+    assert {row["engine"] for row in data["estimates"]} == {"diffusers"}
+    names = {component["name"] for component in data["model"]["components"]}
+    assert names == {"transformer", "text_encoder", "text_encoder_2", "vae"}
+    assert data["model"]["parameters"] == 16_870_599_139
+    assert data["ranking"]
 
 
 def test_prices_are_of_all_boards_and_unknown_stays_null() -> None:

@@ -82,10 +82,6 @@ STRINGS: dict[str, str] = {
     "page.part.overhead": "overhead",
     "page.part.free": "free",
     "page.part.reserve": "held back by the engine",
-    "page.verdict.fits": "Fits",
-    "page.verdict.tight": "Tight",
-    "page.verdict.offload": "Needs offload",
-    "page.verdict.does_not_fit": "Does not fit",
     # Memory.
     "page.memory.title": "Memory at every quantization",
     "page.memory.lead": "GiB on one GPU for {context} tokens of context × {concurrency} at once.",

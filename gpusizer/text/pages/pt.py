@@ -83,10 +83,6 @@ STRINGS: dict[str, str] = {
     "page.part.overhead": "overhead",
     "page.part.free": "livre",
     "page.part.reserve": "reservado pelo motor",
-    "page.verdict.fits": "Cabe",
-    "page.verdict.tight": "No limite",
-    "page.verdict.offload": "Exige offload",
-    "page.verdict.does_not_fit": "Não cabe",
     # Memory.
     "page.memory.title": "Memória em cada quantização",
     "page.memory.lead": "GiB em uma GPU para {context} tokens de contexto × {concurrency} por vez.",

@@ -27,8 +27,8 @@ STRINGS: dict[str, str] = {
     " token, mais um tempo fixo por camada. As duas constantes vêm de execuções publicadas, por"
     " motor e classe de GPU.",
     "page.method.prices.title": "Preços",
-    "page.method.prices.text": "Preços de lançamento, alguns preços de mercado e aluguéis da RunPod,"
-    " cada um com sua data. Não são ao vivo.",
+    "page.method.prices.text": "Preços de lançamento, alguns preços de mercado e aluguéis da"
+    " RunPod, cada um com sua data. Não são ao vivo.",
     "page.limits.title": "O que não dá para saber",
     "page.limits.bands": "Driver, área de trabalho e outros programas também usam memória: deixe"
     " cerca de 1 GiB livre na placa que alimenta um monitor.",
@@ -41,7 +41,7 @@ STRINGS: dict[str, str] = {
     "page.api.title": "Use em um programa",
     "page.api.lead": "Três endpoints, sem chave. Tamanhos em bytes inteiros. Nomes e valores dos"
     " campos ficam em inglês em todos os idiomas.",
-    "page.api.size": "dimensiona um modelo: dados, memória em cada quantização, GPUs classificadas.",
+    "page.api.size": "dimensiona um modelo: dados, memória em cada quantização, ranking de GPUs.",
     "page.api.list": "lista o catálogo de GPUs, ou a parte que combina com a busca.",
     "page.api.compare": "põe GPUs lado a lado e, com um modelo, como ele roda em cada uma.",
     "page.api.errors": "Um pedido que não pode ser respondido recebe um objeto de erro: um código"

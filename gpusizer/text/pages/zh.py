@@ -81,10 +81,6 @@ STRINGS: dict[str, str] = {
     "page.part.overhead": "额外开销",
     "page.part.free": "剩余",
     "page.part.reserve": "引擎预留",
-    "page.verdict.fits": "装得下",
-    "page.verdict.tight": "勉强",
-    "page.verdict.offload": "需卸载到内存",
-    "page.verdict.does_not_fit": "装不下",
     # Memory.
     "page.memory.title": "各量化级别的显存占用",
     "page.memory.lead": "单卡所需 GiB，按 {context} token 上下文 × {concurrency} 路并发。",

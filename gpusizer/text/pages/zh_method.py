@@ -3,15 +3,15 @@
 STRINGS: dict[str, str] = {
     "page.method.title": "计算方法",
     "page.method.parameters.title": "参数量",
-    "page.method.parameters.text": "读取权重文件头中每个张量的形状和数据类型。打包的量化权重会还原，"
-    "共享的矩阵只算一次，缓冲区不计。",
+    "page.method.parameters.text": "读取权重文件头中每个张量的形状和数据类型。"
+    "打包的量化权重会还原，共享的矩阵只算一次，缓冲区不计。",
     "page.method.weights.title": "其他精度下的权重",
-    "page.method.weights.text": "逐个张量按该格式的布局计算：分块大小、缩放系数，以及保持高精度的张量。"
-    "布局依据 llama.cpp、compressed-tensors、AutoGPTQ、AutoAWQ、bitsandbytes、ExLlama、MLX 和"
-    " OCP Microscaling 规范。",
+    "page.method.weights.text": "逐个张量按该格式的布局计算：分块大小、缩放系数，"
+    "以及保持高精度的张量。布局依据 llama.cpp、compressed-tensors、AutoGPTQ、AutoAWQ、"
+    "bitsandbytes、ExLlama、MLX 和 OCP Microscaling 规范。",
     "page.method.kv_cache.title": "KV 缓存",
-    "page.method.kv_cache.text": "2 × 层数 × KV 头数 × 头维度 × 字节数 × token 数 × 序列数，逐层计算："
-    "滑动窗口层到窗口为止，MLA 每 token 只存一个潜向量，循环层只有固定状态。",
+    "page.method.kv_cache.text": "2 × 层数 × KV 头数 × 头维度 × 字节数 × token 数 × 序列数，"
+    "逐层计算：滑动窗口层到窗口为止，MLA 每 token 只存一个潜向量，循环层只有固定状态。",
     "page.method.runtime.title": "激活与额外开销",
     "page.method.runtime.text": "按各引擎的公式（步长、logits、CUDA Graph、CUDA 上下文）计算，"
     "常数由公开的启动日志拟合，误差范围即其离散程度。",
@@ -19,8 +19,8 @@ STRINGS: dict[str, str] = {
     "page.method.fit.text": "“装得下”指误差上限也能满足，对照的是驱动报告的显存而非包装上的数字，"
     "并扣除引擎不用的部分（vLLM 约保留十分之一）。“勉强”指只有最可能值能满足。",
     "page.method.speed.title": "速度",
-    "page.method.speed.text": "每秒 token 数 = 效率 × 带宽 ÷ 每 token 读取字节数，另加每层固定耗时。"
-    "两个常数按引擎和 GPU 类别取自公开的实测结果。",
+    "page.method.speed.text": "每秒 token 数 = 效率 × 带宽 ÷ 每 token 读取字节数，"
+    "另加每层固定耗时。两个常数按引擎和 GPU 类别取自公开的实测结果。",
     "page.method.prices.title": "价格",
     "page.method.prices.text": "首发价、部分市场价和 RunPod 租价，均注明日期，并非实时价格。",
     "page.limits.title": "无法得知的部分",

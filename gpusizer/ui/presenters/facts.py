@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from urllib.parse import quote
 
-from gpusizer.profile import ModelProfile
-from gpusizer.ui.presenters.figures import percent, whole
+from gpusizer.profile import ComponentSize, ModelProfile
+from gpusizer.ui.presenters.figures import share, whole
 from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.marks import provenance_legend, provenance_mark
 from gpusizer.ui.presenters.words import Words
@@ -64,7 +64,8 @@ def _facts(profile: ModelProfile, words: Words) -> Iterator[Fact]:
         active = profile.active_parameters
         yield "active", format_count(active), whole(active), "derived"
     dtypes = sorted(profile.stored_parameters_by_dtype.items(), key=lambda item: -item[1])
-    shares = [f"{dtype} {percent_of(count, dtypes)}" for dtype, count in dtypes[:_MAX_LISTED]]
+    elements = sum(count for _, count in dtypes)
+    shares = [f"{dtype} {share(count, elements)}" for dtype, count in dtypes[:_MAX_LISTED]]
     stored = profile.quantization
     name = f"{stored.method} {stored.bits}-bit" if stored else profile.native_dtype
     yield "stored", name, ", ".join(shares), "exact"
@@ -92,13 +93,12 @@ def _context_facts(profile: ModelProfile, words: Words) -> Iterator[Fact]:
     heads = words("heads", heads=arch.attention_heads or "?", kv=arch.kv_heads or "?")
     experts = words("experts", used=arch.experts_per_token, all=arch.experts)
     detail = f"{heads} · {experts}" if arch.experts else heads
-    yield "architecture", words("layers", model_type=arch.model_type, count=arch.layers), detail, None
-
-
-def percent_of(count: int, dtypes: list[tuple[str, int]]) -> str:
-    """A dtype's share of the stored elements."""
-    share = 100 * count / (sum(number for _, number in dtypes) or 1)
-    return f"{share:.0f}%" if share >= 0.5 else "<1%"
+    yield (
+        "architecture",
+        words("layers", model_type=arch.model_type, count=arch.layers),
+        detail,
+        None,
+    )
 
 
 def _components(profile: ModelProfile, words: Words) -> Html | None:
@@ -107,15 +107,12 @@ def _components(profile: ModelProfile, words: Words) -> Html | None:
         return None
     total = sum(component.weight_bytes for component in profile.components)
     items = [
-        el(
-            "li",
-            el("code", component.name),
-            el("span", f"{format_count(component.parameters)} · "
-               f"{format_gib(component.weight_bytes)} · "
-               f"{float(percent(component.weight_bytes, total)[:-1]):.0f}%"),
-        )  # fmt: skip
-        for component in profile.components
+        el("li", el("code", item.name), el("span", _component_size(item, total)))
+        for item in profile.components
     ]
-    return el(
-        "div", el("h3", words("components")), el("ul", join(items)), class_="gs-components"
-    )
+    return el("div", el("h3", words("components")), el("ul", join(items)), class_="gs-components")
+
+
+def _component_size(component: ComponentSize, total_bytes: int) -> str:
+    parameters, size = format_count(component.parameters), format_gib(component.weight_bytes)
+    return f"{parameters} · {size} · {share(component.weight_bytes, total_bytes)}"

@@ -49,3 +49,13 @@ def band(rate: Rate) -> str:
 def percent(part: float, of: float) -> str:
     """A CSS percentage."""
     return f"{100 * part / of:.3f}%" if of else "0%"
+
+
+def share(part: float, of: float) -> str:
+    """A percentage for people.
+
+    >>> share(1, 3), share(1, 1000)
+    ('33%', '<1%')
+    """
+    value = 100 * part / of if of else 0.0
+    return f"{value:.0f}%" if value >= 0.5 or not part else "<1%"

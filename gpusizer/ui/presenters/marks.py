@@ -24,9 +24,7 @@ def part_bytes(memory: Breakdown) -> dict[str, int]:
 
 def verdict_badge(verdict: Verdict, words: Words) -> Html:
     """The verdict in words, coloured by severity."""
-    return el(
-        "span", words(f"verdict.{verdict.value}"), class_=f"gs-verdict gs-verdict-{verdict.value}"
-    )
+    return el("span", words.verdict(verdict.value), class_=f"gs-verdict gs-verdict-{verdict.value}")
 
 
 def provenance_mark(provenance: str, words: Words) -> Html:

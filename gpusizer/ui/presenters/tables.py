@@ -71,9 +71,7 @@ def _ranking(ranking: Sequence[Ranked], words: Words) -> Html:
     if len(rows) > SHOWN_AT_FIRST:
         label = words("ranking.more", count=len(rows))
         more = el("button", label, type="button", class_="gs-button", data_more=True)
-    return el(
-        "div", _table(_RANKING_HEAD, rows, words, "gs-ranked"), more, class_="gs-short"
-    )
+    return el("div", _table(_RANKING_HEAD, rows, words, "gs-ranked"), more, class_="gs-short")
 
 
 def _table(head: Sequence[str], rows: Sequence[Html], words: Words, class_: str) -> Html:
@@ -82,9 +80,7 @@ def _table(head: Sequence[str], rows: Sequence[Html], words: Words, class_: str)
     ]
     return el(
         "div",
-        el(
-            "table", el("thead", el("tr", join(cells))), el("tbody", join(rows)), class_=class_
-        ),
+        el("table", el("thead", el("tr", join(cells))), el("tbody", join(rows)), class_=class_),
         class_="gs-scroll",
         tabindex=0,
     )

@@ -27,6 +27,9 @@ class Words:
     def error(self, error: GpusizerError) -> str:
         return say_error(error, self.language)
 
+    def verdict(self, verdict: str) -> str:
+        return text(f"verdict.{verdict}", self.language)
+
     def heading(self, key: str, **fields: object) -> Html:
         """A section's title with its one-line explanation (`<key>.title`, `<key>.lead`)."""
         return el(

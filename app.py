@@ -1,0 +1,30 @@
+"""Composition root of the web application: `python app.py`."""
+
+from __future__ import annotations
+
+import os
+
+# Gradio reads these when it is imported: no analytics, and its queue summary only rarely.
+os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
+os.environ.setdefault("GRADIO_ANALYTICS_CACHE_FREQUENCY", "1000")
+
+from gpusizer.gpus import load_catalogue
+from gpusizer.settings import Settings
+from gpusizer.sizer import Sizer
+from gpusizer.ui import build_demo, launch_options
+from scrapers.embedded import EmbeddedSnapshots
+from scrapers.sources import build_fetcher
+
+settings = Settings.from_environment(os.environ)
+sizer = Sizer(build_fetcher(settings), load_catalogue())
+demo = build_demo(sizer, EmbeddedSnapshots(settings.snapshots_folder).ids())
+
+
+def port() -> int | None:
+    """The port asked for; None lets Gradio take the first free one from 7860."""
+    asked = os.environ.get("GRADIO_SERVER_PORT") or os.environ.get("PORT")
+    return int(asked) if asked else None
+
+
+if __name__ == "__main__":
+    demo.launch(server_port=port(), **launch_options())

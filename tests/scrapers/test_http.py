@@ -1,0 +1,247 @@
+"""A Hub that fails, stalls, lies about sizes, or sends its readers elsewhere."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from gpusizer.errors import (
+    HubRateLimited,
+    HubUnreachable,
+    LimitsExceeded,
+    ModelNotFound,
+    PrivateOrMissing,
+)
+from gpusizer.hub_id import ModelRef
+from gpusizer.snapshot import RepoSnapshot
+from scrapers.http import HubSession
+from scrapers.hub import fetch_snapshot
+from tests.hub_emulator import FakeRepo, Fault, HubEmulator, llama_repo, sparse_safetensors_file
+from tests.scrapers.conftest import QUICK, Fetch
+
+TOKEN = "hf_reader"
+INFO = r"/api/models/org/name$"
+WEIGHTS = r"model\.safetensors$"
+IMPATIENT = replace(QUICK, model_seconds=0.8, request_seconds=0.3)
+
+
+@pytest.fixture
+def canary() -> Iterator[HubEmulator]:
+    """A host that nobody may be sent to."""
+    with HubEmulator() as emulator:
+        yield emulator
+
+
+@pytest.fixture(autouse=True)
+def repo(hub: HubEmulator) -> FakeRepo:
+    return hub.add(llama_repo("org/name"))
+
+
+def whole_model(snapshot: RepoSnapshot) -> bool:
+    """Whether every tensor of the two-layer Llama was read."""
+    return sum(file.tensor_count for file in snapshot.components[0].files) == 21
+
+
+PASSING = [
+    Fault("status", INFO, times=1, status=429),
+    Fault("status", INFO, times=1, status=429, headers={"Retry-After": "0"}),
+    Fault("status", INFO, times=1, status=503),
+    Fault("status", "/tree/", times=2, status=500),
+    Fault("status", host="cdn", times=1, status=502),
+    Fault("reset", "/tree/", times=1),
+    Fault("reset", host="cdn", times=1),
+    Fault("hang", "config.json", times=1),
+    Fault("truncate", host="cdn", times=1, after=20),
+    Fault("truncate", "/tree/", times=1, after=5),
+    Fault("truncate", "/api/resolve-cache/", times=1, after=5),
+]
+
+
+@pytest.mark.parametrize("fault", PASSING, ids=lambda fault: f"{fault.kind}-{fault.match}")
+def test_what_passes_is_tried_again(hub: HubEmulator, fetch: Fetch, fault: Fault) -> None:
+    hub.faults.add(replace(fault))
+    assert whole_model(fetch())
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        (Fault("status", INFO, status=503), "server_error"),
+        (Fault("status", INFO, status=418), "unexpected_answer"),
+        (Fault("reset", INFO), "connection"),
+        (Fault("truncate", host="cdn", after=20), "truncated"),
+        (Fault("garbage", INFO, body=b"<html>"), "unexpected_answer"),
+        (Fault("garbage", INFO, body=b"[]"), "unexpected_answer"),
+        (Fault("garbage", "/tree/", body=b"{}"), "unexpected_answer"),
+        (Fault("redirect_to", INFO, location="/api/models/org/name"), "redirect_loop"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else value.kind,
+)
+def test_what_lasts_is_said(hub: HubEmulator, fetch: Fetch, fault: Fault, reason: str) -> None:
+    hub.faults.add(replace(fault))
+    with pytest.raises(HubUnreachable) as caught:
+        fetch()
+    assert caught.value.fields == {"repo_id": "org/name", "reason": reason}
+
+
+@pytest.mark.parametrize("match", [INFO, "/tree/", WEIGHTS, "config.json"])
+@pytest.mark.parametrize("kind", ["hang", "slow"])
+def test_silence_ends_at_the_deadline(
+    hub: HubEmulator, fetch: Fetch, kind: str, match: str
+) -> None:
+    hub.faults.add(Fault(kind, match, piece=1, delay=0.1))
+    started = time.monotonic()
+    with pytest.raises(HubUnreachable, match="timeout"):
+        fetch(limits=IMPATIENT)
+    assert time.monotonic() - started < IMPATIENT.model_seconds + 0.7
+
+
+def test_unanswered_port() -> None:
+    with HubEmulator() as gone:
+        endpoint = gone.endpoint
+    with HubSession(endpoint) as session, pytest.raises(HubUnreachable, match="connection"):
+        fetch_snapshot(ModelRef("org/name"), session, IMPATIENT)
+
+
+def test_rate_limit_beyond_the_deadline(hub: HubEmulator, fetch: Fetch) -> None:
+    hub.options.enforce_rate_limits = True
+    hub.options.rate_limits = hub.options.rate_limits | {"api": (0, 0)}
+    with pytest.raises(HubRateLimited) as caught:
+        fetch()
+    assert caught.value.fields == {"repo_id": "org/name", "retry_after_seconds": 295.0}
+    assert sum("/api/models" in request.path for request in hub.requests) <= 4
+
+
+def test_short_wait_is_kept(hub: HubEmulator, fetch: Fetch) -> None:
+    hub.faults.add(Fault("status", INFO, times=1, status=429, headers={"Retry-After": "1"}))
+    started = time.monotonic()
+    assert whole_model(fetch())
+    assert time.monotonic() - started >= 1
+
+
+def test_a_missing_file_is_not_tried_again(hub: HubEmulator, fetch: Fetch) -> None:
+    with pytest.raises((ModelNotFound, PrivateOrMissing)):
+        fetch("org/none")
+    assert len({request.path for request in hub.requests}) == len(hub.requests)
+
+
+def test_ignored_range_is_cut_off(hub: HubEmulator, session: HubSession, fetch: Fetch) -> None:
+    weights = sparse_safetensors_file({f"t{n}": ("BF16", (4096, 4096)) for n in range(60)})
+    hub.add(FakeRepo("org/name", {"model.safetensors": weights}))  # 2 GB
+    expected = fetch().components
+    hub.faults.add(Fault("ignore_range", host="cdn"))
+    for first_read_bytes in (QUICK.first_read_bytes, 512):
+        before = session.bytes_read
+        found = fetch(limits=replace(QUICK, first_read_bytes=first_read_bytes)).components
+        assert found == expected
+        assert session.bytes_read - before < 300_000
+
+
+def test_wrong_range_is_refused(hub: HubEmulator, fetch: Fetch) -> None:
+    hub.faults.add(Fault("garbage", host="cdn", headers={"Content-Range": "bytes 5-9/100"}))
+    with pytest.raises(HubUnreachable, match="unexpected_answer"):
+        fetch()
+
+
+def test_total_budget(hub: HubEmulator, fetch: Fetch) -> None:
+    with pytest.raises(LimitsExceeded, match="total_bytes"):
+        fetch(limits=replace(QUICK, total_bytes=1000))
+
+
+def test_compressed_bomb_is_cut_off(hub: HubEmulator, fetch: Fetch, repo: FakeRepo) -> None:
+    config = replace(repo.files["config.json"], head=b'{"a":"', size=50 * 10**6)
+    hub.add(replace(repo, files=repo.files | {"config.json": config}))
+    with pytest.raises(LimitsExceeded, match="config_bytes"):
+        fetch()
+
+
+@pytest.mark.parametrize("match", [INFO, "/tree/", "config.json", WEIGHTS])
+def test_foreign_port_is_never_asked(
+    hub: HubEmulator, canary: HubEmulator, fetch: Fetch, match: str
+) -> None:
+    hub.faults.add(Fault("redirect_to", match, "hub", location=f"{canary.endpoint}/x"))
+    with pytest.raises(HubUnreachable, match="'redirect'"):
+        fetch(token=None)
+    assert canary.requests == []
+
+
+@pytest.mark.parametrize("form", ["https://{}/x", "http://user@{}/x", "//evil@{}/x", "ftp://{}/x"])
+def test_other_ways_to_loopback_are_never_asked(
+    hub: HubEmulator, canary: HubEmulator, form: str
+) -> None:
+    location = form.format(canary.endpoint.removeprefix("http://"))
+    hub.faults.add(Fault("redirect_to", WEIGHTS, "hub", location=location))
+    with HubSession(hub.endpoint) as session, pytest.raises(HubUnreachable, match="'redirect'"):
+        fetch_snapshot(ModelRef("org/name"), session, QUICK)
+    assert canary.connections == 0
+
+
+def test_link_header_names_no_host(hub: HubEmulator, canary: HubEmulator, fetch: Fetch) -> None:
+    link = f'<{canary.endpoint}/api/models/org/name/tree/main?cursor=MQ==>; rel="next"'
+    hub.faults.add(Fault("slow", "/tree/", times=1, piece=2**18, headers={"Link": link}))
+    assert whole_model(fetch())
+    assert canary.requests == []
+    assert sum("cursor=MQ" in request.query for request in hub.requests) == 1
+
+
+def test_token_goes_to_the_hub_alone(hub: HubEmulator, fetch: Fetch) -> None:
+    hub.options.valid_tokens = {TOKEN: ()}
+    assert whole_model(fetch(token=TOKEN))
+    sent = {request.headers.get("authorization") for request in hub.requests_to("hub")}
+    assert sent == {f"Bearer {TOKEN}"}
+    assert hub.requests_to("cdn")
+    assert all("authorization" not in request.headers for request in hub.requests_to("cdn"))
+
+
+def test_nothing_of_the_environment_is_sent(
+    hub: HubEmulator, fetch: Fetch, monkeypatch: pytest.MonkeyPatch, tmp_path: object
+) -> None:
+    netrc = f"{tmp_path}/netrc"
+    with open(netrc, "w", encoding="utf-8") as file:
+        file.write("machine 127.0.0.1 login me password secret\n")
+    monkeypatch.setenv("NETRC", netrc)
+    monkeypatch.setenv("HF_TOKEN", "hf_operator")
+    hub.faults.add(Fault("slow", INFO, piece=2**18, headers={"Set-Cookie": "a=b; Path=/"}))
+    assert whole_model(fetch())
+    assert whole_model(fetch())
+    for request in hub.requests:
+        assert "authorization" not in request.headers
+        assert "cookie" not in request.headers
+        assert request.headers["user-agent"].startswith("gpusizer")
+
+
+def test_counts(hub: HubEmulator, session: HubSession, fetch: Fetch) -> None:
+    fetch()
+    assert session.requests == len(hub.requests) == 6  # info, tree, config 2, weights 2
+    assert session.bytes_read > 0
+    assert hub.connections <= 6
+
+
+def test_small_model_takes_two_round_trips(hub: HubEmulator, fetch: Fetch) -> None:
+    hub.options.latency = 0.1
+    started = time.monotonic()
+    assert whole_model(fetch())
+    assert time.monotonic() - started < 0.29
+
+
+def test_sharded_model_takes_three_round_trips(hub: HubEmulator, fetch: Fetch) -> None:
+    hub.add(llama_repo("org/name", shards=4))
+    hub.options.latency = 0.1
+    started = time.monotonic()
+    fetch()
+    assert time.monotonic() - started < 0.39
+
+
+def test_push_between_two_reads(hub: HubEmulator, fetch: Fetch, repo: FakeRepo) -> None:
+    """The description names the new commit; what was read of the old one is read again."""
+    new = sparse_safetensors_file({"a": ("F32", (2,))})
+    sha = "0123456789abcdef0123456789abcdef01234567"
+    newer = replace(repo, sha=sha, files=repo.files | {"model.safetensors": new})
+    repo.revisions[sha] = newer.files
+    repo.info["sha"] = sha
+    fetched = fetch()
+    assert fetched.sha == sha
+    assert fetched.components[0].files[0].tensor_count == 1

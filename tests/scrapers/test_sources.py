@@ -1,0 +1,82 @@
+"""build_fetcher: the live Hub first, embedded snapshots where it cannot answer."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from gpusizer.errors import (
+    GatedModel,
+    HubRateLimited,
+    HubUnreachable,
+    ModelNotFound,
+    RevisionNotFound,
+)
+from gpusizer.hub_id import ModelRef
+from gpusizer.settings import Settings
+from scrapers.sources import Fetcher, build_fetcher
+from tests.hub_emulator import Fault, HubEmulator, llama_repo
+
+KNOWN = ModelRef("meta-llama/Llama-3.1-8B")
+UNKNOWN = ModelRef("org/name")
+
+
+@pytest.fixture
+def fetch(hub: HubEmulator) -> Fetcher:
+    return build_fetcher(Settings(endpoint=hub.endpoint, timeout_seconds=0.7))
+
+
+def test_offline() -> None:
+    fetch = build_fetcher(Settings(endpoint="http://127.0.0.1:1", offline=True))
+    assert fetch(KNOWN).source == "snapshot"
+    for ref in (UNKNOWN, ModelRef(KNOWN.repo_id, "v9")):
+        with pytest.raises(HubUnreachable, match="offline"):
+            fetch(ref)
+
+
+def test_live_hub_comes_first(hub: HubEmulator, fetch: Fetcher) -> None:
+    hub.add(llama_repo(KNOWN.repo_id))
+    snapshot = fetch(KNOWN)
+    assert (snapshot.source, snapshot.components[0].files[0].tensor_count) == ("hub", 21)
+
+
+FAILURES = {
+    "down": Fault("status", status=503),
+    "silent": Fault("hang"),
+    "rate limited": Fault("status", status=429, headers={"Retry-After": "300"}),
+}
+
+
+@pytest.mark.parametrize("name", FAILURES)
+def test_hub_away(hub: HubEmulator, fetch: Fetcher, name: str) -> None:
+    hub.faults.add(FAILURES[name])
+    assert fetch(ModelRef(KNOWN.repo_id, "main")).source == "snapshot"
+    for ref in (UNKNOWN, ModelRef(KNOWN.repo_id, "v9")):
+        with pytest.raises((HubUnreachable, HubRateLimited)):
+            fetch(ref)
+
+
+def test_gate(hub: HubEmulator, fetch: Fetcher) -> None:
+    hub.add(llama_repo(KNOWN.repo_id, gated="manual"))
+    hub.add(llama_repo(UNKNOWN.repo_id, gated="manual"))
+    assert fetch(KNOWN).source == "snapshot"
+    with pytest.raises(GatedModel):
+        fetch(UNKNOWN)
+
+
+def test_answers_of_the_hub_stand(hub: HubEmulator, fetch: Fetcher) -> None:
+    hub.add(llama_repo(KNOWN.repo_id))
+    with pytest.raises(ModelNotFound):
+        fetch(UNKNOWN)
+    with pytest.raises(RevisionNotFound):
+        fetch(ModelRef(KNOWN.repo_id, "v9"))
+
+
+def test_questions_are_answered_once(hub: HubEmulator, fetch: Fetcher) -> None:
+    hub.add(llama_repo("org/name"))
+    hub.options.latency = 0.05
+    with ThreadPoolExecutor(8) as pool:
+        snapshots = list(pool.map(fetch, [UNKNOWN] * 16))
+    assert all(snapshot is snapshots[0] for snapshot in snapshots)
+    assert len(hub.requests) == 6
