@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 
 class Provenance(StrEnum):
@@ -48,6 +49,11 @@ class Amount:
             "high": self.high,
             "provenance": self.provenance.value,
         }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Amount:
+        """Inverse of `to_json`."""
+        return cls(**{**data, "provenance": Provenance(data["provenance"])})
 
 
 def exactly(amount_bytes: int, provenance: Provenance) -> Amount:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from gpusizer.engines import ENGINES, Engine, Split, find_engine
-from gpusizer.gpus import Gpu
+from gpusizer.gpus import Catalogue, Gpu
 from gpusizer.kv_cache import grows, kv_cache_bytes, largest_context
 from gpusizer.memory import Estimator, MemoryEstimate
 from gpusizer.profile import ModelProfile
@@ -54,6 +54,23 @@ class Fit:
     kv_pool_bytes: int
     max_context: int | None
     max_concurrency: float | None
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON object; `from_json` is the inverse. The GPU is named by its slug."""
+        data = {name: getattr(self, name) for name in self.__slots__}
+        return {**data, "gpu": self.gpu.slug, "estimate": self.estimate.to_json()}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any], catalogue: Catalogue) -> Fit:
+        """Inverse of `to_json`. Raises UnknownGpu when the catalogue lacks the GPU."""
+        return cls(
+            **{
+                **data,
+                "gpu": catalogue.find(data["gpu"]),
+                "estimate": MemoryEstimate.from_json(data["estimate"]),
+                "verdict": Verdict(data["verdict"]),
+            }
+        )
 
     def capacity_json(self, context: int) -> dict[str, Any]:
         """The contract's `capacity` object.

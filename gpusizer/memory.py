@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from gpusizer.amounts import Amount, Provenance, exactly, total
-from gpusizer.engines import Engine, Split
+from gpusizer.engines import Engine, Split, find_engine
 from gpusizer.kv_cache import kv_cache_bytes
 from gpusizer.profile import ModelProfile
+from gpusizer.quants.native import quant_from_json, quant_to_json
 from gpusizer.quants.table import Quant
 from gpusizer.weight_sizes import WeightSizes
 from gpusizer.workload import Workload
@@ -33,6 +35,13 @@ class Breakdown:
     def budgeted(self) -> Amount:
         """What must fit into the share of memory the engine budgets with."""
         return total((self.weights, self.kv_cache, self.activations, self.overhead))
+
+    def to_json(self) -> dict[str, Any]:
+        return {name: getattr(self, name).to_json() for name in self.__slots__}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Breakdown:
+        return cls(**{name: Amount.from_json(amount) for name, amount in data.items()})
 
     def times(self, count: int) -> Breakdown:
         """The same on each of `count` GPUs."""
@@ -93,33 +102,34 @@ class MemoryEstimate:
         """Bits of weights in memory for each parameter."""
         return round(self.sizes.total * 8 / parameters, 4) if parameters else 0.0
 
-    def to_json(self, parameters: int) -> dict[str, Any]:
-        """The contract's estimate object, without the `capacity` a named GPU adds."""
-        whole, one = self.all_gpus, self.per_gpu
+    def to_json(self) -> dict[str, Any]:
+        """JSON object; `from_json` is the inverse. Programs get the report's flatter form."""
         return {
-            "quant": self.quant.slug,
-            "quant_name": self.quant.name,
-            "bits_per_weight": self.bits_per_weight(parameters),
-            "native": self.native,
+            "quant": quant_to_json(self.quant),
             "engine": self.engine.slug,
-            "engine_version": self.engine.version,
-            **_amounts_json(whole),
-            "low_bytes": whole.total.low,
-            "high_bytes": whole.total.high,
-            "gpus": self.split.gpus,
-            "per_gpu": _amounts_json(one),
-            "provenance": self.provenance(),
+            "native": self.native,
+            "split": asdict(self.split),
+            "sizes": asdict(self.sizes),
+            "per_gpu": self.per_gpu.to_json(),
+            "all_gpus": self.all_gpus.to_json(),
+            "utilization": self.utilization,
+            "device_class": self.device_class,
         }
 
-
-def _amounts_json(breakdown: Breakdown) -> dict[str, int]:
-    return {
-        "weights_bytes": breakdown.weights.likely,
-        "kv_cache_bytes": breakdown.kv_cache.likely,
-        "activations_bytes": breakdown.activations.likely,
-        "overhead_bytes": breakdown.overhead.likely + breakdown.outside.likely,
-        "total_bytes": breakdown.total.likely,
-    }
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> MemoryEstimate:
+        """Inverse of `to_json`."""
+        return cls(
+            quant=quant_from_json(data["quant"]),
+            engine=find_engine(data["engine"]),
+            native=data["native"],
+            split=Split(**data["split"]),
+            sizes=WeightSizes(**data["sizes"]),
+            per_gpu=Breakdown.from_json(data["per_gpu"]),
+            all_gpus=Breakdown.from_json(data["all_gpus"]),
+            utilization=data["utilization"],
+            device_class=data["device_class"],
+        )
 
 
 class Estimator:

@@ -9,7 +9,7 @@ from typing import Any
 from gpusizer.errors import GpusizerError
 from gpusizer.fit import Fit
 from gpusizer.gpus import Gpu
-from gpusizer.memory import MemoryEstimate
+from gpusizer.memory import Breakdown, MemoryEstimate
 from gpusizer.notes import Note
 from gpusizer.profile import ModelProfile
 from gpusizer.ranking import Ranked
@@ -106,13 +106,39 @@ def model_json(profile: ModelProfile, say: Say) -> dict[str, Any]:
 
 
 def _estimate_json(row: EstimateRow, context: int) -> dict[str, Any]:
-    data = row.estimate.to_json(row.parameters)
-    data["needs_original_weights"] = row.needs_original_weights
+    """The contract's estimate object; `capacity` only when a GPU was named."""
+    estimate = row.estimate
+    whole = estimate.all_gpus
+    data = {
+        "quant": estimate.quant.slug,
+        "quant_name": estimate.quant.name,
+        "bits_per_weight": row.bits_per_weight,
+        "native": estimate.native,
+        "needs_original_weights": row.needs_original_weights,
+        "engine": estimate.engine.slug,
+        "engine_version": estimate.engine.version,
+        **_amounts_json(whole),
+        "low_bytes": whole.total.low,
+        "high_bytes": whole.total.high,
+        "gpus": estimate.split.gpus,
+        "per_gpu": _amounts_json(estimate.per_gpu),
+        "provenance": estimate.provenance(),
+    }
     if row.fit is not None:
         data["capacity"] = row.fit.capacity_json(context)
         data["verdict"] = row.fit.verdict.value
         data["headroom_bytes"] = row.fit.headroom_bytes
     return data
+
+
+def _amounts_json(breakdown: Breakdown) -> dict[str, int]:
+    return {
+        "weights_bytes": breakdown.weights.likely,
+        "kv_cache_bytes": breakdown.kv_cache.likely,
+        "activations_bytes": breakdown.activations.likely,
+        "overhead_bytes": breakdown.overhead.likely + breakdown.outside.likely,
+        "total_bytes": breakdown.total.likely,
+    }
 
 
 def ranked_json(item: Ranked, say: Say) -> dict[str, Any]:

@@ -20,6 +20,7 @@ LENGTH_BYTES = 8
 METADATA = "__metadata__"
 
 _MAX_RANK = 16
+_INT = frozenset({int})
 _ENTRY = {"dtype", "shape", "data_offsets"}
 
 
@@ -49,7 +50,6 @@ def parse_header(
     "duplicate_key", "tensor_entry", "shape", "data_offsets", "overlap" or "beyond_end";
     UnsupportedDtype.
     """
-
     entries = load_json(header[LENGTH_BYTES:], repo_id, path, unique_keys)
     reason = None if isinstance(entries, dict) else "not_an_object"
     tensors: list[RawTensor] = []
@@ -89,10 +89,10 @@ def _problem(entry: Any) -> str | None:
 
 
 def _is_sizes(value: Any) -> bool:
-    """Whether this is a list of non-negative integers; `type`, for a bool is an int too."""
-    return isinstance(value, list) and all(
-        type(number) is int and 0 <= number < 2**63 for number in value
-    )
+    """Whether this is a list of non-negative 63-bit integers; a bool is none."""
+    if type(value) is not list or not _INT.issuperset(map(type, value)):
+        return False
+    return not value or (min(value) >= 0 and max(value) < 2**63)
 
 
 def _misplaced(spans: list[tuple[int, int]], data_bytes: int | None) -> str | None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from gpusizer.dtypes import DTYPE_BITS
+from gpusizer.errors import UnknownQuant
 from gpusizer.profile import ModelProfile
 from gpusizer.quants.table import Quant, all_quants, find_quant
 
@@ -32,16 +35,29 @@ def native_quant(profile: ModelProfile) -> Quant:
     stored = profile.quantization
     bits = (stored.bits if stored else None) or DTYPE_BITS[profile.native_dtype]
     method = stored.method if stored else profile.native_dtype.lower()
+    return _unlisted(f"{method}-{bits}bit", f"{method} {bits}-bit", bits)
+
+
+def _unlisted(slug: str, name: str, bits: float) -> Quant:
+    """A quantization outside the table, at the place of the row nearest in width."""
     nearest = min(all_quants(), key=lambda quant: (abs(quant.bits - bits), quant.order))
+    engines = ("vllm", "transformers")
     return replace(
-        nearest,
-        slug=f"{method}-{bits}bit",
-        name=f"{method} {bits}-bit",
-        bits=bits,
-        engines=("vllm", "transformers"),
-        needs="",
-        recommended=True,
+        nearest, slug=slug, name=name, bits=bits, engines=engines, needs="", recommended=True
     )
+
+
+def quant_to_json(quant: Quant) -> dict[str, Any]:
+    """Enough to find or rebuild the row: its slug, name and width."""
+    return {"slug": quant.slug, "name": quant.name, "bits": quant.bits}
+
+
+def quant_from_json(data: Mapping[str, Any]) -> Quant:
+    """Inverse of `quant_to_json`."""
+    try:
+        return find_quant(data["slug"])
+    except UnknownQuant:
+        return _unlisted(data["slug"], data["name"], data["bits"])
 
 
 def _known_slug(profile: ModelProfile) -> str:

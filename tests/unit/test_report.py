@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from gpusizer.errors import GpusizerError, InvalidRequest, UnknownGpu, UnknownQuant
+from gpusizer.fit import Fit
 from gpusizer.text import say_note
 from tests.sizers import embedded_sizer
 
@@ -151,6 +152,19 @@ def test_a_pipeline_is_sized_by_what_diffusers_runs() -> None:
     assert names == {"transformer", "text_encoder", "text_encoder_2", "vae"}
     assert data["model"]["parameters"] == 16_870_599_139
     assert data["ranking"]
+
+
+@pytest.mark.parametrize(
+    "model", ["Qwen/Qwen3-8B", "RedHatAI/Llama-3.3-70B-Instruct-quantized.w4a16"]
+)
+def test_a_fit_survives_json(model: str) -> None:
+    """Estimates and fits come back equal, those of schemes outside the table included."""
+    for item in SIZER.size({"model": model, "top": 3, "quant": "native"}).ranking:
+        fit = item.fit
+        read = Fit.from_json(json.loads(json.dumps(fit.to_json())), SIZER.catalogue)
+        assert read.estimate.quant.slug == fit.estimate.quant.slug
+        assert read.to_json() == fit.to_json()
+        assert read.estimate.headroom_bytes(2**35) == fit.estimate.headroom_bytes(2**35)
 
 
 def test_prices_are_of_all_boards_and_unknown_stays_null() -> None:
