@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from gpusizer.dtypes import DTYPE_BITS
+from gpusizer.dtypes import nominal_bits
 from gpusizer.errors import UnknownQuant
 from gpusizer.profile import ModelProfile
 from gpusizer.quants.table import Quant, all_quants, find_quant
@@ -33,7 +33,7 @@ def native_quant(profile: ModelProfile) -> Quant:
     if slug in slugs:
         return find_quant(slug)
     stored = profile.quantization
-    bits = (stored.bits if stored else None) or DTYPE_BITS[profile.native_dtype]
+    bits = (stored.bits if stored else None) or nominal_bits(profile.native_dtype)
     method = stored.method if stored else profile.native_dtype.lower()
     return _unlisted(f"{method}-{bits}bit", f"{method} {bits}-bit", bits)
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from gpusizer.dtypes import GGML_BLOCKS
 from gpusizer.profile import ModelProfile, build_profile
 from gpusizer.quants import ModelShape
-from gpusizer.quants.gguf import BLOCKS, RECIPES, Gguf, Place, more_bits, tensor_bytes
+from gpusizer.quants.gguf import RECIPES, Gguf, Place, more_bits, tensor_bytes
 from gpusizer.roles import Kind, Part, Slot
 from gpusizer.weights import WeightGroup
 from tests.builders import llama, quantized_bytes, qwen3_06b, tiny
@@ -152,7 +153,7 @@ def test_type_of_a_tensor(
     ],
 )
 def test_odd_rows_fall_back_to_smaller_blocks(row: int, wanted: str, block_type: str) -> None:
-    block, size = BLOCKS[block_type]
+    block, size = GGML_BLOCKS[block_type]
     assert tensor_bytes(block_row(Slot.UP, shape=(3, row)), wanted) == 3 * row // block * size
 
 
