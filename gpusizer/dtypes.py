@@ -81,3 +81,13 @@ def bits_per_element(dtype: str) -> float:
 def nominal_bits(dtype: str) -> int:
     """Bits in the name people give it: 4 for Q4_K with its 4.5, 1 for TQ1_0 with its 1.69."""
     return math.floor(bits_per_element(dtype))
+
+
+def ggml_type_named(label: str) -> str | None:
+    """The ggml type a quantization's name begins with: Q4_K for Q4_K_M and UD-Q4_K_XL.
+
+    Mixes that are named after no type of their own (IQ3_M, Q4) go by the first of their width.
+    """
+    words = label.upper().removeprefix("UD-")
+    exact = max((name for name in GGML_BLOCKS if words.startswith(name)), key=len, default=None)
+    return exact or next((name for name in GGML_BLOCKS if name.startswith(words[:3])), None)
