@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
 from typing import Protocol
 
 from gpusizer.errors import HubUnreachable, LimitsExceeded, MalformedRepo
