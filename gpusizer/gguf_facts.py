@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from gpusizer.dtypes import DTYPE_BITS, nominal_bits
 from gpusizer.notes import Note
 from gpusizer.packing import StoredQuantization
@@ -28,7 +30,7 @@ def projector(snapshot: RepoSnapshot) -> Variant | None:
     found = [variant for variant in snapshot.variants if variant.kind == "projector"]
     for name in _PROJECTOR_ORDER:
         for variant in found:
-            if variant.name.endswith(name):
+            if re.split(r"[-._/]", variant.name)[-1].upper() == name:
                 return variant
     return min(found, key=lambda variant: variant.size_bytes or 2**62, default=None)
 
