@@ -47,7 +47,7 @@ class ModelProfile:
         groups: every stored tensor, classified.
         caveats: what a reader of the numbers must know.
         variants: quantizations of a GGUF repository, largest first.
-        variant: name of the one that was read.
+        variant: name of the one that was read; None for other files and formats.
     """
 
     repo_id: str
@@ -124,12 +124,9 @@ def build_profile(snapshot: RepoSnapshot) -> ModelProfile:
     if not any(component.tensors for component in snapshot.components):
         raise NoWeights(repo_id=snapshot.repo_id, formats=[snapshot.format])
     main = snapshot.components[0]
-    is_gguf = snapshot.format == "gguf"
-    quantization = None if is_gguf else detect_quantization(main.config, snapshot.extra_configs)
-    groups = _classified(snapshot, quantization)
-    if is_gguf:
-        quantization = ggml_quantization(_native_dtype(groups))
-    architecture = (resolve_gguf if is_gguf else resolve_architecture)(main.config, groups)
+    groups, quantization = _classified(snapshot)
+    resolve = resolve_gguf if snapshot.format == "gguf" else resolve_architecture
+    architecture = resolve(main.config, groups)
     if architecture is not None:
         groups = split_mtp_layers(groups, architecture.layers)
         if architecture.tied_embeddings:
@@ -160,18 +157,30 @@ def build_profile(snapshot: RepoSnapshot) -> ModelProfile:
         library=snapshot.library,
         caveats=_caveats(snapshot, groups, architecture, quantization),
         variants=tuple(v for v in snapshot.variants if v.kind == "quantization"),
-        variant=read.name if (read := variant_read(snapshot)) else None,
+        variant=_variant_name(snapshot),
     )
+
+
+def _variant_name(snapshot: RepoSnapshot) -> str | None:
+    read = variant_read(snapshot)
+    return read.name if read is not None and read.kind == "quantization" else None
 
 
 def _classified(
-    snapshot: RepoSnapshot, quantization: StoredQuantization | None
-) -> tuple[WeightGroup, ...]:
-    return tuple(
+    snapshot: RepoSnapshot,
+) -> tuple[tuple[WeightGroup, ...], StoredQuantization | None]:
+    """Every tensor with its purpose, and how the checkpoint is quantized.
+
+    GGUF files say that in the types of their tensors, whose shapes are never packed.
+    """
+    main, is_gguf = snapshot.components[0], snapshot.format == "gguf"
+    packing = None if is_gguf else detect_quantization(main.config, snapshot.extra_configs)
+    groups = tuple(
         group
         for component in snapshot.components
-        for group in weight_groups(component.name, component.tensors, quantization)
+        for group in weight_groups(component.name, component.tensors, packing)
     )
+    return groups, ggml_quantization(_native_dtype(groups)) if is_gguf else packing
 
 
 def _without_spare_biases(

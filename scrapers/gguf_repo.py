@@ -18,6 +18,14 @@ SPLIT_COUNT = "split.count"
 _SUGGESTIONS = 8
 
 
+def listed_variants(reader: RepoReader, files: Sequence[RepoFile]) -> tuple[Variant, ...]:
+    """Everything the file list offers. Raises LimitsExceeded ("gguf_variants")."""
+    variants = gguf_variants(files)
+    if len(variants) > reader.limits.gguf_variants:
+        raise reader.reading.exceeded("gguf_variants")
+    return variants
+
+
 def asked_selection(files: Sequence[RepoFile], ref: ModelRef, repo_id: str) -> Selection | None:
     """The GGUF file or quantization that a reference names, None when it names none.
 

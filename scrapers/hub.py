@@ -15,8 +15,7 @@ from gpusizer.hub_id import ModelRef
 from gpusizer.snapshot import Component, RepoSnapshot, WeightFile
 from gpusizer.tensors import RawTensor, group_tensors
 from scrapers.gguf_files import SUFFIX as GGUF_SUFFIX
-from scrapers.gguf_files import gguf_variants
-from scrapers.gguf_repo import asked_selection, gguf_component
+from scrapers.gguf_repo import asked_selection, gguf_component, listed_variants
 from scrapers.http import HubSession
 from scrapers.hub_api import is_plain_path
 from scrapers.limits import Limits
@@ -90,7 +89,7 @@ def _read(reader: RepoReader, ref: ModelRef) -> RepoSnapshot:
         uncounted_files=tuple(
             WeightFile(file.path, file.size_bytes, 0) for file in uncounted(files, counted)
         ),
-        variants=gguf_variants(files) if is_gguf else (),
+        variants=listed_variants(reader, files) if is_gguf else (),
         license=info.license,
         base_models=info.base_models,
         pipeline_tag=info.pipeline_tag,

@@ -35,6 +35,8 @@ class Limits:
         gguf_values: short metadata values that are kept; arrays have one for each layer.
         gguf_tensors: tensors of one GGUF file, where the experts of a layer are one tensor.
             The largest known have about 2,500.
+        gguf_variants: models that the file list of a GGUF repository may offer; about 30 is
+            usual.
         redirects: hops of one request. The Hub needs 2: rename, then CDN.
         attempts: tries of one request before its failure counts.
         connect_seconds: to open a connection.
@@ -61,6 +63,7 @@ class Limits:
     gguf_keys: int = 10_000
     gguf_values: int = 50_000
     gguf_tensors: int = 50_000
+    gguf_variants: int = 400
     redirects: int = 5
     attempts: int = 3
     connect_seconds: float = 5.0

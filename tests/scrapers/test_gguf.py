@@ -200,3 +200,10 @@ def test_a_header_without_end_is_cut_off(hub: HubEmulator, fetch: Fetch) -> None
     with pytest.raises(LimitsExceeded, match="gguf_header_bytes"):
         fetch(limits=limits)
     assert sum(request.body_bytes_sent for request in hub.requests) < 1_500_000
+
+
+def test_endless_file_lists(hub: HubEmulator, fetch: Fetch) -> None:
+    clutter = {f"m{number:04}.gguf": sparse_file(2000) for number in range(500)}
+    hub.add(gguf_repo("org/name", ["Q4_K_M"], files=clutter))
+    with pytest.raises(LimitsExceeded, match="gguf_variants"):
+        fetch()
