@@ -1,7 +1,8 @@
 """fetch_snapshot: one model of the live Hub, from its name to a RepoSnapshot.
 
 A single-file model takes two round trips, a sharded one three: the description, the file
-list, `config.json` and `model.safetensors` are asked for at once, then every shard.
+list, `config.json` and `model.safetensors` are asked for at once, then every shard. Of a
+GGUF repository the header of one quantization is read; its length decides on the rest.
 """
 
 from __future__ import annotations

@@ -28,8 +28,8 @@ class Limits:
         tensors: tensors of all files; the largest model known has 497,000.
         components: folders of a pipeline.
         json_depth: nesting of a configuration; real ones stay below 10.
-        gguf_header_bytes: bytes read of one GGUF file. Headers hold the tokenizer; vocabularies
-            of 128,000 tokens make 8 MB of it, of 200,000 about 13 MB.
+        gguf_header_bytes: bytes read of one GGUF file. Headers hold the tokenizer; 128,000
+            tokens and their merges make 8 MB (Llama 3), so that 200,000 make about 13 MB.
         gguf_first_bytes: first guess at a GGUF header: enough for a vocabulary of 32,000.
         gguf_keys: metadata entries of a GGUF file. Real ones stay below 100.
         gguf_values: short metadata values that are kept; arrays have one for each layer.
@@ -59,7 +59,7 @@ class Limits:
     components: int = 64
     json_depth: int = 32
     gguf_header_bytes: int = 32 * MIB
-    gguf_first_bytes: int = MIB
+    gguf_first_bytes: int = 768 * KIB
     gguf_keys: int = 10_000
     gguf_values: int = 50_000
     gguf_tensors: int = 50_000

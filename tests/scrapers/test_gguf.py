@@ -57,9 +57,11 @@ def test_cost_of_twenty_five_quantizations(hub: HubEmulator, fetch: Fetch) -> No
     fetch()
     assert len(USUAL_LABELS) == 25
     assert read_files(hub) == {"model-Q4_K_M.gguf"}
+    listing = (request for request in hub.requests if request.path.startswith("/api/"))
+    assert sum(request.body_bytes_sent for request in listing) < 10_000
     # description, file list, two guesses at other formats, the header and its redirect
     assert len(hub.requests) <= 6
-    assert sum(request.body_bytes_sent for request in hub.requests) < 1_100_000
+    assert sum(request.body_bytes_sent for request in hub.requests) < 800_000
 
 
 def test_a_large_vocabulary_takes_three_reads(hub: HubEmulator, fetch: Fetch) -> None:

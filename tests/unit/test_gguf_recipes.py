@@ -58,6 +58,16 @@ def test_layers_with_more_bits(layers: int, widened: list[int]) -> None:
     assert [i for i in range(layers) if more_bits(Place(i, model))] == widened
 
 
+@pytest.mark.parametrize(
+    ("slug", "file_bytes"),
+    [("q4_k_m", 4_081_004_224), ("q4_0", 3_825_903_776)],
+)
+def test_published_files_of_llama_2_7b(slug: str, file_bytes: int) -> None:
+    profile = build_profile(llama(kv_heads=32, ffn=11008, vocab=32000, context=4096))
+    header = file_bytes - quantized_bytes(slug, profile)
+    assert 0.7e6 < header < 0.85e6  # 23 bytes for each of 32,000 tokens, and the rest
+
+
 def block_row(slot: Slot, layer: int = 10, **overrides: Any) -> WeightGroup:
     """One row of one block in one layer, so that its bytes name its type."""
     base = WeightGroup("model", "model.layers.{}.x.weight", "BF16", (1, ROW), 1, Part.TEXT,
