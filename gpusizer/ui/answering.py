@@ -52,6 +52,7 @@ def _tiers(sizer: Sizer, state: PageState, report: Report) -> tuple[Tier, ...]:
     tiers = []
     for name, bits, above, up_to in _TIERS:
         rows = [row for row in report.estimates if _belongs(row, bits, above, up_to)]
+        rows = _one_file(rows, bits, (report.profile.variant or "").lower())
         if rows:
             slugs = [row.estimate.quant.slug for row in rows]
             asked = {**state.fields, "quant": slugs, "rank_by": "smallest", "top": 0}
@@ -65,6 +66,16 @@ def _belongs(row: EstimateRow, bits: float, above: float, up_to: float) -> bool:
     if row.estimate.native:
         return above < quant.bits <= up_to
     return quant.recommended and quant.bits == bits and not row.needs_original_weights
+
+
+def _one_file(rows: list[EstimateRow], bits: float, read: str) -> list[EstimateRow]:
+    """Of several files the one nearest in width stands for all, rather the one that was read."""
+    files = [row for row in rows if row.estimate.native]
+    if len(files) < 2:
+        return rows
+    quants = {row.estimate.quant.slug: row.estimate.quant for row in files}
+    nearest = min(quants, key=lambda slug: (abs(quants[slug].bits - bits), slug != read))
+    return [row for row in files if row.estimate.quant.slug == nearest]
 
 
 def _shown(rows: list[EstimateRow]) -> EstimateRow:

@@ -20,6 +20,10 @@ from gpusizer.report import Report
 from gpusizer.sizer import Sizer
 from gpusizer.snapshot import RepoSnapshot
 from gpusizer.text import LANGUAGES, say_note
+from gpusizer.ui.answering import answer
+from gpusizer.ui.presenters.answer import answer_html
+from gpusizer.ui.presenters.words import Words
+from gpusizer.ui.state import PageState
 from gpusizer.weight_sizes import all_weight_sizes
 from tests.gguf_snapshots import HEADER_BYTES, file_variant, gguf_snapshot, tensor_bytes
 from tests.hub_emulator.gguf_models import Shaped, llama_metadata, llama_tensors
@@ -173,6 +177,18 @@ def test_trips_through_json() -> None:
     for item in report().ranking:
         data = json.loads(json.dumps(item.fit.to_json()))
         assert Fit.from_json(data, catalogue) == item.fit
+
+
+def test_each_tier_of_the_page_stands_for_one_file() -> None:
+    state = PageState(model="org/name")
+    sizer = Sizer(lambda ref: repo(), load_catalogue())
+    made = answer(sizer, state, 5)
+    shown = {tier.name: tier.row.estimate.quant.slug for tier in made.tiers}
+    assert shown == {"16": "bf16", "8": "q8_0", "4": "q4_k_m"}
+    for tier in made.tiers:
+        slugs = {item.fit.estimate.quant.slug for item in tier.best.values()}
+        assert slugs == {tier.row.estimate.quant.slug}
+    assert "GGUF Q4_K_M" in answer_html(made, Words("en"))
 
 
 def test_report_lists_the_files() -> None:
