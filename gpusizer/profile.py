@@ -119,7 +119,9 @@ def build_profile(snapshot: RepoSnapshot) -> ModelProfile:
     main = snapshot.components[0]
     quantization = detect_quantization(main.config, snapshot.extra_configs)
     groups = _classified(snapshot, quantization)
-    architecture = resolve_architecture(main.config, groups)
+    # A pipeline's components have layers of their own kind, and no cache that grows with text.
+    is_pipeline = snapshot.format == "diffusers"
+    architecture = None if is_pipeline else resolve_architecture(main.config, groups)
     if architecture is not None:
         groups = split_mtp_layers(groups, architecture.layers)
         if architecture.tied_embeddings:
@@ -247,9 +249,9 @@ def _caveats(
             notes.append(
                 Note("already_quantized", method=quantization.method, bits=quantization.bits)
             )
-    if architecture is None:
+    if architecture is None and snapshot.format != "diffusers":
         notes.append(Note("architecture_unknown"))
-    else:
+    elif architecture is not None:
         for code, facts in (
             ("recovered_from_tensors", architecture.recovered),
             ("class_defaults_used", architecture.defaulted),
