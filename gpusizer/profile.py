@@ -125,8 +125,7 @@ def build_profile(snapshot: RepoSnapshot) -> ModelProfile:
         raise NoWeights(repo_id=snapshot.repo_id, formats=[snapshot.format])
     main = snapshot.components[0]
     groups, quantization = _classified(snapshot)
-    resolve = resolve_gguf if snapshot.format == "gguf" else resolve_architecture
-    architecture = resolve(main.config, groups)
+    architecture = _architecture(snapshot, groups)
     if architecture is not None:
         groups = split_mtp_layers(groups, architecture.layers)
         if architecture.tied_embeddings:
@@ -164,6 +163,14 @@ def build_profile(snapshot: RepoSnapshot) -> ModelProfile:
 def _variant_name(snapshot: RepoSnapshot) -> str | None:
     read = variant_read(snapshot)
     return read.name if read is not None and read.kind == "quantization" else None
+
+
+def _architecture(snapshot: RepoSnapshot, groups: tuple[WeightGroup, ...]) -> Architecture | None:
+    """The language model's; a pipeline has layers of its own kind, and no cache of text."""
+    if snapshot.format == "diffusers":
+        return None
+    resolve = resolve_gguf if snapshot.format == "gguf" else resolve_architecture
+    return resolve(snapshot.components[0].config, groups)
 
 
 def _classified(
@@ -276,9 +283,9 @@ def _caveats(
             notes.append(
                 Note("already_quantized", method=quantization.method, bits=quantization.bits)
             )
-    if architecture is None:
+    if architecture is None and snapshot.format != "diffusers":
         notes.append(Note("architecture_unknown"))
-    else:
+    elif architecture is not None:
         is_gguf = snapshot.format == "gguf"
         for code, facts in (
             ("metadata_recovered" if is_gguf else "recovered_from_tensors", architecture.recovered),

@@ -123,12 +123,12 @@ def rank_gpus(fitter: Fitter, catalogue: Catalogue, rank_by: str, top: int) -> t
 def describe(fitter: Fitter, gpu: Gpu, boards: int, estimate: MemoryEstimate, rank: int) -> Ranked:
     """A ranking entry for one GPU, count and estimate."""
     fit = fitter.fit(gpu, boards, estimate)
-    workload = fitter.workload
+    runs = fit.verdict in (Verdict.FITS, Verdict.TIGHT)  # the model assumes all layers on the GPU
     return Ranked(
         rank=rank,
         fit=fit,
-        decode=decode_rate(fitter.profile, estimate, workload, gpu),
-        prefill=prefill_rate(fitter.profile, estimate, gpu),
+        decode=decode_rate(fitter.profile, estimate, fitter.workload, gpu) if runs else None,
+        prefill=prefill_rate(fitter.profile, estimate, gpu) if runs else None,
         reasons=_reasons(fit),
     )
 

@@ -86,7 +86,9 @@ def _worth_ranking(quant: Quant, native: Quant, profile: ModelProfile) -> bool:
 
 
 def _runs(quant: Quant, engine: str | None, profile: ModelProfile) -> bool:
-    """Whether the engine asked for, or any that suits the model's format, runs it."""
+    """Whether it says something about this model, and the engine asked for runs it."""
+    if quant.moe_only and not (profile.architecture and profile.architecture.experts):
+        return False
     if engine is None:
         return profile.format != _PIPELINE or _PIPELINE in quant.engines
     return engine in quant.engines

@@ -63,10 +63,14 @@ Choices = tuple[tuple[Condition, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """A base type and the exceptions to it: the first condition that holds decides."""
+    """A base type and the exceptions to it: the first condition that holds decides.
+
+    `experts` is the type of routed experts where it differs from all other matrices'.
+    """
 
     base: str
     output: str = "Q6_K"
+    experts: str | None = None
     attn_v: Choices = ()
     ffn_down: Choices = ()
     attn_output: Choices = ()
@@ -78,6 +82,7 @@ RECIPES: dict[str, Recipe] = {
     "q5_k_m": Recipe("Q5_K", attn_v=((more_bits, "Q6_K"),), ffn_down=((more_bits, "Q6_K"),)),
     "q5_k_s": Recipe("Q5_K"),
     "q4_k_m": Recipe("Q4_K", attn_v=((more_bits, "Q6_K"),), ffn_down=((more_bits, "Q6_K"),)),
+    "mxfp4_moe": Recipe("Q8_0", output="Q8_0", experts="MXFP4"),
     "q4_k_s": Recipe(
         "Q4_K", attn_v=((first_layers(4), "Q5_K"),), ffn_down=((first(8), "Q5_K"),)
     ),
@@ -131,6 +136,8 @@ class Gguf:
             return group.parameters * GGML_BLOCKS["F32"][1]
         if group.pattern.endswith("_blocks"):
             return group.count * tensor_bytes(group, "MXFP4")  # gpt-oss experts stay as released
+        if group.kind is Kind.EXPERT and self.recipe.experts is not None:
+            return group.count * tensor_bytes(group, self.recipe.experts)
         per_layer = group.count // len(group.layers)
         return sum(
             per_layer * tensor_bytes(group, self._type(group.slot, Place(layer, model)))

@@ -29,6 +29,7 @@ class Quant:
         needs: hardware it needs tensor support for: "fp8", "fp4", "int8", "int4" or "".
         recommended: whether rankings may pick it unasked: not below 4 bits, not the slow
             bitsandbytes kernels.
+        moe_only: whether it differs from another row only for mixture-of-experts models.
         order: 0 for the most faithful of the table.
         source: where the layout is defined.
     """
@@ -40,6 +41,7 @@ class Quant:
     engines: tuple[str, ...]
     needs: str
     recommended: bool
+    moe_only: bool
     order: int
     source: str
 
@@ -122,6 +124,7 @@ def _quant(order: int, row: dict[str, str]) -> Quant:
         engines=tuple(row["engines"].split()),
         needs=row["needs"],
         recommended=row["recommended"] == "true",
+        moe_only=row["models"] == "moe",
         order=order,
         source=row["source"],
     )

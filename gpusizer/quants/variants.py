@@ -63,6 +63,7 @@ def variant_quant(name: str, bits: int, order: int, recommended: bool) -> Quant:
         engines=_ENGINES,
         needs="",
         recommended=recommended,
+        moe_only=False,
         order=order,
         source=_SOURCE,
     )

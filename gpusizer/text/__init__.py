@@ -36,9 +36,7 @@ def say_note(note: Note, language: Language = "en") -> str:
 def say_error(error: GpusizerError, language: Language = "en") -> str:
     """The sentence of an error."""
     fields = {"value": "", "reason": "", "suggestions": "", **error.fields}
-    reason = fields["reason"]
-    if isinstance(reason, str):
-        fields["reason"] = _TABLES[language].get(f"reason.{reason}", "{reason}").format(**fields)
+    fields["reason"] = _reason(error.code, fields, language)
     sentence = text(f"error.{error.code}", language, **fields)
     suggestions = fields["suggestions"]
     if isinstance(suggestions, list) and suggestions:
@@ -47,10 +45,19 @@ def say_error(error: GpusizerError, language: Language = "en") -> str:
     return sentence
 
 
+def _reason(code: str, fields: Mapping[str, object], language: Language) -> str:
+    """The words of a reason: this error's own, else everybody's, else the reason as it is."""
+    reason, table = str(fields["reason"]), _TABLES[language]
+    words = table.get(f"reason.{code}.{reason}") or table.get(f"reason.{reason}")
+    return reason if words is None else words.format(**fields)
+
+
 def _shown(name: str, value: object) -> object:
-    """Amounts get their unit, counts their suffix, by the name of the field."""
+    """Amounts get their unit, counts their suffix, by the name of the field; lists commas."""
     if name.endswith("_bytes") and isinstance(value, int | float):
         return format_gib(value)
     if name == "parameters" and isinstance(value, int | float):
         return format_count(value)
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "—"
     return value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -12,8 +13,12 @@ from gpusizer.sizer import Sizer
 from gpusizer.ui.choices import Tier, best_of_each_kind
 from gpusizer.ui.state import PageState
 
-_TIERS = (("16", 16.0, 9.0, 64.0), ("8", 8.0, 5.5, 9.0), ("4", 4.0, 0.0, 5.5))
-"""Name, bits of the usual quantizations, and the range of bits a checkpoint belongs in."""
+_TIERS = (
+    ("16", ("bf16",), 9.0, 64.0),
+    ("8", ("q8_0", "fp8", "int8", "mlx-8bit"), 5.5, 9.0),
+    ("4", ("q4_k_m", "awq-int4-g128", "gptq-int4-g128", "nvfp4", "mxfp4", "mlx-4bit"), 0.0, 5.5),
+)
+"""Name, what people mean by it, and the range of bits in which a checkpoint belongs here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +55,9 @@ def compare(sizer: Sizer, state: PageState) -> Comparison | None:
 
 def _tiers(sizer: Sizer, state: PageState, report: Report) -> tuple[Tier, ...]:
     tiers = []
-    for name, bits, above, up_to in _TIERS:
-        rows = [row for row in report.estimates if _belongs(row, bits, above, up_to)]
-        rows = _one_file(rows, bits, (report.profile.variant or "").lower())
+    for name, usual, above, up_to in _TIERS:
+        rows = [row for row in report.estimates if _belongs(row, usual, above, up_to)]
+        rows = _one_file(rows, int(name), (report.profile.variant or "").lower())
         if rows:
             slugs = [row.estimate.quant.slug for row in rows]
             asked = {**state.fields, "quant": slugs, "rank_by": "smallest", "top": 0}
@@ -61,14 +66,14 @@ def _tiers(sizer: Sizer, state: PageState, report: Report) -> tuple[Tier, ...]:
     return tuple(tiers)
 
 
-def _belongs(row: EstimateRow, bits: float, above: float, up_to: float) -> bool:
+def _belongs(row: EstimateRow, usual: Sequence[str], above: float, up_to: float) -> bool:
     quant = row.estimate.quant
     if row.estimate.native:
         return above < quant.bits <= up_to
-    return quant.recommended and quant.bits == bits and not row.needs_original_weights
+    return quant.slug in usual and not row.needs_original_weights
 
 
-def _one_file(rows: list[EstimateRow], bits: float, read: str) -> list[EstimateRow]:
+def _one_file(rows: list[EstimateRow], bits: int, read: str) -> list[EstimateRow]:
     """Of several files the one nearest in width stands for all, rather the one that was read."""
     files = [row for row in rows if row.estimate.native]
     if len(files) < 2:

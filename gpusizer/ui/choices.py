@@ -11,8 +11,8 @@ from gpusizer.ranking import Ranked
 from gpusizer.report import EstimateRow
 
 MAX_PICKS = 4
-_LANDMARKS = ("rtx-4090-24gb", "a100-sxm-80gb", "apple-m3-max-128gb")
-"""Cards every buying guide mentions, one of each kind."""
+_LANDMARKS = ("rtx-4090-24gb", "a100-sxm-80gb", "apple-m3-max-128gb", "rtx-3060-12gb")
+"""Cards every buying guide mentions: big and small desktop, server, Mac."""
 _OLDEST_YEAR = 2020
 _ON_SALE = frozenset({"current", "eol"})
 
@@ -45,13 +45,13 @@ KINDS: dict[str, Callable[[Gpu], bool]] = {
 
 
 def best_of_each_kind(ranking: Iterable[Ranked]) -> dict[str, Ranked]:
-    """Of each kind the fewest boards, then the first of the ranking."""
+    """Of each kind the fewest, smallest and fastest boards that surely hold the model."""
     best: dict[str, Ranked] = {}
     for item in ranking:
         if item.fit.verdict is not Verdict.FITS or not _familiar(item.fit.gpu):
             continue
         for kind, belongs in KINDS.items():
-            if belongs(item.fit.gpu) and _fewer(item, best.get(kind)):
+            if belongs(item.fit.gpu) and _better(item, best.get(kind)):
                 best[kind] = item
     return best
 
@@ -60,8 +60,15 @@ def _familiar(gpu: Gpu) -> bool:
     return gpu.status in _ON_SALE and gpu.release_year >= _OLDEST_YEAR
 
 
-def _fewer(item: Ranked, known: Ranked | None) -> bool:
-    return known is None or item.fit.count < known.fit.count
+def _better(item: Ranked, known: Ranked | None) -> bool:
+    return known is None or _effort(item) < _effort(known)
+
+
+def _effort(item: Ranked) -> tuple[float, ...]:
+    """Fewest boards, an engine made for serving, then the smallest label, then the fastest."""
+    count, gpu, engine = item.fit.count, item.fit.gpu, item.fit.estimate.engine.slug
+    speed = item.decode.likely if item.decode else 0.0
+    return (count, engine == "transformers", gpu.memory_marketing_gb, -speed)
 
 
 def headline(tiers: Sequence[Tier]) -> tuple[Tier, Ranked] | None:
@@ -78,13 +85,14 @@ def smallest(tiers: Sequence[Tier]) -> tuple[Tier, Ranked] | None:
     return min(offers, key=_total_memory, default=None)
 
 
-def _total_memory(offer: tuple[Tier, Ranked]) -> int:
+def _total_memory(offer: tuple[Tier, Ranked]) -> tuple[float, bool]:
+    """Memory on the labels; among equals what people have on their desks comes first."""
     fit = offer[1].fit
-    return fit.gpu.memory_bytes * fit.count
+    return fit.gpu.memory_marketing_gb * fit.count, not _desktop(fit.gpu)
 
 
 def default_gpus(tiers: Sequence[Tier]) -> tuple[str, ...]:
-    """What to compare when nobody picked: the card of the headline and three landmarks."""
+    """What to compare when nobody picked: the card of the headline and landmarks."""
     first = headline(tiers)
     slugs = ([first[1].fit.gpu.slug] if first else []) + list(_LANDMARKS)
     return tuple(dict.fromkeys(slugs))[:MAX_PICKS]

@@ -21,10 +21,14 @@ CONCURRENCY = 8
 _log = logging.getLogger(__name__)
 
 
-def register_endpoints(sizer: Sizer) -> None:
-    """Register every public endpoint. Must come first: listeners share their names."""
+class Endpoints:
+    """The public functions. Their signatures and docstrings are what Gradio documents."""
+
+    def __init__(self, sizer: Sizer) -> None:
+        self._sizer = sizer
 
     def size_model(
+        self,
         model: str,
         context: int = 8192,
         concurrency: int = 1,
@@ -54,17 +58,18 @@ def register_endpoints(sizer: Sizer) -> None:
             "model": model, "context": context, "concurrency": concurrency, "quant": quant,
             "gpu": gpu, "engine": engine, "rank_by": rank_by, "top": top,
         }  # fmt: skip
-        return answered(lambda: _size(sizer, _merged(fields, options)), model)
+        return answered(lambda: _size(self._sizer, _merged(fields, options)), model)
 
-    def list_gpus(query: str = "") -> dict[str, Any]:
+    def list_gpus(self, query: str = "") -> dict[str, Any]:
         """The GPU catalogue: memory, bandwidth, rates, power and dated prices of each card.
 
         Args:
             query: Words that the name must contain, such as "rtx 40"; empty lists every GPU.
         """
-        return answered(lambda: _list(sizer, query), None)
+        return answered(lambda: _list(self._sizer, query), None)
 
     def compare_gpus(
+        self,
         gpus: list[str],
         model: str = "",
         quant: str = "all",
@@ -88,9 +93,13 @@ def register_endpoints(sizer: Sizer) -> None:
             "gpus": gpus, "model": model, "quant": quant, "context": context,
             "concurrency": concurrency,
         }  # fmt: skip
-        return answered(lambda: _compare(sizer, _merged(fields, options)), model or None)
+        return answered(lambda: _compare(self._sizer, _merged(fields, options)), model or None)
 
-    for endpoint in (size_model, list_gpus, compare_gpus):
+
+def register_endpoints(sizer: Sizer) -> None:
+    """Register every public endpoint. Must come first: listeners share their names."""
+    endpoints = Endpoints(sizer)
+    for endpoint in (endpoints.size_model, endpoints.list_gpus, endpoints.compare_gpus):
         api(
             endpoint,
             api_name=endpoint.__name__,

@@ -54,9 +54,11 @@ class Handlers:
         gpus = before.gpus if before.model == asked.model else None
         yield from self._show(replace(asked, rank_by=before.rank_by, gpus=gpus))
 
-    def choose(self, *form: object, event: gr.EventData) -> Iterator[Outputs]:
+    def choose(
+        self, model: str, context: object, concurrency: object, engine: str, event: gr.EventData
+    ) -> Iterator[Outputs]:
         """Answer for the example that was clicked."""
-        yield from self._show(replace(PageState.from_form(*form), model=str(event.model)))
+        yield from self._show(PageState.from_form(event.model, context, concurrency, engine))
 
     def load(self, request: gr.Request) -> Iterator[Outputs]:
         """Answer what the address asks for, if anything."""

@@ -58,9 +58,10 @@ def build_page(
     words = handlers.words
     Navbar(visible=False)
     _html(frame.header_html(words), "gs-top")
-    form, go = _form(words)
+    model, go = _question(words)
     chips = _html(chips_html(examples, words("try")), "gs-examples", scripts.TRY)
-    results = _results(words)
+    form = _advanced(model, words)
+    results = _results(frame.welcome_html(len(handlers.gpu_names), words))
     _html(gpu_names_html(handlers.gpu_names), "gs-names")
     _html(frame.method_html(words), "gs-method-block")
     _html(frame.api_html(words), "gs-api-block", scripts.copy_script(frame.ORIGIN))
@@ -72,7 +73,7 @@ def _html(value: str, elem_id: str, script: str = "") -> gr.HTML:
     return gr.HTML(value, elem_id=elem_id, js_on_load=script or None, apply_default_css=False)
 
 
-def _form(words: Words) -> tuple[_Form, gr.Button]:
+def _question(words: Words) -> tuple[gr.Textbox, gr.Button]:
     plain = gr.InputHTMLAttributes(autocorrect="off", autocapitalize="off", spellcheck=False)
     with gr.Row(elem_id="gs-form", equal_height=True):
         model = gr.Textbox(
@@ -85,6 +86,10 @@ def _form(words: Words) -> tuple[_Form, gr.Button]:
             elem_id="gs-model",
         )
         go = gr.Button(words("go"), variant="primary", scale=0, min_width=150, elem_id="gs-go")
+    return model, go
+
+
+def _advanced(model: gr.Textbox, words: Words) -> _Form:
     with gr.Accordion(words("advanced"), open=False, elem_id="gs-advanced"), gr.Row():
         context = gr.Number(
             DEFAULT_CONTEXT, label=words("context.label"), info=words("context.info"), precision=0
@@ -98,13 +103,13 @@ def _form(words: Words) -> tuple[_Form, gr.Button]:
             label=words("engine.label"),
             info=words("engine.info"),
         )
-    return _Form(model, context, concurrency, engine), go
+    return _Form(model, context, concurrency, engine)
 
 
-def _results(words: Words) -> _Results:
+def _results(welcome: str) -> _Results:
     return _Results(
         status=_html("", "gs-status"),
-        answer=_html(frame.welcome_html(words), "gs-answer-block", scripts.TRY),
+        answer=_html(welcome, "gs-answer-block", scripts.TRY),
         cards=_html("", "gs-cards-block", scripts.CARDS),
         memory=_html("", "gs-memory-block"),
         ranking=_html("", "gs-ranking-block", scripts.PICK),

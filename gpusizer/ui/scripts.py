@@ -24,6 +24,7 @@ element.addEventListener('submit', e => {
   e.preventDefault();
   const gpu = e.target.elements.gpu.value.trim();
   if (gpu) trigger('pick', {gpu: gpu});
+  e.target.reset();
 });"""
 """Cards: remove one, add one by name."""
 

@@ -23,6 +23,7 @@ from gpusizer.errors import (
     MalformedRepo,
     UnsupportedDtype,
 )
+from gpusizer.text import LANGUAGES, say_error
 from scrapers.gguf_header import GgufHeader, read_header
 from scrapers.limits import MIB, Limits
 from tests.hub_emulator.files import FakeFile, sparse_file
@@ -295,3 +296,12 @@ def test_any_change_of_a_sound_file_is_read_or_refused(data: st.DataObject) -> N
     except GpusizerError:
         return
     assert len(header.tensors) <= 50_000
+
+
+def test_every_reason_can_be_said() -> None:
+    reasons = {reason for _, reason in MALFORMED.values()}
+    for language in LANGUAGES:
+        for reason in reasons:
+            error = MalformedRepo(repo_id="org/name", path="m.gguf", reason=reason)
+            said = say_error(error, language)
+            assert not any(f"{mark}{reason}" in said for mark in "(（")

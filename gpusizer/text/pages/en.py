@@ -24,7 +24,7 @@ STRINGS: dict[str, str] = {
     "page.welcome.compute.title": "Every quantization",
     "page.welcome.compute.text": "Weights, KV cache, activations and overhead from FP32 to 2-bit"
     " GGUF, each with its uncertainty and where it comes from.",
-    "page.welcome.rank.title": "301 GPUs, side by side",
+    "page.welcome.rank.title": "{count} GPUs, side by side",
     "page.welcome.rank.text": "From an 8 GB laptop to racks of B200 and Macs: what fits, how fast,"
     " for how much, and with how much to spare.",
     # Answer.
@@ -87,7 +87,7 @@ STRINGS: dict[str, str] = {
     "page.memory.lead": "GiB on one GPU for {context} tokens of context × {concurrency} at once.",
     "page.memory.all": "All {count} levels, part by part",
     "page.bars.note": "Lines mark common card sizes in GiB; the thin whisker is the low–high band.",
-    "page.needs_original": "needs the original weights",
+    "page.needs_original": "needs the original weights: the files here are already narrower",
     "page.column.quant": "Quantization",
     "page.column.bits": "Bits per weight",
     "page.column.weights": "Weights",
@@ -132,7 +132,7 @@ STRINGS: dict[str, str] = {
     "page.cards.used": "{used} of {capacity}",
     "page.cards.each": "{used} on each",
     "page.spec.decode": "Answer, one user",
-    "page.spec.prefill": "Reading the prompt",
+    "page.spec.prefill": "Prompt reading",
     "page.spec.max_context": "Longest context",
     "page.spec.memory": "Usable memory",
     "page.spec.label": "sold as {label} GB {type}; {basis}",
@@ -141,7 +141,8 @@ STRINGS: dict[str, str] = {
     "page.spec.power": "Power",
     "page.spec.links": "Links",
     "page.spec.no_fabric": "no NVLink or similar",
-    "page.spec.buy": "Buy, each",
+    "page.spec.unified": "part of the chip",
+    "page.spec.buy": "Price, each",
     "page.spec.rent": "Rent per hour, each",
     "page.basis.observed": "observed",
     "page.basis.rule": "by rule from its relatives",

@@ -25,7 +25,7 @@ STRINGS: dict[str, str] = {
     "page.welcome.compute.title": "Todas as quantizações",
     "page.welcome.compute.text": "Pesos, cache KV, ativações e overhead, de FP32 a GGUF de 2 bits,"
     " cada um com sua incerteza e sua origem.",
-    "page.welcome.rank.title": "301 GPUs lado a lado",
+    "page.welcome.rank.title": "{count} GPUs lado a lado",
     "page.welcome.rank.text": "De um notebook com 8 GB a racks de B200, passando por Macs: o que"
     " cabe, com que velocidade, por quanto e com que folga.",
     # Answer.
@@ -89,7 +89,7 @@ STRINGS: dict[str, str] = {
     "page.memory.all": "Todos os {count} níveis, parte por parte",
     "page.bars.note": "As linhas marcam tamanhos comuns de placas, em GiB; o traço fino é a faixa"
     " mínimo–máximo.",
-    "page.needs_original": "exige os pesos originais",
+    "page.needs_original": "exige os pesos originais: os arquivos daqui já são mais estreitos",
     "page.column.quant": "Quantização",
     "page.column.bits": "Bits por peso",
     "page.column.weights": "Pesos",
@@ -134,7 +134,7 @@ STRINGS: dict[str, str] = {
     "page.cards.short": "faltam {amount}",
     "page.cards.used": "{used} de {capacity}",
     "page.cards.each": "{used} em cada",
-    "page.spec.decode": "Resposta, um usuário",
+    "page.spec.decode": "Resposta, 1 usuário",
     "page.spec.prefill": "Leitura do prompt",
     "page.spec.max_context": "Contexto máximo",
     "page.spec.memory": "Memória utilizável",
@@ -144,10 +144,11 @@ STRINGS: dict[str, str] = {
     "page.spec.power": "Potência",
     "page.spec.links": "Conexões",
     "page.spec.no_fabric": "sem NVLink nem similar",
-    "page.spec.buy": "Compra, cada",
-    "page.spec.rent": "Aluguel por hora, cada",
+    "page.spec.unified": "parte do chip",
+    "page.spec.buy": "Preço, cada",
+    "page.spec.rent": "Aluguel/h, cada",
     "page.basis.observed": "observada",
-    "page.basis.rule": "pela regra das placas da mesma família",
+    "page.basis.rule": "pela regra da família",
     "page.basis.nominal": "leitura cautelosa do rótulo",
     "page.basis.street": "preço de mercado, {date}",
     "page.basis.launch": "preço de lançamento, {date}",

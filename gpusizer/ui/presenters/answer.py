@@ -19,6 +19,7 @@ def answer_html(answer: PageAnswer, words: Words) -> Html:
         el("p", answer.report.profile.repo_id, class_="gs-eyebrow"),
         el("h2", _headline(answer, words), class_="gs-answer"),
         el("p", _details(answer, words), class_="gs-lead"),
+        words.listed(answer.report.notes, "gs-notes"),
         el("div", join(_tile(tier, words) for tier in answer.tiers), class_="gs-tiles"),
         class_="gs-section",
         id="gs-answer",

@@ -13,7 +13,7 @@ from gpusizer.ui.presenters.words import Words
 from gpusizer.units import GIB, format_gib
 
 _CARD_SIZES_GIB = (
-    4, 8, 12, 16, 24, 32, 48, 64, 80, 96, 128, 192, 256, 384, 512, 640, 1024, 1536, 2048, 4096,
+    1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 80, 96, 128, 192, 256, 384, 512, 640, 1024, 1536, 2048,
 )  # fmt: skip
 _CLOSEST_TICKS = 0.07  # of the scale: closer labels would touch on a phone
 _SHOWN = (
@@ -55,10 +55,12 @@ def shown_rows(rows: Sequence[EstimateRow]) -> list[EstimateRow]:
 def card_ticks(scale_bytes: float) -> list[int]:
     """Card sizes within the scale, far enough apart to be read, the largest kept first."""
     kept: list[int] = []
+    next_place = float("inf")
     for size in reversed(_CARD_SIZES_GIB):
         place = size * GIB / scale_bytes
-        if place <= 1 and all(other * GIB / scale_bytes - place > _CLOSEST_TICKS for other in kept):
+        if _CLOSEST_TICKS < place <= min(1, next_place - _CLOSEST_TICKS):
             kept.append(size)
+            next_place = place
     return kept[::-1]
 
 

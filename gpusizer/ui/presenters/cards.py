@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from gpusizer.comparison import Compared, Comparison
-from gpusizer.fit import Fit
+from gpusizer.fit import Fit, Verdict
 from gpusizer.gpus import Gpu, Price
 from gpusizer.ranking import Ranked
 from gpusizer.speed import Rate
 from gpusizer.ui.presenters.bars import segments
-from gpusizer.ui.presenters.figures import band, percent, speed, usd, whole
+from gpusizer.ui.presenters.figures import DASH, band, percent, speed, usd, whole
 from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.marks import parts_legend, verdict_badge
 from gpusizer.ui.presenters.words import Words
 from gpusizer.units import GB, format_gib
 
 _TERA = 1e12
+_UNBROKEN_HYPHEN = "\u2011"
+_RUNS = frozenset({Verdict.FITS, Verdict.TIGHT})
 Spec = tuple[str, str, str | None]
 """Name of the line, its value, small print."""
 
@@ -68,7 +70,7 @@ def _card(item: Compared, pick: str, words: Words) -> Html:
         _fit(ranked.fit, words) if ranked else None,
         el("dl", join(_line(spec, words) for spec in _specs(item.gpu, ranked, words))),
         words.listed(ranked.reasons[1:], "gs-notes") if ranked else None,
-        class_="gs-card",
+        class_="gs-card" if ranked else "gs-card gs-card-plain",
         data_gpu=item.gpu.slug,
     )
 
@@ -120,17 +122,14 @@ def _line(spec: Spec, words: Words) -> Html:
     return el(
         "div",
         el("dt", words(f"spec.{name}")),
-        el("dd", value, el("small", detail) if detail else None),
+        el("dd", value),
+        el("dd", detail, class_="gs-detail") if detail else None,
     )
 
 
 def _specs(gpu: Gpu, ranked: Ranked | None, words: Words) -> Iterator[Spec]:
     if ranked is not None:
-        yield _rate("decode", ranked.decode, words)
-        yield _rate("prefill", ranked.prefill, words)
-        longest = ranked.fit.max_context
-        if longest is not None:
-            yield "max_context", words("tokens", count=whole(longest)), None
+        yield from _performance(ranked, words)
     yield (
         "memory",
         format_gib(gpu.memory_bytes),
@@ -143,6 +142,20 @@ def _specs(gpu: Gpu, ranked: Ranked | None, words: Words) -> Iterator[Spec]:
     yield _links(gpu, words)
     yield _price("buy", gpu.buy, gpu.release_year, words)
     yield _price("rent", gpu.rent, gpu.release_year, words)
+
+
+def _performance(ranked: Ranked, words: Words) -> Iterator[Spec]:
+    """Speeds and context, which only mean something where a model that writes text fits."""
+    silent = ranked.decode is None and ranked.prefill is None
+    if ranked.fit.verdict not in _RUNS or silent:
+        for name in ("decode", "prefill", "max_context"):
+            yield name, DASH, None
+        return
+    yield _rate("decode", ranked.decode, words)
+    yield _rate("prefill", ranked.prefill, words)
+    longest = ranked.fit.max_context
+    known = words("unknown") if longest is None else words("tokens", count=whole(longest))
+    yield "max_context", known, None
 
 
 def _rate(name: str, rate: Rate | None, words: Words) -> Spec:
@@ -161,9 +174,10 @@ def _known(name: str, amount: float | None, unit: float, suffix: str, words: Wor
 def _links(gpu: Gpu, words: Words) -> Spec:
     pcie = None
     if gpu.pcie_generation and gpu.pcie_lanes:
-        pcie = f"PCIe {gpu.pcie_generation}.0 ×{gpu.pcie_lanes}"
+        pcie = f"PCIe {gpu.pcie_generation}.0\u00a0×{gpu.pcie_lanes}"
     if not gpu.interconnect:
-        return "links", pcie or words("unknown"), words("spec.no_fabric")
+        inside = words("spec.unified") if gpu.unified_memory else words("unknown")
+        return "links", pcie or inside, words("spec.no_fabric")
     speed_in_words = None
     if gpu.interconnect_bytes_per_second:
         speed_in_words = f"{gpu.interconnect_bytes_per_second / GB:,.0f} GB/s"
@@ -173,5 +187,6 @@ def _links(gpu: Gpu, words: Words) -> Spec:
 def _price(name: str, price: Price | None, release_year: int, words: Words) -> Spec:
     if price is None:
         return name, words("unknown"), None
-    basis = words(f"basis.{price.basis}", date=price.date or str(release_year))
+    date = (price.date or str(release_year)).replace("-", _UNBROKEN_HYPHEN)
+    basis = words(f"basis.{price.basis}", date=date)
     return name, usd(price.usd), basis

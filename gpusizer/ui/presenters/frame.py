@@ -57,13 +57,14 @@ def header_html(words: Words) -> Html:
         el("div", el("h1", "gpusizer"), el("p", words("promise"))),
         el("nav", join(links), aria_label=words("languages")),
         class_="gs-header",
+        lang=LOCALES[words.language],
     )
 
 
-def welcome_html(words: Words) -> Html:
+def welcome_html(gpu_count: int, words: Words) -> Html:
     """What there is to see, before anything was asked."""
     steps = [
-        el("article", el("h3", words(f"welcome.{step}.title")),
+        el("article", el("h3", words(f"welcome.{step}.title", count=gpu_count)),
            el("p", words(f"welcome.{step}.text")), class_="gs-tile")
         for step in _STEPS
     ]  # fmt: skip

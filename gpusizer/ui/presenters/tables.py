@@ -10,7 +10,12 @@ from gpusizer.request import RANKINGS
 from gpusizer.ui.presenters.bars import bars_html
 from gpusizer.ui.presenters.figures import DASH, band, gib, speed, usd, whole
 from gpusizer.ui.presenters.html import Html, el, join
-from gpusizer.ui.presenters.marks import part_bytes, provenance_mark, verdict_badge
+from gpusizer.ui.presenters.marks import (
+    part_bytes,
+    provenance_legend,
+    provenance_mark,
+    verdict_badge,
+)
 from gpusizer.ui.presenters.words import Words
 
 SHOWN_AT_FIRST = 15
@@ -27,6 +32,7 @@ _NUMBERS = frozenset(
 def memory_html(report: Report, words: Words) -> Html:
     """Bars for the well-known levels, and the table of all."""
     rows = [_estimate_row(row, words) for row in report.estimates]
+    from_originals = any(row.needs_original_weights for row in report.estimates)
     workload = report.workload
     return el(
         "section",
@@ -38,6 +44,8 @@ def memory_html(report: Report, words: Words) -> Html:
             "details",
             el("summary", words("memory.all", count=len(rows))),
             _table(_ESTIMATE_HEAD, rows, words, "gs-estimates"),
+            el("p", "† ", words("needs_original"), class_="gs-small") if from_originals else None,
+            provenance_legend(words),
             class_="gs-details",
         ),
         class_="gs-section",
@@ -75,9 +83,7 @@ def _ranking(ranking: Sequence[Ranked], words: Words) -> Html:
 
 
 def _table(head: Sequence[str], rows: Sequence[Html], words: Words, class_: str) -> Html:
-    cells = [
-        el("th", words(f"column.{name}"), scope="col", class_=_alignment(name)) for name in head
-    ]
+    cells = [el("th", words(f"column.{name}"), scope="col", class_=_class(name)) for name in head]
     return el(
         "div",
         el("table", el("thead", el("tr", join(cells))), el("tbody", join(rows)), class_=class_),
@@ -86,19 +92,21 @@ def _table(head: Sequence[str], rows: Sequence[Html], words: Words, class_: str)
     )
 
 
-def _row(head: Sequence[str], cells: Sequence[str], **attributes: str | bool) -> Html:
-    named = zip(head, cells, strict=True)
-    first, *others = [(cell, _alignment(name)) for name, cell in named]
+def _row(head: Sequence[str], cells: Sequence[str], words: Words) -> Html:
+    """A row; each cell carries its column's name for screens too narrow for a table."""
+    first, *others = zip(head, cells, strict=True)
     return el(
         "tr",
-        el("th", first[0], scope="row", class_=first[1]),
-        join(el("td", cell, class_=alignment) for cell, alignment in others),
-        **attributes,
+        el("th", first[1], scope="row", class_=_class(first[0])),
+        join(
+            el("td", cell, class_=_class(name), data_label=words(f"column.{name}"))
+            for name, cell in others
+        ),
     )
 
 
-def _alignment(name: str) -> str | None:
-    return "gs-number" if name in _NUMBERS else None
+def _class(name: str) -> str:
+    return f"gs-col-{name} gs-number" if name in _NUMBERS else f"gs-col-{name}"
 
 
 def _estimate_row(row: EstimateRow, words: Words) -> Html:
@@ -107,7 +115,7 @@ def _estimate_row(row: EstimateRow, words: Words) -> Html:
     chip = el("span", words("as_stored"), class_="gs-chip") if estimate.native else None
     wider = None
     if row.needs_original_weights:
-        wider = el("span", words("needs_original"), class_="gs-chip gs-chip-muted")
+        wider = el("sup", "†", title=words("needs_original"))
     parts = [
         join((gib(amount), " ", provenance_mark(known[part], words)))
         for part, amount in part_bytes(memory).items()
@@ -120,7 +128,7 @@ def _estimate_row(row: EstimateRow, words: Words) -> Html:
         f"{gib(memory.total.low)}–{gib(memory.total.high)}",
         estimate.engine.name,
     )
-    return _row(_ESTIMATE_HEAD, cells)
+    return _row(_ESTIMATE_HEAD, cells, words)
 
 
 def _ranking_row(item: Ranked, words: Words) -> Html:
@@ -144,4 +152,4 @@ def _ranking_row(item: Ranked, words: Words) -> Html:
         el("button", words("pick"), type="button", class_="gs-button", data_pick=slug,
            aria_label=words("pick.label", gpu=name)),
     )  # fmt: skip
-    return _row(_RANKING_HEAD, cells)
+    return _row(_RANKING_HEAD, cells, words)

@@ -1,0 +1,52 @@
+"""How far predictions are from published measurements.
+
+    python -m bench.accuracy [--file PATH ...] [--worst N] [--json] [--update-baseline]
+
+Reads `data/measurements` (or files in that format), predicts every row with the code that
+answers users, and prints the errors per engine and component, one row per repeated
+configuration, beside those of a naive calculator. The largest laboratory's rows are also shown
+apart. `--update-baseline` writes the errors that `tests/test_accuracy.py` holds the project to,
+and refuses to raise any of them for the same rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from bench.accuracy_report import report_json, report_lines
+from bench.baseline import BASELINE, raised, read, write
+from bench.evaluation import ALL_SOURCES, Accuracy, evaluate
+from bench.measurements import load
+
+
+def main() -> None:
+    """Print the tables, or hold the baseline to them."""
+    parser = argparse.ArgumentParser(prog="python -m bench.accuracy")
+    parser.add_argument("--file", type=Path, action="append", help="rows to score instead")
+    parser.add_argument("--worst", type=int, default=3, help="worst rows shown per component")
+    parser.add_argument("--json", action="store_true", help="one JSON document")
+    parser.add_argument("--update-baseline", action="store_true")
+    arguments = parser.parse_args()
+    accuracy = evaluate(load(arguments.file) if arguments.file else load())
+    if arguments.update_baseline:
+        _update(accuracy)
+    elif arguments.json:
+        print(json.dumps(report_json(accuracy, arguments.worst), ensure_ascii=False, indent=1))
+    else:
+        print("\n".join(report_lines(accuracy, arguments.worst)))
+
+
+def _update(accuracy: Accuracy) -> None:
+    errors = accuracy.sections[ALL_SOURCES]
+    if BASELINE.is_file():
+        worse = raised(errors, read(), grown=False)
+        if worse:
+            raise SystemExit("\n".join(["not written; these would grow:", *worse]))
+    write(errors)
+    print(f"{len(errors)} components in {BASELINE.name}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,206 @@
+"""Predictions for llama.cpp's allocation lines and for whole processes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+
+from bench import naive
+from bench.comparison import Comparison
+from bench.measurements import Row
+from bench.models import load_profile
+from gpusizer.architecture import Attention
+from gpusizer.engines import Engine, Split, find_engine
+from gpusizer.errors import UnknownQuant
+from gpusizer.fit import Fitter
+from gpusizer.memory import MemoryEstimate
+from gpusizer.profile import ModelProfile
+from gpusizer.quants import Quant, find_quant
+from gpusizer.quants.native import native_quant
+from gpusizer.roles import Part
+from gpusizer.workload import Workload
+
+_ENGINES = {"ollama": "ollama"}  # everything else is llama.cpp to gpusizer
+_ANY_QUANT = "bf16"  # the cache and the compute buffer do not depend on it
+_SIXTEEN_BITS = frozenset({"F16", "BF16"})
+_SHORT = {"MXFP4": "MXFP4_MOE"}  # file names leave out half of the recipe's name
+_HOST = ("CPU", "Host")
+_TEXT = (Part.TEXT, Part.MTP, Part.ENCODER)
+_LOADED_TWICE = 1.02  # more than the file: a tied embedding, or mapped pages counted twice
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A row as a request, and the answer on one GPU and on as many as ran."""
+
+    row: Row
+    profile: ModelProfile
+    quant: Quant | None
+    native: bool
+    engine: Engine
+    whole: MemoryEstimate
+    shared: MemoryEstimate
+
+
+@cache
+def text_profile(repo_id: str) -> ModelProfile:
+    """The model without its vision or audio towers, which GGUF keeps in a file of their own."""
+    profile = load_profile(repo_id)
+    groups = tuple(group for group in profile.groups if group.part in _TEXT)
+    return replace(profile, groups=groups, parameters=sum(group.parameters for group in groups))
+
+
+def gguf_quant(label: str | None, profile: ModelProfile) -> tuple[Quant, bool] | None:
+    """The quantization a label stands for and whether it is the checkpoint as stored.
+
+    Models released in MXFP4 keep it in files labelled F16. None for a recipe of GGUF that
+    gpusizer does not know.
+    """
+    stored = profile.quantization.method if profile.quantization else ""
+    if stored == "mxfp4" and label in _SIXTEEN_BITS:
+        return native_quant(profile), True
+    try:
+        quant = find_quant(_SHORT.get(label or "", label or ""))
+    except UnknownQuant:
+        return None
+    return (quant, False) if "llama.cpp" in quant.engines else None
+
+
+def compare(row: Row) -> Iterator[Comparison]:
+    """Every component that the row measured and that a prediction exists for."""
+    run = _run(row)
+    if run is None:
+        return
+    if row["measure_kind"] == "process":
+        yield from _process(run)
+        return
+    yield from _weights(run)
+    yield from _cache(run)
+    yield from _compute(run)
+
+
+def _run(row: Row) -> Run | None:
+    """None where a request cannot say what ran: different types for keys and values."""
+    kv_k, kv_v = row.get("kv_k", "auto"), row.get("kv_v")
+    if kv_v is not None and kv_k != kv_v:
+        return None
+    sequences = row.get("sequences", 1)
+    workload = Workload(
+        context=-(-row.get("context", 0) // sequences) or 1,
+        concurrency=sequences,
+        kv_dtype=kv_k,
+        batch_size=row.get("batch"),
+        ubatch_size=row.get("ubatch"),
+        flash_attention=row.get("flash_attention", True),
+    )
+    profile = text_profile(row["profile"])
+    engine = find_engine(_ENGINES.get(row["program"], "llama.cpp"))
+    known = gguf_quant(row.get("quant"), profile)
+    quant, native = known or (find_quant(_ANY_QUANT), False)
+    fitter = Fitter(profile, workload, [(quant, native)])
+    whole, shared = (
+        fitter.estimate(quant, native, engine, Split(pipeline=gpus))
+        for gpus in (1, max(1, row["gpu_count"]))
+    )
+    return Run(row, profile, quant if known else None, native, engine, whole, shared)
+
+
+def _made(
+    run: Run, component: str, measured: float, predicted: float, guess: float | None, variant: str
+) -> Comparison:
+    row = run.row
+    return Comparison(
+        row["program"], component, variant, row["id"], row["dup_group"], row["source_group"],
+        row["source_url"], measured, predicted, guess,
+    )  # fmt: skip
+
+
+def _naive_weights(run: Run) -> float:
+    assert run.quant is not None
+    return naive.weights_bytes(run.profile, run.quant, native=run.native)
+
+
+def _naive_cache(run: Run) -> float:
+    context: int = run.row.get("context", 0)
+    return naive.kv_bytes_per_token(run.profile) * context
+
+
+def on_gpus(amounts: Mapping[str, int]) -> dict[str, int]:
+    """Devices that are not the host."""
+    return {
+        name: amount for name, amount in amounts.items() if not any(word in name for word in _HOST)
+    }
+
+
+def _weights(run: Run) -> Iterator[Comparison]:
+    """All buffers together, and those on GPUs where every layer went there.
+
+    Buffers that exceed the file hold something twice; what of that is on GPUs counts there.
+    """
+    measured = run.row["measured"]
+    if run.quant is None:
+        return
+    predicted, guess = run.whole.per_gpu.weights.likely, _naive_weights(run)
+    loaded, file_bytes = measured.get("weights_bytes"), run.row.get("file_bytes")
+    if loaded and not (file_bytes and loaded > _LOADED_TWICE * file_bytes):
+        yield _made(run, "weights", loaded, predicted, guess, "")
+    placed = sum(on_gpus(measured.get("weights_by_device", {})).values())
+    if placed and run.row.get("offload") == "all":
+        yield _made(run, "weights_on_gpus", placed, predicted, guess, "")
+
+
+def _cache(run: Run) -> Iterator[Comparison]:
+    measured = run.row["measured"]
+    kv = measured.get("kv_bytes")
+    if kv:
+        states = measured.get("recurrent_bytes", 0)
+        predicted = run.whole.per_gpu.kv_cache.likely
+        yield _made(run, "kv_cache", kv + states, predicted, _naive_cache(run), _attention(run))
+
+
+def _attention(run: Run) -> str:
+    arch = run.profile.architecture
+    kinds = {spec.attention for spec in arch.layer_plan} if arch else set()
+    if Attention.MLA in kinds:
+        return "mla expanded" if run.row.get("mla_mode") == 0 else "mla"
+    if Attention.RECURRENT in kinds:
+        return "hybrid"
+    return "window" if kinds & {Attention.SLIDING, Attention.CHUNKED} else "plain"
+
+
+def _compute(run: Run) -> Iterator[Comparison]:
+    """The largest compute buffer of any GPU; of any device where no layer is on a GPU."""
+    buffers = run.row["measured"].get("compute_by_device", {})
+    cards = {} if run.row.get("offload") == "none" else on_gpus(buffers)
+    if not buffers or run.row.get("legacy"):
+        return
+    measured = max((cards or buffers).values())
+    predicted = run.shared.per_gpu.activations.likely
+    guess = None
+    if run.quant is not None:
+        guess = naive.OVERHEAD * (_naive_weights(run) + _naive_cache(run))
+        guess /= max(1, run.row["gpu_count"])
+    yield _made(run, "compute", measured, predicted, guess, _placement(run))
+
+
+def _placement(run: Run) -> str:
+    row = run.row
+    offload = row.get("offload")
+    if offload in ("overrides", "partial"):
+        return "overrides" if offload == "overrides" else "partial offload"
+    if _attention(run) in ("mla", "mla expanded", "hybrid"):
+        return _attention(run)
+    if offload == "none":
+        return "no layer on a GPU"
+    return "flash attention" if row.get("flash_attention", True) else "no flash attention"
+
+
+def _process(run: Run) -> Iterator[Comparison]:
+    """Everything a process took on its GPUs, with all layers there."""
+    measured = run.row["measured"].get("total_used_bytes")
+    if not measured or run.quant is None or run.row.get("offload") != "all":
+        return
+    predicted = run.shared.all_gpus.total.likely
+    guess = (1 + naive.OVERHEAD) * (_naive_weights(run) + _naive_cache(run))
+    yield _made(run, "process_total", measured, predicted, guess, "+".join(run.row["backends"]))

@@ -1,0 +1,1 @@
+"""Converters from collected logs to the rows of `data/measurements`."""

@@ -1,0 +1,194 @@
+"""Start-up logs of serving engines -> rows of `serving.jsonl`."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from bench.models import load_profile
+from scripts.measurement_rows.common import (
+    Match,
+    ModelMap,
+    Row,
+    compact,
+    gib,
+    source_group,
+    source_url,
+)
+
+SWEEP = "llm-d-planner"
+"""Source group of the one laboratory whose sweep makes up a third of the rows."""
+
+_SLUGS = {"vLLM": "vllm", "SGLang": "sglang", "TensorRT-LLM": "tensorrt-llm", "TGI": "tgi"}
+_VERSIONS = re.compile(r"\d+\.\d+(?:\.\d+)?")
+_GENERATION = re.compile(r"\bV([01])\b")
+_MEMORY_CLASS = re.compile(r"(\d+) ?Gi?B")
+_ENCODER = re.compile(r"(\d+) tokens.*?(\d+) (image|video|audio)")
+
+# Circumstances that a prediction cannot know, as codes; the words are the collectors'.
+_FLAGS = {
+    "lora": r"LoRA enabled|LoRA buffers",
+    "draft_model": r"draft model loaded|MTP3? (draft|loaded|spec)",
+    "shared_with_trainer": r"trainer|training script",
+    "patched": r"runtime-patched|fork",
+    "text_only": r"language_model_only",
+    "cpu_offload": r"offloaded to CPU",
+    "data_parallel_attention": r"DP attention",
+    "mixed_ranks": r"from one rank|token count comes from|stage",
+    "shared_gpu": r"share the GPU",
+    "token_count_only": r"derived as blocks",
+}
+_OUT_OF_MEMORY = re.compile(r"negative KV|activation profile > budget|OOM later during|init aborts")
+_FAILED = re.compile(r"start failed")
+_BY_METHOD = (
+    ("fp8", "fp8"),
+    ("awq", "awq-int4-g128"),
+    ("bitsandbytes", "bnb-nf4"),
+    ("nvfp4", "nvfp4"),
+    ("int4", "gptq-int4-g128"),
+    ("gptq", "gptq-int4-g128"),
+    ("int8", "int8"),
+)
+
+
+def convert(log: Row, models: ModelMap) -> Row | None:
+    """One row, or None when no snapshot stands for the model or nobody could check the source."""
+    match = models.find(log["model_id"], log.get("model_guess"))
+    url = source_url(log["source_url"])
+    if match is None or url is None:
+        return None
+    measured = _measured(log)
+    return compact(
+        {
+            "kind": "serving",
+            "id": log["id"],
+            "dup_group": log.get("dup_group") or log["id"],
+            "source_group": SWEEP if "-llmd" in log["id"] else source_group(url),
+            "source_url": url,
+            "date": log["date"],
+            "confidence": log["confidence"],
+            "engine": _SLUGS.get(log["engine"], log["engine"].lower()),
+            **_version(log["engine_version"] or ""),
+            "repo": log["model_id"] or match.profile,
+            "profile": match.profile,
+            "profile_basis": match.basis,
+            "quant": _quant(log, match),
+            "quantization": log["quantization"],
+            "weight_dtype": log["weight_dtype"],
+            **_gpu(log),
+            **_settings(log),
+            "outcome": _outcome(log),
+            "flags": _flags(log),
+            "measured": measured,
+        }
+    )
+
+
+def _version(text: str) -> Row:
+    """Newest release the text allows; the oldest too where it names a range."""
+    found = _VERSIONS.findall(re.split(r"[(+]", text)[0])
+    generation = _GENERATION.search(text)
+    return {
+        "engine_version": found[-1] if found else None,
+        "engine_version_from": found[0] if len(found) > 1 else None,
+        "engine_generation": f"V{generation[1]}" if generation else None,
+    }
+
+
+def _gpu(log: Row) -> Row:
+    text = log["gpu"] or ""
+    named = _MEMORY_CLASS.search(text)
+    return {
+        "gpu": text.partition(" (")[0],
+        "gpu_memory_bytes": gib(log["gpu_mem_gib"]),
+        "gpu_class_gb": int(named[1]) if named else None,
+        "gpu_count": log["num_gpus"],
+        "tensor_parallel": log["tp"],
+        "pipeline_parallel": log["pp"],
+        "expert_parallel": bool(log["ep"]) or None,
+        "data_parallel": log.get("dp"),
+    }
+
+
+def _settings(log: Row) -> Row:
+    encoder = _ENCODER.search(log.get("mm_profile") or "")
+    return {
+        "max_model_len": log["max_model_len"],
+        "max_num_batched_tokens": log.get("max_num_batched_tokens"),
+        "max_num_seqs": log.get("max_num_seqs"),
+        "utilization": log["gpu_memory_utilization"],
+        "kv_dtype": log["kv_cache_dtype"],
+        "block_size": log["block_size"],
+        "attention_block_size": log.get("attn_block_size"),
+        "enforce_eager": log.get("enforce_eager"),
+        "encoder_tokens": int(encoder[1]) if encoder else None,
+        "encoder_items": int(encoder[2]) if encoder else None,
+        "encoder_modality": encoder[3] if encoder else None,
+    }
+
+
+def _measured(log: Row) -> Row:
+    source, derived = log["measured"], log.get("derived", {})
+    amounts = {
+        "weights": "weights_gib_per_gpu",
+        "weights_and_non_torch": "weights_plus_non_torch_gib",
+        "kv_pool": "kv_cache_gib_per_gpu",
+        "activations": "activation_peak_gib",
+        "non_torch": "non_torch_gib",
+        "graphs": "cuda_graph_gib",
+        "graphs_estimated": "cuda_graph_estimated_gib",
+        "load_peak": "peak_during_load_gib",
+        "total_used": "total_used_gib",
+        "execution_context": "execution_context_gib",
+        "runtime_buffers": "runtime_buffers_gib",
+        "decoder": "decoder_gib",
+    }
+    return compact(
+        {
+            **{f"{name}_bytes": gib(source.get(key)) for name, key in amounts.items()},
+            "free_at_start_bytes": gib(log.get("free_at_start_gib")),
+            "kv_tokens": source.get("kv_tokens") or source.get("max_total_num_tokens"),
+            "kv_blocks": source.get("gpu_blocks"),
+            "max_concurrency": log.get("max_concurrency"),
+            "kv_bytes_per_token": derived.get("kv_bytes_per_token_per_gpu")
+            or derived.get("kv_bytes_per_token_from_cpu_blocks"),
+            "kv_bytes_per_token_rounding": derived.get("kv_bpt_rel_rounding")
+            or derived.get("cpu_blocks_rel_rounding"),
+            "kv_pools": [_pool(pool) for pool in source.get("kv_pools", ())],
+        }
+    )
+
+
+def _pool(pool: dict[str, Any]) -> Row:
+    return {"tokens": pool["tokens"], "bytes": gib(pool["k_gib"] + pool["v_gib"])}
+
+
+def _quant(log: Row, match: Match) -> str:
+    """What gpusizer is asked for: the checkpoint as stored unless the run converted it."""
+    profile = load_profile(match.profile)
+    method = f"{log['quantization'] or ''} {log['weight_dtype'] or ''}".lower()
+    if match.converted:
+        return "fp8"
+    if profile.quantization is not None and not (
+        "int4" in method and profile.quantization.bits == 8
+    ):
+        return "native"
+    for word, slug in _BY_METHOD:
+        if word in method:
+            return slug
+    wide = "float32" in method
+    if wide == (profile.native_dtype == "F32"):
+        return "native"
+    return "fp32" if wide else "bf16"
+
+
+def _outcome(log: Row) -> str:
+    notes = log.get("notes", "")
+    if _OUT_OF_MEMORY.search(notes) or (log["measured"].get("kv_cache_gib_per_gpu") or 1) < 0:
+        return "out_of_memory"
+    return "failed" if _FAILED.search(notes) else "ran"
+
+
+def _flags(log: Row) -> list[str]:
+    notes = log.get("notes", "")
+    return [flag for flag, words in _FLAGS.items() if re.search(words, notes)]

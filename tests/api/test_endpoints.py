@@ -1,0 +1,193 @@
+"""The public endpoints of a running application, as programs call them."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import subprocess
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import requests
+from gradio_client import Client
+
+from gpusizer.text import say_note
+from gpusizer.ui.presenters.frame import CURL_EXAMPLE, ORIGIN, PYTHON_EXAMPLE
+from tests.conftest import RunningApp
+from tests.hostile import BROKEN_MODEL
+from tests.sizers import embedded_sizer
+
+LLAMA = "meta-llama/Llama-3.1-8B-Instruct"
+ENDPOINTS = {"/size_model", "/list_gpus", "/compare_gpus"}
+TIMEOUT = 30
+
+
+@pytest.fixture(scope="module")
+def client(app_url: str) -> Iterator[Client]:
+    made = Client(app_url, verbose=False)
+    yield made
+    made.close()
+
+
+def call(client: Client, endpoint: str, *args: Any, **kwargs: Any) -> Any:
+    return client.predict(*args, api_name=endpoint, **kwargs)
+
+
+def code(answer: dict[str, Any]) -> str:
+    assert answer["schema_version"] == 1
+    assert answer["error"]["message"]
+    return str(answer["error"]["code"])
+
+
+def test_the_public_surface_is_three_endpoints(client: Client, app_url: str) -> None:
+    info = requests.get(f"{app_url}gradio_api/info", timeout=TIMEOUT).json()
+    assert set(info["named_endpoints"]) == ENDPOINTS
+    assert info["unnamed_endpoints"] == {}
+
+
+def test_parameters_are_documented_with_real_defaults(app_url: str) -> None:
+    info = requests.get(f"{app_url}gradio_api/info", timeout=TIMEOUT).json()
+    parameters = info["named_endpoints"]["/size_model"]["parameters"]
+    defaults = {p["parameter_name"]: p["parameter_default"] for p in parameters}
+    assert defaults == {
+        "model": None, "context": 8192, "concurrency": 1, "quant": "all", "gpu": "", "engine": "",
+        "rank_by": "smallest", "top": 20, "options": None,
+    }  # fmt: skip
+
+
+def test_sizes_a_model_like_the_core(client: Client) -> None:
+    answer = call(client, "/size_model", LLAMA)
+    assert answer["model"]["parameters"] == 8_030_261_248
+    assert len(answer["ranking"]) == 20
+    expected = embedded_sizer().size({"model": LLAMA}).to_json(say_note)
+    assert answer == json.loads(json.dumps(expected))
+
+
+def test_every_named_parameter_counts(client: Client) -> None:
+    answer = call(
+        client, "/size_model", LLAMA, context=4096, concurrency=2, quant="q4_k_m",
+        gpu="4090, 2x3090", engine="llama.cpp", rank_by="fastest", top=1,
+        options={"kv_dtype": "q8_0"},
+    )  # fmt: skip
+    assert [(r["count"], r["gpu"]) for r in answer["ranking"]] == [
+        (1, "rtx-4090-24gb"),
+        (2, "rtx-3090-24gb"),
+    ]
+    assert [row["quant"] for row in answer["estimates"]] == ["q4_k_m"]
+    workload = answer["workload"]
+    assert (workload["context"], workload["concurrency"]) == (4096, 2)
+    assert (workload["engine"], workload["kv_dtype"]) == ("llama.cpp", "q8_0")
+    assert (workload["rank_by"], workload["top"]) == ("fastest", 1)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "arguments"),
+    [
+        ("invalid_model_id", {"model": "org/name with spaces"}),
+        ("invalid_model_id", {"model": "https://huggingface.co/datasets/org/name"}),
+        ("invalid_model_id", {"model": ""}),
+        ("hub_unreachable", {"model": "nobody/nothing-here"}),
+        ("invalid_request", {"model": LLAMA, "context": -1}),
+        ("invalid_request", {"model": LLAMA, "context": "many"}),
+        ("invalid_request", {"model": 5}),
+        ("invalid_request", {"model": LLAMA, "top": 1e9}),
+        ("invalid_request", {"model": LLAMA, "rank_by": "nicest"}),
+        ("invalid_request", {"model": LLAMA, "options": ["no", "object"]}),
+        ("invalid_request", {"model": LLAMA, "options": {"nonsense": 1}}),
+        ("unknown_gpu", {"model": LLAMA, "gpu": "rtx 9999"}),
+        ("unknown_quant", {"model": LLAMA, "quant": "q99"}),
+        ("unknown_engine", {"model": LLAMA, "engine": "warp"}),
+    ],
+)
+def test_failures_are_objects_with_a_code(
+    client: Client, wanted: str, arguments: dict[str, Any]
+) -> None:
+    answer = call(client, "/size_model", **arguments)
+    assert code(answer) == wanted
+
+
+def test_an_error_names_the_model_that_was_asked_for(client: Client) -> None:
+    answer = call(client, "/size_model", "nobody/nothing-here")
+    assert answer["error"]["repo_id"] == "nobody/nothing-here"
+
+
+def test_a_bug_is_logged_and_answered(client: Client, app: RunningApp) -> None:
+    answer = call(client, "/size_model", BROKEN_MODEL)
+    assert code(answer) == "internal"
+    assert "a bug" not in json.dumps(answer)
+    assert "RuntimeError: a bug" in app.log.read_text("utf-8")
+
+
+def test_lists_gpus(client: Client) -> None:
+    everything = call(client, "/list_gpus")
+    assert everything["count"] == len(everything["gpus"]) == len(embedded_sizer().catalogue.gpus)
+    few = call(client, "/list_gpus", "4090")
+    assert 0 < few["count"] < 10
+    assert all("4090" in gpu["slug"] for gpu in few["gpus"])
+    assert code(call(client, "/list_gpus", 5)) == "invalid_request"
+
+
+def test_compares_hardware_alone(client: Client) -> None:
+    answer = call(client, "/compare_gpus", ["4090", "2 × RTX 3090", "m3 max 128gb"])
+    assert [gpu["slug"] for gpu in answer["gpus"]] == [
+        "rtx-4090-24gb", "rtx-3090-24gb", "apple-m3-max-128gb",
+    ]  # fmt: skip
+    assert answer["model"] is None
+    assert {gpu["fit"] for gpu in answer["gpus"]} == {None}
+
+
+def test_compares_with_a_model(client: Client) -> None:
+    answer = call(client, "/compare_gpus", ["2x4090", "3070"], LLAMA, "q4_k_m", 4096)
+    assert [gpu["fit"]["count"] for gpu in answer["gpus"]] == [2, 1]
+    assert answer["model"]["repo_id"] == LLAMA
+    assert answer["workload"]["context"] == 4096
+
+
+@pytest.mark.parametrize(
+    ("wanted", "gpus"),
+    [
+        ("invalid_request", []),
+        ("invalid_request", [5]),
+        ("invalid_request", {"4090": 1}),
+        ("invalid_request", ["5000x4090"]),
+        ("unknown_gpu", ["4090", "not a card"]),
+    ],
+)
+def test_impossible_comparisons(client: Client, wanted: str, gpus: Any) -> None:
+    assert code(call(client, "/compare_gpus", gpus)) == wanted
+
+
+def test_raw_http(app_url: str) -> None:
+    """POST names an event, GET streams its result."""
+    base = f"{app_url}gradio_api/call"
+    posted = requests.post(
+        f"{base}/v2/size_model", json={"model": LLAMA, "top": 1}, timeout=TIMEOUT
+    )
+    event = posted.json()["event_id"]
+    stream = requests.get(f"{base}/size_model/{event}", timeout=TIMEOUT).text
+    assert stream.startswith("event: complete")
+    (answer,) = json.loads(stream.split("data: ", 1)[1])
+    assert answer["model"]["repo_id"] == LLAMA
+    assert len(answer["ranking"]) == 1
+
+
+def test_the_python_example_runs(app_url: str) -> None:
+    """The code that the page offers, against this application."""
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(PYTHON_EXAMPLE.replace(ORIGIN, app_url.rstrip("/")), {})
+    lines = printed.getvalue().splitlines()
+    assert "8190735360" in lines
+    assert lines[-2].startswith("1 rtx-4090-24gb fits ")
+    assert lines[-1].startswith("2 rtx-3090-24gb fits ")
+
+
+def test_the_curl_example_runs(app_url: str) -> None:
+    script = CURL_EXAMPLE.replace(ORIGIN, app_url.rstrip("/"))
+    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, timeout=TIMEOUT)
+    if "not found" in done.stderr:
+        pytest.skip("curl is not installed")
+    assert "event: complete" in done.stdout
+    assert "8190735360" in done.stdout

@@ -1,0 +1,91 @@
+"""A browser that may talk to this machine only. Skipped without Chromium, except in CI."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+ARTIFACTS = Path(__file__).resolve().parents[2] / "artifacts"
+_FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+_TIMEOUT_MS = 15_000
+
+
+def _unavailable(reason: str) -> None:
+    if os.environ.get("CI") == "true":
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """Debian's Chromium under Playwright."""
+    try:
+        from playwright.sync_api import sync_playwright  # noqa: PLC0415
+    except ImportError:
+        _unavailable("playwright is not installed")
+    chromium = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chrome")
+    if chromium is None:
+        _unavailable("Chromium is not installed")
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=chromium, args=_FLAGS)
+        yield launched
+        launched.close()
+
+
+@dataclass
+class Visit:
+    """One page in one window, and what went wrong in it."""
+
+    page: Any
+    address: str
+    errors: list[str] = field(default_factory=list)
+    outside: list[str] = field(default_factory=list)
+
+    def go(self, path: str) -> Any:
+        """Open a path of the application and wait until it is drawn."""
+        self.page.goto(self.address + path.lstrip("/"))
+        self.page.wait_for_selector(".gs-section")
+        return self.page
+
+    def shot(self, name: str) -> None:
+        """A picture of the whole page for people to look at."""
+        ARTIFACTS.mkdir(exist_ok=True)
+        self.page.screenshot(path=ARTIFACTS / f"{name}.png", full_page=True)
+
+
+@pytest.fixture
+def visit(browser: Any, app_url: str) -> Iterator[Callable[..., Visit]]:
+    """Opens windows of a width; afterwards none may have failed or called another host."""
+    made: list[Visit] = []
+
+    def open_window(width: int = 1280, theme: str = "light") -> Visit:
+        context = browser.new_context(
+            viewport={"width": width, "height": 900}, color_scheme=theme, locale="en-US"
+        )
+        context.set_default_timeout(_TIMEOUT_MS)
+        window = Visit(context.new_page(), app_url)
+        made.append(window)
+
+        def route(routed: Any) -> None:
+            if urlsplit(routed.request.url).hostname in ("127.0.0.1", "localhost", None):
+                routed.continue_()
+            else:
+                window.outside.append(routed.request.url)
+                routed.abort()
+
+        context.route("**/*", route)
+        window.page.on("pageerror", lambda error: window.errors.append(str(error)))
+        return window
+
+    yield open_window
+    for window in made:
+        window.page.context.close()
+        assert window.errors == []
+        assert window.outside == []

@@ -1,0 +1,185 @@
+"""The page in a real browser: what a visitor does, in three languages and two widths."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from gpusizer.text import LANGUAGES
+from tests.browser.conftest import Visit
+from tests.hostile import HOSTILE_MODEL
+
+LLAMA = "meta-llama/Llama-3.1-8B-Instruct"
+PATHS = {"en": "/", "zh": "/zh", "pt": "/pt"}
+LOCALES = {"en": "en", "zh": "zh-CN", "pt": "pt-BR"}
+Open = Callable[..., Visit]
+
+
+def answered(page: Any, model: str) -> None:
+    page.wait_for_function(
+        "model => document.querySelector('#gs-answer .gs-eyebrow')?.textContent === model"
+        " && document.querySelector('#gs-ranking') !== null"
+        " && document.querySelector('.gs-card') !== null",
+        arg=model,
+    )
+
+
+def picked(page: Any) -> list[str]:
+    return [c.get_attribute("data-remove") for c in page.query_selector_all("[data-remove]")]
+
+
+def wait_for_picks(page: Any, picks: list[str]) -> None:
+    page.wait_for_function(
+        "picks => JSON.stringify([...document.querySelectorAll('[data-remove]')]"
+        ".map(b => b.dataset.remove)) === JSON.stringify(picks)",
+        arg=picks,
+    )
+    page.wait_for_function(
+        "picks => new URLSearchParams(location.search).get('gpus') === picks", arg=",".join(picks)
+    )
+
+
+def query(page: Any) -> dict[str, list[str]]:
+    return parse_qs(urlsplit(page.url).query)
+
+
+def test_paste_an_id_and_press_enter(visit: Open) -> None:
+    window = visit()
+    page = window.go("/")
+    page.fill("#gs-model input", LLAMA)
+    page.press("#gs-model input", "Enter")
+    answered(page, LLAMA)
+    assert "8,030,261,248" in page.inner_text("#gs-facts")
+    assert "runs on" in page.inner_text("h2.gs-answer")
+    assert page.locator(".gs-card").count() == 4
+    page.wait_for_function("() => location.search.includes('model=meta-llama/')")
+    assert query(page)["model"] == [LLAMA]
+    window.shot("answer")
+
+
+def test_one_click_on_an_example(visit: Open) -> None:
+    page = visit().go("/")
+    chip = page.locator("#gs-examples [data-model]").nth(1)
+    model = chip.get_attribute("data-model")
+    chip.click()
+    answered(page, model)
+    assert page.input_value("#gs-model input") == model
+
+
+def test_pick_add_and_remove_gpus(visit: Open) -> None:
+    page = visit().go(f"/?model={LLAMA}&gpus=4090")
+    answered(page, LLAMA)
+    wait_for_picks(page, ["4090"])
+    row = page.locator("[data-pick]").first
+    row.click()
+    wait_for_picks(page, ["4090", row.get_attribute("data-pick")])
+    page.fill(".gs-adder input", "2x3090")
+    page.press(".gs-adder input", "Enter")
+    wait_for_picks(page, ["4090", row.get_attribute("data-pick"), "2x3090"])
+    assert "2 × GeForce RTX 3090 24GB" in page.inner_text("#gs-cards")
+    page.click("[data-remove='4090']")
+    wait_for_picks(page, [row.get_attribute("data-pick"), "2x3090"])
+
+
+def test_an_unknown_gpu_keeps_the_cards_and_says_why(visit: Open) -> None:
+    page = visit().go(f"/?model={LLAMA}&gpus=4090,3070")
+    answered(page, LLAMA)
+    page.fill(".gs-adder input", "rtx 4091")
+    page.click(".gs-adder button")
+    page.wait_for_selector(".gs-message")
+    assert "rtx 4091" in page.inner_text(".gs-message")
+    assert picked(page) == ["4090", "3070"]
+
+
+def test_order_of_the_ranking(visit: Open) -> None:
+    page = visit().go(f"/?model={LLAMA}")
+    answered(page, LLAMA)
+    first = page.locator(".gs-ranked tbody tr").first.inner_text()
+    page.click("[data-rank=fastest]")
+    page.wait_for_selector("[data-rank=fastest][aria-pressed=true]")
+    assert page.locator(".gs-ranked tbody tr").first.inner_text() != first
+    assert page.locator(".gs-ranked tbody tr:visible").count() == 15
+    page.click("[data-more]")
+    assert page.locator(".gs-ranked tbody tr:visible").count() == 60
+
+
+def test_advanced_fields_change_the_answer(visit: Open) -> None:
+    page = visit().go(f"/?model={LLAMA}&context=32768&concurrency=4&gpus=4090")
+    answered(page, LLAMA)
+    assert "32,768" in page.inner_text("#gs-answer")
+    page.click("#gs-advanced button")
+    page.get_by_label("Context").fill("4096")
+    page.click("#gs-go")
+    page.wait_for_function(
+        "() => document.querySelector('#gs-answer').textContent.includes('4,096')"
+    )
+    wait_for_picks(page, ["4090"])  # the same model keeps its cards
+    assert query(page)["context"] == ["4096"]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_an_error_is_a_calm_panel(visit: Open, language: str) -> None:
+    window = visit()
+    page = window.go(PATHS[language])
+    page.fill("#gs-model input", "org/has spaces")
+    page.press("#gs-model input", "Enter")
+    page.wait_for_selector("#gs-error")
+    assert "invalid_model_id" in page.inner_text("#gs-error")
+    assert page.input_value("#gs-model input") == "org/has spaces"
+    assert page.locator(".toast-body").count() == 0
+    window.shot(f"error-{language}")
+    page.locator("#gs-error [data-model]").first.click()
+    page.wait_for_selector("#gs-ranking")
+
+
+def test_switching_language_keeps_the_question(visit: Open) -> None:
+    page = visit().go(f"/?model={LLAMA}&gpus=4090,3070")
+    answered(page, LLAMA)
+    page.click(".gs-header a[hreflang='zh-CN']")
+    page.wait_for_url("**/zh?**")
+    answered(page, LLAMA)
+    assert picked(page) == ["4090", "3070"]
+    assert "显存" in page.inner_text("#gs-memory")
+
+
+def test_gpus_alone_are_compared_without_a_model(visit: Open) -> None:
+    page = visit().go("/?gpus=3070,h100")
+    page.wait_for_selector(".gs-card")
+    assert picked(page) == ["3070", "h100"]
+
+
+def test_a_hostile_repository_runs_nothing(visit: Open) -> None:
+    page = visit().go(f"/?model={HOSTILE_MODEL}&gpus=4090")
+    answered(page, HOSTILE_MODEL)
+    page.wait_for_timeout(300)
+    assert page.evaluate("window.pwned") is None
+    assert page.locator(".gs-section img, .gs-section script").count() == 0
+    assert "<script>" in page.inner_text("#gs-facts")
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_every_page_fits_its_window(visit: Open, language: str, width: int, theme: str) -> None:
+    window = visit(width, theme)
+    page = window.go(f"{PATHS[language]}?model={LLAMA}&__theme={theme}")
+    answered(page, LLAMA)
+    page.click("#gs-advanced button")
+    for summary in page.query_selector_all(".gs-details > summary"):
+        summary.click()
+    assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0
+    shown = page.inner_text("main")
+    assert not re.findall(r"\b(?:page|note|error|reason|verdict)\.[a-z_]+", shown)
+    assert page.evaluate("document.documentElement.lang") == LOCALES[language]
+    small = page.evaluate(
+        "() => [...document.querySelectorAll('main *')].filter(e => e.childNodes.length"
+        " && [...e.childNodes].some(n => n.nodeType === 3 && n.data.trim())"
+        " && e.getClientRects().length && parseFloat(getComputedStyle(e).fontSize) < 14)"
+        ".map(e => e.tagName + '.' + e.className + ': ' + e.textContent.slice(0, 40))"
+    )
+    assert small == []
+    window.shot(f"page-{language}-{width}-{theme}")

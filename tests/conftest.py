@@ -1,0 +1,49 @@
+"""One launched application for every test that needs it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@dataclass(frozen=True)
+class RunningApp:
+    """Where the application answers, and what it has logged so far."""
+
+    url: str
+    log: Path
+
+
+@pytest.fixture(scope="session")
+def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningApp]:
+    """`python -m tests.serve`, stopped after the last test."""
+    folder = tmp_path_factory.mktemp("app")
+    log = folder / "stderr.txt"
+    environment = {**os.environ, "GRADIO_TEMP_DIR": str(folder), "HF_HUB_OFFLINE": "1"}
+    with log.open("w", encoding="utf-8") as stderr:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tests.serve"],
+            cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=stderr, text=True,
+        )  # fmt: skip
+    with process:
+        assert process.stdout
+        url = process.stdout.readline().strip()
+        if not url:
+            process.kill()
+            pytest.fail(f"the application did not start:\n{log.read_text('utf-8')}")
+        yield RunningApp(url, log)
+        process.terminate()
+
+
+@pytest.fixture(scope="session")
+def app_url(app: RunningApp) -> str:
+    """Address of the running application, with a slash at its end."""
+    return app.url

@@ -1,0 +1,144 @@
+"""The published measurements: every row whole, sourced, and predictable from the repository."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from bench.measurements import TABLES, Row, load
+from bench.models import FOLDERS, known_ids, load_profile
+from gpusizer.engines import ENGINES
+from gpusizer.kv_cache import element_bytes
+from gpusizer.quants import find_quant
+
+GIB = 2**30
+LARGEST_BYTES = 2_000 * GIB  # DeepSeek in 16 bits, and some
+KINDS = {
+    "serving.jsonl": "serving",
+    "llama_cpp.jsonl": "llama_cpp",
+    "gguf_sizes.jsonl": "gguf_size",
+}
+TEXTS = {"id", "dup_group", "source_group", "source_url", "repo", "profile", "profile_basis"}
+BASES = {"id", "inferred", "same_shapes", "file_name"}
+FLAGS = {
+    "lora", "draft_model", "shared_with_trainer", "patched", "text_only", "cpu_offload",
+    "data_parallel_attention", "mixed_ranks", "shared_gpu", "token_count_only",
+}  # fmt: skip
+MAY_BE_NEGATIVE = {"kv_pool_bytes", "graphs_bytes"}  # no room left; a difference of free memory
+LONGEST_TEXT = 400  # an address may be long, prose may not be here at all
+
+ROWS = load()
+
+
+def rows_of(kind: str) -> list[Row]:
+    return [row for row in ROWS if row["kind"] == kind]
+
+
+def test_each_table_holds_its_kind_and_ids_are_unique() -> None:
+    for path in TABLES:
+        assert {row["kind"] for row in load([path])} == {KINDS[path.name]}
+    assert [row_id for row_id, n in Counter(row["id"] for row in ROWS).items() if n > 1] == []
+
+
+def test_every_row_names_a_source_that_can_be_opened() -> None:
+    assert [
+        row["id"] for row in ROWS if not row["source_url"].startswith(("https://", "http://"))
+    ] == []
+
+
+def test_every_row_says_what_every_row_must() -> None:
+    for row in ROWS:
+        assert all(isinstance(row[name], str) and row[name] for name in TEXTS), row["id"]
+        assert row["profile_basis"] in BASES, row["id"]
+        assert row.get("confidence", "high") in {"high", "medium", "low"}, row["id"]
+
+
+def test_every_profile_loads() -> None:
+    for repo_id in {row["profile"] for row in ROWS}:
+        assert load_profile(repo_id).parameters > 0
+    with pytest.raises(KeyError):
+        load_profile("nobody/nothing")
+
+
+def test_models_are_in_one_folder_only_and_stay_small() -> None:
+    assert [name for name, n in Counter(known_ids()).items() if n > 1] == []
+    assert sum(path.stat().st_size for path in FOLDERS[1].iterdir()) < 1_500_000
+
+
+def amounts(value: Any, name: str = "") -> list[tuple[str, Any]]:
+    """Every number of a row with the field it stands in."""
+    if isinstance(value, dict):
+        return [pair for key, item in value.items() for pair in amounts(item, _field(name, key))]
+    if isinstance(value, list):
+        return [pair for item in value for pair in amounts(item, name)]
+    return [(name, value)]
+
+
+def _field(outer: str, key: str) -> str:
+    return "device_bytes" if outer.endswith("_by_device") else key
+
+
+def test_bytes_are_integers_in_range() -> None:
+    for row in ROWS:
+        for name, value in amounts(row):
+            if name == "bytes" or name.endswith("_bytes"):
+                assert type(value) is int, (row["id"], name)
+                low = -10 * GIB if name in MAY_BE_NEGATIVE else 0
+                assert low <= value < LARGEST_BYTES, (row["id"], name)
+
+
+def test_nothing_is_null_and_nothing_is_prose() -> None:
+    for row in ROWS:
+        for name, value in amounts(row):
+            assert value is not None, (row["id"], name)
+            if isinstance(value, str):
+                assert len(value) < LONGEST_TEXT and "\n" not in value, (row["id"], name)
+
+
+@pytest.mark.parametrize("row", rows_of("serving"), ids=lambda row: row["id"])
+def test_serving_settings_are_ones_we_understand(row: Row) -> None:
+    assert row["engine"] in ENGINES
+    assert row["quant"] == "native" or find_quant(row["quant"])
+    assert row["tensor_parallel"] * row["pipeline_parallel"] == row["gpu_count"]
+    assert 0 < row.get("utilization", 0.5) <= 1
+    assert 0 < row.get("gpu_memory_bytes", GIB) < 400 * GIB
+    assert row["outcome"] in {"ran", "out_of_memory", "failed"}
+    assert set(row.get("flags", ())) <= FLAGS
+    assert row["measured"]
+
+
+def test_the_parts_of_a_vllm_budget_add_up() -> None:
+    """weights + activations + non-PyTorch + pool = utilization x total, to the printed digits."""
+    parts = ("weights_bytes", "activations_bytes", "non_torch_bytes", "kv_pool_bytes")
+    checked = 0
+    for row in rows_of("serving"):
+        measured = row["measured"]
+        if not all(part in measured for part in parts) or not row.get("utilization"):
+            continue
+        if not row.get("gpu_memory_bytes") or "mixed_ranks" in row.get("flags", ()):
+            continue
+        budget = row["utilization"] * row["gpu_memory_bytes"]
+        missing = budget - sum(measured[part] for part in parts)
+        assert abs(missing) < 0.15 * GIB, row["id"]
+        checked += 1
+    assert checked >= 60
+
+
+@pytest.mark.parametrize("row", rows_of("llama_cpp"), ids=lambda row: row["id"])
+def test_llama_cpp_rows_are_ones_we_understand(row: Row) -> None:
+    assert row["measure_kind"] in {"buffers", "process", "breakdown", "engine_log", "weights"}
+    assert row["program"] in {"llama.cpp", "ik_llama.cpp", "ollama"}
+    assert row.get("offload", "all") in {"all", "partial", "none", "overrides"}
+    assert element_bytes(row.get("kv_k", "f16")) and element_bytes(row.get("kv_v", "f16"))
+    assert (row["measure_kind"] == "process") <= ("total_used_bytes" in row["measured"])
+    assert row["gpu_count"] >= 0
+
+
+def test_a_gguf_size_is_near_its_label() -> None:
+    """No label is wrong by more than its odd tensors explain: 1 to 17 bits a weight."""
+    for row in rows_of("gguf_size"):
+        assert row["counts"] in {"file", "tensors", "uniform_tensors"}
+        assert 1 < row["bytes"] * 8 / load_profile(row["profile"]).parameters < 17, row["id"]
+        assert row["rounding_bytes"] <= 0.01 * row["bytes"], row["id"]

@@ -1,0 +1,42 @@
+"""The application over fixed repositories, as a process of its own: `python -m tests.serve`.
+
+Gradio leaves sockets and event loops to the garbage collector; apart from the tests, that
+cannot fail them. Prints its address, then serves until it is stopped.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
+os.environ["GRADIO_ANALYTICS_CACHE_FREQUENCY"] = "1000"
+
+from gpusizer.hub_id import ModelRef
+from gpusizer.settings import Settings
+from gpusizer.sizer import Sizer
+from gpusizer.snapshot import RepoSnapshot
+from gpusizer.ui import build_demo, launch_options
+from scrapers.embedded import EmbeddedSnapshots
+from tests.hostile import BROKEN_MODEL, HOSTILE_MODEL, hostile_snapshot
+from tests.sizers import embedded_sizer
+
+
+def page_sizer() -> Sizer:
+    """The embedded models, one hostile repository, and one whose reading is a bug."""
+    embedded = embedded_sizer()
+
+    def fetch(ref: ModelRef) -> RepoSnapshot:
+        if ref.repo_id == HOSTILE_MODEL:
+            return hostile_snapshot(HOSTILE_MODEL)
+        if ref.repo_id == BROKEN_MODEL:
+            raise RuntimeError("a bug")
+        return embedded.fetch(ref)
+
+    return Sizer(fetch, embedded.catalogue)
+
+
+if __name__ == "__main__":
+    demo = build_demo(page_sizer(), EmbeddedSnapshots(Settings().snapshots_folder).ids())
+    _, url, _ = demo.launch(prevent_thread_lock=True, quiet=True, **launch_options())
+    print(url, flush=True)
+    demo.block_thread()

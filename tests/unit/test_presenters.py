@@ -1,0 +1,285 @@
+"""Presenters: what the page shows, and that nothing a repository says can break out of it."""
+
+from __future__ import annotations
+
+import doctest
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+from itertools import pairwise
+from types import ModuleType
+
+import pytest
+
+from gpusizer.errors import GpusizerError, InvalidModelId, ModelNotFound, UnknownGpu
+from gpusizer.fit import Verdict
+from gpusizer.sizer import Sizer
+from gpusizer.text import LANGUAGES, Language
+from gpusizer.ui import state
+from gpusizer.ui.answering import PageAnswer, answer, compare
+from gpusizer.ui.choices import default_gpus, headline
+from gpusizer.ui.presenters import figures, frame, html
+from gpusizer.ui.presenters.answer import answer_html
+from gpusizer.ui.presenters.bars import bars_html, card_ticks
+from gpusizer.ui.presenters.cards import cards_html, gpu_names_html
+from gpusizer.ui.presenters.errors import chips_html, error_html
+from gpusizer.ui.presenters.facts import facts_html
+from gpusizer.ui.presenters.html import Html, el, escape, join
+from gpusizer.ui.presenters.marks import verdict_badge
+from gpusizer.ui.presenters.tables import memory_html, ranking_html
+from gpusizer.ui.presenters.words import Words
+from gpusizer.ui.state import PageState
+from gpusizer.units import GIB
+from tests.hostile import ATTACKS, hostile_snapshot
+from tests.sizers import embedded_sizer
+
+LLAMA = "meta-llama/Llama-3.1-8B-Instruct"
+ENGLISH = Words("en")
+_SAFE_TAGS = frozenset(
+    ("a", "article", "b", "button", "code", "datalist", "dd", "details", "div", "dl", "dt",
+     "figcaption", "figure", "form", "h1", "h2", "h3", "header", "i", "input", "li", "nav",
+     "option", "p", "pre", "section", "small", "span", "strong", "summary", "sup", "table",
+     "tbody", "td", "th", "thead", "tr", "ul")
+)  # fmt: skip
+
+
+class Page(HTMLParser):
+    """Collects tags, attributes and text, and checks that every element is closed."""
+
+    def __init__(self, markup: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(markup)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in ("input", "br"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data + " "
+
+
+def hostile_sizer() -> Sizer:
+    return Sizer(lambda ref: hostile_snapshot(ref.repo_id), embedded_sizer().catalogue)
+
+
+def everything(sizer: Sizer, model: str, words: Words) -> str:
+    """Every piece the page shows about a model."""
+    found = answer(sizer, PageState(model), shown=60)
+    asked = PageState(model).picking(default_gpus(found.tiers))
+    return join(
+        (
+            answer_html(found, words),
+            facts_html(found.report.profile, words),
+            memory_html(found.report, words),
+            ranking_html(found.report, words),
+            cards_html(compare(sizer, asked), asked.gpus or (), "", words),
+        )
+    )
+
+
+@pytest.fixture(scope="module")
+def llama() -> PageAnswer:
+    return answer(embedded_sizer(), PageState(LLAMA), shown=60)
+
+
+def test_text_is_escaped_and_markup_is_not() -> None:
+    made = el("p", "<b>", el("b", "x"), title='"')
+    assert made == '<p title="&quot;">&lt;b&gt;<b>x</b></p>'
+    assert escape("${a}{{b}}`") == "&#36;&#123;a&#125;&#123;&#123;b&#125;&#125;&#96;"
+    assert isinstance(join(("a", None, made)), Html)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_hostile_repository_comes_out_inert(language: Language) -> None:
+    markup = everything(hostile_sizer(), "hostile/model", Words(language))
+    page = Page(markup)
+    assert {tag for tag, _ in page.elements} <= _SAFE_TAGS
+    attributes = [
+        (name, value or "") for _, found in page.elements for name, value in found.items()
+    ]
+    assert not [name for name, _ in attributes if name.startswith("on")]
+    links = [value for name, value in attributes if name in ("href", "src", "action")]
+    assert all(link.startswith("https://huggingface.co/") for link in links)
+    assert "${" not in markup
+    assert "{{" not in markup
+    assert "`" not in markup
+    assert "window.pwned" in page.text  # shown as text, not lost
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+@pytest.mark.parametrize(
+    "render",
+    [
+        lambda text: error_html(InvalidModelId(value=text, reason=text), [text], ENGLISH),
+        lambda text: error_html(ModelNotFound(repo_id=text), [text], ENGLISH),
+        lambda text: error_html(UnknownGpu(value=text, suggestions=[text]), (), ENGLISH),
+        lambda text: chips_html([text], text),
+        lambda text: cards_html(None, (), text, ENGLISH),
+        lambda text: gpu_names_html([text]),
+        lambda text: frame.status_html(text, ENGLISH),
+    ],
+)
+def test_what_people_type_comes_out_inert(attack: str, render: Callable[[str], str]) -> None:
+    markup = render(attack)
+    page = Page(markup)
+    assert {tag for tag, _ in page.elements} <= _SAFE_TAGS
+    assert not [name for _, found in page.elements for name in found if name.startswith("on")]
+    assert "${" not in markup
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize(
+    "model",
+    [
+        LLAMA, "deepseek-ai/DeepSeek-R1", "openai/gpt-oss-20b", "BAAI/bge-large-en-v1.5",
+        "black-forest-labs/FLUX.1-dev",
+    ],
+)  # fmt: skip
+def test_every_kind_of_model_renders(model: str, language: Language) -> None:
+    page = Page(everything(embedded_sizer(), model, Words(language)))
+    assert model in page.text
+    assert not re.search(r"\b(page|note|reason|error|verdict)\.[a-z_]+\b", page.text)
+    assert "None" not in page.text
+
+
+def test_bars_share_one_scale_and_stay_inside_it(llama: PageAnswer) -> None:
+    """Widths are shares of the largest high end: a row's parts sum to its total's share."""
+    page = Page(bars_html(llama.report, ENGLISH))
+    rows: list[list[float]] = []
+    for _, found in page.elements:
+        names = (found.get("class") or "").split()
+        if "gs-bar" in names:
+            rows.append([])
+        part = {"gs-weights", "gs-kv_cache", "gs-activations", "gs-overhead"} & set(names)
+        if part and "style" in found:
+            width = re.search(r"width:([\d.]+)%", found["style"] or "")
+            assert width
+            rows[-1].append(float(width[1]))
+    assert len(rows) >= 8
+    assert all(len(row) == 4 for row in rows)
+    assert all(sum(row) <= 100.001 for row in rows)
+    bf16 = next(r for r in llama.report.estimates if r.estimate.native).estimate.all_gpus
+    assert sum(max(rows, key=sum)) == pytest.approx(100 * bf16.total.likely / bf16.total.high, 1e-3)
+
+
+def test_ticks_are_card_sizes_that_do_not_touch() -> None:
+    assert card_ticks(20 * GIB) == [2, 4, 8, 12, 16]
+    assert card_ticks(700 * GIB)[-1] == 640
+    places = [size / 700 for size in card_ticks(700 * GIB)]
+    assert all(b - a > 0.07 for a, b in pairwise(places))
+
+
+def test_the_sentence_names_the_card_and_what_it_takes(llama: PageAnswer) -> None:
+    page = Page(answer_html(llama, ENGLISH))
+    found = headline(llama.tiers)
+    assert found
+    tier, item = found
+    assert item.fit.count == 1
+    assert item.fit.verdict is Verdict.FITS
+    assert tier.row.estimate.native
+    assert item.fit.gpu.name in page.text
+    assert "as stored" in page.text
+    assert [tier.name for tier in llama.tiers] == ["16", "8", "4"]
+
+
+def test_a_quantized_checkpoint_has_no_wider_tiers() -> None:
+    found = answer(embedded_sizer(), PageState("deepseek-ai/DeepSeek-R1"), shown=5)
+    assert [tier.name for tier in found.tiers] == ["8", "4"]
+
+
+def test_tables_list_everything(llama: PageAnswer) -> None:
+    memory = Page(memory_html(llama.report, ENGLISH))
+    body_rows = sum(tag == "tr" for tag, _ in memory.elements) - 1
+    assert body_rows == len(llama.report.estimates)
+    ranking = Page(ranking_html(llama.report, ENGLISH))
+    picks = [found["data-pick"] for _, found in ranking.elements if "data-pick" in found]
+    assert len(picks) == len(llama.report.ranking) == 60
+    pressed = [
+        found["data-rank"] for _, found in ranking.elements if found.get("aria-pressed") == "true"
+    ]
+    assert pressed == ["smallest"]
+
+
+@pytest.mark.parametrize("verdict", list(Verdict))
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_verdicts_are_words(verdict: Verdict, language: Language) -> None:
+    badge = Page(verdict_badge(verdict, Words(language)))
+    assert badge.text.strip()
+    assert "_" not in badge.text
+    assert badge.elements[0][1]["class"] == f"gs-verdict gs-verdict-{verdict.value}"
+
+
+def cards(gpus: tuple[str, ...], model: str) -> Page:
+    asked = PageState(model).picking(gpus)
+    return Page(cards_html(compare(embedded_sizer(), asked), gpus, "", ENGLISH))
+
+
+def test_cards_come_in_the_order_picked_and_can_be_removed() -> None:
+    page = cards(("2x4090", "m3 max 128gb", "3070"), LLAMA)
+    removes = [found["data-remove"] for _, found in page.elements if "data-remove" in found]
+    assert removes == ["2x4090", "m3 max 128gb", "3070"]
+    assert "2 × GeForce RTX 4090 24GB" in page.text
+
+
+def test_a_card_that_is_too_small_says_how_much_is_missing() -> None:
+    page = cards(("3070",), "deepseek-ai/DeepSeek-R1")
+    assert "short" in page.text
+    assert "tok/s" not in page.text  # no speed for what does not run
+    assert [1 for _, found in page.elements if "gs-bar-over" in (found.get("class") or "")]
+
+
+def test_cards_without_a_model_show_the_hardware() -> None:
+    page = cards(("3070", "h100"), "")
+    assert "Bandwidth" in page.text
+    assert "unknown" in page.text
+    assert "gs-fit" not in str(page.elements)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_error_code_has_advice(language: Language) -> None:
+    def leaves(base: type[GpusizerError]) -> list[type[GpusizerError]]:
+        return [base, *(leaf for child in base.__subclasses__() for leaf in leaves(child))]
+
+    fields = {
+        "repo_id": "a/b", "value": "x", "field": "f", "reason": "r", "revision": "v", "path": "p",
+        "formats": [], "limit": "l", "allowed": 1, "dtype": "d", "retry_after_seconds": 1,
+        "suggestions": [],
+    }  # fmt: skip
+    for error in leaves(GpusizerError):
+        page = Page(error_html(error(**fields), [LLAMA], Words(language)))  # type: ignore[arg-type]
+        assert error.code in page.text
+
+
+def test_frames_in_every_language() -> None:
+    for language in LANGUAGES:
+        words = Words(language)
+        for markup in (
+            frame.header_html(words), frame.welcome_html(301, words), frame.method_html(words),
+            frame.api_html(words),
+        ):  # fmt: skip
+            Page(markup)
+
+
+@pytest.mark.parametrize("module", [figures, html, state], ids=lambda module: module.__name__)
+def test_examples_in_docstrings(module: ModuleType) -> None:
+    result = doctest.testmod(module)
+    assert result.attempted > 0
+    assert result.failed == 0
+
+
+def test_state_survives_the_address_bar() -> None:
+    asked = PageState("a/b", "4096", "2", "vllm", "fastest", ("2x4090", "m3 max 128gb"))
+    assert PageState.from_query(asked.query) == asked
+    assert PageState("a/b").query == "model=a/b"
+    assert PageState.from_query("model=a/b&context=&nonsense=1&gpus=") == PageState("a/b", gpus=())
+    assert PageState.from_form("a/b", None, 4, "") == PageState("a/b", concurrency="4")
+    assert PageState("a/b", context="many").form == ("a/b", None, 1, "")
