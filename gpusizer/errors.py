@@ -100,7 +100,8 @@ class RevisionNotFound(ModelUnreadable):
 
 
 class RepoFileNotFound(ModelUnreadable):
-    """A named file is missing from the repository. Fields: `repo_id`, `path`."""
+    """A named file is missing from the repository. Fields: `repo_id`, `path`, and, of a GGUF
+    repository, `suggestions`: files or quantizations it has."""
 
     code = "file_not_found"
 
@@ -130,7 +131,7 @@ class LimitsExceeded(ModelUnreadable):
 
 
 class UnsupportedDtype(ModelUnreadable):
-    """A tensor names a dtype the safetensors format does not have. Fields: `repo_id`, `dtype`."""
+    """A tensor names a dtype that its file's format does not have. Fields: `repo_id`, `dtype`."""
 
     code = "unsupported_dtype"
 

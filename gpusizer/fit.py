@@ -14,7 +14,7 @@ from gpusizer.memory import Estimator, MemoryEstimate
 from gpusizer.profile import ModelProfile
 from gpusizer.quants import Quant
 from gpusizer.support import runs_on
-from gpusizer.weight_sizes import WeightSizes, weight_sizes
+from gpusizer.weight_sizes import all_weight_sizes
 from gpusizer.workload import Workload
 
 COUNTS = (1, 2, 4, 8, 16, 32)
@@ -133,9 +133,7 @@ class Fitter:
         self.workload = workload
         self._estimator = Estimator(profile, workload)
         self.quants = tuple(quants)
-        self._sizes: dict[str, WeightSizes] = {
-            quant.slug: weight_sizes(profile, quant, native=native) for quant, native in quants
-        }
+        self._sizes = all_weight_sizes(profile, quants)
 
     def engines(self, quant: Quant) -> tuple[Engine, ...]:
         """Engines to consider: the one asked for, else those that run the quantization."""

@@ -152,7 +152,8 @@ class Estimator:
         device_class: int = 0,
     ) -> MemoryEstimate:
         """Memory of the model at `quant` under `engine`, divided by `split`."""
-        provenance = Provenance.EXACT if native else Provenance.DERIVED
+        exact = native and sizes.read
+        provenance = Provenance.EXACT if exact else Provenance.DERIVED
         activations, inside, outside = self._runtime_amounts(engine, split, device_class)
         per_gpu = Breakdown(
             weights=exactly(self._weights_per_gpu(sizes, split), provenance),

@@ -7,14 +7,15 @@ from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from gpusizer.architecture import Architecture, resolve_architecture
+from gpusizer.architecture import Architecture, resolve_architecture, resolve_gguf
 from gpusizer.architecture.config import class_defaults
 from gpusizer.errors import NoWeights
+from gpusizer.gguf_facts import ggml_quantization, gguf_notes, projector, variant_read
 from gpusizer.notes import Note
 from gpusizer.packing import StoredQuantization, spare_biases
 from gpusizer.quantization import detect_quantization
 from gpusizer.roles import Kind, Part
-from gpusizer.snapshot import Component, RepoSnapshot
+from gpusizer.snapshot import Component, RepoSnapshot, Variant
 from gpusizer.weights import WeightGroup, mark_tied_output, split_mtp_layers, weight_groups
 
 # Reading a checkpoint as another width than it is stored in is worth a word from this ratio on.
@@ -45,6 +46,8 @@ class ModelProfile:
         architecture: None where there is no language-model configuration.
         groups: every stored tensor, classified.
         caveats: what a reader of the numbers must know.
+        variants: quantizations of a GGUF repository, largest first.
+        variant: name of the one that was read; None for other files and formats.
     """
 
     repo_id: str
@@ -70,6 +73,8 @@ class ModelProfile:
     pipeline_tag: str | None
     library: str | None
     caveats: tuple[Note, ...]
+    variants: tuple[Variant, ...] = ()
+    variant: str | None = None
 
     @property
     def max_context(self) -> int | None:
@@ -93,6 +98,7 @@ class ModelProfile:
         data["groups"] = [group.to_json() for group in self.groups]
         data["base_models"] = list(self.base_models)
         data["caveats"] = [note.to_json() for note in self.caveats]
+        data["variants"] = [variant.to_json() for variant in self.variants]
         return data
 
     @classmethod
@@ -106,6 +112,7 @@ class ModelProfile:
         values["groups"] = tuple(WeightGroup.from_json(item) for item in data["groups"])
         values["base_models"] = tuple(data["base_models"])
         values["caveats"] = tuple(Note.from_json(item) for item in data["caveats"])
+        values["variants"] = tuple(Variant.from_json(item) for item in data["variants"])
         return cls(**values)
 
 
@@ -117,11 +124,8 @@ def build_profile(snapshot: RepoSnapshot) -> ModelProfile:
     if not any(component.tensors for component in snapshot.components):
         raise NoWeights(repo_id=snapshot.repo_id, formats=[snapshot.format])
     main = snapshot.components[0]
-    quantization = detect_quantization(main.config, snapshot.extra_configs)
-    groups = _classified(snapshot, quantization)
-    # A pipeline's components have layers of their own kind, and no cache that grows with text.
-    is_pipeline = snapshot.format == "diffusers"
-    architecture = None if is_pipeline else resolve_architecture(main.config, groups)
+    groups, quantization = _classified(snapshot)
+    architecture = _architecture(snapshot, groups)
     if architecture is not None:
         groups = split_mtp_layers(groups, architecture.layers)
         if architecture.tied_embeddings:
@@ -151,17 +155,39 @@ def build_profile(snapshot: RepoSnapshot) -> ModelProfile:
         pipeline_tag=snapshot.pipeline_tag,
         library=snapshot.library,
         caveats=_caveats(snapshot, groups, architecture, quantization),
+        variants=tuple(v for v in snapshot.variants if v.kind == "quantization"),
+        variant=_variant_name(snapshot),
     )
+
+
+def _variant_name(snapshot: RepoSnapshot) -> str | None:
+    read = variant_read(snapshot)
+    return read.name if read is not None and read.kind == "quantization" else None
+
+
+def _architecture(snapshot: RepoSnapshot, groups: tuple[WeightGroup, ...]) -> Architecture | None:
+    """The language model's; a pipeline has layers of its own kind, and no cache of text."""
+    if snapshot.format == "diffusers":
+        return None
+    resolve = resolve_gguf if snapshot.format == "gguf" else resolve_architecture
+    return resolve(snapshot.components[0].config, groups)
 
 
 def _classified(
-    snapshot: RepoSnapshot, quantization: StoredQuantization | None
-) -> tuple[WeightGroup, ...]:
-    return tuple(
+    snapshot: RepoSnapshot,
+) -> tuple[tuple[WeightGroup, ...], StoredQuantization | None]:
+    """Every tensor with its purpose, and how the checkpoint is quantized.
+
+    GGUF files say that in the types of their tensors, whose shapes are never packed.
+    """
+    main, is_gguf = snapshot.components[0], snapshot.format == "gguf"
+    packing = None if is_gguf else detect_quantization(main.config, snapshot.extra_configs)
+    groups = tuple(
         group
         for component in snapshot.components
-        for group in weight_groups(component.name, component.tensors, quantization)
+        for group in weight_groups(component.name, component.tensors, packing)
     )
+    return groups, ggml_quantization(_native_dtype(groups)) if is_gguf else packing
 
 
 def _without_spare_biases(
@@ -207,7 +233,10 @@ def _active_parameters(groups: tuple[WeightGroup, ...], architecture: Architectu
 def _component_sizes(
     snapshot: RepoSnapshot, groups: tuple[WeightGroup, ...]
 ) -> tuple[ComponentSize, ...]:
-    """Folders of a pipeline, or the parts (text, vision, …) of a single model."""
+    """Folders of a pipeline, or the parts (text, vision, …) of a single model.
+
+    A GGUF model's projector is a file of its own, known by its size alone.
+    """
     several = len(snapshot.components) > 1
     sizes: dict[str, list[int]] = {}
     for group in groups:
@@ -215,6 +244,9 @@ def _component_sizes(
         entry = sizes.setdefault(name, [0, 0])
         entry[0] += group.parameters
         entry[1] += group.stored_bytes
+    beside = projector(snapshot)
+    if beside is not None and beside != variant_read(snapshot):
+        sizes.setdefault(_PART_NAMES[Part.PROJECTOR], [0, 0])[1] += beside.size_bytes or 0
     return tuple(ComponentSize(name, *entry) for name, entry in sizes.items())
 
 
@@ -242,7 +274,9 @@ def _caveats(
         notes.append(Note("mtp_layers_counted", parameters=draft))
     if any(g.duplicate for g in groups):
         notes.append(Note("tied_matrix_stored_twice"))
-    if quantization is not None:
+    if snapshot.format == "gguf":
+        notes += gguf_notes(snapshot)
+    elif quantization is not None:
         if quantization.bits is None:
             notes.append(Note("quantization_width_unknown", method=quantization.method))
         else:
@@ -252,8 +286,9 @@ def _caveats(
     if architecture is None and snapshot.format != "diffusers":
         notes.append(Note("architecture_unknown"))
     elif architecture is not None:
+        is_gguf = snapshot.format == "gguf"
         for code, facts in (
-            ("recovered_from_tensors", architecture.recovered),
+            ("metadata_recovered" if is_gguf else "recovered_from_tensors", architecture.recovered),
             ("class_defaults_used", architecture.defaulted),
         ):
             if facts:

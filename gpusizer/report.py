@@ -93,6 +93,10 @@ def model_json(profile: ModelProfile, say: Say) -> dict[str, Any]:
             {"name": c.name, "parameters": c.parameters, "weight_bytes": c.weight_bytes}
             for c in profile.components
         ],
+        "variants": [
+            {"name": v.name, "slug": v.slug, "size_bytes": v.size_bytes, "files": len(v.files)}
+            for v in profile.variants
+        ],
         "quantization": profile.quantization.to_json() if profile.quantization else None,
         "architecture": arch.to_json() if arch else None,
         "max_context": profile.max_context,

@@ -2,7 +2,8 @@
 
 Two independent facts: the *part* of the model it belongs to (text decoder, vision
 tower, …) and its *kind* (linear weight, embedding, norm, …). Quantizers, parameter
-counts and engines decide by these, never by a model's name.
+counts and engines decide by these, never by a model's name. The names are those of
+checkpoints on the Hub and of GGUF files (`blk.{}.attn_q.weight`), which do not collide.
 """
 
 from __future__ import annotations
@@ -64,30 +65,32 @@ _PARTS: tuple[tuple[Part, re.Pattern[str]], ...] = tuple(
             Part.PROJECTOR,
             r"(^|\.)(multi_modal_projector|mm_projector|mlp1|merger|connector"
             r"|resampler|projector|embed_vision|embed_audio|visual_projection"
-            r"|deepstack_merger_list|vision_embed_tokens)(\.|$)|image_newline",
+            r"|deepstack_merger_list|vision_embed_tokens)(\.|$)|image_newline|^(mm|resampler)\.",
         ),
         (
             Part.AUDIO,
             r"(^|\.)(audio_tower|audio_model|audio_encoder|audio|speech_encoder"
-            r"|t2u_model|vocoder)\.",
+            r"|t2u_model|vocoder)\.|^a\.",
         ),
         (
             Part.VISION,
             r"(^|\.)(vision_tower|vision_model|visual|vision_encoder|vision|vpm"
-            r"|vit|image_encoder|patch_embed)(\.|$)",
+            r"|vit|image_encoder|patch_embed)(\.|$)|^v\.",
         ),
-        (Part.ENCODER, r"(^|\.)(encoder|text_encoder)\."),
+        (Part.ENCODER, r"(^|\.)(encoder|text_encoder)\.|^enc\."),
     )
 )
 
 _BUFFER = re.compile(
     r"(^|\.)(inv_freq|rotary_emb\.(cos|sin)_cached|position_ids|masked_bias"
     r"|(input|output)_(max|min)|num_batches_tracked)$"
+    r"|^rope_(freqs|factors_(long|short))\.weight$|\.attn_rot_embd\.weight$"
 )
 _ATTENTION_MASK = re.compile(r"\.(attn|attention)\.bias$")
 _EMBEDDING = re.compile(
     r"(^|\.)(embed_tokens|wte|tok_embeddings|word_embeddings|embed_in|shared|token_embedding"
-    r"|embed_tokens_per_layer|token_type_embeddings|embeddings?)\.weight$|^embed\.weight$"
+    r"|embed_tokens_per_layer|token_type_embeddings|embeddings?|token_embd|per_layer_token_embd|token_types)\.weight$"
+    r"|^embed\.weight$"
 )
 _OUTPUT = re.compile(
     r"(^|\.)(lm_head|embed_out|output_layer)\.(weight|qweight|weight_packed)$"
@@ -95,28 +98,35 @@ _OUTPUT = re.compile(
 )
 _POSITION = re.compile(
     r"(^|\.)(wpe|position_embeddings?|embed_positions|pos_embed|positional_embedding\w*"
-    r"|pos_emb|position_embedding_table)(\.weight)?$"
+    r"|pos_emb|position_embedding_table|position_embd)(\.weight)?$"
 )
 _ROUTER = re.compile(
     r"(^|\.)(router(\.(layer|classifier|proj))?|mlp\.gate|ffn\.gate|moe\.gate|block_sparse_moe\.gate"
-    r"|feed_forward\.(gate|router)|gate\.wg|shared_expert_gate|mixer\.gate)\.weight$"
+    r"|feed_forward\.(gate|router)|gate\.wg|shared_expert_gate|mixer\.gate"
+    r"|ffn_gate_inp(_shexp)?)\.weight$"
 )
 _NORM = re.compile(r"(norm|ln_\w+|layernorm|layer_norm|ln\d?)(_\d)?\.(weight|gamma|beta)$", re.I)
-_EXPERT = re.compile(r"(^|\.)(experts|local_experts|block_sparse_moe\.(input|output)_linear)(\.|$)")
+_EXPERT = re.compile(
+    r"(^|\.)(experts|local_experts|block_sparse_moe\.(input|output)_linear|ffn_\w+_(ch)?exps)(\.|$)"
+)
+# GGUF files store these with two or three sides.
+_CONV = re.compile(r"\.(ssm_conv1d(_[qkv])?|shortconv\.conv)\.weight$")
+_HEADWISE = re.compile(r"\.attn_[kv]_b\.weight$")
 _SHARED_EXPERT = re.compile(r"shared_expert|shared_mlp")
 
 _SLOT_NAMES: dict[Slot, str] = {
-    Slot.Q: "q_proj q_b_proj q_a_proj wq wq_a wq_b query q to_q",
-    Slot.K: "k_proj wk key k to_k",
-    Slot.V: "v_proj wv value v to_v",
-    Slot.QKV: "qkv_proj query_key_value c_attn Wqkv wqkv qkv in_proj_qkvz in_proj_qkv",
-    Slot.KV_A: "kv_a_proj_with_mqa wkv",
-    Slot.KV_B: "kv_b_proj",
-    Slot.O: "o_proj wo wo_a wo_b out_proj to_out attn_out",
-    Slot.GATE: "gate_proj w1 wi_0",
-    Slot.UP: "up_proj w3 wi_1 fc1 c_fc dense_h_to_4h wi",
-    Slot.GATE_UP: "gate_up_proj gate_up_proj_blocks input_linear",
-    Slot.DOWN: "down_proj down_proj_blocks w2 fc2 dense_4h_to_h output_linear",
+    Slot.Q: "q_proj q_b_proj q_a_proj wq wq_a wq_b query q to_q attn_q attn_q_a attn_q_b",
+    Slot.K: "k_proj wk key k to_k attn_k",
+    Slot.V: "v_proj wv value v to_v attn_v",
+    Slot.QKV: "qkv_proj query_key_value c_attn Wqkv wqkv qkv in_proj_qkvz in_proj_qkv attn_qkv",
+    Slot.KV_A: "kv_a_proj_with_mqa wkv attn_kv_a_mqa",
+    Slot.KV_B: "kv_b_proj attn_kv_b attn_k_b attn_v_b",
+    Slot.O: "o_proj wo wo_a wo_b out_proj to_out attn_out attn_output",
+    Slot.GATE: "gate_proj w1 wi_0 ffn_gate ffn_gate_exps ffn_gate_shexp",
+    Slot.UP: "up_proj w3 wi_1 fc1 c_fc dense_h_to_4h wi ffn_up ffn_up_exps ffn_up_shexp",
+    Slot.GATE_UP: "gate_up_proj gate_up_proj_blocks input_linear ffn_gate_up_exps",
+    Slot.DOWN: "down_proj down_proj_blocks w2 fc2 dense_4h_to_h output_linear"
+    " ffn_down ffn_down_exps ffn_down_shexp",
 }
 _SLOT_OF = {name: slot for slot, names in _SLOT_NAMES.items() for name in names.split()}
 
@@ -139,7 +149,9 @@ def kind_of(pattern: str, shape: tuple[int, ...]) -> Kind:
         return Kind.POSITION
     if is_expert(pattern) and len(shape) >= 2:
         return Kind.BIAS if pattern.endswith("bias") else Kind.EXPERT
-    if len(shape) == 2:
+    if _CONV.search(pattern):
+        return Kind.CONV
+    if len(shape) == 2 or _HEADWISE.search(pattern):
         return _matrix_kind(pattern)
     if len(shape) >= 3:
         return Kind.CONV
@@ -171,7 +183,7 @@ def slot_of(pattern: str) -> Slot:
     return Slot.OTHER
 
 
-_LAYER_AXIS = re.compile(r"(?:^|\.)(?:h|\w*layers?|\w*blocks?)\.\{\}")
+_LAYER_AXIS = re.compile(r"(?:^|\.)(?:h|blk|\w*layers?|\w*blocks?)\.\{\}")
 
 
 def layer_axis(pattern: str) -> int | None:

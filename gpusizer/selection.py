@@ -9,6 +9,7 @@ from gpusizer.errors import InvalidRequest
 from gpusizer.profile import ModelProfile
 from gpusizer.quants import Quant, all_quants, find_quant
 from gpusizer.quants.native import native_quant
+from gpusizer.quants.variants import find_variant, quant_read, variant_quants
 from gpusizer.request import ALL_QUANTS, NATIVE_QUANT
 
 _PIPELINE = "diffusers"
@@ -21,7 +22,7 @@ class Selection:
     Attributes:
         shown: rows of the answer, from most to least faithful.
         rankable: those a ranking may pick.
-        native: what the checkpoint is stored in.
+        native: what the checkpoint is stored in; of a GGUF repository the file that was read.
     """
 
     shown: tuple[tuple[Quant, bool], ...]
@@ -34,8 +35,12 @@ def select_quants(
 ) -> Selection:
     """The quantizations a request asks for: slugs, "native" or "all" (that the engine runs).
 
-    Raises UnknownQuant, and InvalidRequest for one that the engine does not run.
+    "all" of a GGUF repository are its own files. Raises UnknownQuant, and InvalidRequest for
+    one that the engine does not run.
     """
+    own = variant_quants(profile)
+    if own:
+        return _of_files(wanted, own, quant_read(profile), engine)
     native = native_quant(profile)
     table = [quant for quant in all_quants() if quant.slug != native.slug]
     everything = sorted([native, *table], key=lambda quant: quant.order)
@@ -47,6 +52,22 @@ def select_quants(
         _refuse_mismatch(shown, engine)
         rankable = shown
     return Selection(_paired(shown, native), _paired(rankable, native), native)
+
+
+def _of_files(
+    wanted: Sequence[str], own: tuple[Quant, ...], native: Quant, engine: str | None
+) -> Selection:
+    if ALL_QUANTS in wanted:
+        shown = list(own)
+    else:
+        shown = [
+            native if slug == NATIVE_QUANT else find_variant(slug, own) or find_quant(slug)
+            for slug in wanted
+        ]
+    _refuse_mismatch(shown, engine)
+    paired = tuple((quant, quant in own) for quant in shown)
+    worth = tuple(pair for pair in paired if ALL_QUANTS not in wanted or pair[0].recommended)
+    return Selection(paired, worth, native)
 
 
 def _paired(quants: Sequence[Quant], native: Quant) -> tuple[tuple[Quant, bool], ...]:

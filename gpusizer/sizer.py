@@ -18,6 +18,8 @@ from gpusizer.profile import ModelProfile, build_profile
 from gpusizer.ranking import rank_gpus
 from gpusizer.report import EstimateRow, Report
 from gpusizer.request import (
+    ALL_QUANTS,
+    NATIVE_QUANT,
     SizeRequest,
     parse_gpu_list,
     parse_size_request,
@@ -53,7 +55,9 @@ class Sizer:
         profile = self.profile(request)
         workload, _ = _resolved(request.workload, profile)
         return Fitter(
-            profile, workload, select_quants(request.quants, profile, workload.engine).rankable
+            profile,
+            workload,
+            select_quants(_quants(request, profile), profile, workload.engine).rankable,
         )
 
     def profile(self, request: SizeRequest) -> ModelProfile:
@@ -68,7 +72,7 @@ class Sizer:
     def _report(self, request: SizeRequest, profile: ModelProfile) -> Report:
         named = self._named(request.gpus, request.gpu_count)
         workload, notes = _resolved(request.workload, profile)
-        selection = select_quants(request.quants, profile, workload.engine)
+        selection = select_quants(_quants(request, profile), profile, workload.engine)
         shown = Fitter(profile, workload, selection.shown)
         ranker = Fitter(profile, workload, selection.rankable)
         if named:
@@ -100,7 +104,9 @@ class Sizer:
         profile = self.profile(request)
         workload, _ = _resolved(request.workload, profile)
         fitter = Fitter(
-            profile, workload, select_quants(request.quants, profile, workload.engine).rankable
+            profile,
+            workload,
+            select_quants(_quants(request, profile), profile, workload.engine).rankable,
         )
         items = tuple(
             Compared(gpu, count, best_on(fitter, gpu, count, rank))
@@ -112,6 +118,15 @@ class Sizer:
         """GPUs by name; a count written before a name wins over `count`."""
         asked = [parse_gpu_request(text) for text in texts]
         return [(self.catalogue.find(one.name), one.count or count) for one in asked]
+
+
+def _quants(request: SizeRequest, profile: ModelProfile) -> tuple[str, ...]:
+    """Quantizations to answer for: of a GGUF repository only the file or tag that was named."""
+    ref = parse_model_ref(request.model)
+    named = request.file or ref.file or ref.tag
+    if profile.format == "gguf" and named and request.quants == (ALL_QUANTS,):
+        return (NATIVE_QUANT,)
+    return request.quants
 
 
 def _resolved(workload: Workload, profile: ModelProfile) -> tuple[Workload, tuple[Note, ...]]:
@@ -141,6 +156,7 @@ def _rows(
     boards = boards or 1
     rows = []
     quantized = fitter.profile.quantization is not None
+    is_gguf = fitter.profile.format == "gguf"
     for quant, native in selection.shown:
         engine = fitter.engines(quant)[0]
         split = _row_split(fitter, engine, boards * (gpu.devices_per_board if gpu else 1))
@@ -150,7 +166,9 @@ def _rows(
             EstimateRow(
                 estimate=estimate,
                 parameters=fitter.profile.parameters,
-                needs_original_weights=quantized and quant.order < selection.native.order,
+                needs_original_weights=quantized
+                and not native
+                and (is_gguf or quant.order < selection.native.order),
                 fit=fitter.fit(gpu, boards, estimate) if gpu else None,
             )
         )

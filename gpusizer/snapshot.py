@@ -12,6 +12,7 @@ SNAPSHOT_VERSION = 1
 
 Source = Literal["hub", "cache", "snapshot"]
 Format = Literal["safetensors", "diffusers", "adapter", "gguf", "pickle"]
+VariantKind = Literal["quantization", "projector", "draft"]
 Config = Mapping[str, Any]
 
 
@@ -28,12 +29,44 @@ class WeightFile:
 
 
 @dataclass(frozen=True, slots=True)
+class Variant:
+    """One of several versions of the model, or a file beside it, known by its size alone.
+
+    Attributes:
+        name: quantization (`Q4_K_M`), or the file's stem where its name says none.
+        kind: a whole model, a projector for images or sound, or a small model that drafts.
+        files: its files in order; their tensors are not counted here.
+        size_bytes: of the files together, headers included; None where one is not known.
+    """
+
+    name: str
+    kind: VariantKind
+    files: tuple[WeightFile, ...]
+    size_bytes: int | None
+
+    @property
+    def slug(self) -> str:
+        """How requests name it."""
+        return self.name.lower()
+
+    def to_json(self) -> dict[str, Any]:
+        files = [file.to_json() for file in self.files]
+        return {"name": self.name, "kind": self.kind, "files": files, "size_bytes": self.size_bytes}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Variant:
+        files = tuple(WeightFile(*item) for item in data["files"])
+        return cls(data["name"], data["kind"], files, data["size_bytes"])
+
+
+@dataclass(frozen=True, slots=True)
 class Component:
     """Weights that load together: the whole of a transformers repo, or one folder of a pipeline.
 
     Attributes:
         name: folder name, or "model" for the root of the repository.
-        config: parsed `config.json` of that folder, or None when there is none.
+        config: parsed `config.json` of that folder, or None when there is none. Of a GGUF
+            file its metadata, without long texts and arrays.
         files: weight files counted, in the index's order.
         tensors: groups of the tensors in those files, from their headers.
     """
@@ -76,6 +109,8 @@ class RepoSnapshot:
         extra_configs: other small JSON files that say how weights are stored, by file name
             (`quantize_config.json`, `hf_quant_config.json`, `adapter_config.json`).
         uncounted_files: weight files that repeat the counted ones in another format.
+        variants: quantizations of a GGUF repository, from its file list, and the projectors
+            and draft models beside them.
         evidence: how an embedded snapshot was checked against the Hub ("lfs", "index", …).
     """
 
@@ -89,6 +124,7 @@ class RepoSnapshot:
     gated: bool = False
     extra_configs: Mapping[str, Config] = field(default_factory=dict)
     uncounted_files: tuple[WeightFile, ...] = ()
+    variants: tuple[Variant, ...] = ()
     license: str | None = None
     base_models: tuple[str, ...] = ()
     pipeline_tag: str | None = None
@@ -117,6 +153,7 @@ class RepoSnapshot:
             "evidence": list(self.evidence),
             "extra_configs": dict(self.extra_configs),
             "uncounted_files": [file.to_json() for file in self.uncounted_files],
+            "variants": [variant.to_json() for variant in self.variants],
             "components": [component.to_json() for component in self.components],
         }
 
@@ -140,5 +177,7 @@ class RepoSnapshot:
             evidence=tuple(data["evidence"]),
             extra_configs=data["extra_configs"],
             uncounted_files=tuple(WeightFile(*item) for item in data["uncounted_files"]),
+            # Copies written before GGUF was read have none.
+            variants=tuple(Variant.from_json(item) for item in data.get("variants", ())),
             components=tuple(Component.from_json(item) for item in data["components"]),
         )

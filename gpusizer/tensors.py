@@ -30,7 +30,7 @@ class TensorGroup:
 
     Attributes:
         pattern: name with each numeric path component replaced by `{}`.
-        dtype: safetensors dtype name.
+        dtype: name in the safetensors format, or of a ggml type.
         shape: shape of every tensor of the group; `()` for a scalar.
         indices: for each placeholder, the numbers it takes. The group holds their
             full product, so `count` tensors in all; empty when there is no placeholder.

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
 
 from gpusizer.profile import ModelProfile
-from gpusizer.quants.layouts import ModelShape
+from gpusizer.quants.layouts import Layout, ModelShape
 from gpusizer.quants.table import Quant
+from gpusizer.quants.variants import is_variant
 from gpusizer.roles import Kind, Part, is_expert
 from gpusizer.weights import WeightGroup
 
@@ -23,6 +26,7 @@ class WeightSizes:
         in_layers: part of the total inside the layer stack.
         embedding: input embedding, of which a token reads one row.
         experts: routed experts, of which a token reads a few.
+        read: native sizes were read in the files' headers, not reckoned from a file's size.
     """
 
     total: int
@@ -30,6 +34,7 @@ class WeightSizes:
     in_layers: int
     embedding: int
     experts: int
+    read: bool = True
 
     @property
     def replicated(self) -> int:
@@ -46,10 +51,31 @@ def model_shape(profile: ModelProfile) -> ModelShape:
     return ModelShape(arch.layers, heads, arch.experts or 0, arch.tied_embeddings)
 
 
+def all_weight_sizes(
+    profile: ModelProfile, quants: Iterable[tuple[Quant, bool]]
+) -> dict[str, WeightSizes]:
+    """Sizes by slug; each quantization is paired with whether it is stored in the repository.
+
+    Files of one layout share the work: a repository may list hundreds.
+    """
+    by_layout: dict[Layout, WeightSizes] = {}
+    sizes: dict[str, WeightSizes] = {}
+    for quant, native in quants:
+        if native and _is_unread(profile, quant):
+            if quant.layout not in by_layout:
+                by_layout[quant.layout] = weight_sizes(profile, quant, native=False)
+            sizes[quant.slug] = _of_unread_file(profile, quant, by_layout[quant.layout])
+        else:
+            sizes[quant.slug] = weight_sizes(profile, quant, native=native)
+    return sizes
+
+
 def weight_sizes(profile: ModelProfile, quant: Quant, *, native: bool) -> WeightSizes:
-    """Sizes of the weights as stored (`native`) or as the quantization's layout stores them."""
+    """Sizes of the weights as read (`native`) or as the quantization's layout stores them."""
     shape = model_shape(profile)
-    sizes = dict.fromkeys(("total", "divided", "in_layers", "embedding", "experts"), 0)
+    sizes: dict[str, Any] = dict.fromkeys(
+        ("total", "divided", "in_layers", "embedding", "experts"), 0
+    )
     for group in profile.groups:
         amount = _stored(group) if native else quant.layout.group_bytes(group, shape)
         sizes["total"] += amount
@@ -62,6 +88,29 @@ def weight_sizes(profile: ModelProfile, quant: Quant, *, native: bool) -> Weight
         if is_expert(group.pattern):
             sizes["experts"] += amount
     return WeightSizes(**sizes)
+
+
+def _is_unread(profile: ModelProfile, quant: Quant) -> bool:
+    """Whether this is a file of the repository other than the one that was read."""
+    return is_variant(quant) and quant.slug != (profile.variant or quant.slug).lower()
+
+
+def _of_unread_file(profile: ModelProfile, quant: Quant, like: WeightSizes) -> WeightSizes:
+    """Sizes of a quantization of which only the file size is known.
+
+    The headers of one model's quantizations hold the same tokenizer, so that the one that was
+    read tells how much of this file is not tensors: right to a few kilobytes. The total is
+    divided as in the layout of that name, which is what the file is `like`.
+    """
+    sizes = {variant.slug: variant.size_bytes for variant in profile.variants}
+    read_bytes = sizes.get((profile.variant or "").lower()) or profile.weight_bytes
+    header_bytes = max(read_bytes - profile.weight_bytes, 0)
+    total = max((sizes[quant.slug] or 0) - header_bytes, 0)
+    scaled = {
+        name: getattr(like, name) * total // max(like.total, 1)
+        for name in ("divided", "in_layers", "embedding", "experts")
+    }
+    return replace(like, total=total, read=False, **scaled)
 
 
 def _stored(group: WeightGroup) -> int:

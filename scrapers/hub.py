@@ -1,7 +1,8 @@
 """fetch_snapshot: one model of the live Hub, from its name to a RepoSnapshot.
 
 A single-file model takes two round trips, a sharded one three: the description, the file
-list, `config.json` and `model.safetensors` are asked for at once, then every shard.
+list, `config.json` and `model.safetensors` are asked for at once, then every shard. Of a
+GGUF repository the header of one quantization is read; its length decides on the rest.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from gpusizer.errors import MalformedRepo, PrivateOrMissing, RepoFileNotFound
 from gpusizer.hub_id import ModelRef
 from gpusizer.snapshot import Component, RepoSnapshot, WeightFile
 from gpusizer.tensors import RawTensor, group_tensors
+from scrapers.gguf_files import SUFFIX as GGUF_SUFFIX
+from scrapers.gguf_repo import asked_selection, gguf_component, listed_variants
 from scrapers.http import HubSession
 from scrapers.hub_api import is_plain_path
 from scrapers.limits import Limits
@@ -65,11 +68,14 @@ def _read(reader: RepoReader, ref: ModelRef) -> RepoSnapshot:
     for path in extras:
         reader.prefetch("json", path)
     pipeline = _optional_json(reader, PIPELINE_INDEX) if PIPELINE_INDEX in paths else None
-    selection = select_weights(files, info.repo_id, pipeline)
+    selection = asked_selection(files, ref, info.repo_id)
+    selection = selection or select_weights(files, info.repo_id, pipeline)
     _check_counts(reader, selection)
-    _prefetch(reader, selection, paths)
-    components = tuple(_component(reader, plan, files, paths) for plan in selection.components)
+    components = _components(reader, selection, files, paths)
+    is_gguf = selection.format == "gguf"
     counted = {file.path for component in components for file in component.files}
+    if is_gguf:  # the others are variants
+        counted |= {path for path in paths if path.endswith(GGUF_SUFFIX)}
     configs = {path: value for path in extras if (value := _optional_json(reader, path))}
     return RepoSnapshot(
         repo_id=info.repo_id,
@@ -84,6 +90,7 @@ def _read(reader: RepoReader, ref: ModelRef) -> RepoSnapshot:
         uncounted_files=tuple(
             WeightFile(file.path, file.size_bytes, 0) for file in uncounted(files, counted)
         ),
+        variants=listed_variants(reader, files) if is_gguf else (),
         license=info.license,
         base_models=info.base_models,
         pipeline_tag=info.pipeline_tag,
@@ -96,6 +103,15 @@ def _check_counts(reader: RepoReader, selection: Selection) -> None:
         raise reader.reading.exceeded("components")
     if sum(len(plan.files) for plan in selection.components) > reader.limits.weight_files:
         raise reader.reading.exceeded("weight_files")
+
+
+def _components(
+    reader: RepoReader, selection: Selection, files: Sequence[RepoFile], paths: set[str]
+) -> tuple[Component, ...]:
+    if selection.format == "gguf":
+        return tuple(gguf_component(reader, plan) for plan in selection.components)
+    _prefetch(reader, selection, paths)
+    return tuple(_component(reader, plan, files, paths) for plan in selection.components)
 
 
 def _prefetch(reader: RepoReader, selection: Selection, paths: set[str]) -> None:

@@ -28,6 +28,15 @@ class Limits:
         tensors: tensors of all files; the largest model known has 497,000.
         components: folders of a pipeline.
         json_depth: nesting of a configuration; real ones stay below 10.
+        gguf_header_bytes: bytes read of one GGUF file. Headers hold the tokenizer; 128,000
+            tokens and their merges make 8 MB (Llama 3), so that 200,000 make about 13 MB.
+        gguf_first_bytes: first guess at a GGUF header: enough for a vocabulary of 32,000.
+        gguf_keys: metadata entries of a GGUF file. Real ones stay below 100.
+        gguf_values: short metadata values that are kept; arrays have one for each layer.
+        gguf_tensors: tensors of one GGUF file, where the experts of a layer are one tensor.
+            The largest known have about 2,500.
+        gguf_variants: models that the file list of a GGUF repository may offer; about 30 is
+            usual.
         redirects: hops of one request. The Hub needs 2: rename, then CDN.
         attempts: tries of one request before its failure counts.
         connect_seconds: to open a connection.
@@ -49,6 +58,12 @@ class Limits:
     tensors: int = 500_000
     components: int = 64
     json_depth: int = 32
+    gguf_header_bytes: int = 32 * MIB
+    gguf_first_bytes: int = 768 * KIB
+    gguf_keys: int = 10_000
+    gguf_values: int = 50_000
+    gguf_tensors: int = 50_000
+    gguf_variants: int = 400
     redirects: int = 5
     attempts: int = 3
     connect_seconds: float = 5.0

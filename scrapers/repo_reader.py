@@ -9,6 +9,7 @@ from typing import Any, Self, TypeVar
 
 from gpusizer.errors import HubUnreachable, ModelUnreadable
 from gpusizer.tensors import RawTensor
+from scrapers.gguf_header import GgufHeader, read_header
 from scrapers.http import HubAnswer, HubSession, Wanted
 from scrapers.hub_api import (
     RepoInfo,
@@ -79,7 +80,7 @@ class RepoReader:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def prefetch(self, what: str, path: str = "") -> None:
-        """Start one of "info", "tree", "json", "index", "header" in the background."""
+        """Start one of "info", "tree", "json", "index", "header", "gguf" in the background."""
         key = (what, path)
         if key not in self._futures:
             self._futures[key] = self._pool.submit(_READERS[what], self, path)
@@ -110,6 +111,11 @@ class RepoReader:
     def header(self, path: str) -> Header:
         """The tensors of a safetensors file."""
         header: Header = self._result("header", path)
+        return header
+
+    def gguf(self, path: str) -> GgufHeader:
+        """The metadata and tensors of a GGUF file."""
+        header: GgufHeader = self._result("gguf", path)
         return header
 
     def _result(self, what: str, path: str = "") -> Any:
@@ -173,6 +179,16 @@ class RepoReader:
         tensors = parse_header(data[:end], total_bytes, self.repo_id, path)
         return (tensors, total_bytes), first.commit
 
+    def _read_gguf(self, path: str) -> Read[GgufHeader]:
+        commits: list[str | None] = []
+
+        def source(start: int, stop: int) -> tuple[bytes, int | None]:
+            answer = self._read_file(path, "gguf_header_bytes", (start, stop))
+            commits.append(answer.commit)
+            return answer.body, answer.total_bytes
+
+        return read_header(source, self.limits, self.repo_id, path), commits[0]
+
     def _read_file(self, path: str, limit: str, span: tuple[int, int] | None = None) -> HubAnswer:
         revision = self._commit or self.revision or DEFAULT_BRANCH
         url = file_url(self.session.endpoint, self.repo_id, revision, path)
@@ -191,4 +207,5 @@ _READERS: dict[str, Callable[[RepoReader, str], Read[Any]]] = {
     "json": RepoReader._read_json,
     "index": RepoReader._read_index,
     "header": RepoReader._read_header,
+    "gguf": RepoReader._read_gguf,
 }

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpusizer.errors import NoWeights
-from gpusizer.snapshot import Format
+from gpusizer.snapshot import Format, Variant
+from scrapers.gguf_files import choose_variant, first_incomplete, gguf_variants
 from scrapers.weight_sets import ADAPTER_STEMS, RepoFile, folder_of, pick_set, weight_sets
 
 ROOT_COMPONENT = "model"
@@ -148,7 +149,24 @@ def _lone_folder(files: Sequence[RepoFile], pipeline: Mapping[str, Any] | None) 
     return Selection("safetensors", (plan,)) if plan else None
 
 
-FINDERS: tuple[Finder, ...] = (_diffusers, _transformers, _adapter, _lone_folder)
+def gguf_selection(variant: Variant) -> Selection:
+    """One quantization of a GGUF repository."""
+    files = tuple(RepoFile(file.path, file.size_bytes) for file in variant.files)
+    return Selection("gguf", (ComponentPlan(ROOT_COMPONENT, "", None, files),))
+
+
+def _gguf(files: Sequence[RepoFile], pipeline: Mapping[str, Any] | None) -> Selection | None:
+    """The usual quantization of a repository that has nothing else."""
+    chosen = choose_variant(gguf_variants(files))
+    if chosen is not None:
+        return gguf_selection(chosen)
+    path = first_incomplete(files)  # reading it explains what is missing
+    if path is None:
+        return None
+    return Selection("gguf", (ComponentPlan(ROOT_COMPONENT, "", None, (RepoFile(path, None),)),))
+
+
+FINDERS: tuple[Finder, ...] = (_diffusers, _transformers, _adapter, _lone_folder, _gguf)
 """Tried in order; the first that finds weights decides. Other formats join at the end."""
 
 

@@ -1,6 +1,14 @@
-"""config.json and tensor shapes in, one Architecture out."""
+"""config.json or GGUF metadata, and tensor shapes, in; one Architecture out."""
 
+from gpusizer.architecture.gguf import resolve_gguf
 from gpusizer.architecture.model import GROWING, Architecture, Attention, LayerSpec
 from gpusizer.architecture.resolve import resolve_architecture
 
-__all__ = ["GROWING", "Architecture", "Attention", "LayerSpec", "resolve_architecture"]
+__all__ = [
+    "GROWING",
+    "Architecture",
+    "Attention",
+    "LayerSpec",
+    "resolve_architecture",
+    "resolve_gguf",
+]

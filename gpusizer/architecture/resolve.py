@@ -52,9 +52,12 @@ def resolve_architecture(
     The configuration is asked first; what it omits is read off tensor shapes, then taken
     from the model class's defaults. Facts found neither way stay None.
     """
-    if config is None:
-        return None
-    facts = _Facts(view(config), groups)
+    return None if config is None else resolve_view(view(config), groups)
+
+
+def resolve_view(config: ConfigView, groups: Sequence[WeightGroup]) -> Architecture | None:
+    """The architecture by a configuration that is already looked at in the right place."""
+    facts = _Facts(config, groups)
     layers = facts.get("layers", tensors.layer_count(groups))
     if layers is None or layers > _MAX_LAYERS:
         return None

@@ -1,7 +1,7 @@
 """GGUF recipes: which block type llama.cpp gives each tensor, and what that takes.
 
 Rules re-stated from llama.cpp's src/llama-quant.cpp (llama_tensor_get_type_impl, 2025-2026);
-block sizes from ggml-common.h, repeated in the `gguf` package's GGUF_QUANT_SIZES.
+block sizes are those of `gpusizer.dtypes`.
 """
 
 from __future__ import annotations
@@ -9,27 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from gpusizer.dtypes import GGML_BLOCKS
 from gpusizer.quants.layouts import ModelShape, is_block_linear, kept_bytes, sides
 from gpusizer.roles import Kind, Part, Slot
 from gpusizer.weights import WeightGroup
-
-BLOCKS: dict[str, tuple[int, int]] = {
-    "F32": (1, 4),
-    "F16": (1, 2),
-    "Q8_0": (32, 34),
-    "Q4_0": (32, 18),
-    "Q5_0": (32, 22),
-    "Q5_1": (32, 24),
-    "IQ4_NL": (32, 18),
-    "Q2_K": (256, 84),
-    "Q3_K": (256, 110),
-    "Q4_K": (256, 144),
-    "Q5_K": (256, 176),
-    "Q6_K": (256, 210),
-    "IQ4_XS": (256, 136),
-    "MXFP4": (32, 17),
-}
-"""Type -> (weights per block, bytes per block)."""
 
 # A row that is not a multiple of 256 falls back to a type with blocks of 32, then to F16.
 _FALLBACK = {
@@ -150,7 +133,7 @@ class Gguf:
         if group.kind is Kind.EMBEDDING:
             return group.count * tensor_bytes(group, self.recipe.base)
         if not is_block_linear(group) or group.layers is None:
-            return group.parameters * BLOCKS["F32"][1]
+            return group.parameters * GGML_BLOCKS["F32"][1]
         if group.pattern.endswith("_blocks"):
             return group.count * tensor_bytes(group, "MXFP4")  # gpt-oss experts stay as released
         if group.kind is Kind.EXPERT and self.recipe.experts is not None:
@@ -178,15 +161,15 @@ class Gguf:
 
 def _output_type(recipe: Recipe, group: WeightGroup) -> str:
     """A head whose rows do not fill blocks of 256 becomes Q8_0."""
-    return recipe.output if group.shape[-1] % BLOCKS[recipe.output][0] == 0 else "Q8_0"
+    return recipe.output if group.shape[-1] % GGML_BLOCKS[recipe.output][0] == 0 else "Q8_0"
 
 
 def tensor_bytes(group: WeightGroup, ggml_type: str) -> int:
     """Bytes of one tensor in a ggml type, after the fallbacks for odd row lengths."""
     rows, row = sides(group)
-    if row % BLOCKS[ggml_type][0]:
+    if row % GGML_BLOCKS[ggml_type][0]:
         ggml_type = _FALLBACK.get(ggml_type, "F16")
-        if row % BLOCKS[ggml_type][0]:
+        if row % GGML_BLOCKS[ggml_type][0]:
             ggml_type = "F16"
-    block, block_bytes = BLOCKS[ggml_type]
+    block, block_bytes = GGML_BLOCKS[ggml_type]
     return rows * (row // block) * block_bytes

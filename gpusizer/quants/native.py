@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from gpusizer.dtypes import DTYPE_BITS
+from gpusizer.dtypes import nominal_bits
 from gpusizer.errors import UnknownQuant
 from gpusizer.profile import ModelProfile
 from gpusizer.quants.table import Quant, all_quants, find_quant
+from gpusizer.quants.variants import is_variant, variant_from_json, variant_to_json
 
 _PLAIN = {"F32": "fp32", "F64": "fp32", "F8_E4M3": "fp8", "F8_E5M2": "fp8"}
 _BY_METHOD_AND_BITS = {
@@ -33,7 +34,7 @@ def native_quant(profile: ModelProfile) -> Quant:
     if slug in slugs:
         return find_quant(slug)
     stored = profile.quantization
-    bits = (stored.bits if stored else None) or DTYPE_BITS[profile.native_dtype]
+    bits = (stored.bits if stored else None) or nominal_bits(profile.native_dtype)
     method = stored.method if stored else profile.native_dtype.lower()
     return _unlisted(f"{method}-{bits}bit", f"{method} {bits}-bit", bits)
 
@@ -49,11 +50,15 @@ def _unlisted(slug: str, name: str, bits: float) -> Quant:
 
 def quant_to_json(quant: Quant) -> dict[str, Any]:
     """Enough to find or rebuild the row: its slug, name and width."""
+    if is_variant(quant):
+        return variant_to_json(quant)
     return {"slug": quant.slug, "name": quant.name, "bits": quant.bits}
 
 
 def quant_from_json(data: Mapping[str, Any]) -> Quant:
     """Inverse of `quant_to_json`."""
+    if "variant" in data:
+        return variant_from_json(data)
     try:
         return find_quant(data["slug"])
     except UnknownQuant:

@@ -19,8 +19,8 @@ STRINGS: dict[str, str] = {
     "error.malformed_repo": "{repo_id}: {path} contradicts its format ({reason}).",
     "error.limits_exceeded": "{repo_id} is larger than this service reads: {limit} stops at"
     " {allowed}.",
-    "error.unsupported_dtype": "{repo_id} stores tensors as {dtype}, which the safetensors format"
-    " does not define.",
+    "error.unsupported_dtype": "{repo_id} stores tensors as {dtype}, which its file"
+    " format does not define.",
     "error.hub_unreachable": "The Hub did not give a usable answer about {repo_id} in time"
     " ({reason}).",
     "error.hub_rate_limited": "The Hub asks to slow down; try {repo_id} again in"
@@ -108,4 +108,20 @@ STRINGS: dict[str, str] = {
     "note.usable_memory_not_observed": "Usable memory is a cautious reading of the data sheet, not"
     " observed.",
     "note.may_run_out": "At the high end of the estimate it runs out of memory.",
+    # GGUF repositories.
+    "note.gguf_variant_read": "{count} quantizations are published here; the tensors were read in"
+    " {path}, the sizes of the others in the file list.",
+    "note.projector_not_counted": "Images and sound also need the projector {path}"
+    " ({projector_bytes}), which is not counted in the totals.",
+    "note.metadata_recovered": "The file's metadata omits {facts}; read from the tensor shapes"
+    " instead.",
+    "reason.magic": "it is not a GGUF file",
+    "reason.big_endian": "it is written for big-endian machines",
+    "reason.version": "its version of the format is not known",
+    "reason.metadata_type": "its metadata has a type that nobody reads",
+    "reason.key_length": "a metadata key has an impossible length",
+    "reason.alignment": "its alignment is impossible",
+    "reason.name_length": "a tensor's name has an impossible length",
+    "reason.duplicate_tensor": "two tensors have the same name",
+    "reason.block": "a tensor's rows do not fill whole blocks",
 }

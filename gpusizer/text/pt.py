@@ -18,8 +18,8 @@ STRINGS: dict[str, str] = {
     "error.no_weights": "{repo_id} não contém pesos em safetensors ({formats}).",
     "error.malformed_repo": "{repo_id}: {path} contradiz o próprio formato ({reason}).",
     "error.limits_exceeded": "{repo_id} é maior do que este serviço lê: {limit} vai até {allowed}.",
-    "error.unsupported_dtype": "{repo_id} guarda tensores em {dtype}, que o formato safetensors não"
-    " define.",
+    "error.unsupported_dtype": "{repo_id} guarda tensores em {dtype}, que o formato do arquivo"
+    " não define.",
     "error.hub_unreachable": "O Hub não deu a tempo uma resposta utilizável sobre {repo_id}"
     " ({reason}).",
     "error.hub_rate_limited": "O Hub pede calma; tente {repo_id} de novo em {retry_after_seconds}"
@@ -105,4 +105,20 @@ STRINGS: dict[str, str] = {
     "note.usable_memory_not_observed": "A memória utilizável é uma leitura cautelosa da ficha"
     " técnica, não observada.",
     "note.may_run_out": "No topo da estimativa, falta memória.",
+    # GGUF repositories.
+    "note.gguf_variant_read": "O repositório oferece {count} quantizações; os tensores foram lidos"
+    " em {path}, e o tamanho das demais, na lista de arquivos.",
+    "note.projector_not_counted": "Imagens e áudio exigem também o projetor {path}"
+    " ({projector_bytes}), que não entra nos totais.",
+    "note.metadata_recovered": "Os metadados do arquivo omitem {facts}; lido do formato dos"
+    " tensores.",
+    "reason.magic": "não é um arquivo GGUF",
+    "reason.big_endian": "foi escrito para máquinas big-endian",
+    "reason.version": "a versão do formato é desconhecida",
+    "reason.metadata_type": "os metadados têm um tipo que não se sabe ler",
+    "reason.key_length": "uma chave dos metadados tem um tamanho impossível",
+    "reason.alignment": "o alinhamento é impossível",
+    "reason.name_length": "o nome de um tensor tem um tamanho impossível",
+    "reason.duplicate_tensor": "dois tensores têm o mesmo nome",
+    "reason.block": "as linhas de um tensor não preenchem blocos inteiros",
 }

@@ -17,7 +17,7 @@ STRINGS: dict[str, str] = {
     "error.no_weights": "{repo_id} 中没有 safetensors 权重（{formats}）。",
     "error.malformed_repo": "{repo_id}：文件 {path} 不符合其格式（{reason}）。",
     "error.limits_exceeded": "{repo_id} 超出了本服务的读取上限：{limit} 最多为 {allowed}。",
-    "error.unsupported_dtype": "{repo_id} 的张量类型为 {dtype}，safetensors 格式没有定义这种类型。",
+    "error.unsupported_dtype": "{repo_id} 的张量类型为 {dtype}，其文件格式没有定义这种类型。",
     "error.hub_unreachable": "Hub 未能及时给出关于 {repo_id} 的有效回应（{reason}）。",
     "error.hub_rate_limited": "Hub 要求放慢请求；请在 {retry_after_seconds} 秒后重试 {repo_id}。",
     "error.internal": "gpusizer 内部出错，问题已记录。",
@@ -93,4 +93,19 @@ STRINGS: dict[str, str] = {
     "note.no_fast_interconnect": "没有 NVLink 一类的高速互联：GPU 之间走 PCIe。",
     "note.usable_memory_not_observed": "可用显存是对规格表的保守估计，并非实测。",
     "note.may_run_out": "若达到估算上限，显存会不足。",
+    # GGUF repositories.
+    "note.gguf_variant_read": "该仓库提供 {count} 种量化：张量信息读自 {path}，"
+    "其他量化的大小取自文件列表。",
+    "note.projector_not_counted": "处理图像或音频还需要加载投影文件 {path}（{projector_bytes}），"
+    "未计入总量。",
+    "note.metadata_recovered": "文件的元数据缺少 {facts}，已改从张量形状读取。",
+    "reason.magic": "不是 GGUF 文件",
+    "reason.big_endian": "按大端字节序写成",
+    "reason.version": "格式版本未知",
+    "reason.metadata_type": "元数据含有无法读取的类型",
+    "reason.key_length": "元数据的键长度不合理",
+    "reason.alignment": "对齐值不合理",
+    "reason.name_length": "张量名称长度不合理",
+    "reason.duplicate_tensor": "有两个张量同名",
+    "reason.block": "张量的行不能填满整块",
 }

@@ -57,6 +57,7 @@ def _tiers(sizer: Sizer, state: PageState, report: Report) -> tuple[Tier, ...]:
     tiers = []
     for name, usual, above, up_to in _TIERS:
         rows = [row for row in report.estimates if _belongs(row, usual, above, up_to)]
+        rows = _one_file(rows, int(name), (report.profile.variant or "").lower())
         if rows:
             slugs = [row.estimate.quant.slug for row in rows]
             asked = {**state.fields, "quant": slugs, "rank_by": "smallest", "top": 0}
@@ -70,6 +71,16 @@ def _belongs(row: EstimateRow, usual: Sequence[str], above: float, up_to: float)
     if row.estimate.native:
         return above < quant.bits <= up_to
     return quant.slug in usual and not row.needs_original_weights
+
+
+def _one_file(rows: list[EstimateRow], bits: int, read: str) -> list[EstimateRow]:
+    """Of several files the one nearest in width stands for all, rather the one that was read."""
+    files = [row for row in rows if row.estimate.native]
+    if len(files) < 2:
+        return rows
+    quants = {row.estimate.quant.slug: row.estimate.quant for row in files}
+    nearest = min(quants, key=lambda slug: (abs(quants[slug].bits - bits), slug != read))
+    return [row for row in files if row.estimate.quant.slug == nearest]
 
 
 def _shown(rows: list[EstimateRow]) -> EstimateRow:

@@ -11,6 +11,8 @@ Xet: `X-Xet-Hash` would make clients leave HTTP.
 from tests.hub_emulator.corpus import corpus_repo, corpus_repos
 from tests.hub_emulator.faults import Fault
 from tests.hub_emulator.files import FakeFile, literal_file, sparse_file
+from tests.hub_emulator.gguf_files import gguf_file
+from tests.hub_emulator.gguf_models import gguf_repo
 from tests.hub_emulator.log import LoggedRequest
 from tests.hub_emulator.models import llama_repo, moe_repo
 from tests.hub_emulator.repos import FakeRepo, sharded_repo, single_file_repo
@@ -29,6 +31,8 @@ __all__ = [
     "LoggedRequest",
     "corpus_repo",
     "corpus_repos",
+    "gguf_file",
+    "gguf_repo",
     "literal_file",
     "llama_repo",
     "moe_repo",

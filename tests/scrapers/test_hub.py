@@ -164,7 +164,7 @@ def test_disabled(hub: HubEmulator, fetch: Fetch) -> None:
         ((), []),
         (("data/train.parquet",), []),
         (("pytorch_model.bin", "training_args.bin"), ["pickle"]),
-        (("m.Q4_K_M.gguf", "tf_model.h5"), ["gguf", "keras"]),
+        (("m.imatrix.gguf", "tf_model.h5"), ["gguf", "keras"]),
     ],
 )
 def test_no_weights(

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from gpusizer.dtypes import GGML_BLOCKS
 from gpusizer.profile import ModelProfile, build_profile
 from gpusizer.quants import ModelShape
-from gpusizer.quants.gguf import BLOCKS, RECIPES, Gguf, Place, more_bits, tensor_bytes
+from gpusizer.quants.gguf import RECIPES, Gguf, Place, more_bits, tensor_bytes
 from gpusizer.roles import Kind, Part, Slot
 from gpusizer.weights import WeightGroup
 from tests.builders import llama, quantized_bytes, qwen3_06b, tiny
@@ -55,6 +56,16 @@ def test_bits_per_weight_of_llama_8b(slug: str, bits_per_weight: float) -> None:
 def test_layers_with_more_bits(layers: int, widened: list[int]) -> None:
     model = replace(DENSE, layers=layers)
     assert [i for i in range(layers) if more_bits(Place(i, model))] == widened
+
+
+@pytest.mark.parametrize(
+    ("slug", "file_bytes"),
+    [("q4_k_m", 4_081_004_224), ("q4_0", 3_825_903_776)],
+)
+def test_published_files_of_llama_2_7b(slug: str, file_bytes: int) -> None:
+    profile = build_profile(llama(kv_heads=32, ffn=11008, vocab=32000, context=4096))
+    header = file_bytes - quantized_bytes(slug, profile)
+    assert 0.7e6 < header < 0.85e6  # 23 bytes for each of 32,000 tokens, and the rest
 
 
 def block_row(slot: Slot, layer: int = 10, **overrides: Any) -> WeightGroup:
@@ -152,7 +163,7 @@ def test_type_of_a_tensor(
     ],
 )
 def test_odd_rows_fall_back_to_smaller_blocks(row: int, wanted: str, block_type: str) -> None:
-    block, size = BLOCKS[block_type]
+    block, size = GGML_BLOCKS[block_type]
     assert tensor_bytes(block_row(Slot.UP, shape=(3, row)), wanted) == 3 * row // block * size
 
 

@@ -23,7 +23,7 @@ ENGLISH = TABLES["en"]
 # Notes whose code is not written out where they are made: file -> the codes it may have.
 COMPUTED_NOTES = {
     "ranking.py": {f"verdict_{verdict.value}" for verdict in Verdict},
-    "profile.py": {"recovered_from_tensors", "class_defaults_used"},
+    "profile.py": {"recovered_from_tensors", "metadata_recovered", "class_defaults_used"},
 }
 # The same in every language: units, names and bare fields.
 UNIVERSAL = {

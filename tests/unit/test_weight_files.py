@@ -157,7 +157,7 @@ def test_only_folder() -> None:
     [
         ([], []),
         (["README.md", "training_args.bin", "optimizer.pt"], []),
-        (["pytorch_model.bin", "tf_model.h5", "m.Q4_K_M.gguf"], ["gguf", "keras", "pickle"]),
+        (["pytorch_model.bin", "tf_model.h5", "m.imatrix.gguf"], ["gguf", "keras", "pickle"]),
         (["a/model.safetensors", "b/model.safetensors"], ["safetensors"]),
     ],
 )

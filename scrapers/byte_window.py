@@ -1,0 +1,109 @@
+"""ByteWindow: the start of a large file, read as far as a parser needs it and no further."""
+
+from __future__ import annotations
+
+import struct
+from typing import Protocol
+
+from gpusizer.errors import HubUnreachable, LimitsExceeded, MalformedRepo
+from scrapers.limits import MIB, Limits
+
+_LENGTH = struct.Struct("<Q")
+_STEP_BYTES = 3 * MIB
+
+
+class Source(Protocol):
+    """Bytes `start` to `stop` of a file (fewer at its end), and its size where it is known."""
+
+    def __call__(self, start: int, stop: int) -> tuple[bytes, int | None]: ...
+
+
+class ByteWindow:
+    """A position in a file that only moves forward.
+
+    Bytes are read in growing ranges, each at most once, and forgotten once passed; what is
+    skipped by arithmetic is not read unless it came along. Raises MalformedRepo where the
+    file ends too early ("truncated"), LimitsExceeded ("gguf_header_bytes"), and
+    HubUnreachable ("truncated") where an answer does.
+    """
+
+    def __init__(self, source: Source, limits: Limits, repo_id: str, path: str) -> None:
+        self.position = 0
+        self.file_bytes: int | None = None
+        self.bytes_read = 0
+        self._source = source
+        self._limits = limits
+        self._repo_id = repo_id
+        self._path = path
+        self._data = b""
+        self._start = 0  # offset of the first byte of the data
+        self._expected = limits.gguf_first_bytes
+
+    def expect(self, stop: int) -> None:
+        """Let the next read reach `stop`, where the parser will probably end."""
+        self._expected = max(self._expected, stop)
+
+    def take(self, count: int) -> bytes:
+        """The next `count` bytes."""
+        at = self._have(count)
+        self.position += count
+        return self._data[at : at + count]
+
+    def skip(self, count: int) -> None:
+        """Move on by `count` bytes without reading them."""
+        self.position += count
+        self._check_end(0)
+
+    def skip_strings(self, count: int) -> None:
+        """Move on by `count` strings, each after its length: only the lengths are looked at."""
+        self._check_end(count * _LENGTH.size)
+        length_of = _LENGTH.unpack_from
+        while count:
+            at, data = self._have(_LENGTH.size), self._data
+            last = len(data) - _LENGTH.size
+            while count and at <= last:
+                at += _LENGTH.size + length_of(data, at)[0]
+                count -= 1
+            self.position = self._start + at
+            self._check_end(0)
+
+    def malformed(self, reason: str) -> MalformedRepo:
+        """The error of a file that contradicts its format."""
+        return MalformedRepo(repo_id=self._repo_id, path=self._path, reason=reason)
+
+    def _have(self, count: int) -> int:
+        """Read until the next `count` bytes are there; where they start in the data."""
+        self._check_end(count)
+        if self.position + count > self._start + len(self._data):
+            self._read(count)
+            self._check_end(count)
+            if self.position + count > self._start + len(self._data):
+                if self.file_bytes is None:
+                    raise self.malformed("truncated")
+                raise HubUnreachable(repo_id=self._repo_id, reason="truncated")
+        return self.position - self._start
+
+    def _read(self, count: int) -> None:
+        """One more range, and with it everything that is probably needed soon."""
+        self._data = self._data[max(self.position - self._start, 0) :]
+        self._start = self.position
+        start = self.position + len(self._data)
+        stop = max(self.position + count, self._expected)
+        if stop == self.position + count:
+            stop = max(stop, start + _STEP_BYTES)
+        if self.file_bytes is not None:
+            stop = min(stop, self.file_bytes)
+        allowed = self._limits.gguf_header_bytes
+        if self.position + count - start + self.bytes_read > allowed:
+            raise LimitsExceeded(repo_id=self._repo_id, limit="gguf_header_bytes", allowed=allowed)
+        piece, total = self._source(start, min(stop, start + allowed - self.bytes_read))
+        self.bytes_read += len(piece)
+        self._data += piece
+        if self.file_bytes is None:
+            self.file_bytes = total
+
+    def _check_end(self, count: int) -> None:
+        """Refuse a claim that leads beyond the file, before anything is read for it."""
+        end = 2**62 if self.file_bytes is None else self.file_bytes
+        if self.position + count > end:
+            raise self.malformed("truncated")

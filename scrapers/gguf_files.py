@@ -1,0 +1,158 @@
+"""Quantizations of a GGUF repository, from its file list alone. Pure.
+
+X.Q4_K_M.gguf    X-UD-Q4_K_XL-00001-of-00003.gguf    BF16/X-00001-of-00002.gguf
+mmproj-F16.gguf (projector)    X-draft-Q8_0.gguf (draft)    imatrix.gguf (neither)
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from gpusizer.dtypes import bits_per_element, ggml_type_named
+from gpusizer.snapshot import Variant, VariantKind, WeightFile
+from scrapers.weight_sets import RepoFile
+
+SUFFIX = ".gguf"
+USUAL = "Q4_K_M"
+_USUAL_BITS = 4.5
+
+_SHARD = re.compile(r"(?P<stem>.+?)-(?P<number>\d{1,6})-of-(?P<count>\d{1,6})")
+# What quantizers put into names, between separators. A later one is more specific.
+_LABEL = re.compile(
+    r"(?<![A-Za-z0-9])(?P<dynamic>UD-)?"
+    r"(?P<type>I?Q[1-8](?:_[A-Z0-9]{1,4})*|TQ[12]_0|BF16|FP?(?:16|32)|MXFP4(?:_MOE)?|NVFP4)"
+    r"(?![A-Za-z0-9_])",
+    re.IGNORECASE,
+)
+_SPELLINGS = {"FP16": "F16", "FP32": "F32"}
+_NO_MODEL = re.compile(r"(?:^|[-._])imatrix(?:[-._]|$)|^ggml-vocab-", re.IGNORECASE)
+_KINDS: tuple[tuple[VariantKind, re.Pattern[str]], ...] = (
+    ("projector", re.compile(r"mmproj", re.IGNORECASE)),
+    ("draft", re.compile(r"(?:^|[-._])(?:draft|mtp|eagle\d?)(?:[-._]|$)", re.IGNORECASE)),
+)
+
+
+def gguf_variants(files: Sequence[RepoFile]) -> tuple[Variant, ...]:
+    """Quantizations from largest to smallest, then projectors and drafts.
+
+    Sets with missing shards are left out. Two of one name go by their files' stems instead.
+    """
+    sets = _file_sets(files)
+    named = [(stem, label_of(stem), kind_of(stem), found) for stem, found in sets]
+    if not any(kind == "quantization" for _, _, kind, _ in named):
+        # A repository of a draft model alone: there it is the model.
+        named = [(s, n, "quantization" if k == "draft" else k, f) for s, n, k, f in named]
+    uses = Counter((name.lower(), kind) for _, name, kind, _ in named if name)
+    variants = [
+        _variant(name if name and uses[name.lower(), kind] == 1 else _last(stem), kind, found)
+        for stem, name, kind, found in named
+    ]
+    return tuple(sorted(_distinct(variants), key=_order))
+
+
+def first_incomplete(files: Sequence[RepoFile]) -> str | None:
+    """Path of the first file of a set with missing shards, None where all are complete."""
+    whole = {file.path for _, found in _file_sets(files) for file in found}
+    rest = [f.path for f in files if _is_model(f.path) and f.path not in whole]
+    return min(rest, default=None)
+
+
+def choose_variant(
+    variants: Sequence[Variant], file: str | None = None, tag: str | None = None
+) -> Variant | None:
+    """The variant whose header is read: the one asked for, by a file's path or a name.
+
+    Unasked Q4_K_M, else the one whose type is nearest to 4.5 bits a weight, else the
+    smallest. None where there is no such variant.
+    """
+    if file is not None:
+        named = (v for v in variants if any(file == part.path for part in v.files))
+        return next(named, None)
+    models = [variant for variant in variants if variant.kind == "quantization"]
+    if tag is not None:
+        return _by_name(models, tag)
+    usual = next((variant for variant in models if variant.name == USUAL), None)
+    return usual or min(models, key=_distance, default=None)
+
+
+def label_of(stem: str) -> str | None:
+    """Quantization in a path without its suffix; the name counts before the folder."""
+    for part in reversed(stem.split("/")):
+        found = list(_LABEL.finditer(part))
+        if found:
+            kind = found[-1]["type"].upper()
+            return ("UD-" if found[-1]["dynamic"] else "") + _SPELLINGS.get(kind, kind)
+    return None
+
+
+def kind_of(stem: str) -> VariantKind:
+    """Whether a file is a model, a projector or a draft model, by its name."""
+    name = _last(stem)
+    return next((kind for kind, regex in _KINDS if regex.search(name)), "quantization")
+
+
+def _file_sets(files: Iterable[RepoFile]) -> list[tuple[str, list[RepoFile]]]:
+    """Files that make up one model, with their path less number and suffix."""
+    sets: dict[tuple[str, int], list[RepoFile]] = {}
+    for file in sorted(files, key=lambda file: file.path):
+        if not _is_model(file.path):
+            continue
+        stem = file.path.removesuffix(SUFFIX)
+        shard = _SHARD.fullmatch(stem)
+        # A model split into different numbers of files is there several times.
+        key = (shard["stem"], int(shard["count"])) if shard else (stem, 1)
+        sets.setdefault(key, []).append(file)
+    return [(stem, found) for (stem, count), found in sets.items() if len(found) == count]
+
+
+def _is_model(path: str) -> bool:
+    return path.endswith(SUFFIX) and not _NO_MODEL.search(_last(path))
+
+
+def _variant(name: str, kind: VariantKind, files: Sequence[RepoFile]) -> Variant:
+    sizes = [file.size_bytes for file in files]
+    known = [size for size in sizes if size is not None]
+    parts = tuple(WeightFile(file.path, file.size_bytes, 0) for file in files)
+    return Variant(name, kind, parts, sum(known) if len(known) == len(sizes) else None)
+
+
+def _distinct(variants: Sequence[Variant]) -> list[Variant]:
+    """Names apart from each other, by whole paths where stems are not enough."""
+    uses = Counter((variant.slug, variant.kind) for variant in variants)
+    return [
+        variant
+        if uses[variant.slug, variant.kind] == 1
+        else _variant(
+            variant.files[0].path.removesuffix(SUFFIX),
+            variant.kind,
+            [RepoFile(file.path, file.size_bytes) for file in variant.files],
+        )
+        for variant in variants
+    ]
+
+
+def _order(variant: Variant) -> tuple[int, int, str]:
+    kinds: tuple[VariantKind, ...] = ("quantization", "projector", "draft")
+    return kinds.index(variant.kind), -(variant.size_bytes or 0), variant.name
+
+
+def _distance(variant: Variant) -> tuple[float, int]:
+    kind = ggml_type_named(variant.name)
+    bits = abs(bits_per_element(kind) - _USUAL_BITS) if kind else float("inf")
+    return bits, variant.size_bytes or 2**62
+
+
+def _by_name(models: Sequence[Variant], tag: str) -> Variant | None:
+    """By its name in any case of letters; Ollama's `latest` is the usual choice."""
+    if tag.lower() == "latest":
+        return choose_variant(models)
+    wanted = label_of(tag) or tag
+    exact = (v for v in models if v.slug == tag.lower() or v.name == wanted)
+    # Unsloth's dynamic quantizations are asked for without their prefix.
+    return next(exact, None) or next((v for v in models if v.name == f"UD-{wanted}"), None)
+
+
+def _last(path: str) -> str:
+    return path.rpartition("/")[2]

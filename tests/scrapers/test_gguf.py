@@ -1,0 +1,211 @@
+"""fetch_snapshot on GGUF repositories: what is read of them, and what that costs."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from gpusizer.errors import GpusizerError, LimitsExceeded, MalformedRepo, RepoFileNotFound
+from gpusizer.snapshot import RepoSnapshot
+from tests.hub_emulator import (
+    FakeRepo,
+    HubEmulator,
+    literal_file,
+    llama_repo,
+    safetensors_file,
+    sparse_file,
+)
+from tests.hub_emulator.gguf_files import entry, gguf_file, gguf_header
+from tests.hub_emulator.gguf_models import (
+    USUAL_LABELS,
+    gguf_repo,
+    gguf_shards,
+    llama_metadata,
+    llama_tensors,
+)
+from tests.scrapers.conftest import QUICK, Fetch
+
+
+def read_files(hub: HubEmulator) -> set[str]:
+    """GGUF files that anything was read of."""
+    paths = [request.path for request in hub.requests_to("hub") if "/resolve/" in request.path]
+    return {path.split("/", 5)[-1] for path in paths if path.endswith(".gguf")}
+
+
+def test_twenty_five_quantizations(hub: HubEmulator, fetch: Fetch) -> None:
+    repo = hub.add(gguf_repo("org/name"))
+    snapshot = fetch()
+    assert snapshot.format == "gguf"
+    sizes = {f"model-{variant.name}.gguf": variant.size_bytes for variant in snapshot.variants}
+    assert sizes == {path: file.size for path, file in repo.files.items()}
+    assert {variant.kind for variant in snapshot.variants} == {"quantization"}
+    (component,) = snapshot.components
+    (file,) = component.files
+    chosen = repo.files["model-Q4_K_M.gguf"]
+    assert (file.path, file.size_bytes) == ("model-Q4_K_M.gguf", chosen.size)
+    assert component.config is not None
+    assert component.config["llama.attention.head_count_kv"] == 2
+    assert component.config["tokenizer.ggml.tokens.length"] == 1024
+    assert snapshot.uncounted_files == ()
+    assert RepoSnapshot.from_json(json.loads(json.dumps(snapshot.to_json()))) == snapshot
+
+
+def test_cost_of_twenty_five_quantizations(hub: HubEmulator, fetch: Fetch) -> None:
+    hub.add(gguf_repo("org/name", vocab=32_000, merges=0))  # a header of 0.7 MB
+    fetch()
+    assert len(USUAL_LABELS) == 25
+    assert read_files(hub) == {"model-Q4_K_M.gguf"}
+    listing = (request for request in hub.requests if request.path.startswith("/api/"))
+    assert sum(request.body_bytes_sent for request in listing) < 10_000
+    # description, file list, two guesses at other formats, the header and its redirect
+    assert len(hub.requests) <= 6
+    assert sum(request.body_bytes_sent for request in hub.requests) < 800_000
+
+
+def test_a_large_vocabulary_takes_three_reads(hub: HubEmulator, fetch: Fetch) -> None:
+    hub.add(gguf_repo("org/name", ["Q4_K_M", "Q8_0"], vocab=128_256, merges=280_147))
+    fetch()
+    assert len(hub.requests_to("cdn")) <= 3
+    assert sum(request.body_bytes_sent for request in hub.requests) < 9_000_000
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("org/name", "model-Q4_K_M.gguf"),
+        ("org/name:Q5_K_M", "model-Q5_K_M.gguf"),
+        ("hf.co/org/name:iq4_xs", "model-IQ4_XS.gguf"),
+        ("org/name:latest", "model-Q4_K_M.gguf"),
+        ("https://huggingface.co/org/name/blob/main/model-Q8_0.gguf", "model-Q8_0.gguf"),
+    ],
+)
+def test_choice(hub: HubEmulator, fetch: Fetch, text: str, path: str) -> None:
+    hub.add(gguf_repo("org/name"))
+    snapshot = fetch(text)
+    assert [file.path for file in snapshot.components[0].files] == [path]
+    assert read_files(hub) == {path}
+    assert len(snapshot.variants) == 25
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "suggestion"),
+    [
+        ("org/name:Q7_K", "Q7_K", "Q6_K"),
+        ("org/name:foo", "foo", "BF16"),
+        ("hf.co/org/name/blob/main/model-Q4_K.gguf", "model-Q4_K.gguf", "model-Q4_K_M.gguf"),
+    ],
+)
+def test_what_is_not_there(
+    hub: HubEmulator, fetch: Fetch, text: str, path: str, suggestion: str
+) -> None:
+    hub.add(gguf_repo("org/name"))
+    with pytest.raises(RepoFileNotFound) as caught:
+        fetch(text)
+    assert caught.value.fields["path"] == path
+    suggestions = caught.value.fields["suggestions"]
+    assert isinstance(suggestions, list)
+    assert suggestion in suggestions
+    assert len(suggestions) <= 8
+
+
+def test_shards_are_read_together(hub: HubEmulator, fetch: Fetch) -> None:
+    tensors = llama_tensors("Q8_0")
+    files = gguf_shards("Q8_0/model-Q8_0", llama_metadata(), tensors, 3)
+    hub.add(FakeRepo("org/name", files))
+    snapshot = fetch()
+    (component,) = snapshot.components
+    assert component.config is not None
+    assert component.config["llama.block_count"] == 2
+    assert sum(file.tensor_count for file in component.files) == len(tensors)
+    assert snapshot.variants[0].size_bytes == sum(file.size for file in files.values())
+    assert [file.path for file in component.files] == list(files)
+    second = list(files)[1]
+    by_file = fetch(f"https://huggingface.co/org/name/blob/main/{second}")
+    assert by_file.components == snapshot.components
+
+
+def test_a_missing_shard(hub: HubEmulator, fetch: Fetch) -> None:
+    files = gguf_shards("m-Q8_0", llama_metadata(), llama_tensors("Q8_0"), 3)
+    del files["m-Q8_0-00002-of-00003.gguf"]
+    hub.add(FakeRepo("org/name", files))
+    for text in ("org/name", "hf.co/org/name/blob/main/m-Q8_0-00001-of-00003.gguf"):
+        with pytest.raises(MalformedRepo, match="missing_shard"):
+            fetch(text)
+
+
+def test_shards_that_disagree(hub: HubEmulator, fetch: Fetch) -> None:
+    metadata, tensors = llama_metadata(), llama_tensors("Q8_0")
+    two = gguf_shards("m", metadata, tensors, 2)
+    alone = {"m-Q8_0.gguf": two["m-00001-of-00002.gguf"]}
+    hub.add(FakeRepo("org/name", alone))
+    with pytest.raises(MalformedRepo, match="missing_shard"):
+        fetch()
+    same = gguf_file(metadata, tensors)
+    hub.add(FakeRepo("org/name", {"m-00001-of-00002.gguf": same, "m-00002-of-00002.gguf": same}))
+    with pytest.raises(MalformedRepo, match="duplicate_tensor"):
+        fetch()
+
+
+def test_projectors_drafts_and_other_files(hub: HubEmulator, fetch: Fetch) -> None:
+    others = {
+        "mmproj-F16.gguf": sparse_file(3000),
+        "model-draft-Q4_0.gguf": sparse_file(2000),
+        "imatrix.gguf": sparse_file(1000),
+        "imatrix.dat": sparse_file(1000),
+        "pytorch_model.bin": sparse_file(5000),
+    }
+    hub.add(gguf_repo("org/name", ["Q4_K_M"], files=others))
+    snapshot = fetch()
+    beside = [(v.name, v.kind, v.size_bytes) for v in snapshot.variants[1:]]
+    assert beside == [("F16", "projector", 3000), ("Q4_0", "draft", 2000)]
+    assert [file.path for file in snapshot.uncounted_files] == ["pytorch_model.bin"]
+
+
+def test_safetensors_come_first_unless_gguf_is_asked_for(hub: HubEmulator, fetch: Fetch) -> None:
+    repo = llama_repo("org/name")
+    extra = {"model-Q8_0.gguf": gguf_file(llama_metadata(), llama_tensors("Q8_0"))}
+    hub.add(replace(repo, files=repo.files | extra))
+    assert fetch().format == "safetensors"
+    asked = fetch("org/name:Q8_0")
+    assert (asked.format, asked.variants[0].name) == ("gguf", "Q8_0")
+    assert [file.path for file in asked.uncounted_files] == ["model.safetensors"]
+
+
+def test_a_tag_means_nothing_without_gguf_files(hub: HubEmulator, fetch: Fetch) -> None:
+    hub.add(FakeRepo("org/name", {"model.safetensors": safetensors_file({"a": ("F32", (2,))})}))
+    assert fetch("org/name:Q8_0").format == "safetensors"
+
+
+HOSTILE: dict[str, tuple[bytes, type[GpusizerError]]] = {
+    "empty": (b"", MalformedRepo),
+    "text": (b"version https://git-lfs.github.com/spec/v1\n" * 3, MalformedRepo),
+    "no tensors": (gguf_header([entry("general.architecture", "llama")]), MalformedRepo),
+    "keys": (gguf_header([], entry_count=2**63), LimitsExceeded),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_files(hub: HubEmulator, fetch: Fetch, name: str) -> None:
+    data, error = HOSTILE[name]
+    hub.add(FakeRepo("org/name", {"m-Q4_K_M.gguf": literal_file(data, lfs=True)}))
+    with pytest.raises(error):
+        fetch()
+
+
+def test_a_header_without_end_is_cut_off(hub: HubEmulator, fetch: Fetch) -> None:
+    endless = gguf_header([entry("tokenizer.ggml.tokens", "x")])[:-13]
+    endless += b"\x09\0\0\0\x08\0\0\0" + (10**8).to_bytes(8, "little")
+    hub.add(FakeRepo("org/name", {"m.gguf": sparse_file(10**12, endless)}))
+    limits = replace(QUICK, gguf_header_bytes=10**6)
+    with pytest.raises(LimitsExceeded, match="gguf_header_bytes"):
+        fetch(limits=limits)
+    assert sum(request.body_bytes_sent for request in hub.requests) < 1_500_000
+
+
+def test_endless_file_lists(hub: HubEmulator, fetch: Fetch) -> None:
+    clutter = {f"m{number:04}.gguf": sparse_file(2000) for number in range(500)}
+    hub.add(gguf_repo("org/name", ["Q4_K_M"], files=clutter))
+    with pytest.raises(LimitsExceeded, match="gguf_variants"):
+        fetch()

@@ -1,0 +1,164 @@
+"""Quantizations of GGUF repositories, by the names people give their files."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpusizer.snapshot import Variant
+from scrapers.gguf_files import choose_variant, first_incomplete, gguf_variants, kind_of, label_of
+from scrapers.weight_sets import RepoFile
+
+
+def variants(*paths: str, size: int = 10) -> tuple[Variant, ...]:
+    return gguf_variants([RepoFile(path, size) for path in paths])
+
+
+def names(found: tuple[Variant, ...], kind: str = "quantization") -> list[str]:
+    return sorted(variant.name for variant in found if variant.kind == kind)
+
+
+@pytest.mark.parametrize(
+    ("stem", "label"),
+    [
+        ("llama-2-7b-chat.Q4_K_M", "Q4_K_M"),
+        ("rift-coder-v0-7b-q4_0", "Q4_0"),
+        ("Qwen3-Coder-Next-UD-Q4_K_XL", "UD-Q4_K_XL"),
+        ("Olmo-3-7B-Think-UD-IQ2_XXS", "UD-IQ2_XXS"),
+        ("Qwen3-Coder-30B-A3B-Instruct-UD-TQ1_0", "UD-TQ1_0"),
+        ("gemma-4-31b-it-heretic-ara.i1-IQ2_S", "IQ2_S"),
+        ("Q4-UNCENSORED-D_AU-Q5_K_S-imat", "Q5_K_S"),
+        ("gemma-4-26B-A4B-it-MXFP4_MOE", "MXFP4_MOE"),
+        ("gpt-oss-20b-mxfp4", "MXFP4"),
+        ("gemma-4-26B-A4B-it-heretic.f16", "F16"),
+        ("qwen2.5-coder-7b-instruct-fp16", "F16"),
+        ("Phi-3-mini-4k-instruct-q4", "Q4"),
+        ("old.Q4_0_4_8", "Q4_0_4_8"),
+        ("BF16/model", "BF16"),
+        ("Q8_0/model-Q4_K_M", "Q4_K_M"),
+        ("model-Q1_0", "Q1_0"),
+        ("model-NVFP4", "NVFP4"),
+        ("gemma-2b-it", None),
+        ("Qwen3-8B", None),
+        ("Q99", None),
+    ],
+)
+def test_label(stem: str, label: str | None) -> None:
+    assert label_of(stem) == label
+
+
+@pytest.mark.parametrize(
+    ("stem", "kind"),
+    [
+        ("mmproj-F16", "projector"),
+        ("model.mmproj-Q8_0", "projector"),
+        ("vision/mmproj-model-f16", "projector"),
+        ("model-draft-Q8_0", "draft"),
+        ("mtp-model-Q4_0", "draft"),
+        ("Llama-EAGLE3-F16", "draft"),
+        ("model-Q4_K_M", "quantization"),
+        ("overdraft-Q4_K_M", "quantization"),
+    ],
+)
+def test_kind(stem: str, kind: str) -> None:
+    assert kind_of(stem) == kind
+
+
+def test_sizes_are_summed_and_ordered() -> None:
+    sizes = {
+        "Q8_0/m-Q8_0-00001-of-00003.gguf": 50,
+        "Q8_0/m-Q8_0-00002-of-00003.gguf": 40,
+        "Q8_0/m-Q8_0-00003-of-00003.gguf": 3,
+        "m-Q4_K_M.gguf": 60,
+        "m-UD-Q4_K_XL.gguf": 61,
+        "m-BF16.gguf": None,
+        "mmproj-F16.gguf": 7,
+        "m-draft-Q4_K_M.gguf": 5,
+        "imatrix.gguf": 4,
+        "m.imatrix.gguf": 4,
+        "imatrix_unsloth.dat": 4,
+        "README.md": 1,
+    }
+    found = gguf_variants([RepoFile(path, size) for path, size in sizes.items()])
+    assert [(v.name, v.kind, v.size_bytes) for v in found] == [
+        ("Q8_0", "quantization", 93),
+        ("UD-Q4_K_XL", "quantization", 61),
+        ("Q4_K_M", "quantization", 60),
+        ("BF16", "quantization", None),
+        ("F16", "projector", 7),
+        ("Q4_K_M", "draft", 5),
+    ]
+    assert [file.path[-9:-5] for file in found[0].files] == ["0003"] * 3
+    assert found[1].slug == "ud-q4_k_xl"
+
+
+def test_names_are_never_shared() -> None:
+    assert names(variants("a.Q4_0.gguf", "b.Q4_0.gguf", "b.Q8_0.gguf")) == [
+        *("Q8_0", "a.Q4_0", "b.Q4_0")
+    ]
+    assert names(variants("x/m.gguf", "y/m.gguf", "n.gguf")) == ["n", "x/m", "y/m"]
+    split = variants("m-Q4_0.gguf", "m-Q4_0-1-of-2.gguf", "m-Q4_0-2-of-2.gguf")
+    assert len(names(split)) == len(set(names(split))) == 2
+
+
+def test_a_repository_of_drafts_has_models() -> None:
+    assert names(variants("eagle3-Q4_0.gguf", "eagle3-F16.gguf")) == ["F16", "Q4_0"]
+
+
+def test_missing_shards() -> None:
+    paths = ["m-Q4_0-00001-of-00002.gguf", "m-Q8_0.gguf"]
+    assert names(variants(*paths)) == ["Q8_0"]
+    assert first_incomplete([RepoFile(path, 1) for path in paths]) == paths[0]
+    assert first_incomplete([RepoFile("m-Q8_0.gguf", 1)]) is None
+
+
+@pytest.mark.parametrize(
+    ("labels", "file", "tag", "chosen"),
+    [
+        (("Q8_0", "Q4_K_M", "Q4_K_S"), None, None, "Q4_K_M"),
+        (("Q8_0", "Q5_K_M", "UD-Q4_K_XL", "Q2_K"), None, None, "UD-Q4_K_XL"),
+        (("Q8_0", "Q4_0", "IQ4_XS"), None, None, "Q4_0"),
+        (("Q8_0", "F16"), None, None, "Q8_0"),
+        (("small", "larger"), None, None, "small"),
+        (("Q8_0", "Q4_K_M"), None, "q8_0", "Q8_0"),
+        (("Q8_0", "F16"), None, "fp16", "F16"),
+        (("Q8_0", "UD-Q4_K_XL"), None, "q4_k_xl", "UD-Q4_K_XL"),
+        (("Q8_0", "Q4_K_M"), None, "latest", "Q4_K_M"),
+        (("Q8_0", "Q4_K_M"), None, "Q6_K", None),
+        (("Q8_0", "Q4_K_M"), "m-Q8_0.gguf", None, "Q8_0"),
+        (("Q8_0", "Q4_K_M"), "m-Q6_K.gguf", None, None),
+        (("Q8_0", "Q4_K_M"), "m-Q8_0.gguf", "Q4_K_M", "Q8_0"),
+        ((), None, None, None),
+    ],
+)
+def test_choice(
+    labels: tuple[str, ...], file: str | None, tag: str | None, chosen: str | None
+) -> None:
+    found = gguf_variants([RepoFile(f"m-{x}.gguf", len(x) + 1) for x in labels])
+    variant = choose_variant(found, file, tag)
+    assert (variant and variant.name.removeprefix("m-")) == chosen
+
+
+def test_a_projector_is_read_when_asked_for() -> None:
+    found = variants("m-Q4_K_M.gguf", "mmproj-F16.gguf")
+    chosen = choose_variant(found, "mmproj-F16.gguf")
+    assert chosen is not None
+    assert chosen.kind == "projector"
+
+
+PATHS = st.lists(
+    st.text("aQ4_KM0-of12/.", min_size=1, max_size=20).map(lambda stem: stem + ".gguf"),
+    max_size=6,
+    unique=True,
+)
+
+
+@given(PATHS)
+def test_every_file_is_in_one_variant_at_most(paths: list[str]) -> None:
+    found = variants(*paths)
+    used = [file.path for variant in found for file in variant.files]
+    assert len(used) == len(set(used))
+    assert set(used) <= set(paths)
+    keys = [(variant.slug, variant.kind) for variant in found]
+    assert len(keys) == len(set(keys))
