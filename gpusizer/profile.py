@@ -12,7 +12,11 @@ from gpusizer.architecture.config import class_defaults
 from gpusizer.errors import NoWeights
 from gpusizer.notes import Note
 from gpusizer.packing import StoredQuantization, spare_biases
-from gpusizer.quantization import detect_quantization
+from gpusizer.quantization import (
+    detect_quantization,
+    is_known_method,
+    quantization_of_tensors,
+)
 from gpusizer.roles import Kind, Part
 from gpusizer.snapshot import Component, RepoSnapshot
 from gpusizer.weights import WeightGroup, mark_tied_output, split_mtp_layers, weight_groups
@@ -117,7 +121,9 @@ def build_profile(snapshot: RepoSnapshot) -> ModelProfile:
     if not any(component.tensors for component in snapshot.components):
         raise NoWeights(repo_id=snapshot.repo_id, formats=[snapshot.format])
     main = snapshot.components[0]
-    quantization = detect_quantization(main.config, snapshot.extra_configs)
+    quantization = detect_quantization(
+        main.config, snapshot.extra_configs
+    ) or quantization_of_tensors(main.tensors)
     groups = _classified(snapshot, quantization)
     architecture = resolve_architecture(main.config, groups)
     if architecture is not None:
@@ -241,7 +247,7 @@ def _caveats(
     if any(g.duplicate for g in groups):
         notes.append(Note("tied_matrix_stored_twice"))
     if quantization is not None:
-        if quantization.bits is None:
+        if quantization.bits is None or not is_known_method(quantization.method):
             notes.append(Note("quantization_width_unknown", method=quantization.method))
         else:
             notes.append(

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpusizer.packing import StoredQuantization, is_quant_aux, logical_shape, spare_biases
+from gpusizer.packing import StoredQuantization, is_quant_aux, spare_biases
 from gpusizer.profile import build_profile
 from gpusizer.roles import Kind, Part
 from gpusizer.tensors import TensorGroup
+from gpusizer.unpacking import Neighbours, logical_shape
 from gpusizer.weights import mark_tied_output, split_mtp_layers, weight_groups, with_layers
 from tests.builders import group, llama, llama_70b, qwen2_14b, tiny
 from tests.packed_layouts import LAYOUTS, Layout, bnb_nf4, fp8_tensor, gptq, per_channel
@@ -35,8 +36,9 @@ def test_packing_does_not_change_the_parameters(name: str) -> None:
     assert profile.weight_bytes < 2 * LLAMA_8B
 
 
-SIDES_LOST = ("bnb-nf4",)  # bitsandbytes flattens the matrix
-SIDES_KEPT = [name for name in LAYOUTS if name not in SIDES_LOST]
+# bitsandbytes and HQQ flatten the matrix, tinygemm tiles it
+SIDES_LOST = ("bnb-nf4", "hqq-", "torchao-tiles")
+SIDES_KEPT = [name for name in LAYOUTS if not name.startswith(SIDES_LOST)]
 
 
 @pytest.mark.parametrize("name", SIDES_KEPT)
@@ -102,6 +104,11 @@ def dtypes(*groups: TensorGroup) -> dict[str, str]:
         (".weight_shape", "I64", ("p.weight_packed", "I32"), True),
         (".k_scale", "F32", ("q.weight", "BF16"), True),  # of the KV cache, no weight needed
         (".bias", "BF16", ("p.weight", "U32"), False),
+        (".q_invperm", "I32", ("p.q_weight", "I32"), True),
+        (".suh", "F16", ("p.trellis", "I16"), True),
+        (".zero", "BF16", ("p.W_q", "BF16"), True),
+        (".shape", "I64", ("p.weight", "I8"), False),  # HQQ's, so only beside its W_q
+        ("._weight_scale", "F32", ("p._weight_qdata", "F8_E4M3"), True),
     ],
 )
 def test_what_only_serves_to_unpack(
@@ -139,8 +146,8 @@ def test_logical_shape(
 ) -> None:
     name, stored_shape, dtype = stored
     one = group(name, stored_shape, dtype=dtype)
-    known = {**dtypes(one), **dict.fromkeys(companions, "BF16")}
-    assert logical_shape(one, known, quantization) == shape
+    beside = Neighbours([one, *(group(name, (), dtype="BF16") for name in companions)])
+    assert logical_shape(one, beside, quantization) == shape
 
 
 @pytest.mark.parametrize(
