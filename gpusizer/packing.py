@@ -38,7 +38,7 @@ _AUX_SUFFIXES = (
     ".weight_g_idx", ".weight_zero_point", ".weight_zero_points", ".k_scale", ".v_scale",
     ".weight.absmax", ".weight.nested_absmax", ".weight.quant_map", ".weight.nested_quant_map",
     ".weight.quant_state.bitsandbytes__nf4", ".weight.quant_state.bitsandbytes__fp4",
-    ".SCB", ".weight_format", "_scales", ".biases", ".scale",
+    ".SCB", ".weight_format", ".qscale_weight", ".qscale_act", "_scales", ".biases", ".scale",
     # torchao's tensor subclasses, flattened
     "._weight_scale", "._weight_zero_point", "._weight_act_pre_scale",
     "._weight_per_tensor_scale", "._weight_act_per_tensor_scale", "._weight_scale_and_zero",

@@ -7,21 +7,20 @@ from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from gpusizer.architecture import Architecture, resolve_architecture
+from gpusizer.architecture import Architecture, architecture_of_config, resolve_architecture
 from gpusizer.architecture.config import class_defaults
+from gpusizer.architecture.mistral_params import PARAMS, config_of_params
+from gpusizer.caveats import caveats
 from gpusizer.errors import NoWeights
 from gpusizer.notes import Note
 from gpusizer.packing import StoredQuantization, spare_biases
-from gpusizer.quantization import (
-    detect_quantization,
-    is_known_method,
-    quantization_of_tensors,
-)
+from gpusizer.quantization import detect_quantization, quantization_of_tensors
 from gpusizer.roles import Kind, Part
-from gpusizer.snapshot import Component, RepoSnapshot
+from gpusizer.snapshot import ADAPTER_COMPONENT, Component, RepoSnapshot
+from gpusizer.totals import estimated_groups
 from gpusizer.weights import WeightGroup, mark_tied_output, split_mtp_layers, weight_groups
 
-# Reading a checkpoint as another width than it is stored in is worth a word from this ratio on.
+HEADERS = "headers"
 _KV_CACHE_BYTES = 2  # contract: kv_cache_bytes_per_token is for a 16-bit cache
 
 
@@ -48,6 +47,10 @@ class ModelProfile:
         quantization: how the checkpoint is quantized, None for a plain one.
         architecture: None where there is no language-model configuration.
         groups: every stored tensor, classified.
+        base_relation: how it was made from `base_models`: "quantized", "finetune", …
+        languages: language codes of the model card.
+        weights_basis: "headers" when every tensor was read; else the weakest of what stands
+            in for them: "api", "index" or "files".
         caveats: what a reader of the numbers must know.
     """
 
@@ -74,6 +77,9 @@ class ModelProfile:
     pipeline_tag: str | None
     library: str | None
     caveats: tuple[Note, ...]
+    base_relation: str | None = None
+    languages: tuple[str, ...] = ()
+    weights_basis: str = HEADERS
 
     @property
     def max_context(self) -> int | None:
@@ -96,6 +102,7 @@ class ModelProfile:
         data["architecture"] = self.architecture.to_json() if self.architecture else None
         data["groups"] = [group.to_json() for group in self.groups]
         data["base_models"] = list(self.base_models)
+        data["languages"] = list(self.languages)
         data["caveats"] = [note.to_json() for note in self.caveats]
         return data
 
@@ -109,6 +116,7 @@ class ModelProfile:
         values["architecture"] = Architecture.from_json(architecture) if architecture else None
         values["groups"] = tuple(WeightGroup.from_json(item) for item in data["groups"])
         values["base_models"] = tuple(data["base_models"])
+        values["languages"] = tuple(data["languages"])
         values["caveats"] = tuple(Note.from_json(item) for item in data["caveats"])
         return cls(**values)
 
@@ -116,16 +124,18 @@ class ModelProfile:
 def build_profile(snapshot: RepoSnapshot) -> ModelProfile:
     """Profile a repository from its facts. Pure; never touches the network.
 
-    Raises NoWeights for a snapshot without a single tensor.
+    Raises NoWeights for a snapshot without a single tensor or total.
     """
-    if not any(component.tensors for component in snapshot.components):
+    if not any(component.tensors or component.totals for component in snapshot.components):
         raise NoWeights(repo_id=snapshot.repo_id, formats=[snapshot.format])
     main = snapshot.components[0]
-    quantization = detect_quantization(
-        main.config, snapshot.extra_configs
-    ) or quantization_of_tensors(main.tensors)
-    groups = _classified(snapshot, quantization)
-    architecture = resolve_architecture(main.config, groups)
+    config = main.config or config_of_params(snapshot.extra_configs.get(PARAMS))
+    quantization = detect_quantization(config, snapshot.extra_configs) or quantization_of_tensors(
+        main.tensors
+    )
+    known = architecture_of_config(config) if main.totals else None
+    groups = _classified(snapshot, quantization, known)
+    architecture = known if main.totals else resolve_architecture(config, groups)
     if architecture is not None:
         groups = split_mtp_layers(groups, architecture.layers)
         if architecture.tied_embeddings:
@@ -150,22 +160,34 @@ def build_profile(snapshot: RepoSnapshot) -> ModelProfile:
         quantization=quantization,
         architecture=architecture,
         groups=groups,
+        base_relation=snapshot.base_relation,
+        languages=snapshot.languages,
         license=snapshot.license,
         base_models=snapshot.base_models,
         pipeline_tag=snapshot.pipeline_tag,
         library=snapshot.library,
-        caveats=_caveats(snapshot, groups, architecture, quantization),
+        weights_basis=_basis(snapshot),
+        caveats=caveats(snapshot, groups, architecture, quantization),
     )
 
 
 def _classified(
-    snapshot: RepoSnapshot, quantization: StoredQuantization | None
+    snapshot: RepoSnapshot, quantization: StoredQuantization | None, known: Architecture | None
 ) -> tuple[WeightGroup, ...]:
-    return tuple(
-        group
-        for component in snapshot.components
-        for group in weight_groups(component.name, component.tensors, quantization)
-    )
+    groups: list[WeightGroup] = []
+    for component in snapshot.components:
+        if component.totals is not None:
+            main = component is snapshot.components[0]
+            groups += estimated_groups(component.name, component.totals, known if main else None)
+        found = weight_groups(component.name, component.tensors, quantization)
+        adapter = component.name == ADAPTER_COMPONENT
+        groups += [replace(g, part=Part.ADAPTER) for g in found] if adapter else found
+    return tuple(groups)
+
+
+def _basis(snapshot: RepoSnapshot) -> str:
+    bases = {component.totals.basis for component in snapshot.components if component.totals}
+    return next((basis for basis in ("files", "index", "api") if basis in bases), HEADERS)
 
 
 def _without_spare_biases(
@@ -186,6 +208,8 @@ def _elements_by_dtype(snapshot: RepoSnapshot) -> dict[str, int]:
     for component in snapshot.components:
         for tensor in component.tensors:
             totals[tensor.dtype] = totals.get(tensor.dtype, 0) + tensor.elements
+        for dtype, count in (component.totals.parameters if component.totals else {}).items():
+            totals[dtype] = totals.get(dtype, 0) + count
     return totals
 
 
@@ -212,7 +236,7 @@ def _component_sizes(
     snapshot: RepoSnapshot, groups: tuple[WeightGroup, ...]
 ) -> tuple[ComponentSize, ...]:
     """Folders of a pipeline, or the parts (text, vision, …) of a single model."""
-    several = len(snapshot.components) > 1
+    several = len(snapshot.components) > 1 and snapshot.format != "adapter"
     sizes: dict[str, list[int]] = {}
     for group in groups:
         name = group.component if several else _PART_NAMES[group.part]
@@ -229,41 +253,5 @@ _PART_NAMES = {
     Part.PROJECTOR: "projector",
     Part.MTP: "multi_token_prediction",
     Part.ENCODER: "encoder",
+    Part.ADAPTER: ADAPTER_COMPONENT,
 }
-
-
-def _caveats(
-    snapshot: RepoSnapshot,
-    groups: tuple[WeightGroup, ...],
-    architecture: Architecture | None,
-    quantization: StoredQuantization | None,
-) -> tuple[Note, ...]:
-    notes: list[Note] = []
-    if snapshot.source == "snapshot":
-        notes.append(Note("embedded_snapshot", date=snapshot.retrieved_at[:10]))
-    draft = sum(g.parameters for g in groups if g.part is Part.MTP)
-    if draft:
-        notes.append(Note("mtp_layers_counted", parameters=draft))
-    if any(g.duplicate for g in groups):
-        notes.append(Note("tied_matrix_stored_twice"))
-    if quantization is not None:
-        if quantization.bits is None or not is_known_method(quantization.method):
-            notes.append(Note("quantization_width_unknown", method=quantization.method))
-        else:
-            notes.append(
-                Note("already_quantized", method=quantization.method, bits=quantization.bits)
-            )
-    if architecture is None:
-        notes.append(Note("architecture_unknown"))
-    else:
-        for code, facts in (
-            ("recovered_from_tensors", architecture.recovered),
-            ("class_defaults_used", architecture.defaulted),
-        ):
-            if facts:
-                notes.append(Note(code, facts=", ".join(facts)))
-    for file in snapshot.uncounted_files[:1]:
-        notes.append(
-            Note("other_copies_not_counted", path=file.path, count=len(snapshot.uncounted_files))
-        )
-    return tuple(notes)

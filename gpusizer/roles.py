@@ -65,7 +65,8 @@ _PARTS: tuple[tuple[Part, re.Pattern[str]], ...] = tuple(
             Part.PROJECTOR,
             r"(^|\.)(multi_modal_projector|mm_projector|mlp1|merger|connector"
             r"|resampler|projector|embed_vision|embed_audio|visual_projection"
-            r"|deepstack_merger_list|vision_embed_tokens)(\.|$)|image_newline",
+            r"|deepstack_merger_list|vision_embed_tokens|vision_language_adapter|patch_merger"
+            r"|pre_mm_projector_norm)(\.|$)|image_newline",
         ),
         (
             Part.AUDIO,
@@ -109,7 +110,7 @@ _SMALL_MATRIX = re.compile(
 )
 _ROUTER = re.compile(
     r"(^|\.)(router(\.(layer|classifier|proj|gate))?|mlp\.gate|ffn\.gate|moe\.gate|block_sparse_moe\.gate"
-    r"|feed_forward\.(gate|router)|gate\.wg|shared_expert_gate|mixer\.gate)\.weight$"
+    r"|feed_forward\.(gate|router)|layers\.\{\}\.gate|gate\.wg|shared_expert_gate|mixer\.gate)\.weight$"
 )
 _NORM = re.compile(r"(norm\d?|ln_\w+|ln\d?|bn\d?)(_[a-z\d]+)*\.(weight|gamma|beta)$", re.I)
 _EXPERT = re.compile(r"(^|\.)(experts|local_experts|block_sparse_moe\.(input|output)_linear)(\.|$)")

@@ -13,6 +13,7 @@ from gpusizer.errors import (
 from gpusizer.hub_id import ModelRef
 from gpusizer.settings import Settings
 from gpusizer.snapshot import RepoSnapshot
+from scrapers.completion import Completion
 from scrapers.embedded import EmbeddedSnapshots
 from scrapers.http import HubSession
 from scrapers.hub import fetch_snapshot
@@ -45,10 +46,11 @@ def build_fetcher(settings: Settings) -> Fetcher:
         ca_bundle=settings.ca_bundle,
     )
     recent = Recent[ModelRef, RepoSnapshot](lambda ref: fetch_snapshot(ref, session, limits))
+    complete = Completion(lambda ref: _of_default_branch(embedded, ref), recent)
 
     def fetch(ref: ModelRef) -> RepoSnapshot:
         try:
-            return recent(ref)
+            return complete(ref, recent(ref))
         except _EXCUSED:
             snapshot = _of_default_branch(embedded, ref)
             if snapshot is None:

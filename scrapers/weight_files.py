@@ -7,13 +7,21 @@ library would load; the others are listed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from gpusizer.errors import NoWeights
-from gpusizer.snapshot import Format
-from scrapers.weight_sets import ADAPTER_STEMS, RepoFile, folder_of, pick_set, weight_sets
+from gpusizer.snapshot import ADAPTER_COMPONENT, Format
+from scrapers.weight_sets import (
+    ADAPTER_STEMS,
+    SAFETENSORS,
+    RepoFile,
+    folder_of,
+    pick_set,
+    weight_sets,
+)
 
 ROOT_COMPONENT = "model"
 PIPELINE_INDEX = "model_index.json"
@@ -42,8 +50,12 @@ _NO_WEIGHTS = (
     *("training_args.", "optimizer.", "scheduler.", "rng_state", "trainer_state", "scaler."),
     *("tokenizer.", "random_states"),
 )
+_NOTHING = frozenset({".gitattributes", "README.md"})
 # The part of a pipeline that does the work comes first: profiles take its configuration.
 _MAIN_FOLDERS = ("transformer", "unet", "transformer_2", "prior", "decoder")
+_PICKLES = (".bin", ".pth", ".pt", ".ckpt", ".pkl")
+# Meta's own releases: one file for each GPU they were trained on.
+_CONSOLIDATED = re.compile(r"(?:.*/)?consolidated\.\d\d\.pth")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +74,11 @@ class ComponentPlan:
     index: str | None
     files: tuple[RepoFile, ...]
 
+    @property
+    def pickled(self) -> bool:
+        """Whether the files are pickles, which show nothing but their size."""
+        return any(file.path.endswith(_PICKLES) for file in self.files)
+
 
 @dataclass(frozen=True, slots=True)
 class Selection:
@@ -79,13 +96,16 @@ def select_weights(
 ) -> Selection:
     """What to count; `pipeline` is the parsed `model_index.json` of a diffusers repository.
 
-    Raises NoWeights naming the formats that were seen.
+    Raises NoWeights naming the formats that were seen, with `reason` "empty" for no file but
+    a README.
     """
     for find in FINDERS:
         selection = find(files, pipeline)
         if selection is not None:
             return selection
     seen = sorted({name for file in files if (name := weight_format(file.path))})
+    if all(file.path in _NOTHING for file in files):
+        raise NoWeights(repo_id=repo_id, formats=seen, reason="empty")
     raise NoWeights(repo_id=repo_id, formats=seen)
 
 
@@ -104,11 +124,14 @@ def uncounted(files: Sequence[RepoFile], counted: set[str]) -> tuple[RepoFile, .
 
 
 def _diffusers(files: Sequence[RepoFile], pipeline: Mapping[str, Any] | None) -> Selection | None:
-    """Every component folder that `model_index.json` names."""
+    """Every component folder that `model_index.json` names, as pickles where need be."""
     if pipeline is None:
         return None
     named = [name for name, value in pipeline.items() if isinstance(value, list) and any(value)]
-    plans = [plan for name in named if (plan := _folder_plan(files, name, name))]
+    found = (
+        _folder_plan(files, name, name) or _folder_plan(files, name, name, ".bin") for name in named
+    )
+    plans = [plan for plan in found if plan is not None]
     ranks = {name: rank for rank, name in enumerate(_MAIN_FOLDERS)}
     plans.sort(key=lambda plan: (ranks.get(plan.name, len(ranks)), plan.name))
     return Selection("diffusers", tuple(plans)) if plans else None
@@ -134,26 +157,51 @@ def _adapter(files: Sequence[RepoFile], pipeline: Mapping[str, Any] | None) -> S
     found = [entry for entry in weight_sets(files, "") if entry.stem.startswith(ADAPTER_STEMS)]
     if not found:
         return None
-    plan = ComponentPlan(ROOT_COMPONENT, "", found[0].index, found[0].files)
+    plan = ComponentPlan(ADAPTER_COMPONENT, "", found[0].index, found[0].files)
     return Selection("adapter", (plan,))
 
 
-def _lone_folder(files: Sequence[RepoFile], pipeline: Mapping[str, Any] | None) -> Selection | None:
-    """Weights in a folder, when there is only one that they could be in."""
-    sets = {folder_of(file.path) for file in files if weight_format(file.path) == "safetensors"}
-    if len(sets) != 1:
+def _best_folder(files: Sequence[RepoFile], pipeline: Mapping[str, Any] | None) -> Selection | None:
+    """Weights below the root: the folder nearest to it, of several the one with most bytes."""
+    folders = {folder_of(file.path) for file in files if weight_format(file.path) == "safetensors"}
+    sizes = {
+        folder: chosen.size_bytes
+        for folder in sorted(folders)
+        if (chosen := pick_set(weight_sets(files, folder)))
+    }
+    if not sizes:
         return None
-    folder = sets.pop()
+    folder = min(sizes, key=lambda folder: (folder.count("/"), -sizes[folder], folder))
     plan = _folder_plan(files, folder, folder or ROOT_COMPONENT)
     return Selection("safetensors", (plan,)) if plan else None
 
 
-FINDERS: tuple[Finder, ...] = (_diffusers, _transformers, _adapter, _lone_folder)
+def _pickle(files: Sequence[RepoFile], pipeline: Mapping[str, Any] | None) -> Selection | None:
+    """Pickles at the root, else Meta's `consolidated.00.pth` wherever they are."""
+    usable = [f for f in files if weight_format(f.path) == "pickle" or f.path.endswith(".json")]
+    for suffix in _PICKLES[:-1]:
+        root = _folder_plan(usable, "", ROOT_COMPONENT, suffix)
+        if root is not None and not _CONSOLIDATED.fullmatch(root.files[0].path):
+            return Selection("pickle", (root,))
+        for entry in weight_sets(usable, "", suffix):
+            if entry.stem.startswith(ADAPTER_STEMS) and entry.files:
+                plan = ComponentPlan(ADAPTER_COMPONENT, "", entry.index, entry.files)
+                return Selection("adapter", (plan,))
+    parts = [file for file in usable if _CONSOLIDATED.fullmatch(file.path)]
+    folder = min((folder_of(file.path) for file in parts), default=None)
+    together = tuple(file for file in parts if folder_of(file.path) == folder)
+    plan = ComponentPlan(ROOT_COMPONENT, folder or "", None, together)
+    return Selection("pickle", (plan,)) if together else None
+
+
+FINDERS: tuple[Finder, ...] = (_diffusers, _transformers, _adapter, _best_folder, _pickle)
 """Tried in order; the first that finds weights decides. Other formats join at the end."""
 
 
-def _folder_plan(files: Sequence[RepoFile], folder: str, name: str) -> ComponentPlan | None:
-    chosen = pick_set(weight_sets(files, folder))
-    if chosen is None:
+def _folder_plan(
+    files: Sequence[RepoFile], folder: str, name: str, suffix: str = SAFETENSORS
+) -> ComponentPlan | None:
+    chosen = pick_set(weight_sets(files, folder, suffix))
+    if chosen is None or (suffix != SAFETENSORS and not chosen.files):
         return None
     return ComponentPlan(name, folder, chosen.index, chosen.files)

@@ -1,6 +1,13 @@
 """config.json and tensor shapes in, one Architecture out."""
 
 from gpusizer.architecture.model import GROWING, Architecture, Attention, LayerSpec
-from gpusizer.architecture.resolve import resolve_architecture
+from gpusizer.architecture.resolve import architecture_of_config, resolve_architecture
 
-__all__ = ["GROWING", "Architecture", "Attention", "LayerSpec", "resolve_architecture"]
+__all__ = [
+    "GROWING",
+    "Architecture",
+    "Attention",
+    "LayerSpec",
+    "architecture_of_config",
+    "resolve_architecture",
+]

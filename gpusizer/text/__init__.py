@@ -39,7 +39,9 @@ def say_error(error: GpusizerError, language: Language = "en") -> str:
     reason = fields["reason"]
     if isinstance(reason, str):
         fields["reason"] = _TABLES[language].get(f"reason.{reason}", "{reason}").format(**fields)
-    sentence = text(f"error.{error.code}", language, **fields)
+    key = f"error.{error.code}"
+    special = f"{key}.{reason}"  # some reasons deserve a sentence of their own
+    sentence = text(special if special in _TABLES[language] else key, language, **fields)
     suggestions = fields["suggestions"]
     if isinstance(suggestions, list) and suggestions:
         names = ", ".join(map(str, suggestions))
