@@ -7,10 +7,16 @@ headers and configurations are not.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
-from gpusizer.errors import GatedModel
-from gpusizer.snapshot import Component, Config, Format
+from gpusizer.errors import GatedModel, NoWeights
+from gpusizer.hub_id import ModelRef
+from gpusizer.snapshot import Component, Config, Format, RepoSnapshot
+from scrapers.http import HubSession
 from scrapers.hub_api import RepoInfo
+from scrapers.limits import Limits
+from scrapers.reading import Reading
+from scrapers.repo_reader import DEFAULT_BRANCH, RepoReader
 from scrapers.totals import gated_component
 from scrapers.weight_files import PIPELINE_INDEX, ROOT_COMPONENT, select_weights
 from scrapers.weight_sets import RepoFile, folder_of
@@ -44,6 +50,34 @@ def gated_weights(info: RepoInfo, files: Sequence[RepoFile]) -> Weights:
     return selection.format, components, {}
 
 
-def totals_of_info(info: RepoInfo) -> Component | None:
-    """The one component that the API's answer alone describes: one request, no file list."""
-    return gated_component(ROOT_COMPONENT, info.config, (), info.parameters)
+def fetch_totals(
+    ref: ModelRef, session: HubSession, limits: Limits, token: str | None = None
+) -> RepoSnapshot:
+    """A model by the API's count alone: one request, gated or not, and no file list.
+
+    Raises GatedModel or NoWeights where the API counts nothing, and as `fetch_snapshot`.
+    """
+    reading = Reading(ref.repo_id, limits)
+    with RepoReader(session, reading, ref.repo_id, ref.revision, token) as reader:
+        info = reader.info()
+    component = gated_component(ROOT_COMPONENT, info.config, (), info.parameters)
+    if component is None:
+        if info.gated:
+            raise GatedModel(repo_id=info.repo_id)
+        raise NoWeights(repo_id=info.repo_id, formats=[])
+    return RepoSnapshot(
+        repo_id=info.repo_id,
+        revision=ref.revision or DEFAULT_BRANCH,
+        sha=info.sha,
+        source="hub",
+        retrieved_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        format="safetensors",
+        components=(component,),
+        gated=info.gated,
+        license=info.license,
+        base_models=info.base_models,
+        pipeline_tag=info.pipeline_tag,
+        library=info.library,
+        base_relation=info.base_relation,
+        languages=info.languages,
+    )

@@ -12,8 +12,8 @@ from gpusizer.errors import HubUnreachable, ModelUnreadable
 from gpusizer.hub_id import is_repo_id
 from gpusizer.model_tree import Lister, QuantizedRepo
 from gpusizer.settings import Settings
-from scrapers.http import HubSession, Wanted
-from scrapers.hub_api import parse_tree, tree_url
+from scrapers.http import HubAnswer, HubSession, Wanted
+from scrapers.hub_api import next_cursor, parse_tree, tree_url
 from scrapers.json_files import load_json
 from scrapers.limits import Limits
 from scrapers.reading import Reading
@@ -48,7 +48,8 @@ def build_lister(settings: Settings, *, limit: int = MAX_REPOS) -> Lister:
         repo_id, sizes = asked
         reading = Reading(repo_id, limits)
         url = listing_url(settings.endpoint, repo_id, min(limit, MAX_REPOS))
-        listed = parse_listing(_json(session, reading, repo_id, url), repo_id)[:limit]
+        answer = _get(session, reading, repo_id, url)
+        listed = parse_listing(_value(answer, repo_id), repo_id)[:limit]
         if not sizes:
             return listed
         with ThreadPoolExecutor(min(len(listed), limits.parallel_reads) or 1) as pool:
@@ -103,9 +104,12 @@ def _sized(session: HubSession, reading: Reading, repo: QuantizedRepo) -> Quanti
     """The repository with the bytes of its weight files; unchanged when it cannot be read."""
     url = tree_url(session.endpoint, repo.repo_id, DEFAULT_BRANCH)
     try:
-        files = parse_tree(_json(session, reading, repo.repo_id, url), repo.repo_id)
+        answer = _get(session, reading, repo.repo_id, url)
+        files = parse_tree(_value(answer, repo.repo_id), repo.repo_id)
     except ModelUnreadable:
         return repo
+    if next_cursor(answer.headers):
+        return repo  # a part of the file list would be too small a size
     by_format: dict[str, int] = {}
     for file in files:
         form = weight_format(file.path)
@@ -116,8 +120,11 @@ def _sized(session: HubSession, reading: Reading, repo: QuantizedRepo) -> Quanti
     return replace(repo, weight_bytes=chosen)
 
 
-def _json(session: HubSession, reading: Reading, repo_id: str, url: str) -> Any:
-    answer = session.get(Wanted(url, Asked(repo_id), "info_bytes"), reading)
+def _get(session: HubSession, reading: Reading, repo_id: str, url: str) -> HubAnswer:
+    return session.get(Wanted(url, Asked(repo_id), "info_bytes"), reading)
+
+
+def _value(answer: HubAnswer, repo_id: str) -> Any:
     try:
         return load_json(answer.body, repo_id, "")
     except ModelUnreadable:

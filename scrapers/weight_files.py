@@ -128,9 +128,7 @@ def _diffusers(files: Sequence[RepoFile], pipeline: Mapping[str, Any] | None) ->
     if pipeline is None:
         return None
     named = [name for name, value in pipeline.items() if isinstance(value, list) and any(value)]
-    found = (
-        _folder_plan(files, name, name) or _folder_plan(files, name, name, ".bin") for name in named
-    )
+    found = (_any_plan(files, name) for name in named)
     plans = [plan for plan in found if plan is not None]
     ranks = {name: rank for rank, name in enumerate(_MAIN_FOLDERS)}
     plans.sort(key=lambda plan: (ranks.get(plan.name, len(ranks)), plan.name))
@@ -140,16 +138,19 @@ def _diffusers(files: Sequence[RepoFile], pipeline: Mapping[str, Any] | None) ->
 def _transformers(
     files: Sequence[RepoFile], pipeline: Mapping[str, Any] | None
 ) -> Selection | None:
-    """The root, and the further modules of a sentence-transformers model (`2_Dense/`)."""
+    """The root, and the further modules of a sentence-transformers model (`2_Dense/`).
+
+    Its first releases keep the transformer in a numbered folder as well (`0_Transformer/`).
+    """
     root = _folder_plan(files, "", ROOT_COMPONENT)
-    if root is None:
-        return None
-    modules: list[ComponentPlan] = []
+    plans = [root] if root is not None else []
     if any(file.path == MODULES_INDEX for file in files):
         folders = sorted({folder_of(file.path) for file in files})
         numbered = [name for name in folders if name[:1].isdigit() and "/" not in name]
-        modules = [plan for name in numbered if (plan := _folder_plan(files, name, name))]
-    return Selection("safetensors", (root, *modules))
+        plans += [plan for name in numbered if (plan := _any_plan(files, name))]
+    if not plans or plans[0].pickled:
+        return None
+    return Selection("safetensors", tuple(plans))
 
 
 def _adapter(files: Sequence[RepoFile], pipeline: Mapping[str, Any] | None) -> Selection | None:
@@ -205,3 +206,9 @@ def _folder_plan(
     if chosen is None or (suffix != SAFETENSORS and not chosen.files):
         return None
     return ComponentPlan(name, folder, chosen.index, chosen.files)
+
+
+def _any_plan(files: Sequence[RepoFile], folder: str) -> ComponentPlan | None:
+    """A component folder, as a pickle where it has no safetensors."""
+    plan = _folder_plan(files, folder, folder)
+    return plan or _folder_plan(files, folder, folder, ".bin")

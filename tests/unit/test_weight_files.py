@@ -143,9 +143,20 @@ def test_pipeline_counts_one_variant_of_each_component() -> None:
     assert next(iter(counted)) == "transformer"  # the profile takes its configuration
 
 
-def test_sentence_transformers_modules() -> None:
-    selection = select("modules.json", "model.safetensors", "2_Dense/model.safetensors")
-    assert [plan.name for plan in selection.components] == ["model", "2_Dense"]
+@pytest.mark.parametrize(
+    ("paths", "components"),
+    [
+        (["model.safetensors", "1_Pooling/config.json", "2_Dense/model.safetensors"],
+         ["model", "2_Dense"]),
+        (["model.safetensors", "2_Dense/pytorch_model.bin"], ["model", "2_Dense"]),
+        (["0_Transformer/model.safetensors", "2_Dense/model.safetensors"],
+         ["0_Transformer", "2_Dense"]),
+    ],
+)  # fmt: skip
+def test_sentence_transformers_modules(paths: list[str], components: list[str]) -> None:
+    selection = select("modules.json", *paths)
+    assert selection.format == "safetensors"
+    assert [plan.name for plan in selection.components] == components
 
 
 @pytest.mark.parametrize(
