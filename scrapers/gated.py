@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from gpusizer.errors import GatedModel, NoWeights
+from gpusizer.errors import GatedModel, LimitsExceeded, NoWeights
 from gpusizer.hub_id import ModelRef
 from gpusizer.snapshot import Component, Config, Format, RepoSnapshot
 from scrapers.http import HubSession
@@ -18,23 +18,25 @@ from scrapers.limits import Limits
 from scrapers.reading import Reading
 from scrapers.repo_reader import DEFAULT_BRANCH, RepoReader
 from scrapers.totals import gated_component
-from scrapers.weight_files import PIPELINE_INDEX, ROOT_COMPONENT, select_weights
-from scrapers.weight_sets import RepoFile, folder_of
+from scrapers.weight_files import PIPELINE_INDEX, ROOT_COMPONENT, by_folder, select_weights
+from scrapers.weight_sets import RepoFile
 
 Weights = tuple[Format, tuple[Component, ...], dict[str, Config]]
 """Format, components and small configurations of a repository."""
 
 
-def gated_weights(info: RepoInfo, files: Sequence[RepoFile]) -> Weights:
+def gated_weights(info: RepoInfo, files: Sequence[RepoFile], limits: Limits) -> Weights:
     """Totals in place of tensors. Raises GatedModel when not even a size is public.
 
     A pipeline's components are its folders, each by its files: the API counts only one.
     """
-    paths = {file.path for file in files}
-    folders = sorted({folder_of(path) for path in paths} - {""})
-    pipeline = {name: [name] for name in folders} if PIPELINE_INDEX in paths else None
+    pipeline = None
+    if any(file.path == PIPELINE_INDEX for file in files):
+        pipeline = {name: [name] for name in by_folder(files) if name}
     selection = select_weights(files, info.repo_id, pipeline)
     several = len(selection.components) > 1
+    if len(selection.components) > limits.components:
+        raise LimitsExceeded(repo_id=info.repo_id, limit="components", allowed=limits.components)
     found = [
         gated_component(
             plan.name,

@@ -67,7 +67,7 @@ def _read(reader: RepoReader, ref: ModelRef) -> RepoSnapshot:
     try:
         found = _weights(reader, files)
     except GatedModel:
-        found = gated_weights(info, files)
+        found = gated_weights(info, files, reader.limits)
     form, components, configs = found
     counted = {file.path for component in components for file in component.files}
     snapshot = RepoSnapshot(

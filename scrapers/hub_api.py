@@ -12,6 +12,7 @@ from gpusizer.dtypes import DTYPE_BITS
 from gpusizer.errors import HubUnreachable
 from gpusizer.hub_id import is_repo_id
 from gpusizer.snapshot import Config
+from scrapers.json_files import deeper_than
 from scrapers.weight_sets import RepoFile
 
 MAX_PATH_CHARS = 1024
@@ -19,6 +20,8 @@ _MAX_WORD_CHARS = 120
 _MAX_BASE_MODELS = 16
 _MAX_LANGUAGES = 200
 _MAX_PARAMETERS = 10**15
+_MAX_CONFIG_DEPTH = 16
+_NO_CONFIG = ("tokenizer_config", "processor_config", "chat_template_jinja")
 _RELATIONS = ("quantized", "finetune", "adapter", "merge")
 
 INFO_FIELDS = (
@@ -105,7 +108,7 @@ def parse_info(answer: Any, asked_repo_id: str) -> RepoInfo:
         base_relation=_base_relation(answer, card, tags),
         languages=_languages(card),
         parameters=_parameters(answer.get("safetensors")),
-        config=answer["config"] if isinstance(answer.get("config"), dict) else None,
+        config=_config(answer.get("config")),
     )
 
 
@@ -185,6 +188,13 @@ def _languages(card: Mapping[str, Any]) -> tuple[str, ...]:
     named = [stated] if isinstance(stated, str) else _items(stated)
     usable = [name for name in named if isinstance(name, str) and _LANGUAGE.fullmatch(name)]
     return tuple(dict.fromkeys(usable))[:_MAX_LANGUAGES]
+
+
+def _config(said: Any) -> Config | None:
+    """What the API repeats of config.json; the tokenizer's settings are none of it."""
+    if not isinstance(said, dict) or deeper_than(said, _MAX_CONFIG_DEPTH):
+        return None
+    return {key: value for key, value in said.items() if key not in _NO_CONFIG} or None
 
 
 def _parameters(said: Any) -> dict[str, int] | None:

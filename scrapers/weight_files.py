@@ -117,6 +117,14 @@ def weight_format(path: str) -> str | None:
     return next((form for suffix, form in _FORMATS.items() if name.endswith(suffix)), None)
 
 
+def by_folder(files: Sequence[RepoFile]) -> dict[str, list[RepoFile]]:
+    """The files of each folder, in one pass: a repository may have 30,000 of either."""
+    found: dict[str, list[RepoFile]] = {}
+    for file in files:
+        found.setdefault(folder_of(file.path), []).append(file)
+    return found
+
+
 def uncounted(files: Sequence[RepoFile], counted: set[str]) -> tuple[RepoFile, ...]:
     """Weight files that are not counted, in order of their paths."""
     rest = [file for file in files if file.path not in counted and weight_format(file.path)]
@@ -128,7 +136,8 @@ def _diffusers(files: Sequence[RepoFile], pipeline: Mapping[str, Any] | None) ->
     if pipeline is None:
         return None
     named = [name for name, value in pipeline.items() if isinstance(value, list) and any(value)]
-    found = (_any_plan(files, name) for name in named)
+    inside = by_folder(files)
+    found = (_any_plan(inside[name], name) for name in named if name in inside)
     plans = [plan for plan in found if plan is not None]
     ranks = {name: rank for rank, name in enumerate(_MAIN_FOLDERS)}
     plans.sort(key=lambda plan: (ranks.get(plan.name, len(ranks)), plan.name))
@@ -145,9 +154,9 @@ def _transformers(
     root = _folder_plan(files, "", ROOT_COMPONENT)
     plans = [root] if root is not None else []
     if any(file.path == MODULES_INDEX for file in files):
-        folders = sorted({folder_of(file.path) for file in files})
-        numbered = [name for name in folders if name[:1].isdigit() and "/" not in name]
-        plans += [plan for name in numbered if (plan := _any_plan(files, name))]
+        inside = by_folder(files)
+        numbered = sorted(name for name in inside if name[:1].isdigit() and "/" not in name)
+        plans += [plan for name in numbered if (plan := _any_plan(inside[name], name))]
     if not plans or plans[0].pickled:
         return None
     return Selection("safetensors", tuple(plans))
@@ -164,16 +173,16 @@ def _adapter(files: Sequence[RepoFile], pipeline: Mapping[str, Any] | None) -> S
 
 def _best_folder(files: Sequence[RepoFile], pipeline: Mapping[str, Any] | None) -> Selection | None:
     """Weights below the root: the folder nearest to it, of several the one with most bytes."""
-    folders = {folder_of(file.path) for file in files if weight_format(file.path) == "safetensors"}
+    inside = by_folder(files)
     sizes = {
         folder: chosen.size_bytes
-        for folder in sorted(folders)
-        if (chosen := pick_set(weight_sets(files, folder)))
+        for folder in sorted(inside)
+        if (chosen := pick_set(weight_sets(inside[folder], folder)))
     }
     if not sizes:
         return None
     folder = min(sizes, key=lambda folder: (folder.count("/"), -sizes[folder], folder))
-    plan = _folder_plan(files, folder, folder or ROOT_COMPONENT)
+    plan = _folder_plan(inside[folder], folder, folder or ROOT_COMPONENT)
     return Selection("safetensors", (plan,)) if plan else None
 
 

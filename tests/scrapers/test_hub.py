@@ -359,6 +359,14 @@ def test_config_with_a_mark_and_no_numbers(hub: HubEmulator, fetch: Fetch) -> No
     assert fetch().components[0].config == {"a": None, "b": None, "c": 1}
 
 
+def nested(depth: int) -> object:
+    """Lists in lists."""
+    value: object = 1
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
 @pytest.mark.parametrize(
     "info",
     [
@@ -368,6 +376,7 @@ def test_config_with_a_mark_and_no_numbers(hub: HubEmulator, fetch: Fetch) -> No
         {"cardData": {"language": [1, "<b>", "x" * 99, None]}, "baseModels": {"relation": ["x"]}},
         {"safetensors": {"parameters": {"BF16": -1}}, "config": [1], "baseModels": 3},
         {"safetensors": {"parameters": {"F7": 1}}, "tags": ["base_model:", "base_model:evil:../x"]},
+        {"config": {"a": nested(40)}, "safetensors": {"parameters": {}}},
         {"pipeline_tag": "x\x1b[31m", "library_name": "y" * 1000},
     ],
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from gpusizer.errors import NoWeights
@@ -272,3 +274,12 @@ def test_numbering_from_nought_or_one() -> None:
     assert is_complete(files(*shards("model-{:05}-of-00002.safetensors", 3, first=0)))
     assert not is_complete(files("model-00001-of-00002.safetensors"))
     assert is_complete(files("model.safetensors"))
+
+
+def test_choosing_takes_one_pass_whatever_the_repository_looks_like() -> None:
+    many = [f"folder-{number}/model.safetensors" for number in range(20_000)]
+    started = time.perf_counter()
+    select(*many)
+    select("modules.json", *(f"{number}_x/model.safetensors" for number in range(20_000)))
+    select(*many, pipeline={f"folder-{number}": ["a", "b"] for number in range(40_000)})
+    assert time.perf_counter() - started < 6
