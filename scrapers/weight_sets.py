@@ -57,17 +57,20 @@ def weight_sets(
 ) -> list[WeightSet]:
     """Every copy of weights in one folder (not below it), by its files' names."""
     found: dict[tuple[str, str, bool], WeightSet] = {}
+    members: dict[tuple[str, str, bool], list[RepoFile]] = {}
     for file in sorted(files, key=lambda file: file.path):
         parent, _, name = file.path.rpartition("/")
         named = _identify(name, suffix) if parent == folder else None
         if named is None:
             continue
-        is_index, stem, variant, sharded = named
-        entry = found.setdefault((stem, variant, sharded), WeightSet(stem, variant, sharded))
-        if is_index:
+        key = named[1:]
+        entry = found.setdefault(key, WeightSet(*key))
+        if named[0]:
             entry.index = file.path
         else:
-            entry.files = (*entry.files, file)
+            members.setdefault(key, []).append(file)
+    for key, together in members.items():
+        found[key].files = tuple(together)
     return list(found.values())
 
 

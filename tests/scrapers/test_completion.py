@@ -126,3 +126,9 @@ def test_totals_stay_where_no_copy_agrees(
     assert profile.weights_basis == "api"
     assert profile.parameters == sum(repo.counted_parameters().values())
     assert "gated_totals" in [note.code for note in profile.caveats]
+
+
+def test_an_embedded_adapter_has_its_embedded_base() -> None:
+    fetch = build_fetcher(Settings(offline=True))
+    snapshot = fetch(ModelRef("neo4j/text2cypher-gemma-2-9b-it-finetuned-2024v1"))
+    assert sizes(snapshot) == {"transformer": 9_241_705_984, "adapter": 216_072_192}

@@ -281,5 +281,6 @@ def test_choosing_takes_one_pass_whatever_the_repository_looks_like() -> None:
     started = time.perf_counter()
     select(*many)
     select("modules.json", *(f"{number}_x/model.safetensors" for number in range(20_000)))
+    select(*shards("model-{:05}-of-30000.safetensors", 30_000))
     select(*many, pipeline={f"folder-{number}": ["a", "b"] for number in range(40_000)})
     assert time.perf_counter() - started < 6
