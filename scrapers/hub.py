@@ -98,6 +98,8 @@ def _read(reader: RepoReader, ref: ModelRef) -> RepoSnapshot:
 def _weights(reader: RepoReader, files: Sequence[RepoFile]) -> Weights:
     """What the files say. Raises GatedModel when they may not be read."""
     paths = {file.path for file in files}
+    if CONFIG in paths and reader.info().gated:
+        reader.json(CONFIG)  # already under way: shut out here, every shard would be as well
     extras = [path for path in EXTRA_CONFIGS if path in paths]
     for path in extras:
         reader.prefetch("json", path)

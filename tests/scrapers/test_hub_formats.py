@@ -35,6 +35,13 @@ def test_gated_pipeline_is_sized_by_its_folders(hub: HubEmulator, fetch: Fetch) 
     assert sizes == {"unet": 4000, "vae": 600}
 
 
+def test_shards_behind_a_gate_are_not_tried(hub: HubEmulator, fetch: Fetch) -> None:
+    hub.add(llama_repo("org/name", shards=9, gated="manual"))
+    assert fetch().components[0].totals is not None
+    # description, file list, and the two files of the first wave
+    assert len(hub.requests) <= 4
+
+
 def test_gated_without_any_size(hub: HubEmulator, fetch: Fetch) -> None:
     hub.add(FakeRepo("org/name", {"model.safetensors": sparse_file(0)}, gated="manual"))
     with pytest.raises(GatedModel):

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from gpusizer.cli.tables import report_text
 from gpusizer.errors import HubRateLimited, InvalidRequest
 from gpusizer.gpus import load_catalogue
 from gpusizer.model_tree import QuantizedRepo
@@ -41,6 +42,11 @@ def test_only_on_request() -> None:
     ]  # fmt: skip
     size(tiny(), asked, quantized_repos="sizes")
     assert asked == [("org/model", False), ("org/model", True)]
+
+
+def test_the_shell_shows_it() -> None:
+    shown = report_text(size(tiny(), [], quantized_repos="list"))
+    assert "a/model-AWQ" in shown.splitlines()[-1]
 
 
 def test_a_quantization_lists_its_siblings() -> None:
