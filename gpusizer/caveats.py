@@ -19,11 +19,8 @@ def caveats(
 ) -> tuple[Note, ...]:
     """Where the numbers come from, and what they leave out or count that others do not."""
     notes: list[Note] = list(snapshot.notes)
-    bases = {component.totals.basis for component in snapshot.components if component.totals}
-    if "api" in bases or (bases and snapshot.gated):
-        notes.append(Note("gated_totals"))
-    elif bases:
-        notes.append(Note("sizes_from_files"))
+    if any(component.totals for component in snapshot.components):
+        notes.append(Note("gated_totals" if snapshot.gated else "sizes_from_files"))
     if snapshot.source == "snapshot":
         notes.append(Note("embedded_snapshot", date=snapshot.retrieved_at[:10]))
     draft = sum(g.parameters for g in groups if g.part is Part.MTP)

@@ -22,7 +22,7 @@ from scrapers.limits import Limits
 from scrapers.reading import Reading
 from scrapers.repo_reader import DEFAULT_BRANCH, RepoReader
 from scrapers.single_files import split_checkpoint
-from scrapers.totals import pickled_component
+from scrapers.totals import gated_component, pickled_component
 from scrapers.weight_files import (
     PIPELINE_INDEX,
     ComponentPlan,
@@ -168,6 +168,9 @@ def _pickled(reader: RepoReader, plan: ComponentPlan, config: Config | None) -> 
         except (MalformedRepo, RepoFileNotFound):
             index = None
     component = pickled_component(plan.name, config, plan.files, index)
+    if component is None:  # no size: the Hub may have counted a conversion of its own
+        counts = reader.info().parameters
+        component = gated_component(plan.name, config, plan.files, counts)
     if component is None:
         raise MalformedRepo(repo_id=reader.repo_id, path=first, reason="no_tensors")
     return component

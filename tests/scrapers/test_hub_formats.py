@@ -99,6 +99,15 @@ def test_pickles(
     assert RepoSnapshot.from_json(json.loads(json.dumps(snapshot.to_json()))) == snapshot
 
 
+def test_pickles_of_no_known_size(hub: HubEmulator, fetch: Fetch) -> None:
+    files = {"pytorch_model.bin": sparse_file(0)}
+    hub.add(FakeRepo("org/name", files, parameters={"F16": 77}))
+    assert fetch().components[0].totals == Totals({"F16": 77}, 154, "api")
+    hub.add(FakeRepo("org/empty", files))
+    with pytest.raises(MalformedRepo, match="no_tensors"):
+        fetch("org/empty")
+
+
 def test_pickle_shard_missing(hub: HubEmulator, fetch: Fetch) -> None:
     hub.add(FakeRepo("org/name", {"pytorch_model-00001-of-00003.bin": sparse_file(9)}))
     with pytest.raises(MalformedRepo, match="missing_shard"):
