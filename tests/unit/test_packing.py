@@ -21,7 +21,8 @@ from gpusizer.tensors import TensorGroup
 from gpusizer.unpacking import Neighbours, logical_shape
 from gpusizer.weights import mark_tied_output, split_mtp_layers, weight_groups, with_layers
 from tests.builders import group, llama, llama_70b, qwen2_14b, tiny
-from tests.packed_layouts import LAYOUTS, Layout, bnb_nf4, fp8_tensor, gptq, per_channel
+from tests.newer_layouts import ALL_LAYOUTS
+from tests.packed_layouts import Layout, bnb_nf4, fp8_tensor, gptq, per_channel
 
 # Embedding and head 2 x 128256 x 4096 = 1,050,673,152; a layer: q and o 2 x 4096 x 4096,
 # k and v 2 x 1024 x 4096, MLP 3 x 14336 x 4096, norms 2 x 4096 = 218,112,000; 32 of them,
@@ -30,11 +31,11 @@ LLAMA_8B = 1_050_673_152 + 32 * 218_112_000 + 4096
 
 
 def quantized(build: Any, name: str) -> Any:
-    linear, settings = LAYOUTS[name]
+    linear, settings = ALL_LAYOUTS[name]
     return build_profile(build(linear=linear, config={"quantization_config": settings}))
 
 
-@pytest.mark.parametrize("name", LAYOUTS)
+@pytest.mark.parametrize("name", ALL_LAYOUTS)
 def test_packing_does_not_change_the_parameters(name: str) -> None:
     profile = quantized(llama, name)
     assert profile.parameters == LLAMA_8B == 8_030_261_248
@@ -44,7 +45,7 @@ def test_packing_does_not_change_the_parameters(name: str) -> None:
 
 # bitsandbytes and HQQ flatten the matrix, tinygemm tiles it
 SIDES_LOST = ("bnb-nf4", "hqq-", "torchao-tiles")
-SIDES_KEPT = [name for name in LAYOUTS if not name.startswith(SIDES_LOST)]
+SIDES_KEPT = [name for name in ALL_LAYOUTS if not name.startswith(SIDES_LOST)]
 
 
 @pytest.mark.parametrize("name", SIDES_KEPT)
@@ -79,13 +80,13 @@ def test_bitsandbytes_state_blobs_vary_by_a_few_bytes() -> None:
 
 
 @given(
-    name=st.sampled_from(sorted(LAYOUTS)),
+    name=st.sampled_from(sorted(ALL_LAYOUTS)),
     rows=st.integers(1, 8),
     columns=st.integers(1, 8),
     layers=st.integers(1, 4),
 )
 def test_any_matrix_is_unpacked(name: str, rows: int, columns: int, layers: int) -> None:
-    linear, settings = LAYOUTS[name]
+    linear, settings = ALL_LAYOUTS[name]
     sizes = {"hidden": 256 * columns, "ffn": 256 * rows, "layers": layers}
     packed = build_profile(tiny(**sizes, linear=linear, config={"quantization_config": settings}))
     assert packed.parameters == build_profile(tiny(**sizes)).parameters

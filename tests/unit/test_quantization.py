@@ -12,7 +12,7 @@ from gpusizer.packing import StoredQuantization
 from gpusizer.profile import build_profile
 from gpusizer.quantization import detect_quantization, quantization_of_tensors
 from tests.builders import group, llama, tiny
-from tests.packed_layouts import LAYOUTS
+from tests.newer_layouts import ALL_LAYOUTS
 
 
 def detect(settings: Any) -> StoredQuantization | None:
@@ -54,7 +54,7 @@ NVFP4 = {**compressed(num_bits=4, group_size=16), "format": "nvfp4-pack-quantize
         ({"quant_method": "intel/auto-round", "bits": 2}, "auto-round", 2, None),
         ({"quant_method": "exl2", "bits": 4.65}, "exl2", 5, None),
         ({"bits": 4, "group_size": 64}, "mlx", 4, 64),  # MLX writes no method
-        (LAYOUTS["hqq-4"][1], "hqq", 4, 64),
+        (ALL_LAYOUTS["hqq-4"][1], "hqq", 4, 64),
         (
             {"quant_method": "hqq", "quant_config": {"mlp.up_proj": HQQ_PARAMS}},
             "hqq",
@@ -62,8 +62,8 @@ NVFP4 = {**compressed(num_bits=4, group_size=16), "format": "nvfp4-pack-quantize
             16,
         ),
         ({"quant_method": "hqq"}, "hqq", None, None),
-        (LAYOUTS["torchao-int4"][1], "torchao", 4, 128),
-        (LAYOUTS["torchao-fp8"][1], "torchao", 8, None),
+        (ALL_LAYOUTS["torchao-int4"][1], "torchao", 4, 128),
+        (ALL_LAYOUTS["torchao-fp8"][1], "torchao", 8, None),
         (
             {
                 "quant_method": "torchao",
@@ -75,8 +75,8 @@ NVFP4 = {**compressed(num_bits=4, group_size=16), "format": "nvfp4-pack-quantize
             32,
         ),
         ({"quant_method": "torchao", "quant_type": "autoquant"}, "torchao", None, None),
-        (LAYOUTS["quark-fp8"][1], "quark", 8, None),
-        (LAYOUTS["quark-mxfp4"][1], "quark", 4, 32),
+        (ALL_LAYOUTS["quark-fp8"][1], "quark", 8, None),
+        (ALL_LAYOUTS["quark-mxfp4"][1], "quark", 4, 32),
         (
             {"quant_method": "quark", "global_quant_config": {"weight": [None, {"dtype": "int4"}]}},
             "quark",
@@ -93,9 +93,9 @@ def test_quantization_config(
     assert detect(settings) == StoredQuantization(method, bits, group_size)
 
 
-@pytest.mark.parametrize("name", LAYOUTS)
+@pytest.mark.parametrize("name", ALL_LAYOUTS)
 def test_every_layout_is_announced(name: str) -> None:
-    assert detect(LAYOUTS[name][1]) is not None
+    assert detect(ALL_LAYOUTS[name][1]) is not None
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_the_configuration_outranks_the_files_beside_it() -> None:
     [("exl2", "exl2", 4), ("exl3", "exl3", 3), ("hqq-4", "hqq", 4), ("torchao-int4", "torchao", 4)],
 )
 def test_layouts_that_speak_for_themselves(name: str, method: str, bits: int) -> None:
-    profile = build_profile(llama(linear=LAYOUTS[name][0]))
+    profile = build_profile(llama(linear=ALL_LAYOUTS[name][0]))
     assert profile.parameters == 8_030_261_248
     assert profile.quantization == StoredQuantization(method, bits)
 
