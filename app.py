@@ -13,10 +13,11 @@ from gpusizer.settings import Settings
 from gpusizer.sizer import Sizer
 from gpusizer.ui import build_demo, launch_options
 from scrapers.embedded import EmbeddedSnapshots
+from scrapers.model_tree import build_lister
 from scrapers.sources import build_fetcher
 
 settings = Settings.from_environment(os.environ)
-sizer = Sizer(build_fetcher(settings), load_catalogue())
+sizer = Sizer(build_fetcher(settings), load_catalogue(), build_lister(settings))
 demo = build_demo(sizer, EmbeddedSnapshots(settings.snapshots_folder).ids())
 
 

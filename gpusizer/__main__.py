@@ -10,6 +10,7 @@ from gpusizer.cli import run
 from gpusizer.gpus import load_catalogue
 from gpusizer.settings import Settings
 from gpusizer.sizer import Sizer
+from scrapers.model_tree import build_lister
 from scrapers.sources import build_fetcher
 
 
@@ -18,7 +19,7 @@ def make_sizer(offline: bool) -> Sizer:
     settings = Settings.from_environment(os.environ)
     if offline:
         settings = replace(settings, offline=True)
-    return Sizer(build_fetcher(settings), load_catalogue())
+    return Sizer(build_fetcher(settings), load_catalogue(), build_lister(settings))
 
 
 if __name__ == "__main__":

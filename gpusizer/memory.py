@@ -9,7 +9,7 @@ from typing import Any
 from gpusizer.amounts import Amount, Provenance, exactly, total
 from gpusizer.engines import Engine, Split, find_engine
 from gpusizer.kv_cache import kv_cache_bytes
-from gpusizer.profile import ModelProfile
+from gpusizer.profile import HEADERS, ModelProfile
 from gpusizer.quants.native import quant_from_json, quant_to_json
 from gpusizer.quants.table import Quant
 from gpusizer.weight_sizes import WeightSizes
@@ -152,7 +152,7 @@ class Estimator:
         device_class: int = 0,
     ) -> MemoryEstimate:
         """Memory of the model at `quant` under `engine`, divided by `split`."""
-        exact = native and sizes.read
+        exact = native and sizes.read and self.profile.weights_basis == HEADERS
         provenance = Provenance.EXACT if exact else Provenance.DERIVED
         activations, inside, outside = self._runtime_amounts(engine, split, device_class)
         per_gpu = Breakdown(

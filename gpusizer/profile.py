@@ -7,18 +7,26 @@ from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from gpusizer.architecture import Architecture, resolve_architecture, resolve_gguf
+from gpusizer.architecture import (
+    Architecture,
+    architecture_of_config,
+    resolve_architecture,
+    resolve_gguf,
+)
 from gpusizer.architecture.config import class_defaults
+from gpusizer.architecture.mistral_params import PARAMS, config_of_params
+from gpusizer.caveats import caveats
 from gpusizer.errors import NoWeights
-from gpusizer.gguf_facts import ggml_quantization, gguf_notes, projector, variant_read
+from gpusizer.gguf_facts import ggml_quantization, projector, variant_read
 from gpusizer.notes import Note
 from gpusizer.packing import StoredQuantization, spare_biases
-from gpusizer.quantization import detect_quantization
+from gpusizer.quantization import detect_quantization, quantization_of_tensors
 from gpusizer.roles import Kind, Part
-from gpusizer.snapshot import Component, RepoSnapshot, Variant
+from gpusizer.snapshot import ADAPTER_COMPONENT, Component, Config, RepoSnapshot, Variant
+from gpusizer.totals import estimated_groups
 from gpusizer.weights import WeightGroup, mark_tied_output, split_mtp_layers, weight_groups
 
-# Reading a checkpoint as another width than it is stored in is worth a word from this ratio on.
+HEADERS = "headers"
 _KV_CACHE_BYTES = 2  # contract: kv_cache_bytes_per_token is for a 16-bit cache
 
 
@@ -45,6 +53,10 @@ class ModelProfile:
         quantization: how the checkpoint is quantized, None for a plain one.
         architecture: None where there is no language-model configuration.
         groups: every stored tensor, classified.
+        base_relation: how it was made from `base_models`: "quantized", "finetune", …
+        languages: language codes of the model card.
+        weights_basis: "headers" when every tensor was read; else the weakest of what stands
+            in for them: "api", "index" or "files".
         caveats: what a reader of the numbers must know.
         variants: quantizations of a GGUF repository, largest first.
         variant: name of the one that was read; None for other files and formats.
@@ -75,6 +87,9 @@ class ModelProfile:
     caveats: tuple[Note, ...]
     variants: tuple[Variant, ...] = ()
     variant: str | None = None
+    base_relation: str | None = None
+    languages: tuple[str, ...] = ()
+    weights_basis: str = HEADERS
 
     @property
     def max_context(self) -> int | None:
@@ -97,6 +112,7 @@ class ModelProfile:
         data["architecture"] = self.architecture.to_json() if self.architecture else None
         data["groups"] = [group.to_json() for group in self.groups]
         data["base_models"] = list(self.base_models)
+        data["languages"] = list(self.languages)
         data["caveats"] = [note.to_json() for note in self.caveats]
         data["variants"] = [variant.to_json() for variant in self.variants]
         return data
@@ -111,6 +127,7 @@ class ModelProfile:
         values["architecture"] = Architecture.from_json(architecture) if architecture else None
         values["groups"] = tuple(WeightGroup.from_json(item) for item in data["groups"])
         values["base_models"] = tuple(data["base_models"])
+        values["languages"] = tuple(data["languages"])
         values["caveats"] = tuple(Note.from_json(item) for item in data["caveats"])
         values["variants"] = tuple(Variant.from_json(item) for item in data["variants"])
         return cls(**values)
@@ -119,13 +136,16 @@ class ModelProfile:
 def build_profile(snapshot: RepoSnapshot) -> ModelProfile:
     """Profile a repository from its facts. Pure; never touches the network.
 
-    Raises NoWeights for a snapshot without a single tensor.
+    Raises NoWeights for a snapshot without a single tensor or total.
     """
-    if not any(component.tensors for component in snapshot.components):
+    if not any(component.tensors or component.totals for component in snapshot.components):
         raise NoWeights(repo_id=snapshot.repo_id, formats=[snapshot.format])
     main = snapshot.components[0]
-    groups, quantization = _classified(snapshot)
-    architecture = _architecture(snapshot, groups)
+    config = main.config or config_of_params(snapshot.extra_configs.get(PARAMS))
+    # Totals have no tensors to read an architecture off.
+    known = architecture_of_config(config) if main.totals else None
+    groups, quantization = _classified(snapshot, config, known)
+    architecture = known if main.totals else _architecture(snapshot, config, groups)
     if architecture is not None:
         groups = split_mtp_layers(groups, architecture.layers)
         if architecture.tied_embeddings:
@@ -150,11 +170,14 @@ def build_profile(snapshot: RepoSnapshot) -> ModelProfile:
         quantization=quantization,
         architecture=architecture,
         groups=groups,
+        base_relation=snapshot.base_relation,
+        languages=snapshot.languages,
         license=snapshot.license,
         base_models=snapshot.base_models,
         pipeline_tag=snapshot.pipeline_tag,
         library=snapshot.library,
-        caveats=_caveats(snapshot, groups, architecture, quantization),
+        weights_basis=_basis(snapshot),
+        caveats=caveats(snapshot, groups, architecture, quantization),
         variants=tuple(v for v in snapshot.variants if v.kind == "quantization"),
         variant=_variant_name(snapshot),
     )
@@ -165,29 +188,43 @@ def _variant_name(snapshot: RepoSnapshot) -> str | None:
     return read.name if read is not None and read.kind == "quantization" else None
 
 
-def _architecture(snapshot: RepoSnapshot, groups: tuple[WeightGroup, ...]) -> Architecture | None:
+def _architecture(
+    snapshot: RepoSnapshot, config: Config | None, groups: tuple[WeightGroup, ...]
+) -> Architecture | None:
     """The language model's; a pipeline has layers of its own kind, and no cache of text."""
     if snapshot.format == "diffusers":
         return None
     resolve = resolve_gguf if snapshot.format == "gguf" else resolve_architecture
-    return resolve(snapshot.components[0].config, groups)
+    return resolve(config, groups)
 
 
 def _classified(
-    snapshot: RepoSnapshot,
+    snapshot: RepoSnapshot, config: Config | None, known: Architecture | None
 ) -> tuple[tuple[WeightGroup, ...], StoredQuantization | None]:
     """Every tensor with its purpose, and how the checkpoint is quantized.
 
     GGUF files say that in the types of their tensors, whose shapes are never packed.
     """
     main, is_gguf = snapshot.components[0], snapshot.format == "gguf"
-    packing = None if is_gguf else detect_quantization(main.config, snapshot.extra_configs)
-    groups = tuple(
-        group
-        for component in snapshot.components
-        for group in weight_groups(component.name, component.tensors, packing)
-    )
-    return groups, ggml_quantization(_native_dtype(groups)) if is_gguf else packing
+    packing = None
+    if not is_gguf:
+        packing = detect_quantization(config, snapshot.extra_configs)
+        packing = packing or quantization_of_tensors(main.tensors)
+    groups: list[WeightGroup] = []
+    for component in snapshot.components:
+        if component.totals is not None:
+            of_main = known if component is main else None
+            groups += estimated_groups(component.name, component.totals, of_main)
+        found = weight_groups(component.name, component.tensors, packing)
+        adapter = component.name == ADAPTER_COMPONENT
+        groups += [replace(g, part=Part.ADAPTER) for g in found] if adapter else found
+    classified = tuple(groups)
+    return classified, ggml_quantization(_native_dtype(classified)) if is_gguf else packing
+
+
+def _basis(snapshot: RepoSnapshot) -> str:
+    bases = {component.totals.basis for component in snapshot.components if component.totals}
+    return next((basis for basis in ("files", "index", "api") if basis in bases), HEADERS)
 
 
 def _without_spare_biases(
@@ -208,6 +245,8 @@ def _elements_by_dtype(snapshot: RepoSnapshot) -> dict[str, int]:
     for component in snapshot.components:
         for tensor in component.tensors:
             totals[tensor.dtype] = totals.get(tensor.dtype, 0) + tensor.elements
+        for dtype, count in (component.totals.parameters if component.totals else {}).items():
+            totals[dtype] = totals.get(dtype, 0) + count
     return totals
 
 
@@ -237,7 +276,7 @@ def _component_sizes(
 
     A GGUF model's projector is a file of its own, known by its size alone.
     """
-    several = len(snapshot.components) > 1
+    several = len(snapshot.components) > 1 and snapshot.format != "adapter"
     sizes: dict[str, list[int]] = {}
     for group in groups:
         name = group.component if several else _PART_NAMES[group.part]
@@ -257,44 +296,5 @@ _PART_NAMES = {
     Part.PROJECTOR: "projector",
     Part.MTP: "multi_token_prediction",
     Part.ENCODER: "encoder",
+    Part.ADAPTER: ADAPTER_COMPONENT,
 }
-
-
-def _caveats(
-    snapshot: RepoSnapshot,
-    groups: tuple[WeightGroup, ...],
-    architecture: Architecture | None,
-    quantization: StoredQuantization | None,
-) -> tuple[Note, ...]:
-    notes: list[Note] = []
-    if snapshot.source == "snapshot":
-        notes.append(Note("embedded_snapshot", date=snapshot.retrieved_at[:10]))
-    draft = sum(g.parameters for g in groups if g.part is Part.MTP)
-    if draft:
-        notes.append(Note("mtp_layers_counted", parameters=draft))
-    if any(g.duplicate for g in groups):
-        notes.append(Note("tied_matrix_stored_twice"))
-    if snapshot.format == "gguf":
-        notes += gguf_notes(snapshot)
-    elif quantization is not None:
-        if quantization.bits is None:
-            notes.append(Note("quantization_width_unknown", method=quantization.method))
-        else:
-            notes.append(
-                Note("already_quantized", method=quantization.method, bits=quantization.bits)
-            )
-    if architecture is None and snapshot.format != "diffusers":
-        notes.append(Note("architecture_unknown"))
-    elif architecture is not None:
-        is_gguf = snapshot.format == "gguf"
-        for code, facts in (
-            ("metadata_recovered" if is_gguf else "recovered_from_tensors", architecture.recovered),
-            ("class_defaults_used", architecture.defaulted),
-        ):
-            if facts:
-                notes.append(Note(code, facts=", ".join(facts)))
-    for file in snapshot.uncounted_files[:1]:
-        notes.append(
-            Note("other_copies_not_counted", path=file.path, count=len(snapshot.uncounted_files))
-        )
-    return tuple(notes)

@@ -10,6 +10,7 @@ from gpusizer.errors import GpusizerError
 from gpusizer.fit import Fit
 from gpusizer.gpus import Gpu
 from gpusizer.memory import Breakdown, MemoryEstimate
+from gpusizer.model_tree import QuantizedRepo
 from gpusizer.notes import Note
 from gpusizer.profile import ModelProfile
 from gpusizer.ranking import Ranked
@@ -47,10 +48,11 @@ class Report:
     estimates: tuple[EstimateRow, ...]
     ranking: tuple[Ranked, ...]
     notes: tuple[Note, ...] = ()
+    quantized_repos: tuple[QuantizedRepo, ...] | None = None
 
     def to_json(self, say: Say) -> dict[str, Any]:
-        """The contract's report object."""
-        return {
+        """The contract's report object; `quantized_repos` only when it was asked for."""
+        report = {
             "schema_version": SCHEMA_VERSION,
             "model": model_json(self.profile, say),
             "workload": self._workload_json(),
@@ -58,6 +60,9 @@ class Report:
             "ranking": [ranked_json(item, say) for item in self.ranking],
             "notes": [note_json(note, say) for note in self.notes],
         }
+        if self.quantized_repos is not None:
+            report["quantized_repos"] = [repo.to_json() for repo in self.quantized_repos]
+        return report
 
     def _workload_json(self) -> dict[str, Any]:
         return {
@@ -103,6 +108,9 @@ def model_json(profile: ModelProfile, say: Say) -> dict[str, Any]:
         "kv_cache_bytes_per_token": profile.kv_cache_bytes_per_token,
         "license": profile.license,
         "base_models": list(profile.base_models),
+        "base_relation": profile.base_relation,
+        "languages": list(profile.languages),
+        "weights_basis": profile.weights_basis,
         "pipeline_tag": profile.pipeline_tag,
         "library": profile.library,
         "caveats": [note_json(note, say) for note in profile.caveats],

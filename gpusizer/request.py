@@ -13,6 +13,7 @@ from gpusizer.workload import Workload
 ALL_QUANTS = "all"
 NATIVE_QUANT = "native"
 RANKINGS = ("smallest", "cheapest", "fastest")
+LISTINGS = ("list", "sizes")
 DEFAULT_TOP = 20
 _MAX_LIST = 64
 _MAX_TEXT = 300
@@ -31,6 +32,8 @@ class SizeRequest:
         gpu_count: boards of each, None to find the smallest number that fits.
         rank_by: order of the ranking.
         top: rows of the ranking to return, 0 for all.
+        quantized_repos: also list the quantized repositories published for the model: "list",
+            or "sizes" for their bytes as well; "" for neither.
     """
 
     model: str
@@ -42,6 +45,7 @@ class SizeRequest:
     gpu_count: int | None
     rank_by: str
     top: int
+    quantized_repos: str = ""
 
 
 Parser = Callable[[str, Any], Any]
@@ -140,6 +144,7 @@ _OTHER_FIELDS: dict[str, Parser] = {
     "gpu_count": _CARDS,
     "rank_by": _one_of(*RANKINGS),
     "top": _integer(0, 1000),
+    "quantized_repos": _one_of(*LISTINGS),
 }
 SIZE_FIELDS = (*_OTHER_FIELDS, *_WORKLOAD_FIELDS)
 """Every field a size request may have."""
@@ -162,6 +167,7 @@ def parse_size_request(fields: Mapping[str, Any]) -> SizeRequest:
         gpu_count=values.get("gpu_count"),
         rank_by=values.get("rank_by", RANKINGS[0]),
         top=values.get("top", DEFAULT_TOP),
+        quantized_repos=values.get("quantized_repos", ""),
     )
 
 

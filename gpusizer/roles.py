@@ -21,6 +21,7 @@ class Part(StrEnum):
     PROJECTOR = "projector"
     MTP = "mtp"  # multi-token-prediction layers: drafts, not needed to generate
     ENCODER = "encoder"
+    ADAPTER = "adapter"  # LoRA and the like: loaded beside the model, never quantized with it
 
 
 class Kind(StrEnum):
@@ -65,7 +66,8 @@ _PARTS: tuple[tuple[Part, re.Pattern[str]], ...] = tuple(
             Part.PROJECTOR,
             r"(^|\.)(multi_modal_projector|mm_projector|mlp1|merger|connector"
             r"|resampler|projector|embed_vision|embed_audio|visual_projection"
-            r"|deepstack_merger_list|vision_embed_tokens)(\.|$)|image_newline|^(mm|resampler)\.",
+            r"|deepstack_merger_list|vision_embed_tokens|vision_language_adapter|patch_merger"
+            r"|pre_mm_projector_norm)(\.|$)|image_newline|^(mm|resampler)\.",
         ),
         (
             Part.AUDIO,
@@ -77,35 +79,44 @@ _PARTS: tuple[tuple[Part, re.Pattern[str]], ...] = tuple(
             r"(^|\.)(vision_tower|vision_model|visual|vision_encoder|vision|vpm"
             r"|vit|image_encoder|patch_embed)(\.|$)|^v\.",
         ),
-        (Part.ENCODER, r"(^|\.)(encoder|text_encoder)\.|^enc\."),
+        # ChatGLM calls its decoder `transformer.encoder`.
+        (Part.ENCODER, r"(?<!^transformer)(^|\.)(encoder|text_encoder)\.|^enc\."),
     )
 )
 
 _BUFFER = re.compile(
     r"(^|\.)(inv_freq|rotary_emb\.(cos|sin)_cached|position_ids|masked_bias"
-    r"|(input|output)_(max|min)|num_batches_tracked)$"
+    r"|(input|output)_(max|min)|num_batches_tracked|act_fn\.(beta|eps))$"
     r"|^rope_(freqs|factors_(long|short))\.weight$|\.attn_rot_embd\.weight$"
 )
 _ATTENTION_MASK = re.compile(r"\.(attn|attention)\.bias$")
 _EMBEDDING = re.compile(
     r"(^|\.)(embed_tokens|wte|tok_embeddings|word_embeddings|embed_in|shared|token_embedding"
-    r"|embed_tokens_per_layer|token_type_embeddings|embeddings?|token_embd|per_layer_token_embd|token_types)\.weight$"
+    r"|embed_tokens_per_layer|token_type_embeddings|embeddings?|embed_char|token_embd"
+    r"|per_layer_token_embd|token_types|(unit|speaker|language|tile|class)_embeddings?)\.weight$"
     r"|^embed\.weight$"
 )
 _OUTPUT = re.compile(
-    r"(^|\.)(lm_head|embed_out|output_layer)\.(weight|qweight|weight_packed)$"
+    r"(^|\.)(lm_head|embed_out|output_layer|shared_head\.head)\.(weight|qweight|weight_packed)$"
     r"|^(model\.)?(output|head)\.weight$|^language_model\.output\.weight$"
 )
 _POSITION = re.compile(
     r"(^|\.)(wpe|position_embeddings?|embed_positions|pos_embed|positional_embedding\w*"
-    r"|pos_emb|position_embedding_table|position_embd)(\.weight)?$"
+    r"|pos_emb|position_embedding_table|position_embd|relative_attention_bias|compressor\.ape"
+    r"|\w*positional_embedding\.embedding)(\.weight)?$"
+)
+# Matrices no layer multiplies its input with: state decays, mixing coefficients of a few
+# rows (AltUp, DeepSeek-V4's hyper-connections and hash routing), learned queries.
+_SMALL_MATRIX = re.compile(
+    r"(^|\.)(A_log|altup\.\w+\.weight|hc_(attn|ffn|head)_fn|tid2eid|resampler\.query|probe"
+    r"|class_embedding|cls_token|reg_token|register_tokens|mask_token)$"
 )
 _ROUTER = re.compile(
-    r"(^|\.)(router(\.(layer|classifier|proj))?|mlp\.gate|ffn\.gate|moe\.gate|block_sparse_moe\.gate"
-    r"|feed_forward\.(gate|router)|gate\.wg|shared_expert_gate|mixer\.gate"
-    r"|ffn_gate_inp(_shexp)?)\.weight$"
+    r"(^|\.)(router(\.(layer|classifier|proj|gate))?|mlp\.gate|ffn\.gate|moe\.gate"
+    r"|block_sparse_moe\.gate|feed_forward\.(gate|router)|layers\.\{\}\.gate|gate\.wg"
+    r"|shared_expert_gate|mixer\.gate|ffn_gate_inp(_shexp)?)\.weight$"
 )
-_NORM = re.compile(r"(norm|ln_\w+|layernorm|layer_norm|ln\d?)(_\d)?\.(weight|gamma|beta)$", re.I)
+_NORM = re.compile(r"(norm\d?|ln_\w+|ln\d?|bn\d?)(_[a-z\d]+)*\.(weight|gamma|beta)$", re.I)
 _EXPERT = re.compile(
     r"(^|\.)(experts|local_experts|block_sparse_moe\.(input|output)_linear|ffn_\w+_(ch)?exps)(\.|$)"
 )
@@ -115,9 +126,9 @@ _HEADWISE = re.compile(r"\.attn_[kv]_b\.weight$")
 _SHARED_EXPERT = re.compile(r"shared_expert|shared_mlp")
 
 _SLOT_NAMES: dict[Slot, str] = {
-    Slot.Q: "q_proj q_b_proj q_a_proj wq wq_a wq_b query q to_q attn_q attn_q_a attn_q_b",
-    Slot.K: "k_proj wk key k to_k attn_k",
-    Slot.V: "v_proj wv value v to_v attn_v",
+    Slot.Q: "q_proj q_b_proj q_a_proj wq wq_a wq_b query q to_q linear_q attn_q attn_q_a attn_q_b",
+    Slot.K: "k_proj wk key k to_k linear_k attn_k",
+    Slot.V: "v_proj wv value v to_v linear_v attn_v",
     Slot.QKV: "qkv_proj query_key_value c_attn Wqkv wqkv qkv in_proj_qkvz in_proj_qkv attn_qkv",
     Slot.KV_A: "kv_a_proj_with_mqa wkv attn_kv_a_mqa",
     Slot.KV_B: "kv_b_proj attn_kv_b attn_k_b attn_v_b",
@@ -145,6 +156,8 @@ def kind_of(pattern: str, shape: tuple[int, ...]) -> Kind:
         return Kind.BUFFER
     if _NORM.search(pattern):
         return Kind.NORM
+    if _SMALL_MATRIX.search(pattern):
+        return Kind.VECTOR
     if _POSITION.search(pattern):
         return Kind.POSITION
     if is_expert(pattern) and len(shape) >= 2:

@@ -8,10 +8,12 @@ from typing import Any
 
 from gpusizer.comparison import Compared, Comparison
 from gpusizer.engines import Engine, Split, find_engine
+from gpusizer.errors import ModelUnreadable
 from gpusizer.fit import Fitter, asked_split, device_class_of
 from gpusizer.gpu_request import parse_gpu_request
 from gpusizer.gpus import Catalogue, Gpu
 from gpusizer.hub_id import ModelRef, parse_model_ref
+from gpusizer.model_tree import Lister, QuantizedRepo
 from gpusizer.notes import Note
 from gpusizer.placement import best_on
 from gpusizer.profile import ModelProfile, build_profile
@@ -35,11 +37,17 @@ _NOT_MODELLED = ("engine_version", "expert_parallel", "gpu_layers", "batch_size"
 
 
 class Sizer:
-    """Answers requests from a snapshot source and a GPU catalogue."""
+    """Answers requests from a snapshot source and a GPU catalogue.
 
-    def __init__(self, fetch: Fetch, catalogue: Catalogue) -> None:
+    `quantized_repos` lists a model's published quantizations, for requests that ask.
+    """
+
+    def __init__(
+        self, fetch: Fetch, catalogue: Catalogue, quantized_repos: Lister | None = None
+    ) -> None:
         self.fetch = fetch
         self.catalogue = catalogue
+        self.quantized_repos = quantized_repos
 
     def size(self, fields: Mapping[str, Any]) -> Report:
         """Profile, memory at every wanted quantization, and ranked GPUs.
@@ -82,14 +90,32 @@ class Sizer:
             )
         else:
             ranking = rank_gpus(ranker, self.catalogue, request.rank_by, request.top)
+        published, problems = self._published(request, profile)
         return Report(
             request=request,
             profile=profile,
             workload=workload,
             estimates=_rows(shown, selection, named[0] if named else None, request.gpu_count),
             ranking=ranking,
-            notes=notes,
+            notes=(*notes, *problems),
+            quantized_repos=published,
         )
+
+    def _published(
+        self, request: SizeRequest, profile: ModelProfile
+    ) -> tuple[tuple[QuantizedRepo, ...] | None, tuple[Note, ...]]:
+        """The listing when asked for: the model's own, or its original's if it is a quantization.
+
+        A listing that fails leaves a note: the sizes are there all the same.
+        """
+        if not request.quantized_repos or self.quantized_repos is None:
+            return None, ()
+        derived = profile.base_relation == "quantized" and profile.base_models
+        base = profile.base_models[0] if derived else profile.repo_id
+        try:
+            return self.quantized_repos(base, request.quantized_repos == "sizes"), ()
+        except ModelUnreadable as error:
+            return (), (Note("quantized_repos_not_listed", repo_id=base, reason=error.code),)
 
     def compare(self, fields: Mapping[str, Any]) -> Comparison:
         """GPUs side by side (`gpus`: names, with a count or not), with `model` how it runs on each.

@@ -6,11 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from gpusizer.notes import Note
 from gpusizer.tensors import TensorGroup
 
 SNAPSHOT_VERSION = 1
+ADAPTER_COMPONENT = "adapter"
 
 Source = Literal["hub", "cache", "snapshot"]
+Basis = Literal["api", "index", "files"]
 Format = Literal["safetensors", "diffusers", "adapter", "gguf", "pickle"]
 VariantKind = Literal["quantization", "projector", "draft"]
 Config = Mapping[str, Any]
@@ -60,6 +63,24 @@ class Variant:
 
 
 @dataclass(frozen=True, slots=True)
+class Totals:
+    """What is known of weights whose tensors are not: pickles, and files behind a gate.
+
+    Attributes:
+        parameters: by safetensors dtype name.
+        weight_bytes: bytes of the tensors, as near as the basis tells.
+        basis: the Hub's own count, a shard index's `total_size`, or the sizes of the files.
+    """
+
+    parameters: Mapping[str, int]
+    weight_bytes: int
+    basis: Basis
+
+    def to_json(self) -> list[Any]:
+        return [dict(self.parameters), self.weight_bytes, self.basis]
+
+
+@dataclass(frozen=True, slots=True)
 class Component:
     """Weights that load together: the whole of a transformers repo, or one folder of a pipeline.
 
@@ -69,20 +90,23 @@ class Component:
             file its metadata, without long texts and arrays.
         files: weight files counted, in the index's order.
         tensors: groups of the tensors in those files, from their headers.
+        totals: what stands in for the tensors where no header was read.
     """
 
     name: str
     config: Config | None
     files: tuple[WeightFile, ...]
     tensors: tuple[TensorGroup, ...]
+    totals: Totals | None = None
 
     def to_json(self) -> dict[str, Any]:
-        return {
+        data = {
             "name": self.name,
             "config": self.config,
             "files": [file.to_json() for file in self.files],
             "tensors": [group.to_json() for group in self.tensors],
         }
+        return data | ({"totals": self.totals.to_json()} if self.totals else {})
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Component:
@@ -91,6 +115,7 @@ class Component:
             config=data["config"],
             files=tuple(WeightFile(*item) for item in data["files"]),
             tensors=tuple(TensorGroup.from_json(item) for item in data["tensors"]),
+            totals=Totals(*data["totals"]) if "totals" in data else None,
         )
 
 
@@ -111,7 +136,11 @@ class RepoSnapshot:
         uncounted_files: weight files that repeat the counted ones in another format.
         variants: quantizations of a GGUF repository, from its file list, and the projectors
             and draft models beside them.
+        base_relation: how it was made from its base models, as the Hub says it: "quantized",
+            "finetune", "adapter", "merge".
+        languages: of the model card, as language codes.
         evidence: how an embedded snapshot was checked against the Hub ("lfs", "index", …).
+        notes: what the reader of any number must know about how these facts were read.
     """
 
     repo_id: str
@@ -130,14 +159,21 @@ class RepoSnapshot:
     pipeline_tag: str | None = None
     library: str | None = None
     evidence: tuple[str, ...] = ()
+    base_relation: str | None = None
+    languages: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
     def with_source(self, source: Source) -> RepoSnapshot:
         """The same facts, marked as coming from `source`."""
         return replace(self, source=source)
 
+    def with_notes(self, *notes: Note) -> RepoSnapshot:
+        """The same facts, and what else is to know about them."""
+        return replace(self, notes=(*self.notes, *notes))
+
     def to_json(self) -> dict[str, Any]:
         """A JSON object; `from_json` gives back an equal snapshot."""
-        return {
+        data = {
             "snapshot_version": SNAPSHOT_VERSION,
             "repo_id": self.repo_id,
             "revision": self.revision,
@@ -156,6 +192,12 @@ class RepoSnapshot:
             "variants": [variant.to_json() for variant in self.variants],
             "components": [component.to_json() for component in self.components],
         }
+        extra = {
+            "base_relation": self.base_relation,
+            "languages": list(self.languages),
+            "notes": [note.to_json() for note in self.notes],
+        }
+        return data | {name: value for name, value in extra.items() if value}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> RepoSnapshot:
@@ -180,4 +222,7 @@ class RepoSnapshot:
             # Copies written before GGUF was read have none.
             variants=tuple(Variant.from_json(item) for item in data.get("variants", ())),
             components=tuple(Component.from_json(item) for item in data["components"]),
+            base_relation=data.get("base_relation"),
+            languages=tuple(data.get("languages", ())),
+            notes=tuple(Note.from_json(item) for item in data.get("notes", ())),
         )

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from gpusizer.packing import StoredQuantization, is_quant_aux, logical_shape
+from gpusizer.packing import WEIGHT_SUFFIXES, StoredQuantization, is_quant_aux
 from gpusizer.roles import Kind, Part, Slot, kind_of, layer_axis, part_of, slot_of
 from gpusizer.tensors import Indices, TensorGroup
+from gpusizer.unpacking import Neighbours, logical_shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,19 +77,19 @@ def weight_groups(
 ) -> tuple[WeightGroup, ...]:
     """Classify every tensor group of a component and undo its packing."""
     groups = tuple(tensors)
-    dtypes = {group.pattern: group.dtype for group in groups}
-    return tuple(_weight_group(component, group, dtypes, quantization) for group in groups)
+    beside = Neighbours(groups)
+    return tuple(_weight_group(component, group, beside, quantization) for group in groups)
 
 
 def _weight_group(
     component: str,
     group: TensorGroup,
-    dtypes: Mapping[str, str],
+    beside: Neighbours,
     quantization: StoredQuantization | None,
 ) -> WeightGroup:
-    aux = is_quant_aux(group, dtypes)
-    shape = group.shape if aux else logical_shape(group, dtypes, quantization)
-    # A flattened bitsandbytes matrix has lost its sides, not its nature.
+    aux = is_quant_aux(group, beside.dtypes)
+    shape = group.shape if aux else logical_shape(group, beside, quantization)
+    # A matrix that was flattened to be packed has lost its sides, not its nature.
     classified_as = (1, *shape) if len(shape) == 1 < len(group.shape) else shape
     axis = layer_axis(group.pattern) if group.indices else None  # braces may be literal
     return WeightGroup(
@@ -107,8 +108,8 @@ def _weight_group(
 
 def _stem(pattern: str) -> str:
     """The name the tensor had before packing: `….weight`."""
-    for suffix in (".qweight", ".weight_packed"):
-        if pattern.endswith(suffix):
+    for suffix in WEIGHT_SUFFIXES:
+        if suffix != "_blocks" and pattern.endswith(suffix):
             return pattern.removesuffix(suffix) + ".weight"
     return pattern
 

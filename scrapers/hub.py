@@ -11,10 +11,12 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from gpusizer.errors import MalformedRepo, PrivateOrMissing, RepoFileNotFound
+from gpusizer.errors import GatedModel, MalformedRepo, PrivateOrMissing, RepoFileNotFound
 from gpusizer.hub_id import ModelRef
-from gpusizer.snapshot import Component, RepoSnapshot, WeightFile
+from gpusizer.notes import Note
+from gpusizer.snapshot import Component, Config, RepoSnapshot, WeightFile
 from gpusizer.tensors import RawTensor, group_tensors
+from scrapers.gated import Weights, gated_weights
 from scrapers.gguf_files import SUFFIX as GGUF_SUFFIX
 from scrapers.gguf_repo import asked_selection, gguf_component, listed_variants
 from scrapers.http import HubSession
@@ -22,6 +24,8 @@ from scrapers.hub_api import is_plain_path
 from scrapers.limits import Limits
 from scrapers.reading import Reading
 from scrapers.repo_reader import DEFAULT_BRANCH, RepoReader
+from scrapers.single_files import split_checkpoint
+from scrapers.totals import gated_component, pickled_component
 from scrapers.weight_files import (
     PIPELINE_INDEX,
     ComponentPlan,
@@ -61,29 +65,23 @@ def fetch_snapshot(
 def _read(reader: RepoReader, ref: ModelRef) -> RepoSnapshot:
     info = reader.info()
     if info.disabled:
-        raise PrivateOrMissing(repo_id=info.repo_id)
+        raise PrivateOrMissing(repo_id=info.repo_id, reason="disabled")
     files = reader.tree()
-    paths = {file.path for file in files}
-    extras = [path for path in EXTRA_CONFIGS if path in paths]
-    for path in extras:
-        reader.prefetch("json", path)
-    pipeline = _optional_json(reader, PIPELINE_INDEX) if PIPELINE_INDEX in paths else None
-    selection = asked_selection(files, ref, info.repo_id)
-    selection = selection or select_weights(files, info.repo_id, pipeline)
-    _check_counts(reader, selection)
-    components = _components(reader, selection, files, paths)
-    is_gguf = selection.format == "gguf"
+    try:
+        form, components, configs = _weights(reader, ref, files)
+    except GatedModel:
+        form, components, configs = gated_weights(info, files, reader.limits)
     counted = {file.path for component in components for file in component.files}
+    is_gguf = form == "gguf"
     if is_gguf:  # the others are variants
-        counted |= {path for path in paths if path.endswith(GGUF_SUFFIX)}
-    configs = {path: value for path in extras if (value := _optional_json(reader, path))}
-    return RepoSnapshot(
+        counted |= {file.path for file in files if file.path.endswith(GGUF_SUFFIX)}
+    snapshot = RepoSnapshot(
         repo_id=info.repo_id,
         revision=ref.revision or DEFAULT_BRANCH,
         sha=info.sha,
         source="hub",
         retrieved_at=datetime.now(UTC).isoformat(timespec="seconds"),
-        format=selection.format,
+        format=form,
         components=components,
         gated=info.gated,
         extra_configs=configs,
@@ -95,7 +93,31 @@ def _read(reader: RepoReader, ref: ModelRef) -> RepoSnapshot:
         base_models=info.base_models,
         pipeline_tag=info.pipeline_tag,
         library=info.library,
+        base_relation=info.base_relation,
+        languages=info.languages,
     )
+    if info.repo_id.casefold() != ref.repo_id.casefold():
+        return snapshot.with_notes(Note("repo_renamed", asked=ref.repo_id, repo_id=info.repo_id))
+    return snapshot
+
+
+def _weights(reader: RepoReader, ref: ModelRef, files: Sequence[RepoFile]) -> Weights:
+    """What the files say. Raises GatedModel when they may not be read."""
+    paths = {file.path for file in files}
+    if CONFIG in paths and reader.info().gated:
+        reader.json(CONFIG)  # already under way: shut out here, every shard would be as well
+    extras = [path for path in EXTRA_CONFIGS if path in paths]
+    for path in extras:
+        reader.prefetch("json", path)
+    pipeline = _optional_json(reader, PIPELINE_INDEX) if PIPELINE_INDEX in paths else None
+    selection = asked_selection(files, ref, reader.repo_id)
+    selection = selection or select_weights(files, reader.repo_id, pipeline)
+    _check_counts(reader, selection)
+    components = _components(reader, selection, files, paths)
+    configs: dict[str, Config] = {
+        path: value for path in extras if (value := _optional_json(reader, path))
+    }
+    return (*split_checkpoint(selection.format, components), configs)
 
 
 def _check_counts(reader: RepoReader, selection: Selection) -> None:
@@ -121,7 +143,7 @@ def _prefetch(reader: RepoReader, selection: Selection, paths: set[str]) -> None
             reader.prefetch("json", _config_path(plan))
         if plan.index is not None:
             reader.prefetch("index", plan.index)
-        for file in plan.files:
+        for file in () if plan.pickled else plan.files:
             reader.prefetch("header", file.path)
 
 
@@ -130,6 +152,8 @@ def _component(
 ) -> Component:
     config_path = _config_path(plan)
     config = reader.json(config_path) if config_path in paths else None
+    if plan.pickled:
+        return _pickled(reader, plan, config)
     shards = _shards(reader, plan, paths)
     for path in shards:
         reader.prefetch("header", path)
@@ -145,6 +169,26 @@ def _component(
     if not tensors:
         raise MalformedRepo(repo_id=reader.repo_id, path=shards[0], reason="no_tensors")
     return Component(plan.name, config, tuple(weight_files), group_tensors(tensors))
+
+
+def _pickled(reader: RepoReader, plan: ComponentPlan, config: Config | None) -> Component:
+    """Pickles are never opened: their sizes, and what their index adds to that."""
+    first = plan.files[0].path
+    if not is_complete(plan.files):
+        raise MalformedRepo(repo_id=reader.repo_id, path=first, reason="missing_shard")
+    index = None
+    if plan.index is not None:
+        try:
+            index = reader.index(plan.index)
+        except (MalformedRepo, RepoFileNotFound):
+            index = None
+    component = pickled_component(plan.name, config, plan.files, index)
+    if component is None:  # no size: the Hub may have counted a conversion of its own
+        counts = reader.info().parameters
+        component = gated_component(plan.name, config, plan.files, counts)
+    if component is None:
+        raise MalformedRepo(repo_id=reader.repo_id, path=first, reason="no_tensors")
+    return component
 
 
 def _shards(reader: RepoReader, plan: ComponentPlan, paths: set[str]) -> list[str]:

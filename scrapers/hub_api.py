@@ -8,25 +8,40 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
+from gpusizer.dtypes import DTYPE_BITS
 from gpusizer.errors import HubUnreachable
 from gpusizer.hub_id import is_repo_id
+from gpusizer.snapshot import Config
+from scrapers.json_files import deeper_than
 from scrapers.weight_sets import RepoFile
 
 MAX_PATH_CHARS = 1024
 _MAX_WORD_CHARS = 120
 _MAX_BASE_MODELS = 16
+_MAX_LANGUAGES = 200
+_MAX_PARAMETERS = 10**15
+_MAX_CONFIG_DEPTH = 16
+_NO_CONFIG = ("tokenizer_config", "processor_config", "chat_template_jinja")
+_RELATIONS = ("quantized", "finetune", "adapter", "merge")
 
 INFO_FIELDS = (
     *("sha", "gated", "private", "disabled"),
     *("pipeline_tag", "library_name", "tags", "cardData"),
+    *("safetensors", "config", "baseModels"),
 )
 _SHA = re.compile(r"[0-9a-f]{40}")
+_LANGUAGE = re.compile(r"[A-Za-z]{2,12}(?:[-_][A-Za-z]{2,8})*")
 _NEXT_LINK = re.compile(r'<([^>]*)>\s*;\s*rel="?next"?')
 
 
 @dataclass(frozen=True, slots=True)
 class RepoInfo:
-    """What the API says about a repository; see RepoSnapshot for the fields."""
+    """What the API says about a repository; see RepoSnapshot for most fields.
+
+    Attributes:
+        parameters: the Hub's own count by dtype, None for repositories without safetensors.
+        config: the few entries of config.json that the API repeats, gated or not.
+    """
 
     repo_id: str
     sha: str | None
@@ -36,6 +51,10 @@ class RepoInfo:
     base_models: tuple[str, ...]
     pipeline_tag: str | None
     library: str | None
+    base_relation: str | None = None
+    languages: tuple[str, ...] = ()
+    parameters: Mapping[str, int] | None = None
+    config: Config | None = None
 
 
 def info_url(endpoint: str, repo_id: str, revision: str | None) -> str:
@@ -86,6 +105,10 @@ def parse_info(answer: Any, asked_repo_id: str) -> RepoInfo:
         base_models=_base_models(card, tags),
         pipeline_tag=_word(answer.get("pipeline_tag")) or _word(card.get("pipeline_tag")),
         library=_word(answer.get("library_name")) or _word(card.get("library_name")),
+        base_relation=_base_relation(answer, card, tags),
+        languages=_languages(card),
+        parameters=_parameters(answer.get("safetensors")),
+        config=_config(answer.get("config")),
     )
 
 
@@ -144,3 +167,43 @@ def _base_models(card: Mapping[str, Any], tags: list[str]) -> tuple[str, ...]:
     tagged = [tag.rpartition(":")[2] for tag in tags if tag.startswith("base_model:")]
     usable = [name for name in named or tagged if isinstance(name, str) and is_repo_id(name)]
     return tuple(dict.fromkeys(usable))[:_MAX_BASE_MODELS]
+
+
+def _base_relation(
+    answer: Mapping[str, Any], card: Mapping[str, Any], tags: list[str]
+) -> str | None:
+    """How it was made from its base: the Hub's word, the card's, or the tag's."""
+    said = answer.get("baseModels")
+    tagged = (tag.split(":")[1] for tag in tags if tag.startswith("base_model:"))
+    candidates = [
+        said.get("relation") if isinstance(said, dict) else None,
+        card.get("base_model_relation"),
+        *tagged,
+    ]
+    return next((word for word in candidates if word in _RELATIONS), None)
+
+
+def _languages(card: Mapping[str, Any]) -> tuple[str, ...]:
+    stated = card.get("language")
+    named = [stated] if isinstance(stated, str) else _items(stated)
+    usable = [name for name in named if isinstance(name, str) and _LANGUAGE.fullmatch(name)]
+    return tuple(dict.fromkeys(usable))[:_MAX_LANGUAGES]
+
+
+def _config(said: Any) -> Config | None:
+    """What the API repeats of config.json; the tokenizer's settings are none of it."""
+    if not isinstance(said, dict) or deeper_than(said, _MAX_CONFIG_DEPTH):
+        return None
+    return {key: value for key, value in said.items() if key not in _NO_CONFIG} or None
+
+
+def _parameters(said: Any) -> dict[str, int] | None:
+    """Parameters by dtype; None for anything that is not such a count."""
+    counts = said.get("parameters") if isinstance(said, dict) else None
+    if not isinstance(counts, dict) or not 0 < len(counts) <= len(DTYPE_BITS):
+        return None
+    usable = all(
+        dtype in DTYPE_BITS and type(count) is int and 0 <= count < _MAX_PARAMETERS
+        for dtype, count in counts.items()
+    )
+    return counts if usable and any(counts.values()) else None

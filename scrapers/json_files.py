@@ -25,7 +25,7 @@ def parse_object(
     value = load_json(data, repo_id, path)
     if not isinstance(value, dict):
         raise MalformedRepo(repo_id=repo_id, path=path, reason="not_an_object")
-    if max_depth is not None and _deeper_than(value, max_depth):
+    if max_depth is not None and deeper_than(value, max_depth):
         raise MalformedRepo(repo_id=repo_id, path=path, reason="too_deep")
     return value
 
@@ -64,7 +64,8 @@ def _no_number(name: str) -> None:
     """NaN, Infinity and -Infinity say nothing that could be computed with."""
 
 
-def _deeper_than(value: Any, max_depth: int) -> bool:
+def deeper_than(value: Any, max_depth: int) -> bool:
+    """Whether objects and lists nest deeper than that."""
     level = [value]
     for _ in range(max_depth):
         inner: list[Any] = []

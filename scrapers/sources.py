@@ -13,6 +13,7 @@ from gpusizer.errors import (
 from gpusizer.hub_id import ModelRef
 from gpusizer.settings import Settings
 from gpusizer.snapshot import RepoSnapshot
+from scrapers.completion import Completion
 from scrapers.embedded import EmbeddedSnapshots
 from scrapers.http import HubSession
 from scrapers.hub import fetch_snapshot
@@ -35,8 +36,13 @@ def build_fetcher(settings: Settings) -> Fetcher:
     fetcher raises ModelUnreadable.
     """
     embedded = EmbeddedSnapshots(settings.snapshots_folder)
+
+    def lookup(ref: ModelRef) -> RepoSnapshot | None:
+        return _of_default_branch(embedded, ref)
+
     if settings.offline:
-        return lambda ref: _embedded_only(embedded, ref)
+        stored = Completion(lookup, lambda ref: _embedded_only(embedded, ref))
+        return lambda ref: stored(ref, stored.read(ref))
     limits = Limits(model_seconds=settings.timeout_seconds)
     session = HubSession(
         settings.endpoint,
@@ -45,15 +51,16 @@ def build_fetcher(settings: Settings) -> Fetcher:
         ca_bundle=settings.ca_bundle,
     )
     recent = Recent[ModelRef, RepoSnapshot](lambda ref: fetch_snapshot(ref, session, limits))
+    complete = Completion(lookup, recent)
 
     def fetch(ref: ModelRef) -> RepoSnapshot:
         try:
-            return recent(ref)
+            return complete(ref, recent(ref))
         except _EXCUSED:
-            snapshot = _of_default_branch(embedded, ref)
+            snapshot = lookup(ref)
             if snapshot is None:
                 raise
-            return snapshot
+            return complete(ref, snapshot)
 
     return fetch
 

@@ -7,14 +7,22 @@ library would load; the others are listed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from gpusizer.errors import NoWeights
-from gpusizer.snapshot import Format, Variant
+from gpusizer.snapshot import ADAPTER_COMPONENT, Format, Variant
 from scrapers.gguf_files import choose_variant, first_incomplete, gguf_variants
-from scrapers.weight_sets import ADAPTER_STEMS, RepoFile, folder_of, pick_set, weight_sets
+from scrapers.weight_sets import (
+    ADAPTER_STEMS,
+    SAFETENSORS,
+    RepoFile,
+    folder_of,
+    pick_set,
+    weight_sets,
+)
 
 ROOT_COMPONENT = "model"
 PIPELINE_INDEX = "model_index.json"
@@ -43,8 +51,12 @@ _NO_WEIGHTS = (
     *("training_args.", "optimizer.", "scheduler.", "rng_state", "trainer_state", "scaler."),
     *("tokenizer.", "random_states"),
 )
+_NOTHING = frozenset({".gitattributes", "README.md"})
 # The part of a pipeline that does the work comes first: profiles take its configuration.
 _MAIN_FOLDERS = ("transformer", "unet", "transformer_2", "prior", "decoder")
+_PICKLES = (".bin", ".pth", ".pt", ".ckpt", ".pkl")
+# Meta's own releases: one file for each GPU they were trained on.
+_CONSOLIDATED = re.compile(r"(?:.*/)?consolidated\.\d\d\.pth")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +75,11 @@ class ComponentPlan:
     index: str | None
     files: tuple[RepoFile, ...]
 
+    @property
+    def pickled(self) -> bool:
+        """Whether the files are pickles, which show nothing but their size."""
+        return any(file.path.endswith(_PICKLES) for file in self.files)
+
 
 @dataclass(frozen=True, slots=True)
 class Selection:
@@ -80,13 +97,16 @@ def select_weights(
 ) -> Selection:
     """What to count; `pipeline` is the parsed `model_index.json` of a diffusers repository.
 
-    Raises NoWeights naming the formats that were seen.
+    Raises NoWeights naming the formats that were seen, with `reason` "empty" for no file but
+    a README.
     """
     for find in FINDERS:
         selection = find(files, pipeline)
         if selection is not None:
             return selection
     seen = sorted({name for file in files if (name := weight_format(file.path))})
+    if all(file.path in _NOTHING for file in files):
+        raise NoWeights(repo_id=repo_id, formats=seen, reason="empty")
     raise NoWeights(repo_id=repo_id, formats=seen)
 
 
@@ -98,6 +118,14 @@ def weight_format(path: str) -> str | None:
     return next((form for suffix, form in _FORMATS.items() if name.endswith(suffix)), None)
 
 
+def by_folder(files: Sequence[RepoFile]) -> dict[str, list[RepoFile]]:
+    """The files of each folder, in one pass: a repository may have 30,000 of either."""
+    found: dict[str, list[RepoFile]] = {}
+    for file in files:
+        found.setdefault(folder_of(file.path), []).append(file)
+    return found
+
+
 def uncounted(files: Sequence[RepoFile], counted: set[str]) -> tuple[RepoFile, ...]:
     """Weight files that are not counted, in order of their paths."""
     rest = [file for file in files if file.path not in counted and weight_format(file.path)]
@@ -105,11 +133,13 @@ def uncounted(files: Sequence[RepoFile], counted: set[str]) -> tuple[RepoFile, .
 
 
 def _diffusers(files: Sequence[RepoFile], pipeline: Mapping[str, Any] | None) -> Selection | None:
-    """Every component folder that `model_index.json` names."""
+    """Every component folder that `model_index.json` names, as pickles where need be."""
     if pipeline is None:
         return None
     named = [name for name, value in pipeline.items() if isinstance(value, list) and any(value)]
-    plans = [plan for name in named if (plan := _folder_plan(files, name, name))]
+    inside = by_folder(files)
+    found = (_any_plan(inside[name], name) for name in named if name in inside)
+    plans = [plan for plan in found if plan is not None]
     ranks = {name: rank for rank, name in enumerate(_MAIN_FOLDERS)}
     plans.sort(key=lambda plan: (ranks.get(plan.name, len(ranks)), plan.name))
     return Selection("diffusers", tuple(plans)) if plans else None
@@ -118,16 +148,19 @@ def _diffusers(files: Sequence[RepoFile], pipeline: Mapping[str, Any] | None) ->
 def _transformers(
     files: Sequence[RepoFile], pipeline: Mapping[str, Any] | None
 ) -> Selection | None:
-    """The root, and the further modules of a sentence-transformers model (`2_Dense/`)."""
+    """The root, and the further modules of a sentence-transformers model (`2_Dense/`).
+
+    Its first releases keep the transformer in a numbered folder as well (`0_Transformer/`).
+    """
     root = _folder_plan(files, "", ROOT_COMPONENT)
-    if root is None:
-        return None
-    modules: list[ComponentPlan] = []
+    plans = [root] if root is not None else []
     if any(file.path == MODULES_INDEX for file in files):
-        folders = sorted({folder_of(file.path) for file in files})
-        numbered = [name for name in folders if name[:1].isdigit() and "/" not in name]
-        modules = [plan for name in numbered if (plan := _folder_plan(files, name, name))]
-    return Selection("safetensors", (root, *modules))
+        inside = by_folder(files)
+        numbered = sorted(name for name in inside if name[:1].isdigit() and "/" not in name)
+        plans += [plan for name in numbered if (plan := _any_plan(inside[name], name))]
+    if not plans or plans[0].pickled:
+        return None
+    return Selection("safetensors", tuple(plans))
 
 
 def _adapter(files: Sequence[RepoFile], pipeline: Mapping[str, Any] | None) -> Selection | None:
@@ -135,17 +168,22 @@ def _adapter(files: Sequence[RepoFile], pipeline: Mapping[str, Any] | None) -> S
     found = [entry for entry in weight_sets(files, "") if entry.stem.startswith(ADAPTER_STEMS)]
     if not found:
         return None
-    plan = ComponentPlan(ROOT_COMPONENT, "", found[0].index, found[0].files)
+    plan = ComponentPlan(ADAPTER_COMPONENT, "", found[0].index, found[0].files)
     return Selection("adapter", (plan,))
 
 
-def _lone_folder(files: Sequence[RepoFile], pipeline: Mapping[str, Any] | None) -> Selection | None:
-    """Weights in a folder, when there is only one that they could be in."""
-    sets = {folder_of(file.path) for file in files if weight_format(file.path) == "safetensors"}
-    if len(sets) != 1:
+def _best_folder(files: Sequence[RepoFile], pipeline: Mapping[str, Any] | None) -> Selection | None:
+    """Weights below the root: the folder nearest to it, of several the one with most bytes."""
+    inside = by_folder(files)
+    sizes = {
+        folder: chosen.size_bytes
+        for folder in sorted(inside)
+        if (chosen := pick_set(weight_sets(inside[folder], folder)))
+    }
+    if not sizes:
         return None
-    folder = sets.pop()
-    plan = _folder_plan(files, folder, folder or ROOT_COMPONENT)
+    folder = min(sizes, key=lambda folder: (folder.count("/"), -sizes[folder], folder))
+    plan = _folder_plan(inside[folder], folder, folder or ROOT_COMPONENT)
     return Selection("safetensors", (plan,)) if plan else None
 
 
@@ -166,12 +204,38 @@ def _gguf(files: Sequence[RepoFile], pipeline: Mapping[str, Any] | None) -> Sele
     return Selection("gguf", (ComponentPlan(ROOT_COMPONENT, "", None, (RepoFile(path, None),)),))
 
 
-FINDERS: tuple[Finder, ...] = (_diffusers, _transformers, _adapter, _lone_folder, _gguf)
+def _pickle(files: Sequence[RepoFile], pipeline: Mapping[str, Any] | None) -> Selection | None:
+    """Pickles at the root, else Meta's `consolidated.00.pth` wherever they are."""
+    usable = [f for f in files if weight_format(f.path) == "pickle" or f.path.endswith(".json")]
+    for suffix in _PICKLES[:-1]:
+        root = _folder_plan(usable, "", ROOT_COMPONENT, suffix)
+        if root is not None and not _CONSOLIDATED.fullmatch(root.files[0].path):
+            return Selection("pickle", (root,))
+        for entry in weight_sets(usable, "", suffix):
+            if entry.stem.startswith(ADAPTER_STEMS) and entry.files:
+                plan = ComponentPlan(ADAPTER_COMPONENT, "", entry.index, entry.files)
+                return Selection("adapter", (plan,))
+    parts = [file for file in usable if _CONSOLIDATED.fullmatch(file.path)]
+    folder = min((folder_of(file.path) for file in parts), default=None)
+    together = tuple(file for file in parts if folder_of(file.path) == folder)
+    plan = ComponentPlan(ROOT_COMPONENT, folder or "", None, together)
+    return Selection("pickle", (plan,)) if together else None
+
+
+FINDERS: tuple[Finder, ...] = (_diffusers, _transformers, _adapter, _best_folder, _gguf, _pickle)
 """Tried in order; the first that finds weights decides. Other formats join at the end."""
 
 
-def _folder_plan(files: Sequence[RepoFile], folder: str, name: str) -> ComponentPlan | None:
-    chosen = pick_set(weight_sets(files, folder))
-    if chosen is None:
+def _folder_plan(
+    files: Sequence[RepoFile], folder: str, name: str, suffix: str = SAFETENSORS
+) -> ComponentPlan | None:
+    chosen = pick_set(weight_sets(files, folder, suffix))
+    if chosen is None or (suffix != SAFETENSORS and not chosen.files):
         return None
     return ComponentPlan(name, folder, chosen.index, chosen.files)
+
+
+def _any_plan(files: Sequence[RepoFile], folder: str) -> ComponentPlan | None:
+    """A component folder, as a pickle where it has no safetensors."""
+    plan = _folder_plan(files, folder, folder)
+    return plan or _folder_plan(files, folder, folder, ".bin")

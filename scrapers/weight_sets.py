@@ -1,4 +1,4 @@
-"""WeightSet: the safetensors files of one folder that make up one copy of the weights."""
+"""WeightSet: the files of one folder and format that make up one copy of the weights."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from dataclasses import dataclass
 _SHARD = re.compile(
     r"(?P<stem>.+?)[-_.](?P<number>\d{1,6})-of-(?P<count>\d{1,6})(?P<tail>(?:\.\w+)?)"
 )
-_INDEX = re.compile(r"(?P<stem>.+?)\.safetensors\.index(?P<tail>(?:\.\w+)?)\.json")
-_SUFFIX = ".safetensors"
+_INDEX = re.compile(r"(?P<stem>.+?)(?P<kind>\.\w+)\.index(?P<tail>(?:\.\w+)?)\.json")
+SAFETENSORS = ".safetensors"
 
 _VARIANTS = ("", "bf16", "fp16", "fp32", "int8", "fp8", "ema", "non_ema")
 # Names that libraries load by default, in order; `transformers` tries the first one first.
@@ -52,20 +52,25 @@ def folder_of(path: str) -> str:
     return path.rpartition("/")[0]
 
 
-def weight_sets(files: Sequence[RepoFile], folder: str) -> list[WeightSet]:
+def weight_sets(
+    files: Sequence[RepoFile], folder: str, suffix: str = SAFETENSORS
+) -> list[WeightSet]:
     """Every copy of weights in one folder (not below it), by its files' names."""
     found: dict[tuple[str, str, bool], WeightSet] = {}
+    members: dict[tuple[str, str, bool], list[RepoFile]] = {}
     for file in sorted(files, key=lambda file: file.path):
         parent, _, name = file.path.rpartition("/")
-        named = _identify(name) if parent == folder else None
+        named = _identify(name, suffix) if parent == folder else None
         if named is None:
             continue
-        is_index, stem, variant, sharded = named
-        entry = found.setdefault((stem, variant, sharded), WeightSet(stem, variant, sharded))
-        if is_index:
+        key = named[1:]
+        entry = found.setdefault(key, WeightSet(*key))
+        if named[0]:
             entry.index = file.path
         else:
-            entry.files = (*entry.files, file)
+            members.setdefault(key, []).append(file)
+    for key, together in members.items():
+        found[key].files = tuple(together)
     return list(found.values())
 
 
@@ -77,7 +82,7 @@ def pick_set(sets: Sequence[WeightSet]) -> WeightSet | None:
 
 def is_complete(files: Sequence[RepoFile]) -> bool:
     """Whether numbered files are all there; counting may start at 0 or at 1."""
-    shards = [_SHARD.fullmatch(file.path.removesuffix(_SUFFIX)) for file in files]
+    shards = [_SHARD.fullmatch(file.path.rpartition(".")[0]) for file in files]
     return all(shard is None or len(files) - int(shard["count"]) in (0, 1) for shard in shards)
 
 
@@ -94,18 +99,18 @@ def _rank(entry: WeightSet) -> tuple[bool, int, int, bool, bool, int, str]:
     )
 
 
-def _identify(name: str) -> tuple[bool, str, str, bool] | None:
+def _identify(name: str, suffix: str) -> tuple[bool, str, str, bool] | None:
     """Whether a file is an index, its stem, its variant, and whether it is one of several."""
     index = _INDEX.fullmatch(name)
-    if index:
+    if index and index["kind"] == suffix:
         stem, variant = _split_variant(index["stem"], index["tail"])
         return True, stem, variant, True
-    if not name.endswith(_SUFFIX):
+    if not name.endswith(suffix):
         return None
-    base = name.removesuffix(_SUFFIX)
+    base = name.removesuffix(suffix)
     shard = _SHARD.fullmatch(base)
     if shard:
-        stem, variant = _split_variant(shard["stem"].removesuffix(_SUFFIX), shard["tail"])
+        stem, variant = _split_variant(shard["stem"].removesuffix(suffix), shard["tail"])
         return False, stem, variant, True
     stem, variant = _split_variant(base, "")
     return False, stem, variant, False

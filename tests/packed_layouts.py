@@ -15,8 +15,9 @@ from tests.builders import Linear, group
 Axes = tuple[Sequence[int], ...]
 
 
-def _tensors(name: str, axes: Axes, *stored: tuple[str, str, tuple[int, ...]]) -> list[TensorGroup]:
-    return [group(name + suffix, shape, *axes, dtype=dtype) for suffix, dtype, shape in stored]
+def stored(name: str, axes: Axes, *parts: tuple[str, str, tuple[int, ...]]) -> list[TensorGroup]:
+    """One group for each (suffix, dtype, shape)."""
+    return [group(name + suffix, shape, *axes, dtype=dtype) for suffix, dtype, shape in parts]
 
 
 def gptq(bits: int = 4, group_size: int = 128) -> Linear:
@@ -24,7 +25,7 @@ def gptq(bits: int = 4, group_size: int = 128) -> Linear:
 
     def linear(name: str, rows: int, columns: int, axes: Axes) -> list[TensorGroup]:
         groups = columns // group_size
-        return _tensors(
+        return stored(
             name, axes,
             (".qweight", "I32", (columns * bits // 32, rows)),
             (".qzeros", "I32", (groups, rows * bits // 32)),
@@ -42,7 +43,7 @@ def gptq_with_biases(name: str, rows: int, columns: int, axes: Axes) -> list[Ten
 
 def awq(name: str, rows: int, columns: int, axes: Axes) -> list[TensorGroup]:
     """AutoAWQ 4-bit in groups of 128: everything packed across the outputs."""
-    return _tensors(
+    return stored(
         name, axes,
         (".qweight", "I32", (columns, rows // 8)),
         (".qzeros", "I32", (columns // 128, rows // 8)),
@@ -53,7 +54,7 @@ def awq(name: str, rows: int, columns: int, axes: Axes) -> list[TensorGroup]:
 def bnb_nf4(name: str, rows: int, columns: int, axes: Axes) -> list[TensorGroup]:
     """bitsandbytes 4-bit with double quantization: flattened, two weights in each byte."""
     weight, blocks = f"{name}.weight", rows * columns // 64
-    return _tensors(
+    return stored(
         weight, axes,
         ("", "U8", (rows * columns // 2, 1)),
         (".absmax", "U8", (blocks,)),
@@ -66,7 +67,7 @@ def bnb_nf4(name: str, rows: int, columns: int, axes: Axes) -> list[TensorGroup]
 
 def bnb_int8(name: str, rows: int, columns: int, axes: Axes) -> list[TensorGroup]:
     """bitsandbytes LLM.int8: one FP32 SCB per output."""
-    return _tensors(
+    return stored(
         name, axes,
         (".weight", "I8", (rows, columns)),
         (".SCB", "F32", (rows,)),
@@ -76,14 +77,14 @@ def bnb_int8(name: str, rows: int, columns: int, axes: Axes) -> list[TensorGroup
 
 def per_channel(dtype: str) -> Linear:
     """compressed-tensors W8A8: one BF16 scale per output."""
-    return lambda name, rows, columns, axes: _tensors(
+    return lambda name, rows, columns, axes: stored(
         name, axes, (".weight", dtype, (rows, columns)), (".weight_scale", "BF16", (rows, 1))
     )
 
 
 def fp8_tensor(name: str, rows: int, columns: int, axes: Axes) -> list[TensorGroup]:
     """AutoFP8: one scale per tensor, as a 0-d tensor."""
-    return _tensors(
+    return stored(
         name, axes,
         (".weight", "F8_E4M3", (rows, columns)),
         (".weight_scale", "F32", ()),
@@ -94,7 +95,7 @@ def fp8_tensor(name: str, rows: int, columns: int, axes: Axes) -> list[TensorGro
 def fp8_blocks(name: str, rows: int, columns: int, axes: Axes) -> list[TensorGroup]:
     """DeepSeek FP8: one FP32 scale per 128 x 128 block."""
     scales = (-(-rows // 128), -(-columns // 128))
-    return _tensors(
+    return stored(
         name, axes,
         (".weight", "F8_E4M3", (rows, columns)),
         (".weight_scale_inv", "F32", scales),
@@ -103,7 +104,7 @@ def fp8_blocks(name: str, rows: int, columns: int, axes: Axes) -> list[TensorGro
 
 def w4a16(name: str, rows: int, columns: int, axes: Axes) -> list[TensorGroup]:
     """compressed-tensors pack-quantized: eight 4-bit weights in each int32, row by row."""
-    return _tensors(
+    return stored(
         name, axes,
         (".weight_packed", "I32", (rows, columns // 8)),
         (".weight_scale", "BF16", (rows, columns // 128)),
@@ -113,7 +114,7 @@ def w4a16(name: str, rows: int, columns: int, axes: Axes) -> list[TensorGroup]:
 
 def nvfp4(name: str, rows: int, columns: int, axes: Axes) -> list[TensorGroup]:
     """compressed-tensors NVFP4."""
-    return _tensors(
+    return stored(
         name, axes,
         (".weight_packed", "U8", (rows, columns // 2)),
         (".weight_scale", "F8_E4M3", (rows, columns // 16)),
@@ -124,7 +125,7 @@ def nvfp4(name: str, rows: int, columns: int, axes: Axes) -> list[TensorGroup]:
 
 def nvfp4_modelopt(name: str, rows: int, columns: int, axes: Axes) -> list[TensorGroup]:
     """TensorRT Model Optimizer NVFP4: the packed tensor is called plain `weight`."""
-    return _tensors(
+    return stored(
         name, axes,
         (".weight", "U8", (rows, columns // 2)),
         (".weight_scale", "F8_E4M3", (rows, columns // 16)),
@@ -135,7 +136,7 @@ def nvfp4_modelopt(name: str, rows: int, columns: int, axes: Axes) -> list[Tenso
 
 def mlx(bits: int = 4, group_size: int = 64) -> Linear:
     """MLX: packed uint32 with a 16-bit scale and bias per group."""
-    return lambda name, rows, columns, axes: _tensors(
+    return lambda name, rows, columns, axes: stored(
         name, axes,
         (".weight", "U32", (rows, columns * bits // 32)),
         (".scales", "BF16", (rows, columns // group_size)),
@@ -145,7 +146,7 @@ def mlx(bits: int = 4, group_size: int = 64) -> Linear:
 
 def bitnet(name: str, rows: int, columns: int, axes: Axes) -> list[TensorGroup]:
     """BitNet b1.58: four ternary weights in each byte, along the rows."""
-    return _tensors(
+    return stored(
         name, axes,
         (".weight", "U8", (rows // 4, columns)),
         (".weight_scale", "BF16", (1,)),
@@ -154,7 +155,7 @@ def bitnet(name: str, rows: int, columns: int, axes: Axes) -> list[TensorGroup]:
 
 def fp4_in_int8(name: str, rows: int, columns: int, axes: Axes) -> list[TensorGroup]:
     """DeepSeek-V4 experts: two FP4 values in each int8, one E8M0 scale per 32."""
-    return _tensors(
+    return stored(
         name, axes,
         (".weight", "I8", (rows, columns // 2)),
         (".scale", "F8_E8M0", (rows, columns // 32)),
@@ -165,7 +166,7 @@ def mxfp4_experts(
     name: str, experts: int, rows: int, columns: int, axes: Axes
 ) -> list[TensorGroup]:
     """gpt-oss: all experts of a layer in one tensor, 16 bytes for each 32 weights."""
-    return _tensors(
+    return stored(
         name, axes,
         ("_blocks", "U8", (experts, rows, columns // 32, 16)),
         ("_scales", "U8", (experts, rows, columns // 32)),

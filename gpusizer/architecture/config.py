@@ -86,6 +86,10 @@ class ConfigView:
             self.defaulted.append(fact)
         return default
 
+    def states(self, fact: str) -> bool:
+        """Whether the configuration itself gives this integer, no default asked."""
+        return any(_positive_int(self._lookup(key)) is not None for key in SYNONYMS[fact])
+
     def flag(self, key: str) -> bool | None:
         """A boolean by its exact key, inner configuration first, else the class default."""
         for config in (self.text, self.outer):

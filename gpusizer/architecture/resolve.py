@@ -89,6 +89,17 @@ def resolve_view(config: ConfigView, groups: Sequence[WeightGroup]) -> Architect
     )
 
 
+def architecture_of_config(config: Config | None) -> Architecture | None:
+    """The architecture by configuration alone; None unless that counts its own layers.
+
+    What the API repeats of a gated configuration is its class: the class's default sizes
+    would be those of another model.
+    """
+    if config is None or not view(config).states("layers"):
+        return None
+    return resolve_architecture(config, ())
+
+
 @dataclass
 class _Facts:
     config: ConfigView

@@ -15,6 +15,7 @@ _HELP: dict[str, tuple[str, str]] = {
     "gpu": ("NAMES", "look at these GPUs, comma-separated, instead of ranking all"),
     "gpu_count": ("N", "boards of each GPU; default: the smallest number that fits"),
     "rank_by": ("POLICY", f"order of the ranking: {', '.join(RANKINGS)}"),
+    "quantized_repos": ("list|sizes", "also the quantized repositories published for it"),
     "top": ("N", "rows of the ranking, 0 for all (default 20)"),
     "context": ("TOKENS", "tokens per sequence (default 8192)"),
     "concurrency": ("N", "sequences at once (default 1)"),

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from gpusizer.comparison import Comparison
 from gpusizer.gpus import Gpu
+from gpusizer.model_tree import QuantizedRepo
 from gpusizer.profile import ModelProfile
 from gpusizer.ranking import Ranked
 from gpusizer.report import EstimateRow, Report
@@ -29,7 +30,17 @@ def report_text(report: Report) -> str:
         if report.ranking
         else text("answer.nothing_fits", "en"),
     ]
+    if report.quantized_repos:
+        parts.append(table(_PUBLISHED_HEAD, [_published_cells(r) for r in report.quantized_repos]))
     return "\n\n".join(parts)
+
+
+_PUBLISHED_HEAD = ("quantized repository", "format", "downloads", "files")
+
+
+def _published_cells(repo: QuantizedRepo) -> tuple[str, ...]:
+    size = _UNKNOWN if repo.weight_bytes is None else format_gb(repo.weight_bytes)
+    return (repo.repo_id, repo.form, f"{repo.downloads:,}", size)
 
 
 def profile_text(profile: ModelProfile) -> str:

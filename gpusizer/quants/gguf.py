@@ -10,7 +10,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from gpusizer.dtypes import GGML_BLOCKS
-from gpusizer.quants.layouts import ModelShape, is_block_linear, kept_bytes, sides
+from gpusizer.quants.layouts import (
+    QUANTIZED_PARTS,
+    ModelShape,
+    is_block_linear,
+    kept_bytes,
+    sides,
+)
 from gpusizer.roles import Kind, Part, Slot
 from gpusizer.weights import WeightGroup
 
@@ -126,7 +132,7 @@ class Gguf:
     def group_bytes(self, group: WeightGroup, model: ModelShape) -> int:
         if group.part is Part.MTP or not group.parameters:
             return 0  # draft layers are dropped by the converter
-        if group.part is not Part.TEXT:
+        if group.part not in QUANTIZED_PARTS:
             return kept_bytes(group)
         if group.kind is Kind.OUTPUT or (group.kind is Kind.EMBEDDING and model.tied_embeddings):
             return group.count * tensor_bytes(group, _output_type(self.recipe, group))

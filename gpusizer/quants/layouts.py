@@ -16,7 +16,8 @@ from gpusizer.roles import Kind, Part
 from gpusizer.weights import WeightGroup
 
 _KEPT_BYTES = 2  # 16-bit
-_QUANTIZED_PARTS = (Part.TEXT, Part.MTP)
+# Towers stay as they are; the encoder of T5 or BERT is as much text as a decoder.
+QUANTIZED_PARTS = (Part.TEXT, Part.ENCODER, Part.MTP)
 _BNB_STATE_BYTES = 172  # JSON blob that bitsandbytes stores beside each 4-bit matrix
 
 
@@ -49,7 +50,7 @@ def is_block_linear(group: WeightGroup) -> bool:
     """A linear or expert inside the language model's layers: what every quantizer quantizes."""
     return (
         group.kind in (Kind.LINEAR, Kind.EXPERT)
-        and group.part in _QUANTIZED_PARTS
+        and group.part in QUANTIZED_PARTS
         and group.layers is not None
     )
 

@@ -37,7 +37,9 @@ def say_error(error: GpusizerError, language: Language = "en") -> str:
     """The sentence of an error."""
     fields = {"value": "", "reason": "", "suggestions": "", **error.fields}
     fields["reason"] = _reason(error.code, fields, language)
-    sentence = text(f"error.{error.code}", language, **fields)
+    key = f"error.{error.code}"
+    special = f"{key}.{error.fields.get('reason')}"  # some reasons deserve their own sentence
+    sentence = text(special if special in _TABLES[language] else key, language, **fields)
     suggestions = fields["suggestions"]
     if isinstance(suggestions, list) and suggestions:
         names = ", ".join(map(str, suggestions))

@@ -124,4 +124,23 @@ STRINGS: dict[str, str] = {
     "reason.name_length": "a tensor's name has an impossible length",
     "reason.duplicate_tensor": "two tensors have the same name",
     "reason.block": "a tensor's rows do not fill whole blocks",
+    # How a repository was read.
+    "note.gated_totals": "The files are gated: totals from the Hub's API and file list;"
+    " what depends on single tensors or on the configuration is estimated or left out.",
+    "note.sizes_from_files": "The weights are pickles, which are never opened: parameters"
+    " are their bytes divided by the width of the dtype in the configuration.",
+    "note.one_copy_counted": "The repository holds several copies of weights: counted is"
+    " {counted}; {path} is not.",
+    "note.repo_renamed": "{asked} is now called {repo_id}.",
+    "note.read_from_mirror": "The files are gated: read from the ungated copy {mirror},"
+    " whose parameters by dtype are the same.",
+    "note.base_model_added": "An adapter: sized together with the base model it names, {base}.",
+    "note.base_model_not_read": "An adapter, sized alone: its base model {base} could not"
+    " be read ({reason}).",
+    "note.base_model_not_named": "An adapter, sized alone: it does not say which base model"
+    " it belongs to.",
+    "error.private_or_missing.disabled": "{repo_id} has been disabled on the Hub.",
+    "error.no_weights.empty": "{repo_id} is empty: it holds no weights at all.",
+    "note.quantized_repos_not_listed": "The quantized repositories of {repo_id} could not be"
+    " listed ({reason}).",
 }

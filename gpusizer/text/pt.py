@@ -121,4 +121,24 @@ STRINGS: dict[str, str] = {
     "reason.name_length": "o nome de um tensor tem um tamanho impossível",
     "reason.duplicate_tensor": "dois tensores têm o mesmo nome",
     "reason.block": "as linhas de um tensor não preenchem blocos inteiros",
+    # How a repository was read.
+    "note.gated_totals": "Os arquivos têm acesso restrito: totais da API e da lista de"
+    " arquivos do Hub; o que depende de cada tensor ou da configuração é estimado ou omitido.",
+    "note.sizes_from_files": "Os pesos são pickles, que nunca são abertos: os parâmetros"
+    " são os bytes divididos pela largura do tipo indicado na configuração.",
+    "note.one_copy_counted": "O repositório tem várias cópias dos pesos: contada {counted};"
+    " {path} não.",
+    "note.repo_renamed": "{asked} agora se chama {repo_id}.",
+    "note.read_from_mirror": "Os arquivos têm acesso restrito: lidos da cópia aberta"
+    " {mirror}, com os mesmos parâmetros por tipo.",
+    "note.base_model_added": "É um adaptador: calculado junto com o modelo base que ele"
+    " indica, {base}.",
+    "note.base_model_not_read": "É um adaptador, calculado sozinho: não foi possível ler o"
+    " modelo base {base} ({reason}).",
+    "note.base_model_not_named": "É um adaptador, calculado sozinho: ele não diz a qual"
+    " modelo base pertence.",
+    "error.private_or_missing.disabled": "{repo_id} foi desativado no Hub.",
+    "error.no_weights.empty": "{repo_id} está vazio: não contém peso algum.",
+    "note.quantized_repos_not_listed": "Não foi possível listar os repositórios quantizados de"
+    " {repo_id} ({reason}).",
 }

@@ -108,4 +108,20 @@ STRINGS: dict[str, str] = {
     "reason.name_length": "张量名称长度不合理",
     "reason.duplicate_tensor": "有两个张量同名",
     "reason.block": "张量的行不能填满整块",
+    # How a repository was read.
+    "note.gated_totals": "文件需要访问权限：总量来自 Hub 的 API 和文件列表；"
+    "取决于单个张量或配置的内容为估算或省略。",
+    "note.sizes_from_files": "权重为 pickle 格式，本工具从不打开："
+    "参数量由文件字节数除以配置中数据类型的宽度得出。",
+    "note.one_copy_counted": "仓库中有多份权重：计入 {counted}，未计入 {path}。",
+    "note.repo_renamed": "{asked} 现已更名为 {repo_id}。",
+    "note.read_from_mirror": "文件需要访问权限：改读无需权限的副本 {mirror}，"
+    "两者各数据类型的参数量相同。",
+    "note.base_model_added": "这是一个适配器：与其指定的基础模型 {base} 合并计算。",
+    "note.base_model_not_read": "这是一个适配器，仅计算自身："
+    "无法读取其基础模型 {base}（{reason}）。",
+    "note.base_model_not_named": "这是一个适配器，仅计算自身：它没有说明所属的基础模型。",
+    "error.private_or_missing.disabled": "{repo_id} 已被 Hub 停用。",
+    "error.no_weights.empty": "{repo_id} 是空仓库：没有任何权重。",
+    "note.quantized_repos_not_listed": "无法列出 {repo_id} 的量化仓库（{reason}）。",
 }

@@ -15,7 +15,7 @@ from tests.hub_emulator import refusals
 from tests.hub_emulator.catalog import Catalog
 from tests.hub_emulator.cdn import CdnSite
 from tests.hub_emulator.files import FakeFile
-from tests.hub_emulator.info import model_info
+from tests.hub_emulator.info import base_model_tags, model_info
 from tests.hub_emulator.messages import Answer, AnswerNow, Request, json_answer, redirect
 from tests.hub_emulator.options import Options
 from tests.hub_emulator.repos import FakeRepo, Files
@@ -119,6 +119,20 @@ def _no_route(site: HubSite, request: Request, parts: Parts) -> Answer:
     raise refusals.route_not_found()
 
 
+def _listing(site: HubSite, request: Request, parts: Parts) -> Answer:
+    """Repositories that a tag selects, in the order asked for; private ones are left out."""
+    wanted = request.values("filter")
+    shown = [
+        repo
+        for repo in site.catalog.repos.values()
+        if not repo.private and set(wanted) <= {*repo.tags, *base_model_tags(repo)}
+    ]
+    if request.values("sort") == ["downloads"]:
+        shown.sort(key=lambda repo: -repo.downloads)
+    limit = int((request.values("limit") or ["1000"])[0])
+    return json_answer([model_info(repo, request) for repo in shown[:limit]])
+
+
 def _info(site: HubSite, request: Request, parts: Parts) -> Answer:
     repo = site.catalog.repo_of_api(request, parts["repo_id"])
     state = site.catalog.at(repo, parts.get("revision") or "main")
@@ -179,6 +193,7 @@ _API = f"/api/models/{_REPO}"
 ROUTES: tuple[tuple[re.Pattern[str], str, Route], ...] = tuple(
     (re.compile(pattern), bucket, route)
     for pattern, bucket, route in (
+        ("/api/models", "api", _listing),
         (f"/api/resolve-cache/models/{_REPO}/{_REVISION}/{_PATH}", "resolvers", _resolve_cache),
         (f"{_API}/revision/{_REVISION}", "api", _info),
         (rf"{_API}/tree/{_REVISION}(?P<path>/.*)?", "api", _tree),

@@ -83,6 +83,13 @@ def _base_models(repo: FakeRepo) -> dict[str, Any] | None:
     }
 
 
+def base_model_tags(repo: FakeRepo) -> list[str]:
+    """The tags that the Hub derives from the base models of the card."""
+    related = _base_models(repo) or {"relation": "", "models": []}
+    ids = [model["id"] for model in related["models"]]
+    return [f"base_model:{word}{id_}" for id_ in ids for word in ("", f"{related['relation']}:")]
+
+
 FIELDS: dict[str, Callable[[FakeRepo], Any]] = {
     "modelId": lambda repo: repo.repo_id,
     "author": lambda repo: repo.repo_id.partition("/")[0],

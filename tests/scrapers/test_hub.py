@@ -8,7 +8,6 @@ from dataclasses import replace
 import pytest
 
 from gpusizer.errors import (
-    GatedModel,
     GpusizerError,
     LimitsExceeded,
     MalformedRepo,
@@ -18,6 +17,7 @@ from gpusizer.errors import (
     RevisionNotFound,
     UnsupportedDtype,
 )
+from gpusizer.notes import Note
 from gpusizer.snapshot import RepoSnapshot
 from tests.hub_emulator import (
     FakeRepo,
@@ -113,7 +113,10 @@ def test_revision(hub: HubEmulator, fetch: Fetch) -> None:
 def test_renamed_and_other_case(hub: HubEmulator, fetch: Fetch, asked: str) -> None:
     hub.add(llama_repo("org/name", shards=2))
     hub.options.renames = {"old/name": "org/name", "older/name": "old/name"}
-    assert fetch(asked).repo_id == "org/name"
+    snapshot = fetch(asked)
+    assert snapshot.repo_id == "org/name"
+    renamed = Note("repo_renamed", asked=asked, repo_id="org/name")
+    assert snapshot.notes == (() if asked == "ORG/NAME" else (renamed,))
 
 
 def test_legacy_one_word_id(hub: HubEmulator, fetch: Fetch) -> None:
@@ -123,13 +126,17 @@ def test_legacy_one_word_id(hub: HubEmulator, fetch: Fetch) -> None:
 
 
 def test_gated(hub: HubEmulator, fetch: Fetch) -> None:
-    hub.add(llama_repo("org/name", gated="manual"))
+    repo = hub.add(llama_repo("org/name", gated="manual"))
     hub.options.valid_tokens = {TOKEN: {"org/name"}, "hf_other": ()}
     for token in (None, "hf_other"):
-        with pytest.raises(GatedModel):
-            fetch(token=token)
+        (part,) = fetch(token=token).components
+        assert part.totals is not None
+        assert (part.tensors, part.totals.basis) == ((), "api")
+        assert part.totals.parameters == repo.counted_parameters()
+        assert part.config == {"architectures": ["LlamaForCausalLM"], "model_type": "llama"}
     snapshot = fetch(token=TOKEN)
     assert snapshot.gated
+    assert snapshot.components[0].totals is None
 
 
 def test_private(hub: HubEmulator, fetch: Fetch) -> None:
@@ -154,17 +161,17 @@ def test_missing(hub: HubEmulator, fetch: Fetch, code: str | None) -> None:
 
 def test_disabled(hub: HubEmulator, fetch: Fetch) -> None:
     hub.add(llama_repo("org/name", disabled=True))
-    with pytest.raises(PrivateOrMissing):
+    with pytest.raises(PrivateOrMissing) as caught:
         fetch()
+    assert caught.value.fields["reason"] == "disabled"
 
 
 @pytest.mark.parametrize(
     ("paths", "formats"),
     [
-        ((), []),
         (("data/train.parquet",), []),
-        (("pytorch_model.bin", "training_args.bin"), ["pickle"]),
         (("m.imatrix.gguf", "tf_model.h5"), ["gguf", "keras"]),
+        (("m.onnx", "tf_model.h5"), ["keras", "onnx"]),
     ],
 )
 def test_no_weights(
@@ -353,12 +360,24 @@ def test_config_with_a_mark_and_no_numbers(hub: HubEmulator, fetch: Fetch) -> No
     assert fetch().components[0].config == {"a": None, "b": None, "c": 1}
 
 
+def nested(depth: int) -> object:
+    """Lists in lists."""
+    value: object = 1
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
 @pytest.mark.parametrize(
     "info",
     [
         {"id": "../../x", "sha": "main"},
         {"id": 7, "sha": ["x"], "gated": "manual", "tags": "x", "cardData": [1]},
         {"cardData": {"license": {"a": 1}, "base_model": [1, "a b", "../x"]}, "tags": [3]},
+        {"cardData": {"language": [1, "<b>", "x" * 99, None]}, "baseModels": {"relation": ["x"]}},
+        {"safetensors": {"parameters": {"BF16": -1}}, "config": [1], "baseModels": 3},
+        {"safetensors": {"parameters": {"F7": 1}}, "tags": ["base_model:", "base_model:evil:../x"]},
+        {"config": {"a": nested(40)}, "safetensors": {"parameters": {}}},
         {"pipeline_tag": "x\x1b[31m", "library_name": "y" * 1000},
     ],
 )
@@ -369,3 +388,4 @@ def test_lying_api(hub: HubEmulator, fetch: Fetch, info: dict[str, object]) -> N
     assert snapshot.repo_id == "org/name"
     assert (snapshot.license, snapshot.base_models) == (None, ())
     assert (snapshot.pipeline_tag, snapshot.library) == (None, None)
+    assert (snapshot.base_relation, snapshot.languages) == (None, ())

@@ -8,13 +8,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpusizer.packing import StoredQuantization, is_quant_aux, logical_shape, spare_biases
+from gpusizer.packing import (
+    WEIGHT_SUFFIXES,
+    StoredQuantization,
+    is_quant_aux,
+    spare_biases,
+)
 from gpusizer.profile import build_profile
+from gpusizer.quantization import quantization_of_tensors
 from gpusizer.roles import Kind, Part
 from gpusizer.tensors import TensorGroup
+from gpusizer.unpacking import Neighbours, logical_shape
 from gpusizer.weights import mark_tied_output, split_mtp_layers, weight_groups, with_layers
 from tests.builders import group, llama, llama_70b, qwen2_14b, tiny
-from tests.packed_layouts import LAYOUTS, Layout, bnb_nf4, fp8_tensor, gptq, per_channel
+from tests.newer_layouts import ALL_LAYOUTS
+from tests.packed_layouts import Layout, bnb_nf4, fp8_tensor, gptq, per_channel
 
 # Embedding and head 2 x 128256 x 4096 = 1,050,673,152; a layer: q and o 2 x 4096 x 4096,
 # k and v 2 x 1024 x 4096, MLP 3 x 14336 x 4096, norms 2 x 4096 = 218,112,000; 32 of them,
@@ -23,11 +31,11 @@ LLAMA_8B = 1_050_673_152 + 32 * 218_112_000 + 4096
 
 
 def quantized(build: Any, name: str) -> Any:
-    linear, settings = LAYOUTS[name]
+    linear, settings = ALL_LAYOUTS[name]
     return build_profile(build(linear=linear, config={"quantization_config": settings}))
 
 
-@pytest.mark.parametrize("name", LAYOUTS)
+@pytest.mark.parametrize("name", ALL_LAYOUTS)
 def test_packing_does_not_change_the_parameters(name: str) -> None:
     profile = quantized(llama, name)
     assert profile.parameters == LLAMA_8B == 8_030_261_248
@@ -35,8 +43,9 @@ def test_packing_does_not_change_the_parameters(name: str) -> None:
     assert profile.weight_bytes < 2 * LLAMA_8B
 
 
-SIDES_LOST = ("bnb-nf4",)  # bitsandbytes flattens the matrix
-SIDES_KEPT = [name for name in LAYOUTS if name not in SIDES_LOST]
+# bitsandbytes and HQQ flatten the matrix, tinygemm tiles it
+SIDES_LOST = ("bnb-nf4", "hqq-", "torchao-tiles")
+SIDES_KEPT = [name for name in ALL_LAYOUTS if not name.startswith(SIDES_LOST)]
 
 
 @pytest.mark.parametrize("name", SIDES_KEPT)
@@ -71,13 +80,13 @@ def test_bitsandbytes_state_blobs_vary_by_a_few_bytes() -> None:
 
 
 @given(
-    name=st.sampled_from(sorted(LAYOUTS)),
+    name=st.sampled_from(sorted(ALL_LAYOUTS)),
     rows=st.integers(1, 8),
     columns=st.integers(1, 8),
     layers=st.integers(1, 4),
 )
 def test_any_matrix_is_unpacked(name: str, rows: int, columns: int, layers: int) -> None:
-    linear, settings = LAYOUTS[name]
+    linear, settings = ALL_LAYOUTS[name]
     sizes = {"hidden": 256 * columns, "ffn": 256 * rows, "layers": layers}
     packed = build_profile(tiny(**sizes, linear=linear, config={"quantization_config": settings}))
     assert packed.parameters == build_profile(tiny(**sizes)).parameters
@@ -102,6 +111,11 @@ def dtypes(*groups: TensorGroup) -> dict[str, str]:
         (".weight_shape", "I64", ("p.weight_packed", "I32"), True),
         (".k_scale", "F32", ("q.weight", "BF16"), True),  # of the KV cache, no weight needed
         (".bias", "BF16", ("p.weight", "U32"), False),
+        (".q_invperm", "I32", ("p.q_weight", "I32"), True),
+        (".suh", "F16", ("p.trellis", "I16"), True),
+        (".zero", "BF16", ("p.W_q", "BF16"), True),
+        (".shape", "I64", ("p.weight", "I8"), False),  # HQQ's, so only beside its W_q
+        ("._weight_scale", "F32", ("p._weight_qdata", "F8_E4M3"), True),
     ],
 )
 def test_what_only_serves_to_unpack(
@@ -139,8 +153,8 @@ def test_logical_shape(
 ) -> None:
     name, stored_shape, dtype = stored
     one = group(name, stored_shape, dtype=dtype)
-    known = {**dtypes(one), **dict.fromkeys(companions, "BF16")}
-    assert logical_shape(one, known, quantization) == shape
+    beside = Neighbours([one, *(group(name, (), dtype="BF16") for name in companions)])
+    assert logical_shape(one, beside, quantization) == shape
 
 
 @pytest.mark.parametrize(
@@ -198,3 +212,39 @@ def test_a_tensor_outside_the_layers_cannot_be_restricted_to_some() -> None:
 def test_literal_braces_are_no_layer() -> None:
     (odd,) = weight_groups("m", [group("model.layers.{}.weird.weight", (8, 8))], None)
     assert (odd.layers, odd.count, odd.parameters) == (None, 1, 64)
+
+
+SUFFIXES = st.sampled_from(
+    [*WEIGHT_SUFFIXES, ".scales", ".scale", ".g_idx", ".q_invperm", ".weight_scale", ".zero",
+     ".weight.absmax", "._weight_scale", ".suh"]
+)  # fmt: skip
+SHAPES = st.lists(st.integers(0, 2**40), max_size=5).map(tuple)
+TENSORS = st.lists(
+    st.builds(
+        lambda suffix, dtype, shape, last: group(
+            f"l.{{}}.p{suffix}", shape, range(last), dtype=dtype
+        ),
+        SUFFIXES,
+        st.sampled_from(["I32", "U8", "I16", "U32", "I8", "F16", "F8_E4M3", "F8_E8M0"]),
+        SHAPES,
+        st.integers(1, 3),
+    ),
+    min_size=1,
+    max_size=6,
+)
+QUANTIZATIONS = st.none() | st.builds(
+    StoredQuantization,
+    st.sampled_from(["gptq", "awq", "hqq", "exl3", "mlx", "newest"]),
+    st.none() | st.integers(1, 16),
+    st.none() | st.integers(1, 2**40),
+)
+
+
+@given(TENSORS, QUANTIZATIONS)
+def test_hostile_companions_never_give_impossible_shapes(
+    tensors: list[TensorGroup], quantization: StoredQuantization | None
+) -> None:
+    for one in weight_groups("model", tensors, quantization):
+        assert all(type(side) is int and side >= 0 for side in one.shape)
+        assert one.parameters >= 0
+    quantization_of_tensors(tensors)

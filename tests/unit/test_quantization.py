@@ -9,8 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpusizer.packing import StoredQuantization
-from gpusizer.quantization import detect_quantization
-from tests.packed_layouts import LAYOUTS
+from gpusizer.profile import build_profile
+from gpusizer.quantization import detect_quantization, quantization_of_tensors
+from tests.builders import group, llama, tiny
+from tests.newer_layouts import ALL_LAYOUTS
 
 
 def detect(settings: Any) -> StoredQuantization | None:
@@ -24,6 +26,7 @@ def compressed(**weights: Any) -> dict[str, Any]:
     }
 
 
+HQQ_PARAMS = {"weight_quant_params": {"nbits": 2, "group_size": 16}}
 NVFP4 = {**compressed(num_bits=4, group_size=16), "format": "nvfp4-pack-quantized"}
 
 
@@ -47,9 +50,41 @@ NVFP4 = {**compressed(num_bits=4, group_size=16), "format": "nvfp4-pack-quantize
         (NVFP4, "nvfp4", 4, 16),
         ({"quant_method": "modelopt", "quant_algo": "NVFP4"}, "nvfp4", 4, 16),
         ({"quant_method": "modelopt", "quant_algo": "FP8"}, "modelopt", 8, None),
-        ({"quant_method": "AutoRound", "bits": 4, "group_size": 128}, "autoround", 4, 128),
+        ({"quant_method": "AutoRound", "bits": 4, "group_size": 128}, "auto-round", 4, 128),
+        ({"quant_method": "intel/auto-round", "bits": 2}, "auto-round", 2, None),
         ({"quant_method": "exl2", "bits": 4.65}, "exl2", 5, None),
         ({"bits": 4, "group_size": 64}, "mlx", 4, 64),  # MLX writes no method
+        (ALL_LAYOUTS["hqq-4"][1], "hqq", 4, 64),
+        (
+            {"quant_method": "hqq", "quant_config": {"mlp.up_proj": HQQ_PARAMS}},
+            "hqq",
+            2,
+            16,
+        ),
+        ({"quant_method": "hqq"}, "hqq", None, None),
+        (ALL_LAYOUTS["torchao-int4"][1], "torchao", 4, 128),
+        (ALL_LAYOUTS["torchao-fp8"][1], "torchao", 8, None),
+        (
+            {
+                "quant_method": "torchao",
+                "quant_type": "int8_dynamic_activation_int4_weight",
+                "quant_type_kwargs": {"group_size": 32},
+            },
+            "torchao",
+            4,
+            32,
+        ),
+        ({"quant_method": "torchao", "quant_type": "autoquant"}, "torchao", None, None),
+        (ALL_LAYOUTS["quark-fp8"][1], "quark", 8, None),
+        (ALL_LAYOUTS["quark-mxfp4"][1], "quark", 4, 32),
+        (
+            {"quant_method": "quark", "global_quant_config": {"weight": [None, {"dtype": "int4"}]}},
+            "quark",
+            4,
+            None,
+        ),
+        ({"quant_method": "quanto", "weights": "int4"}, "quanto", 4, None),
+        ({"quant_method": "vptq"}, "vptq", None, None),
     ],
 )
 def test_quantization_config(
@@ -58,9 +93,9 @@ def test_quantization_config(
     assert detect(settings) == StoredQuantization(method, bits, group_size)
 
 
-@pytest.mark.parametrize("name", LAYOUTS)
+@pytest.mark.parametrize("name", ALL_LAYOUTS)
 def test_every_layout_is_announced(name: str) -> None:
-    assert detect(LAYOUTS[name][1]) is not None
+    assert detect(ALL_LAYOUTS[name][1]) is not None
 
 
 @pytest.mark.parametrize(
@@ -127,6 +162,29 @@ def test_the_configuration_outranks_the_files_beside_it() -> None:
     assert detect_quantization(config, {"quantize_config.json": {"bits": 8}}) == (
         StoredQuantization("awq", 4)
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "method", "bits"),
+    [("exl2", "exl2", 4), ("exl3", "exl3", 3), ("hqq-4", "hqq", 4), ("torchao-int4", "torchao", 4)],
+)
+def test_layouts_that_speak_for_themselves(name: str, method: str, bits: int) -> None:
+    profile = build_profile(llama(linear=ALL_LAYOUTS[name][0]))
+    assert profile.parameters == 8_030_261_248
+    assert profile.quantization == StoredQuantization(method, bits)
+
+
+def test_plain_tensors_are_not_quantized() -> None:
+    assert quantization_of_tensors([group("a.weight", (4, 4)), group("b_blocks", (4,))]) is None
+    assert quantization_of_tensors([group("a.q_weight", (0, 0), dtype="I32")]) == (
+        StoredQuantization("exl2", None)
+    )
+
+
+def test_unknown_methods_are_a_caveat() -> None:
+    for settings in ({"quant_method": "vptq"}, {"quant_method": "newest", "bits": 3}):
+        caveats = build_profile(tiny(config={"quantization_config": settings})).caveats
+        assert "quantization_width_unknown" in [note.code for note in caveats]
 
 
 HOSTILE = st.sampled_from(

@@ -54,6 +54,32 @@ KINDS: list[tuple[str, tuple[int, ...], Kind]] = [
     ("model.visual.patch_embed.proj.weight", (1280, 3, 2, 14, 14), Kind.CONV),
     (f"{BLOCK}.linear_attn.A_log", (32,), Kind.VECTOR),
     (f"{BLOCK}.self_attn.sinks", (64,), Kind.VECTOR),
+    # Matrices that are no linear layer.
+    (f"{BLOCK}.mamba.A_log", (8192, 16), Kind.VECTOR),
+    (f"{BLOCK}.self_attn.A_log", (1, 1, 32, 1), Kind.VECTOR),
+    (f"{BLOCK}.altup.prediction_coefs.weight", (16, 4), Kind.VECTOR),
+    (f"{BLOCK}.altup.modality_router.weight", (4, 2048), Kind.VECTOR),
+    ("layers.{}.hc_attn_fn", (24, 16384), Kind.VECTOR),
+    ("layers.{}.ffn.gate.tid2eid", (129280, 6), Kind.VECTOR),
+    ("resampler.query", (64, 2304), Kind.VECTOR),
+    ("vision_tower.embeddings.cls_token", (1, 1, 1024), Kind.VECTOR),
+    ("layers.{}.attn.indexer.compressor.ape", (4, 256), Kind.POSITION),
+    ("vision_model.gated_positional_embedding.embedding", (1601, 1280), Kind.POSITION),
+    (
+        "encoder.block.{}.layer.{}.SelfAttention.relative_attention_bias.weight",
+        (32, 8),
+        Kind.POSITION,
+    ),
+    ("vision_model.gated_positional_embedding.tile_embedding.weight", (9, 8197120), Kind.EMBEDDING),
+    ("vocoder.unit_embedding.weight", (10000, 1280), Kind.EMBEDDING),
+    (f"{BLOCK}.shared_head.head.weight", (129280, 7168), Kind.OUTPUT),
+    (f"{BLOCK}.mlp.router.gate.weight", (128, 1024), Kind.ROUTER),
+    ("vision_model.encoder.layers.{}.norm1.weight", (1024,), Kind.NORM),
+    ("vision_tower.encoder.layer.{}.layernorm_before.weight", (1024,), Kind.NORM),
+    ("text_model.encoder.layers.{}.layer_norm1.weight", (768,), Kind.NORM),
+    ("transformer_blocks.{}.attn.norm_added_k.weight", (128,), Kind.NORM),
+    ("backbone.norm_f.weight", (8192,), Kind.NORM),
+    (f"{BLOCK}.mlp.act_fn.beta", (), Kind.BUFFER),  # xIELU registers it as a buffer
 ]
 
 
@@ -67,6 +93,8 @@ PARTS = [
     ("language_model.model.layers.{}.mlp.up_proj.weight", Part.TEXT),
     ("decoder.block.{}.layer.{}.SelfAttention.q.weight", Part.TEXT),
     ("encoder.block.{}.layer.{}.SelfAttention.q.weight", Part.ENCODER),
+    ("transformer.encoder.layers.{}.mlp.dense_h_to_4h.weight", Part.TEXT),  # ChatGLM's decoder
+    ("model.encoder.layers.{}.fc1.weight", Part.ENCODER),
     ("vision_tower.vision_model.encoder.layers.{}.mlp.fc1.weight", Part.VISION),
     ("model.visual.blocks.{}.attn.qkv.weight", Part.VISION),
     ("vision_model.transformer.layers.{}.mlp.fc1.weight", Part.VISION),

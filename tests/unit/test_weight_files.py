@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from gpusizer.errors import NoWeights
@@ -110,6 +112,7 @@ def test_root(name: str) -> None:
 def test_adapter() -> None:
     selection = select("adapter_config.json", "adapter_model.safetensors")
     assert selection.format == "adapter"
+    assert selection.components[0].name == "adapter"
     assert [file.path for file in selection.components[0].files] == ["adapter_model.safetensors"]
 
 
@@ -142,29 +145,110 @@ def test_pipeline_counts_one_variant_of_each_component() -> None:
     assert next(iter(counted)) == "transformer"  # the profile takes its configuration
 
 
-def test_sentence_transformers_modules() -> None:
-    selection = select("modules.json", "model.safetensors", "2_Dense/model.safetensors")
-    assert [plan.name for plan in selection.components] == ["model", "2_Dense"]
+@pytest.mark.parametrize(
+    ("paths", "components"),
+    [
+        (["model.safetensors", "1_Pooling/config.json", "2_Dense/model.safetensors"],
+         ["model", "2_Dense"]),
+        (["model.safetensors", "2_Dense/pytorch_model.bin"], ["model", "2_Dense"]),
+        (["0_Transformer/model.safetensors", "2_Dense/model.safetensors"],
+         ["0_Transformer", "2_Dense"]),
+    ],
+)  # fmt: skip
+def test_sentence_transformers_modules(paths: list[str], components: list[str]) -> None:
+    selection = select("modules.json", *paths)
+    assert selection.format == "safetensors"
+    assert [plan.name for plan in selection.components] == components
 
 
-def test_only_folder() -> None:
-    (plan,) = select("README.md", "weights/model.safetensors").components
-    assert (plan.name, plan.folder) == ("weights", "weights")
+@pytest.mark.parametrize(
+    ("paths", "folder"),
+    [
+        (["README.md", "weights/model.safetensors"], "weights"),
+        (["a/model.safetensors", "b/model.safetensors"], "b"),  # the larger one
+        (["a/model.safetensors", "checkpoints/9/model.safetensors"], "a"),
+    ],
+)
+def test_folders(paths: list[str], folder: str) -> None:
+    (plan,) = select(*paths).components
+    assert (plan.name, plan.folder) == (folder, folder)
+
+
+@pytest.mark.parametrize(
+    "paths",
+    [
+        ["model.safetensors.index.fp16.json", *shards("model.fp16-{:05}-of-00002.safetensors", 2)],
+        ["model.fp16.safetensors.index.json", *shards("model-{:05}-of-00002.fp16.safetensors", 2)],
+    ],
+)
+def test_sharded_variants(paths: list[str]) -> None:
+    (plan,) = select(*paths).components
+    assert plan.index == paths[0]
+    assert len(plan.files) == 2
 
 
 @pytest.mark.parametrize(
     ("paths", "formats"),
     [
-        ([], []),
         (["README.md", "training_args.bin", "optimizer.pt"], []),
-        (["pytorch_model.bin", "tf_model.h5", "m.imatrix.gguf"], ["gguf", "keras", "pickle"]),
-        (["a/model.safetensors", "b/model.safetensors"], ["safetensors"]),
+        (["data.csv", "tf_model.h5", "m.imatrix.gguf"], ["gguf", "keras"]),
+        (["data.csv", "tf_model.h5", "model.onnx"], ["keras", "onnx"]),
     ],
 )
 def test_no_weights_names_what_was_seen(paths: list[str], formats: list[str]) -> None:
     with pytest.raises(NoWeights) as caught:
         select(*paths)
     assert caught.value.fields == {"repo_id": "org/name", "formats": formats}
+
+
+@pytest.mark.parametrize("paths", [[], ["README.md", ".gitattributes"]])
+def test_an_empty_repository_has_its_own_reason(paths: list[str]) -> None:
+    with pytest.raises(NoWeights) as caught:
+        select(*paths)
+    assert caught.value.fields == {"repo_id": "org/name", "formats": [], "reason": "empty"}
+
+
+# files -> (format, component, files counted)
+PICKLES: dict[str, tuple[list[str], str, str, list[str]]] = {
+    "single": (["pytorch_model.bin", "training_args.bin"], "pickle", "model",
+               ["pytorch_model.bin"]),
+    "shards": (
+        ["pytorch_model.bin.index.json", *shards("pytorch_model-{:05}-of-00002.bin", 2)],
+        "pickle", "model", shards("pytorch_model-{:05}-of-00002.bin", 2),
+    ),
+    "not beside safetensors": (["pytorch_model.bin", "model.safetensors"], "safetensors", "model",
+                               ["model.safetensors"]),
+    "fp16 beside full precision": (["pytorch_model.fp16.bin", "pytorch_model.bin"], "pickle",
+                                   "model", ["pytorch_model.bin"]),
+    "Meta's": (["original/consolidated.00.pth", "original/consolidated.01.pth"], "pickle", "model",
+               ["original/consolidated.00.pth", "original/consolidated.01.pth"]),
+    "Meta's at the root": (shards("consolidated.{:02}.pth", 3, 0), "pickle", "model",
+                           shards("consolidated.{:02}.pth", 3, 0)),
+    "checkpoint": (["v1-5-pruned.ckpt"], "pickle", "model", ["v1-5-pruned.ckpt"]),
+    "adapter": (["adapter_model.bin", "adapter_config.json"], "adapter", "adapter",
+                ["adapter_model.bin"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PICKLES)
+def test_pickles(name: str) -> None:
+    paths, form, component, counted = PICKLES[name]
+    selection = select(*paths)
+    (plan,) = selection.components
+    assert (selection.format, plan.name) == (form, component)
+    assert [file.path for file in plan.files] == counted
+    assert plan.pickled == all(not path.endswith(".safetensors") for path in counted)
+
+
+def test_a_pipeline_may_be_pickled() -> None:
+    selection = select(
+        *("unet/diffusion_pytorch_model.bin", "vae/diffusion_pytorch_model.safetensors"),
+        pipeline={"unet": ["diffusers", "U"], "vae": ["diffusers", "V"]},
+    )
+    assert [(plan.name, plan.pickled) for plan in selection.components] == [
+        ("unet", True),
+        ("vae", False),
+    ]
 
 
 def test_other_copies_are_listed() -> None:
@@ -191,3 +275,13 @@ def test_numbering_from_nought_or_one() -> None:
     assert is_complete(files(*shards("model-{:05}-of-00002.safetensors", 3, first=0)))
     assert not is_complete(files("model-00001-of-00002.safetensors"))
     assert is_complete(files("model.safetensors"))
+
+
+def test_choosing_takes_one_pass_whatever_the_repository_looks_like() -> None:
+    many = [f"folder-{number}/model.safetensors" for number in range(20_000)]
+    started = time.perf_counter()
+    select(*many)
+    select("modules.json", *(f"{number}_x/model.safetensors" for number in range(20_000)))
+    select(*shards("model-{:05}-of-30000.safetensors", 30_000))
+    select(*many, pipeline={f"folder-{number}": ["a", "b"] for number in range(40_000)})
+    assert time.perf_counter() - started < 6

@@ -1,0 +1,25 @@
+"""Published parameter counts of checkpoints whose tensors are packed in every usual way."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpusizer.paths import DATA_DIR
+from gpusizer.profile import build_profile
+from scrapers.embedded import EmbeddedSnapshots
+
+# The truth set of huggingface.js, packages/hub/src/lib/parse-safetensors-metadata.spec.ts.
+COUNTS = {
+    "openai/gpt-oss-120b": 116_829_156_672,
+    "openai/gpt-oss-20b": 20_914_757_184,
+    "unsloth/Meta-Llama-3.1-8B-Instruct-bnb-4bit": 8_030_261_248,
+    "RedHatAI/Llama-3.3-70B-Instruct-quantized.w4a16": 70_553_706_496,
+    "bigscience/bloom": 176_247_271_424,
+}
+
+
+@pytest.mark.parametrize("repo_id", COUNTS)
+def test_published_counts(repo_id: str) -> None:
+    snapshot = EmbeddedSnapshots(DATA_DIR / "models").get(repo_id)
+    assert snapshot is not None
+    assert build_profile(snapshot).parameters == COUNTS[repo_id]
