@@ -24,7 +24,10 @@ ENGLISH = TABLES["en"]
 COMPUTED_NOTES = {
     "ranking.py": {f"verdict_{verdict.value}" for verdict in Verdict},
     "caveats.py": {
-        "recovered_from_tensors", "metadata_recovered", "class_defaults_used", "gated_totals",
+        "recovered_from_tensors",
+        "metadata_recovered",
+        "class_defaults_used",
+        "gated_totals",
         "sizes_from_files",
     },
 }
