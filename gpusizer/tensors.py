@@ -17,7 +17,8 @@ from gpusizer.dtypes import stored_bytes
 
 PLACEHOLDER = "{}"
 # A path component that is a number: a layer or an expert. Longer numbers are no index.
-_INDEX = re.compile(r"(?<![^.])[0-9]{1,6}(?![^.])")
+# Names stand one to a line, so that one pass of the expression serves all of them.
+_INDEX = re.compile(r"(?<![^.\n])([0-9]{1,6})(?![^.\n])")
 
 Indices = tuple[int, ...]
 RawTensor = tuple[str, str, tuple[int, ...]]
@@ -86,8 +87,9 @@ def group_tensors(tensors: Iterable[RawTensor]) -> tuple[TensorGroup, ...]:
     """
     # The depth keeps a name with literal braces apart from the pattern it looks like.
     buckets: dict[tuple[str, str, tuple[int, ...], int], list[Indices]] = {}
-    for name, dtype, shape in tensors:
-        pattern, indices = _split_name(name)
+    listed = list(tensors)
+    split = _split_names([name for name, _, _ in listed])
+    for (_, dtype, shape), (pattern, indices) in zip(listed, split, strict=True):
         buckets.setdefault((pattern, dtype, shape, len(indices)), []).append(indices)
     groups = []
     for (pattern, dtype, shape, _), index_tuples in buckets.items():
@@ -96,13 +98,33 @@ def group_tensors(tensors: Iterable[RawTensor]) -> tuple[TensorGroup, ...]:
     return tuple(groups)
 
 
+def _split_names(names: list[str]) -> Iterator[tuple[str, Indices]]:
+    """Pattern and indices of every name, in order; all at once where that is unambiguous."""
+    text = "\n".join(names)
+    pieces = _INDEX.split(text)
+    numbers = list(map(int, pieces[1::2]))
+    usual = text.count("\n") == len(names) - 1 and "{" not in text
+    if not usual or "".join(map(str, numbers)) != "".join(pieces[1::2]):
+        yield from map(_split_name, names)
+        return
+    depths: dict[str, int] = {}
+    start = 0
+    for pattern in PLACEHOLDER.join(pieces[::2]).split("\n"):
+        depth = depths.get(pattern)
+        if depth is None:
+            depth = depths[pattern] = pattern.count(PLACEHOLDER)
+        yield pattern, tuple(numbers[start : start + depth])
+        start += depth
+
+
 def _split_name(name: str) -> tuple[str, Indices]:
-    if "{" in name:  # a literal brace would be ambiguous with a placeholder
+    if "{" in name or "\n" in name:  # a literal brace would be ambiguous with a placeholder
         return name, ()
-    found = _INDEX.findall(name)
-    if not found or any(text != "0" and text[0] == "0" for text in found):
+    pieces = _INDEX.split(name)
+    numbers = tuple(map(int, pieces[1::2]))
+    if list(map(str, numbers)) != pieces[1::2]:
         return name, ()  # "007" would not survive the round trip through int
-    return _INDEX.sub(PLACEHOLDER, name), tuple(map(int, found))
+    return PLACEHOLDER.join(pieces[::2]), numbers
 
 
 def _factor(index_tuples: list[Indices]) -> list[tuple[Indices, ...]]:
