@@ -16,6 +16,7 @@ from urllib3.response import BaseHTTPResponse
 
 from gpusizer.errors import HubUnreachable, ModelUnreadable
 from scrapers.connections import Connections
+from scrapers.detours import Detours
 from scrapers.limits import PARALLEL_READS
 from scrapers.reading import Reading
 from scrapers.redirects import is_allowed_target, origin_of
@@ -75,7 +76,8 @@ class HubAnswer:
 class HubSession:
     """A pooled connection to one Hub, with its policy on redirects, retries and size.
 
-    Safe to share between threads. `requests` and `bytes_read` count over its life.
+    Safe to share between threads. `requests` and `bytes_read` count over its life;
+    `detours` remembers what this Hub refuses.
     Failures are HubUnreachable with `reason` "timeout", "connection", "truncated",
     "server_error", "unexpected_answer", "redirect" (to an address that is not allowed) or
     "redirect_loop"; HubRateLimited; LimitsExceeded; or what the Hub's refusal means.
@@ -95,6 +97,7 @@ class HubSession:
         self._cdn_origins = tuple(cdn_origins)
         self._origin = origin_of(self.endpoint)
         self._lock = threading.Lock()
+        self.detours = Detours()
         self._connections = Connections(parallel_reads, ca_bundle)
 
     def __enter__(self) -> Self:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
@@ -16,33 +17,44 @@ MAX_PATH_CHARS = 1024
 _MAX_WORD_CHARS = 120
 _MAX_BASE_MODELS = 16
 
-INFO_FIELDS = (
-    *("sha", "gated", "private", "disabled"),
-    *("pipeline_tag", "library_name", "tags", "cardData"),
-)
 _SHA = re.compile(r"[0-9a-f]{40}")
 _NEXT_LINK = re.compile(r'<([^>]*)>\s*;\s*rel="?next"?')
 
 
 @dataclass(frozen=True, slots=True)
 class RepoInfo:
-    """What the API says about a repository; see RepoSnapshot for the fields."""
+    """What the API says about a repository; see RepoSnapshot for the other fields.
+
+    Attributes:
+        parameters: elements of the safetensors files by dtype, as the Hub counted them
+            (packed weights as they are stored); empty when it did not. Public even where
+            the files are behind a gate.
+        config: the few entries of `config.json` that the API repeats; public likewise.
+        files: the file list with sizes; None when the answer does not carry it.
+    """
 
     repo_id: str
     sha: str | None
     gated: bool
+    private: bool
     disabled: bool
     license: str | None
     base_models: tuple[str, ...]
     pipeline_tag: str | None
     library: str | None
+    parameters: Mapping[str, int] = field(default_factory=dict)
+    config: Mapping[str, Any] = field(default_factory=dict)
+    files: tuple[RepoFile, ...] | None = None
 
 
 def info_url(endpoint: str, repo_id: str, revision: str | None) -> str:
-    """Address of a repository's description, at its default branch or a revision."""
+    """Address of a repository's description and files, at its default branch or a revision.
+
+    `blobs` adds sizes to the file list, which spares the tree: the API's requests are what
+    a host runs out of first. It cannot be had together with `expand`.
+    """
     at = f"/revision/{quote(revision, safe='')}" if revision else ""
-    fields = urlencode([("expand", name) for name in INFO_FIELDS])
-    return f"{endpoint}/api/models/{repo_id}{at}?{fields}"
+    return f"{endpoint}/api/models/{repo_id}{at}?blobs=true"
 
 
 def tree_url(endpoint: str, repo_id: str, revision: str, cursor: str | None = None) -> str:
@@ -55,6 +67,19 @@ def tree_url(endpoint: str, repo_id: str, revision: str, cursor: str | None = No
 def file_url(endpoint: str, repo_id: str, revision: str, path: str) -> str:
     """Address of a file; the Hub redirects it to where the bytes are."""
     return f"{endpoint}/{repo_id}/resolve/{quote(revision, safe='')}/{quote(path)}"
+
+
+def cached_file_url(endpoint: str, repo_id: str, revision: str, commit: str, file: RepoFile) -> str:
+    """Address that the Hub redirects to for a small file: one request instead of two."""
+    asked = quote(f"/{repo_id}/resolve/{revision}/{file.path}", safe="")
+    etag = quote(f'"{file.blob_id}"', safe="")
+    at = f"/api/resolve-cache/models/{repo_id}/{commit}/{quote(file.path)}"
+    return f"{endpoint}{at}?{asked}=&etag={etag}"
+
+
+def headers_url(endpoint: str, repo_id: str, index: str) -> str:
+    """Address of every shard's header in one answer; of the default branch alone."""
+    return f"{endpoint}/api/models/{repo_id}/safetensors-metadata/{quote(index)}"
 
 
 def next_cursor(headers: Mapping[str, str]) -> str | None:
@@ -73,7 +98,7 @@ def parse_info(answer: Any, asked_repo_id: str) -> RepoInfo:
     """Facts of a repository. Raises HubUnreachable ("unexpected_answer") for no JSON object."""
     if not isinstance(answer, dict):
         raise HubUnreachable(repo_id=asked_repo_id, reason="unexpected_answer")
-    repo_id, sha = answer.get("id"), answer.get("sha")
+    repo_id, sha, config = answer.get("id"), answer.get("sha"), answer.get("config")
     card = answer.get("cardData")
     card = card if isinstance(card, dict) else {}
     tags = [tag for tag in _items(answer.get("tags")) if isinstance(tag, str)]
@@ -81,11 +106,15 @@ def parse_info(answer: Any, asked_repo_id: str) -> RepoInfo:
         repo_id=repo_id if isinstance(repo_id, str) and is_repo_id(repo_id) else asked_repo_id,
         sha=sha if isinstance(sha, str) and _SHA.fullmatch(sha) else None,
         gated=answer.get("gated") not in (None, False),
+        private=answer.get("private") not in (None, False),
         disabled=answer.get("disabled") is True,
         license=_license(card, tags),
         base_models=_base_models(card, tags),
         pipeline_tag=_word(answer.get("pipeline_tag")) or _word(card.get("pipeline_tag")),
         library=_word(answer.get("library_name")) or _word(card.get("library_name")),
+        parameters=_parameters(answer.get("safetensors")),
+        config=config if isinstance(config, dict) else {},
+        files=_siblings(answer.get("siblings")),
     )
 
 
@@ -102,7 +131,8 @@ def parse_tree(answer: Any, repo_id: str) -> list[RepoFile]:
             continue
         path, size = entry.get("path"), entry.get("size")
         if isinstance(path, str) and is_plain_path(path):
-            files.append(RepoFile(path, size if type(size) is int and size >= 0 else None))
+            blob_id = None if entry.get("lfs") else _blob_id(entry.get("oid"))
+            files.append(RepoFile(path, size if _is_size(size) else None, blob_id))
     return files
 
 
@@ -114,6 +144,42 @@ def is_plain_path(path: str) -> bool:
         and "\\" not in path
         and not any(part in ("", ".", "..") for part in path.split("/"))
     )
+
+
+def is_blob(data: bytes, blob_id: str | None) -> bool:
+    """Whether this is the content of a git object."""
+    name = hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False)
+    return name.hexdigest() == blob_id
+
+
+def _siblings(entries: Any) -> tuple[RepoFile, ...] | None:
+    """Files of the description; None unless each has its size."""
+    if not isinstance(entries, list):
+        return None
+    files = []
+    for entry in entries:
+        if not isinstance(entry, dict) or not _is_size(entry.get("size")):
+            return None
+        path = entry.get("rfilename")
+        if isinstance(path, str) and is_plain_path(path):
+            blob_id = None if entry.get("lfs") else _blob_id(entry.get("blobId"))
+            files.append(RepoFile(path, entry["size"], blob_id))
+    return tuple(files)
+
+
+def _parameters(totals: Any) -> dict[str, int]:
+    counts = totals.get("parameters") if isinstance(totals, dict) else None
+    if not isinstance(counts, dict) or not all(map(_is_size, counts.values())):
+        return {}
+    return {str(dtype)[:_MAX_WORD_CHARS]: count for dtype, count in counts.items()}
+
+
+def _is_size(value: Any) -> bool:
+    return type(value) is int and 0 <= value < 2**63
+
+
+def _blob_id(value: Any) -> str | None:
+    return value if isinstance(value, str) and _SHA.fullmatch(value) else None
 
 
 def _items(value: Any) -> list[Any]:
