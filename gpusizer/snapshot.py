@@ -34,7 +34,7 @@ class Component:
     Attributes:
         name: folder name, or "model" for the root of the repository.
         config: parsed `config.json` of that folder, or None when there is none.
-        files: weight files counted, in the index's order.
+        files: weight files counted, in order of their paths.
         tensors: groups of the tensors in those files, from their headers.
     """
 

@@ -66,7 +66,7 @@ def read_tensors(reader: RepoReader, plan: ComponentPlan, files: Sequence[RepoFi
 
 
 _Found = dict[str, tuple[tuple[RawTensor, ...], int | None]]
-"""Tensors and size in bytes of each file, in order of the paths' first mention."""
+"""Tensors and size in bytes of each file, in order of the paths."""
 
 
 def _asks_headers(reader: RepoReader, plan: ComponentPlan, files: Sequence[RepoFile]) -> bool:
@@ -97,8 +97,7 @@ def _all_headers(
         return None, True
     if len(headers) > reader.limits.weight_files:
         raise reader.reading.exceeded("weight_files")
-    ordered = sorted(headers)
-    return {prefix + shard: (headers[shard], None) for shard in ordered}, False
+    return {prefix + shard: (headers[shard], None) for shard in sorted(headers)}, False
 
 
 def _refused(reader: RepoReader, refusal: Exception) -> bool:
@@ -127,7 +126,7 @@ def _shard_by_shard(
     else:
         shards = [file.path for file in plan.files]
     _prefetch_shards(reader, plan, shards, files)
-    return {path: reader.header(path) for path in shards}
+    return {path: reader.header(path) for path in sorted(shards)}
 
 
 def _prefetch_shards(

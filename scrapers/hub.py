@@ -86,13 +86,13 @@ def _read(reader: RepoReader, ref: ModelRef) -> RepoSnapshot:
     files = reader.tree()
     paths = {file.path for file in files}
     extras = [path for path in EXTRA_CONFIGS if path in paths]
-    for path in extras:
+    for path in extras if reader.may_read_files else ():
         reader.prefetch("json", path)
     pipeline = _optional_json(reader, PIPELINE_INDEX) if PIPELINE_INDEX in paths else None
     selection = select_weights(files, info.repo_id, pipeline)
     _check_counts(reader, selection)
     for plan in selection.components:
-        if _config_path(plan) in paths:
+        if _config_path(plan) in paths and reader.may_read_files:
             reader.prefetch("json", _config_path(plan))
         prefetch_tensors(reader, plan, files)
     components = tuple(_component(reader, plan, files, paths) for plan in selection.components)
@@ -128,9 +128,10 @@ def _check_counts(reader: RepoReader, selection: Selection) -> None:
 def _component(
     reader: RepoReader, plan: ComponentPlan, files: Sequence[RepoFile], paths: set[str]
 ) -> Component:
+    # Tensors first: they may need a further round trip, which the configuration overlaps.
+    weight_files, tensors = read_tensors(reader, plan, files)
     config_path = _config_path(plan)
     config = reader.json(config_path) if config_path in paths else None
-    weight_files, tensors = read_tensors(reader, plan, files)
     return Component(plan.name, config, weight_files, group_tensors(tensors))
 
 

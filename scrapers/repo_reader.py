@@ -117,6 +117,11 @@ class RepoReader:
                 self._small_files = {file.path: file for file in info.files or () if file.blob_id}
         return self._info
 
+    @property
+    def may_read_files(self) -> bool:
+        """Whether there is hope of reading files; a gate opens to no anonymous request."""
+        return self._token is not None or not self.info().gated
+
     def tree(self) -> list[RepoFile]:
         """The file list: the description's, or that of the tree where it has none."""
         listed = self.info().files

@@ -88,4 +88,6 @@ STRINGS: dict[str, str] = {
     "note.usable_memory_not_observed": "Usable memory is a cautious reading of the data sheet, not"
     " observed.",
     "note.may_run_out": "At the high end of the estimate it runs out of memory.",
+    "note.stale_cache": "The Hub could not be asked: this is what it said on {date}, and may be"
+    " out of date.",
 }

@@ -84,4 +84,6 @@ STRINGS: dict[str, str] = {
     "note.usable_memory_not_observed": "A memória utilizável é uma leitura cautelosa da ficha"
     " técnica, não observada.",
     "note.may_run_out": "No topo da estimativa, falta memória.",
+    "note.stale_cache": "Não foi possível consultar o Hub: isto é o que ele dizia em {date} e pode"
+    " estar desatualizado.",
 }

@@ -72,4 +72,5 @@ STRINGS: dict[str, str] = {
     "note.no_fast_interconnect": "没有 NVLink 一类的高速互联：GPU 之间走 PCIe。",
     "note.usable_memory_not_observed": "可用显存是对规格表的保守估计，并非实测。",
     "note.may_run_out": "若达到估算上限，显存会不足。",
+    "note.stale_cache": "暂时无法访问 Hub：此处为 {date} 读取的内容，可能已过时。",
 }
