@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from huggingface_hub import HfApi
+from huggingface_hub.utils import disable_progress_bars
 
 from gpusizer.hub_id import ModelRef
 from gpusizer.profile import build_profile
@@ -38,6 +39,7 @@ def _ours(endpoint: str, ref: ModelRef) -> int:
 
 def hub_client(endpoint: str, repo_id: str) -> int:
     """huggingface_hub, shard by shard: what it does unless asked otherwise."""
+    disable_progress_bars()
     found = HfApi(endpoint, token=False).get_safetensors_metadata(repo_id)
     return sum(len(file.tensors) for file in found.files_metadata.values())
 
@@ -49,7 +51,7 @@ def our_process(endpoint: str, repo_id: str) -> int:
             [sys.executable, "-m", "gpusizer", "size", repo_id, "--json"],
             {"HF_ENDPOINT": endpoint, "GPUSIZER_CACHE_DIR": cache},
         )
-    count: int = json.loads(answer)["profile"]["tensor_count"]
+    count: int = json.loads(answer)["model"]["tensor_count"]
     return count
 
 

@@ -4,8 +4,9 @@
 
 All clients read the same emulated Hub, which runs in a process of its own and adds a
 latency to every request. `--hf-mem` names the interpreter of an environment with
-`pip install hf-mem==0.5.6`; without it hf-mem is left out. Prints medians; the requests,
-bytes and round trips are those of the last run.
+`pip install hf-mem==0.5.6`; without it hf-mem is left out. Prints medians. Requests, bytes
+and round trips are counted in a run of their own, so far from the Hub that what is asked at
+once overlaps.
 """
 
 from __future__ import annotations
@@ -27,6 +28,9 @@ from bench.clients import (
     ours_at_revision,
 )
 from bench.hub_process import HubProcess, Traffic
+
+_COUNTING_LATENCY = 0.4
+_COUNTED: dict[tuple[str, str], Traffic] = {}
 
 MODELS = ("llama-1shard", "llama-4shard", "llama-30shard", "moe-163shard")
 
@@ -88,15 +92,19 @@ def measured(
 ) -> Row:
     """The median of a few runs."""
     repo_id = f"synth/{model}"
-    hub.reset(latency=0.0)
-    client(hub.endpoint, repo_id)  # imports, and what the emulator makes once
+    if (name, model) not in _COUNTED:
+        hub.reset(latency=0.0)
+        client(hub.endpoint, repo_id)  # imports, and what the emulator makes once
+        hub.reset(latency=_COUNTING_LATENCY)
+        client(hub.endpoint, repo_id)
+        _COUNTED[name, model] = hub.traffic()
     seconds = []
     for _ in range(runs):
         hub.reset(latency=latency_ms / 1000)
         started = time.perf_counter()
         client(hub.endpoint, repo_id)
         seconds.append(time.perf_counter() - started)
-    return Row(name, statistics.median(seconds), hub.traffic(), beside)
+    return Row(name, statistics.median(seconds), _COUNTED[name, model], beside)
 
 
 _HEAD = "| client | requests | MB | round trips | seconds | times |\n|---|---:|---:|---:|---:|---:|"

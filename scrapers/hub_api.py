@@ -95,8 +95,8 @@ def next_cursor(headers: Mapping[str, str]) -> str | None:
 
 
 def parse_info(answer: Any, asked_repo_id: str) -> RepoInfo:
-    """Facts of a repository. Raises HubUnreachable ("unexpected_answer") for no JSON object."""
-    if not isinstance(answer, dict):
+    """Facts of a repository. Raises HubUnreachable ("unexpected_answer") for anything else."""
+    if not isinstance(answer, dict) or "id" not in answer:
         raise HubUnreachable(repo_id=asked_repo_id, reason="unexpected_answer")
     repo_id, sha, config = answer.get("id"), answer.get("sha"), answer.get("config")
     card = answer.get("cardData")
