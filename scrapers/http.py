@@ -6,7 +6,6 @@ import re
 import threading
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from types import TracebackType
 from typing import Self
 from urllib.parse import urljoin
@@ -23,6 +22,7 @@ from scrapers.redirects import is_allowed_target, origin_of
 from scrapers.refusals import Asked, refusal
 from scrapers.retries import RETRIED_STATUSES, pause_seconds, retry_after_seconds
 
+USER_AGENT = "gpusizer"
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 PIECE_BYTES = 2**18
 # Bodies of redirects and errors are read only so that the connection can be used again.
@@ -259,13 +259,3 @@ def _reason(error: Exception) -> str:
     if isinstance(error, (urllib3.exceptions.TimeoutError, TimeoutError)) and not refused:
         return "timeout"
     return "truncated" if "IncompleteRead" in str(error) else "connection"
-
-
-def _user_agent() -> str:
-    try:
-        return f"gpusizer/{version('gpusizer')}"
-    except PackageNotFoundError:
-        return "gpusizer"
-
-
-USER_AGENT = _user_agent()
