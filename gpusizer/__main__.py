@@ -2,25 +2,67 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from importlib import import_module
+from typing import Any
 
-from gpusizer.cli import run
-from gpusizer.gpus import load_catalogue
+from gpusizer.errors import GpusizerError
+from gpusizer.hub_id import ModelRef, parse_model_ref
 from gpusizer.settings import Settings
-from gpusizer.sizer import Sizer
+from gpusizer.snapshot import RepoSnapshot
+from scrapers.head_start import HeadStart
 from scrapers.model_tree import build_lister
 from scrapers.sources import build_fetcher
 
+# A model of 92,000 tensors is read without leaving a cycle: looking for some takes a tenth.
+_COLLECT_EVERY = 200_000
+# Options that change what is read; argparse takes their beginnings too.
+_READING_OPTIONS = ("--r", "--f", "--o")
 
-def make_sizer(offline: bool) -> Sizer:
-    """A Sizer over the Hub, or over what is embedded when `offline`."""
+Fetch = Callable[[ModelRef], RepoSnapshot]
+
+
+def main(argv: Sequence[str]) -> int:
+    """Answer one command line; the exit code is that of `gpusizer.cli.run`."""
+    gc.set_threshold(_COLLECT_EVERY)
+    begun = _begin(argv)
+    # Loaded while the Hub answers: the catalogue and NumPy take as long as a round trip.
+    run = import_module("gpusizer.cli").run
+    code: int = run(argv, lambda offline: _make_sizer(begun, offline))
+    return code
+
+
+def _make_sizer(begun: Fetch | None, offline: bool) -> Any:
+    """A Sizer over the Hub, or over what is stored when `offline`."""
+    fetch = begun if begun is not None and not offline else _fetcher(offline)
+    catalogue = import_module("gpusizer.gpus").load_catalogue()
+    lister = build_lister(_settings(offline))
+    return import_module("gpusizer.sizer").Sizer(fetch, catalogue, lister)
+
+
+def _begin(argv: Sequence[str]) -> Fetch | None:
+    """Start to read the model of a plain `size MODEL …`; None for any other command line."""
+    plain = argv[:1] == ["size"] and len(argv) > 1 and not argv[1].startswith("-")
+    if not plain or any(word.startswith(_READING_OPTIONS) for word in argv):
+        return None
+    try:
+        return HeadStart(_fetcher(False), parse_model_ref(argv[1]))
+    except GpusizerError:
+        return None  # to be said by the shell, in its own way
+
+
+def _fetcher(offline: bool) -> Fetch:
+    return build_fetcher(_settings(offline))
+
+
+def _settings(offline: bool) -> Settings:
     settings = Settings.from_environment(os.environ)
-    if offline:
-        settings = replace(settings, offline=True)
-    return Sizer(build_fetcher(settings), load_catalogue(), build_lister(settings))
+    return replace(settings, offline=True) if offline else settings
 
 
 if __name__ == "__main__":
-    sys.exit(run(sys.argv[1:], make_sizer))
+    sys.exit(main(sys.argv[1:]))

@@ -24,6 +24,8 @@ def caveats(
         notes.append(Note("gated_totals" if snapshot.gated else "sizes_from_files"))
     if snapshot.source == "snapshot":
         notes.append(Note("embedded_snapshot", date=snapshot.retrieved_at[:10]))
+    if snapshot.source == "cache":
+        notes.append(Note("stale_cache", date=snapshot.retrieved_at[:10]))
     draft = sum(g.parameters for g in groups if g.part is Part.MTP)
     if draft:
         notes.append(Note("mtp_layers_counted", parameters=draft))

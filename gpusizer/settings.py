@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -13,8 +13,10 @@ from gpusizer.paths import DATA_DIR
 
 DEFAULT_ENDPOINT = "https://huggingface.co"
 DEFAULT_TIMEOUT_SECONDS = 30.0
+DEFAULT_CACHE_MB = 200
 
 _TRUE = frozenset({"1", "on", "true", "yes"})
+_FALSE = frozenset({"0", "off", "false", "no", "none"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +31,12 @@ class Settings:
             that the endpoint may redirect to besides itself and the Hub's own hosts.
         ca_bundle: REQUESTS_CA_BUNDLE, certificates to trust instead of the usual ones.
         snapshots_folder: GPUSIZER_SNAPSHOTS, folder of embedded snapshots.
-
-    A token is never read: a visitor's question must not be asked with the operator's rights.
+        cache_folder: GPUSIZER_CACHE_DIR, where answers of the Hub are kept ("off" for
+            nowhere); from the environment by default `gpusizer` in XDG_CACHE_HOME or
+            ~/.cache. None keeps nothing on disk.
+        cache_bytes: GPUSIZER_CACHE_MB, size of that folder, in units of 10^6 bytes.
+        host_token: HF_TOKEN, but only where GPUSIZER_USE_HOST_TOKEN says so. A visitor's
+            question must not be asked with the operator's rights: see scrapers.tokens.
     """
 
     endpoint: str = DEFAULT_ENDPOINT
@@ -39,6 +45,9 @@ class Settings:
     cdn_origins: tuple[str, ...] = ()
     ca_bundle: str | None = None
     snapshots_folder: Path = DATA_DIR / "models"
+    cache_folder: Path | None = None
+    cache_bytes: int = DEFAULT_CACHE_MB * 10**6
+    host_token: str | None = field(default=None, repr=False)
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> Settings:
@@ -50,6 +59,8 @@ class Settings:
         seconds = environment.get("GPUSIZER_TIMEOUT_SECONDS", "")
         endpoint = environment.get("HF_ENDPOINT", "").strip()
         folder = environment.get("GPUSIZER_SNAPSHOTS", "")
+        megabytes = environment.get("GPUSIZER_CACHE_MB", "")
+        own_token = environment.get("GPUSIZER_USE_HOST_TOKEN", "").strip().lower() in _TRUE
         return cls(
             endpoint=_address("HF_ENDPOINT", endpoint) if endpoint else DEFAULT_ENDPOINT,
             offline=environment.get("HF_HUB_OFFLINE", "").strip().lower() in _TRUE,
@@ -61,6 +72,9 @@ class Settings:
             ),
             ca_bundle=environment.get("REQUESTS_CA_BUNDLE") or None,
             snapshots_folder=Path(folder) if folder else DATA_DIR / "models",
+            cache_folder=_cache_folder(environment),
+            cache_bytes=_megabytes(megabytes) if megabytes else DEFAULT_CACHE_MB * 10**6,
+            host_token=environment.get("HF_TOKEN", "").strip() or None if own_token else None,
         )
 
 
@@ -84,3 +98,23 @@ def _seconds(value: str) -> float:
     if not 0 < seconds <= 3600:
         raise InvalidRequest(field="GPUSIZER_TIMEOUT_SECONDS", value=value[:40], reason="number")
     return seconds
+
+
+def _cache_folder(environment: Mapping[str, str]) -> Path | None:
+    named = environment.get("GPUSIZER_CACHE_DIR", "").strip()
+    if named.lower() in _FALSE:
+        return None
+    if named:
+        return Path(named)
+    home = environment.get("XDG_CACHE_HOME") or environment.get("HOME", "")
+    if not Path(home).is_absolute():
+        return None
+    below = "gpusizer" if environment.get("XDG_CACHE_HOME") else ".cache/gpusizer"
+    return Path(home) / below
+
+
+def _megabytes(value: str) -> int:
+    """Bytes of so many 10^6."""
+    if not re.fullmatch(r"[0-9]{1,7}", value):
+        raise InvalidRequest(field="GPUSIZER_CACHE_MB", value=value[:40], reason="number")
+    return int(value) * 10**6

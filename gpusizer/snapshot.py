@@ -88,7 +88,7 @@ class Component:
         name: folder name, or "model" for the root of the repository.
         config: parsed `config.json` of that folder, or None when there is none. Of a GGUF
             file its metadata, without long texts and arrays.
-        files: weight files counted, in the index's order.
+        files: weight files counted, in order of their paths.
         tensors: groups of the tensors in those files, from their headers.
         totals: what stands in for the tensors where no header was read.
     """

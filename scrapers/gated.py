@@ -17,6 +17,7 @@ from scrapers.hub_api import RepoInfo
 from scrapers.limits import Limits
 from scrapers.reading import Reading
 from scrapers.repo_reader import DEFAULT_BRANCH, RepoReader
+from scrapers.tokens import Tokens, check_token
 from scrapers.totals import gated_component
 from scrapers.weight_files import PIPELINE_INDEX, ROOT_COMPONENT, by_folder, select_weights
 from scrapers.weight_sets import RepoFile
@@ -60,7 +61,8 @@ def fetch_totals(
     Raises GatedModel or NoWeights where the API counts nothing, and as `fetch_snapshot`.
     """
     reading = Reading(ref.repo_id, limits)
-    with RepoReader(session, reading, ref.repo_id, ref.revision, token) as reader:
+    tokens = Tokens(check_token(token), None)
+    with RepoReader(session, reading, ref.repo_id, ref.revision, tokens) as reader:
         info = reader.info()
     component = gated_component(ROOT_COMPONENT, info.config, (), info.parameters)
     if component is None:

@@ -6,24 +6,23 @@ import re
 import threading
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from http.cookiejar import DefaultCookiePolicy
-from importlib.metadata import PackageNotFoundError, version
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 from urllib.parse import urljoin
 
-import requests
 import urllib3
-from requests.adapters import HTTPAdapter
-from requests.utils import get_environ_proxies
+from urllib3.response import BaseHTTPResponse
 
 from gpusizer.errors import HubUnreachable, ModelUnreadable
+from scrapers.connections import Connections
+from scrapers.detours import Detours
 from scrapers.limits import PARALLEL_READS
 from scrapers.reading import Reading
-from scrapers.redirects import Origin, is_allowed_target, origin_of
+from scrapers.redirects import is_allowed_target, origin_of
 from scrapers.refusals import Asked, refusal
 from scrapers.retries import RETRIED_STATUSES, pause_seconds, retry_after_seconds
 
+USER_AGENT = "gpusizer"
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 PIECE_BYTES = 2**18
 # Bodies of redirects and errors are read only so that the connection can be used again.
@@ -43,12 +42,16 @@ class Wanted:
         asked: what it is, for errors.
         limit: attribute of Limits that bounds the body.
         span: first byte and last byte + 1, None for everything.
+        attempts: tries before a failure counts, None for as many as Limits allow.
+        seconds: time for everything, None for as long as the model may take.
     """
 
     url: str
     asked: Asked
     limit: str
     span: tuple[int, int] | None = None
+    attempts: int | None = None
+    seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,18 +63,21 @@ class HubAnswer:
         headers: of the last hop.
         commit: X-Repo-Commit of any hop.
         total_bytes: size of the whole file, where the answer says it.
+        url: the last hop.
     """
 
     body: bytes
     headers: Mapping[str, str]
     commit: str | None = None
     total_bytes: int | None = None
+    url: str = ""
 
 
 class HubSession:
     """A pooled connection to one Hub, with its policy on redirects, retries and size.
 
-    Safe to share between threads. `requests` and `bytes_read` count over its life.
+    Safe to share between threads. `requests` and `bytes_read` count over its life;
+    `detours` remembers what this Hub refuses.
     Failures are HubUnreachable with `reason` "timeout", "connection", "truncated",
     "server_error", "unexpected_answer", "redirect" (to an address that is not allowed) or
     "redirect_loop"; HubRateLimited; LimitsExceeded; or what the Hub's refusal means.
@@ -90,16 +96,9 @@ class HubSession:
         self.bytes_read = 0
         self._cdn_origins = tuple(cdn_origins)
         self._origin = origin_of(self.endpoint)
-        self._proxies: dict[Origin, Any] = {}
         self._lock = threading.Lock()
-        self._session = requests.Session()
-        # Off, for it would send the operator's ~/.netrc; proxies are looked up by hand.
-        self._session.trust_env = False
-        self._session.verify = ca_bundle or True
-        self._session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
-        adapter = HTTPAdapter(pool_connections=16, pool_maxsize=parallel_reads)
-        self._session.mount("https://", adapter)
-        self._session.mount("http://", adapter)
+        self.detours = Detours()
+        self._connections = Connections(parallel_reads, ca_bundle)
 
     def __enter__(self) -> Self:
         return self
@@ -114,16 +113,18 @@ class HubSession:
 
     def close(self) -> None:
         """Close idle connections."""
-        self._session.close()
+        self._connections.close()
 
     def get(self, wanted: Wanted, reading: Reading, token: str | None = None) -> HubAnswer:
         """Read one thing, retrying what may pass: 429, 5xx, broken and cut connections."""
         attempt = 0
+        attempts = wanted.attempts or reading.limits.attempts
+        until = None if wanted.seconds is None else reading.now() + wanted.seconds
         while True:
             hint = None
             try:
-                status, answer = self._follow(wanted, reading, token)
-            except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
+                status, answer = self._follow(wanted, reading, token, until)
+            except (urllib3.exceptions.HTTPError, OSError) as error:
                 failure: ModelUnreadable = HubUnreachable(
                     repo_id=wanted.asked.repo_id, reason=_reason(error)
                 )
@@ -136,22 +137,25 @@ class HubSession:
                 hint = retry_after_seconds(status, answer.headers)
             pause = pause_seconds(attempt, hint)
             attempt += 1
-            if attempt >= reading.limits.attempts or pause >= reading.seconds_left():
+            if attempt >= attempts or pause >= reading.seconds_left():
                 raise failure
             reading.pause(pause)
 
-    def _follow(self, wanted: Wanted, reading: Reading, token: str | None) -> tuple[int, HubAnswer]:
+    def _follow(
+        self, wanted: Wanted, reading: Reading, token: str | None, until: float | None
+    ) -> tuple[int, HubAnswer]:
         """Status and answer at the end of the redirects, each checked before it is followed."""
         url, commit = wanted.url, None
         repo_id = wanted.asked.repo_id
         for _ in range(reading.limits.redirects + 1):
-            response = self._send(url, wanted, reading, token)
+            response = self._send(url, wanted, reading, token, until)
             try:
                 commit = response.headers.get("X-Repo-Commit") or commit
                 target = response.headers.get("Location")
-                if response.status_code not in REDIRECTS or target is None:
-                    return response.status_code, self._answer(response, wanted, reading, commit)
-                self._body(response, REFUSAL_BYTES, reading)
+                if response.status not in REDIRECTS or target is None:
+                    place = _Place(url, commit, until)
+                    return response.status, self._answer(response, wanted, reading, place)
+                self._body(response, REFUSAL_BYTES, reading, until)
             finally:
                 response.close()
             url = urljoin(url, target)
@@ -160,70 +164,66 @@ class HubSession:
         raise HubUnreachable(repo_id=repo_id, reason="redirect_loop")
 
     def _send(
-        self, url: str, wanted: Wanted, reading: Reading, token: str | None
-    ) -> requests.Response:
+        self, url: str, wanted: Wanted, reading: Reading, token: str | None, until: float | None
+    ) -> BaseHTTPResponse:
         headers = {"User-Agent": USER_AGENT, "Accept": "*/*", "Accept-Encoding": "gzip"}
         if wanted.span:
             start, stop = wanted.span
             headers |= {"Range": f"bytes={start}-{stop - 1}", "Accept-Encoding": "identity"}
         origin = origin_of(url)
         # The CDN's addresses carry their own signature; the token is the Hub's alone.
+        if origin is None:
+            raise HubUnreachable(repo_id=wanted.asked.repo_id, reason="unexpected_answer")
         if token and origin == self._origin:
             headers["Authorization"] = f"Bearer {token}"
-        left = reading.seconds_left()
+        left = reading.seconds_left(until)
         reading.count_request()
         with self._lock:
             self.requests += 1
-        return self._session.send(
-            requests.Request("GET", url, headers=headers).prepare(),
-            stream=True,
-            allow_redirects=False,
-            proxies=self._proxies_for(origin, url),
-            verify=self._session.verify,
-            timeout=(
-                min(reading.limits.connect_seconds, left),
-                min(reading.limits.request_seconds, left),
+        limits = reading.limits
+        return self._connections.to(origin).urlopen(
+            "GET",
+            url,
+            headers=headers,
+            redirect=False,
+            retries=False,
+            preload_content=False,
+            decode_content=False,
+            timeout=urllib3.Timeout(
+                connect=min(limits.connect_seconds, left), read=min(limits.request_seconds, left)
             ),
         )
 
-    def _proxies_for(self, origin: Origin | None, url: str) -> Any:
-        """The environment's proxies for this origin; found once, since it reads variables."""
-        if origin is None:
-            return {}
-        if origin not in self._proxies:
-            self._proxies[origin] = get_environ_proxies(url)
-        return self._proxies[origin]
-
     def _answer(
-        self,
-        response: requests.Response,
-        wanted: Wanted,
-        reading: Reading,
-        commit: str | None,
+        self, response: BaseHTTPResponse, wanted: Wanted, reading: Reading, place: _Place
     ) -> HubAnswer:
         start, stop = wanted.span or (0, getattr(reading.limits, wanted.limit))
-        first, total = _place(response)
-        if response.status_code >= 400:
-            self._body(response, REFUSAL_BYTES, reading)
-            return HubAnswer(b"", response.headers, commit, total)
-        if response.status_code == PARTIAL and first != start:
+        first, total = _extent(response)
+        headers = response.headers
+        if response.status >= 400:
+            self._body(response, REFUSAL_BYTES, reading, place.until)
+            return HubAnswer(b"", headers, place.commit, total, place.url)
+        if response.status == PARTIAL and first != start:
             raise HubUnreachable(repo_id=wanted.asked.repo_id, reason="unexpected_answer")
         # A Range that was ignored: what lies before the span has to be read, but no more.
-        skipped = 0 if response.status_code == PARTIAL else start
-        body = self._body(response, skipped + stop - start, reading)
+        skipped = 0 if response.status == PARTIAL else start
+        body = self._body(response, skipped + stop - start, reading, place.until)
         if wanted.span is None and len(body) > stop:
             raise reading.exceeded(wanted.limit)
-        return HubAnswer(body[skipped : skipped + stop - start], response.headers, commit, total)
+        body = body[skipped : skipped + stop - start]
+        return HubAnswer(body, headers, place.commit, total, place.url)
 
-    def _body(self, response: requests.Response, ceiling: int, reading: Reading) -> bytes:
+    def _body(
+        self, response: BaseHTTPResponse, ceiling: int, reading: Reading, until: float | None
+    ) -> bytes:
         """The body up to one byte past `ceiling`: enough to tell that there is more."""
         pieces: list[bytes] = []
         length = 0
         while length <= ceiling:
-            reading.seconds_left()
+            reading.seconds_left(until)
             size = min(PIECE_BYTES, ceiling + 1 - length)
             # read1 returns what has arrived; read would wait for all of it past any deadline.
-            piece = response.raw.read1(size, decode_content=True)
+            piece = response.read1(size, decode_content=True)
             if not piece:
                 break
             reading.count_bytes(len(piece))
@@ -234,7 +234,16 @@ class HubSession:
         return b"".join(pieces)
 
 
-def _place(response: requests.Response) -> tuple[int | None, int | None]:
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where an answer was found, and until when it may be read."""
+
+    url: str
+    commit: str | None
+    until: float | None
+
+
+def _extent(response: BaseHTTPResponse) -> tuple[int | None, int | None]:
     """First byte of a partial answer (None for a whole one), and size of the whole file."""
     match = _CONTENT_RANGE.fullmatch(response.headers.get("Content-Range", ""))
     if match:
@@ -246,17 +255,7 @@ def _place(response: requests.Response) -> tuple[int | None, int | None]:
 
 
 def _reason(error: Exception) -> str:
-    causes = (requests.Timeout, urllib3.exceptions.TimeoutError)
-    if isinstance(error, causes):
+    refused = isinstance(error, urllib3.exceptions.NewConnectionError)
+    if isinstance(error, (urllib3.exceptions.TimeoutError, TimeoutError)) and not refused:
         return "timeout"
     return "truncated" if "IncompleteRead" in str(error) else "connection"
-
-
-def _user_agent() -> str:
-    try:
-        return f"gpusizer/{version('gpusizer')}"
-    except PackageNotFoundError:
-        return "gpusizer"
-
-
-USER_AGENT = _user_agent()

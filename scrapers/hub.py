@@ -1,13 +1,15 @@
 """fetch_snapshot: one model of the live Hub, from its name to a RepoSnapshot.
 
-A single-file model takes two round trips, a sharded one three: the description, the file
-list, `config.json` and `model.safetensors` are asked for at once, then every shard. Of a
-GGUF repository the header of one quantization is read; its length decides on the rest.
+On the default branch a model takes two round trips and at most four requests, whatever the
+number of its shards: the description (with the file list) and what the name lets one guess,
+then `config.json` and the rest. A sharded model whose headers the API does not give takes
+three, and two requests for each shard. Of a GGUF repository the header of one quantization
+is read; its length decides on the rest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,16 +17,18 @@ from gpusizer.errors import GatedModel, MalformedRepo, PrivateOrMissing, RepoFil
 from gpusizer.hub_id import ModelRef
 from gpusizer.notes import Note
 from gpusizer.snapshot import Component, Config, RepoSnapshot, WeightFile
-from gpusizer.tensors import RawTensor, group_tensors
+from gpusizer.tensors import group_tensors
+from scrapers.component_tensors import may_ask_headers, prefetch_tensors, read_tensors
+from scrapers.first_guess import first_guess
 from scrapers.gated import Weights, gated_weights
 from scrapers.gguf_files import SUFFIX as GGUF_SUFFIX
 from scrapers.gguf_repo import asked_selection, gguf_component, listed_variants
 from scrapers.http import HubSession
-from scrapers.hub_api import is_plain_path
 from scrapers.limits import Limits
 from scrapers.reading import Reading
 from scrapers.repo_reader import DEFAULT_BRANCH, RepoReader
 from scrapers.single_files import split_checkpoint
+from scrapers.tokens import Tokens, check_token
 from scrapers.totals import gated_component, pickled_component
 from scrapers.weight_files import (
     PIPELINE_INDEX,
@@ -37,6 +41,7 @@ from scrapers.weight_sets import RepoFile, is_complete
 
 CONFIG = "config.json"
 SINGLE_FILE = "model.safetensors"
+INDEX = f"{SINGLE_FILE}.index.json"
 EXTRA_CONFIGS = (
     "quantize_config.json",
     "hf_quant_config.json",
@@ -47,19 +52,38 @@ EXTRA_CONFIGS = (
 
 
 def fetch_snapshot(
-    ref: ModelRef, session: HubSession, limits: Limits, token: str | None = None
+    ref: ModelRef,
+    session: HubSession,
+    limits: Limits,
+    token: str | None = None,
+    *,
+    host_token: str | None = None,
+    known: RepoSnapshot | None = None,
 ) -> RepoSnapshot:
-    """Read a model's facts from the Hub. Raises a ModelUnreadable that says why it cannot."""
+    """Read a model's facts from the Hub. Raises a ModelUnreadable that says why it cannot.
+
+    `token` is the asker's own, `host_token` the operator's (see `Tokens`). `known` is what
+    was read before: it is returned if the Hub still has that commit, at one request.
+    """
     reading = Reading(ref.repo_id, limits)
-    with RepoReader(session, reading, ref.repo_id, ref.revision, token) as reader:
-        for what, path in (
-            ("info", ""),
-            ("tree", ""),
-            ("json", CONFIG),
-            ("header", SINGLE_FILE),
-        ):
-            reader.prefetch(what, path)
+    tokens = Tokens(check_token(token), check_token(host_token))
+    with RepoReader(session, reading, ref.repo_id, ref.revision, tokens) as reader:
+        reader.prefetch("info")
+        if known is None:
+            _prefetch_guess(reader, ref)
+        else:
+            info = reader.info()
+            if (info.sha, info.gated) == (known.sha, known.gated) and not info.disabled:
+                return known
         return _read(reader, ref)
+
+
+def _prefetch_guess(reader: RepoReader, ref: ModelRef) -> None:
+    guess = first_guess(ref.repo_id) if ref.file is None else "neither"
+    if guess == "sharded" and may_ask_headers(reader):
+        reader.prefetch("headers", INDEX)
+    elif guess != "neither":
+        reader.prefetch("header", SINGLE_FILE)
 
 
 def _read(reader: RepoReader, ref: ModelRef) -> RepoSnapshot:
@@ -105,9 +129,9 @@ def _weights(reader: RepoReader, ref: ModelRef, files: Sequence[RepoFile]) -> We
     """What the files say. Raises GatedModel when they may not be read."""
     paths = {file.path for file in files}
     if CONFIG in paths and reader.info().gated:
-        reader.json(CONFIG)  # already under way: shut out here, every shard would be as well
+        reader.json(CONFIG)  # shut out here, every shard would be as well
     extras = [path for path in EXTRA_CONFIGS if path in paths]
-    for path in extras:
+    for path in extras if reader.may_read_files else ():
         reader.prefetch("json", path)
     pipeline = _optional_json(reader, PIPELINE_INDEX) if PIPELINE_INDEX in paths else None
     selection = asked_selection(files, ref, reader.repo_id)
@@ -120,6 +144,19 @@ def _weights(reader: RepoReader, ref: ModelRef, files: Sequence[RepoFile]) -> We
     return (*split_checkpoint(selection.format, components), configs)
 
 
+def _components(
+    reader: RepoReader, selection: Selection, files: Sequence[RepoFile], paths: set[str]
+) -> tuple[Component, ...]:
+    if selection.format == "gguf":
+        return tuple(gguf_component(reader, plan) for plan in selection.components)
+    for plan in selection.components:
+        if _config_path(plan) in paths and reader.may_read_files:
+            reader.prefetch("json", _config_path(plan))
+        if not plan.pickled:
+            prefetch_tensors(reader, plan, files)
+    return tuple(_component(reader, plan, files, paths) for plan in selection.components)
+
+
 def _check_counts(reader: RepoReader, selection: Selection) -> None:
     if len(selection.components) > reader.limits.components:
         raise reader.reading.exceeded("components")
@@ -127,48 +164,17 @@ def _check_counts(reader: RepoReader, selection: Selection) -> None:
         raise reader.reading.exceeded("weight_files")
 
 
-def _components(
-    reader: RepoReader, selection: Selection, files: Sequence[RepoFile], paths: set[str]
-) -> tuple[Component, ...]:
-    if selection.format == "gguf":
-        return tuple(gguf_component(reader, plan) for plan in selection.components)
-    _prefetch(reader, selection, paths)
-    return tuple(_component(reader, plan, files, paths) for plan in selection.components)
-
-
-def _prefetch(reader: RepoReader, selection: Selection, paths: set[str]) -> None:
-    """Start every read that the file names call for, in the order of need."""
-    for plan in selection.components:
-        if _config_path(plan) in paths:
-            reader.prefetch("json", _config_path(plan))
-        if plan.index is not None:
-            reader.prefetch("index", plan.index)
-        for file in () if plan.pickled else plan.files:
-            reader.prefetch("header", file.path)
-
-
 def _component(
     reader: RepoReader, plan: ComponentPlan, files: Sequence[RepoFile], paths: set[str]
 ) -> Component:
+    if plan.pickled:
+        config_path = _config_path(plan)
+        return _pickled(reader, plan, reader.json(config_path) if config_path in paths else None)
+    # Tensors first: they may need a further round trip, which the configuration overlaps.
+    weight_files, tensors = read_tensors(reader, plan, files)
     config_path = _config_path(plan)
     config = reader.json(config_path) if config_path in paths else None
-    if plan.pickled:
-        return _pickled(reader, plan, config)
-    shards = _shards(reader, plan, paths)
-    for path in shards:
-        reader.prefetch("header", path)
-    sizes = {file.path: file.size_bytes for file in files}
-    tensors: list[RawTensor] = []
-    weight_files = []
-    for path in shards:
-        found, total_bytes = reader.header(path)
-        weight_files.append(WeightFile(path, _size(sizes[path], total_bytes), len(found)))
-        tensors += found
-        if len(tensors) > reader.limits.tensors:
-            raise reader.reading.exceeded("tensors")
-    if not tensors:
-        raise MalformedRepo(repo_id=reader.repo_id, path=shards[0], reason="no_tensors")
-    return Component(plan.name, config, tuple(weight_files), group_tensors(tensors))
+    return Component(plan.name, config, weight_files, group_tensors(tensors))
 
 
 def _pickled(reader: RepoReader, plan: ComponentPlan, config: Config | None) -> Component:
@@ -189,41 +195,6 @@ def _pickled(reader: RepoReader, plan: ComponentPlan, config: Config | None) -> 
     if component is None:
         raise MalformedRepo(repo_id=reader.repo_id, path=first, reason="no_tensors")
     return component
-
-
-def _shards(reader: RepoReader, plan: ComponentPlan, paths: set[str]) -> list[str]:
-    """Paths of the component's files: the index's, or the numbered files themselves."""
-    if plan.index is None:
-        if not is_complete(plan.files):
-            first = plan.files[0].path
-            raise MalformedRepo(repo_id=reader.repo_id, path=first, reason="missing_shard")
-        return [file.path for file in plan.files]
-    names = _shard_names(reader.index(plan.index))
-    prefix = f"{plan.folder}/" if plan.folder else ""
-    shards = [prefix + name for name in names]
-    problem = None
-    if not names or not all(map(is_plain_path, names)):
-        problem = "weight_map"
-    elif not paths.issuperset(shards):
-        problem = "missing_shard"
-    if problem is not None:
-        raise MalformedRepo(repo_id=reader.repo_id, path=plan.index, reason=problem)
-    if len(shards) > reader.limits.weight_files:
-        raise reader.reading.exceeded("weight_files")
-    return shards
-
-
-def _shard_names(index: Mapping[str, Any]) -> list[str]:
-    """File names in a shard index, each once; empty when it is not one."""
-    weight_map = index.get("weight_map")
-    names = list(weight_map.values()) if isinstance(weight_map, dict) else []
-    if not all(isinstance(name, str) for name in names):
-        return []
-    return list(dict.fromkeys(names))
-
-
-def _size(listed: int | None, seen: int | None) -> int | None:
-    return listed if seen is None else seen
 
 
 def _config_path(plan: ComponentPlan) -> str:

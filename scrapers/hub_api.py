@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,11 +25,6 @@ _MAX_CONFIG_DEPTH = 16
 _NO_CONFIG = ("tokenizer_config", "processor_config", "chat_template_jinja")
 _RELATIONS = ("quantized", "finetune", "adapter", "merge")
 
-INFO_FIELDS = (
-    *("sha", "gated", "private", "disabled"),
-    *("pipeline_tag", "library_name", "tags", "cardData"),
-    *("safetensors", "config", "baseModels"),
-)
 _SHA = re.compile(r"[0-9a-f]{40}")
 _LANGUAGE = re.compile(r"[A-Za-z]{2,12}(?:[-_][A-Za-z]{2,8})*")
 _NEXT_LINK = re.compile(r'<([^>]*)>\s*;\s*rel="?next"?')
@@ -36,16 +32,19 @@ _NEXT_LINK = re.compile(r'<([^>]*)>\s*;\s*rel="?next"?')
 
 @dataclass(frozen=True, slots=True)
 class RepoInfo:
-    """What the API says about a repository; see RepoSnapshot for most fields.
+    """What the API says about a repository; see RepoSnapshot for the other fields.
 
     Attributes:
-        parameters: the Hub's own count by dtype, None for repositories without safetensors.
-        config: the few entries of config.json that the API repeats, gated or not.
+        parameters: the Hub's own count of the safetensors files by dtype, public even where
+            the files are behind a gate; None when it did not count.
+        config: the few entries of `config.json` that the API repeats; public likewise.
+        files: the file list with sizes; None when the answer does not carry it.
     """
 
     repo_id: str
     sha: str | None
     gated: bool
+    private: bool
     disabled: bool
     license: str | None
     base_models: tuple[str, ...]
@@ -55,13 +54,17 @@ class RepoInfo:
     languages: tuple[str, ...] = ()
     parameters: Mapping[str, int] | None = None
     config: Config | None = None
+    files: tuple[RepoFile, ...] | None = None
 
 
 def info_url(endpoint: str, repo_id: str, revision: str | None) -> str:
-    """Address of a repository's description, at its default branch or a revision."""
+    """Address of a repository's description and files, at its default branch or a revision.
+
+    `blobs` adds sizes to the file list, which spares the tree: the API's requests are what
+    a host runs out of first. It cannot be had together with `expand`.
+    """
     at = f"/revision/{quote(revision, safe='')}" if revision else ""
-    fields = urlencode([("expand", name) for name in INFO_FIELDS])
-    return f"{endpoint}/api/models/{repo_id}{at}?{fields}"
+    return f"{endpoint}/api/models/{repo_id}{at}?blobs=true"
 
 
 def tree_url(endpoint: str, repo_id: str, revision: str, cursor: str | None = None) -> str:
@@ -74,6 +77,19 @@ def tree_url(endpoint: str, repo_id: str, revision: str, cursor: str | None = No
 def file_url(endpoint: str, repo_id: str, revision: str, path: str) -> str:
     """Address of a file; the Hub redirects it to where the bytes are."""
     return f"{endpoint}/{repo_id}/resolve/{quote(revision, safe='')}/{quote(path)}"
+
+
+def cached_file_url(endpoint: str, repo_id: str, revision: str, commit: str, file: RepoFile) -> str:
+    """Address that the Hub redirects to for a small file: one request instead of two."""
+    asked = quote(f"/{repo_id}/resolve/{revision}/{file.path}", safe="")
+    etag = quote(f'"{file.blob_id}"', safe="")
+    at = f"/api/resolve-cache/models/{repo_id}/{commit}/{quote(file.path)}"
+    return f"{endpoint}{at}?{asked}=&etag={etag}"
+
+
+def headers_url(endpoint: str, repo_id: str, index: str) -> str:
+    """Address of every shard's header in one answer; of the default branch alone."""
+    return f"{endpoint}/api/models/{repo_id}/safetensors-metadata/{quote(index)}"
 
 
 def next_cursor(headers: Mapping[str, str]) -> str | None:
@@ -89,8 +105,8 @@ def next_cursor(headers: Mapping[str, str]) -> str | None:
 
 
 def parse_info(answer: Any, asked_repo_id: str) -> RepoInfo:
-    """Facts of a repository. Raises HubUnreachable ("unexpected_answer") for no JSON object."""
-    if not isinstance(answer, dict):
+    """Facts of a repository. Raises HubUnreachable ("unexpected_answer") for anything else."""
+    if not isinstance(answer, dict) or "id" not in answer:
         raise HubUnreachable(repo_id=asked_repo_id, reason="unexpected_answer")
     repo_id, sha = answer.get("id"), answer.get("sha")
     card = answer.get("cardData")
@@ -100,6 +116,7 @@ def parse_info(answer: Any, asked_repo_id: str) -> RepoInfo:
         repo_id=repo_id if isinstance(repo_id, str) and is_repo_id(repo_id) else asked_repo_id,
         sha=sha if isinstance(sha, str) and _SHA.fullmatch(sha) else None,
         gated=answer.get("gated") not in (None, False),
+        private=answer.get("private") not in (None, False),
         disabled=answer.get("disabled") is True,
         license=_license(card, tags),
         base_models=_base_models(card, tags),
@@ -109,6 +126,7 @@ def parse_info(answer: Any, asked_repo_id: str) -> RepoInfo:
         languages=_languages(card),
         parameters=_parameters(answer.get("safetensors")),
         config=_config(answer.get("config")),
+        files=_siblings(answer.get("siblings")),
     )
 
 
@@ -125,7 +143,8 @@ def parse_tree(answer: Any, repo_id: str) -> list[RepoFile]:
             continue
         path, size = entry.get("path"), entry.get("size")
         if isinstance(path, str) and is_plain_path(path):
-            files.append(RepoFile(path, size if type(size) is int and size >= 0 else None))
+            blob_id = None if entry.get("lfs") else _blob_id(entry.get("oid"))
+            files.append(RepoFile(path, size if _is_size(size) else None, blob_id))
     return files
 
 
@@ -137,6 +156,35 @@ def is_plain_path(path: str) -> bool:
         and "\\" not in path
         and not any(part in ("", ".", "..") for part in path.split("/"))
     )
+
+
+def is_blob(data: bytes, blob_id: str | None) -> bool:
+    """Whether this is the content of a git object."""
+    name = hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False)
+    return name.hexdigest() == blob_id
+
+
+def _siblings(entries: Any) -> tuple[RepoFile, ...] | None:
+    """Files of the description; None unless each has its size."""
+    if not isinstance(entries, list):
+        return None
+    files = []
+    for entry in entries:
+        if not isinstance(entry, dict) or not _is_size(entry.get("size")):
+            return None
+        path = entry.get("rfilename")
+        if isinstance(path, str) and is_plain_path(path):
+            blob_id = None if entry.get("lfs") else _blob_id(entry.get("blobId"))
+            files.append(RepoFile(path, entry["size"], blob_id))
+    return tuple(files)
+
+
+def _is_size(value: Any) -> bool:
+    return type(value) is int and 0 <= value < 2**63
+
+
+def _blob_id(value: Any) -> str | None:
+    return value if isinstance(value, str) and _SHA.fullmatch(value) else None
 
 
 def _items(value: Any) -> list[Any]:

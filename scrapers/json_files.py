@@ -52,6 +52,18 @@ def load_json(
         raise refused("not_json") from None
 
 
+def refuse_crowded(data: bytes, repo_id: str, path: str) -> None:
+    """Refuse what no tensor listing is: JSON that is mostly brackets or quotes.
+
+    Python spends 64 bytes on the two of an empty list. An entry of a listing has at least
+    50 characters for its 3 containers and 10 quotes. Raises MalformedRepo ("tensor_entry").
+    """
+    spare = 2 * 2**20
+    containers = data.count(b"[") + data.count(b"{")
+    if containers * 16 > len(data) + spare or data.count(b'"') * 4 > len(data) + spare:
+        raise MalformedRepo(repo_id=repo_id, path=path, reason="tensor_entry")
+
+
 def unique_keys(pairs: Pairs) -> dict[str, Any]:
     """An object of these pairs. Raises DuplicateKey."""
     found = dict(pairs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 KIB, MIB = 2**10, 2**20
-PARALLEL_READS = 48
+PARALLEL_READS = 192
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,13 +13,19 @@ class Limits:
     """Budgets of reading one model; running out raises LimitsExceeded or HubUnreachable.
 
     Attributes:
-        header_bytes: JSON header of one safetensors file. huggingface_hub and huggingface.js
-            refuse above 25 MB; the largest one known is below 1 MB.
-        first_read_bytes: first guess at a header. Shards of DeepSeek-R1 need 75 KB, and most
-            dense models less, so that one request is nearly always enough.
+        header_bytes: JSON header of one safetensors file. The format allows 100 MB, for
+            which Python would need a gigabyte; huggingface_hub refuses above 25 MB; the
+            largest one known has 2.2 MB.
+        headers_bytes: all headers of a model in one answer, about 130 bytes per tensor:
+            DeepSeek-R1 has 12 MB. Larger models are read shard by shard.
+        headers_seconds: how long that answer may take; then the shards are read one by one.
+        first_read_bytes: first guess at the header of a single file of unknown size: what
+            fits into the first few flights of a TCP connection. Nine in ten need less.
+        first_read_most: most bytes of a first read, whatever is expected.
         config_bytes: one configuration file. Real ones reach about 300 KB, with long lists
             of unquantized layers.
-        info_bytes: the API's answer about a repository, or one page of its file list.
+        info_bytes: the API's answer about a repository with its file list, 250 to 300
+            bytes per file, or one page of the list.
         index_bytes: one shard index. The largest known has 60 MB (497,000 tensors).
         total_bytes: everything read for one model.
         files: entries of the file list.
@@ -43,13 +49,16 @@ class Limits:
         request_seconds: longest silence while waiting for an answer.
         model_seconds: everything together, for one model.
         parallel_reads: requests in flight for one model. The Hub is 30-100 ms away and each
-            shard costs two round trips, so that a 163-shard model is bound by this number.
+            shard costs two round trips: a model with more shards takes two more.
     """
 
-    header_bytes: int = 25_000_000
-    first_read_bytes: int = 128 * KIB
+    header_bytes: int = 8 * MIB
+    headers_bytes: int = 32 * MIB
+    headers_seconds: float = 8.0
+    first_read_bytes: int = 96 * KIB
+    first_read_most: int = MIB
     config_bytes: int = 2 * MIB
-    info_bytes: int = 8 * MIB
+    info_bytes: int = 16 * MIB
     index_bytes: int = 64 * MIB
     total_bytes: int = 256 * MIB
     files: int = 30_000

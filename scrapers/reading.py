@@ -30,9 +30,17 @@ class Reading:
         self._lock = threading.Lock()
         self._abandoned = threading.Event()
 
-    def seconds_left(self) -> float:
-        """Seconds until the deadline. Raises HubUnreachable once it has passed."""
-        left = self._deadline - self._clock()
+    def now(self) -> float:
+        """This moment, in seconds of the clock that `until` is measured with."""
+        return self._clock()
+
+    def seconds_left(self, until: float | None = None) -> float:
+        """Seconds until the deadline, or until an earlier moment.
+
+        Raises HubUnreachable ("timeout") once it has passed.
+        """
+        deadline = self._deadline if until is None else min(self._deadline, until)
+        left = deadline - self._clock()
         if left <= 0 or self._abandoned.is_set():
             raise HubUnreachable(repo_id=self.repo_id, reason="timeout")
         return left

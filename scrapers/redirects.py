@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 HUB_DOMAINS = ("huggingface.co", "hf.co")
 
+_NO_URL_CHARACTER = re.compile(r"[\x00- \x7f\\]")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
@@ -34,7 +37,7 @@ class Origin:
 
 def origin_of(url: str) -> Origin | None:
     """Origin of an http(s) URL; None for anything else, and for credentials in the URL."""
-    if any(character <= " " or character in "\\\x7f" for character in url):
+    if _NO_URL_CHARACTER.search(url):
         return None
     try:
         parts = urlsplit(url)
@@ -54,10 +57,10 @@ def is_allowed_target(url: str, endpoint: str, cdn_origins: Collection[str] = ()
     (an emulator or a local mirror), loopback over http in the same address family. Naming
     `cdn_origins` narrows the last rule to them.
     """
-    target, home = origin_of(url), origin_of(endpoint)
+    target, home = origin_of(url), _known_origin(endpoint)
     if target is None or home is None:
         return False
-    if target == home or target in map(origin_of, cdn_origins):
+    if target == home or target in map(_known_origin, cdn_origins):
         return True
     if home.scheme == "http" and home.loopback:
         return not cdn_origins and target.scheme == "http" and target.loopback == home.loopback
@@ -67,3 +70,7 @@ def is_allowed_target(url: str, endpoint: str, cdn_origins: Collection[str] = ()
         target.host == domain or target.host.endswith(f".{domain}")
         for domain in (home.host, *HUB_DOMAINS)
     )
+
+
+_known_origin = lru_cache(maxsize=64)(origin_of)
+"""`origin_of` for the few addresses that settings name."""

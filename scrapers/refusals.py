@@ -66,3 +66,13 @@ def refusal(status: int, headers: Mapping[str, str], asked: Asked) -> ModelUnrea
         return by_status(asked)
     reason = "server_error" if status >= 500 else "unexpected_answer"
     return HubUnreachable(repo_id=asked.repo_id, reason=reason)
+
+
+def may_pass(error: ModelUnreadable) -> bool:
+    """Whether the same question may be answered later: no answer, or a busy Hub."""
+    if isinstance(error, HubUnreachable):
+        return error.fields["reason"] in _PASSING_REASONS
+    return isinstance(error, HubRateLimited)
+
+
+_PASSING_REASONS = frozenset({"timeout", "connection", "truncated", "server_error"})

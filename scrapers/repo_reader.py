@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from gpusizer.errors import HubUnreachable, ModelUnreadable
+from gpusizer.errors import HubUnreachable, LimitsExceeded, ModelUnreadable
 from gpusizer.tensors import RawTensor
 from scrapers.gguf_header import GgufHeader, read_header
 from scrapers.http import HubAnswer, HubSession, Wanted
 from scrapers.hub_api import (
     RepoInfo,
+    cached_file_url,
     file_url,
+    headers_url,
     info_url,
+    is_blob,
     next_cursor,
     parse_info,
     parse_tree,
@@ -23,11 +27,15 @@ from scrapers.hub_api import (
 from scrapers.json_files import load_json, parse_object
 from scrapers.limits import Limits
 from scrapers.reading import Reading
-from scrapers.refusals import Asked
+from scrapers.refusals import Asked, may_pass
 from scrapers.safetensors_header import header_end, parse_header
+from scrapers.tokens import ANONYMOUS, Tokens
 from scrapers.weight_sets import RepoFile
 
 DEFAULT_BRANCH = "main"
+MIN_FIRST_READ = 4096
+# How long a shortcut that was refused is not tried again.
+CLOSED_SECONDS = 600.0
 
 Header = tuple[tuple[RawTensor, ...], int | None]
 """Tensors of a file, and the size of the whole file in bytes where an answer said it."""
@@ -35,6 +43,14 @@ Header = tuple[tuple[RawTensor, ...], int | None]
 Value = TypeVar("Value")
 Read = tuple[Value, str | None]
 """What was read, and the commit it was read at where the answer said it."""
+
+
+@dataclass(frozen=True, slots=True)
+class AllHeaders:
+    """The API's answer with every shard's header, unparsed, or why there is none."""
+
+    body: bytes = b""
+    refusal: ModelUnreadable | None = None
 
 
 class RepoReader:
@@ -50,14 +66,18 @@ class RepoReader:
         reading: Reading,
         repo_id: str,
         revision: str | None,
-        token: str | None,
+        tokens: Tokens = ANONYMOUS,
     ) -> None:
         self.session = session
         self.reading = reading
         self.repo_id = repo_id
         self.revision = revision
-        self._token = token
+        self._tokens = tokens
+        self._token = tokens.visitor
+        self._info: RepoInfo | None = None
         self._commit: str | None = None
+        self._small_files: dict[str, RepoFile] = {}
+        self._first_reads: dict[str, int] = {}
         self._early: set[tuple[str, str]] = set()
         self._futures: dict[tuple[str, str], Future[Read[Any]]] = {}
         self._pool = ThreadPoolExecutor(self.limits.parallel_reads, "hub-read")
@@ -80,23 +100,43 @@ class RepoReader:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def prefetch(self, what: str, path: str = "") -> None:
-        """Start one of "info", "tree", "json", "index", "header", "gguf" in the background."""
+        """Start a read in the background; `what` names one of the readers below."""
         key = (what, path)
         if key not in self._futures:
             self._futures[key] = self._pool.submit(_READERS[what], self, path)
 
     def info(self) -> RepoInfo:
         """The API's description; what is read later is read at the commit it names."""
-        info: RepoInfo = self._result("info")
-        self.repo_id = info.repo_id
-        self._commit = info.sha
-        self._early = set(self._futures)
-        return info
+        if self._info is None:
+            info: RepoInfo = self._result("info")
+            self._info = info
+            self.repo_id = info.repo_id
+            self._commit = info.sha
+            self._early = set(self._futures)
+            self._token = self._tokens.after(info)
+            if info.sha and not info.gated and not info.private:
+                self._small_files = {file.path: file for file in info.files or () if file.blob_id}
+        return self._info
+
+    @property
+    def may_read_files(self) -> bool:
+        """Whether there is hope of reading files; a gate opens to no anonymous request."""
+        return self._token is not None or not self.info().gated
 
     def tree(self) -> list[RepoFile]:
-        """The file list, all pages."""
-        files: list[RepoFile] = self._result("tree")
-        return files
+        """The file list: the description's, or that of the tree where it has none."""
+        listed = self.info().files
+        if listed is None:
+            files: list[RepoFile] = self._result("tree")
+            return files
+        if len(listed) > self.limits.files:
+            raise self.reading.exceeded("files")
+        return list(listed)
+
+    def expect_headers(self, paths: Iterable[str], header_bytes: int) -> None:
+        """Read so many bytes at first of each of these files."""
+        usable = min(max(header_bytes, MIN_FIRST_READ), self.limits.first_read_most)
+        self._first_reads |= dict.fromkeys(paths, usable)
 
     def json(self, path: str) -> dict[str, Any]:
         """A configuration."""
@@ -117,6 +157,11 @@ class RepoReader:
         """The metadata and tensors of a GGUF file."""
         header: GgufHeader = self._result("gguf", path)
         return header
+
+    def headers(self, index: str) -> AllHeaders:
+        """The tensors of every shard of an index, if the Hub's API tells them."""
+        found: AllHeaders = self._result("headers", index)
+        return found
 
     def _result(self, what: str, path: str = "") -> Any:
         key = (what, path)
@@ -160,20 +205,23 @@ class RepoReader:
         raise self.reading.exceeded("tree_pages")
 
     def _read_json(self, path: str) -> Read[dict[str, Any]]:
-        answer = self._read_file(path, "config_bytes")
+        answer = self._read_small_file(path, "config_bytes")
         value = parse_object(answer.body, self.repo_id, path, self.limits.json_depth)
         return value, answer.commit
 
     def _read_index(self, path: str) -> Read[dict[str, Any]]:
-        answer = self._read_file(path, "index_bytes")
+        answer = self._read_small_file(path, "index_bytes")
         return parse_object(answer.body, self.repo_id, path), answer.commit
 
     def _read_header(self, path: str) -> Read[Header]:
-        first = self._read_file(path, "header_bytes", (0, self.limits.first_read_bytes))
+        span = (0, self._first_reads.get(path, self.limits.first_read_bytes))
+        first = self._read_file(path, "header_bytes", span)
         data, total_bytes = first.body, first.total_bytes
         end = header_end(data, total_bytes, self.repo_id, path, self.limits)
         if end > len(data):
-            data += self._read_file(path, "header_bytes", (len(data), end)).body
+            # From where the first answer came: that spares the Hub's redirect.
+            rest = Wanted(first.url, self._asked(path), "header_bytes", (len(data), end))
+            data += self._get(rest).body
         if end > len(data):
             raise HubUnreachable(repo_id=self.repo_id, reason="truncated")
         tensors = parse_header(data[:end], total_bytes, self.repo_id, path)
@@ -188,6 +236,39 @@ class RepoReader:
             return answer.body, answer.total_bytes
 
         return read_header(source, self.limits, self.repo_id, path), commits[0]
+
+    def _read_headers(self, path: str) -> Read[AllHeaders]:
+        asked = self._asked(path)
+        url = headers_url(self.session.endpoint, self.repo_id, path)
+        wanted = Wanted(url, asked, "headers_bytes", None, 1, self.limits.headers_seconds)
+        try:
+            answer = self._get(wanted)
+        except ModelUnreadable as error:
+            self.reading.seconds_left()
+            return AllHeaders(refusal=error), None
+        return AllHeaders(answer.body), answer.commit
+
+    def _read_small_file(self, path: str, limit: str) -> HubAnswer:
+        """A file that is not in LFS: where the Hub would redirect to, if that is known."""
+        file = self._small_files.get(path)
+        detours = self.session.detours
+        if file is None or self._commit is None or not detours.is_open("cached_file"):
+            return self._read_file(path, limit)
+        endpoint, revision = self.session.endpoint, self.revision or DEFAULT_BRANCH
+        url = cached_file_url(endpoint, self.repo_id, revision, self._commit, file)
+        try:
+            answer = self._get(Wanted(url, self._asked(path), limit, None, 1))
+            if is_blob(answer.body, file.blob_id):
+                return answer
+            refused = True
+        except LimitsExceeded:
+            raise
+        except ModelUnreadable as error:
+            self.reading.seconds_left()
+            refused = not may_pass(error)
+        if refused:
+            detours.close("cached_file", CLOSED_SECONDS)
+        return self._read_file(path, limit)
 
     def _read_file(self, path: str, limit: str, span: tuple[int, int] | None = None) -> HubAnswer:
         revision = self._commit or self.revision or DEFAULT_BRANCH
@@ -208,4 +289,5 @@ _READERS: dict[str, Callable[[RepoReader, str], Read[Any]]] = {
     "index": RepoReader._read_index,
     "header": RepoReader._read_header,
     "gguf": RepoReader._read_gguf,
+    "headers": RepoReader._read_headers,
 }

@@ -7,19 +7,22 @@ follows it, and offsets count from there.
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any
 
 from gpusizer.dtypes import DTYPE_BITS, stored_bytes
 from gpusizer.errors import LimitsExceeded, MalformedRepo, UnsupportedDtype
 from gpusizer.tensors import RawTensor
-from scrapers.json_files import load_json, unique_keys
+from scrapers.json_files import load_json, refuse_crowded, unique_keys
 from scrapers.limits import Limits
+from scrapers.safetensors_scan import MAX_RANK, scan_entries
 
 LENGTH_BYTES = 8
 METADATA = "__metadata__"
+_METADATA_START = f'{{"{METADATA}":'
 
-_MAX_RANK = 16
+_METADATA_DECODER = json.JSONDecoder(object_pairs_hook=unique_keys)
 _INT = frozenset({int})
 _ENTRY = {"dtype", "shape", "data_offsets"}
 
@@ -50,7 +53,19 @@ def parse_header(
     "duplicate_key", "tensor_entry", "shape", "data_offsets", "overlap" or "beyond_end";
     UnsupportedDtype.
     """
+    refuse_crowded(header, repo_id, path)
+    data_bytes = None if file_bytes is None else file_bytes - len(header)
+    canonical = _scan(header[LENGTH_BYTES:], data_bytes)
+    if canonical is not None:
+        return tuple(canonical)
     entries = load_json(header[LENGTH_BYTES:], repo_id, path, unique_keys)
+    return entries_to_tensors(entries, data_bytes, repo_id, path)
+
+
+def entries_to_tensors(
+    entries: Any, data_bytes: int | None, repo_id: str, path: str
+) -> tuple[RawTensor, ...]:
+    """Tensors of a header that is already JSON. Raises as `parse_header` does."""
     reason = None if isinstance(entries, dict) else "not_an_object"
     tensors: list[RawTensor] = []
     spans: list[tuple[int, int]] = []
@@ -64,10 +79,36 @@ def parse_header(
                 break
             tensors.append((name, entry["dtype"], tuple(entry["shape"])))
             spans.append(tuple(entry["data_offsets"]))
-    reason = reason or _misplaced(spans, None if file_bytes is None else file_bytes - len(header))
+    reason = reason or _misplaced(spans, data_bytes)
     if reason is not None:
         raise MalformedRepo(repo_id=repo_id, path=path, reason=reason)
     return tuple(tensors)
+
+
+def _scan(data: bytes, data_bytes: int | None) -> list[RawTensor] | None:
+    """Tensors of a header in the usual form; None for the JSON parser to judge."""
+    try:
+        text = data.decode().rstrip(" ")
+        start = skip_metadata(text, 0) if text.endswith("}") else None
+    except (ValueError, RecursionError):
+        return None
+    scanned = None if start is None else scan_entries(text, start, len(text) - 1)
+    if scanned is None or (data_bytes is not None and scanned[1] > data_bytes):
+        return None
+    return scanned[0]
+
+
+def skip_metadata(text: str, start: int) -> int | None:
+    """Where the entries of the header at `start` begin; None when that is not plain to see.
+
+    Raises ValueError for metadata that is no JSON object, or names a key twice.
+    """
+    if not text.startswith(_METADATA_START, start):
+        return start + 1 if text.startswith("{", start) else None
+    metadata, end = _METADATA_DECODER.raw_decode(text, start + len(_METADATA_START))
+    if not isinstance(metadata, dict) or text[end : end + 1] not in (",", "}"):
+        return None
+    return end + 1 if text[end] == "," else end
 
 
 def _problem(entry: Any) -> str | None:
@@ -79,7 +120,7 @@ def _problem(entry: Any) -> str | None:
         return "tensor_entry"
     if dtype not in DTYPE_BITS:
         return "dtype"
-    if not _is_sizes(shape) or len(shape) > _MAX_RANK:
+    if not _is_sizes(shape) or len(shape) > MAX_RANK:
         return "shape"
     if not _is_sizes(offsets) or len(offsets) != 2:
         return "data_offsets"

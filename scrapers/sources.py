@@ -1,80 +1,136 @@
-"""build_fetcher: the one function the rest of gpusizer reads models with."""
+"""Fetcher: the one object the rest of gpusizer reads models with."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from gpusizer.errors import (
     GatedModel,
     HubRateLimited,
     HubUnreachable,
+    ModelNotFound,
+    ModelUnreadable,
     PrivateOrMissing,
+    RevisionNotFound,
 )
 from gpusizer.hub_id import ModelRef
 from gpusizer.settings import Settings
 from gpusizer.snapshot import RepoSnapshot
 from scrapers.completion import Completion
+from scrapers.disk_cache import COMMIT_SECONDS, DiskCache
 from scrapers.embedded import EmbeddedSnapshots
 from scrapers.http import HubSession
 from scrapers.hub import fetch_snapshot
 from scrapers.limits import Limits
 from scrapers.recent import Recent
 from scrapers.repo_reader import DEFAULT_BRANCH
+from scrapers.tokens import check_token
 
-Fetcher = Callable[[ModelRef], RepoSnapshot]
-
+# The Hub cannot be asked now: what it said last is the best there is.
+_AWAY = (HubUnreachable, HubRateLimited)
 # Failures that say nothing against the model: an embedded copy answers the question.
-_EXCUSED = (HubUnreachable, HubRateLimited, GatedModel, PrivateOrMissing)
+_EXCUSED = (*_AWAY, GatedModel, PrivateOrMissing)
+# The Hub no longer shows it to everybody: neither do we.
+_WITHDRAWN = (GatedModel, PrivateOrMissing, ModelNotFound, RevisionNotFound)
+
+
+class Fetcher:
+    """From a model to its snapshot, by these settings. Safe to share between threads.
+
+    Anonymous questions are answered from memory, then from disk, then by the Hub; those
+    asked at the same time share one reading. When the Hub is away or rate-limits, the last
+    answer stands in, with source "cache"; failing that an embedded snapshot of the default
+    branch, which also does for a model behind a gate. Offline only these two are looked at.
+
+    A question with a token is always put to the Hub, and its answer kept nowhere.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._embedded = EmbeddedSnapshots(settings.snapshots_folder)
+        self._disk: DiskCache | None = None
+        if settings.cache_folder is not None:
+            self._disk = DiskCache(settings.cache_folder, settings.cache_bytes, settings.endpoint)
+        self._offline = settings.offline
+        self._host_token = check_token(settings.host_token)
+        self._limits = Limits(model_seconds=settings.timeout_seconds)
+        self._session = HubSession(
+            settings.endpoint,
+            parallel_reads=self._limits.parallel_reads,
+            cdn_origins=settings.cdn_origins,
+            ca_bundle=settings.ca_bundle,
+        )
+        self._recent = Recent[ModelRef, RepoSnapshot](self._for_all, seconds=COMMIT_SECONDS)
+
+    def __call__(self, ref: ModelRef, token: str | None = None) -> RepoSnapshot:
+        """The snapshot. Raises ModelUnreadable, InvalidRequest for an impossible token."""
+        visitor = check_token(token)
+        try:
+            if self._offline:
+                raise HubUnreachable(repo_id=ref.repo_id, reason="offline")
+            if visitor is not None:
+                return self._completed(ref, self._for(ref, visitor), visitor)
+            return self._completed(ref, self._recent(ref), None)
+        except _EXCUSED as error:
+            snapshot = self._stand_in(ref, error)
+            if snapshot is None:
+                raise
+            return self._completed(ref, snapshot, None)
+
+    def _for(self, ref: ModelRef, visitor: str) -> RepoSnapshot:
+        return fetch_snapshot(ref, self._session, self._limits, visitor)
+
+    def _completed(
+        self, ref: ModelRef, snapshot: RepoSnapshot, visitor: str | None
+    ) -> RepoSnapshot:
+        """With the base of an adapter, or what a gate hides, read with the same rights."""
+
+        def read(other: ModelRef) -> RepoSnapshot:
+            if self._offline:
+                raise HubUnreachable(repo_id=other.repo_id, reason="offline")
+            return self._recent(other) if visitor is None else self._for(other, visitor)
+
+        return Completion(self._of_default_branch, read)(ref, snapshot)
+
+    def for_visitor(self, token: str | None) -> Callable[[ModelRef], RepoSnapshot]:
+        """The fetcher of one visitor's request, asked with that visitor's rights."""
+        return partial(self.__call__, token=token)
+
+    def _for_all(self, ref: ModelRef) -> RepoSnapshot:
+        """An answer that everybody may have: from disk while it is fresh, else from the Hub."""
+        disk = self._disk
+        if disk is None:
+            return self._read(ref, None)
+        fresh = disk.fresh(ref)
+        if fresh is not None:
+            return fresh
+        try:
+            snapshot = self._read(ref, disk.last_known(ref))
+        except _WITHDRAWN:
+            disk.forget(ref)
+            raise
+        disk.store(ref, snapshot)
+        return snapshot
+
+    def _read(self, ref: ModelRef, known: RepoSnapshot | None) -> RepoSnapshot:
+        return fetch_snapshot(
+            ref, self._session, self._limits, host_token=self._host_token, known=known
+        )
+
+    def _stand_in(self, ref: ModelRef, error: ModelUnreadable) -> RepoSnapshot | None:
+        known = None
+        if self._disk is not None and isinstance(error, _AWAY):
+            known = self._disk.last_known(ref)
+        return known.with_source("cache") if known else self._of_default_branch(ref)
+
+    def _of_default_branch(self, ref: ModelRef) -> RepoSnapshot | None:
+        """The embedded snapshot, unless another branch, tag or commit is asked for."""
+        snapshot = self._embedded.get(ref.repo_id)
+        if snapshot is None or ref.revision not in (None, DEFAULT_BRANCH, snapshot.sha):
+            return None
+        return snapshot
 
 
 def build_fetcher(settings: Settings) -> Fetcher:
-    """A thread-safe function from a model to its snapshot, by these settings.
-
-    Offline it knows the embedded snapshots and raises HubUnreachable ("offline") for other
-    models. Online it reads the Hub, and falls back on an embedded snapshot of the default
-    branch when the Hub is away, refuses for now, or keeps the model behind a gate. The
-    fetcher raises ModelUnreadable.
-    """
-    embedded = EmbeddedSnapshots(settings.snapshots_folder)
-
-    def lookup(ref: ModelRef) -> RepoSnapshot | None:
-        return _of_default_branch(embedded, ref)
-
-    if settings.offline:
-        stored = Completion(lookup, lambda ref: _embedded_only(embedded, ref))
-        return lambda ref: stored(ref, stored.read(ref))
-    limits = Limits(model_seconds=settings.timeout_seconds)
-    session = HubSession(
-        settings.endpoint,
-        parallel_reads=limits.parallel_reads,
-        cdn_origins=settings.cdn_origins,
-        ca_bundle=settings.ca_bundle,
-    )
-    recent = Recent[ModelRef, RepoSnapshot](lambda ref: fetch_snapshot(ref, session, limits))
-    complete = Completion(lookup, recent)
-
-    def fetch(ref: ModelRef) -> RepoSnapshot:
-        try:
-            return complete(ref, recent(ref))
-        except _EXCUSED:
-            snapshot = lookup(ref)
-            if snapshot is None:
-                raise
-            return complete(ref, snapshot)
-
-    return fetch
-
-
-def _embedded_only(embedded: EmbeddedSnapshots, ref: ModelRef) -> RepoSnapshot:
-    snapshot = _of_default_branch(embedded, ref)
-    if snapshot is None:
-        raise HubUnreachable(repo_id=ref.repo_id, reason="offline")
-    return snapshot
-
-
-def _of_default_branch(embedded: EmbeddedSnapshots, ref: ModelRef) -> RepoSnapshot | None:
-    """The embedded snapshot, unless another branch, tag or commit is asked for."""
-    snapshot = embedded.get(ref.repo_id)
-    if snapshot is None or ref.revision not in (None, DEFAULT_BRANCH, snapshot.sha):
-        return None
-    return snapshot
+    """A thread-safe function from a model to its snapshot, by these settings."""
+    return Fetcher(settings)

@@ -25,10 +25,16 @@ _SIDE_STEMS = (*ADAPTER_STEMS, "adapter", "optimizer", "mm_projector")
 
 @dataclass(frozen=True, slots=True)
 class RepoFile:
-    """One entry of the file list; the size is None where the Hub did not say it."""
+    """One entry of the file list.
+
+    Attributes:
+        size_bytes: None where the Hub did not say it.
+        blob_id: name of the git object with the file's content; None for files in LFS.
+    """
 
     path: str
     size_bytes: int | None
+    blob_id: str | None = None
 
 
 @dataclass(slots=True)
@@ -84,6 +90,12 @@ def is_complete(files: Sequence[RepoFile]) -> bool:
     """Whether numbered files are all there; counting may start at 0 or at 1."""
     shards = [_SHARD.fullmatch(file.path.rpartition(".")[0]) for file in files]
     return all(shard is None or len(files) - int(shard["count"]) in (0, 1) for shard in shards)
+
+
+def is_numbered(files: Sequence[RepoFile]) -> bool:
+    """Whether the names alone say that these are all the shards there are."""
+    shards = [_SHARD.fullmatch(file.path.removesuffix(SAFETENSORS)) for file in files]
+    return bool(shards) and all(shards) and is_complete(files)
 
 
 def _rank(entry: WeightSet) -> tuple[bool, int, int, bool, bool, int, str]:

@@ -143,4 +143,6 @@ STRINGS: dict[str, str] = {
     "error.no_weights.empty": "{repo_id} is empty: it holds no weights at all.",
     "note.quantized_repos_not_listed": "The quantized repositories of {repo_id} could not be"
     " listed ({reason}).",
+    "note.stale_cache": "The Hub could not be asked: this is what it said on {date}, and may be"
+    " out of date.",
 }

@@ -141,4 +141,6 @@ STRINGS: dict[str, str] = {
     "error.no_weights.empty": "{repo_id} está vazio: não contém peso algum.",
     "note.quantized_repos_not_listed": "Não foi possível listar os repositórios quantizados de"
     " {repo_id} ({reason}).",
+    "note.stale_cache": "Não foi possível consultar o Hub: isto é o que ele dizia em {date} e pode"
+    " estar desatualizado.",
 }

@@ -124,4 +124,5 @@ STRINGS: dict[str, str] = {
     "error.private_or_missing.disabled": "{repo_id} 已被 Hub 停用。",
     "error.no_weights.empty": "{repo_id} 是空仓库：没有任何权重。",
     "note.quantized_repos_not_listed": "无法列出 {repo_id} 的量化仓库（{reason}）。",
+    "note.stale_cache": "暂时无法访问 Hub：此处为 {date} 读取的内容，可能已过时。",
 }

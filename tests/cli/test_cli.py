@@ -19,7 +19,12 @@ def run(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "gpusizer", *arguments],
         cwd=ROOT,
-        env={**os.environ, "HF_ENDPOINT": NO_HUB, "HF_HUB_OFFLINE": ""},
+        env={
+            **os.environ,
+            "HF_ENDPOINT": NO_HUB,
+            "HF_HUB_OFFLINE": "",
+            "GPUSIZER_CACHE_DIR": "off",
+        },
         input=stdin,
         capture_output=True,
         text=True,

@@ -113,7 +113,7 @@ class Handler(BaseHTTPRequestHandler):
             if answer.drop == "hang":
                 self.server.closing.wait()
         finally:
-            log.answered()
+            log.answered(logged)
         if answer.drop:
             self._drop()
         else:

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import threading
-from dataclasses import dataclass
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 from tests.hub_emulator.messages import Host, Request
 
 
 @dataclass
 class LoggedRequest:
-    """One request and its answer; `status` is 0 while, or when, there is none."""
+    """One request and its answer; `status` is 0 while, or when, there is none.
+
+    `arrived_at` and `answered_at` are seconds of the monotonic clock, `answered_at` infinite
+    while the client waits.
+    """
 
     method: str
     host: Host
@@ -20,6 +27,17 @@ class LoggedRequest:
     range: str | None
     status: int = 0
     body_bytes_sent: int = 0
+    arrived_at: float = field(default_factory=time.monotonic)
+    answered_at: float = math.inf
+
+
+def round_trips(requests: Iterable[LoggedRequest]) -> int:
+    """Requests that were made one after the other: the longest chain that does not overlap."""
+    trips, free_at = 0, -math.inf
+    for request in sorted(requests, key=lambda request: request.answered_at):
+        if request.arrived_at >= free_at:
+            trips, free_at = trips + 1, request.answered_at
+    return trips
 
 
 class RequestLog:
@@ -65,7 +83,8 @@ class RequestLog:
             self.peak_concurrency = max(self.peak_concurrency, self._waiting)
         return logged
 
-    def answered(self) -> None:
+    def answered(self, logged: LoggedRequest) -> None:
         """Count a request as no longer waiting: its answer is about to be sent."""
+        logged.answered_at = time.monotonic()
         with self._lock:
             self._waiting -= 1

@@ -12,7 +12,7 @@ from tests.hub_emulator.cdn import CdnSite
 from tests.hub_emulator.connection import Server
 from tests.hub_emulator.faults import Faults
 from tests.hub_emulator.hub import HubSite
-from tests.hub_emulator.log import LoggedRequest, RequestLog
+from tests.hub_emulator.log import LoggedRequest, RequestLog, round_trips
 from tests.hub_emulator.messages import Host
 from tests.hub_emulator.options import Options
 from tests.hub_emulator.repos import FakeRepo
@@ -68,6 +68,11 @@ class HubEmulator:
     def connections(self) -> int:
         """Connections opened."""
         return self.log.connections
+
+    @property
+    def round_trips(self) -> int:
+        """How many of the requests had to wait for the answer to another."""
+        return round_trips(self.requests)
 
     def requests_to(self, host: Host, method: str | None = None) -> list[LoggedRequest]:
         """The requests one host got."""

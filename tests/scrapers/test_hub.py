@@ -236,15 +236,22 @@ def test_adapter(hub: HubEmulator, fetch: Fetch) -> None:
     assert snapshot.extra_configs["adapter_config.json"]["r"] == 8
 
 
-def test_file_list_of_several_pages(hub: HubEmulator, fetch: Fetch) -> None:
+@pytest.mark.parametrize(
+    ("siblings", "pages", "limit", "value"),
+    [({}, 0, "files", 2000), (None, 3, "files", 2000), (None, 3, "tree_pages", 2)],
+)
+def test_long_file_list(
+    hub: HubEmulator, fetch: Fetch, siblings: object, pages: int, limit: str, value: int
+) -> None:
+    """The description has all files; without them the tree has, page by page."""
     repo = llama_repo("org/name", shards=2)
     clutter = {f"a/{n:04}.txt": literal_file("x") for n in range(2100)}
-    hub.add(replace(repo, files=repo.files | clutter))
+    info = {"siblings": None} if siblings is None else {}
+    hub.add(replace(repo, files=repo.files | clutter, info=info))
     assert len(fetch().components[0].files) == 2
-    assert sum("/tree/" in request.path for request in hub.requests) == 3
-    for limit, value in (("files", 2000), ("tree_pages", 2)):
-        with pytest.raises(LimitsExceeded, match=limit):
-            fetch(limits=replace(QUICK, **{limit: value}))
+    assert sum("/tree/" in request.path for request in hub.requests) == pages
+    with pytest.raises(LimitsExceeded, match=limit):
+        fetch(limits=replace(QUICK, **{limit: value}))
 
 
 def index_of(*names: object) -> dict[str, object]:
@@ -330,10 +337,16 @@ def test_huge_header_is_not_read(hub: HubEmulator, fetch: Fetch) -> None:
 
 @pytest.mark.parametrize(
     ("limit", "value"),
-    [("tensors", 5), ("weight_files", 1), ("config_bytes", 10), ("index_bytes", 100)],
+    [
+        *[("tensors", 5), ("weight_files", 1), ("config_bytes", 10), ("index_bytes", 100)],
+        *[("info_bytes", 50), ("total_bytes", 1500), ("components", 0)],
+    ],
 )
 def test_budgets(hub: HubEmulator, fetch: Fetch, limit: str, value: int) -> None:
-    hub.add(sharded_repo("org/name", TENSORS, 3, {"model_type": "something"}))
+    repo = hub.add(sharded_repo("org/name", TENSORS, 3, {"model_type": "something"}))
+    if limit == "index_bytes":  # read when the names do not say which shards there are
+        del repo.files["model-00002-of-00003.safetensors"]
+        hub.options.safetensors_metadata_status = 501
     with pytest.raises(LimitsExceeded) as caught:
         fetch(limits=replace(QUICK, **{limit: value}))
     assert caught.value.fields == {"repo_id": "org/name", "limit": limit, "allowed": value}

@@ -26,6 +26,10 @@ def test_every_variable() -> None:
             "GPUSIZER_CDN_ORIGINS": "https://a.example, http://127.0.0.1:9/ ,",
             "REQUESTS_CA_BUNDLE": "/etc/ca.pem",
             "GPUSIZER_SNAPSHOTS": "/srv/models",
+            "GPUSIZER_CACHE_DIR": "/srv/cache",
+            "GPUSIZER_CACHE_MB": "7",
+            "GPUSIZER_USE_HOST_TOKEN": "1",
+            "HF_TOKEN": "hf_secret",
         }
     ) == Settings(
         endpoint="https://mirror.example:8443/hub",
@@ -34,7 +38,26 @@ def test_every_variable() -> None:
         cdn_origins=("https://a.example", "http://127.0.0.1:9"),
         ca_bundle="/etc/ca.pem",
         snapshots_folder=Path("/srv/models"),
+        cache_folder=Path("/srv/cache"),
+        cache_bytes=7_000_000,
+        host_token="hf_secret",
     )
+
+
+@pytest.mark.parametrize(
+    ("environment", "folder"),
+    [
+        ({"HOME": "/home/me"}, "/home/me/.cache/gpusizer"),
+        ({"HOME": "/home/me", "XDG_CACHE_HOME": "/c"}, "/c/gpusizer"),
+        ({"HOME": "/home/me", "GPUSIZER_CACHE_DIR": "/x"}, "/x"),
+        ({"HOME": "/home/me", "GPUSIZER_CACHE_DIR": "off"}, None),
+        ({"XDG_CACHE_HOME": "relative"}, None),
+        ({}, None),
+    ],
+)
+def test_cache_folder(environment: dict[str, str], folder: str | None) -> None:
+    found = Settings.from_environment(environment).cache_folder
+    assert found == (None if folder is None else Path(folder))
 
 
 @pytest.mark.parametrize(
@@ -50,6 +73,8 @@ def test_every_variable() -> None:
         ("GPUSIZER_TIMEOUT_SECONDS", "0"),
         ("GPUSIZER_TIMEOUT_SECONDS", "nan"),
         ("GPUSIZER_TIMEOUT_SECONDS", "inf"),
+        ("GPUSIZER_CACHE_MB", "-1"),
+        ("GPUSIZER_CACHE_MB", "lots"),
     ],
 )
 def test_unusable_value_is_named(variable: str, value: str) -> None:

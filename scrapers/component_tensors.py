@@ -1,0 +1,172 @@
+"""The tensors of one component: in one answer of the API where it has one, else shard by shard."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gpusizer.errors import GatedModel, HubUnreachable, LimitsExceeded, MalformedRepo
+from gpusizer.snapshot import WeightFile
+from gpusizer.tensors import RawTensor
+from scrapers.headers_answer import Headers, parse_headers
+from scrapers.hub_api import is_plain_path
+from scrapers.limits import KIB
+from scrapers.refusals import may_pass
+from scrapers.repo_reader import CLOSED_SECONDS, DEFAULT_BRANCH, RepoReader
+from scrapers.weight_files import ComponentPlan
+from scrapers.weight_sets import RepoFile, is_complete, is_numbered
+
+Tensors = tuple[tuple[WeightFile, ...], list[RawTensor]]
+"""Files of a component in order, and what is in them."""
+
+_BRIEFLY_SECONDS = 60.0
+# Headers are 1.2 to 1.5 times as long as the index that lists their tensors (230 repositories),
+# and shards differ: half as much again and a share of 128 KiB make a second read rare.
+_HEADER_PER_INDEX_BYTE = 1.5
+_SPARE_BYTES = 128 * KIB
+
+
+def may_ask_headers(reader: RepoReader) -> bool:
+    """Whether the API may have all headers in one answer: it speaks of `main` alone."""
+    return reader.revision in (None, DEFAULT_BRANCH) and reader.session.detours.is_open("headers")
+
+
+def prefetch_tensors(reader: RepoReader, plan: ComponentPlan, files: Sequence[RepoFile]) -> None:
+    """Start the reads that the file names call for."""
+    if _asks_headers(reader, plan, files):
+        reader.prefetch("headers", plan.index or "")
+    elif plan.index is not None and not is_numbered(plan.files):
+        reader.prefetch("index", plan.index)
+    else:
+        _prefetch_shards(reader, plan, [file.path for file in plan.files], files)
+
+
+def read_tensors(reader: RepoReader, plan: ComponentPlan, files: Sequence[RepoFile]) -> Tensors:
+    """Everything the component's headers say.
+
+    Raises MalformedRepo ("missing_shard", "weight_map", "no_tensors", …), LimitsExceeded.
+    """
+    sizes = {file.path: file.size_bytes for file in files}
+    found, doubtful = None, False
+    if _asks_headers(reader, plan, files):
+        found, doubtful = _all_headers(reader, plan, sizes)
+    if found is None:
+        found = _shard_by_shard(reader, plan, files, doubtful)
+    weight_files = []
+    tensors: list[RawTensor] = []
+    for path, (entries, seen_bytes) in found.items():
+        size_bytes = sizes[path] if seen_bytes is None else seen_bytes
+        weight_files.append(WeightFile(path, size_bytes, len(entries)))
+        tensors += entries
+        if len(tensors) > reader.limits.tensors:
+            raise reader.reading.exceeded("tensors")
+    if not tensors:
+        raise MalformedRepo(repo_id=reader.repo_id, path=next(iter(found)), reason="no_tensors")
+    return tuple(weight_files), tensors
+
+
+_Found = dict[str, tuple[tuple[RawTensor, ...], int | None]]
+"""Tensors and size in bytes of each file, in order of the paths."""
+
+
+def _asks_headers(reader: RepoReader, plan: ComponentPlan, files: Sequence[RepoFile]) -> bool:
+    if plan.index is None or not may_ask_headers(reader):
+        return False
+    index_bytes = _index_bytes(plan, files)
+    return index_bytes is None or index_bytes * _HEADER_PER_INDEX_BYTE < reader.limits.headers_bytes
+
+
+def _all_headers(
+    reader: RepoReader, plan: ComponentPlan, sizes: Mapping[str, int | None]
+) -> tuple[_Found | None, bool]:
+    """What the API says of every shard, or None and whether the index itself is in doubt.
+
+    Raises GatedModel, and LimitsExceeded when the whole model has cost too much.
+    """
+    index = plan.index or ""
+    prefix = f"{plan.folder}/" if plan.folder else ""
+    answer = reader.headers(index)
+    if answer.refusal is not None:
+        return None, _refused(reader, answer.refusal)
+    beside = {path.removeprefix(prefix): size for path, size in sizes.items() if prefix in path}
+    try:
+        headers: Headers = parse_headers(answer.body, beside, reader.limits, reader.repo_id, index)
+    except MalformedRepo:
+        return None, True
+    if not headers:
+        return None, True
+    if len(headers) > reader.limits.weight_files:
+        raise reader.reading.exceeded("weight_files")
+    return {prefix + shard: (headers[shard], None) for shard in sorted(headers)}, False
+
+
+def _refused(reader: RepoReader, refusal: Exception) -> bool:
+    """Remember a refusal; whether it says that something is wrong with the index."""
+    if isinstance(refusal, GatedModel):
+        raise refusal
+    if isinstance(refusal, LimitsExceeded):
+        if refusal.fields["limit"] == "total_bytes":
+            raise refusal
+        return False
+    if isinstance(refusal, HubUnreachable) and refusal.fields["reason"] == "unexpected_answer":
+        return True
+    seconds = _BRIEFLY_SECONDS if may_pass(refusal) else CLOSED_SECONDS  # type: ignore[arg-type]
+    reader.session.detours.close("headers", seconds)
+    return False
+
+
+def _shard_by_shard(
+    reader: RepoReader, plan: ComponentPlan, files: Sequence[RepoFile], doubtful: bool
+) -> _Found:
+    if plan.index is not None and (doubtful or not is_numbered(plan.files)):
+        shards = _indexed_shards(reader, plan, plan.index, {file.path for file in files})
+    elif not is_complete(plan.files):
+        first = plan.files[0].path
+        raise MalformedRepo(repo_id=reader.repo_id, path=first, reason="missing_shard")
+    else:
+        shards = [file.path for file in plan.files]
+    _prefetch_shards(reader, plan, shards, files)
+    return {path: reader.header(path) for path in sorted(shards)}
+
+
+def _prefetch_shards(
+    reader: RepoReader, plan: ComponentPlan, shards: Sequence[str], files: Sequence[RepoFile]
+) -> None:
+    index_bytes = _index_bytes(plan, files)
+    if index_bytes is not None and shards:
+        expected = index_bytes * _HEADER_PER_INDEX_BYTE + _SPARE_BYTES
+        reader.expect_headers(shards, int(expected / len(shards)))
+    for path in shards:
+        reader.prefetch("header", path)
+
+
+def _index_bytes(plan: ComponentPlan, files: Sequence[RepoFile]) -> int | None:
+    return next((file.size_bytes for file in files if file.path == plan.index), None)
+
+
+def _indexed_shards(
+    reader: RepoReader, plan: ComponentPlan, index: str, paths: set[str]
+) -> list[str]:
+    """Paths of the files that the index names."""
+    names = _shard_names(reader.index(index))
+    prefix = f"{plan.folder}/" if plan.folder else ""
+    shards = [prefix + name for name in names]
+    problem = None
+    if not names or not all(map(is_plain_path, names)):
+        problem = "weight_map"
+    elif not paths.issuperset(shards):
+        problem = "missing_shard"
+    if problem is not None:
+        raise MalformedRepo(repo_id=reader.repo_id, path=index, reason=problem)
+    if len(shards) > reader.limits.weight_files:
+        raise reader.reading.exceeded("weight_files")
+    return shards
+
+
+def _shard_names(index: Mapping[str, Any]) -> list[str]:
+    """File names in a shard index, each once; empty when it is not one."""
+    weight_map = index.get("weight_map")
+    names = list(weight_map.values()) if isinstance(weight_map, dict) else []
+    if not all(isinstance(name, str) for name in names):
+        return []
+    return list(dict.fromkeys(names))

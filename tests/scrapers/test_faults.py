@@ -1,0 +1,211 @@
+"""Every fault at every stage of reading: the whole answer, or an error that says why.
+
+Whatever happens, it is over in time, nothing else is raised, nobody is sent elsewhere, and
+nothing but a whole answer is kept.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from gpusizer.errors import HubRateLimited, HubUnreachable, MalformedRepo, ModelUnreadable
+from gpusizer.hub_id import ModelRef
+from gpusizer.snapshot import RepoSnapshot
+from scrapers.disk_cache import DiskCache
+from scrapers.http import HubSession
+from scrapers.hub import fetch_snapshot
+from scrapers.limits import Limits
+from tests.hub_emulator import FakeRepo, Fault, HubEmulator, literal_file, llama_repo
+
+HASTY = Limits(
+    request_seconds=0.15, headers_seconds=0.2, model_seconds=0.6, attempts=2, parallel_reads=8
+)
+SINGLE, SHARDED, UNNUMBERED = ModelRef("org/one"), ModelRef("org/many-8B"), ModelRef("org/odd")
+
+# Stage -> the model that has it, requests that belong to it, whether the model can do without
+STAGES: dict[str, tuple[ModelRef, str, bool]] = {
+    "info": (SINGLE, r"^/api/models/org/one$", False),
+    "tree": (ModelRef("org/bare"), "/tree/", False),
+    "config": (SINGLE, r"config\.json$", False),
+    "config shortcut": (SINGLE, "/api/resolve-cache/", False),
+    "extra config": (SINGLE, r"quantize_config\.json$", False),
+    "headers route": (SHARDED, "/safetensors-metadata/", True),
+    "index": (UNNUMBERED, r"index\.json$", False),
+    "header redirect": (SINGLE, r"/resolve/.*model\.safetensors$", False),
+    "header": (SINGLE, "^/xet-bridge", False),
+    "shard redirect": (replace(SHARDED, revision="v1"), r"/resolve/.*00002-of-", False),
+    "shard": (replace(SHARDED, revision="v1"), "^/xet-bridge", False),
+}
+
+FAULTS: dict[str, Fault] = {
+    "429": Fault("status", status=429),
+    "429 now": Fault("status", status=429, headers={"Retry-After": "0"}),
+    "429 later": Fault("status", status=429, headers={"Retry-After": "300"}),
+    "429 nonsense": Fault("status", status=429, headers={"Retry-After": "-1e9"}),
+    "500": Fault("status", status=500),
+    "503": Fault("status", status=503),
+    "404": Fault("status", status=404),
+    "418": Fault("status", status=418, body=b"\xff" * 100_000),
+    "reset": Fault("reset"),
+    "hang": Fault("hang"),
+    "truncate": Fault("truncate", after=7),
+    "truncate all": Fault("truncate", after=0),
+    "slow": Fault("slow", piece=3, delay=0.05),
+    "ignore range": Fault("ignore_range"),
+    "garbage": Fault("garbage", body=b"\x00\xff<html>"),
+    "empty": Fault("garbage", body=b""),
+    "json list": Fault("garbage", body=b"[]"),
+    "json object": Fault("garbage", body=b'{"a":0}'),
+    "brackets": Fault("garbage", body=b"[" * 300_000),
+    "not modified": Fault("garbage", status=304, body=b""),
+    "loop": Fault("redirect_to", location="?again"),
+    "elsewhere": Fault("redirect_to"),  # to the canary
+}
+ONCE = ("429 now", "500", "reset", "truncate", "hang")
+
+
+@pytest.fixture(scope="module")
+def emulator() -> Iterator[HubEmulator]:
+    one = llama_repo("org/one")
+    quantize = {"quantize_config.json": literal_file({"bits": 4})}
+    many = llama_repo("org/many-8B", layers=6, shards=3)
+    odd = llama_repo("org/odd", layers=4, shards=2)
+    names = {
+        path: path.replace("-00001-of-00002", "-a").replace("-00002-of-00002", "-b")
+        for path in odd.files
+    }
+    index = odd.files["model.safetensors.index.json"].head_bytes().decode()
+    for old, new in names.items():
+        index = index.replace(old, new)
+    files = {names[path]: file for path, file in odd.files.items()}
+    files["model.safetensors.index.json"] = literal_file(index)
+    repos = [
+        replace(one, files=one.files | quantize),
+        replace(many, revisions={"v1": dict(many.files)}),
+        replace(odd, files=files),
+        replace(llama_repo("org/bare"), info={"siblings": None}),
+    ]
+    with HubEmulator(repos) as hub:
+        hub.options.safetensors_metadata_status = 200
+        yield hub
+
+
+@pytest.fixture(scope="module")
+def canary() -> Iterator[HubEmulator]:
+    with HubEmulator([FakeRepo("org/one")]) as hub:
+        yield hub
+
+
+@pytest.fixture(scope="module")
+def expected(emulator: HubEmulator) -> dict[ModelRef, RepoSnapshot]:
+    refs = {ref for ref, _, _ in STAGES.values()}
+    return {ref: read(emulator, ref) for ref in refs}
+
+
+def read(hub: HubEmulator, ref: ModelRef, limits: Limits = HASTY) -> RepoSnapshot:
+    """A reading by a client that knows nothing yet."""
+    with HubSession(hub.endpoint, cdn_origins=[hub.cdn_endpoint]) as session:
+        if ref == UNNUMBERED:
+            session.detours.close("headers", 60)
+        return fetch_snapshot(ref, session, limits)
+
+
+def comparable(snapshot: RepoSnapshot, fault: str) -> RepoSnapshot:
+    """What the fault must not have changed: a configuration that parses is taken as it is."""
+    parts = snapshot.components
+    if fault == "json object":
+        parts = tuple(replace(part, config=None) for part in parts)
+    return replace(snapshot, retrieved_at="", extra_configs={}, components=parts)
+
+
+@pytest.fixture(autouse=True)
+def healed(emulator: HubEmulator) -> Iterator[None]:
+    yield
+    emulator.faults.clear()
+
+
+@pytest.mark.parametrize("stage", STAGES)
+@pytest.mark.parametrize("name", FAULTS)
+def test_fault_that_lasts(
+    emulator: HubEmulator,
+    canary: HubEmulator,
+    expected: dict[ModelRef, RepoSnapshot],
+    name: str,
+    stage: str,
+) -> None:
+    ref, match, dispensable = STAGES[stage]
+    wanted = expected[ref]
+    fault = replace(FAULTS[name], match=match)
+    if fault.kind == "redirect_to":
+        fault.location = fault.location or f"{canary.endpoint}/api/models/org/one"
+    emulator.faults.add(fault)
+    started = time.monotonic()
+    try:
+        found = read(emulator, ref)
+    except ModelUnreadable as error:
+        assert not dispensable, error
+        assert {"repo_id"} <= error.fields.keys()
+    else:
+        assert comparable(found, name) == comparable(wanted, name)
+    assert time.monotonic() - started < HASTY.model_seconds + 0.5
+    assert canary.connections == 0
+
+
+@pytest.mark.parametrize("stage", STAGES)
+@pytest.mark.parametrize("name", ONCE)
+def test_fault_that_passes(
+    emulator: HubEmulator, expected: dict[ModelRef, RepoSnapshot], name: str, stage: str
+) -> None:
+    ref, match, _ = STAGES[stage]
+    wanted = expected[ref]
+    emulator.faults.add(replace(FAULTS[name], match=match, times=1))
+    found = read(emulator, ref, replace(HASTY, model_seconds=3.0))
+    assert found.components == wanted.components
+    assert found.extra_configs == wanted.extra_configs
+
+
+SAID: dict[str, tuple[type[ModelUnreadable], str]] = {
+    "429": (HubRateLimited, "retry_after"),
+    "429 later": (HubRateLimited, "300"),
+    "503": (HubUnreachable, "server_error"),
+    "reset": (HubUnreachable, "connection"),
+    "hang": (HubUnreachable, "timeout"),
+    "slow": (HubUnreachable, "timeout"),
+    "garbage": (HubUnreachable, "unexpected_answer"),
+    "elsewhere": (HubUnreachable, "redirect"),
+    "loop": (HubUnreachable, "redirect_loop"),
+}
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_what_is_said(emulator: HubEmulator, canary: HubEmulator, name: str) -> None:
+    kind, text = SAID[name]
+    fault = replace(FAULTS[name], match=STAGES["info"][1])
+    if fault.kind == "redirect_to":
+        fault.location = fault.location or canary.endpoint
+    emulator.faults.add(fault)
+    with pytest.raises(kind, match=text):
+        read(emulator, SINGLE)
+
+
+@pytest.mark.parametrize("stage", ["config", "header", "index"])
+def test_contradiction_is_the_repositorys(emulator: HubEmulator, stage: str) -> None:
+    ref, match, _ = STAGES[stage]
+    emulator.faults.add(replace(FAULTS["brackets"], match=match))
+    with pytest.raises(MalformedRepo):
+        read(emulator, ref)
+
+
+@pytest.mark.parametrize("stage", ["header", "config", "info"])
+def test_failures_are_not_kept(emulator: HubEmulator, stage: str, tmp_path: Path) -> None:
+    """What the cache holds after failures is what it held before them."""
+    cache = DiskCache(tmp_path, 10**6, emulator.endpoint)
+    emulator.faults.add(replace(FAULTS["truncate"], match=STAGES[stage][1]))
+    with pytest.raises(ModelUnreadable):
+        cache.store(SINGLE, read(emulator, SINGLE))
+    assert list(tmp_path.iterdir()) == []

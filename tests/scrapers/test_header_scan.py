@@ -1,0 +1,134 @@
+"""The strict scan and the JSON parser say the same; the scan is quick and small."""
+
+from __future__ import annotations
+
+import json
+import time
+import tracemalloc
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpusizer.dtypes import DTYPE_BITS, stored_bytes
+from gpusizer.errors import GpusizerError
+from gpusizer.tensors import RawTensor, group_tensors
+from scrapers.headers_answer import parse_headers
+from scrapers.json_files import load_json, unique_keys
+from scrapers.limits import Limits
+from scrapers.safetensors_header import entries_to_tensors, parse_header
+from scrapers.safetensors_scan import scan_entries
+from tests.hub_emulator import raw_safetensors_file
+
+DTYPES = st.sampled_from(["F32", "BF16", "F4", "BOOL", "F7", "f32", ""])
+SIZES = st.integers(-1, 6) | st.sampled_from([2**62, 2**63, 1.0, True, None, "2", 10**30])
+NAMES = st.text('ab.01{}"\\\n\u00e9]', max_size=6)
+
+
+@st.composite
+def entries(draw: st.DrawFn) -> dict[str, Any]:
+    """A header that is sound but for what chance adds."""
+    end, found = 0, {}
+    for name in draw(st.lists(NAMES, max_size=4)):
+        dtype = draw(DTYPES)
+        shape = draw(st.lists(SIZES, max_size=3))
+        sound = dtype in DTYPE_BITS and all(type(size) is int and size >= 0 for size in shape)
+        elements = 1
+        for size in shape if sound else ():
+            elements *= size
+        length = stored_bytes(dtype, elements) if sound else 4
+        start = end + draw(st.sampled_from([0, 0, 0, 0, 3, -1]))
+        found[name] = {"dtype": dtype, "shape": shape, "data_offsets": [start, start + length]}
+        end = start + length
+    return found
+
+
+def judged(header: bytes, file_bytes: int, scanned: bool) -> object:
+    """The tensors, or the error's code and fields."""
+    try:
+        if scanned:
+            return parse_header(header, file_bytes, "r", "p")
+        value = load_json(header[8:], "r", "p", unique_keys)
+        return entries_to_tensors(value, file_bytes - len(header), "r", "p")
+    except GpusizerError as error:
+        return error.code, error.fields
+
+
+@given(entries(), st.booleans(), st.booleans(), st.integers(-2, 2))
+def test_same_judgement(
+    header: dict[str, Any], compact: bool, metadata: bool, missing_bytes: int
+) -> None:
+    if metadata:
+        header = {"__metadata__": {"format": "pt"}} | header
+    text = json.dumps(header, separators=(",", ":") if compact else None, ensure_ascii=False)
+    ends = [entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__"]
+    file = raw_safetensors_file(text.encode("utf-8", "surrogatepass"))
+    size = file.size + max(ends, default=0) - missing_bytes
+    data = file.head_bytes()
+    assert judged(data, size, scanned=True) == judged(data, size, scanned=False)
+
+
+@given(st.text('{}[]",:0129ab\\ "dtype"', max_size=60))
+def test_any_text_is_scanned_safely(text: str) -> None:
+    scan_entries(text, 0, len(text))
+
+
+ENTRY = '"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}'
+NOT_CANONICAL = [
+    f"{ENTRY},", f"{ENTRY},{ENTRY}", f" {ENTRY}", f"{ENTRY}x", f"x{ENTRY}",
+    ENTRY.replace("8", "08"),
+    ENTRY.replace("2", "02"), ENTRY.replace("2", "2,"), ENTRY.replace("8", "9"), ENTRY[:-1],
+    ENTRY.replace("F32", "F7"), ENTRY.replace('"a"', '"\\u0061"'), ENTRY.replace("8]", "8,9]"),
+    ENTRY.replace("[2]", "[" + ",".join("1" * 17) + "]"), f'{ENTRY},"b":{{}}', "{}",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", NOT_CANONICAL)
+def test_what_is_left_to_the_parser(text: str) -> None:
+    assert scan_entries(text, 0, len(text)) is None
+
+
+SHARDS, EXPERTS = 163, 188
+
+
+def large_answer() -> bytes:
+    """92,000 tensors in 163 shards, as DeepSeek-R1 has them."""
+    headers: dict[str, Any] = {}
+    for shard in range(SHARDS):
+        end, found = 0, {}
+        for expert in range(EXPERTS):
+            for part in ("gate", "up", "down"):
+                name = f"model.layers.{shard}.mlp.experts.{expert}.{part}_proj.weight"
+                spans = [end, end + 2048 * 7168]
+                found[name] = {"dtype": "F8_E4M3", "shape": [2048, 7168], "data_offsets": spans}
+                end = spans[1]
+        headers[f"model-{shard:05}-of-00163.safetensors"] = found
+    return json.dumps({"index": {}, "headers": headers}, separators=(",", ":")).encode()
+
+
+def test_large_model_is_parsed_and_grouped_in_time() -> None:
+    data = large_answer()
+    sizes: dict[str, int | None] = {
+        f"model-{shard:05}-of-00163.safetensors": None for shard in range(SHARDS)
+    }
+
+    def read() -> int:
+        tensors: list[RawTensor] = []
+        for found in parse_headers(data, sizes, Limits(), "r", "p").values():
+            tensors += found
+        return sum(group.count for group in group_tensors(tensors))
+
+    seconds = []
+    for _ in range(3):
+        started = time.thread_time()
+        assert read() == SHARDS * EXPERTS * 3 > 91_000
+        seconds.append(time.thread_time() - started)
+    assert min(seconds) < 0.6
+    tracemalloc.start()
+    try:
+        read()
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 150e6

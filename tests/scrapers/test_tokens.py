@@ -1,0 +1,150 @@
+"""Whose rights the Hub is asked with, and who gets to see the answer."""
+
+from __future__ import annotations
+
+import logging
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from gpusizer.errors import InvalidRequest, ModelNotFound
+from gpusizer.hub_id import ModelRef
+from gpusizer.settings import Settings
+from gpusizer.snapshot import RepoSnapshot
+from scrapers.sources import Fetcher
+from tests.hub_emulator import HubEmulator, llama_repo
+
+VISITOR, HOST = "hf_visitors_own", "hf_operators_own"
+GATED, PRIVATE, PUBLIC = ModelRef("org/gated"), ModelRef("org/private"), ModelRef("org/public")
+SHARDED = ModelRef("org/public-8B", "v1")
+
+
+@pytest.fixture(autouse=True)
+def repos(hub: HubEmulator) -> None:
+    hub.add(llama_repo(GATED.repo_id, gated="manual"))
+    hub.add(llama_repo(PRIVATE.repo_id, private=True))
+    hub.add(llama_repo(PUBLIC.repo_id))
+    sharded = hub.add(llama_repo(SHARDED.repo_id, shards=3))
+    sharded.revisions["v1"] = sharded.sha
+    everything = {GATED.repo_id, PRIVATE.repo_id}
+    hub.options.valid_tokens = {VISITOR: everything, HOST: everything}
+
+
+@pytest.fixture
+def settings(hub: HubEmulator, tmp_path: Path) -> Settings:
+    return Settings(endpoint=hub.endpoint, timeout_seconds=5, cache_folder=tmp_path / "cache")
+
+
+def kept(settings: Settings) -> list[Path]:
+    """Files on disk."""
+    folder = settings.cache_folder
+    return list(folder.iterdir()) if folder is not None and folder.exists() else []
+
+
+def shut_out(snapshot: RepoSnapshot) -> bool:
+    """Whether only the totals that everybody may see were read."""
+    return all(part.totals is not None and not part.tensors for part in snapshot.components)
+
+
+def senders(hub: HubEmulator, host: str) -> list[str | None]:
+    """The Authorization header of each request to a host."""
+    return [r.headers.get("authorization") for r in hub.requests if r.host == host]
+
+
+@pytest.mark.parametrize("ref", [GATED, PRIVATE, PUBLIC, SHARDED])
+def test_visitors_answer_is_theirs_alone(
+    hub: HubEmulator, settings: Settings, ref: ModelRef
+) -> None:
+    fetcher = Fetcher(settings)
+    assert fetcher(ref, VISITOR).repo_id == ref.repo_id
+    assert set(senders(hub, "hub")) == {f"Bearer {VISITOR}"}
+    assert set(senders(hub, "cdn")) == {None}
+    assert kept(settings) == []
+    hub.reset_log()
+    if ref is PRIVATE:
+        with pytest.raises(ModelNotFound):
+            fetcher(ref)
+    else:
+        assert shut_out(fetcher(ref)) is (ref is GATED)
+    assert hub.requests, "the visitor's answer was given to another"
+    assert set(senders(hub, "hub")) == {None}
+
+
+def test_each_visitor_asks_for_themselves(hub: HubEmulator, settings: Settings) -> None:
+    """Also at the same time: readings with tokens are not shared."""
+    hub.options.latency = 0.05
+    fetcher = Fetcher(settings)
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda token: fetcher(GATED, token), [VISITOR] * 2 + [HOST] * 2))
+    assert len({id(snapshot) for snapshot in found}) == 4
+    infos = [r.headers["authorization"] for r in hub.requests if r.path.startswith("/api/models")]
+    assert sorted(infos) == [f"Bearer {HOST}"] * 2 + [f"Bearer {VISITOR}"] * 2
+
+
+def test_request_of_one_visitor(hub: HubEmulator, settings: Settings) -> None:
+    fetcher = Fetcher(settings)
+    assert not shut_out(fetcher.for_visitor(VISITOR)(GATED))
+    assert shut_out(fetcher.for_visitor(None)(GATED))
+
+
+@pytest.mark.parametrize("token", ["two\r\nHost: evil", "with space", "ü", "x" * 600, "\x00"])
+def test_impossible_token(
+    hub: HubEmulator, settings: Settings, token: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        Fetcher(settings)(GATED, token)
+    assert token not in str(caught.value)
+    assert hub.requests == []
+
+
+def test_tokens_are_not_shown(
+    hub: HubEmulator, settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    environment = {"HF_TOKEN": HOST, "GPUSIZER_USE_HOST_TOKEN": "1", "HF_ENDPOINT": hub.endpoint}
+    with_host = Settings.from_environment(environment)
+    fetcher = Fetcher(with_host)
+    for ref in (GATED, PUBLIC, PRIVATE):
+        fetcher(ref, VISITOR)
+        try:
+            fetcher(ref)
+        except ModelNotFound as error:
+            assert HOST not in repr(error)
+    assert caplog.records, "urllib3 logs its requests at this level"
+    shown = f"{caplog.text} {with_host!r} {fetcher!r}"
+    assert VISITOR not in shown
+    assert HOST not in shown
+
+
+@pytest.mark.parametrize("switch", ["", "0", "no"])
+def test_host_token_is_used_only_when_asked_for(hub: HubEmulator, switch: str) -> None:
+    environment = {"HF_TOKEN": HOST, "GPUSIZER_USE_HOST_TOKEN": switch}
+    assert Settings.from_environment(environment).host_token is None
+
+
+def host_settings(hub: HubEmulator) -> Settings:
+    return Settings(endpoint=hub.endpoint, timeout_seconds=5, host_token=HOST)
+
+
+@pytest.mark.parametrize("ref", [PUBLIC, SHARDED])
+def test_host_token_after_an_anonymous_look(hub: HubEmulator, ref: ModelRef) -> None:
+    Fetcher(host_settings(hub))(ref)
+    for request in hub.requests_to("hub"):
+        if "/api/models/" in request.path and "resolve-cache" not in request.path:
+            assert "authorization" not in request.headers
+    assert f"Bearer {HOST}" in senders(hub, "hub")
+    assert set(senders(hub, "cdn")) == {None}
+
+
+def test_host_token_opens_no_doors(hub: HubEmulator) -> None:
+    fetcher = Fetcher(host_settings(hub))
+    assert shut_out(fetcher(GATED))
+    with pytest.raises(ModelNotFound):
+        fetcher(PRIVATE)
+    assert set(senders(hub, "hub")) == {None}
+
+
+def test_visitors_token_comes_before_the_hosts(hub: HubEmulator) -> None:
+    Fetcher(host_settings(hub))(PUBLIC, VISITOR)
+    assert set(senders(hub, "hub")) == {f"Bearer {VISITOR}"}
