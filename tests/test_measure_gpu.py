@@ -47,9 +47,9 @@ class CountingBackend:
 
     def _take(self, name: str, amount: int, *, briefly: int = 0) -> None:
         self.calls.append(name)
-        self.peak = max(self.peak, self.live + amount + briefly)
-        if self.peak > self.capacity:
+        if self.live + amount + briefly > self.capacity:
             raise DeviceFull
+        self.peak = max(self.peak, self.live + amount + briefly)
         self.live += amount
         self.sizes[name] = self.sizes.get(name, 0) + amount
 
