@@ -1,12 +1,14 @@
 """How far predictions are from published measurements.
 
     python -m bench.accuracy [--file PATH ...] [--worst N] [--json] [--update-baseline]
+    python -m bench.accuracy --publish --write-readme
 
 Reads `data/measurements` (or files in that format), predicts every row with the code that
 answers users, and prints the errors per engine and component, one row per repeated
 configuration, beside those of a naive calculator. The largest laboratory's rows are also shown
 apart. `--update-baseline` writes the errors that `tests/test_accuracy.py` holds the project to,
-and refuses to raise any of them for the same rows.
+and refuses to raise any of them for the same rows. `--publish` writes `data/accuracy.json`, which
+the page shows; `--write-readme` also puts it into the README.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from bench.accuracy_report import report_json, report_lines
 from bench.baseline import BASELINE, raised, read, write
 from bench.evaluation import ALL_SOURCES, Accuracy, evaluate
 from bench.measurements import load
+from bench.publication import publish, write_readme
 
 
 def main() -> None:
@@ -28,10 +31,17 @@ def main() -> None:
     parser.add_argument("--worst", type=int, default=3, help="worst rows shown per component")
     parser.add_argument("--json", action="store_true", help="one JSON document")
     parser.add_argument("--update-baseline", action="store_true")
+    parser.add_argument("--publish", action="store_true", help="write data/accuracy.json")
+    parser.add_argument("--write-readme", action="store_true", help="publish, in the README too")
     arguments = parser.parse_args()
     accuracy = evaluate(load(arguments.file) if arguments.file else load())
     if arguments.update_baseline:
         _update(accuracy)
+    elif arguments.publish or arguments.write_readme:
+        table = publish(accuracy)
+        if arguments.write_readme:
+            write_readme(table)
+        print(f"published as of {table.as_of}")
     elif arguments.json:
         print(json.dumps(report_json(accuracy, arguments.worst), ensure_ascii=False, indent=1))
     else:

@@ -64,7 +64,7 @@ class Accuracy:
 def evaluate(rows: Iterable[Row]) -> Accuracy:
     """Predict every row and sum up."""
     listed = list(rows)
-    answered = [list(ANSWERS[row["kind"]](row)) for row in listed]
+    answered = [list(ANSWERS.get(row["kind"], _unanswered)(row)) for row in listed]
     kept = one_per_group(one for comparisons in answered for one in comparisons)
     sections = {ALL_SOURCES: summaries(kept)}
     swept = [one for one in kept if one.source_group == SWEEP]
@@ -83,6 +83,11 @@ def evaluate(rows: Iterable[Row]) -> Accuracy:
         out_of_memory=sum(wrong is not None for wrong in verdicts.values()),
         said_fits=tuple(row_id for row_id, wrong in verdicts.items() if wrong),
     )
+
+
+def _unanswered(row: Row) -> Iterator[Comparison]:
+    """Kinds that nothing predicts yet, such as training steps."""
+    return iter(())
 
 
 def _coverage(answers: Iterable[tuple[str, bool]]) -> dict[str, tuple[int, int]]:

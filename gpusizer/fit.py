@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -135,6 +136,13 @@ class Fitter:
         self.quants = tuple(quants)
         self._sizes = all_weight_sizes(profile, quants)
 
+    def for_workload(self, workload: Workload) -> Fitter:
+        """The same model under another workload; sizes of weights are not computed again."""
+        other = copy(self)
+        other.workload = workload
+        other._estimator = Estimator(self.profile, workload)
+        return other
+
     def engines(self, quant: Quant) -> tuple[Engine, ...]:
         """Engines to consider: the one asked for, else those that run the quantization."""
         if self.workload.engine is not None:
@@ -172,6 +180,16 @@ class Fitter:
             max_context=self._max_context(estimate, pool),
             max_concurrency=self._max_concurrency(estimate, pool),
         )
+
+    def fit_on(
+        self, gpu: Gpu, boards: int, quant: Quant, native: bool, engine: Engine
+    ) -> Fit | None:
+        """One quantization and engine on `boards` boards, None when they cannot share it."""
+        split = self.split(engine, boards * gpu.devices_per_board)
+        if split is None:
+            return None
+        device_class = device_class_of(engine, gpu)
+        return self.fit(gpu, boards, self.estimate(quant, native, engine, split, device_class))
 
     def verdict(self, gpu: Gpu, estimate: MemoryEstimate) -> Verdict:
         """Whether one card of this kind holds its share of the estimate."""

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from gpusizer.advice import advise
 from gpusizer.errors import InvalidRequest
 from gpusizer.fit import COUNTS, Fitter, Verdict, asked_split, device_class_of, max_cards
 from gpusizer.gpus import Gpu
+from gpusizer.inverse import Plan, largest
 from gpusizer.memory import MemoryEstimate
 from gpusizer.ranking import Ranked, describe
 from gpusizer.support import runs_on
@@ -28,6 +32,15 @@ def best_on(fitter: Fitter, gpu: Gpu, boards: int | None, rank: int) -> Ranked:
         raise InvalidRequest(field="gpu_count", value=str(boards), reason="cannot_be_split")
     count, estimate = min(options, key=lambda option: _preference(fitter, gpu, *option))
     return describe(fitter, gpu, count, estimate, rank)
+
+
+def advised(ranked: Ranked, alternatives: Fitter) -> Ranked:
+    """The same with the most that fits there, and what would make it fit.
+
+    `alternatives` are the quantizations to try; the one chosen must be among them.
+    """
+    plan = Plan.of(alternatives, ranked.fit)
+    return replace(ranked, largest=largest(plan), advice=advise(plan))
 
 
 def _counts(fitter: Fitter, gpu: Gpu, boards: int | None) -> list[int]:

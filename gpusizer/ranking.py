@@ -8,9 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from gpusizer.advice import Suggestion
 from gpusizer.fit import Fit, Fitter, Verdict
 from gpusizer.fit_table import Candidate, FitTable, candidates, fit_table
 from gpusizer.gpus import Catalogue, Gpu
+from gpusizer.inverse import Largest
 from gpusizer.memory import MemoryEstimate
 from gpusizer.notes import Note
 from gpusizer.speed import Rate, catalogue_classes, decode_rate, decode_rates, prefill_rate
@@ -24,13 +26,15 @@ _COUNT_STEP = 1e6
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """One place in the ranking."""
+    """One place in the ranking; `largest` and `advice` only where the GPU was asked for by name."""
 
     rank: int
     fit: Fit
     decode: Rate | None
     prefill: Rate | None
     reasons: tuple[Note, ...]
+    largest: Largest | None = None
+    advice: tuple[Suggestion, ...] = ()
 
     @property
     def buy_usd(self) -> float | None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from gpusizer.advice import Suggestion
 from gpusizer.errors import GpusizerError
 from gpusizer.fit import Fit
 from gpusizer.gpus import Gpu
@@ -154,8 +155,12 @@ def _amounts_json(breakdown: Breakdown) -> dict[str, int]:
 
 
 def ranked_json(item: Ranked, say: Say) -> dict[str, Any]:
-    """The contract's ranking object."""
+    """The contract's ranking object; `largest` and `advice` only for GPUs asked for by name."""
     fit = item.fit
+    asked: dict[str, Any] = {}
+    if item.largest is not None:
+        asked["largest"] = item.largest.to_json()
+        asked["advice"] = [_suggestion_json(one, say) for one in item.advice]
     return {
         "rank": item.rank,
         "gpu": fit.gpu.slug,
@@ -178,6 +183,18 @@ def ranked_json(item: Ranked, say: Say) -> dict[str, Any]:
         "price": price_json(item),
         "power_watts": item.power_watts,
         "reasons": [note_json(note, say) for note in item.reasons],
+        **asked,
+    }
+
+
+def _suggestion_json(suggestion: Suggestion, say: Say) -> dict[str, Any]:
+    """A change that makes it fit; `change` are the request fields that make it."""
+    return {
+        **note_json(suggestion.note, say),
+        "change": dict(suggestion.change),
+        "saving_bytes": suggestion.saving_bytes,
+        "verdict": suggestion.verdict.value,
+        "headroom_bytes": suggestion.headroom_bytes,
     }
 
 

@@ -70,6 +70,16 @@ def _of_files(
     return Selection(paired, worth, native)
 
 
+def every_quant(
+    profile: ModelProfile, engine: str | None, also: Sequence[tuple[Quant, bool]]
+) -> tuple[tuple[Quant, bool], ...]:
+    """Every quantization that the engine runs, and those in `also`, most faithful first."""
+    known = {quant.slug: (quant, native) for quant, native in also}
+    for quant, native in select_quants((ALL_QUANTS,), profile, engine).shown:
+        known.setdefault(quant.slug, (quant, native))
+    return tuple(sorted(known.values(), key=lambda pair: pair[0].order))
+
+
 def _paired(quants: Sequence[Quant], native: Quant) -> tuple[tuple[Quant, bool], ...]:
     return tuple((quant, quant.slug == native.slug) for quant in quants)
 

@@ -15,9 +15,9 @@ from gpusizer.gpus import Catalogue, Gpu
 from gpusizer.hub_id import ModelRef, parse_model_ref
 from gpusizer.model_tree import Lister, QuantizedRepo
 from gpusizer.notes import Note
-from gpusizer.placement import best_on
+from gpusizer.placement import advised, best_on
 from gpusizer.profile import ModelProfile, build_profile
-from gpusizer.ranking import rank_gpus
+from gpusizer.ranking import Ranked, rank_gpus
 from gpusizer.report import EstimateRow, Report
 from gpusizer.request import (
     ALL_QUANTS,
@@ -26,7 +26,7 @@ from gpusizer.request import (
     parse_gpu_list,
     parse_size_request,
 )
-from gpusizer.selection import Selection, select_quants
+from gpusizer.selection import Selection, every_quant, select_quants
 from gpusizer.snapshot import RepoSnapshot
 from gpusizer.workload import DEFAULT_CONTEXT, Workload
 
@@ -84,10 +84,7 @@ class Sizer:
         shown = Fitter(profile, workload, selection.shown)
         ranker = Fitter(profile, workload, selection.rankable)
         if named:
-            ranking = tuple(
-                best_on(ranker, gpu, count, rank)
-                for rank, (gpu, count) in enumerate(named, start=1)
-            )
+            ranking = _placed(ranker, named)
         else:
             ranking = rank_gpus(ranker, self.catalogue, request.rank_by, request.top)
         published, problems = self._published(request, profile)
@@ -134,11 +131,9 @@ class Sizer:
             workload,
             select_quants(_quants(request, profile), profile, workload.engine).rankable,
         )
-        items = tuple(
-            Compared(gpu, count, best_on(fitter, gpu, count, rank))
-            for rank, (gpu, count) in enumerate(asked, start=1)
-        )
-        return Comparison(items, profile, workload)
+        placed = _placed(fitter, asked)
+        items = (Compared(*one, ranked) for one, ranked in zip(asked, placed, strict=True))
+        return Comparison(tuple(items), profile, workload)
 
     def _named(self, texts: Sequence[str], count: int | None) -> list[tuple[Gpu, int | None]]:
         """GPUs by name; a count written before a name wins over `count`."""
@@ -153,6 +148,18 @@ def _quants(request: SizeRequest, profile: ModelProfile) -> tuple[str, ...]:
     if profile.format == "gguf" and named and request.quants == (ALL_QUANTS,):
         return (NATIVE_QUANT,)
     return request.quants
+
+
+def _placed(fitter: Fitter, named: Sequence[tuple[Gpu, int | None]]) -> tuple[Ranked, ...]:
+    """The best way to run the model on each of the named GPUs, with what more would fit."""
+    profile, workload = fitter.profile, fitter.workload
+    alternatives = Fitter(
+        profile, workload, every_quant(profile, workload.engine, also=fitter.quants)
+    )
+    return tuple(
+        advised(best_on(fitter, gpu, count, rank), alternatives)
+        for rank, (gpu, count) in enumerate(named, start=1)
+    )
 
 
 def _resolved(workload: Workload, profile: ModelProfile) -> tuple[Workload, tuple[Note, ...]]:

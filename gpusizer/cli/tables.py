@@ -29,6 +29,7 @@ def report_text(report: Report) -> str:
         table(_RANKING_HEAD, [_ranked_cells(item) for item in report.ranking])
         if report.ranking
         else text("answer.nothing_fits", "en"),
+        *(consulted_text(item) for item in report.ranking if item.largest is not None),
     ]
     if report.quantized_repos:
         parts.append(table(_PUBLISHED_HEAD, [_published_cells(r) for r in report.quantized_repos]))
@@ -104,6 +105,20 @@ def _ranked_cells(item: Ranked) -> tuple[str, ...]:
     )
 
 
+def consulted_text(item: Ranked) -> str:
+    """The most that one GPU asked for by name holds, and what would make the model fit."""
+    fit = item.fit
+    lines = [f"{fit.count} x {fit.gpu.name}: {text(f'verdict.{fit.verdict.value}', 'en')}"]
+    if item.largest is not None:
+        lines += [f"  {say_note(note)}" for note in item.largest.notes()]
+    if item.advice:
+        lines.append("  To make it fit, one of:")
+    for one in item.advice:
+        saved, spare = format_gib(one.saving_bytes), format_gib(one.headroom_bytes)
+        lines.append(f"  - {say_note(one.note)} (gains {saved} a GPU, {spare} to spare)")
+    return "\n".join(lines)
+
+
 def gpus_text(gpus: Sequence[Gpu]) -> str:
     """The catalogue as a table."""
     head = ("slug", "name", "usable GiB", "GB/s", "FP16 TFLOPS", "W", "buy USD", "USD/h")
@@ -131,6 +146,7 @@ def comparison_text(comparison: Comparison) -> str:
         parts.insert(0, profile_text(comparison.profile))
         fitted = [item.ranked for item in comparison.items if item.ranked is not None]
         parts.append(table(_RANKING_HEAD, [_ranked_cells(item) for item in fitted]))
+        parts += [consulted_text(item) for item in fitted]
         parts += [f"{r.fit.gpu.name}: {say_note(note)}" for r in fitted for note in r.reasons]
     return "\n\n".join(parts)
 

@@ -145,4 +145,25 @@ STRINGS: dict[str, str] = {
     " listed ({reason}).",
     "note.stale_cache": "The Hub could not be asked: this is what it said on {date}, and may be"
     " out of date.",
+    # The most that fits, and what would make it fit.
+    "note.largest_context": "Up to {context:,} tokens of context for {users:,} at once.",
+    "note.most_users": "Up to {users:,} at once with {context:,} tokens each.",
+    "note.best_quant": "Most faithful that fits: {quant} with {engine}.",
+    "note.try_flash_attention": "Turn flash attention on.",
+    "note.try_memory_utilization": "Let {engine} use {percent}% of the card.",
+    "note.try_max_num_seqs": "Schedule at most {sequences} sequences at once (max_num_seqs).",
+    "note.try_max_num_batched_tokens": "Process at most {tokens:,} tokens per step"
+    " (max_num_batched_tokens).",
+    "note.try_ubatch_size": "Process {tokens} tokens of the prompt at a time (ubatch_size).",
+    "note.try_enforce_eager": "Run without CUDA graphs (enforce_eager), a little slower.",
+    "note.try_kv_cache": "Keep the KV cache in {dtype} instead of {before}.",
+    "note.try_context": "{context:,} tokens of context instead of {asked:,}.",
+    "note.try_concurrency": "{concurrency:,} at once instead of {asked:,}.",
+    "note.try_quant": "{quant} instead of {before}.",
+    "note.try_quant_engine": "{quant} with {engine} instead of {before}.",
+    "note.try_tensor_parallel": "Tensor parallel {degree}: {count} of these GPUs instead of"
+    " {before}.",
+    "note.try_more_gpus": "{count} of these GPUs instead of {before}.",
+    "note.try_offload": "Keep {layers} of {all} layers on the GPU and the rest in system memory,"
+    " much slower.",
 }

@@ -143,4 +143,26 @@ STRINGS: dict[str, str] = {
     " {repo_id} ({reason}).",
     "note.stale_cache": "Não foi possível consultar o Hub: isto é o que ele dizia em {date} e pode"
     " estar desatualizado.",
+    # The most that fits, and what would make it fit.
+    "note.largest_context": "Até {context:,} tokens de contexto para {users:,} ao mesmo tempo.",
+    "note.most_users": "Até {users:,} ao mesmo tempo com {context:,} tokens cada.",
+    "note.best_quant": "A mais fiel que cabe: {quant} com {engine}.",
+    "note.try_flash_attention": "Ligar o flash attention.",
+    "note.try_memory_utilization": "Deixar {engine} usar {percent}% da placa.",
+    "note.try_max_num_seqs": "Agendar no máximo {sequences} sequências ao mesmo tempo"
+    " (max_num_seqs).",
+    "note.try_max_num_batched_tokens": "Processar no máximo {tokens:,} tokens por passo"
+    " (max_num_batched_tokens).",
+    "note.try_ubatch_size": "Processar o prompt de {tokens} em {tokens} tokens (ubatch_size).",
+    "note.try_enforce_eager": "Rodar sem CUDA graphs (enforce_eager), um pouco mais lento.",
+    "note.try_kv_cache": "Guardar o cache KV em {dtype} em vez de {before}.",
+    "note.try_context": "{context:,} tokens de contexto em vez de {asked:,}.",
+    "note.try_concurrency": "{concurrency:,} ao mesmo tempo em vez de {asked:,}.",
+    "note.try_quant": "{quant} em vez de {before}.",
+    "note.try_quant_engine": "{quant} com {engine} em vez de {before}.",
+    "note.try_tensor_parallel": "Paralelismo de tensor {degree}: {count} destas GPUs em vez de"
+    " {before}.",
+    "note.try_more_gpus": "{count} destas GPUs em vez de {before}.",
+    "note.try_offload": "Manter {layers} de {all} camadas na GPU e o resto na memória do sistema,"
+    " bem mais lento.",
 }

@@ -9,12 +9,14 @@ from typing import Any
 import gradio as gr
 from gradio.components.navbar import Navbar
 
+from gpusizer.accuracy import load_accuracy
 from gpusizer.engines import ENGINES
 from gpusizer.text import Language
 from gpusizer.ui import scripts
 from gpusizer.ui.endpoints import CONCURRENCY, QUEUE
 from gpusizer.ui.handlers import Handlers
 from gpusizer.ui.presenters import frame
+from gpusizer.ui.presenters.accuracy import accuracy_html
 from gpusizer.ui.presenters.cards import gpu_names_html
 from gpusizer.ui.presenters.errors import chips_html
 from gpusizer.ui.presenters.words import Words
@@ -63,6 +65,7 @@ def build_page(
     form = _advanced(model, words)
     results = _results(frame.welcome_html(len(handlers.gpu_names), words))
     _html(gpu_names_html(handlers.gpu_names), "gs-names")
+    _html(accuracy_html(load_accuracy(), words), "gs-accuracy-block")
     _html(frame.method_html(words), "gs-method-block")
     _html(frame.api_html(words), "gs-api-block", scripts.copy_script(frame.ORIGIN))
     _wire(blocks, language, handlers, form, go, chips, results)

@@ -37,8 +37,8 @@ LLAMA = "meta-llama/Llama-3.1-8B-Instruct"
 ENGLISH = Words("en")
 _SAFE_TAGS = frozenset(
     ("a", "article", "b", "button", "code", "datalist", "dd", "details", "div", "dl", "dt",
-     "figcaption", "figure", "form", "h1", "h2", "h3", "header", "i", "input", "li", "nav",
-     "option", "p", "pre", "section", "small", "span", "strong", "summary", "sup", "table",
+     "figcaption", "figure", "form", "h1", "h2", "h3", "h4", "header", "i", "input", "li", "nav",
+     "ol", "option", "p", "pre", "section", "small", "span", "strong", "summary", "sup", "table",
      "tbody", "td", "th", "thead", "tr", "ul")
 )  # fmt: skip
 
@@ -235,6 +235,17 @@ def test_a_card_that_is_too_small_says_how_much_is_missing() -> None:
     assert "short" in page.text
     assert "tok/s" not in page.text  # no speed for what does not run
     assert [1 for _, found in page.elements if "gs-bar-over" in (found.get("class") or "")]
+
+
+def test_a_card_says_what_would_make_it_fit() -> None:
+    page = cards(("1x4090",), "meta-llama/Llama-3.3-70B-Instruct")
+    assert "What would make it fit" in page.text
+    assert "2 of these GPUs instead of 1." in page.text
+    assert sum(tag == "ol" for tag, _ in page.elements) == 1
+    safe = cards(("h200",), LLAMA)
+    assert "What would make it fit" not in safe.text
+    assert "131,072 tokens" in safe.text  # the model's longest context
+    assert "1 at once, even at the high end" in safe.text
 
 
 def test_cards_without_a_model_show_the_hardware() -> None:

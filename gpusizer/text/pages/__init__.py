@@ -1,7 +1,17 @@
 """Words of the web page. What the core says itself (errors, notes) is one folder up."""
 
-from gpusizer.text.pages import en, en_method, pt, pt_method, zh, zh_method
+from gpusizer.text.pages import (
+    en,
+    en_accuracy,
+    en_method,
+    pt,
+    pt_accuracy,
+    pt_method,
+    zh,
+    zh_accuracy,
+    zh_method,
+)
 
-EN = {**en.STRINGS, **en_method.STRINGS}
-ZH = {**zh.STRINGS, **zh_method.STRINGS}
-PT = {**pt.STRINGS, **pt_method.STRINGS}
+EN = {**en.STRINGS, **en_method.STRINGS, **en_accuracy.STRINGS}
+ZH = {**zh.STRINGS, **zh_method.STRINGS, **zh_accuracy.STRINGS}
+PT = {**pt.STRINGS, **pt_method.STRINGS, **pt_accuracy.STRINGS}

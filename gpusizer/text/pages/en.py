@@ -164,4 +164,13 @@ STRINGS: dict[str, str] = {
     "page.advice.weights": "Look for a repository with safetensors weights; the original model"
     " usually has them.",
     "page.advice.later": "Try again in a moment, or take a model from the embedded snapshot.",
+    # The most that fits, and what would make it fit.
+    "page.spec.max_users": "Most users",
+    "page.spec.best_quant": "Best quantization",
+    "page.spec.at_users": "{users} at once, even at the high end",
+    "page.spec.at_context": "{context} tokens each",
+    "page.advice.fit": "What would make it fit",
+    "page.advice.safer": "To be on the safe side",
+    "page.advice.none": "No single change makes it fit.",
+    "page.advice.after": "gains {saving} a GPU, {headroom} to spare",
 }

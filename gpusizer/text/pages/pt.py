@@ -167,4 +167,13 @@ STRINGS: dict[str, str] = {
     "page.advice.weights": "Procure um repositório com pesos em safetensors; o modelo original"
     " costuma ter.",
     "page.advice.later": "Tente de novo em instantes ou use um modelo da cópia embutida.",
+    # The most that fits, and what would make it fit.
+    "page.spec.max_users": "Máximo de usuários",
+    "page.spec.best_quant": "Melhor quantização",
+    "page.spec.at_users": "{users} ao mesmo tempo, mesmo no limite superior",
+    "page.spec.at_context": "{context} tokens cada",
+    "page.advice.fit": "O que faria caber",
+    "page.advice.safer": "Para ter folga",
+    "page.advice.none": "Nenhuma mudança isolada faz caber.",
+    "page.advice.after": "ganha {saving} por GPU, sobram {headroom}",
 }

@@ -159,4 +159,13 @@ STRINGS: dict[str, str] = {
     "page.advice.gated": "可以找一份无需申请的同权重副本，或计算它的基础模型。",
     "page.advice.weights": "请换一个带 safetensors 权重的仓库，原始模型一般都有。",
     "page.advice.later": "请稍后再试，或选择内置快照中的模型。",
+    # The most that fits, and what would make it fit.
+    "page.spec.max_users": "最大并发",
+    "page.spec.best_quant": "最佳量化",
+    "page.spec.at_users": "{users} 路并发，按估算上限",
+    "page.spec.at_context": "每路 {context} token",
+    "page.advice.fit": "怎样才能装下",
+    "page.advice.safer": "想更稳妥",
+    "page.advice.none": "只改一项装不下。",
+    "page.advice.after": "每块 GPU 省出 {saving}，剩余 {headroom}",
 }

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from gpusizer.advice import Suggestion
 from gpusizer.comparison import Compared, Comparison
 from gpusizer.fit import Fit, Verdict
 from gpusizer.gpus import Gpu, Price
+from gpusizer.inverse import Largest
 from gpusizer.ranking import Ranked
 from gpusizer.speed import Rate
 from gpusizer.ui.presenters.bars import segments
@@ -18,6 +20,8 @@ from gpusizer.units import GB, format_gib
 
 _TERA = 1e12
 _UNBROKEN_HYPHEN = "\u2011"
+SUGGESTED = 4
+"""Suggestions of a card; the JSON has all."""
 _RUNS = frozenset({Verdict.FITS, Verdict.TIGHT})
 Spec = tuple[str, str, str | None]
 """Name of the line, its value, small print."""
@@ -69,6 +73,7 @@ def _card(item: Compared, pick: str, words: Words) -> Html:
         el("header", el("h3", name), remove),
         _fit(ranked.fit, words) if ranked else None,
         el("dl", join(_line(spec, words) for spec in _specs(item.gpu, ranked, words))),
+        _advice(ranked, words) if ranked else None,
         words.listed(ranked.reasons[1:], "gs-notes") if ranked else None,
         class_="gs-card" if ranked else "gs-card gs-card-plain",
         data_gpu=item.gpu.slug,
@@ -117,6 +122,23 @@ def _capacity_bar(fit: Fit, words: Words) -> Html:
     )
 
 
+def _advice(ranked: Ranked, words: Words) -> Html:
+    """What would make it fit, least painful first; empty, to hold its place, where it does."""
+    title = None
+    if ranked.fit.verdict is not Verdict.FITS:
+        state = "safer" if ranked.fit.verdict is Verdict.TIGHT else "fit"
+        title = el("h4", words(f"advice.{state}" if ranked.advice else "advice.none"))
+    items = [_suggestion(one, words) for one in ranked.advice[:SUGGESTED]]
+    listed = el("ol", join(items)) if items else None
+    return el("div", title, listed, class_="gs-advice")
+
+
+def _suggestion(one: Suggestion, words: Words) -> Html:
+    after = words("advice.after", saving=format_gib(one.saving_bytes),
+                  headroom=format_gib(one.headroom_bytes))  # fmt: skip
+    return el("li", words.note(one.note), el("small", after))
+
+
 def _line(spec: Spec, words: Words) -> Html:
     name, value, detail = spec
     return el(
@@ -148,14 +170,30 @@ def _performance(ranked: Ranked, words: Words) -> Iterator[Spec]:
     """Speeds and context, which only mean something where a model that writes text fits."""
     silent = ranked.decode is None and ranked.prefill is None
     if ranked.fit.verdict not in _RUNS or silent:
-        for name in ("decode", "prefill", "max_context"):
+        for name in ("decode", "prefill"):
             yield name, DASH, None
-        return
-    yield _rate("decode", ranked.decode, words)
-    yield _rate("prefill", ranked.prefill, words)
-    longest = ranked.fit.max_context
-    known = words("unknown") if longest is None else words("tokens", count=whole(longest))
-    yield "max_context", known, None
+    else:
+        yield _rate("decode", ranked.decode, words)
+        yield _rate("prefill", ranked.prefill, words)
+    if ranked.largest is not None:
+        yield from _limits(ranked.largest, words)
+
+
+def _limits(most: Largest, words: Words) -> Iterator[Spec]:
+    """The most that surely fits, one thing changed at a time."""
+    context, users = most.context_at_users, most.users_at_context
+    yield (
+        "max_context",
+        words("tokens", count=whole(context)) if context else DASH,
+        words("spec.at_users", users=whole(most.users)) if context else None,
+    )
+    yield (
+        "max_users",
+        whole(users) if users else DASH,
+        words("spec.at_context", context=whole(most.context)) if users else None,
+    )
+    engine = most.engine.name if most.engine else None
+    yield "best_quant", most.quant.name if most.quant else DASH, engine
 
 
 def _rate(name: str, rate: Rate | None, words: Words) -> Spec:

@@ -1,0 +1,53 @@
+"""Which of the embedded models can be built with random weights on a device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from bench.measuring.backend import Config
+from gpusizer.paths import DATA_DIR
+from gpusizer.profile import build_profile
+from scrapers.embedded import EmbeddedSnapshots
+
+_BYTES_PER_WEIGHT = 2
+_ROOM = 0.6  # share of the device that weights may take, to leave some for what is measured
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A model: its configuration and the bytes of its weights in 16 bits."""
+
+    repo_id: str
+    config: Config
+    weight_bytes: int
+
+
+def every_choice() -> Iterator[Choice]:
+    """Unquantized text models whose whole configuration is known."""
+    snapshots = EmbeddedSnapshots(DATA_DIR / "models")
+    for repo_id in snapshots.ids():
+        choice = choose(repo_id, snapshots)
+        if choice is not None:
+            yield choice
+
+
+def choose(repo_id: str, snapshots: EmbeddedSnapshots | None = None) -> Choice | None:
+    """The embedded model of this name, None when it cannot be built from its configuration."""
+    snapshots = snapshots or EmbeddedSnapshots(DATA_DIR / "models")
+    snapshot = snapshots.get(repo_id)
+    if snapshot is None or len(snapshot.components) != 1:
+        return None
+    config, profile = snapshot.components[0].config, build_profile(snapshot)
+    written = profile.architecture is not None and profile.architecture.generates
+    if not written or profile.quantization or not config or not config.get("model_type"):
+        return None
+    return Choice(snapshot.repo_id, config, profile.parameters * _BYTES_PER_WEIGHT)
+
+
+def that_fit(choices: Iterable[Choice], memory_bytes: int) -> list[Choice]:
+    """Those that leave room on a device of that memory, smallest first."""
+    room = memory_bytes * _ROOM
+    return sorted(
+        (one for one in choices if one.weight_bytes <= room), key=lambda one: one.weight_bytes
+    )

@@ -1,0 +1,125 @@
+"""Readings as rows of `data/measurements`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bench.measuring.backend import Device, Training
+from bench.measuring.protocol import Prefill, Step, growth_per_token
+
+UNPUBLISHED = "unpublished"
+"""Source of rows that nobody can open yet; tests refuse it in the repository."""
+
+_ENGINE = "transformers"
+_DTYPES = {"bf16": "bfloat16", "f32": "float32"}
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where and when rows were made."""
+
+    url: str
+    group: str
+    date: str
+
+
+def inference_rows(
+    repo_id: str, dtype: str, readings: Sequence[Prefill], device: Device, source: Source
+) -> Iterator[dict[str, Any]]:
+    """One row of kind "serving" per context."""
+    growth = growth_per_token(readings)
+    for one in readings:
+        name = f"{_slug(device.name)}-{repo_id}-{dtype}-{one.tokens}"
+        measured = {
+            "weights_bytes": one.weights,
+            "kv_bytes": one.cache,
+            "activations_bytes": one.activations,
+            "allocator_bytes": one.allocator,
+            "non_torch_bytes": one.context,
+            "kv_bytes_per_token": growth,
+        }
+        yield {
+            "kind": "serving",
+            **_common(f"measured-{name}", repo_id, device, source),
+            "weight_dtype": _DTYPES[dtype],
+            "max_model_len": one.tokens,
+            "kv_dtype": "auto",
+            "outcome": "out_of_memory" if one.full else "ran",
+            "measured": {"weights_bytes": one.weights} if one.full else _known(measured),
+        }
+
+
+def training_row(
+    repo_id: str, training: Training, step: Step, device: Device, source: Source
+) -> dict[str, Any]:
+    """One row of kind "training"."""
+    settings = {
+        "method": training.method,
+        "precision": training.precision,
+        "optimizer": "adamw",
+        "sequence_length": training.sequence_length,
+        "micro_batch": training.micro_batch,
+        "gradient_checkpointing": training.gradient_checkpointing,
+        "lora_rank": training.lora_rank if training.method == "lora" else None,
+    }
+    measured = {
+        "weights_bytes": step.weights,
+        "adapters_bytes": step.adapters,
+        "gradients_bytes": step.gradients,
+        "optimizer_bytes": step.optimizer,
+        "saved_bytes": step.saved,
+        "activations_bytes": step.activations,
+        "backward_bytes": step.backward,
+        "peak_bytes": step.peak,
+        "allocator_bytes": step.allocator,
+        "non_torch_bytes": step.context,
+    }
+    name = "-".join(
+        str(part)
+        for part in (_slug(device.name), repo_id, training.method, training.precision,
+                     training.sequence_length, training.micro_batch,
+                     "checkpointed" if training.gradient_checkpointing else "plain")
+    )  # fmt: skip
+    return {
+        "kind": "training",
+        **_common(f"trained-{name}", repo_id, device, source),
+        **_known(settings),
+        "outcome": "out_of_memory" if step.full else "ran",
+        "measured": {"weights_bytes": step.weights} if step.full else _known(measured),
+    }
+
+
+def _common(name: str, repo_id: str, device: Device, source: Source) -> dict[str, Any]:
+    """What every row says; an absent field means that it is not known."""
+    return _known(
+        {
+            "id": name,
+            "dup_group": name,
+            "source_group": source.group,
+            "source_url": source.url,
+            "date": source.date,
+            "confidence": "high",
+            "engine": _ENGINE,
+            "engine_version": device.framework_version,
+            "software": device.software,
+            "repo": repo_id,
+            "profile": repo_id,
+            "profile_basis": "id",
+            "quant": "native",
+            "gpu": device.name,
+            "gpu_memory_bytes": device.memory_bytes,
+            "gpu_count": 1,
+            "tensor_parallel": 1,
+            "pipeline_parallel": 1,
+        }
+    )
+
+
+def _known(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _slug(name: str) -> str:
+    return "-".join(name.lower().split())

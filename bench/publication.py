@@ -1,0 +1,150 @@
+"""The errors as the page and the README show them: `data/accuracy.json` and a Markdown table."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from bench.comparison import ALL, Comparison, Summary
+from bench.evaluation import ALL_SOURCES, SWEEP, Accuracy, Key
+from gpusizer.accuracy import FILE, AccuracyTable, ErrorRow, accuracy_from_json, percent_text
+from gpusizer.paths import DATA_DIR
+
+README = DATA_DIR.parent / "README.md"
+BEGIN, END = "<!-- accuracy: begin -->", "<!-- accuracy: end -->"
+_SECTIONS = {ALL_SOURCES: "all", f"without {SWEEP}": "others", f"only {SWEEP}": "sweep"}
+_SHARE_DIGITS, _AMOUNT_DIGITS = 4, 3
+
+
+def published(accuracy: Accuracy, as_of: str) -> dict[str, Any]:
+    """What `data/accuracy.json` holds: one row per engine and component, over all variants."""
+    return {
+        "as_of": as_of,
+        "rows": {kind: list(counts) for kind, counts in accuracy.coverage.items()},
+        "out_of_memory": accuracy.out_of_memory,
+        "said_fits": len(accuracy.said_fits),
+        "sweep": SWEEP,
+        "sections": {
+            _SECTIONS[title]: _rows(errors, _belonging(title, accuracy))
+            for title, errors in accuracy.sections.items()
+        },
+    }
+
+
+def _belonging(title: str, accuracy: Accuracy) -> list[Comparison]:
+    """The comparisons a section sums up."""
+    swept = {f"only {SWEEP}": True, f"without {SWEEP}": False}.get(title)
+    return [c for c in accuracy.comparisons if swept in (None, c.source_group == SWEEP)]
+
+
+def _rows(errors: Mapping[Key, Summary], of: list[Comparison]) -> list[dict[str, Any]]:
+    plain = {(one.engine, one.component) for one in of if not one.in_bytes}
+    rows = [
+        {
+            "engine": engine,
+            "component": component,
+            "n": summary.n,
+            **{name: _share(getattr(summary, name)) for name in ("median", "mean", "bias", "p95")},
+            "mean_gib": None
+            if (engine, component) in plain
+            else round(summary.mean_amount, _AMOUNT_DIGITS),
+            "naive_mean": _share(summary.naive_mean),
+            "worst": _worst(engine, component, of),
+        }
+        for (engine, component, variant), summary in errors.items()
+        if variant == ALL
+    ]
+    largest = Counter[str]()
+    for row in rows:
+        largest[row["engine"]] += row["n"]
+    return sorted(rows, key=lambda row: (-largest[row["engine"]], row["engine"]))
+
+
+def _share(value: float | None) -> float | None:
+    return None if value is None else round(value, _SHARE_DIGITS)
+
+
+def _worst(engine: str, component: str, of: list[Comparison]) -> dict[str, Any]:
+    rows = [one for one in of if (one.engine, one.component) == (engine, component)]
+    furthest = max(rows, key=lambda one: (abs(one.relative), one.row_id))
+    return {"relative": _share(furthest.relative), "source_url": furthest.source_url}
+
+
+def publish(accuracy: Accuracy, path: Path = FILE) -> AccuracyTable:
+    """Write the file; a date changes only with the numbers."""
+    made = published(accuracy, date.today().isoformat())
+    if path.is_file():
+        before = json.loads(path.read_text("utf-8"))
+        if {**made, "as_of": ""} == {**before, "as_of": ""}:
+            made = before
+    path.write_text(_pretty(made), "utf-8")
+    return accuracy_from_json(made)
+
+
+def _pretty(data: Mapping[str, Any]) -> str:
+    """One row of a section per line, so that changes can be read."""
+    sections = ",\n".join(
+        f"  {json.dumps(name)}: [\n" + ",\n".join(f"   {json.dumps(row)}" for row in rows) + "\n  ]"
+        for name, rows in data["sections"].items()
+    )
+    head = [f" {json.dumps(k)}: {json.dumps(v)}" for k, v in data.items() if k != "sections"]
+    return "{\n" + ",\n".join([*head, f' "sections": {{\n{sections}\n }}']) + "\n}\n"
+
+
+def markdown(table: AccuracyTable) -> str:
+    """The table of the README, markers included."""
+    lines = [
+        BEGIN,
+        f"{table.measured:,} published measurements, {table.predicted:,} of them with a prediction,"
+        f" as of {table.as_of}. Mean, median and 95th percentile are of absolute errors, as shares"
+        " of the measured value; *naive* is parameters × bytes, the usual cache formula and 20 %"
+        " on top. One laboratory's sweep is shown apart below the rest.",
+        "",
+        *_markdown_rows(table.sections.get("all", ())),
+        "",
+        f"vLLM without the largest sweep (`{table.sweep}`, one host), and that sweep alone:",
+        "",
+        *_markdown_rows(
+            table.sections.get("others", ()) + table.sections.get("sweep", ()),
+            ["others"] * len(table.sections.get("others", ()))
+            + ["sweep"] * len(table.sections.get("sweep", ())),
+        ),
+        END,
+    ]
+    return "\n".join(lines)
+
+
+def _markdown_rows(rows: tuple[ErrorRow, ...], where: list[str] | None = None) -> list[str]:
+    head = ["engine", "component", "n", "median", "mean", "bias", "p95", "mean GiB", "naive mean",
+            "worst"]  # fmt: skip
+    labels = where or [row.engine for row in rows]
+    return [
+        "| " + " | ".join(head if where is None else ["rows", *head[1:]]) + " |",
+        "|---|---|" + "--:|" * 8,
+        *(
+            f"| {label} | {row.component} | {row.n} | {percent_text(row.median)}"
+            f" | {percent_text(row.mean)} | {percent_text(row.bias, signed=True)}"
+            f" | {percent_text(row.p95)} | {'—' if row.mean_gib is None else f'{row.mean_gib:.2f}'}"
+            f" | {percent_text(row.naive_mean)}"
+            f" | [{percent_text(row.worst, signed=True)}]({row.worst_url}) |"
+            for label, row in zip(labels, rows, strict=True)
+        ),
+    ]
+
+
+def with_table(readme: str, table: AccuracyTable) -> str:
+    """A README with its table up to date. Raises ValueError when the markers are missing."""
+    pattern = re.compile(f"{re.escape(BEGIN)}.*?{re.escape(END)}", re.DOTALL)
+    if not pattern.search(readme):
+        raise ValueError("README has no accuracy markers")
+    return pattern.sub(lambda _: markdown(table), readme)
+
+
+def write_readme(table: AccuracyTable, path: Path = README) -> None:
+    """Put the table between its markers."""
+    path.write_text(with_table(path.read_text("utf-8"), table), "utf-8")

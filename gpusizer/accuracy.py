@@ -1,0 +1,116 @@
+"""How far predictions are from published measurements, as the benchmark last wrote it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from gpusizer.paths import DATA_DIR
+
+FILE = DATA_DIR / "accuracy.json"
+
+_FAR = 9.995  # shares beyond this say only how far off they are, not by how much
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorRow:
+    """Errors of one component under one engine, as shares of the measured value.
+
+    Attributes:
+        engine, component: what was measured.
+        n: rows, one per repeated configuration.
+        median, mean, p95: of absolute errors.
+        bias: mean of signed errors.
+        mean_gib: mean absolute error in GiB, None for what is not memory.
+        naive_mean: the naive calculator's mean, None where it has nothing to say.
+        worst: the signed error furthest off, and where that measurement is published.
+    """
+
+    engine: str
+    component: str
+    n: int
+    median: float
+    mean: float
+    bias: float
+    p95: float
+    mean_gib: float | None
+    naive_mean: float | None
+    worst: float
+    worst_url: str
+
+
+@dataclass(frozen=True, slots=True)
+class AccuracyTable:
+    """Errors by section: "all", and the largest sweep apart from the "others".
+
+    Attributes:
+        as_of: date of the last change.
+        measured, predicted: published rows, and those with at least one prediction.
+        out_of_memory, said_fits: runs that ran out of memory, and those said to fit.
+        sweep: name of the source whose rows are "sweep".
+    """
+
+    as_of: str
+    measured: int
+    predicted: int
+    out_of_memory: int
+    said_fits: int
+    sweep: str
+    sections: Mapping[str, tuple[ErrorRow, ...]]
+
+
+@cache
+def load_accuracy() -> AccuracyTable:
+    """The published table."""
+    return accuracy_from_json(json.loads(FILE.read_text("utf-8")))
+
+
+def accuracy_from_json(data: Mapping[str, Any]) -> AccuracyTable:
+    """The table in `data/accuracy.json`. Raises KeyError for a gap."""
+    return AccuracyTable(
+        as_of=data["as_of"],
+        measured=sum(rows for rows, _ in data["rows"].values()),
+        predicted=sum(predicted for _, predicted in data["rows"].values()),
+        out_of_memory=data["out_of_memory"],
+        said_fits=data["said_fits"],
+        sweep=data["sweep"],
+        sections={name: tuple(map(_row, rows)) for name, rows in data["sections"].items()},
+    )
+
+
+def _row(data: Mapping[str, Any]) -> ErrorRow:
+    return ErrorRow(
+        engine=data["engine"],
+        component=data["component"],
+        n=data["n"],
+        median=data["median"],
+        mean=data["mean"],
+        bias=data["bias"],
+        p95=data["p95"],
+        mean_gib=data["mean_gib"],
+        naive_mean=data["naive_mean"],
+        worst=data["worst"]["relative"],
+        worst_url=data["worst"]["source_url"],
+    )
+
+
+def percent_text(share: float | None, *, signed: bool = False) -> str:
+    """A share as people read it: two digits below one percent, then one, then none.
+
+    >>> [percent_text(x) for x in (0.0, 0.0013, 0.0194, 0.3087, 39.92, None)]
+    ['0%', '0.13%', '1.9%', '31%', '>999%', '—']
+    >>> percent_text(-0.0119, signed=True)
+    '−1.2%'
+    """
+    if share is None:
+        return "—"
+    size = abs(share)
+    sign = ("−" if share < 0 else "+") if signed and round(size, 4) else ""
+    if size >= _FAR:
+        return f">{sign}999%"
+    value = size * 100
+    digits = 0 if value >= 9.95 or not round(value, 2) else 1 if value >= 0.995 else 2
+    return f"{sign}{value:.{digits}f}%"

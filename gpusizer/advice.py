@@ -1,0 +1,85 @@
+"""The smallest changes that make a model fit: each a single one, each fitted again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gpusizer.changes import RULES, Change
+from gpusizer.fit import Fit, Verdict
+from gpusizer.inverse import Plan
+from gpusizer.notes import Note
+
+_OFFLOAD_PAIN = 12.0  # after everything that runs at full speed
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """One change, and what comes of it.
+
+    Attributes:
+        note: the change in words.
+        change: request fields that make it.
+        pain: position in the list.
+        saving_bytes: what each GPU gains: headroom after less headroom before.
+        verdict, headroom_bytes: after the change.
+    """
+
+    note: Note
+    change: Mapping[str, Any]
+    pain: float
+    saving_bytes: int
+    verdict: Verdict
+    headroom_bytes: int
+
+
+def advise(plan: Plan) -> tuple[Suggestion, ...]:
+    """Single changes after which the plan surely fits, least painful first; none where it does.
+
+    The last may be partial offload, which runs but does not fit.
+    """
+    before = plan.fit()
+    if before is None or before.verdict is Verdict.FITS:
+        return ()
+    made = [_suggestion(change, before) for rule in RULES for change in rule(plan)]
+    return tuple(sorted([*made, *_offload(plan, before)], key=lambda one: one.pain))
+
+
+def _suggestion(change: Change, before: Fit) -> Suggestion:
+    after = change.plan.fit()
+    assert after is not None  # a change is made of plans that fit
+    return Suggestion(
+        note=change.note,
+        change=change.fields,
+        pain=round(change.pain, 2),
+        saving_bytes=after.headroom_bytes - before.headroom_bytes,
+        verdict=after.verdict,
+        headroom_bytes=after.headroom_bytes,
+    )
+
+
+def _offload(plan: Plan, before: Fit) -> Iterator[Suggestion]:
+    """Part of the layers in system memory: as many stay as fit at the high end of every band.
+
+    Layers are taken to be equal, in weights and in cache.
+    """
+    arch, estimate = plan.fitter.profile.architecture, before.estimate
+    asked = plan.workload.gpu_layers
+    if before.verdict is not Verdict.OFFLOAD or arch is None or asked is not None:
+        return
+    here = -(-arch.layers // estimate.split.pipeline)
+    cache = estimate.per_gpu.kv_cache.likely
+    each = estimate.sizes.in_layers // arch.layers + cache // here
+    missing = -estimate.headroom_bytes(plan.gpu.device_memory_bytes, cautious=True)
+    moved = -(-missing // each)
+    stay = arch.layers - moved * estimate.split.pipeline
+    if stay > 0:
+        yield Suggestion(
+            note=Note("try_offload", layers=stay, all=arch.layers),
+            change={"gpu_layers": stay},
+            pain=_OFFLOAD_PAIN,
+            saving_bytes=moved * each,
+            verdict=Verdict.OFFLOAD,
+            headroom_bytes=before.headroom_bytes + moved * each,
+        )

@@ -1,0 +1,215 @@
+"""Single changes of a plan that make it surely fit: one rule for each kind.
+
+Pain is a position on one scale: a switch that costs nothing is near 0, half the context or half
+the bits cost a few points, more hardware comes late.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from math import log2
+from typing import Any
+
+from gpusizer.fit import COUNTS, Verdict, max_cards
+from gpusizer.inverse import Plan, largest_holding, longest_context
+from gpusizer.kv_cache import ALIASES, element_bytes
+from gpusizer.notes import Note
+
+NARROWER_CACHES: dict[str, tuple[str, ...]] = {
+    # llama.cpp and the tools on it: --cache-type-k/-v; ExLlama: Cache_Q8, Cache_Q4; MLX: --kv-bits.
+    "llama.cpp": ("q8_0", "q4_0"), "ollama": ("q8_0", "q4_0"), "exllama": ("q8_0", "q4_0"),
+    "mlx": ("q8_0",),
+    "vllm": ("fp8",), "sglang": ("fp8",), "tensorrt-llm": ("fp8",), "tgi": ("fp8",),
+}  # fmt: skip
+"""Cache types each engine has besides 16 bits, widest first."""
+
+_NEEDS_FLASH_ATTENTION = frozenset({"llama.cpp", "ollama"})  # for values of less than 16 bits
+_MOST_UTILIZATION = 97  # percent; the driver and other processes keep the rest
+_SEQUENCES = (512, 256, 128, 64, 32, 16, 8, 4, 2, 1)
+_STEP_TOKENS = (8192, 4096, 2048, 1024, 512)
+_UBATCHES = (256, 128, 64, 32)
+_SHORTEST_CONTEXT = 1024
+_BELOW_FOUR_BITS = 4.0  # extra pain of widths that rankings do not pick unasked
+_OTHER_ENGINE = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change that surely fits.
+
+    Attributes:
+        note: the change in words.
+        fields: request fields that make it.
+        pain: position in the list of suggestions.
+        plan: what becomes of the plan.
+    """
+
+    note: Note
+    fields: Mapping[str, Any]
+    pain: float
+    plan: Plan
+
+
+Rule = Callable[[Plan], Iterator[Change]]
+
+
+def round_context(tokens: int) -> int:
+    """Down to a length people use: a multiple of an eighth to a quarter of itself.
+
+    >>> [round_context(n) for n in (25_000, 13_000, 100_000, 8_191)]
+    [24576, 12288, 98304, 7168]
+    """
+    step = 1 << max(0, (tokens // 4).bit_length() - 1)
+    return tokens - tokens % step
+
+
+def _first(
+    plan: Plan, field: str, values: Iterable[Any], say: Callable[[Any], Note], pain: float
+) -> Iterator[Change]:
+    """The first of the values of one workload field that makes it fit."""
+    for value in values:
+        other = plan.under(**{field: value})
+        if other.surely_fits():
+            yield Change(say(value), {field: value}, pain, other)
+            return
+
+
+def _flash_attention(plan: Plan) -> Iterator[Change]:
+    if not plan.workload.flash_attention:
+        yield from _first(
+            plan, "flash_attention", [True], lambda on: Note("try_flash_attention"), 0.0
+        )
+
+
+def _memory_utilization(plan: Plan) -> Iterator[Change]:
+    """Engines that budget a share of the card can be given a larger one."""
+    share = plan.engine.utilization(plan.workload)
+    if share < 1:
+        above = range(int(share * 100) + 1, _MOST_UTILIZATION + 1)
+        yield from _first(
+            plan, "memory_utilization", [percent / 100 for percent in above],
+            lambda s: Note("try_memory_utilization", engine=plan.engine.name,
+                           percent=round(s * 100)), 1.0,
+        )  # fmt: skip
+
+
+def _buffers(plan: Plan) -> Iterator[Change]:
+    """Scheduler limits, whose buffers are sized for the largest step."""
+    asked = plan.workload
+    sequences = [n for n in _SEQUENCES if asked.concurrency <= n < (asked.max_num_seqs or 2**31)]
+    yield from _first(
+        plan, "max_num_seqs", sequences, lambda n: Note("try_max_num_seqs", sequences=n), 2.0
+    )
+    steps = [n for n in _STEP_TOKENS if n < (asked.max_num_batched_tokens or 2**31)]
+    yield from _first(
+        plan, "max_num_batched_tokens", steps,
+        lambda n: Note("try_max_num_batched_tokens", tokens=n), 2.4,
+    )  # fmt: skip
+    batches = [n for n in _UBATCHES if n < (asked.ubatch_size or 2**31)]
+    yield from _first(
+        plan, "ubatch_size", batches, lambda n: Note("try_ubatch_size", tokens=n), 2.6
+    )
+
+
+def _enforce_eager(plan: Plan) -> Iterator[Change]:
+    if not plan.workload.enforce_eager:
+        yield from _first(plan, "enforce_eager", [True], lambda on: Note("try_enforce_eager"), 3.0)
+
+
+def _kv_cache(plan: Plan) -> Iterator[Change]:
+    """Each narrower cache type: half the bits 4, a quarter of them 8."""
+    now = element_bytes(plan.workload.kv_dtype)
+    slug = plan.engine.slug
+    if slug in _NEEDS_FLASH_ATTENTION and not plan.workload.flash_attention:
+        return
+    for dtype in NARROWER_CACHES.get(slug, ()):
+        narrower = element_bytes(dtype) < now and _has_kernels(plan, dtype)
+        halvings = round(log2(float(now / element_bytes(dtype))))
+        if narrower:
+            yield from _first(
+                plan, "kv_dtype", [dtype],
+                lambda kind: Note("try_kv_cache", dtype=kind,
+                                  before=ALIASES.get(plan.workload.kv_dtype,
+                                                     plan.workload.kv_dtype)),
+                4.0 * max(1, halvings),
+            )  # fmt: skip
+
+
+def _has_kernels(plan: Plan, dtype: str) -> bool:
+    return dtype != "fp8" or plan.gpu.fp8_support
+
+
+def _context(plan: Plan) -> Iterator[Change]:
+    """The longest context that fits, at a step people use; half of it costs 2."""
+    asked = plan.workload.context
+    tokens = round_context(min(longest_context(plan) or 0, asked - 1))
+    if tokens >= _SHORTEST_CONTEXT:
+        yield from _first(
+            plan, "context", [tokens], lambda n: Note("try_context", context=n, asked=asked),
+            5.0 + 2 * log2(asked / tokens),
+        )  # fmt: skip
+
+
+def _concurrency(plan: Plan) -> Iterator[Change]:
+    """The most users that fit; half of them cost 2."""
+    asked = plan.workload.concurrency
+    if asked == 1:
+        return
+    users = largest_holding(lambda n: plan.under(concurrency=n).surely_fits(), asked - 1)
+    if users:
+        yield from _first(
+            plan, "concurrency", [users],
+            lambda n: Note("try_concurrency", concurrency=n, asked=asked),
+            5.5 + 2 * log2(asked / users),
+        )  # fmt: skip
+
+
+def _quantization(plan: Plan) -> Iterator[Change]:
+    """The most faithful narrower quantization, with the engine it has and with another one."""
+    found: set[bool] = set()
+    for other in plan.requantized():
+        same = other.engine == plan.engine
+        narrower = other.quant.order > plan.quant.order
+        if not narrower or same in found or True in found or not other.surely_fits():
+            continue
+        found.add(same)
+        before, bits = plan.quant, other.quant.bits
+        pain = 6.0 + 2 * log2(max(1.0, before.bits / bits))
+        pain += _BELOW_FOUR_BITS * (not other.quant.recommended) + _OTHER_ENGINE * (not same)
+        note = Note("try_quant", quant=other.quant.name, before=before.name)
+        change = {"quant": other.quant.slug, "engine": other.engine.slug}
+        if not same:
+            note = Note("try_quant_engine", quant=other.quant.name, before=before.name,
+                        engine=other.engine.name)  # fmt: skip
+        yield Change(note, change, pain, other)
+
+
+def _more_gpus(plan: Plan) -> Iterator[Change]:
+    """The smallest number of the same GPUs that works."""
+    everywhere = range(1, max_cards(plan.gpu) + 1)
+    counts = everywhere if plan.engine.split_by == "layer" else COUNTS
+    free = plan.under(tensor_parallel=None, pipeline_parallel=None)
+    for boards in counts:
+        if not plan.boards < boards <= max_cards(plan.gpu):
+            continue
+        other = replace(free, boards=boards)
+        made = other.fit()
+        if made is None or made.verdict is not Verdict.FITS:
+            continue
+        split = made.estimate.split
+        facts = {"count": boards, "before": plan.boards}
+        note = Note("try_more_gpus", **facts)
+        if split.tensor > 1 and split.pipeline == 1:
+            note = Note("try_tensor_parallel", degree=split.tensor, **facts)
+        change = {"gpu_count": boards, "tensor_parallel": split.tensor,
+                  "pipeline_parallel": split.pipeline}  # fmt: skip
+        yield Change(note, change, 9.0 + log2(boards / plan.boards), other)
+        return
+
+
+RULES: tuple[Rule, ...] = (
+    _flash_attention, _memory_utilization, _buffers, _enforce_eager, _kv_cache, _context,
+    _concurrency, _quantization, _more_gpus,
+)  # fmt: skip
+"""Every kind of change that is tried."""

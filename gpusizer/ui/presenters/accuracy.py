@@ -1,0 +1,151 @@
+"""How we know: errors against published measurements, beside those of a naive calculator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from gpusizer.accuracy import AccuracyTable, ErrorRow, percent_text
+from gpusizer.engines import ENGINES
+from gpusizer.ui.presenters.figures import DASH, percent, whole
+from gpusizer.ui.presenters.html import Html, el, join
+from gpusizer.ui.presenters.words import Words
+
+_HEADLINES = (
+    ("vllm", "weights"), ("vllm", "kv_per_token"), ("llama.cpp", "kv_cache"), ("gguf", "file_size"),
+)  # fmt: skip
+_NUMBERS = ("n", "median", "mean", "bias", "p95", "mean_gib", "naive", "worst")
+_FULL_BAR = 1.0  # an error of 100 % fills its cell
+
+
+def accuracy_html(table: AccuracyTable, words: Words) -> Html:
+    """Headline errors, every component, and the largest sweep apart."""
+    everything = table.sections.get("all", ())
+    return el(
+        "section",
+        words.heading("accuracy", count=whole(table.predicted), date=table.as_of),
+        el("div", join(_headlines(everything, words)), class_="gs-tiles gs-proof"),
+        el(
+            "details",
+            el("summary", words("accuracy.all")),
+            el("p", words("accuracy.how"), class_="gs-small"),
+            _table(everything, words),
+            el(
+                "p",
+                words("accuracy.verdicts", runs=table.out_of_memory, said=table.said_fits),
+                class_="gs-small",
+            ),
+            join(_apart(table, words)),
+            class_="gs-details gs-accuracy",
+        ),
+        class_="gs-section",
+        id="gs-accuracy",
+    )
+
+
+def _headlines(rows: Sequence[ErrorRow], words: Words) -> Iterator[Html]:
+    known = {(row.engine, row.component): row for row in rows}
+    for key in _HEADLINES:
+        row = known.get(key)
+        if row is not None and row.naive_mean is not None:
+            yield _headline(row, row.naive_mean, words)
+
+
+def _headline(row: ErrorRow, naive: float, words: Words) -> Html:
+    """Both errors as bars on the scale of the larger one."""
+    scale = max(row.mean, naive)
+    return el(
+        "article",
+        el("h3", f"{_engine(row.engine, words)} · {words(f'component.{row.component}')}"),
+        el("p", percent_text(row.mean), class_="gs-big"),
+        el("p", words("accuracy.mean_of", n=whole(row.n)), class_="gs-small"),
+        _versus("ours", row.mean, scale, words),
+        _versus("naive", naive, scale, words),
+        class_="gs-tile",
+    )
+
+
+def _versus(who: str, error: float, scale: float, words: Words) -> Html:
+    return el(
+        "div",
+        el("span", words(f"accuracy.{who}")),
+        el("span", el("i", style=f"width:{percent(error, scale)}"), class_="gs-track"),
+        el("span", percent_text(error), class_="gs-number"),
+        class_=f"gs-versus gs-{who}",
+    )
+
+
+def _table(rows: Sequence[ErrorRow], words: Words) -> Html:
+    """One body per engine, its name above its components."""
+    head = [el("th", words("column.component"), scope="col")]
+    head += [el("th", words(f"column.{name}"), scope="col", class_="gs-number")
+             for name in _NUMBERS]  # fmt: skip
+    bodies = [
+        _body(engine, list(group), words) for engine, group in groupby(rows, lambda r: r.engine)
+    ]
+    return el(
+        "div",
+        el("table", el("thead", el("tr", join(head))), join(bodies), class_="gs-errors"),
+        class_="gs-scroll",
+        tabindex=0,
+    )
+
+
+def _body(engine: str, rows: Sequence[ErrorRow], words: Words) -> Html:
+    name = el("th", _engine(engine, words), scope="rowgroup", colspan=len(_NUMBERS) + 1)
+    return el("tbody", el("tr", name, class_="gs-engine"), join(_row(row, words) for row in rows))
+
+
+def _row(row: ErrorRow, words: Words) -> Html:
+    amount = DASH if row.mean_gib is None else f"{row.mean_gib:.2f}"
+    cells: dict[str, str] = {
+        "n": whole(row.n),
+        "median": percent_text(row.median),
+        "mean": _with_bar(row.mean, "ours"),
+        "bias": percent_text(row.bias, signed=True),
+        "p95": percent_text(row.p95),
+        "mean_gib": amount,
+        "naive": _with_bar(row.naive_mean, "naive"),
+        "worst": _worst(row, words),
+    }
+    return el(
+        "tr",
+        el("th", words(f"component.{row.component}"), scope="row"),
+        join(
+            el("td", cells[name], class_="gs-number", data_label=words(f"column.{name}"))
+            for name in _NUMBERS
+        ),
+    )
+
+
+def _with_bar(share: float | None, who: str) -> Html:
+    """A share with a bar of its size under it, full at 100 %."""
+    if share is None:
+        return join((DASH,))
+    width = percent(min(share, _FULL_BAR), _FULL_BAR)
+    bar = el("span", el("i", style=f"width:{width}"), class_=f"gs-error-bar gs-{who}")
+    return join((percent_text(share), bar))
+
+
+def _worst(row: ErrorRow, words: Words) -> Html:
+    """The error furthest off, linked to where that measurement is published."""
+    said = percent_text(row.worst, signed=True)
+    if not row.worst_url.startswith("https://"):
+        return join((said,))
+    return el("a", said, href=row.worst_url, target="_blank", rel="noopener noreferrer",
+              aria_label=words("accuracy.source", error=said))  # fmt: skip
+
+
+def _apart(table: AccuracyTable, words: Words) -> Iterator[Html]:
+    """The rows of the one large sweep, and those of everybody else."""
+    for name in ("others", "sweep"):
+        rows = table.sections.get(name)
+        if rows:
+            yield el("h4", words(f"accuracy.{name}", sweep=table.sweep))
+            yield _table(rows, words)
+
+
+def _engine(slug: str, words: Words) -> str:
+    if slug == "gguf":
+        return words("accuracy.gguf")
+    return ENGINES[slug].name if slug in ENGINES else slug

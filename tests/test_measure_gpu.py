@@ -1,0 +1,253 @@
+"""The measuring script: its protocol on a device that counts, and the real one where PyTorch is."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench import measure_gpu
+from bench.evaluation import evaluate
+from bench.measure_gpu import build_parser, chosen, open_backend, rows
+from bench.measuring.backend import Config, Device, DeviceFull, NotBuildable, Training
+from bench.measuring.choice import Choice, choose, every_choice, that_fit
+from bench.measuring.protocol import (
+    Prefill,
+    growth_per_token,
+    measure_inference,
+    measure_training,
+)
+from bench.measuring.rows import UNPUBLISHED, Source
+from gpusizer.units import GIB
+
+ROOT = Path(__file__).resolve().parents[1]
+SMALL = "HuggingFaceTB/SmolLM2-135M"
+SOURCE = Source("https://example.org/rows", "me", "2026-01-02")
+
+
+class CountingBackend:
+    """A device whose every tensor has a known size: weights 1000, 10 a cached token.
+
+    Reading a prompt takes 7 a token for a moment, the allocator holds 5 % more than its peak, and
+    the runtime 400. Anything beyond `capacity` is refused.
+    """
+
+    def __init__(self, capacity: int = 10**9) -> None:
+        self.capacity = capacity
+        self.live = self.peak = 0
+        self.sizes: dict[str, int] = {}
+        self.calls: list[str] = []
+
+    device = Device("Test GPU", 80 * GIB, "5.0", "torch 0")
+
+    def _take(self, name: str, amount: int, *, briefly: int = 0) -> None:
+        self.calls.append(name)
+        if self.live + amount + briefly > self.capacity:
+            raise DeviceFull
+        self.peak = max(self.peak, self.live + amount + briefly)
+        self.live += amount
+        self.sizes[name] = self.sizes.get(name, 0) + amount
+
+    def _give(self, name: str) -> None:
+        self.live -= self.sizes.pop(name, 0)
+
+    def live_bytes(self) -> int:
+        return self.live
+
+    def mark(self) -> None:
+        self.peak = self.live
+
+    def peak_bytes(self) -> int:
+        return self.peak
+
+    def reserved_peak_bytes(self) -> int | None:
+        return self.peak * 105 // 100
+
+    def context_bytes(self) -> int | None:
+        return 400
+
+    def load(self, config: Config, dtype: str) -> None:
+        if config.get("model_type") == "unheard_of":
+            raise NotBuildable("unheard_of")
+        self._take("weights", 1000 if dtype == "bf16" else 2000)
+
+    def prefill(self, tokens: int) -> None:
+        self._take("cache", 10 * tokens, briefly=7 * tokens)
+
+    def drop_cache(self) -> None:
+        self._give("cache")
+
+    def prepare(self, training: Training) -> None:
+        self.trained = 1000 if training.method == "full" else 0
+        if training.method == "lora":
+            self._take("adapters", 40)
+            self.trained = 40
+
+    def forward(self, training: Training) -> None:
+        kept = 2 if training.gradient_checkpointing else 6
+        self._take("saved", kept * training.sequence_length, briefly=training.sequence_length)
+
+    def backward(self) -> None:
+        self._take("gradients", self.trained, briefly=11)
+        self._give("saved")
+
+    def optimizer_step(self) -> None:
+        if "states" not in self.sizes:
+            self._take("states", 2 * self.trained)
+
+    def clear_gradients(self) -> None:
+        self._give("gradients")
+
+    def unload(self) -> None:
+        self.live, self.sizes = 0, {}
+
+
+def test_the_parts_of_a_prompt_by_hand() -> None:
+    made = list(measure_inference(CountingBackend(), {}, "bf16", [300, 100]))
+    # peak at 300 tokens: 1000 + 3000 cached + 2100; the allocator holds 305 more
+    assert made == [
+        Prefill(100, 1000, 1000, 700, 135, 400),
+        Prefill(300, 1000, 3000, 2100, 305, 400),
+    ]
+    assert growth_per_token(made) == 10
+    assert growth_per_token(made[:1]) is None
+
+
+def test_a_full_device_ends_the_series_and_keeps_what_was_read() -> None:
+    made = list(measure_inference(CountingBackend(3000), {}, "bf16", [100, 200, 300]))
+    assert [(one.tokens, one.full) for one in made] == [(100, False), (200, True)]
+    assert growth_per_token(made) is None
+    with pytest.raises(DeviceFull):
+        list(measure_inference(CountingBackend(999), {}, "bf16", [100]))
+
+
+def test_the_parts_of_a_training_step_by_hand() -> None:
+    full = measure_training(CountingBackend(), {}, Training("full", sequence_length=50))
+    # settled: 1000 weights + 2000 states; forward keeps 300 and touches 50 more
+    assert (full.weights, full.gradients, full.optimizer) == (1000, 1000, 2000)
+    assert (full.saved, full.activations) == (300, 350)
+    assert full.peak == 1000 + 2000 + 300 + 1000 + 11
+    assert full.backward == 311
+    lora = measure_training(
+        CountingBackend(), {}, Training("lora", sequence_length=50, gradient_checkpointing=True)
+    )
+    assert (lora.adapters, lora.gradients, lora.optimizer, lora.saved) == (40, 40, 80, 100)
+    mixed = measure_training(CountingBackend(), {}, Training("full", "mixed"))
+    assert mixed.weights == 2000
+    assert measure_training(CountingBackend(1500), {}, Training("full")).full
+
+
+def test_everything_is_freed_whatever_happens() -> None:
+    for capacity in (10**9, 2500, 1200):
+        backend = CountingBackend(capacity)
+        list(measure_inference(backend, {}, "bf16", [100]))
+        measure_training(backend, {}, Training("lora"))
+        assert backend.live == 0
+
+
+def made_rows(*arguments: str) -> list[dict[str, Any]]:
+    parsed = build_parser().parse_args(arguments)
+    choices = [
+        Choice(SMALL, {"model_type": "llama"}, 1),
+        Choice("a/b", {"model_type": "unheard_of"}, 1),
+    ]
+    return list(rows(CountingBackend(), choices, parsed, SOURCE))
+
+
+def test_rows_are_ones_the_benchmark_reads(capsys: pytest.CaptureFixture[str]) -> None:
+    made = made_rows("--context", "100", "300", "--train", "full", "lora")
+    assert [row["kind"] for row in made] == ["serving"] * 2 + ["training"] * 4
+    assert len({row["id"] for row in made}) == 6
+    assert "a/b: left out, NotBuildable" in capsys.readouterr().err
+    first = made[0]
+    assert first["measured"] == {
+        "weights_bytes": 1000, "kv_bytes": 1000, "activations_bytes": 700, "allocator_bytes": 135,
+        "non_torch_bytes": 400, "kv_bytes_per_token": 10.0,
+    }  # fmt: skip
+    assert (first["engine"], first["gpu"], first["max_model_len"]) == (
+        "transformers",
+        "Test GPU",
+        100,
+    )
+    assert [row.get("lora_rank") for row in made[2:]] == [None, None, 16, 16]
+    assert [row["gradient_checkpointing"] for row in made[2:]] == [False, True] * 2
+    found = evaluate(made)
+    assert found.coverage == {"serving": (2, 2), "training": (4, 0)}
+    assert {one.component for one in found.comparisons} >= {"weights", "kv_per_token"}
+
+
+def test_no_inference_leaves_training_alone() -> None:
+    assert {row["kind"] for row in made_rows("--no-inference", "--train", "lora")} == {"training"}
+
+
+def test_models_are_chosen_by_the_room_they_leave() -> None:
+    small = choose(SMALL)
+    assert small is not None
+    assert small.weight_bytes == 2 * 134_515_008
+    assert choose("no/such-model") is None
+    assert choose("black-forest-labs/FLUX.1-dev") is None  # a pipeline
+    assert choose("Qwen/Qwen-7B-Chat-Int4") is None  # quantized
+    listed = that_fit(every_choice(), 8 * GIB)
+    assert all(one.weight_bytes <= 0.6 * 8 * GIB for one in listed)
+    sizes = [one.weight_bytes for one in listed]
+    assert sizes == sorted(sizes)
+    assert small.repo_id in {one.repo_id for one in listed}
+    with pytest.raises(SystemExit, match="not embedded"):
+        chosen(build_parser().parse_args(["--model", "no/such-model"]), None)
+
+
+def test_the_list_needs_no_torch(capsys: pytest.CaptureFixture[str]) -> None:
+    measure_gpu.main(["--list", "--memory-gib", "1"])
+    assert SMALL in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        build_parser().parse_args(["--context", "0"])
+    assert build_parser().parse_args([]).source_url == UNPUBLISHED
+
+
+def test_without_torch_it_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(SystemExit, match=r"requirements-measure\.txt"):
+        open_backend("auto")
+
+
+def test_rows_are_appended_to_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = tmp_path / "rows.jsonl"
+    monkeypatch.setattr(measure_gpu, "open_backend", lambda device: CountingBackend())
+    for _ in range(2):
+        measure_gpu.main(["--model", SMALL, "--context", "8", "--out", str(out)])
+    read = [json.loads(line) for line in out.read_text("utf-8").splitlines()]
+    assert [row["outcome"] for row in read] == ["ran", "ran"]
+
+
+HAS_TORCH = all(importlib.util.find_spec(name) for name in ("torch", "transformers"))
+
+
+@pytest.mark.skipif(not HAS_TORCH, reason="needs requirements-measure.txt")
+def test_the_script_measures_a_model_on_a_cpu(tmp_path: Path) -> None:
+    """135M in BF16: 2 bytes a weight and the rotary table; 2 x 30 layers x 3 heads x 64 x 2 bytes.
+
+    LoRA of rank 16 adds 16 x (in + out) FP32 weights to each linear layer: 4,884,480 of them.
+    """
+    out = tmp_path / "rows.jsonl"
+    subprocess.run(
+        [sys.executable, "-m", "bench.measure_gpu", "--device", "cpu", "--model", SMALL,
+         "--context", "32", "128", "--train", "lora", "--sequence-length", "32",
+         "--out", str(out)],
+        cwd=ROOT, check=True, timeout=300,
+    )  # fmt: skip
+    short, long, plain, checkpointed = (
+        json.loads(line)["measured"] for line in out.read_text("utf-8").splitlines()
+    )
+    assert short["weights_bytes"] == pytest.approx(2 * 134_515_008, abs=4096)
+    assert long["kv_bytes"] == 128 * 23_040
+    assert long["kv_bytes_per_token"] == 23_040
+    assert long["activations_bytes"] > short["activations_bytes"] > 0
+    assert plain["adapters_bytes"] == plain["gradients_bytes"] == 4 * 4_884_480
+    assert plain["optimizer_bytes"] == pytest.approx(8 * 4_884_480, abs=4096)
+    assert checkpointed["saved_bytes"] < plain["saved_bytes"]
+    assert plain["peak_bytes"] > plain["weights_bytes"] + plain["optimizer_bytes"]

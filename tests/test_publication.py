@@ -1,0 +1,120 @@
+"""What the page and the README say about accuracy is what the benchmark finds now."""
+
+from __future__ import annotations
+
+import doctest
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench import publication
+from bench.evaluation import evaluate
+from bench.measurements import load
+from bench.publication import BEGIN, END, README, markdown, publish, published, with_table
+from gpusizer import accuracy
+from gpusizer.accuracy import FILE, AccuracyTable, accuracy_from_json, load_accuracy
+from gpusizer.text import LANGUAGES, Language
+from gpusizer.ui.presenters.accuracy import accuracy_html
+from gpusizer.ui.presenters.words import Words
+from tests.hostile import ATTACKS
+from tests.unit.test_presenters import Page
+
+STALE = "run: python -m bench.accuracy --write-readme"
+ROW: dict[str, Any] = {
+    "engine": "vllm", "component": "weights", "n": 4, "median": 0.01, "mean": 0.02,
+    "bias": -0.005, "p95": 0.06, "mean_gib": 0.25, "naive_mean": 0.08,
+    "worst": {"relative": 0.06, "source_url": "https://example.org/log?a=1&b=2"},
+}  # fmt: skip
+
+
+def table(*rows: dict[str, Any]) -> AccuracyTable:
+    return accuracy_from_json(
+        {"as_of": "2026-01-02", "rows": {"serving": [10, 8]}, "out_of_memory": 3, "said_fits": 0,
+         "sweep": "a-lab", "sections": {"all": list(rows), "sweep": list(rows)}}
+    )  # fmt: skip
+
+
+def same(now: Any, held: Any) -> bool:
+    """Equal within the last digit that is written."""
+    if isinstance(now, dict):
+        return now.keys() == held.keys() and all(same(now[k], held[k]) for k in now)
+    if isinstance(now, list):
+        return len(now) == len(held) and all(map(same, now, held))
+    if isinstance(now, float):
+        return bool(now == pytest.approx(held, abs=0.0011, rel=1e-3))
+    return bool(now == held)
+
+
+def test_the_published_table_is_what_the_benchmark_finds() -> None:
+    held = json.loads(FILE.read_text("utf-8"))
+    now = json.loads(json.dumps(published(evaluate(load()), held["as_of"])))
+    assert same(now, held), STALE
+
+
+def test_the_readme_shows_the_published_table() -> None:
+    readme = README.read_text("utf-8")
+    assert readme == with_table(readme, load_accuracy()), STALE
+
+
+def test_a_date_changes_only_with_the_numbers(tmp_path: Path) -> None:
+    path, rows = tmp_path / "accuracy.json", load()[:40]
+    first = publish(evaluate(rows), path)
+    old = path.read_text("utf-8").replace(first.as_of, "2020-01-01")
+    path.write_text(old, "utf-8")
+    assert publish(evaluate(rows), path).as_of == "2020-01-01"
+    assert path.read_text("utf-8") == old
+    assert publish(evaluate(rows[:20]), path).as_of == first.as_of
+
+
+def test_a_readme_without_markers_is_refused() -> None:
+    with pytest.raises(ValueError, match="markers"):
+        with_table("# gpusizer", table(ROW))
+
+
+def test_the_markdown_by_hand() -> None:
+    made = markdown(table(ROW))
+    assert made.startswith(BEGIN) and made.endswith(END)
+    row = "| 4 | 1.0% | 2.0% | −0.50% | 6.0% | 0.25 | 8.0% | [+6.0%](https://example.org/log?a=1"
+    assert f"| vllm | weights {row}" in made
+    assert f"| sweep | weights {row}" in made
+    assert "10 published measurements, 8 of them" in made
+    plain = {**ROW, "mean_gib": None, "naive_mean": None}
+    assert "| 6.0% | — | — |" in markdown(table(plain))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_section_shows_every_row_in_every_language(language: Language) -> None:
+    shown = load_accuracy()
+    page = Page(accuracy_html(shown, Words(language)))
+    rows = sum(map(len, shown.sections.values()))
+    links = [a for tag, a in page.elements if tag == "a"]
+    assert len(links) == rows
+    assert all((a["href"] or "").startswith("https://") for a in links)
+    assert sum(a.get("class") == "gs-tile" for _, a in page.elements) == 4
+    assert "page." not in page.text and "None" not in page.text
+
+
+def test_bars_by_hand() -> None:
+    """The tile's scale is the larger error: 2 of 8 is a quarter; a cell is full at 100 %."""
+    page = Page(accuracy_html(table(ROW, {**ROW, "component": "kv_pool"}), Words("en")))
+    widths = [a["style"] for tag, a in page.elements if tag == "i"]
+    assert widths[:2] == ["width:25.000%", "width:100.000%"]
+    assert widths[2:4] == ["width:2.000%", "width:8.000%"]
+    assert "3; of these we would have said “fits”: 0" in page.text
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_what_a_table_says_comes_out_inert(attack: str) -> None:
+    worst = {"relative": 1.0, "source_url": attack}
+    page = Page(accuracy_html(table({**ROW, "engine": attack, "worst": worst}), Words("en")))
+    assert not [a for tag, a in page.elements if tag in ("script", "img")]
+    assert not [name for _, found in page.elements for name in found if name.startswith("on")]
+    assert all((a["href"] or "").startswith("https://") for tag, a in page.elements if tag == "a")
+
+
+def test_examples_in_docstrings() -> None:
+    result = doctest.testmod(accuracy)
+    assert (result.attempted > 0, result.failed) == (True, 0)
+    assert publication.README.is_file()

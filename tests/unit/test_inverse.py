@@ -1,0 +1,266 @@
+"""Inverse questions: answers that hold, and the next larger one that does not."""
+
+from __future__ import annotations
+
+import doctest
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from gpusizer import changes, inverse
+from gpusizer.advice import Suggestion, advise
+from gpusizer.amounts import Amount, fitted
+from gpusizer.engines import Overhead
+from gpusizer.engines.llama_cpp import LlamaCppEngine
+from gpusizer.fit import Fitter, Verdict
+from gpusizer.gpus import Gpu, load_catalogue
+from gpusizer.inverse import Plan, largest, longest_context, most_faithful, most_users
+from gpusizer.profile import ModelProfile, build_profile
+from gpusizer.quants import find_quant
+from gpusizer.selection import every_quant
+from gpusizer.text import say_note
+from gpusizer.units import GIB
+from gpusizer.workload import Workload
+from tests.builders import gemma3_1b, llama, llama_70b, qwen3_moe
+from tests.families import deepseek_r1
+from tests.sizers import embedded_sizer
+
+CATALOGUE = load_catalogue()
+LLAMA_8B = build_profile(llama())
+FAMILIES = [build_profile(m()) for m in (llama, gemma3_1b, qwen3_moe, deepseek_r1, llama_70b)]
+SIZER = embedded_sizer()
+
+
+@dataclass(frozen=True, slots=True)
+class FixedEngine(LlamaCppEngine):
+    """Takes 1 GiB beside weights and cache, 2 GiB at most."""
+
+    def activations(self, *asked: Any) -> Amount:
+        return fitted(GIB, GIB, 2 * GIB)
+
+    def overhead(self, *asked: Any) -> Overhead:
+        return Overhead(inside=fitted(0, 0, 0), outside=fitted(0, 0, 0))
+
+
+FIXED = FixedEngine("fixed", "Fixed", "1", frozenset({"CUDA"}))
+
+
+def card(memory_bytes: int, slug: str = "rtx-4090-24gb") -> Gpu:
+    return replace(CATALOGUE.find(slug), memory_bytes=memory_bytes)
+
+
+def plan_of(
+    memory_bytes: int, profile: ModelProfile = LLAMA_8B, quant: str = "bf16", **fields: Any
+) -> Plan:
+    """A plan under the fixed engine."""
+    workload = Workload(**fields)
+    fitter = Fitter(profile, workload, every_quant(profile, None, also=()))
+    return Plan(fitter, card(memory_bytes), 1, find_quant(quant), quant == "bf16", FIXED)
+
+
+def test_the_longest_context_by_hand() -> None:
+    """24 GiB less 16,060,522,496 of weights and 2 GiB leave 7,561,797,632 bytes.
+
+    At 131,072 bytes a token that is 57,691 tokens: 225 cells of 256. Four users get 14,422 each:
+    56 cells. Of 8192 tokens (1 GiB) there is room for 7.
+    """
+    plan = plan_of(24 * GIB)
+    assert longest_context(plan) == 225 * 256
+    assert longest_context(plan.under(concurrency=4)) == 56 * 256
+    assert most_users(plan) == 7
+    assert most_users(plan.under(context=57_601)) == 0
+
+
+def test_the_longest_context_ends_where_the_model_does() -> None:
+    assert longest_context(plan_of(80 * GIB)) == 131_072
+    assert longest_context(plan_of(16 * GIB)) == 0
+
+
+def test_what_takes_no_cache_has_no_limits() -> None:
+    report = SIZER.size({"model": "BAAI/bge-large-en-v1.5", "gpu": "3070"})
+    most = report.ranking[0].largest
+    assert most is not None
+    assert (most.context_at_users, most.users_at_context) == (None, None)
+
+
+def test_suggestions_by_hand() -> None:
+    """22 GiB leave 5,414,313,984 bytes: 41,307 tokens of the 65,536 asked for, in steps of 8192.
+
+    That is also room for two sequences of 16,384 tokens (2 GiB each), not for three.
+    """
+    made = {s.note.code: s for s in advise(plan_of(22 * GIB, context=65_536))}
+    assert made["try_context"].change == {"context": 40_960}
+    assert made["try_context"].saving_bytes == (65_536 - 40_960) * 131_072
+    assert "try_concurrency" not in made
+    four = {s.note.code: s for s in advise(plan_of(22 * GIB, context=16_384, concurrency=4))}
+    assert four["try_concurrency"].change == {"concurrency": 2}
+
+
+@pytest.fixture
+def with_caches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(changes.NARROWER_CACHES, "fixed", ("q8_0", "q4_0"))
+
+
+@pytest.mark.usefixtures("with_caches")
+def test_narrower_caches_by_hand() -> None:
+    """Of 22 GiB 5,414,313,984 bytes are left; 65,536 tokens take 69,632 each in q8_0."""
+    made = [s for s in advise(plan_of(22 * GIB, context=65_536)) if s.note.code == "try_kv_cache"]
+    assert [s.change["kv_dtype"] for s in made] == ["q8_0", "q4_0"]
+    assert made[0].saving_bytes == 65_536 * (131_072 - 69_632)
+    # likely: 22 GiB less weights, 1 GiB and the cache
+    assert made[0].headroom_bytes == 21 * GIB - 16_060_522_496 - 65_536 * 69_632
+
+
+def test_offload_keeps_the_layers_that_fit() -> None:
+    """Q8_0 of 32 layers on 6 GiB, 2 of them for buffers: each layer is its weights and cache."""
+    plan = plan_of(6 * GIB, quant="q8_0")
+    as_llama_cpp = replace(plan, engine=replace(FIXED, slug="llama.cpp"))
+    made = {s.note.code: s for s in advise(as_llama_cpp)}
+    fit = as_llama_cpp.fit()
+    assert fit is not None
+    sizes, cache = fit.estimate.sizes, GIB
+    each = sizes.in_layers // 32 + cache // 32
+    moved = -(-(sizes.total + cache + 2 * GIB - 6 * GIB) // each)
+    assert made["try_offload"].change == {"gpu_layers": 32 - moved}
+    assert made["try_offload"].verdict is Verdict.OFFLOAD
+    assert made["try_offload"].headroom_bytes >= GIB  # the width of the band
+
+
+def random_plan(data: st.DataObject) -> Plan:
+    profile = data.draw(st.sampled_from(FAMILIES))
+    gpu = data.draw(st.sampled_from(CATALOGUE.gpus))
+    workload = Workload(
+        context=data.draw(st.integers(64, profile.max_context or 8192)),
+        concurrency=data.draw(st.integers(1, 64)),
+        flash_attention=data.draw(st.booleans()),
+        kv_dtype=data.draw(st.sampled_from(["auto", "fp8", "q8_0"])),
+        memory_utilization=data.draw(st.sampled_from([None, 0.5, 0.9])),
+    )
+    fitter = Fitter(profile, workload, every_quant(profile, None, also=()))
+    boards = data.draw(st.sampled_from([1, 2, 8]))
+    quant, native = data.draw(st.sampled_from(fitter.quants))
+    engine = data.draw(st.sampled_from(fitter.engines(quant)))
+    plan = Plan(fitter, gpu, boards, quant, native, engine)
+    assume(plan.fit() is not None)
+    return plan
+
+
+@settings(max_examples=80, deadline=None)
+@given(data=st.data())
+def test_the_largest_holds_and_the_next_does_not(data: st.DataObject) -> None:
+    plan = random_plan(data)
+    most = largest(plan)
+    context, users = most.context_at_users, most.users_at_context
+    if context:
+        assert plan.under(context=context).surely_fits()
+    if context is not None and context < (plan.fitter.profile.max_context or 0):
+        assert not plan.under(context=context + 1).surely_fits()
+    if users:
+        assert plan.under(concurrency=users).surely_fits()
+    if users is not None:
+        assert not plan.under(concurrency=users + 1).surely_fits()
+    if plan.surely_fits():
+        assert users is None or users >= plan.workload.concurrency
+        assert context is None or context >= plan.workload.context
+
+
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_more_users_never_get_longer_contexts(data: st.DataObject) -> None:
+    plan = random_plan(data)
+    busier = plan.under(concurrency=plan.workload.concurrency + 1)
+    assert (longest_context(busier) or 0) <= (longest_context(plan) or 0)
+    roomier = replace(plan, gpu=replace(plan.gpu, memory_bytes=plan.gpu.memory_bytes + GIB))
+    small, big = plan.engine.device_classes[0], plan.engine.device_classes[-1]
+    crosses = plan.gpu.device_memory_bytes < big <= roomier.gpu.device_memory_bytes
+    assume(small == big or not crosses)  # a larger class of cards takes larger steps
+    assert (longest_context(roomier) or 0) >= (longest_context(plan) or 0)
+    assert (most_users(roomier) or 0) >= (most_users(plan) or 0)
+
+
+def after(plan: Plan, suggestion: Suggestion) -> Plan:
+    """The plan with a suggestion's request fields, put together another way."""
+    fields = dict(suggestion.change)
+    boards = fields.pop("gpu_count", plan.boards)
+    plan = replace(plan, boards=boards)
+    if "quant" in fields:
+        slug, engine = fields.pop("quant"), fields.pop("engine")
+        quant, native = next(p for p in plan.fitter.quants if p[0].slug == slug)
+        engine = next(e for e in plan.fitter.engines(quant) if e.slug == engine)
+        plan = replace(plan, quant=quant, native=native, engine=engine)
+    return plan.under(**fields)
+
+
+@settings(max_examples=120, deadline=None)
+@given(data=st.data())
+def test_every_suggestion_really_fits(data: st.DataObject) -> None:
+    plan = random_plan(data)
+    before, made = plan.fit(), advise(plan)
+    assert before is not None
+    assert all(a.pain <= b.pain for a, b in pairwise(made))
+    if before.verdict is Verdict.FITS:
+        assert made == ()
+    for one in made:
+        assert say_note(one.note)
+        if one.verdict is Verdict.OFFLOAD:
+            assert 0 < one.change["gpu_layers"] < plan.fitter.profile.architecture.layers
+            continue
+        then = after(plan, one).fit()
+        assert then is not None
+        assert (then.verdict, then.headroom_bytes) == (Verdict.FITS, one.headroom_bytes)
+        assert one.saving_bytes == then.headroom_bytes - before.headroom_bytes
+
+
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_nothing_more_faithful_fits_with_the_quantizations_people_use(data: st.DataObject) -> None:
+    plan = random_plan(data)
+    best = most_faithful(plan)
+    for other in plan.requantized():
+        if other == best:
+            break
+        assert not other.surely_fits()
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"model": "meta-llama/Llama-3.1-8B-Instruct", "quant": "bf16", "context": 65536},
+        {"model": "meta-llama/Llama-3.1-8B-Instruct", "quant": "q8_0", "concurrency": 32},
+        {"model": "Qwen/Qwen3-32B", "quant": "q5_k_m", "context": 32768},
+        {"model": "deepseek-ai/DeepSeek-V2-Lite", "quant": "bf16", "concurrency": 8},
+        {"model": "meta-llama/Llama-3.3-70B-Instruct", "quant": "awq-int4-g128"},
+    ],
+)
+def test_asking_again_with_the_change_gives_the_promised_answer(asked: dict[str, Any]) -> None:
+    fields = {**asked, "gpu": "rtx-4090-24gb", "gpu_count": 1}
+    row = SIZER.size(fields).to_json(say_note)["ranking"][0]
+    assert row["verdict"] != "fits"
+    assert row["advice"]
+    for one in row["advice"]:
+        if one["code"] == "try_offload":
+            continue
+        again = SIZER.size({**fields, **one["change"]}).to_json(say_note)["ranking"][0]
+        assert (again["verdict"], again["headroom_bytes"]) == ("fits", one["headroom_bytes"])
+    most = row["largest"]
+    if most["quant"]:
+        best = {**fields, "quant": most["quant"], "engine": most["engine"]}
+        assert SIZER.size(best).ranking[0].fit.verdict is Verdict.FITS
+
+
+def test_only_named_gpus_get_advice() -> None:
+    model = {"model": "Qwen/Qwen3-8B", "top": 5}
+    ranked = SIZER.size(model).to_json(say_note)["ranking"]
+    assert all("advice" not in row and "largest" not in row for row in ranked)
+    compared = SIZER.compare({**model, "gpus": ["4090", "3070"]}).to_json(say_note)["gpus"]
+    assert all({"advice", "largest"} <= set(item["fit"]) for item in compared)
+
+
+@pytest.mark.parametrize("module", [changes, inverse], ids=lambda module: module.__name__)
+def test_examples_in_docstrings(module: Any) -> None:
+    result = doctest.testmod(module)
+    assert (result.attempted > 0, result.failed) == (True, 0)
