@@ -22,9 +22,9 @@ from gpusizer.roles import Part
 from gpusizer.workload import Workload
 
 _ENGINES = {"ollama": "ollama"}  # everything else is llama.cpp to gpusizer
-_ANY_QUANT = "bf16"  # the cache and the compute buffer do not depend on it
+_ANY_QUANT = "gguf-f16"  # the cache and the compute buffer do not depend on it
 _SIXTEEN_BITS = frozenset({"F16", "BF16"})
-_SHORT = {"MXFP4": "MXFP4_MOE"}  # file names leave out half of the recipe's name
+_LABELS = {"MXFP4": "mxfp4_moe", "F16": "gguf-f16", "BF16": "gguf-f16", "F32": "gguf-f32"}
 _HOST = ("CPU", "Host")
 _TEXT = (Part.TEXT, Part.MTP, Part.ENCODER)
 _LOADED_TWICE = 1.02  # more than the file: a tied embedding, or mapped pages counted twice
@@ -61,7 +61,7 @@ def gguf_quant(label: str | None, profile: ModelProfile) -> tuple[Quant, bool] |
     if stored == "mxfp4" and label in _SIXTEEN_BITS:
         return native_quant(profile), True
     try:
-        quant = find_quant(_SHORT.get(label or "", label or ""))
+        quant = find_quant(_LABELS.get(label or "", label or ""))
     except UnknownQuant:
         return None
     return (quant, False) if "llama.cpp" in quant.engines else None

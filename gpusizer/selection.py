@@ -32,12 +32,12 @@ class Selection:
 def select_quants(
     wanted: Sequence[str], profile: ModelProfile, engine: str | None = None
 ) -> Selection:
-    """The quantizations a request asks for: slugs, "native" or "all" (that the engine runs).
+    """The quantizations a request asks for: slugs, "native" or "all" (usual ones the engine runs).
 
     Raises UnknownQuant, and InvalidRequest for one that the engine does not run.
     """
     native = native_quant(profile)
-    table = [quant for quant in all_quants() if quant.slug != native.slug]
+    table = [quant for quant in all_quants() if quant.shown and quant.slug != native.slug]
     everything = sorted([native, *table], key=lambda quant: quant.order)
     if ALL_QUANTS in wanted:
         shown = [quant for quant in everything if _runs(quant, engine, profile)]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gpusizer.model_shape import model_shape
 from gpusizer.profile import ModelProfile
-from gpusizer.quants.layouts import ModelShape
 from gpusizer.quants.table import Quant
 from gpusizer.roles import Kind, Part, is_expert
 from gpusizer.weights import WeightGroup
@@ -35,15 +35,6 @@ class WeightSizes:
     def replicated(self) -> int:
         """Bytes every tensor-parallel GPU holds a copy of."""
         return self.total - self.divided
-
-
-def model_shape(profile: ModelProfile) -> ModelShape:
-    """What quantization recipes need to know about the model."""
-    arch = profile.architecture
-    if arch is None:
-        return ModelShape(layers=1, heads_per_kv_head=1, experts=0, tied_embeddings=False)
-    heads = (arch.attention_heads or 1) // (arch.kv_heads or 1)
-    return ModelShape(arch.layers, heads, arch.experts or 0, arch.tied_embeddings)
 
 
 def weight_sizes(profile: ModelProfile, quant: Quant, *, native: bool) -> WeightSizes:
