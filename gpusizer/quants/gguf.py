@@ -93,10 +93,13 @@ class Gguf:
             return group.count * tensor_bytes(group, self.recipe.experts)
         if group.slot is Slot.KV_B and model.latent_key_dim:
             return group.count * self._latent_bytes(group, model)
+        slot = _ALIKE.get(group.slot, group.slot)
+        if slot not in self.recipe.exceptions and model.experts != _EIGHT:
+            return group.count * tensor_bytes(group, self.recipe.base)
         layers = group.layers or (model.layers // 2,)
         per_layer = group.count // len(layers)
         return sum(
-            per_layer * tensor_bytes(group, self._type(group.slot, Place(layer, model)))
+            per_layer * tensor_bytes(group, self._type(slot, Place(layer, model)))
             for layer in layers
         )
 
@@ -114,7 +117,6 @@ class Gguf:
         kind = recipe.base
         if kind in _SIXTEEN_BITS:
             return kind
-        slot = _ALIKE.get(slot, slot)
         if model.experts == _EIGHT and slot in (Slot.K, Slot.V):
             return recipe.eight_k[slot is Slot.V]
         if model.experts == _EIGHT and slot is Slot.O:

@@ -69,7 +69,7 @@ def test_the_count_is_the_smallest_that_fits() -> None:
 def test_the_best_quantization_that_fits_is_chosen() -> None:
     made = report(top=0)
     assert place_of("rtx-4090-24gb", made).fit.estimate.quant.slug == "bf16"
-    assert place_of("rtx-3070-8gb", made).fit.estimate.quant.slug == "q5_k_m"
+    assert place_of("rtx-3070-8gb", made).fit.estimate.quant.slug == "q6_k"
     assert all(item.fit.estimate.quant.recommended for item in made.ranking)
 
 
