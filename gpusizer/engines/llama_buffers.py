@@ -36,7 +36,7 @@ def compute_buffer(
         rest += 3 * states + workload.context * batch * _F32  # copies of the mask
     few = _logits(arch, min(batch, workload.concurrency)) + rest
     many = _logits(arch, batch) + rest
-    attention = _layer_states(arch, workload)
+    attention = _layer_states(arch, workload, masks=1 if batch_logits else 2)
     if not workload.flash_attention:
         cells = workload.context * workload.concurrency
         attention = cells * batch * ((arch.attention_heads or 1) + 1) * _F32 + 4 * states
@@ -47,9 +47,9 @@ def compute_buffer(
     return fitted(low * 0.9, likely, high * 1.15 + _SPARE_BYTES)
 
 
-def _layer_states(arch: Architecture, workload: Workload) -> int:
-    """Inside a layer: hidden states and the mask of all cells."""
-    states = (arch.hidden_size or 0) * _LAYER_STATES + workload.context
+def _layer_states(arch: Architecture, workload: Workload, masks: int = 1) -> int:
+    """Inside a layer: hidden states and the mask of all cells; Ollama's graphs hold it twice."""
+    states = (arch.hidden_size or 0) * _LAYER_STATES + workload.context * masks
     return states * ubatch(workload) * _F32
 
 
