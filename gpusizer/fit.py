@@ -16,7 +16,7 @@ from gpusizer.gpus import Catalogue, Gpu
 from gpusizer.kv_cache import grows
 from gpusizer.memory import Estimator, MemoryEstimate
 from gpusizer.profile import ModelProfile
-from gpusizer.quants import Quant
+from gpusizer.quants import Quant, find_quant
 from gpusizer.support import runs_on
 from gpusizer.weight_sizes import WeightSizes, weight_sizes
 from gpusizer.workload import Workload
@@ -25,6 +25,7 @@ COUNTS = (1, 2, 4, 8, 16, 32)
 """GPU counts that are tried, smallest first."""
 
 _OFFLOAD_ENGINES = frozenset({"llama.cpp", "ollama"})
+_CONVERTED = {"fp32": "gguf-f32", "bf16": "gguf-f16"}  # they run GGUF, whatever the width
 _OFFLOAD_SHARE = 0.25  # below a quarter of the layers on the GPU, offload is not worth the card
 _MAX_CARDS = {"apple": 1, "soc": 1, "embedded": 1, "datacenter": 32}
 _MAX_CARDS_ELSEWHERE = 8  # what one workstation or server holds
@@ -153,9 +154,19 @@ class Fitter:
         self, quant: Quant, native: bool, engine: Engine, split: Split, device_class: int = 0
     ) -> MemoryEstimate:
         """One estimate; parts shared with earlier ones are not computed again."""
+        sizes = self._sizes[quant.slug]
+        converted = _CONVERTED.get(quant.slug) if engine.slug in _OFFLOAD_ENGINES else None
+        if converted is not None:
+            native, sizes = False, self._converted(converted)
         return self._estimator.estimate(
-            quant, engine, self._sizes[quant.slug], split, native=native, device_class=device_class
+            quant, engine, sizes, split, native=native, device_class=device_class
         )
+
+    def _converted(self, slug: str) -> WeightSizes:
+        """A checkpoint as the GGUF file that llama.cpp needs of it."""
+        if slug not in self._sizes:
+            self._sizes[slug] = weight_sizes(self.profile, find_quant(slug), native=False)
+        return self._sizes[slug]
 
     def split(self, engine: Engine, gpus: int) -> Split | None:
         """The parallelism asked for, else the engine's own way to use `gpus` GPUs."""

@@ -35,6 +35,7 @@ Fetch = Callable[[ModelRef], RepoSnapshot]
 _NOT_MODELLED = ("engine_version", "expert_parallel")
 _LLAMA_CPP_ONLY = ("gpu_layers", "cpu_moe", "batch_size", "ubatch_size")
 _LLAMA_CPP = ("llama.cpp", "ollama")
+_OLLAMA_CONTEXT = 4096  # num_ctx when nobody sets it, on cards below 24 GiB
 _WHOLE_BYTES = (1, 2, 4)  # cache types without blocks and scales
 
 
@@ -131,6 +132,8 @@ def _resolved(workload: Workload, profile: ModelProfile) -> tuple[Workload, tupl
     unused = [name for name in silent if getattr(workload, name) not in (None, False)]
     if unused:
         notes.append(Note("not_modelled", facts=", ".join(unused)))
+    if workload.engine == "ollama" and workload.context != _OLLAMA_CONTEXT:
+        notes.append(Note("ollama_num_ctx", tokens=workload.context, default=_OLLAMA_CONTEXT))
     values = key_and_value_bytes(workload.kv_dtype)[1]
     if values not in _WHOLE_BYTES and not workload.flash_attention:
         notes.append(Note("quantized_values_need_flash_attention"))

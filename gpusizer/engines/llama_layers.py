@@ -7,7 +7,7 @@ stays on the host; windows keep room for one physical batch.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import accumulate, pairwise
@@ -86,20 +86,24 @@ class LayerBytes:
 def layer_bytes(profile: ModelProfile, sizes: WeightSizes, layers: int) -> LayerBytes:
     """Spread the bytes of each group over the layers it occurs in."""
     whole, routed = [0] * layers, [0] * layers
-    output = embedding = tower = 0
+    evenly = output = embedding = tower = 0
     arch = profile.architecture
     tied = arch is not None and arch.generates and arch.tied_embeddings
     for group, amount in zip(profile.groups, sizes.by_group, strict=True):
         if group.part not in _ON_HOST_FIRST:
             tower += amount
+        elif group.layers is not None and is_expert(group.pattern):
+            _spread(group.layers, amount, whole)
+            _spread(group.layers, amount, routed)
+        elif group.layers is not None and len(group.layers) == layers:
+            evenly += amount
         elif group.layers is not None:
-            _spread(group, amount, whole)
-            if is_expert(group.pattern):
-                _spread(group, amount, routed)
+            _spread(group.layers, amount, whole)
         elif group.kind is Kind.EMBEDDING and not (tied and _is_head(group, profile)):
             embedding += amount
         else:
             output += amount
+    _spread(range(layers), evenly, whole)
     return LayerBytes(_before(whole), _before(routed), output, embedding, tower)
 
 
@@ -107,9 +111,8 @@ def _before(amounts: list[int]) -> tuple[int, ...]:
     return tuple(accumulate(amounts, initial=0))
 
 
-def _spread(group: WeightGroup, amount: int, over: list[int]) -> None:
+def _spread(places: Sequence[int], amount: int, over: list[int]) -> None:
     """Draft layers beyond the last count with the last."""
-    places = group.layers or ()
     share, rest = divmod(amount, len(places))
     for number, layer in enumerate(places):
         over[min(layer, len(over) - 1)] += share + (number < rest)

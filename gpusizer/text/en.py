@@ -90,6 +90,8 @@ STRINGS: dict[str, str] = {
     # Notes about a request.
     "note.context_shortened": "{asked} tokens are more than the model's {longest}: planned for"
     " {longest}.",
+    "note.ollama_num_ctx": "Ollama takes {default} tokens of context unless num_ctx says more:"
+    " set it to {tokens}.",
     "note.not_modelled": "Not modelled yet, and without effect on the numbers: {facts}.",
     "note.quantized_values_need_flash_attention": "llama.cpp quantizes cached values only with"
     " flash attention: without it this does not start.",

@@ -88,6 +88,8 @@ STRINGS: dict[str, str] = {
     " {longest}.",
     "note.quantized_values_need_flash_attention": "O llama.cpp só quantiza os valores do cache com"
     " flash attention: sem ela, isto não inicia.",
+    "note.ollama_num_ctx": "O Ollama usa {default} tokens de contexto se num_ctx não disser outra"
+    " coisa: defina {tokens}.",
     "note.not_modelled": "Ainda não modelado e sem efeito nos números: {facts}.",
     # Verdicts.
     "verdict.fits": "cabe",

@@ -80,6 +80,7 @@ STRINGS: dict[str, str] = {
     "note.context_shortened": "{asked} token 超过了模型上限 {longest}：按 {longest} 计算。",
     "note.quantized_values_need_flash_attention": "llama.cpp 只有启用 flash attention"
     " 才能量化缓存的值：否则无法启动。",
+    "note.ollama_num_ctx": "Ollama 默认上下文为 {default} token：请把 num_ctx 设为 {tokens}。",
     "note.not_modelled": "尚未建模、对结果没有影响：{facts}。",
     # Verdicts.
     "verdict.fits": "装得下",

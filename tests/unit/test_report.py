@@ -112,6 +112,21 @@ def test_quantized_values_without_flash_attention_are_warned_of() -> None:
     assert codes == [["quantized_values_need_flash_attention"]] * 2 + [[], []]
 
 
+def test_ollama_has_a_default_context_of_its_own() -> None:
+    note = answer(quant="q8_0", engine="ollama", context=8192)["notes"][0]
+    assert (note["code"], note["fields"]) == ("ollama_num_ctx", {"tokens": 8192, "default": 4096})
+    assert answer(quant="q8_0", engine="ollama", context=4096)["notes"] == []
+
+
+def test_llama_cpp_runs_a_sixteen_bit_checkpoint_as_gguf() -> None:
+    """Norms become FP32: 65 of 4096 values, two bytes each more than in the repository."""
+    stored = answer(quant="bf16", engine="vllm")["estimates"][0]
+    converted = answer(quant="bf16", engine="llama.cpp")["estimates"][0]
+    assert (stored["native"], converted["native"]) == (True, False)
+    grown = converted["weights_bytes"] + converted["host_bytes"] - stored["weights_bytes"]
+    assert grown == 65 * 4096 * 2
+
+
 def test_fields_without_effect_are_named() -> None:
     notes = answer(engine_version="0.8", gpu_layers=20, engine="vllm")["notes"]
     assert notes[0]["code"] == "not_modelled"
