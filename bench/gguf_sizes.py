@@ -8,11 +8,12 @@ from bench import naive
 from bench.comparison import Comparison
 from bench.llama_cpp import gguf_quant, text_profile
 from bench.measurements import Row
+from gpusizer.quants.gguf import header_bytes
 from gpusizer.weight_sizes import weight_sizes
 
 ENGINE = "gguf"
 # Recipes that give every tensor one type; the others mix, so tensors of one type are not theirs.
-_UNIFORM = frozenset({"bf16", "q8_0"})
+_UNIFORM = frozenset({"gguf-f16", "q8_0"})
 
 
 def compare(row: Row) -> Iterator[Comparison]:
@@ -25,6 +26,9 @@ def compare(row: Row) -> Iterator[Comparison]:
     uniform = row["counts"] == "uniform_tensors"
     if uniform and quant.slug not in _UNIFORM:
         return
+    predicted = weight_sizes(profile, quant, native=native).total
+    if row["counts"] == "file":
+        predicted += header_bytes(profile.architecture)
     yield Comparison(
         ENGINE,
         "uniform_tensors" if uniform else "file_size",
@@ -34,6 +38,6 @@ def compare(row: Row) -> Iterator[Comparison]:
         row["source_group"],
         row["source_url"],
         row["bytes"],
-        weight_sizes(profile, quant, native=native).total,
+        predicted,
         naive.weights_bytes(profile, quant, native=native),
     )

@@ -12,6 +12,7 @@ from bench.measurements import Row
 from bench.models import load_profile
 from gpusizer.architecture import Attention
 from gpusizer.engines import Engine, Split, find_engine
+from gpusizer.engines.llama_cpp import CUDA, METAL, ROCM, SYCL, VULKAN
 from gpusizer.errors import UnknownQuant
 from gpusizer.fit import Fitter
 from gpusizer.memory import MemoryEstimate
@@ -22,10 +23,12 @@ from gpusizer.roles import Part
 from gpusizer.workload import Workload
 
 _ENGINES = {"ollama": "ollama"}  # everything else is llama.cpp to gpusizer
-_ANY_QUANT = "bf16"  # the cache and the compute buffer do not depend on it
+_ANY_QUANT = "gguf-f16"  # the cache and the compute buffer do not depend on it
 _SIXTEEN_BITS = frozenset({"F16", "BF16"})
-_SHORT = {"MXFP4": "MXFP4_MOE"}  # file names leave out half of the recipe's name
+_LABELS = {"MXFP4": "mxfp4_moe", "F16": "gguf-f16", "BF16": "gguf-f16", "F32": "gguf-f32"}
+_FORK = "ik_llama.cpp"
 _HOST = ("CPU", "Host")
+_BACKENDS = {"ROCm": ROCM, "SYCL": SYCL, "Metal": METAL, "Vulkan": VULKAN}
 _TEXT = (Part.TEXT, Part.MTP, Part.ENCODER)
 _LOADED_TWICE = 1.02  # more than the file: a tied embedding, or mapped pages counted twice
 
@@ -61,7 +64,7 @@ def gguf_quant(label: str | None, profile: ModelProfile) -> tuple[Quant, bool] |
     if stored == "mxfp4" and label in _SIXTEEN_BITS:
         return native_quant(profile), True
     try:
-        quant = find_quant(_SHORT.get(label or "", label or ""))
+        quant = find_quant(_LABELS.get(label or "", label or ""))
     except UnknownQuant:
         return None
     return (quant, False) if "llama.cpp" in quant.engines else None
@@ -70,8 +73,6 @@ def gguf_quant(label: str | None, profile: ModelProfile) -> tuple[Quant, bool] |
 def compare(row: Row) -> Iterator[Comparison]:
     """Every component that the row measured and that a prediction exists for."""
     run = _run(row)
-    if run is None:
-        return
     if row["measure_kind"] == "process":
         yield from _process(run)
         return
@@ -80,30 +81,37 @@ def compare(row: Row) -> Iterator[Comparison]:
     yield from _compute(run)
 
 
-def _run(row: Row) -> Run | None:
-    """None where a request cannot say what ran: different types for keys and values."""
-    kv_k, kv_v = row.get("kv_k", "auto"), row.get("kv_v")
-    if kv_v is not None and kv_k != kv_v:
-        return None
-    sequences = row.get("sequences", 1)
-    workload = Workload(
-        context=-(-row.get("context", 0) // sequences) or 1,
-        concurrency=sequences,
-        kv_dtype=kv_k,
-        batch_size=row.get("batch"),
-        ubatch_size=row.get("ubatch"),
-        flash_attention=row.get("flash_attention", True),
-    )
+def _run(row: Row) -> Run:
     profile = text_profile(row["profile"])
     engine = find_engine(_ENGINES.get(row["program"], "llama.cpp"))
     known = gguf_quant(row.get("quant"), profile)
     quant, native = known or (find_quant(_ANY_QUANT), False)
-    fitter = Fitter(profile, workload, [(quant, native)])
+    fitter = Fitter(profile, _workload(row, known is not None), [(quant, native)])
+    backend = _BACKENDS.get(row["backends"][0], CUDA)
     whole, shared = (
-        fitter.estimate(quant, native, engine, Split(pipeline=gpus))
+        fitter.estimate(quant, native, engine, Split(pipeline=gpus), backend)
         for gpus in (1, max(1, row["gpu_count"]))
     )
     return Run(row, profile, quant if known else None, native, engine, whole, shared)
+
+
+def _workload(row: Row, known: bool) -> Workload:
+    """What ran; weights on the host only where their size is known, and not in the fork, which
+    copies them in ways of its own."""
+    kv_k, kv_v = row.get("kv_k", "auto"), row.get("kv_v")
+    sequences = row.get("sequences", 1)
+    known = known and row["program"] != _FORK
+    on_host = known and row["gpu_count"] and row.get("offload") in ("partial", "none")
+    return Workload(
+        context=-(-row.get("context", 0) // sequences) or 1,
+        concurrency=sequences,
+        kv_dtype=kv_k if kv_v is None else f"{kv_k}/{kv_v}",
+        batch_size=row.get("batch"),
+        ubatch_size=row.get("ubatch"),
+        flash_attention=row.get("flash_attention", True),
+        gpu_layers=row.get("gpu_layers") if on_host else None,
+        cpu_moe=known and row.get("offload") == "overrides",
+    )
 
 
 def _made(
@@ -141,13 +149,14 @@ def _weights(run: Run) -> Iterator[Comparison]:
     measured = run.row["measured"]
     if run.quant is None:
         return
-    predicted, guess = run.whole.per_gpu.weights.likely, _naive_weights(run)
+    predicted, guess = run.whole.sizes.total, _naive_weights(run)
     loaded, file_bytes = measured.get("weights_bytes"), run.row.get("file_bytes")
     if loaded and not (file_bytes and loaded > _LOADED_TWICE * file_bytes):
         yield _made(run, "weights", loaded, predicted, guess, "")
     placed = sum(on_gpus(measured.get("weights_by_device", {})).values())
     if placed and run.row.get("offload") == "all":
-        yield _made(run, "weights_on_gpus", placed, predicted, guess, "")
+        placed_there = run.whole.per_gpu.weights.likely
+        yield _made(run, "weights_on_gpus", placed, placed_there, guess, "")
 
 
 def _cache(run: Run) -> Iterator[Comparison]:
@@ -155,8 +164,16 @@ def _cache(run: Run) -> Iterator[Comparison]:
     kv = measured.get("kv_bytes")
     if kv:
         states = measured.get("recurrent_bytes", 0)
-        predicted = run.whole.per_gpu.kv_cache.likely
+        predicted = _whole_cache(run)
         yield _made(run, "kv_cache", kv + states, predicted, _naive_cache(run), _attention(run))
+
+
+def _whole_cache(run: Run) -> float:
+    """On GPUs and host together: what a model wholly on one GPU would take."""
+    workload = _workload(run.row, known=False)
+    arch, context = run.profile.architecture, workload.context
+    one = run.engine.sequence_bytes(arch, workload, Split(), CUDA, context)
+    return one * workload.concurrency
 
 
 def _attention(run: Run) -> str:
@@ -196,11 +213,18 @@ def _placement(run: Run) -> str:
     return "flash attention" if row.get("flash_attention", True) else "no flash attention"
 
 
+def _counts_host(row: Row) -> bool:
+    """Vulkan gives the GPU system memory to read, which the counters of an APU take in."""
+    return "Vulkan" in row["backends"]
+
+
 def _process(run: Run) -> Iterator[Comparison]:
     """Everything a process took on its GPUs, with all layers there."""
     measured = run.row["measured"].get("total_used_bytes")
     if not measured or run.quant is None or run.row.get("offload") != "all":
         return
     predicted = run.shared.all_gpus.total.likely
+    if _counts_host(run.row):
+        predicted += run.whole.sizes.total - run.whole.per_gpu.weights.likely
     guess = (1 + naive.OVERHEAD) * (_naive_weights(run) + _naive_cache(run))
     yield _made(run, "process_total", measured, predicted, guess, "+".join(run.row["backends"]))

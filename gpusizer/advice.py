@@ -10,6 +10,7 @@ from gpusizer.changes import RULES, Change
 from gpusizer.fit import Fit, Verdict
 from gpusizer.inverse import Plan
 from gpusizer.notes import Note
+from gpusizer.offload import most_layers
 
 _OFFLOAD_PAIN = 12.0  # after everything that runs at full speed
 
@@ -60,26 +61,16 @@ def _suggestion(change: Change, before: Fit) -> Suggestion:
 
 
 def _offload(plan: Plan, before: Fit) -> Iterator[Suggestion]:
-    """Part of the layers in system memory: as many stay as fit at the high end of every band.
-
-    Layers are taken to be equal, in weights and in cache.
-    """
-    arch, estimate = plan.fitter.profile.architecture, before.estimate
-    asked = plan.workload.gpu_layers
-    if before.verdict is not Verdict.OFFLOAD or arch is None or asked is not None:
+    """Part of the layers in system memory: as many stay as fit at the high end of every band."""
+    if before.verdict is not Verdict.OFFLOAD or plan.workload.gpu_layers is not None:
         return
-    here = -(-arch.layers // estimate.split.pipeline)
-    cache = estimate.per_gpu.kv_cache.likely
-    each = estimate.sizes.in_layers // arch.layers + cache // here
-    missing = -estimate.headroom_bytes(plan.gpu.device_memory_bytes, cautious=True)
-    moved = -(-missing // each)
-    stay = arch.layers - moved * estimate.split.pipeline
-    if stay > 0:
+    part = most_layers(plan.fitter, plan.gpu, before.estimate)
+    if part is not None:
         yield Suggestion(
-            note=Note("try_offload", layers=stay, all=arch.layers),
-            change={"gpu_layers": stay},
+            note=Note("try_offload", layers=part.layers, all=part.of_layers),
+            change={"gpu_layers": part.layers},
             pain=_OFFLOAD_PAIN,
-            saving_bytes=moved * each,
+            saving_bytes=part.headroom_bytes - before.headroom_bytes,
             verdict=Verdict.OFFLOAD,
-            headroom_bytes=before.headroom_bytes + moved * each,
+            headroom_bytes=part.headroom_bytes,
         )

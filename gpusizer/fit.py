@@ -6,22 +6,28 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from gpusizer.engines import ENGINES, Engine, Split, find_engine
 from gpusizer.gpus import Catalogue, Gpu
-from gpusizer.kv_cache import grows, kv_cache_bytes, largest_context
+from gpusizer.kv_cache import grows
 from gpusizer.memory import Estimator, MemoryEstimate
 from gpusizer.profile import ModelProfile
-from gpusizer.quants import Quant
+from gpusizer.quants import Quant, find_quant
+from gpusizer.quants.variants import is_variant
 from gpusizer.support import runs_on
-from gpusizer.weight_sizes import all_weight_sizes
+from gpusizer.weight_sizes import WeightSizes, all_weight_sizes, weight_sizes
 from gpusizer.workload import Workload
 
 COUNTS = (1, 2, 4, 8, 16, 32)
 """GPU counts that are tried, smallest first."""
 
 _OFFLOAD_ENGINES = frozenset({"llama.cpp", "ollama"})
+_CONVERTED = {"fp32": "gguf-f32", "bf16": "gguf-f16"}  # they run GGUF, whatever the width
 _OFFLOAD_SHARE = 0.25  # below a quarter of the layers on the GPU, offload is not worth the card
 _MAX_CARDS = {"apple": 1, "soc": 1, "embedded": 1, "datacenter": 32}
 _MAX_CARDS_ELSEWHERE = 8  # what one workstation or server holds
@@ -155,9 +161,19 @@ class Fitter:
         self, quant: Quant, native: bool, engine: Engine, split: Split, device_class: int = 0
     ) -> MemoryEstimate:
         """One estimate; parts shared with earlier ones are not computed again."""
+        sizes = self._sizes[quant.slug]
+        converted = _CONVERTED.get(quant.slug) if engine.slug in _OFFLOAD_ENGINES else None
+        if converted is not None and not is_variant(quant):
+            native, sizes = False, self._converted(converted)
         return self._estimator.estimate(
-            quant, engine, self._sizes[quant.slug], split, native=native, device_class=device_class
+            quant, engine, sizes, split, native=native, device_class=device_class
         )
+
+    def _converted(self, slug: str) -> WeightSizes:
+        """A checkpoint as the GGUF file that llama.cpp needs of it."""
+        if slug not in self._sizes:
+            self._sizes[slug] = weight_sizes(self.profile, find_quant(slug), native=False)
+        return self._sizes[slug]
 
     def split(self, engine: Engine, gpus: int) -> Split | None:
         """The parallelism asked for, else the engine's own way to use `gpus` GPUs."""
@@ -207,21 +223,29 @@ class Fitter:
         return Verdict.DOES_NOT_FIT
 
     def _max_context(self, estimate: MemoryEstimate, pool: int) -> int | None:
-        whole = pool * estimate.split.pipeline  # each stage caches its own layers
-        return largest_context(
-            self.profile.architecture, whole, self.workload.kv_dtype, shards=estimate.split.tensor
+        return estimate.engine.longest_context(
+            self.profile.architecture, self.workload, estimate.split, estimate.device_class, pool
         )
 
     def _max_concurrency(self, estimate: MemoryEstimate, pool: int) -> float | None:
         arch = self.profile.architecture
         if arch is None or not grows(arch):
             return None
-        one = kv_cache_bytes(
-            arch, self.workload.context, 1, self.workload.kv_dtype, shards=estimate.split.tensor
-        )
-        return round(pool * estimate.split.pipeline / one, 2) if one else None
+        one = estimate.per_gpu.kv_cache.likely / self.workload.concurrency
+        return round(pool / one, 2) if one else None
 
 
 def device_class_of(engine: Engine, gpu: Gpu) -> int:
     """The engine's defaults that apply on this GPU."""
-    return max(size for size in engine.device_classes if size <= gpu.device_memory_bytes)
+    by_stack = engine.backend_class(gpu.software)
+    if by_stack is not None:
+        return by_stack
+    return engine.device_class(gpu.device_memory_bytes, gpu.name)
+
+
+@lru_cache(maxsize=64)
+def class_row(catalogue: Catalogue, engine_slug: str) -> npt.NDArray[np.int64]:
+    """For each GPU of the catalogue, the class of engine defaults that applies on it."""
+    row = np.array([device_class_of(ENGINES[engine_slug], gpu) for gpu in catalogue.gpus])
+    row.setflags(write=False)
+    return row

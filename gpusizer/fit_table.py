@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
-from gpusizer.fit import COUNTS, Fitter, asked_split, max_cards
+from gpusizer.fit import COUNTS, Fitter, asked_split, class_row, max_cards
 from gpusizer.gpus import Catalogue
 from gpusizer.memory import MemoryEstimate
 from gpusizer.support import support_row
@@ -22,8 +23,8 @@ class Candidate:
 
     Attributes:
         estimate: what it takes.
-        where: for each GPU of the catalogue, whether this engine is the usual one there: it
-            runs the quantization, and none listed before it does.
+        where: for each GPU of the catalogue, whether this engine is the usual one there (it
+            runs the quantization, and none listed before it does) with these defaults.
     """
 
     estimate: MemoryEstimate
@@ -51,13 +52,14 @@ def candidates(fitter: Fitter, catalogue: Catalogue) -> Iterator[Candidate]:
             if not where.any():
                 continue
             free = free & ~where
-            for count in counts:
-                split = fitter.split(engine, count)
-                if split is None:
-                    continue
-                for device_class in engine.device_classes:
+            for device_class in engine.device_classes:
+                here = where & (class_row(catalogue, engine.slug) == device_class)
+                for count in counts if here.any() else ():
+                    split = fitter.split(engine, count)
+                    if split is None or count > _most_devices(catalogue)[here].max():
+                        continue
                     made = fitter.estimate(quant, native, engine, split, device_class)
-                    yield Candidate(made, where)
+                    yield Candidate(made, here)
 
 
 def fit_table(of: Sequence[Candidate], catalogue: Catalogue) -> FitTable:
@@ -70,7 +72,6 @@ def fit_table(of: Sequence[Candidate], catalogue: Catalogue) -> FitTable:
     boards = -(-gpus // devices)
     allowed = np.array([c.where for c in of], dtype=np.bool_).reshape(len(of), -1)
     allowed = allowed & (gpus % devices == 0) & (boards <= _column_of_max_cards(catalogue))
-    allowed &= _right_class(of, memory)
     totals = [c.estimate.per_gpu.total for c in of]
     budgeted = [c.estimate.per_gpu.budgeted for c in of]
     fits = allowed & (_column([t.high for t in totals]) <= memory)
@@ -80,21 +81,16 @@ def fit_table(of: Sequence[Candidate], catalogue: Catalogue) -> FitTable:
     return FitTable(tuple(of), boards, fits, tight)
 
 
-def _right_class(of: Sequence[Candidate], memory: npt.NDArray[np.int64]) -> Flags:
-    """A GPU belongs to the largest device class of the engine it reaches."""
-    lower = _column([c.estimate.device_class for c in of])
-    upper = _column([_next_class(c.estimate) for c in of])
-    return np.asarray((memory >= lower) & (memory < upper))
-
-
-def _next_class(estimate: MemoryEstimate) -> int:
-    above = [size for size in estimate.engine.device_classes if size > estimate.device_class]
-    return min(above, default=2**62)
-
-
 def _column(values: Sequence[int]) -> npt.NDArray[np.int64]:
     return np.array(values, dtype=np.int64)[:, None]
 
 
+@lru_cache(maxsize=16)
 def _column_of_max_cards(catalogue: Catalogue) -> npt.NDArray[np.int64]:
     return np.array([max_cards(gpu) for gpu in catalogue.gpus], dtype=np.int64)[None, :]
+
+
+@lru_cache(maxsize=16)
+def _most_devices(catalogue: Catalogue) -> npt.NDArray[np.int64]:
+    """GPUs on the most boards of each kind that are worth planning with."""
+    return np.asarray(_column_of_max_cards(catalogue)[0] * catalogue.columns.devices_per_board)

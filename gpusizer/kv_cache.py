@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-from gpusizer.architecture import GROWING, Architecture, Attention
+from gpusizer.architecture import GROWING, Architecture, Attention, LayerSpec
 
 BYTES_PER_ELEMENT: dict[str, Fraction] = {
     "f32": Fraction(4),
@@ -28,13 +28,43 @@ ALIASES = {"auto": "f16", "fp16": "f16", "float16": "f16", "bfloat16": "bf16", "
 """Other spellings; every engine defaults to 16 bits."""
 
 _STATE_BYTES = 4  # recurrent states are kept in FP32
-_STEPS = 32  # cache amounts are counted in 32nds of a byte
-_NO_LIMIT = 2**24  # tokens, where the configuration names no longest context
+STEPS = 32
+"""Cache amounts are counted in 32nds of a byte, the finest step of any type."""
+NO_LIMIT = 2**24
+"""Tokens, where the configuration names no longest context."""
 
 
 def element_bytes(kv_dtype: str) -> Fraction:
     """Bytes of one cached element. Raises KeyError for an unknown type."""
     return BYTES_PER_ELEMENT[ALIASES.get(kv_dtype, kv_dtype)]
+
+
+def key_and_value_bytes(kv_dtype: str) -> tuple[Fraction, Fraction]:
+    """Bytes of one cached key and value element; "q8_0/f16" names them apart."""
+    keys, _, values = kv_dtype.partition("/")
+    return element_bytes(keys), element_bytes(values or keys)
+
+
+@lru_cache(maxsize=256)
+def _widths(kv_dtype: str) -> tuple[int, int]:
+    """As `key_and_value_bytes`, in 32nds."""
+    keys, values = key_and_value_bytes(kv_dtype)
+    return int(keys * STEPS), int(values * STEPS)
+
+
+def layer_cache(spec: LayerSpec, kv_dtype: str, context: int, cell_multiple: int) -> int:
+    """Cache or state of one of a run of equal layers, for one sequence of `context` tokens.
+
+    In 32nds of a byte, as in `CacheCurve`.
+    """
+    if spec.attention is Attention.RECURRENT:
+        return spec.state_elements * _STATE_BYTES * STEPS
+    if spec.attention not in GROWING:
+        return 0
+    keys, values = _widths(kv_dtype)
+    tokens = context if spec.window is None else min(context, spec.window)
+    cells = -(-tokens // cell_multiple) * cell_multiple
+    return cells * (spec.key_width * keys + spec.value_width * values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +88,11 @@ class CacheCurve:
         for window, per_token in self.lines:
             tokens = context if window is None else min(context, window)
             amount += -(-tokens // cell_multiple) * cell_multiple * per_token
-        return -(-amount // _STEPS)
+        return -(-amount // STEPS)
 
     def longest(self, pool_bytes: int, limit: int) -> int:
         """Longest context, up to `limit`, that takes at most `pool_bytes`."""
-        pool = pool_bytes * _STEPS - self.fixed
+        pool = pool_bytes * STEPS - self.fixed
         growing = sum(per_token for _, per_token in self.lines)
         capped = 0  # what layers whose window is full have taken
         for window, per_token in self.lines:
@@ -83,15 +113,15 @@ def cache_curve(architecture: Architecture, kv_dtype: str, shards: int) -> Cache
     Grouped heads are divided among the GPUs, at least one head each; the MLA latent is
     replicated on every one. Sliding layers keep their window.
     """
-    width = int(element_bytes(kv_dtype) * _STEPS)
+    keys, values = _widths(kv_dtype)
     fixed, lines = 0, dict[int | None, int]()
     for spec in architecture.layer_plan:
         if spec.attention is Attention.RECURRENT:
-            fixed += spec.count * -(-spec.state_elements * _STATE_BYTES // shards) * _STEPS
+            fixed += spec.count * -(-spec.state_elements * _STATE_BYTES // shards) * STEPS
         elif spec.attention in GROWING:
             heads_here = -(-spec.kv_heads // shards)
-            elements = -(-(spec.key_width + spec.value_width) * heads_here // spec.kv_heads)
-            amount = spec.count * elements * width
+            whole = (spec.key_width * keys + spec.value_width * values) * heads_here
+            amount = spec.count * -(-whole // spec.kv_heads)
             lines[spec.window] = lines.get(spec.window, 0) + amount
     ordered = sorted(lines.items(), key=lambda line: line[0] or 2**62)
     return CacheCurve(fixed, tuple(ordered))
@@ -126,7 +156,7 @@ def largest_context(
     """
     if architecture is None or not grows(architecture):
         return None
-    limit = architecture.max_context or _NO_LIMIT
+    limit = architecture.max_context or NO_LIMIT
     return cache_curve(architecture, kv_dtype, shards).longest(pool_bytes, limit)
 
 

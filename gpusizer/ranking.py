@@ -15,6 +15,7 @@ from gpusizer.gpus import Catalogue, Gpu
 from gpusizer.inverse import Largest
 from gpusizer.memory import MemoryEstimate
 from gpusizer.notes import Note
+from gpusizer.offload import offload_notes
 from gpusizer.speed import Rate, catalogue_classes, decode_rate, decode_rates, prefill_rate
 
 Floats = npt.NDArray[np.float64]
@@ -133,7 +134,7 @@ def describe(fitter: Fitter, gpu: Gpu, boards: int, estimate: MemoryEstimate, ra
         fit=fit,
         decode=decode_rate(fitter.profile, estimate, fitter.workload, gpu) if runs else None,
         prefill=prefill_rate(fitter.profile, estimate, gpu) if runs else None,
-        reasons=_reasons(fit),
+        reasons=_reasons(fitter, fit),
     )
 
 
@@ -184,7 +185,7 @@ def _speeds(fitter: Fitter, catalogue: Catalogue, choices: Sequence[_Choice]) ->
     return result
 
 
-def _reasons(fit: Fit) -> tuple[Note, ...]:
+def _reasons(fitter: Fitter, fit: Fit) -> tuple[Note, ...]:
     estimate = fit.estimate
     notes = [
         Note(
@@ -195,6 +196,8 @@ def _reasons(fit: Fit) -> tuple[Note, ...]:
             count=fit.count,
         )
     ]
+    if fit.verdict is Verdict.OFFLOAD:
+        notes += offload_notes(fitter, fit.gpu, estimate)
     if fit.count > 1 and fit.gpu.interconnect_bytes_per_second is None:
         notes.append(Note("no_fast_interconnect"))
     if fit.gpu.memory_basis == "nominal":

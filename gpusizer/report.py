@@ -32,6 +32,12 @@ class EstimateRow:
     parameters: int
     needs_original_weights: bool
     fit: Fit | None
+    header_bytes: int = 0
+
+    @property
+    def file_bytes(self) -> int:
+        """Bytes of the files: weights, and the vocabulary that a GGUF file holds as well."""
+        return self.estimate.sizes.total + self.header_bytes
 
     @property
     def bits_per_weight(self) -> float:
@@ -133,6 +139,8 @@ def _estimate_json(row: EstimateRow, context: int) -> dict[str, Any]:
         **_amounts_json(whole),
         "low_bytes": whole.total.low,
         "high_bytes": whole.total.high,
+        "file_bytes": row.file_bytes,
+        "host_bytes": max(0, estimate.sizes.total - whole.weights.likely),
         "gpus": estimate.split.gpus,
         "per_gpu": _amounts_json(estimate.per_gpu),
         "provenance": estimate.provenance(),

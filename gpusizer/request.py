@@ -107,6 +107,13 @@ def _one_of(*choices: str) -> Parser:
     return parse
 
 
+def _cache_type(field: str, value: Any) -> str:
+    """One type, or those of keys and values: "q8_0/f16"."""
+    known = _one_of(*BYTES_PER_ELEMENT, *ALIASES)
+    keys, *values = _text(field, value).split("/", 1)
+    return "/".join(known(field, part) for part in (keys, *values))
+
+
 def _texts(field: str, value: Any) -> tuple[str, ...]:
     items = value.split(",") if isinstance(value, str) else value
     if not isinstance(items, list | tuple):
@@ -120,7 +127,7 @@ _CARDS = _integer(1, 1024)
 _WORKLOAD_FIELDS: dict[str, Parser] = {
     "context": _integer(1, 10_000_000),
     "concurrency": _integer(1, 100_000),
-    "kv_dtype": _one_of(*BYTES_PER_ELEMENT, *ALIASES),
+    "kv_dtype": _cache_type,
     "engine": _text,
     "engine_version": _text,
     "tensor_parallel": _CARDS,
@@ -134,6 +141,7 @@ _WORKLOAD_FIELDS: dict[str, Parser] = {
     "enforce_eager": _flag,
     "flash_attention": _flag,
     "gpu_layers": _integer(0, 10_000),
+    "cpu_moe": _flag,
 }
 _OTHER_FIELDS: dict[str, Parser] = {
     "model": _text,

@@ -33,7 +33,7 @@ class Selection:
 def select_quants(
     wanted: Sequence[str], profile: ModelProfile, engine: str | None = None
 ) -> Selection:
-    """The quantizations a request asks for: slugs, "native" or "all" (that the engine runs).
+    """The quantizations a request asks for: slugs, "native" or "all" (usual ones the engine runs).
 
     "all" of a GGUF repository are its own files. Raises UnknownQuant, and InvalidRequest for
     one that the engine does not run.
@@ -42,7 +42,7 @@ def select_quants(
     if own:
         return _of_files(wanted, own, quant_read(profile), engine)
     native = native_quant(profile)
-    table = [quant for quant in all_quants() if quant.slug != native.slug]
+    table = [quant for quant in all_quants() if quant.shown and quant.slug != native.slug]
     everything = sorted([native, *table], key=lambda quant: quant.order)
     if ALL_QUANTS in wanted:
         shown = [quant for quant in everything if _runs(quant, engine, profile)]

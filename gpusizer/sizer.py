@@ -13,10 +13,13 @@ from gpusizer.fit import Fitter, asked_split, device_class_of
 from gpusizer.gpu_request import parse_gpu_request
 from gpusizer.gpus import Catalogue, Gpu
 from gpusizer.hub_id import ModelRef, parse_model_ref
+from gpusizer.kv_cache import key_and_value_bytes
 from gpusizer.model_tree import Lister, QuantizedRepo
 from gpusizer.notes import Note
 from gpusizer.placement import advised, best_on
 from gpusizer.profile import ModelProfile, build_profile
+from gpusizer.quants import Quant
+from gpusizer.quants.gguf import Gguf, header_bytes
 from gpusizer.ranking import Ranked, rank_gpus
 from gpusizer.report import EstimateRow, Report
 from gpusizer.request import (
@@ -33,7 +36,11 @@ from gpusizer.workload import DEFAULT_CONTEXT, Workload
 Fetch = Callable[[ModelRef], RepoSnapshot]
 
 # Fields that requests may carry but that change no number yet; saying so beats ignoring them.
-_NOT_MODELLED = ("engine_version", "expert_parallel", "gpu_layers", "batch_size")
+_NOT_MODELLED = ("engine_version", "expert_parallel")
+_LLAMA_CPP_ONLY = ("gpu_layers", "cpu_moe", "batch_size", "ubatch_size")
+_LLAMA_CPP = ("llama.cpp", "ollama")
+_OLLAMA_CONTEXT = 4096  # num_ctx when nobody sets it, on cards below 24 GiB
+_WHOLE_BYTES = (1, 2, 4)  # cache types without blocks and scales
 
 
 class Sizer:
@@ -167,9 +174,17 @@ def _resolved(workload: Workload, profile: ModelProfile) -> tuple[Workload, tupl
     if workload.engine is not None:
         workload = replace(workload, engine=find_engine(workload.engine).slug)
     notes = []
-    unused = [name for name in _NOT_MODELLED if getattr(workload, name) is not None]
+    silent: tuple[str, ...] = _NOT_MODELLED
+    if workload.engine is not None and workload.engine not in _LLAMA_CPP:
+        silent += _LLAMA_CPP_ONLY
+    unused = [name for name in silent if getattr(workload, name) not in (None, False)]
     if unused:
         notes.append(Note("not_modelled", facts=", ".join(unused)))
+    if workload.engine == "ollama" and workload.context != _OLLAMA_CONTEXT:
+        notes.append(Note("ollama_num_ctx", tokens=workload.context, default=_OLLAMA_CONTEXT))
+    values = key_and_value_bytes(workload.kv_dtype)[1]
+    if values not in _WHOLE_BYTES and not workload.flash_attention:
+        notes.append(Note("quantized_values_need_flash_attention"))
     longest = profile.max_context
     if longest is not None and workload.context > longest:
         if workload.context != DEFAULT_CONTEXT:
@@ -203,9 +218,15 @@ def _rows(
                 and not native
                 and (is_gguf or quant.order < selection.native.order),
                 fit=fitter.fit(gpu, boards, estimate) if gpu else None,
+                header_bytes=_header_bytes(quant, fitter.profile),
             )
         )
     return tuple(rows)
+
+
+def _header_bytes(quant: Quant, profile: ModelProfile) -> int:
+    is_gguf = isinstance(quant.layout, Gguf)
+    return header_bytes(profile.architecture) if is_gguf else 0
 
 
 def _row_split(fitter: Fitter, engine: Engine, gpus: int) -> Split:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from gpusizer.model_shape import model_shape
 from gpusizer.profile import ModelProfile
-from gpusizer.quants.layouts import Layout, ModelShape
+from gpusizer.quants.layouts import Layout
 from gpusizer.quants.table import Quant
 from gpusizer.quants.variants import is_variant
 from gpusizer.roles import Kind, Part, is_expert
@@ -26,7 +27,9 @@ class WeightSizes:
         in_layers: part of the total inside the layer stack.
         embedding: input embedding, of which a token reads one row.
         experts: routed experts, of which a token reads a few.
+        quant: slug of the quantization.
         read: native sizes were read in the files' headers, not reckoned from a file's size.
+        by_group: the total, for each of the profile's groups. Left out of JSON.
     """
 
     total: int
@@ -34,21 +37,19 @@ class WeightSizes:
     in_layers: int
     embedding: int
     experts: int
+    quant: str = ""
     read: bool = True
+    by_group: tuple[int, ...] = field(default=(), compare=False, repr=False)
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON object of the sums; `WeightSizes(**data)` is the inverse."""
+        names = ("total", "divided", "in_layers", "embedding", "experts", "quant", "read")
+        return {name: getattr(self, name) for name in names}
 
     @property
     def replicated(self) -> int:
         """Bytes every tensor-parallel GPU holds a copy of."""
         return self.total - self.divided
-
-
-def model_shape(profile: ModelProfile) -> ModelShape:
-    """What quantization recipes need to know about the model."""
-    arch = profile.architecture
-    if arch is None:
-        return ModelShape(layers=1, heads_per_kv_head=1, experts=0, tied_embeddings=False)
-    heads = (arch.attention_heads or 1) // (arch.kv_heads or 1)
-    return ModelShape(arch.layers, heads, arch.experts or 0, arch.tied_embeddings)
 
 
 def all_weight_sizes(
@@ -76,8 +77,10 @@ def weight_sizes(profile: ModelProfile, quant: Quant, *, native: bool) -> Weight
     sizes: dict[str, Any] = dict.fromkeys(
         ("total", "divided", "in_layers", "embedding", "experts"), 0
     )
+    by_group = []
     for group in profile.groups:
         amount = _stored(group) if native else quant.layout.group_bytes(group, shape)
+        by_group.append(amount)
         sizes["total"] += amount
         if group.kind in _DIVIDED and group.part in (Part.TEXT, Part.MTP):
             sizes["divided"] += amount
@@ -87,7 +90,7 @@ def weight_sizes(profile: ModelProfile, quant: Quant, *, native: bool) -> Weight
             sizes["embedding"] += amount
         if is_expert(group.pattern):
             sizes["experts"] += amount
-    return WeightSizes(**sizes)
+    return WeightSizes(**sizes, quant=quant.slug, by_group=tuple(by_group))
 
 
 def _is_unread(profile: ModelProfile, quant: Quant) -> bool:
@@ -110,7 +113,8 @@ def _of_unread_file(profile: ModelProfile, quant: Quant, like: WeightSizes) -> W
         name: getattr(like, name) * total // max(like.total, 1)
         for name in ("divided", "in_layers", "embedding", "experts")
     }
-    return replace(like, total=total, read=False, **scaled)
+    by_group = tuple(amount * total // max(like.total, 1) for amount in like.by_group)
+    return replace(like, total=total, quant=quant.slug, read=False, by_group=by_group, **scaled)
 
 
 def _stored(group: WeightGroup) -> int:

@@ -16,7 +16,8 @@ class Workload:
     Attributes:
         context: tokens per sequence, prompt and answer together.
         concurrency: sequences in flight at once.
-        kv_dtype: element type of the KV cache; "auto" is the engine's default.
+        kv_dtype: element type of the KV cache; "auto" is the engine's default, and
+            "q8_0/f16" are types of keys and of values.
         engine: slug of the engine to use for every quantization, None to take each
             quantization's usual one.
         engine_version: version to model, None for the one the constants were fitted on.
@@ -26,7 +27,8 @@ class Workload:
         batch_size, ubatch_size: logical and physical batch of llama.cpp, in tokens.
         enforce_eager: run without CUDA graphs.
         flash_attention: whether attention avoids materialising its score matrix.
-        gpu_layers: layers on the GPU (llama.cpp), None for all.
+        gpu_layers: layers on GPUs (llama.cpp), the output counted as one; None for all.
+        cpu_moe: routed experts stay in system memory (llama.cpp's --cpu-moe).
     """
 
     context: int = DEFAULT_CONTEXT
@@ -45,6 +47,7 @@ class Workload:
     enforce_eager: bool = False
     flash_attention: bool = True
     gpu_layers: int | None = None
+    cpu_moe: bool = False
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

@@ -19,7 +19,7 @@ _HELP: dict[str, tuple[str, str]] = {
     "top": ("N", "rows of the ranking, 0 for all (default 20)"),
     "context": ("TOKENS", "tokens per sequence (default 8192)"),
     "concurrency": ("N", "sequences at once (default 1)"),
-    "kv_dtype": ("TYPE", "cache type: auto, bf16, fp8, q8_0, q4_0, …"),
+    "kv_dtype": ("TYPE", "cache type: auto, bf16, fp8, q8_0, …, or keys/values: q8_0/f16"),
     "engine": ("SLUG", "engine for every quantization; default: each one's usual engine"),
     "engine_version": ("VERSION", "engine version"),
     "tensor_parallel": ("N", "tensor-parallel degree"),
@@ -32,7 +32,8 @@ _HELP: dict[str, tuple[str, str]] = {
     "ubatch_size": ("N", "llama.cpp: physical batch, in tokens"),
     "enforce_eager": ("BOOL", "run without CUDA graphs"),
     "flash_attention": ("BOOL", "false when attention materialises its scores"),
-    "gpu_layers": ("N", "llama.cpp: layers on the GPU"),
+    "gpu_layers": ("N", "llama.cpp: layers on the GPU, the output counted as one"),
+    "cpu_moe": ("BOOL", "llama.cpp: routed experts stay in system memory"),
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 
-from gpusizer.engines.base import Engine, Overhead, Split, SplitBy
+from gpusizer.engines.base import Engine, Loaded, Loader, Overhead, Split, SplitBy
 from gpusizer.engines.llama_cpp import LLAMA_CPP, OLLAMA
 from gpusizer.engines.local import DIFFUSERS, EXLLAMA, MLX, TRANSFORMERS
 from gpusizer.engines.serving import SGLANG, TENSORRT_LLM, TGI, VLLM
@@ -27,4 +27,4 @@ def find_engine(slug: str) -> Engine:
     return engine
 
 
-__all__ = ["ENGINES", "Engine", "Overhead", "Split", "SplitBy", "find_engine"]
+__all__ = ["ENGINES", "Engine", "Loaded", "Loader", "Overhead", "Split", "SplitBy", "find_engine"]

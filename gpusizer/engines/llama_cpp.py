@@ -1,69 +1,161 @@
 """llama.cpp and the tools built on it.
 
-Cache cells are padded to 256; the compute buffer follows the physical batch, the
-vocabulary and, without flash attention, the score matrix. Read in llama.cpp's source and
-checked on its allocation logs; see data/SOURCES.md, "llama.cpp".
+Placement and cache are its own rules (`llama_layers`); compute buffers (`llama_buffers`) and
+the runtime beside them were measured. See data/SOURCES.md, "llama.cpp".
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gpusizer.amounts import Amount, fitted
-from gpusizer.engines.base import Overhead, Split, SplitBy
+from gpusizer.amounts import Amount, Provenance, fitted
+from gpusizer.architecture import Architecture
+from gpusizer.engines.base import Loaded, Loader, Overhead, Split, SplitBy
+from gpusizer.engines.defaults import Defaults
+from gpusizer.engines.llama_buffers import compute_buffer, streaming_buffer
+from gpusizer.engines.llama_layers import (
+    CELLS,
+    LayerBytes,
+    layer_bytes,
+    longest,
+    place,
+    sequence_bytes,
+)
+from gpusizer.kv_cache import NO_LIMIT, grows
 from gpusizer.profile import ModelProfile
+from gpusizer.roles import Kind
 from gpusizer.units import GIB
+from gpusizer.weight_sizes import WeightSizes
 from gpusizer.workload import Workload
 
-_DEFAULT_UBATCH = 512
-_F32_BYTES = 4
-# CUDA runtime and cuBLAS beside llama.cpp's own buffers: 451-456 MiB per headless card.
-_RUNTIME_BYTES = (0.20 * GIB, 0.45 * GIB, 0.80 * GIB)
+CUDA, ROCM, SYCL, METAL, VULKAN = range(5)
+"""Device classes: the backend that llama.cpp was built with."""
+
+BACKENDS = {"ROCm": ROCM, "oneAPI": SYCL, "Metal": METAL}
+"""Software stack -> backend; the others take CUDA's numbers."""
+
+# Memory beside llama.cpp's own buffers: 451-456 MiB on headless CUDA cards; 140-225 MiB while
+# generating and 330-915 after prefill under ROCm, by the largest matrix; 75-310 under Vulkan.
+_RUNTIME_BYTES = {
+    CUDA: (0.20 * GIB, 0.45 * GIB, 0.80 * GIB),
+    ROCM: (0.13 * GIB, 0.30 * GIB, 0.90 * GIB),
+    SYCL: (0.07 * GIB, 0.30 * GIB, 0.80 * GIB),
+    METAL: (0.05 * GIB, 0.20 * GIB, 0.50 * GIB),
+    VULKAN: (0.07 * GIB, 0.18 * GIB, 0.32 * GIB),
+}
 
 
 @dataclass(frozen=True, slots=True)
-class LlamaCppEngine:
-    """Layers are placed on GPUs one after the other; nothing is reserved beyond need."""
+class LlamaCppEngine(Defaults):
+    """Layers are placed on GPUs one after the other; nothing is reserved beyond need.
+
+    `batch_logits`: logits are reserved for a whole batch, not for one token of each sequence.
+    """
 
     slug: str
     name: str
     version: str
     stacks: frozenset[str]
+    batch_logits: bool = True
     split_by: SplitBy = "layer"
-    kv_cell_multiple: int = 256
-    device_classes: tuple[int, ...] = (0,)
+    kv_cell_multiple: int = CELLS
+    device_classes: tuple[int, ...] = (CUDA, ROCM, SYCL, METAL)
+
+    def backend_class(self, stack: str) -> int:
+        """Backends differ, cards do not."""
+        return BACKENDS.get(stack, CUDA)
 
     def utilization(self, workload: Workload) -> float:
         return 1.0
 
+    def loader(self, profile: ModelProfile, workload: Workload) -> Loader:
+        """Whole layers per GPU; a tensor split that was asked for divides matrices evenly."""
+        arch = profile.architecture
+        known: dict[str, LayerBytes] = {}
+        evenly = Defaults.loader(self, profile, workload)
+
+        def load(sizes: WeightSizes, split: Split, device_class: int, *, native: bool) -> Loaded:
+            if arch is None or split.tensor > 1 or not sizes.by_group:
+                return evenly(sizes, split, device_class, native=native)
+            if sizes.quant not in known:
+                known[sizes.quant] = layer_bytes(profile, sizes, arch.layers)
+            return place(
+                known[sizes.quant], workload, split.pipeline,
+                maps_file=device_class == METAL,
+                provenance=Provenance.EXACT if native else Provenance.DERIVED,
+            )  # fmt: skip
+
+        return load
+
+    def sequence_bytes(
+        self, arch: Architecture | None, workload: Workload, split: Split, device_class: int,
+        context: int,
+    ) -> int:  # fmt: skip
+        if arch is None or not arch.generates:
+            return 0
+        whole = sequence_bytes(arch, workload, split.pipeline, context)
+        return -(-whole // split.tensor)
+
+    def longest_context(
+        self, arch: Architecture | None, workload: Workload, split: Split, device_class: int,
+        pool_bytes: int,
+    ) -> int | None:  # fmt: skip
+        if arch is None or not grows(arch):
+            return None
+
+        def holds(context: int) -> bool:
+            needed = self.sequence_bytes(arch, workload, split, device_class, context)
+            return needed <= pool_bytes
+
+        return longest(holds, arch.max_context or NO_LIMIT)
+
     def activations(
         self, profile: ModelProfile, workload: Workload, split: Split, device_class: int
     ) -> Amount:
-        """Flash attention: logits + hidden states of one physical batch, in FP32.
-
-        Without it the larger of that and the attention scores (cells x batch x heads).
-        """
         arch = profile.architecture
         if arch is None:
             return fitted(0.05 * GIB, 0.3 * GIB, 1 * GIB)
-        batch = min(workload.ubatch_size or _DEFAULT_UBATCH, workload.context)
-        hidden = arch.hidden_size or 0
-        logits = (arch.vocab_size or 0) * batch * _F32_BYTES
-        likely = logits + 2 * hidden * batch * _F32_BYTES
-        if not workload.flash_attention:
-            cells = workload.context * workload.concurrency
-            scores = cells * batch * ((arch.attention_heads or 1) + 1) * _F32_BYTES
-            likely = max(likely, scores + 4 * hidden * batch * _F32_BYTES)
-        copies = 1.3 if split.gpus > 1 else 1.0  # pipeline copies of the inputs
-        return fitted(likely * 0.9, likely * copies, likely * copies * 1.3 + 64 * 2**20)
+        return compute_buffer(
+            arch, workload, split.gpus,
+            vulkan=device_class == VULKAN, batch_logits=self.batch_logits,
+        )  # fmt: skip
+
+    def with_streaming(
+        self, profile: ModelProfile, workload: Workload, sizes: WeightSizes, usual: Amount
+    ) -> Amount:
+        """Layers or experts on the host are copied to the GPU for large batches."""
+        arch = profile.architecture
+        if arch is None or not (workload.cpu_moe or _some_on_host(arch, workload)):
+            return usual
+        return streaming_buffer(arch, workload, usual, _largest(profile, sizes, arch))
 
     def overhead(
         self, profile: ModelProfile, workload: Workload, split: Split, device_class: int
     ) -> Overhead:
-        return Overhead(inside=fitted(*_RUNTIME_BYTES), outside=fitted(0, 0, 0))
+        return Overhead(inside=fitted(*_RUNTIME_BYTES[device_class]), outside=fitted(0, 0, 0))
+
+
+def _some_on_host(arch: Architecture, workload: Workload) -> bool:
+    return workload.gpu_layers is not None and workload.gpu_layers <= arch.layers
+
+
+def _largest(profile: ModelProfile, sizes: WeightSizes, arch: Architecture) -> int:
+    """The largest matrix that may be copied: all experts of a layer, or else the head."""
+    groups = zip(profile.groups, sizes.by_group, strict=False)
+    if not arch.experts:
+        return max(
+            (amount for group, amount in groups if group.layers is None and group.count == 1),
+            default=0,
+        )
+    return max(
+        (amount // len(g.layers) for g, amount in groups if g.layers and g.kind is Kind.EXPERT),
+        default=0,
+    )
 
 
 _STACKS = frozenset({"CUDA", "ROCm", "Metal", "oneAPI", "CANN", "MUSA"})
 
-LLAMA_CPP = LlamaCppEngine("llama.cpp", "llama.cpp", "b7000", _STACKS)
-OLLAMA = LlamaCppEngine("ollama", "Ollama", "0.13", frozenset({"CUDA", "ROCm", "Metal"}))
+LLAMA_CPP = LlamaCppEngine("llama.cpp", "llama.cpp", "b7500", _STACKS)
+OLLAMA = LlamaCppEngine(
+    "ollama", "Ollama", "0.13", frozenset({"CUDA", "ROCm", "Metal"}), batch_logits=False
+)

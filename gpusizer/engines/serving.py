@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from gpusizer.amounts import Amount, fitted
 from gpusizer.engines.base import Overhead, Split, SplitBy
+from gpusizer.engines.defaults import Defaults
 from gpusizer.profile import ModelProfile
 from gpusizer.units import GIB
 from gpusizer.workload import Workload
@@ -35,7 +36,7 @@ _GRAPH_BYTES = (0.1 * GIB, 0.5 * GIB, 1.9 * GIB)
 
 
 @dataclass(frozen=True, slots=True)
-class ServingEngine:
+class ServingEngine(Defaults):
     """An engine that reserves a fixed share of memory and gives what is left to the cache."""
 
     slug: str

@@ -1,126 +1,44 @@
-"""GGUF recipes: which block type llama.cpp gives each tensor, and what that takes.
+"""GGUF: which block type llama.cpp gives each tensor of a recipe, and what that takes.
 
-Rules re-stated from llama.cpp's src/llama-quant.cpp (llama_tensor_get_type_impl, 2025-2026);
+What its converter drops, doubles or widens by kind of model is in data/gguf_conversion.csv;
 block sizes are those of `gpusizer.dtypes`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
 from dataclasses import dataclass
 
+from gpusizer.architecture import Architecture
 from gpusizer.dtypes import GGML_BLOCKS
-from gpusizer.quants.layouts import (
-    QUANTIZED_PARTS,
-    ModelShape,
-    is_block_linear,
-    kept_bytes,
-    sides,
-)
+from gpusizer.quants.layouts import QUANTIZED_PARTS, ModelShape, kept_bytes, sides
+from gpusizer.quants.recipes import Place, Recipe
 from gpusizer.roles import Kind, Part, Slot
 from gpusizer.weights import WeightGroup
 
 # A row that is not a multiple of 256 falls back to a type with blocks of 32, then to F16.
 _FALLBACK = {
-    "IQ4_XS": "IQ4_NL", "Q2_K": "Q4_0", "Q3_K": "Q4_0",
+    **dict.fromkeys(
+        ("IQ1_S", "IQ1_M", "IQ2_XXS", "IQ2_XS", "IQ2_S", "IQ3_XXS", "IQ3_S", "IQ4_XS"), "IQ4_NL"
+    ),
+    **dict.fromkeys(("Q2_K", "Q3_K", "TQ1_0", "TQ2_0"), "Q4_0"),
     "Q4_K": "Q5_0", "Q5_K": "Q5_1", "Q6_K": "Q8_0",
 }  # fmt: skip
 _LAYERS_70B = 80  # llama.cpp calls an 80-layer model "70B" and widens its shared attn_v
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a tensor stands: its layer number and the model around it."""
-
-    layer: int
-    model: ModelShape
-
-
-Condition = Callable[[Place], bool]
-
-
-def always(place: Place) -> bool:
-    return True
-
-
-def more_bits(place: Place) -> bool:
-    """First and last eighth of the layers, and every third between (use_more_bits)."""
-    i, n = place.layer, place.model.layers
-    return i < n // 8 or i >= 7 * n // 8 or (i - n // 8) % 3 == 2
-
-
-def shared_kv(place: Place) -> bool:
-    """At least four query heads use each value head, so its extra bits cost little."""
-    return place.model.heads_per_kv_head >= 4
-
-
-def first(divisor: int) -> Condition:
-    """The first n/divisor layers."""
-    return lambda place: place.layer < place.model.layers // divisor
-
-
-def first_layers(count: int) -> Condition:
-    """The first `count` layers."""
-    return lambda place: place.layer < count
-
-
-Choices = tuple[tuple[Condition, str], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Recipe:
-    """A base type and the exceptions to it: the first condition that holds decides.
-
-    `experts` is the type of routed experts where it differs from all other matrices'.
-    """
-
-    base: str
-    output: str = "Q6_K"
-    experts: str | None = None
-    attn_v: Choices = ()
-    ffn_down: Choices = ()
-    attn_output: Choices = ()
-
-
-RECIPES: dict[str, Recipe] = {
-    "q8_0": Recipe("Q8_0", output="Q8_0"),
-    "q6_k": Recipe("Q6_K"),
-    "q5_k_m": Recipe("Q5_K", attn_v=((more_bits, "Q6_K"),), ffn_down=((more_bits, "Q6_K"),)),
-    "q5_k_s": Recipe("Q5_K"),
-    "q4_k_m": Recipe("Q4_K", attn_v=((more_bits, "Q6_K"),), ffn_down=((more_bits, "Q6_K"),)),
-    "mxfp4_moe": Recipe("Q8_0", output="Q8_0", experts="MXFP4"),
-    "q4_k_s": Recipe(
-        "Q4_K", attn_v=((first_layers(4), "Q5_K"),), ffn_down=((first(8), "Q5_K"),)
-    ),
-    "q4_0": Recipe("Q4_0"),
-    # Published IQ4_XS files are made with an importance matrix, which drops the ffn_down exception.
-    "iq4_xs": Recipe("IQ4_XS", attn_v=((shared_kv, "Q5_K"),)),
-    "q3_k_m": Recipe(
-        "Q3_K",
-        attn_v=((first_layers(2), "Q5_K"), (always, "Q4_K")),
-        ffn_down=((first(16), "Q5_K"), (always, "Q4_K")),
-        attn_output=((always, "Q4_K"),),
-    ),
-    "q2_k": Recipe(
-        "Q2_K",
-        attn_v=((shared_kv, "Q4_K"), (always, "Q3_K")),
-        ffn_down=((always, "Q3_K"),),
-        attn_output=((always, "Q3_K"),),
-    ),
-}  # fmt: skip
-
-_CHOICES: dict[Slot, str] = {
-    Slot.V: "attn_v",
-    Slot.QKV: "attn_v",
-    Slot.KV_B: "attn_v",
-    Slot.DOWN: "ffn_down",
-    Slot.O: "attn_output",
-}
-# Mixtral-like models have so few attention weights that llama.cpp spares them.
-_EIGHT_EXPERTS: dict[Slot, str] = {
-    Slot.K: "Q8_0", Slot.V: "Q8_0", Slot.QKV: "Q8_0", Slot.KV_B: "Q8_0", Slot.O: "Q5_K",
-}  # fmt: skip
-_WIDENS_OUTPUT = frozenset({"Q2_K", "Q3_K", "Q4_K", "IQ4_XS"})  # Q4_0 and wider keep their own
+_EIGHT = 8  # Mixtral-like models have so few attention weights that llama.cpp spares them
+_SIXTEEN_BITS = ("F16", "F32")  # recipes that quantize nothing
+# An embedding inside a layer is that of a draft layer.
+_MATRICES = (Kind.LINEAR, Kind.EXPERT, Kind.EMBEDDING, Kind.OUTPUT)
+# attn_qkv is treated like attn_v; a fused gate and up is split by the converter.
+_ALIKE = {Slot.QKV: Slot.V, Slot.GATE_UP: Slot.UP}
+# Text, score and type of each token, and merges: 23-25 bytes with SentencePiece, which has no
+# merges, 35-40 with byte-pair encoding, 61 in Llama 3, whose merges outnumber its tokens.
+_HEADER_BYTES = {"sentencepiece": 24, "bpe": 39, "llama 3": 61}
+_SENTENCEPIECE_TOKENS = 33_000  # Llama 2, Mistral, Phi-3; Gemma is larger and says its name
+_LLAMA_3_TOKENS = range(128_000, 128_512)
+# Small matrices of Gemma 3n that the quantizer passes over, and its table of one row a layer.
+_KEPT = re.compile(r"(^|\.)(altup\w*|laurel|per_layer_model_projection)\.")
+_PER_LAYER_TABLE = re.compile(r"(^|\.)embed_tokens_per_layer\.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,52 +48,108 @@ class Gguf:
     recipe: Recipe
 
     def group_bytes(self, group: WeightGroup, model: ModelShape) -> int:
-        if group.part is Part.MTP or not group.parameters:
-            return 0  # draft layers are dropped by the converter
+        """Bytes of all tensors of `group`, in memory as in the file."""
+        if group.part is Part.MTP and not model.keeps_drafts:
+            return 0
+        if group.duplicate and group.kind is Kind.OUTPUT and model.doubles_head:
+            return group.count * tensor_bytes(group, self._output(group, model))
+        if not group.parameters:
+            return 0
         if group.part not in QUANTIZED_PARTS:
             return kept_bytes(group)
-        if group.kind is Kind.OUTPUT or (group.kind is Kind.EMBEDDING and model.tied_embeddings):
-            return group.count * tensor_bytes(group, _output_type(self.recipe, group))
-        if group.kind is Kind.EMBEDDING:
-            return group.count * tensor_bytes(group, self.recipe.base)
-        if not is_block_linear(group) or group.layers is None:
+        if group.kind in (Kind.EMBEDDING, Kind.OUTPUT) and group.layers is None:
+            return self._table_bytes(group, model)
+        return self._matrix_bytes(group, model)
+
+    def _table_bytes(self, group: WeightGroup, model: ModelShape) -> int:
+        """The embedding and the head; one that is both follows the head."""
+        narrow = self.recipe.embedding or self.recipe.base
+        if group.kind is Kind.OUTPUT:
+            return group.count * tensor_bytes(group, self._output(group, model))
+        if _PER_LAYER_TABLE.search(group.pattern) or not model.tied_embeddings:
+            return group.count * tensor_bytes(group, narrow)
+        amount = group.count * tensor_bytes(group, self._output(group, model))
+        if model.doubles_head and not model.stores_head:
+            return amount + group.count * tensor_bytes(group, narrow)
+        return group.count * tensor_bytes(group, narrow) if model.stores_head else amount
+
+    def _output(self, group: WeightGroup, model: ModelShape) -> str:
+        """Q8_0 where rows do not fill the recipe's blocks, in Falcon, and after QAT to Q4_0."""
+        recipe = self.recipe
+        if recipe.base in _SIXTEEN_BITS:
+            return recipe.base
+        odd = group.shape[-1] % GGML_BLOCKS[recipe.base][0]
+        trained = model.trained_for_q4_0 and recipe.base == "Q4_0"
+        return "Q8_0" if odd or trained or model.wide_head else recipe.output
+
+    def _matrix_bytes(self, group: WeightGroup, model: ModelShape) -> int:
+        if group.kind not in _MATRICES:
             return group.parameters * GGML_BLOCKS["F32"][1]
+        if _KEPT.search(group.pattern):
+            return kept_bytes(group)
         if group.pattern.endswith("_blocks"):
             return group.count * tensor_bytes(group, "MXFP4")  # gpt-oss experts stay as released
-        if group.kind is Kind.EXPERT and self.recipe.experts is not None:
+        if group.kind is Kind.EXPERT and self.recipe.experts:
             return group.count * tensor_bytes(group, self.recipe.experts)
-        per_layer = group.count // len(group.layers)
+        if group.slot is Slot.KV_B and model.latent_key_dim:
+            return group.count * self._latent_bytes(group, model)
+        slot = _ALIKE.get(group.slot, group.slot)
+        if slot not in self.recipe.exceptions and model.experts != _EIGHT:
+            return group.count * tensor_bytes(group, self.recipe.base)
+        layers = group.layers or (model.layers // 2,)
+        per_layer = group.count // len(layers)
         return sum(
-            per_layer * tensor_bytes(group, self._type(group.slot, Place(layer, model)))
-            for layer in group.layers
+            per_layer * tensor_bytes(group, self._type(slot, Place(layer, model)))
+            for layer in layers
+        )
+
+    def _latent_bytes(self, group: WeightGroup, model: ModelShape) -> int:
+        """attn_k_b, transposed to rows of one head's key width, and attn_v_b."""
+        rows, row = sides(group)
+        keys = model.latent_key_dim * model.attention_heads
+        flat = keys * row // model.latent_key_dim, model.latent_key_dim
+        return block_bytes(*flat, self.recipe.base) + block_bytes(
+            rows - keys, row, self.recipe.base
         )
 
     def _type(self, slot: Slot, place: Place) -> str:
-        kind = self.recipe.base
-        if place.model.experts == 8 and slot in _EIGHT_EXPERTS:
-            spared = slot is not Slot.O or kind in _WIDENS_OUTPUT
-            return _EIGHT_EXPERTS[slot] if spared else kind
-        name = _CHOICES.get(slot)
-        choices: Choices = getattr(self.recipe, name) if name else ()
-        for condition, chosen in choices:
+        recipe, model = self.recipe, place.model
+        kind = recipe.base
+        if kind in _SIXTEEN_BITS:
+            return kind
+        if model.experts == _EIGHT and slot in (Slot.K, Slot.V):
+            return recipe.eight_k[slot is Slot.V]
+        if model.experts == _EIGHT and slot is Slot.O:
+            return recipe.eight_o or kind
+        for condition, chosen in recipe.exceptions.get(slot, ()):
             if condition(place):
                 kind = chosen
                 break
-        widened = slot is Slot.V and place.model.layers == _LAYERS_70B
+        widened = slot is Slot.V and model.layers == _LAYERS_70B
         return "Q5_K" if widened and kind in ("Q3_K", "Q4_K") else kind
 
 
-def _output_type(recipe: Recipe, group: WeightGroup) -> str:
-    """A head whose rows do not fill blocks of 256 becomes Q8_0."""
-    return recipe.output if group.shape[-1] % GGML_BLOCKS[recipe.output][0] == 0 else "Q8_0"
+def header_bytes(architecture: Architecture | None) -> int:
+    """Bytes of a file that are no tensors, nearly all of them the vocabulary's."""
+    if architecture is None or not architecture.vocab_size:
+        return 0
+    tokens = architecture.vocab_size
+    kind = "llama 3" if tokens in _LLAMA_3_TOKENS else "bpe"
+    if tokens < _SENTENCEPIECE_TOKENS or architecture.model_type.startswith("gemma"):
+        kind = "sentencepiece"
+    return tokens * _HEADER_BYTES[kind]
 
 
 def tensor_bytes(group: WeightGroup, ggml_type: str) -> int:
     """Bytes of one tensor in a ggml type, after the fallbacks for odd row lengths."""
-    rows, row = sides(group)
+    return block_bytes(*sides(group), ggml_type)
+
+
+def block_bytes(rows: int, row: int, ggml_type: str) -> int:
+    """Bytes of `rows` rows of `row` values in a ggml type or what replaces it."""
     if row % GGML_BLOCKS[ggml_type][0]:
         ggml_type = _FALLBACK.get(ggml_type, "F16")
         if row % GGML_BLOCKS[ggml_type][0]:
             ggml_type = "F16"
-    block, block_bytes = GGML_BLOCKS[ggml_type]
-    return rows * (row // block) * block_bytes
+    block, size = GGML_BLOCKS[ggml_type]
+    return rows * (row // block) * size

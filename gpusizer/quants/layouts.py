@@ -30,12 +30,26 @@ class ModelShape:
         heads_per_kv_head: query heads that share a key/value head.
         experts: routed experts per layer, 0 for a dense model.
         tied_embeddings: the embedding is also the output head.
+        attention_heads, latent_key_dim: heads, and key width of one without its rotary part,
+            where attention compresses keys and values to a latent; 0 elsewhere.
+        keeps_drafts: GGUF files of this kind of model hold its multi-token-prediction layers.
+        doubles_head: they hold a tied matrix twice, as embedding and as head.
+        stores_head: the checkpoint does so as well.
+        wide_head: their output head is Q8_0 whatever the recipe.
+        trained_for_q4_0: trained to be quantized so; its embedding is published as Q8_0.
     """
 
     layers: int
     heads_per_kv_head: int
     experts: int
     tied_embeddings: bool
+    attention_heads: int = 0
+    latent_key_dim: int = 0
+    keeps_drafts: bool = False
+    doubles_head: bool = False
+    stores_head: bool = False
+    wide_head: bool = False
+    trained_for_q4_0: bool = False
 
 
 class Layout(Protocol):

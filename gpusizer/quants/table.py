@@ -12,8 +12,9 @@ from functools import cache
 from gpusizer.errors import UnknownQuant
 from gpusizer.paths import DATA_DIR
 from gpusizer.quants import layouts
-from gpusizer.quants.gguf import RECIPES, Gguf
+from gpusizer.quants.gguf import Gguf
 from gpusizer.quants.layouts import Layout
+from gpusizer.quants.recipes import RECIPES
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,7 @@ class Quant:
         recommended: whether rankings may pick it unasked: not below 4 bits, not the slow
             bitsandbytes kernels.
         moe_only: whether it differs from another row only for mixture-of-experts models.
+        shown: whether "all" lists it; the others answer to their name alone.
         order: 0 for the most faithful of the table.
         source: where the layout is defined.
     """
@@ -42,6 +44,7 @@ class Quant:
     needs: str
     recommended: bool
     moe_only: bool
+    shown: bool
     order: int
     source: str
 
@@ -110,6 +113,7 @@ def _exl(family: str, bits: float) -> Quant:
         bits=bits,
         layout=layouts.Exl(bits),
         recommended=bits >= 4,
+        shown=True,
     )
 
 
@@ -125,6 +129,7 @@ def _quant(order: int, row: dict[str, str]) -> Quant:
         needs=row["needs"],
         recommended=row["recommended"] == "true",
         moe_only=row["models"] == "moe",
+        shown=row["shown"] == "true",
         order=order,
         source=row["source"],
     )

@@ -90,7 +90,11 @@ STRINGS: dict[str, str] = {
     # Notes about a request.
     "note.context_shortened": "{asked} tokens are more than the model's {longest}: planned for"
     " {longest}.",
+    "note.ollama_num_ctx": "Ollama takes {default} tokens of context unless num_ctx says more:"
+    " set it to {tokens}.",
     "note.not_modelled": "Not modelled yet, and without effect on the numbers: {facts}.",
+    "note.quantized_values_need_flash_attention": "llama.cpp quantizes cached values only with"
+    " flash attention: without it this does not start.",
     # Verdicts, in a word or two.
     "verdict.fits": "fits",
     "verdict.tight": "tight",
@@ -104,6 +108,10 @@ STRINGS: dict[str, str] = {
     "note.verdict_offload": "{headroom_bytes} too large for the GPU in {quant}: part of the layers"
     " must run from system memory.",
     "note.verdict_does_not_fit": "Does not fit: {headroom_bytes} short on each GPU in {quant}.",
+    "note.layers_that_fit": "{layers} of {of_layers} layers fit (--gpu-layers {layers}); the others"
+    " take {ram_bytes} of system memory.",
+    "note.experts_in_memory": "With --cpu-moe all but the routed experts fits, and they take"
+    " {ram_bytes} of system memory.",
     "note.no_fast_interconnect": "No NVLink or similar: the GPUs talk over PCIe.",
     "note.usable_memory_not_observed": "Usable memory is a cautious reading of the data sheet, not"
     " observed.",

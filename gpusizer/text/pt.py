@@ -86,6 +86,10 @@ STRINGS: dict[str, str] = {
     " formatos e não são contados, entre eles {path}.",
     "note.context_shortened": "{asked} tokens passam do limite do modelo, {longest}: calculado para"
     " {longest}.",
+    "note.quantized_values_need_flash_attention": "O llama.cpp só quantiza os valores do cache com"
+    " flash attention: sem ela, isto não inicia.",
+    "note.ollama_num_ctx": "O Ollama usa {default} tokens de contexto se num_ctx não disser outra"
+    " coisa: defina {tokens}.",
     "note.not_modelled": "Ainda não modelado e sem efeito nos números: {facts}.",
     # Verdicts.
     "verdict.fits": "cabe",
@@ -101,6 +105,10 @@ STRINGS: dict[str, str] = {
     "note.verdict_offload": "{headroom_bytes} acima do que a GPU comporta em {quant}: parte das"
     " camadas precisa rodar da memória do sistema.",
     "note.verdict_does_not_fit": "Não cabe: faltam {headroom_bytes} em cada GPU em {quant}.",
+    "note.layers_that_fit": "Cabem {layers} de {of_layers} camadas (--gpu-layers {layers}); as"
+    " demais ocupam {ram_bytes} da memória do sistema.",
+    "note.experts_in_memory": "Com --cpu-moe cabe tudo menos os especialistas roteados, que ocupam"
+    " {ram_bytes} da memória do sistema.",
     "note.no_fast_interconnect": "Sem NVLink nem similar: as GPUs conversam por PCIe.",
     "note.usable_memory_not_observed": "A memória utilizável é uma leitura cautelosa da ficha"
     " técnica, não observada.",

@@ -78,6 +78,9 @@ STRINGS: dict[str, str] = {
     "note.other_copies_not_counted": "另有 {count} 个权重文件以其他格式重复存储了该模型"
     "（如 {path}），未计入。",
     "note.context_shortened": "{asked} token 超过了模型上限 {longest}：按 {longest} 计算。",
+    "note.quantized_values_need_flash_attention": "llama.cpp 只有启用 flash attention"
+    " 才能量化缓存的值：否则无法启动。",
+    "note.ollama_num_ctx": "Ollama 默认上下文为 {default} token：请把 num_ctx 设为 {tokens}。",
     "note.not_modelled": "尚未建模、对结果没有影响：{facts}。",
     # Verdicts.
     "verdict.fits": "装得下",
@@ -90,6 +93,10 @@ STRINGS: dict[str, str] = {
     "note.verdict_tight": "{quant} + {engine} 大概率装得下，但每块 GPU 只剩 {headroom_bytes}。",
     "note.verdict_offload": "{quant} 超出显存 {headroom_bytes}：部分层要放到系统内存中运行。",
     "note.verdict_does_not_fit": "装不下：{quant} 每块 GPU 还差 {headroom_bytes}。",
+    "note.layers_that_fit": "{of_layers} 层中可放下 {layers} 层（--gpu-layers {layers}），其余占用"
+    "系统内存 {ram_bytes}。",
+    "note.experts_in_memory": "使用 --cpu-moe 时，除路由专家外都放得下，专家占用系统内存"
+    " {ram_bytes}。",
     "note.no_fast_interconnect": "没有 NVLink 一类的高速互联：GPU 之间走 PCIe。",
     "note.usable_memory_not_observed": "可用显存是对规格表的保守估计，并非实测。",
     "note.may_run_out": "若达到估算上限，显存会不足。",

@@ -94,7 +94,7 @@ def test_other_files_are_sized_by_their_own_size() -> None:
     for row in made.estimates:
         kind = kinds.get(row.estimate.quant.slug)
         if kind:
-            assert row.estimate.all_gpus.weights.likely == tensor_bytes(tensors(kind))
+            assert row.estimate.sizes.total == tensor_bytes(tensors(kind))
 
 
 def test_shares_follow_the_layout() -> None:

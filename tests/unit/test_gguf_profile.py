@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from gpusizer.architecture import Architecture, Attention, resolve_gguf
 from gpusizer.kv_cache import kv_cache_bytes
 from gpusizer.profile import ModelProfile, build_profile
-from gpusizer.quants.gguf import RECIPES
+from gpusizer.quants.recipes import RECIPES
 from gpusizer.roles import Kind, Part, Slot, kind_of, part_of, slot_of
 from gpusizer.units import MIB
 from tests.builders import llama, quantized_bytes, qwen3_06b, qwen3_moe

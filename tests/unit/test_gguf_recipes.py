@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 from gpusizer.dtypes import GGML_BLOCKS
+from gpusizer.model_shape import model_shape
 from gpusizer.profile import ModelProfile, build_profile
 from gpusizer.quants import ModelShape
-from gpusizer.quants.gguf import RECIPES, Gguf, Place, more_bits, tensor_bytes
+from gpusizer.quants.gguf import Gguf, header_bytes, tensor_bytes
+from gpusizer.quants.recipes import RECIPES, Place, more_bits
 from gpusizer.roles import Kind, Part, Slot
 from gpusizer.weights import WeightGroup
 from tests.builders import llama, quantized_bytes, qwen3_06b, tiny
@@ -37,6 +39,20 @@ def llama_8b() -> ModelProfile:
         ("q4_k_s", 4.6672),
         ("q3_k_m", 3.9960),
         ("q2_k", 3.1593),
+        ("q2_k_s", 2.9697),
+        ("q3_k_s", 3.6429),
+        ("q3_k_l", 4.2979),
+        ("iq3_m", 3.7628),
+        ("iq3_s", 3.6606),
+        ("iq3_xs", 3.4977),
+        ("iq3_xxs", 3.2548),
+        ("iq2_m", 2.9294),
+        ("iq2_s", 2.7403),
+        ("iq2_xs", 2.5882),
+        ("iq2_xxs", 2.3824),
+        ("iq1_m", 2.1460),
+        ("iq1_s", 2.0042),
+        ("gguf-f16", 16.0005),
     ],
 )
 def test_bits_per_weight_of_llama_8b(slug: str, bits_per_weight: float) -> None:
@@ -98,7 +114,12 @@ X128 = replace(DENSE, experts=128)
         ("q4_k_m", Slot.V, 0, DENSE, "Q6_K"),
         ("q4_k_m", Slot.V, 4, DENSE, "Q4_K"),
         ("q4_k_m", Slot.QKV, 0, DENSE, "Q6_K"),
-        ("q4_k_m", Slot.KV_B, 0, DENSE, "Q6_K"),
+        ("q4_k_m", Slot.KV_B, 0, DENSE, "Q4_K"),
+        ("q3_k_l", Slot.DOWN, 9, DENSE, "Q5_K"),
+        ("iq2_xs", Slot.V, 9, MHA, "Q2_K"),
+        ("iq2_xs", Slot.V, 9, DENSE, "Q4_K"),
+        ("iq2_xs", Slot.V, 9, replace(MHA, experts=64), "Q4_K"),
+        ("iq2_xs", Slot.DOWN, 3, DENSE, "Q2_K"),
         ("q4_k_m", Slot.DOWN, 31, DENSE, "Q6_K"),
         ("q4_k_m", Slot.O, 0, DENSE, "Q4_K"),
         ("q5_k_m", Slot.DOWN, 6, DENSE, "Q6_K"),
@@ -173,7 +194,8 @@ def test_embedding_and_head(slug: str) -> None:
     outside: dict[str, Any] = {"layers": None, "shape": (1000, ROW)}
     table = block_row(Slot.OTHER, kind=Kind.EMBEDDING, **outside)
     head = block_row(Slot.OTHER, kind=Kind.OUTPUT, **outside)
-    base, output = (tensor_bytes(table, name) for name in (recipe.base, recipe.output))
+    narrow = recipe.embedding or recipe.base
+    base, output = (tensor_bytes(table, name) for name in (narrow, recipe.output))
     tied = replace(DENSE, tied_embeddings=True)
     assert layout.group_bytes(table, DENSE) == base
     assert layout.group_bytes(table, tied) == output  # the embedding is the head
@@ -231,3 +253,68 @@ def test_a_whole_small_model() -> None:
     # Q8_0 is 34 bytes per 32 weights; the 9 norms of 256 are FP32.
     matrices = profile.parameters - 9 * 256
     assert quantized_bytes("q8_0", profile) == matrices * 34 // 32 + 9 * 256 * 4
+
+
+def tied(profile: ModelProfile, **facts: Any) -> ModelShape:
+    return replace(model_shape(profile), tied_embeddings=True, **facts)
+
+
+def test_a_head_the_converter_writes_again_is_counted_again() -> None:
+    table = block_row(Slot.OTHER, kind=Kind.EMBEDDING, layers=None, shape=(1000, ROW))
+    head = replace(table, kind=Kind.OUTPUT, duplicate=True)
+    layout, once = Gguf(RECIPES["q4_0"]), tied(llama_8b())
+    again = replace(once, doubles_head=True, stores_head=True)
+    assert layout.group_bytes(table, once) + layout.group_bytes(head, once) == 1000 * 210
+    assert layout.group_bytes(table, again) + layout.group_bytes(head, again) == 1000 * (144 + 210)
+    falcon = replace(again, wide_head=True)  # llama.cpp keeps Falcon's head at Q8_0
+    assert layout.group_bytes(head, falcon) == 1000 * 272
+
+
+def test_an_embedding_trained_for_q4_0_is_published_wider() -> None:
+    table = block_row(Slot.OTHER, kind=Kind.EMBEDDING, layers=None, shape=(1000, ROW))
+    trained = tied(llama_8b(), trained_for_q4_0=True)
+    assert Gguf(RECIPES["q4_0"]).group_bytes(table, trained) == 1000 * 272
+    assert Gguf(RECIPES["q4_k_m"]).group_bytes(table, trained) == 1000 * 210
+
+
+def test_gemma_3n_keeps_small_matrices_and_narrows_its_per_layer_table() -> None:
+    layout, model = Gguf(RECIPES["q4_k_m"]), tied(llama_8b())
+    table = block_row(Slot.OTHER, kind=Kind.EMBEDDING, layers=None,
+                      pattern="model.embed_tokens_per_layer.weight")  # fmt: skip
+    assert layout.group_bytes(table, model) == 144
+    for pattern in (
+        "model.layers.{}.laurel.linear_left.weight",
+        "model.altup_projections.{}.weight",
+    ):
+        assert layout.group_bytes(block_row(Slot.OTHER, pattern=pattern), model) == 2 * ROW
+
+
+def test_draft_layers_stay_where_the_converter_keeps_them() -> None:
+    draft = block_row(Slot.UP, part=Part.MTP, layers=(32,))
+    table = replace(draft, kind=Kind.EMBEDDING)
+    kept = replace(DENSE, keeps_drafts=True)
+    assert Gguf(RECIPES["q8_0"]).group_bytes(draft, kept) == 272
+    assert Gguf(RECIPES["q8_0"]).group_bytes(table, kept) == 272
+    glm = build_profile(llama(model_type="glm4_moe"))
+    assert model_shape(glm).keeps_drafts
+    assert not model_shape(llama_8b()).keeps_drafts
+
+
+def test_the_latent_of_mla_is_split_into_keys_and_values() -> None:
+    """R1: 128 heads, keys of 128 and values of 128; rows of 128 do not fill blocks of 256."""
+    model = model_shape(build_profile(deepseek_r1()))
+    assert (model.attention_heads, model.latent_key_dim) == (128, 128)
+    both = block_row(Slot.KV_B, shape=(128 * (128 + 128), 512))
+    keys, values = 128 * 512 * (128 // 32 * 22), 128 * 128 * (512 // 256 * 144)
+    assert Gguf(RECIPES["q4_k_m"]).group_bytes(both, model) == keys + values
+
+
+def test_the_header_follows_the_vocabulary() -> None:
+    # 7.83 MB in published Llama-3 files, 0.74 in Llama 2's, 6.53 in Gemma 3's, 5.96 in Qwen's
+    for size, tokens, kind in (
+        (7.83, 128_256, "llama"), (0.74, 32_000, "llama"), (6.53, 262_144, "gemma3"),
+        (5.96, 151_936, "qwen3"),
+    ):  # fmt: skip
+        facts = build_profile(llama(vocab=tokens, model_type=kind)).architecture
+        assert header_bytes(facts) / 1e6 == pytest.approx(size, rel=0.05)
+    assert header_bytes(None) == 0

@@ -51,10 +51,11 @@ def test_pure_four_bit_on_nominal_counts(
     assert nominal_billions * 1e9 * 0.5 / GIB == pytest.approx(printed_gib, rel=0.02)
     ours = row(model, "q4_k_m")
     assert ours.parameters == real_parameters
-    weights = ours.estimate.all_gpus.weights.likely
+    weights = ours.estimate.sizes.total  # llama.cpp keeps the input embedding off the GPU
     assert weights / GIB == pytest.approx(our_weights_gib, abs=0.005)
     assert weights > real_parameters / 2, "scales and wider matrices are not free"
-    assert ours.estimate.all_gpus.total.likely > weights, "neither are cache and runtime"
+    whole = ours.estimate.all_gpus
+    assert whole.total.likely > whole.weights.likely, "neither are cache and runtime"
 
 
 def test_deepseek_r1_at_sixteen_bits() -> None:
@@ -95,7 +96,7 @@ def test_qwen2_72b_int4() -> None:
     # The published files pad the MLP from 29,568 to 29,696 columns, 0.35 % that we do not.
     assert gptq.estimate.all_gpus.weights.likely / GB == pytest.approx(41.6, rel=0.005)
     assert gptq.estimate.all_gpus.total.likely / GB > 42
-    assert ggml.estimate.all_gpus.weights.likely / GB == pytest.approx(41.2, rel=0.01)
+    assert ggml.estimate.sizes.total / GB == pytest.approx(41.2, rel=0.01)
     assert gptq.estimate.all_gpus.weights.likely > 72_706_203_648 * 0.5 * 1.1
 
 
@@ -105,8 +106,9 @@ def test_qwen2_72b_int4() -> None:
         # Guides: 7B and 8B at 4 bits on an 8 GB RTX 3070. Agreed, with 2 GiB to spare.
         (f"{DISTILL}Qwen-7B", "q4_k_m", "3070", 1, Verdict.FITS),
         (f"{DISTILL}Llama-8B", "q4_k_m", "3070", 1, Verdict.FITS),
-        # 14B on a 10 GB RTX 3080: their 6.5 GB is 8.4 GiB of real weights. It is tight.
-        (f"{DISTILL}Qwen-14B", "q4_k_m", "1x 3080 10GB", 1, Verdict.TIGHT),
+        # 14B on a 10 GB RTX 3080: their 6.5 GB is 8.4 GiB of real weights, of which the input
+        # embedding stays in system memory. At 2k of context it fits, at 8k it is tight.
+        (f"{DISTILL}Qwen-14B", "q4_k_m", "1x 3080 10GB", 1, Verdict.FITS),
         # 32B at 4 bits on one RTX 4090, 70B on two: agreed, at 2k of context.
         (f"{DISTILL}Qwen-32B", "q4_k_m", "4090", 1, Verdict.FITS),
         (f"{DISTILL}Llama-70B", "q4_k_m", "2 x 4090", 2, Verdict.FITS),

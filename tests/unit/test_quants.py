@@ -98,7 +98,8 @@ def test_a_quantized_checkpoint_is_judged_by_its_parameters(slug: str) -> None:
 FAMILIES = {
     "plain": ["fp32", "bf16"],
     "gguf": ["q8_0", "q6_k", "q5_k_m", "q5_k_s", "q4_k_m", "q4_k_s", "q3_k_m", "q2_k"],
-    "gguf blocks of 32": ["q8_0", "q4_0"],
+    "gguf blocks of 32": ["gguf-f32", "gguf-f16", "q8_0", "q5_1", "q5_0", "q4_0"],
+    "gguf IQ": ["iq4_nl", "iq4_xs", "iq3_xxs", "iq2_xs", "iq2_xxs", "iq1_m", "iq1_s"],
     "gptq": ["gptq-int8-g128", "gptq-int4-g128"],
     "gptq groups": ["gptq-int4-g32", "gptq-int4-g128"],
     "awq groups": ["awq-int4-g64", "awq-int4-g128"],
@@ -149,9 +150,17 @@ def test_aliases(alias: str, slug: str) -> None:
 
 
 def test_rankings_pick_neither_below_four_bits_nor_slow_kernels_unasked() -> None:
-    unasked = {quant.slug for quant in all_quants() if not quant.recommended}
+    unasked = {quant.slug for quant in all_quants() if quant.shown and not quant.recommended}
     slow = {"bnb-int8", "bnb-nf4", "bnb-nf4-dq"}
     assert unasked == {"fp32", "q3_k_m", "q2_k", "exl2-3.0", "exl3-3.0", *slow}
+
+
+def test_what_is_not_shown_is_gguf_and_never_picked_unasked() -> None:
+    hidden = [quant for quant in all_quants() if not quant.shown]
+    assert len(all_quants()) - len(hidden) <= 40  # what a reader is handed
+    assert {"iq3_xxs", "q4_1", "tq1_0", "gguf-f16"} <= {quant.slug for quant in hidden}
+    assert not any(quant.recommended for quant in hidden)
+    assert all(quant.engines == ("llama.cpp", "ollama") for quant in hidden)
 
 
 def test_every_row_has_an_engine_and_a_source() -> None:

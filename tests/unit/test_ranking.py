@@ -69,7 +69,7 @@ def test_the_count_is_the_smallest_that_fits() -> None:
 def test_the_best_quantization_that_fits_is_chosen() -> None:
     made = report(top=0)
     assert place_of("rtx-4090-24gb", made).fit.estimate.quant.slug == "bf16"
-    assert place_of("rtx-3070-8gb", made).fit.estimate.quant.slug == "q5_k_m"
+    assert place_of("rtx-3070-8gb", made).fit.estimate.quant.slug == "q6_k"
     assert all(item.fit.estimate.quant.recommended for item in made.ranking)
 
 
@@ -120,6 +120,30 @@ def test_a_named_gpu_is_answered_even_where_nothing_fits() -> None:
 def test_a_model_slightly_too_large_can_offload() -> None:
     item = report("Qwen/Qwen3-32B", gpu="1x 4060 Ti 16GB", quant="q4_k_m").ranking[0]
     assert item.fit.verdict is Verdict.OFFLOAD
+    note = next(n for n in item.reasons if n.code == "layers_that_fit")
+    assert 0 < int(note.fields["layers"]) < 65 == note.fields["of_layers"]
+    said = report("Qwen/Qwen3-32B", gpu="1x 4060 Ti 16GB", quant="q4_k_m",
+                  gpu_layers=note.fields["layers"]).ranking[0]  # fmt: skip
+    assert said.fit.verdict is Verdict.FITS
+    one_more = report("Qwen/Qwen3-32B", gpu="1x 4060 Ti 16GB", quant="q4_k_m",
+                      gpu_layers=int(note.fields["layers"]) + 1).ranking[0]  # fmt: skip
+    assert one_more.fit.verdict is not Verdict.FITS
+    everything = said.fit.estimate.sizes.total + 64 * 8192 * 2 * 1024 * 2
+    assert int(note.fields["ram_bytes"]) == everything - sum(
+        amount.likely for amount in (said.fit.estimate.per_gpu.weights,
+                                     said.fit.estimate.per_gpu.kv_cache)
+    )  # fmt: skip
+
+
+def test_a_mixture_can_leave_its_experts_in_system_memory() -> None:
+    item = report("Qwen/Qwen3-30B-A3B", gpu="1x 4060 Ti 16GB", quant="q4_k_m").ranking[0]
+    assert item.fit.verdict is Verdict.OFFLOAD
+    note = next(n for n in item.reasons if n.code == "experts_in_memory")
+    spared = report("Qwen/Qwen3-30B-A3B", gpu="1x 4060 Ti 16GB", quant="q4_k_m", cpu_moe=True)
+    fit = spared.ranking[0].fit
+    assert fit.verdict is Verdict.FITS
+    left = fit.estimate.sizes.total - fit.estimate.per_gpu.weights.likely
+    assert note.fields["ram_bytes"] == left
 
 
 def test_parallelism_asked_for_is_used() -> None:

@@ -95,8 +95,40 @@ def test_a_context_beyond_the_model_is_shortened_and_said() -> None:
     assert [note["code"] for note in data["notes"]] == ["context_shortened"]
 
 
+def test_a_gguf_file_holds_its_vocabulary_and_part_of_it_stays_on_the_host() -> None:
+    row = answer(quant="q8_0", engine="llama.cpp")["estimates"][0]
+    loaded = row["weights_bytes"] + row["host_bytes"]
+    assert row["file_bytes"] - loaded == 128_256 * 61
+    assert row["host_bytes"] == 128_256 * 4096 * 34 // 32
+    stored = answer(quant="native")["estimates"][0]
+    assert (stored["file_bytes"], stored["host_bytes"]) == (stored["weights_bytes"], 0)
+
+
+def test_quantized_values_without_flash_attention_are_warned_of() -> None:
+    codes = [
+        [note["code"] for note in answer(kv_dtype=kind, flash_attention=False)["notes"]]
+        for kind in ("q8_0", "f16/q4_0", "q8_0/f16", "f16")
+    ]
+    assert codes == [["quantized_values_need_flash_attention"]] * 2 + [[], []]
+
+
+def test_ollama_has_a_default_context_of_its_own() -> None:
+    note = answer(quant="q8_0", engine="ollama", context=8192)["notes"][0]
+    assert (note["code"], note["fields"]) == ("ollama_num_ctx", {"tokens": 8192, "default": 4096})
+    assert answer(quant="q8_0", engine="ollama", context=4096)["notes"] == []
+
+
+def test_llama_cpp_runs_a_sixteen_bit_checkpoint_as_gguf() -> None:
+    """Norms become FP32: 65 of 4096 values, two bytes each more than in the repository."""
+    stored = answer(quant="bf16", engine="vllm")["estimates"][0]
+    converted = answer(quant="bf16", engine="llama.cpp")["estimates"][0]
+    assert (stored["native"], converted["native"]) == (True, False)
+    grown = converted["weights_bytes"] + converted["host_bytes"] - stored["weights_bytes"]
+    assert grown == 65 * 4096 * 2
+
+
 def test_fields_without_effect_are_named() -> None:
-    notes = answer(engine_version="0.8", gpu_layers=20)["notes"]
+    notes = answer(engine_version="0.8", gpu_layers=20, engine="vllm")["notes"]
     assert notes[0]["code"] == "not_modelled"
     assert notes[0]["fields"] == {"facts": "engine_version, gpu_layers"}
 

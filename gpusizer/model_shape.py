@@ -1,0 +1,65 @@
+"""What quantization recipes need to know about a model, from its profile."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from gpusizer.paths import DATA_DIR
+from gpusizer.profile import ModelProfile
+from gpusizer.quants.layouts import ModelShape
+from gpusizer.roles import Kind, Part, Slot
+
+_TRAINED_FOR_Q4_0 = "-qat-q4_0"  # how releases of quantization-aware training are named
+_QUERIES = ("q_b_proj.weight", "wq_b.weight", "q_proj.weight")
+
+
+@cache
+def _conversion() -> Mapping[str, Mapping[str, str]]:
+    """model_type -> what llama.cpp's converter does with its models, where it is unusual."""
+    with (DATA_DIR / "gguf_conversion.csv").open(encoding="utf-8", newline="") as file:
+        return {row["model_type"]: row for row in csv.DictReader(file)}
+
+
+def model_shape(profile: ModelProfile) -> ModelShape:
+    """The facts that decide about the type of a tensor beyond the tensor itself."""
+    arch = profile.architecture
+    if arch is None:
+        return ModelShape(layers=1, heads_per_kv_head=1, experts=0, tied_embeddings=False)
+    rules = _conversion().get(arch.model_type, {})
+    return ModelShape(
+        layers=arch.layers,
+        heads_per_kv_head=(arch.attention_heads or 1) // (arch.kv_heads or 1),
+        experts=arch.experts or 0,
+        tied_embeddings=arch.tied_embeddings,
+        keeps_drafts=rules.get("drafts") == "kept",
+        doubles_head=rules.get("tied_head") == "written",
+        stores_head=any(g.duplicate and g.kind is Kind.OUTPUT for g in profile.groups),
+        wide_head=rules.get("head") == "q8_0",
+        trained_for_q4_0=_TRAINED_FOR_Q4_0 in profile.repo_id.lower(),
+        **_latent(profile),
+    )
+
+
+def _latent(profile: ModelProfile) -> dict[str, Any]:
+    """Heads and their key width without rotary part, off the projections of a latent (MLA).
+
+    Queries are heads x (key + rotary) wide, kv_a compresses to latent + rotary, and kv_b
+    expands the latent.
+    """
+    heads = profile.architecture.attention_heads if profile.architecture else None
+    width = {
+        group.slot: group.shape
+        for group in profile.groups
+        if group.part is Part.TEXT and group.kind is Kind.LINEAR and len(group.shape) == 2
+        and (group.slot in (Slot.KV_A, Slot.KV_B) or group.pattern.endswith(_QUERIES))
+    }  # fmt: skip
+    if not heads or not {Slot.Q, Slot.KV_A, Slot.KV_B} <= width.keys():
+        return {}
+    rotary = width[Slot.KV_A][0] - width[Slot.KV_B][1]
+    key_dim = width[Slot.Q][0] // heads - rotary
+    if key_dim <= 0 or key_dim * heads >= width[Slot.KV_B][0]:
+        return {}
+    return {"attention_heads": heads, "latent_key_dim": key_dim}

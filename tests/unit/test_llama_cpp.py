@@ -1,0 +1,207 @@
+"""llama.cpp: where layers, tables and cache go, and what its buffers take, by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gpusizer.engines import ENGINES, Split
+from gpusizer.engines.llama_cpp import CUDA, METAL, ROCM, VULKAN
+from gpusizer.engines.llama_layers import Stage, cached, longest, stages, ubatch
+from gpusizer.memory import Estimator, MemoryEstimate
+from gpusizer.profile import ModelProfile, build_profile
+from gpusizer.quants import find_quant
+from gpusizer.units import GIB, MIB
+from gpusizer.weight_sizes import weight_sizes
+from gpusizer.workload import Workload
+from tests.builders import llama, qwen3_06b, qwen3_moe
+from tests.families import gpt_oss_20b, qwen3_next
+
+LLAMA_8B = build_profile(llama())
+Q8 = 34 / 32  # bytes of a weight
+TABLE = int(128_256 * 4096 * Q8)  # embedding and head have this size each
+LAYER = int((2 * 4096 + 2 * 1024 + 3 * 14_336) * 4096 * Q8) + 2 * 4096 * 4  # and two norms
+
+
+def estimate(
+    profile: ModelProfile = LLAMA_8B,
+    quant: str = "q8_0",
+    engine: str = "llama.cpp",
+    gpus: int = 1,
+    device_class: int = CUDA,
+    **workload: object,
+) -> MemoryEstimate:
+    chosen = find_quant(quant)
+    estimator = Estimator(profile, Workload(**workload))  # type: ignore[arg-type]
+    return estimator.estimate(
+        chosen, ENGINES[engine], weight_sizes(profile, chosen, native=False),
+        Split(pipeline=gpus), native=False, device_class=device_class,
+    )  # fmt: skip
+
+
+def test_an_untied_embedding_stays_on_the_host_except_under_metal() -> None:
+    norm = 4096 * 4
+    for device_class in (CUDA, ROCM, VULKAN):
+        weights = estimate(device_class=device_class).per_gpu.weights.likely
+        assert weights == 32 * LAYER + TABLE + norm
+    assert estimate(device_class=METAL).per_gpu.weights.likely == estimate().sizes.total
+
+
+def test_a_tied_embedding_is_on_the_gpu_once() -> None:
+    made = estimate(build_profile(qwen3_06b()))
+    assert made.per_gpu.weights.likely == made.sizes.total
+
+
+@pytest.mark.parametrize(
+    ("layers", "gpu_layers", "gpus", "expected"),
+    [
+        # 33 slots over two GPUs: floor(j x 2 / 33) turns 1 at j = 17
+        (32, None, 2, [Stage(0, 17, False), Stage(17, 32, True)]),
+        (32, None, 1, [Stage(0, 32, True)]),
+        (32, 33, 1, [Stage(0, 32, True)]),
+        (32, 32, 1, [Stage(1, 32, True)]),  # one slot is the output
+        (32, 1, 1, [Stage(32, 32, True)]),
+        (32, 0, 1, [Stage(32, 32, False)]),
+        (32, 10, 2, [Stage(23, 28, False), Stage(28, 32, True)]),
+    ],
+)
+def test_layers_fill_gpus_from_the_last(
+    layers: int, gpu_layers: int | None, gpus: int, expected: list[Stage]
+) -> None:
+    assert list(stages(layers, gpu_layers, gpus)) == expected
+
+
+def test_layers_left_out_take_their_cache_with_them() -> None:
+    made = estimate(gpu_layers=11, context=4096)
+    assert made.per_gpu.weights.likely == 10 * LAYER + TABLE + 4096 * 4
+    assert made.per_gpu.kv_cache.likely == 10 * 4096 * 2 * 1024 * 2
+    assert estimate(gpu_layers=0).per_gpu.kv_cache.likely == 0
+
+
+def test_two_gpus_share_what_one_would_hold() -> None:
+    one, two = estimate(context=4096), estimate(gpus=2, context=4096)
+    # 17 layers are less than 15, the head and the last norm
+    assert 17 * LAYER < two.per_gpu.weights.likely == 15 * LAYER + TABLE + 4096 * 4
+    assert two.per_gpu.kv_cache.likely == one.per_gpu.kv_cache.likely * 17 // 32
+    assert two.all_gpus.weights.likely == one.per_gpu.weights.likely
+    assert two.all_gpus.kv_cache.likely == one.per_gpu.kv_cache.likely
+    # inputs of three more batches in flight: mask and hidden states, 8 MiB each
+    copies = 3 * (4096 + 4096) * 512 * 4
+    assert two.per_gpu.activations.likely == one.per_gpu.activations.likely + copies
+
+
+def test_experts_on_the_host_leave_their_largest_tensor_in_the_buffer() -> None:
+    """48 layers of 128 experts: one matrix of 768 x 2048 each at Q8_0 is 204 MiB together."""
+    moe = build_profile(qwen3_moe())
+    all_here, spared = estimate(moe), estimate(moe, cpu_moe=True)
+    experts = 48 * 128 * 3 * int(768 * 2048 * Q8)
+    assert all_here.per_gpu.weights.likely - spared.per_gpu.weights.likely == experts
+    streamed = 128 * int(768 * 2048 * Q8) + (10 * 2048 + 8192) * 512 * 4
+    assert streamed < all_here.per_gpu.activations.likely  # the logits hide it: 301 MiB
+    assert spared.per_gpu.activations.likely == all_here.per_gpu.activations.likely
+    at_16_bits = estimate(moe, quant="gguf-f16", cpu_moe=True).per_gpu.activations.likely
+    assert at_16_bits == 128 * 768 * 2048 * 2 + (10 * 2048 + 8192) * 512 * 4
+
+
+def test_windows_keep_room_for_one_batch_and_are_padded() -> None:
+    """gpt-oss-20b: 12 full layers of 131,072 cells, 12 of pad256(128 + 512) = 768."""
+    made = estimate(build_profile(gpt_oss_20b()), quant="mxfp4_moe", context=131_072)
+    assert made.per_gpu.kv_cache.likely == (12 * 131_072 + 12 * 768) * 2 * 512 * 2
+
+
+def test_a_window_that_llama_cpp_ignores_is_none() -> None:
+    windowed = llama(model_type="phi3", config={"sliding_window": 2047})
+    arch = build_profile(windowed).architecture
+    assert arch is not None
+    assert {spec.window for spec in arch.layer_plan} == {2047}
+    assert {spec.window for spec in cached(arch, 512).layer_plan} == {None}
+
+
+def test_keys_and_values_have_types_of_their_own() -> None:
+    both = estimate(kv_dtype="q8_0/f16", context=4096).per_gpu.kv_cache.likely
+    assert both == 32 * 4096 * (1024 * 34 // 32 + 1024 * 2)
+
+
+def test_recurrent_states_are_kept_per_sequence() -> None:
+    hybrid = build_profile(qwen3_next())
+    one, four = (estimate(hybrid, context=256, concurrency=n).per_gpu.kv_cache for n in (1, 4))
+    assert four.likely == 4 * one.likely
+
+
+@pytest.mark.parametrize(
+    ("fields", "tokens"),
+    [({}, 512), ({"batch_size": 256}, 256), ({"ubatch_size": 1024}, 1024),
+     ({"ubatch_size": 4096}, 2048), ({"context": 100}, 100)],
+)  # fmt: skip
+def test_the_physical_batch(fields: dict[str, int], tokens: int) -> None:
+    assert ubatch(Workload(**fields)) == tokens  # type: ignore[arg-type]
+
+
+def test_without_flash_attention_scores_decide() -> None:
+    """A published log: Llama-3.1-8B at 131,072 tokens on the CPU reserves 8480 MiB."""
+    made = estimate(quant="q3_k_l", context=131_072, flash_attention=False)
+    assert made.per_gpu.activations.likely == pytest.approx(8480 * MIB, rel=0.001)
+
+
+def test_capped_logits_are_held_twice() -> None:
+    plain = estimate(build_profile(llama(model_type="llama"))).per_gpu.activations.likely
+    capped = estimate(build_profile(llama(model_type="gemma2"))).per_gpu.activations.likely
+    assert capped - plain == 512 * 128_256 * 4
+
+
+def test_a_server_reserves_logits_for_its_slots() -> None:
+    """Ollama starts llama-server, which needs them for one token of each sequence."""
+    bench, server = estimate(), estimate(engine="ollama")
+    assert server.per_gpu.activations.likely < bench.per_gpu.activations.likely
+    assert server.per_gpu.activations.high == bench.per_gpu.activations.high
+
+
+def test_the_runtime_depends_on_the_backend() -> None:
+    assert estimate().per_gpu.overhead.likely == round(0.45 * GIB)
+    assert estimate(device_class=VULKAN).per_gpu.overhead.likely == round(0.18 * GIB)
+    engine = ENGINES["llama.cpp"]
+    assert [engine.backend_class(s) for s in ("CUDA", "ROCm", "Metal")] == [CUDA, ROCM, METAL]
+    assert ENGINES["vllm"].backend_class("ROCm") is None
+
+
+def test_the_longest_context_is_the_last_that_fits() -> None:
+    engine, arch = ENGINES["llama.cpp"], LLAMA_8B.architecture
+    pool = 4096 * 131_072  # 4096 tokens of 128 KiB
+    found = engine.longest_context(arch, Workload(), Split(), CUDA, pool)
+    assert found == 4096
+    assert longest(lambda n: n <= 7, 100) == 7
+    assert longest(lambda n: False, 100) == 0
+
+
+@settings(max_examples=60)
+@given(
+    layers=st.integers(0, 34),
+    context=st.integers(1, 200_000),
+    batch=st.integers(1, 4096),
+    users=st.integers(1, 8),
+    gpus=st.integers(1, 4),
+    moe=st.booleans(),
+)
+def test_more_never_needs_less(
+    layers: int, context: int, batch: int, users: int, gpus: int, moe: bool
+) -> None:
+    profile = build_profile(qwen3_moe()) if moe else LLAMA_8B
+    base = Workload(context=context, concurrency=users, ubatch_size=batch, batch_size=batch)
+
+    def need(workload: Workload) -> tuple[int, int]:
+        facts = {k: v for k, v in workload.to_json().items() if v is not None}
+        whole = estimate(profile, gpus=gpus, **facts).all_gpus
+        return whole.weights.likely + whole.kv_cache.likely, whole.total.high
+
+    for more in (
+        replace(base, context=context + 1000),
+        replace(base, concurrency=users + 1),
+        replace(base, ubatch_size=batch + 100, batch_size=batch + 100),
+    ):
+        assert all(a <= b for a, b in zip(need(base), need(more), strict=True))
+    some, further = (replace(base, gpu_layers=n) for n in (layers, layers + 1))
+    assert need(some)[0] <= need(further)[0]
+    assert need(replace(base, cpu_moe=True))[0] <= need(base)[0]
