@@ -60,14 +60,18 @@ class Scenario:
         return bool(flags & set(self.row.get("flags", ())))
 
 
-def workload_of(row: Row) -> Workload:
-    """The row's settings; what it does not state is left to the engine's defaults."""
+def workload_of(row: Row, longest: int | None = None) -> Workload:
+    """The row's settings; what it does not state is left to the engine's defaults.
+
+    `longest` is the model's own limit, which serving engines plan for unless told otherwise.
+    """
+    version = (row.get("engine_version"), row.get("engine_generation"))
     return Workload(
-        context=row.get("max_model_len") or DEFAULT_CONTEXT,
+        context=row.get("max_model_len") or longest or DEFAULT_CONTEXT,
         concurrency=1,
         kv_dtype=_cache_type(row),
         engine=row["engine"],
-        engine_version=row.get("engine_version"),
+        engine_version=" ".join(filter(None, version)) or None,
         tensor_parallel=row["tensor_parallel"],
         pipeline_parallel=row["pipeline_parallel"],
         expert_parallel=row["tensor_parallel"] if row.get("expert_parallel") else None,
@@ -88,7 +92,8 @@ def _cache_type(row: Row) -> str:
 
 def scenario(row: Row) -> Scenario:
     """Answer a row with Fitter and Estimator, on a card of exactly the row's memory."""
-    profile, workload = load_profile(row["profile"]), workload_of(row)
+    profile = load_profile(row["profile"])
+    workload = workload_of(row, profile.max_context)
     native = row["quant"] == "native"
     quant = native_quant(profile) if native else find_quant(row["quant"])
     engine, gpu = find_engine(row["engine"]), card(row)

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from gpusizer.engines import ENGINES, Engine, Split, find_engine
 from gpusizer.gpus import Catalogue, Gpu
-from gpusizer.kv_cache import grows, kv_cache_bytes, largest_context
+from gpusizer.kv_cache import grows
 from gpusizer.memory import Estimator, MemoryEstimate
 from gpusizer.profile import ModelProfile
 from gpusizer.quants import Quant
@@ -191,21 +195,26 @@ class Fitter:
         return Verdict.DOES_NOT_FIT
 
     def _max_context(self, estimate: MemoryEstimate, pool: int) -> int | None:
-        whole = pool * estimate.split.pipeline  # each stage caches its own layers
-        return largest_context(
-            self.profile.architecture, whole, self.workload.kv_dtype, shards=estimate.split.tensor
+        return estimate.engine.longest_context(
+            self.profile.architecture, self.workload, estimate.split, estimate.device_class, pool
         )
 
     def _max_concurrency(self, estimate: MemoryEstimate, pool: int) -> float | None:
         arch = self.profile.architecture
         if arch is None or not grows(arch):
             return None
-        one = kv_cache_bytes(
-            arch, self.workload.context, 1, self.workload.kv_dtype, shards=estimate.split.tensor
-        )
-        return round(pool * estimate.split.pipeline / one, 2) if one else None
+        one = estimate.per_gpu.kv_cache.likely / self.workload.concurrency
+        return round(pool / one, 2) if one else None
 
 
 def device_class_of(engine: Engine, gpu: Gpu) -> int:
     """The engine's defaults that apply on this GPU."""
-    return max(size for size in engine.device_classes if size <= gpu.device_memory_bytes)
+    return engine.device_class(gpu.device_memory_bytes, gpu.name)
+
+
+@lru_cache(maxsize=64)
+def class_row(catalogue: Catalogue, engine_slug: str) -> npt.NDArray[np.int64]:
+    """For each GPU of the catalogue, the class of engine defaults that applies on it."""
+    row = np.array([device_class_of(ENGINES[engine_slug], gpu) for gpu in catalogue.gpus])
+    row.setflags(write=False)
+    return row

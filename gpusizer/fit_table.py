@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from gpusizer.fit import COUNTS, Fitter, asked_split, max_cards
+from gpusizer.fit import COUNTS, Fitter, asked_split, class_row, max_cards
 from gpusizer.gpus import Catalogue
 from gpusizer.memory import MemoryEstimate
 from gpusizer.support import support_row
@@ -70,7 +70,7 @@ def fit_table(of: Sequence[Candidate], catalogue: Catalogue) -> FitTable:
     boards = -(-gpus // devices)
     allowed = np.array([c.where for c in of], dtype=np.bool_).reshape(len(of), -1)
     allowed = allowed & (gpus % devices == 0) & (boards <= _column_of_max_cards(catalogue))
-    allowed &= _right_class(of, memory)
+    allowed &= _right_class(of, catalogue)
     totals = [c.estimate.per_gpu.total for c in of]
     budgeted = [c.estimate.per_gpu.budgeted for c in of]
     fits = allowed & (_column([t.high for t in totals]) <= memory)
@@ -80,16 +80,11 @@ def fit_table(of: Sequence[Candidate], catalogue: Catalogue) -> FitTable:
     return FitTable(tuple(of), boards, fits, tight)
 
 
-def _right_class(of: Sequence[Candidate], memory: npt.NDArray[np.int64]) -> Flags:
-    """A GPU belongs to the largest device class of the engine it reaches."""
-    lower = _column([c.estimate.device_class for c in of])
-    upper = _column([_next_class(c.estimate) for c in of])
-    return np.asarray((memory >= lower) & (memory < upper))
-
-
-def _next_class(estimate: MemoryEstimate) -> int:
-    above = [size for size in estimate.engine.device_classes if size > estimate.device_class]
-    return min(above, default=2**62)
+def _right_class(of: Sequence[Candidate], catalogue: Catalogue) -> Flags:
+    """A candidate is for the GPUs whose class of engine defaults it assumed."""
+    assumed = _column([c.estimate.device_class for c in of])
+    rows = [class_row(catalogue, c.estimate.engine.slug) for c in of]
+    return np.asarray(np.array(rows).reshape(len(of), -1) == assumed)
 
 
 def _column(values: Sequence[int]) -> npt.NDArray[np.int64]:

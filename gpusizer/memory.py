@@ -7,8 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from gpusizer.amounts import Amount, Provenance, exactly, total
-from gpusizer.engines import Engine, Split, find_engine
-from gpusizer.kv_cache import kv_cache_bytes
+from gpusizer.engines import Engine, Loaded, Loader, Split, find_engine
 from gpusizer.profile import ModelProfile
 from gpusizer.quants.native import quant_from_json, quant_to_json
 from gpusizer.quants.table import Quant
@@ -109,7 +108,7 @@ class MemoryEstimate:
             "engine": self.engine.slug,
             "native": self.native,
             "split": asdict(self.split),
-            "sizes": asdict(self.sizes),
+            "sizes": self.sizes.to_json(),
             "per_gpu": self.per_gpu.to_json(),
             "all_gpus": self.all_gpus.to_json(),
             "utilization": self.utilization,
@@ -138,8 +137,9 @@ class Estimator:
     def __init__(self, profile: ModelProfile, workload: Workload) -> None:
         self.profile = profile
         self.workload = workload
-        self._kv: dict[tuple[int, int, int], int] = {}
+        self._kv: dict[tuple[str, Split, int], int] = {}
         self._runtime: dict[tuple[str, Split, int], tuple[Amount, Amount, Amount]] = {}
+        self._loaders: dict[str, Loader] = {}
 
     def estimate(
         self,
@@ -152,11 +152,11 @@ class Estimator:
         device_class: int = 0,
     ) -> MemoryEstimate:
         """Memory of the model at `quant` under `engine`, divided by `split`."""
-        provenance = Provenance.EXACT if native else Provenance.DERIVED
+        loaded = self._loader(engine)(sizes, split, device_class, native=native)
         activations, inside, outside = self._runtime_amounts(engine, split, device_class)
         per_gpu = Breakdown(
-            weights=exactly(self._weights_per_gpu(sizes, split), provenance),
-            kv_cache=exactly(self._kv_per_gpu(engine, split), Provenance.DERIVED),
+            weights=loaded.per_gpu,
+            kv_cache=exactly(self._kv_per_gpu(engine, split, device_class), Provenance.DERIVED),
             activations=activations,
             overhead=inside,
             outside=outside,
@@ -168,39 +168,24 @@ class Estimator:
             split=split,
             sizes=sizes,
             per_gpu=per_gpu,
-            all_gpus=self._sum(per_gpu, sizes, split, provenance),
+            all_gpus=self._sum(per_gpu, loaded, split),
             utilization=engine.utilization(self.workload),
             device_class=device_class,
         )
 
-    def _weights_per_gpu(self, sizes: WeightSizes, split: Split) -> int:
-        """The fullest GPU: whole layers of a pipeline stage, a share of each matrix."""
-        stage_layers, rest = self._stage(sizes.in_layers, split), sizes.total - sizes.in_layers
-        stage = stage_layers + rest
-        if split.tensor == 1 or not sizes.total:
-            return stage
-        divided = stage * sizes.divided // sizes.total
-        return stage - divided + -(-divided // split.tensor)
+    def _loader(self, engine: Engine) -> Loader:
+        if engine.slug not in self._loaders:
+            self._loaders[engine.slug] = engine.loader(self.profile, self.workload)
+        return self._loaders[engine.slug]
 
-    def _stage(self, in_layers: int, split: Split) -> int:
-        layers = self.profile.architecture.layers if self.profile.architecture else 1
-        if split.pipeline == 1:
-            return in_layers
-        largest = -(-layers // split.pipeline)
-        return -(-in_layers * largest // layers)
-
-    def _kv_per_gpu(self, engine: Engine, split: Split) -> int:
-        key = (engine.kv_cell_multiple, split.tensor, split.pipeline)
+    def _kv_per_gpu(self, engine: Engine, split: Split, device_class: int) -> int:
+        key = (engine.slug, split, device_class)
         if key not in self._kv:
-            whole = kv_cache_bytes(
-                self.profile.architecture,
+            one = engine.sequence_bytes(
+                self.profile.architecture, self.workload, split, device_class,
                 self.workload.context,
-                self.workload.concurrency,
-                self.workload.kv_dtype,
-                shards=split.tensor,
-                cell_multiple=engine.kv_cell_multiple,
-            )
-            self._kv[key] = self._stage(whole, split)
+            )  # fmt: skip
+            self._kv[key] = one * self.workload.concurrency
         return self._kv[key]
 
     def _runtime_amounts(
@@ -213,19 +198,16 @@ class Estimator:
             self._runtime[key] = (activations, overhead.inside, overhead.outside)
         return self._runtime[key]
 
-    def _sum(
-        self, per_gpu: Breakdown, sizes: WeightSizes, split: Split, provenance: Provenance
-    ) -> Breakdown:
-        """Totals: exact weights and cache of a layer split, the fullest GPU times n otherwise."""
+    def _sum(self, per_gpu: Breakdown, loaded: Loaded, split: Split) -> Breakdown:
+        """Totals: weights as loaded, cache of a layer split, the fullest GPU times n otherwise."""
         if split.gpus == 1:
             return per_gpu
-        copies = sizes.total + sizes.replicated * (split.tensor - 1)
         kv = per_gpu.kv_cache.likely * split.gpus
         if split.tensor == 1:
             kv = min(kv, self._kv_whole(per_gpu, split))
         several = per_gpu.times(split.gpus)
         return Breakdown(
-            weights=exactly(copies, provenance),
+            weights=loaded.all_gpus,
             kv_cache=exactly(kv, Provenance.DERIVED),
             activations=several.activations,
             overhead=several.overhead,

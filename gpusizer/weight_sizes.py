@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from gpusizer.profile import ModelProfile
 from gpusizer.quants.layouts import ModelShape
@@ -23,6 +24,8 @@ class WeightSizes:
         in_layers: part of the total inside the layer stack.
         embedding: input embedding, of which a token reads one row.
         experts: routed experts, of which a token reads a few.
+        quant: slug of the quantization.
+        by_group: the total, for each of the profile's groups. Left out of JSON.
     """
 
     total: int
@@ -30,6 +33,13 @@ class WeightSizes:
     in_layers: int
     embedding: int
     experts: int
+    quant: str = ""
+    by_group: tuple[int, ...] = field(default=(), compare=False, repr=False)
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON object of the sums; `WeightSizes(**data)` is the inverse."""
+        names = ("total", "divided", "in_layers", "embedding", "experts", "quant")
+        return {name: getattr(self, name) for name in names}
 
     @property
     def replicated(self) -> int:
@@ -50,8 +60,10 @@ def weight_sizes(profile: ModelProfile, quant: Quant, *, native: bool) -> Weight
     """Sizes of the weights as stored (`native`) or as the quantization's layout stores them."""
     shape = model_shape(profile)
     sizes = dict.fromkeys(("total", "divided", "in_layers", "embedding", "experts"), 0)
+    by_group = []
     for group in profile.groups:
         amount = _stored(group) if native else quant.layout.group_bytes(group, shape)
+        by_group.append(amount)
         sizes["total"] += amount
         if group.kind in _DIVIDED and group.part in (Part.TEXT, Part.MTP):
             sizes["divided"] += amount
@@ -61,7 +73,7 @@ def weight_sizes(profile: ModelProfile, quant: Quant, *, native: bool) -> Weight
             sizes["embedding"] += amount
         if is_expert(group.pattern):
             sizes["experts"] += amount
-    return WeightSizes(**sizes)
+    return WeightSizes(**sizes, quant=quant.slug, by_group=tuple(by_group))
 
 
 def _stored(group: WeightGroup) -> int:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import difflib
 
-from gpusizer.engines.base import Engine, Overhead, Split, SplitBy
+from gpusizer.engines.base import Engine, Loaded, Loader, Overhead, Split, SplitBy
 from gpusizer.engines.llama_cpp import LLAMA_CPP, OLLAMA
 from gpusizer.engines.local import DIFFUSERS, EXLLAMA, MLX, TRANSFORMERS
-from gpusizer.engines.serving import SGLANG, TENSORRT_LLM, TGI, VLLM
+from gpusizer.engines.serving import SGLANG, TENSORRT_LLM, TGI
+from gpusizer.engines.vllm import VLLM
 from gpusizer.errors import UnknownEngine
 
 ENGINES: dict[str, Engine] = {
@@ -27,4 +28,4 @@ def find_engine(slug: str) -> Engine:
     return engine
 
 
-__all__ = ["ENGINES", "Engine", "Overhead", "Split", "SplitBy", "find_engine"]
+__all__ = ["ENGINES", "Engine", "Loaded", "Loader", "Overhead", "Split", "SplitBy", "find_engine"]

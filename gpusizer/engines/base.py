@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from gpusizer.amounts import Amount
+from gpusizer.architecture import Architecture
 from gpusizer.profile import ModelProfile
+from gpusizer.weight_sizes import WeightSizes
 from gpusizer.workload import Workload
 
 SplitBy = Literal["tensor", "layer", "none"]
@@ -37,17 +39,35 @@ class Overhead:
     outside: Amount
 
 
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """Weights once an engine has loaded them: the fullest GPU, and all GPUs together."""
+
+    per_gpu: Amount
+    all_gpus: Amount
+
+
+class Loader(Protocol):
+    """Loads one model at any width, however it is divided."""
+
+    def __call__(
+        self, sizes: WeightSizes, split: Split, device_class: int, *, native: bool
+    ) -> Loaded: ...
+
+
 class Engine(Protocol):
     """One inference engine. Everything is per GPU and in bytes.
 
     Attributes:
         slug: API name.
         name: as its authors write it.
-        version: the version its constants describe.
+        version: the version its constants describe when none is asked for.
+        versioned: whether another version gives other numbers.
         split_by: what it divides among GPUs by default.
         stacks: software stacks it runs on, as the catalogue names them.
         kv_cell_multiple: tokens the cache of a sequence is rounded up to.
         device_classes: memory sizes, in bytes, from which its defaults change; the first is 0.
+        activations_budgeted: its share of the card includes activations, not only what stays.
     """
 
     @property
@@ -57,6 +77,8 @@ class Engine(Protocol):
     @property
     def version(self) -> str: ...
     @property
+    def versioned(self) -> bool: ...
+    @property
     def split_by(self) -> SplitBy: ...
     @property
     def stacks(self) -> frozenset[str]: ...
@@ -64,9 +86,36 @@ class Engine(Protocol):
     def kv_cell_multiple(self) -> int: ...
     @property
     def device_classes(self) -> tuple[int, ...]: ...
+    @property
+    def activations_budgeted(self) -> bool: ...
+
+    def device_class(self, memory_bytes: int, name: str) -> int:
+        """Which of `device_classes` a card of this memory and name belongs to."""
+        ...
 
     def utilization(self, workload: Workload) -> float:
         """Share of the card's memory the engine budgets with; 1 when it takes what it needs."""
+        ...
+
+    def loader(self, profile: ModelProfile, workload: Workload) -> Loader:
+        """How it loads this model: what it pads, copies, divides and leaves out."""
+        ...
+
+    def sequence_bytes(
+        self, arch: Architecture | None, workload: Workload, split: Split, device_class: int,
+        context: int,
+    ) -> int:  # fmt: skip
+        """Cache that one sequence of `context` tokens takes on the fullest GPU."""
+        ...
+
+    def longest_context(
+        self, arch: Architecture | None, workload: Workload, split: Split, device_class: int,
+        pool_bytes: int,
+    ) -> int | None:  # fmt: skip
+        """Longest sequence, up to the model's own limit, that a pool on each GPU holds.
+
+        None when no cache grows with it.
+        """
         ...
 
     def activations(

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from gpusizer.amounts import Amount, fitted
 from gpusizer.engines.base import Overhead, Split, SplitBy
+from gpusizer.engines.defaults import Defaults
 from gpusizer.profile import ModelProfile
 from gpusizer.units import GIB
 from gpusizer.workload import Workload
@@ -22,7 +23,7 @@ _RUNTIME_BYTES = (0.20 * GIB, 0.45 * GIB, 0.80 * GIB)
 
 
 @dataclass(frozen=True, slots=True)
-class LlamaCppEngine:
+class LlamaCppEngine(Defaults):
     """Layers are placed on GPUs one after the other; nothing is reserved beyond need."""
 
     slug: str

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from gpusizer.amounts import Amount, fitted
 from gpusizer.engines.base import Overhead, Split, SplitBy
+from gpusizer.engines.defaults import Defaults
 from gpusizer.profile import ModelProfile
 from gpusizer.units import GIB
 from gpusizer.workload import Workload
@@ -19,7 +20,7 @@ _PIPELINE_BYTES = (1.0 * GIB, 3.0 * GIB, 8.0 * GIB)
 
 
 @dataclass(frozen=True, slots=True)
-class LocalEngine:
+class LocalEngine(Defaults):
     """Prefill in chunks of `chunk` tokens (0: the whole prompt at once), 16-bit activations.
 
     `allocator_slack` is the share by which the caching allocator may exceed what is in use.

@@ -1,4 +1,4 @@
-"""Serving engines that budget a share of the card: vLLM, SGLang, TensorRT-LLM, TGI.
+"""Serving engines that budget a share of the card: SGLang, TensorRT-LLM, TGI.
 
 Formulas and constants were fitted on published start-up logs (mostly vLLM 0.19 on H100);
 the bands are the spread of those measurements. See data/SOURCES.md, "Serving engines".
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from gpusizer.amounts import Amount, fitted
 from gpusizer.engines.base import Overhead, Split, SplitBy
+from gpusizer.engines.defaults import Defaults
 from gpusizer.profile import ModelProfile
 from gpusizer.units import GIB
 from gpusizer.workload import Workload
@@ -35,7 +36,7 @@ _GRAPH_BYTES = (0.1 * GIB, 0.5 * GIB, 1.9 * GIB)
 
 
 @dataclass(frozen=True, slots=True)
-class ServingEngine:
+class ServingEngine(Defaults):
     """An engine that reserves a fixed share of memory and gives what is left to the cache."""
 
     slug: str
@@ -85,9 +86,6 @@ class ServingEngine:
         return Overhead(inside=inside, outside=fitted(*_CONTEXT_BYTES))
 
 
-VLLM = ServingEngine(
-    "vllm", "vLLM", "0.19", 0.92, frozenset({"CUDA", "ROCm", "oneAPI", "CANN", "SynapseAI"})
-)
 SGLANG = ServingEngine("sglang", "SGLang", "0.5", 0.88, frozenset({"CUDA", "ROCm"}))
 TENSORRT_LLM = ServingEngine("tensorrt-llm", "TensorRT-LLM", "1.0", 0.90, frozenset({"CUDA"}))
 TGI = ServingEngine("tgi", "Text Generation Inference", "3", 0.93, frozenset({"CUDA", "ROCm"}))

@@ -1,0 +1,75 @@
+"""What engines do about weights and cache unless their module says otherwise."""
+
+from __future__ import annotations
+
+from gpusizer.amounts import Provenance, exactly
+from gpusizer.architecture import Architecture
+from gpusizer.engines.base import Loaded, Loader, Split
+from gpusizer.kv_cache import kv_cache_bytes, largest_context
+from gpusizer.profile import ModelProfile
+from gpusizer.weight_sizes import WeightSizes
+from gpusizer.workload import Workload
+
+
+class Defaults:
+    """Weights as stored, matrices divided evenly; whole layers per pipeline stage."""
+
+    __slots__ = ()
+
+    kv_cell_multiple: int
+    device_classes: tuple[int, ...]
+
+    @property
+    def versioned(self) -> bool:
+        return False
+
+    @property
+    def activations_budgeted(self) -> bool:
+        return True
+
+    def device_class(self, memory_bytes: int, name: str) -> int:
+        return max(size for size in self.device_classes if size <= memory_bytes)
+
+    def loader(self, profile: ModelProfile, workload: Workload) -> Loader:
+        layers = profile.architecture.layers if profile.architecture else 1
+
+        def load(sizes: WeightSizes, split: Split, device_class: int, *, native: bool) -> Loaded:
+            provenance = Provenance.EXACT if native else Provenance.DERIVED
+            copies = sizes.total + sizes.replicated * (split.tensor - 1)
+            fullest = exactly(even_share(sizes, split, layers), provenance)
+            return Loaded(fullest, exactly(copies, provenance))
+
+        return load
+
+    def sequence_bytes(
+        self, arch: Architecture | None, workload: Workload, split: Split, device_class: int,
+        context: int,
+    ) -> int:  # fmt: skip
+        if arch is None:
+            return 0
+        whole = kv_cache_bytes(
+            arch, context, 1, workload.kv_dtype,
+            shards=split.tensor, cell_multiple=self.kv_cell_multiple,
+        )  # fmt: skip
+        return stage_share(whole, arch.layers, split)
+
+    def longest_context(
+        self, arch: Architecture | None, workload: Workload, split: Split, device_class: int,
+        pool_bytes: int,
+    ) -> int | None:  # fmt: skip
+        whole = pool_bytes * split.pipeline  # each stage caches its own layers
+        return largest_context(arch, whole, workload.kv_dtype, shards=split.tensor)
+
+
+def stage_share(in_layers: int, layers: int, split: Split) -> int:
+    """Part of an amount spread evenly over layers that the longest pipeline stage holds."""
+    return -(-in_layers * -(-layers // split.pipeline) // layers)
+
+
+def even_share(sizes: WeightSizes, split: Split, layers: int) -> int:
+    """The fullest GPU: whole layers of a pipeline stage, a share of each matrix."""
+    stage = stage_share(sizes.in_layers, layers, split) + sizes.total - sizes.in_layers
+    if split.tensor == 1 or not sizes.total:
+        return stage
+    divided = stage * sizes.divided // sizes.total
+    return stage - divided + -(-divided // split.tensor)
