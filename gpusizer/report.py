@@ -54,7 +54,7 @@ class Report:
             "schema_version": SCHEMA_VERSION,
             "model": model_json(self.profile, say),
             "workload": self._workload_json(),
-            "estimates": [_estimate_json(row, self.workload.context) for row in self.estimates],
+            "estimates": [_estimate_json(row, self.workload) for row in self.estimates],
             "ranking": [ranked_json(item, say) for item in self.ranking],
             "notes": [note_json(note, say) for note in self.notes],
         }
@@ -105,7 +105,7 @@ def model_json(profile: ModelProfile, say: Say) -> dict[str, Any]:
     }
 
 
-def _estimate_json(row: EstimateRow, context: int) -> dict[str, Any]:
+def _estimate_json(row: EstimateRow, workload: Workload) -> dict[str, Any]:
     """The contract's estimate object; `capacity` only when a GPU was named."""
     estimate = row.estimate
     whole = estimate.all_gpus
@@ -116,7 +116,7 @@ def _estimate_json(row: EstimateRow, context: int) -> dict[str, Any]:
         "native": estimate.native,
         "needs_original_weights": row.needs_original_weights,
         "engine": estimate.engine.slug,
-        "engine_version": estimate.engine.version,
+        "engine_version": workload.engine_version or estimate.engine.version,
         **_amounts_json(whole),
         "low_bytes": whole.total.low,
         "high_bytes": whole.total.high,
@@ -125,7 +125,7 @@ def _estimate_json(row: EstimateRow, context: int) -> dict[str, Any]:
         "provenance": estimate.provenance(),
     }
     if row.fit is not None:
-        data["capacity"] = row.fit.capacity_json(context)
+        data["capacity"] = row.fit.capacity_json(workload.context)
         data["verdict"] = row.fit.verdict.value
         data["headroom_bytes"] = row.fit.headroom_bytes
     return data

@@ -29,7 +29,7 @@ from gpusizer.workload import DEFAULT_CONTEXT, Workload
 Fetch = Callable[[ModelRef], RepoSnapshot]
 
 # Fields that requests may carry but that change no number yet; saying so beats ignoring them.
-_NOT_MODELLED = ("engine_version", "expert_parallel", "gpu_layers", "batch_size")
+_NOT_MODELLED = ("expert_parallel", "gpu_layers", "batch_size")
 
 
 class Sizer:
@@ -120,6 +120,9 @@ def _resolved(workload: Workload, profile: ModelProfile) -> tuple[Workload, tupl
         workload = replace(workload, engine=find_engine(workload.engine).slug)
     notes = []
     unused = [name for name in _NOT_MODELLED if getattr(workload, name) is not None]
+    if workload.engine_version is not None and not _has_versions(workload.engine):
+        unused.insert(0, "engine_version")
+        workload = replace(workload, engine_version=None)
     if unused:
         notes.append(Note("not_modelled", facts=", ".join(unused)))
     longest = profile.max_context
@@ -128,6 +131,11 @@ def _resolved(workload: Workload, profile: ModelProfile) -> tuple[Workload, tupl
             notes.append(Note("context_shortened", asked=workload.context, longest=longest))
         workload = replace(workload, context=longest)
     return workload, tuple(notes)
+
+
+def _has_versions(engine: str | None) -> bool:
+    """Whether a version of this engine changes numbers; of no engine in particular it cannot."""
+    return engine is not None and find_engine(engine).versioned
 
 
 def _rows(

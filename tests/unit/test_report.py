@@ -101,6 +101,16 @@ def test_fields_without_effect_are_named() -> None:
     assert notes[0]["fields"] == {"facts": "engine_version, gpu_layers"}
 
 
+def test_the_version_of_an_engine_that_has_versions_is_used() -> None:
+    old = answer(engine="vllm", engine_version="0.6.3")
+    assert old["notes"] == []
+    assert {row["engine_version"] for row in old["estimates"]} == {"0.6.3"}
+    new = answer(engine="vllm")["estimates"][0]
+    # V0 measures whole prompts and keeps no experts' workspace; 0.90 was its default
+    assert old["estimates"][0]["activations_bytes"] != new["activations_bytes"]
+    assert answer(engine="tgi", engine_version="3")["notes"] != []
+
+
 @pytest.mark.parametrize(
     ("quants", "slugs"),
     [
