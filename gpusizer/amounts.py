@@ -21,7 +21,7 @@ _WORST_FIRST = (Provenance.FITTED, Provenance.DERIVED, Provenance.EXACT)
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """Bytes: a likely value inside a band. Exact and derived amounts have no width."""
+    """Bytes: a likely value inside a band. Exact amounts have no width."""
 
     low: int
     likely: int
@@ -41,6 +41,11 @@ class Amount:
     def times(self, count: int) -> Amount:
         """The same amount on each of `count` GPUs."""
         return Amount(self.low * count, self.likely * count, self.high * count, self.provenance)
+
+    def scaled(self, share: float) -> Amount:
+        """A share of it, rounded to whole bytes."""
+        low, likely, high = (round(part * share) for part in (self.low, self.likely, self.high))
+        return Amount(low, likely, high, self.provenance)
 
     def to_json(self) -> dict[str, int | str]:
         return {

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from gpusizer.amounts import Amount, fitted
 from gpusizer.architecture import Architecture
-from gpusizer.engines.base import Loader, Overhead, Split, SplitBy
+from gpusizer.engines.base import BudgetRule, Loader, Overhead, Split, SplitBy
 from gpusizer.engines.vllm.activations import peak_of
 from gpusizer.engines.vllm.defaults import DEVICE_CLASSES, device_class, limits_of
 from gpusizer.engines.vllm.eras import CURRENT, Era, era_of
@@ -34,7 +34,7 @@ class VllmEngine:
     split_by: SplitBy = "tensor"
     kv_cell_multiple: int = BLOCK
     device_classes: tuple[int, ...] = DEVICE_CLASSES
-    activations_budgeted: bool = True
+    budget_rule: BudgetRule = "whole"
 
     def device_class(self, memory_bytes: int, name: str) -> int:
         return device_class(memory_bytes, name)
