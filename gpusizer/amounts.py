@@ -73,7 +73,11 @@ def fitted(low: float, likely: float, high: float) -> Amount:
 
 def total(amounts: Iterable[Amount]) -> Amount:
     """Sum; its provenance is the weakest of its parts."""
-    result = exactly(0, Provenance.EXACT)
+    low = likely = high = 0
+    provenances = {Provenance.EXACT}
     for amount in amounts:
-        result = result + amount
-    return result
+        low += amount.low
+        likely += amount.likely
+        high += amount.high
+        provenances.add(amount.provenance)
+    return Amount(low, likely, high, next(p for p in _WORST_FIRST if p in provenances))

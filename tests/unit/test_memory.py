@@ -82,11 +82,11 @@ def test_attention_without_flash_attention_pays_for_the_scores() -> None:
 
 
 def test_tensor_parallel_divides_matrices_and_repeats_norms() -> None:
-    two = estimate(engine="sglang", split=Split(tensor=2))
+    two = estimate(engine="tgi", split=Split(tensor=2))
     norms = (2 * 32 + 1) * 4096 * 2
     assert two.per_gpu.weights.likely == norms + (16_060_522_496 - norms) // 2
     assert two.all_gpus.weights.likely == 16_060_522_496 + norms
-    assert two.per_gpu.kv_cache.likely == estimate(engine="sglang").per_gpu.kv_cache.likely // 2
+    assert two.per_gpu.kv_cache.likely == estimate(engine="tgi").per_gpu.kv_cache.likely // 2
 
 
 def test_a_layer_split_puts_the_fullest_stage_first() -> None:
@@ -105,7 +105,7 @@ def test_headroom_counts_the_budget_and_the_card() -> None:
     card = 24 * GIB
     budget = int(card * 0.92)
     assert made.headroom_bytes(card) == min(
-        card - made.per_gpu.total.likely, budget - made.per_gpu.budgeted.likely
+        card - made.per_gpu.total.likely, budget - made.budgeted.likely
     )
     assert made.headroom_bytes(card, cautious=True) < made.headroom_bytes(card)
     assert made.pool_bytes(card) == made.headroom_bytes(card) + made.per_gpu.kv_cache.likely

@@ -5,8 +5,9 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass
 
-from gpusizer.amounts import Amount, fitted
+from gpusizer.amounts import Amount, Provenance, fitted
 from gpusizer.architecture import Architecture
+from gpusizer.engines.bands import band
 from gpusizer.engines.base import BudgetRule, Loader, Overhead, Split, SplitBy
 from gpusizer.engines.vllm.activations import peak_of
 from gpusizer.engines.vllm.defaults import DEVICE_CLASSES, device_class, limits_of
@@ -80,7 +81,8 @@ class VllmEngine:
         limits = limits_of(workload, arch, device_class, era)
         wide = workload.kv_dtype in ("f32", "fp32", "float32")
         peak = peak_of(profile, arch, limits, split, era, wide=wide)
-        return fitted(peak.likely * 0.8, peak.likely, peak.high * 1.25 + 0.1 * GIB)
+        around = band(self.slug, era.family, "activations").around
+        return around(peak.likely, Provenance.FITTED, highest=peak.high)
 
     def overhead(
         self, profile: ModelProfile, workload: Workload, split: Split, device_class: int
@@ -88,12 +90,14 @@ class VllmEngine:
         """Communicators inside the budget, the context outside; graphs by version."""
         era = self._era(workload)
         likely = non_torch_bytes(split, device_class, era)
-        inside, outside = fitted(likely * 0.3, likely, likely * 1.1 + 0.25 * GIB), context_bytes()
+        worst = era.nvlink if split.tensor > 1 else likely
+        around = band(self.slug, era.family, "non_torch").around
+        inside, outside = around(likely, Provenance.FITTED, highest=worst), context_bytes()
         arch = profile.architecture
         if workload.enforce_eager or arch is None:
             return Overhead(inside, outside)
         size = graph_bytes(arch, limits_of(workload, arch, device_class, era), split, era)
-        graphs = fitted(size * 0.3, size, size * 2 + 0.1 * GIB)
+        graphs = band(self.slug, era.family, "graphs").around(size, Provenance.FITTED)
         if era.graphs_budgeted:
             return Overhead(inside + graphs, outside)
         return Overhead(inside, outside + graphs)

@@ -54,6 +54,13 @@ class Era:
     nvlink: float
 
     @property
+    def family(self) -> str:
+        """Versions whose predictions err alike: those of one scheduler and sampler."""
+        if self.generation == "V0":
+            return "V0"
+        return "V1" if self.keeps_workspace else "V1 to 0.16"
+
+    @property
     def profiles_whole_prompts(self) -> bool:
         """Whether a prompt is one step, which start-up then measures (no chunked prefill)."""
         return self.generation == "V0"

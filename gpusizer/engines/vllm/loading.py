@@ -6,7 +6,8 @@ from functools import cached_property
 
 import numpy as np
 
-from gpusizer.amounts import Amount, Provenance, exactly
+from gpusizer.amounts import Provenance
+from gpusizer.engines.bands import band
 from gpusizer.engines.base import Loaded, Split
 from gpusizer.engines.vllm import extras, weights
 from gpusizer.engines.vllm.eras import Era
@@ -39,9 +40,12 @@ class VllmLoader:
     ) -> Loaded:
         stages = self._weights(sizes, split, native)
         extra = self._extra(sizes, split, device_class)
-        per_gpu = exactly(int(stages.max()) + extra, Provenance.DERIVED)
+        around = band("vllm", self._era.family, "weights").around
         everything = (int(stages.sum()) + extra * split.pipeline) * split.tensor
-        return Loaded(per_gpu, exactly(everything, Provenance.DERIVED))
+        return Loaded(
+            around(int(stages.max()) + extra, Provenance.DERIVED),
+            around(everything, Provenance.DERIVED),
+        )
 
     def _weights(self, sizes: WeightSizes, split: Split, native: bool) -> weights.Array:
         """Bytes on one GPU of every stage; the same on every class of cards."""
@@ -66,9 +70,3 @@ class VllmLoader:
             + self._extras[split] * element
             + extras.padding_bytes(self._profile, sizes, split, self._era, device_class)
         )
-
-
-def widened(amount: Amount, low: float, high: float) -> Amount:
-    """An amount with a measured band, given as shares of it."""
-    likely = amount.likely
-    return Amount(round(likely * (1 - low)), likely, round(likely * (1 + high)), amount.provenance)

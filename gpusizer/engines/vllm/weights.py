@@ -120,7 +120,7 @@ def plan_of(profile: ModelProfile) -> Plan:
         key = _piece_key(group, index)
         if key not in keys:
             keys[key] = len(keys)
-            in_stack = group.layers if group.part in (Part.TEXT, Part.MTP) else None
+            in_stack = group.layers if group.part is Part.TEXT else None
             layers.append(tuple(in_stack) if in_stack else None)
             ends.append(_is_at_the_end(group))
         piece.append(keys[key])
@@ -152,7 +152,9 @@ def _piece_key(group: WeightGroup, index: int) -> tuple[object, ...]:
 
 
 def _is_at_the_end(group: WeightGroup) -> bool:
-    return group.kind is Kind.OUTPUT or (group.kind is Kind.NORM and group.layers is None)
+    if group.part is Part.MTP or group.kind is Kind.OUTPUT:
+        return True
+    return group.kind is Kind.NORM and group.layers is None
 
 
 def _divisor(group: WeightGroup, kv_heads: int) -> int:
