@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -17,6 +18,8 @@ from gpusizer.engines.bands import Band, band
 from gpusizer.engines.vllm import defaults, extras, pages, runtime
 from gpusizer.engines.vllm.eras import all_eras, era_of
 from gpusizer.engines.vllm.weights import plan_of, rounded, stage_edges
+from gpusizer.fit import Fitter
+from gpusizer.gpus import load_catalogue
 from gpusizer.profile import ModelProfile, build_profile
 from gpusizer.quants import find_quant
 from gpusizer.quants.native import native_quant
@@ -376,6 +379,27 @@ def test_more_bits_or_layers_or_fewer_gpus_never_take_less(
     assert weights("fp32", layers, split) >= amount
     assert weights(quant, layers + 1, split) >= amount
     assert weights(quant, layers, Split()) >= amount
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: architecture(model).model_type)
+def test_a_bigger_card_never_holds_less(model: ModelProfile) -> None:
+    """Over the catalogue's cards in order of memory, with the defaults vLLM has on each.
+
+    A100s apart: they keep the defaults of small cards, and so hold more than others of their size.
+    """
+    quant = find_quant("bf16")
+    fitter = Fitter(model, Workload(), [(quant, False)])
+    cards = sorted(
+        {(g.device_memory_bytes, g.name) for g in load_catalogue().gpus if "A100" not in g.name}
+    )
+    for split in (Split(), Split(8)):
+        rooms = []
+        for memory, name in cards:
+            card = VLLM.device_class(memory, name)
+            made = fitter.estimate(quant, False, VLLM, split, card)
+            rooms.append((made.headroom_bytes(memory), made.headroom_bytes(memory, cautious=True)))
+        for smaller, larger in pairwise(rooms):
+            assert larger[0] >= smaller[0] and larger[1] >= smaller[1]
 
 
 def test_every_group_is_part_of_one_allocation() -> None:
