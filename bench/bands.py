@@ -25,7 +25,7 @@ UNITS = {"weights": "share", "activations": "gib", "non_torch": "gib", "graphs":
 FEWEST = 8
 """Measurements that make a row of their own."""
 
-_UNASKABLE = {"lora", "draft_model", "shared_with_trainer", "shared_gpu", "text_only", "patched",
+_UNASKABLE = {"lora", "draft_model", "shared_with_trainer", "shared_gpu", "patched",
               "mixed_ranks", "cpu_offload"}  # fmt: skip
 _NOISY_GRAPHS = ((0, 10, 0), (0, 18, 0))  # versions that printed a difference of free memory
 _HEAD = ("engine", "family", "component", "unit", "low", "high", "n")

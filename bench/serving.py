@@ -79,6 +79,8 @@ def workload_of(row: Row, longest: int | None = None) -> Workload:
         max_num_seqs=row.get("max_num_seqs"),
         max_num_batched_tokens=row.get("max_num_batched_tokens"),
         enforce_eager=bool(row.get("enforce_eager")),
+        text_only="text_only" in row.get("flags", ()),
+        draft_tokens=int("draft_model" in row.get("flags", ())),  # how many, no row says
     )
 
 

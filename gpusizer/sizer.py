@@ -26,6 +26,9 @@ from gpusizer.selection import Selection, select_quants
 from gpusizer.snapshot import RepoSnapshot
 from gpusizer.workload import DEFAULT_CONTEXT, Workload
 
+# Fields that only engines with rules by version have an answer to, and their defaults.
+_BY_VERSION: dict[str, Any] = {"engine_version": None, "text_only": False, "draft_tokens": 0}
+
 Fetch = Callable[[ModelRef], RepoSnapshot]
 
 # Fields that requests may carry but that change no number yet; saying so beats ignoring them.
@@ -120,9 +123,10 @@ def _resolved(workload: Workload, profile: ModelProfile) -> tuple[Workload, tupl
         workload = replace(workload, engine=find_engine(workload.engine).slug)
     notes = []
     unused = [name for name in _NOT_MODELLED if getattr(workload, name) is not None]
-    if workload.engine_version is not None and not _has_versions(workload.engine):
-        unused.insert(0, "engine_version")
-        workload = replace(workload, engine_version=None)
+    if not _has_versions(workload.engine):
+        ignored = [name for name in _BY_VERSION if getattr(workload, name) != _BY_VERSION[name]]
+        unused = [*ignored, *unused]
+        workload = replace(workload, **{name: _BY_VERSION[name] for name in ignored})
     if unused:
         notes.append(Note("not_modelled", facts=", ".join(unused)))
     longest = profile.max_context

@@ -26,6 +26,8 @@ class Workload:
         max_num_seqs, max_num_batched_tokens: scheduler limits of serving engines.
         batch_size, ubatch_size: logical and physical batch of llama.cpp, in tokens.
         enforce_eager: run without CUDA graphs.
+        text_only: leave the vision and audio parts of a multimodal model out.
+        draft_tokens: tokens that the model's own draft layers guess ahead; 0 leaves them out.
         flash_attention: whether attention avoids materialising its score matrix.
         gpu_layers: layers on the GPU (llama.cpp), None for all.
     """
@@ -44,6 +46,8 @@ class Workload:
     batch_size: int | None = None
     ubatch_size: int | None = None
     enforce_eager: bool = False
+    text_only: bool = False
+    draft_tokens: int = 0
     flash_attention: bool = True
     gpu_layers: int | None = None
 

@@ -68,7 +68,6 @@ def resolve_architecture(
     kv_heads = _kv_heads(facts, heads, head_dim, widths)
     cfg = facts.config
     positions = facts.get("max_context", None)
-    experts = facts.get("experts", tensors.expert_count(groups))
     return Architecture(
         model_type=cfg.model_type,
         layers=layers,
@@ -79,12 +78,12 @@ def resolve_architecture(
         kv_heads=kv_heads,
         head_dim=head_dim,
         max_context=positions,
-        experts=experts,
+        experts=facts.get("experts", tensors.expert_count(groups)),
         experts_per_token=facts.get("experts_per_token", None),
         tied_embeddings=bool(cfg.flag("tie_word_embeddings")),
         generates=_generates(cfg),
         layer_plan=_layer_plan(cfg, layers, head_dim, kv_heads, widths, tensors.indexed(groups)),
-        expert_width=tensors.expert_width(groups, hidden) if experts else None,
+        expert_width=tensors.expert_width(groups, hidden),
         rotary=rotary_of(cfg, head_dim, positions),
         recovered=tuple(facts.recovered),
         defaulted=tuple(dict.fromkeys(cfg.defaulted)),

@@ -58,7 +58,7 @@ class ServingEngine(Defaults):
 
     def loader(self, profile: ModelProfile, workload: Workload) -> Loader:
         if self.fuses:
-            return VllmLoader(profile, era_of(None))
+            return VllmLoader(profile, workload, era_of(None))
         return Defaults.loader(self, profile, workload)
 
     def activations(

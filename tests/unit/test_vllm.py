@@ -20,16 +20,20 @@ from gpusizer.engines.vllm.eras import all_eras, era_of
 from gpusizer.engines.vllm.weights import plan_of, rounded, stage_edges
 from gpusizer.fit import Fitter
 from gpusizer.gpus import load_catalogue
+from gpusizer.paths import DATA_DIR
 from gpusizer.profile import ModelProfile, build_profile
 from gpusizer.quants import find_quant
 from gpusizer.quants.native import native_quant
+from gpusizer.roles import Kind, Part
 from gpusizer.units import GIB, MIB
 from gpusizer.weight_sizes import weight_sizes
 from gpusizer.workload import Workload
+from scrapers.embedded import EmbeddedSnapshots
 from tests.builders import gemma3_1b, llama, qwen3_moe
 from tests.families import deepseek_r1, gpt_oss_20b, qwen3_next
 
 VLLM = ENGINES["vllm"]
+SNAPSHOTS = EmbeddedSnapshots(DATA_DIR / "models")
 NOW = era_of(None)
 LLAMA_8B = build_profile(llama())
 DEEPSEEK = build_profile(deepseek_r1())
@@ -50,6 +54,12 @@ def loaded(
     load = VLLM.loader(profile, Workload(engine_version=version))
     made = load(weight_sizes(profile, quant, native=True), split, card, native=True)
     return made.per_gpu.likely, made.all_gpus.likely
+
+
+def embedded(repo_id: str) -> ModelProfile:
+    snapshot = SNAPSHOTS.get(repo_id)
+    assert snapshot is not None
+    return build_profile(snapshot)
 
 
 def sequence(arch: Architecture, context: int, version: str | None = None, **more: object) -> int:
@@ -408,3 +418,46 @@ def test_every_group_is_part_of_one_allocation() -> None:
         assert len(plan.piece) == plan.groups == len(model.groups)
         assert plan.stages(1).tolist() == [[1.0] * len(plan.layers)]
         assert plan.stages(2).sum(axis=0).tolist() == pytest.approx([1.0] * len(plan.layers))
+
+
+def test_draft_layers_and_the_text_alone_are_asked_for() -> None:
+    quant = native_quant(DEEPSEEK)
+    sizes = weight_sizes(DEEPSEEK, quant, native=True)
+
+    def of(**workload: object) -> int:
+        load = VLLM.loader(DEEPSEEK, Workload(**workload))  # type: ignore[arg-type]
+        return load(sizes, Split(), 0, native=True).per_gpu.likely
+
+    draft = [g for g in DEEPSEEK.groups if g.part is Part.MTP]
+    shared = sum(g.stored_bytes for g in draft if g.kind in (Kind.EMBEDDING, Kind.OUTPUT))
+    whole = sum(g.stored_bytes for g in draft)
+    assert of(draft_tokens=1) - of() == pytest.approx(whole - shared, rel=0.01)
+    arch = architecture(DEEPSEEK)
+    assert sequence(arch, 16, draft_tokens=1) == 16 * 62 * 576 * 2
+    llava = embedded("ybelkada/llava-1.5-7b-hf-awq")
+    towers = sum(g.stored_bytes for g in llava.groups if g.part in (Part.VISION, Part.PROJECTOR))
+    with_images, text = (
+        VLLM.loader(llava, Workload(text_only=only))(
+            weight_sizes(llava, native_quant(llava), native=True), Split(), 0, native=True
+        ).per_gpu.likely
+        for only in (False, True)
+    )
+    assert with_images - text == pytest.approx(towers, rel=0.01)
+    assert peak(llava, BIG, text_only=True) < peak(llava, BIG)
+
+
+def test_recurrent_pages_make_room_for_drafts() -> None:
+    """Qwen3.8-27B INT4 with two drafted tokens: 340 pages of 800 tokens as logged, 17 layers."""
+    arch = hybrid(
+        LayerSpec(Attention.RECURRENT, 48, state_elements=817_152, conv_elements=30_720,
+                  wide_state=True),
+        LayerSpec(Attention.FULL, 16, 1024, 1024, 4),
+    )  # fmt: skip
+    assert sequence(arch, 262_144, draft_tokens=2) == (328 + 3 * 4) * 17 * 800 * 4096
+
+
+def test_v0_runs_a_batch_of_encoders() -> None:
+    whisper = embedded("openai/whisper-large-v3")
+    states = 3 * 2 * 256 * 1500 * 1280
+    assert peak(whisper, engine_version="0.10.0 V0", context=448) >= states
+    assert peak(whisper, engine_version="0.19.0", context=448) < states

@@ -13,7 +13,7 @@ from gpusizer.engines.base import Split
 from gpusizer.engines.vllm.defaults import Limits
 from gpusizer.engines.vllm.eras import Era
 from gpusizer.profile import ModelProfile
-from gpusizer.roles import Part
+from gpusizer.roles import Kind, Part
 from gpusizer.units import GIB
 
 _WIDE = 2
@@ -37,7 +37,14 @@ class Peak:
 
 
 def peak_of(
-    profile: ModelProfile, arch: Architecture, limits: Limits, split: Split, era: Era, *, wide: bool
+    profile: ModelProfile,
+    arch: Architecture,
+    limits: Limits,
+    split: Split,
+    era: Era,
+    *,
+    wide: bool,
+    text_only: bool = False,
 ) -> Peak:
     """The peak on the fullest GPU. `wide` models compute in FP32.
 
@@ -46,28 +53,37 @@ def peak_of(
     divided by TP, plus hidden states that stay. Workspace and encoder outputs stay as well.
     """
     element = _F32 if wide else _WIDE
-    hidden = limits.tokens * element * (arch.hidden_size or 0)
-    workspace = _workspace(profile, arch, limits.tokens, split) * element
-    copies = _HIDDEN_COPIES_TOGETHER if era.profiles_whole_prompts and split.tensor > 1 else 3
-    forward = hidden * copies + workspace
-    if not arch.experts:
-        forward += (
-            limits.tokens * element * _MLP_COPIES * (arch.intermediate_size or 0) / split.tensor
-        )
-    beside = _encoder(profile, arch, limits.tokens) if arch.generates else 0.0
+    hidden = float(limits.tokens * element * (arch.hidden_size or 0))
+    workspace = _workspace(arch, limits.tokens, split) * element
+    forward = _step(arch, hidden, limits.tokens * element, split, era)
+    if era.profiles_whole_prompts:
+        forward += _encoder_batch(profile, limits.sequences)
+    beside = 0.0
+    if arch.generates and not text_only:
+        beside = _encoder(profile, arch, limits.tokens)
+    if era.keeps_workspace and limits.samples and not _streams_experts(profile):
+        beside += workspace
+    else:
+        forward += workspace
     if not arch.generates or not limits.samples:
         return Peak(forward + beside, forward + beside)
     logits = _F32 * limits.sequences * (arch.vocab_size or 0)
     kept = _KEPT_BYTES + era.kept_base_share * hidden
-    if era.keeps_workspace:
-        beside += 0 if _streams_experts(profile) else workspace
-        forward -= 0 if _streams_experts(profile) else workspace
     likely = max(forward, era.logit_copies * logits + kept) + beside
     high = max(forward, era.logit_copies_high * logits + kept) + beside
     return Peak(likely, high)
 
 
-def _workspace(profile: ModelProfile, arch: Architecture, tokens: int, split: Split) -> float:
+def _step(arch: Architecture, hidden: float, numbers: int, split: Split, era: Era) -> float:
+    """Hidden states of a step and, in a dense model, its MLP; `numbers` is a column's bytes."""
+    together = era.profiles_whole_prompts and split.tensor > 1
+    states = hidden * (_HIDDEN_COPIES_TOGETHER if together else _HIDDEN_COPIES)
+    if arch.experts:
+        return states
+    return states + numbers * _MLP_COPIES * (arch.intermediate_size or 0) / split.tensor
+
+
+def _workspace(arch: Architecture, tokens: int, split: Split) -> float:
     """Elements of the fused experts' buffers: tokens x experts each x (max(2 W, H) + W).
 
     W is the experts' width over TP. (vllm/model_executor/layers/fused_moe, intermediate caches)
@@ -82,6 +98,19 @@ def _workspace(profile: ModelProfile, arch: Architecture, tokens: int, split: Sp
 def _streams_experts(profile: ModelProfile) -> bool:
     """MXFP4 kernels take their buffers from what is free, and give them back."""
     return profile.quantization is not None and profile.quantization.method == "mxfp4"
+
+
+def _encoder_batch(profile: ModelProfile, sequences: int) -> float:
+    """An encoder's states for a full batch, which V0 ran beside the decoder's step.
+
+    Three copies of sequences x positions x width, in 16 bits (Whisper).
+    """
+    positions = (
+        group.elements
+        for group in profile.groups
+        if group.part is Part.ENCODER and group.kind is Kind.POSITION
+    )
+    return 3.0 * _WIDE * sequences * sum(positions)
 
 
 def _encoder(profile: ModelProfile, arch: Architecture, tokens: int) -> float:

@@ -44,7 +44,7 @@ class VllmEngine:
         return workload.memory_utilization or self._era(workload).utilization
 
     def loader(self, profile: ModelProfile, workload: Workload) -> Loader:
-        return VllmLoader(profile, self._era(workload))
+        return VllmLoader(profile, workload, self._era(workload))
 
     def sequence_bytes(
         self, arch: Architecture | None, workload: Workload, split: Split, device_class: int,
@@ -54,7 +54,8 @@ class VllmEngine:
             return 0
         era = self._era(workload)
         tokens = limits_of(workload, arch, device_class, era).tokens
-        caches = cache_of(arch, workload.kv_dtype, split, tokens, era)
+        drafts = workload.draft_tokens
+        caches = cache_of(arch, workload.kv_dtype, split, tokens, era, drafts)
         return max(cache.bytes_at(context) for cache in caches)
 
     def longest_context(
@@ -80,7 +81,7 @@ class VllmEngine:
         era = self._era(workload)
         limits = limits_of(workload, arch, device_class, era)
         wide = workload.kv_dtype in ("f32", "fp32", "float32")
-        peak = peak_of(profile, arch, limits, split, era, wide=wide)
+        peak = peak_of(profile, arch, limits, split, era, wide=wide, text_only=workload.text_only)
         around = band(self.slug, era.family, "activations").around
         return around(peak.likely, Provenance.FITTED, highest=peak.high)
 

@@ -13,13 +13,15 @@ from gpusizer.engines.vllm import extras, weights
 from gpusizer.engines.vllm.eras import Era
 from gpusizer.profile import ModelProfile
 from gpusizer.weight_sizes import WeightSizes
+from gpusizer.workload import Workload
 
 
 class VllmLoader:
     """Remembers what does not depend on width or split."""
 
-    def __init__(self, profile: ModelProfile, era: Era) -> None:
+    def __init__(self, profile: ModelProfile, workload: Workload, era: Era) -> None:
         self._profile = profile
+        self._workload = workload
         self._era = era
         self._stages: dict[int, weights.Array] = {}
         self._held: dict[tuple[str, bool, Split], weights.Array] = {}
@@ -32,7 +34,7 @@ class VllmLoader:
     @cached_property
     def _factors(self) -> weights.Array:
         """Growth of each group by what is padded, 0 for groups that are not loaded."""
-        kept = weights.kept_groups(self._profile, drafts=False)
+        kept = weights.kept_groups(self._profile, self._workload)
         return kept * weights.vocabulary_growth(self._profile)
 
     def __call__(

@@ -27,6 +27,7 @@ _WINDOW_IGNORED = frozenset({"phi3"})  # runs as Llama, whose code has no window
 _LATENT_STEP = 128
 _HEAD_STEP = 128  # V0 without MLA stored heads of 192 as 256
 _SCALE_GROUP = 128  # fp8_ds_mla: an FP32 scale per 128 values, the rotary part in 16 bits
+_CONV_WINDOW = 3  # inputs that short convolutions of four look back on
 _INDEXER_SCALE = 4  # bytes of scale beside 8-bit indexer keys, per 128
 
 
@@ -101,11 +102,24 @@ class Cache:
 
 @lru_cache(maxsize=512)
 def cache_of(
-    arch: Architecture, kv_dtype: str, split: Split, step_tokens: int, era: Era
+    arch: Architecture,
+    kv_dtype: str,
+    split: Split,
+    step_tokens: int,
+    era: Era,
+    draft_tokens: int = 0,
 ) -> tuple[Cache, ...]:
-    """The cache on each pipeline stage's GPUs."""
+    """The cache on each pipeline stage's GPUs.
+
+    Draft layers run on the last stage: one more layer that keeps everything, and room for the
+    tokens they guess in every recurrent state.
+    """
     layers = [replace(spec, count=1) for spec in arch.layer_plan for _ in range(spec.count)]
     edges = stage_edges(len(layers), split.pipeline)
+    if draft_tokens:
+        layers = [_with_drafts(spec, draft_tokens) for spec in layers]
+        layers += [s for s in layers if s.attention in (Attention.FULL, Attention.MLA)][-1:]
+        edges[-1] = len(layers)
     ignored = not era.grouped_pages or arch.model_type in _WINDOW_IGNORED
     stages = []
     for first, last in pairwise(edges):
@@ -117,8 +131,18 @@ def cache_of(
                 kind = replace(kind, window=None) if full else kind
                 counts[kind] = counts.get(kind, 0) + 1
         kinds = tuple(replace(kind, layers=count) for kind, count in counts.items())
-        stages.append(Cache(kinds, _is_grouped(kinds), era.state_pages, step_tokens))
+        stages.append(Cache(kinds, _is_grouped(kinds), era.state_pages + draft_tokens, step_tokens))
     return tuple(stages)
+
+
+def _with_drafts(spec: LayerSpec, tokens: int) -> LayerSpec:
+    """A recurrent layer whose convolution also remembers guessed tokens."""
+    more = spec.conv_elements // _CONV_WINDOW * tokens
+    return replace(
+        spec,
+        conv_elements=spec.conv_elements + more,
+        state_elements=spec.state_elements + more,
+    )
 
 
 def _is_grouped(kinds: tuple[Kind, ...]) -> bool:

@@ -29,6 +29,7 @@ from gpusizer.profile import ModelProfile
 from gpusizer.roles import Kind, Part, Slot
 from gpusizer.units import MIB
 from gpusizer.weights import WeightGroup
+from gpusizer.workload import Workload
 
 Array = npt.NDArray[np.float64]
 
@@ -171,12 +172,18 @@ def _divisor(group: WeightGroup, kv_heads: int) -> int:
     return kv_heads if group.slot in (Slot.K, Slot.V) and group.part is Part.TEXT else everything
 
 
-def kept_groups(profile: ModelProfile, *, drafts: bool) -> Array:
-    """1 for every group that is loaded, 0 for draft layers unless they are wanted."""
-    return np.array(
-        [float(drafts or group.part is not Part.MTP) for group in profile.groups],
-        dtype=np.float64,
-    )
+def kept_groups(profile: ModelProfile, workload: Workload) -> Array:
+    """1 for every group that is loaded, 0 for parts that the workload leaves out.
+
+    Draft layers share the decoder's embedding and head, whatever their files repeat.
+    """
+    return np.array([float(_is_loaded(group, workload)) for group in profile.groups])
+
+
+def _is_loaded(group: WeightGroup, workload: Workload) -> bool:
+    if group.part is Part.MTP:
+        return bool(workload.draft_tokens) and group.kind not in (Kind.EMBEDDING, Kind.OUTPUT)
+    return group.part in (Part.TEXT, Part.ENCODER) or not workload.text_only
 
 
 def rounded(sizes: Array) -> Array:
