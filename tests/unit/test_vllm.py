@@ -259,6 +259,9 @@ def test_latents_by_version_and_type() -> None:
     assert sequence(arch, 16, "0.6.3") == 16 * 61 * 2 * 128 * 256 * 2  # 192 padded to 256
     sparse = hybrid(replace(arch.layer_plan[0], count=61, indexer_width=128))
     assert sequence(sparse, 16) == 16 * 61 * (656 + 132)  # DeepSeek-V3.2: 48,068 B a token
+    plain = replace(arch.layer_plan[0], count=31)  # GLM-5.2: some layers use another's choice
+    shared = hybrid(replace(plain, count=30, indexer_width=128), plain)
+    assert sequence(shared, 16) == 16 * (61 * 656 + 30 * 132)
     assert sequence(sparse, 16, kv_dtype="bf16") == 16 * 61 * (576 * 2 + 132)
 
 
@@ -410,6 +413,13 @@ def test_a_bigger_card_never_holds_less(model: ModelProfile) -> None:
             rooms.append((made.headroom_bytes(memory), made.headroom_bytes(memory, cautious=True)))
         for smaller, larger in pairwise(rooms):
             assert larger[0] >= smaller[0] and larger[1] >= smaller[1]
+
+
+def test_weights_without_an_architecture_are_all_loaded() -> None:
+    model = replace(LLAMA_8B, architecture=None)
+    sizes = weight_sizes(model, find_quant("bf16"), native=True)
+    made = VLLM.loader(model, Workload())(sizes, Split(), 0, native=True)
+    assert made.per_gpu.likely == sizes.total
 
 
 def test_every_group_is_part_of_one_allocation() -> None:

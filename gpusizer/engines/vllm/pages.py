@@ -189,7 +189,8 @@ def _latent_bytes(spec: LayerSpec, arch: Architecture, kv_dtype: str, ranks: int
         head = -(-(arch.head_dim or 0) // _HEAD_STEP) * _HEAD_STEP
         heads = -(-(arch.attention_heads or 1) // ranks)
         return int(2 * heads * head * element_bytes(kv_dtype))
-    if spec.indexer_width and kv_dtype in ("auto", "fp8", "fp8_e4m3", "fp8_e5m2"):
+    sparse = any(layer.indexer_width for layer in arch.layer_plan)  # its choice may be shared
+    if sparse and kv_dtype in ("auto", "fp8", "fp8_e4m3", "fp8_e5m2"):
         return latent + -(-latent // _SCALE_GROUP) * 4 + rope * _WIDE
     width = spec.key_width
     if era.latent == "padded":

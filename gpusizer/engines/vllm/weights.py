@@ -121,7 +121,7 @@ def plan_of(profile: ModelProfile) -> Plan:
         key = _piece_key(group, index)
         if key not in keys:
             keys[key] = len(keys)
-            in_stack = group.layers if group.part is Part.TEXT else None
+            in_stack = group.layers if arch and group.part is Part.TEXT else None
             layers.append(tuple(in_stack) if in_stack else None)
             ends.append(_is_at_the_end(group))
         piece.append(keys[key])
