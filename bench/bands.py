@@ -4,7 +4,7 @@
 
 One row per component and family of versions of vLLM: the 5th and 95th percentile of measured
 less predicted, as a share of the prediction or in GiB. Left out are runs under circumstances that
-no request can state (adapters, draft models, a trainer or other tenants beside the engine).
+no request can state (adapters, a trainer or other tenants beside the engine).
 """
 
 from __future__ import annotations
@@ -25,8 +25,6 @@ UNITS = {"weights": "share", "activations": "gib", "non_torch": "gib", "graphs":
 FEWEST = 8
 """Measurements that make a row of their own."""
 
-_UNASKABLE = {"lora", "draft_model", "shared_with_trainer", "shared_gpu", "patched",
-              "mixed_ranks", "cpu_offload"}  # fmt: skip
 _NOISY_GRAPHS = ((0, 10, 0), (0, 18, 0))  # versions that printed a difference of free memory
 _HEAD = ("engine", "family", "component", "unit", "low", "high", "n")
 
@@ -71,7 +69,7 @@ def _measured(rows: Iterable[Row]) -> Iterator[tuple[str, Comparison]]:
     for row in rows:
         if row["kind"] != "serving" or row["engine"] != "vllm":
             continue
-        if _UNASKABLE & set(row.get("flags", ())):
+        if serving.UNASKABLE & set(row.get("flags", ())):
             continue
         era = era_of(serving.workload_of(row).engine_version)
         for one in serving.compare(row):

@@ -14,6 +14,8 @@ SWEEP = "llm-d-planner"
 """The source that measured a third of the serving rows, on one host."""
 
 ALL_SOURCES = "all sources"
+STATED = "runs that a request can state"
+"""Serving rows without adapters, trainers or other tenants beside the engine."""
 
 ANSWERS: dict[str, Callable[[Row], Iterator[Comparison]]] = {
     "serving": serving.compare,
@@ -73,6 +75,9 @@ def evaluate(rows: Iterable[Row]) -> Accuracy:
         others = [one for one in kept if one.source_group != SWEEP and one.engine in engines]
         sections[f"without {SWEEP}"] = summaries(others)
         sections[f"only {SWEEP}"] = summaries(swept)
+        odd = {row["id"] for row in listed if serving.UNASKABLE & set(row.get("flags", ()))}
+        stated = [one for one in kept if one.row_id not in odd and one.engine in engines]
+        sections[STATED] = summaries(stated)
     verdicts = {
         row["id"]: serving.verdict_is_wrong(row) for row in listed if row["kind"] == "serving"
     }

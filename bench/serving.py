@@ -23,6 +23,10 @@ from gpusizer.units import GB
 from gpusizer.workload import DEFAULT_CONTEXT, Workload
 
 _ANY_GPU = "h100-sxm-80gb"  # lends what a row does not say; memory is always the row's
+UNASKABLE = {"lora", "shared_with_trainer", "shared_gpu", "patched", "mixed_ranks", "cpu_offload",
+             "data_parallel_attention"}  # fmt: skip
+"""Circumstances that no request can state."""
+
 _KEPT_ELSEWHERE = {"cpu_offload"}
 _OTHER_TENANTS = {"shared_gpu", "cpu_offload"}
 _BY_OTHER_RANKS = {"mixed_ranks"}

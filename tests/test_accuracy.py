@@ -10,7 +10,7 @@ import pytest
 from bench import accuracy, bands, baseline, naive
 from bench.accuracy_report import report_json, report_lines, worst_rows
 from bench.comparison import ALL, Comparison, Tolerance, one_per_group, p95, summarize
-from bench.evaluation import ALL_SOURCES, SWEEP, TOLERANCES, Accuracy, evaluate
+from bench.evaluation import ALL_SOURCES, STATED, SWEEP, TOLERANCES, Accuracy, evaluate
 from bench.llama_cpp import gguf_quant, on_gpus
 from bench.measurements import load
 from bench.models import load_profile
@@ -53,7 +53,7 @@ def test_the_bands_are_those_of_the_measurements() -> None:
 
 def test_the_report_names_every_component_and_the_sweep_apart(measured: Accuracy) -> None:
     text = "\n".join(report_lines(measured, 1))
-    for title in (ALL_SOURCES, f"without {SWEEP}", f"only {SWEEP}"):
+    for title in (ALL_SOURCES, f"without {SWEEP}", f"only {SWEEP}", STATED):
         assert title in text
     assert {key[1] for key in measured.sections[ALL_SOURCES]} == set(TOLERANCES)
     parsed = json.loads(json.dumps(report_json(measured, 2)))
