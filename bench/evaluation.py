@@ -14,6 +14,8 @@ SWEEP = "llm-d-planner"
 """The source that measured a third of the serving rows, on one host."""
 
 ALL_SOURCES = "all sources"
+STATED = "runs that a request can state"
+"""Serving rows without adapters, trainers or other tenants beside the engine."""
 
 ANSWERS: dict[str, Callable[[Row], Iterator[Comparison]]] = {
     "serving": serving.compare,
@@ -56,6 +58,7 @@ class Accuracy:
 
     coverage: dict[str, tuple[int, int]]
     comparisons: tuple[Comparison, ...]
+    members: dict[str, list[Comparison]]
     sections: dict[str, dict[Key, Summary]]
     out_of_memory: int
     said_fits: tuple[str, ...]
@@ -66,20 +69,23 @@ def evaluate(rows: Iterable[Row]) -> Accuracy:
     listed = list(rows)
     answered = [list(ANSWERS.get(row["kind"], _unanswered)(row)) for row in listed]
     kept = one_per_group(one for comparisons in answered for one in comparisons)
-    sections = {ALL_SOURCES: summaries(kept)}
+    members = {ALL_SOURCES: kept}
     swept = [one for one in kept if one.source_group == SWEEP]
     if swept:
         engines = {one.engine for one in swept}
-        others = [one for one in kept if one.source_group != SWEEP and one.engine in engines]
-        sections[f"without {SWEEP}"] = summaries(others)
-        sections[f"only {SWEEP}"] = summaries(swept)
+        theirs = [one for one in kept if one.engine in engines]
+        odd = {row["id"] for row in listed if serving.UNASKABLE & set(row.get("flags", ()))}
+        members[f"without {SWEEP}"] = [one for one in theirs if one.source_group != SWEEP]
+        members[f"only {SWEEP}"] = swept
+        members[STATED] = [one for one in theirs if one.row_id not in odd]
     verdicts = {
         row["id"]: serving.verdict_is_wrong(row) for row in listed if row["kind"] == "serving"
     }
     return Accuracy(
         coverage=_coverage(zip((row["kind"] for row in listed), map(bool, answered), strict=True)),
         comparisons=tuple(kept),
-        sections=sections,
+        members=members,
+        sections={title: summaries(of) for title, of in members.items()},
         out_of_memory=sum(wrong is not None for wrong in verdicts.values()),
         said_fits=tuple(row_id for row_id, wrong in verdicts.items() if wrong),
     )

@@ -11,13 +11,19 @@ from pathlib import Path
 from typing import Any
 
 from bench.comparison import ALL, Comparison, Summary
-from bench.evaluation import ALL_SOURCES, SWEEP, Accuracy, Key
+from bench.evaluation import ALL_SOURCES, STATED, SWEEP, Accuracy, Key
 from gpusizer.accuracy import FILE, AccuracyTable, ErrorRow, accuracy_from_json, percent_text
 from gpusizer.paths import DATA_DIR
 
 README = DATA_DIR.parent / "README.md"
 BEGIN, END = "<!-- accuracy: begin -->", "<!-- accuracy: end -->"
-_SECTIONS = {ALL_SOURCES: "all", f"without {SWEEP}": "others", f"only {SWEEP}": "sweep"}
+_SECTIONS = {
+    ALL_SOURCES: "all",
+    f"without {SWEEP}": "others",
+    f"only {SWEEP}": "sweep",
+    STATED: "stated",
+}
+_APART = ("others", "sweep", "stated")
 _SHARE_DIGITS, _AMOUNT_DIGITS = 4, 3
 
 
@@ -30,16 +36,10 @@ def published(accuracy: Accuracy, as_of: str) -> dict[str, Any]:
         "said_fits": len(accuracy.said_fits),
         "sweep": SWEEP,
         "sections": {
-            _SECTIONS[title]: _rows(errors, _belonging(title, accuracy))
+            _SECTIONS[title]: _rows(errors, accuracy.members[title])
             for title, errors in accuracy.sections.items()
         },
     }
-
-
-def _belonging(title: str, accuracy: Accuracy) -> list[Comparison]:
-    """The comparisons a section sums up."""
-    swept = {f"only {SWEEP}": True, f"without {SWEEP}": False}.get(title)
-    return [c for c in accuracy.comparisons if swept in (None, c.source_group == SWEEP)]
 
 
 def _rows(errors: Mapping[Key, Summary], of: list[Comparison]) -> list[dict[str, Any]]:
@@ -107,12 +107,13 @@ def markdown(table: AccuracyTable) -> str:
         "",
         *_markdown_rows(table.sections.get("all", ())),
         "",
-        f"vLLM without the largest sweep (`{table.sweep}`, one host), and that sweep alone:",
+        f"vLLM without the largest sweep (`{table.sweep}`, one host), that sweep alone, and all"
+        " runs that a request can state (*stated*: no adapters, trainers or other tenants beside"
+        " the engine, no patched engine):",
         "",
         *_markdown_rows(
-            table.sections.get("others", ()) + table.sections.get("sweep", ()),
-            ["others"] * len(table.sections.get("others", ()))
-            + ["sweep"] * len(table.sections.get("sweep", ())),
+            tuple(row for name in _APART for row in table.sections.get(name, ())),
+            [name for name in _APART for _ in table.sections.get(name, ())],
         ),
         END,
     ]

@@ -23,6 +23,10 @@ from gpusizer.units import GB
 from gpusizer.workload import DEFAULT_CONTEXT, Workload
 
 _ANY_GPU = "h100-sxm-80gb"  # lends what a row does not say; memory is always the row's
+UNASKABLE = {"lora", "shared_with_trainer", "shared_gpu", "patched", "mixed_ranks", "cpu_offload",
+             "data_parallel_attention"}  # fmt: skip
+"""Circumstances that no request can state."""
+
 _KEPT_ELSEWHERE = {"cpu_offload"}
 _OTHER_TENANTS = {"shared_gpu", "cpu_offload"}
 _BY_OTHER_RANKS = {"mixed_ranks"}
@@ -60,14 +64,18 @@ class Scenario:
         return bool(flags & set(self.row.get("flags", ())))
 
 
-def workload_of(row: Row) -> Workload:
-    """The row's settings; what it does not state is left to the engine's defaults."""
+def workload_of(row: Row, longest: int | None = None) -> Workload:
+    """The row's settings; what it does not state is left to the engine's defaults.
+
+    `longest` is the model's own limit, which serving engines plan for unless told otherwise.
+    """
+    version = (row.get("engine_version"), row.get("engine_generation"))
     return Workload(
-        context=row.get("max_model_len") or DEFAULT_CONTEXT,
+        context=row.get("max_model_len") or longest or DEFAULT_CONTEXT,
         concurrency=1,
         kv_dtype=_cache_type(row),
         engine=row["engine"],
-        engine_version=row.get("engine_version"),
+        engine_version=" ".join(filter(None, version)) or None,
         tensor_parallel=row["tensor_parallel"],
         pipeline_parallel=row["pipeline_parallel"],
         expert_parallel=row["tensor_parallel"] if row.get("expert_parallel") else None,
@@ -75,6 +83,8 @@ def workload_of(row: Row) -> Workload:
         max_num_seqs=row.get("max_num_seqs"),
         max_num_batched_tokens=row.get("max_num_batched_tokens"),
         enforce_eager=bool(row.get("enforce_eager")),
+        text_only="text_only" in row.get("flags", ()),
+        draft_tokens=int("draft_model" in row.get("flags", ())),  # how many, no row says
     )
 
 
@@ -88,7 +98,8 @@ def _cache_type(row: Row) -> str:
 
 def scenario(row: Row) -> Scenario:
     """Answer a row with Fitter and Estimator, on a card of exactly the row's memory."""
-    profile, workload = load_profile(row["profile"]), workload_of(row)
+    profile = load_profile(row["profile"])
+    workload = workload_of(row, profile.max_context)
     native = row["quant"] == "native"
     quant = native_quant(profile) if native else find_quant(row["quant"])
     engine, gpu = find_engine(row["engine"]), card(row)

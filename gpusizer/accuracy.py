@@ -44,7 +44,7 @@ class ErrorRow:
 
 @dataclass(frozen=True, slots=True)
 class AccuracyTable:
-    """Errors by section: "all", and the largest sweep apart from the "others".
+    """Errors by section: "all", the largest sweep apart from the "others", and "stated" runs.
 
     Attributes:
         as_of: date of the last change.

@@ -21,7 +21,7 @@ _WORST_FIRST = (Provenance.FITTED, Provenance.DERIVED, Provenance.EXACT)
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """Bytes: a likely value inside a band. Exact and derived amounts have no width."""
+    """Bytes: a likely value inside a band. Exact amounts have no width."""
 
     low: int
     likely: int
@@ -41,6 +41,11 @@ class Amount:
     def times(self, count: int) -> Amount:
         """The same amount on each of `count` GPUs."""
         return Amount(self.low * count, self.likely * count, self.high * count, self.provenance)
+
+    def scaled(self, share: float) -> Amount:
+        """A share of it, rounded to whole bytes."""
+        low, likely, high = (round(part * share) for part in (self.low, self.likely, self.high))
+        return Amount(low, likely, high, self.provenance)
 
     def to_json(self) -> dict[str, int | str]:
         return {
@@ -68,7 +73,11 @@ def fitted(low: float, likely: float, high: float) -> Amount:
 
 def total(amounts: Iterable[Amount]) -> Amount:
     """Sum; its provenance is the weakest of its parts."""
-    result = exactly(0, Provenance.EXACT)
+    low = likely = high = 0
+    provenances = {Provenance.EXACT}
     for amount in amounts:
-        result = result + amount
-    return result
+        low += amount.low
+        likely += amount.likely
+        high += amount.high
+        provenances.add(amount.provenance)
+    return Amount(low, likely, high, next(p for p in _WORST_FIRST if p in provenances))

@@ -73,7 +73,7 @@ def fit_table(of: Sequence[Candidate], catalogue: Catalogue) -> FitTable:
     allowed = np.array([c.where for c in of], dtype=np.bool_).reshape(len(of), -1)
     allowed = allowed & (gpus % devices == 0) & (boards <= _column_of_max_cards(catalogue))
     totals = [c.estimate.per_gpu.total for c in of]
-    budgeted = [c.estimate.per_gpu.budgeted for c in of]
+    budgeted = [c.estimate.budgeted for c in of]
     fits = allowed & (_column([t.high for t in totals]) <= memory)
     fits &= _column([b.high for b in budgeted]) <= budget
     tight = allowed & (_column([t.likely for t in totals]) <= memory)

@@ -30,11 +30,6 @@ class Breakdown:
         """Everything, the part outside the engine's budget included."""
         return total((self.weights, self.kv_cache, self.activations, self.overhead, self.outside))
 
-    @property
-    def budgeted(self) -> Amount:
-        """What must fit into the share of memory the engine budgets with."""
-        return total((self.weights, self.kv_cache, self.activations, self.overhead))
-
     def to_json(self) -> dict[str, Any]:
         return {name: getattr(self, name).to_json() for name in self.__slots__}
 
@@ -72,12 +67,23 @@ class MemoryEstimate:
     utilization: float
     device_class: int
 
+    @property
+    def budgeted(self) -> Amount:
+        """What must fit into the share of memory that the engine budgets with."""
+        of = self.per_gpu
+        if self.engine.budget_rule == "static":
+            return total((of.weights, of.kv_cache, of.overhead))
+        if self.engine.budget_rule == "free":
+            rest = total((of.weights, of.activations, of.overhead, of.outside))
+            return of.kv_cache + rest.scaled(self.utilization)
+        return total((of.weights, of.kv_cache, of.activations, of.overhead))
+
     def headroom_bytes(self, memory_bytes: int, *, cautious: bool = False) -> int:
         """Bytes to spare on each card of that memory; negative when it does not fit.
 
         `cautious` counts with the high end of every band.
         """
-        everything, budgeted = self.per_gpu.total, self.per_gpu.budgeted
+        everything, budgeted = self.per_gpu.total, self.budgeted
         need, inside = (
             (everything.high, budgeted.high) if cautious else (everything.likely, budgeted.likely)
         )

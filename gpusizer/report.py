@@ -40,6 +40,16 @@ class EstimateRow:
         return self.estimate.sizes.total + self.header_bytes
 
     @property
+    def host_bytes(self) -> int:
+        """Weights kept in system memory: of engines that place whole layers, what no GPU holds.
+
+        What engines that divide matrices do not load (draft layers) is nowhere.
+        """
+        if self.estimate.engine.split_by != "layer":
+            return 0
+        return max(0, self.estimate.sizes.total - self.estimate.all_gpus.weights.likely)
+
+    @property
     def bits_per_weight(self) -> float:
         """Bits of weights in memory for each parameter."""
         return self.estimate.bits_per_weight(self.parameters)
@@ -63,7 +73,7 @@ class Report:
             "schema_version": SCHEMA_VERSION,
             "model": model_json(self.profile, say),
             "workload": self._workload_json(),
-            "estimates": [_estimate_json(row, self.workload.context) for row in self.estimates],
+            "estimates": [_estimate_json(row, self.workload) for row in self.estimates],
             "ranking": [ranked_json(item, say) for item in self.ranking],
             "notes": [note_json(note, say) for note in self.notes],
         }
@@ -124,7 +134,7 @@ def model_json(profile: ModelProfile, say: Say) -> dict[str, Any]:
     }
 
 
-def _estimate_json(row: EstimateRow, context: int) -> dict[str, Any]:
+def _estimate_json(row: EstimateRow, workload: Workload) -> dict[str, Any]:
     """The contract's estimate object; `capacity` only when a GPU was named."""
     estimate = row.estimate
     whole = estimate.all_gpus
@@ -135,18 +145,18 @@ def _estimate_json(row: EstimateRow, context: int) -> dict[str, Any]:
         "native": estimate.native,
         "needs_original_weights": row.needs_original_weights,
         "engine": estimate.engine.slug,
-        "engine_version": estimate.engine.version,
+        "engine_version": workload.engine_version or estimate.engine.version,
         **_amounts_json(whole),
         "low_bytes": whole.total.low,
         "high_bytes": whole.total.high,
         "file_bytes": row.file_bytes,
-        "host_bytes": max(0, estimate.sizes.total - whole.weights.likely),
+        "host_bytes": row.host_bytes,
         "gpus": estimate.split.gpus,
         "per_gpu": _amounts_json(estimate.per_gpu),
         "provenance": estimate.provenance(),
     }
     if row.fit is not None:
-        data["capacity"] = row.fit.capacity_json(context)
+        data["capacity"] = row.fit.capacity_json(workload.context)
         data["verdict"] = row.fit.verdict.value
         data["headroom_bytes"] = row.fit.headroom_bytes
     return data

@@ -139,6 +139,8 @@ _WORKLOAD_FIELDS: dict[str, Parser] = {
     "batch_size": _integer(1, 1_000_000),
     "ubatch_size": _integer(1, 1_000_000),
     "enforce_eager": _flag,
+    "text_only": _flag,
+    "draft_tokens": _integer(0, 64),
     "flash_attention": _flag,
     "gpu_layers": _integer(0, 10_000),
     "cpu_moe": _flag,

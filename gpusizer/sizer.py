@@ -33,10 +33,13 @@ from gpusizer.selection import Selection, every_quant, select_quants
 from gpusizer.snapshot import RepoSnapshot
 from gpusizer.workload import DEFAULT_CONTEXT, Workload
 
+# Fields that only engines with rules by version have an answer to, and their defaults.
+_BY_VERSION: dict[str, Any] = {"engine_version": None, "text_only": False, "draft_tokens": 0}
+
 Fetch = Callable[[ModelRef], RepoSnapshot]
 
 # Fields that requests may carry but that change no number yet; saying so beats ignoring them.
-_NOT_MODELLED = ("engine_version", "expert_parallel")
+_NOT_MODELLED = ("expert_parallel",)
 _LLAMA_CPP_ONLY = ("gpu_layers", "cpu_moe", "batch_size", "ubatch_size")
 _LLAMA_CPP = ("llama.cpp", "ollama")
 _OLLAMA_CONTEXT = 4096  # num_ctx when nobody sets it, on cards below 24 GiB
@@ -178,6 +181,10 @@ def _resolved(workload: Workload, profile: ModelProfile) -> tuple[Workload, tupl
     if workload.engine is not None and workload.engine not in _LLAMA_CPP:
         silent += _LLAMA_CPP_ONLY
     unused = [name for name in silent if getattr(workload, name) not in (None, False)]
+    if not _has_versions(workload.engine):
+        ignored = [name for name in _BY_VERSION if getattr(workload, name) != _BY_VERSION[name]]
+        unused = [*ignored, *unused]
+        workload = replace(workload, **{name: _BY_VERSION[name] for name in ignored})
     if unused:
         notes.append(Note("not_modelled", facts=", ".join(unused)))
     if workload.engine == "ollama" and workload.context != _OLLAMA_CONTEXT:
@@ -191,6 +198,11 @@ def _resolved(workload: Workload, profile: ModelProfile) -> tuple[Workload, tupl
             notes.append(Note("context_shortened", asked=workload.context, longest=longest))
         workload = replace(workload, context=longest)
     return workload, tuple(notes)
+
+
+def _has_versions(engine: str | None) -> bool:
+    """Whether a version of this engine changes numbers; of no engine in particular it cannot."""
+    return engine is not None and find_engine(engine).versioned
 
 
 def _rows(

@@ -20,12 +20,15 @@ class Workload:
             "q8_0/f16" are types of keys and of values.
         engine: slug of the engine to use for every quantization, None to take each
             quantization's usual one.
-        engine_version: version to model, None for the one the constants were fitted on.
+        engine_version: version to model, such as "0.8.5" or "0.8.5 V0" for vLLM's first
+            scheduler; None for the engine's current one.
         tensor_parallel, pipeline_parallel, expert_parallel: degrees asked for, None to choose.
         memory_utilization: share of the card the engine may use, None for its default.
         max_num_seqs, max_num_batched_tokens: scheduler limits of serving engines.
         batch_size, ubatch_size: logical and physical batch of llama.cpp, in tokens.
         enforce_eager: run without CUDA graphs.
+        text_only: leave the vision and audio parts of a multimodal model out.
+        draft_tokens: tokens that the model's own draft layers guess ahead; 0 leaves them out.
         flash_attention: whether attention avoids materialising its score matrix.
         gpu_layers: layers on GPUs (llama.cpp), the output counted as one; None for all.
         cpu_moe: routed experts stay in system memory (llama.cpp's --cpu-moe).
@@ -45,6 +48,8 @@ class Workload:
     batch_size: int | None = None
     ubatch_size: int | None = None
     enforce_eager: bool = False
+    text_only: bool = False
+    draft_tokens: int = 0
     flash_attention: bool = True
     gpu_layers: int | None = None
     cpu_moe: bool = False

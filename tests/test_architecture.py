@@ -20,7 +20,7 @@ FORBIDDEN: dict[str, tuple[str, ...]] = {
     # The stages before fitting know no GPU; the catalogue knows no model.
     "gpusizer/architecture/*.py": ("gpusizer.gpus", "gpusizer.engines", "gpusizer.quants"),
     "gpusizer/quants/*.py": ("gpusizer.gpus", "gpusizer.engines"),
-    "gpusizer/engines/*.py": ("gpusizer.gpus", "gpusizer.quants"),
+    "gpusizer/engines/**/*.py": ("gpusizer.gpus", "gpusizer.quants"),
     "gpusizer/profile.py": ("gpusizer.gpus", "gpusizer.engines", "gpusizer.quants"),
     "gpusizer/kv_cache.py": ("gpusizer.gpus", "gpusizer.engines"),
     "gpusizer/memory.py": ("gpusizer.gpus",),

@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any
 
+from gpusizer.architecture.rotary import Rotary
+
 
 class Attention(StrEnum):
     """How a layer remembers earlier tokens."""
@@ -36,6 +38,10 @@ class LayerSpec:
         kv_heads: heads the cache can be split over; 1 for MLA, whose latent is replicated.
         window: tokens kept by sliding and chunked layers, else None.
         state_elements: fixed elements per sequence and layer (recurrent layers).
+        conv_elements: of these, the inputs that the short convolution remembers.
+        wide_state: the configuration asks for an FP32 state beside 16-bit convolution inputs.
+        rope_width: rotary part of an MLA latent.
+        indexer_width: elements cached besides, by which sparse attention picks its tokens.
     """
 
     attention: Attention
@@ -45,6 +51,10 @@ class LayerSpec:
     kv_heads: int = 1
     window: int | None = None
     state_elements: int = 0
+    conv_elements: int = 0
+    wide_state: bool = False
+    rope_width: int = 0
+    indexer_width: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +65,11 @@ class Architecture:
         attention_heads, kv_heads, head_dim: of ordinary attention layers.
         max_context: longest sequence the configuration allows, in tokens.
         experts, experts_per_token: routed experts per MoE layer, and how many each token uses.
+        expert_width: inner width of one routed expert.
         tied_embeddings: input and output embedding are one matrix.
         generates: whether the model produces text token by token (needs a KV cache).
         layer_plan: layers in order, equal neighbours merged.
+        rotary: kinds of rotary positions, whose tables engines keep.
         recovered: values read off tensor shapes because the configuration omits them.
         defaulted: values taken from the model class's defaults (`data/class_defaults.json`).
     """
@@ -76,6 +88,8 @@ class Architecture:
     tied_embeddings: bool
     generates: bool
     layer_plan: tuple[LayerSpec, ...]
+    expert_width: int | None = None
+    rotary: tuple[Rotary, ...] = ()
     recovered: tuple[str, ...] = ()
     defaulted: tuple[str, ...] = ()
 
@@ -95,6 +109,7 @@ class Architecture:
             {key: value for key, value in asdict(spec).items() if value is not None}
             for spec in self.layer_plan
         ]
+        data["rotary"] = list(data["rotary"])
         data["recovered"], data["defaulted"] = list(self.recovered), list(self.defaulted)
         return data
 
@@ -106,6 +121,7 @@ class Architecture:
             LayerSpec(**{**spec, "attention": Attention(spec["attention"])})
             for spec in data["layer_plan"]
         )
+        values["rotary"] = tuple(Rotary(**rotary) for rotary in data["rotary"])
         values["recovered"] = tuple(data["recovered"])
         values["defaulted"] = tuple(data["defaulted"])
         return cls(**values)

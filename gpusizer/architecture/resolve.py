@@ -9,6 +9,7 @@ from gpusizer.architecture import tensors
 from gpusizer.architecture.config import ConfigView, view
 from gpusizer.architecture.layers import attention_kinds
 from gpusizer.architecture.model import Architecture, Attention, LayerSpec, merge_runs
+from gpusizer.architecture.rotary import rotary_of
 from gpusizer.snapshot import Config
 from gpusizer.weights import WeightGroup
 
@@ -69,6 +70,7 @@ def resolve_view(config: ConfigView, groups: Sequence[WeightGroup]) -> Architect
     head_dim = _head_dim(facts, hidden, heads)
     kv_heads = _kv_heads(facts, heads, head_dim, widths)
     cfg = facts.config
+    positions = facts.get("max_context", None)
     return Architecture(
         model_type=cfg.model_type,
         layers=layers,
@@ -78,12 +80,14 @@ def resolve_view(config: ConfigView, groups: Sequence[WeightGroup]) -> Architect
         attention_heads=heads,
         kv_heads=kv_heads,
         head_dim=head_dim,
-        max_context=facts.get("max_context", None),
+        max_context=positions,
         experts=facts.get("experts", tensors.expert_count(groups)),
         experts_per_token=facts.get("experts_per_token", None),
         tied_embeddings=bool(cfg.flag("tie_word_embeddings")),
         generates=_generates(cfg),
-        layer_plan=_layer_plan(cfg, layers, head_dim, kv_heads, widths),
+        layer_plan=_layer_plan(cfg, layers, head_dim, kv_heads, widths, tensors.indexed(groups)),
+        expert_width=tensors.expert_width(groups, hidden),
+        rotary=rotary_of(cfg, head_dim, positions),
         recovered=tuple(facts.recovered),
         defaulted=tuple(dict.fromkeys(cfg.defaulted)),
     )
@@ -149,6 +153,7 @@ def _layer_plan(
     head_dim: int | None,
     kv_heads: int | None,
     widths: tensors.Widths,
+    indexed: frozenset[int],
 ) -> tuple[LayerSpec, ...]:
     latent = _latent_width(cfg)
     window = cfg.integer("sliding_window") or cfg.number("attention_chunk_size")
@@ -160,9 +165,9 @@ def _layer_plan(
         if kind in (Attention.NONE, Attention.CROSS):
             specs.append(LayerSpec(kind, 1))
         elif kind is Attention.RECURRENT:
-            specs.append(LayerSpec(kind, 1, state_elements=_state_elements(cfg)))
+            specs.append(_recurrent(cfg))
         elif latent is not None:
-            specs.append(LayerSpec(Attention.MLA, 1, key_width=latent))
+            specs.append(_latent(cfg, latent, layer in indexed))
         else:
             heads = (per_layer_heads or {}).get(layer, kv_heads)
             # A layer without weights of its own runs the last block before it (Zamba2).
@@ -201,24 +206,52 @@ def _heads_per_block(cfg: ConfigView, layers: int) -> dict[int, int] | None:
     return result
 
 
-def _state_elements(cfg: ConfigView) -> int:
+def _latent(cfg: ConfigView, width: int, indexed: bool) -> LayerSpec:
+    return LayerSpec(
+        Attention.MLA,
+        1,
+        key_width=width,
+        rope_width=cfg.number("qk_rope_head_dim") or 0,
+        indexer_width=(cfg.number("index_head_dim") or 0) if indexed else 0,
+    )
+
+
+def _recurrent(cfg: ConfigView) -> LayerSpec:
     """Elements a recurrent layer keeps per sequence, 0 when the configuration does not say.
 
     Gated delta nets: (kernel - 1) x convolved channels + value heads x key dim x value dim.
     Mamba 2: (kernel - 1) x (inner + 2 x groups x state) + inner x state. Both as allocated by
     llama.cpp's recurrent memory, checked on its logs (75.38 MiB for Qwen3-Next-80B).
     """
+    conv, state = _delta_net(cfg) or _mamba(cfg) or (0, 0)
+    asked = cfg.text_value("mamba_ssm_dtype") or cfg.text_value("mamba_ssm_cache_dtype")
+    return LayerSpec(
+        Attention.RECURRENT,
+        1,
+        state_elements=conv + state,
+        conv_elements=conv,
+        wide_state=asked == "float32",
+    )
+
+
+def _delta_net(cfg: ConfigView) -> tuple[int, int] | None:
+    """(convolution, state) elements of a gated delta net."""
     value_heads = cfg.number("linear_num_value_heads")
-    if value_heads is not None:
-        key_dim = cfg.number("linear_key_head_dim") or 0
-        value_dim = cfg.number("linear_value_head_dim") or 0
-        channels = 2 * (cfg.number("linear_num_key_heads") or 0) * key_dim + value_heads * value_dim
-        kernel = cfg.number("linear_conv_kernel_dim") or 1
-        return (kernel - 1) * channels + value_heads * key_dim * value_dim
+    if value_heads is None:
+        return None
+    key_dim = cfg.number("linear_key_head_dim") or 0
+    value_dim = cfg.number("linear_value_head_dim") or 0
+    channels = 2 * (cfg.number("linear_num_key_heads") or 0) * key_dim + value_heads * value_dim
+    kernel = cfg.number("linear_conv_kernel_dim") or 1
+    return (kernel - 1) * channels, value_heads * key_dim * value_dim
+
+
+def _mamba(cfg: ConfigView) -> tuple[int, int] | None:
+    """(convolution, state) elements of a Mamba layer."""
     state = cfg.number("mamba_d_state") or cfg.number("ssm_state_size") or cfg.number("state_size")
     hidden = cfg.integer("hidden_size")
     if state is None or hidden is None:
-        return 0
+        return None
     heads = (
         cfg.number("mamba_n_heads") or cfg.number("mamba_num_heads") or cfg.number("n_mamba_heads")
     )
@@ -231,7 +264,7 @@ def _state_elements(cfg: ConfigView) -> int:
         cfg.number("mamba_n_groups") or cfg.number("n_groups") or cfg.number("mamba_ngroups") or 1
     )
     kernel = cfg.number("mamba_d_conv") or cfg.number("conv_kernel") or 4
-    return (kernel - 1) * (inner + 2 * groups * state) + inner * state
+    return (kernel - 1) * (inner + 2 * groups * state), inner * state
 
 
 def _generates(cfg: ConfigView) -> bool:

@@ -49,6 +49,22 @@ def expert_count(groups: Iterable[WeightGroup]) -> int | None:
     return max(rows) if rows else None
 
 
+def expert_width(groups: Iterable[WeightGroup], hidden: int | None) -> int | None:
+    """Inner width of a routed expert: the side of its output matrix that is not the model's."""
+    for group in groups:
+        if group.part is Part.TEXT and group.kind is Kind.EXPERT and group.slot is Slot.DOWN:
+            sides = group.shape[-2:]
+            return next((side for side in sides if side != hidden), sides[-1])
+    return None
+
+
+def indexed(groups: Iterable[WeightGroup]) -> frozenset[int]:
+    """Layers with a sparse-attention indexer of their own."""
+    return frozenset(
+        layer for g in groups if ".indexer." in g.pattern and g.layers for layer in g.layers
+    )
+
+
 def kv_widths(groups: Iterable[WeightGroup]) -> Widths:
     """Rows of each layer's k_proj and v_proj: exactly what an attention layer caches."""
     keys: dict[int, int] = {}

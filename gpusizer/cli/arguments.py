@@ -31,6 +31,8 @@ _HELP: dict[str, tuple[str, str]] = {
     "batch_size": ("N", "llama.cpp: logical batch, in tokens"),
     "ubatch_size": ("N", "llama.cpp: physical batch, in tokens"),
     "enforce_eager": ("BOOL", "run without CUDA graphs"),
+    "text_only": ("BOOL", "leave out the vision and audio parts of a multimodal model"),
+    "draft_tokens": ("N", "tokens that the model's own draft layers guess ahead (default 0)"),
     "flash_attention": ("BOOL", "false when attention materialises its scores"),
     "gpu_layers": ("N", "llama.cpp: layers on the GPU, the output counted as one"),
     "cpu_moe": ("BOOL", "llama.cpp: routed experts stay in system memory"),

@@ -7,7 +7,8 @@ import difflib
 from gpusizer.engines.base import Engine, Loaded, Loader, Overhead, Split, SplitBy
 from gpusizer.engines.llama_cpp import LLAMA_CPP, OLLAMA
 from gpusizer.engines.local import DIFFUSERS, EXLLAMA, MLX, TRANSFORMERS
-from gpusizer.engines.serving import SGLANG, TENSORRT_LLM, TGI, VLLM
+from gpusizer.engines.serving import SGLANG, TENSORRT_LLM, TGI
+from gpusizer.engines.vllm import VLLM
 from gpusizer.errors import UnknownEngine
 
 ENGINES: dict[str, Engine] = {

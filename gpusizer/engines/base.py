@@ -12,6 +12,9 @@ from gpusizer.weight_sizes import WeightSizes
 from gpusizer.workload import Workload
 
 SplitBy = Literal["tensor", "layer", "none"]
+BudgetRule = Literal["whole", "static", "free"]
+"""What an engine's share of the card is a share of: all it uses ("whole"), only what stays,
+weights and cache ("static"), or what is free for the cache once the rest is in place ("free")."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +70,7 @@ class Engine(Protocol):
         stacks: software stacks it runs on, as the catalogue names them.
         kv_cell_multiple: tokens the cache of a sequence is rounded up to.
         device_classes: memory sizes, in bytes, from which its defaults change; the first is 0.
-        activations_budgeted: its share of the card includes activations, not only what stays.
+        budget_rule: what its share of the card has to hold.
     """
 
     @property
@@ -87,7 +90,7 @@ class Engine(Protocol):
     @property
     def device_classes(self) -> tuple[int, ...]: ...
     @property
-    def activations_budgeted(self) -> bool: ...
+    def budget_rule(self) -> BudgetRule: ...
 
     def device_class(self, memory_bytes: int, name: str) -> int:
         """Which of `device_classes` a card of this memory and name belongs to."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpusizer.amounts import Amount, Provenance, exactly
 from gpusizer.architecture import Architecture
-from gpusizer.engines.base import Loaded, Loader, Split
+from gpusizer.engines.base import BudgetRule, Loaded, Loader, Split
 from gpusizer.kv_cache import kv_cache_bytes, largest_context
 from gpusizer.profile import ModelProfile
 from gpusizer.weight_sizes import WeightSizes
@@ -24,8 +24,8 @@ class Defaults:
         return False
 
     @property
-    def activations_budgeted(self) -> bool:
-        return True
+    def budget_rule(self) -> BudgetRule:
+        return "whole"
 
     def device_class(self, memory_bytes: int, name: str) -> int:
         return max(size for size in self.device_classes if size <= memory_bytes)

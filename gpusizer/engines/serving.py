@@ -1,7 +1,7 @@
-"""Serving engines that budget a share of the card: vLLM, SGLang, TensorRT-LLM, TGI.
+"""Serving engines that budget a share of the card: SGLang, TensorRT-LLM, TGI.
 
-Formulas and constants were fitted on published start-up logs (mostly vLLM 0.19 on H100);
-the bands are the spread of those measurements. See data/SOURCES.md, "Serving engines".
+What each counts against its share is read in its source or documentation; activations follow
+vLLM's formula, for want of logs that state them apart. See data/SOURCES.md, "Serving engines".
 """
 
 from __future__ import annotations
@@ -9,53 +9,62 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gpusizer.amounts import Amount, fitted
-from gpusizer.engines.base import Overhead, Split, SplitBy
+from gpusizer.architecture import Architecture
+from gpusizer.engines.base import BudgetRule, Loader, Overhead, Split, SplitBy
 from gpusizer.engines.defaults import Defaults
+from gpusizer.engines.vllm.eras import era_of
+from gpusizer.engines.vllm.loading import VllmLoader
+from gpusizer.engines.vllm.pages import cache_of
+from gpusizer.kv_cache import grows
 from gpusizer.profile import ModelProfile
 from gpusizer.units import GIB
 from gpusizer.workload import Workload
 
-_BIG_CARD_BYTES = 70 * GIB  # vLLM raises its defaults from here on
-_STEP_TOKENS = {0: 2048, _BIG_CARD_BYTES: 8192}  # default max_num_batched_tokens
-_SEQUENCES = {0: 256, _BIG_CARD_BYTES: 1024}  # default max_num_seqs
-
-# Peak of the sampler in FP32 copies of the logits: 3.5 where top-k/top-p does not sort
-# (vLLM >= 0.17), 9.6 where PyTorch sorts.
+_BIG_CARD_BYTES = 60 * GIB  # SGLang's prefill chunks grow from here on
+_STEP_TOKENS = {0: 2048, _BIG_CARD_BYTES: 8192}
+_SEQUENCES = {0: 64, _BIG_CARD_BYTES: 256}  # sampled in one step
 _LOGIT_COPIES = 3.5
 _SAMPLER_BASE_BYTES = 0.2 * GIB
-_MOE_BYTES = 0.4 * GIB  # measured 0.2 to 0.65 GiB above the dense formula
 _CONTEXT_BYTES = (0.40 * GIB, 0.51 * GIB, 0.70 * GIB)
-# Increase of non-PyTorch memory. On one GPU it is small; from two on the communicator's buffers
-# decide: 0.25-0.55 GiB over PCIe (RTX 4090, L40S), 1.5-2.2 GiB on cards with NVLink.
-_NON_TORCH_ALONE = (0.1 * GIB, 0.25 * GIB, 0.5 * GIB)
-_NON_TORCH_TOGETHER = {
+# Communicators of several ranks: 0.25-0.55 GiB over PCIe, 1.5-2.2 GiB with NVLink.
+_TOGETHER = {
     0: (0.25 * GIB, 0.5 * GIB, 1.6 * GIB),
-    _BIG_CARD_BYTES: (1.5 * GIB, 2.1 * GIB, 2.3 * GIB),
+    _BIG_CARD_BYTES: (0.5 * GIB, 1.6 * GIB, 2.3 * GIB),
 }
-_GRAPH_BYTES = (0.1 * GIB, 0.5 * GIB, 1.9 * GIB)
+_GRAPH_BYTES = (0.1 * GIB, 0.8 * GIB, 3.0 * GIB)
+_WINDOW_SHARE = 0.8  # SGLang's swa_full_tokens_ratio: tokens of its pool for sliding layers
 
 
 @dataclass(frozen=True, slots=True)
 class ServingEngine(Defaults):
-    """An engine that reserves a fixed share of memory and gives what is left to the cache."""
+    """An engine that reserves memory by a share and gives what is left to the cache.
+
+    `fuses` engines load weights as vLLM does, whose layers they share or mirror.
+    """
 
     slug: str
     name: str
     version: str
     default_utilization: float
     stacks: frozenset[str]
-    uses_graphs: bool = True
+    budget_rule: BudgetRule
+    fuses: bool = False
     split_by: SplitBy = "tensor"
-    kv_cell_multiple: int = 16  # block size of the paged cache
+    kv_cell_multiple: int = 16
     device_classes: tuple[int, ...] = (0, _BIG_CARD_BYTES)
 
     def utilization(self, workload: Workload) -> float:
         return workload.memory_utilization or self.default_utilization
 
+    def loader(self, profile: ModelProfile, workload: Workload) -> Loader:
+        if self.fuses:
+            return VllmLoader(profile, workload, era_of(None))
+        return Defaults.loader(self, profile, workload)
+
     def activations(
         self, profile: ModelProfile, workload: Workload, split: Split, device_class: int
     ) -> Amount:
-        """max(forward, sampler), plus the experts' workspace.
+        """max(forward, sampler), in 16 bits and FP32.
 
         forward = step tokens x 2 bytes x (3 x MLP width / TP + 3 x hidden);
         sampler = logit copies x 4 bytes x sequences x vocabulary, not divided by TP.
@@ -73,22 +82,65 @@ class ServingEngine(Defaults):
         if arch.generates:
             vocabulary = arch.vocab_size or 0
             sampler = _LOGIT_COPIES * 4 * sequences * vocabulary + _SAMPLER_BASE_BYTES
-        likely = max(forward, sampler) + (_MOE_BYTES if arch.experts else 0)
-        return fitted(likely * 0.8, likely, likely * 1.25 + 0.1 * GIB)
+        likely = max(forward, sampler)
+        return fitted(likely * 0.5, likely, likely * 1.5 + 0.5 * GIB)
 
     def overhead(
         self, profile: ModelProfile, workload: Workload, split: Split, device_class: int
     ) -> Overhead:
-        together = _NON_TORCH_TOGETHER[device_class]
-        inside = fitted(*(_NON_TORCH_ALONE if split.gpus == 1 else together))
-        if self.uses_graphs and not workload.enforce_eager:
-            inside = inside + fitted(*_GRAPH_BYTES)
-        return Overhead(inside=inside, outside=fitted(*_CONTEXT_BYTES))
+        """Context and communicators are there before an engine looks at what is free."""
+        inside = fitted(*_CONTEXT_BYTES)
+        if split.tensor > 1:
+            inside = inside + fitted(*_TOGETHER[device_class])
+        graphs = fitted(0, 0, 0) if workload.enforce_eager else fitted(*_GRAPH_BYTES)
+        return Overhead(inside, graphs)
 
 
-VLLM = ServingEngine(
-    "vllm", "vLLM", "0.19", 0.92, frozenset({"CUDA", "ROCm", "oneAPI", "CANN", "SynapseAI"})
+@dataclass(frozen=True, slots=True)
+class SglangEngine(ServingEngine):
+    """Cache in pools by kind of layer: one of sliding layers holds a share of the full one's."""
+
+    def sequence_bytes(
+        self, arch: Architecture | None, workload: Workload, split: Split, device_class: int,
+        context: int,
+    ) -> int:  # fmt: skip
+        """Tokens x bytes of every full layer, and a fixed share of that for sliding ones.
+
+        The pools are sized by that share whatever a sequence needs of its window.
+        """
+        if arch is None or not arch.generates:
+            return 0
+        stages = cache_of(arch, workload.kv_dtype, split, 0, era_of(None))
+        return max(
+            sum(
+                kind.layers * (kind.state + round(context * kind.token * _share(kind.window)))
+                for kind in stage.kinds
+            )
+            for stage in stages
+        )
+
+    def longest_context(
+        self, arch: Architecture | None, workload: Workload, split: Split, device_class: int,
+        pool_bytes: int,
+    ) -> int | None:  # fmt: skip
+        if arch is None or not grows(arch):
+            return None
+        fixed = self.sequence_bytes(arch, workload, split, device_class, 0)
+        thousand = self.sequence_bytes(arch, workload, split, device_class, 1000) - fixed
+        longest = max(0, pool_bytes - fixed) * 1000 // max(1, thousand)
+        return min(longest, arch.max_context or longest)
+
+
+def _share(window: int | None) -> float:
+    return 1.0 if window is None else _WINDOW_SHARE
+
+
+_NVIDIA_AND_AMD = frozenset({"CUDA", "ROCm"})
+
+SGLANG = SglangEngine(
+    "sglang", "SGLang", "0.5", 0.88, _NVIDIA_AND_AMD, "static", fuses=True, kv_cell_multiple=1
 )
-SGLANG = ServingEngine("sglang", "SGLang", "0.5", 0.88, frozenset({"CUDA", "ROCm"}))
-TENSORRT_LLM = ServingEngine("tensorrt-llm", "TensorRT-LLM", "1.0", 0.90, frozenset({"CUDA"}))
-TGI = ServingEngine("tgi", "Text Generation Inference", "3", 0.93, frozenset({"CUDA", "ROCm"}))
+TENSORRT_LLM = ServingEngine(
+    "tensorrt-llm", "TensorRT-LLM", "1.0", 0.90, frozenset({"CUDA"}), "free"
+)
+TGI = ServingEngine("tgi", "Text Generation Inference", "3", 0.93, _NVIDIA_AND_AMD, "free")

@@ -9,6 +9,7 @@ import pytest
 
 from gpusizer.architecture import Architecture, Attention, LayerSpec
 from gpusizer.architecture.config import SYNONYMS, class_defaults, view
+from gpusizer.architecture.rotary import Rotary
 from gpusizer.profile import build_profile
 from gpusizer.snapshot import RepoSnapshot
 from tests.builders import (
@@ -173,7 +174,9 @@ def test_mamba2_state() -> None:
              "state_size": 128, "n_groups": 1, "conv_kernel": 4}  # fmt: skip
     (spec,) = of_config(mamba).layer_plan
     # inner = 2 x 2560; (4 - 1) x (5120 + 2 x 128) + 5120 x 128
-    assert spec == LayerSpec(RECURRENT, 2, state_elements=3 * 5376 + 655_360)
+    assert spec == LayerSpec(
+        RECURRENT, 2, state_elements=3 * 5376 + 655_360, conv_elements=3 * 5376
+    )
 
 
 RECOVERABLE = {
@@ -193,6 +196,38 @@ def test_an_omitted_fact_is_read_off_the_shapes(key: str, value: int, model_type
     assert getattr(found, fact) == value  # never llama's class default
     assert found.recovered == (fact,)
     assert fact not in found.defaulted
+
+
+@pytest.mark.parametrize(
+    ("settings", "tables"),
+    [
+        ({}, (Rotary(64, 4096),)),
+        (
+            {"rope_scaling": {"type": "linear", "factor": 8.0}, "rope_local_base_freq": 1e4},
+            (Rotary(64, 4096, "linear", 8.0), Rotary(64, 4096)),
+        ),
+        (
+            {"rope_scaling": {"rope_type": "yarn", "factor": 4,
+                              "original_max_position_embeddings": 1024}},
+            (Rotary(64, 4096, "yarn", 4.0, 1024),),
+        ),
+        ({"partial_rotary_factor": 0.25}, (Rotary(16, 4096),)),
+        ({"rope_parameters": {"mrope_section": [8, 4, 4]}}, (Rotary(64, 4096, sectioned=True),)),
+        (
+            {"global_head_dim": 128,
+             "rope_parameters": {"full_attention": {}, "sliding_attention": {}}},
+            (Rotary(128, 4096), Rotary(64, 4096)),
+        ),
+        ({"rope_scaling": {"type": [], "factor": "8"}}, (Rotary(64, 4096),)),
+        ({"qk_rope_head_dim": 32, "kv_lora_rank": 256}, (Rotary(32, 4096),)),
+        ({"model_type": "gpt2"}, ()),
+        ({"max_position_embeddings": None}, ()),
+    ],
+)  # fmt: skip
+def test_rotary_positions(settings: dict[str, object], tables: tuple[Rotary, ...]) -> None:
+    base = {"model_type": "new", "num_hidden_layers": 1, "hidden_size": 256,
+            "num_attention_heads": 4, "max_position_embeddings": 4096}  # fmt: skip
+    assert of_config({**base, **settings}).rotary == tables
 
 
 def test_experts_are_read_off_the_router() -> None:

@@ -64,10 +64,12 @@ def test_deepseek_r1_at_sixteen_bits() -> None:
     report = embedded_sizer().size({"model": "deepseek-ai/DeepSeek-R1", "quant": "bf16,native"})
     sixteen, stored = report.estimates
     assert round(671e9 * 2 / GB) == 1342
-    assert sixteen.estimate.all_gpus.weights.likely == 684_489_845_504 * 2  # 1,369 GB
+    assert sixteen.estimate.sizes.total == 684_489_845_504 * 2  # 1,369 GB
+    # vLLM leaves the draft layer on disk, and adds copies of kv_b and tables
+    assert 1342 < sixteen.estimate.all_gpus.weights.likely / GB < 1348
     assert sixteen.needs_original_weights
     assert stored.estimate.quant.slug == "fp8"
-    assert stored.estimate.all_gpus.weights.likely == 688_574_839_360
+    assert stored.estimate.sizes.total == 688_574_839_360
     draft = next(n for n in report.profile.caveats if n.code == "mtp_layers_counted")
     assert 684_489_845_504 - int(draft.fields["parameters"]) == pytest.approx(671e9, rel=0.001)
 

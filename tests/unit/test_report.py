@@ -100,7 +100,7 @@ def test_a_gguf_file_holds_its_vocabulary_and_part_of_it_stays_on_the_host() -> 
     loaded = row["weights_bytes"] + row["host_bytes"]
     assert row["file_bytes"] - loaded == 128_256 * 61
     assert row["host_bytes"] == 128_256 * 4096 * 34 // 32
-    stored = answer(quant="native")["estimates"][0]
+    stored = answer(quant="native", engine="tgi")["estimates"][0]
     assert (stored["file_bytes"], stored["host_bytes"]) == (stored["weights_bytes"], 0)
 
 
@@ -120,7 +120,7 @@ def test_ollama_has_a_default_context_of_its_own() -> None:
 
 def test_llama_cpp_runs_a_sixteen_bit_checkpoint_as_gguf() -> None:
     """Norms become FP32: 65 of 4096 values, two bytes each more than in the repository."""
-    stored = answer(quant="bf16", engine="vllm")["estimates"][0]
+    stored = answer(quant="bf16", engine="tgi")["estimates"][0]
     converted = answer(quant="bf16", engine="llama.cpp")["estimates"][0]
     assert (stored["native"], converted["native"]) == (True, False)
     grown = converted["weights_bytes"] + converted["host_bytes"] - stored["weights_bytes"]
@@ -128,9 +128,21 @@ def test_llama_cpp_runs_a_sixteen_bit_checkpoint_as_gguf() -> None:
 
 
 def test_fields_without_effect_are_named() -> None:
-    notes = answer(engine_version="0.8", gpu_layers=20, engine="vllm")["notes"]
+    notes = answer(engine_version="3", gpu_layers=20, engine="tgi")["notes"]
     assert notes[0]["code"] == "not_modelled"
     assert notes[0]["fields"] == {"facts": "engine_version, gpu_layers"}
+
+
+def test_the_version_of_an_engine_that_has_versions_is_used() -> None:
+    old = answer(engine="vllm", engine_version="0.6.3")
+    assert old["notes"] == []
+    assert {row["engine_version"] for row in old["estimates"]} == {"0.6.3"}
+    new = answer(engine="vllm")["estimates"][0]
+    # V0 measures whole prompts and keeps no experts' workspace; 0.90 was its default
+    assert old["estimates"][0]["activations_bytes"] != new["activations_bytes"]
+    ignored = answer(engine="tgi", engine_version="3", text_only=True)
+    assert ignored["notes"][0]["fields"] == {"facts": "engine_version, text_only"}
+    assert answer(engine="vllm", text_only=True, draft_tokens=1)["notes"] == []
 
 
 @pytest.mark.parametrize(

@@ -166,6 +166,6 @@ def test_native_weights_are_derived_where_no_header_was_read() -> None:
     pickled = replace(REAL, components=(Component("model", CONFIG, (), (), totals),))
     for repo, expected in ((REAL, "exact"), (pickled, "derived")):
         report = Sizer(lambda ref, repo=repo: repo, load_catalogue()).size(
-            {"model": "org/model", "quant": "native", "gpu": "rtx-4090-24gb"}
+            {"model": "org/model", "quant": "native", "engine": "tgi"}
         )
         assert report.estimates[0].estimate.provenance()["weights"] == expected

@@ -12,6 +12,7 @@ STRINGS: dict[str, str] = {
     " {runs}; of these we would have said “fits”: {said}.",
     "page.accuracy.others": "Everybody but {sweep}",
     "page.accuracy.sweep": "{sweep} alone: one laboratory, one host",
+    "page.accuracy.stated": "Runs that a request can state: no adapters or other tenants beside it",
     "page.accuracy.mean_of": "mean error over {n} configurations",
     "page.accuracy.ours": "gpusizer",
     "page.accuracy.naive": "naive",

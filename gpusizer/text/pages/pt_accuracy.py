@@ -12,6 +12,7 @@ STRINGS: dict[str, str] = {
     " tamanho conhecido: {runs}; destas, diríamos “cabe” para: {said}.",
     "page.accuracy.others": "Todos, menos {sweep}",
     "page.accuracy.sweep": "Só {sweep}: um laboratório, uma máquina",
+    "page.accuracy.stated": "Execuções que um pedido descreve: só o motor na placa",
     "page.accuracy.mean_of": "erro médio em {n} configurações",
     "page.accuracy.ours": "gpusizer",
     "page.accuracy.naive": "ingênuo",

@@ -12,6 +12,7 @@ STRINGS: dict[str, str] = {
     "我们会误判为“装得下”的有 {said} 次。",
     "page.accuracy.others": "除 {sweep} 以外的所有来源",
     "page.accuracy.sweep": "仅 {sweep}：一家实验室、一台主机",
+    "page.accuracy.stated": "请求能描述的运行：旁边没有适配器、训练程序或其他占用者",
     "page.accuracy.mean_of": "{n} 种配置的平均误差",
     "page.accuracy.ours": "本站预测",
     "page.accuracy.naive": "粗算",

@@ -137,8 +137,8 @@ def _worst(row: ErrorRow, words: Words) -> Html:
 
 
 def _apart(table: AccuracyTable, words: Words) -> Iterator[Html]:
-    """The rows of the one large sweep, and those of everybody else."""
-    for name in ("others", "sweep"):
+    """The one large sweep, everybody else's rows, and those of runs that a request can state."""
+    for name in ("others", "sweep", "stated"):
         rows = table.sections.get(name)
         if rows:
             yield el("h4", words(f"accuracy.{name}", sweep=table.sweep))

@@ -1,0 +1,62 @@
+"""vLLM's own defaults, by version and card."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpusizer.architecture import Architecture
+from gpusizer.engines.vllm.eras import Era
+from gpusizer.units import GIB
+from gpusizer.workload import Workload
+
+A100_CLASS = 39 * GIB
+"""An A100 of either size: a large card that keeps the defaults of small ones, with NVLink."""
+BIG_CLASS = 70 * GIB
+HUGE_CLASS = 160 * GIB
+DEVICE_CLASSES = (0, A100_CLASS, BIG_CLASS, HUGE_CLASS)
+
+_STEP_TOKENS = {0: 2048, A100_CLASS: 2048, BIG_CLASS: 8192, HUGE_CLASS: 8192}
+_HUGE_STEP_TOKENS = 16384  # pull request 51726
+_HUGE_SINCE = (0, 21, 0)
+_SEQUENCES = {0: 256, A100_CLASS: 256, BIG_CLASS: 1024, HUGE_CLASS: 1024}
+_V0_SEQUENCES = 256
+_V0_CHUNKED_BEYOND = 32768  # V0 splits prompts where sequences may be longer than this
+_V0_CHUNK = 2048
+
+
+def device_class(memory_bytes: int, name: str) -> int:
+    """The class of a card: by memory, except that vLLM asks whether it is an A100."""
+    if "a100" in name.lower() and memory_bytes >= 0.95 * A100_CLASS:
+        return A100_CLASS
+    return max(size for size in DEVICE_CLASSES if size <= memory_bytes and size != A100_CLASS)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one step of the scheduler may hold.
+
+    Attributes:
+        tokens: of all sequences together.
+        sequences: in flight.
+        samples: start-up measures the sampler (V0 with chunked prefill does not).
+    """
+
+    tokens: int
+    sequences: int
+    samples: bool
+
+
+def limits_of(workload: Workload, arch: Architecture, card: int, era: Era) -> Limits:
+    """The scheduler's limits: as asked for, else the defaults of this version on this card."""
+    if era.profiles_whole_prompts:
+        sequences = workload.max_num_seqs or max(_V0_SEQUENCES, workload.concurrency)
+        chunked = workload.context > _V0_CHUNKED_BEYOND
+        tokens = _V0_CHUNK if chunked else max(_V0_CHUNK, workload.context)
+        return Limits(workload.max_num_batched_tokens or tokens, sequences, not chunked)
+    tokens = _STEP_TOKENS[card]
+    if card == HUGE_CLASS and era.since >= _HUGE_SINCE:
+        tokens = _HUGE_STEP_TOKENS
+    if not arch.generates:
+        tokens = max(tokens, workload.context)
+    sequences = workload.max_num_seqs or max(_SEQUENCES[card], workload.concurrency)
+    return Limits(workload.max_num_batched_tokens or tokens, sequences, True)

@@ -1,0 +1,111 @@
+"""vLLM behind the interface of engines."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+
+from gpusizer.amounts import Amount, Provenance, fitted
+from gpusizer.architecture import Architecture
+from gpusizer.engines.bands import band
+from gpusizer.engines.base import BudgetRule, Loader, Overhead, Split, SplitBy
+from gpusizer.engines.defaults import Defaults
+from gpusizer.engines.vllm.activations import peak_of
+from gpusizer.engines.vllm.defaults import DEVICE_CLASSES, device_class, limits_of
+from gpusizer.engines.vllm.eras import CURRENT, Era, era_of
+from gpusizer.engines.vllm.loading import VllmLoader
+from gpusizer.engines.vllm.pages import BLOCK, cache_of
+from gpusizer.engines.vllm.runtime import context_bytes, graph_bytes, non_torch_bytes
+from gpusizer.kv_cache import grows
+from gpusizer.profile import ModelProfile
+from gpusizer.units import GIB
+from gpusizer.workload import Workload
+
+_NO_LIMIT = 2**24  # tokens, where the configuration names no longest context
+
+
+@dataclass(frozen=True, slots=True)
+class VllmEngine(Defaults):
+    """Reserves a share of the card at start-up and gives the cache what is left of it."""
+
+    slug: str = "vllm"
+    name: str = "vLLM"
+    version: str = CURRENT
+    versioned: bool = True
+    stacks: frozenset[str] = frozenset({"CUDA", "ROCm", "oneAPI", "CANN", "SynapseAI"})
+    split_by: SplitBy = "tensor"
+    kv_cell_multiple: int = BLOCK
+    device_classes: tuple[int, ...] = DEVICE_CLASSES
+    budget_rule: BudgetRule = "whole"
+
+    def device_class(self, memory_bytes: int, name: str) -> int:
+        return device_class(memory_bytes, name)
+
+    def utilization(self, workload: Workload) -> float:
+        return workload.memory_utilization or self._era(workload).utilization
+
+    def loader(self, profile: ModelProfile, workload: Workload) -> Loader:
+        return VllmLoader(profile, workload, self._era(workload))
+
+    def sequence_bytes(
+        self, arch: Architecture | None, workload: Workload, split: Split, device_class: int,
+        context: int,
+    ) -> int:  # fmt: skip
+        if arch is None or not arch.generates:
+            return 0
+        era = self._era(workload)
+        tokens = limits_of(workload, arch, device_class, era).tokens
+        drafts = workload.draft_tokens
+        caches = cache_of(arch, workload.kv_dtype, split, tokens, era, drafts)
+        return max(cache.bytes_at(context) for cache in caches)
+
+    def longest_context(
+        self, arch: Architecture | None, workload: Workload, split: Split, device_class: int,
+        pool_bytes: int,
+    ) -> int | None:  # fmt: skip
+        if arch is None or not grows(arch):
+            return None
+
+        def needed(context: int) -> int:
+            return self.sequence_bytes(arch, workload, split, device_class, context)
+
+        limit = arch.max_context or _NO_LIMIT
+        return max(0, bisect_right(range(limit + 1), pool_bytes, key=needed) - 1)
+
+    def activations(
+        self, profile: ModelProfile, workload: Workload, split: Split, device_class: int
+    ) -> Amount:
+        """max(forward, sampler), plus what stays allocated beside both."""
+        arch = profile.architecture
+        if arch is None:
+            return fitted(0.1 * GIB, 0.5 * GIB, 2 * GIB)
+        era = self._era(workload)
+        limits = limits_of(workload, arch, device_class, era)
+        wide = workload.kv_dtype in ("f32", "fp32", "float32")
+        peak = peak_of(profile, arch, limits, split, era, wide=wide, text_only=workload.text_only)
+        around = band(self.slug, era.family, "activations").around
+        return around(peak.likely, Provenance.FITTED, highest=peak.high)
+
+    def overhead(
+        self, profile: ModelProfile, workload: Workload, split: Split, device_class: int
+    ) -> Overhead:
+        """Communicators inside the budget, the context outside; graphs by version."""
+        era = self._era(workload)
+        likely = non_torch_bytes(split, device_class, era)
+        worst = era.nvlink if split.tensor > 1 else likely
+        around = band(self.slug, era.family, "non_torch").around
+        inside, outside = around(likely, Provenance.FITTED, highest=worst), context_bytes()
+        arch = profile.architecture
+        if workload.enforce_eager or arch is None:
+            return Overhead(inside, outside)
+        size = graph_bytes(arch, limits_of(workload, arch, device_class, era), split, era)
+        graphs = band(self.slug, era.family, "graphs").around(size, Provenance.FITTED)
+        if era.graphs_budgeted:
+            return Overhead(inside + graphs, outside)
+        return Overhead(inside, outside + graphs)
+
+    def _era(self, workload: Workload) -> Era:
+        return era_of(workload.engine_version)
+
+
+VLLM = VllmEngine()

@@ -1,0 +1,102 @@
+"""What vLLM keeps beside the weights of the files: tables, copies and padding."""
+
+from __future__ import annotations
+
+from gpusizer.architecture import Architecture, Attention
+from gpusizer.architecture.rotary import Rotary
+from gpusizer.engines.base import Split
+from gpusizer.engines.vllm.eras import Era
+from gpusizer.profile import ModelProfile
+from gpusizer.roles import Kind, Part, Slot
+from gpusizer.units import GIB
+from gpusizer.weight_sizes import WeightSizes
+
+_WIDE = 2  # bytes of 16-bit arithmetic
+_SECTIONED_FACTOR = 4  # MRotaryEmbedding keeps four times the positions
+_MXFP4_STEP = {"hidden": 256, "width": 128}  # Marlin's tiles; SwiGLU width is per rank
+_MXFP4_SCALES = 32  # weights that share a scale byte
+_HOPPER_CLASS = 70 * GIB  # cards of this class use Triton's kernels for MXFP4
+_TRITON = ((0, 11, 1), (0, 17, 0))  # versions whose Triton layout pads one side, values only
+
+
+def rotary_bytes(arch: Architecture, *, wide: bool) -> int:
+    """Tables of sines and cosines, on every GPU: positions x rotated width x element.
+
+    `wide` models in FP32 keep FP32 tables. (vllm/model_executor/layers/rotary_embedding)
+    """
+    return sum(_rows(one) * one.width for one in arch.rotary) * (2 * _WIDE if wide else _WIDE)
+
+
+def _rows(one: Rotary) -> int:
+    """Rows of a table: what each scaling stretches its positions to."""
+    if one.sectioned:
+        return one.positions * _SECTIONED_FACTOR
+    if one.kind in ("linear", "dynamic"):
+        return int(one.positions * one.factor)
+    if one.kind == "yarn" and one.original:
+        return int(one.original * one.factor)
+    if one.kind in ("longrope", "su"):
+        return one.positions + one.original
+    return one.positions
+
+
+def absorbed_elements(profile: ModelProfile, split: Split, era: Era) -> int:
+    """MLA's up-projection once more on one GPU, so that decoding works in the latent space.
+
+    W_UK and W_UV: the elements of kv_b. V0 multiplied them into the query and output
+    projections beforehand: hidden or query latent x heads x (latent + rotary part), and back;
+    in the weights' own width where they are FP8, else 16-bit.
+    """
+    arch = profile.architecture
+    spec = (
+        next((s for s in arch.layer_plan if s.attention is Attention.MLA), None) if arch else None
+    )
+    if arch is None or spec is None or era.latent == "expanded":
+        return 0
+    layers = sum(s.count for s in arch.layer_plan if s.attention is Attention.MLA)
+    if era.latent == "exact":
+        elements = sum(
+            g.parameters for g in profile.groups if g.slot is Slot.KV_B and g.part is Part.TEXT
+        )
+        return elements // split.gpus
+    heads, hidden = arch.attention_heads or 1, arch.hidden_size or 0
+    query = next(
+        (g.shape[0] for g in profile.groups if g.pattern.endswith("q_a_proj.weight")), hidden
+    )
+    latent = spec.key_width - spec.rope_width
+    per_layer = heads * (query * (latent + spec.rope_width) + latent * hidden)
+    return layers * per_layer // split.gpus
+
+
+def padding_bytes(
+    profile: ModelProfile, sizes: WeightSizes, split: Split, era: Era, device_class: int
+) -> int:
+    """Growth of MXFP4 experts on one GPU: their sides are padded to whole tiles.
+
+    Marlin: hidden to 256, width per rank to 128, scales too. Triton on Hopper up to 0.16: the
+    values of one side only; from 0.17 on both sides, of values only.
+    """
+    arch = profile.architecture
+    if arch is None or sizes.quant != "mxfp4" or not arch.experts or not arch.hidden_size:
+        return 0
+    experts = sum(
+        amount
+        for amount, group in zip(sizes.by_group, profile.groups, strict=True)
+        if group.part is Part.TEXT and _is_expert(group.kind, group.pattern)
+    )
+    hidden = _grown(arch.hidden_size, _MXFP4_STEP["hidden"])
+    width = _grown((arch.expert_width or arch.hidden_size) // split.tensor, _MXFP4_STEP["width"])
+    share = hidden * width
+    if device_class >= _HOPPER_CLASS and era.since >= _TRITON[0]:
+        experts = experts * _MXFP4_SCALES // (_MXFP4_SCALES + 2)  # half bytes, a scale per 32
+        if era.since < _TRITON[1]:
+            share = hidden
+    return int(experts * (share - 1)) // split.gpus
+
+
+def _grown(side: int, step: int) -> float:
+    return -(-side // step) * step / side if side else 1.0
+
+
+def _is_expert(kind: Kind, pattern: str) -> bool:
+    return kind is Kind.EXPERT or (kind is Kind.QUANT_AUX and ".experts." in pattern)

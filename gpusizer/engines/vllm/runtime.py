@@ -1,0 +1,47 @@
+"""Memory under vLLM outside its tensors: CUDA graphs, communicators, the context."""
+
+from __future__ import annotations
+
+from gpusizer.amounts import Amount, fitted
+from gpusizer.architecture import Architecture
+from gpusizer.engines.base import Split
+from gpusizer.engines.vllm.defaults import A100_CLASS, Limits
+from gpusizer.engines.vllm.eras import Era
+from gpusizer.units import GIB
+
+_CONTEXT_BYTES = (0.40 * GIB, 0.51 * GIB, 0.70 * GIB)
+# Graphs of vLLM 0.19 on H100 with all 51 sizes captured: a fixed part, one per layer, more for
+# experts, less where ranks share the work.
+_GRAPH_FIXED = 0.25 * GIB
+_GRAPH_LAYER = 0.020 * GIB
+_GRAPH_EXPERTS = 0.45 * GIB
+_GRAPH_RANKS = 0.10 * GIB
+_ALL_SIZES = 51
+_LARGEST_SIZE = 512  # tokens of the largest graph; at most two per sequence
+
+
+def captured_sizes(sequences: int) -> int:
+    """Batch sizes that graphs are captured for: 1, 2, 4, then every 8th to 248, every 16th on."""
+    largest = min(2 * sequences, _LARGEST_SIZE)
+    small = sum(size <= largest for size in (1, 2, 4))
+    return small + min(largest, 255) // 8 + max(0, (largest - 240) // 16)
+
+
+def graph_bytes(arch: Architecture, limits: Limits, split: Split, era: Era) -> float:
+    """CUDA graphs of one GPU, in proportion to the sizes captured."""
+    layers = -(-arch.layers // split.pipeline)
+    whole = _GRAPH_FIXED + _GRAPH_LAYER * layers + (_GRAPH_EXPERTS if arch.experts else 0)
+    whole = max(_GRAPH_FIXED, whole - _GRAPH_RANKS * (split.tensor - 1).bit_length())
+    return whole * era.graph_share * captured_sizes(limits.sequences) / _ALL_SIZES
+
+
+def non_torch_bytes(split: Split, card: int, era: Era) -> float:
+    """Growth of memory outside PyTorch: the communicators' buffers, where ranks have any."""
+    if split.tensor == 1:
+        return era.alone if split.pipeline == 1 else era.alone * 0.3
+    return era.nvlink if card >= A100_CLASS else era.pcie
+
+
+def context_bytes() -> Amount:
+    """The CUDA context, which vLLM finds in use already and leaves out of its budget."""
+    return fitted(*_CONTEXT_BYTES)
