@@ -203,7 +203,12 @@ def vocabulary_growth(profile: ModelProfile) -> Array:
     """By what each group grows: rows of embedding and head are padded to a multiple of 64."""
     growth = np.ones(len(profile.groups))
     for index, group in enumerate(profile.groups):
-        if group.kind in (Kind.EMBEDDING, Kind.OUTPUT) and len(group.shape) == 2 and group.shape[0]:
+        if (
+            group.part is Part.TEXT
+            and group.kind in (Kind.EMBEDDING, Kind.OUTPUT)
+            and len(group.shape) == 2
+            and group.shape[0]
+        ):
             rows = group.shape[0]
             growth[index] = -(-rows // _VOCABULARY_STEP) * _VOCABULARY_STEP / rows
     return growth
