@@ -17,8 +17,10 @@ from scrapers.model_tree import build_lister
 from scrapers.sources import build_fetcher
 
 settings = Settings.from_environment(os.environ)
-sizer = Sizer(build_fetcher(settings), load_catalogue(), build_lister(settings))
-demo = build_demo(sizer, EmbeddedSnapshots(settings.snapshots_folder).ids())
+fetcher = build_fetcher(settings)
+sizer = Sizer(fetcher, load_catalogue(), build_lister(settings))
+examples = EmbeddedSnapshots(settings.snapshots_folder).ids()
+demo = build_demo(sizer, examples, fetcher.for_visitor)
 
 
 def port() -> int | None:

@@ -59,6 +59,10 @@ class Sizer:
         self.catalogue = catalogue
         self.quantized_repos = quantized_repos
 
+    def reading(self, fetch: Fetch) -> Sizer:
+        """The same with another source of snapshots."""
+        return Sizer(fetch, self.catalogue, self.quantized_repos)
+
     def size(self, fields: Mapping[str, Any]) -> Report:
         """Profile, memory at every wanted quantization, and ranked GPUs.
 

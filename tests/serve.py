@@ -7,17 +7,25 @@ cannot fail them. Prints its address, then serves until it is stopped.
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
 os.environ["GRADIO_ANALYTICS_CACHE_FREQUENCY"] = "1000"
 
 from gpusizer.hub_id import ModelRef
 from gpusizer.settings import Settings
-from gpusizer.sizer import Sizer
+from gpusizer.sizer import Fetch, Sizer
 from gpusizer.snapshot import RepoSnapshot
 from gpusizer.ui import build_demo, launch_options
 from scrapers.embedded import EmbeddedSnapshots
-from tests.hostile import BROKEN_MODEL, HOSTILE_MODEL, hostile_snapshot
+from tests.builders import tiny
+from tests.hostile import (
+    BROKEN_MODEL,
+    HOSTILE_MODEL,
+    VISITORS_MODEL,
+    VISITORS_TOKEN,
+    hostile_snapshot,
+)
 from tests.sizers import embedded_sizer
 
 
@@ -35,8 +43,21 @@ def page_sizer() -> Sizer:
     return Sizer(fetch, embedded.catalogue)
 
 
+def for_visitor(token: str) -> Fetch:
+    """A visitor may read one repository that nobody else may."""
+    everybody = embedded_sizer().fetch
+
+    def fetch(ref: ModelRef) -> RepoSnapshot:
+        if (token, ref.repo_id) == (VISITORS_TOKEN, VISITORS_MODEL):
+            return replace(tiny(), repo_id=VISITORS_MODEL)
+        return everybody(ref)
+
+    return fetch
+
+
 if __name__ == "__main__":
-    demo = build_demo(page_sizer(), EmbeddedSnapshots(Settings().snapshots_folder).ids())
+    examples = EmbeddedSnapshots(Settings().snapshots_folder).ids()
+    demo = build_demo(page_sizer(), examples, for_visitor)
     _, url, _ = demo.launch(prevent_thread_lock=True, quiet=True, **launch_options())
     print(url, flush=True)
     demo.block_thread()

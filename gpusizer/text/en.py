@@ -15,7 +15,7 @@ STRINGS: dict[str, str] = {
     "error.file_not_found": "{repo_id} has no file {path}.",
     "error.gated_model": "{repo_id} is gated: its owner must grant access on the Hub before its"
     " files can be read.",
-    "error.no_weights": "{repo_id} holds no safetensors weights ({formats}).",
+    "error.no_weights": "{repo_id} holds no weights that can be sized ({formats}).",
     "error.malformed_repo": "{repo_id}: {path} contradicts its format ({reason}).",
     "error.limits_exceeded": "{repo_id} is larger than this service reads: {limit} stops at"
     " {allowed}.",

@@ -15,7 +15,7 @@ STRINGS: dict[str, str] = {
     "error.file_not_found": "{repo_id} não tem o arquivo {path}.",
     "error.gated_model": "{repo_id} tem acesso restrito: o dono precisa liberar o acesso no Hub"
     " antes que os arquivos possam ser lidos.",
-    "error.no_weights": "{repo_id} não contém pesos em safetensors ({formats}).",
+    "error.no_weights": "{repo_id} não contém pesos que possam ser medidos ({formats}).",
     "error.malformed_repo": "{repo_id}: {path} contradiz o próprio formato ({reason}).",
     "error.limits_exceeded": "{repo_id} é maior do que este serviço lê: {limit} vai até {allowed}.",
     "error.unsupported_dtype": "{repo_id} guarda tensores em {dtype}, que o formato do arquivo"

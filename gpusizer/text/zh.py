@@ -14,7 +14,7 @@ STRINGS: dict[str, str] = {
     "error.revision_not_found": "{repo_id} 没有名为“{revision}”的版本。",
     "error.file_not_found": "{repo_id} 中没有文件 {path}。",
     "error.gated_model": "{repo_id} 需要申请访问权限：作者在 Hub 上批准后才能读取文件。",
-    "error.no_weights": "{repo_id} 中没有 safetensors 权重（{formats}）。",
+    "error.no_weights": "{repo_id} 中没有可计算的权重（{formats}）。",
     "error.malformed_repo": "{repo_id}：文件 {path} 不符合其格式（{reason}）。",
     "error.limits_exceeded": "{repo_id} 超出了本服务的读取上限：{limit} 最多为 {allowed}。",
     "error.unsupported_dtype": "{repo_id} 的张量类型为 {dtype}，其文件格式没有定义这种类型。",

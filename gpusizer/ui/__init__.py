@@ -10,7 +10,7 @@ import gradio as gr
 
 from gpusizer.sizer import Sizer
 from gpusizer.text import LANGUAGES
-from gpusizer.ui.endpoints import CONCURRENCY, register_endpoints
+from gpusizer.ui.endpoints import CONCURRENCY, ForVisitor, register_endpoints
 from gpusizer.ui.handlers import Handlers
 from gpusizer.ui.page import build_page
 
@@ -29,12 +29,12 @@ FAMOUS = (
 _EXAMPLES = 8
 
 
-def build_demo(sizer: Sizer, embedded_ids: Sequence[str]) -> gr.Blocks:
+def build_demo(sizer: Sizer, embedded_ids: Sequence[str], for_visitor: ForVisitor) -> gr.Blocks:
     """The application: endpoints first, then a page for each language."""
     examples = choose_examples(embedded_ids)
     demo: gr.Blocks
     with gr.Blocks(title="gpusizer") as demo:
-        register_endpoints(sizer)
+        register_endpoints(sizer, for_visitor)
         build_page(demo, LANGUAGES[0], Handlers(sizer, LANGUAGES[0], examples), examples)
     for language in LANGUAGES[1:]:
         with demo.route(language, f"/{language}", show_in_navbar=False) as page:

@@ -31,7 +31,7 @@ class PageAnswer:
 
 def remembering(sizer: Sizer) -> Sizer:
     """The same Sizer for the questions of one answer: it reads a repository once."""
-    return Sizer(cache(sizer.fetch), sizer.catalogue)
+    return sizer.reading(cache(sizer.fetch))
 
 
 def answer(sizer: Sizer, state: PageState, shown: int) -> PageAnswer:

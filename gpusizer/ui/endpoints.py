@@ -6,14 +6,17 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import gradio as gr
 from gradio.events import api
 
 from gpusizer.errors import GpusizerError, InvalidRequest
 from gpusizer.report import error_json, gpus_json
-from gpusizer.sizer import Sizer
+from gpusizer.sizer import Fetch, Sizer
 from gpusizer.text import say_error, say_note
 
 Json = dict[str, Any]
+ForVisitor = Callable[[str], Fetch]
+"""From a visitor's Hub token to a source of snapshots with that visitor's rights."""
 QUEUE = "hub"
 CONCURRENCY = 8
 """Requests answered at once, by the endpoints and the page together."""
@@ -22,10 +25,20 @@ _log = logging.getLogger(__name__)
 
 
 class Endpoints:
-    """The public functions. Their signatures and docstrings are what Gradio documents."""
+    """The public functions. Their signatures and docstrings are what Gradio documents.
 
-    def __init__(self, sizer: Sizer) -> None:
+    Gradio fills in `token`, which is no documented parameter: a visitor's own, for this request.
+    """
+
+    def __init__(self, sizer: Sizer, for_visitor: ForVisitor) -> None:
         self._sizer = sizer
+        self._for_visitor = for_visitor
+
+    def _of(self, token: gr.OAuthToken | None) -> Sizer:
+        """Reads with the visitor's rights where there is a token, as anybody else without."""
+        if token is None:
+            return self._sizer
+        return self._sizer.reading(self._for_visitor(token.token))
 
     def size_model(
         self,
@@ -38,6 +51,7 @@ class Endpoints:
         rank_by: str = "smallest",
         top: int = 20,
         options: dict[str, Any] | None = None,
+        token: gr.OAuthToken | None = None,
     ) -> dict[str, Any]:
         """Exact parameters of a Hub model, its memory at every quantization, and ranked GPUs.
 
@@ -58,7 +72,7 @@ class Endpoints:
             "model": model, "context": context, "concurrency": concurrency, "quant": quant,
             "gpu": gpu, "engine": engine, "rank_by": rank_by, "top": top,
         }  # fmt: skip
-        return answered(lambda: _size(self._sizer, _merged(fields, options)), model)
+        return answered(lambda: _size(self._of(token), _merged(fields, options)), model)
 
     def list_gpus(self, query: str = "") -> dict[str, Any]:
         """The GPU catalogue: memory, bandwidth, rates, power and dated prices of each card.
@@ -76,6 +90,7 @@ class Endpoints:
         context: int = 8192,
         concurrency: int = 1,
         options: dict[str, Any] | None = None,
+        token: gr.OAuthToken | None = None,
     ) -> dict[str, Any]:
         """GPUs side by side; with a model also fit, speed and price on each.
 
@@ -93,12 +108,12 @@ class Endpoints:
             "gpus": gpus, "model": model, "quant": quant, "context": context,
             "concurrency": concurrency,
         }  # fmt: skip
-        return answered(lambda: _compare(self._sizer, _merged(fields, options)), model or None)
+        return answered(lambda: _compare(self._of(token), _merged(fields, options)), model or None)
 
 
-def register_endpoints(sizer: Sizer) -> None:
+def register_endpoints(sizer: Sizer, for_visitor: ForVisitor) -> None:
     """Register every public endpoint. Must come first: listeners share their names."""
-    endpoints = Endpoints(sizer)
+    endpoints = Endpoints(sizer, for_visitor)
     for endpoint in (endpoints.size_model, endpoints.list_gpus, endpoints.compare_gpus):
         api(
             endpoint,

@@ -16,7 +16,7 @@ from gradio_client import Client
 from gpusizer.text import say_note
 from gpusizer.ui.presenters.frame import CURL_EXAMPLE, ORIGIN, PYTHON_EXAMPLE
 from tests.conftest import RunningApp
-from tests.hostile import BROKEN_MODEL
+from tests.hostile import BROKEN_MODEL, VISITORS_MODEL, VISITORS_TOKEN
 from tests.sizers import embedded_sizer
 
 LLAMA = "meta-llama/Llama-3.1-8B-Instruct"
@@ -111,6 +111,21 @@ def test_failures_are_objects_with_a_code(
 def test_an_error_names_the_model_that_was_asked_for(client: Client) -> None:
     answer = call(client, "/size_model", "nobody/nothing-here")
     assert answer["error"]["repo_id"] == "nobody/nothing-here"
+
+
+@pytest.mark.parametrize("endpoint", ["/size_model", "/compare_gpus"])
+def test_a_visitors_token_reads_for_that_visitor_alone(
+    client: Client, app_url: str, app: RunningApp, endpoint: str
+) -> None:
+    asked = {"model": VISITORS_MODEL} | ({"gpus": ["4090"]} if endpoint == "/compare_gpus" else {})
+    theirs = Client(app_url, verbose=False, oauth_token=VISITORS_TOKEN)
+    try:
+        assert "error" not in call(theirs, endpoint, **asked)
+        assert code(call(client, endpoint, **asked)) == "hub_unreachable"
+        assert "error" not in call(theirs, endpoint, **asked)
+    finally:
+        theirs.close()
+    assert VISITORS_TOKEN not in app.log.read_text("utf-8")
 
 
 def test_a_bug_is_logged_and_answered(client: Client, app: RunningApp) -> None:

@@ -161,8 +161,8 @@ STRINGS: dict[str, str] = {
     "page.advice.spelling": "Check the spelling, capitals included; the address of the model's"
     " page works too.",
     "page.advice.gated": "Look for an ungated copy of the same weights, or size its base model.",
-    "page.advice.weights": "Look for a repository with safetensors weights; the original model"
-    " usually has them.",
+    "page.advice.weights": "Look for a repository with safetensors or GGUF weights; the original"
+    " model usually has them.",
     "page.advice.later": "Try again in a moment, or take a model from the embedded snapshot.",
     # The most that fits, and what would make it fit.
     "page.spec.max_users": "Most users",

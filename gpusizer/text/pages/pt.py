@@ -164,7 +164,7 @@ STRINGS: dict[str, str] = {
     "page.advice.spelling": "Confira a grafia, inclusive as maiúsculas; o endereço da página do"
     " modelo também serve.",
     "page.advice.gated": "Procure uma cópia aberta dos mesmos pesos ou calcule o modelo base.",
-    "page.advice.weights": "Procure um repositório com pesos em safetensors; o modelo original"
+    "page.advice.weights": "Procure um repositório com pesos em safetensors ou GGUF; o original"
     " costuma ter.",
     "page.advice.later": "Tente de novo em instantes ou use um modelo da cópia embutida.",
     # The most that fits, and what would make it fit.

@@ -157,7 +157,7 @@ STRINGS: dict[str, str] = {
     "page.advice.gpu": "可以只输入型号，或加上显存：4090、A100 80GB。",
     "page.advice.spelling": "请检查拼写（区分大小写），也可以直接粘贴模型页面的网址。",
     "page.advice.gated": "可以找一份无需申请的同权重副本，或计算它的基础模型。",
-    "page.advice.weights": "请换一个带 safetensors 权重的仓库，原始模型一般都有。",
+    "page.advice.weights": "请换一个带 safetensors 或 GGUF 权重的仓库，原始模型一般都有。",
     "page.advice.later": "请稍后再试，或选择内置快照中的模型。",
     # The most that fits, and what would make it fit.
     "page.spec.max_users": "最大并发",
