@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from tests.hub_emulator import FakeRepo, HubEmulator, llama_repo, moe_repo
+from tests.hub_emulator.gguf_models import gguf_repo
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +21,15 @@ class Traffic:
     round_trips: int
 
 
+_GGUF_LABELS = (
+    "BF16", "Q8_0", "Q6_K", "Q5_K_M", "Q5_K_S", "Q5_1", "Q5_0", "Q4_K_M", "Q4_K_S", "Q4_K_L",
+    "Q4_1", "Q4_0", "IQ4_NL", "IQ4_XS", "Q3_K_L", "Q3_K_M", "Q3_K_S", "IQ3_M", "IQ3_S", "IQ3_XXS",
+    "Q2_K", "Q2_K_S", "IQ2_M", "IQ2_S", "IQ2_XXS",
+)  # fmt: skip
+
+
 def synthetic_repos() -> list[FakeRepo]:
-    """Llamas of 1, 4 and 30 shards, and a mixture of experts like DeepSeek-R1."""
+    """Llamas of 1, 4 and 30 shards, a mixture of experts like DeepSeek-R1, 25 GGUF files."""
     sizes = {"hidden": 4096, "intermediate": 14336, "heads": 32, "kv_heads": 8, "vocab": 128256}
     expert = {"hidden": 7168, "expert_size": 2048, "heads": 128, "kv_heads": 128, "vocab": 129280}
     repos = [
@@ -30,6 +38,7 @@ def synthetic_repos() -> list[FakeRepo]:
         llama_repo("synth/llama-30shard", layers=80, shards=30, **sizes),
         moe_repo("synth/moe-163shard", layers=61, experts=499, shards=163, **expert),
         llama_repo("synth/gated-4shard", layers=32, shards=4, gated="auto", **sizes),
+        gguf_repo("synth/gguf-25files", _GGUF_LABELS, vocab=128256, merges=280147),
     ]
     for repo in repos:
         repo.revisions["v1"] = repo.sha

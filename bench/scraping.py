@@ -32,7 +32,7 @@ from bench.hub_process import HubProcess, Traffic
 _COUNTING_LATENCY = 0.4
 _COUNTED: dict[tuple[str, str], Traffic] = {}
 
-MODELS = ("llama-1shard", "llama-4shard", "llama-30shard", "moe-163shard")
+MODELS = ("llama-1shard", "llama-4shard", "llama-30shard", "moe-163shard", "gguf-25files")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +68,11 @@ def main() -> None:
 
 def clients(model: str, hf_mem: Path | None) -> Iterator[tuple[str, Client, str | None]]:
     """Name, client, and the earlier row that it is compared with."""
+    if model.startswith("gguf"):
+        yield "floor, one header", floors.gguf_file, None
+        yield "gpusizer, in process", ours, "floor, one header"
+        yield from _processes(hf_mem)
+        return
     single = model == "llama-1shard"
     floor = "floor, 2 round trips"
     yield floor, floors.single_file if single else floors.one_answer, None
@@ -76,6 +81,11 @@ def clients(model: str, hf_mem: Path | None) -> Iterator[tuple[str, Client, str 
         yield "floor by ranges, 3 round trips", floors.by_ranges, None
         yield "gpusizer by ranges", ours_at_revision, "floor by ranges, 3 round trips"
     yield "huggingface_hub get_safetensors_metadata", hub_client, "gpusizer, in process"
+    yield from _processes(hf_mem)
+
+
+def _processes(hf_mem: Path | None) -> Iterator[tuple[str, Client, str | None]]:
+    """Command lines, start of the interpreter included."""
     yield "python -m gpusizer size", our_process, None
     if hf_mem is not None:
         yield "hf-mem, process", hf_mem_process(hf_mem), "python -m gpusizer size"
