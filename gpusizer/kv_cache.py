@@ -76,7 +76,7 @@ class CacheCurve:
     Attributes:
         fixed: recurrent states, whatever the length.
         lines: (window, amount per token): layers that grow up to `window` tokens, or forever
-            where it is None; widest window last.
+            where it is None.
     """
 
     fixed: int
@@ -89,21 +89,6 @@ class CacheCurve:
             tokens = context if window is None else min(context, window)
             amount += -(-tokens // cell_multiple) * cell_multiple * per_token
         return -(-amount // STEPS)
-
-    def longest(self, pool_bytes: int, limit: int) -> int:
-        """Longest context, up to `limit`, that takes at most `pool_bytes`."""
-        pool = pool_bytes * STEPS - self.fixed
-        growing = sum(per_token for _, per_token in self.lines)
-        capped = 0  # what layers whose window is full have taken
-        for window, per_token in self.lines:
-            end = limit if window is None else min(window, limit)
-            if capped + growing * end > pool:
-                return max(0, (pool - capped) // growing)
-            if end == limit:
-                return limit
-            capped += per_token * end
-            growing -= per_token
-        return limit
 
 
 @lru_cache(maxsize=256)
@@ -123,8 +108,7 @@ def cache_curve(architecture: Architecture, kv_dtype: str, shards: int) -> Cache
             whole = (spec.key_width * keys + spec.value_width * values) * heads_here
             amount = spec.count * -(-whole // spec.kv_heads)
             lines[spec.window] = lines.get(spec.window, 0) + amount
-    ordered = sorted(lines.items(), key=lambda line: line[0] or 2**62)
-    return CacheCurve(fixed, tuple(ordered))
+    return CacheCurve(fixed, tuple(lines.items()))
 
 
 def kv_cache_bytes(
@@ -144,20 +128,6 @@ def kv_cache_bytes(
         return 0
     curve = cache_curve(architecture, kv_dtype, shards)
     return curve.bytes_at(context, cell_multiple) * concurrency
-
-
-def largest_context(
-    architecture: Architecture | None, pool_bytes: int, kv_dtype: str, *, shards: int = 1
-) -> int | None:
-    """Longest context whose cache fits in `pool_bytes` on each GPU, for one sequence.
-
-    Bounded by the model's own maximum where that is known; None when the cache does not
-    grow with context (pure recurrent models, encoders).
-    """
-    if architecture is None or not grows(architecture):
-        return None
-    limit = architecture.max_context or NO_LIMIT
-    return cache_curve(architecture, kv_dtype, shards).longest(pool_bytes, limit)
 
 
 def grows(architecture: Architecture) -> bool:

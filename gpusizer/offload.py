@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass, replace
 
 from gpusizer.engines import Split
-from gpusizer.engines.llama_layers import longest
 from gpusizer.fit import Fitter
 from gpusizer.gpus import Gpu
 from gpusizer.memory import Estimator, MemoryEstimate
@@ -35,11 +35,11 @@ def most_layers(fitter: Fitter, gpu: Gpu, whole: MemoryEstimate) -> Offload | No
     if arch is None:
         return None
 
-    def fits(layers: int) -> bool:
+    def missing(layers: int) -> int:
         made = _estimate(fitter, whole, gpu_layers=layers)
-        return made.headroom_bytes(gpu.device_memory_bytes, cautious=True) >= 0
+        return -made.headroom_bytes(gpu.device_memory_bytes, cautious=True)
 
-    layers = longest(fits, arch.layers + 1)
+    layers = max(0, bisect_right(range(arch.layers + 2), 0, key=missing) - 1)
     if not layers:
         return None
     made = _estimate(fitter, whole, gpu_layers=layers)

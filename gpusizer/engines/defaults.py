@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+
 from gpusizer.amounts import Amount, Provenance, exactly
 from gpusizer.architecture import Architecture
 from gpusizer.engines.base import BudgetRule, Loaded, Loader, Split
-from gpusizer.kv_cache import kv_cache_bytes, largest_context
+from gpusizer.kv_cache import NO_LIMIT, grows, kv_cache_bytes
 from gpusizer.profile import ModelProfile
 from gpusizer.weight_sizes import WeightSizes
 from gpusizer.workload import Workload
@@ -65,8 +67,14 @@ class Defaults:
         self, arch: Architecture | None, workload: Workload, split: Split, device_class: int,
         pool_bytes: int,
     ) -> int | None:  # fmt: skip
-        whole = pool_bytes * split.pipeline  # each stage caches its own layers
-        return largest_context(arch, whole, workload.kv_dtype, shards=split.tensor)
+        if arch is None or not grows(arch):
+            return None
+
+        def needed(context: int) -> int:
+            return self.sequence_bytes(arch, workload, split, device_class, context)
+
+        limit = arch.max_context or NO_LIMIT
+        return max(0, bisect_right(range(limit + 1), pool_bytes, key=needed) - 1)
 
 
 def stage_share(in_layers: int, layers: int, split: Split) -> int:

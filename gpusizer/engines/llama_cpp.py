@@ -17,11 +17,9 @@ from gpusizer.engines.llama_layers import (
     CELLS,
     LayerBytes,
     layer_bytes,
-    longest,
     place,
     sequence_bytes,
 )
-from gpusizer.kv_cache import NO_LIMIT, grows
 from gpusizer.profile import ModelProfile
 from gpusizer.roles import Kind
 from gpusizer.units import GIB
@@ -95,19 +93,6 @@ class LlamaCppEngine(Defaults):
             return 0
         whole = sequence_bytes(arch, workload, split.pipeline, context)
         return -(-whole // split.tensor)
-
-    def longest_context(
-        self, arch: Architecture | None, workload: Workload, split: Split, device_class: int,
-        pool_bytes: int,
-    ) -> int | None:  # fmt: skip
-        if arch is None or not grows(arch):
-            return None
-
-        def holds(context: int) -> bool:
-            needed = self.sequence_bytes(arch, workload, split, device_class, context)
-            return needed <= pool_bytes
-
-        return longest(holds, arch.max_context or NO_LIMIT)
 
     def activations(
         self, profile: ModelProfile, workload: Workload, split: Split, device_class: int

@@ -7,7 +7,7 @@ stays on the host; windows keep room for one physical batch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import accumulate, pairwise
@@ -160,12 +160,3 @@ def sequence_bytes(architecture: Architecture, workload: Workload, gpus: int, co
         per_layer += [layer_cache(spec, workload.kv_dtype, context, CELLS)] * spec.count
     parts = stages(len(per_layer), workload.gpu_layers, gpus)
     return -(-max(sum(per_layer[part.first : part.end]) for part in parts) // STEPS)
-
-
-def longest(holds: Callable[[int], bool], limit: int) -> int:
-    """Largest number up to `limit` that `holds`, which more can only break; 0 where none does."""
-    low, high = 0, limit
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if holds(middle) else (low, middle - 1)
-    return low

@@ -15,7 +15,6 @@ from gpusizer.engines.defaults import Defaults
 from gpusizer.engines.vllm.eras import era_of
 from gpusizer.engines.vllm.loading import VllmLoader
 from gpusizer.engines.vllm.pages import cache_of
-from gpusizer.kv_cache import grows
 from gpusizer.profile import ModelProfile
 from gpusizer.units import GIB
 from gpusizer.workload import Workload
@@ -118,17 +117,6 @@ class SglangEngine(ServingEngine):
             )
             for stage in stages
         )
-
-    def longest_context(
-        self, arch: Architecture | None, workload: Workload, split: Split, device_class: int,
-        pool_bytes: int,
-    ) -> int | None:  # fmt: skip
-        if arch is None or not grows(arch):
-            return None
-        fixed = self.sequence_bytes(arch, workload, split, device_class, 0)
-        thousand = self.sequence_bytes(arch, workload, split, device_class, 1000) - fixed
-        longest = max(0, pool_bytes - fixed) * 1000 // max(1, thousand)
-        return min(longest, arch.max_context or longest)
 
 
 def _share(window: int | None) -> float:

@@ -10,9 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpusizer.architecture import Architecture, Attention, LayerSpec
-from gpusizer.kv_cache import element_bytes, kv_cache_bytes, largest_context
+from gpusizer.engines import ENGINES, Split
+from gpusizer.kv_cache import element_bytes, kv_cache_bytes
 from gpusizer.profile import build_profile
 from gpusizer.snapshot import RepoSnapshot
+from gpusizer.workload import Workload
 from tests.builders import gemma3_1b, llama
 from tests.families import deepseek_r1, qwen3_next
 
@@ -100,19 +102,22 @@ def test_an_unknown_cache_type_is_an_error() -> None:
 
 @given(
     pool=st.integers(0, 64 * 2**30),
-    shards=st.sampled_from([1, 2, 4, 8]),
+    split=st.sampled_from([Split(), Split(tensor=4), Split(pipeline=2)]),
     kv_dtype=st.sampled_from(["auto", "fp8", "q8_0", "q4_0"]),
     arch=st.sampled_from([LLAMA_8B, GEMMA_1B, DEEPSEEK]),
+    engine=st.sampled_from(["transformers", "vllm", "sglang", "llama.cpp"]),
 )
-def test_the_largest_context_is_the_largest(
-    pool: int, shards: int, kv_dtype: str, arch: Architecture
+def test_the_longest_context_is_the_longest(
+    pool: int, split: Split, kv_dtype: str, arch: Architecture, engine: str
 ) -> None:
-    longest = largest_context(arch, pool, kv_dtype, shards=shards)
-    assert longest is not None and longest <= (arch.max_context or 0)
+    workload, limit = Workload(kv_dtype=kv_dtype), arch.max_context or 0
+    rules = ENGINES[engine]
+    longest = rules.longest_context(arch, workload, split, 0, pool)
+    assert longest is not None and longest <= limit
     if longest > 0:
-        assert kv_cache_bytes(arch, longest, 1, kv_dtype, shards=shards) <= pool
-    if longest < (arch.max_context or 0):
-        assert kv_cache_bytes(arch, longest + 1, 1, kv_dtype, shards=shards) > pool
+        assert rules.sequence_bytes(arch, workload, split, 0, longest) <= pool
+    if longest < limit:
+        assert rules.sequence_bytes(arch, workload, split, 0, longest + 1) > pool
 
 
 @given(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from dataclasses import dataclass
 
 from gpusizer.amounts import Amount, Provenance, fitted
@@ -16,12 +15,9 @@ from gpusizer.engines.vllm.eras import CURRENT, Era, era_of
 from gpusizer.engines.vllm.loading import VllmLoader
 from gpusizer.engines.vllm.pages import BLOCK, cache_of
 from gpusizer.engines.vllm.runtime import context_bytes, graph_bytes, non_torch_bytes
-from gpusizer.kv_cache import grows
 from gpusizer.profile import ModelProfile
 from gpusizer.units import GIB
 from gpusizer.workload import Workload
-
-_NO_LIMIT = 2**24  # tokens, where the configuration names no longest context
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,19 +54,6 @@ class VllmEngine(Defaults):
         drafts = workload.draft_tokens
         caches = cache_of(arch, workload.kv_dtype, split, tokens, era, drafts)
         return max(cache.bytes_at(context) for cache in caches)
-
-    def longest_context(
-        self, arch: Architecture | None, workload: Workload, split: Split, device_class: int,
-        pool_bytes: int,
-    ) -> int | None:  # fmt: skip
-        if arch is None or not grows(arch):
-            return None
-
-        def needed(context: int) -> int:
-            return self.sequence_bytes(arch, workload, split, device_class, context)
-
-        limit = arch.max_context or _NO_LIMIT
-        return max(0, bisect_right(range(limit + 1), pool_bytes, key=needed) - 1)
 
     def activations(
         self, profile: ModelProfile, workload: Workload, split: Split, device_class: int
