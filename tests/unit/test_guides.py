@@ -58,6 +58,12 @@ def test_pure_four_bit_on_nominal_counts(
     assert whole.total.likely > whole.weights.likely, "neither are cache and runtime"
 
 
+def test_what_the_readme_says_of_a_seven_billion_model() -> None:
+    ours = row(f"{DISTILL}Qwen-7B", "q4_k_m")
+    assert ours.host_bytes / GIB == pytest.approx(0.3, abs=0.05)
+    assert ours.estimate.per_gpu.total.likely / GIB == pytest.approx(5.3, abs=0.05)
+
+
 def test_deepseek_r1_at_sixteen_bits() -> None:
     """Guides: 1,342 GB, which is 671e9 x 2. The 671B leaves out the multi-token-prediction layer
     (13.5B), and the files hold FP8, half of it: nobody needs 1,342 GB to run it as released."""
