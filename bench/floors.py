@@ -7,7 +7,6 @@ http.client and one thread per request, in as few round trips as the protocol al
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPConnection
 from threading import Lock
@@ -114,6 +113,3 @@ def _header(wire: Wire, url: str) -> int:
 
 def _tensors(header: dict[str, object]) -> int:
     return len(header) - ("__metadata__" in header)
-
-
-Floor = Callable[[str, str], int]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 from urllib.parse import unquote
 
-from gpusizer.errors import InvalidModelId
+from gpusizer.errors import InvalidModelId, InvalidRequest
 
 MAX_TEXT_CHARS = 512
 MAX_PART_CHARS = 96
@@ -91,11 +91,12 @@ def parse_model_ref(text: str) -> ModelRef:
 def check_revision(revision: str) -> str:
     """The revision itself, when a branch, tag or commit can have that name.
 
-    Raises InvalidModelId with reason "too_long" or "characters".
+    Raises InvalidRequest with reason "too_long" or "revision_characters".
     """
     problem = _revision_problem(revision)
     if problem is not None:
-        _refuse(revision, problem)
+        reason = "revision_characters" if problem == "characters" else problem
+        raise InvalidRequest(field="revision", value=_shown(revision), reason=reason)
     return revision
 
 
@@ -192,5 +193,9 @@ def _check_characters(text: str, value: str) -> None:
 
 
 def _refuse(value: str, reason: str) -> NoReturn:
-    shown = "".join(c if c.isprintable() else "\ufffd" for c in value[:_MAX_ECHO_CHARS])
-    raise InvalidModelId(value=shown, reason=reason)
+    raise InvalidModelId(value=_shown(value), reason=reason)
+
+
+def _shown(value: str) -> str:
+    """Short and printable."""
+    return "".join(c if c.isprintable() else "\ufffd" for c in value[:_MAX_ECHO_CHARS])

@@ -12,7 +12,7 @@ from gpusizer.errors import ModelUnreadable
 from gpusizer.fit import Fitter, asked_split, device_class_of
 from gpusizer.gpu_request import parse_gpu_request
 from gpusizer.gpus import Catalogue, Gpu
-from gpusizer.hub_id import ModelRef, parse_model_ref
+from gpusizer.hub_id import ModelRef, check_revision, parse_model_ref
 from gpusizer.kv_cache import key_and_value_bytes
 from gpusizer.model_tree import Lister, QuantizedRepo
 from gpusizer.notes import Note
@@ -86,7 +86,7 @@ class Sizer:
         """The profile of the requested model."""
         ref = parse_model_ref(request.model)
         if request.revision:
-            ref = replace(ref, revision=request.revision)
+            ref = replace(ref, revision=check_revision(request.revision))
         if request.file:
             ref = replace(ref, file=request.file)
         return build_profile(self.fetch(ref))

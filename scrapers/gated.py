@@ -7,17 +7,11 @@ headers and configurations are not.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 
-from gpusizer.errors import GatedModel, LimitsExceeded, NoWeights
-from gpusizer.hub_id import ModelRef
-from gpusizer.snapshot import Component, Config, Format, RepoSnapshot
-from scrapers.http import HubSession
+from gpusizer.errors import GatedModel, LimitsExceeded
+from gpusizer.snapshot import Component, Config, Format
 from scrapers.hub_api import RepoInfo
 from scrapers.limits import Limits
-from scrapers.reading import Reading
-from scrapers.repo_reader import DEFAULT_BRANCH, RepoReader
-from scrapers.tokens import Tokens, check_token
 from scrapers.totals import gated_component
 from scrapers.weight_files import PIPELINE_INDEX, ROOT_COMPONENT, by_folder, select_weights
 from scrapers.weight_sets import RepoFile
@@ -51,37 +45,3 @@ def gated_weights(info: RepoInfo, files: Sequence[RepoFile], limits: Limits) -> 
     if not components:
         raise GatedModel(repo_id=info.repo_id)
     return selection.format, components, {}
-
-
-def fetch_totals(
-    ref: ModelRef, session: HubSession, limits: Limits, token: str | None = None
-) -> RepoSnapshot:
-    """A model by the API's count alone: one request, gated or not, and no file list.
-
-    Raises GatedModel or NoWeights where the API counts nothing, and as `fetch_snapshot`.
-    """
-    reading = Reading(ref.repo_id, limits)
-    tokens = Tokens(check_token(token), None)
-    with RepoReader(session, reading, ref.repo_id, ref.revision, tokens) as reader:
-        info = reader.info()
-    component = gated_component(ROOT_COMPONENT, info.config, (), info.parameters)
-    if component is None:
-        if info.gated:
-            raise GatedModel(repo_id=info.repo_id)
-        raise NoWeights(repo_id=info.repo_id, formats=[])
-    return RepoSnapshot(
-        repo_id=info.repo_id,
-        revision=ref.revision or DEFAULT_BRANCH,
-        sha=info.sha,
-        source="hub",
-        retrieved_at=datetime.now(UTC).isoformat(timespec="seconds"),
-        format="safetensors",
-        components=(component,),
-        gated=info.gated,
-        license=info.license,
-        base_models=info.base_models,
-        pipeline_tag=info.pipeline_tag,
-        library=info.library,
-        base_relation=info.base_relation,
-        languages=info.languages,
-    )

@@ -30,6 +30,7 @@ STRINGS: dict[str, str] = {
     "reason.empty": "nothing was typed",
     "reason.too_long": "it is too long",
     "reason.characters": "it has spaces or characters that model IDs cannot have",
+    "reason.revision_characters": "no branch, tag or commit can have this name",
     "reason.dataset": "it points to a dataset",
     "reason.space": "it points to a Space",
     "reason.other_host": "it points to another site than the Hugging Face Hub",

@@ -29,6 +29,7 @@ STRINGS: dict[str, str] = {
     "reason.empty": "nada foi digitado",
     "reason.too_long": "é longo demais",
     "reason.characters": "tem espaços ou caracteres que um ID de modelo não pode ter",
+    "reason.revision_characters": "nenhum branch, tag ou commit pode ter esse nome",
     "reason.dataset": "aponta para um dataset",
     "reason.space": "aponta para um Space",
     "reason.other_host": "aponta para outro site que não o Hugging Face Hub",

@@ -25,6 +25,7 @@ STRINGS: dict[str, str] = {
     "reason.empty": "没有输入内容",
     "reason.too_long": "内容过长",
     "reason.characters": "含有空格或模型 ID 不允许的字符",
+    "reason.revision_characters": "分支、标签或提交不可能有这样的名称",
     "reason.dataset": "这是数据集的地址",
     "reason.space": "这是 Space 的地址",
     "reason.other_host": "这不是 Hugging Face Hub 的地址",

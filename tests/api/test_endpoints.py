@@ -96,6 +96,7 @@ def test_every_named_parameter_counts(client: Client) -> None:
         ("invalid_request", {"model": LLAMA, "rank_by": "nicest"}),
         ("invalid_request", {"model": LLAMA, "options": ["no", "object"]}),
         ("invalid_request", {"model": LLAMA, "options": {"nonsense": 1}}),
+        ("invalid_request", {"model": LLAMA, "options": {"revision": "../other"}}),
         ("unknown_gpu", {"model": LLAMA, "gpu": "rtx 9999"}),
         ("unknown_quant", {"model": LLAMA, "quant": "q99"}),
         ("unknown_engine", {"model": LLAMA, "engine": "warp"}),

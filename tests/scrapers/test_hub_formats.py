@@ -6,11 +6,8 @@ import json
 
 import pytest
 
-from gpusizer.errors import GatedModel, MalformedRepo, NoWeights
-from gpusizer.hub_id import ModelRef
+from gpusizer.errors import GatedModel, MalformedRepo
 from gpusizer.snapshot import Basis, RepoSnapshot, Totals
-from scrapers.gated import fetch_totals
-from scrapers.http import HubSession
 from tests.hub_emulator import (
     FakeRepo,
     HubEmulator,
@@ -19,7 +16,7 @@ from tests.hub_emulator import (
     safetensors_file,
     sparse_file,
 )
-from tests.scrapers.conftest import QUICK, Fetch
+from tests.scrapers.conftest import Fetch
 
 
 def test_gated_pipeline_is_sized_by_its_folders(hub: HubEmulator, fetch: Fetch) -> None:
@@ -46,26 +43,6 @@ def test_gated_without_any_size(hub: HubEmulator, fetch: Fetch) -> None:
     hub.add(FakeRepo("org/name", {"model.safetensors": sparse_file(0)}, gated="manual"))
     with pytest.raises(GatedModel):
         fetch()
-
-
-def test_totals_take_one_request(hub: HubEmulator, session: HubSession) -> None:
-    repo = hub.add(llama_repo("org/name", gated="manual"))
-    snapshot = fetch_totals(ModelRef("org/name"), session, QUICK)
-    assert len(hub.requests) == 1
-    (part,) = snapshot.components
-    assert part.totals == Totals(repo.counted_parameters(), repo.files["model.safetensors"].size
-                                 - header_bytes(repo), "api")  # fmt: skip
-    hub.add(FakeRepo("org/none", gated="auto"))
-    with pytest.raises(GatedModel):
-        fetch_totals(ModelRef("org/none"), session, QUICK)
-    hub.add(FakeRepo("org/open"))
-    with pytest.raises(NoWeights):
-        fetch_totals(ModelRef("org/open"), session, QUICK)
-
-
-def header_bytes(repo: FakeRepo) -> int:
-    """Bytes before the first tensor of a single-file repository."""
-    return 8 + int.from_bytes(repo.files["model.safetensors"].read(0, 8), "little")
 
 
 PICKLED_CONFIG = literal_file({"model_type": "opt", "torch_dtype": "float16"})

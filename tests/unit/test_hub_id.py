@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpusizer.errors import InvalidModelId
+from gpusizer.errors import InvalidModelId, InvalidRequest
 from gpusizer.hub_id import ModelRef, check_revision, is_repo_id, parse_model_ref
 
 ACCEPTED = {
@@ -124,8 +124,9 @@ def test_revision_accepted(revision: str) -> None:
 
 @pytest.mark.parametrize("revision", ["", "a..b", "a b", "a\x00", "/a", "a/", "a//b", "a:b", "^a"])
 def test_revision_refused(revision: str) -> None:
-    with pytest.raises(InvalidModelId):
+    with pytest.raises(InvalidRequest) as caught:
         check_revision(revision)
+    assert caught.value.fields["reason"] == "revision_characters"
 
 
 @given(st.text())
