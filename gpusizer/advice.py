@@ -67,7 +67,12 @@ def _offload(plan: Plan, before: Fit) -> Iterator[Suggestion]:
     part = most_layers(plan.fitter, plan.gpu, before.estimate)
     if part is not None:
         yield Suggestion(
-            note=Note("try_offload", layers=part.layers, all=part.of_layers),
+            note=Note(
+                "try_offload",
+                layers=part.layers,
+                all=part.of_layers,
+                ram_bytes=part.ram_bytes,
+            ),
             change={"gpu_layers": part.layers},
             pain=_OFFLOAD_PAIN,
             saving_bytes=part.headroom_bytes - before.headroom_bytes,

@@ -173,6 +173,6 @@ STRINGS: dict[str, str] = {
     "note.try_tensor_parallel": "Tensor parallel {degree}: {count} of these GPUs instead of"
     " {before}.",
     "note.try_more_gpus": "{count} of these GPUs instead of {before}.",
-    "note.try_offload": "Keep {layers} of {all} layers on the GPU and the rest in system memory,"
-    " much slower.",
+    "note.try_offload": "Keep {layers} of {all} layers on the GPU and the rest ({ram_bytes}) in"
+    " system memory, much slower.",
 }

@@ -172,6 +172,6 @@ STRINGS: dict[str, str] = {
     "note.try_tensor_parallel": "Paralelismo de tensor {degree}: {count} destas GPUs em vez de"
     " {before}.",
     "note.try_more_gpus": "{count} destas GPUs em vez de {before}.",
-    "note.try_offload": "Manter {layers} de {all} camadas na GPU e o resto na memória do sistema,"
-    " bem mais lento.",
+    "note.try_offload": "Manter {layers} de {all} camadas na GPU e o resto ({ram_bytes}) na memória"
+    " do sistema, bem mais lento.",
 }

@@ -150,5 +150,6 @@ STRINGS: dict[str, str] = {
     "note.try_quant_engine": "由 {before} 换成 {quant} + {engine}。",
     "note.try_tensor_parallel": "张量并行 {degree}：用 {count} 块这样的 GPU（现为 {before} 块）。",
     "note.try_more_gpus": "用 {count} 块这样的 GPU（现为 {before} 块）。",
-    "note.try_offload": "{all} 层中 {layers} 层留在 GPU，其余放到系统内存，速度会慢很多。",
+    "note.try_offload": "{all} 层中 {layers} 层留在 GPU，其余（{ram_bytes}）放到系统内存，"
+    "速度会慢很多。",
 }

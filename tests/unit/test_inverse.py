@@ -153,7 +153,9 @@ def test_offload_keeps_the_layers_that_fit() -> None:
     engine = FixedLlamaCpp("llama.cpp", "llama.cpp", "1", frozenset({"CUDA"}))
     made = {s.note.code: s for s in advise(replace(plan, engine=engine))}
     assert made["try_offload"].change == {"gpu_layers": 15}
-    assert made["try_offload"].note.fields == {"layers": 15, "all": 33}
+    assert made["try_offload"].note.fields == {
+        "layers": 15, "all": 33, "ram_bytes": 18 * 265_322_496 + 558_170_112,
+    }  # fmt: skip
     assert made["try_offload"].verdict is Verdict.OFFLOAD
     assert made["try_offload"].headroom_bytes == 5 * GIB - 558_186_496 - 14 * 265_322_496
 

@@ -9,6 +9,7 @@ from gpusizer.comparison import Compared, Comparison
 from gpusizer.fit import Fit, Verdict
 from gpusizer.gpus import Gpu, Price
 from gpusizer.inverse import Largest
+from gpusizer.notes import Note
 from gpusizer.ranking import Ranked
 from gpusizer.speed import Rate
 from gpusizer.ui.presenters.bars import segments
@@ -74,7 +75,7 @@ def _card(item: Compared, pick: str, words: Words) -> Html:
         _fit(ranked.fit, words) if ranked else None,
         el("dl", join(_line(spec, words) for spec in _specs(item.gpu, ranked, words))),
         _advice(ranked, words) if ranked else None,
-        words.listed(ranked.reasons[1:], "gs-notes") if ranked else None,
+        words.listed(_reasons(ranked), "gs-notes") if ranked else None,
         class_="gs-card" if ranked else "gs-card gs-card-plain",
         data_gpu=item.gpu.slug,
     )
@@ -120,6 +121,12 @@ def _capacity_bar(fit: Fit, words: Words) -> Html:
         limit,
         class_="gs-bar gs-bar-over" if limit else "gs-bar",
     )
+
+
+def _reasons(ranked: Ranked) -> list[Note]:
+    """All but the verdict, and without what the advice above says already."""
+    advised = any(one.note.code == "try_offload" for one in ranked.advice[:SUGGESTED])
+    return [note for note in ranked.reasons[1:] if not advised or note.code != "layers_that_fit"]
 
 
 def _advice(ranked: Ranked, words: Words) -> Html:
