@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from playwright.sync_api import expect
 
 from gpusizer.text import LANGUAGES
 from tests.browser.conftest import Visit
@@ -112,7 +113,11 @@ def test_advanced_fields_change_the_answer(visit: Open) -> None:
     answered(page, LLAMA)
     assert "32,768" in page.inner_text("#gs-answer")
     page.click("#gs-advanced button")
-    page.get_by_label("Context").fill("4096")
+    field = page.get_by_label("Context")
+    expect(field).to_have_value("32768")  # what the address asked for has arrived
+    field.fill("4096")
+    field.press("Tab")  # as one who types leaves the field before the button
+    expect(field).to_have_value("4096")
     page.click("#gs-go")
     page.wait_for_function(
         "() => document.querySelector('#gs-answer').textContent.includes('4,096')"
