@@ -6,11 +6,7 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import lru_cache
 from typing import Any
-
-import numpy as np
-import numpy.typing as npt
 
 from gpusizer.engines import ENGINES, Engine, Split, find_engine
 from gpusizer.gpus import Catalogue, Gpu
@@ -241,11 +237,3 @@ def device_class_of(engine: Engine, gpu: Gpu) -> int:
     if by_stack is not None:
         return by_stack
     return engine.device_class(gpu.device_memory_bytes, gpu.name)
-
-
-@lru_cache(maxsize=64)
-def class_row(catalogue: Catalogue, engine_slug: str) -> npt.NDArray[np.int64]:
-    """For each GPU of the catalogue, the class of engine defaults that applies on it."""
-    row = np.array([device_class_of(ENGINES[engine_slug], gpu) for gpu in catalogue.gpus])
-    row.setflags(write=False)
-    return row

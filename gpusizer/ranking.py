@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
-
 from gpusizer.advice import Suggestion
+from gpusizer.choosing import Choice, choose
 from gpusizer.fit import Fit, Fitter, Verdict
-from gpusizer.fit_table import Candidate, FitTable, candidates, fit_table
 from gpusizer.gpus import Catalogue, Gpu
 from gpusizer.inverse import Largest
 from gpusizer.memory import MemoryEstimate
 from gpusizer.notes import Note
 from gpusizer.offload import offload_notes
-from gpusizer.speed import Rate, catalogue_classes, decode_rate, decode_rates, prefill_rate
-
-Floats = npt.NDArray[np.float64]
+from gpusizer.speed import Rate, bytes_per_step, decode_rate, prefill_rate, tokens_per_second
 
 _SECONDS_PER_HOUR = 3600
-# Lexicographic cost of a candidate: fewer cards, then a more faithful quantization.
-_COUNT_STEP = 1e6
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,30 +58,23 @@ class Ranked:
         return None if power is None else power * self.fit.count
 
 
-@dataclass(frozen=True, slots=True)
-class _Choice:
-    """The candidate chosen for one GPU of the catalogue."""
+Speed = float | None
+"""Likely tokens/s of one user, None when unknown."""
 
-    gpu_index: int
-    boards: int
-    estimate: MemoryEstimate
-    tight: bool
+Policy = Callable[[Choice, Speed], float | None]
 
 
-Policy = Callable[[Sequence[_Choice], Catalogue, Floats], Floats]
+def _total_memory(choice: Choice, speed: Speed) -> float:
+    return choice.gpu.memory_bytes * choice.boards
 
 
-def _total_memory(choices: Sequence[_Choice], catalogue: Catalogue, speeds: Floats) -> Floats:
-    return np.array([catalogue.gpus[c.gpu_index].memory_bytes * c.boards for c in choices], float)
+def _price(choice: Choice, speed: Speed) -> float | None:
+    price = choice.gpu.buy_usd
+    return None if price is None else price * choice.boards
 
 
-def _price(choices: Sequence[_Choice], catalogue: Catalogue, speeds: Floats) -> Floats:
-    prices = catalogue.columns.buy_usd
-    return np.array([prices[c.gpu_index] * c.boards for c in choices], float)
-
-
-def _slowness(choices: Sequence[_Choice], catalogue: Catalogue, speeds: Floats) -> Floats:
-    return -speeds
+def _slowness(choice: Choice, speed: Speed) -> float | None:
+    return None if speed is None else -speed
 
 
 POLICIES: dict[str, Policy] = {
@@ -95,34 +82,31 @@ POLICIES: dict[str, Policy] = {
     "cheapest": _price,
     "fastest": _slowness,
 }
-"""Name -> cost to minimise; unknown costs (NaN) go last."""
+"""Name -> cost to minimise; unknown costs go last."""
 
 
 def rank_gpus(fitter: Fitter, catalogue: Catalogue, rank_by: str, top: int) -> tuple[Ranked, ...]:
-    """GPUs on which the model runs, best first; `top` of them, or all when it is 0."""
-    table = fit_table(tuple(candidates(fitter, catalogue)), catalogue)
-    choices = _choose(table, catalogue)
-    if not choices:
-        return ()
-    speeds = _speeds(fitter, catalogue, choices)
-    cost = POLICIES[rank_by](choices, catalogue, speeds)
-    memory = _total_memory(choices, catalogue, speeds)
-    # What surely fits comes first; equal costs go by least memory, then fastest.
-    # lexsort's last key is the first criterion.
-    order = np.lexsort(
-        (np.nan_to_num(-speeds, nan=0.0), memory, cost, np.array([c.tight for c in choices], float))
-    )
-    wanted = order[: top or None]
+    """GPUs on which the model runs, best first; `top` of them, or all when it is 0.
+
+    What surely fits comes first; equal costs go by least memory, then fastest.
+    """
+    choices = choose(fitter, catalogue)
+    policy = POLICIES[rank_by]
+    places = []
+    for choice, speed in zip(choices, _speeds(fitter, choices), strict=True):
+        cost = _or_last(policy(choice, speed))
+        memory = _total_memory(choice, speed)
+        places.append((choice.tight, cost, memory, 0.0 if speed is None else -speed))
+    order = sorted(range(len(choices)), key=places.__getitem__)
+    wanted = [choices[i] for i in order[: top or None]]
     return tuple(
-        describe(
-            fitter,
-            catalogue.gpus[choices[i].gpu_index],
-            choices[i].boards,
-            choices[i].estimate,
-            rank=place,
-        )
-        for place, i in enumerate(wanted, start=1)
+        describe(fitter, one.gpu, one.boards, one.estimate, rank=place)
+        for place, one in enumerate(wanted, start=1)
     )
+
+
+def _or_last(cost: float | None) -> float:
+    return math.inf if cost is None else cost
 
 
 def describe(fitter: Fitter, gpu: Gpu, boards: int, estimate: MemoryEstimate, rank: int) -> Ranked:
@@ -138,51 +122,18 @@ def describe(fitter: Fitter, gpu: Gpu, boards: int, estimate: MemoryEstimate, ra
     )
 
 
-def _choose(table: FitTable, catalogue: Catalogue) -> list[_Choice]:
-    """For each GPU on sale the cheapest candidate that fits, or else the cheapest tight one."""
-    cost = _candidate_cost(table.candidates)[:, None]
-    safe = np.where(table.fits, cost, np.inf)
-    tight = np.where(table.tight, cost, np.inf)
-    surely = np.isfinite(safe.min(axis=0))
-    chosen = np.where(surely, safe.argmin(axis=0), tight.argmin(axis=0))
-    possible = surely | np.isfinite(tight.min(axis=0))
-    return [
-        _Choice(
-            int(gpu),
-            int(table.boards[chosen[gpu], gpu]),
-            table.candidates[chosen[gpu]].estimate,
-            tight=not surely[gpu],
-        )
-        for gpu in np.flatnonzero(possible)
-        if catalogue.gpus[gpu].status != "announced"
-    ]
-
-
-def _candidate_cost(of: Sequence[Candidate]) -> Floats:
-    return np.array(
-        [c.estimate.split.gpus * _COUNT_STEP + c.estimate.quant.order for c in of], float
-    )
-
-
-def _speeds(fitter: Fitter, catalogue: Catalogue, choices: Sequence[_Choice]) -> Floats:
-    """Likely tokens/s of every choice, computed once per distinct estimate."""
-    columns = catalogue.columns
-    bandwidth = columns.bandwidth_bytes_per_second / columns.devices_per_board
-    classes = catalogue_classes(catalogue)
-    result = np.full(len(choices), np.nan)
-    by_estimate: dict[int, list[int]] = {}
-    for place, choice in enumerate(choices):
-        by_estimate.setdefault(id(choice.estimate), []).append(place)
-    for places in by_estimate.values():
-        gpus = [choices[place].gpu_index for place in places]
-        result[places] = decode_rates(
-            fitter.profile,
-            choices[places[0]].estimate,
-            fitter.workload,
-            bandwidth[gpus],
-            tuple(classes[gpu] for gpu in gpus),
-        )
-    return result
+def _speeds(fitter: Fitter, choices: Sequence[Choice]) -> list[Speed]:
+    """The speed of every choice; what a step reads is computed once per estimate."""
+    profile = fitter.profile
+    step_bytes: dict[int, float] = {}
+    speeds = []
+    for choice in choices:
+        estimate = choice.estimate
+        if id(estimate) not in step_bytes:
+            step_bytes[id(estimate)] = bytes_per_step(profile, estimate, fitter.workload)
+        read = step_bytes[id(estimate)]
+        speeds.append(tokens_per_second(profile, estimate, read, choice.gpu))
+    return speeds
 
 
 def _reasons(fitter: Fitter, fit: Fit) -> tuple[Note, ...]:

@@ -11,17 +11,12 @@ import csv
 from dataclasses import dataclass
 from functools import cache
 
-import numpy as np
-import numpy.typing as npt
-
-from gpusizer.gpus import Catalogue, Gpu
+from gpusizer.gpus import Gpu
 from gpusizer.kv_cache import kv_cache_bytes
 from gpusizer.memory import MemoryEstimate
 from gpusizer.paths import DATA_DIR
 from gpusizer.profile import ModelProfile
 from gpusizer.workload import Workload
-
-Floats = npt.NDArray[np.float64]
 
 # Published tensor-parallel scaling: share of n cards' bandwidth that n cards reach.
 _TENSOR_PARALLEL_SHARE = {1: 1.0, 2: 0.60, 4: 0.50, 8: 0.40}
@@ -108,21 +103,21 @@ def bytes_per_step(profile: ModelProfile, estimate: MemoryEstimate, workload: Wo
     return float(weights + cache_bytes)
 
 
-def decode_rates(
-    profile: ModelProfile,
-    estimate: MemoryEstimate,
-    workload: Workload,
-    bandwidth: Floats,
-    classes: tuple[str, ...],
-) -> Floats:
-    """Likely tokens/s of one user on each GPU of a catalogue column; NaN where unknown."""
+def tokens_per_second(
+    profile: ModelProfile, estimate: MemoryEstimate, step_bytes: float, gpu: Gpu
+) -> float | None:
+    """Likely decoding speed of one user, None when the GPU's bandwidth is unknown.
+
+    `step_bytes` as `bytes_per_step` counts them.
+    """
+    if gpu.bandwidth_bytes_per_second is None:
+        return None
     layers = profile.architecture.layers if profile.architecture else 1
-    step_bytes = bytes_per_step(profile, estimate, workload)
-    constants = [speed_class(estimate.engine.slug, name) for name in classes]
-    efficiency = np.array([c.efficiency for c in constants])
-    fixed = np.array([c.seconds_per_layer for c in constants]) * layers
+    constants = speed_class(estimate.engine.slug, gpu_class(gpu))
+    device = gpu.bandwidth_bytes_per_second / gpu.devices_per_board
     cards = _effective_cards(estimate.split.tensor)
-    return np.asarray(1.0 / (step_bytes / (efficiency * bandwidth * cards) + fixed))
+    reading = step_bytes / (constants.efficiency * device * cards)
+    return 1.0 / (reading + constants.seconds_per_layer * layers)
 
 
 def _effective_cards(tensor: int) -> float:
@@ -135,12 +130,13 @@ def decode_rate(
     profile: ModelProfile, estimate: MemoryEstimate, workload: Workload, gpu: Gpu
 ) -> Rate | None:
     """Tokens/s of one user on one kind of GPU, None when its bandwidth is unknown."""
-    if gpu.bandwidth_bytes_per_second is None or not _generates(profile):
+    if not _generates(profile):
         return None
-    name = gpu_class(gpu)
-    device = gpu.bandwidth_bytes_per_second / gpu.devices_per_board
-    likely = decode_rates(profile, estimate, workload, np.array([device]), (name,))
-    return _banded(float(likely[0]), speed_class(estimate.engine.slug, name).band)
+    step_bytes = bytes_per_step(profile, estimate, workload)
+    likely = tokens_per_second(profile, estimate, step_bytes, gpu)
+    if likely is None:
+        return None
+    return _banded(likely, speed_class(estimate.engine.slug, gpu_class(gpu)).band)
 
 
 def prefill_rate(profile: ModelProfile, estimate: MemoryEstimate, gpu: Gpu) -> Rate | None:
@@ -152,11 +148,6 @@ def prefill_rate(profile: ModelProfile, estimate: MemoryEstimate, gpu: Gpu) -> R
     mfu, band = _prefill_classes()[name]
     cards = _effective_cards(estimate.split.tensor) / gpu.devices_per_board
     return _banded(peak * cards * mfu / (2 * profile.active_parameters), band)
-
-
-def catalogue_classes(catalogue: Catalogue) -> tuple[str, ...]:
-    """The calibration class of every GPU, in catalogue order."""
-    return tuple(gpu_class(gpu) for gpu in catalogue.gpus)
 
 
 def _generates(profile: ModelProfile) -> bool:

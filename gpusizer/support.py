@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 
-import numpy as np
-import numpy.typing as npt
-
-from gpusizer.engines import ENGINES, Engine
-from gpusizer.gpus import Catalogue, Gpu
+from gpusizer.engines import Engine
+from gpusizer.gpus import Gpu
 from gpusizer.quants import Quant
 
 # Oldest CUDA architecture each engine's kernels are built for (their installation pages).
@@ -37,10 +33,16 @@ _NEEDS: dict[str, Callable[[Gpu], bool]] = {
 
 def runs_on(quant: Quant, engine: Engine, gpu: Gpu) -> bool:
     """Whether `engine` runs `quant` on `gpu`, by software stack and hardware support."""
-    return _engine_runs(engine, gpu) and _NEEDS[quant.needs](gpu)
+    return runs_engine(engine, gpu) and meets_needs(quant.needs, gpu)
 
 
-def _engine_runs(engine: Engine, gpu: Gpu) -> bool:
+def meets_needs(needs: str, gpu: Gpu) -> bool:
+    """Whether the hardware computes in what a quantization needs ("" for nothing special)."""
+    return _NEEDS[needs](gpu)
+
+
+def runs_engine(engine: Engine, gpu: Gpu) -> bool:
+    """Whether there is a build of the engine for this GPU."""
     if gpu.software not in engine.stacks:
         return False
     capability = _cuda(gpu)
@@ -59,12 +61,3 @@ def _cuda(gpu: Gpu) -> float | None:
         return float(gpu.compute_capability)
     except ValueError:
         return None
-
-
-@lru_cache(maxsize=256)
-def support_row(catalogue: Catalogue, engine_slug: str, needs: str) -> npt.NDArray[np.bool_]:
-    """For each GPU of the catalogue, whether the engine runs a quantization with these needs."""
-    engine, enough = ENGINES[engine_slug], _NEEDS[needs]
-    row = np.array([_engine_runs(engine, gpu) and enough(gpu) for gpu in catalogue.gpus])
-    row.setflags(write=False)
-    return row

@@ -1,13 +1,12 @@
 """The GPU catalogue: facts about 300 accelerators and the names people call them."""
 
-from gpusizer.gpus.catalogue import Catalogue, GpuColumns, load_catalogue
+from gpusizer.gpus.catalogue import Catalogue, load_catalogue
 from gpusizer.gpus.gpu import Confidence, Gpu, MemoryBasis, Price, PriceBasis, Status, Support
 
 __all__ = [
     "Catalogue",
     "Confidence",
     "Gpu",
-    "GpuColumns",
     "MemoryBasis",
     "Price",
     "PriceBasis",

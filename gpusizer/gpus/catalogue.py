@@ -7,10 +7,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
-
-import numpy as np
-import numpy.typing as npt
 
 from gpusizer.errors import UnknownGpu
 from gpusizer.gpus.gpu import Gpu
@@ -21,38 +17,12 @@ from gpusizer.paths import DATA_DIR
 MAX_NAME_CHARS = 100
 MAX_SUGGESTIONS = 5
 
-_Array = TypeVar("_Array", bound=npt.NDArray[Any])
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class GpuColumns:
-    """The numbers ranking needs, one read-only array each, in catalogue order.
-
-    Floats are NaN where the value is unknown. Rates, bandwidth, power and prices are those of
-    the board; `device_memory_bytes` is that of one device.
-    """
-
-    device_memory_bytes: npt.NDArray[np.int64]
-    devices_per_board: npt.NDArray[np.int64]
-    bandwidth_bytes_per_second: npt.NDArray[np.float64]
-    fp16_flops: npt.NDArray[np.float64]
-    power_watts: npt.NDArray[np.float64]
-    buy_usd: npt.NDArray[np.float64]
-    rent_usd_per_hour: npt.NDArray[np.float64]
-    nvlink: npt.NDArray[np.bool_]
-    unified_memory: npt.NDArray[np.bool_]
-    bf16_support: npt.NDArray[np.bool_]
-    fp8_support: npt.NDArray[np.bool_]
-    fp4_support: npt.NDArray[np.bool_]
-    int8_support: npt.NDArray[np.bool_]
-    software: tuple[str, ...]
-
 
 @dataclass(frozen=True, eq=False)
 class Catalogue:
     """An ordered, read-only set of GPUs with unique slugs, names and aliases.
 
-    Without `slots`, because the arrays and indexes are built on first use and kept.
+    Without `slots`, because the indexes are built on first use and kept.
     """
 
     gpus: tuple[Gpu, ...]
@@ -91,27 +61,6 @@ class Catalogue:
             for gpu, haystack in zip(self.gpus, self._haystacks, strict=True)
             if all(word in haystack for word in words)
         ]
-
-    @cached_property
-    def columns(self) -> GpuColumns:
-        """Arrays over `gpus`, built once."""
-        gpus = self.gpus
-        return GpuColumns(
-            device_memory_bytes=_integers(gpu.device_memory_bytes for gpu in gpus),
-            devices_per_board=_integers(gpu.devices_per_board for gpu in gpus),
-            bandwidth_bytes_per_second=_floats(gpu.bandwidth_bytes_per_second for gpu in gpus),
-            fp16_flops=_floats(gpu.fp16_flops for gpu in gpus),
-            power_watts=_floats(gpu.power_watts for gpu in gpus),
-            buy_usd=_floats(gpu.buy_usd for gpu in gpus),
-            rent_usd_per_hour=_floats(gpu.rent_usd_per_hour for gpu in gpus),
-            nvlink=_flags(gpu.nvlink for gpu in gpus),
-            unified_memory=_flags(gpu.unified_memory for gpu in gpus),
-            bf16_support=_flags(gpu.bf16_support for gpu in gpus),
-            fp8_support=_flags(gpu.fp8_support for gpu in gpus),
-            fp4_support=_flags(gpu.fp4_support for gpu in gpus),
-            int8_support=_flags(gpu.int8_support for gpu in gpus),
-            software=tuple(gpu.software for gpu in gpus),
-        )
 
     @cached_property
     def _by_slug(self) -> dict[str, Gpu]:
@@ -191,22 +140,3 @@ def _index(
         for key in dict.fromkeys(keys_of(gpu)):
             index[key] = (*index.get(key, ()), gpu)
     return index
-
-
-def _integers(values: Iterable[int]) -> npt.NDArray[np.int64]:
-    return _read_only(np.fromiter(values, dtype=np.int64))
-
-
-def _floats(values: Iterable[float | None]) -> npt.NDArray[np.float64]:
-    return _read_only(
-        np.array([np.nan if value is None else value for value in values], dtype=np.float64)
-    )
-
-
-def _flags(values: Iterable[bool]) -> npt.NDArray[np.bool_]:
-    return _read_only(np.fromiter(values, dtype=np.bool_))
-
-
-def _read_only(array: _Array) -> _Array:
-    array.setflags(write=False)
-    return array

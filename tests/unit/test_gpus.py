@@ -6,7 +6,6 @@ import csv
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from gpusizer.errors import UnknownGpu
@@ -141,26 +140,19 @@ def test_key_separates_product_and_size() -> None:
     assert candidate_keys("m3 max 128") == (("m3max128", None), ("m3max", 128))
 
 
-def test_columns_follow_the_rows(catalogue: Catalogue) -> None:
-    columns = catalogue.columns
-    assert columns is catalogue.columns
-    at = {gpu.slug: index for index, gpu in enumerate(catalogue.gpus)}
-    assert columns.device_memory_bytes[at["rtx-4090-24gb"]] == 24564 * MIB
-    assert columns.device_memory_bytes[at["instinct-mi250x-128gb"]] == 65520 * MIB
-    assert columns.devices_per_board[at["a16-64gb"]] == 4
-    assert columns.bandwidth_bytes_per_second[at["rtx-4090-24gb"]] == 1008e9
-    assert columns.fp16_flops[at["rtx-4090-24gb"]] == 165.2e12
+def test_rows_hold_what_the_file_says(catalogue: Catalogue) -> None:
+    by_slug = {gpu.slug: gpu for gpu in catalogue.gpus}
+    assert by_slug["rtx-4090-24gb"].device_memory_bytes == 24564 * MIB
+    assert by_slug["instinct-mi250x-128gb"].device_memory_bytes == 65520 * MIB
+    assert by_slug["a16-64gb"].devices_per_board == 4
+    assert by_slug["rtx-4090-24gb"].bandwidth_bytes_per_second == 1008e9
+    assert by_slug["rtx-4090-24gb"].fp16_flops == 165.2e12
     # The P6000 has no tensor cores and FP16 at 1/64 rate: FP32 is its fastest.
-    assert columns.fp16_flops[at["quadro-p6000-24gb"]] == catalogue.find("P6000").fp32_flops
-    assert np.isnan(columns.bandwidth_bytes_per_second[at["ascend-910b-64gb"]])
-    assert np.isnan(columns.rent_usd_per_hour[at["gtx-1050-2gb"]])
-    assert columns.software[at["apple-m1-8gb"]] == "Metal"
-    assert columns.nvlink[at["rtx-3090-24gb"]] and not columns.nvlink[at["rtx-4090-24gb"]]
-
-
-def test_columns_cannot_be_changed(catalogue: Catalogue) -> None:
-    with pytest.raises(ValueError, match="read-only"):
-        catalogue.columns.fp16_flops[0] = 0.0
+    assert by_slug["quadro-p6000-24gb"].fp16_flops == by_slug["quadro-p6000-24gb"].fp32_flops
+    assert by_slug["ascend-910b-64gb"].bandwidth_bytes_per_second is None
+    assert by_slug["gtx-1050-2gb"].rent_usd_per_hour is None
+    assert by_slug["apple-m1-8gb"].software == "Metal"
+    assert by_slug["rtx-3090-24gb"].nvlink and not by_slug["rtx-4090-24gb"].nvlink
 
 
 def test_json_says_units_and_provenance(catalogue: Catalogue) -> None:

@@ -1,0 +1,98 @@
+"""Choice: the way to run a model on each GPU of the catalogue that a ranking compares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from gpusizer.engines import Engine, find_engine
+from gpusizer.fit import COUNTS, Fitter, asked_split, device_class_of, max_cards
+from gpusizer.gpus import Catalogue, Gpu
+from gpusizer.memory import MemoryEstimate
+from gpusizer.support import meets_needs, runs_engine
+
+Places = frozenset[int]
+"""Positions in the catalogue."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What is chosen for one GPU: `tight` fits at the likely values, not at the high end."""
+
+    gpu: Gpu
+    boards: int
+    estimate: MemoryEstimate
+    tight: bool
+
+
+def choose(fitter: Fitter, catalogue: Catalogue) -> list[Choice]:
+    """For each GPU on sale the first way that surely fits, else the first that is tight.
+
+    Ways come by GPU count, then from the most faithful quantization down. Nothing is estimated
+    that no GPU is left for. In catalogue order; GPUs on which nothing fits are left out.
+    """
+    sure: dict[int, Choice] = {}
+    tight: dict[int, Choice] = {}
+    for estimate, places in _ways(fitter, catalogue, taken=sure):
+        total, budgeted = estimate.per_gpu.total, estimate.budgeted
+        for place in places:
+            gpu = catalogue.gpus[place]
+            memory = gpu.device_memory_bytes
+            budget = int(memory * estimate.utilization)
+            boards = estimate.split.gpus // gpu.devices_per_board
+            if total.high <= memory and budgeted.high <= budget:
+                sure[place] = Choice(gpu, boards, estimate, tight=False)
+            elif place not in tight and total.likely <= memory and budgeted.likely <= budget:
+                tight[place] = Choice(gpu, boards, estimate, tight=True)
+    return [one for _, one in sorted({**tight, **sure}.items())]
+
+
+def _ways(
+    fitter: Fitter, catalogue: Catalogue, taken: dict[int, Choice]
+) -> Iterator[tuple[MemoryEstimate, Places]]:
+    """Every GPU count x quantization x engine, and the GPUs to try it on: not those in `taken`."""
+    asked = asked_split(fitter.workload)
+    quants = sorted(fitter.quants, key=lambda pair: pair[0].order)
+    for count in COUNTS if asked is None else (asked.gpus,):
+        able = _able(catalogue, count)
+        for quant, native in quants:
+            slugs = tuple(engine.slug for engine in fitter.engines(quant))
+            for engine, device_class, lane in _lanes(catalogue, slugs, quant.needs):
+                places = (lane & able).difference(taken)
+                split = fitter.split(engine, count) if places else None
+                if split is not None:
+                    yield fitter.estimate(quant, native, engine, split, device_class), places
+
+
+@lru_cache(maxsize=64)
+def _able(catalogue: Catalogue, devices: int) -> Places:
+    """GPUs on sale of which so many devices make whole boards, no more than one plans with."""
+    return frozenset(
+        place
+        for place, gpu in enumerate(catalogue.gpus)
+        if gpu.status != "announced"
+        and devices % gpu.devices_per_board == 0
+        and devices // gpu.devices_per_board <= max_cards(gpu)
+    )
+
+
+@lru_cache(maxsize=256)
+def _lanes(
+    catalogue: Catalogue, engines: tuple[str, ...], needs: str
+) -> tuple[tuple[Engine, int, Places], ...]:
+    """Engine, class of its defaults, and the GPUs where it is the first of `engines` to run.
+
+    `needs` are those of the quantization.
+    """
+    lanes: dict[tuple[str, int], set[int]] = {}
+    for place, gpu in enumerate(catalogue.gpus):
+        if not meets_needs(needs, gpu):
+            continue
+        engine = next((one for one in map(find_engine, engines) if runs_engine(one, gpu)), None)
+        if engine is not None:
+            lanes.setdefault((engine.slug, device_class_of(engine, gpu)), set()).add(place)
+    return tuple(
+        (find_engine(slug), device_class, frozenset(places))
+        for (slug, device_class), places in lanes.items()
+    )
