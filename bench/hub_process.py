@@ -42,6 +42,7 @@ def synthetic_repos() -> list[FakeRepo]:
     ]
     for repo in repos:
         repo.revisions["v1"] = repo.sha
+        repo.parameters = repo.counted_parameters() or None  # the Hub counts at the upload
     return repos
 
 

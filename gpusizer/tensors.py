@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -85,45 +86,49 @@ def group_tensors(tensors: Iterable[RawTensor]) -> tuple[TensorGroup, ...]:
     Tensors whose indices do not form a full product (layer 0 has no experts, the others
     have 256) become several groups of the same pattern.
     """
-    # The depth keeps a name with literal braces apart from the pattern it looks like.
-    buckets: dict[tuple[str, str, tuple[int, ...], int], list[Indices]] = {}
     listed = list(tensors)
-    split = _split_names([name for name, _, _ in listed])
-    for (_, dtype, shape), (pattern, indices) in zip(listed, split, strict=True):
-        key = (pattern, dtype, shape, len(indices))
-        if key in buckets:
-            buckets[key].append(indices)
-        else:
-            buckets[key] = [indices]
+    patterns, depths, numbers = _split_names([name for name, _, _ in listed])
+    # The depth keeps a name with literal braces apart from the pattern it looks like.
+    buckets: dict[tuple[str, str, tuple[int, ...], int], list[int]] = defaultdict(list)
+    stops = itertools.accumulate(depths)
+    for (_, dtype, shape), pattern, depth, stop in zip(
+        listed, patterns, depths, stops, strict=True
+    ):
+        buckets[pattern, dtype, shape, depth].append(stop)
     groups = []
-    for (pattern, dtype, shape, _), index_tuples in buckets.items():
+    for (pattern, dtype, shape, depth), ends in buckets.items():
+        columns = ([numbers[end - back] for end in ends] for back in range(depth, 0, -1))
+        index_tuples: list[Indices] = list(zip(*columns, strict=True)) or [()]
         for product in _factor(index_tuples):
             groups.append(TensorGroup(pattern, dtype, shape, product))
     return tuple(groups)
 
 
-def _split_names(names: list[str]) -> list[tuple[str, Indices]]:
-    """Pattern and indices of every name, in order; all at once where that is unambiguous."""
+def _split_names(names: list[str]) -> tuple[list[str], list[int], list[int]]:
+    """Pattern and depth of every name, and the numbers of all names one after another.
+
+    All at once where that is unambiguous.
+    """
     text = "." + "\n.".join(names) + "\n"
     pieces = _INDEX.split(text)
-    numbers = {digits: int(digits) for digits in set(pieces[1::2])}
+    values = {digits: int(digits) for digits in set(pieces[1::2])}
     # A literal brace would be ambiguous with a placeholder, and "007" would not survive the
     # round trip through int: such names are no patterns.
-    unusual = "{" in text or any(str(number) != digits for digits, number in numbers.items())
+    unusual = "{" in text or any(str(number) != digits for digits, number in values.items())
     if unusual or text.count("\n") != len(names):
         if len(names) <= 1:
-            return [(name, ()) for name in names]
-        return [pair for name in names for pair in _split_names([name])]
-    found = list(map(numbers.__getitem__, pieces[1::2]))
+            return names, [0] * len(names), []
+        parts = [_split_names([name]) for name in names]
+        flat = itertools.chain.from_iterable
+        return (
+            list(flat(patterns for patterns, _, _ in parts)),
+            list(flat(depths for _, depths, _ in parts)),
+            list(flat(numbers for _, _, numbers in parts)),
+        )
+    found = list(map(values.__getitem__, pieces[1::2]))
     patterns = f".{PLACEHOLDER}".join(pieces[::2])[1:-1].split("\n.")
     depths = {pattern: pattern.count(PLACEHOLDER) for pattern in set(patterns)}
-    split = []
-    start = 0
-    for pattern in patterns:
-        stop = start + depths[pattern]
-        split.append((pattern, tuple(found[start:stop])))
-        start = stop
-    return split
+    return patterns, list(map(depths.__getitem__, patterns)), found
 
 
 def _factor(index_tuples: list[Indices]) -> list[tuple[Indices, ...]]:

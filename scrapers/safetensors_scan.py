@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+from operator import sub
 
 from gpusizer.dtypes import DTYPE_BITS, stored_bytes
 from gpusizer.tensors import RawTensor
@@ -47,11 +48,11 @@ def scan_entries(text: str, start: int, stop: int) -> tuple[list[RawTensor], int
     layouts = _layouts(set(zip(dtypes, shapes, strict=True)))
     if layouts is None:
         return None
-    spans = list(zip(map(int, firsts), map(int, lasts), strict=True))
+    begins, ends = list(map(int, firsts)), list(map(int, lasts))
     chosen = [layouts[key] for key in zip(dtypes, shapes, strict=True)]
-    if any(last - first != one[2] for (first, last), one in zip(spans, chosen, strict=True)):
+    if list(map(sub, ends, begins)) != [one[2] for one in chosen]:
         return None
-    end = _end_of_data(spans)
+    end = _end_of_data(begins, ends)
     if end is None:
         return None
     return [(name, one[0], one[1]) for name, one in zip(names, chosen, strict=True)], end
@@ -68,10 +69,12 @@ def _layouts(keys: set[tuple[str, str]]) -> dict[tuple[str, str], Layout] | None
     return layouts
 
 
-def _end_of_data(spans: list[tuple[int, int]]) -> int | None:
+def _end_of_data(begins: list[int], ends: list[int]) -> int | None:
     """Where the last tensor ends; None when two overlap."""
+    if begins == [0, *ends[:-1]]:
+        return ends[-1]  # one after another, as the library writes them
     end = 0
-    for first, last in sorted(spans):
+    for first, last in sorted(zip(begins, ends, strict=True)):
         if first < end and first != last:
             return None
         end = max(end, last)

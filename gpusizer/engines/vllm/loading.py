@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-
-import numpy as np
+from operator import mul
 
 from gpusizer.amounts import Provenance
 from gpusizer.engines.bands import band
@@ -23,8 +22,8 @@ class VllmLoader:
         self._profile = profile
         self._workload = workload
         self._era = era
-        self._stages: dict[int, weights.Array] = {}
-        self._held: dict[tuple[str, bool, Split], weights.Array] = {}
+        self._stages: dict[int, tuple[weights.Row, ...]] = {}
+        self._held: dict[tuple[str, bool, Split], weights.Row] = {}
         self._extras: dict[Split, int] = {}
 
     @cached_property
@@ -32,10 +31,10 @@ class VllmLoader:
         return weights.plan_of(self._profile)
 
     @cached_property
-    def _factors(self) -> weights.Array:
+    def _factors(self) -> weights.Row:
         """Growth of each group by what is padded, 0 for groups that are not loaded."""
         kept = weights.kept_groups(self._profile, self._workload)
-        return kept * weights.vocabulary_growth(self._profile)
+        return tuple(map(mul, kept, weights.vocabulary_growth(self._profile)))
 
     def __call__(
         self, sizes: WeightSizes, split: Split, device_class: int, *, native: bool
@@ -43,19 +42,19 @@ class VllmLoader:
         stages = self._weights(sizes, split, native)
         extra = self._extra(sizes, split, device_class)
         around = band("vllm", self._era.family, "weights").around
-        everything = (int(stages.sum()) + extra * split.pipeline) * split.tensor
+        everything = (round(sum(stages)) + extra * split.pipeline) * split.tensor
         return Loaded(
-            around(int(stages.max()) + extra, Provenance.DERIVED),
+            around(round(max(stages)) + extra, Provenance.DERIVED),
             around(everything, Provenance.DERIVED),
         )
 
-    def _weights(self, sizes: WeightSizes, split: Split, native: bool) -> weights.Array:
+    def _weights(self, sizes: WeightSizes, split: Split, native: bool) -> weights.Row:
         """Bytes on one GPU of every stage; the same on every class of cards."""
         key = (sizes.quant, native, split)
         if key not in self._held:
             if split.pipeline not in self._stages:
                 self._stages[split.pipeline] = self._plan.stages(split.pipeline)
-            by_group = np.array(sizes.by_group) * self._factors
+            by_group = tuple(map(mul, sizes.by_group, self._factors))
             stages = self._stages[split.pipeline]
             self._held[key] = weights.held(self._plan, by_group, split, stages)
         return self._held[key]

@@ -19,10 +19,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
-
-import numpy as np
-import numpy.typing as npt
+from itertools import pairwise
+from operator import mul
 
 from gpusizer.engines.base import Split
 from gpusizer.profile import ModelProfile
@@ -31,7 +31,8 @@ from gpusizer.units import MIB
 from gpusizer.weights import WeightGroup
 from gpusizer.workload import Workload
 
-Array = npt.NDArray[np.float64]
+Row = tuple[float, ...]
+"""A number for each group of a profile, or for each allocation of a plan."""
 
 _LARGE = 10 * MIB  # PyTorch's caching allocator: from here on a segment of its own ...
 _STEP = 2 * MIB  # ... of a multiple of this ...
@@ -70,32 +71,43 @@ class Plan:
     """
 
     groups: int
-    piece: npt.NDArray[np.int64]
-    tensors: Array
-    divisors: npt.NDArray[np.int64]
+    piece: tuple[int, ...]
+    tensors: tuple[int, ...]
+    divisors: tuple[int, ...]
     layers: tuple[tuple[int, ...] | None, ...]
     ends: tuple[bool, ...]
-    count: Array
+    count: tuple[int, ...]
     depth: int
 
-    def shares(self, ranks: int) -> Array:
-        """Part of each group that one of `ranks` tensor-parallel GPUs holds."""
-        return 1.0 / np.maximum(1, np.minimum(self.divisors, ranks))
+    def shares(self, ranks: int) -> Row:
+        """Part of one tensor of each group that one of `ranks` tensor-parallel GPUs holds."""
+        return tuple(1 / max(1, min(most, ranks)) for most in self.divisors)
 
-    def stages(self, pipeline: int) -> Array:
-        """How many of each allocation every pipeline stage holds: stages x allocations.
+    def stages(self, pipeline: int) -> tuple[Row, ...]:
+        """How many of each allocation every pipeline stage holds.
 
         Layers that do not divide evenly go to the stages before the last, from the back.
         """
         edges = stage_edges(self.depth, pipeline)
-        rows = np.zeros((pipeline, len(self.layers)))
-        for column, (layers, at_end) in enumerate(zip(self.layers, self.ends, strict=True)):
-            if layers is None:
-                rows[pipeline - 1 if at_end else 0, column] = 1
-                continue
-            below = [bisect_left(layers, edge) for edge in edges]
-            rows[:, column] = np.diff(below) / len(layers)
-        return rows
+        columns = [
+            _by_stage(layers, at_end, edges)
+            for layers, at_end in zip(self.layers, self.ends, strict=True)
+        ]
+        share = [
+            [part * count for part in column]
+            for column, count in zip(columns, self.count, strict=True)
+        ]
+        return tuple(zip(*share, strict=True))
+
+
+def _by_stage(layers: tuple[int, ...] | None, at_end: bool, edges: list[int]) -> list[float]:
+    """Which part of an allocation's tensors each stage between two edges holds."""
+    if layers is None:
+        whole = [0.0] * (len(edges) - 1)
+        whole[-1 if at_end else 0] = 1.0
+        return whole
+    below = [bisect_left(layers, edge) for edge in edges]
+    return [(stop - start) / len(layers) for start, stop in pairwise(below)]
 
 
 def stage_edges(layers: int, pipeline: int) -> list[int]:
@@ -115,6 +127,7 @@ def plan_of(profile: ModelProfile) -> Plan:
     kv_heads = (arch.kv_heads if arch else None) or 2**20
     keys: dict[tuple[object, ...], int] = {}
     piece, tensors, divisors = [], [], []
+    count: list[int] = []
     layers: list[tuple[int, ...] | None] = []
     ends: list[bool] = []
     for index, group in enumerate(profile.groups):
@@ -124,20 +137,20 @@ def plan_of(profile: ModelProfile) -> Plan:
             in_stack = group.layers if arch and group.part is Part.TEXT else None
             layers.append(tuple(in_stack) if in_stack else None)
             ends.append(_is_at_the_end(group))
+            count.append(0)
         piece.append(keys[key])
         whole_layer = group.kind is Kind.EXPERT and group.layers
         tensors.append(len(group.layers or ()) if whole_layer else group.count)
+        count[piece[-1]] = max(count[piece[-1]], tensors[-1])
         divisors.append(_divisor(group, kv_heads))
-    count: Array = np.zeros(len(layers))
-    np.maximum.at(count, np.array(piece, dtype=np.int64), np.array(tensors, dtype=np.float64))
     return Plan(
         groups=len(profile.groups),
-        piece=np.array(piece),
-        tensors=np.array(tensors, dtype=np.float64),
-        divisors=np.array(divisors),
+        piece=tuple(piece),
+        tensors=tuple(tensors),
+        divisors=tuple(divisors),
         layers=tuple(layers),
         ends=tuple(ends),
-        count=count,
+        count=tuple(count),
         depth=arch.layers if arch else 1,
     )
 
@@ -172,12 +185,12 @@ def _divisor(group: WeightGroup, kv_heads: int) -> int:
     return kv_heads if group.slot in (Slot.K, Slot.V) and group.part is Part.TEXT else everything
 
 
-def kept_groups(profile: ModelProfile, workload: Workload) -> Array:
-    """1 for every group that is loaded, 0 for parts that the workload leaves out.
+def kept_groups(profile: ModelProfile, workload: Workload) -> tuple[bool, ...]:
+    """Whether each group is loaded; parts that the workload leaves out are not.
 
     Draft layers share the decoder's embedding and head, whatever their files repeat.
     """
-    return np.array([float(_is_loaded(group, workload)) for group in profile.groups])
+    return tuple(_is_loaded(group, workload) for group in profile.groups)
 
 
 def _is_loaded(group: WeightGroup, workload: Workload) -> bool:
@@ -186,29 +199,30 @@ def _is_loaded(group: WeightGroup, workload: Workload) -> bool:
     return group.part in (Part.TEXT, Part.ENCODER) or not workload.text_only
 
 
-def rounded(sizes: Array) -> Array:
-    """Bytes that PyTorch counts for allocations of these sizes."""
-    waste = -sizes % _STEP
-    return np.asarray(np.where((sizes >= _LARGE) & (waste <= _KEPT), sizes + waste, sizes))
+def rounded(size: float) -> float:
+    """Bytes that PyTorch counts for an allocation of this size."""
+    waste = -size % _STEP
+    return size + waste if size >= _LARGE and waste <= _KEPT else size
 
 
-def held(plan: Plan, by_group: Array, split: Split, stages: Array) -> Array:
+def held(plan: Plan, by_group: Sequence[float], split: Split, stages: Sequence[Row]) -> Row:
     """Bytes of weights on one GPU of every pipeline stage; `stages` are the plan's."""
-    per_tensor = by_group / np.maximum(plan.tensors, 1) * plan.shares(split.tensor)
-    whole = np.asarray(np.bincount(plan.piece, per_tensor, len(plan.layers)), dtype=np.float64)
-    return np.asarray(np.matmul(stages, rounded(whole) * plan.count), dtype=np.float64)
+    whole = [0.0] * len(plan.layers)
+    shares = plan.shares(split.tensor)
+    for piece, size, tensors, share in zip(plan.piece, by_group, plan.tensors, shares, strict=True):
+        whole[piece] += size / max(tensors, 1) * share
+    allocated = [rounded(size) for size in whole]
+    return tuple(sum(map(mul, allocated, stage)) for stage in stages)
 
 
-def vocabulary_growth(profile: ModelProfile) -> Array:
+def vocabulary_growth(profile: ModelProfile) -> Row:
     """By what each group grows: rows of embedding and head are padded to a multiple of 64."""
-    growth = np.ones(len(profile.groups))
-    for index, group in enumerate(profile.groups):
-        if (
-            group.part is Part.TEXT
-            and group.kind in (Kind.EMBEDDING, Kind.OUTPUT)
-            and len(group.shape) == 2
-            and group.shape[0]
-        ):
-            rows = group.shape[0]
-            growth[index] = -(-rows // _VOCABULARY_STEP) * _VOCABULARY_STEP / rows
-    return growth
+    return tuple(map(_growth, profile.groups))
+
+
+def _growth(group: WeightGroup) -> float:
+    is_vocabulary = group.part is Part.TEXT and group.kind in (Kind.EMBEDDING, Kind.OUTPUT)
+    if not is_vocabulary or len(group.shape) != 2 or not group.shape[0]:
+        return 1.0
+    rows = group.shape[0]
+    return -(-rows // _VOCABULARY_STEP) * _VOCABULARY_STEP / rows
