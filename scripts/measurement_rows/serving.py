@@ -35,6 +35,7 @@ _FLAGS = {
     "shared_with_trainer": r"trainer|training script",
     "patched": r"runtime-patched|fork",
     "text_only": r"language_model_only|images(?:/videos)? limited to 0",
+    "pooling": r"pooling runner",
     "cpu_offload": r"offloaded to CPU",
     "data_parallel_attention": r"DP attention",
     "mixed_ranks": r"from one rank|token count comes from|stage",
@@ -99,7 +100,7 @@ def convert(log: Row, models: ModelMap) -> Row | None:
 
 @cache
 def _facts() -> dict[str, Row]:
-    """What collectors left out of a log, or rounded, by the row's ID: settings as the log has them."""
+    """What collectors left out of a log or rounded: settings as the source states them, by ID."""
     facts: dict[str, Row] = {}
     path = DATA_DIR / "measurements" / "serving_facts.csv"
     with path.open(encoding="utf-8", newline="") as file:

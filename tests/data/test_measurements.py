@@ -23,7 +23,7 @@ KINDS = {
 TEXTS = {"id", "dup_group", "source_group", "source_url", "repo", "profile", "profile_basis"}
 BASES = {"id", "inferred", "same_shapes", "file_name"}
 FLAGS = {
-    "lora", "draft_model", "shared_with_trainer", "patched", "text_only", "cpu_offload",
+    "lora", "draft_model", "shared_with_trainer", "patched", "text_only", "pooling", "cpu_offload",
     "data_parallel_attention", "mixed_ranks", "shared_gpu", "token_count_only",
 }  # fmt: skip
 MAY_BE_NEGATIVE = {"kv_pool_bytes", "graphs_bytes"}  # no room left; a difference of free memory
