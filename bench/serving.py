@@ -23,6 +23,7 @@ from gpusizer.units import GB
 from gpusizer.workload import DEFAULT_CONTEXT, Workload
 
 _ANY_GPU = "h100-sxm-80gb"  # lends what a row does not say; memory is always the row's
+_ANY_AMD = "instinct-mi300x-192gb"
 UNASKABLE = {"lora", "shared_with_trainer", "shared_gpu", "patched", "mixed_ranks", "cpu_offload",
              "data_parallel_attention"}  # fmt: skip
 """Circumstances that no request can state."""
@@ -99,6 +100,8 @@ def _cache_type(row: Row) -> str:
 def scenario(row: Row) -> Scenario:
     """Answer a row with Fitter and Estimator, on a card of exactly the row's memory."""
     profile = load_profile(row["profile"])
+    if "pooling" in row.get("flags", ()):
+        profile = replace(profile, pipeline_tag="feature-extraction")
     workload = workload_of(row, profile.max_context)
     native = row["quant"] == "native"
     quant = native_quant(profile) if native else find_quant(row["quant"])
@@ -123,10 +126,11 @@ def card(row: Row) -> Gpu:
     and with it the defaults of small cards.
     """
     memory = row.get("gpu_memory_bytes")
+    name = row.get("gpu", "")
     try:
-        gpu = _catalogue().find(row["gpu"])
-    except (KeyError, UnknownGpu):
-        gpu = _catalogue().find(_ANY_GPU)
+        gpu = _catalogue().find(name)
+    except UnknownGpu:
+        gpu = _catalogue().find(_ANY_AMD if name.startswith("AMD") else _ANY_GPU)
         memory = memory or row.get("gpu_class_gb", 0) * GB
     if memory is None:
         memory = gpu.device_memory_bytes
@@ -222,6 +226,18 @@ def _runtime(run: Scenario) -> Iterator[Comparison]:
         yield _made(run, "graphs", measured["graphs_bytes"], graphs, None)
 
 
+def _granted(run: Scenario) -> int:
+    """The pool by the engine's own sum, which it prints before anything outside its budget exists.
+
+    A fit's pool is smaller where graphs and context would not find room beside it.
+    """
+    made = run.fit.estimate
+    if run.engine.budget_rule != "whole":
+        return run.fit.kv_pool_bytes
+    budget = int(run.gpu.device_memory_bytes * made.utilization)
+    return max(0, budget - made.budgeted.likely + made.per_gpu.kv_cache.likely)
+
+
 def _pool(run: Scenario) -> Iterator[Comparison]:
     """The cache pool and what it holds, where memory and utilization are both stated."""
     row, measured = run.row, run.row["measured"]
@@ -230,10 +246,12 @@ def _pool(run: Scenario) -> Iterator[Comparison]:
     if not memory or not utilization or pool <= 0 or run.has(_OTHER_TENANTS):
         return
     guess = max(0.0, utilization * memory - (1 + naive.OVERHEAD) * _naive_weights(run))
-    generation = row.get("engine_generation", "")
-    yield _made(run, "kv_pool", pool, run.fit.kv_pool_bytes, guess, generation)
+    generation, granted = row.get("engine_generation", ""), _granted(run)
+    yield _made(run, "kv_pool", pool, granted, guess, generation)
     held, predicted = measured.get("max_concurrency"), run.fit.max_concurrency
     if held and predicted is not None and row.get("max_model_len"):
+        if run.fit.kv_pool_bytes < granted:
+            predicted = granted / run.fit.estimate.per_gpu.kv_cache.likely
         sequence = _naive_per_token(run) * row["max_model_len"]
         guess = guess / sequence if sequence else 0.0
         yield _made(run, "max_concurrency", held, predicted, guess, "", False)

@@ -99,6 +99,29 @@ def test_a_row_becomes_the_request_it_stands_for() -> None:
     }
 
 
+def test_rows_that_name_no_card_of_ours() -> None:
+    assert card({"gpu": "AMD GPU, 64 GB class", "gpu_class_gb": 64}).software == "ROCm"
+    assert card({"gpu": "A card of ours", "gpu_class_gb": 64}).software == "CUDA"
+
+
+def test_the_pool_is_compared_as_the_engine_adds_it_up() -> None:
+    """What lies outside the budget does not make the pool that was printed smaller."""
+    row = {**ROW, "utilization": 0.99, "measured": {"kv_pool_bytes": 50 * GIB}}
+    run = scenario(row)
+    inside = run.fit.estimate.per_gpu
+    parts = (inside.weights, inside.activations, inside.overhead)
+    made = evaluate([row]).comparisons
+    assert [c.component for c in made] == ["kv_pool"]
+    assert made[0].predicted == int(0.99 * 80 * GIB) - sum(part.likely for part in parts)
+    assert made[0].predicted > run.fit.kv_pool_bytes
+
+
+def test_a_pooling_run_samples_nothing() -> None:
+    plain, pooled = scenario(ROW), scenario({**ROW, "flags": ["pooling"]})
+    samples, forward = (one.fit.estimate.per_gpu.activations.likely for one in (plain, pooled))
+    assert samples > forward == 8192 * 2 * 3 * (14_336 // 2 + 4096)
+
+
 def test_a_run_out_of_memory_is_counted() -> None:
     failed = {**ROW, "outcome": "out_of_memory", "measured": {"kv_pool_bytes": -GIB}}
     assert evaluate([failed]).said_fits == ("a",)

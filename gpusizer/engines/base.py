@@ -69,7 +69,8 @@ class Engine(Protocol):
         split_by: what it divides among GPUs by default.
         stacks: software stacks it runs on, as the catalogue names them.
         kv_cell_multiple: tokens the cache of a sequence is rounded up to.
-        device_classes: memory sizes, in bytes, from which its defaults change; the first is 0.
+        device_classes: memory sizes, in bytes, from which its defaults change, and numbers
+            below 2^30 added to them for kinds of cards that differ; the first is 0.
         budget_rule: what its share of the card has to hold.
     """
 
@@ -92,8 +93,8 @@ class Engine(Protocol):
     @property
     def budget_rule(self) -> BudgetRule: ...
 
-    def device_class(self, memory_bytes: int, name: str) -> int:
-        """Which of `device_classes` a card of this memory and name belongs to."""
+    def device_class(self, memory_bytes: int, name: str, stack: str = "CUDA") -> int:
+        """Which of `device_classes` a card of this memory, name and software belongs to."""
         ...
 
     def backend_class(self, stack: str) -> int | None:

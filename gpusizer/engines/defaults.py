@@ -29,7 +29,7 @@ class Defaults:
     def budget_rule(self) -> BudgetRule:
         return "whole"
 
-    def device_class(self, memory_bytes: int, name: str) -> int:
+    def device_class(self, memory_bytes: int, name: str, stack: str = "CUDA") -> int:
         return max(size for size in self.device_classes if size <= memory_bytes)
 
     def backend_class(self, stack: str) -> int | None:

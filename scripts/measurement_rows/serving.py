@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 import re
+from functools import cache
 from typing import Any
 
 from bench.models import load_profile
+from gpusizer.paths import DATA_DIR
 from scripts.measurement_rows.common import (
     Match,
     ModelMap,
@@ -31,13 +34,23 @@ _FLAGS = {
     "draft_model": r"draft model loaded|MTP3? (draft|loaded|spec)",
     "shared_with_trainer": r"trainer|training script",
     "patched": r"runtime-patched|fork",
-    "text_only": r"language_model_only",
+    "text_only": r"language_model_only|images(?:/videos)? limited to 0",
+    "pooling": r"pooling runner",
     "cpu_offload": r"offloaded to CPU",
     "data_parallel_attention": r"DP attention",
     "mixed_ranks": r"from one rank|token count comes from|stage",
     "shared_gpu": r"share the GPU",
     "token_count_only": r"derived as blocks",
 }
+_FACTS: dict[str, type] = {
+    "gpu": str,
+    "gpu_memory_utilization": float,
+    "max_concurrency": float,
+    "max_num_batched_tokens": int,
+    "max_num_seqs": int,
+}
+"""Fields that `serving_facts.csv` may correct, and what they hold."""
+
 _OUT_OF_MEMORY = re.compile(r"negative KV|activation profile > budget|OOM later during|init aborts")
 _FAILED = re.compile(r"start failed")
 _BY_METHOD = (
@@ -53,6 +66,7 @@ _BY_METHOD = (
 
 def convert(log: Row, models: ModelMap) -> Row | None:
     """One row, or None when no snapshot stands for the model or nobody could check the source."""
+    log = {**log, **_facts().get(log["id"], {})}
     match = models.find(log["model_id"], log.get("model_guess"))
     url = source_url(log["source_url"])
     if match is None or url is None:
@@ -82,6 +96,18 @@ def convert(log: Row, models: ModelMap) -> Row | None:
             "measured": measured,
         }
     )
+
+
+@cache
+def _facts() -> dict[str, Row]:
+    """What collectors left out of a log or rounded: settings as the source states them, by ID."""
+    facts: dict[str, Row] = {}
+    path = DATA_DIR / "measurements" / "serving_facts.csv"
+    with path.open(encoding="utf-8", newline="") as file:
+        for fact in csv.DictReader(file):
+            value = _FACTS[fact["field"]](fact["value"])
+            facts.setdefault(fact["id"], {})[fact["field"]] = value
+    return facts
 
 
 def _version(text: str) -> Row:

@@ -77,6 +77,18 @@ def test_a_serving_log(models: ModelMap) -> None:
     assert "max_num_seqs" not in row
 
 
+def test_circumstances_are_read_from_the_notes(models: ModelMap) -> None:
+    notes = "pooling runner; images/videos limited to 0"
+    assert converted({**SERVING, "notes": notes}, models)["flags"] == ["text_only", "pooling"]
+
+
+def test_facts_that_the_collectors_left_out(models: ModelMap) -> None:
+    row = converted({**SERVING, "id": "nb-unsloth-amd-mistral-v0-3-7b-grpo"}, models)
+    assert (row["gpu"], row["utilization"]) == ("RTX 4090", 0.5893)
+    assert (row["max_num_seqs"], row["max_num_batched_tokens"]) == (224, 1024)
+    assert row["measured"]["max_concurrency"] == 76.25
+
+
 @pytest.mark.parametrize(
     ("change", "quant"),
     [

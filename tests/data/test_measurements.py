@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections import Counter
 from typing import Any
 
@@ -11,6 +12,7 @@ from bench.measurements import TABLES, Row, load
 from bench.models import FOLDERS, known_ids, load_profile
 from gpusizer.engines import ENGINES
 from gpusizer.kv_cache import element_bytes
+from gpusizer.paths import DATA_DIR
 from gpusizer.quants import find_quant
 
 GIB = 2**30
@@ -23,7 +25,7 @@ KINDS = {
 TEXTS = {"id", "dup_group", "source_group", "source_url", "repo", "profile", "profile_basis"}
 BASES = {"id", "inferred", "same_shapes", "file_name"}
 FLAGS = {
-    "lora", "draft_model", "shared_with_trainer", "patched", "text_only", "cpu_offload",
+    "lora", "draft_model", "shared_with_trainer", "patched", "text_only", "pooling", "cpu_offload",
     "data_parallel_attention", "mixed_ranks", "shared_gpu", "token_count_only",
 }  # fmt: skip
 MAY_BE_NEGATIVE = {"kv_pool_bytes", "graphs_bytes"}  # no room left; a difference of free memory
@@ -107,6 +109,17 @@ def test_serving_settings_are_ones_we_understand(row: Row) -> None:
     assert row["outcome"] in {"ran", "out_of_memory", "failed"}
     assert set(row.get("flags", ())) <= FLAGS
     assert row["measured"]
+
+
+def test_facts_that_were_added_are_in_their_rows() -> None:
+    names = {"gpu_memory_utilization": "utilization"}
+    rows = {row["id"]: {**row, **row["measured"]} for row in rows_of("serving")}
+    with (DATA_DIR / "measurements" / "serving_facts.csv").open(encoding="utf-8") as file:
+        facts = list(csv.DictReader(file))
+    for fact in facts:
+        field = names.get(fact["field"], fact["field"])
+        assert str(rows[fact["id"]][field]) == fact["value"]
+        assert 0 < len(fact["where"]) < 80
 
 
 def test_the_parts_of_a_vllm_budget_add_up() -> None:

@@ -80,6 +80,7 @@ def sequence(arch: Architecture, context: int, version: str | None = None, **mor
         ("0.19.0 V0", (0, 18, 0), "V1"),  # there was none any more
         ("vllm 0.10.2+cu128", (0, 10, 2), "V1"),
         ("0.19.2rc1.dev3", (0, 19, 1), "V1"),
+        ("0.20.0", (0, 20, 0), "V1"),
     ],
 )
 def test_versions(version: str | None, since: tuple[int, int, int], generation: str) -> None:
@@ -98,13 +99,17 @@ def test_defaults_follow_the_card_and_its_name() -> None:
     assert VLLM.device_class(79 * GIB, "A100 SXM4 80GB") == defaults.A100_CLASS
     assert VLLM.device_class(8 * GIB, "RTX A1000 8GB") == 0
     assert VLLM.device_class(180 * GIB, "B200") == defaults.HUGE_CLASS
+    assert VLLM.device_class(120 * GIB, "GB10 / DGX Spark 128GB") == defaults.UNIFIED
+    assert VLLM.device_class(16 * GIB, "RX 9070 XT", "ROCm") == defaults.ROCM
+    assert VLLM.device_class(192 * GIB, "MI300X", "ROCm") == defaults.HUGE_CLASS + defaults.ROCM
     assert VLLM.utilization(Workload(engine_version="0.19")) == 0.90
     assert VLLM.utilization(Workload()) == 0.92
     assert VLLM.utilization(Workload(memory_utilization=0.5)) == 0.5
     arch = architecture(LLAMA_8B)
     limits = {c: defaults.limits_of(Workload(), arch, c, NOW) for c in defaults.DEVICE_CLASSES}
     assert [(one.tokens, one.sequences) for one in limits.values()] == [
-        (2048, 256), (2048, 256), (8192, 1024), (16384, 1024),
+        (2048, 256), (2048, 256), (2048, 256), (2048, 256),
+        (8192, 1024), (8192, 1024), (16384, 1024), (16384, 1024),
     ]  # fmt: skip
 
 
@@ -296,6 +301,22 @@ def test_the_peak_is_the_sampler_or_a_step() -> None:
     assert peak(LLAMA_8B, engine_version="0.6.4", context=29_000) == 29_000 * 110_592
 
 
+def test_the_first_scheduler_keeps_no_metadata_beside_the_sampler() -> None:
+    # 9.6 FP32 copies of 160 sequences x 128,256 logits, 0.8 of a step's states: 0.74 GiB as logged
+    held = 9.6 * 4 * 160 * 128_256 + 0.8 * 1024 * 2 * 4096
+    made = peak(LLAMA_8B, engine_version="0.7.3", context=1024, max_num_seqs=160,
+                max_num_batched_tokens=1024)  # fmt: skip
+    assert made == pytest.approx(held, abs=1)
+    assert round(made / GIB, 2) == 0.74
+
+
+def test_an_embedding_model_samples_nothing() -> None:
+    forward = 8192 * 2 * 3 * (14_336 + 4096)
+    for named in ({"library": "sentence-transformers"}, {"pipeline_tag": "feature-extraction"}):
+        assert peak(replace(LLAMA_8B, **named), BIG) == forward  # type: ignore[arg-type]
+    assert sequence(architecture(LLAMA_8B), 16) == 16 * 131_072  # its cache stays
+
+
 def test_the_worse_build_of_a_version_is_in_the_band() -> None:
     made = VLLM.activations(LLAMA_8B, Workload(engine_version="0.11.0"), Split(), BIG)
     sorting = peak(LLAMA_8B, BIG, engine_version="0.11.2")
@@ -328,6 +349,28 @@ def test_graphs_follow_layers_and_sizes() -> None:
     eager = VLLM.overhead(LLAMA_8B, Workload(enforce_eager=True), split, BIG)
     assert old.outside.likely > new.outside.likely == eager.outside.likely
     assert new.inside.likely > eager.inside.likely == old.inside.likely
+    turn = VLLM.overhead(LLAMA_8B, Workload(engine_version="0.20.0"), split, BIG)
+    assert turn.outside.likely == eager.outside.likely  # subtracted a release earlier than said
+    assert turn.inside.likely - old.inside.likely == round(whole)
+
+
+def test_amd_cards_hold_kernels_and_larger_graphs_outside_the_budget() -> None:
+    arch, limits = architecture(LLAMA_8B), defaults.Limits(2048, 256, True)
+    held = runtime.graph_bytes(arch, limits, Split(), NOW, defaults.ROCM)
+    assert held == pytest.approx(3.6 * (0.25 + 0.02 * 32) * GIB)
+    cuda, hip = (VLLM.overhead(LLAMA_8B, Workload(), Split(), c) for c in (0, defaults.ROCM))
+    assert hip.inside.likely == round(0.25 * GIB) + round(0.5 * GIB) < hip.inside.high
+    assert hip.outside.likely - VLLM.overhead(
+        LLAMA_8B, Workload(enforce_eager=True), Split(), 0
+    ).outside.likely == round(held)
+    assert cuda.inside.likely > round(0.25 * GIB)
+
+
+def test_shared_memory_counts_what_the_host_takes() -> None:
+    eager = Workload(enforce_eager=True)
+    card, chip = (VLLM.overhead(LLAMA_8B, eager, Split(), c) for c in (0, defaults.UNIFIED))
+    assert chip.inside.likely - card.inside.likely == round(3.7 * GIB)
+    assert chip.outside == card.outside
 
 
 def test_communicators_by_link_and_version() -> None:
@@ -397,12 +440,17 @@ def test_more_bits_or_layers_or_fewer_gpus_never_take_less(
 def test_a_bigger_card_never_holds_less(model: ModelProfile) -> None:
     """Over the catalogue's cards in order of memory, with the defaults vLLM has on each.
 
-    A100s apart: they keep the defaults of small cards, and so hold more than others of their size.
+    A100s and the GB10 apart: they keep the defaults of small cards, and so hold more than others
+    of their size.
     """
     quant = find_quant("bf16")
     fitter = Fitter(model, Workload(), [(quant, False)])
     cards = sorted(
-        {(g.device_memory_bytes, g.name) for g in load_catalogue().gpus if "A100" not in g.name}
+        {
+            (g.device_memory_bytes, g.name)
+            for g in load_catalogue().gpus
+            if not {"A100", "GB10"} & set(g.name.split())
+        }
     )
     for split in (Split(), Split(8)):
         rooms = []

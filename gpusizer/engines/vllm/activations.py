@@ -18,7 +18,8 @@ from gpusizer.units import GIB
 
 _WIDE = 2
 _F32 = 4
-_KEPT_BYTES = 0.08 * GIB  # sampling metadata, graphs' inputs and workspaces whatever the model
+_KEPT_BYTES = 0.08 * GIB  # V1's metadata of a batch, graphs' inputs, workspaces of any model
+_EMBEDS = ("feature-extraction", "sentence-similarity")
 _HIDDEN_COPIES = 3  # of a step's hidden states at the widest point, five where ranks sum them
 _HIDDEN_COPIES_TOGETHER = 5
 _MLP_COPIES = 3  # gate, up and their product
@@ -65,13 +66,23 @@ def peak_of(
         beside += workspace
     else:
         forward += workspace
-    if not arch.generates or not limits.samples:
+    if not arch.generates or not limits.samples or is_pooled(profile):
         return Peak(forward + beside, forward + beside)
     logits = _F32 * limits.sequences * (arch.vocab_size or 0)
-    kept = _KEPT_BYTES + era.kept_base_share * hidden
+    kept = era.kept_base_share * hidden
+    if not era.profiles_whole_prompts:
+        kept += _KEPT_BYTES
     likely = max(forward, era.logit_copies * logits + kept) + beside
     high = max(forward, era.logit_copies_high * logits + kept) + beside
     return Peak(likely, high)
+
+
+def is_pooled(profile: ModelProfile) -> bool:
+    """Whether vLLM serves embeddings or scores of a language model: it then samples nothing.
+
+    It decides so for repositories of Sentence Transformers (`_get_default_runner_type`).
+    """
+    return profile.library == "sentence-transformers" or profile.pipeline_tag in _EMBEDS
 
 
 def _step(arch: Architecture, hidden: float, numbers: int, split: Split, era: Era) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from gpusizer.architecture import Architecture
@@ -13,8 +14,18 @@ A100_CLASS = 39 * GIB
 """An A100 of either size: a large card that keeps the defaults of small ones, with NVLink."""
 BIG_CLASS = 70 * GIB
 HUGE_CLASS = 160 * GIB
-DEVICE_CLASSES = (0, A100_CLASS, BIG_CLASS, HUGE_CLASS)
+_BY_MEMORY = (0, BIG_CLASS, HUGE_CLASS)
 
+UNIFIED = 1
+"""The GB10, whose memory is the system's. NVIDIA's management library does not know its size, so
+vLLM takes it for a small card (`get_batch_defaults`); what is free is what the system has free."""
+ROCM = 2
+"""Added to the class of an AMD card."""
+DEVICE_CLASSES = (
+    0, UNIFIED, ROCM, A100_CLASS, BIG_CLASS, BIG_CLASS + ROCM, HUGE_CLASS, HUGE_CLASS + ROCM,
+)  # fmt: skip
+
+_UNIFIED_NAMES = re.compile(r"\b(GB10|DGX Spark)\b", re.IGNORECASE)
 _STEP_TOKENS = {0: 2048, A100_CLASS: 2048, BIG_CLASS: 8192, HUGE_CLASS: 8192}
 _HUGE_STEP_TOKENS = 16384  # pull request 51726
 _HUGE_SINCE = (0, 21, 0)
@@ -24,11 +35,19 @@ _V0_CHUNKED_BEYOND = 32768  # V0 splits prompts where sequences may be longer th
 _V0_CHUNK = 2048
 
 
-def device_class(memory_bytes: int, name: str) -> int:
-    """The class of a card: by memory, except that vLLM asks whether it is an A100."""
+def device_class(memory_bytes: int, name: str, stack: str) -> int:
+    """The class of a card: by memory, but for A100s, the GB10 and AMD's software."""
     if "a100" in name.lower() and memory_bytes >= 0.95 * A100_CLASS:
         return A100_CLASS
-    return max(size for size in DEVICE_CLASSES if size <= memory_bytes and size != A100_CLASS)
+    if stack == "CUDA" and _UNIFIED_NAMES.search(name):
+        return UNIFIED
+    by_memory = max(size for size in _BY_MEMORY if size <= memory_bytes)
+    return by_memory + ROCM if stack == "ROCm" else by_memory
+
+
+def is_rocm(card: int) -> bool:
+    """Whether a class is one of AMD's cards."""
+    return card % GIB == ROCM
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +72,7 @@ def limits_of(workload: Workload, arch: Architecture, card: int, era: Era) -> Li
         chunked = workload.context > _V0_CHUNKED_BEYOND
         tokens = _V0_CHUNK if chunked else max(_V0_CHUNK, workload.context)
         return Limits(workload.max_num_batched_tokens or tokens, sequences, not chunked)
+    card -= card % GIB
     tokens = _STEP_TOKENS[card]
     if card == HUGE_CLASS and era.since >= _HUGE_SINCE:
         tokens = _HUGE_STEP_TOKENS

@@ -10,11 +10,16 @@ from gpusizer.engines.bands import band
 from gpusizer.engines.base import BudgetRule, Loader, Overhead, Split, SplitBy
 from gpusizer.engines.defaults import Defaults
 from gpusizer.engines.vllm.activations import peak_of
-from gpusizer.engines.vllm.defaults import DEVICE_CLASSES, device_class, limits_of
+from gpusizer.engines.vllm.defaults import DEVICE_CLASSES, device_class, is_rocm, limits_of
 from gpusizer.engines.vllm.eras import CURRENT, Era, era_of
 from gpusizer.engines.vllm.loading import VllmLoader
 from gpusizer.engines.vllm.pages import BLOCK, cache_of
-from gpusizer.engines.vllm.runtime import context_bytes, graph_bytes, non_torch_bytes
+from gpusizer.engines.vllm.runtime import (
+    beside_bytes,
+    context_bytes,
+    graph_bytes,
+    non_torch_bytes,
+)
 from gpusizer.profile import ModelProfile
 from gpusizer.units import GIB
 from gpusizer.workload import Workload
@@ -34,8 +39,8 @@ class VllmEngine(Defaults):
     device_classes: tuple[int, ...] = DEVICE_CLASSES
     budget_rule: BudgetRule = "whole"
 
-    def device_class(self, memory_bytes: int, name: str) -> int:
-        return device_class(memory_bytes, name)
+    def device_class(self, memory_bytes: int, name: str, stack: str = "CUDA") -> int:
+        return device_class(memory_bytes, name, stack)
 
     def utilization(self, workload: Workload) -> float:
         return workload.memory_utilization or self._era(workload).utilization
@@ -75,15 +80,17 @@ class VllmEngine(Defaults):
         """Communicators inside the budget, the context outside; graphs by version."""
         era = self._era(workload)
         likely = non_torch_bytes(split, device_class, era)
-        worst = era.nvlink if split.tensor > 1 else likely
+        worst = max(likely, era.nvlink) if split.tensor > 1 else likely
         around = band(self.slug, era.family, "non_torch").around
         inside, outside = around(likely, Provenance.FITTED, highest=worst), context_bytes()
+        inside = inside + beside_bytes(device_class)
         arch = profile.architecture
         if workload.enforce_eager or arch is None:
             return Overhead(inside, outside)
-        size = graph_bytes(arch, limits_of(workload, arch, device_class, era), split, era)
+        limits = limits_of(workload, arch, device_class, era)
+        size = graph_bytes(arch, limits, split, era, device_class)
         graphs = band(self.slug, era.family, "graphs").around(size, Provenance.FITTED)
-        if era.graphs_budgeted:
+        if era.graphs_budgeted and not is_rocm(device_class):
             return Overhead(inside + graphs, outside)
         return Overhead(inside, outside + graphs)
 

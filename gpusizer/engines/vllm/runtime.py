@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpusizer.amounts import Amount, fitted
 from gpusizer.architecture import Architecture
 from gpusizer.engines.base import Split
-from gpusizer.engines.vllm.defaults import A100_CLASS, Limits
+from gpusizer.engines.vllm.defaults import A100_CLASS, UNIFIED, Limits, is_rocm
 from gpusizer.engines.vllm.eras import Era
 from gpusizer.units import GIB
 
@@ -17,6 +17,9 @@ _GRAPH_LAYER = 0.020 * GIB
 _GRAPH_EXPERTS = 0.45 * GIB
 _GRAPH_RANKS = 0.10 * GIB
 _ALL_SIZES = 51
+_GRAPH_ROCM = 3.6  # HIP keeps that much more per graph: 3.19 and 4.08 GiB in two logs
+_ROCM_CODE = (0.2 * GIB, 0.5 * GIB, 1.0 * GIB)
+_UNIFIED_HOST = (2.0 * GIB, 3.7 * GIB, 5.5 * GIB)
 _LARGEST_SIZE = 512  # tokens of the largest graph; at most two per sequence
 
 
@@ -27,12 +30,13 @@ def captured_sizes(sequences: int) -> int:
     return small + min(largest, 255) // 8 + max(0, (largest - 240) // 16)
 
 
-def graph_bytes(arch: Architecture, limits: Limits, split: Split, era: Era) -> float:
-    """CUDA graphs of one GPU, in proportion to the sizes captured."""
+def graph_bytes(arch: Architecture, limits: Limits, split: Split, era: Era, card: int = 0) -> float:
+    """CUDA or HIP graphs of one GPU, in proportion to the sizes captured."""
     layers = -(-arch.layers // split.pipeline)
     whole = _GRAPH_FIXED + _GRAPH_LAYER * layers + (_GRAPH_EXPERTS if arch.experts else 0)
     whole = max(_GRAPH_FIXED, whole - _GRAPH_RANKS * (split.tensor - 1).bit_length())
-    return whole * era.graph_share * captured_sizes(limits.sequences) / _ALL_SIZES
+    share = _GRAPH_ROCM if is_rocm(card) else era.graph_share
+    return whole * share * captured_sizes(limits.sequences) / _ALL_SIZES
 
 
 def non_torch_bytes(split: Split, card: int, era: Era) -> float:
@@ -40,6 +44,20 @@ def non_torch_bytes(split: Split, card: int, era: Era) -> float:
     if split.tensor == 1:
         return era.alone if split.pipeline == 1 else era.alone * 0.3
     return era.nvlink if card >= A100_CLASS else era.pcie
+
+
+def beside_bytes(card: int) -> Amount:
+    """What else counts as outside PyTorch on one GPU, by the class of the card.
+
+    HIP loads its libraries' kernels when they are first called, which is after vLLM's first
+    reading of free memory. Where CPU and GPU share their memory, "free" is what the system has
+    available, so that the host's own growth while it loads and compiles counts too
+    (vllm/utils/mem_utils.py, `MemorySnapshot`): 2.0, 3.7, 4.0 and 5.0 GiB in four logs of the
+    GB10.
+    """
+    if is_rocm(card):
+        return fitted(*_ROCM_CODE)
+    return fitted(*_UNIFIED_HOST) if card == UNIFIED else fitted(0, 0, 0)
 
 
 def context_bytes() -> Amount:
