@@ -25,6 +25,7 @@ MAGIC = b"GGUF"
 VERSIONS = (2, 3)
 ALIGNMENT_KEY = "general.alignment"
 TOKENIZER = "tokenizer.ggml.model"
+PRE_TOKENIZER = "tokenizer.ggml.pre"
 TOKENS = "tokenizer.ggml.tokens"
 
 _START = struct.Struct("<4sIQQ")
@@ -38,9 +39,9 @@ _MAX_TEXT_BYTES = 256
 _MAX_ARRAY = 1024  # one number for each layer
 _MAX_SIDES = 4
 _DEFAULT_ALIGNMENT = 32
-# Header bytes for each token: vocabularies with merges (Llama 3: 61, Qwen: 39), and
-# SentencePiece ones with a score instead (23).
-_BYTES_PER_TOKEN = {"llama": 24}
+# Header bytes for each token, by how texts are split: two merges a token (Llama 3: 61), one
+# (Qwen: 39), and by the tokenizer: SentencePiece's with a score instead (23).
+_BYTES_PER_TOKEN = {"llama-bpe": 62, "llama": 24}
 _BYTES_PER_TOKEN_OTHERWISE = 40
 
 
@@ -125,9 +126,9 @@ class _Parser:
     def _array(self, key: str, kind: int, count: int) -> None:
         if key == TOKENS:
             self._metadata[f"{TOKENS}.length"] = count
-            per_token = _BYTES_PER_TOKEN.get(
-                self._metadata.get(TOKENIZER, ""), _BYTES_PER_TOKEN_OTHERWISE
-            )
+            kinds = map(self._metadata.get, (PRE_TOKENIZER, TOKENIZER))
+            known = [_BYTES_PER_TOKEN[kind] for kind in kinds if kind in _BYTES_PER_TOKEN]
+            per_token = known[0] if known else _BYTES_PER_TOKEN_OTHERWISE
             self._window.expect(min(count * per_token, self._limits.gguf_header_bytes // 2))
         if kind == _STRING:
             self._window.skip_strings(count)
@@ -141,7 +142,7 @@ class _Parser:
 
     def _short_text(self, key: str) -> None:
         length = self._number(_U64)
-        wanted = key == TOKENIZER or not key.startswith("tokenizer.")
+        wanted = key in (TOKENIZER, PRE_TOKENIZER) or not key.startswith("tokenizer.")
         if length > _MAX_TEXT_BYTES or not wanted:
             self._window.skip(length)
             return

@@ -59,18 +59,21 @@ def fetch_snapshot(
     *,
     host_token: str | None = None,
     known: RepoSnapshot | None = None,
+    expect_gate: bool = False,
 ) -> RepoSnapshot:
     """Read a model's facts from the Hub. Raises a ModelUnreadable that says why it cannot.
 
     `token` is the asker's own, `host_token` the operator's (see `Tokens`). `known` is what
-    was read before: it is returned if the Hub still has that commit, at one request.
+    was read before: it is returned if the Hub still has that commit, at one request. Where
+    a gate is to be expected the description is read alone, which then is all there is to read.
     """
     reading = Reading(ref.repo_id, limits)
     tokens = Tokens(check_token(token), check_token(host_token))
     with RepoReader(session, reading, ref.repo_id, ref.revision, tokens) as reader:
         reader.prefetch("info")
         if known is None:
-            _prefetch_guess(reader, ref)
+            if not expect_gate:
+                _prefetch_guess(reader, ref)
         else:
             info = reader.info()
             if (info.sha, info.gated) == (known.sha, known.gated) and not info.disabled:
@@ -128,10 +131,12 @@ def _read(reader: RepoReader, ref: ModelRef) -> RepoSnapshot:
 def _weights(reader: RepoReader, ref: ModelRef, files: Sequence[RepoFile]) -> Weights:
     """What the files say. Raises GatedModel when they may not be read."""
     paths = {file.path for file in files}
+    if not reader.may_read_files:
+        raise GatedModel(repo_id=reader.repo_id)
     if CONFIG in paths and reader.info().gated:
         reader.json(CONFIG)  # shut out here, every shard would be as well
     extras = [path for path in EXTRA_CONFIGS if path in paths]
-    for path in extras if reader.may_read_files else ():
+    for path in extras:
         reader.prefetch("json", path)
     pipeline = _optional_json(reader, PIPELINE_INDEX) if PIPELINE_INDEX in paths else None
     selection = asked_selection(files, ref, reader.repo_id)
@@ -150,7 +155,7 @@ def _components(
     if selection.format == "gguf":
         return tuple(gguf_component(reader, plan) for plan in selection.components)
     for plan in selection.components:
-        if _config_path(plan) in paths and reader.may_read_files:
+        if _config_path(plan) in paths:
             reader.prefetch("json", _config_path(plan))
         if not plan.pickled:
             prefetch_tensors(reader, plan, files)

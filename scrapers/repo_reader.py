@@ -228,14 +228,19 @@ class RepoReader:
         return (tensors, total_bytes), first.commit
 
     def _read_gguf(self, path: str) -> Read[GgufHeader]:
-        commits: list[str | None] = []
+        answers: list[HubAnswer] = []
 
         def source(start: int, stop: int) -> tuple[bytes, int | None]:
-            answer = self._read_file(path, "gguf_header_bytes", (start, stop))
-            commits.append(answer.commit)
+            span, limit = (start, stop), "gguf_header_bytes"
+            if answers:
+                # From where the first answer came: that spares the Hub's redirect.
+                answer = self._get(Wanted(answers[0].url, self._asked(path), limit, span))
+            else:
+                answer = self._read_file(path, limit, span)
+            answers.append(answer)
             return answer.body, answer.total_bytes
 
-        return read_header(source, self.limits, self.repo_id, path), commits[0]
+        return read_header(source, self.limits, self.repo_id, path), answers[0].commit
 
     def _read_headers(self, path: str) -> Read[AllHeaders]:
         asked = self._asked(path)

@@ -100,10 +100,13 @@ def gguf_file(metadata: Mapping[str, Any], tensors: Tensors) -> FakeFile:
     return sparse_file(len(head) + offset, head)
 
 
-def tokenizer(tokens: int, merges: int = 0, *, model: str = "gpt2") -> dict[str, Any]:
+def tokenizer(
+    tokens: int, merges: int = 0, *, model: str = "gpt2", pre: str = "llama-bpe"
+) -> dict[str, Any]:
     """Metadata of a vocabulary, with strings as long as real ones."""
     made: dict[str, Any] = {
         "tokenizer.ggml.model": model,
+        **({"tokenizer.ggml.pre": pre} if merges else {}),
         "tokenizer.ggml.tokens": texts(f"tok{number:04}" for number in range(tokens)),
         "tokenizer.ggml.token_type": numbers([1] * tokens, "i32"),
     }

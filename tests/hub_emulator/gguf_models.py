@@ -92,11 +92,12 @@ def gguf_repo(
     *,
     vocab: int = 1024,
     merges: int = 2048,
+    pre: str = "llama-bpe",
     files: Mapping[str, FakeFile] | None = None,
     **attributes: Any,
 ) -> FakeRepo:
     """A repository of one small Llama in many quantizations, and whatever `files` adds."""
-    metadata = {**llama_metadata(), **tokenizer(vocab, merges)}
+    metadata = {**llama_metadata(), **tokenizer(vocab, merges, pre=pre)}
     made = {
         f"model-{label}.gguf": gguf_file(metadata, llama_tensors(_type_of(label), vocab=vocab))
         for label in labels

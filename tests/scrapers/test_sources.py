@@ -68,6 +68,14 @@ def test_gate(hub: HubEmulator, fetch: Fetcher) -> None:
     assert fetch(UNKNOWN).components[0].totals is not None
 
 
+def test_a_gate_known_from_the_embedded_copy_costs_one_request(hub: HubEmulator) -> None:
+    embedded = "meta-llama/Llama-3.1-8B"
+    hub.add(llama_repo(embedded, gated="manual", shards=4))
+    snapshot = build_fetcher(Settings(endpoint=hub.endpoint))(ModelRef(embedded))
+    assert snapshot.source == "snapshot" and snapshot.gated
+    assert len(hub.requests) == 1
+
+
 def test_answers_of_the_hub_stand(hub: HubEmulator, fetch: Fetcher) -> None:
     hub.add(llama_repo(KNOWN.repo_id))
     with pytest.raises(ModelNotFound):
