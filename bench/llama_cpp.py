@@ -12,7 +12,8 @@ from bench.measurements import Row
 from bench.models import load_profile
 from gpusizer.architecture import Attention
 from gpusizer.engines import Engine, Split, find_engine
-from gpusizer.engines.llama_cpp import CUDA, METAL, ROCM, SYCL, VULKAN
+from gpusizer.engines.llama_cpp import CUDA, LLAMA_CPP, METAL, ROCM, SYCL, VULKAN
+from gpusizer.engines.llama_versions import CacheRules, Latent
 from gpusizer.errors import UnknownQuant
 from gpusizer.fit import Fitter
 from gpusizer.memory import MemoryEstimate
@@ -83,7 +84,7 @@ def compare(row: Row) -> Iterator[Comparison]:
 
 def _run(row: Row) -> Run:
     profile = text_profile(row["profile"])
-    engine = find_engine(_ENGINES.get(row["program"], "llama.cpp"))
+    engine = _engine(row)
     known = gguf_quant(row.get("quant"), profile)
     quant, native = known or (find_quant(_ANY_QUANT), False)
     fitter = Fitter(profile, _workload(row, known is not None), [(quant, native)])
@@ -93,6 +94,23 @@ def _run(row: Row) -> Run:
         for gpus in (1, max(1, row["gpu_count"]))
     )
     return Run(row, profile, quant if known else None, native, engine, whole, shared)
+
+
+def _engine(row: Row) -> Engine:
+    """What ran. ik_llama.cpp caches windows at full length, as llama.cpp did when it was forked,
+    and a latent as `-mla` says: 0 expands it, 1 keeps values apart without flash attention
+    (ikawrakow/ik_llama.cpp, PR 473)."""
+    if row["program"] != _FORK:
+        return find_engine(_ENGINES.get(row["program"], "llama.cpp"))
+    latent = Latent.HEADS if _expanded(row) else Latent.ONCE
+    if row.get("mla_mode") == 1 and not row.get("flash_attention", True):
+        latent = Latent.TWICE
+    return replace(LLAMA_CPP, builds=(CacheRules(0, latent, windows=False),))
+
+
+def _expanded(row: Row) -> bool:
+    """Whether a latent was cached as keys and values of every head: both types are named."""
+    return row.get("mla_mode") == 0 and "kv_v" in row
 
 
 def _workload(row: Row, known: bool) -> Workload:
@@ -105,6 +123,7 @@ def _workload(row: Row, known: bool) -> Workload:
     return Workload(
         context=-(-row.get("context", 0) // sequences) or 1,
         concurrency=sequences,
+        engine_version=row.get("build") if row["program"] == "llama.cpp" else None,
         kv_dtype=kv_k if kv_v is None else f"{kv_k}/{kv_v}",
         batch_size=row.get("batch"),
         ubatch_size=row.get("ubatch"),
@@ -180,7 +199,7 @@ def _attention(run: Run) -> str:
     arch = run.profile.architecture
     kinds = {spec.attention for spec in arch.layer_plan} if arch else set()
     if Attention.MLA in kinds:
-        return "mla expanded" if run.row.get("mla_mode") == 0 else "mla"
+        return "mla expanded" if _expanded(run.row) else "mla"
     if Attention.RECURRENT in kinds:
         return "hybrid"
     return "window" if kinds & {Attention.SLIDING, Attention.CHUNKED} else "plain"

@@ -20,6 +20,7 @@ from gpusizer.engines.llama_layers import (
     place,
     sequence_bytes,
 )
+from gpusizer.engines.llama_versions import BUILDS, CacheRules, rules_of
 from gpusizer.profile import ModelProfile
 from gpusizer.roles import Kind
 from gpusizer.units import GIB
@@ -47,7 +48,9 @@ _RUNTIME_BYTES = {
 class LlamaCppEngine(Defaults):
     """Layers are placed on GPUs one after the other; nothing is reserved beyond need.
 
-    `batch_logits`: logits are reserved for a whole batch, not for one token of each sequence.
+    Attributes:
+        batch_logits: logits are reserved for a whole batch, not for one token of each sequence.
+        builds: cache rules by build, oldest first.
     """
 
     slug: str
@@ -55,9 +58,14 @@ class LlamaCppEngine(Defaults):
     version: str
     stacks: frozenset[str]
     batch_logits: bool = True
+    builds: tuple[CacheRules, ...] = BUILDS[-1:]
     split_by: SplitBy = "layer"
     kv_cell_multiple: int = CELLS
     device_classes: tuple[int, ...] = (CUDA, ROCM, SYCL, METAL)
+
+    @property
+    def versioned(self) -> bool:
+        return len(self.builds) > 1
 
     def backend_class(self, stack: str) -> int:
         """Backends differ, cards do not."""
@@ -91,7 +99,8 @@ class LlamaCppEngine(Defaults):
     ) -> int:  # fmt: skip
         if arch is None or not arch.generates:
             return 0
-        whole = sequence_bytes(arch, workload, split.pipeline, context)
+        rules = rules_of(workload.engine_version, self.builds)
+        whole = sequence_bytes(arch, workload, rules, split.pipeline, context)
         return -(-whole // split.tensor)
 
     def activations(
@@ -140,7 +149,7 @@ def _largest(profile: ModelProfile, sizes: WeightSizes, arch: Architecture) -> i
 
 _STACKS = frozenset({"CUDA", "ROCm", "Metal", "oneAPI", "CANN", "MUSA"})
 
-LLAMA_CPP = LlamaCppEngine("llama.cpp", "llama.cpp", "b7500", _STACKS)
+LLAMA_CPP = LlamaCppEngine("llama.cpp", "llama.cpp", "b7900", _STACKS, builds=BUILDS)
 OLLAMA = LlamaCppEngine(
     "ollama", "Ollama", "0.13", frozenset({"CUDA", "ROCm", "Metal"}), batch_logits=False
 )
