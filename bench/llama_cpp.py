@@ -206,13 +206,18 @@ def _attention(run: Run) -> str:
 
 
 def _compute(run: Run) -> Iterator[Comparison]:
-    """The largest compute buffer of any GPU; of any device where no layer is on a GPU."""
+    """The largest compute buffer of any GPU; of any device where no layer is on a GPU.
+
+    Tensors placed by hand rule out batches in flight on several GPUs (llama-context.cpp:
+    `has_tensor_overrides` against pipeline parallelism).
+    """
     buffers = run.row["measured"].get("compute_by_device", {})
     cards = {} if run.row.get("offload") == "none" else on_gpus(buffers)
     if not buffers or run.row.get("legacy"):
         return
     measured = max((cards or buffers).values())
-    predicted = run.shared.per_gpu.activations.likely
+    by_hand = run.row.get("offload") == "overrides"
+    predicted = (run.whole if by_hand else run.shared).per_gpu.activations.likely
     guess = None
     if run.quant is not None:
         guess = naive.OVERHEAD * (_naive_weights(run) + _naive_cache(run))

@@ -20,9 +20,9 @@ from gpusizer.engines.llama_layers import (
     place,
     sequence_bytes,
 )
-from gpusizer.engines.llama_versions import BUILDS, CacheRules, rules_of
+from gpusizer.engines.llama_versions import BUILDS, CacheRules, as_cached, rules_of
 from gpusizer.profile import ModelProfile
-from gpusizer.roles import Kind
+from gpusizer.roles import Kind, Slot
 from gpusizer.units import GIB
 from gpusizer.weight_sizes import WeightSizes
 from gpusizer.workload import Workload
@@ -42,6 +42,9 @@ _RUNTIME_BYTES = {
     METAL: (0.05 * GIB, 0.20 * GIB, 0.50 * GIB),
     VULKAN: (0.07 * GIB, 0.18 * GIB, 0.32 * GIB),
 }
+
+
+_KEEPS_GATE_UP = "gemma4"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,9 @@ class LlamaCppEngine(Defaults):
     @property
     def versioned(self) -> bool:
         return len(self.builds) > 1
+
+    def _rules(self, workload: Workload) -> CacheRules:
+        return rules_of(workload.engine_version, self.builds)
 
     def backend_class(self, stack: str) -> int:
         """Backends differ, cards do not."""
@@ -99,16 +105,15 @@ class LlamaCppEngine(Defaults):
     ) -> int:  # fmt: skip
         if arch is None or not arch.generates:
             return 0
-        rules = rules_of(workload.engine_version, self.builds)
-        whole = sequence_bytes(arch, workload, rules, split.pipeline, context)
+        whole = sequence_bytes(arch, workload, self._rules(workload), split.pipeline, context)
         return -(-whole // split.tensor)
 
     def activations(
         self, profile: ModelProfile, workload: Workload, split: Split, device_class: int
     ) -> Amount:
-        arch = profile.architecture
-        if arch is None:
+        if profile.architecture is None:
             return fitted(0.05 * GIB, 0.3 * GIB, 1 * GIB)
+        arch = as_cached(profile.architecture, self._rules(workload))
         return compute_buffer(
             arch, workload, split.gpus,
             vulkan=device_class == VULKAN, batch_logits=self.batch_logits,
@@ -121,7 +126,8 @@ class LlamaCppEngine(Defaults):
         arch = profile.architecture
         if arch is None or not (workload.cpu_moe or _some_on_host(arch, workload)):
             return usual
-        return streaming_buffer(arch, workload, usual, _largest(profile, sizes, arch))
+        largest = _largest(profile, sizes, arch)
+        return streaming_buffer(as_cached(arch, self._rules(workload)), workload, usual, largest)
 
     def overhead(
         self, profile: ModelProfile, workload: Workload, split: Split, device_class: int
@@ -134,15 +140,24 @@ def _some_on_host(arch: Architecture, workload: Workload) -> bool:
 
 
 def _largest(profile: ModelProfile, sizes: WeightSizes, arch: Architecture) -> int:
-    """The largest matrix that may be copied: all experts of a layer, or else the head."""
+    """The largest matrix that may be copied: all experts of a layer, or else the head.
+
+    The converter splits fused gates and ups of experts, but for Gemma 4 (conversion/gpt_oss.py,
+    gemma.py); tensors of a GGUF file are as they will be.
+    """
     groups = zip(profile.groups, sizes.by_group, strict=False)
+    fused = profile.format == "gguf" or arch.model_type.startswith(_KEEPS_GATE_UP)
     if not arch.experts:
         return max(
             (amount for group, amount in groups if group.layers is None and group.count == 1),
             default=0,
         )
     return max(
-        (amount // len(g.layers) for g, amount in groups if g.layers and g.kind is Kind.EXPERT),
+        (
+            amount // len(g.layers) // (2 if g.slot is Slot.GATE_UP and not fused else 1)
+            for g, amount in groups
+            if g.layers and g.kind is Kind.EXPERT
+        ),
         default=0,
     )
 

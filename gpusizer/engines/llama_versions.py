@@ -60,7 +60,10 @@ def cached_layer(spec: LayerSpec, rules: CacheRules) -> LayerSpec:
         if rules.latent is Latent.TWICE:
             return replace(spec, value_width=spec.key_width - spec.rope_width)
         if rules.latent is Latent.HEADS and spec.head_keys:
-            return replace(spec, key_width=spec.head_keys, value_width=spec.head_values)
+            return replace(
+                spec, attention=Attention.FULL,
+                key_width=spec.head_keys, value_width=spec.head_values,
+            )  # fmt: skip
     elif spec.window is not None and not rules.windows:
         return replace(spec, attention=Attention.FULL, window=None)
     return spec

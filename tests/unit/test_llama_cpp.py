@@ -107,6 +107,28 @@ def test_experts_on_the_host_leave_their_largest_tensor_in_the_buffer() -> None:
     assert at_16_bits == 128 * 768 * 2048 * 2 + (10 * 2048 + 8192) * 512 * 4
 
 
+def test_the_converter_splits_fused_gates_and_ups() -> None:
+    """gpt-oss-20b: one of two halves of 32 x 2880 x 2880 values in MXFP4 is copied at a time."""
+    made = estimate(build_profile(gpt_oss_20b()), quant="mxfp4_moe", context=131_072, cpu_moe=True)
+    half = 32 * 2880 * (2880 // 32) * 17
+    # 456.98 MiB logged by build 6699
+    assert made.per_gpu.activations.likely == half + (10 * 2880 + 131_072) * 512 * 4
+
+
+@pytest.mark.parametrize(
+    ("build", "values"),
+    [
+        # 128 heads: queries of 192, absorbed into 512, joined to 576; three hidden states, a mask
+        (None, 128 * (192 + 512 + 576) + 3 * 7168 + 8192),
+        ("b4905", 129_280 + 2 * 7168),  # heads expanded: the logits are larger
+    ],
+)
+def test_queries_of_a_latent_fill_the_buffer(build: str | None, values: int) -> None:
+    """R1, in FP32 for a batch of 512."""
+    made = estimate(build_profile(deepseek_r1()), context=8192, engine_version=build)
+    assert made.per_gpu.activations.likely == values * 512 * 4
+
+
 def test_windows_keep_room_for_one_batch_and_are_padded() -> None:
     """gpt-oss-20b: 12 full layers of 131,072 cells, 12 of pad256(128 + 512) = 768."""
     made = estimate(build_profile(gpt_oss_20b()), quant="mxfp4_moe", context=131_072)
