@@ -18,9 +18,10 @@ from gpusizer.errors import UnknownQuant
 from gpusizer.fit import Fitter
 from gpusizer.memory import MemoryEstimate
 from gpusizer.profile import ModelProfile
-from gpusizer.quants import Quant, find_quant
+from gpusizer.quants import Quant, all_quants, find_quant
 from gpusizer.quants.native import native_quant
 from gpusizer.roles import Part
+from gpusizer.weight_sizes import weight_sizes
 from gpusizer.workload import Workload
 
 _ENGINES = {"ollama": "ollama"}  # everything else is llama.cpp to gpusizer
@@ -86,14 +87,26 @@ def _run(row: Row) -> Run:
     profile = text_profile(row["profile"])
     engine = _engine(row)
     known = gguf_quant(row.get("quant"), profile)
-    quant, native = known or (find_quant(_ANY_QUANT), False)
-    fitter = Fitter(profile, _workload(row, known is not None), [(quant, native)])
+    alike = known or _of_that_size(row, profile)
+    quant, native = alike or (find_quant(_ANY_QUANT), False)
+    fitter = Fitter(profile, _workload(row, alike is not None), [(quant, native)])
     backend = _BACKENDS.get(row["backends"][0], CUDA)
     whole, shared = (
         fitter.estimate(quant, native, engine, Split(pipeline=gpus), backend)
         for gpus in (1, max(1, row["gpu_count"]))
     )
     return Run(row, profile, quant if known else None, native, engine, whole, shared)
+
+
+def _of_that_size(row: Row, profile: ModelProfile) -> tuple[Quant, bool] | None:
+    """For a mix made by hand, the recipe whose file is nearest in size: its largest matrix
+    stands for the mix's."""
+    file_bytes = row.get("file_bytes")
+    if file_bytes is None or row.get("offload") != "overrides" or row["program"] == _FORK:
+        return None
+    recipes = [quant for quant in all_quants() if "llama.cpp" in quant.engines]
+    sizes = {quant.slug: weight_sizes(profile, quant, native=False).total for quant in recipes}
+    return min(recipes, key=lambda quant: abs(sizes[quant.slug] - file_bytes)), False
 
 
 def _engine(row: Row) -> Engine:
@@ -199,7 +212,7 @@ def _attention(run: Run) -> str:
     arch = run.profile.architecture
     kinds = {spec.attention for spec in arch.layer_plan} if arch else set()
     if Attention.MLA in kinds:
-        return "mla expanded" if _expanded(run.row) else "mla"
+        return "mla expanded" if run.row.get("mla_mode") == 0 else "mla"
     if Attention.RECURRENT in kinds:
         return "hybrid"
     return "window" if kinds & {Attention.SLIDING, Attention.CHUNKED} else "plain"
