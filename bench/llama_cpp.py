@@ -12,14 +12,16 @@ from bench.measurements import Row
 from bench.models import load_profile
 from gpusizer.architecture import Attention
 from gpusizer.engines import Engine, Split, find_engine
-from gpusizer.engines.llama_cpp import CUDA, METAL, ROCM, SYCL, VULKAN
+from gpusizer.engines.llama_cpp import CUDA, LLAMA_CPP, METAL, ROCM, SYCL, VULKAN
+from gpusizer.engines.llama_versions import CacheRules, Latent
 from gpusizer.errors import UnknownQuant
 from gpusizer.fit import Fitter
 from gpusizer.memory import MemoryEstimate
 from gpusizer.profile import ModelProfile
-from gpusizer.quants import Quant, find_quant
+from gpusizer.quants import Quant, all_quants, find_quant
 from gpusizer.quants.native import native_quant
 from gpusizer.roles import Part
+from gpusizer.weight_sizes import weight_sizes
 from gpusizer.workload import Workload
 
 _ENGINES = {"ollama": "ollama"}  # everything else is llama.cpp to gpusizer
@@ -83,16 +85,45 @@ def compare(row: Row) -> Iterator[Comparison]:
 
 def _run(row: Row) -> Run:
     profile = text_profile(row["profile"])
-    engine = find_engine(_ENGINES.get(row["program"], "llama.cpp"))
+    engine = _engine(row)
     known = gguf_quant(row.get("quant"), profile)
-    quant, native = known or (find_quant(_ANY_QUANT), False)
-    fitter = Fitter(profile, _workload(row, known is not None), [(quant, native)])
+    alike = known or _of_that_size(row, profile)
+    quant, native = alike or (find_quant(_ANY_QUANT), False)
+    fitter = Fitter(profile, _workload(row, alike is not None), [(quant, native)])
     backend = _BACKENDS.get(row["backends"][0], CUDA)
     whole, shared = (
         fitter.estimate(quant, native, engine, Split(pipeline=gpus), backend)
         for gpus in (1, max(1, row["gpu_count"]))
     )
     return Run(row, profile, quant if known else None, native, engine, whole, shared)
+
+
+def _of_that_size(row: Row, profile: ModelProfile) -> tuple[Quant, bool] | None:
+    """For a mix made by hand, the recipe whose file is nearest in size: its largest matrix
+    stands for the mix's."""
+    file_bytes = row.get("file_bytes")
+    if file_bytes is None or row.get("offload") != "overrides" or row["program"] == _FORK:
+        return None
+    recipes = [quant for quant in all_quants() if "llama.cpp" in quant.engines]
+    sizes = {quant.slug: weight_sizes(profile, quant, native=False).total for quant in recipes}
+    return min(recipes, key=lambda quant: abs(sizes[quant.slug] - file_bytes)), False
+
+
+def _engine(row: Row) -> Engine:
+    """What ran. ik_llama.cpp caches windows at full length, as llama.cpp did when it was forked,
+    and a latent as `-mla` says: 0 expands it, 1 keeps values apart without flash attention
+    (ikawrakow/ik_llama.cpp, PR 473)."""
+    if row["program"] != _FORK:
+        return find_engine(_ENGINES.get(row["program"], "llama.cpp"))
+    latent = Latent.HEADS if _expanded(row) else Latent.ONCE
+    if row.get("mla_mode") == 1 and not row.get("flash_attention", True):
+        latent = Latent.TWICE
+    return replace(LLAMA_CPP, builds=(CacheRules(0, latent, windows=False),))
+
+
+def _expanded(row: Row) -> bool:
+    """Whether a latent was cached as keys and values of every head: both types are named."""
+    return row.get("mla_mode") == 0 and "kv_v" in row
 
 
 def _workload(row: Row, known: bool) -> Workload:
@@ -105,6 +136,7 @@ def _workload(row: Row, known: bool) -> Workload:
     return Workload(
         context=-(-row.get("context", 0) // sequences) or 1,
         concurrency=sequences,
+        engine_version=row.get("build") if row["program"] == "llama.cpp" else None,
         kv_dtype=kv_k if kv_v is None else f"{kv_k}/{kv_v}",
         batch_size=row.get("batch"),
         ubatch_size=row.get("ubatch"),
@@ -187,13 +219,18 @@ def _attention(run: Run) -> str:
 
 
 def _compute(run: Run) -> Iterator[Comparison]:
-    """The largest compute buffer of any GPU; of any device where no layer is on a GPU."""
+    """The largest compute buffer of any GPU; of any device where no layer is on a GPU.
+
+    Tensors placed by hand rule out batches in flight on several GPUs (llama-context.cpp:
+    `has_tensor_overrides` against pipeline parallelism).
+    """
     buffers = run.row["measured"].get("compute_by_device", {})
     cards = {} if run.row.get("offload") == "none" else on_gpus(buffers)
     if not buffers or run.row.get("legacy"):
         return
     measured = max((cards or buffers).values())
-    predicted = run.shared.per_gpu.activations.likely
+    by_hand = run.row.get("offload") == "overrides"
+    predicted = (run.whole if by_hand else run.shared).per_gpu.activations.likely
     guess = None
     if run.quant is not None:
         guess = naive.OVERHEAD * (_naive_weights(run) + _naive_cache(run))

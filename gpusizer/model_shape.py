@@ -38,6 +38,7 @@ def model_shape(profile: ModelProfile) -> ModelShape:
         doubles_head=rules.get("tied_head") == "written",
         stores_head=any(g.duplicate and g.kind is Kind.OUTPUT for g in profile.groups),
         wide_head=rules.get("head") == "q8_0",
+        narrow_layer_table=rules.get("layer_table") == "base",
         trained_for_q4_0=_TRAINED_FOR_Q4_0 in profile.repo_id.lower(),
         **_latent(profile),
     )

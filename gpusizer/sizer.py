@@ -33,7 +33,8 @@ from gpusizer.selection import Selection, every_quant, select_quants
 from gpusizer.snapshot import RepoSnapshot
 from gpusizer.workload import DEFAULT_CONTEXT, Workload
 
-# Fields that only engines with rules by version have an answer to, and their defaults.
+# Fields that only engines with rules by version have an answer to, and their defaults;
+# llama.cpp has one to the first alone.
 _BY_VERSION: dict[str, Any] = {"engine_version": None, "text_only": False, "draft_tokens": 0}
 
 Fetch = Callable[[ModelRef], RepoSnapshot]
@@ -185,10 +186,12 @@ def _resolved(workload: Workload, profile: ModelProfile) -> tuple[Workload, tupl
     if workload.engine is not None and workload.engine not in _LLAMA_CPP:
         silent += _LLAMA_CPP_ONLY
     unused = [name for name in silent if getattr(workload, name) not in (None, False)]
-    if not _has_versions(workload.engine):
-        ignored = [name for name in _BY_VERSION if getattr(workload, name) != _BY_VERSION[name]]
-        unused = [*ignored, *unused]
-        workload = replace(workload, **{name: _BY_VERSION[name] for name in ignored})
+    ignored = {
+        name: default for name, default in _BY_VERSION.items()
+        if getattr(workload, name) != default and not _answers(workload.engine, name)
+    }  # fmt: skip
+    workload = replace(workload, **ignored)
+    unused = [*ignored, *unused]
     if unused:
         notes.append(Note("not_modelled", facts=", ".join(unused)))
     if workload.engine == "ollama" and workload.context != _OLLAMA_CONTEXT:
@@ -204,9 +207,11 @@ def _resolved(workload: Workload, profile: ModelProfile) -> tuple[Workload, tupl
     return workload, tuple(notes)
 
 
-def _has_versions(engine: str | None) -> bool:
-    """Whether a version of this engine changes numbers; of no engine in particular it cannot."""
-    return engine is not None and find_engine(engine).versioned
+def _answers(engine: str | None, field: str) -> bool:
+    """Whether this engine's numbers follow a field; those of no engine in particular cannot."""
+    if engine is None or not find_engine(engine).versioned:
+        return False
+    return field == "engine_version" or engine not in _LLAMA_CPP
 
 
 def _rows(

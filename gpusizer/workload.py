@@ -21,7 +21,7 @@ class Workload:
         engine: slug of the engine to use for every quantization, None to take each
             quantization's usual one.
         engine_version: version to model, such as "0.8.5" or "0.8.5 V0" for vLLM's first
-            scheduler; None for the engine's current one.
+            scheduler, or "b4905" of llama.cpp; None for the engine's current one.
         tensor_parallel, pipeline_parallel, expert_parallel: degrees asked for, None to choose.
         memory_utilization: share of the card the engine may use, None for its default.
         max_num_seqs, max_num_batched_tokens: scheduler limits of serving engines.

@@ -41,6 +41,7 @@ class LayerSpec:
         conv_elements: of these, the inputs that the short convolution remembers.
         wide_state: the configuration asks for an FP32 state beside 16-bit convolution inputs.
         rope_width: rotary part of an MLA latent.
+        head_keys, head_values: elements of all heads that an MLA latent expands to.
         indexer_width: elements cached besides, by which sparse attention picks its tokens.
     """
 
@@ -54,6 +55,8 @@ class LayerSpec:
     conv_elements: int = 0
     wide_state: bool = False
     rope_width: int = 0
+    head_keys: int = 0
+    head_values: int = 0
     indexer_width: int = 0
 
 

@@ -207,11 +207,14 @@ def _heads_per_block(cfg: ConfigView, layers: int) -> dict[int, int] | None:
 
 
 def _latent(cfg: ConfigView, width: int, indexed: bool) -> LayerSpec:
+    heads, rope = cfg.integer("attention_heads") or 0, cfg.number("qk_rope_head_dim") or 0
     return LayerSpec(
         Attention.MLA,
         1,
         key_width=width,
-        rope_width=cfg.number("qk_rope_head_dim") or 0,
+        rope_width=rope,
+        head_keys=heads * ((cfg.number("qk_nope_head_dim") or 0) + rope),
+        head_values=heads * (cfg.number("v_head_dim") or 0),
         indexer_width=(cfg.number("index_head_dim") or 0) if indexed else 0,
     )
 

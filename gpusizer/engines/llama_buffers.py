@@ -7,7 +7,7 @@ See data/SOURCES.md, "llama.cpp".
 from __future__ import annotations
 
 from gpusizer.amounts import Amount, fitted
-from gpusizer.architecture import Architecture, Attention
+from gpusizer.architecture import Architecture, Attention, LayerSpec
 from gpusizer.engines.llama_layers import ubatch
 from gpusizer.units import MIB
 from gpusizer.workload import Workload
@@ -15,6 +15,7 @@ from gpusizer.workload import Workload
 _F32 = 4
 _PIPELINE_COPIES = 3  # inputs are kept for four batches in flight, one of them counted already
 _LAYER_STATES = 10  # hidden states alive inside a layer, beside the mask
+_LATENT_STATES = 3  # the same beside the queries of a latent (788.0 MiB logged for DeepSeek-V3)
 _SPARE_BYTES = 64 * MIB
 # Their final logits are capped by a tanh, for which the graph holds them twice.
 _CAPPED = ("gemma2", "gemma3n", "gemma4")
@@ -49,8 +50,18 @@ def compute_buffer(
 
 def _layer_states(arch: Architecture, workload: Workload, masks: int = 1) -> int:
     """Inside a layer: hidden states and the mask of all cells; Ollama's graphs hold it twice."""
-    states = (arch.hidden_size or 0) * _LAYER_STATES + workload.context * masks
-    return states * ubatch(workload) * _F32
+    hidden = arch.hidden_size or 0
+    latent = max(_queries(arch, spec) for spec in arch.layer_plan)
+    states = max(hidden * _LAYER_STATES, latent + hidden * _LATENT_STATES)
+    return (states + workload.context * masks) * ubatch(workload) * _F32
+
+
+def _queries(arch: Architecture, spec: LayerSpec) -> int:
+    """Values of one token's queries where the latent is cached: as projected, absorbed into the
+    latent, and joined with their rotary part (src/models/deepseek2.cpp)."""
+    if spec.attention is not Attention.MLA:
+        return 0
+    return spec.head_keys + (arch.attention_heads or 0) * (2 * spec.key_width - spec.rope_width)
 
 
 def _logits(arch: Architecture, tokens: int) -> int:

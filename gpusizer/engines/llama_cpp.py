@@ -20,8 +20,9 @@ from gpusizer.engines.llama_layers import (
     place,
     sequence_bytes,
 )
+from gpusizer.engines.llama_versions import BUILDS, CacheRules, as_cached, rules_of
 from gpusizer.profile import ModelProfile
-from gpusizer.roles import Kind
+from gpusizer.roles import Kind, Slot
 from gpusizer.units import GIB
 from gpusizer.weight_sizes import WeightSizes
 from gpusizer.workload import Workload
@@ -43,11 +44,16 @@ _RUNTIME_BYTES = {
 }
 
 
+_KEEPS_GATE_UP = "gemma4"
+
+
 @dataclass(frozen=True, slots=True)
 class LlamaCppEngine(Defaults):
     """Layers are placed on GPUs one after the other; nothing is reserved beyond need.
 
-    `batch_logits`: logits are reserved for a whole batch, not for one token of each sequence.
+    Attributes:
+        batch_logits: logits are reserved for a whole batch, not for one token of each sequence.
+        builds: cache rules by build, oldest first.
     """
 
     slug: str
@@ -55,9 +61,17 @@ class LlamaCppEngine(Defaults):
     version: str
     stacks: frozenset[str]
     batch_logits: bool = True
+    builds: tuple[CacheRules, ...] = BUILDS[-1:]
     split_by: SplitBy = "layer"
     kv_cell_multiple: int = CELLS
     device_classes: tuple[int, ...] = (CUDA, ROCM, SYCL, METAL)
+
+    @property
+    def versioned(self) -> bool:
+        return len(self.builds) > 1
+
+    def _rules(self, workload: Workload) -> CacheRules:
+        return rules_of(workload.engine_version, self.builds)
 
     def backend_class(self, stack: str) -> int:
         """Backends differ, cards do not."""
@@ -91,15 +105,15 @@ class LlamaCppEngine(Defaults):
     ) -> int:  # fmt: skip
         if arch is None or not arch.generates:
             return 0
-        whole = sequence_bytes(arch, workload, split.pipeline, context)
+        whole = sequence_bytes(arch, workload, self._rules(workload), split.pipeline, context)
         return -(-whole // split.tensor)
 
     def activations(
         self, profile: ModelProfile, workload: Workload, split: Split, device_class: int
     ) -> Amount:
-        arch = profile.architecture
-        if arch is None:
+        if profile.architecture is None:
             return fitted(0.05 * GIB, 0.3 * GIB, 1 * GIB)
+        arch = as_cached(profile.architecture, self._rules(workload))
         return compute_buffer(
             arch, workload, split.gpus,
             vulkan=device_class == VULKAN, batch_logits=self.batch_logits,
@@ -112,7 +126,8 @@ class LlamaCppEngine(Defaults):
         arch = profile.architecture
         if arch is None or not (workload.cpu_moe or _some_on_host(arch, workload)):
             return usual
-        return streaming_buffer(arch, workload, usual, _largest(profile, sizes, arch))
+        largest = _largest(profile, sizes, arch)
+        return streaming_buffer(as_cached(arch, self._rules(workload)), workload, usual, largest)
 
     def overhead(
         self, profile: ModelProfile, workload: Workload, split: Split, device_class: int
@@ -125,22 +140,31 @@ def _some_on_host(arch: Architecture, workload: Workload) -> bool:
 
 
 def _largest(profile: ModelProfile, sizes: WeightSizes, arch: Architecture) -> int:
-    """The largest matrix that may be copied: all experts of a layer, or else the head."""
+    """The largest matrix that may be copied: all experts of a layer, or else the head.
+
+    The converter splits fused gates and ups of experts, but for Gemma 4 (conversion/gpt_oss.py,
+    gemma.py); tensors of a GGUF file are as they will be.
+    """
     groups = zip(profile.groups, sizes.by_group, strict=False)
+    fused = profile.format == "gguf" or arch.model_type.startswith(_KEEPS_GATE_UP)
     if not arch.experts:
         return max(
             (amount for group, amount in groups if group.layers is None and group.count == 1),
             default=0,
         )
     return max(
-        (amount // len(g.layers) for g, amount in groups if g.layers and g.kind is Kind.EXPERT),
+        (
+            amount // len(g.layers) // (2 if g.slot is Slot.GATE_UP and not fused else 1)
+            for g, amount in groups
+            if g.layers and g.kind is Kind.EXPERT
+        ),
         default=0,
     )
 
 
 _STACKS = frozenset({"CUDA", "ROCm", "Metal", "oneAPI", "CANN", "MUSA"})
 
-LLAMA_CPP = LlamaCppEngine("llama.cpp", "llama.cpp", "b7500", _STACKS)
+LLAMA_CPP = LlamaCppEngine("llama.cpp", "llama.cpp", "b7900", _STACKS, builds=BUILDS)
 OLLAMA = LlamaCppEngine(
     "ollama", "Ollama", "0.13", frozenset({"CUDA", "ROCm", "Metal"}), batch_logits=False
 )

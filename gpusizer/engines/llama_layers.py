@@ -15,6 +15,7 @@ from itertools import accumulate, pairwise
 from gpusizer.amounts import Provenance, exactly
 from gpusizer.architecture import Architecture, Attention
 from gpusizer.engines.base import Loaded
+from gpusizer.engines.llama_versions import CacheRules, as_cached
 from gpusizer.kv_cache import STEPS, layer_cache
 from gpusizer.profile import ModelProfile
 from gpusizer.roles import Kind, Part, is_expert
@@ -139,8 +140,9 @@ def place(
 
 
 @lru_cache(maxsize=256)
-def cached(architecture: Architecture, batch: int) -> Architecture:
-    """The architecture as llama.cpp caches it: windows with room for a batch, or none at all."""
+def cached(architecture: Architecture, batch: int, rules: CacheRules) -> Architecture:
+    """The architecture as a build caches it: windows with room for a batch, or none at all."""
+    architecture = as_cached(architecture, rules)
     ignored = architecture.model_type in _WINDOW_IGNORED
     plan = tuple(
         spec
@@ -153,10 +155,12 @@ def cached(architecture: Architecture, batch: int) -> Architecture:
     return replace(architecture, layer_plan=plan)
 
 
-def sequence_bytes(architecture: Architecture, workload: Workload, gpus: int, context: int) -> int:
+def sequence_bytes(
+    architecture: Architecture, workload: Workload, rules: CacheRules, gpus: int, context: int
+) -> int:
     """Cache of one sequence on the GPU that holds most of it."""
     per_layer: list[int] = []
-    for spec in cached(architecture, ubatch(workload)).layer_plan:
+    for spec in cached(architecture, ubatch(workload), rules).layer_plan:
         per_layer += [layer_cache(spec, workload.kv_dtype, context, CELLS)] * spec.count
     parts = stages(len(per_layer), workload.gpu_layers, gpus)
     return -(-max(sum(per_layer[part.first : part.end]) for part in parts) // STEPS)

@@ -62,13 +62,20 @@ class Gguf:
         return self._matrix_bytes(group, model)
 
     def _table_bytes(self, group: WeightGroup, model: ModelShape) -> int:
-        """The embedding and the head; one that is both follows the head."""
+        """The embedding and the head; one that is both follows the head.
+
+        So does the table of one row a layer beside a tied embedding: llama-quant.cpp puts both in
+        one category since PR 19770.
+        """
         narrow = self.recipe.embedding or self.recipe.base
         if group.kind is Kind.OUTPUT:
             return group.count * tensor_bytes(group, self._output(group, model))
-        if _PER_LAYER_TABLE.search(group.pattern) or not model.tied_embeddings:
+        per_layer = _PER_LAYER_TABLE.search(group.pattern) is not None
+        if not model.tied_embeddings or (per_layer and model.narrow_layer_table):
             return group.count * tensor_bytes(group, narrow)
         amount = group.count * tensor_bytes(group, self._output(group, model))
+        if per_layer:
+            return amount
         if model.doubles_head and not model.stores_head:
             return amount + group.count * tensor_bytes(group, narrow)
         return group.count * tensor_bytes(group, narrow) if model.stores_head else amount
@@ -104,13 +111,15 @@ class Gguf:
         )
 
     def _latent_bytes(self, group: WeightGroup, model: ModelShape) -> int:
-        """attn_k_b, transposed to rows of one head's key width, and attn_v_b."""
+        """attn_k_b, transposed to rows of one head's key width, and attn_v_b.
+
+        Both have three sides, by which llama-quant.cpp knows experts in MXFP4_MOE.
+        """
         rows, row = sides(group)
         keys = model.latent_key_dim * model.attention_heads
         flat = keys * row // model.latent_key_dim, model.latent_key_dim
-        return block_bytes(*flat, self.recipe.base) + block_bytes(
-            rows - keys, row, self.recipe.base
-        )
+        kind = self.recipe.experts or self.recipe.base
+        return block_bytes(*flat, kind) + block_bytes(rows - keys, row, kind)
 
     def _type(self, slot: Slot, place: Place) -> str:
         recipe, model = self.recipe, place.model

@@ -277,11 +277,21 @@ def test_an_embedding_trained_for_q4_0_is_published_wider() -> None:
     assert Gguf(RECIPES["q4_k_m"]).group_bytes(table, trained) == 1000 * 210
 
 
-def test_gemma_3n_keeps_small_matrices_and_narrows_its_per_layer_table() -> None:
+def test_a_table_of_one_row_a_layer_follows_a_tied_head() -> None:
+    """Q6_K as the head, Q4_K where there is a head of its own or in files of Gemma 3n."""
     layout, model = Gguf(RECIPES["q4_k_m"]), tied(llama_8b())
     table = block_row(Slot.OTHER, kind=Kind.EMBEDDING, layers=None,
                       pattern="model.embed_tokens_per_layer.weight")  # fmt: skip
-    assert layout.group_bytes(table, model) == 144
+    assert layout.group_bytes(table, model) == 210
+    assert layout.group_bytes(table, replace(model, doubles_head=True)) == 210
+    assert layout.group_bytes(table, replace(model, tied_embeddings=False)) == 144
+    assert layout.group_bytes(table, replace(model, narrow_layer_table=True)) == 144
+    assert model_shape(build_profile(llama(model_type="gemma3n"))).narrow_layer_table
+    assert not model.narrow_layer_table
+
+
+def test_gemma_3n_keeps_small_matrices() -> None:
+    layout, model = Gguf(RECIPES["q4_k_m"]), tied(llama_8b())
     for pattern in (
         "model.layers.{}.laurel.linear_left.weight",
         "model.altup_projections.{}.weight",
@@ -307,6 +317,9 @@ def test_the_latent_of_mla_is_split_into_keys_and_values() -> None:
     both = block_row(Slot.KV_B, shape=(128 * (128 + 128), 512))
     keys, values = 128 * 512 * (128 // 32 * 22), 128 * 128 * (512 // 256 * 144)
     assert Gguf(RECIPES["q4_k_m"]).group_bytes(both, model) == keys + values
+    # MXFP4_MOE takes matrices of three sides for experts: 4 blocks of 17 bytes for 128 values
+    narrow = 128 * 512 * (128 // 32 * 17) + 128 * 128 * (512 // 32 * 17)
+    assert Gguf(RECIPES["mxfp4_moe"]).group_bytes(both, model) == narrow
 
 
 def test_the_header_follows_the_vocabulary() -> None:

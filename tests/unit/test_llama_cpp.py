@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from gpusizer.engines import ENGINES, Split
 from gpusizer.engines.llama_cpp import CUDA, METAL, ROCM, VULKAN
 from gpusizer.engines.llama_layers import Stage, cached, stages, ubatch
+from gpusizer.engines.llama_versions import BUILDS
 from gpusizer.memory import Estimator, MemoryEstimate
 from gpusizer.profile import ModelProfile, build_profile
 from gpusizer.quants import find_quant
@@ -18,7 +19,7 @@ from gpusizer.units import GIB, MIB
 from gpusizer.weight_sizes import weight_sizes
 from gpusizer.workload import Workload
 from tests.builders import llama, qwen3_06b, qwen3_moe
-from tests.families import gpt_oss_20b, qwen3_next
+from tests.families import deepseek_r1, gpt_oss_20b, qwen3_next
 
 LLAMA_8B = build_profile(llama())
 Q8 = 34 / 32  # bytes of a weight
@@ -106,6 +107,28 @@ def test_experts_on_the_host_leave_their_largest_tensor_in_the_buffer() -> None:
     assert at_16_bits == 128 * 768 * 2048 * 2 + (10 * 2048 + 8192) * 512 * 4
 
 
+def test_the_converter_splits_fused_gates_and_ups() -> None:
+    """gpt-oss-20b: one of two halves of 32 x 2880 x 2880 values in MXFP4 is copied at a time."""
+    made = estimate(build_profile(gpt_oss_20b()), quant="mxfp4_moe", context=131_072, cpu_moe=True)
+    half = 32 * 2880 * (2880 // 32) * 17
+    # 456.98 MiB logged by build 6699
+    assert made.per_gpu.activations.likely == half + (10 * 2880 + 131_072) * 512 * 4
+
+
+@pytest.mark.parametrize(
+    ("build", "values"),
+    [
+        # 128 heads: queries of 192, absorbed into 512, joined to 576; three hidden states, a mask
+        (None, 128 * (192 + 512 + 576) + 3 * 7168 + 8192),
+        ("b4905", 129_280 + 2 * 7168),  # heads expanded: the logits are larger
+    ],
+)
+def test_queries_of_a_latent_fill_the_buffer(build: str | None, values: int) -> None:
+    """R1, in FP32 for a batch of 512."""
+    made = estimate(build_profile(deepseek_r1()), context=8192, engine_version=build)
+    assert made.per_gpu.activations.likely == values * 512 * 4
+
+
 def test_windows_keep_room_for_one_batch_and_are_padded() -> None:
     """gpt-oss-20b: 12 full layers of 131,072 cells, 12 of pad256(128 + 512) = 768."""
     made = estimate(build_profile(gpt_oss_20b()), quant="mxfp4_moe", context=131_072)
@@ -117,7 +140,34 @@ def test_a_window_that_llama_cpp_ignores_is_none() -> None:
     arch = build_profile(windowed).architecture
     assert arch is not None
     assert {spec.window for spec in arch.layer_plan} == {2047}
-    assert {spec.window for spec in cached(arch, 512).layer_plan} == {None}
+    assert {spec.window for spec in cached(arch, 512, BUILDS[-1]).layer_plan} == {None}
+
+
+@pytest.mark.parametrize(
+    ("build", "per_token"),
+    [
+        ("b4905", 61 * 128 * (192 + 128) * 2),  # every head; 9760 MiB logged for 2048 tokens
+        ("b5331", 61 * (576 + 512) * 2),  # latent and values; 2074 MiB for 16,384 tokens
+        ("5331 (33eff402)", 61 * (576 + 512) * 2),
+        ("b7917", 61 * 576 * 2),
+        (None, 61 * 576 * 2),
+        ("master", 61 * 576 * 2),
+    ],
+)
+def test_a_latent_is_cached_as_the_build_did(build: str | None, per_token: int) -> None:
+    """R1: 61 layers, 128 heads with keys of 128 + 64 and values of 128, a latent of 512 + 64."""
+    r1 = build_profile(deepseek_r1())
+    made = estimate(r1, context=2048, engine_version=build)
+    assert made.per_gpu.kv_cache.likely == 2048 * per_token
+    ollama = estimate(r1, engine="ollama", context=2048, engine_version=build)
+    assert ollama.per_gpu.kv_cache.likely == 2048 * 61 * 576 * 2
+
+
+@pytest.mark.parametrize(("build", "cells"), [("b5400", 131_072), ("b5430", 768)])
+def test_older_builds_cache_windows_at_full_length(build: str, cells: int) -> None:
+    made = estimate(build_profile(gpt_oss_20b()), quant="mxfp4_moe", context=131_072,
+                    engine_version=build)  # fmt: skip
+    assert made.per_gpu.kv_cache.likely == (12 * 131_072 + 12 * cells) * 2 * 512 * 2
 
 
 def test_keys_and_values_have_types_of_their_own() -> None:
