@@ -11,7 +11,9 @@ os.environ.setdefault("GRADIO_ANALYTICS_CACHE_FREQUENCY", "1000")
 from gpusizer.gpus import load_catalogue
 from gpusizer.settings import Settings
 from gpusizer.sizer import Sizer
-from gpusizer.ui import build_demo, launch_options
+from gpusizer.startup import collect_rarely
+from gpusizer.ui import build_demo
+from gpusizer.ui.serving import launch
 from scrapers.embedded import EmbeddedSnapshots
 from scrapers.model_tree import build_lister
 from scrapers.sources import build_fetcher
@@ -30,4 +32,6 @@ def port() -> int | None:
 
 
 if __name__ == "__main__":
-    demo.launch(server_port=port(), **launch_options())
+    collect_rarely()
+    launch(demo, server_port=port())
+    demo.block_thread()

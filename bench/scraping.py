@@ -28,6 +28,7 @@ from bench.clients import (
     ours_at_revision,
 )
 from bench.hub_process import HubProcess, Traffic
+from gpusizer.startup import collect_rarely
 
 _COUNTING_LATENCY = 0.4
 _COUNTED: dict[tuple[str, str], Traffic] = {}
@@ -55,6 +56,7 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.hf_mem is None:
         print("hf-mem: left out, no --hf-mem\n")
+    collect_rarely()
     with HubProcess() as hub:
         for latency in arguments.latency:
             for model in arguments.models:

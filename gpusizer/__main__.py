@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -15,12 +14,11 @@ from gpusizer.errors import GpusizerError
 from gpusizer.hub_id import ModelRef, parse_model_ref
 from gpusizer.settings import Settings
 from gpusizer.snapshot import RepoSnapshot
+from gpusizer.startup import collect_rarely
 from scrapers.head_start import HeadStart
 from scrapers.model_tree import build_lister
 from scrapers.sources import build_fetcher
 
-# A model of 92,000 tensors is read without leaving a cycle: looking for some takes a tenth.
-_COLLECT_EVERY = 200_000
 # Options that change what is read; argparse takes their beginnings too.
 _READING_OPTIONS = ("--r", "--f", "--o")
 
@@ -29,7 +27,7 @@ Fetch = Callable[[ModelRef], RepoSnapshot]
 
 def main(argv: Sequence[str]) -> int:
     """Answer one command line; the exit code is that of `gpusizer.cli.run`."""
-    gc.set_threshold(_COLLECT_EVERY)
+    collect_rarely()
     begun = _begin(argv)
     # Loaded while the Hub answers: the rest takes as long as a round trip.
     run = import_module("gpusizer.cli").run

@@ -35,7 +35,8 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningApp]:
         )  # fmt: skip
     with process:
         assert process.stdout
-        url = process.stdout.readline().strip()
+        # Gradio says something about its MCP server first, quiet or not.
+        url = next((line.strip() for line in process.stdout if line.startswith("http")), "")
         if not url:
             process.kill()
             pytest.fail(f"the application did not start:\n{log.read_text('utf-8')}")

@@ -16,7 +16,8 @@ from gpusizer.hub_id import ModelRef
 from gpusizer.settings import Settings
 from gpusizer.sizer import Fetch, Sizer
 from gpusizer.snapshot import RepoSnapshot
-from gpusizer.ui import build_demo, launch_options
+from gpusizer.ui import build_demo
+from gpusizer.ui.serving import launch
 from scrapers.embedded import EmbeddedSnapshots
 from tests.builders import tiny
 from tests.hostile import (
@@ -58,6 +59,5 @@ def for_visitor(token: str) -> Fetch:
 if __name__ == "__main__":
     examples = EmbeddedSnapshots(Settings().snapshots_folder).ids()
     demo = build_demo(page_sizer(), examples, for_visitor)
-    _, url, _ = demo.launch(prevent_thread_lock=True, quiet=True, **launch_options())
-    print(url, flush=True)
+    print(launch(demo, quiet=True), flush=True)
     demo.block_thread()
