@@ -1,0 +1,80 @@
+"""A report as Markdown, for issues, chats and notes: the answer, then two short tables."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterable, Sequence
+
+from gpusizer.ranking import Ranked
+from gpusizer.report import EstimateRow, Report
+from gpusizer.ui.presenters.figures import DASH, band, gib, usd, whole
+from gpusizer.ui.presenters.words import Words
+
+_RANKED = 10
+_SPECIAL = re.compile(r"([\\`*_\[\]()#+!|~>-])")
+_ESTIMATE_HEAD = ("quant", "weights", "kv_cache", "total", "band", "engine")
+_RANKING_HEAD = ("rank", "gpu", "quant", "verdict", "headroom", "speed", "buy", "rent")
+
+
+def markdown(report: Report, words: Words, address: str) -> str:
+    """The recommended quantizations and the first places of the ranking.
+
+    `address` is where the same answer is on the web, "" for nowhere.
+    """
+    profile, workload = report.profile, report.workload
+    planned = words(
+        "planned", context=whole(workload.context), concurrency=whole(workload.concurrency)
+    )
+    parameters = f"{words('fact.parameters')}: {whole(profile.parameters)}"
+    estimates = [row for row in report.estimates if row.estimate.quant.recommended]
+    lines = [
+        f"## {plain(profile.repo_id)}",
+        f"{parameters}  \n{planned}",
+        _table(_ESTIMATE_HEAD, map(_estimate, estimates), words),
+        _table(_RANKING_HEAD, (_place(one, words) for one in report.ranking[:_RANKED]), words),
+    ]
+    if address:
+        lines.append(f"<{address}>")
+    return "\n\n".join(lines) + "\n"
+
+
+def plain(text: str) -> str:
+    """Any text as Markdown that shows it and does nothing else.
+
+    >>> plain("[x](y) <b>")
+    '\\\\[x\\\\]\\\\(y\\\\) &lt;b&gt;'
+    """
+    return _SPECIAL.sub(r"\\\1", html.escape(" ".join(text.split()), quote=False))
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]], words: Words) -> str:
+    named = [words(f"column.{name}") for name in head]
+    lines = [named, ["---"] * len(named), *rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def _estimate(row: EstimateRow) -> Sequence[str]:
+    memory = row.estimate.all_gpus
+    return (
+        plain(row.estimate.quant.name),
+        gib(memory.weights.likely),
+        gib(memory.kv_cache.likely),
+        gib(memory.total.likely),
+        f"{gib(memory.total.low)}–{gib(memory.total.high)}",
+        plain(row.estimate.engine.name),
+    )
+
+
+def _place(item: Ranked, words: Words) -> Sequence[str]:
+    fit, price, rent = item.fit, item.buy_usd, item.rent_usd_per_hour
+    return (
+        str(item.rank),
+        plain(f"{fit.count} × {fit.gpu.name}" if fit.count > 1 else fit.gpu.name),
+        plain(fit.estimate.quant.name),
+        words.verdict(fit.verdict.value),
+        gib(fit.headroom_bytes),
+        DASH if item.decode is None else band(item.decode),
+        DASH if price is None else usd(price),
+        DASH if rent is None else usd(rent),
+    )

@@ -1,0 +1,80 @@
+"""Reports as CSV and Markdown: the same numbers, and nothing that runs."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpusizer.exports import ESTIMATE_COLUMNS, RANKING_COLUMNS, estimates_csv, inert, ranking_csv
+from gpusizer.report import Report
+from gpusizer.text import LANGUAGES
+from gpusizer.ui.presenters.markdown import markdown, plain
+from gpusizer.ui.presenters.words import Words
+from tests.sizers import embedded_sizer
+
+SIZER = embedded_sizer()
+
+
+@pytest.fixture(scope="module")
+def report() -> Report:
+    return SIZER.size({"model": "meta-llama/Llama-3.1-8B-Instruct", "top": 30})
+
+
+def test_the_ranking_as_csv(report: Report) -> None:
+    rows = list(csv.DictReader(io.StringIO(ranking_csv(report))))
+    assert tuple(rows[0]) == RANKING_COLUMNS
+    assert len(rows) == 30
+    first, item = rows[0], report.ranking[0]
+    assert (first["gpu"], int(first["count"])) == (item.fit.gpu.name, item.fit.count)
+    assert int(first["headroom_bytes"]) == item.fit.headroom_bytes
+    unknown = [row for row in rows if row["buy_usd"] == ""]
+    assert len(unknown) == sum(item.buy_usd is None for item in report.ranking)
+
+
+def test_the_estimates_as_csv(report: Report) -> None:
+    rows = {row["quant"]: row for row in csv.DictReader(io.StringIO(estimates_csv(report)))}
+    assert tuple(rows["bf16"]) == ESTIMATE_COLUMNS
+    parts = ("weights_bytes", "kv_cache_bytes", "activations_bytes", "overhead_bytes")
+    bf16 = rows["bf16"]
+    assert sum(int(bf16[part]) for part in parts) == int(bf16["total_bytes"])
+    assert int(bf16["low_bytes"]) <= int(bf16["total_bytes"]) <= int(bf16["high_bytes"])
+
+
+@given(st.text(max_size=20))
+def test_no_cell_is_a_formula(text: str) -> None:
+    cell = inert(text)
+    assert isinstance(cell, str)
+    assert cell.lstrip("'")[:1] not in {"="} or cell.startswith("'")
+    assert not cell.startswith(("=", "+", "-", "@", "\t", "\r"))
+    assert cell.endswith(text)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_summary_in_markdown(report: Report, language: str) -> None:
+    made = markdown(report, Words(language), "https://example.org/?model=a/b")
+    head, *tables, address = made.strip().split("\n\n")
+    assert head == "## meta\\-llama/Llama\\-3.1\\-8B\\-Instruct"
+    assert "8,030,261,248" in tables[0]
+    assert address == "<https://example.org/?model=a/b>"
+    for table in tables[1:]:
+        widths = {line.count(" | ") for line in table.splitlines()}
+        assert len(widths) == 1, "every row has the cells of its head"
+    assert len(tables[2].splitlines()) == 2 + 10
+
+
+HOSTILE = ["[x](javascript:alert(1))", "<img src=x onerror=1>", "a | b", "![](x)", "`code`", "# h"]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_names_are_no_markdown(text: str) -> None:
+    shown = plain(text)
+    assert "<" not in shown and "](" not in shown
+    assert all(f"\\{mark}" in shown for mark in "[]|`#" if mark in text)
+
+
+def test_lines_cannot_be_broken_out_of() -> None:
+    assert plain("a\n| b\n# c") == "a \\| b \\# c"
