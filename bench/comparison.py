@@ -76,13 +76,14 @@ class RivalSummary:
 
     Attributes:
         asked, answered: rows, and those it gave a number for with the row's own settings.
-        mean: of the absolute relative error, over the rows answered.
+        mean, median: of the absolute relative error, over the rows answered.
         named_answered, named_mean: the same with the cache type named.
     """
 
     asked: int
     answered: int
     mean: float | None
+    median: float | None
     named_answered: int
     named_mean: float | None
 
@@ -165,6 +166,7 @@ def summarize_rival(comparisons: Iterable[Comparison]) -> RivalSummary | None:
         asked=len(asked),
         answered=len(plain),
         mean=statistics.fmean(plain) if plain else None,
+        median=statistics.median(plain) if plain else None,
         named_answered=len(named),
         named_mean=statistics.fmean(named) if named else None,
     )

@@ -77,7 +77,7 @@ def _rows(errors: Mapping[Key, Summary], of: list[Comparison]) -> list[dict[str,
 
 
 def _rival(summary: RivalSummary) -> dict[str, Any]:
-    errors = {name: _share(getattr(summary, name)) for name in ("mean", "named_mean")}
+    errors = {name: _share(getattr(summary, name)) for name in ("mean", "median", "named_mean")}
     counts = {name: getattr(summary, name) for name in ("answered", "asked", "named_answered")}
     return {**errors, **counts}
 
@@ -126,7 +126,7 @@ def markdown(table: AccuracyTable) -> str:
         " apart below the rest.",
         "",
         *_markdown_rows(table.sections.get("all", ())),
-        *_named(table.sections.get("all", ())),
+        *_more_of_hf_mem(table.sections.get("all", ())),
         "",
         f"vLLM without the largest sweep (`{table.sweep}`, one host), that sweep alone, and all"
         " runs that a request can state (*stated*: no adapters, trainers or other tenants beside"
@@ -141,15 +141,19 @@ def markdown(table: AccuracyTable) -> str:
     return "\n".join(lines)
 
 
-def _named(rows: tuple[ErrorRow, ...]) -> list[str]:
-    """hf-mem's other answers, in a sentence."""
-    found = [
-        f"{row.engine} {row.component} {rival_text(replace(row.hf_mem, plain=row.hf_mem.named))}"
-        for row in rows
-        if row.hf_mem and row.hf_mem.named != row.hf_mem.plain
+def _more_of_hf_mem(rows: tuple[ErrorRow, ...]) -> list[str]:
+    """Its medians, as it is near in most rows and far in some; and its other answers."""
+    found = [(f"{row.engine} {row.component}", row.hf_mem) for row in rows if row.hf_mem]
+    medians = [f"{name} {percent_text(errors.median)}" for name, errors in found]
+    named = [
+        f"{name} {rival_text(replace(errors, plain=errors.named))}"
+        for name, errors in found
+        if errors.named != errors.plain
     ]
-    told = f"hf-mem told `--kv-cache-dtype {NAMED}` wherever a row says `{AUTO}`"
-    return ["", f"{told}: {'; '.join(found)}."] if found else []
+    told = f"With `--kv-cache-dtype {NAMED}` wherever a row says `{AUTO}`, its means"
+    said = [f"Medians of hf-mem's errors: {'; '.join(medians)}."] if medians else []
+    said += [f"{told}: {'; '.join(named)}."] if named else []
+    return ["", " ".join(said)] if said else []
 
 
 def _markdown_rows(rows: tuple[ErrorRow, ...], where: list[str] | None = None) -> list[str]:

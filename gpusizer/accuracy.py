@@ -21,11 +21,13 @@ class RivalErrors:
 
     Attributes:
         asked: rows whose component it can state at all.
+        median: of its errors with each row's own settings.
         plain: mean error and rows answered with each row's own settings.
         named: the same with the cache type named instead of left to it.
     """
 
     asked: int
+    median: float | None
     plain: tuple[float | None, int]
     named: tuple[float | None, int]
 
@@ -121,6 +123,7 @@ def _row(data: Mapping[str, Any]) -> ErrorRow:
 def _rival(data: Mapping[str, Any]) -> RivalErrors:
     return RivalErrors(
         asked=data["asked"],
+        median=data["median"],
         plain=(data["mean"], data["answered"]),
         named=(data["named_mean"], data["named_answered"]),
     )
@@ -129,7 +132,7 @@ def _rival(data: Mapping[str, Any]) -> RivalErrors:
 def rival_text(errors: RivalErrors | None) -> str:
     """Mean error, and rows answered of those asked about.
 
-    >>> rival_text(RivalErrors(122, (0.0153, 121), (0.0153, 121)))
+    >>> rival_text(RivalErrors(122, 0.0045, (0.0153, 121), (0.0153, 121)))
     '1.5% (121/122)'
     >>> rival_text(None)
     '—'

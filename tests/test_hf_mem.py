@@ -146,10 +146,10 @@ def test_its_errors_by_hand() -> None:
     ]
     found = summarize_rival(rows)
     assert found is not None
-    assert found == RivalSummary(2, 1, 0.5, 2, pytest.approx(0.2))
+    assert found == RivalSummary(2, 1, 0.5, 0.5, 2, pytest.approx(0.2))
     assert not found.named_is_alike
     assert summarize_rival(rows[2:]) is None
-    assert summarize_rival(rows[1:2]) == RivalSummary(1, 0, None, 1, pytest.approx(0.3))
+    assert summarize_rival(rows[1:2]) == RivalSummary(1, 0, None, None, 1, pytest.approx(0.3))
 
 
 @pytest.mark.parametrize("model", [LLAMA, "facebook/opt-125m"])

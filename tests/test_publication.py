@@ -25,7 +25,8 @@ STALE = "run: python -m bench.accuracy --write-readme"
 ROW: dict[str, Any] = {
     "engine": "vllm", "component": "weights", "n": 4, "median": 0.01, "mean": 0.02,
     "bias": -0.005, "p95": 0.06, "mean_gib": 0.25, "naive_mean": 0.08,
-    "hf_mem": {"mean": 0.5, "named_mean": 0.25, "answered": 2, "asked": 4, "named_answered": 3},
+    "hf_mem": {"mean": 0.5, "median": 0.13, "named_mean": 0.25, "answered": 2, "asked": 4,
+               "named_answered": 3},
     "worst": {"relative": 0.06, "source_url": "https://example.org/log?a=1&b=2"},
 }  # fmt: skip
 
@@ -82,7 +83,11 @@ def test_the_markdown_by_hand() -> None:
     assert f"| sweep | weights {row}" in made
     assert "10 published measurements, 8 of them" in made
     assert "*hf-mem* is hf-mem 1.2" in made
-    assert "`--kv-cache-dtype bfloat16` wherever a row says `auto`: vllm weights 25% (3/4)." in made
+    assert "Medians of hf-mem's errors: vllm weights 13%." in made
+    assert (
+        "`--kv-cache-dtype bfloat16` wherever a row says `auto`, its means: vllm weights 25% (3/4)."
+        in made
+    )
     plain = {**ROW, "mean_gib": None, "naive_mean": None, "hf_mem": None}
     assert "| 6.0% | — | — | — |" in markdown(table(plain))
     assert "--kv-cache-dtype" not in markdown(table(plain))
