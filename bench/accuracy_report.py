@@ -6,16 +6,19 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from bench.comparison import Comparison, Summary
-from bench.evaluation import TOLERANCES, Accuracy, Key
+from bench.comparison import ALL, Comparison, RivalSummary, Summary
+from bench.evaluation import ALL_SOURCES, TOLERANCES, Accuracy, Key
+from bench.hf_mem_answers import AUTO, NAMED
 from gpusizer.units import GIB
 
 _HEAD = (
     f"{'engine':13}{'component':17}{'of':20}{'n':>4} │{'median':>8}{'mean':>8}{'bias':>8}{'p95':>8}"
     f" │{'mean':>8}{'p95':>8} │{'within':>7} │{'naive':>8}{'naive':>8}"
+    f" │{'hf-mem':>8}{'answers':>9}"
 )
 _UNITS = (
     f"{'':54} │{'%':>8}{'%':>8}{'%':>8}{'%':>8} │{'GiB':>8}{'GiB':>8} │{'%':>7} │{'%':>8}{'GiB':>8}"
+    f" │{'%':>8}{'':>9}"
 )
 _WIDE = 99_999  # percentages beyond this say only "far"
 
@@ -24,6 +27,7 @@ def report_lines(accuracy: Accuracy, worst: int) -> Iterator[str]:
     """Every table, then the worst rows with their sources."""
     for kind, (rows, predicted) in accuracy.coverage.items():
         yield f"{kind}: {rows} rows, {predicted} with a prediction"
+    yield "hf-mem: mean error over the rows it answered, of those it was asked about"
     yield "mean and p95 are of absolute errors; GiB columns of max_concurrency are sequences"
     for title, errors in accuracy.sections.items():
         yield ""
@@ -32,6 +36,7 @@ def report_lines(accuracy: Accuracy, worst: int) -> Iterator[str]:
         yield _UNITS
         yield from (_line(key, summary) for key, summary in errors.items())
     yield ""
+    yield from _named_lines(accuracy.sections[ALL_SOURCES])
     yield (
         f"runs out of memory on a card of known size: {accuracy.out_of_memory},"
         f" of which we say they fit: {len(accuracy.said_fits)} {' '.join(accuracy.said_fits)}"
@@ -46,7 +51,26 @@ def _line(key: Key, summary: Summary) -> str:
         f"{engine:13}{component:17}{variant:20}{summary.n:>4} │{''.join(map(_percent, shares))}"
         f" │{summary.mean_amount:>8.3f}{summary.p95_amount:>8.3f} │{summary.within:>7.0%}"
         f" │{_percent(summary.naive_mean)}{_amount(summary.naive_mean_amount)}"
+        f" │{_rival(summary.hf_mem)}"
     )
+
+
+def _rival(summary: RivalSummary | None) -> str:
+    if summary is None:
+        return f"{'-':>8}{'':>9}"
+    return f"{_percent(summary.mean)}{f'{summary.answered}/{summary.asked}':>9}"
+
+
+def _named_lines(errors: Mapping[Key, Summary]) -> Iterator[str]:
+    """hf-mem's other answer, where naming the cache type changes it."""
+    for (engine, component, variant), summary in errors.items():
+        found = summary.hf_mem
+        if found is None or variant != ALL or found.named_is_alike:
+            continue
+        yield (
+            f"hf-mem told `--kv-cache-dtype {NAMED}` where a row says {AUTO}: {engine} {component}"
+            f"{_percent(found.named_mean)} %, {found.named_answered}/{found.asked} answered"
+        )
 
 
 def _percent(share: float | None) -> str:

@@ -56,25 +56,27 @@ def our_process(endpoint: str, repo_id: str) -> int:
 
 
 # hf-mem knows one address of the Hub: in its own process, that address is replaced.
-_HF_MEM = """
+HF_MEM = """
 import sys, httpx2
-endpoint, repo_id = sys.argv[1:]
+endpoint, *options = sys.argv[1:]
 send = httpx2.AsyncClient.request
 async def request(self, method, url, **kwargs):
     url = str(url).replace("https://huggingface.co", endpoint)
     return await send(self, method, url, **kwargs)
 httpx2.AsyncClient.request = request
-sys.argv = ["hf-mem", "--model-id", repo_id, "--json-output"]
+sys.argv = ["hf-mem", *options]
 from hf_mem.cli import main
 main()
 """
+"""Program of hf-mem's interpreter: an endpoint, then hf-mem's own options."""
 
 
 def hf_mem_process(python: Path) -> Client:
     """hf-mem's command line, run by the interpreter of an environment that has it."""
 
     def run(endpoint: str, repo_id: str) -> int:
-        _run([str(python), "-c", _HF_MEM, endpoint, repo_id], {})
+        options = ["--model-id", repo_id, "--json-output"]
+        _run([str(python), "-c", HF_MEM, endpoint, *options], {})
         return -1
 
     return run

@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from bench.hf_mem_answers import Rival
 from gpusizer.units import GIB
 
 ALL = "all"
@@ -38,6 +39,7 @@ class Comparison:
         naive: the same by parameters times nominal bytes and the usual cache formula; None
             where such a calculator has nothing to say.
         in_bytes: the numbers are bytes.
+        rival: the same by hf-mem; None where it has no such number to ask for.
     """
 
     engine: str
@@ -51,6 +53,7 @@ class Comparison:
     predicted: float
     naive: float | None
     in_bytes: bool = True
+    rival: Rival | None = None
 
     @property
     def error(self) -> float:
@@ -68,6 +71,29 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
+class RivalSummary:
+    """hf-mem's errors on the rows it was asked about.
+
+    Attributes:
+        asked, answered: rows, and those it gave a number for with the row's own settings.
+        mean, median: of the absolute relative error, over the rows answered.
+        named_answered, named_mean: the same with the cache type named.
+    """
+
+    asked: int
+    answered: int
+    mean: float | None
+    median: float | None
+    named_answered: int
+    named_mean: float | None
+
+    @property
+    def named_is_alike(self) -> bool:
+        """Naming the cache type changes nothing."""
+        return (self.answered, self.mean) == (self.named_answered, self.named_mean)
+
+
+@dataclass(frozen=True, slots=True)
 class Summary:
     """Errors of one component. Shares are of the measured value; amounts in GiB (or plain).
 
@@ -78,6 +104,7 @@ class Summary:
         mean_amount, p95_amount: of the absolute error in GiB, or of plain numbers.
         within: share of rows inside the component's tolerance.
         naive_mean, naive_mean_amount: the naive calculator's, None without one.
+        hf_mem: hf-mem's errors, None where it was asked nothing.
     """
 
     n: int
@@ -90,6 +117,7 @@ class Summary:
     within: float
     naive_mean: float | None
     naive_mean_amount: float | None
+    hf_mem: RivalSummary | None
 
 
 def one_per_group(comparisons: Iterable[Comparison]) -> list[Comparison]:
@@ -118,6 +146,29 @@ def summarize(comparisons: Sequence[Comparison], tolerance: Tolerance) -> Summar
         within=statistics.fmean(tolerance.holds(c.measured, c.predicted) for c in comparisons),
         naive_mean=_mean(naive, lambda pair: abs(pair[1]) / abs(pair[0])),
         naive_mean_amount=_mean(naive, lambda pair: abs(pair[1]) / unit),
+        hf_mem=summarize_rival(comparisons),
+    )
+
+
+def summarize_rival(comparisons: Iterable[Comparison]) -> RivalSummary | None:
+    """hf-mem's errors where the file of its answers has the question."""
+    asked = [(c.measured, c.rival) for c in comparisons if c.rival and c.rival.asked]
+    if not asked:
+        return None
+    plain, named = (
+        [abs(value - measured) / abs(measured) for measured, value in pairs if value is not None]
+        for pairs in (
+            [(measured, rival.value) for measured, rival in asked],
+            [(measured, rival.named) for measured, rival in asked],
+        )
+    )
+    return RivalSummary(
+        asked=len(asked),
+        answered=len(plain),
+        mean=statistics.fmean(plain) if plain else None,
+        median=statistics.median(plain) if plain else None,
+        named_answered=len(named),
+        named_mean=statistics.fmean(named) if named else None,
     )
 
 

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 
-from bench import naive
+from bench import hf_mem_answers, naive
 from bench.comparison import Comparison
+from bench.hf_mem_answers import Rival
 from bench.measurements import Row
 from bench.models import load_profile
 from gpusizer.architecture import Attention
@@ -147,12 +148,18 @@ def _workload(row: Row, known: bool) -> Workload:
 
 
 def _made(
-    run: Run, component: str, measured: float, predicted: float, guess: float | None, variant: str
+    run: Run,
+    component: str,
+    measured: float,
+    predicted: float,
+    guess: float | None,
+    variant: str,
+    rival: Rival | None = None,
 ) -> Comparison:
     row = run.row
     return Comparison(
         row["program"], component, variant, row["id"], row["dup_group"], row["source_group"],
-        row["source_url"], measured, predicted, guess,
+        row["source_url"], measured, predicted, guess, rival=rival,
     )  # fmt: skip
 
 
@@ -197,7 +204,8 @@ def _cache(run: Run) -> Iterator[Comparison]:
     if kv:
         states = measured.get("recurrent_bytes", 0)
         predicted = _whole_cache(run)
-        yield _made(run, "kv_cache", kv + states, predicted, _naive_cache(run), _attention(run))
+        guess, rival = _naive_cache(run), hf_mem_answers.llama_cache(run.row)
+        yield _made(run, "kv_cache", kv + states, predicted, guess, _attention(run), rival)
 
 
 def _whole_cache(run: Run) -> float:

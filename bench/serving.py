@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 
-from bench import naive
+from bench import hf_mem_answers, naive
 from bench.comparison import Comparison
+from bench.hf_mem_answers import Rival
 from bench.measurements import Row
 from bench.models import load_profile
 from gpusizer.architecture import Attention
@@ -156,12 +157,12 @@ def verdict_is_wrong(row: Row) -> bool | None:
 
 def _made(
     run: Scenario, component: str, measured: float, predicted: float, guess: float | None,
-    variant: str = "", in_bytes: bool = True,
+    variant: str = "", in_bytes: bool = True, rival: Rival | None = None,
 ) -> Comparison:  # fmt: skip
     row = run.row
     return Comparison(
         run.engine.slug, component, variant, row["id"], row["dup_group"], row["source_group"],
-        row["source_url"], measured, predicted, guess, in_bytes,
+        row["source_url"], measured, predicted, guess, in_bytes, rival,
     )  # fmt: skip
 
 
@@ -170,7 +171,8 @@ def _weights(run: Scenario) -> Iterator[Comparison]:
     if measured and not run.has(_KEPT_ELSEWHERE):
         predicted = run.fit.estimate.per_gpu.weights.likely
         stored = "stored" if run.profile.quantization is None and run.native else "quantized"
-        yield _made(run, "weights", measured, predicted, _naive_weights(run), stored)
+        rival = hf_mem_answers.weights(run.row, run.fit.estimate.split.gpus)
+        yield _made(run, "weights", measured, predicted, _naive_weights(run), stored, rival=rival)
 
 
 def _naive_weights(run: Scenario) -> float:
@@ -186,18 +188,22 @@ def _cache(run: Scenario) -> Iterator[Comparison]:
     """Bytes per token where all tokens cost the same, else bytes per full-length sequence."""
     measured = run.row["measured"]
     context = run.fitter.workload.context
-    sequence = run.fit.estimate.per_gpu.kv_cache.likely
+    sequence, gpus = run.fit.estimate.per_gpu.kv_cache.likely, run.fit.estimate.split.gpus
     if run.has(_BY_OTHER_RANKS):
         return
     per_token = measured.get("kv_bytes_per_token")
     if per_token and run.even:
         block = run.engine.kv_cell_multiple
         tokens = -(-context // block) * block
-        yield _made(run, "kv_per_token", per_token, sequence / tokens, _naive_per_token(run))
+        yield _made(
+            run, "kv_per_token", per_token, sequence / tokens, _naive_per_token(run),
+            rival=hf_mem_answers.serving_cache(run.row, context, gpus * context),
+        )  # fmt: skip
     pool, concurrency = measured.get("kv_pool_bytes"), measured.get("max_concurrency")
     if pool and concurrency and not run.even:
         guess = _naive_per_token(run) * context
-        yield _made(run, "kv_per_sequence", pool / concurrency, sequence, guess)
+        rival = hf_mem_answers.serving_cache(run.row, context, gpus)
+        yield _made(run, "kv_per_sequence", pool / concurrency, sequence, guess, rival=rival)
 
 
 def _runtime(run: Scenario) -> Iterator[Comparison]:

@@ -16,6 +16,23 @@ _FAR = 9.995  # shares beyond this say only how far off they are, not by how muc
 
 
 @dataclass(frozen=True, slots=True)
+class RivalErrors:
+    """hf-mem's mean error and how many rows it answered, of those it was asked about.
+
+    Attributes:
+        asked: rows whose component it can state at all.
+        median: of its errors with each row's own settings.
+        plain: mean error and rows answered with each row's own settings.
+        named: the same with the cache type named instead of left to it.
+    """
+
+    asked: int
+    median: float | None
+    plain: tuple[float | None, int]
+    named: tuple[float | None, int]
+
+
+@dataclass(frozen=True, slots=True)
 class ErrorRow:
     """Errors of one component under one engine, as shares of the measured value.
 
@@ -26,6 +43,7 @@ class ErrorRow:
         bias: mean of signed errors.
         mean_gib: mean absolute error in GiB, None for what is not memory.
         naive_mean: the naive calculator's mean, None where it has nothing to say.
+        hf_mem: hf-mem's errors, None where it has nothing to say.
         worst: the signed error furthest off, and where that measurement is published.
     """
 
@@ -38,6 +56,7 @@ class ErrorRow:
     p95: float
     mean_gib: float | None
     naive_mean: float | None
+    hf_mem: RivalErrors | None
     worst: float
     worst_url: str
 
@@ -51,6 +70,7 @@ class AccuracyTable:
         measured, predicted: published rows, and those with at least one prediction.
         out_of_memory, said_fits: runs that ran out of memory, and those said to fit.
         sweep: name of the source whose rows are "sweep".
+        hf_mem: release of hf-mem that was asked.
     """
 
     as_of: str
@@ -59,6 +79,7 @@ class AccuracyTable:
     out_of_memory: int
     said_fits: int
     sweep: str
+    hf_mem: str
     sections: Mapping[str, tuple[ErrorRow, ...]]
 
 
@@ -77,6 +98,7 @@ def accuracy_from_json(data: Mapping[str, Any]) -> AccuracyTable:
         out_of_memory=data["out_of_memory"],
         said_fits=data["said_fits"],
         sweep=data["sweep"],
+        hf_mem=data["hf_mem"],
         sections={name: tuple(map(_row, rows)) for name, rows in data["sections"].items()},
     )
 
@@ -92,9 +114,33 @@ def _row(data: Mapping[str, Any]) -> ErrorRow:
         p95=data["p95"],
         mean_gib=data["mean_gib"],
         naive_mean=data["naive_mean"],
+        hf_mem=_rival(data["hf_mem"]) if data["hf_mem"] else None,
         worst=data["worst"]["relative"],
         worst_url=data["worst"]["source_url"],
     )
+
+
+def _rival(data: Mapping[str, Any]) -> RivalErrors:
+    return RivalErrors(
+        asked=data["asked"],
+        median=data["median"],
+        plain=(data["mean"], data["answered"]),
+        named=(data["named_mean"], data["named_answered"]),
+    )
+
+
+def rival_text(errors: RivalErrors | None) -> str:
+    """Mean error, and rows answered of those asked about.
+
+    >>> rival_text(RivalErrors(122, 0.0045, (0.0153, 121), (0.0153, 121)))
+    '1.5% (121/122)'
+    >>> rival_text(None)
+    '—'
+    """
+    if errors is None:
+        return percent_text(None)
+    mean, answered = errors.plain
+    return f"{percent_text(mean)} ({answered}/{errors.asked})"
 
 
 def percent_text(share: float | None, *, signed: bool = False) -> str:

@@ -25,6 +25,8 @@ STALE = "run: python -m bench.accuracy --write-readme"
 ROW: dict[str, Any] = {
     "engine": "vllm", "component": "weights", "n": 4, "median": 0.01, "mean": 0.02,
     "bias": -0.005, "p95": 0.06, "mean_gib": 0.25, "naive_mean": 0.08,
+    "hf_mem": {"mean": 0.5, "median": 0.13, "named_mean": 0.25, "answered": 2, "asked": 4,
+               "named_answered": 3},
     "worst": {"relative": 0.06, "source_url": "https://example.org/log?a=1&b=2"},
 }  # fmt: skip
 
@@ -32,7 +34,7 @@ ROW: dict[str, Any] = {
 def table(*rows: dict[str, Any]) -> AccuracyTable:
     return accuracy_from_json(
         {"as_of": "2026-01-02", "rows": {"serving": [10, 8]}, "out_of_memory": 3, "said_fits": 0,
-         "sweep": "a-lab", "sections": {"all": list(rows), "sweep": list(rows)}}
+         "sweep": "a-lab", "hf_mem": "1.2", "sections": {"all": list(rows), "sweep": list(rows)}}
     )  # fmt: skip
 
 
@@ -76,12 +78,19 @@ def test_a_readme_without_markers_is_refused() -> None:
 def test_the_markdown_by_hand() -> None:
     made = markdown(table(ROW))
     assert made.startswith(BEGIN) and made.endswith(END)
-    row = "| 4 | 1.0% | 2.0% | −0.50% | 6.0% | 0.25 | 8.0% | [+6.0%](https://example.org/log?a=1"
+    row = "| 4 | 1.0% | 2.0% | −0.50% | 6.0% | 0.25 | 8.0% | 50% (2/4) | [+6.0%](https://example.org/log?a=1"
     assert f"| vllm | weights {row}" in made
     assert f"| sweep | weights {row}" in made
     assert "10 published measurements, 8 of them" in made
-    plain = {**ROW, "mean_gib": None, "naive_mean": None}
-    assert "| 6.0% | — | — |" in markdown(table(plain))
+    assert "*hf-mem* is hf-mem 1.2" in made
+    assert "Medians of hf-mem's errors: vllm weights 13%." in made
+    assert (
+        "`--kv-cache-dtype bfloat16` wherever a row says `auto`, its means: vllm weights 25% (3/4)."
+        in made
+    )
+    plain = {**ROW, "mean_gib": None, "naive_mean": None, "hf_mem": None}
+    assert "| 6.0% | — | — | — |" in markdown(table(plain))
+    assert "--kv-cache-dtype" not in markdown(table(plain))
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -102,6 +111,7 @@ def test_bars_by_hand() -> None:
     widths = [a["style"] for tag, a in page.elements if tag == "i"]
     assert widths[:2] == ["width:25.000%", "width:100.000%"]
     assert widths[2:4] == ["width:2.000%", "width:8.000%"]
+    assert "50% (2/4)" in page.text and "that tool, 1.2:" in page.text
     assert "3; of these we would have said “fits”: 0" in page.text
 
 

@@ -6,8 +6,9 @@ STRINGS: dict[str, str] = {
     " answers you. Errors are shares of the measured value; last changed {date}.",
     "page.accuracy.all": "Every engine and component",
     "page.accuracy.how": "Repeated runs of one configuration count once. “Naive” is"
-    " parameters × bytes, the usual KV cache formula on every layer, and 20% on top. Small"
-    " parts can be far off as a share and near in GiB. The worst case links to its source.",
+    " parameters × bytes, the usual KV cache formula on every layer, and 20% on top. “hf-mem”"
+    " is that tool, {release}: its mean error where it answers, answered of asked in brackets."
+    " Small parts can be far off as a share and near in GiB. The worst case links to its source.",
     "page.accuracy.verdicts": "Published runs that ran out of memory on a card of known size:"
     " {runs}; of these we would have said “fits”: {said}.",
     "page.accuracy.others": "Everybody but {sweep}",
@@ -26,6 +27,7 @@ STRINGS: dict[str, str] = {
     "page.column.p95": "95% within",
     "page.column.mean_gib": "Mean GiB",
     "page.column.naive": "Naive mean",
+    "page.column.hf_mem": "hf-mem mean",
     "page.column.worst": "Worst",
     "page.component.weights": "weights",
     "page.component.weights_on_gpus": "weights, on the GPUs",

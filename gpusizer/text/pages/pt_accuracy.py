@@ -6,8 +6,10 @@ STRINGS: dict[str, str] = {
     " responde a você. Os erros são frações do valor medido; última mudança em {date}.",
     "page.accuracy.all": "Todos os motores e componentes",
     "page.accuracy.how": "Execuções repetidas de uma configuração contam uma vez. “Ingênuo” é"
-    " parâmetros × bytes, a fórmula usual do cache KV em todas as camadas e mais 20%. Partes"
-    " pequenas podem errar muito em fração e pouco em GiB. O pior caso leva à sua fonte.",
+    " parâmetros × bytes, a fórmula usual do cache KV em todas as camadas e mais 20%. “hf-mem” é"
+    " essa ferramenta, {release}: erro médio quando responde, respondidas de perguntadas"
+    " entre parênteses. Partes pequenas podem errar muito em fração e pouco em"
+    " GiB. O pior caso leva à sua fonte.",
     "page.accuracy.verdicts": "Execuções publicadas que ficaram sem memória em uma placa de"
     " tamanho conhecido: {runs}; destas, diríamos “cabe” para: {said}.",
     "page.accuracy.others": "Todos, menos {sweep}",
@@ -26,6 +28,7 @@ STRINGS: dict[str, str] = {
     "page.column.p95": "95% até",
     "page.column.mean_gib": "Média GiB",
     "page.column.naive": "Média ingênua",
+    "page.column.hf_mem": "Média hf-mem",
     "page.column.worst": "Pior",
     "page.component.weights": "pesos",
     "page.component.weights_on_gpus": "pesos nas GPUs",

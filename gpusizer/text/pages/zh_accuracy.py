@@ -6,7 +6,8 @@ STRINGS: dict[str, str] = {
     "实测值的比例；最近更新 {date}。",
     "page.accuracy.all": "所有引擎与组成部分",
     "page.accuracy.how": "同一配置的重复运行只计一次。“粗算”指参数量 × 字节数，每层套用常"
-    "见的 KV 缓存公式，再加 20%。小部件的比例误差可能很大，但折合 GiB 并不多"
+    "见的 KV 缓存公式，再加 20%。“hf-mem”指该工具 {release} 版：能作答时的平均误差，"
+    "括号内为作答数/提问数。小部件的比例误差可能很大，但折合 GiB 并不多"
     "。最差情况附有来源链接。",
     "page.accuracy.verdicts": "已知显存、因显存不足而失败的公开运行共 {runs} 次，其中"
     "我们会误判为“装得下”的有 {said} 次。",
@@ -26,6 +27,7 @@ STRINGS: dict[str, str] = {
     "page.column.p95": "95% 以内",
     "page.column.mean_gib": "平均 GiB",
     "page.column.naive": "粗算平均",
+    "page.column.hf_mem": "hf-mem 平均",
     "page.column.worst": "最差",
     "page.component.weights": "权重",
     "page.component.weights_on_gpus": "GPU 上的权重",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from gpusizer.accuracy import AccuracyTable, ErrorRow, percent_text
+from gpusizer.accuracy import AccuracyTable, ErrorRow, percent_text, rival_text
 from gpusizer.engines import ENGINES
 from gpusizer.ui.presenters.figures import DASH, percent, whole
 from gpusizer.ui.presenters.html import Html, el, join
@@ -14,7 +14,7 @@ from gpusizer.ui.presenters.words import Words
 _HEADLINES = (
     ("vllm", "weights"), ("vllm", "kv_per_token"), ("llama.cpp", "kv_cache"), ("gguf", "file_size"),
 )  # fmt: skip
-_NUMBERS = ("n", "median", "mean", "bias", "p95", "mean_gib", "naive", "worst")
+_NUMBERS = ("n", "median", "mean", "bias", "p95", "mean_gib", "naive", "hf_mem", "worst")
 _FULL_BAR = 1.0  # an error of 100 % fills its cell
 
 
@@ -28,7 +28,7 @@ def accuracy_html(table: AccuracyTable, words: Words) -> Html:
         el(
             "details",
             el("summary", words("accuracy.all")),
-            el("p", words("accuracy.how"), class_="gs-small"),
+            el("p", words("accuracy.how", release=table.hf_mem), class_="gs-small"),
             _table(everything, words),
             el(
                 "p",
@@ -106,6 +106,7 @@ def _row(row: ErrorRow, words: Words) -> Html:
         "p95": percent_text(row.p95),
         "mean_gib": amount,
         "naive": _with_bar(row.naive_mean, "naive"),
+        "hf_mem": rival_text(row.hf_mem),
         "worst": _worst(row, words),
     }
     return el(

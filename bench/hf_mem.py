@@ -1,0 +1,130 @@
+"""What hf-mem says of the measured models, asked once and kept.
+
+    python -m bench.hf_mem --python ENV/bin/python [--new]
+
+ENV is an environment with `pip install hf-mem==0.5.6`. Every measured model is served from an
+emulated Hub (its tensors' names, types and shapes, its configuration) and hf-mem's command line
+is run once per model and setting that a measurement needs. The answers, and the errors where it
+ended with one, go into `data/measurements/hf_mem.csv`; `bench.accuracy` reads that file and
+needs no hf-mem. `--new` asks only what the file lacks.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import subprocess
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from pathlib import Path
+
+from bench.clients import HF_MEM
+from bench.evaluation import evaluate
+from bench.hf_mem_answers import Answer, Question, load_answers, questions, write_answers
+from bench.measurements import load
+from bench.models import load_snapshot
+from gpusizer.snapshot import RepoSnapshot
+from tests.hub_emulator import (
+    FakeRepo,
+    HubEmulator,
+    literal_file,
+    sharded_repo,
+    single_file_repo,
+    sparse_file,
+)
+
+_SECONDS = 120
+_LONGEST_ERROR = 240
+_VERSION = "from importlib.metadata import version; print(version('hf-mem'))"
+_NO_HUB = ("httpx2.", "OSError", "ConnectionError")
+
+
+def main() -> None:
+    """Ask, and write the file."""
+    parser = argparse.ArgumentParser(prog="python -m bench.hf_mem")
+    parser.add_argument("--python", type=Path, required=True, help="interpreter that has hf-mem")
+    parser.add_argument("--new", action="store_true", help="only what the file lacks")
+    arguments = parser.parse_args()
+    wanted = needed()
+    known = {q: a for q, a in load_answers().items() if q in wanted} if arguments.new else {}
+    found = dict(ask(arguments.python, (q for q in wanted if q not in known)))
+    write_answers(known | found)
+    refused = sum(bool(answer.error) for answer in found.values())
+    print(f"{len(found)} asked, {refused} refused, {len(known)} kept")
+
+
+def needed() -> list[Question]:
+    """Every question that a published measurement has for hf-mem."""
+    return questions(one.rival for one in evaluate(load()).comparisons)
+
+
+def ask(python: Path, wanted: Iterable[Question]) -> Iterator[tuple[Question, Answer]]:
+    """Serve one model after another, and run hf-mem on it."""
+    version = _run([str(python), "-c", _VERSION]).stdout.strip()
+    for model, group in groupby(sorted(wanted), lambda question: question.model):
+        with HubEmulator([served(load_snapshot(model))]) as hub:
+            for question in group:
+                command = [str(python), "-c", HF_MEM, hub.endpoint, *question.options]
+                yield question, answer_of(question, _run(command), version)
+
+
+def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
+    variables = {"PATH": "/usr/bin:/bin", "NO_PROXY": "*"}
+    return subprocess.run(
+        command, env=variables, capture_output=True, text=True, timeout=_SECONDS, check=False
+    )
+
+
+def answer_of(question: Question, done: subprocess.CompletedProcess[str], version: str) -> Answer:
+    """What one run printed: a JSON object, or an exception at the end of its errors.
+
+    Raises RuntimeError where the emulated Hub, not hf-mem, had no answer.
+    """
+    if done.returncode:
+        error = last_exception(done.stderr)
+        if error.startswith(_NO_HUB):
+            raise RuntimeError(f"{question.model}: {error}")
+        return Answer(None, None, short(error), version)
+    printed = json.loads(done.stdout)
+    weights, kv = printed["memory"], printed["kv_cache"]
+    if question.context and kv is None:
+        return Answer(weights, None, short(last_warning(done.stderr)), version)
+    return Answer(weights, kv, "", version)
+
+
+def last_exception(errors: str) -> str:
+    """The exception that ended a run, with all lines of its message."""
+    starts = list(re.finditer(r"^[\w.]*(Error|Exception|Timeout)\b", errors, re.MULTILINE))
+    return errors[starts[-1].start() :] if starts else errors
+
+
+def last_warning(errors: str) -> str:
+    """Why there is no cache: hf-mem warns of it, and says "null"."""
+    found = re.findall(r"(UserWarning: .*)", errors)
+    return found[-1] if found else "no cache"
+
+
+def short(message: str) -> str:
+    """An error in one line, without the configuration it quotes."""
+    said = re.sub(r"\{.*\}", "{…}", " ".join(message.split()))
+    return said if len(said) <= _LONGEST_ERROR else said[: _LONGEST_ERROR - 1] + "…"
+
+
+def served(snapshot: RepoSnapshot) -> FakeRepo:
+    """The repository: as many files as it has, its tensors spread over them in order."""
+    (component,) = snapshot.components
+    repo_id, config = snapshot.repo_id, component.config
+    if snapshot.format == "pickle":
+        files = {file.path: sparse_file(file.size_bytes or 0) for file in component.files}
+        return FakeRepo(repo_id, {"config.json": literal_file(config or {}), **files})
+    tensors = {
+        name: (group.dtype, group.shape) for group in component.tensors for name in group.names()
+    }
+    if len(component.files) == 1:
+        return single_file_repo(repo_id, tensors, config)
+    return sharded_repo(repo_id, tensors, len(component.files), config)
+
+
+if __name__ == "__main__":
+    main()
