@@ -1,162 +1,170 @@
-"""A first speed model: decode by bandwidth, prefill by compute, both calibrated by class.
+"""Speed: tokens per second and seconds to the first token, each with a band.
 
-decode: seconds per token = bytes read / (efficiency x bandwidth) + layers x time per layer.
-The two constants of each engine family and GPU class come from published runs
-(data/speed_classes.csv); prefill is a share of the dense 16-bit peak (data/prefill_classes.csv).
+A step of decoding takes bytes read / (efficiency x bandwidth) + layers x time per layer, and a
+prompt its FLOP over a share of the peak. The constants of each engine family, class of GPU and
+format come from published runs: `python -m bench.throughput` fits and checks them.
 """
 
 from __future__ import annotations
 
-import csv
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from typing import Any
 
+from gpusizer.fit import Fit
 from gpusizer.gpus import Gpu
-from gpusizer.kv_cache import kv_cache_bytes
-from gpusizer.memory import MemoryEstimate
-from gpusizer.paths import DATA_DIR
 from gpusizer.profile import ModelProfile
+from gpusizer.speed.classes import decode_classes, prefill_classes
+from gpusizer.speed.decode import pace_of, step_seconds
+from gpusizer.speed.links import TENSOR_PARALLEL_BAND
+from gpusizer.speed.prefill import prompt_token_seconds, reached_on
+from gpusizer.speed.rate import Band, Rate
+from gpusizer.speed.serving import served_sequences, serving_tokens_per_second
+from gpusizer.speed.tables import DECODE, PREFILL, band
+from gpusizer.speed.tables import SERVING as TOTALS
+from gpusizer.speed.work import ModelFacts, Work
 from gpusizer.workload import Workload
 
-# Published tensor-parallel scaling: share of n cards' bandwidth that n cards reach.
-_TENSOR_PARALLEL_SHARE = {1: 1.0, 2: 0.60, 4: 0.50, 8: 0.40}
-_FAMILY = {
-    "llama.cpp": "llama.cpp", "ollama": "llama.cpp", "exllama": "exllama", "mlx": "mlx",
-    "transformers": "transformers", "diffusers": "transformers",
-}  # fmt: skip
-_SERVING = "serving"
+_REPORTED = {
+    "decode": "decode_tokens_per_second",
+    "per_user": "decode_tokens_per_second_per_user",
+    "total": "decode_tokens_per_second_total",
+    "prefill": "prefill_tokens_per_second",
+    "first_token": "time_to_first_token_seconds",
+    "serving": "serving_tokens_per_second",
+}
+"""Rates of `Speeds` under the report's names."""
 
 
 @dataclass(frozen=True, slots=True)
-class Rate:
-    """Tokens per second with its band."""
+class Speeds:
+    """How fast one fit runs. None is unknown: no bandwidth or peak in the catalogue.
 
-    low: float
-    likely: float
-    high: float
+    Attributes:
+        decode: tokens/s of one user alone, at the workload's context.
+        per_user, total: tokens/s of each and of all users of the workload at once.
+        prefill: prompt tokens/s of one prompt.
+        first_token: seconds until the first token of one user's answer.
+        serving: answer tokens/s of all users at `serving_users`, prompts read in between.
+        serving_users: sequences the cache holds at once, within the engine's limit.
+        users, prompt, answer: the workload's users; the tokens assumed in a sequence.
+        decode_runs, prefill_runs: measurements behind the constants, of this kind of engine on
+            such GPUs; 0 where those of other hardware stand in, cautiously.
+    """
 
-    def to_json(self) -> dict[str, float]:
-        return {"low": self.low, "likely": self.likely, "high": self.high}
+    decode: Rate | None
+    per_user: Rate | None
+    total: Rate | None
+    prefill: Rate | None
+    first_token: Rate | None
+    serving: Rate | None
+    serving_users: int
+    users: int
+    prompt: int
+    answer: int
+    decode_runs: int
+    prefill_runs: int
 
-
-@dataclass(frozen=True, slots=True)
-class SpeedClass:
-    """Constants of one engine family on one class of GPU."""
-
-    efficiency: float
-    seconds_per_layer: float
-    band: float
-    source: str
-
-
-@cache
-def _speed_classes() -> dict[tuple[str, str], SpeedClass]:
-    with (DATA_DIR / "speed_classes.csv").open(encoding="utf-8", newline="") as file:
+    def to_json(self) -> dict[str, Any]:
+        """JSON object; `from_json` is the inverse. Reports get `speeds_json`."""
         return {
-            (row["engine_family"], row["gpu_class"]): SpeedClass(
-                float(row["bandwidth_efficiency"]),
-                float(row["seconds_per_layer"]),
-                float(row["band"]),
-                row["source"],
-            )
-            for row in csv.DictReader(file)
+            name: value.to_json() if isinstance(value, Rate) else value
+            for name, value in ((name, getattr(self, name)) for name in self.__slots__)
         }
 
-
-@cache
-def _prefill_classes() -> dict[str, tuple[float, float]]:
-    with (DATA_DIR / "prefill_classes.csv").open(encoding="utf-8", newline="") as file:
-        return {
-            row["gpu_class"]: (float(row["mfu"]), float(row["band"]))
-            for row in csv.DictReader(file)
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Speeds:
+        """Inverse of `to_json`."""
+        values: dict[str, Any] = {
+            name: Rate.from_json(value) if isinstance(value, Mapping) else value
+            for name, value in data.items()
         }
+        return cls(**values)
 
 
-def gpu_class(gpu: Gpu) -> str:
-    """The calibration class of a GPU."""
-    if gpu.vendor == "NVIDIA":
-        return "nvidia_hbm" if gpu.memory_type.startswith("HBM") else "nvidia_gddr"
-    return {"Apple": "apple", "AMD": "amd"}.get(gpu.vendor, "other")
+def speeds_json(speeds: Speeds | None) -> dict[str, Any]:
+    """The report's fields: each rate with its band, and what all of them assume."""
+    return {
+        **{
+            field: rate.to_json() if speeds and (rate := getattr(speeds, name)) else None
+            for name, field in _REPORTED.items()
+        },
+        "speed_basis": None
+        if speeds is None
+        else {
+            "decode": _basis(speeds.decode_runs),
+            "prefill": _basis(speeds.prefill_runs),
+            "users": speeds.users,
+            "serving_users": speeds.serving_users,
+            "prompt_tokens": speeds.prompt,
+            "answer_tokens": speeds.answer,
+        },
+    }
 
 
-def speed_class(engine_slug: str, of_gpu_class: str) -> SpeedClass:
-    """Constants for an engine on a GPU class; the cautious "other" row where unmeasured."""
-    family = _FAMILY.get(engine_slug, _SERVING)
-    table = _speed_classes()
-    found = table.get((family, of_gpu_class)) or table.get((family, "other"))
-    return found or table[("llama.cpp", "other")]
+def _basis(runs: int) -> dict[str, Any]:
+    """ "fitted" on runs of this kind of engine on such GPUs, "assumed" from others."""
+    return {"provenance": "fitted" if runs else "assumed", "measured_runs": runs}
 
 
-def bytes_per_step(profile: ModelProfile, estimate: MemoryEstimate, workload: Workload) -> float:
-    """Bytes one decoding step of all sequences reads: weights once, every sequence's cache.
-
-    A MoE step reads the experts that at least one sequence chose: of E experts with k chosen
-    each, E x (1 - (1 - k/E)^n) are expected for n sequences.
-    """
-    sizes, arch = estimate.sizes, profile.architecture
-    share = 1.0
-    if arch and arch.experts and arch.experts_per_token:
-        unused = 1 - min(1.0, arch.experts_per_token / arch.experts)
-        share = 1 - unused**workload.concurrency
-    weights = sizes.total - sizes.embedding - sizes.experts * (1 - share)
-    cache_bytes = kv_cache_bytes(arch, workload.context, workload.concurrency, workload.kv_dtype)
-    return float(weights + cache_bytes)
+def tokens_per_second(work: Work, gpu: Gpu) -> float | None:
+    """Likely decoding speed of each user of the workload, None when the bandwidth is unknown."""
+    seconds = step_seconds(work, gpu, work.facts.users)
+    return None if seconds is None else 1.0 / seconds
 
 
-def tokens_per_second(
-    profile: ModelProfile, estimate: MemoryEstimate, step_bytes: float, gpu: Gpu
-) -> float | None:
-    """Likely decoding speed of one user, None when the GPU's bandwidth is unknown.
-
-    `step_bytes` as `bytes_per_step` counts them.
-    """
-    if gpu.bandwidth_bytes_per_second is None:
+def speeds(profile: ModelProfile, workload: Workload, fit: Fit) -> Speeds | None:
+    """Every speed of a fit; None for models that generate no text."""
+    facts = ModelFacts.of(profile, workload)
+    if facts is None:
         return None
-    layers = profile.architecture.layers if profile.architecture else 1
-    constants = speed_class(estimate.engine.slug, gpu_class(gpu))
-    device = gpu.bandwidth_bytes_per_second / gpu.devices_per_board
-    cards = _effective_cards(estimate.split.tensor)
-    reading = step_bytes / (constants.efficiency * device * cards)
-    return 1.0 / (reading + constants.seconds_per_layer * layers)
+    work, gpu = Work.of(facts, fit.estimate), fit.gpu
+    users = served_sequences(work, fit.max_concurrency, workload.max_num_seqs)
+    decode_band = _band(DECODE, work, gpu)
+    prefill_band, totals_band = _band(PREFILL, work, gpu), _band(TOTALS, work, gpu)
+    one, each = step_seconds(work, gpu, 1), step_seconds(work, gpu, facts.users)
+    several = decode_band if facts.users == 1 else totals_band
+    per_user = _rate(_inverse(each), several)
+    return Speeds(
+        decode=_rate(_inverse(one), decode_band),
+        per_user=per_user,
+        total=None if per_user is None else per_user.times(facts.users),
+        prefill=_rate(_inverse(prompt_token_seconds(work, gpu)), prefill_band),
+        first_token=_first_token(work, gpu, one, prefill_band),
+        serving=_rate(serving_tokens_per_second(work, gpu, users), totals_band),
+        serving_users=users,
+        users=facts.users,
+        prompt=facts.prompt,
+        answer=facts.answer,
+        decode_runs=pace_of(work, gpu).runs,
+        prefill_runs=reached_on(work, gpu).runs,
+    )
 
 
-def _effective_cards(tensor: int) -> float:
-    """n tensor-parallel cards read like this many; a layer split reads like one."""
-    known = max(n for n in _TENSOR_PARALLEL_SHARE if n <= tensor)
-    return tensor * _TENSOR_PARALLEL_SHARE[known]
-
-
-def decode_rate(
-    profile: ModelProfile, estimate: MemoryEstimate, workload: Workload, gpu: Gpu
-) -> Rate | None:
-    """Tokens/s of one user on one kind of GPU, None when its bandwidth is unknown."""
-    if not _generates(profile):
+def _first_token(work: Work, gpu: Gpu, step: float | None, by: Band) -> Rate | None:
+    """Reading the prompt and one step; where speeds may be low, times may be long."""
+    token = prompt_token_seconds(work, gpu)
+    if token is None or step is None:
         return None
-    step_bytes = bytes_per_step(profile, estimate, workload)
-    likely = tokens_per_second(profile, estimate, step_bytes, gpu)
-    if likely is None:
-        return None
-    return _banded(likely, speed_class(estimate.engine.slug, gpu_class(gpu)).band)
+    seconds = work.facts.prompt * token + step
+    return Rate.banded(seconds, Band(1 / by.high, 1 / by.low))
 
 
-def prefill_rate(profile: ModelProfile, estimate: MemoryEstimate, gpu: Gpu) -> Rate | None:
-    """Prompt tokens/s: 2 FLOP per active parameter and token at a measured share of the peak."""
-    peak = gpu.fp16_flops
-    if peak is None or not _generates(profile):
-        return None
-    name = "geforce" if gpu.segment == "consumer" and gpu.vendor == "NVIDIA" else gpu_class(gpu)
-    mfu, band = _prefill_classes()[name]
-    cards = _effective_cards(estimate.split.tensor) / gpu.devices_per_board
-    return _banded(peak * cards * mfu / (2 * profile.active_parameters), band)
+def _band(quantity: str, work: Work, gpu: Gpu) -> Band:
+    classes = prefill_classes(gpu) if quantity == PREFILL else decode_classes(gpu)
+    known = band(quantity, work.family, classes, moe=work.is_moe)
+    return known if work.tensor == 1 else known.widened(TENSOR_PARALLEL_BAND)
 
 
-def _generates(profile: ModelProfile) -> bool:
-    return profile.architecture is not None and profile.architecture.generates
+def _rate(value: float | None, by: Band) -> Rate | None:
+    return None if value is None else Rate.banded(value, by)
 
 
-def _banded(likely: float, band: float) -> Rate:
-    return Rate(*(_rounded(likely * factor) for factor in (1 - band, 1.0, 1 + band)))
+def _inverse(seconds: float | None) -> float | None:
+    return None if seconds is None else 1.0 / seconds
 
 
-def _rounded(value: float) -> float:
-    return float(f"{value:.3g}")
+__all__ = [
+    "Band", "ModelFacts", "Rate", "Speeds", "Work", "speeds",
+    "speeds_json", "tokens_per_second",
+]  # fmt: skip
