@@ -16,6 +16,7 @@ from gpusizer.speed.tables import (
     BAND_TABLE,
     DECODE,
     DECODE_TABLE,
+    MOE,
     PREFILL,
     PREFILL_TABLE,
     SERVING,
@@ -28,6 +29,8 @@ FEWEST = 6
 _TAIL = 0.07
 _NARROWEST = {DECODE: 0.10, PREFILL: 0.15, SERVING: 0.35}
 """Totals of servers were measured on few engines, and one of them sets the constants."""
+_NARROWEST_MOE = {DECODE: 0.20, PREFILL: 0.30, SERVING: 0.40}
+"""Kernels of mixtures of experts change from one version to the next."""
 _WIDEST_UNMEASURED = (0.5, 1.6)
 
 # Reading prompts under serving engines: no published figure names prompt and time apart.
@@ -142,8 +145,9 @@ def _band_rows(predictions: Iterable[Prediction]) -> list[tuple[object, ...]]:
             continue
         ordered = sorted(values)
         place = int(_TAIL * len(ordered))
-        low = min(math.exp(ordered[place]), 1 - _NARROWEST[key[0]])
-        high = max(math.exp(ordered[-1 - place]), 1 + _NARROWEST[key[0]])
+        narrowest = (_NARROWEST_MOE if key[3] == MOE else _NARROWEST)[key[0]]
+        low = min(math.exp(ordered[place]), 1 - narrowest)
+        high = max(math.exp(ordered[-1 - place]), 1 + narrowest)
         if key[2] == ROOT:
             low, high = min(low, _WIDEST_UNMEASURED[0]), max(high, _WIDEST_UNMEASURED[1])
         rows.append((*key, f"{low:.3f}", f"{high:.3f}", len(values)))
