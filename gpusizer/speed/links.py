@@ -18,7 +18,8 @@ llama.cpp, Llama-3-8B Q4_K_M on 1, 2, 4, 8 RTX 4090: 127.7, 122.6, 117.6, 116.1 
 TENSOR_PARALLEL_BAND = Band(0.72, 1.15)
 """On top of a single GPU's: engines and boards differ in how they exchange.
 
-vLLM of 2023 on two RTX 4090 reaches 0.24 to 0.44 of their roofline, MLC 0.59 to 0.63.
+vLLM of 2023 on two RTX 4090 reaches 0.24 to 0.44 of their roofline, MLC 0.59 to 0.63. Set by
+hand so that a guide's 15 tokens/s of Qwen2-72B on such a pair lies inside; not fitted.
 """
 _ACTIVATION_BYTES = 2
 
