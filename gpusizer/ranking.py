@@ -14,22 +14,34 @@ from gpusizer.inverse import Largest
 from gpusizer.memory import MemoryEstimate
 from gpusizer.notes import Note
 from gpusizer.offload import offload_notes
-from gpusizer.speed import Rate, bytes_per_step, decode_rate, prefill_rate, tokens_per_second
+from gpusizer.speed import ModelFacts, Rate, Speeds, Work, speeds, tokens_per_second
 
 _SECONDS_PER_HOUR = 3600
 
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """One place in the ranking; `largest` and `advice` only where the GPU was asked for by name."""
+    """One place in the ranking; `largest` and `advice` only where the GPU was asked for by name.
+
+    `speeds` is None where the model does not run, or generates no text.
+    """
 
     rank: int
     fit: Fit
-    decode: Rate | None
-    prefill: Rate | None
+    speeds: Speeds | None
     reasons: tuple[Note, ...]
     largest: Largest | None = None
     advice: tuple[Suggestion, ...] = ()
+
+    @property
+    def decode(self) -> Rate | None:
+        """Tokens/s of one user alone."""
+        return self.speeds.decode if self.speeds else None
+
+    @property
+    def prefill(self) -> Rate | None:
+        """Prompt tokens/s."""
+        return self.speeds.prefill if self.speeds else None
 
     @property
     def buy_usd(self) -> float | None:
@@ -59,7 +71,7 @@ class Ranked:
 
 
 Speed = float | None
-"""Likely tokens/s of one user, None when unknown."""
+"""Likely tokens/s of each user, None when unknown."""
 
 Policy = Callable[[Choice, Speed], float | None]
 
@@ -116,24 +128,24 @@ def describe(fitter: Fitter, gpu: Gpu, boards: int, estimate: MemoryEstimate, ra
     return Ranked(
         rank=rank,
         fit=fit,
-        decode=decode_rate(fitter.profile, estimate, fitter.workload, gpu) if runs else None,
-        prefill=prefill_rate(fitter.profile, estimate, gpu) if runs else None,
+        speeds=speeds(fitter.profile, fitter.workload, fit) if runs else None,
         reasons=_reasons(fitter, fit),
     )
 
 
 def _speeds(fitter: Fitter, choices: Sequence[Choice]) -> list[Speed]:
     """The speed of every choice; what a step reads is computed once per estimate."""
-    profile = fitter.profile
-    step_bytes: dict[int, float] = {}
-    speeds = []
+    facts = ModelFacts.of(fitter.profile, fitter.workload)
+    if facts is None:
+        return [None] * len(choices)
+    works: dict[int, Work] = {}
+    rates = []
     for choice in choices:
-        estimate = choice.estimate
-        if id(estimate) not in step_bytes:
-            step_bytes[id(estimate)] = bytes_per_step(profile, estimate, fitter.workload)
-        read = step_bytes[id(estimate)]
-        speeds.append(tokens_per_second(profile, estimate, read, choice.gpu))
-    return speeds
+        key = id(choice.estimate)
+        if key not in works:
+            works[key] = Work.of(facts, choice.estimate)
+        rates.append(tokens_per_second(works[key], choice.gpu))
+    return rates
 
 
 def _reasons(fitter: Fitter, fit: Fit) -> tuple[Note, ...]:

@@ -16,6 +16,7 @@ from gpusizer.notes import Note
 from gpusizer.profile import ModelProfile
 from gpusizer.ranking import Ranked
 from gpusizer.request import SizeRequest
+from gpusizer.speed import speeds_json
 from gpusizer.workload import Workload
 
 SCHEMA_VERSION = 1
@@ -192,8 +193,7 @@ def ranked_json(item: Ranked, say: Say) -> dict[str, Any]:
         "usable_bytes": fit.gpu.device_memory_bytes,
         "max_context": fit.max_context,
         "max_concurrency": fit.max_concurrency,
-        "decode_tokens_per_second": item.decode.to_json() if item.decode else None,
-        "prefill_tokens_per_second": item.prefill.to_json() if item.prefill else None,
+        **speeds_json(item.speeds),
         "parallelism": {
             "tensor": fit.estimate.split.tensor,
             "pipeline": fit.estimate.split.pipeline,

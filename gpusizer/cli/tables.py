@@ -10,7 +10,7 @@ from gpusizer.model_tree import QuantizedRepo
 from gpusizer.profile import ModelProfile
 from gpusizer.ranking import Ranked
 from gpusizer.report import EstimateRow, Report
-from gpusizer.speed import Rate
+from gpusizer.speed import Rate, Speeds
 from gpusizer.text import say_note, text
 from gpusizer.units import GB, GIB, format_count, format_gb, format_gib
 
@@ -86,7 +86,8 @@ def _estimate_cells(row: EstimateRow) -> tuple[str, ...]:
 
 
 _RANKING_HEAD = (
-    "#", "GPUs", "quant", "verdict", "spare GiB", "tok/s", "max context", "buy USD", "USD/h",
+    "#", "GPUs", "quant", "verdict", "spare GiB", "tok/s", "served tok/s", "max context", "buy USD",
+    "USD/h",
 )  # fmt: skip
 
 
@@ -99,6 +100,7 @@ def _ranked_cells(item: Ranked) -> tuple[str, ...]:
         text(f"verdict.{fit.verdict.value}", "en"),
         f"{fit.headroom_bytes / GIB:.1f}",
         _rate(item.decode),
+        _rate(item.speeds.serving if item.speeds else None),
         _or_unknown(fit.max_context),
         _or_unknown(item.buy_usd),
         _UNKNOWN if item.rent_usd_per_hour is None else f"{item.rent_usd_per_hour:.2f}",
@@ -111,12 +113,33 @@ def consulted_text(item: Ranked) -> str:
     lines = [f"{fit.count} x {fit.gpu.name}: {text(f'verdict.{fit.verdict.value}', 'en')}"]
     if item.largest is not None:
         lines += [f"  {say_note(note)}" for note in item.largest.notes()]
+    if item.speeds is not None:
+        lines += _speed_lines(item.speeds)
     if item.advice:
         lines.append("  To make it fit, one of:")
     for one in item.advice:
         saved, spare = format_gib(one.saving_bytes), format_gib(one.headroom_bytes)
         lines.append(f"  - {say_note(one.note)} (gains {saved} a GPU, {spare} to spare)")
     return "\n".join(lines)
+
+
+def _speed_lines(speeds: Speeds) -> list[str]:
+    """Every speed in words, with what it assumes."""
+    sequence = f"{speeds.prompt:,} tokens of prompt and {speeds.answer:,} of answer"
+    lines = [
+        f"  one user        {_rate(speeds.decode)} tok/s, first token after"
+        f" {_rate(speeds.first_token)} s, prompt at {_rate(speeds.prefill)} tok/s"
+    ]
+    if speeds.users > 1:
+        lines.append(
+            f"  {speeds.users:,} users".ljust(18)
+            + f"{_rate(speeds.per_user)} tok/s each, {_rate(speeds.total)} in all"
+        )
+    lines.append(
+        f"  {speeds.serving_users:,} served".ljust(18)
+        + f"{_rate(speeds.serving)} tok/s in all, prompts read in between"
+    )
+    return [*lines, f"  (speeds assume {sequence}; low to high)"]
 
 
 def gpus_text(gpus: Sequence[Gpu]) -> str:

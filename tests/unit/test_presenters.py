@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
 from types import ModuleType
@@ -228,6 +229,16 @@ def test_cards_come_in_the_order_picked_and_can_be_removed() -> None:
     removes = [found["data-remove"] for _, found in page.elements if "data-remove" in found]
     assert removes == ["2x4090", "m3 max 128gb", "3070"]
     assert "2 × GeForce RTX 4090 24GB" in page.text
+
+
+def test_a_card_shows_totals_when_several_users_were_asked_for() -> None:
+    assert "First token" in cards(("1x4090",), LLAMA).text
+    assert "Full server, in all" not in cards(("1x4090",), LLAMA).text
+    asked = replace(PageState(LLAMA), concurrency="8").picking(("1x4090",))
+    found = compare(embedded_sizer(), asked)
+    page = Page(cards_html(found, ("1x4090",), "", ENGLISH))
+    assert "Your users, in all" in page.text and "8 users; " in page.text
+    assert "Full server, in all" in page.text
 
 
 def test_a_card_that_is_too_small_says_how_much_is_missing() -> None:

@@ -39,7 +39,7 @@ UNIVERSAL = {
 SAME_IN_PORTUGUESE = UNIVERSAL | {
     "page.kind.mac", "page.part.overhead", "page.column.overhead", "page.column.gpu",
     "page.column.total", "page.column.power", "page.per_hour", "page.cards.placeholder",
-    "page.cards.used", "page.accuracy.ours", "page.column.n",
+    "page.cards.used", "page.accuracy.ours", "page.column.n", "page.seconds",
 }  # fmt: skip
 
 

@@ -23,7 +23,7 @@ STRINGS: dict[str, str] = {
     "page.method.speed.title": "Speed",
     "page.method.speed.text": "Tokens per second = efficiency × bandwidth ÷ bytes read per token,"
     " plus a fixed time per layer. Both constants come from published runs, by engine and class"
-    " of GPU.",
+    " of GPU. Times and totals assume that three quarters of the context are prompt.",
     "page.method.prices.title": "Prices",
     "page.method.prices.text": "Launch prices, some street prices and RunPod rents, each with its"
     " date. They are not live.",

@@ -25,7 +25,7 @@ STRINGS: dict[str, str] = {
     "page.method.speed.title": "Velocidade",
     "page.method.speed.text": "Tokens por segundo = eficiência × largura de banda ÷ bytes lidos por"
     " token, mais um tempo fixo por camada. As duas constantes vêm de execuções publicadas, por"
-    " motor e classe de GPU.",
+    " motor e classe de GPU. Tempos e totais supõem que três quartos do contexto são prompt.",
     "page.method.prices.title": "Preços",
     "page.method.prices.text": "Preços de lançamento, alguns preços de mercado e aluguéis da"
     " RunPod, cada um com sua data. Não são ao vivo.",

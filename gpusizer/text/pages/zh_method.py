@@ -20,7 +20,8 @@ STRINGS: dict[str, str] = {
     "并扣除引擎不用的部分（vLLM 约保留十分之一）。“勉强”指只有最可能值能满足。",
     "page.method.speed.title": "速度",
     "page.method.speed.text": "每秒 token 数 = 效率 × 带宽 ÷ 每 token 读取字节数，"
-    "另加每层固定耗时。两个常数按引擎和 GPU 类别取自公开的实测结果。",
+    "另加每层固定耗时。两个常数按引擎和 GPU 类别取自公开的实测结果。"
+    "时间与合计值假定上下文的四分之三是提示词。",
     "page.method.prices.title": "价格",
     "page.method.prices.text": "首发价、部分市场价和 RunPod 租价，均注明日期，并非实时价格。",
     "page.limits.title": "无法得知的部分",

@@ -11,7 +11,7 @@ from gpusizer.gpus import Gpu, Price
 from gpusizer.inverse import Largest
 from gpusizer.notes import Note
 from gpusizer.ranking import Ranked
-from gpusizer.speed import Rate
+from gpusizer.speed import Rate, Speeds
 from gpusizer.ui.presenters.bars import segments
 from gpusizer.ui.presenters.figures import DASH, band, percent, speed, usd, whole
 from gpusizer.ui.presenters.html import Html, el, join
@@ -182,8 +182,29 @@ def _performance(ranked: Ranked, words: Words) -> Iterator[Spec]:
     else:
         yield _rate("decode", ranked.decode, words)
         yield _rate("prefill", ranked.prefill, words)
+        if ranked.speeds is not None:
+            yield from _with_users(ranked.speeds, words)
     if ranked.largest is not None:
         yield from _limits(ranked.largest, words)
+
+
+def _with_users(speeds: Speeds, words: Words) -> Iterator[Spec]:
+    """The wait for an answer, and totals where several users were asked for."""
+    first = speeds.first_token
+    if first is not None:
+        yield (
+            "first_token",
+            words("seconds", time=speed(first.likely, 2)),
+            words("spec.after_prompt", prompt=whole(speeds.prompt)),
+        )
+    if speeds.users > 1:
+        for name, rate, users in (
+            ("users_total", speeds.total, speeds.users),
+            ("serving", speeds.serving, speeds.serving_users),
+        ):
+            if rate is not None:
+                total = words("tokens_per_second", speed=speed(rate.likely))
+                yield name, total, words("spec.users_band", users=whole(users), band=band(rate))
 
 
 def _limits(most: Largest, words: Words) -> Iterator[Spec]:

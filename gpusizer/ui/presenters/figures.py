@@ -36,9 +36,9 @@ def usd(amount: float) -> str:
     return f"${amount:,.0f}" if amount >= 10 else f"${amount:,.2f}"
 
 
-def speed(value: float) -> str:
-    """Tokens per second, to about three digits."""
-    return f"{value:,.0f}" if value >= 10 else f"{value:.1f}"
+def speed(value: float, digits: int = 1) -> str:
+    """Tokens per second or seconds, to about three digits."""
+    return f"{value:,.0f}" if value >= 10 else f"{value:.{digits}f}"
 
 
 def band(rate: Rate) -> str:

@@ -1,0 +1,145 @@
+"""Measured speeds as the requests they stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+
+from bench.llama_cpp import text_profile
+from bench.measurements import FOLDER, Row, load
+from gpusizer.gpus import Catalogue, Gpu, load_catalogue
+from gpusizer.profile import ModelProfile
+from gpusizer.quants import Quant, find_quant
+from gpusizer.quants.native import native_quant
+from gpusizer.quants.table import all_quants
+from gpusizer.speed.classes import family, format_of
+from gpusizer.speed.work import ModelFacts, Work
+from gpusizer.weight_sizes import WeightSizes, weight_sizes
+from gpusizer.workload import Workload
+
+TABLE = FOLDER / "throughput.jsonl"
+_STANDS_FOR = {"lmdeploy": "vllm"}  # an engine of the same kind, to which no request can ask
+_GGUF = {"bf16": "gguf-f16", "fp32": "gguf-f32"}
+_MODELLED = frozenset(
+    {"llama.cpp", "ollama", "exllama", "mlx", "transformers", "vllm", "sglang", "tgi",
+     "tensorrt-llm"}
+)  # fmt: skip
+_NARROW_CACHE = frozenset({"fp8", "nvfp4"})  # NVIDIA's checkpoints in these cache in FP8
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A row, ready to be predicted.
+
+    Attributes:
+        held_out: what leave-one-GPU-out leaves out with this row.
+        alone: measured with one user.
+        concurrency: users, where a row has several and says how many.
+    """
+
+    row: Row
+    work: Work
+    gpu: Gpu
+    held_out: str
+    concurrency: int
+
+    def measured(self, quantity: str) -> float | None:
+        """Tokens per second of "decode", "prefill" or "serving"."""
+        value: float | None = self.row["measured"].get(f"{quantity}_tokens_per_second")
+        return value
+
+    @property
+    def split(self) -> str:
+        """ "one" GPU, or how several share the model: "layer", "tensor"."""
+        if self.work.tensor > 1:
+            return "tensor"
+        return "layer" if self.work.pipeline > 1 else "one"
+
+
+def read_cases(rows: Iterable[Row] | None = None) -> list[Case]:
+    """Rows that a request could stand for, repeats of a configuration once."""
+    return list(_cases(load((TABLE,)) if rows is None else rows))
+
+
+def _cases(rows: Iterable[Row]) -> Iterator[Case]:
+    seen = set()
+    for row in rows:
+        if row["kind"] == "throughput" and row["dup_group"] not in seen:
+            case = _case(row)
+            if case is not None:
+                seen.add(row["dup_group"])
+                yield case
+
+
+def _case(row: Row) -> Case | None:
+    """None for engines, formats, splits and lengths that gpusizer does not model."""
+    engine = _STANDS_FOR.get(row["engine"], row["engine"])
+    context = row.get("context") or (row.get("prompt_tokens", 0) + row.get("generated_tokens", 0))
+    unstated = row["gpu_count"] > 1 and row.get("split") not in ("tensor", "layer")
+    if engine not in _MODELLED or not context or unstated:
+        return None
+    profile = text_profile(row["profile"])
+    quant = _quant(row, engine, profile)
+    narrow = engine == "tensorrt-llm" and row.get("quant") in _NARROW_CACHE
+    workload = Workload(context=context, kv_dtype="fp8" if narrow else "auto")
+    facts = ModelFacts.of(profile, workload, row.get("prompt_tokens"))
+    if quant is None or facts is None:
+        return None
+    gpu = _gpu(row)
+    return Case(
+        row=row,
+        work=_work(row, engine, quant, facts),
+        gpu=gpu,
+        held_out=f"{gpu.slug} {row.get('gpu_cores', '')}".strip(),
+        concurrency=row.get("concurrency", 1),
+    )
+
+
+def _work(row: Row, engine: str, quant: Quant, facts: ModelFacts) -> Work:
+    sizes = _sizes(row["profile"], quant)
+    grown = row["file_bytes"] / sizes.total if "file_bytes" in row else 1.0
+    tensor = row["gpu_count"] if row.get("split") == "tensor" else 1
+    return Work(
+        facts=facts,
+        engine=engine,
+        family=family(engine),
+        format=format_of(quant),
+        quant=quant.slug,
+        dense_bytes=round((sizes.total - sizes.embedding - sizes.experts) * grown),
+        expert_bytes=round(sizes.experts * grown),
+        tensor=tensor,
+        pipeline=row["gpu_count"] // tensor,
+    )
+
+
+def _quant(row: Row, engine: str, profile: ModelProfile) -> Quant | None:
+    """The format, as the engine runs it; checkpoints in MXFP4 are stored in it."""
+    slug = row.get("quant", "")
+    if engine in ("llama.cpp", "ollama"):
+        slug = "mxfp4_moe" if slug == "mxfp4" else _GGUF.get(slug, slug)
+    elif slug == "mxfp4":
+        return native_quant(profile)
+    known = {quant.slug for quant in all_quants()}
+    return find_quant(slug) if slug in known else None
+
+
+@cache
+def _sizes(repo_id: str, quant: Quant) -> WeightSizes:
+    return weight_sizes(text_profile(repo_id), quant, native=quant.slug == "mxfp4")
+
+
+@cache
+def _catalogue() -> Catalogue:
+    return load_catalogue()
+
+
+def _gpu(row: Row) -> Gpu:
+    """The card, with the cores that were measured: chips come with fewer than the catalogue's."""
+    gpu = _catalogue().find(row["gpu_slug"])
+    cores = row.get("gpu_cores")
+    if cores is None or gpu.compute_units in (None, cores) or gpu.fp32_flops is None:
+        return gpu
+    assert gpu.compute_units is not None
+    flops = gpu.fp32_flops * cores / gpu.compute_units
+    return replace(gpu, fp32_flops=flops, compute_units=cores)

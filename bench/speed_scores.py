@@ -1,0 +1,201 @@
+"""Predictions of every measured speed, and groups of their errors."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from bench.speed_cases import Case
+from bench.speed_fit import Fits, Sample, decode_samples, prefill_samples, prompt_seconds
+from gpusizer.speed.classes import ROOT, Classes, decode_classes
+from gpusizer.speed.decode import pace_of, step_cost
+from gpusizer.speed.serving import serving_tokens_per_second
+from gpusizer.speed.tables import DECODE, PREFILL, SERVING, engine_limits
+
+_BARS = {
+    "nvidia_gddr": "NVIDIA GDDR", "nvidia_hbm": "NVIDIA HBM", "apple": "Apple", "amd": "AMD",
+    "intel": "Intel",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """One measured speed and what is said of it, in tokens per second.
+
+    Attributes:
+        blind: without any run of the same GPU.
+        fitted: with all runs.
+        roofline: bytes over bandwidth.
+        flat: one efficiency for the family on that kind of memory, without the same GPU.
+    """
+
+    case: Case
+    quantity: str
+    classes: Classes
+    measured: float
+    blind: float | None
+    fitted: float
+    roofline: float | None = None
+    flat: float | None = None
+
+    @property
+    def wide_class(self) -> str:
+        """The class of memory or segment."""
+        return self.classes[-2] if len(self.classes) > 1 else ROOT
+
+    @property
+    def kind(self) -> str:
+        return "moe" if self.case.work.is_moe else "dense"
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """All predictions, and the fits of each family they come from."""
+
+    predictions: tuple[Prediction, ...]
+    fits: dict[str, Fits]
+    samples: dict[str, tuple[Sample, ...]]
+
+    def groups(self) -> dict[str, list[Prediction]]:
+        """Predictions under the names the tables print; a row can be in several."""
+        groups: dict[str, list[Prediction]] = {}
+        for one in self.predictions:
+            for name in _names(one):
+                groups.setdefault(name, []).append(one)
+        return dict(sorted(groups.items()))
+
+
+def score(cases: Sequence[Case]) -> Scores:
+    """Fit every family and predict every row."""
+    decode, prefill = decode_samples(cases), prefill_samples(cases)
+    families = sorted({s.case.work.family for s in (*decode, *prefill)})
+    fits = {name: Fits(*(_of(name, s) for s in (decode, prefill))) for name in families}
+    predictions = [
+        *_decode_predictions(decode, fits),
+        *_prefill_predictions(prefill, fits),
+        *_serving_predictions(cases),
+    ]
+    samples = {DECODE: tuple(decode), PREFILL: tuple(prefill)}
+    return Scores(tuple(predictions), fits, samples)
+
+
+def _of(name: str, samples: Sequence[Sample]) -> list[Sample]:
+    """Rows to fit on: a group of tensor-parallel cards says more of its links."""
+    return [s for s in samples if s.case.work.family == name and s.case.split != "tensor"]
+
+
+def _decode_predictions(samples: Sequence[Sample], fits: dict[str, Fits]) -> Iterator[Prediction]:
+    for sample in samples:
+        case, fit = sample.case, fits[sample.case.work.family]
+        fitted = fit.pace(sample.classes, sample.format)
+        blind = fit.pace(sample.classes, sample.format, case.held_out)
+        cost = step_cost(case.work, case.gpu, 1)
+        if cost is None or fitted is None:
+            continue
+        ideal = _roofline(case)
+        yield Prediction(
+            case, DECODE, sample.classes, 1 / sample.measured,
+            blind=None if blind is None else 1 / cost.seconds(blind),
+            fitted=1 / cost.seconds(fitted),
+            roofline=ideal,
+            flat=_flat(sample, samples, ideal),
+        )  # fmt: skip
+
+
+def _roofline(case: Case) -> float:
+    bandwidth = (case.gpu.bandwidth_bytes_per_second or 0) / case.gpu.devices_per_board
+    return bandwidth * case.work.tensor / case.work.step_bytes(1)
+
+
+def _flat(sample: Sample, samples: Sequence[Sample], ideal: float) -> float | None:
+    """The median share of the roofline on other GPUs of the family and kind of memory."""
+    shares = [
+        1 / s.measured / _roofline(s.case)
+        for s in samples
+        if s.case.work.family == sample.case.work.family
+        and s.classes[-2:] == sample.classes[-2:]
+        and s.case.held_out != sample.case.held_out
+    ]
+    return ideal * statistics.median(shares) if shares else None
+
+
+def _prefill_predictions(samples: Sequence[Sample], fits: dict[str, Fits]) -> Iterator[Prediction]:
+    for sample in samples:
+        fit = fits[sample.case.work.family]
+        fitted = fit.throughput(sample.classes, sample.format)
+        if fitted is None:
+            continue
+        blind = fit.throughput(sample.classes, sample.format, sample.case.held_out)
+        shares = [
+            fit.moe_share(sample.classes, without) if sample.case.work.is_moe else 1.0
+            for without in ("", sample.case.held_out)
+        ]
+        yield Prediction(
+            sample.case, PREFILL, sample.classes, 1 / sample.measured,
+            blind=blind and 1 / prompt_seconds(sample, blind.utilization, shares[1]),
+            fitted=1 / prompt_seconds(sample, fitted.utilization, shares[0]),
+        )  # fmt: skip
+
+
+def _serving_predictions(cases: Iterable[Case]) -> Iterator[Prediction]:
+    """Totals of many users, with the constants in use; only the stated users or full load."""
+    for case in cases:
+        measured = case.measured("serving")
+        if not measured:
+            continue
+        said = _total(case)
+        if said is not None:
+            yield Prediction(
+                case, SERVING, decode_classes(case.gpu), measured, blind=said, fitted=said
+            )
+
+
+def _total(case: Case) -> float | None:
+    if case.row.get("scenario") == "offline":
+        return serving_tokens_per_second(case.work, case.gpu, _held(case))
+    cost = step_cost(case.work, case.gpu, case.concurrency)
+    return None if cost is None else case.concurrency / cost.seconds(pace_of(case.work, case.gpu))
+
+
+def _held(case: Case) -> int:
+    """Sequences in nine tenths of the memory less the weights."""
+    gpu, work = case.gpu, case.work
+    cards = work.tensor * work.pipeline
+    free = 0.9 * gpu.device_memory_bytes * cards - work.dense_bytes - work.expert_bytes
+    return max(1, min(engine_limits(work.engine).max_sequences, int(free / work.facts.cache_bytes)))
+
+
+def _names(one: Prediction) -> Iterator[str]:
+    work, case = one.case.work, one.case
+    if one.quantity == SERVING:
+        yield f"serving {'offline' if case.row.get('scenario') else 'stated users'} {work.engine}"
+        return
+    if one.quantity == PREFILL:
+        yield "prefill all"
+        yield f"prefill {one.kind}"
+        yield f"prefill {work.family} {one.wide_class} {one.kind}"
+        return
+    if case.split == "tensor":
+        yield f"tensor parallel {work.family}"
+        return
+    memory = _BARS.get(one.wide_class, "other")
+    if one.kind == "moe":
+        yield "decode MoE"
+        yield f"decode MoE {work.family} {memory}"
+        return
+    if case.split == "layer":
+        yield f"layer split {work.family}"
+        return
+    yield f"decode {work.family} {memory}"
+
+
+def error(measured: float, predicted: float) -> float:
+    """Absolute relative error."""
+    return abs(predicted / measured - 1)
+
+
+def log_ratio(one: Prediction) -> float:
+    """Logarithm of measured over predicted blindly."""
+    return math.log(one.measured / (one.blind or one.fitted))
