@@ -8,7 +8,7 @@ from typing import Any
 from gpusizer.gpus import Gpu
 from gpusizer.profile import ModelProfile
 from gpusizer.ranking import Ranked
-from gpusizer.report import SCHEMA_VERSION, Say, model_json, ranked_json
+from gpusizer.report import SCHEMA_VERSION, Say, gpu_json, model_json, ranked_json
 from gpusizer.workload import Workload
 
 
@@ -22,7 +22,7 @@ class Compared:
 
     def to_json(self, say: Say) -> dict[str, Any]:
         fit = None if self.ranked is None else ranked_json(self.ranked, say)
-        return {**self.gpu.to_json(), "count": self.count, "fit": fit}
+        return {**gpu_json(self.gpu, say), "count": self.count, "fit": fit}
 
 
 @dataclass(frozen=True, slots=True)

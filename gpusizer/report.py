@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from gpusizer.advice import Suggestion
+from gpusizer.costs import rental_quote
 from gpusizer.errors import GpusizerError
 from gpusizer.fit import Fit
 from gpusizer.gpus import Gpu
@@ -14,6 +15,7 @@ from gpusizer.memory import Breakdown, MemoryEstimate
 from gpusizer.model_tree import QuantizedRepo
 from gpusizer.notes import Note
 from gpusizer.profile import ModelProfile
+from gpusizer.purpose import purpose_of
 from gpusizer.ranking import Ranked
 from gpusizer.request import SizeRequest
 from gpusizer.workload import Workload
@@ -90,6 +92,8 @@ class Report:
             "gpu_count": self.request.gpu_count,
             "rank_by": self.request.rank_by,
             "top": self.request.top,
+            "filters": self.request.filters.to_json(),
+            "costs": self.request.assumptions.to_json(),
             **self.workload.to_json(),
         }
 
@@ -198,8 +202,9 @@ def ranked_json(item: Ranked, say: Say) -> dict[str, Any]:
             "tensor": fit.estimate.split.tensor,
             "pipeline": fit.estimate.split.pipeline,
         },
-        "price": price_json(item),
+        "price": item.costs.price_json(),
         "power_watts": item.power_watts,
+        "why": line(map(say, item.why)),
         "reasons": [note_json(note, say) for note in item.reasons],
         **asked,
     }
@@ -216,26 +221,29 @@ def _suggestion_json(suggestion: Suggestion, say: Say) -> dict[str, Any]:
     }
 
 
-def price_json(item: Ranked) -> dict[str, Any]:
-    """Prices of all boards together; null where nobody we know of quotes one."""
-    gpu = item.fit.gpu
-    dated = next((p.date for p in (gpu.rent, gpu.buy) if p is not None and p.date), None)
-    return {
-        "buy_usd": item.buy_usd,
-        "buy_basis": gpu.buy.basis if gpu.buy else None,
-        "rent_usd_per_hour": item.rent_usd_per_hour,
-        "usd_per_million_tokens": item.usd_per_million_tokens,
-        "as_of": dated or (str(gpu.release_year) if gpu.buy else None),
-    }
-
-
-def gpus_json(gpus: Sequence[Gpu]) -> dict[str, Any]:
+def gpus_json(gpus: Sequence[Gpu], say: Say) -> dict[str, Any]:
     """The catalogue, or a part of it."""
     return {
         "schema_version": SCHEMA_VERSION,
         "count": len(gpus),
-        "gpus": [gpu.to_json() for gpu in gpus],
+        "gpus": [gpu_json(gpu, say) for gpu in gpus],
     }
+
+
+def gpu_json(gpu: Gpu, say: Say) -> dict[str, Any]:
+    """One GPU: its facts, what it is good for and why, and what providers ask for it."""
+    purpose, quote = purpose_of(gpu), rental_quote(gpu)
+    sentences = " ".join(say(note) for note in purpose.notes())
+    return {
+        **gpu.to_json(),
+        "purpose": {**purpose.to_json(), "message": sentences},
+        "rental": None if quote is None else quote.to_json(),
+    }
+
+
+def line(clauses: Iterable[str]) -> str:
+    """Clauses as one line."""
+    return "; ".join(clauses)
 
 
 def note_json(note: Note, say: Say) -> dict[str, Any]:

@@ -35,7 +35,7 @@ def run_gpus(sizer: Sizer, arguments: argparse.Namespace) -> None:
     """`gpus [QUERY]`."""
     found = sizer.catalogue.search(" ".join(arguments.query))
     if arguments.json:
-        print_json(gpus_json(found))
+        print_json(gpus_json(found, say_note))
     else:
         print(gpus_text(found))
 

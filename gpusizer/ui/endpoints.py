@@ -64,9 +64,11 @@ class Endpoints:
             quant: Quantization slugs separated by commas, "native" or "all".
             gpu: GPUs to look at, separated by commas ("4090, 2x3090"); empty ranks the catalogue.
             engine: Engine slug such as "vllm" or "llama.cpp"; empty takes each format's usual one.
-            rank_by: "smallest", "cheapest" or "fastest".
+            rank_by: "smallest", "cheapest", "fastest", "cheapest_to_run", "cheapest_per_hour",
+                "tokens_per_dollar", "tokens_per_watt", "headroom", "training" or "inference".
             top: Ranked GPUs to return, 0 for all.
-            options: Any other request field as a JSON object, such as {"kv_dtype": "fp8"}.
+            options: Any other request field as a JSON object, such as {"kv_dtype": "fp8"} or
+                {"vendor": "AMD", "max_usd": 3000, "hours_per_day": 4}.
         """
         fields = {
             "model": model, "context": context, "concurrency": concurrency, "quant": quant,
@@ -147,7 +149,7 @@ def _compare(sizer: Sizer, fields: Mapping[str, Any]) -> Json:
 def _list(sizer: Sizer, query: object) -> Json:
     if not isinstance(query, str):
         raise InvalidRequest(field="query", value=str(query)[:80], reason="not_text")
-    return gpus_json(sizer.catalogue.search(query))
+    return gpus_json(sizer.catalogue.search(query), say_note)
 
 
 def _merged(fields: Mapping[str, Any], options: object) -> dict[str, Any]:
