@@ -18,6 +18,8 @@ from gpusizer.units import GB, GIB
 
 TERA = 1e12
 
+_INCLUDED = {"training.workstation": "training.one_board"}
+"""Levels that take all of another as well."""
 TRAINING_LEVELS = ("several_boards", "workstation", "one_board", "none")
 INFERENCE_LEVELS = ("large", "general", "light", "none")
 
@@ -131,7 +133,8 @@ def _highest(criteria: tuple[Criterion, ...], use: str, levels: tuple[str, ...])
     """The first level whose criteria are all met; None if an unknown figure could raise it."""
     doubt = False
     for level in levels:
-        met = [one.met for one in criteria if one.level == f"{use}.{level}"]
+        taken = (f"{use}.{level}", _INCLUDED.get(f"{use}.{level}"))
+        met = [one.met for one in criteria if one.level in taken]
         if all(met):
             return None if doubt else level
         doubt = doubt or False not in met
@@ -151,12 +154,7 @@ def _criteria(gpu: Gpu) -> tuple[Criterion, ...]:
         ("training.several_boards", "compute_per_byte", _intensity(gpu), 100, "FLOP/byte"),
         ("training.several_boards", "fabric", link, 200, "GB/s"),
         ("training.several_boards", "memory", memory, 15, "GiB"),
-        # RTX A6000, RTX 3090: enough of everything, joined in pairs.
-        ("training.workstation", "matrix_rate", matrix, 60, "TFLOPS"),
-        ("training.workstation", "bf16", bf16, 1, ""),
-        ("training.workstation", "attention", attention, 1, ""),
-        ("training.workstation", "memory", memory, 22, "GiB"),
-        ("training.workstation", "bandwidth", bandwidth, 500, "GB/s"),
+        # RTX A6000, RTX 3090: what training on one board takes, and a bridge to a second.
         ("training.workstation", "fabric", link, 100, "GB/s"),
         # LoRA and small full fine-tunes: "at least 24 GB for transformers" (T. Dettmers).
         ("training.one_board", "matrix_rate", matrix, 60, "TFLOPS"),
@@ -180,7 +178,7 @@ def _criteria(gpu: Gpu) -> tuple[Criterion, ...]:
         ("efficiency", "efficiency", _efficiency(gpu), 1, "TFLOPS/W"),
     )  # fmt: skip
     return tuple(
-        Criterion(name, level, None if value is None else round(value, 1), needs, unit)
+        Criterion(name, level, None if value is None else round(value, 2), needs, unit)
         for level, name, value, needs, unit in table
     )
 
