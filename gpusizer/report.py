@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from gpusizer.advice import Suggestion
-from gpusizer.costs import rental_quote
 from gpusizer.errors import GpusizerError
 from gpusizer.fit import Fit
-from gpusizer.gpus import Gpu
 from gpusizer.memory import Breakdown, MemoryEstimate
 from gpusizer.model_tree import QuantizedRepo
 from gpusizer.notes import Note
 from gpusizer.profile import ModelProfile
-from gpusizer.purpose import purpose_of
 from gpusizer.ranking import Ranked
 from gpusizer.request import SizeRequest
 from gpusizer.workload import Workload
@@ -218,26 +215,6 @@ def _suggestion_json(suggestion: Suggestion, say: Say) -> dict[str, Any]:
         "saving_bytes": suggestion.saving_bytes,
         "verdict": suggestion.verdict.value,
         "headroom_bytes": suggestion.headroom_bytes,
-    }
-
-
-def gpus_json(gpus: Sequence[Gpu], say: Say) -> dict[str, Any]:
-    """The catalogue, or a part of it."""
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "count": len(gpus),
-        "gpus": [gpu_json(gpu, say) for gpu in gpus],
-    }
-
-
-def gpu_json(gpu: Gpu, say: Say) -> dict[str, Any]:
-    """One GPU: its facts, what it is good for and why, and what providers ask for it."""
-    purpose, quote = purpose_of(gpu), rental_quote(gpu)
-    sentences = " ".join(say(note) for note in purpose.notes())
-    return {
-        **gpu.to_json(),
-        "purpose": {**purpose.to_json(), "message": sentences},
-        "rental": None if quote is None else quote.to_json(),
     }
 
 

@@ -232,6 +232,14 @@ def parse_size_request(fields: Mapping[str, Any]) -> SizeRequest:
     )
 
 
+def parse_listing(fields: Mapping[str, Any]) -> tuple[str, GpuFilter]:
+    """The query and the filters of a listing of the catalogue. Raises InvalidRequest."""
+    parsers = {name: parser for name, (_, parser) in _FILTER_FIELDS.items()}
+    values = _parse(fields, {"query": _text, **parsers})
+    asked = {to: values[name] for name, (to, _) in _FILTER_FIELDS.items() if name in values}
+    return values.get("query", ""), GpuFilter(**asked)
+
+
 def parse_gpu_list(value: Any) -> tuple[str, ...]:
     """The `gpus` field of a comparison: at least one name.
 

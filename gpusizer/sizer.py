@@ -9,7 +9,7 @@ from typing import Any
 from gpusizer.comparison import Compared, Comparison
 from gpusizer.engines import Engine, Split, find_engine
 from gpusizer.errors import ModelUnreadable
-from gpusizer.filters import board_limits, narrowed
+from gpusizer.filters import board_limits, most_boards, narrowed
 from gpusizer.fit import Fitter, asked_split, device_class_of
 from gpusizer.gpu_request import parse_gpu_request
 from gpusizer.gpus import Catalogue, Gpu
@@ -28,6 +28,7 @@ from gpusizer.request import (
     NATIVE_QUANT,
     SizeRequest,
     parse_gpu_list,
+    parse_listing,
     parse_size_request,
 )
 from gpusizer.selection import Selection, every_quant, select_quants
@@ -151,6 +152,15 @@ class Sizer:
             return self.quantized_repos(base, request.quantized_repos == "sizes"), ()
         except ModelUnreadable as error:
             return (), (Note("quantized_repos_not_listed", repo_id=base, reason=error.code),)
+
+    def gpus(self, fields: Mapping[str, Any]) -> list[Gpu]:
+        """GPUs whose names hold every word of `query` and that pass the filters, one board each.
+
+        Raises InvalidRequest.
+        """
+        query, filters = parse_listing(fields)
+        found = narrowed(self.catalogue, filters.groups).search(query)
+        return [gpu for gpu in found if (most_boards(gpu, filters) or 0) >= 1]
 
     def compare(self, fields: Mapping[str, Any]) -> Comparison:
         """GPUs side by side (`gpus`: names, with a count or not), with `model` how it runs on each.

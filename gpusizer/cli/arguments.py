@@ -70,6 +70,7 @@ def build_parser() -> argparse.ArgumentParser:
     batch.add_argument("file", nargs="?", default="-", help='input file, "-" for standard input')
     gpus = commands.add_parser("gpus", help="the GPU catalogue")
     gpus.add_argument("query", nargs="*", help="words that the name must contain")
+    _add_fields(gpus, without=tuple(set(SIZE_FIELDS) - set(FILTER_FIELDS)))
     compare = commands.add_parser("compare", help="GPUs side by side")
     compare.add_argument("gpus", nargs="+", metavar="GPU", help="slug, alias or 2x4090")
     compare.add_argument("--model", help="also fit, speed and price for this model")

@@ -144,3 +144,11 @@ def test_one_board_more_would_break_a_limit(gpu: Gpu, usd: float, watts: float) 
 
 def test_groups_alone_set_no_limits() -> None:
     assert board_limits(CATALOGUE, GpuFilter(vendors=("AMD",))) is None
+
+
+def test_the_catalogue_is_listed_within_the_same_filters() -> None:
+    cheap = SIZER.gpus({"vendor": "AMD", "max_usd": 400, "query": "rx 9060"})
+    assert [gpu.slug for gpu in cheap] == ["rx-9060-xt-8gb", "rx-9060-xt-16gb"]
+    assert len(SIZER.gpus({})) == len(CATALOGUE.gpus)
+    with pytest.raises(InvalidRequest):
+        SIZER.gpus({"colour": "blue"})
