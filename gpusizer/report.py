@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpusizer.advice import Suggestion
+from gpusizer.costs import PlanCosts
 from gpusizer.errors import GpusizerError
 from gpusizer.fit import Fit
 from gpusizer.memory import Breakdown, MemoryEstimate
@@ -199,12 +200,17 @@ def ranked_json(item: Ranked, say: Say) -> dict[str, Any]:
             "tensor": fit.estimate.split.tensor,
             "pipeline": fit.estimate.split.pipeline,
         },
-        "price": item.costs.price_json(),
+        "price": _price_json(item.costs, say),
         "power_watts": item.power_watts,
         "why": line(map(say, item.why)),
         "reasons": [note_json(note, say) for note in item.reasons],
         **asked,
     }
+
+
+def _price_json(costs: PlanCosts, say: Say) -> dict[str, Any]:
+    """Prices of all boards together; null where nobody we know of quotes one."""
+    return {**costs.price_json(), "caveats": [note_json(note, say) for note in costs.notes()]}
 
 
 def _suggestion_json(suggestion: Suggestion, say: Say) -> dict[str, Any]:

@@ -19,6 +19,7 @@ def money_text(item: Ranked) -> str:
     costs = item.costs
     lines = [f"{item.fit.count} x {item.fit.gpu.name}: costs", _buy(costs), _rent(costs)]
     lines += [_tokens(costs), _power(costs), _break_even(costs)]
+    lines += [f"! {say_note(note)}" for note in costs.notes()]
     return "\n".join(f"  {text}" if place else text for place, text in enumerate(lines))
 
 
@@ -55,9 +56,8 @@ def _rent(costs: PlanCosts) -> str:
     if costs.rent_usd_per_hour is None:
         return f"rent: no list price known{extra} ({quote.as_of})"
     low, high = costs.rented("low_usd"), costs.rented("high_usd")
-    sure = "" if quote.exact else "; some labels may mean another form of the card"
     likely = f"${costs.rent_usd_per_hour:.2f}/h, ${low:.2f} to ${high:.2f}"
-    return f"rent: {likely} ({_providers(quote)}; {quote.as_of}{sure}){extra}"
+    return f"rent: {likely} ({_providers(quote)}; {quote.as_of}){extra}"
 
 
 def _other_offers(costs: PlanCosts) -> str:

@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpusizer.costs.assumptions import CostAssumptions
-from gpusizer.costs.power import plan_watts, power_supply_watts
+from gpusizer.costs.power import is_card, plan_watts, power_supply_watts
 from gpusizer.costs.rental import RentalQuote, rental_quote
 from gpusizer.gpus import Gpu, Price
+from gpusizer.notes import Note
 
 _SECONDS_PER_HOUR = 3600
 
@@ -30,7 +31,8 @@ class PlanCosts:
         rent: prices of one board-hour.
         tokens_per_second: what the plan generates for all its users, at the likely speed.
         running_watts: boards at their rated power, and their hosts.
-        power_supply_watts: size of supply, for cards in one's own computer.
+        cards: boards that go into one's own computer.
+        power_supply_watts: size of supply, for such cards.
         break_even_months: after which buying has cost less than renting; None when that never
             happens or a price is unknown: `cheaper` tells them apart.
         cheaper: "own" when that is before the boards are written off, else "rent".
@@ -42,6 +44,7 @@ class PlanCosts:
     rent: RentalQuote | None
     tokens_per_second: float | None
     running_watts: float | None
+    cards: bool
     power_supply_watts: int | None
     assumptions: CostAssumptions
 
@@ -143,6 +146,21 @@ class PlanCosts:
         usd = usd_per_hour / (self.tokens_per_second * _SECONDS_PER_HOUR) * 1e6
         return float(f"{usd:.3g}")
 
+    def notes(self) -> tuple[Note, ...]:
+        """What the reader of these figures must know."""
+        notes = []
+        if self.buy is not None and self.buy.basis == "launch":
+            notes.append(Note("price_of_launch", year=self.buy_year))
+        if self.buy is not None and self.cards and not self.assumptions.host_usd:
+            notes.append(Note("computer_not_counted"))
+        if self.rent is not None and not self.rent.exact:
+            notes.append(Note("rent_label_not_exact"))
+        if self.running_watts is not None:
+            notes.append(Note("power_is_rated"))
+            if self.cards and self.power_supply_watts is None:
+                notes.append(Note("several_power_supplies"))
+        return tuple(notes)
+
     def price_json(self) -> dict[str, Any]:
         """The contract's `price` object, of all boards together."""
         rent, buy = self.rent, self.buy
@@ -203,6 +221,7 @@ def plan_costs(
         rent=rental_quote(gpu),
         tokens_per_second=tokens_per_second,
         running_watts=plan_watts(gpu, boards),
+        cards=is_card(gpu),
         power_supply_watts=power_supply_watts(gpu, boards),
         assumptions=assumptions,
     )

@@ -184,3 +184,23 @@ def test_break_even_is_where_both_have_cost_the_same(
     owned = costs.buy_usd + after * costs.electricity_usd_per_hour
     assert owned == pytest.approx(after * costs.rent_usd_per_hour, rel=1e-6)
     assert costs.cheaper == ("own" if after <= given_.lifetime_hours else "rent")
+
+
+@pytest.mark.parametrize(
+    ("gpu", "boards", "codes"),
+    [
+        ("4090", 1, ["computer_not_counted", "power_is_rated"]),
+        ("4090", 8, ["computer_not_counted", "power_is_rated", "several_power_supplies"]),
+        ("a6000", 1, ["price_of_launch", "computer_not_counted", "power_is_rated"]),
+        ("h100", 1, ["rent_label_not_exact", "power_is_rated"]),
+        ("m2 ultra 192gb", 1, ["price_of_launch", "power_is_rated"]),
+        ("Ascend 910B", 1, []),
+    ],
+)
+def test_what_the_reader_must_know(gpu: str, boards: int, codes: list[str]) -> None:
+    assert [note.code for note in costs_of(gpu, boards).notes()] == codes
+
+
+def test_a_computer_that_is_paid_for_is_counted() -> None:
+    codes = [note.code for note in costs_of("4090", host_usd=900).notes()]
+    assert codes == ["power_is_rated"]

@@ -66,6 +66,13 @@ STRINGS: dict[str, str] = {
     "note.purpose_unknown_compute_per_byte": "Its operations a byte are not known.",
     "note.purpose_unknown_fabric": "The speed of its fabric is not known.",
     "note.purpose_unknown_bandwidth": "Its bandwidth is not known.",
+    # What the reader of costs must know.
+    "note.price_of_launch": "The price is that of its launch in {year}; today's may differ much.",
+    "note.computer_not_counted": "The computer around the cards is not counted (host_usd).",
+    "note.rent_label_not_exact": "Some of these rents may be for another form of the card:"
+    " their labels do not say.",
+    "note.power_is_rated": "Power is the rated maximum; generating usually draws less.",
+    "note.several_power_supplies": "One power supply is not enough.",
     # Filters.
     "note.no_gpu_passes_filters": "No GPU of the catalogue passes these filters.",
     "note.filtered_gpus_do_not_run_it": "None of the {count} GPUs of these groups runs this within"

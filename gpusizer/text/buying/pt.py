@@ -71,6 +71,14 @@ STRINGS: dict[str, str] = {
     "note.purpose_unknown_compute_per_byte": "Suas operações por byte não são conhecidas.",
     "note.purpose_unknown_fabric": "A velocidade da sua ligação entre placas não é conhecida.",
     "note.purpose_unknown_bandwidth": "Sua largura de banda não é conhecida.",
+    # What the reader of costs must know.
+    "note.price_of_launch": "O preço é o do lançamento em {year}; o de hoje pode ser bem"
+    " diferente.",
+    "note.computer_not_counted": "O computador em volta das placas não entra na conta (host_usd).",
+    "note.rent_label_not_exact": "Alguns destes aluguéis podem ser de outra forma da placa: o rótulo"
+    " não diz.",
+    "note.power_is_rated": "O consumo é o máximo nominal; gerar costuma gastar menos.",
+    "note.several_power_supplies": "Uma única fonte não basta.",
     # Filters.
     "note.no_gpu_passes_filters": "Nenhuma GPU do catálogo passa por estes filtros.",
     "note.filtered_gpus_do_not_run_it": "Nenhuma das {count} GPUs destes grupos roda isto dentro"

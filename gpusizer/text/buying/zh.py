@@ -64,6 +64,12 @@ STRINGS: dict[str, str] = {
     "note.purpose_unknown_compute_per_byte": "每字节运算次数未知。",
     "note.purpose_unknown_fabric": "互连速度未知。",
     "note.purpose_unknown_bandwidth": "带宽未知。",
+    # What the reader of costs must know.
+    "note.price_of_launch": "这是 {year} 年的首发价，如今可能相差很大。",
+    "note.computer_not_counted": "没有计入装卡的电脑（host_usd）。",
+    "note.rent_label_not_exact": "部分租价可能属于同一型号的其他形态：标签没有写明。",
+    "note.power_is_rated": "功耗按额定上限计，生成时通常更低。",
+    "note.several_power_supplies": "一个电源不够。",
     # Filters.
     "note.no_gpu_passes_filters": "目录中没有 GPU 符合这些筛选条件。",
     "note.filtered_gpus_do_not_run_it": "这几类的 {count} 款 GPU 在限额内都跑不了它。",
