@@ -179,13 +179,13 @@ class PlanCosts:
             "rent_as_of": rent.as_of if rent else None,
             "usd_per_million_tokens": self.usd_per_million_tokens,
             "usd_per_million_tokens_owned": self.usd_per_million_tokens_owned,
-            "owned_usd_per_hour": _cents(self.owned_usd_per_hour),
+            "owned_usd_per_hour": _rounded(self.owned_usd_per_hour),
             "break_even_months": self.break_even_months,
             "cheaper": self.cheaper,
             "running_watts": self.running_watts,
             "power_supply_watts": self.power_supply_watts,
             "electricity_usd_per_month": self.electricity_usd_per_month,
-            "tokens_per_second": self.tokens_per_second,
+            "tokens_per_second": _rounded(self.tokens_per_second),
             "assumptions": self.assumptions.to_json(),
             "as_of": self.as_of,
         }
@@ -227,5 +227,5 @@ def plan_costs(
     )
 
 
-def _cents(usd: float | None) -> float | None:
-    return None if usd is None else round(usd, 4)
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 4)

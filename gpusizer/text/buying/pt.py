@@ -75,8 +75,8 @@ STRINGS: dict[str, str] = {
     "note.price_of_launch": "O preço é o do lançamento em {year}; o de hoje pode ser bem"
     " diferente.",
     "note.computer_not_counted": "O computador em volta das placas não entra na conta (host_usd).",
-    "note.rent_label_not_exact": "Alguns destes aluguéis podem ser de outra forma da placa: o rótulo"
-    " não diz.",
+    "note.rent_label_not_exact": "Alguns destes aluguéis podem ser de outra forma da placa: o"
+    " rótulo não diz.",
     "note.power_is_rated": "O consumo é o máximo nominal; gerar costuma gastar menos.",
     "note.several_power_supplies": "Uma única fonte não basta.",
     # Filters.
