@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -26,11 +26,14 @@ class Choice:
     tight: bool
 
 
-def choose(fitter: Fitter, catalogue: Catalogue) -> list[Choice]:
+def choose(
+    fitter: Fitter, catalogue: Catalogue, most_boards: Sequence[int | None] | None = None
+) -> list[Choice]:
     """For each GPU on sale the first way that surely fits, else the first that is tight.
 
     Ways come by GPU count, then from the most faithful quantization down. Nothing is estimated
     that no GPU is left for. In catalogue order; GPUs on which nothing fits are left out.
+    `most_boards` limits the boards of each GPU (None: leave this GPU out).
     """
     sure: dict[int, Choice] = {}
     tight: dict[int, Choice] = {}
@@ -41,6 +44,8 @@ def choose(fitter: Fitter, catalogue: Catalogue) -> list[Choice]:
             memory = gpu.device_memory_bytes
             budget = int(memory * estimate.utilization)
             boards = estimate.split.gpus // gpu.devices_per_board
+            if most_boards is not None and boards > (most_boards[place] or 0):
+                continue
             if total.high <= memory and budgeted.high <= budget:
                 sure[place] = Choice(gpu, boards, estimate, tight=False)
             elif place not in tight and total.likely <= memory and budgeted.likely <= budget:

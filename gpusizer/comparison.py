@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpusizer.gpus import Gpu
+from gpusizer.listing import gpu_json
 from gpusizer.profile import ModelProfile
 from gpusizer.ranking import Ranked
 from gpusizer.report import SCHEMA_VERSION, Say, model_json, ranked_json
@@ -22,7 +23,7 @@ class Compared:
 
     def to_json(self, say: Say) -> dict[str, Any]:
         fit = None if self.ranked is None else ranked_json(self.ranked, say)
-        return {**self.gpu.to_json(), "count": self.count, "fit": fit}
+        return {**gpu_json(self.gpu, say), "count": self.count, "fit": fit}
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ def ranking_csv(report: Report) -> str:
                 item.prefill.likely if item.prefill else None,
                 item.buy_usd,
                 item.rent_usd_per_hour,
-                item.usd_per_million_tokens,
+                item.costs.usd_per_million_tokens,
                 item.power_watts,
             )
             for item in report.ranking

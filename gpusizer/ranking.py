@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from gpusizer.advice import Suggestion
 from gpusizer.choosing import Choice, choose
+from gpusizer.costs import DEFAULT_ASSUMPTIONS, CostAssumptions, PlanCosts, plan_costs
 from gpusizer.fit import Fit, Fitter, Verdict
 from gpusizer.gpus import Catalogue, Gpu
 from gpusizer.inverse import Largest
 from gpusizer.memory import MemoryEstimate
 from gpusizer.notes import Note
 from gpusizer.offload import offload_notes
+from gpusizer.policies import POLICIES, Candidate, Cost, total_memory
 from gpusizer.speed import ModelFacts, Rate, Speeds, Work, speeds, tokens_per_second
-
-_SECONDS_PER_HOUR = 3600
+from gpusizer.why import why
 
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """One place in the ranking; `largest` and `advice` only where the GPU was asked for by name.
+    """One place in the ranking.
 
-    `speeds` is None where the model does not run, or generates no text.
+    Attributes:
+        speeds: None where the model does not run, or generates no text.
+        assumptions: what costs are reckoned with.
+        rank_by: the policy that put it there, "" where the GPU was asked for by name.
+        largest, advice: only where the GPU was asked for by name.
     """
 
     rank: int
@@ -32,6 +37,26 @@ class Ranked:
     reasons: tuple[Note, ...]
     largest: Largest | None = None
     advice: tuple[Suggestion, ...] = ()
+    assumptions: CostAssumptions = DEFAULT_ASSUMPTIONS
+    rank_by: str = ""
+
+    @property
+    def tokens_per_second(self) -> float | None:
+        """Likely tokens/s of all users together, None when unknown."""
+        total = self.speeds.total if self.speeds else None
+        return None if total is None else total.likely
+
+    @property
+    def costs(self) -> PlanCosts:
+        """What the boards cost, bought or rented."""
+        fit = self.fit
+        return plan_costs(fit.gpu, fit.count, self.tokens_per_second, self.assumptions)
+
+    @property
+    def why(self) -> tuple[Note, ...]:
+        """What puts it at its place, as clauses of one line."""
+        each = self.speeds.per_user if self.speeds else None
+        return why(self.fit, each, self.costs, self.rank_by)
 
     @property
     def decode(self) -> Rate | None:
@@ -46,22 +71,12 @@ class Ranked:
     @property
     def buy_usd(self) -> float | None:
         """Price of all boards, None when the price of one is not known."""
-        price = self.fit.gpu.buy_usd
-        return None if price is None else price * self.fit.count
+        return self.costs.buy_usd
 
     @property
     def rent_usd_per_hour(self) -> float | None:
-        """Rent of all boards for an hour, None when unknown."""
-        price = self.fit.gpu.rent_usd_per_hour
-        return None if price is None else price * self.fit.count
-
-    @property
-    def usd_per_million_tokens(self) -> float | None:
-        """Rent of the time a million tokens take at the likely speed of one user."""
-        if self.rent_usd_per_hour is None or self.decode is None or not self.decode.likely:
-            return None
-        hours = 1e6 / self.decode.likely / _SECONDS_PER_HOUR
-        return round(self.rent_usd_per_hour * hours, 2)
+        """Likely rent of all boards for an hour, None when unknown."""
+        return self.costs.rent_usd_per_hour
 
     @property
     def power_watts(self) -> float | None:
@@ -73,52 +88,41 @@ class Ranked:
 Speed = float | None
 """Likely tokens/s of each user, None when unknown."""
 
-Policy = Callable[[Choice, Speed], float | None]
+_LAST: Cost = (math.inf,)
 
 
-def _total_memory(choice: Choice, speed: Speed) -> float:
-    return choice.gpu.memory_bytes * choice.boards
-
-
-def _price(choice: Choice, speed: Speed) -> float | None:
-    price = choice.gpu.buy_usd
-    return None if price is None else price * choice.boards
-
-
-def _slowness(choice: Choice, speed: Speed) -> float | None:
-    return None if speed is None else -speed
-
-
-POLICIES: dict[str, Policy] = {
-    "smallest": _total_memory,
-    "cheapest": _price,
-    "fastest": _slowness,
-}
-"""Name -> cost to minimise; unknown costs go last."""
-
-
-def rank_gpus(fitter: Fitter, catalogue: Catalogue, rank_by: str, top: int) -> tuple[Ranked, ...]:
+def rank_gpus(
+    fitter: Fitter,
+    catalogue: Catalogue,
+    rank_by: str,
+    top: int,
+    *,
+    assumptions: CostAssumptions = DEFAULT_ASSUMPTIONS,
+    most_boards: Sequence[int | None] | None = None,
+) -> tuple[Ranked, ...]:
     """GPUs on which the model runs, best first; `top` of them, or all when it is 0.
 
-    What surely fits comes first; equal costs go by least memory, then fastest.
+    What surely fits comes first; equal costs go by least memory, then fastest. `most_boards`
+    limits the boards of each GPU of the catalogue.
     """
-    choices = choose(fitter, catalogue)
-    policy = POLICIES[rank_by]
+    choices = choose(fitter, catalogue, most_boards)
+    policy, users = POLICIES[rank_by], fitter.workload.concurrency
     places = []
     for choice, speed in zip(choices, _speeds(fitter, choices), strict=True):
-        cost = _or_last(policy(choice, speed))
-        memory = _total_memory(choice, speed)
+        candidate = Candidate(choice, speed, users, assumptions)
+        cost = policy(candidate) or _LAST
+        memory = total_memory(candidate)
         places.append((choice.tight, cost, memory, 0.0 if speed is None else -speed))
     order = sorted(range(len(choices)), key=places.__getitem__)
     wanted = [choices[i] for i in order[: top or None]]
     return tuple(
-        describe(fitter, one.gpu, one.boards, one.estimate, rank=place)
+        replace(
+            describe(fitter, one.gpu, one.boards, one.estimate, rank=place),
+            assumptions=assumptions,
+            rank_by=rank_by,
+        )
         for place, one in enumerate(wanted, start=1)
     )
-
-
-def _or_last(cost: float | None) -> float:
-    return math.inf if cost is None else cost
 
 
 def describe(fitter: Fitter, gpu: Gpu, boards: int, estimate: MemoryEstimate, rank: int) -> Ranked:

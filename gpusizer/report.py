@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from gpusizer.advice import Suggestion
+from gpusizer.costs import PlanCosts
 from gpusizer.errors import GpusizerError
 from gpusizer.fit import Fit
-from gpusizer.gpus import Gpu
 from gpusizer.memory import Breakdown, MemoryEstimate
 from gpusizer.model_tree import QuantizedRepo
 from gpusizer.notes import Note
@@ -91,6 +91,8 @@ class Report:
             "gpu_count": self.request.gpu_count,
             "rank_by": self.request.rank_by,
             "top": self.request.top,
+            "filters": self.request.filters.to_json(),
+            "costs": self.request.assumptions.to_json(),
             **self.workload.to_json(),
         }
 
@@ -198,11 +200,17 @@ def ranked_json(item: Ranked, say: Say) -> dict[str, Any]:
             "tensor": fit.estimate.split.tensor,
             "pipeline": fit.estimate.split.pipeline,
         },
-        "price": price_json(item),
+        "price": _price_json(item.costs, say),
         "power_watts": item.power_watts,
+        "why": line(map(say, item.why)),
         "reasons": [note_json(note, say) for note in item.reasons],
         **asked,
     }
+
+
+def _price_json(costs: PlanCosts, say: Say) -> dict[str, Any]:
+    """Prices of all boards together; null where nobody we know of quotes one."""
+    return {**costs.price_json(), "caveats": [note_json(note, say) for note in costs.notes()]}
 
 
 def _suggestion_json(suggestion: Suggestion, say: Say) -> dict[str, Any]:
@@ -216,26 +224,9 @@ def _suggestion_json(suggestion: Suggestion, say: Say) -> dict[str, Any]:
     }
 
 
-def price_json(item: Ranked) -> dict[str, Any]:
-    """Prices of all boards together; null where nobody we know of quotes one."""
-    gpu = item.fit.gpu
-    dated = next((p.date for p in (gpu.rent, gpu.buy) if p is not None and p.date), None)
-    return {
-        "buy_usd": item.buy_usd,
-        "buy_basis": gpu.buy.basis if gpu.buy else None,
-        "rent_usd_per_hour": item.rent_usd_per_hour,
-        "usd_per_million_tokens": item.usd_per_million_tokens,
-        "as_of": dated or (str(gpu.release_year) if gpu.buy else None),
-    }
-
-
-def gpus_json(gpus: Sequence[Gpu]) -> dict[str, Any]:
-    """The catalogue, or a part of it."""
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "count": len(gpus),
-        "gpus": [gpu.to_json() for gpu in gpus],
-    }
+def line(clauses: Iterable[str]) -> str:
+    """Clauses as one line."""
+    return "; ".join(clauses)
 
 
 def note_json(note: Note, say: Say) -> dict[str, Any]:

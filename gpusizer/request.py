@@ -6,13 +6,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from gpusizer.costs import DEFAULT_ASSUMPTIONS, CostAssumptions
 from gpusizer.errors import InvalidRequest
+from gpusizer.filters import IN_PRODUCTION, NO_FILTER, STATUSES, GpuFilter
 from gpusizer.kv_cache import ALIASES, BYTES_PER_ELEMENT
 from gpusizer.workload import Workload
 
 ALL_QUANTS = "all"
 NATIVE_QUANT = "native"
-RANKINGS = ("smallest", "cheapest", "fastest")
+RANKINGS = (
+    "smallest", "cheapest", "fastest", "cheapest_to_run", "cheapest_per_hour",
+    "tokens_per_dollar", "tokens_per_watt", "headroom", "training", "inference",
+)  # fmt: skip
 LISTINGS = ("list", "sizes")
 DEFAULT_TOP = 20
 _MAX_LIST = 64
@@ -34,6 +39,8 @@ class SizeRequest:
         top: rows of the ranking to return, 0 for all.
         quantized_repos: also list the quantized repositories published for the model: "list",
             or "sizes" for their bytes as well; "" for neither.
+        filters: which GPUs and plans the ranking may consider.
+        assumptions: what costs are reckoned with.
     """
 
     model: str
@@ -46,6 +53,8 @@ class SizeRequest:
     rank_by: str
     top: int
     quantized_repos: str = ""
+    filters: GpuFilter = NO_FILTER
+    assumptions: CostAssumptions = DEFAULT_ASSUMPTIONS
 
 
 Parser = Callable[[str, Any], Any]
@@ -71,14 +80,17 @@ def _integer(low: int, high: int) -> Parser:
     return parse
 
 
-def _fraction(field: str, value: Any) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise _fail(field, value, "not_a_number") from None
-    if isinstance(value, bool) or not 0.1 <= number <= 1.0:
-        raise _fail(field, value, "out_of_range", low=0.1, high=1.0)
-    return number
+def _number(low: float, high: float) -> Parser:
+    def parse(field: str, value: Any) -> float:
+        try:
+            number = float(value)
+        except (TypeError, ValueError, OverflowError):
+            raise _fail(field, value, "not_a_number") from None
+        if isinstance(value, bool) or not low <= number <= high:
+            raise _fail(field, value, "out_of_range", low=low, high=high)
+        return number
+
+    return parse
 
 
 def _flag(field: str, value: Any) -> bool:
@@ -95,6 +107,17 @@ def _text(field: str, value: Any) -> str:
     if len(value) > _MAX_TEXT:
         raise _fail(field, value, "too_long")
     return value.strip()
+
+
+def _ranking(field: str, value: Any) -> str:
+    """A policy, with hyphens or underscores between its words."""
+    known: str = _one_of(*RANKINGS)(field, _text(field, value).replace("-", "_"))
+    return known
+
+
+def _statuses(field: str, value: Any) -> tuple[str, ...]:
+    known = _one_of(*STATUSES, IN_PRODUCTION)
+    return tuple(known(field, text) for text in _texts(field, value))
 
 
 def _one_of(*choices: str) -> Parser:
@@ -133,7 +156,7 @@ _WORKLOAD_FIELDS: dict[str, Parser] = {
     "tensor_parallel": _CARDS,
     "pipeline_parallel": _CARDS,
     "expert_parallel": _CARDS,
-    "memory_utilization": _fraction,
+    "memory_utilization": _number(0.1, 1.0),
     "max_num_seqs": _integer(1, 100_000),
     "max_num_batched_tokens": _integer(1, 10_000_000),
     "batch_size": _integer(1, 1_000_000),
@@ -145,6 +168,22 @@ _WORKLOAD_FIELDS: dict[str, Parser] = {
     "gpu_layers": _integer(0, 10_000),
     "cpu_moe": _flag,
 }
+_FILTER_FIELDS: dict[str, tuple[str, Parser]] = {
+    "vendor": ("vendors", _texts),
+    "segment": ("segments", _texts),
+    "software": ("software", _texts),
+    "status": ("statuses", _statuses),
+    "rentable": ("rentable", _flag),
+    "max_usd": ("max_usd", _number(1, 1e9)),
+    "max_usd_per_hour": ("max_usd_per_hour", _number(0.001, 1e6)),
+    "max_watts": ("max_watts", _number(1, 1e6)),
+}
+_COST_FIELDS: dict[str, Parser] = {
+    "hours_per_day": _number(0.01, 24),
+    "usd_per_kwh": _number(0, 10),
+    "amortisation_years": _number(0.1, 20),
+    "host_usd": _number(0, 1e7),
+}
 _OTHER_FIELDS: dict[str, Parser] = {
     "model": _text,
     "revision": _text,
@@ -152,11 +191,19 @@ _OTHER_FIELDS: dict[str, Parser] = {
     "quant": _texts,
     "gpu": _texts,
     "gpu_count": _CARDS,
-    "rank_by": _one_of(*RANKINGS),
+    "rank_by": _ranking,
     "top": _integer(0, 1000),
     "quantized_repos": _one_of(*LISTINGS),
 }
-SIZE_FIELDS = (*_OTHER_FIELDS, *_WORKLOAD_FIELDS)
+_PARSERS: dict[str, Parser] = {
+    **_OTHER_FIELDS,
+    **_WORKLOAD_FIELDS,
+    **{name: parser for name, (_, parser) in _FILTER_FIELDS.items()},
+    **_COST_FIELDS,
+}
+FILTER_FIELDS = tuple(_FILTER_FIELDS)
+"""Fields that narrow a ranking down."""
+SIZE_FIELDS = tuple(_PARSERS)
 """Every field a size request may have."""
 
 
@@ -165,8 +212,10 @@ def parse_size_request(fields: Mapping[str, Any]) -> SizeRequest:
 
     Raises InvalidRequest naming the field, its value and what is wrong with it.
     """
-    values = _parse(fields, {**_OTHER_FIELDS, **_WORKLOAD_FIELDS})
+    values = _parse(fields, _PARSERS)
     workload = {name: values[name] for name in _WORKLOAD_FIELDS if name in values}
+    asked = {to: values[name] for name, (to, _) in _FILTER_FIELDS.items() if name in values}
+    costs = {name: values[name] for name in _COST_FIELDS if name in values}
     return SizeRequest(
         model=values.get("model", ""),
         revision=values.get("revision"),
@@ -178,7 +227,17 @@ def parse_size_request(fields: Mapping[str, Any]) -> SizeRequest:
         rank_by=values.get("rank_by", RANKINGS[0]),
         top=values.get("top", DEFAULT_TOP),
         quantized_repos=values.get("quantized_repos", ""),
+        filters=GpuFilter(**asked),
+        assumptions=CostAssumptions(**costs),
     )
+
+
+def parse_listing(fields: Mapping[str, Any]) -> tuple[str, GpuFilter]:
+    """The query and the filters of a listing of the catalogue. Raises InvalidRequest."""
+    parsers = {name: parser for name, (_, parser) in _FILTER_FIELDS.items()}
+    values = _parse(fields, {"query": _text, **parsers})
+    asked = {to: values[name] for name, (to, _) in _FILTER_FIELDS.items() if name in values}
+    return values.get("query", ""), GpuFilter(**asked)
 
 
 def parse_gpu_list(value: Any) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from typing import Any
 from gpusizer.comparison import Compared, Comparison
 from gpusizer.engines import Engine, Split, find_engine
 from gpusizer.errors import ModelUnreadable
+from gpusizer.filters import board_limits, most_boards, narrowed
 from gpusizer.fit import Fitter, asked_split, device_class_of
 from gpusizer.gpu_request import parse_gpu_request
 from gpusizer.gpus import Catalogue, Gpu
@@ -27,6 +28,7 @@ from gpusizer.request import (
     NATIVE_QUANT,
     SizeRequest,
     parse_gpu_list,
+    parse_listing,
     parse_size_request,
 )
 from gpusizer.selection import Selection, every_quant, select_quants
@@ -99,9 +101,12 @@ class Sizer:
         shown = Fitter(profile, workload, selection.shown)
         ranker = Fitter(profile, workload, selection.rankable)
         if named:
-            ranking = _placed(ranker, named)
+            ranking = _priced(_placed(ranker, named), request)
+            about: tuple[Note, ...] = ()
+            if request.filters:
+                about = (Note("filters_not_applied"),)
         else:
-            ranking = rank_gpus(ranker, self.catalogue, request.rank_by, request.top)
+            ranking, about = self._ranked(ranker, request)
         published, problems = self._published(request, profile)
         return Report(
             request=request,
@@ -109,9 +114,29 @@ class Sizer:
             workload=workload,
             estimates=_rows(shown, selection, named[0] if named else None, request.gpu_count),
             ranking=ranking,
-            notes=(*notes, *problems),
+            notes=(*notes, *about, *problems),
             quantized_repos=published,
         )
+
+    def _ranked(
+        self, ranker: Fitter, request: SizeRequest
+    ) -> tuple[tuple[Ranked, ...], tuple[Note, ...]]:
+        """The ranking of what passes the filters, and what the reader must know about these."""
+        catalogue = narrowed(self.catalogue, request.filters.groups)
+        limits = board_limits(catalogue, request.filters)
+        ranking = rank_gpus(
+            ranker, catalogue, request.rank_by, request.top,
+            assumptions=request.assumptions, most_boards=limits,
+        )  # fmt: skip
+        notes = []
+        if not catalogue.gpus:
+            notes.append(Note("no_gpu_passes_filters"))
+        elif not ranking and request.filters:
+            notes.append(Note("filtered_gpus_do_not_run_it", count=len(catalogue.gpus)))
+        unknown = limits.count(None) if limits else 0
+        if unknown:
+            notes.append(Note("unknown_figures_left_out", count=unknown))
+        return ranking, tuple(notes)
 
     def _published(
         self, request: SizeRequest, profile: ModelProfile
@@ -128,6 +153,15 @@ class Sizer:
             return self.quantized_repos(base, request.quantized_repos == "sizes"), ()
         except ModelUnreadable as error:
             return (), (Note("quantized_repos_not_listed", repo_id=base, reason=error.code),)
+
+    def gpus(self, fields: Mapping[str, Any]) -> list[Gpu]:
+        """GPUs whose names hold every word of `query` and that pass the filters, one board each.
+
+        Raises InvalidRequest.
+        """
+        query, filters = parse_listing(fields)
+        found = narrowed(self.catalogue, filters.groups).search(query)
+        return [gpu for gpu in found if (most_boards(gpu, filters) or 0) >= 1]
 
     def compare(self, fields: Mapping[str, Any]) -> Comparison:
         """GPUs side by side (`gpus`: names, with a count or not), with `model` how it runs on each.
@@ -146,7 +180,7 @@ class Sizer:
             workload,
             select_quants(_quants(request, profile), profile, workload.engine).rankable,
         )
-        placed = _placed(fitter, asked)
+        placed = _priced(_placed(fitter, asked), request)
         items = (Compared(*one, ranked) for one, ranked in zip(asked, placed, strict=True))
         return Comparison(tuple(items), profile, workload)
 
@@ -175,6 +209,11 @@ def _placed(fitter: Fitter, named: Sequence[tuple[Gpu, int | None]]) -> tuple[Ra
         advised(best_on(fitter, gpu, count, rank), alternatives)
         for rank, (gpu, count) in enumerate(named, start=1)
     )
+
+
+def _priced(ranking: Sequence[Ranked], request: SizeRequest) -> tuple[Ranked, ...]:
+    """The same with costs as the request assumes them."""
+    return tuple(replace(item, assumptions=request.assumptions) for item in ranking)
 
 
 def _resolved(workload: Workload, profile: ModelProfile) -> tuple[Workload, tuple[Note, ...]]:

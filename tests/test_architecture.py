@@ -15,7 +15,7 @@ FORBIDDEN: dict[str, tuple[str, ...]] = {
     "gpusizer/**/*.py": ("gradio", "scrapers", *NETWORK),
     "scrapers/**/*.py": (
         "gradio", "gpusizer.gpus", "gpusizer.fit", "gpusizer.memory", "gpusizer.quants",
-        "gpusizer.ui", "gpusizer.profile", "gpusizer.sizer", "gpusizer.text",
+        "gpusizer.ui", "gpusizer.profile", "gpusizer.sizer", "gpusizer.text", "gpusizer.costs",
     ),
     # The stages before fitting know no GPU; the catalogue knows no model.
     "gpusizer/architecture/*.py": ("gpusizer.gpus", "gpusizer.engines", "gpusizer.quants"),
@@ -28,6 +28,12 @@ FORBIDDEN: dict[str, tuple[str, ...]] = {
         "gpusizer.profile", "gpusizer.quants", "gpusizer.memory", "gpusizer.snapshot",
         "gpusizer.engines", "gpusizer.fit",
     ),
+    # Costs and purposes are of GPUs alone.
+    "gpusizer/costs/*.py": (
+        "gpusizer.profile", "gpusizer.quants", "gpusizer.memory", "gpusizer.engines",
+        "gpusizer.fit", "gpusizer.speed",
+    ),
+    "gpusizer/purpose.py": ("gpusizer.profile", "gpusizer.memory", "gpusizer.fit"),
     # The core speaks codes; only the edges turn them into words.
     "gpusizer/*.py": ("gpusizer.text", "gpusizer.ui", "gpusizer.cli"),
     "gpusizer/ui/**/*.py": ("gpusizer.cli",),

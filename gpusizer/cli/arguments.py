@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import Any, NoReturn
 
+from gpusizer.costs import DEFAULT_ASSUMPTIONS as _COSTS
 from gpusizer.errors import InvalidRequest
-from gpusizer.request import RANKINGS, SIZE_FIELDS
+from gpusizer.request import FILTER_FIELDS, RANKINGS, SIZE_FIELDS
 
 _HELP: dict[str, tuple[str, str]] = {
     "revision": ("REV", "branch, tag or commit"),
@@ -15,6 +16,18 @@ _HELP: dict[str, tuple[str, str]] = {
     "gpu": ("NAMES", "look at these GPUs, comma-separated, instead of ranking all"),
     "gpu_count": ("N", "boards of each GPU; default: the smallest number that fits"),
     "rank_by": ("POLICY", f"order of the ranking: {', '.join(RANKINGS)}"),
+    "vendor": ("NAMES", "rank only these vendors"),
+    "segment": ("NAMES", "rank only consumer, workstation, datacenter, apple, embedded or soc"),
+    "software": ("NAMES", "rank only these stacks: CUDA, ROCm, Metal, oneAPI, CANN, …"),
+    "status": ("NAMES", "rank only in_production, current, eol, export-only, modified cards"),
+    "rentable": ("BOOL", "rank only what somebody rents out"),
+    "max_usd": ("USD", "most that all boards together may cost to buy"),
+    "max_usd_per_hour": ("USD", "most that all boards together may cost to rent for an hour"),
+    "max_watts": ("W", "most that all boards together may draw"),
+    "hours_per_day": ("HOURS", f"work a day, for costs (default {_COSTS.hours_per_day:g})"),
+    "usd_per_kwh": ("USD", f"price of electricity (default {_COSTS.usd_per_kwh:g})"),
+    "amortisation_years": ("YEARS", f"to write off (default {_COSTS.amortisation_years:g})"),
+    "host_usd": ("USD", "price of the computer around the boards (default: not counted)"),
     "quantized_repos": ("list|sizes", "also the quantized repositories published for it"),
     "top": ("N", "rows of the ranking, 0 for all (default 20)"),
     "context": ("TOKENS", "tokens per sequence (default 8192)"),
@@ -57,10 +70,11 @@ def build_parser() -> argparse.ArgumentParser:
     batch.add_argument("file", nargs="?", default="-", help='input file, "-" for standard input')
     gpus = commands.add_parser("gpus", help="the GPU catalogue")
     gpus.add_argument("query", nargs="*", help="words that the name must contain")
+    _add_fields(gpus, without=tuple(set(SIZE_FIELDS) - set(FILTER_FIELDS)))
     compare = commands.add_parser("compare", help="GPUs side by side")
     compare.add_argument("gpus", nargs="+", metavar="GPU", help="slug, alias or 2x4090")
     compare.add_argument("--model", help="also fit, speed and price for this model")
-    _add_fields(compare, without=("gpu", "gpu_count", "top", "rank_by"))
+    _add_fields(compare, without=("gpu", "gpu_count", "top", "rank_by", *FILTER_FIELDS))
     for command in (size, batch, gpus, compare):
         command.add_argument("--json", action="store_true", help="one JSON document on stdout")
         command.add_argument(

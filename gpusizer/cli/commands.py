@@ -13,7 +13,8 @@ from typing import Any, TextIO
 from gpusizer.cli.arguments import request_fields
 from gpusizer.cli.tables import comparison_text, gpus_text, report_text
 from gpusizer.errors import GpusizerError, InvalidRequest
-from gpusizer.report import error_json, gpus_json
+from gpusizer.listing import gpus_json
+from gpusizer.report import error_json
 from gpusizer.sizer import Sizer
 from gpusizer.text import say_error, say_note
 
@@ -33,9 +34,9 @@ def run_size(sizer: Sizer, arguments: argparse.Namespace) -> None:
 
 def run_gpus(sizer: Sizer, arguments: argparse.Namespace) -> None:
     """`gpus [QUERY]`."""
-    found = sizer.catalogue.search(" ".join(arguments.query))
+    found = sizer.gpus({**request_fields(arguments), "query": " ".join(arguments.query)})
     if arguments.json:
-        print_json(gpus_json(found))
+        print_json(gpus_json(found, say_note))
     else:
         print(gpus_text(found))
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gpusizer.cli.money import money_text, purposes_text
 from gpusizer.comparison import Comparison
+from gpusizer.costs import rental_quote
 from gpusizer.gpus import Gpu
 from gpusizer.model_tree import QuantizedRepo
 from gpusizer.profile import ModelProfile
+from gpusizer.purpose import purpose_of
 from gpusizer.ranking import Ranked
-from gpusizer.report import EstimateRow, Report
+from gpusizer.report import EstimateRow, Report, line
 from gpusizer.speed import Rate, Speeds
 from gpusizer.text import say_note, text
 from gpusizer.units import GB, GIB, format_count, format_gb, format_gib
@@ -26,10 +29,9 @@ def report_text(report: Report) -> str:
         " at once, in GiB (1 GiB = 2^30 bytes). * = as stored in the repository.",
         table(_ESTIMATE_HEAD, [_estimate_cells(row) for row in report.estimates]),
         f"GPUs ({report.request.rank_by} first)" if not report.request.gpus else "GPUs asked for",
-        table(_RANKING_HEAD, [_ranked_cells(item) for item in report.ranking])
-        if report.ranking
-        else text("answer.nothing_fits", "en"),
-        *(consulted_text(item) for item in report.ranking if item.largest is not None),
+        *_ranking_parts(report),
+        *(say_note(note) for note in report.notes),
+        *(_asked_text(item) for item in report.ranking if item.largest is not None),
     ]
     if report.quantized_repos:
         parts.append(table(_PUBLISHED_HEAD, [_published_cells(r) for r in report.quantized_repos]))
@@ -107,6 +109,27 @@ def _ranked_cells(item: Ranked) -> tuple[str, ...]:
     )
 
 
+def _ranking_parts(report: Report) -> list[str]:
+    """The table and its reasons; notes explain a ranking that filters have emptied."""
+    if report.ranking:
+        cells = [_ranked_cells(item) for item in report.ranking]
+        return [table(_RANKING_HEAD, cells), *why_text(report.ranking)]
+    return [] if report.request.filters else [text("answer.nothing_fits", "en")]
+
+
+def _asked_text(item: Ranked) -> str:
+    return f"{consulted_text(item)}\n\n{money_text(item)}"
+
+
+def why_text(ranking: Sequence[Ranked]) -> list[str]:
+    """One line for each place: what puts it there. Nothing for an empty ranking."""
+    lines = [
+        f"{item.rank}. {item.fit.count} x {item.fit.gpu.name}: {line(map(say_note, item.why))}"
+        for item in ranking
+    ]
+    return ["\n".join(lines)] if lines else []
+
+
 def consulted_text(item: Ranked) -> str:
     """The most that one GPU asked for by name holds, and what would make the model fit."""
     fit = item.fit
@@ -144,12 +167,13 @@ def _speed_lines(speeds: Speeds) -> list[str]:
 
 def gpus_text(gpus: Sequence[Gpu]) -> str:
     """The catalogue as a table."""
-    head = ("slug", "name", "usable GiB", "GB/s", "FP16 TFLOPS", "W", "buy USD", "USD/h")
+    head = ("slug", "name", "usable GiB", "GB/s", "FP16 TFLOPS", "W", "buy USD", "USD/h", "for")
     return table(head, [_gpu_cells(gpu) for gpu in gpus])
 
 
 def _gpu_cells(gpu: Gpu) -> tuple[str, ...]:
     bandwidth, flops = gpu.bandwidth_bytes_per_second, gpu.fp16_flops
+    rent = rental_quote(gpu)
     return (
         gpu.slug,
         gpu.name,
@@ -158,18 +182,20 @@ def _gpu_cells(gpu: Gpu) -> tuple[str, ...]:
         _UNKNOWN if flops is None else f"{flops / 1e12:,.1f}",
         _or_unknown(gpu.power_watts),
         _or_unknown(gpu.buy_usd),
-        _UNKNOWN if gpu.rent_usd_per_hour is None else f"{gpu.rent_usd_per_hour:.2f}",
+        _UNKNOWN if rent is None or rent.likely_usd is None else f"{rent.likely_usd:.2f}",
+        text(f"purpose.{purpose_of(gpu).label}", "en"),
     )
 
 
 def comparison_text(comparison: Comparison) -> str:
     """GPUs side by side; with a model also how it runs on each."""
-    parts = [gpus_text([item.gpu for item in comparison.items])]
+    gpus = [item.gpu for item in comparison.items]
+    parts = [gpus_text(gpus), purposes_text(gpus, table)]
     if comparison.profile is not None:
         parts.insert(0, profile_text(comparison.profile))
         fitted = [item.ranked for item in comparison.items if item.ranked is not None]
         parts.append(table(_RANKING_HEAD, [_ranked_cells(item) for item in fitted]))
-        parts += [consulted_text(item) for item in fitted]
+        parts += [_asked_text(item) for item in fitted]
         parts += [f"{r.fit.gpu.name}: {say_note(note)}" for r in fitted for note in r.reasons]
     return "\n\n".join(parts)
 

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 from gpusizer.errors import GpusizerError
 from gpusizer.notes import Note
-from gpusizer.text import pages
+from gpusizer.text import buying, pages
 from gpusizer.text.en import STRINGS as EN
 from gpusizer.text.pt import STRINGS as PT
 from gpusizer.text.zh import STRINGS as ZH
@@ -17,9 +17,9 @@ Language = Literal["en", "zh", "pt"]
 LANGUAGES: tuple[Language, ...] = get_args(Language)
 
 _TABLES: Mapping[Language, Mapping[str, str]] = {
-    "en": {**EN, **pages.EN},
-    "zh": {**ZH, **pages.ZH},
-    "pt": {**PT, **pages.PT},
+    "en": {**EN, **buying.EN, **pages.EN},
+    "zh": {**ZH, **buying.ZH, **pages.ZH},
+    "pt": {**PT, **buying.PT, **pages.PT},
 }
 
 

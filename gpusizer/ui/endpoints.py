@@ -10,7 +10,8 @@ import gradio as gr
 from gradio.events import api
 
 from gpusizer.errors import GpusizerError, InvalidRequest
-from gpusizer.report import error_json, gpus_json
+from gpusizer.listing import gpus_json
+from gpusizer.report import error_json
 from gpusizer.sizer import Fetch, Sizer
 from gpusizer.text import say_error, say_note
 
@@ -64,9 +65,11 @@ class Endpoints:
             quant: Quantization slugs separated by commas, "native" or "all".
             gpu: GPUs to look at, separated by commas ("4090, 2x3090"); empty ranks the catalogue.
             engine: Engine slug such as "vllm" or "llama.cpp"; empty takes each format's usual one.
-            rank_by: "smallest", "cheapest" or "fastest".
+            rank_by: "smallest", "cheapest", "fastest", "cheapest_to_run", "cheapest_per_hour",
+                "tokens_per_dollar", "tokens_per_watt", "headroom", "training" or "inference".
             top: Ranked GPUs to return, 0 for all.
-            options: Any other request field as a JSON object, such as {"kv_dtype": "fp8"}.
+            options: Any other request field as a JSON object, such as {"kv_dtype": "fp8"} or
+                {"vendor": "AMD", "max_usd": 3000, "hours_per_day": 4}.
         """
         fields = {
             "model": model, "context": context, "concurrency": concurrency, "quant": quant,
@@ -74,13 +77,14 @@ class Endpoints:
         }  # fmt: skip
         return answered(lambda: _size(self._of(token), _merged(fields, options)), model)
 
-    def list_gpus(self, query: str = "") -> dict[str, Any]:
-        """The GPU catalogue: memory, bandwidth, rates, power and dated prices of each card.
+    def list_gpus(self, query: str = "", options: dict[str, Any] | None = None) -> dict[str, Any]:
+        """The GPU catalogue: memory, rates, power, prices and purpose of each card.
 
         Args:
             query: Words that the name must contain, such as "rtx 40"; empty lists every GPU.
+            options: Filters as a JSON object, such as {"vendor": "AMD", "max_usd": 1000}.
         """
-        return answered(lambda: _list(self._sizer, query), None)
+        return answered(lambda: _list(self._sizer, _merged({"query": query}, options)), None)
 
     def compare_gpus(
         self,
@@ -144,10 +148,8 @@ def _compare(sizer: Sizer, fields: Mapping[str, Any]) -> Json:
     return sizer.compare(fields).to_json(say_note)
 
 
-def _list(sizer: Sizer, query: object) -> Json:
-    if not isinstance(query, str):
-        raise InvalidRequest(field="query", value=str(query)[:80], reason="not_text")
-    return gpus_json(sizer.catalogue.search(query))
+def _list(sizer: Sizer, fields: Mapping[str, Any]) -> Json:
+    return gpus_json(sizer.gpus(fields), say_note)
 
 
 def _merged(fields: Mapping[str, Any], options: object) -> dict[str, Any]:

@@ -129,3 +129,37 @@ def test_compare_side_by_side() -> None:
     assert [gpu["fit"]["count"] for gpu in data["gpus"]] == [1, 2]
     text = run("compare", "4090", "a6000").stdout
     assert "RTX A6000" in text and "768" in text
+
+
+def test_a_narrowed_ranking_says_why_and_what_it_costs() -> None:
+    asked = ("size", "Qwen/Qwen3-8B", "--offline", "--vendor", "amd", "--max-usd", "1500")
+    done = run(*asked, "--rank-by", "cheapest-to-run", "--hours-per-day", "12", "--json")
+    answer = json.loads(done.stdout)
+    first = answer["ranking"][0]
+    assert "for a million tokens" in first["why"] and "GB to spare" in first["why"]
+    assert first["price"]["buy_usd"] <= 1500
+    assert first["price"]["assumptions"]["hours_per_day"] == 12
+    assert {note["code"] for note in answer["notes"]} == {"unknown_figures_left_out"}
+    text = run(*asked, "--rank-by", "headroom").stdout
+    assert "free in all" in text and "Left out:" in text
+    nothing = run("size", "Qwen/Qwen3-8B", "--offline", "--vendor", "amd", "--software", "cuda")
+    assert "No GPU of the catalogue passes these filters." in nothing.stdout
+
+
+def test_a_named_gpu_shows_its_costs() -> None:
+    text = run("size", "Qwen/Qwen3-8B", "--offline", "--gpu", "4090").stdout
+    assert "buy: $2,200 (street price, 2026)" in text
+    assert "rent: $0.51/h, $0.34 to $0.74 (RunPod, YottaLabs.ai; 2026-08-22)" in text
+    assert "own: buying pays off after 21.5 months (at 8 h/day, written off in 3 years)" in text
+    assert "up to 600 W with its computer; a supply of 850 W" in text
+
+
+def test_purposes_are_shown_with_their_criteria() -> None:
+    listed = json.loads(run("gpus", "p6000", "--json").stdout)["gpus"][0]
+    assert (listed["purpose"]["label"], listed["rental"]) == ("neither", None)
+    assert "no matrix units" in listed["purpose"]["message"]
+    light = json.loads(run("gpus", "--max-watts", "75", "--segment", "datacenter", "--json").stdout)
+    assert {"l4-24gb", "tesla-t4-16gb"} <= {gpu["slug"] for gpu in light["gpus"]}
+    text = run("compare", "a100", "l40s").stdout
+    assert "A100 SXM4 80GB: Made for training." in text
+    assert "training.several_boards: fabric" in text

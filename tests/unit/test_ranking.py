@@ -10,7 +10,8 @@ from gpusizer.choosing import choose
 from gpusizer.engines import ENGINES, Split
 from gpusizer.fit import COUNTS, Fit, Fitter, Verdict, max_cards, split_for
 from gpusizer.gpus import Gpu
-from gpusizer.ranking import POLICIES, Ranked
+from gpusizer.policies import POLICIES
+from gpusizer.ranking import Ranked
 from gpusizer.report import Report
 from gpusizer.request import RANKINGS
 from gpusizer.support import runs_on

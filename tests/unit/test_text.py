@@ -13,6 +13,7 @@ import pytest
 from gpusizer import text as words
 from gpusizer.errors import GpusizerError, HubUnreachable, MalformedRepo, NoWeights
 from gpusizer.fit import Verdict
+from gpusizer.purpose import INFERENCE_LEVELS, TRAINING_LEVELS
 from gpusizer.text import LANGUAGES, Language, say_error
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -20,9 +21,30 @@ PACKAGES = (ROOT / "gpusizer", ROOT / "scrapers")
 TABLES = {language: words._TABLES[language] for language in LANGUAGES}
 ENGLISH = TABLES["en"]
 
+LABELS = ("training", "inference", "light_inference", "neither", "unknown")
+LACKING = (
+    "matrix_rate", "compute_per_byte", "fabric", "memory", "fast_16_bit", "bandwidth",
+)  # fmt: skip
 # Notes whose code is not written out where they are made: file -> the codes it may have.
 COMPUTED_NOTES = {
     "ranking.py": {f"verdict_{verdict.value}" for verdict in Verdict},
+    "why.py": {
+        *(f"why_{verdict.value}" for verdict in Verdict),
+        *(f"why_training_{level}" for level in (*TRAINING_LEVELS, "unknown")),
+        *(f"why_inference_{level}" for level in (*INFERENCE_LEVELS, "unknown")),
+        "why_price_street",
+        "why_price_launch",
+        "why_per_million_rented",
+        "why_per_million_owned",
+        "why_per_hour_rented",
+        "why_per_hour_owned",
+    },
+    "purpose.py": {
+        *(f"purpose_{label}" for label in LABELS),
+        *(f"purpose_also_{level}" for level in ("workstation", "one_board")),
+        *(f"purpose_lacks_{name}" for name in LACKING),
+        *(f"purpose_unknown_{name}" for name in LACKING if name not in ("memory", "fast_16_bit")),
+    },
     "caveats.py": {
         "recovered_from_tensors",
         "metadata_recovered",

@@ -1,0 +1,105 @@
+"""Costs and purposes as plain text for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from gpusizer.costs import PlanCosts, RentalQuote
+from gpusizer.gpus import Gpu
+from gpusizer.purpose import Criterion, purpose_of
+from gpusizer.ranking import Ranked
+from gpusizer.text import say_note
+
+Table = Callable[[Sequence[str], Sequence[Sequence[str]]], str]
+_MOST_PROVIDERS = 4
+
+
+def money_text(item: Ranked) -> str:
+    """What the boards of one plan cost, with the assumptions it rests on."""
+    costs = item.costs
+    lines = [f"{item.fit.count} x {item.fit.gpu.name}: costs", _buy(costs), _rent(costs)]
+    lines += [_tokens(costs), _power(costs), _break_even(costs)]
+    lines += [f"! {say_note(note)}" for note in costs.notes()]
+    return "\n".join(f"  {text}" if place else text for place, text in enumerate(lines))
+
+
+def purposes_text(gpus: Sequence[Gpu], table: Table) -> str:
+    """What each GPU is good for, and every criterion with the figures that decide it."""
+    purposes = [purpose_of(gpu) for gpu in gpus]
+    said = [
+        f"{gpu.name}: {' '.join(say_note(note) for note in purpose.notes())}"
+        for gpu, purpose in zip(gpus, purposes, strict=True)
+    ]
+    rows = [
+        (f"{row[0].level}: {row[0].name}", f"{row[0].needs:g} {row[0].unit}", *map(_figure, row))
+        for row in zip(*(purpose.criteria for purpose in purposes), strict=True)
+    ]
+    return "\n".join([*said, "", table(("criterion", "at least", *(g.name for g in gpus)), rows)])
+
+
+def _figure(one: Criterion) -> str:
+    return "unknown" if one.value is None else f"{one.value:g} {'yes' if one.met else 'no'}"
+
+
+def _buy(costs: PlanCosts) -> str:
+    if costs.buy is None:
+        return "buy: price unknown"
+    date = costs.buy.date or costs.buy_year
+    return f"buy: ${costs.buy_usd:,.0f} ({costs.buy.basis} price, {date})"
+
+
+def _rent(costs: PlanCosts) -> str:
+    quote = costs.rent
+    if quote is None:
+        return "rent: nobody known rents it out"
+    extra = _other_offers(costs)
+    if costs.rent_usd_per_hour is None:
+        return f"rent: no list price known{extra} ({quote.as_of})"
+    low, high = costs.rented("low_usd"), costs.rented("high_usd")
+    likely = f"${costs.rent_usd_per_hour:.2f}/h, ${low:.2f} to ${high:.2f}"
+    return f"rent: {likely} ({_providers(quote)}; {quote.as_of}){extra}"
+
+
+def _other_offers(costs: PlanCosts) -> str:
+    named = (("spot", "spot_usd"), ("marketplace", "marketplace_usd"))
+    known = [(word, costs.rented(name)) for word, name in named]
+    return "".join(f"; {word} from ${usd:.2f}/h" for word, usd in known if usd is not None)
+
+
+def _providers(quote: RentalQuote) -> str:
+    shown = ", ".join(quote.providers[:_MOST_PROVIDERS])
+    more = len(quote.providers) - _MOST_PROVIDERS
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def _tokens(costs: PlanCosts) -> str:
+    rented = _usd(costs.usd_per_million_tokens)
+    return f"a million tokens: {rented} rented, {_usd(costs.usd_per_million_tokens_owned)} owned"
+
+
+def _power(costs: PlanCosts) -> str:
+    if costs.running_watts is None:
+        return "power: unknown"
+    supply = costs.power_supply_watts
+    hint = f"; a supply of {supply} W" if supply else ""
+    month, price = costs.electricity_usd_per_month, costs.assumptions.usd_per_kwh
+    return (
+        f"power: up to {costs.running_watts:,.0f} W with its computer{hint};"
+        f" ${month:,.2f} of electricity a month at ${price:g}/kWh"
+    )
+
+
+def _break_even(costs: PlanCosts) -> str:
+    given = costs.assumptions
+    terms = f"at {given.hours_per_day:g} h/day, written off in {given.amortisation_years:g} years"
+    if given.host_usd:
+        terms += f", ${given.host_usd:,.0f} for the computer"
+    if costs.cheaper is None:
+        return f"own or rent: unknown ({terms})"
+    months = costs.break_even_months
+    after = "buying never pays off" if months is None else f"buying pays off after {months} months"
+    return f"{costs.cheaper}: {after} ({terms})"
+
+
+def _usd(usd: float | None) -> str:
+    return "unknown" if usd is None else f"${usd:g}"

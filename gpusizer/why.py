@@ -1,0 +1,126 @@
+"""Why: what puts a plan at its place in a ranking, as clauses of one line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from gpusizer.costs import PlanCosts
+from gpusizer.costs.power import is_card
+from gpusizer.fit import Fit, Verdict
+from gpusizer.notes import Note, NoteValue
+from gpusizer.purpose import purpose_of, training_flops
+from gpusizer.speed import Rate
+from gpusizer.units import GB
+
+_TERA = 1e12
+
+
+def why(fit: Fit, decode: Rate | None, costs: PlanCosts, rank_by: str) -> tuple[Note, ...]:
+    """Clauses in order: how it fits, how fast it is, what the order goes by, how it scales."""
+    clauses = [_fits(fit)]
+    if fit.verdict in (Verdict.FITS, Verdict.TIGHT):
+        fast = Note("why_speed_unknown")
+        clauses.append(fast if decode is None else Note("why_speed", tokens=decode.likely))
+    clauses += [fact(fit, costs) for fact in _FACTS.get(rank_by, ())]
+    scaling = _scaling(fit)
+    return (*clauses, *([] if scaling is None else [scaling]))
+
+
+def _fits(fit: Fit) -> Note:
+    gb = abs(fit.headroom_bytes) / GB
+    return Note(f"why_{fit.verdict.value}", quant=fit.estimate.quant.name, gb=_three(gb))
+
+
+def _scaling(fit: Fit) -> Note | None:
+    """What several boards would talk over, for cards that may have company."""
+    if fit.gpu.interconnect:
+        fabric = fit.gpu.interconnect
+        return Note("why_fabric", fabric=fabric) if fit.count > 1 else None
+    if fit.count > 1:
+        return Note("why_pcie", count=fit.count)
+    return Note("why_no_fabric") if is_card(fit.gpu) else None
+
+
+def _price(fit: Fit, costs: PlanCosts) -> Note:
+    if costs.buy is None:
+        return Note("why_price_unknown")
+    date = costs.buy.date or str(costs.buy_year)
+    return Note(f"why_price_{costs.buy.basis}", usd=_usd(costs.buy_usd), date=date)
+
+
+def _per_million(fit: Fit, costs: PlanCosts) -> Note:
+    usd = costs.lowest_usd_per_million_tokens
+    if usd is None:
+        return Note("why_cost_unknown")
+    rented = usd == costs.usd_per_million_tokens
+    return Note("why_per_million_rented" if rented else "why_per_million_owned", usd=_usd(usd))
+
+
+def _per_hour(fit: Fit, costs: PlanCosts) -> Note:
+    usd = costs.lowest_usd_per_hour
+    if usd is None:
+        return Note("why_cost_unknown")
+    rented = usd == costs.rent_usd_per_hour
+    return Note("why_per_hour_rented" if rented else "why_per_hour_owned", usd=_usd(usd))
+
+
+def _per_dollar(fit: Fit, costs: PlanCosts) -> Note:
+    if not costs.buy_usd or not costs.tokens_per_second:
+        return Note("why_cost_unknown")
+    per_thousand = _three(costs.tokens_per_second / costs.buy_usd * 1000)
+    return Note("why_per_dollar", tokens=per_thousand)
+
+
+def _per_watt(fit: Fit, costs: PlanCosts) -> Note:
+    watts = costs.running_watts
+    if not watts or not costs.tokens_per_second:
+        return Note("why_power_unknown")
+    return Note("why_per_watt", joules=_three(watts / costs.tokens_per_second), watts=watts)
+
+
+def _memory(fit: Fit, costs: PlanCosts) -> Note:
+    total = fit.gpu.memory_bytes * fit.count
+    return Note("why_memory", gb=_three(total / GB))
+
+
+def _free(fit: Fit, costs: PlanCosts) -> Note:
+    free = fit.headroom_bytes * fit.count * fit.gpu.devices_per_board
+    return Note("why_free", gb=_three(free / GB))
+
+
+def _training(fit: Fit, costs: PlanCosts) -> Note:
+    level, rate = purpose_of(fit.gpu).training, training_flops(fit.gpu)
+    if level is None or rate is None:
+        return Note("why_training_unknown")
+    fields: dict[str, NoteValue] = {"tflops": _three(rate / _TERA)}
+    return Note(f"why_training_{level}", **fields)
+
+
+def _inference(fit: Fit, costs: PlanCosts) -> Note:
+    level = purpose_of(fit.gpu).inference
+    return Note(f"why_inference_{level or 'unknown'}")
+
+
+_FACTS: dict[str, tuple[Callable[[Fit, PlanCosts], Note], ...]] = {
+    "smallest": (_memory,),
+    "cheapest": (_price,),
+    "cheapest_to_run": (_per_million,),
+    "cheapest_per_hour": (_per_hour,),
+    "tokens_per_dollar": (_per_dollar,),
+    "tokens_per_watt": (_per_watt,),
+    "headroom": (_free,),
+    "training": (_training,),
+    "inference": (_inference, _per_million),
+}
+"""What each order goes by; the fastest say their speed anyway."""
+
+
+def _three(value: float) -> float:
+    return float(f"{value:.3g}")
+
+
+def _usd(usd: float | None) -> str:
+    """Dollars as people write them: whole from a hundred, else three digits."""
+    if usd is None:
+        return ""
+    return f"{usd:,.0f}" if usd >= 100 else f"{usd:.3g}"

@@ -1,0 +1,208 @@
+"""The refresher of rental prices: shapes by fixture, checks by planted faults, one loopback run."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from shutil import copy
+from typing import Any
+
+import pytest
+
+from gpusizer.costs.rental import read_labels as slugs_of_labels
+from gpusizer.costs.rental import read_offers
+from gpusizer.paths import DATA_DIR
+from scrapers.prices import (
+    PriceRow,
+    PricesRefused,
+    checked,
+    dashboard,
+    read_labels,
+    read_rows,
+    skypilot,
+    tracker,
+    write_rows,
+)
+from scrapers.prices.__main__ import main
+
+TODAY = "2026-11-20"
+ROW = PriceRow("RTX 4090 24GB", "A", False, "on-demand", 1, 0.5, False, "2026-11-01", "s")
+LABELS = frozenset({"RTX 4090 24GB"})
+
+
+def entry(**facts: Any) -> dict[str, Any]:
+    """A price of the dashboard."""
+    plain = {
+        "provider": "RunPod", "provider_type": "neocloud", "gpu": "A6000", "vram_gb": 48,
+        "billing": "secure", "region": "Global (lowest)", "usd_per_hr": 0.53, "num_gpus": 1,
+        "fetched_at": "2026-11-19T02:21:11Z",
+    }  # fmt: skip
+    return {**plain, **facts}
+
+
+VAST = {"provider": "Vast.ai", "provider_type": "marketplace", "billing": "on-demand"}
+DASHBOARD = json.dumps(
+    {
+        "generated_at": "2026-11-19T02:21:11Z",
+        "prices": [
+            entry(),
+            entry(provider="Verda", billing="spot", usd_per_hr=0.30505),
+            entry(**VAST, usd_per_hr=0.31, region="Texas, US"),
+            entry(**VAST, usd_per_hr=0.2874, region="South Korea, KR"),
+        ],
+    }
+).encode()
+
+OBSERVATIONS = b"""date,provider,gpu_model,gpu_count,region,rental_type,price_min_usd,\
+price_median_usd,price_max_usd,n_offers,source_url,fetched_at
+2026-11-18,lambda,H100_SXM,1,us,on_demand,3.9,3.9,3.9,1,https://x,2026-11-18T20:30:00+00:00
+2026-11-19,lambda,H100_SXM,1,us,on_demand,3.99,4.19,4.29,4,https://x,2026-11-19T20:30:00+00:00
+2026-11-19,lambda,H100_SXM,8,us,on_demand,3.99,3.99,3.99,1,https://x,2026-11-19T20:30:00+00:00
+2026-11-19,sfcompute,H100_SXM,1,us,spot,1.96,1.96,1.96,1,https://x,2026-11-19T20:30:00+00:00
+2026-11-19,nebius,H100_SXM,1,eu,on_demand,1.25,1.25,1.25,1,https://x,2026-11-19T20:30:00+00:00
+"""
+
+GPU_INFO = "\"{'Gpus': [{'Name': 'A6000', 'MemoryInfo': {'SizeInMiB': 49152}}]}\""
+INSTANCES = f"""InstanceType,AcceleratorName,AcceleratorCount,vCPUs,MemoryGiB,Price,Region,GpuInfo,\
+SpotPrice
+cpu_4x,,,4.0,16.0,0.2,us-east-1,,
+gpu_4x_a6000,A6000,4.0,56.0,400.0,4.36,us-east-1,{GPU_INFO},
+gpu_4x_a6000,A6000,4.0,56.0,400.0,4.36,us-west-1,{GPU_INFO},
+gpu_1x_h100,H100,1.0,26.0,200.0,3.29,us-west-1,{GPU_INFO},
+""".encode()
+
+
+def test_the_dashboard_keeps_a_marketplaces_lowest_offer_alone() -> None:
+    rows = dashboard.shape(DASHBOARD, TODAY)
+    told = [(r.provider, r.marketplace, r.spot, r.usd_per_gpu_hour, r.offer) for r in rows]
+    assert told == [
+        ("RunPod", False, False, 0.53, "secure; Global (lowest)"),
+        ("Verda", False, True, 0.305, "spot; Global (lowest)"),
+        ("Vast.ai", True, False, 0.2874, "on-demand; South Korea KR"),
+    ]
+    assert {(r.label, r.date, r.source) for r in rows} == {
+        ("A6000 48GB", "2026-11-19", "gpu-price-dashboard")
+    }
+
+
+def test_the_tracker_gives_single_gpus_of_the_newest_day() -> None:
+    rows = tracker.shape(OBSERVATIONS, TODAY)
+    told = [(r.label, r.provider, r.spot, r.usd_per_gpu_hour, r.date) for r in rows]
+    assert told == [
+        ("H100 SXM 80GB", "Lambda", False, 4.19, "2026-11-19"),
+        ("H100 SXM 80GB", "SF Compute", True, 1.96, "2026-11-19"),
+    ]
+
+
+def test_instances_are_priced_per_gpu_once_for_all_regions() -> None:
+    """Four A6000 for $4.36 are $1.09 each."""
+    assert skypilot.shape(INSTANCES, TODAY) == [
+        PriceRow(
+            "A6000 48GB", "Lambda", False, "gpu_4x_a6000", 4, 1.09, False, TODAY, "skypilot-catalog"
+        )
+    ]
+
+
+def test_good_rows_replace_the_old_and_the_rest_is_told() -> None:
+    odd = [replace(ROW, label="RTX 4095 24GB"), replace(ROW, usd_per_gpu_hour=900.0)]
+    found = checked([ROW] * 20, [ROW] * 30 + odd, LABELS, TODAY)
+    assert found.rows == (ROW,) * 30
+    assert (found.unknown_labels, found.unbelievable) == (("RTX 4095 24GB",), 1)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "reason"),
+    [
+        ([], [], "no rows"),
+        ([ROW] * 20, [ROW] * 11, "11 rows where there were 20"),
+        ([ROW], [replace(ROW, usd_per_gpu_hour=0.0)] * 2 + [ROW] * 8, "2 of 10 prices"),
+        ([ROW], [replace(ROW, usd_per_gpu_hour=60.01)] + [ROW] * 9, "1 of 10 prices"),
+        ([ROW], [replace(ROW, label="?")] * 4 + [ROW] * 6, "only 6 of 10 rows"),
+        ([ROW], [replace(ROW, date="2026-10-31")], "older than 2026-11-01"),
+        ([ROW], [replace(ROW, date="2026-11-21")], "after today"),
+    ],
+)
+def test_doubtful_rows_replace_nothing(
+    before: list[PriceRow], after: list[PriceRow], reason: str
+) -> None:
+    with pytest.raises(PricesRefused, match=reason):
+        checked(before, after, LABELS, TODAY)
+
+
+def test_the_shipped_file_survives_a_rewrite(tmp_path: Path) -> None:
+    shipped, again = DATA_DIR / "rental_prices.csv", tmp_path / "prices.csv"
+    write_rows(again, reversed(read_rows(shipped)))
+    assert again.read_bytes() == shipped.read_bytes()
+    assert (
+        read_labels(DATA_DIR / "rental_labels.csv")
+        == slugs_of_labels(DATA_DIR / "rental_labels.csv").keys()
+    )
+
+
+def test_a_write_that_fails_leaves_the_file_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "prices.csv"
+    write_rows(path, [ROW])
+    before = path.read_bytes()
+    with pytest.raises(AttributeError):
+        write_rows(path, [ROW, None])  # type: ignore[list-item]
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.fixture
+def site() -> Iterator[tuple[str, dict[str, bytes]]]:
+    """A loopback server that answers with the bodies of a table of paths, else 404."""
+    bodies: dict[str, bytes] = {}
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = bodies.get(self.path)
+            self.send_response(404 if body is None else 200)
+            self.send_header("Content-Length", str(len(body or b"")))
+            self.end_headers()
+            self.wfile.write(body or b"")
+
+        def log_message(self, *_: object) -> None:
+            """Quiet."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_address[1]}", bodies
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def test_a_refresh_replaces_the_rows_of_the_sources_that_answer(
+    tmp_path: Path, site: tuple[str, dict[str, bytes]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The dashboard is newer and replaced; the tracker answers nonsense and keeps its rows."""
+    endpoint, bodies = site
+    for name in ("rental_prices.csv", "rental_labels.csv"):
+        copy(DATA_DIR / name, tmp_path / name)
+    prices = tmp_path / "rental_prices.csv"
+    before = read_rows(prices)
+    listed = [entry(usd_per_hr=0.5 + place / 1000) for place in range(150)]
+    bodies[dashboard.PATH] = json.dumps(
+        {"generated_at": "2026-11-19T00:00:00Z", "prices": listed}
+    ).encode()
+    bodies[tracker.PATH] = b"<html>moved</html>"
+    arguments = ["--folder", str(tmp_path), "--endpoint", endpoint]
+    assert main([*arguments, "--dry-run"]) == 1
+    assert read_rows(prices) == before
+    assert main(arguments) == 1
+    after = read_rows(prices)
+    kept = [row for row in before if row.source != "gpu-price-dashboard"]
+    assert sorted(map(repr, after)) == sorted(
+        map(repr, [*kept, *dashboard.shape(bodies[dashboard.PATH], TODAY)])
+    )
+    told = capsys.readouterr()
+    assert "gpu-price-dashboard: 150 rows, 196 before" in told.out
+    assert "gpu-pricing-tracker: kept its 13 rows: not in the form we know" in told.err
+    assert "skypilot-catalog: kept its 4 rows" in told.err
+    assert read_offers(prices, tmp_path / "rental_labels.csv")["rtx-a6000-48gb"]

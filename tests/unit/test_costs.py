@@ -1,0 +1,206 @@
+"""Costs of a plan: every figure by hand from prices, watts and speed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpusizer.costs import DEFAULT_ASSUMPTIONS, CostAssumptions, PlanCosts, plan_costs
+from gpusizer.costs.power import SUPPLY_WATTS, plan_watts, power_supply_watts
+from gpusizer.costs.rental import RentalOffer, quote_of, rental_quote
+from gpusizer.gpus import Gpu, load_catalogue
+
+CATALOGUE = load_catalogue()
+
+
+def costs_of(gpu: str, boards: int = 1, speed: float | None = 50.0, **given: float) -> PlanCosts:
+    return plan_costs(CATALOGUE.find(gpu), boards, speed, CostAssumptions(**given))
+
+
+def offer(provider: str, usd: float, **facts: object) -> RentalOffer:
+    plain = RentalOffer(provider, usd, False, False, True, "2026-08-22", "somewhere")
+    return replace(plain, **facts)  # type: ignore[arg-type]
+
+
+def test_the_likely_rent_is_the_median_of_providers_not_of_rows() -> None:
+    """Two rows of one provider count once: the median of 1.5, 2 and 9 is 2."""
+    quote = quote_of(
+        [
+            offer("A", 1.0), offer("A", 2.0), offer("B", 2.0), offer("C", 9.0),
+            offer("C", 0.5, spot=True), offer("D", 0.1, marketplace=True),
+            offer("D", 0.05, marketplace=True, spot=True),
+        ]
+    )  # fmt: skip
+    assert (quote.likely_usd, quote.low_usd, quote.high_usd) == (2.0, 1.0, 9.0)
+    assert (quote.spot_usd, quote.marketplace_usd) == (0.5, 0.1)
+    assert quote.providers == ("A", "B", "C")
+
+
+def test_marketplaces_alone_give_no_likely_rent() -> None:
+    quote = quote_of([offer("D", 0.1, marketplace=True)])
+    assert quote.likely_usd is None and quote.marketplace_usd == 0.1
+    assert (quote.providers, quote.as_of) == ((), "2026-08-22")
+
+
+def test_rents_of_the_table() -> None:
+    """RTX 4090: RunPod 0.34 and 0.74 (0.54), YottaLabs 0.48. L4: five providers, 0.512 between."""
+    quote = rental_quote(CATALOGUE.find("4090"))
+    assert quote is not None and quote.exact
+    assert (quote.likely_usd, quote.low_usd, quote.high_usd) == (0.51, 0.34, 0.74)
+    assert (quote.marketplace_usd, quote.providers) == (0.1348, ("RunPod", "YottaLabs.ai"))
+    cheap = rental_quote(CATALOGUE.find("L4"))
+    assert cheap is not None
+    assert (cheap.likely_usd, cheap.marketplace_usd) == (0.512, 0.0218)
+
+
+def test_a_label_of_several_boards_is_said() -> None:
+    """ "H100 80GB" is SXM or PCIe; Lambda and Crusoe name SXM and join its quote alone."""
+    sxm, pcie = (rental_quote(CATALOGUE.find(name)) for name in ("H100 SXM", "H100 PCIe"))
+    assert sxm is not None and pcie is not None
+    assert not sxm.exact and not pcie.exact
+    assert "Crusoe" in sxm.providers and "Crusoe" not in pcie.providers
+
+
+def test_a_board_no_provider_lists_has_the_catalogues_observation() -> None:
+    quote = rental_quote(CATALOGUE.find("RTX A4000"))
+    assert quote is not None and (quote.likely_usd, quote.providers) == (0.25, ("RunPod",))
+    assert rental_quote(CATALOGUE.find("P6000")) is None
+
+
+def test_costs_of_a_4090_by_hand() -> None:
+    """$2,200, $0.51/h, 450 + 150 W, 50 tok/s, 8 h/day, $0.15/kWh, three years.
+
+    Electricity: 0.6 kW x 0.15 = $0.09 an hour, 243.5 h a month = $21.915.
+    Owned: 2200 / 8766 h + 0.09 = $0.340970 an hour.
+    A million tokens take 5.5556 h: $2.8333 rented, $1.8943 owned.
+    Break-even: 2200 / (0.51 - 0.09) = 5238.1 h = 21.51 months.
+    """
+    costs = costs_of("4090")
+    assert costs.assumptions == DEFAULT_ASSUMPTIONS
+    assert costs.running_watts == 600.0
+    assert costs.electricity_usd_per_month == pytest.approx(21.915, abs=0.01)
+    assert costs.owned_usd_per_hour == pytest.approx(0.340970, abs=1e-6)
+    assert costs.usd_per_million_tokens == 2.83
+    assert costs.usd_per_million_tokens_owned == 1.89
+    assert costs.break_even_hours == pytest.approx(5238.1, abs=0.1)
+    assert (costs.break_even_months, costs.cheaper) == (21.5, "own")
+    assert (costs.lowest_usd_per_million_tokens, costs.as_of) == (1.89, "2026-08-22")
+
+
+@pytest.mark.parametrize(
+    ("hours", "months", "cheaper"), [(1, 172.1, "rent"), (4, 43.0, "rent"), (12, 14.3, "own")]
+)
+def test_occasional_use_rents_and_twelve_hours_a_day_owns(
+    hours: float, months: float, cheaper: str
+) -> None:
+    """The guides' rule: 5238.1 h over 30.4375 days of so many hours, against three years."""
+    costs = costs_of("4090", hours_per_day=hours)
+    assert (costs.break_even_months, costs.cheaper) == (months, cheaper)
+
+
+def test_buying_never_pays_off_where_electricity_costs_more_than_rent() -> None:
+    costs = costs_of("4090", usd_per_kwh=1.0)
+    assert (costs.break_even_months, costs.cheaper) == (None, "rent")
+
+
+def test_the_host_is_paid_for_when_its_price_is_given() -> None:
+    """(2200 + 1000) / 0.42 = 7619.0 h."""
+    costs = costs_of("4090", host_usd=1000)
+    assert costs.break_even_hours == pytest.approx(7619.0, abs=0.1)
+
+
+def test_unknown_stays_unknown() -> None:
+    costs = costs_of("L40S", speed=None)
+    assert costs.buy_usd is None and costs.owned_usd_per_hour is None
+    assert costs.usd_per_million_tokens is None and costs.cheaper is None
+    assert costs.rent_usd_per_hour == 1.5
+    nothing = costs_of("Ascend 910B").price_json()
+    known = {name for name, value in nothing.items() if value not in (None, [])}
+    assert known == {"assumptions", "tokens_per_second"}
+
+
+@pytest.mark.parametrize(
+    ("gpu", "boards", "watts"),
+    [
+        ("4090", 1, 600), ("4090", 8, 3750), ("4090", 9, 4350), ("h100", 8, 10_080),
+        ("m2 ultra 192gb", 1, 170), ("rtx 4090 laptop", 1, 170), ("mi455x", 1, None),
+    ],
+)  # fmt: skip
+def test_watts_with_the_computer(gpu: str, boards: int, watts: float | None) -> None:
+    """150 W for eight cards; 0.8 of the boards in servers (DGX H100: 10.2 kW); 20 W for Macs."""
+    assert plan_watts(CATALOGUE.find(gpu), boards) == watts
+
+
+# What NVIDIA recommends for one card; ours is that size or the next.
+RECOMMENDED = {
+    "3060 12gb": 550, "3070": 650, "3080": 750, "3090": 750, "3090 ti": 850, "4060": 550,
+    "4070": 650, "4070 ti": 700, "4080": 750, "4090": 850, "5070": 650, "5070 ti": 750,
+    "5080": 850, "5090": 1000,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("gpu", "recommended"), RECOMMENDED.items())
+def test_one_card_gets_the_supply_its_vendor_recommends(gpu: str, recommended: int) -> None:
+    allowed = [size for size in SUPPLY_WATTS if size >= recommended][:2]
+    assert power_supply_watts(CATALOGUE.find(gpu), 1) in allowed
+
+
+def test_supplies_of_several_cards() -> None:
+    """Four RTX 3090 limited to 300 W run on 1600 W; at their 350 W they take the next size."""
+    card = CATALOGUE.find("3090")
+    assert power_supply_watts(card, 4) == 2000
+    assert power_supply_watts(replace(card, power_watts=300.0), 4) == 1600
+    assert power_supply_watts(CATALOGUE.find("4090"), 8) is None, "no single supply is enough"
+    assert power_supply_watts(CATALOGUE.find("h100"), 1) is None, "servers have their own"
+
+
+@pytest.mark.parametrize("gpu", CATALOGUE.gpus, ids=lambda gpu: gpu.slug)
+def test_costs_survive_json(gpu: Gpu) -> None:
+    costs = plan_costs(gpu, 2, 10.0, DEFAULT_ASSUMPTIONS)
+    assert PlanCosts.from_json(json.loads(json.dumps(costs.to_json()))) == costs
+    json.dumps(costs.price_json(), allow_nan=False)
+
+
+@given(
+    st.sampled_from(CATALOGUE.gpus),
+    st.integers(1, 32),
+    st.floats(0.1, 1000),
+    st.floats(0.01, 24),
+    st.floats(0, 2),
+)
+def test_break_even_is_where_both_have_cost_the_same(
+    gpu: Gpu, boards: int, speed: float, hours: float, usd_per_kwh: float
+) -> None:
+    given_ = CostAssumptions(hours_per_day=hours, usd_per_kwh=usd_per_kwh)
+    costs = plan_costs(gpu, boards, speed, given_)
+    after = costs.break_even_hours
+    if after is None:
+        return
+    assert costs.buy_usd and costs.rent_usd_per_hour and costs.electricity_usd_per_hour is not None
+    owned = costs.buy_usd + after * costs.electricity_usd_per_hour
+    assert owned == pytest.approx(after * costs.rent_usd_per_hour, rel=1e-6)
+    assert costs.cheaper == ("own" if after <= given_.lifetime_hours else "rent")
+
+
+@pytest.mark.parametrize(
+    ("gpu", "boards", "codes"),
+    [
+        ("4090", 1, ["computer_not_counted", "power_is_rated"]),
+        ("4090", 8, ["computer_not_counted", "power_is_rated", "several_power_supplies"]),
+        ("a6000", 1, ["price_of_launch", "computer_not_counted", "power_is_rated"]),
+        ("h100", 1, ["rent_label_not_exact", "power_is_rated"]),
+        ("m2 ultra 192gb", 1, ["price_of_launch", "power_is_rated"]),
+        ("Ascend 910B", 1, []),
+    ],
+)
+def test_what_the_reader_must_know(gpu: str, boards: int, codes: list[str]) -> None:
+    assert [note.code for note in costs_of(gpu, boards).notes()] == codes
+
+
+def test_a_computer_that_is_paid_for_is_counted() -> None:
+    codes = [note.code for note in costs_of("4090", host_usd=900).notes()]
+    assert codes == ["power_is_rated"]

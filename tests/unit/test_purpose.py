@@ -1,0 +1,99 @@
+"""Train or infer: the guides' verdicts come out of thresholds, for no card by name."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from gpusizer.gpus import Gpu, load_catalogue
+from gpusizer.purpose import Criterion, Purpose, purpose_of, training_flops
+
+CATALOGUE = load_catalogue()
+
+VERDICTS = {
+    "h100": ("training", "several_boards", "large"),
+    "a100": ("training", "several_boards", "large"),
+    "a100 40gb": ("training", "several_boards", "general"),
+    "v100": ("training", "several_boards", "light"),
+    "mi300x": ("training", "several_boards", "large"),
+    "h20": ("inference", "workstation", "large"),
+    "a6000": ("inference", "workstation", "general"),
+    "3090": ("inference", "workstation", "general"),
+    "l40s": ("inference", "one_board", "general"),
+    "4090": ("inference", "one_board", "general"),
+    "a4000": ("light_inference", "none", "light"),
+    "rtx 4000": ("light_inference", "none", "light"),
+    "l4": ("light_inference", "none", "light"),
+    "m2 ultra 192gb": ("inference", "none", "general"),
+    "p6000": ("neither", "none", "none"),
+    "1080 ti": ("neither", "none", "none"),
+    "mi350p": ("unknown", None, None),
+}
+
+
+@pytest.mark.parametrize(("gpu", "verdict"), VERDICTS.items())
+def test_verdicts(gpu: str, verdict: tuple[str, str | None, str | None]) -> None:
+    purpose = purpose_of(CATALOGUE.find(gpu))
+    assert (purpose.label, purpose.training, purpose.inference) == verdict
+
+
+def criterion(gpu: str, level: str, name: str) -> Criterion:
+    criteria = purpose_of(CATALOGUE.find(gpu)).criteria
+    return next(one for one in criteria if (one.level, one.name) == (level, name))
+
+
+@pytest.mark.parametrize(
+    ("gpu", "level", "name", "value", "met"),
+    [
+        ("h100", "training.several_boards", "matrix_rate", 989.4, True),
+        ("h100", "training.several_boards", "fabric", 900.0, True),
+        ("a6000", "training.several_boards", "fabric", 112.5, False),
+        ("a6000", "training.workstation", "fabric", 112.5, True),
+        ("l40s", "training.workstation", "fabric", 0.0, False),
+        ("h20", "training.several_boards", "compute_per_byte", 37.0, False),
+        ("p6000", "inference.light", "fast_16_bit", 0.0, False),
+        ("l4", "efficiency", "efficiency", 1.68, True),
+        ("mi350p", "training.several_boards", "matrix_rate", None, None),
+    ],
+)
+def test_figures_that_decide(
+    gpu: str, level: str, name: str, value: float | None, met: bool | None
+) -> None:
+    """Dense rates and fabrics of the data sheets; H20 is 148 TFLOPS over 4,000 GB/s."""
+    found = criterion(gpu, level, name)
+    assert (found.value, found.met) == (value, met)
+
+
+def test_sparse_and_fp16_accumulate_rates_do_not_count() -> None:
+    """The 4090's 330 TFLOPS accumulate in FP16; training gets 165."""
+    assert training_flops(CATALOGUE.find("4090")) == 165.2e12
+    assert training_flops(CATALOGUE.find("p6000")) == 0.0
+    assert training_flops(CATALOGUE.find("mi350p")) is None
+
+
+def test_a_card_is_classified_by_its_figures_not_its_name() -> None:
+    bridged = replace(
+        CATALOGUE.find("l40s"), interconnect="NVLink", interconnect_bytes_per_second=600e9
+    )
+    assert purpose_of(bridged).label == "training"
+    slow = replace(CATALOGUE.find("h100"), interconnect="", interconnect_bytes_per_second=None)
+    assert purpose_of(slow).label == "inference"
+
+
+def test_what_it_lacks_is_said() -> None:
+    codes = [note.code for note in purpose_of(CATALOGUE.find("a6000")).notes()]
+    assert codes == ["purpose_inference", "purpose_also_workstation", "purpose_lacks_fabric"]
+    assert [note.code for note in purpose_of(CATALOGUE.find("p6000")).notes()] == [
+        "purpose_neither", "purpose_lacks_fast_16_bit",
+    ]  # fmt: skip
+    efficient = purpose_of(CATALOGUE.find("l4")).notes()[1]
+    assert (efficient.code, efficient.fields) == ("purpose_efficient", {"value": 1.68})
+
+
+@pytest.mark.parametrize("gpu", CATALOGUE.gpus, ids=lambda gpu: gpu.slug)
+def test_a_purpose_survives_json_and_is_said(gpu: Gpu) -> None:
+    purpose = purpose_of(gpu)
+    assert Purpose.from_json(json.loads(json.dumps(purpose.to_json()))) == purpose
+    assert purpose.notes()[0].code == f"purpose_{purpose.label}"
