@@ -11,7 +11,7 @@ from types import ModuleType
 import pytest
 
 from gpusizer.figures.pictures import Pictures
-from gpusizer.figures.prices import Offer, PriceSpeed, limit, mark_frontier
+from gpusizer.figures.prices import Kind, Offer, PriceSpeed, limit, mark_frontier, price_speed
 from gpusizer.figures.shapes import Capacity, Curve, Part, Point, Stack
 from gpusizer.figures.users import UserSpeed, user_speed
 from gpusizer.paths import DATA_DIR
@@ -160,12 +160,25 @@ def test_the_frontier_rises_and_its_numbers_do_not_touch(width: str) -> None:
     (line,) = curve_places(drawn)
     assert all(b[0] >= a[0] and b[1] <= a[1] for a, b in pairwise(line))
     badges = [(number(b, "cx"), number(b, "cy")) for b in classed(drawn, "gs-badge")]
-    diamonds = list(classed(drawn, "gs-front"))
-    assert len(badges) + len(diamonds) == len(prices.frontier)
+    names = [tag for tag, found in drawn if found.get("class") == "gs-badge-name"]
+    assert len(names) == len(badges) == len(prices.frontier)
     for i, (x, y) in enumerate(badges):
         assert all((x - a) ** 2 + (y - b) ** 2 >= 400 for a, b in badges[i + 1 :])
     dots = list(classed(drawn, "gs-dot"))
     assert len(dots) == len(offers) - len(prices.frontier)
+
+
+@pytest.mark.parametrize("width", list(_WIDTHS))
+@pytest.mark.parametrize("kind", ["buy", "rent"])
+def test_every_drawn_frontier_point_of_a_real_ranking_has_its_number(
+    kind: Kind, width: str
+) -> None:
+    report = embedded_sizer().size({"model": LLAMA, "top": 0})
+    prices = price_speed(report.ranking, kind)
+    made = price_picture(prices, ENGLISH)
+    assert made
+    badges = list(classed(elements(made, width), "gs-badge"))
+    assert len(badges) == sum(o.price_usd <= prices.limit_usd for o in prices.frontier)
 
 
 def test_what_is_too_dear_to_draw_is_counted_and_in_the_table() -> None:

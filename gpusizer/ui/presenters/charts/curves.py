@@ -13,6 +13,7 @@ from gpusizer.ui.presenters.charts.frame import (
     lines_key,
     table,
     top_of,
+    with_lines,
 )
 from gpusizer.ui.presenters.charts.lines import Axis, LinePlot, Say, draw_lines
 from gpusizer.ui.presenters.figures import DASH, gib, speed, whole
@@ -40,12 +41,9 @@ def context_picture(curves: Sequence[Curve], capacities: Sequence[Capacity], ask
         ),
         uprights=(asked,),
     )
-    leads = [
-        words("pictures.context.lead", concurrency=whole(concurrency), context=whole(asked)),
-        *([words("pictures.lines")] if capacities else ()),
-    ]
+    lead = words("pictures.context.lead", concurrency=whole(concurrency), context=whole(asked))
     return figure(
-        "context", title, leads,
+        "context", title, with_lines(lead, capacities, words),
         lambda width, uid: draw_lines(plot, width, uid),
         lines_key([curve.label for curve in curves]),
         capacities_key(capacities, top, words),
@@ -82,7 +80,7 @@ def _users(which: str, curves: Sequence[Curve], full: Sequence[int], lead: str,
     )
     name = f"users-{which.replace('_', '-')}"
     return figure(
-        name, title, (lead,) if full else (),
+        name, title, lead if full else "",
         lambda width, uid: draw_lines(plot, width, uid),
         lines_key([curve.label for curve in curves]), None,
         _table(title, words("pictures.axis.users"), curves, unit, speed, words),

@@ -16,17 +16,22 @@ WIDE, NARROW = 560, 340
 _NEAREST = 1.6  # a card this many times the largest amount is still worth the room
 
 
+def with_lines(lead: str, capacities: Sequence[Capacity], words: Words) -> str:
+    """A picture's sentence, and what its lettered lines are."""
+    told = (lead, words("pictures.lines")) if capacities else (lead,)
+    return words("between_sentences").join(told)
+
+
 def figure(
     name: str,
     title: str,
-    leads: Iterable[str],
+    lead: str,
     draw: Draw,
     legend: Html | None,
     key: Html | None,
     numbers: Html,
 ) -> Html:
     """One picture, drawn for desktops and for phones; the style sheet shows one of the two."""
-    lead = " ".join(leads)
     return el(
         "figure",
         el("figcaption", el("h3", title), el("p", lead, class_="gs-small") if lead else None),

@@ -15,6 +15,7 @@ from gpusizer.ui.presenters.charts.svg import (
     axis_x,
     axis_y,
     badge,
+    line,
     marker,
     path,
     svg,
@@ -27,6 +28,11 @@ from gpusizer.ui.presenters.words import Words
 _HEIGHT = 300
 _Y_TICKS = 5
 _FEWEST = 2  # of one GPU there is nothing to compare
+_BESIDE = (
+    (0, 0), (-16, -16), (0, -24), (-24, 0), (-12, -34), (-34, -12), (4, -46), (-30, -40),
+    (8, -30), (14, -56), (8, -80),
+)  # fmt: skip
+"""Where a number may stand, seen from its point: on it, else above the frontier."""
 
 Place = tuple[float, float]
 
@@ -41,7 +47,7 @@ def price_picture(prices: PriceSpeed, words: Words) -> Html | None:
     if dearer:
         leads.append(words("pictures.price.dearer", count=whole(dearer)))
     return figure(
-        prices.kind, title, leads,
+        prices.kind, title, words("between_sentences").join(leads),
         lambda width, uid: _drawn(width, uid, title, prices, words),
         None, key(list(_key(prices, words))), _table(title, prices, words),
     )  # fmt: skip
@@ -81,7 +87,7 @@ def _drawn(width: int, uid: str, title: str, prices: PriceSpeed, words: Words) -
     front = [offer for offer in prices.frontier if offer.price_usd <= prices.limit_usd]
     places = [(x(offer.price_usd), y(offer.tokens_per_second)) for offer in front]
     pieces.append(path(_steps(places, area.right), "gs-line gs-frontier"))
-    pieces += _numbered(places)
+    pieces += _numbered(places, area)
     said = "; ".join(
         f"{number}: {offer.label}, {_facts(offer, prices, words)}"
         for number, offer in enumerate(front, start=1)
@@ -101,17 +107,41 @@ def _steps(places: Sequence[Place], right: float) -> list[Place]:
     return [*steps, (right, steps[-1][1])]
 
 
-def _numbered(places: Sequence[Place]) -> Iterator[Html]:
-    """A number on every point of the frontier, a diamond where it would cover its neighbour's."""
+def _numbered(places: Sequence[Place], area: Plot) -> Iterator[Html]:
+    """A number on every point of the frontier, beside it where it would cover another.
+
+    Above the frontier nothing is drawn, so that is where there is room. Where there is none,
+    the point is left as a diamond without its number.
+    """
     taken: list[Place] = []
-    diamonds, badges = [], []
-    for number, (x, y) in enumerate(places, start=1):
-        if any((x - a) ** 2 + (y - b) ** 2 < (2 * BADGE) ** 2 for a, b in taken):
-            diamonds.append(el("g", marker(3, x, y), class_="gs-front"))
-            continue
-        taken.append((x, y))
-        badges.append(badge(x, y, str(number)))
-    yield from (*diamonds, *badges)
+    beside, badges = [], []
+    for number, point in enumerate(places, start=1):
+        others = [place for place in places if place != point]
+        spot = _free_spot(point, others, taken, area)
+        if spot != point:
+            if spot is not None:
+                beside.append(line(*point, *spot, "gs-leader"))
+            beside.append(el("g", marker(3, *point), class_="gs-front"))
+        if spot is not None:
+            taken.append(spot)
+            badges.append(badge(*spot, str(number)))
+    yield from (*beside, *badges)
+
+
+def _free_spot(
+    point: Place, others: Sequence[Place], taken: Sequence[Place], area: Plot
+) -> Place | None:
+    """The first place for a badge that touches no other and covers no other point."""
+    for dx, dy in _BESIDE:
+        x, y = point[0] + dx, point[1] + dy
+        inside = x >= area.left + BADGE and y >= area.top - BADGE
+        if inside and _clear(x, y, taken, 2 * BADGE) and _clear(x, y, others, BADGE + 4):
+            return x, y
+    return None
+
+
+def _clear(x: float, y: float, places: Sequence[Place], distance: float) -> bool:
+    return all((x - a) ** 2 + (y - b) ** 2 >= distance**2 for a, b in places)
 
 
 def _table(title: str, prices: PriceSpeed, words: Words) -> Html:

@@ -12,6 +12,7 @@ from gpusizer.ui.presenters.charts.frame import (
     parts_key,
     table,
     top_of,
+    with_lines,
 )
 from gpusizer.ui.presenters.charts.scale import Scale, round_up, spread, ticks
 from gpusizer.ui.presenters.charts.svg import (
@@ -63,13 +64,12 @@ def _picture(name: str, title: str, lead: str, first: str, stacks: Sequence[Stac
         return None
     keys = tuple(dict.fromkeys(part.key for stack in stacks for part in stack.parts))
     top = top_of((stack.total_bytes for stack in stacks), capacities)
-    leads = (lead, words("pictures.lines")) if capacities else (lead,)
 
     def draw(width: int, uid: str) -> Html:
         return _drawn(width, uid, title, stacks, capacities, keys, top, words)
 
     return figure(
-        name, title, leads, draw,
+        name, title, with_lines(lead, capacities, words), draw,
         parts_key(name, [(words(f"part.{key}"), style) for key, style in styles(keys).items()]),
         capacities_key(capacities, top, words),
         _table(title, first, stacks, keys, words),
