@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from string import ascii_uppercase
 
 from gpusizer.figures.shapes import Capacity
@@ -121,8 +121,7 @@ def table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]], words:
     )
 
 
-def _cells(row: Sequence[str], class_: object) -> Iterable[Child]:
-    assert callable(class_)
+def _cells(row: Sequence[str], class_: Callable[[int], str | None]) -> Iterable[Child]:
     yield el("th", row[0], scope="row")
     for i, cell in enumerate(row[1:], start=1):
         yield el("td", cell, class_=class_(i))
