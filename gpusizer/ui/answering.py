@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
 from gpusizer.comparison import Comparison
+from gpusizer.figures.pictures import Pictures, pictures_of
 from gpusizer.report import EstimateRow, Report
 from gpusizer.sizer import Sizer
 from gpusizer.ui.choices import Tier, best_of_each_kind
+from gpusizer.ui.presenters.bars import shown_rows
 from gpusizer.ui.state import PageState
 
 _TIERS = (
@@ -23,10 +25,16 @@ _TIERS = (
 
 @dataclass(frozen=True, slots=True)
 class PageAnswer:
-    """Everything one page shows about a model, but for the cards side by side."""
+    """Everything one page shows about a model, but for the cards side by side.
+
+    Attributes:
+        report: with as many ranked GPUs as the page shows.
+        whole: the same report with all of them.
+    """
 
     report: Report
     tiers: tuple[Tier, ...]
+    whole: Report
 
 
 def remembering(sizer: Sizer) -> Sizer:
@@ -36,12 +44,21 @@ def remembering(sizer: Sizer) -> Sizer:
 
 def answer(sizer: Sizer, state: PageState, shown: int) -> PageAnswer:
     """Answer a question, with `shown` ranked GPUs. Raises any GpusizerError."""
-    report = rank(sizer, state, shown)
-    return PageAnswer(report, _tiers(sizer, state, report))
+    whole = rank(sizer, state, 0)
+    report = replace(whole, ranking=whole.ranking[:shown])
+    return PageAnswer(report, _tiers(sizer, state, report), whole)
+
+
+def pictures(sizer: Sizer, state: PageState, whole: Report | None = None) -> Pictures:
+    """What is drawn of a report and the picked GPUs. Raises any GpusizerError."""
+    report = whole or rank(sizer, state, 0)
+    picked = sizer.compare({"gpus": list(state.gpus)}).items if state.gpus else ()
+    boards = [(item.gpu, item.count or 1) for item in picked]
+    return pictures_of(report, shown_rows(report.estimates), boards)
 
 
 def rank(sizer: Sizer, state: PageState, shown: int) -> Report:
-    """The report alone. Raises any GpusizerError."""
+    """The report alone, `shown` 0 for every GPU that runs it. Raises any GpusizerError."""
     return sizer.size({**state.fields, "top": shown})
 
 

@@ -10,12 +10,14 @@ from typing import Any, TypeVar
 import gradio as gr
 
 from gpusizer.errors import GpusizerError
+from gpusizer.report import Report
 from gpusizer.sizer import Sizer
 from gpusizer.text import Language
-from gpusizer.ui.answering import PageAnswer, answer, compare, rank, remembering
+from gpusizer.ui.answering import PageAnswer, answer, compare, pictures, rank, remembering
 from gpusizer.ui.choices import MAX_PICKS, default_gpus
 from gpusizer.ui.presenters.answer import answer_html
 from gpusizer.ui.presenters.cards import cards_html
+from gpusizer.ui.presenters.charts.page import pictures_html
 from gpusizer.ui.presenters.errors import error_html
 from gpusizer.ui.presenters.facts import facts_html
 from gpusizer.ui.presenters.frame import status_html
@@ -28,8 +30,8 @@ RANKED = 60
 """Rows of the ranking the page holds."""
 
 Outputs = tuple[Any, ...]
-"""Values of the form (4) and of the results (6), in the page's order."""
-_SKIP: Outputs = (gr.skip(),) * 10
+"""Values of the form (4) and of the results (7), in the page's order."""
+_SKIP: Outputs = (gr.skip(),) * 11
 _Answer = TypeVar("_Answer")
 _log = logging.getLogger(__name__)
 
@@ -66,7 +68,7 @@ class Handlers:
         if state.model:
             yield from self._show(state)
         elif state.gpus:
-            yield (*_SKIP[:6], self._cards(self._sizer, state)[0], *_SKIP[:2], state.query)
+            yield (*_SKIP[:6], self._cards(self._sizer, state)[0], *_SKIP[:3], state.query)
         else:
             yield _SKIP
 
@@ -75,7 +77,8 @@ class Handlers:
         state, gpu = PageState.from_query(query), str(event.gpu)[:100].replace(",", " ")
         picks = state.gpus or ()
         if gpu not in picks and len(picks) >= MAX_PICKS:
-            return self._cards(self._sizer, state, self.words("cards.full", count=MAX_PICKS))
+            full = self.words("cards.full", count=MAX_PICKS)
+            return self._with_old_pictures(self._cards(self._sizer, state, full))
         return self._repicked(state, (*picks, gpu))
 
     def drop(self, query: str, event: gr.EventData) -> Outputs:
@@ -98,28 +101,48 @@ class Handlers:
         result = self._try(lambda: answer(sizer, state, RANKED))
         if isinstance(result, GpusizerError):
             panel = error_html(result, self._examples[:3], self.words)
-            yield (*_SKIP[:4], "", panel, "", "", "", state.query)
+            yield (*_SKIP[:4], "", panel, "", "", "", "", state.query)
             return
         if state.gpus is None:
             state = state.picking(default_gpus(result.tiers))
         cards, query = self._cards(sizer, state)
-        yield (*_SKIP[:4], "", self._first(result), cards, *self._tables(result), query)
+        yield (
+            *_SKIP[:4],
+            "",
+            self._first(result),
+            cards,
+            *self._tables(sizer, state, result),
+            query,
+        )
 
     def _first(self, result: PageAnswer) -> str:
         facts = facts_html(result.report.profile, self.words)
         return join((answer_html(result, self.words), facts))
 
-    def _tables(self, result: PageAnswer) -> tuple[str, str]:
+    def _tables(self, sizer: Sizer, state: PageState, result: PageAnswer) -> tuple[str, str, str]:
         report = result.report
-        return memory_html(report, self.words), ranking_html(report, self.words)
+        drawn = self._pictures(sizer, state, result.whole)
+        return memory_html(report, self.words), drawn, ranking_html(report, self.words)
+
+    def _pictures(self, sizer: Sizer, state: PageState, whole: Report | None = None) -> str:
+        """Pictures of a state; without the lines of its GPUs when one of them is unknown."""
+        made = self._try(lambda: pictures(sizer, state, whole))
+        if isinstance(made, GpusizerError):
+            made = self._try(lambda: pictures(sizer, state.picking(()), whole))
+        return "" if isinstance(made, GpusizerError) else pictures_html(made, self.words)
 
     def _repicked(self, before: PageState, gpus: Iterable[str]) -> Outputs:
         """The cards of other GPUs; the ones before, and why, when there is an unknown one."""
-        after = before.picking(gpus)
-        result = self._try(lambda: compare(self._sizer, after))
+        after, sizer = before.picking(gpus), remembering(self._sizer)
+        result = self._try(lambda: compare(sizer, after))
         if isinstance(result, GpusizerError):
-            return self._cards(self._sizer, before, self.words.error(result))
-        return cards_html(result, after.gpus or (), "", self.words), after.query
+            return self._with_old_pictures(self._cards(sizer, before, self.words.error(result)))
+        drawn = self._pictures(sizer, after) if after.model else ""
+        return cards_html(result, after.gpus or (), "", self.words), drawn, after.query
+
+    @staticmethod
+    def _with_old_pictures(cards: Outputs) -> Outputs:
+        return cards[0], gr.skip(), cards[1]
 
     def _cards(self, sizer: Sizer, state: PageState, message: str = "") -> Outputs:
         """The cards of a state, none of them when one of its GPUs is unknown."""

@@ -45,6 +45,7 @@ class _Results:
     answer: gr.HTML
     cards: gr.HTML
     memory: gr.HTML
+    pictures: gr.HTML
     ranking: gr.HTML
     query: gr.Textbox
 
@@ -115,6 +116,7 @@ def _results(welcome: str) -> _Results:
         answer=_html(welcome, "gs-answer-block", scripts.TRY),
         cards=_html("", "gs-cards-block", scripts.CARDS),
         memory=_html("", "gs-memory-block"),
+        pictures=_html("", "gs-pictures-block", scripts.PICTURES),
         ranking=_html("", "gs-ranking-block", scripts.PICK),
         query=gr.Textbox(visible="hidden", elem_id="gs-query", label="query"),
     )
@@ -143,7 +145,7 @@ def _wire(
     everything = [*form.inputs, *results.outputs]
     asked = [form.model.submit, form.context.submit, form.concurrency.submit, go.click]
     gr.on(asked, handlers.ask, [*form.inputs, results.query], everything, **options("ask"))
-    inputs, outputs = [results.query], [results.cards, results.query]
+    inputs, outputs = [results.query], [results.cards, results.pictures, results.query]
     for name, chip in (("try", chips), ("retry", results.answer)):
         chip.choose(handlers.choose, form.inputs, everything, **options(name))
     results.cards.pick(handlers.pick, inputs, outputs, **options("add"))

@@ -28,6 +28,15 @@ element.addEventListener('submit', e => {
 });"""
 """Cards: remove one, add one by name."""
 
+PICTURES = """element.addEventListener('toggle', e => {
+  if (e.target.matches('.gs-pictures')) element.dataset.open = e.target.open ? 'yes' : '';
+}, true);
+new MutationObserver(() => {
+  const folded = element.querySelector('.gs-pictures:not([open])');
+  if (folded && element.dataset.open) folded.open = true;
+}).observe(element, {childList: true, subtree: true});"""
+"""Pictures: unfolded once, they stay so when they are drawn anew."""
+
 TRY = """element.addEventListener('click', e => {
   const chip = e.target.closest('[data-model]');
   if (chip) trigger('choose', {model: chip.dataset.model});

@@ -113,7 +113,7 @@ def test_advanced_fields_change_the_answer(visit: Open) -> None:
     answered(page, LLAMA)
     assert "32,768" in page.inner_text("#gs-answer")
     page.click("#gs-advanced button")
-    field = page.get_by_label("Context")
+    field = page.get_by_label("Context", exact=True)
     expect(field).to_have_value("32768")  # what the address asked for has arrived
     field.fill("4096")
     field.press("Tab")  # as one who types leaves the field before the button
@@ -188,3 +188,45 @@ def test_every_page_fits_its_window(visit: Open, language: str, width: int, them
     )
     assert small == []
     window.shot(f"page-{language}-{width}-{theme}")
+
+
+@pytest.mark.parametrize(("width", "shown"), [(390, "narrow"), (800, "wide"), (1280, "wide")])
+def test_pictures_are_drawn_for_the_window(visit: Open, width: int, shown: str) -> None:
+    page = visit(width).go(f"/?model={LLAMA}&gpus=4090,2x3090")
+    answered(page, LLAMA)
+    assert page.locator("#gs-pictures .gs-figure:visible").count() == 0  # the answer stays first
+    page.click(".gs-pictures > summary")
+    assert page.locator("#gs-pictures .gs-figure:visible").count() == 4
+    assert page.locator(f".gs-chart-{shown} svg[role=img]:visible").count() == 4
+    assert page.locator("svg[role=img]:visible").count() == 4
+    assert "2 × GeForce RTX 3090" in page.inner_text("#gs-memory-picture")
+    assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0
+    outside = page.evaluate(
+        "() => [...document.querySelectorAll('.gs-chart svg *')].filter(e => {"
+        " const box = e.getBoundingClientRect();"
+        " return box.width && (box.right > window.innerWidth || box.left < 0); })"
+        ".map(e => e.outerHTML.slice(0, 99))"
+    )
+    assert outside == []
+    small = page.evaluate(
+        "() => [...document.querySelectorAll('.gs-chart svg')].filter(e => e.clientWidth)"
+        ".map(e => 14 * e.clientWidth / e.viewBox.baseVal.width).filter(size => size < 11)"
+    )
+    assert small == []
+
+
+def test_pictures_follow_the_picked_gpus_and_stay_unfolded(visit: Open) -> None:
+    page = visit().go(f"/?model={LLAMA}&gpus=4090")
+    answered(page, LLAMA)
+    page.click(".gs-pictures > summary")
+    keys = page.locator("#gs-memory-picture .gs-key li")
+    expect(keys).to_have_count(1)
+    page.fill(".gs-adder input", "3070")
+    page.press(".gs-adder input", "Enter")
+    expect(keys).to_have_count(2)
+    expect(keys.first).to_be_visible()
+    page.click("[data-remove='4090']")
+    expect(keys).to_have_count(1)
+    assert "3070" in keys.first.inner_text()
+    page.locator("#gs-memory-picture summary").click()
+    assert "Total GiB" in page.inner_text("#gs-memory-picture table")

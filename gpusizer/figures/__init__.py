@@ -1,0 +1,1 @@
+"""What the pictures show, as plain data: computed here, drawn elsewhere."""

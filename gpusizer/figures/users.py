@@ -1,0 +1,61 @@
+"""Speed against users: what a server delivers in total, and what each of its users gets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gpusizer.figures.shapes import Curve, Point
+
+_MOST_POINTS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class UserSpeed:
+    """Tokens per second against sequences at once; `pool_users` is where the cache is full."""
+
+    total: Curve
+    per_user: Curve
+    pool_users: int | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "total": self.total.to_json(),
+            "per_user": self.per_user.to_json(),
+            "pool_users": self.pool_users,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> UserSpeed:
+        total, per_user = (Curve.from_json(data[name]) for name in ("total", "per_user"))
+        return cls(total, per_user, data["pool_users"])
+
+
+def user_speed(
+    total_at: Callable[[int], float | None], most_users: int, label: str, *, full: bool = True
+) -> UserSpeed:
+    """From one user to `most_users`, where the pool is full unless `full` says otherwise.
+
+    Numbers of users of which `total_at` knows no speed are left out.
+    """
+    found = [(users, total_at(users)) for users in user_counts(most_users)]
+    known = [(users, speed) for users, speed in found if speed is not None]
+    return UserSpeed(
+        Curve(tuple(Point(users, speed) for users, speed in known), label),
+        Curve(tuple(Point(users, speed / users) for users, speed in known), label),
+        most_users if full else None,
+    )
+
+
+def user_counts(most: int) -> tuple[int, ...]:
+    """Numbers of users from 1 to `most`: closer together where curves bend.
+
+    >>> user_counts(5), user_counts(0)
+    ((1, 2, 3, 4, 5), ())
+    """
+    if most < 1:
+        return ()
+    steps = _MOST_POINTS - 1
+    return tuple(sorted({round(most ** (step / steps)) for step in range(steps + 1)}
+                        | {round(most * step / 4) for step in (1, 2, 3, 4)} - {0}))  # fmt: skip
