@@ -17,6 +17,7 @@ from gpusizer.ui.answering import PageAnswer, answer, compare, pictures, rank, r
 from gpusizer.ui.choices import MAX_PICKS, default_gpus
 from gpusizer.ui.presenters.answer import answer_html
 from gpusizer.ui.presenters.cards import cards_html
+from gpusizer.ui.presenters.catalogue import catalogue_html
 from gpusizer.ui.presenters.charts.page import pictures_html
 from gpusizer.ui.presenters.errors import error_html
 from gpusizer.ui.presenters.facts import facts_html
@@ -30,8 +31,10 @@ RANKED = 60
 """Rows of the ranking the page holds."""
 
 Outputs = tuple[Any, ...]
-"""Values of the form (4) and of the results (7), in the page's order."""
+"""Values for components, in the order of their tab."""
 _SKIP: Outputs = (gr.skip(),) * 11
+_FORM, _ALONE = 4, 3  # fields of the question; components of the comparison without an answer
+_TABS = ("size", "compare", "catalogue", "know")
 _Answer = TypeVar("_Answer")
 _log = logging.getLogger(__name__)
 
@@ -63,14 +66,44 @@ class Handlers:
         yield from self._show(PageState.from_form(event.model, context, concurrency, engine))
 
     def load(self, request: gr.Request) -> Iterator[Outputs]:
-        """Answer what the address asks for, if anything."""
+        """Answer what the address asks for, if anything: the tab, then what stands in each."""
         state = PageState.from_query(str(request.query_params))
-        if state.model:
-            yield from self._show(state)
-        elif state.gpus:
-            yield (*_SKIP[:6], self._cards(self._sizer, state)[0], *_SKIP[:3], state.query)
+        only_gpus = bool(state.gpus) and not state.model
+        tab = state.tab if state.tab in _TABS else "compare" if only_gpus else "size"
+        table = self.catalogue() if tab == "catalogue" else gr.skip()
+        others = (*_SKIP[:_ALONE], table)
+        if tab == "compare":
+            cards, query = self._cards(self._sizer, state)
+            yield (gr.Tabs(selected=tab), *_SKIP, state.model, cards, query, table)
+        elif tab == "size" and state.model:
+            for outputs in self._show(state):
+                yield (gr.skip(), *outputs, *others)
         else:
-            yield _SKIP
+            yield (gr.Tabs(selected=tab), *_SKIP, *others)
+
+    @property
+    def no_cards(self) -> str:
+        """The comparison before a GPU is picked."""
+        return cards_html(None, (), "", self.words)
+
+    def catalogue(self) -> str:
+        """Every GPU in a table."""
+        return catalogue_html(self._sizer.catalogue.gpus, self.words)
+
+    def compare_for(self, model: str, query: str) -> Outputs:
+        """The same GPUs with another model, or without one."""
+        state = replace(PageState.from_query(query), model=str(model).strip())
+        return self._cards(self._sizer, state)
+
+    def pick_alone(self, query: str, event: gr.EventData) -> Outputs:
+        """`pick` where there are no pictures."""
+        cards, _, query = self.pick(query, event)
+        return cards, query
+
+    def drop_alone(self, query: str, event: gr.EventData) -> Outputs:
+        """`drop` where there are no pictures."""
+        cards, _, query = self.drop(query, event)
+        return cards, query
 
     def pick(self, query: str, event: gr.EventData) -> Outputs:
         """Put one more GPU side by side."""
@@ -96,18 +129,18 @@ class Handlers:
 
     def _show(self, state: PageState) -> Iterator[Outputs]:
         """First what is being read, then the answer or why there is none."""
-        yield (*state.form, status_html(state.model, self.words), *_SKIP[5:])
+        yield (*state.form, status_html(state.model, self.words), *_SKIP[_FORM + 1 :])
         sizer = remembering(self._sizer)
         result = self._try(lambda: answer(sizer, state, RANKED))
         if isinstance(result, GpusizerError):
             panel = error_html(result, self._examples[:3], self.words)
-            yield (*_SKIP[:4], "", panel, "", "", "", "", state.query)
+            yield (*_SKIP[:_FORM], "", panel, "", "", "", "", state.query)
             return
         if state.gpus is None:
             state = state.picking(default_gpus(result.tiers))
         cards, query = self._cards(sizer, state)
         yield (
-            *_SKIP[:4],
+            *_SKIP[:_FORM],
             "",
             self._first(result),
             cards,

@@ -56,14 +56,53 @@ element.addEventListener('click', e => {
 });"""
 """Code examples: the real address, and a button that copies."""
 
-REMEMBER = """query => {
-  const search = query ? '?' + query : '';
+_REMEMBER = """query => {
+  const search = query ? '?' + 'TAB' + query : location.search;
   history.replaceState(null, '', location.pathname + search + location.hash);
   document.querySelectorAll('.gs-header nav a').forEach(link => {
     link.href = link.getAttribute('href').split('?')[0] + search;
   });
 }"""
-"""Write the state into the address bar and into the links to the other languages."""
+_ON_TAB = """() => {
+  const at = new URL(location.href);
+  if ('TAB' === 'size') at.searchParams.delete('tab'); else at.searchParams.set('tab', 'TAB');
+  history.replaceState(null, '', at);
+  document.querySelectorAll('.gs-header nav a').forEach(link => {
+    link.href = link.getAttribute('href').split('?')[0] + at.search;
+  });
+}"""
+
+FILTER = """element.addEventListener('input', e => {
+  if (e.target.name !== 'filter') return;
+  const words = e.target.value.toLowerCase().split(/\\s+/).filter(Boolean);
+  let shown = 0;
+  element.querySelectorAll('tbody tr').forEach(row => {
+    row.hidden = !words.every(word => row.dataset.names.includes(word));
+    shown += !row.hidden;
+  });
+  element.querySelector('.gs-empty').hidden = shown > 0;
+});
+element.addEventListener('click', e => {
+  const pick = e.target.closest('[data-pick]');
+  if (!pick) return;
+  const at = new URL(location.href);
+  const gpus = (at.searchParams.get('gpus') || '').split(',').filter(Boolean);
+  if (!gpus.includes(pick.dataset.pick)) gpus.push(pick.dataset.pick);
+  at.searchParams.set('gpus', gpus.slice(-4).join(','));
+  at.searchParams.set('tab', 'compare');
+  location.href = at;
+});"""
+"""Catalogue: hide the rows that lack a word, put a GPU side by side."""
+
+
+def remember(tab: str) -> str:
+    """Write a tab's state into the address bar and into the links to the other languages."""
+    return _REMEMBER.replace("TAB", "" if tab == "size" else f"tab={tab}&")
+
+
+def on_tab(tab: str) -> str:
+    """Write which tab is open into the address bar."""
+    return _ON_TAB.replace("TAB", tab)
 
 
 def copy_script(origin: str) -> str:

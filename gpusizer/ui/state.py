@@ -11,6 +11,7 @@ from gpusizer.request import RANKINGS
 from gpusizer.workload import DEFAULT_CONTEXT
 
 _MAX_QUERY_CHARS = 4000
+_NO_PART = ("tab",)  # of a question
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,7 @@ class PageState:
     engine: str = ""
     rank_by: str = RANKINGS[0]
     gpus: tuple[str, ...] | None = None
+    tab: str = ""
 
     @classmethod
     def from_query(cls, query: str) -> PageState:
@@ -55,15 +57,23 @@ class PageState:
 
     @property
     def query(self) -> str:
-        """The query string: the model, and whatever differs from the defaults."""
+        """The query string: the model, and whatever differs from the defaults but the tab."""
         plain = PageState()
-        names = [name for name in self.__slots__ if getattr(self, name) != getattr(plain, name)]
+        names = [
+            name
+            for name in self.__slots__
+            if name not in _NO_PART and getattr(self, name) != getattr(plain, name)
+        ]
         return urlencode({name: _joined(getattr(self, name)) for name in names}, safe="/,")
 
     @property
     def fields(self) -> dict[str, Any]:
         """The request: everything but the GPUs, which the ranking must not be limited to."""
-        return {name: getattr(self, name) for name in self.__slots__ if name != "gpus"}
+        return {
+            name: getattr(self, name)
+            for name in self.__slots__
+            if name != "gpus" and name not in _NO_PART
+        }
 
     def picking(self, gpus: Iterable[str]) -> PageState:
         """The same question with other GPUs side by side."""

@@ -51,7 +51,7 @@ class Visit:
     def go(self, path: str) -> Any:
         """Open a path of the application and wait until it is drawn."""
         self.page.goto(self.address + path.lstrip("/"))
-        self.page.wait_for_selector(".gs-section")
+        self.page.locator(".gs-section:visible").first.wait_for()
         return self.page
 
     def shot(self, name: str) -> None:

@@ -5,16 +5,31 @@ from gpusizer.text.pages import (
     en_accuracy,
     en_method,
     en_pictures,
+    en_tabs,
     pt,
     pt_accuracy,
     pt_method,
     pt_pictures,
+    pt_tabs,
     zh,
     zh_accuracy,
     zh_method,
     zh_pictures,
+    zh_tabs,
 )
 
-EN = {**en.STRINGS, **en_method.STRINGS, **en_accuracy.STRINGS, **en_pictures.STRINGS}
-ZH = {**zh.STRINGS, **zh_method.STRINGS, **zh_accuracy.STRINGS, **zh_pictures.STRINGS}
-PT = {**pt.STRINGS, **pt_method.STRINGS, **pt_accuracy.STRINGS, **pt_pictures.STRINGS}
+
+def _together(*modules: object) -> dict[str, str]:
+    """The strings of several modules; a key in two of them is a mistake."""
+    strings: dict[str, str] = {}
+    for module in modules:
+        own: dict[str, str] = module.STRINGS  # type: ignore[attr-defined]
+        if repeated := strings.keys() & own.keys():
+            raise ValueError(f"in two modules: {sorted(repeated)}")
+        strings |= own
+    return strings
+
+
+EN = _together(en, en_accuracy, en_method, en_pictures, en_tabs)
+ZH = _together(zh, zh_accuracy, zh_method, zh_pictures, zh_tabs)
+PT = _together(pt, pt_accuracy, pt_method, pt_pictures, pt_tabs)

@@ -7,6 +7,8 @@ STRINGS: dict[str, str] = {
     "page.tab.reverse": "What can my GPU run?",
     "page.tab.catalogue": "GPU catalogue",
     "page.tab.know": "How we know",
+    "page.compare.model": "Model (optional)",
+    "page.compare.go": "Compare",
     "page.catalogue.title": "{count} GPUs",
     "page.catalogue.lead": "Usable memory is what a driver reports, not the number on the box."
     " Rates are dense, per board. A dash is unknown, not zero.",

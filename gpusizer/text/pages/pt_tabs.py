@@ -7,6 +7,8 @@ STRINGS: dict[str, str] = {
     "page.tab.reverse": "O que minha GPU roda?",
     "page.tab.catalogue": "Catálogo de GPUs",
     "page.tab.know": "Como sabemos",
+    "page.compare.model": "Modelo (opcional)",
+    "page.compare.go": "Comparar",
     "page.catalogue.title": "{count} GPUs",
     "page.catalogue.lead": "A memória utilizável é a que o driver informa, não o número da caixa."
     " As taxas são densas, por placa. Um traço é desconhecido, não zero.",

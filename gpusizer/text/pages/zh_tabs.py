@@ -7,6 +7,8 @@ STRINGS: dict[str, str] = {
     "page.tab.reverse": "我的显卡能跑什么",
     "page.tab.catalogue": "显卡目录",
     "page.tab.know": "数据从何而来",
+    "page.compare.model": "模型（可不填）",
+    "page.compare.go": "对比",
     "page.catalogue.title": "{count} 款显卡",
     "page.catalogue.lead": "可用显存是驱动报告的数值，不是包装上的数字。"
     "算力均为稠密值，按整块板卡计。短横线表示未知，不是零。",

@@ -1,0 +1,118 @@
+"""Size a model: the question, the answer, cards, memory, pictures, ranking."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import gradio as gr
+
+from gpusizer.engines import ENGINES
+from gpusizer.ui import scripts
+from gpusizer.ui.handlers import Handlers
+from gpusizer.ui.presenters import frame
+from gpusizer.ui.presenters.errors import chips_html
+from gpusizer.ui.presenters.words import Words
+from gpusizer.ui.tabs.kit import (
+    Listeners,
+    context_field,
+    go_button,
+    html,
+    model_field,
+    query_box,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """What the visitor fills in."""
+
+    model: gr.Textbox
+    context: gr.Number
+    concurrency: gr.Number
+    engine: gr.Dropdown
+
+    @property
+    def inputs(self) -> list[Any]:
+        return [getattr(self, field.name) for field in fields(self)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Results:
+    """Where answers appear, in the order of the handlers' outputs."""
+
+    status: gr.HTML
+    answer: gr.HTML
+    cards: gr.HTML
+    memory: gr.HTML
+    pictures: gr.HTML
+    ranking: gr.HTML
+    query: gr.Textbox
+
+    @property
+    def outputs(self) -> list[Any]:
+        return [getattr(self, field.name) for field in fields(self)]
+
+
+def build(handlers: Handlers, examples: Sequence[str], listeners: Listeners) -> list[Any]:
+    """Build the tab; the components that a page's address fills, in the handlers' order."""
+    words = handlers.words
+    with gr.Row(elem_id="gs-form", equal_height=True):
+        model = model_field(words, "gs-model")
+        go = go_button(words, "gs-go")
+    chips = html(chips_html(examples, words("try")), "gs-examples", scripts.TRY)
+    form = _advanced(model, words)
+    results = _results(frame.welcome_html(len(handlers.gpu_names), words))
+    _wire(handlers, form, go, chips, results, listeners)
+    return [*form.inputs, *results.outputs]
+
+
+def _advanced(model: gr.Textbox, words: Words) -> _Form:
+    with gr.Accordion(words("advanced"), open=False, elem_id="gs-advanced"), gr.Row():
+        context = context_field(words)
+        concurrency = gr.Number(
+            1, label=words("concurrency.label"), info=words("concurrency.info"), precision=0
+        )
+        engine = gr.Dropdown(
+            [(words("engine.usual"), ""), *((e.name, e.slug) for e in ENGINES.values())],
+            value="",
+            label=words("engine.label"),
+            info=words("engine.info"),
+        )
+    return _Form(model, context, concurrency, engine)
+
+
+def _results(welcome: str) -> _Results:
+    return _Results(
+        status=html("", "gs-status"),
+        answer=html(welcome, "gs-answer-block", scripts.TRY),
+        cards=html("", "gs-cards-block", scripts.CARDS),
+        memory=html("", "gs-memory-block"),
+        pictures=html("", "gs-pictures-block", scripts.PICTURES),
+        ranking=html("", "gs-ranking-block", scripts.PICK),
+        query=query_box("gs-query"),
+    )
+
+
+def _wire(
+    handlers: Handlers,
+    form: _Form,
+    go: gr.Button,
+    chips: gr.HTML,
+    results: _Results,
+    listeners: Listeners,
+) -> None:
+    everything = [*form.inputs, *results.outputs]
+    asked = [form.model.submit, form.context.submit, form.concurrency.submit, go.click]
+    gr.on(asked, handlers.ask, [*form.inputs, results.query], everything, **listeners("ask"))
+    inputs, outputs = [results.query], [results.cards, results.pictures, results.query]
+    for name, chip in (("try", chips), ("retry", results.answer)):
+        chip.choose(handlers.choose, form.inputs, everything, **listeners(name))
+    results.cards.pick(handlers.pick, inputs, outputs, **listeners("add"))
+    results.cards.drop(handlers.drop, inputs, outputs, **listeners("drop"))
+    results.ranking.pick(handlers.pick, inputs, outputs, **listeners("pick"))
+    ranked = [results.ranking, results.query]
+    results.ranking.rank(handlers.rank, inputs, ranked, **listeners("rank"))
+    remember = scripts.remember("size")
+    results.query.change(None, inputs, None, js=remember, **listeners.quiet("remember"))
