@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -17,7 +17,7 @@ from gpusizer.quants import Quant, find_quant
 from gpusizer.quants.variants import is_variant
 from gpusizer.support import runs_on
 from gpusizer.weight_sizes import WeightSizes, all_weight_sizes, weight_sizes
-from gpusizer.workload import Workload
+from gpusizer.workload import OFFLOADS, Workload
 
 COUNTS = (1, 2, 4, 8, 16, 32)
 """GPU counts that are tried, smallest first."""
@@ -34,7 +34,7 @@ class Verdict(StrEnum):
 
     FITS = "fits"  # even at the high end of every band
     TIGHT = "tight"  # at the likely values, not at the high end
-    OFFLOAD = "offload"  # part of the layers must live in system memory
+    OFFLOAD = "offload"  # part of the weights must live in system memory
     DOES_NOT_FIT = "does_not_fit"
 
 
@@ -216,7 +216,23 @@ class Fitter:
         movable = estimate.per_gpu.weights.likely * (1 - _OFFLOAD_SHARE)
         if estimate.engine.slug in _OFFLOAD_ENGINES and short <= movable:
             return Verdict.OFFLOAD
+        if self.taking_turns(gpu, estimate) is not None:
+            return Verdict.OFFLOAD
         return Verdict.DOES_NOT_FIT
+
+    def taking_turns(self, gpu: Gpu, whole: MemoryEstimate) -> tuple[str, MemoryEstimate] | None:
+        """The first stronger `cpu_offload` with which a pipeline surely fits, None without one."""
+        if self.profile.pipeline is None or whole.engine.slug != ENGINES["diffusers"].slug:
+            return None
+        for mode in OFFLOADS[OFFLOADS.index(self.workload.cpu_offload) + 1 :]:
+            workload = replace(self.workload, cpu_offload=mode)
+            made = Estimator(self.profile, workload).estimate(
+                whole.quant, whole.engine, whole.sizes, whole.split,
+                native=whole.native, device_class=whole.device_class,
+            )  # fmt: skip
+            if made.headroom_bytes(gpu.device_memory_bytes, cautious=True) >= 0:
+                return mode, made
+        return None
 
     def _max_context(self, estimate: MemoryEstimate, pool: int) -> int | None:
         return estimate.engine.longest_context(

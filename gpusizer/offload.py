@@ -65,6 +65,17 @@ def without_experts(fitter: Fitter, gpu: Gpu, whole: MemoryEstimate) -> int | No
 def offload_notes(fitter: Fitter, gpu: Gpu, whole: MemoryEstimate) -> tuple[Note, ...]:
     """What fits and what the rest needs, as reasons."""
     notes = []
+    turns = fitter.taking_turns(gpu, whole)
+    if turns is not None:
+        mode, made = turns
+        # Every component starts in system memory and returns to it.
+        notes.append(
+            Note(
+                f"pipeline_offload_{mode}",
+                ram_bytes=whole.sizes.total,
+                gpu_bytes=made.per_gpu.total.likely,
+            )
+        )
     part = most_layers(fitter, gpu, whole)
     if part is not None:
         notes.append(

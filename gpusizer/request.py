@@ -8,7 +8,7 @@ from typing import Any
 
 from gpusizer.errors import InvalidRequest
 from gpusizer.kv_cache import ALIASES, BYTES_PER_ELEMENT
-from gpusizer.workload import Workload
+from gpusizer.workload import OFFLOADS, Workload
 
 ALL_QUANTS = "all"
 NATIVE_QUANT = "native"
@@ -144,6 +144,10 @@ _WORKLOAD_FIELDS: dict[str, Parser] = {
     "flash_attention": _flag,
     "gpu_layers": _integer(0, 10_000),
     "cpu_moe": _flag,
+    "width": _integer(16, 16_384),
+    "height": _integer(16, 16_384),
+    "frames": _integer(1, 10_000),
+    "cpu_offload": _one_of(*OFFLOADS),
 }
 _OTHER_FIELDS: dict[str, Parser] = {
     "model": _text,

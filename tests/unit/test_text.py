@@ -23,6 +23,8 @@ ENGLISH = TABLES["en"]
 # Notes whose code is not written out where they are made: file -> the codes it may have.
 COMPUTED_NOTES = {
     "ranking.py": {f"verdict_{verdict.value}" for verdict in Verdict},
+    "offload.py": {"pipeline_offload_model", "pipeline_offload_sequential"},
+    "changes.py": {"try_cpu_offload_model", "try_cpu_offload_sequential"},
     "caveats.py": {
         "recovered_from_tensors",
         "metadata_recovered",
