@@ -20,7 +20,8 @@ from gpusizer.errors import NoWeights
 from gpusizer.gguf_facts import ggml_quantization, projector, variant_read
 from gpusizer.notes import Note
 from gpusizer.packing import StoredQuantization, spare_biases
-from gpusizer.pipeline_shape import PipelineShape, pipeline_shape
+from gpusizer.pipeline_reading import pipeline_shape
+from gpusizer.pipeline_shape import PipelineShape
 from gpusizer.quantization import detect_quantization, quantization_of_tensors
 from gpusizer.roles import Kind, Part
 from gpusizer.snapshot import ADAPTER_COMPONENT, Component, Config, RepoSnapshot, Variant

@@ -13,7 +13,8 @@ from bench.pipelines import loaded
 from gpusizer.engines import ENGINES, Split
 from gpusizer.engines.pipeline_steps import UNKNOWN, steps
 from gpusizer.memory import Breakdown, Estimator
-from gpusizer.pipeline_shape import INDEX, PipelineShape, pipeline_shape
+from gpusizer.pipeline_reading import INDEX, pipeline_shape
+from gpusizer.pipeline_shape import PipelineShape
 from gpusizer.profile import ModelProfile
 from gpusizer.quants import find_quant
 from gpusizer.quants.native import native_quant
