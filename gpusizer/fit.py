@@ -23,6 +23,7 @@ COUNTS = (1, 2, 4, 8, 16, 32)
 """GPU counts that are tried, smallest first."""
 
 _OFFLOAD_ENGINES = frozenset({"llama.cpp", "ollama"})
+_TURNS_ENGINE = "diffusers"
 _CONVERTED = {"fp32": "gguf-f32", "bf16": "gguf-f16"}  # they run GGUF, whatever the width
 _OFFLOAD_SHARE = 0.25  # below a quarter of the layers on the GPU, offload is not worth the card
 _MAX_CARDS = {"apple": 1, "soc": 1, "embedded": 1, "datacenter": 32}
@@ -216,23 +217,24 @@ class Fitter:
         movable = estimate.per_gpu.weights.likely * (1 - _OFFLOAD_SHARE)
         if estimate.engine.slug in _OFFLOAD_ENGINES and short <= movable:
             return Verdict.OFFLOAD
-        if self.taking_turns(gpu, estimate) is not None:
-            return Verdict.OFFLOAD
-        return Verdict.DOES_NOT_FIT
+        return Verdict.OFFLOAD if self.turns(gpu, estimate) else Verdict.DOES_NOT_FIT
 
-    def taking_turns(self, gpu: Gpu, whole: MemoryEstimate) -> tuple[str, MemoryEstimate] | None:
-        """The first stronger `cpu_offload` with which a pipeline surely fits, None without one."""
-        if self.profile.pipeline is None or whole.engine.slug != ENGINES["diffusers"].slug:
-            return None
+    def turns(self, gpu: Gpu, whole: MemoryEstimate) -> tuple[tuple[str, MemoryEstimate], ...]:
+        """Stronger `cpu_offload` with which a pipeline fits, up to the first that surely does."""
+        found: list[tuple[str, MemoryEstimate]] = []
+        if self.profile.pipeline is None or whole.engine.slug != _TURNS_ENGINE:
+            return ()
         for mode in OFFLOADS[OFFLOADS.index(self.workload.cpu_offload) + 1 :]:
             workload = replace(self.workload, cpu_offload=mode)
             made = Estimator(self.profile, workload).estimate(
                 whole.quant, whole.engine, whole.sizes, whole.split,
                 native=whole.native, device_class=whole.device_class,
             )  # fmt: skip
+            if made.headroom_bytes(gpu.device_memory_bytes) >= 0:
+                found.append((mode, made))
             if made.headroom_bytes(gpu.device_memory_bytes, cautious=True) >= 0:
-                return mode, made
-        return None
+                break
+        return tuple(found)
 
     def _max_context(self, estimate: MemoryEstimate, pool: int) -> int | None:
         return estimate.engine.longest_context(

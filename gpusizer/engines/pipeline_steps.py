@@ -26,8 +26,8 @@ Bytes = tuple[float, float, float]
 UNKNOWN: Bytes = (1.0 * GIB, 3.0 * GIB, 8.0 * GIB)
 """For a decoder or denoiser of which nothing is known."""
 
-_DENOISER_BAND = (0.85, 1.0, 1.35)
-_DECODER_BAND = (0.6, 1.0, 1.9)  # allocated without workspace; reserved on Hopper (FLUX, 2025)
+_DENOISER_BAND = (0.85, 1.0, 2.4)  # published for FLUX with model offload, 2025
+_DECODER_BAND = (0.6, 1.0, 1.9)  # tensors without workspace; published for FLUX, 2025
 _ENCODER_BAND = (0.5, 1.0, 2.0)
 _WORKSPACE_OF_UNETS = 1.75  # SDXL: 0.27 GiB published for 0.154 GiB of tensors
 _UNITS_UNKNOWN = 16.0
