@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from bench import gguf_sizes, llama_cpp, serving
+from bench import gguf_sizes, llama_cpp, pipelines, serving
 from bench.comparison import ALL, Comparison, Summary, Tolerance, one_per_group, summarize
 from bench.measurements import Row
 from gpusizer.units import GIB, MIB
@@ -21,6 +21,7 @@ ANSWERS: dict[str, Callable[[Row], Iterator[Comparison]]] = {
     "serving": serving.compare,
     "llama_cpp": llama_cpp.compare,
     "gguf_size": gguf_sizes.compare,
+    "pipeline": pipelines.compare,
 }
 TOLERANCES = {
     "weights": Tolerance(share=0.005),
@@ -37,6 +38,9 @@ TOLERANCES = {
     "process_total": Tolerance(share=0.05),
     "file_size": Tolerance(share=0.02),
     "uniform_tensors": Tolerance(share=0.01),
+    "pipeline_peak": Tolerance(share=0.05),
+    "denoiser_peak": Tolerance(share=0.05),
+    "decoder_peak": Tolerance(share=0.15),
 }
 """What counts as right, per component: the column "within"."""
 

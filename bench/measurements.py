@@ -10,7 +10,9 @@ from typing import Any
 from gpusizer.paths import DATA_DIR
 
 FOLDER = DATA_DIR / "measurements"
-TABLES = (FOLDER / "serving.jsonl", FOLDER / "llama_cpp.jsonl", FOLDER / "gguf_sizes.jsonl")
+TABLES = tuple(
+    FOLDER / f"{name}.jsonl" for name in ("serving", "llama_cpp", "gguf_sizes", "pipelines")
+)
 
 Row = Mapping[str, Any]
 

@@ -15,6 +15,7 @@ from gpusizer.fit import COUNTS, Verdict, max_cards
 from gpusizer.inverse import Plan, largest_holding, longest_context
 from gpusizer.kv_cache import ALIASES, element_bytes
 from gpusizer.notes import Note
+from gpusizer.workload import OFFLOADS
 
 NARROWER_CACHES: dict[str, tuple[str, ...]] = {
     # llama.cpp and the tools on it: --cache-type-k/-v; ExLlama: Cache_Q8, Cache_Q4; MLX: --kv-bits.
@@ -32,6 +33,7 @@ _UBATCHES = (256, 128, 64, 32)
 _SHORTEST_CONTEXT = 1024
 _BELOW_FOUR_BITS = 4.0  # extra pain of widths that rankings do not pick unasked
 _OTHER_ENGINE = 2.0
+_TURNS = (4.5, 11.0)  # pain of components, and of layers, that take turns on the GPU
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +167,20 @@ def _concurrency(plan: Plan) -> Iterator[Change]:
         )  # fmt: skip
 
 
+def _cpu_offload(plan: Plan) -> Iterator[Change]:
+    """A pipeline's components, or its layers, take turns on the GPU."""
+    if plan.fitter.profile.pipeline is None:
+        return
+    weaker = OFFLOADS.index(plan.workload.cpu_offload) + 1
+    for mode, pain in zip(OFFLOADS[weaker:], _TURNS[weaker - 1 :], strict=True):
+        changes = list(_first(
+            plan, "cpu_offload", [mode], lambda m: Note(f"try_cpu_offload_{m}"), pain
+        ))  # fmt: skip
+        if changes:
+            yield from changes
+            return
+
+
 def _quantization(plan: Plan) -> Iterator[Change]:
     """The most faithful narrower quantization, with the engine it has and with another one."""
     found: set[bool] = set()
@@ -210,6 +226,6 @@ def _more_gpus(plan: Plan) -> Iterator[Change]:
 
 RULES: tuple[Rule, ...] = (
     _flash_attention, _memory_utilization, _buffers, _enforce_eager, _kv_cache, _context,
-    _concurrency, _quantization, _more_gpus,
+    _concurrency, _cpu_offload, _quantization, _more_gpus,
 )  # fmt: skip
 """Every kind of change that is tried."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -17,12 +17,13 @@ from gpusizer.quants import Quant, find_quant
 from gpusizer.quants.variants import is_variant
 from gpusizer.support import runs_on
 from gpusizer.weight_sizes import WeightSizes, all_weight_sizes, weight_sizes
-from gpusizer.workload import Workload
+from gpusizer.workload import OFFLOADS, Workload
 
 COUNTS = (1, 2, 4, 8, 16, 32)
 """GPU counts that are tried, smallest first."""
 
 _OFFLOAD_ENGINES = frozenset({"llama.cpp", "ollama"})
+_TURNS_ENGINE = "diffusers"
 _CONVERTED = {"fp32": "gguf-f32", "bf16": "gguf-f16"}  # they run GGUF, whatever the width
 _OFFLOAD_SHARE = 0.25  # below a quarter of the layers on the GPU, offload is not worth the card
 _MAX_CARDS = {"apple": 1, "soc": 1, "embedded": 1, "datacenter": 32}
@@ -34,7 +35,7 @@ class Verdict(StrEnum):
 
     FITS = "fits"  # even at the high end of every band
     TIGHT = "tight"  # at the likely values, not at the high end
-    OFFLOAD = "offload"  # part of the layers must live in system memory
+    OFFLOAD = "offload"  # part of the weights must live in system memory
     DOES_NOT_FIT = "does_not_fit"
 
 
@@ -216,7 +217,24 @@ class Fitter:
         movable = estimate.per_gpu.weights.likely * (1 - _OFFLOAD_SHARE)
         if estimate.engine.slug in _OFFLOAD_ENGINES and short <= movable:
             return Verdict.OFFLOAD
-        return Verdict.DOES_NOT_FIT
+        return Verdict.OFFLOAD if self.turns(gpu, estimate) else Verdict.DOES_NOT_FIT
+
+    def turns(self, gpu: Gpu, whole: MemoryEstimate) -> tuple[tuple[str, MemoryEstimate], ...]:
+        """Stronger `cpu_offload` with which a pipeline fits, up to the first that surely does."""
+        found: list[tuple[str, MemoryEstimate]] = []
+        if self.profile.pipeline is None or whole.engine.slug != _TURNS_ENGINE:
+            return ()
+        for mode in OFFLOADS[OFFLOADS.index(self.workload.cpu_offload) + 1 :]:
+            workload = replace(self.workload, cpu_offload=mode)
+            made = Estimator(self.profile, workload).estimate(
+                whole.quant, whole.engine, whole.sizes, whole.split,
+                native=whole.native, device_class=whole.device_class,
+            )  # fmt: skip
+            if made.headroom_bytes(gpu.device_memory_bytes) >= 0:
+                found.append((mode, made))
+            if made.headroom_bytes(gpu.device_memory_bytes, cautious=True) >= 0:
+                break
+        return tuple(found)
 
     def _max_context(self, estimate: MemoryEstimate, pool: int) -> int | None:
         return estimate.engine.longest_context(

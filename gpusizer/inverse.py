@@ -149,7 +149,7 @@ def longest_context(plan: Plan) -> int | None:
 def most_users(plan: Plan) -> int | None:
     """Most sequences at once of the context asked for that surely fit.
 
-    None where as many fit as can be asked for: encoders and pipelines take no memory for each.
+    None where as many fit as can be asked for: encoders take no memory for each.
     """
     found = largest_holding(lambda n: plan.under(concurrency=n).surely_fits(), MOST_USERS)
     return None if found == MOST_USERS else found

@@ -65,6 +65,12 @@ def without_experts(fitter: Fitter, gpu: Gpu, whole: MemoryEstimate) -> int | No
 def offload_notes(fitter: Fitter, gpu: Gpu, whole: MemoryEstimate) -> tuple[Note, ...]:
     """What fits and what the rest needs, as reasons."""
     notes = []
+    for mode, made in fitter.turns(gpu, whole):
+        # Every component starts in system memory and returns to it.
+        facts = {"ram_bytes": whole.sizes.total, "gpu_bytes": made.per_gpu.total.likely}
+        notes.append(Note(f"pipeline_offload_{mode}", **facts))
+        if made.headroom_bytes(gpu.device_memory_bytes, cautious=True) < 0:
+            notes.append(Note("may_run_out"))
     part = most_layers(fitter, gpu, whole)
     if part is not None:
         notes.append(

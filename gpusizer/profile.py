@@ -20,6 +20,8 @@ from gpusizer.errors import NoWeights
 from gpusizer.gguf_facts import ggml_quantization, projector, variant_read
 from gpusizer.notes import Note
 from gpusizer.packing import StoredQuantization, spare_biases
+from gpusizer.pipeline_reading import pipeline_shape
+from gpusizer.pipeline_shape import PipelineShape
 from gpusizer.quantization import detect_quantization, quantization_of_tensors
 from gpusizer.roles import Kind, Part
 from gpusizer.snapshot import ADAPTER_COMPONENT, Component, Config, RepoSnapshot, Variant
@@ -60,6 +62,7 @@ class ModelProfile:
         caveats: what a reader of the numbers must know.
         variants: quantizations of a GGUF repository, largest first.
         variant: name of the one that was read; None for other files and formats.
+        pipeline: steps of a diffusers pipeline, None for other models.
     """
 
     repo_id: str
@@ -90,6 +93,7 @@ class ModelProfile:
     base_relation: str | None = None
     languages: tuple[str, ...] = ()
     weights_basis: str = HEADERS
+    pipeline: PipelineShape | None = None
 
     @property
     def max_context(self) -> int | None:
@@ -115,6 +119,7 @@ class ModelProfile:
         data["languages"] = list(self.languages)
         data["caveats"] = [note.to_json() for note in self.caveats]
         data["variants"] = [variant.to_json() for variant in self.variants]
+        data["pipeline"] = self.pipeline.to_json() if self.pipeline else None
         return data
 
     @classmethod
@@ -130,6 +135,8 @@ class ModelProfile:
         values["languages"] = tuple(data["languages"])
         values["caveats"] = tuple(Note.from_json(item) for item in data["caveats"])
         values["variants"] = tuple(Variant.from_json(item) for item in data["variants"])
+        shape = data.get("pipeline")
+        values["pipeline"] = PipelineShape.from_json(shape) if shape else None
         return cls(**values)
 
 
@@ -180,6 +187,7 @@ def build_profile(snapshot: RepoSnapshot) -> ModelProfile:
         caveats=caveats(snapshot, groups, architecture, quantization),
         variants=tuple(v for v in snapshot.variants if v.kind == "quantization"),
         variant=_variant_name(snapshot),
+        pipeline=pipeline_shape(snapshot),
     )
 
 

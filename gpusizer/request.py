@@ -10,7 +10,7 @@ from gpusizer.costs import DEFAULT_ASSUMPTIONS, CostAssumptions
 from gpusizer.errors import InvalidRequest
 from gpusizer.filters import IN_PRODUCTION, NO_FILTER, STATUSES, GpuFilter
 from gpusizer.kv_cache import ALIASES, BYTES_PER_ELEMENT
-from gpusizer.workload import Workload
+from gpusizer.workload import OFFLOADS, Workload
 
 ALL_QUANTS = "all"
 NATIVE_QUANT = "native"
@@ -167,6 +167,10 @@ _WORKLOAD_FIELDS: dict[str, Parser] = {
     "flash_attention": _flag,
     "gpu_layers": _integer(0, 10_000),
     "cpu_moe": _flag,
+    "width": _integer(16, 16_384),
+    "height": _integer(16, 16_384),
+    "frames": _integer(1, 10_000),
+    "cpu_offload": _one_of(*OFFLOADS),
 }
 _FILTER_FIELDS: dict[str, tuple[str, Parser]] = {
     "vendor": ("vendors", _texts),

@@ -8,6 +8,7 @@ from typing import Any
 
 from gpusizer.comparison import Compared, Comparison
 from gpusizer.engines import Engine, Split, find_engine
+from gpusizer.engines.pipeline_steps import canvas
 from gpusizer.errors import ModelUnreadable
 from gpusizer.filters import board_limits, most_boards, narrowed
 from gpusizer.fit import Fitter, asked_split, device_class_of
@@ -33,11 +34,16 @@ from gpusizer.request import (
 )
 from gpusizer.selection import Selection, every_quant, select_quants
 from gpusizer.snapshot import RepoSnapshot
-from gpusizer.workload import DEFAULT_CONTEXT, Workload
+from gpusizer.workload import DEFAULT_CONTEXT, OFFLOADS, Workload
 
 # Fields that only engines with rules by version have an answer to, and their defaults;
 # llama.cpp has one to the first alone.
 _BY_VERSION: dict[str, Any] = {"engine_version": None, "text_only": False, "draft_tokens": 0}
+
+# Fields about pictures and videos, and their defaults for models that make none.
+_OF_PIPELINES: dict[str, Any] = {
+    "width": None, "height": None, "frames": None, "cpu_offload": OFFLOADS[0],
+}  # fmt: skip
 
 Fetch = Callable[[ModelRef], RepoSnapshot]
 
@@ -229,7 +235,10 @@ def _resolved(workload: Workload, profile: ModelProfile) -> tuple[Workload, tupl
         name: default for name, default in _BY_VERSION.items()
         if getattr(workload, name) != default and not _answers(workload.engine, name)
     }  # fmt: skip
-    workload = replace(workload, **ignored)
+    pictures = _useless_for(profile, workload)
+    if pictures:
+        notes.append(Note("only_for_pipelines", facts=", ".join(pictures)))
+    workload = _on_canvas(replace(workload, **ignored, **pictures), profile)
     unused = [*ignored, *unused]
     if unused:
         notes.append(Note("not_modelled", facts=", ".join(unused)))
@@ -244,6 +253,26 @@ def _resolved(workload: Workload, profile: ModelProfile) -> tuple[Workload, tupl
             notes.append(Note("context_shortened", asked=workload.context, longest=longest))
         workload = replace(workload, context=longest)
     return workload, tuple(notes)
+
+
+def _useless_for(profile: ModelProfile, workload: Workload) -> dict[str, Any]:
+    """Fields about pictures that this model has no answer to, with their defaults."""
+    of = profile.pipeline
+    known = {*_OF_PIPELINES} if of else set()
+    if of and not (of.frames > 1 or (of.decoder and of.decoder.temporal_scale > 1)):
+        known.discard("frames")
+    return {
+        name: default for name, default in _OF_PIPELINES.items()
+        if name not in known and getattr(workload, name) != default
+    }  # fmt: skip
+
+
+def _on_canvas(workload: Workload, profile: ModelProfile) -> Workload:
+    """The workload with the pipeline's own size where the request names none."""
+    if profile.pipeline is None:
+        return workload
+    made = canvas(profile.pipeline, workload)
+    return replace(workload, width=made.width, height=made.height, frames=made.frames)
 
 
 def _answers(engine: str | None, field: str) -> bool:

@@ -8,6 +8,9 @@ from typing import Any
 DEFAULT_CONTEXT = 8192
 """Tokens to plan for when nothing is said: a long conversation, not the model's maximum."""
 
+OFFLOADS = ("none", "model", "sequential")
+"""What `cpu_offload` may be, from fastest to smallest."""
+
 
 @dataclass(frozen=True, slots=True)
 class Workload:
@@ -32,6 +35,10 @@ class Workload:
         flash_attention: whether attention avoids materialising its score matrix.
         gpu_layers: layers on GPUs (llama.cpp), the output counted as one; None for all.
         cpu_moe: routed experts stay in system memory (llama.cpp's --cpu-moe).
+        width, height: pixels of a picture or video (diffusers); None for the pipeline's own.
+        frames: of a video, None for the pipeline's own. `concurrency` is pictures per batch.
+        cpu_offload: what waits in system memory for its turn (diffusers): "none", whole
+            components ("model") or single layers ("sequential").
     """
 
     context: int = DEFAULT_CONTEXT
@@ -53,6 +60,10 @@ class Workload:
     flash_attention: bool = True
     gpu_layers: int | None = None
     cpu_moe: bool = False
+    width: int | None = None
+    height: int | None = None
+    frames: int | None = None
+    cpu_offload: str = "none"
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

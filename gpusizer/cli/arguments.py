@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 from gpusizer.costs import DEFAULT_ASSUMPTIONS as _COSTS
 from gpusizer.errors import InvalidRequest
 from gpusizer.request import FILTER_FIELDS, RANKINGS, SIZE_FIELDS
+from gpusizer.workload import OFFLOADS
 
 _HELP: dict[str, tuple[str, str]] = {
     "revision": ("REV", "branch, tag or commit"),
@@ -49,6 +50,10 @@ _HELP: dict[str, tuple[str, str]] = {
     "flash_attention": ("BOOL", "false when attention materialises its scores"),
     "gpu_layers": ("N", "llama.cpp: layers on the GPU, the output counted as one"),
     "cpu_moe": ("BOOL", "llama.cpp: routed experts stay in system memory"),
+    "width": ("PIXELS", "diffusers: width of the picture (default: the pipeline's own)"),
+    "height": ("PIXELS", "diffusers: height of the picture"),
+    "frames": ("N", "diffusers: frames of the video"),
+    "cpu_offload": ("MODE", f"diffusers: what waits in system memory: {', '.join(OFFLOADS)}"),
 }
 
 

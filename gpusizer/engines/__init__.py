@@ -5,8 +5,9 @@ from __future__ import annotations
 import difflib
 
 from gpusizer.engines.base import Engine, Loaded, Loader, Overhead, Split, SplitBy
+from gpusizer.engines.diffusers import DIFFUSERS
 from gpusizer.engines.llama_cpp import LLAMA_CPP, OLLAMA
-from gpusizer.engines.local import DIFFUSERS, EXLLAMA, MLX, TRANSFORMERS
+from gpusizer.engines.local import EXLLAMA, MLX, TRANSFORMERS
 from gpusizer.engines.serving import SGLANG, TENSORRT_LLM, TGI
 from gpusizer.engines.vllm import VLLM
 from gpusizer.errors import UnknownEngine

@@ -1,4 +1,4 @@
-"""Engines that run one model in one process: transformers, ExLlama, MLX, diffusers.
+"""Engines that run one model in one process: transformers, ExLlama, MLX.
 
 Few public measurements name their settings, so the bands are wide and say so.
 """
@@ -14,9 +14,8 @@ from gpusizer.profile import ModelProfile
 from gpusizer.units import GIB
 from gpusizer.workload import Workload
 
-_CONTEXT_BYTES = (0.35 * GIB, 0.60 * GIB, 0.90 * GIB)
+CONTEXT_BYTES = (0.35 * GIB, 0.60 * GIB, 0.90 * GIB)
 _METAL_BYTES = (0.05 * GIB, 0.20 * GIB, 0.50 * GIB)
-_PIPELINE_BYTES = (1.0 * GIB, 3.0 * GIB, 8.0 * GIB)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,31 +62,15 @@ class LocalEngine(Defaults):
         return Overhead(inside=fitted(*self.runtime_bytes), outside=fitted(0, 0, 0))
 
 
-@dataclass(frozen=True, slots=True)
-class DiffusersEngine(LocalEngine):
-    """Image pipelines, all components on the GPU: the VAE's decoding is the peak."""
-
-    split_by: SplitBy = "none"
-
-    def activations(
-        self, profile: ModelProfile, workload: Workload, split: Split, device_class: int
-    ) -> Amount:
-        return fitted(*_PIPELINE_BYTES)
-
-
 TRANSFORMERS = LocalEngine(
     "transformers", "transformers", "5", frozenset({"CUDA", "ROCm", "Metal", "oneAPI"}),
-    chunk=0, runtime_bytes=_CONTEXT_BYTES, allocator_slack=0.5,
+    chunk=0, runtime_bytes=CONTEXT_BYTES, allocator_slack=0.5,
 )  # fmt: skip
 EXLLAMA = LocalEngine(
     "exllama", "ExLlamaV2 / V3", "0.3", frozenset({"CUDA", "ROCm"}),
-    chunk=2048, runtime_bytes=_CONTEXT_BYTES, allocator_slack=0.5,
+    chunk=2048, runtime_bytes=CONTEXT_BYTES, allocator_slack=0.5,
 )  # fmt: skip
 MLX = LocalEngine(
     "mlx", "MLX", "0.29", frozenset({"Metal"}),
     chunk=2048, runtime_bytes=_METAL_BYTES, allocator_slack=0.5, split_by="none",
-)  # fmt: skip
-DIFFUSERS = DiffusersEngine(
-    "diffusers", "diffusers", "0.36", frozenset({"CUDA", "ROCm", "Metal"}),
-    chunk=0, runtime_bytes=_CONTEXT_BYTES, allocator_slack=0.5,
 )  # fmt: skip

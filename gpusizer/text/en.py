@@ -94,6 +94,8 @@ STRINGS: dict[str, str] = {
     "note.ollama_num_ctx": "Ollama takes {default} tokens of context unless num_ctx says more:"
     " set it to {tokens}.",
     "note.not_modelled": "Not modelled yet, and without effect on the numbers: {facts}.",
+    "note.only_for_pipelines": "Without effect here: {facts} shape pictures and videos of"
+    " diffusers pipelines.",
     "note.quantized_values_need_flash_attention": "llama.cpp quantizes cached values only with"
     " flash attention: without it this does not start.",
     # Verdicts, in a word or two.
@@ -106,13 +108,17 @@ STRINGS: dict[str, str] = {
     "note.verdict_fits": "Fits in {quant} with {engine}, {headroom_bytes} to spare on each GPU.",
     "note.verdict_tight": "Probably fits in {quant} with {engine}, but only {headroom_bytes} is"
     " left on each GPU.",
-    "note.verdict_offload": "{headroom_bytes} too large for the GPU in {quant}: part of the layers"
-    " must run from system memory.",
+    "note.verdict_offload": "{headroom_bytes} too large for the GPU in {quant}: part of the weights"
+    " must stay in system memory.",
     "note.verdict_does_not_fit": "Does not fit: {headroom_bytes} short on each GPU in {quant}.",
     "note.layers_that_fit": "{layers} of {of_layers} layers fit (--gpu-layers {layers}); the others"
     " take {ram_bytes} of system memory.",
     "note.experts_in_memory": "With --cpu-moe all but the routed experts fits, and they take"
     " {ram_bytes} of system memory.",
+    "note.pipeline_offload_model": "With enable_model_cpu_offload() its components take turns:"
+    " {gpu_bytes} on the GPU, and all weights ({ram_bytes}) in system memory.",
+    "note.pipeline_offload_sequential": "With enable_sequential_cpu_offload() its layers take"
+    " turns, very slowly: {gpu_bytes} on the GPU, and all weights ({ram_bytes}) in system memory.",
     "note.no_fast_interconnect": "No NVLink or similar: the GPUs talk over PCIe.",
     "note.usable_memory_not_observed": "Usable memory is a cautious reading of the data sheet, not"
     " observed.",
@@ -168,6 +174,10 @@ STRINGS: dict[str, str] = {
     "note.try_kv_cache": "Keep the KV cache in {dtype} instead of {before}.",
     "note.try_context": "{context:,} tokens of context instead of {asked:,}.",
     "note.try_concurrency": "{concurrency:,} at once instead of {asked:,}.",
+    "note.try_cpu_offload_model": "Let the components take turns on the GPU"
+    " (enable_model_cpu_offload), somewhat slower.",
+    "note.try_cpu_offload_sequential": "Let the layers take turns on the GPU"
+    " (enable_sequential_cpu_offload), very much slower.",
     "note.try_quant": "{quant} instead of {before}.",
     "note.try_quant_engine": "{quant} with {engine} instead of {before}.",
     "note.try_tensor_parallel": "Tensor parallel {degree}: {count} of these GPUs instead of"

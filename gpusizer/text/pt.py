@@ -87,6 +87,8 @@ STRINGS: dict[str, str] = {
     " formatos e não são contados, entre eles {path}.",
     "note.context_shortened": "{asked} tokens passam do limite do modelo, {longest}: calculado para"
     " {longest}.",
+    "note.only_for_pipelines": "Sem efeito aqui: {facts} valem para imagens e vídeos de pipelines"
+    " do diffusers.",
     "note.quantized_values_need_flash_attention": "O llama.cpp só quantiza os valores do cache com"
     " flash attention: sem ela, isto não inicia.",
     "note.ollama_num_ctx": "O Ollama usa {default} tokens de contexto se num_ctx não disser outra"
@@ -103,13 +105,18 @@ STRINGS: dict[str, str] = {
     "note.verdict_fits": "Cabe em {quant} com {engine}, com {headroom_bytes} de folga em cada GPU.",
     "note.verdict_tight": "Provavelmente cabe em {quant} com {engine}, mas sobram só"
     " {headroom_bytes} em cada GPU.",
-    "note.verdict_offload": "{headroom_bytes} acima do que a GPU comporta em {quant}: parte das"
-    " camadas precisa rodar da memória do sistema.",
+    "note.verdict_offload": "{headroom_bytes} acima do que a GPU comporta em {quant}: parte dos"
+    " pesos precisa ficar na memória do sistema.",
     "note.verdict_does_not_fit": "Não cabe: faltam {headroom_bytes} em cada GPU em {quant}.",
     "note.layers_that_fit": "Cabem {layers} de {of_layers} camadas (--gpu-layers {layers}); as"
     " demais ocupam {ram_bytes} da memória do sistema.",
     "note.experts_in_memory": "Com --cpu-moe cabe tudo menos os especialistas roteados, que ocupam"
     " {ram_bytes} da memória do sistema.",
+    "note.pipeline_offload_model": "Com enable_model_cpu_offload() os componentes se revezam:"
+    " {gpu_bytes} na GPU e todos os pesos ({ram_bytes}) na memória do sistema.",
+    "note.pipeline_offload_sequential": "Com enable_sequential_cpu_offload() as camadas se"
+    " revezam, muito devagar: {gpu_bytes} na GPU e todos os pesos ({ram_bytes}) na memória do"
+    " sistema.",
     "note.no_fast_interconnect": "Sem NVLink nem similar: as GPUs conversam por PCIe.",
     "note.usable_memory_not_observed": "A memória utilizável é uma leitura cautelosa da ficha"
     " técnica, não observada.",
@@ -167,6 +174,10 @@ STRINGS: dict[str, str] = {
     "note.try_kv_cache": "Guardar o cache KV em {dtype} em vez de {before}.",
     "note.try_context": "{context:,} tokens de contexto em vez de {asked:,}.",
     "note.try_concurrency": "{concurrency:,} ao mesmo tempo em vez de {asked:,}.",
+    "note.try_cpu_offload_model": "Deixe os componentes se revezarem na GPU"
+    " (enable_model_cpu_offload), um pouco mais lento.",
+    "note.try_cpu_offload_sequential": "Deixe as camadas se revezarem na GPU"
+    " (enable_sequential_cpu_offload), muitíssimo mais lento.",
     "note.try_quant": "{quant} em vez de {before}.",
     "note.try_quant_engine": "{quant} com {engine} em vez de {before}.",
     "note.try_tensor_parallel": "Paralelismo de tensor {degree}: {count} destas GPUs em vez de"

@@ -79,6 +79,7 @@ STRINGS: dict[str, str] = {
     "note.other_copies_not_counted": "另有 {count} 个权重文件以其他格式重复存储了该模型"
     "（如 {path}），未计入。",
     "note.context_shortened": "{asked} token 超过了模型上限 {longest}：按 {longest} 计算。",
+    "note.only_for_pipelines": "在此无效：{facts} 只用于 diffusers 的图像和视频管线。",
     "note.quantized_values_need_flash_attention": "llama.cpp 只有启用 flash attention"
     " 才能量化缓存的值：否则无法启动。",
     "note.ollama_num_ctx": "Ollama 默认上下文为 {default} token：请把 num_ctx 设为 {tokens}。",
@@ -92,12 +93,16 @@ STRINGS: dict[str, str] = {
     # Reasons in a ranking.
     "note.verdict_fits": "{quant} + {engine} 装得下，每块 GPU 剩余 {headroom_bytes}。",
     "note.verdict_tight": "{quant} + {engine} 大概率装得下，但每块 GPU 只剩 {headroom_bytes}。",
-    "note.verdict_offload": "{quant} 超出显存 {headroom_bytes}：部分层要放到系统内存中运行。",
+    "note.verdict_offload": "{quant} 超出显存 {headroom_bytes}：部分权重要放在系统内存中。",
     "note.verdict_does_not_fit": "装不下：{quant} 每块 GPU 还差 {headroom_bytes}。",
     "note.layers_that_fit": "{of_layers} 层中可放下 {layers} 层（--gpu-layers {layers}），其余占用"
     "系统内存 {ram_bytes}。",
     "note.experts_in_memory": "使用 --cpu-moe 时，除路由专家外都放得下，专家占用系统内存"
     " {ram_bytes}。",
+    "note.pipeline_offload_model": "使用 enable_model_cpu_offload() 时各组件轮流上 GPU：显存"
+    " {gpu_bytes}，全部权重（{ram_bytes}）在系统内存中。",
+    "note.pipeline_offload_sequential": "使用 enable_sequential_cpu_offload() 时各层轮流上 GPU，"
+    "非常慢：显存 {gpu_bytes}，全部权重（{ram_bytes}）在系统内存中。",
     "note.no_fast_interconnect": "没有 NVLink 一类的高速互联：GPU 之间走 PCIe。",
     "note.usable_memory_not_observed": "可用显存是对规格表的保守估计，并非实测。",
     "note.may_run_out": "若达到估算上限，显存会不足。",
@@ -146,6 +151,9 @@ STRINGS: dict[str, str] = {
     "note.try_kv_cache": "KV 缓存由 {before} 改为 {dtype}。",
     "note.try_context": "上下文由 {asked:,} 缩短到 {context:,} token。",
     "note.try_concurrency": "并发由 {asked:,} 路减到 {concurrency:,} 路。",
+    "note.try_cpu_offload_model": "让各组件轮流上 GPU（enable_model_cpu_offload），稍慢。",
+    "note.try_cpu_offload_sequential": "让各层轮流上 GPU（enable_sequential_cpu_offload），"
+    "慢得多。",
     "note.try_quant": "量化由 {before} 换成 {quant}。",
     "note.try_quant_engine": "由 {before} 换成 {quant} + {engine}。",
     "note.try_tensor_parallel": "张量并行 {degree}：用 {count} 块这样的 GPU（现为 {before} 块）。",

@@ -21,6 +21,7 @@ KINDS = {
     "serving.jsonl": "serving",
     "llama_cpp.jsonl": "llama_cpp",
     "gguf_sizes.jsonl": "gguf_size",
+    "pipelines.jsonl": "pipeline",
 }
 TEXTS = {"id", "dup_group", "source_group", "source_url", "repo", "profile", "profile_basis"}
 BASES = {"id", "inferred", "same_shapes", "file_name"}
@@ -147,6 +148,16 @@ def test_llama_cpp_rows_are_ones_we_understand(row: Row) -> None:
     assert element_bytes(row.get("kv_k", "f16")) and element_bytes(row.get("kv_v", "f16"))
     assert (row["measure_kind"] == "process") <= ("total_used_bytes" in row["measured"])
     assert row["gpu_count"] >= 0
+
+
+@pytest.mark.parametrize("row", rows_of("pipeline"), ids=lambda row: row["id"])
+def test_pipeline_rows_are_ones_we_understand(row: Row) -> None:
+    assert row["scope"] in {"pipeline", "denoiser", "decoder"}
+    assert row["weight_dtype"] in {"F32", "F16", "BF16"}
+    assert row.get("cpu_offload", "model") in {"model", "sequential"}
+    names = {component.name for component in load_profile(row["profile"]).components}
+    assert set(row.get("without", ())) < names
+    assert set(row["measured"]) == {"peak_bytes"}
 
 
 def test_a_gguf_size_is_near_its_label() -> None:

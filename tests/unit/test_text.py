@@ -45,6 +45,8 @@ COMPUTED_NOTES = {
         *(f"purpose_lacks_{name}" for name in LACKING),
         *(f"purpose_unknown_{name}" for name in LACKING if name not in ("memory", "fast_16_bit")),
     },
+    "offload.py": {"pipeline_offload_model", "pipeline_offload_sequential"},
+    "changes.py": {"try_cpu_offload_model", "try_cpu_offload_sequential"},
     "caveats.py": {
         "recovered_from_tensors",
         "metadata_recovered",

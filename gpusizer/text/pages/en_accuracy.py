@@ -43,4 +43,7 @@ STRINGS: dict[str, str] = {
     "page.component.process_total": "whole process",
     "page.component.file_size": "file size",
     "page.component.uniform_tensors": "tensors of one type",
+    "page.component.pipeline_peak": "peak of a pipeline",
+    "page.component.denoiser_peak": "peak of a denoiser",
+    "page.component.decoder_peak": "peak of a decoder",
 }

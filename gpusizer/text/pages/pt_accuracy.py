@@ -44,4 +44,7 @@ STRINGS: dict[str, str] = {
     "page.component.process_total": "processo inteiro",
     "page.component.file_size": "tamanho do arquivo",
     "page.component.uniform_tensors": "tensores de um só tipo",
+    "page.component.pipeline_peak": "pico de um pipeline",
+    "page.component.denoiser_peak": "pico de um denoiser",
+    "page.component.decoder_peak": "pico de um decodificador",
 }

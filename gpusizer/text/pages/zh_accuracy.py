@@ -43,4 +43,7 @@ STRINGS: dict[str, str] = {
     "page.component.process_total": "整个进程",
     "page.component.file_size": "文件大小",
     "page.component.uniform_tensors": "同一类型的张量",
+    "page.component.pipeline_peak": "管线峰值",
+    "page.component.denoiser_peak": "去噪器峰值",
+    "page.component.decoder_peak": "解码器峰值",
 }

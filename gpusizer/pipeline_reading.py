@@ -1,0 +1,205 @@
+"""Configurations of a diffusers repository -> PipelineShape.
+
+They are anybody's files: what one omits or says absurdly is left at the commonest value.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from functools import cache
+
+from gpusizer.paths import DATA_DIR
+from gpusizer.pipeline_shape import Decoder, Denoiser, PipelineShape, TextEncoder, module_rules
+from gpusizer.snapshot import Component, Config, RepoSnapshot
+
+INDEX = "model_index.json"
+_DEFAULT_PIXELS = 1024
+_LARGEST = 1_000_000  # configurations are anybody's: no number in them is believed beyond this
+_MLP_RATIO = 4.0
+_DEFAULT_TEXT_TOKENS = 512
+_DEFAULT_LATENT_SCALE = 8
+_TEXT_ENCODERS = "text_encoder"
+_UNET_CHANNELS = (320, 640, 1280, 1280)
+
+
+@cache
+def _pipeline_rules() -> tuple[Mapping[str, str], ...]:
+    """Rows of `data/pipelines.csv`, longest prefix first."""
+    with (DATA_DIR / "pipelines.csv").open(encoding="utf-8", newline="") as file:
+        return tuple(sorted(csv.DictReader(file), key=lambda row: -len(row["prefix"])))
+
+
+def pipeline_shape(snapshot: RepoSnapshot) -> PipelineShape | None:
+    """The shape of a pipeline's repository, None for other models."""
+    if snapshot.format != "diffusers":
+        return None
+    index = snapshot.extra_configs.get(INDEX) or {}
+    kind = _text(index, "_class_name")
+    rules = next((r for r in _pipeline_rules() if kind.startswith(r["prefix"])), {})
+    tokens = int(rules.get("text_tokens") or _DEFAULT_TEXT_TOKENS)
+    upcast = rules.get("upcast_fp16_vae") == "true"
+    parts = snapshot.components
+    decoder = next((d for d in (_decoder(c, upcast) for c in parts) if d is not None), None)
+    denoisers = tuple(d for d in map(_denoiser, parts) if d is not None)
+    side = _default_side(parts, decoder.scale if decoder else _DEFAULT_LATENT_SCALE)
+    return PipelineShape(
+        kind=kind,
+        width=int(rules.get("width") or side),
+        height=int(rules.get("height") or side),
+        frames=int(rules.get("frames") or 1),
+        guidance_batches=int(rules.get("guidance_batches") or _guesses(denoisers)),
+        text_tokens=tokens,
+        encoders=tuple(e for e in (_encoder(c, tokens) for c in parts) if e is not None),
+        denoisers=denoisers,
+        decoder=decoder,
+    )
+
+
+def _guesses(denoisers: Sequence[Denoiser]) -> int:
+    """Batches of a class that no row names: UNets are guided in one batch, as a rule."""
+    return 2 if any(one.channels for one in denoisers) else 1
+
+
+def _default_side(parts: Sequence[Component], scale: int) -> int:
+    """Pixels of one side: the denoiser's `sample_size` in latents, as the pipelines compute it."""
+    for part in parts:
+        if part.name in ("unet", "transformer"):
+            size = _number(part.config or {}, "sample_size", 0)
+            if size and size * scale <= _LARGEST:
+                return size * scale
+    return _DEFAULT_PIXELS
+
+
+def _encoder(part: Component, tokens: int) -> TextEncoder | None:
+    if not part.name.startswith(_TEXT_ENCODERS):
+        return None
+    config = part.config or {}
+    nested = config.get("text_config")
+    config = {**config, **nested} if isinstance(nested, Mapping) else config
+    family = _text(config, "model_type")
+    hidden = _number(config, "hidden_size", _number(config, "d_model", 4096))
+    limit = _number(config, "max_position_embeddings", tokens)
+    return TextEncoder(
+        component=part.name,
+        tokens=min(tokens, limit),
+        hidden=hidden,
+        intermediate=_number(config, "intermediate_size", _number(config, "d_ff", 4 * hidden)),
+        heads=_number(config, "num_attention_heads", _number(config, "num_heads", 64)),
+        keeps_float32="t5" in family,
+    )
+
+
+def _denoiser(part: Component) -> Denoiser | None:
+    if not part.name.startswith(("unet", "transformer", "prior", "denoiser")):
+        return None
+    config = part.config or {}
+    kind = _text(config, "_class_name")
+    if kind.startswith("UNet"):
+        return _unet(part.name, kind, config)
+    heads = _number(config, "num_attention_heads", 0)
+    hidden = heads * _number(config, "attention_head_dim", 0)
+    hidden = hidden or _number(config, "hidden_size", _number(config, "dim", 0))
+    row = module_rules().get(kind, {})
+    patch, patch_frames = _patch(config)
+    return Denoiser(
+        component=part.name,
+        kind=kind,
+        patch=int(row.get("patch") or patch),
+        patch_frames=patch_frames,
+        hidden=hidden,
+        mlp_ratio=_mlp_ratio(config, hidden),
+    )
+
+
+def _patch(config: Config) -> tuple[int, int]:
+    """Latent pixels along one side of a token, and latent frames of it."""
+    size = config.get("patch_size")
+    if isinstance(size, list) and len(size) == 3 and all(isinstance(n, int) for n in size):
+        return max(1, size[1]), max(1, size[0])
+    return _number(config, "patch_size", 1), _number(config, "patch_size_t", 1)
+
+
+def _mlp_ratio(config: Config, hidden: int) -> float:
+    ratio = config.get("mlp_ratio")
+    if isinstance(ratio, int | float) and not isinstance(ratio, bool) and 0 < ratio < 64:
+        return float(ratio)
+    width = _number(config, "ffn_dim", 0)
+    return width / hidden if width and hidden else _MLP_RATIO
+
+
+def _unet(component: str, kind: str, config: Config) -> Denoiser:
+    channels = _numbers(config, "block_out_channels") or _UNET_CHANNELS
+    blocks = config.get("down_block_types")
+    names = [str(name) for name in blocks] if isinstance(blocks, list) else ["CrossAttn"]
+    levels = [i for i, name in enumerate(names[: len(channels)]) if "Attn" in name]
+    return Denoiser(
+        component=component,
+        kind=kind,
+        patch=1,
+        patch_frames=1,
+        hidden=0,
+        mlp_ratio=_MLP_RATIO,
+        channels=channels,
+        attention_level=levels[0] if levels else None,
+        layers_per_block=_number(config, "layers_per_block", 2),
+    )
+
+
+def _decoder(part: Component, upcast: bool) -> Decoder | None:
+    if part.name not in ("vae", "vqvae", "movq"):
+        return None
+    config = part.config or {}
+    kind = _text(config, "_class_name")
+    row = module_rules().get(kind, {})
+    blocks = _numbers(config, "block_out_channels") or _numbers(
+        config, "decoder_block_out_channels"
+    )
+    patch = _number(config, "patch_size", 1)
+    stages = 2 ** (len(blocks) - 1) if 0 < len(blocks) < 8 else _DEFAULT_LATENT_SCALE
+    usual = int(row.get("scale") or stages)
+    return Decoder(
+        component=part.name,
+        kind=kind,
+        channels=_widest(config, blocks, kind),
+        scale=_number(config, "scale_factor_spatial",
+                      _number(config, "spatial_compression_ratio", usual)),
+        temporal_scale=_number(config, "scale_factor_temporal",
+                               int(row.get("temporal_scale") or 1)),
+        spatial_patch=patch,
+        upcast=upcast and config.get("force_upcast") is True,
+    )  # fmt: skip
+
+
+def _widest(config: Config, blocks: tuple[int, ...], kind: str) -> int:
+    """Channels at full resolution: what the last block but one leaves the last to narrow.
+
+    LTX and Mochi unfold pixels into the first width; Wan states a base and its multiples.
+    """
+    base = _number(config, "decoder_base_dim", _number(config, "base_dim", 0))
+    if base:
+        multiples = _numbers(config, "dim_mult") or (1, 2, 4, 4)
+        return base * (multiples[1] if len(multiples) > 1 else 1)
+    if kind.endswith(("LTXVideo", "Mochi")):
+        return blocks[0] if blocks else 128
+    return blocks[1] if len(blocks) > 1 else 256
+
+
+def _number(config: Config, name: str, default: int) -> int:
+    value = config.get(name)
+    if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= _LARGEST:
+        return value
+    return default
+
+
+def _numbers(config: Config, name: str) -> tuple[int, ...]:
+    values = config.get(name)
+    if not isinstance(values, list) or not 0 < len(values) <= 16:
+        return ()
+    whole = tuple(v for v in values if isinstance(v, int) and 0 < v <= _LARGEST)
+    return whole if len(whole) == len(values) else ()
+
+
+def _text(config: Config, name: str) -> str:
+    value = config.get(name)
+    return value[:80] if isinstance(value, str) else ""
