@@ -189,7 +189,7 @@ def _more_gpus(plan: Plan) -> Iterator[Change]:
     """The smallest number of the same GPUs that works."""
     everywhere = range(1, max_cards(plan.gpu) + 1)
     counts = everywhere if plan.engine.split_by == "layer" else COUNTS
-    free = plan.under(tensor_parallel=None, pipeline_parallel=None)
+    free = plan.under(tensor_parallel=None, pipeline_parallel=None, expert_parallel=None)
     for boards in counts:
         if not plan.boards < boards <= max_cards(plan.gpu):
             continue

@@ -99,9 +99,13 @@ def max_cards(gpu: Gpu) -> int:
 
 def asked_split(workload: Workload) -> Split | None:
     """The parallelism the request fixes, None when it leaves it open."""
-    if workload.tensor_parallel is None and workload.pipeline_parallel is None:
+    tensor, pipeline = workload.tensor_parallel, workload.pipeline_parallel
+    expert = workload.expert_parallel or 1
+    if tensor is None and pipeline is None and expert == 1:
         return None
-    return Split(workload.tensor_parallel or 1, workload.pipeline_parallel or 1)
+    tensor = tensor or expert
+    data = expert // tensor if expert > 1 else 1
+    return Split(tensor, pipeline or 1, data, expert)
 
 
 def split_for(engine: Engine, profile: ModelProfile, gpus: int) -> Split | None:
@@ -227,8 +231,9 @@ class Fitter:
         arch = self.profile.architecture
         if arch is None or not grows(arch):
             return None
-        one = estimate.per_gpu.kv_cache.likely / self.workload.concurrency
-        return round(pool / one, 2) if one else None
+        copies = estimate.split.data
+        one = estimate.per_gpu.kv_cache.likely / -(-self.workload.concurrency // copies)
+        return round(pool / one * copies, 2) if one else None
 
 
 def device_class_of(engine: Engine, gpu: Gpu) -> int:

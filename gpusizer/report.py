@@ -197,6 +197,8 @@ def ranked_json(item: Ranked, say: Say) -> dict[str, Any]:
         "parallelism": {
             "tensor": fit.estimate.split.tensor,
             "pipeline": fit.estimate.split.pipeline,
+            "data": fit.estimate.split.data,
+            "expert": fit.estimate.split.expert,
         },
         "price": price_json(item),
         "power_watts": item.power_watts,

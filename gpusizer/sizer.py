@@ -9,6 +9,7 @@ from typing import Any
 from gpusizer.comparison import Compared, Comparison
 from gpusizer.engines import Engine, Split, find_engine
 from gpusizer.errors import ModelUnreadable
+from gpusizer.experts import resolve_experts
 from gpusizer.fit import Fitter, asked_split, device_class_of
 from gpusizer.gpu_request import parse_gpu_request
 from gpusizer.gpus import Catalogue, Gpu
@@ -38,8 +39,6 @@ _BY_VERSION: dict[str, Any] = {"engine_version": None, "text_only": False, "draf
 
 Fetch = Callable[[ModelRef], RepoSnapshot]
 
-# Fields that requests may carry but that change no number yet; saying so beats ignoring them.
-_NOT_MODELLED = ("expert_parallel",)
 _LLAMA_CPP_ONLY = ("gpu_layers", "cpu_moe", "batch_size", "ubatch_size")
 _LLAMA_CPP = ("llama.cpp", "ollama")
 _OLLAMA_CONTEXT = 4096  # num_ctx when nobody sets it, on cards below 24 GiB
@@ -180,8 +179,9 @@ def _resolved(workload: Workload, profile: ModelProfile) -> tuple[Workload, tupl
     """The workload within what the model allows, and what the reader must know about that."""
     if workload.engine is not None:
         workload = replace(workload, engine=find_engine(workload.engine).slug)
-    notes = []
-    silent: tuple[str, ...] = _NOT_MODELLED
+    workload, told = resolve_experts(workload, profile)
+    notes = list(told)
+    silent: tuple[str, ...] = ()
     if workload.engine is not None and workload.engine not in _LLAMA_CPP:
         silent += _LLAMA_CPP_ONLY
     unused = [name for name in silent if getattr(workload, name) not in (None, False)]

@@ -24,7 +24,7 @@ _HELP: dict[str, tuple[str, str]] = {
     "engine_version": ("VERSION", "engine version"),
     "tensor_parallel": ("N", "tensor-parallel degree"),
     "pipeline_parallel": ("N", "pipeline stages"),
-    "expert_parallel": ("N", "expert-parallel degree"),
+    "expert_parallel": ("N", "ranks to deal whole experts out to (vLLM)"),
     "memory_utilization": ("SHARE", "share of the card the engine may use, 0.1 to 1"),
     "max_num_seqs": ("N", "most sequences a serving engine schedules at once"),
     "max_num_batched_tokens": ("N", "most tokens of one scheduling step"),

@@ -175,4 +175,9 @@ STRINGS: dict[str, str] = {
     "note.try_more_gpus": "{count} of these GPUs instead of {before}.",
     "note.try_offload": "Keep {layers} of {all} layers on the GPU and the rest ({ram_bytes}) in"
     " system memory, much slower.",
+    # How a model is divided.
+    "note.no_routed_experts": "{degree} expert-parallel ranks have no effect: the model has no"
+    " routed experts.",
+    "reason.expert_ranks": "it must be a multiple of the tensor-parallel degree, {tensor}",
+    "reason.more_than_experts": "the model has only {experts} experts",
 }

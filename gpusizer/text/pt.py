@@ -174,4 +174,9 @@ STRINGS: dict[str, str] = {
     "note.try_more_gpus": "{count} destas GPUs em vez de {before}.",
     "note.try_offload": "Manter {layers} de {all} camadas na GPU e o resto ({ram_bytes}) na memória"
     " do sistema, bem mais lento.",
+    # How a model is divided.
+    "note.no_routed_experts": "{degree} participantes de paralelismo de especialistas não têm"
+    " efeito: o modelo não tem especialistas roteados.",
+    "reason.expert_ranks": "deve ser um múltiplo do grau de paralelismo de tensores, {tensor}",
+    "reason.more_than_experts": "o modelo só tem {experts} especialistas",
 }

@@ -152,4 +152,8 @@ STRINGS: dict[str, str] = {
     "note.try_more_gpus": "用 {count} 块这样的 GPU（现为 {before} 块）。",
     "note.try_offload": "{all} 层中 {layers} 层留在 GPU，其余（{ram_bytes}）放到系统内存，"
     "速度会慢很多。",
+    # How a model is divided.
+    "note.no_routed_experts": "专家并行数 {degree} 不起作用：该模型没有路由专家。",
+    "reason.expert_ranks": "它必须是张量并行数 {tensor} 的倍数",
+    "reason.more_than_experts": "该模型只有 {experts} 个专家",
 }
