@@ -208,13 +208,17 @@ def ranked_json(item: Ranked, say: Say) -> dict[str, Any]:
 
 
 def _suggestion_json(suggestion: Suggestion, say: Say) -> dict[str, Any]:
-    """A change that makes it fit; `change` are the request fields that make it."""
+    """A change that makes it fit, or helps (`enough` false) where no single one does.
+
+    `change` are the request fields that make it.
+    """
     return {
         **note_json(suggestion.note, say),
         "change": dict(suggestion.change),
         "saving_bytes": suggestion.saving_bytes,
         "verdict": suggestion.verdict.value,
         "headroom_bytes": suggestion.headroom_bytes,
+        "enough": suggestion.enough,
     }
 
 

@@ -112,10 +112,13 @@ def consulted_text(item: Ranked) -> str:
     if item.largest is not None:
         lines += [f"  {say_note(note)}" for note in item.largest.notes()]
     if item.advice:
-        lines.append("  To make it fit, one of:")
+        alone = any(one.enough for one in item.advice)
+        lines.append(f"  {'To make it fit, one of:' if alone else 'No single change is enough:'}")
     for one in item.advice:
-        saved, spare = format_gib(one.saving_bytes), format_gib(one.headroom_bytes)
-        lines.append(f"  - {say_note(one.note)} (gains {saved} a GPU, {spare} to spare)")
+        saved, spare = format_gib(one.saving_bytes), format_gib(abs(one.headroom_bytes))
+        left = "to spare" if one.headroom_bytes >= 0 else "still missing"
+        alone_not = "" if one.enough else "; not enough alone"
+        lines.append(f"  - {say_note(one.note)} (gains {saved} a GPU, {spare} {left}{alone_not})")
     return "\n".join(lines)
 
 
