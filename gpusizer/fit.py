@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from gpusizer.divisibility import divides
 from gpusizer.engines import ENGINES, Engine, Split, find_engine
 from gpusizer.gpus import Catalogue, Gpu
 from gpusizer.kv_cache import grows
@@ -22,7 +23,9 @@ from gpusizer.workload import Workload
 COUNTS = (1, 2, 4, 8, 16, 32)
 """GPU counts that are tried, smallest first."""
 
-_OFFLOAD_ENGINES = frozenset({"llama.cpp", "ollama"})
+OFFLOAD_ENGINES = frozenset({"llama.cpp", "ollama"})
+"""Engines that run part of a model in system memory."""
+
 _CONVERTED = {"fp32": "gguf-f32", "bf16": "gguf-f16"}  # they run GGUF, whatever the width
 _OFFLOAD_SHARE = 0.25  # below a quarter of the layers on the GPU, offload is not worth the card
 _MAX_CARDS = {"apple": 1, "soc": 1, "embedded": 1, "datacenter": 32}
@@ -111,8 +114,8 @@ def asked_split(workload: Workload) -> Split | None:
 def split_for(engine: Engine, profile: ModelProfile, gpus: int) -> Split | None:
     """How an engine divides a model over `gpus`, None when it cannot.
 
-    Tensor parallelism needs attention heads divisible by the degree (vLLM refuses others);
-    beyond what the heads allow the rest becomes pipeline stages.
+    Tensor parallelism needs heads, widths and vocabulary that divide by the degree (vLLM refuses
+    others); beyond what they allow the rest becomes pipeline stages.
     """
     if gpus == 1:
         return Split()
@@ -121,12 +124,16 @@ def split_for(engine: Engine, profile: ModelProfile, gpus: int) -> Split | None:
     layers = profile.architecture.layers if profile.architecture else 1
     if engine.split_by == "layer":
         return Split(pipeline=gpus) if gpus <= layers else None
-    heads = (profile.architecture.attention_heads if profile.architecture else None) or 1
     tensor = gpus
-    while tensor > 1 and (heads % tensor or tensor > 8):
+    while tensor > 1 and (tensor > 8 or not _divides(profile, tensor)):
         tensor //= 2
     pipeline = gpus // tensor
     return Split(tensor, pipeline) if tensor * pipeline == gpus and pipeline <= layers else None
+
+
+def _divides(profile: ModelProfile, tensor: int) -> bool:
+    """Without a language model's configuration matrices are not known to divide."""
+    return profile.architecture is not None and divides(profile.architecture, tensor)
 
 
 class Fitter:
@@ -162,7 +169,7 @@ class Fitter:
     ) -> MemoryEstimate:
         """One estimate; parts shared with earlier ones are not computed again."""
         sizes = self._sizes[quant.slug]
-        converted = _CONVERTED.get(quant.slug) if engine.slug in _OFFLOAD_ENGINES else None
+        converted = _CONVERTED.get(quant.slug) if engine.slug in OFFLOAD_ENGINES else None
         if converted is not None and not is_variant(quant):
             native, sizes = False, self._converted(converted)
         return self._estimator.estimate(
@@ -218,7 +225,7 @@ class Fitter:
         if short <= 0:
             return Verdict.TIGHT
         movable = estimate.per_gpu.weights.likely * (1 - _OFFLOAD_SHARE)
-        if estimate.engine.slug in _OFFLOAD_ENGINES and short <= movable:
+        if estimate.engine.slug in OFFLOAD_ENGINES and short <= movable:
             return Verdict.OFFLOAD
         return Verdict.DOES_NOT_FIT
 

@@ -14,6 +14,7 @@ from gpusizer.inverse import Largest
 from gpusizer.memory import MemoryEstimate
 from gpusizer.notes import Note
 from gpusizer.offload import offload_notes
+from gpusizer.plans.plan import RunPlan
 from gpusizer.speed import Rate, bytes_per_step, decode_rate, prefill_rate, tokens_per_second
 
 _SECONDS_PER_HOUR = 3600
@@ -21,7 +22,7 @@ _SECONDS_PER_HOUR = 3600
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """One place in the ranking; `largest` and `advice` only where the GPU was asked for by name."""
+    """One place in the ranking; `largest`, `advice` and `plans` only for GPUs asked for by name."""
 
     rank: int
     fit: Fit
@@ -30,6 +31,7 @@ class Ranked:
     reasons: tuple[Note, ...]
     largest: Largest | None = None
     advice: tuple[Suggestion, ...] = ()
+    plans: tuple[RunPlan, ...] = ()
 
     @property
     def buy_usd(self) -> float | None:

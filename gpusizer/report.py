@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,16 +12,14 @@ from gpusizer.fit import Fit
 from gpusizer.gpus import Gpu
 from gpusizer.memory import Breakdown, MemoryEstimate
 from gpusizer.model_tree import QuantizedRepo
-from gpusizer.notes import Note
+from gpusizer.notes import Note, Say, note_json
+from gpusizer.plans.answers import parallelism_json, plan_json
 from gpusizer.profile import ModelProfile
 from gpusizer.ranking import Ranked
 from gpusizer.request import SizeRequest
 from gpusizer.workload import Workload
 
 SCHEMA_VERSION = 1
-
-Say = Callable[[Note], str]
-"""Turns a note into a sentence; the edge supplies it, in the reader's language."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +177,7 @@ def ranked_json(item: Ranked, say: Say) -> dict[str, Any]:
     if item.largest is not None:
         asked["largest"] = item.largest.to_json()
         asked["advice"] = [_suggestion_json(one, say) for one in item.advice]
+        asked["plans"] = [plan_json(plan, say) for plan in item.plans]
     return {
         "rank": item.rank,
         "gpu": fit.gpu.slug,
@@ -194,12 +193,7 @@ def ranked_json(item: Ranked, say: Say) -> dict[str, Any]:
         "max_concurrency": fit.max_concurrency,
         "decode_tokens_per_second": item.decode.to_json() if item.decode else None,
         "prefill_tokens_per_second": item.prefill.to_json() if item.prefill else None,
-        "parallelism": {
-            "tensor": fit.estimate.split.tensor,
-            "pipeline": fit.estimate.split.pipeline,
-            "data": fit.estimate.split.data,
-            "expert": fit.estimate.split.expert,
-        },
+        "parallelism": parallelism_json(fit),
         "price": price_json(item),
         "power_watts": item.power_watts,
         "reasons": [note_json(note, say) for note in item.reasons],
@@ -242,15 +236,6 @@ def gpus_json(gpus: Sequence[Gpu]) -> dict[str, Any]:
         "count": len(gpus),
         "gpus": [gpu.to_json() for gpu in gpus],
     }
-
-
-def note_json(note: Note, say: Say) -> dict[str, Any]:
-    """A caveat or reason with its sentence."""
-    return {"code": note.code, "message": say(note), **_plain(note)}
-
-
-def _plain(note: Note) -> dict[str, Any]:
-    return {"fields": dict(note.fields)} if note.fields else {}
 
 
 def error_json(error: GpusizerError, message: str, repo_id: str | None = None) -> dict[str, Any]:

@@ -170,7 +170,7 @@ def _placed(fitter: Fitter, named: Sequence[tuple[Gpu, int | None]]) -> tuple[Ra
         profile, workload, every_quant(profile, workload.engine, also=fitter.quants)
     )
     return tuple(
-        advised(best_on(fitter, gpu, count, rank), alternatives)
+        advised(best_on(fitter, gpu, count, rank), fitter, alternatives, count)
         for rank, (gpu, count) in enumerate(named, start=1)
     )
 

@@ -180,4 +180,19 @@ STRINGS: dict[str, str] = {
     " routed experts.",
     "reason.expert_ranks": "it must be a multiple of the tensor-parallel degree, {tensor}",
     "reason.more_than_experts": "the model has only {experts} experts",
+    "note.heads_not_divisible": "Tensor parallel {degree} is refused: {heads} attention heads do"
+    " not divide by it.",
+    "note.kv_heads_not_divisible": "Tensor parallel {degree} is refused: with {kv_heads} key and"
+    " value heads neither divides the other.",
+    "note.width_not_divisible": "Tensor parallel {degree} is refused: the MLP is {width} wide,"
+    " which does not divide by it.",
+    "note.vocabulary_not_divisible": "Tensor parallel {degree} is refused: the padded vocabulary"
+    " has {rows} rows, which do not divide by it.",
+    "note.kv_heads_repeated": "Tensor parallel {degree} repeats the {kv_heads} key and value heads:"
+    " beyond them the cache per GPU no longer shrinks.",
+    "note.vocabulary_padded": "The vocabulary is padded from {rows} to {padded} rows.",
+    "note.beyond_one_node": "Tensor parallel {degree} would cross machines of {per_node}: pipeline"
+    " stages or data parallelism go over a network, dividing each matrix does not.",
+    "note.more_stages_than_layers": "{degree} stages are more than the model's {layers} layers.",
+    "note.more_ranks_than_experts": "{degree} ranks are more than the model's {experts} experts.",
 }

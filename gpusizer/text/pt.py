@@ -179,4 +179,20 @@ STRINGS: dict[str, str] = {
     " efeito: o modelo não tem especialistas roteados.",
     "reason.expert_ranks": "deve ser um múltiplo do grau de paralelismo de tensores, {tensor}",
     "reason.more_than_experts": "o modelo só tem {experts} especialistas",
+    "note.heads_not_divisible": "Paralelismo de tensor {degree} é recusado: {heads} cabeças de"
+    " atenção não são divisíveis por ele.",
+    "note.kv_heads_not_divisible": "Paralelismo de tensor {degree} é recusado: com {kv_heads}"
+    " cabeças de chave e valor, nenhum número divide o outro.",
+    "note.width_not_divisible": "Paralelismo de tensor {degree} é recusado: a largura {width} do"
+    " MLP não é divisível por ele.",
+    "note.vocabulary_not_divisible": "Paralelismo de tensor {degree} é recusado: as {rows} linhas"
+    " do vocabulário preenchido não são divisíveis por ele.",
+    "note.kv_heads_repeated": "Paralelismo de tensor {degree} repete as {kv_heads} cabeças de chave"
+    " e valor: além delas o cache por GPU não diminui.",
+    "note.vocabulary_padded": "O vocabulário é preenchido de {rows} para {padded} linhas.",
+    "note.beyond_one_node": "Paralelismo de tensor {degree} atravessaria máquinas de {per_node}:"
+    " estágios ou paralelismo de dados passam por rede, dividir cada matriz não.",
+    "note.more_stages_than_layers": "{degree} estágios são mais que as {layers} camadas do modelo.",
+    "note.more_ranks_than_experts": "{degree} participantes são mais que os {experts} especialistas"
+    " do modelo.",
 }

@@ -156,4 +156,16 @@ STRINGS: dict[str, str] = {
     "note.no_routed_experts": "专家并行数 {degree} 不起作用：该模型没有路由专家。",
     "reason.expert_ranks": "它必须是张量并行数 {tensor} 的倍数",
     "reason.more_than_experts": "该模型只有 {experts} 个专家",
+    "note.heads_not_divisible": "张量并行 {degree} 不可用：{heads} 个注意力头不能被它整除。",
+    "note.kv_heads_not_divisible": "张量并行 {degree} 不可用：它与 {kv_heads} 个 KV 头互不整除。",
+    "note.width_not_divisible": "张量并行 {degree} 不可用：MLP 宽度 {width} 不能被它整除。",
+    "note.vocabulary_not_divisible": "张量并行 {degree} 不可用：补齐后的词表有 {rows}"
+    " 行，不能被它整除。",
+    "note.kv_heads_repeated": "张量并行 {degree} 会重复 {kv_heads} 个 KV 头：超过后每块 "
+    "GPU 的缓存不再变小。",
+    "note.vocabulary_padded": "词表从 {rows} 行补齐到 {padded} 行。",
+    "note.beyond_one_node": "张量并行 {degree} 会跨越每台 {per_node} 卡的机器："
+    "流水线或数据并行可以走网络，切分每个矩阵不适合。",
+    "note.more_stages_than_layers": "{degree} 个流水线阶段多于模型的 {layers} 层。",
+    "note.more_ranks_than_experts": "{degree} 个并行进程多于模型的 {experts} 个专家。",
 }
