@@ -17,6 +17,8 @@ from gpusizer.plans.answers import parallelism_json, plan_json
 from gpusizer.profile import ModelProfile
 from gpusizer.ranking import Ranked
 from gpusizer.request import SizeRequest
+from gpusizer.rig.answers import rig_json
+from gpusizer.rig.plan import RigPlan
 from gpusizer.workload import Workload
 
 SCHEMA_VERSION = 1
@@ -64,9 +66,10 @@ class Report:
     ranking: tuple[Ranked, ...]
     notes: tuple[Note, ...] = ()
     quantized_repos: tuple[QuantizedRepo, ...] | None = None
+    rig: RigPlan | None = None
 
     def to_json(self, say: Say) -> dict[str, Any]:
-        """The contract's report object; `quantized_repos` only when it was asked for."""
+        """The contract's report object; `quantized_repos` and `rig` only when asked for."""
         report = {
             "schema_version": SCHEMA_VERSION,
             "model": model_json(self.profile, say),
@@ -77,6 +80,8 @@ class Report:
         }
         if self.quantized_repos is not None:
             report["quantized_repos"] = [repo.to_json() for repo in self.quantized_repos]
+        if self.rig is not None:
+            report["rig"] = rig_json(self.rig, say)
         return report
 
     def _workload_json(self) -> dict[str, Any]:
@@ -86,6 +91,7 @@ class Report:
             "quant": list(self.request.quants),
             "gpu": list(self.request.gpus),
             "gpu_count": self.request.gpu_count,
+            "rig": self.request.rig or None,
             "rank_by": self.request.rank_by,
             "top": self.request.top,
             **self.workload.to_json(),

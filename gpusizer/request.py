@@ -34,6 +34,7 @@ class SizeRequest:
         top: rows of the ranking to return, 0 for all.
         quantized_repos: also list the quantized repositories published for the model: "list",
             or "sizes" for their bytes as well; "" for neither.
+        rig: a machine to place the model on, such as "3090 + 3060 + 64gb ram"; "" for none.
     """
 
     model: str
@@ -46,6 +47,7 @@ class SizeRequest:
     rank_by: str
     top: int
     quantized_repos: str = ""
+    rig: str = ""
 
 
 Parser = Callable[[str, Any], Any]
@@ -155,6 +157,7 @@ _OTHER_FIELDS: dict[str, Parser] = {
     "rank_by": _one_of(*RANKINGS),
     "top": _integer(0, 1000),
     "quantized_repos": _one_of(*LISTINGS),
+    "rig": _text,
 }
 SIZE_FIELDS = (*_OTHER_FIELDS, *_WORKLOAD_FIELDS)
 """Every field a size request may have."""
@@ -178,6 +181,7 @@ def parse_size_request(fields: Mapping[str, Any]) -> SizeRequest:
         rank_by=values.get("rank_by", RANKINGS[0]),
         top=values.get("top", DEFAULT_TOP),
         quantized_repos=values.get("quantized_repos", ""),
+        rig=values.get("rig", ""),
     )
 
 

@@ -30,6 +30,8 @@ from gpusizer.request import (
     parse_gpu_list,
     parse_size_request,
 )
+from gpusizer.rig import build_rig, parse_rig
+from gpusizer.rig.plan import plan_rig
 from gpusizer.selection import Selection, every_quant, select_quants
 from gpusizer.snapshot import RepoSnapshot
 from gpusizer.workload import DEFAULT_CONTEXT, Workload
@@ -100,6 +102,9 @@ class Sizer:
             ranking = _placed(ranker, named)
         else:
             ranking = rank_gpus(ranker, self.catalogue, request.rank_by, request.top)
+        rig = None
+        if request.rig:
+            rig = plan_rig(ranker, build_rig(parse_rig(request.rig), self.catalogue))
         published, problems = self._published(request, profile)
         return Report(
             request=request,
@@ -109,6 +114,7 @@ class Sizer:
             ranking=ranking,
             notes=(*notes, *problems),
             quantized_repos=published,
+            rig=rig,
         )
 
     def _published(

@@ -16,6 +16,7 @@ _HELP: dict[str, tuple[str, str]] = {
     "gpu_count": ("N", "boards of each GPU; default: the smallest number that fits"),
     "rank_by": ("POLICY", f"order of the ranking: {', '.join(RANKINGS)}"),
     "quantized_repos": ("list|sizes", "also the quantized repositories published for it"),
+    "rig": ("CARDS", 'place it on this machine, as llama.cpp would: "3090 + 3060 + 64gb ram"'),
     "top": ("N", "rows of the ranking, 0 for all (default 20)"),
     "context": ("TOKENS", "tokens per sequence (default 8192)"),
     "concurrency": ("N", "sequences at once (default 1)"),
@@ -60,7 +61,7 @@ def build_parser() -> argparse.ArgumentParser:
     compare = commands.add_parser("compare", help="GPUs side by side")
     compare.add_argument("gpus", nargs="+", metavar="GPU", help="slug, alias or 2x4090")
     compare.add_argument("--model", help="also fit, speed and price for this model")
-    _add_fields(compare, without=("gpu", "gpu_count", "top", "rank_by"))
+    _add_fields(compare, without=("gpu", "gpu_count", "top", "rank_by", "rig"))
     for command in (size, batch, gpus, compare):
         command.add_argument("--json", action="store_true", help="one JSON document on stdout")
         command.add_argument(

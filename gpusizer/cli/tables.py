@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gpusizer.cli.rigs import RIG_HEAD, rig_lines, rig_rows
 from gpusizer.comparison import Comparison
 from gpusizer.gpus import Gpu
 from gpusizer.model_tree import QuantizedRepo
@@ -25,6 +26,7 @@ def report_text(report: Report) -> str:
         f"Memory for {workload.context:,} tokens of context, {workload.concurrency} sequence"
         " at once, in GiB (1 GiB = 2^30 bytes). * = as stored in the repository.",
         table(_ESTIMATE_HEAD, [_estimate_cells(row) for row in report.estimates]),
+        *rig_parts(report),
         f"GPUs ({report.request.rank_by} first)" if not report.request.gpus else "GPUs asked for",
         table(_RANKING_HEAD, [_ranked_cells(item) for item in report.ranking])
         if report.ranking
@@ -34,6 +36,13 @@ def report_text(report: Report) -> str:
     if report.quantized_repos:
         parts.append(table(_PUBLISHED_HEAD, [_published_cells(r) for r in report.quantized_repos]))
     return "\n\n".join(parts)
+
+
+def rig_parts(report: Report) -> list[str]:
+    """The machine asked for, if any."""
+    if report.rig is None:
+        return []
+    return ["\n".join(rig_lines(report.rig)), table(RIG_HEAD, rig_rows(report.rig))]
 
 
 _PUBLISHED_HEAD = ("quantized repository", "format", "downloads", "files")

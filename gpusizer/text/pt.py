@@ -195,4 +195,28 @@ STRINGS: dict[str, str] = {
     "note.more_stages_than_layers": "{degree} estágios são mais que as {layers} camadas do modelo.",
     "note.more_ranks_than_experts": "{degree} participantes são mais que os {experts} especialistas"
     " do modelo.",
+    # A machine of mixed cards.
+    "note.rig_vulkan": "Placas de pilhas diferentes ({stacks}) só rodam juntas na versão Vulkan do"
+    " llama.cpp, mais lenta que as próprias.",
+    "note.rig_cpu_only": "Sem placa: tudo é calculado pela CPU a partir da memória do sistema,"
+    " devagar.",
+    "note.rig_shared_memory": "A memória de {gpu} é a da própria máquina: nenhuma outra memória do"
+    " sistema é contada.",
+    "note.rig_ram_unknown": "Não foi dito quanta memória do sistema há; o que ela precisa guardar"
+    " não é conferido.",
+    "note.rig_split_tuned": "A divisão do próprio llama.cpp por memória livre não cabe numa das"
+    " placas; as camadas são repartidas com -ts.",
+    "note.rig_needs_ram": "Precisa de {ram_bytes} de memória do sistema livre.",
+    "note.rig_speed_unknown": "Parte dele roda da memória do sistema, cuja velocidade não foi dita:"
+    " não há estimativa de velocidade.",
+    "reason.ram_amount": "ele cita memória do sistema sem a quantidade",
+    "reason.rig_not_supported": "não há versão do llama.cpp para {gpu}",
+    "reason.rig_apple_alone": "{gpu} é parte de um Mac e não se junta a outras placas",
+    "reason.rig_no_vulkan": "placas de {stacks} precisariam juntas da versão Vulkan do llama.cpp,"
+    " para a qual não se conhece driver de {gpu}",
+    "reason.rig_engine": "uma máquina com placas diversas é planejada como o llama.cpp divide"
+    " modelos",
+    "reason.rig_layers_unknown": "as camadas não são conhecidas, e o llama.cpp não o executa",
+    "reason.rig_quant": "o llama.cpp não executa nenhuma dessas quantizações",
+    "reason.rig_empty": "não cita placa nem quantidade de memória do sistema",
 }

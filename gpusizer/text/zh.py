@@ -168,4 +168,22 @@ STRINGS: dict[str, str] = {
     "流水线或数据并行可以走网络，切分每个矩阵不适合。",
     "note.more_stages_than_layers": "{degree} 个流水线阶段多于模型的 {layers} 层。",
     "note.more_ranks_than_experts": "{degree} 个并行进程多于模型的 {experts} 个专家。",
+    # A machine of mixed cards.
+    "note.rig_vulkan": "不同软件栈的显卡（{stacks}）只能用 llama.cpp 的 "
+    "Vulkan 版本一起运行，比各自的版本慢。",
+    "note.rig_cpu_only": "没有显卡：全部由 CPU 在系统内存中计算，速度慢。",
+    "note.rig_shared_memory": "{gpu} 的显存就是整机内存：不再另计系统内存。",
+    "note.rig_ram_unknown": "未说明系统内存大小，因此不检查它是否够用。",
+    "note.rig_split_tuned": "llama.cpp 按空闲显存的默认切分会超出某块卡，因此改用 -ts 分配各层。",
+    "note.rig_needs_ram": "需要 {ram_bytes} 空闲系统内存。",
+    "note.rig_speed_unknown": "部分在系统内存中运行，其速度未知：不估算速度。",
+    "reason.ram_amount": "它提到系统内存但没有写大小",
+    "reason.rig_not_supported": "没有支持 {gpu} 的 llama.cpp 版本",
+    "reason.rig_apple_alone": "{gpu} 是 Mac 的一部分，不能与其他显卡组合",
+    "reason.rig_no_vulkan": "{stacks} 的显卡要一起用就需要 llama.cpp 的 "
+    "Vulkan 版本，而 {gpu} 未知有相应驱动",
+    "reason.rig_engine": "混合显卡的机器按 llama.cpp 的方式切分",
+    "reason.rig_layers_unknown": "无法得知它的层数，llama.cpp 也不能运行它",
+    "reason.rig_quant": "llama.cpp 不支持这些量化",
+    "reason.rig_empty": "它没有写显卡，也没有写系统内存大小",
 }
