@@ -29,6 +29,7 @@ OFFLOAD_ENGINES = frozenset({"llama.cpp", "ollama"})
 _CONVERTED = {"fp32": "gguf-f32", "bf16": "gguf-f16"}  # they run GGUF, whatever the width
 _OFFLOAD_SHARE = 0.25  # below a quarter of the layers on the GPU, offload is not worth the card
 _MAX_CARDS = {"apple": 1, "soc": 1, "embedded": 1, "datacenter": 32}
+_MOST_TENSOR = 8  # ranks that divide matrices unasked: one server
 _MAX_CARDS_ELSEWHERE = 8  # what one workstation or server holds
 
 
@@ -124,11 +125,11 @@ def split_for(engine: Engine, profile: ModelProfile, gpus: int) -> Split | None:
     layers = profile.architecture.layers if profile.architecture else 1
     if engine.split_by == "layer":
         return Split(pipeline=gpus) if gpus <= layers else None
-    tensor = gpus
-    while tensor > 1 and (tensor > 8 or not _divides(profile, tensor)):
-        tensor //= 2
+    tensor = min(gpus, _MOST_TENSOR)
+    while tensor > 1 and (gpus % tensor or not _divides(profile, tensor)):
+        tensor -= 1
     pipeline = gpus // tensor
-    return Split(tensor, pipeline) if tensor * pipeline == gpus and pipeline <= layers else None
+    return Split(tensor, pipeline) if pipeline <= layers else None
 
 
 def _divides(profile: ModelProfile, tensor: int) -> bool:
@@ -147,7 +148,8 @@ class Fitter:
         self.workload = workload
         self._estimator = Estimator(profile, workload)
         self.quants = tuple(quants)
-        self._sizes = all_weight_sizes(profile, quants)
+        # Files of one repository share work; of others only what is asked for is sized.
+        self._sizes = all_weight_sizes(profile, quants) if profile.variants else {}
 
     def for_workload(self, workload: Workload) -> Fitter:
         """The same model under another workload; sizes of weights are not computed again."""
@@ -168,19 +170,20 @@ class Fitter:
         self, quant: Quant, native: bool, engine: Engine, split: Split, device_class: int = 0
     ) -> MemoryEstimate:
         """One estimate; parts shared with earlier ones are not computed again."""
-        sizes = self._sizes[quant.slug]
         converted = _CONVERTED.get(quant.slug) if engine.slug in OFFLOAD_ENGINES else None
         if converted is not None and not is_variant(quant):
-            native, sizes = False, self._converted(converted)
+            native, sizes = False, self._sized(find_quant(converted), native=False)
+        else:
+            sizes = self._sized(quant, native=native)
         return self._estimator.estimate(
             quant, engine, sizes, split, native=native, device_class=device_class
         )
 
-    def _converted(self, slug: str) -> WeightSizes:
-        """A checkpoint as the GGUF file that llama.cpp needs of it."""
-        if slug not in self._sizes:
-            self._sizes[slug] = weight_sizes(self.profile, find_quant(slug), native=False)
-        return self._sizes[slug]
+    def _sized(self, quant: Quant, *, native: bool) -> WeightSizes:
+        """Sizes of the weights, computed once: llama.cpp needs a GGUF file of a checkpoint."""
+        if quant.slug not in self._sizes:
+            self._sizes[quant.slug] = weight_sizes(self.profile, quant, native=native)
+        return self._sizes[quant.slug]
 
     def split(self, engine: Engine, gpus: int) -> Split | None:
         """The parallelism asked for, else the engine's own way to use `gpus` GPUs."""
@@ -208,11 +211,17 @@ class Fitter:
         self, gpu: Gpu, boards: int, quant: Quant, native: bool, engine: Engine
     ) -> Fit | None:
         """One quantization and engine on `boards` boards, None when they cannot share it."""
+        estimate = self.estimate_on(gpu, boards, quant, native, engine)
+        return None if estimate is None else self.fit(gpu, boards, estimate)
+
+    def estimate_on(
+        self, gpu: Gpu, boards: int, quant: Quant, native: bool, engine: Engine
+    ) -> MemoryEstimate | None:
+        """The estimate behind `fit_on`."""
         split = self.split(engine, boards * gpu.devices_per_board)
         if split is None:
             return None
-        device_class = device_class_of(engine, gpu)
-        return self.fit(gpu, boards, self.estimate(quant, native, engine, split, device_class))
+        return self.estimate(quant, native, engine, split, device_class_of(engine, gpu))
 
     def verdict(self, gpu: Gpu, estimate: MemoryEstimate) -> Verdict:
         """Whether one card of this kind holds its share of the estimate."""

@@ -16,6 +16,10 @@ from gpusizer.gpus import Catalogue, Gpu
 from gpusizer.hub_id import ModelRef, check_revision, parse_model_ref
 from gpusizer.kv_cache import key_and_value_bytes
 from gpusizer.model_tree import Lister, QuantizedRepo
+from gpusizer.models_for.answer import ModelsFor
+from gpusizer.models_for.asking import models_for
+from gpusizer.models_for.request import parse_models_request
+from gpusizer.models_for.shelf import Shelf
 from gpusizer.notes import Note
 from gpusizer.placement import advised, best_on
 from gpusizer.profile import ModelProfile, build_profile
@@ -50,19 +54,25 @@ _WHOLE_BYTES = (1, 2, 4)  # cache types without blocks and scales
 class Sizer:
     """Answers requests from a snapshot source and a GPU catalogue.
 
-    `quantized_repos` lists a model's published quantizations, for requests that ask.
+    `quantized_repos` lists a model's published quantizations, for requests that ask; `shelf` holds
+    the models to choose from when a request names none.
     """
 
     def __init__(
-        self, fetch: Fetch, catalogue: Catalogue, quantized_repos: Lister | None = None
+        self,
+        fetch: Fetch,
+        catalogue: Catalogue,
+        quantized_repos: Lister | None = None,
+        shelf: Shelf | None = None,
     ) -> None:
         self.fetch = fetch
         self.catalogue = catalogue
         self.quantized_repos = quantized_repos
+        self.shelf = shelf or Shelf(tuple)
 
     def reading(self, fetch: Fetch) -> Sizer:
         """The same with another source of snapshots."""
-        return Sizer(fetch, self.catalogue, self.quantized_repos)
+        return Sizer(fetch, self.catalogue, self.quantized_repos, self.shelf)
 
     def size(self, fields: Mapping[str, Any]) -> Report:
         """Profile, memory at every wanted quantization, and ranked GPUs.
@@ -153,6 +163,18 @@ class Sizer:
         placed = _placed(fitter, asked)
         items = (Compared(*one, ranked) for one, ranked in zip(asked, placed, strict=True))
         return Comparison(tuple(items), profile, workload)
+
+    def models_for(self, fields: Mapping[str, Any]) -> ModelsFor:
+        """Which models run on a GPU (`gpu`) or a machine (`rig`): of the shelf, or of `models`.
+
+        Raises GpusizerErrors about the request; models that cannot be read are listed as such.
+        """
+        request = parse_models_request(fields)
+
+        def read(model: str) -> ModelProfile:
+            return build_profile(self.fetch(parse_model_ref(model)))
+
+        return models_for(request, self.catalogue, self.shelf, read, _resolved)
 
     def _named(self, texts: Sequence[str], count: int | None) -> list[tuple[Gpu, int | None]]:
         """GPUs by name; a count written before a name wins over `count`."""

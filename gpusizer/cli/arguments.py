@@ -6,6 +6,8 @@ import argparse
 from typing import Any, NoReturn
 
 from gpusizer.errors import InvalidRequest
+from gpusizer.models_for.request import ABOUT_ONE_MODEL
+from gpusizer.models_for.tasks import TASKS
 from gpusizer.request import RANKINGS, SIZE_FIELDS
 
 _HELP: dict[str, tuple[str, str]] = {
@@ -62,7 +64,14 @@ def build_parser() -> argparse.ArgumentParser:
     compare.add_argument("gpus", nargs="+", metavar="GPU", help="slug, alias or 2x4090")
     compare.add_argument("--model", help="also fit, speed and price for this model")
     _add_fields(compare, without=("gpu", "gpu_count", "top", "rank_by", "rig"))
-    for command in (size, batch, gpus, compare):
+    models = commands.add_parser("models-for", help="which models fit a GPU or a machine")
+    models.add_argument(
+        "gpu", nargs="*", metavar="GPU", help='slug, alias, 2x4090, or "3090 + 3060 + 64gb ram"'
+    )
+    models.add_argument("--models", metavar="IDS", help="look at these, comma-separated")
+    models.add_argument("--model-task", metavar="TASK", help=f"only: {', '.join(TASKS)}")
+    _add_fields(models, without=("gpu", *ABOUT_ONE_MODEL))
+    for command in (size, batch, gpus, compare, models):
         command.add_argument("--json", action="store_true", help="one JSON document on stdout")
         command.add_argument(
             "--offline", action="store_true", help="embedded snapshot and cache only"

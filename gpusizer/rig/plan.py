@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from gpusizer.engines import Engine, Split
@@ -51,26 +52,38 @@ class RigPlan:
     def verdict(self) -> Verdict:
         return self.arranged.verdict
 
+    @property
+    def headroom_bytes(self) -> int:
+        """To spare on the fullest device at the likely values, or in system memory without any."""
+        made, rig = self.arranged, self.rig
+        if made.devices:
+            pairs = zip(made.devices, rig.gpus, strict=False)
+            return min(gpu.device_memory_bytes - share.total.likely for share, gpu in pairs)
+        return (rig.free_ram_bytes or 0) - made.host.total.likely
 
-def plan_rig(fitter: Fitter, rig: Rig) -> RigPlan:
+
+def plan_rig(fitter: Fitter, rig: Rig, *, explore: bool = True) -> RigPlan:
     """The best way to run the fitter's model there.
 
     The most faithful of its quantizations that surely fits the cards, else one that is tight;
     else the most faithful of the fewest bits with a part in system memory; where nothing fits
     the narrowest tells what is missing. Raises InvalidRequest where llama.cpp runs
     none of them, or the layers of the model are not known.
+
+    Without `explore` the longest context and the speed, which take most of the time, are None.
     """
-    loads = _loads(fitter, rig)
     best: tuple[tuple[float, ...], Load, Arranged] | None = None
-    for load in loads:
+    for load in _loads(fitter, rig):
         made = arrange(load)
         rank = _preference(made.verdict, load.estimate.quant)
         if best is None or rank < best[0]:
             best = (rank, load, made)
         if made.verdict is Verdict.FITS:
             break
-    assert best is not None  # there is at least one load
-    return _planned(best[1], best[2])
+    if best is None:
+        names = ", ".join(quant.slug for quant, _ in fitter.quants)
+        raise InvalidRequest(field="quant", value=names[:80], reason="rig_quant")
+    return _planned(best[1], best[2], explore=explore)
 
 
 def _preference(verdict: Verdict, quant: Quant) -> tuple[float, ...]:
@@ -80,29 +93,25 @@ def _preference(verdict: Verdict, quant: Quant) -> tuple[float, ...]:
     return (_ORDER[verdict], 0, -quant.order if narrowest else quant.order)
 
 
-def _loads(fitter: Fitter, rig: Rig) -> list[Load]:
+def _loads(fitter: Fitter, rig: Rig) -> Iterator[Load]:
+    """Every quantization that llama.cpp runs, the most faithful first."""
     profile, workload = fitter.profile, fitter.workload
     if workload.engine is not None and workload.engine not in OFFLOAD_ENGINES:
         raise InvalidRequest(field="engine", value=workload.engine, reason="rig_engine")
     if profile.architecture is None:
         raise InvalidRequest(field="rig", value=profile.repo_id, reason="rig_layers_unknown")
-    loads = []
     for quant, native in sorted(fitter.quants, key=lambda pair: pair[0].order):
         engine = _engine(fitter, quant)
         if engine is not None:
             estimate = fitter.estimate(quant, native, engine, Split(), rig.device_class)
-            loads.append(Load(profile, workload, rig, engine, estimate))
-    if not loads:
-        names = ", ".join(quant.slug for quant, _ in fitter.quants)
-        raise InvalidRequest(field="quant", value=names[:80], reason="rig_quant")
-    return loads
+            yield Load(profile, workload, rig, engine, estimate)
 
 
 def _engine(fitter: Fitter, quant: Quant) -> Engine | None:
     return next((one for one in fitter.engines(quant) if one.slug in OFFLOAD_ENGINES), None)
 
 
-def _planned(load: Load, made: Arranged) -> RigPlan:
+def _planned(load: Load, made: Arranged, *, explore: bool) -> RigPlan:
     notes = list(load.rig.notes)
     if load.rig.gpus and len(load.rig.gpus) > 1 and not made.default:
         notes.append(Note("rig_split_tuned"))
@@ -115,8 +124,8 @@ def _planned(load: Load, made: Arranged) -> RigPlan:
         workload=load.workload,
         estimate=load.estimate,
         arranged=made,
-        max_context=_longest(load, made),
-        decode=rig_rate(load, made),
+        max_context=_longest(load, made) if explore else None,
+        decode=rig_rate(load, made) if explore else None,
         flags=flags(load, made),
         notes=tuple(notes),
     )

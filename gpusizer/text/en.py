@@ -217,4 +217,8 @@ STRINGS: dict[str, str] = {
     "reason.rig_layers_unknown": "its layers are not known, and llama.cpp does not run it",
     "reason.rig_quant": "llama.cpp runs none of these quantizations",
     "reason.rig_empty": "it names neither a card nor an amount of system memory",
+    # Models for a GPU.
+    "reason.gpu_or_rig": "name a GPU or a rig, not both",
+    "reason.one_gpu": "name one GPU; cards together are a rig, joined by “+”",
+    "answer.no_model_fits": "None of the models that were looked at runs there.",
 }

@@ -219,4 +219,8 @@ STRINGS: dict[str, str] = {
     "reason.rig_layers_unknown": "as camadas não são conhecidas, e o llama.cpp não o executa",
     "reason.rig_quant": "o llama.cpp não executa nenhuma dessas quantizações",
     "reason.rig_empty": "não cita placa nem quantidade de memória do sistema",
+    # Models for a GPU.
+    "reason.gpu_or_rig": "indique uma GPU ou uma máquina, não ambas",
+    "reason.one_gpu": "indique uma GPU; placas juntas são uma máquina, unidas por “+”",
+    "answer.no_model_fits": "Nenhum dos modelos examinados roda ali.",
 }

@@ -186,4 +186,8 @@ STRINGS: dict[str, str] = {
     "reason.rig_layers_unknown": "无法得知它的层数，llama.cpp 也不能运行它",
     "reason.rig_quant": "llama.cpp 不支持这些量化",
     "reason.rig_empty": "它没有写显卡，也没有写系统内存大小",
+    # Models for a GPU.
+    "reason.gpu_or_rig": "请只写一种 GPU 或一台机器，不要两者都写",
+    "reason.one_gpu": "请只写一种 GPU；多种显卡组成的机器用“+”连接",
+    "answer.no_model_fits": "所查看的模型都无法在其上运行。",
 }
