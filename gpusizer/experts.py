@@ -1,4 +1,4 @@
-"""Expert parallelism asked for: how it combines with the other degrees, and who has it.
+"""Degrees of parallelism asked for: how experts combine with the others, and what is refused.
 
 vLLM's --enable-expert-parallel deals the routed experts out to all tensor x data ranks
 (docs.vllm.ai, "Expert Parallel Deployment"); SGLang's --ep-size is the same where it equals them.
@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from gpusizer.divisibility import obstacles
+from gpusizer.engines import find_engine
 from gpusizer.errors import InvalidRequest
 from gpusizer.notes import Note
 from gpusizer.profile import ModelProfile
@@ -42,6 +44,15 @@ def resolve_experts(workload: Workload, profile: ModelProfile) -> tuple[Workload
         raise _refusal(degree, "expert_ranks", tensor=tensor)
     engine = workload.engine or EXPERT_ENGINES[0]
     return replace(workload, engine=engine, tensor_parallel=tensor), ()
+
+
+def refused_degrees(workload: Workload, profile: ModelProfile) -> tuple[Note, ...]:
+    """Why engines that divide matrices refuse the tensor-parallel degree asked for."""
+    arch, degree = profile.architecture, workload.tensor_parallel
+    other = workload.engine is not None and find_engine(workload.engine).split_by != "tensor"
+    if arch is None or degree is None or other:
+        return ()
+    return tuple(obstacles(arch, degree, dealt=workload.expert_parallel is not None))
 
 
 def _tensor(degree: int, heads: int) -> int:

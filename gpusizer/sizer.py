@@ -9,7 +9,7 @@ from typing import Any
 from gpusizer.comparison import Compared, Comparison
 from gpusizer.engines import Engine, Split, find_engine
 from gpusizer.errors import ModelUnreadable
-from gpusizer.experts import resolve_experts
+from gpusizer.experts import refused_degrees, resolve_experts
 from gpusizer.fit import Fitter, asked_split, device_class_of
 from gpusizer.gpu_request import parse_gpu_request
 from gpusizer.gpus import Catalogue, Gpu
@@ -209,6 +209,7 @@ def _resolved(workload: Workload, profile: ModelProfile) -> tuple[Workload, tupl
         workload = replace(workload, engine=find_engine(workload.engine).slug)
     workload, told = resolve_experts(workload, profile)
     notes = list(told)
+    notes += refused_degrees(workload, profile)
     silent: tuple[str, ...] = ()
     if workload.engine is not None and workload.engine not in _LLAMA_CPP:
         silent += _LLAMA_CPP_ONLY

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gpusizer.cli.plans import plan_lines
 from gpusizer.cli.rigs import RIG_HEAD, rig_lines, rig_rows
 from gpusizer.comparison import Comparison
 from gpusizer.gpus import Gpu
@@ -128,6 +129,8 @@ def consulted_text(item: Ranked) -> str:
         left = "to spare" if one.headroom_bytes >= 0 else "still missing"
         alone_not = "" if one.enough else "; not enough alone"
         lines.append(f"  - {say_note(one.note)} (gains {saved} a GPU, {spare} {left}{alone_not})")
+    if item.plans:
+        lines += ["  Ways to run it:", *plan_lines(item.plans)]
     return "\n".join(lines)
 
 

@@ -221,4 +221,12 @@ STRINGS: dict[str, str] = {
     "reason.gpu_or_rig": "name a GPU or a rig, not both",
     "reason.one_gpu": "name one GPU; cards together are a rig, joined by “+”",
     "answer.no_model_fits": "None of the models that were looked at runs there.",
+    # Ways to run a model.
+    "plan.single": "one GPU",
+    "plan.tensor": "tensor parallel",
+    "plan.pipeline": "layers divided",
+    "plan.tensor_pipeline": "tensor parallel and stages",
+    "plan.expert": "expert parallel",
+    "plan.offload_layers": "layers in system memory",
+    "plan.offload_experts": "experts in system memory",
 }

@@ -223,4 +223,12 @@ STRINGS: dict[str, str] = {
     "reason.gpu_or_rig": "indique uma GPU ou uma máquina, não ambas",
     "reason.one_gpu": "indique uma GPU; placas juntas são uma máquina, unidas por “+”",
     "answer.no_model_fits": "Nenhum dos modelos examinados roda ali.",
+    # Ways to run a model.
+    "plan.single": "uma GPU",
+    "plan.tensor": "paralelismo de tensor",
+    "plan.pipeline": "camadas divididas",
+    "plan.tensor_pipeline": "paralelismo de tensor e estágios",
+    "plan.expert": "paralelismo de especialistas",
+    "plan.offload_layers": "camadas na memória do sistema",
+    "plan.offload_experts": "especialistas na memória do sistema",
 }

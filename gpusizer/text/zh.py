@@ -190,4 +190,12 @@ STRINGS: dict[str, str] = {
     "reason.gpu_or_rig": "请只写一种 GPU 或一台机器，不要两者都写",
     "reason.one_gpu": "请只写一种 GPU；多种显卡组成的机器用“+”连接",
     "answer.no_model_fits": "所查看的模型都无法在其上运行。",
+    # Ways to run a model.
+    "plan.single": "单卡",
+    "plan.tensor": "张量并行",
+    "plan.pipeline": "按层切分",
+    "plan.tensor_pipeline": "张量并行加流水线",
+    "plan.expert": "专家并行",
+    "plan.offload_layers": "部分层放系统内存",
+    "plan.offload_experts": "专家放系统内存",
 }

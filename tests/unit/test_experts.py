@@ -9,7 +9,7 @@ import pytest
 from gpusizer.engines import Split
 from gpusizer.engines.vllm.weights import held, plan_of
 from gpusizer.errors import InvalidRequest
-from gpusizer.experts import resolve_experts
+from gpusizer.experts import refused_degrees, resolve_experts
 from gpusizer.fit import asked_split
 from gpusizer.profile import build_profile
 from gpusizer.quants import find_quant
@@ -97,6 +97,15 @@ def test_where_it_changes_nothing_the_report_says_so() -> None:
     _, dense = resolve_experts(Workload(expert_parallel=8), build_profile(llama()))
     _, other = resolve_experts(Workload(expert_parallel=8, engine="llama.cpp"), MOE)
     assert [note.code for note in (*dense, *other)] == ["no_routed_experts", "not_modelled"]
+
+
+def test_a_refused_degree_is_said() -> None:
+    """32 heads do not divide by 3; llama.cpp, which deals out layers, does not mind."""
+    dense = build_profile(llama())
+    refused = refused_degrees(Workload(tensor_parallel=3), dense)
+    assert [note.code for note in refused] == ["heads_not_divisible", "width_not_divisible"]
+    assert refused_degrees(Workload(tensor_parallel=3, engine="llama.cpp"), dense) == ()
+    assert refused_degrees(Workload(tensor_parallel=4), dense) == ()
 
 
 def test_users_are_shared_among_data_ranks() -> None:

@@ -11,15 +11,16 @@ import pytest
 
 from gpusizer import divisibility
 from gpusizer.architecture import Architecture
+from gpusizer.cli.plans import plan_lines
 from gpusizer.divisibility import costs, divides, obstacles
 from gpusizer.engines import ENGINES, Split
 from gpusizer.fit import Verdict, split_for
 from gpusizer.gpus import load_catalogue
-from gpusizer.plans.plan import RunPlan
+from gpusizer.plans.plan import PLAN_KINDS, RunPlan
 from gpusizer.plans.platforms import Link, platforms, setup_of
 from gpusizer.profile import build_profile
 from gpusizer.ranking import Ranked
-from gpusizer.text import say_note
+from gpusizer.text import say_note, text
 from gpusizer.units import GB
 from tests.builders import llama
 from tests.sizers import embedded_sizer
@@ -165,6 +166,16 @@ def test_what_programs_read() -> None:
     assert {"verdict", "headroom_bytes", "ram_bytes", "notes", "parallelism"} <= set(single)
     plain = embedded_sizer().size({"model": "Qwen/Qwen3-8B", "top": 1}).to_json(say_note)
     assert "plans" not in plain["ranking"][0]
+
+
+def test_ways_for_people() -> None:
+    """A line for every way, in words; those that are not possible say why."""
+    lines = plan_lines(ranked("deepseek-ai/DeepSeek-R1", "16x A100 80GB SXM", quant="native").plans)
+    assert "would cross machines of 8" in lines[1]
+    assert "TP 8 PP 1 EP 16 DP 2" in lines[-1]
+    assert "2 machines; over network" in lines[-1]
+    for kind in PLAN_KINDS:
+        assert text(f"plan.{kind}", "zh")
 
 
 def test_examples_in_docstrings() -> None:
