@@ -22,7 +22,7 @@ from gpusizer.rig import RigWords, build_rig, is_rig, parse_rig, words
 from gpusizer.rig.arranging import arrange
 from gpusizer.rig.machine import SYSTEM_BYTES
 from gpusizer.rig.plan import RigPlan, plan_rig
-from gpusizer.rig.shares import Load
+from gpusizer.rig.shares import Arrangement, Load
 from gpusizer.text import say_error, say_note
 from gpusizer.units import GIB
 from gpusizer.workload import Workload
@@ -288,3 +288,22 @@ def test_what_llama_cpp_does_not_run(fields: dict[str, Any], reason: str) -> Non
 
 def test_examples_in_docstrings() -> None:
     assert doctest.testmod(words).failed == 0
+
+
+@pytest.mark.parametrize("number", [1, 2])
+@pytest.mark.parametrize("profile", MODELS, ids=lambda one: one.repo_id)
+def test_equal_cards_hold_what_a_report_says_of_them(profile: ModelProfile, number: int) -> None:
+    """A machine of equal cards is the ordinary case: the fullest one holds the report's share."""
+    quant = find_quant("q4_k_m")
+    fitter = Fitter(profile, Workload(), [(quant, False)])
+    engine = ENGINES["llama.cpp"]
+    rig = build_rig(RigWords(("3090",) * number, 512 * GIB), CATALOGUE)
+    estimate = fitter.estimate(quant, False, engine, Split(), rig.device_class)
+    load = Load(profile, Workload(), rig, engine, estimate)
+    assert profile.architecture is not None
+    shares = load.shares(Arrangement((1,) * number, profile.architecture.layers + 1))
+    usual = fitter.estimate(quant, False, engine, Split(pipeline=number), rig.device_class).per_gpu
+    assert max(share.weights.likely for share in shares) == usual.weights.likely
+    assert max(share.kv_cache.likely for share in shares) == usual.kv_cache.likely
+    assert {share.activations for share in shares} == {usual.activations}
+    assert {share.overhead for share in shares} == {usual.overhead}
