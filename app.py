@@ -9,6 +9,7 @@ os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
 os.environ.setdefault("GRADIO_ANALYTICS_CACHE_FREQUENCY", "1000")
 
 from gpusizer.gpus import load_catalogue
+from gpusizer.models_for.shelf import Shelf
 from gpusizer.settings import Settings
 from gpusizer.sizer import Sizer
 from gpusizer.startup import collect_rarely
@@ -20,8 +21,9 @@ from scrapers.sources import build_fetcher
 
 settings = Settings.from_environment(os.environ)
 fetcher = build_fetcher(settings)
-sizer = Sizer(fetcher, load_catalogue(), build_lister(settings))
-examples = EmbeddedSnapshots(settings.snapshots_folder).ids()
+embedded = EmbeddedSnapshots(settings.snapshots_folder)
+sizer = Sizer(fetcher, load_catalogue(), build_lister(settings), Shelf(embedded.every))
+examples = embedded.ids()
 demo = build_demo(sizer, examples, fetcher.for_visitor)
 
 

@@ -15,6 +15,7 @@ from gpusizer.hub_id import ModelRef, parse_model_ref
 from gpusizer.settings import Settings
 from gpusizer.snapshot import RepoSnapshot
 from gpusizer.startup import collect_rarely
+from scrapers.embedded import EmbeddedSnapshots
 from scrapers.head_start import HeadStart
 from scrapers.model_tree import build_lister
 from scrapers.sources import build_fetcher
@@ -39,8 +40,12 @@ def _make_sizer(begun: Fetch | None, offline: bool) -> Any:
     """A Sizer over the Hub, or over what is stored when `offline`."""
     fetch = begun if begun is not None and not offline else _fetcher(offline)
     catalogue = import_module("gpusizer.gpus").load_catalogue()
-    lister = build_lister(_settings(offline))
-    return import_module("gpusizer.sizer").Sizer(fetch, catalogue, lister)
+    settings = _settings(offline)
+    shelf = import_module("gpusizer.models_for.shelf").Shelf(
+        EmbeddedSnapshots(settings.snapshots_folder).every
+    )
+    lister = build_lister(settings)
+    return import_module("gpusizer.sizer").Sizer(fetch, catalogue, lister, shelf)
 
 
 def _begin(argv: Sequence[str]) -> Fetch | None:

@@ -25,6 +25,7 @@ class Suggestion:
         pain: position in the list.
         saving_bytes: what each GPU gains: headroom after less headroom before.
         verdict, headroom_bytes: after the change.
+        enough: the plan then runs; otherwise it is still too large, by less.
     """
 
     note: Note
@@ -33,18 +34,24 @@ class Suggestion:
     saving_bytes: int
     verdict: Verdict
     headroom_bytes: int
+    enough: bool = True
 
 
 def advise(plan: Plan) -> tuple[Suggestion, ...]:
     """Single changes after which the plan surely fits, least painful first; none where it does.
 
-    The last may be partial offload, which runs but does not fit.
+    The last may be partial offload, which runs but does not fit. Where no change makes it fit,
+    also those that go part of the way, each as far as it can, marked as not enough alone.
     """
     before = plan.fit()
     if before is None or before.verdict is Verdict.FITS:
         return ()
-    made = [_suggestion(change, before) for rule in RULES for change in rule(plan)]
-    return tuple(sorted([*made, *_offload(plan, before)], key=lambda one: one.pain))
+    changes = [change for rule in RULES for change in rule(plan)]
+    if any(change.enough for change in changes):
+        changes = [change for change in changes if change.enough]
+    made = [_suggestion(change, before) for change in changes]
+    helpful = [one for one in made if one.enough or one.saving_bytes > 0]
+    return tuple(sorted([*helpful, *_offload(plan, before)], key=lambda one: one.pain))
 
 
 def _suggestion(change: Change, before: Fit) -> Suggestion:
@@ -57,6 +64,7 @@ def _suggestion(change: Change, before: Fit) -> Suggestion:
         saving_bytes=after.headroom_bytes - before.headroom_bytes,
         verdict=after.verdict,
         headroom_bytes=after.headroom_bytes,
+        enough=change.enough,
     )
 
 

@@ -1,4 +1,4 @@
-"""Single changes of a plan that make it surely fit: one rule for each kind.
+"""Single changes of a plan that make it surely fit, or go part of the way: one rule for each kind.
 
 Pain is a position on one scale: a switch that costs nothing is near 0, half the context or half
 the bits cost a few points, more hardware comes late.
@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from math import log2
 from typing import Any
 
+from gpusizer.engines import Split
 from gpusizer.fit import COUNTS, Verdict, max_cards
 from gpusizer.inverse import Plan, largest_holding, longest_context
 from gpusizer.kv_cache import ALIASES, element_bytes
@@ -38,19 +39,21 @@ _TURNS = (4.5, 11.0)  # pain of components, and of layers, that take turns on th
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change that surely fits.
+    """A change that helps.
 
     Attributes:
         note: the change in words.
         fields: request fields that make it.
         pain: position in the list of suggestions.
         plan: what becomes of the plan.
+        enough: it then surely fits; otherwise this is the furthest the rule goes.
     """
 
     note: Note
     fields: Mapping[str, Any]
     pain: float
     plan: Plan
+    enough: bool = True
 
 
 Rule = Callable[[Plan], Iterator[Change]]
@@ -69,12 +72,16 @@ def round_context(tokens: int) -> int:
 def _first(
     plan: Plan, field: str, values: Iterable[Any], say: Callable[[Any], Note], pain: float
 ) -> Iterator[Change]:
-    """The first of the values of one workload field that makes it fit."""
+    """The first of the values of one workload field that makes it fit, else the last of them."""
+    furthest = None
     for value in values:
         other = plan.under(**{field: value})
-        if other.surely_fits():
-            yield Change(say(value), {field: value}, pain, other)
-            return
+        enough = other.surely_fits()
+        furthest = Change(say(value), {field: value}, pain, other, enough)
+        if enough:
+            break
+    if furthest is not None:
+        yield furthest
 
 
 def _flash_attention(plan: Plan) -> Iterator[Change]:
@@ -145,8 +152,9 @@ def _has_kernels(plan: Plan, dtype: str) -> bool:
 def _context(plan: Plan) -> Iterator[Change]:
     """The longest context that fits, at a step people use; half of it costs 2."""
     asked = plan.workload.context
-    tokens = round_context(min(longest_context(plan) or 0, asked - 1))
-    if tokens >= _SHORTEST_CONTEXT:
+    longest = longest_context(plan)
+    tokens = max(_SHORTEST_CONTEXT, round_context(min(longest or 0, asked - 1)))
+    if longest is not None and tokens < asked:
         yield from _first(
             plan, "context", [tokens], lambda n: Note("try_context", context=n, asked=asked),
             5.0 + 2 * log2(asked / tokens),
@@ -159,12 +167,11 @@ def _concurrency(plan: Plan) -> Iterator[Change]:
     if asked == 1:
         return
     users = largest_holding(lambda n: plan.under(concurrency=n).surely_fits(), asked - 1)
-    if users:
-        yield from _first(
-            plan, "concurrency", [users],
-            lambda n: Note("try_concurrency", concurrency=n, asked=asked),
-            5.5 + 2 * log2(asked / users),
-        )  # fmt: skip
+    yield from _first(
+        plan, "concurrency", [users or 1],
+        lambda n: Note("try_concurrency", concurrency=n, asked=asked),
+        5.5 + 2 * log2(asked / (users or 1)),
+    )  # fmt: skip
 
 
 def _cpu_offload(plan: Plan) -> Iterator[Change]:
@@ -182,46 +189,68 @@ def _cpu_offload(plan: Plan) -> Iterator[Change]:
 
 
 def _quantization(plan: Plan) -> Iterator[Change]:
-    """The most faithful narrower quantization, with the engine it has and with another one."""
+    """The most faithful narrower quantization, with the engine it has and with another one.
+
+    Where none fits the narrowest one that keeps four bits, with the engine it has if it can.
+    """
     found: set[bool] = set()
+    furthest: dict[bool, Plan] = {}
     for other in plan.requantized():
         same = other.engine == plan.engine
         narrower = other.quant.order > plan.quant.order
-        if not narrower or same in found or True in found or not other.surely_fits():
+        if not narrower or same in found or True in found:
             continue
-        found.add(same)
-        before, bits = plan.quant, other.quant.bits
-        pain = 6.0 + 2 * log2(max(1.0, before.bits / bits))
-        pain += _BELOW_FOUR_BITS * (not other.quant.recommended) + _OTHER_ENGINE * (not same)
-        note = Note("try_quant", quant=other.quant.name, before=before.name)
-        change = {"quant": other.quant.slug, "engine": other.engine.slug}
-        if not same:
-            note = Note("try_quant_engine", quant=other.quant.name, before=before.name,
-                        engine=other.engine.name)  # fmt: skip
-        yield Change(note, change, pain, other)
+        if other.surely_fits():
+            found.add(same)
+            yield _requantized(plan, other, enough=True)
+        elif other.quant.recommended and other.fit() is not None:
+            furthest[same] = other
+    if not found and furthest:
+        yield _requantized(plan, furthest.get(True) or furthest[False], enough=False)
+
+
+def _requantized(plan: Plan, other: Plan, *, enough: bool) -> Change:
+    same = other.engine == plan.engine
+    before, bits = plan.quant, other.quant.bits
+    pain = 6.0 + 2 * log2(max(1.0, before.bits / bits))
+    pain += _BELOW_FOUR_BITS * (not other.quant.recommended) + _OTHER_ENGINE * (not same)
+    note = Note("try_quant", quant=other.quant.name, before=before.name)
+    change = {"quant": other.quant.slug, "engine": other.engine.slug}
+    if not same:
+        note = Note("try_quant_engine", quant=other.quant.name, before=before.name,
+                    engine=other.engine.name)  # fmt: skip
+    return Change(note, change, pain, other, enough)
 
 
 def _more_gpus(plan: Plan) -> Iterator[Change]:
-    """The smallest number of the same GPUs that works."""
+    """The smallest number of the same GPUs that works, else the largest there is."""
     everywhere = range(1, max_cards(plan.gpu) + 1)
     counts = everywhere if plan.engine.split_by == "layer" else COUNTS
-    free = plan.under(tensor_parallel=None, pipeline_parallel=None)
+    furthest = None
+    free = plan.under(tensor_parallel=None, pipeline_parallel=None, expert_parallel=None)
     for boards in counts:
         if not plan.boards < boards <= max_cards(plan.gpu):
             continue
         other = replace(free, boards=boards)
         made = other.fit()
-        if made is None or made.verdict is not Verdict.FITS:
+        if made is None:
             continue
-        split = made.estimate.split
-        facts = {"count": boards, "before": plan.boards}
-        note = Note("try_more_gpus", **facts)
-        if split.tensor > 1 and split.pipeline == 1:
-            note = Note("try_tensor_parallel", degree=split.tensor, **facts)
-        change = {"gpu_count": boards, "tensor_parallel": split.tensor,
-                  "pipeline_parallel": split.pipeline}  # fmt: skip
-        yield Change(note, change, 9.0 + log2(boards / plan.boards), other)
-        return
+        enough = made.verdict is Verdict.FITS
+        furthest = _with_boards(plan, other, made.estimate.split, enough=enough)
+        if enough:
+            break
+    if furthest is not None:
+        yield furthest
+
+
+def _with_boards(plan: Plan, other: Plan, split: Split, *, enough: bool) -> Change:
+    facts = {"count": other.boards, "before": plan.boards}
+    note = Note("try_more_gpus", **facts)
+    if split.tensor > 1 and split.pipeline == 1:
+        note = Note("try_tensor_parallel", degree=split.tensor, **facts)
+    change = {"gpu_count": other.boards, "tensor_parallel": split.tensor,
+              "pipeline_parallel": split.pipeline}  # fmt: skip
+    return Change(note, change, 9.0 + log2(other.boards / plan.boards), other, enough)
 
 
 RULES: tuple[Rule, ...] = (

@@ -7,9 +7,10 @@ from typing import Any
 
 from gpusizer.gpus import Gpu
 from gpusizer.listing import gpu_json
+from gpusizer.notes import Say
 from gpusizer.profile import ModelProfile
 from gpusizer.ranking import Ranked
-from gpusizer.report import SCHEMA_VERSION, Say, model_json, ranked_json
+from gpusizer.report import SCHEMA_VERSION, model_json, ranked_json
 from gpusizer.workload import Workload
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
+from gpusizer.divisibility import divides
 from gpusizer.engines import ENGINES, Engine, Split, find_engine
 from gpusizer.gpus import Catalogue, Gpu
 from gpusizer.kv_cache import grows
@@ -22,11 +23,14 @@ from gpusizer.workload import OFFLOADS, Workload
 COUNTS = (1, 2, 4, 8, 16, 32)
 """GPU counts that are tried, smallest first."""
 
-_OFFLOAD_ENGINES = frozenset({"llama.cpp", "ollama"})
+OFFLOAD_ENGINES = frozenset({"llama.cpp", "ollama"})
+"""Engines that run part of a model in system memory."""
+
 _TURNS_ENGINE = "diffusers"
 _CONVERTED = {"fp32": "gguf-f32", "bf16": "gguf-f16"}  # they run GGUF, whatever the width
 _OFFLOAD_SHARE = 0.25  # below a quarter of the layers on the GPU, offload is not worth the card
 _MAX_CARDS = {"apple": 1, "soc": 1, "embedded": 1, "datacenter": 32}
+_MOST_TENSOR = 8  # ranks that divide matrices unasked: one server
 _MAX_CARDS_ELSEWHERE = 8  # what one workstation or server holds
 
 
@@ -100,16 +104,20 @@ def max_cards(gpu: Gpu) -> int:
 
 def asked_split(workload: Workload) -> Split | None:
     """The parallelism the request fixes, None when it leaves it open."""
-    if workload.tensor_parallel is None and workload.pipeline_parallel is None:
+    tensor, pipeline = workload.tensor_parallel, workload.pipeline_parallel
+    expert = workload.expert_parallel or 1
+    if tensor is None and pipeline is None and expert == 1:
         return None
-    return Split(workload.tensor_parallel or 1, workload.pipeline_parallel or 1)
+    tensor = tensor or expert
+    data = expert // tensor if expert > 1 else 1
+    return Split(tensor, pipeline or 1, data, expert)
 
 
 def split_for(engine: Engine, profile: ModelProfile, gpus: int) -> Split | None:
     """How an engine divides a model over `gpus`, None when it cannot.
 
-    Tensor parallelism needs attention heads divisible by the degree (vLLM refuses others);
-    beyond what the heads allow the rest becomes pipeline stages.
+    Tensor parallelism needs heads, widths and vocabulary that divide by the degree (vLLM refuses
+    others); beyond what they allow the rest becomes pipeline stages.
     """
     if gpus == 1:
         return Split()
@@ -118,12 +126,16 @@ def split_for(engine: Engine, profile: ModelProfile, gpus: int) -> Split | None:
     layers = profile.architecture.layers if profile.architecture else 1
     if engine.split_by == "layer":
         return Split(pipeline=gpus) if gpus <= layers else None
-    heads = (profile.architecture.attention_heads if profile.architecture else None) or 1
-    tensor = gpus
-    while tensor > 1 and (heads % tensor or tensor > 8):
-        tensor //= 2
+    tensor = min(gpus, _MOST_TENSOR)
+    while tensor > 1 and (gpus % tensor or not _divides(profile, tensor)):
+        tensor -= 1
     pipeline = gpus // tensor
-    return Split(tensor, pipeline) if tensor * pipeline == gpus and pipeline <= layers else None
+    return Split(tensor, pipeline) if pipeline <= layers else None
+
+
+def _divides(profile: ModelProfile, tensor: int) -> bool:
+    """Without a language model's configuration matrices are not known to divide."""
+    return profile.architecture is not None and divides(profile.architecture, tensor)
 
 
 class Fitter:
@@ -137,7 +149,8 @@ class Fitter:
         self.workload = workload
         self._estimator = Estimator(profile, workload)
         self.quants = tuple(quants)
-        self._sizes = all_weight_sizes(profile, quants)
+        # Files of one repository share work; of others only what is asked for is sized.
+        self._sizes = all_weight_sizes(profile, quants) if profile.variants else {}
 
     def for_workload(self, workload: Workload) -> Fitter:
         """The same model under another workload; sizes of weights are not computed again."""
@@ -158,19 +171,20 @@ class Fitter:
         self, quant: Quant, native: bool, engine: Engine, split: Split, device_class: int = 0
     ) -> MemoryEstimate:
         """One estimate; parts shared with earlier ones are not computed again."""
-        sizes = self._sizes[quant.slug]
-        converted = _CONVERTED.get(quant.slug) if engine.slug in _OFFLOAD_ENGINES else None
+        converted = _CONVERTED.get(quant.slug) if engine.slug in OFFLOAD_ENGINES else None
         if converted is not None and not is_variant(quant):
-            native, sizes = False, self._converted(converted)
+            native, sizes = False, self._sized(find_quant(converted), native=False)
+        else:
+            sizes = self._sized(quant, native=native)
         return self._estimator.estimate(
             quant, engine, sizes, split, native=native, device_class=device_class
         )
 
-    def _converted(self, slug: str) -> WeightSizes:
-        """A checkpoint as the GGUF file that llama.cpp needs of it."""
-        if slug not in self._sizes:
-            self._sizes[slug] = weight_sizes(self.profile, find_quant(slug), native=False)
-        return self._sizes[slug]
+    def _sized(self, quant: Quant, *, native: bool) -> WeightSizes:
+        """Sizes of the weights, computed once: llama.cpp needs a GGUF file of a checkpoint."""
+        if quant.slug not in self._sizes:
+            self._sizes[quant.slug] = weight_sizes(self.profile, quant, native=native)
+        return self._sizes[quant.slug]
 
     def split(self, engine: Engine, gpus: int) -> Split | None:
         """The parallelism asked for, else the engine's own way to use `gpus` GPUs."""
@@ -198,11 +212,17 @@ class Fitter:
         self, gpu: Gpu, boards: int, quant: Quant, native: bool, engine: Engine
     ) -> Fit | None:
         """One quantization and engine on `boards` boards, None when they cannot share it."""
+        estimate = self.estimate_on(gpu, boards, quant, native, engine)
+        return None if estimate is None else self.fit(gpu, boards, estimate)
+
+    def estimate_on(
+        self, gpu: Gpu, boards: int, quant: Quant, native: bool, engine: Engine
+    ) -> MemoryEstimate | None:
+        """The estimate behind `fit_on`."""
         split = self.split(engine, boards * gpu.devices_per_board)
         if split is None:
             return None
-        device_class = device_class_of(engine, gpu)
-        return self.fit(gpu, boards, self.estimate(quant, native, engine, split, device_class))
+        return self.estimate(quant, native, engine, split, device_class_of(engine, gpu))
 
     def verdict(self, gpu: Gpu, estimate: MemoryEstimate) -> Verdict:
         """Whether one card of this kind holds its share of the estimate."""
@@ -215,7 +235,7 @@ class Fitter:
         if short <= 0:
             return Verdict.TIGHT
         movable = estimate.per_gpu.weights.likely * (1 - _OFFLOAD_SHARE)
-        if estimate.engine.slug in _OFFLOAD_ENGINES and short <= movable:
+        if estimate.engine.slug in OFFLOAD_ENGINES and short <= movable:
             return Verdict.OFFLOAD
         return Verdict.OFFLOAD if self.turns(gpu, estimate) else Verdict.DOES_NOT_FIT
 
@@ -245,8 +265,9 @@ class Fitter:
         arch = self.profile.architecture
         if arch is None or not grows(arch):
             return None
-        one = estimate.per_gpu.kv_cache.likely / self.workload.concurrency
-        return round(pool / one, 2) if one else None
+        copies = estimate.split.data
+        one = estimate.per_gpu.kv_cache.likely / -(-self.workload.concurrency // copies)
+        return round(pool / one * copies, 2) if one else None
 
 
 def device_class_of(engine: Engine, gpu: Gpu) -> int:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from gpusizer.errors import InvalidRequest
 
 MAX_COUNT = 1024
-# "2x4090", "2 × RTX 4090", "4 * L40S". A bare number is part of the name ("4090").
-_COUNTED = re.compile(r"\s*(\d{1,5})\s*[x×*]\s*(\S.*)", re.IGNORECASE | re.DOTALL)
+# "2x4090", "2 × RTX 4090", "4 * L40S". A bare number is part of the name ("4090", "7900 XTX").
+_COUNTED = re.compile(r"\s*(\d{1,5})\s*(?!xtx?\b)[x×*]\s*(\S.*)", re.IGNORECASE | re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)

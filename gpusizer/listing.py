@@ -7,8 +7,9 @@ from typing import Any
 
 from gpusizer.costs import rental_quote
 from gpusizer.gpus import Gpu
+from gpusizer.notes import Say
 from gpusizer.purpose import purpose_of
-from gpusizer.report import SCHEMA_VERSION, Say
+from gpusizer.report import SCHEMA_VERSION
 
 
 def gpus_json(gpus: Sequence[Gpu], say: Say) -> dict[str, Any]:

@@ -192,7 +192,7 @@ class Estimator:
                 self.profile.architecture, self.workload, split, device_class,
                 self.workload.context,
             )  # fmt: skip
-            self._kv[key] = one * self.workload.concurrency
+            self._kv[key] = one * -(-self.workload.concurrency // split.data)
         return self._kv[key]
 
     def _runtime_amounts(
@@ -212,7 +212,7 @@ class Estimator:
         if split.gpus == 1:
             return per_gpu
         kv = per_gpu.kv_cache.likely * split.gpus
-        if split.tensor == 1:
+        if split.ranks == 1:
             kv = min(kv, self._kv_per_gpu(engine, Split(), device_class))
         several = per_gpu.times(split.gpus)
         return Breakdown(

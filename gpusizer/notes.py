@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 NoteValue = str | int | float
@@ -38,3 +38,13 @@ class Note:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Note:
         return cls(data["code"], **data["fields"])
+
+
+Say = Callable[[Note], str]
+"""Turns a note into a sentence; the edge supplies it, in the reader's language."""
+
+
+def note_json(note: Note, say: Say) -> dict[str, Any]:
+    """A caveat or reason with its sentence, as answers carry it."""
+    facts = {"fields": dict(note.fields)} if note.fields else {}
+    return {"code": note.code, "message": say(note), **facts}

@@ -10,6 +10,7 @@ from gpusizer.fit import COUNTS, Fitter, Verdict, asked_split, device_class_of, 
 from gpusizer.gpus import Gpu
 from gpusizer.inverse import Plan, largest
 from gpusizer.memory import MemoryEstimate
+from gpusizer.plans.ways import ways
 from gpusizer.ranking import Ranked, describe
 from gpusizer.support import runs_on
 
@@ -34,13 +35,17 @@ def best_on(fitter: Fitter, gpu: Gpu, boards: int | None, rank: int) -> Ranked:
     return describe(fitter, gpu, count, estimate, rank)
 
 
-def advised(ranked: Ranked, alternatives: Fitter) -> Ranked:
-    """The same with the most that fits there, and what would make it fit.
+def advised(
+    ranked: Ranked, fitter: Fitter, alternatives: Fitter, boards: int | None = None
+) -> Ranked:
+    """The same with the most that fits there, what would make it fit, and the ways to run it.
 
-    `alternatives` are the quantizations to try; the one chosen must be among them.
+    `alternatives` are the quantizations to try; the one chosen must be among them. Ways choose
+    among those of `fitter`, on `boards` where so many were asked for.
     """
     plan = Plan.of(alternatives, ranked.fit)
-    return replace(ranked, largest=largest(plan), advice=advise(plan))
+    plans = ways(fitter, ranked.fit, boards)
+    return replace(ranked, largest=largest(plan), advice=advise(plan), plans=plans)
 
 
 def _counts(fitter: Fitter, gpu: Gpu, boards: int | None) -> list[int]:

@@ -15,6 +15,7 @@ from gpusizer.inverse import Largest
 from gpusizer.memory import MemoryEstimate
 from gpusizer.notes import Note
 from gpusizer.offload import offload_notes
+from gpusizer.plans.plan import RunPlan
 from gpusizer.policies import POLICIES, Candidate, Cost, total_memory
 from gpusizer.speed import ModelFacts, Rate, Speeds, Work, speeds, tokens_per_second
 from gpusizer.why import why
@@ -28,7 +29,7 @@ class Ranked:
         speeds: None where the model does not run, or generates no text.
         assumptions: what costs are reckoned with.
         rank_by: the policy that put it there, "" where the GPU was asked for by name.
-        largest, advice: only where the GPU was asked for by name.
+        largest, advice, plans: only where the GPU was asked for by name.
     """
 
     rank: int
@@ -39,6 +40,7 @@ class Ranked:
     advice: tuple[Suggestion, ...] = ()
     assumptions: CostAssumptions = DEFAULT_ASSUMPTIONS
     rank_by: str = ""
+    plans: tuple[RunPlan, ...] = ()
 
     @property
     def tokens_per_second(self) -> float | None:

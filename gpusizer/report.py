@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,17 +12,17 @@ from gpusizer.errors import GpusizerError
 from gpusizer.fit import Fit
 from gpusizer.memory import Breakdown, MemoryEstimate
 from gpusizer.model_tree import QuantizedRepo
-from gpusizer.notes import Note
+from gpusizer.notes import Note, Say, note_json
+from gpusizer.plans.answers import parallelism_json, plan_json
 from gpusizer.profile import ModelProfile
 from gpusizer.ranking import Ranked
 from gpusizer.request import SizeRequest
+from gpusizer.rig.answers import rig_json
+from gpusizer.rig.plan import RigPlan
 from gpusizer.speed import speeds_json
 from gpusizer.workload import Workload
 
 SCHEMA_VERSION = 1
-
-Say = Callable[[Note], str]
-"""Turns a note into a sentence; the edge supplies it, in the reader's language."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +68,10 @@ class Report:
     ranking: tuple[Ranked, ...]
     notes: tuple[Note, ...] = ()
     quantized_repos: tuple[QuantizedRepo, ...] | None = None
+    rig: RigPlan | None = None
 
     def to_json(self, say: Say) -> dict[str, Any]:
-        """The contract's report object; `quantized_repos` only when it was asked for."""
+        """The contract's report object; `quantized_repos` and `rig` only when asked for."""
         report = {
             "schema_version": SCHEMA_VERSION,
             "model": model_json(self.profile, say),
@@ -81,6 +82,8 @@ class Report:
         }
         if self.quantized_repos is not None:
             report["quantized_repos"] = [repo.to_json() for repo in self.quantized_repos]
+        if self.rig is not None:
+            report["rig"] = rig_json(self.rig, say)
         return report
 
     def _workload_json(self) -> dict[str, Any]:
@@ -90,6 +93,7 @@ class Report:
             "quant": list(self.request.quants),
             "gpu": list(self.request.gpus),
             "gpu_count": self.request.gpu_count,
+            "rig": self.request.rig or None,
             "rank_by": self.request.rank_by,
             "top": self.request.top,
             "filters": self.request.filters.to_json(),
@@ -183,6 +187,7 @@ def ranked_json(item: Ranked, say: Say) -> dict[str, Any]:
     if item.largest is not None:
         asked["largest"] = item.largest.to_json()
         asked["advice"] = [_suggestion_json(one, say) for one in item.advice]
+        asked["plans"] = [plan_json(plan, say) for plan in item.plans]
     return {
         "rank": item.rank,
         "gpu": fit.gpu.slug,
@@ -197,10 +202,7 @@ def ranked_json(item: Ranked, say: Say) -> dict[str, Any]:
         "max_context": fit.max_context,
         "max_concurrency": fit.max_concurrency,
         **speeds_json(item.speeds),
-        "parallelism": {
-            "tensor": fit.estimate.split.tensor,
-            "pipeline": fit.estimate.split.pipeline,
-        },
+        "parallelism": parallelism_json(fit),
         "price": _price_json(item.costs, say),
         "power_watts": item.power_watts,
         "why": line(map(say, item.why)),
@@ -215,28 +217,23 @@ def _price_json(costs: PlanCosts, say: Say) -> dict[str, Any]:
 
 
 def _suggestion_json(suggestion: Suggestion, say: Say) -> dict[str, Any]:
-    """A change that makes it fit; `change` are the request fields that make it."""
+    """A change that makes it fit, or helps (`enough` false) where no single one does.
+
+    `change` are the request fields that make it.
+    """
     return {
         **note_json(suggestion.note, say),
         "change": dict(suggestion.change),
         "saving_bytes": suggestion.saving_bytes,
         "verdict": suggestion.verdict.value,
         "headroom_bytes": suggestion.headroom_bytes,
+        "enough": suggestion.enough,
     }
 
 
 def line(clauses: Iterable[str]) -> str:
     """Clauses as one line."""
     return "; ".join(clauses)
-
-
-def note_json(note: Note, say: Say) -> dict[str, Any]:
-    """A caveat or reason with its sentence."""
-    return {"code": note.code, "message": say(note), **_plain(note)}
-
-
-def _plain(note: Note) -> dict[str, Any]:
-    return {"fields": dict(note.fields)} if note.fields else {}
 
 
 def error_json(error: GpusizerError, message: str, repo_id: str | None = None) -> dict[str, Any]:

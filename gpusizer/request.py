@@ -41,6 +41,7 @@ class SizeRequest:
             or "sizes" for their bytes as well; "" for neither.
         filters: which GPUs and plans the ranking may consider.
         assumptions: what costs are reckoned with.
+        rig: a machine to place the model on, such as "3090 + 3060 + 64gb ram"; "" for none.
     """
 
     model: str
@@ -55,6 +56,7 @@ class SizeRequest:
     quantized_repos: str = ""
     filters: GpuFilter = NO_FILTER
     assumptions: CostAssumptions = DEFAULT_ASSUMPTIONS
+    rig: str = ""
 
 
 Parser = Callable[[str, Any], Any]
@@ -198,6 +200,7 @@ _OTHER_FIELDS: dict[str, Parser] = {
     "rank_by": _ranking,
     "top": _integer(0, 1000),
     "quantized_repos": _one_of(*LISTINGS),
+    "rig": _text,
 }
 _PARSERS: dict[str, Parser] = {
     **_OTHER_FIELDS,
@@ -233,6 +236,7 @@ def parse_size_request(fields: Mapping[str, Any]) -> SizeRequest:
         quantized_repos=values.get("quantized_repos", ""),
         filters=GpuFilter(**asked),
         assumptions=CostAssumptions(**costs),
+        rig=values.get("rig", ""),
     )
 
 

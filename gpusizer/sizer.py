@@ -10,6 +10,7 @@ from gpusizer.comparison import Compared, Comparison
 from gpusizer.engines import Engine, Split, find_engine
 from gpusizer.engines.pipeline_steps import canvas
 from gpusizer.errors import ModelUnreadable
+from gpusizer.experts import refused_degrees, resolve_experts
 from gpusizer.filters import board_limits, most_boards, narrowed
 from gpusizer.fit import Fitter, asked_split, device_class_of
 from gpusizer.gpu_request import parse_gpu_request
@@ -17,6 +18,10 @@ from gpusizer.gpus import Catalogue, Gpu
 from gpusizer.hub_id import ModelRef, check_revision, parse_model_ref
 from gpusizer.kv_cache import key_and_value_bytes
 from gpusizer.model_tree import Lister, QuantizedRepo
+from gpusizer.models_for.answer import ModelsFor
+from gpusizer.models_for.asking import models_for
+from gpusizer.models_for.request import parse_models_request
+from gpusizer.models_for.shelf import Shelf
 from gpusizer.notes import Note
 from gpusizer.placement import advised, best_on
 from gpusizer.profile import ModelProfile, build_profile
@@ -32,6 +37,8 @@ from gpusizer.request import (
     parse_listing,
     parse_size_request,
 )
+from gpusizer.rig import build_rig, parse_rig
+from gpusizer.rig.plan import plan_rig
 from gpusizer.selection import Selection, every_quant, select_quants
 from gpusizer.snapshot import RepoSnapshot
 from gpusizer.workload import DEFAULT_CONTEXT, OFFLOADS, Workload
@@ -47,8 +54,6 @@ _OF_PIPELINES: dict[str, Any] = {
 
 Fetch = Callable[[ModelRef], RepoSnapshot]
 
-# Fields that requests may carry but that change no number yet; saying so beats ignoring them.
-_NOT_MODELLED = ("expert_parallel",)
 _LLAMA_CPP_ONLY = ("gpu_layers", "cpu_moe", "batch_size", "ubatch_size")
 _LLAMA_CPP = ("llama.cpp", "ollama")
 _OLLAMA_CONTEXT = 4096  # num_ctx when nobody sets it, on cards below 24 GiB
@@ -58,19 +63,25 @@ _WHOLE_BYTES = (1, 2, 4)  # cache types without blocks and scales
 class Sizer:
     """Answers requests from a snapshot source and a GPU catalogue.
 
-    `quantized_repos` lists a model's published quantizations, for requests that ask.
+    `quantized_repos` lists a model's published quantizations, for requests that ask; `shelf` holds
+    the models to choose from when a request names none.
     """
 
     def __init__(
-        self, fetch: Fetch, catalogue: Catalogue, quantized_repos: Lister | None = None
+        self,
+        fetch: Fetch,
+        catalogue: Catalogue,
+        quantized_repos: Lister | None = None,
+        shelf: Shelf | None = None,
     ) -> None:
         self.fetch = fetch
         self.catalogue = catalogue
         self.quantized_repos = quantized_repos
+        self.shelf = shelf or Shelf(tuple)
 
     def reading(self, fetch: Fetch) -> Sizer:
         """The same with another source of snapshots."""
-        return Sizer(fetch, self.catalogue, self.quantized_repos)
+        return Sizer(fetch, self.catalogue, self.quantized_repos, self.shelf)
 
     def size(self, fields: Mapping[str, Any]) -> Report:
         """Profile, memory at every wanted quantization, and ranked GPUs.
@@ -113,6 +124,9 @@ class Sizer:
                 about = (Note("filters_not_applied"),)
         else:
             ranking, about = self._ranked(ranker, request)
+        rig = None
+        if request.rig:
+            rig = plan_rig(ranker, build_rig(parse_rig(request.rig), self.catalogue))
         published, problems = self._published(request, profile)
         return Report(
             request=request,
@@ -122,6 +136,7 @@ class Sizer:
             ranking=ranking,
             notes=(*notes, *about, *problems),
             quantized_repos=published,
+            rig=rig,
         )
 
     def _ranked(
@@ -190,6 +205,18 @@ class Sizer:
         items = (Compared(*one, ranked) for one, ranked in zip(asked, placed, strict=True))
         return Comparison(tuple(items), profile, workload)
 
+    def models_for(self, fields: Mapping[str, Any]) -> ModelsFor:
+        """Which models run on a GPU (`gpu`) or a machine (`rig`): of the shelf, or of `models`.
+
+        Raises GpusizerErrors about the request; models that cannot be read are listed as such.
+        """
+        request = parse_models_request(fields)
+
+        def read(model: str) -> ModelProfile:
+            return build_profile(self.fetch(parse_model_ref(model)))
+
+        return models_for(request, self.catalogue, self.shelf, read, _resolved)
+
     def _named(self, texts: Sequence[str], count: int | None) -> list[tuple[Gpu, int | None]]:
         """GPUs by name; a count written before a name wins over `count`."""
         asked = [parse_gpu_request(text) for text in texts]
@@ -212,7 +239,7 @@ def _placed(fitter: Fitter, named: Sequence[tuple[Gpu, int | None]]) -> tuple[Ra
         profile, workload, every_quant(profile, workload.engine, also=fitter.quants)
     )
     return tuple(
-        advised(best_on(fitter, gpu, count, rank), alternatives)
+        advised(best_on(fitter, gpu, count, rank), fitter, alternatives, count)
         for rank, (gpu, count) in enumerate(named, start=1)
     )
 
@@ -226,8 +253,10 @@ def _resolved(workload: Workload, profile: ModelProfile) -> tuple[Workload, tupl
     """The workload within what the model allows, and what the reader must know about that."""
     if workload.engine is not None:
         workload = replace(workload, engine=find_engine(workload.engine).slug)
-    notes = []
-    silent: tuple[str, ...] = _NOT_MODELLED
+    workload, told = resolve_experts(workload, profile)
+    notes = list(told)
+    notes += refused_degrees(workload, profile)
+    silent: tuple[str, ...] = ()
     if workload.engine is not None and workload.engine not in _LLAMA_CPP:
         silent += _LLAMA_CPP_ONLY
     unused = [name for name in silent if getattr(workload, name) not in (None, False)]

@@ -25,7 +25,9 @@ class Workload:
             quantization's usual one.
         engine_version: version to model, such as "0.8.5" or "0.8.5 V0" for vLLM's first
             scheduler, or "b4905" of llama.cpp; None for the engine's current one.
-        tensor_parallel, pipeline_parallel, expert_parallel: degrees asked for, None to choose.
+        tensor_parallel, pipeline_parallel: degrees asked for, None to choose.
+        expert_parallel: ranks to deal routed experts out to, tensor x data of them; None
+            divides their matrices like the others.
         memory_utilization: share of the card the engine may use, None for its default.
         max_num_seqs, max_num_batched_tokens: scheduler limits of serving engines.
         batch_size, ubatch_size: logical and physical batch of llama.cpp, in tokens.

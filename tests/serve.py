@@ -41,7 +41,7 @@ def page_sizer() -> Sizer:
             raise RuntimeError("a bug")
         return embedded.fetch(ref)
 
-    return Sizer(fetch, embedded.catalogue)
+    return embedded.reading(fetch)
 
 
 def for_visitor(token: str) -> Fetch:

@@ -7,6 +7,8 @@ from typing import Any, NoReturn
 
 from gpusizer.costs import DEFAULT_ASSUMPTIONS as _COSTS
 from gpusizer.errors import InvalidRequest
+from gpusizer.models_for.request import ABOUT_ONE_MODEL
+from gpusizer.models_for.tasks import TASKS
 from gpusizer.request import FILTER_FIELDS, RANKINGS, SIZE_FIELDS
 from gpusizer.workload import OFFLOADS
 
@@ -30,6 +32,7 @@ _HELP: dict[str, tuple[str, str]] = {
     "amortisation_years": ("YEARS", f"to write off (default {_COSTS.amortisation_years:g})"),
     "host_usd": ("USD", "price of the computer around the boards (default: not counted)"),
     "quantized_repos": ("list|sizes", "also the quantized repositories published for it"),
+    "rig": ("CARDS", 'place it on this machine, as llama.cpp would: "3090 + 3060 + 64gb ram"'),
     "top": ("N", "rows of the ranking, 0 for all (default 20)"),
     "context": ("TOKENS", "tokens per sequence (default 8192)"),
     "concurrency": ("N", "sequences at once (default 1)"),
@@ -38,7 +41,7 @@ _HELP: dict[str, tuple[str, str]] = {
     "engine_version": ("VERSION", "engine version"),
     "tensor_parallel": ("N", "tensor-parallel degree"),
     "pipeline_parallel": ("N", "pipeline stages"),
-    "expert_parallel": ("N", "expert-parallel degree"),
+    "expert_parallel": ("N", "ranks to deal whole experts out to (vLLM)"),
     "memory_utilization": ("SHARE", "share of the card the engine may use, 0.1 to 1"),
     "max_num_seqs": ("N", "most sequences a serving engine schedules at once"),
     "max_num_batched_tokens": ("N", "most tokens of one scheduling step"),
@@ -79,8 +82,15 @@ def build_parser() -> argparse.ArgumentParser:
     compare = commands.add_parser("compare", help="GPUs side by side")
     compare.add_argument("gpus", nargs="+", metavar="GPU", help="slug, alias or 2x4090")
     compare.add_argument("--model", help="also fit, speed and price for this model")
-    _add_fields(compare, without=("gpu", "gpu_count", "top", "rank_by", *FILTER_FIELDS))
-    for command in (size, batch, gpus, compare):
+    _add_fields(compare, without=("gpu", "gpu_count", "top", "rank_by", "rig", *FILTER_FIELDS))
+    models = commands.add_parser("models-for", help="which models fit a GPU or a machine")
+    models.add_argument(
+        "gpu", nargs="*", metavar="GPU", help='slug, alias, 2x4090, or "3090 + 3060 + 64gb ram"'
+    )
+    models.add_argument("--models", metavar="IDS", help="look at these, comma-separated")
+    models.add_argument("--model-task", metavar="TASK", help=f"only: {', '.join(TASKS)}")
+    _add_fields(models, without=("gpu", *ABOUT_ONE_MODEL))
+    for command in (size, batch, gpus, compare, models):
         command.add_argument("--json", action="store_true", help="one JSON document on stdout")
         command.add_argument(
             "--offline", action="store_true", help="embedded snapshot and cache only"

@@ -11,6 +11,7 @@ from contextlib import nullcontext
 from typing import Any, TextIO
 
 from gpusizer.cli.arguments import request_fields
+from gpusizer.cli.models import models_text
 from gpusizer.cli.tables import comparison_text, gpus_text, report_text
 from gpusizer.errors import GpusizerError, InvalidRequest
 from gpusizer.listing import gpus_json
@@ -49,6 +50,17 @@ def run_compare(sizer: Sizer, arguments: argparse.Namespace) -> None:
         print_json(comparison.to_json(say_note))
     else:
         print(comparison_text(comparison))
+
+
+def run_models_for(sizer: Sizer, arguments: argparse.Namespace) -> None:
+    """`models-for GPU`: the words of the GPU need no quotes."""
+    named = {"gpu": " ".join(arguments.gpu), "models": arguments.models}
+    fields = {**request_fields(arguments), **named, "model_task": arguments.model_task}
+    found = sizer.models_for(fields)
+    if arguments.json:
+        print_json(found.to_json(say_note))
+    else:
+        print(models_text(found))
 
 
 def run_batch(sizer: Sizer, arguments: argparse.Namespace) -> None:
@@ -111,6 +123,7 @@ def _request_object(line: str) -> Json:
 _TASKS: dict[str, Callable[[Sizer, Json], Json]] = {
     "size": lambda sizer, fields: sizer.size(fields).to_json(say_note),
     "compare": lambda sizer, fields: sizer.compare(fields).to_json(say_note),
+    "models-for": lambda sizer, fields: sizer.models_for(fields).to_json(say_note),
 }
 
 

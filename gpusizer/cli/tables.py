@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gpusizer.cli.money import money_text, purposes_text
+from gpusizer.cli.plans import plan_lines
+from gpusizer.cli.rigs import RIG_HEAD, rig_lines, rig_rows
 from gpusizer.comparison import Comparison
 from gpusizer.costs import rental_quote
 from gpusizer.gpus import Gpu
@@ -28,6 +30,7 @@ def report_text(report: Report) -> str:
         f"Memory for {workload.context:,} tokens of context, {workload.concurrency} sequence"
         " at once, in GiB (1 GiB = 2^30 bytes). * = as stored in the repository.",
         table(_ESTIMATE_HEAD, [_estimate_cells(row) for row in report.estimates]),
+        *rig_parts(report),
         f"GPUs ({report.request.rank_by} first)" if not report.request.gpus else "GPUs asked for",
         *_ranking_parts(report),
         *(say_note(note) for note in report.notes),
@@ -36,6 +39,13 @@ def report_text(report: Report) -> str:
     if report.quantized_repos:
         parts.append(table(_PUBLISHED_HEAD, [_published_cells(r) for r in report.quantized_repos]))
     return "\n\n".join(parts)
+
+
+def rig_parts(report: Report) -> list[str]:
+    """The machine asked for, if any."""
+    if report.rig is None:
+        return []
+    return ["\n".join(rig_lines(report.rig)), table(RIG_HEAD, rig_rows(report.rig))]
 
 
 _PUBLISHED_HEAD = ("quantized repository", "format", "downloads", "files")
@@ -139,10 +149,15 @@ def consulted_text(item: Ranked) -> str:
     if item.speeds is not None:
         lines += _speed_lines(item.speeds)
     if item.advice:
-        lines.append("  To make it fit, one of:")
+        alone = any(one.enough for one in item.advice)
+        lines.append(f"  {'To make it fit, one of:' if alone else 'No single change is enough:'}")
     for one in item.advice:
-        saved, spare = format_gib(one.saving_bytes), format_gib(one.headroom_bytes)
-        lines.append(f"  - {say_note(one.note)} (gains {saved} a GPU, {spare} to spare)")
+        saved, spare = format_gib(one.saving_bytes), format_gib(abs(one.headroom_bytes))
+        left = "to spare" if one.headroom_bytes >= 0 else "still missing"
+        alone_not = "" if one.enough else "; not enough alone"
+        lines.append(f"  - {say_note(one.note)} (gains {saved} a GPU, {spare} {left}{alone_not})")
+    if item.plans:
+        lines += ["  Ways to run it:", *plan_lines(item.plans)]
     return "\n".join(lines)
 
 

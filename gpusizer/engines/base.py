@@ -19,14 +19,28 @@ weights and cache ("static"), or what is free for the cache once the rest is in 
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """How a model is spread over GPUs."""
+    """How a model is spread over GPUs.
+
+    Attributes:
+        tensor, pipeline: ranks that share each matrix, and stages of whole layers.
+        data: copies of everything but the routed experts, each with its own sequences.
+        expert: ranks that routed experts are dealt out to whole, 1 where their matrices are
+            divided like the others: all of `tensor` x `data`, or none.
+    """
 
     tensor: int = 1
     pipeline: int = 1
+    data: int = 1
+    expert: int = 1
 
     @property
     def gpus(self) -> int:
-        return self.tensor * self.pipeline
+        return self.tensor * self.pipeline * self.data
+
+    @property
+    def ranks(self) -> int:
+        """GPUs of one stage, which exchange what they computed."""
+        return self.tensor * self.data
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,9 +56,19 @@ def stages(layers: int, gpu_layers: int | None, gpus: int) -> tuple[Stage, ...]:
     `gpu_layers` counts the output as one layer and takes it first, as llama.cpp has since
     build 7500; None is all of them.
     """
+    return shared_stages(layers, gpu_layers, (1,) * gpus)
+
+
+def shared_stages(
+    layers: int, gpu_layers: int | None, shares: tuple[int, ...]
+) -> tuple[Stage, ...]:
+    """The same over unequal GPUs: slot j of n goes to the first GPU whose running share of the
+    sum exceeds j / n. Shares are free memory by default, else what --tensor-split says.
+    """
     slots = layers + 1 if gpu_layers is None else min(gpu_layers, layers + 1)
-    start = layers + 1 - slots
-    bounds = [start + -(-gpu * slots // gpus) for gpu in range(gpus + 1)]
+    start, whole = layers + 1 - slots, sum(shares)
+    running = accumulate(shares, initial=0)
+    bounds = [start + -(-share * slots // whole) for share in running]
     return tuple(
         Stage(min(first, layers), min(end, layers), end > layers and end > first)
         for first, end in pairwise(bounds)
@@ -155,12 +165,20 @@ def cached(architecture: Architecture, batch: int, rules: CacheRules) -> Archite
     return replace(architecture, layer_plan=plan)
 
 
+def cache_per_layer(
+    architecture: Architecture, workload: Workload, rules: CacheRules, context: int
+) -> list[int]:
+    """Cache of one sequence in each layer, in 32nds of a byte."""
+    per_layer: list[int] = []
+    for spec in cached(architecture, ubatch(workload), rules).layer_plan:
+        per_layer += [layer_cache(spec, workload.kv_dtype, context, CELLS)] * spec.count
+    return per_layer
+
+
 def sequence_bytes(
     architecture: Architecture, workload: Workload, rules: CacheRules, gpus: int, context: int
 ) -> int:
     """Cache of one sequence on the GPU that holds most of it."""
-    per_layer: list[int] = []
-    for spec in cached(architecture, ubatch(workload), rules).layer_plan:
-        per_layer += [layer_cache(spec, workload.kv_dtype, context, CELLS)] * spec.count
+    per_layer = cache_per_layer(architecture, workload, rules, context)
     parts = stages(len(per_layer), workload.gpu_layers, gpus)
     return -(-max(sum(per_layer[part.first : part.end]) for part in parts) // STEPS)

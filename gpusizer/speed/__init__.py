@@ -13,6 +13,7 @@ from typing import Any
 
 from gpusizer.fit import Fit
 from gpusizer.gpus import Gpu
+from gpusizer.memory import MemoryEstimate
 from gpusizer.profile import ModelProfile
 from gpusizer.speed.classes import decode_classes, prefill_classes
 from gpusizer.speed.decode import pace_of, step_seconds
@@ -141,6 +142,28 @@ def speeds(profile: ModelProfile, workload: Workload, fit: Fit) -> Speeds | None
     )
 
 
+def decode_rate(
+    profile: ModelProfile, estimate: MemoryEstimate, workload: Workload, gpu: Gpu
+) -> Rate | None:
+    """Tokens/s of one user alone; None where it is unknown or nothing is generated."""
+    facts = ModelFacts.of(profile, workload)
+    if facts is None:
+        return None
+    work = Work.of(facts, estimate)
+    return _rate(_inverse(step_seconds(work, gpu, 1)), _band(DECODE, work, gpu))
+
+
+def prefill_rate(
+    profile: ModelProfile, estimate: MemoryEstimate, workload: Workload, gpu: Gpu
+) -> Rate | None:
+    """Prompt tokens/s of one prompt; None as for `decode_rate`."""
+    facts = ModelFacts.of(profile, workload)
+    if facts is None:
+        return None
+    work = Work.of(facts, estimate)
+    return _rate(_inverse(prompt_token_seconds(work, gpu)), _band(PREFILL, work, gpu))
+
+
 def _first_token(work: Work, gpu: Gpu, step: float | None, by: Band) -> Rate | None:
     """Reading the prompt and one step; where speeds may be low, times may be long."""
     token = prompt_token_seconds(work, gpu)
@@ -165,6 +188,6 @@ def _inverse(seconds: float | None) -> float | None:
 
 
 __all__ = [
-    "Band", "ModelFacts", "Rate", "Speeds", "Work", "speeds",
+    "Band", "ModelFacts", "Rate", "Speeds", "Work", "decode_rate", "prefill_rate", "speeds",
     "speeds_json", "tokens_per_second",
 ]  # fmt: skip

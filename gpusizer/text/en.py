@@ -185,4 +185,58 @@ STRINGS: dict[str, str] = {
     "note.try_more_gpus": "{count} of these GPUs instead of {before}.",
     "note.try_offload": "Keep {layers} of {all} layers on the GPU and the rest ({ram_bytes}) in"
     " system memory, much slower.",
+    # How a model is divided.
+    "note.no_routed_experts": "{degree} expert-parallel ranks have no effect: the model has no"
+    " routed experts.",
+    "reason.expert_ranks": "it must be a multiple of the tensor-parallel degree, {tensor}",
+    "reason.more_than_experts": "the model has only {experts} experts",
+    "note.heads_not_divisible": "Tensor parallel {degree} is refused: {heads} attention heads do"
+    " not divide by it.",
+    "note.kv_heads_not_divisible": "Tensor parallel {degree} is refused: with {kv_heads} key and"
+    " value heads neither divides the other.",
+    "note.width_not_divisible": "Tensor parallel {degree} is refused: the MLP is {width} wide,"
+    " which does not divide by it.",
+    "note.vocabulary_not_divisible": "Tensor parallel {degree} is refused: the padded vocabulary"
+    " has {rows} rows, which do not divide by it.",
+    "note.kv_heads_repeated": "Tensor parallel {degree} repeats the {kv_heads} key and value heads:"
+    " beyond them the cache per GPU no longer shrinks.",
+    "note.vocabulary_padded": "The vocabulary is padded from {rows} to {padded} rows.",
+    "note.beyond_one_node": "Tensor parallel {degree} would cross machines of {per_node}: pipeline"
+    " stages or data parallelism go over a network, dividing each matrix does not.",
+    "note.more_stages_than_layers": "{degree} stages are more than the model's {layers} layers.",
+    "note.more_ranks_than_experts": "{degree} ranks are more than the model's {experts} experts.",
+    # A machine of mixed cards.
+    "note.rig_vulkan": "Cards of different stacks ({stacks}) run together only under llama.cpp's"
+    " Vulkan build, slower than their own.",
+    "note.rig_cpu_only": "No card: everything is computed by the CPU from system memory, slowly.",
+    "note.rig_shared_memory": "The memory of {gpu} is the machine's own: no other system memory is"
+    " counted.",
+    "note.rig_ram_unknown": "How much system memory there is was not said, so what it must hold is"
+    " not checked.",
+    "note.rig_split_tuned": "llama.cpp's own split by free memory overfills a card; the layers are"
+    " dealt out with -ts instead.",
+    "note.rig_needs_ram": "It needs {ram_bytes} of free system memory.",
+    "note.rig_speed_unknown": "Part of it runs from system memory, whose speed was not said: no"
+    " speed is estimated.",
+    "reason.ram_amount": "it names system memory without an amount",
+    "reason.rig_not_supported": "there is no build of llama.cpp for {gpu}",
+    "reason.rig_apple_alone": "{gpu} is part of a Mac and cannot be joined with other cards",
+    "reason.rig_no_vulkan": "cards of {stacks} would need llama.cpp's Vulkan build together, for"
+    " which {gpu} is not known to have a driver",
+    "reason.rig_engine": "a rig of mixed cards is planned as llama.cpp divides models",
+    "reason.rig_layers_unknown": "its layers are not known, and llama.cpp does not run it",
+    "reason.rig_quant": "llama.cpp runs none of these quantizations",
+    "reason.rig_empty": "it names neither a card nor an amount of system memory",
+    # Models for a GPU.
+    "reason.gpu_or_rig": "name a GPU or a rig, not both",
+    "reason.one_gpu": "name one GPU; cards together are a rig, joined by “+”",
+    "answer.no_model_fits": "None of the models that were looked at runs there.",
+    # Ways to run a model.
+    "plan.single": "one GPU",
+    "plan.tensor": "tensor parallel",
+    "plan.pipeline": "layers divided",
+    "plan.tensor_pipeline": "tensor parallel and stages",
+    "plan.expert": "expert parallel",
+    "plan.offload_layers": "layers in system memory",
+    "plan.offload_experts": "experts in system memory",
 }

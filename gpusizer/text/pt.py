@@ -185,4 +185,61 @@ STRINGS: dict[str, str] = {
     "note.try_more_gpus": "{count} destas GPUs em vez de {before}.",
     "note.try_offload": "Manter {layers} de {all} camadas na GPU e o resto ({ram_bytes}) na memória"
     " do sistema, bem mais lento.",
+    # How a model is divided.
+    "note.no_routed_experts": "{degree} participantes de paralelismo de especialistas não têm"
+    " efeito: o modelo não tem especialistas roteados.",
+    "reason.expert_ranks": "deve ser um múltiplo do grau de paralelismo de tensores, {tensor}",
+    "reason.more_than_experts": "o modelo só tem {experts} especialistas",
+    "note.heads_not_divisible": "Paralelismo de tensor {degree} é recusado: {heads} cabeças de"
+    " atenção não são divisíveis por ele.",
+    "note.kv_heads_not_divisible": "Paralelismo de tensor {degree} é recusado: com {kv_heads}"
+    " cabeças de chave e valor, nenhum número divide o outro.",
+    "note.width_not_divisible": "Paralelismo de tensor {degree} é recusado: a largura {width} do"
+    " MLP não é divisível por ele.",
+    "note.vocabulary_not_divisible": "Paralelismo de tensor {degree} é recusado: as {rows} linhas"
+    " do vocabulário preenchido não são divisíveis por ele.",
+    "note.kv_heads_repeated": "Paralelismo de tensor {degree} repete as {kv_heads} cabeças de chave"
+    " e valor: além delas o cache por GPU não diminui.",
+    "note.vocabulary_padded": "O vocabulário é preenchido de {rows} para {padded} linhas.",
+    "note.beyond_one_node": "Paralelismo de tensor {degree} atravessaria máquinas de {per_node}:"
+    " estágios ou paralelismo de dados passam por rede, dividir cada matriz não.",
+    "note.more_stages_than_layers": "{degree} estágios são mais que as {layers} camadas do modelo.",
+    "note.more_ranks_than_experts": "{degree} participantes são mais que os {experts} especialistas"
+    " do modelo.",
+    # A machine of mixed cards.
+    "note.rig_vulkan": "Placas de pilhas diferentes ({stacks}) só rodam juntas na versão Vulkan do"
+    " llama.cpp, mais lenta que as próprias.",
+    "note.rig_cpu_only": "Sem placa: tudo é calculado pela CPU a partir da memória do sistema,"
+    " devagar.",
+    "note.rig_shared_memory": "A memória de {gpu} é a da própria máquina: nenhuma outra memória do"
+    " sistema é contada.",
+    "note.rig_ram_unknown": "Não foi dito quanta memória do sistema há; o que ela precisa guardar"
+    " não é conferido.",
+    "note.rig_split_tuned": "A divisão do próprio llama.cpp por memória livre não cabe numa das"
+    " placas; as camadas são repartidas com -ts.",
+    "note.rig_needs_ram": "Precisa de {ram_bytes} de memória do sistema livre.",
+    "note.rig_speed_unknown": "Parte dele roda da memória do sistema, cuja velocidade não foi dita:"
+    " não há estimativa de velocidade.",
+    "reason.ram_amount": "ele cita memória do sistema sem a quantidade",
+    "reason.rig_not_supported": "não há versão do llama.cpp para {gpu}",
+    "reason.rig_apple_alone": "{gpu} é parte de um Mac e não se junta a outras placas",
+    "reason.rig_no_vulkan": "placas de {stacks} precisariam juntas da versão Vulkan do llama.cpp,"
+    " para a qual não se conhece driver de {gpu}",
+    "reason.rig_engine": "uma máquina com placas diversas é planejada como o llama.cpp divide"
+    " modelos",
+    "reason.rig_layers_unknown": "as camadas não são conhecidas, e o llama.cpp não o executa",
+    "reason.rig_quant": "o llama.cpp não executa nenhuma dessas quantizações",
+    "reason.rig_empty": "não cita placa nem quantidade de memória do sistema",
+    # Models for a GPU.
+    "reason.gpu_or_rig": "indique uma GPU ou uma máquina, não ambas",
+    "reason.one_gpu": "indique uma GPU; placas juntas são uma máquina, unidas por “+”",
+    "answer.no_model_fits": "Nenhum dos modelos examinados roda ali.",
+    # Ways to run a model.
+    "plan.single": "uma GPU",
+    "plan.tensor": "paralelismo de tensor",
+    "plan.pipeline": "camadas divididas",
+    "plan.tensor_pipeline": "paralelismo de tensor e estágios",
+    "plan.expert": "paralelismo de especialistas",
+    "plan.offload_layers": "camadas na memória do sistema",
+    "plan.offload_experts": "especialistas na memória do sistema",
 }

@@ -160,4 +160,50 @@ STRINGS: dict[str, str] = {
     "note.try_more_gpus": "用 {count} 块这样的 GPU（现为 {before} 块）。",
     "note.try_offload": "{all} 层中 {layers} 层留在 GPU，其余（{ram_bytes}）放到系统内存，"
     "速度会慢很多。",
+    # How a model is divided.
+    "note.no_routed_experts": "专家并行数 {degree} 不起作用：该模型没有路由专家。",
+    "reason.expert_ranks": "它必须是张量并行数 {tensor} 的倍数",
+    "reason.more_than_experts": "该模型只有 {experts} 个专家",
+    "note.heads_not_divisible": "张量并行 {degree} 不可用：{heads} 个注意力头不能被它整除。",
+    "note.kv_heads_not_divisible": "张量并行 {degree} 不可用：它与 {kv_heads} 个 KV 头互不整除。",
+    "note.width_not_divisible": "张量并行 {degree} 不可用：MLP 宽度 {width} 不能被它整除。",
+    "note.vocabulary_not_divisible": "张量并行 {degree} 不可用：补齐后的词表有 {rows}"
+    " 行，不能被它整除。",
+    "note.kv_heads_repeated": "张量并行 {degree} 会重复 {kv_heads} 个 KV 头：超过后每块 "
+    "GPU 的缓存不再变小。",
+    "note.vocabulary_padded": "词表从 {rows} 行补齐到 {padded} 行。",
+    "note.beyond_one_node": "张量并行 {degree} 会跨越每台 {per_node} 卡的机器："
+    "流水线或数据并行可以走网络，切分每个矩阵不适合。",
+    "note.more_stages_than_layers": "{degree} 个流水线阶段多于模型的 {layers} 层。",
+    "note.more_ranks_than_experts": "{degree} 个并行进程多于模型的 {experts} 个专家。",
+    # A machine of mixed cards.
+    "note.rig_vulkan": "不同软件栈的显卡（{stacks}）只能用 llama.cpp 的 "
+    "Vulkan 版本一起运行，比各自的版本慢。",
+    "note.rig_cpu_only": "没有显卡：全部由 CPU 在系统内存中计算，速度慢。",
+    "note.rig_shared_memory": "{gpu} 的显存就是整机内存：不再另计系统内存。",
+    "note.rig_ram_unknown": "未说明系统内存大小，因此不检查它是否够用。",
+    "note.rig_split_tuned": "llama.cpp 按空闲显存的默认切分会超出某块卡，因此改用 -ts 分配各层。",
+    "note.rig_needs_ram": "需要 {ram_bytes} 空闲系统内存。",
+    "note.rig_speed_unknown": "部分在系统内存中运行，其速度未知：不估算速度。",
+    "reason.ram_amount": "它提到系统内存但没有写大小",
+    "reason.rig_not_supported": "没有支持 {gpu} 的 llama.cpp 版本",
+    "reason.rig_apple_alone": "{gpu} 是 Mac 的一部分，不能与其他显卡组合",
+    "reason.rig_no_vulkan": "{stacks} 的显卡要一起用就需要 llama.cpp 的 "
+    "Vulkan 版本，而 {gpu} 未知有相应驱动",
+    "reason.rig_engine": "混合显卡的机器按 llama.cpp 的方式切分",
+    "reason.rig_layers_unknown": "无法得知它的层数，llama.cpp 也不能运行它",
+    "reason.rig_quant": "llama.cpp 不支持这些量化",
+    "reason.rig_empty": "它没有写显卡，也没有写系统内存大小",
+    # Models for a GPU.
+    "reason.gpu_or_rig": "请只写一种 GPU 或一台机器，不要两者都写",
+    "reason.one_gpu": "请只写一种 GPU；多种显卡组成的机器用“+”连接",
+    "answer.no_model_fits": "所查看的模型都无法在其上运行。",
+    # Ways to run a model.
+    "plan.single": "单卡",
+    "plan.tensor": "张量并行",
+    "plan.pipeline": "按层切分",
+    "plan.tensor_pipeline": "张量并行加流水线",
+    "plan.expert": "专家并行",
+    "plan.offload_layers": "部分层放系统内存",
+    "plan.offload_experts": "专家放系统内存",
 }

@@ -114,11 +114,48 @@ class Endpoints:
         }  # fmt: skip
         return answered(lambda: _compare(self._of(token), _merged(fields, options)), model or None)
 
+    def models_for_gpu(
+        self,
+        gpu: str,
+        model_task: str = "",
+        context: int = 8192,
+        concurrency: int = 1,
+        quant: str = "all",
+        models: list[str] | None = None,
+        top: int = 20,
+        options: dict[str, Any] | None = None,
+        token: gr.OAuthToken | None = None,
+    ) -> dict[str, Any]:
+        """The largest models that a GPU or a machine runs, with quantization, context and speed.
+
+        Failures come back as {"error": {"code", "message", ...}}. Sizes are integers of bytes.
+
+        Args:
+            gpu: A GPU such as "4090" or "2x3090", or a machine: "3090 + 3060 + 64gb ram".
+            model_task: Only "text", "vision", "embedding", "speech", "image" or "other" models.
+            context: Tokens per sequence, prompt and answer together.
+            concurrency: Sequences in flight at once.
+            quant: Quantization slugs separated by commas, "native" or "all".
+            models: Model IDs to look at; empty looks at those that come with gpusizer.
+            top: Models to return, 0 for all.
+            options: Any other request field as a JSON object, such as {"engine": "llama.cpp"}.
+        """
+        fields = {
+            "gpu": gpu, "model_task": model_task, "context": context, "concurrency": concurrency,
+            "quant": quant, "models": models, "top": top,
+        }  # fmt: skip
+        return answered(lambda: _models_for(self._of(token), _merged(fields, options)), None)
+
 
 def register_endpoints(sizer: Sizer, for_visitor: ForVisitor) -> None:
     """Register every public endpoint. Must come first: listeners share their names."""
     endpoints = Endpoints(sizer, for_visitor)
-    for endpoint in (endpoints.size_model, endpoints.list_gpus, endpoints.compare_gpus):
+    for endpoint in (
+        endpoints.size_model,
+        endpoints.list_gpus,
+        endpoints.compare_gpus,
+        endpoints.models_for_gpu,
+    ):
         api(
             endpoint,
             api_name=endpoint.__name__,
@@ -146,6 +183,10 @@ def _size(sizer: Sizer, fields: Mapping[str, Any]) -> Json:
 
 def _compare(sizer: Sizer, fields: Mapping[str, Any]) -> Json:
     return sizer.compare(fields).to_json(say_note)
+
+
+def _models_for(sizer: Sizer, fields: Mapping[str, Any]) -> Json:
+    return sizer.models_for(fields).to_json(say_note)
 
 
 def _list(sizer: Sizer, fields: Mapping[str, Any]) -> Json:

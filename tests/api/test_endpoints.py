@@ -20,7 +20,7 @@ from tests.hostile import BROKEN_MODEL, VISITORS_MODEL, VISITORS_TOKEN
 from tests.sizers import embedded_sizer
 
 LLAMA = "meta-llama/Llama-3.1-8B-Instruct"
-ENDPOINTS = {"/size_model", "/list_gpus", "/compare_gpus"}
+ENDPOINTS = {"/size_model", "/list_gpus", "/compare_gpus", "/models_for_gpu"}
 TIMEOUT = 30
 
 
@@ -173,6 +173,32 @@ def test_compares_with_a_model(client: Client) -> None:
 )
 def test_impossible_comparisons(client: Client, wanted: str, gpus: Any) -> None:
     assert code(call(client, "/compare_gpus", gpus)) == wanted
+
+
+def test_models_for_a_gpu(client: Client) -> None:
+    answer = call(client, "/models_for_gpu", "4090", "text", top=3)
+    assert (answer["schema_version"], answer["gpu"]) == (1, "rtx-4090-24gb")
+    assert [row["rank"] for row in answer["models"]] == [1, 2, 3]
+    assert {row["task"] for row in answer["models"]} == {"text"}
+    assert {row["verdict"] for row in answer["models"]} == {"fits"}
+    rig = call(client, "/models_for_gpu", "3090 + 3060 + 64gb ram", top=1)
+    assert rig["rig"]["backend"] == "CUDA"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "gpu", "options"),
+    [
+        ("invalid_request", "", None),
+        ("unknown_gpu", "not a card", None),
+        ("invalid_request", "4090", {"rig": "3090 + 3060"}),
+        ("invalid_request", "m3 max 128gb + 4090", None),
+        ("invalid_request", 5, None),
+    ],
+)
+def test_impossible_questions_about_models(
+    client: Client, wanted: str, gpu: Any, options: Any
+) -> None:
+    assert code(call(client, "/models_for_gpu", gpu, options=options)) == wanted
 
 
 def test_raw_http(app_url: str) -> None:

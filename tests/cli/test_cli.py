@@ -163,3 +163,28 @@ def test_purposes_are_shown_with_their_criteria() -> None:
     text = run("compare", "a100", "l40s").stdout
     assert "A100 SXM4 80GB: Made for training." in text
     assert "training.several_boards: fabric" in text
+
+
+def test_models_for_a_card_and_a_machine() -> None:
+    """The words of a name need no quotes; the same question in a batch gives the same answer."""
+    done = run("models-for", "rtx", "4090", "--top", "2", "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    answer = json.loads(done.stdout)
+    assert (answer["gpu"], len(answer["models"])) == ("rtx-4090-24gb", 2)
+    line = json.dumps({"task": "models-for", "gpu": "rtx 4090", "top": 2})
+    assert json.loads(run("batch", stdin=line).stdout) == answer
+    table = run("models-for", "3090 + 3060 + 64gb ram", "--model-task", "vision", "--top", "2")
+    assert "Models for 3090 + 3060 + 64gb ram" in table.stdout
+    assert run("models-for", "--json").returncode == 2
+    assert json.loads(run("models-for", "9999", "--json").stdout)["error"]["code"] == "unknown_gpu"
+
+
+def test_a_machine_of_mixed_cards() -> None:
+    done = run("size", "Qwen/Qwen3-32B", "--offline", "--rig", "3090 + 3060 + 64gb ram")
+    assert done.returncode == 0
+    assert "-ngl 65" in done.stdout
+    assert "system memory" in done.stdout
+    refused = run("size", "Qwen/Qwen3-32B", "--offline", "--rig", "m3 max 128gb + 3090", "--json")
+    assert (refused.returncode, json.loads(refused.stdout)["error"]["code"]) == (
+        2, "invalid_request",
+    )  # fmt: skip

@@ -90,6 +90,72 @@ def test_sixteen_a100_hold_deepseek_r1_only_as_released() -> None:
     assert released.fit.verdict is Verdict.FITS
 
 
+@pytest.mark.parametrize(
+    ("quant", "gpu", "verdict", "split"),
+    [
+        # 16 bits, if anybody makes them again: 1,359 GB on 16 cards of 85.9 GB leave nothing.
+        ("bf16", "16 x A100 80GB SXM", Verdict.DOES_NOT_FIT, (8, 2)),
+        ("bf16", "32 x A100 80GB SXM", Verdict.FITS, (8, 4)),
+        # As stored: two servers of eight A100 or H100, or one of H200.
+        ("native", "16 x A100 80GB SXM", Verdict.FITS, (8, 2)),
+        ("native", "8 x H100 SXM", Verdict.DOES_NOT_FIT, (8, 1)),
+        ("native", "8 x H200 SXM", Verdict.FITS, (8, 1)),
+    ],
+)
+def test_what_deepseek_r1_takes(
+    quant: str, gpu: str, verdict: Verdict, split: tuple[int, int]
+) -> None:
+    place = on("deepseek-ai/DeepSeek-R1", quant, gpu)
+    made = place.fit.estimate.split
+    assert (place.fit.verdict, (made.tensor, made.pipeline)) == (verdict, split)
+
+
+def test_sixteen_cards_are_two_machines() -> None:
+    """Matrices are divided inside a server; stages or whole experts go over the network."""
+    plans = {p.kind: p for p in on("deepseek-ai/DeepSeek-R1", "native", "16 x A100 80GB SXM").plans}
+    assert plans["tensor"].fit is None
+    assert (plans["expert"].nodes, plans["expert"].platform) == (2, "DGX A100 640GB")
+    assert plans["tensor_pipeline"].verdict is Verdict.FITS
+
+
+@pytest.mark.parametrize(
+    ("quant", "rig", "verdict"),
+    [
+        # A guide: Llama 3 70B needs about 140 GB, so "a 3000-series card, at least 32 GB of RAM".
+        # At the 16 bits behind its 140 GB that is 80 GB short; at 4 bits a 3090 does it, slowly.
+        ("bf16", "3090 + 32gb ram", Verdict.DOES_NOT_FIT),
+        ("q4_k_m", "3090 + 32gb ram", Verdict.OFFLOAD),
+        # 12 GB of card and 28 GiB of free memory hold 40 GiB of weights and cache not quite.
+        ("q4_k_m", "3060 12gb + 32gb ram", Verdict.DOES_NOT_FIT),
+        ("q4_k_m", "3060 12gb + 64gb ram", Verdict.OFFLOAD),
+    ],
+)
+def test_seventy_billion_on_a_card_and_system_memory(
+    quant: str, rig: str, verdict: Verdict
+) -> None:
+    asked = {"model": f"{DISTILL}Llama-70B", "quant": quant, "rig": rig, "top": 1}
+    plan = embedded_sizer().size(asked).rig
+    assert plan is not None
+    assert plan.verdict is verdict
+
+
+def test_a_mac_at_about_half_the_speed_of_a_4090() -> None:
+    """A blog: an M3 Max infers at about half the speed of an RTX 4090. 400 against 1,008 GB/s."""
+    fields = {"context": 2048, "engine": "llama.cpp"}
+    mac = on(f"{DISTILL}Qwen-7B", "bf16", "M3 Max 128GB", **fields).decode
+    card = on(f"{DISTILL}Qwen-7B", "bf16", "1x 4090", **fields).decode
+    assert mac is not None
+    assert card is not None
+    assert 0.3 < mac.likely / card.likely < 0.6
+
+
+def test_bloom_needs_a_server() -> None:
+    """ "40 GB+ for training" is printed for BLOOM: 176B in BF16 are 352 GB before any gradient."""
+    place = on("bigscience/bloom", "native", "A100 80GB SXM")
+    assert place.fit.estimate.sizes.total == pytest.approx(352.5e9, rel=0.01)
+    assert (place.fit.count, place.fit.verdict) == (8, Verdict.FITS)
+
+
 def test_qwen2_72b_int4() -> None:
     """A calculator says 33.59 GB; Ollama takes 40 GB and vLLM 42 GB.
 
@@ -120,6 +186,17 @@ def test_qwen2_72b_int4() -> None:
         # 32B at 4 bits on one RTX 4090, 70B on two: agreed, at 2k of context.
         (f"{DISTILL}Qwen-32B", "q4_k_m", "4090", 1, Verdict.FITS),
         (f"{DISTILL}Llama-70B", "q4_k_m", "2 x 4090", 2, Verdict.FITS),
+        # The blog's AWQ of 70B on two 4090: tight under vLLM, which keeps 8 % of each card free.
+        (f"{DISTILL}Llama-70B", "awq-int4-g128", "2 x 4090", 2, Verdict.TIGHT),
+        # The same blog's GPTQ-Int4 of Qwen2-72B on two 4090 for 2,048 tokens: it runs, barely.
+        ("Qwen/Qwen2-72B-Instruct", "gptq-int4-g128", "2 x 4090", 2, Verdict.TIGHT),
+        # "70B at 16 bits takes about six 4090": 23.6 of 24 GiB each. Eight.
+        (f"{DISTILL}Llama-70B", "bf16", "6 x 4090", 6, Verdict.DOES_NOT_FIT),
+        (f"{DISTILL}Llama-70B", "bf16", "8 x 4090", 8, Verdict.FITS),
+        # 1.5B at 4 bits on a 12 GB RTX 3060: agreed, with 10 GiB to spare.
+        (f"{DISTILL}Qwen-1.5B", "q4_k_m", "1x 3060 12GB", 1, Verdict.FITS),
+        # 7B at 16 bits on one RTX 4090: agreed.
+        (f"{DISTILL}Qwen-7B", "bf16", "1x 4090", 1, Verdict.FITS),
         # GPT-NeoX-20B at 16 bits on two RTX 3090 (48 GB): 41.1 GB of weights leave little.
         ("EleutherAI/gpt-neox-20b", "bf16", "2 x 3090", 2, Verdict.TIGHT),
         # "An 80 GB card or two RTX 4090 for a 70B at 16 bits" is wrong: 141 GB of weights.

@@ -59,11 +59,13 @@ COMPUTED_NOTES = {
 UNIVERSAL = {
     "page.column.rank", "page.column.speed", "page.tokens_per_second", "page.tokens",
     "page.several_gpus", "page.between_sentences", "page.experts",
+    "page.column.bandwidth", "page.column.fp16",
 }  # fmt: skip
 SAME_IN_PORTUGUESE = UNIVERSAL | {
     "page.kind.mac", "page.part.overhead", "page.column.overhead", "page.column.gpu",
     "page.column.total", "page.column.power", "page.per_hour", "page.cards.placeholder",
     "page.cards.used", "page.accuracy.ours", "page.column.n", "page.seconds",
+    "page.catalogue.title",
 }  # fmt: skip
 
 

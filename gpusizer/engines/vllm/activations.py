@@ -22,6 +22,7 @@ _KEPT_BYTES = 0.08 * GIB  # V1's metadata of a batch, graphs' inputs, workspaces
 _EMBEDS = ("feature-extraction", "sentence-similarity")
 _HIDDEN_COPIES = 3  # of a step's hidden states at the widest point, five where ranks sum them
 _HIDDEN_COPIES_TOGETHER = 5
+_CHUNK_TOKENS = 32 * 1024  # of gathered ranks that the experts compute at once
 _MLP_COPIES = 3  # gate, up and their product
 _ENCODER_COPIES = 2  # embeddings of the encoder's budget: its output and the cached ones
 _UNBOUNDED = ("qwen2_vl", "qwen2_5_vl", "qwen3_vl", "qwen3_5")
@@ -98,10 +99,14 @@ def _workspace(arch: Architecture, tokens: int, split: Split) -> float:
     """Elements of the fused experts' buffers: tokens x experts each x (max(2 W, H) + W).
 
     W is the experts' width over TP. (vllm/model_executor/layers/fused_moe, intermediate caches)
+    With expert parallelism it is whole, and the tokens of all data-parallel ranks are gathered
+    and computed in chunks (VLLM_FUSED_MOE_CHUNK_SIZE).
     """
     if not arch.experts:
         return 0.0
-    width = (arch.expert_width or arch.intermediate_size or 0) / split.tensor
+    whole = split.expert > 1
+    width = (arch.expert_width or arch.intermediate_size or 0) / (1 if whole else split.tensor)
+    tokens = min(tokens * split.data, max(tokens, _CHUNK_TOKENS))
     routed = tokens * (arch.experts_per_token or 1)
     return routed * (max(2 * width, arch.hidden_size or 0) + width)
 

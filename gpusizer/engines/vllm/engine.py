@@ -80,7 +80,7 @@ class VllmEngine(Defaults):
         """Communicators inside the budget, the context outside; graphs by version."""
         era = self._era(workload)
         likely = non_torch_bytes(split, device_class, era)
-        worst = max(likely, era.nvlink) if split.tensor > 1 else likely
+        worst = max(likely, era.nvlink) if split.ranks > 1 else likely
         around = band(self.slug, era.family, "non_torch").around
         inside, outside = around(likely, Provenance.FITTED, highest=worst), context_bytes()
         inside = inside + beside_bytes(device_class)

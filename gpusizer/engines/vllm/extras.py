@@ -58,14 +58,14 @@ def absorbed_elements(profile: ModelProfile, split: Split, era: Era) -> int:
         elements = sum(
             g.parameters for g in profile.groups if g.slot is Slot.KV_B and g.part is Part.TEXT
         )
-        return elements // split.gpus
+        return elements // (split.tensor * split.pipeline)
     heads, hidden = arch.attention_heads or 1, arch.hidden_size or 0
     query = next(
         (g.shape[0] for g in profile.groups if g.pattern.endswith("q_a_proj.weight")), hidden
     )
     latent = spec.key_width - spec.rope_width
     per_layer = heads * (query * (latent + spec.rope_width) + latent * hidden)
-    return layers * per_layer // split.gpus
+    return layers * per_layer // (split.tensor * split.pipeline)
 
 
 def padding_bytes(
@@ -85,13 +85,14 @@ def padding_bytes(
         if group.part is Part.TEXT and _is_expert(group.kind, group.pattern)
     )
     hidden = _grown(arch.hidden_size, _MXFP4_STEP["hidden"])
-    width = _grown((arch.expert_width or arch.hidden_size) // split.tensor, _MXFP4_STEP["width"])
+    whole = arch.expert_width or arch.hidden_size
+    width = _grown(whole if split.expert > 1 else whole // split.tensor, _MXFP4_STEP["width"])
     share = hidden * width
     if device_class >= _HOPPER_CLASS and era.since >= _TRITON[0]:
         experts = experts * _MXFP4_SCALES // (_MXFP4_SCALES + 2)  # half bytes, a scale per 32
         if era.since < _TRITON[1]:
             share = hidden
-    return int(experts * (share - 1)) // split.gpus
+    return int(experts * (share - 1)) // split.gpus  # data-parallel ranks share the experts too
 
 
 def _grown(side: int, step: int) -> float:

@@ -42,7 +42,7 @@ class VllmLoader:
         stages = self._weights(sizes, split, native)
         extra = self._extra(sizes, split, device_class)
         around = band("vllm", self._era.family, "weights").around
-        everything = (round(sum(stages)) + extra * split.pipeline) * split.tensor
+        everything = (round(sum(stages)) + extra * split.pipeline) * split.ranks
         return Loaded(
             around(round(max(stages)) + extra, Provenance.DERIVED),
             around(everything, Provenance.DERIVED),

@@ -41,7 +41,7 @@ def graph_bytes(arch: Architecture, limits: Limits, split: Split, era: Era, card
 
 def non_torch_bytes(split: Split, card: int, era: Era) -> float:
     """Growth of memory outside PyTorch: the communicators' buffers, where ranks have any."""
-    if split.tensor == 1:
+    if split.ranks == 1:
         return era.alone if split.pipeline == 1 else era.alone * 0.3
     return era.nvlink if card >= A100_CLASS else era.pcie
 

@@ -1,6 +1,6 @@
 """Weights as vLLM holds them on each GPU.
 
-Five things separate that from the bytes of the files, each checked on published logs
+Six things separate that from the bytes of the files, each checked on published logs
 (data/SOURCES.md, "Serving engines"):
 
 1. Matrices are fused (query, key and value; gate and up; all experts of a layer), divided by
@@ -11,7 +11,10 @@ Five things separate that from the bytes of the files, each checked on published
 3. Draft layers are left out.
 4. Tables of rotary positions, absorbed copies of MLA's up-projection and, in MXFP4, padding of
    the experts come on top.
-5. A pipeline stage holds its own layers; the first the embedding and vision tower, the last the
+5. With expert parallelism routed experts are not divided but dealt out whole: every rank gets
+   as many as the fullest, experts / ranks rounded up (`determine_expert_map` of
+   vllm/model_executor/layers/fused_moe); the rest is divided by tensor parallelism alone.
+6. A pipeline stage holds its own layers; the first the embedding and vision tower, the last the
    head.
 """
 
@@ -26,7 +29,7 @@ from operator import mul
 
 from gpusizer.engines.base import Split
 from gpusizer.profile import ModelProfile
-from gpusizer.roles import Kind, Part, Slot
+from gpusizer.roles import Kind, Part, Slot, is_expert
 from gpusizer.units import MIB
 from gpusizer.weights import WeightGroup
 from gpusizer.workload import Workload
@@ -64,6 +67,7 @@ class Plan:
         piece: for each group, the allocation it is part of.
         tensors: for each group, how many of its allocations the whole model has.
         divisors: for each group, most ranks that it can be divided among (0: none).
+        experts: for each group, how many experts it is of; 0 where it is not of routed ones.
         layers: for each allocation, its layer numbers; None outside the layer stack.
         ends: for each allocation outside the stack, whether the last stage holds it.
         count: for each allocation, how many of it the whole model has.
@@ -74,14 +78,20 @@ class Plan:
     piece: tuple[int, ...]
     tensors: tuple[int, ...]
     divisors: tuple[int, ...]
+    experts: tuple[int, ...]
     layers: tuple[tuple[int, ...] | None, ...]
     ends: tuple[bool, ...]
     count: tuple[int, ...]
     depth: int
 
-    def shares(self, ranks: int) -> Row:
-        """Part of one tensor of each group that one of `ranks` tensor-parallel GPUs holds."""
-        return tuple(1 / max(1, min(most, ranks)) for most in self.divisors)
+    def shares(self, split: Split) -> Row:
+        """Part of one tensor of each group that one GPU of a stage holds."""
+        return tuple(
+            -(-experts // split.expert) / experts
+            if experts and split.expert > 1
+            else 1 / max(1, min(most, split.tensor))
+            for most, experts in zip(self.divisors, self.experts, strict=True)
+        )
 
     def stages(self, pipeline: int) -> tuple[Row, ...]:
         """How many of each allocation every pipeline stage holds.
@@ -148,10 +158,19 @@ def plan_of(profile: ModelProfile) -> Plan:
         piece=tuple(piece),
         tensors=tuple(tensors),
         divisors=tuple(divisors),
+        experts=_experts(profile),
         layers=tuple(layers),
         ends=tuple(ends),
         count=tuple(count),
         depth=arch.layers if arch else 1,
+    )
+
+
+def _experts(profile: ModelProfile) -> tuple[int, ...]:
+    experts = (profile.architecture.experts if profile.architecture else None) or 0
+    return tuple(
+        experts if group.part is Part.TEXT and is_expert(group.pattern) else 0
+        for group in profile.groups
     )
 
 
@@ -208,7 +227,7 @@ def rounded(size: float) -> float:
 def held(plan: Plan, by_group: Sequence[float], split: Split, stages: Sequence[Row]) -> Row:
     """Bytes of weights on one GPU of every pipeline stage; `stages` are the plan's."""
     whole = [0.0] * len(plan.layers)
-    shares = plan.shares(split.tensor)
+    shares = plan.shares(split)
     for piece, size, tensors, share in zip(plan.piece, by_group, plan.tensors, shares, strict=True):
         whole[piece] += size / max(tensors, 1) * share
     allocated = [rounded(size) for size in whole]

@@ -186,4 +186,5 @@ STRINGS: dict[str, str] = {
     "page.advice.safer": "To be on the safe side",
     "page.advice.none": "No single change makes it fit.",
     "page.advice.after": "gains {saving} a GPU, {headroom} to spare",
+    "page.advice.short": "gains {saving} a GPU, {headroom} still missing: not enough alone",
 }

@@ -189,4 +189,5 @@ STRINGS: dict[str, str] = {
     "page.advice.safer": "Para ter folga",
     "page.advice.none": "Nenhuma mudança isolada faz caber.",
     "page.advice.after": "ganha {saving} por GPU, sobram {headroom}",
+    "page.advice.short": "ganha {saving} por GPU, ainda faltam {headroom}: sozinho não basta",
 }

@@ -181,4 +181,5 @@ STRINGS: dict[str, str] = {
     "page.advice.safer": "想更稳妥",
     "page.advice.none": "只改一项装不下。",
     "page.advice.after": "每块 GPU 省出 {saving}，剩余 {headroom}",
+    "page.advice.short": "每块 GPU 省出 {saving}，仍缺 {headroom}：单靠这项不够",
 }

@@ -134,15 +134,17 @@ def _advice(ranked: Ranked, words: Words) -> Html:
     title = None
     if ranked.fit.verdict is not Verdict.FITS:
         state = "safer" if ranked.fit.verdict is Verdict.TIGHT else "fit"
-        title = el("h4", words(f"advice.{state}" if ranked.advice else "advice.none"))
+        alone = any(one.enough for one in ranked.advice)
+        title = el("h4", words(f"advice.{state}" if alone else "advice.none"))
     items = [_suggestion(one, words) for one in ranked.advice[:SUGGESTED]]
     listed = el("ol", join(items)) if items else None
     return el("div", title, listed, class_="gs-advice")
 
 
 def _suggestion(one: Suggestion, words: Words) -> Html:
-    after = words("advice.after", saving=format_gib(one.saving_bytes),
-                  headroom=format_gib(one.headroom_bytes))  # fmt: skip
+    key = "advice.after" if one.enough or one.headroom_bytes >= 0 else "advice.short"
+    after = words(key, saving=format_gib(one.saving_bytes),
+                  headroom=format_gib(abs(one.headroom_bytes)))  # fmt: skip
     return el("li", words.note(one.note), el("small", after))
 
 

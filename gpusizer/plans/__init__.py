@@ -1,0 +1,1 @@
+"""Ways to run a model on one kind of GPU, under the constraints of real machines."""

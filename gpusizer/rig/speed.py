@@ -1,0 +1,29 @@
+"""Decoding speed of a model spread over unlike cards: they work one after the other."""
+
+from __future__ import annotations
+
+from gpusizer.fit import Verdict
+from gpusizer.rig.arranging import Arranged
+from gpusizer.rig.shares import Load
+from gpusizer.speed import Rate, decode_rate
+
+
+def rig_rate(load: Load, made: Arranged) -> Rate | None:
+    """Tokens/s of one user: the times that each card takes for its part of the weights, added up.
+
+    None where part of the model is in system memory, and where a card's speed is not known.
+    """
+    if made.verdict not in (Verdict.FITS, Verdict.TIGHT) or not made.devices:
+        return None
+    whole = sum(share.weights.likely for share in made.devices)
+    seconds = [0.0, 0.0, 0.0]
+    for gpu, share in zip(load.rig.gpus, made.devices, strict=True):
+        if not share.weights.likely:
+            continue
+        alone = decode_rate(load.profile, load.estimate, load.workload, gpu)
+        if alone is None or not alone.low:
+            return None
+        part = share.weights.likely / whole
+        for place, rate in enumerate((alone.low, alone.likely, alone.high)):
+            seconds[place] += part / rate
+    return Rate(*(float(f"{1 / time:.3g}") for time in seconds))

@@ -1,0 +1,121 @@
+"""Expert parallelism: experts dealt out whole, by hand, and what a request may ask for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gpusizer.engines import Split
+from gpusizer.engines.vllm.weights import held, plan_of
+from gpusizer.errors import InvalidRequest
+from gpusizer.experts import refused_degrees, resolve_experts
+from gpusizer.fit import asked_split
+from gpusizer.profile import build_profile
+from gpusizer.quants import find_quant
+from gpusizer.roles import is_expert
+from gpusizer.units import MIB
+from gpusizer.weight_sizes import weight_sizes
+from gpusizer.workload import Workload
+from tests.builders import llama, qwen3_moe
+from tests.sizers import embedded_sizer
+
+MOE = build_profile(qwen3_moe())
+
+
+def expert_bytes(split: Split) -> int:
+    """Bytes of routed experts on one GPU, before the allocator rounds."""
+    sizes = weight_sizes(MOE, find_quant("bf16"), native=True)
+    only = [
+        amount if is_expert(group.pattern) else 0
+        for amount, group in zip(sizes.by_group, MOE.groups, strict=True)
+    ]
+    plan = plan_of(MOE)
+    return round(held(plan, only, split, plan.stages(1))[0])
+
+
+def test_experts_are_dealt_out_whole() -> None:
+    """128 experts of 48 layers: three matrices of 2048 x 768 in 16 bits each.
+
+    3 x 2048 x 768 x 2 = 9,437,184 bytes an expert. 8 ranks hold 16 each; of 3 ranks the
+    fullest holds 43 (43 + 43 + 42), where dividing matrices would leave 42 2/3;
+    PyTorch rounds its 64.5 x 2 MiB of down-projections up.
+    """
+    one = 3 * 2048 * 768 * 2
+    assert MOE.architecture is not None
+    assert (MOE.architecture.experts, MOE.architecture.layers) == (128, 48)
+    eight = expert_bytes(Split(tensor=8, expert=8))
+    assert eight == 48 * 16 * one
+    assert eight == expert_bytes(Split(tensor=8))
+    assert expert_bytes(Split(tensor=3, expert=3)) == 48 * (43 * one + MIB)
+    assert expert_bytes(Split(tensor=1, data=3, expert=3)) == expert_bytes(Split(3, 1, 1, 3))
+
+
+def test_data_ranks_repeat_all_but_the_experts() -> None:
+    """DeepSeek-R1 in FP8: 16 ranks of 8-way tensor parallelism hold the 256 experts 16 each."""
+
+    def per_gpu(**fields: Any) -> tuple[float, float]:
+        asked = {"model": "deepseek-ai/DeepSeek-R1", "quant": "native", "gpu": "h200 sxm"}
+        made = embedded_sizer().size({**asked, "engine": "vllm", **fields}).ranking[0].fit
+        return made.estimate.per_gpu.weights.likely / 1e9, made.estimate.split.gpus
+
+    eight, sixteen = per_gpu(tensor_parallel=8), per_gpu(expert_parallel=16)
+    assert (eight[1], sixteen[1]) == (8, 16)
+    # 58 layers x 256 experts x 3 x 7168 x 2048 bytes = 653.9 GB: 40.9 GB less on each GPU
+    experts = 58 * 256 * 3 * 7168 * 2048 / 1e9
+    assert eight[0] - sixteen[0] == pytest.approx(experts / 8 - experts / 16, rel=0.005)
+
+
+@pytest.mark.parametrize(
+    ("asked", "split"),
+    [
+        ({"expert_parallel": 8}, Split(8, 1, 1, 8)),
+        ({"expert_parallel": 16}, Split(8, 1, 2, 16)),
+        ({"expert_parallel": 6}, Split(2, 1, 3, 6)),  # 32 heads do not divide by 6 or 3
+        ({"expert_parallel": 4, "tensor_parallel": 1}, Split(1, 1, 4, 4)),
+        ({"expert_parallel": 2, "pipeline_parallel": 2}, Split(2, 2, 1, 2)),
+        ({"expert_parallel": 1}, None),
+    ],
+)
+def test_degrees(asked: dict[str, Any], split: Split | None) -> None:
+    workload, notes = resolve_experts(Workload(**asked), MOE)
+    assert asked_split(workload) == split
+    assert notes == ()
+    assert workload.engine == ("vllm" if split else None)
+
+
+def test_impossible_degrees() -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        resolve_experts(Workload(expert_parallel=4, tensor_parallel=8), MOE)
+    assert refused.value.fields["reason"] == "expert_ranks"
+    with pytest.raises(InvalidRequest) as refused:
+        resolve_experts(Workload(expert_parallel=256), MOE)
+    assert refused.value.fields["reason"] == "more_than_experts"
+
+
+def test_where_it_changes_nothing_the_report_says_so() -> None:
+    _, dense = resolve_experts(Workload(expert_parallel=8), build_profile(llama()))
+    _, other = resolve_experts(Workload(expert_parallel=8, engine="llama.cpp"), MOE)
+    assert [note.code for note in (*dense, *other)] == ["no_routed_experts", "not_modelled"]
+
+
+def test_a_refused_degree_is_said() -> None:
+    """32 heads do not divide by 3; llama.cpp, which deals out layers, does not mind."""
+    dense = build_profile(llama())
+    refused = refused_degrees(Workload(tensor_parallel=3), dense)
+    assert [note.code for note in refused] == ["heads_not_divisible", "width_not_divisible"]
+    assert refused_degrees(Workload(tensor_parallel=3, engine="llama.cpp"), dense) == ()
+    assert refused_degrees(Workload(tensor_parallel=4), dense) == ()
+
+
+def test_users_are_shared_among_data_ranks() -> None:
+    """Two copies of the attention: of 3 sequences one GPU keeps the cache of 2."""
+    sizer = embedded_sizer()
+    asked = {"model": "Qwen/Qwen3-30B-A3B", "quant": "bf16", "gpu": "h100 sxm", "engine": "vllm"}
+    one, three = (
+        sizer.size({**asked, "expert_parallel": 2, "tensor_parallel": 1, "concurrency": n})
+        .ranking[0]
+        .fit.estimate.per_gpu.kv_cache.likely
+        for n in (1, 3)
+    )
+    assert three == 2 * one

@@ -1,0 +1,182 @@
+"""Ways to run a model on one kind of GPU: machines, degrees, and what each way takes."""
+
+from __future__ import annotations
+
+import doctest
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from gpusizer import divisibility
+from gpusizer.architecture import Architecture
+from gpusizer.cli.plans import plan_lines
+from gpusizer.divisibility import costs, divides, obstacles
+from gpusizer.engines import ENGINES, Split
+from gpusizer.fit import Verdict, split_for
+from gpusizer.gpus import load_catalogue
+from gpusizer.plans.plan import PLAN_KINDS, RunPlan
+from gpusizer.plans.platforms import Link, platforms, setup_of
+from gpusizer.profile import build_profile
+from gpusizer.ranking import Ranked
+from gpusizer.text import say_note, text
+from gpusizer.units import GB
+from tests.builders import llama
+from tests.sizers import embedded_sizer
+
+CATALOGUE = load_catalogue()
+LLAMA = build_profile(llama())
+
+
+def arch(**fields: Any) -> Architecture:
+    """Llama 3.1 8B (32 heads, 8 for keys and values, MLP of 14,336) with other sizes."""
+    assert LLAMA.architecture is not None
+    return replace(LLAMA.architecture, **fields)
+
+
+def codes(of: Architecture, tensor: int, *, dealt: bool = False) -> list[str]:
+    return [note.code for note in obstacles(of, tensor, dealt=dealt)]
+
+
+def test_degrees_that_engines_refuse() -> None:
+    assert codes(arch(), 8) == []
+    # 3 divides neither the 32 heads nor the 128,256 rows (128,256 = 3 x 42,752: it does those)
+    assert codes(arch(), 3) == ["heads_not_divisible", "width_not_divisible"]
+    # Phi-3-medium: 40 heads, 10 of keys and values; vLLM runs it on 1, 2, 5 or 10 GPUs, not 4
+    phi = arch(attention_heads=40, kv_heads=10, intermediate_size=17_920, vocab_size=32_064)
+    assert codes(phi, 4) == ["kv_heads_not_divisible"]
+    assert [n for n in (1, 2, 4, 8) if divides(phi, n)] == [1, 2]
+    # 49,152 experts' columns ... of 768: 5 does not divide them, unless experts stay whole
+    moe = arch(experts=128, expert_width=768, attention_heads=40, kv_heads=5, vocab_size=64_000)
+    assert codes(moe, 5) == ["width_not_divisible"]
+    assert codes(moe, 5, dealt=True) == []
+
+
+def test_what_an_accepted_degree_costs() -> None:
+    """8 heads of keys and values on 16 ranks are there twice; 50,257 rows become 50,304."""
+    paid = list(costs(arch(vocab_size=50_257), 16))
+    assert [note.code for note in paid] == ["kv_heads_repeated", "vocabulary_padded"]
+    assert paid[1].fields == {"rows": 50_257, "padded": 50_304}
+    assert list(costs(arch(), 8)) == []
+
+
+def test_a_ranking_takes_the_degrees_that_are_accepted() -> None:
+    phi = replace(LLAMA, architecture=arch(attention_heads=40, kv_heads=10))
+    assert split_for(ENGINES["vllm"], phi, 4) == Split(2, 2)
+    assert split_for(ENGINES["vllm"], LLAMA, 4) == Split(4, 1)
+
+
+def test_every_platform_is_readable_and_names_a_gpu() -> None:
+    rows = platforms()
+    assert len(rows) == 92
+    assert {row.gpu for row in rows} <= {gpu.slug for gpu in CATALOGUE.gpus}
+    assert len({row.name for row in rows}) == len(rows)
+    assert all(row.source and row.interconnect for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("gpu", "boards", "platform", "nodes", "link"),
+    [
+        ("h100-sxm-80gb", 8, "DGX H100", 1, "fabric"),
+        ("h100-sxm-80gb", 4, "HGX H100 4-GPU", 1, "fabric"),
+        ("h100-sxm-80gb", 16, "DGX H100", 2, "network"),
+        ("gb200-186gb", 16, "GB200 NVL72", 4, "fabric"),  # four trays of one rack
+        ("gb200-186gb", 72, "GB200 NVL72", 18, "fabric"),
+        ("gb200-186gb", 144, "GB200 NVL72", 36, "network"),
+        ("rtx-3090-24gb", 2, None, 1, "fabric"),  # a bridge joins two
+        ("rtx-3090-24gb", 4, None, 1, "pcie"),
+        ("rtx-4090-24gb", 2, None, 1, "pcie"),
+        ("rtx-4090-24gb", 16, None, 2, "network"),
+        ("a100-pcie-80gb", 4, None, 1, "pcie"),
+        ("l40s-48gb", 1, None, 1, "none"),
+    ],
+)
+def test_machines(gpu: str, boards: int, platform: str | None, nodes: int, link: str) -> None:
+    made = setup_of(CATALOGUE.find(gpu), boards)
+    assert (made.platform, made.nodes, made.link.kind) == (platform, nodes, link)
+
+
+def test_links_by_hand() -> None:
+    assert setup_of(CATALOGUE.find("h100-sxm-80gb"), 8).link == Link(
+        "fabric", "NVLink 4 + NVSwitch (all-to-all)", 900 * GB
+    )
+    assert setup_of(CATALOGUE.find("4090"), 2).link == Link("pcie", "PCIe 4.0", 64 * GB)
+
+
+def ranked(model: str, gpu: str, **fields: Any) -> Ranked:
+    return embedded_sizer().size({"model": model, "gpu": gpu, **fields}).ranking[0]
+
+
+def kinds(item: Ranked) -> dict[str, RunPlan]:
+    return {plan.kind: plan for plan in item.plans}
+
+
+def test_deepseek_on_two_nodes_of_a100() -> None:
+    """Matrices are not divided over a network: stages, or experts, go across the two machines."""
+    made = kinds(ranked("deepseek-ai/DeepSeek-R1", "16 x A100 80GB SXM", quant="native"))
+    assert made["single"].verdict is Verdict.DOES_NOT_FIT
+    assert (made["tensor"].fit, made["tensor"].notes[0].code) == (None, "beyond_one_node")
+    both, expert = made["tensor_pipeline"], made["expert"]
+    assert (both.split, both.nodes, both.verdict) == (Split(8, 2), 2, Verdict.FITS)
+    assert (expert.split, expert.verdict) == (Split(8, 1, 2, 16), Verdict.FITS)
+    assert (expert.platform, expert.link.kind) == ("DGX A100 640GB", "network")
+
+
+def test_layers_or_experts_in_system_memory() -> None:
+    """Qwen3-30B-A3B at 16 bits on a 12 GB card: all but the experts fits it."""
+    made = kinds(ranked("Qwen/Qwen3-30B-A3B", "3060 12gb", quant="bf16"))
+    # 48 layers x 128 experts x 3 x 2048 x 768 x 2 bytes; the input embedding stays there too
+    experts, embedding = 48 * 128 * 3 * 2048 * 768 * 2, 151_936 * 2048 * 2
+    assert made["offload_experts"].ram_bytes == experts + embedding
+    assert made["offload_experts"].verdict is Verdict.OFFLOAD
+    assert made["offload_layers"].ram_bytes < experts
+    assert made["offload_layers"].decode is None, "nobody measured it"
+
+
+def test_memory_is_never_pooled() -> None:
+    """Two 24 GB cards are not one of 48 GB: each holds its own share, and the fullest decides."""
+    for plan in ranked("Qwen/Qwen3-32B", "2x 3090", quant="bf16").plans:
+        if plan.fit is not None:
+            per_gpu = plan.fit.estimate.per_gpu.total.likely
+            assert plan.fit.headroom_bytes <= plan.gpu.device_memory_bytes - per_gpu
+
+
+def test_one_gpu_only_where_the_model_cannot_be_divided() -> None:
+    assert set(kinds(ranked("black-forest-labs/FLUX.1-dev", "4090"))) == {"single"}
+    assert "expert" not in kinds(ranked("Qwen/Qwen3-32B", "4090"))
+    assert set(kinds(ranked("Qwen/Qwen3-8B", "m3 max 128gb"))) == {"single"}
+
+
+def test_json_round_trip() -> None:
+    for plan in ranked("deepseek-ai/DeepSeek-R1", "16 x A100 80GB", quant="native").plans:
+        data = json.loads(json.dumps(plan.to_json()))
+        again = RunPlan.from_json(data, CATALOGUE)
+        assert again.to_json() == plan.to_json()
+        assert again.verdict == plan.verdict
+
+
+def test_what_programs_read() -> None:
+    report = embedded_sizer().size({"model": "Qwen/Qwen3-32B", "gpu": "2x 3090", "quant": "bf16"})
+    entry = report.to_json(say_note)["ranking"][0]
+    assert entry["parallelism"]["nodes"] == 1
+    assert entry["parallelism"]["interconnect"]["kind"] == "fabric"
+    single = entry["plans"][0]
+    assert (single["kind"], single["count"], single["interconnect"]) == ("single", 1, None)
+    assert {"verdict", "headroom_bytes", "ram_bytes", "notes", "parallelism"} <= set(single)
+    plain = embedded_sizer().size({"model": "Qwen/Qwen3-8B", "top": 1}).to_json(say_note)
+    assert "plans" not in plain["ranking"][0]
+
+
+def test_ways_for_people() -> None:
+    """A line for every way, in words; those that are not possible say why."""
+    lines = plan_lines(ranked("deepseek-ai/DeepSeek-R1", "16x A100 80GB SXM", quant="native").plans)
+    assert "would cross machines of 8" in lines[1]
+    assert "TP 8 PP 1 EP 16 DP 2" in lines[-1]
+    assert "2 machines; over network" in lines[-1]
+    for kind in PLAN_KINDS:
+        assert text(f"plan.{kind}", "zh")
+
+
+def test_examples_in_docstrings() -> None:
+    assert doctest.testmod(divisibility).failed == 0
