@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from gpusizer.cli.arguments import build_parser
-from gpusizer.cli.commands import print_json, run_batch, run_compare, run_gpus, run_size
+from gpusizer.cli.commands import print_json, run_batch, run_compare, run_gpus, run_log, run_size
 from gpusizer.errors import GpusizerError
 from gpusizer.report import error_json
 from gpusizer.sizer import Sizer
@@ -22,6 +22,7 @@ _COMMANDS: dict[str, Callable[[Sizer, argparse.Namespace], None]] = {
     "batch": run_batch,
     "gpus": run_gpus,
     "compare": run_compare,
+    "log": run_log,
 }
 _log = logging.getLogger(__name__)
 

@@ -61,7 +61,11 @@ def build_parser() -> argparse.ArgumentParser:
     compare.add_argument("gpus", nargs="+", metavar="GPU", help="slug, alias or 2x4090")
     compare.add_argument("--model", help="also fit, speed and price for this model")
     _add_fields(compare, without=("gpu", "gpu_count", "top", "rank_by"))
-    for command in (size, batch, gpus, compare):
+    log = commands.add_parser("log", help="an engine's start-up log, measured against predictions")
+    log.add_argument("file", help='the log, "-" for standard input')
+    log.add_argument("--model", help="model ID, where the log has a local path")
+    log.add_argument("--gpu", help="the GPU, where the log does not name it")
+    for command in (size, batch, gpus, compare, log):
         command.add_argument("--json", action="store_true", help="one JSON document on stdout")
         command.add_argument(
             "--offline", action="store_true", help="embedded snapshot and cache only"

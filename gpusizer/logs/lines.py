@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-MAX_CHARS = 4 * 2**20
-MAX_LINES = 100_000
+MAX_CHARS = 2 * 2**20
+MAX_LINES = 50_000
 MAX_LINE_CHARS = 20_000
 """vLLM prints its whole configuration on one line of some 5,000 characters."""
 

@@ -50,6 +50,7 @@ RULES: tuple[Rule, ...] = (
     rule(", compute capability", r"Device \d{1,2}: (?P<gpu>[^,]{2,60}), compute capability"),
     rule(", VRAM:", rf"VRAM: (?P<gpu_memory_bytes>{SIZE})"),
     rule(" layers to GPU", OFFLOADED),
+    rule("buffer type overridden", r"buffer type overridden", overrides=True),
     # Settings of the context.
     _setting("n_ctx", "context"),
     _setting("n_seq_max", "sequences"),

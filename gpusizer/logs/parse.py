@@ -18,6 +18,7 @@ ENGINES: Mapping[str, ModuleType] = {
 """Engine -> module with SIGNATURES, BEGINS and RULES. Ollama before the llama.cpp inside it."""
 
 _LATER_WINS = frozenset({"outcome", "engine_version"})
+_MAX_SUMMED_LINES = 32  # that a sum names; an engine prints a handful
 _FINE_STEP = 2**20  # Ollama rounds to 0.1 of a unit; llama.cpp prints 0.01 MiB
 
 
@@ -79,8 +80,9 @@ def _parse(engine: str, module: ModuleType, lines: Sequence[Line]) -> ParsedLog:
                 loads.append(_Load())
             loads[-1].ranks.add(line.rank)
         for rule in rules:
-            for reading in rule.read(line):
-                loads[-1].take(reading, rule)
+            if rule.word in line.text:  # most lines have none of them
+                for reading in rule.read(line):
+                    loads[-1].take(reading, rule)
     starts = loads[1:] or [preamble]
     chosen = max(reversed(starts), key=lambda load: load.weight)
     values = {**preamble.values, **chosen.values}
@@ -107,7 +109,7 @@ def _sum(one: Reading, other: Reading) -> Reading:
         one,
         value=one.value + other.value,
         step=max(one.step, other.step),
-        lines=tuple(dict.fromkeys((*one.lines, *other.lines))),
+        lines=tuple(dict.fromkeys((*one.lines, *other.lines)))[:_MAX_SUMMED_LINES],
     )
 
 

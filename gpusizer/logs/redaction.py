@@ -22,7 +22,7 @@ _ADDRESSES = re.compile(
 )
 _PATHS = re.compile(r"(?:[A-Za-z]:)?(?:[\\/]+[^\s\\/,'\"()]{1,200}){2,40}|~[\\/]\S{1,200}")
 _CACHED = re.compile(r"models--([A-Za-z0-9_.-]{1,96}?)--([A-Za-z0-9_.-]{1,96})")
-_ODD = re.compile(r"[^\w .,:;=+\-/()\[\]#%@*'\"|]", re.ASCII)
+_ODD = re.compile(r"[^\w .,:;=+\-/()\[\]#%*'\"|]", re.ASCII)
 
 
 def clean(text: str) -> str:
