@@ -173,6 +173,8 @@ def _llama_amounts(parsed: ParsedLog, even: bool) -> _Amounts:
     if placed is not None and placed.value:
         yield "weights_on_gpus", placed
     cache = [r for name in ("kv_bytes", "recurrent_bytes") if (r := parsed.total(name))]
+    whole = parsed.total("context_bytes")  # of the table printed at the end
+    cache = cache or ([whole] if whole else [])
     if cache:
         value = sum(int(reading.value) for reading in cache)
         lines = tuple(sorted({number for reading in cache for number in reading.lines}))

@@ -39,6 +39,7 @@ _LLAMA_SETTINGS = (
 _SMALLEST = frozenset({"kv_pool_bytes", "kv_tokens", "kv_blocks", "max_concurrency"})
 _BY_DEVICE = {"weights_bytes": "weights_by_device", "kv_bytes": "kv_by_device",
               "compute_bytes": "compute_by_device", "output_bytes": "output_by_device"}  # fmt: skip
+_SUMS = ("weights_bytes", "kv_bytes", "recurrent_bytes", "context_bytes", "total_used_bytes")
 _COUNTS = frozenset({"max_concurrency", "kv_tokens", "kv_blocks"})
 _ROUNDED_STEP = 2**20
 
@@ -153,16 +154,15 @@ def _llama_row(parsed: ParsedLog, comparison: LogComparison) -> Row:
     request, prediction = comparison.request, comparison.prediction
     devices = gpu_devices(parsed)
     build = parsed.text("engine_version")
-    rounded = any(reading.step > _ROUNDED_STEP for reading in parsed.measured)
     return {
         "kind": "llama_cpp",
-        "measure_kind": "engine_log" if rounded else "buffers",
+        "measure_kind": _measure_kind(parsed),
         "program": parsed.engine,
         "front_end": parsed.engine,
         "build": f"b{build}" if build and parsed.engine == "llama.cpp" else build,
         "repo": prediction.repo,
         "profile": prediction.repo,
-        "profile_basis": "file_name" if prediction.gguf_repo else "id",
+        "profile_basis": _profile_basis(parsed, comparison),
         "gguf_repo": prediction.gguf_repo,
         "gguf_file": parsed.get("gguf_file"),
         "quant": gguf_slug(parsed.text("file_type")).removeprefix("gguf-").upper(),
@@ -177,9 +177,22 @@ def _llama_row(parsed: ParsedLog, comparison: LogComparison) -> Row:
     }
 
 
+def _profile_basis(parsed: ParsedLog, comparison: LogComparison) -> str:
+    """A file names its base model in its metadata, which may be the one before fine-tuning."""
+    if comparison.prediction.gguf_repo:
+        return "file_name"
+    return "inferred" if comparison.request.model == parsed.get("repo") else "id"
+
+
+def _measure_kind(parsed: ParsedLog) -> str:
+    if any(reading.step > _ROUNDED_STEP for reading in parsed.measured):
+        return "engine_log"
+    return "buffers" if parsed.all_of("kv_bytes") else "breakdown"
+
+
 def _llama_measured(parsed: ParsedLog) -> Row:
     measured: Row = {}
-    for name in ("weights_bytes", "kv_bytes", "recurrent_bytes", "total_used_bytes"):
+    for name in _SUMS:
         total = parsed.total(name)
         if total is not None:
             measured[name] = total.value

@@ -70,6 +70,10 @@ RULES: tuple[Rule, ...] = (
     _buffer("RS buffer", "recurrent_bytes"),
     _buffer("output buffer", "output_bytes"),
     _buffer("compute buffer", "compute_bytes"),
+    rule("llama_memory_breakdown_print:", rf"- {_DEVICE} \({_CARD}\) {{1,9}}\| {{0,9}}"
+         r"(?P<gpu_memory_mib>\d{1,7}) = {1,9}\d{1,7} \+ {0,9}\( {0,9}\d{1,7} = {1,9}"
+         r"(?P<weights_mib>\d{1,7}) \+ {1,9}(?P<context_mib>\d{1,7}) \+ {1,9}"
+         r"(?P<compute_mib>\d{1,7})\)"),
     rule("cudaMalloc failed: out of memory", r"cudaMalloc failed: out of memory",
          outcome="out_of_memory"),
     rule("failed to allocate compute", r"failed to allocate compute", outcome="out_of_memory"),

@@ -19,7 +19,7 @@ ENGINES: Mapping[str, ModuleType] = {
 
 _LATER_WINS = frozenset({"outcome", "engine_version"})
 _MAX_SUMMED_LINES = 32  # that a sum names; an engine prints a handful
-_FINE_STEP = 2**20  # Ollama rounds to 0.1 of a unit; llama.cpp prints 0.01 MiB
+_FINE_STEP = 2**19  # Ollama rounds to 0.1 of a unit; llama.cpp prints 0.01 MiB
 
 
 @dataclass(slots=True)

@@ -54,7 +54,7 @@ class Rule:
 
     Attributes:
         word: what a line must contain; cheap to look for.
-        pattern: named groups are readings; `device` and `rest` are not.
+        pattern: named groups are readings, all but `device`; `_mib` groups are whole MiB.
         add: amounts of the same name and device are summed, not replaced.
         whole: the pattern may look at the line up to its end, from the word on.
         fixed: readings that the wording itself stands for.
@@ -121,6 +121,9 @@ def _converted(name: str, text: Scalar | None) -> Iterator[tuple[str, Scalar, in
             yield name, text, 0
         return
     if text in _NOTHING:
+        return
+    if name.endswith("_mib"):
+        yield f"{name.removesuffix('_mib')}_bytes", int(text) * 2**20, 2**20
         return
     if name.endswith("_bytes"):
         size = size_of(text)

@@ -9,7 +9,8 @@ from __future__ import annotations
 from gpusizer.logs.rules import COUNT, NUMBER, SIZE, Rule, keys, rule
 
 SIGNATURES = ("vLLM", "vllm", "[gpu_worker.py", "[model_runner.py", "[worker.py")
-BEGINS = ("vLLM API server version",)
+BEGINS = ("vLLM API server version", "█  version ")
+"""The banner took the place of the sentence in 0.19."""
 
 _CONFIG = {
     "model": "model", "max_seq_len": "max_model_len", "dtype": "weight_dtype",
@@ -32,6 +33,7 @@ _VERSION = r"v?(?P<engine_version>\d{1,3}\.\d{1,3}(?:\.\d{1,4})?)"
 RULES: tuple[Rule, ...] = (
     # What runs.
     rule("vLLM API server version", rf"server version {_VERSION}"),
+    rule("█  version ", rf"█  version {_VERSION}"),
     rule("LLM engine (v", rf"LLM engine \({_VERSION}"),
     rule("V1 LLM engine", r"V1 LLM engine", engine_generation="V1"),
     rule("V0 LLM engine", r"V0 LLM engine", engine_generation="V0"),

@@ -21,6 +21,7 @@ from gpusizer.logs.run_request import LogRequest, gguf_slug, request_of
 from gpusizer.text import LANGUAGES, say_note
 from tests import engine_logs
 from tests.sizers import embedded_sizer
+from tests.unit.test_logs_parse import TABLE
 
 GIB, MIB = 2**30, 2**20
 
@@ -137,6 +138,22 @@ def test_a_row_has_the_format_of_the_published_ones() -> None:
             "output_by_device": {"CUDA_Host": 1.25 * MIB},
         },
     }  # fmt: skip
+
+
+def test_the_model_that_a_file_was_made_from() -> None:
+    fact = (
+        "llama_model_loader: - kv   7:      general.base_model.0.repo_url str         = "
+        "https://huggingface.co/Qwen/Qwen3-8B\n"
+    )
+    done = checked(engine_logs.LLAMA_CPP + fact)
+    assert done.issue is not None
+    assert (done.model, done.issue.row["profile_basis"]) == ("Qwen/Qwen3-8B", "inferred")
+
+
+def test_a_table_alone_is_compared_too() -> None:
+    done = checked(TABLE, "Qwen/Qwen3-8B")
+    assert done.issue is not None and done.issue.row["measure_kind"] == "breakdown"
+    assert [row.name for row in compared(done).rows] == ["kv_cache", "compute"]
 
 
 def test_the_issue_is_ready_to_paste() -> None:

@@ -176,6 +176,39 @@ def test_llama_cpp() -> None:
     assert on_gpus is not None and on_gpus.value == 4455.5 * MIB
 
 
+TABLE = (
+    "llama_memory_breakdown_print: | memory breakdown [MiB] | total   free     self   model   "
+    "context   compute    unaccounted |\n"
+    "llama_memory_breakdown_print: |   - CUDA0 (RTX 4090)   | 24077 =  945 + (19187 = 17904 +     "
+    "384 +     899) +        3945 |\n"
+    "llama_memory_breakdown_print: |   - Host               |                 58271 = 58259 +     "
+    "  0 +      12                |\n"
+)
+
+
+def test_the_table_that_llama_cpp_prints_at_the_end() -> None:
+    parsed = parse_log(TABLE)
+    assert said(parsed, "gpu", "gpu_memory_bytes") == {
+        "gpu": "RTX 4090", "gpu_memory_bytes": 24077 * MIB,
+    }  # fmt: skip
+    assert amounts(parsed) == {
+        ("weights_bytes", "CUDA0"): 17904 * MIB,
+        ("context_bytes", "CUDA0"): 384 * MIB,
+        ("compute_bytes", "CUDA0"): 899 * MIB,
+    }
+    both = amounts(parse_log(engine_logs.LLAMA_CPP + TABLE))
+    assert both["weights_bytes", "CUDA0"] == 4455.5 * MIB  # the finer
+
+
+def test_the_banner_of_vllm_starts_a_load() -> None:
+    banner = (
+        "(APIServer pid=1) INFO 07-02 21:27:15 [api_utils.py:339]  ▄▄ ▄█ █  █ ▀▄▀ █  version {}\n"
+    )
+    failed, log = banner.format("0.23.1rc1.dev5+ga65"), engine_logs.VLLM_RECENT
+    parsed = parse_log(failed + log + failed)
+    assert (parsed.loads, parsed.get("model")) == (2, "org/hybrid")
+
+
 def test_llama_cpp_of_2024() -> None:
     parsed = parse_log(engine_logs.LLAMA_CPP_OLD)
     assert said(parsed, "gpu", "gguf_file", "file_type", "gpu_layers", "flash_attention") == {
