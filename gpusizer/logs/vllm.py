@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from gpusizer.logs.rules import COUNT, NUMBER, SIZE, Rule, keys, rule
 
-SIGNATURES = ("vLLM", "vllm", "[gpu_worker.py", "[model_runner.py", "[worker.py")
+SIGNATURES = ("vLLM", "vllm", "LLM engine (v", "Model loading took", "model weights took",
+              "KV cache memory:", "KV cache size:", "# GPU blocks:")  # fmt: skip
+"""A few lines cut out of a log name no module."""
 BEGINS = ("vLLM API server version", "█  version ")
 """The banner took the place of the sentence in 0.19."""
 

@@ -290,6 +290,22 @@ def test_json_and_back(log: str) -> None:
     assert ParsedLog.from_json(json.loads(json.dumps(parsed.to_json()))) == parsed
 
 
+@pytest.mark.parametrize(
+    ("line", "engine"),
+    [
+        ("Model loading took 15.25 GiB and 6.1 seconds", "vllm"),
+        ("GPU KV cache size: 371,376 tokens", "vllm"),
+        ("# GPU blocks: 9000, # CPU blocks: 2048", "vllm"),
+        ("KV Cache is allocated. #tokens: 800000, KV size: 27.50 GB", "sglang"),
+        ("load_tensors:        CUDA0 model buffer size =  4455.50 MiB", "llama.cpp"),
+        ('time=x level=INFO source=a.go:1 msg="kv cache" device=CUDA0 size="1.5 GiB"', "ollama"),
+    ],
+)
+def test_one_line_is_enough(line: str, engine: str) -> None:
+    parsed = parse_log(line)
+    assert parsed.engine == engine and parsed.measured
+
+
 def test_nothing_recognised_is_an_error() -> None:
     with pytest.raises(InvalidRequest) as caught:
         parse_log("GET / 200\nvLLM is nice\n")
