@@ -13,6 +13,7 @@ from gpusizer.cli.commands import (
     run_batch,
     run_compare,
     run_gpus,
+    run_log,
     run_models_for,
     run_size,
 )
@@ -30,6 +31,7 @@ _COMMANDS: dict[str, Callable[[Sizer, argparse.Namespace], None]] = {
     "gpus": run_gpus,
     "compare": run_compare,
     "models-for": run_models_for,
+    "log": run_log,
 }
 _log = logging.getLogger(__name__)
 

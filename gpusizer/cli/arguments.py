@@ -90,7 +90,11 @@ def build_parser() -> argparse.ArgumentParser:
     models.add_argument("--models", metavar="IDS", help="look at these, comma-separated")
     models.add_argument("--model-task", metavar="TASK", help=f"only: {', '.join(TASKS)}")
     _add_fields(models, without=("gpu", *ABOUT_ONE_MODEL))
-    for command in (size, batch, gpus, compare, models):
+    log = commands.add_parser("log", help="an engine's start-up log, measured against predictions")
+    log.add_argument("file", help='the log, "-" for standard input')
+    log.add_argument("--model", help="model ID, where the log has a local path")
+    log.add_argument("--gpu", help="the GPU, where the log does not name it")
+    for command in (size, batch, gpus, compare, models, log):
         command.add_argument("--json", action="store_true", help="one JSON document on stdout")
         command.add_argument(
             "--offline", action="store_true", help="embedded snapshot and cache only"

@@ -8,6 +8,7 @@ import logging
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
+from importlib import import_module
 from typing import Any, TextIO
 
 from gpusizer.cli.arguments import request_fields
@@ -78,6 +79,11 @@ def _open(path: str) -> TextIO:
         return open(path, encoding="utf-8")
     except OSError as error:
         raise InvalidRequest(field="file", value=path, reason=str(error.strerror)) from error
+
+
+def run_log(sizer: Sizer, arguments: argparse.Namespace) -> None:
+    """`log FILE`: loaded when asked for, as no other command needs it."""
+    import_module("gpusizer.cli.log_command").run_log(sizer, arguments)
 
 
 def answers(sizer: Sizer, lines: Iterable[str]) -> Iterator[Json]:

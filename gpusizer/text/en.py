@@ -239,4 +239,27 @@ STRINGS: dict[str, str] = {
     "plan.expert": "expert parallel",
     "plan.offload_layers": "layers in system memory",
     "plan.offload_experts": "experts in system memory",
+    # Start-up logs.
+    "error.invalid_request.no_start_up_log": "No start-up lines of vLLM, SGLang, llama.cpp or"
+    " Ollama were found in this text.",
+    "note.log_cut": "The text is longer than what is read of a log: {lines:,} lines were read.",
+    "note.log_several_loads": "{count} starts or models are in this log; the largest is compared.",
+    "note.log_model_unknown": "The log does not name a model on the Hub (a local path was loaded):"
+    " say which model it is.",
+    "note.log_model_not_read": "The log names {model}, which could not be read ({reason}): say"
+    " which model it is.",
+    "note.log_gpu_unknown": "The log does not name a GPU of the catalogue ({value}): its defaults"
+    " are guessed; naming the GPU helps.",
+    "note.log_default_utilization": "The log does not say which share of the card the engine was"
+    " given: its default {share} is assumed.",
+    "note.log_quant_unknown": "The type of the file ({value}) is not known: its weights are not"
+    " compared.",
+    # Launch commands.
+    "note.launch_needs_gguf": "{repo_id} holds no GGUF files: put a repository with a {quant} file"
+    " of it in place of OWNER/NAME-GGUF.",
+    "note.launch_needs_repository": "{quant} is not made while loading: put a repository that holds"
+    " it in place of this one.",
+    "note.launch_cache_type": "{engine} has no option for a cache in {kv_dtype}: the command leaves"
+    " it at 16 bits.",
+    "note.launch_no_flag": "{engine} has no option for {setting}: the command does not set it.",
 }

@@ -242,4 +242,27 @@ STRINGS: dict[str, str] = {
     "plan.expert": "paralelismo de especialistas",
     "plan.offload_layers": "camadas na memória do sistema",
     "plan.offload_experts": "especialistas na memória do sistema",
+    # Start-up logs.
+    "error.invalid_request.no_start_up_log": "Não há neste texto linhas de arranque do vLLM,"
+    " SGLang, llama.cpp ou Ollama.",
+    "note.log_cut": "O texto é maior do que se lê de um registo: foram lidas {lines:,} linhas.",
+    "note.log_several_loads": "Há {count} arranques ou modelos neste registo; compara-se o maior.",
+    "note.log_model_unknown": "O registo não nomeia um modelo do Hub (foi carregado um caminho"
+    " local): indique qual é o modelo.",
+    "note.log_model_not_read": "O registo nomeia {model}, que não pôde ser lido ({reason}): indique"
+    " qual é o modelo.",
+    "note.log_gpu_unknown": "O registo não nomeia uma GPU do catálogo ({value}): os seus valores"
+    " predefinidos são supostos; indicar a GPU ajuda.",
+    "note.log_default_utilization": "O registo não diz que parte da placa o motor pôde usar:"
+    " supõe-se o valor predefinido, {share}.",
+    "note.log_quant_unknown": "O tipo do ficheiro ({value}) é desconhecido: os seus pesos não são"
+    " comparados.",
+    # Launch commands.
+    "note.launch_needs_gguf": "{repo_id} não tem ficheiros GGUF: substitua OWNER/NAME-GGUF por um"
+    " repositório com um ficheiro {quant} dele.",
+    "note.launch_needs_repository": "{quant} não se faz ao carregar: substitua este repositório por"
+    " um que o contenha.",
+    "note.launch_cache_type": "O {engine} não tem opção para uma cache em {kv_dtype}: o comando"
+    " deixa-a em 16 bits.",
+    "note.launch_no_flag": "O {engine} não tem opção para {setting}: o comando não o define.",
 }

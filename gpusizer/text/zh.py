@@ -206,4 +206,20 @@ STRINGS: dict[str, str] = {
     "plan.expert": "专家并行",
     "plan.offload_layers": "部分层放系统内存",
     "plan.offload_experts": "专家放系统内存",
+    # Start-up logs.
+    "error.invalid_request.no_start_up_log": "这段文字中没有 vLLM、SGLang、llama.cpp 或 Ollama"
+    " 的启动日志。",
+    "note.log_cut": "文字超出日志的读取上限：已读取 {lines:,} 行。",
+    "note.log_several_loads": "日志中有 {count} 次启动或多个模型；只比较其中最大的一个。",
+    "note.log_model_unknown": "日志没有写出 Hub 上的模型（加载的是本地路径）：请说明是哪个模型。",
+    "note.log_model_not_read": "日志中的模型 {model} 无法读取（{reason}）：请说明是哪个模型。",
+    "note.log_gpu_unknown": "日志没有写出目录中的 GPU（{value}）：其默认值是猜测的，请注明 GPU。",
+    "note.log_default_utilization": "日志没有写明引擎可用的显存比例：按默认值 {share} 计算。",
+    "note.log_quant_unknown": "文件的类型（{value}）未知：不比较其权重。",
+    # Launch commands.
+    "note.launch_needs_gguf": "{repo_id} 中没有 GGUF 文件：请把 OWNER/NAME-GGUF 换成含有其 {quant}"
+    " 文件的仓库。",
+    "note.launch_needs_repository": "{quant} 不能在加载时转换：请换成含有它的仓库。",
+    "note.launch_cache_type": "{engine} 没有 {kv_dtype} 缓存的选项：命令中保持 16 位。",
+    "note.launch_no_flag": "{engine} 没有设置 {setting} 的选项：命令中不设置它。",
 }

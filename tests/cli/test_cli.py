@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import engine_logs
+
 ROOT = Path(__file__).resolve().parents[2]
 # A port nobody listens on: an accidental request fails at once instead of leaving the machine.
 NO_HUB = "http://127.0.0.1:9"
@@ -188,3 +190,42 @@ def test_a_machine_of_mixed_cards() -> None:
     assert (refused.returncode, json.loads(refused.stdout)["error"]["code"]) == (
         2, "invalid_request",
     )  # fmt: skip
+
+
+def test_a_log_against_predictions(tmp_path: Path) -> None:
+    path = tmp_path / "vllm.log"
+    path.write_text(engine_logs.VLLM_V1, encoding="utf-8")
+    done = run("log", str(path), "--offline", "--gpu", "H100 80GB")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "weights          15.250 GiB  15.268 GiB  +0.1%" in done.stdout
+    assert "Measurement: vllm 0.11.0, Qwen/Qwen3-8B, H100 80GB" in done.stdout
+
+
+def test_a_log_from_a_pipe_needs_a_model() -> None:
+    done = run("log", "-", "--offline", "--json", stdin=engine_logs.LLAMA_CPP)
+    answer = json.loads(done.stdout)
+    assert (done.returncode, answer["comparison"]) == (0, None)
+    assert answer["notes"][0]["code"] == "log_model_unknown"
+    done = run("log", "-", "--offline", "--model", "Qwen/Qwen3-8B", stdin=engine_logs.LLAMA_CPP)
+    assert "kv_cache" in done.stdout and "1.125 GiB" in done.stdout
+
+
+def test_what_is_no_log_is_an_error() -> None:
+    done = run("log", "-", "--offline", "--json", stdin="hello\n")
+    assert done.returncode == 2
+    assert json.loads(done.stdout)["error"]["reason"] == "no_start_up_log"
+    assert run("log", "/no/such/file", "--offline").returncode == 2
+
+
+def test_other_commands_do_not_load_logs() -> None:
+    code = (
+        "import sys; from gpusizer.__main__ import main;"
+        "main(['size', 'gpt2', '--offline', '--json']);"
+        "print([m for m in sys.modules if m.startswith(('gpusizer.logs', 'gpusizer.launch'))],"
+        " file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60,
+        env={**os.environ, "GPUSIZER_CACHE_DIR": "off"},
+    )  # fmt: skip
+    assert done.stderr.strip() == "[]"

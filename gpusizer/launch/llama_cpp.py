@@ -1,0 +1,57 @@
+"""`llama-server`. Options: tools/server/README.md of ggml-org/llama.cpp, from b6325 on
+(`--flash-attn on|off|auto`, August 2025).
+
+`--ctx-size` is of all slots together; with `--parallel` each gets an equal part.
+"""
+
+from __future__ import annotations
+
+from gpusizer.kv_cache import ALIASES
+from gpusizer.launch.base import Flag, LaunchCommand, LaunchPlan, command, number, only
+from gpusizer.notes import Note
+
+GGUF_REPOSITORY = "OWNER/NAME-GGUF"
+"""Stands in a command for a repository that the reader has to choose."""
+
+_CACHE = frozenset({"f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "iq4_nl", "q5_0", "q5_1"})
+_ALL_LAYERS = "all"
+
+
+def launch(plan: LaunchPlan) -> LaunchCommand:
+    """An OpenAI-compatible server on port 8080."""
+    load = plan.workload
+    repo, notes = gguf_repository(plan)
+    cache, untold = _cache(plan)
+    layers = _ALL_LAYERS if load.gpu_layers is None else str(load.gpu_layers)
+    flags = [
+        ("--ctx-size", str(plan.total_context)),
+        ("--parallel", str(load.concurrency)),
+        ("--gpu-layers", layers),
+        *only(load.cpu_moe, "--cpu-moe"),
+        *only(plan.split.gpus > 1, "--split-mode", "layer"),
+        ("--flash-attn", "on" if load.flash_attention else "off"),
+        *cache,
+        *number("--batch-size", load.batch_size),
+        *number("--ubatch-size", load.ubatch_size),
+    ]
+    text = command(("llama-server", "-hf", f"{repo}:{plan.gguf_tag}"), flags)
+    return LaunchCommand(plan.engine, text, "bash", (*notes, *untold))
+
+
+def gguf_repository(plan: LaunchPlan) -> tuple[str, tuple[Note, ...]]:
+    """The repository when it holds GGUF files; else a stand-in and what is needed."""
+    if plan.format == "gguf":
+        return plan.repo_id, ()
+    needed = Note("launch_needs_gguf", repo_id=plan.repo_id, quant=plan.gguf_tag)
+    return GGUF_REPOSITORY, (needed,)
+
+
+def _cache(plan: LaunchPlan) -> tuple[list[Flag], tuple[Note, ...]]:
+    kind = plan.workload.kv_dtype
+    keys, _, values = kind.partition("/")
+    types = [ALIASES.get(part, part) for part in (keys, values or keys)]
+    if any(part not in _CACHE for part in types):
+        return [], (Note("launch_cache_type", engine=plan.engine, kv_dtype=kind),)
+    if types == ["f16", "f16"]:
+        return [], ()
+    return [("--cache-type-k", types[0]), ("--cache-type-v", types[1])], ()

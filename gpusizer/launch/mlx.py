@@ -1,0 +1,50 @@
+"""MLX. Options: mlx_lm/server.py and mlx_lm/convert.py of ml-explore/mlx-lm, 0.28 and later.
+
+The server takes 16-bit repositories as they are; fewer bits are converted first. Its cache grows
+with the request: there is no option for the context.
+"""
+
+from __future__ import annotations
+
+import re
+
+from gpusizer.launch.base import (
+    LaunchCommand,
+    LaunchPlan,
+    above_one,
+    cache_flag,
+    command,
+    only,
+)
+from gpusizer.notes import Note
+
+_GROUP = 64  # the table's MLX rows
+_BITS = re.compile(r"mlx-(\d)bit")
+
+
+def launch(plan: LaunchPlan) -> LaunchCommand:
+    """An OpenAI-compatible server on port 8080, after a conversion where one is needed."""
+    bits = _BITS.fullmatch(plan.quant)
+    _, untold = cache_flag(plan, "", {})
+    notes = (Note("launch_no_flag", engine=plan.engine, setting="context"), *untold)
+    model, lines = plan.repo_id, []
+    if not plan.stored and bits and not plan.quantized:
+        model = f"{plan.repo_id.rpartition('/')[2]}-{plan.quant}"
+        lines.append(_convert(plan, model, bits[1]))
+    elif not plan.stored and plan.quant != "bf16":
+        notes += (Note("launch_needs_repository", quant=plan.quant_name),)
+    flags = [("--model", model), *above_one("--decode-concurrency", plan.workload.concurrency)]
+    lines.append(command(("mlx_lm.server",), flags))
+    return LaunchCommand(plan.engine, "\n".join(lines), "bash", notes)
+
+
+def _convert(plan: LaunchPlan, folder: str, bits: str) -> str:
+    flags = [
+        ("--hf-path", plan.repo_id),
+        *only(plan.revision, "--revision", plan.revision or ""),
+        ("--mlx-path", folder),
+        ("--quantize",),
+        ("--q-bits", bits),
+        ("--q-group-size", str(_GROUP)),
+    ]
+    return command(("mlx_lm.convert",), flags)

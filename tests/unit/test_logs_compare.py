@@ -1,0 +1,244 @@
+"""Logs against predictions: the numbers of the benchmark, the row and the issue that offer them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from bench import llama_cpp as bench_llama_cpp
+from bench import serving as bench_serving
+from bench.comparison import Comparison
+from gpusizer.errors import HubUnreachable, InvalidRequest, UnknownGpu
+from gpusizer.logs import parse_log
+from gpusizer.logs.check import LogCheck, check, check_log
+from gpusizer.logs.compare import LogComparison, Predicted, Prediction, compare_log
+from gpusizer.logs.contribution import Issue, row_of
+from gpusizer.logs.run_request import LogRequest, gguf_slug, request_of
+from gpusizer.text import LANGUAGES, say_note
+from tests import engine_logs
+from tests.sizers import embedded_sizer
+from tests.unit.test_logs_parse import TABLE
+
+GIB, MIB = 2**30, 2**20
+
+
+def checked(log: str, model: str = "", gpu: str = "") -> LogCheck:
+    return check(embedded_sizer(), log, model, gpu=gpu)
+
+
+def compared(done: LogCheck) -> LogComparison:
+    assert done.comparison is not None
+    return done.comparison
+
+
+def test_a_run_of_vllm_as_a_request() -> None:
+    request = request_of(parse_log(engine_logs.VLLM_V1), "Qwen/Qwen3-8B", "H100")
+    assert request.fields == {
+        "model": "Qwen/Qwen3-8B", "engine": "vllm", "engine_version": "0.11.0 V1",
+        "context": 8192, "kv_dtype": "auto", "tensor_parallel": 1, "pipeline_parallel": 1,
+        "memory_utilization": 0.85, "max_num_seqs": 64, "enforce_eager": False,
+    }  # fmt: skip
+    # 68 GiB are 85 % of the card.
+    assert (request.memory_bytes, request.gpus) == (80 * GIB, 1)
+
+
+def test_a_run_of_llama_cpp_as_a_request() -> None:
+    request = request_of(parse_log(engine_logs.LLAMA_CPP), "Qwen/Qwen3-8B")
+    assert request.fields == {
+        "model": "Qwen/Qwen3-8B", "engine": "llama.cpp", "engine_version": "b6123",
+        "context": 4096, "concurrency": 2, "kv_dtype": "f16/f16", "batch_size": 2048,
+        "ubatch_size": 512, "flash_attention": True,
+    }  # fmt: skip
+    assert (request.quant, request.backend, request.gpus) == ("q4_k_m", "CUDA", 1)
+
+
+def test_part_of_the_layers_on_a_gpu() -> None:
+    request = request_of(parse_log(engine_logs.LLAMA_CPP_OLD), "org/m-GGUF")
+    assert request.fields["gpu_layers"] == 20
+    assert request.fields["model"] == "org/m-GGUF:Q8_0"  # the file's, where nobody named one
+
+
+def test_measured_and_predicted_side_by_side() -> None:
+    """By hand: 73 per cent of the predicted pool, 1 GiB of 2 and so on."""
+    amounts = (
+        Predicted("weights", 15.25 * GIB, 15 * GIB, 16 * GIB),
+        Predicted("kv_pool", 25.5 * GIB, 0, 30 * GIB),
+        Predicted("kv_per_token", 147_456, 147_456, 147_456),
+        Predicted("kv_per_sequence", 1, 1, 1),
+        Predicted("graphs", GIB, GIB, GIB),
+    )
+    prediction = Prediction("Qwen/Qwen3-8B", "bf16", True, "", True, amounts)
+    asked: list[LogRequest] = []
+
+    def predict(request: LogRequest) -> Prediction:
+        asked.append(request)
+        return prediction
+
+    done = compare_log(parse_log(engine_logs.VLLM_V1), predict, "Qwen/Qwen3-8B")
+    assert [(row.name, row.error, row.lines) for row in done.rows] == [
+        ("weights", 0.0, (4,)),
+        ("graphs", 1.0, (10,)),  # 1 GiB predicted, 0.5 measured
+        ("kv_pool", -0.5, (7,)),  # 25.5 of 51
+        ("kv_per_token", pytest.approx(147_456 * 371_376 / (51 * GIB) - 1), (7, 8)),
+    ]
+    assert asked == [request_of(parse_log(engine_logs.VLLM_V1), "Qwen/Qwen3-8B")]
+    assert LogComparison.from_json(json.loads(json.dumps(done.to_json()))) == done
+
+
+BENCHES: list[tuple[str, str, str, Callable[[Any], Iterator[Comparison]]]] = [
+    (engine_logs.VLLM_V1, "", "H100 80GB", bench_serving.compare),
+    (engine_logs.VLLM_V0, "Qwen/Qwen2.5-7B-Instruct", "RTX 4090", bench_serving.compare),
+    (engine_logs.SGLANG, "", "H100 80GB", bench_serving.compare),
+    (engine_logs.LLAMA_CPP, "Qwen/Qwen3-8B", "", bench_llama_cpp.compare),
+    (engine_logs.LLAMA_CPP_OLD, "Qwen/Qwen2.5-7B-Instruct", "", bench_llama_cpp.compare),
+    (engine_logs.OLLAMA, "Qwen/Qwen3-8B", "", bench_llama_cpp.compare),
+]
+
+
+@pytest.mark.parametrize(("log", "model", "gpu", "bench"), BENCHES, ids=range(len(BENCHES)))
+def test_the_row_is_predicted_alike_by_the_benchmark(
+    log: str, model: str, gpu: str, bench: Callable[[Any], Iterator[Comparison]]
+) -> None:
+    """A contributed row, read back, gives the errors that its issue promised."""
+    done = checked(log, model, gpu)
+    assert done.issue is not None
+    row = json.loads(json.dumps(done.issue.row))
+    scored = {one.component: (one.measured, one.predicted) for one in bench(row)}
+    shown = {row.name: (row.measured, row.predicted) for row in compared(done).rows}
+    common = scored.keys() & shown.keys()
+    assert common >= {"vllm": {"weights", "kv_pool"}, "sglang": {"weights", "graphs"}}.get(
+        done.log.engine, {"kv_cache", "compute"}
+    )
+    for name in common:
+        assert shown[name] == pytest.approx(scored[name], rel=1e-4), name
+
+
+def test_a_row_has_the_format_of_the_published_ones() -> None:
+    done = checked(engine_logs.LLAMA_CPP, "Qwen/Qwen3-8B")
+    row = row_of(done.log, compared(done))
+    assert row.pop("id") == row.pop("dup_group")
+    assert row == {
+        "kind": "llama_cpp", "source_group": "users", "source_url": "unpublished",
+        "measure_kind": "buffers", "program": "llama.cpp", "front_end": "llama.cpp",
+        "build": "b6123", "repo": "Qwen/Qwen3-8B", "profile": "Qwen/Qwen3-8B",
+        "profile_basis": "id", "gguf_file": "Qwen3-8B-Q4_K_M.gguf", "quant": "Q4_K_M",
+        "bits_per_weight": 4.91, "file_bytes": round(4.68 * GIB), "context": 8192, "batch": 2048,
+        "ubatch": 512, "sequences": 2, "kv_k": "f16", "kv_v": "f16", "flash_attention": True,
+        "backends": ["CUDA"], "gpus": ["NVIDIA GeForce RTX 4090"], "gpu_count": 1,
+        "offload": "all", "gpu_layers": 37, "layers_offered": 37,
+        "measured": {
+            "weights_bytes": 4789.25 * MIB, "kv_bytes": 1152 * MIB,
+            "weights_by_device": {"CUDA0": 4455.5 * MIB, "CPU_Mapped": 333.75 * MIB},
+            "kv_by_device": {"CUDA0": 1152 * MIB},
+            "compute_by_device": {"CUDA0": 304.75 * MIB, "CUDA_Host": 24 * MIB},
+            "output_by_device": {"CUDA_Host": 1.25 * MIB},
+        },
+    }  # fmt: skip
+
+
+def test_the_model_that_a_file_was_made_from() -> None:
+    fact = (
+        "llama_model_loader: - kv   7:      general.base_model.0.repo_url str         = "
+        "https://huggingface.co/Qwen/Qwen3-8B\n"
+    )
+    done = checked(engine_logs.LLAMA_CPP + fact)
+    assert done.issue is not None
+    assert (done.model, done.issue.row["profile_basis"]) == ("Qwen/Qwen3-8B", "inferred")
+
+
+def test_a_table_alone_is_compared_too() -> None:
+    done = checked(TABLE, "Qwen/Qwen3-8B")
+    assert done.issue is not None and done.issue.row["measure_kind"] == "breakdown"
+    assert [row.name for row in compared(done).rows] == ["kv_cache", "compute"]
+
+
+def test_the_issue_is_ready_to_paste() -> None:
+    done = checked(engine_logs.VLLM_V1, gpu="H100 80GB")
+    assert done.issue is not None
+    assert done.issue.title == "Measurement: vllm 0.11.0, Qwen/Qwen3-8B, H100 80GB"
+    fences = re.findall(r"^```(\w*)$", done.issue.body, re.MULTILINE)
+    assert fences == ["json", "", "text", ""]
+    document = re.search(r"^```json\n(.*)\n```$", done.issue.body, re.MULTILINE)
+    assert document is not None and json.loads(document[1]) == done.issue.row
+    assert "| weights | 15.250 GiB | 15.268 GiB | +0.1% |" in done.issue.body
+    for private in ("10.1.2.3", "sk-abcdefghijklmnop", "api_key"):
+        assert private not in json.dumps(check_log(embedded_sizer(), engine_logs.VLLM_V1))
+    assert Issue.from_json(json.loads(json.dumps(done.issue.to_json()))) == done.issue
+
+
+def test_folders_of_people_stay_at_home() -> None:
+    for log in (engine_logs.LLAMA_CPP, engine_logs.LLAMA_CPP_OLD, engine_logs.VLLM_V0):
+        said = json.dumps(check_log(embedded_sizer(), log, "Qwen/Qwen3-8B"))
+        assert not re.search(r"\b[Aa]nn\b|/home|Users|/srv", said)
+
+
+def test_an_issue_does_not_name_a_local_folder() -> None:
+    done = checked(engine_logs.VLLM_V0.replace("/srv/m/llama", "/srv/m/our-project"), "gpt2")
+    assert done.issue is not None and "our-project" not in done.issue.body
+
+
+def test_a_local_path_needs_a_model() -> None:
+    done = checked(engine_logs.VLLM_V0)
+    assert (done.comparison, done.issue) == (None, None)
+    assert [note.code for note in done.notes] == ["log_model_unknown"]
+
+
+def test_a_model_that_only_the_log_names_and_nobody_can_read() -> None:
+    log = engine_logs.VLLM_V1.replace("Qwen/Qwen3-8B", "secret/project")
+    done = checked(log)
+    assert done.comparison is None
+    assert [note.code for note in done.notes] == ["log_model_not_read"]
+    with pytest.raises(HubUnreachable):
+        checked(log, "secret/project")
+
+
+def test_a_card_nobody_knows_is_said() -> None:
+    notes = [note.code for note in checked(engine_logs.SGLANG).notes]
+    assert notes == ["log_gpu_unknown"]
+    names = [row.name for row in compared(checked(engine_logs.SGLANG)).rows]
+    assert "kv_pool" not in names and "kv_per_token" in names
+    with pytest.raises(UnknownGpu):
+        checked(engine_logs.SGLANG, gpu="no such card")
+
+
+def test_weights_of_an_unknown_type_are_not_compared() -> None:
+    log = engine_logs.LLAMA_CPP.replace("Q4_K - Medium", "IQ9_XXL")
+    done = checked(log, "Qwen/Qwen3-8B")
+    assert [note.code for note in done.notes] == ["log_quant_unknown"]
+    assert [row.name for row in compared(done).rows] == ["kv_cache", "compute"]
+
+
+def test_an_impossible_setting_is_a_typed_error() -> None:
+    log = engine_logs.SGLANG.replace("mem_fraction_static=0.86", "mem_fraction_static=86.0")
+    with pytest.raises(InvalidRequest) as caught:
+        checked(log)
+    assert caught.value.fields["field"] == "memory_utilization"
+    with pytest.raises(InvalidRequest):
+        check(embedded_sizer(), 7)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_notes_are_said(language: Any) -> None:
+    log = engine_logs.SGLANG.replace("mem_fraction_static=0.86, ", "")
+    done = check_log(
+        embedded_sizer(), log, gpu="H100 80GB", say=lambda note: say_note(note, language)
+    )
+    assert [note["code"] for note in done["notes"]] == ["log_default_utilization"]
+    assert "0.88" in done["notes"][0]["message"]  # SGLang's own
+
+
+@pytest.mark.parametrize(
+    ("file_type", "slug"),
+    [
+        ("Q4_K - Medium", "q4_k_m"), ("Q3_K - Large", "q3_k_l"), ("Q2_K - Medium", "q2_k"),
+        ("Q5_K - Small", "q5_k_s"), ("Q6_K", "q6_k"), ("IQ4_XS - 4.25 bpw", "iq4_xs"),
+        ("IQ3_S mix - 3.66 bpw", "iq3_m"), ("MXFP4 MoE", "mxfp4_moe"), ("BF16", "gguf-f16"),
+        ("all F32", "gguf-f32"), ("(guessed) Q8_0", "q8_0"), ("Q4_K_M", "q4_k_m"),
+    ],
+)  # fmt: skip
+def test_file_types(file_type: str, slug: str) -> None:
+    assert gguf_slug(file_type) == slug
