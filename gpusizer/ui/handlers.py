@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
+from urllib.parse import urlencode
 
 import gradio as gr
 
 from gpusizer.errors import GpusizerError
+from gpusizer.logs.check import check
 from gpusizer.report import Report
 from gpusizer.sizer import Sizer
 from gpusizer.text import Language
@@ -23,6 +25,9 @@ from gpusizer.ui.presenters.errors import error_html
 from gpusizer.ui.presenters.facts import facts_html
 from gpusizer.ui.presenters.frame import status_html
 from gpusizer.ui.presenters.html import join
+from gpusizer.ui.presenters.log import log_html
+from gpusizer.ui.presenters.models_for import models_for_html
+from gpusizer.ui.presenters.share import download
 from gpusizer.ui.presenters.tables import memory_html, ranking_html
 from gpusizer.ui.presenters.words import Words
 from gpusizer.ui.state import PageState
@@ -33,8 +38,28 @@ RANKED = 60
 Outputs = tuple[Any, ...]
 """Values for components, in the order of their tab."""
 _SKIP: Outputs = (gr.skip(),) * 11
-_FORM, _ALONE = 4, 3  # fields of the question; components of the comparison without an answer
-_TABS = ("size", "compare", "catalogue", "know")
+_FORM = 4  # fields of the question
+_TABS = ("size", "compare", "reverse", "catalogue", "know", "log")
+_MAX_GPU_CHARS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class _Filled:
+    """What an address fills: the tab that is open, and the components of each tab."""
+
+    tab: str
+    size: Outputs = _SKIP
+    compare: Outputs = _SKIP[:3]
+    reverse: Outputs = _SKIP[:3]
+    catalogue: Outputs = _SKIP[:1]
+
+    @property
+    def outputs(self) -> Outputs:
+        """Values in the page's order."""
+        tabs = gr.skip() if self.tab == "size" else gr.Tabs(selected=self.tab)
+        return (tabs, *self.size, *self.compare, *self.reverse, *self.catalogue)
+
+
 _Answer = TypeVar("_Answer")
 _log = logging.getLogger(__name__)
 
@@ -70,16 +95,20 @@ class Handlers:
         state = PageState.from_query(str(request.query_params))
         only_gpus = bool(state.gpus) and not state.model
         tab = state.tab if state.tab in _TABS else "compare" if only_gpus else "size"
-        table = self.catalogue() if tab == "catalogue" else gr.skip()
-        others = (*_SKIP[:_ALONE], table)
-        if tab == "compare":
-            cards, query = self._cards(self._sizer, state)
-            yield (gr.Tabs(selected=tab), *_SKIP, state.model, cards, query, table)
+        filled = _Filled(tab)
+        if tab == "catalogue":
+            filled = replace(filled, catalogue=(self.catalogue(),))
+        elif tab == "compare":
+            filled = replace(filled, compare=(state.model, *self._cards(self._sizer, state)))
+        elif tab == "reverse":
+            asked = str(request.query_params.get("gpu") or "")[:_MAX_GPU_CHARS]
+            if asked:
+                filled = replace(filled, reverse=(asked, *self.models_for(asked, "", "")))
         elif tab == "size" and state.model:
             for outputs in self._show(state):
-                yield (gr.skip(), *outputs, *others)
-        else:
-            yield (gr.Tabs(selected=tab), *_SKIP, *others)
+                yield replace(filled, size=outputs).outputs
+            return
+        yield filled.outputs
 
     @property
     def no_cards(self) -> str:
@@ -89,6 +118,23 @@ class Handlers:
     def catalogue(self) -> str:
         """Every GPU in a table."""
         return catalogue_html(self._sizer.catalogue.gpus, self.words)
+
+    def models_for(self, gpu: str, task: str, context: object) -> Outputs:
+        """What a card or a machine runs, and the address of that."""
+        asked = str(gpu).strip()
+        fields = {"gpu": asked, "model_task": task, "context": context, "top": RANKED}
+        result = self._try(lambda: self._sizer.models_for(fields))
+        query = urlencode({"gpu": asked})
+        if isinstance(result, GpusizerError):
+            return error_html(result, (), self.words), query
+        return models_for_html(result, self.words), query
+
+    def check_log(self, text: str, model: str, gpu: str) -> str:
+        """A pasted log against the prediction for its run."""
+        result = self._try(lambda: check(self._sizer, text, str(model), gpu=str(gpu)))
+        if isinstance(result, GpusizerError):
+            return error_html(result, (), self.words)
+        return log_html(result, self.words)
 
     def compare_for(self, model: str, query: str) -> Outputs:
         """The same GPUs with another model, or without one."""
@@ -126,6 +172,15 @@ class Handlers:
         if isinstance(report, GpusizerError):
             return error_html(report, (), self.words), query
         return ranking_html(report, self.words), state.query
+
+    def share(self, query: str, event: gr.EventData) -> str:
+        """The answer on the page as a file, for the browser to save; "" where there is none."""
+        state = PageState.from_query(query)
+        report = self._try(lambda: rank(self._sizer, state, RANKED))
+        if isinstance(report, GpusizerError):
+            return ""
+        made = download(report, str(event.kind), self.words)
+        return "" if made is None else made.to_json()
 
     def _show(self, state: PageState) -> Iterator[Outputs]:
         """First what is being read, then the answer or why there is none."""

@@ -12,7 +12,7 @@ from gpusizer.ui import scripts
 from gpusizer.ui.handlers import Handlers
 from gpusizer.ui.presenters import frame
 from gpusizer.ui.presenters.cards import gpu_names_html
-from gpusizer.ui.tabs import catalogue, compare, know, size
+from gpusizer.ui.tabs import catalogue, compare, know, log, reverse, size
 from gpusizer.ui.tabs.kit import Listeners, html
 
 
@@ -30,13 +30,17 @@ def build_page(
             sized = size.build(handlers, examples, listeners)
         with gr.Tab(words("tab.compare"), id="compare") as tabs["compare"]:
             compared = compare.build(handlers, listeners)
+        with gr.Tab(words("tab.reverse"), id="reverse") as tabs["reverse"]:
+            reversed_ = reverse.build(handlers, listeners)
         with gr.Tab(words("tab.catalogue"), id="catalogue") as tabs["catalogue"]:
             table = catalogue.build(tabs["catalogue"], handlers, listeners)
         with gr.Tab(words("tab.know"), id="know") as tabs["know"]:
             know.build(words)
+        with gr.Tab(words("tab.log"), id="log") as tabs["log"]:
+            log.build(handlers, listeners)
     for name, tab in tabs.items():
         tab.select(None, None, None, js=scripts.on_tab(name), **listeners.quiet(f"tab_{name}"))
-    filled = [shown, *sized, *compared, table]
+    filled = [shown, *sized, *compared, *reversed_, table]
     blocks.load(handlers.load, None, filled, **listeners("load"))
     named = scripts.language_script(frame.LOCALES[language], words("document_title"))
     blocks.load(None, None, None, js=named, **listeners.quiet("language"))

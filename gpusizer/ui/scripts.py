@@ -18,7 +18,13 @@ PICK = """element.addEventListener('click', e => {
 
 CARDS = """element.addEventListener('click', e => {
   const gone = e.target.closest('[data-remove]');
-  if (gone) trigger('drop', {gpu: gone.dataset.remove});
+  if (gone) { trigger('drop', {gpu: gone.dataset.remove}); return; }
+  const copy = e.target.closest('[data-copy]');
+  if (!copy) return;
+  navigator.clipboard.writeText(copy.closest('figure').querySelector('code').textContent);
+  const label = copy.textContent;
+  copy.textContent = copy.dataset.done;
+  setTimeout(() => { copy.textContent = label; }, 1500);
 });
 element.addEventListener('submit', e => {
   e.preventDefault();
@@ -26,7 +32,7 @@ element.addEventListener('submit', e => {
   if (gpu) trigger('pick', {gpu: gpu});
   e.target.reset();
 });"""
-"""Cards: remove one, add one by name."""
+"""Cards: remove one, add one by name, copy its command."""
 
 PICTURES = """element.addEventListener('toggle', e => {
   if (e.target.matches('.gs-pictures')) element.dataset.open = e.target.open ? 'yes' : '';
@@ -93,6 +99,28 @@ element.addEventListener('click', e => {
   location.href = at;
 });"""
 """Catalogue: hide the rows that lack a word, put a GPU side by side."""
+
+
+SHARE = """element.addEventListener('click', e => {
+  const share = e.target.closest('[data-share]');
+  if (!share) return;
+  if (share.dataset.share !== 'link') { trigger('share', {kind: share.dataset.share}); return; }
+  navigator.clipboard.writeText(location.href);
+  const label = share.textContent;
+  share.textContent = share.dataset.done;
+  setTimeout(() => { share.textContent = label; }, 1500);
+});"""
+"""Share: copy the address, ask for a file."""
+
+DOWNLOAD = """made => {
+  if (!made) return;
+  const {name, type, text} = JSON.parse(made);
+  const at = URL.createObjectURL(new Blob([text], {type}));
+  const link = Object.assign(document.createElement('a'), {href: at, download: name});
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(at), 1000);
+}"""
+"""Give the visitor a file that was made for this click."""
 
 
 def remember(tab: str) -> str:

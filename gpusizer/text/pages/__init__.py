@@ -6,16 +6,19 @@ from gpusizer.text.pages import (
     en_method,
     en_pictures,
     en_tabs,
+    en_tools,
     pt,
     pt_accuracy,
     pt_method,
     pt_pictures,
     pt_tabs,
+    pt_tools,
     zh,
     zh_accuracy,
     zh_method,
     zh_pictures,
     zh_tabs,
+    zh_tools,
 )
 
 
@@ -30,6 +33,6 @@ def _together(*modules: object) -> dict[str, str]:
     return strings
 
 
-EN = _together(en, en_accuracy, en_method, en_pictures, en_tabs)
-ZH = _together(zh, zh_accuracy, zh_method, zh_pictures, zh_tabs)
-PT = _together(pt, pt_accuracy, pt_method, pt_pictures, pt_tabs)
+EN = _together(en, en_accuracy, en_method, en_pictures, en_tabs, en_tools)
+ZH = _together(zh, zh_accuracy, zh_method, zh_pictures, zh_tabs, zh_tools)
+PT = _together(pt, pt_accuracy, pt_method, pt_pictures, pt_tabs, pt_tools)

@@ -3,7 +3,6 @@
 STRINGS: dict[str, str] = {
     "page.tab.size": "Size a model",
     "page.tab.compare": "Compare GPUs",
-    "page.tab.train": "Fine-tune",
     "page.tab.reverse": "What can my GPU run?",
     "page.tab.catalogue": "GPU catalogue",
     "page.tab.know": "How we know",

@@ -3,7 +3,6 @@
 STRINGS: dict[str, str] = {
     "page.tab.size": "Dimensionar um modelo",
     "page.tab.compare": "Comparar GPUs",
-    "page.tab.train": "Ajuste fino",
     "page.tab.reverse": "O que minha GPU roda?",
     "page.tab.catalogue": "Catálogo de GPUs",
     "page.tab.know": "Como sabemos",

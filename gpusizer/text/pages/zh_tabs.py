@@ -3,7 +3,6 @@
 STRINGS: dict[str, str] = {
     "page.tab.size": "模型要多少显存",
     "page.tab.compare": "显卡对比",
-    "page.tab.train": "微调",
     "page.tab.reverse": "我的显卡能跑什么",
     "page.tab.catalogue": "显卡目录",
     "page.tab.know": "数据从何而来",

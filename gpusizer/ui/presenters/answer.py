@@ -8,6 +8,7 @@ from gpusizer.ui.answering import PageAnswer
 from gpusizer.ui.choices import KINDS, Tier, headline, smallest
 from gpusizer.ui.presenters.figures import DASH, speed, usd, whole
 from gpusizer.ui.presenters.html import Html, el, join
+from gpusizer.ui.presenters.share import share_html
 from gpusizer.ui.presenters.words import Words
 from gpusizer.units import format_gib
 
@@ -21,6 +22,7 @@ def answer_html(answer: PageAnswer, words: Words) -> Html:
         el("p", _details(answer, words), class_="gs-lead"),
         words.listed(answer.report.notes, "gs-notes"),
         el("div", join(_tile(tier, words) for tier in answer.tiers), class_="gs-tiles"),
+        share_html(words),
         class_="gs-section",
         id="gs-answer",
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from gpusizer.advice import Suggestion
 from gpusizer.comparison import Compared, Comparison
@@ -13,6 +14,7 @@ from gpusizer.notes import Note
 from gpusizer.ranking import Ranked
 from gpusizer.speed import Rate, Speeds
 from gpusizer.ui.presenters.bars import segments
+from gpusizer.ui.presenters.commands import launch_html
 from gpusizer.ui.presenters.figures import DASH, band, percent, speed, usd, whole
 from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.marks import parts_legend, verdict_badge
@@ -33,7 +35,11 @@ def cards_html(
 ) -> Html:
     """The picked GPUs in the order picked, and the field that adds one."""
     items = comparison.items if comparison else ()
-    cards = [_card(item, pick, words) for item, pick in zip(items, picks, strict=False)]
+    launch = partial(launch_html, comparison, words) if comparison else None
+    cards = [
+        _card(item, pick, words, launch(item.ranked) if launch and item.ranked else None)
+        for item, pick in zip(items, picks, strict=False)
+    ]
     grid = el("div", join(cards), class_="gs-cards")
     legend = parts_legend(words, "free", "reserve") if comparison and comparison.profile else None
     return el(
@@ -63,7 +69,7 @@ def _adder(words: Words) -> Html:
     )  # fmt: skip
 
 
-def _card(item: Compared, pick: str, words: Words) -> Html:
+def _card(item: Compared, pick: str, words: Words, command: Html | None) -> Html:
     ranked = item.ranked
     count = ranked.fit.count if ranked else item.count or 1
     remove = el("button", "×", type="button", class_="gs-remove", data_remove=pick,
@@ -75,6 +81,7 @@ def _card(item: Compared, pick: str, words: Words) -> Html:
         _fit(ranked.fit, words) if ranked else None,
         el("dl", join(_line(spec, words) for spec in _specs(item.gpu, ranked, words))),
         _advice(ranked, words) if ranked else None,
+        command,
         words.listed(_reasons(ranked), "gs-notes") if ranked else None,
         class_="gs-card" if ranked else "gs-card gs-card-plain",
         data_gpu=item.gpu.slug,

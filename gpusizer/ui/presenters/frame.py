@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from gpusizer.text import LANGUAGES
+from gpusizer.ui.presenters.code import code_html
 from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.words import Words
 
@@ -113,8 +114,8 @@ def api_html(words: Words) -> Html:
             el("summary", words("api.title")),
             el("p", words("api.lead")),
             el("ul", join(_endpoint(name, words) for name in ("size", "list", "compare"))),
-            _code("Python", PYTHON_EXAMPLE, words),
-            _code("curl", CURL_EXAMPLE, words),
+            code_html("Python", PYTHON_EXAMPLE, words, "python"),
+            code_html("curl", CURL_EXAMPLE, words, "curl"),
             el("p", words("api.errors")),
             class_="gs-details gs-api",
         ),
@@ -128,14 +129,3 @@ _ENDPOINTS = {"size": "/size_model", "list": "/list_gpus", "compare": "/compare_
 
 def _endpoint(name: str, words: Words) -> Html:
     return el("li", el("code", _ENDPOINTS[name]), " ", words(f"api.{name}"))
-
-
-def _code(language: str, code: str, words: Words) -> Html:
-    copy = el("button", words("copy"), type="button", class_="gs-button", data_copy=True,
-              data_done=words("copied"))  # fmt: skip
-    return el(
-        "figure",
-        el("figcaption", language, copy),
-        el("pre", el("code", code), tabindex=0),
-        data_language=language.lower(),
-    )

@@ -86,7 +86,7 @@ def _advanced(model: gr.Textbox, words: Words) -> _Form:
 def _results(welcome: str) -> _Results:
     return _Results(
         status=html("", "gs-status"),
-        answer=html(welcome, "gs-answer-block", scripts.TRY),
+        answer=html(welcome, "gs-answer-block", scripts.TRY + scripts.SHARE),
         cards=html("", "gs-cards-block", scripts.CARDS),
         memory=html("", "gs-memory-block"),
         pictures=html("", "gs-pictures-block", scripts.PICTURES),
@@ -114,5 +114,8 @@ def _wire(
     results.ranking.pick(handlers.pick, inputs, outputs, **listeners("pick"))
     ranked = [results.ranking, results.query]
     results.ranking.rank(handlers.rank, inputs, ranked, **listeners("rank"))
+    made = query_box("gs-download")
+    results.answer.share(handlers.share, inputs, made, **listeners("share"))
+    made.change(None, [made], None, js=scripts.DOWNLOAD, **listeners.quiet("download"))
     remember = scripts.remember("size")
     results.query.change(None, inputs, None, js=remember, **listeners.quiet("remember"))

@@ -1,0 +1,45 @@
+"""English: what a GPU runs, pasted logs, commands and sharing."""
+
+STRINGS: dict[str, str] = {
+    "page.tab.log": "Paste your log",
+    "page.reverse.title": "What {gpu} runs",
+    "page.reverse.lead": "{found} of {considered} well-known models fit; the largest first,"
+    " each at the most "
+    "faithful usual quantization that surely fits.",
+    "page.reverse.best": "the largest: {model}",
+    "page.reverse.nothing": "None of them fits this hardware.",
+    "page.reverse.gpu.label": "Your GPU or machine",
+    "page.reverse.gpu.placeholder": "4090, 2x3090, or 3090 + 3060 + 64gb ram",
+    "page.reverse.task.label": "Kind of model",
+    "page.reverse.task.all": "every kind",
+    "page.reverse.go": "Show models",
+    "page.task.text": "text",
+    "page.task.vision": "images and text",
+    "page.task.embedding": "embeddings",
+    "page.task.speech": "speech",
+    "page.task.image": "image making",
+    "page.task.other": "other",
+    "page.column.model": "Model",
+    "page.column.size": "Parameters",
+    "page.column.max_context": "Longest context",
+    "page.column.measured": "Measured",
+    "page.column.predicted": "Predicted",
+    "page.column.off": "Off by",
+    "page.component.weights_and_non_torch": "weights and memory outside PyTorch",
+    "page.log.title": "Measured against predicted",
+    "page.log.lead": "Paste the start-up log of vLLM, SGLang, llama.cpp or Ollama. It is read"
+    " in memory "
+    "and kept nowhere.",
+    "page.log.label": "Start-up log",
+    "page.log.model": "Model, where the log has a local path",
+    "page.log.gpu": "GPU, where the log does not name it",
+    "page.log.go": "Compare",
+    "page.log.contribute": "Contribute this run: text for an issue",
+    "page.launch.title": "Command that starts it",
+    "page.share.link": "Copy link",
+    "page.share.json": "JSON",
+    "page.share.csv": "CSV of the ranking",
+    "page.share.memory": "CSV of the memory",
+    "page.share.markdown": "Markdown summary",
+    "page.share.label": "Share this answer",
+}

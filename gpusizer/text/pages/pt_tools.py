@@ -1,0 +1,45 @@
+"""Brazilian Portuguese: what a GPU runs, pasted logs, commands and sharing."""
+
+STRINGS: dict[str, str] = {
+    "page.tab.log": "Cole seu log",
+    "page.reverse.title": "O que roda em {gpu}",
+    "page.reverse.lead": "{found} de {considered} modelos conhecidos cabem; os maiores"
+    " primeiro, cada um na "
+    "quantização usual mais fiel que certamente cabe.",
+    "page.reverse.best": "o maior: {model}",
+    "page.reverse.nothing": "Nenhum deles cabe neste hardware.",
+    "page.reverse.gpu.label": "Sua GPU ou máquina",
+    "page.reverse.gpu.placeholder": "4090, 2x3090, ou 3090 + 3060 + 64gb ram",
+    "page.reverse.task.label": "Tipo de modelo",
+    "page.reverse.task.all": "todos os tipos",
+    "page.reverse.go": "Mostrar modelos",
+    "page.task.text": "texto",
+    "page.task.vision": "imagens e texto",
+    "page.task.embedding": "vetores",
+    "page.task.speech": "fala",
+    "page.task.image": "geração de imagens",
+    "page.task.other": "outros",
+    "page.column.model": "Modelo",
+    "page.column.size": "Parâmetros",
+    "page.column.max_context": "Maior contexto",
+    "page.column.measured": "Medido",
+    "page.column.predicted": "Previsto",
+    "page.column.off": "Erro",
+    "page.component.weights_and_non_torch": "pesos e memória fora do PyTorch",
+    "page.log.title": "Medido e previsto",
+    "page.log.lead": "Cole o log de inicialização do vLLM, SGLang, llama.cpp ou Ollama. Ele é"
+    " lido na "
+    "memória e não é guardado.",
+    "page.log.label": "Log de inicialização",
+    "page.log.model": "Modelo, se o log traz um caminho local",
+    "page.log.gpu": "GPU, se o log não a nomeia",
+    "page.log.go": "Comparar",
+    "page.log.contribute": "Contribua com esta execução: texto para uma issue",
+    "page.launch.title": "Comando para iniciar",
+    "page.share.link": "Copiar link",
+    "page.share.json": "JSON",
+    "page.share.csv": "CSV do ranking",
+    "page.share.memory": "CSV da memória",
+    "page.share.markdown": "Resumo em Markdown",
+    "page.share.label": "Compartilhar esta resposta",
+}

@@ -1,0 +1,61 @@
+"""A pasted log: what was measured beside what is predicted, and the row to contribute."""
+
+from __future__ import annotations
+
+from gpusizer.logs.check import LogCheck
+from gpusizer.logs.compare import ComparedAmount
+from gpusizer.ui.presenters.code import code_html
+from gpusizer.ui.presenters.figures import gib, whole
+from gpusizer.ui.presenters.html import Html, el, join
+from gpusizer.ui.presenters.words import Words
+
+_HEAD = ("component", "measured", "predicted", "band", "off")
+_PLAIN = "max_concurrency"  # a count, not bytes
+_WHOLE_BYTES = ("kv_per_token",)  # too few for GiB
+
+
+def log_html(check: LogCheck, words: Words) -> Html:
+    """The comparison where there is one, else why there is none."""
+    comparison = check.comparison
+    rows = [_row(one, words) for one in comparison.rows] if comparison else []
+    head = [el("th", words(f"column.{name}"), scope="col") for name in _HEAD]
+    table = el("table", el("thead", el("tr", join(head))), el("tbody", join(rows)),
+               class_="gs-estimates")  # fmt: skip
+    issue = check.issue
+    contribution = None
+    if issue is not None:
+        contribution = el(
+            "details",
+            el("summary", words("log.contribute")),
+            code_html(issue.title, issue.body, words),
+            class_="gs-details",
+        )
+    return el(
+        "section",
+        words.heading("log"),
+        el("h3", f"{check.log.engine}: {check.model or words('unknown')}"),
+        words.listed(check.notes, "gs-notes"),
+        el("div", table, class_="gs-scroll", tabindex=0) if rows else None,
+        contribution,
+        class_="gs-section",
+        id="gs-log",
+    )
+
+
+def _row(one: ComparedAmount, words: Words) -> Html:
+    def shown(value: float) -> str:
+        if one.name in _WHOLE_BYTES:
+            return whole(value)
+        return f"{value:.2f}" if one.name == _PLAIN else gib(value)
+
+    cells = (
+        shown(one.measured),
+        shown(one.predicted),
+        f"{shown(one.low)}–{shown(one.high)}",
+        f"{100 * one.error:+.1f}%",
+    )
+    return el(
+        "tr",
+        el("th", words(f"component.{one.name}"), scope="row"),
+        join(el("td", cell, class_="gs-number") for cell in cells),
+    )
