@@ -75,6 +75,8 @@ def _amount(part: str, text: str) -> int:
     found = _AMOUNT.search(words)
     if found is None:
         raise InvalidRequest(field="rig", value=text[:80], reason="ram_amount")
+    if re.search(r"\d", words[: found.start()] + words[found.end() :]):
+        raise InvalidRequest(field="rig", value=text[:80], reason="rig_separator")
     unit = (found[3] or "g").lower()
     number = float(found[2]) * int(found[1] or 1) * (1024 if unit.startswith("t") else 1)
     amount = round(number * GIB)

@@ -218,6 +218,7 @@ STRINGS: dict[str, str] = {
     "note.rig_needs_ram": "It needs {ram_bytes} of free system memory.",
     "note.rig_speed_unknown": "Part of it runs from system memory, whose speed was not said: no"
     " speed is estimated.",
+    "reason.rig_separator": "cards and memory must be separated by +",
     "reason.ram_amount": "it names system memory without an amount",
     "reason.rig_not_supported": "there is no build of llama.cpp for {gpu}",
     "reason.rig_apple_alone": "{gpu} is part of a Mac and cannot be joined with other cards",

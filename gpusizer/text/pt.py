@@ -220,6 +220,7 @@ STRINGS: dict[str, str] = {
     "note.rig_needs_ram": "Precisa de {ram_bytes} de memória do sistema livre.",
     "note.rig_speed_unknown": "Parte dele roda da memória do sistema, cuja velocidade não foi dita:"
     " não há estimativa de velocidade.",
+    "reason.rig_separator": "placas e memória precisam ser separadas por +",
     "reason.ram_amount": "ele cita memória do sistema sem a quantidade",
     "reason.rig_not_supported": "não há versão do llama.cpp para {gpu}",
     "reason.rig_apple_alone": "{gpu} é parte de um Mac e não se junta a outras placas",

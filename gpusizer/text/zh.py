@@ -185,6 +185,7 @@ STRINGS: dict[str, str] = {
     "note.rig_split_tuned": "llama.cpp 按空闲显存的默认切分会超出某块卡，因此改用 -ts 分配各层。",
     "note.rig_needs_ram": "需要 {ram_bytes} 空闲系统内存。",
     "note.rig_speed_unknown": "部分在系统内存中运行，其速度未知：不估算速度。",
+    "reason.rig_separator": "显卡与内存之间要用 + 分隔",
     "reason.ram_amount": "它提到系统内存但没有写大小",
     "reason.rig_not_supported": "没有支持 {gpu} 的 llama.cpp 版本",
     "reason.rig_apple_alone": "{gpu} 是 Mac 的一部分，不能与其他显卡组合",

@@ -41,6 +41,7 @@ def build_page(
     for name, tab in tabs.items():
         tab.select(None, None, None, js=scripts.on_tab(name), **listeners.quiet(f"tab_{name}"))
     filled = [shown, *sized, *compared, *reversed_, table]
-    blocks.load(handlers.load, None, filled, **listeners("load"))
+    loaded = blocks.load(handlers.load, None, filled, **listeners("load"))
+    loaded.then(None, None, None, js=scripts.LOADED, **listeners.quiet("loaded"))
     named = scripts.language_script(frame.LOCALES[language], words("document_title"))
     blocks.load(None, None, None, js=named, **listeners.quiet("language"))

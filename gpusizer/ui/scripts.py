@@ -70,6 +70,7 @@ _REMEMBER = """query => {
   });
 }"""
 _ON_TAB = """() => {
+  if (!window.gsLoaded) return;  // opened by the page itself, not by a visitor
   const at = new URL(location.href);
   if ('TAB' === 'size') at.searchParams.delete('tab'); else at.searchParams.set('tab', 'TAB');
   history.replaceState(null, '', at);
@@ -121,6 +122,10 @@ DOWNLOAD = """made => {
   setTimeout(() => URL.revokeObjectURL(at), 1000);
 }"""
 """Give the visitor a file that was made for this click."""
+
+
+LOADED = "() => { window.gsLoaded = true; }"
+"""The address has been answered: from now on tabs are opened by the visitor."""
 
 
 def remember(tab: str) -> str:

@@ -76,6 +76,7 @@ def test_what_is_a_machine() -> None:
         ("", InvalidRequest, "rig_empty"),
         ("cpu", InvalidRequest, "rig_empty"),
         ("3090 + ram", InvalidRequest, "ram_amount"),
+        ("3090 3060 64gb ram", InvalidRequest, "rig_separator"),
         ("17x 3090", InvalidRequest, "out_of_range"),
         ("3090 + 900000gb ram", InvalidRequest, "out_of_range"),
         ("3090 + 9999 turbo", UnknownGpu, None),
