@@ -12,6 +12,9 @@ from gpusizer.paths import DATA_DIR
 FOLDER = DATA_DIR / "measurements"
 TABLES = (FOLDER / "serving.jsonl", FOLDER / "llama_cpp.jsonl", FOLDER / "gguf_sizes.jsonl")
 
+TRAINING = FOLDER / "training.jsonl"
+"""Peaks of training runs: predicted by other code, and counted apart."""
+
 Row = Mapping[str, Any]
 
 

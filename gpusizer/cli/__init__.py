@@ -8,7 +8,14 @@ import sys
 from collections.abc import Callable, Sequence
 
 from gpusizer.cli.arguments import build_parser
-from gpusizer.cli.commands import print_json, run_batch, run_compare, run_gpus, run_size
+from gpusizer.cli.commands import (
+    print_json,
+    run_batch,
+    run_compare,
+    run_gpus,
+    run_size,
+    run_train,
+)
 from gpusizer.errors import GpusizerError
 from gpusizer.report import error_json
 from gpusizer.sizer import Sizer
@@ -19,6 +26,7 @@ MakeSizer = Callable[[bool], Sizer]
 
 _COMMANDS: dict[str, Callable[[Sizer, argparse.Namespace], None]] = {
     "size": run_size,
+    "train": run_train,
     "batch": run_batch,
     "gpus": run_gpus,
     "compare": run_compare,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any, NoReturn
 
+from gpusizer.cli.training_options import TRAINING_HELP
 from gpusizer.errors import InvalidRequest
 from gpusizer.request import RANKINGS, SIZE_FIELDS
 
@@ -53,6 +54,10 @@ def build_parser() -> argparse.ArgumentParser:
     size = commands.add_parser("size", help="memory at every quantization, and ranked GPUs")
     size.add_argument("model", help="model ID or Hub URL")
     _add_fields(size)
+    train = commands.add_parser("train", help="memory, time and price of fine-tuning")
+    train.add_argument("model", help="model ID or Hub URL")
+    for field, (metavar, meaning) in TRAINING_HELP.items():
+        train.add_argument(f"--{field.replace('_', '-')}", metavar=metavar, help=meaning)
     batch = commands.add_parser("batch", help="JSON Lines of requests in, of reports out")
     batch.add_argument("file", nargs="?", default="-", help='input file, "-" for standard input')
     gpus = commands.add_parser("gpus", help="the GPU catalogue")
@@ -61,7 +66,7 @@ def build_parser() -> argparse.ArgumentParser:
     compare.add_argument("gpus", nargs="+", metavar="GPU", help="slug, alias or 2x4090")
     compare.add_argument("--model", help="also fit, speed and price for this model")
     _add_fields(compare, without=("gpu", "gpu_count", "top", "rank_by"))
-    for command in (size, batch, gpus, compare):
+    for command in (size, train, batch, gpus, compare):
         command.add_argument("--json", action="store_true", help="one JSON document on stdout")
         command.add_argument(
             "--offline", action="store_true", help="embedded snapshot and cache only"
@@ -81,3 +86,10 @@ def request_fields(arguments: argparse.Namespace) -> dict[str, Any]:
     """The request fields that were given, unchecked."""
     given = vars(arguments)
     return {field: given[field] for field in SIZE_FIELDS if given.get(field) is not None}
+
+
+def training_fields(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The training fields that were given, unchecked."""
+    given = vars(arguments)
+    names = ("model", *TRAINING_HELP)
+    return {field: given[field] for field in names if given.get(field) is not None}

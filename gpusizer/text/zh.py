@@ -152,4 +152,38 @@ STRINGS: dict[str, str] = {
     "note.try_more_gpus": "用 {count} 块这样的 GPU（现为 {before} 块）。",
     "note.try_offload": "{all} 层中 {layers} 层留在 GPU，其余（{ram_bytes}）放到系统内存，"
     "速度会慢很多。",
+    # Training.
+    "note.training_fits": "可在此训练，每张 GPU 还剩 {headroom_bytes}。",
+    "note.training_tight": "大概可在此训练，但每张 GPU 只剩 {headroom_bytes}。",
+    "note.training_does_not_fit": "放不下：每张 GPU 缺 {headroom_bytes}。",
+    "note.training_none": "{devices} 张 GPU，每张都保存全部内容。",
+    "note.training_ddp": "{devices} 个副本交换梯度（DDP）；每张 GPU 保存全部状态。",
+    "note.training_fsdp": "权重、梯度和优化器状态分到 {devices} 张 GPU（FSDP）。",
+    "note.training_zero1": "优化器状态分到 {devices} 张 GPU（ZeRO-1）。",
+    "note.training_zero2": "优化器状态和梯度分到 {devices} 张 GPU（ZeRO-2）。",
+    "note.training_zero3": "权重、梯度和优化器状态分到 {devices} 张 GPU（ZeRO-3）。",
+    "note.training_network": "GPU 数量超过一个互连域：假定每张 GPU 有 {gbit} Gbit/s 的网络。",
+    "note.training_without_bf16": "没有 BF16：用 FP16 加损失缩放，稳定性较差。",
+    "note.training_software": "训练框架很少能在 {software} 上运行。",
+    "note.training_speed_unmeasured": "数据中没有这类 GPU 的训练记录：速度是保守的猜测。",
+    "note.training_host_memory": "被卸载的内容占用 {ram_bytes} 系统内存。",
+    "note.training_of_pipeline": "图像或视频模型：只训练去噪网络，sequence_length 是它的 token "
+    "数（1024 x 1024 像素为 4096），卷积不计入。公开的记录极少：区间很宽。",
+    "note.training_of_encoder": "不是文本生成模型：几乎所有测量都来自文本生成模型，所以区间很宽。",
+    "note.training_without_tensors": "读不到张量：按同等规模模型的通常形状推算矩阵。",
+    "note.training_beyond_context": "{asked} 个 token 超过模型的 {longest}：之后的位置必须重新学"
+    "习。",
+    "note.training_of_gguf": "GGUF 文件用于运行：训练需要原始权重，这里用的是它们的形状。",
+    "note.training_lengths": "序列长短不一时，PyTorch 显示的占用会多得多；用尽之前它会归还这部分"
+    "（packed = false 可以看到）。",
+    "note.train_flash": "使用 flash attention。",
+    "note.train_checkpointing": "梯度检查点：重新计算激活值，约慢三分之一。",
+    "note.train_fused_loss": "融合交叉熵（Liger、CCE）：从不保存完整的 logits。",
+    "note.train_micro_batch": "每次一个序列，累加 {accumulation} 次梯度后再更新。",
+    "note.train_8bit_optimizer": "优化器状态用 8 位保存。",
+    "note.train_lora": "秩为 {rank} 的 LoRA：训练适配器，不训练权重。",
+    "note.train_qlora": "QLoRA：冻结的权重用 4 位（NF4）保存。",
+    "note.train_offload_optimizer": "优化器状态放在系统内存，较慢。",
+    "note.train_shard": "全部分到 {devices} 张 GPU（FSDP）。",
+    "note.train_offload_all": "权重、状态和激活值放在系统内存，慢得多。",
 }
