@@ -221,4 +221,8 @@ STRINGS: dict[str, str] = {
     "note.train_offload_optimizer": "Keep optimizer states in system memory, slower.",
     "note.train_shard": "Divide everything over {devices} GPUs (FSDP).",
     "note.train_offload_all": "Keep weights, states and activations in system memory, much slower.",
+    "note.training_nvme": "{disk_bytes} on NVMe disks hold what is offloaded, with buffers in "
+    "system memory.",
+    "note.training_without_images": "Text alone is counted: images and sound bring tokens and"
+    " activations of their own.",
 }

@@ -224,4 +224,8 @@ STRINGS: dict[str, str] = {
     "note.train_shard": "Divida tudo por {devices} GPUs (FSDP).",
     "note.train_offload_all": "Guarde pesos, estados e ativações na memória do sistema, muito "
     "mais lento.",
+    "note.training_nvme": "{disk_bytes} em discos NVMe guardam o que foi descarregado, com "
+    "buffers na memória do sistema.",
+    "note.training_without_images": "Conta-se só o texto: imagens e som trazem tokens e ativações "
+    "próprios.",
 }

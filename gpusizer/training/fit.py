@@ -171,6 +171,8 @@ def reasons_of(fit: TrainingFit) -> tuple[Note, ...]:
         notes.append(Note("training_software", software=fit.gpu.software))
     if class_of(fit.gpu) in ("nvidia_other", "amd", "other"):
         notes.append(Note("training_speed_unmeasured"))
+    if fit.memory.nvme:
+        notes.append(Note("training_nvme", disk_bytes=fit.memory.nvme))
     if fit.memory.host:
         notes.append(Note("training_host_memory", ram_bytes=fit.memory.host))
     return tuple(notes)

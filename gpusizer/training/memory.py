@@ -60,7 +60,7 @@ class TrainingMemory:
         reclaimable: of `reserve`, what is given back before an allocation fails.
         context: of CUDA, outside the allocator.
         phase: where the peak is: "loss", "backward" or "update".
-        host: system memory for all GPUs together.
+        host, nvme: system memory and disks for all GPUs together.
         trainable: parameters that are trained.
         base: how frozen weights are held, "" when none are.
     """
@@ -76,6 +76,7 @@ class TrainingMemory:
     context: Amount
     phase: str
     host: int
+    nvme: int
     trainable: int
     base: str
 
@@ -237,7 +238,7 @@ def _at_peak(
     held = stack.reserve * coming
     if plan.shards > 1 and plan.sharding in ("fsdp", "zero3"):
         held += _GATHER_RESERVE * (share.weights + share.gathered)
-    varied = (stack.varied_logits - 1) * step.logits if not _packed(plan, stack) else 0.0
+    varied = _varied_share(plan, stack) * (stack.varied_logits - 1) * step.logits
     states = share.optimizer + share.masters
     static = share.weights + states
     paged = find_optimizer(plan.optimizer).paged
@@ -253,13 +254,15 @@ def _at_peak(
         context=fitted(0.4 * GIB, CONTEXT_BYTES, 0.9 * GIB),
         phase=phase,
         host=round(share.host),
+        nvme=round(share.nvme),
         trainable=state.trainable,
         base=base_of(profile, plan, stack) if plan.adapted else "",
     )
 
 
-def _packed(plan: TrainingPlan, stack: Stack) -> bool:
-    return stack.packed if plan.packed is None else plan.packed
+def _varied_share(plan: TrainingPlan, stack: Stack) -> float:
+    """1 where lengths vary, 0 where they do not, in between where that is not said."""
+    return stack.varied_share if plan.packed is None else float(not plan.packed)
 
 
 class _Moment(NamedTuple):

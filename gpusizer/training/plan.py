@@ -35,7 +35,8 @@ class TrainingPlan:
         gradient_accumulation: steps whose gradients are added before one update.
         lora_rank, lora_targets: of adapters; targets are names of matrices or "all-linear".
         base: width of the frozen weights; "auto" follows the method.
-        train_embeddings: input and output matrix are trained in full, also beside adapters.
+        train_embeddings: whether input and output matrix are trained in full, also beside
+            adapters; None does so in full training alone.
         sharding: what is divided over data-parallel GPUs.
         gpus, tensor_parallel, pipeline_parallel, context_parallel: total, and of these how.
         offload: what is kept in system memory (or on NVMe) between its uses.
@@ -59,7 +60,7 @@ class TrainingPlan:
     lora_rank: int = DEFAULT_RANK
     lora_targets: tuple[str, ...] = (ALL_LINEAR,)
     base: str = "auto"
-    train_embeddings: bool = False
+    train_embeddings: bool | None = None
     sharding: str = "none"
     gpus: int = 1
     tensor_parallel: int = 1

@@ -75,7 +75,14 @@ class RankedTraining:
 
 @dataclass(frozen=True, slots=True)
 class TrainingReport:
-    """The answer to a training request."""
+    """The answer to a training request.
+
+    Attributes:
+        plan: of the first estimate.
+        ladder: mitigations of it.
+        cheapest: for each method the GPUs on which the run costs least; empty where GPUs are
+            named.
+    """
 
     request: TrainingRequest
     profile: ModelProfile
@@ -84,6 +91,7 @@ class TrainingReport:
     ladder: tuple[Rung, ...]
     ranking: tuple[RankedTraining, ...]
     notes: tuple[Note, ...] = ()
+    cheapest: tuple[RankedTraining, ...] = ()
 
     def to_json(self, say: Say) -> dict[str, Any]:
         """One JSON object in the style of the size report; amounts are integer bytes."""
@@ -94,6 +102,7 @@ class TrainingReport:
             "estimates": [_estimate_json(row) for row in self.estimates],
             "ladder": [{**note_json(rung.note, say), **rung.to_json()} for rung in self.ladder],
             "ranking": [_ranked_json(item, say) for item in self.ranking],
+            "cheapest": [_ranked_json(item, say) for item in self.cheapest],
             "notes": [note_json(note, say) for note in self.notes],
         }
 
@@ -140,6 +149,7 @@ def _estimate_json(row: EstimateRow) -> dict[str, Any]:
         "per_gpu": _per_gpu_json(memory),
         "peak_phase": memory.phase,
         "host_bytes": memory.host,
+        "nvme_bytes": memory.nvme,
         "provenance": {name: amount.provenance.value for name, amount in _parts(memory).items()},
         "optimizer_source": OPTIMIZERS[row.plan.optimizer].source,
     }
@@ -193,6 +203,7 @@ def _ranked_json(item: RankedTraining, say: Say) -> dict[str, Any]:
         "headroom_bytes": fit.headroom_bytes,
         "per_gpu": _per_gpu_json(fit.memory),
         "host_bytes": fit.memory.host,
+        "nvme_bytes": fit.memory.nvme,
         "tokens_per_second": None if item.rate is None else item.rate.to_json(),
         "hours": cost.hours,
         "energy_kwh": cost.energy_kwh,

@@ -19,7 +19,7 @@ _GATED_RATIO = 1.5  # first matrices give more than this many inner widths: one 
 # THUDM/chatglm3-6b and baichuan-inc/Baichuan2-13B-Chat, modeling_*.py: a mask or ALiBi added.
 _OWN_ATTENTION = frozenset({"chatglm", "baichuan"})
 _DENOISERS = frozenset({"transformer", "transformer_2", "unet", "prior", "decoder"})
-_TOWERS = frozenset({Part.VISION, Part.AUDIO, Part.PROJECTOR})
+TOWERS = frozenset({Part.VISION, Part.AUDIO, Part.PROJECTOR})
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +180,7 @@ def _matrix(group: WeightGroup, share: float, hidden: int) -> Matrix:
         attention=attention,
         last=_leads_back(group.pattern, out_width, in_width, hidden, attention=attention),
         expert=expert,
-        tower=group.part in _TOWERS,
+        tower=group.part in TOWERS,
     )
 
 
@@ -210,7 +210,7 @@ def _blocks(groups: list[WeightGroup]) -> int:
     """Blocks of all stacks, which differ in what stands before the layer's number."""
     stacks: dict[tuple[str, str], int] = {}
     for group in groups:
-        if group.layers is None or group.part in _TOWERS:
+        if group.layers is None or group.part in TOWERS:
             continue
         stack = (group.component, group.pattern.partition("{}")[0])
         stacks[stack] = max(stacks.get(stack, 0), len(group.layers))

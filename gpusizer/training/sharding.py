@@ -13,19 +13,20 @@ from gpusizer.training.state import State
 SUB_GROUP = 1_000_000_000
 _LIVE_PARAMETERS = 1_000_000_000
 _BUCKET = 500_000_000
+_PINNED = 5 * 4  # DeepSpeed's aio: five buffers of FP32 elements for each GPU
 _FP32 = 4
 _GATHERED_LAYERS = 2  # the one computed with and the one fetched meanwhile
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """Bytes of one GPU, and of the host for every GPU together.
+    """Bytes of one GPU, and of the hosts for every GPU together.
 
     Attributes:
         weights, masters, gradients, optimizer: what this GPU holds.
         gathered: weights of others, fetched for use; buckets of gradients.
         live: of `gathered`, what ZeRO-3 does not let go before the update.
-        host: what is in system memory instead.
+        host, nvme: what is in system memory instead, and on disks.
     """
 
     weights: float
@@ -35,6 +36,7 @@ class Share:
     gathered: float
     live: float
     host: float
+    nvme: float
 
 
 def share_of(state: State, shape: TrainedShape, plan: TrainingPlan) -> Share:
@@ -57,7 +59,10 @@ def share_of(state: State, shape: TrainedShape, plan: TrainingPlan) -> Share:
         gathered = max(gathered, _fetched(state, shape, plan))
         weights = gradients = 0.0
     live = gathered if plan.sharding == "zero3" and not plan.adapted else 0.0
-    return Share(weights, masters, gradients, optimizer, gathered, live, host)
+    nvme = host if plan.offload == "nvme" else 0.0
+    if nvme:
+        host = _PINNED * plan.gpus * min(_BUCKET, state.trainable)
+    return Share(weights, masters, gradients, optimizer, gathered, live, host, nvme)
 
 
 def _gathered(state: State, shape: TrainedShape, plan: TrainingPlan) -> float:

@@ -30,7 +30,7 @@ class Stack:
         compiled_logits_bytes, raised_logits_bytes: the same under torch.compile, and with a head
             that was raised to FP32.
         varied_logits: by how much the allocator holds more of that when lengths vary.
-        packed: sequences have one length unless the plan says otherwise.
+        varied_share: how much of that there is where a plan does not say whether lengths vary.
         offloads_activations: checkpoints are kept in system memory.
         foreach: the update works on all parameters at once, with one temporary of each.
         fsdp2: its FSDP needs no other streams for what it frees.
@@ -53,7 +53,7 @@ class Stack:
     compiled_logits_bytes: float
     raised_logits_bytes: float
     varied_logits: float
-    packed: bool
+    varied_share: float
     offloads_activations: bool
     foreach: bool
     fsdp2: bool
@@ -103,7 +103,7 @@ def _stack(row: dict[str, str]) -> Stack:
         compiled_logits_bytes=float(row["compiled_logits_bytes"]),
         raised_logits_bytes=float(row["raised_logits_bytes"]),
         varied_logits=float(row["varied_logits"]),
-        packed=row["packed"] == "true",
+        varied_share=float(row["varied_share"]),
         offloads_activations=row["offloads_activations"] == "true",
         foreach=row["foreach"] == "true",
         fsdp2=row["fsdp2"] == "true",

@@ -97,19 +97,20 @@ def state_of(profile: ModelProfile, shape: TrainedShape, plan: TrainingPlan, sta
         return _adapted(profile, shape, plan, stack, optimizer)
     widths = PRECISION_WIDTHS[plan.precision]
     outside = shape.embedding + shape.output + untied(shape, stack)
-    trainable = shape.parameters + untied(shape, stack)
+    held = outside if plan.train_embeddings is False else 0
+    trainable = shape.parameters + untied(shape, stack) - held
     states = sum(
         state_bytes_of_matrix(optimizer, matrix, widths.state, plan.low_rank)
         for matrix in shape.matrices
-    ) + state_bytes_of_rest(optimizer, outside + shape.other, widths.state)
+    ) + state_bytes_of_rest(optimizer, outside - held + shape.other, widths.state)
     return State(
-        frozen=2.0 * shape.beside,
+        frozen=2.0 * shape.beside + plan.compute_bytes * held,
         trained=widths.weight * trainable,
         masters=widths.master * trainable,
         ema=4.0 * trainable if plan.ema else 0.0,
         gradients=widths.gradient * trainable,
         optimizer=states,
-        rest=widths.weight * outside,
+        rest=widths.weight * (outside - held) + plan.compute_bytes * held,
         trainable=trainable,
         compute_width=plan.compute_bytes,
         stored_width=widths.weight,

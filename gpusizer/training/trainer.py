@@ -36,6 +36,7 @@ from gpusizer.training.request import (
     with_precision,
     within,
 )
+from gpusizer.training.shape import TOWERS
 
 Fetch = Callable[[ModelRef], RepoSnapshot]
 
@@ -62,6 +63,7 @@ def train(fetch: Fetch, catalogue: Catalogue, fields: Mapping[str, Any]) -> Trai
         ladder=ladder(fitter, first, device),
         ranking=_placed(fitter, request, fits) if gpus else _ranked(fitter, catalogue, request),
         notes=_notes(profile, plan),
+        cheapest=() if gpus else _cheapest(fitter, catalogue, request),
     )
 
 
@@ -150,6 +152,20 @@ def _ranked(
     )
 
 
+def _cheapest(
+    fitter: TrainingFitter, catalogue: Catalogue, request: TrainingRequest
+) -> tuple[RankedTraining, ...]:
+    """For each method the run that costs least, where a price is known."""
+    wanted = replace(request, rank_by="cheapest", top=1)
+    found = []
+    for method in METHODS:
+        base = fitter.plan.base if method == fitter.plan.method else "auto"
+        plan = fitter.plan.changed(method=method, base=base)
+        other = TrainingFitter(fitter.estimator, plan, fitter.given)
+        found += [item for item in _ranked(other, catalogue, wanted) if item.cost.usd is not None]
+    return tuple(found)
+
+
 def _place(item: RankedTraining, rank_by: str) -> tuple[bool, float, float, float]:
     fit = item.fit
     memory = float(fit.gpu.memory_bytes * fit.count)
@@ -181,6 +197,8 @@ def _notes(profile: ModelProfile, plan: TrainingPlan) -> tuple[Note, ...]:
         notes.append(Note("training_of_pipeline"))
     elif arch is None or not arch.generates or not arch.vocab_size:
         notes.append(Note("training_of_encoder"))
+    if any(group.part in TOWERS for group in profile.groups):
+        notes.append(Note("training_without_images"))
     if profile.weights_basis != HEADERS:
         notes.append(Note("training_without_tensors"))
     longest = profile.max_context

@@ -36,7 +36,13 @@ def total(plan: TrainingPlan, model: str = MODELS[0]) -> int:
 
 def test_the_loss_decides_where_the_vocabulary_is_large() -> None:
     """8,192 tokens: 12 bytes of 128,256 logits each, a vector of 4,096 for each of 32 layers."""
-    plan = TrainingPlan(method="lora", lora_rank=8, lora_targets=("q_proj",), sequence_length=8192)
+    plan = TrainingPlan(
+        method="lora",
+        lora_rank=8,
+        lora_targets=("q_proj",),
+        sequence_length=8192,
+        packed=True,
+    )
     memory = of().estimate(plan)
     assert memory.phase == "loss"
     assert memory.logits.likely == 8192 * 128_256 * 12
@@ -71,6 +77,8 @@ def test_lengths_that_vary_hold_what_is_given_back() -> None:
     assert abs(more - varied.reclaimable) <= 1
     assert varied.reclaimable == pytest.approx(1.7 * 4096 * 128_256 * 12, abs=1)
     assert abs(needed(varied)[0] - needed(packed)[0]) <= 1
+    unsaid = of().estimate(plan.changed(packed=None))
+    assert unsaid.reclaimable == pytest.approx(varied.reclaimable / 2, abs=1)
 
 
 def test_what_each_sharding_divides() -> None:
@@ -96,6 +104,9 @@ def test_offload_moves_bytes_to_the_host() -> None:
     assert kept.host == 0
     assert states.host == 12 * 8_030_261_248
     assert everything.host == 18 * 8_030_261_248
+    disks = of().estimate(plan.changed(offload="nvme"))
+    assert disks.nvme == 18 * 8_030_261_248
+    assert disks.host == 4 * 5 * 4 * 500_000_000
     assert states.optimizer.likely == everything.weights.likely == 0
     assert everything.total.likely < states.total.likely < kept.total.likely
 
@@ -132,7 +143,7 @@ plans = st.builds(
     gradient_checkpointing=st.sampled_from(CHECKPOINTING),
     gradient_accumulation=st.integers(1, 4),
     lora_rank=st.integers(1, 256),
-    train_embeddings=st.booleans(),
+    train_embeddings=st.sampled_from((None, True, False)),
     sharding=st.sampled_from(SHARDINGS),
     gpus=st.sampled_from((1, 2, 8)),
     offload=st.sampled_from(OFFLOADS),

@@ -77,6 +77,17 @@ def test_the_cheapest_run_comes_first() -> None:
     assert surely[: len(known)] == known
 
 
+def test_each_method_has_its_cheapest_gpus() -> None:
+    data = as_json(answer(top=1))
+    assert [item["method"] for item in data["cheapest"]] == ["full", "lora", "qlora", "dora"]
+    lora = data["cheapest"][1]
+    assert (
+        lora["price"]["usd"]
+        == as_json(answer(rank_by="cheapest", top=1))["ranking"][0]["price"]["usd"]
+    )
+    assert as_json(answer(gpu="4090"))["cheapest"] == []
+
+
 def test_a_named_gpu_says_how_much_more_it_holds() -> None:
     report = answer(gpu="4090", method="qlora", gpu_count=1)
     item = report.ranking[0]
@@ -129,6 +140,7 @@ def test_notes_on_models_that_are_hardly_measured() -> None:
 
     assert "training_of_pipeline" in codes(model="black-forest-labs/FLUX.1-dev")
     assert "training_of_encoder" in codes(model="google-bert/bert-base-uncased")
+    assert "training_without_images" in codes(model="Qwen/Qwen2.5-VL-7B-Instruct")
     assert "training_beyond_context" in codes(sequence_length=200_000)
     assert "training_lengths" in codes() and "training_lengths" not in codes(packed=True)
     short = answer(model="google-bert/bert-base-uncased")
@@ -136,11 +148,11 @@ def test_notes_on_models_that_are_hardly_measured() -> None:
 
 
 def test_every_note_has_words_in_every_language() -> None:
-    report = answer(gpu="t4,8xm3 max 128gb,16xh100 sxm", offload="all", method="full")
+    report = answer(gpu="t4,8xm3 max 128gb,16xh100 sxm", offload="nvme", method="full")
     notes = [note for item in report.ranking for note in item.reasons]
     notes += [rung.note for rung in report.ladder] + list(report.notes)
     assert {"training_without_bf16", "training_software", "training_network",
-            "training_host_memory"} <= {note.code for note in notes}  # fmt: skip
+            "training_host_memory", "training_nvme"} <= {note.code for note in notes}  # fmt: skip
     for language in LANGUAGES:
         assert all("{" not in say_note(note, language) for note in notes)
 

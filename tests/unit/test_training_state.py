@@ -91,6 +91,15 @@ def test_embeddings_beside_adapters_are_trained_in_full() -> None:
     assert opened.trainable == 4_194_304 + 2 * 32000 * 4096
 
 
+def test_embeddings_can_be_frozen_in_full_training() -> None:
+    outside = 2 * 32000 * 4096
+    plan = TrainingPlan(method="full", train_embeddings=False)
+    state = estimator().state(plan)
+    assert state.trainable == PARAMETERS - outside
+    assert state.frozen == 2 * outside
+    assert state.optimizer == 4 * (PARAMETERS - outside)
+
+
 def test_states_by_hand() -> None:
     def of(slug: str, rank: int = 10) -> float:
         return state_bytes_of_matrix(OPTIMIZERS[slug], MATRIX, 4, rank)
