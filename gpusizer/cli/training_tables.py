@@ -19,6 +19,7 @@ _PARAMETER_HEAD = (
 _RANKING_HEAD = (
     "#", "GPUs", "divided", "verdict", "spare GiB", "tok/s", "hours", "USD", "kWh",
 )  # fmt: skip
+_CHEAPEST_HEAD = ("method", "GPUs", "divided", "verdict", "hours", "USD")
 _LADDER_HEAD = ("saves GiB", "alone", "then in all", "fits", "what")
 
 
@@ -49,6 +50,8 @@ def training_text(report: TrainingReport) -> str:
         if report.ranking
         else text("answer.nothing_fits", "en")
     )
+    if report.cheapest:
+        parts += ["Least rent for each method", table(_CHEAPEST_HEAD, _cheapest(report))]
     parts += [_largest_text(item) for item in report.ranking if item.largest is not None]
     parts += [f"! {say_note(note)}" for note in report.notes]
     return "\n\n".join(parts)
@@ -100,6 +103,20 @@ def _ranked_cells(item: RankedTraining) -> tuple[str, ...]:
         _UNKNOWN if item.rate is None else f"{item.rate.low:,.0f}-{item.rate.high:,.0f}",
         *(_number(value) for value in (cost.hours, cost.usd, cost.energy_kwh)),
     )
+
+
+def _cheapest(report: TrainingReport) -> list[tuple[str, ...]]:
+    return [
+        (
+            item.fit.plan.method,
+            f"{item.fit.count} x {item.fit.gpu.name}",
+            item.fit.plan.sharding,
+            text(f"verdict.{item.fit.verdict.value}", "en"),
+            _number(item.cost.hours),
+            _number(item.cost.usd),
+        )
+        for item in report.cheapest
+    ]
 
 
 def _largest_text(item: RankedTraining) -> str:

@@ -106,7 +106,7 @@ def _mlp(plan: TrainingPlan, stack: Stack, matrices: list[Matrix]) -> float:
     inner = sum(matrix.in_width * matrix.used for matrix in matrices if matrix.last)
     outs = sum(matrix.out_width * matrix.used for matrix in matrices if not matrix.last)
     kept = outs
-    if is_gated(outs, inner) and not plan.compiled:
+    if is_gated(outs, inner) and not plan.compiled and not stack.adapter_kernels:
         kept += inner
     if not plan.adapted or stack.frozen_inputs:
         kept += inner
@@ -119,6 +119,7 @@ def _adapters(shape: TrainedShape, plan: TrainingPlan, stack: Stack) -> float:
         return 0.0
     matrices = targeted(shape, plan.lora_targets)
     own = stack.adapter_bytes > plan.compute_bytes or stack.adapter_dropout
+    own = own and not stack.adapter_kernels
     width = max(stack.adapter_bytes, plan.compute_bytes)
     mask = 1 if stack.adapter_dropout else 0
     if own:

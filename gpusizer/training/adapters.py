@@ -9,7 +9,8 @@ from gpusizer.training.plan import ALL_LINEAR
 from gpusizer.training.shape import Matrix, TrainedShape
 
 _EVERYTHING = frozenset({ALL_LINEAR, "all", "all linear", "all_linear"})
-_WITH_EXPERTS = frozenset({"all-experts", "experts"})
+_ALL_WITH_EXPERTS = "all-experts"
+_EXPERTS = frozenset({_ALL_WITH_EXPERTS, "experts"})
 # What tools call the same projections; a fused matrix stands for its parts.
 _GROUPS = {
     "attention": ("q", "k", "v", "o"), "qkv": ("q", "k", "v"), "query": ("q",), "key": ("k",),
@@ -24,8 +25,8 @@ HEAD = frozenset({"head", "lm_head", "output"})
 def targeted(shape: TrainedShape, targets: Iterable[str]) -> tuple[Matrix, ...]:
     """The matrices that adapters are added to.
 
-    Routed experts only where "experts" is asked for or their own names are: PEFT's
-    "all-linear" finds no fused experts, and nobody wants an adapter on each of thousands.
+    Routed experts only where "experts" or "all-experts" (everything, and them) is asked for:
+    PEFT's "all-linear" finds no fused experts, and few want an adapter on each of thousands.
 
     Raises InvalidRequest when no matrix has such a name.
     """
@@ -54,8 +55,8 @@ def _matches(matrix: Matrix, target: str) -> bool:
         return False
     name = matrix.name.lower()
     if matrix.expert:
-        return target in _WITH_EXPERTS or target == "all-experts"
-    if target in _EVERYTHING or target in _WITH_EXPERTS - {"experts"}:
+        return target in _EXPERTS
+    if target in _EVERYTHING or target == _ALL_WITH_EXPERTS:
         return True
     if name == target:
         return True

@@ -9,7 +9,7 @@ from gpusizer.gpus import Gpu
 from gpusizer.notes import Note
 from gpusizer.training.memory import TrainingEstimator, TrainingMemory
 from gpusizer.training.plan import TrainingPlan
-from gpusizer.training.request import with_precision
+from gpusizer.training.request import alone, with_precision
 from gpusizer.training.speed import SECONDS_PER_HOUR, TrainingRate, class_of, training_rate
 
 COUNTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
@@ -86,7 +86,7 @@ class TrainingFitter:
             kinds = (self.plan.sharding,)
         elif devices == 1:
             kinds = ("none",)
-        plans = (self.plan.changed(gpus=devices, sharding=kind) for kind in kinds)
+        plans = (alone(self.plan.changed(gpus=devices, sharding=kind)) for kind in kinds)
         return tuple(with_precision(p, given="precision" in self.given) for p in plans)
 
     def on(self, gpu: Gpu, count: int) -> TrainingFit | None:

@@ -173,7 +173,14 @@ def plan_of(fields: Mapping[str, Any]) -> TrainingPlan:
 
 def sharded(request: TrainingRequest) -> TrainingPlan:
     """The request's plan with the precision that its sharding usually brings."""
-    return with_precision(request.plan, given="precision" in request.given)
+    plan = alone(request.plan)
+    return with_precision(plan, given="precision" in request.given)
+
+
+def alone(plan: TrainingPlan) -> TrainingPlan:
+    """One GPU has nothing to divide; DeepSpeed keeps its buffers all the same."""
+    single = plan.gpus == 1 and plan.sharding in ("ddp", "fsdp")
+    return plan.changed(sharding="none") if single else plan
 
 
 def with_precision(plan: TrainingPlan, *, given: bool) -> TrainingPlan:
@@ -205,12 +212,9 @@ def _plan(values: dict[str, Any], method: str, gpus: int) -> TrainingPlan:
         if gpus != 1:
             raise fail("gpu_count", gpus, "cannot_be_split")
         plan = plan.changed(gpus=split)
-    plan = plan.changed(
+    return plan.changed(
         optimizer=find_optimizer(plan.optimizer).slug, framework=find_stack(plan.framework).slug
     )
-    if plan.gpus == 1 and plan.sharding in ("ddp", "fsdp"):
-        return plan.changed(sharding="none")
-    return plan
 
 
 def _parse(fields: Mapping[str, Any]) -> dict[str, Any]:

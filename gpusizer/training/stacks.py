@@ -21,6 +21,8 @@ class Stack:
         repeat_keys: keys and values are copied to every head before attention.
         adapter_bytes: of an adapter's parameter; FP32 ones also cast their input.
         adapter_dropout: every adapter keeps a copy of its input of its own, behind a dropout.
+        adapter_kernels: blocks with adapters have a backward pass of their own, which shares
+            inputs in 16 bits and computes activation functions again.
         frozen_inputs: the product inside an MLP is kept although the next matrix is frozen.
         quantized_input_bytes: of a copy that each 4-bit matrix keeps of its input; 0 for none.
         unties: a head tied to the embedding is a matrix of its own.
@@ -44,6 +46,7 @@ class Stack:
     repeat_keys: bool
     adapter_bytes: int
     adapter_dropout: bool
+    adapter_kernels: bool
     frozen_inputs: bool
     quantized_input_bytes: int
     unties: bool
@@ -94,6 +97,7 @@ def _stack(row: dict[str, str]) -> Stack:
         repeat_keys=row["repeat_keys"] == "true",
         adapter_bytes=int(row["adapter_bytes"]),
         adapter_dropout=row["adapter_dropout"] == "true",
+        adapter_kernels=row["adapter_kernels"] == "true",
         frozen_inputs=row["frozen_inputs"] == "true",
         quantized_input_bytes=int(row["quantized_input_bytes"]),
         unties=row["unties"] == "true",

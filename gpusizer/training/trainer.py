@@ -14,6 +14,7 @@ from gpusizer.hub_id import ModelRef, check_revision, parse_model_ref
 from gpusizer.notes import Note
 from gpusizer.profile import HEADERS, ModelProfile, build_profile
 from gpusizer.snapshot import RepoSnapshot
+from gpusizer.training.fields import fail
 from gpusizer.training.fit import (
     SOFTWARE,
     TrainingFit,
@@ -84,7 +85,12 @@ def _unplaced(fitter: TrainingFitter, request: TrainingRequest) -> TrainingPlan:
 
 def _consulted(fitter: TrainingFitter, gpu: Gpu, count: int | None) -> TrainingFit:
     """On the asked-for number of boards, else the smallest that holds it, else one machine's."""
-    found = fitter.on(gpu, count) if count else fitter.smallest(gpu)
+    if count:
+        asked = fitter.on(gpu, count)
+        if asked is None:
+            raise fail("gpu_count", count, "cannot_be_split")
+        return asked
+    found = fitter.smallest(gpu)
     found = found or fitter.largest_tried(gpu) or fitter.on(gpu, fitter.plan.gpus)
     assert found is not None  # a plan always divides its own number of GPUs
     return found

@@ -148,6 +148,8 @@ def test_training_offline() -> None:
     assert text.returncode == 0
     assert "QLoRA" in text.stdout or "qlora*" in text.stdout
     assert "note." not in text.stdout and "Traceback" not in text.stderr
+    ranked = run("train", "Qwen/Qwen3-8B", "--offline", "--top", "3").stdout
+    assert "Least rent for each method" in ranked
 
 
 def test_other_commands_start_without_training() -> None:

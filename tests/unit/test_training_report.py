@@ -132,6 +132,15 @@ def test_errors_are_the_usual_ones() -> None:
         answer(gpu="rtx 9999")
     with pytest.raises(InvalidRequest):
         answer(lora_targets="wizard_proj")
+    with pytest.raises(InvalidRequest, match="cannot_be_split"):
+        answer(gpu="6x4090", tensor_parallel=4)
+
+
+def test_the_asked_for_sharding_waits_for_its_gpus() -> None:
+    asked = answer(gpu="4090", method="full", sharding="zero3").ranking[0].fit
+    assert (asked.plan.sharding, asked.plan.precision) == ("zero3", "master")
+    assert answer(gpu="2x4090", sharding="fsdp").ranking[0].fit.plan.sharding == "fsdp"
+    assert answer(gpu="1x4090", sharding="fsdp").ranking[0].fit.plan.sharding == "none"
 
 
 def test_notes_on_models_that_are_hardly_measured() -> None:
