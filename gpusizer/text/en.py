@@ -225,4 +225,6 @@ STRINGS: dict[str, str] = {
     "system memory.",
     "note.training_without_images": "Text alone is counted: images and sound bring tokens and"
     " activations of their own.",
+    "note.training_of_experts": "Routed experts are counted in 4 bits: bitsandbytes quantizes them"
+    " only where each is a linear layer of its own, not where they are fused.",
 }

@@ -228,4 +228,6 @@ STRINGS: dict[str, str] = {
     "buffers na memória do sistema.",
     "note.training_without_images": "Conta-se só o texto: imagens e som trazem tokens e ativações "
     "próprios.",
+    "note.training_of_experts": "Os especialistas são contados em 4 bits: o bitsandbytes só os"
+    " quantiza onde cada um é uma camada linear própria, não onde estão fundidos.",
 }

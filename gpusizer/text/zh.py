@@ -188,4 +188,6 @@ STRINGS: dict[str, str] = {
     "note.train_offload_all": "权重、状态和激活值放在系统内存，慢得多。",
     "note.training_nvme": "被卸载的内容占用 {disk_bytes} NVMe 磁盘，另需系统内存作缓冲。",
     "note.training_without_images": "只计入文本：图像和声音会带来额外的 token 和激活值。",
+    "note.training_of_experts": "路由专家按 4 位计算：只有每个专家是独立线性层时"
+    " bitsandbytes 才会量化，融合存放时不会。",
 }

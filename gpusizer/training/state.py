@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gpusizer.profile import ModelProfile
-from gpusizer.training.adapters import adapter_parameters
+from gpusizer.training.adapters import adapter_parameters, targeted
 from gpusizer.training.optimizers import (
     Optimizer,
     find_optimizer,
@@ -128,7 +128,8 @@ def _adapted(
     outside = shape.embedding + shape.output + untied(shape, stack)
     added = adapter_parameters(shape, plan.lora_targets, plan.lora_rank)
     if plan.method == "dora":  # one magnitude for every row
-        added += sum(matrix.out_width * matrix.copies for matrix in shape.matrices)
+        found = targeted(shape, plan.lora_targets)
+        added += sum(matrix.out_width * matrix.copies for matrix in found)
     opened = outside if plan.train_embeddings else 0
     frozen = frozen_bytes(profile, shape, base_of(profile, plan, stack), stack, outside - opened)
     frozen += 2.0 * shape.beside

@@ -205,6 +205,8 @@ def _notes(profile: ModelProfile, plan: TrainingPlan) -> tuple[Note, ...]:
         notes.append(Note("training_of_encoder"))
     if any(group.part in TOWERS for group in profile.groups):
         notes.append(Note("training_without_images"))
+    if plan.method == "qlora" and arch is not None and arch.experts:
+        notes.append(Note("training_of_experts"))
     if profile.weights_basis != HEADERS:
         notes.append(Note("training_without_tensors"))
     longest = profile.max_context

@@ -150,6 +150,9 @@ def test_notes_on_models_that_are_hardly_measured() -> None:
     assert "training_of_pipeline" in codes(model="black-forest-labs/FLUX.1-dev")
     assert "training_of_encoder" in codes(model="google-bert/bert-base-uncased")
     assert "training_without_images" in codes(model="Qwen/Qwen2.5-VL-7B-Instruct")
+    mixture = {"model": "openai/gpt-oss-20b"}
+    assert "training_of_experts" in codes(**mixture, method="qlora")
+    assert "training_of_experts" not in codes(**mixture)
     assert "training_beyond_context" in codes(sequence_length=200_000)
     assert "training_lengths" in codes() and "training_lengths" not in codes(packed=True)
     short = answer(model="google-bert/bert-base-uncased")

@@ -89,6 +89,8 @@ def test_embeddings_beside_adapters_are_trained_in_full() -> None:
     plan = TrainingPlan(method="lora", lora_rank=8, lora_targets=("q_proj", "v_proj"))
     opened = estimator().state(plan.changed(train_embeddings=True))
     assert opened.trainable == 4_194_304 + 2 * 32000 * 4096
+    magnitudes = estimator().state(plan.changed(method="dora")).trainable - 4_194_304
+    assert magnitudes == 2 * 4096 * 32  # one for every row of q and v
 
 
 def test_embeddings_can_be_frozen_in_full_training() -> None:
