@@ -2,13 +2,15 @@
 
     python -m bench.accuracy [--file PATH ...] [--worst N] [--json] [--update-baseline]
     python -m bench.accuracy --publish --write-readme
+    python -m bench.accuracy --training [--worst N] [--update-baseline]
 
 Reads `data/measurements` (or files in that format), predicts every row with the code that
 answers users, and prints the errors per engine and component, one row per repeated
 configuration, beside those of a naive calculator. The largest laboratory's rows are also shown
 apart. `--update-baseline` writes the errors that `tests/test_accuracy.py` holds the project to,
 and refuses to raise any of them for the same rows. `--publish` writes `data/accuracy.json`, which
-the page shows; `--write-readme` also puts it into the README.
+the page shows; `--write-readme` also puts it into the README. `--training` does the same for the
+peaks of training runs, which have a table and a baseline of their own.
 """
 
 from __future__ import annotations
@@ -17,10 +19,11 @@ import argparse
 import json
 from pathlib import Path
 
+from bench import training, training_baseline
 from bench.accuracy_report import report_json, report_lines
 from bench.baseline import BASELINE, raised, read, write
 from bench.evaluation import ALL_SOURCES, Accuracy, evaluate
-from bench.measurements import load
+from bench.measurements import TRAINING, load
 from bench.publication import publish, write_readme
 
 
@@ -33,7 +36,11 @@ def main() -> None:
     parser.add_argument("--update-baseline", action="store_true")
     parser.add_argument("--publish", action="store_true", help="write data/accuracy.json")
     parser.add_argument("--write-readme", action="store_true", help="publish, in the README too")
+    parser.add_argument("--training", action="store_true", help="peaks of training runs")
     arguments = parser.parse_args()
+    if arguments.training:
+        _training(arguments.file or [TRAINING], arguments.worst, arguments.update_baseline)
+        return
     accuracy = evaluate(load(arguments.file) if arguments.file else load())
     if arguments.update_baseline:
         _update(accuracy)
@@ -46,6 +53,14 @@ def main() -> None:
         print(json.dumps(report_json(accuracy, arguments.worst), ensure_ascii=False, indent=1))
     else:
         print("\n".join(report_lines(accuracy, arguments.worst)))
+
+
+def _training(paths: list[Path], worst: int, update: bool) -> None:
+    rows = load(paths)
+    if update:
+        print(training_baseline.update(rows))
+    else:
+        print("\n".join(training.report_lines(rows, worst)))
 
 
 def _update(accuracy: Accuracy) -> None:

@@ -14,6 +14,9 @@ TABLES = tuple(
     FOLDER / f"{name}.jsonl" for name in ("serving", "llama_cpp", "gguf_sizes", "pipelines")
 )
 
+TRAINING = FOLDER / "training.jsonl"
+"""Peaks of training runs: predicted by other code, and counted apart."""
+
 Row = Mapping[str, Any]
 
 

@@ -49,8 +49,9 @@ def _make_sizer(begun: Fetch | None, offline: bool) -> Any:
 
 
 def _begin(argv: Sequence[str]) -> Fetch | None:
-    """Start to read the model of a plain `size MODEL …`; None for any other command line."""
-    plain = argv[:1] == ["size"] and len(argv) > 1 and not argv[1].startswith("-")
+    """Start to read the model of a plain `size MODEL …` or `train MODEL …`, else None."""
+    reads = argv[:1] in (["size"], ["train"])
+    plain = reads and len(argv) > 1 and not argv[1].startswith("-")
     if not plain or any(word.startswith(_READING_OPTIONS) for word in argv):
         return None
     try:

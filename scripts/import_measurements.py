@@ -3,7 +3,8 @@
     python -m scripts.import_measurements --models MAP FILE ...  [--output FOLDER]
 
 A developer's tool. FILEs are JSON Lines of start-up logs of serving engines, allocation logs of
-llama.cpp, published GGUF sizes, or measured speeds; each goes to the table of its kind. MAP is a
+llama.cpp, published GGUF sizes, measured speeds, or peaks of training runs; each goes to the
+table of its kind. MAP is a
 CSV that says which repository stands for a model named in a log. Only the fields listed in the
 converters are carried over: numbers, settings, addresses and dates, never a log's or a
 collector's text.
@@ -17,7 +18,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from gpusizer.paths import DATA_DIR
-from scripts.measurement_rows import gguf_sizes, llama_cpp, serving, throughput
+from scripts.measurement_rows import gguf_sizes, llama_cpp, serving, throughput, training
 from scripts.measurement_rows.common import ModelMap, Row
 
 Convert = Callable[[Row, ModelMap], Row | None]
@@ -27,6 +28,7 @@ TABLES: dict[str, tuple[str, Convert]] = {
     "gpu_memory_utilization": ("serving.jsonl", serving.convert),
     "measure_kind": ("llama_cpp.jsonl", llama_cpp.convert),
     "gguf_file": ("gguf_sizes.jsonl", gguf_sizes.convert),
+    "measured_peak_gib": ("training.jsonl", training.convert),
     "exact": ("gguf_sizes.jsonl", gguf_sizes.convert),
     "decode_tps": ("throughput.jsonl", throughput.convert),
 }

@@ -37,6 +37,7 @@ FORBIDDEN: dict[str, tuple[str, ...]] = {
     # The core speaks codes; only the edges turn them into words.
     "gpusizer/*.py": ("gpusizer.text", "gpusizer.ui", "gpusizer.cli"),
     "gpusizer/figures/*.py": ("gpusizer.text", "gpusizer.ui", "gpusizer.cli"),
+    "gpusizer/training/*.py": ("gpusizer.text", "gpusizer.ui", "gpusizer.cli"),
     "gpusizer/ui/**/*.py": ("gpusizer.cli",),
     "gpusizer/ui/presenters/**/*.py": ("gradio",),
 }  # fmt: skip

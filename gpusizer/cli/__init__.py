@@ -16,6 +16,7 @@ from gpusizer.cli.commands import (
     run_log,
     run_models_for,
     run_size,
+    run_train,
 )
 from gpusizer.errors import GpusizerError
 from gpusizer.report import error_json
@@ -27,6 +28,7 @@ MakeSizer = Callable[[bool], Sizer]
 
 _COMMANDS: dict[str, Callable[[Sizer, argparse.Namespace], None]] = {
     "size": run_size,
+    "train": run_train,
     "batch": run_batch,
     "gpus": run_gpus,
     "compare": run_compare,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any, NoReturn
 
+from gpusizer.cli.training_options import TRAINING_HELP
 from gpusizer.costs import DEFAULT_ASSUMPTIONS as _COSTS
 from gpusizer.errors import InvalidRequest
 from gpusizer.models_for.request import ABOUT_ONE_MODEL
@@ -74,6 +75,10 @@ def build_parser() -> argparse.ArgumentParser:
     size = commands.add_parser("size", help="memory at every quantization, and ranked GPUs")
     size.add_argument("model", help="model ID or Hub URL")
     _add_fields(size)
+    train = commands.add_parser("train", help="memory, time and price of fine-tuning")
+    train.add_argument("model", help="model ID or Hub URL")
+    for field, (metavar, meaning) in TRAINING_HELP.items():
+        train.add_argument(f"--{field.replace('_', '-')}", metavar=metavar, help=meaning)
     batch = commands.add_parser("batch", help="JSON Lines of requests in, of reports out")
     batch.add_argument("file", nargs="?", default="-", help='input file, "-" for standard input')
     gpus = commands.add_parser("gpus", help="the GPU catalogue")
@@ -94,7 +99,7 @@ def build_parser() -> argparse.ArgumentParser:
     log.add_argument("file", help='the log, "-" for standard input')
     log.add_argument("--model", help="model ID, where the log has a local path")
     log.add_argument("--gpu", help="the GPU, where the log does not name it")
-    for command in (size, batch, gpus, compare, models, log):
+    for command in (size, train, batch, gpus, compare, models, log):
         command.add_argument("--json", action="store_true", help="one JSON document on stdout")
         command.add_argument(
             "--offline", action="store_true", help="embedded snapshot and cache only"
@@ -114,3 +119,10 @@ def request_fields(arguments: argparse.Namespace) -> dict[str, Any]:
     """The request fields that were given, unchecked."""
     given = vars(arguments)
     return {field: given[field] for field in SIZE_FIELDS if given.get(field) is not None}
+
+
+def training_fields(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The training fields that were given, unchecked."""
+    given = vars(arguments)
+    names = ("model", *TRAINING_HELP)
+    return {field: given[field] for field in names if given.get(field) is not None}

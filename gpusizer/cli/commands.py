@@ -11,7 +11,7 @@ from contextlib import nullcontext
 from importlib import import_module
 from typing import Any, TextIO
 
-from gpusizer.cli.arguments import request_fields
+from gpusizer.cli.arguments import request_fields, training_fields
 from gpusizer.cli.models import models_text
 from gpusizer.cli.tables import comparison_text, gpus_text, report_text
 from gpusizer.errors import GpusizerError, InvalidRequest
@@ -32,6 +32,21 @@ def run_size(sizer: Sizer, arguments: argparse.Namespace) -> None:
         print_json(report.to_json(say_note))
     else:
         print(report_text(report))
+
+
+def run_train(sizer: Sizer, arguments: argparse.Namespace) -> None:
+    """`train MODEL`."""
+    report = _train(sizer, training_fields(arguments))
+    if arguments.json:
+        print_json(report.to_json(say_note))
+    else:
+        print(import_module("gpusizer.cli.training_tables").training_text(report))
+
+
+def _train(sizer: Sizer, fields: Json) -> Any:
+    """A TrainingReport. Its modules are loaded here, as other commands do without them."""
+    trainer = import_module("gpusizer.training.trainer")
+    return trainer.train(sizer.fetch, sizer.catalogue, fields)
 
 
 def run_gpus(sizer: Sizer, arguments: argparse.Namespace) -> None:
@@ -128,6 +143,7 @@ def _request_object(line: str) -> Json:
 
 _TASKS: dict[str, Callable[[Sizer, Json], Json]] = {
     "size": lambda sizer, fields: sizer.size(fields).to_json(say_note),
+    "train": lambda sizer, fields: _train(sizer, fields).to_json(say_note),
     "compare": lambda sizer, fields: sizer.compare(fields).to_json(say_note),
     "models-for": lambda sizer, fields: sizer.models_for(fields).to_json(say_note),
 }

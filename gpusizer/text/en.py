@@ -263,4 +263,56 @@ STRINGS: dict[str, str] = {
     "note.launch_cache_type": "{engine} has no option for a cache in {kv_dtype}: the command leaves"
     " it at 16 bits.",
     "note.launch_no_flag": "{engine} has no option for {setting}: the command does not set it.",
+    # Training.
+    "note.training_fits": "Trains here with {headroom_bytes} to spare on each GPU.",
+    "note.training_tight": "Probably trains here, but only {headroom_bytes} is left on each GPU.",
+    "note.training_does_not_fit": "Does not fit: {headroom_bytes} short on each GPU.",
+    "note.training_none": "{devices} GPUs, each with everything.",
+    "note.training_ddp": "{devices} replicas exchange gradients (DDP); every GPU holds the "
+    "whole state.",
+    "note.training_fsdp": "Weights, gradients and optimizer states are divided over {devices} "
+    "GPUs (FSDP).",
+    "note.training_zero1": "Optimizer states are divided over {devices} GPUs (ZeRO-1).",
+    "note.training_zero2": "Optimizer states and gradients are divided over {devices} GPUs "
+    "(ZeRO-2).",
+    "note.training_zero3": "Weights, gradients and optimizer states are divided over {devices} "
+    "GPUs (ZeRO-3).",
+    "note.training_network": "More GPUs than one fabric joins: a network of {gbit} Gbit/s per "
+    "GPU is assumed.",
+    "note.training_without_bf16": "No BF16: FP16 with loss scaling, which is less steady.",
+    "note.training_software": "Training frameworks rarely run on {software}.",
+    "note.training_speed_unmeasured": "No training run on this class of GPU is published in the "
+    "data: the speed is a cautious guess.",
+    "note.training_host_memory": "{ram_bytes} of system memory hold what is offloaded.",
+    "note.training_of_pipeline": "An image or video model: the denoiser is trained, "
+    "sequence_length counts its tokens (4096 for 1024 x 1024 pixels), convolutions are not "
+    "counted. Hardly any run is published: wide bands.",
+    "note.training_of_encoder": "Not a text generator: nearly all measurements are of those, so "
+    "the bands are wide.",
+    "note.training_without_tensors": "The tensors could not be read: matrices are laid out as "
+    "usual in a model of this size.",
+    "note.training_beyond_context": "{asked} tokens are more than the model's {longest}: "
+    "positions beyond must be learned.",
+    "note.training_of_gguf": "GGUF files are for running: training needs the original weights, "
+    "whose shapes are used here.",
+    "note.training_lengths": "With sequences of varying length PyTorch may show much more "
+    "memory as used; it gives that back before it runs out (packed = false shows it).",
+    "note.train_flash": "Use flash attention.",
+    "note.train_checkpointing": "Gradient checkpointing: compute activations again, about a "
+    "third slower.",
+    "note.train_fused_loss": "Fused cross-entropy (Liger, CCE): logits are never held whole.",
+    "note.train_micro_batch": "One sequence at a time, {accumulation} gradients added before "
+    "each update.",
+    "note.train_8bit_optimizer": "Keep optimizer states in 8 bits.",
+    "note.train_lora": "LoRA of rank {rank}: train adapters instead of the weights.",
+    "note.train_qlora": "QLoRA: hold the frozen weights in 4 bits (NF4).",
+    "note.train_offload_optimizer": "Keep optimizer states in system memory, slower.",
+    "note.train_shard": "Divide everything over {devices} GPUs (FSDP).",
+    "note.train_offload_all": "Keep weights, states and activations in system memory, much slower.",
+    "note.training_nvme": "{disk_bytes} on NVMe disks hold what is offloaded, with buffers in "
+    "system memory.",
+    "note.training_without_images": "Text alone is counted: images and sound bring tokens and"
+    " activations of their own.",
+    "note.training_of_experts": "Routed experts are counted in 4 bits: bitsandbytes quantizes them"
+    " only where each is a linear layer of its own, not where they are fused.",
 }

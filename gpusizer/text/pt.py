@@ -266,4 +266,60 @@ STRINGS: dict[str, str] = {
     "note.launch_cache_type": "O {engine} não tem opção para uma cache em {kv_dtype}: o comando"
     " deixa-a em 16 bits.",
     "note.launch_no_flag": "O {engine} não tem opção para {setting}: o comando não o define.",
+    # Training.
+    "note.training_fits": "Treina aqui com {headroom_bytes} de folga em cada GPU.",
+    "note.training_tight": "Provavelmente treina aqui, mas sobram só {headroom_bytes} em cada GPU.",
+    "note.training_does_not_fit": "Não cabe: faltam {headroom_bytes} em cada GPU.",
+    "note.training_none": "{devices} GPUs, cada uma com tudo.",
+    "note.training_ddp": "{devices} réplicas trocam gradientes (DDP); cada GPU guarda o estado "
+    "inteiro.",
+    "note.training_fsdp": "Pesos, gradientes e estados do otimizador são divididos por "
+    "{devices} GPUs (FSDP).",
+    "note.training_zero1": "Os estados do otimizador são divididos por {devices} GPUs (ZeRO-1).",
+    "note.training_zero2": "Estados do otimizador e gradientes são divididos por {devices} GPUs "
+    "(ZeRO-2).",
+    "note.training_zero3": "Pesos, gradientes e estados do otimizador são divididos por "
+    "{devices} GPUs (ZeRO-3).",
+    "note.training_network": "Mais GPUs do que uma malha liga: supõe-se uma rede de {gbit} "
+    "Gbit/s por GPU.",
+    "note.training_without_bf16": "Sem BF16: FP16 com escala da perda, menos estável.",
+    "note.training_software": "Frameworks de treino raramente rodam em {software}.",
+    "note.training_speed_unmeasured": "Não há treino publicado nos dados para esta classe de "
+    "GPU: a velocidade é uma estimativa cautelosa.",
+    "note.training_host_memory": "{ram_bytes} de memória do sistema guardam o que foi "
+    "descarregado.",
+    "note.training_of_pipeline": "Um modelo de imagem ou vídeo: treina-se a rede de remoção de "
+    "ruído, sequence_length conta os seus tokens (4096 para 1024 x 1024 pixels), convoluções "
+    "não são contadas. Quase não há medições publicadas: faixas largas.",
+    "note.training_of_encoder": "Não é um gerador de texto: quase todas as medições são desses, "
+    "por isso as faixas são largas.",
+    "note.training_without_tensors": "Não foi possível ler os tensores: as matrizes seguem o "
+    "usual num modelo deste tamanho.",
+    "note.training_beyond_context": "{asked} tokens são mais do que os {longest} do modelo: "
+    "posições além disso precisam ser aprendidas.",
+    "note.training_of_gguf": "Arquivos GGUF servem para executar: treinar exige os pesos "
+    "originais, cujas formas são usadas aqui.",
+    "note.training_lengths": "Com sequências de tamanhos variados, o PyTorch pode mostrar muito "
+    "mais memória em uso; ele a devolve antes de faltar (packed = false mostra isso).",
+    "note.train_flash": "Ative o flash attention.",
+    "note.train_checkpointing": "Gradient checkpointing: recalcular ativações, cerca de um "
+    "terço mais lento.",
+    "note.train_fused_loss": "Entropia cruzada fundida (Liger, CCE): os logits nunca ficam "
+    "inteiros na memória.",
+    "note.train_micro_batch": "Uma sequência por vez, {accumulation} gradientes somados antes "
+    "de cada atualização.",
+    "note.train_8bit_optimizer": "Guarde os estados do otimizador em 8 bits.",
+    "note.train_lora": "LoRA de posto {rank}: treine adaptadores em vez dos pesos.",
+    "note.train_qlora": "QLoRA: guarde os pesos congelados em 4 bits (NF4).",
+    "note.train_offload_optimizer": "Guarde os estados do otimizador na memória do sistema, "
+    "mais lento.",
+    "note.train_shard": "Divida tudo por {devices} GPUs (FSDP).",
+    "note.train_offload_all": "Guarde pesos, estados e ativações na memória do sistema, muito "
+    "mais lento.",
+    "note.training_nvme": "{disk_bytes} em discos NVMe guardam o que foi descarregado, com "
+    "buffers na memória do sistema.",
+    "note.training_without_images": "Conta-se só o texto: imagens e som trazem tokens e ativações "
+    "próprios.",
+    "note.training_of_experts": "Os especialistas são contados em 4 bits: o bitsandbytes só os"
+    " quantiza onde cada um é uma camada linear própria, não onde estão fundidos.",
 }

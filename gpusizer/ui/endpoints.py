@@ -14,6 +14,7 @@ from gpusizer.listing import gpus_json
 from gpusizer.report import error_json
 from gpusizer.sizer import Fetch, Sizer
 from gpusizer.text import say_error, say_note
+from gpusizer.training.trainer import train
 
 Json = dict[str, Any]
 ForVisitor = Callable[[str], Fetch]
@@ -76,6 +77,44 @@ class Endpoints:
             "gpu": gpu, "engine": engine, "rank_by": rank_by, "top": top,
         }  # fmt: skip
         return answered(lambda: _size(self._of(token), _merged(fields, options)), model)
+
+    def train_model(
+        self,
+        model: str,
+        method: str = "lora",
+        sequence_length: int = 2048,
+        micro_batch: int = 1,
+        gpu: str = "",
+        gpu_count: int = 0,
+        sharding: str = "",
+        rank_by: str = "smallest",
+        top: int = 20,
+        options: dict[str, Any] | None = None,
+        token: gr.OAuthToken | None = None,
+    ) -> dict[str, Any]:
+        """Memory of fine-tuning a Hub model, what would save some, ranked GPUs, hours and USD.
+
+        Failures come back as {"error": {"code", "message", ...}}. Sizes are integers of bytes.
+
+        Args:
+            model: Model ID or Hub URL, such as "Qwen/Qwen3-8B".
+            method: "full", "lora", "qlora" or "dora".
+            sequence_length: Tokens of a sequence.
+            micro_batch: Sequences per GPU and step.
+            gpu: GPUs to look at, separated by commas; empty ranks the catalogue.
+            gpu_count: Boards of each GPU; 0 finds the smallest number that holds it.
+            sharding: "ddp", "zero1", "zero2", "zero3" or "fsdp"; empty takes ddp, or fsdp.
+            rank_by: "smallest", "cheapest" (for the whole run) or "fastest".
+            top: Ranked GPUs to return, 0 for all.
+            options: Any other training field as a JSON object, such as {"lora_rank": 64,
+                "optimizer": "adamw_8bit", "gradient_checkpointing": "none"}.
+        """
+        fields = {
+            "model": model, "method": method, "sequence_length": sequence_length,
+            "micro_batch": micro_batch, "gpu": gpu, "gpu_count": gpu_count or None,
+            "sharding": sharding, "rank_by": rank_by, "top": top,
+        }  # fmt: skip
+        return answered(lambda: _train(self._of(token), _merged(fields, options)), model)
 
     def list_gpus(self, query: str = "", options: dict[str, Any] | None = None) -> dict[str, Any]:
         """The GPU catalogue: memory, rates, power, prices and purpose of each card.
@@ -150,12 +189,14 @@ class Endpoints:
 def register_endpoints(sizer: Sizer, for_visitor: ForVisitor) -> None:
     """Register every public endpoint. Must come first: listeners share their names."""
     endpoints = Endpoints(sizer, for_visitor)
-    for endpoint in (
+    public = (
         endpoints.size_model,
+        endpoints.train_model,
         endpoints.list_gpus,
         endpoints.compare_gpus,
         endpoints.models_for_gpu,
-    ):
+    )
+    for endpoint in public:
         api(
             endpoint,
             api_name=endpoint.__name__,
@@ -179,6 +220,10 @@ def answered(answer: Callable[[], Json], model: object) -> Json:
 
 def _size(sizer: Sizer, fields: Mapping[str, Any]) -> Json:
     return sizer.size(fields).to_json(say_note)
+
+
+def _train(sizer: Sizer, fields: Mapping[str, Any]) -> Json:
+    return train(sizer.fetch, sizer.catalogue, fields).to_json(say_note)
 
 
 def _compare(sizer: Sizer, fields: Mapping[str, Any]) -> Json:

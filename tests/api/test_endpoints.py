@@ -14,13 +14,14 @@ import requests
 from gradio_client import Client
 
 from gpusizer.text import say_note
+from gpusizer.training.trainer import train
 from gpusizer.ui.presenters.frame import CURL_EXAMPLE, ORIGIN, PYTHON_EXAMPLE
 from tests.conftest import RunningApp
 from tests.hostile import BROKEN_MODEL, VISITORS_MODEL, VISITORS_TOKEN
 from tests.sizers import embedded_sizer
 
 LLAMA = "meta-llama/Llama-3.1-8B-Instruct"
-ENDPOINTS = {"/size_model", "/list_gpus", "/compare_gpus", "/models_for_gpu"}
+ENDPOINTS = {"/size_model", "/train_model", "/list_gpus", "/compare_gpus", "/models_for_gpu"}
 TIMEOUT = 30
 
 
@@ -41,7 +42,7 @@ def code(answer: dict[str, Any]) -> str:
     return str(answer["error"]["code"])
 
 
-def test_the_public_surface_is_three_endpoints(client: Client, app_url: str) -> None:
+def test_the_public_surface_is_four_endpoints(client: Client, app_url: str) -> None:
     info = requests.get(f"{app_url}gradio_api/info", timeout=TIMEOUT).json()
     assert set(info["named_endpoints"]) == ENDPOINTS
     assert info["unnamed_endpoints"] == {}
@@ -80,6 +81,22 @@ def test_every_named_parameter_counts(client: Client) -> None:
     assert (workload["context"], workload["concurrency"]) == (4096, 2)
     assert (workload["engine"], workload["kv_dtype"]) == ("llama.cpp", "q8_0")
     assert (workload["rank_by"], workload["top"]) == ("fastest", 1)
+
+
+def test_trains_a_model_like_the_core(client: Client) -> None:
+    answer = call(
+        client, "/train_model", LLAMA, method="qlora", sequence_length=4096, micro_batch=2,
+        gpu="4090", gpu_count=1, options={"lora_rank": 64},
+    )  # fmt: skip
+    fields = {
+        "model": LLAMA, "method": "qlora", "sequence_length": 4096, "micro_batch": 2,
+        "gpu": "4090", "gpu_count": 1, "lora_rank": 64, "rank_by": "smallest", "top": 20,
+    }  # fmt: skip
+    sizer = embedded_sizer()
+    expected = train(sizer.fetch, sizer.catalogue, fields).to_json(say_note)
+    assert answer == json.loads(json.dumps(expected))
+    assert code(call(client, "/train_model", LLAMA, method="magic")) == "invalid_request"
+    assert code(call(client, "/train_model", "nobody/nothing-here")) == "hub_unreachable"
 
 
 @pytest.mark.parametrize(

@@ -65,6 +65,9 @@ def test_a_table_for_people() -> None:
         (("size", "gpt2", "--offline", "--engine", "none"), 2, "unknown_engine"),
         (("size",), 2, "invalid_request"),
         (("frobnicate",), 2, "invalid_request"),
+        (("train", "gpt2", "--offline", "--method", "magic"), 2, "invalid_request"),
+        (("train", "gpt2", "--offline", "--gpu", "rtx 9999"), 2, "unknown_gpu"),
+        (("train", "org/unknown", "--offline"), 3, "hub_unreachable"),
         (("compare", "nothing-like-it"), 2, "unknown_gpu"),
         (("size", "org/unknown", "--offline"), 3, "hub_unreachable"),
         (("size", "org/unknown"), 3, "hub_unreachable"),
@@ -93,6 +96,8 @@ def test_batch_answers_every_line_in_order() -> None:
         {"task": "dance"},
         ["not an object"],
         {"model": "Qwen/Qwen3-0.6B", "task": "size", "top": 1},
+        {"model": "Qwen/Qwen3-0.6B", "task": "train", "method": "full", "top": 1},
+        {"model": "Qwen/Qwen3-0.6B", "task": "train", "context": 5},
     ]
     stdin = "\n".join(json.dumps(line) for line in lines) + "\n{broken\n\n"
     done = run("batch", "-", "--offline", stdin=stdin)
@@ -101,10 +106,11 @@ def test_batch_answers_every_line_in_order() -> None:
     codes = [answer.get("error", {}).get("code") for answer in answers]
     assert codes == [
         None, "invalid_model_id", None, "invalid_request", "invalid_request", None,
-        "invalid_request",
+        None, "invalid_request", "invalid_request",
     ]  # fmt: skip
     assert answers[0]["model"]["parameters"] == 124_439_808
     assert answers[5]["model"]["parameters"] == 596_049_920
+    assert answers[6]["estimates"][0]["trainable_parameters"] == 596_049_920
 
 
 def test_batch_reads_a_file(tmp_path: Path) -> None:
@@ -229,3 +235,28 @@ def test_other_commands_do_not_load_logs() -> None:
         env={**os.environ, "GPUSIZER_CACHE_DIR": "off"},
     )  # fmt: skip
     assert done.stderr.strip() == "[]"
+
+
+def test_training_offline() -> None:
+    asked = ("train", "Qwen/Qwen3-8B", "--offline", "--method", "qlora", "--gpu", "4090")
+    done = run(*asked, "--sequence-length", "4096", "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    answer = json.loads(done.stdout)
+    assert answer["workload"]["sequence_length"] == 4096
+    assert answer["ranking"][0]["gpu"] == "rtx-4090-24gb"
+    text = run(*asked)
+    assert text.returncode == 0
+    assert "QLoRA" in text.stdout or "qlora*" in text.stdout
+    assert "note." not in text.stdout and "Traceback" not in text.stderr
+    ranked = run("train", "Qwen/Qwen3-8B", "--offline", "--top", "3").stdout
+    assert "Least rent for each method" in ranked
+
+
+def test_other_commands_start_without_training() -> None:
+    code = (
+        "import sys; from gpusizer.cli import run; run(['gpus', 'h100', '--json'],"
+        " lambda offline: __import__('tests.sizers', fromlist=['x']).embedded_sizer());"
+        " sys.exit(any(name.startswith('gpusizer.training') for name in sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, timeout=60)
+    assert done.returncode == 0

@@ -15,6 +15,7 @@ from gpusizer.errors import GpusizerError, HubUnreachable, MalformedRepo, NoWeig
 from gpusizer.fit import Verdict
 from gpusizer.purpose import INFERENCE_LEVELS, TRAINING_LEVELS
 from gpusizer.text import LANGUAGES, Language, say_error
+from gpusizer.training.plan import SHARDINGS
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = (ROOT / "gpusizer", ROOT / "scrapers")
@@ -53,6 +54,10 @@ COMPUTED_NOTES = {
         "class_defaults_used",
         "gated_totals",
         "sizes_from_files",
+    },
+    "fit.py": {  # of training: verdicts, and ways to divide
+        *(f"training_{verdict}" for verdict in ("fits", "tight", "does_not_fit")),
+        *(f"training_{sharding}" for sharding in SHARDINGS),
     },
 }
 # The same in every language: units, names and bare fields.

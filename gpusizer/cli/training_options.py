@@ -1,0 +1,40 @@
+"""Options of `train`, as data: the parser needs no more to start."""
+
+from __future__ import annotations
+
+TRAINING_HELP: dict[str, tuple[str, str]] = {
+    "revision": ("REV", "branch, tag or commit"),
+    "file": ("PATH", "one file of the repository"),
+    "method": ("METHOD", "full, lora (default), qlora or dora"),
+    "optimizer": ("NAME", "adamw (default), adamw_8bit, adafactor, lion, muon, galore_adamw, …"),
+    "precision": ("KIND", "bf16, mixed (FP32 weights), master (FP32 copies) or fp32"),
+    "sequence_length": ("TOKENS", "tokens of a sequence (default 2048)"),
+    "micro_batch": ("N", "sequences per GPU and step (default 1)"),
+    "gradient_checkpointing": ("KIND", "full (default), selective or none"),
+    "gradient_accumulation": ("N", "steps before an update (default 1)"),
+    "lora_rank": ("N", "rank of adapters (default 16)"),
+    "lora_targets": ("NAMES", 'matrices with adapters, comma-separated; default "all-linear"'),
+    "base": ("WIDTH", "frozen weights: bf16, nf4, nf4-dq, int4, int8, native; default by method"),
+    "train_embeddings": ("BOOL", "train embedding and head in full"),
+    "sharding": ("KIND", "ddp, zero1, zero2, zero3 or fsdp; default: ddp, or fsdp where needed"),
+    "tensor_parallel": ("N", "tensor-parallel degree"),
+    "pipeline_parallel": ("N", "pipeline stages"),
+    "context_parallel": ("N", "GPUs that divide each sequence"),
+    "offload": ("WHAT", "optimizer, parameters, activations, all or nvme"),
+    "fused_loss": ("BOOL", "logits are never held whole"),
+    "flash_attention": ("BOOL", "false when attention holds its scores"),
+    "compiled": ("BOOL", "torch.compile"),
+    "packed": ("BOOL", "false when sequences vary in length"),
+    "optimizer_in_backward": ("BOOL", "each gradient is used and freed at once"),
+    "ema": ("BOOL", "keep a moving average of the weights"),
+    "low_rank": ("N", "rows that GaLore projects to (default 128)"),
+    "framework": ("NAME", "transformers (default), axolotl, unsloth, torchtune, litgpt, …"),
+    "gpu": ("NAMES", "look at these GPUs, comma-separated, instead of ranking all"),
+    "gpu_count": ("N", "boards of each GPU; default: the smallest number that holds it"),
+    "rank_by": ("POLICY", "order of the ranking: smallest, cheapest, fastest"),
+    "top": ("N", "rows of the ranking, 0 for all (default 20)"),
+    "dataset_tokens": ("TOKENS", "work to be timed and priced (default 10000000)"),
+    "epochs": ("N", "passes over it (default 1)"),
+    "usd_per_kwh": ("USD", "price of electricity (default 0.15)"),
+}
+"""Field -> (placeholder, meaning); `model` is positional."""

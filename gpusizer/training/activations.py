@@ -1,0 +1,165 @@
+"""What the forward pass keeps for the backward pass, counted from the model's matrices.
+
+Autograd keeps what derivatives need: of a matrix its input, but only where the matrix (or an
+adapter beside it) is trained; of attention queries, keys, values and the output; of SiLU and of
+the product with the gate both operands; of a norm its input. The counting follows Korthikanti et
+al. 2022 (arXiv:2205.05198), taken apart for gated MLPs, grouped keys, frozen weights and eager
+norms.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpusizer.training.adapters import targeted
+from gpusizer.training.plan import TrainingPlan
+from gpusizer.training.shape import Matrix, TrainedShape, is_gated
+from gpusizer.training.stacks import Stack
+
+_FP32 = 4
+_SCORE_COPIES = 2.5  # softmax, dropout and what multiplies the values; a mask of one byte
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Bytes that one token leaves behind in all layers together.
+
+    `scores` is per token and earlier token, where attention holds its scores.
+    """
+
+    norms: float
+    inputs: float
+    attention: float
+    mlp: float
+    adapters: float
+    scores: float
+    working: float
+    products: float
+
+    def per_token(self, sequence: int) -> float:
+        """Bytes of one token in a sequence of this length."""
+        parts = self.norms + self.inputs + self.attention + self.mlp + self.adapters
+        return parts + self.scores * sequence
+
+
+def kept_by_token(shape: TrainedShape, plan: TrainingPlan, stack: Stack) -> Kept:
+    """What a token leaves behind without checkpointing, before any division over GPUs."""
+    text = [matrix for matrix in shape.matrices if not matrix.tower]
+    attention = [matrix for matrix in text if matrix.attention]
+    mlp = [matrix for matrix in text if not matrix.attention]
+    return Kept(
+        norms=_norms(shape, plan, stack),
+        inputs=_inputs(shape, plan, stack, attention, mlp),
+        attention=_attention(shape, plan, stack, attention),
+        mlp=_mlp(plan, stack, mlp),
+        adapters=_adapters(shape, plan, stack),
+        scores=_scores(shape, plan, attention),
+        working=_working(plan, mlp),
+        products=_products(shape, plan, attention, text),
+    )
+
+
+def _norms(shape: TrainedShape, plan: TrainingPlan, stack: Stack) -> float:
+    """The input of each norm; eager RMSNorms keep it in FP32, trained ones also the result."""
+    width = plan.compute_bytes
+    if shape.fused_norms or plan.compiled or not stack.eager_norms:
+        return shape.norm_widths * width
+    trained = 0 if plan.adapted else width
+    return shape.norm_widths * (_FP32 + trained)
+
+
+def _inputs(
+    shape: TrainedShape,
+    plan: TrainingPlan,
+    stack: Stack,
+    attention: list[Matrix],
+    mlp: list[Matrix],
+) -> float:
+    """Inputs of trained matrices, shared by all that start from one; copies of 4-bit ones."""
+    if not plan.adapted:
+        return (_blocks(attention) + _blocks(mlp)) * shape.hidden * plan.compute_bytes
+    if plan.method != "qlora":
+        return 0.0
+    joined = [m for m in mlp if not m.last] + [m for m in (*attention, *mlp) if m.last]
+    inputs = sum(matrix.in_width * matrix.used for matrix in joined)
+    return stack.quantized_input_bytes * (inputs + shape.hidden * _blocks(attention))
+
+
+def _blocks(matrices: list[Matrix]) -> float:
+    """Passes of a token through blocks of one kind: one per matrix that leads back."""
+    return sum(matrix.used for matrix in matrices if matrix.last)
+
+
+def _attention(
+    shape: TrainedShape, plan: TrainingPlan, stack: Stack, matrices: list[Matrix]
+) -> float:
+    """Queries, keys, values and the output."""
+    queries = sum(matrix.in_width * matrix.used for matrix in matrices if matrix.last)
+    keys = shape.key_width * _blocks(matrices)
+    if stack.repeat_keys and not plan.compiled:
+        keys = max(keys, queries)
+    return plan.compute_bytes * (2 * queries + 2 * keys)
+
+
+def _mlp(plan: TrainingPlan, stack: Stack, matrices: list[Matrix]) -> float:
+    """Results of the first matrices, of the activation function, and their product."""
+    inner = sum(matrix.in_width * matrix.used for matrix in matrices if matrix.last)
+    outs = sum(matrix.out_width * matrix.used for matrix in matrices if not matrix.last)
+    kept = outs
+    if is_gated(outs, inner) and not plan.compiled and not stack.adapter_kernels:
+        kept += inner
+    if not plan.adapted or stack.frozen_inputs:
+        kept += inner
+    return plan.compute_bytes * kept
+
+
+def _adapters(shape: TrainedShape, plan: TrainingPlan, stack: Stack) -> float:
+    """Inputs of adapters: FP32 ones cast theirs, each for itself, as dropout makes them do."""
+    if not plan.adapted:
+        return 0.0
+    matrices = targeted(shape, plan.lora_targets)
+    own = stack.adapter_bytes > plan.compute_bytes or stack.adapter_dropout
+    own = own and not stack.adapter_kernels
+    width = max(stack.adapter_bytes, plan.compute_bytes)
+    mask = 1 if stack.adapter_dropout else 0
+    if own:
+        inputs = sum((width + mask) * matrix.in_width * matrix.used for matrix in matrices)
+    else:
+        inputs = _shared_inputs(matrices, plan)
+    inner = sum(width * plan.lora_rank * matrix.used for matrix in matrices)
+    dora = 0.0
+    if plan.method == "dora":  # the result before its direction is rescaled, and the rescaled one
+        dora = sum(2 * plan.compute_bytes * matrix.out_width * matrix.used for matrix in matrices)
+    return inputs + inner + dora
+
+
+def _shared_inputs(matrices: tuple[Matrix, ...], plan: TrainingPlan) -> float:
+    """One copy for all adapters that start from the same input."""
+    starts: dict[tuple[bool, bool, int], float] = {}
+    for matrix in matrices:
+        if matrix.attention and matrix.last:
+            continue  # attention keeps its own output
+        key = (matrix.attention, matrix.last, matrix.in_width)
+        starts[key] = max(starts.get(key, 0.0), matrix.in_width * matrix.used)
+    return plan.compute_bytes * sum(starts.values())
+
+
+def _scores(shape: TrainedShape, plan: TrainingPlan, matrices: list[Matrix]) -> float:
+    if plan.flash_attention and not shape.own_attention:
+        return 0.0
+    return _SCORE_COPIES * plan.compute_bytes * shape.heads * _blocks(matrices)
+
+
+def _working(plan: TrainingPlan, matrices: list[Matrix]) -> float:
+    """Gradients that exist at once while one MLP is gone through backwards."""
+    inner = sum(matrix.in_width * matrix.used for matrix in matrices if matrix.last)
+    return plan.compute_bytes * 2 * inner
+
+
+def _products(
+    shape: TrainedShape, plan: TrainingPlan, attention: list[Matrix], text: list[Matrix]
+) -> float:
+    """What selective checkpointing keeps: every second product, and what attention gives."""
+    given = sum(matrix.in_width * matrix.used for matrix in attention if matrix.last)
+    outs = sum(matrix.out_width * matrix.used for matrix in text)
+    return plan.compute_bytes * (given + outs / 2)

@@ -1,0 +1,76 @@
+"""Adapters: which matrices of a model LoRA is added to, and how many parameters that makes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from gpusizer.errors import InvalidRequest
+from gpusizer.training.plan import ALL_LINEAR
+from gpusizer.training.shape import Matrix, TrainedShape
+
+_EVERYTHING = frozenset({ALL_LINEAR, "all", "all linear", "all_linear"})
+_ALL_WITH_EXPERTS = "all-experts"
+_EXPERTS = frozenset({_ALL_WITH_EXPERTS, "experts"})
+# What tools call the same projections; a fused matrix stands for its parts.
+_GROUPS = {
+    "attention": ("q", "k", "v", "o"), "qkv": ("q", "k", "v"), "query": ("q",), "key": ("k",),
+    "value": ("v",), "projection": ("o",), "mlp": ("gate", "up", "down"), "q": ("q",),
+    "k": ("k",), "v": ("v",), "o": ("o",), "gate": ("gate",), "up": ("up",), "down": ("down",),
+    "q_proj": ("q",), "k_proj": ("k",), "v_proj": ("v",), "o_proj": ("o",),
+    "gate_proj": ("gate",), "up_proj": ("up",), "down_proj": ("down",),
+}  # fmt: skip
+HEAD = frozenset({"head", "lm_head", "output"})
+
+
+def targeted(shape: TrainedShape, targets: Iterable[str]) -> tuple[Matrix, ...]:
+    """The matrices that adapters are added to.
+
+    Routed experts only where "experts" or "all-experts" (everything, and them) is asked for:
+    PEFT's "all-linear" finds no fused experts, and few want an adapter on each of thousands.
+
+    Raises InvalidRequest when no matrix has such a name.
+    """
+    wanted = [target.strip().lower() for target in targets if target.strip()]
+    names = [name for name in wanted if name not in HEAD]
+    found = tuple(m for m in shape.matrices if any(_matches(m, name) for name in names))
+    if not found and len(names) == len(wanted):
+        known = sorted({matrix.name for matrix in shape.matrices})
+        raise InvalidRequest(
+            field="lora_targets", value=", ".join(wanted)[:80], reason="not_one_of",
+            choices=", ".join([ALL_LINEAR, *known][:20]),
+        )  # fmt: skip
+    return found
+
+
+def adapter_parameters(shape: TrainedShape, targets: Iterable[str], rank: int) -> int:
+    """rank x (in + out) for every targeted matrix (Hu et al. 2021, arXiv:2106.09685)."""
+    wanted = tuple(targets)
+    inside = sum(rank * (m.in_width + m.out_width) * m.copies for m in targeted(shape, wanted))
+    head = any(target.strip().lower() in HEAD for target in wanted)
+    return inside + (rank * (shape.hidden + shape.vocabulary) if head else 0)
+
+
+def _matches(matrix: Matrix, target: str) -> bool:
+    if matrix.tower:
+        return False
+    name = matrix.name.lower()
+    if matrix.expert:
+        return target in _EXPERTS
+    if target in _EVERYTHING or target == _ALL_WITH_EXPERTS:
+        return True
+    if name == target:
+        return True
+    return bool(set(_GROUPS.get(target, ())) & _roles(matrix, name))
+
+
+def _roles(matrix: Matrix, name: str) -> set[str]:
+    """Which of q, k, v, o, gate, up and down a matrix is or contains."""
+    if not matrix.attention:
+        if matrix.last:
+            return {"down"}
+        return {"gate"} if "gate" in name and "up" not in name else {"gate", "up"}
+    if matrix.last:
+        return {"o"}
+    single = {"q": "q", "k": "k", "v": "v"}.get(name[:1])
+    fused = any(word in name for word in ("qkv", "query_key_value", "c_attn", "wqkv", "pack"))
+    return {"q", "k", "v"} if fused or single is None else {single}

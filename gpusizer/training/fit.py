@@ -1,0 +1,182 @@
+"""Training plans meet GPUs: how many, divided how, and whether they hold it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpusizer.fit import Verdict
+from gpusizer.gpus import Gpu
+from gpusizer.notes import Note
+from gpusizer.training.memory import TrainingEstimator, TrainingMemory
+from gpusizer.training.plan import TrainingPlan
+from gpusizer.training.request import alone, with_precision
+from gpusizer.training.speed import SECONDS_PER_HOUR, TrainingRate, class_of, training_rate
+
+COUNTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+"""GPU counts that are tried, smallest first."""
+
+SOFTWARE = frozenset({"CUDA", "ROCm"})
+"""What training frameworks run on; others only when asked for by name."""
+
+_MAX_COUNT = {"consumer": 8, "workstation": 8, "datacenter": 1024}
+_NODE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingFit:
+    """One plan on `plan.gpus` devices.
+
+    Attributes:
+        count: boards; `plan.gpus` counts devices, of which a board may have two.
+        headroom_bytes: to spare on each device at the likely values; negative when short.
+    """
+
+    gpu: Gpu
+    count: int
+    plan: TrainingPlan
+    memory: TrainingMemory
+    verdict: Verdict
+    headroom_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Time, money and energy of the asked-for tokens on all GPUs; None where unknown.
+
+    Attributes:
+        usd: rent of the hours.
+        energy_kwh: at full board power; `energy_usd` its price.
+    """
+
+    hours: float | None
+    usd: float | None
+    energy_kwh: float | None
+    energy_usd: float | None
+
+
+class TrainingFitter:
+    """One model and request against any GPU; estimates are kept by plan."""
+
+    def __init__(
+        self, estimator: TrainingEstimator, plan: TrainingPlan, given: tuple[str, ...] = ()
+    ) -> None:
+        self.estimator = estimator
+        self.plan = plan
+        self.given = given
+        self._memories: dict[TrainingPlan, TrainingMemory] = {}
+
+    def memory(self, plan: TrainingPlan) -> TrainingMemory:
+        """The estimate, made once per plan."""
+        found = self._memories.get(plan)
+        if found is None:
+            found = self._memories[plan] = self.estimator.estimate(plan)
+        return found
+
+    def plans(self, devices: int) -> tuple[TrainingPlan, ...]:
+        """The ways to use so many devices, fastest first: the one asked for, else two.
+
+        Replicas exchange only gradients; sharding adds the weights.
+        """
+        split = self.plan.tensor_parallel * self.plan.pipeline_parallel
+        split *= self.plan.context_parallel
+        if devices % split:
+            return ()
+        kinds: tuple[str, ...] = ("ddp", "fsdp")
+        if "sharding" in self.given and self.plan.sharding != "none":
+            kinds = (self.plan.sharding,)
+        elif devices == 1:
+            kinds = ("none",)
+        plans = (alone(self.plan.changed(gpus=devices, sharding=kind)) for kind in kinds)
+        return tuple(with_precision(p, given="precision" in self.given) for p in plans)
+
+    def on(self, gpu: Gpu, count: int) -> TrainingFit | None:
+        """The best plan on `count` boards; None when the split does not divide them."""
+        found: TrainingFit | None = None
+        for plan in self.plans(count * gpu.devices_per_board):
+            found = fit_of(gpu, count, plan, self.memory(plan))
+            if found.verdict in (Verdict.FITS, Verdict.TIGHT):
+                return found
+        return found
+
+    def smallest(self, gpu: Gpu) -> TrainingFit | None:
+        """The smallest number of these boards that holds the training, None when none does."""
+        for count in COUNTS:
+            if count > _MAX_COUNT.get(gpu.segment, 1):
+                return None
+            found = self.on(gpu, count)
+            if found is not None and found.verdict in (Verdict.FITS, Verdict.TIGHT):
+                return found
+        return None
+
+    def largest_tried(self, gpu: Gpu) -> TrainingFit | None:
+        """What is said of a GPU that holds it in no number: the most boards of one machine."""
+        return self.on(gpu, min(_NODE, _MAX_COUNT.get(gpu.segment, 1)))
+
+    def rate(self, fit: TrainingFit) -> TrainingRate | None:
+        """Tokens per second of all GPUs; None where it does not run or nothing is known."""
+        if fit.verdict is Verdict.DOES_NOT_FIT:
+            return None
+        shape, active = self.estimator.shape, self.estimator.profile.active_parameters
+        return training_rate(shape, active, self.estimator.state(fit.plan), fit.plan, fit.gpu)
+
+
+def needed(memory: TrainingMemory) -> tuple[int, int]:
+    """(likely, high) bytes below which it runs out: without what the allocator gives back."""
+    total = memory.total
+    return total.likely - memory.reclaimable, total.high - memory.reclaimable
+
+
+def fit_of(gpu: Gpu, count: int, plan: TrainingPlan, memory: TrainingMemory) -> TrainingFit:
+    """The verdict goes by the likely side: what needs more than the device has does not fit."""
+    likely, high = needed(memory)
+    device = gpu.device_memory_bytes
+    verdict = Verdict.FITS if high <= device else Verdict.TIGHT
+    if likely > device:
+        verdict = Verdict.DOES_NOT_FIT
+    return TrainingFit(gpu, count, plan, memory, verdict, device - likely)
+
+
+def cost_of(
+    gpu: Gpu, count: int, rate: TrainingRate | None, tokens: float, usd_per_kwh: float
+) -> Cost:
+    """What `tokens` take at the likely rate."""
+    if rate is None or not rate.likely:
+        return Cost(None, None, None, None)
+    hours = tokens / rate.likely / SECONDS_PER_HOUR
+    rent, watts = gpu.rent_usd_per_hour, gpu.power_watts
+    energy = None if watts is None else watts * count * hours / 1000
+    return Cost(
+        hours=_digits(hours),
+        usd=None if rent is None else _digits(rent * count * hours),
+        energy_kwh=None if energy is None else _digits(energy),
+        energy_usd=None if energy is None else _digits(energy * usd_per_kwh),
+    )
+
+
+def reasons_of(fit: TrainingFit) -> tuple[Note, ...]:
+    """What the reader must know about this choice."""
+    notes = [
+        Note(f"training_{fit.verdict.value}", headroom_bytes=abs(fit.headroom_bytes)),
+    ]
+    devices = fit.plan.gpus
+    if devices > 1:
+        notes.append(Note(f"training_{fit.plan.sharding}", devices=devices))
+        if not fit.gpu.interconnect_bytes_per_second:
+            notes.append(Note("no_fast_interconnect"))
+    if devices > (fit.gpu.interconnect_domain or _NODE):
+        notes.append(Note("training_network", gbit=400 if fit.gpu.segment == "datacenter" else 50))
+    if not fit.gpu.bf16_support:
+        notes.append(Note("training_without_bf16"))
+    if fit.gpu.software not in SOFTWARE:
+        notes.append(Note("training_software", software=fit.gpu.software))
+    if class_of(fit.gpu) in ("nvidia_other", "amd", "other"):
+        notes.append(Note("training_speed_unmeasured"))
+    if fit.memory.nvme:
+        notes.append(Note("training_nvme", disk_bytes=fit.memory.nvme))
+    if fit.memory.host:
+        notes.append(Note("training_host_memory", ram_bytes=fit.memory.host))
+    return tuple(notes)
+
+
+def _digits(value: float) -> float:
+    return float(f"{value:.3g}")

@@ -1,0 +1,183 @@
+"""The ladder of mitigations: what each saves, and how far one must climb for a GPU to hold it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from gpusizer.notes import Note
+from gpusizer.training.fit import TrainingFitter, needed
+from gpusizer.training.optimizers import find_optimizer
+from gpusizer.training.plan import TrainingPlan
+from gpusizer.training.request import with_precision
+
+_MOST_TOKENS = 1 << 24
+_SHARDED_OVER = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Rung:
+    """One mitigation on top of those before it.
+
+    Attributes:
+        note: what is done, as a code.
+        alone_bytes: saved on each GPU when nothing else is changed; negative when it costs.
+        saving_bytes: saved by this step after those before it.
+        total_bytes: of one GPU after it, at the likely values.
+        fits: whether a named GPU's device then holds it; None without a GPU.
+        plan: the settings after it.
+    """
+
+    note: Note
+    alone_bytes: int
+    saving_bytes: int
+    total_bytes: int
+    fits: bool | None
+    plan: TrainingPlan
+
+    def to_json(self) -> dict[str, Any]:
+        """Bytes of one GPU; the sentence is added at the edge."""
+        return {
+            "saving_bytes": self.saving_bytes,
+            "saving_alone_bytes": self.alone_bytes,
+            "total_bytes": self.total_bytes,
+            "fits": self.fits,
+        }
+
+
+Change = tuple[Note, dict[str, Any]]
+
+
+def ladder(fitter: TrainingFitter, plan: TrainingPlan, device: int | None) -> tuple[Rung, ...]:
+    """Every mitigation that the plan does not use yet, gentle ones first."""
+    start = needed(fitter.memory(plan))[0]
+    current, before = plan, start
+    rungs = []
+    for change in _CHANGES:
+        found = change(current)
+        if found is None:
+            continue
+        note, values = found
+        after = _changed(fitter, current, values)
+        total = needed(fitter.memory(after))[0]
+        alone = start - needed(fitter.memory(_changed(fitter, plan, values)))[0]
+        if total >= before and alone <= 0:
+            continue
+        fits = None if device is None else total <= device
+        rungs.append(Rung(note, alone, before - total, total, fits, after))
+        current, before = after, total
+    return tuple(rungs)
+
+
+def _changed(fitter: TrainingFitter, plan: TrainingPlan, values: dict[str, Any]) -> TrainingPlan:
+    return with_precision(plan.changed(**values), given="precision" in fitter.given)
+
+
+def _checkpointing(plan: TrainingPlan) -> Change | None:
+    if plan.gradient_checkpointing == "full":
+        return None
+    return Note("train_checkpointing"), {"gradient_checkpointing": "full"}
+
+
+def _fused_loss(plan: TrainingPlan) -> Change | None:
+    return None if plan.fused_loss else (Note("train_fused_loss"), {"fused_loss": True})
+
+
+def _attention(plan: TrainingPlan) -> Change | None:
+    return None if plan.flash_attention else (Note("train_flash"), {"flash_attention": True})
+
+
+def _one_sequence(plan: TrainingPlan) -> Change | None:
+    if plan.micro_batch == 1:
+        return None
+    more = plan.gradient_accumulation * plan.micro_batch
+    note = Note("train_micro_batch", accumulation=more)
+    return note, {"micro_batch": 1, "gradient_accumulation": more}
+
+
+def _optimizer(plan: TrainingPlan) -> Change | None:
+    if find_optimizer(plan.optimizer).slug not in ("adamw", "adamw_fp32", "paged_adamw"):
+        return None
+    return Note("train_8bit_optimizer"), {"optimizer": "adamw_8bit"}
+
+
+def _shard(plan: TrainingPlan) -> Change | None:
+    if plan.sharding in ("fsdp", "zero3"):
+        return None
+    gpus = max(plan.gpus, _SHARDED_OVER * plan.gpus // plan.data_parallel)
+    return Note("train_shard", devices=gpus), {"sharding": "fsdp", "gpus": gpus}
+
+
+def _offload_optimizer(plan: TrainingPlan) -> Change | None:
+    if plan.offload != "none" or plan.adapted:
+        return None
+    return Note("train_offload_optimizer"), {"offload": "optimizer"}
+
+
+def _lora(plan: TrainingPlan) -> Change | None:
+    return None if plan.adapted else (Note("train_lora", rank=plan.lora_rank), {"method": "lora"})
+
+
+def _qlora(plan: TrainingPlan) -> Change | None:
+    if plan.method == "qlora":
+        return None
+    return Note("train_qlora", rank=plan.lora_rank), {"method": "qlora", "base": "auto"}
+
+
+def _offload_all(plan: TrainingPlan) -> Change | None:
+    return None if plan.offload == "all" else (Note("train_offload_all"), {"offload": "all"})
+
+
+_CHANGES: tuple[Callable[[TrainingPlan], Change | None], ...] = (
+    _attention, _checkpointing, _fused_loss, _one_sequence, _optimizer, _lora, _qlora,
+    _offload_optimizer, _shard, _offload_all,
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Most:
+    """What still fits on the named GPUs, other settings as they are; 0 when nothing does."""
+
+    sequence_length: int
+    micro_batch: int
+    lora_rank: int | None
+
+    def to_json(self) -> dict[str, int | None]:
+        return {
+            "sequence_length": self.sequence_length,
+            "micro_batch": self.micro_batch,
+            "lora_rank": self.lora_rank,
+        }
+
+
+def most(fitter: TrainingFitter, plan: TrainingPlan, device: int) -> Most:
+    """Longest sequence, biggest micro-batch and highest rank within `device` bytes."""
+
+    def fits(**values: Any) -> bool:
+        return needed(fitter.estimator.estimate(plan.changed(**values)))[0] <= device
+
+    return Most(
+        sequence_length=_largest(lambda n: fits(sequence_length=n), _MOST_TOKENS),
+        micro_batch=_largest(lambda n: fits(micro_batch=n), 1 << 16),
+        lora_rank=_largest(lambda n: fits(lora_rank=n), 1 << 14) if plan.adapted else None,
+    )
+
+
+def _largest(holds: Callable[[int], bool], limit: int) -> int:
+    """The largest n up to `limit` for which `holds`, which no larger n makes true again."""
+    low, high = 0, 1
+    while high <= limit and holds(high):
+        low, high = high, high * 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return min(low, limit)
+
+
+def changes_that_fit(rungs: tuple[Rung, ...]) -> Iterator[Rung]:
+    """The rungs up to the first that fits."""
+    for rung in rungs:
+        yield rung
+        if rung.fits:
+            return

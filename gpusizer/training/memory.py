@@ -1,0 +1,298 @@
+"""TrainingMemory: the peak of one GPU, part by part."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from gpusizer.amounts import Amount, Provenance, exactly, fitted, total
+from gpusizer.profile import HEADERS, ModelProfile
+from gpusizer.roles import Part
+from gpusizer.training.activations import Kept, kept_by_token
+from gpusizer.training.optimizers import find_optimizer
+from gpusizer.training.plan import TrainingPlan
+from gpusizer.training.shape import TrainedShape, trained_shape
+from gpusizer.training.sharding import SUB_GROUP, Share, share_of
+from gpusizer.training.stacks import Stack, find_stack
+from gpusizer.training.state import State, base_of, state_of
+from gpusizer.units import GIB
+
+CONTEXT_BYTES = int(0.6 * GIB)
+"""CUDA context with cuBLAS workspaces: 0.4 to 0.9 GiB by driver and card."""
+
+FUSED_LOGITS_BYTES = 0.5  # per token and vocabulary entry, in Liger's and cut cross-entropy
+_UNEXPLAINED = 0.06  # of all tensors: what nine of ten published runs hold beyond the estimate
+_GATHER_RESERVE = 0.15  # blocks that gathered layers leave between longer lived ones
+_LAYER_GROUPS = 8  # gradients that exist at once when each is used as it comes: a share of all
+
+
+@dataclass(frozen=True, slots=True)
+class Bands:
+    """Factors from the likely value of what comes and goes in a step to its ends."""
+
+    low: float
+    high: float
+
+    def of(self, amount: float) -> Amount:
+        """The amount inside its band."""
+        if not amount:
+            return exactly(0, Provenance.DERIVED)
+        return fitted(amount * self.low, amount, amount * self.high)
+
+
+MEASURED_BANDS = Bands(0.6, 1.5)
+"""Language models: nine of ten published runs lie inside (bench.accuracy --training)."""
+OTHER_BANDS = Bands(0.5, 2.0)
+"""Encoders, vision, diffusion, totals without tensors: hardly any run is published."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingMemory:
+    """What one GPU holds at the peak of a step. Bytes.
+
+    Attributes:
+        weights: frozen and trained, adapters included.
+        gradients, optimizer: of what is trained; FP32 copies and averages are the optimizer's.
+        activations: kept by the forward pass, and one layer's while it is gone through backwards.
+        logits: from the logits to their gradient, where the peak is at the loss.
+        buffers: gathered weights, buckets, dequantized matrices, temporaries of the update.
+        reserve: held by the caching allocator beyond the tensors.
+        reclaimable: of `reserve`, what is given back before an allocation fails.
+        context: of CUDA, outside the allocator.
+        phase: where the peak is: "loss", "backward" or "update".
+        host, nvme: system memory and disks for all GPUs together.
+        trainable: parameters that are trained.
+        base: how frozen weights are held, "" when none are.
+    """
+
+    weights: Amount
+    gradients: Amount
+    optimizer: Amount
+    activations: Amount
+    logits: Amount
+    buffers: Amount
+    reserve: Amount
+    reclaimable: int
+    context: Amount
+    phase: str
+    host: int
+    nvme: int
+    trainable: int
+    base: str
+
+    @property
+    def allocated(self) -> Amount:
+        """Tensors alone: torch.cuda.max_memory_allocated."""
+        return total(
+            (
+                self.weights, self.gradients, self.optimizer, self.activations, self.logits,
+                self.buffers,
+            )
+        )  # fmt: skip
+
+    @property
+    def reserved(self) -> Amount:
+        """Held by PyTorch: torch.cuda.max_memory_reserved."""
+        return self.allocated + self.reserve
+
+    @property
+    def total(self) -> Amount:
+        """Used on the device, as nvidia-smi shows it."""
+        return self.reserved + self.context
+
+    def to_json(self) -> dict[str, Any]:
+        """Bytes with bands and provenance."""
+        parts = (
+            "weights", "gradients", "optimizer", "activations", "logits", "buffers", "reserve",
+            "context", "total",
+        )  # fmt: skip
+        return {
+            **{f"{part}_bytes": getattr(self, part).to_json() for part in parts},
+            "peak_phase": self.phase,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """Bytes that come and go in a step of one GPU."""
+
+    kept: float
+    layer: float
+    logits: float
+    update: float
+    unpacked: float
+
+
+def is_measured_kind(profile: ModelProfile) -> bool:
+    """A decoder whose tensors were read: what nearly all measurements are of."""
+    arch = profile.architecture
+    parts = {group.part for group in profile.groups}
+    decoder = arch is not None and arch.generates and bool(arch.vocab_size)
+    return decoder and Part.ENCODER not in parts and profile.weights_basis == HEADERS
+
+
+class TrainingEstimator:
+    """Estimates of one model under any plan; what depends on the model alone is computed once."""
+
+    def __init__(self, profile: ModelProfile) -> None:
+        self.profile = profile
+        self.shape = trained_shape(profile)
+        self.measured_kind = is_measured_kind(profile)
+        self.bands = MEASURED_BANDS if self.measured_kind else OTHER_BANDS
+
+    def state(self, plan: TrainingPlan) -> State:
+        """Weights, gradients and optimizer states of the whole model, undivided."""
+        return state_of(self.profile, self.shape, plan, find_stack(plan.framework))
+
+    def estimate(self, plan: TrainingPlan) -> TrainingMemory:
+        """Memory of one GPU under this plan. Raises InvalidRequest for unknown names in it."""
+        stack = find_stack(plan.framework)
+        state = self.state(plan)
+        share = share_of(state, self.shape, plan)
+        kept = kept_by_token(self.shape, plan, stack)
+        step = _step(self.shape, plan, stack, state, kept, share)
+        return _at_peak(self.profile, plan, stack, state, share, step, self.bands)
+
+
+def _step(
+    shape: TrainedShape,
+    plan: TrainingPlan,
+    stack: Stack,
+    state: State,
+    kept: Kept,
+    share: Share,
+) -> _Step:
+    split = plan.tensor_parallel * plan.pipeline_parallel
+    tokens = plan.tokens
+    everything = kept.per_token(plan.sequence_length) * tokens
+    layer = everything / max(1, shape.layers)
+    working = kept.working * tokens / max(1, shape.layers)
+    vectors = shape.hidden * plan.compute_bytes * tokens * shape.layers
+    held = everything
+    if plan.gradient_checkpointing == "full":
+        held, working = vectors, working + layer
+    elif plan.gradient_checkpointing == "selective":
+        held, working = kept.products * tokens + vectors, working + layer
+    if plan.offload in ("activations", "all") or (
+        stack.offloads_activations and plan.gradient_checkpointing == "full"
+    ):
+        held = min(held, 2 * vectors / max(1, shape.layers))
+    # A pipeline takes sequences one by one, as many on their way as it has stages (1F1B).
+    together = plan.micro_batch if plan.pipeline_parallel > 1 else 1
+    on_way = min(plan.pipeline_parallel, together)
+    return _Step(
+        kept=held / split * on_way / together,
+        layer=working / plan.tensor_parallel / together,
+        logits=_logits(shape, plan, stack) * tokens / plan.tensor_parallel / together,
+        update=_update(plan, stack, state, share),
+        unpacked=_unpacked(shape, plan, state),
+    )
+
+
+def _logits(shape: TrainedShape, plan: TrainingPlan, stack: Stack) -> float:
+    """Bytes of one token between the last layer and the gradient of its logits."""
+    if not shape.generates or not shape.vocabulary:
+        return 0.0
+    if plan.fused_loss:
+        return min(FUSED_LOGITS_BYTES, stack.logits_bytes) * shape.vocabulary
+    each = stack.compiled_logits_bytes if plan.compiled else stack.logits_bytes
+    if stack.upcast_rest and plan.method == "qlora":
+        each = min(each, stack.raised_logits_bytes)
+    return each * shape.vocabulary
+
+
+def _update(plan: TrainingPlan, stack: Stack, state: State, share: Share) -> float:
+    """Temporaries of the update: one of every parameter, or FP32 gradients of a share."""
+    if plan.offload in ("optimizer", "all", "nvme"):
+        return 0.0
+    if plan.sharding == "zero3":  # works through groups of a thousand million parameters
+        return share.live + 4 * min(SUB_GROUP, state.trainable / plan.shards)
+    if plan.sharding in ("zero1", "zero2") and plan.precision == "master":
+        return share.masters
+    optimizer = find_optimizer(plan.optimizer)
+    plain = optimizer.states and optimizer.state_bytes is None and not optimizer.paged
+    if stack.foreach and plain and not plan.optimizer_in_backward and not plan.adapted:
+        return share.optimizer / optimizer.states
+    return 0.0
+
+
+def _unpacked(shape: TrainedShape, plan: TrainingPlan, state: State) -> float:
+    """A quantized matrix is expanded to 16 bits while it is multiplied with."""
+    if plan.method != "qlora":
+        return 0.0
+    return float(shape.largest_matrix * state.compute_width)
+
+
+def _at_peak(
+    profile: ModelProfile,
+    plan: TrainingPlan,
+    stack: Stack,
+    state: State,
+    share: Share,
+    step: _Step,
+    bands: Bands,
+) -> TrainingMemory:
+    """The largest of three moments: the loss, the first layer backwards, the update."""
+    phase, moment = _peak(plan, stack, share, step)
+    coming = sum(moment)
+    held = stack.reserve * coming
+    if plan.shards > 1 and plan.sharding in ("fsdp", "zero3"):
+        held += _GATHER_RESERVE * (share.weights + share.gathered)
+    varied = _varied_share(plan, stack) * (stack.varied_logits - 1) * step.logits
+    states = share.optimizer + share.masters
+    static = share.weights + states
+    paged = find_optimizer(plan.optimizer).paged
+    return TrainingMemory(
+        weights=_derived(share.weights),
+        gradients=_gradients(moment.gradients),
+        optimizer=fitted(share.masters, states, states) if paged else _derived(states),
+        activations=bands.of(moment.activations),
+        logits=bands.of(moment.logits),
+        buffers=bands.of(moment.buffers),
+        reserve=fitted(0, held + varied, 2 * held + varied + _UNEXPLAINED * (static + coming)),
+        reclaimable=round(varied),
+        context=fitted(0.4 * GIB, CONTEXT_BYTES, 0.9 * GIB),
+        phase=phase,
+        host=round(share.host),
+        nvme=round(share.nvme),
+        trainable=state.trainable,
+        base=base_of(profile, plan, stack) if plan.adapted else "",
+    )
+
+
+def _varied_share(plan: TrainingPlan, stack: Stack) -> float:
+    """1 where lengths vary, 0 where they do not, in between where that is not said."""
+    return stack.varied_share if plan.packed is None else float(not plan.packed)
+
+
+class _Moment(NamedTuple):
+    """Bytes of one GPU at one moment of a step, beside what always stays."""
+
+    gradients: float
+    activations: float
+    logits: float
+    buffers: float
+
+
+def _peak(plan: TrainingPlan, stack: Stack, share: Share, step: _Step) -> tuple[str, _Moment]:
+    gradients = share.gradients / (_LAYER_GROUPS if plan.optimizer_in_backward else 1)
+    accumulated = gradients if plan.gradient_accumulation > 1 else 0.0
+    # FSDP frees blocks on another stream: they are not yet reusable when the next are needed.
+    late = step.layer if plan.sharding == "fsdp" and not stack.fsdp2 else 0.0
+    working = share.gathered + step.unpacked
+    moments = {
+        "loss": _Moment(accumulated, step.kept + late, step.logits, working),
+        "backward": _Moment(gradients, step.layer, 0.0, working),
+        "update": _Moment(gradients, 0.0, 0.0, step.update),
+    }
+    phase = max(moments, key=lambda name: sum(moments[name]))
+    return phase, moments[phase]
+
+
+def _gradients(amount: float) -> Amount:
+    """Trainers that use some gradients as they come never hold them all."""
+    return Amount(round(amount / 2), round(amount), round(amount), Provenance.DERIVED)
+
+
+def _derived(amount: float) -> Amount:
+    return exactly(round(amount), Provenance.DERIVED)

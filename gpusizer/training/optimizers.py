@@ -1,0 +1,127 @@
+"""What optimizers remember for each parameter that they train."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpusizer.errors import InvalidRequest
+from gpusizer.training.shape import Matrix
+
+_BLOCK_8BIT = 256  # values that share one FP32 scale, in bitsandbytes and torchao
+_BLOCK_4BIT = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Optimizer:
+    """One rule of updating.
+
+    Attributes:
+        slug: name in requests.
+        states: values remembered for each parameter.
+        state_bytes: bytes of one, None when they have the width that the precision gives them.
+        paged: they are in memory that the driver moves to the host when the card is full.
+        matrices_only: states of matrices alone; everything else is trained by AdamW (Muon).
+        factored: of a matrix one row and one column of means (Adafactor).
+        low_rank: of a matrix only a projection to a few rows (GaLore).
+        source: where the layout is documented.
+    """
+
+    slug: str
+    states: int
+    state_bytes: float | None
+    source: str
+    paged: bool = False
+    matrices_only: bool = False
+    factored: bool = False
+    low_rank: bool = False
+
+
+_BITSANDBYTES = "bitsandbytes 0.41-0.48, optim/adamw.py: blocks of 256 values with an FP32 scale"
+_TORCHAO = "torchao/optim: 8-bit blocks of 256, 4-bit blocks of 128 values"
+_TORCH = "torch.optim: states have the dtype of the parameter"
+_8BIT = 1 + 4 / _BLOCK_8BIT
+_4BIT = 0.5 + 4 / _BLOCK_4BIT
+
+OPTIMIZERS: dict[str, Optimizer] = {
+    one.slug: one
+    for one in (
+        Optimizer("adamw", 2, None, _TORCH),
+        Optimizer("adamw_fp32", 2, 4, "DeepSpeed, Megatron: states in FP32 whatever the weights"),
+        Optimizer("adamw_bf16", 2, 2, _TORCH),
+        Optimizer("adamw_8bit", 2, _8BIT, _BITSANDBYTES),
+        Optimizer("adamw_4bit", 2, _4BIT, _TORCHAO),
+        Optimizer("paged_adamw", 2, None, _BITSANDBYTES, paged=True),
+        Optimizer("paged_adamw_8bit", 2, _8BIT, _BITSANDBYTES, paged=True),
+        Optimizer("lion", 1, None, "Chen et al. 2023, arXiv:2302.06675: momentum alone"),
+        Optimizer("lion_8bit", 1, _8BIT, _BITSANDBYTES),
+        Optimizer("sgd", 0, None, _TORCH),
+        Optimizer("sgd_momentum", 1, None, _TORCH),
+        Optimizer(
+            "adafactor", 1, 4, "Shazeer and Stern 2018, arXiv:1804.04235: rows and columns",
+            factored=True,
+        ),
+        Optimizer(
+            "muon", 1, None, "Jordan 2024: momentum of matrices, AdamW for everything else",
+            matrices_only=True,
+        ),
+        Optimizer(
+            "galore_adamw", 2, None, "Zhao et al. 2024, arXiv:2403.03507", low_rank=True
+        ),
+        Optimizer(
+            "galore_adamw_8bit", 2, _8BIT, "Zhao et al. 2024, arXiv:2403.03507", low_rank=True
+        ),
+    )
+}  # fmt: skip
+
+_ALIASES = {
+    "adam": "adamw", "adamw_torch": "adamw", "adamw_torch_fused": "adamw", "adamw_hf": "adamw",
+    "adamw_fused": "adamw", "adamw_bnb_8bit": "adamw_8bit", "adam8bit": "adamw_8bit",
+    "adamw8bit": "adamw_8bit", "adamw_torch_8bit": "adamw_8bit", "8bit": "adamw_8bit",
+    "adamw_torch_4bit": "adamw_4bit", "paged_adamw_32bit": "paged_adamw",
+    "paged_adamw8bit": "paged_adamw_8bit", "lion_32bit": "lion", "galore": "galore_adamw",
+    "galore_8bit": "galore_adamw_8bit",
+}  # fmt: skip
+
+
+def find_optimizer(text: str) -> Optimizer:
+    """The optimizer of this name, in the spellings of common trainers. Raises InvalidRequest."""
+    name = text.strip().lower().replace("-", "_").replace(" ", "_")
+    found = OPTIMIZERS.get(_ALIASES.get(name, name)) or _by_words(name)
+    if found is None:
+        raise InvalidRequest(
+            field="optimizer", value=text[:40], reason="not_one_of", choices=", ".join(OPTIMIZERS)
+        )
+    return found
+
+
+def _by_words(name: str) -> Optimizer | None:
+    """What a longer name such as "bitsandbytes_paged_adamw_8bit" says."""
+    narrow = next((bits for bits in ("8bit", "4bit") if bits in name.replace("_bit", "bit")), "")
+    paged = "paged_" if "paged" in name else ""
+    for family in ("galore_adamw", "muon", "adafactor", "lion", "sgd", "adam"):
+        if family.partition("_")[0] not in name:
+            continue
+        family = "adamw" if family == "adam" else family
+        for slug in (f"{paged}{family}_{narrow}", f"{family}_{narrow}", f"{paged}{family}", family):
+            if slug in OPTIMIZERS:
+                return OPTIMIZERS[slug]
+    return None
+
+
+def state_bytes_of_matrix(optimizer: Optimizer, matrix: Matrix, width: float, rank: int) -> float:
+    """Bytes remembered for all copies of a matrix; `width` is the bytes of an ordinary state."""
+    each = optimizer.state_bytes or width
+    if optimizer.factored:
+        return each * (matrix.out_width + matrix.in_width) * matrix.copies
+    if optimizer.low_rank:
+        short, long = sorted((matrix.out_width, matrix.in_width))
+        used = min(rank, short)
+        return (optimizer.states * each * used * long + width * used * short) * matrix.copies
+    return optimizer.states * each * matrix.parameters
+
+
+def state_bytes_of_rest(optimizer: Optimizer, parameters: int, width: float) -> float:
+    """Bytes remembered for parameters outside the matrices of layers, such as embeddings."""
+    if optimizer.matrices_only:
+        return 2 * width * parameters
+    return optimizer.states * (optimizer.state_bytes or width) * parameters

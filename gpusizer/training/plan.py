@@ -1,0 +1,116 @@
+"""TrainingPlan: how a model is trained, every choice resolved and visible."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+METHODS = ("full", "lora", "qlora", "dora")
+PRECISIONS = ("bf16", "mixed", "master", "fp32")
+CHECKPOINTING = ("none", "selective", "full")
+SHARDINGS = ("none", "ddp", "zero1", "zero2", "zero3", "fsdp")
+OFFLOADS = ("none", "optimizer", "parameters", "activations", "all", "nvme")
+BASES = ("auto", "bf16", "fp32", "nf4", "nf4-dq", "int4", "int8", "native")
+ADAPTED = ("lora", "qlora", "dora")
+
+DEFAULT_SEQUENCE = 2048
+DEFAULT_RANK = 16
+ALL_LINEAR = "all-linear"
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingPlan:
+    """Settings of one training run.
+
+    Attributes:
+        method: "full" trains every weight; "lora", "dora" train adapters beside a frozen base;
+            "qlora" the same beside a base in 4 bits.
+        optimizer: slug of `optimizers.OPTIMIZERS`.
+        precision: "bf16": weights, gradients and states in 16 bits; "mixed": FP32 weights cast
+            to 16 bits for every product; "master": 16-bit weights with FP32 copies for the
+            optimizer and FP32 gradients; "fp32": everything.
+        sequence_length, micro_batch: tokens of a sequence; sequences per GPU and step.
+        gradient_checkpointing: "full" keeps one vector per token and layer, "selective" drops
+            what is cheap to compute again, "none" keeps everything.
+        gradient_accumulation: steps whose gradients are added before one update.
+        lora_rank, lora_targets: of adapters; targets are names of matrices or "all-linear".
+        base: width of the frozen weights; "auto" follows the method.
+        train_embeddings: whether input and output matrix are trained in full, also beside
+            adapters; None does so in full training alone.
+        sharding: what is divided over data-parallel GPUs.
+        gpus, tensor_parallel, pipeline_parallel, context_parallel: total, and of these how.
+        offload: what is kept in system memory (or on NVMe) between its uses.
+        fused_loss: logits are never held whole (Liger, cut cross-entropy, chunked).
+        flash_attention: attention does not hold its scores.
+        compiled: torch.compile fuses norms and activation functions.
+        packed: sequences all have the full length, so that blocks of memory are reused.
+        optimizer_in_backward: each gradient is used and freed at once.
+        ema: an FP32 moving average of the weights is kept.
+        low_rank: rows that GaLore projects to.
+        framework: slug of `stacks.csv`, whose habits decide the copies that are made.
+    """
+
+    method: str = "lora"
+    optimizer: str = "adamw"
+    precision: str = "bf16"
+    sequence_length: int = DEFAULT_SEQUENCE
+    micro_batch: int = 1
+    gradient_checkpointing: str = "full"
+    gradient_accumulation: int = 1
+    lora_rank: int = DEFAULT_RANK
+    lora_targets: tuple[str, ...] = (ALL_LINEAR,)
+    base: str = "auto"
+    train_embeddings: bool | None = None
+    sharding: str = "none"
+    gpus: int = 1
+    tensor_parallel: int = 1
+    pipeline_parallel: int = 1
+    context_parallel: int = 1
+    offload: str = "none"
+    fused_loss: bool = False
+    flash_attention: bool = True
+    compiled: bool = False
+    packed: bool | None = None
+    optimizer_in_backward: bool = False
+    ema: bool = False
+    low_rank: int = 128
+    framework: str = "transformers"
+
+    @property
+    def adapted(self) -> bool:
+        """Adapters are trained, the weights are not."""
+        return self.method in ADAPTED
+
+    @property
+    def data_parallel(self) -> int:
+        """GPUs that divide the batch."""
+        split = self.tensor_parallel * self.pipeline_parallel * self.context_parallel
+        return max(1, self.gpus // split)
+
+    @property
+    def shards(self) -> int:
+        """GPUs over which states can be divided: context parallel ones hold equal weights."""
+        return self.data_parallel * self.context_parallel
+
+    @property
+    def tokens(self) -> float:
+        """Tokens that one GPU processes in one step."""
+        return self.sequence_length * self.micro_batch / self.context_parallel
+
+    @property
+    def compute_bytes(self) -> int:
+        """Bytes of an activation."""
+        return 4 if self.precision == "fp32" else 2
+
+    def changed(self, **values: Any) -> TrainingPlan:
+        """The same with other values."""
+        return replace(self, **values)
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON object; `from_json` is the inverse."""
+        return {**asdict(self), "lora_targets": list(self.lora_targets)}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> TrainingPlan:
+        """Inverse of `to_json`."""
+        return cls(**{**data, "lora_targets": tuple(data["lora_targets"])})

@@ -1,0 +1,217 @@
+"""TrainedShape: the matrices and norms of a model, as far as training memory depends on them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from gpusizer.profile import ModelProfile
+from gpusizer.roles import Kind, Part, is_expert
+from gpusizer.weights import WeightGroup
+
+_ATTENTION = re.compile(r"attn|attention|(^|\.)mixer\.Wqkv", re.IGNORECASE)
+_MATRICES = frozenset({Kind.LINEAR, Kind.EXPERT})
+_LAST = re.compile(
+    r"(^|\.)(o|o_proj|dense|c_proj|out_proj|proj|wo|to_out(\.\d+)?|down_proj(_blocks)?|w2|fc2"
+    r"|dense_4h_to_h|attn_output|ffn_down)(\.|$)|output\.dense"
+)
+_GATED_RATIO = 1.5  # first matrices give more than this many inner widths: one is a gate
+# THUDM/chatglm3-6b and baichuan-inc/Baichuan2-13B-Chat, modeling_*.py: a mask or ALiBi added.
+_OWN_ATTENTION = frozenset({"chatglm", "baichuan"})
+_DENOISERS = frozenset({"transformer", "transformer_2", "unet", "prior", "decoder"})
+TOWERS = frozenset({Part.VISION, Part.AUDIO, Part.PROJECTOR})
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """Equal matrices that layers multiply their input with.
+
+    Attributes:
+        pattern: name, layer numbers as `{}`.
+        out_width, in_width: of one matrix.
+        copies: how many there are, experts counted one by one.
+        used: how many of the copies one token passes through.
+        attention: it belongs to an attention block, otherwise to an MLP.
+        last: it leads back to the stream between layers, out of its block.
+        expert: it belongs to a routed expert.
+        tower: it belongs to a vision or audio part.
+    """
+
+    pattern: str
+    out_width: int
+    in_width: int
+    copies: int
+    used: float
+    attention: bool
+    last: bool
+    expert: bool
+    tower: bool = False
+
+    @property
+    def parameters(self) -> int:
+        """Of all copies."""
+        return self.out_width * self.in_width * self.copies
+
+    @property
+    def name(self) -> str:
+        """What fine-tuning tools call it: "q_proj"."""
+        parts = self.pattern.replace("_blocks", "").split(".")
+        return parts[-2] if parts[-1] in ("weight", "qweight", "weight_packed") else parts[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class TrainedShape:
+    """What training needs to know of a model. Widths are elements, counts are of the whole model.
+
+    Attributes:
+        matrices: every matrix inside the layers.
+        norm_widths: sum of the widths of all norms.
+        fused_norms: they are LayerNorms, which one kernel computes, rather than RMSNorms.
+        embedding, output: parameters of the input and the output matrix; `output` is 0 when tied.
+        beside: parameters loaded with it and never trained: text encoders and VAE of a pipeline,
+            layers that draft tokens.
+        other: parameters that are neither of these nor in matrices: norms, biases, convolutions.
+        layers: blocks of every stack, of an encoder as of a decoder, without vision towers.
+        hidden, vocabulary, heads: of the language model; no vocabulary where there is none.
+        head_width: heads times their width, the width of queries.
+        key_width: of keys of one layer; values have the same.
+        own_attention: its code on the Hub computes attention with a mask and holds the scores.
+        generates: it predicts a token at every position.
+    """
+
+    matrices: tuple[Matrix, ...]
+    norm_widths: int
+    fused_norms: bool
+    embedding: int
+    output: int
+    other: int
+    beside: int
+    layers: int
+    hidden: int
+    vocabulary: int
+    heads: int
+    head_width: int
+    key_width: int
+    own_attention: bool
+    generates: bool
+
+    @property
+    def parameters(self) -> int:
+        """Unique parameters that training can reach."""
+        inside = sum(matrix.parameters for matrix in self.matrices)
+        return inside + self.embedding + self.output + self.other
+
+    @property
+    def layer_parameters(self) -> float:
+        """Matrix parameters of one layer, on average."""
+        return sum(matrix.parameters for matrix in self.matrices) / max(1, self.layers)
+
+    @property
+    def largest_matrix(self) -> int:
+        """Parameters of the largest single matrix inside the layers."""
+        return max((m.out_width * m.in_width for m in self.matrices), default=0)
+
+
+def trained_shape(profile: ModelProfile) -> TrainedShape:
+    """The shape of any model with tensors; what is not a language model has no vocabulary."""
+    arch = profile.architecture
+    everything = [g for g in profile.groups if g.parameters]
+    groups = [g for g in everything if _is_trained(g, profile)]
+    share = 1.0
+    if arch and arch.experts and arch.experts_per_token:
+        share = min(1.0, arch.experts_per_token / arch.experts)
+    inside = [g for g in groups if _is_layer_matrix(g)]
+    hidden = (arch.hidden_size if arch else None) or _usual_width(inside)
+    matrices = tuple(_matrix(g, share, hidden) for g in inside)
+    counted = {Kind.EMBEDDING, Kind.OUTPUT}
+    heads = (arch.attention_heads if arch else None) or max(1, hidden // 64)
+    head_width = heads * ((arch.head_dim if arch else None) or hidden // heads)
+    keys = [spec.key_width or spec.head_keys for spec in arch.layer_plan] if arch else []
+    norms = [g for g in groups if g.kind is Kind.NORM]
+    return TrainedShape(
+        matrices=matrices,
+        norm_widths=sum(g.parameters for g in norms if not g.pattern.endswith(("bias", "beta"))),
+        fused_norms=any(_is_norm_bias(g) for g in groups),
+        embedding=sum(g.parameters for g in groups if g.kind is Kind.EMBEDDING),
+        output=sum(g.parameters for g in groups if g.kind is Kind.OUTPUT),
+        other=sum(
+            g.parameters for g in groups if g.kind not in counted and not _is_layer_matrix(g)
+        ),
+        beside=sum(g.parameters for g in everything) - sum(g.parameters for g in groups),
+        layers=max(arch.layers if arch else 1, _blocks(groups)),
+        hidden=hidden,
+        vocabulary=(arch.vocab_size if arch else None) or 0,
+        heads=heads,
+        head_width=head_width,
+        key_width=max(keys, default=head_width) or head_width,
+        own_attention=bool(arch and arch.model_type in _OWN_ATTENTION),
+        generates=bool(arch and arch.generates),
+    )
+
+
+def is_gated(outs: float, inner: float) -> bool:
+    """Whether an MLP of this total first output and inner width has a gate."""
+    return outs > _GATED_RATIO * inner
+
+
+def _is_trained(group: WeightGroup, profile: ModelProfile) -> bool:
+    if profile.format == "diffusers":
+        return group.component in _DENOISERS
+    return group.part is not Part.MTP
+
+
+def _is_layer_matrix(group: WeightGroup) -> bool:
+    return group.kind in _MATRICES and len(group.shape) >= 2
+
+
+def _matrix(group: WeightGroup, share: float, hidden: int) -> Matrix:
+    *stacked, out_width, in_width = group.shape
+    copies = group.count
+    for number in stacked:
+        copies *= number
+    expert = group.kind is Kind.EXPERT and is_expert(group.pattern)
+    attention = bool(_ATTENTION.search(group.pattern))
+    return Matrix(
+        pattern=group.pattern,
+        out_width=out_width,
+        in_width=in_width,
+        copies=copies,
+        used=copies * share if expert else copies,
+        attention=attention,
+        last=_leads_back(group.pattern, out_width, in_width, hidden, attention=attention),
+        expert=expert,
+        tower=group.part in TOWERS,
+    )
+
+
+def _leads_back(
+    pattern: str, out_width: int, in_width: int, hidden: int, *, attention: bool
+) -> bool:
+    """By the widths of an MLP; by name where both sides are as wide as the stream."""
+    if not attention and in_width != out_width:
+        return in_width != hidden if hidden in (in_width, out_width) else in_width > out_width
+    return out_width == hidden and bool(_LAST.search(pattern))
+
+
+def _is_norm_bias(group: WeightGroup) -> bool:
+    stem, _, last = group.pattern.rpartition(".")
+    return last in ("bias", "beta") and bool(re.search(r"(norm\d?|ln_\w+|ln\d?)$", stem, re.I))
+
+
+def _usual_width(groups: list[WeightGroup]) -> int:
+    """The input width that most matrices share: the width of the stream between layers."""
+    seen: dict[int, int] = {}
+    for group in groups:
+        seen[group.shape[-1]] = seen.get(group.shape[-1], 0) + group.count
+    return max(seen, key=lambda width: seen[width], default=1)
+
+
+def _blocks(groups: list[WeightGroup]) -> int:
+    """Blocks of all stacks, which differ in what stands before the layer's number."""
+    stacks: dict[tuple[str, str], int] = {}
+    for group in groups:
+        if group.layers is None or group.part in TOWERS:
+            continue
+        stack = (group.component, group.pattern.partition("{}")[0])
+        stacks[stack] = max(stacks.get(stack, 0), len(group.layers))
+    return sum(stacks.values())

@@ -1,0 +1,100 @@
+"""What sharding and offload leave on one GPU, and what they add."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpusizer.training.plan import TrainingPlan
+from gpusizer.training.shape import TrainedShape
+from gpusizer.training.state import State
+
+# DeepSpeed's defaults: elements gathered ahead and kept for reuse (stage3_max_live_parameters),
+# elements of a bucket of gradients (reduce_bucket_size), and of one part of an update.
+SUB_GROUP = 1_000_000_000
+_LIVE_PARAMETERS = 1_000_000_000
+_BUCKET = 500_000_000
+_PINNED = 5 * 4  # DeepSpeed's aio: five buffers of FP32 elements for each GPU
+_FP32 = 4
+_GATHERED_LAYERS = 2  # the one computed with and the one fetched meanwhile
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Bytes of one GPU, and of the hosts for every GPU together.
+
+    Attributes:
+        weights, masters, gradients, optimizer: what this GPU holds.
+        gathered: weights of others, fetched for use; buckets of gradients.
+        live: of `gathered`, what ZeRO-3 does not let go before the update.
+        host, nvme: what is in system memory instead, and on disks.
+    """
+
+    weights: float
+    masters: float
+    gradients: float
+    optimizer: float
+    gathered: float
+    live: float
+    host: float
+    nvme: float
+
+
+def share_of(state: State, shape: TrainedShape, plan: TrainingPlan) -> Share:
+    """The state as it is divided. Tensor and pipeline parallelism divide everything."""
+    model = plan.tensor_parallel * plan.pipeline_parallel
+    shards = plan.shards
+    kind = plan.sharding
+    weights = state.weights / model / (shards if kind in ("zero3", "fsdp") else 1)
+    gradients = state.gradients / model / (shards if kind in ("zero2", "zero3", "fsdp") else 1)
+    divided = shards if kind in ("zero1", "zero2", "zero3", "fsdp") else 1
+    masters = (state.masters + state.ema) / model / divided
+    optimizer = state.optimizer / model / divided
+    gathered = _gathered(state, shape, plan)
+    host = 0.0
+    if plan.offload in ("optimizer", "all", "nvme"):
+        host += (optimizer + masters) * model * divided
+        optimizer = masters = 0.0
+    if plan.offload in ("parameters", "all", "nvme"):
+        host += (weights + gradients) * plan.gpus
+        gathered = max(gathered, _fetched(state, shape, plan))
+        weights = gradients = 0.0
+    live = gathered if plan.sharding == "zero3" and not plan.adapted else 0.0
+    nvme = host if plan.offload == "nvme" else 0.0
+    if nvme:
+        host = _PINNED * plan.gpus * min(_BUCKET, state.trainable)
+    return Share(weights, masters, gradients, optimizer, gathered, live, host, nvme)
+
+
+def _gathered(state: State, shape: TrainedShape, plan: TrainingPlan) -> float:
+    if plan.shards == 1 or plan.sharding in ("none", "ddp"):
+        if plan.sharding in ("zero1", "zero2", "zero3"):
+            live = min(_LIVE_PARAMETERS, shape.parameters) * state.compute_width
+            return _buckets(state, plan) + (live if plan.sharding == "zero3" else 0)
+        return 0.0
+    if plan.sharding in ("zero1", "zero2"):
+        return _buckets(state, plan)
+    fetched = _fetched(state, shape, plan)
+    if plan.sharding == "zero3":
+        live = min(_LIVE_PARAMETERS, shape.parameters) * state.compute_width
+        return max(fetched, live) + _buckets(state, plan)
+    return fetched
+
+
+def _fetched(state: State, shape: TrainedShape, plan: TrainingPlan) -> float:
+    """Two layers and, as they belong to no layer, the embedding and the head, all whole.
+
+    Layers have the width they are stored with, 4-bit ones are gathered in 4 bits; full training
+    casts them first.
+    """
+    layers = min(_GATHERED_LAYERS, shape.layers) * shape.layer_parameters
+    width = state.stored_width if plan.adapted else state.compute_width
+    whole = layers * width + (shape.embedding + shape.output) * state.compute_width
+    if not plan.adapted:  # a layer's gradient is whole until it is scattered
+        whole += shape.layer_parameters * state.compute_width
+    if plan.pipeline_parallel > 1:  # whole stages stay gathered between micro-batches
+        whole = max(whole, (state.compute_width + _FP32) * shape.parameters)
+    return whole / (plan.tensor_parallel * plan.pipeline_parallel)
+
+
+def _buckets(state: State, plan: TrainingPlan) -> float:
+    return float(min(_BUCKET, state.trainable) * 2 * state.compute_width)

@@ -1,0 +1,148 @@
+"""Time and money of training: FLOPs executed at a measured share of the peak, and traffic.
+
+A step takes as long as its products at that share of the dense 16-bit rate and, after them, what
+is sent between GPUs. Forward 2 FLOPs per parameter and token, backward 2 for the gradients of
+activations and 2 for those of trained weights, 2 again where activations are recomputed
+(Korthikanti et al. 2022; Chowdhery et al. 2022, appendix B).
+"""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from functools import cache
+
+from gpusizer.gpus import Gpu
+from gpusizer.paths import DATA_DIR
+from gpusizer.training.plan import TrainingPlan
+from gpusizer.training.shape import TrainedShape
+from gpusizer.training.state import State
+
+SECONDS_PER_HOUR = 3600
+_NODE = 8  # GPUs that one machine holds, where the fabric's reach is not known
+_LINK_SHARE = 0.7  # of one direction of NVLink and the like, by large all-reduces
+_PCIE_SHARE = 0.3  # two RTX 3090 sharding a 7B model: about 10 of 32 GB/s
+_NETWORK_BYTES = 50e9  # 400 Gbit/s for each GPU: what training clusters have
+_EXPERT_SHARE = 0.4  # Megatron-Bridge on H100: Qwen3-30B-A3B against dense Llama 3
+_OFFLOAD_SHARE = {"none": 1.0, "activations": 0.85, "optimizer": 0.6, "parameters": 0.95,
+                  "all": 0.5, "nvme": 0.15}  # fmt: skip
+_HIDDEN = 0.8  # of the shorter of computing and sending, where a fabric does not need the GPU
+_SMALL_STEP = 512  # tokens of a step that take as long to launch as to compute
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingRate:
+    """Tokens per second of all GPUs together, with its band."""
+
+    low: float
+    likely: float
+    high: float
+
+    def to_json(self) -> dict[str, float]:
+        return {"low": self.low, "likely": self.likely, "high": self.high}
+
+
+@dataclass(frozen=True, slots=True)
+class SpeedClass:
+    """Share of the dense 16-bit rate that training reaches on a class of GPU."""
+
+    share: float
+    band: float
+    source: str
+
+
+@cache
+def speed_classes() -> dict[str, SpeedClass]:
+    """The rows of `data/training_speed.csv`."""
+    with (DATA_DIR / "training_speed.csv").open(encoding="utf-8", newline="") as file:
+        return {
+            row["gpu_class"]: SpeedClass(float(row["share"]), float(row["band"]), row["source"])
+            for row in csv.DictReader(file)
+        }
+
+
+def class_of(gpu: Gpu) -> str:
+    """The row for a GPU."""
+    if gpu.vendor != "NVIDIA":
+        return "amd" if gpu.vendor == "AMD" else "other"
+    if gpu.segment == "consumer":
+        return "nvidia_consumer"
+    if gpu.architecture in ("Hopper", "Blackwell", "Blackwell Ultra") and _has_hbm(gpu):
+        return "nvidia_hopper"
+    return "nvidia_ampere_hbm" if gpu.architecture == "Ampere" and _has_hbm(gpu) else "nvidia_other"
+
+
+def _has_hbm(gpu: Gpu) -> bool:
+    return gpu.memory_type.startswith("HBM")
+
+
+def flops_per_token(shape: TrainedShape, active: int, plan: TrainingPlan) -> float:
+    """FLOPs executed for one token; embeddings are looked up, not multiplied."""
+    passes = 4.0 if plan.adapted else 6.0
+    repeated = {"full": 2.0, "selective": 1.0, "none": 0.0}[plan.gradient_checkpointing]
+    products = (passes + repeated) * max(0, active - shape.embedding)
+    scores = 2.0 * plan.sequence_length * shape.head_width * shape.layers  # causal: half of them
+    return products + scores * (3 + repeated / 2)
+
+
+def traffic_bytes(shape: TrainedShape, state: State, plan: TrainingPlan) -> float:
+    """Bytes that one GPU sends in a step: ring collectives pass (n - 1) / n of everything."""
+    n = plan.shards
+    share = (n - 1) / n
+    model = plan.tensor_parallel * plan.pipeline_parallel
+    sent = 2 * share * state.gradients / model
+    if plan.sharding in ("fsdp", "zero3"):
+        sent = share * (2 * state.weights + state.gradients) / model
+    if plan.tensor_parallel > 1:
+        vectors = shape.hidden * plan.compute_bytes * plan.tokens * shape.layers
+        ring = (plan.tensor_parallel - 1) / plan.tensor_parallel
+        sent += 4 * 2 * ring * vectors / plan.pipeline_parallel
+    return sent
+
+
+def _has_fabric(gpu: Gpu, count: int) -> bool:
+    if count > (gpu.interconnect_domain or _NODE):
+        return gpu.segment == "datacenter"
+    return bool(gpu.interconnect_bytes_per_second)
+
+
+def link_bytes_per_second(gpu: Gpu, count: int) -> float | None:
+    """What one of `count` GPUs sends in a second; None when nothing is known of its links."""
+    if count > (gpu.interconnect_domain or _NODE):
+        return _NETWORK_BYTES if gpu.segment == "datacenter" else _NETWORK_BYTES / 8
+    if gpu.interconnect_bytes_per_second and (gpu.interconnect_domain or _NODE) >= count:
+        return gpu.interconnect_bytes_per_second / 2 * _LINK_SHARE
+    if gpu.pcie_bytes_per_second is None:
+        return None
+    return gpu.pcie_bytes_per_second / 2 * _PCIE_SHARE
+
+
+def training_rate(
+    shape: TrainedShape, active: int, state: State, plan: TrainingPlan, gpu: Gpu
+) -> TrainingRate | None:
+    """Tokens per second of `plan.gpus` of these; None when the GPU's peak is not known."""
+    peak = gpu.fp16_flops
+    if peak is None:
+        return None
+    constants = speed_classes()[class_of(gpu)]
+    reached = peak / gpu.devices_per_board * constants.share * _OFFLOAD_SHARE[plan.offload]
+    if any(matrix.expert for matrix in shape.matrices):
+        reached *= _EXPERT_SHARE
+    model = plan.tensor_parallel * plan.pipeline_parallel
+    tokens = plan.tokens
+    computing = (tokens + _SMALL_STEP) * flops_per_token(shape, active, plan) / model / reached
+    link = link_bytes_per_second(gpu, plan.gpus)
+    sending = 0.0
+    if plan.gpus > 1:
+        if link is None:
+            return None
+        sending = traffic_bytes(shape, state, plan) / link
+    hidden = _HIDDEN * min(computing, sending) if _has_fabric(gpu, plan.gpus) else 0.0
+    steps = 1 / (computing + sending - hidden)
+    likely = tokens * plan.shards * steps
+    low, high = 1 - constants.band, 1 + constants.band
+    return TrainingRate(_rounded(likely * low), _rounded(likely), _rounded(likely * high))
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.3g}")

@@ -1,0 +1,116 @@
+"""Stack: habits of a training framework that decide which copies exist at the peak."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from functools import cache
+
+from gpusizer.errors import InvalidRequest
+from gpusizer.paths import DATA_DIR
+
+DEFAULT_STACK = "transformers"
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """One row of `data/training_stacks.csv`.
+
+    Attributes:
+        eager_norms: an RMSNorm keeps its input in FP32 for the backward pass.
+        repeat_keys: keys and values are copied to every head before attention.
+        adapter_bytes: of an adapter's parameter; FP32 ones also cast their input.
+        adapter_dropout: every adapter keeps a copy of its input of its own, behind a dropout.
+        adapter_kernels: blocks with adapters have a backward pass of their own, which shares
+            inputs in 16 bits and computes activation functions again.
+        frozen_inputs: the product inside an MLP is kept although the next matrix is frozen.
+        quantized_input_bytes: of a copy that each 4-bit matrix keeps of its input; 0 for none.
+        unties: a head tied to the embedding is a matrix of its own.
+        upcast_rest: weights outside a 4-bit base are raised to FP32.
+        qlora_base: how QLoRA holds the frozen weights.
+        logits_bytes: peak per token and vocabulary entry, from logits to their gradient.
+        compiled_logits_bytes, raised_logits_bytes: the same under torch.compile, and with a head
+            that was raised to FP32.
+        varied_logits: by how much the allocator holds more of that when lengths vary.
+        varied_share: how much of that there is where a plan does not say whether lengths vary.
+        offloads_activations: checkpoints are kept in system memory.
+        foreach: the update works on all parameters at once, with one temporary of each.
+        fsdp2: its FSDP needs no other streams for what it frees.
+        reserve: share that the caching allocator holds beyond what tensors use.
+        source: where this is known from.
+    """
+
+    slug: str
+    names: tuple[str, ...]
+    eager_norms: bool
+    repeat_keys: bool
+    adapter_bytes: int
+    adapter_dropout: bool
+    adapter_kernels: bool
+    frozen_inputs: bool
+    quantized_input_bytes: int
+    unties: bool
+    upcast_rest: bool
+    qlora_base: str
+    logits_bytes: float
+    compiled_logits_bytes: float
+    raised_logits_bytes: float
+    varied_logits: float
+    varied_share: float
+    offloads_activations: bool
+    foreach: bool
+    fsdp2: bool
+    reserve: float
+    source: str
+
+
+@cache
+def stacks() -> dict[str, Stack]:
+    """Every stack by its slug, in the table's order."""
+    with (DATA_DIR / "training_stacks.csv").open(encoding="utf-8", newline="") as file:
+        return {row["slug"]: _stack(row) for row in csv.DictReader(file)}
+
+
+def find_stack(text: str) -> Stack:
+    """The stack with this slug, else the first with a name that the text begins with or contains.
+
+    Raises InvalidRequest.
+    """
+    name = text.strip().lower()
+    known = stacks()
+    if name in known:
+        return known[name]
+    for matches in (name.startswith, name.__contains__):
+        for stack in known.values():
+            if any(matches(one) for one in stack.names):
+                return stack
+    raise InvalidRequest(
+        field="framework", value=text[:40], reason="not_one_of", choices=", ".join(known)
+    )
+
+
+def _stack(row: dict[str, str]) -> Stack:
+    return Stack(
+        slug=row["slug"],
+        names=tuple(row["names"].split("|")),
+        eager_norms=row["eager_norms"] == "true",
+        repeat_keys=row["repeat_keys"] == "true",
+        adapter_bytes=int(row["adapter_bytes"]),
+        adapter_dropout=row["adapter_dropout"] == "true",
+        adapter_kernels=row["adapter_kernels"] == "true",
+        frozen_inputs=row["frozen_inputs"] == "true",
+        quantized_input_bytes=int(row["quantized_input_bytes"]),
+        unties=row["unties"] == "true",
+        upcast_rest=row["upcast_rest"] == "true",
+        qlora_base=row["qlora_base"],
+        logits_bytes=float(row["logits_bytes"]),
+        compiled_logits_bytes=float(row["compiled_logits_bytes"]),
+        raised_logits_bytes=float(row["raised_logits_bytes"]),
+        varied_logits=float(row["varied_logits"]),
+        varied_share=float(row["varied_share"]),
+        offloads_activations=row["offloads_activations"] == "true",
+        foreach=row["foreach"] == "true",
+        fsdp2=row["fsdp2"] == "true",
+        reserve=float(row["reserve"]),
+        source=row["source"],
+    )

@@ -1,0 +1,219 @@
+"""train: the use case. Fields in, a TrainingReport out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from gpusizer.fit import Verdict
+from gpusizer.gpu_request import parse_gpu_request
+from gpusizer.gpus import Catalogue, Gpu
+from gpusizer.hub_id import ModelRef, check_revision, parse_model_ref
+from gpusizer.notes import Note
+from gpusizer.profile import HEADERS, ModelProfile, build_profile
+from gpusizer.snapshot import RepoSnapshot
+from gpusizer.training.fields import fail
+from gpusizer.training.fit import (
+    SOFTWARE,
+    TrainingFit,
+    TrainingFitter,
+    cost_of,
+    reasons_of,
+)
+from gpusizer.training.ladder import ladder, most
+from gpusizer.training.memory import TrainingEstimator
+from gpusizer.training.plan import METHODS, TrainingPlan
+from gpusizer.training.report import (
+    BytesPerParameter,
+    EstimateRow,
+    RankedTraining,
+    TrainingReport,
+)
+from gpusizer.training.request import (
+    TrainingRequest,
+    parse_training_request,
+    with_precision,
+    within,
+)
+from gpusizer.training.shape import TOWERS
+
+Fetch = Callable[[ModelRef], RepoSnapshot]
+
+
+def train(fetch: Fetch, catalogue: Catalogue, fields: Mapping[str, Any]) -> TrainingReport:
+    """Memory, speed, price and ranked GPUs of one training.
+
+    Raises any GpusizerError: bad fields, unknown GPUs, unreadable repositories.
+    """
+    request = parse_training_request(fields)
+    named = [parse_gpu_request(text) for text in request.gpus]
+    gpus = [(catalogue.find(one.name), one.count or request.gpu_count) for one in named]
+    profile = _profile(fetch, request)
+    plan = within(request.plan, profile, request.given)
+    fitter = TrainingFitter(TrainingEstimator(profile), plan, request.given)
+    fits = [_consulted(fitter, gpu, count) for gpu, count in gpus]
+    first = fits[0].plan if fits else _unplaced(fitter, request)
+    device = fits[0].gpu.device_memory_bytes if fits else None
+    return TrainingReport(
+        request=request,
+        profile=profile,
+        plan=first,
+        estimates=_estimates(fitter, first),
+        ladder=ladder(fitter, first, device),
+        ranking=_placed(fitter, request, fits) if gpus else _ranked(fitter, catalogue, request),
+        notes=_notes(profile, plan),
+        cheapest=() if gpus else _cheapest(fitter, catalogue, request),
+    )
+
+
+def _profile(fetch: Fetch, request: TrainingRequest) -> ModelProfile:
+    ref = parse_model_ref(request.model)
+    if request.revision:
+        ref = replace(ref, revision=check_revision(request.revision))
+    if request.file:
+        ref = replace(ref, file=request.file)
+    return build_profile(fetch(ref))
+
+
+def _unplaced(fitter: TrainingFitter, request: TrainingRequest) -> TrainingPlan:
+    """The plan where no GPU is named: on the number asked for, else on as few as it divides."""
+    plans = fitter.plans(request.gpu_count or fitter.plan.gpus)
+    return plans[0] if plans else fitter.plan
+
+
+def _consulted(fitter: TrainingFitter, gpu: Gpu, count: int | None) -> TrainingFit:
+    """On the asked-for number of boards, else the smallest that holds it, else one machine's."""
+    if count:
+        asked = fitter.on(gpu, count)
+        if asked is None:
+            raise fail("gpu_count", count, "cannot_be_split")
+        return asked
+    found = fitter.smallest(gpu)
+    found = found or fitter.largest_tried(gpu) or fitter.on(gpu, fitter.plan.gpus)
+    assert found is not None  # a plan always divides its own number of GPUs
+    return found
+
+
+def _estimates(fitter: TrainingFitter, plan: TrainingPlan) -> tuple[EstimateRow, ...]:
+    """The asked-for method, then the others with the same settings."""
+    methods = [plan.method, *(method for method in METHODS if method != plan.method)]
+    rows = []
+    for method in methods:
+        changed = plan.changed(method=method, base=plan.base if method == plan.method else "auto")
+        changed = with_precision(changed, given="precision" in fitter.given)
+        rows.append(
+            EstimateRow(
+                plan=changed,
+                memory=fitter.memory(changed),
+                per_parameter=bytes_per_parameter(fitter.estimator, changed),
+                asked=method == plan.method,
+            )
+        )
+    return tuple(rows)
+
+
+def bytes_per_parameter(estimator: TrainingEstimator, plan: TrainingPlan) -> BytesPerParameter:
+    """Static bytes of a trained parameter under this plan, and of a frozen one."""
+    state = estimator.state(plan)
+    trained = max(1, state.trainable)
+    frozen = estimator.shape.parameters + estimator.shape.beside
+    return BytesPerParameter(
+        weights=state.trained / trained,
+        gradients=state.gradients / trained,
+        optimizer=state.optimizer / trained,
+        masters=(state.masters + state.ema) / trained,
+        frozen=state.frozen / frozen if plan.adapted else None,
+    )
+
+
+def _placed(
+    fitter: TrainingFitter, request: TrainingRequest, fits: list[TrainingFit]
+) -> tuple[RankedTraining, ...]:
+    """GPUs asked for by name, in that order, with the most that fits on each."""
+    return tuple(
+        replace(
+            _described(fitter, request, fit, rank),
+            largest=most(fitter, fit.plan, fit.gpu.device_memory_bytes),
+        )
+        for rank, fit in enumerate(fits, start=1)
+    )
+
+
+def _ranked(
+    fitter: TrainingFitter, catalogue: Catalogue, request: TrainingRequest
+) -> tuple[RankedTraining, ...]:
+    """Every GPU that holds it in its smallest number, best first; what surely fits leads."""
+    found = []
+    for gpu in catalogue.gpus:
+        if gpu.software not in SOFTWARE or gpu.status == "announced":
+            continue
+        fit = fitter.on(gpu, request.gpu_count) if request.gpu_count else fitter.smallest(gpu)
+        if fit is not None and fit.verdict is not Verdict.DOES_NOT_FIT:
+            found.append(_described(fitter, request, fit, 0))
+    found.sort(key=lambda item: _place(item, request.rank_by))
+    return tuple(
+        replace(item, rank=rank) for rank, item in enumerate(found[: request.top or None], start=1)
+    )
+
+
+def _cheapest(
+    fitter: TrainingFitter, catalogue: Catalogue, request: TrainingRequest
+) -> tuple[RankedTraining, ...]:
+    """For each method the run that costs least, where a price is known."""
+    wanted = replace(request, rank_by="cheapest", top=1)
+    found = []
+    for method in METHODS:
+        base = fitter.plan.base if method == fitter.plan.method else "auto"
+        plan = fitter.plan.changed(method=method, base=base)
+        other = TrainingFitter(fitter.estimator, plan, fitter.given)
+        found += [item for item in _ranked(other, catalogue, wanted) if item.cost.usd is not None]
+    return tuple(found)
+
+
+def _place(item: RankedTraining, rank_by: str) -> tuple[bool, float, float, float]:
+    fit = item.fit
+    memory = float(fit.gpu.memory_bytes * fit.count)
+    slowness = -item.rate.likely if item.rate else 0.0
+    usd = math.inf if item.cost.usd is None else item.cost.usd
+    cost = {"smallest": memory, "cheapest": usd, "fastest": slowness}[rank_by]
+    return fit.verdict is Verdict.TIGHT, cost, memory, slowness
+
+
+def _described(
+    fitter: TrainingFitter, request: TrainingRequest, fit: TrainingFit, rank: int
+) -> RankedTraining:
+    rate = fitter.rate(fit)
+    tokens = request.dataset_tokens * request.epochs
+    return RankedTraining(
+        rank=rank,
+        fit=fit,
+        rate=rate,
+        cost=cost_of(fit.gpu, fit.count, rate, tokens, request.usd_per_kwh),
+        reasons=reasons_of(fit),
+    )
+
+
+def _notes(profile: ModelProfile, plan: TrainingPlan) -> tuple[Note, ...]:
+    """What the reader must know about this kind of model and this plan."""
+    notes = []
+    arch = profile.architecture
+    if profile.format == "diffusers":
+        notes.append(Note("training_of_pipeline"))
+    elif arch is None or not arch.generates or not arch.vocab_size:
+        notes.append(Note("training_of_encoder"))
+    if any(group.part in TOWERS for group in profile.groups):
+        notes.append(Note("training_without_images"))
+    if plan.method == "qlora" and arch is not None and arch.experts:
+        notes.append(Note("training_of_experts"))
+    if profile.weights_basis != HEADERS:
+        notes.append(Note("training_without_tensors"))
+    longest = profile.max_context
+    if longest is not None and plan.sequence_length > longest:
+        notes.append(Note("training_beyond_context", asked=plan.sequence_length, longest=longest))
+    if profile.format == "gguf":
+        notes.append(Note("training_of_gguf"))
+    if plan.packed is None and not plan.fused_loss and plan.framework == "transformers":
+        notes.append(Note("training_lengths"))
+    return tuple(notes)

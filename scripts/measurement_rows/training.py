@@ -1,0 +1,259 @@
+"""Training runs -> rows of `training.jsonl`: settings, peaks, addresses."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import Any
+
+from scripts.measurement_rows.common import ModelMap, Row, compact, gib, source_group, source_url
+
+_STACKS = (
+    ("qwen finetune", "deepspeed"), ("litgpt", "litgpt"), ("torchtune", "torchtune"),
+    ("torchao", "torchtune"), ("torchtitan", "torchtitan"), ("axolotl", "axolotl"),
+    ("unsloth", "unsloth"), ("ms-swift", "ms-swift"),
+)  # fmt: skip
+_METRICS = (
+    ("nvidia-smi", "device"), ("nvml", "device"), ("unstated", "device"), ("gram", "device"),
+    ("reserved", "reserved"), ("reported gb", "device"), ("torchtitan log", "reserved"),
+    ("step 100", "reserved"), ("actual memory cost", "device"),
+)  # fmt: skip
+_ALSO = {
+    "TinyLlama/TinyLlama-1.1B": "TinyLlama/TinyLlama-1.1B-Chat-v1.0",
+    "THUDM/chatglm3-6b": "zai-org/chatglm3-6b",
+    "THUDM/chatglm3-6b-32k": "zai-org/chatglm3-6b-32k",
+    "THUDM/GLM-4-9B-0414": "zai-org/GLM-4-9B-0414",
+    "meta-llama/Llama-3-8B": "meta-llama/Meta-Llama-3-8B",
+}
+_SINGLE = "all runs are single-GPU"  # a later edition of the page corrects its table
+_VARIED = ("truncated to max_length", "unpacked", "dataset mix", "variable lengths")
+_CARD = re.compile(r"(\d+)\s*GB")
+_LABELS = {"RTX 4090": 24, "RTX 3090": 24, "RTX 4070 Ti SUPER": 16}
+
+
+def convert(run: Row, models: ModelMap) -> Row | None:
+    """One row; None for estimates, and without a model or an address."""
+    match = models.find(run["model_id"], _ALSO.get(run["model_id"]))
+    url = source_url(run["source_url"])
+    if match is None or url is None or run["kind"] == "estimated":
+        return None
+    if _SINGLE in (run["notes"] or ""):
+        run = {**run, "num_gpus": 1, "parallelism": "single", "gradient_checkpointing": False}
+    settings = _settings(run)
+    measured = {"peak_bytes": gib(run["measured_peak_gib"])} if run["kind"] == "measured" else {}
+    row = compact(
+        {
+            "kind": "training",
+            "id": _identity(run),
+            "dup_group": _group(run),
+            "source_group": source_group(url),
+            "source_url": url,
+            "confidence": run["confidence"],
+            "repo": run["model_id"],
+            "profile": match.profile,
+            "profile_basis": match.basis,
+            "outcome": {"oom": "out_of_memory", "measured": "ran", "max_context": "largest"}.get(
+                run["kind"]
+            ),
+            **settings,
+            "trainable_parameters": run["trainable_params"],
+            "gpu": run["gpu"],
+            "gpu_class_gb": _class_gb(run["gpu"]),
+            "metric": _metric(run["metric"]),
+            "tokens_per_second": run["tokens_per_s"],
+            "framework": run["framework"],
+            "framework_version": run["version"],
+            "measured": measured,
+        }
+    )
+    if "outcome" not in row:
+        return None
+    return row
+
+
+def _settings(run: Row) -> dict[str, Any]:
+    stack = _stack(run["framework"])
+    if stack == "torchtitan" and not run["version"].startswith("e7c0cae"):
+        stack = "torchtitan-2024"
+    if stack == "litgpt" and "2023" in run["version"]:
+        stack = "lit-gpt-2023"
+    notes = run["notes"] or ""
+    sharding = _sharding(run)
+    return {
+        "stack": stack,
+        "method": "lora" if run["method"] == "lora+emb" else run["method"],
+        "train_embeddings": True if run["method"] == "lora+emb" else None,
+        "optimizer": _optimizer(run),
+        "optimizer_in_backward": "in-backward" in (run["optimizer"] or "") or None,
+        "precision": _precision(run, stack, sharding),
+        "base": _base(run) or _frozen_width(run),
+        "sequence_length": run["seq_len"],
+        "micro_batch": run["micro_batch"],
+        "gradient_checkpointing": _checkpointing(run["gradient_checkpointing"]),
+        "gradient_accumulation": _accumulation(notes),
+        "flash_attention": {True: True, "sdpa": True, False: False}.get(run["flash_attention"]),
+        "compiled": run["compile"],
+        "fused_loss": ("CCE" in notes and "no CCE" not in notes) or None,
+        "packed": _packed(run, notes),
+        "lora_rank": run["lora_rank"] if run["method"] != "full" else None,
+        "lora_targets": _targets(run),
+        "gpu_count": run["num_gpus"] if sharding or run["num_gpus"] == 1 else 1,
+        "sharding": sharding,
+        **_degrees(run["parallelism"] or ""),
+        "offload": _offload(run, notes),
+    }
+
+
+def _stack(framework: str) -> str:
+    low = framework.lower()
+    return next((stack for start, stack in _STACKS if start in low), "transformers")
+
+
+def _sharding(run: Row) -> str | None:
+    text = (run["parallelism"] or "").lower()
+    if "no_shard" in text or "ddp" in text or "device_map" in text:
+        return "ddp"
+    if "zero-3" in text or "zero3" in text:
+        return "zero3"
+    if "fsdp" in text:
+        return "fsdp"
+    if "sequence parallel" in text:
+        return "ddp"
+    full = run["method"] == "full" and _stack(run["framework"]) == "deepspeed"
+    return "zero3" if full else None
+
+
+def _degrees(text: str) -> Row:
+    found = {
+        name: int(match[1])
+        for name, pattern in (
+            ("context_parallel", r"(?:CP|sequence parallel) (\d+)"),
+            ("tensor_parallel", r"TP (\d+)"),
+            ("pipeline_parallel", r"PP (\d+)"),
+        )
+        if (match := re.search(pattern, text))
+    }
+    return {name: degree for name, degree in found.items() if degree > 1}
+
+
+def _optimizer(run: Row) -> str | None:
+    text = (run["optimizer"] or "").lower()
+    if run["method"] == "galore":
+        return "galore_adamw_8bit" if "8-bit" in (run["notes"] or "") else "galore_adamw"
+    if not text:
+        return None
+    if "paged" in text:
+        return "paged_adamw"
+    for sign, slug in (("4bit", "adamw_4bit"), ("8bit", "adamw_8bit"), ("8 bit", "adamw_8bit"),
+                       ("fp8", "adamw_8bit"), ("low-bit", "adamw_4bit")):  # fmt: skip
+        if sign in text:
+            return slug
+    return "adamw"
+
+
+def _precision(run: Row, stack: str, sharding: str | None) -> str | None:
+    text = (run["precision"] or "").lower()
+    if "deepspeed" in text or (stack == "deepspeed"):
+        return "master"
+    if "fp32 params" in text or "amp" in text or "fp32 master" in text:
+        return "mixed"
+    if "fp16/bf16 mixed" in text and sharding == "zero3":
+        return "master"
+    if text in ("fp32", "fp32 weights"):
+        return "fp32"
+    return "bf16" if text else None
+
+
+def _frozen_width(run: Row) -> str | None:
+    return "fp32" if run["precision"] == "fp32 weights" else None
+
+
+def _group(run: Row) -> str:
+    """Rows of one page that print one number for one setting are one measurement."""
+    parts = (run["source_url"], run["model_id"], run["method"], run["base_quant"],
+             run["seq_len"], run["micro_batch"], run["num_gpus"], run["reported"])  # fmt: skip
+    return _digest(parts)
+
+
+def _digest(facts: object) -> str:
+    return hashlib.sha256(repr(facts).encode()).hexdigest()[:8]
+
+
+def _identity(run: Row) -> str:
+    """A name that says the setting; one printed setting measured once has one name."""
+    facts = (
+        run["framework"], run["version"], run["model_id"], run["method"], run["optimizer"],
+        run["base_quant"], run["lora_rank"], run["lora_targets"], run["seq_len"],
+        run["micro_batch"], run["num_gpus"], run["parallelism"], run["cpu_offload"],
+        run["gradient_checkpointing"], run["flash_attention"], run["compile"],
+        run["precision"], run["gpu"], run["kind"], run["notes"], run["reported"],
+    )  # fmt: skip
+    short = run["model_id"].rpartition("/")[2].lower()
+    method = run["method"].replace("+", "-")
+    return f"{short}-{method}-{run['seq_len'] or 'any'}-{_digest(facts)}"
+
+
+def _base(run: Row) -> str | None:
+    low = (run["base_quant"] or "").lower()
+    if not low:
+        return None
+    if "gptq" in low:
+        packed = run["model_id"].endswith("-Int4")
+        return "int8" if "int8" in low else "native" if packed else "int4"
+    if "dq" in low:
+        return "nf4-dq"
+    return "int8" if "int8" in low else "nf4"
+
+
+def _checkpointing(value: Any) -> str | None:
+    if value is None:
+        return None
+    if isinstance(value, bool):
+        return "full" if value else "none"
+    return "selective"
+
+
+def _accumulation(notes: str) -> int | None:
+    match = re.search(r"accumulation (\d+)", notes)
+    return int(match[1]) if match else None
+
+
+def _packed(run: Row, notes: str) -> bool | None:
+    if "sample_packing" in notes or "exactly the context" in notes:
+        return True
+    if re.search(r"\(\d+ tokens\)", notes):
+        return True
+    return False if any(words in notes for words in _VARIED) else None
+
+
+def _targets(run: Row) -> list[str] | None:
+    text = run["lora_targets"]
+    if run["method"] == "full" or not text:
+        return None
+    low = text.lower().partition(" + ")[0].partition(" (default")[0].replace("c_attn/qkv", "qkv")
+    if low.startswith("all"):
+        return ["all-linear"]
+    if low == "attention linear":
+        return ["attention"]
+    return [part.strip() for part in low.split(",")]
+
+
+def _offload(run: Row, notes: str) -> str | None:
+    text = run["cpu_offload"] or ""
+    if "activation offload" in notes:
+        return "activations"
+    if "params" in text:
+        return "all" if "optimizer" in text else "parameters"
+    return None
+
+
+def _metric(text: str) -> str:
+    low = text.lower()
+    return next((name for sign, name in _METRICS if sign in low), "allocated")
+
+
+def _class_gb(gpu: str | None) -> int | None:
+    match = _CARD.search(gpu or "")
+    if match:
+        return int(match[1])
+    return next((size for name, size in _LABELS.items() if name in (gpu or "")), None)

@@ -1,0 +1,130 @@
+"""What the forward pass keeps, counted by hand for Llama-3.1-8B and others."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench.models import load_profile
+from gpusizer.errors import InvalidRequest
+from gpusizer.training.activations import kept_by_token
+from gpusizer.training.adapters import adapter_parameters, targeted
+from gpusizer.training.plan import TrainingPlan
+from gpusizer.training.shape import trained_shape
+from gpusizer.training.stacks import find_stack, stacks
+
+LLAMA = trained_shape(load_profile("meta-llama/Llama-3.1-8B"))
+H, KEYS, F, L = 4096, 1024, 14336, 32
+FULL = TrainingPlan(method="full", gradient_checkpointing="none")
+LORA = TrainingPlan(method="lora", lora_rank=16)
+EAGER, FUSED = find_stack("transformers"), find_stack("axolotl")
+
+
+def test_the_shape_of_a_dense_model() -> None:
+    assert LLAMA.parameters == 8_030_261_248
+    assert (LLAMA.layers, LLAMA.hidden, LLAMA.head_width, LLAMA.key_width) == (L, H, H, KEYS)
+    assert LLAMA.embedding == LLAMA.output == 128256 * H
+    assert LLAMA.largest_matrix == H * F
+    assert {m.name for m in LLAMA.matrices if m.last} == {"o_proj", "down_proj"}
+    assert not LLAMA.fused_norms
+
+
+def test_full_training_of_an_eager_model() -> None:
+    kept = kept_by_token(LLAMA, FULL, EAGER)
+    norms = 2 * L + 1
+    assert kept.norms == norms * H * (4 + 2)  # an FP32 input and the 16-bit result
+    assert kept.inputs == 2 * L * H * 2  # one for q, k and v, one for gate and up
+    assert kept.attention == L * 2 * (H + H + 2 * H)  # keys and values repeated for every head
+    assert kept.mlp == L * 2 * 4 * F  # gate, SiLU of it, up, product
+    assert kept.adapters == kept.scores == 0
+
+
+def test_grouped_keys_and_kernels_keep_less() -> None:
+    kept = kept_by_token(LLAMA, FULL, FUSED)
+    assert kept.norms == (2 * L + 1) * H * 2
+    assert kept.attention == L * 2 * (2 * H + 2 * KEYS)
+    compiled = kept_by_token(LLAMA, FULL.changed(compiled=True), EAGER)
+    assert compiled.mlp == L * 2 * 3 * F  # the activation function is computed again
+
+
+def test_frozen_weights_keep_no_inputs() -> None:
+    kept = kept_by_token(LLAMA, LORA, EAGER)
+    assert kept.inputs == 0
+    assert kept.mlp == L * 2 * 3 * F
+    # FP32 adapters with dropout: a cast copy and a mask for q, k, v, o, gate, up and down.
+    inputs = (6 * H + F) * 5
+    assert kept.adapters == L * (inputs + 7 * 4 * 16)
+    shared = find_stack("torchtune")  # 16-bit adapters share what q, k, v and gate, up start from
+    assert kept_by_token(LLAMA, LORA, shared).adapters == L * (2 * (2 * H + F) + 7 * 2 * 16)
+
+
+def test_dora_keeps_two_results_more() -> None:
+    plain, dora = (
+        kept_by_token(LLAMA, LORA.changed(method=method), EAGER).adapters
+        for method in ("lora", "dora")
+    )
+    assert dora - plain == L * 2 * 2 * (2 * H + 2 * KEYS + 2 * F + H)
+
+
+def test_attention_without_flash_keeps_scores() -> None:
+    kept = kept_by_token(LLAMA, FULL.changed(flash_attention=False), EAGER)
+    assert kept.scores == 5 * 32 * L  # bytes per pair of tokens: 5 a s of Korthikanti et al.
+    assert kept.per_token(100) - kept.per_token(0) == 100 * kept.scores
+
+
+def test_a_mixture_keeps_what_its_chosen_experts_see() -> None:
+    shape = trained_shape(load_profile("openai/gpt-oss-20b"))
+    kept = kept_by_token(shape, FULL, FUSED)
+    inner = 4 * 2880 * 24  # four of 32 experts in 24 layers
+    assert kept.mlp == 2 * (2 * inner + inner + inner)
+    assert sum(m.parameters for m in shape.matrices if m.expert) == 24 * 32 * 3 * 2880 * 2880
+
+
+def test_norms_with_a_bias_are_one_kernel() -> None:
+    phi = trained_shape(load_profile("microsoft/phi-2"))
+    assert phi.fused_norms
+    assert kept_by_token(phi, FULL, EAGER).norms == 33 * 2560 * 2
+
+
+def test_encoders_and_decoders_both_count() -> None:
+    t5 = trained_shape(load_profile("bigscience/T0_3B"))
+    assert t5.layers == 48
+    assert kept_by_token(t5, FULL, EAGER).attention == 72 * 2 * 4 * 2048  # and cross attention
+
+
+def test_a_pipeline_trains_its_denoiser_alone() -> None:
+    flux = trained_shape(load_profile("black-forest-labs/FLUX.1-dev"))
+    assert flux.parameters == 11_901_408_320
+    assert flux.beside == 123_060_480 + 4_762_310_656 + 83_819_683
+
+
+def test_a_fused_matrix_is_found_by_the_names_of_its_parts() -> None:
+    qwen = trained_shape(load_profile("Qwen/Qwen-7B"))
+    assert [m.name for m in targeted(qwen, ["q", "v"])] == ["c_attn"]
+    by_tool = targeted(qwen, ["c_attn", "c_proj", "w1", "w2"])
+    assert len(by_tool) == 5  # c_proj is in attention and in the MLP
+    assert len(targeted(qwen, ["all-linear"])) == 5
+    assert adapter_parameters(qwen, ["c_attn"], 8) == 8 * (4096 + 3 * 4096) * 32
+    assert adapter_parameters(qwen, ["head"], 8) == 8 * (4096 + 151_936)
+
+
+def test_experts_only_when_asked_for() -> None:
+    shape = trained_shape(load_profile("openai/gpt-oss-20b"))
+    assert {m.name for m in targeted(shape, ["all-linear"])} == {
+        "q_proj", "k_proj", "v_proj", "o_proj",
+    }  # fmt: skip
+    assert any(m.expert for m in targeted(shape, ["all-experts"]))
+
+
+def test_an_unknown_target_names_what_there_is() -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        targeted(LLAMA, ["wizard_proj"])
+    assert "q_proj" in str(caught.value.fields["choices"])
+
+
+def test_frameworks_by_the_names_people_give_them() -> None:
+    assert find_stack("LitGPT").slug == "litgpt"
+    assert find_stack("Qwen finetune.py (HF Trainer+DeepSpeed+PEFT)").slug == "deepspeed"
+    assert find_stack("HF PEFT + Transformers").slug == "transformers"
+    assert all(stack.source for stack in stacks().values())
+    with pytest.raises(InvalidRequest):
+        find_stack("abacus")

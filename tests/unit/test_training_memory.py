@@ -1,0 +1,212 @@
+"""The peak of one GPU: its three moments, sharding, offload; nothing more ever needs less."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bench.models import load_profile
+from gpusizer.training.fit import needed
+from gpusizer.training.memory import CONTEXT_BYTES, TrainingEstimator
+from gpusizer.training.plan import CHECKPOINTING, METHODS, OFFLOADS, SHARDINGS, TrainingPlan
+from gpusizer.training.sharding import share_of
+from gpusizer.training.stacks import stacks
+
+GIB = 2**30
+MODELS = (
+    "meta-llama/Llama-3.1-8B", "openai/gpt-oss-20b", "microsoft/phi-2", "bigscience/T0_3B",
+    "Qwen/Qwen-7B",
+)  # fmt: skip
+PLAN = TrainingPlan(method="full", framework="torchtune")
+
+
+@cache
+def of(model: str = MODELS[0]) -> TrainingEstimator:
+    return TrainingEstimator(load_profile(model))
+
+
+def total(plan: TrainingPlan, model: str = MODELS[0]) -> int:
+    return needed(of(model).estimate(plan))[0]
+
+
+def test_the_loss_decides_where_the_vocabulary_is_large() -> None:
+    """8,192 tokens: 12 bytes of 128,256 logits each, a vector of 4,096 for each of 32 layers."""
+    plan = TrainingPlan(
+        method="lora",
+        lora_rank=8,
+        lora_targets=("q_proj",),
+        sequence_length=8192,
+        packed=True,
+    )
+    memory = of().estimate(plan)
+    assert memory.phase == "loss"
+    assert memory.logits.likely == 8192 * 128_256 * 12
+    assert memory.activations.likely == 8192 * 32 * 4096 * 2
+    assert memory.weights.likely == 2 * 8_030_261_248 + 4 * 8 * 8192 * 32
+    assert memory.context.likely == CONTEXT_BYTES
+    assert memory.reserve.likely == round(0.06 * (memory.logits.likely + memory.activations.likely))
+    fused = of().estimate(plan.changed(fused_loss=True))
+    assert fused.logits.likely in (0, round(8192 * 128_256 * 0.5))
+
+
+def test_the_update_decides_for_short_sequences() -> None:
+    """Everything in BF16: weights, gradients, two states, and one temporary of foreach."""
+    memory = of().estimate(PLAN.changed(sequence_length=128))
+    assert memory.phase == "update"
+    assert memory.allocated.likely == 5 * 2 * 8_030_261_248
+    in_backward = of().estimate(PLAN.changed(sequence_length=128, optimizer_in_backward=True))
+    assert in_backward.allocated.likely < 7 * 8_030_261_248
+
+
+def test_accumulated_gradients_are_there_at_the_loss() -> None:
+    plan = PLAN.changed(sequence_length=65536, packed=True)
+    once, several = (of().estimate(plan.changed(gradient_accumulation=n)) for n in (1, 4))
+    assert once.phase == several.phase == "loss"
+    assert several.gradients.likely - once.gradients.likely == 2 * 8_030_261_248
+
+
+def test_lengths_that_vary_hold_what_is_given_back() -> None:
+    plan = TrainingPlan(sequence_length=4096, packed=True)
+    packed, varied = (of().estimate(plan.changed(packed=p)) for p in (True, False))
+    more = varied.total.likely - packed.total.likely
+    assert abs(more - varied.reclaimable) <= 1
+    assert varied.reclaimable == pytest.approx(1.7 * 4096 * 128_256 * 12, abs=1)
+    assert abs(needed(varied)[0] - needed(packed)[0]) <= 1
+    unsaid = of().estimate(plan.changed(packed=None))
+    assert unsaid.reclaimable == pytest.approx(varied.reclaimable / 2, abs=1)
+
+
+def test_what_each_sharding_divides() -> None:
+    plan = TrainingPlan(method="full", precision="master", gpus=4)
+    state = of().state(plan)
+    whole = 8_030_261_248
+    expected = {"ddp": (2, 4, 12), "zero1": (2, 4, 3), "zero2": (2, 1, 3), "zero3": (0.5, 1, 3)}
+    for kind, (weights, gradients, rest) in expected.items():
+        share = share_of(state, of().shape, plan.changed(sharding=kind))
+        assert share.weights == weights * whole
+        assert share.gradients == gradients * whole
+        assert share.masters + share.optimizer == pytest.approx(rest * whole)
+    fsdp = share_of(state, of().shape, plan.changed(sharding="fsdp"))
+    layer = sum(m.parameters for m in of().shape.matrices) / 32
+    assert fsdp.gathered == 2 * (2 * layer + 2 * 128_256 * 4096) + 2 * layer
+
+
+def test_offload_moves_bytes_to_the_host() -> None:
+    plan = TrainingPlan(method="full", precision="master", sharding="zero3", gpus=4)
+    kept, states, everything = (
+        of().estimate(plan.changed(offload=what)) for what in ("none", "optimizer", "all")
+    )
+    assert kept.host == 0
+    assert states.host == 12 * 8_030_261_248
+    assert everything.host == 18 * 8_030_261_248
+    disks = of().estimate(plan.changed(offload="nvme"))
+    assert disks.nvme == 18 * 8_030_261_248
+    assert disks.host == 4 * 5 * 4 * 500_000_000
+    assert states.optimizer.likely == everything.weights.likely == 0
+    assert everything.total.likely < states.total.likely < kept.total.likely
+
+
+def test_splitting_a_sequence_divides_what_tokens_leave() -> None:
+    plan = TrainingPlan(method="full", precision="mixed", sharding="fsdp", gpus=8)
+    whole = of().estimate(plan.changed(sequence_length=8192))
+    split = of().estimate(plan.changed(sequence_length=32768, context_parallel=4))
+    assert whole.logits == split.logits
+    assert whole.weights == split.weights
+
+
+def test_paged_states_may_leave_the_card() -> None:
+    memory = of().estimate(PLAN.changed(optimizer="paged_adamw"))
+    assert memory.optimizer.low == 0
+    assert memory.optimizer.likely == 4 * 8_030_261_248
+
+
+def test_what_is_hardly_measured_has_a_wide_band() -> None:
+    decoder = of().estimate(PLAN.changed(sequence_length=32768))
+    encoder = of("google-bert/bert-large-uncased").estimate(PLAN.changed(sequence_length=512))
+    assert decoder.activations.high / decoder.activations.likely == pytest.approx(1.5)
+    assert not of("google-bert/bert-large-uncased").measured_kind
+    assert encoder.total.high > 1.2 * encoder.total.likely
+
+
+plans = st.builds(
+    TrainingPlan,
+    method=st.sampled_from(METHODS),
+    optimizer=st.sampled_from(("adamw", "adamw_8bit", "adafactor", "muon", "galore_adamw")),
+    precision=st.sampled_from(("bf16", "mixed", "master")),
+    sequence_length=st.integers(1, 32768),
+    micro_batch=st.integers(1, 16),
+    gradient_checkpointing=st.sampled_from(CHECKPOINTING),
+    gradient_accumulation=st.integers(1, 4),
+    lora_rank=st.integers(1, 256),
+    train_embeddings=st.sampled_from((None, True, False)),
+    sharding=st.sampled_from(SHARDINGS),
+    gpus=st.sampled_from((1, 2, 8)),
+    offload=st.sampled_from(OFFLOADS),
+    fused_loss=st.booleans(),
+    flash_attention=st.booleans(),
+    compiled=st.booleans(),
+    packed=st.sampled_from((None, True, False)),
+    framework=st.sampled_from(tuple(stacks())),
+)
+
+
+def parts(plan: TrainingPlan, model: str) -> tuple[int, ...]:
+    memory = of(model).estimate(plan)
+    whole = memory.total
+    return (*needed(memory), whole.low, whole.likely, whole.high)
+
+
+@settings(max_examples=120, deadline=None)
+@given(plan=plans, model=st.sampled_from(MODELS), more=st.integers(1, 5000), data=st.data())
+def test_more_work_never_needs_less(
+    plan: TrainingPlan, model: str, more: int, data: st.DataObject
+) -> None:
+    name = data.draw(
+        st.sampled_from(("sequence_length", "micro_batch", "lora_rank", "gradient_accumulation"))
+    )
+    values: dict[str, Any] = {name: getattr(plan, name) + more}
+    before, after = (
+        needed(of(model).estimate(plan)),
+        needed(of(model).estimate(plan.changed(**values))),
+    )
+    assert all(a >= b - 4 for a, b in zip(after, before, strict=True))
+
+
+@settings(max_examples=80, deadline=None)
+@given(plan=plans, model=st.sampled_from(MODELS), factor=st.integers(2, 5))
+def test_a_larger_model_never_needs_less(plan: TrainingPlan, model: str, factor: int) -> None:
+    """The same layers `factor` times over."""
+    small, large = of(model), TrainingEstimator(load_profile(model))
+    shape = small.shape
+    large.shape = replace(
+        shape,
+        matrices=tuple(
+            replace(m, copies=m.copies * factor, used=m.used * factor) for m in shape.matrices
+        ),
+        norm_widths=shape.norm_widths * factor,
+        other=shape.other * factor,
+        layers=shape.layers * factor,
+    )
+    assert needed(large.estimate(plan))[0] >= needed(small.estimate(plan))[0] - 4
+
+
+@settings(max_examples=80, deadline=None)
+@given(plan=plans, model=st.sampled_from(MODELS))
+def test_bands_hold_their_likely_value(plan: TrainingPlan, model: str) -> None:
+    memory = of(model).estimate(plan)
+    assert memory.total.low <= memory.total.likely <= memory.total.high
+    assert 0 <= memory.reclaimable <= memory.reserve.likely
+    assert memory.host >= 0
+
+
+@pytest.mark.parametrize("name", ["gradient_checkpointing", "fused_loss", "flash_attention"])
+def test_mitigations_save(name: str) -> None:
+    better = {"gradient_checkpointing": "full", "fused_loss": True, "flash_attention": True}[name]
+    worse = {"gradient_checkpointing": "none", "fused_loss": False, "flash_attention": False}[name]
+    plan = TrainingPlan(sequence_length=8192, gradient_checkpointing="none")
+    assert total(plan.changed(**{name: better})) < total(plan.changed(**{name: worse}))

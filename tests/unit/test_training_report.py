@@ -1,0 +1,231 @@
+"""Training answers: ranking, ladder, inverse questions, time and money, one JSON shape."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from gpusizer.errors import InvalidRequest, UnknownGpu
+from gpusizer.text import LANGUAGES, say_note
+from gpusizer.training.fit import cost_of, fit_of
+from gpusizer.training.memory import TrainingEstimator
+from gpusizer.training.plan import TrainingPlan
+from gpusizer.training.report import TrainingReport
+from gpusizer.training.shape import TrainedShape
+from gpusizer.training.speed import (
+    TrainingRate,
+    class_of,
+    flops_per_token,
+    link_bytes_per_second,
+    speed_classes,
+    traffic_bytes,
+)
+from gpusizer.training.trainer import train
+from tests.sizers import embedded_sizer
+
+LLAMA = "meta-llama/Llama-3.1-8B-Instruct"
+CARDS = embedded_sizer().catalogue
+
+
+def answer(**fields: Any) -> TrainingReport:
+    sizer = embedded_sizer()
+    return train(sizer.fetch, sizer.catalogue, {"model": LLAMA, **fields})
+
+
+def as_json(report: TrainingReport) -> dict[str, Any]:
+    data: dict[str, Any] = json.loads(json.dumps(report.to_json(say_note), allow_nan=False))
+    return data
+
+
+def test_the_report_has_the_shape_of_the_others() -> None:
+    data = as_json(answer(top=5))
+    assert data["schema_version"] == 1
+    assert data["model"]["parameters"] == 8_030_261_248
+    assert data["workload"]["sequence_length"] == 2048
+    assert data["workload"]["task"] == "train"
+    assert [row["method"] for row in data["estimates"]] == ["lora", "full", "qlora", "dora"]
+    assert [row["asked"] for row in data["estimates"]] == [True, False, False, False]
+    assert len(data["ranking"]) == 5
+    for row in data["estimates"]:
+        each = row["per_gpu"]
+        parts = (
+            "weights", "gradients", "optimizer", "activations", "logits", "buffers", "reserve",
+            "context",
+        )  # fmt: skip
+        assert sum(each[f"{name}_bytes"] for name in parts) == each["total_bytes"]
+        assert row["low_bytes"] <= row["total_bytes"] <= row["high_bytes"]
+        assert set(row["provenance"].values()) <= {"exact", "derived", "fitted"}
+
+
+def test_ranked_gpus_hold_it_and_come_in_order() -> None:
+    ranking = as_json(answer(method="full", top=0))["ranking"]
+    assert [row["rank"] for row in ranking] == list(range(1, len(ranking) + 1))
+    assert {row["verdict"] for row in ranking} <= {"fits", "tight"}
+    verdicts = [row["verdict"] for row in ranking]
+    assert verdicts == sorted(verdicts)  # what surely fits first
+    shared = [row for row in ranking if row["count"] > 1]
+    assert shared and all(row["sharding"] in ("ddp", "fsdp") for row in shared)
+
+
+def test_the_cheapest_run_comes_first() -> None:
+    ranking = as_json(answer(rank_by="cheapest", top=0))["ranking"]
+    surely = [row["price"]["usd"] for row in ranking if row["verdict"] == "fits"]
+    known = [usd for usd in surely if usd is not None]
+    assert known == sorted(known)
+    assert surely[: len(known)] == known
+
+
+def test_each_method_has_its_cheapest_gpus() -> None:
+    data = as_json(answer(top=1))
+    assert [item["method"] for item in data["cheapest"]] == ["full", "lora", "qlora", "dora"]
+    lora = data["cheapest"][1]
+    assert (
+        lora["price"]["usd"]
+        == as_json(answer(rank_by="cheapest", top=1))["ranking"][0]["price"]["usd"]
+    )
+    assert as_json(answer(gpu="4090"))["cheapest"] == []
+
+
+def test_a_named_gpu_says_how_much_more_it_holds() -> None:
+    report = answer(gpu="4090", method="qlora", gpu_count=1)
+    item = report.ranking[0]
+    assert item.largest is not None
+    longest = item.largest.sequence_length
+    assert longest > 2048
+
+    def verdict(**changes: Any) -> str:
+        return as_json(answer(gpu="4090", gpu_count=1, method="qlora", **changes))["ranking"][0][
+            "verdict"
+        ]
+
+    assert verdict(sequence_length=longest) == "tight"
+    assert verdict(sequence_length=longest + 1) == "does_not_fit"
+    assert verdict(micro_batch=item.largest.micro_batch) == "tight"
+    assert verdict(micro_batch=item.largest.micro_batch + 1) == "does_not_fit"
+
+
+def test_the_ladder_adds_up() -> None:
+    report = answer(
+        gpu="4090", gpu_count=1, method="full", gradient_checkpointing="none",
+        sequence_length=16384,
+    )  # fmt: skip
+    codes = [rung.note.code for rung in report.ladder]
+    assert codes[:2] == ["train_checkpointing", "train_fused_loss"]
+    assert {"train_8bit_optimizer", "train_lora", "train_qlora", "train_shard"} <= set(codes)
+    saved = sum(rung.saving_bytes for rung in report.ladder)
+    start = report.ladder[0].total_bytes + report.ladder[0].saving_bytes
+    assert start - saved == report.ladder[-1].total_bytes
+    assert report.ladder[0].fits is False and report.ladder[-1].fits is True
+
+
+def test_hopeless_gpus_are_said_to_be() -> None:
+    item = answer(gpu="4090", gpu_count=1, method="full").ranking[0]
+    assert (item.fit.verdict.value, item.rate, item.cost.hours) == ("does_not_fit", None, None)
+    assert item.fit.headroom_bytes < 0
+    assert item.largest is not None and item.largest.sequence_length == 0
+
+
+def test_errors_are_the_usual_ones() -> None:
+    with pytest.raises(UnknownGpu):
+        answer(gpu="rtx 9999")
+    with pytest.raises(InvalidRequest):
+        answer(lora_targets="wizard_proj")
+    with pytest.raises(InvalidRequest, match="cannot_be_split"):
+        answer(gpu="6x4090", tensor_parallel=4)
+
+
+def test_the_asked_for_sharding_waits_for_its_gpus() -> None:
+    asked = answer(gpu="4090", method="full", sharding="zero3").ranking[0].fit
+    assert (asked.plan.sharding, asked.plan.precision) == ("zero3", "master")
+    assert answer(gpu="2x4090", sharding="fsdp").ranking[0].fit.plan.sharding == "fsdp"
+    assert answer(gpu="1x4090", sharding="fsdp").ranking[0].fit.plan.sharding == "none"
+
+
+def test_notes_on_models_that_are_hardly_measured() -> None:
+    def codes(**fields: Any) -> set[str]:
+        return {note.code for note in answer(**fields).notes}
+
+    assert "training_of_pipeline" in codes(model="black-forest-labs/FLUX.1-dev")
+    assert "training_of_encoder" in codes(model="google-bert/bert-base-uncased")
+    assert "training_without_images" in codes(model="Qwen/Qwen2.5-VL-7B-Instruct")
+    mixture = {"model": "openai/gpt-oss-20b"}
+    assert "training_of_experts" in codes(**mixture, method="qlora")
+    assert "training_of_experts" not in codes(**mixture)
+    assert "training_beyond_context" in codes(sequence_length=200_000)
+    assert "training_lengths" in codes() and "training_lengths" not in codes(packed=True)
+    short = answer(model="google-bert/bert-base-uncased")
+    assert short.plan.sequence_length == 512
+
+
+def test_every_note_has_words_in_every_language() -> None:
+    report = answer(gpu="t4,8xm3 max 128gb,16xh100 sxm", offload="nvme", method="full")
+    notes = [note for item in report.ranking for note in item.reasons]
+    notes += [rung.note for rung in report.ladder] + list(report.notes)
+    assert {"training_without_bf16", "training_software", "training_network",
+            "training_host_memory", "training_nvme"} <= {note.code for note in notes}  # fmt: skip
+    for language in LANGUAGES:
+        assert all("{" not in say_note(note, language) for note in notes)
+
+
+def test_flops_by_hand() -> None:
+    estimator_shape = _shape()
+    full = TrainingPlan(method="full", sequence_length=1000, gradient_checkpointing="none")
+    products = 8_030_261_248 - 128_256 * 4096
+    scores = 2 * 1000 * 4096 * 32
+    assert flops_per_token(estimator_shape, 8_030_261_248, full) == 6 * products + 3 * scores
+    lora = full.changed(method="lora", gradient_checkpointing="full")
+    assert flops_per_token(estimator_shape, 8_030_261_248, lora) == 6 * products + 4 * scores
+
+
+def test_traffic_by_hand() -> None:
+    plan = TrainingPlan(method="full", gpus=4, sharding="ddp")
+    state = _estimator().state(plan)
+    assert traffic_bytes(_shape(), state, plan) == 2 * 0.75 * 2 * 8_030_261_248
+    sharded = plan.changed(sharding="fsdp")
+    assert traffic_bytes(_shape(), state, sharded) == 0.75 * 3 * 2 * 8_030_261_248
+
+
+def test_links() -> None:
+    h100, card = CARDS.find("h100 sxm"), CARDS.find("rtx 4090")
+    assert link_bytes_per_second(h100, 8) == 900e9 / 2 * 0.7
+    assert link_bytes_per_second(h100, 512) == 50e9
+    assert link_bytes_per_second(card, 2) == 64e9 / 2 * 0.3
+    assert {class_of(gpu) for gpu in CARDS.gpus} == set(speed_classes())
+
+
+def test_interconnect_counts() -> None:
+    rates = {
+        name: answer(gpu=f"8x{name}", method="full").ranking[0].rate
+        for name in ("h100 sxm", "h100 pcie")
+    }
+    fabric, pcie = rates["h100 sxm"], rates["h100 pcie"]
+    assert fabric is not None and pcie is not None
+    assert fabric.likely > 1.4 * pcie.likely
+
+
+def test_money_by_hand() -> None:
+    card = CARDS.find("rtx 4090")
+    cost = cost_of(card, 2, TrainingRate(500, 1000, 1500), 3_600_000, 0.15)
+    assert cost.hours == 1
+    assert cost.usd == pytest.approx(2 * (card.rent_usd_per_hour or 0), rel=0.01)
+    assert cost.energy_kwh == 0.9
+    assert cost.energy_usd == 0.135
+    assert cost_of(card, 2, None, 1, 0.15).hours is None
+
+
+def test_the_verdict_goes_by_the_likely_side() -> None:
+    memory = _estimator().estimate(TrainingPlan())
+    card = CARDS.find("rtx 4090")
+    assert fit_of(card, 1, TrainingPlan(), memory).verdict.value in ("fits", "tight")
+    tiny = CARDS.find("gtx-1050-2gb")
+    assert fit_of(tiny, 1, TrainingPlan(), memory).verdict.value == "does_not_fit"
+
+
+def _estimator() -> TrainingEstimator:
+    return TrainingEstimator(answer().profile)
+
+
+def _shape() -> TrainedShape:
+    return _estimator().shape

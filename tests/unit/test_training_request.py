@@ -1,0 +1,84 @@
+"""Training requests: spellings, refusals, round trips."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from gpusizer.cli.training_options import TRAINING_HELP
+from gpusizer.errors import InvalidRequest
+from gpusizer.training.request import (
+    TRAINING_FIELDS,
+    TrainingRequest,
+    parse_training_request,
+    plan_of,
+)
+
+
+def test_defaults_are_visible() -> None:
+    request = parse_training_request({"model": "org/model", "gpu": "", "lora_rank": None})
+    assert (request.given, request.gpus, request.gpu_count) == ((), (), None)
+    assert request.plan.method == "lora"
+    assert (request.plan.sequence_length, request.plan.micro_batch) == (2048, 1)
+    assert TrainingRequest.from_json(json.loads(json.dumps(request.to_json()))) == request
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "parsed"),
+    [
+        ("method", "QLoRA", "qlora"), ("gradient_checkpointing", True, "full"),
+        ("gradient_checkpointing", "off", "none"), ("precision", "bf16-true", "bf16"),
+        ("precision", "bf16 compute, fp32 params", "mixed"), ("optimizer", "AdamW", "adamw"),
+        ("lora_targets", "q_proj, v_proj", ("q_proj", "v_proj")), ("fused_loss", "true", True),
+        ("sequence_length", "8,192", 8192), ("offload", "cpu", "all"), ("micro_batch", 2.0, 2),
+        ("framework", "LitGPT", "litgpt"),
+    ],
+)  # fmt: skip
+def test_spellings(field: str, value: Any, parsed: Any) -> None:
+    assert getattr(parse_training_request({field: value}).plan, field) == parsed
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "reason"),
+    [
+        ("method", "magic", "not_one_of"), ("sequence_length", 0, "out_of_range"),
+        ("sequence_length", "long", "not_an_integer"), ("fused_loss", "perhaps", "not_a_boolean"),
+        ("precision", "fp3", "not_one_of"), ("optimizer", 5, "not_text"),
+        ("lora_targets", {"q": 1}, "not_a_list"), ("epochs", "many", "not_a_number"),
+        ("epochs", 0, "out_of_range"), ("nonsense", 1, "unknown_field"),
+        ("model", "x" * 301, "too_long"), ("sharding", "zero9", "not_one_of"),
+        ("lora_targets", ["a"] * 65, "out_of_range"), ("micro_batch", True, "not_an_integer"),
+    ],
+)  # fmt: skip
+def test_refusals_name_the_field(field: str, value: Any, reason: str) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        parse_training_request({field: value})
+    assert (caught.value.fields["field"], caught.value.fields["reason"]) == (field, reason)
+
+
+def test_galore_is_full_training_with_its_optimizer() -> None:
+    plan = plan_of({"method": "galore"})
+    assert (plan.method, plan.optimizer) == ("full", "galore_adamw")
+
+
+def test_a_split_brings_its_gpus() -> None:
+    assert plan_of({"tensor_parallel": 4}).gpus == 4
+    plan = plan_of({"gpu_count": 8, "tensor_parallel": 2, "context_parallel": 2})
+    assert (plan.data_parallel, plan.shards, plan.tokens) == (2, 4, 1024)
+    with pytest.raises(InvalidRequest, match="cannot_be_split"):
+        plan_of({"gpu_count": 6, "tensor_parallel": 4})
+
+
+def test_precision_follows_the_sharding_unless_given() -> None:
+    full = {"method": "full", "gpu_count": 8}
+    assert plan_of({**full, "sharding": "zero3"}).precision == "master"
+    assert plan_of({**full, "sharding": "fsdp"}).precision == "mixed"
+    assert plan_of({**full, "sharding": "fsdp", "precision": "bf16"}).precision == "bf16"
+    assert plan_of({"sharding": "zero3", "gpu_count": 8}).precision == "bf16"  # adapters
+    assert plan_of({"sharding": "fsdp"}).sharding == "none"  # nothing to divide over
+
+
+def test_the_shell_offers_every_field() -> None:
+    assert {"model", *TRAINING_HELP} == set(TRAINING_FIELDS)
