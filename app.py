@@ -24,7 +24,9 @@ fetcher = build_fetcher(settings)
 embedded = EmbeddedSnapshots(settings.snapshots_folder)
 sizer = Sizer(fetcher, load_catalogue(), build_lister(settings), Shelf(embedded.every))
 examples = embedded.ids()
-demo = build_demo(sizer, examples, fetcher.for_visitor)
+# Gradio signs in only where a Space offers it; anywhere else its button stops the start.
+sign_in = bool(os.environ.get("OAUTH_CLIENT_ID"))
+demo = build_demo(sizer, examples, fetcher.for_visitor, sign_in=sign_in)
 
 
 def port() -> int | None:

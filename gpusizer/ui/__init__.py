@@ -29,16 +29,23 @@ FAMOUS = (
 _EXAMPLES = 8
 
 
-def build_demo(sizer: Sizer, embedded_ids: Sequence[str], for_visitor: ForVisitor) -> gr.Blocks:
-    """The application: endpoints first, then a page for each language."""
+def build_demo(
+    sizer: Sizer, embedded_ids: Sequence[str], for_visitor: ForVisitor, *, sign_in: bool = False
+) -> gr.Blocks:
+    """The application: endpoints first, then a page for each language.
+
+    `sign_in` offers to sign in to the Hub, which works on a Space with OAuth alone.
+    """
     examples = choose_examples(embedded_ids)
     demo: gr.Blocks
     with gr.Blocks(title="gpusizer") as demo:
         register_endpoints(sizer, for_visitor)
-        build_page(demo, LANGUAGES[0], Handlers(sizer, LANGUAGES[0], examples), examples)
+        first = Handlers(sizer, for_visitor, LANGUAGES[0], examples)
+        build_page(demo, LANGUAGES[0], first, examples, sign_in=sign_in)
     for language in LANGUAGES[1:]:
         with demo.route(language, f"/{language}", show_in_navbar=False) as page:
-            build_page(page, language, Handlers(sizer, language, examples), examples)
+            handlers = Handlers(sizer, for_visitor, language, examples)
+            build_page(page, language, handlers, examples, sign_in=sign_in)
     demo.queue(default_concurrency_limit=CONCURRENCY, max_size=_MAX_WAITING)
     return demo
 

@@ -26,6 +26,11 @@ CONCURRENCY = 8
 _log = logging.getLogger(__name__)
 
 
+def with_rights(sizer: Sizer, for_visitor: ForVisitor, token: gr.OAuthToken | None) -> Sizer:
+    """Reads with the visitor's rights where there is a token, as anybody else without."""
+    return sizer if token is None else sizer.reading(for_visitor(token.token))
+
+
 class Endpoints:
     """The public functions. Their signatures and docstrings are what Gradio documents.
 
@@ -37,10 +42,7 @@ class Endpoints:
         self._for_visitor = for_visitor
 
     def _of(self, token: gr.OAuthToken | None) -> Sizer:
-        """Reads with the visitor's rights where there is a token, as anybody else without."""
-        if token is None:
-            return self._sizer
-        return self._sizer.reading(self._for_visitor(token.token))
+        return with_rights(self._sizer, self._for_visitor, token)
 
     def size_model(
         self,

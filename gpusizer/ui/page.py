@@ -12,35 +12,45 @@ from gpusizer.ui import scripts
 from gpusizer.ui.handlers import Handlers
 from gpusizer.ui.presenters import frame
 from gpusizer.ui.presenters.cards import gpu_names_html
-from gpusizer.ui.tabs import catalogue, compare, know, log, reverse, size
+from gpusizer.ui.tabs import catalogue, compare, know, log, reverse, size, train
 from gpusizer.ui.tabs.kit import Listeners, html
 
 
 def build_page(
-    blocks: gr.Blocks, language: Language, handlers: Handlers, examples: Sequence[str]
+    blocks: gr.Blocks,
+    language: Language,
+    handlers: Handlers,
+    examples: Sequence[str],
+    *,
+    sign_in: bool = False,
 ) -> None:
     """Build the page of one language inside the current Blocks context."""
     words, listeners = handlers.words, Listeners(language)
+    questions = handlers.questions
     Navbar(visible=False)
     html(frame.header_html(words), "gs-top")
     html(gpu_names_html(handlers.gpu_names), "gs-names")
+    if sign_in:
+        gr.LoginButton(words("sign_in"), elem_id="gs-sign-in", size="sm", scale=0)
     tabs: dict[str, gr.Tab] = {}
     with gr.Tabs(selected="size", elem_id="gs-tabs") as shown:
         with gr.Tab(words("tab.size"), id="size") as tabs["size"]:
             sized = size.build(handlers, examples, listeners)
         with gr.Tab(words("tab.compare"), id="compare") as tabs["compare"]:
             compared = compare.build(handlers, listeners)
+        with gr.Tab(words("tab.train"), id="train") as tabs["train"]:
+            trained = train.build(questions, listeners)
         with gr.Tab(words("tab.reverse"), id="reverse") as tabs["reverse"]:
-            reversed_ = reverse.build(handlers, listeners)
+            reversed_ = reverse.build(questions, listeners)
         with gr.Tab(words("tab.catalogue"), id="catalogue") as tabs["catalogue"]:
-            table = catalogue.build(tabs["catalogue"], handlers, listeners)
+            table = catalogue.build(tabs["catalogue"], questions, listeners)
         with gr.Tab(words("tab.know"), id="know") as tabs["know"]:
             know.build(words)
         with gr.Tab(words("tab.log"), id="log") as tabs["log"]:
-            log.build(handlers, listeners)
+            log.build(questions, listeners)
     for name, tab in tabs.items():
         tab.select(None, None, None, js=scripts.on_tab(name), **listeners.quiet(f"tab_{name}"))
-    filled = [shown, *sized, *compared, *reversed_, table]
+    filled = [shown, *sized, *compared, *trained, *reversed_, table]
     loaded = blocks.load(handlers.load, None, filled, **listeners("load"))
     loaded.then(None, None, None, js=scripts.LOADED, **listeners.quiet("loaded"))
     named = scripts.language_script(frame.LOCALES[language], words("document_title"))

@@ -65,7 +65,7 @@ element.addEventListener('click', e => {
 _REMEMBER = """query => {
   const search = query ? '?' + 'TAB' + query : location.search;
   history.replaceState(null, '', location.pathname + search + location.hash);
-  document.querySelectorAll('.gs-header nav a').forEach(link => {
+  document.querySelectorAll('.gs-header a').forEach(link => {
     link.href = link.getAttribute('href').split('?')[0] + search;
   });
 }"""
@@ -74,7 +74,7 @@ _ON_TAB = """() => {
   const at = new URL(location.href);
   if ('TAB' === 'size') at.searchParams.delete('tab'); else at.searchParams.set('tab', 'TAB');
   history.replaceState(null, '', at);
-  document.querySelectorAll('.gs-header nav a').forEach(link => {
+  document.querySelectorAll('.gs-header a').forEach(link => {
     link.href = link.getAttribute('href').split('?')[0] + at.search;
   });
 }"""
@@ -144,8 +144,11 @@ def copy_script(origin: str) -> str:
 
 
 def language_script(locale: str, title: str) -> str:
-    """Tell the browser and screen readers the page's language and title."""
+    """Tell the browser and screen readers the page's language and title; offer the visitor's."""
     return (
         f"() => {{ document.documentElement.lang = {json.dumps(locale)};"
-        f" document.title = {json.dumps(title, ensure_ascii=True)}; }}"
+        f" document.title = {json.dumps(title, ensure_ascii=True)};"
+        " const spoken = navigator.language.slice(0, 2);"
+        " const hint = document.querySelector(`[data-hint='${spoken}']`);"
+        " if (hint) hint.hidden = false; }"
     )

@@ -65,6 +65,7 @@ UNIVERSAL = {
     "page.column.rank", "page.column.speed", "page.tokens_per_second", "page.tokens",
     "page.several_gpus", "page.between_sentences", "page.experts",
     "page.column.bandwidth", "page.column.fp16", "page.share.json",
+    "page.column.energy",
 }  # fmt: skip
 SAME_IN_PORTUGUESE = UNIVERSAL | {
     "page.kind.mac", "page.part.overhead", "page.column.overhead", "page.column.gpu",

@@ -7,18 +7,21 @@ from gpusizer.text.pages import (
     en_pictures,
     en_tabs,
     en_tools,
+    en_training,
     pt,
     pt_accuracy,
     pt_method,
     pt_pictures,
     pt_tabs,
     pt_tools,
+    pt_training,
     zh,
     zh_accuracy,
     zh_method,
     zh_pictures,
     zh_tabs,
     zh_tools,
+    zh_training,
 )
 
 
@@ -33,6 +36,6 @@ def _together(*modules: object) -> dict[str, str]:
     return strings
 
 
-EN = _together(en, en_accuracy, en_method, en_pictures, en_tabs, en_tools)
-ZH = _together(zh, zh_accuracy, zh_method, zh_pictures, zh_tabs, zh_tools)
-PT = _together(pt, pt_accuracy, pt_method, pt_pictures, pt_tabs, pt_tools)
+EN = _together(en, en_accuracy, en_method, en_pictures, en_tabs, en_tools, en_training)
+ZH = _together(zh, zh_accuracy, zh_method, zh_pictures, zh_tabs, zh_tools, zh_training)
+PT = _together(pt, pt_accuracy, pt_method, pt_pictures, pt_tabs, pt_tools, pt_training)

@@ -37,7 +37,7 @@ STRINGS: dict[str, str] = {
     "page.limits.offline": "A model answered from the embedded snapshot shows the day it was"
     " read; the repository may have changed since.",
     "page.api.title": "Use it from a program",
-    "page.api.lead": "Three endpoints, without a key. Sizes are bytes as integers. Field names and"
+    "page.api.lead": "Five endpoints, without a key. Sizes are bytes as integers. Field names and"
     " values are English in every language.",
     "page.api.size": "sizes a model: facts, memory at every quantization, ranked GPUs.",
     "page.api.list": "lists the GPU catalogue, or the part a query matches.",

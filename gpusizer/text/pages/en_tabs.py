@@ -1,6 +1,11 @@
 """English: the tabs, and the catalogue's table."""
 
 STRINGS: dict[str, str] = {
+    "page.hint": "This page in English",
+    "page.api.train": "fine-tuning: memory, savings, GPUs, hours and dollars.",
+    "page.api.reverse": "which models a card or a machine of mixed cards runs.",
+    "page.api.mcp": "The same endpoints are tools of the Model Context Protocol at",
+    "page.sign_in": "Sign in to read gated models",
     "page.tab.size": "Size a model",
     "page.tab.compare": "Compare GPUs",
     "page.tab.reverse": "What can my GPU run?",

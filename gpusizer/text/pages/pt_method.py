@@ -39,7 +39,7 @@ STRINGS: dict[str, str] = {
     "page.limits.offline": "Um modelo respondido pela cópia embutida mostra o dia da leitura; o"
     " repositório pode ter mudado depois.",
     "page.api.title": "Use em um programa",
-    "page.api.lead": "Três endpoints, sem chave. Tamanhos em bytes inteiros. Nomes e valores dos"
+    "page.api.lead": "Cinco endpoints, sem chave. Tamanhos em bytes inteiros. Nomes e valores dos"
     " campos ficam em inglês em todos os idiomas.",
     "page.api.size": "dimensiona um modelo: dados, memória em cada quantização, ranking de GPUs.",
     "page.api.list": "lista o catálogo de GPUs, ou a parte que combina com a busca.",

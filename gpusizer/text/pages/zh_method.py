@@ -30,7 +30,7 @@ STRINGS: dict[str, str] = {
     "page.limits.multi": "多卡的不确定性最大：互联、拓扑和设置对速度影响很大。",
     "page.limits.offline": "来自内置快照的结果会标明读取日期，仓库此后可能已有更新。",
     "page.api.title": "在程序中调用",
-    "page.api.lead": "三个端点，无需密钥。大小均为整数字节。所有语言下字段名和取值都是英文。",
+    "page.api.lead": "五个端点，无需密钥。大小均为整数字节。所有语言下字段名和取值都是英文。",
     "page.api.size": "计算一个模型：基本信息、各量化级别的显存、GPU 排名。",
     "page.api.list": "列出 GPU 目录，或其中符合查询的部分。",
     "page.api.compare": "并排对比多款 GPU；给出模型时还包括运行情况。",

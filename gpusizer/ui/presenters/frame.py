@@ -24,6 +24,7 @@ ORIGIN = "http://127.0.0.1:7860"
 _EXAMPLE: dict[str, Any] = {
     "model": "Qwen/Qwen3-8B", "context": 16384, "quant": "q4_k_m", "gpu": "rtx 4090, 2x3090",
 }  # fmt: skip
+MCP_PATH = "/gradio_api/mcp/"
 PYTHON_EXAMPLE = f"""from gradio_client import Client
 
 client = Client("{ORIGIN}")
@@ -43,6 +44,18 @@ CURL_EXAMPLE = f"""EVENT=$(curl -s {ORIGIN}/gradio_api/call/v2/size_model \\
   -d '{json.dumps(_EXAMPLE)}' | cut -d '"' -f 4)
 curl -sN {ORIGIN}/gradio_api/call/size_model/$EVENT
 """
+JAVASCRIPT_EXAMPLE = f"""const origin = "{ORIGIN}/gradio_api/call";
+const asked = await fetch(origin + "/v2/size_model", {{
+  method: "POST",
+  headers: {{ "Content-Type": "application/json" }},
+  body: JSON.stringify({json.dumps(_EXAMPLE)}),
+}});
+const event = (await asked.json()).event_id;
+const events = await (await fetch(origin + "/size_model/" + event)).text();
+const report = JSON.parse(events.split("data: ").pop())[0];
+console.log(report.model.parameters);
+for (const place of report.ranking) console.log(place.count, place.gpu, place.verdict);
+"""
 
 
 def header_html(words: Words) -> Html:
@@ -53,9 +66,15 @@ def header_html(words: Words) -> Html:
            aria_current="page" if language == words.language else None)
         for language in LANGUAGES
     ]  # fmt: skip
+    hints = [
+        el("a", Words(language)("hint"), href=PATHS[language], lang=LOCALES[language],
+           hidden=True, data_hint=language)
+        for language in LANGUAGES
+        if language != words.language
+    ]  # fmt: skip
     return el(
         "header",
-        el("div", el("h1", "gpusizer"), el("p", words("promise"))),
+        el("div", el("h1", "gpusizer"), el("p", words("promise")), join(hints)),
         el("nav", join(links), aria_label=words("languages")),
         class_="gs-header",
         lang=LOCALES[words.language],
@@ -113,9 +132,11 @@ def api_html(words: Words) -> Html:
             "details",
             el("summary", words("api.title")),
             el("p", words("api.lead")),
-            el("ul", join(_endpoint(name, words) for name in ("size", "list", "compare"))),
+            el("ul", join(_endpoint(name, words) for name in _ENDPOINTS)),
             code_html("Python", PYTHON_EXAMPLE, words, "python"),
+            code_html("JavaScript", JAVASCRIPT_EXAMPLE, words, "javascript"),
             code_html("curl", CURL_EXAMPLE, words, "curl"),
+            el("p", words("api.mcp"), " ", el("code", MCP_PATH)),
             el("p", words("api.errors")),
             class_="gs-details gs-api",
         ),
@@ -124,7 +145,10 @@ def api_html(words: Words) -> Html:
     )
 
 
-_ENDPOINTS = {"size": "/size_model", "list": "/list_gpus", "compare": "/compare_gpus"}
+_ENDPOINTS = {
+    "size": "/size_model", "train": "/train_model", "compare": "/compare_gpus",
+    "reverse": "/models_for_gpu", "list": "/list_gpus",
+}  # fmt: skip
 
 
 def _endpoint(name: str, words: Words) -> Html:

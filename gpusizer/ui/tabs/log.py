@@ -5,18 +5,18 @@ from __future__ import annotations
 import gradio as gr
 
 from gpusizer.ui import scripts
-from gpusizer.ui.handlers import Handlers
 from gpusizer.ui.presenters.frame import ORIGIN
+from gpusizer.ui.questions import Questions
 from gpusizer.ui.tabs.kit import Listeners, go_button, html
 
 
-def build(handlers: Handlers, listeners: Listeners) -> None:
+def build(questions: Questions, listeners: Listeners) -> None:
     """Build the tab. Nothing of it goes into the address: a log is nobody else's business."""
-    words = handlers.words
+    words = questions.words
     text = gr.Textbox(label=words("log.label"), info=words("log.lead"), lines=8, max_lines=20)
     with gr.Row(equal_height=True):
         model = gr.Textbox(label=words("log.model"), max_lines=1)
         gpu = gr.Textbox(label=words("log.gpu"), max_lines=1)
         go = go_button(words, "gs-log-go", label="log.go")
     answer = html("", "gs-log-answer", scripts.copy_script(ORIGIN))
-    go.click(handlers.check_log, [text, model, gpu], answer, **listeners("log"))
+    go.click(questions.check_log, [text, model, gpu], answer, **listeners("log"))

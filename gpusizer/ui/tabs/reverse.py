@@ -8,13 +8,13 @@ import gradio as gr
 
 from gpusizer.models_for.tasks import TASKS
 from gpusizer.ui import scripts
-from gpusizer.ui.handlers import Handlers
+from gpusizer.ui.questions import Questions
 from gpusizer.ui.tabs.kit import Listeners, context_field, go_button, html, query_box
 
 
-def build(handlers: Handlers, listeners: Listeners) -> list[Any]:
+def build(questions: Questions, listeners: Listeners) -> list[Any]:
     """Build the tab; the field, the answer and the state, which an address fills."""
-    words = handlers.words
+    words = questions.words
     with gr.Row(elem_id="gs-reverse-form", equal_height=True):
         gpu = gr.Textbox(
             label=words("reverse.gpu.label"),
@@ -35,7 +35,7 @@ def build(handlers: Handlers, listeners: Listeners) -> list[Any]:
     query = query_box("gs-reverse-query")
     gr.on(
         [gpu.submit, go.click, task.input, context.submit],
-        handlers.models_for,
+        questions.models_for,
         [gpu, task, context],
         [answer, query],
         **listeners("reverse"),

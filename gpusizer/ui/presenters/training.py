@@ -1,0 +1,143 @@
+"""Fine-tuning: what each method takes, what would save some, where it runs and for how much."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gpusizer.figures.shapes import Capacity, Part, Stack
+from gpusizer.training.ladder import Rung
+from gpusizer.training.memory import TrainingMemory
+from gpusizer.training.report import EstimateRow, RankedTraining, TrainingReport
+from gpusizer.ui.presenters.charts.stacked import training_picture
+from gpusizer.ui.presenters.figures import DASH, gib, speed, usd, whole
+from gpusizer.ui.presenters.html import Html, el, join
+from gpusizer.ui.presenters.marks import verdict_badge
+from gpusizer.ui.presenters.words import Words
+from gpusizer.units import format_count, format_gib
+
+_RANKED = 20
+_HEAD = ("rank", "gpu", "verdict", "headroom", "train_speed", "hours", "usd", "energy")
+_TEXT = frozenset({"gpu", "verdict"})
+_METHODS = {"full": "Full", "lora": "LoRA", "qlora": "QLoRA", "dora": "DoRA", "galore": "GaLore"}
+
+
+def training_html(report: TrainingReport, words: Words) -> Html:
+    """The sentence first, then the picture, the ladder and the GPUs."""
+    asked = next((row for row in report.estimates if row.asked), report.estimates[0])
+    return el(
+        "section",
+        el("p", report.profile.repo_id, class_="gs-eyebrow"),
+        el("h2", _headline(report, asked, words), class_="gs-answer"),
+        el("p", _details(report, asked, words), class_="gs-lead"),
+        words.listed(report.notes, "gs-notes"),
+        training_picture(_stacks(report.estimates), _capacities(report), words),
+        _ladder(report.ladder, words),
+        _ranking(report.ranking, words),
+        class_="gs-section",
+        id="gs-training",
+    )
+
+
+def method_name(method: str) -> str:
+    """As people write it."""
+    return _METHODS.get(method, method)
+
+
+def _headline(report: TrainingReport, asked: EstimateRow, words: Words) -> str:
+    name = report.profile.repo_id.rsplit("/", maxsplit=1)[-1]
+    amount = format_gib(asked.memory.total.likely)
+    return words("train.headline", model=name, method=method_name(asked.plan.method), total=amount)
+
+
+def _details(report: TrainingReport, asked: EstimateRow, words: Words) -> str:
+    total, plan = asked.memory.total, report.plan
+    return words(
+        "train.details",
+        low=format_gib(total.low), high=format_gib(total.high),
+        sequence=whole(plan.sequence_length), batch=plan.micro_batch,
+        trained=format_count(asked.memory.trainable),
+    )  # fmt: skip
+
+
+def _stacks(rows: Sequence[EstimateRow]) -> list[Stack]:
+    return [Stack(method_name(row.plan.method), _parts(row.memory), "") for row in rows]
+
+
+def _parts(memory: TrainingMemory) -> tuple[Part, ...]:
+    """The tensors by kind; what comes and goes around them is overhead."""
+    working = (memory.activations + memory.logits).likely
+    around = (memory.buffers + memory.reserve + memory.context).likely
+    return (
+        Part("weights", memory.weights.likely),
+        Part("gradients", memory.gradients.likely),
+        Part("optimizer", memory.optimizer.likely),
+        Part("activations", working),
+        Part("overhead", around),
+    )
+
+
+def _capacities(report: TrainingReport) -> list[Capacity]:
+    """Of GPUs that were asked for by name."""
+    if not report.request.gpus:
+        return []
+    gpus = {item.fit.gpu.slug: item.fit.gpu for item in report.ranking}
+    return [Capacity(gpu.name, gpu.device_memory_bytes) for gpu in gpus.values()]
+
+
+def _ladder(rungs: Sequence[Rung], words: Words) -> Html | None:
+    if not rungs:
+        return None
+    items = [
+        el(
+            "li",
+            words.note(rung.note),
+            " ",
+            el("small", words("train.rung", saving=format_gib(rung.saving_bytes),
+                              total=format_gib(rung.total_bytes))),
+        )
+        for rung in rungs
+    ]  # fmt: skip
+    return el("div", el("h3", words("train.ladder")), el("ol", join(items), class_="gs-ladder"))
+
+
+def _ranking(ranking: Sequence[RankedTraining], words: Words) -> Html:
+    if not ranking:
+        return el("p", words("train.nothing"), class_="gs-empty")
+    head = [el("th", words(f"column.{name}"), scope="col", class_=_class(name)) for name in _HEAD]
+    rows = [_row(item, words) for item in ranking[:_RANKED]]
+    table = el("table", el("thead", el("tr", join(head))), el("tbody", join(rows)),
+               class_="gs-ranked")  # fmt: skip
+    return el(
+        "div",
+        el("h3", words("train.gpus")),
+        el("div", table, class_="gs-scroll", tabindex=0),
+    )
+
+
+def _row(item: RankedTraining, words: Words) -> Html:
+    fit, cost = item.fit, item.cost
+    name = f"{fit.count} × {fit.gpu.name}" if fit.count > 1 else fit.gpu.name
+    how = method_name(fit.plan.method)
+    if fit.plan.sharding != "none":
+        how = f"{how} · {fit.plan.sharding.upper()}"
+    cells = (
+        join((el("strong", name), el("small", how))),
+        verdict_badge(fit.verdict, words),
+        gib(fit.headroom_bytes),
+        DASH if item.rate is None else speed(item.rate.likely),
+        DASH if cost.hours is None else f"{cost.hours:,.3g}",
+        DASH if cost.usd is None else usd(cost.usd),
+        DASH if cost.energy_kwh is None else f"{cost.energy_kwh:,.3g}",
+    )
+    return el(
+        "tr",
+        el("th", str(item.rank), scope="row", class_=_class("rank")),
+        join(
+            el("td", cell, class_=_class(name), data_label=words(f"column.{name}"))
+            for name, cell in zip(_HEAD[1:], cells, strict=True)
+        ),
+    )
+
+
+def _class(name: str) -> str:
+    return f"gs-col-{name}" if name in _TEXT | {"rank"} else f"gs-col-{name} gs-number"
