@@ -36,7 +36,7 @@ def synthetic_repos() -> list[FakeRepo]:
         llama_repo("synth/llama-1shard", layers=16, shards=1, **sizes),
         llama_repo("synth/llama-4shard", layers=32, shards=4, **sizes),
         llama_repo("synth/llama-30shard", layers=80, shards=30, **sizes),
-        moe_repo("synth/moe-163shard", layers=61, experts=499, shards=163, **expert),
+        moe_repo("synth/moe-671B-163shard", layers=61, experts=499, shards=163, **expert),
         llama_repo("synth/gated-4shard", layers=32, shards=4, gated="auto", **sizes),
         gguf_repo("synth/gguf-25files", _GGUF_LABELS, vocab=128256, merges=280147),
     ]

@@ -33,7 +33,7 @@ from gpusizer.startup import collect_rarely
 _COUNTING_LATENCY = 0.4
 _COUNTED: dict[tuple[str, str], Traffic] = {}
 
-MODELS = ("llama-1shard", "llama-4shard", "llama-30shard", "moe-163shard", "gguf-25files")
+MODELS = ("llama-1shard", "llama-4shard", "llama-30shard", "moe-671B-163shard", "gguf-25files")
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,14 +90,26 @@ def _lanes(
 
     `needs` are those of the quantization.
     """
-    lanes: dict[tuple[str, int], set[int]] = {}
+    free, lanes = _meeting(catalogue, needs), []
+    for slug in engines:
+        running = _running(catalogue, slug)
+        lanes += [(find_engine(slug), number, places & free) for number, places in running]
+        free = free.difference(*(places for _, places in running))
+    return tuple(lane for lane in lanes if lane[2])
+
+
+@lru_cache(maxsize=64)
+def _running(catalogue: Catalogue, slug: str) -> tuple[tuple[int, Places], ...]:
+    """Classes of an engine's defaults, and the GPUs of each that there is a build for."""
+    engine = find_engine(slug)
+    by_class: dict[int, set[int]] = {}
     for place, gpu in enumerate(catalogue.gpus):
-        if not meets_needs(needs, gpu):
-            continue
-        engine = next((one for one in map(find_engine, engines) if runs_engine(one, gpu)), None)
-        if engine is not None:
-            lanes.setdefault((engine.slug, device_class_of(engine, gpu)), set()).add(place)
-    return tuple(
-        (find_engine(slug), device_class, frozenset(places))
-        for (slug, device_class), places in lanes.items()
-    )
+        if runs_engine(engine, gpu):
+            by_class.setdefault(device_class_of(engine, gpu), set()).add(place)
+    return tuple((number, frozenset(places)) for number, places in by_class.items())
+
+
+@lru_cache(maxsize=16)
+def _meeting(catalogue: Catalogue, needs: str) -> Places:
+    """GPUs that compute in what a quantization needs."""
+    return frozenset(place for place, gpu in enumerate(catalogue.gpus) if meets_needs(needs, gpu))

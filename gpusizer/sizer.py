@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from gpusizer.comparison import Compared, Comparison
 from gpusizer.engines import Engine, Split, find_engine
@@ -18,10 +19,6 @@ from gpusizer.gpus import Catalogue, Gpu
 from gpusizer.hub_id import ModelRef, check_revision, parse_model_ref
 from gpusizer.kv_cache import key_and_value_bytes
 from gpusizer.model_tree import Lister, QuantizedRepo
-from gpusizer.models_for.answer import ModelsFor
-from gpusizer.models_for.asking import models_for
-from gpusizer.models_for.request import parse_models_request
-from gpusizer.models_for.shelf import Shelf
 from gpusizer.notes import Note
 from gpusizer.placement import advised, best_on
 from gpusizer.profile import ModelProfile, build_profile
@@ -42,6 +39,10 @@ from gpusizer.rig.plan import plan_rig
 from gpusizer.selection import Selection, every_quant, select_quants
 from gpusizer.snapshot import RepoSnapshot
 from gpusizer.workload import DEFAULT_CONTEXT, OFFLOADS, Workload
+
+if TYPE_CHECKING:
+    from gpusizer.models_for.answer import ModelsFor
+    from gpusizer.models_for.shelf import Shelf
 
 # Fields that only engines with rules by version have an answer to, and their defaults;
 # llama.cpp has one to the first alone.
@@ -77,7 +78,7 @@ class Sizer:
         self.fetch = fetch
         self.catalogue = catalogue
         self.quantized_repos = quantized_repos
-        self.shelf = shelf or Shelf(tuple)
+        self.shelf = shelf
 
     def reading(self, fetch: Fetch) -> Sizer:
         """The same with another source of snapshots."""
@@ -210,12 +211,14 @@ class Sizer:
 
         Raises GpusizerErrors about the request; models that cannot be read are listed as such.
         """
-        request = parse_models_request(fields)
+        # Loaded when asked for: no other question needs it, and a command line is short-lived.
+        asking = import_module("gpusizer.models_for.asking")
 
         def read(model: str) -> ModelProfile:
             return build_profile(self.fetch(parse_model_ref(model)))
 
-        return models_for(request, self.catalogue, self.shelf, read, _resolved)
+        found: ModelsFor = asking.models_for(fields, self.catalogue, self.shelf, read, _resolved)
+        return found
 
     def _named(self, texts: Sequence[str], count: int | None) -> list[tuple[Gpu, int | None]]:
         """GPUs by name; a count written before a name wins over `count`."""

@@ -11,6 +11,8 @@ from __future__ import annotations
 import re
 from typing import Literal
 
+from gpusizer.snapshot import RepoSnapshot
+
 Guess = Literal["single", "sharded", "neither"]
 
 _BILLIONS = re.compile(r"(?<![a-z0-9.])(?:(\d{1,3})x)?(\d{1,4}(?:\.\d{1,3})?)b(?![a-z0-9])")
@@ -29,3 +31,10 @@ def first_guess(repo_id: str) -> Guess:
     sizes = [float(size) * int(times or 1) for times, size in _BILLIONS.findall(name)]
     threshold = _SHARDED_FROM_QUANTIZED if _QUARTER_SIZE.search(name) else _SHARDED_FROM
     return "sharded" if max(sizes, default=0.0) >= threshold else "single"
+
+
+def guess_from(snapshot: RepoSnapshot) -> Guess:
+    """How the weights were stored when this copy was made."""
+    if snapshot.format != "safetensors" or len(snapshot.components) != 1:
+        return "neither"
+    return "sharded" if len(snapshot.components[0].files) > 1 else "single"

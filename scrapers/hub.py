@@ -19,7 +19,7 @@ from gpusizer.notes import Note
 from gpusizer.snapshot import Component, Config, RepoSnapshot, WeightFile
 from gpusizer.tensors import group_tensors
 from scrapers.component_tensors import may_ask_headers, prefetch_tensors, read_tensors
-from scrapers.first_guess import first_guess
+from scrapers.first_guess import first_guess, guess_from
 from scrapers.gated import Weights, gated_weights
 from scrapers.gguf_files import SUFFIX as GGUF_SUFFIX
 from scrapers.gguf_repo import asked_selection, gguf_component, listed_variants
@@ -59,21 +59,21 @@ def fetch_snapshot(
     *,
     host_token: str | None = None,
     known: RepoSnapshot | None = None,
-    expect_gate: bool = False,
+    expected: RepoSnapshot | None = None,
 ) -> RepoSnapshot:
     """Read a model's facts from the Hub. Raises a ModelUnreadable that says why it cannot.
 
     `token` is the asker's own, `host_token` the operator's (see `Tokens`). `known` is what
-    was read before: it is returned if the Hub still has that commit, at one request. Where
-    a gate is to be expected the description is read alone, which then is all there is to read.
+    was read before: it is returned if the Hub still has that commit, at one request. `expected`
+    is an older copy that says what to ask for first: of a gated model the description alone,
+    which then is all there is to read; else what its files were.
     """
     reading = Reading(ref.repo_id, limits)
     tokens = Tokens(check_token(token), check_token(host_token))
     with RepoReader(session, reading, ref.repo_id, ref.revision, tokens) as reader:
         reader.prefetch("info")
         if known is None:
-            if not expect_gate:
-                _prefetch_guess(reader, ref)
+            _prefetch_guess(reader, ref, expected)
         else:
             info = reader.info()
             if (info.sha, info.gated) == (known.sha, known.gated) and not info.disabled:
@@ -81,8 +81,10 @@ def fetch_snapshot(
         return _read(reader, ref)
 
 
-def _prefetch_guess(reader: RepoReader, ref: ModelRef) -> None:
-    guess = first_guess(ref.repo_id) if ref.file is None else "neither"
+def _prefetch_guess(reader: RepoReader, ref: ModelRef, expected: RepoSnapshot | None) -> None:
+    if ref.file is not None or (expected is not None and expected.gated):
+        return
+    guess = first_guess(ref.repo_id) if expected is None else guess_from(expected)
     if guess == "sharded" and may_ask_headers(reader):
         reader.prefetch("headers", INDEX)
     elif guess != "neither":

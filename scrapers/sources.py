@@ -113,14 +113,13 @@ class Fetcher:
         return snapshot
 
     def _read(self, ref: ModelRef, known: RepoSnapshot | None) -> RepoSnapshot:
-        embedded = self._embedded.get(ref.repo_id)
         return fetch_snapshot(
             ref,
             self._session,
             self._limits,
             host_token=self._host_token,
             known=known,
-            expect_gate=embedded is not None and embedded.gated,
+            expected=self._embedded.get(ref.repo_id),
         )
 
     def _stand_in(self, ref: ModelRef, error: ModelUnreadable) -> RepoSnapshot | None:

@@ -12,8 +12,6 @@ from importlib import import_module
 from typing import Any, TextIO
 
 from gpusizer.cli.arguments import request_fields, training_fields
-from gpusizer.cli.models import models_text
-from gpusizer.cli.tables import comparison_text, gpus_text, report_text
 from gpusizer.errors import GpusizerError, InvalidRequest
 from gpusizer.listing import gpus_json
 from gpusizer.report import error_json
@@ -25,13 +23,18 @@ _MAX_LINE_CHARS = 1_000_000
 _log = logging.getLogger(__name__)
 
 
+def _tables(name: str) -> Any:
+    """The module of one kind of text, loaded only when there is text to print."""
+    return import_module(f"gpusizer.cli.{name}")
+
+
 def run_size(sizer: Sizer, arguments: argparse.Namespace) -> None:
     """`size MODEL`."""
     report = sizer.size(request_fields(arguments))
     if arguments.json:
         print_json(report.to_json(say_note))
     else:
-        print(report_text(report))
+        print(_tables("tables").report_text(report))
 
 
 def run_train(sizer: Sizer, arguments: argparse.Namespace) -> None:
@@ -40,7 +43,7 @@ def run_train(sizer: Sizer, arguments: argparse.Namespace) -> None:
     if arguments.json:
         print_json(report.to_json(say_note))
     else:
-        print(import_module("gpusizer.cli.training_tables").training_text(report))
+        print(_tables("training_tables").training_text(report))
 
 
 def _train(sizer: Sizer, fields: Json) -> Any:
@@ -55,7 +58,7 @@ def run_gpus(sizer: Sizer, arguments: argparse.Namespace) -> None:
     if arguments.json:
         print_json(gpus_json(found, say_note))
     else:
-        print(gpus_text(found))
+        print(_tables("tables").gpus_text(found))
 
 
 def run_compare(sizer: Sizer, arguments: argparse.Namespace) -> None:
@@ -65,7 +68,7 @@ def run_compare(sizer: Sizer, arguments: argparse.Namespace) -> None:
     if arguments.json:
         print_json(comparison.to_json(say_note))
     else:
-        print(comparison_text(comparison))
+        print(_tables("tables").comparison_text(comparison))
 
 
 def run_models_for(sizer: Sizer, arguments: argparse.Namespace) -> None:
@@ -76,7 +79,7 @@ def run_models_for(sizer: Sizer, arguments: argparse.Namespace) -> None:
     if arguments.json:
         print_json(found.to_json(say_note))
     else:
-        print(models_text(found))
+        print(_tables("models").models_text(found))
 
 
 def run_batch(sizer: Sizer, arguments: argparse.Namespace) -> None:

@@ -17,10 +17,12 @@ Parse = Callable[[str], Any]
 def read_gpus(gpus_csv: Path, aliases_csv: Path) -> tuple[Gpu, ...]:
     """Every row in file order. Raises ValueError naming file, line and field of what is wrong."""
     aliases = read_aliases(aliases_csv)
+    named: dict[str, list[str]] = {}
+    for alias, slug in aliases.items():
+        named.setdefault(slug, []).append(alias)
     gpus = []
     for place, row in _rows(gpus_csv, ("slug", *COLUMNS, *_PRICE_COLUMNS)):
-        names = tuple(alias for alias, slug in aliases.items() if slug == row["slug"])
-        gpus.append(_gpu(place, row, names))
+        gpus.append(_gpu(place, row, tuple(named.get(row["slug"], ()))))
     unknown = set(aliases.values()) - {gpu.slug for gpu in gpus}
     if unknown:
         raise ValueError(f"{aliases_csv.name}: field slug: no such GPU: {sorted(unknown)}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from gpusizer.errors import GpusizerError, ModelUnreadable
@@ -11,7 +11,7 @@ from gpusizer.gpu_request import parse_gpu_request
 from gpusizer.gpus import Catalogue, Gpu
 from gpusizer.models_for.answer import ModelsFor
 from gpusizer.models_for.find import Question, Resolve, Runs, on_gpu, on_rig, row
-from gpusizer.models_for.request import ModelsRequest
+from gpusizer.models_for.request import ModelsRequest, parse_models_request
 from gpusizer.models_for.shelf import Candidate, Shelf
 from gpusizer.models_for.tasks import task_of
 from gpusizer.profile import ModelProfile
@@ -24,14 +24,19 @@ Unread = tuple[tuple[str, GpusizerError], ...]
 
 
 def models_for(
-    request: ModelsRequest, catalogue: Catalogue, shelf: Shelf, read: ReadProfile, resolve: Resolve
+    fields: Mapping[str, Any],
+    catalogue: Catalogue,
+    shelf: Shelf | None,
+    read: ReadProfile,
+    resolve: Resolve,
 ) -> ModelsFor:
-    """What runs on the GPU or rig asked about.
+    """What runs on the GPU or rig asked about, of the shelf or of the models named.
 
     Raises UnknownGpu and InvalidRequest; a model that cannot be read is listed and passed over.
     """
+    request = parse_models_request(fields)
     gpu, boards, rig = _where(request, catalogue)
-    candidates, unread = _candidates(request, shelf, read)
+    candidates, unread = _candidates(request, shelf or Shelf(tuple), read)
     question = Question(request.asked.quants, request.asked.workload, resolve)
     found: list[Runs]
     if gpu is not None:

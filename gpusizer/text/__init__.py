@@ -3,29 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
 from typing import Literal, get_args
 
 from gpusizer.errors import GpusizerError
 from gpusizer.notes import Note
-from gpusizer.text import buying, pages
-from gpusizer.text.en import STRINGS as EN
-from gpusizer.text.pt import STRINGS as PT
-from gpusizer.text.zh import STRINGS as ZH
 from gpusizer.units import format_count, format_gib
 
 Language = Literal["en", "zh", "pt"]
 LANGUAGES: tuple[Language, ...] = get_args(Language)
 
-_TABLES: Mapping[Language, Mapping[str, str]] = {
-    "en": {**EN, **buying.EN, **pages.EN},
-    "zh": {**ZH, **buying.ZH, **pages.ZH},
-    "pt": {**PT, **buying.PT, **pages.PT},
-}
+_CORE = ("{}", "buying.{}")
+_PAGE = (
+    "pages.{}", "pages.{}_accuracy", "pages.{}_method", "pages.{}_pictures", "pages.{}_tabs",
+    "pages.{}_tools", "pages.{}_training",
+)  # fmt: skip
+"""Modules of one language: what the core says itself, and the words of the web page."""
+
+
+@cache
+def table(language: Language, modules: tuple[str, ...] = (*_CORE, *_PAGE)) -> Mapping[str, str]:
+    """Strings of a language, loaded when they are first asked for.
+
+    Raises ValueError for a key that two modules have.
+    """
+    strings: dict[str, str] = {}
+    for name in modules:
+        own = import_module(f"gpusizer.text.{name.format(language)}").STRINGS
+        if repeated := strings.keys() & own.keys():
+            raise ValueError(f"in two modules: {sorted(repeated)}")
+        strings |= own
+    return strings
 
 
 def text(key: str, language: Language, **fields: object) -> str:
     """The string under `key`, with its fields filled in. Raises KeyError for an unknown key."""
-    return _TABLES[language][key].format(**{k: _shown(k, v) for k, v in fields.items()})
+    strings = table(language, _PAGE if key.startswith("page.") else _CORE)
+    return strings[key].format(**{k: _shown(k, v) for k, v in fields.items()})
 
 
 def say_note(note: Note, language: Language = "en") -> str:
@@ -39,7 +54,7 @@ def say_error(error: GpusizerError, language: Language = "en") -> str:
     fields["reason"] = _reason(error.code, fields, language)
     key = f"error.{error.code}"
     special = f"{key}.{error.fields.get('reason')}"  # some reasons deserve their own sentence
-    sentence = text(special if special in _TABLES[language] else key, language, **fields)
+    sentence = text(special if special in table(language, _CORE) else key, language, **fields)
     suggestions = fields["suggestions"]
     if isinstance(suggestions, list) and suggestions:
         names = ", ".join(map(str, suggestions))
@@ -49,8 +64,8 @@ def say_error(error: GpusizerError, language: Language = "en") -> str:
 
 def _reason(code: str, fields: Mapping[str, object], language: Language) -> str:
     """The words of a reason: this error's own, else everybody's, else the reason as it is."""
-    reason, table = str(fields["reason"]), _TABLES[language]
-    words = table.get(f"reason.{code}.{reason}") or table.get(f"reason.{reason}")
+    reason, strings = str(fields["reason"]), table(language, _CORE)
+    words = strings.get(f"reason.{code}.{reason}") or strings.get(f"reason.{reason}")
     return reason if words is None else words.format(**fields)
 
 

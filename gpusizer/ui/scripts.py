@@ -105,13 +105,13 @@ element.addEventListener('click', e => {
 SHARE = """element.addEventListener('click', e => {
   const share = e.target.closest('[data-share]');
   if (!share) return;
-  if (share.dataset.share !== 'link') { trigger('share', {kind: share.dataset.share}); return; }
+  if (share.dataset.share !== 'link') { trigger('take', {kind: share.dataset.share}); return; }
   navigator.clipboard.writeText(location.href);
   const label = share.textContent;
   share.textContent = share.dataset.done;
   setTimeout(() => { share.textContent = label; }, 1500);
 });"""
-"""Share: copy the address, ask for a file."""
+"""Share: copy the address, ask for a file. ("share" is an event of Gradio's own.)"""
 
 DOWNLOAD = """made => {
   if (!made) return;

@@ -194,14 +194,27 @@ def test_gated_model_costs_two_requests(hub: HubEmulator, fetch: Fetch) -> None:
     assert len(hub.requests) == 2
 
 
+def test_an_older_copy_says_what_to_ask_for(hub: HubEmulator, session: HubSession) -> None:
+    """A name without a size: all headers are asked for at once, and nothing in vain."""
+    hub.add(llama_repo("org/name", shards=4))
+    ref = ModelRef("org/name")
+    copy = fetch_snapshot(ref, session, QUICK)
+    hub.reset_log()
+    again = fetch_snapshot(ref, session, QUICK, expected=copy)
+    assert again.components == copy.components
+    assert cost(hub) == (3, 2)  # description and all headers, then the configuration
+
+
 def test_an_expected_gate_costs_one_request(hub: HubEmulator, session: HubSession) -> None:
     hub.add(llama_repo("org/name-8B", shards=2, gated="auto"))
     ref = ModelRef("org/name-8B")
-    (component,) = fetch_snapshot(ref, session, QUICK, expect_gate=True).components
+    gated = fetch_snapshot(ref, session, QUICK)
+    hub.reset_log()
+    (component,) = fetch_snapshot(ref, session, QUICK, expected=gated).components
     assert component.totals is not None and component.totals.parameters
     assert cost(hub) == (1, 1)
     hub.add(llama_repo("org/name-8B", shards=2))
-    (component,) = fetch_snapshot(ref, session, QUICK, expect_gate=True).components
+    (component,) = fetch_snapshot(ref, session, QUICK, expected=gated).components
     assert component.tensors, "a gate that opened meanwhile costs a round trip, no answer"
 
 

@@ -19,7 +19,7 @@ from gpusizer.training.plan import SHARDINGS
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = (ROOT / "gpusizer", ROOT / "scrapers")
-TABLES = {language: words._TABLES[language] for language in LANGUAGES}
+TABLES = {language: words.table(language) for language in LANGUAGES}
 ENGLISH = TABLES["en"]
 
 LABELS = ("training", "inference", "light_inference", "neither", "unknown")

@@ -115,7 +115,7 @@ def _wire(
     ranked = [results.ranking, results.query]
     results.ranking.rank(handlers.rank, inputs, ranked, **listeners("rank"))
     made = query_box("gs-download")
-    results.answer.share(handlers.share, inputs, made, **listeners("share"))
+    results.answer.take(handlers.share, inputs, made, **listeners("share"))
     made.change(None, [made], None, js=scripts.DOWNLOAD, **listeners.quiet("download"))
     remember = scripts.remember("size")
     results.query.change(None, inputs, None, js=remember, **listeners.quiet("remember"))
