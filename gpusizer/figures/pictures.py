@@ -9,13 +9,15 @@ from typing import Any
 from gpusizer.figures.memory import capacities, context_curves, few_levels, stacks
 from gpusizer.figures.prices import PriceSpeed, price_speed
 from gpusizer.figures.shapes import Capacity, Curve, Stack
+from gpusizer.figures.users import UserSpeed, user_speeds
+from gpusizer.fit import Fit
 from gpusizer.gpus import Gpu
 from gpusizer.report import EstimateRow, Report
 
 
 @dataclass(frozen=True, slots=True)
 class Pictures:
-    """Memory by quantization and by context against what GPUs hold; prices against speed."""
+    """Memory by quantization and context against what GPUs hold; prices and users against speed."""
 
     context: int
     concurrency: int
@@ -23,9 +25,10 @@ class Pictures:
     curves: tuple[Curve, ...]
     capacities: tuple[Capacity, ...]
     prices: tuple[PriceSpeed, ...]
+    users: tuple[UserSpeed, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        lists = ("stacks", "curves", "capacities", "prices")
+        lists = ("stacks", "curves", "capacities", "prices", "users")
         made = {name: [item.to_json() for item in getattr(self, name)] for name in lists}
         return {"context": self.context, "concurrency": self.concurrency, **made}
 
@@ -38,13 +41,20 @@ class Pictures:
             curves=tuple(map(Curve.from_json, data["curves"])),
             capacities=tuple(map(Capacity.from_json, data["capacities"])),
             prices=tuple(map(PriceSpeed.from_json, data["prices"])),
+            users=tuple(map(UserSpeed.from_json, data["users"])),
         )
 
 
 def pictures_of(
-    report: Report, shown: Sequence[EstimateRow], boards: Iterable[tuple[Gpu, int]]
+    report: Report,
+    shown: Sequence[EstimateRow],
+    boards: Iterable[tuple[Gpu, int]],
+    fits: Sequence[Fit] = (),
 ) -> Pictures:
-    """Pictures of a report whose ranking is whole; `shown` are the levels to stack up."""
+    """Pictures of a report whose ranking is whole; `shown` are the levels to stack up.
+
+    `boards` are the picked GPUs, `fits` how the model runs on them.
+    """
     return Pictures(
         context=report.workload.context,
         concurrency=report.workload.concurrency,
@@ -52,4 +62,5 @@ def pictures_of(
         curves=context_curves(report, few_levels(report.estimates)),
         capacities=capacities(boards),
         prices=(price_speed(report.ranking, "buy"), price_speed(report.ranking, "rent")),
+        users=user_speeds(report, fits),
     )

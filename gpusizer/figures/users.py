@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from gpusizer.figures.shapes import Curve, Point
+from gpusizer.fit import Fit, Verdict
+from gpusizer.report import Report
+from gpusizer.speed import speeds
 
 _MOST_POINTS = 16
+_MOST_USERS = 256  # beyond, serving engines' own limits decide
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +51,24 @@ def user_speed(
         Curve(tuple(Point(users, speed / users) for users, speed in known), label),
         most_users if full else None,
     )
+
+
+def user_speeds(report: Report, fits: Sequence[Fit]) -> tuple[UserSpeed, ...]:
+    """Of every fit that serves text, as far as its cache holds users of the report's context."""
+    made = []
+    for fit in fits:
+        most = min(int(fit.max_concurrency or 0), _MOST_USERS)
+        if fit.verdict in (Verdict.FITS, Verdict.TIGHT) and most > 1:
+            label = f"{fit.count} × {fit.gpu.name}" if fit.count > 1 else fit.gpu.name
+            full = most < _MOST_USERS
+            made.append(user_speed(partial(_total, report, fit), most, label, full=full))
+    return tuple(made)
+
+
+def _total(report: Report, fit: Fit, users: int) -> float | None:
+    """Likely tokens/s of so many users together."""
+    found = speeds(report.profile, replace(report.workload, concurrency=users), fit)
+    return found.total.likely if found and found.total else None
 
 
 def user_counts(most: int) -> tuple[int, ...]:

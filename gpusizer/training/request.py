@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from gpusizer.fields import Parser, fail, flag, integer, number, one_of, text, texts
 from gpusizer.profile import ModelProfile
-from gpusizer.training.fields import Parser, fail, flag, integer, number, one_of, text, texts
 from gpusizer.training.optimizers import find_optimizer
 from gpusizer.training.plan import (
     BASES,

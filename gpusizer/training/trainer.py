@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from gpusizer.fields import fail
 from gpusizer.fit import Verdict
 from gpusizer.gpu_request import parse_gpu_request
 from gpusizer.gpus import Catalogue, Gpu
@@ -14,7 +15,6 @@ from gpusizer.hub_id import ModelRef, check_revision, parse_model_ref
 from gpusizer.notes import Note
 from gpusizer.profile import HEADERS, ModelProfile, build_profile
 from gpusizer.snapshot import RepoSnapshot
-from gpusizer.training.fields import fail
 from gpusizer.training.fit import (
     SOFTWARE,
     TrainingFit,

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
-from gpusizer.comparison import Comparison
+from gpusizer.comparison import Compared, Comparison
+from gpusizer.errors import InvalidRequest
 from gpusizer.figures.pictures import Pictures, pictures_of
 from gpusizer.report import EstimateRow, Report
 from gpusizer.sizer import Sizer
@@ -52,9 +53,19 @@ def answer(sizer: Sizer, state: PageState, shown: int) -> PageAnswer:
 def pictures(sizer: Sizer, state: PageState, whole: Report | None = None) -> Pictures:
     """What is drawn of a report and the picked GPUs. Raises any GpusizerError."""
     report = whole or rank(sizer, state, 0)
-    picked = sizer.compare({"gpus": list(state.gpus)}).items if state.gpus else ()
+    picked = _picked(sizer, state)
     boards = [(item.gpu, item.count or 1) for item in picked]
-    return pictures_of(report, shown_rows(report.estimates), boards)
+    fits = [item.ranked.fit for item in picked if item.ranked is not None]
+    return pictures_of(report, shown_rows(report.estimates), boards, fits)
+
+
+def _picked(sizer: Sizer, state: PageState) -> Sequence[Compared]:
+    """The picked GPUs with how the model runs on each, or alone where it cannot on one of them."""
+    try:
+        compared = compare(sizer, state)
+    except InvalidRequest:
+        compared = sizer.compare({"gpus": list(state.gpus or ())})
+    return compared.items if compared else ()
 
 
 def rank(sizer: Sizer, state: PageState, shown: int) -> Report:

@@ -196,9 +196,9 @@ def test_pictures_are_drawn_for_the_window(visit: Open, width: int, shown: str) 
     answered(page, LLAMA)
     assert page.locator("#gs-pictures .gs-figure:visible").count() == 0  # the answer stays first
     page.click(".gs-pictures > summary")
-    assert page.locator("#gs-pictures .gs-figure:visible").count() == 4
-    assert page.locator(f".gs-chart-{shown} svg[role=img]:visible").count() == 4
-    assert page.locator("svg[role=img]:visible").count() == 4
+    assert page.locator("#gs-pictures .gs-figure:visible").count() == 6
+    assert page.locator(f".gs-chart-{shown} svg[role=img]:visible").count() == 6
+    assert page.locator("svg[role=img]:visible").count() == 6
     assert "2 × GeForce RTX 3090" in page.inner_text("#gs-memory-picture")
     assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0
     outside = page.evaluate(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpusizer.figures.pictures import Pictures
-from gpusizer.ui.presenters.charts.curves import context_picture
+from gpusizer.ui.presenters.charts.curves import context_picture, users_pictures
 from gpusizer.ui.presenters.charts.scatter import price_picture
 from gpusizer.ui.presenters.charts.stacked import memory_picture
 from gpusizer.ui.presenters.figures import whole
@@ -18,6 +18,7 @@ def pictures_html(pictures: Pictures, words: Words) -> Html:
     drawn = [
         memory_picture(pictures.stacks, levels, whole(context), whole(users), words),
         context_picture(pictures.curves, levels, context, users, words),
+        users_pictures(pictures.users, words),
         *(price_picture(prices, words) for prices in pictures.prices),
     ]
     if not any(drawn):

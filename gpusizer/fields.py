@@ -41,7 +41,7 @@ def number(low: float, high: float) -> Parser:
     def parse(field: str, value: Any) -> float:
         try:
             parsed = float(value)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise fail(field, value, "not_a_number") from None
         if isinstance(value, bool) or not low <= parsed <= high:
             raise fail(field, value, "out_of_range", low=low, high=high)
