@@ -81,7 +81,7 @@ def _card(item: Compared, pick: str, words: Words, command: Html | None) -> Html
         _fit(ranked.fit, words) if ranked else None,
         el("dl", join(_line(spec, words) for spec in _specs(item.gpu, ranked, words))),
         _advice(ranked, words) if ranked else None,
-        command,
+        command or el("div"),  # holds its place, so that rows of all cards stay level
         words.listed(_reasons(ranked), "gs-notes") if ranked else None,
         class_="gs-card" if ranked else "gs-card gs-card-plain",
         data_gpu=item.gpu.slug,
