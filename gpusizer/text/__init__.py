@@ -16,8 +16,8 @@ LANGUAGES: tuple[Language, ...] = get_args(Language)
 
 _CORE = ("{}", "buying.{}")
 _PAGE = (
-    "pages.{}", "pages.{}_accuracy", "pages.{}_method", "pages.{}_pictures", "pages.{}_tabs",
-    "pages.{}_tools", "pages.{}_training",
+    "pages.{}", "pages.{}_accuracy", "pages.{}_derivation", "pages.{}_method", "pages.{}_pictures",
+    "pages.{}_tabs", "pages.{}_tools", "pages.{}_training",
 )  # fmt: skip
 """Modules of one language: what the core says itself, and the words of the web page."""
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from gpusizer.ranking import Ranked
 from gpusizer.report import EstimateRow, Report
 from gpusizer.request import RANKINGS
-from gpusizer.ui.presenters.bars import bars_html
+from gpusizer.ui.presenters.bars import bars_html, shown_rows
+from gpusizer.ui.presenters.derivation import derivation_html
 from gpusizer.ui.presenters.figures import DASH, band, gib, speed, usd, whole
 from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.marks import (
@@ -48,6 +49,7 @@ def memory_html(report: Report, words: Words) -> Html:
             provenance_legend(words),
             class_="gs-details",
         ),
+        derivation_html(report, shown_rows(report.estimates), words),
         class_="gs-section",
         id="gs-memory",
     )

@@ -1,0 +1,66 @@
+"""How each number comes about, on demand: formulas with the model's own numbers put in."""
+
+from __future__ import annotations
+
+from gpusizer.derivation import Step, derivation
+from gpusizer.report import EstimateRow, Report
+from gpusizer.ui.presenters.figures import gib
+from gpusizer.ui.presenters.html import Html, el, join
+from gpusizer.ui.presenters.marks import provenance_legend, provenance_mark
+from gpusizer.ui.presenters.words import Words
+from gpusizer.units import format_gib
+
+
+def derivation_html(report: Report, rows: list[EstimateRow], words: Words) -> Html:
+    """A folded sum for each of the rows."""
+    return el(
+        "details",
+        el("summary", words("derivation")),
+        join(_sum(row, report, words) for row in rows),
+        provenance_legend(words),
+        class_="gs-details",
+        id="gs-derivation",
+    )
+
+
+def _sum(row: EstimateRow, report: Report, words: Words) -> Html:
+    estimate = row.estimate
+    total = estimate.all_gpus.total
+    name = f"{estimate.quant.name} · {estimate.engine.name} · {format_gib(total.likely)}"
+    steps = derivation(row, report.profile, report.workload)
+    last = el(
+        "tr",
+        el("th", words("column.total"), scope="row"),
+        el("td", words("tile.band", low=format_gib(total.low), high=format_gib(total.high))),
+        el("td", gib(total.likely), class_="gs-number"),
+    )
+    body = el("tbody", join(_step(step, row, words) for step in steps), last)
+    return el(
+        "details",
+        el("summary", name),
+        el("div", el("table", body, class_="gs-steps"), class_="gs-scroll", tabindex=0),
+        class_="gs-details gs-sum",
+    )
+
+
+def _step(step: Step, row: EstimateRow, words: Words) -> Html:
+    known = step.amount.provenance.value
+    sign = "−" if step.correction < 0 else ""
+    return el(
+        "tr",
+        el("th", words(f"part.{step.part}"), provenance_mark(known, words), scope="row"),
+        el("td", el("code", step.formula) if step.formula else None,
+           el("small", _rule(step, row, words))),
+        el("td", f"{sign}{gib(step.amount.likely)}", class_="gs-number"),
+    )  # fmt: skip
+
+
+def _rule(step: Step, row: EstimateRow, words: Words) -> str:
+    """What the formula counts; the band where there is one."""
+    key = f"engine.{step.part}" if step.rule == "engine" else step.rule
+    rule = words(f"derivation.{key}", engine=row.estimate.engine.name)
+    amount = step.amount
+    if amount.low == amount.high:
+        return rule
+    band = words("tile.band", low=format_gib(amount.low), high=format_gib(amount.high))
+    return f"{rule} {band}"
