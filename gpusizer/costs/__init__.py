@@ -2,7 +2,7 @@
 
 from gpusizer.costs.assumptions import DEFAULT_ASSUMPTIONS, CostAssumptions
 from gpusizer.costs.plan import PlanCosts, plan_costs
-from gpusizer.costs.rental import RentalQuote, rental_quote
+from gpusizer.costs.rental import RentalQuote, rent_usd_per_hour, rental_quote
 
 __all__ = [
     "DEFAULT_ASSUMPTIONS",
@@ -10,5 +10,6 @@ __all__ = [
     "PlanCosts",
     "RentalQuote",
     "plan_costs",
+    "rent_usd_per_hour",
     "rental_quote",
 ]

@@ -87,6 +87,12 @@ def rental_quote(gpu: Gpu) -> RentalQuote | None:
     return quote_of([RentalOffer(provider, gpu.rent.usd, False, False, True, date, source)])
 
 
+def rent_usd_per_hour(gpu: Gpu) -> float | None:
+    """The likely price of a board-hour, None when unknown: the one figure that answers quote."""
+    quote = rental_quote(gpu)
+    return None if quote is None else quote.likely_usd
+
+
 def quote_of(offers: Sequence[RentalOffer]) -> RentalQuote:
     """What offers for the same board amount to."""
     listed = [one for one in offers if not one.spot and not one.marketplace]

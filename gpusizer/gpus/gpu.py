@@ -143,10 +143,6 @@ class Gpu:
     def buy_usd(self) -> float | None:
         return None if self.buy is None else self.buy.usd
 
-    @property
-    def rent_usd_per_hour(self) -> float | None:
-        return None if self.rent is None else self.rent.usd
-
     def to_json(self) -> dict[str, Any]:
         """A JSON object with the unit in each name (decimal GB/s, TFLOPS, MiB-exact bytes)."""
         return {

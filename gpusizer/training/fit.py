@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gpusizer.costs import rent_usd_per_hour
 from gpusizer.fit import Verdict
 from gpusizer.gpus import Gpu
 from gpusizer.notes import Note
@@ -143,7 +144,7 @@ def cost_of(
     if rate is None or not rate.likely:
         return Cost(None, None, None, None)
     hours = tokens / rate.likely / SECONDS_PER_HOUR
-    rent, watts = gpu.rent_usd_per_hour, gpu.power_watts
+    rent, watts = rent_usd_per_hour(gpu), gpu.power_watts
     energy = None if watts is None else watts * count * hours / 1000
     return Cost(
         hours=_digits(hours),

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from gpusizer.amounts import Amount
+from gpusizer.costs import rent_usd_per_hour, rental_quote
 from gpusizer.notes import Note, Say, note_json
 from gpusizer.profile import ModelProfile
 from gpusizer.report import SCHEMA_VERSION, model_json
@@ -63,7 +64,7 @@ class RankedTraining:
     @property
     def rent_usd_per_hour(self) -> float | None:
         """Of all boards."""
-        price = self.fit.gpu.rent_usd_per_hour
+        price = rent_usd_per_hour(self.fit.gpu)
         return None if price is None else price * self.fit.count
 
     @property
@@ -185,7 +186,7 @@ def _per_gpu_json(memory: TrainingMemory) -> dict[str, Any]:
 def _ranked_json(item: RankedTraining, say: Say) -> dict[str, Any]:
     fit, cost, gpu = item.fit, item.cost, item.fit.gpu
     asked = {} if item.largest is None else {"largest": item.largest.to_json()}
-    rent = gpu.rent
+    rent = rental_quote(gpu)
     return {
         "rank": item.rank,
         "gpu": gpu.slug,
@@ -212,7 +213,7 @@ def _ranked_json(item: RankedTraining, say: Say) -> dict[str, Any]:
             "rent_usd_per_hour": item.rent_usd_per_hour,
             "usd": cost.usd,
             "energy_usd": cost.energy_usd,
-            "as_of": None if rent is None else rent.date,
+            "as_of": None if rent is None else rent.as_of,
         },
         "power_watts": None if gpu.power_watts is None else gpu.power_watts * fit.count,
         "reasons": [note_json(note, say) for note in item.reasons],

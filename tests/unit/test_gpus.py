@@ -150,7 +150,7 @@ def test_rows_hold_what_the_file_says(catalogue: Catalogue) -> None:
     # The P6000 has no tensor cores and FP16 at 1/64 rate: FP32 is its fastest.
     assert by_slug["quadro-p6000-24gb"].fp16_flops == by_slug["quadro-p6000-24gb"].fp32_flops
     assert by_slug["ascend-910b-64gb"].bandwidth_bytes_per_second is None
-    assert by_slug["gtx-1050-2gb"].rent_usd_per_hour is None
+    assert by_slug["gtx-1050-2gb"].rent is None
     assert by_slug["apple-m1-8gb"].software == "Metal"
     assert by_slug["rtx-3090-24gb"].nvlink and not by_slug["rtx-4090-24gb"].nvlink
 

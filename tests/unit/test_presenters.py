@@ -23,6 +23,7 @@ from gpusizer.ui.presenters import figures, frame, html
 from gpusizer.ui.presenters.answer import answer_html
 from gpusizer.ui.presenters.bars import bars_html, card_ticks
 from gpusizer.ui.presenters.cards import cards_html, gpu_names_html
+from gpusizer.ui.presenters.catalogue import catalogue_html
 from gpusizer.ui.presenters.errors import chips_html, error_html
 from gpusizer.ui.presenters.facts import facts_html
 from gpusizer.ui.presenters.html import Html, el, escape, join
@@ -262,8 +263,18 @@ def test_a_card_says_what_would_make_it_fit() -> None:
     assert "1 at once, even at the high end" in safe.text
 
 
+def test_an_hour_costs_the_same_on_every_part_of_the_page(llama: PageAnswer) -> None:
+    """An RTX 4090: between 0.34 and 0.74 USD, 0.51 likely (by hand in test_costs.py)."""
+    assert "$0.51/h" in Page(answer_html(llama, ENGLISH)).text
+    card = cards(("4090",), LLAMA).text
+    assert "$0.51" in card and "$0.34–$0.74 on demand" in card
+    rows = catalogue_html(embedded_sizer().catalogue.gpus, ENGLISH).split("<tr")
+    (row,) = [row for row in rows if "GeForce RTX 4090 24GB<" in row]
+    assert "&#36;0.51<" in row
+
+
 def test_cards_without_a_model_show_the_hardware() -> None:
-    page = cards(("3070", "h100"), "")
+    page = cards(("gtx 1050", "h100"), "")
     assert "Bandwidth" in page.text
     assert "unknown" in page.text
     assert "gs-fit" not in str(page.elements)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from gpusizer.costs import rent_usd_per_hour
 from gpusizer.errors import InvalidRequest, UnknownGpu
 from gpusizer.text import LANGUAGES, say_note
 from gpusizer.training.fit import cost_of, fit_of
@@ -209,7 +210,7 @@ def test_money_by_hand() -> None:
     card = CARDS.find("rtx 4090")
     cost = cost_of(card, 2, TrainingRate(500, 1000, 1500), 3_600_000, 0.15)
     assert cost.hours == 1
-    assert cost.usd == pytest.approx(2 * (card.rent_usd_per_hour or 0), rel=0.01)
+    assert cost.usd == pytest.approx(2 * (rent_usd_per_hour(card) or 0), rel=0.01)
     assert cost.energy_kwh == 0.9
     assert cost.energy_usd == 0.135
     assert cost_of(card, 2, None, 1, 0.15).hours is None

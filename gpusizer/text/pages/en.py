@@ -162,7 +162,7 @@ STRINGS: dict[str, str] = {
     "page.basis.nominal": "cautious reading of the label",
     "page.basis.street": "street price, {date}",
     "page.basis.launch": "launch price, {date}",
-    "page.basis.rent": "on demand, {date}",
+    "page.basis.rent": "{asked} on demand, {date}",
     # Errors.
     "page.error.title": "No answer this time",
     "page.error.examples": "These work:",

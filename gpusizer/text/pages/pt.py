@@ -165,7 +165,7 @@ STRINGS: dict[str, str] = {
     "page.basis.nominal": "leitura cautelosa do rótulo",
     "page.basis.street": "preço de mercado, {date}",
     "page.basis.launch": "preço de lançamento, {date}",
-    "page.basis.rent": "sob demanda, {date}",
+    "page.basis.rent": "{asked} sob demanda, {date}",
     # Errors.
     "page.error.title": "Desta vez sem resposta",
     "page.error.examples": "Estes funcionam:",

@@ -160,7 +160,7 @@ STRINGS: dict[str, str] = {
     "page.basis.nominal": "按标称保守估计",
     "page.basis.street": "市场价（{date}）",
     "page.basis.launch": "首发价（{date}）",
-    "page.basis.rent": "按需（{date}）",
+    "page.basis.rent": "按需 {asked}（{date}）",
     # Errors.
     "page.error.title": "这次没有结果",
     "page.error.examples": "可以试试：",

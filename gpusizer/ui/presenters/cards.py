@@ -7,6 +7,7 @@ from functools import partial
 
 from gpusizer.advice import Suggestion
 from gpusizer.comparison import Compared, Comparison
+from gpusizer.costs import RentalQuote, rental_quote
 from gpusizer.fit import Fit, Verdict
 from gpusizer.gpus import Gpu, Price
 from gpusizer.inverse import Largest
@@ -178,8 +179,8 @@ def _specs(gpu: Gpu, ranked: Ranked | None, words: Words) -> Iterator[Spec]:
     yield _known("fp16", gpu.fp16_flops, _TERA, "TFLOPS", words)
     yield _known("power", gpu.power_watts, 1, "W", words)
     yield _links(gpu, words)
-    yield _price("buy", gpu.buy, gpu.release_year, words)
-    yield _price("rent", gpu.rent, gpu.release_year, words)
+    yield _price(gpu.buy, gpu.release_year, words)
+    yield _rent(rental_quote(gpu), words)
 
 
 def _performance(ranked: Ranked, words: Words) -> Iterator[Spec]:
@@ -259,9 +260,19 @@ def _links(gpu: Gpu, words: Words) -> Spec:
     return "links", gpu.interconnect, " · ".join(part for part in (speed_in_words, pcie) if part)
 
 
-def _price(name: str, price: Price | None, release_year: int, words: Words) -> Spec:
+def _price(price: Price | None, release_year: int, words: Words) -> Spec:
     if price is None:
-        return name, words("unknown"), None
+        return "buy", words("unknown"), None
     date = (price.date or str(release_year)).replace("-", _UNBROKEN_HYPHEN)
     basis = words(f"basis.{price.basis}", date=date)
-    return name, usd(price.usd), basis
+    return "buy", usd(price.usd), basis
+
+
+def _rent(quote: RentalQuote | None, words: Words) -> Spec:
+    """The likely price of an hour, and between what providers ask for it."""
+    if quote is None or quote.likely_usd is None:
+        return "rent", words("unknown"), None
+    ends = (quote.low_usd, quote.high_usd)
+    asked = dict.fromkeys(usd(price) for price in ends if price is not None)
+    date = (quote.as_of or "").replace("-", _UNBROKEN_HYPHEN)
+    return "rent", usd(quote.likely_usd), words("basis.rent", asked="–".join(asked), date=date)

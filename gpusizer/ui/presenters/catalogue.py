@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from gpusizer.costs import rent_usd_per_hour
 from gpusizer.gpus import Gpu
 from gpusizer.ui.presenters.figures import DASH, gib, usd, whole
 from gpusizer.ui.presenters.html import Html, el, join
@@ -54,7 +55,7 @@ def _row(gpu: Gpu, words: Words) -> Html:
         _or_dash(gpu.power_watts, whole),
         str(gpu.release_year),
         _or_dash(gpu.buy_usd, usd),
-        _or_dash(gpu.rent_usd_per_hour, usd),
+        _or_dash(rent_usd_per_hour(gpu), usd),
         el("button", words("pick"), type="button", class_="gs-button", data_pick=gpu.slug,
            aria_label=words("pick.label", gpu=gpu.name)),
     )  # fmt: skip
