@@ -2,6 +2,7 @@
 
 from gpusizer.gpus.catalogue import Catalogue, load_catalogue
 from gpusizer.gpus.gpu import Confidence, Gpu, MemoryBasis, Price, PriceBasis, Status, Support
+from gpusizer.gpus.saved import saved_gpus
 
 __all__ = [
     "Catalogue",
@@ -13,4 +14,5 @@ __all__ = [
     "Status",
     "Support",
     "load_catalogue",
+    "saved_gpus",
 ]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import gradio as gr
 
 from gpusizer.errors import GpusizerError
+from gpusizer.gpus import saved_gpus
 from gpusizer.report import Report
 from gpusizer.sizer import Sizer
 from gpusizer.text import Language
@@ -67,6 +68,11 @@ class Handlers:
         """Reads with the rights of a visitor who signed in, as anybody else without."""
         return with_rights(self._sizer, self._for_visitor, token)
 
+    def _saved(self, profile: gr.OAuthProfile | None) -> tuple[str, ...] | None:
+        """The GPUs that a visitor who signed in keeps on the Hub; None, to choose, without any."""
+        items = None if profile is None else profile.get("hardwareItems")
+        return saved_gpus(items, self._sizer.catalogue, MAX_PICKS) or None
+
     @property
     def gpu_names(self) -> list[str]:
         """Names the adding field suggests."""
@@ -80,11 +86,12 @@ class Handlers:
         engine: str,
         query: str,
         token: gr.OAuthToken | None = None,
+        profile: gr.OAuthProfile | None = None,
     ) -> Iterator[Outputs]:
         """Answer what the form says; the same model keeps its picked GPUs."""
         before = PageState.from_query(query)
         asked = PageState.from_form(model, context, concurrency, engine)
-        gpus = before.gpus if before.model == asked.model else None
+        gpus = before.gpus if before.model == asked.model else self._saved(profile)
         yield from self._show(replace(asked, rank_by=before.rank_by, gpus=gpus), token)
 
     def choose(
@@ -95,15 +102,23 @@ class Handlers:
         engine: str,
         event: gr.EventData,
         token: gr.OAuthToken | None = None,
+        profile: gr.OAuthProfile | None = None,
     ) -> Iterator[Outputs]:
         """Answer for the example that was clicked."""
         state = PageState.from_form(event.model, context, concurrency, engine)
-        yield from self._show(state, token)
+        yield from self._show(replace(state, gpus=self._saved(profile)), token)
 
-    def load(self, request: gr.Request, token: gr.OAuthToken | None = None) -> Iterator[Outputs]:
+    def load(
+        self,
+        request: gr.Request,
+        token: gr.OAuthToken | None = None,
+        profile: gr.OAuthProfile | None = None,
+    ) -> Iterator[Outputs]:
         """Answer what the address asks for, if anything: the tab, then what stands in each."""
         state = PageState.from_query(str(request.query_params))
         only_gpus = bool(state.gpus) and not state.model
+        if state.gpus is None:
+            state = replace(state, gpus=self._saved(profile))
         tab = state.tab if state.tab in _TABS else "compare" if only_gpus else "size"
         filled, asked = _Filled(tab), dict(request.query_params)
         if tab == "catalogue":

@@ -5,7 +5,7 @@ STRINGS: dict[str, str] = {
     "page.api.train": "fine-tuning: memory, savings, GPUs, hours and dollars.",
     "page.api.reverse": "which models a card or a machine of mixed cards runs.",
     "page.api.mcp": "The same endpoints are tools of the Model Context Protocol at",
-    "page.sign_in": "Sign in to read gated models",
+    "page.sign_in": "Sign in: gated models, your saved GPUs",
     "page.tab.size": "Size a model",
     "page.tab.compare": "Compare GPUs",
     "page.tab.reverse": "What can my GPU run?",

@@ -5,7 +5,7 @@ STRINGS: dict[str, str] = {
     "page.api.train": "ajuste fino: memória, economias, GPUs, horas e dólares.",
     "page.api.reverse": "quais modelos uma placa ou uma máquina de placas mistas roda.",
     "page.api.mcp": "Os mesmos endpoints são ferramentas do Model Context Protocol em",
-    "page.sign_in": "Entrar para ler modelos restritos",
+    "page.sign_in": "Entrar: modelos restritos e suas placas salvas",
     "page.tab.size": "Dimensionar um modelo",
     "page.tab.compare": "Comparar GPUs",
     "page.tab.reverse": "O que minha GPU roda?",

@@ -1,0 +1,63 @@
+"""Hardware saved on the Hub: the documented form, and everything that is not of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpusizer.gpus import load_catalogue, saved_gpus
+
+CATALOGUE = load_catalogue()
+
+
+def _item(model: str, memory: object, count: object = 1, **more: object) -> dict[str, object]:
+    return {"sku": ["GPU", "NVIDIA", model], "mem": memory, "num": count, **more}
+
+
+def test_the_documented_example() -> None:
+    """The object that docs/hub/hardware.md of hub-docs prints."""
+    item = {"sku": ["GPU", "NVIDIA", "RTX 4090"], "mem": 24, "num": 2, "isPrimary": True}
+    assert saved_gpus([item], CATALOGUE, 4) == ("2xrtx-4090-24gb",)
+
+
+def test_the_primary_comes_first_and_no_more_than_asked() -> None:
+    items = [
+        _item("RTX 3060", 12), _item("Apple M3 Max", 128), _item("A100", 80, isPrimary=True),
+        _item("RTX 3060", 12),
+    ]  # fmt: skip
+    found = saved_gpus(items, CATALOGUE, 4)
+    assert found == ("a100-sxm-80gb", "rtx-3060-12gb", "apple-m3-max-128gb")
+    assert saved_gpus(items, CATALOGUE, 1) == ("a100-sxm-80gb",)
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        _item("Ryzen 9 7950X", 64), _item("RTX 4090", 1000), _item("RTX 4090", "24"),
+        _item("RTX 4090", 24, 0), _item("RTX 4090", 24, 10**9), _item("RTX 4090", True),
+        _item("RTX 4090", float("nan")), {"sku": "RTX 4090", "mem": 24}, {"sku": [1, 2, 3]},
+        _item("<img src=x>" * 1000, 24), "RTX 4090", None,
+    ],
+)  # fmt: skip
+def test_what_is_no_known_gpu_is_left_out(item: object) -> None:
+    assert saved_gpus([item, _item("RTX 3060", 12)], CATALOGUE, 4) == ("rtx-3060-12gb",)
+
+
+_JSON: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.sampled_from(["sku", "mem", "num", "isPrimary"]), inner, max_size=4)
+    ),
+    max_leaves=12,
+)
+
+
+@given(_JSON)
+def test_nothing_the_hub_sends_raises(items: Any) -> None:
+    slugs = {gpu.slug for gpu in CATALOGUE.gpus}
+    for request in saved_gpus(items, CATALOGUE, 4):
+        assert request in slugs or request.split("x", maxsplit=1)[1] in slugs
