@@ -53,9 +53,9 @@ def caveats(
     rest = [file.path for file in snapshot.uncounted_files if file.path.endswith(".safetensors")]
     counted = [file.path for component in snapshot.components for file in component.files]
     if rest and counted:
-        notes.append(Note("one_copy_counted", counted=counted[0], path=rest[0]))
+        notes.append(Note("one_copy_counted", counted=counted[0], file=rest[0]))
     for file in snapshot.uncounted_files[:1]:
         notes.append(
-            Note("other_copies_not_counted", path=file.path, count=len(snapshot.uncounted_files))
+            Note("other_copies_not_counted", file=file.path, count=len(snapshot.uncounted_files))
         )
     return tuple(notes)

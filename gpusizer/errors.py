@@ -100,7 +100,7 @@ class RevisionNotFound(ModelUnreadable):
 
 
 class RepoFileNotFound(ModelUnreadable):
-    """A named file is missing from the repository. Fields: `repo_id`, `path`, and, of a GGUF
+    """A named file is missing from the repository. Fields: `repo_id`, `file`, and, of a GGUF
     repository, `suggestions`: files or quantizations it has."""
 
     code = "file_not_found"
@@ -119,7 +119,7 @@ class NoWeights(ModelUnreadable):
 
 
 class MalformedRepo(ModelUnreadable):
-    """A file contradicts its format. Fields: `repo_id`, `path`, `reason`."""
+    """A file contradicts its format. Fields: `repo_id`, `file`, `reason`."""
 
     code = "malformed_repo"
 

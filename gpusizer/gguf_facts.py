@@ -41,9 +41,9 @@ def gguf_notes(snapshot: RepoSnapshot) -> list[Note]:
     models = sum(variant.kind == "quantization" for variant in snapshot.variants)
     path = snapshot.components[0].files[0].path
     if models > 1:
-        notes.append(Note("gguf_variant_read", path=path, count=models))
+        notes.append(Note("gguf_variant_read", file=path, count=models))
     beside = projector(snapshot)
     if beside is not None and beside.files[0].path != path:
         size = beside.size_bytes or 0
-        notes.append(Note("projector_not_counted", path=beside.files[0].path, projector_bytes=size))
+        notes.append(Note("projector_not_counted", file=beside.files[0].path, projector_bytes=size))
     return notes

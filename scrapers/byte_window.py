@@ -69,7 +69,7 @@ class ByteWindow:
 
     def malformed(self, reason: str) -> MalformedRepo:
         """The error of a file that contradicts its format."""
-        return MalformedRepo(repo_id=self._repo_id, path=self._path, reason=reason)
+        return MalformedRepo(repo_id=self._repo_id, file=self._path, reason=reason)
 
     def _have(self, count: int) -> int:
         """Read until the next `count` bytes are there; where they start in the data."""

@@ -61,7 +61,7 @@ def read_tensors(reader: RepoReader, plan: ComponentPlan, files: Sequence[RepoFi
         if len(tensors) > reader.limits.tensors:
             raise reader.reading.exceeded("tensors")
     if not tensors:
-        raise MalformedRepo(repo_id=reader.repo_id, path=next(iter(found)), reason="no_tensors")
+        raise MalformedRepo(repo_id=reader.repo_id, file=next(iter(found)), reason="no_tensors")
     return tuple(weight_files), tensors
 
 
@@ -122,7 +122,7 @@ def _shard_by_shard(
         shards = _indexed_shards(reader, plan, plan.index, {file.path for file in files})
     elif not is_complete(plan.files):
         first = plan.files[0].path
-        raise MalformedRepo(repo_id=reader.repo_id, path=first, reason="missing_shard")
+        raise MalformedRepo(repo_id=reader.repo_id, file=first, reason="missing_shard")
     else:
         shards = [file.path for file in plan.files]
     _prefetch_shards(reader, plan, shards, files)
@@ -157,7 +157,7 @@ def _indexed_shards(
     elif not paths.issuperset(shards):
         problem = "missing_shard"
     if problem is not None:
-        raise MalformedRepo(repo_id=reader.repo_id, path=index, reason=problem)
+        raise MalformedRepo(repo_id=reader.repo_id, file=index, reason=problem)
     if len(shards) > reader.limits.weight_files:
         raise reader.reading.exceeded("weight_files")
     return shards

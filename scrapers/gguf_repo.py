@@ -43,7 +43,7 @@ def asked_selection(files: Sequence[RepoFile], ref: ModelRef, repo_id: str) -> S
         return gguf_selection(chosen)
     _refuse_incomplete(files, file, repo_id)
     raise RepoFileNotFound(
-        repo_id=repo_id, path=file or ref.tag or "", suggestions=_suggestions(variants, file, ref)
+        repo_id=repo_id, file=file or ref.tag or "", suggestions=_suggestions(variants, file, ref)
     )
 
 
@@ -67,7 +67,7 @@ def gguf_component(reader: RepoReader, plan: ComponentPlan) -> Component:
     elif len({name for name, _, _ in tensors}) != len(tensors):
         problem = "duplicate_tensor"
     if problem is not None:
-        raise MalformedRepo(repo_id=reader.repo_id, path=paths[0], reason=problem)
+        raise MalformedRepo(repo_id=reader.repo_id, file=paths[0], reason=problem)
     if len(tensors) > reader.limits.gguf_tensors:
         raise reader.reading.exceeded("gguf_tensors")
     files = tuple(
@@ -85,7 +85,7 @@ def _refuse_incomplete(files: Sequence[RepoFile], wanted: str | None, repo_id: s
     listed = files if wanted is None else [file for file in files if file.path == wanted]
     path = first_incomplete(listed)
     if path is not None:
-        raise MalformedRepo(repo_id=repo_id, path=path, reason="missing_shard")
+        raise MalformedRepo(repo_id=repo_id, file=path, reason="missing_shard")
 
 
 def _suggestions(variants: Sequence[Variant], file: str | None, ref: ModelRef) -> list[str]:

@@ -38,7 +38,7 @@ def parse_headers(
     for shard, (_, end) in found.items():
         reason = _contradiction(sizes, shard, end, limits)
         if reason is not None:
-            raise MalformedRepo(repo_id=repo_id, path=path, reason=reason)
+            raise MalformedRepo(repo_id=repo_id, file=path, reason=reason)
     return {shard: tuple(tensors) for shard, (tensors, _) in found.items()}
 
 
@@ -99,11 +99,11 @@ def _parse(data: bytes, limits: Limits, repo_id: str, path: str) -> _Found:
     """Headers in any form, within the size of a single one: a JSON tree costs memory."""
     refuse_crowded(data, repo_id, path)
     if len(data) > limits.header_bytes:
-        raise MalformedRepo(repo_id=repo_id, path=path, reason="tensor_entry")
+        raise MalformedRepo(repo_id=repo_id, file=path, reason="tensor_entry")
     answer = load_json(data, repo_id, path, unique_keys)
     headers = answer.get("headers") if isinstance(answer, dict) else None
     if not isinstance(headers, dict):
-        raise MalformedRepo(repo_id=repo_id, path=path, reason="not_an_object")
+        raise MalformedRepo(repo_id=repo_id, file=path, reason="not_an_object")
     found: _Found = {}
     for shard, entries in headers.items():
         tensors = entries_to_tensors(entries, None, repo_id, path)

@@ -188,7 +188,7 @@ def _pickled(reader: RepoReader, plan: ComponentPlan, config: Config | None) -> 
     """Pickles are never opened: their sizes, and what their index adds to that."""
     first = plan.files[0].path
     if not is_complete(plan.files):
-        raise MalformedRepo(repo_id=reader.repo_id, path=first, reason="missing_shard")
+        raise MalformedRepo(repo_id=reader.repo_id, file=first, reason="missing_shard")
     index = None
     if plan.index is not None:
         try:
@@ -200,7 +200,7 @@ def _pickled(reader: RepoReader, plan: ComponentPlan, config: Config | None) -> 
         counts = reader.info().parameters
         component = gated_component(plan.name, config, plan.files, counts)
     if component is None:
-        raise MalformedRepo(repo_id=reader.repo_id, path=first, reason="no_tensors")
+        raise MalformedRepo(repo_id=reader.repo_id, file=first, reason="no_tensors")
     return component
 
 

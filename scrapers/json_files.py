@@ -24,9 +24,9 @@ def parse_object(
     """
     value = load_json(data, repo_id, path)
     if not isinstance(value, dict):
-        raise MalformedRepo(repo_id=repo_id, path=path, reason="not_an_object")
+        raise MalformedRepo(repo_id=repo_id, file=path, reason="not_an_object")
     if max_depth is not None and deeper_than(value, max_depth):
-        raise MalformedRepo(repo_id=repo_id, path=path, reason="too_deep")
+        raise MalformedRepo(repo_id=repo_id, file=path, reason="too_deep")
     return value
 
 
@@ -36,7 +36,7 @@ def load_json(
     """Any JSON value. Raises MalformedRepo as `parse_object` does, or "duplicate_key"."""
 
     def refused(reason: str) -> MalformedRepo:
-        return MalformedRepo(repo_id=repo_id, path=path, reason=reason)
+        return MalformedRepo(repo_id=repo_id, file=path, reason=reason)
 
     try:
         text = data.decode("utf-8-sig")
@@ -61,7 +61,7 @@ def refuse_crowded(data: bytes, repo_id: str, path: str) -> None:
     spare = 2 * 2**20
     containers = data.count(b"[") + data.count(b"{")
     if containers * 16 > len(data) + spare or data.count(b'"') * 4 > len(data) + spare:
-        raise MalformedRepo(repo_id=repo_id, path=path, reason="tensor_entry")
+        raise MalformedRepo(repo_id=repo_id, file=path, reason="tensor_entry")
 
 
 def unique_keys(pairs: Pairs) -> dict[str, Any]:

@@ -35,7 +35,7 @@ _BY_CODE: dict[str, Refusal] = {
     "RevisionNotFound": lambda asked: RevisionNotFound(
         repo_id=asked.repo_id, revision=asked.revision
     ),
-    "EntryNotFound": lambda asked: RepoFileNotFound(repo_id=asked.repo_id, path=asked.path),
+    "EntryNotFound": lambda asked: RepoFileNotFound(repo_id=asked.repo_id, file=asked.path),
     "GatedRepo": lambda asked: GatedModel(repo_id=asked.repo_id),
 }
 
@@ -44,7 +44,7 @@ _BY_STATUS: dict[int, Refusal] = {
     401: lambda asked: PrivateOrMissing(repo_id=asked.repo_id),
     403: lambda asked: PrivateOrMissing(repo_id=asked.repo_id),
     404: lambda asked: (
-        RepoFileNotFound(repo_id=asked.repo_id, path=asked.path)
+        RepoFileNotFound(repo_id=asked.repo_id, file=asked.path)
         if asked.path
         else ModelNotFound(repo_id=asked.repo_id)
     ),

@@ -35,10 +35,10 @@ def header_end(
     Raises MalformedRepo ("truncated", "header_length"), LimitsExceeded ("header_bytes").
     """
     if len(start) < LENGTH_BYTES:
-        raise MalformedRepo(repo_id=repo_id, path=path, reason="truncated")
+        raise MalformedRepo(repo_id=repo_id, file=path, reason="truncated")
     end = LENGTH_BYTES + int.from_bytes(start[:LENGTH_BYTES], "little")
     if end < LENGTH_BYTES + len("{}") or (file_bytes is not None and end > file_bytes):
-        raise MalformedRepo(repo_id=repo_id, path=path, reason="header_length")
+        raise MalformedRepo(repo_id=repo_id, file=path, reason="header_length")
     if end - LENGTH_BYTES > limits.header_bytes:
         raise LimitsExceeded(repo_id=repo_id, limit="header_bytes", allowed=limits.header_bytes)
     return end
@@ -81,7 +81,7 @@ def entries_to_tensors(
             spans.append(tuple(entry["data_offsets"]))
     reason = reason or _misplaced(spans, data_bytes)
     if reason is not None:
-        raise MalformedRepo(repo_id=repo_id, path=path, reason=reason)
+        raise MalformedRepo(repo_id=repo_id, file=path, reason=reason)
     return tuple(tensors)
 
 

@@ -12,11 +12,11 @@ STRINGS: dict[str, str] = {
     "error.private_or_missing": "{repo_id} is private or does not exist; without access the Hub"
     " does not say which.",
     "error.revision_not_found": "{repo_id} has no revision “{revision}”.",
-    "error.file_not_found": "{repo_id} has no file {path}.",
+    "error.file_not_found": "{repo_id} has no file {file}.",
     "error.gated_model": "{repo_id} is gated: its owner must grant access on the Hub before its"
     " files can be read.",
     "error.no_weights": "{repo_id} holds no weights that can be sized ({formats}).",
-    "error.malformed_repo": "{repo_id}: {path} contradicts its format ({reason}).",
+    "error.malformed_repo": "{repo_id}: {file} contradicts its format ({reason}).",
     "error.limits_exceeded": "{repo_id} is larger than this service reads: {limit} stops at"
     " {allowed}.",
     "error.unsupported_dtype": "{repo_id} stores tensors as {dtype}, which its file"
@@ -87,7 +87,7 @@ STRINGS: dict[str, str] = {
     "note.class_defaults_used": "config.json omits {facts}; taken from the defaults of the model"
     " class.",
     "note.other_copies_not_counted": "{count} more weight files repeat the model in other formats"
-    " and are not counted, {path} among them.",
+    " and are not counted, {file} among them.",
     # Notes about a request.
     "note.context_shortened": "{asked} tokens are more than the model's {longest}: planned for"
     " {longest}.",
@@ -125,8 +125,8 @@ STRINGS: dict[str, str] = {
     "note.may_run_out": "At the high end of the estimate it runs out of memory.",
     # GGUF repositories.
     "note.gguf_variant_read": "{count} quantizations are published here; the tensors were read in"
-    " {path}, the sizes of the others in the file list.",
-    "note.projector_not_counted": "Images and sound also need the projector {path}"
+    " {file}, the sizes of the others in the file list.",
+    "note.projector_not_counted": "Images and sound also need the projector {file}"
     " ({projector_bytes}), which is not counted in the totals.",
     "note.metadata_recovered": "The file's metadata omits {facts}; read from the tensor shapes"
     " instead.",
@@ -145,7 +145,7 @@ STRINGS: dict[str, str] = {
     "note.sizes_from_files": "The weights are pickles, which are never opened: parameters"
     " are their bytes divided by the width of the dtype in the configuration.",
     "note.one_copy_counted": "The repository holds several copies of weights: counted is"
-    " {counted}; {path} is not.",
+    " {counted}; {file} is not.",
     "note.repo_renamed": "{asked} is now called {repo_id}.",
     "note.read_from_mirror": "The files are gated: read from the ungated copy {mirror},"
     " whose parameters by dtype are the same.",

@@ -12,11 +12,11 @@ STRINGS: dict[str, str] = {
     "error.private_or_missing": "{repo_id} é privado ou não existe; sem acesso, o Hub não diz qual"
     " dos dois.",
     "error.revision_not_found": "{repo_id} não tem a revisão “{revision}”.",
-    "error.file_not_found": "{repo_id} não tem o arquivo {path}.",
+    "error.file_not_found": "{repo_id} não tem o arquivo {file}.",
     "error.gated_model": "{repo_id} tem acesso restrito: o dono precisa liberar o acesso no Hub"
     " antes que os arquivos possam ser lidos.",
     "error.no_weights": "{repo_id} não contém pesos que possam ser medidos ({formats}).",
-    "error.malformed_repo": "{repo_id}: {path} contradiz o próprio formato ({reason}).",
+    "error.malformed_repo": "{repo_id}: {file} contradiz o próprio formato ({reason}).",
     "error.limits_exceeded": "{repo_id} é maior do que este serviço lê: {limit} vai até {allowed}.",
     "error.unsupported_dtype": "{repo_id} guarda tensores em {dtype}, que o formato do arquivo"
     " não define.",
@@ -84,7 +84,7 @@ STRINGS: dict[str, str] = {
     "note.class_defaults_used": "O config.json omite {facts}; usados os padrões da classe do"
     " modelo.",
     "note.other_copies_not_counted": "Outros {count} arquivos de pesos repetem o modelo em outros"
-    " formatos e não são contados, entre eles {path}.",
+    " formatos e não são contados, entre eles {file}.",
     "note.context_shortened": "{asked} tokens passam do limite do modelo, {longest}: calculado para"
     " {longest}.",
     "note.only_for_pipelines": "Sem efeito aqui: {facts} valem para imagens e vídeos de pipelines"
@@ -123,8 +123,8 @@ STRINGS: dict[str, str] = {
     "note.may_run_out": "No topo da estimativa, falta memória.",
     # GGUF repositories.
     "note.gguf_variant_read": "O repositório oferece {count} quantizações; os tensores foram lidos"
-    " em {path}, e o tamanho das demais, na lista de arquivos.",
-    "note.projector_not_counted": "Imagens e áudio exigem também o projetor {path}"
+    " em {file}, e o tamanho das demais, na lista de arquivos.",
+    "note.projector_not_counted": "Imagens e áudio exigem também o projetor {file}"
     " ({projector_bytes}), que não entra nos totais.",
     "note.metadata_recovered": "Os metadados do arquivo omitem {facts}; lido do formato dos"
     " tensores.",
@@ -143,7 +143,7 @@ STRINGS: dict[str, str] = {
     "note.sizes_from_files": "Os pesos são pickles, que nunca são abertos: os parâmetros"
     " são os bytes divididos pela largura do tipo indicado na configuração.",
     "note.one_copy_counted": "O repositório tem várias cópias dos pesos: contada {counted};"
-    " {path} não.",
+    " {file} não.",
     "note.repo_renamed": "{asked} agora se chama {repo_id}.",
     "note.read_from_mirror": "Os arquivos têm acesso restrito: lidos da cópia aberta"
     " {mirror}, com os mesmos parâmetros por tipo.",

@@ -12,10 +12,10 @@ STRINGS: dict[str, str] = {
     "error.private_or_missing": "{repo_id} 是私有模型或不存在；"
     "没有访问权限时，Hub 不会说明是哪一种。",
     "error.revision_not_found": "{repo_id} 没有名为“{revision}”的版本。",
-    "error.file_not_found": "{repo_id} 中没有文件 {path}。",
+    "error.file_not_found": "{repo_id} 中没有文件 {file}。",
     "error.gated_model": "{repo_id} 需要申请访问权限：作者在 Hub 上批准后才能读取文件。",
     "error.no_weights": "{repo_id} 中没有可计算的权重（{formats}）。",
-    "error.malformed_repo": "{repo_id}：文件 {path} 不符合其格式（{reason}）。",
+    "error.malformed_repo": "{repo_id}：文件 {file} 不符合其格式（{reason}）。",
     "error.limits_exceeded": "{repo_id} 超出了本服务的读取上限：{limit} 最多为 {allowed}。",
     "error.unsupported_dtype": "{repo_id} 的张量类型为 {dtype}，其文件格式没有定义这种类型。",
     "error.hub_unreachable": "Hub 未能及时给出关于 {repo_id} 的有效回应（{reason}）。",
@@ -77,7 +77,7 @@ STRINGS: dict[str, str] = {
     "note.recovered_from_tensors": "config.json 缺少 {facts}，已改从张量形状读取。",
     "note.class_defaults_used": "config.json 缺少 {facts}，已采用该模型类的默认值。",
     "note.other_copies_not_counted": "另有 {count} 个权重文件以其他格式重复存储了该模型"
-    "（如 {path}），未计入。",
+    "（如 {file}），未计入。",
     "note.context_shortened": "{asked} token 超过了模型上限 {longest}：按 {longest} 计算。",
     "note.only_for_pipelines": "在此无效：{facts} 只用于 diffusers 的图像和视频管线。",
     "note.quantized_values_need_flash_attention": "llama.cpp 只有启用 flash attention"
@@ -107,9 +107,9 @@ STRINGS: dict[str, str] = {
     "note.usable_memory_not_observed": "可用显存是对规格表的保守估计，并非实测。",
     "note.may_run_out": "若达到估算上限，显存会不足。",
     # GGUF repositories.
-    "note.gguf_variant_read": "该仓库提供 {count} 种量化：张量信息读自 {path}，"
+    "note.gguf_variant_read": "该仓库提供 {count} 种量化：张量信息读自 {file}，"
     "其他量化的大小取自文件列表。",
-    "note.projector_not_counted": "处理图像或音频还需要加载投影文件 {path}（{projector_bytes}），"
+    "note.projector_not_counted": "处理图像或音频还需要加载投影文件 {file}（{projector_bytes}），"
     "未计入总量。",
     "note.metadata_recovered": "文件的元数据缺少 {facts}，已改从张量形状读取。",
     "reason.magic": "不是 GGUF 文件",
@@ -126,7 +126,7 @@ STRINGS: dict[str, str] = {
     "取决于单个张量或配置的内容为估算或省略。",
     "note.sizes_from_files": "权重为 pickle 格式，本工具从不打开："
     "参数量由文件字节数除以配置中数据类型的宽度得出。",
-    "note.one_copy_counted": "仓库中有多份权重：计入 {counted}，未计入 {path}。",
+    "note.one_copy_counted": "仓库中有多份权重：计入 {counted}，未计入 {file}。",
     "note.repo_renamed": "{asked} 现已更名为 {repo_id}。",
     "note.read_from_mirror": "文件需要访问权限：改读无需权限的副本 {mirror}，"
     "两者各数据类型的参数量相同。",

@@ -6,7 +6,6 @@ import contextlib
 import io
 import json
 import subprocess
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -16,36 +15,18 @@ from gradio_client import Client
 from gpusizer.text import say_note
 from gpusizer.training.trainer import train
 from gpusizer.ui.presenters.frame import CURL_EXAMPLE, ORIGIN, PYTHON_EXAMPLE
+from tests.api.transports import TIMEOUT, call
 from tests.conftest import RunningApp
 from tests.hostile import BROKEN_MODEL, VISITORS_MODEL, VISITORS_TOKEN
 from tests.sizers import embedded_sizer
 
 LLAMA = "meta-llama/Llama-3.1-8B-Instruct"
-ENDPOINTS = {"/size_model", "/train_model", "/list_gpus", "/compare_gpus", "/models_for_gpu"}
-TIMEOUT = 30
-
-
-@pytest.fixture(scope="module")
-def client(app_url: str) -> Iterator[Client]:
-    made = Client(app_url, verbose=False)
-    yield made
-    made.close()
-
-
-def call(client: Client, endpoint: str, *args: Any, **kwargs: Any) -> Any:
-    return client.predict(*args, api_name=endpoint, **kwargs)
 
 
 def code(answer: dict[str, Any]) -> str:
     assert answer["schema_version"] == 1
     assert answer["error"]["message"]
     return str(answer["error"]["code"])
-
-
-def test_the_public_surface_is_four_endpoints(client: Client, app_url: str) -> None:
-    info = requests.get(f"{app_url}gradio_api/info", timeout=TIMEOUT).json()
-    assert set(info["named_endpoints"]) == ENDPOINTS
-    assert info["unnamed_endpoints"] == {}
 
 
 def test_parameters_are_documented_with_real_defaults(app_url: str) -> None:
@@ -216,20 +197,6 @@ def test_impossible_questions_about_models(
     client: Client, wanted: str, gpu: Any, options: Any
 ) -> None:
     assert code(call(client, "/models_for_gpu", gpu, options=options)) == wanted
-
-
-def test_raw_http(app_url: str) -> None:
-    """POST names an event, GET streams its result."""
-    base = f"{app_url}gradio_api/call"
-    posted = requests.post(
-        f"{base}/v2/size_model", json={"model": LLAMA, "top": 1}, timeout=TIMEOUT
-    )
-    event = posted.json()["event_id"]
-    stream = requests.get(f"{base}/size_model/{event}", timeout=TIMEOUT).text
-    assert stream.startswith("event: complete")
-    (answer,) = json.loads(stream.split("data: ", 1)[1])
-    assert answer["model"]["repo_id"] == LLAMA
-    assert len(answer["ranking"]) == 1
 
 
 def test_the_python_example_runs(app_url: str) -> None:

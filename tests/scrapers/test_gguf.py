@@ -112,7 +112,7 @@ def test_what_is_not_there(
     hub.add(gguf_repo("org/name"))
     with pytest.raises(RepoFileNotFound) as caught:
         fetch(text)
-    assert caught.value.fields["path"] == path
+    assert caught.value.fields["file"] == path
     suggestions = caught.value.fields["suggestions"]
     assert isinstance(suggestions, list)
     assert suggestion in suggestions

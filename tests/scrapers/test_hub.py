@@ -281,7 +281,7 @@ def test_malformed_index(hub: HubEmulator, fetch: Fetch, index: object, reason: 
     hub.add(replace(repo, files=repo.files | {INDEX: literal_file(text)}))
     with pytest.raises(MalformedRepo) as caught:
         fetch()
-    assert caught.value.fields == {"repo_id": "org/name", "path": INDEX, "reason": reason}
+    assert caught.value.fields == {"repo_id": "org/name", "file": INDEX, "reason": reason}
     assert all(request.path.startswith(("/org/", "/api/", "/xet")) for request in hub.requests)
 
 
@@ -361,7 +361,7 @@ def test_malformed_config(hub: HubEmulator, fetch: Fetch, config: str) -> None:
     hub.add(FakeRepo("org/name", files))
     with pytest.raises(MalformedRepo) as caught:
         fetch()
-    assert caught.value.fields["path"] == "config.json"
+    assert caught.value.fields["file"] == "config.json"
 
 
 def test_config_with_a_mark_and_no_numbers(hub: HubEmulator, fetch: Fetch) -> None:

@@ -223,7 +223,7 @@ def test_malformed(name: str) -> None:
     data, reason = MALFORMED[name]
     with pytest.raises(MalformedRepo) as caught:
         read_bytes(data)
-    assert caught.value.fields == {"repo_id": "org/name", "path": "m.gguf", "reason": reason}
+    assert caught.value.fields == {"repo_id": "org/name", "file": "m.gguf", "reason": reason}
 
 
 @pytest.mark.parametrize("length", [0, 3, 23, 24, 40, 150])
@@ -302,6 +302,6 @@ def test_every_reason_can_be_said() -> None:
     reasons = {reason for _, reason in MALFORMED.values()}
     for language in LANGUAGES:
         for reason in reasons:
-            error = MalformedRepo(repo_id="org/name", path="m.gguf", reason=reason)
+            error = MalformedRepo(repo_id="org/name", file="m.gguf", reason=reason)
             said = say_error(error, language)
             assert not any(f"{mark}{reason}" in said for mark in "(（")

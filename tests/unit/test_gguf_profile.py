@@ -149,8 +149,8 @@ def test_files_beside_the_model() -> None:
         ("projector", 250),
     ]
     notes = {note.code: note.fields for note in profile.caveats}
-    assert notes["gguf_variant_read"] == {"path": "model-Q4_K_M.gguf", "count": 2}
-    assert notes["projector_not_counted"]["path"] == "model-mmproj-F16.gguf"
+    assert notes["gguf_variant_read"] == {"file": "model-Q4_K_M.gguf", "count": 2}
+    assert notes["projector_not_counted"]["file"] == "model-mmproj-F16.gguf"
 
 
 # name, part, kind (for a matrix), slot

@@ -286,7 +286,7 @@ def test_every_error_code_has_advice(language: Language) -> None:
         return [base, *(leaf for child in base.__subclasses__() for leaf in leaves(child))]
 
     fields = {
-        "repo_id": "a/b", "value": "x", "field": "f", "reason": "r", "revision": "v", "path": "p",
+        "repo_id": "a/b", "value": "x", "field": "f", "reason": "r", "revision": "v", "file": "p",
         "formats": [], "limit": "l", "allowed": 1, "dtype": "d", "retry_after_seconds": 1,
         "suggestions": [],
     }  # fmt: skip

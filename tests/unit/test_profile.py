@@ -144,7 +144,7 @@ def test_caveats_say_where_numbers_come_from() -> None:
     assert codes(profile_of([group("w", (4, 4))])) == ["architecture_unknown"]
     copies = (WeightFile("pytorch_model.bin", 8, 0), WeightFile("tf_model.h5", 8, 0))
     assert profile_of([group("w", (4, 4))], {}, uncounted_files=copies).caveats[-1] == Note(
-        "other_copies_not_counted", path="pytorch_model.bin", count=2
+        "other_copies_not_counted", file="pytorch_model.bin", count=2
     )
 
 

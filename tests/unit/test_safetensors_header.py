@@ -92,7 +92,7 @@ def test_malformed(name: str) -> None:
     header, reason = MALFORMED[name]
     with pytest.raises(MalformedRepo) as caught:
         read_json(header)
-    assert caught.value.fields == {"repo_id": "org/name", "path": FILE, "reason": reason}
+    assert caught.value.fields == {"repo_id": "org/name", "file": FILE, "reason": reason}
 
 
 def test_bytes_that_are_no_text() -> None:

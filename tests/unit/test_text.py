@@ -165,6 +165,17 @@ def test_every_reason_written_out_has_words() -> None:
     assert reasons - worded == set()
 
 
+def test_no_fact_is_called_path() -> None:
+    """Gradio's client takes any object with a `path` for a file, and fails to download it."""
+    named = {
+        (path.name, call.lineno)
+        for name in ("Note", *(error.__name__ for error in errors()))
+        for path, call in calls(name)
+        if any(keyword.arg == "path" for keyword in call.keywords)
+    }
+    assert named == set()
+
+
 @pytest.mark.parametrize("key", sorted(ENGLISH))
 def test_nothing_is_left_untranslated(key: str) -> None:
     chinese, portuguese = TABLES["zh"][key], TABLES["pt"][key]
@@ -213,7 +224,7 @@ def test_errors_are_said_with_their_facts(language: Language) -> None:
 
 
 def test_the_same_reason_can_mean_another_thing_to_another_error() -> None:
-    said = say_error(MalformedRepo(repo_id="a/b", path="x", reason="shape"))
+    said = say_error(MalformedRepo(repo_id="a/b", file="x", reason="shape"))
     assert "tensor" in said
     assert "organisation" not in said
 

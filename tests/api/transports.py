@@ -1,0 +1,86 @@
+"""The ways in which programs ask the running application: gradio_client, curl and MCP."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import subprocess
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+import pytest
+import requests
+from gradio_client import Client
+from mcp import ClientSession
+from mcp.client.streamable_http import streamable_http_client
+from mcp.types import TextContent, Tool
+
+TIMEOUT = 30
+T = TypeVar("T")
+
+
+def call(client: Client, endpoint: str, *args: Any, **kwargs: Any) -> Any:
+    """What an endpoint answers to Gradio's own client."""
+    return client.predict(*args, api_name=endpoint, **kwargs)
+
+
+def through_curl(app_url: str, endpoint: str, **arguments: Any) -> Any:
+    """POST names an event, GET streams its result."""
+    base = f"{app_url}gradio_api/call"
+    event = json.loads(_curl(f"{base}/v2{endpoint}", json.dumps(arguments)))["event_id"]
+    stream = _curl(f"{base}{endpoint}/{event}")
+    assert stream.startswith("event: complete\n"), stream[:200]
+    (answer,) = json.loads(stream.split("data: ", 1)[1])
+    return answer
+
+
+def _curl(address: str, body: str | None = None) -> str:
+    if shutil.which("curl") is None:
+        pytest.skip("curl is not installed")
+    posted = ["-H", "Content-Type: application/json", "-d", body] if body is not None else []
+    done = subprocess.run(
+        ["curl", "-sSN", "--fail", "--noproxy", "*", *posted, address],
+        capture_output=True, encoding="utf-8", check=True, timeout=TIMEOUT,
+    )  # fmt: skip
+    return done.stdout
+
+
+def through_mcp(app_url: str, endpoint: str, **arguments: Any) -> Any:
+    """What the tool of an endpoint answers to a real client of the protocol."""
+
+    async def ask(session: ClientSession) -> Any:
+        result = await session.call_tool(endpoint.removeprefix("/"), arguments)
+        (content,) = result.content
+        assert isinstance(content, TextContent)
+        assert not result.isError, content.text
+        return json.loads(content.text)
+
+    return _in_session(app_url, ask)
+
+
+def mcp_tools(app_url: str) -> dict[str, Tool]:
+    """The tools that a client of the protocol is offered, by name."""
+
+    async def ask(session: ClientSession) -> dict[str, Tool]:
+        return {one.name: one for one in (await session.list_tools()).tools}
+
+    return _in_session(app_url, ask)
+
+
+def _in_session(app_url: str, ask: Callable[[ClientSession], Awaitable[T]]) -> T:
+    async def talk() -> T:
+        async with (
+            streamable_http_client(f"{app_url}gradio_api/mcp/") as (read, write, _),
+            ClientSession(read, write) as session,
+        ):
+            await session.initialize()
+            return await ask(session)
+
+    return asyncio.run(talk())
+
+
+def named_endpoints(app_url: str) -> set[str]:
+    """Names of the public endpoints, as the application describes itself."""
+    info = requests.get(f"{app_url}gradio_api/info", timeout=TIMEOUT).json()
+    return {name.removeprefix("/") for name in info["named_endpoints"]}
