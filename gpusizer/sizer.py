@@ -105,12 +105,16 @@ class Sizer:
 
     def profile(self, request: SizeRequest) -> ModelProfile:
         """The profile of the requested model."""
+        return build_profile(self.snapshot(request))
+
+    def snapshot(self, request: SizeRequest) -> RepoSnapshot:
+        """What the requested model's repository holds. Raises as `size` does."""
         ref = parse_model_ref(request.model)
         if request.revision:
             ref = replace(ref, revision=check_revision(request.revision))
         if request.file:
             ref = replace(ref, file=request.file)
-        return build_profile(self.fetch(ref))
+        return self.fetch(ref)
 
     def _report(self, request: SizeRequest, profile: ModelProfile) -> Report:
         named = self._named(request.gpus, request.gpu_count)

@@ -15,6 +15,7 @@ from gpusizer.report import error_json
 from gpusizer.sizer import Fetch, Sizer
 from gpusizer.text import say_error, say_note
 from gpusizer.training.trainer import train
+from gpusizer.ui.kept import KeptAnswers
 
 Json = dict[str, Any]
 ForVisitor = Callable[[str], Fetch]
@@ -40,6 +41,13 @@ class Endpoints:
     def __init__(self, sizer: Sizer, for_visitor: ForVisitor) -> None:
         self._sizer = sizer
         self._for_visitor = for_visitor
+        self._kept = KeptAnswers(sizer)
+
+    def _sized(self, fields: Mapping[str, Any], token: gr.OAuthToken | None) -> Json:
+        """What a visitor may see by rights of their own is not kept."""
+        if token is None:
+            return self._kept.size(fields)
+        return self._of(token).size(fields).to_json(say_note)
 
     def _of(self, token: gr.OAuthToken | None) -> Sizer:
         return with_rights(self._sizer, self._for_visitor, token)
@@ -78,7 +86,7 @@ class Endpoints:
             "model": model, "context": context, "concurrency": concurrency, "quant": quant,
             "gpu": gpu, "engine": engine, "rank_by": rank_by, "top": top,
         }  # fmt: skip
-        return answered(lambda: _size(self._of(token), _merged(fields, options)), model)
+        return answered(lambda: self._sized(_merged(fields, options), token), model)
 
     def train_model(
         self,
@@ -218,10 +226,6 @@ def answered(answer: Callable[[], Json], model: object) -> Json:
         _log.exception("unexpected failure")
         internal = GpusizerError()
         return error_json(internal, say_error(internal), repo_id)
-
-
-def _size(sizer: Sizer, fields: Mapping[str, Any]) -> Json:
-    return sizer.size(fields).to_json(say_note)
 
 
 def _train(sizer: Sizer, fields: Mapping[str, Any]) -> Json:

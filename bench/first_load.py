@@ -1,0 +1,87 @@
+"""A first visit: how soon there is a field to type into, and what was fetched for it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from playwright.sync_api import sync_playwright
+
+_FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    # Another host fails at once, instead of holding a page up where there is no network.
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
+)
+_LOCAL = ("127.0.0.1", "localhost", None)
+_QUIET_SECONDS = 2.0
+_WATCH = """(() => {
+  const look = () => {
+    const shown = [...document.querySelectorAll('input, textarea')]
+      .some(field => field.checkVisibility({checkVisibilityCSS: true}));
+    if (shown) window.benchShown = performance.now(); else requestAnimationFrame(look);
+  };
+  requestAnimationFrame(look);
+})();"""
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What one first visit fetched.
+
+    Attributes:
+        requests: of any kind.
+        transferred: bytes over the wire, headers included.
+        outside: addresses on other hosts, which the visit did not reach.
+    """
+
+    requests: int
+    transferred: int
+    outside: tuple[str, ...]
+
+
+@contextmanager
+def chromium() -> Iterator[Any]:
+    """A browser that reaches this machine only."""
+    path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chrome")
+    if path is None:
+        raise SystemExit("Chromium is not installed")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=list(_FLAGS))
+        yield browser
+        browser.close()
+
+
+def seconds_to_field(browser: Any, address: str) -> float:
+    """From navigation to the first visible field, in a window that has cached nothing."""
+    context = browser.new_context()
+    context.add_init_script(_WATCH)
+    page = context.new_page()
+    page.goto(address, wait_until="commit")
+    shown: float = page.wait_for_function("window.benchShown").json_value()
+    context.close()
+    return shown / 1000
+
+
+def counted(browser: Any, address: str) -> Load:
+    """A visit for counting only, until two seconds after everything was loaded."""
+    context = browser.new_context()
+    page = context.new_page()
+    asked: list[str] = []
+    sizes: list[int] = []
+    network = context.new_cdp_session(page)
+    network.send("Network.enable")
+    network.on("Network.requestWillBeSent", lambda sent: asked.append(sent["request"]["url"]))
+    network.on("Network.loadingFinished", lambda done: sizes.append(done["encodedDataLength"]))
+    page.goto(address, wait_until="load")
+    page.wait_for_timeout(_QUIET_SECONDS * 1000)
+    context.close()
+    fetched = [url for url in asked if not url.startswith(("data:", "blob:"))]
+    outside = tuple(url for url in fetched if urlsplit(url).hostname not in _LOCAL)
+    return Load(len(fetched), int(sum(sizes)), outside)
