@@ -9,7 +9,6 @@ from fastapi.responses import PlainTextResponse
 
 from gpusizer.ui import launch_options
 from gpusizer.ui.llms import llms_text
-from gpusizer.ui.sessions import remember_signatures
 from gpusizer.ui.tools import use_json_tools
 
 
@@ -20,7 +19,6 @@ def launch(demo: gr.Blocks, **options: Any) -> str:
     `/healthz`. `options` go to Gradio's `launch`, after those of the application.
     """
     use_json_tools()
-    remember_signatures({type(block) for block in demo.blocks.values()})
     app, url, _ = demo.launch(
         prevent_thread_lock=True, mcp_server=True, **{**launch_options(), **options}
     )

@@ -1,8 +1,7 @@
-"""Answers that are given again, and when they are not; sessions that start alike."""
+"""Answers that are given again, and when they are not."""
 
 from __future__ import annotations
 
-import inspect
 import json
 from dataclasses import replace
 from typing import Any
@@ -16,7 +15,6 @@ from gpusizer.sizer import Sizer
 from gpusizer.snapshot import RepoSnapshot
 from gpusizer.text import say_note
 from gpusizer.ui.kept import KeptAnswers
-from gpusizer.ui.sessions import remember_signatures
 from tests.builders import tiny
 
 FIELDS = {"model": "someone/tiny", "gpu": "4090"}
@@ -100,15 +98,3 @@ def test_the_oldest_answers_go_first(kept: KeptAnswers) -> None:
     for context in (1024, 2048, 1024, 4096, 1024, 2048):
         kept.size({**FIELDS, "context": context})
     assert Counting.worked_out == 4
-
-
-class _Component:
-    def __init__(self, label: str, *, visible: bool = True) -> None:
-        self.label = label
-
-
-def test_remembered_signatures_are_the_same() -> None:
-    of_class, of_init = inspect.signature(_Component), inspect.signature(_Component.__init__)
-    remember_signatures({_Component})
-    assert inspect.signature(_Component) == of_class
-    assert inspect.signature(_Component.__init__) == of_init
