@@ -143,6 +143,10 @@ class Gpu:
     def buy_usd(self) -> float | None:
         return None if self.buy is None else self.buy.usd
 
+    def fabric_joins(self, boards: int) -> bool:
+        """Whether all of so many boards talk over NVLink or similar, not over PCIe or a network."""
+        return bool(self.interconnect) and boards <= (self.interconnect_domain or boards)
+
     def to_json(self) -> dict[str, Any]:
         """A JSON object with the unit in each name (decimal GB/s, TFLOPS, MiB-exact bytes)."""
         return {

@@ -8,6 +8,7 @@ from typing import Any
 
 from gpusizer.errors import GpusizerError
 from gpusizer.gpus import Gpu
+from gpusizer.memory import MemoryEstimate
 from gpusizer.models_for.find import Runs, RunsOn
 from gpusizer.models_for.request import ModelsRequest
 from gpusizer.models_for.tasks import TASKS
@@ -108,9 +109,7 @@ def _row_json(rank: int, row: RunsOn) -> dict[str, Any]:
     if fit is not None:
         return {
             **facts,
-            "quant": fit.estimate.quant.slug,
-            "native": fit.estimate.native,
-            "engine": fit.estimate.engine.slug,
+            **_way(fit.estimate),
             "headroom_bytes": fit.headroom_bytes,
             "per_gpu_bytes": fit.estimate.per_gpu.total.likely,
             "max_context": fit.max_context,
@@ -120,13 +119,22 @@ def _row_json(rank: int, row: RunsOn) -> dict[str, Any]:
     assert plan is not None  # a row is of a GPU or of a rig
     return {
         **facts,
-        "quant": plan.estimate.quant.slug,
-        "native": plan.estimate.native,
-        "engine": plan.estimate.engine.slug,
+        **_way(plan.estimate),
         "headroom_bytes": plan.headroom_bytes,
         "per_gpu_bytes": max((s.total.likely for s in plan.arranged.devices), default=None),
         "ram_bytes": plan.arranged.host.total.likely,
         "max_context": plan.max_context,
         "max_concurrency": None,
         "flags": list(plan.flags),
+    }
+
+
+def _way(estimate: MemoryEstimate) -> dict[str, Any]:
+    """At which quantization and with what the model is run."""
+    return {
+        "quant": estimate.quant.slug,
+        "quant_name": estimate.quant.name,
+        "native": estimate.native,
+        "engine": estimate.engine.slug,
+        "engine_name": estimate.engine.name,
     }

@@ -63,7 +63,7 @@ def _tasks(by_task: Mapping[str, Mapping[str, Any]], words: Words) -> Html:
 def _row(one: Mapping[str, Any], gpu: str, words: Words) -> Html:
     link = urlencode({"model": one["repo_id"], **({"gpus": gpu} if gpu else {})}, safe="/,")
     rate, context = one["decode_tokens_per_second"], one["max_context"]
-    how = f"{one['quant']} · {one['engine']} · {words('task.' + one['task'])}"
+    how = f"{one['quant_name']} · {one['engine_name']} · {words('task.' + one['task'])}"
     cells = (
         el("a", one["repo_id"], href=f"?{link}"),
         el("small", how),
