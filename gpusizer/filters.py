@@ -106,7 +106,12 @@ def most_boards(gpu: Gpu, limits: GpuFilter) -> int | None:
     asked = [(limit, each) for limit, each in most if limit is not None]
     if any(each is None for _, each in asked):
         return None
-    return min((int(limit // each) for limit, each in asked if each), default=_ANY)
+    return min((_times(limit, each) for limit, each in asked if each), default=_ANY)
+
+
+def _times(limit: float, each: float) -> int:
+    """How many fit; sums are told in ten-thousandths, and a limit may be one of them."""
+    return int(limit / each + 1e-9)
 
 
 def board_limits(catalogue: Catalogue, limits: GpuFilter) -> tuple[int | None, ...] | None:

@@ -91,14 +91,16 @@ def _free_memory(candidate: Candidate) -> Cost:
 def _for_training(candidate: Candidate) -> Cost | None:
     """The level of training first, then dense 16-bit throughput of the boards that it uses.
 
-    Without a fabric of their own, more boards count as one: sharding over PCIe has been
-    measured to cost up to two thirds (BAdam's readme, ZeRO-3 on four RTX 3090).
+    Boards count as far as a fabric of their own joins them, else as one: sharding over PCIe has
+    been measured to cost up to two thirds (BAdam's readme, ZeRO-3 on four RTX 3090).
     """
     gpu = candidate.choice.gpu
     level, rate = purpose_of(gpu).training, training_flops(gpu)
     if level is None or rate is None:
         return None
-    boards = candidate.choice.boards if gpu.interconnect else 1
+    boards = candidate.choice.boards
+    if not gpu.fabric_joins(boards):
+        boards = gpu.interconnect_domain or 1
     return (TRAINING_LEVELS.index(level), -rate * boards)
 
 

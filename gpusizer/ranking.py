@@ -167,7 +167,7 @@ def _reasons(fitter: Fitter, fit: Fit) -> tuple[Note, ...]:
     ]
     if fit.verdict is Verdict.OFFLOAD:
         notes += offload_notes(fitter, fit.gpu, estimate)
-    if fit.count > 1 and fit.gpu.interconnect_bytes_per_second is None:
+    if fit.count > 1 and not fit.gpu.fabric_joins(fit.count):
         notes.append(Note("no_fast_interconnect"))
     if fit.gpu.memory_basis == "nominal":
         notes.append(Note("usable_memory_not_observed"))

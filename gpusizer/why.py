@@ -33,12 +33,12 @@ def _fits(fit: Fit) -> Note:
 
 def _scaling(fit: Fit) -> Note | None:
     """What several boards would talk over, for cards that may have company."""
-    if fit.gpu.interconnect:
-        fabric = fit.gpu.interconnect
-        return Note("why_fabric", fabric=fabric) if fit.count > 1 else None
     if fit.count > 1:
+        if fit.gpu.fabric_joins(fit.count):
+            return Note("why_fabric", fabric=fit.gpu.interconnect)
         return Note("why_pcie", count=fit.count)
-    return Note("why_no_fabric") if is_card(fit.gpu) else None
+    alone = is_card(fit.gpu) and not fit.gpu.interconnect
+    return Note("why_no_fabric") if alone else None
 
 
 def _price(fit: Fit, costs: PlanCosts) -> Note:

@@ -62,6 +62,9 @@ def step_cost(work: Work, gpu: Gpu, sequences: float, filled: float = 1.0) -> St
     together = in_step(work, sequences)
     bandwidth = gpu.bandwidth_bytes_per_second / gpu.devices_per_board * cards
     experts = work.expert_bytes * work.expert_share(together) / EXPERT_EFFICIENCY
+    computing = _computing(work, gpu, together) if together > 1 else 0.0
+    if computing is None:
+        return None
     exchange = exchange_seconds(link_of(gpu, cards), cards, facts.hidden, together)
     return StepCost(
         reading=(work.dense_bytes + experts) / bandwidth,
@@ -70,7 +73,7 @@ def step_cost(work: Work, gpu: Gpu, sequences: float, filled: float = 1.0) -> St
         fixed=facts.layers * exchange
         + (work.pipeline - 1) * SECONDS_PER_HOP
         + (together - 1) * engine_limits(work.engine).seconds_per_sequence,
-        computing=_computing(work, gpu, together) if together > 1 else 0.0,
+        computing=computing,
     )
 
 
@@ -91,9 +94,9 @@ def pace_of(work: Work, gpu: Gpu) -> Pace:
     return find(decode_table(), work.family, decode_classes(gpu), work.format)
 
 
-def _computing(work: Work, gpu: Gpu, tokens: float) -> float:
-    """2 FLOP per active parameter and token, the head included."""
+def _computing(work: Work, gpu: Gpu, tokens: float) -> float | None:
+    """2 FLOP per active parameter and token, the head included; None without a known peak."""
     rate = flops_per_second(work, gpu)
     if rate is None:
-        return 0.0
+        return None
     return 2 * (work.facts.matrix_parameters + work.facts.head_parameters) * tokens / rate

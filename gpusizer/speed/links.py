@@ -51,9 +51,8 @@ _USUAL_PCIE = 32e9  # bytes per second, both directions: 4.0 x8, where the catal
 
 def link_of(gpu: Gpu, cards: int) -> Link:
     """The best link between `cards` GPUs of a kind: a fabric only as far as it joins them."""
-    domain = gpu.interconnect_domain
     rate = gpu.interconnect_bytes_per_second
-    if rate is not None and (domain is None or cards <= domain * gpu.devices_per_board):
+    if rate is not None and gpu.fabric_joins(-(-cards // gpu.devices_per_board)):
         return Link(True, _FABRIC_SECONDS, rate / 2 * _REACHED[True])
     pcie = gpu.pcie_bytes_per_second or _USUAL_PCIE
     return Link(False, _PCIE_SECONDS, pcie / 2 * _REACHED[False])

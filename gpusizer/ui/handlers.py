@@ -42,7 +42,7 @@ class _Filled:
     size: Outputs = _SKIP
     compare: Outputs = _SKIP[:3]
     train: Outputs = _SKIP[:7]
-    reverse: Outputs = _SKIP[:3]
+    reverse: Outputs = _SKIP[:5]
     catalogue: Outputs = _SKIP[:1]
 
     @property
@@ -62,7 +62,7 @@ class Handlers:
         self._sizer = sizer
         self._for_visitor = for_visitor
         self._examples = tuple(examples)
-        self.questions = Questions(sizer, self.words)
+        self.questions = Questions(sizer, for_visitor, self.words)
 
     def _of(self, token: gr.OAuthToken | None) -> Sizer:
         """Reads with the rights of a visitor who signed in, as anybody else without."""
@@ -128,7 +128,7 @@ class Handlers:
         elif tab == "reverse" and asked.get("gpu"):
             filled = replace(filled, reverse=self.questions.models_for_again(asked))
         elif tab == "train" and state.model:
-            filled = replace(filled, train=self.questions.train_again(asked))
+            filled = replace(filled, train=self.questions.train_again(asked, token))
         elif tab == "size" and state.model:
             for outputs in self._show(state, token):
                 yield replace(filled, size=outputs).outputs

@@ -85,4 +85,4 @@ def _joined(value: str | tuple[str, ...]) -> str:
 
 
 def _number(text: str) -> int | None:
-    return int(text) if text.lstrip("-").isdecimal() and len(text) < 16 else None
+    return int(text) if text.removeprefix("-").isdecimal() and len(text) < 16 else None

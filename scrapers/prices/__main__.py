@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import csv
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -46,7 +47,7 @@ def _refreshed(
     body = fetch(session, source, Limits())
     try:
         after = source.shape(body, today)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, csv.Error) as error:
         raise PricesRefused(f"not in the form we know: {error!r}") from error
     return checked(before, after, known, today)
 

@@ -52,7 +52,7 @@ def test_no_filter_is_the_catalogue_itself_and_filtered_ones_are_kept() -> None:
     ("limits", "boards"),
     [
         ({"max_usd": 2200}, 1), ({"max_usd": 2199}, 0), ({"max_usd": 9000}, 4),
-        ({"max_usd_per_hour": 1.6}, 3), ({"max_watts": 1000}, 2),
+        ({"max_usd_per_hour": 1.6}, 3), ({"max_usd_per_hour": 3.57}, 7), ({"max_watts": 1000}, 2),
         ({"max_usd": 9000, "max_watts": 1000}, 2),
     ],
 )  # fmt: skip

@@ -226,3 +226,15 @@ def test_missing_column_and_short_row(table: Path) -> None:
     gpus.write_text(text + "h100,H100\n", "utf-8")
     with pytest.raises(ValueError, match=r"gpus\.csv, line 4: \d+ fields expected"):
         load_catalogue(table)
+
+
+@pytest.mark.parametrize(
+    ("name", "boards", "joined"),
+    [
+        ("rtx-3090-24gb", 2, True), ("rtx-3090-24gb", 3, False),  # a bridge joins two
+        ("h100-pcie-80gb", 2, True), ("h100-pcie-80gb", 8, False),
+        ("h100-sxm-80gb", 8, True), ("rtx-4090-24gb", 2, False),  # no bridge at all
+    ],
+)  # fmt: skip
+def test_a_fabric_joins_as_many_boards_as_its_domain(name: str, boards: int, joined: bool) -> None:
+    assert load_catalogue().find(name).fabric_joins(boards) is joined

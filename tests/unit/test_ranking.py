@@ -211,3 +211,12 @@ def test_laptops_and_macs_stay_alone() -> None:
     assert max_cards(by_slug["apple-m2-ultra-192gb"]) == 1
     assert max_cards(by_slug["rtx-4090-24gb"]) == 8
     assert max_cards(by_slug["h100-sxm-80gb"]) == COUNTS[-1]
+
+
+def test_eight_bridged_cards_talk_over_pcie_and_the_answer_says_so_once() -> None:
+    """A bridge joins two RTX 3090: the reasons and the line of why agree beyond them."""
+    for boards, code in ((2, "why_fabric"), (8, "why_pcie")):
+        (made,) = report(gpu=f"{boards}x3090", quant="bf16").ranking
+        assert code in [note.code for note in made.why]
+        warned = "no_fast_interconnect" in [note.code for note in made.reasons]
+        assert warned is (code == "why_pcie")

@@ -298,3 +298,10 @@ def test_bands() -> None:
     assert rate == Rate(61.7, 123.0, 247.0)
     assert rate.times(2) == Rate(123.0, 246.0, 494.0)
     assert Band(0.5, 2.0).widened(Band(0.8, 1.1)) == Band(0.4, 2.2)
+
+
+def test_a_card_without_a_known_peak_has_no_speed_for_many() -> None:
+    """One user reads memory; a batch computes, and nobody published how fast this card does."""
+    found = speeds_on("meta-llama/Llama-3.3-70B-Instruct", "mi308x", "fp8", concurrency=256)
+    assert found.decode is not None
+    assert found.total is None and found.per_user is None

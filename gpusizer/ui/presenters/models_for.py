@@ -13,6 +13,7 @@ from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.marks import verdict_badge
 from gpusizer.ui.presenters.words import Words
 from gpusizer.units import format_count
+from gpusizer.workload import DEFAULT_CONTEXT
 
 _HEAD = ("rank", "model", "size", "verdict", "headroom", "speed", "max_context")
 _NUMBERS = frozenset({"size", "headroom", "speed", "max_context"})
@@ -61,8 +62,10 @@ def _tasks(by_task: Mapping[str, Mapping[str, Any]], words: Words) -> Html:
 
 
 def _row(one: Mapping[str, Any], gpu: str, words: Words) -> Html:
-    link = urlencode({"model": one["repo_id"], **({"gpus": gpu} if gpu else {})}, safe="/,")
-    rate, context = one["decode_tokens_per_second"], one["max_context"]
+    context = {} if one["context"] == DEFAULT_CONTEXT else {"context": one["context"]}
+    gpus = {"gpus": gpu} if gpu else {}
+    link = urlencode({"model": one["repo_id"], **context, **gpus}, safe="/,")
+    rate, longest = one["decode_tokens_per_second"], one["max_context"]
     how = f"{one['quant_name']} · {one['engine_name']} · {words('task.' + one['task'])}"
     cells = (
         el("a", one["repo_id"], href=f"?{link}"),
@@ -74,7 +77,7 @@ def _row(one: Mapping[str, Any], gpu: str, words: Words) -> Html:
         verdict_badge(Verdict(one["verdict"]), words),
         DASH if one["headroom_bytes"] is None else gib(one["headroom_bytes"]),
         DASH if rate is None else speed(rate["likely"]),
-        DASH if context is None else whole(context),
+        DASH if longest is None else whole(longest),
     )
     return el(
         "tr",

@@ -13,7 +13,7 @@ from gpusizer.ui.tabs.kit import Listeners, context_field, go_button, html, quer
 
 
 def build(questions: Questions, listeners: Listeners) -> list[Any]:
-    """Build the tab; the field, the answer and the state, which an address fills."""
+    """Build the tab; its fields, the answer and the state, which an address fills."""
     words = questions.words
     with gr.Row(elem_id="gs-reverse-form", equal_height=True):
         gpu = gr.Textbox(
@@ -42,4 +42,4 @@ def build(questions: Questions, listeners: Listeners) -> list[Any]:
     )
     remember = scripts.remember("reverse")
     query.change(None, [query], None, js=remember, **listeners.quiet("reverse_remember"))
-    return [gpu, answer, query]
+    return [gpu, task, context, answer, query]
