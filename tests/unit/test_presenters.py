@@ -319,3 +319,4 @@ def test_state_survives_the_address_bar() -> None:
     assert PageState.from_query("model=a/b&context=&nonsense=1&gpus=") == PageState("a/b", gpus=())
     assert PageState.from_form("a/b", None, 4, "") == PageState("a/b", concurrency="4")
     assert PageState("a/b", context="many").form == ("a/b", None, 1, "")
+    assert PageState("a/b", context="--5").form == ("a/b", None, 1, "")
