@@ -11,7 +11,15 @@ from gpusizer.notes import Note
 from gpusizer.training.memory import TrainingEstimator, TrainingMemory
 from gpusizer.training.plan import TrainingPlan
 from gpusizer.training.request import alone, with_precision
-from gpusizer.training.speed import SECONDS_PER_HOUR, TrainingRate, class_of, training_rate
+from gpusizer.training.speed import (
+    NODE,
+    SECONDS_PER_HOUR,
+    TrainingRate,
+    class_of,
+    link_of,
+    network_bytes_per_second,
+    training_rate,
+)
 
 COUNTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 """GPU counts that are tried, smallest first."""
@@ -20,7 +28,6 @@ SOFTWARE = frozenset({"CUDA", "ROCm"})
 """What training frameworks run on; others only when asked for by name."""
 
 _MAX_COUNT = {"consumer": 8, "workstation": 8, "datacenter": 1024}
-_NODE = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +118,7 @@ class TrainingFitter:
 
     def largest_tried(self, gpu: Gpu) -> TrainingFit | None:
         """What is said of a GPU that holds it in no number: the most boards of one machine."""
-        return self.on(gpu, min(_NODE, _MAX_COUNT.get(gpu.segment, 1)))
+        return self.on(gpu, min(NODE, _MAX_COUNT.get(gpu.segment, 1)))
 
     def rate(self, fit: TrainingFit) -> TrainingRate | None:
         """Tokens per second of all GPUs; None where it does not run or nothing is known."""
@@ -162,10 +169,12 @@ def reasons_of(fit: TrainingFit) -> tuple[Note, ...]:
     devices = fit.plan.gpus
     if devices > 1:
         notes.append(Note(f"training_{fit.plan.sharding}", devices=devices))
-        if not fit.gpu.interconnect_bytes_per_second:
+        link = link_of(fit.gpu, devices)
+        if link == "pcie":
             notes.append(Note("no_fast_interconnect"))
-    if devices > (fit.gpu.interconnect_domain or _NODE):
-        notes.append(Note("training_network", gbit=400 if fit.gpu.segment == "datacenter" else 50))
+        if link == "network":
+            gbit = round(network_bytes_per_second(fit.gpu) * 8 / 1e9)
+            notes.append(Note("training_network", gbit=gbit))
     if not fit.gpu.bf16_support:
         notes.append(Note("training_without_bf16"))
     if fit.gpu.software not in SOFTWARE:

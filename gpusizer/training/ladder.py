@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,10 +50,22 @@ Change = tuple[Note, dict[str, Any]]
 
 
 def ladder(fitter: TrainingFitter, plan: TrainingPlan, device: int | None) -> tuple[Rung, ...]:
-    """Every mitigation that the plan does not use yet, gentle ones first."""
-    start = needed(fitter.memory(plan))[0]
-    current, before = plan, start
-    rungs = []
+    """Every mitigation that saves and that the plan does not use yet, gentle ones first.
+
+    What saves nothing yet, as another moment is the peak, waits for the step that lowers that one.
+    """
+    current, rungs = plan, list[Rung]()
+    while (rung := _next(fitter, plan, current, device)) is not None:
+        rungs.append(rung)
+        current = rung.plan
+    return tuple(rungs)
+
+
+def _next(
+    fitter: TrainingFitter, plan: TrainingPlan, current: TrainingPlan, device: int | None
+) -> Rung | None:
+    """The gentlest change that saves on top of `current`."""
+    start, before = needed(fitter.memory(plan))[0], needed(fitter.memory(current))[0]
     for change in _CHANGES:
         found = change(current)
         if found is None:
@@ -61,13 +73,12 @@ def ladder(fitter: TrainingFitter, plan: TrainingPlan, device: int | None) -> tu
         note, values = found
         after = _changed(fitter, current, values)
         total = needed(fitter.memory(after))[0]
-        alone = start - needed(fitter.memory(_changed(fitter, plan, values)))[0]
-        if total >= before and alone <= 0:
+        if total >= before:
             continue
+        alone = start - needed(fitter.memory(_changed(fitter, plan, values)))[0]
         fits = None if device is None else total <= device
-        rungs.append(Rung(note, alone, before - total, total, fits, after))
-        current, before = after, total
-    return tuple(rungs)
+        return Rung(note, alone, before - total, total, fits, after)
+    return None
 
 
 def _changed(fitter: TrainingFitter, plan: TrainingPlan, values: dict[str, Any]) -> TrainingPlan:
@@ -173,11 +184,3 @@ def _largest(holds: Callable[[int], bool], limit: int) -> int:
         middle = (low + high) // 2
         low, high = (middle, high) if holds(middle) else (low, middle)
     return min(low, limit)
-
-
-def changes_that_fit(rungs: tuple[Rung, ...]) -> Iterator[Rung]:
-    """The rungs up to the first that fits."""
-    for rung in rungs:
-        yield rung
-        if rung.fits:
-            return

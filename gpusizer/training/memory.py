@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from gpusizer.amounts import Amount, Provenance, exactly, fitted, total
 from gpusizer.profile import HEADERS, ModelProfile
@@ -99,17 +99,6 @@ class TrainingMemory:
     def total(self) -> Amount:
         """Used on the device, as nvidia-smi shows it."""
         return self.reserved + self.context
-
-    def to_json(self) -> dict[str, Any]:
-        """Bytes with bands and provenance."""
-        parts = (
-            "weights", "gradients", "optimizer", "activations", "logits", "buffers", "reserve",
-            "context", "total",
-        )  # fmt: skip
-        return {
-            **{f"{part}_bytes": getattr(self, part).to_json() for part in parts},
-            "peak_phase": self.phase,
-        }
 
 
 @dataclass(frozen=True, slots=True)

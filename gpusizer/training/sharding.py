@@ -52,7 +52,7 @@ def share_of(state: State, shape: TrainedShape, plan: TrainingPlan) -> Share:
     gathered = _gathered(state, shape, plan)
     host = 0.0
     if plan.offload in ("optimizer", "all", "nvme"):
-        host += (optimizer + masters) * model * divided
+        host += (optimizer + masters) * plan.gpus  # replicas keep a copy each
         optimizer = masters = 0.0
     if plan.offload in ("parameters", "all", "nvme"):
         host += (weights + gradients) * plan.gpus

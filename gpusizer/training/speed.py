@@ -9,8 +9,10 @@ activations and 2 for those of trained weights, 2 again where activations are re
 from __future__ import annotations
 
 import csv
+import math
 from dataclasses import dataclass
 from functools import cache
+from typing import Literal
 
 from gpusizer.gpus import Gpu
 from gpusizer.paths import DATA_DIR
@@ -19,10 +21,10 @@ from gpusizer.training.shape import TrainedShape
 from gpusizer.training.state import State
 
 SECONDS_PER_HOUR = 3600
-_NODE = 8  # GPUs that one machine holds, where the fabric's reach is not known
+NODE = 8  # boards that one machine holds
 _LINK_SHARE = 0.7  # of one direction of NVLink and the like, by large all-reduces
 _PCIE_SHARE = 0.3  # two RTX 3090 sharding a 7B model: about 10 of 32 GB/s
-_NETWORK_BYTES = 50e9  # 400 Gbit/s for each GPU: what training clusters have
+_NETWORK_BYTES_PER_SECOND = 50e9  # 400 Gbit/s for each GPU: what training clusters have
 _EXPERT_SHARE = 0.4  # Megatron-Bridge on H100: Qwen3-30B-A3B against dense Llama 3
 _OFFLOAD_SHARE = {"none": 1.0, "activations": 0.85, "optimizer": 0.6, "parameters": 0.95,
                   "all": 0.5, "nvme": 0.15}  # fmt: skip
@@ -91,6 +93,8 @@ def traffic_bytes(shape: TrainedShape, state: State, plan: TrainingPlan) -> floa
     share = (n - 1) / n
     model = plan.tensor_parallel * plan.pipeline_parallel
     sent = 2 * share * state.gradients / model
+    if plan.sharding in ("none", "ddp"):  # no_sync: exchanged once in an update
+        sent /= plan.gradient_accumulation
     if plan.sharding in ("fsdp", "zero3"):
         sent = share * (2 * state.weights + state.gradients) / model
     if plan.tensor_parallel > 1:
@@ -100,21 +104,36 @@ def traffic_bytes(shape: TrainedShape, state: State, plan: TrainingPlan) -> floa
     return sent
 
 
-def _has_fabric(gpu: Gpu, count: int) -> bool:
-    if count > (gpu.interconnect_domain or _NODE):
-        return gpu.segment == "datacenter"
-    return bool(gpu.interconnect_bytes_per_second)
+def link_of(gpu: Gpu, devices: int) -> Literal["fabric", "network", "pcie"]:
+    """What the slowest exchange between so many devices goes over."""
+    boards = math.ceil(devices / gpu.devices_per_board)
+    if boards > max(gpu.interconnect_domain or 0, NODE):
+        return "network"
+    fast = gpu.interconnect_bytes_per_second and gpu.fabric_joins(boards)
+    return "fabric" if fast else "pcie"
 
 
-def link_bytes_per_second(gpu: Gpu, count: int) -> float | None:
-    """What one of `count` GPUs sends in a second; None when nothing is known of its links."""
-    if count > (gpu.interconnect_domain or _NODE):
-        return _NETWORK_BYTES if gpu.segment == "datacenter" else _NETWORK_BYTES / 8
-    if gpu.interconnect_bytes_per_second and (gpu.interconnect_domain or _NODE) >= count:
+def network_bytes_per_second(gpu: Gpu) -> float:
+    """What a network between machines is taken to give each GPU."""
+    return _NETWORK_BYTES_PER_SECOND / (1 if gpu.segment == "datacenter" else 8)
+
+
+def link_bytes_per_second(gpu: Gpu, devices: int) -> float | None:
+    """What one of `devices` sends in a second; None when nothing is known of its links."""
+    link = link_of(gpu, devices)
+    if link == "network":
+        return network_bytes_per_second(gpu)
+    if link == "fabric" and gpu.interconnect_bytes_per_second:
         return gpu.interconnect_bytes_per_second / 2 * _LINK_SHARE
     if gpu.pcie_bytes_per_second is None:
         return None
     return gpu.pcie_bytes_per_second / 2 * _PCIE_SHARE
+
+
+def _overlaps(gpu: Gpu, devices: int) -> bool:
+    """Whether sending hides behind computing: over a fabric, and a cluster's network."""
+    link = link_of(gpu, devices)
+    return link == "fabric" or (link == "network" and gpu.segment == "datacenter")
 
 
 def training_rate(
@@ -137,7 +156,7 @@ def training_rate(
         if link is None:
             return None
         sending = traffic_bytes(shape, state, plan) / link
-    hidden = _HIDDEN * min(computing, sending) if _has_fabric(gpu, plan.gpus) else 0.0
+    hidden = _HIDDEN * min(computing, sending) if _overlaps(gpu, plan.gpus) else 0.0
     steps = 1 / (computing + sending - hidden)
     likely = tokens * plan.shards * steps
     low, high = 1 - constants.band, 1 + constants.band

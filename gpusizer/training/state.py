@@ -58,7 +58,6 @@ class State:
         ema: a moving average of them.
         gradients: of trained weights.
         optimizer: its states.
-        rest: of `frozen` and `trained`, what is outside the layers: embeddings and head.
         trainable: trained parameters.
         compute_width: bytes of a weight as products take it.
         stored_width: bytes of a matrix's parameter as it is held.
@@ -70,7 +69,6 @@ class State:
     ema: float
     gradients: float
     optimizer: float
-    rest: float
     trainable: int
     compute_width: int
     stored_width: float
@@ -110,7 +108,6 @@ def state_of(profile: ModelProfile, shape: TrainedShape, plan: TrainingPlan, sta
         ema=4.0 * trainable if plan.ema else 0.0,
         gradients=widths.gradient * trainable,
         optimizer=states,
-        rest=widths.weight * (outside - held) + plan.compute_bytes * held,
         trainable=trainable,
         compute_width=plan.compute_bytes,
         stored_width=widths.weight,
@@ -144,7 +141,6 @@ def _adapted(
         ema=0.0,
         gradients=float(width * trainable),
         optimizer=optimizer.states * (optimizer.state_bytes or state) * trainable,
-        rest=float(plan.compute_bytes * outside),
         trainable=trainable,
         compute_width=plan.compute_bytes,
         stored_width=_stored_width(profile, shape, base_of(profile, plan, stack)),

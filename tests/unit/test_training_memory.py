@@ -111,6 +111,13 @@ def test_offload_moves_bytes_to_the_host() -> None:
     assert everything.total.likely < states.total.likely < kept.total.likely
 
 
+def test_every_replica_offloads_its_own_states() -> None:
+    """Two BF16 moments of 8,030,261,248 parameters, whole on each of 8 replicas."""
+    plan = TrainingPlan(method="full", sharding="ddp", gpus=8, offload="optimizer")
+    assert of().estimate(plan).host == 8 * 4 * 8_030_261_248
+    assert of().estimate(plan.changed(sharding="fsdp")).host == 4 * 8_030_261_248
+
+
 def test_splitting_a_sequence_divides_what_tokens_leave() -> None:
     plan = TrainingPlan(method="full", precision="mixed", sharding="fsdp", gpus=8)
     whole = of().estimate(plan.changed(sequence_length=8192))

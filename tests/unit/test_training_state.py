@@ -67,6 +67,13 @@ def test_an_adapter_costs_sixteen_bytes_beside_a_frozen_base() -> None:
     assert state.frozen == 2 * PARAMETERS
 
 
+def test_opened_matrices_are_not_among_the_frozen() -> None:
+    """BF16: 2 bytes for each parameter but the 2 x 32000 x 4096 of embedding and head."""
+    plan = TrainingPlan(method="lora", train_embeddings=True)
+    assert estimator().state(plan).frozen == 2 * (PARAMETERS - 2 * 32000 * 4096)
+    assert bytes_per_parameter(estimator(), plan).frozen == 2
+
+
 def test_a_four_bit_base_leaves_embedding_head_and_norms_wide() -> None:
     outside = 2 * 32000 * 4096
     norms = (2 * 32 + 1) * 4096

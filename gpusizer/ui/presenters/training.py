@@ -18,7 +18,7 @@ from gpusizer.units import format_count, format_gib
 _RANKED = 20
 _HEAD = ("rank", "gpu", "verdict", "headroom", "train_speed", "hours", "usd", "energy")
 _TEXT = frozenset({"gpu", "verdict"})
-_METHODS = {"full": "Full", "lora": "LoRA", "qlora": "QLoRA", "dora": "DoRA", "galore": "GaLore"}
+_METHODS = {"full": "Full", "lora": "LoRA", "qlora": "QLoRA", "dora": "DoRA"}
 
 
 def training_html(report: TrainingReport, words: Words) -> Html:
