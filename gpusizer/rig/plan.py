@@ -119,6 +119,9 @@ def _planned(load: Load, made: Arranged, *, explore: bool) -> RigPlan:
         notes.append(Note("rig_needs_ram", ram_bytes=made.host.total.likely))
     if made.verdict is Verdict.OFFLOAD:
         notes.append(Note("rig_speed_unknown"))
+    kind = load.workload.kv_dtype
+    if llama_cpp_types(kind) is None:
+        notes.append(Note("launch_cache_type", engine=load.engine.slug, kv_dtype=kind))
     return RigPlan(
         rig=load.rig,
         workload=load.workload,
