@@ -14,7 +14,7 @@ from typing import Any
 from gpusizer.engines import Split
 from gpusizer.fit import COUNTS, Verdict, max_cards
 from gpusizer.inverse import Plan, largest_holding, longest_context
-from gpusizer.kv_cache import ALIASES, element_bytes
+from gpusizer.kv_cache import ALIASES, element_bytes, key_and_value_bytes
 from gpusizer.notes import Note
 from gpusizer.workload import OFFLOADS
 
@@ -128,7 +128,8 @@ def _enforce_eager(plan: Plan) -> Iterator[Change]:
 
 def _kv_cache(plan: Plan) -> Iterator[Change]:
     """Each narrower cache type: half the bits 4, a quarter of them 8."""
-    now = element_bytes(plan.workload.kv_dtype)
+    keys, values = key_and_value_bytes(plan.workload.kv_dtype)
+    now = (keys + values) / 2
     slug = plan.engine.slug
     if slug in _NEEDS_FLASH_ATTENTION and not plan.workload.flash_attention:
         return
@@ -180,12 +181,12 @@ def _cpu_offload(plan: Plan) -> Iterator[Change]:
         return
     weaker = OFFLOADS.index(plan.workload.cpu_offload) + 1
     for mode, pain in zip(OFFLOADS[weaker:], _TURNS[weaker - 1 :], strict=True):
-        changes = list(_first(
+        for change in _first(
             plan, "cpu_offload", [mode], lambda m: Note(f"try_cpu_offload_{m}"), pain
-        ))  # fmt: skip
-        if changes:
-            yield from changes
-            return
+        ):
+            yield change
+            if change.enough:
+                return
 
 
 def _quantization(plan: Plan) -> Iterator[Change]:
@@ -250,6 +251,8 @@ def _with_boards(plan: Plan, other: Plan, split: Split, *, enough: bool) -> Chan
         note = Note("try_tensor_parallel", degree=split.tensor, **facts)
     change = {"gpu_count": other.boards, "tensor_parallel": split.tensor,
               "pipeline_parallel": split.pipeline}  # fmt: skip
+    if plan.workload.expert_parallel is not None:
+        change["expert_parallel"] = 1
     return Change(note, change, 9.0 + log2(other.boards / plan.boards), other, enough)
 
 

@@ -23,7 +23,7 @@ def integer(low: int, high: int) -> Parser:
     def parse(field: str, value: Any) -> int:
         if isinstance(value, str):
             text = value.strip().replace("_", "").replace(",", "")
-            value = int(text) if text.lstrip("-").isdecimal() and len(text) < 16 else value
+            value = int(text) if text.removeprefix("-").isdecimal() and len(text) < 16 else value
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         if isinstance(value, bool) or not isinstance(value, int):

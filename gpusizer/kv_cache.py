@@ -27,6 +27,9 @@ ALIASES = {"auto": "f16", "fp16": "f16", "float16": "f16", "bfloat16": "bf16", "
            "fp8_e4m3": "fp8", "fp8_e5m2": "fp8", "fp32": "f32"}  # fmt: skip
 """Other spellings; every engine defaults to 16 bits."""
 
+_LLAMA_CPP_TYPES = frozenset(
+    {"f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "iq4_nl", "q5_0", "q5_1"}
+)
 _STATE_BYTES = 4  # recurrent states are kept in FP32
 STEPS = 32
 """Cache amounts are counted in 32nds of a byte, the finest step of any type."""
@@ -43,6 +46,17 @@ def key_and_value_bytes(kv_dtype: str) -> tuple[Fraction, Fraction]:
     """Bytes of one cached key and value element; "q8_0/f16" names them apart."""
     keys, _, values = kv_dtype.partition("/")
     return element_bytes(keys), element_bytes(values or keys)
+
+
+def llama_cpp_types(kv_dtype: str) -> tuple[str, str] | None:
+    """What llama.cpp's `--cache-type-k` and `-v` call it; None for what they do not have.
+
+    >>> llama_cpp_types("q8_0/fp16"), llama_cpp_types("fp8")
+    (('q8_0', 'f16'), None)
+    """
+    keys, _, values = kv_dtype.partition("/")
+    first, second = (ALIASES.get(part, part) for part in (keys, values or keys))
+    return (first, second) if {first, second} <= _LLAMA_CPP_TYPES else None
 
 
 @lru_cache(maxsize=256)

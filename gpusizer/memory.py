@@ -68,6 +68,17 @@ class MemoryEstimate:
     device_class: int
 
     @property
+    def host_bytes(self) -> int:
+        """Weights kept in system memory: of engines that place whole layers, what no GPU holds.
+
+        Of pipelines that take turns, what is not on the GPU at the peak. What engines that divide
+        matrices do not load (draft layers) is nowhere.
+        """
+        if self.engine.split_by == "tensor":
+            return 0
+        return max(0, self.sizes.total - self.all_gpus.weights.likely)
+
+    @property
     def budgeted(self) -> Amount:
         """What must fit into the share of memory that the engine budgets with."""
         of = self.per_gpu

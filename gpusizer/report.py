@@ -42,14 +42,8 @@ class EstimateRow:
 
     @property
     def host_bytes(self) -> int:
-        """Weights kept in system memory: of engines that place whole layers, what no GPU holds.
-
-        Of pipelines that take turns, what is not on the GPU at the peak. What engines that divide
-        matrices do not load (draft layers) is nowhere.
-        """
-        if self.estimate.engine.split_by == "tensor":
-            return 0
-        return max(0, self.estimate.sizes.total - self.estimate.all_gpus.weights.likely)
+        """Weights kept in system memory."""
+        return self.estimate.host_bytes
 
     @property
     def bits_per_weight(self) -> float:

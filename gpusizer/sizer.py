@@ -266,7 +266,8 @@ def _resolved(workload: Workload, profile: ModelProfile) -> tuple[Workload, tupl
     silent: tuple[str, ...] = ()
     if workload.engine is not None and workload.engine not in _LLAMA_CPP:
         silent += _LLAMA_CPP_ONLY
-    unused = [name for name in silent if getattr(workload, name) not in (None, False)]
+    asked = {name: getattr(workload, name) for name in silent}
+    unused = [name for name, value in asked.items() if value is not None and value is not False]
     ignored = {
         name: default for name, default in _BY_VERSION.items()
         if getattr(workload, name) != default and not _answers(workload.engine, name)

@@ -6,14 +6,13 @@
 
 from __future__ import annotations
 
-from gpusizer.kv_cache import ALIASES
+from gpusizer.kv_cache import llama_cpp_types
 from gpusizer.launch.base import Flag, LaunchCommand, LaunchPlan, command, number, only
 from gpusizer.notes import Note
 
 GGUF_REPOSITORY = "OWNER/NAME-GGUF"
 """Stands in a command for a repository that the reader has to choose."""
 
-_CACHE = frozenset({"f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "iq4_nl", "q5_0", "q5_1"})
 _ALL_LAYERS = "all"
 
 
@@ -48,10 +47,9 @@ def gguf_repository(plan: LaunchPlan) -> tuple[str, tuple[Note, ...]]:
 
 def _cache(plan: LaunchPlan) -> tuple[list[Flag], tuple[Note, ...]]:
     kind = plan.workload.kv_dtype
-    keys, _, values = kind.partition("/")
-    types = [ALIASES.get(part, part) for part in (keys, values or keys)]
-    if any(part not in _CACHE for part in types):
+    types = llama_cpp_types(kind)
+    if types is None:
         return [], (Note("launch_cache_type", engine=plan.engine, kv_dtype=kind),)
-    if types == ["f16", "f16"]:
+    if types == ("f16", "f16"):
         return [], ()
     return [("--cache-type-k", types[0]), ("--cache-type-v", types[1])], ()

@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpusizer.errors import InvalidRequest
+from gpusizer.fields import texts
 from gpusizer.models_for.tasks import TASKS
 from gpusizer.request import SizeRequest, parse_size_request
 from gpusizer.rig import is_rig
 
 ABOUT_ONE_MODEL = ("model", "revision", "file", "rank_by", "quantized_repos")
 """Fields of a size request that have no meaning here."""
-
-_MOST_MODELS = 64
-_MAX_TEXT = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +50,7 @@ def parse_models_request(fields: Mapping[str, Any]) -> ModelsRequest:
     for name in ABOUT_ONE_MODEL:
         if name in values:
             raise InvalidRequest(field=name, value=str(values[name])[:80], reason="unknown_field")
-    models = _models(values.pop("models", ()))
+    models = tuple(dict.fromkeys(texts("models", values.pop("models", ()))))
     task = _task(values.pop("model_task", ""))
     gpu = values.get("gpu")
     if isinstance(gpu, str) and is_rig(gpu):
@@ -66,23 +64,6 @@ def parse_models_request(fields: Mapping[str, Any]) -> ModelsRequest:
         reason = "one_gpu" if asked.gpus else "empty"
         raise InvalidRequest(field="gpu", value=", ".join(asked.gpus)[:80], reason=reason)
     return ModelsRequest(asked, models, task)
-
-
-def _models(value: Any) -> tuple[str, ...]:
-    items = value.split(",") if isinstance(value, str) else value
-    if not isinstance(items, list | tuple):
-        raise InvalidRequest(field="models", value=str(value)[:80], reason="not_a_list")
-    if len(items) > _MOST_MODELS:
-        raise InvalidRequest(
-            field="models", value=f"{len(items)} items", reason="out_of_range", low=0,
-            high=_MOST_MODELS,
-        )  # fmt: skip
-    for item in items:
-        if not isinstance(item, str):
-            raise InvalidRequest(field="models", value=str(item)[:80], reason="not_text")
-        if len(item) > _MAX_TEXT:
-            raise InvalidRequest(field="models", value=item[:80], reason="too_long")
-    return tuple(dict.fromkeys(item.strip() for item in items if item.strip()))
 
 
 def _task(value: Any) -> str:

@@ -14,8 +14,6 @@ from gpusizer.units import GB
 LinkKind = Literal["none", "fabric", "pcie", "network"]
 """What joins boards: nothing, a fabric of their own (NVLink, xGMI, …), the PCIe bus, a network."""
 
-WORKSTATION_BOARDS = 4
-"""PCIe boards that one workstation holds."""
 SERVER_BOARDS = 8
 """Boards that one server holds where no platform of the table says otherwise."""
 

@@ -232,6 +232,7 @@ def _plan(
 ) -> RunPlan:  # fmt: skip
     setup = setup_of(gpu, boards)
     runs = fit is not None and fit.verdict in _RUNS and ram_bytes is None
+    host = 0 if fit is None else fit.estimate.host_bytes
     return RunPlan(
         kind=kind,
         gpu=gpu,
@@ -240,17 +241,10 @@ def _plan(
         platform=setup.platform,
         split=split,
         link=setup.link,
-        ram_bytes=_on_host(fit) if ram_bytes is None else ram_bytes,
+        ram_bytes=host if ram_bytes is None else ram_bytes,
         fit=fit,
         decode=decode_rate(fitter.profile, fit.estimate, fitter.workload, gpu)
         if fit is not None and runs
         else None,
         notes=notes,
     )
-
-
-def _on_host(fit: Fit | None) -> int:
-    """Weights that engines which place whole layers leave in system memory: the input tables."""
-    if fit is None or fit.estimate.engine.split_by != "layer":
-        return 0
-    return max(0, fit.estimate.sizes.total - fit.estimate.all_gpus.weights.likely)

@@ -76,15 +76,13 @@ def ram_json(plan: RigPlan) -> dict[str, Any] | None:
     rig, host = plan.rig, plan.arranged.host
     if rig.shares_memory:
         return None
-    verdict = plan.arranged.host_verdict
+    verdict, free = plan.arranged.host_verdict, rig.free_ram_bytes
     return {
         "installed_bytes": rig.ram_bytes,
         "reserved_bytes": SYSTEM_BYTES,
         "layers": host.layers,
         **_share_json(host),
-        "headroom_bytes": None
-        if rig.ram_bytes is None
-        else rig.ram_bytes - SYSTEM_BYTES - host.total.likely,
+        "headroom_bytes": None if free is None else free - host.total.likely,
         "verdict": None if verdict is None else Verdict(verdict).value,
     }
 

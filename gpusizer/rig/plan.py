@@ -9,7 +9,7 @@ from gpusizer.engines import Engine, Split
 from gpusizer.errors import InvalidRequest
 from gpusizer.fit import OFFLOAD_ENGINES, Fitter, Verdict
 from gpusizer.inverse import MOST_CONTEXT, largest_holding
-from gpusizer.kv_cache import grows
+from gpusizer.kv_cache import grows, llama_cpp_types
 from gpusizer.memory import MemoryEstimate
 from gpusizer.notes import Note
 from gpusizer.quants import Quant
@@ -119,6 +119,9 @@ def _planned(load: Load, made: Arranged, *, explore: bool) -> RigPlan:
         notes.append(Note("rig_needs_ram", ram_bytes=made.host.total.likely))
     if made.verdict is Verdict.OFFLOAD:
         notes.append(Note("rig_speed_unknown"))
+    kind = load.workload.kv_dtype
+    if llama_cpp_types(kind) is None:
+        notes.append(Note("launch_cache_type", engine=load.engine.slug, kv_dtype=kind))
     return RigPlan(
         rig=load.rig,
         workload=load.workload,
@@ -158,9 +161,9 @@ def flags(load: Load, made: Arranged) -> tuple[str, ...]:
         words += ["-ts", ",".join(map(str, how.split))]
     if how.cpu_experts:
         words += ["--n-cpu-moe", str(how.cpu_experts)]
-    if workload.kv_dtype != "auto":
-        keys, _, values = workload.kv_dtype.partition("/")
-        words += ["-ctk", keys, "-ctv", values or keys]
+    types = llama_cpp_types(workload.kv_dtype)
+    if types is not None and types != ("f16", "f16"):
+        words += ["-ctk", types[0], "-ctv", types[1]]
     if not workload.flash_attention:
         words += ["-fa", "off"]
     for switch, size in (("-b", workload.batch_size), ("-ub", workload.ubatch_size)):

@@ -302,6 +302,24 @@ def test_asking_again_with_the_change_gives_the_promised_answer(asked: dict[str,
         assert SIZER.size(best).ranking[0].fit.verdict is Verdict.FITS
 
 
+def test_experts_apart_are_joined_where_more_gpus_are_suggested() -> None:
+    """The suggestion was judged without their degree: asking again must not bring it back."""
+    fields = {"model": "mistralai/Mixtral-8x7B-Instruct-v0.1", "quant": "bf16", "engine": "vllm",
+              "gpu": "rtx 3090", "gpu_count": 2, "expert_parallel": 2}  # fmt: skip
+    row = SIZER.size(fields).to_json(say_note)["ranking"][0]
+    one = next(a for a in row["advice"] if "gpu_count" in a["change"])
+    again = SIZER.size({**fields, **one["change"]}).to_json(say_note)["ranking"][0]
+    promised = (one["verdict"], one["headroom_bytes"])
+    assert (again["verdict"], again["headroom_bytes"]) == promised
+
+
+@pytest.mark.usefixtures("with_caches")
+def test_mixed_caches_have_narrower_ones() -> None:
+    """Keys of 8.5 bits and values of 16 are 12.25 bits, wider than either type there is."""
+    made = {s.note.code: s for s in advise(plan_of(20 * GIB, context=65_536, kv_dtype="q8_0/f16"))}
+    assert made["try_kv_cache"].change["kv_dtype"] in ("q8_0", "q4_0")
+
+
 def test_only_named_gpus_get_advice() -> None:
     model = {"model": "Qwen/Qwen3-8B", "top": 5}
     ranked = SIZER.size(model).to_json(say_note)["ranking"]

@@ -202,6 +202,12 @@ def test_a_gpu_between_is_advised_to_take_turns() -> None:
     assert (change["change"], change["verdict"]) == ({"cpu_offload": "model"}, "fits")
 
 
+def test_layers_take_turns_where_components_do_not_fit() -> None:
+    made = answer(gpu="rtx 4060 8gb", quant="native")["ranking"][0]["advice"]
+    change = next(a for a in made if a["code"] == "try_cpu_offload_sequential")
+    assert (change["change"], change["verdict"]) == ({"cpu_offload": "sequential"}, "fits")
+
+
 def test_a_smaller_gpu_is_offered_slower_turns() -> None:
     row = answer(gpu="rtx 3060 12gb", quant="native")["ranking"][0]
     codes = {reason["code"] for reason in row["reasons"]}

@@ -134,6 +134,14 @@ def test_layers_or_experts_in_system_memory() -> None:
     assert made["offload_layers"].decode is None, "nobody measured it"
 
 
+def test_components_that_wait_are_in_system_memory() -> None:
+    fields = {"model": "black-forest-labs/FLUX.1-dev", "gpu": "rtx 5090", "quant": "native"}
+    report = embedded_sizer().size({**fields, "cpu_offload": "model"})
+    one = report.ranking[0]
+    made = next(plan for plan in one.plans if plan.fit is not None)
+    assert made.ram_bytes == report.estimates[0].host_bytes > 0
+
+
 def test_memory_is_never_pooled() -> None:
     """Two 24 GB cards are not one of 48 GB: each holds its own share, and the fullest decides."""
     for plan in ranked("Qwen/Qwen3-32B", "2x 3090", quant="bf16").plans:

@@ -131,6 +131,8 @@ def test_fields_without_effect_are_named() -> None:
     notes = answer(engine_version="3", gpu_layers=20, engine="tgi")["notes"]
     assert notes[0]["code"] == "not_modelled"
     assert notes[0]["fields"] == {"facts": "engine_version, gpu_layers"}
+    none = answer(gpu_layers=0, engine="tgi")["notes"]
+    assert none[0]["fields"] == {"facts": "gpu_layers"}
 
 
 def test_the_version_of_an_engine_that_has_versions_is_used() -> None:

@@ -42,6 +42,7 @@ def test_values_are_read_as_people_write_them(field: str, value: Any, parsed: An
         ("context", -1),
         ("context", 0),
         ("context", "many"),
+        ("context", "--5"),
         ("context", 10**12),
         ("context", True),
         ("context", 8.5),

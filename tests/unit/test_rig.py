@@ -19,6 +19,7 @@ from gpusizer.gpus import load_catalogue
 from gpusizer.profile import ModelProfile, build_profile
 from gpusizer.quants import find_quant
 from gpusizer.rig import RigWords, build_rig, is_rig, parse_rig, words
+from gpusizer.rig.answers import rig_json
 from gpusizer.rig.arranging import arrange
 from gpusizer.rig.machine import SYSTEM_BYTES
 from gpusizer.rig.plan import RigPlan, plan_rig
@@ -171,6 +172,32 @@ def test_layers_dealt_out_to_fill_each_card() -> None:
     large = made.arranged.devices[0]
     assert large.weights.likely == 32 * LAYER + OUTPUT
     assert large.kv_cache.likely == 32 * 10 * LAYER_CACHE
+
+
+@pytest.mark.parametrize(
+    ("kv_dtype", "switches", "told"),
+    [
+        ("fp16", (), False),
+        ("f16/auto", (), False),
+        ("bfloat16", ("-ctk", "bf16", "-ctv", "bf16"), False),
+        ("q8_0/fp16", ("-ctk", "q8_0", "-ctv", "f16"), False),
+        ("fp8", (), True),
+    ],
+)
+def test_cache_switches_name_types_of_llama_cpp(
+    kv_dtype: str, switches: tuple[str, ...], told: bool
+) -> None:
+    made = plan("3090 + 3060 12gb + 64gb ram", kv_dtype=kv_dtype)
+    assert made.flags == ("-c", "8192", "-ngl", "33", *switches)
+    assert ("launch_cache_type" in {note.code for note in made.notes}) is told
+
+
+def test_less_memory_than_the_system_takes_leaves_none() -> None:
+    """Headroom says what the verdict was judged by: nothing is free, not less than nothing."""
+    made = plan("3090 + 2gb ram")
+    ram = rig_json(made, say_note)["ram"]
+    assert made.arranged.host.weights.likely == EMBEDDING
+    assert ram["headroom_bytes"] == -ram["total_bytes"] == -made.arranged.host.total.likely
 
 
 def test_experts_of_as_few_layers_as_possible_stay_in_memory() -> None:
