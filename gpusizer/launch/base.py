@@ -157,6 +157,24 @@ def above_one(name: str, value: int) -> list[Flag]:
     return [(name, str(value))] if value > 1 else []
 
 
+def sequences_above(plan: LaunchPlan, default: int) -> int | None:
+    """Sequences that each data-parallel rank schedules, None where the engine's default will do.
+
+    What was asked for, else the rank's part of the users where that is more than `default`.
+    """
+    if plan.workload.max_num_seqs is not None:
+        return plan.workload.max_num_seqs
+    users = -(-plan.workload.concurrency // plan.split.data)
+    return users if users > default else None
+
+
+def no_revision(plan: LaunchPlan) -> tuple[Note, ...]:
+    """What is said where an engine has no option for the revision asked for."""
+    if plan.revision is None:
+        return ()
+    return (Note("launch_no_revision", engine=plan.engine, revision=plan.revision),)
+
+
 def cache_flag(
     plan: LaunchPlan, name: str, spelled: Mapping[str, str]
 ) -> tuple[list[Flag], tuple[Note, ...]]:

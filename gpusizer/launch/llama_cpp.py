@@ -7,7 +7,15 @@
 from __future__ import annotations
 
 from gpusizer.kv_cache import llama_cpp_types
-from gpusizer.launch.base import Flag, LaunchCommand, LaunchPlan, command, number, only
+from gpusizer.launch.base import (
+    Flag,
+    LaunchCommand,
+    LaunchPlan,
+    command,
+    no_revision,
+    number,
+    only,
+)
 from gpusizer.notes import Note
 
 GGUF_REPOSITORY = "OWNER/NAME-GGUF"
@@ -38,11 +46,15 @@ def launch(plan: LaunchPlan) -> LaunchCommand:
 
 
 def gguf_repository(plan: LaunchPlan) -> tuple[str, tuple[Note, ...]]:
-    """The repository when it holds GGUF files; else a stand-in and what is needed."""
+    """The repository when it holds GGUF files; else a stand-in and what is needed.
+
+    Names on the Hub stand for its main branch: llama.cpp downloads `/resolve/main/`, and what
+    follows the colon of Ollama's is a quantization (huggingface.co/docs/hub/ollama).
+    """
     if plan.format == "gguf":
-        return plan.repo_id, ()
+        return plan.repo_id, no_revision(plan)
     needed = Note("launch_needs_gguf", repo_id=plan.repo_id, quant=plan.gguf_tag)
-    return GGUF_REPOSITORY, (needed,)
+    return GGUF_REPOSITORY, (needed, *no_revision(plan))
 
 
 def _cache(plan: LaunchPlan) -> tuple[list[Flag], tuple[Note, ...]]:

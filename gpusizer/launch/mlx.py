@@ -1,7 +1,7 @@
 """MLX. Options: mlx_lm/server.py and mlx_lm/convert.py of ml-explore/mlx-lm, 0.28 and later.
 
 The server takes 16-bit repositories as they are; fewer bits are converted first. Its cache grows
-with the request: there is no option for the context.
+with the request: there is no option for the context. Neither program has one for a revision.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from gpusizer.launch.base import (
     above_one,
     cache_flag,
     command,
-    only,
+    no_revision,
 )
 from gpusizer.notes import Note
 
@@ -26,7 +26,8 @@ def launch(plan: LaunchPlan) -> LaunchCommand:
     """An OpenAI-compatible server on port 8080, after a conversion where one is needed."""
     bits = _BITS.fullmatch(plan.quant)
     _, untold = cache_flag(plan, "", {})
-    notes = (Note("launch_no_flag", engine=plan.engine, setting="context"), *untold)
+    context = Note("launch_no_flag", engine=plan.engine, setting="context")
+    notes = (context, *untold, *no_revision(plan))
     model, lines = plan.repo_id, []
     if not plan.stored and bits and not plan.quantized:
         model = f"{plan.repo_id.rpartition('/')[2]}-{plan.quant}"
@@ -41,7 +42,6 @@ def launch(plan: LaunchPlan) -> LaunchCommand:
 def _convert(plan: LaunchPlan, folder: str, bits: str) -> str:
     flags = [
         ("--hf-path", plan.repo_id),
-        *only(plan.revision, "--revision", plan.revision or ""),
         ("--mlx-path", folder),
         ("--quantize",),
         ("--q-bits", bits),

@@ -1,8 +1,14 @@
-"""`python -m sglang.launch_server`. Options: srt/server_args.py, 0.4 to 0.5."""
+"""`python -m sglang.launch_server`. Options: srt/server_args.py, 0.4 to 0.5.
+
+With data-parallel attention (`--enable-dp-attention`) the tensor-parallel size counts all ranks,
+of which attention divides by TP / DP, and the server divides the limits of its scheduler among the
+data-parallel ranks. Experts are dealt out by `--ep-size` alone from 0.5 on.
+"""
 
 from __future__ import annotations
 
 from gpusizer.launch.base import (
+    Flag,
     LaunchCommand,
     LaunchPlan,
     above_one,
@@ -10,6 +16,7 @@ from gpusizer.launch.base import (
     command,
     number,
     only,
+    sequences_above,
     weights_flags,
 )
 
@@ -22,23 +29,29 @@ _DEFAULT_SEQUENCES = 64  # what the estimate plans for at least
 def launch(plan: LaunchPlan) -> LaunchCommand:
     """An OpenAI-compatible server on port 30000."""
     load, split = plan.workload, plan.split
-    sequences = load.max_num_seqs
-    if sequences is None and load.concurrency > _DEFAULT_SEQUENCES:
-        sequences = load.concurrency
+    sequences = sequences_above(plan, _DEFAULT_SEQUENCES)
     weights, missing = weights_flags(plan, _CONVERTED)
     cache, untold = cache_flag(plan, "--kv-cache-dtype", _CACHE)
     flags = [
         ("--model-path", plan.repo_id),
         *only(plan.revision, "--revision", plan.revision or ""),
         ("--context-length", str(load.context)),
-        *number("--max-running-requests", sequences),
-        *number("--chunked-prefill-size", load.max_num_batched_tokens),
+        *_of_all_ranks("--max-running-requests", sequences, split.data),
+        *_of_all_ranks("--chunked-prefill-size", load.max_num_batched_tokens, split.data),
         ("--mem-fraction-static", f"{plan.utilization:g}"),
-        *above_one("--tp-size", split.tensor),
+        *above_one("--tp-size", split.ranks),
         *above_one("--pp-size", split.pipeline),
+        *above_one("--dp-size", split.data),
+        *only(split.data > 1, "--enable-dp-attention"),
+        *above_one("--ep-size", split.expert),
         *weights,
         *cache,
         *only(load.enforce_eager, "--disable-cuda-graph"),
     ]
     text = command(("python", "-m", "sglang.launch_server"), flags)
     return LaunchCommand(plan.engine, text, "bash", (*missing, *untold))
+
+
+def _of_all_ranks(name: str, limit: int | None, ranks: int) -> list[Flag]:
+    """A limit of one data-parallel rank's scheduler, as the server takes it: of all together."""
+    return number(name, None if limit is None else limit * ranks)

@@ -1,5 +1,8 @@
 """`vllm serve`. Options: vllm/engine/arg_utils.py, v0.11 to v0.30.
 
+Experts are dealt out to all tensor x data ranks (docs, "Expert Parallel Deployment"); the limits
+of the scheduler are each data-parallel rank's own ("Data Parallel Deployment").
+
 `--quantization fp8` and `bitsandbytes` convert 16-bit weights while loading (docs, "FP8 W8A8",
 "BitsAndBytes"); cache types are `CacheDType` of vllm/config/cache.py.
 """
@@ -16,6 +19,7 @@ from gpusizer.launch.base import (
     command,
     number,
     only,
+    sequences_above,
     weights_flags,
 )
 
@@ -33,20 +37,19 @@ _DEFAULT_SEQUENCES = 256
 def launch(plan: LaunchPlan) -> LaunchCommand:
     """An OpenAI-compatible server on port 8000."""
     load, split = plan.workload, plan.split
-    sequences = load.max_num_seqs
-    if sequences is None and load.concurrency > _DEFAULT_SEQUENCES:
-        sequences = load.concurrency
     weights, missing = weights_flags(plan, _CONVERTED)
     cache, untold = cache_flag(plan, "--kv-cache-dtype", _CACHE)
     draft = json.dumps({"method": "mtp", "num_speculative_tokens": load.draft_tokens})
     flags = [
         *only(plan.revision, "--revision", plan.revision or ""),
         ("--max-model-len", str(load.context)),
-        *number("--max-num-seqs", sequences),
+        *number("--max-num-seqs", sequences_above(plan, _DEFAULT_SEQUENCES)),
         *number("--max-num-batched-tokens", load.max_num_batched_tokens),
         ("--gpu-memory-utilization", f"{plan.utilization:g}"),
         *above_one("--tensor-parallel-size", split.tensor),
         *above_one("--pipeline-parallel-size", split.pipeline),
+        *above_one("--data-parallel-size", split.data),
+        *only(split.expert > 1, "--enable-expert-parallel"),
         *weights,
         *cache,
         *only(load.enforce_eager, "--enforce-eager"),

@@ -263,6 +263,8 @@ STRINGS: dict[str, str] = {
     "note.launch_cache_type": "{engine} has no option for a cache in {kv_dtype}: the command leaves"
     " it at 16 bits.",
     "note.launch_no_flag": "{engine} has no option for {setting}: the command does not set it.",
+    "note.launch_no_revision": "{engine} has no option for a revision: the command takes the main"
+    " branch, not {revision}.",
     # Training.
     "note.training_fits": "Trains here with {headroom_bytes} to spare on each GPU.",
     "note.training_tight": "Probably trains here, but only {headroom_bytes} is left on each GPU.",

@@ -266,6 +266,8 @@ STRINGS: dict[str, str] = {
     "note.launch_cache_type": "O {engine} não tem opção para uma cache em {kv_dtype}: o comando"
     " deixa-a em 16 bits.",
     "note.launch_no_flag": "O {engine} não tem opção para {setting}: o comando não o define.",
+    "note.launch_no_revision": "O {engine} não tem opção para uma revisão: o comando usa o ramo"
+    " main, não {revision}.",
     # Training.
     "note.training_fits": "Treina aqui com {headroom_bytes} de folga em cada GPU.",
     "note.training_tight": "Provavelmente treina aqui, mas sobram só {headroom_bytes} em cada GPU.",

@@ -223,6 +223,8 @@ STRINGS: dict[str, str] = {
     "note.launch_needs_repository": "{quant} 不能在加载时转换：请换成含有它的仓库。",
     "note.launch_cache_type": "{engine} 没有 {kv_dtype} 缓存的选项：命令中保持 16 位。",
     "note.launch_no_flag": "{engine} 没有设置 {setting} 的选项：命令中不设置它。",
+    "note.launch_no_revision": "{engine} 没有指定版本的选项：命令使用 main 分支，"
+    "而不是 {revision}。",
     # Training.
     "note.training_fits": "可在此训练，每张 GPU 还剩 {headroom_bytes}。",
     "note.training_tight": "大概可在此训练，但每张 GPU 只剩 {headroom_bytes}。",

@@ -16,6 +16,7 @@ from gpusizer.engines import ENGINES, Split
 from gpusizer.errors import InvalidModelId
 from gpusizer.fit import Verdict
 from gpusizer.launch import LAUNCHERS, LaunchCommand, LaunchPlan, launch_command, launch_ranked
+from gpusizer.notes import Note
 from gpusizer.text import LANGUAGES, say_note
 from gpusizer.workload import Workload
 from tests.sizers import embedded_sizer
@@ -72,6 +73,42 @@ def test_vllm() -> None:
 def test_vllm_schedules_as_many_as_were_planned_for() -> None:
     assert "--max-num-seqs 300" in text(plan("vllm", {"concurrency": 300}))
     assert "--max-num-seqs" not in text(plan("vllm", {"concurrency": 100}))
+
+
+def test_vllm_deals_experts_out() -> None:
+    made = plan("vllm", {"concurrency": 600}, split=Split(4, 1, 2, 8))
+    assert text(made) == (
+        "vllm serve org/model \\\n"
+        "  --max-model-len 8192 \\\n"
+        "  --max-num-seqs 300 \\\n"  # of each data-parallel rank
+        "  --gpu-memory-utilization 0.92 \\\n"
+        "  --tensor-parallel-size 4 \\\n"
+        "  --data-parallel-size 2 \\\n"
+        "  --enable-expert-parallel"
+    )
+    assert text(plan("vllm", split=Split(8, 1, 1, 8))).endswith(
+        "  --tensor-parallel-size 8 \\\n  --enable-expert-parallel"
+    )
+    assert "--max-num-seqs" not in text(plan("vllm", {"concurrency": 500}, split=made.split))
+
+
+def test_sglang_deals_experts_out() -> None:
+    limits = {"concurrency": 131, "max_num_batched_tokens": 4096}
+    made = plan("sglang", limits, split=Split(4, 1, 2, 8), utilization=0.88)
+    assert text(made) == (
+        "python -m sglang.launch_server \\\n"
+        "  --model-path org/model \\\n"
+        "  --context-length 8192 \\\n"
+        "  --max-running-requests 132 \\\n"  # of both data-parallel ranks together
+        "  --chunked-prefill-size 8192 \\\n"
+        "  --mem-fraction-static 0.88 \\\n"
+        "  --tp-size 8 \\\n"
+        "  --dp-size 2 \\\n"
+        "  --enable-dp-attention \\\n"
+        "  --ep-size 8"
+    )
+    alone = text(plan("sglang", split=Split(8, 1, 1, 8)))
+    assert alone.endswith("  --tp-size 8 \\\n  --ep-size 8")
 
 
 def test_sglang() -> None:
@@ -187,6 +224,17 @@ def test_mlx() -> None:
     )
     assert text(plan("mlx")) == "mlx_lm.server \\\n  --model org/model"
     assert codes(plan("mlx")) == ["launch_no_flag"]
+
+
+@pytest.mark.parametrize("engine", sorted(LAUNCHERS))
+def test_a_revision_is_loaded_or_said_not_to_be(engine: str) -> None:
+    for changes in (GGUF, {}, {"stored": False, "quant": "mlx-4bit", "quant_name": "MLX 4-bit"}):
+        made = plan(engine, **{**changes, "revision": "v2"})
+        told = [n for n in LAUNCHERS[engine](made).notes if n.code == "launch_no_revision"]
+        deaf = engine in ("llama.cpp", "ollama", "mlx")
+        assert told == ([Note("launch_no_revision", engine=engine, revision="v2")] if deaf else [])
+        assert ("v2" in text(made)) is not deaf
+        assert "launch_no_revision" not in codes(replace(made, revision=None))
 
 
 def test_transformers() -> None:
@@ -320,6 +368,9 @@ def test_every_engine_but_exllama_has_a_command() -> None:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_notes_are_said(language: Any) -> None:
-    made = plan("llama.cpp", {"kv_dtype": "fp8"}, stored=False, quant_name="GGUF Q4_K_M")
-    for note in LAUNCHERS["llama.cpp"](made).notes:
-        assert say_note(note, language)
+    made = plan(
+        "llama.cpp", {"kv_dtype": "fp8"}, stored=False, quant_name="GGUF Q4_K_M", revision="v2"
+    )
+    notes = LAUNCHERS["llama.cpp"](made).notes
+    assert len(notes) == 3 and all(say_note(note, language) for note in notes)
+    assert "v2" in say_note(notes[1], language)
