@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from gpusizer.choosing import Choice
 from gpusizer.costs import CostAssumptions, PlanCosts, plan_costs
 from gpusizer.costs.power import plan_watts
+from gpusizer.gpus import Gpu
+from gpusizer.memory import MemoryEstimate
 from gpusizer.purpose import TRAINING_LEVELS, purpose_of, training_flops
 
 READING_SPEED = 10.0
@@ -85,7 +87,8 @@ def _power_of_speed(candidate: Candidate) -> Cost | None:
 
 
 def _free_memory(candidate: Candidate) -> Cost:
-    return (-free_bytes(candidate.choice),)
+    choice = candidate.choice
+    return (-free_bytes(choice.gpu, choice.boards, choice.estimate),)
 
 
 def _for_training(candidate: Candidate) -> Cost | None:
@@ -118,10 +121,9 @@ def _for_inference(candidate: Candidate) -> Cost | None:
     return (fitness, slow, math.inf if usd is None else usd)
 
 
-def free_bytes(choice: Choice) -> int:
-    """Memory to spare on all devices of a choice, at the likely values."""
-    spare = choice.estimate.headroom_bytes(choice.gpu.device_memory_bytes)
-    return spare * choice.boards * choice.gpu.devices_per_board
+def free_bytes(gpu: Gpu, boards: int, estimate: MemoryEstimate) -> int:
+    """Memory to spare on all devices of so many boards, at the likely values."""
+    return estimate.headroom_bytes(gpu.device_memory_bytes) * boards * gpu.devices_per_board
 
 
 def _known(cost: float | None) -> Cost | None:

@@ -14,9 +14,7 @@ from typing import Any
 
 from gpusizer.gpus import Gpu
 from gpusizer.notes import Note
-from gpusizer.units import GB, GIB
-
-TERA = 1e12
+from gpusizer.units import GB, GIB, TERA
 
 _INCLUDED = {"training.workstation": "training.one_board"}
 """Levels that take all of another as well."""

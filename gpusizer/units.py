@@ -1,10 +1,21 @@
-"""Bytes to words. Inside gpusizer every amount is an integer number of bytes."""
+"""Units, and amounts in words. Inside gpusizer every amount is an integer number of bytes."""
 
 from __future__ import annotations
 
 GB = 10**9
 GIB = 2**30
 MIB = 2**20
+TERA = 10**12
+SECONDS_PER_HOUR = 3600
+
+
+def significant(value: float) -> float:
+    """Three significant digits: more would claim what no prediction knows.
+
+    >>> significant(1234.5), significant(0.0123456)
+    (1230.0, 0.0123)
+    """
+    return float(f"{value:.3g}")
 
 
 def format_gb(amount_bytes: float) -> str:
@@ -31,8 +42,8 @@ def format_count(count: float) -> str:
     >>> format_count(8_030_261_248), format_count(131_072)
     ('8.03B', '131K')
     """
-    rounded = abs(float(f"{count:.3g}"))  # 999,900 is 1M, not 1000K
-    for limit, suffix in ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "K")):
+    rounded = abs(significant(count))  # 999,900 is 1M, not 1000K
+    for limit, suffix in ((TERA, "T"), (1e9, "B"), (1e6, "M"), (1e3, "K")):
         if rounded >= limit:
             value = count / limit
             return f"{value:.3g}{suffix}" if value < 1000 else f"{value:.0f}{suffix}"

@@ -8,11 +8,10 @@ from gpusizer.costs import PlanCosts
 from gpusizer.costs.power import is_card
 from gpusizer.fit import Fit, Verdict
 from gpusizer.notes import Note, NoteValue
+from gpusizer.policies import free_bytes
 from gpusizer.purpose import purpose_of, training_flops
 from gpusizer.speed import Rate
-from gpusizer.units import GB
-
-_TERA = 1e12
+from gpusizer.units import GB, TERA, significant
 
 
 def why(fit: Fit, decode: Rate | None, costs: PlanCosts, rank_by: str) -> tuple[Note, ...]:
@@ -28,7 +27,7 @@ def why(fit: Fit, decode: Rate | None, costs: PlanCosts, rank_by: str) -> tuple[
 
 def _fits(fit: Fit) -> Note:
     gb = abs(fit.headroom_bytes) / GB
-    return Note(f"why_{fit.verdict.value}", quant=fit.estimate.quant.name, gb=_three(gb))
+    return Note(f"why_{fit.verdict.value}", quant=fit.estimate.quant.name, gb=significant(gb))
 
 
 def _scaling(fit: Fit) -> Note | None:
@@ -67,7 +66,7 @@ def _per_hour(fit: Fit, costs: PlanCosts) -> Note:
 def _per_dollar(fit: Fit, costs: PlanCosts) -> Note:
     if not costs.buy_usd or not costs.tokens_per_second:
         return Note("why_cost_unknown")
-    per_thousand = _three(costs.tokens_per_second / costs.buy_usd * 1000)
+    per_thousand = significant(costs.tokens_per_second / costs.buy_usd * 1000)
     return Note("why_per_dollar", tokens=per_thousand)
 
 
@@ -75,24 +74,23 @@ def _per_watt(fit: Fit, costs: PlanCosts) -> Note:
     watts = costs.running_watts
     if not watts or not costs.tokens_per_second:
         return Note("why_power_unknown")
-    return Note("why_per_watt", joules=_three(watts / costs.tokens_per_second), watts=watts)
+    return Note("why_per_watt", joules=significant(watts / costs.tokens_per_second), watts=watts)
 
 
 def _memory(fit: Fit, costs: PlanCosts) -> Note:
     total = fit.gpu.memory_bytes * fit.count
-    return Note("why_memory", gb=_three(total / GB))
+    return Note("why_memory", gb=significant(total / GB))
 
 
 def _free(fit: Fit, costs: PlanCosts) -> Note:
-    free = fit.headroom_bytes * fit.count * fit.gpu.devices_per_board
-    return Note("why_free", gb=_three(free / GB))
+    return Note("why_free", gb=significant(free_bytes(fit.gpu, fit.count, fit.estimate) / GB))
 
 
 def _training(fit: Fit, costs: PlanCosts) -> Note:
     level, rate = purpose_of(fit.gpu).training, training_flops(fit.gpu)
     if level is None or rate is None:
         return Note("why_training_unknown")
-    fields: dict[str, NoteValue] = {"tflops": _three(rate / _TERA)}
+    fields: dict[str, NoteValue] = {"tflops": significant(rate / TERA)}
     return Note(f"why_training_{level}", **fields)
 
 
@@ -113,10 +111,6 @@ _FACTS: dict[str, tuple[Callable[[Fit, PlanCosts], Note], ...]] = {
     "inference": (_inference, _per_million),
 }
 """What each order goes by; the fastest say their speed anyway."""
-
-
-def _three(value: float) -> float:
-    return float(f"{value:.3g}")
 
 
 def _usd(usd: float | None) -> str:

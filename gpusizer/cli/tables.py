@@ -17,7 +17,7 @@ from gpusizer.ranking import Ranked
 from gpusizer.report import EstimateRow, Report, line
 from gpusizer.speed import Rate, Speeds
 from gpusizer.text import say_note, text
-from gpusizer.units import GB, GIB, format_count, format_gb, format_gib
+from gpusizer.units import GB, GIB, TERA, format_count, format_gb, format_gib
 
 _UNKNOWN = "unknown"
 
@@ -194,7 +194,7 @@ def _gpu_cells(gpu: Gpu) -> tuple[str, ...]:
         gpu.name,
         f"{gpu.memory_bytes / GIB:.2f}",
         _UNKNOWN if bandwidth is None else f"{bandwidth / GB:,.0f}",
-        _UNKNOWN if flops is None else f"{flops / 1e12:,.1f}",
+        _UNKNOWN if flops is None else f"{flops / TERA:,.1f}",
         _or_unknown(gpu.power_watts),
         _or_unknown(gpu.buy_usd),
         _UNKNOWN if rent is None or rent.likely_usd is None else f"{rent.likely_usd:.2f}",

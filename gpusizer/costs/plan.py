@@ -18,8 +18,7 @@ from gpusizer.costs.power import is_card, plan_watts, power_supply_watts
 from gpusizer.costs.rental import RentalQuote, rental_quote
 from gpusizer.gpus import Gpu, Price
 from gpusizer.notes import Note
-
-_SECONDS_PER_HOUR = 3600
+from gpusizer.units import SECONDS_PER_HOUR, significant
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +142,7 @@ class PlanCosts:
     def _per_million_tokens(self, usd_per_hour: float | None) -> float | None:
         if usd_per_hour is None or not self.tokens_per_second:
             return None
-        usd = usd_per_hour / (self.tokens_per_second * _SECONDS_PER_HOUR) * 1e6
-        return float(f"{usd:.3g}")
+        return significant(usd_per_hour / (self.tokens_per_second * SECONDS_PER_HOUR) * 1e6)
 
     def notes(self) -> tuple[Note, ...]:
         """What the reader of these figures must know."""

@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from gpusizer.units import GB
+from gpusizer.units import GB, TERA
 
 MemoryBasis = Literal["observed", "rule", "nominal"]
 PriceBasis = Literal["street", "launch", "rent"]
 Support = Literal["yes", "partial", "no"]
 Status = Literal["current", "eol", "export-only", "modified", "announced"]
 Confidence = Literal["high", "medium", "low"]
-
-TERA = 10**12
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, get_args
 
-from gpusizer.gpus.gpu import TERA, Confidence, Gpu, MemoryBasis, Price, PriceBasis, Status, Support
-from gpusizer.units import GB, MIB
+from gpusizer.gpus.gpu import Confidence, Gpu, MemoryBasis, Price, PriceBasis, Status, Support
+from gpusizer.units import GB, MIB, TERA
 
 Row = Mapping[str, str]
 Parse = Callable[[str], Any]

@@ -6,6 +6,7 @@ from gpusizer.fit import Verdict
 from gpusizer.rig.arranging import Arranged
 from gpusizer.rig.shares import Load
 from gpusizer.speed import Rate, decode_rate
+from gpusizer.units import significant
 
 
 def rig_rate(load: Load, made: Arranged) -> Rate | None:
@@ -26,4 +27,4 @@ def rig_rate(load: Load, made: Arranged) -> Rate | None:
         part = share.weights.likely / whole
         for place, rate in enumerate((alone.low, alone.likely, alone.high)):
             seconds[place] += part / rate
-    return Rate(*(float(f"{1 / time:.3g}") for time in seconds))
+    return Rate(*(significant(1 / time) for time in seconds))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from gpusizer import errors
 from gpusizer.errors import GpusizerError, InvalidRequest, ModelUnreadable
 from gpusizer.notes import Note
-from gpusizer.units import GB, GIB, MIB, format_count, format_gb, format_gib
+from gpusizer.units import GB, GIB, MIB, format_count, format_gb, format_gib, significant
 
 
 @pytest.mark.parametrize(
@@ -36,6 +36,13 @@ def test_sizes_in_words(amount: int, gb: str, gib: str) -> None:
 
 def test_decimal_and_binary_units_differ() -> None:
     assert (GB, GIB, MIB) == (1_000_000_000, 1_073_741_824, 1_048_576)
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [(1234.5, 1230.0), (0.0123456, 0.0123), (999.6, 1000.0), (-7.0, -7.0)]
+)
+def test_three_digits(value: float, shown: float) -> None:
+    assert significant(value) == shown
 
 
 @pytest.mark.parametrize(
