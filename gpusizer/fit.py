@@ -42,6 +42,11 @@ class Verdict(StrEnum):
     OFFLOAD = "offload"  # part of the weights must live in system memory
     DOES_NOT_FIT = "does_not_fit"
 
+    @property
+    def place(self) -> int:
+        """Its place from the best to the worst, from 0 on."""
+        return list(Verdict).index(self)
+
 
 @dataclass(frozen=True, slots=True)
 class Fit:

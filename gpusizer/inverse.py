@@ -17,11 +17,7 @@ from gpusizer.kv_cache import grows
 from gpusizer.notes import Note
 from gpusizer.quants import Quant
 from gpusizer.support import runs_on
-from gpusizer.workload import Workload
-
-MOST_CONTEXT = 10_000_000
-MOST_USERS = 100_000
-"""Where a search stops: what a request may ask for."""
+from gpusizer.workload import MOST_CONTEXT, MOST_USERS, Workload
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,6 @@ from gpusizer.plans.ways import ways
 from gpusizer.ranking import Ranked, describe
 from gpusizer.support import runs_on
 
-_VERDICT_ORDER = {verdict: place for place, verdict in enumerate(Verdict)}
-
 
 def best_on(fitter: Fitter, gpu: Gpu, boards: int | None, rank: int) -> Ranked:
     """The best way to run the model on one kind of GPU.
@@ -59,8 +57,8 @@ def _counts(fitter: Fitter, gpu: Gpu, boards: int | None) -> list[int]:
 def _preference(fitter: Fitter, gpu: Gpu, boards: int, estimate: MemoryEstimate) -> tuple[int, ...]:
     verdict = fitter.verdict(gpu, estimate)
     if verdict in (Verdict.FITS, Verdict.TIGHT):
-        return (_VERDICT_ORDER[verdict], boards, estimate.quant.order)
-    return (_VERDICT_ORDER[verdict], -estimate.headroom_bytes(gpu.device_memory_bytes), boards)
+        return (verdict.place, boards, estimate.quant.order)
+    return (verdict.place, -estimate.headroom_bytes(gpu.device_memory_bytes), boards)
 
 
 def _estimates_on(fitter: Fitter, gpu: Gpu, boards: int) -> list[MemoryEstimate]:

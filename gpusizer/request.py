@@ -10,7 +10,7 @@ from gpusizer.costs import DEFAULT_ASSUMPTIONS, CostAssumptions
 from gpusizer.fields import Parser, fail, flag, integer, number, one_of, text, texts
 from gpusizer.filters import IN_PRODUCTION, NO_FILTER, STATUSES, GpuFilter
 from gpusizer.kv_cache import ALIASES, BYTES_PER_ELEMENT
-from gpusizer.workload import OFFLOADS, Workload
+from gpusizer.workload import MOST_CONTEXT, MOST_USERS, OFFLOADS, Workload
 
 ALL_QUANTS = "all"
 NATIVE_QUANT = "native"
@@ -77,8 +77,8 @@ def _cache_type(field: str, value: Any) -> str:
 
 _CARDS = integer(1, 1024)
 _WORKLOAD_FIELDS: dict[str, Parser] = {
-    "context": integer(1, 10_000_000),
-    "concurrency": integer(1, 100_000),
+    "context": integer(1, MOST_CONTEXT),
+    "concurrency": integer(1, MOST_USERS),
     "kv_dtype": _cache_type,
     "engine": text,
     "engine_version": text,

@@ -8,6 +8,10 @@ from typing import Any
 DEFAULT_CONTEXT = 8192
 """Tokens to plan for when nothing is said: a long conversation, not the model's maximum."""
 
+MOST_CONTEXT = 10_000_000
+MOST_USERS = 100_000
+"""The largest `context` and `concurrency` of a request, where searches for them stop too."""
+
 OFFLOADS = ("none", "model", "sequential")
 """What `cpu_offload` may be, from fastest to smallest."""
 

@@ -30,7 +30,6 @@ Resolve = Callable[[Workload, ModelProfile], tuple[Workload, tuple[Note, ...]]]
 """The workload within what a model allows."""
 
 _SURELY_LOADED = 0.97  # of the bare weights: layouts round, engines drop a norm here and there
-_ORDER = {Verdict.FITS: 0, Verdict.TIGHT: 1, Verdict.OFFLOAD: 2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +57,7 @@ class Runs:
         """What surely fits first, then what is tight, then what needs system memory; the most
         parameters first, equal ones by name."""
         profile = self.profile
-        return (_ORDER[self.verdict], -profile.parameters, profile.repo_id.casefold())
+        return (self.verdict.place, -profile.parameters, profile.repo_id.casefold())
 
 
 @dataclass(frozen=True, slots=True)

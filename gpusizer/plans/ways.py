@@ -29,7 +29,6 @@ from gpusizer.support import runs_on
 
 _NO_PIPELINE = frozenset({"tgi", "diffusers", "mlx"})  # have no pipeline stages
 _RUNS = (Verdict.FITS, Verdict.TIGHT)
-_ORDER = {verdict: place for place, verdict in enumerate(Verdict)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +176,7 @@ def _divided(
                 refused.setdefault(found.code, found)
                 continue
             fit = _fit(fitter, gpu, boards, recipe, found)
-            rank = (_ORDER[fit.verdict], 0 if fit.verdict in _RUNS else -fit.headroom_bytes)
+            rank = (fit.verdict.place, 0 if fit.verdict in _RUNS else -fit.headroom_bytes)
             if best is None or rank < best[0]:
                 best = (rank, boards, found, fit)
         if best is not None and best[3].verdict is Verdict.FITS:

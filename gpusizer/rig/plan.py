@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from gpusizer.engines import Engine, Split
 from gpusizer.errors import InvalidRequest
 from gpusizer.fit import OFFLOAD_ENGINES, Fitter, Verdict
-from gpusizer.inverse import MOST_CONTEXT, largest_holding
+from gpusizer.inverse import largest_holding
 from gpusizer.kv_cache import grows, llama_cpp_types
 from gpusizer.memory import MemoryEstimate
 from gpusizer.notes import Note
@@ -18,9 +18,7 @@ from gpusizer.rig.machine import Rig
 from gpusizer.rig.shares import Load
 from gpusizer.rig.speed import rig_rate
 from gpusizer.speed import Rate
-from gpusizer.workload import Workload
-
-_ORDER = {verdict: place for place, verdict in enumerate(Verdict)}
+from gpusizer.workload import MOST_CONTEXT, Workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +86,9 @@ def plan_rig(fitter: Fitter, rig: Rig, *, explore: bool = True) -> RigPlan:
 
 def _preference(verdict: Verdict, quant: Quant) -> tuple[float, ...]:
     if verdict is Verdict.OFFLOAD:
-        return (_ORDER[verdict], quant.bits, quant.order)
+        return (verdict.place, quant.bits, quant.order)
     narrowest = verdict is Verdict.DOES_NOT_FIT
-    return (_ORDER[verdict], 0, -quant.order if narrowest else quant.order)
+    return (verdict.place, 0, -quant.order if narrowest else quant.order)
 
 
 def _loads(fitter: Fitter, rig: Rig) -> Iterator[Load]:
