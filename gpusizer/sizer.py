@@ -13,7 +13,7 @@ from gpusizer.engines.pipeline_steps import canvas
 from gpusizer.errors import ModelUnreadable
 from gpusizer.experts import refused_degrees, resolve_experts
 from gpusizer.filters import board_limits, most_boards, narrowed
-from gpusizer.fit import Fitter, asked_split, device_class_of
+from gpusizer.fit import OFFLOAD_ENGINES, Fitter, asked_split, device_class_of
 from gpusizer.gpu_request import parse_gpu_request
 from gpusizer.gpus import Catalogue, Gpu
 from gpusizer.hub_id import ModelRef, check_revision, parse_model_ref
@@ -56,7 +56,6 @@ _OF_PIPELINES: dict[str, Any] = {
 Fetch = Callable[[ModelRef], RepoSnapshot]
 
 _LLAMA_CPP_ONLY = ("gpu_layers", "cpu_moe", "batch_size", "ubatch_size")
-_LLAMA_CPP = ("llama.cpp", "ollama")
 _OLLAMA_CONTEXT = 4096  # num_ctx when nobody sets it, on cards below 24 GiB
 _WHOLE_BYTES = (1, 2, 4)  # cache types without blocks and scales
 
@@ -91,17 +90,6 @@ class Sizer:
         """
         request = parse_size_request(fields)
         return self._report(request, self.profile(request))
-
-    def fitter(self, fields: Mapping[str, Any]) -> Fitter:
-        """What a ranking for this request chooses from. Raises as `size` does."""
-        request = parse_size_request(fields)
-        profile = self.profile(request)
-        workload, _ = _resolved(request.workload, profile)
-        return Fitter(
-            profile,
-            workload,
-            select_quants(_quants(request, profile), profile, workload.engine).rankable,
-        )
 
     def profile(self, request: SizeRequest) -> ModelProfile:
         """The profile of the requested model."""
@@ -264,7 +252,7 @@ def _resolved(workload: Workload, profile: ModelProfile) -> tuple[Workload, tupl
     notes = list(told)
     notes += refused_degrees(workload, profile)
     silent: tuple[str, ...] = ()
-    if workload.engine is not None and workload.engine not in _LLAMA_CPP:
+    if workload.engine is not None and workload.engine not in OFFLOAD_ENGINES:
         silent += _LLAMA_CPP_ONLY
     asked = {name: getattr(workload, name) for name in silent}
     unused = [name for name, value in asked.items() if value is not None and value is not False]
@@ -316,7 +304,7 @@ def _answers(engine: str | None, field: str) -> bool:
     """Whether this engine's numbers follow a field; those of no engine in particular cannot."""
     if engine is None or not find_engine(engine).versioned:
         return False
-    return field == "engine_version" or engine not in _LLAMA_CPP
+    return field == "engine_version" or engine not in OFFLOAD_ENGINES
 
 
 def _rows(

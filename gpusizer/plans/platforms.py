@@ -65,16 +65,12 @@ class Setup:
         nodes: how many of it.
         per_node: boards in each, the last one perhaps fewer.
         link: the slowest that all of them share.
-        inside: the one within a node.
-        fast: boards that one fabric joins, 1 where there is none.
     """
 
     platform: str | None
     nodes: int
     per_node: int
     link: Link
-    inside: Link
-    fast: int
 
 
 @cache
@@ -116,10 +112,8 @@ def _of(slug: str, form_factor: str) -> tuple[Platform, ...]:
 @cache
 def setup_of(gpu: Gpu, boards: int) -> Setup:
     """The smallest known machine that holds so many boards, else several of the largest."""
-    own = _own_fabric(gpu)
     if boards == 1:
-        alone = Link("none", "", None)
-        return Setup(None, 1, 1, alone, alone, 1)
+        return Setup(None, 1, 1, Link("none", "", None))
     known = _of(gpu.slug, gpu.form_factor)
     roomy = [one for one in known if (one.boards or 0) >= boards]
     if roomy:
@@ -132,9 +126,10 @@ def setup_of(gpu: Gpu, boards: int) -> Setup:
         return _housed(gpu, boards, largest)
     per_node = _slots(gpu, boards)
     nodes = -(-boards // per_node)
-    fast = gpu.interconnect_domain or (2 if own else 1)
-    inside = own if own is not None and min(boards, per_node) <= fast else _pcie(gpu)
-    return Setup(None, nodes, per_node, inside if nodes == 1 else _NETWORK, inside, fast)
+    if nodes > 1:
+        return Setup(None, nodes, per_node, _NETWORK)
+    fabric = _own_fabric(gpu) if boards <= (gpu.interconnect_domain or 2) else None
+    return Setup(None, nodes, per_node, fabric or _pcie(gpu))
 
 
 _NETWORK = Link("network", "", None)
@@ -150,7 +145,7 @@ def _housed(gpu: Gpu, boards: int, platform: Platform) -> Setup:
     inside = fabric if per_node <= fast or fabric.kind == "pcie" else _pcie(gpu)
     across = fabric if boards <= fast else _NETWORK
     link = inside if nodes == 1 else across
-    return Setup(platform.name, nodes, per_node, link, inside, fast)
+    return Setup(platform.name, nodes, per_node, link)
 
 
 def _own_fabric(gpu: Gpu) -> Link | None:

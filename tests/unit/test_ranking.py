@@ -13,9 +13,11 @@ from gpusizer.gpus import Gpu
 from gpusizer.policies import POLICIES
 from gpusizer.ranking import Ranked
 from gpusizer.report import Report
-from gpusizer.request import RANKINGS
+from gpusizer.request import ALL_QUANTS, RANKINGS, parse_size_request
+from gpusizer.selection import select_quants
 from gpusizer.support import runs_on
 from gpusizer.units import GIB
+from gpusizer.workload import Workload
 from tests.sizers import embedded_sizer
 
 LLAMA_8B = "meta-llama/Llama-3.1-8B-Instruct"
@@ -154,7 +156,8 @@ def test_parallelism_asked_for_is_used() -> None:
 @pytest.mark.parametrize("model", [LLAMA_8B, "deepseek-ai/DeepSeek-R1", "openai/gpt-oss-120b"])
 def test_the_choice_is_the_first_that_fits_of_all_ways(model: str) -> None:
     """For every fifth GPU, all counts and quantizations fitted one by one say the same."""
-    fitter = SIZER.fitter({"model": model})
+    profile = SIZER.profile(parse_size_request({"model": model}))
+    fitter = Fitter(profile, Workload(), select_quants((ALL_QUANTS,), profile, None).rankable)
     chosen = {one.gpu.slug: one for one in choose(fitter, SIZER.catalogue)}
     checked = 0
     for gpu in SIZER.catalogue.gpus[::5]:
@@ -195,13 +198,13 @@ def every_way(fitter: Fitter, gpu: Gpu) -> list[Fit]:
     ],
 )
 def test_engines_divide_models_their_own_way(engine: str, gpus: int, split: Split | None) -> None:
-    profile = SIZER.fitter({"model": LLAMA_8B}).profile
+    profile = report(top=1).profile
     assert split_for(ENGINES[engine], profile, gpus) == split
 
 
 def test_heads_that_do_not_divide_become_pipeline_stages() -> None:
     """R1-Distill-Qwen-7B has 28 heads: 8 GPUs are 4-way tensor x 2-way pipeline parallel."""
-    profile = SIZER.fitter({"model": "deepseek-ai/DeepSeek-R1-Distill-Qwen-7B"}).profile
+    profile = report("deepseek-ai/DeepSeek-R1-Distill-Qwen-7B", top=1).profile
     assert split_for(ENGINES["vllm"], profile, 8) == Split(tensor=4, pipeline=2)
 
 
