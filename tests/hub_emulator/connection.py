@@ -13,6 +13,7 @@ from socketserver import TCPServer
 from typing import Any
 
 from tests.hub_emulator.faults import Faults
+from tests.hub_emulator.gate import Gate
 from tests.hub_emulator.log import LoggedRequest, RequestLog
 from tests.hub_emulator.messages import Answer, Host, Request
 from tests.hub_emulator.options import Options
@@ -36,10 +37,11 @@ class Server(ThreadingHTTPServer):
         log: RequestLog,
         faults: Faults,
         options: Options,
+        gate: Gate,
     ) -> None:
         super().__init__(address, Handler)
         self.host, self.respond = host, respond
-        self.log, self.faults, self.options = log, faults, options
+        self.log, self.faults, self.options, self.gate = log, faults, options, gate
         self.closing = threading.Event()
         self.internal_errors: list[BaseException] = []
         self._open: set[socket.socket] = set()
@@ -103,11 +105,12 @@ class Handler(BaseHTTPRequestHandler):
     served = 0
 
     def handle_request(self) -> None:
-        """Log one request, wait the latency out, answer."""
+        """Log one request, wait for its wave and the latency out, answer."""
         request = self._request()
         log = self.server.log
         logged = log.arrived(request)
         try:
+            self.server.gate.wait()
             self._wait_latency()
             answer = self.server.faults.respond(request, self.server.respond)
             if answer.drop == "hang":

@@ -11,6 +11,7 @@ from tests.hub_emulator.catalog import Catalog
 from tests.hub_emulator.cdn import CdnSite
 from tests.hub_emulator.connection import Server
 from tests.hub_emulator.faults import Faults
+from tests.hub_emulator.gate import Gate
 from tests.hub_emulator.hub import HubSite
 from tests.hub_emulator.log import LoggedRequest, RequestLog, round_trips
 from tests.hub_emulator.messages import Host
@@ -35,7 +36,8 @@ class HubEmulator:
         self.log = RequestLog()
         cdn_site = CdnSite()
         hub_site = HubSite(self.catalog, cdn_site)
-        shared = (self.log, self.faults, self.options)
+        self._gate = Gate()
+        shared = (self.log, self.faults, self.options, self._gate)
         self._hub = Server((HUB_ADDRESS, port), "hub", hub_site.answer, *shared)
         self._cdn = Server((self.options.cdn_address, 0), "cdn", cdn_site.answer, *shared)
         hub_site.endpoint = self.endpoint = self._hub.endpoint
@@ -86,6 +88,11 @@ class HubEmulator:
         """Start the log and its counts anew."""
         self.log.reset()
 
+    def expect_waves(self, *requests: int) -> None:
+        """Start the log anew, and answer no request of a wave before all of it has arrived."""
+        self.reset_log()
+        self._gate.announce(requests)
+
     def add(self, repo: FakeRepo) -> FakeRepo:
         """Add a repository, or replace the one of that id."""
         self.catalog.add(repo)
@@ -93,6 +100,7 @@ class HubEmulator:
 
     def close(self) -> None:
         """Stop both hosts; raises what went wrong inside the emulator, if anything did."""
+        self._gate.announce(())
         self._hub.stop()
         self._cdn.stop()
         errors = self._hub.internal_errors + self._cdn.internal_errors

@@ -1,9 +1,14 @@
-"""What a model costs: requests, round trips one after the other, bytes."""
+"""What a model costs: requests, round trips one after the other, bytes.
+
+Requests that are to be made together are announced as a wave: the Hub answers none of them before
+all have arrived, however busy the machine is.
+"""
 
 from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -17,16 +22,17 @@ from scrapers.hub import fetch_snapshot
 from tests.hub_emulator import FakeRepo, Fault, HubEmulator, literal_file, llama_repo, moe_repo
 from tests.scrapers.conftest import QUICK, Fetch
 
-LATENCY = 0.1
-WIDE = replace(QUICK, parallel_reads=64)
+PATIENT = replace(
+    QUICK, parallel_reads=64, headers_seconds=30.0, request_seconds=30.0, model_seconds=60.0
+)
 ROUTE = "/safetensors-metadata/"
 INDEX = "model.safetensors.index.json"
 
 
-@pytest.fixture(autouse=True)
-def away(hub: HubEmulator) -> None:
-    """The Hub is so far that requests made together overlap."""
-    hub.options.latency = LATENCY
+@pytest.fixture
+def fetch(fetch: Fetch) -> Fetch:
+    """Reads a pasted model ID; no budget of time runs out on a busy machine."""
+    return partial(fetch, limits=PATIENT)
 
 
 def cost(hub: HubEmulator) -> tuple[int, int]:
@@ -34,23 +40,25 @@ def cost(hub: HubEmulator) -> tuple[int, int]:
     return len(hub.requests), hub.round_trips
 
 
-# ID, shards -> requests, round trips
+# ID, shards -> requests of each round trip
 COSTS = [
-    ("org/name", 1, 4, 2),  # info, weights 2, config
-    ("org/name", 4, 4, 2),  # info, model.safetensors in vain, all headers, config
-    ("org/name", 40, 4, 2),
-    ("org/name-8B", 4, 3, 2),  # info, all headers, config
-    ("org/name-0.5b", 1, 4, 2),
+    ("org/name", 1, (2, 2)),  # info and weights, the CDN's weights and config
+    ("org/name", 4, (2, 2)),  # info and model.safetensors in vain, all headers and config
+    ("org/name", 40, (2, 2)),
+    ("org/name-8B", 4, (2, 1)),  # info and all headers, config
+    ("org/name-0.5b", 1, (2, 2)),
 ]
+SHARD_BY_SHARD = (2, 10 + 1, 10)  # info and a guess, ten shards and config, the CDN's shards
 
 
-@pytest.mark.parametrize(("repo_id", "shards", "requests", "trips"), COSTS)
+@pytest.mark.parametrize(("repo_id", "shards", "waves"), COSTS)
 def test_default_branch(
-    hub: HubEmulator, fetch: Fetch, repo_id: str, shards: int, requests: int, trips: int
+    hub: HubEmulator, fetch: Fetch, repo_id: str, shards: int, waves: tuple[int, ...]
 ) -> None:
     hub.add(llama_repo(repo_id, layers=40, shards=shards))
-    snapshot = fetch(repo_id, limits=WIDE)
-    assert cost(hub) == (requests, trips)
+    hub.expect_waves(*waves)
+    snapshot = fetch(repo_id)
+    assert cost(hub) == (sum(waves), len(waves))
     assert len(snapshot.components[0].files) == shards
 
 
@@ -58,12 +66,12 @@ def test_default_branch(
 def test_headers_route_refused(hub: HubEmulator, fetch: Fetch, status: int) -> None:
     """The refusal costs a request once; then shards are read without asking again."""
     hub.add(llama_repo("org/name-8B", layers=12, shards=10))
-    expected = fetch("org/name-8B", limits=WIDE)
+    expected = fetch("org/name-8B")
     hub.options.safetensors_metadata_status = status
-    for requests in (3 + 20, 2 + 20 + 1):
-        hub.reset_log()
-        found = fetch("org/name-8B", limits=WIDE)
-        assert cost(hub) == (requests, 3)
+    for _ in range(2):
+        hub.expect_waves(*SHARD_BY_SHARD)
+        found = fetch("org/name-8B")
+        assert cost(hub) == (23, 3)
         assert found.components == expected.components
     assert sum(ROUTE in request.path for request in hub.requests) == 0
 
@@ -71,16 +79,16 @@ def test_headers_route_refused(hub: HubEmulator, fetch: Fetch, status: int) -> N
 def test_other_revision(hub: HubEmulator, fetch: Fetch) -> None:
     repo = llama_repo("org/name-8B", layers=12, shards=10)
     hub.add(replace(repo, revisions={"v1": dict(repo.files)}))
-    fetch("org/name-8B@v1", limits=WIDE)
-    assert hub.round_trips == 3
+    hub.expect_waves(*SHARD_BY_SHARD)
+    fetch("org/name-8B@v1")
+    assert cost(hub) == (23, 3)
     assert {request.path.rpartition("/")[2] for request in hub.requests} & {INDEX} == set()
 
 
 def test_little_more_than_the_headers_is_read(hub: HubEmulator, fetch: Fetch) -> None:
     hub.options.safetensors_metadata_status = 501
-    hub.options.latency = 0
     repo = hub.add(moe_repo("org/name-8B", layers=24, experts=64, shards=32))
-    fetch("org/name-8B", limits=WIDE)
+    fetch("org/name-8B")
     shards = [file for path, file in repo.files.items() if path.endswith(".safetensors")]
     headers = sum(int.from_bytes(file.read(0, 8), "little") for file in shards)
     read = sum(request.body_bytes_sent for request in hub.requests_to("cdn"))
@@ -92,12 +100,12 @@ def test_little_more_than_the_headers_is_read(hub: HubEmulator, fetch: Fetch) ->
 def test_unchanged_commit_costs_one_request(hub: HubEmulator, session: HubSession) -> None:
     hub.add(llama_repo("org/name", shards=4))
     ref = ModelRef("org/name")
-    first = fetch_snapshot(ref, session, QUICK)
+    first = fetch_snapshot(ref, session, PATIENT)
     hub.reset_log()
-    assert fetch_snapshot(ref, session, QUICK, known=first) is first
+    assert fetch_snapshot(ref, session, PATIENT, known=first) is first
     assert cost(hub) == (1, 1)
     hub.add(llama_repo("org/name", shards=4, gated="auto"))
-    (component,) = fetch_snapshot(ref, session, QUICK, known=first).components
+    (component,) = fetch_snapshot(ref, session, PATIENT, known=first).components
     assert component.totals is not None, "what was read before the gate closed stays behind it"
 
 
@@ -107,7 +115,7 @@ def test_small_file_without_its_shortcut(hub: HubEmulator, fetch: Fetch) -> None
     expected = fetch()
     hub.faults.add(Fault("status", "/api/resolve-cache/", times=1, status=403))
     assert fetch().components == expected.components
-    hub.reset_log()
+    hub.expect_waves(2, 2, 1)
     assert fetch().components == expected.components
     assert cost(hub) == (5, 3)
 
@@ -152,7 +160,6 @@ LIES: dict[str, bytes] = {
 @pytest.mark.parametrize("name", LIES)
 def test_lies_of_the_headers_route(hub: HubEmulator, fetch: Fetch, name: str) -> None:
     """Nothing of such an answer is believed: the files themselves are asked."""
-    hub.options.latency = 0
     hub.add(llama_repo("org/name", shards=2))
     expected = fetch()
     hub.faults.add(Fault("garbage", ROUTE, body=LIES[name]))
@@ -161,7 +168,6 @@ def test_lies_of_the_headers_route(hub: HubEmulator, fetch: Fetch, name: str) ->
 
 def test_answer_in_another_form(hub: HubEmulator, fetch: Fetch) -> None:
     """Spaces, order and escapes are the sender's affair."""
-    hub.options.latency = 0
     repo = hub.add(llama_repo("org/name", shards=2))
     expected = fetch()
     headers = {
@@ -178,7 +184,6 @@ def test_answer_in_another_form(hub: HubEmulator, fetch: Fetch) -> None:
 
 def test_index_that_names_other_shards(hub: HubEmulator, fetch: Fetch) -> None:
     """The Hub cannot read such an index (400): so it is looked at, and its fault is told."""
-    hub.options.latency = 0
     repo = llama_repo("org/name-8B", shards=2)
     index = literal_file({"weight_map": {"t": "../../x"}})
     hub.add(replace(repo, files=repo.files | {INDEX: index}))
@@ -198,9 +203,9 @@ def test_an_older_copy_says_what_to_ask_for(hub: HubEmulator, session: HubSessio
     """A name without a size: all headers are asked for at once, and nothing in vain."""
     hub.add(llama_repo("org/name", shards=4))
     ref = ModelRef("org/name")
-    copy = fetch_snapshot(ref, session, QUICK)
-    hub.reset_log()
-    again = fetch_snapshot(ref, session, QUICK, expected=copy)
+    copy = fetch_snapshot(ref, session, PATIENT)
+    hub.expect_waves(2, 1)
+    again = fetch_snapshot(ref, session, PATIENT, expected=copy)
     assert again.components == copy.components
     assert cost(hub) == (3, 2)  # description and all headers, then the configuration
 
@@ -208,13 +213,13 @@ def test_an_older_copy_says_what_to_ask_for(hub: HubEmulator, session: HubSessio
 def test_an_expected_gate_costs_one_request(hub: HubEmulator, session: HubSession) -> None:
     hub.add(llama_repo("org/name-8B", shards=2, gated="auto"))
     ref = ModelRef("org/name-8B")
-    gated = fetch_snapshot(ref, session, QUICK)
+    gated = fetch_snapshot(ref, session, PATIENT)
     hub.reset_log()
-    (component,) = fetch_snapshot(ref, session, QUICK, expected=gated).components
+    (component,) = fetch_snapshot(ref, session, PATIENT, expected=gated).components
     assert component.totals is not None and component.totals.parameters
     assert cost(hub) == (1, 1)
     hub.add(llama_repo("org/name-8B", shards=2))
-    (component,) = fetch_snapshot(ref, session, QUICK, expected=gated).components
+    (component,) = fetch_snapshot(ref, session, PATIENT, expected=gated).components
     assert component.tensors, "a gate that opened meanwhile costs a round trip, no answer"
 
 
@@ -239,14 +244,12 @@ def test_first_guess(repo_id: str, guess: str) -> None:
 
 
 def test_wrong_guess_costs_one_request(hub: HubEmulator, fetch: Fetch) -> None:
-    hub.options.latency = 0
     hub.add(llama_repo("org/name-8B"))
     fetch("org/name-8B")
     assert len(hub.requests) == 5
 
 
 def test_same_answer_either_way(hub: HubEmulator, session: HubSession) -> None:
-    hub.options.latency = 0
     repos: list[FakeRepo] = [
         llama_repo("org/llama", layers=9, shards=5),
         moe_repo("org/moe", experts=16, shards=7),
@@ -254,7 +257,7 @@ def test_same_answer_either_way(hub: HubEmulator, session: HubSession) -> None:
     for repo in repos:
         hub.add(replace(repo, revisions={"v1": dict(repo.files)}))
         found: list[RepoSnapshot] = [
-            fetch_snapshot(ModelRef(repo.repo_id, revision), session, QUICK)
+            fetch_snapshot(ModelRef(repo.repo_id, revision), session, PATIENT)
             for revision in (None, "v1")
         ]
         assert [len(group.indices) for group in found[0].components[0].tensors]

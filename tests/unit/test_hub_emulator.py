@@ -7,7 +7,7 @@ import http.client
 import json
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -561,6 +561,19 @@ class TestLog:
         assert hub.connections == 64
         hub.reset_log()
         assert (hub.requests, hub.peak_concurrency, hub.connections) == ([], 0, 0)
+
+    def test_waves_are_answered_together(self, hub: HubEmulator) -> None:
+        """However late the last of a wave comes, it counts as made with the first."""
+        path = f"/api/models/{SINGLE}?expand=sha"
+        hub.expect_waves(2, 1)
+        with ThreadPoolExecutor(2) as pool:
+            first = pool.submit(fetch, hub.endpoint, path)
+            assert wait([first], timeout=0.3).not_done
+            second = pool.submit(fetch, hub.endpoint, path)
+            assert (first.result()[0], second.result()[0]) == (200, 200)
+        assert hub.round_trips == 1
+        assert [fetch(hub.endpoint, path)[0] for _ in range(2)] == [200, 200]
+        assert (len(hub.requests), hub.round_trips) == (4, 3)
 
     def test_connection_is_kept(self, hub: HubEmulator) -> None:
         connection = http.client.HTTPConnection(urlsplit(hub.endpoint).netloc, timeout=5)
