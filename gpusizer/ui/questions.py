@@ -7,9 +7,11 @@ from urllib.parse import urlencode
 
 import gradio as gr
 
-from gpusizer.errors import GpusizerError
+from gpusizer.errors import GpusizerError, InvalidRequest
 from gpusizer.logs.check import check
+from gpusizer.models_for.tasks import TASKS
 from gpusizer.sizer import Sizer
+from gpusizer.training.request import parse_training_request
 from gpusizer.training.trainer import train
 from gpusizer.ui.attempts import RANKED, Outputs, attempt
 from gpusizer.ui.endpoints import ForVisitor, with_rights
@@ -67,8 +69,10 @@ class Questions:
 
     def train_again(self, asked: Mapping[str, str], token: gr.OAuthToken | None) -> Outputs:
         """The fields of an address, and its answer."""
-        model, method, sequence_length, micro_batch, gpu = fields = _fields(_TRAINING, asked)
-        return *fields, *self.train(model, method, sequence_length, micro_batch, gpu, token)
+        fields = _fields(_TRAINING, asked)
+        model, method, sequence_length, micro_batch, gpu = fields.values()
+        answer = self.train(model, method, sequence_length, micro_batch, gpu, token)
+        return *(fields | {"method": _known_method(str(method))}).values(), *answer
 
     def models_for(self, gpu: object, task: object = "", context: object = "") -> Outputs:
         """What a card or a machine runs, and the address of that; of embedded models alone."""
@@ -83,8 +87,10 @@ class Questions:
 
     def models_for_again(self, asked: Mapping[str, str]) -> Outputs:
         """The fields of an address, and its answer."""
-        gpu, task, context = fields = _fields(_REVERSE, asked)
-        return *fields, *self.models_for(gpu, task, context)
+        fields = _fields(_REVERSE, asked)
+        gpu, task, context = fields.values()
+        answer = self.models_for(gpu, task, context)
+        return *(fields | {"model_task": _known_task(str(task))}).values(), *answer
 
     def check_log(
         self, text: str, model: object, gpu: object, token: gr.OAuthToken | None = None
@@ -96,12 +102,30 @@ class Questions:
         return log_html(result, self.words)
 
 
-def _fields(names: Sequence[str], asked: Mapping[str, str]) -> list[str | int | None]:
+def _fields(names: Sequence[str], asked: Mapping[str, str]) -> dict[str, str | int | None]:
     """Values for the fields of a form; what an address leaves out is as usual."""
     texts = {name: (asked.get(name) or _USUAL.get(name, ""))[:_MAX_CHARS] for name in names}
-    return [
-        _number(text) if _USUAL.get(name, "").isdecimal() else text for name, text in texts.items()
-    ]
+    return {
+        name: _number(text) if _USUAL.get(name, "").isdecimal() else text
+        for name, text in texts.items()
+    }
+
+
+def _known_method(text: str) -> str:
+    """What the menu shows for it: the usual method where there is none of that name.
+
+    A menu cannot show what it does not offer; the answer says what is wrong with it.
+    """
+    try:
+        return parse_training_request({"method": text}).plan.method
+    except InvalidRequest:
+        return _USUAL["method"]
+
+
+def _known_task(text: str) -> str:
+    """As `_known_method` does; "" for every task."""
+    task = text.strip().lower()
+    return task if task in TASKS else ""
 
 
 def _number(text: str) -> int | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
+from gpusizer.engines import ENGINES
 from gpusizer.request import RANKINGS
 from gpusizer.workload import DEFAULT_CONTEXT
 
@@ -52,8 +53,13 @@ class PageState:
 
     @property
     def form(self) -> tuple[str, int | None, int | None, str]:
-        """Values for the form; a number that is none leaves its field empty."""
-        return self.model, _number(self.context), _number(self.concurrency), self.engine
+        """Values for the form; a number that is none leaves its field empty.
+
+        The menu of engines shows the usual one for a name that it does not offer.
+        """
+        engine = self.engine.strip().lower()
+        shown = engine if engine in ENGINES else ""
+        return self.model, _number(self.context), _number(self.concurrency), shown
 
     @property
     def query(self) -> str:

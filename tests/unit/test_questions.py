@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from html import escape
 from urllib.parse import parse_qsl
 
 import gradio as gr
@@ -37,6 +38,30 @@ def test_the_reverse_address_brings_back_the_question(
     shown, query = questions.models_for(*asked)
     again = questions.models_for_again(dict(parse_qsl(query)))
     assert again == (*asked, shown, query)
+
+
+@pytest.mark.parametrize(
+    ("asked", "shown"), [("poetry", ""), ("VISION", "vision"), ("", ""), ("<b>", "")]
+)
+def test_an_unknown_task_of_an_address_is_said_and_not_shown(
+    questions: Questions, asked: str, shown: str
+) -> None:
+    gpu, task, _, answer, _ = questions.models_for_again({"gpu": "4090", "model_task": asked})
+    assert (gpu, task) == ("4090", shown)
+    unknown = asked.lower() != shown
+    assert ("gs-error" in answer) is unknown
+    assert (escape(asked) in answer) or not unknown
+
+
+@pytest.mark.parametrize(
+    ("asked", "shown"), [("osmosis", "lora"), ("QLoRA", "qlora"), ("sft", "full"), ("", "lora")]
+)
+def test_an_unknown_method_of_an_address_is_said_and_not_shown(
+    questions: Questions, asked: str, shown: str
+) -> None:
+    _, method, *_, answer, _ = questions.train_again({"model": LLAMA, "method": asked}, TOKEN)
+    assert method == shown
+    assert ("gs-error" in answer and asked in answer) is (asked == "osmosis")
 
 
 def test_who_signed_in_trains_and_checks_what_they_may_read(questions: Questions) -> None:
