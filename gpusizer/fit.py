@@ -47,6 +47,11 @@ class Verdict(StrEnum):
         """Its place from the best to the worst, from 0 on."""
         return list(Verdict).index(self)
 
+    @property
+    def all_on_gpu(self) -> bool:
+        """Whether it runs with nothing in system memory, surely or probably."""
+        return self in (Verdict.FITS, Verdict.TIGHT)
+
 
 @dataclass(frozen=True, slots=True)
 class Fit:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from gpusizer.advice import advise
 from gpusizer.errors import InvalidRequest
-from gpusizer.fit import COUNTS, Fitter, Verdict, asked_split, device_class_of, max_cards
+from gpusizer.fit import COUNTS, Fitter, asked_split, device_class_of, max_cards
 from gpusizer.gpus import Gpu
 from gpusizer.inverse import Plan, largest
 from gpusizer.memory import MemoryEstimate
@@ -56,7 +56,7 @@ def _counts(fitter: Fitter, gpu: Gpu, boards: int | None) -> list[int]:
 
 def _preference(fitter: Fitter, gpu: Gpu, boards: int, estimate: MemoryEstimate) -> tuple[int, ...]:
     verdict = fitter.verdict(gpu, estimate)
-    if verdict in (Verdict.FITS, Verdict.TIGHT):
+    if verdict.all_on_gpu:
         return (verdict.place, boards, estimate.quant.order)
     return (verdict.place, -estimate.headroom_bytes(gpu.device_memory_bytes), boards)
 

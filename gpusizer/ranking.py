@@ -130,7 +130,7 @@ def rank_gpus(
 def describe(fitter: Fitter, gpu: Gpu, boards: int, estimate: MemoryEstimate, rank: int) -> Ranked:
     """A ranking entry for one GPU, count and estimate."""
     fit = fitter.fit(gpu, boards, estimate)
-    runs = fit.verdict in (Verdict.FITS, Verdict.TIGHT)  # the model assumes all layers on the GPU
+    runs = fit.verdict.all_on_gpu  # the model assumes all layers on the GPU
     return Ranked(
         rank=rank,
         fit=fit,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from gpusizer.costs import PlanCosts
 from gpusizer.costs.power import is_card
-from gpusizer.fit import Fit, Verdict
+from gpusizer.fit import Fit
 from gpusizer.notes import Note, NoteValue
 from gpusizer.policies import free_bytes
 from gpusizer.purpose import purpose_of, training_flops
@@ -17,7 +17,7 @@ from gpusizer.units import GB, TERA, significant
 def why(fit: Fit, decode: Rate | None, costs: PlanCosts, rank_by: str) -> tuple[Note, ...]:
     """Clauses in order: how it fits, how fast it is, what the order goes by, how it scales."""
     clauses = [_fits(fit)]
-    if fit.verdict in (Verdict.FITS, Verdict.TIGHT):
+    if fit.verdict.all_on_gpu:
         fast = Note("why_speed_unknown")
         clauses.append(fast if decode is None else Note("why_speed", tokens=decode.likely))
     clauses += [fact(fit, costs) for fact in _FACTS.get(rank_by, ())]
@@ -48,19 +48,18 @@ def _price(fit: Fit, costs: PlanCosts) -> Note:
 
 
 def _per_million(fit: Fit, costs: PlanCosts) -> Note:
-    usd = costs.lowest_usd_per_million_tokens
-    if usd is None:
-        return Note("why_cost_unknown")
-    rented = usd == costs.usd_per_million_tokens
-    return Note("why_per_million_rented" if rented else "why_per_million_owned", usd=_usd(usd))
+    return _lowest("per_million", costs.lowest_usd_per_million_tokens, costs.usd_per_million_tokens)
 
 
 def _per_hour(fit: Fit, costs: PlanCosts) -> Note:
-    usd = costs.lowest_usd_per_hour
+    return _lowest("per_hour", costs.lowest_usd_per_hour, costs.rent_usd_per_hour)
+
+
+def _lowest(of: str, usd: float | None, rented: float | None) -> Note:
+    """What it costs at least, and whether that is when rented or when owned."""
     if usd is None:
         return Note("why_cost_unknown")
-    rented = usd == costs.rent_usd_per_hour
-    return Note("why_per_hour_rented" if rented else "why_per_hour_owned", usd=_usd(usd))
+    return Note(f"why_{of}_rented" if usd == rented else f"why_{of}_owned", usd=_usd(usd))
 
 
 def _per_dollar(fit: Fit, costs: PlanCosts) -> Note:

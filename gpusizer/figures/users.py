@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from gpusizer.figures.shapes import Curve, Point
-from gpusizer.fit import Fit, Verdict
+from gpusizer.fit import Fit
 from gpusizer.report import Report
 from gpusizer.speed import speeds
 
@@ -58,7 +58,7 @@ def user_speeds(report: Report, fits: Sequence[Fit]) -> tuple[UserSpeed, ...]:
     made = []
     for fit in fits:
         most = min(int(fit.max_concurrency or 0), _MOST_USERS)
-        if fit.verdict in (Verdict.FITS, Verdict.TIGHT) and most > 1:
+        if fit.verdict.all_on_gpu and most > 1:
             label = f"{fit.count} × {fit.gpu.name}" if fit.count > 1 else fit.gpu.name
             full = most < _MOST_USERS
             made.append(user_speed(partial(_total, report, fit), most, label, full=full))

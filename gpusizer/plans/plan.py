@@ -56,7 +56,7 @@ class RunPlan:
         """Whether it runs; OFFLOAD where it does with part of it in system memory."""
         if self.fit is None:
             return Verdict.DOES_NOT_FIT
-        runs = self.fit.verdict in (Verdict.FITS, Verdict.TIGHT)
+        runs = self.fit.verdict.all_on_gpu
         if self.kind.startswith("offload"):
             return Verdict.OFFLOAD if runs else Verdict.DOES_NOT_FIT
         return self.fit.verdict

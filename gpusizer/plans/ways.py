@@ -28,7 +28,6 @@ from gpusizer.speed import decode_rate
 from gpusizer.support import runs_on
 
 _NO_PIPELINE = frozenset({"tgi", "diffusers", "mlx"})  # have no pipeline stages
-_RUNS = (Verdict.FITS, Verdict.TIGHT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +54,7 @@ def ways(fitter: Fitter, chosen: Fit, boards: int | None) -> tuple[RunPlan, ...]
             recipe = _recipe(fitter, chosen, able, gpu)
             if recipe is not None and _applies(kind, fitter):
                 plans += _divided(fitter, gpu, several, kind, recipe, split)
-    if plans[0].verdict not in _RUNS:
+    if not plans[0].verdict.all_on_gpu:
         plans += _offloaded(fitter, chosen, boards or 1)
     return tuple(plans)
 
@@ -176,7 +175,7 @@ def _divided(
                 refused.setdefault(found.code, found)
                 continue
             fit = _fit(fitter, gpu, boards, recipe, found)
-            rank = (fit.verdict.place, 0 if fit.verdict in _RUNS else -fit.headroom_bytes)
+            rank = (fit.verdict.place, 0 if fit.verdict.all_on_gpu else -fit.headroom_bytes)
             if best is None or rank < best[0]:
                 best = (rank, boards, found, fit)
         if best is not None and best[3].verdict is Verdict.FITS:
@@ -199,7 +198,7 @@ def _offloaded(fitter: Fitter, chosen: Fit, boards: int) -> Iterator[RunPlan]:
         return
     split = Split(pipeline=boards * gpu.devices_per_board)
     whole = _estimate(fitter, gpu, recipe, split)
-    if fitter.verdict(gpu, whole) in _RUNS:
+    if fitter.verdict(gpu, whole).all_on_gpu:
         return
     part = most_layers(fitter, gpu, whole)
     if part is not None:
@@ -230,7 +229,7 @@ def _plan(
     notes: tuple[Note, ...], ram_bytes: int | None = None,
 ) -> RunPlan:  # fmt: skip
     setup = setup_of(gpu, boards)
-    runs = fit is not None and fit.verdict in _RUNS and ram_bytes is None
+    runs = fit is not None and fit.verdict.all_on_gpu and ram_bytes is None
     host = 0 if fit is None else fit.estimate.host_bytes
     return RunPlan(
         kind=kind,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from gpusizer.fit import Verdict
 from gpusizer.rig.arranging import Arranged
 from gpusizer.rig.shares import Load
 from gpusizer.speed import Rate, decode_rate
@@ -14,7 +13,7 @@ def rig_rate(load: Load, made: Arranged) -> Rate | None:
 
     None where part of the model is in system memory, and where a card's speed is not known.
     """
-    if made.verdict not in (Verdict.FITS, Verdict.TIGHT) or not made.devices:
+    if not made.verdict.all_on_gpu or not made.devices:
         return None
     whole = sum(share.weights.likely for share in made.devices)
     seconds = [0.0, 0.0, 0.0]

@@ -116,10 +116,10 @@ def tokens_per_second(work: Work, gpu: Gpu) -> float | None:
 
 def speeds(profile: ModelProfile, workload: Workload, fit: Fit) -> Speeds | None:
     """Every speed of a fit; None for models that generate no text."""
-    facts = ModelFacts.of(profile, workload)
-    if facts is None:
+    work, gpu = _work(profile, workload, fit.estimate), fit.gpu
+    if work is None:
         return None
-    work, gpu = Work.of(facts, fit.estimate), fit.gpu
+    facts = work.facts
     users = served_sequences(work, fit.max_concurrency, workload.max_num_seqs)
     decode_band = _band(DECODE, work, gpu)
     prefill_band, totals_band = _band(PREFILL, work, gpu), _band(TOTALS, work, gpu)
@@ -146,10 +146,9 @@ def decode_rate(
     profile: ModelProfile, estimate: MemoryEstimate, workload: Workload, gpu: Gpu
 ) -> Rate | None:
     """Tokens/s of one user alone; None where it is unknown or nothing is generated."""
-    facts = ModelFacts.of(profile, workload)
-    if facts is None:
+    work = _work(profile, workload, estimate)
+    if work is None:
         return None
-    work = Work.of(facts, estimate)
     return _rate(_inverse(step_seconds(work, gpu, 1)), _band(DECODE, work, gpu))
 
 
@@ -157,11 +156,16 @@ def prefill_rate(
     profile: ModelProfile, estimate: MemoryEstimate, workload: Workload, gpu: Gpu
 ) -> Rate | None:
     """Prompt tokens/s of one prompt; None as for `decode_rate`."""
-    facts = ModelFacts.of(profile, workload)
-    if facts is None:
+    work = _work(profile, workload, estimate)
+    if work is None:
         return None
-    work = Work.of(facts, estimate)
     return _rate(_inverse(prompt_token_seconds(work, gpu)), _band(PREFILL, work, gpu))
+
+
+def _work(profile: ModelProfile, workload: Workload, estimate: MemoryEstimate) -> Work | None:
+    """What a step reads and computes; None for models that generate no text."""
+    facts = ModelFacts.of(profile, workload)
+    return None if facts is None else Work.of(facts, estimate)
 
 
 def _first_token(work: Work, gpu: Gpu, step: float | None, by: Band) -> Rate | None:

@@ -45,6 +45,10 @@ def always(_: Gpu) -> bool:
     return True
 
 
+def has_compute_capability(gpu: Gpu) -> bool:
+    return gpu.software == "CUDA" and gpu.compute_capability != ""
+
+
 def compute_capability(gpu: Gpu) -> float:
     return float(gpu.compute_capability or "nan")
 
@@ -165,22 +169,22 @@ INVARIANTS = [
     ),
     Invariant(
         "BF16 starts with Ampere",
-        lambda gpu: gpu.software == "CUDA" and gpu.compute_capability != "",
+        has_compute_capability,
         lambda gpu: gpu.bf16_support == (compute_capability(gpu) >= 8.0),
     ),
     Invariant(
         "FP8 starts with Ada and Hopper",
-        lambda gpu: gpu.software == "CUDA" and gpu.compute_capability != "",
+        has_compute_capability,
         lambda gpu: gpu.fp8_support == (compute_capability(gpu) >= 8.9),
     ),
     Invariant(
         "FP4 starts with Blackwell",
-        lambda gpu: gpu.software == "CUDA" and gpu.compute_capability != "",
+        has_compute_capability,
         lambda gpu: gpu.fp4_support == (compute_capability(gpu) >= 10.0),
     ),
     Invariant(
         "FlashAttention-2 starts with Ampere",
-        lambda gpu: gpu.software == "CUDA" and gpu.compute_capability != "",
+        has_compute_capability,
         lambda gpu: (gpu.flash_attention_2 == "yes") == (compute_capability(gpu) >= 8.0),
     ),
     Invariant(
