@@ -222,6 +222,16 @@ def test_domains_count_boards_and_bridged_pairs_share_a_machine() -> None:
     assert [note.fields["gbit"] for note in far if note.code == "training_network"] == [400]
 
 
+def test_adapters_do_not_inherit_the_precision_of_full_training() -> None:
+    report = answer(gpu="8xh100 sxm", method="full", sharding="zero3")
+    precisions = {row.plan.method: row.plan.precision for row in report.estimates}
+    assert precisions == {"full": "master", "lora": "bf16", "qlora": "bf16", "dora": "bf16"}
+    rungs = {rung.note.code: rung.plan.precision for rung in report.ladder}
+    assert rungs["train_lora"] == "bf16"
+    asked = answer(gpu="8xh100 sxm", method="full", sharding="zero3", precision="master")
+    assert {row.plan.precision for row in asked.estimates} == {"master"}
+
+
 def test_a_rung_that_saves_nothing_is_no_step() -> None:
     for method, gpus in (("full", "4090"), ("lora", "4090"), ("qlora", "2x3090")):
         report = answer(gpu=gpus, method=method)
