@@ -79,10 +79,13 @@ def _has_hbm(gpu: Gpu) -> bool:
 
 
 def flops_per_token(shape: TrainedShape, active: int, plan: TrainingPlan) -> float:
-    """FLOPs executed for one token; embeddings are looked up, not multiplied."""
+    """FLOPs executed for one token; embeddings are looked up, not multiplied.
+
+    A tied one is the head too, and multiplied as such.
+    """
     passes = 4.0 if plan.adapted else 6.0
     repeated = {"full": 2.0, "selective": 1.0, "none": 0.0}[plan.gradient_checkpointing]
-    products = (passes + repeated) * max(0, active - shape.embedding)
+    products = (passes + repeated) * max(0, active - shape.looked_up)
     scores = 2.0 * plan.sequence_length * shape.head_width * shape.layers  # causal: half of them
     return products + scores * (3 + repeated / 2)
 

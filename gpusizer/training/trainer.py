@@ -118,15 +118,12 @@ def bytes_per_parameter(estimator: TrainingEstimator, plan: TrainingPlan) -> Byt
     """Static bytes of a trained parameter under this plan, and of a frozen one."""
     state = estimator.state(plan)
     trained = max(1, state.trainable)
-    shape = estimator.shape
-    opened = shape.embedding + shape.output if plan.train_embeddings else 0
-    frozen = max(1, shape.parameters + shape.beside - opened)
     return BytesPerParameter(
         weights=state.trained / trained,
         gradients=state.gradients / trained,
         optimizer=state.optimizer / trained,
         masters=(state.masters + state.ema) / trained,
-        frozen=state.frozen / frozen if plan.adapted else None,
+        frozen=state.frozen / max(1, state.frozen_parameters) if plan.adapted else None,
     )
 
 

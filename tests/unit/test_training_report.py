@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from bench.models import load_profile
 from gpusizer.costs import rent_usd_per_hour
 from gpusizer.errors import InvalidRequest, UnknownGpu
 from gpusizer.text import LANGUAGES, say_note
@@ -186,6 +187,13 @@ def test_flops_by_hand() -> None:
     assert flops_per_token(estimator_shape, 8_030_261_248, full) == 6 * products + 3 * scores
     lora = full.changed(method="lora", gradient_checkpointing="full")
     assert flops_per_token(estimator_shape, 8_030_261_248, lora) == 6 * products + 4 * scores
+
+
+def test_a_tied_embedding_is_multiplied_as_the_head() -> None:
+    tied = TrainingEstimator(load_profile("Qwen/Qwen3-0.6B")).shape
+    plan = TrainingPlan(method="full", sequence_length=1000, gradient_checkpointing="none")
+    scores = 2 * 1000 * 16 * 128 * 28
+    assert flops_per_token(tied, 596_049_920, plan) == 6 * 596_049_920 + 3 * scores
 
 
 def test_traffic_by_hand() -> None:
