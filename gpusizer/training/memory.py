@@ -268,7 +268,8 @@ class _Moment(NamedTuple):
 
 
 def _peak(plan: TrainingPlan, stack: Stack, share: Share, step: _Step) -> tuple[str, _Moment]:
-    gradients = share.gradients / (_LAYER_GROUPS if plan.optimizer_in_backward else 1)
+    groups = _LAYER_GROUPS if plan.optimizer_in_backward else 1
+    gradients = share.gradients / groups
     accumulated = gradients if plan.gradient_accumulation > 1 else 0.0
     # FSDP frees blocks on another stream: they are not yet reusable when the next are needed.
     late = step.layer if plan.sharding == "fsdp" and not stack.fsdp2 else 0.0
@@ -276,7 +277,7 @@ def _peak(plan: TrainingPlan, stack: Stack, share: Share, step: _Step) -> tuple[
     moments = {
         "loss": _Moment(accumulated, step.kept + late, step.logits, working),
         "backward": _Moment(gradients, step.layer, 0.0, working),
-        "update": _Moment(gradients, 0.0, 0.0, step.update),
+        "update": _Moment(share.updated / groups, 0.0, 0.0, step.update),
     }
     phase = max(moments, key=lambda name: sum(moments[name]))
     return phase, moments[phase]

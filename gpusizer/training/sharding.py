@@ -1,4 +1,12 @@
-"""What sharding and offload leave on one GPU, and what they add."""
+"""What sharding and offload leave on one GPU, and what they add.
+
+ZeRO's stages are DeepSpeed's. Stage 1 divides states alone: each GPU adds up whole gradients until
+the last step of an accumulation, and only then exchanges them (runtime/engine.py,
+allreduce_gradients: "Communicate only at gradient accumulation boundaries"). Before it updates it
+frees those that others update (runtime/zero/stage_1_and_2.py, step: free_grad_in_param_list of
+params_not_in_partition). Stages 2 and 3 divide gradients too, so they reduce them in every step
+(github.com/deepspeedai/DeepSpeed/issues/2252).
+"""
 
 from __future__ import annotations
 
@@ -24,6 +32,7 @@ class Share:
 
     Attributes:
         weights, masters, gradients, optimizer: what this GPU holds.
+        updated: of `gradients`, those that it still holds when it updates.
         gathered: weights of others, fetched for use; buckets of gradients.
         live: of `gathered`, what ZeRO-3 does not let go before the update.
         host, nvme: what is in system memory instead, and on disks.
@@ -32,6 +41,7 @@ class Share:
     weights: float
     masters: float
     gradients: float
+    updated: float
     optimizer: float
     gathered: float
     live: float
@@ -58,11 +68,22 @@ def share_of(state: State, shape: TrainedShape, plan: TrainingPlan) -> Share:
         host += (weights + gradients) * plan.gpus
         gathered = max(gathered, _fetched(state, shape, plan))
         weights = gradients = 0.0
+    updated = gradients / (shards if kind == "zero1" else 1)
     live = gathered if plan.sharding == "zero3" and not plan.adapted else 0.0
     nvme = host if plan.offload == "nvme" else 0.0
     if nvme:
         host = _PINNED * plan.gpus * min(_BUCKET, state.trainable)
-    return Share(weights, masters, gradients, optimizer, gathered, live, host, nvme)
+    return Share(
+        weights=weights,
+        masters=masters,
+        gradients=gradients,
+        updated=updated,
+        optimizer=optimizer,
+        gathered=gathered,
+        live=live,
+        host=host,
+        nvme=nvme,
+    )
 
 
 def _gathered(state: State, shape: TrainedShape, plan: TrainingPlan) -> float:

@@ -91,15 +91,30 @@ def flops_per_token(shape: TrainedShape, active: int, plan: TrainingPlan) -> flo
 
 
 def traffic_bytes(shape: TrainedShape, state: State, plan: TrainingPlan) -> float:
-    """Bytes that one GPU sends in a step: ring collectives pass (n - 1) / n of everything."""
+    """Bytes that one GPU sends in a step: ring collectives pass (n - 1) / n of everything.
+
+    Replicas sum gradients in one update of several steps (DistributedDataParallel.no_sync, as
+    accelerate uses it). ZeRO-1 does the same in halves: gradients go to the GPU that updates them,
+    whose weights come back. ZeRO-2 sends gradients in every step (`sharding`). Sharded weights are
+    fetched forwards and backwards, cast first where all of them are trained.
+    """
     n = plan.shards
     share = (n - 1) / n
     model = plan.tensor_parallel * plan.pipeline_parallel
-    sent = 2 * share * state.gradients / model
-    if plan.sharding in ("none", "ddp"):  # no_sync: exchanged once in an update
-        sent /= plan.gradient_accumulation
-    if plan.sharding in ("fsdp", "zero3"):
-        sent = share * (2 * state.weights + state.gradients) / model
+    steps = plan.gradient_accumulation
+    width = state.compute_width  # DeepSpeed's communication_data_type: that of the computation
+    reduced = returned = width * state.trainable
+    every = state.trainable + state.frozen_parameters
+    fetched = 2 * (state.weights if plan.adapted else width * every)
+    exchanged = {
+        "none": 2 * state.gradients / steps,
+        "ddp": 2 * state.gradients / steps,
+        "zero1": (reduced + returned) / steps,
+        "zero2": reduced + returned / steps,
+        "zero3": fetched + reduced,
+        "fsdp": fetched + state.gradients,
+    }
+    sent = share * exchanged[plan.sharding] / model
     if plan.tensor_parallel > 1:
         vectors = shape.hidden * plan.compute_bytes * plan.tokens * shape.layers
         ring = (plan.tensor_parallel - 1) / plan.tensor_parallel

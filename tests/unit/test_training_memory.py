@@ -70,6 +70,22 @@ def test_accumulated_gradients_are_there_at_the_loss() -> None:
     assert several.gradients.likely - once.gradients.likely == 2 * 8_030_261_248
 
 
+def test_zero_one_adds_up_whole_gradients_and_updates_with_its_share() -> None:
+    """Master precision: 4 bytes of gradients; four GPUs, of which each updates a quarter."""
+    whole = 4 * 8_030_261_248
+    plan = TrainingPlan(method="full", precision="master", sharding="zero1", gpus=4)
+    for steps in (1, 8):
+        share = share_of(of().state(plan), of().shape, plan.changed(gradient_accumulation=steps))
+        assert (share.gradients, share.updated) == (whole, whole / 4)
+    long = plan.changed(sequence_length=65536, packed=True, gradient_accumulation=8)
+    memory = of().estimate(long)
+    assert (memory.phase, memory.gradients.likely) == ("loss", whole)
+    divided = of().estimate(long.changed(sharding="zero2"))
+    assert divided.gradients.likely == whole / 4
+    short = of().estimate(plan.changed(sequence_length=128))
+    assert short.phase == "backward"  # the update holds a quarter of the gradients, twice
+
+
 def test_lengths_that_vary_hold_what_is_given_back() -> None:
     plan = TrainingPlan(sequence_length=4096, packed=True)
     packed, varied = (of().estimate(plan.changed(packed=p)) for p in (True, False))

@@ -206,6 +206,25 @@ def test_traffic_by_hand() -> None:
     assert traffic_bytes(_shape(), state, sharded) == 0.75 * 3 * 2 * 8_030_261_248
 
 
+@pytest.mark.parametrize(
+    ("sharding", "precision", "each"),
+    [
+        ("zero1", "master", (2 + 2) / 8),  # gradients out and weights back, once in 8 steps
+        ("zero2", "master", 2 + 2 / 8),  # gradients in every step
+        ("zero3", "master", 2 * 2 + 2),
+        ("fsdp", "mixed", 2 * 2 + 4),  # FP32 weights are cast before they are sent
+    ],
+)
+def test_what_sharding_sends_over_an_accumulation(
+    sharding: str, precision: str, each: float
+) -> None:
+    plan = TrainingPlan(
+        method="full", gpus=4, sharding=sharding, precision=precision, gradient_accumulation=8
+    )
+    state = _estimator().state(plan)
+    assert traffic_bytes(_shape(), state, plan) == 0.75 * each * 8_030_261_248
+
+
 def test_links() -> None:
     h100, card = CARDS.find("h100 sxm"), CARDS.find("rtx 4090")
     assert link_bytes_per_second(h100, 8) == 900e9 / 2 * 0.7
