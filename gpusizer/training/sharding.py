@@ -6,6 +6,9 @@ allreduce_gradients: "Communicate only at gradient accumulation boundaries"). Be
 frees those that others update (runtime/zero/stage_1_and_2.py, step: free_grad_in_param_list of
 params_not_in_partition). Stages 2 and 3 divide gradients too, so they reduce them in every step
 (github.com/deepspeedai/DeepSpeed/issues/2252).
+
+FSDP can do either: reduce in every step, or, in `no_sync`, add up whole gradients as they are
+computed ("will incur additional memory", accelerate's guide to gradient synchronization).
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from dataclasses import dataclass
 
 from gpusizer.training.plan import TrainingPlan
 from gpusizer.training.shape import TrainedShape
+from gpusizer.training.stacks import find_stack
 from gpusizer.training.state import State
 
 # DeepSpeed's defaults: elements gathered ahead and kept for reuse (stage3_max_live_parameters),
@@ -55,7 +59,7 @@ def share_of(state: State, shape: TrainedShape, plan: TrainingPlan) -> Share:
     shards = plan.shards
     kind = plan.sharding
     weights = state.weights / model / (shards if kind in ("zero3", "fsdp") else 1)
-    gradients = state.gradients / model / (shards if kind in ("zero2", "zero3", "fsdp") else 1)
+    gradients, updated = _gradients(state, plan)
     divided = shards if kind in ("zero1", "zero2", "zero3", "fsdp") else 1
     masters = (state.masters + state.ema) / model / divided
     optimizer = state.optimizer / model / divided
@@ -67,8 +71,7 @@ def share_of(state: State, shape: TrainedShape, plan: TrainingPlan) -> Share:
     if plan.offload in ("parameters", "all", "nvme"):
         host += (weights + gradients) * plan.gpus
         gathered = max(gathered, _fetched(state, shape, plan))
-        weights = gradients = 0.0
-    updated = gradients / (shards if kind == "zero1" else 1)
+        weights = gradients = updated = 0.0
     live = gathered if plan.sharding == "zero3" and not plan.adapted else 0.0
     nvme = host if plan.offload == "nvme" else 0.0
     if nvme:
@@ -84,6 +87,26 @@ def share_of(state: State, shape: TrainedShape, plan: TrainingPlan) -> Share:
         host=host,
         nvme=nvme,
     )
+
+
+def _gradients(state: State, plan: TrainingPlan) -> tuple[float, float]:
+    """Gradients of one GPU while they add up, and those that it updates with."""
+    model = plan.tensor_parallel * plan.pipeline_parallel
+    whole = state.gradients / model
+    part = whole / plan.shards
+    if plan.sharding == "zero1":
+        return whole, part
+    if plan.sharding not in ("zero2", "zero3", "fsdp"):
+        return whole, whole
+    if plan.sharding == "fsdp" and adds_up_whole(plan):
+        return max(part, state.compute_width * state.trainable / model), part
+    return part, part
+
+
+def adds_up_whole(plan: TrainingPlan) -> bool:
+    """Whether FSDP leaves gradients undivided until an update; it cannot while it offloads."""
+    held = plan.offload not in ("parameters", "all", "nvme")
+    return plan.gradient_accumulation > 1 and find_stack(plan.framework).no_sync and held
 
 
 def _gathered(state: State, shape: TrainedShape, plan: TrainingPlan) -> float:

@@ -18,6 +18,7 @@ from gpusizer.gpus import Gpu
 from gpusizer.paths import DATA_DIR
 from gpusizer.training.plan import TrainingPlan
 from gpusizer.training.shape import TrainedShape
+from gpusizer.training.sharding import adds_up_whole
 from gpusizer.training.state import State
 
 SECONDS_PER_HOUR = 3600
@@ -95,8 +96,8 @@ def traffic_bytes(shape: TrainedShape, state: State, plan: TrainingPlan) -> floa
 
     Replicas sum gradients in one update of several steps (DistributedDataParallel.no_sync, as
     accelerate uses it). ZeRO-1 does the same in halves: gradients go to the GPU that updates them,
-    whose weights come back. ZeRO-2 sends gradients in every step (`sharding`). Sharded weights are
-    fetched forwards and backwards, cast first where all of them are trained.
+    whose weights come back. ZeRO-2 sends gradients in every step, FSDP by framework (`sharding`).
+    Sharded weights are fetched forwards and backwards, cast first where all of them are trained.
     """
     n = plan.shards
     share = (n - 1) / n
@@ -112,7 +113,7 @@ def traffic_bytes(shape: TrainedShape, state: State, plan: TrainingPlan) -> floa
         "zero1": (reduced + returned) / steps,
         "zero2": reduced + returned / steps,
         "zero3": fetched + reduced,
-        "fsdp": fetched + state.gradients,
+        "fsdp": fetched + state.gradients / (steps if adds_up_whole(plan) else 1),
     }
     sent = share * exchanged[plan.sharding] / model
     if plan.tensor_parallel > 1:

@@ -86,6 +86,22 @@ def test_zero_one_adds_up_whole_gradients_and_updates_with_its_share() -> None:
     assert short.phase == "backward"  # the update holds a quarter of the gradients, twice
 
 
+def test_trainer_adds_up_whole_gradients_under_fsdp() -> None:
+    """16 bits of every gradient in accelerator.no_sync; FP32 of a part where they are divided."""
+    plan = TrainingPlan(method="full", precision="mixed", sharding="fsdp", gpus=8)
+    part, whole = 4 * 8_030_261_248 / 8, 2 * 8_030_261_248
+
+    def held(**changes: Any) -> tuple[float, float]:
+        changed = plan.changed(**changes)
+        share = share_of(of().state(changed), of().shape, changed)
+        return share.gradients, share.updated
+
+    assert held() == (part, part)
+    assert held(gradient_accumulation=4) == (whole, part)
+    assert held(gradient_accumulation=4, framework="torchtitan") == (part, part)
+    assert held(gradient_accumulation=4, offload="all") == (0, 0)
+
+
 def test_lengths_that_vary_hold_what_is_given_back() -> None:
     plan = TrainingPlan(sequence_length=4096, packed=True)
     packed, varied = (of().estimate(plan.changed(packed=p)) for p in (True, False))
