@@ -157,7 +157,6 @@ def _step(
     kept: Kept,
     share: Share,
 ) -> _Step:
-    split = plan.tensor_parallel * plan.pipeline_parallel
     tokens = plan.tokens
     everything = kept.per_token(plan.sequence_length) * tokens
     layer = everything / max(1, shape.layers)
@@ -176,7 +175,7 @@ def _step(
     together = plan.micro_batch if plan.pipeline_parallel > 1 else 1
     on_way = min(plan.pipeline_parallel, together)
     return _Step(
-        kept=held / split * on_way / together,
+        kept=held / plan.model_parallel * on_way / together,
         layer=working / plan.tensor_parallel / together,
         logits=_logits(shape, plan, stack, state) * tokens / plan.tensor_parallel / together,
         update=_update(plan, stack, state, share),
@@ -200,10 +199,11 @@ def _update(plan: TrainingPlan, stack: Stack, state: State, share: Share) -> flo
     """Temporaries of the update: one of every parameter, or FP32 gradients of a share."""
     if plan.offload in ("optimizer", "all", "nvme"):
         return 0.0
+    updated = state.trainable / plan.model_parallel / plan.shards
     if plan.sharding == "zero3":  # works through groups of a thousand million parameters
-        return share.live + 4 * min(SUB_GROUP, state.trainable / plan.shards)
-    if plan.sharding in ("zero1", "zero2") and plan.precision == "master":
-        return share.masters
+        return share.live + 4 * min(SUB_GROUP, updated)
+    if plan.sharding in ("zero1", "zero2") and state.masters:
+        return 4 * updated
     optimizer = find_optimizer(plan.optimizer)
     plain = optimizer.states and optimizer.state_bytes is None and not optimizer.paged
     if stack.foreach and plain and not plan.optimizer_in_backward and not plan.adapted:
@@ -268,6 +268,7 @@ class _Moment(NamedTuple):
 
 
 def _peak(plan: TrainingPlan, stack: Stack, share: Share, step: _Step) -> tuple[str, _Moment]:
+    """The moment that needs most, and its name."""
     groups = _LAYER_GROUPS if plan.optimizer_in_backward else 1
     gradients = share.gradients / groups
     accumulated = gradients if plan.gradient_accumulation > 1 else 0.0

@@ -211,11 +211,10 @@ def _plan(values: dict[str, Any], method: str, gpus: int) -> TrainingPlan:
     if method.strip().lower() == "galore":
         values.setdefault("optimizer", "galore_adamw")
     plan = TrainingPlan(**values, gpus=gpus)
-    split = plan.tensor_parallel * plan.pipeline_parallel * plan.context_parallel
-    if gpus % split and split > 1:
+    if gpus % plan.split:
         if gpus != 1:
             raise fail("gpu_count", gpus, "cannot_be_split")
-        plan = plan.changed(gpus=split)
+        plan = plan.changed(gpus=plan.split)
     return plan.changed(
         optimizer=find_optimizer(plan.optimizer).slug, framework=find_stack(plan.framework).slug
     )

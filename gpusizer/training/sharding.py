@@ -55,8 +55,7 @@ class Share:
 
 def share_of(state: State, shape: TrainedShape, plan: TrainingPlan) -> Share:
     """The state as it is divided. Tensor and pipeline parallelism divide everything."""
-    model = plan.tensor_parallel * plan.pipeline_parallel
-    shards = plan.shards
+    model, shards = plan.model_parallel, plan.shards
     kind = plan.sharding
     weights = state.weights / model / (shards if kind in ("zero3", "fsdp") else 1)
     gradients, updated = _gradients(state, plan)
@@ -91,7 +90,7 @@ def share_of(state: State, shape: TrainedShape, plan: TrainingPlan) -> Share:
 
 def _gradients(state: State, plan: TrainingPlan) -> tuple[float, float]:
     """Gradients of one GPU while they add up, and those that it updates with."""
-    model = plan.tensor_parallel * plan.pipeline_parallel
+    model = plan.model_parallel
     whole = state.gradients / model
     part = whole / plan.shards
     if plan.sharding == "zero1":
@@ -110,6 +109,7 @@ def adds_up_whole(plan: TrainingPlan) -> bool:
 
 
 def _gathered(state: State, shape: TrainedShape, plan: TrainingPlan) -> float:
+    """Weights of other GPUs while they are used, and DeepSpeed's buffers, which one GPU has too."""
     if plan.shards == 1 or plan.sharding in ("none", "ddp"):
         if plan.sharding in ("zero1", "zero2", "zero3"):
             live = min(_LIVE_PARAMETERS, shape.parameters) * state.compute_width
@@ -137,8 +137,9 @@ def _fetched(state: State, shape: TrainedShape, plan: TrainingPlan) -> float:
         whole += shape.layer_parameters * state.compute_width
     if plan.pipeline_parallel > 1:  # whole stages stay gathered between micro-batches
         whole = max(whole, (state.compute_width + _FP32) * shape.parameters)
-    return whole / (plan.tensor_parallel * plan.pipeline_parallel)
+    return whole / plan.model_parallel
 
 
 def _buckets(state: State, plan: TrainingPlan) -> float:
+    """Two buckets of gradients, one filled while the other is sent (overlap_comm)."""
     return float(min(_BUCKET, state.trainable) * 2 * state.compute_width)

@@ -42,6 +42,7 @@ class TrainingRate:
     high: float
 
     def to_json(self) -> dict[str, float]:
+        """JSON object; tokens per second."""
         return {"low": self.low, "likely": self.likely, "high": self.high}
 
 
@@ -101,7 +102,7 @@ def traffic_bytes(shape: TrainedShape, state: State, plan: TrainingPlan) -> floa
     """
     n = plan.shards
     share = (n - 1) / n
-    model = plan.tensor_parallel * plan.pipeline_parallel
+    model = plan.model_parallel
     steps = plan.gradient_accumulation
     width = state.compute_width  # DeepSpeed's communication_data_type: that of the computation
     reduced = returned = width * state.trainable
@@ -166,7 +167,7 @@ def training_rate(
     reached = peak / gpu.devices_per_board * constants.share * _OFFLOAD_SHARE[plan.offload]
     if any(matrix.expert for matrix in shape.matrices):
         reached *= _EXPERT_SHARE
-    model = plan.tensor_parallel * plan.pipeline_parallel
+    model = plan.model_parallel
     tokens = plan.tokens
     computing = (tokens + _SMALL_STEP) * flops_per_token(shape, active, plan) / model / reached
     link = link_bytes_per_second(gpu, plan.gpus)
@@ -179,8 +180,10 @@ def training_rate(
     steps = 1 / (computing + sending - hidden)
     likely = tokens * plan.shards * steps
     low, high = 1 - constants.band, 1 + constants.band
-    return TrainingRate(_rounded(likely * low), _rounded(likely), _rounded(likely * high))
+    ends = (likely * low, likely, likely * high)
+    return TrainingRate(*map(three_digits, ends))
 
 
-def _rounded(value: float) -> float:
+def three_digits(value: float) -> float:
+    """Rounded to what an estimate can mean."""
     return float(f"{value:.3g}")

@@ -12,6 +12,7 @@ from gpusizer.training.optimizers import (
     find_optimizer,
     state_bytes_of_matrix,
     state_bytes_of_rest,
+    state_bytes_of_table,
 )
 from gpusizer.training.plan import TrainingPlan
 from gpusizer.training.shape import TrainedShape
@@ -83,7 +84,9 @@ def state_of(profile: ModelProfile, shape: TrainedShape, plan: TrainingPlan, sta
     states = sum(
         state_bytes_of_matrix(optimizer, matrix, widths.state, plan.low_rank)
         for matrix in shape.matrices
-    ) + state_bytes_of_rest(optimizer, outside - held + shape.other, widths.state)
+    )
+    states += state_bytes_of_table(optimizer, outside - held, shape.hidden, widths.state)
+    states += state_bytes_of_rest(optimizer, shape.other, widths.state)
     return State(
         frozen=BESIDE_BYTES * shape.beside + plan.compute_bytes * held,
         frozen_parameters=shape.beside + held,
@@ -114,20 +117,30 @@ def _adapted(
         added += sum(matrix.out_width * matrix.copies for matrix in found)
     opened = outside if plan.train_embeddings else 0
     base = base_of(profile, plan, stack)
-    width = max(stack.adapter_bytes, plan.compute_bytes)
-    master = 4 if plan.precision == "master" and width < 4 else 0
-    state = 4 if master else width
+    new = _beside_frozen(max(stack.adapter_bytes, plan.compute_bytes), plan)
+    old = _beside_frozen(plan.compute_bytes, plan)
+    states = optimizer.states * (optimizer.state_bytes or new.state) * added
+    states += state_bytes_of_table(optimizer, opened, shape.hidden, old.state)
     trainable = added + opened
     return State(
         frozen=frozen_bytes(profile, shape, base, stack, outside - opened),
         frozen_parameters=shape.parameters + shape.beside - opened,
-        trained=float(width * added + plan.compute_bytes * opened),
-        masters=float(master * trainable),
-        ema=0.0,
-        gradients=float(width * trainable),
-        optimizer=optimizer.states * (optimizer.state_bytes or state) * trainable,
+        trained=new.weight * added + old.weight * opened,
+        masters=new.master * added + old.master * opened,
+        ema=4.0 * trainable if plan.ema else 0.0,
+        gradients=new.gradient * added + old.gradient * opened,
+        optimizer=states,
         trainable=trainable,
         quantized=is_quantized(profile, base),
         compute_width=plan.compute_bytes,
         stored_width=stored_width(profile, shape, base),
     )
+
+
+def _beside_frozen(width: int, plan: TrainingPlan) -> Widths:
+    """Of a parameter trained beside frozen weights: gradient and states have its own width.
+
+    DeepSpeed adds FP32 copies for parameters of 16 bits, and keeps the states of those.
+    """
+    copied = plan.precision == "master" and width < 4
+    return Widths(width, width, 4, 4) if copied else Widths(width, width, width, 0)

@@ -101,7 +101,7 @@ def _estimates(fitter: TrainingFitter, plan: TrainingPlan) -> tuple[EstimateRow,
     methods = [plan.method, *(method for method in METHODS if method != plan.method)]
     rows = []
     for method in methods:
-        changed = plan.changed(method=method, base=plan.base if method == plan.method else "auto")
+        changed = _by_method(plan, method)
         changed = with_precision(changed, given="precision" in fitter.given)
         rows.append(
             EstimateRow(
@@ -112,6 +112,11 @@ def _estimates(fitter: TrainingFitter, plan: TrainingPlan) -> tuple[EstimateRow,
             )
         )
     return tuple(rows)
+
+
+def _by_method(plan: TrainingPlan, method: str) -> TrainingPlan:
+    """The same by another method; how the weights are held belongs to the one asked for."""
+    return plan.changed(method=method, base=plan.base if method == plan.method else "auto")
 
 
 def bytes_per_parameter(estimator: TrainingEstimator, plan: TrainingPlan) -> BytesPerParameter:
@@ -164,8 +169,7 @@ def _cheapest(
     wanted = replace(request, rank_by="cheapest", top=1)
     found = []
     for method in METHODS:
-        base = fitter.plan.base if method == fitter.plan.method else "auto"
-        plan = fitter.plan.changed(method=method, base=base)
+        plan = _by_method(fitter.plan, method)
         other = TrainingFitter(fitter.estimator, plan, fitter.given)
         found += [item for item in _ranked(other, catalogue, wanted) if item.cost.usd is not None]
     return tuple(found)

@@ -86,6 +86,18 @@ def test_zero_one_adds_up_whole_gradients_and_updates_with_its_share() -> None:
     assert short.phase == "backward"  # the update holds a quarter of the gradients, twice
 
 
+def test_an_update_converts_the_gradients_of_its_share() -> None:
+    """4 bytes of a quarter of them, tensor parallel of an eighth; an average is not updated so."""
+    plan = TrainingPlan(
+        method="full", precision="master", sharding="zero2", gpus=4, sequence_length=128
+    )
+    for kind, parts in ((plan, 4), (plan.changed(gpus=8, tensor_parallel=2), 8)):
+        for ema in (False, True):
+            memory = of().estimate(kind.changed(ema=ema))
+            assert memory.phase == "update"
+            assert memory.buffers.likely == 4 * 8_030_261_248 // parts
+
+
 def test_trainer_adds_up_whole_gradients_under_fsdp() -> None:
     """16 bits of every gradient in accelerator.no_sync; FP32 of a part where they are divided."""
     plan = TrainingPlan(method="full", precision="mixed", sharding="fsdp", gpus=8)

@@ -13,6 +13,7 @@ from gpusizer.training.optimizers import (
     find_optimizer,
     state_bytes_of_matrix,
     state_bytes_of_rest,
+    state_bytes_of_table,
 )
 from gpusizer.training.plan import TrainingPlan
 from gpusizer.training.shape import Matrix
@@ -151,6 +152,18 @@ def test_embeddings_beside_adapters_are_trained_in_full() -> None:
     assert magnitudes == 2 * 4096 * 32  # one for every row of q and v
 
 
+def test_opened_matrices_keep_their_own_width() -> None:
+    """Trainer: adapters in FP32 with 16 bytes, embedding and head in BF16 with 8."""
+    plan = TrainingPlan(method="lora", lora_rank=8, lora_targets=("q_proj", "v_proj"), ema=True)
+    state = estimator().state(plan.changed(train_embeddings=True))
+    new, old = 4_194_304, 2 * 32000 * 4096
+    assert state.trained == state.gradients == 4 * new + 2 * old
+    assert state.optimizer == 2 * (4 * new + 2 * old)
+    assert state.ema == 4 * (new + old)
+    copied = estimator().state(plan.changed(train_embeddings=True, precision="master"))
+    assert (copied.masters, copied.optimizer) == (4 * old, 2 * 4 * (new + old))
+
+
 def test_embeddings_can_be_frozen_in_full_training() -> None:
     outside = 2 * 32000 * 4096
     plan = TrainingPlan(method="full", train_embeddings=False)
@@ -171,6 +184,9 @@ def test_states_by_hand() -> None:
     assert of("galore_adamw") == 4 * (2 * 10 * 1000 + 10 * 400) * 2
     assert of("galore_adamw", rank=9999) == 4 * (2 * 400 * 1000 + 400 * 400) * 2
     assert of("muon") == 4 * 800_000
+    assert state_bytes_of_table(OPTIMIZERS["adafactor"], 32000 * 4096, 4096, 2) == 4 * 36096
+    assert state_bytes_of_table(OPTIMIZERS["adafactor"], 0, 4096, 2) == 0
+    assert state_bytes_of_table(OPTIMIZERS["galore_adamw"], 100, 10, 2) == 400
     assert state_bytes_of_rest(OPTIMIZERS["muon"], 100, 4) == 800
     assert state_bytes_of_rest(OPTIMIZERS["lion"], 100, 2) == 200
 
