@@ -13,7 +13,7 @@ computed ("will incur additional memory", accelerate's guide to gradient synchro
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpusizer.training.plan import TrainingPlan
 from gpusizer.training.shape import TrainedShape
@@ -55,37 +55,49 @@ class Share:
 
 def share_of(state: State, shape: TrainedShape, plan: TrainingPlan) -> Share:
     """The state as it is divided. Tensor and pipeline parallelism divide everything."""
-    model, shards = plan.model_parallel, plan.shards
-    kind = plan.sharding
-    weights = state.weights / model / (shards if kind in ("zero3", "fsdp") else 1)
+    model, kind = plan.model_parallel, plan.sharding
     gradients, updated = _gradients(state, plan)
-    divided = shards if kind in ("zero1", "zero2", "zero3", "fsdp") else 1
-    masters = (state.masters + state.ema) / model / divided
-    optimizer = state.optimizer / model / divided
-    gathered = _gathered(state, shape, plan)
-    host = 0.0
-    if plan.offload in ("optimizer", "all", "nvme"):
-        host += (optimizer + masters) * plan.gpus  # replicas keep a copy each
-        optimizer = masters = 0.0
-    if plan.offload in ("parameters", "all", "nvme"):
-        host += (weights + gradients) * plan.gpus
-        gathered = max(gathered, _fetched(state, shape, plan))
-        weights = gradients = updated = 0.0
-    live = gathered if plan.sharding == "zero3" and not plan.adapted else 0.0
-    nvme = host if plan.offload == "nvme" else 0.0
-    if nvme:
-        host = _PINNED * plan.gpus * min(_BUCKET, state.trainable)
-    return Share(
-        weights=weights,
-        masters=masters,
+    divided = model * (plan.shards if kind in ("zero1", "zero2", "zero3", "fsdp") else 1)
+    whole = Share(
+        weights=state.weights / model / (plan.shards if kind in ("zero3", "fsdp") else 1),
+        masters=(state.masters + state.ema) / divided,
         gradients=gradients,
         updated=updated,
-        optimizer=optimizer,
-        gathered=gathered,
-        live=live,
-        host=host,
-        nvme=nvme,
+        optimizer=state.optimizer / divided,
+        gathered=_gathered(state, shape, plan),
+        live=0.0,
+        host=0.0,
+        nvme=0.0,
     )
+    share = _offloaded(whole, state, shape, plan)
+    return replace(share, live=share.gathered) if kind == "zero3" and not plan.adapted else share
+
+
+def _offloaded(share: Share, state: State, shape: TrainedShape, plan: TrainingPlan) -> Share:
+    """What stays on the GPU; every replica has a copy of its own on the host.
+
+    DeepSpeed takes gradients to where it updates: with its states on the host they are there too,
+    in FP32 (runtime/zero/stage_1_and_2.py, estimate_zero2_model_states_mem_needs: 2 bytes of a
+    parameter left on the GPU, 16 on the host). Stage 1 does so once they are added up.
+    """
+    states = plan.offload in ("optimizer", "all", "nvme")
+    weights = plan.offload in ("parameters", "all", "nvme")
+    host = 0.0
+    if states:
+        host += share.optimizer + share.masters
+        share = replace(share, optimizer=0.0, masters=0.0)
+    if weights or (states and plan.sharding.startswith("zero")):
+        host += share.updated
+        held = share.gradients if plan.sharding == "zero1" and not weights else 0.0
+        share = replace(share, gradients=held, updated=0.0)
+    if weights:
+        host += share.weights
+        gathered = max(share.gathered, _fetched(state, shape, plan))
+        share = replace(share, weights=0.0, gathered=gathered)
+    host *= plan.gpus
+    if plan.offload == "nvme":
+        return replace(share, host=_PINNED * plan.gpus * min(_BUCKET, state.trainable), nvme=host)
+    return replace(share, host=host)
 
 
 def _gradients(state: State, plan: TrainingPlan) -> tuple[float, float]:

@@ -146,13 +146,25 @@ def test_offload_moves_bytes_to_the_host() -> None:
         of().estimate(plan.changed(offload=what)) for what in ("none", "optimizer", "all")
     )
     assert kept.host == 0
-    assert states.host == 12 * 8_030_261_248
+    assert states.host == 16 * 8_030_261_248  # FP32 copies and gradients, two states
+    assert states.gradients.likely == 0
     assert everything.host == 18 * 8_030_261_248
     disks = of().estimate(plan.changed(offload="nvme"))
     assert disks.nvme == 18 * 8_030_261_248
     assert disks.host == 4 * 5 * 4 * 500_000_000
     assert states.optimizer.likely == everything.weights.likely == 0
     assert everything.total.likely < states.total.likely < kept.total.likely
+
+
+def test_zero_takes_gradients_to_its_states() -> None:
+    """DeepSpeed's own estimate for ZeRO-2: 2 bytes on each GPU, 16 on the host."""
+    whole = 8_030_261_248
+    plan = TrainingPlan(method="full", precision="master", gpus=4, offload="optimizer")
+    for kind, weights, gradients in (("zero1", 2, 4), ("zero2", 2, 0), ("zero3", 0.5, 0)):
+        changed = plan.changed(sharding=kind)
+        share = share_of(of().state(changed), of().shape, changed)
+        assert (share.weights, share.gradients) == (weights * whole, gradients * whole)
+        assert (share.updated, share.host) == (0, 16 * whole)
 
 
 def test_every_replica_offloads_its_own_states() -> None:
