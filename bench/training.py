@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from bench.measurements import Row
 from bench.models import load_profile
+from gpusizer.errors import UnknownGpu
+from gpusizer.gpus import Catalogue, Gpu, load_catalogue
 from gpusizer.training.fit import needed
 from gpusizer.training.memory import TrainingEstimator, TrainingMemory
 from gpusizer.training.plan import TrainingPlan
 from gpusizer.training.request import PLAN_FIELDS, plan_of
-from gpusizer.units import GB, GIB
+from gpusizer.units import GIB
 
 METHODS = frozenset({"full", "lora", "qlora", "dora", "galore"})
 """Methods that a request can state; rows of others (prefix tuning, LISA, …) are left out."""
@@ -77,9 +80,9 @@ class Prediction:
 
     @property
     def card_bytes(self) -> int | None:
-        """The card's memory, by its label: 24 GB cards have 24 GiB, less what drivers keep."""
+        """What one device of the card can hold; None where the row has no size."""
         label = self.row.get("gpu_class_gb")
-        return None if label is None else int(label * (GIB if label in _GIB_LABELS else GB))
+        return None if label is None else device_bytes(self.row.get("gpu", ""), label)
 
     @property
     def fits(self) -> bool | None:
@@ -91,7 +94,29 @@ class Prediction:
         return "single GPU" if self.row["gpu_count"] == 1 else "several GPUs"
 
 
-_GIB_LABELS = frozenset({16, 24, 40, 48, 80})  # data/gpus.csv: the label, in GiB, of these cards
+@cache
+def device_bytes(name: str, label: int) -> int:
+    """Bytes of a device as drivers report them, by the catalogue: of the card with this name.
+
+    Of names that it does not know ("24GB-class x2"), or knows with another size on the label, the
+    median of NVIDIA's devices with that label.
+    """
+    catalogue = _catalogue()
+    with suppress(UnknownGpu):
+        gpu = catalogue.find(name)
+        if _label_of(gpu) == label:
+            return gpu.device_memory_bytes
+    same = (g for g in catalogue.gpus if g.vendor == "NVIDIA" and _label_of(g) == label)
+    return statistics.median_low(gpu.device_memory_bytes for gpu in same)
+
+
+def _label_of(gpu: Gpu) -> float:
+    return gpu.memory_marketing_gb / gpu.devices_per_board
+
+
+@cache
+def _catalogue() -> Catalogue:
+    return load_catalogue()
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +203,7 @@ def verdicts(rows: Iterable[Row]) -> tuple[list[Prediction], list[Prediction]]:
             continue
         if not {"sequence_length", "micro_batch"} <= set(row):
             continue
-        one = predict({"precision": "bf16", **row})
+        one = predict(row)
         if one.card_bytes is not None and row["gpu_count"] is not None:
             (out if row["outcome"] == "out_of_memory" else ran).append(one)
     return out, ran

@@ -11,6 +11,7 @@ from bench import accuracy, training_baseline
 from bench.measurements import TRAINING, load
 from bench.training import (
     complete,
+    device_bytes,
     errors_of,
     fields_of,
     predict,
@@ -65,6 +66,27 @@ def test_a_full_card_has_given_its_cache_back() -> None:
     assert made.memory.total.likely > 80 * GIB
     assert made.predicted == 80 * GIB
     assert made.fits
+
+
+@pytest.mark.parametrize(
+    ("name", "label", "gib"),
+    [
+        ("H200 141GB", 141, 140.4), ("H100 96GB (HBM2e, 500W)", 96, 95.6),  # GiB, not 10^9 bytes
+        ("A10G 24GB", 24, 22.5), ("L40S 48GB", 48, 45.0),  # ECC takes its part
+        ("A100 80GB SXM", 80, 80.0), ("A100 80GB", 40, 40.0),  # the row's own label decides
+        ("unstated (16 GB class)", 16, 16.0), ("24GB-class x2", 24, 24.0),
+    ],
+)  # fmt: skip
+def test_cards_have_the_memory_of_the_catalogue(name: str, label: int, gib: float) -> None:
+    assert device_bytes(name, label) / GIB == pytest.approx(gib, abs=0.05)
+
+
+def test_verdicts_give_only_what_the_row_gives() -> None:
+    row = next(r for r in ROWS if r.get("sharding") == "zero3" and r["method"] == "full")
+    row = {**row, "gpu_class_gb": 80, "outcome": "ran"}
+    del row["precision"]
+    _, ran = verdicts([row])
+    assert [one.plan.precision for one in ran] == ["master"]
 
 
 def test_statistics_by_hand() -> None:

@@ -42,14 +42,20 @@ class Kept:
         return parts + self.scores * sequence
 
 
-def kept_by_token(shape: TrainedShape, plan: TrainingPlan, stack: Stack) -> Kept:
-    """What a token leaves behind without checkpointing, before any division over GPUs."""
+def kept_by_token(
+    shape: TrainedShape, plan: TrainingPlan, stack: Stack, *, quantized: bool = False
+) -> Kept:
+    """What a token leaves behind without checkpointing, before any division over GPUs.
+
+    `quantized`: the frozen matrices are, for which some kernels copy their inputs.
+    """
+    copied = stack.quantized_input_bytes if quantized else 0
     text = [matrix for matrix in shape.matrices if not matrix.tower]
     attention = [matrix for matrix in text if matrix.attention]
     mlp = [matrix for matrix in text if not matrix.attention]
     return Kept(
         norms=_norms(shape, plan, stack),
-        inputs=_inputs(shape, plan, stack, attention, mlp),
+        inputs=_inputs(shape, plan, copied, attention, mlp),
         attention=_attention(shape, plan, stack, attention),
         mlp=_mlp(plan, stack, mlp),
         adapters=_adapters(shape, plan, stack),
@@ -71,18 +77,16 @@ def _norms(shape: TrainedShape, plan: TrainingPlan, stack: Stack) -> float:
 def _inputs(
     shape: TrainedShape,
     plan: TrainingPlan,
-    stack: Stack,
+    copied: int,
     attention: list[Matrix],
     mlp: list[Matrix],
 ) -> float:
-    """Inputs of trained matrices, shared by all that start from one; copies of 4-bit ones."""
+    """Inputs of trained matrices, shared by all that start from one; `copied` bytes of others."""
     if not plan.adapted:
         return (_blocks(attention) + _blocks(mlp)) * shape.hidden * plan.compute_bytes
-    if plan.method != "qlora":
-        return 0.0
     joined = [m for m in mlp if not m.last] + [m for m in (*attention, *mlp) if m.last]
     inputs = sum(matrix.in_width * matrix.used for matrix in joined)
-    return stack.quantized_input_bytes * (inputs + shape.hidden * _blocks(attention))
+    return copied * (inputs + shape.hidden * _blocks(attention))
 
 
 def _blocks(matrices: list[Matrix]) -> float:

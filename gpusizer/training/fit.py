@@ -18,6 +18,7 @@ from gpusizer.training.speed import (
     class_of,
     link_of,
     network_bytes_per_second,
+    three_digits,
     training_rate,
 )
 
@@ -85,9 +86,7 @@ class TrainingFitter:
 
         Replicas exchange only gradients; sharding adds the weights.
         """
-        split = self.plan.tensor_parallel * self.plan.pipeline_parallel
-        split *= self.plan.context_parallel
-        if devices % split:
+        if devices % self.plan.split:
             return ()
         kinds: tuple[str, ...] = ("ddp", "fsdp")
         if "sharding" in self.given and self.plan.sharding != "none":
@@ -154,10 +153,10 @@ def cost_of(
     rent, watts = rent_usd_per_hour(gpu), gpu.power_watts
     energy = None if watts is None else watts * count * hours / 1000
     return Cost(
-        hours=_digits(hours),
-        usd=None if rent is None else _digits(rent * count * hours),
-        energy_kwh=None if energy is None else _digits(energy),
-        energy_usd=None if energy is None else _digits(energy * usd_per_kwh),
+        hours=three_digits(hours),
+        usd=None if rent is None else three_digits(rent * count * hours),
+        energy_kwh=None if energy is None else three_digits(energy),
+        energy_usd=None if energy is None else three_digits(energy * usd_per_kwh),
     )
 
 
@@ -186,7 +185,3 @@ def reasons_of(fit: TrainingFit) -> tuple[Note, ...]:
     if fit.memory.host:
         notes.append(Note("training_host_memory", ram_bytes=fit.memory.host))
     return tuple(notes)
-
-
-def _digits(value: float) -> float:
-    return float(f"{value:.3g}")

@@ -155,6 +155,7 @@ class Most:
     lora_rank: int | None
 
     def to_json(self) -> dict[str, int | None]:
+        """JSON object; the rank is null where nothing is adapted."""
         return {
             "sequence_length": self.sequence_length,
             "micro_batch": self.micro_batch,

@@ -9,12 +9,13 @@ from gpusizer.amounts import Amount, Provenance, exactly, fitted, total
 from gpusizer.profile import HEADERS, ModelProfile
 from gpusizer.roles import Part
 from gpusizer.training.activations import Kept, kept_by_token
+from gpusizer.training.frozen import base_of
 from gpusizer.training.optimizers import find_optimizer
 from gpusizer.training.plan import TrainingPlan
 from gpusizer.training.shape import TrainedShape, trained_shape
 from gpusizer.training.sharding import SUB_GROUP, Share, share_of
 from gpusizer.training.stacks import Stack, find_stack
-from gpusizer.training.state import State, base_of, state_of
+from gpusizer.training.state import State, state_of
 from gpusizer.units import GIB
 
 CONTEXT_BYTES = int(0.6 * GIB)
@@ -131,16 +132,21 @@ class TrainingEstimator:
 
     def state(self, plan: TrainingPlan) -> State:
         """Weights, gradients and optimizer states of the whole model, undivided."""
-        return state_of(self.profile, self.shape, plan, find_stack(plan.framework))
+        stack = find_stack(plan.framework)
+        return state_of(self.profile, self._held(stack), plan, stack)
 
     def estimate(self, plan: TrainingPlan) -> TrainingMemory:
         """Memory of one GPU under this plan. Raises InvalidRequest for unknown names in it."""
         stack = find_stack(plan.framework)
-        state = self.state(plan)
-        share = share_of(state, self.shape, plan)
-        kept = kept_by_token(self.shape, plan, stack)
-        step = _step(self.shape, plan, stack, state, kept, share)
+        shape = self._held(stack)
+        state = state_of(self.profile, shape, plan, stack)
+        share = share_of(state, shape, plan)
+        kept = kept_by_token(shape, plan, stack, quantized=state.quantized)
+        step = _step(shape, plan, stack, state, kept, share)
         return _at_peak(self.profile, plan, stack, state, share, step, self.bands)
+
+    def _held(self, stack: Stack) -> TrainedShape:
+        return self.shape.untied() if stack.unties else self.shape
 
 
 def _step(
@@ -151,7 +157,6 @@ def _step(
     kept: Kept,
     share: Share,
 ) -> _Step:
-    split = plan.tensor_parallel * plan.pipeline_parallel
     tokens = plan.tokens
     everything = kept.per_token(plan.sequence_length) * tokens
     layer = everything / max(1, shape.layers)
@@ -170,22 +175,22 @@ def _step(
     together = plan.micro_batch if plan.pipeline_parallel > 1 else 1
     on_way = min(plan.pipeline_parallel, together)
     return _Step(
-        kept=held / split * on_way / together,
+        kept=held / plan.model_parallel * on_way / together,
         layer=working / plan.tensor_parallel / together,
-        logits=_logits(shape, plan, stack) * tokens / plan.tensor_parallel / together,
+        logits=_logits(shape, plan, stack, state) * tokens / plan.tensor_parallel / together,
         update=_update(plan, stack, state, share),
-        unpacked=_unpacked(shape, plan, state),
+        unpacked=_unpacked(shape, state),
     )
 
 
-def _logits(shape: TrainedShape, plan: TrainingPlan, stack: Stack) -> float:
+def _logits(shape: TrainedShape, plan: TrainingPlan, stack: Stack, state: State) -> float:
     """Bytes of one token between the last layer and the gradient of its logits."""
     if not shape.generates or not shape.vocabulary:
         return 0.0
     if plan.fused_loss:
         return min(FUSED_LOGITS_BYTES, stack.logits_bytes) * shape.vocabulary
     each = stack.compiled_logits_bytes if plan.compiled else stack.logits_bytes
-    if stack.upcast_rest and plan.method == "qlora":
+    if stack.upcast_rest and state.quantized:
         each = min(each, stack.raised_logits_bytes)
     return each * shape.vocabulary
 
@@ -194,10 +199,11 @@ def _update(plan: TrainingPlan, stack: Stack, state: State, share: Share) -> flo
     """Temporaries of the update: one of every parameter, or FP32 gradients of a share."""
     if plan.offload in ("optimizer", "all", "nvme"):
         return 0.0
+    updated = state.trainable / plan.model_parallel / plan.shards
     if plan.sharding == "zero3":  # works through groups of a thousand million parameters
-        return share.live + 4 * min(SUB_GROUP, state.trainable / plan.shards)
-    if plan.sharding in ("zero1", "zero2") and plan.precision == "master":
-        return share.masters
+        return share.live + 4 * min(SUB_GROUP, updated)
+    if plan.sharding in ("zero1", "zero2") and state.masters:
+        return 4 * updated
     optimizer = find_optimizer(plan.optimizer)
     plain = optimizer.states and optimizer.state_bytes is None and not optimizer.paged
     if stack.foreach and plain and not plan.optimizer_in_backward and not plan.adapted:
@@ -205,11 +211,9 @@ def _update(plan: TrainingPlan, stack: Stack, state: State, share: Share) -> flo
     return 0.0
 
 
-def _unpacked(shape: TrainedShape, plan: TrainingPlan, state: State) -> float:
+def _unpacked(shape: TrainedShape, state: State) -> float:
     """A quantized matrix is expanded to 16 bits while it is multiplied with."""
-    if plan.method != "qlora":
-        return 0.0
-    return float(shape.largest_matrix * state.compute_width)
+    return float(shape.largest_matrix * state.compute_width) if state.quantized else 0.0
 
 
 def _at_peak(
@@ -264,7 +268,9 @@ class _Moment(NamedTuple):
 
 
 def _peak(plan: TrainingPlan, stack: Stack, share: Share, step: _Step) -> tuple[str, _Moment]:
-    gradients = share.gradients / (_LAYER_GROUPS if plan.optimizer_in_backward else 1)
+    """The moment that needs most, and its name."""
+    groups = _LAYER_GROUPS if plan.optimizer_in_backward else 1
+    gradients = share.gradients / groups
     accumulated = gradients if plan.gradient_accumulation > 1 else 0.0
     # FSDP frees blocks on another stream: they are not yet reusable when the next are needed.
     late = step.layer if plan.sharding == "fsdp" and not stack.fsdp2 else 0.0
@@ -272,7 +278,7 @@ def _peak(plan: TrainingPlan, stack: Stack, share: Share, step: _Step) -> tuple[
     moments = {
         "loss": _Moment(accumulated, step.kept + late, step.logits, working),
         "backward": _Moment(gradients, step.layer, 0.0, working),
-        "update": _Moment(gradients, 0.0, 0.0, step.update),
+        "update": _Moment(share.updated / groups, 0.0, 0.0, step.update),
     }
     phase = max(moments, key=lambda name: sum(moments[name]))
     return phase, moments[phase]

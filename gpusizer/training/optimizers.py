@@ -120,8 +120,21 @@ def state_bytes_of_matrix(optimizer: Optimizer, matrix: Matrix, width: float, ra
     return optimizer.states * each * matrix.parameters
 
 
+def state_bytes_of_table(
+    optimizer: Optimizer, parameters: int, columns: int, width: float
+) -> float:
+    """Bytes remembered for embedding and head, matrices whose rows have so many `columns`.
+
+    Adafactor factors every tensor of two dimensions; Muon and GaLore leave these to AdamW.
+    """
+    if optimizer.factored:
+        rows = parameters / max(1, columns)
+        return (optimizer.state_bytes or width) * (rows + columns if rows else 0.0)
+    return state_bytes_of_rest(optimizer, parameters, width)
+
+
 def state_bytes_of_rest(optimizer: Optimizer, parameters: int, width: float) -> float:
-    """Bytes remembered for parameters outside the matrices of layers, such as embeddings."""
+    """Bytes remembered for parameters outside matrices, such as norms and biases."""
     if optimizer.matrices_only:
         return 2 * width * parameters
     return optimizer.states * (optimizer.state_bytes or width) * parameters

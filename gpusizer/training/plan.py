@@ -82,10 +82,19 @@ class TrainingPlan:
         return self.method in ADAPTED
 
     @property
+    def model_parallel(self) -> int:
+        """GPUs that divide the model: weights and all that belongs to them."""
+        return self.tensor_parallel * self.pipeline_parallel
+
+    @property
+    def split(self) -> int:
+        """GPUs that one sequence needs; a multiple of them divides batches too."""
+        return self.model_parallel * self.context_parallel
+
+    @property
     def data_parallel(self) -> int:
         """GPUs that divide the batch."""
-        split = self.tensor_parallel * self.pipeline_parallel * self.context_parallel
-        return max(1, self.gpus // split)
+        return max(1, self.gpus // self.split)
 
     @property
     def shards(self) -> int:

@@ -36,6 +36,7 @@ class BytesPerParameter:
         return self.weights + self.gradients + self.optimizer + self.masters
 
     def to_json(self) -> dict[str, float | None]:
+        """JSON object; bytes, `total` those of a trained parameter."""
         values = {**asdict(self), "total": self.total}
         return {name: None if v is None else round(v, 4) for name, v in values.items()}
 

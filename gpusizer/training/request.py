@@ -184,15 +184,19 @@ def alone(plan: TrainingPlan) -> TrainingPlan:
 
 
 def with_precision(plan: TrainingPlan, *, given: bool) -> TrainingPlan:
-    """DeepSpeed keeps FP32 copies of what is trained, FSDP in trainers FP32 weights.
+    """The precision that method and sharding bring, whatever another plan had; a given one stays.
 
-    (accelerate raises trained weights to FP32 under FSDP with mixed precision since 0.34.)
+    DeepSpeed keeps FP32 copies of what is trained in full, FSDP in trainers FP32 weights
+    (accelerate raises trained weights to FP32 under FSDP with mixed precision since 0.34).
     """
-    if given or plan.adapted:
+    if given:
         return plan
-    if plan.sharding.startswith("zero"):
-        return plan.changed(precision="master")
-    return plan.changed(precision="mixed") if plan.sharding == "fsdp" else plan
+    derived = "bf16"
+    if not plan.adapted and plan.sharding.startswith("zero"):
+        derived = "master"
+    elif not plan.adapted and plan.sharding == "fsdp":
+        derived = "mixed"
+    return plan.changed(precision=derived)
 
 
 def within(plan: TrainingPlan, profile: ModelProfile, given: tuple[str, ...]) -> TrainingPlan:
@@ -207,11 +211,10 @@ def _plan(values: dict[str, Any], method: str, gpus: int) -> TrainingPlan:
     if method.strip().lower() == "galore":
         values.setdefault("optimizer", "galore_adamw")
     plan = TrainingPlan(**values, gpus=gpus)
-    split = plan.tensor_parallel * plan.pipeline_parallel * plan.context_parallel
-    if gpus % split and split > 1:
+    if gpus % plan.split:
         if gpus != 1:
             raise fail("gpu_count", gpus, "cannot_be_split")
-        plan = plan.changed(gpus=split)
+        plan = plan.changed(gpus=plan.split)
     return plan.changed(
         optimizer=find_optimizer(plan.optimizer).slug, framework=find_stack(plan.framework).slug
     )

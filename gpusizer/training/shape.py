@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpusizer.profile import ModelProfile
 from gpusizer.roles import Kind, Part, is_expert
@@ -18,6 +18,9 @@ _LAST = re.compile(
 _GATED_RATIO = 1.5  # first matrices give more than this many inner widths: one is a gate
 # THUDM/chatglm3-6b and baichuan-inc/Baichuan2-13B-Chat, modeling_*.py: a mask or ALiBi added.
 _OWN_ATTENTION = frozenset({"chatglm", "baichuan"})
+# XiaomiMiMo/MiMo-7B-RL, modeling_mimo.py builds its draft layers. Transformers' own classes leave
+# theirs out (`_keys_to_ignore_on_load_unexpected` of DeepSeek-V3, GLM-4.5 and Qwen3.5).
+_LOADS_DRAFTS = frozenset({"mimo"})
 _DENOISERS = frozenset({"transformer", "transformer_2", "unet", "prior", "decoder"})
 TOWERS = frozenset({Part.VISION, Part.AUDIO, Part.PROJECTOR})
 
@@ -69,7 +72,7 @@ class TrainedShape:
         fused_norms: they are LayerNorms, which one kernel computes, rather than RMSNorms.
         embedding, output: parameters of the input and the output matrix; `output` is 0 when tied.
         beside: parameters loaded with it and never trained: text encoders and VAE of a pipeline,
-            layers that draft tokens.
+            layers that draft tokens where the model's code loads them.
         other: parameters that are neither of these nor in matrices: norms, biases, convolutions.
         layers: blocks of every stack, of an encoder as of a decoder, without vision towers.
         hidden, vocabulary, heads: of the language model; no vocabulary where there is none.
@@ -102,6 +105,20 @@ class TrainedShape:
         return inside + self.embedding + self.output + self.other
 
     @property
+    def looked_up(self) -> int:
+        """Parameters of an input matrix that nothing is multiplied with: it is no head as well."""
+        return 0 if self.generates and not self.output else self.embedding
+
+    def untied(self) -> TrainedShape:
+        """The same with a head of its own, where it shared the embedding's matrix.
+
+        A second copy takes part in all that is done with parameters: it is counted, divided over
+        GPUs and gathered like the first.
+        """
+        tied = self.generates and not self.output
+        return replace(self, output=self.embedding) if tied else self
+
+    @property
     def layer_parameters(self) -> float:
         """Matrix parameters of one layer, on average."""
         return sum(matrix.parameters for matrix in self.matrices) / max(1, self.layers)
@@ -116,7 +133,7 @@ def trained_shape(profile: ModelProfile) -> TrainedShape:
     """The shape of any model with tensors; what is not a language model has no vocabulary."""
     arch = profile.architecture
     everything = [g for g in profile.groups if g.parameters]
-    groups = [g for g in everything if _is_trained(g, profile)]
+    groups = [g for g in everything if is_trained(g, profile)]
     share = 1.0
     if arch and arch.experts and arch.experts_per_token:
         share = min(1.0, arch.experts_per_token / arch.experts)
@@ -137,7 +154,7 @@ def trained_shape(profile: ModelProfile) -> TrainedShape:
         other=sum(
             g.parameters for g in groups if g.kind not in counted and not _is_layer_matrix(g)
         ),
-        beside=sum(g.parameters for g in everything) - sum(g.parameters for g in groups),
+        beside=sum(g.parameters for g in everything if _is_beside(g, profile)),
         layers=max(arch.layers if arch else 1, _blocks(groups)),
         hidden=hidden,
         vocabulary=(arch.vocab_size if arch else None) or 0,
@@ -154,10 +171,19 @@ def is_gated(outs: float, inner: float) -> bool:
     return outs > _GATED_RATIO * inner
 
 
-def _is_trained(group: WeightGroup, profile: ModelProfile) -> bool:
+def is_trained(group: WeightGroup, profile: ModelProfile) -> bool:
+    """Whether training can reach a group: of a pipeline the denoiser alone, no draft layers."""
     if profile.format == "diffusers":
         return group.component in _DENOISERS
     return group.part is not Part.MTP
+
+
+def _is_beside(group: WeightGroup, profile: ModelProfile) -> bool:
+    """Whether a group is loaded all the same."""
+    if is_trained(group, profile):
+        return False
+    arch = profile.architecture
+    return group.part is not Part.MTP or bool(arch and arch.model_type in _LOADS_DRAFTS)
 
 
 def _is_layer_matrix(group: WeightGroup) -> bool:

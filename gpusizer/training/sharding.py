@@ -1,11 +1,23 @@
-"""What sharding and offload leave on one GPU, and what they add."""
+"""What sharding and offload leave on one GPU, and what they add.
+
+ZeRO's stages are DeepSpeed's. Stage 1 divides states alone: each GPU adds up whole gradients until
+the last step of an accumulation, and only then exchanges them (runtime/engine.py,
+allreduce_gradients: "Communicate only at gradient accumulation boundaries"). Before it updates it
+frees those that others update (runtime/zero/stage_1_and_2.py, step: free_grad_in_param_list of
+params_not_in_partition). Stages 2 and 3 divide gradients too, so they reduce them in every step
+(github.com/deepspeedai/DeepSpeed/issues/2252).
+
+FSDP can do either: reduce in every step, or, in `no_sync`, add up whole gradients as they are
+computed ("will incur additional memory", accelerate's guide to gradient synchronization).
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpusizer.training.plan import TrainingPlan
 from gpusizer.training.shape import TrainedShape
+from gpusizer.training.stacks import find_stack
 from gpusizer.training.state import State
 
 # DeepSpeed's defaults: elements gathered ahead and kept for reuse (stage3_max_live_parameters),
@@ -24,6 +36,7 @@ class Share:
 
     Attributes:
         weights, masters, gradients, optimizer: what this GPU holds.
+        updated: of `gradients`, those that it still holds when it updates.
         gathered: weights of others, fetched for use; buckets of gradients.
         live: of `gathered`, what ZeRO-3 does not let go before the update.
         host, nvme: what is in system memory instead, and on disks.
@@ -32,6 +45,7 @@ class Share:
     weights: float
     masters: float
     gradients: float
+    updated: float
     optimizer: float
     gathered: float
     live: float
@@ -41,31 +55,73 @@ class Share:
 
 def share_of(state: State, shape: TrainedShape, plan: TrainingPlan) -> Share:
     """The state as it is divided. Tensor and pipeline parallelism divide everything."""
-    model = plan.tensor_parallel * plan.pipeline_parallel
-    shards = plan.shards
-    kind = plan.sharding
-    weights = state.weights / model / (shards if kind in ("zero3", "fsdp") else 1)
-    gradients = state.gradients / model / (shards if kind in ("zero2", "zero3", "fsdp") else 1)
-    divided = shards if kind in ("zero1", "zero2", "zero3", "fsdp") else 1
-    masters = (state.masters + state.ema) / model / divided
-    optimizer = state.optimizer / model / divided
-    gathered = _gathered(state, shape, plan)
+    model, kind = plan.model_parallel, plan.sharding
+    gradients, updated = _gradients(state, plan)
+    divided = model * (plan.shards if kind in ("zero1", "zero2", "zero3", "fsdp") else 1)
+    whole = Share(
+        weights=state.weights / model / (plan.shards if kind in ("zero3", "fsdp") else 1),
+        masters=(state.masters + state.ema) / divided,
+        gradients=gradients,
+        updated=updated,
+        optimizer=state.optimizer / divided,
+        gathered=_gathered(state, shape, plan),
+        live=0.0,
+        host=0.0,
+        nvme=0.0,
+    )
+    share = _offloaded(whole, state, shape, plan)
+    return replace(share, live=share.gathered) if kind == "zero3" and not plan.adapted else share
+
+
+def _offloaded(share: Share, state: State, shape: TrainedShape, plan: TrainingPlan) -> Share:
+    """What stays on the GPU; every replica has a copy of its own on the host.
+
+    DeepSpeed takes gradients to where it updates: with its states on the host they are there too,
+    in FP32 (runtime/zero/stage_1_and_2.py, estimate_zero2_model_states_mem_needs: 2 bytes of a
+    parameter left on the GPU, 16 on the host). Stage 1 does so once they are added up.
+    """
+    states = plan.offload in ("optimizer", "all", "nvme")
+    weights = plan.offload in ("parameters", "all", "nvme")
     host = 0.0
-    if plan.offload in ("optimizer", "all", "nvme"):
-        host += (optimizer + masters) * plan.gpus  # replicas keep a copy each
-        optimizer = masters = 0.0
-    if plan.offload in ("parameters", "all", "nvme"):
-        host += (weights + gradients) * plan.gpus
-        gathered = max(gathered, _fetched(state, shape, plan))
-        weights = gradients = 0.0
-    live = gathered if plan.sharding == "zero3" and not plan.adapted else 0.0
-    nvme = host if plan.offload == "nvme" else 0.0
-    if nvme:
-        host = _PINNED * plan.gpus * min(_BUCKET, state.trainable)
-    return Share(weights, masters, gradients, optimizer, gathered, live, host, nvme)
+    if states:
+        host += share.optimizer + share.masters
+        share = replace(share, optimizer=0.0, masters=0.0)
+    if weights or (states and plan.sharding.startswith("zero")):
+        host += share.updated
+        held = share.gradients if plan.sharding == "zero1" and not weights else 0.0
+        share = replace(share, gradients=held, updated=0.0)
+    if weights:
+        host += share.weights
+        gathered = max(share.gathered, _fetched(state, shape, plan))
+        share = replace(share, weights=0.0, gathered=gathered)
+    host *= plan.gpus
+    if plan.offload == "nvme":
+        return replace(share, host=_PINNED * plan.gpus * min(_BUCKET, state.trainable), nvme=host)
+    return replace(share, host=host)
+
+
+def _gradients(state: State, plan: TrainingPlan) -> tuple[float, float]:
+    """Gradients of one GPU while they add up, and those that it updates with."""
+    model = plan.model_parallel
+    whole = state.gradients / model
+    part = whole / plan.shards
+    if plan.sharding == "zero1":
+        return whole, part
+    if plan.sharding not in ("zero2", "zero3", "fsdp"):
+        return whole, whole
+    if plan.sharding == "fsdp" and adds_up_whole(plan):
+        return max(part, state.compute_width * state.trainable / model), part
+    return part, part
+
+
+def adds_up_whole(plan: TrainingPlan) -> bool:
+    """Whether FSDP leaves gradients undivided until an update; it cannot while it offloads."""
+    held = plan.offload not in ("parameters", "all", "nvme")
+    return plan.gradient_accumulation > 1 and find_stack(plan.framework).no_sync and held
 
 
 def _gathered(state: State, shape: TrainedShape, plan: TrainingPlan) -> float:
+    """Weights of other GPUs while they are used, and DeepSpeed's buffers, which one GPU has too."""
     if plan.shards == 1 or plan.sharding in ("none", "ddp"):
         if plan.sharding in ("zero1", "zero2", "zero3"):
             live = min(_LIVE_PARAMETERS, shape.parameters) * state.compute_width
@@ -93,8 +149,9 @@ def _fetched(state: State, shape: TrainedShape, plan: TrainingPlan) -> float:
         whole += shape.layer_parameters * state.compute_width
     if plan.pipeline_parallel > 1:  # whole stages stay gathered between micro-batches
         whole = max(whole, (state.compute_width + _FP32) * shape.parameters)
-    return whole / (plan.tensor_parallel * plan.pipeline_parallel)
+    return whole / plan.model_parallel
 
 
 def _buckets(state: State, plan: TrainingPlan) -> float:
+    """Two buckets of gradients, one filled while the other is sent (overlap_comm)."""
     return float(min(_BUCKET, state.trainable) * 2 * state.compute_width)

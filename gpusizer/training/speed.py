@@ -18,6 +18,7 @@ from gpusizer.gpus import Gpu
 from gpusizer.paths import DATA_DIR
 from gpusizer.training.plan import TrainingPlan
 from gpusizer.training.shape import TrainedShape
+from gpusizer.training.sharding import adds_up_whole
 from gpusizer.training.state import State
 
 SECONDS_PER_HOUR = 3600
@@ -41,6 +42,7 @@ class TrainingRate:
     high: float
 
     def to_json(self) -> dict[str, float]:
+        """JSON object; tokens per second."""
         return {"low": self.low, "likely": self.likely, "high": self.high}
 
 
@@ -79,24 +81,42 @@ def _has_hbm(gpu: Gpu) -> bool:
 
 
 def flops_per_token(shape: TrainedShape, active: int, plan: TrainingPlan) -> float:
-    """FLOPs executed for one token; embeddings are looked up, not multiplied."""
+    """FLOPs executed for one token; embeddings are looked up, not multiplied.
+
+    A tied one is the head too, and multiplied as such.
+    """
     passes = 4.0 if plan.adapted else 6.0
     repeated = {"full": 2.0, "selective": 1.0, "none": 0.0}[plan.gradient_checkpointing]
-    products = (passes + repeated) * max(0, active - shape.embedding)
+    products = (passes + repeated) * max(0, active - shape.looked_up)
     scores = 2.0 * plan.sequence_length * shape.head_width * shape.layers  # causal: half of them
     return products + scores * (3 + repeated / 2)
 
 
 def traffic_bytes(shape: TrainedShape, state: State, plan: TrainingPlan) -> float:
-    """Bytes that one GPU sends in a step: ring collectives pass (n - 1) / n of everything."""
+    """Bytes that one GPU sends in a step: ring collectives pass (n - 1) / n of everything.
+
+    Replicas sum gradients in one update of several steps (DistributedDataParallel.no_sync, as
+    accelerate uses it). ZeRO-1 does the same in halves: gradients go to the GPU that updates them,
+    whose weights come back. ZeRO-2 sends gradients in every step, FSDP by framework (`sharding`).
+    Sharded weights are fetched forwards and backwards, cast first where all of them are trained.
+    """
     n = plan.shards
     share = (n - 1) / n
-    model = plan.tensor_parallel * plan.pipeline_parallel
-    sent = 2 * share * state.gradients / model
-    if plan.sharding in ("none", "ddp"):  # no_sync: exchanged once in an update
-        sent /= plan.gradient_accumulation
-    if plan.sharding in ("fsdp", "zero3"):
-        sent = share * (2 * state.weights + state.gradients) / model
+    model = plan.model_parallel
+    steps = plan.gradient_accumulation
+    width = state.compute_width  # DeepSpeed's communication_data_type: that of the computation
+    reduced = returned = width * state.trainable
+    every = state.trainable + state.frozen_parameters
+    fetched = 2 * (state.weights if plan.adapted else width * every)
+    exchanged = {
+        "none": 2 * state.gradients / steps,
+        "ddp": 2 * state.gradients / steps,
+        "zero1": (reduced + returned) / steps,
+        "zero2": reduced + returned / steps,
+        "zero3": fetched + reduced,
+        "fsdp": fetched + state.gradients / (steps if adds_up_whole(plan) else 1),
+    }
+    sent = share * exchanged[plan.sharding] / model
     if plan.tensor_parallel > 1:
         vectors = shape.hidden * plan.compute_bytes * plan.tokens * shape.layers
         ring = (plan.tensor_parallel - 1) / plan.tensor_parallel
@@ -147,7 +167,7 @@ def training_rate(
     reached = peak / gpu.devices_per_board * constants.share * _OFFLOAD_SHARE[plan.offload]
     if any(matrix.expert for matrix in shape.matrices):
         reached *= _EXPERT_SHARE
-    model = plan.tensor_parallel * plan.pipeline_parallel
+    model = plan.model_parallel
     tokens = plan.tokens
     computing = (tokens + _SMALL_STEP) * flops_per_token(shape, active, plan) / model / reached
     link = link_bytes_per_second(gpu, plan.gpus)
@@ -160,8 +180,10 @@ def training_rate(
     steps = 1 / (computing + sending - hidden)
     likely = tokens * plan.shards * steps
     low, high = 1 - constants.band, 1 + constants.band
-    return TrainingRate(_rounded(likely * low), _rounded(likely), _rounded(likely * high))
+    ends = (likely * low, likely, likely * high)
+    return TrainingRate(*map(three_digits, ends))
 
 
-def _rounded(value: float) -> float:
+def three_digits(value: float) -> float:
+    """Rounded to what an estimate can mean."""
     return float(f"{value:.3g}")

@@ -36,6 +36,7 @@ class Stack:
         offloads_activations: checkpoints are kept in system memory.
         foreach: the update works on all parameters at once, with one temporary of each.
         fsdp2: its FSDP needs no other streams for what it frees.
+        no_sync: its FSDP adds up whole gradients over an accumulation, and divides their sum.
         reserve: share that the caching allocator holds beyond what tensors use.
         source: where this is known from.
     """
@@ -60,6 +61,7 @@ class Stack:
     offloads_activations: bool
     foreach: bool
     fsdp2: bool
+    no_sync: bool
     reserve: float
     source: str
 
@@ -111,6 +113,7 @@ def _stack(row: dict[str, str]) -> Stack:
         offloads_activations=row["offloads_activations"] == "true",
         foreach=row["foreach"] == "true",
         fsdp2=row["fsdp2"] == "true",
+        no_sync=row["no_sync"] == "true",
         reserve=float(row["reserve"]),
         source=row["source"],
     )

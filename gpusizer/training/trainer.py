@@ -101,7 +101,7 @@ def _estimates(fitter: TrainingFitter, plan: TrainingPlan) -> tuple[EstimateRow,
     methods = [plan.method, *(method for method in METHODS if method != plan.method)]
     rows = []
     for method in methods:
-        changed = plan.changed(method=method, base=plan.base if method == plan.method else "auto")
+        changed = _by_method(plan, method)
         changed = with_precision(changed, given="precision" in fitter.given)
         rows.append(
             EstimateRow(
@@ -114,19 +114,21 @@ def _estimates(fitter: TrainingFitter, plan: TrainingPlan) -> tuple[EstimateRow,
     return tuple(rows)
 
 
+def _by_method(plan: TrainingPlan, method: str) -> TrainingPlan:
+    """The same by another method; how the weights are held belongs to the one asked for."""
+    return plan.changed(method=method, base=plan.base if method == plan.method else "auto")
+
+
 def bytes_per_parameter(estimator: TrainingEstimator, plan: TrainingPlan) -> BytesPerParameter:
     """Static bytes of a trained parameter under this plan, and of a frozen one."""
     state = estimator.state(plan)
     trained = max(1, state.trainable)
-    shape = estimator.shape
-    opened = shape.embedding + shape.output if plan.train_embeddings else 0
-    frozen = max(1, shape.parameters + shape.beside - opened)
     return BytesPerParameter(
         weights=state.trained / trained,
         gradients=state.gradients / trained,
         optimizer=state.optimizer / trained,
         masters=(state.masters + state.ema) / trained,
-        frozen=state.frozen / frozen if plan.adapted else None,
+        frozen=state.frozen / max(1, state.frozen_parameters) if plan.adapted else None,
     )
 
 
@@ -167,8 +169,7 @@ def _cheapest(
     wanted = replace(request, rank_by="cheapest", top=1)
     found = []
     for method in METHODS:
-        base = fitter.plan.base if method == fitter.plan.method else "auto"
-        plan = fitter.plan.changed(method=method, base=base)
+        plan = _by_method(fitter.plan, method)
         other = TrainingFitter(fitter.estimator, plan, fitter.given)
         found += [item for item in _ranked(other, catalogue, wanted) if item.cost.usd is not None]
     return tuple(found)

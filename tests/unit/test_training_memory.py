@@ -70,6 +70,50 @@ def test_accumulated_gradients_are_there_at_the_loss() -> None:
     assert several.gradients.likely - once.gradients.likely == 2 * 8_030_261_248
 
 
+def test_zero_one_adds_up_whole_gradients_and_updates_with_its_share() -> None:
+    """Master precision: 4 bytes of gradients; four GPUs, of which each updates a quarter."""
+    whole = 4 * 8_030_261_248
+    plan = TrainingPlan(method="full", precision="master", sharding="zero1", gpus=4)
+    for steps in (1, 8):
+        share = share_of(of().state(plan), of().shape, plan.changed(gradient_accumulation=steps))
+        assert (share.gradients, share.updated) == (whole, whole / 4)
+    long = plan.changed(sequence_length=65536, packed=True, gradient_accumulation=8)
+    memory = of().estimate(long)
+    assert (memory.phase, memory.gradients.likely) == ("loss", whole)
+    divided = of().estimate(long.changed(sharding="zero2"))
+    assert divided.gradients.likely == whole / 4
+    short = of().estimate(plan.changed(sequence_length=128))
+    assert short.phase == "backward"  # the update holds a quarter of the gradients, twice
+
+
+def test_an_update_converts_the_gradients_of_its_share() -> None:
+    """4 bytes of a quarter of them, tensor parallel of an eighth; an average is not updated so."""
+    plan = TrainingPlan(
+        method="full", precision="master", sharding="zero2", gpus=4, sequence_length=128
+    )
+    for kind, parts in ((plan, 4), (plan.changed(gpus=8, tensor_parallel=2), 8)):
+        for ema in (False, True):
+            memory = of().estimate(kind.changed(ema=ema))
+            assert memory.phase == "update"
+            assert memory.buffers.likely == 4 * 8_030_261_248 // parts
+
+
+def test_trainer_adds_up_whole_gradients_under_fsdp() -> None:
+    """16 bits of every gradient in accelerator.no_sync; FP32 of a part where they are divided."""
+    plan = TrainingPlan(method="full", precision="mixed", sharding="fsdp", gpus=8)
+    part, whole = 4 * 8_030_261_248 / 8, 2 * 8_030_261_248
+
+    def held(**changes: Any) -> tuple[float, float]:
+        changed = plan.changed(**changes)
+        share = share_of(of().state(changed), of().shape, changed)
+        return share.gradients, share.updated
+
+    assert held() == (part, part)
+    assert held(gradient_accumulation=4) == (whole, part)
+    assert held(gradient_accumulation=4, framework="torchtitan") == (part, part)
+    assert held(gradient_accumulation=4, offload="all") == (0, 0)
+
+
 def test_lengths_that_vary_hold_what_is_given_back() -> None:
     plan = TrainingPlan(sequence_length=4096, packed=True)
     packed, varied = (of().estimate(plan.changed(packed=p)) for p in (True, False))
@@ -102,13 +146,25 @@ def test_offload_moves_bytes_to_the_host() -> None:
         of().estimate(plan.changed(offload=what)) for what in ("none", "optimizer", "all")
     )
     assert kept.host == 0
-    assert states.host == 12 * 8_030_261_248
+    assert states.host == 16 * 8_030_261_248  # FP32 copies and gradients, two states
+    assert states.gradients.likely == 0
     assert everything.host == 18 * 8_030_261_248
     disks = of().estimate(plan.changed(offload="nvme"))
     assert disks.nvme == 18 * 8_030_261_248
     assert disks.host == 4 * 5 * 4 * 500_000_000
     assert states.optimizer.likely == everything.weights.likely == 0
     assert everything.total.likely < states.total.likely < kept.total.likely
+
+
+def test_zero_takes_gradients_to_its_states() -> None:
+    """DeepSpeed's own estimate for ZeRO-2: 2 bytes on each GPU, 16 on the host."""
+    whole = 8_030_261_248
+    plan = TrainingPlan(method="full", precision="master", gpus=4, offload="optimizer")
+    for kind, weights, gradients in (("zero1", 2, 4), ("zero2", 2, 0), ("zero3", 0.5, 0)):
+        changed = plan.changed(sharding=kind)
+        share = share_of(of().state(changed), of().shape, changed)
+        assert (share.weights, share.gradients) == (weights * whole, gradients * whole)
+        assert (share.updated, share.host) == (0, 16 * whole)
 
 
 def test_every_replica_offloads_its_own_states() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from bench.models import load_profile
 from gpusizer.costs import rent_usd_per_hour
 from gpusizer.errors import InvalidRequest, UnknownGpu
 from gpusizer.text import LANGUAGES, say_note
@@ -188,14 +189,39 @@ def test_flops_by_hand() -> None:
     assert flops_per_token(estimator_shape, 8_030_261_248, lora) == 6 * products + 4 * scores
 
 
+def test_a_tied_embedding_is_multiplied_as_the_head() -> None:
+    tied = TrainingEstimator(load_profile("Qwen/Qwen3-0.6B")).shape
+    plan = TrainingPlan(method="full", sequence_length=1000, gradient_checkpointing="none")
+    scores = 2 * 1000 * 16 * 128 * 28
+    assert flops_per_token(tied, 596_049_920, plan) == 6 * 596_049_920 + 3 * scores
+
+
 def test_traffic_by_hand() -> None:
     plan = TrainingPlan(method="full", gpus=4, sharding="ddp")
     state = _estimator().state(plan)
     assert traffic_bytes(_shape(), state, plan) == 2 * 0.75 * 2 * 8_030_261_248
     later = plan.changed(gradient_accumulation=8)  # 1/8 of an exchange in each step
     assert traffic_bytes(_shape(), state, later) == 2 * 0.75 * 2 * 8_030_261_248 / 8
-    sharded = plan.changed(sharding="fsdp", gradient_accumulation=8)
+    sharded = plan.changed(sharding="fsdp")
     assert traffic_bytes(_shape(), state, sharded) == 0.75 * 3 * 2 * 8_030_261_248
+
+
+@pytest.mark.parametrize(
+    ("changes", "each"),
+    [
+        ({"sharding": "zero1"}, (2 + 2) / 8),  # gradients out and weights back, once in 8 steps
+        ({"sharding": "zero2"}, 2 + 2 / 8),  # gradients in every step
+        ({"sharding": "zero3"}, 2 * 2 + 2),
+        # FP32 weights are cast before they are sent; Trainer waits with gradients, torchtitan not.
+        ({"sharding": "fsdp", "precision": "mixed"}, 2 * 2 + 4 / 8),
+        ({"sharding": "fsdp", "precision": "mixed", "framework": "torchtitan"}, 2 * 2 + 4),
+    ],
+)
+def test_what_sharding_sends_over_an_accumulation(changes: dict[str, str], each: float) -> None:
+    plan = TrainingPlan(method="full", gpus=4, precision="master", gradient_accumulation=8)
+    plan = plan.changed(**changes)
+    state = _estimator().state(plan)
+    assert traffic_bytes(_shape(), state, plan) == 0.75 * each * 8_030_261_248
 
 
 def test_links() -> None:
@@ -220,6 +246,16 @@ def test_domains_count_boards_and_bridged_pairs_share_a_machine() -> None:
         assert found == ({code} if code else set())
     far = answer(gpu="16xh100 sxm").ranking[0].reasons
     assert [note.fields["gbit"] for note in far if note.code == "training_network"] == [400]
+
+
+def test_adapters_do_not_inherit_the_precision_of_full_training() -> None:
+    report = answer(gpu="8xh100 sxm", method="full", sharding="zero3")
+    precisions = {row.plan.method: row.plan.precision for row in report.estimates}
+    assert precisions == {"full": "master", "lora": "bf16", "qlora": "bf16", "dora": "bf16"}
+    rungs = {rung.note.code: rung.plan.precision for rung in report.ladder}
+    assert rungs["train_lora"] == "bf16"
+    asked = answer(gpu="8xh100 sxm", method="full", sharding="zero3", precision="master")
+    assert {row.plan.precision for row in asked.estimates} == {"master"}
 
 
 def test_a_rung_that_saves_nothing_is_no_step() -> None:

@@ -14,6 +14,7 @@ from gpusizer.training.request import (
     TrainingRequest,
     parse_training_request,
     plan_of,
+    with_precision,
 )
 
 
@@ -78,6 +79,15 @@ def test_precision_follows_the_sharding_unless_given() -> None:
     assert plan_of({**full, "sharding": "fsdp", "precision": "bf16"}).precision == "bf16"
     assert plan_of({"sharding": "zero3", "gpu_count": 8}).precision == "bf16"  # adapters
     assert plan_of({"sharding": "fsdp"}).sharding == "none"  # nothing to divide over
+
+
+def test_a_derived_precision_is_derived_anew() -> None:
+    zero = plan_of({"method": "full", "gpu_count": 8, "sharding": "zero3"})
+    changes = {"lora": {"method": "lora"}, "fsdp": {"sharding": "fsdp"}, "ddp": {"sharding": "ddp"}}
+    plans = {name: zero.changed(**values) for name, values in changes.items()}
+    derived = {name: with_precision(p, given=False).precision for name, p in plans.items()}
+    assert derived == {"lora": "bf16", "fsdp": "mixed", "ddp": "bf16"}
+    assert {with_precision(p, given=True).precision for p in plans.values()} == {"master"}
 
 
 def test_the_shell_offers_every_field() -> None:

@@ -6,16 +6,18 @@ import pytest
 
 from bench.models import load_profile
 from gpusizer.errors import InvalidRequest
+from gpusizer.training.frozen import BASE_BYTES
 from gpusizer.training.memory import TrainingEstimator
 from gpusizer.training.optimizers import (
     OPTIMIZERS,
     find_optimizer,
     state_bytes_of_matrix,
     state_bytes_of_rest,
+    state_bytes_of_table,
 )
 from gpusizer.training.plan import TrainingPlan
 from gpusizer.training.shape import Matrix
-from gpusizer.training.state import BASE_BYTES
+from gpusizer.training.sharding import share_of
 from gpusizer.training.trainer import bytes_per_parameter
 
 LLAMA = "meta-llama/Llama-2-7b-hf"
@@ -92,12 +94,74 @@ def test_a_packed_checkpoint_stays_as_it_is() -> None:
     assert state.frozen == packed.profile.weight_bytes
 
 
+def test_a_native_base_is_what_is_loaded_of_its_files() -> None:
+    """GLM-4.5-Air: 220.9 GB stored, 7.2 of them draft layers that transformers does not load."""
+    model = estimator("zai-org/GLM-4.5-Air")
+    plan = TrainingPlan(method="lora", base="native")
+    assert model.state(plan).frozen == 220_937_661_440 - 7_233_147_392
+    assert model.state(plan.changed(base="bf16")).frozen == 2 * 106_852_251_264
+    mimo = estimator("XiaomiMiMo/MiMo-7B-RL")  # its own code loads them
+    for base in ("native", "bf16"):
+        assert mimo.state(plan.changed(base=base)).frozen == 15_666_819_072
+
+
+def test_a_native_base_without_quantization_is_not_treated_as_quantized() -> None:
+    """Nothing is raised to FP32, expanded, or copied for 4-bit kernels."""
+    model = estimator("Qwen/Qwen3-0.6B")  # whose files also hold a second copy of the head
+    for framework in ("transformers", "ms-swift"):
+        plan = TrainingPlan(method="qlora", base="native", framework=framework)
+        assert model.state(plan).frozen == 2 * 596_049_920
+        as_lora = plan.changed(method="lora", base="bf16")
+        assert model.estimate(plan).total == model.estimate(as_lora).total
+    packed = estimator("Qwen/Qwen-7B-Chat-Int4")
+    raised = packed.state(TrainingPlan(method="qlora"))
+    assert raised.frozen == packed.profile.weight_bytes + 2 * 2 * 151_936 * 4096
+
+
+def test_a_quantized_base_is_the_same_by_either_name() -> None:
+    plan = TrainingPlan(method="qlora", base="nf4", framework="litgpt")
+    named = estimator().estimate(plan.changed(method="lora"))
+    assert named == estimator().estimate(plan)
+
+
+def test_a_head_of_its_own_is_counted_with_its_bytes() -> None:
+    """LitGPT copies a tied head: 151,936 x 1,024 more parameters, frozen, trained or gathered."""
+    model, copy = estimator("Qwen/Qwen3-0.6B"), 151_936 * 1024
+    plan = TrainingPlan(method="lora", framework="litgpt")
+    state = model.state(plan)
+    assert state.frozen_parameters == 596_049_920 + copy
+    assert state.frozen == 2 * state.frozen_parameters
+    assert bytes_per_parameter(model, plan).frozen == 2
+    opened = plan.changed(train_embeddings=True)
+    assert bytes_per_parameter(model, opened).frozen == 2
+    full = plan.changed(method="full", gpus=8, sharding="fsdp")
+    assert model.state(full).trainable == 596_049_920 + copy
+    tied = full.changed(framework="torchtune")
+    gathered = [
+        share_of(model.state(p), shape, p).gathered
+        for p, shape in ((full, model.shape.untied()), (tied, model.shape))
+    ]
+    assert gathered[0] - gathered[1] == 2 * copy
+
+
 def test_embeddings_beside_adapters_are_trained_in_full() -> None:
     plan = TrainingPlan(method="lora", lora_rank=8, lora_targets=("q_proj", "v_proj"))
     opened = estimator().state(plan.changed(train_embeddings=True))
     assert opened.trainable == 4_194_304 + 2 * 32000 * 4096
     magnitudes = estimator().state(plan.changed(method="dora")).trainable - 4_194_304
     assert magnitudes == 2 * 4096 * 32  # one for every row of q and v
+
+
+def test_opened_matrices_keep_their_own_width() -> None:
+    """Trainer: adapters in FP32 with 16 bytes, embedding and head in BF16 with 8."""
+    plan = TrainingPlan(method="lora", lora_rank=8, lora_targets=("q_proj", "v_proj"), ema=True)
+    state = estimator().state(plan.changed(train_embeddings=True))
+    new, old = 4_194_304, 2 * 32000 * 4096
+    assert state.trained == state.gradients == 4 * new + 2 * old
+    assert state.optimizer == 2 * (4 * new + 2 * old)
+    assert state.ema == 4 * (new + old)
+    copied = estimator().state(plan.changed(train_embeddings=True, precision="master"))
+    assert (copied.masters, copied.optimizer) == (4 * old, 2 * 4 * (new + old))
 
 
 def test_embeddings_can_be_frozen_in_full_training() -> None:
@@ -120,6 +184,9 @@ def test_states_by_hand() -> None:
     assert of("galore_adamw") == 4 * (2 * 10 * 1000 + 10 * 400) * 2
     assert of("galore_adamw", rank=9999) == 4 * (2 * 400 * 1000 + 400 * 400) * 2
     assert of("muon") == 4 * 800_000
+    assert state_bytes_of_table(OPTIMIZERS["adafactor"], 32000 * 4096, 4096, 2) == 4 * 36096
+    assert state_bytes_of_table(OPTIMIZERS["adafactor"], 0, 4096, 2) == 0
+    assert state_bytes_of_table(OPTIMIZERS["galore_adamw"], 100, 10, 2) == 400
     assert state_bytes_of_rest(OPTIMIZERS["muon"], 100, 4) == 800
     assert state_bytes_of_rest(OPTIMIZERS["lion"], 100, 2) == 200
 

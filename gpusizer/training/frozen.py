@@ -1,0 +1,84 @@
+"""Frozen weights: how they are held beside adapters, and how many bytes that makes."""
+
+from __future__ import annotations
+
+from gpusizer.profile import ModelProfile
+from gpusizer.roles import Kind
+from gpusizer.training.plan import TrainingPlan
+from gpusizer.training.shape import TrainedShape, is_trained
+from gpusizer.training.stacks import Stack
+
+# Bytes of a frozen weight in a matrix. NF4: 4 bits and an FP32 scale for 64 values, or, quantized
+# twice, 8 bits for 64 and FP32 for 256 of those (Dettmers et al. 2023, arXiv:2305.14314).
+BASE_BYTES = {
+    "bf16": 2.0,
+    "fp32": 4.0,
+    "nf4": 0.5 + 4 / 64,
+    "nf4-dq": 0.5 + 1 / 64 + 4 / (64 * 256),
+    "int4": 0.5 + 2.5 / 128,  # GPTQ: a 16-bit scale and a 4-bit zero point for 128
+    "int8": 1.0,
+}
+_PLAIN = frozenset({"bf16", "fp32"})
+_PACKED = frozenset({"gptq", "awq", "bitsandbytes", "compressed-tensors", "hqq", "aqlm"})
+_OUTSIDE = frozenset({Kind.EMBEDDING, Kind.OUTPUT})
+_WIDE, _RAISED = 2.0, 4.0  # what is not quantized: in 16 bits, or raised to FP32
+
+BESIDE_BYTES = 2.0
+"""Of a parameter beside what is trained: diffusers' training scripts cast them to 16 bits."""
+
+
+def base_of(profile: ModelProfile, plan: TrainingPlan, stack: Stack) -> str:
+    """How the frozen weights are held, where the plan leaves it to the method."""
+    if plan.base != "auto":
+        return plan.base
+    packed = profile.quantization is not None and profile.quantization.method in _PACKED
+    if plan.method == "qlora":
+        return "native" if packed else stack.qlora_base
+    return "fp32" if plan.precision == "fp32" else "bf16"
+
+
+def is_quantized(profile: ModelProfile, base: str) -> bool:
+    """Whether a base holds its matrices in fewer than 16 bits; a native one as its files do."""
+    return profile.quantization is not None if base == "native" else base not in _PLAIN
+
+
+def frozen_bytes(
+    profile: ModelProfile, shape: TrainedShape, base: str, stack: Stack, outside: int
+) -> float:
+    """Bytes of frozen weights, `outside` of them in embedding and head.
+
+    Quantized bases leave all but the layers' matrices in 16 bits, or raised to FP32 as PEFT's
+    prepare_model_for_kbit_training does.
+    """
+    inside = sum(matrix.parameters for matrix in shape.matrices if not matrix.tower)
+    rest = shape.parameters - inside - shape.embedding - shape.output
+    beside = BESIDE_BYTES * shape.beside
+    raised = _RAISED if stack.upcast_rest and is_quantized(profile, base) else _WIDE
+    if base == "native":
+        stored, width = _stored(profile)
+        if is_quantized(profile, base):
+            width = raised
+        return stored + width * outside + beside
+    if base == "fp32":
+        return BASE_BYTES[base] * (inside + rest + outside) + beside
+    return BASE_BYTES[base] * inside + raised * (rest + outside) + beside
+
+
+def stored_width(profile: ModelProfile, shape: TrainedShape, base: str) -> float:
+    """Bytes of a frozen matrix's parameter; of a native base, what the files hold for it."""
+    if base != "native":
+        return BASE_BYTES[base]
+    stored, _ = _stored(profile)
+    return stored / max(1, shape.parameters - shape.embedding - shape.output)
+
+
+def _stored(profile: ModelProfile) -> tuple[float, float]:
+    """Bytes that the files hold for the layers, and for one parameter of embedding and head.
+
+    Only of what is loaded: no second copy of a tied head, nothing beside the trained model.
+    """
+    loaded = [g for g in profile.groups if is_trained(g, profile) and not g.duplicate]
+    outside = [group for group in loaded if group.kind in _OUTSIDE]
+    bytes_outside = sum(group.stored_bytes for group in outside)
+    inside = sum(group.stored_bytes for group in loaded) - bytes_outside
+    return inside, bytes_outside / max(1, sum(group.parameters for group in outside))
