@@ -14,7 +14,7 @@ from bench.models import load_profile
 from gpusizer.architecture import Attention
 from gpusizer.engines import Engine, find_engine
 from gpusizer.errors import UnknownGpu
-from gpusizer.fit import Fit, Fitter, Verdict, asked_split, device_class_of
+from gpusizer.fit import Fit, Fitter, asked_split, device_class_of
 from gpusizer.gpus import Catalogue, Gpu, load_catalogue
 from gpusizer.profile import ModelProfile
 from gpusizer.quants import Quant, find_quant
@@ -152,7 +152,7 @@ def verdict_is_wrong(row: Row) -> bool | None:
     if row["outcome"] != "out_of_memory" or not row.get("gpu_memory_bytes"):
         return None
     fit = scenario(row).fit
-    return fit.verdict in (Verdict.FITS, Verdict.TIGHT) and fit.kv_pool_bytes > 0
+    return fit.verdict.all_on_gpu and fit.kv_pool_bytes > 0
 
 
 def _made(

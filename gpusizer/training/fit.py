@@ -13,14 +13,13 @@ from gpusizer.training.plan import TrainingPlan
 from gpusizer.training.request import alone, with_precision
 from gpusizer.training.speed import (
     NODE,
-    SECONDS_PER_HOUR,
     TrainingRate,
     class_of,
     link_of,
     network_bytes_per_second,
-    three_digits,
     training_rate,
 )
+from gpusizer.units import SECONDS_PER_HOUR, significant
 
 COUNTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 """GPU counts that are tried, smallest first."""
@@ -101,7 +100,7 @@ class TrainingFitter:
         found: TrainingFit | None = None
         for plan in self.plans(count * gpu.devices_per_board):
             found = fit_of(gpu, count, plan, self.memory(plan))
-            if found.verdict in (Verdict.FITS, Verdict.TIGHT):
+            if found.verdict.all_on_gpu:
                 return found
         return found
 
@@ -111,7 +110,7 @@ class TrainingFitter:
             if count > _MAX_COUNT.get(gpu.segment, 1):
                 return None
             found = self.on(gpu, count)
-            if found is not None and found.verdict in (Verdict.FITS, Verdict.TIGHT):
+            if found is not None and found.verdict.all_on_gpu:
                 return found
         return None
 
@@ -153,10 +152,10 @@ def cost_of(
     rent, watts = rent_usd_per_hour(gpu), gpu.power_watts
     energy = None if watts is None else watts * count * hours / 1000
     return Cost(
-        hours=three_digits(hours),
-        usd=None if rent is None else three_digits(rent * count * hours),
-        energy_kwh=None if energy is None else three_digits(energy),
-        energy_usd=None if energy is None else three_digits(energy * usd_per_kwh),
+        hours=significant(hours),
+        usd=None if rent is None else significant(rent * count * hours),
+        energy_kwh=None if energy is None else significant(energy),
+        energy_usd=None if energy is None else significant(energy * usd_per_kwh),
     )
 
 

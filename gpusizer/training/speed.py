@@ -20,8 +20,8 @@ from gpusizer.training.plan import TrainingPlan
 from gpusizer.training.shape import TrainedShape
 from gpusizer.training.sharding import adds_up_whole
 from gpusizer.training.state import State
+from gpusizer.units import significant
 
-SECONDS_PER_HOUR = 3600
 NODE = 8  # boards that one machine holds
 _LINK_SHARE = 0.7  # of one direction of NVLink and the like, by large all-reduces
 _PCIE_SHARE = 0.3  # two RTX 3090 sharding a 7B model: about 10 of 32 GB/s
@@ -181,9 +181,4 @@ def training_rate(
     likely = tokens * plan.shards * steps
     low, high = 1 - constants.band, 1 + constants.band
     ends = (likely * low, likely, likely * high)
-    return TrainingRate(*map(three_digits, ends))
-
-
-def three_digits(value: float) -> float:
-    """Rounded to what an estimate can mean."""
-    return float(f"{value:.3g}")
+    return TrainingRate(*map(significant, ends))

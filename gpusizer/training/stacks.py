@@ -9,8 +9,6 @@ from functools import cache
 from gpusizer.errors import InvalidRequest
 from gpusizer.paths import DATA_DIR
 
-DEFAULT_STACK = "transformers"
-
 
 @dataclass(frozen=True, slots=True)
 class Stack:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpusizer.architecture.mistral_params import config_of_params
@@ -89,6 +89,7 @@ def test_other_files_of_that_name_say_nothing(params: Any) -> None:
 VALUES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3)
 
 
+@settings(deadline=None)
 @given(st.dictionaries(st.sampled_from([*PARAMS, "moe", "quantization"]), VALUES))
 def test_hostile_parameters_are_no_crash(params: dict[str, Any]) -> None:
     repo = snapshot(consolidated(), extra_configs={"params.json": params})

@@ -20,13 +20,11 @@ from gpusizer.ui.presenters.figures import DASH, band, percent, speed, usd, whol
 from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.marks import parts_legend, verdict_badge
 from gpusizer.ui.presenters.words import Words
-from gpusizer.units import GB, format_gib
+from gpusizer.units import GB, TERA, format_gib
 
-_TERA = 1e12
 _UNBROKEN_HYPHEN = "\u2011"
 SUGGESTED = 4
 """Suggestions of a card; the JSON has all."""
-_RUNS = frozenset({Verdict.FITS, Verdict.TIGHT})
 Spec = tuple[str, str, str | None]
 """Name of the line, its value, small print."""
 
@@ -176,7 +174,7 @@ def _specs(gpu: Gpu, ranked: Ranked | None, words: Words) -> Iterator[Spec]:
               basis=words(f"basis.{gpu.memory_basis}")),
     )  # fmt: skip
     yield _known("bandwidth", gpu.bandwidth_bytes_per_second, GB, "GB/s", words)
-    yield _known("fp16", gpu.fp16_flops, _TERA, "TFLOPS", words)
+    yield _known("fp16", gpu.fp16_flops, TERA, "TFLOPS", words)
     yield _known("power", gpu.power_watts, 1, "W", words)
     yield _links(gpu, words)
     yield _price(gpu.buy, gpu.release_year, words)
@@ -186,7 +184,7 @@ def _specs(gpu: Gpu, ranked: Ranked | None, words: Words) -> Iterator[Spec]:
 def _performance(ranked: Ranked, words: Words) -> Iterator[Spec]:
     """Speeds and context, which only mean something where a model that writes text fits."""
     silent = ranked.decode is None and ranked.prefill is None
-    if ranked.fit.verdict not in _RUNS or silent:
+    if not ranked.fit.verdict.all_on_gpu or silent:
         for name in ("decode", "prefill"):
             yield name, DASH, None
     else:

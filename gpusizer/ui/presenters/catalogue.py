@@ -9,9 +9,8 @@ from gpusizer.gpus import Gpu
 from gpusizer.ui.presenters.figures import DASH, gib, usd, whole
 from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.words import Words
-from gpusizer.units import GB
+from gpusizer.units import GB, TERA
 
-_TERA = 10**12
 _HEAD = ("gpu", "usable", "bandwidth", "fp16", "links", "power", "year", "buy", "rent", "pick")
 _TEXT = frozenset({"gpu", "links", "pick"})
 
@@ -50,7 +49,7 @@ def _row(gpu: Gpu, words: Words) -> Html:
     cells = (
         gib(gpu.memory_bytes),
         _or_dash(gpu.bandwidth_bytes_per_second, lambda rate: whole(rate / GB)),
-        _or_dash(gpu.fp16_flops, lambda rate: f"{rate / _TERA:,.1f}"),
+        _or_dash(gpu.fp16_flops, lambda rate: f"{rate / TERA:,.1f}"),
         gpu.interconnect or DASH,
         _or_dash(gpu.power_watts, whole),
         str(gpu.release_year),
