@@ -18,6 +18,7 @@ from gpusizer.weights import WeightGroup
 _KEPT_BYTES = 2  # 16-bit
 # Towers stay as they are; the encoder of T5 or BERT is as much text as a decoder.
 QUANTIZED_PARTS = (Part.TEXT, Part.ENCODER, Part.MTP)
+FUSED_GATE = "linear_attn.in_proj_qkvz.weight"  # Qwen3-Next's attn_qkv and attn_gate in one
 _BNB_STATE_BYTES = 172  # JSON blob that bitsandbytes stores beside each 4-bit matrix
 
 
@@ -38,6 +39,8 @@ class ModelShape:
         wide_head: their output head is Q8_0 whatever the recipe.
         narrow_layer_table: their table of one row a layer has the recipe's base type.
         trained_for_q4_0: trained to be quantized so; its embedding is published as Q8_0.
+        early_qkv: their files are older than llama.cpp's treating attn_qkv as attn_v.
+        gate_rows: rows of in_proj_qkvz that the converter writes as a matrix of their own.
     """
 
     layers: int
@@ -52,6 +55,8 @@ class ModelShape:
     wide_head: bool = False
     narrow_layer_table: bool = False
     trained_for_q4_0: bool = False
+    early_qkv: bool = False
+    gate_rows: int = 0
 
 
 class Layout(Protocol):

@@ -73,6 +73,7 @@ class Recipe:
         embedding: of an untied input embedding, where it differs from `base`.
         experts: of routed experts, where it differs from all other matrices'.
         exceptions: by slot; V stands for attn_qkv and the up-projection of a latent as well.
+        early_qkv: of attn_qkv before llama.cpp's pull request 19770, where it differs from `base`.
         eight_k: attn_k and attn_v of a model of eight experts.
         eight_o: attn_output of such a model, "" where it is not spared.
     """
@@ -82,6 +83,7 @@ class Recipe:
     embedding: str = ""
     experts: str = ""
     exceptions: dict[Slot, Choices] = field(default_factory=dict, hash=False)
+    early_qkv: str = ""
     eight_k: tuple[str, str] = ("Q8_0", "Q8_0")
     eight_o: str = ""
 
@@ -109,11 +111,11 @@ RECIPES: dict[str, Recipe] = {
     "gguf-f16": Recipe("F16", output="F16"),
     "q8_0": Recipe("Q8_0", output="Q8_0"),
     "q6_k": Recipe("Q6_K"),
-    "q5_k_m": Recipe("Q5_K", exceptions=_MORE),
+    "q5_k_m": Recipe("Q5_K", exceptions=_MORE, early_qkv="Q6_K"),
     "q5_k_s": Recipe("Q5_K"),
     "q5_1": Recipe("Q5_1"),
     "q5_0": Recipe("Q5_0"),
-    "q4_k_m": Recipe("Q4_K", exceptions=_MORE, eight_o="Q5_K"),
+    "q4_k_m": Recipe("Q4_K", exceptions=_MORE, early_qkv="Q5_K", eight_o="Q5_K"),
     "mxfp4_moe": Recipe("Q8_0", output="Q8_0", experts="MXFP4"),
     "q4_k_s": Recipe(
         "Q4_K",
@@ -125,7 +127,8 @@ RECIPES: dict[str, Recipe] = {
     "iq4_nl": Recipe("IQ4_NL", exceptions=_IQ4, eight_o="Q5_K"),
     "iq4_xs": Recipe("IQ4_XS", exceptions=_IQ4, eight_o="Q5_K"),
     "q3_k_l": Recipe(
-        "Q3_K", exceptions={Slot.V: _to("Q5_K"), Slot.DOWN: _to("Q5_K"), Slot.O: _to("Q5_K")}
+        "Q3_K", exceptions={Slot.V: _to("Q5_K"), Slot.DOWN: _to("Q5_K"), Slot.O: _to("Q5_K")},
+        early_qkv="Q4_K",
     ),
     "q3_k_m": Recipe(
         "Q3_K",
@@ -134,11 +137,13 @@ RECIPES: dict[str, Recipe] = {
             Slot.DOWN: ((first(16), "Q5_K"), (always, "Q4_K")),
             Slot.O: _to("Q4_K"),
         },
+        early_qkv="Q4_K",
         eight_o="Q5_K",
     ),
     "iq3_m": Recipe(
         "IQ3_S",
         exceptions={Slot.V: _to("Q4_K"), Slot.DOWN: ((first(8), "Q4_K"),), Slot.O: _to("Q4_K")},
+        early_qkv="Q4_K",
         eight_o="Q5_K",
     ),
     "q3_k_s": Recipe("Q3_K", eight_o="Q5_K"),
