@@ -42,6 +42,7 @@ def model_shape(profile: ModelProfile) -> ModelShape:
         trained_for_q4_0=_TRAINED_FOR_Q4_0 in profile.repo_id.lower(),
         early_qkv=rules.get("fused_qkv") == "early",
         gate_rows=_gate_rows(profile),
+        model_type=arch.model_type,
         **_latent(profile),
     )
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from gpusizer.architecture import Architecture
 from gpusizer.dtypes import GGML_BLOCKS
 from gpusizer.quants.layouts import FUSED_GATE, QUANTIZED_PARTS, ModelShape, kept_bytes, sides
+from gpusizer.quants.publishers import Choice
 from gpusizer.quants.recipes import Place, Recipe
 from gpusizer.roles import Kind, Part, Slot
 from gpusizer.weights import WeightGroup
@@ -43,9 +44,14 @@ _PER_LAYER_TABLE = re.compile(r"(^|\.)embed_tokens_per_layer\.")
 
 @dataclass(frozen=True, slots=True)
 class Gguf:
-    """A GGUF file of one recipe. Vision towers are a separate 16-bit file (mmproj)."""
+    """A GGUF file of one recipe. Vision towers are a separate 16-bit file (mmproj).
+
+    Attributes:
+        choices: what its publisher does otherwise.
+    """
 
     recipe: Recipe
+    choices: tuple[Choice, ...] = ()
 
     def group_bytes(self, group: WeightGroup, model: ModelShape) -> int:
         """Bytes of all tensors of `group`, in memory as in the file."""
@@ -57,6 +63,9 @@ class Gguf:
             return 0
         if group.part not in QUANTIZED_PARTS:
             return kept_bytes(group)
+        for choice in self.choices:
+            if kind := choice.type_of(group, model, self.recipe.base):
+                return group.count * tensor_bytes(group, kind)
         if group.kind in (Kind.EMBEDDING, Kind.OUTPUT) and group.layers is None:
             return self._table_bytes(group, model)
         return self._matrix_bytes(group, model)

@@ -41,6 +41,7 @@ class ModelShape:
         trained_for_q4_0: trained to be quantized so; its embedding is published as Q8_0.
         early_qkv: their files are older than llama.cpp's treating attn_qkv as attn_v.
         gate_rows: rows of in_proj_qkvz that the converter writes as a matrix of their own.
+        model_type: of the configuration, "" where there is none.
     """
 
     layers: int
@@ -57,6 +58,7 @@ class ModelShape:
     trained_for_q4_0: bool = False
     early_qkv: bool = False
     gate_rows: int = 0
+    model_type: str = ""
 
 
 class Layout(Protocol):
