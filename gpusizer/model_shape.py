@@ -9,7 +9,7 @@ from typing import Any
 
 from gpusizer.paths import DATA_DIR
 from gpusizer.profile import ModelProfile
-from gpusizer.quants.layouts import FUSED_GATE, ModelShape
+from gpusizer.quants.layouts import FUSED_GATE, ModelShape, feed_forward_rank
 from gpusizer.roles import Kind, Part, Slot
 
 _TRAINED_FOR_Q4_0 = "-qat-q4_0"  # how releases of quantization-aware training are named
@@ -42,9 +42,19 @@ def model_shape(profile: ModelProfile) -> ModelShape:
         trained_for_q4_0=_TRAINED_FOR_Q4_0 in profile.repo_id.lower(),
         early_qkv=rules.get("fused_qkv") == "early",
         gate_rows=_gate_rows(profile),
+        down_layers=_down_layers(profile),
         model_type=arch.model_type,
         **_latent(profile),
     )
+
+
+def _down_layers(profile: ModelProfile) -> tuple[tuple[int, ...], ...]:
+    """Layers with a down-projection, of each rank."""
+    layers: tuple[set[int], ...] = (set(), set(), set())
+    for group in profile.groups:
+        if group.part is Part.TEXT and group.slot is Slot.DOWN:
+            layers[feed_forward_rank(group)].update(group.layers or ())
+    return tuple(tuple(sorted(found)) for found in layers) if any(layers) else ()
 
 
 def _gate_rows(profile: ModelProfile) -> int:

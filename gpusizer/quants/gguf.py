@@ -11,7 +11,14 @@ from dataclasses import dataclass, replace
 
 from gpusizer.architecture import Architecture
 from gpusizer.dtypes import GGML_BLOCKS
-from gpusizer.quants.layouts import FUSED_GATE, QUANTIZED_PARTS, ModelShape, kept_bytes, sides
+from gpusizer.quants.layouts import (
+    FUSED_GATE,
+    QUANTIZED_PARTS,
+    ModelShape,
+    feed_forward_rank,
+    kept_bytes,
+    sides,
+)
 from gpusizer.quants.publishers import Choice
 from gpusizer.quants.recipes import Place, Recipe
 from gpusizer.roles import Kind, Part, Slot
@@ -118,9 +125,9 @@ class Gguf:
         if slot not in self.recipe.exceptions and model.experts != _EIGHT:
             return group.count * tensor_bytes(group, self.recipe.base)
         layers = group.layers or (model.layers // 2,)
-        per_layer = group.count // len(layers)
+        per_layer, rank = group.count // len(layers), feed_forward_rank(group)
         return sum(
-            per_layer * tensor_bytes(group, self._type(slot, Place(layer, model)))
+            per_layer * tensor_bytes(group, self._type(slot, Place(layer, model, rank)))
             for layer in layers
         )
 

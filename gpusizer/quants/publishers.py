@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from gpusizer.paths import DATA_DIR
-from gpusizer.quants.layouts import ModelShape
+from gpusizer.quants.layouts import ModelShape, is_shared_expert
 from gpusizer.quants.recipes import Recipe, first
 from gpusizer.roles import Kind, Slot
 from gpusizer.weights import WeightGroup
@@ -22,7 +22,6 @@ _NOT_QUANTIZED = ("F16", "F32")
 _BASE = "base"  # the type of the recipe's matrices
 _FIRST_DOWN = "first_down"  # ffn_down of the first eighth of the layers
 _LAYER_TABLE = re.compile(r"(^|\.)(embed_tokens_per_layer|per_layer_token_embd)\.")
-_SHARED = re.compile(r"shared_expert|_shexp\.")
 _RECURRENT_OUT = re.compile(r"\.(linear_attn\.out_proj|ssm_out)\.")
 
 
@@ -40,7 +39,7 @@ def _is_expert_down(group: WeightGroup, model: ModelShape) -> bool:
 
 
 def _is_shared_expert(group: WeightGroup, model: ModelShape) -> bool:
-    return group.kind is Kind.LINEAR and _SHARED.search(group.pattern) is not None
+    return is_shared_expert(group)
 
 
 def _is_recurrent_out(group: WeightGroup, model: ModelShape) -> bool:

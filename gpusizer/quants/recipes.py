@@ -16,10 +16,21 @@ from gpusizer.roles import Slot
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a tensor stands: its layer number and the model around it."""
+    """Where a tensor stands: its layer number, the model around it, and whose matrix it is.
+
+    Attributes:
+        rank: 1 for routed experts, 2 for shared ones, 0 for anything else.
+    """
 
     layer: int
     model: ModelShape
+    rank: int = 0
+
+    def downs_before(self) -> int:
+        """Matrices named ffn_down before this one of that name."""
+        ranks = self.model.down_layers or (range(self.model.layers),)
+        earlier = sum(layer < self.layer for layers in ranks for layer in layers)
+        return earlier + sum(self.layer in layers for layers in ranks[: self.rank])
 
 
 Condition = Callable[[Place], bool]
@@ -58,6 +69,11 @@ def first(divisor: int) -> Condition:
     return lambda place: place.layer < place.model.layers // divisor
 
 
+def first_downs(divisor: int) -> Condition:
+    """The first n/divisor matrices named ffn_down, where llama.cpp counts them and not layers."""
+    return lambda place: place.downs_before() < place.model.layers // divisor
+
+
 def first_layers(count: int) -> Condition:
     """The first `count` layers."""
     return lambda place: place.layer < count
@@ -94,7 +110,10 @@ def _to(kind: str) -> Choices:
 
 def _one_bit(base: str, wide: str, embedding: str, attn_output: str) -> Recipe:
     """The IQ1 and IQ2 family: `wide` for the tensors that suffer most."""
-    exceptions = {Slot.V: ((shared_or_moe, "Q4_K"), (always, wide)), Slot.DOWN: ((first(8), wide),)}
+    exceptions = {
+        Slot.V: ((shared_or_moe, "Q4_K"), (always, wide)),
+        Slot.DOWN: ((first_downs(8), wide),),
+    }
     if attn_output:
         exceptions[Slot.O] = _to(attn_output)
     return Recipe(

@@ -19,7 +19,7 @@ from tests.families import qwen3_next
 ROW = 256  # one block of a K-quant
 DENSE = ModelShape(layers=32, heads_per_kv_head=4, experts=0, tied_embeddings=False)
 EARLY = replace(DENSE, early_qkv=True)
-Q6_K, Q5_K, Q4_K, IQ4_XS, Q2_K = 210, 176, 144, 136, 84  # bytes of 256 weights
+Q6_K, Q5_K, Q4_K, IQ4_XS, Q2_K, IQ2_XS = 210, 176, 144, 136, 84, 74  # bytes of 256 weights
 
 
 def fused(name: str, rows: int = 1) -> WeightGroup:
@@ -61,3 +61,32 @@ def test_the_gate_of_a_fused_projection_is_no_attention() -> None:
 
 def test_the_head_of_mpt_is_written_twice() -> None:
     assert model_shape(build_profile(llama(model_type="mpt"))).doubles_head
+
+
+def down(name: str, layer: int, kind: Kind = Kind.LINEAR) -> WeightGroup:
+    """A down-projection of one block."""
+    return replace(fused(f"mlp.{name}.down_proj"), slot=Slot.DOWN, layers=(layer,), kind=kind)
+
+
+def test_the_first_down_projections_are_counted_one_by_one() -> None:
+    """An eighth of 32 is 4: the dense layer's, both of layer 1, and the experts' of layer 2."""
+    later = tuple(range(1, 32))
+    model = replace(DENSE, experts=64, down_layers=((0,), later, later))
+    layout = Gguf(RECIPES["iq2_xs"])
+    widths = [
+        layout.group_bytes(group, model)
+        for group in (
+            down("mlp", 0), down("experts.{}", 1, Kind.EXPERT), down("shared_experts", 1),
+            down("experts.{}", 2, Kind.EXPERT), down("shared_experts", 2),
+            down("experts.{}", 3, Kind.EXPERT),
+        )
+    ]  # fmt: skip
+    assert widths == [Q2_K] * 4 + [IQ2_XS] * 2
+    # other recipes go by the number of the layer
+    assert Gguf(RECIPES["q4_k_s"]).group_bytes(down("shared_experts", 3), model) == Q5_K
+
+
+def test_layers_with_down_projections() -> None:
+    every = tuple(range(48))
+    assert model_shape(build_profile(qwen3_next())).down_layers == ((), every, every)
+    assert model_shape(build_profile(llama())).down_layers == (tuple(range(32)), (), ())
