@@ -21,6 +21,7 @@ from gpusizer.memory import MemoryEstimate
 from gpusizer.profile import ModelProfile
 from gpusizer.quants import Quant, all_quants, find_quant
 from gpusizer.quants.native import native_quant
+from gpusizer.quants.table import as_published
 from gpusizer.roles import Part
 from gpusizer.weight_sizes import weight_sizes
 from gpusizer.workload import Workload
@@ -90,6 +91,7 @@ def _run(row: Row) -> Run:
     known = gguf_quant(row.get("quant"), profile)
     alike = known or _of_that_size(row, profile)
     quant, native = alike or (find_quant(_ANY_QUANT), False)
+    quant = as_published(quant, row.get("gguf_repo", "").partition("/")[0])
     fitter = Fitter(profile, _workload(row, alike is not None), [(quant, native)])
     backend = _BACKENDS.get(row["backends"][0], CUDA)
     whole, shared = (

@@ -9,7 +9,7 @@ from typing import Any
 
 from gpusizer.paths import DATA_DIR
 from gpusizer.profile import ModelProfile
-from gpusizer.quants.layouts import ModelShape
+from gpusizer.quants.layouts import FUSED_GATE, ModelShape, feed_forward_rank
 from gpusizer.roles import Kind, Part, Slot
 
 _TRAINED_FOR_Q4_0 = "-qat-q4_0"  # how releases of quantization-aware training are named
@@ -40,8 +40,32 @@ def model_shape(profile: ModelProfile) -> ModelShape:
         wide_head=rules.get("head") == "q8_0",
         narrow_layer_table=rules.get("layer_table") == "base",
         trained_for_q4_0=_TRAINED_FOR_Q4_0 in profile.repo_id.lower(),
+        early_qkv=rules.get("fused_qkv") == "early",
+        gate_rows=_gate_rows(profile),
+        down_layers=_down_layers(profile),
+        model_type=arch.model_type,
         **_latent(profile),
     )
+
+
+def _down_layers(profile: ModelProfile) -> tuple[tuple[int, ...], ...]:
+    """Layers with a down-projection, of each rank."""
+    layers: tuple[set[int], ...] = (set(), set(), set())
+    for group in profile.groups:
+        if group.part is Part.TEXT and group.slot is Slot.DOWN:
+            layers[feed_forward_rank(group)].update(group.layers or ())
+    return tuple(tuple(sorted(found)) for found in layers) if any(layers) else ()
+
+
+def _gate_rows(profile: ModelProfile) -> int:
+    """What in_proj_qkvz has beyond queries, keys and values, which alone are convolved."""
+    shapes = {
+        name: group.shape[0]
+        for group in profile.groups
+        for name in (FUSED_GATE, "linear_attn.conv1d.weight")
+        if group.part is Part.TEXT and group.pattern.endswith(name)
+    }
+    return shapes[FUSED_GATE] - min(shapes.values()) if len(shapes) == 2 else 0
 
 
 def _latent(profile: ModelProfile) -> dict[str, Any]:

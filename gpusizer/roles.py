@@ -124,6 +124,8 @@ _EXPERT = re.compile(
 _CONV = re.compile(r"\.(ssm_conv1d(_[qkv])?|shortconv\.conv)\.weight$")
 _HEADWISE = re.compile(r"\.attn_[kv]_b\.weight$")
 _SHARED_EXPERT = re.compile(r"shared_expert|shared_mlp")
+# ssm_out and shortconv.out_proj: what leaves a recurrent block is no output of attention.
+_RECURRENT_OUT = re.compile(r"(^|\.)(linear_attn|mamba|mixer|conv|short_conv)\.out_proj\.")
 
 _SLOT_NAMES: dict[Slot, str] = {
     Slot.Q: "q_proj q_b_proj q_a_proj wq wq_a wq_b query q to_q linear_q attn_q attn_q_a attn_q_b",
@@ -189,6 +191,8 @@ def is_expert(pattern: str) -> bool:
 
 def slot_of(pattern: str) -> Slot:
     """Which projection of a block a weight name is, `Slot.OTHER` where it has no fixed role."""
+    if _RECURRENT_OUT.search(pattern):
+        return Slot.OTHER
     for component in reversed(pattern.split(".")[-3:]):
         slot = _SLOT_OF.get(component)
         if slot is not None:

@@ -9,7 +9,7 @@ from typing import Any
 from gpusizer.model_shape import model_shape
 from gpusizer.profile import ModelProfile
 from gpusizer.quants.layouts import Layout
-from gpusizer.quants.table import Quant
+from gpusizer.quants.table import Quant, as_published
 from gpusizer.quants.variants import is_variant
 from gpusizer.roles import Kind, Part, is_expert
 from gpusizer.weights import WeightGroup
@@ -61,11 +61,13 @@ def all_weight_sizes(
     """
     by_layout: dict[Layout, WeightSizes] = {}
     sizes: dict[str, WeightSizes] = {}
+    owner = profile.repo_id.partition("/")[0]
     for quant, native in quants:
         if native and _is_unread(profile, quant):
-            if quant.layout not in by_layout:
-                by_layout[quant.layout] = weight_sizes(profile, quant, native=False)
-            sizes[quant.slug] = _of_unread_file(profile, quant, by_layout[quant.layout])
+            made = as_published(quant, owner)
+            if made.layout not in by_layout:
+                by_layout[made.layout] = weight_sizes(profile, made, native=False)
+            sizes[quant.slug] = _of_unread_file(profile, quant, by_layout[made.layout])
         else:
             sizes[quant.slug] = weight_sizes(profile, quant, native=native)
     return sizes

@@ -7,11 +7,19 @@ block sizes are those of `gpusizer.dtypes`.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpusizer.architecture import Architecture
 from gpusizer.dtypes import GGML_BLOCKS
-from gpusizer.quants.layouts import QUANTIZED_PARTS, ModelShape, kept_bytes, sides
+from gpusizer.quants.layouts import (
+    FUSED_GATE,
+    QUANTIZED_PARTS,
+    ModelShape,
+    feed_forward_rank,
+    kept_bytes,
+    sides,
+)
+from gpusizer.quants.publishers import Choice
 from gpusizer.quants.recipes import Place, Recipe
 from gpusizer.roles import Kind, Part, Slot
 from gpusizer.weights import WeightGroup
@@ -43,9 +51,14 @@ _PER_LAYER_TABLE = re.compile(r"(^|\.)embed_tokens_per_layer\.")
 
 @dataclass(frozen=True, slots=True)
 class Gguf:
-    """A GGUF file of one recipe. Vision towers are a separate 16-bit file (mmproj)."""
+    """A GGUF file of one recipe. Vision towers are a separate 16-bit file (mmproj).
+
+    Attributes:
+        choices: what its publisher does otherwise.
+    """
 
     recipe: Recipe
+    choices: tuple[Choice, ...] = ()
 
     def group_bytes(self, group: WeightGroup, model: ModelShape) -> int:
         """Bytes of all tensors of `group`, in memory as in the file."""
@@ -57,6 +70,9 @@ class Gguf:
             return 0
         if group.part not in QUANTIZED_PARTS:
             return kept_bytes(group)
+        for choice in self.choices:
+            if kind := choice.type_of(group, model, self.recipe.base):
+                return group.count * tensor_bytes(group, kind)
         if group.kind in (Kind.EMBEDDING, Kind.OUTPUT) and group.layers is None:
             return self._table_bytes(group, model)
         return self._matrix_bytes(group, model)
@@ -100,13 +116,18 @@ class Gguf:
             return group.count * tensor_bytes(group, self.recipe.experts)
         if group.slot is Slot.KV_B and model.latent_key_dim:
             return group.count * self._latent_bytes(group, model)
+        if group.pattern.endswith(FUSED_GATE) and model.gate_rows:
+            return sum(self._matrix_bytes(part, model) for part in _without_gate(group, model))
+        if group.slot is Slot.QKV and model.early_qkv:
+            kind = self.recipe.early_qkv or self.recipe.base
+            return group.count * tensor_bytes(group, kind)
         slot = _ALIKE.get(group.slot, group.slot)
         if slot not in self.recipe.exceptions and model.experts != _EIGHT:
             return group.count * tensor_bytes(group, self.recipe.base)
         layers = group.layers or (model.layers // 2,)
-        per_layer = group.count // len(layers)
+        per_layer, rank = group.count // len(layers), feed_forward_rank(group)
         return sum(
-            per_layer * tensor_bytes(group, self._type(slot, Place(layer, model)))
+            per_layer * tensor_bytes(group, self._type(slot, Place(layer, model, rank)))
             for layer in layers
         )
 
@@ -136,6 +157,13 @@ class Gguf:
                 break
         widened = slot is Slot.V and model.layers == _LAYERS_70B
         return "Q5_K" if widened and kind in ("Q3_K", "Q4_K") else kind
+
+
+def _without_gate(group: WeightGroup, model: ModelShape) -> tuple[WeightGroup, WeightGroup]:
+    """attn_qkv and attn_gate of a matrix that holds both."""
+    rows, row = sides(group)
+    gate = replace(group, pattern="z", slot=Slot.OTHER, shape=(model.gate_rows, row))
+    return replace(group, pattern="qkv", shape=(rows - model.gate_rows, row)), gate
 
 
 def header_bytes(architecture: Architecture | None) -> int:

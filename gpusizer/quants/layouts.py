@@ -8,6 +8,7 @@ embeddings, the output head, routers, vision towers) stay 16-bit.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
@@ -18,6 +19,8 @@ from gpusizer.weights import WeightGroup
 _KEPT_BYTES = 2  # 16-bit
 # Towers stay as they are; the encoder of T5 or BERT is as much text as a decoder.
 QUANTIZED_PARTS = (Part.TEXT, Part.ENCODER, Part.MTP)
+FUSED_GATE = "linear_attn.in_proj_qkvz.weight"  # Qwen3-Next's attn_qkv and attn_gate in one
+_SHARED_EXPERT = re.compile(r"shared_expert|shared_mlp|_shexp\.")
 _BNB_STATE_BYTES = 172  # JSON blob that bitsandbytes stores beside each 4-bit matrix
 
 
@@ -38,6 +41,11 @@ class ModelShape:
         wide_head: their output head is Q8_0 whatever the recipe.
         narrow_layer_table: their table of one row a layer has the recipe's base type.
         trained_for_q4_0: trained to be quantized so; its embedding is published as Q8_0.
+        early_qkv: their files are older than llama.cpp's treating attn_qkv as attn_v.
+        gate_rows: rows of in_proj_qkvz that the converter writes as a matrix of their own.
+        down_layers: layers with an ffn_down, with an ffn_down_exps and with an ffn_down_shexp, the
+            order in which llama.cpp counts them within a layer.
+        model_type: of the configuration, "" where there is none.
     """
 
     layers: int
@@ -52,6 +60,10 @@ class ModelShape:
     wide_head: bool = False
     narrow_layer_table: bool = False
     trained_for_q4_0: bool = False
+    early_qkv: bool = False
+    gate_rows: int = 0
+    down_layers: tuple[tuple[int, ...], ...] = ()
+    model_type: str = ""
 
 
 class Layout(Protocol):
@@ -69,6 +81,16 @@ def is_block_linear(group: WeightGroup) -> bool:
         and group.part in QUANTIZED_PARTS
         and group.layers is not None
     )
+
+
+def is_shared_expert(group: WeightGroup) -> bool:
+    """A matrix of an expert that runs for every token."""
+    return group.kind is Kind.LINEAR and _SHARED_EXPERT.search(group.pattern) is not None
+
+
+def feed_forward_rank(group: WeightGroup) -> int:
+    """0 for a plain feed-forward matrix, 1 for routed experts' and 2 for shared ones'."""
+    return 1 if group.kind is Kind.EXPERT else 2 * is_shared_expert(group)
 
 
 def sides(group: WeightGroup) -> tuple[int, int]:

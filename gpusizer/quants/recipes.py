@@ -16,10 +16,21 @@ from gpusizer.roles import Slot
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a tensor stands: its layer number and the model around it."""
+    """Where a tensor stands: its layer number, the model around it, and whose matrix it is.
+
+    Attributes:
+        rank: 1 for routed experts, 2 for shared ones, 0 for anything else.
+    """
 
     layer: int
     model: ModelShape
+    rank: int = 0
+
+    def downs_before(self) -> int:
+        """Matrices named ffn_down before this one of that name."""
+        ranks = self.model.down_layers or (range(self.model.layers),)
+        earlier = sum(layer < self.layer for layers in ranks for layer in layers)
+        return earlier + sum(self.layer in layers for layers in ranks[: self.rank])
 
 
 Condition = Callable[[Place], bool]
@@ -58,6 +69,11 @@ def first(divisor: int) -> Condition:
     return lambda place: place.layer < place.model.layers // divisor
 
 
+def first_downs(divisor: int) -> Condition:
+    """The first n/divisor matrices named ffn_down, where llama.cpp counts them and not layers."""
+    return lambda place: place.downs_before() < place.model.layers // divisor
+
+
 def first_layers(count: int) -> Condition:
     """The first `count` layers."""
     return lambda place: place.layer < count
@@ -73,6 +89,7 @@ class Recipe:
         embedding: of an untied input embedding, where it differs from `base`.
         experts: of routed experts, where it differs from all other matrices'.
         exceptions: by slot; V stands for attn_qkv and the up-projection of a latent as well.
+        early_qkv: of attn_qkv before llama.cpp's pull request 19770, where it differs from `base`.
         eight_k: attn_k and attn_v of a model of eight experts.
         eight_o: attn_output of such a model, "" where it is not spared.
     """
@@ -82,6 +99,7 @@ class Recipe:
     embedding: str = ""
     experts: str = ""
     exceptions: dict[Slot, Choices] = field(default_factory=dict, hash=False)
+    early_qkv: str = ""
     eight_k: tuple[str, str] = ("Q8_0", "Q8_0")
     eight_o: str = ""
 
@@ -92,7 +110,10 @@ def _to(kind: str) -> Choices:
 
 def _one_bit(base: str, wide: str, embedding: str, attn_output: str) -> Recipe:
     """The IQ1 and IQ2 family: `wide` for the tensors that suffer most."""
-    exceptions = {Slot.V: ((shared_or_moe, "Q4_K"), (always, wide)), Slot.DOWN: ((first(8), wide),)}
+    exceptions = {
+        Slot.V: ((shared_or_moe, "Q4_K"), (always, wide)),
+        Slot.DOWN: ((first_downs(8), wide),),
+    }
     if attn_output:
         exceptions[Slot.O] = _to(attn_output)
     return Recipe(
@@ -109,11 +130,11 @@ RECIPES: dict[str, Recipe] = {
     "gguf-f16": Recipe("F16", output="F16"),
     "q8_0": Recipe("Q8_0", output="Q8_0"),
     "q6_k": Recipe("Q6_K"),
-    "q5_k_m": Recipe("Q5_K", exceptions=_MORE),
+    "q5_k_m": Recipe("Q5_K", exceptions=_MORE, early_qkv="Q6_K"),
     "q5_k_s": Recipe("Q5_K"),
     "q5_1": Recipe("Q5_1"),
     "q5_0": Recipe("Q5_0"),
-    "q4_k_m": Recipe("Q4_K", exceptions=_MORE, eight_o="Q5_K"),
+    "q4_k_m": Recipe("Q4_K", exceptions=_MORE, early_qkv="Q5_K", eight_o="Q5_K"),
     "mxfp4_moe": Recipe("Q8_0", output="Q8_0", experts="MXFP4"),
     "q4_k_s": Recipe(
         "Q4_K",
@@ -125,7 +146,8 @@ RECIPES: dict[str, Recipe] = {
     "iq4_nl": Recipe("IQ4_NL", exceptions=_IQ4, eight_o="Q5_K"),
     "iq4_xs": Recipe("IQ4_XS", exceptions=_IQ4, eight_o="Q5_K"),
     "q3_k_l": Recipe(
-        "Q3_K", exceptions={Slot.V: _to("Q5_K"), Slot.DOWN: _to("Q5_K"), Slot.O: _to("Q5_K")}
+        "Q3_K", exceptions={Slot.V: _to("Q5_K"), Slot.DOWN: _to("Q5_K"), Slot.O: _to("Q5_K")},
+        early_qkv="Q4_K",
     ),
     "q3_k_m": Recipe(
         "Q3_K",
@@ -134,11 +156,13 @@ RECIPES: dict[str, Recipe] = {
             Slot.DOWN: ((first(16), "Q5_K"), (always, "Q4_K")),
             Slot.O: _to("Q4_K"),
         },
+        early_qkv="Q4_K",
         eight_o="Q5_K",
     ),
     "iq3_m": Recipe(
         "IQ3_S",
         exceptions={Slot.V: _to("Q4_K"), Slot.DOWN: ((first(8), "Q4_K"),), Slot.O: _to("Q4_K")},
+        early_qkv="Q4_K",
         eight_o="Q5_K",
     ),
     "q3_k_s": Recipe("Q3_K", eight_o="Q5_K"),

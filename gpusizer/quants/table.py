@@ -14,6 +14,7 @@ from gpusizer.paths import DATA_DIR
 from gpusizer.quants import layouts
 from gpusizer.quants.gguf import Gguf
 from gpusizer.quants.layouts import Layout
+from gpusizer.quants.publishers import choices_of, publishers
 from gpusizer.quants.recipes import RECIPES
 
 
@@ -86,7 +87,8 @@ def all_quants() -> tuple[Quant, ...]:
 
 
 def find_quant(text: str) -> Quant:
-    """The quantization with this slug or alias. EXL2 and EXL3 take any width: `exl2-4.25`.
+    """The quantization with this slug or alias. EXL2 and EXL3 take any width: `exl2-4.25`; a
+    GGUF recipe takes a publisher whose files have types of their own: `q4_k_m@unsloth`.
 
     Raises UnknownQuant with close spellings.
     """
@@ -98,8 +100,24 @@ def find_quant(text: str) -> Quant:
     match = _EXL.fullmatch(slug)
     if match and 1.0 <= float(match[2]) <= 8.0:
         return _exl(match[1], float(match[2]))
+    recipe, _, publisher = slug.partition("@")
+    recipe = ALIASES.get(recipe, recipe)
+    if recipe in RECIPES and publisher in publishers():
+        return replace(
+            as_published(by_slug[recipe], publisher),
+            slug=f"{recipe}@{publisher}",
+            name=f"{by_slug[recipe].name} by {publisher}",
+        )
     close = difflib.get_close_matches(slug, [*by_slug, *ALIASES], n=5)
     raise UnknownQuant(value=text[:40], suggestions=close)
+
+
+def as_published(quant: Quant, publisher: str) -> Quant:
+    """The row with the types that this publisher gives tensors; the same row for most."""
+    if quant.slug not in RECIPES:
+        return quant
+    recipe, choices = choices_of(publisher.lower(), quant.slug, RECIPES[quant.slug])
+    return replace(quant, layout=Gguf(recipe, choices))
 
 
 def _exl(family: str, bits: float) -> Quant:

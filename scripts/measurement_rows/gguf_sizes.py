@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from scripts.measurement_rows.common import (
     MIB,
     ModelMap,
@@ -12,6 +14,7 @@ from scripts.measurement_rows.common import (
 )
 
 _MAX_ROUNDING = 0.01  # a step above 1 % of the size says nothing about a recipe
+_HUB_FILE = re.compile(r"https://huggingface\.co/([\w.-]+/[\w.-]+)/resolve/")
 _STEPS: tuple[tuple[str, int, dict[str, float], float], ...] = (
     # field, bytes of its unit, steps by the collector's wording, step otherwise
     ("size_gib", 2**30, {"0.01 GiB": 0.01}, 0.1),
@@ -37,7 +40,7 @@ def convert(size: Row, models: ModelMap) -> Row | None:
             "repo": size.get("model_id") or match.profile,
             "profile": match.profile,
             "profile_basis": match.basis,
-            "gguf_repo": size.get("gguf_repo"),
+            "gguf_repo": _repository(size),
             "gguf_file": size.get("gguf_file"),
             "quant": size["quant"].removesuffix(" (uniform)"),
             "counts": _counts(size["kind"]),
@@ -50,6 +53,13 @@ def convert(size: Row, models: ModelMap) -> Row | None:
     )
     group = "|".join((match.profile, row["counts"], size["quant"], str(round(amount / MIB))))
     return {**row, "rounding_bytes": step, "dup_group": group}
+
+
+def _repository(size: Row) -> str | None:
+    """Where the file is published: named, or in its address."""
+    found = _HUB_FILE.match(size.get("gguf_url") or "")
+    named: str | None = size.get("gguf_repo")
+    return named or (found[1] if found else None)
 
 
 def _counts(kind: str) -> str:

@@ -149,6 +149,16 @@ def test_a_published_size(models: ModelMap) -> None:
     assert import_measurements.convert_all([coarse], models)[1] == []
 
 
+def test_the_repository_of_a_file_is_named_or_in_its_address(models: ModelMap) -> None:
+    address = "https://huggingface.co/{}/resolve/main/a-Q4_K_M.gguf"
+    seen = converted({**SIZE, "gguf_url": address.format("bartowski/Llama-GGUF")}, models)
+    assert seen["gguf_repo"] == "bartowski/Llama-GGUF"
+    named = {**SIZE, "gguf_repo": "me/Llama-GGUF", "gguf_url": address.format("you/Llama")}
+    assert converted(named, models)["gguf_repo"] == "me/Llama-GGUF"
+    elsewhere = {**SIZE, "gguf_url": "https://gpt4all.io/models/gguf/a-Q4_K_M.gguf"}
+    assert "gguf_repo" not in converted(elsewhere, models)
+
+
 def test_sources() -> None:
     assert source_url("a file nobody can open") is None
     assert source_group(URL) == "me/logs"

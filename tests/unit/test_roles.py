@@ -127,6 +127,14 @@ SLOTS = [
     (f"{BLOCK}.mlp.experts.down_proj_blocks", Slot.DOWN),
     (f"{BLOCK}.mlp.dense_4h_to_h.weight", Slot.DOWN),
     ("lm_head.weight", Slot.OTHER),
+    # what leaves a recurrent block is no output of attention
+    (f"{BLOCK}.linear_attn.out_proj.weight", Slot.OTHER),
+    (f"{BLOCK}.mamba.out_proj.weight", Slot.OTHER),
+    ("backbone.layers.{}.mixer.out_proj.weight", Slot.OTHER),
+    (f"{BLOCK}.conv.out_proj.weight", Slot.OTHER),
+    ("blk.{}.ssm_out.weight", Slot.OTHER),
+    ("model.decoder.layers.{}.self_attn.out_proj.weight", Slot.O),
+    ("transformer.h.{}.attn.out_proj.weight", Slot.O),
 ]
 
 

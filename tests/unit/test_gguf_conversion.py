@@ -1,0 +1,92 @@
+"""What llama.cpp's converter and quantizer do unusually with a kind of model."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from gpusizer.model_shape import model_shape
+from gpusizer.profile import build_profile
+from gpusizer.quants import ModelShape
+from gpusizer.quants.gguf import Gguf
+from gpusizer.quants.recipes import RECIPES
+from gpusizer.roles import Kind, Part, Slot
+from gpusizer.weights import WeightGroup
+from tests.builders import llama
+from tests.families import qwen3_next
+
+ROW = 256  # one block of a K-quant
+DENSE = ModelShape(layers=32, heads_per_kv_head=4, experts=0, tied_embeddings=False)
+EARLY = replace(DENSE, early_qkv=True)
+Q6_K, Q5_K, Q4_K, IQ4_XS, Q2_K, IQ2_XS = 210, 176, 144, 136, 84, 74  # bytes of 256 weights
+
+
+def fused(name: str, rows: int = 1) -> WeightGroup:
+    """A projection to queries, keys and values in layer 10."""
+    return WeightGroup("model", f"model.layers.{{}}.{name}.weight", "BF16", (rows, ROW), 1,
+                       Part.TEXT, Kind.LINEAR, Slot.QKV, (10,), 2 * ROW * rows)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("slug", "early", "now"),
+    [
+        ("q5_k_m", Q6_K, Q5_K),  # layer 10 of 32 is not widened
+        ("q4_k_m", Q5_K, Q4_K),
+        ("q4_k_s", Q4_K, Q4_K),
+        ("q3_k_l", Q4_K, Q5_K),
+        ("q3_k_m", Q4_K, Q4_K),
+        ("q2_k", Q2_K, Q4_K),
+        ("iq4_xs", IQ4_XS, Q5_K),
+    ],
+)
+def test_fused_attention_before_it_was_taken_for_values(slug: str, early: int, now: int) -> None:
+    layout, group = Gguf(RECIPES[slug]), fused("attn.qkv_proj")
+    assert layout.group_bytes(group, EARLY) == early
+    assert layout.group_bytes(group, DENSE) == now
+
+
+def test_models_older_than_the_rule() -> None:
+    assert model_shape(build_profile(llama(model_type="phi3"))).early_qkv
+    assert not model_shape(build_profile(llama(model_type="qwen3_5"))).early_qkv
+
+
+def test_the_gate_of_a_fused_projection_is_no_attention() -> None:
+    """Qwen3-Next's 12,288 rows: 8,192 are convolved, 4,096 are attn_gate."""
+    model = model_shape(build_profile(qwen3_next()))
+    assert (model.gate_rows, model.early_qkv) == (4096, True)
+    both = fused("linear_attn.in_proj_qkvz", 12288)
+    assert Gguf(RECIPES["q4_k_m"]).group_bytes(both, model) == 8192 * Q5_K + 4096 * Q4_K
+
+
+def test_the_head_of_mpt_is_written_twice() -> None:
+    assert model_shape(build_profile(llama(model_type="mpt"))).doubles_head
+
+
+def down(name: str, layer: int, kind: Kind = Kind.LINEAR) -> WeightGroup:
+    """A down-projection of one block."""
+    return replace(fused(f"mlp.{name}.down_proj"), slot=Slot.DOWN, layers=(layer,), kind=kind)
+
+
+def test_the_first_down_projections_are_counted_one_by_one() -> None:
+    """An eighth of 32 is 4: the dense layer's, both of layer 1, and the experts' of layer 2."""
+    later = tuple(range(1, 32))
+    model = replace(DENSE, experts=64, down_layers=((0,), later, later))
+    layout = Gguf(RECIPES["iq2_xs"])
+    widths = [
+        layout.group_bytes(group, model)
+        for group in (
+            down("mlp", 0), down("experts.{}", 1, Kind.EXPERT), down("shared_experts", 1),
+            down("experts.{}", 2, Kind.EXPERT), down("shared_experts", 2),
+            down("experts.{}", 3, Kind.EXPERT),
+        )
+    ]  # fmt: skip
+    assert widths == [Q2_K] * 4 + [IQ2_XS] * 2
+    # other recipes go by the number of the layer
+    assert Gguf(RECIPES["q4_k_s"]).group_bytes(down("shared_experts", 3), model) == Q5_K
+
+
+def test_layers_with_down_projections() -> None:
+    every = tuple(range(48))
+    assert model_shape(build_profile(qwen3_next())).down_layers == ((), every, every)
+    assert model_shape(build_profile(llama())).down_layers == (tuple(range(32)), (), ())
