@@ -12,7 +12,8 @@ from gpusizer.sizer import Sizer
 from gpusizer.text import LANGUAGES
 from gpusizer.ui.endpoints import CONCURRENCY, ForVisitor, register_endpoints
 from gpusizer.ui.handlers import Handlers
-from gpusizer.ui.page import build_page
+from gpusizer.ui.page import build_endpoints_page, build_page
+from gpusizer.ui.presenters.frame import ENDPOINTS_PATH
 
 _STYLE = Path(__file__).with_name("style.css")
 _FONTS = ("system-ui", "-apple-system", "Segoe UI", "Roboto", "Noto Sans", "PingFang SC",
@@ -32,20 +33,25 @@ _EXAMPLES = 8
 def build_demo(
     sizer: Sizer, embedded_ids: Sequence[str], for_visitor: ForVisitor, *, sign_in: bool = False
 ) -> gr.Blocks:
-    """The application: endpoints first, then a page for each language.
+    """The application: a page for each language, and one that holds the public endpoints.
+
+    Gradio sends every component of a page to whoever opens it, and an endpoint is made of
+    components; on a page of their own they cost readers nothing.
 
     `sign_in` offers to sign in to the Hub, which works on a Space with OAuth alone.
     """
     examples = choose_examples(embedded_ids)
     demo: gr.Blocks
     with gr.Blocks(title="gpusizer") as demo:
-        register_endpoints(sizer, for_visitor)
         first = Handlers(sizer, for_visitor, LANGUAGES[0], examples)
         build_page(demo, LANGUAGES[0], first, examples, sign_in=sign_in)
     for language in LANGUAGES[1:]:
         with demo.route(language, f"/{language}", show_in_navbar=False) as page:
             handlers = Handlers(sizer, for_visitor, language, examples)
             build_page(page, language, handlers, examples, sign_in=sign_in)
+    with demo.route("endpoints", f"/{ENDPOINTS_PATH}", show_in_navbar=False):
+        register_endpoints(sizer, for_visitor)
+        build_endpoints_page()
     demo.queue(default_concurrency_limit=CONCURRENCY, max_size=_MAX_WAITING)
     return demo
 

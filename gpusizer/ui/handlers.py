@@ -17,7 +17,7 @@ from gpusizer.ui.attempts import RANKED, Outputs, attempt
 from gpusizer.ui.choices import MAX_PICKS, default_gpus
 from gpusizer.ui.endpoints import ForVisitor, with_rights
 from gpusizer.ui.presenters.answer import answer_html
-from gpusizer.ui.presenters.cards import cards_html
+from gpusizer.ui.presenters.cards import cards_html, gpu_names_html
 from gpusizer.ui.presenters.charts.page import pictures_html
 from gpusizer.ui.presenters.errors import error_html
 from gpusizer.ui.presenters.facts import facts_html
@@ -44,12 +44,14 @@ class _Filled:
     train: Outputs = _SKIP[:7]
     reverse: Outputs = _SKIP[:5]
     catalogue: Outputs = _SKIP[:1]
+    know: Outputs = _SKIP[:1]
 
     @property
     def outputs(self) -> Outputs:
         """Values in the page's order."""
         tabs = gr.skip() if self.tab == "size" else gr.Tabs(selected=self.tab)
-        return (tabs, *self.size, *self.compare, *self.train, *self.reverse, *self.catalogue)
+        fields = (*self.size, *self.compare, *self.train, *self.reverse)
+        return (tabs, *fields, *self.catalogue, *self.know)
 
 
 class Handlers:
@@ -74,9 +76,13 @@ class Handlers:
         return saved_gpus(items, self._sizer.catalogue, MAX_PICKS) or None
 
     @property
-    def gpu_names(self) -> list[str]:
+    def gpu_count(self) -> int:
+        """GPUs of the catalogue."""
+        return len(self._sizer.catalogue.gpus)
+
+    def gpu_names(self) -> str:
         """Names the adding field suggests."""
-        return [gpu.name for gpu in self._sizer.catalogue.gpus]
+        return gpu_names_html([gpu.name for gpu in self._sizer.catalogue.gpus])
 
     def ask(
         self,
@@ -123,6 +129,8 @@ class Handlers:
         filled, asked = _Filled(tab), dict(request.query_params)
         if tab == "catalogue":
             filled = replace(filled, catalogue=(self.questions.catalogue(),))
+        elif tab == "know":
+            filled = replace(filled, know=(self.questions.accuracy(),))
         elif tab == "compare":
             filled = replace(filled, compare=(state.model, *self._cards(self._of(token), state)))
         elif tab == "reverse" and asked.get("gpu"):

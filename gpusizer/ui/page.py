@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import gradio as gr
 from gradio.components.navbar import Navbar
 
-from gpusizer.text import Language
+from gpusizer.text import LANGUAGES, Language
 from gpusizer.ui import scripts
 from gpusizer.ui.handlers import Handlers
 from gpusizer.ui.presenters import frame
-from gpusizer.ui.presenters.cards import gpu_names_html
+from gpusizer.ui.presenters.words import Words
 from gpusizer.ui.tabs import catalogue, compare, know, log, reverse, size, train
 from gpusizer.ui.tabs.kit import Listeners, html
 
@@ -29,7 +29,7 @@ def build_page(
     questions = handlers.questions
     Navbar(visible=False)
     html(frame.header_html(words), "gs-top")
-    html(gpu_names_html(handlers.gpu_names), "gs-names")
+    names = html("", "gs-names")
     if sign_in:
         gr.LoginButton(words("sign_in"), elem_id="gs-sign-in", size="sm", scale=0)
     tabs: dict[str, gr.Tab] = {}
@@ -45,13 +45,22 @@ def build_page(
         with gr.Tab(words("tab.catalogue"), id="catalogue") as tabs["catalogue"]:
             table = catalogue.build(tabs["catalogue"], questions, listeners)
         with gr.Tab(words("tab.know"), id="know") as tabs["know"]:
-            know.build(words)
+            errors = know.build(tabs["know"], questions, listeners)
         with gr.Tab(words("tab.log"), id="log") as tabs["log"]:
             log.build(questions, listeners)
     for name, tab in tabs.items():
         tab.select(None, None, None, js=scripts.on_tab(name), **listeners.quiet(f"tab_{name}"))
-    filled = [shown, *sized, *compared, *trained, *reversed_, table]
+    filled = [shown, *sized, *compared, *trained, *reversed_, table, errors]
     loaded = blocks.load(handlers.load, None, filled, **listeners("load"))
+    blocks.load(handlers.gpu_names, None, names, **listeners("names"))
     loaded.then(None, None, None, js=scripts.LOADED, **listeners.quiet("loaded"))
     named = scripts.language_script(frame.LOCALES[language], words("document_title"))
     blocks.load(None, None, None, js=named, **listeners.quiet("language"))
+
+
+def build_endpoints_page() -> None:
+    """Examples of calls, over Gradio's own description of the endpoints, in English alone."""
+    words = Words(LANGUAGES[0])
+    Navbar(visible=False)
+    html(frame.header_html(words), "gs-top")
+    html(frame.api_html(words, open=True), "gs-endpoints", scripts.copy_script(frame.ORIGIN))

@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 
 import gradio as gr
 
+from gpusizer.accuracy import load_accuracy
 from gpusizer.errors import GpusizerError, InvalidRequest
 from gpusizer.logs.check import check
 from gpusizer.models_for.tasks import TASKS
@@ -15,6 +16,7 @@ from gpusizer.training.request import parse_training_request
 from gpusizer.training.trainer import train
 from gpusizer.ui.attempts import RANKED, Outputs, attempt
 from gpusizer.ui.endpoints import ForVisitor, with_rights
+from gpusizer.ui.presenters.accuracy import accuracy_html
 from gpusizer.ui.presenters.catalogue import catalogue_html
 from gpusizer.ui.presenters.errors import error_html
 from gpusizer.ui.presenters.log import log_html
@@ -46,6 +48,10 @@ class Questions:
     def catalogue(self) -> str:
         """Every GPU in a table."""
         return catalogue_html(self._sizer.catalogue.gpus, self.words)
+
+    def accuracy(self) -> str:
+        """The errors of the predictions."""
+        return accuracy_html(load_accuracy(), self.words)
 
     def train(
         self,

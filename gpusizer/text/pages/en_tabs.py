@@ -4,6 +4,7 @@ STRINGS: dict[str, str] = {
     "page.hint": "This page in English",
     "page.api.train": "fine-tuning: memory, savings, GPUs, hours and dollars.",
     "page.api.reverse": "which models a card or a machine of mixed cards runs.",
+    "page.api.all": "All parameters of each:",
     "page.api.mcp": "The same endpoints are tools of the Model Context Protocol at",
     "page.sign_in": "Sign in: gated models, your saved GPUs",
     "page.tab.size": "Size a model",

@@ -4,6 +4,7 @@ STRINGS: dict[str, str] = {
     "page.hint": "Esta página em português",
     "page.api.train": "ajuste fino: memória, economias, GPUs, horas e dólares.",
     "page.api.reverse": "quais modelos uma placa ou uma máquina de placas mistas roda.",
+    "page.api.all": "Todos os parâmetros de cada um:",
     "page.api.mcp": "Os mesmos endpoints são ferramentas do Model Context Protocol em",
     "page.sign_in": "Entrar: modelos restritos e suas placas salvas",
     "page.tab.size": "Dimensionar um modelo",

@@ -4,6 +4,7 @@ STRINGS: dict[str, str] = {
     "page.hint": "本页有简体中文版",
     "page.api.train": "微调：显存、节省办法、显卡、时间与费用。",
     "page.api.reverse": "一张显卡或一台混插机器能跑哪些模型。",
+    "page.api.all": "全部参数：",
     "page.api.mcp": "同样的端点也是 Model Context Protocol 的工具，地址：",
     "page.sign_in": "登录：读取受限模型，使用已保存的显卡",
     "page.tab.size": "模型要多少显存",

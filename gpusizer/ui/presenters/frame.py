@@ -124,7 +124,11 @@ def _explained(group: str, name: str, words: Words) -> Html:
     )
 
 
-def api_html(words: Words) -> Html:
+ENDPOINTS_PATH = "endpoints"
+"""The page that Gradio's own description of the endpoints is on, relative to any page."""
+
+
+def api_html(words: Words, *, open: bool = False) -> Html:
     """The same answers for programs."""
     return el(
         "section",
@@ -137,8 +141,10 @@ def api_html(words: Words) -> Html:
             code_html("JavaScript", JAVASCRIPT_EXAMPLE, words, "javascript"),
             code_html("curl", CURL_EXAMPLE, words, "curl"),
             el("p", words("api.mcp"), " ", el("code", MCP_PATH)),
+            el("p", words("api.all"), " ", el("a", f"/{ENDPOINTS_PATH}", href=ENDPOINTS_PATH)),
             el("p", words("api.errors")),
             class_="gs-details gs-api",
+            open=open or None,
         ),
         class_="gs-section",
         id="gs-api",

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from gpusizer.accuracy import load_accuracy
+import gradio as gr
+
 from gpusizer.ui import scripts
 from gpusizer.ui.presenters import frame
-from gpusizer.ui.presenters.accuracy import accuracy_html
-from gpusizer.ui.presenters.words import Words
-from gpusizer.ui.tabs.kit import html
+from gpusizer.ui.questions import Questions
+from gpusizer.ui.tabs.kit import Listeners, html
 
 
-def build(words: Words) -> None:
-    """Build the tab."""
-    html(accuracy_html(load_accuracy(), words), "gs-accuracy-block")
+def build(tab: gr.Tab, questions: Questions, listeners: Listeners) -> gr.HTML:
+    """Build the tab; the component of the errors, which are drawn when it is first opened."""
+    words = questions.words
+    errors = html("", "gs-accuracy-block")
+    tab.select(questions.accuracy, None, errors, **listeners("accuracy"))
     html(frame.method_html(words), "gs-method-block")
     html(frame.api_html(words), "gs-api-block", scripts.copy_script(frame.ORIGIN))
+    return errors

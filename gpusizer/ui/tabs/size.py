@@ -63,7 +63,7 @@ def build(handlers: Handlers, examples: Sequence[str], listeners: Listeners) -> 
         go = go_button(words, "gs-go")
     chips = html(chips_html(examples, words("try")), "gs-examples", scripts.TRY)
     form = _advanced(model, words)
-    results = _results(frame.welcome_html(len(handlers.gpu_names), words))
+    results = _results(frame.welcome_html(handlers.gpu_count, words))
     _wire(handlers, form, go, chips, results, listeners)
     return [*form.inputs, *results.outputs]
 
