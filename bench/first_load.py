@@ -85,3 +85,16 @@ def counted(browser: Any, address: str) -> Load:
     fetched = [url for url in asked if not url.startswith(("data:", "blob:"))]
     outside = tuple(url for url in fetched if urlsplit(url).hostname not in _LOCAL)
     return Load(len(fetched), int(sum(sizes)), outside)
+
+
+def assets_fetched(browser: Any, address: str) -> list[str]:
+    """Names of Gradio's own files that a first visit fetches, scripts before stylesheets."""
+    context = browser.new_context()
+    page = context.new_page()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(address, wait_until="load")
+    page.wait_for_timeout(_QUIET_SECONDS * 1000)
+    context.close()
+    names = dict.fromkeys(url.split("/assets/")[1] for url in asked if "/assets/" in url)
+    return sorted(names, key=lambda name: not name.endswith(".js"))

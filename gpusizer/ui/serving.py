@@ -8,6 +8,7 @@ import gradio as gr
 from fastapi.responses import PlainTextResponse
 
 from gpusizer.ui import launch_options
+from gpusizer.ui.delivery import middleware
 from gpusizer.ui.llms import llms_text
 from gpusizer.ui.tools import use_json_tools
 
@@ -19,8 +20,9 @@ def launch(demo: gr.Blocks, **options: Any) -> str:
     `/healthz`. `options` go to Gradio's `launch`, after those of the application.
     """
     use_json_tools()
+    fast = {"app_kwargs": {"middleware": middleware()}}
     app, url, _ = demo.launch(
-        prevent_thread_lock=True, mcp_server=True, **{**launch_options(), **options}
+        prevent_thread_lock=True, mcp_server=True, **{**launch_options(), **fast, **options}
     )
 
     def llms() -> PlainTextResponse:

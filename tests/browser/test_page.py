@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import expect
 
 from gpusizer.text import LANGUAGES
+from gpusizer.ui.delivery import preloads
 from tests.browser.conftest import Visit
 from tests.hostile import HOSTILE_MODEL
 
@@ -230,3 +231,23 @@ def test_pictures_follow_the_picked_gpus_and_stay_unfolded(visit: Open) -> None:
     assert "3070" in keys.first.inner_text()
     page.locator("#gs-memory-picture summary").click()
     assert "Total GiB" in page.inner_text("#gs-memory-picture table")
+
+
+def test_a_first_visit_fetches_what_the_page_names(visit: Open) -> None:
+    """If not, Gradio or the page's components have changed: `python -m scripts.preloads`."""
+    window = visit()
+    asked: list[str] = []
+    window.page.on("request", lambda request: asked.append(request.url))
+    window.go("/zh")
+    window.page.wait_for_load_state("networkidle")
+    names = [url.split("/assets/")[1] for url in asked if "/assets/" in url]
+    assert sorted(names) == sorted(preloads()), "each of them once"
+
+
+def test_gradios_own_description_of_the_endpoints(visit: Open) -> None:
+    page = visit().go("/endpoints")
+    page.click("footer .show-api")
+    for name in ("size_model", "train_model", "compare_gpus", "models_for_gpu", "list_gpus"):
+        expect(page.get_by_text(name, exact=True).first).to_be_visible()
+    page = visit().go("/")
+    expect(page.locator("footer .show-api")).to_be_hidden()

@@ -126,6 +126,7 @@ def _explained(group: str, name: str, words: Words) -> Html:
 
 ENDPOINTS_PATH = "endpoints"
 """The page that Gradio's own description of the endpoints is on, relative to any page."""
+_DESCRIPTIONS = ("llms.txt", ENDPOINTS_PATH)
 
 
 def api_html(words: Words, *, open: bool = False) -> Html:
@@ -141,7 +142,7 @@ def api_html(words: Words, *, open: bool = False) -> Html:
             code_html("JavaScript", JAVASCRIPT_EXAMPLE, words, "javascript"),
             code_html("curl", CURL_EXAMPLE, words, "curl"),
             el("p", words("api.mcp"), " ", el("code", MCP_PATH)),
-            el("p", words("api.all"), " ", el("a", f"/{ENDPOINTS_PATH}", href=ENDPOINTS_PATH)),
+            el("p", words("api.all"), " ", join(_link(path) for path in _DESCRIPTIONS)),
             el("p", words("api.errors")),
             class_="gs-details gs-api",
             open=open or None,
@@ -155,6 +156,10 @@ _ENDPOINTS = {
     "size": "/size_model", "train": "/train_model", "compare": "/compare_gpus",
     "reverse": "/models_for_gpu", "list": "/list_gpus",
 }  # fmt: skip
+
+
+def _link(path: str) -> Html:
+    return el("span", el("a", f"/{path}", href=path), " ")
 
 
 def _endpoint(name: str, words: Words) -> Html:

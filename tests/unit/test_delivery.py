@@ -1,0 +1,116 @@
+"""Gradio's files from memory, and pages that name them: what goes over the wire."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import brotli
+import pytest
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from gpusizer.ui.delivery import ASSETS, PRELOADS, Assets, Pages, preload_markup, preloads
+
+BR = [(b"accept-encoding", b"gzip, br")]
+PAGE = b'<html><head><meta charset="utf-8" /><title>x</title></head></html>'
+LINK = b'<link rel="modulepreload" crossorigin href="./assets/a.js">'
+
+
+async def gradio(scope: Scope, receive: Receive, send: Send) -> None:
+    """A page in two pieces, with a header of its own."""
+    headers = [(b"content-type", b"text/html"), (b"content-length", str(len(PAGE)).encode())]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": PAGE[:20], "more_body": True})
+    await send({"type": "http.response.body", "body": PAGE[20:]})
+
+
+def get(
+    app: ASGIApp, path: str, headers: list[tuple[bytes, bytes]] = BR, **scope: Any
+) -> tuple[dict[bytes, bytes], bytes]:
+    """Headers and body of an answer."""
+    sent: list[Message] = []
+
+    async def send(message: Message) -> None:
+        sent.append(dict(message))
+
+    async def receive() -> Message:
+        raise AssertionError("nothing of a GET is read")
+
+    asked = {"type": "http", "method": "GET", "path": path, "headers": headers, **scope}
+    _finish(app(asked, receive, send))
+    body = b"".join(message.get("body", b"") for message in sent[1:])
+    return dict(sent[0]["headers"]), body
+
+
+def _finish(answer: Any) -> None:
+    """Nothing here waits for anything, so no event loop is needed."""
+    with pytest.raises(StopIteration):
+        answer.send(None)
+
+
+@pytest.fixture
+def assets(tmp_path: Path) -> Assets:
+    (tmp_path / "a.js").write_text("let a = 1;")
+    (tmp_path / "huge.js").write_bytes(b"x" * 300_001)
+    (tmp_path / "logo.svg").write_text("<svg/>")
+    return Assets(gradio, tmp_path)
+
+
+def test_a_file_is_read_once_and_kept_for_good(assets: Assets, tmp_path: Path) -> None:
+    headers, body = get(assets, "/assets/a.js")
+    assert brotli.decompress(body) == b"let a = 1;"
+    assert headers[b"content-type"].startswith(b"text/javascript")
+    assert headers[b"content-length"] == str(len(body)).encode()
+    assert b"immutable" in headers[b"cache-control"]
+    (tmp_path / "a.js").unlink()
+    assert get(assets, "/assets/a.js") == (headers, body)
+    assert get(assets, "/space/assets/a.js", root_path="/space")[1] == body
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "method"),
+    [
+        ("/assets/none.js", BR, "GET"),
+        ("/assets/../a.js", BR, "GET"),
+        ("/assets/huge.js", BR, "GET"),
+        ("/assets/logo.svg", BR, "GET"),
+        ("/assets/a.js", [], "GET"),
+        ("/assets/a.js", BR, "HEAD"),
+        ("/config", BR, "GET"),
+    ],
+)
+def test_what_it_does_not_hold_is_gradios(
+    assets: Assets, path: str, headers: list[tuple[bytes, bytes]], method: str
+) -> None:
+    assert get(assets, path, headers, method=method)[1] == PAGE
+
+
+@pytest.mark.parametrize("path", ["/", "/zh", "/pt"])
+def test_pages_name_their_files_and_are_compressed(path: str) -> None:
+    headers, body = get(Pages(gradio, LINK), path)
+    page = brotli.decompress(body)
+    assert page == PAGE.replace(b"<title>", LINK + b"<title>")
+    assert headers[b"content-encoding"] == b"br"
+    assert headers[b"content-length"] == str(len(body)).encode()
+    assert headers[b"vary"] == b"Accept-Encoding"
+
+
+def test_pages_for_a_client_that_knows_no_brotli() -> None:
+    headers, body = get(Pages(gradio, LINK), "/", [])
+    assert LINK in body and b"content-encoding" not in headers
+    assert headers[b"content-length"] == str(len(body)).encode()
+
+
+@pytest.mark.parametrize(("path", "method"), [("/config", "GET"), ("/", "POST"), ("/", "HEAD")])
+def test_other_answers_stay_as_they_are(path: str, method: str) -> None:
+    headers, body = get(Pages(gradio, LINK), path, method=method)
+    assert body == PAGE and b"content-encoding" not in headers
+
+
+def test_the_named_files_are_this_gradios() -> None:
+    names = preloads()
+    assert list(names) == PRELOADS.read_text("utf-8").split()
+    assert all((ASSETS / name).is_file() for name in names)
+    markup = preload_markup(names).decode()
+    assert markup.count("modulepreload") == sum(name.endswith(".js") for name in names)
+    assert markup.count('as="style"') == sum(name.endswith(".css") for name in names)
