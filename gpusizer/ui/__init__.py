@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import gradio as gr
@@ -15,7 +14,6 @@ from gpusizer.ui.handlers import Handlers
 from gpusizer.ui.page import build_endpoints_page, build_page
 from gpusizer.ui.presenters.frame import ENDPOINTS_PATH
 
-_STYLE = Path(__file__).with_name("style.css")
 _FONTS = ("system-ui", "-apple-system", "Segoe UI", "Roboto", "Noto Sans", "PingFang SC",
           "Microsoft YaHei", "Noto Sans CJK SC", "sans-serif")  # fmt: skip
 _MONO = ("ui-monospace", "SF Mono", "Menlo", "Consolas", "Liberation Mono", "monospace")
@@ -66,7 +64,6 @@ def choose_examples(embedded_ids: Sequence[str]) -> list[str]:
 def launch_options() -> dict[str, Any]:
     """Arguments of `launch`: nothing that writes, uploads, phones home or needs Node."""
     return {
-        "css_paths": [_STYLE],
         "theme": gr.themes.Base(
             primary_hue="indigo", neutral_hue="slate", font=_FONTS, font_mono=_MONO
         ),

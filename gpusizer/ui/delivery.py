@@ -2,13 +2,15 @@
 
 Gradio's page loads its script, which loads others, which load the components' scripts and
 stylesheets: four turns to the server before there is a field to type into. Each file is opened
-and compressed anew for every visitor, the page itself not at all.
+and compressed anew for every visitor, the page itself not at all; and a stylesheet given to
+Gradio is sent inside each page and rewritten by the browser, rule by rule.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 
 import brotli
@@ -18,51 +20,59 @@ from starlette.middleware import Middleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gpusizer.text import LANGUAGES
+from gpusizer.ui.presenters.frame import ENDPOINTS_PATH
 
 ASSETS = Path(gradio.__file__).parent / "templates" / "frontend" / "assets"
 PRELOADS = Path(__file__).with_name("preloads.txt")
 """The files of Gradio that a first visit fetches, as `python -m scripts.preloads` saw it."""
+STYLE = Path(__file__).with_name("style.css")
+STYLE_NAME = "gpusizer.css"
 
-_PAGES = frozenset({"/", *(f"/{language}" for language in LANGUAGES)})
 _TYPES = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
 _LARGEST = 300_000  # bytes: more would hold everybody else up while it is compressed
-_KEEP = "public, max-age=31536000, immutable"  # names change with their content
+_KEEP = "public, max-age=31536000, immutable"  # addresses change with the content
 _BEFORE = b'<meta charset="utf-8" />'
 _QUALITY = 5  # of 11: what Gradio's own takes, and one more
 
+Answer = tuple[Mapping[str, str], bytes]
+"""Headers and body."""
+
 
 class Assets:
-    """ASGI middleware: scripts and stylesheets of Gradio, each read and compressed once."""
+    """ASGI middleware: scripts and stylesheets, each read and compressed once."""
 
-    def __init__(self, app: ASGIApp, folder: Path = ASSETS) -> None:
+    def __init__(self, app: ASGIApp, files: Mapping[str, Path]) -> None:
         self._app = app
-        self._files = {f"/assets/{path.name}": path for path in _small(folder)}
-        self._kept: dict[str, tuple[Mapping[str, str], bytes]] = {}
+        self._files = files
+        self._kept: dict[tuple[str, bool], Answer] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer for a known file where brotli is understood; anything else is the next one's."""
+        """Answer for a known file; anything else is the next one's."""
         path = _path(scope)
-        if path not in self._files or not _understands_brotli(scope):
+        if path not in self._files:
             await self._app(scope, receive, send)
             return
-        if path not in self._kept:
-            self._kept[path] = _compressed(self._files[path])
-        headers, body = self._kept[path]
-        raw = Headers(headers).raw
-        await send({"type": "http.response.start", "status": 200, "headers": raw})
+        key = path, _understands_brotli(scope)
+        if key not in self._kept:
+            self._kept[key] = _answer(self._files[path], compressed=key[1])
+        headers, body = self._kept[key]
+        start = {"type": "http.response.start", "status": 200, "headers": Headers(headers).raw}
+        await send(start)
         await send({"type": "http.response.body", "body": body})
 
 
 class Pages:
     """ASGI middleware: pages that name their files at once, in one compressed piece."""
 
-    def __init__(self, app: ASGIApp, markup: bytes) -> None:
+    def __init__(self, app: ASGIApp, markup: Mapping[str, bytes]) -> None:
+        """`markup`: what goes into the head of the page at each path."""
         self._app = app
-        self._markup = _BEFORE + markup
+        self._markup = markup
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Change what answers a page's address; anything else passes."""
-        if _path(scope) not in _PAGES:
+        markup = self._markup.get(_path(scope))
+        if markup is None:
             await self._app(scope, receive, send)
             return
         body = bytearray()
@@ -74,7 +84,7 @@ class Pages:
                 return
             body.extend(message.get("body", b""))
             if not message.get("more_body", False):
-                await send_whole(bytes(body).replace(_BEFORE, self._markup, 1))
+                await send_whole(bytes(body).replace(_BEFORE, _BEFORE + markup, 1))
 
         async def send_whole(page: bytes) -> None:
             headers = MutableHeaders(raw=list(start["headers"]))
@@ -91,7 +101,19 @@ class Pages:
 
 def middleware() -> list[Middleware]:
     """Both, for the application that Gradio makes."""
-    return [Middleware(Pages, markup=preload_markup(preloads())), Middleware(Assets)]
+    style = style_link()
+    full = style + preload_markup(preloads())
+    pages = {"/": full, **{f"/{language}": full for language in LANGUAGES}}
+    return [
+        Middleware(Pages, markup={**pages, f"/{ENDPOINTS_PATH}": style}),
+        Middleware(Assets, files={**asset_files(ASSETS), f"/{STYLE_NAME}": STYLE}),
+    ]
+
+
+def style_link() -> bytes:
+    """Our own stylesheet, under an address that changes with it."""
+    version = sha256(STYLE.read_bytes()).hexdigest()[:12]
+    return f'<link rel="stylesheet" href="./{STYLE_NAME}?v={version}">'.encode()
 
 
 @cache
@@ -111,23 +133,22 @@ def _link(name: str) -> str:
     return f'<link {kind} crossorigin href="./assets/{name}">'
 
 
-def _small(folder: Path) -> Iterable[Path]:
-    return (
-        path
+def asset_files(folder: Path) -> dict[str, Path]:
+    """The scripts and stylesheets of a folder by their address, but for very large ones."""
+    return {
+        f"/assets/{path.name}": path
         for path in folder.iterdir()
         if path.suffix in _TYPES and path.stat().st_size <= _LARGEST
-    )
+    }
 
 
-def _compressed(path: Path) -> tuple[Mapping[str, str], bytes]:
-    body = brotli.compress(path.read_bytes(), quality=_QUALITY)
-    return {
-        "content-type": _TYPES[path.suffix],
-        "content-encoding": "br",
-        "content-length": str(len(body)),
-        "cache-control": _KEEP,
-        "vary": "Accept-Encoding",
-    }, body
+def _answer(path: Path, *, compressed: bool) -> Answer:
+    body = path.read_bytes()
+    headers = {"content-type": _TYPES[path.suffix], "cache-control": _KEEP}
+    if compressed:
+        body = brotli.compress(body, quality=_QUALITY)
+        headers["content-encoding"] = "br"
+    return {**headers, "content-length": str(len(body)), "vary": "Accept-Encoding"}, body
 
 
 def _path(scope: Scope) -> str:

@@ -289,7 +289,7 @@ def _luminance(colour: str) -> float:
 def test_colours_stand_out_in_light_and_in_dark(block: int, back: str) -> None:
     """WCAG AA for graphics: 3 to 1 against the page; 4.5 for text."""
     css = (DATA_DIR.parent / "gpusizer" / "ui" / "style.css").read_text(encoding="utf-8")
-    colours = [dict(re.findall(r"--gs-([\w-]+): (#\w{6})", part)) for part in css.split("\n}")]
+    colours = [dict(re.findall(r"--gs-([\w-]+): (#\w{6})", part)) for part in css.split("\n  }")]
     made = [found for found in colours if "optimizer" in found][block]
     for name in ("weights", "kv", "activations", "overhead", "gradients", "optimizer", "muted"):
         light, dark = sorted((_luminance(made[name]), _luminance(back)), reverse=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,18 @@ import brotli
 import pytest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from gpusizer.ui.delivery import ASSETS, PRELOADS, Assets, Pages, preload_markup, preloads
+from gpusizer.ui.delivery import (
+    ASSETS,
+    PRELOADS,
+    STYLE,
+    Assets,
+    Pages,
+    asset_files,
+    middleware,
+    preload_markup,
+    preloads,
+    style_link,
+)
 
 BR = [(b"accept-encoding", b"gzip, br")]
 PAGE = b'<html><head><meta charset="utf-8" /><title>x</title></head></html>'
@@ -53,7 +65,7 @@ def assets(tmp_path: Path) -> Assets:
     (tmp_path / "a.js").write_text("let a = 1;")
     (tmp_path / "huge.js").write_bytes(b"x" * 300_001)
     (tmp_path / "logo.svg").write_text("<svg/>")
-    return Assets(gradio, tmp_path)
+    return Assets(gradio, asset_files(tmp_path))
 
 
 def test_a_file_is_read_once_and_kept_for_good(assets: Assets, tmp_path: Path) -> None:
@@ -67,6 +79,12 @@ def test_a_file_is_read_once_and_kept_for_good(assets: Assets, tmp_path: Path) -
     assert get(assets, "/space/assets/a.js", root_path="/space")[1] == body
 
 
+def test_a_file_for_a_client_that_knows_no_brotli(assets: Assets) -> None:
+    headers, body = get(assets, "/assets/a.js", [])
+    assert body == b"let a = 1;" and headers[b"content-length"] == b"10"
+    assert b"content-encoding" not in headers and headers[b"vary"] == b"Accept-Encoding"
+
+
 @pytest.mark.parametrize(
     ("path", "headers", "method"),
     [
@@ -74,7 +92,6 @@ def test_a_file_is_read_once_and_kept_for_good(assets: Assets, tmp_path: Path) -
         ("/assets/../a.js", BR, "GET"),
         ("/assets/huge.js", BR, "GET"),
         ("/assets/logo.svg", BR, "GET"),
-        ("/assets/a.js", [], "GET"),
         ("/assets/a.js", BR, "HEAD"),
         ("/config", BR, "GET"),
     ],
@@ -87,7 +104,7 @@ def test_what_it_does_not_hold_is_gradios(
 
 @pytest.mark.parametrize("path", ["/", "/zh", "/pt"])
 def test_pages_name_their_files_and_are_compressed(path: str) -> None:
-    headers, body = get(Pages(gradio, LINK), path)
+    headers, body = get(Pages(gradio, {path: LINK}), path)
     page = brotli.decompress(body)
     assert page == PAGE.replace(b"<title>", LINK + b"<title>")
     assert headers[b"content-encoding"] == b"br"
@@ -96,14 +113,14 @@ def test_pages_name_their_files_and_are_compressed(path: str) -> None:
 
 
 def test_pages_for_a_client_that_knows_no_brotli() -> None:
-    headers, body = get(Pages(gradio, LINK), "/", [])
+    headers, body = get(Pages(gradio, {"/": LINK}), "/", [])
     assert LINK in body and b"content-encoding" not in headers
     assert headers[b"content-length"] == str(len(body)).encode()
 
 
 @pytest.mark.parametrize(("path", "method"), [("/config", "GET"), ("/", "POST"), ("/", "HEAD")])
 def test_other_answers_stay_as_they_are(path: str, method: str) -> None:
-    headers, body = get(Pages(gradio, LINK), path, method=method)
+    headers, body = get(Pages(gradio, {"/": LINK}), path, method=method)
     assert body == PAGE and b"content-encoding" not in headers
 
 
@@ -114,3 +131,17 @@ def test_the_named_files_are_this_gradios() -> None:
     markup = preload_markup(names).decode()
     assert markup.count("modulepreload") == sum(name.endswith(".js") for name in names)
     assert markup.count('as="style"') == sum(name.endswith(".css") for name in names)
+
+
+def test_our_stylesheet_is_kept_as_long_as_it_is_the_same() -> None:
+    pages, assets = middleware()
+    served = Assets(gradio, assets.kwargs["files"])
+    link = re.search(r'href="\./(gpusizer\.css)\?v=[0-9a-f]{12}"', style_link().decode())
+    assert link is not None
+    headers, body = get(served, f"/{link[1]}")
+    assert brotli.decompress(body) == STYLE.read_bytes()
+    assert headers[b"content-type"] == b"text/css; charset=utf-8"
+    markup = pages.kwargs["markup"]
+    assert set(markup) == {"/", "/en", "/zh", "/pt", "/endpoints"}
+    assert all(style_link() in head for head in markup.values())
+    assert b"modulepreload" in markup["/"] and b"modulepreload" not in markup["/endpoints"]
