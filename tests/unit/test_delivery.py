@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from pathlib import Path
 from typing import Any
 
 import brotli
+import gradio as gr
 import pytest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -22,13 +24,14 @@ from gpusizer.ui.delivery import (
     preloads,
     style_link,
 )
+from gpusizer.ui.serving import remember_signatures
 
 BR = [(b"accept-encoding", b"gzip, br")]
 PAGE = b'<html><head><meta charset="utf-8" /><title>x</title></head></html>'
 LINK = b'<link rel="modulepreload" crossorigin href="./assets/a.js">'
 
 
-async def gradio(scope: Scope, receive: Receive, send: Send) -> None:
+async def application(scope: Scope, receive: Receive, send: Send) -> None:
     """A page in two pieces, with a header of its own."""
     headers = [(b"content-type", b"text/html"), (b"content-length", str(len(PAGE)).encode())]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
@@ -65,7 +68,7 @@ def assets(tmp_path: Path) -> Assets:
     (tmp_path / "a.js").write_text("let a = 1;")
     (tmp_path / "huge.js").write_bytes(b"x" * 300_001)
     (tmp_path / "logo.svg").write_text("<svg/>")
-    return Assets(gradio, asset_files(tmp_path))
+    return Assets(application, asset_files(tmp_path))
 
 
 def test_a_file_is_read_once_and_kept_for_good(assets: Assets, tmp_path: Path) -> None:
@@ -104,7 +107,7 @@ def test_what_it_does_not_hold_is_gradios(
 
 @pytest.mark.parametrize("path", ["/", "/zh", "/pt"])
 def test_pages_name_their_files_and_are_compressed(path: str) -> None:
-    headers, body = get(Pages(gradio, {path: LINK}), path)
+    headers, body = get(Pages(application, {path: LINK}), path)
     page = brotli.decompress(body)
     assert page == PAGE.replace(b"<title>", LINK + b"<title>")
     assert headers[b"content-encoding"] == b"br"
@@ -113,14 +116,14 @@ def test_pages_name_their_files_and_are_compressed(path: str) -> None:
 
 
 def test_pages_for_a_client_that_knows_no_brotli() -> None:
-    headers, body = get(Pages(gradio, {"/": LINK}), "/", [])
+    headers, body = get(Pages(application, {"/": LINK}), "/", [])
     assert LINK in body and b"content-encoding" not in headers
     assert headers[b"content-length"] == str(len(body)).encode()
 
 
 @pytest.mark.parametrize(("path", "method"), [("/config", "GET"), ("/", "POST"), ("/", "HEAD")])
 def test_other_answers_stay_as_they_are(path: str, method: str) -> None:
-    headers, body = get(Pages(gradio, {"/": LINK}), path, method=method)
+    headers, body = get(Pages(application, {"/": LINK}), path, method=method)
     assert body == PAGE and b"content-encoding" not in headers
 
 
@@ -135,7 +138,7 @@ def test_the_named_files_are_this_gradios() -> None:
 
 def test_our_stylesheet_is_kept_as_long_as_it_is_the_same() -> None:
     pages, assets = middleware()
-    served = Assets(gradio, assets.kwargs["files"])
+    served = Assets(application, assets.kwargs["files"])
     link = re.search(r'href="\./(gpusizer\.css)\?v=[0-9a-f]{12}"', style_link().decode())
     assert link is not None
     headers, body = get(served, f"/{link[1]}")
@@ -145,3 +148,11 @@ def test_our_stylesheet_is_kept_as_long_as_it_is_the_same() -> None:
     assert set(markup) == {"/", "/en", "/zh", "/pt", "/endpoints"}
     assert all(style_link() in head for head in markup.values())
     assert b"modulepreload" in markup["/"] and b"modulepreload" not in markup["/endpoints"]
+
+
+def test_sessions_are_described_as_before() -> None:
+    box = gr.Textbox(label="a", render=False)
+    before, signature = box.get_config(), inspect.signature(gr.Textbox.__init__)
+    remember_signatures([box])
+    assert vars(gr.Textbox.__init__)["__signature__"] == signature
+    assert box.get_config() == before and before["label"] == "a"
