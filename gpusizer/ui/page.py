@@ -28,7 +28,8 @@ def build_page(
     words, listeners = handlers.words, Listeners(language)
     questions = handlers.questions
     Navbar(visible=False)
-    html(frame.header_html(words), "gs-top")
+    named = scripts.language_script(frame.LOCALES[language], words("document_title"))
+    html(frame.header_html(words), "gs-top", named)
     names = html("", "gs-names")
     if sign_in:
         gr.LoginButton(words("sign_in"), elem_id="gs-sign-in", size="sm", scale=0)
@@ -52,10 +53,8 @@ def build_page(
         tab.select(None, None, None, js=scripts.on_tab(name), **listeners.quiet(f"tab_{name}"))
     filled = [shown, *sized, *compared, *trained, *reversed_, table, errors]
     loaded = blocks.load(handlers.load, None, filled, **listeners("load"))
-    blocks.load(handlers.gpu_names, None, names, **listeners("names"))
-    loaded.then(None, None, None, js=scripts.LOADED, **listeners.quiet("loaded"))
-    named = scripts.language_script(frame.LOCALES[language], words("document_title"))
-    blocks.load(None, None, None, js=named, **listeners.quiet("language"))
+    told = loaded.then(None, None, None, js=scripts.LOADED, **listeners.quiet("loaded"))
+    told.then(handlers.gpu_names, None, names, **listeners("names"))
 
 
 def build_endpoints_page() -> None:

@@ -146,9 +146,9 @@ def copy_script(origin: str) -> str:
 def language_script(locale: str, title: str) -> str:
     """Tell the browser and screen readers the page's language and title; offer the visitor's."""
     return (
-        f"() => {{ document.documentElement.lang = {json.dumps(locale)};"
+        f"document.documentElement.lang = {json.dumps(locale)};"
         f" document.title = {json.dumps(title, ensure_ascii=True)};"
         " const spoken = navigator.language.slice(0, 2);"
         " const hint = document.querySelector(`[data-hint='${spoken}']`);"
-        " if (hint) hint.hidden = false; }"
+        " if (hint) hint.hidden = false;"
     )
