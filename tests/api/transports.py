@@ -7,6 +7,7 @@ import json
 import shutil
 import subprocess
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 import pytest
@@ -77,7 +78,9 @@ def _in_session(app_url: str, ask: Callable[[ClientSession], Awaitable[T]]) -> T
             await session.initialize()
             return await ask(session)
 
-    return asyncio.run(talk())
+    # A thread of its own: after the tests of the page, this one has Playwright's event loop.
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, talk()).result()
 
 
 def named_endpoints(app_url: str) -> set[str]:
