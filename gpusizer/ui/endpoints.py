@@ -196,19 +196,22 @@ class Endpoints:
         return answered(lambda: _models_for(self._of(token), _merged(fields, options)), None)
 
 
+PUBLIC = (
+    Endpoints.size_model,
+    Endpoints.train_model,
+    Endpoints.list_gpus,
+    Endpoints.compare_gpus,
+    Endpoints.models_for_gpu,
+)
+"""In the order in which they are described."""
+
+
 def register_endpoints(sizer: Sizer, for_visitor: ForVisitor) -> None:
     """Register every public endpoint. Must come first: listeners share their names."""
     endpoints = Endpoints(sizer, for_visitor)
-    public = (
-        endpoints.size_model,
-        endpoints.train_model,
-        endpoints.list_gpus,
-        endpoints.compare_gpus,
-        endpoints.models_for_gpu,
-    )
-    for endpoint in public:
+    for endpoint in PUBLIC:
         api(
-            endpoint,
+            getattr(endpoints, endpoint.__name__),
             api_name=endpoint.__name__,
             concurrency_id=QUEUE,
             concurrency_limit=CONCURRENCY,

@@ -8,9 +8,12 @@ from typing import Any
 
 import gradio as gr
 from fastapi.responses import PlainTextResponse
+from starlette.middleware import Middleware
 
 from gpusizer.ui import launch_options
+from gpusizer.ui.calls import Calls
 from gpusizer.ui.delivery import middleware
+from gpusizer.ui.endpoints import PUBLIC
 from gpusizer.ui.llms import llms_text
 from gpusizer.ui.tools import use_json_tools
 
@@ -34,7 +37,7 @@ def launch(demo: gr.Blocks, **options: Any) -> str:
     """
     use_json_tools()
     remember_signatures(demo.blocks.values())
-    fast = {"app_kwargs": {"middleware": middleware()}}
+    fast = {"app_kwargs": {"middleware": [Middleware(Calls, endpoints=PUBLIC), *middleware()]}}
     app, url, _ = demo.launch(
         prevent_thread_lock=True, mcp_server=True, **{**launch_options(), **fast, **options}
     )

@@ -217,3 +217,19 @@ def test_the_curl_example_runs(app_url: str) -> None:
         pytest.skip("curl is not installed")
     assert "event: complete" in done.stdout
     assert "8190735360" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "body", "field"),
+    [
+        ("size_model", {"model": LLAMA, "contxt": 1}, "contxt"),
+        ("size_model", {}, "model"),
+        ("models_for_gpu", {"top": 3}, "gpu"),
+        ("sise_model", {"model": LLAMA}, "endpoint"),
+    ],
+)
+def test_wrong_names_by_http(app_url: str, endpoint: str, body: Any, field: str) -> None:
+    address = f"{app_url}gradio_api/call/v2/{endpoint}"
+    answer = requests.post(address, json=body, timeout=TIMEOUT)
+    assert answer.status_code == 422
+    assert answer.json()["error"]["field"] == field
