@@ -14,7 +14,8 @@ _INTRODUCTION = """# gpusizer
 > files' headers, memory as each engine allocates it, every number with its provenance and band.
 
 Sizes are integers of bytes (GB is 10^9, GiB is 2^30). A failure is an answer too:
-{"schema_version": 1, "error": {"code", "message"}}.
+{"schema_version": 1, "error": {"code", "message"}}. By HTTP, a parameter's name that is
+wrong or missing gets that object with status 422.
 
 ## Ways to call
 
