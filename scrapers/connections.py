@@ -1,52 +1,135 @@
-"""Connections: pools of open connections, one for each proxy the environment names."""
+"""Connections: open ones kept for the next request, straight or through the environment's proxy."""
 
 from __future__ import annotations
 
+import selectors
+import ssl
 import threading
 import urllib.request
-from typing import Any
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import cached_property
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from importlib import import_module
+from urllib.parse import quote, urlsplit
 
-import certifi
-import urllib3
+from scrapers.answers import HttpAnswer
+from scrapers.redirects import Origin, origin_of
 
-from scrapers.redirects import Origin
+# What stands for itself in an address; the rest, which a Location may hold, is escaped.
+_PLAIN = "%/:=&?~#+!$,;'@()*[]"
+_Selector = getattr(selectors, "PollSelector", selectors.SelectSelector)
 
 
 class Connections:
-    """Where connections to an origin come from. Safe to share between threads.
+    """Where answers come from. Safe to share between threads.
 
-    urllib3 keeps no cookies and reads no `~/.netrc`, so that nothing of the operator's is
-    sent. The proxies are those of `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`.
+    No cookies and no `~/.netrc`: nothing of the operator's is sent. The proxies are those of
+    `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`; they are spoken to without TLS.
     """
 
-    def __init__(self, parallel_reads: int, ca_bundle: str | None) -> None:
-        self._options: dict[str, Any] = {
-            "num_pools": 16,
-            "maxsize": parallel_reads,
-            "ca_certs": ca_bundle or certifi.where(),
-        }
-        self._managers: dict[str | None, urllib3.PoolManager] = {}
-        self._proxies: dict[Origin, str | None] = {}
+    def __init__(self, idle: int, ca_bundle: str | None) -> None:
+        self._most_idle = idle  # of each origin; none once closed
+        self._ca_bundle = ca_bundle
+        self._idle: dict[Origin, list[HTTPConnection]] = {}
+        self._proxies: dict[Origin, Origin | None] = {}
         self._lock = threading.Lock()
 
-    def to(self, origin: Origin) -> urllib3.PoolManager:
-        """Connections to this origin."""
-        with self._lock:
-            if origin not in self._proxies:
-                self._proxies[origin] = proxy_of(origin)  # looked up once: it reads variables
-            proxy = self._proxies[origin]
-            if proxy not in self._managers:
-                self._managers[proxy] = (
-                    urllib3.PoolManager(**self._options)
-                    if proxy is None
-                    else urllib3.ProxyManager(proxy, **self._options)
-                )
-            return self._managers[proxy]
+    def get(
+        self,
+        url: str,
+        origin: Origin,
+        headers: Mapping[str, str],
+        connect_seconds: float,
+        silent_seconds: float,
+    ) -> HttpAnswer:
+        """Ask for a URL of `origin`; the answer's head has arrived, its body has not.
+
+        Raises HTTPException or OSError.
+        """
+        connection = self._kept(origin) or self._new(origin)
+        try:
+            if connection.sock is None:
+                connection.timeout = connect_seconds
+                connection.connect()
+            connection.sock.settimeout(silent_seconds)
+            connection.request("GET", self._target(url, origin), headers=dict(headers))
+            response = connection.getresponse()
+        except ValueError as error:  # a host that no name server could be asked for
+            connection.close()
+            raise HTTPException("the address is none") from error
+        except BaseException:
+            connection.close()
+            raise
+        return HttpAnswer(response, lambda whole: self._done(origin, connection, whole))
 
     def close(self) -> None:
-        """Close idle connections."""
-        for manager in self._managers.values():
-            manager.clear()
+        """Close idle connections, and those in use as soon as they are not."""
+        with self._lock:
+            self._most_idle = 0
+            idle = [connection for kept in self._idle.values() for connection in kept]
+            self._idle.clear()
+        for connection in idle:
+            connection.close()
+
+    def __del__(self) -> None:
+        self.close()
+
+    def _kept(self, origin: Origin) -> HTTPConnection | None:
+        """The connection used last: the one least likely to have been closed meanwhile."""
+        while True:
+            with self._lock:
+                idle = self._idle.get(origin)
+                connection = idle.pop() if idle else None
+            if connection is None or _is_open(connection):
+                return connection
+            connection.close()
+
+    def _done(self, origin: Origin, connection: HTTPConnection, whole: bool) -> None:
+        """Keep a connection whose answer was read to its end, close any other."""
+        if whole and connection.sock is not None:
+            with self._lock:
+                idle = self._idle.setdefault(origin, [])
+                if len(idle) < self._most_idle:
+                    idle.append(connection)
+                    return
+        connection.close()
+
+    def _new(self, origin: Origin) -> HTTPConnection:
+        proxy = self._proxy(origin)
+        through = proxy or origin
+        if origin.scheme == "http":
+            return HTTPConnection(through.host, through.port)
+        connection = HTTPSConnection(through.host, through.port, context=self._trust)
+        if proxy is not None:
+            connection.set_tunnel(origin.host, origin.port)
+        return connection
+
+    def _target(self, url: str, origin: Origin) -> str:
+        """What is asked for: a proxy without a tunnel has to be told the whole address."""
+        parts = urlsplit(url if url.isascii() else quote(url, safe=_PLAIN))
+        path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        proxied = origin.scheme == "http" and self._proxy(origin) is not None
+        return f"{parts.scheme}://{parts.netloc}{path}" if proxied else path
+
+    def _proxy(self, origin: Origin) -> Origin | None:
+        """Looked up once: it reads variables. Raises HTTPException for one of another kind."""
+        with self._lock:
+            if origin not in self._proxies:
+                named = proxy_of(origin)
+                proxy = None if named is None else origin_of(named)
+                if named is not None and (proxy is None or proxy.scheme != "http"):
+                    raise HTTPException("the proxy's address is not one of http")
+                self._proxies[origin] = proxy
+            return self._proxies[origin]
+
+    @cached_property
+    def _trust(self) -> ssl.SSLContext:
+        """Made once: certificates take longer to load than most answers to arrive."""
+        trusted = self._ca_bundle or import_module("certifi").where()
+        context = ssl.create_default_context(cafile=trusted)
+        context.set_alpn_protocols(["http/1.1"])
+        return context
 
 
 def proxy_of(origin: Origin) -> str | None:
@@ -56,3 +139,11 @@ def proxy_of(origin: Origin) -> str | None:
     if not proxy or origin.loopback or urllib.request.proxy_bypass(origin.host):
         return None
     return proxy if "://" in proxy else f"http://{proxy}"
+
+
+def _is_open(connection: HTTPConnection) -> bool:
+    """Whether an idle connection is as it was left: what can be read from it is its end."""
+    with suppress(OSError, ValueError), _Selector() as selector:
+        selector.register(connection.sock, selectors.EVENT_READ)
+        return not selector.select(0)
+    return False

@@ -6,14 +6,13 @@ import re
 import threading
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from http.client import HTTPException, IncompleteRead
 from types import TracebackType
 from typing import Self
 from urllib.parse import urljoin
 
-import urllib3
-from urllib3.response import BaseHTTPResponse
-
 from gpusizer.errors import HubUnreachable, ModelUnreadable
+from scrapers.answers import HttpAnswer
 from scrapers.connections import Connections
 from scrapers.detours import Detours
 from scrapers.limits import PARALLEL_READS
@@ -124,7 +123,7 @@ class HubSession:
             hint = None
             try:
                 status, answer = self._follow(wanted, reading, token, until)
-            except (urllib3.exceptions.HTTPError, OSError) as error:
+            except (HTTPException, OSError) as error:
                 failure: ModelUnreadable = HubUnreachable(
                     repo_id=wanted.asked.repo_id, reason=_reason(error)
                 )
@@ -165,7 +164,7 @@ class HubSession:
 
     def _send(
         self, url: str, wanted: Wanted, reading: Reading, token: str | None, until: float | None
-    ) -> BaseHTTPResponse:
+    ) -> HttpAnswer:
         headers = {"User-Agent": USER_AGENT, "Accept": "*/*", "Accept-Encoding": "gzip"}
         if wanted.span:
             start, stop = wanted.span
@@ -181,21 +180,16 @@ class HubSession:
         with self._lock:
             self.requests += 1
         limits = reading.limits
-        return self._connections.to(origin).urlopen(
-            "GET",
+        return self._connections.get(
             url,
-            headers=headers,
-            redirect=False,
-            retries=False,
-            preload_content=False,
-            decode_content=False,
-            timeout=urllib3.Timeout(
-                connect=min(limits.connect_seconds, left), read=min(limits.request_seconds, left)
-            ),
+            origin,
+            headers,
+            min(limits.connect_seconds, left),
+            min(limits.request_seconds, left),
         )
 
     def _answer(
-        self, response: BaseHTTPResponse, wanted: Wanted, reading: Reading, place: _Place
+        self, response: HttpAnswer, wanted: Wanted, reading: Reading, place: _Place
     ) -> HubAnswer:
         start, stop = wanted.span or (0, getattr(reading.limits, wanted.limit))
         first, total = _extent(response)
@@ -214,7 +208,7 @@ class HubSession:
         return HubAnswer(body, headers, place.commit, total, place.url)
 
     def _body(
-        self, response: BaseHTTPResponse, ceiling: int, reading: Reading, until: float | None
+        self, response: HttpAnswer, ceiling: int, reading: Reading, until: float | None
     ) -> bytes:
         """The body up to one byte past `ceiling`: enough to tell that there is more."""
         pieces: list[bytes] = []
@@ -223,7 +217,7 @@ class HubSession:
             reading.seconds_left(until)
             size = min(PIECE_BYTES, ceiling + 1 - length)
             # read1 returns what has arrived; read would wait for all of it past any deadline.
-            piece = response.read1(size, decode_content=True)
+            piece = response.read1(size)
             if not piece:
                 break
             reading.count_bytes(len(piece))
@@ -243,7 +237,7 @@ class _Place:
     until: float | None
 
 
-def _extent(response: BaseHTTPResponse) -> tuple[int | None, int | None]:
+def _extent(response: HttpAnswer) -> tuple[int | None, int | None]:
     """First byte of a partial answer (None for a whole one), and size of the whole file."""
     match = _CONTENT_RANGE.fullmatch(response.headers.get("Content-Range", ""))
     if match:
@@ -255,7 +249,6 @@ def _extent(response: BaseHTTPResponse) -> tuple[int | None, int | None]:
 
 
 def _reason(error: Exception) -> str:
-    refused = isinstance(error, urllib3.exceptions.NewConnectionError)
-    if isinstance(error, (urllib3.exceptions.TimeoutError, TimeoutError)) and not refused:
+    if isinstance(error, TimeoutError):
         return "timeout"
-    return "truncated" if "IncompleteRead" in str(error) else "connection"
+    return "truncated" if isinstance(error, IncompleteRead) else "connection"

@@ -1,0 +1,70 @@
+"""HttpAnswer: an answer whose body is still arriving."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Mapping
+from http.client import HTTPException, HTTPResponse, IncompleteRead
+from typing import Any, cast
+
+_GZIP = zlib.MAX_WBITS | 16
+
+
+class HttpAnswer:
+    """Status, headers, and the body piece by piece, decompressed where it came as gzip.
+
+    `done` is told whether the body was read to its end: only then may the connection be used
+    again. It is told so once, by `close`.
+    """
+
+    def __init__(self, response: HTTPResponse, done: Callable[[bool], None]) -> None:
+        self.status = response.status
+        # A message is a mapping that ignores the case of names, without being called one.
+        self.headers = cast(Mapping[str, str], response.headers)
+        self._response = response
+        self._done = done
+        self._ended = False
+        self._pending = b""
+        zipped = self.headers.get("Content-Encoding", "").strip().lower() in ("gzip", "x-gzip")
+        self._decoder: Any = zlib.decompressobj(_GZIP) if zipped else None
+        self._inside = False  # of a compressed stream that has begun and not ended
+
+    def read1(self, size: int) -> bytes:
+        """What has arrived, `size` bytes at most; empty at the end alone.
+
+        Raises IncompleteRead for a body that ends early, HTTPException for broken gzip.
+        """
+        if self._decoder is None:
+            return self._arrived(size)
+        while True:
+            data = self._pending or self._arrived(size)
+            try:
+                piece: bytes = self._decoder.decompress(data, size)
+            except zlib.error as error:
+                raise HTTPException("broken gzip") from error
+            self._inside = (self._inside or bool(data)) and not self._decoder.eof
+            self._pending = self._decoder.unconsumed_tail
+            if self._decoder.eof:
+                self._pending = self._decoder.unused_data
+                self._decoder = zlib.decompressobj(_GZIP)
+            if piece or not data:
+                if not piece and self._inside:
+                    raise IncompleteRead(b"")
+                return piece
+
+    def close(self) -> None:
+        """Hand the connection back, or close it with the rest of the body unread."""
+        whole = self._ended and not self._response.will_close
+        self._response.close()
+        self._done(whole)
+
+    def _arrived(self, size: int) -> bytes:
+        """The body as it was sent. Its end is looked for, as an empty read may be a loss."""
+        if self._ended:
+            return b""
+        piece = self._response.read1(size)
+        if not piece:
+            if self._response.length:
+                raise IncompleteRead(b"", self._response.length)
+            self._ended = True
+        return piece

@@ -1,0 +1,230 @@
+"""Under HubSession: connections that are kept, proxies, trust, and bodies as they arrive."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.client import HTTPException, HTTPResponse, IncompleteRead
+
+import pytest
+
+from scrapers.answers import HttpAnswer
+from scrapers.connections import Connections
+from scrapers.redirects import origin_of
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
+
+
+class Listener:
+    """Answers every request of every connection with the same bytes; keeps what was asked."""
+
+    def __init__(self, answer: bytes, requests_per_connection: int) -> None:
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self._answer, self._most = answer, requests_per_connection
+        self.address = "http://{}:{}".format(*self._socket.getsockname())
+        self.heads: list[str] = []
+        self.connections = 0
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                connection, _ = self._socket.accept()
+            except OSError:
+                return
+            self.connections += 1
+            with connection, connection.makefile("rb") as lines:
+                for _ in range(self._most):
+                    head = b"".join(iter(lines.readline, b"\r\n")) if lines.peek(1) else b""
+                    if not head:
+                        break
+                    self.heads.append(head.decode())
+                    connection.sendall(self._answer)
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+@contextmanager
+def listening(answer: bytes = OK, requests_per_connection: int = 9) -> Iterator[Listener]:
+    listener = Listener(answer, requests_per_connection)
+    try:
+        yield listener
+    finally:
+        listener.close()
+
+
+@pytest.fixture
+def connections() -> Iterator[Connections]:
+    found = Connections(4, None)
+    yield found
+    found.close()
+
+
+def get(connections: Connections, url: str) -> HttpAnswer:
+    origin = origin_of(url)
+    assert origin is not None
+    return connections.get(url, origin, {"User-Agent": "test"}, 1.0, 1.0)
+
+
+def read(answer: HttpAnswer, size: int = 2**16) -> bytes:
+    try:
+        return b"".join(iter(lambda: answer.read1(size), b""))
+    finally:
+        answer.close()
+
+
+def test_a_connection_is_used_again(connections: Connections) -> None:
+    with listening() as hub:
+        assert [read(get(connections, f"{hub.address}/{n}?a=b#c")) for n in range(3)] == [b"hi"] * 3
+        assert hub.connections == 1
+        assert hub.heads[0].startswith("GET /0?a=b HTTP/1.1\r\n")
+
+
+def test_a_connection_left_half_read_is_not(connections: Connections) -> None:
+    with listening() as hub:
+        for _ in range(3):
+            get(connections, hub.address).close()
+        assert hub.connections == 3
+
+
+def test_a_connection_closed_meanwhile_is_not(connections: Connections) -> None:
+    with listening(requests_per_connection=1) as hub:
+        for _ in range(3):
+            assert read(get(connections, hub.address)) == b"hi"
+            time.sleep(0.05)
+        assert hub.connections == 3
+
+
+def test_nothing_is_kept_after_the_end(connections: Connections) -> None:
+    with listening() as hub:
+        answer = get(connections, hub.address)
+        connections.close()
+        assert read(answer) == b"hi"
+        assert read(get(connections, hub.address)) == b"hi"
+        assert hub.connections == 2
+
+
+def test_addresses_from_redirects_are_escaped(connections: Connections) -> None:
+    with listening() as hub:
+        read(get(connections, f"{hub.address}/caf\xe9%20?q=\xfc&x=%41"))
+        assert hub.heads[0].startswith("GET /caf%C3%A9%20?q=%C3%BC&x=%41 HTTP/1.1\r\n")
+
+
+@pytest.mark.parametrize("host", ["a..b", ".huggingface.co", "x" * 70 + ".co"])
+def test_hosts_that_no_name_server_knows(connections: Connections, host: str) -> None:
+    for scheme in ("http", "https"):
+        with pytest.raises((HTTPException, OSError)):
+            get(connections, f"{scheme}://{host}/")
+
+
+def test_a_proxy_is_told_the_whole_address(
+    connections: Connections, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with listening() as proxy:
+        monkeypatch.setenv("http_proxy", proxy.address)
+        monkeypatch.setenv("no_proxy", "other.test")
+        assert read(get(connections, "http://hub.test:81/a?b=c")) == b"hi"
+    assert proxy.heads[0].startswith("GET http://hub.test:81/a?b=c HTTP/1.1\r\nHost: hub.test:81")
+
+
+def test_a_proxy_opens_a_tunnel_and_sees_nothing_else(
+    connections: Connections, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with listening(b"HTTP/1.1 200 OK\r\n\r\n", 1) as proxy:
+        monkeypatch.setenv("https_proxy", proxy.address.removeprefix("http://"))
+        with pytest.raises(OSError):  # the proxy speaks no TLS behind its tunnel
+            get(connections, "https://hub.test/secret")
+    assert len(proxy.heads) == 1
+    assert proxy.heads[0].startswith("CONNECT hub.test:443 HTTP/1.")
+    assert "secret" not in proxy.heads[0]
+
+
+def test_proxies_of_other_kinds_are_not_gone_around(
+    connections: Connections, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for proxy in ("https://proxy.test", "socks5://proxy.test", "http://"):
+        monkeypatch.setenv("all_proxy", proxy)
+        with pytest.raises(HTTPException):
+            get(connections, "http://hub.test/")
+
+
+def test_trust(connections: Connections) -> None:
+    context = connections._trust
+    assert context.verify_mode is ssl.CERT_REQUIRED
+    assert context.check_hostname
+    assert context.minimum_version >= ssl.TLSVersion.TLSv1_2
+    assert context.cert_store_stats()["x509_ca"] > 50
+    assert context is connections._trust
+
+
+def answer_of(head: str, body: bytes) -> tuple[HttpAnswer, list[bool]]:
+    class Wire:
+        def makefile(self, mode: str) -> io.BufferedReader:
+            return io.BufferedReader(io.BytesIO(f"HTTP/1.1 200 OK\r\n{head}\r\n".encode() + body))
+
+    response = HTTPResponse(Wire())  # type: ignore[arg-type]
+    response.begin()
+    whole: list[bool] = []
+    return HttpAnswer(response, whole.append), whole
+
+
+TEXT = b"0123456789" * 500
+
+
+@pytest.mark.parametrize("size", [1, 7, 2**16])
+@pytest.mark.parametrize(
+    ("head", "body"),
+    [
+        (f"Content-Length: {len(TEXT)}\r\n", TEXT),
+        ("Transfer-Encoding: chunked\r\n", b"7\r\n%b\r\n" % TEXT[:7] + b"1381\r\n%b\r\n0\r\n\r\n"),
+        ("Content-Encoding: gzip\r\nContent-Length: {}\r\n", gzip.compress(TEXT)),
+        (
+            "Content-Encoding: GZIP\r\nContent-Length: {}\r\n",
+            gzip.compress(TEXT[:9]) + gzip.compress(b"") + gzip.compress(TEXT[9:]),
+        ),
+    ],
+    ids=["length", "chunked", "gzip", "three times gzip"],
+)
+def test_bodies(head: str, body: bytes, size: int) -> None:
+    body = body % TEXT[7:] if b"%b" in body else body
+    answer, whole = answer_of(head.format(len(body)), body)
+    assert read(answer, size) == TEXT
+    assert whole == [True]
+
+
+@pytest.mark.parametrize(
+    ("head", "body", "error"),
+    [
+        ("Content-Length: 9\r\n", b"short", IncompleteRead),
+        ("Transfer-Encoding: chunked\r\n", b"9\r\nshort", IncompleteRead),
+        ("Content-Encoding: gzip\r\n", gzip.compress(TEXT)[:-12], IncompleteRead),
+        ("Content-Encoding: gzip\r\n", gzip.compress(TEXT) + b"more", HTTPException),
+        ("Content-Encoding: gzip\r\n", b"no gzip", HTTPException),
+    ],
+)
+def test_broken_bodies(head: str, body: bytes, error: type[Exception]) -> None:
+    answer, whole = answer_of(head, body)
+    with pytest.raises(error):
+        read(answer)
+    assert whole == [False]
+
+
+def test_a_bomb_goes_off_slowly() -> None:
+    bomb = gzip.compress(bytes(10**8))
+    answer, whole = answer_of(f"Content-Encoding: gzip\r\nContent-Length: {len(bomb)}\r\n", bomb)
+    assert len(answer.read1(1000)) <= 1000
+    answer.close()
+    assert whole == [False]
+
+
+def test_an_answer_that_closes_is_not_kept() -> None:
+    answer, whole = answer_of("Connection: close\r\nContent-Length: 2\r\n", b"hi")
+    assert read(answer) == b"hi"
+    assert whole == [False]
