@@ -10,16 +10,18 @@ import itertools
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 from gpusizer.dtypes import stored_bytes
 
 PLACEHOLDER = "{}"
-# A path component that is a number: a layer or an expert. Longer numbers are no index. Names
-# stand one to a line, each behind a dot: a literal start makes the search several times faster.
-_INDEX = re.compile(r"\.([0-9]{1,6})(?=[.\n])")
+# A path component that is a number: a layer or an expert. Longer numbers are no index.
+_INDEX = re.compile(r"(?:^|(?<=\.))[0-9]{1,6}(?=\.|\Z)")
+_NUMBER = re.compile(r"0+")
+_FORM = str.maketrans("123456789", "0" * 9)
 
 Indices = tuple[int, ...]
 RawTensor = tuple[str, str, tuple[int, ...]]
@@ -80,6 +82,17 @@ class TensorGroup:
         return cls(pattern, dtype, tuple(shape), indices)
 
 
+_Columns = list[list[str]]
+"""Of some tensors, the numbers at each placeholder."""
+_Key = tuple[str, str, tuple[int, ...], int]
+"""Pattern, dtype, shape, and depth: that keeps literal braces apart from placeholders."""
+_Buckets = dict[_Key, list[tuple[int, _Columns]]]
+"""How many tensors of one kind there are, and their numbers, in one or several parts."""
+_Span = tuple[int, int]
+_Kind = str | tuple[str, str | tuple[str, ...]]
+"""A name with every digit a 0, and the digits of it that are no index where it has some."""
+
+
 def group_tensors(tensors: Iterable[RawTensor]) -> tuple[TensorGroup, ...]:
     """Group header entries losslessly, in order of first appearance.
 
@@ -87,48 +100,88 @@ def group_tensors(tensors: Iterable[RawTensor]) -> tuple[TensorGroup, ...]:
     have 256) become several groups of the same pattern.
     """
     listed = list(tensors)
-    patterns, depths, numbers = _split_names([name for name, _, _ in listed])
-    # The depth keeps a name with literal braces apart from the pattern it looks like.
-    buckets: dict[tuple[str, str, tuple[int, ...], int], list[int]] = defaultdict(list)
-    stops = itertools.accumulate(depths)
-    for (_, dtype, shape), pattern, depth, stop in zip(
-        listed, patterns, depths, stops, strict=True
-    ):
-        buckets[pattern, dtype, shape, depth].append(stop)
-    groups = []
-    for (pattern, dtype, shape, depth), ends in buckets.items():
-        columns = ([numbers[end - back] for end in ends] for back in range(depth, 0, -1))
-        index_tuples: list[Indices] = list(zip(*columns, strict=True)) or [()]
-        for product in _factor(index_tuples):
-            groups.append(TensorGroup(pattern, dtype, shape, product))
+    buckets = _all_at_once(listed)
+    if buckets is None:
+        buckets = _one_by_one(listed)
+    groups: list[TensorGroup] = []
+    for (pattern, dtype, shape, depth), parts in buckets.items():
+        columns = [[n for _, part in parts for n in part[place]] for place in range(depth)]
+        products: Iterable[tuple[Indices, ...]]
+        products = [tuple(tuple(sorted(map(int, set(column)))) for column in columns)]
+        if math.prod(map(len, products[0])) != sum(count for count, _ in parts):
+            products = _factor([tuple(map(int, numbers)) for numbers in zip(*columns, strict=True)])
+        groups += [TensorGroup(pattern, dtype, shape, product) for product in products]
     return tuple(groups)
 
 
-def _split_names(names: list[str]) -> tuple[list[str], list[int], list[int]]:
-    """Pattern and depth of every name, and the numbers of all names one after another.
+def _all_at_once(tensors: Sequence[RawTensor]) -> _Buckets | None:
+    """Tensors by what they share; None where a name is unusual or comes twice.
 
-    All at once where that is unambiguous.
+    Names alike but for their digits have them at the same places: what is found out for one
+    of them is cut out of all.
     """
-    text = "." + "\n.".join(names) + "\n"
-    pieces = _INDEX.split(text)
-    values = {digits: int(digits) for digits in set(pieces[1::2])}
-    # A literal brace would be ambiguous with a placeholder, and "007" would not survive the
-    # round trip through int: such names are no patterns.
-    unusual = "{" in text or any(str(number) != digits for digits, number in values.items())
-    if unusual or text.count("\n") != len(names):
-        if len(names) <= 1:
-            return names, [0] * len(names), []
-        parts = [_split_names([name]) for name in names]
-        flat = itertools.chain.from_iterable
-        return (
-            list(flat(patterns for patterns, _, _ in parts)),
-            list(flat(depths for _, depths, _ in parts)),
-            list(flat(numbers for _, _, numbers in parts)),
-        )
-    found = list(map(values.__getitem__, pieces[1::2]))
-    patterns = f".{PLACEHOLDER}".join(pieces[::2])[1:-1].split("\n.")
-    depths = {pattern: pattern.count(PLACEHOLDER) for pattern in set(patterns)}
-    return patterns, list(map(depths.__getitem__, patterns)), found
+    if not tensors:
+        return {}
+    names, dtypes, shapes = zip(*tensors, strict=True)
+    text = "\n".join(names)
+    if "{" in text or text.count("\n") >= len(names) or len(set(names)) < len(names):
+        return None
+    forms = text.translate(_FORM).split("\n")
+    places = {form: _index_places(form) for form in set(forms)}
+    kinds = _with_digits_that_matter(forms, names, places)
+    alike: dict[tuple[_Kind, str, tuple[int, ...]], list[str]] = defaultdict(list)
+    for name, key in zip(names, zip(kinds, dtypes, shapes, strict=True), strict=True):
+        alike[key].append(name)
+    buckets: _Buckets = defaultdict(list)
+    for (kind, dtype, shape), found in alike.items():
+        form = kind if isinstance(kind, str) else kind[0]
+        columns = [list(map(itemgetter(slice(*place)), found)) for place in places[form]]
+        if any(number[0] == "0" < number for column in columns for number in set(column)):
+            return None  # "007" would not survive the round trip through int
+        pattern = _pattern(found[0], places[form])
+        buckets[pattern, dtype, shape, len(columns)].append((len(found), columns))
+    return buckets
+
+
+def _one_by_one(tensors: Sequence[RawTensor]) -> _Buckets:
+    """The same for any names. One with braces, or an index like "007", is no pattern."""
+    buckets: _Buckets = defaultdict(list)
+    for name, dtype, shape in tensors:
+        places = [] if "{" in name or "\n" in name else _index_places(name)
+        numbers = [name[slice(*place)] for place in places]
+        if any(number[0] == "0" < number for number in numbers):
+            places, numbers = [], []
+        columns = [[number] for number in numbers]
+        buckets[_pattern(name, places), dtype, shape, len(places)].append((1, columns))
+    return buckets
+
+
+def _with_digits_that_matter(
+    forms: Sequence[str], names: Sequence[str], places: dict[str, list[_Span]]
+) -> Sequence[_Kind]:
+    """The forms, and beside them the digits that are no index: `w1` is not `w2`."""
+    digits = {}
+    for form, indices in places.items():
+        rest = [m.span() for m in _NUMBER.finditer(form) if m.span() not in indices]
+        if rest:
+            digits[form] = itemgetter(*(slice(*span) for span in rest))
+    if not digits:
+        return forms
+    return [
+        (form, digits[form](name)) if form in digits else form
+        for form, name in zip(forms, names, strict=True)
+    ]
+
+
+def _index_places(name: str) -> list[_Span]:
+    return [match.span() for match in _INDEX.finditer(name)]
+
+
+def _pattern(name: str, places: Sequence[_Span]) -> str:
+    """The name with a placeholder at each of these places."""
+    ends = [0, *(end for _, end in places)]
+    starts = [*(start for start, _ in places), len(name)]
+    return PLACEHOLDER.join(name[a:b] for a, b in zip(ends, starts, strict=True))
 
 
 def _factor(index_tuples: list[Indices]) -> list[tuple[Indices, ...]]:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
+from itertools import accumulate, chain
 from operator import sub
 
 from gpusizer.dtypes import DTYPE_BITS, stored_bytes
@@ -19,12 +21,13 @@ _MAX_DIGITS = 18  # below 2^63, so that no number needs a further check
 
 _NAME = r'"([^"\\\x00-\x1f]*)"'
 _SIZE = rf"(?:0|[1-9][0-9]{{0,{_MAX_DIGITS - 1}}})"
-# The comma belongs to its entry only when another follows, as JSON has it.
+# Dtype and shape together: there are few, and each is looked at once.
 _ENTRY = re.compile(
-    rf'{_NAME}:\{{"dtype":"([A-Z0-9_]{{1,16}})","shape":\[((?:{_SIZE}(?:,{_SIZE})*)?)\],'
-    rf'"data_offsets":\[({_SIZE}),({_SIZE})\]\}}(?:(,)(?=")|$)'
+    rf'{_NAME}:\{{"dtype":"([^"]*","shape":\[[0-9,]*)\],'
+    rf'"data_offsets":\[([0-9]{{1,{_MAX_DIGITS}}},[0-9]{{1,{_MAX_DIGITS}}})\]\}},'
 )
-_ENTRY_FIXED_CHARS = len('"":{"dtype":"","shape":[],"data_offsets":[,]}')
+_ENTRY_FIXED_CHARS = len('"":{"dtype":"],"data_offsets":[]},')
+_LAYOUT = re.compile(rf'([A-Z0-9_]{{1,16}})","shape":\[((?:{_SIZE}(?:,{_SIZE})*)?)')
 
 Layout = tuple[str, tuple[int, ...], int]
 """Dtype, shape and bytes of a tensor."""
@@ -36,43 +39,52 @@ def scan_entries(text: str, start: int, stop: int) -> tuple[list[RawTensor], int
     Canonical means: nothing but entries, distinct names, known dtypes, offsets that agree
     with the shapes and overlap nowhere.
     """
-    found = _ENTRY.findall(text, start, stop)
+    if start == stop:
+        return [], 0
+    # With one more comma every entry has one; a second at the end belongs to none.
+    found = _ENTRY.findall(f"{text[start:stop]},")
     if not found:
-        return ([], 0) if start == stop else None
-    names, dtypes, shapes, firsts, lasts, commas = zip(*found, strict=True)
-    columns = (names, dtypes, shapes, firsts, lasts, commas)
-    matched = len(found) * _ENTRY_FIXED_CHARS + sum(sum(map(len, column)) for column in columns)
-    # Entries that do not touch leave characters over; a name that comes twice is a duplicate.
-    if matched != stop - start or len(set(names)) != len(names):
         return None
-    layouts = _layouts(set(zip(dtypes, shapes, strict=True)))
+    names, written, spans = zip(*found, strict=True)
+    matched = len(found) * _ENTRY_FIXED_CHARS
+    matched += sum(sum(map(len, column)) for column in (names, written, spans))
+    # Entries that do not touch leave characters over; a name that comes twice is a duplicate.
+    if matched != stop - start + 1 or len(set(names)) != len(names):
+        return None
+    layouts = _layouts(set(written))
     if layouts is None:
         return None
-    begins, ends = list(map(int, firsts)), list(map(int, lasts))
-    chosen = [layouts[key] for key in zip(dtypes, shapes, strict=True)]
-    if list(map(sub, ends, begins)) != [one[2] for one in chosen]:
-        return None
-    end = _end_of_data(begins, ends)
-    if end is None:
-        return None
-    return [(name, one[0], one[1]) for name, one in zip(names, chosen, strict=True)], end
+    chosen = list(map(layouts.__getitem__, written))
+    dtypes, shapes, sizes = zip(*chosen, strict=True)
+    end = _end_of_data(spans, sizes)
+    return None if end is None else (list(zip(names, dtypes, shapes, strict=True)), end)
 
 
-def _layouts(keys: set[tuple[str, str]]) -> dict[tuple[str, str], Layout] | None:
-    """Layouts by dtype and shape as they stand in the text; None for one that cannot be."""
-    layouts: dict[tuple[str, str], Layout] = {}
-    for dtype, text in keys:
-        shape = tuple(map(int, text.split(","))) if text else ()
-        if dtype not in DTYPE_BITS or len(shape) > MAX_RANK:
+def _layouts(texts: set[str]) -> dict[str, Layout] | None:
+    """Layouts by how they are written; None for one that cannot be."""
+    layouts: dict[str, Layout] = {}
+    for text in texts:
+        match = _LAYOUT.fullmatch(text)
+        shape = tuple(map(int, match[2].split(","))) if match and match[2] else ()
+        if not match or match[1] not in DTYPE_BITS or len(shape) > MAX_RANK:
             return None
-        layouts[dtype, text] = (dtype, shape, stored_bytes(dtype, math.prod(shape)))
+        layouts[text] = (match[1], shape, stored_bytes(match[1], math.prod(shape)))
     return layouts
 
 
-def _end_of_data(begins: list[int], ends: list[int]) -> int | None:
-    """Where the last tensor ends; None when two overlap."""
-    if begins == [0, *ends[:-1]]:
-        return ends[-1]  # one after another, as the library writes them
+def _end_of_data(spans: Sequence[str], sizes: Sequence[int]) -> int | None:
+    """Where the last tensor ends; None where spans are no sizes, or two overlap."""
+    joined = ",".join(spans)
+    ends = list(accumulate(sizes))
+    if ends[-1] < 10**_MAX_DIGITS:
+        stops = list(map(str, ends))
+        pairs = zip(["0", *stops[:-1]], stops, strict=True)
+        if joined == ",".join(chain.from_iterable(pairs)):
+            return ends[-1]  # one after another, as the library writes them
+    numbers = list(map(int, joined.split(",")))
+    begins, ends = numbers[::2], numbers[1::2]
+    if joined != ",".join(map(str, numbers)) or list(map(sub, ends, begins)) != list(sizes):
+        return None
     end = 0
     for first, last in sorted(zip(begins, ends, strict=True)):
         if first < end and first != last:
