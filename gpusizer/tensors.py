@@ -82,12 +82,10 @@ class TensorGroup:
         return cls(pattern, dtype, tuple(shape), indices)
 
 
-_Columns = list[list[str]]
-"""Of some tensors, the numbers at each placeholder."""
 _Key = tuple[str, str, tuple[int, ...], int]
 """Pattern, dtype, shape, and depth: that keeps literal braces apart from placeholders."""
-_Buckets = dict[_Key, list[tuple[int, _Columns]]]
-"""How many tensors of one kind there are, and their numbers, in one or several parts."""
+_Buckets = dict[_Key, list[list[str]]]
+"""For each placeholder its numbers, of one tensor after another; no tensor comes twice."""
 _Span = tuple[int, int]
 _Kind = str | tuple[str, str | tuple[str, ...]]
 """A name with every digit a 0, and the digits of it that are no index where it has some."""
@@ -104,11 +102,10 @@ def group_tensors(tensors: Iterable[RawTensor]) -> tuple[TensorGroup, ...]:
     if buckets is None:
         buckets = _one_by_one(listed)
     groups: list[TensorGroup] = []
-    for (pattern, dtype, shape, depth), parts in buckets.items():
-        columns = [[n for _, part in parts for n in part[place]] for place in range(depth)]
+    for (pattern, dtype, shape, _), columns in buckets.items():
         products: Iterable[tuple[Indices, ...]]
         products = [tuple(tuple(sorted(map(int, set(column)))) for column in columns)]
-        if math.prod(map(len, products[0])) != sum(count for count, _ in parts):
+        if columns and math.prod(map(len, products[0])) != len(columns[0]):
             products = _factor([tuple(map(int, numbers)) for numbers in zip(*columns, strict=True)])
         groups += [TensorGroup(pattern, dtype, shape, product) for product in products]
     return tuple(groups)
@@ -132,27 +129,31 @@ def _all_at_once(tensors: Sequence[RawTensor]) -> _Buckets | None:
     alike: dict[tuple[_Kind, str, tuple[int, ...]], list[str]] = defaultdict(list)
     for name, key in zip(names, zip(kinds, dtypes, shapes, strict=True), strict=True):
         alike[key].append(name)
-    buckets: _Buckets = defaultdict(list)
+    buckets: _Buckets = {}
     for (kind, dtype, shape), found in alike.items():
         form = kind if isinstance(kind, str) else kind[0]
-        columns = [list(map(itemgetter(slice(*place)), found)) for place in places[form]]
-        if any(number[0] == "0" < number for column in columns for number in set(column)):
-            return None  # "007" would not survive the round trip through int
-        pattern = _pattern(found[0], places[form])
-        buckets[pattern, dtype, shape, len(columns)].append((len(found), columns))
+        shared = _pattern(found[0], places[form]), dtype, shape, len(places[form])
+        columns = buckets.setdefault(shared, [[] for _ in places[form]])
+        for column, place in zip(columns, places[form], strict=True):
+            numbers = list(map(itemgetter(slice(*place)), found))
+            if any(number[0] == "0" < number for number in set(numbers)):
+                return None  # "007" would not survive the round trip through int
+            column += numbers
     return buckets
 
 
 def _one_by_one(tensors: Sequence[RawTensor]) -> _Buckets:
     """The same for any names. One with braces, or an index like "007", is no pattern."""
-    buckets: _Buckets = defaultdict(list)
-    for name, dtype, shape in tensors:
+    buckets: _Buckets = {}
+    for name, dtype, shape in dict.fromkeys(tensors):
         places = [] if "{" in name or "\n" in name else _index_places(name)
         numbers = [name[slice(*place)] for place in places]
         if any(number[0] == "0" < number for number in numbers):
             places, numbers = [], []
-        columns = [[number] for number in numbers]
-        buckets[_pattern(name, places), dtype, shape, len(places)].append((1, columns))
+        key = _pattern(name, places), dtype, shape, len(places)
+        columns = buckets.setdefault(key, [[] for _ in places])
+        for column, number in zip(columns, numbers, strict=True):
+            column.append(number)
     return buckets
 
 

@@ -3,11 +3,29 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from http.client import HTTPException, HTTPResponse, IncompleteRead
-from typing import Any, cast
+from typing import Any
 
 _GZIP = zlib.MAX_WBITS | 16
+
+
+class Headers(Mapping[str, str]):
+    """Headers by name, in any case of letters; of several of one name the first."""
+
+    def __init__(self, headers: Iterable[tuple[str, str]]) -> None:
+        self._values: dict[str, str] = {}
+        for name, value in headers:
+            self._values.setdefault(name.lower(), value)
+
+    def __getitem__(self, name: str) -> str:
+        return self._values[name.lower()]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
 
 
 class HttpAnswer:
@@ -19,8 +37,7 @@ class HttpAnswer:
 
     def __init__(self, response: HTTPResponse, done: Callable[[bool], None]) -> None:
         self.status = response.status
-        # A message is a mapping that ignores the case of names, without being called one.
-        self.headers = cast(Mapping[str, str], response.headers)
+        self.headers = Headers(response.headers.items())
         self._response = response
         self._done = done
         self._ended = False

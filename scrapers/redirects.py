@@ -26,13 +26,18 @@ class Origin:
     @property
     def loopback(self) -> int:
         """IP version of a loopback address (4 for `localhost`), 0 for any other host."""
-        if self.host == "localhost":
-            return 4
-        try:
-            address = ipaddress.ip_address(self.host)
-        except ValueError:
-            return 0
-        return address.version if address.is_loopback else 0
+        return _loopback_version(self.host)
+
+
+@lru_cache(maxsize=64)
+def _loopback_version(host: str) -> int:
+    if host == "localhost":
+        return 4
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return 0
+    return address.version if address.is_loopback else 0
 
 
 def origin_of(url: str) -> Origin | None:

@@ -69,6 +69,31 @@ def test_same_judgement(
     assert judged(data, size, scanned=True) == judged(data, size, scanned=False)
 
 
+SOUND = json.dumps(
+    {
+        "__metadata__": {"format": "pt"},
+        "a.0.w": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]},
+        "a.1.w": {"dtype": "F32", "shape": [2, 3], "data_offsets": [24, 48]},
+        "b": {"dtype": "BF16", "shape": [], "data_offsets": [48, 50]},
+        "c": {"dtype": "F4", "shape": [0], "data_offsets": [50, 50]},
+    },
+    separators=(",", ":"),
+)
+TWICE = SOUND[SOUND.index('"a.0') : SOUND.index('"a.1')]
+PIECES = ["", ",", "]},", "0", "1", "-", " ", "\n", '"', "}", "[", "\\", "é", TWICE]
+EDITS = st.tuples(st.integers(0, len(SOUND)), st.integers(0, 3), st.sampled_from(PIECES))
+
+
+@given(st.lists(EDITS, min_size=1, max_size=3))
+def test_same_judgement_of_what_is_almost_sound(edits: list[tuple[int, int, str]]) -> None:
+    text = SOUND
+    for place, removed, added in edits:
+        text = text[:place] + added + text[place + removed :]
+    file = raw_safetensors_file(text.encode())
+    data = file.head_bytes()
+    assert judged(data, file.size + 80, True) == judged(data, file.size + 80, False)
+
+
 @given(st.text('{}[]",:0129ab\\ "dtype"', max_size=60))
 def test_any_text_is_scanned_safely(text: str) -> None:
     scan_entries(text, 0, len(text))
@@ -79,6 +104,9 @@ NOT_CANONICAL = [
     f"{ENTRY},", f"{ENTRY},{ENTRY}", f" {ENTRY}", f"{ENTRY}x", f"x{ENTRY}",
     ENTRY.replace("8", "08"),
     ENTRY.replace("2", "02"), ENTRY.replace("2", "2,"), ENTRY.replace("8", "9"), ENTRY[:-1],
+    f'{ENTRY}x"b]}},":{ENTRY[4:]}', f"{ENTRY};{ENTRY.replace('a', 'b')}",
+    ENTRY.replace("0,8", "08,16"), ENTRY.replace("0,8", "0,1" + "0" * 18),
+    ENTRY.replace("0,8", "0, 8"), ENTRY.replace("0,8", "-8,0"),
     ENTRY.replace("F32", "F7"), ENTRY.replace('"a"', '"\\u0061"'), ENTRY.replace("8]", "8,9]"),
     ENTRY.replace("[2]", "[" + ",".join("1" * 17) + "]"), f'{ENTRY},"b":{{}}', "{}",
 ]  # fmt: skip

@@ -45,6 +45,25 @@ def test_grouping_gives_back_every_tensor(entries: dict[str, tuple[str, tuple[in
     )
 
 
+ALIKE = st.builds(
+    "{}.{}.w{}".format, st.sampled_from("hm"), st.integers(0, 30), st.integers(1, 3)
+) | st.sampled_from(["h.07.w1", "h.w1", "{}.w1", "0", "h\n.1.w1"])
+
+
+@given(st.lists(st.tuples(ALIKE, st.sampled_from(["F32", "BF16"]), SHAPES)))
+def test_all_at_once_is_as_one_by_one(tensors: list[RawTensor]) -> None:
+    found = group_tensors(tensors)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("gpusizer.tensors._all_at_once", lambda tensors: None)
+        assert group_tensors(tensors) == found
+
+
+def test_what_comes_twice_counts_once() -> None:
+    names = ["h.0.e.0", "h.0.e.0", "h.0.e.1", "h.1.e.0"]
+    groups = group_tensors([(name, "F32", (1,)) for name in names])
+    assert sorted(name for g in groups for name in g.names()) == sorted(set(names))
+
+
 @given(HEADERS)
 def test_groups_survive_json(entries: dict[str, tuple[str, tuple[int, ...]]]) -> None:
     groups = group_tensors(header(entries))
