@@ -194,6 +194,7 @@ def test_index_that_names_other_shards(hub: HubEmulator, fetch: Fetch) -> None:
 def test_gated_model_costs_two_requests(hub: HubEmulator, fetch: Fetch) -> None:
     """The description holds the totals; the guess that went along finds the gate shut."""
     hub.add(llama_repo("org/name-8B", shards=2, gated="auto"))
+    hub.expect_waves(2)
     (component,) = fetch("org/name-8B").components
     assert component.tensors == () and component.totals is not None
     assert len(hub.requests) == 2
@@ -213,6 +214,7 @@ def test_an_older_copy_says_what_to_ask_for(hub: HubEmulator, session: HubSessio
 def test_an_expected_gate_costs_one_request(hub: HubEmulator, session: HubSession) -> None:
     hub.add(llama_repo("org/name-8B", shards=2, gated="auto"))
     ref = ModelRef("org/name-8B")
+    hub.expect_waves(2)
     gated = fetch_snapshot(ref, session, PATIENT)
     hub.reset_log()
     (component,) = fetch_snapshot(ref, session, PATIENT, expected=gated).components
