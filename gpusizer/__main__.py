@@ -1,5 +1,7 @@
 """Composition root of the shell."""
 
+# ruff: noqa: E402
+
 from __future__ import annotations
 
 import os
@@ -10,11 +12,14 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Any, NoReturn
 
+from gpusizer.startup import collect_rarely
+
+collect_rarely()  # before all else is loaded: a twentieth of a short command's time
+
 from gpusizer.errors import GpusizerError
 from gpusizer.hub_id import ModelRef, parse_model_ref
 from gpusizer.settings import Settings
 from gpusizer.snapshot import RepoSnapshot
-from gpusizer.startup import collect_rarely
 from scrapers.embedded import EmbeddedSnapshots
 from scrapers.head_start import HeadStart
 from scrapers.model_tree import build_lister
@@ -28,7 +33,6 @@ Fetch = Callable[[ModelRef], RepoSnapshot]
 
 def main(argv: Sequence[str]) -> int:
     """Answer one command line; the exit code is that of `gpusizer.cli.run`."""
-    collect_rarely()
     begun = _begin(argv)
     # Loaded while the Hub answers: the rest takes as long as a round trip.
     run = import_module("gpusizer.cli").run

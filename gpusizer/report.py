@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from gpusizer.advice import Suggestion
 from gpusizer.costs import PlanCosts
@@ -17,10 +18,11 @@ from gpusizer.plans.answers import parallelism_json, plan_json
 from gpusizer.profile import ModelProfile
 from gpusizer.ranking import Ranked
 from gpusizer.request import SizeRequest
-from gpusizer.rig.answers import rig_json
-from gpusizer.rig.plan import RigPlan
 from gpusizer.speed import speeds_json
 from gpusizer.workload import Workload
+
+if TYPE_CHECKING:
+    from gpusizer.rig.plan import RigPlan
 
 SCHEMA_VERSION = 1
 
@@ -77,7 +79,8 @@ class Report:
         if self.quantized_repos is not None:
             report["quantized_repos"] = [repo.to_json() for repo in self.quantized_repos]
         if self.rig is not None:
-            report["rig"] = rig_json(self.rig, say)
+            answers = import_module("gpusizer.rig.answers")  # needed by few reports
+            report["rig"] = answers.rig_json(self.rig, say)
         return report
 
     def _workload_json(self) -> dict[str, Any]:

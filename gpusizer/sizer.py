@@ -34,8 +34,6 @@ from gpusizer.request import (
     parse_listing,
     parse_size_request,
 )
-from gpusizer.rig import build_rig, parse_rig
-from gpusizer.rig.plan import plan_rig
 from gpusizer.selection import Selection, every_quant, select_quants
 from gpusizer.snapshot import RepoSnapshot
 from gpusizer.workload import DEFAULT_CONTEXT, OFFLOADS, Workload
@@ -119,7 +117,9 @@ class Sizer:
             ranking, about = self._ranked(ranker, request)
         rig = None
         if request.rig:
-            rig = plan_rig(ranker, build_rig(parse_rig(request.rig), self.catalogue))
+            # Loaded when asked for, as `gpusizer.models_for` is.
+            rigs, plan = import_module("gpusizer.rig"), import_module("gpusizer.rig.plan")
+            rig = plan.plan_rig(ranker, rigs.build_rig(rigs.parse_rig(request.rig), self.catalogue))
         published, problems = self._published(request, profile)
         return Report(
             request=request,

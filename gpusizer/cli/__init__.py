@@ -42,7 +42,7 @@ def run(argv: Sequence[str], make_sizer: MakeSizer) -> int:
     """Answer one command line; the exit code is 0, 2 (bad input), 3 (unreadable) or 1 (a bug)."""
     model: str | None = None
     try:
-        arguments = build_parser().parse_args(argv)
+        arguments = build_parser(argv).parse_args(argv)
         model = getattr(arguments, "model", None)
         _COMMANDS[arguments.command](make_sizer(arguments.offline), arguments)
     except GpusizerError as error:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any, NoReturn
 
-from gpusizer.cli.training_options import TRAINING_HELP
 from gpusizer.costs import DEFAULT_ASSUMPTIONS as _COSTS
 from gpusizer.errors import InvalidRequest
-from gpusizer.models_for.request import ABOUT_ONE_MODEL
-from gpusizer.models_for.tasks import TASKS
 from gpusizer.request import FILTER_FIELDS, RANKINGS, SIZE_FIELDS
 from gpusizer.workload import OFFLOADS
 
@@ -68,43 +67,83 @@ class _Parser(argparse.ArgumentParser):
         raise InvalidRequest(field="command line", value="", reason=message)
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """The parser of `python -m gpusizer`."""
+def build_parser(argv: Sequence[str] = ()) -> argparse.ArgumentParser:
+    """The parser of `python -m gpusizer`: of the one command that `argv` begins with, if it does.
+
+    A command has dozens of options; those of the others would only be there to be passed over.
+    """
     parser = _Parser(prog="gpusizer", description="Which GPUs run a Hugging Face model, and why.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    size = commands.add_parser("size", help="memory at every quantization, and ranked GPUs")
-    size.add_argument("model", help="model ID or Hub URL")
-    _add_fields(size)
-    train = commands.add_parser("train", help="memory, time and price of fine-tuning")
-    train.add_argument("model", help="model ID or Hub URL")
-    for field, (metavar, meaning) in TRAINING_HELP.items():
-        train.add_argument(f"--{field.replace('_', '-')}", metavar=metavar, help=meaning)
-    batch = commands.add_parser("batch", help="JSON Lines of requests in, of reports out")
-    batch.add_argument("file", nargs="?", default="-", help='input file, "-" for standard input')
-    gpus = commands.add_parser("gpus", help="the GPU catalogue")
-    gpus.add_argument("query", nargs="*", help="words that the name must contain")
-    _add_fields(gpus, without=tuple(set(SIZE_FIELDS) - set(FILTER_FIELDS)))
-    compare = commands.add_parser("compare", help="GPUs side by side")
-    compare.add_argument("gpus", nargs="+", metavar="GPU", help="slug, alias or 2x4090")
-    compare.add_argument("--model", help="also fit, speed and price for this model")
-    _add_fields(compare, without=("gpu", "gpu_count", "top", "rank_by", "rig", *FILTER_FIELDS))
-    models = commands.add_parser("models-for", help="which models fit a GPU or a machine")
-    models.add_argument(
-        "gpu", nargs="*", metavar="GPU", help='slug, alias, 2x4090, or "3090 + 3060 + 64gb ram"'
-    )
-    models.add_argument("--models", metavar="IDS", help="look at these, comma-separated")
-    models.add_argument("--model-task", metavar="TASK", help=f"only: {', '.join(TASKS)}")
-    _add_fields(models, without=("gpu", *ABOUT_ONE_MODEL))
-    log = commands.add_parser("log", help="an engine's start-up log, measured against predictions")
-    log.add_argument("file", help='the log, "-" for standard input')
-    log.add_argument("--model", help="model ID, where the log has a local path")
-    log.add_argument("--gpu", help="the GPU, where the log does not name it")
-    for command in (size, train, batch, gpus, compare, models, log):
+    asked = [name for name in argv[:1] if name in _COMMANDS]
+    for name in asked or _COMMANDS:
+        meaning, add_arguments = _COMMANDS[name]
+        command = commands.add_parser(name, help=meaning)
+        add_arguments(command)
         command.add_argument("--json", action="store_true", help="one JSON document on stdout")
         command.add_argument(
             "--offline", action="store_true", help="embedded snapshot and cache only"
         )
     return parser
+
+
+def _size(command: argparse.ArgumentParser) -> None:
+    command.add_argument("model", help="model ID or Hub URL")
+    _add_fields(command)
+
+
+def _train(command: argparse.ArgumentParser) -> None:
+    command.add_argument("model", help="model ID or Hub URL")
+    for field, (metavar, meaning) in _training_help().items():
+        command.add_argument(f"--{field.replace('_', '-')}", metavar=metavar, help=meaning)
+
+
+def _batch(command: argparse.ArgumentParser) -> None:
+    command.add_argument("file", nargs="?", default="-", help='input file, "-" for standard input')
+
+
+def _gpus(command: argparse.ArgumentParser) -> None:
+    command.add_argument("query", nargs="*", help="words that the name must contain")
+    _add_fields(command, without=tuple(set(SIZE_FIELDS) - set(FILTER_FIELDS)))
+
+
+def _compare(command: argparse.ArgumentParser) -> None:
+    command.add_argument("gpus", nargs="+", metavar="GPU", help="slug, alias or 2x4090")
+    command.add_argument("--model", help="also fit, speed and price for this model")
+    _add_fields(command, without=("gpu", "gpu_count", "top", "rank_by", "rig", *FILTER_FIELDS))
+
+
+def _models_for(command: argparse.ArgumentParser) -> None:
+    tasks = import_module("gpusizer.models_for.tasks").TASKS
+    about_one_model = import_module("gpusizer.models_for.request").ABOUT_ONE_MODEL
+    command.add_argument(
+        "gpu", nargs="*", metavar="GPU", help='slug, alias, 2x4090, or "3090 + 3060 + 64gb ram"'
+    )
+    command.add_argument("--models", metavar="IDS", help="look at these, comma-separated")
+    command.add_argument("--model-task", metavar="TASK", help=f"only: {', '.join(tasks)}")
+    _add_fields(command, without=("gpu", *about_one_model))
+
+
+def _log(command: argparse.ArgumentParser) -> None:
+    command.add_argument("file", help='the log, "-" for standard input')
+    command.add_argument("--model", help="model ID, where the log has a local path")
+    command.add_argument("--gpu", help="the GPU, where the log does not name it")
+
+
+_COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
+    "size": ("memory at every quantization, and ranked GPUs", _size),
+    "train": ("memory, time and price of fine-tuning", _train),
+    "batch": ("JSON Lines of requests in, of reports out", _batch),
+    "gpus": ("the GPU catalogue", _gpus),
+    "compare": ("GPUs side by side", _compare),
+    "models-for": ("which models fit a GPU or a machine", _models_for),
+    "log": ("an engine's start-up log, measured against predictions", _log),
+}
+
+
+def _training_help() -> dict[str, tuple[str, str]]:
+    """Options of `train`, loaded with it: their words come from what only it needs."""
+    found: dict[str, tuple[str, str]] = import_module("gpusizer.cli.training_options").TRAINING_HELP
+    return found
 
 
 def _add_fields(parser: argparse.ArgumentParser, without: tuple[str, ...] = ()) -> None:
@@ -124,5 +163,5 @@ def request_fields(arguments: argparse.Namespace) -> dict[str, Any]:
 def training_fields(arguments: argparse.Namespace) -> dict[str, Any]:
     """The training fields that were given, unchecked."""
     given = vars(arguments)
-    names = ("model", *TRAINING_HELP)
+    names = ("model", *_training_help())
     return {field: given[field] for field in names if given.get(field) is not None}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, get_args
 
@@ -12,6 +13,7 @@ from gpusizer.units import GB, MIB, TERA
 
 Row = Mapping[str, str]
 Parse = Callable[[str], Any]
+Columns = Mapping[str, tuple[str, Parse]]
 
 
 def read_gpus(gpus_csv: Path, aliases_csv: Path) -> tuple[Gpu, ...]:
@@ -20,9 +22,11 @@ def read_gpus(gpus_csv: Path, aliases_csv: Path) -> tuple[Gpu, ...]:
     named: dict[str, list[str]] = {}
     for alias, slug in aliases.items():
         named.setdefault(slug, []).append(alias)
+    # Most fields say what another row has said in the same words.
+    columns = {column: (field, cache(parse)) for column, (field, parse) in COLUMNS.items()}
     gpus = []
     for place, row in _rows(gpus_csv, ("slug", *COLUMNS, *_PRICE_COLUMNS)):
-        gpus.append(_gpu(place, row, tuple(named.get(row["slug"], ()))))
+        gpus.append(_gpu(place, row, columns, tuple(named.get(row["slug"], ()))))
     unknown = set(aliases.values()) - {gpu.slug for gpu in gpus}
     if unknown:
         raise ValueError(f"{aliases_csv.name}: field slug: no such GPU: {sorted(unknown)}")
@@ -41,22 +45,23 @@ def read_aliases(aliases_csv: Path) -> dict[str, str]:
 
 def _rows(path: Path, columns: tuple[str, ...]) -> list[tuple[str, Row]]:
     with path.open(encoding="utf-8", newline="") as file:
-        reader = csv.DictReader(file, restval=None)
-        missing = set(columns) - set(reader.fieldnames or ())
+        reader = csv.reader(file)
+        header = next(reader, [])
+        missing = set(columns) - set(header)
         if missing:
             raise ValueError(f"{path.name}, line 1: missing columns {sorted(missing)}")
         rows: list[tuple[str, Row]] = []
-        for row in reader:
+        for fields in filter(None, reader):
             place = f"{path.name}, line {reader.line_num}"
-            if None in row or None in row.values():
-                raise ValueError(f"{place}: {len(reader.fieldnames or ())} fields expected")
-            rows.append((place, row))
+            if len(fields) != len(header):
+                raise ValueError(f"{place}: {len(header)} fields expected")
+            rows.append((place, dict(zip(header, fields, strict=True))))
     return rows
 
 
-def _gpu(place: str, row: Row, aliases: tuple[str, ...]) -> Gpu:
+def _gpu(place: str, row: Row, columns: Columns, aliases: tuple[str, ...]) -> Gpu:
     values: dict[str, Any] = {"slug": row["slug"], "aliases": aliases}
-    for column, (field, parse) in COLUMNS.items():
+    for column, (field, parse) in columns.items():
         try:
             values[field] = parse(row[column])
         except ValueError as error:
@@ -142,7 +147,7 @@ _PRICE_COLUMNS = ("street_source", "street_date", "rent_source", "rent_date")
 
 # Column of the file -> (field of Gpu, parser). Not derived from the dataclass: a new field
 # must not change the published file by accident.
-COLUMNS: Mapping[str, tuple[str, Parse]] = {
+COLUMNS: Columns = {
     "name": ("name", _required),
     "vendor": ("vendor", _required),
     "segment": ("segment", _required),
