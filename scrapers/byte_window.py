@@ -56,14 +56,18 @@ class ByteWindow:
 
     def skip_strings(self, count: int) -> None:
         """Move on by `count` strings, each after its length: only the lengths are looked at."""
-        self._check_end(count * _LENGTH.size)
-        length_of = _LENGTH.unpack_from
+        length_of, length_bytes = _LENGTH.unpack_from, _LENGTH.size
+        self._check_end(count * length_bytes)
         while count:
-            at, data = self._have(_LENGTH.size), self._data
-            last = len(data) - _LENGTH.size
-            while count and at <= last:
-                at += _LENGTH.size + length_of(data, at)[0]
-                count -= 1
+            at, data = self._have(length_bytes), self._data
+            left = count
+            try:
+                for left in range(count, 0, -1):  # noqa: B007 - what an error leaves undone
+                    at += length_bytes + length_of(data, at)[0]
+                left = 0
+            except (struct.error, OverflowError):
+                pass  # that length has not been read
+            count = left
             self.position = self._start + at
             self._check_end(0)
 

@@ -93,6 +93,12 @@ def kind_of(stem: str) -> VariantKind:
     return next((kind for kind, regex in _KINDS if regex.search(name)), "quantization")
 
 
+def holds_tokenizer(path: str) -> bool:
+    """Whether a file's header is a long one: of a split model that is the first file's alone."""
+    shard = _SHARD.fullmatch(path.removesuffix(SUFFIX))
+    return shard is None or int(shard["number"]) == 1
+
+
 def _file_sets(files: Iterable[RepoFile]) -> list[tuple[str, list[RepoFile]]]:
     """Files that make up one model, with their path less number and suffix."""
     sets: dict[tuple[str, int], list[RepoFile]] = {}

@@ -65,8 +65,10 @@ class GgufHeader:
     bytes_read: int
 
 
-def read_header(source: Source, limits: Limits, repo_id: str, path: str) -> GgufHeader:
-    """The header of a file whose bytes `source` provides.
+def read_header(
+    source: Source, limits: Limits, repo_id: str, path: str, expected_bytes: int = 0
+) -> GgufHeader:
+    """The header of a file whose bytes `source` provides, so many probably.
 
     Raises MalformedRepo with `reason` "magic", "big_endian", "version", "truncated",
     "not_utf8", "duplicate_key", "metadata_type", "key_length", "alignment", "name_length",
@@ -74,7 +76,9 @@ def read_header(source: Source, limits: Limits, repo_id: str, path: str) -> Gguf
     UnsupportedDtype; LimitsExceeded ("gguf_header_bytes", "gguf_keys", "gguf_values",
     "gguf_tensors").
     """
-    return _Parser(ByteWindow(source, limits, repo_id, path), limits, repo_id).header()
+    window = ByteWindow(source, limits, repo_id, path)
+    window.expect(min(expected_bytes, limits.gguf_header_bytes // 2))
+    return _Parser(window, limits, repo_id).header()
 
 
 class _Parser:

@@ -13,6 +13,7 @@ from gpusizer.dtypes import DTYPE_BITS
 from gpusizer.errors import HubUnreachable
 from gpusizer.hub_id import is_repo_id
 from gpusizer.snapshot import Config
+from scrapers.gguf_guess import header_guess
 from scrapers.json_files import deeper_than
 from scrapers.weight_sets import RepoFile
 
@@ -39,6 +40,7 @@ class RepoInfo:
             the files are behind a gate; None when it did not count.
         config: the few entries of `config.json` that the API repeats; public likewise.
         files: the file list with sizes; None when the answer does not carry it.
+        gguf_header_bytes: length of its GGUF files' headers, as a guess.
     """
 
     repo_id: str
@@ -55,6 +57,7 @@ class RepoInfo:
     parameters: Mapping[str, int] | None = None
     config: Config | None = None
     files: tuple[RepoFile, ...] | None = None
+    gguf_header_bytes: int | None = None
 
 
 def info_url(endpoint: str, repo_id: str, revision: str | None) -> str:
@@ -127,6 +130,7 @@ def parse_info(answer: Any, asked_repo_id: str) -> RepoInfo:
         parameters=_parameters(answer.get("safetensors")),
         config=_config(answer.get("config")),
         files=_siblings(answer.get("siblings")),
+        gguf_header_bytes=header_guess(answer.get("gguf")),
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any, Self, TypeVar
 
 from gpusizer.errors import HubUnreachable, LimitsExceeded, ModelUnreadable
 from gpusizer.tensors import RawTensor
+from scrapers.gguf_files import holds_tokenizer
 from scrapers.gguf_header import GgufHeader, read_header
 from scrapers.http import HubAnswer, HubSession, Wanted
 from scrapers.hub_api import (
@@ -240,7 +241,9 @@ class RepoReader:
             answers.append(answer)
             return answer.body, answer.total_bytes
 
-        return read_header(source, self.limits, self.repo_id, path), answers[0].commit
+        guess = self._info.gguf_header_bytes if self._info and holds_tokenizer(path) else None
+        header = read_header(source, self.limits, self.repo_id, path, guess or 0)
+        return header, answers[0].commit
 
     def _read_headers(self, path: str) -> Read[AllHeaders]:
         asked = self._asked(path)

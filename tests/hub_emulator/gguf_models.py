@@ -103,6 +103,8 @@ def gguf_repo(
         for label in labels
     }
     defaults: dict[str, Any] = {"library_name": "gguf", "pipeline_tag": "text-generation"}
+    if pre == "llama-bpe" and vocab > 100_000:  # what the Hub says of a file of Llama 3
+        defaults["info"] = {"gguf": {"architecture": "llama", "bos_token": "<|begin_of_text|>"}}
     return FakeRepo(repo_id, {**made, **(files or {})}, **(defaults | attributes))
 
 

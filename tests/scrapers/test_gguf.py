@@ -9,6 +9,7 @@ import pytest
 
 from gpusizer.errors import GpusizerError, LimitsExceeded, MalformedRepo, RepoFileNotFound
 from gpusizer.snapshot import RepoSnapshot
+from scrapers.gguf_guess import header_guess
 from tests.hub_emulator import (
     FakeRepo,
     HubEmulator,
@@ -64,13 +65,53 @@ def test_cost_of_twenty_five_quantizations(hub: HubEmulator, fetch: Fetch) -> No
     assert sum(request.body_bytes_sent for request in hub.requests) < 800_000
 
 
-def test_a_large_vocabulary_takes_two_reads(hub: HubEmulator, fetch: Fetch) -> None:
-    """The description, the file's redirect, its start, and where the start says it ends."""
+def test_a_large_vocabulary_that_is_announced_takes_one_read(
+    hub: HubEmulator, fetch: Fetch
+) -> None:
+    """The description, the file's redirect, and its header."""
     hub.add(gguf_repo("org/name-GGUF", ["Q4_K_M", "Q8_0"], vocab=128_256, merges=280_147))
+    fetch("org/name-GGUF")
+    assert len(hub.requests_to("cdn")) == 1
+    assert len(hub.requests) == 3
+    assert sum(request.body_bytes_sent for request in hub.requests) < 8_500_000
+
+
+@pytest.mark.parametrize("said", [{}, {"gguf": {"architecture": "llama"}}, {"gguf": "llama"}])
+def test_a_large_vocabulary_takes_two_reads(
+    hub: HubEmulator, fetch: Fetch, said: dict[str, object]
+) -> None:
+    """The description, the file's redirect, its start, and where the start says it ends."""
+    hub.add(gguf_repo("org/name-GGUF", ["Q4_K_M"], vocab=128_256, merges=280_147, info=said))
     fetch("org/name-GGUF")
     assert len(hub.requests_to("cdn")) == 2
     assert len(hub.requests) == 4
     assert sum(request.body_bytes_sent for request in hub.requests) < 8_500_000
+
+
+@pytest.mark.parametrize(
+    ("said", "bytes_read"),
+    [
+        ({"architecture": "llama", "bos_token": "<|begin_of_text|>"}, 7_951_872),
+        ({"architecture": "llama", "chat_template": "…<|start_header_id|>…"}, 7_951_872),
+        ({"architecture": "llama", "bos_token": "<s>", "chat_template": None}, None),
+        ({"architecture": "qwen3moe"}, 6_077_440),
+        ({"architecture": "gemma3"}, 6_291_456),
+        ({"architecture": ["llama"]}, None),
+        ([], None),
+        (None, None),
+    ],
+)
+def test_announced_headers(said: object, bytes_read: int | None) -> None:
+    assert header_guess(said) == bytes_read
+
+
+def test_only_the_first_shard_holds_a_tokenizer(hub: HubEmulator, fetch: Fetch) -> None:
+    metadata, tensors = llama_metadata(), llama_tensors("Q4_K")
+    said = {"gguf": {"architecture": "gemma2"}}
+    hub.add(FakeRepo("org/name", gguf_shards("m-Q4_K_M", metadata, tensors, 3), info=said))
+    fetch()
+    ranges = {request.range for request in hub.requests_to("cdn")}
+    assert ranges == {"bytes=0-6291455", "bytes=0-786431"}
 
 
 def test_an_unusual_vocabulary_takes_one_read_more(hub: HubEmulator, fetch: Fetch) -> None:
