@@ -5,22 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from gpusizer.comparison import Compared, Comparison
 from gpusizer.engines import Engine, Split, find_engine
 from gpusizer.engines.pipeline_steps import canvas
 from gpusizer.errors import ModelUnreadable
 from gpusizer.experts import refused_degrees, resolve_experts
 from gpusizer.filters import board_limits, most_boards, narrowed
 from gpusizer.fit import OFFLOAD_ENGINES, Fitter, asked_split, device_class_of
-from gpusizer.gpu_request import parse_gpu_request
 from gpusizer.gpus import Catalogue, Gpu
 from gpusizer.hub_id import ModelRef, check_revision, parse_model_ref
 from gpusizer.kv_cache import key_and_value_bytes
 from gpusizer.model_tree import Lister, QuantizedRepo
 from gpusizer.notes import Note
-from gpusizer.placement import advised, best_on
 from gpusizer.profile import ModelProfile, build_profile
 from gpusizer.quants import Quant
 from gpusizer.quants.gguf import Gguf, header_bytes
@@ -39,6 +36,7 @@ from gpusizer.snapshot import RepoSnapshot
 from gpusizer.workload import DEFAULT_CONTEXT, OFFLOADS, Workload
 
 if TYPE_CHECKING:
+    from gpusizer.comparison import Comparison
     from gpusizer.models_for.answer import ModelsFor
     from gpusizer.models_for.shelf import Shelf
 
@@ -182,11 +180,13 @@ class Sizer:
 
         Raises any GpusizerError.
         """
+        comparison = import_module("gpusizer.comparison")
         values = dict(fields)
         asked = self._named(parse_gpu_list(values.pop("gpus", None)), None)
         request = parse_size_request(values)
         if not request.model:
-            return Comparison(tuple(Compared(gpu, n, None) for gpu, n in asked), None, None)
+            alone = tuple(comparison.Compared(gpu, n, None) for gpu, n in asked)
+            return cast("Comparison", comparison.Comparison(alone, None, None))
         profile = self.profile(request)
         workload, _ = _resolved(request.workload, profile)
         fitter = Fitter(
@@ -195,8 +195,10 @@ class Sizer:
             select_quants(_quants(request, profile), profile, workload.engine).rankable,
         )
         placed = _priced(_placed(fitter, asked), request)
-        items = (Compared(*one, ranked) for one, ranked in zip(asked, placed, strict=True))
-        return Comparison(tuple(items), profile, workload)
+        items = (
+            comparison.Compared(*one, ranked) for one, ranked in zip(asked, placed, strict=True)
+        )
+        return cast("Comparison", comparison.Comparison(tuple(items), profile, workload))
 
     def models_for(self, fields: Mapping[str, Any]) -> ModelsFor:
         """Which models run on a GPU (`gpu`) or a machine (`rig`): of the shelf, or of `models`.
@@ -214,6 +216,7 @@ class Sizer:
 
     def _named(self, texts: Sequence[str], count: int | None) -> list[tuple[Gpu, int | None]]:
         """GPUs by name; a count written before a name wins over `count`."""
+        parse_gpu_request = import_module("gpusizer.gpu_request").parse_gpu_request
         asked = [parse_gpu_request(text) for text in texts]
         return [(self.catalogue.find(one.name), one.count or count) for one in asked]
 
@@ -229,12 +232,13 @@ def _quants(request: SizeRequest, profile: ModelProfile) -> tuple[str, ...]:
 
 def _placed(fitter: Fitter, named: Sequence[tuple[Gpu, int | None]]) -> tuple[Ranked, ...]:
     """The best way to run the model on each of the named GPUs, with what more would fit."""
+    placement = import_module("gpusizer.placement")
     profile, workload = fitter.profile, fitter.workload
     alternatives = Fitter(
         profile, workload, every_quant(profile, workload.engine, also=fitter.quants)
     )
     return tuple(
-        advised(best_on(fitter, gpu, count, rank), fitter, alternatives, count)
+        placement.advised(placement.best_on(fitter, gpu, count, rank), fitter, alternatives, count)
         for rank, (gpu, count) in enumerate(named, start=1)
     )
 

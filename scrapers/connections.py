@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import selectors
 import ssl
 import threading
-import urllib.request
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import cached_property
@@ -18,6 +18,7 @@ from scrapers.redirects import Origin, origin_of
 
 # What stands for itself in an address; the rest, which a Location may hold, is escaped.
 _PLAIN = "%/:=&?~#+!$,;'@()*[]"
+_PROXY_VARIABLES = {"http_proxy", "https_proxy", "all_proxy"}
 _Selector = getattr(selectors, "PollSelector", selectors.SelectSelector)
 
 
@@ -134,9 +135,12 @@ class Connections:
 
 def proxy_of(origin: Origin) -> str | None:
     """Address of the proxy that the environment names for an origin; None on loopback."""
-    proxies = urllib.request.getproxies_environment()
-    proxy = proxies.get(origin.scheme) or proxies.get("all")
-    if not proxy or origin.loopback or urllib.request.proxy_bypass(origin.host):
+    if not _PROXY_VARIABLES & {name.lower() for name in os.environ}:
+        return None
+    requests = import_module("urllib.request")  # takes a while to load, and seldom matters
+    proxies = requests.getproxies_environment()
+    proxy: str = proxies.get(origin.scheme) or proxies.get("all") or ""
+    if not proxy or origin.loopback or requests.proxy_bypass(origin.host):
         return None
     return proxy if "://" in proxy else f"http://{proxy}"
 
