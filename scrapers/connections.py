@@ -6,12 +6,14 @@ import os
 import selectors
 import ssl
 import threading
+from base64 import b64encode
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import cached_property
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from importlib import import_module
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from scrapers.answers import HttpAnswer
 from scrapers.redirects import Origin, origin_of
@@ -33,7 +35,7 @@ class Connections:
         self._most_idle = idle  # of each origin; none once closed
         self._ca_bundle = ca_bundle
         self._idle: dict[Origin, list[HTTPConnection]] = {}
-        self._proxies: dict[Origin, Origin | None] = {}
+        self._proxies: dict[Origin, _Proxy | None] = {}
         self._lock = threading.Lock()
 
     def get(
@@ -54,7 +56,8 @@ class Connections:
                 connection.timeout = connect_seconds
                 connection.connect()
             connection.sock.settimeout(silent_seconds)
-            connection.request("GET", self._target(url, origin), headers=dict(headers))
+            target, sent = self._asked(url, origin, headers)
+            connection.request("GET", target, headers=sent)
             response = connection.getresponse()
         except ValueError as error:  # a host that no name server could be asked for
             connection.close()
@@ -98,30 +101,31 @@ class Connections:
 
     def _new(self, origin: Origin) -> HTTPConnection:
         proxy = self._proxy(origin)
-        through = proxy or origin
+        through = proxy.origin if proxy else origin
         if origin.scheme == "http":
             return HTTPConnection(through.host, through.port)
         connection = HTTPSConnection(through.host, through.port, context=self._trust)
         if proxy is not None:
-            connection.set_tunnel(origin.host, origin.port)
+            connection.set_tunnel(origin.host, origin.port, dict(proxy.headers))
         return connection
 
-    def _target(self, url: str, origin: Origin) -> str:
-        """What is asked for: a proxy without a tunnel has to be told the whole address."""
+    def _asked(
+        self, url: str, origin: Origin, headers: Mapping[str, str]
+    ) -> tuple[str, dict[str, str]]:
+        """Target and headers: a proxy without a tunnel is told the whole address, and who asks."""
         parts = urlsplit(url if url.isascii() else quote(url, safe=_PLAIN))
         path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        proxied = origin.scheme == "http" and self._proxy(origin) is not None
-        return f"{parts.scheme}://{parts.netloc}{path}" if proxied else path
+        proxy = self._proxy(origin) if origin.scheme == "http" else None
+        if proxy is None:
+            return path, dict(headers)
+        return f"{parts.scheme}://{parts.netloc}{path}", {**headers, **proxy.headers}
 
-    def _proxy(self, origin: Origin) -> Origin | None:
+    def _proxy(self, origin: Origin) -> _Proxy | None:
         """Looked up once: it reads variables. Raises HTTPException for one of another kind."""
         with self._lock:
             if origin not in self._proxies:
                 named = proxy_of(origin)
-                proxy = None if named is None else origin_of(named)
-                if named is not None and (proxy is None or proxy.scheme != "http"):
-                    raise HTTPException("the proxy's address is not one of http")
-                self._proxies[origin] = proxy
+                self._proxies[origin] = None if named is None else _read_proxy(named)
             return self._proxies[origin]
 
     @cached_property
@@ -131,6 +135,24 @@ class Connections:
         context = ssl.create_default_context(cafile=trusted)
         context.set_alpn_protocols(["http/1.1"])
         return context
+
+
+@dataclass(frozen=True, slots=True)
+class _Proxy:
+    """A proxy, and the headers that open it."""
+
+    origin: Origin
+    headers: Mapping[str, str] = field(repr=False)
+
+
+def _read_proxy(address: str) -> _Proxy:
+    scheme, _, place = address.partition("://")
+    login, _, host = place.rpartition("@")
+    origin = origin_of(f"{scheme}://{host}")
+    if origin is None or origin.scheme != "http":
+        raise HTTPException("the proxy's address is not one of http")
+    basic = b64encode(unquote(login).encode()).decode()
+    return _Proxy(origin, {"Proxy-Authorization": f"Basic {basic}"} if login else {})
 
 
 def proxy_of(origin: Origin) -> str | None:

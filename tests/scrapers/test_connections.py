@@ -8,6 +8,7 @@ import socket
 import ssl
 import threading
 import time
+from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.client import HTTPException, HTTPResponse, IncompleteRead
@@ -144,6 +145,20 @@ def test_a_proxy_opens_a_tunnel_and_sees_nothing_else(
     assert len(proxy.heads) == 1
     assert proxy.heads[0].startswith("CONNECT hub.test:443 HTTP/1.")
     assert "secret" not in proxy.heads[0]
+
+
+def test_a_proxy_is_told_who_asks(
+    connections: Connections, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with listening(requests_per_connection=1) as proxy:
+        address = proxy.address.replace("//", "//me:se%40cret@")
+        monkeypatch.setenv("all_proxy", address)
+        assert read(get(connections, "http://hub.test/")) == b"hi"
+        with pytest.raises((HTTPException, OSError)):
+            get(connections, "https://hub.test/")
+    told = "Proxy-Authorization: Basic " + b64encode(b"me:se@cret").decode()
+    assert [told in head for head in proxy.heads] == [True, True]
+    assert "cret" not in repr(connections.__dict__)
 
 
 def test_proxies_of_other_kinds_are_not_gone_around(
