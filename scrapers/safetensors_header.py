@@ -21,6 +21,8 @@ from scrapers.safetensors_scan import MAX_RANK, scan_entries
 LENGTH_BYTES = 8
 METADATA = "__metadata__"
 _METADATA_START = f'{{"{METADATA}":'
+# Of what the scan passes over as JSON: a tree costs many times its text. Trainers write 100 KB.
+_MAX_METADATA_CHARS = 2**18
 
 _METADATA_DECODER = json.JSONDecoder(object_pairs_hook=unique_keys)
 _INT = frozenset({int})
@@ -53,11 +55,11 @@ def parse_header(
     "duplicate_key", "tensor_entry", "shape", "data_offsets", "overlap" or "beyond_end";
     UnsupportedDtype.
     """
-    refuse_crowded(header, repo_id, path)
     data_bytes = None if file_bytes is None else file_bytes - len(header)
     canonical = _scan(header[LENGTH_BYTES:], data_bytes)
     if canonical is not None:
         return tuple(canonical)
+    refuse_crowded(header, repo_id, path)
     entries = load_json(header[LENGTH_BYTES:], repo_id, path, unique_keys)
     return entries_to_tensors(entries, data_bytes, repo_id, path)
 
@@ -105,7 +107,9 @@ def skip_metadata(text: str, start: int) -> int | None:
     """
     if not text.startswith(_METADATA_START, start):
         return start + 1 if text.startswith("{", start) else None
-    metadata, end = _METADATA_DECODER.raw_decode(text, start + len(_METADATA_START))
+    start += len(_METADATA_START)
+    metadata, length = _METADATA_DECODER.raw_decode(text[start : start + _MAX_METADATA_CHARS])
+    end = start + length
     if not isinstance(metadata, dict) or text[end : end + 1] not in (",", "}"):
         return None
     return end + 1 if text[end] == "," else end

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpusizer.dtypes import DTYPE_BITS, stored_bytes
-from gpusizer.errors import GpusizerError
+from gpusizer.errors import GpusizerError, MalformedRepo
 from gpusizer.tensors import RawTensor, group_tensors
 from scrapers.headers_answer import parse_headers
 from scrapers.json_files import load_json, unique_keys
@@ -97,6 +97,32 @@ def test_same_judgement_of_what_is_almost_sound(edits: list[tuple[int, int, str]
 @given(st.text('{}[]",:0129ab\\ "dtype"', max_size=60))
 def test_any_text_is_scanned_safely(text: str) -> None:
     scan_entries(text, 0, len(text))
+
+
+@pytest.mark.parametrize("size", [10, 2**18 + 10])
+def test_metadata_of_any_length_is_read(size: int) -> None:
+    text = SOUND.replace('"pt"', f'"{"x" * size}"')
+    file = raw_safetensors_file(text.encode())
+    data = file.head_bytes()
+    assert judged(data, file.size + 50, True) == judged(data, file.size + 50, False)
+    assert len(parse_header(data, file.size + 50, "r", "p")) == 4
+
+
+def test_metadata_of_brackets_costs_no_memory() -> None:
+    nested = ",".join(["[]"] * 2_000_000)
+    answer = f'{{"index":{{}},"headers":{{"a":{{"__metadata__":[{nested}],{ENTRY}}}}}}}'.encode()
+    file = raw_safetensors_file(f'{{"__metadata__":[{nested}],{ENTRY}}}'.encode())
+    data = file.head_bytes()
+    tracemalloc.start()
+    try:
+        with pytest.raises(MalformedRepo, match="tensor_entry"):
+            parse_header(data, file.size + 8, "r", "p")
+        with pytest.raises(MalformedRepo, match="tensor_entry"):
+            parse_headers(answer, {"a": None}, Limits(), "r", "p")
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 60e6
 
 
 ENTRY = '"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}'
