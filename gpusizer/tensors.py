@@ -119,7 +119,8 @@ def _all_at_once(tensors: Sequence[RawTensor]) -> _Buckets | None:
     """
     if not tensors:
         return {}
-    names, dtypes, shapes = zip(*tensors, strict=True)
+    # One list for each, as `zip(*tensors)` would make an iterator of every tensor.
+    names, dtypes, shapes = (list(map(itemgetter(place), tensors)) for place in range(3))
     text = "\n".join(names)
     if "{" in text or text.count("\n") >= len(names) or len(set(names)) < len(names):
         return None
