@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 from gpusizer.cli.money import money_text, purposes_text
 from gpusizer.cli.plans import plan_lines
-from gpusizer.cli.rigs import RIG_HEAD, rig_lines, rig_rows
-from gpusizer.comparison import Comparison
 from gpusizer.costs import rental_quote
 from gpusizer.gpus import Gpu
 from gpusizer.model_tree import QuantizedRepo
@@ -18,6 +18,9 @@ from gpusizer.report import EstimateRow, Report, line
 from gpusizer.speed import Rate, Speeds
 from gpusizer.text import say_note, text
 from gpusizer.units import GB, GIB, TERA, format_count, format_gb, format_gib
+
+if TYPE_CHECKING:
+    from gpusizer.comparison import Comparison
 
 _UNKNOWN = "unknown"
 
@@ -45,7 +48,9 @@ def rig_parts(report: Report) -> list[str]:
     """The machine asked for, if any."""
     if report.rig is None:
         return []
-    return ["\n".join(rig_lines(report.rig)), table(RIG_HEAD, rig_rows(report.rig))]
+    rigs = import_module("gpusizer.cli.rigs")  # few ask for one
+    lines = "\n".join(rigs.rig_lines(report.rig))
+    return [lines, table(rigs.RIG_HEAD, rigs.rig_rows(report.rig))]
 
 
 _PUBLISHED_HEAD = ("quantized repository", "format", "downloads", "files")
