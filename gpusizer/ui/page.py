@@ -33,28 +33,30 @@ def build_page(
     names = html("", "gs-names")
     if sign_in:
         gr.LoginButton(words("sign_in"), elem_id="gs-sign-in", size="sm", scale=0)
-    tabs: dict[str, gr.Tab] = {}
     with gr.Tabs(selected="size", elem_id="gs-tabs") as shown:
-        with gr.Tab(words("tab.size"), id="size") as tabs["size"]:
+        with _tab("size", words):
             sized = size.build(handlers, examples, listeners)
-        with gr.Tab(words("tab.compare"), id="compare") as tabs["compare"]:
+        with _tab("compare", words):
             compared = compare.build(handlers, listeners)
-        with gr.Tab(words("tab.train"), id="train") as tabs["train"]:
+        with _tab("train", words):
             trained = train.build(questions, listeners)
-        with gr.Tab(words("tab.reverse"), id="reverse") as tabs["reverse"]:
+        with _tab("reverse", words):
             reversed_ = reverse.build(questions, listeners)
-        with gr.Tab(words("tab.catalogue"), id="catalogue") as tabs["catalogue"]:
-            table = catalogue.build(tabs["catalogue"], questions, listeners)
-        with gr.Tab(words("tab.know"), id="know") as tabs["know"]:
-            errors = know.build(tabs["know"], questions, listeners)
-        with gr.Tab(words("tab.log"), id="log") as tabs["log"]:
+        with _tab("catalogue", words) as tab:
+            table = catalogue.build(tab, questions, listeners)
+        with _tab("know", words) as tab:
+            errors = know.build(tab, questions, listeners)
+        with _tab("log", words):
             log.build(questions, listeners)
-    for name, tab in tabs.items():
-        tab.select(None, None, None, js=scripts.on_tab(name), **listeners.quiet(f"tab_{name}"))
+    shown.change(None, None, None, js=scripts.ON_TAB, **listeners.quiet("tab"))
     filled = [shown, *sized, *compared, *trained, *reversed_, table, errors]
     loaded = blocks.load(handlers.load, None, filled, **listeners("load"))
     told = loaded.then(None, None, None, js=scripts.LOADED, **listeners.quiet("loaded"))
     told.then(handlers.gpu_names, None, names, **listeners("names"))
+
+
+def _tab(name: str, words: Words) -> gr.Tab:
+    return gr.Tab(words(f"tab.{name}"), id=name, elem_id=f"{scripts.TAB_ID}{name}")
 
 
 def build_endpoints_page() -> None:

@@ -69,15 +69,20 @@ _REMEMBER = """query => {
     link.href = link.getAttribute('href').split('?')[0] + search;
   });
 }"""
-_ON_TAB = """() => {
+TAB_ID = "gs-tab-"
+"""What the element of a tab is called, before the tab's name."""
+ON_TAB = """() => {
   if (!window.gsLoaded) return;  // opened by the page itself, not by a visitor
+  const open = document.querySelector('#gs-tabs [role=tab][aria-selected=true]');
+  const name = open.id.replace(/^TAB_ID|-button$/g, '');
   const at = new URL(location.href);
-  if ('TAB' === 'size') at.searchParams.delete('tab'); else at.searchParams.set('tab', 'TAB');
+  if (name === 'size') at.searchParams.delete('tab'); else at.searchParams.set('tab', name);
   history.replaceState(null, '', at);
   document.querySelectorAll('.gs-header a').forEach(link => {
     link.href = link.getAttribute('href').split('?')[0] + at.search;
   });
-}"""
+}""".replace("TAB_ID", TAB_ID)
+"""Write which tab is open into the address bar."""
 
 FILTER = """element.addEventListener('input', e => {
   if (e.target.name !== 'filter') return;
@@ -131,11 +136,6 @@ LOADED = "() => { window.gsLoaded = true; }"
 def remember(tab: str) -> str:
     """Write a tab's state into the address bar and into the links to the other languages."""
     return _REMEMBER.replace("TAB", "" if tab == "size" else f"tab={tab}&")
-
-
-def on_tab(tab: str) -> str:
-    """Write which tab is open into the address bar."""
-    return _ON_TAB.replace("TAB", tab)
 
 
 def copy_script(origin: str) -> str:
