@@ -9,9 +9,11 @@ Gradio is sent inside each page and rewritten by the browser, rule by rule.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
+from urllib.parse import parse_qs
 
 import brotli
 import gradio
@@ -19,8 +21,11 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from gpusizer.text import LANGUAGES
-from gpusizer.ui.presenters.frame import ENDPOINTS_PATH
+from gpusizer.text import LANGUAGES, Language
+from gpusizer.ui.presenters.early import early_html
+from gpusizer.ui.presenters.frame import ENDPOINTS_PATH, LOCALES
+from gpusizer.ui.presenters.html import el
+from gpusizer.ui.presenters.words import Words
 
 ASSETS = Path(gradio.__file__).parent / "templates" / "frontend" / "assets"
 PRELOADS = Path(__file__).with_name("preloads.txt")
@@ -32,6 +37,9 @@ _TYPES = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=ut
 _LARGEST = 300_000  # bytes: more would hold everybody else up while it is compressed
 _KEEP = "public, max-age=31536000, immutable"  # addresses change with the content
 _BEFORE = b'<meta charset="utf-8" />'
+_LOCALE = b'lang="en"'
+_GRADIO = b"<gradio-app"
+_ASKING = frozenset({"model", "gpus", "gpu", "tab"})
 _QUALITY = 5  # of 11: what Gradio's own takes, and one more
 
 Answer = tuple[Mapping[str, str], bytes]
@@ -61,18 +69,33 @@ class Assets:
         await send({"type": "http.response.body", "body": body})
 
 
-class Pages:
-    """ASGI middleware: pages that name their files at once, in one compressed piece."""
+@dataclass(frozen=True, slots=True)
+class Additions:
+    """Into the head of a page; before Gradio's element, where the address asks for nothing."""
 
-    def __init__(self, app: ASGIApp, markup: Mapping[str, bytes]) -> None:
-        """`markup`: what goes into the head of the page at each path."""
+    head: bytes
+    early: bytes = b""
+    locale: str = "en"
+
+    def to(self, page: bytes, *, asks: bool) -> bytes:
+        """The page with them."""
+        page = page.replace(_LOCALE, f'lang="{self.locale}"'.encode(), 1)
+        page = page.replace(_BEFORE, _BEFORE + self.head, 1)
+        return page if asks else page.replace(_GRADIO, self.early + _GRADIO, 1)
+
+
+class Pages:
+    """ASGI middleware: pages with what we add, in one compressed piece."""
+
+    def __init__(self, app: ASGIApp, additions: Mapping[str, Additions]) -> None:
+        """`additions`: to the page at each path."""
         self._app = app
-        self._markup = markup
+        self._additions = additions
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Change what answers a page's address; anything else passes."""
-        markup = self._markup.get(_path(scope))
-        if markup is None:
+        added = self._additions.get(_path(scope))
+        if added is None:
             await self._app(scope, receive, send)
             return
         body = bytearray()
@@ -84,7 +107,7 @@ class Pages:
                 return
             body.extend(message.get("body", b""))
             if not message.get("more_body", False):
-                await send_whole(bytes(body).replace(_BEFORE, _BEFORE + markup, 1))
+                await send_whole(added.to(bytes(body), asks=_asks(scope)))
 
         async def send_whole(page: bytes) -> None:
             headers = MutableHeaders(raw=list(start["headers"]))
@@ -102,12 +125,19 @@ class Pages:
 def middleware() -> list[Middleware]:
     """Both, for the application that Gradio makes."""
     style = style_link()
-    full = style + preload_markup(preloads())
-    pages = {"/": full, **{f"/{language}": full for language in LANGUAGES}}
+    full = {language: _page(language, style) for language in LANGUAGES}
+    pages = {"/": full[LANGUAGES[0]], **{f"/{one}": page for one, page in full.items()}}
     return [
-        Middleware(Pages, markup={**pages, f"/{ENDPOINTS_PATH}": style}),
+        Middleware(Pages, additions={**pages, f"/{ENDPOINTS_PATH}": Additions(style)}),
         Middleware(Assets, files={**asset_files(ASSETS), f"/{STYLE_NAME}": STYLE}),
     ]
+
+
+def _page(language: Language, style: bytes) -> Additions:
+    words = Words(language)
+    title = str(el("title", words("document_title"))).encode()
+    head = title + style + preload_markup(preloads())
+    return Additions(head, early_html(words).encode(), LOCALES[language])
 
 
 def style_link() -> bytes:
@@ -156,6 +186,11 @@ def _path(scope: Scope) -> str:
     if scope["type"] != "http" or scope["method"] != "GET":
         return ""
     return str(scope["path"]).removeprefix(scope.get("root_path", "").rstrip("/"))
+
+
+def _asks(scope: Scope) -> bool:
+    """Whether the address asks for anything, which then fills the page's own fields."""
+    return not _ASKING.isdisjoint(parse_qs(scope["query_string"].decode("latin-1")))
 
 
 def _understands_brotli(scope: Scope) -> bool:

@@ -20,3 +20,14 @@ def test_nothing_serious(visit: Callable[..., Visit], path: str, width: int, the
     page.wait_for_selector(".gs-answer")
     page.wait_for_selector("#gs-cards article")
     assert serious(page) == []
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_nothing_serious_before_the_page_is_up(visit: Callable[..., Visit], theme: str) -> None:
+    window = visit(390, theme)
+    page = window.page
+    page.route("**/assets/index-*.js", lambda route: route.abort())
+    page.goto(f"{window.address}zh")
+    page.locator("#gs-early input").wait_for()
+    assert serious(page) == []
+    window.errors.clear()  # the script that was held back

@@ -244,6 +244,50 @@ def test_a_first_visit_fetches_what_the_page_names(visit: Open) -> None:
     assert sorted(names) == sorted(preloads()), "each of them once"
 
 
+def held(page: Any) -> list[Any]:
+    """Requests for the page's first script, which wait to be let go."""
+    waiting: list[Any] = []
+    page.route("**/assets/index-*.js", lambda route: waiting.append(route))
+    return waiting
+
+
+def place(page: Any, selector: str) -> list[int]:
+    box = page.locator(selector).bounding_box()
+    return [round(box[side]) for side in ("x", "y", "width", "height")]
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_field_can_be_typed_into_before_the_page_is_up(visit: Open, width: int) -> None:
+    window = visit(width)
+    page, waiting = window.page, held(window.page)
+    page.goto(window.address, wait_until="commit")
+    page.fill("#gs-early input", "Qwen/Qwen3")
+    before = place(page, "#gs-early input"), place(page, "#gs-early button")
+    page.wait_for_function("() => document.styleSheets.length > 0")
+    for route in waiting:
+        route.continue_()
+    page.locator("#gs-early").wait_for(state="detached")
+    page.keyboard.type("-8B")
+    assert page.input_value("#gs-model input") == "Qwen/Qwen3-8B", "where the cursor was"
+    assert (place(page, "#gs-model input"), place(page, "#gs-go")) == before, "nothing moves"
+    page.press("#gs-model input", "Enter")
+    answered(page, "Qwen/Qwen3-8B")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_enter_before_the_page_is_up_asks(visit: Open, language: str) -> None:
+    window = visit()
+    page = window.page
+    held(page)
+    page.goto(window.address + PATHS[language].lstrip("/"), wait_until="commit")
+    page.unroute("**/assets/index-*.js")
+    page.fill("#gs-early input", LLAMA)
+    page.press("#gs-early input", "Enter")
+    answered(page, LLAMA)
+    assert urlsplit(page.url).path == PATHS[language]
+    assert page.locator("#gs-early").count() == 0
+
+
 def test_gradios_own_description_of_the_endpoints(visit: Open) -> None:
     page = visit().go("/endpoints")
     page.click("footer .show-api")

@@ -16,6 +16,7 @@ from gpusizer.ui.delivery import (
     ASSETS,
     PRELOADS,
     STYLE,
+    Additions,
     Assets,
     Pages,
     asset_files,
@@ -27,7 +28,10 @@ from gpusizer.ui.delivery import (
 from gpusizer.ui.serving import remember_signatures
 
 BR = [(b"accept-encoding", b"gzip, br")]
-PAGE = b'<html><head><meta charset="utf-8" /><title>x</title></head></html>'
+PAGE = (
+    b'<html><head><meta charset="utf-8" /><title>x</title></head>'
+    b"<body><gradio-app></gradio-app></body></html>"
+)
 LINK = b'<link rel="modulepreload" crossorigin href="./assets/a.js">'
 
 
@@ -51,7 +55,14 @@ def get(
     async def receive() -> Message:
         raise AssertionError("nothing of a GET is read")
 
-    asked = {"type": "http", "method": "GET", "path": path, "headers": headers, **scope}
+    asked = {
+        "type": "http",
+        "method": "GET",
+        "path": path,
+        "headers": headers,
+        "query_string": b"",
+        **scope,
+    }
     _finish(app(asked, receive, send))
     body = b"".join(message.get("body", b"") for message in sent[1:])
     return dict(sent[0]["headers"]), body
@@ -107,7 +118,7 @@ def test_what_it_does_not_hold_is_gradios(
 
 @pytest.mark.parametrize("path", ["/", "/zh", "/pt"])
 def test_pages_name_their_files_and_are_compressed(path: str) -> None:
-    headers, body = get(Pages(application, {path: LINK}), path)
+    headers, body = get(Pages(application, {path: Additions(LINK)}), path)
     page = brotli.decompress(body)
     assert page == PAGE.replace(b"<title>", LINK + b"<title>")
     assert headers[b"content-encoding"] == b"br"
@@ -116,14 +127,14 @@ def test_pages_name_their_files_and_are_compressed(path: str) -> None:
 
 
 def test_pages_for_a_client_that_knows_no_brotli() -> None:
-    headers, body = get(Pages(application, {"/": LINK}), "/", [])
+    headers, body = get(Pages(application, {"/": Additions(LINK)}), "/", [])
     assert LINK in body and b"content-encoding" not in headers
     assert headers[b"content-length"] == str(len(body)).encode()
 
 
 @pytest.mark.parametrize(("path", "method"), [("/config", "GET"), ("/", "POST"), ("/", "HEAD")])
 def test_other_answers_stay_as_they_are(path: str, method: str) -> None:
-    headers, body = get(Pages(application, {"/": LINK}), path, method=method)
+    headers, body = get(Pages(application, {"/": Additions(LINK)}), path, method=method)
     assert body == PAGE and b"content-encoding" not in headers
 
 
@@ -144,10 +155,24 @@ def test_our_stylesheet_is_kept_as_long_as_it_is_the_same() -> None:
     headers, body = get(served, f"/{link[1]}")
     assert brotli.decompress(body) == STYLE.read_bytes()
     assert headers[b"content-type"] == b"text/css; charset=utf-8"
-    markup = pages.kwargs["markup"]
-    assert set(markup) == {"/", "/en", "/zh", "/pt", "/endpoints"}
-    assert all(style_link() in head for head in markup.values())
-    assert b"modulepreload" in markup["/"] and b"modulepreload" not in markup["/endpoints"]
+    added = pages.kwargs["additions"]
+    assert set(added) == {"/", "/en", "/zh", "/pt", "/endpoints"}
+    assert all(style_link() in one.head for one in added.values())
+    assert b"modulepreload" in added["/"].head and b"modulepreload" not in added["/endpoints"].head
+    page = added["/zh"].to(b'<html lang="en">' + PAGE, asks=False).decode()
+    assert page.startswith('<html lang="zh-CN">') and "<title>gpusizer" in page
+    assert "开始计算".encode() in added["/zh"].early and not added["/endpoints"].early
+
+
+@pytest.mark.parametrize(
+    ("asked", "early"),
+    [("", True), ("utm_source=x", True), ("model=a/b", False), ("tab=know", False),
+     ("x=1&gpus=4090", False), ("model=", True), ("%ff=%fe", True)],
+)  # fmt: skip
+def test_an_early_field_where_the_address_asks_for_nothing(asked: str, early: bool) -> None:
+    pages = Pages(application, {"/": Additions(b"", b"<form></form>")})
+    _, body = get(pages, "/", [], query_string=asked.encode())
+    assert (b"<form></form><gradio-app>" in body) is early
 
 
 def test_sessions_are_described_as_before() -> None:
