@@ -149,6 +149,6 @@ def language_script(locale: str, title: str) -> str:
         f"document.documentElement.lang = {json.dumps(locale)};"
         f" document.title = {json.dumps(title, ensure_ascii=True)};"
         " const spoken = navigator.language.slice(0, 2);"
-        " const hint = document.querySelector(`[data-hint='${spoken}']`);"
-        " if (hint) hint.hidden = false;"
+        " const hints = document.querySelectorAll(`[data-hint='${spoken}']`);"
+        " hints.forEach(hint => { hint.hidden = false; });"
     )

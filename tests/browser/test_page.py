@@ -244,11 +244,24 @@ def test_a_first_visit_fetches_what_the_page_names(visit: Open) -> None:
     assert sorted(names) == sorted(preloads()), "each of them once"
 
 
-def held(page: Any) -> list[Any]:
-    """Requests for the page's first script, which wait to be let go."""
-    waiting: list[Any] = []
-    page.route("**/assets/index-*.js", lambda route: waiting.append(route))
-    return waiting
+class Held:
+    """The page's first script, which does not come until it is let go."""
+
+    def __init__(self, page: Any) -> None:
+        self.waiting: list[Any] = []
+        self.over = False
+        page.route("**/assets/index-*.js", lambda route: self.ask(route))
+
+    def ask(self, route: Any) -> None:
+        if self.over:
+            route.fallback()
+        else:
+            self.waiting.append(route)
+
+    def let_go(self) -> None:
+        self.over = True
+        for route in self.waiting:
+            route.fallback()
 
 
 def place(page: Any, selector: str) -> list[int]:
@@ -259,13 +272,12 @@ def place(page: Any, selector: str) -> list[int]:
 @pytest.mark.parametrize("width", [1280, 390])
 def test_the_field_can_be_typed_into_before_the_page_is_up(visit: Open, width: int) -> None:
     window = visit(width)
-    page, waiting = window.page, held(window.page)
+    page, script = window.page, Held(window.page)
     page.goto(window.address, wait_until="commit")
     page.fill("#gs-early input", "Qwen/Qwen3")
     before = place(page, "#gs-early input"), place(page, "#gs-early button")
     page.wait_for_function("() => document.styleSheets.length > 0")
-    for route in waiting:
-        route.continue_()
+    script.let_go()
     page.locator("#gs-early").wait_for(state="detached")
     page.keyboard.type("-8B")
     assert page.input_value("#gs-model input") == "Qwen/Qwen3-8B", "where the cursor was"
@@ -278,10 +290,10 @@ def test_the_field_can_be_typed_into_before_the_page_is_up(visit: Open, width: i
 def test_enter_before_the_page_is_up_asks(visit: Open, language: str) -> None:
     window = visit()
     page = window.page
-    held(page)
+    script = Held(page)
     page.goto(window.address + PATHS[language].lstrip("/"), wait_until="commit")
-    page.unroute("**/assets/index-*.js")
     page.fill("#gs-early input", LLAMA)
+    script.over = True  # for the next page: this one never gets it
     page.press("#gs-early input", "Enter")
     answered(page, LLAMA)
     assert urlsplit(page.url).path == PATHS[language]

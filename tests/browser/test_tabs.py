@@ -126,6 +126,8 @@ def test_a_visitor_is_told_of_a_page_in_their_language(visit: Open, browser: Any
     context = browser.new_context(locale="pt-BR")
     page = context.new_page()
     page.goto(window.address)
+    expect(page.locator("[data-hint=pt]:visible")).to_have_count(1)
+    page.locator("#gs-early").wait_for(state="detached")
     hint = page.locator("[data-hint=pt]")
     expect(hint).to_be_visible()
     hint.click()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from gpusizer.ui.presenters.frame import PATHS, header_html
+from gpusizer.ui.presenters.frame import LOCALES, PATHS, header_html
 from gpusizer.ui.presenters.html import Html, el
 from gpusizer.ui.presenters.words import Words
+from gpusizer.ui.scripts import language_script
 
 HAND_OVER = """(() => {
   const early = document.getElementById('gs-early');
@@ -40,4 +41,5 @@ def early_html(words: Words) -> Html:
     form = el("form", field, el("button", words("go")), action=PATHS[words.language])
     tabs = el("div", words("tab.size"), class_="gs-early-tabs", aria_hidden="true")
     early = el("div", header_html(words), tabs, form, class_="gs-early", id="gs-early")
-    return Html(f"{early}<script>{HAND_OVER}</script>")
+    named = language_script(LOCALES[words.language], words("document_title"))
+    return Html(f"{early}<script>{{{named}}} {HAND_OVER}</script>")
