@@ -8,7 +8,9 @@ STRINGS: dict[str, str] = {
     "page.accuracy.how": "Repeated runs of one configuration count once. “Naive” is"
     " parameters × bytes, the usual KV cache formula on every layer, and 20% on top. “hf-mem”"
     " is that tool, {release}: its mean error where it answers, answered of asked in brackets."
-    " Small parts can be far off as a share and near in GiB. The worst case links to its source.",
+    " Small parts can be far off as a share and near in GiB. Of GGUF files the types that some"
+    " publishers choose are counted as known, worked out in part from these same files. The worst"
+    " case links to its source.",
     "page.accuracy.verdicts": "Published runs that ran out of memory on a card of known size:"
     " {runs}; of these we would have said “fits”: {said}.",
     "page.accuracy.others": "Everybody but {sweep}",

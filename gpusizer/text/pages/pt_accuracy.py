@@ -9,7 +9,8 @@ STRINGS: dict[str, str] = {
     " parâmetros × bytes, a fórmula usual do cache KV em todas as camadas e mais 20%. “hf-mem” é"
     " essa ferramenta, {release}: erro médio quando responde, respondidas de perguntadas"
     " entre parênteses. Partes pequenas podem errar muito em fração e pouco em"
-    " GiB. O pior caso leva à sua fonte.",
+    " GiB. Dos arquivos GGUF, os tipos que alguns autores escolhem contam como conhecidos, em"
+    " parte deduzidos destes mesmos arquivos. O pior caso leva à sua fonte.",
     "page.accuracy.verdicts": "Execuções publicadas que ficaram sem memória em uma placa de"
     " tamanho conhecido: {runs}; destas, diríamos “cabe” para: {said}.",
     "page.accuracy.others": "Todos, menos {sweep}",
