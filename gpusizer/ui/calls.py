@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from gpusizer.errors import InvalidRequest
 from gpusizer.report import error_json
 from gpusizer.text import say_error
+from gpusizer.ui.asgi import path_of
 
 _PREFIX = "/gradio_api/call/v2/"
 _UNNAMED = frozenset({"self", "token"})  # what no caller gives
@@ -88,9 +89,7 @@ class Calls:
 
 def _called(scope: Scope) -> str | None:
     """Name of the endpoint of a call, None for any other request."""
-    if scope["type"] != "http" or scope["method"] != "POST":
-        return None
-    path = str(scope["path"]).removeprefix(scope.get("root_path", "").rstrip("/"))
+    path = path_of(scope, "POST")
     return path.removeprefix(_PREFIX).rstrip("/") if path.startswith(_PREFIX) else None
 
 

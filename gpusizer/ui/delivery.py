@@ -22,6 +22,7 @@ from starlette.middleware import Middleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gpusizer.text import LANGUAGES, Language
+from gpusizer.ui.asgi import path_of
 from gpusizer.ui.presenters.early import early_html
 from gpusizer.ui.presenters.frame import ENDPOINTS_PATH, LOCALES
 from gpusizer.ui.presenters.html import el
@@ -56,7 +57,7 @@ class Assets:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer for a known file; anything else is the next one's."""
-        path = _path(scope)
+        path = path_of(scope, "GET")
         if path not in self._files:
             await self._app(scope, receive, send)
             return
@@ -94,7 +95,7 @@ class Pages:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Change what answers a page's address; anything else passes."""
-        added = self._additions.get(_path(scope))
+        added = self._additions.get(path_of(scope, "GET"))
         if added is None:
             await self._app(scope, receive, send)
             return
@@ -125,19 +126,25 @@ class Pages:
 def middleware() -> list[Middleware]:
     """Both, for the application that Gradio makes."""
     style = style_link()
-    full = {language: _page(language, style) for language in LANGUAGES}
-    pages = {"/": full[LANGUAGES[0]], **{f"/{one}": page for one, page in full.items()}}
+    first, *others = LANGUAGES
+    pages = {"/": _page(first, style), **{f"/{one}": _page(one, style) for one in others}}
     return [
-        Middleware(Pages, additions={**pages, f"/{ENDPOINTS_PATH}": Additions(style)}),
+        Middleware(
+            Pages,
+            additions={**pages, f"/{ENDPOINTS_PATH}": Additions(_title(Words(first)) + style)},
+        ),
         Middleware(Assets, files={**asset_files(ASSETS), f"/{STYLE_NAME}": STYLE}),
     ]
 
 
 def _page(language: Language, style: bytes) -> Additions:
     words = Words(language)
-    title = str(el("title", words("document_title"))).encode()
-    head = title + style + preload_markup(preloads())
+    head = _title(words) + style + preload_markup(preloads())
     return Additions(head, early_html(words).encode(), LOCALES[language])
+
+
+def _title(words: Words) -> bytes:
+    return el("title", words("document_title")).encode()
 
 
 def style_link() -> bytes:
@@ -181,17 +188,11 @@ def _answer(path: Path, *, compressed: bool) -> Answer:
     return {**headers, "content-length": str(len(body)), "vary": "Accept-Encoding"}, body
 
 
-def _path(scope: Scope) -> str:
-    """Path of a GET below the root of the application; "" for anything else."""
-    if scope["type"] != "http" or scope["method"] != "GET":
-        return ""
-    return str(scope["path"]).removeprefix(scope.get("root_path", "").rstrip("/"))
-
-
 def _asks(scope: Scope) -> bool:
     """Whether the address asks for anything, which then fills the page's own fields."""
     return not _ASKING.isdisjoint(parse_qs(scope["query_string"].decode("latin-1")))
 
 
 def _understands_brotli(scope: Scope) -> bool:
-    return "br" in Headers(scope=scope).get("accept-encoding", "")
+    accepted = Headers(scope=scope).get("accept-encoding", "").split(",")
+    return any(one.partition(";")[0].strip() == "br" for one in accepted)

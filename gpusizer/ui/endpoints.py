@@ -207,7 +207,7 @@ PUBLIC = (
 
 
 def register_endpoints(sizer: Sizer, for_visitor: ForVisitor) -> None:
-    """Register every public endpoint. Must come first: listeners share their names."""
+    """Register every public endpoint; no listener of a page has one of their names."""
     endpoints = Endpoints(sizer, for_visitor)
     for endpoint in PUBLIC:
         api(

@@ -64,4 +64,4 @@ def build_endpoints_page() -> None:
     words = Words(LANGUAGES[0])
     Navbar(visible=False)
     html(frame.header_html(words), "gs-top")
-    html(frame.api_html(words, open=True), "gs-endpoints", scripts.copy_script(frame.ORIGIN))
+    html(frame.api_html(words, opened=True), "gs-endpoints", scripts.copy_script(frame.ORIGIN))

@@ -16,22 +16,30 @@ PICK = """element.addEventListener('click', e => {
 });"""
 """Ranking: put a GPU side by side, change the order, show all rows."""
 
-CARDS = """element.addEventListener('click', e => {
-  const gone = e.target.closest('[data-remove]');
-  if (gone) { trigger('drop', {gpu: gone.dataset.remove}); return; }
+_TELL = """const tell = button => {
+  const label = button.textContent;
+  button.textContent = button.dataset.done;
+  setTimeout(() => { button.textContent = label; }, 1500);
+};
+"""  # for a moment, that it is done
+_COPY_CODE = f"""{_TELL}element.addEventListener('click', e => {{
   const copy = e.target.closest('[data-copy]');
   if (!copy) return;
   navigator.clipboard.writeText(copy.closest('figure').querySelector('code').textContent);
-  const label = copy.textContent;
-  copy.textContent = copy.dataset.done;
-  setTimeout(() => { copy.textContent = label; }, 1500);
-});
-element.addEventListener('submit', e => {
+  tell(copy);
+}});
+"""
+
+CARDS = f"""{_COPY_CODE}element.addEventListener('click', e => {{
+  const gone = e.target.closest('[data-remove]');
+  if (gone) trigger('drop', {{gpu: gone.dataset.remove}});
+}});
+element.addEventListener('submit', e => {{
   e.preventDefault();
   const gpu = e.target.elements.gpu.value.trim();
-  if (gpu) trigger('pick', {gpu: gpu});
+  if (gpu) trigger('pick', {{gpu: gpu}});
   e.target.reset();
-});"""
+}});"""
 """Cards: remove one, add one by name, copy its command."""
 
 PICTURES = """element.addEventListener('toggle', e => {
@@ -49,39 +57,31 @@ TRY = """element.addEventListener('click', e => {
 });"""
 """Example chips."""
 
-COPY = """element.querySelectorAll('pre code').forEach(code => {
+COPY = f"""element.querySelectorAll('pre code').forEach(code => {{
   code.textContent = code.textContent.replaceAll('ORIGIN', location.origin);
-});
-element.addEventListener('click', e => {
-  const copy = e.target.closest('[data-copy]');
-  if (!copy) return;
-  navigator.clipboard.writeText(copy.closest('figure').querySelector('code').textContent);
-  const label = copy.textContent;
-  copy.textContent = copy.dataset.done;
-  setTimeout(() => { copy.textContent = label; }, 1500);
-});"""
+}});
+{_COPY_CODE}"""
 """Code examples: the real address, and a button that copies."""
 
-_REMEMBER = """query => {
-  const search = query ? '?' + 'TAB' + query : location.search;
-  history.replaceState(null, '', location.pathname + search + location.hash);
+_CARRY = """history.replaceState(null, '', location.pathname + search + location.hash);
   document.querySelectorAll('.gs-header a').forEach(link => {
     link.href = link.getAttribute('href').split('?')[0] + search;
-  });
-}"""
+  });"""  # into the address bar, and over to the other languages
+_REMEMBER = f"""query => {{
+  const search = query ? '?' + 'TAB' + query : location.search;
+  {_CARRY}
+}}"""
 TAB_ID = "gs-tab-"
 """What the element of a tab is called, before the tab's name."""
-ON_TAB = """() => {
+ON_TAB = f"""() => {{
   if (!window.gsLoaded) return;  // opened by the page itself, not by a visitor
   const open = document.querySelector('#gs-tabs [role=tab][aria-selected=true]');
-  const name = open.id.replace(/^TAB_ID|-button$/g, '');
-  const at = new URL(location.href);
-  if (name === 'size') at.searchParams.delete('tab'); else at.searchParams.set('tab', name);
-  history.replaceState(null, '', at);
-  document.querySelectorAll('.gs-header a').forEach(link => {
-    link.href = link.getAttribute('href').split('?')[0] + at.search;
-  });
-}""".replace("TAB_ID", TAB_ID)
+  const name = open.id.replace(/^{TAB_ID}|-button$/g, '');
+  const asked = new URLSearchParams(location.search);
+  if (name === 'size') asked.delete('tab'); else asked.set('tab', name);
+  const search = asked.toString() && '?' + asked;
+  {_CARRY}
+}}"""
 """Write which tab is open into the address bar."""
 
 FILTER = """element.addEventListener('input', e => {
@@ -107,15 +107,13 @@ element.addEventListener('click', e => {
 """Catalogue: hide the rows that lack a word, put a GPU side by side."""
 
 
-SHARE = """element.addEventListener('click', e => {
+SHARE = f"""{_TELL}element.addEventListener('click', e => {{
   const share = e.target.closest('[data-share]');
   if (!share) return;
-  if (share.dataset.share !== 'link') { trigger('take', {kind: share.dataset.share}); return; }
+  if (share.dataset.share !== 'link') {{ trigger('take', {{kind: share.dataset.share}}); return; }}
   navigator.clipboard.writeText(location.href);
-  const label = share.textContent;
-  share.textContent = share.dataset.done;
-  setTimeout(() => { share.textContent = label; }, 1500);
-});"""
+  tell(share);
+}});"""
 """Share: copy the address, ask for a file. ("share" is an event of Gradio's own.)"""
 
 DOWNLOAD = """made => {
@@ -128,6 +126,30 @@ DOWNLOAD = """made => {
 }"""
 """Give the visitor a file that was made for this click."""
 
+
+HAND_OVER = """(() => {
+  const early = document.getElementById('gs-early');
+  const typed = early.querySelector('input');
+  let composing = false;  // an input method's unfinished word would be lost
+  const look = () => {
+    const field = document.querySelector('#gs-model input');
+    if (!field || composing) return;
+    watch.disconnect();
+    const focused = document.activeElement === typed;
+    const selected = [typed.selectionStart, typed.selectionEnd];
+    if (typed.value) {
+      field.value = typed.value;
+      field.dispatchEvent(new Event('input', {bubbles: true}));
+    }
+    early.remove();
+    if (focused) { field.focus(); field.setSelectionRange(...selected); }
+  };
+  const watch = new MutationObserver(look);
+  typed.addEventListener('compositionstart', () => { composing = true; });
+  typed.addEventListener('compositionend', () => { composing = false; look(); });
+  watch.observe(document.body, {childList: true, subtree: true});
+})();"""
+"""Before Gradio has drawn the page: what was typed into the early field goes into Gradio's."""
 
 LOADED = "() => { window.gsLoaded = true; }"
 """The address has been answered: from now on tabs are opened by the visitor."""

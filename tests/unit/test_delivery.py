@@ -156,7 +156,7 @@ def test_our_stylesheet_is_kept_as_long_as_it_is_the_same() -> None:
     assert brotli.decompress(body) == STYLE.read_bytes()
     assert headers[b"content-type"] == b"text/css; charset=utf-8"
     added = pages.kwargs["additions"]
-    assert set(added) == {"/", "/en", "/zh", "/pt", "/endpoints"}
+    assert set(added) == {"/", "/zh", "/pt", "/endpoints"}
     assert all(style_link() in one.head for one in added.values())
     assert b"modulepreload" in added["/"].head and b"modulepreload" not in added["/endpoints"].head
     page = added["/zh"].to(b'<html lang="en">' + PAGE, asks=False).decode()

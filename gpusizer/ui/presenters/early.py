@@ -5,30 +5,7 @@ from __future__ import annotations
 from gpusizer.ui.presenters.frame import LOCALES, PATHS, header_html
 from gpusizer.ui.presenters.html import Html, el
 from gpusizer.ui.presenters.words import Words
-from gpusizer.ui.scripts import language_script
-
-HAND_OVER = """(() => {
-  const early = document.getElementById('gs-early');
-  const typed = early.querySelector('input');
-  let composing = false;  // an input method's unfinished word would be lost
-  const look = () => {
-    const field = document.querySelector('#gs-model input');
-    if (!field || composing) return;
-    watch.disconnect();
-    const focused = document.activeElement === typed;
-    const selected = [typed.selectionStart, typed.selectionEnd];
-    if (typed.value) {
-      field.value = typed.value;
-      field.dispatchEvent(new Event('input', {bubbles: true}));
-    }
-    early.remove();
-    if (focused) { field.focus(); field.setSelectionRange(...selected); }
-  };
-  const watch = new MutationObserver(look);
-  typed.addEventListener('compositionstart', () => { composing = true; });
-  typed.addEventListener('compositionend', () => { composing = false; look(); });
-  watch.observe(document.body, {childList: true, subtree: true});
-})();"""
+from gpusizer.ui.scripts import HAND_OVER, language_script
 
 
 def early_html(words: Words) -> Html:

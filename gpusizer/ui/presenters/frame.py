@@ -129,7 +129,7 @@ ENDPOINTS_PATH = "endpoints"
 _DESCRIPTIONS = ("llms.txt", ENDPOINTS_PATH)
 
 
-def api_html(words: Words, *, open: bool = False) -> Html:
+def api_html(words: Words, *, opened: bool = False) -> Html:
     """The same answers for programs."""
     return el(
         "section",
@@ -145,7 +145,7 @@ def api_html(words: Words, *, open: bool = False) -> Html:
             el("p", words("api.all"), " ", join(_link(path) for path in _DESCRIPTIONS)),
             el("p", words("api.errors")),
             class_="gs-details gs-api",
-            open=open or None,
+            open=opened or None,
         ),
         class_="gs-section",
         id="gs-api",
