@@ -57,10 +57,11 @@ def user_speeds(report: Report, fits: Sequence[Fit]) -> tuple[UserSpeed, ...]:
     """Of every fit that serves text, as far as its cache holds users of the report's context."""
     made = []
     for fit in fits:
-        most = min(int(fit.max_concurrency or 0), _MOST_USERS)
+        drawn = min(_MOST_USERS, report.workload.max_num_seqs or _MOST_USERS)
+        most = min(int(fit.max_concurrency or 0), drawn)
         if fit.verdict.all_on_gpu and most > 1:
             label = f"{fit.count} × {fit.gpu.name}" if fit.count > 1 else fit.gpu.name
-            full = most < _MOST_USERS
+            full = most < drawn
             made.append(user_speed(partial(_total, report, fit), most, label, full=full))
     return tuple(made)
 

@@ -158,13 +158,14 @@ def above_one(name: str, value: int) -> list[Flag]:
 
 
 def sequences_above(plan: LaunchPlan, default: int) -> int | None:
-    """Sequences that each data-parallel rank schedules, None where the engine's default will do.
+    """Most sequences that each data-parallel rank schedules, None for the engine's default.
 
-    What was asked for, else the rank's part of the users where that is more than `default`.
+    What was asked for, else all users where they are more than `default`: the estimate sizes the
+    buffers of every rank so, as nothing keeps the users evenly divided.
     """
     if plan.workload.max_num_seqs is not None:
         return plan.workload.max_num_seqs
-    users = -(-plan.workload.concurrency // plan.split.data)
+    users = plan.workload.concurrency
     return users if users > default else None
 
 

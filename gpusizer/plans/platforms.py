@@ -128,8 +128,8 @@ def setup_of(gpu: Gpu, boards: int) -> Setup:
     nodes = -(-boards // per_node)
     if nodes > 1:
         return Setup(None, nodes, per_node, _NETWORK)
-    fabric = _own_fabric(gpu) if boards <= (gpu.interconnect_domain or 2) else None
-    return Setup(None, nodes, per_node, fabric or _pcie(gpu))
+    link = _own_fabric(gpu) if gpu.fabric_joins(boards) else _pcie(gpu)
+    return Setup(None, nodes, per_node, link)
 
 
 _NETWORK = Link("network", "", None)
@@ -148,10 +148,8 @@ def _housed(gpu: Gpu, boards: int, platform: Platform) -> Setup:
     return Setup(platform.name, nodes, per_node, link)
 
 
-def _own_fabric(gpu: Gpu) -> Link | None:
+def _own_fabric(gpu: Gpu) -> Link:
     """The fabric that the boards bring along, such as an NVLink bridge."""
-    if not gpu.interconnect:
-        return None
     return Link("fabric", gpu.interconnect, _whole(gpu.interconnect_bytes_per_second))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 
 from gpusizer.quants.layouts import ModelShape
 from gpusizer.roles import Slot
@@ -64,8 +65,9 @@ def shared_or_moe(place: Place) -> bool:
     return shared_kv(place) or place.model.experts >= 4
 
 
+@cache
 def first(divisor: int) -> Condition:
-    """The first n/divisor layers."""
+    """The first n/divisor layers; one condition for each divisor, so that recipes compare."""
     return lambda place: place.layer < place.model.layers // divisor
 
 

@@ -15,7 +15,7 @@ from gpusizer.figures.memory import capacities, context_curves, context_points, 
 from gpusizer.figures.pictures import Pictures, pictures_of
 from gpusizer.figures.prices import Offer, limit, mark_frontier, price_speed
 from gpusizer.figures.shapes import Curve, Point, Stack
-from gpusizer.figures.users import UserSpeed, user_speed
+from gpusizer.figures.users import UserSpeed, user_speed, user_speeds
 from gpusizer.report import Report
 from tests.sizers import embedded_sizer
 
@@ -129,6 +129,17 @@ def test_speeds_are_asked_for_up_to_the_full_pool() -> None:
     assert [point.x for point in known.total.points] == [1, 2]
     assert known.pool_users is None
     assert user_speed(lambda n: 1.0, 0, "").total.points == ()
+
+
+@pytest.mark.parametrize(("most", "pool"), [(16, False), (1000, True)])
+def test_users_end_where_the_scheduler_was_told_to(most: int, pool: bool) -> None:
+    """At the limit asked for, or before it at the full pool, which alone is marked."""
+    asked = {"model": "Qwen/Qwen3-8B", "quant": "native", "gpu": "h100-sxm-80gb"}
+    made = embedded_sizer().size({**asked, "max_num_seqs": most})
+    (curve,) = user_speeds(made, [made.ranking[0].fit])
+    held = int(made.ranking[0].fit.max_concurrency or 0)
+    assert curve.total.points[-1].x == min(most, held)
+    assert curve.pool_users == (held if pool else None)
 
 
 def test_figures_survive_json(llama: Report) -> None:

@@ -92,7 +92,8 @@ def test_an_importance_matrix_widens_the_first_layers_of_q4_0(publisher: str) ->
 def test_a_publishers_row_is_named_after_it() -> None:
     quant = find_quant(" Q4_K_M@Unsloth ")
     assert (quant.slug, quant.name) == ("q4_k_m@unsloth", "GGUF Q4_K_M by unsloth")
-    assert quant_from_json(quant_to_json(quant)) == quant
+    for slug in ("q4_k_m@unsloth", "q4_0@unsloth", "mxfp4_moe@unsloth", "q5_0@bartowski"):
+        assert quant_from_json(quant_to_json(find_quant(slug))) == find_quant(slug)
     for unknown in ("q4_k_m@nobody", "awq-int4-g128@unsloth", "@unsloth", "q4_k_m@"):
         with pytest.raises(UnknownQuant):
             find_quant(unknown)

@@ -112,6 +112,14 @@ def kinds(item: Ranked) -> dict[str, RunPlan]:
     return {plan.kind: plan for plan in item.plans}
 
 
+@pytest.mark.parametrize("boards", [2, 4, 8])
+def test_boards_outside_a_known_machine_are_joined_as_the_catalogue_says(boards: int) -> None:
+    for gpu in CATALOGUE.gpus:
+        made = setup_of(gpu, boards)
+        if made.platform is None and made.nodes == 1:
+            assert (made.link.kind == "fabric") is gpu.fabric_joins(boards), gpu.slug
+
+
 def test_deepseek_on_two_nodes_of_a100() -> None:
     """Matrices are not divided over a network: stages, or experts, go across the two machines."""
     made = kinds(ranked("deepseek-ai/DeepSeek-R1", "16 x A100 80GB SXM", quant="native"))
