@@ -8,6 +8,7 @@ from http.client import HTTPException, HTTPResponse, IncompleteRead
 from typing import Any
 
 _GZIP = zlib.MAX_WBITS | 16
+_FRUITLESS = 1000  # pieces of gzip in a row that hold no byte: nobody sends so
 
 
 class Headers(Mapping[str, str]):
@@ -49,11 +50,12 @@ class HttpAnswer:
     def read1(self, size: int) -> bytes:
         """What has arrived, `size` bytes at most; empty at the end alone.
 
-        Raises IncompleteRead for a body that ends early, HTTPException for broken gzip.
+        Raises IncompleteRead for a body that ends early, HTTPException for gzip that is broken
+        or holds nothing.
         """
         if self._decoder is None:
             return self._arrived(size)
-        while True:
+        for _ in range(_FRUITLESS):
             data = self._pending or self._arrived(size)
             try:
                 piece: bytes = self._decoder.decompress(data, size)
@@ -68,6 +70,7 @@ class HttpAnswer:
                 if not piece and self._inside:
                     raise IncompleteRead(b"")
                 return piece
+        raise HTTPException("gzip of nothing")
 
     def close(self) -> None:
         """Hand the connection back, or close it with the rest of the body unread."""

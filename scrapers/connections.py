@@ -6,8 +6,9 @@ import os
 import selectors
 import ssl
 import threading
+import time
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -21,6 +22,7 @@ from scrapers.redirects import Origin, origin_of
 # What stands for itself in an address; the rest, which a Location may hold, is escaped.
 _PLAIN = "%/:=&?~#+!$,;'@()*[]"
 _PROXY_VARIABLES = {"http_proxy", "https_proxy", "all_proxy"}
+_IDLE_SECONDS = 60.0  # what lies between may have forgotten an older one, and not say so
 _Selector = getattr(selectors, "PollSelector", selectors.SelectSelector)
 
 
@@ -34,7 +36,7 @@ class Connections:
     def __init__(self, idle: int, ca_bundle: str | None) -> None:
         self._most_idle = idle  # of each origin; none once closed
         self._ca_bundle = ca_bundle
-        self._idle: dict[Origin, list[HTTPConnection]] = {}
+        self._idle: dict[Origin, list[tuple[float, HTTPConnection]]] = {}
         self._proxies: dict[Origin, _Proxy | None] = {}
         self._lock = threading.Lock()
 
@@ -59,11 +61,11 @@ class Connections:
             target, sent = self._asked(url, origin, headers)
             connection.request("GET", target, headers=sent)
             response = connection.getresponse()
-        except ValueError as error:  # a host that no name server could be asked for
+        except BaseException as error:
             connection.close()
-            raise HTTPException("the address is none") from error
-        except BaseException:
-            connection.close()
+            self._forget(origin)
+            if isinstance(error, UnicodeError):  # a host that no name server could be asked for
+                raise HTTPException("the address is none") from error
             raise
         return HttpAnswer(response, lambda whole: self._done(origin, connection, whole))
 
@@ -71,10 +73,9 @@ class Connections:
         """Close idle connections, and those in use as soon as they are not."""
         with self._lock:
             self._most_idle = 0
-            idle = [connection for kept in self._idle.values() for connection in kept]
+            idle = [kept for of_origin in self._idle.values() for kept in of_origin]
             self._idle.clear()
-        for connection in idle:
-            connection.close()
+        _close(idle)
 
     def __del__(self) -> None:
         self.close()
@@ -84,10 +85,18 @@ class Connections:
         while True:
             with self._lock:
                 idle = self._idle.get(origin)
-                connection = idle.pop() if idle else None
-            if connection is None or _is_open(connection):
+                since, connection = idle.pop() if idle else (0.0, None)
+            if connection is None:
+                return None
+            if time.monotonic() - since < _IDLE_SECONDS and _is_open(connection):
                 return connection
             connection.close()
+
+    def _forget(self, origin: Origin) -> None:
+        """After a failure a new connection is tried next: others as old may be as dead."""
+        with self._lock:
+            idle = self._idle.pop(origin, [])
+        _close(idle)
 
     def _done(self, origin: Origin, connection: HTTPConnection, whole: bool) -> None:
         """Keep a connection whose answer was read to its end, close any other."""
@@ -95,7 +104,7 @@ class Connections:
             with self._lock:
                 idle = self._idle.setdefault(origin, [])
                 if len(idle) < self._most_idle:
-                    idle.append(connection)
+                    idle.append((time.monotonic(), connection))
                     return
         connection.close()
 
@@ -165,6 +174,11 @@ def proxy_of(origin: Origin) -> str | None:
     if not proxy or origin.loopback or requests.proxy_bypass(origin.host):
         return None
     return proxy if "://" in proxy else f"http://{proxy}"
+
+
+def _close(idle: Iterable[tuple[float, HTTPConnection]]) -> None:
+    for _, connection in idle:
+        connection.close()
 
 
 def _is_open(connection: HTTPConnection) -> bool:

@@ -16,10 +16,9 @@ from gpusizer.errors import LimitsExceeded, MalformedRepo, UnsupportedDtype
 from gpusizer.tensors import RawTensor
 from scrapers.json_files import load_json, refuse_crowded, unique_keys
 from scrapers.limits import Limits
-from scrapers.safetensors_scan import MAX_RANK, scan_entries
+from scrapers.safetensors_scan import MAX_RANK, METADATA, scan_entries
 
 LENGTH_BYTES = 8
-METADATA = "__metadata__"
 _METADATA_START = f'{{"{METADATA}":'
 # Of what the scan passes over as JSON: a tree costs many times its text. Trainers write 100 KB.
 _MAX_METADATA_CHARS = 2**18
@@ -110,9 +109,11 @@ def skip_metadata(text: str, start: int) -> int | None:
     start += len(_METADATA_START)
     metadata, length = _METADATA_DECODER.raw_decode(text[start : start + _MAX_METADATA_CHARS])
     end = start + length
-    if not isinstance(metadata, dict) or text[end : end + 1] not in (",", "}"):
+    if not isinstance(metadata, dict):
         return None
-    return end + 1 if text[end] == "," else end
+    if text.startswith(',"', end):
+        return end + 1
+    return end if text.startswith("}", end) else None
 
 
 def _problem(entry: Any) -> str | None:

@@ -22,6 +22,8 @@ _MAX_DIGITS = 18  # below 2^63, so that no number needs a further check
 _NAME = r'"([^"\\\x00-\x1f]*)"'
 _SIZE = rf"(?:0|[1-9][0-9]{{0,{_MAX_DIGITS - 1}}})"
 # Dtype and shape together: there are few, and each is looked at once.
+METADATA = "__metadata__"
+"""The one key of a header that is no tensor."""
 _ENTRY = re.compile(
     rf'{_NAME}:\{{"dtype":"([^"]*","shape":\[[0-9,]*)\],'
     rf'"data_offsets":\[([0-9]{{1,{_MAX_DIGITS}}},[0-9]{{1,{_MAX_DIGITS}}})\]\}},'
@@ -49,7 +51,8 @@ def scan_entries(text: str, start: int, stop: int) -> tuple[list[RawTensor], int
     matched = len(found) * _ENTRY_FIXED_CHARS
     matched += sum(sum(map(len, column)) for column in (names, written, spans))
     # Entries that do not touch leave characters over; a name that comes twice is a duplicate.
-    if matched != stop - start + 1 or len(set(names)) != len(names):
+    distinct = set(names)
+    if matched != stop - start + 1 or len(distinct) != len(names) or METADATA in distinct:
         return None
     layouts = _layouts(set(written))
     if layouts is None:

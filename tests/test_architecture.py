@@ -48,7 +48,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
 
 
 def imported_names(path: Path) -> set[str]:
-    """Absolute names of everything a module imports, relative imports resolved."""
+    """Absolute names of all that a module imports, now or when asked; relative ones resolved."""
     names: set[str] = set()
     package = path.relative_to(ROOT).with_suffix("").parts[:-1]
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -59,6 +59,8 @@ def imported_names(path: Path) -> set[str]:
             module = ".".join([*base, *([node.module] if node.module else [])])
             names.add(module)
             names.update(f"{module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "import_module":
+            names.update(one.value for one in node.args if isinstance(one, ast.Constant))
     return names
 
 
@@ -90,14 +92,16 @@ def test_imports_follow_the_flow(path: Path) -> None:
 
 
 def test_the_rules_catch_a_breach(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A planted module that breaks two rules is reported for both."""
+    """A planted module that breaks two rules is reported for both, late imports included."""
     planted = tmp_path / "gpusizer" / "memory.py"
     planted.parent.mkdir()
-    planted.write_text("import gradio\nfrom gpusizer.gpus import Gpu\n", encoding="utf-8")
+    late = 'import_module("gpusizer.gpus.table")\n'
+    planted.write_text(f"import gradio\nfrom gpusizer.gpus import Gpu\n{late}", encoding="utf-8")
     monkeypatch.setattr(f"{__name__}.ROOT", tmp_path)
     assert sorted(breaches(planted)) == [
         "gpusizer/memory.py imports gpusizer.gpus",
         "gpusizer/memory.py imports gpusizer.gpus.Gpu",
+        "gpusizer/memory.py imports gpusizer.gpus.table",
         "gpusizer/memory.py imports gradio",
     ]
 

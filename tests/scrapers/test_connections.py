@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import email
 import gzip
 import io
 import socket
@@ -11,7 +12,7 @@ import time
 from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.client import HTTPException, HTTPResponse, IncompleteRead
+from http.client import HTTPConnection, HTTPException, HTTPResponse, IncompleteRead
 
 import pytest
 
@@ -101,6 +102,54 @@ def test_a_connection_closed_meanwhile_is_not(connections: Connections) -> None:
             assert read(get(connections, hub.address)) == b"hi"
             time.sleep(0.05)
         assert hub.connections == 3
+
+
+def test_after_a_failure_no_other_kept_connection_is_tried(
+    connections: Connections, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What forgot one of them has forgotten the rest, and need not have said so."""
+    monkeypatch.setattr("scrapers.connections._is_open", lambda _: True)
+    with listening(requests_per_connection=1) as hub:
+        for answer in [get(connections, hub.address) for _ in range(3)]:
+            assert read(answer) == b"hi"
+        with pytest.raises((HTTPException, OSError)):
+            read(get(connections, hub.address))
+        assert read(get(connections, hub.address)) == b"hi"
+        assert hub.connections == 4
+
+
+def test_an_old_connection_is_not_used(
+    connections: Connections, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scrapers.connections._IDLE_SECONDS", 0.0)
+    with listening() as hub:
+        for _ in range(2):
+            assert read(get(connections, hub.address)) == b"hi"
+        assert hub.connections == 2
+
+
+def test_a_certificate_that_is_not_trusted_is_said(
+    connections: Connections, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: HTTPConnection) -> None:
+        raise ssl.SSLCertVerificationError("self-signed")
+
+    monkeypatch.setattr(HTTPConnection, "connect", refuse)
+    with pytest.raises(ssl.SSLCertVerificationError):
+        get(connections, "http://127.0.0.1:9")
+
+
+def test_gzip_of_nothing_ends() -> None:
+    class Endless:
+        status, length, will_close = 200, None, False
+        headers = email.message_from_string("Content-Encoding: gzip")
+
+        def read1(self, size: int) -> bytes:
+            return gzip.compress(b"")
+
+    answer = HttpAnswer(Endless(), lambda whole: None)  # type: ignore[arg-type]
+    with pytest.raises(HTTPException, match="gzip of nothing"):
+        answer.read1(100)
 
 
 def test_nothing_is_kept_after_the_end(connections: Connections) -> None:

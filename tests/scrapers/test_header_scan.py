@@ -69,6 +69,24 @@ def test_same_judgement(
     assert judged(data, size, scanned=True) == judged(data, size, scanned=False)
 
 
+ENTRY = '{"dtype":"F32","shape":[1],"data_offsets":[0,4]}'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f'{{"a":{ENTRY},"__metadata__":{ENTRY.replace("0,4", "4,8")}}}',
+        f'{{"__metadata__":{{}},"__metadata__":{ENTRY}}}',
+        f'{{"__metadata__":{ENTRY}}}',
+        '{"__metadata__":{},}',
+        f'{{"__metadata__":{{}},,"a":{ENTRY}}}',
+    ],
+)
+def test_metadata_where_a_tensor_could_be(text: str) -> None:
+    data = raw_safetensors_file(text.encode()).head_bytes()
+    assert judged(data, len(data) + 8, True) == judged(data, len(data) + 8, False)
+
+
 SOUND = json.dumps(
     {
         "__metadata__": {"format": "pt"},
