@@ -11,7 +11,7 @@ STRINGS: dict[str, str] = {
     "page.train.details": "Between {low} and {high}, for sequences of {sequence} tokens ×"
     " {batch}; {trained} parameters are trained.",
     "page.train.ladder": "What would save memory, one after the other",
-    "page.train.rung": "saves {saving}, then {total} in all",
+    "page.train.rung": "saves {saving}, then each GPU needs {total}",
     "page.train.gpus": "GPUs that train it: 10 million tokens",
     "page.train.nothing": "No GPUs in the catalogue, up to 32 at once, train this.",
     "page.column.train_speed": "tok/s in training",

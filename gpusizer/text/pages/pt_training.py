@@ -11,7 +11,7 @@ STRINGS: dict[str, str] = {
     "page.train.details": "Entre {low} e {high}, com sequências de {sequence} tokens ×"
     " {batch}; {trained} parâmetros são treinados.",
     "page.train.ladder": "O que economizaria memória, um passo após o outro",
-    "page.train.rung": "economiza {saving}, ficando {total} ao todo",
+    "page.train.rung": "economiza {saving}; cada GPU precisa então de {total}",
     "page.train.gpus": "GPUs que o treinam: 10 milhões de tokens",
     "page.train.nothing": "Nenhuma GPU do catálogo, até 32 de uma vez, treina isto.",
     "page.column.train_speed": "tok/s no treino",

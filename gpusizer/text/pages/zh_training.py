@@ -11,7 +11,7 @@ STRINGS: dict[str, str] = {
     "page.train.details": "在 {low} 到 {high} 之间，序列 {sequence} token × {batch}；训练 {tra"
     "ined} 个参数。",
     "page.train.ladder": "逐步节省显存的办法",
-    "page.train.rung": "节省 {saving}，之后共 {total}",
+    "page.train.rung": "节省 {saving}，之后每张显卡需要 {total}",
     "page.train.gpus": "能训练它的显卡：一千万 token",
     "page.train.nothing": "目录中没有显卡（最多 32 张）能完成这个训练。",
     "page.column.train_speed": "训练 tok/s",
