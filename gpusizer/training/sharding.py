@@ -78,7 +78,8 @@ def _offloaded(share: Share, state: State, shape: TrainedShape, plan: TrainingPl
 
     DeepSpeed takes gradients to where it updates: with its states on the host they are there too,
     in FP32 (runtime/zero/stage_1_and_2.py, estimate_zero2_model_states_mem_needs: 2 bytes of a
-    parameter left on the GPU, 16 on the host). Stage 1 does so once they are added up.
+    parameter left on the GPU, 16 on the host). Stage 1 does so once they are added up,
+    or, where its weights are on the host, has them there whole.
     """
     states = plan.offload in ("optimizer", "all", "nvme")
     weights = plan.offload in ("parameters", "all", "nvme")
@@ -87,7 +88,7 @@ def _offloaded(share: Share, state: State, shape: TrainedShape, plan: TrainingPl
         host += share.optimizer + share.masters
         share = replace(share, optimizer=0.0, masters=0.0)
     if weights or (states and plan.sharding.startswith("zero")):
-        host += share.updated
+        host += share.gradients if weights else share.updated
         held = share.gradients if plan.sharding == "zero1" and not weights else 0.0
         share = replace(share, gradients=held, updated=0.0)
     if weights:

@@ -167,6 +167,19 @@ def test_zero_takes_gradients_to_its_states() -> None:
         assert (share.updated, share.host) == (0, 16 * whole)
 
 
+@pytest.mark.parametrize("offload", ["parameters", "all", "nvme"])
+def test_whole_gradients_of_zero_one_follow_its_weights(offload: str) -> None:
+    """4 bytes of a gradient and 2 of a weight on each of 4 replicas, 12 of states in all."""
+    plan = TrainingPlan(
+        method="full", precision="master", sharding="zero1", gpus=4, offload=offload
+    )
+    share = share_of(of().state(plan), of().shape, plan)
+    away = share.nvme if offload == "nvme" else share.host
+    states = 0 if offload == "parameters" else 12
+    assert (share.gradients, share.weights) == (0, 0)
+    assert away == (4 * (4 + 2) + states) * 8_030_261_248
+
+
 def test_every_replica_offloads_its_own_states() -> None:
     """Two BF16 moments of 8,030,261,248 parameters, whole on each of 8 replicas."""
     plan = TrainingPlan(method="full", sharding="ddp", gpus=8, offload="optimizer")
