@@ -10,7 +10,7 @@ import pytest
 from bench.models import load_profile
 from gpusizer.costs import rent_usd_per_hour
 from gpusizer.errors import InvalidRequest, UnknownGpu
-from gpusizer.text import LANGUAGES, say_note
+from gpusizer.text import LANGUAGES, say_note, text
 from gpusizer.training.fit import cost_of, fit_of
 from gpusizer.training.memory import TrainingEstimator
 from gpusizer.training.plan import TrainingPlan
@@ -177,6 +177,12 @@ def test_every_note_has_words_in_every_language() -> None:
             "training_host_memory", "training_nvme"} <= {note.code for note in notes}  # fmt: skip
     for language in LANGUAGES:
         assert all("{" not in say_note(note, language) for note in notes)
+
+
+def test_no_number_of_gpus_is_promised_where_none_train_it() -> None:
+    """How many are tried depends on the card (`fit.COUNTS`)."""
+    for language in LANGUAGES:
+        assert not any(sign.isdigit() for sign in text("page.train.nothing", language))
 
 
 def test_flops_by_hand() -> None:
