@@ -95,19 +95,19 @@ class Prediction:
 
 
 @cache
-def device_bytes(name: str, label: int) -> int:
+def device_bytes(name: str, label: int) -> int | None:
     """Bytes of a device as drivers report them, by the catalogue: of the card with this name.
 
     Of names that it does not know ("24GB-class x2"), or knows with another size on the label, the
-    median of NVIDIA's devices with that label.
+    median of NVIDIA's devices with that label; None where there are none.
     """
     catalogue = _catalogue()
     with suppress(UnknownGpu):
         gpu = catalogue.find(name)
         if _label_of(gpu) == label:
             return gpu.device_memory_bytes
-    same = (g for g in catalogue.gpus if g.vendor == "NVIDIA" and _label_of(g) == label)
-    return statistics.median_low(gpu.device_memory_bytes for gpu in same)
+    same = [g for g in catalogue.gpus if g.vendor == "NVIDIA" and _label_of(g) == label]
+    return statistics.median_low(gpu.device_memory_bytes for gpu in same) if same else None
 
 
 def _label_of(gpu: Gpu) -> float:

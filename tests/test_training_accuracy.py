@@ -78,7 +78,13 @@ def test_a_full_card_has_given_its_cache_back() -> None:
     ],
 )  # fmt: skip
 def test_cards_have_the_memory_of_the_catalogue(name: str, label: int, gib: float) -> None:
-    assert device_bytes(name, label) / GIB == pytest.approx(gib, abs=0.05)
+    found = device_bytes(name, label)
+    assert found is not None
+    assert found / GIB == pytest.approx(gib, abs=0.05)
+
+
+def test_a_card_of_an_unknown_size_is_not_known() -> None:
+    assert device_bytes("a card", 7777) is None
 
 
 def test_verdicts_give_only_what_the_row_gives() -> None:

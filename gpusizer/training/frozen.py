@@ -42,6 +42,11 @@ def is_quantized(profile: ModelProfile, base: str) -> bool:
     return profile.quantization is not None if base == "native" else base not in _PLAIN
 
 
+def is_raised(profile: ModelProfile, base: str, stack: Stack) -> bool:
+    """Whether what a quantized base leaves wide is raised to FP32, embedding and head included."""
+    return stack.upcast_rest and is_quantized(profile, base)
+
+
 def frozen_bytes(
     profile: ModelProfile, shape: TrainedShape, base: str, stack: Stack, outside: int
 ) -> float:
@@ -53,7 +58,7 @@ def frozen_bytes(
     inside = sum(matrix.parameters for matrix in shape.matrices if not matrix.tower)
     rest = shape.parameters - inside - shape.embedding - shape.output
     beside = BESIDE_BYTES * shape.beside
-    raised = _RAISED if stack.upcast_rest and is_quantized(profile, base) else _WIDE
+    raised = _RAISED if is_raised(profile, base, stack) else _WIDE
     if base == "native":
         stored, width = _stored(profile)
         if is_quantized(profile, base):

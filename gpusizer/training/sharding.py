@@ -78,7 +78,8 @@ def _offloaded(share: Share, state: State, shape: TrainedShape, plan: TrainingPl
 
     DeepSpeed takes gradients to where it updates: with its states on the host they are there too,
     in FP32 (runtime/zero/stage_1_and_2.py, estimate_zero2_model_states_mem_needs: 2 bytes of a
-    parameter left on the GPU, 16 on the host). Stage 1 does so once they are added up.
+    parameter left on the GPU, 16 on the host). Stage 1 does so once they are added up,
+    or, where its weights are on the host, has them there whole.
     """
     states = plan.offload in ("optimizer", "all", "nvme")
     weights = plan.offload in ("parameters", "all", "nvme")
@@ -87,7 +88,7 @@ def _offloaded(share: Share, state: State, shape: TrainedShape, plan: TrainingPl
         host += share.optimizer + share.masters
         share = replace(share, optimizer=0.0, masters=0.0)
     if weights or (states and plan.sharding.startswith("zero")):
-        host += share.updated
+        host += share.gradients if weights else share.updated
         held = share.gradients if plan.sharding == "zero1" and not weights else 0.0
         share = replace(share, gradients=held, updated=0.0)
     if weights:
@@ -96,7 +97,7 @@ def _offloaded(share: Share, state: State, shape: TrainedShape, plan: TrainingPl
         share = replace(share, weights=0.0, gathered=gathered)
     host *= plan.gpus
     if plan.offload == "nvme":
-        return replace(share, host=_PINNED * plan.gpus * min(_BUCKET, state.trainable), nvme=host)
+        return replace(share, host=_PINNED * plan.gpus * _bucket(state, plan), nvme=host)
     return replace(share, host=host)
 
 
@@ -124,15 +125,14 @@ def _gathered(state: State, shape: TrainedShape, plan: TrainingPlan) -> float:
     """Weights of other GPUs while they are used, and DeepSpeed's buffers, which one GPU has too."""
     if plan.shards == 1 or plan.sharding in ("none", "ddp"):
         if plan.sharding in ("zero1", "zero2", "zero3"):
-            live = min(_LIVE_PARAMETERS, shape.parameters) * state.compute_width
+            live = _live(state, shape, plan)
             return _buckets(state, plan) + (live if plan.sharding == "zero3" else 0)
         return 0.0
     if plan.sharding in ("zero1", "zero2"):
         return _buckets(state, plan)
     fetched = _fetched(state, shape, plan)
     if plan.sharding == "zero3":
-        live = min(_LIVE_PARAMETERS, shape.parameters) * state.compute_width
-        return max(fetched, live) + _buckets(state, plan)
+        return max(fetched, _live(state, shape, plan)) + _buckets(state, plan)
     return fetched
 
 
@@ -154,4 +154,14 @@ def _fetched(state: State, shape: TrainedShape, plan: TrainingPlan) -> float:
 
 def _buckets(state: State, plan: TrainingPlan) -> float:
     """Two buckets of gradients, one filled while the other is sent (overlap_comm)."""
-    return float(min(_BUCKET, state.trainable) * 2 * state.compute_width)
+    return _bucket(state, plan) * 2 * state.compute_width
+
+
+def _bucket(state: State, plan: TrainingPlan) -> float:
+    """Elements of a bucket: no more than are trained of this GPU's part of the model."""
+    return min(_BUCKET, state.trainable / plan.model_parallel)
+
+
+def _live(state: State, shape: TrainedShape, plan: TrainingPlan) -> float:
+    """What ZeRO-3 gathers ahead and keeps, of this GPU's part of the model."""
+    return min(_LIVE_PARAMETERS, shape.parameters / plan.model_parallel) * state.compute_width

@@ -134,8 +134,10 @@ def link_of(gpu: Gpu, devices: int) -> Literal["fabric", "network", "pcie"]:
 
 
 def network_bytes_per_second(gpu: Gpu) -> float:
-    """What a network between machines is taken to give each GPU."""
-    return _NETWORK_BYTES_PER_SECOND / (1 if gpu.segment == "datacenter" else 8)
+    """What a network between machines is taken to give each GPU: no more than links inside one."""
+    network = _NETWORK_BYTES_PER_SECOND / (1 if gpu.segment == "datacenter" else 8)
+    inside = link_bytes_per_second(gpu, NODE * gpu.devices_per_board)
+    return network if inside is None else min(network, inside)
 
 
 def link_bytes_per_second(gpu: Gpu, devices: int) -> float | None:
@@ -151,9 +153,10 @@ def link_bytes_per_second(gpu: Gpu, devices: int) -> float | None:
 
 
 def _overlaps(gpu: Gpu, devices: int) -> bool:
-    """Whether sending hides behind computing: over a fabric, and a cluster's network."""
+    """Whether sending hides behind computing: over a fabric, and a network of such machines."""
     link = link_of(gpu, devices)
-    return link == "fabric" or (link == "network" and gpu.segment == "datacenter")
+    joined = link_of(gpu, NODE * gpu.devices_per_board) == "fabric"
+    return link == "fabric" or (link == "network" and gpu.segment == "datacenter" and joined)
 
 
 def training_rate(

@@ -6,7 +6,14 @@ from dataclasses import dataclass
 
 from gpusizer.profile import ModelProfile
 from gpusizer.training.adapters import adapter_parameters, targeted
-from gpusizer.training.frozen import BESIDE_BYTES, base_of, frozen_bytes, is_quantized, stored_width
+from gpusizer.training.frozen import (
+    BESIDE_BYTES,
+    base_of,
+    frozen_bytes,
+    is_quantized,
+    is_raised,
+    stored_width,
+)
 from gpusizer.training.optimizers import (
     Optimizer,
     find_optimizer,
@@ -17,6 +24,8 @@ from gpusizer.training.optimizers import (
 from gpusizer.training.plan import TrainingPlan
 from gpusizer.training.shape import TrainedShape
 from gpusizer.training.stacks import Stack
+
+_RAISED = 4  # PEFT raises embedding and head to FP32 before it copies those to train
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +127,8 @@ def _adapted(
     opened = outside if plan.train_embeddings else 0
     base = base_of(profile, plan, stack)
     new = _beside_frozen(max(stack.adapter_bytes, plan.compute_bytes), plan)
-    old = _beside_frozen(plan.compute_bytes, plan)
+    raised = is_raised(profile, base, stack)
+    old = _beside_frozen(_RAISED if raised else plan.compute_bytes, plan)
     states = optimizer.states * (optimizer.state_bytes or new.state) * added
     states += state_bytes_of_table(optimizer, opened, shape.hidden, old.state)
     trainable = added + opened

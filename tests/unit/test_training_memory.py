@@ -167,6 +167,33 @@ def test_zero_takes_gradients_to_its_states() -> None:
         assert (share.updated, share.host) == (0, 16 * whole)
 
 
+@pytest.mark.parametrize("offload", ["parameters", "all", "nvme"])
+def test_whole_gradients_of_zero_one_follow_its_weights(offload: str) -> None:
+    """4 bytes of a gradient and 2 of a weight on each of 4 replicas, 12 of states in all."""
+    plan = TrainingPlan(
+        method="full", precision="master", sharding="zero1", gpus=4, offload=offload
+    )
+    share = share_of(of().state(plan), of().shape, plan)
+    away = share.nvme if offload == "nvme" else share.host
+    states = 0 if offload == "parameters" else 12
+    assert (share.gradients, share.weights) == (0, 0)
+    assert away == (4 * (4 + 2) + states) * 8_030_261_248
+
+
+def test_buckets_are_of_what_a_gpu_has_of_the_model() -> None:
+    """32 parts of 8,030,261,248 parameters are smaller than any bucket: 2 x 2 bytes of each."""
+    plan = TrainingPlan(method="full", precision="master", tensor_parallel=32, gpus=64)
+    part = 8_030_261_248 / 32
+    for kind in ("zero1", "zero2"):
+        changed = plan.changed(sharding=kind)
+        assert share_of(of().state(changed), of().shape, changed).gathered == 4 * part
+    for gpus in (32, 64):
+        changed = plan.changed(sharding="zero3", gpus=gpus)
+        assert share_of(of().state(changed), of().shape, changed).gathered == (2 + 4) * part
+    disks = plan.changed(sharding="zero3", offload="nvme")
+    assert share_of(of().state(disks), of().shape, disks).host == 64 * 5 * 4 * part
+
+
 def test_every_replica_offloads_its_own_states() -> None:
     """Two BF16 moments of 8,030,261,248 parameters, whole on each of 8 replicas."""
     plan = TrainingPlan(method="full", sharding="ddp", gpus=8, offload="optimizer")

@@ -10,7 +10,7 @@ import pytest
 from bench.models import load_profile
 from gpusizer.costs import rent_usd_per_hour
 from gpusizer.errors import InvalidRequest, UnknownGpu
-from gpusizer.text import LANGUAGES, say_note
+from gpusizer.text import LANGUAGES, say_note, text
 from gpusizer.training.fit import cost_of, fit_of
 from gpusizer.training.memory import TrainingEstimator
 from gpusizer.training.plan import TrainingPlan
@@ -179,6 +179,12 @@ def test_every_note_has_words_in_every_language() -> None:
         assert all("{" not in say_note(note, language) for note in notes)
 
 
+def test_no_number_of_gpus_is_promised_where_none_train_it() -> None:
+    """How many are tried depends on the card (`fit.COUNTS`)."""
+    for language in LANGUAGES:
+        assert not any(sign.isdigit() for sign in text("page.train.nothing", language))
+
+
 def test_flops_by_hand() -> None:
     estimator_shape = _shape()
     full = TrainingPlan(method="full", sequence_length=1000, gradient_checkpointing="none")
@@ -232,6 +238,22 @@ def test_links() -> None:
     assert {class_of(gpu) for gpu in CARDS.gpus} == set(speed_classes())
 
 
+def test_a_network_is_no_faster_than_the_links_of_a_machine() -> None:
+    for gpu in CARDS.gpus:
+        boards = (8 * gpu.devices_per_board, 16 * gpu.devices_per_board)
+        near, far = (link_bytes_per_second(gpu, devices) for devices in boards)
+        assert near is None or (far is not None and far <= near), gpu.slug
+
+
+def test_sending_over_pcie_hides_nowhere() -> None:
+    """Sixteen boards on PCIe, in two machines, are no more than twice as fast as eight."""
+    asked = {"method": "full", "sharding": "zero2", "gpu": "a100 pcie 80gb"}
+    near, far = (answer(**asked, gpu_count=count).ranking[0].rate for count in (8, 16))
+    assert near is not None
+    assert far is not None
+    assert far.likely <= 2 * near.likely
+
+
 def test_domains_count_boards_and_bridged_pairs_share_a_machine() -> None:
     bridged, dies = CARDS.find("rtx 3090"), CARDS.find("a16-64gb")
     assert [link_of(bridged, n) for n in (2, 4, 8, 16)] == ["fabric", "pcie", "pcie", "network"]
@@ -239,7 +261,7 @@ def test_domains_count_boards_and_bridged_pairs_share_a_machine() -> None:
     assert link_bytes_per_second(bridged, 4) == 64e9 / 2 * 0.3
     assert link_bytes_per_second(bridged, 16) == 50e9 / 8
     assert [link_of(dies, n) for n in (4, 32, 33)] == ["pcie", "pcie", "network"]  # 4 on a board
-    assert network_bytes_per_second(dies) == 50e9
+    assert network_bytes_per_second(dies) == link_bytes_per_second(dies, 32)  # PCIe is slower
     for count, code in ((4, "no_fast_interconnect"), (2, None)):
         reasons = answer(gpu="rtx 3090", gpu_count=count).ranking[0].reasons
         found = {note.code for note in reasons} & {"no_fast_interconnect", "training_network"}

@@ -164,6 +164,21 @@ def test_opened_matrices_keep_their_own_width() -> None:
     assert (copied.masters, copied.optimizer) == (4 * old, 2 * 4 * (new + old))
 
 
+def test_opened_matrices_that_were_raised_are_trained_in_fp32() -> None:
+    """prepare_model_for_kbit_training raises them before PEFT copies them (modules_to_save)."""
+    plan = TrainingPlan(method="qlora", framework="transformers", optimizer="sgd")
+    closed = estimator().state(plan)
+    opened = estimator().state(plan.changed(train_embeddings=True))
+    outside = 2 * 32000 * 4096
+    assert opened.weights == closed.weights
+    assert opened.gradients == closed.gradients + 4 * outside
+    plan = plan.changed(framework="torchtune")  # leaves them in 16 bits
+    closed = estimator().state(plan)
+    opened = estimator().state(plan.changed(train_embeddings=True))
+    assert opened.weights == closed.weights
+    assert opened.gradients == closed.gradients + 2 * outside
+
+
 def test_embeddings_can_be_frozen_in_full_training() -> None:
     outside = 2 * 32000 * 4096
     plan = TrainingPlan(method="full", train_embeddings=False)

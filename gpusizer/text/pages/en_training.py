@@ -13,7 +13,7 @@ STRINGS: dict[str, str] = {
     "page.train.ladder": "What would save memory, one after the other",
     "page.train.rung": "saves {saving}, then each GPU needs {total}",
     "page.train.gpus": "GPUs that train it: 10 million tokens",
-    "page.train.nothing": "No GPUs in the catalogue, up to 32 at once, train this.",
+    "page.train.nothing": "No GPUs in the catalogue train this.",
     "page.column.train_speed": "tok/s in training",
     "page.column.hours": "Hours",
     "page.column.usd": "Rent, whole run",

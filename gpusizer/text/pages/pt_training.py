@@ -13,7 +13,7 @@ STRINGS: dict[str, str] = {
     "page.train.ladder": "O que economizaria memória, um passo após o outro",
     "page.train.rung": "economiza {saving}; cada GPU precisa então de {total}",
     "page.train.gpus": "GPUs que o treinam: 10 milhões de tokens",
-    "page.train.nothing": "Nenhuma GPU do catálogo, até 32 de uma vez, treina isto.",
+    "page.train.nothing": "Nenhuma GPU do catálogo treina isto.",
     "page.column.train_speed": "tok/s no treino",
     "page.column.hours": "Horas",
     "page.column.usd": "Aluguel, execução toda",

@@ -13,7 +13,7 @@ STRINGS: dict[str, str] = {
     "page.train.ladder": "逐步节省显存的办法",
     "page.train.rung": "节省 {saving}，之后每张显卡需要 {total}",
     "page.train.gpus": "能训练它的显卡：一千万 token",
-    "page.train.nothing": "目录中没有显卡（最多 32 张）能完成这个训练。",
+    "page.train.nothing": "目录中没有显卡能完成这个训练。",
     "page.column.train_speed": "训练 tok/s",
     "page.column.hours": "小时",
     "page.column.usd": "整次租金",
