@@ -127,13 +127,15 @@ DOWNLOAD = """made => {
 """Give the visitor a file that was made for this click."""
 
 
+_PARTS = ["gradio-app .gs-header", "#gs-go", "#gs-model input"]
 HAND_OVER = """(() => {
   const early = document.getElementById('gs-early');
   const typed = early.querySelector('input');
   let composing = false;  // an input method's unfinished word would be lost
   const look = () => {
-    const field = document.querySelector('#gs-model input');
-    if (!field || composing) return;
+    const parts = PARTS.map(part => document.querySelector(part));  // they come in any order
+    if (composing || !parts.every(part => part)) return;
+    const field = parts.at(-1);
     watch.disconnect();
     const focused = document.activeElement === typed;
     const selected = [typed.selectionStart, typed.selectionEnd];
@@ -148,8 +150,8 @@ HAND_OVER = """(() => {
   typed.addEventListener('compositionstart', () => { composing = true; });
   typed.addEventListener('compositionend', () => { composing = false; look(); });
   watch.observe(document.body, {childList: true, subtree: true});
-})();"""
-"""Before Gradio has drawn the page: what was typed into the early field goes into Gradio's."""
+})();""".replace("PARTS", json.dumps(_PARTS))
+"""Until Gradio has drawn what the early form shows: then what was typed goes into its field."""
 
 LOADED = "() => { window.gsLoaded = true; }"
 """The address has been answered: from now on tabs are opened by the visitor."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from random import Random
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -245,18 +246,25 @@ def test_a_first_visit_fetches_what_the_page_names(visit: Open) -> None:
 
 
 class Held:
-    """The page's first script, which does not come until it is let go."""
+    """Scripts of the page, its first one if none are named: none comes until it is let go."""
 
-    def __init__(self, page: Any) -> None:
+    def __init__(self, page: Any, names: str = "index-*.js") -> None:
+        self.page, self.over = page, False
         self.waiting: list[Any] = []
-        self.over = False
-        page.route("**/assets/index-*.js", lambda route: self.ask(route))
+        page.route(f"**/assets/{names}", lambda route: self.ask(route))
 
     def ask(self, route: Any) -> None:
         if self.over:
             route.fallback()
         else:
             self.waiting.append(route)
+
+    def wait_for(self, count: int) -> None:
+        for _ in range(1000):
+            if len(self.waiting) == count:
+                return
+            self.page.wait_for_timeout(10)
+        raise AssertionError(f"{len(self.waiting)} of {count} scripts were asked for")
 
     def let_go(self) -> None:
         self.over = True
@@ -284,6 +292,45 @@ def test_the_field_can_be_typed_into_before_the_page_is_up(visit: Open, width: i
     assert (place(page, "#gs-model input"), place(page, "#gs-go")) == before, "nothing moves"
     page.press("#gs-model input", "Enter")
     answered(page, "Qwen/Qwen3-8B")
+
+
+WATCH_PLACES = """(() => {
+  const places = window.places = new Set();
+  const look = () => {
+    const early = document.getElementById('gs-early');
+    const field = document.querySelector(early ? '#gs-early input' : '#gs-model input');
+    const button = document.querySelector(early ? '#gs-early button' : '#gs-go');
+    if (button || places.size) places.add(JSON.stringify([field, button].map(part => {
+      const {x, y, width, height} = part?.getBoundingClientRect() ?? {};
+      return [x, y, width, height];
+    })));
+    requestAnimationFrame(look);
+  };
+  look();
+})();"""
+
+
+def is_of_a_component(route: Any) -> bool:
+    return re.search(r"/(Index|HTML|Example)-[^/]+$", route.request.url) is not None
+
+
+@pytest.mark.parametrize("seed", [5, 6, 7, 12])
+def test_nothing_moves_in_whatever_order_the_parts_of_the_page_come(visit: Open, seed: int) -> None:
+    window = visit((1280, 390)[seed % 2])
+    page = window.page
+    scripts = [name for name in preloads() if name.endswith(".js")]
+    held = Held(page, "*.js")
+    page.add_init_script(WATCH_PLACES)
+    page.goto(window.address, wait_until="commit")
+    page.locator("#gs-early button").wait_for()
+    held.wait_for(len(scripts))
+    held.over = True
+    Random(seed).shuffle(held.waiting)
+    for route in sorted(held.waiting, key=is_of_a_component):
+        route.fallback()
+        page.wait_for_timeout(30)
+    page.wait_for_function("() => window.gsLoaded")
+    assert len(page.evaluate("() => [...window.places]")) == 1
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
