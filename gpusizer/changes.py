@@ -12,7 +12,7 @@ from math import log2
 from typing import Any
 
 from gpusizer.engines import Split
-from gpusizer.fit import COUNTS, Verdict, max_cards
+from gpusizer.fit import COUNTS, Verdict, asked_split, max_cards
 from gpusizer.inverse import Plan, largest_holding, longest_context
 from gpusizer.kv_cache import ALIASES, element_bytes, key_and_value_bytes
 from gpusizer.notes import Note
@@ -104,9 +104,10 @@ def _memory_utilization(plan: Plan) -> Iterator[Change]:
 
 
 def _buffers(plan: Plan) -> Iterator[Change]:
-    """Scheduler limits, whose buffers are sized for the largest step."""
+    """Scheduler limits, whose buffers are sized for the largest step of a data-parallel rank."""
     asked = plan.workload
-    sequences = [n for n in _SEQUENCES if asked.concurrency <= n < (asked.max_num_seqs or 2**31)]
+    users = (asked_split(asked) or Split()).users_each(asked.concurrency)
+    sequences = [n for n in _SEQUENCES if users <= n < (asked.max_num_seqs or 2**31)]
     yield from _first(
         plan, "max_num_seqs", sequences, lambda n: Note("try_max_num_seqs", sequences=n), 2.0
     )

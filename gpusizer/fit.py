@@ -61,7 +61,8 @@ class Fit:
         headroom_bytes: to spare on each card at the likely values; negative when short.
         kv_pool_bytes: left for the cache on each card.
         max_context: longest single sequence the pool holds, None where the cache does not grow.
-        max_concurrency: sequences of the asked-for context the pool holds at once.
+        max_concurrency: sequences of the asked-for context that the pools of all data-parallel
+            ranks hold at once.
     """
 
     gpu: Gpu
@@ -275,9 +276,9 @@ class Fitter:
         arch = self.profile.architecture
         if arch is None or not grows(arch):
             return None
-        copies = estimate.split.data
-        one = estimate.per_gpu.kv_cache.likely / -(-self.workload.concurrency // copies)
-        return round(pool / one * copies, 2) if one else None
+        split = estimate.split
+        one = estimate.per_gpu.kv_cache.likely / split.users_each(self.workload.concurrency)
+        return round(pool / one * split.data, 2) if one else None
 
 
 def device_class_of(engine: Engine, gpu: Gpu) -> int:

@@ -203,7 +203,7 @@ class Estimator:
                 self.profile.architecture, self.workload, split, device_class,
                 self.workload.context,
             )  # fmt: skip
-            self._kv[key] = one * -(-self.workload.concurrency // split.data)
+            self._kv[key] = one * split.users_each(self.workload.concurrency)
         return self._kv[key]
 
     def _runtime_amounts(

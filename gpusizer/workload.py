@@ -33,7 +33,8 @@ class Workload:
         expert_parallel: ranks to deal routed experts out to, tensor x data of them; None
             divides their matrices like the others.
         memory_utilization: share of the card the engine may use, None for its default.
-        max_num_seqs, max_num_batched_tokens: scheduler limits of serving engines.
+        max_num_seqs, max_num_batched_tokens: scheduler limits of serving engines, of each
+            data-parallel rank.
         batch_size, ubatch_size: logical and physical batch of llama.cpp, in tokens.
         enforce_eager: run without CUDA graphs.
         text_only: leave the vision and audio parts of a multimodal model out.

@@ -42,6 +42,14 @@ class Split:
         """GPUs of one stage, which exchange what they computed."""
         return self.tensor * self.data
 
+    def users_each(self, users: int) -> int:
+        """Sequences on the fullest data-parallel rank: servers spread them evenly.
+
+        vLLM goes by the ranks' queues (docs.vllm.ai, "Data Parallel Deployment"), SGLang takes
+        them in turn (`load_balance_method`, srt/managers/data_parallel_controller.py).
+        """
+        return -(-users // self.data)
+
 
 @dataclass(frozen=True, slots=True)
 class Overhead:
@@ -137,6 +145,15 @@ class Engine(Protocol):
         """Longest sequence, up to the model's own limit, that a pool on each GPU holds.
 
         None when no cache grows with it.
+        """
+        ...
+
+    def step_tokens(
+        self, arch: Architecture | None, workload: Workload, device_class: int
+    ) -> int | None:
+        """Tokens of one step of a data-parallel rank that `activations` is of.
+
+        None where no option of a scheduler sets them.
         """
         ...
 

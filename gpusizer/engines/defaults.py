@@ -35,6 +35,11 @@ class Defaults:
     def backend_class(self, stack: str) -> int | None:
         return None
 
+    def step_tokens(
+        self, arch: Architecture | None, workload: Workload, device_class: int
+    ) -> int | None:
+        return None
+
     def with_streaming(
         self, profile: ModelProfile, workload: Workload, sizes: WeightSizes, usual: Amount
     ) -> Amount:

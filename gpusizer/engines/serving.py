@@ -60,6 +60,12 @@ class ServingEngine(Defaults):
             return VllmLoader(profile, workload, era_of(None))
         return Defaults.loader(self, profile, workload)
 
+    def step_tokens(
+        self, arch: Architecture | None, workload: Workload, device_class: int
+    ) -> int | None:
+        whole = 0 if arch is None or arch.generates else workload.context
+        return workload.max_num_batched_tokens or max(_STEP_TOKENS[device_class], whole)
+
     def activations(
         self, profile: ModelProfile, workload: Workload, split: Split, device_class: int
     ) -> Amount:
@@ -71,10 +77,9 @@ class ServingEngine(Defaults):
         arch = profile.architecture
         if arch is None:
             return fitted(0.1 * GIB, 0.5 * GIB, 2 * GIB)
-        tokens = workload.max_num_batched_tokens or max(
-            _STEP_TOKENS[device_class], 0 if arch.generates else workload.context
-        )
-        sequences = workload.max_num_seqs or max(_SEQUENCES[device_class], workload.concurrency)
+        tokens = self.step_tokens(arch, workload, device_class) or 0
+        users = split.users_each(workload.concurrency)
+        sequences = workload.max_num_seqs or max(_SEQUENCES[device_class], users)
         hidden, width = arch.hidden_size or 0, arch.intermediate_size or 0
         forward = tokens * 2 * (3 * width / split.tensor + 3 * hidden)
         sampler = 0.0

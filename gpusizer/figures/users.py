@@ -13,7 +13,7 @@ from gpusizer.report import Report
 from gpusizer.speed import speeds
 
 _MOST_POINTS = 16
-_MOST_USERS = 256  # beyond, serving engines' own limits decide
+_MOST_USERS = 256  # of a data-parallel rank; beyond, serving engines' own limits decide
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,8 @@ def user_speeds(report: Report, fits: Sequence[Fit]) -> tuple[UserSpeed, ...]:
     """Of every fit that serves text, as far as its cache holds users of the report's context."""
     made = []
     for fit in fits:
-        drawn = min(_MOST_USERS, report.workload.max_num_seqs or _MOST_USERS)
+        each = min(_MOST_USERS, report.workload.max_num_seqs or _MOST_USERS)
+        drawn = each * fit.estimate.split.data
         most = min(int(fit.max_concurrency or 0), drawn)
         if fit.verdict.all_on_gpu and most > 1:
             label = f"{fit.count} × {fit.gpu.name}" if fit.count > 1 else fit.gpu.name

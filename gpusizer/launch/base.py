@@ -160,12 +160,12 @@ def above_one(name: str, value: int) -> list[Flag]:
 def sequences_above(plan: LaunchPlan, default: int) -> int | None:
     """Most sequences that each data-parallel rank schedules, None for the engine's default.
 
-    What was asked for, else all users where they are more than `default`: the estimate sizes the
-    buffers of every rank so, as nothing keeps the users evenly divided.
+    What was asked for, else a rank's part of the users where it is more than `default`: the
+    estimate sizes the buffers and the cache of every rank so.
     """
     if plan.workload.max_num_seqs is not None:
         return plan.workload.max_num_seqs
-    users = plan.workload.concurrency
+    users = plan.split.users_each(plan.workload.concurrency)
     return users if users > default else None
 
 

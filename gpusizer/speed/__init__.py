@@ -47,7 +47,7 @@ class Speeds:
         prefill: prompt tokens/s of one prompt.
         first_token: seconds until the first token of one user's answer.
         serving: answer tokens/s of all users at `serving_users`, prompts read in between.
-        serving_users: sequences the cache holds at once, within the engine's limit.
+        serving_users: sequences the caches hold at once, within the engine's limits.
         users, prompt, answer: the workload's users; the tokens assumed in a sequence.
         decode_runs, prefill_runs: measurements behind the constants, of this kind of engine on
             such GPUs; 0 where those of other hardware stand in, cautiously.

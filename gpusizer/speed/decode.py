@@ -54,14 +54,16 @@ def step_cost(work: Work, gpu: Gpu, sequences: float, filled: float = 1.0) -> St
 
     GPUs of a tensor-parallel group divide the reading; a layer split reads on one after the
     other. Only serving engines keep the stages of a split busy with different sequences: a
-    step then holds its share of them.
+    step then holds its share of them. Data-parallel ranks read all but routed experts each for
+    its own sequences, and step together (docs.vllm.ai, "Data Parallel Deployment").
     """
     if gpu.bandwidth_bytes_per_second is None:
         return None
     facts, cards = work.facts, work.tensor
     together = in_step(work, sequences)
     bandwidth = gpu.bandwidth_bytes_per_second / gpu.devices_per_board * cards
-    experts = work.expert_bytes * work.expert_share(together) / EXPERT_EFFICIENCY
+    share = work.expert_share_each(_of_stage(work, sequences))
+    experts = work.expert_bytes * share / EXPERT_EFFICIENCY
     computing = _computing(work, gpu, together) if together > 1 else 0.0
     if computing is None:
         return None
@@ -78,7 +80,12 @@ def step_cost(work: Work, gpu: Gpu, sequences: float, filled: float = 1.0) -> St
 
 
 def in_step(work: Work, sequences: float) -> float:
-    """Sequences that one GPU works on at a time."""
+    """Sequences that one GPU works on at a time: of the fullest data-parallel rank."""
+    return _of_stage(work, work.users_each(sequences))
+
+
+def _of_stage(work: Work, sequences: float) -> float:
+    """Of so many sequences those in one stage of the pipeline."""
     stages = work.pipeline if work.family == SERVING else 1
     return max(1.0, sequences / stages)
 

@@ -46,15 +46,18 @@ class PromptCost:
 def prompt_cost(work: Work, gpu: Gpu, waiting: int = 1) -> PromptCost | None:
     """What a prompt token costs; None where the peak or the bandwidth is unknown.
 
-    `waiting` prompts may share a pass over the weights.
+    `waiting` prompts may share a pass over the weights; data-parallel ranks make theirs
+    together, each over its part of the experts.
     """
     peak, bandwidth = _peak(work, gpu), gpu.bandwidth_bytes_per_second
     if peak is None or bandwidth is None:
         return None
     facts, cards = work.facts, work.tensor
     devices = cards / gpu.devices_per_board
-    batch = min(facts.prompt * waiting, BATCH_TOKENS.get(work.family, USUAL_BATCH_TOKENS))
-    fetched = work.expert_bytes * work.expert_share(batch) / (bandwidth * devices) / batch
+    each = work.users_each(waiting)
+    batch = min(facts.prompt * each, BATCH_TOKENS.get(work.family, USUAL_BATCH_TOKENS))
+    share = work.expert_share_each(batch * min(waiting, work.data))
+    fetched = work.expert_bytes * share / (bandwidth * devices) / batch
     exchange = exchange_seconds(link_of(gpu, cards), cards, facts.hidden, batch) / batch
     return PromptCost(
         products=2 * facts.matrix_parameters / (peak * devices),

@@ -13,11 +13,13 @@ from gpusizer.speed.work import Work
 def served_sequences(work: Work, held: float | None, asked: int | None) -> int:
     """Sequences served at once: what the cache holds, at most what the engine takes.
 
-    `held` None: the cache does not grow, only the engine's limit counts. `asked` is the
-    scheduler limit of the request.
+    Each data-parallel rank has a limit and a cache of its own (docs.vllm.ai, "Data Parallel
+    Deployment": max_num_seqs applies per rank). `held` is what all caches hold; None: they do
+    not grow, only the limits count. `asked` is the scheduler limit of the request.
     """
-    limit = asked or max(engine_limits(work.engine).max_sequences, work.facts.users)
-    return limit if held is None else min(limit, int(held))
+    users = work.users_each(work.facts.users)
+    limit = asked or max(engine_limits(work.engine).max_sequences, users)
+    return work.data * (limit if held is None else min(limit, int(held / work.data)))
 
 
 def serving_tokens_per_second(work: Work, gpu: Gpu, sequences: int) -> float | None:
@@ -26,7 +28,7 @@ def serving_tokens_per_second(work: Work, gpu: Gpu, sequences: int) -> float | N
     A user's turn takes its answer's steps, and every user waits while anyone's prompt is read:
     n x answer / (n x prompt x seconds per prompt token + answer x seconds per step). Caches hold
     the prompt and, on average, half of the answer. The stages of a pipeline read prompts side by
-    side.
+    side, and so do data-parallel ranks, of which the fullest counts: their steps are aligned.
     """
     if sequences < 1:
         return None
@@ -36,6 +38,7 @@ def serving_tokens_per_second(work: Work, gpu: Gpu, sequences: int) -> float | N
     prompt = prompt_token_seconds(work, gpu, sequences)
     if step is None or prompt is None:
         return None
-    stages = min(work.pipeline, sequences) if work.family == SERVING else 1
-    reading = sequences * facts.prompt * prompt / stages
+    each = work.users_each(sequences)
+    stages = min(work.pipeline, each) if work.family == SERVING else 1
+    reading = each * facts.prompt * prompt / stages
     return sequences * facts.answer / (reading + facts.answer * step)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import ceil
 
 from gpusizer.architecture import GROWING, Architecture, Attention
 from gpusizer.kv_cache import kv_cache_bytes
@@ -99,7 +100,7 @@ class Work:
         dense_bytes: weights every step reads: not the input embedding, of which a token reads
             one row, nor routed experts.
         expert_bytes: all routed experts.
-        tensor, pipeline: degrees of parallelism.
+        tensor, pipeline, data: degrees of parallelism.
     """
 
     facts: ModelFacts
@@ -111,6 +112,7 @@ class Work:
     expert_bytes: int
     tensor: int
     pipeline: int
+    data: int = 1
 
     @classmethod
     def of(cls, facts: ModelFacts, estimate: MemoryEstimate) -> Work:
@@ -126,6 +128,7 @@ class Work:
             expert_bytes=sizes.experts,
             tensor=estimate.split.tensor,
             pipeline=estimate.split.pipeline,
+            data=estimate.split.data,
         )
 
     @property
@@ -142,6 +145,21 @@ class Work:
             return 0.0
         unused = 1 - min(1.0, self.facts.experts_per_token / self.facts.experts)
         return 1.0 - float(unused**sequences)
+
+    def expert_share_each(self, sequences: float) -> float:
+        """Share of the experts that one data-parallel rank reads for `sequences` of all ranks.
+
+        Experts are dealt out whole to the GPUs of all ranks: each rank has its part of them, and
+        the busiest GPU reads one at least.
+        """
+        share = self.expert_share(sequences) / self.data
+        if self.data == 1 or not share:
+            return share
+        return max(share, min(1.0, self.tensor / self.facts.experts))
+
+    def users_each(self, sequences: float) -> int:
+        """Of so many sequences those of the fullest data-parallel rank."""
+        return ceil(sequences / self.data)
 
     def step_bytes(self, sequences: float) -> float:
         """Bytes one step of `sequences` tokens reads: weights once, every sequence's cache."""

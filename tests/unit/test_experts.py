@@ -6,11 +6,16 @@ from typing import Any
 
 import pytest
 
-from gpusizer.engines import Split
+from gpusizer.changes import RULES
+from gpusizer.engines import ENGINES, Split
+from gpusizer.engines.vllm.defaults import limits_of
+from gpusizer.engines.vllm.eras import era_of
 from gpusizer.engines.vllm.weights import held, plan_of
 from gpusizer.errors import InvalidRequest
 from gpusizer.experts import refused_degrees, resolve_experts
-from gpusizer.fit import asked_split
+from gpusizer.fit import Fitter, asked_split
+from gpusizer.gpus import load_catalogue
+from gpusizer.inverse import Plan
 from gpusizer.profile import build_profile
 from gpusizer.quants import find_quant
 from gpusizer.roles import is_expert
@@ -119,3 +124,28 @@ def test_users_are_shared_among_data_ranks() -> None:
         for n in (1, 3)
     )
     assert three == 2 * one
+
+
+def test_buffers_hold_the_users_of_one_rank() -> None:
+    """SGLang on two data-parallel ranks: 1,024 users are 512 on each.
+
+    3.5 copies x 4 bytes x 512 sequences x a vocabulary of 151,936, and 0.2 GiB.
+    """
+    assert MOE.architecture is not None and MOE.architecture.vocab_size == 151_936
+    sampler = round(3.5 * 4 * 512 * 151_936 + 0.2 * 1024**3)
+    made = ENGINES["sglang"].activations(MOE, Workload(concurrency=1024), Split(1, 1, 2, 2), 0)
+    assert made.likely == sampler
+    limits = limits_of(Workload(concurrency=1025), MOE.architecture, 0, era_of(None), data=2)
+    assert limits.sequences == 513
+    assert [Split(data=2).users_each(n) for n in (1, 2, 3, 1025)] == [1, 1, 2, 513]
+
+
+def test_limits_that_are_suggested_leave_room_for_the_users_of_one_rank() -> None:
+    """600 users on two ranks need 300 each: 512 is the only smaller limit that keeps them."""
+    quant = find_quant("bf16")
+    split = {"expert_parallel": 2, "tensor_parallel": 1, "engine": "vllm"}
+    fitter = Fitter(MOE, Workload(**split, concurrency=600), [(quant, True)])
+    gpu = load_catalogue().find("a100-sxm-80gb")
+    plan = Plan(fitter, gpu, 2, quant, True, ENGINES["vllm"])
+    found = [change.fields for rule in RULES for change in rule(plan)]
+    assert {"max_num_seqs": 512} in found

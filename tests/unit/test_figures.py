@@ -142,6 +142,16 @@ def test_users_end_where_the_scheduler_was_told_to(most: int, pool: bool) -> Non
     assert curve.pool_users == (held if pool else None)
 
 
+def test_each_data_rank_has_the_limit_asked_for() -> None:
+    """Four ranks that schedule 16 sequences each are drawn, and serve, up to 64 users."""
+    asked = {"model": "Qwen/Qwen3-30B-A3B", "quant": "bf16", "gpu": "h100 sxm", "engine": "vllm"}
+    more = {"expert_parallel": 4, "tensor_parallel": 1, "max_num_seqs": 16}
+    best = (made := embedded_sizer().size({**asked, **more})).ranking[0]
+    (curve,) = user_speeds(made, [best.fit])
+    assert (curve.total.points[-1].x, curve.pool_users) == (64, None)
+    assert best.speeds is not None and best.speeds.serving_users == 64
+
+
 def test_figures_survive_json(llama: Report) -> None:
     boards = [(embedded_sizer().catalogue.find("3090"), 2)]
     made = pictures_of(llama, llama.estimates[:2], boards)

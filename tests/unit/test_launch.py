@@ -80,7 +80,7 @@ def test_vllm_deals_experts_out() -> None:
     assert text(made) == (
         "vllm serve org/model \\\n"
         "  --max-model-len 8192 \\\n"
-        "  --max-num-seqs 600 \\\n"  # of each data-parallel rank: as its buffers were sized
+        "  --max-num-seqs 300 \\\n"  # of each data-parallel rank: half of the users
         "  --gpu-memory-utilization 0.92 \\\n"
         "  --tensor-parallel-size 4 \\\n"
         "  --data-parallel-size 2 \\\n"
@@ -89,7 +89,8 @@ def test_vllm_deals_experts_out() -> None:
     assert text(plan("vllm", split=Split(8, 1, 1, 8))).endswith(
         "  --tensor-parallel-size 8 \\\n  --enable-expert-parallel"
     )
-    assert "--max-num-seqs" not in text(plan("vllm", {"concurrency": 256}, split=made.split))
+    assert "--max-num-seqs" not in text(plan("vllm", {"concurrency": 512}, split=made.split))
+    assert "--max-num-seqs 257" in text(plan("vllm", {"concurrency": 513}, split=made.split))
 
 
 def test_sglang_deals_experts_out() -> None:
@@ -99,7 +100,7 @@ def test_sglang_deals_experts_out() -> None:
         "python -m sglang.launch_server \\\n"
         "  --model-path org/model \\\n"
         "  --context-length 8192 \\\n"
-        "  --max-running-requests 262 \\\n"  # of both data-parallel ranks together
+        "  --max-running-requests 132 \\\n"  # two data-parallel ranks of 66 each
         "  --chunked-prefill-size 8192 \\\n"
         "  --mem-fraction-static 0.88 \\\n"
         "  --tp-size 8 \\\n"

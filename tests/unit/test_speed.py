@@ -143,6 +143,47 @@ def test_as_many_are_served_as_the_cache_holds_and_the_engine_takes() -> None:
     assert served_sequences(replace(WORK, engine="ollama"), 100.0, None) == 4
 
 
+def test_every_data_rank_serves_as_many_as_it_takes() -> None:
+    """Two ranks: each has its own limit and its own half of the cache's sequences."""
+    two = replace(WORK, data=2)
+    assert served_sequences(two, 1e6, None) == 2 * 256
+    assert served_sequences(two, 1e6, 32) == 2 * 32
+    assert served_sequences(two, None, 32) == 2 * 32
+    assert served_sequences(two, 9.0, None) == 8  # 4.5 on each
+    # 600 users are 300 on each rank, above the engine's own 256
+    many = replace(two, facts=replace(FACTS, users=600))
+    assert served_sequences(many, 1e6, None) == 600
+
+
+def test_users_are_spread_over_data_ranks() -> None:
+    """A step of two ranks with 63 users takes as long as one rank's with 32; dense weights are
+    read by each, routed experts by all GPUs together: of 128 with 8 a token, 63 users read
+    1 - 0.9375^63 = 98.3 %, half of them each rank."""
+    gpu = card("4090")
+    one, two = step_cost(WORK, gpu, 32), step_cost(replace(WORK, data=2), gpu, 63)
+    assert one == two
+    dealt = step_cost(replace(MOE, data=2), gpu, 63)
+    assert dealt is not None
+    share = (1 - 0.9375**63) / 2
+    assert dealt.reading == pytest.approx((2e9 + share * 16e9 / 0.8) / 1008e9, rel=1e-6)
+    assert dealt.cache == pytest.approx(32 * 1e9 / 0.8 / 1008e9)
+
+
+def test_whole_experts_are_read_whole() -> None:
+    """One user's 8 experts on 16 GPUs: half of them read one each, none less than that."""
+    spread = step_cost(replace(MOE, data=16), card("4090"), 1)
+    assert spread is not None
+    assert spread.reading == pytest.approx((2e9 + 16e9 / 128 / 0.8) / 1008e9)
+
+
+def test_data_ranks_read_prompts_side_by_side() -> None:
+    """8 users on two ranks: 8 x 256 tokens in the time of 4 prompts and 256 steps."""
+    gpu, two = card("4090"), replace(WORK, data=2)
+    assert serving_tokens_per_second(two, gpu, 8) == pytest.approx(
+        2 * (serving_tokens_per_second(WORK, gpu, 4) or 0)
+    )
+
+
 def test_all_reduces_cost_latency_and_traffic() -> None:
     """2 GPUs, 4,096 wide, 1,000 tokens: a ring moves 8.192 MB through each GPU, twice a layer."""
     fabric, pcie = link_of(card("H100"), 2), link_of(card("4090"), 2)

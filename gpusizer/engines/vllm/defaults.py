@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from gpusizer.architecture import Architecture
+from gpusizer.engines.base import Split
 from gpusizer.engines.vllm.eras import Era
 from gpusizer.units import GIB
 from gpusizer.workload import Workload
@@ -56,7 +57,7 @@ class Limits:
 
     Attributes:
         tokens: of all sequences together.
-        sequences: in flight.
+        sequences: in flight, of one data-parallel rank.
         samples: start-up measures the sampler (V0 with chunked prefill does not).
     """
 
@@ -65,10 +66,15 @@ class Limits:
     samples: bool
 
 
-def limits_of(workload: Workload, arch: Architecture, card: int, era: Era) -> Limits:
-    """The scheduler's limits: as asked for, else the defaults of this version on this card."""
+def limits_of(workload: Workload, arch: Architecture, card: int, era: Era, data: int = 1) -> Limits:
+    """The scheduler's limits: as asked for, else the defaults of this version on this card.
+
+    Each of `data` data-parallel ranks has a scheduler of its own, and its part of the users
+    (docs.vllm.ai, "Data Parallel Deployment").
+    """
+    users = Split(data=data).users_each(workload.concurrency)
     if era.profiles_whole_prompts:
-        sequences = workload.max_num_seqs or max(_V0_SEQUENCES, workload.concurrency)
+        sequences = workload.max_num_seqs or max(_V0_SEQUENCES, users)
         chunked = workload.context > _V0_CHUNKED_BEYOND
         tokens = _V0_CHUNK if chunked else max(_V0_CHUNK, workload.context)
         return Limits(workload.max_num_batched_tokens or tokens, sequences, not chunked)
@@ -78,5 +84,5 @@ def limits_of(workload: Workload, arch: Architecture, card: int, era: Era) -> Li
         tokens = _HUGE_STEP_TOKENS
     if not arch.generates:
         tokens = max(tokens, workload.context)
-    sequences = workload.max_num_seqs or max(_SEQUENCES[card], workload.concurrency)
+    sequences = workload.max_num_seqs or max(_SEQUENCES[card], users)
     return Limits(workload.max_num_batched_tokens or tokens, sequences, True)

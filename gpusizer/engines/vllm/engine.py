@@ -60,6 +60,13 @@ class VllmEngine(Defaults):
         caches = cache_of(arch, workload.kv_dtype, split, tokens, era, drafts)
         return max(cache.bytes_at(context) for cache in caches)
 
+    def step_tokens(
+        self, arch: Architecture | None, workload: Workload, device_class: int
+    ) -> int | None:
+        if arch is None:
+            return workload.max_num_batched_tokens
+        return limits_of(workload, arch, device_class, self._era(workload)).tokens
+
     def activations(
         self, profile: ModelProfile, workload: Workload, split: Split, device_class: int
     ) -> Amount:
@@ -68,7 +75,7 @@ class VllmEngine(Defaults):
         if arch is None:
             return fitted(0.1 * GIB, 0.5 * GIB, 2 * GIB)
         era = self._era(workload)
-        limits = limits_of(workload, arch, device_class, era)
+        limits = limits_of(workload, arch, device_class, era, split.data)
         wide = workload.kv_dtype in ("f32", "fp32", "float32")
         peak = peak_of(profile, arch, limits, split, era, wide=wide, text_only=workload.text_only)
         around = band(self.slug, era.family, "activations").around
@@ -87,7 +94,7 @@ class VllmEngine(Defaults):
         arch = profile.architecture
         if workload.enforce_eager or arch is None:
             return Overhead(inside, outside)
-        limits = limits_of(workload, arch, device_class, era)
+        limits = limits_of(workload, arch, device_class, era, split.data)
         size = graph_bytes(arch, limits, split, era, device_class)
         graphs = band(self.slug, era.family, "graphs").around(size, Provenance.FITTED)
         if era.graphs_budgeted and not is_rocm(device_class):
