@@ -65,6 +65,8 @@ class LaunchPlan:
         split: how the model is divided.
         utilization: share of the card the engine budgets with, 0 to 1.
         workload: what was planned for, the context within the model's limit.
+        step_tokens: of one data-parallel rank, which the estimate sized buffers for; None where
+            no option sets them.
     """
 
     repo_id: str
@@ -80,6 +82,7 @@ class LaunchPlan:
     split: Split
     utilization: float
     workload: Workload
+    step_tokens: int | None = None
 
     @classmethod
     def of(cls, profile: ModelProfile, fit: Fit, workload: Workload) -> LaunchPlan:
@@ -105,6 +108,7 @@ class LaunchPlan:
             split=made.split,
             utilization=made.utilization,
             workload=workload,
+            step_tokens=made.engine.step_tokens(profile.architecture, workload, made.device_class),
         )
 
     def to_json(self) -> dict[str, Any]:

@@ -2,7 +2,9 @@
 
 With data-parallel attention (`--enable-dp-attention`) the tensor-parallel size counts all ranks,
 of which attention divides by TP / DP, and the server divides the limits of its scheduler among the
-data-parallel ranks. Experts are dealt out by `--ep-size` alone from 0.5 on.
+data-parallel ranks (`chunked_prefill_size // dp_size` in server_args.py, of its own default too;
+`max_running_requests // dp_size` in srt/model_executor). Experts are dealt out by `--ep-size` alone
+from 0.5 on.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ def launch(plan: LaunchPlan) -> LaunchCommand:
         *only(plan.revision, "--revision", plan.revision or ""),
         ("--context-length", str(load.context)),
         *_of_all_ranks("--max-running-requests", sequences, split.data),
-        *_of_all_ranks("--chunked-prefill-size", load.max_num_batched_tokens, split.data),
+        *_of_all_ranks("--chunked-prefill-size", _chunk(plan), split.data),
         ("--mem-fraction-static", f"{plan.utilization:g}"),
         *above_one("--tp-size", split.ranks),
         *above_one("--pp-size", split.pipeline),
@@ -50,6 +52,15 @@ def launch(plan: LaunchPlan) -> LaunchCommand:
     ]
     text = command(("python", "-m", "sglang.launch_server"), flags)
     return LaunchCommand(plan.engine, text, "bash", (*missing, *untold))
+
+
+def _chunk(plan: LaunchPlan) -> int | None:
+    """Prompt tokens of a rank's step, None for the server's default.
+
+    That default is of all data-parallel ranks together, the estimate's of each.
+    """
+    asked = plan.workload.max_num_batched_tokens
+    return asked or (plan.step_tokens if plan.split.data > 1 else None)
 
 
 def _of_all_ranks(name: str, limit: int | None, ranks: int) -> list[Flag]:

@@ -112,6 +112,24 @@ def test_sglang_deals_experts_out() -> None:
     assert alone.endswith("  --tp-size 8 \\\n  --ep-size 8")
 
 
+def test_sglang_divides_its_chunk_among_data_ranks() -> None:
+    """The estimate has 8,192 tokens a step on each of two ranks of large cards: 16,384 in all."""
+    fields = {"model": "deepseek-ai/DeepSeek-R1", "quant": "native", "engine": "sglang"}
+
+    def of(gpu: str, **more: Any) -> str:
+        report = embedded_sizer().size({**fields, "gpu": gpu, **more})
+        made = launch_ranked(report.profile, report.ranking[0], report.workload)
+        assert made is not None
+        return made.text
+
+    assert "  --chunked-prefill-size 16384 \\\n" in of("h200 sxm", expert_parallel=16)
+    # 32 ranks, eight of them in each data-parallel one, on cards of 48 GB: 4 x 2,048
+    assert "  --chunked-prefill-size 8192 \\\n" in of("l40s", expert_parallel=32)
+    asked = of("h200 sxm", expert_parallel=16, max_num_batched_tokens=4096)
+    assert "  --chunked-prefill-size 8192 \\\n" in asked
+    assert "--chunked-prefill-size" not in of("h200 sxm", tensor_parallel=8)
+
+
 def test_sglang() -> None:
     made = plan(
         "sglang", {"kv_dtype": "fp8", "concurrency": 100, "enforce_eager": True},
