@@ -14,6 +14,7 @@ from gpusizer.fit import Fit
 from gpusizer.hub_id import check_revision, is_repo_id
 from gpusizer.kv_cache import ALIASES
 from gpusizer.notes import Note
+from gpusizer.plans.platforms import setup_of
 from gpusizer.profile import ModelProfile
 from gpusizer.workload import Workload
 
@@ -21,6 +22,10 @@ Language = Literal["bash", "python"]
 Flag = tuple[str, ...]
 """An option and its value, or an option alone."""
 
+HEAD_NODE = "HEAD_NODE"
+"""Stands in a command for the address of the first of several machines."""
+
+_SPELLED_NODES = 4  # of more than so many machines the first and the last are named
 _PLAIN = re.compile(r"[A-Za-z0-9_./:@-]*")
 _SIXTEEN_BITS = frozenset({"f16", "bf16"})
 
@@ -67,6 +72,7 @@ class LaunchPlan:
         workload: what was planned for, the context within the model's limit.
         step_tokens: of one data-parallel rank, which the estimate sized buffers for; None where
             no option sets them.
+        nodes: machines that the GPUs are in.
     """
 
     repo_id: str
@@ -83,6 +89,7 @@ class LaunchPlan:
     utilization: float
     workload: Workload
     step_tokens: int | None = None
+    nodes: int = 1
 
     @classmethod
     def of(cls, profile: ModelProfile, fit: Fit, workload: Workload) -> LaunchPlan:
@@ -109,6 +116,7 @@ class LaunchPlan:
             utilization=made.utilization,
             workload=workload,
             step_tokens=made.engine.step_tokens(profile.architecture, workload, made.device_class),
+            nodes=setup_of(fit.gpu, fit.count).nodes,
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -178,6 +186,22 @@ def no_revision(plan: LaunchPlan) -> tuple[Note, ...]:
     if plan.revision is None:
         return ()
     return (Note("launch_no_revision", engine=plan.engine, revision=plan.revision),)
+
+
+def one_node(plan: LaunchPlan) -> tuple[Note, ...]:
+    """What is said where GPUs are in several machines that the command does not join."""
+    if plan.nodes == 1:
+        return ()
+    return (Note("launch_one_node", engine=plan.engine, nodes=plan.nodes),)
+
+
+def on_each_node(plan: LaunchPlan, option: str, step: int = 1) -> Note:
+    """What is said where the command is run on every machine with another value of an option."""
+    counted = [str(step * node) for node in range(plan.nodes)]
+    if plan.nodes > _SPELLED_NODES:
+        counted[_SPELLED_NODES - 1 : -1] = ["…"]
+    values = ", ".join(counted)
+    return Note("launch_nodes", nodes=plan.nodes, option=option, values=values, address=HEAD_NODE)
 
 
 def cache_flag(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpusizer.launch.base import LaunchCommand, LaunchPlan, literal
+from gpusizer.launch.base import LaunchCommand, LaunchPlan, literal, one_node
 from gpusizer.notes import Note
 
 _DEVICES = {"Metal": "mps", "oneAPI": "xpu"}
@@ -37,7 +37,7 @@ def launch(plan: LaunchPlan) -> LaunchCommand:
         f'pipe.to("{_DEVICES.get(plan.stack, "cuda")}")',
         'pipe("a lighthouse at dusk").images[0].save("image.png")',
     ]
-    return LaunchCommand(plan.engine, "\n".join(lines), "python", notes)
+    return LaunchCommand(plan.engine, "\n".join(lines), "python", (*notes, *one_node(plan)))
 
 
 def _quantized(backend: str, options: str) -> list[str]:

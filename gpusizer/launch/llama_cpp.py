@@ -14,6 +14,7 @@ from gpusizer.launch.base import (
     command,
     no_revision,
     number,
+    one_node,
     only,
 )
 from gpusizer.notes import Note
@@ -42,7 +43,7 @@ def launch(plan: LaunchPlan) -> LaunchCommand:
         *number("--ubatch-size", load.ubatch_size),
     ]
     text = command(("llama-server", "-hf", f"{repo}:{plan.gguf_tag}"), flags)
-    return LaunchCommand(plan.engine, text, "bash", (*notes, *untold))
+    return LaunchCommand(plan.engine, text, "bash", (*notes, *untold, *one_node(plan)))
 
 
 def gguf_repository(plan: LaunchPlan) -> tuple[str, tuple[Note, ...]]:

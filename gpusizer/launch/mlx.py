@@ -15,6 +15,7 @@ from gpusizer.launch.base import (
     cache_flag,
     command,
     no_revision,
+    one_node,
 )
 from gpusizer.notes import Note
 
@@ -27,7 +28,7 @@ def launch(plan: LaunchPlan) -> LaunchCommand:
     bits = _BITS.fullmatch(plan.quant)
     _, untold = cache_flag(plan, "", {})
     context = Note("launch_no_flag", engine=plan.engine, setting="context")
-    notes = (context, *untold, *no_revision(plan))
+    notes = (context, *untold, *no_revision(plan), *one_node(plan))
     model, lines = plan.repo_id, []
     if not plan.stored and bits and not plan.quantized:
         model = f"{plan.repo_id.rpartition('/')[2]}-{plan.quant}"

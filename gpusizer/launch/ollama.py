@@ -8,7 +8,7 @@ from __future__ import annotations
 import shlex
 
 from gpusizer.kv_cache import ALIASES
-from gpusizer.launch.base import LaunchCommand, LaunchPlan
+from gpusizer.launch.base import LaunchCommand, LaunchPlan, one_node
 from gpusizer.launch.llama_cpp import gguf_repository
 from gpusizer.notes import Note
 
@@ -33,7 +33,7 @@ def launch(plan: LaunchPlan) -> LaunchCommand:
     if load.cpu_moe:
         notes += (Note("launch_no_flag", engine=plan.engine, setting="cpu_moe"),)
     lines = [f"{' '.join(variables)} ollama serve &", *_run(plan, model)]
-    return LaunchCommand(plan.engine, "\n".join(lines), "bash", notes)
+    return LaunchCommand(plan.engine, "\n".join(lines), "bash", (*notes, *one_node(plan)))
 
 
 def _run(plan: LaunchPlan, model: str) -> list[str]:

@@ -12,6 +12,7 @@ from gpusizer.launch.base import (
     cache_flag,
     command,
     number,
+    one_node,
     only,
     weights_flags,
 )
@@ -43,4 +44,4 @@ def launch(plan: LaunchPlan) -> LaunchCommand:
     if options:
         lines = " ".join(f"'{line}'" for line in options)
         text = f"printf '%s\\n' {lines} > {_FILE}\n{text}"
-    return LaunchCommand(plan.engine, text, "bash", (*missing, *untold))
+    return LaunchCommand(plan.engine, text, "bash", (*missing, *untold, *one_node(plan)))

@@ -13,6 +13,7 @@ from gpusizer.launch.base import (
     cache_flag,
     command,
     number,
+    one_node,
     only,
     weights_flags,
 )
@@ -50,4 +51,6 @@ def launch(plan: LaunchPlan) -> LaunchCommand:
         *only(load.enforce_eager, "--cuda-graphs", "0"),
     ]
     untold += (Note("launch_no_flag", engine=plan.engine, setting="pipeline"),) if stages else ()
-    return LaunchCommand(plan.engine, command(_DOCKER, flags), "bash", (*missing, *untold))
+    return LaunchCommand(
+        plan.engine, command(_DOCKER, flags), "bash", (*missing, *untold, *one_node(plan))
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpusizer.launch.base import LaunchCommand, LaunchPlan, cache_flag, literal
+from gpusizer.launch.base import LaunchCommand, LaunchPlan, cache_flag, literal, one_node
 from gpusizer.notes import Note
 
 _CLASSES = {
@@ -52,7 +52,7 @@ def launch(plan: LaunchPlan) -> LaunchCommand:
         ")",
         *_use(model_class, load.context, load.concurrency),
     ]
-    return LaunchCommand(plan.engine, "\n".join(lines), "python", notes)
+    return LaunchCommand(plan.engine, "\n".join(lines), "python", (*notes, *one_node(plan)))
 
 
 def _use(model_class: str, context: int, sequences: int) -> list[str]:

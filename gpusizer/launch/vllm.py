@@ -3,6 +3,11 @@
 Experts are dealt out to all tensor x data ranks (docs, "Expert Parallel Deployment"); the limits
 of the scheduler are each data-parallel rank's own ("Data Parallel Deployment").
 
+Over several machines the command is run on each, with `--headless` on all but the first: by
+`--data-parallel-start-rank` where each holds whole data-parallel ranks (same page), else by
+`--node-rank`, without Ray since the end of 2025 ("Parallelism and Scaling", pull request 30509),
+which wants as many GPUs on each (`create_engine_config` of arg_utils.py).
+
 `--quantization fp8` and `bitsandbytes` convert 16-bit weights while loading (docs, "FP8 W8A8",
 "BitsAndBytes"); cache types are `CacheDType` of vllm/config/cache.py.
 """
@@ -12,16 +17,21 @@ from __future__ import annotations
 import json
 
 from gpusizer.launch.base import (
+    HEAD_NODE,
+    Flag,
     LaunchCommand,
     LaunchPlan,
     above_one,
     cache_flag,
     command,
     number,
+    on_each_node,
+    one_node,
     only,
     sequences_above,
     weights_flags,
 )
+from gpusizer.notes import Note
 
 _CONVERTED = {
     "fp8": ("--quantization", "fp8"),
@@ -32,6 +42,7 @@ _CONVERTED = {
 _CACHE = {"fp8": "fp8", "fp8_e4m3": "fp8_e4m3", "fp8_e5m2": "fp8_e5m2",
           "bf16": "bfloat16", "bfloat16": "bfloat16"}  # fmt: skip
 _DEFAULT_SEQUENCES = 256
+_HEADLESS = Note("launch_headless")
 
 
 def launch(plan: LaunchPlan) -> LaunchCommand:
@@ -39,6 +50,7 @@ def launch(plan: LaunchPlan) -> LaunchCommand:
     load, split = plan.workload, plan.split
     weights, missing = weights_flags(plan, _CONVERTED)
     cache, untold = cache_flag(plan, "--kv-cache-dtype", _CACHE)
+    joined, told = _nodes(plan)
     draft = json.dumps({"method": "mtp", "num_speculative_tokens": load.draft_tokens})
     flags = [
         *only(plan.revision, "--revision", plan.revision or ""),
@@ -55,6 +67,35 @@ def launch(plan: LaunchPlan) -> LaunchCommand:
         *only(load.enforce_eager, "--enforce-eager"),
         *only(load.text_only, "--language-model-only"),
         *only(load.draft_tokens, "--speculative-config", draft),
+        *joined,
     ]
     text = command(("vllm", "serve", plan.repo_id), flags)
-    return LaunchCommand(plan.engine, text, "bash", (*missing, *untold))
+    return LaunchCommand(plan.engine, text, "bash", (*missing, *untold, *told))
+
+
+def _nodes(plan: LaunchPlan) -> tuple[list[Flag], tuple[Note, ...]]:
+    """The options of the first machine, and what is different on the others."""
+    nodes, data = plan.nodes, plan.split.data
+    if nodes == 1:
+        return [], ()
+    if data % nodes == 0:
+        return _ranks_on_each(data // nodes), (
+            on_each_node(plan, "--data-parallel-start-rank", data // nodes), _HEADLESS,
+        )  # fmt: skip
+    if plan.split.gpus % nodes or nodes % data:
+        return [], one_node(plan)
+    flags: list[Flag] = [
+        ("--distributed-executor-backend", "mp"),
+        ("--nnodes", str(nodes)),
+        ("--node-rank", "0"),
+        ("--master-addr", HEAD_NODE),
+    ]
+    return flags, (on_each_node(plan, "--node-rank"), _HEADLESS)
+
+
+def _ranks_on_each(local: int) -> list[Flag]:
+    return [
+        ("--data-parallel-size-local", str(local)),
+        ("--data-parallel-start-rank", "0"),
+        ("--data-parallel-address", HEAD_NODE),
+    ]

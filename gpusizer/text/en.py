@@ -265,6 +265,11 @@ STRINGS: dict[str, str] = {
     "note.launch_no_flag": "{engine} has no option for {setting}: the command does not set it.",
     "note.launch_no_revision": "{engine} has no option for a revision: the command takes the main"
     " branch, not {revision}.",
+    "note.launch_nodes": "{nodes} machines: run the command on each of them, with {option} {values}"
+    " in turn and the first one's address in place of {address}.",
+    "note.launch_headless": "On all machines but the first, add --headless.",
+    "note.launch_one_node": "{nodes} machines: {engine}'s command is for one of them and does not"
+    " join them.",
     # Training.
     "note.training_fits": "Trains here with {headroom_bytes} to spare on each GPU.",
     "note.training_tight": "Probably trains here, but only {headroom_bytes} is left on each GPU.",

@@ -268,6 +268,11 @@ STRINGS: dict[str, str] = {
     "note.launch_no_flag": "O {engine} não tem opção para {setting}: o comando não o define.",
     "note.launch_no_revision": "O {engine} não tem opção para uma revisão: o comando usa o ramo"
     " main, não {revision}.",
+    "note.launch_nodes": "{nodes} máquinas: execute o comando em cada uma, com {option} {values},"
+    " um valor por máquina, e o endereço da primeira em vez de {address}.",
+    "note.launch_headless": "Em todas as máquinas menos a primeira, acrescente --headless.",
+    "note.launch_one_node": "{nodes} máquinas: o comando de {engine} é para uma delas e não as"
+    " liga entre si.",
     # Training.
     "note.training_fits": "Treina aqui com {headroom_bytes} de folga em cada GPU.",
     "note.training_tight": "Provavelmente treina aqui, mas sobram só {headroom_bytes} em cada GPU.",

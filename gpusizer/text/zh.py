@@ -225,6 +225,11 @@ STRINGS: dict[str, str] = {
     "note.launch_no_flag": "{engine} 没有设置 {setting} 的选项：命令中不设置它。",
     "note.launch_no_revision": "{engine} 没有指定版本的选项：命令使用 main 分支，"
     "而不是 {revision}。",
+    "note.launch_nodes": "共 {nodes} 台机器：在每台上运行此命令，{option} 依次取 {values}，"
+    "并把 {address} 换成第一台的地址。",
+    "note.launch_headless": "除第一台外，其余机器都加上 --headless。",
+    "note.launch_one_node": "共 {nodes} 台机器：{engine} 的命令只用于其中一台，"
+    "不会把它们连接起来。",
     # Training.
     "note.training_fits": "可在此训练，每张 GPU 还剩 {headroom_bytes}。",
     "note.training_tight": "大概可在此训练，但每张 GPU 只剩 {headroom_bytes}。",
