@@ -19,6 +19,7 @@ from gpusizer.training.speed import (
     network_bytes_per_second,
     training_rate,
 )
+from gpusizer.training.stacks import find_stack
 from gpusizer.units import SECONDS_PER_HOUR, significant
 
 COUNTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
@@ -123,7 +124,8 @@ class TrainingFitter:
         if fit.verdict is Verdict.DOES_NOT_FIT:
             return None
         shape, active = self.estimator.shape, self.estimator.profile.active_parameters
-        return training_rate(shape, active, self.estimator.state(fit.plan), fit.plan, fit.gpu)
+        state, stack = self.estimator.state(fit.plan), find_stack(fit.plan.framework)
+        return training_rate(shape, active, state, fit.plan, stack, fit.gpu)
 
 
 def needed(memory: TrainingMemory) -> tuple[int, int]:

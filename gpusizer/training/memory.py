@@ -140,7 +140,7 @@ class TrainingEstimator:
         stack = find_stack(plan.framework)
         shape = self._held(stack)
         state = state_of(self.profile, shape, plan, stack)
-        share = share_of(state, shape, plan)
+        share = share_of(state, shape, plan, stack)
         kept = kept_by_token(shape, plan, stack, quantized=state.quantized)
         step = _step(shape, plan, stack, state, kept, share)
         return _at_peak(self.profile, plan, stack, state, share, step, self.bands)

@@ -14,8 +14,9 @@ from bench.models import load_profile
 from gpusizer.training.fit import needed
 from gpusizer.training.memory import CONTEXT_BYTES, TrainingEstimator
 from gpusizer.training.plan import CHECKPOINTING, METHODS, OFFLOADS, SHARDINGS, TrainingPlan
-from gpusizer.training.sharding import share_of
-from gpusizer.training.stacks import stacks
+from gpusizer.training.sharding import Share, adds_up_whole, share_of
+from gpusizer.training.stacks import find_stack, stacks
+from gpusizer.training.state import State
 
 GIB = 2**30
 MODELS = (
@@ -28,6 +29,11 @@ PLAN = TrainingPlan(method="full", framework="torchtune")
 @cache
 def of(model: str = MODELS[0]) -> TrainingEstimator:
     return TrainingEstimator(load_profile(model))
+
+
+def share_on(plan: TrainingPlan, state: State | None = None) -> Share:
+    state = state or of().state(plan)
+    return share_of(state, of().shape, plan, find_stack(plan.framework))
 
 
 def total(plan: TrainingPlan, model: str = MODELS[0]) -> int:
@@ -75,7 +81,7 @@ def test_zero_one_adds_up_whole_gradients_and_updates_with_its_share() -> None:
     whole = 4 * 8_030_261_248
     plan = TrainingPlan(method="full", precision="master", sharding="zero1", gpus=4)
     for steps in (1, 8):
-        share = share_of(of().state(plan), of().shape, plan.changed(gradient_accumulation=steps))
+        share = share_on(plan.changed(gradient_accumulation=steps), of().state(plan))
         assert (share.gradients, share.updated) == (whole, whole / 4)
     long = plan.changed(sequence_length=65536, packed=True, gradient_accumulation=8)
     memory = of().estimate(long)
@@ -105,13 +111,21 @@ def test_trainer_adds_up_whole_gradients_under_fsdp() -> None:
 
     def held(**changes: Any) -> tuple[float, float]:
         changed = plan.changed(**changes)
-        share = share_of(of().state(changed), of().shape, changed)
+        share = share_on(changed)
         return share.gradients, share.updated
 
     assert held() == (part, part)
     assert held(gradient_accumulation=4) == (whole, part)
     assert held(gradient_accumulation=4, framework="torchtitan") == (part, part)
     assert held(gradient_accumulation=4, offload="all") == (0, 0)
+
+
+def test_the_stack_at_hand_decides_what_adds_up() -> None:
+    """Not the one that the plan's name stands for."""
+    plan = TrainingPlan(sharding="fsdp", gpus=8, gradient_accumulation=4)
+    trainer = find_stack(plan.framework)
+    assert adds_up_whole(plan, trainer)
+    assert not adds_up_whole(plan, replace(trainer, no_sync=False))
 
 
 def test_lengths_that_vary_hold_what_is_given_back() -> None:
@@ -131,11 +145,11 @@ def test_what_each_sharding_divides() -> None:
     whole = 8_030_261_248
     expected = {"ddp": (2, 4, 12), "zero1": (2, 4, 3), "zero2": (2, 1, 3), "zero3": (0.5, 1, 3)}
     for kind, (weights, gradients, rest) in expected.items():
-        share = share_of(state, of().shape, plan.changed(sharding=kind))
+        share = share_on(plan.changed(sharding=kind), state)
         assert share.weights == weights * whole
         assert share.gradients == gradients * whole
         assert share.masters + share.optimizer == pytest.approx(rest * whole)
-    fsdp = share_of(state, of().shape, plan.changed(sharding="fsdp"))
+    fsdp = share_on(plan.changed(sharding="fsdp"), state)
     layer = sum(m.parameters for m in of().shape.matrices) / 32
     assert fsdp.gathered == 2 * (2 * layer + 2 * 128_256 * 4096) + 2 * layer
 
@@ -162,7 +176,7 @@ def test_zero_takes_gradients_to_its_states() -> None:
     plan = TrainingPlan(method="full", precision="master", gpus=4, offload="optimizer")
     for kind, weights, gradients in (("zero1", 2, 4), ("zero2", 2, 0), ("zero3", 0.5, 0)):
         changed = plan.changed(sharding=kind)
-        share = share_of(of().state(changed), of().shape, changed)
+        share = share_on(changed)
         assert (share.weights, share.gradients) == (weights * whole, gradients * whole)
         assert (share.updated, share.host) == (0, 16 * whole)
 
@@ -173,7 +187,7 @@ def test_whole_gradients_of_zero_one_follow_its_weights(offload: str) -> None:
     plan = TrainingPlan(
         method="full", precision="master", sharding="zero1", gpus=4, offload=offload
     )
-    share = share_of(of().state(plan), of().shape, plan)
+    share = share_on(plan)
     away = share.nvme if offload == "nvme" else share.host
     states = 0 if offload == "parameters" else 12
     assert (share.gradients, share.weights) == (0, 0)
@@ -186,12 +200,12 @@ def test_buckets_are_of_what_a_gpu_has_of_the_model() -> None:
     part = 8_030_261_248 / 32
     for kind in ("zero1", "zero2"):
         changed = plan.changed(sharding=kind)
-        assert share_of(of().state(changed), of().shape, changed).gathered == 4 * part
+        assert share_on(changed).gathered == 4 * part
     for gpus in (32, 64):
         changed = plan.changed(sharding="zero3", gpus=gpus)
-        assert share_of(of().state(changed), of().shape, changed).gathered == (2 + 4) * part
+        assert share_on(changed).gathered == (2 + 4) * part
     disks = plan.changed(sharding="zero3", offload="nvme")
-    assert share_of(of().state(disks), of().shape, disks).host == 64 * 5 * 4 * part
+    assert share_on(disks).host == 64 * 5 * 4 * part
 
 
 def test_every_replica_offloads_its_own_states() -> None:

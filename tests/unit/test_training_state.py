@@ -18,6 +18,7 @@ from gpusizer.training.optimizers import (
 from gpusizer.training.plan import TrainingPlan
 from gpusizer.training.shape import Matrix
 from gpusizer.training.sharding import share_of
+from gpusizer.training.stacks import find_stack
 from gpusizer.training.trainer import bytes_per_parameter
 
 LLAMA = "meta-llama/Llama-2-7b-hf"
@@ -138,7 +139,7 @@ def test_a_head_of_its_own_is_counted_with_its_bytes() -> None:
     assert model.state(full).trainable == 596_049_920 + copy
     tied = full.changed(framework="torchtune")
     gathered = [
-        share_of(model.state(p), shape, p).gathered
+        share_of(model.state(p), shape, p, find_stack(p.framework)).gathered
         for p, shape in ((full, model.shape.untied()), (tied, model.shape))
     ]
     assert gathered[0] - gathered[1] == 2 * copy
