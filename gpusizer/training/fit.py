@@ -8,7 +8,8 @@ from gpusizer.costs import rent_usd_per_hour
 from gpusizer.fit import Verdict
 from gpusizer.gpus import Gpu
 from gpusizer.notes import Note
-from gpusizer.training.memory import TrainingEstimator, TrainingMemory
+from gpusizer.training.memory import TrainingEstimator
+from gpusizer.training.per_gpu import TrainingMemory
 from gpusizer.training.plan import TrainingPlan
 from gpusizer.training.request import alone, with_precision
 from gpusizer.training.speed import (
@@ -128,20 +129,13 @@ class TrainingFitter:
         return training_rate(shape, active, state, fit.plan, stack, fit.gpu)
 
 
-def needed(memory: TrainingMemory) -> tuple[int, int]:
-    """(likely, high) bytes below which it runs out: without what the allocator gives back."""
-    total = memory.total
-    return total.likely - memory.reclaimable, total.high - memory.reclaimable
-
-
 def fit_of(gpu: Gpu, count: int, plan: TrainingPlan, memory: TrainingMemory) -> TrainingFit:
     """The verdict goes by the likely side: what needs more than the device has does not fit."""
-    likely, high = needed(memory)
-    device = gpu.device_memory_bytes
-    verdict = Verdict.FITS if high <= device else Verdict.TIGHT
-    if likely > device:
+    need, device = memory.needed, gpu.device_memory_bytes
+    verdict = Verdict.FITS if need.high <= device else Verdict.TIGHT
+    if need.likely > device:
         verdict = Verdict.DOES_NOT_FIT
-    return TrainingFit(gpu, count, plan, memory, verdict, device - likely)
+    return TrainingFit(gpu, count, plan, memory, verdict, device - need.likely)
 
 
 def cost_of(

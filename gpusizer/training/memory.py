@@ -1,16 +1,17 @@
-"""TrainingMemory: the peak of one GPU, part by part."""
+"""TrainingEstimator: the peak of one GPU, the largest of three moments of a step."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from gpusizer.amounts import Amount, Provenance, exactly, fitted, total
+from gpusizer.amounts import Amount, Provenance, exactly, fitted
 from gpusizer.profile import HEADERS, ModelProfile
 from gpusizer.roles import Part
 from gpusizer.training.activations import Kept, kept_by_token
 from gpusizer.training.frozen import base_of
 from gpusizer.training.optimizers import find_optimizer
+from gpusizer.training.per_gpu import TrainingMemory
 from gpusizer.training.plan import TrainingPlan
 from gpusizer.training.shape import TrainedShape, trained_shape
 from gpusizer.training.sharding import SUB_GROUP, Share, share_of
@@ -45,61 +46,6 @@ MEASURED_BANDS = Bands(0.6, 1.5)
 """Language models: nine of ten published runs lie inside (bench.accuracy --training)."""
 OTHER_BANDS = Bands(0.5, 2.0)
 """Encoders, vision, diffusion, totals without tensors: hardly any run is published."""
-
-
-@dataclass(frozen=True, slots=True)
-class TrainingMemory:
-    """What one GPU holds at the peak of a step. Bytes.
-
-    Attributes:
-        weights: frozen and trained, adapters included.
-        gradients, optimizer: of what is trained; FP32 copies and averages are the optimizer's.
-        activations: kept by the forward pass, and one layer's while it is gone through backwards.
-        logits: from the logits to their gradient, where the peak is at the loss.
-        buffers: gathered weights, buckets, dequantized matrices, temporaries of the update.
-        reserve: held by the caching allocator beyond the tensors.
-        reclaimable: of `reserve`, what is given back before an allocation fails.
-        context: of CUDA, outside the allocator.
-        phase: where the peak is: "loss", "backward" or "update".
-        host, nvme: system memory and disks for all GPUs together.
-        trainable: parameters that are trained.
-        base: how frozen weights are held, "" when none are.
-    """
-
-    weights: Amount
-    gradients: Amount
-    optimizer: Amount
-    activations: Amount
-    logits: Amount
-    buffers: Amount
-    reserve: Amount
-    reclaimable: int
-    context: Amount
-    phase: str
-    host: int
-    nvme: int
-    trainable: int
-    base: str
-
-    @property
-    def allocated(self) -> Amount:
-        """Tensors alone: torch.cuda.max_memory_allocated."""
-        return total(
-            (
-                self.weights, self.gradients, self.optimizer, self.activations, self.logits,
-                self.buffers,
-            )
-        )  # fmt: skip
-
-    @property
-    def reserved(self) -> Amount:
-        """Held by PyTorch: torch.cuda.max_memory_reserved."""
-        return self.allocated + self.reserve
-
-    @property
-    def total(self) -> Amount:
-        """Used on the device, as nvidia-smi shows it."""
-        return self.reserved + self.context
 
 
 @dataclass(frozen=True, slots=True)

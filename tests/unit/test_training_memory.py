@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.models import load_profile
-from gpusizer.training.fit import needed
 from gpusizer.training.memory import CONTEXT_BYTES, TrainingEstimator
+from gpusizer.training.per_gpu import TrainingMemory
 from gpusizer.training.plan import CHECKPOINTING, METHODS, OFFLOADS, SHARDINGS, TrainingPlan
 from gpusizer.training.sharding import Share, adds_up_whole, share_of
 from gpusizer.training.stacks import find_stack, stacks
@@ -37,7 +37,7 @@ def share_on(plan: TrainingPlan, state: State | None = None) -> Share:
 
 
 def total(plan: TrainingPlan, model: str = MODELS[0]) -> int:
-    return needed(of(model).estimate(plan))[0]
+    return of(model).estimate(plan).needed.likely
 
 
 def test_the_loss_decides_where_the_vocabulary_is_large() -> None:
@@ -134,7 +134,7 @@ def test_lengths_that_vary_hold_what_is_given_back() -> None:
     more = varied.total.likely - packed.total.likely
     assert abs(more - varied.reclaimable) <= 1
     assert varied.reclaimable == pytest.approx(1.7 * 4096 * 128_256 * 12, abs=1)
-    assert abs(needed(varied)[0] - needed(packed)[0]) <= 1
+    assert abs(varied.needed.likely - packed.needed.likely) <= 1
     unsaid = of().estimate(plan.changed(packed=None))
     assert unsaid.reclaimable == pytest.approx(varied.reclaimable / 2, abs=1)
 
@@ -259,10 +259,14 @@ plans = st.builds(
 )
 
 
+def need(memory: TrainingMemory) -> tuple[int, int]:
+    return memory.needed.likely, memory.needed.high
+
+
 def parts(plan: TrainingPlan, model: str) -> tuple[int, ...]:
     memory = of(model).estimate(plan)
     whole = memory.total
-    return (*needed(memory), whole.low, whole.likely, whole.high)
+    return (*need(memory), whole.low, whole.likely, whole.high)
 
 
 @settings(max_examples=120, deadline=None)
@@ -275,8 +279,8 @@ def test_more_work_never_needs_less(
     )
     values: dict[str, Any] = {name: getattr(plan, name) + more}
     before, after = (
-        needed(of(model).estimate(plan)),
-        needed(of(model).estimate(plan.changed(**values))),
+        need(of(model).estimate(plan)),
+        need(of(model).estimate(plan.changed(**values))),
     )
     assert all(a >= b - 4 for a, b in zip(after, before, strict=True))
 
@@ -296,7 +300,7 @@ def test_a_larger_model_never_needs_less(plan: TrainingPlan, model: str, factor:
         other=shape.other * factor,
         layers=shape.layers * factor,
     )
-    assert needed(large.estimate(plan))[0] >= needed(small.estimate(plan))[0] - 4
+    assert large.estimate(plan).needed.likely >= small.estimate(plan).needed.likely - 4
 
 
 @settings(max_examples=80, deadline=None)
