@@ -207,6 +207,31 @@ def test_states_by_hand() -> None:
     assert state_bytes_of_rest(OPTIMIZERS["lion"], 100, 2) == 200
 
 
+def test_adafactor_factors_adapters_too() -> None:
+    """Of both matrices a row and a column in FP32: 8 x 4096 and 4096 x 8, on q and v of 32 layers.
+
+    A magnitude of DoRA is a vector, whose means are whole; Muon leaves it to AdamW.
+    """
+    plan = TrainingPlan(method="lora", lora_rank=8, lora_targets=("q_proj", "v_proj"))
+    factored = plan.changed(optimizer="adafactor")
+    each = (8 + 4096) + (4096 + 8)
+    assert estimator().state(factored).optimizer == 4 * each * 2 * 32
+    dora = estimator().state(factored.changed(method="dora")).optimizer
+    assert dora == 4 * (each + 4096) * 2 * 32
+    head = estimator().state(factored.changed(lora_targets=("q_proj", "head"))).optimizer
+    assert head == 4 * (each * 32 + (8 + 4096) + (32_000 + 8))
+    muon = estimator().state(plan.changed(optimizer="muon", method="dora")).optimizer
+    assert muon == 4 * (8 * 2 * 4096 + 2 * 4096) * 2 * 32
+
+
+@pytest.mark.parametrize("optimizer", ["adamw", "adamw_8bit", "lion", "galore_adamw", "sgd"])
+def test_other_optimizers_remember_the_same_of_every_adapter_parameter(optimizer: str) -> None:
+    plan = TrainingPlan(method="lora", lora_rank=8, lora_targets=("q_proj", "v_proj"))
+    rule = OPTIMIZERS[optimizer]
+    expected = rule.states * (rule.state_bytes or 4) * 4_194_304
+    assert estimator().state(plan.changed(optimizer=optimizer)).optimizer == expected
+
+
 @pytest.mark.parametrize(
     ("text", "slug"),
     [
