@@ -116,9 +116,12 @@ def _gradients(state: State, plan: TrainingPlan, stack: Stack) -> tuple[float, f
 
 
 def adds_up_whole(plan: TrainingPlan, stack: Stack) -> bool:
-    """Whether FSDP leaves gradients undivided until an update; it cannot while it offloads."""
+    """Whether FSDP leaves gradients undivided until an update; it cannot while it offloads.
+
+    Of a stack of which that is not known the larger need is taken.
+    """
     held = plan.offload not in ("parameters", "all", "nvme")
-    return plan.gradient_accumulation > 1 and stack.no_sync and held
+    return plan.gradient_accumulation > 1 and stack.no_sync is not False and held
 
 
 def _gathered(state: State, shape: TrainedShape, plan: TrainingPlan) -> float:

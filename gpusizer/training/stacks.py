@@ -34,7 +34,9 @@ class Stack:
         offloads_activations: checkpoints are kept in system memory.
         foreach: the update works on all parameters at once, with one temporary of each.
         fsdp2: its FSDP needs no other streams for what it frees.
-        no_sync: its FSDP adds up whole gradients over an accumulation, and divides their sum.
+        no_sync: its FSDP adds up whole gradients over an accumulation, and divides their sum; None
+            where that is not known.
+        no_sync_source: the address that says so, "" where it is not known.
         reserve: share that the caching allocator holds beyond what tensors use.
         source: where this is known from.
     """
@@ -59,7 +61,8 @@ class Stack:
     offloads_activations: bool
     foreach: bool
     fsdp2: bool
-    no_sync: bool
+    no_sync: bool | None
+    no_sync_source: str
     reserve: float
     source: str
 
@@ -111,7 +114,8 @@ def _stack(row: dict[str, str]) -> Stack:
         offloads_activations=row["offloads_activations"] == "true",
         foreach=row["foreach"] == "true",
         fsdp2=row["fsdp2"] == "true",
-        no_sync=row["no_sync"] == "true",
+        no_sync=None if row["no_sync"] == "unknown" else row["no_sync"] == "true",
+        no_sync_source=row["no_sync_source"],
         reserve=float(row["reserve"]),
         source=row["source"],
     )

@@ -126,6 +126,14 @@ def test_the_stack_at_hand_decides_what_adds_up() -> None:
     trainer = find_stack(plan.framework)
     assert adds_up_whole(plan, trainer)
     assert not adds_up_whole(plan, replace(trainer, no_sync=False))
+    assert adds_up_whole(plan, replace(trainer, no_sync=None))  # not known: the larger need
+
+
+def test_every_stack_says_where_its_accumulation_is_known_from() -> None:
+    found = {slug: (one.no_sync, one.no_sync_source) for slug, one in stacks().items()}
+    assert {slug for slug, (known, _) in found.items() if known is None} == {"deepspeed", "unsloth"}
+    for known, source in found.values():
+        assert source.startswith("https://") if known is not None else source == ""
 
 
 def test_lengths_that_vary_hold_what_is_given_back() -> None:
