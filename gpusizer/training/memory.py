@@ -137,7 +137,7 @@ def _logits(shape: TrainedShape, plan: TrainingPlan, stack: Stack, state: State)
         return min(FUSED_LOGITS_BYTES, stack.logits_bytes) * shape.vocabulary
     each = stack.compiled_logits_bytes if plan.compiled else stack.logits_bytes
     if stack.upcast_rest and state.quantized:
-        each = min(each, stack.raised_logits_bytes)
+        each = min(each, stack.quantized_logits_bytes)
     return each * shape.vocabulary
 
 
@@ -158,8 +158,11 @@ def _update(plan: TrainingPlan, stack: Stack, state: State, share: Share) -> flo
 
 
 def _unpacked(shape: TrainedShape, state: State) -> float:
-    """A quantized matrix is expanded to 16 bits while it is multiplied with."""
-    return float(shape.largest_matrix * state.compute_width) if state.quantized else 0.0
+    """A quantized matrix is expanded to 16 bits while it is multiplied with, or kept so."""
+    if not state.quantized:
+        return 0.0
+    expanded = shape.layer_parameters if state.keeps_expanded else shape.largest_matrix
+    return expanded * state.compute_width
 
 
 def _at_peak(

@@ -24,11 +24,13 @@ class Stack:
         frozen_inputs: the product inside an MLP is kept although the next matrix is frozen.
         quantized_input_bytes: of a copy that each 4-bit matrix keeps of its input; 0 for none.
         unties: a head tied to the embedding is a matrix of its own.
-        upcast_rest: weights outside a 4-bit base are raised to FP32.
+        upcast_rest: weights outside a quantized base are raised to FP32, of the methods of which
+            `training_bases.csv` says so.
+        upcast_as_if: other methods whose measured runs hold as much as if they were raised.
         qlora_base: how QLoRA holds the frozen weights.
         logits_bytes: peak per token and vocabulary entry, from logits to their gradient.
-        compiled_logits_bytes, raised_logits_bytes: the same under torch.compile, and with a head
-            that was raised to FP32.
+        compiled_logits_bytes, quantized_logits_bytes: the same under torch.compile, and with a
+            quantized base.
         varied_logits: by how much the allocator holds more of that when lengths vary.
         varied_share: how much of that there is where a plan does not say whether lengths vary.
         offloads_activations: checkpoints are kept in system memory.
@@ -52,10 +54,11 @@ class Stack:
     quantized_input_bytes: int
     unties: bool
     upcast_rest: bool
+    upcast_as_if: tuple[str, ...]
     qlora_base: str
     logits_bytes: float
     compiled_logits_bytes: float
-    raised_logits_bytes: float
+    quantized_logits_bytes: float
     varied_logits: float
     varied_share: float
     offloads_activations: bool
@@ -105,10 +108,11 @@ def _stack(row: dict[str, str]) -> Stack:
         quantized_input_bytes=int(row["quantized_input_bytes"]),
         unties=row["unties"] == "true",
         upcast_rest=row["upcast_rest"] == "true",
+        upcast_as_if=tuple(row["upcast_as_if"].split("|")),
         qlora_base=row["qlora_base"],
         logits_bytes=float(row["logits_bytes"]),
         compiled_logits_bytes=float(row["compiled_logits_bytes"]),
-        raised_logits_bytes=float(row["raised_logits_bytes"]),
+        quantized_logits_bytes=float(row["quantized_logits_bytes"]),
         varied_logits=float(row["varied_logits"]),
         varied_share=float(row["varied_share"]),
         offloads_activations=row["offloads_activations"] == "true",

@@ -12,6 +12,7 @@ from gpusizer.training.frozen import (
     frozen_bytes,
     is_quantized,
     is_raised,
+    keeps_expanded,
     stored_width,
 )
 from gpusizer.training.optimizers import (
@@ -60,6 +61,7 @@ class State:
         optimizer: its states.
         trainable: trained parameters.
         quantized: whether frozen matrices are expanded to be multiplied with.
+        keeps_expanded: whether all of a layer then stay expanded.
         compute_width: bytes of a weight as products take it.
         stored_width: bytes of a matrix's parameter as it is held.
     """
@@ -73,6 +75,7 @@ class State:
     optimizer: float
     trainable: int
     quantized: bool
+    keeps_expanded: bool
     compute_width: int
     stored_width: float
 
@@ -107,6 +110,7 @@ def state_of(profile: ModelProfile, shape: TrainedShape, plan: TrainingPlan, sta
         optimizer=states,
         trainable=trainable,
         quantized=False,
+        keeps_expanded=False,
         compute_width=plan.compute_bytes,
         stored_width=widths.weight,
     )
@@ -143,6 +147,7 @@ def _adapted(
         optimizer=states,
         trainable=trainable,
         quantized=is_quantized(profile, base),
+        keeps_expanded=keeps_expanded(profile, base, stack),
         compute_width=plan.compute_bytes,
         stored_width=stored_width(profile, shape, base),
     )

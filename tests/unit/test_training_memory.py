@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.models import load_profile
+from gpusizer.packing import StoredQuantization
 from gpusizer.training.memory import CONTEXT_BYTES, TrainingEstimator
 from gpusizer.training.per_gpu import TrainingMemory
 from gpusizer.training.plan import CHECKPOINTING, METHODS, OFFLOADS, SHARDINGS, TrainingPlan
@@ -134,6 +135,22 @@ def test_every_stack_says_where_its_accumulation_is_known_from() -> None:
     assert {slug for slug, (known, _) in found.items() if known is None} == {"deepspeed", "unsloth"}
     for known, source in found.values():
         assert source.startswith("https://") if known is not None else source == ""
+
+
+def test_gptq_keeps_a_layer_expanded() -> None:
+    """16 bits of 4096 x (12288 + 4096) and 3 x 4096 x 11008; AWQ: the largest matrix alone."""
+    plan = TrainingPlan(method="qlora", packed=True)
+    profile = load_profile("Qwen/Qwen-7B-Chat-Int4")
+    gptq = TrainingEstimator(profile).estimate(plan)
+    awq = TrainingEstimator(replace(profile, quantization=StoredQuantization("awq", 4, 128)))
+    layer = 4096 * (12_288 + 4096) + 3 * 4096 * 11_008
+    assert gptq.buffers.likely == 2 * layer
+    assert awq.estimate(plan).buffers.likely == 2 * 4096 * 12_288
+    raised = 2 * 2 * 151_936 * 4096
+    assert awq.estimate(plan).weights.likely - gptq.weights.likely == raised
+    # Where measured runs count as if raised, that stands for the expanded layer too.
+    as_if = TrainingEstimator(profile).estimate(plan.changed(framework="deepspeed"))
+    assert as_if.buffers.likely == 2 * 4096 * 12_288
 
 
 def test_lengths_that_vary_hold_what_is_given_back() -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from bench.models import load_profile
 from gpusizer.errors import InvalidRequest
+from gpusizer.packing import StoredQuantization
 from gpusizer.training.frozen import BASE_BYTES
 from gpusizer.training.memory import TrainingEstimator
 from gpusizer.training.optimizers import (
@@ -115,8 +118,43 @@ def test_a_native_base_without_quantization_is_not_treated_as_quantized() -> Non
         as_lora = plan.changed(method="lora", base="bf16")
         assert model.estimate(plan).total == model.estimate(as_lora).total
     packed = estimator("Qwen/Qwen-7B-Chat-Int4")
-    raised = packed.state(TrainingPlan(method="qlora"))
+    raised = packed.state(TrainingPlan(method="qlora", framework="deepspeed"))
     assert raised.frozen == packed.profile.weight_bytes + 2 * 2 * 151_936 * 4096
+
+
+@pytest.mark.parametrize(
+    ("method", "raised"),
+    [
+        ("bitsandbytes", True), ("awq", True), ("compressed-tensors", True),
+        ("gptq", False), ("aqlm", False), ("eetq", False), ("hqq", False), ("torchao", False),
+    ],
+)  # fmt: skip
+def test_peft_raises_what_some_methods_leave_wide(method: str, raised: bool) -> None:
+    """Embedding and head of 151,936 x 4,096 in 2 or 4 bytes beside packed layers."""
+    profile = load_profile("Qwen/Qwen-7B-Chat-Int4")
+    model = TrainingEstimator(replace(profile, quantization=StoredQuantization(method, 4, 128)))
+    plan = TrainingPlan(method="qlora", base="native", optimizer="sgd")
+    outside = 2 * 151_936 * 4096
+    closed, opened = model.state(plan), model.state(plan.changed(train_embeddings=True))
+    assert closed.frozen == profile.weight_bytes + (2 * outside if raised else 0)
+    assert opened.gradients - closed.gradients == (4 if raised else 2) * outside
+    never = model.state(plan.changed(framework="torchtune"))
+    assert never.frozen == profile.weight_bytes
+
+
+def test_a_named_base_is_of_the_method_that_makes_it() -> None:
+    """GPTQ's 4 bits are not raised, NF4 and LLM.int8 are; runs of two frameworks count as if."""
+    outside, norms = 2 * 32000 * 4096, (2 * 32 + 1) * 4096
+    inside = PARAMETERS - outside - norms
+
+    def frozen(base: str, framework: str) -> float:
+        return estimator().state(TrainingPlan(base=base, framework=framework)).frozen
+
+    for base, beside in (("int4", 2), ("int8", 4), ("nf4", 4), ("nf4-dq", 4)):
+        expected = inside * BASE_BYTES[base] + beside * (outside + norms)
+        assert frozen(base, "transformers") == expected
+    as_if = inside * BASE_BYTES["int4"] + 4 * (outside + norms)
+    assert frozen("int4", "deepspeed") == frozen("int4", "ms-swift") == as_if
 
 
 def test_a_quantized_base_is_the_same_by_either_name() -> None:
