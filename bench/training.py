@@ -13,8 +13,8 @@ from bench.measurements import Row
 from bench.models import load_profile
 from gpusizer.errors import UnknownGpu
 from gpusizer.gpus import Catalogue, Gpu, load_catalogue
-from gpusizer.training.fit import needed
-from gpusizer.training.memory import TrainingEstimator, TrainingMemory
+from gpusizer.training.memory import TrainingEstimator
+from gpusizer.training.per_gpu import TrainingMemory
 from gpusizer.training.plan import TrainingPlan
 from gpusizer.training.request import PLAN_FIELDS, plan_of
 from gpusizer.units import GIB
@@ -87,7 +87,7 @@ class Prediction:
     @property
     def fits(self) -> bool | None:
         """Our verdict by the likely side; None where the card is not known."""
-        return None if self.card_bytes is None else needed(self.memory)[0] <= self.card_bytes
+        return None if self.card_bytes is None else self.memory.needed.likely <= self.card_bytes
 
     @property
     def group(self) -> str:

@@ -11,7 +11,7 @@ from gpusizer.units import GIB, format_gib
 _UNKNOWN = "unknown"
 _ESTIMATE_HEAD = (
     "method", "trained", "weights", "gradients", "optimizer", "activations", "logits", "buffers",
-    "reserve", "total", "low-high", "peak at",
+    "reserve", "needs", "low-high", "peak at",
 )  # fmt: skip
 _PARAMETER_HEAD = (
     "method", "weights", "gradients", "optimizer", "FP32 copies", "trained, total", "frozen",
@@ -20,7 +20,7 @@ _RANKING_HEAD = (
     "#", "GPUs", "divided", "verdict", "spare GiB", "tok/s", "hours", "USD", "kWh",
 )  # fmt: skip
 _CHEAPEST_HEAD = ("method", "GPUs", "divided", "verdict", "hours", "USD")
-_LADDER_HEAD = ("saves GiB", "alone", "then in all", "fits", "what")
+_LADDER_HEAD = ("saves GiB", "alone", "then needs", "fits", "what")
 
 
 def training_text(report: TrainingReport) -> str:
@@ -61,13 +61,13 @@ def _estimate_cells(row: EstimateRow) -> tuple[str, ...]:
     memory = row.memory
     amounts = (
         memory.weights, memory.gradients, memory.optimizer, memory.activations, memory.logits,
-        memory.buffers, memory.reserve + memory.context, memory.total,
+        memory.buffers, memory.overhead, memory.needed,
     )  # fmt: skip
     return (
         row.plan.method + ("*" if row.asked else ""),
         f"{memory.trainable:,}",
         *(f"{amount.likely / GIB:.2f}" for amount in amounts),
-        f"{memory.total.low / GIB:.1f}-{memory.total.high / GIB:.1f}",
+        f"{memory.needed.low / GIB:.1f}-{memory.needed.high / GIB:.1f}",
         memory.phase,
     )
 

@@ -302,8 +302,8 @@ STRINGS: dict[str, str] = {
     "positions beyond must be learned.",
     "note.training_of_gguf": "GGUF files are for running: training needs the original weights, "
     "whose shapes are used here.",
-    "note.training_lengths": "With sequences of varying length PyTorch may show much more "
-    "memory as used; it gives that back before it runs out (packed = false shows it).",
+    "note.training_lengths": "With sequences of varying length PyTorch may show {shown_bytes} as "
+    "used on each GPU; it gives back what is not needed before it runs out.",
     "note.train_flash": "Use flash attention.",
     "note.train_checkpointing": "Gradient checkpointing: compute activations again, about a "
     "third slower.",

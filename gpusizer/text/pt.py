@@ -306,8 +306,8 @@ STRINGS: dict[str, str] = {
     "posições além disso precisam ser aprendidas.",
     "note.training_of_gguf": "Arquivos GGUF servem para executar: treinar exige os pesos "
     "originais, cujas formas são usadas aqui.",
-    "note.training_lengths": "Com sequências de tamanhos variados, o PyTorch pode mostrar muito "
-    "mais memória em uso; ele a devolve antes de faltar (packed = false mostra isso).",
+    "note.training_lengths": "Com sequências de tamanhos variados, o PyTorch pode mostrar "
+    "{shown_bytes} em uso em cada GPU; ele devolve o que não é necessário antes de faltar.",
     "note.train_flash": "Ative o flash attention.",
     "note.train_checkpointing": "Gradient checkpointing: recalcular ativações, cerca de um "
     "terço mais lento.",

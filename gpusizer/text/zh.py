@@ -252,8 +252,8 @@ STRINGS: dict[str, str] = {
     "note.training_beyond_context": "{asked} 个 token 超过模型的 {longest}：之后的位置必须重新学"
     "习。",
     "note.training_of_gguf": "GGUF 文件用于运行：训练需要原始权重，这里用的是它们的形状。",
-    "note.training_lengths": "序列长短不一时，PyTorch 显示的占用会多得多；用尽之前它会归还这部分"
-    "（packed = false 可以看到）。",
+    "note.training_lengths": "序列长短不一时，PyTorch 在每张 GPU 上可能显示占用 {shown_bytes}；"
+    "用尽之前它会归还不需要的部分。",
     "note.train_flash": "使用 flash attention。",
     "note.train_checkpointing": "梯度检查点：重新计算激活值，约慢三分之一。",
     "note.train_fused_loss": "融合交叉熵（Liger、CCE）：从不保存完整的 logits。",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from gpusizer.errors import InvalidRequest
 from gpusizer.training.plan import ALL_LINEAR
@@ -42,12 +43,23 @@ def targeted(shape: TrainedShape, targets: Iterable[str]) -> tuple[Matrix, ...]:
     return found
 
 
-def adapter_parameters(shape: TrainedShape, targets: Iterable[str], rank: int) -> int:
-    """rank x (in + out) for every targeted matrix (Hu et al. 2021, arXiv:2106.09685)."""
+def adapters(shape: TrainedShape, targets: Iterable[str], rank: int) -> tuple[Matrix, ...]:
+    """Both matrices of each adapter: rank x in, out x rank (Hu et al. 2021, arXiv:2106.09685)."""
     wanted = tuple(targets)
-    inside = sum(rank * (m.in_width + m.out_width) * m.copies for m in targeted(shape, wanted))
-    head = any(target.strip().lower() in HEAD for target in wanted)
-    return inside + (rank * (shape.hidden + shape.vocabulary) if head else 0)
+    beside = list(targeted(shape, wanted))
+    if any(target.strip().lower() in HEAD for target in wanted):
+        beside.append(_head(shape))
+    down = (replace(matrix, out_width=rank) for matrix in beside)
+    up = (replace(matrix, in_width=rank) for matrix in beside)
+    return (*down, *up)
+
+
+def _head(shape: TrainedShape) -> Matrix:
+    """The output matrix, which is no matrix of the layers."""
+    return Matrix(
+        "lm_head.weight", shape.vocabulary, shape.hidden, 1, 1.0,
+        attention=False, last=False, expert=False,
+    )  # fmt: skip
 
 
 def _matches(matrix: Matrix, target: str) -> bool:

@@ -8,7 +8,8 @@ from gpusizer.costs import rent_usd_per_hour
 from gpusizer.fit import Verdict
 from gpusizer.gpus import Gpu
 from gpusizer.notes import Note
-from gpusizer.training.memory import TrainingEstimator, TrainingMemory
+from gpusizer.training.memory import TrainingEstimator
+from gpusizer.training.per_gpu import TrainingMemory
 from gpusizer.training.plan import TrainingPlan
 from gpusizer.training.request import alone, with_precision
 from gpusizer.training.speed import (
@@ -19,6 +20,7 @@ from gpusizer.training.speed import (
     network_bytes_per_second,
     training_rate,
 )
+from gpusizer.training.stacks import find_stack
 from gpusizer.units import SECONDS_PER_HOUR, significant
 
 COUNTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
@@ -123,23 +125,17 @@ class TrainingFitter:
         if fit.verdict is Verdict.DOES_NOT_FIT:
             return None
         shape, active = self.estimator.shape, self.estimator.profile.active_parameters
-        return training_rate(shape, active, self.estimator.state(fit.plan), fit.plan, fit.gpu)
-
-
-def needed(memory: TrainingMemory) -> tuple[int, int]:
-    """(likely, high) bytes below which it runs out: without what the allocator gives back."""
-    total = memory.total
-    return total.likely - memory.reclaimable, total.high - memory.reclaimable
+        state, stack = self.estimator.state(fit.plan), find_stack(fit.plan.framework)
+        return training_rate(shape, active, state, fit.plan, stack, fit.gpu)
 
 
 def fit_of(gpu: Gpu, count: int, plan: TrainingPlan, memory: TrainingMemory) -> TrainingFit:
     """The verdict goes by the likely side: what needs more than the device has does not fit."""
-    likely, high = needed(memory)
-    device = gpu.device_memory_bytes
-    verdict = Verdict.FITS if high <= device else Verdict.TIGHT
-    if likely > device:
+    need, device = memory.needed, gpu.device_memory_bytes
+    verdict = Verdict.FITS if need.high <= device else Verdict.TIGHT
+    if need.likely > device:
         verdict = Verdict.DOES_NOT_FIT
-    return TrainingFit(gpu, count, plan, memory, verdict, device - likely)
+    return TrainingFit(gpu, count, plan, memory, verdict, device - need.likely)
 
 
 def cost_of(

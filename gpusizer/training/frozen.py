@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import csv
+from dataclasses import dataclass
+from functools import cache
+
+from gpusizer.paths import DATA_DIR
 from gpusizer.profile import ModelProfile
 from gpusizer.roles import Kind
 from gpusizer.training.plan import TrainingPlan
@@ -19,6 +24,9 @@ BASE_BYTES = {
     "int8": 1.0,
 }
 _PLAIN = frozenset({"bf16", "fp32"})
+_METHODS = {
+    "nf4": "bitsandbytes", "nf4-dq": "bitsandbytes", "int8": "bitsandbytes", "int4": "gptq",
+}  # fmt: skip
 _PACKED = frozenset({"gptq", "awq", "bitsandbytes", "compressed-tensors", "hqq", "aqlm"})
 _OUTSIDE = frozenset({Kind.EMBEDDING, Kind.OUTPUT})
 _WIDE, _RAISED = 2.0, 4.0  # what is not quantized: in 16 bits, or raised to FP32
@@ -44,7 +52,53 @@ def is_quantized(profile: ModelProfile, base: str) -> bool:
 
 def is_raised(profile: ModelProfile, base: str, stack: Stack) -> bool:
     """Whether what a quantized base leaves wide is raised to FP32, embedding and head included."""
-    return stack.upcast_rest and is_quantized(profile, base)
+    if not stack.upcast_rest or not is_quantized(profile, base):
+        return False
+    method = _method(profile, base)
+    return base_habits(method).raised or method in stack.upcast_as_if
+
+
+def keeps_expanded(profile: ModelProfile, base: str, stack: Stack) -> bool:
+    """Whether a layer's matrices all stay expanded until it has been gone through backwards.
+
+    Runs that count as if embedding and head were raised count that among those.
+    """
+    if not is_quantized(profile, base):
+        return False
+    method = _method(profile, base)
+    return base_habits(method).keeps_expanded and method not in stack.upcast_as_if
+
+
+@dataclass(frozen=True, slots=True)
+class BaseHabits:
+    """One row of `data/training_bases.csv`: what happens to a base of this method.
+
+    Attributes:
+        raised: PEFT raises what it leaves in 16 bits to FP32, as of every method unknown to it.
+        keeps_expanded: autograd keeps each matrix expanded to 16 bits.
+    """
+
+    raised: bool = True
+    keeps_expanded: bool = False
+
+
+def base_habits(method: str) -> BaseHabits:
+    """The habits of a method of quantization; the defaults where the table has no row."""
+    return _table().get(method, BaseHabits())
+
+
+@cache
+def _table() -> dict[str, BaseHabits]:
+    with (DATA_DIR / "training_bases.csv").open(encoding="utf-8", newline="") as file:
+        return {
+            row["method"]: BaseHabits(row["raised"] == "true", row["keeps_expanded"] == "true")
+            for row in csv.DictReader(file)
+        }
+
+
+def _method(profile: ModelProfile, base: str) -> str:
+    stored = profile.quantization.method if profile.quantization else ""
+    return _METHODS.get(base, stored)
 
 
 def frozen_bytes(
@@ -53,7 +107,7 @@ def frozen_bytes(
     """Bytes of frozen weights, `outside` of them in embedding and head.
 
     Quantized bases leave all but the layers' matrices in 16 bits, or raised to FP32 as PEFT's
-    prepare_model_for_kbit_training does.
+    prepare_model_for_kbit_training does with some (`is_raised`).
     """
     inside = sum(matrix.parameters for matrix in shape.matrices if not matrix.tower)
     rest = shape.parameters - inside - shape.embedding - shape.output

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpusizer.notes import Note
-from gpusizer.training.fit import TrainingFitter, needed
+from gpusizer.training.fit import TrainingFitter
 from gpusizer.training.optimizers import find_optimizer
 from gpusizer.training.plan import TrainingPlan
 from gpusizer.training.request import with_precision
@@ -24,7 +24,7 @@ class Rung:
         note: what is done, as a code.
         alone_bytes: saved on each GPU when nothing else is changed; negative when it costs.
         saving_bytes: saved by this step after those before it.
-        total_bytes: of one GPU after it, at the likely values.
+        total_bytes: needed by one GPU after it (`TrainingMemory.needed`), at the likely values.
         fits: whether a named GPU's device then holds it; None without a GPU.
         plan: the settings after it.
     """
@@ -65,17 +65,17 @@ def _next(
     fitter: TrainingFitter, plan: TrainingPlan, current: TrainingPlan, device: int | None
 ) -> Rung | None:
     """The gentlest change that saves on top of `current`."""
-    start, before = needed(fitter.memory(plan))[0], needed(fitter.memory(current))[0]
+    start, before = (fitter.memory(one).needed.likely for one in (plan, current))
     for change in _CHANGES:
         found = change(current)
         if found is None:
             continue
         note, values = found
         after = _changed(fitter, current, values)
-        total = needed(fitter.memory(after))[0]
+        total = fitter.memory(after).needed.likely
         if total >= before:
             continue
-        alone = start - needed(fitter.memory(_changed(fitter, plan, values)))[0]
+        alone = start - fitter.memory(_changed(fitter, plan, values)).needed.likely
         fits = None if device is None else total <= device
         return Rung(note, alone, before - total, total, fits, after)
     return None
@@ -167,7 +167,7 @@ def most(fitter: TrainingFitter, plan: TrainingPlan, device: int) -> Most:
     """Longest sequence, biggest micro-batch and highest rank within `device` bytes."""
 
     def fits(**values: Any) -> bool:
-        return needed(fitter.estimator.estimate(plan.changed(**values)))[0] <= device
+        return fitter.estimator.estimate(plan.changed(**values)).needed.likely <= device
 
     return Most(
         sequence_length=_largest(lambda n: fits(sequence_length=n), _MOST_TOKENS),

@@ -1,16 +1,17 @@
-"""TrainingMemory: the peak of one GPU, part by part."""
+"""TrainingEstimator: the peak of one GPU, the largest of three moments of a step."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from gpusizer.amounts import Amount, Provenance, exactly, fitted, total
+from gpusizer.amounts import Amount, Provenance, exactly, fitted
 from gpusizer.profile import HEADERS, ModelProfile
 from gpusizer.roles import Part
 from gpusizer.training.activations import Kept, kept_by_token
 from gpusizer.training.frozen import base_of
 from gpusizer.training.optimizers import find_optimizer
+from gpusizer.training.per_gpu import TrainingMemory
 from gpusizer.training.plan import TrainingPlan
 from gpusizer.training.shape import TrainedShape, trained_shape
 from gpusizer.training.sharding import SUB_GROUP, Share, share_of
@@ -45,61 +46,6 @@ MEASURED_BANDS = Bands(0.6, 1.5)
 """Language models: nine of ten published runs lie inside (bench.accuracy --training)."""
 OTHER_BANDS = Bands(0.5, 2.0)
 """Encoders, vision, diffusion, totals without tensors: hardly any run is published."""
-
-
-@dataclass(frozen=True, slots=True)
-class TrainingMemory:
-    """What one GPU holds at the peak of a step. Bytes.
-
-    Attributes:
-        weights: frozen and trained, adapters included.
-        gradients, optimizer: of what is trained; FP32 copies and averages are the optimizer's.
-        activations: kept by the forward pass, and one layer's while it is gone through backwards.
-        logits: from the logits to their gradient, where the peak is at the loss.
-        buffers: gathered weights, buckets, dequantized matrices, temporaries of the update.
-        reserve: held by the caching allocator beyond the tensors.
-        reclaimable: of `reserve`, what is given back before an allocation fails.
-        context: of CUDA, outside the allocator.
-        phase: where the peak is: "loss", "backward" or "update".
-        host, nvme: system memory and disks for all GPUs together.
-        trainable: parameters that are trained.
-        base: how frozen weights are held, "" when none are.
-    """
-
-    weights: Amount
-    gradients: Amount
-    optimizer: Amount
-    activations: Amount
-    logits: Amount
-    buffers: Amount
-    reserve: Amount
-    reclaimable: int
-    context: Amount
-    phase: str
-    host: int
-    nvme: int
-    trainable: int
-    base: str
-
-    @property
-    def allocated(self) -> Amount:
-        """Tensors alone: torch.cuda.max_memory_allocated."""
-        return total(
-            (
-                self.weights, self.gradients, self.optimizer, self.activations, self.logits,
-                self.buffers,
-            )
-        )  # fmt: skip
-
-    @property
-    def reserved(self) -> Amount:
-        """Held by PyTorch: torch.cuda.max_memory_reserved."""
-        return self.allocated + self.reserve
-
-    @property
-    def total(self) -> Amount:
-        """Used on the device, as nvidia-smi shows it."""
-        return self.reserved + self.context
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +86,7 @@ class TrainingEstimator:
         stack = find_stack(plan.framework)
         shape = self._held(stack)
         state = state_of(self.profile, shape, plan, stack)
-        share = share_of(state, shape, plan)
+        share = share_of(state, shape, plan, stack)
         kept = kept_by_token(shape, plan, stack, quantized=state.quantized)
         step = _step(shape, plan, stack, state, kept, share)
         return _at_peak(self.profile, plan, stack, state, share, step, self.bands)
@@ -191,7 +137,7 @@ def _logits(shape: TrainedShape, plan: TrainingPlan, stack: Stack, state: State)
         return min(FUSED_LOGITS_BYTES, stack.logits_bytes) * shape.vocabulary
     each = stack.compiled_logits_bytes if plan.compiled else stack.logits_bytes
     if stack.upcast_rest and state.quantized:
-        each = min(each, stack.raised_logits_bytes)
+        each = min(each, stack.quantized_logits_bytes)
     return each * shape.vocabulary
 
 
@@ -212,8 +158,11 @@ def _update(plan: TrainingPlan, stack: Stack, state: State, share: Share) -> flo
 
 
 def _unpacked(shape: TrainedShape, state: State) -> float:
-    """A quantized matrix is expanded to 16 bits while it is multiplied with."""
-    return float(shape.largest_matrix * state.compute_width) if state.quantized else 0.0
+    """A quantized matrix is expanded to 16 bits while it is multiplied with, or kept so."""
+    if not state.quantized:
+        return 0.0
+    expanded = shape.layer_parameters if state.keeps_expanded else shape.largest_matrix
+    return expanded * state.compute_width
 
 
 def _at_peak(

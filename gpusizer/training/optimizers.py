@@ -120,6 +120,17 @@ def state_bytes_of_matrix(optimizer: Optimizer, matrix: Matrix, width: float, ra
     return optimizer.states * each * matrix.parameters
 
 
+def state_bytes_of_adapter(optimizer: Optimizer, matrix: Matrix, width: float) -> float:
+    """Bytes remembered for one of an adapter's matrices, which GaLore does not project again.
+
+    Adafactor's means are in FP32, one for each row and column of whatever has two dimensions
+    (transformers, optimization.py, Adafactor: exp_avg_sq_row and exp_avg_sq_col).
+    """
+    if optimizer.factored:
+        return state_bytes_of_matrix(optimizer, matrix, width, 0)
+    return optimizer.states * (optimizer.state_bytes or width) * matrix.parameters
+
+
 def state_bytes_of_table(
     optimizer: Optimizer, parameters: int, columns: int, width: float
 ) -> float:

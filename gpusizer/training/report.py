@@ -13,8 +13,8 @@ from gpusizer.profile import ModelProfile
 from gpusizer.report import SCHEMA_VERSION, model_json
 from gpusizer.training.fit import Cost, TrainingFit
 from gpusizer.training.ladder import Most, Rung
-from gpusizer.training.memory import TrainingMemory
 from gpusizer.training.optimizers import OPTIMIZERS
+from gpusizer.training.per_gpu import TrainingMemory
 from gpusizer.training.plan import TrainingPlan
 from gpusizer.training.request import TrainingRequest
 from gpusizer.training.speed import TrainingRate
@@ -171,8 +171,11 @@ def _parts(memory: TrainingMemory) -> Mapping[str, Amount]:
 
 
 def _per_gpu_json(memory: TrainingMemory) -> dict[str, Any]:
-    """Likely bytes of each part; the total with its band, as nvidia-smi would show it."""
-    total = memory.total
+    """Likely bytes of each part; the total with its band, as nvidia-smi would show it.
+
+    What is needed, which verdicts and the ladder go by, is that without what is reclaimable.
+    """
+    total, need = memory.total, memory.needed
     return {
         **{f"{name}_bytes": amount.likely for name, amount in _parts(memory).items()},
         "total_bytes": total.likely,
@@ -181,6 +184,9 @@ def _per_gpu_json(memory: TrainingMemory) -> dict[str, Any]:
         "allocated_bytes": memory.allocated.likely,
         "reserved_bytes": memory.reserved.likely,
         "reclaimable_bytes": memory.reclaimable,
+        "needed_bytes": need.likely,
+        "needed_low_bytes": need.low,
+        "needed_high_bytes": need.high,
     }
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 from gpusizer.training.plan import TrainingPlan
 from gpusizer.training.shape import TrainedShape
-from gpusizer.training.stacks import find_stack
+from gpusizer.training.stacks import Stack
 from gpusizer.training.state import State
 
 # DeepSpeed's defaults: elements gathered ahead and kept for reuse (stage3_max_live_parameters),
@@ -53,10 +53,10 @@ class Share:
     nvme: float
 
 
-def share_of(state: State, shape: TrainedShape, plan: TrainingPlan) -> Share:
+def share_of(state: State, shape: TrainedShape, plan: TrainingPlan, stack: Stack) -> Share:
     """The state as it is divided. Tensor and pipeline parallelism divide everything."""
     model, kind = plan.model_parallel, plan.sharding
-    gradients, updated = _gradients(state, plan)
+    gradients, updated = _gradients(state, plan, stack)
     divided = model * (plan.shards if kind in ("zero1", "zero2", "zero3", "fsdp") else 1)
     whole = Share(
         weights=state.weights / model / (plan.shards if kind in ("zero3", "fsdp") else 1),
@@ -101,7 +101,7 @@ def _offloaded(share: Share, state: State, shape: TrainedShape, plan: TrainingPl
     return replace(share, host=host)
 
 
-def _gradients(state: State, plan: TrainingPlan) -> tuple[float, float]:
+def _gradients(state: State, plan: TrainingPlan, stack: Stack) -> tuple[float, float]:
     """Gradients of one GPU while they add up, and those that it updates with."""
     model = plan.model_parallel
     whole = state.gradients / model
@@ -110,15 +110,18 @@ def _gradients(state: State, plan: TrainingPlan) -> tuple[float, float]:
         return whole, part
     if plan.sharding not in ("zero2", "zero3", "fsdp"):
         return whole, whole
-    if plan.sharding == "fsdp" and adds_up_whole(plan):
+    if plan.sharding == "fsdp" and adds_up_whole(plan, stack):
         return max(part, state.compute_width * state.trainable / model), part
     return part, part
 
 
-def adds_up_whole(plan: TrainingPlan) -> bool:
-    """Whether FSDP leaves gradients undivided until an update; it cannot while it offloads."""
+def adds_up_whole(plan: TrainingPlan, stack: Stack) -> bool:
+    """Whether FSDP leaves gradients undivided until an update; it cannot while it offloads.
+
+    Of a stack of which that is not known the larger need is taken.
+    """
     held = plan.offload not in ("parameters", "all", "nvme")
-    return plan.gradient_accumulation > 1 and find_stack(plan.framework).no_sync and held
+    return plan.gradient_accumulation > 1 and stack.no_sync is not False and held
 
 
 def _gathered(state: State, shape: TrainedShape, plan: TrainingPlan) -> float:

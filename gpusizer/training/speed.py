@@ -19,6 +19,7 @@ from gpusizer.paths import DATA_DIR
 from gpusizer.training.plan import TrainingPlan
 from gpusizer.training.shape import TrainedShape
 from gpusizer.training.sharding import adds_up_whole
+from gpusizer.training.stacks import Stack
 from gpusizer.training.state import State
 from gpusizer.units import significant
 
@@ -92,7 +93,7 @@ def flops_per_token(shape: TrainedShape, active: int, plan: TrainingPlan) -> flo
     return products + scores * (3 + repeated / 2)
 
 
-def traffic_bytes(shape: TrainedShape, state: State, plan: TrainingPlan) -> float:
+def traffic_bytes(shape: TrainedShape, state: State, plan: TrainingPlan, stack: Stack) -> float:
     """Bytes that one GPU sends in a step: ring collectives pass (n - 1) / n of everything.
 
     Replicas sum gradients in one update of several steps (DistributedDataParallel.no_sync, as
@@ -114,7 +115,7 @@ def traffic_bytes(shape: TrainedShape, state: State, plan: TrainingPlan) -> floa
         "zero1": (reduced + returned) / steps,
         "zero2": reduced + returned / steps,
         "zero3": fetched + reduced,
-        "fsdp": fetched + state.gradients / (steps if adds_up_whole(plan) else 1),
+        "fsdp": fetched + state.gradients / (steps if adds_up_whole(plan, stack) else 1),
     }
     sent = share * exchanged[plan.sharding] / model
     if plan.tensor_parallel > 1:
@@ -160,7 +161,7 @@ def _overlaps(gpu: Gpu, devices: int) -> bool:
 
 
 def training_rate(
-    shape: TrainedShape, active: int, state: State, plan: TrainingPlan, gpu: Gpu
+    shape: TrainedShape, active: int, state: State, plan: TrainingPlan, stack: Stack, gpu: Gpu
 ) -> TrainingRate | None:
     """Tokens per second of `plan.gpus` of these; None when the GPU's peak is not known."""
     peak = gpu.fp16_flops
@@ -178,7 +179,7 @@ def training_rate(
     if plan.gpus > 1:
         if link is None:
             return None
-        sending = traffic_bytes(shape, state, plan) / link
+        sending = traffic_bytes(shape, state, plan, stack) / link
     hidden = _HIDDEN * min(computing, sending) if _overlaps(gpu, plan.gpus) else 0.0
     steps = 1 / (computing + sending - hidden)
     likely = tokens * plan.shards * steps

@@ -24,17 +24,21 @@ class Stack:
         frozen_inputs: the product inside an MLP is kept although the next matrix is frozen.
         quantized_input_bytes: of a copy that each 4-bit matrix keeps of its input; 0 for none.
         unties: a head tied to the embedding is a matrix of its own.
-        upcast_rest: weights outside a 4-bit base are raised to FP32.
+        upcast_rest: weights outside a quantized base are raised to FP32, of the methods of which
+            `training_bases.csv` says so.
+        upcast_as_if: other methods whose measured runs hold as much as if they were raised.
         qlora_base: how QLoRA holds the frozen weights.
         logits_bytes: peak per token and vocabulary entry, from logits to their gradient.
-        compiled_logits_bytes, raised_logits_bytes: the same under torch.compile, and with a head
-            that was raised to FP32.
+        compiled_logits_bytes, quantized_logits_bytes: the same under torch.compile, and with a
+            quantized base.
         varied_logits: by how much the allocator holds more of that when lengths vary.
         varied_share: how much of that there is where a plan does not say whether lengths vary.
         offloads_activations: checkpoints are kept in system memory.
         foreach: the update works on all parameters at once, with one temporary of each.
         fsdp2: its FSDP needs no other streams for what it frees.
-        no_sync: its FSDP adds up whole gradients over an accumulation, and divides their sum.
+        no_sync: its FSDP adds up whole gradients over an accumulation, and divides their sum; None
+            where that is not known.
+        no_sync_source: the address that says so, "" where it is not known.
         reserve: share that the caching allocator holds beyond what tensors use.
         source: where this is known from.
     """
@@ -50,16 +54,18 @@ class Stack:
     quantized_input_bytes: int
     unties: bool
     upcast_rest: bool
+    upcast_as_if: tuple[str, ...]
     qlora_base: str
     logits_bytes: float
     compiled_logits_bytes: float
-    raised_logits_bytes: float
+    quantized_logits_bytes: float
     varied_logits: float
     varied_share: float
     offloads_activations: bool
     foreach: bool
     fsdp2: bool
-    no_sync: bool
+    no_sync: bool | None
+    no_sync_source: str
     reserve: float
     source: str
 
@@ -102,16 +108,18 @@ def _stack(row: dict[str, str]) -> Stack:
         quantized_input_bytes=int(row["quantized_input_bytes"]),
         unties=row["unties"] == "true",
         upcast_rest=row["upcast_rest"] == "true",
+        upcast_as_if=tuple(row["upcast_as_if"].split("|")),
         qlora_base=row["qlora_base"],
         logits_bytes=float(row["logits_bytes"]),
         compiled_logits_bytes=float(row["compiled_logits_bytes"]),
-        raised_logits_bytes=float(row["raised_logits_bytes"]),
+        quantized_logits_bytes=float(row["quantized_logits_bytes"]),
         varied_logits=float(row["varied_logits"]),
         varied_share=float(row["varied_share"]),
         offloads_activations=row["offloads_activations"] == "true",
         foreach=row["foreach"] == "true",
         fsdp2=row["fsdp2"] == "true",
-        no_sync=row["no_sync"] == "true",
+        no_sync=None if row["no_sync"] == "unknown" else row["no_sync"] == "true",
+        no_sync_source=row["no_sync_source"],
         reserve=float(row["reserve"]),
         source=row["source"],
     )

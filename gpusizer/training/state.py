@@ -5,18 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gpusizer.profile import ModelProfile
-from gpusizer.training.adapters import adapter_parameters, targeted
+from gpusizer.training.adapters import adapters, targeted
 from gpusizer.training.frozen import (
     BESIDE_BYTES,
     base_of,
     frozen_bytes,
     is_quantized,
     is_raised,
+    keeps_expanded,
     stored_width,
 )
 from gpusizer.training.optimizers import (
     Optimizer,
     find_optimizer,
+    state_bytes_of_adapter,
     state_bytes_of_matrix,
     state_bytes_of_rest,
     state_bytes_of_table,
@@ -59,6 +61,7 @@ class State:
         optimizer: its states.
         trainable: trained parameters.
         quantized: whether frozen matrices are expanded to be multiplied with.
+        keeps_expanded: whether all of a layer then stay expanded.
         compute_width: bytes of a weight as products take it.
         stored_width: bytes of a matrix's parameter as it is held.
     """
@@ -72,6 +75,7 @@ class State:
     optimizer: float
     trainable: int
     quantized: bool
+    keeps_expanded: bool
     compute_width: int
     stored_width: float
 
@@ -106,6 +110,7 @@ def state_of(profile: ModelProfile, shape: TrainedShape, plan: TrainingPlan, sta
         optimizer=states,
         trainable=trainable,
         quantized=False,
+        keeps_expanded=False,
         compute_width=plan.compute_bytes,
         stored_width=widths.weight,
     )
@@ -120,16 +125,16 @@ def _adapted(
 ) -> State:
     """Adapters beside frozen weights; with `train_embeddings` also both big matrices."""
     outside = shape.embedding + shape.output
-    added = adapter_parameters(shape, plan.lora_targets, plan.lora_rank)
-    if plan.method == "dora":  # one magnitude for every row
-        found = targeted(shape, plan.lora_targets)
-        added += sum(matrix.out_width * matrix.copies for matrix in found)
+    matrices = adapters(shape, plan.lora_targets, plan.lora_rank)
+    magnitudes = _magnitudes(shape, plan)
+    added = sum(matrix.parameters for matrix in matrices) + magnitudes
     opened = outside if plan.train_embeddings else 0
     base = base_of(profile, plan, stack)
     new = _beside_frozen(max(stack.adapter_bytes, plan.compute_bytes), plan)
     raised = is_raised(profile, base, stack)
     old = _beside_frozen(_RAISED if raised else plan.compute_bytes, plan)
-    states = optimizer.states * (optimizer.state_bytes or new.state) * added
+    states = sum(state_bytes_of_adapter(optimizer, matrix, new.state) for matrix in matrices)
+    states += state_bytes_of_rest(optimizer, magnitudes, new.state)
     states += state_bytes_of_table(optimizer, opened, shape.hidden, old.state)
     trainable = added + opened
     return State(
@@ -142,9 +147,18 @@ def _adapted(
         optimizer=states,
         trainable=trainable,
         quantized=is_quantized(profile, base),
+        keeps_expanded=keeps_expanded(profile, base, stack),
         compute_width=plan.compute_bytes,
         stored_width=stored_width(profile, shape, base),
     )
+
+
+def _magnitudes(shape: TrainedShape, plan: TrainingPlan) -> int:
+    """Parameters that DoRA adds: one for every row of a targeted matrix."""
+    if plan.method != "dora":
+        return 0
+    found = targeted(shape, plan.lora_targets)
+    return sum(matrix.out_width * matrix.copies for matrix in found)
 
 
 def _beside_frozen(width: int, plan: TrainingPlan) -> Widths:

@@ -63,7 +63,7 @@ def train(fetch: Fetch, catalogue: Catalogue, fields: Mapping[str, Any]) -> Trai
         estimates=_estimates(fitter, first),
         ladder=ladder(fitter, first, device),
         ranking=_placed(fitter, request, fits) if gpus else _ranked(fitter, catalogue, request),
-        notes=_notes(profile, plan),
+        notes=(*_notes(profile, plan), *_lengths(fitter, first)),
         cheapest=() if gpus else _cheapest(fitter, catalogue, request),
     )
 
@@ -79,8 +79,8 @@ def _profile(fetch: Fetch, request: TrainingRequest) -> ModelProfile:
 
 def _unplaced(fitter: TrainingFitter, request: TrainingRequest) -> TrainingPlan:
     """The plan where no GPU is named: on the number asked for, else on as few as it divides."""
-    plans = fitter.plans(request.gpu_count or fitter.plan.gpus)
-    return plans[0] if plans else fitter.plan
+    plans = fitter.plans(request.gpu_count or fitter.plan.gpus) or fitter.plans(fitter.plan.gpus)
+    return plans[0]  # a plan always divides its own number of GPUs
 
 
 def _consulted(fitter: TrainingFitter, gpu: Gpu, count: int | None) -> TrainingFit:
@@ -217,6 +217,12 @@ def _notes(profile: ModelProfile, plan: TrainingPlan) -> tuple[Note, ...]:
         notes.append(Note("training_beyond_context", asked=plan.sequence_length, longest=longest))
     if profile.format == "gguf":
         notes.append(Note("training_of_gguf"))
-    if plan.packed is None and not plan.fused_loss and plan.framework == "transformers":
-        notes.append(Note("training_lengths"))
     return tuple(notes)
+
+
+def _lengths(fitter: TrainingFitter, plan: TrainingPlan) -> tuple[Note, ...]:
+    """What PyTorch shows beyond the need where lengths vary, unless they are said not to."""
+    varied = fitter.memory(plan.changed(packed=False))
+    if plan.packed or plan.fused_loss or not varied.reclaimable:
+        return ()
+    return (Note("training_lengths", shown_bytes=varied.total.likely),)

@@ -7,7 +7,7 @@ import pytest
 from bench.models import load_profile
 from gpusizer.errors import InvalidRequest
 from gpusizer.training.activations import kept_by_token
-from gpusizer.training.adapters import adapter_parameters, targeted
+from gpusizer.training.adapters import adapters, targeted
 from gpusizer.training.plan import TrainingPlan
 from gpusizer.training.shape import trained_shape
 from gpusizer.training.stacks import find_stack, stacks
@@ -103,8 +103,12 @@ def test_a_fused_matrix_is_found_by_the_names_of_its_parts() -> None:
     by_tool = targeted(qwen, ["c_attn", "c_proj", "w1", "w2"])
     assert len(by_tool) == 5  # c_proj is in attention and in the MLP
     assert len(targeted(qwen, ["all-linear"])) == 5
-    assert adapter_parameters(qwen, ["c_attn"], 8) == 8 * (4096 + 3 * 4096) * 32
-    assert adapter_parameters(qwen, ["head"], 8) == 8 * (4096 + 151_936)
+
+    def parameters(targets: list[str]) -> int:
+        return sum(matrix.parameters for matrix in adapters(qwen, targets, 8))
+
+    assert parameters(["c_attn"]) == 8 * (4096 + 3 * 4096) * 32
+    assert parameters(["head"]) == 8 * (4096 + 151_936)
 
 
 def test_experts_only_when_asked_for() -> None:

@@ -11,11 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.models import load_profile
-from gpusizer.training.fit import needed
+from gpusizer.packing import StoredQuantization
 from gpusizer.training.memory import CONTEXT_BYTES, TrainingEstimator
+from gpusizer.training.per_gpu import TrainingMemory
 from gpusizer.training.plan import CHECKPOINTING, METHODS, OFFLOADS, SHARDINGS, TrainingPlan
-from gpusizer.training.sharding import share_of
-from gpusizer.training.stacks import stacks
+from gpusizer.training.sharding import Share, adds_up_whole, share_of
+from gpusizer.training.stacks import find_stack, stacks
+from gpusizer.training.state import State
 
 GIB = 2**30
 MODELS = (
@@ -30,8 +32,13 @@ def of(model: str = MODELS[0]) -> TrainingEstimator:
     return TrainingEstimator(load_profile(model))
 
 
+def share_on(plan: TrainingPlan, state: State | None = None) -> Share:
+    state = state or of().state(plan)
+    return share_of(state, of().shape, plan, find_stack(plan.framework))
+
+
 def total(plan: TrainingPlan, model: str = MODELS[0]) -> int:
-    return needed(of(model).estimate(plan))[0]
+    return of(model).estimate(plan).needed.likely
 
 
 def test_the_loss_decides_where_the_vocabulary_is_large() -> None:
@@ -75,7 +82,7 @@ def test_zero_one_adds_up_whole_gradients_and_updates_with_its_share() -> None:
     whole = 4 * 8_030_261_248
     plan = TrainingPlan(method="full", precision="master", sharding="zero1", gpus=4)
     for steps in (1, 8):
-        share = share_of(of().state(plan), of().shape, plan.changed(gradient_accumulation=steps))
+        share = share_on(plan.changed(gradient_accumulation=steps), of().state(plan))
         assert (share.gradients, share.updated) == (whole, whole / 4)
     long = plan.changed(sequence_length=65536, packed=True, gradient_accumulation=8)
     memory = of().estimate(long)
@@ -105,7 +112,7 @@ def test_trainer_adds_up_whole_gradients_under_fsdp() -> None:
 
     def held(**changes: Any) -> tuple[float, float]:
         changed = plan.changed(**changes)
-        share = share_of(of().state(changed), of().shape, changed)
+        share = share_on(changed)
         return share.gradients, share.updated
 
     assert held() == (part, part)
@@ -114,13 +121,45 @@ def test_trainer_adds_up_whole_gradients_under_fsdp() -> None:
     assert held(gradient_accumulation=4, offload="all") == (0, 0)
 
 
+def test_the_stack_at_hand_decides_what_adds_up() -> None:
+    """Not the one that the plan's name stands for."""
+    plan = TrainingPlan(sharding="fsdp", gpus=8, gradient_accumulation=4)
+    trainer = find_stack(plan.framework)
+    assert adds_up_whole(plan, trainer)
+    assert not adds_up_whole(plan, replace(trainer, no_sync=False))
+    assert adds_up_whole(plan, replace(trainer, no_sync=None))  # not known: the larger need
+
+
+def test_every_stack_says_where_its_accumulation_is_known_from() -> None:
+    found = {slug: (one.no_sync, one.no_sync_source) for slug, one in stacks().items()}
+    assert {slug for slug, (known, _) in found.items() if known is None} == {"deepspeed", "unsloth"}
+    for known, source in found.values():
+        assert source.startswith("https://") if known is not None else source == ""
+
+
+def test_gptq_keeps_a_layer_expanded() -> None:
+    """16 bits of 4096 x (12288 + 4096) and 3 x 4096 x 11008; AWQ: the largest matrix alone."""
+    plan = TrainingPlan(method="qlora", packed=True)
+    profile = load_profile("Qwen/Qwen-7B-Chat-Int4")
+    gptq = TrainingEstimator(profile).estimate(plan)
+    awq = TrainingEstimator(replace(profile, quantization=StoredQuantization("awq", 4, 128)))
+    layer = 4096 * (12_288 + 4096) + 3 * 4096 * 11_008
+    assert gptq.buffers.likely == 2 * layer
+    assert awq.estimate(plan).buffers.likely == 2 * 4096 * 12_288
+    raised = 2 * 2 * 151_936 * 4096
+    assert awq.estimate(plan).weights.likely - gptq.weights.likely == raised
+    # Where measured runs count as if raised, that stands for the expanded layer too.
+    as_if = TrainingEstimator(profile).estimate(plan.changed(framework="deepspeed"))
+    assert as_if.buffers.likely == 2 * 4096 * 12_288
+
+
 def test_lengths_that_vary_hold_what_is_given_back() -> None:
     plan = TrainingPlan(sequence_length=4096, packed=True)
     packed, varied = (of().estimate(plan.changed(packed=p)) for p in (True, False))
     more = varied.total.likely - packed.total.likely
     assert abs(more - varied.reclaimable) <= 1
     assert varied.reclaimable == pytest.approx(1.7 * 4096 * 128_256 * 12, abs=1)
-    assert abs(needed(varied)[0] - needed(packed)[0]) <= 1
+    assert abs(varied.needed.likely - packed.needed.likely) <= 1
     unsaid = of().estimate(plan.changed(packed=None))
     assert unsaid.reclaimable == pytest.approx(varied.reclaimable / 2, abs=1)
 
@@ -131,11 +170,11 @@ def test_what_each_sharding_divides() -> None:
     whole = 8_030_261_248
     expected = {"ddp": (2, 4, 12), "zero1": (2, 4, 3), "zero2": (2, 1, 3), "zero3": (0.5, 1, 3)}
     for kind, (weights, gradients, rest) in expected.items():
-        share = share_of(state, of().shape, plan.changed(sharding=kind))
+        share = share_on(plan.changed(sharding=kind), state)
         assert share.weights == weights * whole
         assert share.gradients == gradients * whole
         assert share.masters + share.optimizer == pytest.approx(rest * whole)
-    fsdp = share_of(state, of().shape, plan.changed(sharding="fsdp"))
+    fsdp = share_on(plan.changed(sharding="fsdp"), state)
     layer = sum(m.parameters for m in of().shape.matrices) / 32
     assert fsdp.gathered == 2 * (2 * layer + 2 * 128_256 * 4096) + 2 * layer
 
@@ -162,7 +201,7 @@ def test_zero_takes_gradients_to_its_states() -> None:
     plan = TrainingPlan(method="full", precision="master", gpus=4, offload="optimizer")
     for kind, weights, gradients in (("zero1", 2, 4), ("zero2", 2, 0), ("zero3", 0.5, 0)):
         changed = plan.changed(sharding=kind)
-        share = share_of(of().state(changed), of().shape, changed)
+        share = share_on(changed)
         assert (share.weights, share.gradients) == (weights * whole, gradients * whole)
         assert (share.updated, share.host) == (0, 16 * whole)
 
@@ -173,7 +212,7 @@ def test_whole_gradients_of_zero_one_follow_its_weights(offload: str) -> None:
     plan = TrainingPlan(
         method="full", precision="master", sharding="zero1", gpus=4, offload=offload
     )
-    share = share_of(of().state(plan), of().shape, plan)
+    share = share_on(plan)
     away = share.nvme if offload == "nvme" else share.host
     states = 0 if offload == "parameters" else 12
     assert (share.gradients, share.weights) == (0, 0)
@@ -186,12 +225,12 @@ def test_buckets_are_of_what_a_gpu_has_of_the_model() -> None:
     part = 8_030_261_248 / 32
     for kind in ("zero1", "zero2"):
         changed = plan.changed(sharding=kind)
-        assert share_of(of().state(changed), of().shape, changed).gathered == 4 * part
+        assert share_on(changed).gathered == 4 * part
     for gpus in (32, 64):
         changed = plan.changed(sharding="zero3", gpus=gpus)
-        assert share_of(of().state(changed), of().shape, changed).gathered == (2 + 4) * part
+        assert share_on(changed).gathered == (2 + 4) * part
     disks = plan.changed(sharding="zero3", offload="nvme")
-    assert share_of(of().state(disks), of().shape, disks).host == 64 * 5 * 4 * part
+    assert share_on(disks).host == 64 * 5 * 4 * part
 
 
 def test_every_replica_offloads_its_own_states() -> None:
@@ -245,10 +284,14 @@ plans = st.builds(
 )
 
 
+def need(memory: TrainingMemory) -> tuple[int, int]:
+    return memory.needed.likely, memory.needed.high
+
+
 def parts(plan: TrainingPlan, model: str) -> tuple[int, ...]:
     memory = of(model).estimate(plan)
     whole = memory.total
-    return (*needed(memory), whole.low, whole.likely, whole.high)
+    return (*need(memory), whole.low, whole.likely, whole.high)
 
 
 @settings(max_examples=120, deadline=None)
@@ -261,8 +304,8 @@ def test_more_work_never_needs_less(
     )
     values: dict[str, Any] = {name: getattr(plan, name) + more}
     before, after = (
-        needed(of(model).estimate(plan)),
-        needed(of(model).estimate(plan.changed(**values))),
+        need(of(model).estimate(plan)),
+        need(of(model).estimate(plan.changed(**values))),
     )
     assert all(a >= b - 4 for a, b in zip(after, before, strict=True))
 
@@ -282,7 +325,7 @@ def test_a_larger_model_never_needs_less(plan: TrainingPlan, model: str, factor:
         other=shape.other * factor,
         layers=shape.layers * factor,
     )
-    assert needed(large.estimate(plan))[0] >= needed(small.estimate(plan))[0] - 4
+    assert large.estimate(plan).needed.likely >= small.estimate(plan).needed.likely - 4
 
 
 @settings(max_examples=80, deadline=None)

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from bench.models import load_profile
+from gpusizer.cli.training_tables import training_text
 from gpusizer.costs import rent_usd_per_hour
 from gpusizer.errors import InvalidRequest, UnknownGpu
+from gpusizer.fit import Verdict
 from gpusizer.text import LANGUAGES, say_note, text
 from gpusizer.training.fit import cost_of, fit_of
 from gpusizer.training.memory import TrainingEstimator
@@ -26,7 +28,12 @@ from gpusizer.training.speed import (
     speed_classes,
     traffic_bytes,
 )
+from gpusizer.training.stacks import find_stack
+from gpusizer.training.state import State
 from gpusizer.training.trainer import train
+from gpusizer.ui.presenters.training import stacks_of, training_html
+from gpusizer.ui.presenters.words import Words
+from gpusizer.units import format_gib
 from tests.sizers import embedded_sizer
 
 LLAMA = "meta-llama/Llama-3.1-8B-Instruct"
@@ -130,6 +137,59 @@ def test_the_ladder_adds_up() -> None:
     assert report.ladder[0].fits is False and report.ladder[-1].fits is True
 
 
+LADDERS: tuple[dict[str, Any], ...] = (
+    {}, {"packed": False}, {"gpu": "4090", "packed": False, "sequence_length": 8192},
+    {"method": "full", "sharding": "zero3", "tensor_parallel": 2, "gpu_count": 1},
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("fields", LADDERS)
+def test_what_is_said_first_is_where_the_ladder_starts(fields: dict[str, Any]) -> None:
+    """The need of each GPU minus a step's saving is what that step leaves, in every answer."""
+    report = answer(**fields)
+    data = as_json(report)
+    asked = data["estimates"][0]["per_gpu"]
+    assert asked["needed_bytes"] == asked["total_bytes"] - asked["reclaimable_bytes"]
+    left = asked["needed_bytes"]
+    for rung in data["ladder"]:
+        left -= rung["saving_bytes"]
+        assert left == rung["total_bytes"]
+    assert data["ladder"]
+    shown = training_html(report, Words("en"))
+    said = format_gib(asked["needed_bytes"])
+    assert f"takes {said} on each GPU" in shown
+    cells = training_text(report).split("lora*" if not fields.get("method") else "full*")[1].split()
+    assert cells[8] == f"{asked['needed_bytes'] / 2**30:.2f}"
+
+
+def test_varied_lengths_show_more_than_they_need() -> None:
+    """Half or all of 1.7 times 2,048 tokens' 12 bytes of 128,256 logits is given back."""
+    shown, packed = (answer(packed=p).estimates[0].memory for p in (False, True))
+    assert shown.reclaimable == round(1.7 * 2048 * 12 * 128_256)
+    assert shown.needed.likely == packed.needed.likely == packed.total.likely
+    assert shown.needed.low == packed.total.low
+    noted = [note for note in answer(packed=False).notes if note.code == "training_lengths"]
+    assert [note.fields["shown_bytes"] for note in noted] == [shown.total.likely]
+    assert abs(shown.needed.high - packed.total.high) <= 1
+
+
+@pytest.mark.parametrize("method", ["lora", "qlora", "full"])
+def test_a_bar_passes_the_line_of_a_card_where_the_verdict_says_so(method: str) -> None:
+    """Bars and verdicts are of what a GPU needs, at lengths around the longest that fits."""
+    card = CARDS.find("rtx 4090")
+    report = answer(gpu="4090", gpu_count=1, method=method, packed=False)
+    most = report.ranking[0].largest
+    assert most is not None
+    for length in (2048, max(1, most.sequence_length), most.sequence_length + 1):
+        report = answer(
+            gpu="4090", gpu_count=1, method=method, packed=False, sequence_length=length
+        )
+        bar = stacks_of(report.estimates)[0].total_bytes
+        assert bar == report.estimates[0].memory.needed.likely
+        fits = report.ranking[0].fit.verdict is not Verdict.DOES_NOT_FIT
+        assert (bar <= card.device_memory_bytes) is fits
+
+
 def test_hopeless_gpus_are_said_to_be() -> None:
     item = answer(gpu="4090", gpu_count=1, method="full").ranking[0]
     assert (item.fit.verdict.value, item.rate, item.cost.hours) == ("does_not_fit", None, None)
@@ -202,14 +262,18 @@ def test_a_tied_embedding_is_multiplied_as_the_head() -> None:
     assert flops_per_token(tied, 596_049_920, plan) == 6 * 596_049_920 + 3 * scores
 
 
+def sent(state: State, plan: TrainingPlan) -> float:
+    return traffic_bytes(_shape(), state, plan, find_stack(plan.framework))
+
+
 def test_traffic_by_hand() -> None:
     plan = TrainingPlan(method="full", gpus=4, sharding="ddp")
     state = _estimator().state(plan)
-    assert traffic_bytes(_shape(), state, plan) == 2 * 0.75 * 2 * 8_030_261_248
+    assert sent(state, plan) == 2 * 0.75 * 2 * 8_030_261_248
     later = plan.changed(gradient_accumulation=8)  # 1/8 of an exchange in each step
-    assert traffic_bytes(_shape(), state, later) == 2 * 0.75 * 2 * 8_030_261_248 / 8
+    assert sent(state, later) == 2 * 0.75 * 2 * 8_030_261_248 / 8
     sharded = plan.changed(sharding="fsdp")
-    assert traffic_bytes(_shape(), state, sharded) == 0.75 * 3 * 2 * 8_030_261_248
+    assert sent(state, sharded) == 0.75 * 3 * 2 * 8_030_261_248
 
 
 @pytest.mark.parametrize(
@@ -227,7 +291,7 @@ def test_what_sharding_sends_over_an_accumulation(changes: dict[str, str], each:
     plan = TrainingPlan(method="full", gpus=4, precision="master", gradient_accumulation=8)
     plan = plan.changed(**changes)
     state = _estimator().state(plan)
-    assert traffic_bytes(_shape(), state, plan) == 0.75 * each * 8_030_261_248
+    assert sent(state, plan) == 0.75 * each * 8_030_261_248
 
 
 def test_links() -> None:

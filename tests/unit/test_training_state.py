@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from bench.models import load_profile
 from gpusizer.errors import InvalidRequest
+from gpusizer.packing import StoredQuantization
 from gpusizer.training.frozen import BASE_BYTES
 from gpusizer.training.memory import TrainingEstimator
 from gpusizer.training.optimizers import (
@@ -18,6 +21,7 @@ from gpusizer.training.optimizers import (
 from gpusizer.training.plan import TrainingPlan
 from gpusizer.training.shape import Matrix
 from gpusizer.training.sharding import share_of
+from gpusizer.training.stacks import find_stack
 from gpusizer.training.trainer import bytes_per_parameter
 
 LLAMA = "meta-llama/Llama-2-7b-hf"
@@ -114,8 +118,43 @@ def test_a_native_base_without_quantization_is_not_treated_as_quantized() -> Non
         as_lora = plan.changed(method="lora", base="bf16")
         assert model.estimate(plan).total == model.estimate(as_lora).total
     packed = estimator("Qwen/Qwen-7B-Chat-Int4")
-    raised = packed.state(TrainingPlan(method="qlora"))
+    raised = packed.state(TrainingPlan(method="qlora", framework="deepspeed"))
     assert raised.frozen == packed.profile.weight_bytes + 2 * 2 * 151_936 * 4096
+
+
+@pytest.mark.parametrize(
+    ("method", "raised"),
+    [
+        ("bitsandbytes", True), ("awq", True), ("compressed-tensors", True),
+        ("gptq", False), ("aqlm", False), ("eetq", False), ("hqq", False), ("torchao", False),
+    ],
+)  # fmt: skip
+def test_peft_raises_what_some_methods_leave_wide(method: str, raised: bool) -> None:
+    """Embedding and head of 151,936 x 4,096 in 2 or 4 bytes beside packed layers."""
+    profile = load_profile("Qwen/Qwen-7B-Chat-Int4")
+    model = TrainingEstimator(replace(profile, quantization=StoredQuantization(method, 4, 128)))
+    plan = TrainingPlan(method="qlora", base="native", optimizer="sgd")
+    outside = 2 * 151_936 * 4096
+    closed, opened = model.state(plan), model.state(plan.changed(train_embeddings=True))
+    assert closed.frozen == profile.weight_bytes + (2 * outside if raised else 0)
+    assert opened.gradients - closed.gradients == (4 if raised else 2) * outside
+    never = model.state(plan.changed(framework="torchtune"))
+    assert never.frozen == profile.weight_bytes
+
+
+def test_a_named_base_is_of_the_method_that_makes_it() -> None:
+    """GPTQ's 4 bits are not raised, NF4 and LLM.int8 are; runs of two frameworks count as if."""
+    outside, norms = 2 * 32000 * 4096, (2 * 32 + 1) * 4096
+    inside = PARAMETERS - outside - norms
+
+    def frozen(base: str, framework: str) -> float:
+        return estimator().state(TrainingPlan(base=base, framework=framework)).frozen
+
+    for base, beside in (("int4", 2), ("int8", 4), ("nf4", 4), ("nf4-dq", 4)):
+        expected = inside * BASE_BYTES[base] + beside * (outside + norms)
+        assert frozen(base, "transformers") == expected
+    as_if = inside * BASE_BYTES["int4"] + 4 * (outside + norms)
+    assert frozen("int4", "deepspeed") == frozen("int4", "ms-swift") == as_if
 
 
 def test_a_quantized_base_is_the_same_by_either_name() -> None:
@@ -138,7 +177,7 @@ def test_a_head_of_its_own_is_counted_with_its_bytes() -> None:
     assert model.state(full).trainable == 596_049_920 + copy
     tied = full.changed(framework="torchtune")
     gathered = [
-        share_of(model.state(p), shape, p).gathered
+        share_of(model.state(p), shape, p, find_stack(p.framework)).gathered
         for p, shape in ((full, model.shape.untied()), (tied, model.shape))
     ]
     assert gathered[0] - gathered[1] == 2 * copy
@@ -204,6 +243,31 @@ def test_states_by_hand() -> None:
     assert state_bytes_of_table(OPTIMIZERS["galore_adamw"], 100, 10, 2) == 400
     assert state_bytes_of_rest(OPTIMIZERS["muon"], 100, 4) == 800
     assert state_bytes_of_rest(OPTIMIZERS["lion"], 100, 2) == 200
+
+
+def test_adafactor_factors_adapters_too() -> None:
+    """Of both matrices a row and a column in FP32: 8 x 4096 and 4096 x 8, on q and v of 32 layers.
+
+    A magnitude of DoRA is a vector, whose means are whole; Muon leaves it to AdamW.
+    """
+    plan = TrainingPlan(method="lora", lora_rank=8, lora_targets=("q_proj", "v_proj"))
+    factored = plan.changed(optimizer="adafactor")
+    each = (8 + 4096) + (4096 + 8)
+    assert estimator().state(factored).optimizer == 4 * each * 2 * 32
+    dora = estimator().state(factored.changed(method="dora")).optimizer
+    assert dora == 4 * (each + 4096) * 2 * 32
+    head = estimator().state(factored.changed(lora_targets=("q_proj", "head"))).optimizer
+    assert head == 4 * (each * 32 + (8 + 4096) + (32_000 + 8))
+    muon = estimator().state(plan.changed(optimizer="muon", method="dora")).optimizer
+    assert muon == 4 * (8 * 2 * 4096 + 2 * 4096) * 2 * 32
+
+
+@pytest.mark.parametrize("optimizer", ["adamw", "adamw_8bit", "lion", "galore_adamw", "sgd"])
+def test_other_optimizers_remember_the_same_of_every_adapter_parameter(optimizer: str) -> None:
+    plan = TrainingPlan(method="lora", lora_rank=8, lora_targets=("q_proj", "v_proj"))
+    rule = OPTIMIZERS[optimizer]
+    expected = rule.states * (rule.state_bytes or 4) * 4_194_304
+    assert estimator().state(plan.changed(optimizer=optimizer)).optimizer == expected
 
 
 @pytest.mark.parametrize(

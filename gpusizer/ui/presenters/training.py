@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from gpusizer.figures.shapes import Capacity, Part, Stack
 from gpusizer.training.ladder import Rung
-from gpusizer.training.memory import TrainingMemory
+from gpusizer.training.per_gpu import TrainingMemory
 from gpusizer.training.report import EstimateRow, RankedTraining, TrainingReport
 from gpusizer.ui.presenters.charts.stacked import training_picture
 from gpusizer.ui.presenters.figures import DASH, gib, speed, usd, whole
@@ -30,7 +30,7 @@ def training_html(report: TrainingReport, words: Words) -> Html:
         el("h2", _headline(report, asked, words), class_="gs-answer"),
         el("p", _details(report, asked, words), class_="gs-lead"),
         words.listed(report.notes, "gs-notes"),
-        training_picture(_stacks(report.estimates), _capacities(report), words),
+        training_picture(stacks_of(report.estimates), _capacities(report), words),
         _ladder(report.ladder, words),
         _ranking(report.ranking, words),
         class_="gs-section",
@@ -45,28 +45,29 @@ def method_name(method: str) -> str:
 
 def _headline(report: TrainingReport, asked: EstimateRow, words: Words) -> str:
     name = report.profile.repo_id.rsplit("/", maxsplit=1)[-1]
-    amount = format_gib(asked.memory.total.likely)
+    amount = format_gib(asked.memory.needed.likely)
     return words("train.headline", model=name, method=method_name(asked.plan.method), total=amount)
 
 
 def _details(report: TrainingReport, asked: EstimateRow, words: Words) -> str:
-    total, plan = asked.memory.total, report.plan
+    need, plan = asked.memory.needed, report.plan
     return words(
         "train.details",
-        low=format_gib(total.low), high=format_gib(total.high),
+        low=format_gib(need.low), high=format_gib(need.high),
         sequence=whole(plan.sequence_length), batch=plan.micro_batch,
         trained=format_count(asked.memory.trainable),
     )  # fmt: skip
 
 
-def _stacks(rows: Sequence[EstimateRow]) -> list[Stack]:
+def stacks_of(rows: Sequence[EstimateRow]) -> list[Stack]:
+    """A bar for each method, as long as what a GPU needs: what verdicts compare with its memory."""
     return [Stack(method_name(row.plan.method), _parts(row.memory), "") for row in rows]
 
 
 def _parts(memory: TrainingMemory) -> tuple[Part, ...]:
     """The tensors by kind; what comes and goes around them is overhead."""
     working = (memory.activations + memory.logits).likely
-    around = (memory.buffers + memory.reserve + memory.context).likely
+    around = (memory.buffers + memory.overhead).likely
     return (
         Part("weights", memory.weights.likely),
         Part("gradients", memory.gradients.likely),

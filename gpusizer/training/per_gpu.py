@@ -1,0 +1,74 @@
+"""TrainingMemory: what one GPU holds, part by part, and what of that it needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpusizer.amounts import Amount, total
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingMemory:
+    """What one GPU holds at the peak of a step. Bytes.
+
+    Attributes:
+        weights: frozen and trained, adapters included.
+        gradients, optimizer: of what is trained; FP32 copies and averages are the optimizer's.
+        activations: kept by the forward pass, and one layer's while it is gone through backwards.
+        logits: from the logits to their gradient, where the peak is at the loss.
+        buffers: gathered weights, buckets, dequantized matrices, temporaries of the update.
+        reserve: held by the caching allocator beyond the tensors.
+        reclaimable: of `reserve`, what is given back before an allocation fails.
+        context: of CUDA, outside the allocator.
+        phase: where the peak is: "loss", "backward" or "update".
+        host, nvme: system memory and disks for all GPUs together.
+        trainable: parameters that are trained.
+        base: how frozen weights are held, "" when none are.
+    """
+
+    weights: Amount
+    gradients: Amount
+    optimizer: Amount
+    activations: Amount
+    logits: Amount
+    buffers: Amount
+    reserve: Amount
+    reclaimable: int
+    context: Amount
+    phase: str
+    host: int
+    nvme: int
+    trainable: int
+    base: str
+
+    @property
+    def allocated(self) -> Amount:
+        """Tensors alone: torch.cuda.max_memory_allocated."""
+        return total(
+            (
+                self.weights, self.gradients, self.optimizer, self.activations, self.logits,
+                self.buffers,
+            )
+        )  # fmt: skip
+
+    @property
+    def reserved(self) -> Amount:
+        """Held by PyTorch: torch.cuda.max_memory_reserved."""
+        return self.allocated + self.reserve
+
+    @property
+    def total(self) -> Amount:
+        """Used on the device, as nvidia-smi shows it."""
+        return self.reserved + self.context
+
+    @property
+    def overhead(self) -> Amount:
+        """Of what is needed, all but tensors: the allocator's reserve that stays, and CUDA."""
+        beside, back = self.reserve + self.context, self.reclaimable
+        likely, high = beside.likely - back, beside.high - back
+        return Amount(beside.low, likely, high, beside.provenance)
+
+    @property
+    def needed(self) -> Amount:
+        """Below this it runs out of memory: the total without what the allocator gives back."""
+        return self.allocated + self.overhead
