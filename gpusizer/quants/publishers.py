@@ -7,26 +7,23 @@ their own (UD, XL) are not among them.
 from __future__ import annotations
 
 import csv
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 
 from gpusizer.paths import DATA_DIR
-from gpusizer.quants.layouts import ModelShape, is_shared_expert
+from gpusizer.quants.layouts import ModelShape, runs_for_every_token
 from gpusizer.quants.recipes import Recipe, first
-from gpusizer.roles import Kind, Slot
+from gpusizer.roles import Kind, Slot, is_layer_table, is_recurrent_out
 from gpusizer.weights import WeightGroup
 
 _NOT_QUANTIZED = ("F16", "F32")
 _BASE = "base"  # the type of the recipe's matrices
 _FIRST_DOWN = "first_down"  # ffn_down of the first eighth of the layers
-_LAYER_TABLE = re.compile(r"(^|\.)(embed_tokens_per_layer|per_layer_token_embd)\.")
-_RECURRENT_OUT = re.compile(r"\.(linear_attn\.out_proj|ssm_out)\.")
 
 
 def _is_layer_table(group: WeightGroup, model: ModelShape) -> bool:
-    return _LAYER_TABLE.search(group.pattern) is not None
+    return is_layer_table(group.pattern)
 
 
 def _is_tied_embedding(group: WeightGroup, model: ModelShape) -> bool:
@@ -39,11 +36,11 @@ def _is_expert_down(group: WeightGroup, model: ModelShape) -> bool:
 
 
 def _is_shared_expert(group: WeightGroup, model: ModelShape) -> bool:
-    return is_shared_expert(group)
+    return runs_for_every_token(group)
 
 
 def _is_recurrent_out(group: WeightGroup, model: ModelShape) -> bool:
-    return _RECURRENT_OUT.search(group.pattern) is not None
+    return is_recurrent_out(group.pattern)
 
 
 _TENSORS: dict[str, Callable[[WeightGroup, ModelShape], bool]] = {

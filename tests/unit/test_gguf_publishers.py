@@ -75,6 +75,8 @@ def test_unsloth_has_wider_experts_than_mxfp4_on_the_way_down() -> None:
     hybrid = {"model_type": "qwen3_5_moe_text", "experts": 256}
     sizes = [amount(theirs, g, **hybrid) for g in (EXPERTS_UP, EXPERTS_DOWN, RECURRENT_OUT)]
     assert sizes == [MXFP4, Q5_K, F16]
+    in_gguf = replace(RECURRENT_OUT, pattern="blk.{}.ssm_out.weight")
+    assert amount(theirs, in_gguf, **hybrid) == F16
     assert amount(theirs, EXPERTS_DOWN, model_type="glm4_moe_lite", experts=64) == MXFP4
     # 704 values are no multiple of 256: 22 blocks of 24 bytes
     narrow = replace(EXPERTS_DOWN, shape=(1, 704))
