@@ -43,7 +43,7 @@ class ModelShape:
         gate_rows: rows of in_proj_qkvz that the converter writes as a matrix of their own.
         down_layers: layers with an ffn_down, with an ffn_down_exps and with an ffn_down_shexp, the
             order in which llama.cpp counts them within a layer.
-        model_type: of the configuration, "" where there is none.
+        model_type: of the configuration, or what it would be of a GGUF file; "" for none.
     """
 
     layers: int
