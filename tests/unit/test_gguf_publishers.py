@@ -101,6 +101,31 @@ def test_a_publishers_row_is_named_after_it() -> None:
             find_quant(unknown)
 
 
+@pytest.mark.parametrize(
+    ("text", "suggestions"),
+    [
+        ("q4_k_m@nobody", ["q4_k_m@bartowski", "q4_k_m@unsloth", "q4_k_m"]),
+        ("Q4_K_M@unslot", ["q4_k_m@unsloth", "q4_k_m@bartowski", "q4_k_m"]),
+        ("q4@", ["q4_k_m@bartowski", "q4_k_m@unsloth", "q4_k_m"]),
+        ("@unsloth", []),
+    ],
+)
+def test_an_unknown_publisher_gets_those_that_are_known(text: str, suggestions: list[str]) -> None:
+    with pytest.raises(UnknownQuant) as caught:
+        find_quant(text)
+    assert caught.value.fields == {"value": text, "suggestions": suggestions}
+
+
+def test_a_misspelled_recipe_of_a_known_publisher_keeps_the_publisher() -> None:
+    with pytest.raises(UnknownQuant) as caught:
+        find_quant("q4_k_x@unsloth")
+    suggestions = caught.value.fields["suggestions"]
+    assert isinstance(suggestions, list)
+    assert "q4_k_m@unsloth" in suggestions
+    for suggestion in suggestions:
+        find_quant(suggestion)
+
+
 def test_other_publishers_follow_the_recipe() -> None:
     for slug in ("q4_k_m", "awq-int4-g128"):
         assert as_published(find_quant(slug), "nobody") == find_quant(slug)
