@@ -11,6 +11,7 @@ from gpusizer.snapshot import RepoSnapshot, Variant
 
 # Projectors people and tools prefer when there are several.
 _PROJECTOR_ORDER = ("F16", "BF16")
+_NAMED_PIECES = 6  # quantizations that a note names
 
 
 def ggml_quantization(dtype: str) -> StoredQuantization | None:
@@ -36,12 +37,16 @@ def projector(snapshot: RepoSnapshot) -> Variant | None:
 
 
 def gguf_notes(snapshot: RepoSnapshot) -> list[Note]:
-    """Which file was read, and what else is needed for images."""
+    """Which file was read, what has to be joined, and what else is needed for images."""
     notes = []
     models = sum(variant.kind == "quantization" for variant in snapshot.variants)
     path = snapshot.components[0].files[0].path
     if models > 1:
         notes.append(Note("gguf_variant_read", file=path, count=models))
+    pieces = [v.name for v in snapshot.variants if v.raw_pieces and v.kind == "quantization"]
+    if pieces:
+        more = ["…"] if len(pieces) > _NAMED_PIECES else []
+        notes.append(Note("gguf_raw_pieces", names=", ".join(pieces[:_NAMED_PIECES] + more)))
     beside = projector(snapshot)
     if beside is not None and beside.files[0].path != path:
         size = beside.size_bytes or 0

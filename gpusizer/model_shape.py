@@ -10,6 +10,7 @@ from typing import Any
 from gpusizer.paths import DATA_DIR
 from gpusizer.profile import ModelProfile
 from gpusizer.quants.layouts import FUSED_GATE, ModelShape, feed_forward_rank
+from gpusizer.quants.spellings import model_type_of
 from gpusizer.roles import Kind, Part, Slot
 
 _TRAINED_FOR_Q4_0 = "-qat-q4_0"  # how releases of quantization-aware training are named
@@ -28,7 +29,8 @@ def model_shape(profile: ModelProfile) -> ModelShape:
     arch = profile.architecture
     if arch is None:
         return ModelShape(layers=1, heads_per_kv_head=1, experts=0, tied_embeddings=False)
-    rules = _conversion().get(arch.model_type, {})
+    model_type = model_type_of(arch.model_type)
+    rules = _conversion().get(model_type, {})
     return ModelShape(
         layers=arch.layers,
         heads_per_kv_head=(arch.attention_heads or 1) // (arch.kv_heads or 1),
@@ -43,7 +45,7 @@ def model_shape(profile: ModelProfile) -> ModelShape:
         early_qkv=rules.get("fused_qkv") == "early",
         gate_rows=_gate_rows(profile),
         down_layers=_down_layers(profile),
-        model_type=arch.model_type,
+        model_type=model_type,
         **_latent(profile),
     )
 

@@ -123,9 +123,12 @@ _EXPERT = re.compile(
 # GGUF files store these with two or three sides.
 _CONV = re.compile(r"\.(ssm_conv1d(_[qkv])?|shortconv\.conv)\.weight$")
 _HEADWISE = re.compile(r"\.attn_[kv]_b\.weight$")
-_SHARED_EXPERT = re.compile(r"shared_expert|shared_mlp")
-# ssm_out and shortconv.out_proj: what leaves a recurrent block is no output of attention.
-_RECURRENT_OUT = re.compile(r"(^|\.)(linear_attn|mamba|mixer|conv|short_conv)\.out_proj\.")
+_SHARED_EXPERT = re.compile(r"shared_expert|shared_mlp|_shexp\.")
+# What leaves a recurrent block is no output of attention.
+_RECURRENT_OUT = re.compile(
+    r"(^|\.)((linear_attn|mamba|mixer|conv|short_?conv)\.out_proj|ssm_out)\."
+)
+_LAYER_TABLE = re.compile(r"(^|\.)(embed_tokens_per_layer|per_layer_token_embd)\.")
 
 _SLOT_NAMES: dict[Slot, str] = {
     Slot.Q: "q_proj q_b_proj q_a_proj wq wq_a wq_b query q to_q linear_q attn_q attn_q_a attn_q_b",
@@ -186,12 +189,27 @@ def _matrix_kind(pattern: str) -> Kind:
 
 def is_expert(pattern: str) -> bool:
     """Whether a tensor belongs to a routed expert; shared experts run for every token."""
-    return bool(_EXPERT.search(pattern)) and not _SHARED_EXPERT.search(pattern)
+    return bool(_EXPERT.search(pattern)) and not is_shared_expert(pattern)
+
+
+def is_shared_expert(pattern: str) -> bool:
+    """Whether a tensor belongs to an expert that runs for every token."""
+    return _SHARED_EXPERT.search(pattern) is not None
+
+
+def is_recurrent_out(pattern: str) -> bool:
+    """Whether a matrix is what leaves a recurrent block: ssm_out, shortconv.out_proj."""
+    return _RECURRENT_OUT.search(pattern) is not None
+
+
+def is_layer_table(pattern: str) -> bool:
+    """Whether an embedding has one row for each token and layer (Gemma 3n, 4)."""
+    return _LAYER_TABLE.search(pattern) is not None
 
 
 def slot_of(pattern: str) -> Slot:
     """Which projection of a block a weight name is, `Slot.OTHER` where it has no fixed role."""
-    if _RECURRENT_OUT.search(pattern):
+    if is_recurrent_out(pattern):
         return Slot.OTHER
     for component in reversed(pattern.split(".")[-3:]):
         slot = _SLOT_OF.get(component)

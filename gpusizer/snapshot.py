@@ -40,12 +40,14 @@ class Variant:
         kind: a whole model, a projector for images or sound, or a small model that drafts.
         files: its files in order; their tensors are not counted here.
         size_bytes: of the files together, headers included; None where one is not known.
+        raw_pieces: the files are parts of one, to be joined with `cat` before anything loads it.
     """
 
     name: str
     kind: VariantKind
     files: tuple[WeightFile, ...]
     size_bytes: int | None
+    raw_pieces: bool = False
 
     @property
     def slug(self) -> str:
@@ -54,12 +56,14 @@ class Variant:
 
     def to_json(self) -> dict[str, Any]:
         files = [file.to_json() for file in self.files]
-        return {"name": self.name, "kind": self.kind, "files": files, "size_bytes": self.size_bytes}
+        data = {"name": self.name, "kind": self.kind, "files": files, "size_bytes": self.size_bytes}
+        return data | ({"raw_pieces": True} if self.raw_pieces else {})
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Variant:
         files = tuple(WeightFile(*item) for item in data["files"])
-        return cls(data["name"], data["kind"], files, data["size_bytes"])
+        pieces = bool(data.get("raw_pieces", False))
+        return cls(data["name"], data["kind"], files, data["size_bytes"], pieces)
 
 
 @dataclass(frozen=True, slots=True)

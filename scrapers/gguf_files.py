@@ -1,6 +1,7 @@
 """Quantizations of a GGUF repository, from its file list alone. Pure.
 
 X.Q4_K_M.gguf    X-UD-Q4_K_XL-00001-of-00003.gguf    BF16/X-00001-of-00002.gguf
+X.Q6_K.gguf-split-a and other raw pieces (`gguf_pieces`)
 mmproj-F16.gguf (projector)    X-draft-Q8_0.gguf (draft)    imatrix.gguf (neither)
 """
 
@@ -12,6 +13,7 @@ from collections.abc import Iterable, Sequence
 
 from gpusizer.dtypes import bits_per_element, ggml_type_named
 from gpusizer.snapshot import Variant, VariantKind, WeightFile
+from scrapers.gguf_pieces import Piece, is_whole_set, piece_of
 from scrapers.weight_sets import RepoFile
 
 SUFFIX = ".gguf"
@@ -37,7 +39,8 @@ _KINDS: tuple[tuple[VariantKind, re.Pattern[str]], ...] = (
 def gguf_variants(files: Sequence[RepoFile]) -> tuple[Variant, ...]:
     """Quantizations from largest to smallest, then projectors and drafts.
 
-    Sets with missing shards are left out. Two of one name go by their files' stems instead.
+    Sets with missing shards or pieces are left out. Two of one name go by their files' stems
+    instead.
     """
     sets = _file_sets(files)
     named = [(stem, label_of(stem), kind_of(stem), found) for stem, found in sets]
@@ -53,7 +56,7 @@ def gguf_variants(files: Sequence[RepoFile]) -> tuple[Variant, ...]:
 
 
 def first_incomplete(files: Sequence[RepoFile]) -> str | None:
-    """Path of the first file of a set with missing shards, None where all are complete."""
+    """Path of the first file of a set with missing parts, None where all are complete."""
     whole = {file.path for _, found in _file_sets(files) for file in found}
     rest = [f.path for f in files if _is_model(f.path) and f.path not in whole]
     return min(rest, default=None)
@@ -93,6 +96,11 @@ def kind_of(stem: str) -> VariantKind:
     return next((kind for kind, regex in _KINDS if regex.search(name)), "quantization")
 
 
+def is_gguf(path: str) -> bool:
+    """Whether a file is a GGUF file or a raw piece of one, by its name."""
+    return path.endswith(SUFFIX) or piece_of(path) is not None
+
+
 def holds_tokenizer(path: str) -> bool:
     """Whether a file's header is a long one: of a split model that is the first file's alone."""
     shard = _SHARD.fullmatch(path.removesuffix(SUFFIX))
@@ -102,26 +110,44 @@ def holds_tokenizer(path: str) -> bool:
 def _file_sets(files: Iterable[RepoFile]) -> list[tuple[str, list[RepoFile]]]:
     """Files that make up one model, with their path less number and suffix."""
     sets: dict[tuple[str, int], list[RepoFile]] = {}
-    for file in sorted(files, key=lambda file: file.path):
-        if not _is_model(file.path):
+    files = sorted(files, key=lambda file: file.path)
+    for file in files:
+        if not _is_model(file.path) or piece_of(file.path):
             continue
         stem = file.path.removesuffix(SUFFIX)
         shard = _SHARD.fullmatch(stem)
         # A model split into different numbers of files is there several times.
         key = (shard["stem"], int(shard["count"])) if shard else (stem, 1)
         sets.setdefault(key, []).append(file)
-    return [(stem, found) for (stem, count), found in sets.items() if len(found) == count]
+    whole = [(stem, found) for (stem, count), found in sets.items() if len(found) == count]
+    return whole + _piece_sets(files)
+
+
+def _piece_sets(files: Iterable[RepoFile]) -> list[tuple[str, list[RepoFile]]]:
+    """Raw pieces that make up one file, in the order of joining, with that file's path."""
+    sets: dict[tuple[str, str], list[tuple[Piece, RepoFile]]] = {}
+    for file in files:
+        piece = piece_of(file.path) if _is_model(file.path) else None
+        if piece is not None:
+            sets.setdefault((piece.whole, piece.style), []).append((piece, file))
+    found = []
+    for (whole, _), members in sets.items():
+        members.sort(key=lambda member: member[0].number)
+        if is_whole_set([piece for piece, _ in members]):
+            found.append((whole.removesuffix(SUFFIX), [file for _, file in members]))
+    return found
 
 
 def _is_model(path: str) -> bool:
-    return path.endswith(SUFFIX) and not _NO_MODEL.search(_last(path))
+    return is_gguf(path) and not _NO_MODEL.search(_last(path))
 
 
 def _variant(name: str, kind: VariantKind, files: Sequence[RepoFile]) -> Variant:
     sizes = [file.size_bytes for file in files]
     known = [size for size in sizes if size is not None]
     parts = tuple(WeightFile(file.path, file.size_bytes, 0) for file in files)
-    return Variant(name, kind, parts, sum(known) if len(known) == len(sizes) else None)
+    size = sum(known) if len(known) == len(sizes) else None
+    return Variant(name, kind, parts, size, raw_pieces=piece_of(files[0].path) is not None)
 
 
 def _distinct(variants: Sequence[Variant]) -> list[Variant]:

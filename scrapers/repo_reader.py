@@ -10,8 +10,10 @@ from typing import Any, Self, TypeVar
 
 from gpusizer.errors import HubUnreachable, LimitsExceeded, ModelUnreadable
 from gpusizer.tensors import RawTensor
+from scrapers.byte_window import Source
 from scrapers.gguf_files import holds_tokenizer
 from scrapers.gguf_header import GgufHeader, read_header
+from scrapers.gguf_pieces import joined_source
 from scrapers.http import HubAnswer, HubSession, Wanted
 from scrapers.hub_api import (
     RepoInfo,
@@ -79,6 +81,7 @@ class RepoReader:
         self._commit: str | None = None
         self._small_files: dict[str, RepoFile] = {}
         self._first_reads: dict[str, int] = {}
+        self._pieces: dict[str, tuple[RepoFile, ...]] = {}
         self._early: set[tuple[str, str]] = set()
         self._futures: dict[tuple[str, str], Future[Read[Any]]] = {}
         self._pool = ThreadPoolExecutor(self.limits.parallel_reads, "hub-read")
@@ -138,6 +141,11 @@ class RepoReader:
         """Read so many bytes at first of each of these files."""
         usable = min(max(header_bytes, MIN_FIRST_READ), self.limits.first_read_most)
         self._first_reads |= dict.fromkeys(paths, usable)
+
+    def expect_pieces(self, pieces: Iterable[RepoFile]) -> None:
+        """Read these raw pieces as one GGUF file, by the path of the first."""
+        together = tuple(pieces)
+        self._pieces[together[0].path] = together
 
     def json(self, path: str) -> dict[str, Any]:
         """A configuration."""
@@ -229,6 +237,18 @@ class RepoReader:
         return (tensors, total_bytes), first.commit
 
     def _read_gguf(self, path: str) -> Read[GgufHeader]:
+        commits: list[str | None] = []
+        source = self._source(path, commits)
+        if path in self._pieces:
+            parts = self._pieces[path]
+            read = [(self._source(part.path, commits), part.size_bytes) for part in parts]
+            source = joined_source(read)
+        guess = self._info.gguf_header_bytes if self._info and holds_tokenizer(path) else None
+        header = read_header(source, self.limits, self.repo_id, path, guess or 0)
+        return header, commits[0]
+
+    def _source(self, path: str, commits: list[str | None]) -> Source:
+        """The bytes of a GGUF file; the commits they were read at go to `commits`."""
         answers: list[HubAnswer] = []
 
         def source(start: int, stop: int) -> tuple[bytes, int | None]:
@@ -239,11 +259,10 @@ class RepoReader:
             else:
                 answer = self._read_file(path, limit, span)
             answers.append(answer)
+            commits.append(answer.commit)
             return answer.body, answer.total_bytes
 
-        guess = self._info.gguf_header_bytes if self._info and holds_tokenizer(path) else None
-        header = read_header(source, self.limits, self.repo_id, path, guess or 0)
-        return header, answers[0].commit
+        return source
 
     def _read_headers(self, path: str) -> Read[AllHeaders]:
         asked = self._asked(path)

@@ -163,7 +163,7 @@ def _llama_row(parsed: ParsedLog, comparison: LogComparison) -> Row:
         "repo": prediction.repo,
         "profile": prediction.repo,
         "profile_basis": _profile_basis(parsed, comparison),
-        "gguf_repo": prediction.gguf_repo,
+        "gguf_repo": prediction.gguf_repo or request.gguf_repo,
         "gguf_file": parsed.get("gguf_file"),
         "quant": gguf_slug(parsed.text("file_type")).removeprefix("gguf-").upper(),
         **{name: parsed.get(name) for name in _LLAMA_SETTINGS},

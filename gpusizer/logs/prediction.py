@@ -20,6 +20,7 @@ from gpusizer.logs.run_request import SERVING, LogRequest
 from gpusizer.notes import Note
 from gpusizer.profile import ModelProfile
 from gpusizer.quants import Quant, find_quant
+from gpusizer.quants.table import as_published
 from gpusizer.request import NATIVE_QUANT, parse_size_request
 from gpusizer.roles import Part
 from gpusizer.selection import select_quants
@@ -149,7 +150,7 @@ def _llama(
     is_gguf = profile.format == "gguf"
     if not is_gguf:
         profile = _text_only(profile)
-    found = (_stored(profile), True) if is_gguf else _gguf_quant(request.quant, profile)
+    found = (_stored(profile), True) if is_gguf else _gguf_quant(request, profile)
     quant, native = found or (find_quant(_ANY_QUANT), False)
     engine, backend = find_engine(request.engine), _BACKENDS[request.backend]
     fitter = Fitter(profile, workload, [(quant, native)])
@@ -182,13 +183,17 @@ def _llama(
     )
 
 
-def _gguf_quant(slug: str, profile: ModelProfile) -> tuple[Quant, bool] | None:
-    """The recipe a label stands for; models released in MXFP4 keep it in files labelled F16."""
+def _gguf_quant(request: LogRequest, profile: ModelProfile) -> tuple[Quant, bool] | None:
+    """The recipe a label stands for, as the file's publisher makes it where the log names one.
+
+    Models released in MXFP4 keep it in files labelled F16.
+    """
+    slug = request.quant
     stored = profile.quantization.method if profile.quantization else ""
     if stored == "mxfp4" and slug == "gguf-f16":
         return _stored(profile), True
     try:
-        quant = find_quant(slug)
+        quant = as_published(find_quant(slug), request.publisher)
     except UnknownQuant:
         return None
     return (quant, False) if "llama.cpp" in quant.engines else None

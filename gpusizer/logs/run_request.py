@@ -35,6 +35,7 @@ class LogRequest:
         backend: llama.cpp's: "CUDA", "ROCm", "SYCL", "Metal" or "Vulkan".
         quantization: what a serving engine was told to do with the weights, "" for nothing.
         quant: slug of a GGUF file's type, "" when unknown.
+        gguf_repo: Hub ID of the repository that the log says the file is from, "" when it does not.
     """
 
     engine: str
@@ -46,6 +47,13 @@ class LogRequest:
     backend: str = "CUDA"
     quantization: str = ""
     quant: str = ""
+    gguf_repo: str = ""
+
+    @property
+    def publisher(self) -> str:
+        """Who published the GGUF file: the owner of its repository, "" when unknown."""
+        owner, slash, _ = self.gguf_repo.partition("/")
+        return owner if slash else ""
 
     def to_json(self) -> dict[str, Any]:
         """JSON object; `from_json` is the inverse."""
@@ -138,6 +146,7 @@ def _llama(parsed: ParsedLog, model: str, gpu: str) -> LogRequest:
         gpus=len(devices),
         backend=backend_of(devices),
         quant=gguf_slug(parsed.text("file_type")),
+        gguf_repo=parsed.text("gguf_repo").partition(":")[0],
     )
 
 

@@ -21,7 +21,7 @@ from gpusizer.quants.layouts import (
 )
 from gpusizer.quants.publishers import Choice
 from gpusizer.quants.recipes import Place, Recipe
-from gpusizer.roles import Kind, Part, Slot
+from gpusizer.roles import Kind, Part, Slot, is_layer_table
 from gpusizer.weights import WeightGroup
 
 # A row that is not a multiple of 256 falls back to a type with blocks of 32, then to F16.
@@ -44,9 +44,8 @@ _ALIKE = {Slot.QKV: Slot.V, Slot.GATE_UP: Slot.UP}
 _HEADER_BYTES = {"sentencepiece": 24, "bpe": 39, "llama 3": 61}
 _SENTENCEPIECE_TOKENS = 33_000  # Llama 2, Mistral, Phi-3; Gemma is larger and says its name
 _LLAMA_3_TOKENS = range(128_000, 128_512)
-# Small matrices of Gemma 3n that the quantizer passes over, and its table of one row a layer.
-_KEPT = re.compile(r"(^|\.)(altup\w*|laurel|per_layer_model_projection)\.")
-_PER_LAYER_TABLE = re.compile(r"(^|\.)embed_tokens_per_layer\.")
+# Small matrices of Gemma 3n that the quantizer passes over, by the parts of names it looks for.
+_KEPT = re.compile(r"altup|laurel|per_layer_model_proj")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +85,7 @@ class Gguf:
         narrow = self.recipe.embedding or self.recipe.base
         if group.kind is Kind.OUTPUT:
             return group.count * tensor_bytes(group, self._output(group, model))
-        per_layer = _PER_LAYER_TABLE.search(group.pattern) is not None
+        per_layer = is_layer_table(group.pattern)
         if not model.tied_embeddings or (per_layer and model.narrow_layer_table):
             return group.count * tensor_bytes(group, narrow)
         amount = group.count * tensor_bytes(group, self._output(group, model))

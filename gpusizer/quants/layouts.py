@@ -8,19 +8,17 @@ embeddings, the output head, routers, vision towers) stay 16-bit.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from gpusizer.roles import Kind, Part
+from gpusizer.roles import Kind, Part, is_shared_expert
 from gpusizer.weights import WeightGroup
 
 _KEPT_BYTES = 2  # 16-bit
 # Towers stay as they are; the encoder of T5 or BERT is as much text as a decoder.
 QUANTIZED_PARTS = (Part.TEXT, Part.ENCODER, Part.MTP)
 FUSED_GATE = "linear_attn.in_proj_qkvz.weight"  # Qwen3-Next's attn_qkv and attn_gate in one
-_SHARED_EXPERT = re.compile(r"shared_expert|shared_mlp|_shexp\.")
 _BNB_STATE_BYTES = 172  # JSON blob that bitsandbytes stores beside each 4-bit matrix
 
 
@@ -45,7 +43,7 @@ class ModelShape:
         gate_rows: rows of in_proj_qkvz that the converter writes as a matrix of their own.
         down_layers: layers with an ffn_down, with an ffn_down_exps and with an ffn_down_shexp, the
             order in which llama.cpp counts them within a layer.
-        model_type: of the configuration, "" where there is none.
+        model_type: of the configuration, or what it would be of a GGUF file; "" for none.
     """
 
     layers: int
@@ -83,14 +81,14 @@ def is_block_linear(group: WeightGroup) -> bool:
     )
 
 
-def is_shared_expert(group: WeightGroup) -> bool:
+def runs_for_every_token(group: WeightGroup) -> bool:
     """A matrix of an expert that runs for every token."""
-    return group.kind is Kind.LINEAR and _SHARED_EXPERT.search(group.pattern) is not None
+    return group.kind is Kind.LINEAR and is_shared_expert(group.pattern)
 
 
 def feed_forward_rank(group: WeightGroup) -> int:
     """0 for a plain feed-forward matrix, 1 for routed experts' and 2 for shared ones'."""
-    return 1 if group.kind is Kind.EXPERT else 2 * is_shared_expert(group)
+    return 1 if group.kind is Kind.EXPERT else 2 * runs_for_every_token(group)
 
 
 def sides(group: WeightGroup) -> tuple[int, int]:

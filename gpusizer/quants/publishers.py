@@ -6,27 +6,22 @@ their own (UD, XL) are not among them.
 
 from __future__ import annotations
 
-import csv
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 
 from gpusizer.paths import DATA_DIR
-from gpusizer.quants.layouts import ModelShape, is_shared_expert
+from gpusizer.quants.layouts import ModelShape, runs_for_every_token
+from gpusizer.quants.publisher_rows import BASE, FIRST_DOWN, PublisherRow, read_rows
 from gpusizer.quants.recipes import Recipe, first
-from gpusizer.roles import Kind, Slot
+from gpusizer.roles import Kind, Slot, is_layer_table, is_recurrent_out
 from gpusizer.weights import WeightGroup
 
 _NOT_QUANTIZED = ("F16", "F32")
-_BASE = "base"  # the type of the recipe's matrices
-_FIRST_DOWN = "first_down"  # ffn_down of the first eighth of the layers
-_LAYER_TABLE = re.compile(r"(^|\.)(embed_tokens_per_layer|per_layer_token_embd)\.")
-_RECURRENT_OUT = re.compile(r"\.(linear_attn\.out_proj|ssm_out)\.")
 
 
 def _is_layer_table(group: WeightGroup, model: ModelShape) -> bool:
-    return _LAYER_TABLE.search(group.pattern) is not None
+    return is_layer_table(group.pattern)
 
 
 def _is_tied_embedding(group: WeightGroup, model: ModelShape) -> bool:
@@ -39,11 +34,11 @@ def _is_expert_down(group: WeightGroup, model: ModelShape) -> bool:
 
 
 def _is_shared_expert(group: WeightGroup, model: ModelShape) -> bool:
-    return is_shared_expert(group)
+    return runs_for_every_token(group)
 
 
 def _is_recurrent_out(group: WeightGroup, model: ModelShape) -> bool:
-    return _RECURRENT_OUT.search(group.pattern) is not None
+    return is_recurrent_out(group.pattern)
 
 
 _TENSORS: dict[str, Callable[[WeightGroup, ModelShape], bool]] = {
@@ -56,14 +51,8 @@ _TENSORS: dict[str, Callable[[WeightGroup, ModelShape], bool]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
-    """One row: a ggml type, or "base", for some tensors of some models. No models are all."""
-
-    publisher: str
-    models: frozenset[str]
-    recipes: frozenset[str]
-    tensor: str
-    type: str
+class Choice(PublisherRow):
+    """One row, applied to tensors."""
 
     def made_for(self, publisher: str, slug: str) -> bool:
         """Whether files of that recipe by that publisher have it."""
@@ -75,22 +64,15 @@ class Choice:
             return ""
         if not _TENSORS[self.tensor](group, model):
             return ""
-        return base if self.type == _BASE else self.type
+        return base if self.type == BASE else self.type
 
 
 @cache
 def _rows() -> tuple[Choice, ...]:
-    with (DATA_DIR / "gguf_publishers.csv").open(encoding="utf-8", newline="") as file:
-        return tuple(
-            Choice(
-                row["publisher"],
-                frozenset(row["models"].split()),
-                frozenset(row["recipes"].split()),
-                row["tensor"],
-                row["type"],
-            )
-            for row in csv.DictReader(file)
-        )
+    rows = read_rows(DATA_DIR / "gguf_publishers.csv", _TENSORS)
+    return tuple(
+        Choice(row.publisher, row.models, row.recipes, row.tensor, row.type) for row in rows
+    )
 
 
 def publishers() -> frozenset[str]:
@@ -104,8 +86,8 @@ def choices_of(publisher: str, slug: str, recipe: Recipe) -> tuple[Recipe, tuple
         return recipe, ()
     made = [choice for choice in _rows() if choice.made_for(publisher, slug)]
     for choice in made:
-        if choice.tensor == _FIRST_DOWN:
+        if choice.tensor == FIRST_DOWN:
             widened = {**recipe.exceptions, Slot.DOWN: ((first(8), choice.type),)}
             recipe = replace(recipe, exceptions=widened)
-    others = (choice for choice in made if choice.tensor != _FIRST_DOWN)
+    others = (choice for choice in made if choice.tensor != FIRST_DOWN)
     return recipe, tuple(sorted(others, key=lambda choice: not choice.recipes))

@@ -90,7 +90,7 @@ def find_quant(text: str) -> Quant:
     """The quantization with this slug or alias. EXL2 and EXL3 take any width: `exl2-4.25`; a
     GGUF recipe takes a publisher whose files have types of their own: `q4_k_m@unsloth`.
 
-    Raises UnknownQuant with close spellings.
+    Raises UnknownQuant with close spellings, or with the publishers that are known.
     """
     slug = text.strip().lower()[:40]
     slug = ALIASES.get(slug, slug)
@@ -108,8 +108,23 @@ def find_quant(text: str) -> Quant:
             slug=f"{recipe}@{publisher}",
             name=f"{by_slug[recipe].name} by {publisher}",
         )
-    close = difflib.get_close_matches(slug, [*by_slug, *ALIASES], n=5)
-    raise UnknownQuant(value=text[:40], suggestions=close)
+    raise UnknownQuant(value=text[:40], suggestions=_suggestions(slug))
+
+
+def _suggestions(slug: str) -> list[str]:
+    """Close spellings; of a recipe by nobody known, its known publishers and the recipe alone."""
+    recipe, at, publisher = slug.partition("@")
+    recipe = ALIASES.get(recipe, recipe)
+    if at and recipe in RECIPES:
+        known = sorted(publishers())
+        close = difflib.get_close_matches(publisher, known, n=len(known))
+        rest = [name for name in known if name not in close]
+        return [*(f"{recipe}@{name}" for name in (*close, *rest)), recipe]
+    names = [quant.slug for quant in all_quants()]
+    if publisher in publishers():
+        made = difflib.get_close_matches(recipe, RECIPES, n=5)
+        return [f"{name}@{publisher}" for name in made]
+    return difflib.get_close_matches(slug, [*names, *ALIASES], n=5)
 
 
 def as_published(quant: Quant, publisher: str) -> Quant:

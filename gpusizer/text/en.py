@@ -126,6 +126,8 @@ STRINGS: dict[str, str] = {
     # GGUF repositories.
     "note.gguf_variant_read": "{count} quantizations are published here; the tensors were read in"
     " {file}, the sizes of the others in the file list.",
+    "note.gguf_raw_pieces": "Published in raw pieces: {names}. Join the pieces of a file in order"
+    " with cat before loading it.",
     "note.projector_not_counted": "Images and sound also need the projector {file}"
     " ({projector_bytes}), which is not counted in the totals.",
     "note.metadata_recovered": "The file's metadata omits {facts}; read from the tensor shapes"

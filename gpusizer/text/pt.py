@@ -124,6 +124,8 @@ STRINGS: dict[str, str] = {
     # GGUF repositories.
     "note.gguf_variant_read": "O repositório oferece {count} quantizações; os tensores foram lidos"
     " em {file}, e o tamanho das demais, na lista de arquivos.",
+    "note.gguf_raw_pieces": "Publicado em pedaços: {names}. Junte os pedaços de um arquivo, em"
+    " ordem, com cat antes de carregá-lo.",
     "note.projector_not_counted": "Imagens e áudio exigem também o projetor {file}"
     " ({projector_bytes}), que não entra nos totais.",
     "note.metadata_recovered": "Os metadados do arquivo omitem {facts}; lido do formato dos"

@@ -109,6 +109,7 @@ STRINGS: dict[str, str] = {
     # GGUF repositories.
     "note.gguf_variant_read": "该仓库提供 {count} 种量化：张量信息读自 {file}，"
     "其他量化的大小取自文件列表。",
+    "note.gguf_raw_pieces": "以原始分段发布：{names}。加载前请用 cat 按顺序拼接同一文件的各段。",
     "note.projector_not_counted": "处理图像或音频还需要加载投影文件 {file}（{projector_bytes}），"
     "未计入总量。",
     "note.metadata_recovered": "文件的元数据缺少 {facts}，已改从张量形状读取。",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tests.hub_emulator.files import FakeFile
+from tests.hub_emulator.files import FakeFile, literal_file
 from tests.hub_emulator.gguf_files import Tensors, gguf_file, tokenizer
 from tests.hub_emulator.repos import FakeRepo
 
@@ -84,6 +84,15 @@ def gguf_shards(stem: str, metadata: Mapping[str, Any], tensors: Tensors, count:
         head = {**metadata, **split} if number == 0 else split
         files[f"{stem}-{number + 1:05}-of-{count:05}.gguf"] = gguf_file(head, part)
     return files
+
+
+def raw_pieces(names: Sequence[str], whole: FakeFile) -> dict[str, FakeFile]:
+    """A file cut into equal parts, the last one shorter, as `split` makes them."""
+    step = -(-whole.size // len(names))
+    return {
+        name: literal_file(whole.read(at, at + step), lfs=True)
+        for name, at in zip(names, range(0, whole.size, step), strict=True)
+    }
 
 
 def gguf_repo(

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
 from gpusizer.errors import GpusizerError, LimitsExceeded, MalformedRepo, RepoFileNotFound
+from gpusizer.notes import Note
+from gpusizer.profile import build_profile
 from gpusizer.snapshot import RepoSnapshot
 from scrapers.gguf_guess import header_guess
 from tests.hub_emulator import (
@@ -25,6 +28,7 @@ from tests.hub_emulator.gguf_models import (
     gguf_shards,
     llama_metadata,
     llama_tensors,
+    raw_pieces,
 )
 from tests.scrapers.conftest import QUICK, Fetch
 
@@ -196,6 +200,83 @@ def test_shards_that_disagree(hub: HubEmulator, fetch: Fetch) -> None:
     hub.add(FakeRepo("org/name", {"m-00001-of-00002.gguf": same, "m-00002-of-00002.gguf": same}))
     with pytest.raises(MalformedRepo, match="duplicate_tensor"):
         fetch()
+
+
+PIECES = {
+    "letters": ("m.Q8_0.gguf-split-a", "m.Q8_0.gguf-split-b", "m.Q8_0.gguf-split-c"),
+    "counted": ("m.Q8_0.gguf.part1of3", "m.Q8_0.gguf.part2of3", "m.Q8_0.gguf.part3of3"),
+    "two letters": ("m.Q8_0.gguf.part-aa", "m.Q8_0.gguf.part-ab", "m.Q8_0.gguf.part-ac"),
+}
+
+
+@pytest.mark.parametrize("names", PIECES.values(), ids=PIECES)
+def test_raw_pieces_are_one_quantization(
+    hub: HubEmulator, fetch: Fetch, names: tuple[str, ...]
+) -> None:
+    tensors = llama_tensors("Q8_0")
+    whole = gguf_file(llama_metadata(), tensors)
+    hub.add(FakeRepo("org/name", raw_pieces(names, whole)))
+    snapshot = fetch()
+    (variant,), (component,) = snapshot.variants, snapshot.components
+    assert (variant.name, variant.size_bytes, variant.raw_pieces) == ("Q8_0", whole.size, True)
+    assert [file.path for file in variant.files] == list(names)
+    assert [file.tensor_count for file in component.files] == [len(tensors), 0, 0]
+    assert sum(file.size_bytes or 0 for file in component.files) == whole.size
+    assert component.config is not None
+    assert component.config["llama.block_count"] == 2
+    assert RepoSnapshot.from_json(json.loads(json.dumps(snapshot.to_json()))) == snapshot
+    notes = [note for note in build_profile(snapshot).caveats if note.code == "gguf_raw_pieces"]
+    assert notes == [Note("gguf_raw_pieces", names="Q8_0")]
+    second = fetch(f"https://huggingface.co/org/name/blob/main/{names[1]}")
+    assert second.components == snapshot.components
+    assert fetch("org/name:Q8_0").components == snapshot.components
+
+
+def test_a_header_longer_than_its_first_piece(hub: HubEmulator, fetch: Fetch) -> None:
+    tensors = llama_tensors("Q8_0")
+    whole = gguf_file(llama_metadata(), tensors)
+    ends = [*range(0, 4097, 512), whole.size]
+    files = {
+        f"m.Q8_0.gguf.part{number}of9": literal_file(whole.read(start, stop), lfs=True)
+        for number, (start, stop) in enumerate(pairwise(ends), start=1)
+    }
+    hub.add(FakeRepo("org/name", files))
+    assert sum(file.tensor_count for file in fetch().components[0].files) == len(tensors)
+
+
+@pytest.mark.parametrize("missing", [0, 1, 2])
+@pytest.mark.parametrize("names", PIECES.values(), ids=PIECES)
+def test_a_missing_piece(
+    hub: HubEmulator, fetch: Fetch, names: tuple[str, ...], missing: int
+) -> None:
+    """Names without a count do not tell the last piece; the tensors beyond the sum do."""
+    files = raw_pieces(names, gguf_file(llama_metadata(), llama_tensors("Q8_0")))
+    del files[names[missing]]
+    hub.add(FakeRepo("org/name", files))
+    for text in ("org/name", f"hf.co/org/name/blob/main/{next(iter(files))}"):
+        with pytest.raises(MalformedRepo, match="missing_shard"):
+            fetch(text)
+
+
+def test_counted_pieces_that_are_too_short(hub: HubEmulator, fetch: Fetch) -> None:
+    files = raw_pieces(PIECES["counted"], gguf_file(llama_metadata(), llama_tensors("Q8_0")))
+    last = PIECES["counted"][2]
+    files[last] = literal_file(files[last].read(0, 1000), lfs=True)
+    hub.add(FakeRepo("org/name", files))
+    with pytest.raises(MalformedRepo, match="beyond_end"):
+        fetch()
+
+
+def test_pieces_beside_whole_files(hub: HubEmulator, fetch: Fetch) -> None:
+    whole = gguf_file(llama_metadata(), llama_tensors("Q8_0"))
+    hub.add(gguf_repo("org/name", ["Q4_K_M"], files=raw_pieces(PIECES["letters"], whole)))
+    snapshot = fetch()
+    first = snapshot.variants[0]
+    assert (first.name, first.size_bytes, first.raw_pieces) == ("Q8_0", whole.size, True)
+    assert [file.path for file in snapshot.components[0].files] == ["model-Q4_K_M.gguf"]
+    assert snapshot.uncounted_files == ()
+    (asked,) = fetch("org/name:q8_0").components
+    assert [file.path for file in asked.files] == list(PIECES["letters"])
 
 
 def test_projectors_drafts_and_other_files(hub: HubEmulator, fetch: Fetch) -> None:

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import csv
 from dataclasses import replace
 
 import pytest
+from gguf.constants import MODEL_ARCH_NAMES
 
 from gpusizer.model_shape import model_shape
+from gpusizer.paths import DATA_DIR
 from gpusizer.profile import build_profile
 from gpusizer.quants import ModelShape
 from gpusizer.quants.gguf import Gguf
 from gpusizer.quants.recipes import RECIPES
+from gpusizer.quants.spellings import model_type_of, spellings
 from gpusizer.roles import Kind, Part, Slot
 from gpusizer.weights import WeightGroup
 from tests.builders import llama
 from tests.families import qwen3_next
+from tests.gguf_snapshots import gguf_profile
+from tests.hub_emulator.gguf_models import llama_metadata, llama_tensors
 
 ROW = 256  # one block of a K-quant
 DENSE = ModelShape(layers=32, heads_per_kv_head=4, experts=0, tied_embeddings=False)
@@ -90,3 +96,61 @@ def test_layers_with_down_projections() -> None:
     every = tuple(range(48))
     assert model_shape(build_profile(qwen3_next())).down_layers == ((), every, every)
     assert model_shape(build_profile(llama())).down_layers == (tuple(range(32)), (), ())
+
+
+# What either table says of a model, by the names of both kinds of files.
+RULES = [
+    ("glm4_moe", "glm4moe", "keeps_drafts"),
+    ("glm_moe_dsa", "glm-dsa", "keeps_drafts"),
+    ("exaone_moe", "exaone-moe", "keeps_drafts"),
+    ("bailing_moe_v2", "bailingmoe2", "keeps_drafts"),
+    ("falcon", "falcon", "wide_head"),
+    ("falcon", "falcon", "doubles_head"),
+    ("falcon", "falcon", "early_qkv"),
+    ("gemma3n", "gemma3n", "narrow_layer_table"),
+    ("qwen3_next", "qwen3next", "early_qkv"),
+    ("phi3", "phi3", "early_qkv"),
+    ("mpt", "mpt", "doubles_head"),
+    ("gpt2", "gpt2", "early_qkv"),
+    ("gpt_neox", "gptneox", "early_qkv"),
+    ("gpt_bigcode", "starcoder", "early_qkv"),
+    ("bloom", "bloom", "early_qkv"),
+    ("chatglm", "chatglm", "early_qkv"),
+    ("qwen", "qwen", "early_qkv"),
+    ("dbrx", "dbrx", "early_qkv"),
+    ("nomic_bert", "nomic-bert", "early_qkv"),
+    ("nomic_bert", "nomic-bert-moe", "early_qkv"),
+]
+
+
+@pytest.mark.parametrize(("model_type", "architecture", "rule"), RULES)
+def test_rules_hold_for_both_spellings(model_type: str, architecture: str, rule: str) -> None:
+    as_gguf = gguf_profile(llama_metadata(arch=architecture), llama_tensors())
+    shapes = [
+        model_shape(profile) for profile in (build_profile(llama(model_type=model_type)), as_gguf)
+    ]
+    assert [getattr(shape, rule) for shape in shapes] == [True, True]
+    assert [shape.model_type for shape in shapes] == [model_type] * 2
+
+
+# Older names of Falcon, text halves of models that are named whole, and GLM-4.7-Flash, whose
+# files say deepseek2 like those of other models.
+ONE_SPELLING = {"RefinedWebModel", "RefinedWeb", "gemma3n_text", "gemma4_text",
+                "qwen3_5_moe_text", "glm4_moe_lite"}  # fmt: skip
+
+
+def named_models() -> set[str]:
+    names: set[str] = set()
+    for table, column in (("conversion", "model_type"), ("publishers", "models")):
+        path = DATA_DIR / f"gguf_{table}.csv"
+        with path.open(encoding="utf-8", newline="") as file:
+            names |= {name for row in csv.DictReader(file) for name in row[column].split()}
+    return names
+
+
+def test_every_model_with_a_rule_has_its_name_in_gguf_files() -> None:
+    known = set(MODEL_ARCH_NAMES.values())
+    assert set(spellings()) <= known
+    assert set(spellings().values()) <= named_models()
+    assert named_models() - known - set(spellings().values()) <= ONE_SPELLING
+    assert {name for name in named_models() if model_type_of(name) != name} == set()

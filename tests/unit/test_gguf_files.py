@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from gpusizer.snapshot import Variant
 from scrapers.gguf_files import choose_variant, first_incomplete, gguf_variants, kind_of, label_of
+from scrapers.gguf_pieces import Piece, piece_of
 from scrapers.weight_sets import RepoFile
 
 
@@ -114,6 +115,50 @@ def test_missing_shards() -> None:
 
 
 @pytest.mark.parametrize(
+    ("path", "piece"),
+    [
+        ("m.Q6_K.gguf-split-a", Piece("m.Q6_K.gguf", "split a", 0, None)),
+        ("x/m.gguf.part-ac", Piece("x/m.gguf", "part aa", 2, None)),
+        ("m.gguf.part10of12", Piece("m.gguf", "part 12", 10, 12)),
+        ("m.gguf.Part_2_of_3", Piece("m.gguf", "part 3", 2, 3)),
+        ("m.gguf-part-01", Piece("m.gguf", "part None", 1, None)),
+        ("m.gguf", None),
+        ("m.gguf.part", None),  # a download that was cut off
+        ("m.gguf.parts", None),
+        ("m.gguf.split.md", None),
+        ("m.bin.part1of2", None),
+        ("m-00001-of-00002.gguf", None),
+    ],
+)
+def test_names_of_pieces(path: str, piece: Piece | None) -> None:
+    assert piece_of(path) == piece
+
+
+def test_pieces_are_joined_in_the_order_of_their_numbers() -> None:
+    paths = [f"m.Q8_0.gguf.part{number}of11" for number in range(1, 12)]
+    (found,) = gguf_variants([RepoFile(path, 10) for path in reversed(paths)])
+    assert [file.path for file in found.files] == paths
+    assert (found.size_bytes, found.raw_pieces) == (110, True)
+    assert not variants("m-Q8_0.gguf")[0].raw_pieces
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        ("m.Q4_0.gguf-split-b", "m.Q4_0.gguf-split-c"),
+        ("m.Q4_0.gguf-split-a", "m.Q4_0.gguf-split-c"),
+        ("m.Q4_0.gguf-split-a",),
+        ("m.Q4_0.gguf.part1of3", "m.Q4_0.gguf.part2of3"),
+        ("m.Q4_0.gguf.part1of2", "m.Q4_0.gguf.part2of3"),
+        ("m.Q4_0.gguf.part2", "m.Q4_0.gguf.part3"),
+    ],
+)
+def test_missing_pieces(rest: tuple[str, ...]) -> None:
+    assert names(variants("m.Q8_0.gguf", *rest)) == ["Q8_0"]
+    assert first_incomplete([RepoFile(path, 1) for path in rest]) == rest[0]
+
+
+@pytest.mark.parametrize(
     ("labels", "file", "tag", "chosen"),
     [
         (("Q8_0", "Q4_K_M", "Q4_K_S"), None, None, "Q4_K_M"),
@@ -148,7 +193,10 @@ def test_a_projector_is_read_when_asked_for() -> None:
 
 
 PATHS = st.lists(
-    st.text("aQ4_KM0-of12/.", min_size=1, max_size=20).map(lambda stem: stem + ".gguf"),
+    st.tuples(
+        st.text("aQ4_KM0-of12/.", min_size=1, max_size=20),
+        st.sampled_from((".gguf", ".gguf-split-a", ".gguf-split-b", ".gguf.part1of1")),
+    ).map("".join),
     max_size=6,
     unique=True,
 )

@@ -174,6 +174,8 @@ ROLES = [
     ("blk.{}.post_ffw_norm_2.weight", Part.TEXT, Kind.NORM, Slot.OTHER),
     ("blk.{}.ssm_conv1d.weight", Part.TEXT, Kind.CONV, Slot.OTHER),
     ("blk.{}.ssm_in.weight", Part.TEXT, Kind.LINEAR, Slot.OTHER),
+    ("blk.{}.ssm_out.weight", Part.TEXT, Kind.LINEAR, Slot.OTHER),
+    ("blk.{}.shortconv.out_proj.weight", Part.TEXT, Kind.LINEAR, Slot.OTHER),
     ("blk.{}.nextn.eh_proj.weight", Part.MTP, Kind.LINEAR, Slot.OTHER),
     ("v.blk.{}.attn_q.weight", Part.VISION, Kind.LINEAR, Slot.Q),
     ("a.blk.{}.ffn_up.weight", Part.AUDIO, Kind.LINEAR, Slot.UP),

@@ -75,6 +75,8 @@ def test_unsloth_has_wider_experts_than_mxfp4_on_the_way_down() -> None:
     hybrid = {"model_type": "qwen3_5_moe_text", "experts": 256}
     sizes = [amount(theirs, g, **hybrid) for g in (EXPERTS_UP, EXPERTS_DOWN, RECURRENT_OUT)]
     assert sizes == [MXFP4, Q5_K, F16]
+    in_gguf = replace(RECURRENT_OUT, pattern="blk.{}.ssm_out.weight")
+    assert amount(theirs, in_gguf, **hybrid) == F16
     assert amount(theirs, EXPERTS_DOWN, model_type="glm4_moe_lite", experts=64) == MXFP4
     # 704 values are no multiple of 256: 22 blocks of 24 bytes
     narrow = replace(EXPERTS_DOWN, shape=(1, 704))
@@ -97,6 +99,31 @@ def test_a_publishers_row_is_named_after_it() -> None:
     for unknown in ("q4_k_m@nobody", "awq-int4-g128@unsloth", "@unsloth", "q4_k_m@"):
         with pytest.raises(UnknownQuant):
             find_quant(unknown)
+
+
+@pytest.mark.parametrize(
+    ("text", "suggestions"),
+    [
+        ("q4_k_m@nobody", ["q4_k_m@bartowski", "q4_k_m@unsloth", "q4_k_m"]),
+        ("Q4_K_M@unslot", ["q4_k_m@unsloth", "q4_k_m@bartowski", "q4_k_m"]),
+        ("q4@", ["q4_k_m@bartowski", "q4_k_m@unsloth", "q4_k_m"]),
+        ("@unsloth", []),
+    ],
+)
+def test_an_unknown_publisher_gets_those_that_are_known(text: str, suggestions: list[str]) -> None:
+    with pytest.raises(UnknownQuant) as caught:
+        find_quant(text)
+    assert caught.value.fields == {"value": text, "suggestions": suggestions}
+
+
+def test_a_misspelled_recipe_of_a_known_publisher_keeps_the_publisher() -> None:
+    with pytest.raises(UnknownQuant) as caught:
+        find_quant("q4_k_x@unsloth")
+    suggestions = caught.value.fields["suggestions"]
+    assert isinstance(suggestions, list)
+    assert "q4_k_m@unsloth" in suggestions
+    for suggestion in suggestions:
+        find_quant(suggestion)
 
 
 def test_other_publishers_follow_the_recipe() -> None:

@@ -280,12 +280,12 @@ def test_an_embedding_trained_for_q4_0_is_published_wider() -> None:
 def test_a_table_of_one_row_a_layer_follows_a_tied_head() -> None:
     """Q6_K as the head, Q4_K where there is a head of its own or in files of Gemma 3n."""
     layout, model = Gguf(RECIPES["q4_k_m"]), tied(llama_8b())
-    table = block_row(Slot.OTHER, kind=Kind.EMBEDDING, layers=None,
-                      pattern="model.embed_tokens_per_layer.weight")  # fmt: skip
-    assert layout.group_bytes(table, model) == 210
-    assert layout.group_bytes(table, replace(model, doubles_head=True)) == 210
-    assert layout.group_bytes(table, replace(model, tied_embeddings=False)) == 144
-    assert layout.group_bytes(table, replace(model, narrow_layer_table=True)) == 144
+    for name in ("model.embed_tokens_per_layer.weight", "per_layer_token_embd.weight"):
+        table = block_row(Slot.OTHER, kind=Kind.EMBEDDING, layers=None, pattern=name)
+        assert layout.group_bytes(table, model) == 210
+        assert layout.group_bytes(table, replace(model, doubles_head=True)) == 210
+        assert layout.group_bytes(table, replace(model, tied_embeddings=False)) == 144
+        assert layout.group_bytes(table, replace(model, narrow_layer_table=True)) == 144
     assert model_shape(build_profile(llama(model_type="gemma3n"))).narrow_layer_table
     assert not model.narrow_layer_table
 
@@ -295,6 +295,11 @@ def test_gemma_3n_keeps_small_matrices() -> None:
     for pattern in (
         "model.layers.{}.laurel.linear_left.weight",
         "model.altup_projections.{}.weight",
+        "model.per_layer_model_projection.weight",
+        "blk.{}.laurel_l.weight",
+        "blk.{}.altup_router.weight",
+        "altup_proj.weight",
+        "per_layer_model_proj.weight",
     ):
         assert layout.group_bytes(block_row(Slot.OTHER, pattern=pattern), model) == 2 * ROW
 

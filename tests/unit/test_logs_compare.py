@@ -89,6 +89,34 @@ def test_measured_and_predicted_side_by_side() -> None:
     assert LogComparison.from_json(json.loads(json.dumps(done.to_json()))) == done
 
 
+Q4_0 = engine_logs.LLAMA_CPP.replace("Q4_K - Medium", "Q4_0")
+BY_UNSLOTH = "$ llama-server -hf unsloth/Qwen3-8B-GGUF:Q4_0 -c 8192\n" + Q4_0
+
+
+def test_a_file_is_predicted_as_its_publisher_makes_it() -> None:
+    """Q4_1 in ffn_down (4096 x 12288) of the first 4 of 36 layers: 2 bytes more per 32 weights."""
+    weights = []
+    for log in (Q4_0, BY_UNSLOTH, BY_UNSLOTH.replace("unsloth/", "nobody/")):
+        amount = compared(checked(log, "Qwen/Qwen3-8B")).prediction.amount("weights")
+        assert amount is not None
+        weights.append(amount.likely)
+    plain, widened, unknown = weights
+    assert widened - plain == 4 * 4096 * 12288 // 32 * 2
+    assert unknown == plain
+
+
+def test_the_row_says_where_its_file_is_from() -> None:
+    done = checked(BY_UNSLOTH, "Qwen/Qwen3-8B")
+    assert done.issue is not None
+    assert done.issue.row["gguf_repo"] == "unsloth/Qwen3-8B-GGUF"
+    assert (done.issue.row["repo"], done.issue.row["profile_basis"]) == ("Qwen/Qwen3-8B", "id")
+    cached = engine_logs.LLAMA_CPP.replace(
+        "/home/ann/models/", "/home/ann/hub/models--unsloth--Qwen3-8B-GGUF/snapshots/1a/"
+    )
+    request = request_of(parse_log(cached), "Qwen/Qwen3-8B")
+    assert (request.gguf_repo, request.publisher) == ("unsloth/Qwen3-8B-GGUF", "unsloth")
+
+
 BENCHES: list[tuple[str, str, str, Callable[[Any], Iterator[Comparison]]]] = [
     (engine_logs.VLLM_V1, "", "H100 80GB", bench_serving.compare),
     (engine_logs.VLLM_V0, "Qwen/Qwen2.5-7B-Instruct", "RTX 4090", bench_serving.compare),
@@ -96,6 +124,7 @@ BENCHES: list[tuple[str, str, str, Callable[[Any], Iterator[Comparison]]]] = [
     (engine_logs.LLAMA_CPP, "Qwen/Qwen3-8B", "", bench_llama_cpp.compare),
     (engine_logs.LLAMA_CPP_OLD, "Qwen/Qwen2.5-7B-Instruct", "", bench_llama_cpp.compare),
     (engine_logs.OLLAMA, "Qwen/Qwen3-8B", "", bench_llama_cpp.compare),
+    (BY_UNSLOTH, "Qwen/Qwen3-8B", "", bench_llama_cpp.compare),
 ]
 
 
