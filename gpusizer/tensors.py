@@ -10,8 +10,9 @@ import itertools
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from operator import itemgetter
 from typing import Any
 
@@ -84,8 +85,10 @@ class TensorGroup:
 
 _Key = tuple[str, str, tuple[int, ...], int]
 """Pattern, dtype, shape, and depth: that keeps literal braces apart from placeholders."""
-_Buckets = dict[_Key, list[list[str]]]
-"""For each placeholder its numbers, of one tensor after another; no tensor comes twice."""
+_Product = tuple[Indices, ...]
+"""All index tuples that take a number of each."""
+_Found = dict[_Key, list[_Product]]
+"""Tensors by what they share, in order of first appearance."""
 _Span = tuple[int, int]
 _Kind = str | tuple[str, str | tuple[str, ...]]
 """A name with every digit a 0, and the digits of it that are no index where it has some."""
@@ -98,20 +101,27 @@ def group_tensors(tensors: Iterable[RawTensor]) -> tuple[TensorGroup, ...]:
     have 256) become several groups of the same pattern.
     """
     listed = list(tensors)
-    buckets = _all_at_once(listed)
-    if buckets is None:
-        buckets = _one_by_one(listed)
-    groups: list[TensorGroup] = []
-    for (pattern, dtype, shape, _), columns in buckets.items():
-        products: Iterable[tuple[Indices, ...]]
-        products = [tuple(tuple(sorted(map(int, set(column)))) for column in columns)]
-        if columns and math.prod(map(len, products[0])) != len(columns[0]):
-            products = _factor([tuple(map(int, numbers)) for numbers in zip(*columns, strict=True)])
-        groups += [TensorGroup(pattern, dtype, shape, product) for product in products]
-    return tuple(groups)
+    found = _all_at_once(listed)
+    return _grouped(_one_by_one(listed) if found is None else found)
 
 
-def _all_at_once(tensors: Sequence[RawTensor]) -> _Buckets | None:
+def merge_groups(parts: Iterable[Sequence[TensorGroup]]) -> tuple[TensorGroup, ...]:
+    """What `group_tensors` would make of the tensors of all parts together."""
+    found: _Found = defaultdict(list)
+    for group in itertools.chain.from_iterable(parts):
+        found[group.pattern, group.dtype, group.shape, len(group.indices)].append(group.indices)
+    return _grouped(found)
+
+
+def _grouped(found: _Found) -> tuple[TensorGroup, ...]:
+    return tuple(
+        TensorGroup(pattern, dtype, shape, product)
+        for (pattern, dtype, shape, _), products in found.items()
+        for product in _factor(products)
+    )
+
+
+def _all_at_once(tensors: Sequence[RawTensor]) -> _Found | None:
     """Tensors by what they share; None where a name is unusual or comes twice.
 
     Names alike but for their digits have them at the same places: what is found out for one
@@ -130,36 +140,61 @@ def _all_at_once(tensors: Sequence[RawTensor]) -> _Buckets | None:
     alike: dict[tuple[_Kind, str, tuple[int, ...]], list[str]] = defaultdict(list)
     for name, key in zip(names, zip(kinds, dtypes, shapes, strict=True), strict=True):
         alike[key].append(name)
-    buckets: _Buckets = {}
-    for (kind, dtype, shape), found in alike.items():
+    found: _Found = defaultdict(list)
+    for (kind, dtype, shape), same in alike.items():
         form = kind if isinstance(kind, str) else kind[0]
-        shared = _pattern(found[0], places[form]), dtype, shape, len(places[form])
-        columns = buckets.setdefault(shared, [[] for _ in places[form]])
-        for column, place in zip(columns, places[form], strict=True):
-            numbers = list(map(itemgetter(slice(*place)), found))
-            if any(number[0] == "0" < number for number in set(numbers)):
-                return None  # "007" would not survive the round trip through int
-            column += numbers
-    return buckets
+        products = _indices(same, places[form])
+        if products is None:
+            return None
+        found[_pattern(same[0], places[form]), dtype, shape, len(places[form])] += products
+    return found
 
 
-def _one_by_one(tensors: Sequence[RawTensor]) -> _Buckets:
+def _one_by_one(tensors: Sequence[RawTensor]) -> _Found:
     """The same for any names. One with braces, or an index like "007", is no pattern."""
-    buckets: _Buckets = {}
-    for name, dtype, shape in dict.fromkeys(tensors):
-        places = [] if "{" in name or "\n" in name else _index_places(name)
-        numbers = [name[slice(*place)] for place in places]
-        if any(number[0] == "0" < number for number in numbers):
-            places, numbers = [], []
-        key = _pattern(name, places), dtype, shape, len(places)
-        columns = buckets.setdefault(key, [[] for _ in places])
-        for column, number in zip(columns, numbers, strict=True):
-            column.append(number)
-    return buckets
+    found: _Found = defaultdict(list)
+    for name, dtype, shape in tensors:
+        places = () if "{" in name or "\n" in name else _index_places(name)
+        products = _indices([name], places)
+        if products is None:
+            places, products = (), [()]
+        found[_pattern(name, places), dtype, shape, len(places)] += products
+    return found
+
+
+def _indices(names: Sequence[str], places: Sequence[_Span]) -> list[_Product] | None:
+    """The numbers at these places of names of one length; None for one like "007"."""
+    text, length = "".join(names), len(names[0])
+    columns: list[list[str]] = []
+    for start, stop in places:
+        if stop - start > 1 and "0" in text[start::length]:
+            return None  # it would not survive the round trip through int
+        if all(text[i::length] == text[i] * len(names) for i in range(start, stop)):
+            columns.append([names[0][start:stop]])  # one for all, as a layer's number often is
+        else:
+            columns.append(list(map(itemgetter(slice(start, stop)), names)))
+    return _runs(columns, len(names))
+
+
+def _runs(columns: list[list[str]], count: int) -> list[_Product]:
+    """A product for each run of tensors that differ in the last number alone.
+
+    A column holds the number of every one of `count` tensors, or the one that all have.
+    """
+    if all(len(column) == 1 for column in columns[:-1]):
+        return [tuple(tuple(map(int, column)) for column in columns)]
+    *firsts, lasts = [column * count if len(column) == 1 else column for column in columns]
+    products: list[_Product] = []
+    start = 0
+    for numbers, run in itertools.groupby(zip(*firsts, strict=True)):
+        stop = start + len(list(run))
+        products.append((*((int(n),) for n in numbers), tuple(map(int, lasts[start:stop]))))
+        start = stop
+    return products
 
 
 def _with_digits_that_matter(
-    forms: Sequence[str], names: Sequence[str], places: dict[str, list[_Span]]
+    forms: Sequence[str], names: Sequence[str], places: Mapping[str, Sequence[_Span]]
 ) -> Sequence[_Kind]:
     """The forms, and beside them the digits that are no index: `w1` is not `w2`."""
     digits = {}
@@ -175,8 +210,9 @@ def _with_digits_that_matter(
     ]
 
 
-def _index_places(name: str) -> list[_Span]:
-    return [match.span() for match in _INDEX.finditer(name)]
+@lru_cache(maxsize=4096)
+def _index_places(name: str) -> tuple[_Span, ...]:
+    return tuple(match.span() for match in _INDEX.finditer(name))
 
 
 def _pattern(name: str, places: Sequence[_Span]) -> str:
@@ -186,19 +222,20 @@ def _pattern(name: str, places: Sequence[_Span]) -> str:
     return PLACEHOLDER.join(name[a:b] for a, b in zip(ends, starts, strict=True))
 
 
-def _factor(index_tuples: list[Indices]) -> list[tuple[Indices, ...]]:
-    """Split a set of index tuples into full products, merging equal tails."""
-    depth = len(index_tuples[0])
+def _factor(products: Sequence[_Product]) -> list[_Product]:
+    """The index tuples of some products as few full products, merging equal tails."""
+    depth = len(products[0])
     if depth == 0:
         return [()]
     if depth == 1:
-        return [(tuple(sorted({t[0] for t in index_tuples})),)]
-    by_first: dict[int, list[Indices]] = {}
-    for indices in index_tuples:
-        by_first.setdefault(indices[0], []).append(indices[1:])
-    firsts_by_tail: dict[tuple[tuple[Indices, ...], ...], list[int]] = {}
-    for first in sorted(by_first):
-        tail = tuple(_factor(by_first[first]))
+        return [(tuple(sorted(set().union(*(values for (values,) in products)))),)]
+    tails_by_first: dict[int, list[_Product]] = {}
+    for firsts, *rest in products:
+        for first in firsts:
+            tails_by_first.setdefault(first, []).append(tuple(rest))
+    firsts_by_tail: dict[tuple[_Product, ...], list[int]] = {}
+    for first in sorted(tails_by_first):
+        tail = tuple(_factor(tails_by_first[first]))
         firsts_by_tail.setdefault(tail, []).append(first)
     return [
         (tuple(firsts), *product) for tail, firsts in firsts_by_tail.items() for product in tail

@@ -7,7 +7,7 @@ from typing import Any
 
 from gpusizer.errors import GatedModel, HubUnreachable, LimitsExceeded, MalformedRepo
 from gpusizer.snapshot import WeightFile
-from gpusizer.tensors import RawTensor
+from gpusizer.tensors import TensorGroup, merge_groups
 from scrapers.headers_answer import Headers, parse_headers
 from scrapers.hub_api import is_plain_path
 from scrapers.limits import KIB
@@ -16,7 +16,7 @@ from scrapers.repo_reader import CLOSED_SECONDS, DEFAULT_BRANCH, RepoReader
 from scrapers.weight_files import ComponentPlan
 from scrapers.weight_sets import RepoFile, is_complete, is_numbered
 
-Tensors = tuple[tuple[WeightFile, ...], list[RawTensor]]
+Tensors = tuple[tuple[WeightFile, ...], tuple[TensorGroup, ...]]
 """Files of a component in order, and what is in them."""
 
 _BRIEFLY_SECONDS = 60.0
@@ -53,19 +53,19 @@ def read_tensors(reader: RepoReader, plan: ComponentPlan, files: Sequence[RepoFi
     if found is None:
         found = _shard_by_shard(reader, plan, files, doubtful)
     weight_files = []
-    tensors: list[RawTensor] = []
-    for path, (entries, seen_bytes) in found.items():
+    for path, (groups, seen_bytes) in found.items():
         size_bytes = sizes[path] if seen_bytes is None else seen_bytes
-        weight_files.append(WeightFile(path, size_bytes, len(entries)))
-        tensors += entries
-        if len(tensors) > reader.limits.tensors:
-            raise reader.reading.exceeded("tensors")
-    if not tensors:
+        count = sum(group.count for group in groups)
+        weight_files.append(WeightFile(path, size_bytes, count))
+    total = sum(file.tensor_count for file in weight_files)
+    if total > reader.limits.tensors:
+        raise reader.reading.exceeded("tensors")
+    if not total:
         raise MalformedRepo(repo_id=reader.repo_id, file=next(iter(found)), reason="no_tensors")
-    return tuple(weight_files), tensors
+    return tuple(weight_files), merge_groups(groups for groups, _ in found.values())
 
 
-_Found = dict[str, tuple[tuple[RawTensor, ...], int | None]]
+_Found = dict[str, tuple[tuple[TensorGroup, ...], int | None]]
 """Tensors and size in bytes of each file, in order of the paths."""
 
 

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-import os
-import selectors
-import ssl
+import re
+import socket
 import threading
 import time
-from base64 import b64encode
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, field
-from functools import cached_property
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from importlib import import_module
-from urllib.parse import quote, unquote, urlsplit
+from typing import TYPE_CHECKING
+from urllib.parse import quote
 
-from scrapers.answers import HttpAnswer
-from scrapers.redirects import Origin, origin_of
+from scrapers.answers import BrokenAnswer, HttpAnswer
+from scrapers.proxies import Proxy, open_tunnel, proxy_of
+from scrapers.redirects import Origin
+from scrapers.wire import is_open, receiver, request_head, set_timeout
+
+if TYPE_CHECKING:
+    import ssl
 
 # What stands for itself in an address; the rest, which a Location may hold, is escaped.
 _PLAIN = "%/:=&?~#+!$,;'@()*[]"
-_PROXY_VARIABLES = {"http_proxy", "https_proxy", "all_proxy"}
 _IDLE_SECONDS = 60.0  # what lies between may have forgotten an older one, and not say so
-_Selector = getattr(selectors, "PollSelector", selectors.SelectSelector)
+_TARGET = re.compile(r"[^:]*://[^/?#]*([^#]*)", re.DOTALL)
 
 
 class Connections:
@@ -36,8 +35,9 @@ class Connections:
     def __init__(self, idle: int, ca_bundle: str | None) -> None:
         self._most_idle = idle  # of each origin; none once closed
         self._ca_bundle = ca_bundle
-        self._idle: dict[Origin, list[tuple[float, HTTPConnection]]] = {}
-        self._proxies: dict[Origin, _Proxy | None] = {}
+        self._idle: dict[Origin, list[tuple[float, socket.socket]]] = {}
+        self._proxies: dict[Origin, Proxy | None] = {}
+        self._trust: ssl.SSLContext | None = None
         self._lock = threading.Lock()
 
     def get(
@@ -50,24 +50,26 @@ class Connections:
     ) -> HttpAnswer:
         """Ask for a URL of `origin`; the answer's head has arrived, its body has not.
 
-        Raises HTTPException or OSError.
+        Raises BrokenAnswer or OSError.
         """
-        connection = self._kept(origin) or self._new(origin)
+        head = self._head(url, origin, headers)
+        wire = self._kept(origin)
         try:
-            if connection.sock is None:
-                connection.timeout = connect_seconds
-                connection.connect()
-            connection.sock.settimeout(silent_seconds)
-            target, sent = self._asked(url, origin, headers)
-            connection.request("GET", target, headers=sent)
-            response = connection.getresponse()
-        except BaseException as error:
-            connection.close()
+            if wire is None:
+                wire = self._connected(origin, connect_seconds)
+            set_timeout(wire, silent_seconds)
+            wire.sendall(head)
+            used = wire
+            return HttpAnswer(
+                receiver(used, silent_seconds),
+                silent_seconds,
+                lambda whole: self._done(origin, used, whole),
+            )
+        except BaseException:
+            if wire is not None:
+                wire.close()
             self._forget(origin)
-            if isinstance(error, UnicodeError):  # a host that no name server could be asked for
-                raise HTTPException("the address is none") from error
             raise
-        return HttpAnswer(response, lambda whole: self._done(origin, connection, whole))
 
     def close(self) -> None:
         """Close idle connections, and those in use as soon as they are not."""
@@ -80,17 +82,17 @@ class Connections:
     def __del__(self) -> None:
         self.close()
 
-    def _kept(self, origin: Origin) -> HTTPConnection | None:
+    def _kept(self, origin: Origin) -> socket.socket | None:
         """The connection used last: the one least likely to have been closed meanwhile."""
         while True:
             with self._lock:
                 idle = self._idle.get(origin)
-                since, connection = idle.pop() if idle else (0.0, None)
-            if connection is None:
-                return None
-            if time.monotonic() - since < _IDLE_SECONDS and _is_open(connection):
-                return connection
-            connection.close()
+                if not idle:
+                    return None
+                since, wire = idle.pop()
+            if time.monotonic() - since < _IDLE_SECONDS and is_open(wire):
+                return wire
+            wire.close()
 
     def _forget(self, origin: Origin) -> None:
         """After a failure a new connection is tried next: others as old may be as dead."""
@@ -98,92 +100,71 @@ class Connections:
             idle = self._idle.pop(origin, [])
         _close(idle)
 
-    def _done(self, origin: Origin, connection: HTTPConnection, whole: bool) -> None:
+    def _done(self, origin: Origin, wire: socket.socket, whole: bool) -> None:
         """Keep a connection whose answer was read to its end, close any other."""
-        if whole and connection.sock is not None:
+        if whole:
             with self._lock:
                 idle = self._idle.setdefault(origin, [])
                 if len(idle) < self._most_idle:
-                    idle.append((time.monotonic(), connection))
+                    idle.append((time.monotonic(), wire))
                     return
-        connection.close()
+        wire.close()
 
-    def _new(self, origin: Origin) -> HTTPConnection:
+    def _connected(self, origin: Origin, seconds: float) -> socket.socket:
+        """A new connection, through TLS and a tunnel where they are needed."""
         proxy = self._proxy(origin)
         through = proxy.origin if proxy else origin
-        if origin.scheme == "http":
-            return HTTPConnection(through.host, through.port)
-        connection = HTTPSConnection(through.host, through.port, context=self._trust)
-        if proxy is not None:
-            connection.set_tunnel(origin.host, origin.port, dict(proxy.headers))
-        return connection
+        try:
+            wire = socket.create_connection((through.host, through.port), seconds)
+        except UnicodeError as error:  # a host that no name server could be asked for
+            raise BrokenAnswer("the address is none") from error
+        try:
+            wire.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if origin.scheme == "http":
+                return wire
+            if proxy is not None:
+                open_tunnel(wire, origin, proxy, seconds)
+            return self._trusted().wrap_socket(wire, server_hostname=origin.host)
+        except BaseException:
+            wire.close()
+            raise
 
-    def _asked(
-        self, url: str, origin: Origin, headers: Mapping[str, str]
-    ) -> tuple[str, dict[str, str]]:
-        """Target and headers: a proxy without a tunnel is told the whole address, and who asks."""
-        parts = urlsplit(url if url.isascii() else quote(url, safe=_PLAIN))
-        path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    def _head(self, url: str, origin: Origin, headers: Mapping[str, str]) -> bytes:
+        """The request; a proxy without a tunnel is told the whole address, and who asks."""
+        match = _TARGET.match(url if url.isascii() else quote(url, safe=_PLAIN))
+        path = match[1] if match else ""
+        target = path if path.startswith("/") else f"/{path}"
         proxy = self._proxy(origin) if origin.scheme == "http" else None
-        if proxy is None:
-            return path, dict(headers)
-        return f"{parts.scheme}://{parts.netloc}{path}", {**headers, **proxy.headers}
+        if proxy is not None:
+            return request_head(
+                "GET", f"{origin.address}{target}", origin, {**headers, **proxy.headers}
+            )
+        return request_head("GET", target, origin, headers)
 
-    def _proxy(self, origin: Origin) -> _Proxy | None:
-        """Looked up once: it reads variables. Raises HTTPException for one of another kind."""
+    def _proxy(self, origin: Origin) -> Proxy | None:
+        """Looked up once: it reads variables. Raises BrokenAnswer for one of another kind."""
         with self._lock:
             if origin not in self._proxies:
-                named = proxy_of(origin)
-                self._proxies[origin] = None if named is None else _read_proxy(named)
+                self._proxies[origin] = proxy_of(origin)
             return self._proxies[origin]
 
-    @cached_property
-    def _trust(self) -> ssl.SSLContext:
+    def _trusted(self) -> ssl.SSLContext:
         """Made once: certificates take longer to load than most answers to arrive."""
-        trusted = self._ca_bundle or import_module("certifi").where()
-        context = ssl.create_default_context(cafile=trusted)
-        context.set_alpn_protocols(["http/1.1"])
-        return context
+        with self._lock:
+            if self._trust is None:
+                self._trust = _trust(self._ca_bundle)
+            return self._trust
 
 
-@dataclass(frozen=True, slots=True)
-class _Proxy:
-    """A proxy, and the headers that open it."""
-
-    origin: Origin
-    headers: Mapping[str, str] = field(repr=False)
-
-
-def _read_proxy(address: str) -> _Proxy:
-    scheme, _, place = address.partition("://")
-    login, _, host = place.rpartition("@")
-    origin = origin_of(f"{scheme}://{host}")
-    if origin is None or origin.scheme != "http":
-        raise HTTPException("the proxy's address is not one of http")
-    basic = b64encode(unquote(login).encode()).decode()
-    return _Proxy(origin, {"Proxy-Authorization": f"Basic {basic}"} if login else {})
+def _trust(ca_bundle: str | None) -> ssl.SSLContext:
+    tls = import_module("ssl")  # with certifi, what only https needs
+    context: ssl.SSLContext = tls.create_default_context(
+        cafile=ca_bundle or import_module("certifi").where()
+    )
+    context.set_alpn_protocols(["http/1.1"])
+    return context
 
 
-def proxy_of(origin: Origin) -> str | None:
-    """Address of the proxy that the environment names for an origin; None on loopback."""
-    if not _PROXY_VARIABLES & {name.lower() for name in os.environ}:
-        return None
-    requests = import_module("urllib.request")  # takes a while to load, and seldom matters
-    proxies = requests.getproxies_environment()
-    proxy: str = proxies.get(origin.scheme) or proxies.get("all") or ""
-    if not proxy or origin.loopback or requests.proxy_bypass(origin.host):
-        return None
-    return proxy if "://" in proxy else f"http://{proxy}"
-
-
-def _close(idle: Iterable[tuple[float, HTTPConnection]]) -> None:
-    for _, connection in idle:
-        connection.close()
-
-
-def _is_open(connection: HTTPConnection) -> bool:
-    """Whether an idle connection is as it was left: what can be read from it is its end."""
-    with suppress(OSError, ValueError), _Selector() as selector:
-        selector.register(connection.sock, selectors.EVENT_READ)
-        return not selector.select(0)
-    return False
+def _close(idle: Iterable[tuple[float, socket.socket]]) -> None:
+    for _, wire in idle:
+        wire.close()

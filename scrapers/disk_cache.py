@@ -13,7 +13,6 @@ import hashlib
 import json
 import os
 import re
-import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -127,13 +126,13 @@ class DiskCache:
         text = json.dumps({"key": key, **value}, separators=(",", ":"))
         with contextlib.suppress(OSError):
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            handle, name = tempfile.mkstemp(".tmp", "write-", self.folder)
+            beside = self.folder / f"write-{os.urandom(8).hex()}.tmp"
             try:
-                with os.fdopen(handle, "w", encoding="utf-8") as file:
+                with open(beside, "x", encoding="utf-8", opener=_for_us_alone) as file:
                     file.write(text)
-                os.replace(name, self._path(kind, key))
+                os.replace(beside, self._path(kind, key))
             except OSError:
-                self._remove(Path(name))
+                self._remove(beside)
 
     def _sweep(self) -> None:
         """Remove the files used longest ago, now and then, until the rest is small enough."""
@@ -154,6 +153,10 @@ class DiskCache:
     def _remove(path: Path) -> None:
         with contextlib.suppress(OSError):
             path.unlink()
+
+
+def _for_us_alone(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def _is_ours(name: str) -> bool:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 
 from gpusizer.errors import MalformedRepo
-from gpusizer.tensors import RawTensor
+from gpusizer.tensors import TensorGroup, group_tensors
 from scrapers.json_files import load_json, refuse_crowded, unique_keys
 from scrapers.limits import Limits
 from scrapers.safetensors_header import LENGTH_BYTES, entries_to_tensors, skip_metadata
@@ -22,7 +22,7 @@ _HEADERS = '"headers":{'
 _MAX_REST_CHARS = 2**16
 _SHARD = re.compile(r'"([^"\\\x00-\x1f]{1,400})":(?=\{)')
 
-Headers = Mapping[str, tuple[RawTensor, ...]]
+Headers = Mapping[str, tuple[TensorGroup, ...]]
 """Tensors of every shard, by its name in the index."""
 
 
@@ -39,10 +39,10 @@ def parse_headers(
         reason = _contradiction(sizes, shard, end, limits)
         if reason is not None:
             raise MalformedRepo(repo_id=repo_id, file=path, reason=reason)
-    return {shard: tuple(tensors) for shard, (tensors, _) in found.items()}
+    return {shard: groups for shard, (groups, _) in found.items()}
 
 
-_Found = dict[str, tuple[list[RawTensor], int]]
+_Found = dict[str, tuple[tuple[TensorGroup, ...], int]]
 """Tensors and bytes of data, by shard."""
 
 
@@ -75,7 +75,7 @@ def _scan(data: bytes) -> _Found | None:
             scanned = None if first is None else scan_entries(text, first, stop)
             if scanned is None or shard[1] in found:
                 return None
-            found[shard[1]] = scanned
+            found[shard[1]] = group_tensors(scanned[0]), scanned[1]
             position = stop + 1
             if text[position : position + 1] != ",":
                 break
@@ -108,5 +108,5 @@ def _parse(data: bytes, limits: Limits, repo_id: str, path: str) -> _Found:
     for shard, entries in headers.items():
         tensors = entries_to_tensors(entries, None, repo_id, path)
         end = max((entry["data_offsets"][1] for entry in entries.values()), default=0)
-        found[shard] = (list(tensors), end)
+        found[shard] = group_tensors(tensors), end
     return found

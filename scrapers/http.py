@@ -6,13 +6,12 @@ import re
 import threading
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from http.client import HTTPException, IncompleteRead
 from types import TracebackType
 from typing import Self
 from urllib.parse import urljoin
 
 from gpusizer.errors import HubUnreachable, ModelUnreadable
-from scrapers.answers import HttpAnswer
+from scrapers.answers import BrokenAnswer, CutAnswer, HttpAnswer
 from scrapers.connections import Connections
 from scrapers.detours import Detours
 from scrapers.limits import PARALLEL_READS
@@ -29,6 +28,7 @@ REFUSAL_BYTES = 2**16
 PARTIAL = 206
 RANGE_NOT_SATISFIABLE = 416
 
+_ABSOLUTE = ("https://", "http://")
 _CONTENT_RANGE = re.compile(r"bytes (?:(\d{1,18})-(\d{1,18})|\*)/(\d{1,18}|\*)")
 
 
@@ -123,7 +123,7 @@ class HubSession:
             hint = None
             try:
                 status, answer = self._follow(wanted, reading, token, until)
-            except (HTTPException, OSError) as error:
+            except (BrokenAnswer, OSError) as error:
                 failure: ModelUnreadable = HubUnreachable(
                     repo_id=wanted.asked.repo_id, reason=_reason(error)
                 )
@@ -157,7 +157,7 @@ class HubSession:
                 self._body(response, REFUSAL_BYTES, reading, until)
             finally:
                 response.close()
-            url = urljoin(url, target)
+            url = target if target.startswith(_ABSOLUTE) else urljoin(url, target)
             if not is_allowed_target(url, self.endpoint, self._cdn_origins):
                 raise HubUnreachable(repo_id=repo_id, reason="redirect")
         raise HubUnreachable(repo_id=repo_id, reason="redirect_loop")
@@ -251,4 +251,4 @@ def _extent(response: HttpAnswer) -> tuple[int | None, int | None]:
 def _reason(error: Exception) -> str:
     if isinstance(error, TimeoutError):
         return "timeout"
-    return "truncated" if isinstance(error, IncompleteRead) else "connection"
+    return "truncated" if isinstance(error, CutAnswer) else "connection"

@@ -17,7 +17,6 @@ from gpusizer.errors import GatedModel, MalformedRepo, PrivateOrMissing, RepoFil
 from gpusizer.hub_id import ModelRef
 from gpusizer.notes import Note
 from gpusizer.snapshot import Component, Config, RepoSnapshot, WeightFile
-from gpusizer.tensors import group_tensors
 from scrapers.component_tensors import may_ask_headers, prefetch_tensors, read_tensors
 from scrapers.first_guess import first_guess, guess_from
 from scrapers.gated import Weights, gated_weights
@@ -178,10 +177,10 @@ def _component(
         config_path = _config_path(plan)
         return _pickled(reader, plan, reader.json(config_path) if config_path in paths else None)
     # Tensors first: they may need a further round trip, which the configuration overlaps.
-    weight_files, tensors = read_tensors(reader, plan, files)
+    weight_files, groups = read_tensors(reader, plan, files)
     config_path = _config_path(plan)
     config = reader.json(config_path) if config_path in paths else None
-    return Component(plan.name, config, weight_files, group_tensors(tensors))
+    return Component(plan.name, config, weight_files, groups)
 
 
 def _pickled(reader: RepoReader, plan: ComponentPlan, config: Config | None) -> Component:

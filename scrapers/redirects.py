@@ -24,6 +24,22 @@ class Origin:
     port: int
 
     @property
+    def place(self) -> str:
+        """Host and port; an IPv6 address in brackets."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
+    @property
+    def host_header(self) -> str:
+        """The place as a request names it: without the port that goes without saying."""
+        return self.place.removesuffix(f":{_DEFAULT_PORTS[self.scheme]}")
+
+    @property
+    def address(self) -> str:
+        """The beginning of its URLs."""
+        return f"{self.scheme}://{self.host_header}"
+
+    @property
     def loopback(self) -> int:
         """IP version of a loopback address (4 for `localhost`), 0 for any other host."""
         return _loopback_version(self.host)
@@ -40,18 +56,19 @@ def _loopback_version(host: str) -> int:
     return address.version if address.is_loopback else 0
 
 
+@lru_cache(maxsize=512)
 def origin_of(url: str) -> Origin | None:
     """Origin of an http(s) URL; None for anything else, and for credentials in the URL."""
     if _NO_URL_CHARACTER.search(url):
         return None
     try:
         parts = urlsplit(url)
-        port = parts.port
+        host, port = parts.hostname, parts.port
     except ValueError:
         return None
-    if parts.scheme not in _DEFAULT_PORTS or not parts.hostname or "@" in parts.netloc:
+    if parts.scheme not in _DEFAULT_PORTS or not host or "@" in parts.netloc:
         return None
-    return Origin(parts.scheme, parts.hostname, port or _DEFAULT_PORTS[parts.scheme])
+    return Origin(parts.scheme, host, port or _DEFAULT_PORTS[parts.scheme])
 
 
 def is_allowed_target(url: str, endpoint: str, cdn_origins: Collection[str] = ()) -> bool:
@@ -62,10 +79,10 @@ def is_allowed_target(url: str, endpoint: str, cdn_origins: Collection[str] = ()
     (an emulator or a local mirror), loopback over http in the same address family. Naming
     `cdn_origins` narrows the last rule to them.
     """
-    target, home = origin_of(url), _known_origin(endpoint)
+    target, home = origin_of(url), origin_of(endpoint)
     if target is None or home is None:
         return False
-    if target == home or target in map(_known_origin, cdn_origins):
+    if target == home or target in map(origin_of, cdn_origins):
         return True
     if home.scheme == "http" and home.loopback:
         return not cdn_origins and target.scheme == "http" and target.loopback == home.loopback
@@ -75,7 +92,3 @@ def is_allowed_target(url: str, endpoint: str, cdn_origins: Collection[str] = ()
         target.host == domain or target.host.endswith(f".{domain}")
         for domain in (home.host, *HUB_DOMAINS)
     )
-
-
-_known_origin = lru_cache(maxsize=64)(origin_of)
-"""`origin_of` for the few addresses that settings name."""

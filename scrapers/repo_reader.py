@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from gpusizer.errors import HubUnreachable, LimitsExceeded, ModelUnreadable
-from gpusizer.tensors import RawTensor
+from gpusizer.tensors import TensorGroup, group_tensors
 from scrapers.byte_window import Source
 from scrapers.gguf_files import holds_tokenizer
 from scrapers.gguf_header import GgufHeader, read_header
@@ -40,8 +40,11 @@ MIN_FIRST_READ = 4096
 # How long a shortcut that was refused is not tried again.
 CLOSED_SECONDS = 600.0
 
-Header = tuple[tuple[RawTensor, ...], int | None]
-"""Tensors of a file, and the size of the whole file in bytes where an answer said it."""
+Header = tuple[tuple[TensorGroup, ...], int | None]
+"""Tensors of a file, and the size of the whole file in bytes where an answer said it.
+
+They are grouped at once, while others still arrive: a list of them is a hundred times as large.
+"""
 
 Value = TypeVar("Value")
 Read = tuple[Value, str | None]
@@ -234,7 +237,7 @@ class RepoReader:
         if end > len(data):
             raise HubUnreachable(repo_id=self.repo_id, reason="truncated")
         tensors = parse_header(data[:end], total_bytes, self.repo_id, path)
-        return (tensors, total_bytes), first.commit
+        return (group_tensors(tensors), total_bytes), first.commit
 
     def _read_gguf(self, path: str) -> Read[GgufHeader]:
         commits: list[str | None] = []

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import random
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
+from importlib import import_module
 
 RETRIED_STATUSES = frozenset({408, 429, 500, 502, 503, 504})
 
@@ -27,14 +26,7 @@ def retry_after_seconds(status: int, headers: Mapping[str, str]) -> float | None
     if _SECONDS.fullmatch(value):
         return float(value)
     if value:
-        try:
-            moment = parsedate_to_datetime(value)
-        except ValueError:
-            return None
-        if moment.tzinfo is None:
-            moment = moment.replace(tzinfo=UTC)
-        seconds: float = (moment - datetime.now(UTC)).total_seconds()
-        return max(seconds, 0.0)
+        return _seconds_until(value)
     window = _WINDOW.search(headers.get("RateLimit", "")) if status == 429 else None
     return float(window[1]) if window else None
 
@@ -45,5 +37,18 @@ def pause_seconds(attempt: int, hint: float | None) -> float:
     The Hub's own hint is a lower bound, so that threads do not return at one instant early.
     """
     backoff = min(_FIRST_PAUSE_SECONDS * 2.0**attempt, _LONGEST_PAUSE_SECONDS)
-    jittered = backoff * (0.5 + random.random())
+    jittered: float = backoff * (0.5 + import_module("random").random())
     return jittered if hint is None else hint + jittered * 0.1
+
+
+def _seconds_until(date: str) -> float | None:
+    """Seconds until an HTTP date, None for what is none."""
+    dates = import_module("email.utils")  # takes longer to load than most answers to arrive
+    try:
+        moment: datetime = dates.parsedate_to_datetime(date)
+    except ValueError:
+        return None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    seconds: float = (moment - datetime.now(UTC)).total_seconds()
+    return max(seconds, 0.0)

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 from gpusizer.gpus import Gpu
@@ -102,7 +101,7 @@ def quote_of(offers: Sequence[RentalOffer]) -> RentalQuote:
     prices = [one.usd_per_hour for one in listed]
     counted = listed or offers
     return RentalQuote(
-        likely_usd=_rounded(median(map(median, by_provider.values()))) if listed else None,
+        likely_usd=_rounded(_median(map(_median, by_provider.values()))) if listed else None,
         low_usd=min(prices, default=None),
         high_usd=max(prices, default=None),
         spot_usd=_lowest(one for one in offers if one.spot and not one.marketplace),
@@ -112,6 +111,12 @@ def quote_of(offers: Sequence[RentalOffer]) -> RentalQuote:
         as_of=max((one.date for one in counted), default=None) or None,
         sources=tuple(sorted({one.source for one in counted})),
     )
+
+
+def _median(prices: Iterable[float]) -> float:
+    """Middle of some prices; `statistics` takes longer to load than all of them to read."""
+    ordered = sorted(prices)
+    return (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
 
 
 def read_offers(prices_csv: Path, labels_csv: Path) -> dict[str, list[RentalOffer]]:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from gpusizer.dtypes import DTYPE_BITS, stored_bytes
 from gpusizer.errors import GpusizerError, MalformedRepo
-from gpusizer.tensors import RawTensor, group_tensors
+from gpusizer.tensors import merge_groups
 from scrapers.headers_answer import parse_headers
 from scrapers.json_files import load_json, unique_keys
 from scrapers.limits import Limits
@@ -186,10 +186,8 @@ def test_large_model_is_parsed_and_grouped_in_time() -> None:
     }
 
     def read() -> int:
-        tensors: list[RawTensor] = []
-        for found in parse_headers(data, sizes, Limits(), "r", "p").values():
-            tensors += found
-        return sum(group.count for group in group_tensors(tensors))
+        found = parse_headers(data, sizes, Limits(), "r", "p")
+        return sum(group.count for group in merge_groups(found.values()))
 
     seconds = []
     for _ in range(3):

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpusizer.dtypes import DTYPE_BITS, stored_bytes
-from gpusizer.tensors import RawTensor, TensorGroup, group_tensors
+from gpusizer.tensors import RawTensor, TensorGroup, group_tensors, merge_groups
 from tests.builders import group
 
 # Components that tempt a grouper: indices, near-indices, placeholders, other scripts' digits.
@@ -56,6 +56,12 @@ def test_all_at_once_is_as_one_by_one(tensors: list[RawTensor]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("gpusizer.tensors._all_at_once", lambda tensors: None)
         assert group_tensors(tensors) == found
+
+
+@given(st.lists(st.tuples(ALIKE, st.sampled_from(["F32", "BF16"]), SHAPES)), st.integers(0, 9))
+def test_groups_of_parts_merge_into_those_of_all(tensors: list[RawTensor], cut: int) -> None:
+    parts = [group_tensors(part) for part in (tensors[:cut], tensors[cut:])]
+    assert merge_groups(parts) == group_tensors(tensors)
 
 
 def test_what_comes_twice_counts_once() -> None:
