@@ -1,9 +1,7 @@
-"""Under HubSession: connections that are kept, proxies, trust, and bodies as they arrive."""
+"""Under HubSession: connections that are kept, proxies, trust, and what is asked."""
 
 from __future__ import annotations
 
-import gzip
-import io
 import socket
 import ssl
 import threading
@@ -14,9 +12,11 @@ from contextlib import contextmanager
 
 import pytest
 
-from scrapers.answers import BrokenAnswer, CutAnswer, HttpAnswer
+from scrapers.answers import BrokenAnswer, HttpAnswer
 from scrapers.connections import Connections
 from scrapers.redirects import origin_of
+from scrapers.wire import request_head
+from tests.scrapers.test_answers import read
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
 
@@ -71,13 +71,6 @@ def get(connections: Connections, url: str) -> HttpAnswer:
     origin = origin_of(url)
     assert origin is not None
     return connections.get(url, origin, {"User-Agent": "test"}, 1.0, 1.0)
-
-
-def read(answer: HttpAnswer, size: int = 2**16) -> bytes:
-    try:
-        return b"".join(iter(lambda: answer.read1(size), b""))
-    finally:
-        answer.close()
 
 
 def test_a_connection_is_used_again(connections: Connections) -> None:
@@ -135,13 +128,6 @@ def test_a_certificate_that_is_not_trusted_is_said(
     monkeypatch.setattr("socket.create_connection", refuse)
     with pytest.raises(ssl.SSLCertVerificationError):
         get(connections, "http://127.0.0.1:9")
-
-
-def test_gzip_of_nothing_ends() -> None:
-    empty = gzip.compress(b"")
-    answer, _ = answer_of("Content-Encoding: gzip\r\n", empty * 2000, most=len(empty))
-    with pytest.raises(BrokenAnswer, match="gzip of nothing"):
-        answer.read1(100)
 
 
 def test_nothing_is_kept_after_the_end(connections: Connections) -> None:
@@ -220,63 +206,28 @@ def test_trust(connections: Connections) -> None:
     assert context is connections._trusted()
 
 
-def answer_of(head: str, body: bytes, most: int = 2**16) -> tuple[HttpAnswer, list[bool]]:
-    """An answer of which `most` bytes arrive at once, and what was told of its end."""
-    wire = io.BytesIO(f"HTTP/1.1 200 OK\r\n{head}\r\n".encode() + body)
-    whole: list[bool] = []
-    return HttpAnswer(lambda size, until: wire.read(min(size, most)), 1.0, whole.append), whole
-
-
-TEXT = b"0123456789" * 500
-
-
-@pytest.mark.parametrize("size", [1, 7, 2**16])
 @pytest.mark.parametrize(
-    ("head", "body"),
+    ("address", "header"),
     [
-        (f"Content-Length: {len(TEXT)}\r\n", TEXT),
-        ("Transfer-Encoding: chunked\r\n", b"7\r\n%b\r\n" % TEXT[:7] + b"1381\r\n%b\r\n0\r\n\r\n"),
-        ("Content-Encoding: gzip\r\nContent-Length: {}\r\n", gzip.compress(TEXT)),
-        (
-            "Content-Encoding: GZIP\r\nContent-Length: {}\r\n",
-            gzip.compress(TEXT[:9]) + gzip.compress(b"") + gzip.compress(TEXT[9:]),
-        ),
-    ],
-    ids=["length", "chunked", "gzip", "three times gzip"],
-)
-def test_bodies(head: str, body: bytes, size: int) -> None:
-    body = body % TEXT[7:] if b"%b" in body else body
-    answer, whole = answer_of(head.format(len(body)), body)
-    assert read(answer, size) == TEXT
-    assert whole == [True]
-
-
-@pytest.mark.parametrize(
-    ("head", "body", "error"),
-    [
-        ("Content-Length: 9\r\n", b"short", CutAnswer),
-        ("Transfer-Encoding: chunked\r\n", b"9\r\nshort", CutAnswer),
-        ("Content-Encoding: gzip\r\n", gzip.compress(TEXT)[:-12], CutAnswer),
-        ("Content-Encoding: gzip\r\n", gzip.compress(TEXT) + b"more", BrokenAnswer),
-        ("Content-Encoding: gzip\r\n", b"no gzip", BrokenAnswer),
+        ("http://Hub.test/a", "hub.test"),
+        ("http://hub.test:80/a", "hub.test"),
+        ("https://hub.test:80/a", "hub.test:80"),
+        ("https://[::1]/a", "[::1]"),
+        ("http://[::1]:81/a", "[::1]:81"),
     ],
 )
-def test_broken_bodies(head: str, body: bytes, error: type[Exception]) -> None:
-    answer, whole = answer_of(head, body)
-    with pytest.raises(error):
-        read(answer)
-    assert whole == [False]
+def test_hosts_as_they_are_asked(address: str, header: str) -> None:
+    origin = origin_of(address)
+    assert origin is not None
+    head = request_head("GET", "/a", origin, {"Range": "bytes=0-9"})
+    assert head == f"GET /a HTTP/1.1\r\nHost: {header}\r\nRange: bytes=0-9\r\n\r\n".encode()
 
 
-def test_a_bomb_goes_off_slowly() -> None:
-    bomb = gzip.compress(bytes(10**8))
-    answer, whole = answer_of(f"Content-Encoding: gzip\r\nContent-Length: {len(bomb)}\r\n", bomb)
-    assert len(answer.read1(1000)) <= 1000
-    answer.close()
-    assert whole == [False]
-
-
-def test_an_answer_that_closes_is_not_kept() -> None:
-    answer, whole = answer_of("Connection: close\r\nContent-Length: 2\r\n", b"hi")
-    assert read(answer) == b"hi"
-    assert whole == [False]
+@pytest.mark.parametrize("target", ["/a b", "/a\r\nX: y", "/\x00", "/caf\xe9"])
+def test_no_target_becomes_a_second_line(target: str) -> None:
+    origin = origin_of("http://hub.test")
+    assert origin is not None
+    with pytest.raises(BrokenAnswer):
+        request_head("GET", target, origin, {})
+    with pytest.raises(BrokenAnswer):
+        request_head("GET", "/", origin, {"Authorization": f"Bearer \n{target}"})
