@@ -108,7 +108,7 @@ def _stack(row: dict[str, str]) -> Stack:
         quantized_input_bytes=int(row["quantized_input_bytes"]),
         unties=row["unties"] == "true",
         upcast_rest=row["upcast_rest"] == "true",
-        upcast_as_if=tuple(row["upcast_as_if"].split("|")),
+        upcast_as_if=tuple(filter(None, row["upcast_as_if"].split("|"))),
         qlora_base=row["qlora_base"],
         logits_bytes=float(row["logits_bytes"]),
         compiled_logits_bytes=float(row["compiled_logits_bytes"]),
