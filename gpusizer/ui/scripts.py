@@ -73,16 +73,25 @@ _REMEMBER = f"""query => {{
 }}"""
 TAB_ID = "gs-tab-"
 """What the element of a tab is called, before the tab's name."""
-ON_TAB = f"""() => {{
-  if (!window.gsLoaded) return;  // opened by the page itself, not by a visitor
-  const open = document.querySelector('#gs-tabs [role=tab][aria-selected=true]');
+_WRITE_TAB = f"""const open = document.querySelector('#gs-tabs [role=tab][aria-selected=true]');
   const name = open.id.replace(/^{TAB_ID}|-button$/g, '');
   const asked = new URLSearchParams(location.search);
+  if (name === (asked.get('tab') ?? 'size')) return;
   if (name === 'size') asked.delete('tab'); else asked.set('tab', name);
   const search = asked.toString() && '?' + asked;
-  {_CARRY}
+  {_CARRY}"""
+ON_TAB = f"""() => {{
+  if (!window.gsLoaded) return;  // opened by the page itself, not by a visitor
+  {_WRITE_TAB}
 }}"""
 """Write which tab is open into the address bar."""
+LOADED = f"""() => {{
+  window.gsLoaded = true;
+  if (new URLSearchParams(location.search).has('tab')) return;
+  {_WRITE_TAB}
+}}"""
+"""The address has been answered: from now on tabs are opened by the visitor, and one that is open
+though no address asked for it has been."""
 
 FILTER = """element.addEventListener('input', e => {
   if (e.target.name !== 'filter') return;
@@ -152,9 +161,6 @@ HAND_OVER = """(() => {
   watch.observe(document.body, {childList: true, subtree: true});
 })();""".replace("PARTS", json.dumps(_PARTS))
 """Until Gradio has drawn what the early form shows: then what was typed goes into its field."""
-
-LOADED = "() => { window.gsLoaded = true; }"
-"""The address has been answered: from now on tabs are opened by the visitor."""
 
 
 def remember(tab: str) -> str:

@@ -23,6 +23,33 @@ def _unavailable(reason: str) -> None:
     pytest.skip(reason)
 
 
+class Held:
+    """Requests of a page for these addresses: none is answered until they are let go."""
+
+    def __init__(self, page: Any, addresses: str) -> None:
+        self.page, self.over = page, False
+        self.waiting: list[Any] = []
+        page.route(addresses, lambda route: self.ask(route))
+
+    def ask(self, route: Any) -> None:
+        if self.over:
+            route.fallback()
+        else:
+            self.waiting.append(route)
+
+    def wait_for(self, count: int) -> None:
+        for _ in range(1000):
+            if len(self.waiting) == count:
+                return
+            self.page.wait_for_timeout(10)
+        raise AssertionError(f"{len(self.waiting)} of {count} were asked for")
+
+    def let_go(self) -> None:
+        self.over = True
+        for route in self.waiting:
+            route.fallback()
+
+
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
     """Debian's Chromium under Playwright."""

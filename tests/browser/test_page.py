@@ -13,12 +13,13 @@ from playwright.sync_api import expect
 
 from gpusizer.text import LANGUAGES
 from gpusizer.ui.delivery import preloads
-from tests.browser.conftest import Visit
+from tests.browser.conftest import Held, Visit
 from tests.hostile import HOSTILE_MODEL
 
 LLAMA = "meta-llama/Llama-3.1-8B-Instruct"
 PATHS = {"en": "/", "zh": "/zh", "pt": "/pt"}
 LOCALES = {"en": "en", "zh": "zh-CN", "pt": "pt-BR"}
+FIRST_SCRIPT = "**/assets/index-*.js"
 Open = Callable[..., Visit]
 
 
@@ -245,33 +246,6 @@ def test_a_first_visit_fetches_what_the_page_names(visit: Open) -> None:
     assert sorted(names) == sorted(preloads()), "each of them once"
 
 
-class Held:
-    """Scripts of the page, its first one if none are named: none comes until it is let go."""
-
-    def __init__(self, page: Any, names: str = "index-*.js") -> None:
-        self.page, self.over = page, False
-        self.waiting: list[Any] = []
-        page.route(f"**/assets/{names}", lambda route: self.ask(route))
-
-    def ask(self, route: Any) -> None:
-        if self.over:
-            route.fallback()
-        else:
-            self.waiting.append(route)
-
-    def wait_for(self, count: int) -> None:
-        for _ in range(1000):
-            if len(self.waiting) == count:
-                return
-            self.page.wait_for_timeout(10)
-        raise AssertionError(f"{len(self.waiting)} of {count} scripts were asked for")
-
-    def let_go(self) -> None:
-        self.over = True
-        for route in self.waiting:
-            route.fallback()
-
-
 def place(page: Any, selector: str) -> list[int]:
     box = page.locator(selector).bounding_box()
     return [round(box[side]) for side in ("x", "y", "width", "height")]
@@ -280,7 +254,7 @@ def place(page: Any, selector: str) -> list[int]:
 @pytest.mark.parametrize("width", [1280, 390])
 def test_the_field_can_be_typed_into_before_the_page_is_up(visit: Open, width: int) -> None:
     window = visit(width)
-    page, script = window.page, Held(window.page)
+    page, script = window.page, Held(window.page, FIRST_SCRIPT)
     page.goto(window.address, wait_until="commit")
     page.fill("#gs-early input", "Qwen/Qwen3")
     before = place(page, "#gs-early input"), place(page, "#gs-early button")
@@ -319,7 +293,7 @@ def test_nothing_moves_in_whatever_order_the_parts_of_the_page_come(visit: Open,
     window = visit((1280, 390)[seed % 2])
     page = window.page
     scripts = [name for name in preloads() if name.endswith(".js")]
-    held = Held(page, "*.js")
+    held = Held(page, "**/assets/*.js")
     page.add_init_script(WATCH_PLACES)
     page.goto(window.address, wait_until="commit")
     page.locator("#gs-early button").wait_for()
@@ -337,7 +311,7 @@ def test_nothing_moves_in_whatever_order_the_parts_of_the_page_come(visit: Open,
 def test_enter_before_the_page_is_up_asks(visit: Open, language: str) -> None:
     window = visit()
     page = window.page
-    script = Held(page)
+    script = Held(page, FIRST_SCRIPT)
     page.goto(window.address + PATHS[language].lstrip("/"), wait_until="commit")
     page.fill("#gs-early input", LLAMA)
     script.over = True  # for the next page: this one never gets it

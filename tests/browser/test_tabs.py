@@ -13,7 +13,7 @@ from playwright.sync_api import expect
 from gpusizer.text import LANGUAGES
 from gpusizer.ui.presenters.frame import JAVASCRIPT_EXAMPLE, ORIGIN
 from tests.browser.axe import serious
-from tests.browser.conftest import Visit
+from tests.browser.conftest import Held, Visit
 from tests.engine_logs import VLLM_V1
 from tests.hostile import HOSTILE_MODEL
 
@@ -63,6 +63,19 @@ def test_tabs_are_written_into_the_address(visit: Open) -> None:
     assert all("4090" in row.inner_text() for row in visible.all())
     page.fill("#gs-catalogue input[type=search]", "no such card")
     expect(page.locator("#gs-catalogue .gs-empty")).to_be_visible()
+
+
+def test_a_tab_opened_before_the_address_is_answered_is_written_too(visit: Open) -> None:
+    window = visit()
+    page = window.page
+    asking = Held(page, "**/gradio_api/queue/join*")
+    page.goto(window.address)
+    tab = page.get_by_role("tab", name="GPU catalogue")
+    tab.click()
+    expect(tab).to_have_attribute("aria-selected", "true")
+    assert "tab=" not in page.url
+    asking.let_go()
+    page.wait_for_function("() => location.search.includes('tab=catalogue')")
 
 
 def test_a_pasted_log_is_compared(visit: Open) -> None:
