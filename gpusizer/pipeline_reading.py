@@ -30,10 +30,8 @@ def _pipeline_rules() -> tuple[Mapping[str, str], ...]:
         return tuple(sorted(csv.DictReader(file), key=lambda row: -len(row["prefix"])))
 
 
-def pipeline_shape(snapshot: RepoSnapshot) -> PipelineShape | None:
-    """The shape of a pipeline's repository, None for other models."""
-    if snapshot.format != "diffusers":
-        return None
+def pipeline_shape(snapshot: RepoSnapshot) -> PipelineShape:
+    """The shape of the pipeline in a repository of diffusers."""
     index = snapshot.extra_configs.get(INDEX) or {}
     kind = _text(index, "_class_name")
     rules = next((r for r in _pipeline_rules() if kind.startswith(r["prefix"])), {})

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from gpusizer.architecture import (
     Architecture,
@@ -20,13 +21,14 @@ from gpusizer.errors import NoWeights
 from gpusizer.gguf_facts import ggml_quantization, projector, variant_read
 from gpusizer.notes import Note
 from gpusizer.packing import StoredQuantization, spare_biases
-from gpusizer.pipeline_reading import pipeline_shape
-from gpusizer.pipeline_shape import PipelineShape
 from gpusizer.quantization import detect_quantization, quantization_of_tensors
 from gpusizer.roles import Kind, Part
 from gpusizer.snapshot import ADAPTER_COMPONENT, Component, Config, RepoSnapshot, Variant
 from gpusizer.totals import estimated_groups
 from gpusizer.weights import WeightGroup, mark_tied_output, split_mtp_layers, weight_groups
+
+if TYPE_CHECKING:  # few models are pipelines
+    from gpusizer.pipeline_shape import PipelineShape
 
 HEADERS = "headers"
 _KV_CACHE_BYTES = 2  # contract: kv_cache_bytes_per_token is for a 16-bit cache
@@ -135,8 +137,9 @@ class ModelProfile:
         values["languages"] = tuple(data["languages"])
         values["caveats"] = tuple(Note.from_json(item) for item in data["caveats"])
         values["variants"] = tuple(Variant.from_json(item) for item in data["variants"])
-        shape = data.get("pipeline")
-        values["pipeline"] = PipelineShape.from_json(shape) if shape else None
+        if shape := data.get("pipeline"):
+            pipelines = import_module("gpusizer.pipeline_shape")
+            values["pipeline"] = pipelines.PipelineShape.from_json(shape)
         return cls(**values)
 
 
@@ -187,8 +190,15 @@ def build_profile(snapshot: RepoSnapshot) -> ModelProfile:
         caveats=caveats(snapshot, groups, architecture, quantization),
         variants=tuple(v for v in snapshot.variants if v.kind == "quantization"),
         variant=_variant_name(snapshot),
-        pipeline=pipeline_shape(snapshot),
+        pipeline=_pipeline(snapshot),
     )
+
+
+def _pipeline(snapshot: RepoSnapshot) -> PipelineShape | None:
+    if snapshot.format != "diffusers":
+        return None
+    shape: PipelineShape = import_module("gpusizer.pipeline_reading").pipeline_shape(snapshot)
+    return shape
 
 
 def _variant_name(snapshot: RepoSnapshot) -> str | None:

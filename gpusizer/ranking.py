@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from gpusizer.advice import Suggestion
 from gpusizer.choosing import Choice, choose
 from gpusizer.costs import DEFAULT_ASSUMPTIONS, CostAssumptions, PlanCosts, plan_costs
 from gpusizer.fit import Fit, Fitter, Verdict
 from gpusizer.gpus import Catalogue, Gpu
-from gpusizer.inverse import Largest
 from gpusizer.memory import MemoryEstimate
 from gpusizer.notes import Note
 from gpusizer.offload import offload_notes
@@ -19,6 +18,10 @@ from gpusizer.plans.plan import RunPlan
 from gpusizer.policies import POLICIES, Candidate, Cost, total_memory
 from gpusizer.speed import ModelFacts, Rate, Speeds, Work, speeds, tokens_per_second
 from gpusizer.why import why
+
+if TYPE_CHECKING:  # changes are made where a plan does not fit
+    from gpusizer.advice import Suggestion
+    from gpusizer.inverse import Largest
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from gpusizer.advice import Suggestion
 from gpusizer.costs import PlanCosts
 from gpusizer.errors import GpusizerError
 from gpusizer.fit import Fit
@@ -22,6 +21,7 @@ from gpusizer.speed import speeds_json
 from gpusizer.workload import Workload
 
 if TYPE_CHECKING:
+    from gpusizer.advice import Suggestion
     from gpusizer.rig.plan import RigPlan
 
 SCHEMA_VERSION = 1

@@ -8,7 +8,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
 from gpusizer.engines import Engine, Split, find_engine
-from gpusizer.engines.pipeline_steps import canvas
 from gpusizer.errors import ModelUnreadable
 from gpusizer.experts import refused_degrees, resolve_experts
 from gpusizer.filters import board_limits, most_boards, narrowed
@@ -300,7 +299,7 @@ def _on_canvas(workload: Workload, profile: ModelProfile) -> Workload:
     """The workload with the pipeline's own size where the request names none."""
     if profile.pipeline is None:
         return workload
-    made = canvas(profile.pipeline, workload)
+    made = import_module("gpusizer.engines.pipeline_steps").canvas(profile.pipeline, workload)
     return replace(workload, width=made.width, height=made.height, frames=made.frames)
 
 

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Iterable, Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from scrapers.answers import BrokenAnswer, HttpAnswer
@@ -115,7 +115,9 @@ class Connections:
         proxy = self._proxy(origin)
         through = proxy.origin if proxy else origin
         try:
-            wire = socket.create_connection((through.host, through.port), seconds)
+            # As bytes: a string would load what encodes international names.
+            host: Any = through.host.encode() if through.host.isascii() else through.host
+            wire = socket.create_connection((host, through.port), seconds)
         except UnicodeError as error:  # a host that no name server could be asked for
             raise BrokenAnswer("the address is none") from error
         try:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from importlib import import_module
 from typing import Any
 
 from gpusizer.errors import GatedModel, MalformedRepo, PrivateOrMissing, RepoFileNotFound
@@ -20,8 +21,6 @@ from gpusizer.snapshot import Component, Config, RepoSnapshot, WeightFile
 from scrapers.component_tensors import may_ask_headers, prefetch_tensors, read_tensors
 from scrapers.first_guess import first_guess, guess_from
 from scrapers.gated import Weights, gated_weights
-from scrapers.gguf_files import SUFFIX as GGUF_SUFFIX
-from scrapers.gguf_repo import asked_selection, gguf_component, listed_variants
 from scrapers.http import HubSession
 from scrapers.limits import Limits
 from scrapers.reading import Reading
@@ -35,6 +34,7 @@ from scrapers.weight_files import (
     Selection,
     select_weights,
     uncounted,
+    weight_format,
 )
 from scrapers.weight_sets import RepoFile, is_complete
 
@@ -102,7 +102,7 @@ def _read(reader: RepoReader, ref: ModelRef) -> RepoSnapshot:
     counted = {file.path for component in components for file in component.files}
     is_gguf = form == "gguf"
     if is_gguf:  # the others are variants
-        counted |= {file.path for file in files if file.path.endswith(GGUF_SUFFIX)}
+        counted |= {file.path for file in files if weight_format(file.path) == "gguf"}
     snapshot = RepoSnapshot(
         repo_id=info.repo_id,
         revision=ref.revision or DEFAULT_BRANCH,
@@ -116,7 +116,7 @@ def _read(reader: RepoReader, ref: ModelRef) -> RepoSnapshot:
         uncounted_files=tuple(
             WeightFile(file.path, file.size_bytes, 0) for file in uncounted(files, counted)
         ),
-        variants=listed_variants(reader, files) if is_gguf else (),
+        variants=_gguf().listed_variants(reader, files) if is_gguf else (),
         license=info.license,
         base_models=info.base_models,
         pipeline_tag=info.pipeline_tag,
@@ -140,7 +140,9 @@ def _weights(reader: RepoReader, ref: ModelRef, files: Sequence[RepoFile]) -> We
     for path in extras:
         reader.prefetch("json", path)
     pipeline = _optional_json(reader, PIPELINE_INDEX) if PIPELINE_INDEX in paths else None
-    selection = asked_selection(files, ref, reader.repo_id)
+    selection = None
+    if ref.file is not None or ref.tag is not None:
+        selection = _gguf().asked_selection(files, ref, reader.repo_id)
     selection = selection or select_weights(files, reader.repo_id, pipeline)
     _check_counts(reader, selection)
     components = _components(reader, selection, files, paths)
@@ -150,11 +152,16 @@ def _weights(reader: RepoReader, ref: ModelRef, files: Sequence[RepoFile]) -> We
     return (*split_checkpoint(selection.format, components), configs)
 
 
+def _gguf() -> Any:
+    """What few models need is loaded for them."""
+    return import_module("scrapers.gguf_repo")
+
+
 def _components(
     reader: RepoReader, selection: Selection, files: Sequence[RepoFile], paths: set[str]
 ) -> tuple[Component, ...]:
     if selection.format == "gguf":
-        return tuple(gguf_component(reader, plan) for plan in selection.components)
+        return tuple(_gguf().gguf_component(reader, plan) for plan in selection.components)
     for plan in selection.components:
         if _config_path(plan) in paths:
             reader.prefetch("json", _config_path(plan))

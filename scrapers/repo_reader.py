@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from importlib import import_module
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from gpusizer.errors import HubUnreachable, LimitsExceeded, ModelUnreadable
 from gpusizer.tensors import TensorGroup, group_tensors
-from scrapers.byte_window import Source
-from scrapers.gguf_files import holds_tokenizer
-from scrapers.gguf_header import GgufHeader, read_header
-from scrapers.gguf_pieces import joined_source
 from scrapers.http import HubAnswer, HubSession, Wanted
 from scrapers.hub_api import (
     RepoInfo,
@@ -34,6 +31,9 @@ from scrapers.refusals import Asked, may_pass
 from scrapers.safetensors_header import header_end, parse_header
 from scrapers.tokens import ANONYMOUS, Tokens
 from scrapers.weight_sets import RepoFile
+
+if TYPE_CHECKING:
+    from scrapers.gguf_header import GgufHeader
 
 DEFAULT_BRANCH = "main"
 MIN_FIRST_READ = 4096
@@ -240,32 +240,18 @@ class RepoReader:
         return (group_tensors(tensors), total_bytes), first.commit
 
     def _read_gguf(self, path: str) -> Read[GgufHeader]:
-        commits: list[str | None] = []
-        source = self._source(path, commits)
-        if path in self._pieces:
-            parts = self._pieces[path]
-            read = [(self._source(part.path, commits), part.size_bytes) for part in parts]
-            source = joined_source(read)
-        guess = self._info.gguf_header_bytes if self._info and holds_tokenizer(path) else None
-        header = read_header(source, self.limits, self.repo_id, path, guess or 0)
-        return header, commits[0]
+        files = self._pieces.get(path, (RepoFile(path, None),))
+        guess = self._info.gguf_header_bytes if self._info else None
+        read = import_module("scrapers.gguf_reading").read_gguf
+        found: Read[GgufHeader] = read(self._read_range, files, guess, self.limits, self.repo_id)
+        return found
 
-    def _source(self, path: str, commits: list[str | None]) -> Source:
-        """The bytes of a GGUF file; the commits they were read at go to `commits`."""
-        answers: list[HubAnswer] = []
-
-        def source(start: int, stop: int) -> tuple[bytes, int | None]:
-            span, limit = (start, stop), "gguf_header_bytes"
-            if answers:
-                # From where the first answer came: that spares the Hub's redirect.
-                answer = self._get(Wanted(answers[0].url, self._asked(path), limit, span))
-            else:
-                answer = self._read_file(path, limit, span)
-            answers.append(answer)
-            commits.append(answer.commit)
-            return answer.body, answer.total_bytes
-
-        return source
+    def _read_range(self, path: str, span: tuple[int, int], url: str | None) -> HubAnswer:
+        """Of a GGUF file; from where an earlier answer came, which spares the Hub's redirect."""
+        limit = "gguf_header_bytes"
+        if url is None:
+            return self._read_file(path, limit, span)
+        return self._get(Wanted(url, self._asked(path), limit, span))
 
     def _read_headers(self, path: str) -> Read[AllHeaders]:
         asked = self._asked(path)

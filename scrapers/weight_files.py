@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 from gpusizer.errors import NoWeights
 from gpusizer.snapshot import ADAPTER_COMPONENT, Format, Variant
-from scrapers.gguf_files import choose_variant, first_incomplete, gguf_variants
 from scrapers.weight_sets import (
     ADAPTER_STEMS,
     SAFETENSORS,
@@ -195,10 +195,11 @@ def gguf_selection(variant: Variant) -> Selection:
 
 def _gguf(files: Sequence[RepoFile], pipeline: Mapping[str, Any] | None) -> Selection | None:
     """The usual quantization of a repository that has nothing else."""
-    chosen = choose_variant(gguf_variants(files))
+    gguf = import_module("scrapers.gguf_files")
+    chosen = gguf.choose_variant(gguf.gguf_variants(files))
     if chosen is not None:
         return gguf_selection(chosen)
-    path = first_incomplete(files)  # reading it explains what is missing
+    path = gguf.first_incomplete(files)  # reading it explains what is missing
     if path is None:
         return None
     return Selection("gguf", (ComponentPlan(ROOT_COMPONENT, "", None, (RepoFile(path, None),)),))

@@ -9,15 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from gpusizer.amounts import Amount, Provenance, exactly, fitted
 from gpusizer.engines.base import Loaded, Loader, Split, SplitBy
 from gpusizer.engines.local import CONTEXT_BYTES, LocalEngine
-from gpusizer.engines.pipeline_steps import UNKNOWN, Bytes, Step, steps
-from gpusizer.pipeline_shape import PipelineShape
 from gpusizer.profile import ModelProfile
 from gpusizer.weight_sizes import WeightSizes
 from gpusizer.workload import OFFLOADS, Workload
+
+if TYPE_CHECKING:
+    from gpusizer.engines.pipeline_steps import Bytes, Step
+    from gpusizer.pipeline_shape import PipelineShape
 
 _FLOAT32_BITS = 28  # a component with more bits per parameter computes in 32
 _FLOAT16_BYTES = 2
@@ -33,7 +37,7 @@ class DiffusersEngine(LocalEngine):
         self, profile: ModelProfile, workload: Workload, split: Split, device_class: int
     ) -> Amount:
         """Of a pipeline nothing is known of; `with_streaming` knows better where there is one."""
-        return fitted(*UNKNOWN)
+        return fitted(*_pipeline_steps().UNKNOWN)
 
     def loader(self, profile: ModelProfile, workload: Workload) -> Loader:
         """What is on the GPU at the peak: everything, one step's components, or one layer."""
@@ -61,6 +65,11 @@ class DiffusersEngine(LocalEngine):
         return _peak(profile, profile.pipeline, workload, sizes)[1]
 
 
+def _pipeline_steps() -> Any:
+    """Loaded for pipelines, which few models are."""
+    return import_module("gpusizer.engines.pipeline_steps")
+
+
 def _peak(
     profile: ModelProfile, shape: PipelineShape, workload: Workload, sizes: WeightSizes
 ) -> tuple[int, Amount]:
@@ -69,7 +78,7 @@ def _peak(
     Either end of the band may belong to another step, with other weights.
     """
     held = component_bytes(profile, shape, sizes)
-    found = steps(shape, workload, _widths(profile, sizes), _bfloat16(profile))
+    found = _pipeline_steps().steps(shape, workload, _widths(profile, sizes), _bfloat16(profile))
     needs = [_need(step, held, workload.cpu_offload, profile, sizes) for step in found]
     weights, (_, likely, _) = max(needs, key=lambda one: one[0] + one[1][1])
     low = max(0.0, max(w + need[0] for w, need in needs) - weights)

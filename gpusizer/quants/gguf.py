@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from gpusizer.architecture import Architecture
 from gpusizer.dtypes import GGML_BLOCKS
@@ -19,10 +20,12 @@ from gpusizer.quants.layouts import (
     kept_bytes,
     sides,
 )
-from gpusizer.quants.publishers import Choice
 from gpusizer.quants.recipes import Place, Recipe
 from gpusizer.roles import Kind, Part, Slot, is_layer_table
 from gpusizer.weights import WeightGroup
+
+if TYPE_CHECKING:
+    from gpusizer.quants.publishers import Choice
 
 # A row that is not a multiple of 256 falls back to a type with blocks of 32, then to F16.
 _FALLBACK = {

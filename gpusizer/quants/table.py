@@ -8,13 +8,14 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
+from importlib import import_module
+from typing import Any
 
 from gpusizer.errors import UnknownQuant
 from gpusizer.paths import DATA_DIR
 from gpusizer.quants import layouts
 from gpusizer.quants.gguf import Gguf
 from gpusizer.quants.layouts import Layout
-from gpusizer.quants.publishers import choices_of, publishers
 from gpusizer.quants.recipes import RECIPES
 
 
@@ -102,7 +103,7 @@ def find_quant(text: str) -> Quant:
         return _exl(match[1], float(match[2]))
     recipe, _, publisher = slug.partition("@")
     recipe = ALIASES.get(recipe, recipe)
-    if recipe in RECIPES and publisher in publishers():
+    if publisher and recipe in RECIPES and publisher in _publishers().publishers():
         return replace(
             as_published(by_slug[recipe], publisher),
             slug=f"{recipe}@{publisher}",
@@ -111,17 +112,22 @@ def find_quant(text: str) -> Quant:
     raise UnknownQuant(value=text[:40], suggestions=_suggestions(slug))
 
 
+def _publishers() -> Any:
+    """Loaded for those who name one."""
+    return import_module("gpusizer.quants.publishers")
+
+
 def _suggestions(slug: str) -> list[str]:
     """Close spellings; of a recipe by nobody known, its known publishers and the recipe alone."""
     recipe, at, publisher = slug.partition("@")
     recipe = ALIASES.get(recipe, recipe)
     if at and recipe in RECIPES:
-        known = sorted(publishers())
+        known = sorted(_publishers().publishers())
         close = difflib.get_close_matches(publisher, known, n=len(known))
         rest = [name for name in known if name not in close]
         return [*(f"{recipe}@{name}" for name in (*close, *rest)), recipe]
     names = [quant.slug for quant in all_quants()]
-    if publisher in publishers():
+    if publisher and publisher in _publishers().publishers():
         made = difflib.get_close_matches(recipe, RECIPES, n=5)
         return [f"{name}@{publisher}" for name in made]
     return difflib.get_close_matches(slug, [*names, *ALIASES], n=5)
@@ -131,7 +137,7 @@ def as_published(quant: Quant, publisher: str) -> Quant:
     """The row with the types that this publisher gives tensors; the same row for most."""
     if quant.slug not in RECIPES:
         return quant
-    recipe, choices = choices_of(publisher.lower(), quant.slug, RECIPES[quant.slug])
+    recipe, choices = _publishers().choices_of(publisher.lower(), quant.slug, RECIPES[quant.slug])
     return replace(quant, layout=Gguf(recipe, choices))
 
 

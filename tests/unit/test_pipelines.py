@@ -15,7 +15,7 @@ from gpusizer.engines.pipeline_steps import UNKNOWN, steps
 from gpusizer.memory import Breakdown, Estimator
 from gpusizer.pipeline_reading import INDEX, pipeline_shape
 from gpusizer.pipeline_shape import PipelineShape
-from gpusizer.profile import ModelProfile
+from gpusizer.profile import ModelProfile, build_profile
 from gpusizer.quants import find_quant
 from gpusizer.quants.native import native_quant
 from gpusizer.snapshot import Component, RepoSnapshot
@@ -235,4 +235,4 @@ def answer(**fields: Any) -> dict[str, Any]:
 
 def test_a_snapshot_of_another_format_has_no_steps() -> None:
     plain: RepoSnapshot = snapshot([group("w", (4, 4))], {})
-    assert pipeline_shape(plain) is None
+    assert build_profile(plain).pipeline is None

@@ -1,0 +1,44 @@
+"""The header of a GGUF file, read range by range; of raw pieces as of the one file they make."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from scrapers.byte_window import Source
+from scrapers.gguf_files import holds_tokenizer
+from scrapers.gguf_header import GgufHeader, read_header
+from scrapers.gguf_pieces import joined_source
+from scrapers.http import HubAnswer
+from scrapers.limits import Limits
+from scrapers.weight_sets import RepoFile
+
+ReadRange = Callable[[str, tuple[int, int], str | None], HubAnswer]
+"""Of a file these bytes, by the URL of an earlier answer where there is one."""
+
+
+def read_gguf(
+    read: ReadRange, files: Sequence[RepoFile], guess: int | None, limits: Limits, repo_id: str
+) -> tuple[GgufHeader, str | None]:
+    """The header and the commit it was read at; `guess` are its bytes where that can be told.
+
+    `files` are the file, or its pieces in order. Raises as `read_header` does.
+    """
+    path = files[0].path
+    commits: list[str | None] = []
+    parts = [(_source(read, file.path, commits), file.size_bytes) for file in files]
+    source = parts[0][0] if len(parts) == 1 else joined_source(parts)
+    expected = guess if holds_tokenizer(path) else None
+    return read_header(source, limits, repo_id, path, expected or 0), commits[0]
+
+
+def _source(read: ReadRange, path: str, commits: list[str | None]) -> Source:
+    """The bytes of a file; the commits they were read at go to `commits`."""
+    urls: list[str] = []
+
+    def source(start: int, stop: int) -> tuple[bytes, int | None]:
+        answer = read(path, (start, stop), urls[0] if urls else None)
+        urls.append(answer.url)
+        commits.append(answer.commit)
+        return answer.body, answer.total_bytes
+
+    return source
