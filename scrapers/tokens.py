@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from gpusizer.errors import InvalidRequest
 from scrapers.hub_api import RepoInfo
 
-# What fits into a header: http.client would repeat anything else in its error message.
+# What fits into a header's line; anything else would be refused without saying what was wrong.
 _TOKEN = re.compile(r"[\x21-\x7e]{1,512}")
 
 
