@@ -27,6 +27,10 @@ _FORM = str.maketrans("123456789", "0" * 9)
 Indices = tuple[int, ...]
 RawTensor = tuple[str, str, tuple[int, ...]]
 """One header entry: name, dtype, shape."""
+Layout = tuple[str, tuple[int, ...]]
+"""Dtype and shape."""
+Entries = tuple[Sequence[str], Sequence[Layout]]
+"""A header by columns, as it is scanned and grouped: names, and the layout of each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +105,13 @@ def group_tensors(tensors: Iterable[RawTensor]) -> tuple[TensorGroup, ...]:
     have 256) become several groups of the same pattern.
     """
     listed = list(tensors)
-    found = _all_at_once(listed)
-    return _grouped(_one_by_one(listed) if found is None else found)
+    return group_entries(([name for name, *_ in listed], [(d, s) for _, d, s in listed]))
+
+
+def group_entries(entries: Entries) -> tuple[TensorGroup, ...]:
+    """`group_tensors` of a header by columns."""
+    found = _all_at_once(*entries)
+    return _grouped(_one_by_one(*entries) if found is None else found)
 
 
 def merge_groups(parts: Iterable[Sequence[TensorGroup]]) -> tuple[TensorGroup, ...]:
@@ -121,44 +130,42 @@ def _grouped(found: _Found) -> tuple[TensorGroup, ...]:
     )
 
 
-def _all_at_once(tensors: Sequence[RawTensor]) -> _Found | None:
+def _all_at_once(names: Sequence[str], layouts: Sequence[Layout]) -> _Found | None:
     """Tensors by what they share; None where a name is unusual or comes twice.
 
     Names alike but for their digits have them at the same places: what is found out for one
     of them is cut out of all.
     """
-    if not tensors:
+    if not names:
         return {}
-    # One list for each, as `zip(*tensors)` would make an iterator of every tensor.
-    names, dtypes, shapes = (list(map(itemgetter(place), tensors)) for place in range(3))
     text = "\n".join(names)
     if "{" in text or text.count("\n") >= len(names) or len(set(names)) < len(names):
         return None
     forms = text.translate(_FORM).split("\n")
     places = {form: _index_places(form) for form in set(forms)}
     kinds = _with_digits_that_matter(forms, names, places)
-    alike: dict[tuple[_Kind, str, tuple[int, ...]], list[str]] = defaultdict(list)
-    for name, key in zip(names, zip(kinds, dtypes, shapes, strict=True), strict=True):
+    alike: dict[tuple[_Kind, Layout], list[str]] = defaultdict(list)
+    for name, key in zip(names, zip(kinds, layouts, strict=True), strict=True):
         alike[key].append(name)
     found: _Found = defaultdict(list)
-    for (kind, dtype, shape), same in alike.items():
+    for (kind, layout), same in alike.items():
         form = kind if isinstance(kind, str) else kind[0]
         products = _indices(same, places[form])
         if products is None:
             return None
-        found[_pattern(same[0], places[form]), dtype, shape, len(places[form])] += products
+        found[_pattern(same[0], places[form]), *layout, len(places[form])] += products
     return found
 
 
-def _one_by_one(tensors: Sequence[RawTensor]) -> _Found:
+def _one_by_one(names: Sequence[str], layouts: Sequence[Layout]) -> _Found:
     """The same for any names. One with braces, or an index like "007", is no pattern."""
     found: _Found = defaultdict(list)
-    for name, dtype, shape in tensors:
+    for name, layout in zip(names, layouts, strict=True):
         places = () if "{" in name or "\n" in name else _index_places(name)
         products = _indices([name], places)
         if products is None:
             places, products = (), [()]
-        found[_pattern(name, places), dtype, shape, len(places)] += products
+        found[_pattern(name, places), *layout, len(places)] += products
     return found
 
 

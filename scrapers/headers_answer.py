@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 
 from gpusizer.errors import MalformedRepo
-from gpusizer.tensors import TensorGroup, group_tensors
+from gpusizer.tensors import TensorGroup, group_entries
 from scrapers.json_files import load_json, refuse_crowded, unique_keys
 from scrapers.limits import Limits
 from scrapers.safetensors_header import LENGTH_BYTES, entries_to_tensors, skip_metadata
@@ -75,7 +75,7 @@ def _scan(data: bytes) -> _Found | None:
             scanned = None if first is None else scan_entries(text, first, stop)
             if scanned is None or shard[1] in found:
                 return None
-            found[shard[1]] = group_tensors(scanned[0]), scanned[1]
+            found[shard[1]] = group_entries(scanned[0]), scanned[1]
             position = stop + 1
             if text[position : position + 1] != ",":
                 break
@@ -108,5 +108,5 @@ def _parse(data: bytes, limits: Limits, repo_id: str, path: str) -> _Found:
     for shard, entries in headers.items():
         tensors = entries_to_tensors(entries, None, repo_id, path)
         end = max((entry["data_offsets"][1] for entry in entries.values()), default=0)
-        found[shard] = group_tensors(tensors), end
+        found[shard] = group_entries(tensors), end
     return found

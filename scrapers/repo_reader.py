@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from gpusizer.errors import HubUnreachable, LimitsExceeded, ModelUnreadable
-from gpusizer.tensors import TensorGroup, group_tensors
+from gpusizer.tensors import TensorGroup, group_entries
 from scrapers.http import HubAnswer, HubSession, Wanted
 from scrapers.hub_api import (
     RepoInfo,
@@ -236,8 +236,8 @@ class RepoReader:
             data += self._get(rest).body
         if end > len(data):
             raise HubUnreachable(repo_id=self.repo_id, reason="truncated")
-        tensors = parse_header(data[:end], total_bytes, self.repo_id, path)
-        return (group_tensors(tensors), total_bytes), first.commit
+        entries = parse_header(data[:end], total_bytes, self.repo_id, path)
+        return (group_entries(entries), total_bytes), first.commit
 
     def _read_gguf(self, path: str) -> Read[GgufHeader]:
         files = self._pieces.get(path, (RepoFile(path, None),))

@@ -13,7 +13,7 @@ from typing import Any
 
 from gpusizer.dtypes import DTYPE_BITS, stored_bytes
 from gpusizer.errors import LimitsExceeded, MalformedRepo, UnsupportedDtype
-from gpusizer.tensors import RawTensor
+from gpusizer.tensors import Entries, Layout
 from scrapers.json_files import load_json, refuse_crowded, unique_keys
 from scrapers.limits import Limits
 from scrapers.safetensors_scan import MAX_RANK, METADATA, scan_entries
@@ -45,9 +45,7 @@ def header_end(
     return end
 
 
-def parse_header(
-    header: bytes, file_bytes: int | None, repo_id: str, path: str
-) -> tuple[RawTensor, ...]:
+def parse_header(header: bytes, file_bytes: int | None, repo_id: str, path: str) -> Entries:
     """Tensors of a file, in header order; `header` starts with the eight length bytes.
 
     Raises MalformedRepo with `reason` "not_utf8", "not_json", "too_deep", "not_an_object",
@@ -57,18 +55,17 @@ def parse_header(
     data_bytes = None if file_bytes is None else file_bytes - len(header)
     canonical = _scan(header[LENGTH_BYTES:], data_bytes)
     if canonical is not None:
-        return tuple(canonical)
+        return canonical
     refuse_crowded(header, repo_id, path)
     entries = load_json(header[LENGTH_BYTES:], repo_id, path, unique_keys)
     return entries_to_tensors(entries, data_bytes, repo_id, path)
 
 
-def entries_to_tensors(
-    entries: Any, data_bytes: int | None, repo_id: str, path: str
-) -> tuple[RawTensor, ...]:
+def entries_to_tensors(entries: Any, data_bytes: int | None, repo_id: str, path: str) -> Entries:
     """Tensors of a header that is already JSON. Raises as `parse_header` does."""
     reason = None if isinstance(entries, dict) else "not_an_object"
-    tensors: list[RawTensor] = []
+    names: list[str] = []
+    layouts: list[Layout] = []
     spans: list[tuple[int, int]] = []
     if reason is None:
         entries.pop(METADATA, None)
@@ -78,15 +75,16 @@ def entries_to_tensors(
                 raise UnsupportedDtype(repo_id=repo_id, dtype=entry["dtype"][:40])
             if reason is not None:
                 break
-            tensors.append((name, entry["dtype"], tuple(entry["shape"])))
+            names.append(name)
+            layouts.append((entry["dtype"], tuple(entry["shape"])))
             spans.append(tuple(entry["data_offsets"]))
     reason = reason or _misplaced(spans, data_bytes)
     if reason is not None:
         raise MalformedRepo(repo_id=repo_id, file=path, reason=reason)
-    return tuple(tensors)
+    return names, layouts
 
 
-def _scan(data: bytes, data_bytes: int | None) -> list[RawTensor] | None:
+def _scan(data: bytes, data_bytes: int | None) -> Entries | None:
     """Tensors of a header in the usual form; None for the JSON parser to judge."""
     try:
         text = data.decode().rstrip(" ")

@@ -14,7 +14,7 @@ from itertools import accumulate, chain
 from operator import sub
 
 from gpusizer.dtypes import DTYPE_BITS, stored_bytes
-from gpusizer.tensors import RawTensor
+from gpusizer.tensors import Entries, Layout
 
 MAX_RANK = 16
 _MAX_DIGITS = 18  # below 2^63, so that no number needs a further check
@@ -31,18 +31,15 @@ _ENTRY = re.compile(
 _ENTRY_FIXED_CHARS = len('"":{"dtype":"],"data_offsets":[]},')
 _LAYOUT = re.compile(rf'([A-Z0-9_]{{1,16}})","shape":\[((?:{_SIZE}(?:,{_SIZE})*)?)')
 
-Layout = tuple[str, tuple[int, ...], int]
-"""Dtype, shape and bytes of a tensor."""
 
-
-def scan_entries(text: str, start: int, stop: int) -> tuple[list[RawTensor], int] | None:
+def scan_entries(text: str, start: int, stop: int) -> tuple[Entries, int] | None:
     """Tensors in `text[start:stop]` and the end of their data in bytes; None unless canonical.
 
     Canonical means: nothing but entries, distinct names, known dtypes, offsets that agree
     with the shapes and overlap nowhere.
     """
     if start == stop:
-        return [], 0
+        return ([], []), 0
     # With one more comma every entry has one; a second at the end belongs to none.
     found = _ENTRY.findall(f"{text[start:stop]},")
     if not found:
@@ -57,10 +54,9 @@ def scan_entries(text: str, start: int, stop: int) -> tuple[list[RawTensor], int
     layouts = _layouts(set(written))
     if layouts is None:
         return None
-    chosen = list(map(layouts.__getitem__, written))
-    dtypes, shapes, sizes = zip(*chosen, strict=True)
-    end = _end_of_data(spans, sizes)
-    return None if end is None else (list(zip(names, dtypes, shapes, strict=True)), end)
+    sizes = {text: _bytes_of(layout) for text, layout in layouts.items()}
+    end = _end_of_data(spans, list(map(sizes.__getitem__, written)))
+    return None if end is None else ((names, list(map(layouts.__getitem__, written))), end)
 
 
 def _layouts(texts: set[str]) -> dict[str, Layout] | None:
@@ -71,8 +67,13 @@ def _layouts(texts: set[str]) -> dict[str, Layout] | None:
         shape = tuple(map(int, match[2].split(","))) if match and match[2] else ()
         if not match or match[1] not in DTYPE_BITS or len(shape) > MAX_RANK:
             return None
-        layouts[text] = (match[1], shape, stored_bytes(match[1], math.prod(shape)))
+        layouts[text] = match[1], shape
     return layouts
+
+
+def _bytes_of(layout: Layout) -> int:
+    dtype, shape = layout
+    return stored_bytes(dtype, math.prod(shape))
 
 
 def _end_of_data(spans: Sequence[str], sizes: Sequence[int]) -> int | None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from gpusizer.dtypes import DTYPE_BITS, stored_bytes
 from gpusizer.errors import GpusizerError, MalformedRepo
-from gpusizer.tensors import merge_groups
+from gpusizer.tensors import Entries, RawTensor, merge_groups
 from scrapers.headers_answer import parse_headers
 from scrapers.json_files import load_json, unique_keys
 from scrapers.limits import Limits
@@ -44,13 +44,17 @@ def entries(draw: st.DrawFn) -> dict[str, Any]:
     return found
 
 
+def listed(entries: Entries) -> list[RawTensor]:
+    return [(name, *layout) for name, layout in zip(*entries, strict=True)]
+
+
 def judged(header: bytes, file_bytes: int, scanned: bool) -> object:
     """The tensors, or the error's code and fields."""
     try:
         if scanned:
-            return parse_header(header, file_bytes, "r", "p")
+            return listed(parse_header(header, file_bytes, "r", "p"))
         value = load_json(header[8:], "r", "p", unique_keys)
-        return entries_to_tensors(value, file_bytes - len(header), "r", "p")
+        return listed(entries_to_tensors(value, file_bytes - len(header), "r", "p"))
     except GpusizerError as error:
         return error.code, error.fields
 
@@ -123,7 +127,7 @@ def test_metadata_of_any_length_is_read(size: int) -> None:
     file = raw_safetensors_file(text.encode())
     data = file.head_bytes()
     assert judged(data, file.size + 50, True) == judged(data, file.size + 50, False)
-    assert len(parse_header(data, file.size + 50, "r", "p")) == 4
+    assert len(listed(parse_header(data, file.size + 50, "r", "p"))) == 4
 
 
 def test_metadata_of_brackets_costs_no_memory() -> None:

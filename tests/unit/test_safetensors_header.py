@@ -22,7 +22,8 @@ LIMITS = Limits()
 def read(data: bytes, file_bytes: int | None) -> tuple[RawTensor, ...]:
     """Both steps of reading, on the first bytes of a file."""
     end = header_end(data, file_bytes, "org/name", FILE, LIMITS)
-    return parse_header(data[:end], file_bytes, "org/name", FILE)
+    names, layouts = parse_header(data[:end], file_bytes, "org/name", FILE)
+    return tuple((name, *layout) for name, layout in zip(names, layouts, strict=True))
 
 
 def read_json(header: Any, data_bytes: int = 8) -> tuple[RawTensor, ...]:

@@ -54,7 +54,7 @@ ALIKE = st.builds(
 def test_all_at_once_is_as_one_by_one(tensors: list[RawTensor]) -> None:
     found = group_tensors(tensors)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gpusizer.tensors._all_at_once", lambda tensors: None)
+        patch.setattr("gpusizer.tensors._all_at_once", lambda *_: None)
         assert group_tensors(tensors) == found
 
 
