@@ -7,14 +7,12 @@ from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
-from gpusizer.engines import Engine, Split, find_engine
+from gpusizer.engines import Engine, Split
 from gpusizer.errors import ModelUnreadable
-from gpusizer.experts import refused_degrees, resolve_experts
 from gpusizer.filters import board_limits, most_boards, narrowed
-from gpusizer.fit import OFFLOAD_ENGINES, Fitter, asked_split, device_class_of
+from gpusizer.fit import Fitter, asked_split, device_class_of
 from gpusizer.gpus import Catalogue, Gpu
 from gpusizer.hub_id import ModelRef, check_revision, parse_model_ref
-from gpusizer.kv_cache import key_and_value_bytes
 from gpusizer.model_tree import Lister, QuantizedRepo
 from gpusizer.notes import Note
 from gpusizer.profile import ModelProfile, build_profile
@@ -30,29 +28,16 @@ from gpusizer.request import (
     parse_listing,
     parse_size_request,
 )
+from gpusizer.resolution import resolve_workload
 from gpusizer.selection import Selection, every_quant, select_quants
 from gpusizer.snapshot import RepoSnapshot
-from gpusizer.workload import DEFAULT_CONTEXT, OFFLOADS, Workload
 
 if TYPE_CHECKING:
     from gpusizer.comparison import Comparison
     from gpusizer.models_for.answer import ModelsFor
     from gpusizer.models_for.shelf import Shelf
 
-# Fields that only engines with rules by version have an answer to, and their defaults;
-# llama.cpp has one to the first alone.
-_BY_VERSION: dict[str, Any] = {"engine_version": None, "text_only": False, "draft_tokens": 0}
-
-# Fields about pictures and videos, and their defaults for models that make none.
-_OF_PIPELINES: dict[str, Any] = {
-    "width": None, "height": None, "frames": None, "cpu_offload": OFFLOADS[0],
-}  # fmt: skip
-
 Fetch = Callable[[ModelRef], RepoSnapshot]
-
-_LLAMA_CPP_ONLY = ("gpu_layers", "cpu_moe", "batch_size", "ubatch_size")
-_OLLAMA_CONTEXT = 4096  # num_ctx when nobody sets it, on cards below 24 GiB
-_WHOLE_BYTES = (1, 2, 4)  # cache types without blocks and scales
 
 
 class Sizer:
@@ -101,7 +86,7 @@ class Sizer:
 
     def _report(self, request: SizeRequest, profile: ModelProfile) -> Report:
         named = self._named(request.gpus, request.gpu_count)
-        workload, notes = _resolved(request.workload, profile)
+        workload, notes = resolve_workload(request.workload, profile)
         selection = select_quants(_quants(request, profile), profile, workload.engine)
         shown = Fitter(profile, workload, selection.shown)
         ranker = Fitter(profile, workload, selection.rankable)
@@ -187,7 +172,7 @@ class Sizer:
             alone = tuple(comparison.Compared(gpu, n, None) for gpu, n in asked)
             return cast("Comparison", comparison.Comparison(alone, None, None))
         profile = self.profile(request)
-        workload, _ = _resolved(request.workload, profile)
+        workload, _ = resolve_workload(request.workload, profile)
         fitter = Fitter(
             profile,
             workload,
@@ -210,7 +195,9 @@ class Sizer:
         def read(model: str) -> ModelProfile:
             return build_profile(self.fetch(parse_model_ref(model)))
 
-        found: ModelsFor = asking.models_for(fields, self.catalogue, self.shelf, read, _resolved)
+        found: ModelsFor = asking.models_for(
+            fields, self.catalogue, self.shelf, read, resolve_workload
+        )
         return found
 
     def _named(self, texts: Sequence[str], count: int | None) -> list[tuple[Gpu, int | None]]:
@@ -245,69 +232,6 @@ def _placed(fitter: Fitter, named: Sequence[tuple[Gpu, int | None]]) -> tuple[Ra
 def _priced(ranking: Sequence[Ranked], request: SizeRequest) -> tuple[Ranked, ...]:
     """The same with costs as the request assumes them."""
     return tuple(replace(item, assumptions=request.assumptions) for item in ranking)
-
-
-def _resolved(workload: Workload, profile: ModelProfile) -> tuple[Workload, tuple[Note, ...]]:
-    """The workload within what the model allows, and what the reader must know about that."""
-    if workload.engine is not None:
-        workload = replace(workload, engine=find_engine(workload.engine).slug)
-    workload, told = resolve_experts(workload, profile)
-    notes = list(told)
-    notes += refused_degrees(workload, profile)
-    silent: tuple[str, ...] = ()
-    if workload.engine is not None and workload.engine not in OFFLOAD_ENGINES:
-        silent += _LLAMA_CPP_ONLY
-    asked = {name: getattr(workload, name) for name in silent}
-    unused = [name for name, value in asked.items() if value is not None and value is not False]
-    ignored = {
-        name: default for name, default in _BY_VERSION.items()
-        if getattr(workload, name) != default and not _answers(workload.engine, name)
-    }  # fmt: skip
-    pictures = _useless_for(profile, workload)
-    if pictures:
-        notes.append(Note("only_for_pipelines", facts=", ".join(pictures)))
-    workload = _on_canvas(replace(workload, **ignored, **pictures), profile)
-    unused = [*ignored, *unused]
-    if unused:
-        notes.append(Note("not_modelled", facts=", ".join(unused)))
-    if workload.engine == "ollama" and workload.context != _OLLAMA_CONTEXT:
-        notes.append(Note("ollama_num_ctx", tokens=workload.context, default=_OLLAMA_CONTEXT))
-    values = key_and_value_bytes(workload.kv_dtype)[1]
-    if values not in _WHOLE_BYTES and not workload.flash_attention:
-        notes.append(Note("quantized_values_need_flash_attention"))
-    longest = profile.max_context
-    if longest is not None and workload.context > longest:
-        if workload.context != DEFAULT_CONTEXT:
-            notes.append(Note("context_shortened", asked=workload.context, longest=longest))
-        workload = replace(workload, context=longest)
-    return workload, tuple(notes)
-
-
-def _useless_for(profile: ModelProfile, workload: Workload) -> dict[str, Any]:
-    """Fields about pictures that this model has no answer to, with their defaults."""
-    of = profile.pipeline
-    known = {*_OF_PIPELINES} if of else set()
-    if of and not (of.frames > 1 or (of.decoder and of.decoder.temporal_scale > 1)):
-        known.discard("frames")
-    return {
-        name: default for name, default in _OF_PIPELINES.items()
-        if name not in known and getattr(workload, name) != default
-    }  # fmt: skip
-
-
-def _on_canvas(workload: Workload, profile: ModelProfile) -> Workload:
-    """The workload with the pipeline's own size where the request names none."""
-    if profile.pipeline is None:
-        return workload
-    made = import_module("gpusizer.engines.pipeline_steps").canvas(profile.pipeline, workload)
-    return replace(workload, width=made.width, height=made.height, frames=made.frames)
-
-
-def _answers(engine: str | None, field: str) -> bool:
-    """Whether this engine's numbers follow a field; those of no engine in particular cannot."""
-    if engine is None or not find_engine(engine).versioned:
-        return False
-    return field == "engine_version" or engine not in OFFLOAD_ENGINES
 
 
 def _rows(

@@ -1,0 +1,108 @@
+"""Commands for GPUs in several machines: run on each, or said to be of one."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from gpusizer.engines import Split
+from gpusizer.launch import LAUNCHERS, LaunchCommand, LaunchPlan
+from gpusizer.notes import Note
+from tests.sizers import embedded_sizer
+from tests.unit.test_launch import GGUF, codes, plan, text
+
+HEAD = "HEAD_NODE"
+
+
+def nodes_of(made: LaunchPlan) -> list[dict[str, Any]]:
+    return [n.fields for n in LAUNCHERS[made.engine](made).notes if n.code == "launch_nodes"]
+
+
+def test_vllm_over_several_nodes() -> None:
+    """16 GPUs in two machines: a pipeline stage in each, joined by multiprocessing."""
+    made = plan("vllm", split=Split(8, 2), nodes=2)
+    assert text(made).endswith(
+        "  --tensor-parallel-size 8 \\\n"
+        "  --pipeline-parallel-size 2 \\\n"
+        "  --distributed-executor-backend mp \\\n"
+        "  --nnodes 2 \\\n"
+        "  --node-rank 0 \\\n"
+        "  --master-addr HEAD_NODE"
+    )
+    assert codes(made) == ["launch_nodes", "launch_headless"]
+    assert nodes_of(made) == [
+        {"nodes": 2, "option": "--node-rank", "values": "0, 1", "address": HEAD}
+    ]
+    command = LAUNCHERS["vllm"](made)
+    assert LaunchCommand.from_json(json.loads(json.dumps(command.to_json()))) == command
+    assert LaunchPlan.from_json(json.loads(json.dumps(made.to_json()))) == made
+
+
+def test_vllm_with_data_ranks_on_several_nodes() -> None:
+    """8 ranks of two GPUs, in machines of 8: four in each, the second's begin with rank 4."""
+    made = plan("vllm", split=Split(2, 1, 8, 16), nodes=2)
+    assert text(made).endswith(
+        "  --tensor-parallel-size 2 \\\n"
+        "  --data-parallel-size 8 \\\n"
+        "  --enable-expert-parallel \\\n"
+        "  --data-parallel-size-local 4 \\\n"
+        "  --data-parallel-start-rank 0 \\\n"
+        "  --data-parallel-address HEAD_NODE"
+    )
+    assert codes(made) == ["launch_nodes", "launch_headless"]
+    assert (nodes_of(made)[0]["option"], nodes_of(made)[0]["values"]) == (
+        "--data-parallel-start-rank", "0, 4",
+    )  # fmt: skip
+    # four trays of four GPUs: each rank of eight spans two of them
+    across = plan("vllm", split=Split(8, 1, 2, 16), nodes=4)
+    assert "  --nnodes 4 \\\n  --node-rank 0 \\\n" in text(across)
+    assert nodes_of(across)[0]["values"] == "0, 1, 2, 3"
+    many = plan("vllm", split=Split(4, 1, 16, 64), nodes=8)
+    assert nodes_of(many)[0]["values"] == "0, 2, 4, …, 14"
+
+
+def test_sglang_over_several_nodes() -> None:
+    made = plan("sglang", split=Split(8, 2), nodes=2)
+    assert text(made).endswith(
+        "  --tp-size 8 \\\n"
+        "  --pp-size 2 \\\n"
+        "  --nnodes 2 \\\n"
+        "  --node-rank 0 \\\n"
+        "  --dist-init-addr HEAD_NODE:5000"
+    )
+    assert codes(made) == ["launch_nodes"]
+    assert codes(plan("sglang", split=Split(8, 2), nodes=4)) == ["launch_nodes"]
+
+
+@pytest.mark.parametrize(
+    ("engine", "split", "nodes"),
+    [
+        ("vllm", Split(3, 3), 2),  # nine GPUs
+        ("vllm", Split(2, 1, 3, 6), 2),  # the second of three ranks would be in both
+        ("sglang", Split(4, 3), 2),  # the second of three stages would be in both
+    ],
+)
+def test_nodes_that_an_engine_cannot_divide_evenly(engine: str, split: Split, nodes: int) -> None:
+    made = plan(engine, split=split, nodes=nodes)
+    assert "HEAD_NODE" not in text(made)
+    assert codes(made) == ["launch_one_node"]
+
+
+@pytest.mark.parametrize("engine", sorted(set(LAUNCHERS) - {"vllm", "sglang"}))
+def test_what_a_command_for_one_node_leaves_to_its_reader(engine: str) -> None:
+    made = plan(engine, split=Split(pipeline=16), nodes=2, **GGUF)
+    told = [note for note in LAUNCHERS[engine](made).notes if note.code == "launch_one_node"]
+    assert told == [Note("launch_one_node", engine=engine, nodes=2)]
+    assert "launch_one_node" not in codes(replace(made, nodes=1))
+
+
+def test_nodes_are_those_of_the_plan() -> None:
+    """16 boards of A100 are two DGX; eight are one."""
+    fields = {"model": "deepseek-ai/DeepSeek-R1", "quant": "native", "engine": "vllm"}
+    for boards, nodes in ((16, 2), (8, 1)):
+        report = embedded_sizer().size({**fields, "gpu": f"{boards} x A100 80GB SXM"})
+        fit = report.ranking[0].fit
+        assert LaunchPlan.of(report.profile, fit, report.workload).nodes == nodes
