@@ -79,10 +79,11 @@ class HttpAnswer:
         Raises CutAnswer for a body that ends early, BrokenAnswer for gzip that is broken or
         holds nothing.
         """
+        until = self._until()
         if self._decoder is None:
-            return self._arrived(size)
+            return self._arrived(size, until)
         for _ in range(_FRUITLESS):
-            data = self._pending or self._arrived(size)
+            data = self._pending or self._arrived(size, until)
             try:
                 piece: bytes = self._decoder.decompress(data, size)
             except zlib.error as error:
@@ -112,9 +113,9 @@ class HttpAnswer:
         self.status = self._message.status
         self.headers = self._message.headers
 
-    def _arrived(self, size: int) -> bytes:
+    def _arrived(self, size: int, until: float) -> bytes:
         """The body as it was sent. Its end is looked for, as an empty read may be a loss."""
-        message, until = self._message, self._until()
+        message = self._message
         while not (message.body or message.ended):
             self._feed(until)
         piece, message.body = message.body[:size], message.body[size:]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import ceil
 from typing import Literal, Protocol
 
 from gpusizer.amounts import Amount
@@ -42,13 +43,13 @@ class Split:
         """GPUs of one stage, which exchange what they computed."""
         return self.tensor * self.data
 
-    def users_each(self, users: int) -> int:
+    def users_each(self, users: float) -> int:
         """Sequences on the fullest data-parallel rank: servers spread them evenly.
 
         vLLM goes by the ranks' queues (docs.vllm.ai, "Data Parallel Deployment"), SGLang takes
         them in turn (`load_balance_method`, srt/managers/data_parallel_controller.py).
         """
-        return -(-users // self.data)
+        return ceil(users / self.data)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil
 
 from gpusizer.architecture import GROWING, Architecture, Attention
+from gpusizer.engines import Split
 from gpusizer.kv_cache import kv_cache_bytes
 from gpusizer.memory import MemoryEstimate
 from gpusizer.profile import ModelProfile
@@ -159,7 +159,7 @@ class Work:
 
     def users_each(self, sequences: float) -> int:
         """Of so many sequences those of the fullest data-parallel rank."""
-        return ceil(sequences / self.data)
+        return Split(data=self.data).users_each(sequences)
 
     def step_bytes(self, sequences: float) -> float:
         """Bytes one step of `sequences` tokens reads: weights once, every sequence's cache."""

@@ -144,6 +144,16 @@ def test_a_head_and_a_chunk_that_drip_take_their_time_once(monkeypatch: pytest.M
         answer.read1(100)
 
 
+def test_gzip_that_drips_takes_its_time_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n"
+    wire = Dripping(itertools.chain(head, itertools.cycle(gzip.compress(b""))), monkeypatch)
+    answer = HttpAnswer(wire, 10.0 * len(head), lambda whole: None)
+    started = wire.now
+    with pytest.raises(TimeoutError):
+        answer.read1(100)
+    assert wire.now - started <= 10.0 * len(head) + 10
+
+
 def test_an_answer_that_closes_is_not_kept() -> None:
     answer, whole = answer_of("Connection: close\r\nContent-Length: 2\r\n", b"hi")
     assert read(answer) == b"hi"
