@@ -22,6 +22,8 @@ PLACEHOLDER = "{}"
 # A path component that is a number: a layer or an expert. Longer numbers are no index.
 _INDEX = re.compile(r"(?:^|(?<=\.))[0-9]{1,6}(?=\.|\Z)")
 _NUMBER = re.compile(r"0+")
+_MOST_INDICES = 16  # layer, expert, block and part make four
+_MOST_KEPT_CHARS = 256
 _FORM = str.maketrans("123456789", "0" * 9)
 
 Indices = tuple[int, ...]
@@ -217,9 +219,18 @@ def _with_digits_that_matter(
     ]
 
 
-@lru_cache(maxsize=4096)
 def _index_places(name: str) -> tuple[_Span, ...]:
-    return tuple(match.span() for match in _INDEX.finditer(name))
+    """Where indices are. A name with more of them than any model has is taken as it is."""
+    return _known_places(name) if len(name) <= _MOST_KEPT_CHARS else _find_places(name)
+
+
+def _find_places(name: str) -> tuple[_Span, ...]:
+    found = tuple(match.span() for match in _INDEX.finditer(name))
+    return found if len(found) <= _MOST_INDICES else ()
+
+
+_known_places = lru_cache(maxsize=4096)(_find_places)
+"""Shards name their tensors alike."""
 
 
 def _pattern(name: str, places: Sequence[_Span]) -> str:

@@ -148,6 +148,14 @@ def test_groups_come_in_order_of_first_appearance() -> None:
     assert groups[1].indices == ((0, 1),)
 
 
+def test_names_of_a_thousand_numbers_stay_as_they_are() -> None:
+    zeros, ones = (".".join([digit] * 5000) for digit in "01")
+    names = [zeros, f"{zeros}.1", ones]
+    groups = group_tensors([(name, "F16", (4,)) for name in names])
+    assert [(g.pattern, g.indices) for g in groups] == [(name, ()) for name in names]
+    assert merge_groups([groups, groups]) == groups
+
+
 def test_no_tensors_no_groups() -> None:
     assert group_tensors([]) == ()
 
