@@ -36,6 +36,15 @@ def format_gib(amount_bytes: float) -> str:
     return f"{_three_digits(amount_bytes / GIB)} GiB"
 
 
+def format_usd(amount: float) -> str:
+    """Dollars in a sentence, their sign left to it: whole from a hundred, else three digits.
+
+    >>> format_usd(1599.4), format_usd(0.6912)
+    ('1,599', '0.691')
+    """
+    return f"{amount:,.0f}" if amount >= 100 else f"{amount:.3g}"
+
+
 def format_count(count: float) -> str:
     """A count of parameters or tokens with its customary suffix.
 

@@ -41,10 +41,11 @@ def _scaling(fit: Fit) -> Note | None:
 
 
 def _price(fit: Fit, costs: PlanCosts) -> Note:
-    if costs.buy is None:
+    usd = costs.buy_usd
+    if costs.buy is None or usd is None:
         return Note("why_price_unknown")
     date = costs.buy.date or str(costs.buy_year)
-    return Note(f"why_price_{costs.buy.basis}", usd=_usd(costs.buy_usd), date=date)
+    return Note(f"why_price_{costs.buy.basis}", usd=usd, date=date)
 
 
 def _per_million(fit: Fit, costs: PlanCosts) -> Note:
@@ -59,7 +60,7 @@ def _lowest(of: str, usd: float | None, rented: float | None) -> Note:
     """What it costs at least, and whether that is when rented or when owned."""
     if usd is None:
         return Note("why_cost_unknown")
-    return Note(f"why_{of}_rented" if usd == rented else f"why_{of}_owned", usd=_usd(usd))
+    return Note(f"why_{of}_rented" if usd == rented else f"why_{of}_owned", usd=usd)
 
 
 def _per_dollar(fit: Fit, costs: PlanCosts) -> Note:
@@ -110,10 +111,3 @@ _FACTS: dict[str, tuple[Callable[[Fit, PlanCosts], Note], ...]] = {
     "inference": (_inference, _per_million),
 }
 """What each order goes by; the fastest say their speed anyway."""
-
-
-def _usd(usd: float | None) -> str:
-    """Dollars as people write them: whole from a hundred, else three digits."""
-    if usd is None:
-        return ""
-    return f"{usd:,.0f}" if usd >= 100 else f"{usd:.3g}"

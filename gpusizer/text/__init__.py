@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
 from typing import Literal, get_args
 
 from gpusizer.errors import GpusizerError
 from gpusizer.notes import Note
-from gpusizer.units import format_count, format_gib
+from gpusizer.text.notation import NOTATIONS as NOTATIONS
+from gpusizer.units import format_count, format_gib, format_usd
 
 Language = Literal["en", "zh", "pt"]
 LANGUAGES: tuple[Language, ...] = get_args(Language)
@@ -40,7 +41,7 @@ def table(language: Language, modules: tuple[str, ...] = (*_CORE, *_PAGE)) -> Ma
 def text(key: str, language: Language, **fields: object) -> str:
     """The string under `key`, with its fields filled in. Raises KeyError for an unknown key."""
     strings = table(language, _PAGE if key.startswith("page.") else _CORE)
-    return strings[key].format(**{k: _shown(k, v) for k, v in fields.items()})
+    return strings[key].format(**_shown(fields, language))
 
 
 def say_note(note: Note, language: Language = "en") -> str:
@@ -66,15 +67,25 @@ def _reason(code: str, fields: Mapping[str, object], language: Language) -> str:
     """The words of a reason: this error's own, else everybody's, else the reason as it is."""
     reason, strings = str(fields["reason"]), table(language, _CORE)
     words = strings.get(f"reason.{code}.{reason}") or strings.get(f"reason.{reason}")
-    return reason if words is None else words.format(**fields)
+    return reason if words is None else words.format(**_shown(fields, language))
 
 
-def _shown(name: str, value: object) -> object:
-    """Amounts get their unit, counts their suffix, by the name of the field; lists commas."""
-    if name.endswith("_bytes") and isinstance(value, int | float):
-        return format_gib(value)
-    if name == "parameters" and isinstance(value, int | float):
-        return format_count(value)
-    if isinstance(value, list):
-        return ", ".join(map(str, value)) or "—"
-    return value
+def _shown(fields: Mapping[str, object], language: Language) -> dict[str, object]:
+    """What fills a sentence: numbers in the language's notation, lists with commas."""
+    notation = NOTATIONS[language]
+    shown: dict[str, object] = {}
+    for name, value in fields.items():
+        write = _UNITS.get("bytes" if name.endswith("_bytes") else name)
+        if write and isinstance(value, int | float):
+            shown[name] = notation.write(write(value))
+        elif isinstance(value, list):
+            shown[name] = ", ".join(map(str, value)) or "—"
+        else:
+            shown[name] = notation.number(value)
+    return shown
+
+
+_UNITS: Mapping[str, Callable[[float], str]] = {
+    "bytes": format_gib, "parameters": format_count, "usd": format_usd,
+}  # fmt: skip
+"""Amounts get their unit, counts their suffix, by the name of the field."""

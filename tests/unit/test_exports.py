@@ -58,7 +58,7 @@ def test_the_summary_in_markdown(report: Report, language: str) -> None:
     made = markdown(report, Words(language), "https://example.org/?model=a/b")
     head, *tables, address = made.strip().split("\n\n")
     assert head == "## meta\\-llama/Llama\\-3.1\\-8B\\-Instruct"
-    assert "8,030,261,248" in tables[0]
+    assert Words(language).whole(8_030_261_248) in tables[0]
     assert address == "<https://example.org/?model=a/b>"
     for table in tables[1:]:
         widths = {line.count(" | ") for line in table.splitlines()}

@@ -19,7 +19,7 @@ from gpusizer.quants.variants import variant_quants
 from gpusizer.report import Report
 from gpusizer.sizer import Sizer
 from gpusizer.snapshot import RepoSnapshot
-from gpusizer.text import LANGUAGES, say_note
+from gpusizer.text import LANGUAGES, NOTATIONS, say_note
 from gpusizer.ui.answering import answer
 from gpusizer.ui.presenters.answer import answer_html
 from gpusizer.ui.presenters.words import Words
@@ -207,4 +207,4 @@ def test_caveats_can_be_said() -> None:
     for language in LANGUAGES:
         said = [say_note(note, language) for note in profile.caveats]
         assert any("model-Q4_K_M.gguf" in sentence for sentence in said)
-        assert any("0.93 GiB" in sentence for sentence in said)
+        assert any(NOTATIONS[language].write("0.93 GiB") in sentence for sentence in said)

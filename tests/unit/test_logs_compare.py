@@ -18,7 +18,7 @@ from gpusizer.logs.check import LogCheck, check, check_log
 from gpusizer.logs.compare import LogComparison, Predicted, Prediction, compare_log
 from gpusizer.logs.contribution import Issue, row_of
 from gpusizer.logs.run_request import LogRequest, gguf_slug, request_of
-from gpusizer.text import LANGUAGES, say_note
+from gpusizer.text import LANGUAGES, NOTATIONS, say_note
 from tests import engine_logs
 from tests.sizers import embedded_sizer
 from tests.unit.test_logs_parse import TABLE
@@ -257,7 +257,7 @@ def test_notes_are_said(language: Any) -> None:
         embedded_sizer(), log, gpu="H100 80GB", say=lambda note: say_note(note, language)
     )
     assert [note["code"] for note in done["notes"]] == ["log_default_utilization"]
-    assert "0.88" in done["notes"][0]["message"]  # SGLang's own
+    assert NOTATIONS[language].write("0.88") in done["notes"][0]["message"]  # SGLang's own
 
 
 @pytest.mark.parametrize(

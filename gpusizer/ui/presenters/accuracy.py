@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from gpusizer.accuracy import AccuracyTable, ErrorRow, percent_text, rival_text
+from gpusizer.accuracy import AccuracyTable, ErrorRow, rival_text
 from gpusizer.engines import ENGINES
-from gpusizer.ui.presenters.figures import DASH, percent, whole
+from gpusizer.ui.presenters.figures import DASH, percent
 from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.words import Words
 
@@ -23,7 +23,7 @@ def accuracy_html(table: AccuracyTable, words: Words) -> Html:
     everything = table.sections.get("all", ())
     return el(
         "section",
-        words.heading("accuracy", count=whole(table.predicted), date=table.as_of),
+        words.heading("accuracy", count=words.whole(table.predicted), date=table.as_of),
         el("div", join(_headlines(everything, words)), class_="gs-tiles gs-proof"),
         el(
             "details",
@@ -57,8 +57,8 @@ def _headline(row: ErrorRow, naive: float, words: Words) -> Html:
     return el(
         "article",
         el("h3", f"{_engine(row.engine, words)} · {words(f'component.{row.component}')}"),
-        el("p", percent_text(row.mean), class_="gs-big"),
-        el("p", words("accuracy.mean_of", n=whole(row.n)), class_="gs-small"),
+        el("p", words.deviation(row.mean), class_="gs-big"),
+        el("p", words("accuracy.mean_of", n=words.whole(row.n)), class_="gs-small"),
         _versus("ours", row.mean, scale, words),
         _versus("naive", naive, scale, words),
         class_="gs-tile",
@@ -70,7 +70,7 @@ def _versus(who: str, error: float, scale: float, words: Words) -> Html:
         "div",
         el("span", words(f"accuracy.{who}")),
         el("span", el("i", style=f"width:{percent(error, scale)}"), class_="gs-track"),
-        el("span", percent_text(error), class_="gs-number"),
+        el("span", words.deviation(error), class_="gs-number"),
         class_=f"gs-versus gs-{who}",
     )
 
@@ -97,16 +97,16 @@ def _body(engine: str, rows: Sequence[ErrorRow], words: Words) -> Html:
 
 
 def _row(row: ErrorRow, words: Words) -> Html:
-    amount = DASH if row.mean_gib is None else f"{row.mean_gib:.2f}"
+    amount = DASH if row.mean_gib is None else words.number(row.mean_gib, ".2f")
     cells: dict[str, str] = {
-        "n": whole(row.n),
-        "median": percent_text(row.median),
-        "mean": _with_bar(row.mean, "ours"),
-        "bias": percent_text(row.bias, signed=True),
-        "p95": percent_text(row.p95),
+        "n": words.whole(row.n),
+        "median": words.deviation(row.median),
+        "mean": _with_bar(row.mean, "ours", words),
+        "bias": words.deviation(row.bias, signed=True),
+        "p95": words.deviation(row.p95),
         "mean_gib": amount,
-        "naive": _with_bar(row.naive_mean, "naive"),
-        "hf_mem": rival_text(row.hf_mem),
+        "naive": _with_bar(row.naive_mean, "naive", words),
+        "hf_mem": words.written(rival_text(row.hf_mem)),
         "worst": _worst(row, words),
     }
     return el(
@@ -119,18 +119,18 @@ def _row(row: ErrorRow, words: Words) -> Html:
     )
 
 
-def _with_bar(share: float | None, who: str) -> Html:
+def _with_bar(share: float | None, who: str, words: Words) -> Html:
     """A share with a bar of its size under it, full at 100 %."""
     if share is None:
         return join((DASH,))
     width = percent(min(share, _FULL_BAR), _FULL_BAR)
     bar = el("span", el("i", style=f"width:{width}"), class_=f"gs-error-bar gs-{who}")
-    return join((percent_text(share), bar))
+    return join((words.deviation(share), bar))
 
 
 def _worst(row: ErrorRow, words: Words) -> Html:
     """The error furthest off, linked to where that measurement is published."""
-    said = percent_text(row.worst, signed=True)
+    said = words.deviation(row.worst, signed=True)
     if not row.worst_url.startswith("https://"):
         return join((said,))
     return el("a", said, href=row.worst_url, target="_blank", rel="noopener noreferrer",

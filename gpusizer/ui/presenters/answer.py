@@ -6,11 +6,10 @@ from gpusizer.fit import Fit
 from gpusizer.ranking import Ranked
 from gpusizer.ui.answering import PageAnswer
 from gpusizer.ui.choices import KINDS, Tier, headline, smallest
-from gpusizer.ui.presenters.figures import DASH, speed, usd, whole
+from gpusizer.ui.presenters.figures import DASH
 from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.share import share_html
 from gpusizer.ui.presenters.words import Words
-from gpusizer.units import format_gib
 
 
 def answer_html(answer: PageAnswer, words: Words) -> Html:
@@ -58,10 +57,14 @@ def _details(answer: PageAnswer, words: Words) -> str:
     first = answer.tiers[0].row.estimate if answer.tiers else None
     if first is not None:
         sentences.append(
-            words("needs", quant=first.quant.name, total=format_gib(first.all_gpus.total.likely))
+            words("needs", quant=first.quant.name, total=words.amount(first.all_gpus.total.likely))
         )
     sentences.append(
-        words("planned", context=whole(workload.context), concurrency=whole(workload.concurrency))
+        words(
+            "planned",
+            context=words.whole(workload.context),
+            concurrency=words.whole(workload.concurrency),
+        )
     )
     return words("between_sentences").join(sentences)
 
@@ -72,11 +75,11 @@ def _tile(tier: Tier, words: Words) -> Html:
     native = el("span", words("as_stored"), class_="gs-chip") if estimate.native else None
     return el(
         "article",
-        el("h3", words("bits", bits=f"{estimate.quant.bits:g}"), native),
-        el("p", format_gib(total.likely), class_="gs-big"),
+        el("h3", words("bits", bits=words.number(estimate.quant.bits, "g")), native),
+        el("p", words.amount(total.likely), class_="gs-big"),
         el(
             "p",
-            words("tile.band", low=format_gib(total.low), high=format_gib(total.high)),
+            words("tile.band", low=words.amount(total.low), high=words.amount(total.high)),
             " · ",
             estimate.quant.name,
             class_="gs-small",
@@ -93,9 +96,9 @@ def _line(kind: str, item: Ranked | None, words: Words) -> Html:
     fit = item.fit
     facts = [fit.estimate.quant.name]
     if item.decode is not None:
-        facts.append(words("tokens_per_second", speed=speed(item.decode.likely)))
+        facts.append(words("tokens_per_second", speed=words.speed(item.decode.likely)))
     if item.rent_usd_per_hour is not None:
-        facts.append(words("per_hour", price=usd(item.rent_usd_per_hour)))
+        facts.append(words("per_hour", price=words.usd(item.rent_usd_per_hour)))
     count = f"{fit.count} × " if fit.count > 1 else ""
     return el(
         "div",

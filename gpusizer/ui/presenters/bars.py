@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from gpusizer.memory import Breakdown
 from gpusizer.report import EstimateRow, Report
-from gpusizer.ui.presenters.figures import gib, percent
+from gpusizer.ui.presenters.figures import percent
 from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.marks import PARTS, part_bytes, parts_legend
 from gpusizer.ui.presenters.words import Words
-from gpusizer.units import GIB, format_gib
+from gpusizer.units import GIB
 
 _CARD_SIZES_GIB = (
     1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 80, 96, 128, 192, 256, 384, 512, 640, 1024, 1536, 2048,
@@ -71,7 +71,7 @@ def segments(memory: Breakdown, scale_bytes: float, words: Words) -> list[Html]:
             "span",
             class_=f"gs-{part}",
             style=f"width:{percent(amount, scale_bytes)}",
-            title=f"{words(f'part.{part}')}: {format_gib(amount)}",
+            title=f"{words(f'part.{part}')}: {words.amount(amount)}",
         )
         for part, amount in part_bytes(memory).items()
         if part in PARTS
@@ -89,7 +89,7 @@ def _row(row: EstimateRow, scale: float, ticks: Sequence[int], words: Words) -> 
     whisker = el(
         "b",
         style=f"left:{percent(total.low, scale)};width:{percent(total.high - total.low, scale)}",
-        title=words("tile.band", low=format_gib(total.low), high=format_gib(total.high)),
+        title=words("tile.band", low=words.amount(total.low), high=words.amount(total.high)),
     )
     chip = el("span", words("as_stored"), class_="gs-chip") if estimate.native else None
     return el(
@@ -98,6 +98,6 @@ def _row(row: EstimateRow, scale: float, ticks: Sequence[int], words: Words) -> 
            class_="gs-bar-name"),
         el("div", join(lines), join(segments(estimate.all_gpus, scale, words)), whisker,
            class_="gs-bar"),
-        el("div", gib(total.likely), class_="gs-bar-total"),
+        el("div", words.gib(total.likely), class_="gs-bar-total"),
         class_="gs-bar-row",
     )  # fmt: skip

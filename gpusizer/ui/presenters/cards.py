@@ -16,11 +16,11 @@ from gpusizer.ranking import Ranked
 from gpusizer.speed import Rate, Speeds
 from gpusizer.ui.presenters.bars import segments
 from gpusizer.ui.presenters.commands import launch_html
-from gpusizer.ui.presenters.figures import DASH, band, percent, speed, usd, whole
+from gpusizer.ui.presenters.figures import DASH, percent
 from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.marks import parts_legend, verdict_badge
 from gpusizer.ui.presenters.words import Words
-from gpusizer.units import GB, TERA, format_gib
+from gpusizer.units import GB, TERA
 
 _UNBROKEN_HYPHEN = "\u2011"
 SUGGESTED = 4
@@ -92,14 +92,14 @@ def _fit(fit: Fit, words: Words) -> Html:
     estimate, capacity = fit.estimate, fit.gpu.device_memory_bytes
     used = estimate.per_gpu.total.likely
     spare = "cards.spare" if fit.headroom_bytes >= 0 else "cards.short"
-    used_of = words("cards.used", used=format_gib(used), capacity=format_gib(capacity))
+    used_of = words("cards.used", used=words.amount(used), capacity=words.amount(capacity))
     return el(
         "div",
         el("p", verdict_badge(fit.verdict, words),
            el("span", f"{estimate.quant.name} · {estimate.engine.name}", class_="gs-small")),
         _capacity_bar(fit, words),
         el("p", used_of if fit.count == 1 else words("cards.each", used=used_of),
-           el("strong", words(spare, amount=format_gib(abs(fit.headroom_bytes)))),
+           el("strong", words(spare, amount=words.amount(abs(fit.headroom_bytes)))),
            class_="gs-capacity"),
         class_="gs-fit",
     )  # fmt: skip
@@ -114,12 +114,12 @@ def _capacity_bar(fit: Fit, words: Words) -> Html:
     reserve = max(0, capacity - used - free)
     rest = [
         el("span", class_=f"gs-{name}", style=f"width:{percent(amount, scale)}",
-           title=f"{words(f'part.{name}')}: {format_gib(amount)}")
+           title=f"{words(f'part.{name}')}: {words.amount(amount)}")
         for name, amount in (("free", free), ("reserve", reserve))
     ]  # fmt: skip
     limit = None
     if used > capacity:
-        limit = el("b", style=f"left:{percent(capacity, scale)}", title=format_gib(capacity))
+        limit = el("b", style=f"left:{percent(capacity, scale)}", title=words.amount(capacity))
     return el(
         "div",
         join(segments(memory, scale, words)),
@@ -149,8 +149,8 @@ def _advice(ranked: Ranked, words: Words) -> Html:
 
 def _suggestion(one: Suggestion, words: Words) -> Html:
     key = "advice.after" if one.enough or one.headroom_bytes >= 0 else "advice.short"
-    after = words(key, saving=format_gib(one.saving_bytes),
-                  headroom=format_gib(abs(one.headroom_bytes)))  # fmt: skip
+    after = words(key, saving=words.amount(one.saving_bytes),
+                  headroom=words.amount(abs(one.headroom_bytes)))  # fmt: skip
     return el("li", words.note(one.note), el("small", after))
 
 
@@ -169,8 +169,8 @@ def _specs(gpu: Gpu, ranked: Ranked | None, words: Words) -> Iterator[Spec]:
         yield from _performance(ranked, words)
     yield (
         "memory",
-        format_gib(gpu.memory_bytes),
-        words("spec.label", label=f"{gpu.memory_marketing_gb:g}", type=gpu.memory_type,
+        words.amount(gpu.memory_bytes),
+        words("spec.label", label=words.number(gpu.memory_marketing_gb, "g"), type=gpu.memory_type,
               basis=words(f"basis.{gpu.memory_basis}")),
     )  # fmt: skip
     yield _known("bandwidth", gpu.bandwidth_bytes_per_second, GB, "GB/s", words)
@@ -202,8 +202,8 @@ def _with_users(speeds: Speeds, words: Words) -> Iterator[Spec]:
     if first is not None:
         yield (
             "first_token",
-            words("seconds", time=speed(first.likely, 2)),
-            words("spec.after_prompt", prompt=whole(speeds.prompt)),
+            words("seconds", time=words.speed(first.likely, 2)),
+            words("spec.after_prompt", prompt=words.whole(speeds.prompt)),
         )
     if speeds.users > 1:
         for name, rate, users in (
@@ -211,8 +211,12 @@ def _with_users(speeds: Speeds, words: Words) -> Iterator[Spec]:
             ("serving", speeds.serving, speeds.serving_users),
         ):
             if rate is not None:
-                total = words("tokens_per_second", speed=speed(rate.likely))
-                yield name, total, words("spec.users_band", users=whole(users), band=band(rate))
+                total = words("tokens_per_second", speed=words.speed(rate.likely))
+                yield (
+                    name,
+                    total,
+                    words("spec.users_band", users=words.whole(users), band=words.band(rate)),
+                )
 
 
 def _limits(most: Largest, words: Words) -> Iterator[Spec]:
@@ -220,13 +224,13 @@ def _limits(most: Largest, words: Words) -> Iterator[Spec]:
     context, users = most.context_at_users, most.users_at_context
     yield (
         "max_context",
-        words("tokens", count=whole(context)) if context else DASH,
-        words("spec.at_users", users=whole(most.users)) if context else None,
+        words("tokens", count=words.whole(context)) if context else DASH,
+        words("spec.at_users", users=words.whole(most.users)) if context else None,
     )
     yield (
         "max_users",
-        whole(users) if users else DASH,
-        words("spec.at_context", context=whole(most.context)) if users else None,
+        words.whole(users) if users else DASH,
+        words("spec.at_context", context=words.whole(most.context)) if users else None,
     )
     engine = most.engine.name if most.engine else None
     yield "best_quant", most.quant.name if most.quant else DASH, engine
@@ -235,14 +239,14 @@ def _limits(most: Largest, words: Words) -> Iterator[Spec]:
 def _rate(name: str, rate: Rate | None, words: Words) -> Spec:
     if rate is None:
         return name, words("unknown"), None
-    return name, words("tokens_per_second", speed=speed(rate.likely)), band(rate)
+    return name, words("tokens_per_second", speed=words.speed(rate.likely)), words.band(rate)
 
 
 def _known(name: str, amount: float | None, unit: float, suffix: str, words: Words) -> Spec:
     if amount is None:
         return name, words("unknown"), None
     value = amount / unit
-    return name, f"{value:,.0f} {suffix}" if value >= 10 else f"{value:.1f} {suffix}", None
+    return name, f"{words.speed(value)} {suffix}", None
 
 
 def _links(gpu: Gpu, words: Words) -> Spec:
@@ -254,7 +258,7 @@ def _links(gpu: Gpu, words: Words) -> Spec:
         return "links", pcie or inside, words("spec.no_fabric")
     speed_in_words = None
     if gpu.interconnect_bytes_per_second:
-        speed_in_words = f"{gpu.interconnect_bytes_per_second / GB:,.0f} GB/s"
+        speed_in_words = f"{words.whole(gpu.interconnect_bytes_per_second / GB)} GB/s"
     return "links", gpu.interconnect, " · ".join(part for part in (speed_in_words, pcie) if part)
 
 
@@ -263,7 +267,7 @@ def _price(price: Price | None, release_year: int, words: Words) -> Spec:
         return "buy", words("unknown"), None
     date = (price.date or str(release_year)).replace("-", _UNBROKEN_HYPHEN)
     basis = words(f"basis.{price.basis}", date=date)
-    return "buy", usd(price.usd), basis
+    return "buy", words.usd(price.usd), basis
 
 
 def _rent(quote: RentalQuote | None, words: Words) -> Spec:
@@ -271,6 +275,10 @@ def _rent(quote: RentalQuote | None, words: Words) -> Spec:
     if quote is None or quote.likely_usd is None:
         return "rent", words("unknown"), None
     ends = (quote.low_usd, quote.high_usd)
-    asked = dict.fromkeys(usd(price) for price in ends if price is not None)
+    asked = dict.fromkeys(words.usd(price) for price in ends if price is not None)
     date = (quote.as_of or "").replace("-", _UNBROKEN_HYPHEN)
-    return "rent", usd(quote.likely_usd), words("basis.rent", asked="–".join(asked), date=date)
+    return (
+        "rent",
+        words.usd(quote.likely_usd),
+        words("basis.rent", asked="–".join(asked), date=date),
+    )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from gpusizer.costs import rent_usd_per_hour
 from gpusizer.gpus import Gpu
-from gpusizer.ui.presenters.figures import DASH, gib, usd, whole
+from gpusizer.ui.presenters.figures import DASH
 from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.words import Words
 from gpusizer.units import GB, TERA
@@ -47,14 +47,14 @@ def catalogue_html(gpus: Sequence[Gpu], words: Words) -> Html:
 def _row(gpu: Gpu, words: Words) -> Html:
     names = " ".join((gpu.slug, gpu.name, gpu.vendor, gpu.architecture, *gpu.aliases))
     cells = (
-        gib(gpu.memory_bytes),
-        _or_dash(gpu.bandwidth_bytes_per_second, lambda rate: whole(rate / GB)),
-        _or_dash(gpu.fp16_flops, lambda rate: f"{rate / TERA:,.1f}"),
+        words.gib(gpu.memory_bytes),
+        _or_dash(gpu.bandwidth_bytes_per_second, lambda rate: words.whole(rate / GB)),
+        _or_dash(gpu.fp16_flops, lambda rate: words.number(rate / TERA, ",.1f")),
         gpu.interconnect or DASH,
-        _or_dash(gpu.power_watts, whole),
+        _or_dash(gpu.power_watts, words.whole),
         str(gpu.release_year),
-        _or_dash(gpu.buy_usd, usd),
-        _or_dash(rent_usd_per_hour(gpu), usd),
+        _or_dash(gpu.buy_usd, words.usd),
+        _or_dash(rent_usd_per_hour(gpu), words.usd),
         el("button", words("pick"), type="button", class_="gs-button", data_pick=gpu.slug,
            aria_label=words("pick.label", gpu=gpu.name)),
     )  # fmt: skip

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from gpusizer.derivation import Step, derivation
 from gpusizer.report import EstimateRow, Report
-from gpusizer.ui.presenters.figures import gib
 from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.marks import provenance_legend, provenance_mark
 from gpusizer.ui.presenters.words import Words
-from gpusizer.units import format_gib
 
 
 def derivation_html(report: Report, rows: list[EstimateRow], words: Words) -> Html:
@@ -26,13 +24,13 @@ def derivation_html(report: Report, rows: list[EstimateRow], words: Words) -> Ht
 def _sum(row: EstimateRow, report: Report, words: Words) -> Html:
     estimate = row.estimate
     total = estimate.all_gpus.total
-    name = f"{estimate.quant.name} · {estimate.engine.name} · {format_gib(total.likely)}"
+    name = f"{estimate.quant.name} · {estimate.engine.name} · {words.amount(total.likely)}"
     steps = derivation(row, report.profile, report.workload)
     last = el(
         "tr",
         el("th", words("column.total"), scope="row"),
-        el("td", words("tile.band", low=format_gib(total.low), high=format_gib(total.high))),
-        el("td", gib(total.likely), class_="gs-number"),
+        el("td", words("tile.band", low=words.amount(total.low), high=words.amount(total.high))),
+        el("td", words.gib(total.likely), class_="gs-number"),
     )
     body = el("tbody", join(_step(step, row, words) for step in steps), last)
     return el(
@@ -49,9 +47,9 @@ def _step(step: Step, row: EstimateRow, words: Words) -> Html:
     return el(
         "tr",
         el("th", words(f"part.{step.part}"), provenance_mark(known, words), scope="row"),
-        el("td", el("code", step.formula) if step.formula else None,
+        el("td", el("code", words.written(step.formula)) if step.formula else None,
            el("small", _rule(step, row, words))),
-        el("td", f"{sign}{gib(step.amount.likely)}", class_="gs-number"),
+        el("td", f"{sign}{words.gib(step.amount.likely)}", class_="gs-number"),
     )  # fmt: skip
 
 
@@ -62,5 +60,5 @@ def _rule(step: Step, row: EstimateRow, words: Words) -> str:
     amount = step.amount
     if amount.low == amount.high:
         return rule
-    band = words("tile.band", low=format_gib(amount.low), high=format_gib(amount.high))
+    band = words("tile.band", low=words.amount(amount.low), high=words.amount(amount.high))
     return f"{rule} {band}"

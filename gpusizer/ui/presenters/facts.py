@@ -6,11 +6,9 @@ from collections.abc import Iterator
 from urllib.parse import quote
 
 from gpusizer.profile import ComponentSize, ModelProfile
-from gpusizer.ui.presenters.figures import share, whole
 from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.marks import provenance_legend, provenance_mark
 from gpusizer.ui.presenters.words import Words
-from gpusizer.units import format_count, format_gb, format_gib
 
 _HUB = "https://huggingface.co/"
 _MAX_LISTED = 8
@@ -59,20 +57,24 @@ def _fact(fact: Fact, words: Words) -> Html:
 
 
 def _facts(profile: ModelProfile, words: Words) -> Iterator[Fact]:
-    yield "parameters", format_count(profile.parameters), whole(profile.parameters), "exact"
+    yield "parameters", words.count(profile.parameters), words.whole(profile.parameters), "exact"
     if profile.active_parameters != profile.parameters:
         active = profile.active_parameters
-        yield "active", format_count(active), whole(active), "derived"
+        yield "active", words.count(active), words.whole(active), "derived"
     dtypes = sorted(profile.stored_parameters_by_dtype.items(), key=lambda item: -item[1])
     elements = sum(count for _, count in dtypes)
-    shares = [f"{dtype} {share(count, elements)}" for dtype, count in dtypes[:_MAX_LISTED]]
+    shares = [f"{dtype} {words.share(count, elements)}" for dtype, count in dtypes[:_MAX_LISTED]]
     stored = profile.quantization
     name = f"{stored.method} {stored.bits}-bit" if stored else profile.native_dtype
     yield "stored", name, ", ".join(shares), "exact"
     yield (
         "weights",
-        f"{format_gb(profile.weight_bytes)} = {format_gib(profile.weight_bytes)}",
-        words("files", files=whole(profile.file_count), tensors=whole(profile.tensor_count)),
+        f"{words.amount_gb(profile.weight_bytes)} = {words.amount(profile.weight_bytes)}",
+        words(
+            "files",
+            files=words.whole(profile.file_count),
+            tensors=words.whole(profile.tensor_count),
+        ),
         "exact",
     )
     yield from _context_facts(profile, words)
@@ -84,11 +86,11 @@ def _context_facts(profile: ModelProfile, words: Words) -> Iterator[Fact]:
     if arch is None:
         return
     if profile.max_context is not None:
-        tokens = words("tokens", count=whole(profile.max_context))
+        tokens = words("tokens", count=words.whole(profile.max_context))
         yield "max_context", tokens, None, "exact"
     if profile.kv_cache_bytes_per_token:
-        per_token = f"{profile.kv_cache_bytes_per_token / 1024:,.1f} KiB"
-        detail = words("kv_bytes", count=whole(profile.kv_cache_bytes_per_token))
+        per_token = f"{words.number(profile.kv_cache_bytes_per_token / 1024, ',.1f')} KiB"
+        detail = words("kv_bytes", count=words.whole(profile.kv_cache_bytes_per_token))
         yield "kv_per_token", per_token, detail, "derived"
     heads = words("heads", heads=arch.attention_heads or "?", kv=arch.kv_heads or "?")
     experts = words("experts", used=arch.experts_per_token, all=arch.experts)
@@ -107,12 +109,12 @@ def _components(profile: ModelProfile, words: Words) -> Html | None:
         return None
     total = sum(component.weight_bytes for component in profile.components)
     items = [
-        el("li", el("code", item.name), el("span", _component_size(item, total)))
+        el("li", el("code", item.name), el("span", _component_size(item, total, words)))
         for item in profile.components
     ]
     return el("div", el("h3", words("components")), el("ul", join(items)), class_="gs-components")
 
 
-def _component_size(component: ComponentSize, total_bytes: int) -> str:
-    parameters, size = format_count(component.parameters), format_gib(component.weight_bytes)
-    return f"{parameters} · {size} · {share(component.weight_bytes, total_bytes)}"
+def _component_size(component: ComponentSize, total_bytes: int, words: Words) -> str:
+    parameters, size = words.count(component.parameters), words.amount(component.weight_bytes)
+    return f"{parameters} · {size} · {words.share(component.weight_bytes, total_bytes)}"

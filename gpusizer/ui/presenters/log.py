@@ -5,7 +5,6 @@ from __future__ import annotations
 from gpusizer.logs.check import LogCheck
 from gpusizer.logs.compare import ComparedAmount
 from gpusizer.ui.presenters.code import code_html
-from gpusizer.ui.presenters.figures import gib, whole
 from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.words import Words
 
@@ -45,14 +44,14 @@ def log_html(check: LogCheck, words: Words) -> Html:
 def _row(one: ComparedAmount, words: Words) -> Html:
     def shown(value: float) -> str:
         if one.name in _WHOLE_BYTES:
-            return whole(value)
-        return f"{value:.2f}" if one.name == _PLAIN else gib(value)
+            return words.whole(value)
+        return words.number(value, ".2f") if one.name == _PLAIN else words.gib(value)
 
     cells = (
         shown(one.measured),
         shown(one.predicted),
         f"{shown(one.low)}–{shown(one.high)}",
-        f"{100 * one.error:+.1f}%",
+        f"{words.number(100 * one.error, '+.1f')}%",
     )
     return el(
         "tr",

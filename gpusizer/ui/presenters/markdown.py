@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from gpusizer.ranking import Ranked
 from gpusizer.report import EstimateRow, Report
-from gpusizer.ui.presenters.figures import DASH, band, gib, usd, whole
+from gpusizer.ui.presenters.figures import DASH
 from gpusizer.ui.presenters.words import Words
 
 _RANKED = 10
@@ -24,14 +24,16 @@ def markdown(report: Report, words: Words, address: str) -> str:
     """
     profile, workload = report.profile, report.workload
     planned = words(
-        "planned", context=whole(workload.context), concurrency=whole(workload.concurrency)
+        "planned",
+        context=words.whole(workload.context),
+        concurrency=words.whole(workload.concurrency),
     )
-    parameters = f"{words('fact.parameters')}: {whole(profile.parameters)}"
+    parameters = f"{words('fact.parameters')}: {words.whole(profile.parameters)}"
     estimates = [row for row in report.estimates if row.estimate.quant.recommended]
     lines = [
         f"## {plain(profile.repo_id)}",
         f"{parameters}  \n{planned}",
-        _table(_ESTIMATE_HEAD, map(_estimate, estimates), words),
+        _table(_ESTIMATE_HEAD, (_estimate(row, words) for row in estimates), words),
         _table(_RANKING_HEAD, (_place(one, words) for one in report.ranking[:_RANKED]), words),
     ]
     if address:
@@ -54,14 +56,14 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]], words: Words) -> 
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
-def _estimate(row: EstimateRow) -> Sequence[str]:
+def _estimate(row: EstimateRow, words: Words) -> Sequence[str]:
     memory = row.estimate.all_gpus
     return (
         plain(row.estimate.quant.name),
-        gib(memory.weights.likely),
-        gib(memory.kv_cache.likely),
-        gib(memory.total.likely),
-        f"{gib(memory.total.low)}–{gib(memory.total.high)}",
+        words.gib(memory.weights.likely),
+        words.gib(memory.kv_cache.likely),
+        words.gib(memory.total.likely),
+        f"{words.gib(memory.total.low)}–{words.gib(memory.total.high)}",
         plain(row.estimate.engine.name),
     )
 
@@ -73,8 +75,8 @@ def _place(item: Ranked, words: Words) -> Sequence[str]:
         plain(f"{fit.count} × {fit.gpu.name}" if fit.count > 1 else fit.gpu.name),
         plain(fit.estimate.quant.name),
         words.verdict(fit.verdict.value),
-        gib(fit.headroom_bytes),
-        DASH if item.decode is None else band(item.decode),
-        DASH if price is None else usd(price),
-        DASH if rent is None else usd(rent),
+        words.gib(fit.headroom_bytes),
+        DASH if item.decode is None else words.band(item.decode),
+        DASH if price is None else words.usd(price),
+        DASH if rent is None else words.usd(rent),
     )

@@ -8,11 +8,10 @@ from urllib.parse import urlencode
 
 from gpusizer.fit import Verdict
 from gpusizer.models_for.answer import ModelsFor
-from gpusizer.ui.presenters.figures import DASH, gib, speed, whole
+from gpusizer.ui.presenters.figures import DASH
 from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.marks import verdict_badge
 from gpusizer.ui.presenters.words import Words
-from gpusizer.units import format_count
 from gpusizer.workload import DEFAULT_CONTEXT
 
 _HEAD = ("rank", "model", "size", "verdict", "headroom", "speed", "max_context")
@@ -51,7 +50,7 @@ def _tasks(by_task: Mapping[str, Mapping[str, Any]], words: Words) -> Html:
         el(
             "article",
             el("h3", words(f"task.{task}")),
-            el("p", whole(sum(counts.get(verdict.value, 0) for verdict in Verdict)),
+            el("p", words.whole(sum(counts.get(verdict.value, 0) for verdict in Verdict)),
                class_="gs-big"),
             el("p", words("reverse.best", model=counts["best"]), class_="gs-small"),
             class_="gs-tile",
@@ -73,11 +72,11 @@ def _row(one: Mapping[str, Any], gpu: str, words: Words) -> Html:
     )
     values = (
         join(cells),
-        format_count(one["parameters"]),
+        words.count(one["parameters"]),
         verdict_badge(Verdict(one["verdict"]), words),
-        DASH if one["headroom_bytes"] is None else gib(one["headroom_bytes"]),
-        DASH if rate is None else speed(rate["likely"]),
-        DASH if longest is None else whole(longest),
+        DASH if one["headroom_bytes"] is None else words.gib(one["headroom_bytes"]),
+        DASH if rate is None else words.speed(rate["likely"]),
+        DASH if longest is None else words.whole(longest),
     )
     return el(
         "tr",

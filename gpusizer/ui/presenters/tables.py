@@ -9,7 +9,7 @@ from gpusizer.report import EstimateRow, Report
 from gpusizer.request import RANKINGS
 from gpusizer.ui.presenters.bars import bars_html, shown_rows
 from gpusizer.ui.presenters.derivation import derivation_html
-from gpusizer.ui.presenters.figures import DASH, band, gib, speed, usd, whole
+from gpusizer.ui.presenters.figures import DASH
 from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.marks import (
     part_bytes,
@@ -38,7 +38,9 @@ def memory_html(report: Report, words: Words) -> Html:
     return el(
         "section",
         words.heading(
-            "memory", context=whole(workload.context), concurrency=whole(workload.concurrency)
+            "memory",
+            context=words.whole(workload.context),
+            concurrency=words.whole(workload.concurrency),
         ),
         bars_html(report, words),
         el(
@@ -119,15 +121,15 @@ def _estimate_row(row: EstimateRow, words: Words) -> Html:
     if row.needs_original_weights:
         wider = el("sup", "†", title=words("needs_original"))
     parts = [
-        join((gib(amount), " ", provenance_mark(known[part], words)))
+        join((words.gib(amount), " ", provenance_mark(known[part], words)))
         for part, amount in part_bytes(memory).items()
     ]
     cells = (
         join((estimate.quant.name, chip, wider)),
-        f"{row.bits_per_weight:.2f}",
+        words.number(row.bits_per_weight, ".2f"),
         *parts,
-        el("strong", gib(memory.total.likely)),
-        f"{gib(memory.total.low)}–{gib(memory.total.high)}",
+        el("strong", words.gib(memory.total.likely)),
+        f"{words.gib(memory.total.low)}–{words.gib(memory.total.high)}",
         estimate.engine.name,
     )
     return _row(_ESTIMATE_HEAD, cells, words)
@@ -140,17 +142,19 @@ def _ranking_row(item: Ranked, words: Words) -> Html:
     how = f"{fit.estimate.quant.name} · {fit.estimate.engine.name}"
     rate = DASH
     if item.decode is not None:
-        rate = join((el("strong", speed(item.decode.likely)), el("small", band(item.decode))))
+        rate = join(
+            (el("strong", words.speed(item.decode.likely)), el("small", words.band(item.decode)))
+        )
     buy, rent, power = item.buy_usd, item.rent_usd_per_hour, item.power_watts
     cells = (
         str(item.rank),
         join((el("strong", name), el("small", how))),
         verdict_badge(fit.verdict, words),
-        gib(fit.headroom_bytes),
+        words.gib(fit.headroom_bytes),
         rate,
-        DASH if buy is None else usd(buy),
-        DASH if rent is None else usd(rent),
-        DASH if power is None else whole(power),
+        DASH if buy is None else words.usd(buy),
+        DASH if rent is None else words.usd(rent),
+        DASH if power is None else words.whole(power),
         el("button", words("pick"), type="button", class_="gs-button", data_pick=slug,
            aria_label=words("pick.label", gpu=name)),
     )  # fmt: skip

@@ -9,11 +9,10 @@ from gpusizer.training.ladder import Rung
 from gpusizer.training.per_gpu import TrainingMemory
 from gpusizer.training.report import EstimateRow, RankedTraining, TrainingReport
 from gpusizer.ui.presenters.charts.stacked import training_picture
-from gpusizer.ui.presenters.figures import DASH, gib, speed, usd, whole
+from gpusizer.ui.presenters.figures import DASH
 from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.marks import verdict_badge
 from gpusizer.ui.presenters.words import Words
-from gpusizer.units import format_count, format_gib
 
 _RANKED = 20
 _HEAD = ("rank", "gpu", "verdict", "headroom", "train_speed", "hours", "usd", "energy")
@@ -45,7 +44,7 @@ def method_name(method: str) -> str:
 
 def _headline(report: TrainingReport, asked: EstimateRow, words: Words) -> str:
     name = report.profile.repo_id.rsplit("/", maxsplit=1)[-1]
-    amount = format_gib(asked.memory.needed.likely)
+    amount = words.amount(asked.memory.needed.likely)
     return words("train.headline", model=name, method=method_name(asked.plan.method), total=amount)
 
 
@@ -53,9 +52,9 @@ def _details(report: TrainingReport, asked: EstimateRow, words: Words) -> str:
     need, plan = asked.memory.needed, report.plan
     return words(
         "train.details",
-        low=format_gib(need.low), high=format_gib(need.high),
-        sequence=whole(plan.sequence_length), batch=plan.micro_batch,
-        trained=format_count(asked.memory.trainable),
+        low=words.amount(need.low), high=words.amount(need.high),
+        sequence=words.whole(plan.sequence_length), batch=plan.micro_batch,
+        trained=words.count(asked.memory.trainable),
     )  # fmt: skip
 
 
@@ -93,8 +92,8 @@ def _ladder(rungs: Sequence[Rung], words: Words) -> Html | None:
             "li",
             words.note(rung.note),
             " ",
-            el("small", words("train.rung", saving=format_gib(rung.saving_bytes),
-                              total=format_gib(rung.total_bytes))),
+            el("small", words("train.rung", saving=words.amount(rung.saving_bytes),
+                              total=words.amount(rung.total_bytes))),
         )
         for rung in rungs
     ]  # fmt: skip
@@ -124,11 +123,11 @@ def _row(item: RankedTraining, words: Words) -> Html:
     cells = (
         join((el("strong", name), el("small", how))),
         verdict_badge(fit.verdict, words),
-        gib(fit.headroom_bytes),
-        DASH if item.rate is None else speed(item.rate.likely),
-        DASH if cost.hours is None else f"{cost.hours:,.3g}",
-        DASH if cost.usd is None else usd(cost.usd),
-        DASH if cost.energy_kwh is None else f"{cost.energy_kwh:,.3g}",
+        words.gib(fit.headroom_bytes),
+        DASH if item.rate is None else words.speed(item.rate.likely),
+        DASH if cost.hours is None else words.number(cost.hours, ",.3g"),
+        DASH if cost.usd is None else words.usd(cost.usd),
+        DASH if cost.energy_kwh is None else words.number(cost.energy_kwh, ",.3g"),
     )
     return el(
         "tr",

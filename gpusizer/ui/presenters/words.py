@@ -1,4 +1,4 @@
-"""Words: one language's sentences, as presenters ask for them."""
+"""Words: one language's sentences and numbers, as presenters ask for them."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ from dataclasses import dataclass
 
 from gpusizer.errors import GpusizerError
 from gpusizer.notes import Note
-from gpusizer.text import Language, say_error, say_note, text
+from gpusizer.text import say_error, say_note, text
+from gpusizer.ui.presenters.figures import Figures
 from gpusizer.ui.presenters.html import Html, el, join
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class Words(Figures):
     """Calls return plain text; whoever puts it into HTML escapes it."""
-
-    language: Language
 
     def __call__(self, key: str, **fields: object) -> str:
         """The page's sentence under `page.<key>`."""

@@ -16,10 +16,10 @@ from gpusizer.ui.presenters.charts.frame import (
     with_lines,
 )
 from gpusizer.ui.presenters.charts.lines import Axis, LinePlot, Say, draw_lines
-from gpusizer.ui.presenters.figures import DASH, gib, speed, whole
+from gpusizer.ui.presenters.figures import DASH
 from gpusizer.ui.presenters.html import Html, join
 from gpusizer.ui.presenters.words import Words
-from gpusizer.units import GIB, format_count, format_gib
+from gpusizer.units import GIB
 
 
 def context_picture(curves: Sequence[Curve], capacities: Sequence[Capacity], asked: int,
@@ -32,8 +32,8 @@ def context_picture(curves: Sequence[Curve], capacities: Sequence[Capacity], ask
     title = words("pictures.context.title")
     plot = LinePlot(
         title=title,
-        x=Axis(words("pictures.axis.context"), format_count, _tokens(words)),
-        y=Axis("GiB", _tick, format_gib, GIB),
+        x=Axis(words("pictures.axis.context"), words.count, _tokens(words)),
+        y=Axis("GiB", _tick(words), words.amount, GIB),
         curves=curves,
         top=top,
         levels=tuple(
@@ -41,13 +41,15 @@ def context_picture(curves: Sequence[Curve], capacities: Sequence[Capacity], ask
         ),
         uprights=(asked,),
     )
-    lead = words("pictures.context.lead", concurrency=whole(concurrency), context=whole(asked))
+    lead = words(
+        "pictures.context.lead", concurrency=words.whole(concurrency), context=words.whole(asked)
+    )
     return figure(
         "context", title, with_lines(lead, capacities, words),
         lambda width, uid: draw_lines(plot, width, uid),
         lines_key([curve.label for curve in curves]),
         capacities_key(capacities, top, words),
-        _table(title, words("column.context"), curves, "GiB", gib, words),
+        _table(title, words("column.context"), curves, "GiB", words.gib, words),
     )  # fmt: skip
 
 
@@ -58,7 +60,9 @@ def users_pictures(speeds: Sequence[UserSpeed], words: Words) -> Html | None:
         return None
     ends = [(one.total.label, one.pool_users) for one in speeds if one.pool_users is not None]
     full = tuple(users for _, users in ends)
-    lead = words("pictures.users.lead", users=", ".join(f"{n}: {whole(end)}" for n, end in ends))
+    lead = words(
+        "pictures.users.lead", users=", ".join(f"{n}: {words.whole(end)}" for n, end in ends)
+    )
     return join(
         (
             _users("total", [one.total for one in speeds], full, lead, words),
@@ -72,8 +76,10 @@ def _users(which: str, curves: Sequence[Curve], full: Sequence[int], lead: str,
     title, unit = words(f"pictures.users.{which}"), words("column.speed")
     plot = LinePlot(
         title=title,
-        x=Axis(words("pictures.axis.users"), whole, whole),
-        y=Axis(unit, _tick, lambda rate: words("tokens_per_second", speed=speed(rate))),
+        x=Axis(words("pictures.axis.users"), words.whole, words.whole),
+        y=Axis(
+            unit, _tick(words), lambda rate: words("tokens_per_second", speed=words.speed(rate))
+        ),
         curves=tuple(curves),
         top=max(point.y for curve in curves for point in curve.points),
         uprights=tuple(full),
@@ -83,16 +89,16 @@ def _users(which: str, curves: Sequence[Curve], full: Sequence[int], lead: str,
         name, title, lead if full else "",
         lambda width, uid: draw_lines(plot, width, uid),
         lines_key([curve.label for curve in curves]), None,
-        _table(title, words("pictures.axis.users"), curves, unit, speed, words),
+        _table(title, words("pictures.axis.users"), curves, unit, words.speed, words),
     )  # fmt: skip
 
 
-def _tick(value: float) -> str:
-    return f"{value:,g}"
+def _tick(words: Words) -> Say:
+    return lambda value: words.number(value, ",g")
 
 
 def _tokens(words: Words) -> Say:
-    return lambda count: words("tokens", count=whole(count))
+    return lambda count: words("tokens", count=words.whole(count))
 
 
 def _table(title: str, first: str, curves: Sequence[Curve], unit: str, say: Say,
@@ -100,7 +106,7 @@ def _table(title: str, first: str, curves: Sequence[Curve], unit: str, say: Say,
     """A row for each x that any curve has, a column for each curve."""
     columns = [{point.x: point.y for point in curve.points} for curve in curves]
     rows = [
-        (whole(x), *(say(column[x]) if x in column else DASH for column in columns))
+        (words.whole(x), *(say(column[x]) if x in column else DASH for column in columns))
         for x in sorted(set().union(*columns))
     ]
     head = (first, *(f"{curve.label} ({unit})" for curve in curves))

@@ -9,7 +9,7 @@ from gpusizer.figures.shapes import Capacity
 from gpusizer.ui.presenters.charts.svg import SERIES, Draw, filled, hatches, marker, path
 from gpusizer.ui.presenters.html import Child, Html, el, join
 from gpusizer.ui.presenters.words import Words
-from gpusizer.units import GIB, format_gib
+from gpusizer.units import GIB
 
 WIDE, NARROW = 560, 340
 """Widths pictures are drawn for: half a desktop's page, and a phone's."""
@@ -86,7 +86,7 @@ def capacities_key(capacities: Sequence[Capacity], top_bytes: float, words: Word
     items = []
     for letter, one in letters(capacities):
         beyond = words("pictures.beyond") if one.memory_bytes > top_bytes else None
-        said = f"{one.label} · {format_gib(one.memory_bytes)}"
+        said = f"{one.label} · {words.amount(one.memory_bytes)}"
         items.append((letter, said, beyond))
     return key(items)
 

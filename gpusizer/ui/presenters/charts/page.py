@@ -6,7 +6,6 @@ from gpusizer.figures.pictures import Pictures
 from gpusizer.ui.presenters.charts.curves import context_picture, users_pictures
 from gpusizer.ui.presenters.charts.scatter import price_picture
 from gpusizer.ui.presenters.charts.stacked import memory_picture
-from gpusizer.ui.presenters.figures import whole
 from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.words import Words
 
@@ -16,7 +15,7 @@ def pictures_html(pictures: Pictures, words: Words) -> Html:
     context, users = pictures.context, pictures.concurrency
     levels = pictures.capacities
     drawn = [
-        memory_picture(pictures.stacks, levels, whole(context), whole(users), words),
+        memory_picture(pictures.stacks, levels, words.whole(context), words.whole(users), words),
         context_picture(pictures.curves, levels, context, users, words),
         users_pictures(pictures.users, words),
         *(price_picture(prices, words) for prices in pictures.prices),

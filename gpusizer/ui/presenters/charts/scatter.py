@@ -21,7 +21,6 @@ from gpusizer.ui.presenters.charts.svg import (
     svg,
     text_width,
 )
-from gpusizer.ui.presenters.figures import speed, usd, whole
 from gpusizer.ui.presenters.html import Child, Html, el
 from gpusizer.ui.presenters.words import Words
 
@@ -45,7 +44,7 @@ def price_picture(prices: PriceSpeed, words: Words) -> Html | None:
     dearer = sum(offer.price_usd > prices.limit_usd for offer in prices.offers)
     leads = [words("pictures.price.lead")]
     if dearer:
-        leads.append(words("pictures.price.dearer", count=whole(dearer)))
+        leads.append(words("pictures.price.dearer", count=words.whole(dearer)))
     return figure(
         prices.kind, title, words("between_sentences").join(leads),
         lambda width, uid: _drawn(width, uid, title, prices, words),
@@ -61,15 +60,15 @@ def _key(prices: PriceSpeed, words: Words) -> Iterator[tuple[str, str, str | Non
 
 
 def _facts(offer: Offer, prices: PriceSpeed, words: Words) -> str:
-    price = usd(offer.price_usd)
+    price = words.usd(offer.price_usd)
     price = price if prices.kind == "buy" else words("per_hour", price=price)
-    return f"{price} · {words('tokens_per_second', speed=speed(offer.tokens_per_second))}"
+    return f"{price} · {words('tokens_per_second', speed=words.speed(offer.tokens_per_second))}"
 
 
 def _drawn(width: int, uid: str, title: str, prices: PriceSpeed, words: Words) -> Html:
     shown = [offer for offer in prices.offers if offer.price_usd <= prices.limit_usd]
     top = round_up(max(offer.tokens_per_second for offer in shown) * 1.02, _Y_TICKS)
-    y_ticks = [(tick, f"{tick:,g}") for tick in ticks(top, _Y_TICKS)]
+    y_ticks = [(tick, words.number(tick, ",g")) for tick in ticks(top, _Y_TICKS)]
     left = 12 + max(text_width(said) for _, said in y_ticks)
     area = Plot(left, 34, width - 28, 34 + _HEIGHT)
     most = max(2, int((area.right - area.left) // 72))
@@ -77,7 +76,7 @@ def _drawn(width: int, uid: str, title: str, prices: PriceSpeed, words: Words) -
     x, y = Scale(end, area.left, area.right), Scale(top, area.bottom, area.top)
     pieces: list[Child] = [
         axis_y(area, [(y(tick), said) for tick, said in y_ticks], words("column.speed")),
-        axis_x(area, [(x(tick), f"${tick:,g}") for tick in ticks(end, most)],
+        axis_x(area, [(x(tick), words.dollars(tick, ",g")) for tick in ticks(end, most)],
                words(f"pictures.axis.{prices.kind}"), grid=True),
     ]  # fmt: skip
     for offer in shown:
@@ -149,8 +148,8 @@ def _table(title: str, prices: PriceSpeed, words: Words) -> Html:
     head = (words("column.gpu"), words("column.quant"), words("column.frontier"), column,
             words("column.speed"))  # fmt: skip
     rows = [
-        (offer.label, offer.detail, "✓" if offer.frontier else "", usd(offer.price_usd),
-         speed(offer.tokens_per_second))
+        (offer.label, offer.detail, "✓" if offer.frontier else "", words.usd(offer.price_usd),
+         words.speed(offer.tokens_per_second))
         for offer in prices.offers
     ]  # fmt: skip
     return table(title, head, rows, words, texts=3)

@@ -30,10 +30,9 @@ from gpusizer.ui.presenters.charts.svg import (
     svg,
     text_width,
 )
-from gpusizer.ui.presenters.figures import gib
 from gpusizer.ui.presenters.html import Child, Html, el, join
 from gpusizer.ui.presenters.words import Words
-from gpusizer.units import GIB, format_gib
+from gpusizer.units import GIB
 
 _ROW, _BAR = 42, 16
 _STYLES = ("weights", "kv_cache", "activations", "overhead", "gradients", "optimizer")
@@ -87,19 +86,19 @@ def _drawn(width: int, uid: str, title: str, stacks: Sequence[Stack],
            words: Words) -> Html:  # fmt: skip
     marks = [(name, one) for name, one in letters(capacities) if one.memory_bytes <= top]
     above = 2 * BADGE + 10 if marks else 4
-    totals = max(text_width(gib(stack.total_bytes)) for stack in stacks) + 14
+    totals = max(text_width(words.gib(stack.total_bytes)) for stack in stacks) + 14
     plot = Plot(8, above, width - max(totals, 22), above + _ROW * len(stacks) + 6)
     most = int((plot.right - plot.left) // _TICK_ROOM)
     end = round_up(top / GIB, most)
     scale = Scale(end * GIB, plot.left, plot.right)
-    places = [(scale(tick * GIB), f"{tick:,g}") for tick in ticks(end, most)]
+    places = [(scale(tick * GIB), words.number(tick, ",g")) for tick in ticks(end, most)]
     pieces: list[Child] = [hatches(uid), axis_x(plot, places, "GiB", grid=True)]
     for i, stack in enumerate(stacks):
         pieces.append(_bar(stack, plot.top + 6 + i * _ROW, scale, styles(keys), uid, words))
     pieces.append(_capacity_lines(marks, plot, scale))
     for i, stack in enumerate(stacks):
-        pieces.append(_names(stack, plot.top + 6 + i * _ROW, plot, width))
-    said = "; ".join(f"{stack.label}: {format_gib(stack.total_bytes)}" for stack in stacks)
+        pieces.append(_names(stack, plot.top + 6 + i * _ROW, plot, width, words))
+    said = "; ".join(f"{stack.label}: {words.amount(stack.total_bytes)}" for stack in stacks)
     return svg(width, plot.bottom + 44, uid, title, said, pieces)
 
 
@@ -108,14 +107,14 @@ def _bar(stack: Stack, y: float, scale: Scale, styled: Mapping[str, int], uid: s
     below, pieces = 0, []
     for part in stack.parts:
         start, end = scale(below), scale(below + part.amount_bytes)
-        said = f"{words(f'part.{part.key}')}: {format_gib(part.amount_bytes)}"
+        said = f"{words(f'part.{part.key}')}: {words.amount(part.amount_bytes)}"
         index = styled[part.key]
         pieces.append(filled(start, y + FONT + 6, end - start, _BAR, index, uid, said))
         below += part.amount_bytes
     return join(pieces)
 
 
-def _names(stack: Stack, y: float, plot: Plot, width: int) -> Html:
+def _names(stack: Stack, y: float, plot: Plot, width: int, words: Words) -> Html:
     """The name above its bar, with the detail where there is room; the total beside it."""
     detail = f" {stack.detail}"
     fits = text_width(stack.label + detail) <= plot.right - plot.left
@@ -127,7 +126,7 @@ def _names(stack: Stack, y: float, plot: Plot, width: int) -> Html:
         y=at(y + FONT),
         class_="gs-name",
     )
-    total = label(width, y + FONT + 19, gib(stack.total_bytes), "end", "gs-name")
+    total = label(width, y + FONT + 19, words.gib(stack.total_bytes), "end", "gs-name")
     return join((name, total))
 
 
@@ -148,6 +147,8 @@ def _table(title: str, first: str, stacks: Sequence[Stack], keys: Sequence[str],
     head = (first, *(f"{words(f'part.{key}')} (GiB)" for key in keys), words("column.total"))
     rows = []
     for stack in stacks:
-        amounts = {part.key: gib(part.amount_bytes) for part in stack.parts}
-        rows.append((stack.label, *(amounts.get(key, "") for key in keys), gib(stack.total_bytes)))
+        amounts = {part.key: words.gib(part.amount_bytes) for part in stack.parts}
+        rows.append(
+            (stack.label, *(amounts.get(key, "") for key in keys), words.gib(stack.total_bytes))
+        )
     return table(title, head, rows, words)
