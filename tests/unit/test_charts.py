@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import re
 from collections.abc import Callable, Iterator
+from html import unescape
 from itertools import pairwise
 from types import ModuleType
 
@@ -23,6 +24,7 @@ from gpusizer.ui.presenters.charts.page import pictures_html
 from gpusizer.ui.presenters.charts.scale import round_up, spread, ticks
 from gpusizer.ui.presenters.charts.scatter import price_picture
 from gpusizer.ui.presenters.charts.stacked import memory_picture, styles, training_picture
+from gpusizer.ui.presenters.charts.svg import text_width
 from gpusizer.ui.presenters.words import Words
 from gpusizer.ui.state import PageState
 from gpusizer.units import GIB
@@ -179,6 +181,25 @@ def test_every_drawn_frontier_point_of_a_real_ranking_has_its_number(
     assert made
     badges = list(classed(elements(made, width), "gs-badge"))
     assert len(badges) == sum(o.price_usd <= prices.limit_usd for o in prices.frontier)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize(("dearest", "kind"), [(17_500, "buy"), (180_000, "buy"), (0.55, "rent")])
+def test_prices_on_the_axis_stay_apart_and_inside(
+    dearest: float, kind: Kind, language: Language
+) -> None:
+    offers = mark_frontier(Offer(f"gpu {i}", "q", dearest * i / 9, 9 + i) for i in range(1, 10))
+    made = price_picture(PriceSpeed(kind, offers, dearest), Words(language))
+    assert made
+    for width, most in _WIDTHS.items():
+        inside = made.split(f"gs-chart-{width}", 1)[1].split("</svg>", 1)[0]
+        labels = re.findall(r'<text x="([\d.]+)"[^>]*"middle"[^>]*>([^<]*\d)</text>', inside)
+        prices = [
+            (float(x), text_width(unescape(said)) / 2) for x, said in labels if "&#36;" in said
+        ]
+        assert len(prices) >= 2
+        assert all(x + half <= b - other for (x, half), (b, other) in pairwise(prices))
+        assert prices[-1][0] + prices[-1][1] <= most
 
 
 def test_what_is_too_dear_to_draw_is_counted_and_in_the_table() -> None:

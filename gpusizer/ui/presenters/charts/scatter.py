@@ -26,6 +26,7 @@ from gpusizer.ui.presenters.words import Words
 
 _HEIGHT = 300
 _Y_TICKS = 5
+_BETWEEN_TICKS = 14
 _FEWEST = 2  # of one GPU there is nothing to compare
 _BESIDE = (
     (0, 0), (-16, -16), (0, -24), (-24, 0), (-12, -34), (-34, -12), (4, -46), (-30, -40),
@@ -70,8 +71,9 @@ def _drawn(width: int, uid: str, title: str, prices: PriceSpeed, words: Words) -
     top = round_up(max(offer.tokens_per_second for offer in shown) * 1.02, _Y_TICKS)
     y_ticks = [(tick, words.number(tick, ",g")) for tick in ticks(top, _Y_TICKS)]
     left = 12 + max(text_width(said) for _, said in y_ticks)
-    area = Plot(left, 34, width - 28, 34 + _HEIGHT)
-    most = max(2, int((area.right - area.left) // 72))
+    widest = text_width(words.usd(prices.limit_usd))
+    area = Plot(left, 34, width - max(28, widest / 2), 34 + _HEIGHT)
+    most = max(2, int((area.right - area.left) // max(72, widest + _BETWEEN_TICKS)))
     end = round_up(prices.limit_usd, most)
     x, y = Scale(end, area.left, area.right), Scale(top, area.bottom, area.top)
     pieces: list[Child] = [
