@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import gradio as gr
@@ -18,15 +18,16 @@ from gpusizer.ui.llms import llms_text
 from gpusizer.ui.tools import use_json_tools
 
 
-def remember_signatures(components: Iterable[gr.blocks.Block]) -> None:
-    """Spare each new session, as every call by HTTP is, half of what it costs.
+def remember_descriptions(components: Iterable[gr.blocks.Block]) -> None:
+    """Spare each new session, as every call by HTTP is, most of what it costs.
 
-    Gradio describes all components to a session by the signatures of their constructors
-    (gradio/blocks.py, `get_config`), worked out anew each time; `__signature__` is where Python
-    looks first (PEP 362).
+    Gradio describes all components to each of them anew, from the signatures of their constructors
+    (gradio/state_holder.py, `SessionState`; gradio/blocks.py, `get_config`). They stay what they
+    are: an event that changes one for a session makes another. A session changes the first level
+    of a description, so that each gets a copy.
     """
-    for constructor in {type(block).__init__ for block in components}:
-        constructor.__signature__ = inspect.signature(constructor)  # type: ignore[attr-defined]
+    for component in components:
+        component.get_config = partial(dict, component.get_config())  # type: ignore[method-assign]
 
 
 def launch(demo: gr.Blocks, **options: Any) -> str:
@@ -36,7 +37,7 @@ def launch(demo: gr.Blocks, **options: Any) -> str:
     `/healthz`. `options` go to Gradio's `launch`, after those of the application.
     """
     use_json_tools()
-    remember_signatures(demo.blocks.values())
+    remember_descriptions(demo.blocks.values())
     fast = {"app_kwargs": {"middleware": [Middleware(Calls, endpoints=PUBLIC), *middleware()]}}
     app, url, _ = demo.launch(
         prevent_thread_lock=True, mcp_server=True, **{**launch_options(), **fast, **options}

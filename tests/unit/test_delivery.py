@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import inspect
 import re
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import brotli
 import gradio as gr
 import pytest
+from gradio.blocks import BlocksConfig
+from gradio.state_holder import SessionState
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gpusizer.ui.delivery import (
@@ -25,7 +29,7 @@ from gpusizer.ui.delivery import (
     preloads,
     style_link,
 )
-from gpusizer.ui.serving import remember_signatures
+from gpusizer.ui.serving import remember_descriptions
 
 BR = [(b"accept-encoding", b"gzip, br")]
 PAGE = (
@@ -175,9 +179,41 @@ def test_an_early_field_where_the_address_asks_for_nothing(asked: str, early: bo
     assert (b"<form></form><gradio-app>" in body) is early
 
 
+def page_of(*components: gr.blocks.Block) -> Any:
+    """As much of `gr.Blocks` as a session looks at: a real one leaves sockets open."""
+    config = BlocksConfig(SimpleNamespace(renderables=[]))  # type: ignore[arg-type]
+    config.blocks = {one._id: one for one in components}
+    return SimpleNamespace(default_config=config, blocks=config.blocks)
+
+
 def test_sessions_are_described_as_before() -> None:
-    box = gr.Textbox(label="a", render=False)
-    before, signature = box.get_config(), inspect.signature(gr.Textbox.__init__)
-    remember_signatures([box])
-    assert vars(gr.Textbox.__init__)["__signature__"] == signature
-    assert box.get_config() == before and before["label"] == "a"
+    page = page_of(
+        gr.Textbox(label="a", value="x", render=False),
+        gr.Dropdown(["b", "c"], label="d", render=False),
+        gr.HTML("<p></p>", render=False),
+    )
+    before = SessionState(page).config_values
+    asked: list[str] = []
+    for block in page.blocks.values():
+        block.get_config = partial(_counted, block.get_config, asked)
+    remember_descriptions(page.blocks.values())
+    assert SessionState(page).config_values == before
+    assert SessionState(page).config_values == before
+    assert sorted(asked) == ["dropdown", "html", "textbox"]  # once, however many sessions
+
+
+def test_what_a_session_changes_stays_its_own() -> None:
+    box = gr.Textbox(label="a", value="x", render=False)
+    page = page_of(box)
+    remember_descriptions([box])
+    first, second = SessionState(page), SessionState(page)
+    first._update_value_in_config(box._id, "somebody's")
+    assert first.config_values[box._id]["props"]["value"] == "somebody's"
+    assert second.config_values[box._id]["props"]["value"] == "x"
+    assert SessionState(page).config_values[box._id]["props"]["value"] == "x"
+
+
+def _counted(describe: Callable[[], dict[str, Any]], asked: list[str]) -> dict[str, Any]:
+    made = describe()
+    asked.append(made["name"])
+    return made
