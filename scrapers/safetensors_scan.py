@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from itertools import accumulate, chain
+from itertools import accumulate
 from operator import sub
 
 from gpusizer.dtypes import DTYPE_BITS, stored_bytes
@@ -19,16 +19,17 @@ from gpusizer.tensors import Entries, Layout
 MAX_RANK = 16
 _MAX_DIGITS = 18  # below 2^63, so that no number needs a further check
 
-_NAME = r'"([^"\\\x00-\x1f]*)"'
 _SIZE = rf"(?:0|[1-9][0-9]{{0,{_MAX_DIGITS - 1}}})"
-# Dtype and shape together: there are few, and each is looked at once.
+_NOT_IN_NAMES = bytes(range(0x20)) + b"\\"  # the rest is itself in JSON
 METADATA = "__metadata__"
 """The one key of a header that is no tensor."""
+# Dtype and shape together: there are few, and each is looked at once. Names are up to the next
+# quote: to search for one character is quicker, and what is in them is checked in all at once.
 _ENTRY = re.compile(
-    rf'{_NAME}:\{{"dtype":"([^"]*","shape":\[[0-9,]*)\],'
+    r'"([^"]*)":\{"dtype":"([^"]*","shape":\[[0-9,]*)\],'
     rf'"data_offsets":\[([0-9]{{1,{_MAX_DIGITS}}},[0-9]{{1,{_MAX_DIGITS}}})\]\}},'
 )
-_ENTRY_FIXED_CHARS = len('"":{"dtype":"],"data_offsets":[]},')
+_COLUMNS = 3
 _LAYOUT = re.compile(rf'([A-Z0-9_]{{1,16}})","shape":\[((?:{_SIZE}(?:,{_SIZE})*)?)')
 
 
@@ -41,15 +42,11 @@ def scan_entries(text: str, start: int, stop: int) -> tuple[Entries, int] | None
     if start == stop:
         return ([], []), 0
     # With one more comma every entry has one; a second at the end belongs to none.
-    found = _ENTRY.findall(f"{text[start:stop]},")
-    if not found:
-        return None
-    names, written, spans = zip(*found, strict=True)
-    matched = len(found) * _ENTRY_FIXED_CHARS
-    matched += sum(sum(map(len, column)) for column in (names, written, spans))
-    # Entries that do not touch leave characters over; a name that comes twice is a duplicate.
+    pieces = _ENTRY.split(text[start:stop] + ",")
+    between, names, written, spans = (pieces[i :: _COLUMNS + 1] for i in range(_COLUMNS + 1))
+    # Entries that do not touch leave something between them; a name comes twice as a duplicate.
     distinct = set(names)
-    if matched != stop - start + 1 or len(distinct) != len(names) or METADATA in distinct:
+    if any(between) or len(distinct) != len(names) or METADATA in distinct or _is_odd(names):
         return None
     layouts = _layouts(set(written))
     if layouts is None:
@@ -57,6 +54,12 @@ def scan_entries(text: str, start: int, stop: int) -> tuple[Entries, int] | None
     sizes = {text: _bytes_of(layout) for text, layout in layouts.items()}
     end = _end_of_data(spans, list(map(sizes.__getitem__, written)))
     return None if end is None else ((names, list(map(layouts.__getitem__, written))), end)
+
+
+def _is_odd(names: Sequence[str]) -> bool:
+    """Whether a name is written otherwise than it reads, or as no JSON may."""
+    text = "".join(names).encode()
+    return len(text.translate(None, _NOT_IN_NAMES)) != len(text)
 
 
 def _layouts(texts: set[str]) -> dict[str, Layout] | None:
@@ -82,8 +85,9 @@ def _end_of_data(spans: Sequence[str], sizes: Sequence[int]) -> int | None:
     ends = list(accumulate(sizes))
     if ends[-1] < 10**_MAX_DIGITS:
         stops = list(map(str, ends))
-        pairs = zip(["0", *stops[:-1]], stops, strict=True)
-        if joined == ",".join(chain.from_iterable(pairs)):
+        usual = ["0"] * (2 * len(stops))
+        usual[2::2], usual[1::2] = stops[:-1], stops
+        if joined == ",".join(usual):
             return ends[-1]  # one after another, as the library writes them
     numbers = list(map(int, joined.split(",")))
     begins, ends = numbers[::2], numbers[1::2]

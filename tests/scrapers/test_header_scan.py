@@ -157,6 +157,8 @@ NOT_CANONICAL = [
     ENTRY.replace("0,8", "0, 8"), ENTRY.replace("0,8", "-8,0"),
     ENTRY.replace("F32", "F7"), ENTRY.replace('"a"', '"\\u0061"'), ENTRY.replace("8]", "8,9]"),
     ENTRY.replace("[2]", "[" + ",".join("1" * 17) + "]"), f'{ENTRY},"b":{{}}', "{}",
+    *(ENTRY.replace('"a"', f'"a{odd}"') for odd in ("\n", "\x00", "\x1f", "\\n")),
+    ENTRY.replace("0,8", "0,8,8") + "," + ENTRY.replace("a", "b", 1).replace("0,8", "16"),
 ]  # fmt: skip
 
 
