@@ -9,7 +9,8 @@ from typing import Any
 
 from gpusizer.packing import WEIGHT_SUFFIXES, StoredQuantization, is_quant_aux
 from gpusizer.roles import Kind, Part, Slot, kind_of, layer_axis, part_of, slot_of
-from gpusizer.tensors import Indices, TensorGroup
+from gpusizer.tensor_names import Indices
+from gpusizer.tensors import TensorGroup
 from gpusizer.unpacking import Neighbours, logical_shape
 
 

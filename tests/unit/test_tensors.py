@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
@@ -83,6 +84,19 @@ def test_any_set_of_experts_is_kept(pairs: list[tuple[int, int]]) -> None:
     groups = group_tensors([(name, "BF16", (2, 3)) for name in names])
     assert sorted(name for g in groups for name in g.names()) == sorted(names)
     assert {g.pattern for g in groups} == {"layers.{}.experts.{}.w"}
+
+
+@pytest.mark.parametrize(
+    "experts",
+    [range(12), range(95, 112), range(997, 1003), range(99_998, 100_002), [3, 4, 5, 9, 10],
+     [12, 11, 10], [7, 8, 9, 0, 1], [100, 101, 103, 102]],
+)  # fmt: skip
+def test_numbers_are_read_in_any_order(experts: Sequence[int]) -> None:
+    names = [f"h.{layer}.e.{expert}.w" for layer in (8, 9) for expert in experts]
+    (found,) = group_tensors([(name, "F32", (2,)) for name in names])
+    assert found.indices == ((8, 9), tuple(sorted(experts)))
+    (found,) = group_tensors([(name, "F32", (2,)) for name in names[: len(experts)]])
+    assert found.indices == ((8,), tuple(sorted(experts)))
 
 
 def test_a_full_product_is_one_group() -> None:
