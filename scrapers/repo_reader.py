@@ -10,7 +10,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from gpusizer.errors import HubUnreachable, LimitsExceeded, ModelUnreadable
-from gpusizer.tensors import TensorGroup, group_entries
 from scrapers.http import HubAnswer, HubSession, Wanted
 from scrapers.hub_api import (
     RepoInfo,
@@ -28,7 +27,7 @@ from scrapers.json_files import load_json, parse_object
 from scrapers.limits import Limits
 from scrapers.reading import Reading
 from scrapers.refusals import Asked, may_pass
-from scrapers.safetensors_header import header_end, parse_header
+from scrapers.safetensors_header import ArrivedHeader, Header, header_end
 from scrapers.tokens import ANONYMOUS, Tokens
 from scrapers.weight_sets import RepoFile
 
@@ -39,12 +38,6 @@ DEFAULT_BRANCH = "main"
 MIN_FIRST_READ = 4096
 # How long a shortcut that was refused is not tried again.
 CLOSED_SECONDS = 600.0
-
-Header = tuple[tuple[TensorGroup, ...], int | None]
-"""Tensors of a file, and the size of the whole file in bytes where an answer said it.
-
-They are grouped at once, while others still arrive: a list of them is a hundred times as large.
-"""
 
 Value = TypeVar("Value")
 Read = tuple[Value, str | None]
@@ -162,8 +155,8 @@ class RepoReader:
 
     def header(self, path: str) -> Header:
         """The tensors of a safetensors file."""
-        header: Header = self._result("header", path)
-        return header
+        header: ArrivedHeader = self._result("header", path)
+        return header.parsed(self.repo_id, path)
 
     def gguf(self, path: str) -> GgufHeader:
         """The metadata and tensors of a GGUF file."""
@@ -225,7 +218,7 @@ class RepoReader:
         answer = self._read_small_file(path, "index_bytes")
         return parse_object(answer.body, self.repo_id, path), answer.commit
 
-    def _read_header(self, path: str) -> Read[Header]:
+    def _read_header(self, path: str) -> Read[ArrivedHeader]:
         span = (0, self._first_reads.get(path, self.limits.first_read_bytes))
         first = self._read_file(path, "header_bytes", span)
         data, total_bytes = first.body, first.total_bytes
@@ -236,8 +229,7 @@ class RepoReader:
             data += self._get(rest).body
         if end > len(data):
             raise HubUnreachable(repo_id=self.repo_id, reason="truncated")
-        entries = parse_header(data[:end], total_bytes, self.repo_id, path)
-        return (group_entries(entries), total_bytes), first.commit
+        return ArrivedHeader(data[:end], total_bytes), first.commit
 
     def _read_gguf(self, path: str) -> Read[GgufHeader]:
         files = self._pieces.get(path, (RepoFile(path, None),))

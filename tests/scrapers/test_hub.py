@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from dataclasses import replace
 
 import pytest
@@ -19,6 +20,8 @@ from gpusizer.errors import (
 )
 from gpusizer.notes import Note
 from gpusizer.snapshot import RepoSnapshot
+from gpusizer.tensors import Entries
+from scrapers.safetensors_header import parse_header
 from tests.hub_emulator import (
     FakeRepo,
     HubEmulator,
@@ -74,6 +77,24 @@ def test_sharded(hub: HubEmulator, fetch: Fetch) -> None:
     ]
     assert sum(file.tensor_count for file in component.files) == 6
     assert stored_bytes(snapshot) == 6 * 8 * 16 * 2
+
+
+def test_headers_are_parsed_one_at_a_time_by_who_asks(
+    hub: HubEmulator, fetch: Fetch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Threads that parse beside one another take the interpreter from those that read."""
+    repo = hub.add(sharded_repo("org/name", TENSORS, 3, {"model_type": "x"}))
+    repo.revisions["v1"] = repo.sha
+    parsed: list[tuple[str, int]] = []
+
+    def parse(header: bytes, file_bytes: int | None, repo_id: str, path: str) -> Entries:
+        parsed.append((path, threading.get_ident()))
+        return parse_header(header, file_bytes, repo_id, path)
+
+    monkeypatch.setattr("scrapers.safetensors_header.parse_header", parse)
+    assert stored_bytes(fetch("org/name@v1")) == 6 * 8 * 16 * 2
+    shards = [f"model-0000{n}-of-00003.safetensors" for n in (1, 2, 3)]
+    assert parsed == [(shard, threading.get_ident()) for shard in shards]
 
 
 def test_unnumbered_shards_are_found_by_the_index(hub: HubEmulator, fetch: Fetch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any
 
 import pytest
@@ -10,9 +11,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gpusizer.errors import GpusizerError, LimitsExceeded, MalformedRepo, UnsupportedDtype
-from gpusizer.tensors import RawTensor
+from gpusizer.tensors import RawTensor, TensorGroup
 from scrapers.limits import Limits
-from scrapers.safetensors_header import header_end, parse_header
+from scrapers.safetensors_header import ArrivedHeader, header_end, parse_header
 from tests.hub_emulator import raw_safetensors_file, safetensors_file
 
 FILE = "model.safetensors"
@@ -155,3 +156,23 @@ def test_any_header_is_read_or_refused(header: dict[str, Any]) -> None:
     except GpusizerError:
         return
     assert len(tensors) == len(header.keys() - {"__metadata__"})
+
+
+def test_an_arrived_header_is_parsed_once_and_let_go() -> None:
+    file = safetensors_file({"a.0": ("F32", (2,)), "a.1": ("F32", (2,))})
+    start = file.head_bytes()
+    data = start[: header_end(start, file.size, "org/name", FILE, LIMITS)]
+    held = sys.getrefcount(data)
+    header = ArrivedHeader(data, file.size)
+    assert sys.getrefcount(data) == held + 1
+    found = header.parsed("org/name", FILE)
+    assert found == ((TensorGroup("a.{}", "F32", (2,), ((0, 1),)),), file.size)
+    assert sys.getrefcount(data) == held
+    assert header.parsed("org/name", FILE) is found
+
+
+def test_an_arrived_header_is_judged_when_it_is_asked_for() -> None:
+    header = ArrivedHeader(raw_safetensors_file(b"[]").head_bytes(), None)
+    for _ in range(2):
+        with pytest.raises(MalformedRepo, match="not_an_object"):
+            header.parsed("org/name", FILE)
