@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from gpusizer.errors import GatedModel, HubUnreachable, LimitsExceeded, MalformedRepo
 from gpusizer.snapshot import WeightFile
 from gpusizer.tensors import TensorGroup, merge_groups
+from scrapers.header_reading import Header
 from scrapers.headers_answer import Headers, parse_headers
 from scrapers.hub_api import is_plain_path
 from scrapers.limits import KIB
@@ -57,16 +58,16 @@ def read_tensors(reader: RepoReader, plan: ComponentPlan, files: Sequence[RepoFi
         size_bytes = sizes[path] if seen_bytes is None else seen_bytes
         count = sum(group.count for group in groups)
         weight_files.append(WeightFile(path, size_bytes, count))
-    total = sum(file.tensor_count for file in weight_files)
-    if total > reader.limits.tensors:
-        raise reader.reading.exceeded("tensors")
-    if not total:
+    if not any(file.tensor_count for file in weight_files):
         raise MalformedRepo(repo_id=reader.repo_id, file=next(iter(found)), reason="no_tensors")
-    return tuple(weight_files), merge_groups(groups for groups, _ in found.values())
+    merged = merge_groups(groups for groups, _ in found.values())
+    if len(merged) > reader.limits.tensor_groups:
+        raise reader.reading.exceeded("tensor_groups")
+    return tuple(weight_files), merged
 
 
-_Found = dict[str, tuple[tuple[TensorGroup, ...], int | None]]
-"""Tensors and size in bytes of each file, in order of the paths."""
+_Found = dict[str, Header]
+"""By the file's path, in order."""
 
 
 def _asks_headers(reader: RepoReader, plan: ComponentPlan, files: Sequence[RepoFile]) -> bool:
@@ -97,7 +98,8 @@ def _all_headers(
         return None, True
     if len(headers) > reader.limits.weight_files:
         raise reader.reading.exceeded("weight_files")
-    return {prefix + shard: (headers[shard], None) for shard in sorted(headers)}, False
+    told = ((prefix + shard, (headers[shard], None)) for shard in sorted(headers))
+    return _counted(reader, told), False
 
 
 def _refused(reader: RepoReader, refusal: Exception) -> bool:
@@ -126,7 +128,23 @@ def _shard_by_shard(
     else:
         shards = [file.path for file in plan.files]
     _prefetch_shards(reader, plan, shards, files)
-    return {path: reader.header(path) for path in sorted(shards)}
+    return _counted(reader, ((path, reader.header(path)) for path in sorted(shards)))
+
+
+def _counted(reader: RepoReader, headers: Iterable[tuple[str, Header]]) -> _Found:
+    """Headers by path, as long as there are not too many tensors or names of them."""
+    found: _Found = {}
+    left, patterns = reader.limits.tensors, set()
+    for path, header in headers:
+        found[path] = header
+        for group in header[0]:
+            left -= group.count
+            patterns.add((group.pattern, group.dtype, group.shape))
+        if left < 0:
+            raise reader.reading.exceeded("tensors")
+        if len(patterns) > reader.limits.tensor_groups:
+            raise reader.reading.exceeded("tensor_groups")
+    return found
 
 
 def _prefetch_shards(

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from scrapers.byte_window import Source
 from scrapers.gguf_files import holds_tokenizer
 from scrapers.gguf_header import GgufHeader, read_header
 from scrapers.gguf_pieces import joined_source
-from scrapers.http import HubAnswer
+from scrapers.http import ReadRange
 from scrapers.limits import Limits
 from scrapers.weight_sets import RepoFile
-
-ReadRange = Callable[[str, tuple[int, int], str | None], HubAnswer]
-"""Of a file these bytes, by the URL of an earlier answer where there is one."""
 
 
 def read_gguf(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
@@ -70,6 +70,10 @@ class HubAnswer:
     commit: str | None = None
     total_bytes: int | None = None
     url: str = ""
+
+
+ReadRange = Callable[[str, tuple[int, int], str | None], HubAnswer]
+"""Of a file these bytes, by the URL of an earlier answer where there is one."""
 
 
 class HubSession:

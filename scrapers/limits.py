@@ -16,6 +16,7 @@ class Limits:
         header_bytes: JSON header of one safetensors file. The format allows 100 MB, for
             which Python would need a gigabyte; huggingface_hub refuses above 25 MB; the
             largest one known has 2.2 MB.
+        long_header_bytes: headers above are read one after another, when they are needed.
         headers_bytes: all headers of a model in one answer, about 130 bytes per tensor:
             DeepSeek-R1 has 12 MB. Larger models are read shard by shard.
         headers_seconds: how long that answer may take; then the shards are read one by one.
@@ -27,11 +28,13 @@ class Limits:
         info_bytes: the API's answer about a repository with its file list, 250 to 300
             bytes per file, or one page of the list.
         index_bytes: one shard index. The largest known has 60 MB (497,000 tensors).
-        total_bytes: everything read for one model.
+        total_bytes: everything read for one model. The largest known has 65 MB of headers and
+            an index of 60 MB.
         files: entries of the file list.
         tree_pages: pages of the file list, 1,000 entries each.
         weight_files: files whose headers are read. The largest models have a few hundred.
         tensors: tensors of all files; the largest model known has 497,000.
+        tensor_groups: patterns of their names, with dtype and shape. The most known are 230.
         components: folders of a pipeline.
         json_depth: nesting of a configuration; real ones stay below 10.
         gguf_header_bytes: bytes read of one GGUF file. Headers hold the tokenizer; 128,000
@@ -53,6 +56,7 @@ class Limits:
     """
 
     header_bytes: int = 8 * MIB
+    long_header_bytes: int = 1280 * KIB
     headers_bytes: int = 32 * MIB
     headers_seconds: float = 8.0
     first_read_bytes: int = 96 * KIB
@@ -60,11 +64,12 @@ class Limits:
     config_bytes: int = 2 * MIB
     info_bytes: int = 16 * MIB
     index_bytes: int = 64 * MIB
-    total_bytes: int = 256 * MIB
+    total_bytes: int = 160 * MIB
     files: int = 30_000
     tree_pages: int = 30
     weight_files: int = 2_000
     tensors: int = 500_000
+    tensor_groups: int = 20_000
     components: int = 64
     json_depth: int = 32
     gguf_header_bytes: int = 32 * MIB

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from gpusizer.errors import HubUnreachable, LimitsExceeded, ModelUnreadable
+from scrapers.header_reading import ArrivedHeader, Header, read_header
 from scrapers.http import HubAnswer, HubSession, Wanted
 from scrapers.hub_api import (
     RepoInfo,
@@ -27,7 +29,6 @@ from scrapers.json_files import load_json, parse_object
 from scrapers.limits import Limits
 from scrapers.reading import Reading
 from scrapers.refusals import Asked, may_pass
-from scrapers.safetensors_header import ArrivedHeader, Header, header_end
 from scrapers.tokens import ANONYMOUS, Tokens
 from scrapers.weight_sets import RepoFile
 
@@ -219,28 +220,22 @@ class RepoReader:
         return parse_object(answer.body, self.repo_id, path), answer.commit
 
     def _read_header(self, path: str) -> Read[ArrivedHeader]:
-        span = (0, self._first_reads.get(path, self.limits.first_read_bytes))
-        first = self._read_file(path, "header_bytes", span)
-        data, total_bytes = first.body, first.total_bytes
-        end = header_end(data, total_bytes, self.repo_id, path, self.limits)
-        if end > len(data):
-            # From where the first answer came: that spares the Hub's redirect.
-            rest = Wanted(first.url, self._asked(path), "header_bytes", (len(data), end))
-            data += self._get(rest).body
-        if end > len(data):
-            raise HubUnreachable(repo_id=self.repo_id, reason="truncated")
-        return ArrivedHeader(data[:end], total_bytes), first.commit
+        expected = self._first_reads.get(path, self.limits.first_read_bytes)
+        ranges = partial(self._read_range, "header_bytes")
+        return read_header(ranges, path, expected, self.limits, self.repo_id)
 
     def _read_gguf(self, path: str) -> Read[GgufHeader]:
         files = self._pieces.get(path, (RepoFile(path, None),))
         guess = self._info.gguf_header_bytes if self._info else None
         read = import_module("scrapers.gguf_reading").read_gguf
-        found: Read[GgufHeader] = read(self._read_range, files, guess, self.limits, self.repo_id)
+        ranges = partial(self._read_range, "gguf_header_bytes")
+        found: Read[GgufHeader] = read(ranges, files, guess, self.limits, self.repo_id)
         return found
 
-    def _read_range(self, path: str, span: tuple[int, int], url: str | None) -> HubAnswer:
-        """Of a GGUF file; from where an earlier answer came, which spares the Hub's redirect."""
-        limit = "gguf_header_bytes"
+    def _read_range(
+        self, limit: str, path: str, span: tuple[int, int], url: str | None
+    ) -> HubAnswer:
+        """Of a file; from where an earlier answer came, which spares the Hub's redirect."""
         if url is None:
             return self._read_file(path, limit, span)
         return self._get(Wanted(url, self._asked(path), limit, span))

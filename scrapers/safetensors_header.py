@@ -13,16 +13,10 @@ from typing import Any
 
 from gpusizer.dtypes import DTYPE_BITS, stored_bytes
 from gpusizer.errors import LimitsExceeded, MalformedRepo, UnsupportedDtype
-from gpusizer.tensors import Entries, Layout, TensorGroup, group_entries
+from gpusizer.tensors import Entries, Layout
 from scrapers.json_files import load_json, refuse_crowded, unique_keys
 from scrapers.limits import Limits
 from scrapers.safetensors_scan import MAX_RANK, METADATA, scan_entries
-
-Header = tuple[tuple[TensorGroup, ...], int | None]
-"""Tensors of a file, and the size of the whole file in bytes where an answer said it.
-
-They are grouped at once: a list of them is a hundred times as large.
-"""
 
 LENGTH_BYTES = 8
 _METADATA_START = f'{{"{METADATA}":'
@@ -32,27 +26,6 @@ _MAX_METADATA_CHARS = 2**18
 _METADATA_DECODER = json.JSONDecoder(object_pairs_hook=unique_keys)
 _INT = frozenset({int})
 _ENTRY = {"dtype", "shape", "data_offsets"}
-
-
-class ArrivedHeader:
-    """A header as it came, parsed when it is asked for, and let go then.
-
-    Threads that read would only take the interpreter from one another, and one parses headers
-    in less time and memory: it has one of them in pieces at a time.
-    """
-
-    def __init__(self, data: bytes, file_bytes: int | None) -> None:
-        self._data = data
-        self._file_bytes = file_bytes
-        self._parsed: Header | None = None
-
-    def parsed(self, repo_id: str, path: str) -> Header:
-        """Its tensors. Raises as `parse_header` does."""
-        if self._parsed is None:
-            entries = parse_header(self._data, self._file_bytes, repo_id, path)
-            self._parsed = group_entries(entries), self._file_bytes
-            self._data = b""
-        return self._parsed
 
 
 def header_end(

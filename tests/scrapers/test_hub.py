@@ -91,7 +91,7 @@ def test_headers_are_parsed_one_at_a_time_by_who_asks(
         parsed.append((path, threading.get_ident()))
         return parse_header(header, file_bytes, repo_id, path)
 
-    monkeypatch.setattr("scrapers.safetensors_header.parse_header", parse)
+    monkeypatch.setattr("scrapers.header_reading.parse_header", parse)
     assert stored_bytes(fetch("org/name@v1")) == 6 * 8 * 16 * 2
     shards = [f"model-0000{n}-of-00003.safetensors" for n in (1, 2, 3)]
     assert parsed == [(shard, threading.get_ident()) for shard in shards]
@@ -359,7 +359,13 @@ def test_huge_header_is_not_read(hub: HubEmulator, fetch: Fetch) -> None:
 @pytest.mark.parametrize(
     ("limit", "value"),
     [
-        *[("tensors", 5), ("weight_files", 1), ("config_bytes", 10), ("index_bytes", 100)],
+        *[
+            ("tensors", 5),
+            ("tensor_groups", 0),
+            ("weight_files", 1),
+            ("config_bytes", 10),
+            ("index_bytes", 100),
+        ],
         *[("info_bytes", 50), ("total_bytes", 1500), ("components", 0)],
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,8 +13,9 @@ from hypothesis import strategies as st
 
 from gpusizer.errors import GpusizerError, LimitsExceeded, MalformedRepo, UnsupportedDtype
 from gpusizer.tensors import RawTensor, TensorGroup
+from scrapers.header_reading import ArrivedHeader
 from scrapers.limits import Limits
-from scrapers.safetensors_header import ArrivedHeader, header_end, parse_header
+from scrapers.safetensors_header import header_end, parse_header
 from tests.hub_emulator import raw_safetensors_file, safetensors_file
 
 FILE = "model.safetensors"
@@ -163,7 +165,7 @@ def test_an_arrived_header_is_parsed_once_and_let_go() -> None:
     start = file.head_bytes()
     data = start[: header_end(start, file.size, "org/name", FILE, LIMITS)]
     held = sys.getrefcount(data)
-    header = ArrivedHeader(data, file.size)
+    header = ArrivedHeader(bytes_of(data), file.size)
     assert sys.getrefcount(data) == held + 1
     found = header.parsed("org/name", FILE)
     assert found == ((TensorGroup("a.{}", "F32", (2,), ((0, 1),)),), file.size)
@@ -171,8 +173,12 @@ def test_an_arrived_header_is_parsed_once_and_let_go() -> None:
     assert header.parsed("org/name", FILE) is found
 
 
+def bytes_of(data: bytes) -> Callable[[], bytes]:
+    return lambda: data
+
+
 def test_an_arrived_header_is_judged_when_it_is_asked_for() -> None:
-    header = ArrivedHeader(raw_safetensors_file(b"[]").head_bytes(), None)
+    header = ArrivedHeader(bytes_of(raw_safetensors_file(b"[]").head_bytes()), None)
     for _ in range(2):
         with pytest.raises(MalformedRepo, match="not_an_object"):
             header.parsed("org/name", FILE)
