@@ -7,11 +7,10 @@ Python itself writes numbers as English and Chinese readers do.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Notation:
+class Notation(NamedTuple):
     """What stands between thousands, before decimals and before dollars."""
 
     thousands: str = ","
@@ -36,15 +35,15 @@ class Notation:
         return _Number(value, self) if ours else value
 
 
-@dataclass(frozen=True, slots=True)
 class _Number:
     """A number that is formatted by the sentence it is put into."""
 
-    value: object
-    notation: Notation
+    def __init__(self, value: object, notation: Notation) -> None:
+        self._value = value
+        self._notation = notation
 
     def __format__(self, specification: str) -> str:
-        return self.notation.write(format(self.value, specification))
+        return self._notation.write(format(self._value, specification))
 
 
 NOTATIONS: Mapping[str, Notation] = {
