@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from gpusizer.logs.check import LogCheck
 from gpusizer.logs.compare import ComparedAmount
 from gpusizer.ui.presenters.code import code_html
@@ -17,9 +19,12 @@ def log_html(check: LogCheck, words: Words) -> Html:
     """The comparison where there is one, else why there is none."""
     comparison = check.comparison
     rows = [_row(one, words) for one in comparison.rows] if comparison else []
-    head = [el("th", words(f"column.{name}"), scope="col") for name in _HEAD]
+    head = [
+        el("th", words(f"column.{name}"), scope="col", class_="gs-number" if i else None)
+        for i, name in enumerate(_HEAD)
+    ]
     table = el("table", el("thead", el("tr", join(head))), el("tbody", join(rows)),
-               class_="gs-estimates")  # fmt: skip
+               class_="gs-errors")  # fmt: skip
     issue = check.issue
     contribution = None
     if issue is not None:
@@ -42,19 +47,27 @@ def log_html(check: LogCheck, words: Words) -> Html:
 
 
 def _row(one: ComparedAmount, words: Words) -> Html:
-    def shown(value: float) -> str:
-        if one.name in _WHOLE_BYTES:
-            return words.whole(value)
-        return words.number(value, ".2f") if one.name == _PLAIN else words.gib(value)
-
+    unit, shown = _shown(one.name, words)
     cells = (
         shown(one.measured),
         shown(one.predicted),
         f"{shown(one.low)}–{shown(one.high)}",
-        f"{words.number(100 * one.error, '+.1f')}%",
+        words.deviation(one.error, signed=True),
     )
     return el(
         "tr",
-        el("th", words(f"component.{one.name}"), scope="row"),
-        join(el("td", cell, class_="gs-number") for cell in cells),
+        el("th", words(f"component.{one.name}"), unit, scope="row"),
+        join(
+            el("td", cell, class_="gs-number", data_label=words(f"column.{name}"))
+            for name, cell in zip(_HEAD[1:], cells, strict=True)
+        ),
     )
+
+
+def _shown(name: str, words: Words) -> tuple[str, Callable[[float], str]]:
+    """The unit of a component, and how its amounts are written."""
+    if name in _WHOLE_BYTES:
+        return " (B)", words.whole
+    if name == _PLAIN:
+        return "", lambda value: words.number(value, ".2f")
+    return " (GiB)", words.gib
