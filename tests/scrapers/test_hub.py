@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from dataclasses import replace
 
 import pytest
@@ -20,8 +19,6 @@ from gpusizer.errors import (
 )
 from gpusizer.notes import Note
 from gpusizer.snapshot import RepoSnapshot
-from gpusizer.tensors import Entries
-from scrapers.safetensors_header import parse_header
 from tests.hub_emulator import (
     FakeRepo,
     HubEmulator,
@@ -77,24 +74,6 @@ def test_sharded(hub: HubEmulator, fetch: Fetch) -> None:
     ]
     assert sum(file.tensor_count for file in component.files) == 6
     assert stored_bytes(snapshot) == 6 * 8 * 16 * 2
-
-
-def test_headers_are_parsed_one_at_a_time_by_who_asks(
-    hub: HubEmulator, fetch: Fetch, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Threads that parse beside one another take the interpreter from those that read."""
-    repo = hub.add(sharded_repo("org/name", TENSORS, 3, {"model_type": "x"}))
-    repo.revisions["v1"] = repo.sha
-    parsed: list[tuple[str, int]] = []
-
-    def parse(header: bytes, file_bytes: int | None, repo_id: str, path: str) -> Entries:
-        parsed.append((path, threading.get_ident()))
-        return parse_header(header, file_bytes, repo_id, path)
-
-    monkeypatch.setattr("scrapers.header_reading.parse_header", parse)
-    assert stored_bytes(fetch("org/name@v1")) == 6 * 8 * 16 * 2
-    shards = [f"model-0000{n}-of-00003.safetensors" for n in (1, 2, 3)]
-    assert parsed == [(shard, threading.get_ident()) for shard in shards]
 
 
 def test_unnumbered_shards_are_found_by_the_index(hub: HubEmulator, fetch: Fetch) -> None:
@@ -346,14 +325,6 @@ def test_empty_file(hub: HubEmulator, fetch: Fetch) -> None:
     hub.add(FakeRepo("org/name", {"model.safetensors": sparse_file(0)}))
     with pytest.raises(MalformedRepo, match="truncated"):
         fetch()
-
-
-def test_huge_header_is_not_read(hub: HubEmulator, fetch: Fetch) -> None:
-    weights = sparse_file(10**9 + 8, (10**9).to_bytes(8, "little"))
-    hub.add(FakeRepo("org/name", {"model.safetensors": weights}))
-    with pytest.raises(LimitsExceeded, match="header_bytes"):
-        fetch()
-    assert sum(request.body_bytes_sent for request in hub.requests) < 10**6
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,8 @@ _NAMES = re.compile(
 
 def _asked(name: str, *asked: str) -> Callable[[Language], str]:
     def shown(language: Language) -> str:
-        questions = Questions(embedded_sizer(), lambda token: None, Words(language))  # type: ignore[arg-type, return-value]
+        sizer = embedded_sizer()
+        questions = Questions(sizer, lambda token: sizer.fetch, Words(language))
         made = getattr(questions, name)(*asked)
         return made if isinstance(made, str) else made[0]
 

@@ -1,22 +1,33 @@
-"""Long headers: one after another as they are needed, in little memory whatever they hold."""
+"""Headers in their turn: parsed by who asks, long ones read when needed, in little memory."""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
 from gpusizer.errors import LimitsExceeded
+from gpusizer.tensors import Entries
 from scrapers.limits import KIB, MIB
-from tests.hub_emulator import FakeRepo, HubEmulator, LoggedRequest, raw_safetensors_file
+from scrapers.safetensors_header import parse_header
+from tests.hub_emulator import (
+    FakeRepo,
+    HubEmulator,
+    LoggedRequest,
+    raw_safetensors_file,
+    sharded_repo,
+    sparse_file,
+)
 from tests.hub_emulator.log import round_trips
 from tests.scrapers.conftest import QUICK, Fetch
 
 SHARDS, TENSORS = 4, 200
+WEIGHTS = {f"layers.{n}.weight": ("BF16", (8, 16)) for n in range(6)}
 SMALL = replace(QUICK, first_read_bytes=4 * KIB, long_header_bytes=8 * KIB)
 MOST_MB = 300
 
@@ -49,6 +60,35 @@ def tagged(name: Name, shards: int, header_bytes: int) -> FakeRepo:
     repo = FakeRepo("org/name", files, parameters={"U8": 1})
     repo.revisions["v1"] = repo.sha
     return repo
+
+
+def test_headers_are_parsed_one_at_a_time_by_who_asks(
+    hub: HubEmulator, fetch: Fetch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Threads that parse beside one another take the interpreter from those that read."""
+    repo = hub.add(sharded_repo("org/name", WEIGHTS, 3, {"model_type": "x"}))
+    repo.revisions["v1"] = repo.sha
+    parsed: list[tuple[str, int]] = []
+
+    def parse(header: bytes, file_bytes: int | None, repo_id: str, path: str) -> Entries:
+        parsed.append((path, threading.get_ident()))
+        return parse_header(header, file_bytes, repo_id, path)
+
+    monkeypatch.setattr("scrapers.header_reading.parse_header", parse)
+    (component,) = fetch("org/name@v1").components
+    assert [(group.pattern, group.count) for group in component.tensors] == [
+        ("layers.{}.weight", 6)
+    ]
+    shards = [f"model-0000{n}-of-00003.safetensors" for n in (1, 2, 3)]
+    assert parsed == [(shard, threading.get_ident()) for shard in shards]
+
+
+def test_huge_header_is_not_read(hub: HubEmulator, fetch: Fetch) -> None:
+    weights = sparse_file(10**9 + 8, (10**9).to_bytes(8, "little"))
+    hub.add(FakeRepo("org/name", {"model.safetensors": weights}))
+    with pytest.raises(LimitsExceeded, match="header_bytes"):
+        fetch()
+    assert sum(request.body_bytes_sent for request in hub.requests) < 10**6
 
 
 def rests(hub: HubEmulator) -> list[LoggedRequest]:
