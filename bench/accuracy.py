@@ -1,30 +1,52 @@
-"""How far predictions are from published measurements.
+"""How far the answers that users get are from published measurements.
 
-    python -m bench.accuracy [--file PATH ...] [--worst N] [--json] [--update-baseline]
-    python -m bench.accuracy --publish --write-readme
-    python -m bench.accuracy --training [--worst N] [--update-baseline]
+    python -m bench.accuracy [--training] [--file PATH ...] [--worst N] [--json]
+    python -m bench.accuracy --update-baseline
+    python -m bench.accuracy --publish --write-docs
 
-Reads `data/measurements` (or files in that format), predicts every row with the code that
-answers users, and prints the errors per engine and component, one row per repeated
-configuration, beside those of a naive calculator. The largest laboratory's rows are also shown
-apart. `--update-baseline` writes the errors that `tests/test_accuracy.py` holds the project to,
-and refuses to raise any of them for the same rows. `--publish` writes `data/accuracy.json`, which
-the page shows; `--write-readme` also puts it into the README. `--training` does the same for the
-peaks of training runs, which have a table and a baseline of their own.
+Asks for every row of `data/measurements` (or of files in that form) as a user would, reads the
+public JSON, and prints errors in three columns (`bench/evaluation.py`). `--training` prints the
+training runs alone, by framework and method. `--update-baseline` writes the errors that the tests
+hold the project to, and refuses to raise any of them for the same rows. `--publish` writes
+`data/generated/accuracy.json`, which the page shows; `--write-docs` also writes `docs/accuracy.md`
+and the headline of the README.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import asdict, fields
 from pathlib import Path
+from typing import Any
 
-from bench import training, training_baseline
-from bench.accuracy_report import report_json, report_lines
-from bench.baseline import BASELINE, raised, read, write
-from bench.evaluation import ALL_SOURCES, Accuracy, evaluate
+import pandas as pd
+
+from bench import baselines, training
+from bench.errors import Comparison, RivalSummary, Shared
+from bench.evaluation import (
+    APART,
+    COMPONENTS,
+    Accuracy,
+    Columns,
+    Key,
+    evaluate,
+    published_accuracy,
+)
 from bench.measurements import TRAINING, load
-from bench.publication import publish, write_readme
+from bench.publication import publish, write_docs
+from bench.rivals import AUTO, NAMED
+
+_HEAD = (
+    f"{'':34}│{'all rows':^37}│{'source left out':^50}│{'first contact':^17}│{'naive':>8}"
+    f"│{'hf-mem':>8}{'answers':>9}\n"
+    f"{'engine':14}{'component':20}│{'n':>5}{'median':>8}{'mean':>8}{'bias':>8}{'p95':>8}"
+    f"│{'sources':>8}{'median':>8}{'mean':>8}{'bias':>9}{'p95':>9}{'in band':>8}"
+    f"│{'n':>5}{'mean':>12}│{'mean':>8}│{'mean':>8}"
+)
+_WIDE = 99_999  # percentages beyond this say only "far"
+_HELD_DIGITS = 4
 
 
 def main() -> None:
@@ -34,20 +56,21 @@ def main() -> None:
     parser.add_argument("--worst", type=int, default=3, help="worst rows shown per component")
     parser.add_argument("--json", action="store_true", help="one JSON document")
     parser.add_argument("--update-baseline", action="store_true")
-    parser.add_argument("--publish", action="store_true", help="write data/accuracy.json")
-    parser.add_argument("--write-readme", action="store_true", help="publish, in the README too")
+    parser.add_argument("--publish", action="store_true", help="write accuracy.json")
+    parser.add_argument("--write-docs", action="store_true", help="publish, in the documents too")
     parser.add_argument("--training", action="store_true", help="peaks of training runs")
     arguments = parser.parse_args()
     if arguments.training:
-        _training(arguments.file or [TRAINING], arguments.worst, arguments.update_baseline)
+        rows = load(arguments.file or [TRAINING])
+        print("\n".join(training.report_lines(rows, arguments.worst)))
         return
-    accuracy = evaluate(load(arguments.file) if arguments.file else load())
+    accuracy = evaluate(load(arguments.file)) if arguments.file else published_accuracy()
     if arguments.update_baseline:
-        _update(accuracy)
-    elif arguments.publish or arguments.write_readme:
+        print(baselines.ACCURACY.update(held(accuracy)))
+    elif arguments.publish or arguments.write_docs:
         table = publish(accuracy)
-        if arguments.write_readme:
-            write_readme(table)
+        if arguments.write_docs:
+            write_docs(table)
         print(f"published as of {table.as_of}")
     elif arguments.json:
         print(json.dumps(report_json(accuracy, arguments.worst), ensure_ascii=False, indent=1))
@@ -55,22 +78,151 @@ def main() -> None:
         print("\n".join(report_lines(accuracy, arguments.worst)))
 
 
-def _training(paths: list[Path], worst: int, update: bool) -> None:
-    rows = load(paths)
-    if update:
-        print(training_baseline.update(rows))
-    else:
-        print("\n".join(training.report_lines(rows, worst)))
+def held(accuracy: Accuracy) -> dict[str, dict[str, float]]:
+    """The numbers of `accuracy_baseline.json`: the mean error of each component with its source
+    left out, by names such as "vllm weights"; and the wrong verdicts."""
+    errors: dict[str, dict[str, float]] = {
+        " ".join(key): {
+            "n": columns.all_rows.n,
+            "error": round(columns.left_out.mean, _HELD_DIGITS),
+        }
+        for section, components in accuracy.sections.items()
+        if section != APART
+        for key, columns in components.items()
+    }
+    verdicts = accuracy.verdicts
+    for name, runs, wrong in (
+        ("said to fit", verdicts.out_of_memory, verdicts.said_fits),
+        ("said not to fit", verdicts.ran, verdicts.said_not),
+    ):
+        if runs:
+            errors[name] = {"n": runs, "error": len(wrong)}
+    return errors
 
 
-def _update(accuracy: Accuracy) -> None:
-    errors = accuracy.sections[ALL_SOURCES]
-    if BASELINE.is_file():
-        worse = raised(errors, read(), grown=False)
-        if worse:
-            raise SystemExit("\n".join(["not written; these would grow:", *worse]))
-    write(errors)
-    print(f"{len(errors)} components in {BASELINE.name}")
+def report_lines(accuracy: Accuracy, worst: int) -> Iterator[str]:
+    """Every table, then the worst rows with their sources."""
+    for kind, (rows, compared) in accuracy.coverage.items():
+        yield f"{kind}: {rows} rows, {compared} compared with an answer"
+    yield "errors in % of the measured value; hf-mem: over the rows it answered"
+    for section, errors in accuracy.sections.items():
+        yield from section_lines(section, errors)
+    yield ""
+    for errors in accuracy.sections.values():
+        yield from _named_lines(errors)
+    verdicts = accuracy.verdicts
+    yield _wrong("ran out of memory", verdicts.out_of_memory, "fit", verdicts.said_fits)
+    yield _wrong("ran", verdicts.ran, "not to fit", verdicts.said_not)
+    yield from _worst_lines(accuracy.comparisons, worst)
+
+
+def section_lines(section: str, errors: Mapping[Key, Columns]) -> Iterator[str]:
+    """One table."""
+    yield ""
+    yield f"── {section} ──"
+    yield _HEAD
+    yield from (_line(key, columns) for key, columns in errors.items())
+
+
+def _wrong(outcome: str, runs: int, verdict: str, names: tuple[str, ...]) -> str:
+    return f"{outcome}: {runs}, of which we say {verdict}: {len(names)} {' '.join(names)}"
+
+
+def _line(key: Key, columns: Columns) -> str:
+    rows, left_out, contact = columns.all_rows, columns.left_out, columns.contact
+    shares = (rows.median, rows.mean, rows.bias, rows.p95)
+    arrived = f"{'-':>5}{'':>12}" if contact is None else _arrived(contact)
+    return (
+        f"{key[0]:14}{key[1]:20}│{rows.n:>5}{''.join(map(_percent, shares))}"
+        f"│{left_out.sources:>8}{_percent(left_out.median)}{_percent(left_out.mean)}"
+        f" {_percent(left_out.bias)} {_percent(left_out.p95)}{_percent(left_out.in_band)}"
+        f"│{arrived}│{_percent(rows.naive_mean)}│{_rival(rows.hf_mem)}"
+    )
+
+
+def _arrived(contact: Shared) -> str:
+    return f"{contact.n:>5}{_percent(contact.mean):>12}"
+
+
+def _rival(summary: RivalSummary | None) -> str:
+    if summary is None:
+        return f"{'-':>8}{'':>9}"
+    return f"{_percent(summary.mean)}{f'{summary.answered}/{summary.asked}':>9}"
+
+
+def _named_lines(errors: Mapping[Key, Columns]) -> Iterator[str]:
+    """hf-mem's other answer, where naming the cache type changes it."""
+    for (engine, component), columns in errors.items():
+        rival = columns.all_rows.hf_mem
+        if rival is None or rival.named_is_alike:
+            continue
+        yield (
+            f"hf-mem told `--kv-cache-dtype {NAMED}` where a row says {AUTO}: {engine} {component}"
+            f"{_percent(rival.named_mean)} %, {rival.named_answered}/{rival.asked} answered"
+        )
+
+
+def _percent(share: float | None) -> str:
+    if share is None:
+        return f"{'-':>8}"
+    return f"{share * 100:>8.2f}" if abs(share) * 100 < _WIDE else f"{'far':>8}"
+
+
+def worst_rows(comparisons: pd.DataFrame, count: int) -> dict[Key, pd.DataFrame]:
+    """The comparisons furthest off per engine and component, worst first."""
+    furthest_first = comparisons.sort_values(
+        "relative", key=lambda relative: -relative.abs(), kind="stable"
+    )
+    groups = {
+        (str(engine), str(component)): rows.head(count)
+        for (engine, component), rows in furthest_first.groupby(["engine", "component"])
+    }
+    return dict(sorted(groups.items(), key=lambda g: (g[0][0], COMPONENTS.index(g[0][1]))))
+
+
+def _worst_lines(comparisons: pd.DataFrame, count: int) -> Iterator[str]:
+    for (engine, component), rows in worst_rows(comparisons, count).items():
+        yield ""
+        yield f"worst: {engine} {component}"
+        for row in rows.itertuples():
+            yield (
+                f"  {row.relative:>+9.1%}  measured {row.measured / row.unit:.4g},"
+                f" predicted {row.predicted / row.unit:.4g}  {row.row_id}  {row.source_url}"
+            )
+
+
+def report_json(accuracy: Accuracy, worst: int) -> dict[str, Any]:
+    """The same as one JSON object; errors as shares and GiB."""
+    return {
+        "coverage": {
+            kind: {"rows": rows, "compared": compared}
+            for kind, (rows, compared) in accuracy.coverage.items()
+        },
+        "sections": {title: _errors(errors) for title, errors in accuracy.sections.items()},
+        "verdicts": asdict(accuracy.verdicts),
+        "worst": [
+            _comparison(row)
+            for rows in worst_rows(accuracy.comparisons, worst).values()
+            for row in rows.to_dict("records")
+        ],
+    }
+
+
+def _comparison(row: Mapping[Hashable, Any]) -> dict[str, Any]:
+    names = [*(field.name for field in fields(Comparison)), "relative", "left_out"]
+    values = {name: None if _missing(row[name]) else row[name] for name in names}
+    return {**values, "rival": row["rival"] and asdict(row["rival"])}
+
+
+def _missing(value: object) -> bool:
+    return isinstance(value, float) and pd.isna(value)
+
+
+def _errors(errors: Mapping[Key, Columns]) -> list[dict[str, Any]]:
+    return [
+        {"engine": engine, "component": component, **asdict(columns)}
+        for (engine, component), columns in errors.items()
+    ]
 
 
 if __name__ == "__main__":

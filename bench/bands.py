@@ -1,4 +1,4 @@
-"""Writes `data/bands.csv`: where measured values lie around the predicted ones.
+"""Writes `data/generated/bands.csv`: where measured values lie around the predicted ones.
 
     python -m bench.bands [--write]
 
@@ -10,21 +10,24 @@ no request can state (adapters, a trainer or other tenants beside the engine).
 from __future__ import annotations
 
 import argparse
-import csv
-import io
 from collections.abc import Iterable, Iterator
 
+import pandas as pd
+
 from bench import serving
-from bench.comparison import Comparison
-from bench.measurements import Row, load
-from gpusizer.engines.bands import ANY, TABLE
-from gpusizer.engines.vllm.eras import era_of
-from gpusizer.units import GIB
+from bench.errors import between_tails
+from bench.first_contact import not_fitted_on
+from bench.front_door import catalogue, gpu_of
+from bench.measurements import Row, load, load_profile
+from gpusizer.core.units import GB, GIB
+from gpusizer.memory.engines.bands import ANY, TABLE
+from gpusizer.memory.engines.vllm.eras import era_of
 
 UNITS = {"weights": "share", "activations": "gib", "non_torch": "gib", "graphs": "share"}
 FEWEST = 8
 """Measurements that make a row of their own."""
 
+_TAIL = 0.05
 _NOISY_GRAPHS = ((0, 10, 0), (0, 18, 0))  # versions that printed a difference of free memory
 _HEAD = ("engine", "family", "component", "unit", "low", "high", "n")
 
@@ -42,50 +45,68 @@ def main() -> None:
 
 def table(rows: Iterable[Row]) -> str:
     """The file's text."""
-    residuals: dict[tuple[str, str], list[float]] = {}
-    for family, one in _measured(rows):
-        residual = one.measured - one.predicted
-        scale = one.predicted if UNITS[one.component] == "share" else GIB
-        for key in ((family, one.component), (ANY, one.component)):
-            residuals.setdefault(key, []).append(residual / scale)
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(_HEAD)
-    for (family, component), values in sorted(residuals.items()):
-        if len(values) >= FEWEST:
-            low, high = min(0.0, percentile(values, 5)), max(0.0, percentile(values, 95))
-            unit = UNITS[component]
-            writer.writerow(("vllm", family, component, unit, f"{low:.4f}", f"{high:.4f}",
-                             len(values)))  # fmt: skip
-    return out.getvalue()
+    residuals = pd.DataFrame(_residuals(rows), columns=["family", "component", "residual"])
+    residuals = pd.concat([residuals, residuals.assign(family=ANY)])
+    lines = []
+    for (family, component), group in residuals.groupby(["family", "component"]):
+        if len(group) >= FEWEST:
+            low, high = between_tails(group["residual"], _TAIL)
+            unit = UNITS[str(component)]
+            ends = (f"{min(0.0, low):.4f}", f"{max(0.0, high):.4f}")
+            lines.append(("vllm", family, component, unit, *ends, len(group)))
+    return pd.DataFrame(lines, columns=_HEAD).to_csv(index=False, lineterminator="\n")
 
 
-def _measured(rows: Iterable[Row]) -> Iterator[tuple[str, Comparison]]:
-    """Comparisons of vLLM's rows that a request could have stated, with their family.
+def _residuals(rows: Iterable[Row]) -> Iterator[tuple[str, str, float]]:
+    """(family of versions, component, measured less predicted in the component's unit).
 
-    Repeats of a configuration count once.
+    Only of vLLM's rows that a request could have stated; repeats of a configuration count once.
     """
     seen = set()
     for row in rows:
         if row["kind"] != "serving" or row["engine"] != "vllm":
             continue
-        if serving.UNASKABLE & set(row.get("flags", ())):
+        if serving.apart(row) or row["id"] in not_fitted_on():
             continue
-        era = era_of(serving.workload_of(row).engine_version)
-        for one in serving.compare(row):
-            key = (one.component, one.dup_group)
-            noisy = _NOISY_GRAPHS[0] <= era.since < _NOISY_GRAPHS[1] and one.component == "graphs"
-            if one.component in UNITS and not noisy and key not in seen:
+        era = era_of(serving.fields_of(row)["engine_version"])
+        for comparison in serving.compare(completed(row)):
+            component = comparison.component
+            key = (component, comparison.dup_group)
+            noisy = _NOISY_GRAPHS[0] <= era.since < _NOISY_GRAPHS[1] and component == "graphs"
+            if component in UNITS and not noisy and key not in seen:
                 seen.add(key)
-                yield era.family, one
+                scale = comparison.predicted if UNITS[component] == "share" else GIB
+                residual = comparison.measured - comparison.predicted
+                yield era.family, component, residual / scale
 
 
-def percentile(values: list[float], percent: int) -> float:
-    """By nearest rank, rounded away from the middle: a value that occurred."""
-    ordered = sorted(values)
-    if percent < 50:
-        return ordered[len(ordered) * percent // 100]
-    return ordered[-(-len(ordered) * percent // 100) - 1]
+def completed(row: Row) -> Row:
+    """The row with what its source left to the engine: the longest context, the type of the cache
+    of FP32 weights; and a card of the size that it names."""
+    wide = row.get("weight_dtype") == "float32" and row.get("kv_dtype", "auto") == "auto"
+    return {
+        **row,
+        "gpu": gpu_of(row) or alike(row),
+        "kv_dtype": "f32" if wide else row.get("kv_dtype"),
+        "max_model_len": row.get("max_model_len") or load_profile(row["profile"]).max_context,
+    }
+
+
+def alike(row: Row) -> str | None:
+    """A card like the one of a source that names a size only: NVIDIA's or AMD's data-center card
+    with the nearest memory.
+
+    vLLM's own limits go by the size of a card. None where the source names no size either.
+    """
+    wanted = row.get("gpu_memory_bytes") or row.get("gpu_class_gb", 0) * GB
+    vendor = "AMD" if row.get("gpu", "").startswith("AMD") else "NVIDIA"
+    cards = [
+        gpu
+        for gpu in catalogue().gpus
+        if (gpu.vendor, gpu.segment, gpu.devices_per_board) == (vendor, "datacenter", 1)
+        and "A100" not in gpu.name  # vLLM knows it by its name
+    ]
+    return min(cards, key=lambda gpu: abs(gpu.memory_bytes - wanted)).slug if wanted else None
 
 
 if __name__ == "__main__":

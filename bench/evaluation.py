@@ -1,51 +1,104 @@
-"""Rows -> errors per engine, component and variant."""
+"""Rows -> errors of the public answers, per engine and component, in three columns.
+
+*All rows* counts every configuration once. *Source left out* predicts each row without what its own
+source alone supports, and lets every source weigh the same. *First contact* are the errors that
+rows had when they arrived.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
+from itertools import chain
 
-from bench import gguf_sizes, llama_cpp, pipelines, serving
-from bench.comparison import ALL, Comparison, Summary, Tolerance, one_per_group, summarize
-from bench.measurements import Row
-from gpusizer.units import GIB, MIB
+import pandas as pd
 
-SWEEP = "llm-d-planner"
-"""The source that measured a third of the serving rows, on one host."""
+from bench import first_contact, left_out, llama_cpp, pipelines, serving, speed_answers, training
+from bench.errors import Comparison, Errors, Shared, frame_of, one_per_group, shared, summarize
+from bench.measurements import ALL_TABLES, Row, load
+from bench.speed_cases import read_cases
+from bench.speed_scores import Scores, score
+from bench.speed_tables import constants_without
 
-ALL_SOURCES = "all sources"
-STATED = "runs that a request can state"
-"""Serving rows without adapters, trainers or other tenants beside the engine."""
-
-ANSWERS: dict[str, Callable[[Row], Iterator[Comparison]]] = {
+PREDICTORS: dict[str, Callable[[Row], Iterator[Comparison]]] = {
     "serving": serving.compare,
     "llama_cpp": llama_cpp.compare,
-    "gguf_size": gguf_sizes.compare,
+    "gguf_size": llama_cpp.compare_file,
     "pipeline": pipelines.compare,
+    "training": training.compare,
+    "throughput": speed_answers.compare,
 }
-TOLERANCES = {
-    "weights": Tolerance(share=0.005),
-    "weights_on_gpus": Tolerance(share=0.01),
-    "kv_per_token": Tolerance(share=0.005),
-    "kv_per_sequence": Tolerance(share=0.005),
-    "kv_pool": Tolerance(share=0.03),
-    "activations": Tolerance(amount=0.15 * GIB),
-    "non_torch": Tolerance(amount=0.15 * GIB),
-    "graphs": Tolerance(amount=0.25 * GIB),
-    "max_concurrency": Tolerance(share=0.03),
-    "kv_cache": Tolerance(share=0.005),
-    "compute": Tolerance(share=0.15, amount=64 * MIB),
-    "process_total": Tolerance(share=0.05),
-    "file_size": Tolerance(share=0.02),
-    "uniform_tensors": Tolerance(share=0.01),
-    "pipeline_peak": Tolerance(share=0.05),
-    "denoiser_peak": Tolerance(share=0.05),
-    "decoder_peak": Tolerance(share=0.15),
-}
-"""What counts as right, per component: the column "within"."""
+"""Kind of row -> its comparisons. Rows of other kinds have none."""
 
-Key = tuple[str, str, str]
-"""Engine, component, variant."""
+COMPONENTS = (
+    "weights",
+    "weights_on_gpus",
+    "kv_per_token",
+    "kv_per_sequence",
+    "kv_pool",
+    "activations",
+    "non_torch",
+    "graphs",
+    "max_concurrency",
+    "kv_cache",
+    "compute",
+    "process_total",
+    "file_size",
+    "uniform_tensors",
+    "pipeline_peak",
+    "trainable_parameters",
+    "loaded_weights",
+    "peak_one_gpu",
+    "peak_several_gpus",
+    "decode_gddr",
+    "decode_hbm",
+    "decode_apple",
+    "decode_amd",
+    "decode_intel",
+    "decode_other",
+    "decode_moe",
+    "decode_split",
+    "decode_tensor",
+    "prefill",
+    "serving",
+)
+"""Every component in the order of the tables."""
+
+MEMORY, TRAINING, SPEED, APART = "memory", "training", "speed", "apart"
+
+Key = tuple[str, str]
+"""Engine and component."""
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Errors of one component: of all rows, with each row's source left out, at first contact.
+
+    `contact` is None where no row of the component came after first contacts were recorded.
+    """
+
+    all_rows: Errors
+    left_out: Shared
+    contact: Shared | None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdicts:
+    """Runs on cards that a request can name, and those of which the answer said otherwise."""
+
+    out_of_memory: int = 0
+    said_fits: tuple[str, ...] = ()
+    ran: int = 0
+    said_not: tuple[str, ...] = ()
+
+    def __add__(self, other: Verdicts) -> Verdicts:
+        return Verdicts(
+            self.out_of_memory + other.out_of_memory,
+            self.said_fits + other.said_fits,
+            self.ran + other.ran,
+            self.said_not + other.said_not,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,67 +106,130 @@ class Accuracy:
     """Errors of a set of rows.
 
     Attributes:
-        coverage: kind of row -> (rows read, rows with at least one prediction).
-        comparisons: one per component and repeated configuration.
-        sections: title -> errors per engine, component and variant.
-        out_of_memory: runs known to have run out of memory on a card of known size.
-        said_fits: IDs of those that we say fit.
+        coverage: kind of row -> (rows read, rows with at least one comparison).
+        comparisons: as `errors.frame_of` lays them out, one per component and repeated
+            configuration; `left_out` is the relative error without the row's source, and
+            `left_out_in_band` whether the measurement lies in the band then.
+        sections: memory, training and speed -> errors per engine and component; "apart" are runs
+            with something that no request can state.
     """
 
     coverage: dict[str, tuple[int, int]]
-    comparisons: tuple[Comparison, ...]
-    members: dict[str, list[Comparison]]
-    sections: dict[str, dict[Key, Summary]]
-    out_of_memory: int
-    said_fits: tuple[str, ...]
+    comparisons: pd.DataFrame
+    sections: dict[str, dict[Key, Columns]]
+    verdicts: Verdicts
+
+
+@cache
+def published_accuracy() -> Accuracy:
+    """Errors of every row of `data/measurements`, worked out once per process."""
+    return evaluate(load(ALL_TABLES))
 
 
 def evaluate(rows: Iterable[Row]) -> Accuracy:
-    """Predict every row and sum up."""
+    """Ask for every row, with and without its source, and sum up."""
     listed = list(rows)
-    answered = [list(ANSWERS.get(row["kind"], _unanswered)(row)) for row in listed]
-    kept = one_per_group(one for comparisons in answered for one in comparisons)
-    members = {ALL_SOURCES: kept}
-    swept = [one for one in kept if one.source_group == SWEEP]
-    if swept:
-        engines = {one.engine for one in swept}
-        theirs = [one for one in kept if one.engine in engines]
-        odd = {row["id"] for row in listed if serving.UNASKABLE & set(row.get("flags", ()))}
-        members[f"without {SWEEP}"] = [one for one in theirs if one.source_group != SWEEP]
-        members[f"only {SWEEP}"] = swept
-        members[STATED] = [one for one in theirs if one.row_id not in odd]
-    verdicts = {
-        row["id"]: serving.verdict_is_wrong(row) for row in listed if row["kind"] == "serving"
+    per_row = [compared(row) for row in listed]
+    comparisons = one_per_group(frame_of(chain.from_iterable(per_row)))
+    comparisons = _with_left_out(comparisons, listed)
+    contacts = first_contact.read()
+    sections: dict[str, dict[Key, Columns]] = {}
+    for name, members in _parts(comparisons):
+        if not members.empty:
+            sections[name] = summaries(members, contacts)
+    return Accuracy(_coverage(listed, per_row), comparisons, sections, verdicts(listed))
+
+
+def compared(row: Row) -> list[Comparison]:
+    """Every figure that the row measured and that the answer to its request shows."""
+    predictor = PREDICTORS.get(row["kind"])
+    return list(predictor(row)) if predictor else []
+
+
+def _with_left_out(comparisons: pd.DataFrame, rows: Sequence[Row]) -> pd.DataFrame:
+    """Each row asked about again without its source, where that undoes anything."""
+    by_id = {row["id"]: row for row in rows}
+    timed = {row["source_group"] for row in rows if row["kind"] == "throughput"}
+    parts = []
+    for source, members in comparisons.groupby("source_group", sort=False):
+        again = members
+        if str(source) in timed or left_out.matters(str(source)):
+            ids = list(dict.fromkeys(members["row_id"]))
+            again = _asked_without(str(source), [by_id[row_id] for row_id in ids], timed)
+        again = again.set_index(["row_id", "component"])[["relative", "in_band"]]
+        parts.append(again[~again.index.duplicated()])
+    if not parts:
+        return comparisons.assign(left_out=0.0, left_out_in_band=0.0)
+    again = pd.concat(parts).rename(columns={"relative": "left_out", "in_band": "left_out_in_band"})
+    return comparisons.join(again, on=["row_id", "component"])
+
+
+def _asked_without(source: str, rows: Sequence[Row], timed: set[str]) -> pd.DataFrame:
+    constants = constants_without(speed_scores(), source) if source in timed else None
+    with left_out.without(source, constants):
+        return frame_of(chain.from_iterable(map(compared, rows)))
+
+
+@cache
+def speed_scores() -> Scores:
+    """The fits of every speed in `data/measurements`."""
+    return score(read_cases())
+
+
+def _parts(comparisons: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Rows of memory, training and speed; and runs that no request can state."""
+    apart = comparisons["apart"].astype(bool)
+    for name in (TRAINING, SPEED):
+        yield name, comparisons[~apart & (comparisons["engine"] == name)]
+    yield MEMORY, comparisons[~apart & ~comparisons["engine"].isin((TRAINING, SPEED))]
+    yield APART, comparisons[apart]
+
+
+def _coverage(
+    rows: Sequence[Row], compared: Sequence[list[Comparison]]
+) -> dict[str, tuple[int, int]]:
+    kinds = pd.Series([row["kind"] for row in rows], dtype=object)
+    counts = pd.Series(list(map(bool, compared)), dtype=bool).groupby(kinds, sort=False)
+    return {
+        str(kind): (int(rows_read), int(with_comparison))
+        for kind, rows_read, with_comparison in counts.agg(["size", "sum"]).itertuples()
     }
-    return Accuracy(
-        coverage=_coverage(zip((row["kind"] for row in listed), map(bool, answered), strict=True)),
-        comparisons=tuple(kept),
-        members=members,
-        sections={title: summaries(of) for title, of in members.items()},
-        out_of_memory=sum(wrong is not None for wrong in verdicts.values()),
-        said_fits=tuple(row_id for row_id, wrong in verdicts.items() if wrong),
-    )
 
 
-def _unanswered(row: Row) -> Iterator[Comparison]:
-    """Kinds that nothing predicts yet, such as training steps."""
-    return iter(())
+def summaries(comparisons: pd.DataFrame, contacts: pd.DataFrame) -> dict[Key, Columns]:
+    """Errors of each component of each engine."""
+    errors: dict[Key, Columns] = {}
+    for (engine, component), rows in comparisons.groupby(["engine", "component"]):
+        arrived = contacts[contacts["id"].isin(rows["row_id"])]
+        arrived = arrived[arrived["quantity"] == component]
+        contact = None
+        if not arrived.empty:
+            contact = shared(arrived["error"], arrived["source_group"], arrived["in_band"])
+        errors[str(engine), str(component)] = Columns(
+            summarize(rows),
+            shared(rows["left_out"], rows["source_group"], rows["left_out_in_band"]),
+            contact,
+        )
+    return dict(sorted(errors.items(), key=lambda e: (e[0][0], COMPONENTS.index(e[0][1]))))
 
 
-def _coverage(answers: Iterable[tuple[str, bool]]) -> dict[str, tuple[int, int]]:
-    counts: dict[str, tuple[int, int]] = {}
-    for kind, answered in answers:
-        rows, predicted = counts.get(kind, (0, 0))
-        counts[kind] = (rows + 1, predicted + answered)
-    return counts
+def verdicts(rows: Iterable[Row]) -> Verdicts:
+    """What we say of runs that ran out of memory, and of those that ran."""
+    listed = list(rows)
+    total = Verdicts()
+    for row in listed:
+        if row["kind"] == "serving":
+            total += _of_outcome(row, serving.says_it_fits(row))
+    out, ran = training.verdicts(row for row in listed if "stack" in row)
+    for run in (*out, *ran):
+        total += _of_outcome(run.row, run.fits)
+    return total
 
 
-def summaries(comparisons: Iterable[Comparison]) -> dict[Key, Summary]:
-    """Errors of each component over all its rows, and of each of its variants."""
-    groups: dict[Key, list[Comparison]] = {}
-    for one in comparisons:
-        for variant in dict.fromkeys((ALL, one.variant or ALL)):
-            groups.setdefault((one.engine, one.component, variant), []).append(one)
-    order = list(TOLERANCES)
-    keys = sorted(groups, key=lambda key: (key[0], order.index(key[1]), key[2] != ALL, key[2]))
-    return {key: summarize(groups[key], TOLERANCES[key[1]]) for key in keys}
+def _of_outcome(row: Row, fits: bool | None) -> Verdicts:
+    if fits is None or row["outcome"] == "failed":
+        return Verdicts()
+    name = (row["id"],)
+    if row["outcome"] == "out_of_memory":
+        return Verdicts(out_of_memory=1, said_fits=name if fits else ())
+    return Verdicts(ran=1, said_not=() if fits else name)

@@ -5,7 +5,7 @@
 ENV is an environment with `pip install hf-mem==0.5.6`. Every measured model is served from an
 emulated Hub (its tensors' names, types and shapes, its configuration) and hf-mem's command line
 is run once per model and setting that a measurement needs. The answers, and the errors where it
-ended with one, go into `data/measurements/hf_mem.csv`; `bench.accuracy` reads that file and
+ended with one, go into `data/generated/hf_mem.csv`; `bench.accuracy` reads that file and
 needs no hf-mem. `--new` asks only what the file lacks.
 """
 
@@ -19,12 +19,11 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
 
-from bench.clients import HF_MEM
-from bench.evaluation import evaluate
-from bench.hf_mem_answers import Answer, Question, load_answers, questions, write_answers
-from bench.measurements import load
-from bench.models import load_snapshot
-from gpusizer.snapshot import RepoSnapshot
+from bench.evaluation import published_accuracy
+from bench.measurements import load_snapshot
+from bench.rivals import Answer, Question, load_answers, questions, write_answers
+from bench.scraping import HF_MEM
+from gpusizer.hub.snapshot import RepoSnapshot
 from tests.hub_emulator import (
     FakeRepo,
     HubEmulator,
@@ -48,15 +47,15 @@ def main() -> None:
     arguments = parser.parse_args()
     wanted = needed()
     known = {q: a for q, a in load_answers().items() if q in wanted} if arguments.new else {}
-    found = dict(ask(arguments.python, (q for q in wanted if q not in known)))
-    write_answers(known | found)
-    refused = sum(bool(answer.error) for answer in found.values())
-    print(f"{len(found)} asked, {refused} refused, {len(known)} kept")
+    answers = dict(ask(arguments.python, (q for q in wanted if q not in known)))
+    write_answers(known | answers)
+    refused = sum(bool(answer.error) for answer in answers.values())
+    print(f"{len(answers)} asked, {refused} refused, {len(known)} kept")
 
 
 def needed() -> list[Question]:
     """Every question that a published measurement has for hf-mem."""
-    return questions(one.rival for one in evaluate(load()).comparisons)
+    return questions(published_accuracy().comparisons["rival"])
 
 
 def ask(python: Path, wanted: Iterable[Question]) -> Iterator[tuple[Question, Answer]]:
@@ -101,14 +100,14 @@ def last_exception(errors: str) -> str:
 
 def last_warning(errors: str) -> str:
     """Why there is no cache: hf-mem warns of it, and says "null"."""
-    found = re.findall(r"(UserWarning: .*)", errors)
-    return found[-1] if found else "no cache"
+    warnings = re.findall(r"(UserWarning: .*)", errors)
+    return warnings[-1] if warnings else "no cache"
 
 
 def short(message: str) -> str:
     """An error in one line, without the configuration it quotes."""
-    said = re.sub(r"\{.*\}", "{…}", " ".join(message.split()))
-    return said if len(said) <= _LONGEST_ERROR else said[: _LONGEST_ERROR - 1] + "…"
+    line = re.sub(r"\{.*\}", "{…}", " ".join(message.split()))
+    return line if len(line) <= _LONGEST_ERROR else line[: _LONGEST_ERROR - 1] + "…"
 
 
 def served(snapshot: RepoSnapshot) -> FakeRepo:

@@ -1,82 +1,126 @@
-"""Predictions for llama.cpp's allocation lines and for whole processes."""
+"""llama.cpp's allocation lines, whole processes and published GGUF files beside public answers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from functools import cache
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
-from bench import hf_mem_answers, naive
-from bench.comparison import Comparison
-from bench.hf_mem_answers import Rival
-from bench.measurements import Row
-from bench.models import load_profile
-from gpusizer.architecture import Attention
-from gpusizer.engines import Engine, Split, find_engine
-from gpusizer.engines.llama_cpp import CUDA, LLAMA_CPP, METAL, ROCM, SYCL, VULKAN
-from gpusizer.engines.llama_versions import CacheRules, Latent
-from gpusizer.errors import UnknownQuant
-from gpusizer.fit import Fitter
-from gpusizer.memory import MemoryEstimate
-from gpusizer.profile import ModelProfile
-from gpusizer.quants import Quant, all_quants, find_quant
-from gpusizer.quants.native import native_quant
-from gpusizer.quants.table import as_published
-from gpusizer.roles import Part
-from gpusizer.weight_sizes import weight_sizes
-from gpusizer.workload import Workload
+from bench import rivals
+from bench.errors import Comparison
+from bench.front_door import Answer, Fields, estimate_of, gpu_of, size
+from bench.measurements import Row, load_profile
+from bench.rivals import Rival
+from gpusizer.core.errors import UnknownQuant
+from gpusizer.memory.quants import find_quant
+from gpusizer.model.architecture import Attention
+from gpusizer.model.profile import ModelProfile
+
+FILES = "gguf"
+"""Stands for the engine where a file was measured and nothing ran."""
 
 _ENGINES = {"ollama": "ollama"}  # everything else is llama.cpp to gpusizer
-_ANY_QUANT = "gguf-f16"  # the cache and the compute buffer do not depend on it
 _SIXTEEN_BITS = frozenset({"F16", "BF16"})
 _LABELS = {"MXFP4": "mxfp4_moe", "F16": "gguf-f16", "BF16": "gguf-f16", "F32": "gguf-f32"}
+_ANY_QUANT = "q4_k_m"  # of a mix that no request can name; cache and buffers are as with any
 _FORK = "ik_llama.cpp"
 _HOST = ("CPU", "Host")
-_BACKENDS = {"ROCm": ROCM, "SYCL": SYCL, "Metal": METAL, "Vulkan": VULKAN}
-_TEXT = (Part.TEXT, Part.MTP, Part.ENCODER)
+# Recipes that give every tensor one type; the others mix, so tensors of one type are not theirs.
+_UNIFORM = frozenset({"gguf-f16", "q8_0"})
 _LOADED_TWICE = 1.02  # more than the file: a tied embedding, or mapped pages counted twice
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
-    """A row as a request, and the answer on one GPU and on as many as ran."""
+def gguf_slug(label: str | None, publisher: str, profile: ModelProfile) -> str | None:
+    """How a request names the quantization of a label; None for a mix that it has no name for.
 
-    row: Row
-    profile: ModelProfile
-    quant: Quant | None
-    native: bool
-    engine: Engine
-    whole: MemoryEstimate
-    shared: MemoryEstimate
-
-
-@cache
-def text_profile(repo_id: str) -> ModelProfile:
-    """The model without its vision or audio towers, which GGUF keeps in a file of their own."""
-    profile = load_profile(repo_id)
-    groups = tuple(group for group in profile.groups if group.part in _TEXT)
-    return replace(profile, groups=groups, parameters=sum(group.parameters for group in groups))
-
-
-def gguf_quant(label: str | None, profile: ModelProfile) -> tuple[Quant, bool] | None:
-    """The quantization a label stands for and whether it is the checkpoint as stored.
-
-    Models released in MXFP4 keep it in files labelled F16. None for a recipe of GGUF that
-    gpusizer does not know.
+    Models released in MXFP4 keep it in files labelled F16. A publisher whose files differ from
+    the plain recipe is named beside it.
     """
     stored = profile.quantization.method if profile.quantization else ""
     if stored == "mxfp4" and label in _SIXTEEN_BITS:
-        return native_quant(profile), True
-    try:
-        quant = find_quant(_LABELS.get(label or "", label or ""))
-    except UnknownQuant:
-        return None
-    return (quant, False) if "llama.cpp" in quant.engines else None
+        return _LABELS["MXFP4"]
+    name = _LABELS.get(label or "", label or "")
+    for spelling in (f"{name}@{publisher}", name) if publisher else (name,):
+        try:
+            quant = find_quant(spelling)
+        except UnknownQuant:
+            continue
+        return quant.slug if "llama.cpp" in quant.engines else None
+    return None
+
+
+def _publisher(row: Row) -> str:
+    owner: str = row.get("gguf_repo", "").partition("/")[0]
+    return owner.lower()
+
+
+def fields_of(row: Row) -> dict[str, Any]:
+    """The row's settings as fields of a request. `context` of a row is over all sequences."""
+    sequences, keys, values = row.get("sequences", 1), row.get("kv_k"), row.get("kv_v")
+    known = gguf_slug(row.get("quant"), _publisher(row), load_profile(row["profile"]))
+    context, offload = row.get("context"), row.get("offload")
+    placed = row.get("gpu_layers") if offload == "partial" else None
+    version = row.get("build") if row["program"] == "llama.cpp" else row.get("engine_version")
+    return {
+        "model": row["profile"],
+        "quant": known or _ANY_QUANT,
+        "engine": _ENGINES.get(row["program"], "llama.cpp"),
+        "engine_version": version,
+        "gpu": gpu_of(row),
+        "gpu_count": max(1, row["gpu_count"]),
+        "context": -(-context // sequences) if context else None,
+        "concurrency": sequences,
+        "kv_dtype": "/".join(filter(None, (keys, values))),
+        "batch_size": row.get("batch"),
+        "ubatch_size": row.get("ubatch"),
+        "flash_attention": row.get("flash_attention"),
+        "gpu_layers": 0 if offload == "none" else placed,
+        "cpu_moe": offload == "overrides",
+    }
+
+
+def apart(row: Row) -> bool:
+    """Whether something ran that no request can state: a fork, or tensors placed by name."""
+    return row["program"] == _FORK or row.get("offload") == "overrides"
+
+
+@dataclass(frozen=True)
+class Run:
+    """A row, the request it stands for and the public answer."""
+
+    row: Row
+    fields: Fields
+    answer: Answer
+
+    @property
+    def profile(self) -> ModelProfile:
+        """Of the model, to name what kind of row this is and to ask the rivals."""
+        return load_profile(self.row["profile"])
+
+    @cached_property
+    def estimate(self) -> dict[str, Any]:
+        return estimate_of(self.answer)
+
+    @property
+    def known(self) -> bool:
+        """Whether the request names the quantization that ran."""
+        row = self.row
+        return gguf_slug(row.get("quant"), _publisher(row), self.profile) is not None
+
+    @property
+    def weights_bytes(self) -> int:
+        """On GPUs and in system memory."""
+        return int(self.estimate["weights_bytes"] + self.estimate["host_bytes"])
 
 
 def compare(row: Row) -> Iterator[Comparison]:
-    """Every component that the row measured and that a prediction exists for."""
-    run = _run(row)
+    """Every component that the row measured and that the answer shows."""
+    fields = fields_of(row)
+    answer = size(fields)
+    if answer is None:
+        return
+    run = Run(row, fields, answer)
     if row["measure_kind"] == "process":
         yield from _process(run)
         return
@@ -85,71 +129,7 @@ def compare(row: Row) -> Iterator[Comparison]:
     yield from _compute(run)
 
 
-def _run(row: Row) -> Run:
-    profile = text_profile(row["profile"])
-    engine = _engine(row)
-    known = gguf_quant(row.get("quant"), profile)
-    alike = known or _of_that_size(row, profile)
-    quant, native = alike or (find_quant(_ANY_QUANT), False)
-    quant = as_published(quant, row.get("gguf_repo", "").partition("/")[0])
-    fitter = Fitter(profile, _workload(row, alike is not None), [(quant, native)])
-    backend = _BACKENDS.get(row["backends"][0], CUDA)
-    whole, shared = (
-        fitter.estimate(quant, native, engine, Split(pipeline=gpus), backend)
-        for gpus in (1, max(1, row["gpu_count"]))
-    )
-    return Run(row, profile, quant if known else None, native, engine, whole, shared)
-
-
-def _of_that_size(row: Row, profile: ModelProfile) -> tuple[Quant, bool] | None:
-    """For a mix made by hand, the recipe whose file is nearest in size: its largest matrix
-    stands for the mix's."""
-    file_bytes = row.get("file_bytes")
-    if file_bytes is None or row.get("offload") != "overrides" or row["program"] == _FORK:
-        return None
-    recipes = [quant for quant in all_quants() if "llama.cpp" in quant.engines]
-    sizes = {quant.slug: weight_sizes(profile, quant, native=False).total for quant in recipes}
-    return min(recipes, key=lambda quant: abs(sizes[quant.slug] - file_bytes)), False
-
-
-def _engine(row: Row) -> Engine:
-    """What ran. ik_llama.cpp caches windows at full length, as llama.cpp did when it was forked,
-    and a latent as `-mla` says: 0 expands it, 1 keeps values apart without flash attention
-    (ikawrakow/ik_llama.cpp, PR 473)."""
-    if row["program"] != _FORK:
-        return find_engine(_ENGINES.get(row["program"], "llama.cpp"))
-    latent = Latent.HEADS if _expanded(row) else Latent.ONCE
-    if row.get("mla_mode") == 1 and not row.get("flash_attention", True):
-        latent = Latent.TWICE
-    return replace(LLAMA_CPP, builds=(CacheRules(0, latent, windows=False),))
-
-
-def _expanded(row: Row) -> bool:
-    """Whether a latent was cached as keys and values of every head: both types are named."""
-    return row.get("mla_mode") == 0 and "kv_v" in row
-
-
-def _workload(row: Row, known: bool) -> Workload:
-    """What ran; weights on the host only where their size is known, and not in the fork, which
-    copies them in ways of its own."""
-    kv_k, kv_v = row.get("kv_k", "auto"), row.get("kv_v")
-    sequences = row.get("sequences", 1)
-    known = known and row["program"] != _FORK
-    on_host = known and row["gpu_count"] and row.get("offload") in ("partial", "none")
-    return Workload(
-        context=-(-row.get("context", 0) // sequences) or 1,
-        concurrency=sequences,
-        engine_version=row.get("build") if row["program"] == "llama.cpp" else None,
-        kv_dtype=kv_k if kv_v is None else f"{kv_k}/{kv_v}",
-        batch_size=row.get("batch"),
-        ubatch_size=row.get("ubatch"),
-        flash_attention=row.get("flash_attention", True),
-        gpu_layers=row.get("gpu_layers") if on_host else None,
-        cpu_moe=known and row.get("offload") == "overrides",
-    )
-
-
-def _made(
+def _comparison(
     run: Run,
     component: str,
     measured: float,
@@ -157,22 +137,35 @@ def _made(
     guess: float | None,
     variant: str,
     rival: Rival | None = None,
+    band: tuple[float, float] | None = None,
 ) -> Comparison:
     row = run.row
     return Comparison(
-        row["program"], component, variant, row["id"], row["dup_group"], row["source_group"],
-        row["source_url"], measured, predicted, guess, rival=rival,
-    )  # fmt: skip
+        row["program"],
+        component,
+        variant,
+        row["id"],
+        row["dup_group"],
+        row["source_group"],
+        row["source_url"],
+        measured,
+        predicted,
+        guess,
+        rival=rival,
+        apart=apart(row),
+        low=band[0] if band else None,
+        high=band[1] if band else None,
+    )
 
 
 def _naive_weights(run: Run) -> float:
-    assert run.quant is not None
-    return naive.weights_bytes(run.profile, run.quant, native=run.native)
+    quant = find_quant(run.fields["quant"])
+    return rivals.naive_weights_bytes(run.profile, quant, native=False)
 
 
 def _naive_cache(run: Run) -> float:
     context: int = run.row.get("context", 0)
-    return naive.kv_bytes_per_token(run.profile) * context
+    return rivals.naive_kv_bytes_per_token(run.profile) * context
 
 
 def on_gpus(amounts: Mapping[str, int]) -> dict[str, int]:
@@ -188,34 +181,32 @@ def _weights(run: Run) -> Iterator[Comparison]:
     Buffers that exceed the file hold something twice; what of that is on GPUs counts there.
     """
     measured = run.row["measured"]
-    if run.quant is None:
+    if not run.known:
         return
-    predicted, guess = run.whole.sizes.total, _naive_weights(run)
+    guess = _naive_weights(run)
     loaded, file_bytes = measured.get("weights_bytes"), run.row.get("file_bytes")
     if loaded and not (file_bytes and loaded > _LOADED_TWICE * file_bytes):
-        yield _made(run, "weights", loaded, predicted, guess, "")
+        yield _comparison(run, "weights", loaded, run.weights_bytes, guess, "")
     placed = sum(on_gpus(measured.get("weights_by_device", {})).values())
     if placed and run.row.get("offload") == "all":
-        placed_there = run.whole.per_gpu.weights.likely
-        yield _made(run, "weights_on_gpus", placed, placed_there, guess, "")
+        predicted = run.estimate["weights_bytes"]
+        yield _comparison(run, "weights_on_gpus", placed, predicted, guess, "")
 
 
 def _cache(run: Run) -> Iterator[Comparison]:
-    measured = run.row["measured"]
+    """Cache and recurrent states of all devices; of GPUs where only some layers are there."""
+    measured, row = run.row["measured"], run.row
     kv = measured.get("kv_bytes")
-    if kv:
-        states = measured.get("recurrent_bytes", 0)
-        predicted = _whole_cache(run)
-        guess, rival = _naive_cache(run), hf_mem_answers.llama_cache(run.row)
-        yield _made(run, "kv_cache", kv + states, predicted, guess, _attention(run), rival)
-
-
-def _whole_cache(run: Run) -> float:
-    """On GPUs and host together: what a model wholly on one GPU would take."""
-    workload = _workload(run.row, known=False)
-    arch, context = run.profile.architecture, workload.context
-    one = run.engine.sequence_bytes(arch, workload, Split(), CUDA, context)
-    return one * workload.concurrency
+    if not kv:
+        return
+    amount = kv + measured.get("recurrent_bytes", 0)
+    if row.get("offload") in ("partial", "none"):
+        if "kv_by_device" not in measured or measured.get("recurrent_bytes"):
+            return
+        amount = sum(on_gpus(measured["kv_by_device"]).values())
+    predicted = run.estimate["kv_cache_bytes"]
+    guess, rival = _naive_cache(run), rivals.hf_mem_llama_cache(row)
+    yield _comparison(run, "kv_cache", amount, predicted, guess, _attention(run), rival)
 
 
 def _attention(run: Run) -> str:
@@ -229,23 +220,18 @@ def _attention(run: Run) -> str:
 
 
 def _compute(run: Run) -> Iterator[Comparison]:
-    """The largest compute buffer of any GPU; of any device where no layer is on a GPU.
-
-    Tensors placed by hand rule out batches in flight on several GPUs (llama-context.cpp:
-    `has_tensor_overrides` against pipeline parallelism).
-    """
+    """The largest compute buffer of any GPU; of any device where no layer is on a GPU."""
     buffers = run.row["measured"].get("compute_by_device", {})
     cards = {} if run.row.get("offload") == "none" else on_gpus(buffers)
     if not buffers or run.row.get("legacy"):
         return
     measured = max((cards or buffers).values())
-    by_hand = run.row.get("offload") == "overrides"
-    predicted = (run.whole if by_hand else run.shared).per_gpu.activations.likely
+    predicted = run.estimate["per_gpu"]["activations_bytes"]
     guess = None
-    if run.quant is not None:
-        guess = naive.OVERHEAD * (_naive_weights(run) + _naive_cache(run))
+    if run.known:
+        guess = rivals.NAIVE_OVERHEAD * (_naive_weights(run) + _naive_cache(run))
         guess /= max(1, run.row["gpu_count"])
-    yield _made(run, "compute", measured, predicted, guess, _placement(run))
+    yield _comparison(run, "compute", measured, predicted, guess, _placement(run))
 
 
 def _placement(run: Run) -> str:
@@ -260,18 +246,46 @@ def _placement(run: Run) -> str:
     return "flash attention" if row.get("flash_attention", True) else "no flash attention"
 
 
-def _counts_host(row: Row) -> bool:
-    """Vulkan gives the GPU system memory to read, which the counters of an APU take in."""
-    return "Vulkan" in row["backends"]
-
-
 def _process(run: Run) -> Iterator[Comparison]:
-    """Everything a process took on its GPUs, with all layers there."""
+    """Everything a process took on its GPUs, with all layers there.
+
+    Under Vulkan the counter of an APU takes in what the answer keeps in system memory.
+    """
     measured = run.row["measured"].get("total_used_bytes")
-    if not measured or run.quant is None or run.row.get("offload") != "all":
+    if not measured or not run.known or run.row.get("offload") != "all":
         return
-    predicted = run.shared.all_gpus.total.likely
-    if _counts_host(run.row):
-        predicted += run.whole.sizes.total - run.whole.per_gpu.weights.likely
-    guess = (1 + naive.OVERHEAD) * (_naive_weights(run) + _naive_cache(run))
-    yield _made(run, "process_total", measured, predicted, guess, "+".join(run.row["backends"]))
+    backends = run.row["backends"]
+    host = run.estimate["host_bytes"] if "Vulkan" in backends else 0
+    low, likely, high = (
+        run.estimate[name] + host for name in ("low_bytes", "total_bytes", "high_bytes")
+    )
+    guess = (1 + rivals.NAIVE_OVERHEAD) * (_naive_weights(run) + _naive_cache(run))
+    yield _comparison(
+        run, "process_total", measured, likely, guess, "+".join(backends), band=(low, high)
+    )
+
+
+def compare_file(row: Row) -> Iterator[Comparison]:
+    """The published size of a GGUF file, or of its tensors, at a recipe that a request can name."""
+    profile = load_profile(row["profile"])
+    slug = gguf_slug(row["quant"], _publisher(row), profile)
+    uniform = row["counts"] == "uniform_tensors"
+    if slug is None or (uniform and slug not in _UNIFORM):
+        return
+    answer = size({"model": row["profile"], "quant": slug, "engine": "llama.cpp"})
+    if answer is None:
+        return
+    estimate = estimate_of(answer)
+    tensors = estimate["weights_bytes"] + estimate["host_bytes"]
+    yield Comparison(
+        FILES,
+        "uniform_tensors" if uniform else "file_size",
+        slug.partition("@")[0],
+        row["id"],
+        row["dup_group"],
+        row["source_group"],
+        row["source_url"],
+        row["bytes"],
+        estimate["file_bytes"] if row["counts"] == "file" else tensors,
+        rivals.naive_weights_bytes(profile, find_quant(slug), native=False),
+    )

@@ -4,7 +4,7 @@
     python -m bench.measure_gpu [--model ID ...] [--context N ...] [--train full|lora ...]
                                 [--device auto|cuda|cpu] [--out FILE] [--list]
 
-Nothing is downloaded: configurations come from `data/models`. Rows have the format of
+Nothing is downloaded: configurations come from `data/generated/models`. Rows have the format of
 `data/measurements` and are printed or written one JSON object per line. Without `--model` every
 embedded model is measured that leaves room on the card. Other programs must leave the card alone.
 """
@@ -26,7 +26,7 @@ from bench.measuring.backend import Backend, DeviceFull, NotBuildable, Training
 from bench.measuring.choice import Choice, choose, every_choice, that_fit
 from bench.measuring.protocol import measure_inference, measure_training
 from bench.measuring.rows import UNPUBLISHED, Source, inference_rows, training_row
-from gpusizer.units import GIB, format_gib
+from gpusizer.core.units import GIB, format_gib
 
 DEFAULT_CONTEXTS = (512, 2048, 8192)
 _ON_A_CPU = 4 * GIB  # memory to plan with where a device does not say
@@ -67,13 +67,13 @@ def chosen(arguments: argparse.Namespace, memory_bytes: int | None) -> list[Choi
     """The models asked for, else all that leave room. Raises SystemExit for unknown ones."""
     if not arguments.model:
         return that_fit(every_choice(), memory_bytes or _ON_A_CPU)
-    found = []
+    choices = []
     for repo_id in arguments.model:
         choice = choose(repo_id)
         if choice is None:
             raise SystemExit(f"{repo_id} is not embedded, or cannot be built from its config.json")
-        found.append(choice)
-    return found
+        choices.append(choice)
+    return choices
 
 
 def open_backend(device: str) -> Backend:
@@ -128,8 +128,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         return
     backend = open_backend(arguments.device)
     source = Source(arguments.source_url, arguments.source_group, date.today().isoformat())
-    made = rows(backend, chosen(arguments, backend.device.memory_bytes), arguments, source)
-    for row in made:
+    measured = rows(backend, chosen(arguments, backend.device.memory_bytes), arguments, source)
+    for row in measured:
         line = json.dumps(row, separators=(",", ":"))
         if arguments.out is None:
             print(line, flush=True)

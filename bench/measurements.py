@@ -1,13 +1,17 @@
-"""Rows of `data/measurements` (its README describes them), read from the tables or any file."""
+"""Rows of `data/measurements` (its README describes them), and the models they were measured on."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from gpusizer.paths import DATA_DIR
+from gpusizer.core.paths import DATA_DIR, GENERATED_DIR, SNAPSHOTS_DIR
+from gpusizer.hub.snapshot import RepoSnapshot
+from gpusizer.model.profile import ModelProfile, build_profile
+from scrapers.embedded import EmbeddedSnapshots
 
 FOLDER = DATA_DIR / "measurements"
 TABLES = tuple(
@@ -15,7 +19,15 @@ TABLES = tuple(
 )
 
 TRAINING = FOLDER / "training.jsonl"
-"""Peaks of training runs: predicted by other code, and counted apart."""
+"""Peaks of training runs."""
+
+SPEEDS = FOLDER / "throughput.jsonl"
+"""Tokens per second."""
+
+ALL_TABLES = (*TABLES, TRAINING, SPEEDS)
+
+SNAPSHOT_FOLDERS = (SNAPSHOTS_DIR, GENERATED_DIR / "measured_models")
+"""What gpusizer ships, and what only measurements need."""
 
 Row = Mapping[str, Any]
 
@@ -26,3 +38,28 @@ def load(paths: Iterable[Path] = TABLES) -> list[Row]:
     for path in paths:
         rows += [json.loads(line) for line in path.read_text("utf-8").splitlines() if line.strip()]
     return rows
+
+
+@cache
+def _snapshot_folders() -> tuple[EmbeddedSnapshots, ...]:
+    return tuple(EmbeddedSnapshots(folder) for folder in SNAPSHOT_FOLDERS)
+
+
+def known_ids() -> tuple[str, ...]:
+    """Every model that a measurement can name as its profile."""
+    return tuple(repo_id for snapshots in _snapshot_folders() for repo_id in snapshots.ids())
+
+
+def load_snapshot(repo_id: str) -> RepoSnapshot:
+    """The snapshot of a measured model. Raises KeyError when there is none of that ID."""
+    for snapshots in _snapshot_folders():
+        snapshot = snapshots.get(repo_id)
+        if snapshot is not None:
+            return snapshot
+    raise KeyError(repo_id)
+
+
+@cache
+def load_profile(repo_id: str) -> ModelProfile:
+    """The profile of a measured model. Raises KeyError when no snapshot has that ID."""
+    return build_profile(load_snapshot(repo_id))

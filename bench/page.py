@@ -1,160 +1,228 @@
-"""What the application costs beside the least that Gradio serves: its first page, an answer.
+"""What the application costs beside the least that Gradio serves: its first page and an answer.
 
-    python -m bench.page [--visits N] [--calls N]
+    python -m bench.page [--visits N] [--calls N] [--memory-calls N]
 
-The application serves the embedded models, the least is `bench.empty_app`; each is a process
-of its own on this machine. Visits are Chromium's, each in a window that has cached nothing;
-calls repeat one request, so that nothing has to be read. What is compared takes turns.
-Prints medians and ratios, and every request of a first visit to another host.
+The application answers for the embedded models; next to it stands an empty Gradio page with
+endpoints that do nothing. Each is a process of its own on this machine, and what is compared
+takes turns. Visits are Chromium's, each in a window that has cached nothing; calls repeat one
+request. Prints medians, their ratio, and the memory that the process gains with each call.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
+import shutil
 import statistics
+import subprocess
+import sys
+import tempfile
 import time
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-import requests
-from gradio_client import Client
+os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # Gradio reads both when it is imported
+os.environ["GRADIO_ANALYTICS_CACHE_FREQUENCY"] = "1000"
 
-from bench.first_load import Load, chromium, counted, seconds_to_fields
-from bench.served import served
+import gradio as gr
+import requests
+from gradio.events import api
+from playwright.sync_api import Browser, sync_playwright
+
+from gpusizer.core.paths import DATA_DIR
+from gpusizer.ui.serving import page_options
 
 MODEL = "meta-llama/Llama-3.1-8B-Instruct"
-PAGE_TARGET = 1.3
-ANSWER_TARGET = 2.0
-_TIMEOUT = 30
+PAGE_TARGET = 1.6
 _WARM_UP = 3
+_TIMEOUT_SECONDS = 30
+_CHROMIUM_FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking")
+_WAIT_FOR_FIELD = """() => new Promise(resolve => {
+  const isShown = field => field.checkVisibility({checkVisibilityCSS: true});
+  const look = () => [...document.querySelectorAll('gradio-app input, gradio-app textarea')]
+    .some(isShown) ? resolve(performance.now()) : requestAnimationFrame(look);
+  look();
+})"""
 
-Call = Callable[[], Any]
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A running process: its address, with a slash at the end, and its id."""
+
+    address: str
+    pid: int
+
+    def call(self, endpoint: str, **parameters: Any) -> Any:
+        """One call over HTTP: the event, then its stream to the end."""
+        calls = f"{self.address}gradio_api/call"
+        event = _HTTP.post(f"{calls}/v2/{endpoint}", json=parameters, timeout=_TIMEOUT_SECONDS)
+        event_id = event.json()["event_id"]
+        stream = _HTTP.get(f"{calls}/{endpoint}/{event_id}", timeout=_TIMEOUT_SECONDS).text
+        kind, _, data = stream.strip().rpartition("\n")
+        if "event: complete" not in kind:
+            raise RuntimeError(f"{endpoint}: {stream[:200]}")
+        return json.loads(data.removeprefix("data: "))[0]
+
+    def resident_bytes(self) -> int:
+        """Memory of the process, as Linux counts it."""
+        pages = int(Path(f"/proc/{self.pid}/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+_HTTP = requests.Session()
 
 
 def main() -> None:
-    """Print both tables."""
+    """Print the three tables."""
     parser = argparse.ArgumentParser(prog="python -m bench.page")
     parser.add_argument("--visits", type=int, default=7)
     parser.add_argument("--calls", type=int, default=31)
-    arguments = parser.parse_args()
-    with served("bench.empty_app") as empty, served("tests.serve") as app:
-        _pages(empty, app, arguments.visits)
-        _answers(empty, app, arguments.calls)
+    parser.add_argument("--memory-calls", type=int, default=1500)
+    parser.add_argument("--serve-empty-page", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.serve_empty_page:
+        serve_empty_page()
+        return
+    empty_page = ("-m", "bench.page", "--serve-empty-page")
+    with served(*empty_page) as empty, served("-m", "tests.serve") as app:
+        print("| | gpusizer | the least Gradio does | times |\n|---|---:|---:|---:|")
+        compare_first_fields(empty, app, options.visits)
+        compare_answers(empty, app, options.calls)
+        compare_memory(empty, app, options.memory_calls)
 
 
-def _pages(empty: str, app: str, visits: int) -> None:
-    addresses = {"empty Gradio page": empty, "gpusizer": app}
+def compare_first_fields(empty: Server, app: Server, visits: int) -> None:
+    """Seconds from navigation to the first visible field of Gradio's own."""
     with chromium() as browser:
-        loads = {name: counted(browser, address) for name, address in addresses.items()}
-        seconds = _visited(browser, addresses, visits)
-    print(f"first visible field, target {PAGE_TARGET:g} times\n")
-    print(
-        "| page | requests | KB | other hosts | first field, s | times | Gradio's own, s | times |"
-    )
-    print("|---|---:|---:|---:|---:|---:|---:|---:|")
-    floor = seconds["empty Gradio page"]
-    for name, load in loads.items():
-        print(_page_line(name, load, seconds[name], floor))
-    for name, load in loads.items():
-        for url in load.outside:
-            print(f"\n{name} asked {url}")
+        measures = {
+            "gpusizer": lambda: seconds_to_field(browser, app.address),
+            "least": lambda: seconds_to_field(browser, empty.address),
+        }
+        _print_row("first field, s", medians(measures, visits, warm_up=1), 3)
 
 
-def _visited(
-    browser: Any, addresses: Mapping[str, str], visits: int
-) -> dict[str, tuple[float, float]]:
-    """Median seconds to the first field and to Gradio's own, of visits in turns."""
-    seconds: dict[str, list[tuple[float, float]]] = {name: [] for name in addresses}
-    for turn in range(-1, visits):
-        for name, address in addresses.items():
-            both = seconds_to_fields(browser, address)
-            if turn >= 0:
-                seconds[name].append(both)
-    return {
-        name: (statistics.median(one for one, _ in of), statistics.median(own for _, own in of))
-        for name, of in seconds.items()
+def compare_answers(empty: Server, app: Server, calls: int) -> None:
+    """Milliseconds of a repeated answer, and of the same JSON sent to an echo and returned."""
+    answer = app.call("size_model", model=MODEL)
+    measures = {
+        "gpusizer": _stopwatch(lambda: app.call("size_model", model=MODEL)),
+        "least": _stopwatch(lambda: empty.call("echo", value=answer)),
     }
+    kilobytes = len(json.dumps(answer)) / 1000
+    name = f"repeated answer of {kilobytes:.0f} KB over HTTP, ms"
+    seconds = medians(measures, calls, warm_up=_WARM_UP)
+    _print_row(name, {side: value * 1000 for side, value in seconds.items()}, 1)
 
 
-def _page_line(
-    name: str, load: Load, seconds: tuple[float, float], floor: tuple[float, float]
-) -> str:
-    times = (f"{own:.3f} | {own / least:.2f}" for own, least in zip(seconds, floor, strict=True))
-    counts = f"{load.requests} | {load.transferred / 1000:.0f} | {len(load.outside)}"
-    return f"| {name} | {counts} | {' | '.join(times)} |"
-
-
-def _answers(empty: str, app: str, runs: int) -> None:
-    size = len(json.dumps(by_http(requests.Session(), app, "size_model", model=MODEL)))
-    print(f"\na repeated answer of {size / 1000:.0f} KB, target {ANSWER_TARGET:g} times\n")
-    print("| by | endpoint | ms | times |\n|---|---|---:|---:|")
-    for way, calls in (("HTTP", _http_calls), ("gradio_client", _client_calls)):
-        found = medians(timed(calls(empty, app)), runs, warm_up=_WARM_UP)
-        ours = found["size_model"]
-        for name, seconds in found.items():
-            ratio = "" if name == "size_model" else f"{ours / seconds:.2f}"
-            print(f"| {way} | {name} | {seconds * 1000:.1f} | {ratio} |")
-
-
-def _http_calls(empty: str, app: str) -> dict[str, Call]:
-    session = requests.Session()
-    payload = by_http(session, app, "size_model", model=MODEL)
-    by_http(session, empty, "keep", value=payload)
-    return {
-        "size_model": lambda: by_http(session, app, "size_model", model=MODEL),
-        "echo of as much": lambda: by_http(session, empty, "echo", value=payload),
-        "as much, sent nothing": lambda: by_http(session, empty, "kept", word="word"),
-        "echo of a word": lambda: by_http(session, empty, "echo", value="word"),
+def compare_memory(empty: Server, app: Server, calls: int) -> None:
+    """Megabytes of memory that one call over HTTP leaves behind."""
+    megabytes = {
+        "gpusizer": _megabytes_per_call(app, lambda: app.call("list_gpus", query="4090"), calls),
+        "least": _megabytes_per_call(empty, lambda: empty.call("echo", value="4090"), calls),
     }
+    _print_row(f"memory per call over {calls:,} calls, MB", megabytes, 4)
 
 
-def _client_calls(empty: str, app: str) -> dict[str, Call]:
-    ours, least = Client(app, verbose=False), Client(empty, verbose=False)
-    payload = ours.predict(MODEL, api_name="/size_model")
-    least.predict(payload, api_name="/keep")
-    return {
-        "size_model": lambda: ours.predict(MODEL, api_name="/size_model"),
-        "echo of as much": lambda: least.predict(payload, api_name="/echo"),
-        "as much, sent nothing": lambda: least.predict("word", api_name="/kept"),
-        "echo of a word": lambda: least.predict("word", api_name="/echo"),
-    }
+def _megabytes_per_call(server: Server, call: Callable[[], Any], calls: int) -> float:
+    for _ in range(_WARM_UP):
+        call()
+    before_bytes = server.resident_bytes()
+    for _ in range(calls):
+        call()
+    return (server.resident_bytes() - before_bytes) / calls / 1e6
 
 
-def by_http(session: requests.Session, address: str, endpoint: str, **named: Any) -> Any:
-    """One call as `curl` makes it: the event, then its stream to the end."""
-    calls = f"{address}gradio_api/call"
-    posted = session.post(f"{calls}/v2/{endpoint}", json=named, timeout=_TIMEOUT)
-    stream = session.get(f"{calls}/{endpoint}/{posted.json()['event_id']}", timeout=_TIMEOUT).text
-    kind, _, data = stream.strip().rpartition("\n")
-    if "event: complete" not in kind:
-        raise RuntimeError(f"{endpoint}: {stream[:200]}")
-    return json.loads(data.removeprefix("data: "))[0]
+def _print_row(name: str, values: Mapping[str, float], digits: int) -> None:
+    ours, least = values["gpusizer"], values["least"]
+    print(f"| {name} | {ours:.{digits}f} | {least:.{digits}f} | {ours / least:.2f} |", flush=True)
 
 
-def timed(calls: Mapping[str, Call]) -> dict[str, Callable[[], float]]:
-    """The same calls, each telling how many seconds it took."""
-
-    def stopwatch(call: Call) -> float:
+def _stopwatch(call: Callable[[], Any]) -> Callable[[], float]:
+    def seconds() -> float:
         started = time.perf_counter()
         call()
         return time.perf_counter() - started
 
-    return {name: partial(stopwatch, call) for name, call in calls.items()}
+    return seconds
 
 
 def medians(
-    measured: Mapping[str, Callable[[], float]], runs: int, *, warm_up: int
+    measures: Mapping[str, Callable[[], float]], runs: int, *, warm_up: int
 ) -> dict[str, float]:
-    """Median seconds of each, taken in turns; the first few of each do not count."""
-    seconds: dict[str, list[float]] = {name: [] for name in measured}
+    """Median of each, measured in turns; the first `warm_up` turns do not count."""
+    values: dict[str, list[float]] = {name: [] for name in measures}
     for turn in range(-warm_up, runs):
-        for name, measure in measured.items():
-            taken = measure()
+        for name, measure in measures.items():
+            value = measure()
             if turn >= 0:
-                seconds[name].append(taken)
-    return {name: statistics.median(taken) for name, taken in seconds.items()}
+                values[name].append(value)
+    return {name: statistics.median(of) for name, of in values.items()}
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """Debian's Chromium under Playwright."""
+    path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chrome")
+    if path is None:
+        raise SystemExit("Chromium is not installed")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=list(_CHROMIUM_FLAGS))
+        yield browser
+        browser.close()
+
+
+def seconds_to_field(browser: Browser, address: str) -> float:
+    """From navigation to the first visible field, with nothing cached."""
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(address, wait_until="commit")
+    milliseconds: float = page.evaluate(_WAIT_FOR_FIELD)
+    context.close()
+    return milliseconds / 1000
+
+
+@contextmanager
+def served(*arguments: str) -> Iterator[Server]:
+    """`python ARGUMENTS` as a process; it prints its address once it serves."""
+    with tempfile.TemporaryDirectory() as folder:
+        process = subprocess.Popen(
+            [sys.executable, *arguments],
+            cwd=DATA_DIR.parent,
+            env={**os.environ, "GRADIO_TEMP_DIR": folder, "HF_HUB_OFFLINE": "1"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        with process:
+            assert process.stdout
+            try:
+                lines = (line.strip() for line in process.stdout)
+                address = next((line for line in lines if line.startswith("http")), "")
+                if not address:
+                    raise RuntimeError(f"{' '.join(arguments)} did not start")
+                yield Server(address.rstrip("/") + "/", process.pid)
+            finally:
+                process.terminate()
+
+
+def echo(value: Any) -> Any:
+    """What was sent."""
+    return value
+
+
+def serve_empty_page() -> None:
+    """Serve one text field and an endpoint that does nothing, in the application's theme."""
+    blocks: gr.Blocks
+    with gr.Blocks(title="empty") as blocks:
+        api(echo, api_name="echo", concurrency_limit=8)
+        gr.Textbox(label="empty")
+    options = {name: page_options()[name] for name in ("theme", "ssr_mode", "run_history")}
+    print(blocks.launch(prevent_thread_lock=True, quiet=True, **options)[1], flush=True)
+    blocks.block_thread()
 
 
 if __name__ == "__main__":

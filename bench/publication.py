@@ -1,20 +1,21 @@
-"""The errors as the page and the README show them: `data/accuracy.json` and a Markdown table."""
+"""The errors in public: `accuracy.json` for the page, `docs/accuracy.md`, the README's headline."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
 
-from bench.comparison import ALL, Comparison, RivalSummary, Summary
-from bench.evaluation import ALL_SOURCES, STATED, SWEEP, Accuracy, Key
-from bench.hf_mem_answers import AUTO, NAMED, versions
-from gpusizer.accuracy import (
+import pandas as pd
+
+from bench.errors import RivalSummary, Shared
+from bench.evaluation import APART, MEMORY, SPEED, TRAINING, Accuracy, Columns, Key
+from bench.rivals import AUTO, NAMED, versions
+from gpusizer.answers.accuracy import (
     FILE,
     AccuracyTable,
     ErrorRow,
@@ -22,58 +23,85 @@ from gpusizer.accuracy import (
     percent_text,
     rival_text,
 )
-from gpusizer.paths import DATA_DIR
+from gpusizer.core.paths import DATA_DIR
 
 README = DATA_DIR.parent / "README.md"
+DOCUMENT = DATA_DIR.parent / "docs" / "accuracy.md"
 BEGIN, END = "<!-- accuracy: begin -->", "<!-- accuracy: end -->"
-_SECTIONS = {
-    ALL_SOURCES: "all",
-    f"without {SWEEP}": "others",
-    f"only {SWEEP}": "sweep",
-    STATED: "stated",
-}
-_APART = ("others", "sweep", "stated")
 _SHARE_DIGITS, _AMOUNT_DIGITS = 4, 3
+_HEADLINE = {
+    "vllm": ("weights", "kv_pool", "activations"),
+    "llama.cpp": ("kv_cache", "compute", "process_total"),
+    "gguf": ("file_size",),
+    "diffusers": ("pipeline_peak",),
+    "training": ("peak_one_gpu", "peak_several_gpus"),
+    "speed": ("decode_gddr", "decode_hbm", "decode_apple", "decode_amd", "decode_moe", "prefill"),
+}
+"""What the README names, per engine."""
+
+_TITLES = {
+    MEMORY: "Memory of inference",
+    TRAINING: "Peaks of training runs",
+    SPEED: "Speeds",
+    APART: "Runs with something that no request can state",
+}
 
 
 def published(accuracy: Accuracy, as_of: str) -> dict[str, Any]:
-    """What `data/accuracy.json` holds: one row per engine and component, over all variants."""
+    """What `accuracy.json` holds: one row per engine and component."""
+    verdicts = accuracy.verdicts
     return {
         "as_of": as_of,
         "rows": {kind: list(counts) for kind, counts in accuracy.coverage.items()},
-        "out_of_memory": accuracy.out_of_memory,
-        "said_fits": len(accuracy.said_fits),
-        "sweep": SWEEP,
+        "out_of_memory": verdicts.out_of_memory,
+        "said_fits": len(verdicts.said_fits),
+        "ran": verdicts.ran,
+        "said_not": len(verdicts.said_not),
         "hf_mem": versions(),
         "sections": {
-            _SECTIONS[title]: _rows(errors, accuracy.members[title])
-            for title, errors in accuracy.sections.items()
+            name: _rows(accuracy.sections[name], _of_section(accuracy.comparisons, name))
+            for name in _TITLES
+            if name in accuracy.sections
         },
     }
 
 
-def _rows(errors: Mapping[Key, Summary], of: list[Comparison]) -> list[dict[str, Any]]:
-    plain = {(one.engine, one.component) for one in of if not one.in_bytes}
-    rows = [
-        {
+def _of_section(comparisons: pd.DataFrame, section: str) -> pd.DataFrame:
+    return comparisons[comparisons["apart"].astype(bool) == (section == APART)]
+
+
+def _rows(errors: Mapping[Key, Columns], comparisons: pd.DataFrame) -> list[dict[str, Any]]:
+    """One row per engine and component; engines with the most comparisons first."""
+    rows = []
+    for (engine, component), columns in errors.items():
+        of_both = (comparisons["engine"] == engine) & (comparisons["component"] == component)
+        everything = columns.all_rows
+        shares = {name: getattr(everything, name) for name in ("median", "mean", "bias", "p95")}
+        amount = everything.mean_amount
+        row = {
             "engine": engine,
             "component": component,
-            "n": summary.n,
-            **{name: _share(getattr(summary, name)) for name in ("median", "mean", "bias", "p95")},
-            "mean_gib": None
-            if (engine, component) in plain
-            else round(summary.mean_amount, _AMOUNT_DIGITS),
-            "naive_mean": _share(summary.naive_mean),
-            "hf_mem": summary.hf_mem and _rival(summary.hf_mem),
-            "worst": _worst(engine, component, of),
+            "n": everything.n,
+            **{name: _share(value) for name, value in shares.items()},
+            "mean_gib": None if amount is None else round(amount, _AMOUNT_DIGITS),
+            "left_out": _shared(columns.left_out),
+            "first_contact": columns.contact and _shared(columns.contact),
+            "naive_mean": _share(everything.naive_mean),
+            "hf_mem": everything.hf_mem and _rival(everything.hf_mem),
+            "worst": _worst(comparisons[of_both]),
         }
-        for (engine, component, variant), summary in errors.items()
-        if variant == ALL
-    ]
-    largest = Counter[str]()
-    for row in rows:
-        largest[row["engine"]] += row["n"]
-    return sorted(rows, key=lambda row: (-largest[row["engine"]], row["engine"]))
+        rows.append(row)
+    count = comparisons["engine"].value_counts()
+    return sorted(rows, key=lambda row: (-count[row["engine"]], row["engine"]))
+
+
+def _shared(errors: Shared) -> dict[str, Any]:
+    shares = ("median", "mean", "p95", "bias", "in_band")
+    return {
+        "n": errors.n,
+        "sources": errors.sources,
+        **{name: _share(getattr(errors, name)) for name in shares},
+    }
 
 
 def _rival(summary: RivalSummary) -> dict[str, Any]:
@@ -86,21 +114,22 @@ def _share(value: float | None) -> float | None:
     return None if value is None else round(value, _SHARE_DIGITS)
 
 
-def _worst(engine: str, component: str, of: list[Comparison]) -> dict[str, Any]:
-    rows = [one for one in of if (one.engine, one.component) == (engine, component)]
-    furthest = max(rows, key=lambda one: (abs(one.relative), one.row_id))
-    return {"relative": _share(furthest.relative), "source_url": furthest.source_url}
+def _worst(comparisons: pd.DataFrame) -> dict[str, Any]:
+    """The comparison furthest off; the last by its row's ID where several are alike."""
+    sizes = comparisons.assign(size=comparisons["relative"].abs())
+    furthest = sizes.sort_values(["size", "row_id"]).iloc[-1]
+    return {"relative": _share(furthest["relative"]), "source_url": furthest["source_url"]}
 
 
 def publish(accuracy: Accuracy, path: Path = FILE) -> AccuracyTable:
     """Write the file; a date changes only with the numbers."""
-    made = published(accuracy, date.today().isoformat())
+    table = published(accuracy, date.today().isoformat())
     if path.is_file():
         before = json.loads(path.read_text("utf-8"))
-        if {**made, "as_of": ""} == {**before, "as_of": ""}:
-            made = before
-    path.write_text(_pretty(made), "utf-8")
-    return accuracy_from_json(made)
+        if {**table, "as_of": ""} == {**before, "as_of": ""}:
+            table = before
+    path.write_text(_pretty(table), "utf-8")
+    return accuracy_from_json(table)
 
 
 def _pretty(data: Mapping[str, Any]) -> str:
@@ -113,75 +142,134 @@ def _pretty(data: Mapping[str, Any]) -> str:
     return "{\n" + ",\n".join([*head, f' "sections": {{\n{sections}\n }}']) + "\n}\n"
 
 
-def markdown(table: AccuracyTable) -> str:
-    """The table of the README, markers included."""
+def document(table: AccuracyTable) -> str:
+    """The text of `docs/accuracy.md`."""
     lines = [
-        BEGIN,
-        f"{table.measured:,} published measurements, {table.predicted:,} of them with a prediction,"
-        f" as of {table.as_of}. Mean, median and 95th percentile are of absolute errors, as shares"
-        " of the measured value; *naive* is parameters × bytes, the usual cache formula and 20 %"
-        f" on top; *hf-mem* is hf-mem {table.hf_mem}, asked with the row's own settings: its mean"
-        " error over the rows it answered, and how many those are of the rows it could be asked"
-        " about ([how](data/measurements/README.md#hf_memcsv)). One laboratory's sweep is shown"
-        " apart below the rest.",
+        "# How near the answers are",
         "",
-        *_markdown_rows(table.sections.get("all", ())),
-        *_more_of_hf_mem(table.sections.get("all", ())),
+        "Written by `python -m bench.accuracy --write-docs`; a test keeps the errors from growing.",
         "",
-        f"vLLM without the largest sweep (`{table.sweep}`, one host), that sweep alone, and all"
-        " runs that a request can state (*stated*: no adapters, trainers or other tenants beside"
-        " the engine, no patched engine):",
+        f"{table.measured:,} published measurements, {table.predicted:,} of them compared with an"
+        f" answer, as of {table.as_of}. Each is asked for as a user would ask, in fields of a"
+        " request, and the figure is read from the public JSON. What a row does not state is left"
+        " open, and a figure that the answer does not show is not compared.",
         "",
-        *_markdown_rows(
-            tuple(row for name in _APART for row in table.sections.get(name, ())),
-            [name for name in _APART for _ in table.sections.get(name, ())],
-        ),
-        END,
+        "- *All rows*: every configuration counts once; constants are those in use, some of them"
+        " set on these same rows.",
+        "- *Source left out*: each row is asked for without what its own source (one repository,"
+        " one blog, one laboratory) alone supports, and every source weighs the same. Constants of"
+        " speeds and their bands are fitted again; of tables that people edit, constants listed in"
+        " [rule_sources.csv](../data/measurements/rule_sources.csv) fall back to what holds without"
+        " them. Constants inside formulas cannot be undone. This is the column to quote.",
+        "- *First contact*: the errors of rows when they arrived, before anything was changed for"
+        " them ([first_contact.csv](../data/measurements/first_contact.csv)). Rows that came before"
+        " the file was begun are not in it: what was said of them then is not known.",
+        "",
+        "Errors are absolute and shares of the measured value, but for the bias. *Naive* is"
+        " parameters × bytes, the usual cache formula and 20 % on top; *hf-mem* is hf-mem"
+        f" {table.hf_mem}, asked with the row's own settings: its mean error over the rows it"
+        " answered, and how many those are of the rows it could be asked about"
+        " ([how](../data/measurements/README.md#hf_memcsv)); both over all rows.",
+        "",
+        f"Of {table.out_of_memory} runs that ran out of memory we say “fits” of {table.said_fits};"
+        f" of {table.ran} that ran we say “does not fit” of {table.said_not}.",
     ]
-    return "\n".join(lines)
+    for name, title in _TITLES.items():
+        if table.sections.get(name):
+            lines += ["", f"## {title}", "", *_markdown_rows(table.sections[name])]
+        if name == MEMORY:
+            lines += _more_of_hf_mem(table.sections.get(name, ()))
+        if name == APART and table.sections.get(name):
+            lines += ["", _WHAT_IS_APART]
+    return "\n".join([*lines, ""])
+
+
+_WHAT_IS_APART = (
+    "Adapters, a second model, a trainer or other tenants beside the engine, patched engines,"
+    " amounts printed by different ranks, pooling runs, weights in system memory under vLLM,"
+    " pipelines with components left out, ik_llama.cpp (a fork with buffers of its own), and"
+    " tensors of llama.cpp placed by name. They were asked for as if they were plain runs."
+)
+
+
+def headline(table: AccuracyTable) -> str:
+    """The README's lines about accuracy, markers included."""
+    plain = [part for name, part in table.sections.items() if name != APART]
+    rows = {(row.engine, row.component): row for part in plain for row in part}
+    lines = []
+    for engine, components in _HEADLINE.items():
+        shown = [rows[engine, name] for name in components if (engine, name) in rows]
+        parts = [
+            f"{row.component} {percent_text(row.left_out.mean)}"
+            f" (median {percent_text(row.left_out.median)}, all rows {percent_text(row.mean)}"
+            + ("" if row.naive_mean is None else f", naive {percent_text(row.naive_mean)}")
+            + ")"
+            for row in shown
+        ]
+        lines += [f"- {engine}: {', '.join(parts)}"] if parts else []
+    return "\n".join([BEGIN, *lines, END])
 
 
 def _more_of_hf_mem(rows: tuple[ErrorRow, ...]) -> list[str]:
     """Its medians, as it is near in most rows and far in some; and its other answers."""
-    found = [(f"{row.engine} {row.component}", row.hf_mem) for row in rows if row.hf_mem]
-    medians = [f"{name} {percent_text(errors.median)}" for name, errors in found]
+    rivals = [(f"{row.engine} {row.component}", row.hf_mem) for row in rows if row.hf_mem]
+    medians = [f"{name} {percent_text(errors.median)}" for name, errors in rivals]
     named = [
         f"{name} {rival_text(replace(errors, plain=errors.named))}"
-        for name, errors in found
+        for name, errors in rivals
         if errors.named != errors.plain
     ]
     told = f"With `--kv-cache-dtype {NAMED}` wherever a row says `{AUTO}`, its means"
-    said = [f"Medians of hf-mem's errors: {'; '.join(medians)}."] if medians else []
-    said += [f"{told}: {'; '.join(named)}."] if named else []
-    return ["", " ".join(said)] if said else []
+    sentences = [f"Medians of hf-mem's errors: {'; '.join(medians)}."] if medians else []
+    sentences += [f"{told}: {'; '.join(named)}."] if named else []
+    return ["", " ".join(sentences)] if sentences else []
 
 
-def _markdown_rows(rows: tuple[ErrorRow, ...], where: list[str] | None = None) -> list[str]:
-    head = ["engine", "component", "n", "median", "mean", "bias", "p95", "mean GiB", "naive mean",
-            "hf-mem", "worst"]  # fmt: skip
-    labels = where or [row.engine for row in rows]
+def _markdown_rows(rows: tuple[ErrorRow, ...]) -> list[str]:
+    head = ["engine", "component", "n", "median", "mean", "bias", "p95", "mean GiB"]
+    head += ["sources", "**left out: mean**", "median", "p95", "bias", "in band"]
+    head += ["first contact: n", "mean", "naive", "hf-mem", "worst"]
     return [
-        "| " + " | ".join(head if where is None else ["rows", *head[1:]]) + " |",
-        "|---|---|" + "--:|" * 9,
-        *(
-            f"| {label} | {row.component} | {row.n} | {percent_text(row.median)}"
-            f" | {percent_text(row.mean)} | {percent_text(row.bias, signed=True)}"
-            f" | {percent_text(row.p95)} | {'—' if row.mean_gib is None else f'{row.mean_gib:.2f}'}"
-            f" | {percent_text(row.naive_mean)} | {rival_text(row.hf_mem)}"
-            f" | [{percent_text(row.worst, signed=True)}]({row.worst_url}) |"
-            for label, row in zip(labels, rows, strict=True)
-        ),
+        "| " + " | ".join(head) + " |",
+        "|---|---|" + "--:|" * (len(head) - 2),
+        *("| " + " | ".join(_cells(row)) + " |" for row in rows),
     ]
 
 
-def with_table(readme: str, table: AccuracyTable) -> str:
-    """A README with its table up to date. Raises ValueError when the markers are missing."""
+def _cells(row: ErrorRow) -> list[str]:
+    left_out, contact = row.left_out, row.first_contact
+    return [
+        row.engine,
+        row.component,
+        str(row.n),
+        percent_text(row.median),
+        percent_text(row.mean),
+        percent_text(row.bias, signed=True),
+        percent_text(row.p95),
+        "—" if row.mean_gib is None else f"{row.mean_gib:.2f}",
+        str(left_out.sources),
+        f"**{percent_text(left_out.mean)}**",
+        percent_text(left_out.median),
+        percent_text(left_out.p95),
+        percent_text(left_out.bias, signed=True),
+        percent_text(left_out.in_band),
+        "—" if contact is None else str(contact.n),
+        percent_text(contact and contact.mean),
+        percent_text(row.naive_mean),
+        rival_text(row.hf_mem),
+        f"[{percent_text(row.worst, signed=True)}]({row.worst_url})",
+    ]
+
+
+def with_headline(readme: str, table: AccuracyTable) -> str:
+    """A README with its headline up to date. Raises ValueError when the markers are missing."""
     pattern = re.compile(f"{re.escape(BEGIN)}.*?{re.escape(END)}", re.DOTALL)
     if not pattern.search(readme):
         raise ValueError("README has no accuracy markers")
-    return pattern.sub(lambda _: markdown(table), readme)
+    return pattern.sub(lambda _: headline(table), readme)
 
 
-def write_readme(table: AccuracyTable, path: Path = README) -> None:
-    """Put the table between its markers."""
-    path.write_text(with_table(path.read_text("utf-8"), table), "utf-8")
+def write_docs(table: AccuracyTable, path: Path = DOCUMENT, readme: Path = README) -> None:
+    """Write `docs/accuracy.md`, and the README's headline between its markers."""
+    path.write_text(document(table), "utf-8")
+    readme.write_text(with_headline(readme.read_text("utf-8"), table), "utf-8")

@@ -1,4 +1,4 @@
-"""How long ranking the whole catalogue at every quantization takes, in process.
+"""Processor time that ranking the whole catalogue at every quantization takes.
 
     python -m bench.ranking
 
@@ -11,14 +11,14 @@ from __future__ import annotations
 import statistics
 import time
 
-from gpusizer.choosing import choose
-from gpusizer.fit import Fitter
+from gpusizer.answers.selection import select_quants
+from gpusizer.core.paths import SNAPSHOTS_DIR
+from gpusizer.fit.candidate_search import choose
+from gpusizer.fit.fit import Fitter
+from gpusizer.fit.ranking import rank_gpus
 from gpusizer.gpus import load_catalogue
-from gpusizer.paths import DATA_DIR
-from gpusizer.profile import build_profile
-from gpusizer.ranking import rank_gpus
-from gpusizer.selection import select_quants
-from gpusizer.workload import Workload
+from gpusizer.memory.workload import Workload
+from gpusizer.model.profile import build_profile
 from scrapers.embedded import EmbeddedSnapshots
 
 MODELS = (
@@ -35,7 +35,7 @@ RUNS = 15
 def main() -> None:
     """Time every model and print a table."""
     catalogue = load_catalogue()
-    embedded = EmbeddedSnapshots(DATA_DIR / "models")
+    embedded = EmbeddedSnapshots(SNAPSHOTS_DIR)
     print(f"{len(catalogue.gpus)} GPUs, budget {BUDGET_SECONDS * 1000:.0f} ms, {RUNS} runs each\n")
     print(f"{'model':34} {'GPUs':>5} {'median ms':>10} {'of budget':>10}")
     for repo_id in MODELS:
@@ -46,13 +46,13 @@ def main() -> None:
         quants = select_quants(("all",), profile).shown
         seconds = []
         for _ in range(RUNS):
-            start = time.perf_counter()
+            begun = time.process_time()
             fitter = Fitter(profile, Workload(), quants)
             rank_gpus(fitter, catalogue, "smallest", 20)
-            seconds.append(time.perf_counter() - start)
-        found = len(choose(Fitter(profile, Workload(), quants), catalogue))
+            seconds.append(time.process_time() - begun)
+        ranked = len(choose(Fitter(profile, Workload(), quants), catalogue))
         median = statistics.median(seconds)
-        print(f"{repo_id:34} {found:>5} {median * 1000:>10.1f} {median / BUDGET_SECONDS:>9.0%}")
+        print(f"{repo_id:34} {ranked:>5} {median * 1000:>10.1f} {median / BUDGET_SECONDS:>9.0%}")
 
 
 if __name__ == "__main__":

@@ -1,135 +1,217 @@
-"""What reading a model costs, next to other clients and to hand-written lower bounds.
+"""What reading a model costs, next to hf-mem, and the memory that the longest headers take.
 
-    python -m bench.scraping [--hf-mem PYTHON] [--latency MS …] [--runs N]
+    python -m bench.scraping --hf-mem ENV/bin/python [--runs N]
 
-All clients read the same emulated Hub, which runs in a process of its own and adds a
-latency to every request. `--hf-mem` names the interpreter of an environment with
-`pip install hf-mem==0.5.6`; without it hf-mem is left out. Prints medians. Requests, bytes
-and round trips are counted in a run of their own, so far from the Hub that what is asked at
-once overlaps.
+ENV is an environment with `pip install hf-mem==0.5.6`; without it hf-mem is left out. Both read
+the same made-up repositories from an emulated Hub on loopback, which runs in a process of its
+own and adds a latency to every request. A command is timed as a process, `python -m gpusizer
+size` with an empty cache; requests and round trips are counted at 400 ms, so that what is asked
+at once overlaps. Prints medians; on a shared machine only the ratios mean something.
 """
 
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import statistics
+import subprocess
+import sys
+import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
 from pathlib import Path
 
-from bench import floors
-from bench.clients import (
-    Client,
-    hf_mem_process,
-    hub_client,
-    our_process,
-    ours,
-    ours_at_revision,
+from tests.hub_emulator import FakeRepo, HubEmulator, llama_repo, moe_repo
+from tests.hub_emulator.gguf_models import gguf_repo
+from tests.scrapers.long_headers import memory_of_reading, tagged_repo, usual_name
+
+ONE_SHARD = "synth/llama-1shard"
+MANY_SHARDS = "synth/moe-671B-163shard"
+COUNTED = (
+    ONE_SHARD,
+    "synth/llama-4shard",
+    "synth/llama-30shard",
+    "synth/llama-30shard@v1",
+    MANY_SHARDS,
+    f"{MANY_SHARDS}@v1",
+    "synth/gguf-2files",
 )
-from bench.hub_process import HubProcess, Traffic
-from gpusizer.startup import collect_rarely
+COUNTING_SECONDS = 0.4
+LONG_HEADERS, LONG_HEADER_BYTES = 31, 8_300_000
 
-_COUNTING_LATENCY = 0.4
-_COUNTED: dict[tuple[str, str], Traffic] = {}
-
-MODELS = ("llama-1shard", "llama-4shard", "llama-30shard", "moe-671B-163shard", "gguf-25files")
+# hf-mem knows one address of the Hub: in its own process, that address is replaced.
+HF_MEM = """
+import sys, httpx2
+endpoint, *options = sys.argv[1:]
+send = httpx2.AsyncClient.request
+async def request(self, method, url, **kwargs):
+    url = str(url).replace("https://huggingface.co", endpoint)
+    return await send(self, method, url, **kwargs)
+httpx2.AsyncClient.request = request
+sys.argv = ["hf-mem", *options]
+from hf_mem.cli import main
+main()
+"""
+"""Program of hf-mem's interpreter: an endpoint, then hf-mem's own options."""
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """One client on one model at one latency; the ratio is to the client named `beside`."""
+class Comparison:
+    """One question to both commands; `times_asked` is how much faster gpusizer has to be."""
 
-    client: str
-    seconds: float
-    traffic: Traffic
-    beside: str | None = None
+    title: str
+    model: str
+    latency_seconds: float
+    times_asked: float
+
+
+COMPARISONS = (
+    Comparison("one shard", ONE_SHARD, 0.0, 1 / 1.5),
+    Comparison("one shard", ONE_SHARD, 0.1, 1 / 1.5),
+    Comparison("163 shards, `main`", MANY_SHARDS, 0.1, 8.0),
+    Comparison("163 shards, by ranges", f"{MANY_SHARDS}@v1", 0.1, 3.0),
+)
 
 
 def main() -> None:
-    """Print one table per latency and model."""
+    """Print one table for each question."""
     parser = argparse.ArgumentParser(prog="python -m bench.scraping")
     parser.add_argument("--hf-mem", type=Path, help="interpreter that has hf-mem")
-    parser.add_argument("--latency", type=float, nargs="*", default=[0, 30, 100], help="ms")
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--models", nargs="*", default=MODELS)
     arguments = parser.parse_args()
-    if arguments.hf_mem is None:
-        print("hf-mem: left out, no --hf-mem\n")
-    collect_rarely()
-    with HubProcess() as hub:
-        for latency in arguments.latency:
-            for model in arguments.models:
-                print(f"**{model}, {latency:g} ms**\n\n{_HEAD}")
-                rows: dict[str, Row] = {}
-                for name, client, beside in clients(model, arguments.hf_mem):
-                    rows[name] = measured(hub, name, client, beside, model, latency, arguments.runs)
-                    print(line(rows[name], rows), flush=True)
-                print()
+    with hub_process() as hub:
+        print("| model | requests | round trips | MB |\n|---|---:|---:|---:|")
+        for model in COUNTED:
+            requests, trips, body_bytes = hub.traffic(model)
+            print(f"| {model} | {requests} | {trips} | {body_bytes / 1e6:.2f} |", flush=True)
+        if arguments.hf_mem is None:
+            print("\nhf-mem: left out, no --hf-mem")
+        else:
+            _compare(hub, arguments.hf_mem, arguments.runs)
+    with HubEmulator([tagged_repo(usual_name, LONG_HEADERS, LONG_HEADER_BYTES)]) as emulator:
+        limit, megabytes = memory_of_reading(emulator)
+    print(f"\n{LONG_HEADERS} headers of 8 MB: {megabytes:.0f} MB, ended by the limit of {limit}")
 
 
-def clients(model: str, hf_mem: Path | None) -> Iterator[tuple[str, Client, str | None]]:
-    """Name, client, and the earlier row that it is compared with."""
-    if model.startswith("gguf"):
-        yield "floor, one header", floors.gguf_file, None
-        yield "gpusizer, in process", ours, "floor, one header"
-        yield from _processes(hf_mem)
-        return
-    single = model == "llama-1shard"
-    floor = "floor, 2 round trips"
-    yield floor, floors.single_file if single else floors.one_answer, None
-    yield "gpusizer, in process", ours, floor
-    if not single:
-        yield "floor by ranges, 3 round trips", floors.by_ranges, None
-        yield "gpusizer by ranges", ours_at_revision, "floor by ranges, 3 round trips"
-    yield "huggingface_hub get_safetensors_metadata", hub_client, "gpusizer, in process"
-    yield from _processes(hf_mem)
+def _compare(hub: Hub, hf_mem: Path, runs: int) -> None:
+    print("\n| model | latency, ms | gpusizer, s | hf-mem, s | times as fast | asked |")
+    print("|---|---:|---:|---:|---:|---:|")
+    for case in COMPARISONS:
+        theirs = [str(hf_mem), "-c", HF_MEM, hub.endpoint, "--json-output", "--model-id"]
+        repo_id = case.model.partition("@")[0]  # hf-mem reads by ranges on every branch
+        commands = size_command(case.model), [*theirs, repo_id]
+        hub.reset(case.latency_seconds)
+        timed: tuple[list[float], list[float]] = [], []
+        for _ in range(runs):  # in turn, so that both see the same load of the machine
+            for command, seconds in zip(commands, timed, strict=True):
+                seconds.append(run_seconds(command, hub))
+        ours, others = map(statistics.median, timed)
+        print(
+            f"| {case.title} | {1000 * case.latency_seconds:.0f} | {ours:.2f} | {others:.2f} |"
+            f" {others / ours:.2f} | {case.times_asked:.2f} |",
+            flush=True,
+        )
 
 
-def _processes(hf_mem: Path | None) -> Iterator[tuple[str, Client, str | None]]:
-    """Command lines, start of the interpreter included."""
-    yield "python -m gpusizer size", our_process, None
-    if hf_mem is not None:
-        yield "hf-mem, process", hf_mem_process(hf_mem), "python -m gpusizer size"
+def size_command(model: str) -> list[str]:
+    """The shell of gpusizer: memory, fit and ranking included."""
+    return [sys.executable, "-m", "gpusizer", "size", model, "--json"]
 
 
-def measured(
-    hub: HubProcess,
-    name: str,
-    client: Client,
-    beside: str | None,
-    model: str,
-    latency_ms: float,
-    runs: int,
-) -> Row:
-    """The median of a few runs."""
-    repo_id = f"synth/{model}"
-    if (name, model) not in _COUNTED:
-        hub.reset(latency=0.0)
-        client(hub.endpoint, repo_id)  # imports, and what the emulator makes once
-        hub.reset(latency=_COUNTING_LATENCY)
-        client(hub.endpoint, repo_id)
-        _COUNTED[name, model] = hub.traffic()
-    seconds = []
-    for _ in range(runs):
-        hub.reset(latency=latency_ms / 1000)
+def run_seconds(command: Sequence[str], hub: Hub) -> float:
+    """Seconds that a command takes as a process, its start included."""
+    with tempfile.TemporaryDirectory() as cache:
+        variables = {
+            "HF_ENDPOINT": hub.endpoint,
+            "GPUSIZER_CDN_ORIGINS": hub.cdn_endpoint,
+            "GPUSIZER_CACHE_DIR": cache,
+        }
         started = time.perf_counter()
-        client(hub.endpoint, repo_id)
-        seconds.append(time.perf_counter() - started)
-    return Row(name, statistics.median(seconds), _COUNTED[name, model], beside)
+        process = subprocess.run(
+            command,
+            env={"PATH": "/usr/bin:/bin", "NO_PROXY": "*", **variables},
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        seconds = time.perf_counter() - started
+    if process.returncode:
+        raise RuntimeError(process.stderr[-500:])
+    return seconds
 
 
-_HEAD = "| client | requests | MB | round trips | seconds | times |\n|---|---:|---:|---:|---:|---:|"
+def synthetic_repos() -> list[FakeRepo]:
+    """Llamas of 1, 4 and 30 shards, a mixture of experts like DeepSeek-R1, two GGUF files."""
+    sizes = {"hidden": 4096, "intermediate": 14336, "heads": 32, "kv_heads": 8, "vocab": 128256}
+    expert = {"hidden": 7168, "expert_size": 2048, "heads": 128, "kv_heads": 128, "vocab": 129280}
+    repos = [
+        llama_repo(ONE_SHARD, layers=16, shards=1, **sizes),
+        llama_repo("synth/llama-4shard", layers=32, shards=4, **sizes),
+        llama_repo("synth/llama-30shard", layers=80, shards=30, **sizes),
+        moe_repo(MANY_SHARDS, layers=61, experts=499, shards=163, **expert),
+        gguf_repo("synth/gguf-2files", ["Q4_K_M", "Q8_0"], vocab=128256, merges=280147),
+    ]
+    for repo in repos:
+        repo.revisions["v1"] = repo.sha
+        repo.parameters = repo.counted_parameters() or None  # the Hub counts at the upload
+    return repos
 
 
-def line(row: Row, rows: dict[str, Row]) -> str:
-    """One line of the table."""
-    traffic = row.traffic
-    ratio = "" if row.beside is None else f"{row.seconds / rows[row.beside].seconds:.2f}"
-    return (
-        f"| {row.client} | {traffic.requests} | {traffic.body_bytes / 1e6:.2f} |"
-        f" {traffic.round_trips} | {row.seconds:.3f} | {ratio} |"
-    )
+class Hub:
+    """The emulated Hub in its own process, as seen from here."""
+
+    def __init__(self, pipe: Connection) -> None:
+        self._pipe = pipe
+        self.endpoint: str
+        self.cdn_endpoint: str
+        self.endpoint, self.cdn_endpoint = pipe.recv()
+
+    def reset(self, latency_seconds: float) -> None:
+        """Answer every request so much later from now on, and start the log anew."""
+        self._pipe.send(latency_seconds)
+        self._pipe.recv()
+
+    def traffic(self, model: str) -> tuple[int, int, int]:
+        """Requests (redirects and CDN included), round trips and bytes of bodies of one model."""
+        self.reset(0.0)
+        run_seconds(size_command(model), self)  # what the emulator makes once
+        self.reset(COUNTING_SECONDS)
+        run_seconds(size_command(model), self)
+        self._pipe.send(None)
+        requests, trips, body_bytes = self._pipe.recv()
+        return requests, trips, body_bytes
+
+
+@contextmanager
+def hub_process() -> Iterator[Hub]:
+    """Start the Hub, so that its work is not the client's, and end it."""
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_serve, args=(theirs,), daemon=True)
+    process.start()
+    try:
+        yield Hub(ours)
+    finally:
+        process.terminate()
+        process.join()
+
+
+def _serve(pipe: Connection) -> None:
+    """Serve for ever; a number sets the latency, None asks for the traffic since then."""
+    with HubEmulator(synthetic_repos()) as hub:
+        pipe.send((hub.endpoint, hub.cdn_endpoint))
+        while True:
+            latency_seconds = pipe.recv()
+            if latency_seconds is None:
+                body_bytes = sum(request.body_bytes_sent for request in hub.requests)
+                pipe.send((len(hub.requests), hub.round_trips, body_bytes))
+            else:
+                hub.options.latency = latency_seconds
+                hub.reset_log()
+                pipe.send(None)
 
 
 if __name__ == "__main__":

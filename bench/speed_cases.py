@@ -1,4 +1,8 @@
-"""Measured speeds as the requests they stand for."""
+"""Measured speeds as the runs that constants are fitted on.
+
+A fit wants the bytes that a run read, so it takes the printed size of its file and leaves out what
+decoding does not read. Errors are those of the public answers (`bench/speed_answers.py`).
+"""
 
 from __future__ import annotations
 
@@ -6,25 +10,35 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 
-from bench.llama_cpp import text_profile
-from bench.measurements import FOLDER, Row, load
+from bench.first_contact import not_fitted_on
+from bench.measurements import SPEEDS, Row, load, load_profile
+from gpusizer.fit.speed.classes import family, format_of
+from gpusizer.fit.speed.work import ModelFacts, Work
 from gpusizer.gpus import Catalogue, Gpu, load_catalogue
-from gpusizer.profile import ModelProfile
-from gpusizer.quants import Quant, find_quant
-from gpusizer.quants.native import native_quant
-from gpusizer.quants.table import all_quants
-from gpusizer.speed.classes import family, format_of
-from gpusizer.speed.work import ModelFacts, Work
-from gpusizer.weight_sizes import WeightSizes, weight_sizes
-from gpusizer.workload import Workload
+from gpusizer.memory.quants import Quant, find_quant
+from gpusizer.memory.quants.native import native_quant
+from gpusizer.memory.quants.table import all_quants
+from gpusizer.memory.weight_sizes import WeightSizes, weight_sizes
+from gpusizer.memory.workload import Workload
+from gpusizer.model.profile import ModelProfile
+from gpusizer.model.tensor_roles import Part
 
-TABLE = FOLDER / "throughput.jsonl"
 _STANDS_FOR = {"lmdeploy": "vllm"}  # an engine of the same kind, to which no request can ask
 _GGUF = {"bf16": "gguf-f16", "fp32": "gguf-f32"}
 _MODELLED = frozenset(
-    {"llama.cpp", "ollama", "exllama", "mlx", "transformers", "vllm", "sglang", "tgi",
-     "tensorrt-llm"}
-)  # fmt: skip
+    {
+        "llama.cpp",
+        "ollama",
+        "exllama",
+        "mlx",
+        "transformers",
+        "vllm",
+        "sglang",
+        "tgi",
+        "tensorrt-llm",
+    }
+)
+_TEXT = (Part.TEXT, Part.MTP, Part.ENCODER)
 _NARROW_CACHE = frozenset({"fp8", "nvfp4"})  # NVIDIA's checkpoints in these cache in FP8
 
 
@@ -34,7 +48,7 @@ class Case:
 
     Attributes:
         held_out: what leave-one-GPU-out leaves out with this row.
-        alone: measured with one user.
+        source: whose measurement it is.
         concurrency: users, where a row has several and says how many.
     """
 
@@ -42,6 +56,7 @@ class Case:
     work: Work
     gpu: Gpu
     held_out: str
+    source: str
     concurrency: int
 
     def measured(self, quantity: str) -> float | None:
@@ -58,8 +73,13 @@ class Case:
 
 
 def read_cases(rows: Iterable[Row] | None = None) -> list[Case]:
-    """Rows that a request could stand for, repeats of a configuration once."""
-    return list(_cases(load((TABLE,)) if rows is None else rows))
+    """Rows that a request could stand for, repeats of a configuration once.
+
+    Without `rows` those of `data/measurements` that constants are fitted on.
+    """
+    if rows is None:
+        rows = [row for row in load((SPEEDS,)) if row["id"] not in not_fitted_on()]
+    return list(_cases(rows))
 
 
 def _cases(rows: Iterable[Row]) -> Iterator[Case]:
@@ -92,6 +112,7 @@ def _case(row: Row) -> Case | None:
         work=_work(row, engine, quant, facts),
         gpu=gpu,
         held_out=f"{gpu.slug} {row.get('gpu_cores', '')}".strip(),
+        source=row["source_group"],
         concurrency=row.get("concurrency", 1),
     )
 
@@ -122,6 +143,14 @@ def _quant(row: Row, engine: str, profile: ModelProfile) -> Quant | None:
         return native_quant(profile)
     known = {quant.slug for quant in all_quants()}
     return find_quant(slug) if slug in known else None
+
+
+@cache
+def text_profile(repo_id: str) -> ModelProfile:
+    """The model without its vision or audio towers: constants are fitted on what a step reads."""
+    profile = load_profile(repo_id)
+    groups = tuple(group for group in profile.groups if group.part in _TEXT)
+    return replace(profile, groups=groups, parameters=sum(group.parameters for group in groups))
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Fits the constants of `gpusizer.speed` on measured runs, class within class.
+"""Fits the constants of `gpusizer.fit.speed` on measured runs, class within class.
 
 A class is fitted on its own rows with the wider class's constants as a prior worth a few rows,
 so that one odd card does not make a class, and a class of one format stays near its kin.
@@ -11,10 +11,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from bench.speed_cases import Case
-from gpusizer.speed.classes import ROOT, Classes, decode_classes, prefill_classes
-from gpusizer.speed.decode import step_cost
-from gpusizer.speed.prefill import prompt_cost
-from gpusizer.speed.tables import ANY_FORMAT, Pace, Throughput
+from gpusizer.fit.speed.classes import ROOT, Classes, decode_classes, prefill_classes
+from gpusizer.fit.speed.decode import step_cost
+from gpusizer.fit.speed.prefill import prompt_cost
+from gpusizer.fit.speed.tables import ANY_FORMAT, Pace, Throughput
 
 PRIOR_ROWS = 2.0
 """What the wider class weighs, in rows."""
@@ -131,7 +131,8 @@ def _around(value: float, grid: Sequence[float], highest: float) -> tuple[float,
 
 
 class Fits:
-    """Constants of one family's classes, of all rows or of all but one GPU's; each fitted once."""
+    """Constants of one family's classes, each fitted once: of all rows, or without one GPU's or one
+    source's."""
 
     def __init__(self, decode: Sequence[Sample], prefill: Sequence[Sample]) -> None:
         self._decode = decode
@@ -139,34 +140,41 @@ class Fits:
         self._mixtures = [s for s in prefill if s.case.work.is_moe]
         self._paces: dict[tuple[str, str, str], Pace | None] = {}
         self._reached: dict[tuple[str, str, str], Throughput | None] = {}
+        self._shares: dict[tuple[str, str], float] = {}
 
     def pace(self, classes: Classes, weight_format: str, without: str = "") -> Pace | None:
         """Constants of decoding for the narrowest of the classes; None without any rows."""
-        found = None
+        pace = None
         for name, kind in levels(classes, weight_format):
             rows = chosen(self._decode, name, kind, without)
             key = (name, kind, _touched(self._decode, classes[-2:], without))
             if key not in self._paces:
-                self._paces[key] = fit_pace(rows, found) if rows else None
-            found = self._paces[key] or found
-        return found
+                self._paces[key] = fit_pace(rows, pace) if rows else None
+            pace = self._paces[key] or pace
+        return pace
 
     def throughput(
         self, classes: Classes, weight_format: str, without: str = ""
     ) -> Throughput | None:
         """Constants of reading prompts likewise, fitted on dense models."""
-        found = None
+        throughput = None
         for name, kind in levels(classes, weight_format):
             rows = chosen(self._prefill, name, kind, without)
             key = (name, kind, _touched(self._prefill, classes[-2:], without))
             if key not in self._reached:
-                self._reached[key] = fit_throughput(rows, found) if rows else None
-            found = self._reached[key] or found
-        return found
+                self._reached[key] = fit_throughput(rows, throughput) if rows else None
+            throughput = self._reached[key] or throughput
+        return throughput
 
     def moe_share(self, classes: Classes, without: str = "") -> float:
         """What mixtures of experts leave of it, for the vendor's memory or segment."""
         name = classes[-2] if len(classes) > 1 else ROOT
+        key = (name, without)
+        if key not in self._shares:
+            self._shares[key] = self._fitted_share(name, without)
+        return self._shares[key]
+
+    def _fitted_share(self, name: str, without: str) -> float:
         rows = chosen(self._mixtures, name, ANY_FORMAT, without) or chosen(
             self._mixtures, ROOT, ANY_FORMAT, without
         )
@@ -181,17 +189,19 @@ def levels(classes: Classes, weight_format: str) -> list[tuple[str, str]]:
 
 
 def chosen(samples: Sequence[Sample], name: str, weight_format: str, without: str) -> list[Sample]:
-    """Rows of a class and format, without those of one GPU."""
+    """Rows of a class and format, without those of one GPU or source."""
     return [
         s
         for s in samples
         if name in s.classes
         and weight_format in (ANY_FORMAT, s.format)
-        and s.case.held_out != without
+        and without not in (s.case.held_out, s.case.source)
     ]
 
 
 def _touched(samples: Sequence[Sample], wide: Classes, without: str) -> str:
     """`without` where leaving it out changes the class; "" shares the fit of all rows."""
-    same = any(s.case.held_out == without and wide[0] in s.classes for s in samples)
+    same = any(
+        without in (s.case.held_out, s.case.source) and wide[0] in s.classes for s in samples
+    )
     return without if same else ""

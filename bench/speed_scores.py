@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-import math
-import statistics
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+import pandas as pd
+
+from bench.errors import relative_errors
 from bench.speed_cases import Case
 from bench.speed_fit import Fits, Sample, decode_samples, prefill_samples, prompt_seconds
-from gpusizer.speed.classes import ROOT, Classes, decode_classes
-from gpusizer.speed.decode import pace_of, step_cost
-from gpusizer.speed.serving import serving_tokens_per_second
-from gpusizer.speed.tables import DECODE, PREFILL, SERVING, engine_limits
+from gpusizer.fit.speed.classes import ROOT, Classes, decode_classes
+from gpusizer.fit.speed.decode import pace_of, step_cost
+from gpusizer.fit.speed.links import TENSOR_PARALLEL_BAND
+from gpusizer.fit.speed.serving import serving_tokens_per_second
+from gpusizer.fit.speed.tables import DECODE, PREFILL, SERVING, band, engine_limits
 
-_BARS = {
-    "nvidia_gddr": "NVIDIA GDDR", "nvidia_hbm": "NVIDIA HBM", "apple": "Apple", "amd": "AMD",
+_MEMORY_NAMES = {
+    "nvidia_gddr": "NVIDIA GDDR",
+    "nvidia_hbm": "NVIDIA HBM",
+    "apple": "Apple",
+    "amd": "AMD",
     "intel": "Intel",
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """One measured speed and what is said of it, in tokens per second.
+    """One measured speed and its predictions, in tokens per second.
 
     Attributes:
         blind: without any run of the same GPU.
@@ -58,14 +63,6 @@ class Scores:
     fits: dict[str, Fits]
     samples: dict[str, tuple[Sample, ...]]
 
-    def groups(self) -> dict[str, list[Prediction]]:
-        """Predictions under the names the tables print; a row can be in several."""
-        groups: dict[str, list[Prediction]] = {}
-        for one in self.predictions:
-            for name in _names(one):
-                groups.setdefault(name, []).append(one)
-        return dict(sorted(groups.items()))
-
 
 def score(cases: Sequence[Case]) -> Scores:
     """Fit every family and predict every row."""
@@ -96,12 +93,15 @@ def _decode_predictions(samples: Sequence[Sample], fits: dict[str, Fits]) -> Ite
             continue
         ideal = _roofline(case)
         yield Prediction(
-            case, DECODE, sample.classes, 1 / sample.measured,
+            case,
+            DECODE,
+            sample.classes,
+            1 / sample.measured,
             blind=None if blind is None else 1 / cost.seconds(blind),
             fitted=1 / cost.seconds(fitted),
             roofline=ideal,
             flat=_flat(sample, samples, ideal),
-        )  # fmt: skip
+        )
 
 
 def _roofline(case: Case) -> float:
@@ -118,7 +118,7 @@ def _flat(sample: Sample, samples: Sequence[Sample], ideal: float) -> float | No
         and s.classes[-2:] == sample.classes[-2:]
         and s.case.held_out != sample.case.held_out
     ]
-    return ideal * statistics.median(shares) if shares else None
+    return ideal * pd.Series(shares).median() if shares else None
 
 
 def _prefill_predictions(samples: Sequence[Sample], fits: dict[str, Fits]) -> Iterator[Prediction]:
@@ -133,10 +133,13 @@ def _prefill_predictions(samples: Sequence[Sample], fits: dict[str, Fits]) -> It
             for without in ("", sample.case.held_out)
         ]
         yield Prediction(
-            sample.case, PREFILL, sample.classes, 1 / sample.measured,
+            sample.case,
+            PREFILL,
+            sample.classes,
+            1 / sample.measured,
             blind=blind and 1 / prompt_seconds(sample, blind.utilization, shares[1]),
             fitted=1 / prompt_seconds(sample, fitted.utilization, shares[0]),
-        )  # fmt: skip
+        )
 
 
 def _serving_predictions(cases: Iterable[Case]) -> Iterator[Prediction]:
@@ -145,11 +148,10 @@ def _serving_predictions(cases: Iterable[Case]) -> Iterator[Prediction]:
         measured = case.measured("serving")
         if not measured:
             continue
-        said = _total(case)
-        if said is not None:
-            yield Prediction(
-                case, SERVING, decode_classes(case.gpu), measured, blind=said, fitted=said
-            )
+        total = _total(case)
+        if total is not None:
+            classes = decode_classes(case.gpu)
+            yield Prediction(case, SERVING, classes, measured, blind=total, fitted=total)
 
 
 def _total(case: Case) -> float | None:
@@ -167,21 +169,73 @@ def _held(case: Case) -> int:
     return max(1, min(engine_limits(work.engine).max_sequences, int(free / work.facts.cache_bytes)))
 
 
-def _names(one: Prediction) -> Iterator[str]:
-    work, case = one.case.work, one.case
-    if one.quantity == SERVING:
+def group_errors(predictions: Iterable[Prediction]) -> pd.DataFrame:
+    """Errors by the groups that the tables print: one line per group; a row can be in several.
+
+    `n` rows on `gpus` GPUs; `blind`, `fitted`, `roofline` and `flat`: medians of the absolute
+    relative errors of each kind of prediction; `p80`: the 80th percentile of the blind ones;
+    `in_band`: the share of rows whose measurement lies in the printed band about the blind
+    prediction. NaN where there is no such prediction.
+    """
+    kinds = ["blind", "fitted", "roofline", "flat"]
+    lines = [
+        [
+            list(_group_names(p)),
+            p.case.held_out,
+            p.measured,
+            p.blind,
+            p.fitted,
+            p.roofline,
+            p.flat,
+            _in_band(p),
+        ]
+        for p in predictions
+    ]
+    frame = pd.DataFrame(lines, columns=["group", "gpu", "measured", *kinds, "in_band"])
+    for kind in kinds:
+        predicted = frame[kind].astype(float).where(lambda value: value != 0)
+        frame[kind] = relative_errors(frame["measured"], predicted).abs()
+    frame["in_band"] = frame["in_band"].astype(float)
+    groups = frame.explode("group").groupby("group")
+    return (
+        groups[kinds]
+        .median()
+        .assign(
+            n=groups.size(),
+            gpus=groups["gpu"].nunique(),
+            p80=groups["blind"].quantile(0.8, interpolation="higher"),
+            in_band=groups["in_band"].mean(),
+        )
+    )
+
+
+def _in_band(prediction: Prediction) -> bool | None:
+    """Whether the measurement lies in the band that an answer prints; None without a prediction."""
+    if not prediction.blind:
+        return None
+    work = prediction.case.work
+    ends = band(prediction.quantity, work.family, prediction.classes, moe=work.is_moe)
+    if work.tensor > 1:
+        ends = ends.widened(TENSOR_PARALLEL_BAND)
+    return ends.low * prediction.blind <= prediction.measured <= ends.high * prediction.blind
+
+
+def _group_names(prediction: Prediction) -> Iterator[str]:
+    case, kind, wide_class = prediction.case, prediction.kind, prediction.wide_class
+    work = case.work
+    if prediction.quantity == SERVING:
         yield f"serving {'offline' if case.row.get('scenario') else 'stated users'} {work.engine}"
         return
-    if one.quantity == PREFILL:
+    if prediction.quantity == PREFILL:
         yield "prefill all"
-        yield f"prefill {one.kind}"
-        yield f"prefill {work.family} {one.wide_class} {one.kind}"
+        yield f"prefill {kind}"
+        yield f"prefill {work.family} {wide_class} {kind}"
         return
     if case.split == "tensor":
         yield f"tensor parallel {work.family}"
         return
-    memory = _BARS.get(one.wide_class, "other")
-    if one.kind == "moe":
+    memory = _MEMORY_NAMES.get(wide_class, "other")
+    if kind == "moe":
         yield "decode MoE"
         yield f"decode MoE {work.family} {memory}"
         return
@@ -189,13 +243,3 @@ def _names(one: Prediction) -> Iterator[str]:
         yield f"layer split {work.family}"
         return
     yield f"decode {work.family} {memory}"
-
-
-def error(measured: float, predicted: float) -> float:
-    """Absolute relative error."""
-    return abs(predicted / measured - 1)
-
-
-def log_ratio(one: Prediction) -> float:
-    """Logarithm of measured over predicted blindly."""
-    return math.log(one.measured / (one.blind or one.fitted))

@@ -1,17 +1,21 @@
-"""Writes the constants and bands that `gpusizer.speed` reads."""
+"""Writes the constants and bands that `gpusizer.fit.speed` reads."""
 
 from __future__ import annotations
 
-import csv
-import io
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, TypeVar
 
+import pandas as pd
+
+from bench.errors import between_tails
 from bench.speed_fit import Sample, chosen
-from bench.speed_scores import Prediction, Scores, log_ratio
-from gpusizer.speed.classes import ROOT
-from gpusizer.speed.tables import (
+from bench.speed_scores import Prediction, Scores
+from gpusizer.fit.speed.classes import ROOT
+from gpusizer.fit.speed.rate import RateBand
+from gpusizer.fit.speed.tables import (
     ANY_FORMAT,
     BAND_TABLE,
     DECODE,
@@ -20,7 +24,15 @@ from gpusizer.speed.tables import (
     PREFILL,
     PREFILL_TABLE,
     SERVING,
+    Key,
+    Pace,
+    Throughput,
+    decode_table,
+    prefill_table,
 )
+
+_T = TypeVar("_T")
+_MOST_MEASURED = "llama.cpp"
 
 CAUTION = (0.75, 1.3)
 """Hardware nobody measured gets less of the bandwidth or the peak, and more time per layer."""
@@ -56,8 +68,16 @@ def tables(scores: Scores) -> dict[Path, str]:
     """The files' texts. Bands are of errors made blindly, whatever constants are in the files."""
     return {
         DECODE_TABLE: _text(
-            ("engine_family", "gpu_class", "format", "bandwidth_efficiency",
-             "seconds_per_layer", "runs", "source"), _decode_rows(scores)
+            (
+                "engine_family",
+                "gpu_class",
+                "format",
+                "bandwidth_efficiency",
+                "seconds_per_layer",
+                "runs",
+                "source",
+            ),
+            _decode_rows(scores),
         ),
         PREFILL_TABLE: _text(
             ("engine_family", "gpu_class", "format", "mfu", "moe_share", "runs", "source"),
@@ -67,7 +87,53 @@ def tables(scores: Scores) -> dict[Path, str]:
             ("quantity", "engine_family", "gpu_class", "kind", "low", "high", "n"),
             _band_rows(scores.predictions),
         ),
-    }  # fmt: skip
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Constants:
+    """Contents of the three tables as `gpusizer.fit.speed.tables` holds them."""
+
+    decode: dict[Key, Pace]
+    prefill: dict[Key, Throughput]
+    bands: dict[tuple[str, str, str, str], RateBand]
+
+
+def constants_without(scores: Scores, source: str) -> Constants:
+    """The constants and bands that the runs of all other sources give."""
+    decode, prefill = (
+        [s for s in scores.samples[quantity] if s.case.source != source]
+        for quantity in (DECODE, PREFILL)
+    )
+    others = replace(
+        scores,
+        predictions=tuple(p for p in scores.predictions if p.case.source != source),
+        samples={DECODE: tuple(decode), PREFILL: tuple(prefill)},
+    )
+    paces = {
+        (str(family), str(name), str(kind)): Pace(float(share), float(seconds), int(runs))
+        for family, name, kind, share, seconds, runs, _ in _decode_rows(others, source)
+    }
+    throughputs = {
+        (str(family), str(name), str(kind)): Throughput(float(mfu), float(share), int(runs))
+        for family, name, kind, mfu, share, runs, _ in _prefill_rows(others, source)
+    }
+    bands = {
+        (quantity, family, name, kind): RateBand(float(low), float(high))
+        for quantity, family, name, kind, low, high, _ in _band_rows(others.predictions)
+    }
+    return Constants(
+        _with_every_family(decode_table(), paces),
+        _with_every_family(prefill_table(), throughputs),
+        bands,
+    )
+
+
+def _with_every_family(table: Mapping[Key, _T], fitted: dict[Key, _T]) -> dict[Key, _T]:
+    """Engines that nobody else measured get the cautious constants of llama.cpp on any GPU."""
+    stand_in = fitted[_MOST_MEASURED, ROOT, ANY_FORMAT]
+    missing = {(family, ROOT, ANY_FORMAT) for family, _, _ in table} - fitted.keys()
+    return fitted | dict.fromkeys(missing, stand_in)
 
 
 def _keys(samples: Iterable[Sample], family: str) -> list[tuple[tuple[str, ...], str]]:
@@ -81,32 +147,50 @@ def _keys(samples: Iterable[Sample], family: str) -> list[tuple[tuple[str, ...],
     return sorted(keys, key=lambda key: (key[0][::-1], key[1] != ANY_FORMAT, key[1]))
 
 
-def _decode_rows(scores: Scores) -> list[tuple[object, ...]]:
-    rows: list[tuple[object, ...]] = []
+def _decode_rows(scores: Scores, without: str = "") -> list[tuple[Any, ...]]:
+    rows: list[tuple[Any, ...]] = []
     for family, fit in scores.fits.items():
         for classes, weight_format in _keys(scores.samples[DECODE], family):
-            pace = fit.pace(classes, weight_format)
+            pace = fit.pace(classes, weight_format, without)
             if pace is None:
                 continue
             less, more = CAUTION if classes == (ROOT,) else (1.0, 1.0)
             efficiency, seconds = pace.efficiency * less, pace.seconds_per_layer * more
             source, runs = _source(scores.samples[DECODE], family, classes[0], weight_format)
-            rows.append((family, classes[0], weight_format, f"{efficiency:.3f}",
-                         f"{seconds:.7f}", runs, source))  # fmt: skip
+            rows.append(
+                (
+                    family,
+                    classes[0],
+                    weight_format,
+                    f"{efficiency:.3f}",
+                    f"{seconds:.7f}",
+                    runs,
+                    source,
+                )
+            )
     return rows
 
 
-def _prefill_rows(scores: Scores) -> list[tuple[object, ...]]:
-    rows: list[tuple[object, ...]] = []
+def _prefill_rows(scores: Scores, without: str = "") -> list[tuple[Any, ...]]:
+    rows: list[tuple[Any, ...]] = []
     for family, fit in scores.fits.items():
         for classes, weight_format in _keys(scores.samples[PREFILL], family):
-            reached = fit.throughput(classes, weight_format)
+            reached = fit.throughput(classes, weight_format, without)
             if reached is None:
                 continue
             less = CAUTION[0] if classes == (ROOT,) else 1.0
             source, runs = _source(scores.samples[PREFILL], family, classes[0], weight_format)
-            rows.append((family, classes[0], weight_format, f"{reached.utilization * less:.3f}",
-                         f"{fit.moe_share(classes):.2f}", runs, source))  # fmt: skip
+            rows.append(
+                (
+                    family,
+                    classes[0],
+                    weight_format,
+                    f"{reached.utilization * less:.3f}",
+                    f"{fit.moe_share(classes, without):.2f}",
+                    runs,
+                    source,
+                )
+            )
     for family, gpu_class, share, source in _ASSUMED_PREFILL:
         rows.append(
             (family, gpu_class, ANY_FORMAT, share, _ASSUMED_MOE_SHARE, 0, f"assumed: {source}")
@@ -129,34 +213,32 @@ def _source(
     return f"{len(own)} runs on {gpus} GPUs in throughput.jsonl", len(own)
 
 
-def _band_rows(predictions: Iterable[Prediction]) -> list[tuple[object, ...]]:
-    groups: dict[tuple[str, str, str, str], list[float]] = {}
-    for one in predictions:
-        if one.quantity != SERVING and (one.case.split == "tensor" or one.blind is None):
+def _band_rows(predictions: Iterable[Prediction]) -> list[tuple[Any, ...]]:
+    """Ends of the bands: percentiles of measured over blindly predicted speeds, by class."""
+    lines = [
+        (p.quantity, p.case.work.family, sorted({p.wide_class, ROOT}), p.kind, _log_ratio(p))
+        for p in predictions
+        if p.quantity == SERVING or (p.case.split != "tensor" and p.blind is not None)
+    ]
+    keys = ["quantity", "family", "gpu_class", "kind"]
+    ratios = pd.DataFrame(lines, columns=[*keys, "log_ratio"]).explode("gpu_class")
+    rows: list[tuple[Any, ...]] = []
+    for (quantity, family, gpu_class, kind), group in ratios.groupby(keys)["log_ratio"]:
+        if len(group) < FEWEST:
             continue
-        work = one.case.work
-        for name in {one.wide_class, ROOT}:
-            groups.setdefault((one.quantity, work.family, name, one.kind), []).append(
-                log_ratio(one)
-            )
-    rows: list[tuple[object, ...]] = []
-    for key, values in sorted(groups.items()):
-        if len(values) < FEWEST:
-            continue
-        ordered = sorted(values)
-        place = int(_TAIL * len(ordered))
-        narrowest = (_NARROWEST_MOE if key[3] == MOE else _NARROWEST)[key[0]]
-        low = min(math.exp(ordered[place]), 1 - narrowest)
-        high = max(math.exp(ordered[-1 - place]), 1 + narrowest)
-        if key[2] == ROOT:
+        lowest, highest = between_tails(group, _TAIL)
+        narrowest = (_NARROWEST_MOE if kind == MOE else _NARROWEST)[quantity]
+        low, high = min(math.exp(lowest), 1 - narrowest), max(math.exp(highest), 1 + narrowest)
+        if gpu_class == ROOT:
             low, high = min(low, _WIDEST_UNMEASURED[0]), max(high, _WIDEST_UNMEASURED[1])
-        rows.append((*key, f"{low:.3f}", f"{high:.3f}", len(values)))
+        rows.append((quantity, family, gpu_class, kind, f"{low:.3f}", f"{high:.3f}", len(group)))
     return rows
 
 
+def _log_ratio(prediction: Prediction) -> float:
+    """Logarithm of the measured over the blindly predicted speed."""
+    return math.log(prediction.measured / (prediction.blind or prediction.fitted))
+
+
 def _text(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(head)
-    writer.writerows(rows)
-    return out.getvalue()
+    return pd.DataFrame(rows, columns=head).to_csv(index=False, lineterminator="\n")

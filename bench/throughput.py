@@ -1,25 +1,32 @@
-"""How far predicted speeds are from published ones, each GPU predicted without its own runs.
+"""How far the speeds of answers are from published ones, and the constants behind them.
 
-    python -m bench.throughput [--file PATH ...] [--worst N] [--write] [--update-baseline]
+    python -m bench.throughput [--file PATH ...] [--worst N] [--write]
 
-Reads `data/measurements/throughput.jsonl` (or files in that form), fits the constants of every
-class without the runs of the GPU that is being predicted, and prints median errors beside those
-of the plain roofline (bytes over bandwidth) and of one efficiency per engine family. `--write`
-writes the constants and bands that gpusizer uses; `--update-baseline` the errors that
-`tests/test_throughput.py` holds the project to, and refuses to raise them for the same rows.
+Asks for every row of `data/measurements/throughput.jsonl` (or files in that form) as a user would
+and prints errors in three columns (`bench/evaluation.py`), then how well the constants of a class
+hold for a GPU that they were not fitted on, beside the plain roofline (bytes over bandwidth) and
+one efficiency per engine family. `--write` writes the constants and bands that gpusizer uses.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
-from bench import speed_baseline
-from bench.measurements import load
-from bench.speed_cases import TABLE, read_cases
-from bench.speed_report import report_lines
-from bench.speed_scores import Scores, score
+import pandas as pd
+
+from bench.accuracy import section_lines
+from bench.evaluation import Accuracy, evaluate, speed_scores
+from bench.measurements import SPEEDS, load
+from bench.speed_scores import Prediction, group_errors
 from bench.speed_tables import write_tables
+
+_HEAD = (
+    f"{'group':44}{'rows':>5}{'GPUs':>5} │{'blind':>7}{'p80':>7}{'fitted':>8} │{'in band':>8}"
+    f" │{'roofline':>9}{'flat':>7}"
+)
 
 
 def main() -> None:
@@ -28,23 +35,49 @@ def main() -> None:
     parser.add_argument("--file", type=Path, action="append", help="rows to score instead")
     parser.add_argument("--worst", type=int, default=5, help="worst rows shown")
     parser.add_argument("--write", action="store_true", help="write constants and bands")
-    parser.add_argument("--update-baseline", action="store_true")
     arguments = parser.parse_args()
-    rows = load(arguments.file or (TABLE,))
-    scores = score(read_cases(rows))
     if arguments.write:
-        print("\n".join(write_tables(scores)))
-    elif arguments.update_baseline:
-        _update(scores)
-    else:
-        print("\n".join(report_lines(rows, scores, arguments.worst)))
+        print("\n".join(write_tables(speed_scores())))
+        return
+    accuracy = evaluate(load(arguments.file or (SPEEDS,)))
+    print("\n".join(report_lines(accuracy, arguments.worst)))
+    print("\n".join(fit_lines(speed_scores().predictions)))
 
 
-def _update(scores: Scores) -> None:
-    worse = speed_baseline.raised(scores, speed_baseline.read(), grown=False)
-    if worse:
-        raise SystemExit("\n".join(["not written; these would grow:", *worse]))
-    print(f"{speed_baseline.write(scores)} groups in {speed_baseline.BASELINE.name}")
+def report_lines(accuracy: Accuracy, worst: int) -> Iterator[str]:
+    """Coverage, the three columns, and the rows furthest off."""
+    for rows, compared in accuracy.coverage.values():
+        yield f"{rows} rows, {compared} compared with an answer"
+    for section, errors in accuracy.sections.items():
+        yield from section_lines(section, errors)
+    yield ""
+    yield "worst, all rows"
+    order = accuracy.comparisons["relative"].abs().sort_values(ascending=False).index
+    for row in accuracy.comparisons.loc[order].head(worst).itertuples():
+        yield (
+            f"  {row.relative:>+8.1%} {row.component} measured {row.measured:.4g}, answered"
+            f" {row.predicted:.4g}  {row.row_id}  {row.source_url}"
+        )
+
+
+def fit_lines(predictions: Iterable[Prediction]) -> Iterator[str]:
+    """How constants hold for GPUs they were not fitted on: medians in percent."""
+    yield ""
+    yield "the fit; blind: constants of the class without the GPU's own rows"
+    yield _HEAD
+    yield from map(_line, group_errors(predictions).itertuples())
+
+
+def _line(row: Any) -> str:
+    return (
+        f"{row.Index:44}{row.n:>5}{row.gpus:>5} │{_percent(row.blind):>7}{_percent(row.p80):>7}"
+        f"{_percent(row.fitted):>8} │{_percent(row.in_band):>8}"
+        f" │{_percent(row.roofline):>9}{_percent(row.flat):>7}"
+    )
+
+
+def _percent(value: float) -> str:
+    return "-" if pd.isna(value) else f"{100 * value:.1f}"
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""From a model's name to what the Hub says about it: reading, and nothing else.
+"""Scrapers read a model's facts from the Hub and return them as a RepoSnapshot.
 
     fetch = build_fetcher(Settings.from_environment(os.environ))
     snapshot = fetch(parse_model_ref("org/name"))
 
-Only headers, configurations and listings are read, never weights. Everything the Hub
-sends is checked and bounded (`Limits`); what cannot be read is a `ModelUnreadable`.
+They read headers, configurations and listings, never weights. Everything that the Hub sends
+is checked and bounded (`Limits`); a model that cannot be read raises a `ModelUnreadable`.
 """

@@ -1,11 +1,11 @@
-"""ByteWindow: the start of a large file, read as far as a parser needs it and no further."""
+"""ByteWindow reads the start of a large file as far as a parser needs it, and no further."""
 
 from __future__ import annotations
 
 import struct
 from typing import Protocol
 
-from gpusizer.errors import HubUnreachable, LimitsExceeded, MalformedRepo
+from gpusizer.core.errors import HubUnreachable, LimitsExceeded, MalformedRepo
 from scrapers.limits import MIB, Limits
 
 _LENGTH = struct.Struct("<Q")
@@ -13,7 +13,7 @@ _STEP_BYTES = 3 * MIB
 
 
 class Source(Protocol):
-    """Bytes `start` to `stop` of a file (fewer at its end), and its size where it is known."""
+    """Returns bytes `start` to `stop` of a file (fewer at its end), and its size if known."""
 
     def __call__(self, start: int, stop: int) -> tuple[bytes, int | None]: ...
 
@@ -21,10 +21,10 @@ class Source(Protocol):
 class ByteWindow:
     """A position in a file that only moves forward.
 
-    Bytes are read in growing ranges, each at most once, and forgotten once passed; what is
-    skipped by arithmetic is not read unless it came along. Raises MalformedRepo where the
-    file ends too early ("truncated"), LimitsExceeded ("gguf_header_bytes"), and
-    HubUnreachable ("truncated") where an answer does.
+    Bytes are read in growing ranges, each at most once, and dropped once passed. Skipped bytes
+    are not read, except those in a range that also holds needed ones. Raises MalformedRepo
+    ("truncated") where the file ends too early, HubUnreachable ("truncated") where an answer
+    does, and LimitsExceeded ("gguf_header_bytes").
     """
 
     def __init__(self, source: Source, limits: Limits, repo_id: str, path: str) -> None:
@@ -40,43 +40,47 @@ class ByteWindow:
         self._expected = limits.gguf_first_bytes
 
     def expect(self, stop: int) -> None:
-        """Let the next read reach `stop`, where the parser will probably end."""
+        """Let the next range end at `stop`, the probable end of the header."""
         self._expected = max(self._expected, stop)
 
+    def expect_only(self, stop: int) -> None:
+        """Let the next read reach `stop` and not what was expected before."""
+        self._expected = stop
+
     def take(self, count: int) -> bytes:
-        """The next `count` bytes."""
+        """Return the next `count` bytes."""
         at = self._have(count)
         self.position += count
         return self._data[at : at + count]
 
     def skip(self, count: int) -> None:
-        """Move on by `count` bytes without reading them."""
+        """Move forward by `count` bytes without reading them."""
         self.position += count
         self._check_end(0)
 
     def skip_strings(self, count: int) -> None:
-        """Move on by `count` strings, each after its length: only the lengths are looked at."""
+        """Move past `count` strings, each preceded by its length; only the lengths are parsed."""
         length_of, length_bytes = _LENGTH.unpack_from, _LENGTH.size
         self._check_end(count * length_bytes)
         while count:
             at, data = self._have(length_bytes), self._data
-            left = count
+            remaining = count
             try:
-                for left in range(count, 0, -1):  # noqa: B007 - what an error leaves undone
+                for remaining in range(count, 0, -1):  # noqa: B007 - strings left
                     at += length_bytes + length_of(data, at)[0]
-                left = 0
+                remaining = 0
             except (struct.error, OverflowError):
-                pass  # that length has not been read
-            count = left
+                pass  # the next length is beyond the bytes that were read
+            count = remaining
             self.position = self._start + at
             self._check_end(0)
 
     def malformed(self, reason: str) -> MalformedRepo:
-        """The error of a file that contradicts its format."""
+        """Return the error of a file that contradicts its format."""
         return MalformedRepo(repo_id=self._repo_id, file=self._path, reason=reason)
 
     def _have(self, count: int) -> int:
-        """Read until the next `count` bytes are there; where they start in the data."""
+        """Read until the next `count` bytes are there; return their offset in the data."""
         self._check_end(count)
         if self.position + count > self._start + len(self._data):
             self._read(count)
@@ -88,7 +92,7 @@ class ByteWindow:
         return self.position - self._start
 
     def _read(self, count: int) -> None:
-        """One more range, and with it everything that is probably needed soon."""
+        """Read one more range, long enough for the bytes that are probably needed soon."""
         self._data = self._data[max(self.position - self._start, 0) :]
         self._start = self.position
         start = self.position + len(self._data)
@@ -107,7 +111,7 @@ class ByteWindow:
             self.file_bytes = total
 
     def _check_end(self, count: int) -> None:
-        """Refuse a claim that leads beyond the file, before anything is read for it."""
+        """Refuse a length that leads beyond the end of the file, before any byte is read for it."""
         end = 2**62 if self.file_bytes is None else self.file_bytes
         if self.position + count > end:
             raise self.malformed("truncated")

@@ -7,15 +7,18 @@ repositories naming each other costs what two models cost.
 
 from __future__ import annotations
 
+import csv
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 
-from gpusizer.errors import ModelUnreadable
-from gpusizer.hub_id import ModelRef, is_repo_id
-from gpusizer.notes import Note
-from gpusizer.snapshot import ADAPTER_COMPONENT, RepoSnapshot
-from scrapers.mirrors import mirrors_of
+from gpusizer.core.errors import MalformedRepo, ModelUnreadable, UnsupportedDtype
+from gpusizer.core.messages import Note
+from gpusizer.core.paths import DATA_DIR
+from gpusizer.hub.model_ref import ModelRef, is_repo_id
+from gpusizer.hub.snapshot import ADAPTER_COMPONENT, RepoSnapshot
+from scrapers.error_mapping import is_away
 
 ADAPTER_CONFIG = "adapter_config.json"
 
@@ -36,7 +39,12 @@ class Completion:
     read: Read
 
     def __call__(self, ref: ModelRef, snapshot: RepoSnapshot) -> RepoSnapshot:
-        """The snapshot, completed where it can be; never raises for want of a second one."""
+        """The snapshot, completed where it can be.
+
+        An adapter alone would be the wrong number. So where its base could not be asked for now
+        (HubUnreachable, HubRateLimited), or came in pieces (MalformedRepo, UnsupportedDtype),
+        that is raised. A base that is gone, behind a gate or too large is a note.
+        """
         return self._with_base(self._ungated(ref, snapshot))
 
     def _ungated(self, ref: ModelRef, snapshot: RepoSnapshot) -> RepoSnapshot:
@@ -64,6 +72,8 @@ class Completion:
         try:
             base = self._ungated(ref, self._base(ref))
         except ModelUnreadable as error:
+            if is_away(error) or isinstance(error, MalformedRepo | UnsupportedDtype):
+                raise
             return snapshot.with_notes(Note("base_model_not_read", base=named, reason=error.code))
         if base.format == "adapter":
             return snapshot.with_notes(Note("base_model_not_read", base=named, reason="adapter"))
@@ -113,3 +123,22 @@ def _renamed(copy: RepoSnapshot, snapshot: RepoSnapshot, mirror: str) -> RepoSna
         extra_configs=copy.extra_configs,
         notes=(*snapshot.notes, Note("read_from_mirror", mirror=mirror)),
     )
+
+
+def mirrors_of(repo_id: str) -> tuple[str, ...]:
+    """Repositories that may hold a gated one's weights without a gate, likeliest first.
+
+    They are trusted only once their totals agree.
+    """
+    return _mirrors().get(repo_id.casefold(), ())
+
+
+@cache
+def _mirrors() -> dict[str, tuple[str, ...]]:
+    """Mirrors by the ID of the gated repository, in lower case."""
+    mirrors: dict[str, tuple[str, ...]] = {}
+    with (DATA_DIR / "mirrors.csv").open(encoding="utf-8", newline="") as lines:
+        for row in csv.DictReader(lines):
+            key = row["repo"].casefold()
+            mirrors[key] = (*mirrors.get(key, ()), row["mirror"])
+    return mirrors

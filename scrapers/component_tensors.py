@@ -2,37 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from gpusizer.errors import GatedModel, HubUnreachable, LimitsExceeded, MalformedRepo
-from gpusizer.snapshot import WeightFile
-from gpusizer.tensors import TensorGroup, merge_groups
+from gpusizer.core.errors import (
+    GatedModel,
+    HubUnreachable,
+    LimitsExceeded,
+    MalformedRepo,
+    ModelUnreadable,
+    UnsupportedDtype,
+)
+from gpusizer.hub.snapshot import WeightFile
+from gpusizer.hub.tensors import TensorGroup, count_names, merge_groups
+from scrapers.error_mapping import is_transient
 from scrapers.header_reading import Header
 from scrapers.headers_answer import Headers, parse_headers
 from scrapers.hub_api import is_plain_path
 from scrapers.limits import KIB
-from scrapers.refusals import may_pass
-from scrapers.repo_reader import CLOSED_SECONDS, DEFAULT_BRANCH, RepoReader
+from scrapers.repo_files import RepoFiles
 from scrapers.weight_files import ComponentPlan
 from scrapers.weight_sets import RepoFile, is_complete, is_numbered
 
 Tensors = tuple[tuple[WeightFile, ...], tuple[TensorGroup, ...]]
 """Files of a component in order, and what is in them."""
 
+# How long the route that gives all headers is not asked again: after a failure that may pass,
+# and after a refusal by a mirror that does not have it.
 _BRIEFLY_SECONDS = 60.0
+_REFUSED_SECONDS = 600.0
 # Headers are 1.2 to 1.5 times as long as the index that lists their tensors (230 repositories),
 # and shards differ: half as much again and a share of 128 KiB make a second read rare.
 _HEADER_PER_INDEX_BYTE = 1.5
 _SPARE_BYTES = 128 * KIB
 
 
-def may_ask_headers(reader: RepoReader) -> bool:
-    """Whether the API may have all headers in one answer: it speaks of `main` alone."""
-    return reader.revision in (None, DEFAULT_BRANCH) and reader.session.detours.is_open("headers")
-
-
-def prefetch_tensors(reader: RepoReader, plan: ComponentPlan, files: Sequence[RepoFile]) -> None:
+def prefetch_tensors(reader: RepoFiles, plan: ComponentPlan, files: Sequence[RepoFile]) -> None:
     """Start the reads that the file names call for."""
     if _asks_headers(reader, plan, files):
         reader.prefetch("headers", plan.index or "")
@@ -42,10 +46,11 @@ def prefetch_tensors(reader: RepoReader, plan: ComponentPlan, files: Sequence[Re
         _prefetch_shards(reader, plan, [file.path for file in plan.files], files)
 
 
-def read_tensors(reader: RepoReader, plan: ComponentPlan, files: Sequence[RepoFile]) -> Tensors:
+def read_tensors(reader: RepoFiles, plan: ComponentPlan, files: Sequence[RepoFile]) -> Tensors:
     """Everything the component's headers say.
 
-    Raises MalformedRepo ("missing_shard", "weight_map", "no_tensors", …), LimitsExceeded.
+    Raises MalformedRepo ("missing_shard", "weight_map", "no_tensors", "duplicate_tensor" for one
+    in two shards, …), LimitsExceeded.
     """
     sizes = {file.path: file.size_bytes for file in files}
     found, doubtful = None, False
@@ -61,8 +66,12 @@ def read_tensors(reader: RepoReader, plan: ComponentPlan, files: Sequence[RepoFi
     if not any(file.tensor_count for file in weight_files):
         raise MalformedRepo(repo_id=reader.repo_id, file=next(iter(found)), reason="no_tensors")
     merged = merge_groups(groups for groups, _ in found.values())
+    if count_names(merged) != sum(file.tensor_count for file in weight_files):
+        raise MalformedRepo(
+            repo_id=reader.repo_id, file=next(iter(found)), reason="duplicate_tensor"
+        )
     if len(merged) > reader.limits.tensor_groups:
-        raise reader.reading.exceeded("tensor_groups")
+        raise reader.budget.exceeded("tensor_groups")
     return tuple(weight_files), merged
 
 
@@ -70,15 +79,15 @@ _Found = dict[str, Header]
 """By the file's path, in order."""
 
 
-def _asks_headers(reader: RepoReader, plan: ComponentPlan, files: Sequence[RepoFile]) -> bool:
-    if plan.index is None or not may_ask_headers(reader):
+def _asks_headers(reader: RepoFiles, plan: ComponentPlan, files: Sequence[RepoFile]) -> bool:
+    if plan.index is None or not reader.may_ask_headers:
         return False
     index_bytes = _index_bytes(plan, files)
     return index_bytes is None or index_bytes * _HEADER_PER_INDEX_BYTE < reader.limits.headers_bytes
 
 
 def _all_headers(
-    reader: RepoReader, plan: ComponentPlan, sizes: Mapping[str, int | None]
+    reader: RepoFiles, plan: ComponentPlan, sizes: Mapping[str, int | None]
 ) -> tuple[_Found | None, bool]:
     """What the API says of every shard, or None and whether the index itself is in doubt.
 
@@ -92,33 +101,38 @@ def _all_headers(
     beside = {path.removeprefix(prefix): size for path, size in sizes.items() if prefix in path}
     try:
         headers: Headers = parse_headers(answer.body, beside, reader.limits, reader.repo_id, index)
-    except MalformedRepo:
-        return None, True
-    if not headers:
+    except (MalformedRepo, UnsupportedDtype):
         return None, True
     if len(headers) > reader.limits.weight_files:
-        raise reader.reading.exceeded("weight_files")
-    told = ((prefix + shard, (headers[shard], None)) for shard in sorted(headers))
+        raise reader.budget.exceeded("weight_files")
+    shards = {prefix + shard for shard in headers}
+    # Names tell the shards only where they are numbered; else the index has to confirm others.
+    if shards != {file.path for file in plan.files} and (
+        is_numbered(plan.files) or shards != set(_indexed_shards(reader, plan, index, sizes.keys()))
+    ):
+        return None, True
+    told = ((path, (headers[path.removeprefix(prefix)], None)) for path in sorted(shards))
     return _counted(reader, told), False
 
 
-def _refused(reader: RepoReader, refusal: Exception) -> bool:
+def _refused(reader: RepoFiles, refusal: ModelUnreadable) -> bool:
     """Remember a refusal; whether it says that something is wrong with the index."""
     if isinstance(refusal, GatedModel):
-        raise refusal
+        if reader.info().gated:
+            raise refusal
+        return False  # the files will say whether there is a gate
     if isinstance(refusal, LimitsExceeded):
         if refusal.fields["limit"] == "total_bytes":
             raise refusal
         return False
     if isinstance(refusal, HubUnreachable) and refusal.fields["reason"] == "unexpected_answer":
         return True
-    seconds = _BRIEFLY_SECONDS if may_pass(refusal) else CLOSED_SECONDS  # type: ignore[arg-type]
-    reader.session.detours.close("headers", seconds)
+    reader.close_headers(_BRIEFLY_SECONDS if is_transient(refusal) else _REFUSED_SECONDS)
     return False
 
 
 def _shard_by_shard(
-    reader: RepoReader, plan: ComponentPlan, files: Sequence[RepoFile], doubtful: bool
+    reader: RepoFiles, plan: ComponentPlan, files: Sequence[RepoFile], doubtful: bool
 ) -> _Found:
     if plan.index is not None and (doubtful or not is_numbered(plan.files)):
         shards = _indexed_shards(reader, plan, plan.index, {file.path for file in files})
@@ -131,7 +145,7 @@ def _shard_by_shard(
     return _counted(reader, ((path, reader.header(path)) for path in sorted(shards)))
 
 
-def _counted(reader: RepoReader, headers: Iterable[tuple[str, Header]]) -> _Found:
+def _counted(reader: RepoFiles, headers: Iterable[tuple[str, Header]]) -> _Found:
     """Headers by path, as long as there are not too many tensors or names of them."""
     found: _Found = {}
     left, patterns = reader.limits.tensors, set()
@@ -141,14 +155,14 @@ def _counted(reader: RepoReader, headers: Iterable[tuple[str, Header]]) -> _Foun
             left -= group.count
             patterns.add((group.pattern, group.dtype, group.shape))
         if left < 0:
-            raise reader.reading.exceeded("tensors")
+            raise reader.budget.exceeded("tensors")
         if len(patterns) > reader.limits.tensor_groups:
-            raise reader.reading.exceeded("tensor_groups")
+            raise reader.budget.exceeded("tensor_groups")
     return found
 
 
 def _prefetch_shards(
-    reader: RepoReader, plan: ComponentPlan, shards: Sequence[str], files: Sequence[RepoFile]
+    reader: RepoFiles, plan: ComponentPlan, shards: Sequence[str], files: Sequence[RepoFile]
 ) -> None:
     index_bytes = _index_bytes(plan, files)
     if index_bytes is not None and shards:
@@ -163,28 +177,19 @@ def _index_bytes(plan: ComponentPlan, files: Sequence[RepoFile]) -> int | None:
 
 
 def _indexed_shards(
-    reader: RepoReader, plan: ComponentPlan, index: str, paths: set[str]
+    reader: RepoFiles, plan: ComponentPlan, index: str, paths: Collection[str]
 ) -> list[str]:
     """Paths of the files that the index names."""
-    names = _shard_names(reader.index(index))
+    names = reader.index(index).shards
     prefix = f"{plan.folder}/" if plan.folder else ""
     shards = [prefix + name for name in names]
     problem = None
     if not names or not all(map(is_plain_path, names)):
         problem = "weight_map"
-    elif not paths.issuperset(shards):
+    elif not set(paths).issuperset(shards):
         problem = "missing_shard"
     if problem is not None:
         raise MalformedRepo(repo_id=reader.repo_id, file=index, reason=problem)
     if len(shards) > reader.limits.weight_files:
-        raise reader.reading.exceeded("weight_files")
+        raise reader.budget.exceeded("weight_files")
     return shards
-
-
-def _shard_names(index: Mapping[str, Any]) -> list[str]:
-    """File names in a shard index, each once; empty when it is not one."""
-    weight_map = index.get("weight_map")
-    names = list(weight_map.values()) if isinstance(weight_map, dict) else []
-    if not all(isinstance(name, str) for name in names):
-        return []
-    return list(dict.fromkeys(names))

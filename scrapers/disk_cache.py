@@ -1,7 +1,8 @@
 """DiskCache: snapshots of public repositories that outlive the process.
 
 One JSON file per commit (`snapshot-…`) and one per name that was asked for (`commit-…`),
-which says which commit it meant and when. Whatever is wrong with a file, it is a miss and
+which says which commit it meant and when; and one per GGUF repository (`tokenizer-…`) with
+what its files have in common. Whatever is wrong with a file, it is a miss and
 is removed. Only what was read anonymously comes here: the names of files say so, and there
 is no way to say anything else.
 """
@@ -20,13 +21,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from gpusizer.hub_id import ModelRef
-from gpusizer.snapshot import SNAPSHOT_VERSION, RepoSnapshot
+from gpusizer.hub.model_ref import ModelRef
+from gpusizer.hub.snapshot import SNAPSHOT_VERSION, RepoSnapshot
+from scrapers.gguf_tokenizer import TokenizerSection
 
 Value = TypeVar("Value")
 
 # Raised when reading changes what a snapshot of the same commit says.
-CACHE_VERSION = 1
+CACHE_VERSION = 2
 # A commit stays; what a branch points to, and who may read it, is asked again after this.
 COMMIT_SECONDS = 300.0
 _SWEEP_EVERY = 16
@@ -75,6 +77,14 @@ class DiskCache:
         for revision in {ref.revision, snapshot.sha}:
             self._write("commit", self._ref_key(replace(ref, revision=revision)), meaning)
         self._sweep()
+
+    def tokenizer(self, repo_id: str) -> TokenizerSection | None:
+        """What GGUF files of a repository have in common, as it was stored last."""
+        return self._read("tokenizer", [self._space, repo_id], _tokenizer)
+
+    def store_tokenizer(self, repo_id: str, section: TokenizerSection) -> None:
+        """Keep what GGUF files of a repository have in common."""
+        self._write("tokenizer", [self._space, repo_id], {"section": section.to_json()})
 
     def forget(self, ref: ModelRef) -> None:
         """Drop what a name meant: it is gone, or no longer for everybody."""
@@ -160,7 +170,7 @@ def _for_us_alone(path: str, flags: int) -> int:
 
 
 def _is_ours(name: str) -> bool:
-    return name.startswith(("snapshot-", "commit-", "write-"))
+    return name.startswith(("snapshot-", "commit-", "tokenizer-", "write-"))
 
 
 def _meaning(entry: Any) -> tuple[str, float]:
@@ -168,6 +178,10 @@ def _meaning(entry: Any) -> tuple[str, float]:
     if not _SHA.fullmatch(commit):
         raise ValueError("no commit")
     return commit, checked_at
+
+
+def _tokenizer(entry: Any) -> TokenizerSection:
+    return TokenizerSection.from_json(entry["section"])
 
 
 def _snapshot(entry: Any) -> RepoSnapshot:

@@ -1,4 +1,7 @@
-"""EmbeddedSnapshots: well-known models that ship with gpusizer, for when the Hub is away."""
+"""EmbeddedSnapshots: snapshots of well-known models that ship with gpusizer.
+
+They answer when the Hub cannot be reached.
+"""
 
 from __future__ import annotations
 
@@ -7,34 +10,34 @@ from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 
-from gpusizer.snapshot import RepoSnapshot
+from gpusizer.hub.snapshot import RepoSnapshot
 
 INDEX_FILE = "index.json"
 
 
 class EmbeddedSnapshots:
-    """A folder of snapshots, one JSON file per model, and an index of their names.
+    """A folder with one JSON file for each model's snapshot, and an index of their names.
 
-    The index is `{"models": {repo_id: file name}, "aliases": {former repo_id: repo_id}}`;
-    it is read on first use, a snapshot when it is asked for.
+    The index is `{"models": {repo_id: file name}, "aliases": {former repo_id: repo_id}}`. It is
+    read on first use; each snapshot is read when it is requested.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def ids(self) -> tuple[str, ...]:
-        """Every model's ID, sorted without regard to case."""
+        """Return every model's ID, sorted without regard to case."""
         return tuple(sorted(self._index["models"], key=str.casefold))
 
     def get(self, repo_id: str) -> RepoSnapshot | None:
-        """The snapshot of a model by its present or a former ID, in any case of letters."""
+        """Return the snapshot of a model by its current or a former ID, in any case of letters."""
         name = self._files.get(repo_id.casefold())
         if name is None:
             return None
         return RepoSnapshot.from_json(json.loads((self.folder / name).read_text("utf-8")))
 
     def every(self) -> Iterator[RepoSnapshot]:
-        """All snapshots, in the order of `ids`."""
+        """Yield all snapshots, in the order of `ids`."""
         for repo_id in self.ids():
             snapshot = self.get(repo_id)
             if snapshot is not None:

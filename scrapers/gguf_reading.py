@@ -5,27 +5,35 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from scrapers.byte_window import Source
-from scrapers.gguf_files import holds_tokenizer
 from scrapers.gguf_header import GgufHeader, read_header
 from scrapers.gguf_pieces import joined_source
-from scrapers.http import ReadRange
+from scrapers.gguf_tokenizer import TokenizerSections
+from scrapers.http_response import ReadRange
 from scrapers.limits import Limits
 from scrapers.weight_sets import RepoFile
 
 
 def read_gguf(
-    read: ReadRange, files: Sequence[RepoFile], guess: int | None, limits: Limits, repo_id: str
+    read: ReadRange,
+    files: Sequence[RepoFile],
+    limits: Limits,
+    repo_id: str,
+    sections: TokenizerSections | None = None,
 ) -> tuple[GgufHeader, str | None]:
-    """The header and the commit it was read at; `guess` are its bytes where that can be told.
+    """The header and the commit it was read at.
 
-    `files` are the file, or its pieces in order. Raises as `read_header` does.
+    `files` are the file, or its pieces in order; `sections` what is known of tokenizers. Raises
+    as `read_header` does.
     """
     path = files[0].path
     commits: list[str | None] = []
     parts = [(_source(read, file.path, commits), file.size_bytes) for file in files]
     source = parts[0][0] if len(parts) == 1 else joined_source(parts)
-    expected = guess if holds_tokenizer(path) else None
-    return read_header(source, limits, repo_id, path, expected or 0), commits[0]
+    known = sections.get(repo_id) if sections else None
+    header = read_header(source, limits, repo_id, path, known)
+    if sections and header.tokenizer and header.tokenizer != known:
+        sections.put(repo_id, header.tokenizer)
+    return header, commits[0]
 
 
 def _source(read: ReadRange, path: str, commits: list[str | None]) -> Source:

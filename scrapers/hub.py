@@ -1,33 +1,32 @@
 """fetch_snapshot: one model of the live Hub, from its name to a RepoSnapshot.
 
-On the default branch a model takes two round trips and at most four requests, whatever the
-number of its shards: the description (with the file list) and what the name lets one guess,
-then `config.json` and the rest. A sharded model whose headers the API does not give takes
-three, and two requests for each shard. Of a GGUF repository the header of one quantization
-is read; its length decides on the rest.
+A sharded model on the default branch takes two round trips and four requests, whatever the
+number of its shards: the description (with the file list) and the redirect of `config.json`,
+then that file and all headers in one answer of the API. Headers read from the files, and the
+header of a single file, take a third: their redirects, then the CDN, two requests for each.
+Of a GGUF repository the header of one quantization is read; its length decides on the rest.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from importlib import import_module
 from typing import Any
 
-from gpusizer.errors import GatedModel, MalformedRepo, PrivateOrMissing, RepoFileNotFound
-from gpusizer.hub_id import ModelRef
-from gpusizer.notes import Note
-from gpusizer.snapshot import Component, Config, RepoSnapshot, WeightFile
-from scrapers.component_tensors import may_ask_headers, prefetch_tensors, read_tensors
-from scrapers.first_guess import first_guess, guess_from
-from scrapers.gated import Weights, gated_weights
+from gpusizer.core.errors import GatedModel, MalformedRepo, PrivateOrMissing
+from gpusizer.core.messages import Note
+from gpusizer.hub.model_ref import ModelRef
+from gpusizer.hub.snapshot import Component, Config, RepoSnapshot, WeightFile
+from scrapers.component_tensors import prefetch_tensors, read_tensors
+from scrapers.gguf_repo import gguf_component, listed_variants, named_selection
 from scrapers.http import HubSession
 from scrapers.limits import Limits
-from scrapers.reading import Reading
+from scrapers.read_budget import ReadBudget
+from scrapers.repo_files import RepoFiles
 from scrapers.repo_reader import DEFAULT_BRANCH, RepoReader
 from scrapers.single_files import split_checkpoint
 from scrapers.tokens import Tokens, check_token
-from scrapers.totals import gated_component, pickled_component
+from scrapers.totals import Weights, gated_component, gated_weights, pickled_component
 from scrapers.weight_files import (
     PIPELINE_INDEX,
     ComponentPlan,
@@ -39,8 +38,6 @@ from scrapers.weight_files import (
 from scrapers.weight_sets import RepoFile, is_complete
 
 CONFIG = "config.json"
-SINGLE_FILE = "model.safetensors"
-INDEX = f"{SINGLE_FILE}.index.json"
 EXTRA_CONFIGS = (
     "quantize_config.json",
     "hf_quant_config.json",
@@ -57,40 +54,32 @@ def fetch_snapshot(
     token: str | None = None,
     *,
     host_token: str | None = None,
-    known: RepoSnapshot | None = None,
-    expected: RepoSnapshot | None = None,
+    last_known: RepoSnapshot | None = None,
+    is_probably_gated: bool = False,
 ) -> RepoSnapshot:
     """Read a model's facts from the Hub. Raises a ModelUnreadable that says why it cannot.
 
-    `token` is the asker's own, `host_token` the operator's (see `Tokens`). `known` is what
-    was read before: it is returned if the Hub still has that commit, at one request. `expected`
-    is an older copy that says what to ask for first: of a gated model the description alone,
-    which then is all there is to read; else what its files were.
+    `token` is the asker's own, `host_token` the operator's (see `Tokens`). `last_known` is what
+    was read before: it is returned if the Hub still has that commit, at one request. Of a model
+    that is probably gated nothing but the description is asked for at first, since that is all
+    a closed gate shows.
     """
-    reading = Reading(ref.repo_id, limits)
+    budget = ReadBudget(ref.repo_id, limits)
     tokens = Tokens(check_token(token), check_token(host_token))
-    with RepoReader(session, reading, ref.repo_id, ref.revision, tokens) as reader:
+    with RepoReader(session, budget, ref.repo_id, ref.revision, tokens) as reader:
         reader.prefetch("info")
-        if known is None:
-            _prefetch_guess(reader, ref, expected)
+        if last_known is None:
+            if ref.file is None and not is_probably_gated:
+                reader.prefetch("json", CONFIG)
         else:
             info = reader.info()
-            if (info.sha, info.gated) == (known.sha, known.gated) and not info.disabled:
-                return known
-        return _read(reader, ref)
+            if (info.sha, info.gated) == (last_known.sha, last_known.gated) and not info.disabled:
+                return last_known
+        return build_snapshot(reader, ref)
 
 
-def _prefetch_guess(reader: RepoReader, ref: ModelRef, expected: RepoSnapshot | None) -> None:
-    if ref.file is not None or (expected is not None and expected.gated):
-        return
-    guess = first_guess(ref.repo_id) if expected is None else guess_from(expected)
-    if guess == "sharded" and may_ask_headers(reader):
-        reader.prefetch("headers", INDEX)
-    elif guess != "neither":
-        reader.prefetch("header", SINGLE_FILE)
-
-
-def _read(reader: RepoReader, ref: ModelRef) -> RepoSnapshot:
+def build_snapshot(reader: RepoFiles, ref: ModelRef) -> RepoSnapshot:
+    """The facts of a model from its files. Raises as `fetch_snapshot` does."""
     info = reader.info()
     if info.disabled:
         raise PrivateOrMissing(repo_id=info.repo_id, reason="disabled")
@@ -116,7 +105,7 @@ def _read(reader: RepoReader, ref: ModelRef) -> RepoSnapshot:
         uncounted_files=tuple(
             WeightFile(file.path, file.size_bytes, 0) for file in uncounted(files, counted)
         ),
-        variants=_gguf().listed_variants(reader, files) if is_gguf else (),
+        variants=listed_variants(reader, files) if is_gguf else (),
         license=info.license,
         base_models=info.base_models,
         pipeline_tag=info.pipeline_tag,
@@ -129,7 +118,7 @@ def _read(reader: RepoReader, ref: ModelRef) -> RepoSnapshot:
     return snapshot
 
 
-def _weights(reader: RepoReader, ref: ModelRef, files: Sequence[RepoFile]) -> Weights:
+def _weights(reader: RepoFiles, ref: ModelRef, files: Sequence[RepoFile]) -> Weights:
     """What the files say. Raises GatedModel when they may not be read."""
     paths = {file.path for file in files}
     if not reader.may_read_files:
@@ -142,7 +131,7 @@ def _weights(reader: RepoReader, ref: ModelRef, files: Sequence[RepoFile]) -> We
     pipeline = _optional_json(reader, PIPELINE_INDEX) if PIPELINE_INDEX in paths else None
     selection = None
     if ref.file is not None or ref.tag is not None:
-        selection = _gguf().asked_selection(files, ref, reader.repo_id)
+        selection = named_selection(files, ref, reader.repo_id)
     selection = selection or select_weights(files, reader.repo_id, pipeline)
     _check_counts(reader, selection)
     components = _components(reader, selection, files, paths)
@@ -152,33 +141,33 @@ def _weights(reader: RepoReader, ref: ModelRef, files: Sequence[RepoFile]) -> We
     return (*split_checkpoint(selection.format, components), configs)
 
 
-def _gguf() -> Any:
-    """What few models need is loaded for them."""
-    return import_module("scrapers.gguf_repo")
-
-
 def _components(
-    reader: RepoReader, selection: Selection, files: Sequence[RepoFile], paths: set[str]
+    reader: RepoFiles, selection: Selection, files: Sequence[RepoFile], paths: set[str]
 ) -> tuple[Component, ...]:
     if selection.format == "gguf":
-        return tuple(_gguf().gguf_component(reader, plan) for plan in selection.components)
+        return tuple(gguf_component(reader, plan) for plan in selection.components)
     for plan in selection.components:
         if _config_path(plan) in paths:
             reader.prefetch("json", _config_path(plan))
         if not plan.pickled:
             prefetch_tensors(reader, plan, files)
-    return tuple(_component(reader, plan, files, paths) for plan in selection.components)
+    components = []
+    for plan in selection.components:
+        components.append(_component(reader, plan, files, paths))
+        if sum(len(part.tensors) for part in components) > reader.limits.tensor_groups:
+            raise reader.budget.exceeded("tensor_groups")
+    return tuple(components)
 
 
-def _check_counts(reader: RepoReader, selection: Selection) -> None:
+def _check_counts(reader: RepoFiles, selection: Selection) -> None:
     if len(selection.components) > reader.limits.components:
-        raise reader.reading.exceeded("components")
+        raise reader.budget.exceeded("components")
     if sum(len(plan.files) for plan in selection.components) > reader.limits.weight_files:
-        raise reader.reading.exceeded("weight_files")
+        raise reader.budget.exceeded("weight_files")
 
 
 def _component(
-    reader: RepoReader, plan: ComponentPlan, files: Sequence[RepoFile], paths: set[str]
+    reader: RepoFiles, plan: ComponentPlan, files: Sequence[RepoFile], paths: set[str]
 ) -> Component:
     if plan.pickled:
         config_path = _config_path(plan)
@@ -190,7 +179,7 @@ def _component(
     return Component(plan.name, config, weight_files, groups)
 
 
-def _pickled(reader: RepoReader, plan: ComponentPlan, config: Config | None) -> Component:
+def _pickled(reader: RepoFiles, plan: ComponentPlan, config: Config | None) -> Component:
     """Pickles are never opened: their sizes, and what their index adds to that."""
     first = plan.files[0].path
     if not is_complete(plan.files):
@@ -199,7 +188,7 @@ def _pickled(reader: RepoReader, plan: ComponentPlan, config: Config | None) -> 
     if plan.index is not None:
         try:
             index = reader.index(plan.index)
-        except (MalformedRepo, RepoFileNotFound):
+        except MalformedRepo:
             index = None
     component = pickled_component(plan.name, config, plan.files, index)
     if component is None:  # no size: the Hub may have counted a conversion of its own
@@ -214,9 +203,12 @@ def _config_path(plan: ComponentPlan) -> str:
     return f"{plan.folder}/{CONFIG}" if plan.folder else CONFIG
 
 
-def _optional_json(reader: RepoReader, path: str) -> dict[str, Any] | None:
-    """A configuration that is nice to have: one that is broken or gone is left out."""
+def _optional_json(reader: RepoFiles, path: str) -> dict[str, Any] | None:
+    """A configuration that is nice to have: one that its owner has broken is left out.
+
+    One that is listed and did not come, or not as it is listed, is HubUnreachable.
+    """
     try:
         return reader.json(path)
-    except (MalformedRepo, RepoFileNotFound):
+    except MalformedRepo:
         return None

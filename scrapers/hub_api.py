@@ -1,23 +1,31 @@
-"""The Hub's addresses, and what its API's answers mean."""
+"""The Hub's addresses, and what its API's answers mean.
+
+huggingface_hub knows the shape of an answer (`ModelInfo`, `ModelCardData`, `RepoSibling`). It
+trusts what it is told, and an answer may come from anybody: only the fields that are read below
+are handed to it, and every value of theirs is checked here.
+"""
 
 from __future__ import annotations
 
-import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
-from gpusizer.dtypes import DTYPE_BITS
-from gpusizer.errors import HubUnreachable
-from gpusizer.hub_id import is_repo_id
-from gpusizer.snapshot import Config
-from scrapers.gguf_guess import header_guess
+from huggingface_hub import ModelCardData, hf_hub_url
+from huggingface_hub.hf_api import ModelInfo, RepoSibling
+from requests.utils import parse_header_links
+
+from gpusizer.core.dtypes import DTYPE_BITS
+from gpusizer.core.errors import HubUnreachable
+from gpusizer.hub.model_ref import is_repo_id
+from gpusizer.hub.snapshot import Config
 from scrapers.json_files import deeper_than
 from scrapers.weight_sets import RepoFile
 
 MAX_PATH_CHARS = 1024
+MAX_CURSOR_CHARS = 4096
 _MAX_WORD_CHARS = 120
 _MAX_BASE_MODELS = 16
 _MAX_LANGUAGES = 200
@@ -25,10 +33,25 @@ _MAX_PARAMETERS = 10**15
 _MAX_CONFIG_DEPTH = 16
 _NO_CONFIG = ("tokenizer_config", "processor_config", "chat_template_jinja")
 _RELATIONS = ("quantized", "finetune", "adapter", "merge")
+# Fields of an answer, and of the model card in it, that are read; the type they must have, if one.
+# ModelInfo would parse dates and evaluation results, which cost time and can be malformed.
+_INFO_FIELDS: dict[str, type] = {
+    "cardData": dict,
+    "safetensors": dict,
+    "siblings": list,
+    **dict.fromkeys(("id", "sha", "gated", "private", "disabled", "tags", "config"), object),
+    **dict.fromkeys(("pipeline_tag", "library_name", "baseModels", "downloads", "likes"), object),
+}
+_CARD_FIELDS = (
+    *("license", "license_name", "base_model", "base_model_relation", "language"),
+    *("pipeline_tag", "library_name"),
+)
+# What ModelInfo raises for entries of the file list in another shape than the Hub's.
+_UNREADABLE = (AttributeError, KeyError, TypeError, ValueError)
 
 _SHA = re.compile(r"[0-9a-f]{40}")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 _LANGUAGE = re.compile(r"[A-Za-z]{2,12}(?:[-_][A-Za-z]{2,8})*")
-_NEXT_LINK = re.compile(r'<([^>]*)>\s*;\s*rel="?next"?')
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +63,6 @@ class RepoInfo:
             the files are behind a gate; None when it did not count.
         config: the few entries of `config.json` that the API repeats; public likewise.
         files: the file list with sizes; None when the answer does not carry it.
-        gguf_header_bytes: length of its GGUF files' headers, as a guess.
     """
 
     repo_id: str
@@ -57,7 +79,6 @@ class RepoInfo:
     parameters: Mapping[str, int] | None = None
     config: Config | None = None
     files: tuple[RepoFile, ...] | None = None
-    gguf_header_bytes: int | None = None
 
 
 def info_url(endpoint: str, repo_id: str, revision: str | None) -> str:
@@ -79,15 +100,7 @@ def tree_url(endpoint: str, repo_id: str, revision: str, cursor: str | None = No
 
 def file_url(endpoint: str, repo_id: str, revision: str, path: str) -> str:
     """Address of a file; the Hub redirects it to where the bytes are."""
-    return f"{endpoint}/{repo_id}/resolve/{quote(revision, safe='')}/{quote(path)}"
-
-
-def cached_file_url(endpoint: str, repo_id: str, revision: str, commit: str, file: RepoFile) -> str:
-    """Address that the Hub redirects to for a small file: one request instead of two."""
-    asked = quote(f"/{repo_id}/resolve/{revision}/{file.path}", safe="")
-    etag = quote(f'"{file.blob_id}"', safe="")
-    at = f"/api/resolve-cache/models/{repo_id}/{commit}/{quote(file.path)}"
-    return f"{endpoint}{at}?{asked}=&etag={etag}"
+    return hf_hub_url(repo_id, path, revision=revision, endpoint=endpoint)
 
 
 def headers_url(endpoint: str, repo_id: str, index: str) -> str:
@@ -95,61 +108,105 @@ def headers_url(endpoint: str, repo_id: str, index: str) -> str:
     return f"{endpoint}/api/models/{repo_id}/safetensors-metadata/{quote(index)}"
 
 
-def next_cursor(headers: Mapping[str, str]) -> str | None:
+def next_cursor(headers: Mapping[str, str], repo_id: str) -> str | None:
     """Cursor of the next page, None on the last.
 
-    Only the cursor is taken from the Link header: mirrors repeat the Hub's own address.
+    Only the cursor is taken from the Link header: mirrors repeat the Hub's own address. A next
+    page without one is HubUnreachable ("unexpected_answer"): the list would end too early.
     """
-    link = _NEXT_LINK.search(headers.get("Link", ""))
-    if link is None:
+    links = parse_header_links(headers.get("Link", ""))
+    following = [link["url"] for link in links if link.get("rel") == "next"]
+    if not following:
         return None
-    cursors = parse_qs(urlsplit(link[1]).query).get("cursor")
-    return cursors[0] if cursors else None
+    try:
+        cursors = parse_qs(urlsplit(following[0]).query).get("cursor")
+    except ValueError:
+        cursors = None
+    if not cursors or len(cursors[0]) > MAX_CURSOR_CHARS:
+        raise HubUnreachable(repo_id=repo_id, reason="unexpected_answer")
+    return cursors[0]
 
 
 def parse_info(answer: Any, asked_repo_id: str) -> RepoInfo:
     """Facts of a repository. Raises HubUnreachable ("unexpected_answer") for anything else."""
     if not isinstance(answer, dict) or "id" not in answer:
         raise HubUnreachable(repo_id=asked_repo_id, reason="unexpected_answer")
-    repo_id, sha = answer.get("id"), answer.get("sha")
-    card = answer.get("cardData")
-    card = card if isinstance(card, dict) else {}
-    tags = [tag for tag in _items(answer.get("tags")) if isinstance(tag, str)]
+    info = model_info(answer)
+    card = info.card_data or ModelCardData()
+    tags = tags_of(info)
     return RepoInfo(
-        repo_id=repo_id if isinstance(repo_id, str) and is_repo_id(repo_id) else asked_repo_id,
-        sha=sha if isinstance(sha, str) and _SHA.fullmatch(sha) else None,
-        gated=answer.get("gated") not in (None, False),
-        private=answer.get("private") not in (None, False),
-        disabled=answer.get("disabled") is True,
+        repo_id=info.id if isinstance(info.id, str) and is_repo_id(info.id) else asked_repo_id,
+        sha=info.sha if isinstance(info.sha, str) and _SHA.fullmatch(info.sha) else None,
+        gated=info.gated not in (None, False),
+        private=info.private not in (None, False),
+        disabled=info.disabled is True,
         license=_license(card, tags),
         base_models=_base_models(card, tags),
-        pipeline_tag=_word(answer.get("pipeline_tag")) or _word(card.get("pipeline_tag")),
-        library=_word(answer.get("library_name")) or _word(card.get("library_name")),
-        base_relation=_base_relation(answer, card, tags),
+        pipeline_tag=_word(info.pipeline_tag) or _word(card.pipeline_tag),
+        library=_word(info.library_name) or _word(card.library_name),
+        base_relation=_base_relation(info, card, tags),
         languages=_languages(card),
-        parameters=_parameters(answer.get("safetensors")),
-        config=_config(answer.get("config")),
-        files=_siblings(answer.get("siblings")),
-        gguf_header_bytes=header_guess(answer.get("gguf")),
+        parameters=_parameters(info.safetensors.parameters if info.safetensors else None),
+        config=_config(info.config),
+        files=None if info.siblings is None else _files(info.siblings),
     )
 
 
-def parse_tree(answer: Any, repo_id: str) -> list[RepoFile]:
-    """Files of one page; entries whose path no repository can have are left out.
+def model_info(answer: Mapping[str, Any]) -> ModelInfo:
+    """The fields of an answer about one model by their names; `answer` has an "id".
 
-    Raises HubUnreachable ("unexpected_answer") when the page is no list.
+    The values are whatever was sent. A file list, a card or a parameter count in another shape
+    than the Hub's is None, as if it had not been sent.
+    """
+    fields = {
+        name: answer[name]
+        for name, expected in _INFO_FIELDS.items()
+        if name in answer and isinstance(answer[name], expected)
+    }
+    if "cardData" in fields:
+        card = fields["cardData"]
+        fields["cardData"] = {name: card[name] for name in _CARD_FIELDS if name in card}
+    if "safetensors" in fields:
+        fields["safetensors"] = {"parameters": None, "total": None, **fields["safetensors"]}
+    try:
+        return ModelInfo(**fields)
+    except _UNREADABLE:
+        del fields["siblings"]
+        return ModelInfo(**fields)
+
+
+def tags_of(info: ModelInfo) -> list[str]:
+    """The tags of a model that are texts."""
+    return [tag for tag in _items(info.tags) if isinstance(tag, str)]
+
+
+def parse_tree(answer: Any, repo_id: str) -> list[RepoFile]:
+    """Files of one page, each once; entries whose path no repository can have are left out.
+
+    Raises HubUnreachable ("unexpected_answer") when the page is no list, or says two things of
+    one file.
     """
     if not isinstance(answer, list):
         raise HubUnreachable(repo_id=repo_id, reason="unexpected_answer")
-    files = []
+    listed = []
     for entry in answer:
         if not isinstance(entry, dict) or entry.get("type") != "file":
             continue
-        path, size = entry.get("path"), entry.get("size")
+        path, size, lfs = entry.get("path"), entry.get("size"), entry.get("lfs")
         if isinstance(path, str) and is_plain_path(path):
-            blob_id = None if entry.get("lfs") else _blob_id(entry.get("oid"))
-            files.append(RepoFile(path, size if _is_size(size) else None, blob_id))
+            sha256 = lfs.get("oid") if isinstance(lfs, dict) else None
+            size = size if _is_size(size) else None
+            listed.append(_listed_file(path, size, entry.get("oid"), lfs is not None, sha256))
+    files = each_once(listed)
+    if files is None:
+        raise HubUnreachable(repo_id=repo_id, reason="unexpected_answer")
     return files
+
+
+def each_once(files: Sequence[RepoFile]) -> list[RepoFile] | None:
+    """The files of a list that may repeat some; None where it contradicts itself."""
+    by_path = {file.path: file for file in files}
+    return list(by_path.values()) if len(by_path) == len(set(files)) else None
 
 
 def is_plain_path(path: str) -> bool:
@@ -162,33 +219,41 @@ def is_plain_path(path: str) -> bool:
     )
 
 
-def is_blob(data: bytes, blob_id: str | None) -> bool:
-    """Whether this is the content of a git object."""
-    name = hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False)
-    return name.hexdigest() == blob_id
-
-
-def _siblings(entries: Any) -> tuple[RepoFile, ...] | None:
-    """Files of the description; None unless each has its size."""
-    if not isinstance(entries, list):
+def _files(siblings: Sequence[RepoSibling]) -> tuple[RepoFile, ...] | None:
+    """Files of the description; None unless each has its size, and only one."""
+    if not all(_is_size(sibling.size) for sibling in siblings):
         return None
-    files = []
-    for entry in entries:
-        if not isinstance(entry, dict) or not _is_size(entry.get("size")):
-            return None
-        path = entry.get("rfilename")
-        if isinstance(path, str) and is_plain_path(path):
-            blob_id = None if entry.get("lfs") else _blob_id(entry.get("blobId"))
-            files.append(RepoFile(path, entry["size"], blob_id))
-    return tuple(files)
+    listed = [
+        _listed_file(
+            sibling.rfilename,
+            sibling.size,
+            sibling.blob_id,
+            sibling.lfs is not None,
+            sibling.lfs.sha256 if sibling.lfs else None,
+        )
+        for sibling in siblings
+        if isinstance(sibling.rfilename, str) and is_plain_path(sibling.rfilename)
+    ]
+    files = each_once(listed)
+    return None if files is None else tuple(files)
+
+
+def _listed_file(
+    path: str, size_bytes: int | None, blob_id: Any, is_in_lfs: bool, sha256: Any
+) -> RepoFile:
+    """An entry of the file list, from whatever was sent as the names of its content.
+
+    Git's name of a file in LFS is that of the pointer, which nobody is sent.
+    """
+    if is_in_lfs:
+        usable = isinstance(sha256, str) and _SHA256.fullmatch(sha256)
+        return RepoFile(path, size_bytes, sha256=sha256 if usable else None)
+    usable = isinstance(blob_id, str) and _SHA.fullmatch(blob_id)
+    return RepoFile(path, size_bytes, blob_id=blob_id if usable else None)
 
 
 def _is_size(value: Any) -> bool:
     return type(value) is int and 0 <= value < 2**63
-
-
-def _blob_id(value: Any) -> str | None:
-    return value if isinstance(value, str) and _SHA.fullmatch(value) else None
 
 
 def _items(value: Any) -> list[Any]:
@@ -201,19 +266,19 @@ def _word(value: Any) -> str | None:
     return value if usable else None
 
 
-def _license(card: Mapping[str, Any], tags: list[str]) -> str | None:
+def _license(card: ModelCardData, tags: list[str]) -> str | None:
     """The card's license by name; "other" says less than `license_name` does."""
-    stated = card.get("license")
+    stated: Any = card.license
     if isinstance(stated, list):
         stated = next(iter(stated), None)
     word = _word(stated) or next(
         (_word(tag.removeprefix("license:")) for tag in tags if tag.startswith("license:")), None
     )
-    return (_word(card.get("license_name")) or word) if word in (None, "other") else word
+    return (_word(card.license_name) or word) if word in (None, "other") else word
 
 
-def _base_models(card: Mapping[str, Any], tags: list[str]) -> tuple[str, ...]:
-    stated = card.get("base_model")
+def _base_models(card: ModelCardData, tags: list[str]) -> tuple[str, ...]:
+    stated = card.base_model
     named = [stated] if isinstance(stated, str) else _items(stated)
     # base_model:org/name and base_model:quantized:org/name
     tagged = [tag.rpartition(":")[2] for tag in tags if tag.startswith("base_model:")]
@@ -221,37 +286,34 @@ def _base_models(card: Mapping[str, Any], tags: list[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(usable))[:_MAX_BASE_MODELS]
 
 
-def _base_relation(
-    answer: Mapping[str, Any], card: Mapping[str, Any], tags: list[str]
-) -> str | None:
+def _base_relation(info: ModelInfo, card: ModelCardData, tags: list[str]) -> str | None:
     """How it was made from its base: the Hub's word, the card's, or the tag's."""
-    said = answer.get("baseModels")
+    related: Any = info.base_models  # the Hub sends an object where huggingface_hub says a list
     tagged = (tag.split(":")[1] for tag in tags if tag.startswith("base_model:"))
     candidates = [
-        said.get("relation") if isinstance(said, dict) else None,
+        related.get("relation") if isinstance(related, dict) else None,
         card.get("base_model_relation"),
         *tagged,
     ]
     return next((word for word in candidates if word in _RELATIONS), None)
 
 
-def _languages(card: Mapping[str, Any]) -> tuple[str, ...]:
-    stated = card.get("language")
+def _languages(card: ModelCardData) -> tuple[str, ...]:
+    stated = card.language
     named = [stated] if isinstance(stated, str) else _items(stated)
     usable = [name for name in named if isinstance(name, str) and _LANGUAGE.fullmatch(name)]
     return tuple(dict.fromkeys(usable))[:_MAX_LANGUAGES]
 
 
-def _config(said: Any) -> Config | None:
+def _config(value: Any) -> Config | None:
     """What the API repeats of config.json; the tokenizer's settings are none of it."""
-    if not isinstance(said, dict) or deeper_than(said, _MAX_CONFIG_DEPTH):
+    if not isinstance(value, dict) or deeper_than(value, _MAX_CONFIG_DEPTH):
         return None
-    return {key: value for key, value in said.items() if key not in _NO_CONFIG} or None
+    return {key: item for key, item in value.items() if key not in _NO_CONFIG} or None
 
 
-def _parameters(said: Any) -> dict[str, int] | None:
+def _parameters(counts: Any) -> dict[str, int] | None:
     """Parameters by dtype; None for anything that is not such a count."""
-    counts = said.get("parameters") if isinstance(said, dict) else None
     if not isinstance(counts, dict) or not 0 < len(counts) <= len(DTYPE_BITS):
         return None
     usable = all(

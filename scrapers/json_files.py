@@ -6,9 +6,14 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from gpusizer.errors import MalformedRepo
+from gpusizer.core.errors import MalformedRepo
+from scrapers.limits import JSON_MEMORY_BYTES
 
 Pairs = list[tuple[str, Any]]
+
+
+_SPARE_BYTES = 24 * 2**20
+_MEMORY_PER_BYTE = 16
 
 
 class DuplicateKey(ValueError):
@@ -20,7 +25,8 @@ def parse_object(
 ) -> dict[str, Any]:
     """The JSON object in a file; NaN and the infinities become None, a BOM is skipped.
 
-    Raises MalformedRepo with `reason` "not_utf8", "not_json", "not_an_object" or "too_deep".
+    Raises MalformedRepo with `reason` "crowded", "not_utf8", "not_json", "not_an_object" or
+    "too_deep".
     """
     value = load_json(data, repo_id, path)
     if not isinstance(value, dict):
@@ -35,6 +41,8 @@ def load_json(
 ) -> Any:
     """Any JSON value. Raises MalformedRepo as `parse_object` does, or "duplicate_key"."""
 
+    refuse_crowded(data, repo_id, path)
+
     def refused(reason: str) -> MalformedRepo:
         return MalformedRepo(repo_id=repo_id, file=path, reason=reason)
 
@@ -43,7 +51,7 @@ def load_json(
     except UnicodeDecodeError:
         raise refused("not_utf8") from None
     try:
-        return json.loads(text, parse_constant=_no_number, object_pairs_hook=object_pairs)
+        return json.loads(text, parse_constant=no_number, object_pairs_hook=object_pairs)
     except DuplicateKey:
         raise refused("duplicate_key") from None
     except RecursionError:
@@ -52,27 +60,43 @@ def load_json(
         raise refused("not_json") from None
 
 
-def refuse_crowded(data: bytes, repo_id: str, path: str) -> None:
-    """Refuse what no tensor listing is: JSON that is mostly brackets or quotes.
+def memory_bytes(data: bytes) -> int:
+    """Bytes that Python needs at most for the values of a JSON text, besides the text itself.
 
-    Python spends 64 bytes on the two of an empty list. An entry of a listing has at least
-    50 characters for its 3 containers and 10 quotes. Raises MalformedRepo ("tensor_entry").
+    A list takes 56 bytes and room for four, a dictionary 64 and up to 120 for a member, a text
+    49 besides its characters, a number up to 32 and its place in a list. What is written inside
+    texts is counted as well.
     """
-    spare = 2 * 2**20
     containers = data.count(b"[") + data.count(b"{")
-    if containers * 16 > len(data) + spare or data.count(b'"') * 4 > len(data) + spare:
-        raise MalformedRepo(repo_id=repo_id, file=path, reason="tensor_entry")
+    return (
+        88 * containers
+        + 60 * data.count(b":")
+        + 40 * data.count(b",")
+        + 28 * data.count(b'"')
+        + len(data)
+    )
+
+
+def refuse_crowded(data: bytes, repo_id: str, path: str) -> None:
+    """Refuse JSON whose values would take too much memory, before any of them is made.
+
+    Brackets alone are counted with 44 times their length; headers of weights, the most crowded
+    of all honest files, with 10 to 14 times. Raises MalformedRepo ("crowded").
+    """
+    allowed = min(JSON_MEMORY_BYTES, _SPARE_BYTES + _MEMORY_PER_BYTE * len(data))
+    if memory_bytes(data) > allowed:
+        raise MalformedRepo(repo_id=repo_id, file=path, reason="crowded")
 
 
 def unique_keys(pairs: Pairs) -> dict[str, Any]:
     """An object of these pairs. Raises DuplicateKey."""
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    value = dict(pairs)
+    if len(value) != len(pairs):
         raise DuplicateKey
-    return found
+    return value
 
 
-def _no_number(name: str) -> None:
+def no_number(name: str) -> None:
     """NaN, Infinity and -Infinity say nothing that could be computed with."""
 
 

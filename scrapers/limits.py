@@ -5,7 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 KIB, MIB = 2**10, 2**20
-PARALLEL_READS = 192
+PARALLEL_READS = 32
+"""Requests in flight for one model."""
+PROCESS_READS = 64
+"""Requests in flight for the whole process, whatever the number of models."""
+JSON_MEMORY_BYTES = 96 * MIB
+"""What the values of one JSON text may take. A file list of 30,000 files takes a third of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,11 +25,16 @@ class Limits:
         headers_bytes: all headers of a model in one answer, about 130 bytes per tensor:
             DeepSeek-R1 has 12 MB. Larger models are read shard by shard.
         headers_seconds: how long that answer may take; then the shards are read one by one.
+        held_header_bytes: headers that wait for their turn in memory; others are read again.
         first_read_bytes: first guess at the header of a single file of unknown size: what
             fits into the first few flights of a TCP connection. Nine in ten need less.
         first_read_most: most bytes of a first read, whatever is expected.
         config_bytes: one configuration file. Real ones reach about 300 KB, with long lists
             of unquantized layers.
+        config_memory_bytes: what the values of all configurations of a model may take in memory.
+            Real ones take less than 4 MB.
+        json_memory_bytes: what the values of one answer of the API may take in memory.
+        page_bytes: one page of a file list, of one of the repositories that a listing names.
         info_bytes: the API's answer about a repository with its file list, 250 to 300
             bytes per file, or one page of the list.
         index_bytes: one shard index. The largest known has 60 MB (497,000 tensors).
@@ -34,7 +44,8 @@ class Limits:
         tree_pages: pages of the file list, 1,000 entries each.
         weight_files: files whose headers are read. The largest models have a few hundred.
         tensors: tensors of all files; the largest model known has 497,000.
-        tensor_groups: patterns of their names, with dtype and shape. The most known are 230.
+        tensor_groups: patterns of their names, with dtype and shape, of all components together.
+            The most known are 230.
         components: folders of a pipeline.
         json_depth: nesting of a configuration; real ones stay below 10.
         gguf_header_bytes: bytes read of one GGUF file. Headers hold the tokenizer; 128,000
@@ -47,21 +58,27 @@ class Limits:
         gguf_variants: models that the file list of a GGUF repository may offer; about 30 is
             usual.
         redirects: hops of one request. The Hub needs 2: rename, then CDN.
-        attempts: tries of one request before its failure counts.
+        attempts: tries of one request before its failure counts: of a broken connection, or of
+            an answer that contradicts the file list.
+        busy_attempts: the same where the Hub says that it is busy (429, 503 and the like).
         connect_seconds: to open a connection.
         request_seconds: longest silence while waiting for an answer.
         model_seconds: everything together, for one model.
         parallel_reads: requests in flight for one model. The Hub is 30-100 ms away and each
-            shard costs two round trips: a model with more shards takes two more.
+            shard costs two round trips, so that a model with more shards takes two more.
     """
 
     header_bytes: int = 8 * MIB
     long_header_bytes: int = 1280 * KIB
     headers_bytes: int = 32 * MIB
+    held_header_bytes: int = 80 * MIB
     headers_seconds: float = 8.0
     first_read_bytes: int = 96 * KIB
     first_read_most: int = MIB
     config_bytes: int = 2 * MIB
+    config_memory_bytes: int = 32 * MIB
+    json_memory_bytes: int = JSON_MEMORY_BYTES
+    page_bytes: int = 2 * MIB
     info_bytes: int = 16 * MIB
     index_bytes: int = 64 * MIB
     total_bytes: int = 160 * MIB
@@ -69,7 +86,7 @@ class Limits:
     tree_pages: int = 30
     weight_files: int = 2_000
     tensors: int = 500_000
-    tensor_groups: int = 20_000
+    tensor_groups: int = 1_000
     components: int = 64
     json_depth: int = 32
     gguf_header_bytes: int = 32 * MIB
@@ -80,6 +97,7 @@ class Limits:
     gguf_variants: int = 400
     redirects: int = 5
     attempts: int = 3
+    busy_attempts: int = 7
     connect_seconds: float = 5.0
     request_seconds: float = 10.0
     model_seconds: float = 30.0

@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
-from gpusizer.errors import HubUnreachable, ModelUnreadable
-from gpusizer.hub_id import is_repo_id
-from gpusizer.model_tree import Lister, QuantizedRepo
-from gpusizer.settings import Settings
-from scrapers.http import HubAnswer, HubSession, Wanted
-from scrapers.hub_api import next_cursor, parse_tree, tree_url
-from scrapers.json_files import load_json
+from huggingface_hub.hf_api import ModelInfo
+
+from gpusizer.core.errors import HubUnreachable, ModelUnreadable
+from gpusizer.core.settings import Settings
+from gpusizer.hub.model_ref import is_repo_id
+from gpusizer.hub.quantized_repos import Lister, QuantizedRepo
+from scrapers.api_json import parse_answer
+from scrapers.error_mapping import HubResource
+from scrapers.http import HubSession
+from scrapers.http_response import HubRequest, HubResponse
+from scrapers.hub_api import model_info, next_cursor, parse_tree, tags_of, tree_url
 from scrapers.limits import Limits
-from scrapers.reading import Reading
-from scrapers.recent import Recent
-from scrapers.refusals import Asked
+from scrapers.read_budget import ReadBudget
 from scrapers.repo_reader import DEFAULT_BRANCH
+from scrapers.single_flight import SingleFlight
 from scrapers.weight_files import weight_format
 
 MAX_REPOS = 30
 _EXPANDED = ("downloads", "likes", "tags")
 # A tag of the Hub's, or a word of the name, that says how the weights are stored.
-_FORMS = ("gguf", "awq", "gptq", "fp8", "nvfp4", "mxfp4", "mlx", "exl3", "exl2", "bitsandbytes",
-          "compressed-tensors", "onnx", "openvino", "int8", "int4", "w8a8", "w4a16")  # fmt: skip
+_FORMS = (
+    *("gguf", "awq", "gptq", "fp8", "nvfp4", "mxfp4", "mlx", "exl3", "exl2", "bitsandbytes"),
+    *("compressed-tensors", "onnx", "openvino", "int8", "int4", "w8a8", "w4a16"),
+)
 _WORDS = {"bnb": "bitsandbytes"}
 _COUNTED = ("safetensors", "gguf", "pickle")
 
@@ -40,23 +44,25 @@ def build_lister(settings: Settings, *, limit: int = MAX_REPOS) -> Lister:
     limits = Limits(model_seconds=settings.timeout_seconds)
     if settings.offline:
         return _offline
-    session = HubSession(
-        settings.endpoint, cdn_origins=settings.cdn_origins, ca_bundle=settings.ca_bundle
-    )
+    session = HubSession(settings.endpoint, cdn_origins=settings.cdn_origins)
 
-    def read(asked: tuple[str, bool]) -> tuple[QuantizedRepo, ...]:
-        repo_id, sizes = asked
-        reading = Reading(repo_id, limits)
+    def read(question: tuple[str, bool]) -> tuple[QuantizedRepo, ...]:
+        repo_id, sizes = question
+        budget = ReadBudget(repo_id, limits)
         url = listing_url(settings.endpoint, repo_id, min(limit, MAX_REPOS))
-        answer = _get(session, reading, repo_id, url)
-        listed = parse_listing(_value(answer, repo_id), repo_id)[:limit]
+        answer = session.get(HubRequest(url, HubResource(repo_id), "info_bytes"), budget)
+        listed = parse_listing(parse_answer(answer.body, budget), repo_id)[:limit]
         if not sizes:
             return listed
         with ThreadPoolExecutor(min(len(listed), limits.parallel_reads) or 1) as pool:
-            return tuple(pool.map(lambda repo: _sized(session, reading, repo), listed))
+            pages = pool.map(lambda repo: _page(session, budget, repo), listed)
+            # Parsed one after another: each may take as much memory as it is allowed to.
+            return tuple(
+                _sized(repo, page, budget) for repo, page in zip(listed, pages, strict=True)
+            )
 
-    recent = Recent[tuple[str, bool], tuple[QuantizedRepo, ...]](read)
-    return lambda repo_id, sizes: recent((repo_id, sizes))
+    listings = SingleFlight[tuple[str, bool], tuple[QuantizedRepo, ...]](read)
+    return lambda repo_id, sizes: listings((repo_id, sizes))
 
 
 def listing_url(endpoint: str, repo_id: str, limit: int) -> str:
@@ -74,41 +80,45 @@ def parse_listing(answer: Any, repo_id: str) -> tuple[QuantizedRepo, ...]:
     """
     if not isinstance(answer, list):
         raise HubUnreachable(repo_id=repo_id, reason="unexpected_answer")
-    found = [
-        QuantizedRepo(
-            entry["id"], form_of(entry), _count(entry, "downloads"), _count(entry, "likes")
-        )
-        for entry in answer
-        if isinstance(entry, dict) and isinstance(entry.get("id"), str) and is_repo_id(entry["id"])
+    repos = [
+        QuantizedRepo(info.id, form_of(info), _count(info.downloads), _count(info.likes))
+        for info in (model_info(entry) for entry in answer if _is_named(entry))
     ]
-    return tuple(sorted(found, key=lambda repo: (-repo.downloads, repo.repo_id)))[:MAX_REPOS]
+    return tuple(sorted(repos, key=lambda repo: (-repo.downloads, repo.repo_id)))[:MAX_REPOS]
 
 
-def form_of(entry: Mapping[str, Any]) -> str:
-    """How a repository stores its weights: by its tags, else by the words of its name."""
-    tags = entry.get("tags")
-    said = (
-        {tag.lower() for tag in tags if isinstance(tag, str)} if isinstance(tags, list) else set()
-    )
-    words = set(str(entry.get("id")).lower().replace("_", "-").replace("/", "-").split("-"))
+def form_of(info: ModelInfo) -> str:
+    """How a repository stores its weights: by the words of its name, else by its tags."""
+    words = set(info.id.lower().replace("_", "-").replace("/", "-").split("-"))
     words |= {_WORDS[word] for word in words & _WORDS.keys()}
+    tags = {tag.lower() for tag in tags_of(info)}
     # The name first: a repository of FP8 weights is tagged "compressed-tensors" as well.
-    for known in (words, said):
+    for known in (words, tags):
         form = next((form for form in _FORMS if form in known), None)
         if form is not None:
             return form
     return "other"
 
 
-def _sized(session: HubSession, reading: Reading, repo: QuantizedRepo) -> QuantizedRepo:
-    """The repository with the bytes of its weight files; unchanged when it cannot be read."""
+def _page(session: HubSession, budget: ReadBudget, repo: QuantizedRepo) -> HubResponse | None:
+    """The first page of the file list; None when it cannot be read."""
     url = tree_url(session.endpoint, repo.repo_id, DEFAULT_BRANCH)
     try:
-        answer = _get(session, reading, repo.repo_id, url)
-        files = parse_tree(_value(answer, repo.repo_id), repo.repo_id)
+        return session.get(HubRequest(url, HubResource(repo.repo_id), "page_bytes"), budget)
+    except ModelUnreadable:
+        return None
+
+
+def _sized(repo: QuantizedRepo, page: HubResponse | None, budget: ReadBudget) -> QuantizedRepo:
+    """The repository with the bytes of its weight files; unchanged when they are not known."""
+    if page is None:
+        return repo
+    try:
+        files = parse_tree(parse_answer(page.body, budget), repo.repo_id)
+        cursor = next_cursor(page.headers, repo.repo_id)
     except ModelUnreadable:
         return repo
-    if next_cursor(answer.headers):
+    if cursor is not None:
         return repo  # a part of the file list would be too small a size
     by_format: dict[str, int] = {}
     for file in files:
@@ -120,19 +130,12 @@ def _sized(session: HubSession, reading: Reading, repo: QuantizedRepo) -> Quanti
     return replace(repo, weight_bytes=chosen)
 
 
-def _get(session: HubSession, reading: Reading, repo_id: str, url: str) -> HubAnswer:
-    return session.get(Wanted(url, Asked(repo_id), "info_bytes"), reading)
+def _is_named(entry: Any) -> bool:
+    """Whether an entry of the listing is about a repository."""
+    return isinstance(entry, dict) and isinstance(entry.get("id"), str) and is_repo_id(entry["id"])
 
 
-def _value(answer: HubAnswer, repo_id: str) -> Any:
-    try:
-        return load_json(answer.body, repo_id, "")
-    except ModelUnreadable:
-        raise HubUnreachable(repo_id=repo_id, reason="unexpected_answer") from None
-
-
-def _count(entry: Mapping[str, Any], name: str) -> int:
-    value = entry.get(name)
+def _count(value: Any) -> int:
     return value if type(value) is int and 0 <= value < 2**53 else 0
 
 

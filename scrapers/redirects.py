@@ -7,9 +7,10 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import lru_cache
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 HUB_DOMAINS = ("huggingface.co", "hf.co")
+REDIRECT_STATUSES = frozenset({301, 302, 303, 307, 308})
 
 _NO_URL_CHARACTER = re.compile(r"[\x00- \x7f\\]")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -24,36 +25,19 @@ class Origin:
     port: int
 
     @property
-    def place(self) -> str:
-        """Host and port; an IPv6 address in brackets."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{host}:{self.port}"
-
-    @property
-    def host_header(self) -> str:
-        """The place as a request names it: without the port that goes without saying."""
-        return self.place.removesuffix(f":{_DEFAULT_PORTS[self.scheme]}")
-
-    @property
-    def address(self) -> str:
-        """The beginning of its URLs."""
-        return f"{self.scheme}://{self.host_header}"
-
-    @property
-    def loopback(self) -> int:
-        """IP version of a loopback address (4 for `localhost`), 0 for any other host."""
-        return _loopback_version(self.host)
+    def is_loopback(self) -> bool:
+        """Whether the host is this machine: `localhost` or a loopback address."""
+        return _is_loopback(self.host)
 
 
 @lru_cache(maxsize=64)
-def _loopback_version(host: str) -> int:
+def _is_loopback(host: str) -> bool:
     if host == "localhost":
-        return 4
+        return True
     try:
-        address = ipaddress.ip_address(host)
+        return ipaddress.ip_address(host).is_loopback
     except ValueError:
-        return 0
-    return address.version if address.is_loopback else 0
+        return False
 
 
 @lru_cache(maxsize=512)
@@ -74,21 +58,31 @@ def origin_of(url: str) -> Origin | None:
 def is_allowed_target(url: str, endpoint: str, cdn_origins: Collection[str] = ()) -> bool:
     """Whether a redirect from `endpoint` to `url` may be followed.
 
-    Allowed are the endpoint's own origin; over https its own host, the host's subdomains,
-    and the Hub's domains; the `cdn_origins`; and, for an endpoint on loopback over http
-    (an emulator or a local mirror), loopback over http in the same address family. Naming
-    `cdn_origins` narrows the last rule to them.
+    Allowed are the endpoint's own origin, the `cdn_origins`, and, over https, the endpoint's
+    host, its subdomains and the Hub's domains. An endpoint on loopback over http (an emulator
+    or a local mirror) may send us to no other host or port than its own and the `cdn_origins`.
     """
     target, home = origin_of(url), origin_of(endpoint)
     if target is None or home is None:
         return False
     if target == home or target in map(origin_of, cdn_origins):
         return True
-    if home.scheme == "http" and home.loopback:
-        return not cdn_origins and target.scheme == "http" and target.loopback == home.loopback
+    if home.scheme == "http" and home.is_loopback:
+        return False
     if target.scheme != "https" or target.port not in (443, home.port):
         return False
     return any(
         target.host == domain or target.host.endswith(f".{domain}")
         for domain in (home.host, *HUB_DOMAINS)
     )
+
+
+def redirect_target(
+    url: str, location: str, endpoint: str, cdn_origins: Collection[str] = ()
+) -> str | None:
+    """Address that a `Location` header at `url` leads to; None where it may not be followed."""
+    try:
+        target = urljoin(url, location)
+    except ValueError:
+        return None
+    return target if is_allowed_target(target, endpoint, cdn_origins) else None

@@ -6,39 +6,48 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from importlib import import_module
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import Any, Self, TypeVar
 
-from gpusizer.errors import HubUnreachable, LimitsExceeded, ModelUnreadable
-from scrapers.header_reading import ArrivedHeader, Header, read_header
-from scrapers.http import HubAnswer, HubSession, Wanted
+from gpusizer.core.errors import (
+    GatedModel,
+    HubUnreachable,
+    ModelNotFound,
+    ModelUnreadable,
+    PrivateOrMissing,
+    RepoFileNotFound,
+    RevisionNotFound,
+)
+from scrapers.api_json import parse_answer
+from scrapers.error_mapping import HubResource
+from scrapers.gguf_header import GgufHeader
+from scrapers.gguf_reading import read_gguf
+from scrapers.header_reading import ArrivedHeader, Header, HeldBytes, read_header
+from scrapers.http import HubSession
+from scrapers.http_response import HubRequest, HubResponse
 from scrapers.hub_api import (
     RepoInfo,
-    cached_file_url,
     file_url,
     headers_url,
     info_url,
-    is_blob,
     next_cursor,
     parse_info,
     parse_tree,
     tree_url,
 )
-from scrapers.json_files import load_json, parse_object
+from scrapers.json_files import parse_object
 from scrapers.limits import Limits
-from scrapers.reading import Reading
-from scrapers.refusals import Asked, may_pass
+from scrapers.listed_files import ListedFiles
+from scrapers.read_budget import ReadBudget
+from scrapers.shard_index import ShardIndex, parse_index
 from scrapers.tokens import ANONYMOUS, Tokens
 from scrapers.weight_sets import RepoFile
 
-if TYPE_CHECKING:
-    from scrapers.gguf_header import GgufHeader
-
 DEFAULT_BRANCH = "main"
 MIN_FIRST_READ = 4096
-# How long a shortcut that was refused is not tried again.
-CLOSED_SECONDS = 600.0
+
+_FORGOTTEN: Future[Any] = Future()
+_ABSENT = (RepoFileNotFound, RevisionNotFound, ModelNotFound)
 
 Value = TypeVar("Value")
 Read = tuple[Value, str | None]
@@ -63,30 +72,33 @@ class RepoReader:
     def __init__(
         self,
         session: HubSession,
-        reading: Reading,
+        budget: ReadBudget,
         repo_id: str,
         revision: str | None,
         tokens: Tokens = ANONYMOUS,
     ) -> None:
         self.session = session
-        self.reading = reading
+        self.budget = budget
         self.repo_id = repo_id
         self.revision = revision
         self._tokens = tokens
         self._token = tokens.visitor
         self._info: RepoInfo | None = None
         self._commit: str | None = None
-        self._small_files: dict[str, RepoFile] = {}
         self._first_reads: dict[str, int] = {}
         self._pieces: dict[str, tuple[RepoFile, ...]] = {}
+        self._objects: dict[str, dict[str, Any]] = {}
+        self._indexes: dict[str, ShardIndex] = {}
+        self._held = HeldBytes(budget.limits.held_header_bytes)
         self._early: set[tuple[str, str]] = set()
+        self._listed = ListedFiles((), repo_id)
         self._futures: dict[tuple[str, str], Future[Read[Any]]] = {}
         self._pool = ThreadPoolExecutor(self.limits.parallel_reads, "hub-read")
 
     @property
     def limits(self) -> Limits:
         """The budgets in force."""
-        return self.reading.limits
+        return self.budget.limits
 
     def __enter__(self) -> Self:
         return self
@@ -97,7 +109,7 @@ class RepoReader:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self.reading.abandon()
+        self.budget.abandon()
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def prefetch(self, what: str, path: str = "") -> None:
@@ -115,8 +127,6 @@ class RepoReader:
             self._commit = info.sha
             self._early = set(self._futures)
             self._token = self._tokens.after(info)
-            if info.sha and not info.gated and not info.private:
-                self._small_files = {file.path: file for file in info.files or () if file.blob_id}
         return self._info
 
     @property
@@ -124,15 +134,27 @@ class RepoReader:
         """Whether there is hope of reading files; a gate opens to no anonymous request."""
         return self._token is not None or not self.info().gated
 
+    @property
+    def may_ask_headers(self) -> bool:
+        """Whether the API may have all headers in one answer: it speaks of `main` alone."""
+        on_main = self.revision in (None, DEFAULT_BRANCH)
+        return on_main and self.session.headers_route.allows_requests
+
+    def close_headers(self, seconds: float) -> None:
+        """Do not ask the API for all headers in one answer for so long."""
+        self.session.headers_route.trip(seconds)
+
     def tree(self) -> list[RepoFile]:
-        """The file list: the description's, or that of the tree where it has none."""
+        """The file list: the description's, or that of the tree where it has none.
+
+        What is read later is compared with it; see `ListedFiles`.
+        """
         listed = self.info().files
-        if listed is None:
-            files: list[RepoFile] = self._result("tree")
-            return files
-        if len(listed) > self.limits.files:
-            raise self.reading.exceeded("files")
-        return list(listed)
+        files: list[RepoFile] = self._result("tree") if listed is None else list(listed)
+        if len(files) > self.limits.files:
+            raise self.budget.exceeded("files")
+        self._listed = ListedFiles(files, self.repo_id)
+        return files
 
     def expect_headers(self, paths: Iterable[str], header_bytes: int) -> None:
         """Read so many bytes at first of each of these files."""
@@ -146,13 +168,19 @@ class RepoReader:
 
     def json(self, path: str) -> dict[str, Any]:
         """A configuration."""
-        value: dict[str, Any] = self._result("json", path)
-        return value
+        if path not in self._objects:
+            body: bytes = self._result("json", path)
+            self._objects[path] = parse_object(body, self.repo_id, path, self.limits.json_depth)
+            self._forget("json", path)
+        return self._objects[path]
 
-    def index(self, path: str) -> dict[str, Any]:
+    def index(self, path: str) -> ShardIndex:
         """A shard index, which may be larger than a configuration."""
-        value: dict[str, Any] = self._result("index", path)
-        return value
+        if path not in self._indexes:
+            body: bytes = self._result("index", path)
+            self._indexes[path] = parse_index(body, self.limits, self.repo_id, path)
+            self._forget("index", path)
+        return self._indexes[path]
 
     def header(self, path: str) -> Header:
         """The tensors of a safetensors file."""
@@ -167,32 +195,57 @@ class RepoReader:
     def headers(self, index: str) -> AllHeaders:
         """The tensors of every shard of an index, if the Hub's API tells them."""
         found: AllHeaders = self._result("headers", index)
+        del self._futures["headers", index]  # parsed now, and never asked for again
         return found
 
     def _result(self, what: str, path: str = "") -> Any:
         key = (what, path)
         self.prefetch(what, path)
+        is_early = key in self._early
         try:
-            value, commit = self._futures[key].result(self.reading.seconds_left())
+            value, commit = self._futures[key].result(self.budget.seconds_left())
         except TimeoutError:
             raise HubUnreachable(repo_id=self.repo_id, reason="timeout") from None
-        if key in self._early and self._commit and commit not in (None, self._commit):
-            # Somebody pushed between two reads of the branch: read again, at the commit.
-            self._early.remove(key)
-            del self._futures[key]
-            return self._result(what, path)
-        return value
+        except _ABSENT:
+            if not is_early or path not in self._listed:
+                raise
+        except (GatedModel, PrivateOrMissing):
+            if path not in self._listed or self.info().gated or self.info().private:
+                raise
+            # Described as open to everybody: whoever refuses it is not the Hub.
+            raise HubUnreachable(repo_id=self.repo_id, reason="unexpected_answer") from None
+        else:
+            if not is_early or self._is_of_the_commit(path, value, commit):
+                return value
+        # Read before the file list was known, and not the listed file: somebody pushed between
+        # two reads of the branch, or the answer was a bad one. Read again, at the commit.
+        self._early.remove(key)
+        del self._futures[key]
+        return self._result(what, path)
 
-    def _asked(self, path: str = "") -> Asked:
-        return Asked(self.repo_id, self.revision or DEFAULT_BRANCH, path)
+    def _forget(self, what: str, path: str) -> None:
+        """Let the bytes go that have been parsed; nothing asks for them again."""
+        self._futures[what, path] = _FORGOTTEN
 
-    def _get(self, wanted: Wanted) -> HubAnswer:
-        return self.session.get(wanted, self.reading, self._token)
+    def _is_of_the_commit(self, path: str, value: Any, commit: str | None) -> bool:
+        """Whether what was read before the commit was known is of that commit."""
+        if self._commit and commit not in (None, self._commit):
+            return False
+        return not isinstance(value, bytes) or self._listed.contradiction(path, value) is None
+
+    def _resource(self, path: str = "") -> HubResource:
+        return HubResource(self.repo_id, self.revision or DEFAULT_BRANCH, path)
+
+    def _read(self, request: HubRequest, use: Callable[[HubResponse], Value]) -> Value:
+        return self.session.read(request, use, self.budget, self._token)
 
     def _read_info(self, path: str) -> Read[RepoInfo]:
         url = info_url(self.session.endpoint, self.repo_id, self.revision)
-        answer = self._get(Wanted(url, self._asked(), "info_bytes"))
-        return parse_info(self._api_json(answer.body), self.repo_id), None
+        request = HubRequest(url, self._resource(), "info_bytes")
+        return self._read(request, self._parsed_info), None
+
+    def _parsed_info(self, answer: HubResponse) -> RepoInfo:
+        return parse_info(self._api_json(answer.body), self.repo_id)
 
     def _read_tree(self, path: str) -> Read[list[RepoFile]]:
         files: dict[str, RepoFile] = {}
@@ -200,89 +253,79 @@ class RepoReader:
         for _ in range(self.limits.tree_pages):
             revision = self.revision or DEFAULT_BRANCH
             url = tree_url(self.session.endpoint, self.repo_id, revision, cursor)
-            answer = self._get(Wanted(url, self._asked(), "info_bytes"))
-            page = parse_tree(self._api_json(answer.body), self.repo_id)
+            request = HubRequest(url, self._resource(), "info_bytes", is_listed=True)
+            page, cursor = self._read(request, self._parsed_page)
             files |= {file.path: file for file in page}
             if len(files) > self.limits.files:
-                raise self.reading.exceeded("files")
-            cursor = next_cursor(answer.headers)
+                raise self.budget.exceeded("files")
             if cursor is None:
                 return list(files.values()), None
-        raise self.reading.exceeded("tree_pages")
+        raise self.budget.exceeded("tree_pages")
 
-    def _read_json(self, path: str) -> Read[dict[str, Any]]:
-        answer = self._read_small_file(path, "config_bytes")
-        value = parse_object(answer.body, self.repo_id, path, self.limits.json_depth)
-        return value, answer.commit
+    def _parsed_page(self, answer: HubResponse) -> tuple[list[RepoFile], str | None]:
+        files = parse_tree(self._api_json(answer.body), self.repo_id)
+        return files, next_cursor(answer.headers, self.repo_id)
 
-    def _read_index(self, path: str) -> Read[dict[str, Any]]:
-        answer = self._read_small_file(path, "index_bytes")
-        return parse_object(answer.body, self.repo_id, path), answer.commit
+    def _read_json(self, path: str) -> Read[bytes]:
+        body, commit = self._read_whole(path, "config_bytes")
+        self.budget.count_config(body)
+        return body, commit
+
+    def _read_index(self, path: str) -> Read[bytes]:
+        return self._read_whole(path, "index_bytes")
+
+    def _read_whole(self, path: str, limit: str) -> Read[bytes]:
+        """A small file, as it is listed."""
+        answer = self._read_file(path, limit, None, self._listed.check_whole)
+        return answer.body, answer.commit
 
     def _read_header(self, path: str) -> Read[ArrivedHeader]:
         expected = self._first_reads.get(path, self.limits.first_read_bytes)
         ranges = partial(self._read_range, "header_bytes")
-        return read_header(ranges, path, expected, self.limits, self.repo_id)
+        return read_header(ranges, path, expected, self.limits, self.repo_id, self._held)
 
     def _read_gguf(self, path: str) -> Read[GgufHeader]:
         files = self._pieces.get(path, (RepoFile(path, None),))
-        guess = self._info.gguf_header_bytes if self._info else None
-        read = import_module("scrapers.gguf_reading").read_gguf
         ranges = partial(self._read_range, "gguf_header_bytes")
-        found: Read[GgufHeader] = read(ranges, files, guess, self.limits, self.repo_id)
-        return found
+        # What a visitor alone may see is kept nowhere.
+        sections = None if self._tokens.visitor else self.session.tokenizers
+        return read_gguf(ranges, files, self.limits, self.repo_id, sections)
 
     def _read_range(
         self, limit: str, path: str, span: tuple[int, int], url: str | None
-    ) -> HubAnswer:
+    ) -> HubResponse:
         """Of a file; from where an earlier answer came, which spares the Hub's redirect."""
-        if url is None:
-            return self._read_file(path, limit, span)
-        return self._get(Wanted(url, self._asked(path), limit, span))
+        return self._read_file(path, limit, span, self._listed.check_range, url)
 
     def _read_headers(self, path: str) -> Read[AllHeaders]:
-        asked = self._asked(path)
+        resource = self._resource(path)
         url = headers_url(self.session.endpoint, self.repo_id, path)
-        wanted = Wanted(url, asked, "headers_bytes", None, 1, self.limits.headers_seconds)
+        request = HubRequest(url, resource, "headers_bytes", None, 1, self.limits.headers_seconds)
         try:
-            answer = self._get(wanted)
+            answer = self.session.get(request, self.budget, self._token)
         except ModelUnreadable as error:
-            self.reading.seconds_left()
+            self.budget.seconds_left()
             return AllHeaders(refusal=error), None
         return AllHeaders(answer.body), answer.commit
 
-    def _read_small_file(self, path: str, limit: str) -> HubAnswer:
-        """A file that is not in LFS: where the Hub would redirect to, if that is known."""
-        file = self._small_files.get(path)
-        detours = self.session.detours
-        if file is None or self._commit is None or not detours.is_open("cached_file"):
-            return self._read_file(path, limit)
-        endpoint, revision = self.session.endpoint, self.revision or DEFAULT_BRANCH
-        url = cached_file_url(endpoint, self.repo_id, revision, self._commit, file)
-        try:
-            answer = self._get(Wanted(url, self._asked(path), limit, None, 1))
-            if is_blob(answer.body, file.blob_id):
-                return answer
-            refused = True
-        except LimitsExceeded:
-            raise
-        except ModelUnreadable as error:
-            self.reading.seconds_left()
-            refused = not may_pass(error)
-        if refused:
-            detours.close("cached_file", CLOSED_SECONDS)
-        return self._read_file(path, limit)
-
-    def _read_file(self, path: str, limit: str, span: tuple[int, int] | None = None) -> HubAnswer:
-        revision = self._commit or self.revision or DEFAULT_BRANCH
-        url = file_url(self.session.endpoint, self.repo_id, revision, path)
-        return self._get(Wanted(url, self._asked(path), limit, span))
+    def _read_file(
+        self,
+        path: str,
+        limit: str,
+        span: tuple[int, int] | None,
+        check: Callable[[HubRequest, HubResponse], HubResponse],
+        url: str | None = None,
+    ) -> HubResponse:
+        """A file or a part of it that `check` lets pass, from `url` where that is known."""
+        if url is None:
+            revision = self._commit or self.revision or DEFAULT_BRANCH
+            url = file_url(self.session.endpoint, self.repo_id, revision, path)
+        is_listed = path in self._listed
+        request = HubRequest(url, self._resource(path), limit, span, is_listed=is_listed)
+        return self._read(request, partial(check, request))
 
     def _api_json(self, body: bytes) -> Any:
-        try:
-            return load_json(body, self.repo_id, "")
-        except ModelUnreadable:
-            raise HubUnreachable(repo_id=self.repo_id, reason="unexpected_answer") from None
+        return parse_answer(body, self.budget)
 
 
 _READERS: dict[str, Callable[[RepoReader, str], Read[Any]]] = {

@@ -1,16 +1,17 @@
-"""When and how long to wait before asking the Hub again. Pure but for the clock and chance."""
+"""When and how long to wait before asking the Hub again. Pure but for the clock and the jitter."""
 
 from __future__ import annotations
 
+import random
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from importlib import import_module
+from email.utils import parsedate_to_datetime
 
 RETRIED_STATUSES = frozenset({408, 429, 500, 502, 503, 504})
 
 _FIRST_PAUSE_SECONDS = 0.2
-_LONGEST_PAUSE_SECONDS = 5.0
+_LONGEST_PAUSE_SECONDS = 2.0
 # IETF draft-ietf-httpapi-ratelimit-headers, as the Hub sends it: "api";r=0;t=295
 _WINDOW = re.compile(r"(?:^|;)\s*t=(\d{1,6})(?:$|[;,])")
 _SECONDS = re.compile(r"\d{1,6}(?:\.\d{1,6})?")
@@ -37,18 +38,16 @@ def pause_seconds(attempt: int, hint: float | None) -> float:
     The Hub's own hint is a lower bound, so that threads do not return at one instant early.
     """
     backoff = min(_FIRST_PAUSE_SECONDS * 2.0**attempt, _LONGEST_PAUSE_SECONDS)
-    jittered: float = backoff * (0.5 + import_module("random").random())
+    jittered = backoff * (0.5 + random.random())
     return jittered if hint is None else hint + jittered * 0.1
 
 
 def _seconds_until(date: str) -> float | None:
-    """Seconds until an HTTP date, None for what is none."""
-    dates = import_module("email.utils")  # takes longer to load than most answers to arrive
+    """Seconds until an HTTP date, 0 for one in the past, None for what is no date."""
     try:
-        moment: datetime = dates.parsedate_to_datetime(date)
+        moment = parsedate_to_datetime(date)
     except ValueError:
         return None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
-    seconds: float = (moment - datetime.now(UTC)).total_seconds()
-    return max(seconds, 0.0)
+    return max((moment - datetime.now(UTC)).total_seconds(), 0.0)

@@ -7,25 +7,29 @@ follows it, and offsets count from there.
 
 from __future__ import annotations
 
-import json
 import math
 from typing import Any
 
-from gpusizer.dtypes import DTYPE_BITS, stored_bytes
-from gpusizer.errors import LimitsExceeded, MalformedRepo, UnsupportedDtype
-from gpusizer.tensors import Entries, Layout
-from scrapers.json_files import load_json, refuse_crowded, unique_keys
+from gpusizer.core.dtypes import DTYPE_BITS, stored_bytes
+from gpusizer.core.errors import LimitsExceeded, MalformedRepo, UnsupportedDtype
+from gpusizer.hub.tensors import Entries, TensorLayout
+from scrapers.json_files import Pairs, load_json, unique_keys
 from scrapers.limits import Limits
-from scrapers.safetensors_scan import MAX_RANK, METADATA, scan_entries
 
 LENGTH_BYTES = 8
-_METADATA_START = f'{{"{METADATA}":'
-# Of what the scan passes over as JSON: a tree costs many times its text. Trainers write 100 KB.
-_MAX_METADATA_CHARS = 2**18
+MAX_RANK = 16
+METADATA = "__metadata__"
+"""The one key of a header that is no tensor."""
 
-_METADATA_DECODER = json.JSONDecoder(object_pairs_hook=unique_keys)
 _INT = frozenset({int})
-_ENTRY = {"dtype", "shape", "data_offsets"}
+_ENTRY_KEYS = {"dtype", "shape", "data_offsets"}
+_MAX_SIZE = 2**63
+
+TensorEntry = tuple[str, Any, Any]
+"""What a header says of one tensor, unchecked: dtype, shape, and begin and end of its data.
+
+Python's garbage collector does not look into tuples of numbers, and there may be 500,000.
+"""
 
 
 def header_end(
@@ -48,102 +52,88 @@ def header_end(
 def parse_header(header: bytes, file_bytes: int | None, repo_id: str, path: str) -> Entries:
     """Tensors of a file, in header order; `header` starts with the eight length bytes.
 
-    Raises MalformedRepo with `reason` "not_utf8", "not_json", "too_deep", "not_an_object",
-    "duplicate_key", "tensor_entry", "shape", "data_offsets", "overlap" or "beyond_end";
-    UnsupportedDtype.
+    Raises MalformedRepo with `reason` "crowded", "not_utf8", "not_json", "too_deep",
+    "not_an_object", "duplicate_key", "tensor_entry", "shape", "data_offsets", "overlap" or
+    "beyond_end"; UnsupportedDtype.
     """
+    entries = load_json(header[LENGTH_BYTES:], repo_id, path, header_object)
     data_bytes = None if file_bytes is None else file_bytes - len(header)
-    canonical = _scan(header[LENGTH_BYTES:], data_bytes)
-    if canonical is not None:
-        return canonical
-    refuse_crowded(header, repo_id, path)
-    entries = load_json(header[LENGTH_BYTES:], repo_id, path, unique_keys)
-    return entries_to_tensors(entries, data_bytes, repo_id, path)
+    return check_entries(entries, data_bytes, repo_id, path)[0]
 
 
-def entries_to_tensors(entries: Any, data_bytes: int | None, repo_id: str, path: str) -> Entries:
-    """Tensors of a header that is already JSON. Raises as `parse_header` does."""
+def header_object(pairs: Pairs) -> dict[str, Any] | TensorEntry:
+    """A JSON object, or a tensor's entry: for `load_json`. Raises DuplicateKey."""
+    value = unique_keys(pairs)
+    if not value.keys() >= _ENTRY_KEYS or not isinstance(value["dtype"], str):
+        return value
+    return value["dtype"], _sizes(value["shape"]), _sizes(value["data_offsets"])
+
+
+def check_entries(
+    entries: Any, data_bytes: int | None, repo_id: str, path: str
+) -> tuple[Entries, int]:
+    """Tensors of a header that `header_object` has built, and the end of their data in bytes.
+
+    Raises as `parse_header` does.
+    """
     reason = None if isinstance(entries, dict) else "not_an_object"
-    names: list[str] = []
-    layouts: list[Layout] = []
+    layouts: list[TensorLayout] = []
     spans: list[tuple[int, int]] = []
+    stored: dict[TensorLayout, int] = {}
     if reason is None:
         entries.pop(METADATA, None)
-        for name, entry in entries.items():
-            reason = _problem(entry)
+        for entry in entries.values():
+            reason = _problem(entry, stored)
             if reason == "dtype":
-                raise UnsupportedDtype(repo_id=repo_id, dtype=entry["dtype"][:40])
+                raise UnsupportedDtype(repo_id=repo_id, dtype=entry[0][:40])
             if reason is not None:
                 break
-            names.append(name)
-            layouts.append((entry["dtype"], tuple(entry["shape"])))
-            spans.append(tuple(entry["data_offsets"]))
-    reason = reason or _misplaced(spans, data_bytes)
-    if reason is not None:
+            layouts.append(entry[:2])
+            spans.append(entry[2])
+    end = _end_of_data(spans) if reason is None else None
+    if reason is None and end is None:
+        reason = "overlap"
+    elif end is not None and data_bytes is not None and end > data_bytes:
+        reason = "beyond_end"
+    if reason is not None or end is None:
         raise MalformedRepo(repo_id=repo_id, file=path, reason=reason)
-    return names, layouts
+    return (list(entries), layouts), end
 
 
-def _scan(data: bytes, data_bytes: int | None) -> Entries | None:
-    """Tensors of a header in the usual form; None for the JSON parser to judge."""
-    try:
-        text = data.decode().rstrip(" ")
-        start = skip_metadata(text, 0) if text.endswith("}") else None
-    except (ValueError, RecursionError):
-        return None
-    scanned = None if start is None else scan_entries(text, start, len(text) - 1)
-    if scanned is None or (data_bytes is not None and scanned[1] > data_bytes):
-        return None
-    return scanned[0]
+def _sizes(value: Any) -> Any:
+    """A list of integers as a tuple; None for anything else, and for a bool among them."""
+    return tuple(value) if type(value) is list and _INT.issuperset(map(type, value)) else None
 
 
-def skip_metadata(text: str, start: int) -> int | None:
-    """Where the entries of the header at `start` begin; None when that is not plain to see.
+def _problem(entry: Any, stored: dict[TensorLayout, int]) -> str | None:
+    """What is wrong with the entry of one tensor, None when nothing is.
 
-    Raises ValueError for metadata that is no JSON object, or names a key twice.
+    `stored` collects the bytes of each layout: a model has few, and each is checked once.
     """
-    if not text.startswith(_METADATA_START, start):
-        return start + 1 if text.startswith("{", start) else None
-    start += len(_METADATA_START)
-    metadata, length = _METADATA_DECODER.raw_decode(text[start : start + _MAX_METADATA_CHARS])
-    end = start + length
-    if not isinstance(metadata, dict):
-        return None
-    if text.startswith(',"', end):
-        return end + 1
-    return end if text.startswith("}", end) else None
-
-
-def _problem(entry: Any) -> str | None:
-    """What is wrong with the description of one tensor, None when nothing is."""
-    if not isinstance(entry, dict) or not entry.keys() >= _ENTRY:
+    if type(entry) is not tuple:
         return "tensor_entry"
-    dtype, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
-    if not isinstance(dtype, str):
-        return "tensor_entry"
-    if dtype not in DTYPE_BITS:
-        return "dtype"
-    if not _is_sizes(shape) or len(shape) > MAX_RANK:
-        return "shape"
-    if not _is_sizes(offsets) or len(offsets) != 2:
+    dtype, shape, span = entry
+    stored_length = stored.get((dtype, shape))
+    if stored_length is None:
+        if dtype not in DTYPE_BITS:
+            return "dtype"
+        if shape is None or len(shape) > MAX_RANK or not all(0 <= n < _MAX_SIZE for n in shape):
+            return "shape"
+        stored_length = stored[dtype, shape] = stored_bytes(dtype, math.prod(shape))
+    if span is None or len(span) != 2:
         return "data_offsets"
-    if offsets[1] - offsets[0] != stored_bytes(dtype, math.prod(shape)):
+    begin, end = span
+    if begin < 0 or end >= _MAX_SIZE or end - begin != stored_length:
         return "data_offsets"
     return None
 
 
-def _is_sizes(value: Any) -> bool:
-    """Whether this is a list of non-negative 63-bit integers; a bool is none."""
-    if type(value) is not list or not _INT.issuperset(map(type, value)):
-        return False
-    return not value or (min(value) >= 0 and max(value) < 2**63)
-
-
-def _misplaced(spans: list[tuple[int, int]], data_bytes: int | None) -> str | None:
-    """What is wrong with where the tensors lie. Gaps are harmless: nothing is counted twice."""
+def _end_of_data(spans: list[tuple[int, int]]) -> int | None:
+    """Where the last tensor ends; None where two overlap. Gaps are harmless."""
     end = 0
     for first, last in sorted(spans):
         if first < end and first != last:
-            return "overlap"
-        end = max(end, last)
-    return "beyond_end" if data_bytes is not None and end > data_bytes else None
+            return None
+        if last > end:
+            end = last
+    return end

@@ -1,33 +1,33 @@
-"""Tokens: with whose rights the Hub is asked."""
+"""Tokens: the rights with which requests to the Hub are made."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
 
-from gpusizer.errors import InvalidRequest
+from gpusizer.core.errors import InvalidRequest
 from scrapers.hub_api import RepoInfo
 
-# What fits into a header's line; anything else would be refused without saying what was wrong.
+# Characters that a header's line may have. With others requests would raise an unclear error.
 _TOKEN = re.compile(r"[\x21-\x7e]{1,512}")
 
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """The tokens of one reading; neither is ever shown.
+    """The tokens for reading one model; they are never printed or logged.
 
     Attributes:
-        visitor: the asker's own: all of their reading is done with it.
-        host: the operator's, for its higher rate limits. It must not open what strangers
-            may not see, so that it is used only once the Hub, asked anonymously, has
-            described the repository as public and not gated.
+        visitor: the visitor's own token, which all requests of that visitor use.
+        host: the operator's token, used for its higher rate limit. It must not open repositories
+            that a visitor may not see: it is used only after an anonymous request has shown that
+            the repository is public and not gated.
     """
 
     visitor: str | None = field(default=None, repr=False)
     host: str | None = field(default=None, repr=False)
 
     def after(self, info: RepoInfo) -> str | None:
-        """The token for the requests that follow the description."""
+        """Return the token for the requests after the description."""
         open_to_all = not (info.gated or info.private or info.disabled)
         return self.visitor or (self.host if open_to_all else None)
 
@@ -36,7 +36,7 @@ ANONYMOUS = Tokens()
 
 
 def check_token(token: str | None) -> str | None:
-    """The token, None for an empty one. Raises InvalidRequest, without repeating it."""
+    """Return the token, None for an empty one. Raises InvalidRequest, without the token in it."""
     if not token:
         return None
     if not _TOKEN.fullmatch(token):

@@ -1,13 +1,26 @@
-"""Totals of weights whose headers are not read: pickles, and files behind a gate. Pure."""
+"""Totals of weights whose headers are not read: pickles, and files behind a gate. Pure.
+
+Of a gated repository the Hub shows sizes and parameter counts to anybody: the tree and the
+API's answer are public since 2024 (huggingface.js pull request 945), headers and
+configurations are not.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gpusizer.dtypes import DTYPE_BITS, stored_bytes
-from gpusizer.snapshot import Component, Config, Totals, WeightFile
+from gpusizer.core.dtypes import DTYPE_BITS, stored_bytes
+from gpusizer.core.errors import GatedModel, LimitsExceeded
+from gpusizer.hub.snapshot import Component, Config, Format, Totals, WeightFile
+from scrapers.hub_api import RepoInfo
+from scrapers.limits import Limits
+from scrapers.shard_index import ShardIndex
+from scrapers.weight_files import PIPELINE_INDEX, ROOT_COMPONENT, by_folder, select_weights
 from scrapers.weight_sets import RepoFile
+
+Weights = tuple[Format, tuple[Component, ...], dict[str, Config]]
+"""Format, components and small configurations of a repository."""
 
 # torch's names, as configurations write them (`torch_dtype`, since 2025 `dtype`).
 _TORCH_DTYPES = {
@@ -26,8 +39,35 @@ _LEAST_SHARE, _LARGEST_SHARE = 0.9, 1.001
 _CLOSE = 0.02
 
 
+def gated_weights(info: RepoInfo, files: Sequence[RepoFile], limits: Limits) -> Weights:
+    """Totals in place of tensors. Raises GatedModel when not even a size is public.
+
+    A pipeline's components are its folders, each by its files: the API counts only one.
+    """
+    pipeline = None
+    if any(file.path == PIPELINE_INDEX for file in files):
+        pipeline = {name: [name] for name in by_folder(files) if name}
+    selection = select_weights(files, info.repo_id, pipeline)
+    several = len(selection.components) > 1
+    if len(selection.components) > limits.components:
+        raise LimitsExceeded(repo_id=info.repo_id, limit="components", allowed=limits.components)
+    totals = [
+        gated_component(
+            plan.name,
+            info.config if plan.name == ROOT_COMPONENT else None,
+            plan.files,
+            None if several else info.parameters,
+        )
+        for plan in selection.components
+    ]
+    components = tuple(component for component in totals if component is not None)
+    if not components:
+        raise GatedModel(repo_id=info.repo_id)
+    return selection.format, components, {}
+
+
 def pickled_component(
-    name: str, config: Config | None, files: Sequence[RepoFile], index: Config | None
+    name: str, config: Config | None, files: Sequence[RepoFile], index: ShardIndex | None
 ) -> Component | None:
     """A component by the sizes of its files; None when the Hub says no size.
 
@@ -35,7 +75,7 @@ def pickled_component(
     files), so that it counts only where the files agree.
     """
     file_bytes = sum(file.size_bytes or 0 for file in files)
-    claimed = _total_size(index)
+    claimed = _total_size(index.total_size if index else None)
     believed = claimed is not None and (
         not file_bytes or _LEAST_SHARE <= claimed / file_bytes <= _LARGEST_SHARE
     )
@@ -81,9 +121,8 @@ def torch_dtype(config: Config | None) -> str:
     return _DEFAULT_DTYPE
 
 
-def _total_size(index: Config | None) -> int | None:
+def _total_size(size: Any) -> int | None:
     """`metadata.total_size`, a positive number of bytes; some tools write it as a float."""
-    size = _object(index, "metadata").get("total_size")
     if isinstance(size, bool) or not isinstance(size, int | float) or not 0 < size < 2**53:
         return None
     return int(size)

@@ -1,8 +1,8 @@
-"""Which files of a repository are its weights. Pure: from the file list to a Selection.
+"""Pure functions that select a repository's weights in its file list.
 
 Repositories often hold the same weights several times (`consolidated.safetensors` next to
-`model.safetensors`, pickles, GGUF, fp16 variants). One copy is counted, the one its
-library would load; the others are listed.
+`model.safetensors`, pickles, GGUF, fp16 variants). The copy that the library would load is
+counted; the others are listed.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 
-from gpusizer.errors import NoWeights
-from gpusizer.snapshot import ADAPTER_COMPONENT, Format, Variant
+from gpusizer.core.errors import NoWeights
+from gpusizer.hub.snapshot import ADAPTER_COMPONENT, Format, Variant
+from scrapers.gguf_files import choose_variant, first_incomplete, gguf_variants
 from scrapers.weight_sets import (
     ADAPTER_STEMS,
     SAFETENSORS,
@@ -28,7 +28,7 @@ ROOT_COMPONENT = "model"
 PIPELINE_INDEX = "model_index.json"
 MODULES_INDEX = "modules.json"
 
-# How a weight file is recognised, and the name of its format in NoWeights.
+# Endings of weight files -> name of their format in NoWeights.
 _FORMATS = {
     ".safetensors": "safetensors",
     ".gguf": "gguf",
@@ -46,13 +46,13 @@ _FORMATS = {
     ".nemo": "nemo",
     ".mlpackage": "coreml",
 }
-# Files with such an ending that trainers leave behind.
+# Files of trainers and tokenizers whose names end like those of weights.
 _NO_WEIGHTS = (
     *("training_args.", "optimizer.", "scheduler.", "rng_state", "trainer_state", "scaler."),
     *("tokenizer.", "random_states"),
 )
 _NOTHING = frozenset({".gitattributes", "README.md"})
-# The part of a pipeline that does the work comes first: profiles take its configuration.
+# The denoiser of a pipeline comes first: profiles take their facts from the first component.
 _MAIN_FOLDERS = ("transformer", "unet", "transformer_2", "prior", "decoder")
 _PICKLES = (".bin", ".pth", ".pt", ".ckpt", ".pkl")
 # Meta's own releases: one file for each GPU they were trained on.
@@ -67,7 +67,7 @@ class ComponentPlan:
         name: folder name, or "model" for the root.
         folder: its path, "" for the root.
         index: path of the index that lists the shards; None without one.
-        files: weight files by their names alone; with an index, a guess that it confirms.
+        files: weight files, selected by name; an index may name others.
     """
 
     name: str
@@ -77,7 +77,7 @@ class ComponentPlan:
 
     @property
     def pickled(self) -> bool:
-        """Whether the files are pickles, which show nothing but their size."""
+        """Whether the files are pickles, of which only the size is read."""
         return any(file.path.endswith(_PICKLES) for file in self.files)
 
 
@@ -95,23 +95,23 @@ Finder = Callable[[Sequence[RepoFile], Mapping[str, Any] | None], Selection | No
 def select_weights(
     files: Sequence[RepoFile], repo_id: str, pipeline: Mapping[str, Any] | None = None
 ) -> Selection:
-    """What to count; `pipeline` is the parsed `model_index.json` of a diffusers repository.
+    """Select the weights; `pipeline` is the parsed `model_index.json` of a diffusers repository.
 
-    Raises NoWeights naming the formats that were seen, with `reason` "empty" for no file but
-    a README.
+    Raises NoWeights with the formats in the file list, and `reason` "empty" if there is no file
+    besides a README.
     """
     for find in FINDERS:
         selection = find(files, pipeline)
         if selection is not None:
             return selection
-    seen = sorted({name for file in files if (name := weight_format(file.path))})
+    formats = sorted({name for file in files if (name := weight_format(file.path))})
     if all(file.path in _NOTHING for file in files):
-        raise NoWeights(repo_id=repo_id, formats=seen, reason="empty")
-    raise NoWeights(repo_id=repo_id, formats=seen)
+        raise NoWeights(repo_id=repo_id, formats=formats, reason="empty")
+    raise NoWeights(repo_id=repo_id, formats=formats)
 
 
 def weight_format(path: str) -> str | None:
-    """Format of a weight file by its name; None for any other file."""
+    """Return the format of a weight file by its name; None for any other file."""
     name = path.rpartition("/")[2]
     if name.startswith(_NO_WEIGHTS):
         return None
@@ -119,27 +119,29 @@ def weight_format(path: str) -> str | None:
 
 
 def by_folder(files: Sequence[RepoFile]) -> dict[str, list[RepoFile]]:
-    """The files of each folder, in one pass: a repository may have 30,000 of either."""
-    found: dict[str, list[RepoFile]] = {}
+    """Group files by folder in one pass: a repository may have 30,000 files and folders."""
+    folders: dict[str, list[RepoFile]] = {}
     for file in files:
-        found.setdefault(folder_of(file.path), []).append(file)
-    return found
+        folders.setdefault(folder_of(file.path), []).append(file)
+    return folders
 
 
 def uncounted(files: Sequence[RepoFile], counted: set[str]) -> tuple[RepoFile, ...]:
-    """Weight files that are not counted, in order of their paths."""
-    rest = [file for file in files if file.path not in counted and weight_format(file.path)]
-    return tuple(sorted(rest, key=lambda file: file.path))
+    """List weight files that are not counted, in order of their paths."""
+    uncounted_files = [
+        file for file in files if file.path not in counted and weight_format(file.path)
+    ]
+    return tuple(sorted(uncounted_files, key=lambda file: file.path))
 
 
 def _diffusers(files: Sequence[RepoFile], pipeline: Mapping[str, Any] | None) -> Selection | None:
-    """Every component folder that `model_index.json` names, as pickles where need be."""
+    """Select every component folder in `model_index.json`, pickles where it has nothing else."""
     if pipeline is None:
         return None
-    named = [name for name, value in pipeline.items() if isinstance(value, list) and any(value)]
+    names = [name for name, value in pipeline.items() if isinstance(value, list) and any(value)]
     inside = by_folder(files)
-    found = (_any_plan(inside[name], name) for name in named if name in inside)
-    plans = [plan for plan in found if plan is not None]
+    plans_by_name = (_any_plan(inside[name], name) for name in names if name in inside)
+    plans = [plan for plan in plans_by_name if plan is not None]
     ranks = {name: rank for rank, name in enumerate(_MAIN_FOLDERS)}
     plans.sort(key=lambda plan: (ranks.get(plan.name, len(ranks)), plan.name))
     return Selection("diffusers", tuple(plans)) if plans else None
@@ -148,9 +150,9 @@ def _diffusers(files: Sequence[RepoFile], pipeline: Mapping[str, Any] | None) ->
 def _transformers(
     files: Sequence[RepoFile], pipeline: Mapping[str, Any] | None
 ) -> Selection | None:
-    """The root, and the further modules of a sentence-transformers model (`2_Dense/`).
+    """Select the root, and the further modules of a sentence-transformers model (`2_Dense/`).
 
-    Its first releases keep the transformer in a numbered folder as well (`0_Transformer/`).
+    Early releases of sentence-transformers saved the transformer in a folder `0_Transformer/`.
     """
     root = _folder_plan(files, "", ROOT_COMPONENT)
     plans = [root] if root is not None else []
@@ -164,21 +166,23 @@ def _transformers(
 
 
 def _adapter(files: Sequence[RepoFile], pipeline: Mapping[str, Any] | None) -> Selection | None:
-    """LoRA and other adapters at the root, when there is no model beside them."""
-    found = [entry for entry in weight_sets(files, "") if entry.stem.startswith(ADAPTER_STEMS)]
-    if not found:
+    """Select LoRA and other adapters at the root, when there is no model beside them."""
+    adapter_sets = [
+        entry for entry in weight_sets(files, "") if entry.stem.startswith(ADAPTER_STEMS)
+    ]
+    if not adapter_sets:
         return None
-    plan = ComponentPlan(ADAPTER_COMPONENT, "", found[0].index, found[0].files)
+    plan = ComponentPlan(ADAPTER_COMPONENT, "", adapter_sets[0].index, adapter_sets[0].files)
     return Selection("adapter", (plan,))
 
 
 def _best_folder(files: Sequence[RepoFile], pipeline: Mapping[str, Any] | None) -> Selection | None:
-    """Weights below the root: the folder nearest to it, of several the one with most bytes."""
+    """Select a folder below the root: the nearest, of several the one with the most bytes."""
     inside = by_folder(files)
     sizes = {
-        folder: chosen.size_bytes
+        folder: weight_set.size_bytes
         for folder in sorted(inside)
-        if (chosen := pick_set(weight_sets(inside[folder], folder)))
+        if (weight_set := pick_set(weight_sets(inside[folder], folder)))
     }
     if not sizes:
         return None
@@ -195,11 +199,10 @@ def gguf_selection(variant: Variant) -> Selection:
 
 def _gguf(files: Sequence[RepoFile], pipeline: Mapping[str, Any] | None) -> Selection | None:
     """The usual quantization of a repository that has nothing else."""
-    gguf = import_module("scrapers.gguf_files")
-    chosen = gguf.choose_variant(gguf.gguf_variants(files))
-    if chosen is not None:
-        return gguf_selection(chosen)
-    path = gguf.first_incomplete(files)  # reading it explains what is missing
+    variant = choose_variant(gguf_variants(files))
+    if variant is not None:
+        return gguf_selection(variant)
+    path = first_incomplete(files)  # reading it explains what is missing
     if path is None:
         return None
     return Selection("gguf", (ComponentPlan(ROOT_COMPONENT, "", None, (RepoFile(path, None),)),))
@@ -230,13 +233,13 @@ FINDERS: tuple[Finder, ...] = (_diffusers, _transformers, _adapter, _best_folder
 def _folder_plan(
     files: Sequence[RepoFile], folder: str, name: str, suffix: str = SAFETENSORS
 ) -> ComponentPlan | None:
-    chosen = pick_set(weight_sets(files, folder, suffix))
-    if chosen is None or (suffix != SAFETENSORS and not chosen.files):
+    weight_set = pick_set(weight_sets(files, folder, suffix))
+    if weight_set is None or (suffix != SAFETENSORS and not weight_set.files):
         return None
-    return ComponentPlan(name, folder, chosen.index, chosen.files)
+    return ComponentPlan(name, folder, weight_set.index, weight_set.files)
 
 
 def _any_plan(files: Sequence[RepoFile], folder: str) -> ComponentPlan | None:
-    """A component folder, as a pickle where it has no safetensors."""
+    """Plan a component folder: its safetensors, else its pickles."""
     plan = _folder_plan(files, folder, folder)
     return plan or _folder_plan(files, folder, folder, ".bin")

@@ -29,12 +29,15 @@ class RepoFile:
 
     Attributes:
         size_bytes: None where the Hub did not say it.
-        blob_id: name of the git object with the file's content; None for files in LFS.
+        blob_id: SHA-1 that git names a small file's content by; None for a file in LFS, and
+            where the Hub did not say it.
+        sha256: of the content of a file in LFS.
     """
 
     path: str
     size_bytes: int | None
     blob_id: str | None = None
+    sha256: str | None = None
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""Run a command in the project's own virtual environment, made on first use.
+"""Run a command in the project's own virtual environment, which is created on first use.
 
     python3 scripts/environment.py requirements.txt python app.py
 
@@ -21,10 +21,10 @@ MINIMUM = (3, 11)
 
 
 def main(requirements: str, *command: str) -> int:
-    """Prepare the environment for a requirements file, then run the command in it."""
+    """Create or update the environment for a requirements file, then run the command in it."""
     if sys.version_info < MINIMUM:
-        found = ".".join(map(str, sys.version_info[:3]))
-        print(f"gpusizer needs Python 3.11 or newer; this is {found}", file=sys.stderr)
+        version = ".".join(map(str, sys.version_info[:3]))
+        print(f"gpusizer needs Python 3.11 or newer; this is {version}", file=sys.stderr)
         return 1
     folder = Path(os.environ.get("GPUSIZER_VENV") or ROOT / ".venv").absolute()
     prepare(folder, ROOT / requirements)
@@ -40,10 +40,10 @@ def main(requirements: str, *command: str) -> int:
 
 
 def prepare(folder: Path, requirements: Path) -> None:
-    """Create the environment or bring it up to date; do nothing when it already is."""
+    """Create or update the environment; do nothing when it is up to date."""
     stamp = folder / f"{requirements.name}.installed"
-    wanted = fingerprint(requirements)
-    if stamp.is_file() and stamp.read_text(encoding="utf-8") == wanted:
+    expected = fingerprint(requirements)
+    if stamp.is_file() and stamp.read_text(encoding="utf-8") == expected:
         return
     python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     if not python.is_file():
@@ -52,11 +52,11 @@ def prepare(folder: Path, requirements: Path) -> None:
     pip = [str(python), "-m", "pip", "install", "--disable-pip-version-check", "--quiet"]
     print(f"Installing {requirements.name} …", file=sys.stderr)
     subprocess.run([*pip, "-r", str(requirements)], check=True)
-    stamp.write_text(wanted, encoding="utf-8")
+    stamp.write_text(expected, encoding="utf-8")
 
 
 def fingerprint(requirements: Path) -> str:
-    """Changes with the interpreter and with every requirements file that is included."""
+    """Hash the version of the interpreter and every requirements file that is included."""
     digest = hashlib.sha256(sys.version.encode())
     for path in included(requirements):
         digest.update(path.read_bytes())
@@ -64,7 +64,7 @@ def fingerprint(requirements: Path) -> str:
 
 
 def included(requirements: Path) -> list[Path]:
-    """The file and those it names with `-r`."""
+    """Return the file and those that it includes with `-r`."""
     paths = [requirements]
     for line in requirements.read_text(encoding="utf-8").splitlines():
         if line.startswith("-r "):

@@ -1,7 +1,8 @@
 """Repositories in memory: RepoSnapshots with the tensors of real model families.
 
-Every builder takes overrides for its sizes, so a test names only what it is about. The
-defaults are the published dimensions; groups make even a 92,000-tensor model cheap.
+Every builder takes overrides for its sizes, so that a test names only the sizes it checks. The
+defaults are the published dimensions. Tensors are built in groups, so that a model of 92,000
+tensors takes little time.
 `linear=` chooses how matrices are stored (see `tests.packed_layouts`).
 """
 
@@ -10,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from gpusizer.profile import ModelProfile, build_profile
-from gpusizer.quants import ModelShape, find_quant
-from gpusizer.snapshot import Component, RepoSnapshot, WeightFile
-from gpusizer.tensors import TensorGroup
+from gpusizer.hub.snapshot import Component, RepoSnapshot, WeightFile
+from gpusizer.hub.tensors import TensorGroup
+from gpusizer.memory.quants import ModelShape, find_quant
+from gpusizer.model.profile import ModelProfile, build_profile
 
 Config = dict[str, Any]
 Linear = Callable[[str, int, int, tuple[Sequence[int], ...]], list[TensorGroup]]
@@ -23,7 +24,7 @@ Linear = Callable[[str, int, int, tuple[Sequence[int], ...]], list[TensorGroup]]
 def group(
     pattern: str, shape: Sequence[int], *indices: Iterable[int], dtype: str = "BF16"
 ) -> TensorGroup:
-    """A TensorGroup; `indices` give the numbers of each placeholder."""
+    """Build a TensorGroup; `indices` give the numbers of each placeholder."""
     return TensorGroup(pattern, dtype, tuple(shape), tuple(tuple(i) for i in indices))
 
 
@@ -58,12 +59,12 @@ def with_tensors(base: RepoSnapshot, tensors: Iterable[TensorGroup]) -> RepoSnap
 
 
 def without_keys(config: Mapping[str, Any] | None, *keys: str) -> Config:
-    """A configuration that omits some facts."""
+    """Copy a configuration without some keys."""
     return {key: value for key, value in (config or {}).items() if key not in keys}
 
 
 def model_shape(profile: ModelProfile) -> ModelShape:
-    """What quantization recipes ask about a model, from its profile."""
+    """Return the facts of a profile that quantization recipes depend on."""
     arch = profile.architecture
     assert arch is not None
     heads, kv_heads = arch.attention_heads or 1, arch.kv_heads or 1
@@ -81,7 +82,7 @@ def profile_of(*args: Any, **fields: Any) -> ModelProfile:
     return build_profile(snapshot(*args, **fields))
 
 
-# Llama and everything shaped like it.
+# Llama and models of the same structure.
 
 
 def llama(
@@ -108,46 +109,66 @@ def llama(
     config: Config | None = None,
 ) -> RepoSnapshot:
     """A pre-norm decoder with a gated feed-forward; the defaults are Llama-3.1-8B."""
-    every = range(layers)
+    layer_numbers = range(layers)
     attention = "model.layers.{}.self_attn"
     tensors = [group("model.embed_tokens.weight", (vocab, hidden))]
-    outputs = {"q_proj": heads * head_dim, "k_proj": kv_heads * head_dim,
-               "v_proj": kv_heads * head_dim}  # fmt: skip
+    outputs = {
+        "q_proj": heads * head_dim,
+        "k_proj": kv_heads * head_dim,
+        "v_proj": kv_heads * head_dim,
+    }
     for name, rows in outputs.items():
-        tensors += linear(f"{attention}.{name}", rows, hidden, (every,))
+        tensors += linear(f"{attention}.{name}", rows, hidden, (layer_numbers,))
         if qkv_bias:
-            tensors.append(group(f"{attention}.{name}.bias", (rows,), every))
-    tensors += linear(f"{attention}.o_proj", hidden, heads * head_dim, (every,))
+            tensors.append(group(f"{attention}.{name}.bias", (rows,), layer_numbers))
+    tensors += linear(f"{attention}.o_proj", hidden, heads * head_dim, (layer_numbers,))
     if qk_norm:
-        tensors += [group(f"{attention}.{n}_norm.weight", (head_dim,), every) for n in "qk"]
+        tensors += [group(f"{attention}.{n}_norm.weight", (head_dim,), layer_numbers) for n in "qk"]
     gate, up, down = expert_projections if experts else ("gate_proj", "up_proj", "down_proj")
     place = f"model.layers.{{}}.{expert_name if experts else 'mlp'}"
-    axes = (every, range(experts)) if experts else (every,)
+    axes = (layer_numbers, range(experts)) if experts else (layer_numbers,)
     if experts:
-        tensors.append(group(f"model.layers.{{}}.{router}.weight", (experts, hidden), every))
+        tensors.append(
+            group(f"model.layers.{{}}.{router}.weight", (experts, hidden), layer_numbers)
+        )
     for name in (gate, up):
         tensors += linear(f"{place}.{name}", ffn, hidden, axes)
     tensors += linear(f"{place}.{down}", hidden, ffn, axes)
     norms = ["input_layernorm", "post_attention_layernorm"]
     if sandwich_norms:
         norms += ["pre_feedforward_layernorm", "post_feedforward_layernorm"]
-    tensors += [group(f"model.layers.{{}}.{n}.weight", (hidden,), every) for n in norms]
+    tensors += [group(f"model.layers.{{}}.{n}.weight", (hidden,), layer_numbers) for n in norms]
     tensors.append(group("model.norm.weight", (hidden,)))
     if head:
         tensors.append(group("lm_head.weight", (vocab, hidden)))
     facts: Config = {
-        "architectures": ["LlamaForCausalLM"], "model_type": model_type, "hidden_size": hidden,
-        "num_hidden_layers": layers, "num_attention_heads": heads,
-        "num_key_value_heads": kv_heads, "head_dim": head_dim, "intermediate_size": ffn,
-        "vocab_size": vocab, "max_position_embeddings": context, "tie_word_embeddings": tied,
-    }  # fmt: skip
+        "architectures": ["LlamaForCausalLM"],
+        "model_type": model_type,
+        "hidden_size": hidden,
+        "num_hidden_layers": layers,
+        "num_attention_heads": heads,
+        "num_key_value_heads": kv_heads,
+        "head_dim": head_dim,
+        "intermediate_size": ffn,
+        "vocab_size": vocab,
+        "max_position_embeddings": context,
+        "tie_word_embeddings": tied,
+    }
     return snapshot(tensors, {**facts, **(config or {})})
 
 
 def tiny(**overrides: Any) -> RepoSnapshot:
-    """A llama of four small layers, for tests whose numbers fit in a head."""
-    sizes = {"layers": 4, "hidden": 256, "heads": 4, "kv_heads": 2, "head_dim": 64, "ffn": 512,
-             "vocab": 1024, "context": 4096}  # fmt: skip
+    """Llama with four small layers, for tests with numbers that are easy to compute."""
+    sizes = {
+        "layers": 4,
+        "hidden": 256,
+        "heads": 4,
+        "kv_heads": 2,
+        "head_dim": 64,
+        "ffn": 512,
+        "vocab": 1024,
+        "context": 4096,
+    }
     return llama(**{**sizes, **overrides})
 
 
@@ -159,23 +180,51 @@ def llama_70b(**overrides: Any) -> RepoSnapshot:
 
 def qwen2_14b(**overrides: Any) -> RepoSnapshot:
     """DeepSeek-R1-Distill-Qwen-14B."""
-    sizes = {"layers": 48, "hidden": 5120, "heads": 40, "ffn": 13824, "vocab": 152064,
-             "model_type": "qwen2", "qkv_bias": True}  # fmt: skip
+    sizes = {
+        "layers": 48,
+        "hidden": 5120,
+        "heads": 40,
+        "ffn": 13824,
+        "vocab": 152064,
+        "model_type": "qwen2",
+        "qkv_bias": True,
+    }
     return llama(**{**sizes, **overrides})
 
 
 def qwen3_06b(**overrides: Any) -> RepoSnapshot:
     """Qwen3-0.6B: tied embeddings, and the tied matrix stored a second time as lm_head."""
-    sizes = {"layers": 28, "hidden": 1024, "heads": 16, "ffn": 3072, "vocab": 151936,
-             "context": 40960, "model_type": "qwen3", "qk_norm": True, "tied": True}  # fmt: skip
+    sizes = {
+        "layers": 28,
+        "hidden": 1024,
+        "heads": 16,
+        "ffn": 3072,
+        "vocab": 151936,
+        "context": 40960,
+        "model_type": "qwen3",
+        "qk_norm": True,
+        "tied": True,
+    }
     return llama(**{**sizes, **overrides})
 
 
 def gemma3_1b(**overrides: Any) -> RepoSnapshot:
     """Gemma 3 1B: five sliding layers for each full one, and no stored head."""
-    sizes = {"layers": 26, "hidden": 1152, "heads": 4, "kv_heads": 1, "head_dim": 256,
-             "ffn": 6912, "vocab": 262144, "context": 32768, "model_type": "gemma3_text",
-             "qk_norm": True, "sandwich_norms": True, "head": False, "tied": True}  # fmt: skip
+    sizes = {
+        "layers": 26,
+        "hidden": 1152,
+        "heads": 4,
+        "kv_heads": 1,
+        "head_dim": 256,
+        "ffn": 6912,
+        "vocab": 262144,
+        "context": 32768,
+        "model_type": "gemma3_text",
+        "qk_norm": True,
+        "sandwich_norms": True,
+        "head": False,
+        "tied": True,
+    }
     window = {"sliding_window": 512, "sliding_window_pattern": 6}
     return llama(**{**sizes, "config": window, **overrides})
 
@@ -183,16 +232,32 @@ def gemma3_1b(**overrides: Any) -> RepoSnapshot:
 def mixtral(**overrides: Any) -> RepoSnapshot:
     """Mixtral-8x7B."""
     config = {"num_local_experts": 8, "num_experts_per_tok": 2, "sliding_window": None}
-    sizes = {"vocab": 32000, "context": 32768, "model_type": "mixtral", "experts": 8,
-             "expert_name": "block_sparse_moe.experts.{}", "router": "block_sparse_moe.gate",
-             "expert_projections": ("w1", "w3", "w2"), "config": config}  # fmt: skip
+    sizes = {
+        "vocab": 32000,
+        "context": 32768,
+        "model_type": "mixtral",
+        "experts": 8,
+        "expert_name": "block_sparse_moe.experts.{}",
+        "router": "block_sparse_moe.gate",
+        "expert_projections": ("w1", "w3", "w2"),
+        "config": config,
+    }
     return llama(**{**sizes, **overrides})
 
 
 def qwen3_moe(**overrides: Any) -> RepoSnapshot:
     """Qwen3-30B-A3B."""
     config = {"num_experts": 128, "num_experts_per_tok": 8, "intermediate_size": 6144}
-    sizes = {"layers": 48, "hidden": 2048, "kv_heads": 4, "ffn": 768, "vocab": 151936,
-             "context": 40960, "model_type": "qwen3_moe", "qk_norm": True, "experts": 128,
-             "config": config}  # fmt: skip
+    sizes = {
+        "layers": 48,
+        "hidden": 2048,
+        "kv_heads": 4,
+        "ffn": 768,
+        "vocab": 151936,
+        "context": 40960,
+        "model_type": "qwen3_moe",
+        "qk_norm": True,
+        "experts": 128,
+        "config": config,
+    }
     return llama(**{**sizes, **overrides})

@@ -10,13 +10,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parents[1]
+
+# By default Hypothesis fails an example that takes 200 ms; on a busy machine any example may.
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 
 
 @dataclass(frozen=True)
 class RunningApp:
-    """Where the application answers, and what it has logged so far."""
+    """The address of the running application, and its log so far."""
 
     url: str
     log: Path
@@ -31,11 +36,15 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningApp]:
     with log.open("w", encoding="utf-8") as stderr:
         process = subprocess.Popen(
             [sys.executable, "-m", "tests.serve"],
-            cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=stderr, text=True,
-        )  # fmt: skip
+            cwd=ROOT,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            text=True,
+        )
     with process:
         assert process.stdout
-        # Gradio says something about its MCP server first, quiet or not.
+        # Gradio prints a line about its MCP server first, even with `quiet`.
         url = next((line.strip() for line in process.stdout if line.startswith("http")), "")
         if not url:
             process.kill()

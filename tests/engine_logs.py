@@ -1,4 +1,4 @@
-"""Start-up logs made up in the formats engines print, with round numbers to check by hand."""
+"""Invented start-up logs in the engines' formats, with round numbers that are easy to check."""
 
 from __future__ import annotations
 
@@ -183,7 +183,13 @@ llm_load_tensors:      CUDA0 buffer size =  4155.75 MiB
 """
 
 ALL = {
-    "vllm v1": VLLM_V1, "vllm v0": VLLM_V0, "vllm recent": VLLM_RECENT, "sglang": SGLANG,
-    "sglang draft": SGLANG_DRAFT, "llama.cpp": LLAMA_CPP, "llama.cpp old": LLAMA_CPP_OLD,
-    "ollama": OLLAMA, "ollama old": OLLAMA_OLD,
-}  # fmt: skip
+    "vllm v1": VLLM_V1,
+    "vllm v0": VLLM_V0,
+    "vllm recent": VLLM_RECENT,
+    "sglang": SGLANG,
+    "sglang draft": SGLANG_DRAFT,
+    "llama.cpp": LLAMA_CPP,
+    "llama.cpp old": LLAMA_CPP_OLD,
+    "ollama": OLLAMA,
+    "ollama old": OLLAMA_OLD,
+}

@@ -1,4 +1,4 @@
-"""GGUF repositories in memory: snapshots as the scraper makes them, without a network."""
+"""Builders of GGUF repositories' snapshots, like those that the scrapers make from the Hub."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any
 
-from gpusizer.dtypes import stored_bytes
-from gpusizer.profile import ModelProfile, build_profile
-from gpusizer.snapshot import Component, RepoSnapshot, Variant, WeightFile
-from gpusizer.tensors import group_tensors
+from gpusizer.core.dtypes import stored_bytes
+from gpusizer.hub.snapshot import Component, RepoSnapshot, Variant, WeightFile
+from gpusizer.hub.tensors import group_tensors
+from gpusizer.model.profile import ModelProfile, build_profile
 from tests.builders import snapshot
 from tests.hub_emulator.gguf_files import Tensors
 from tests.hub_emulator.gguf_models import llama_metadata, llama_tensors
@@ -29,14 +29,14 @@ def gguf_snapshot(
     name: str = "Q4_K_M",
     **fields: Any,
 ) -> RepoSnapshot:
-    """A repository whose file `name` was read, and which has `others` besides."""
+    """Build a repository whose file `name` was read, with `others` as further variants."""
     raw = [(tensor, dtype, shape) for tensor, (dtype, shape) in tensors.items()]
     path, size = f"model-{name}.gguf", tensor_bytes(tensors) + HEADER_BYTES
     vocab = next((shape[0] for tensor, (_, shape) in tensors.items() if "token_embd" in tensor), 0)
     config = {"tokenizer.ggml.tokens.length": vocab, **metadata}
     component = Component("model", config, (WeightFile(path, size, len(raw)),), group_tensors(raw))
-    read = Variant(name, "quantization", (WeightFile(path, size, 0),), size)
-    facts = {"format": "gguf", "components": (component,), "variants": (*others, read)}
+    variant = Variant(name, "quantization", (WeightFile(path, size, 0),), size)
+    facts = {"format": "gguf", "components": (component,), "variants": (*others, variant)}
     return snapshot([], {}, **{**facts, **fields})
 
 

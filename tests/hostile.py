@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpusizer.snapshot import Component, RepoSnapshot
+from gpusizer.hub.snapshot import Component, RepoSnapshot
 from tests.builders import group, snapshot
 
 SCRIPT = "<script>window.pwned=1</script>"
@@ -19,15 +19,19 @@ ATTACKS = (SCRIPT, IMAGE, TEMPLATES, LINK)
 def hostile_snapshot(repo_id: str = HOSTILE_MODEL) -> RepoSnapshot:
     """A tiny language model described with hostile words."""
     config = {
-        "model_type": SCRIPT + TEMPLATES, "num_hidden_layers": 2, "hidden_size": 64,
-        "num_attention_heads": 4, "vocab_size": 128, "max_position_embeddings": 4096,
+        "model_type": SCRIPT + TEMPLATES,
+        "num_hidden_layers": 2,
+        "hidden_size": 64,
+        "num_attention_heads": 4,
+        "vocab_size": 128,
+        "max_position_embeddings": 4096,
         "quantization_config": {"quant_method": IMAGE, "bits": 4},
-    }  # fmt: skip
+    }
     tensors = (
         group("model.layers.{}.self_attn.q_proj.weight", (64, 64), range(2)),
         group("model.embed_tokens.weight", (128, 64)),
     )
-    plain = snapshot(tensors, config)
+    base = snapshot(tensors, config)
     return snapshot(
         tensors,
         config,
@@ -39,9 +43,9 @@ def hostile_snapshot(repo_id: str = HOSTILE_MODEL) -> RepoSnapshot:
         library=TEMPLATES,
         pipeline_tag=SCRIPT,
         base_models=(LINK,),
-        uncounted_files=plain.components[0].files,
+        uncounted_files=base.components[0].files,
         components=(
-            plain.components[0],
-            Component(SCRIPT, None, plain.components[0].files, tensors),
+            base.components[0],
+            Component(SCRIPT, None, base.components[0].files, tensors),
         ),
     )

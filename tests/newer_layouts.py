@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpusizer.tensors import TensorGroup
+from gpusizer.hub.tensors import TensorGroup
 from tests.builders import Linear
 from tests.packed_layouts import LAYOUTS, Axes, Layout, awq, fp8_tensor, gptq, mlx, stored
 
@@ -26,26 +26,28 @@ def exl2(name: str, rows: int, columns: int, axes: Axes) -> list[TensorGroup]:
     for parity, depth in words.items():
         inside = tuple(n for n in axes[0] if n % 2 == parity)
         if inside:
-            every = (inside, *axes[1:])
-            tensors += stored(name, every, (".q_weight", "I32", (depth, rows)))
+            inner_axes = (inside, *axes[1:])
+            tensors += stored(name, inner_axes, (".q_weight", "I32", (depth, rows)))
     return tensors + stored(
-        name, axes,
+        name,
+        axes,
         (".q_groups", "I16", (2 * groups,)),
         (".q_invperm", "I32", (columns,)),
         (".q_scale", "I32", (groups, rows // 8)),
         (".q_scale_max", "F16", (groups,)),
-    )  # fmt: skip
+    )
 
 
 def exl3(bits: int) -> Linear:
     """EXL3: tiles of 16 x 16 weights, and a sign per input and output."""
     return lambda name, rows, columns, axes: stored(
-        name, axes,
+        name,
+        axes,
         (".trellis", "I16", (columns // 16, rows // 16, 16 * bits)),
         (".suh", "F16", (columns,)),
         (".svh", "F16", (rows,)),
         (".mcg", "I32", ()),
-    )  # fmt: skip
+    )
 
 
 def hqq(bits: int, group_size: int = 64, axis: int = 1, as_float: bool = False) -> Linear:
@@ -58,18 +60,29 @@ def hqq(bits: int, group_size: int = 64, axis: int = 1, as_float: bool = False) 
         if as_float:
             dtype, width = "BF16", width // 2
         scales = (groups, 1) if axis == 1 else (1, groups)
-        flags = (".axis", ".channel_wise", ".group_size", ".nbits", ".offload_meta", ".optimize",
-                 ".quant_scale", ".quant_zero", ".round_zero", ".stores_quant_config",
-                 ".view_as_float")  # fmt: skip
+        flags = (
+            ".axis",
+            ".channel_wise",
+            ".group_size",
+            ".nbits",
+            ".offload_meta",
+            ".optimize",
+            ".quant_scale",
+            ".quant_zero",
+            ".round_zero",
+            ".stores_quant_config",
+            ".view_as_float",
+        )
         return stored(
-            name, axes,
+            name,
+            axes,
             (".W_q", dtype, (packed, width)),
             (".scale", "BF16", scales),
             (".zero", "BF16", scales),
             (".shape", "I64", (2,)),
             (".packing", "U8", (7,)),
             *((flag, "I32", ()) for flag in flags),
-        )  # fmt: skip
+        )
 
     return linear
 
@@ -77,38 +90,42 @@ def hqq(bits: int, group_size: int = 64, axis: int = 1, as_float: bool = False) 
 def torchao_int4(name: str, rows: int, columns: int, axes: Axes) -> list[TensorGroup]:
     """torchao Int4Tensor, flattened: two weights in each byte."""
     return stored(
-        name, axes,
+        name,
+        axes,
         ("._weight_qdata", "U8", (rows, columns // 2)),
         ("._weight_scale", "BF16", (columns // 128, rows)),
         ("._weight_zero_point", "BF16", (columns // 128, rows)),
-    )  # fmt: skip
+    )
 
 
 def torchao_tiles(name: str, rows: int, columns: int, axes: Axes) -> list[TensorGroup]:
     """torchao Int4TilePackedTo4dTensor: tinygemm's tiles of eight weights in an int32."""
     return stored(
-        name, axes,
+        name,
+        axes,
         ("._weight_qdata", "I32", (rows // 8, columns // 128, 32, 4)),
         ("._weight_scale_and_zero", "BF16", (columns // 128, rows, 2)),
-    )  # fmt: skip
+    )
 
 
 def torchao_rows(dtype: str) -> Linear:
     """torchao Float8Tensor and Int8Tensor with a scale per row."""
     return lambda name, rows, columns, axes: stored(
-        name, axes,
+        name,
+        axes,
         ("._weight_qdata", dtype, (rows, columns)),
         ("._weight_scale", "F32", (rows, 1)),
-    )  # fmt: skip
+    )
 
 
 def quark_mxfp4(name: str, rows: int, columns: int, axes: Axes) -> list[TensorGroup]:
     """AMD Quark MXFP4: two weights in each byte, an exponent per 32 as a byte."""
     return stored(
-        name, axes,
+        name,
+        axes,
         (".weight", "U8", (rows, columns // 2)),
         (".weight_scale", "U8", (rows, columns // 32)),
-    )  # fmt: skip
+    )
 
 
 def mixed(*choices: tuple[int, Linear]) -> Linear:
@@ -116,10 +133,10 @@ def mixed(*choices: tuple[int, Linear]) -> Linear:
 
     def linear(name: str, rows: int, columns: int, axes: Axes) -> list[TensorGroup]:
         tensors = []
-        for number, (first, one) in enumerate(choices):
-            last = choices[number + 1][0] if number + 1 < len(choices) else max(axes[0]) + 1
-            inside = tuple(n for n in axes[0] if first <= n < last)
-            tensors += one(name, rows, columns, (inside, *axes[1:])) if inside else []
+        for number, (first_layer, choice) in enumerate(choices):
+            end_layer = choices[number + 1][0] if number + 1 < len(choices) else max(axes[0]) + 1
+            inside = tuple(n for n in axes[0] if first_layer <= n < end_layer)
+            tensors += choice(name, rows, columns, (inside, *axes[1:])) if inside else []
         return tensors
 
     return linear
@@ -131,8 +148,8 @@ def _hqq_settings(bits: int) -> dict[str, Any]:
 
 
 def _torchao_settings(kind: str, **fields: Any) -> dict[str, Any]:
-    chosen = {"_type": kind, "_version": 2, "_data": fields}
-    return {"quant_method": "torchao", "quant_type": {"default": chosen}}
+    settings = {"_type": kind, "_version": 2, "_data": fields}
+    return {"quant_method": "torchao", "quant_type": {"default": settings}}
 
 
 def _quark_settings(dtype: str, group_size: int | None = None) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """How quantizers store one matrix: `Linear` functions for `tests.builders`.
 
-Written from published headers, independently of gpusizer.quants: each returns the tensors
+Written from published headers, independently of gpusizer.memory.quants: each returns the tensors
 found in real files of that format, and `CONFIGS` the settings that announce them.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from gpusizer.tensors import TensorGroup
+from gpusizer.hub.tensors import TensorGroup
 from tests.builders import Linear, group
 
 Axes = tuple[Sequence[int], ...]
@@ -26,12 +26,13 @@ def gptq(bits: int = 4, group_size: int = 128) -> Linear:
     def linear(name: str, rows: int, columns: int, axes: Axes) -> list[TensorGroup]:
         groups = columns // group_size
         return stored(
-            name, axes,
+            name,
+            axes,
             (".qweight", "I32", (columns * bits // 32, rows)),
             (".qzeros", "I32", (groups, rows * bits // 32)),
             (".scales", "F16", (groups, rows)),
             (".g_idx", "I32", (columns,)),
-        )  # fmt: skip
+        )
 
     return linear
 
@@ -44,35 +45,38 @@ def gptq_with_biases(name: str, rows: int, columns: int, axes: Axes) -> list[Ten
 def awq(name: str, rows: int, columns: int, axes: Axes) -> list[TensorGroup]:
     """AutoAWQ 4-bit in groups of 128: everything packed across the outputs."""
     return stored(
-        name, axes,
+        name,
+        axes,
         (".qweight", "I32", (columns, rows // 8)),
         (".qzeros", "I32", (columns // 128, rows // 8)),
         (".scales", "F16", (columns // 128, rows)),
-    )  # fmt: skip
+    )
 
 
 def bnb_nf4(name: str, rows: int, columns: int, axes: Axes) -> list[TensorGroup]:
     """bitsandbytes 4-bit with double quantization: flattened, two weights in each byte."""
     weight, blocks = f"{name}.weight", rows * columns // 64
     return stored(
-        weight, axes,
+        weight,
+        axes,
         ("", "U8", (rows * columns // 2, 1)),
         (".absmax", "U8", (blocks,)),
         (".nested_absmax", "F32", (-(-blocks // 256),)),
         (".nested_quant_map", "F32", (256,)),
         (".quant_map", "F32", (16,)),
         (".quant_state.bitsandbytes__nf4", "U8", (172,)),
-    )  # fmt: skip
+    )
 
 
 def bnb_int8(name: str, rows: int, columns: int, axes: Axes) -> list[TensorGroup]:
     """bitsandbytes LLM.int8: one FP32 SCB per output."""
     return stored(
-        name, axes,
+        name,
+        axes,
         (".weight", "I8", (rows, columns)),
         (".SCB", "F32", (rows,)),
         (".weight_format", "U8", ()),
-    )  # fmt: skip
+    )
 
 
 def per_channel(dtype: str) -> Linear:
@@ -85,81 +89,89 @@ def per_channel(dtype: str) -> Linear:
 def fp8_tensor(name: str, rows: int, columns: int, axes: Axes) -> list[TensorGroup]:
     """AutoFP8: one scale per tensor, as a 0-d tensor."""
     return stored(
-        name, axes,
+        name,
+        axes,
         (".weight", "F8_E4M3", (rows, columns)),
         (".weight_scale", "F32", ()),
         (".input_scale", "F32", ()),
-    )  # fmt: skip
+    )
 
 
 def fp8_blocks(name: str, rows: int, columns: int, axes: Axes) -> list[TensorGroup]:
     """DeepSeek FP8: one FP32 scale per 128 x 128 block."""
     scales = (-(-rows // 128), -(-columns // 128))
     return stored(
-        name, axes,
+        name,
+        axes,
         (".weight", "F8_E4M3", (rows, columns)),
         (".weight_scale_inv", "F32", scales),
-    )  # fmt: skip
+    )
 
 
 def w4a16(name: str, rows: int, columns: int, axes: Axes) -> list[TensorGroup]:
     """compressed-tensors pack-quantized: eight 4-bit weights in each int32, row by row."""
     return stored(
-        name, axes,
+        name,
+        axes,
         (".weight_packed", "I32", (rows, columns // 8)),
         (".weight_scale", "BF16", (rows, columns // 128)),
         (".weight_shape", "I64", (2,)),
-    )  # fmt: skip
+    )
 
 
 def nvfp4(name: str, rows: int, columns: int, axes: Axes) -> list[TensorGroup]:
     """compressed-tensors NVFP4."""
     return stored(
-        name, axes,
+        name,
+        axes,
         (".weight_packed", "U8", (rows, columns // 2)),
         (".weight_scale", "F8_E4M3", (rows, columns // 16)),
         (".weight_global_scale", "F32", (1,)),
         (".input_global_scale", "F32", (1,)),
-    )  # fmt: skip
+    )
 
 
 def nvfp4_modelopt(name: str, rows: int, columns: int, axes: Axes) -> list[TensorGroup]:
     """TensorRT Model Optimizer NVFP4: the packed tensor is called plain `weight`."""
     return stored(
-        name, axes,
+        name,
+        axes,
         (".weight", "U8", (rows, columns // 2)),
         (".weight_scale", "F8_E4M3", (rows, columns // 16)),
         (".weight_scale_2", "F32", ()),
         (".input_scale", "F32", ()),
-    )  # fmt: skip
+    )
 
 
 def mlx(bits: int = 4, group_size: int = 64) -> Linear:
     """MLX: packed uint32 with a 16-bit scale and bias per group."""
     return lambda name, rows, columns, axes: stored(
-        name, axes,
+        name,
+        axes,
         (".weight", "U32", (rows, columns * bits // 32)),
         (".scales", "BF16", (rows, columns // group_size)),
         (".biases", "BF16", (rows, columns // group_size)),
-    )  # fmt: skip
+    )
 
 
 def bitnet(name: str, rows: int, columns: int, axes: Axes) -> list[TensorGroup]:
     """BitNet b1.58: four ternary weights in each byte, along the rows."""
     return stored(
-        name, axes,
+        name,
+        axes,
         (".weight", "U8", (rows // 4, columns)),
         (".weight_scale", "BF16", (1,)),
-    )  # fmt: skip
+    )
 
 
 def fp4_in_int8(name: str, rows: int, columns: int, axes: Axes) -> list[TensorGroup]:
     """DeepSeek-V4 experts: two FP4 values in each int8, one E8M0 scale per 32."""
     return stored(
-        name, axes,
+        name,
+        axes,
         (".weight", "I8", (rows, columns // 2)),
         (".scale", "F8_E8M0", (rows, columns // 32)),
-    )  # fmt: skip
+    )
 
 
 def mxfp4_experts(
@@ -167,16 +179,20 @@ def mxfp4_experts(
 ) -> list[TensorGroup]:
     """gpt-oss: all experts of a layer in one tensor, 16 bytes for each 32 weights."""
     return stored(
-        name, axes,
+        name,
+        axes,
         ("_blocks", "U8", (experts, rows, columns // 32, 16)),
         ("_scales", "U8", (experts, rows, columns // 32)),
-    )  # fmt: skip
+    )
 
 
 def _compressed(bits: int, group_size: int | None, form: str) -> dict[str, Any]:
     weights = {"num_bits": bits, "group_size": group_size}
-    return {"quant_method": "compressed-tensors", "format": form,
-            "config_groups": {"group_0": {"targets": ["Linear"], "weights": weights}}}  # fmt: skip
+    return {
+        "quant_method": "compressed-tensors",
+        "format": form,
+        "config_groups": {"group_0": {"targets": ["Linear"], "weights": weights}},
+    }
 
 
 Layout = Callable[..., list[TensorGroup]]

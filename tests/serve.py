@@ -1,7 +1,7 @@
 """The application over fixed repositories, as a process of its own: `python -m tests.serve`.
 
-Gradio leaves sockets and event loops to the garbage collector; apart from the tests, that
-cannot fail them. Prints its address, then serves until it is stopped.
+Gradio leaves sockets and event loops to the garbage collector, which would raise warnings in the
+tests' own process. This process prints its address, then serves until it is stopped.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from dataclasses import replace
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
 os.environ["GRADIO_ANALYTICS_CACHE_FREQUENCY"] = "1000"
 
-from gpusizer.hub_id import ModelRef
-from gpusizer.settings import Settings
-from gpusizer.sizer import Fetch, Sizer
-from gpusizer.snapshot import RepoSnapshot
-from gpusizer.ui import build_demo
+from gpusizer.answers.sizer import Sizer
+from gpusizer.core.settings import Settings
+from gpusizer.hub.model_ref import ModelRef
+from gpusizer.hub.snapshot import Fetch, RepoSnapshot
+from gpusizer.ui import build_application
 from gpusizer.ui.serving import launch
 from scrapers.embedded import EmbeddedSnapshots
 from tests.builders import tiny
@@ -27,16 +27,19 @@ from tests.hostile import (
     VISITORS_TOKEN,
     hostile_snapshot,
 )
+from tests.poison import POISONED_MODEL, every_text_poisoned, gptq
 from tests.sizers import embedded_sizer
 
 
 def page_sizer() -> Sizer:
-    """The embedded models, one hostile repository, and one whose reading is a bug."""
+    """The embedded models, two hostile repositories, and one whose reading is a bug."""
     embedded = embedded_sizer()
 
     def fetch(ref: ModelRef) -> RepoSnapshot:
         if ref.repo_id == HOSTILE_MODEL:
             return hostile_snapshot(HOSTILE_MODEL)
+        if ref.repo_id == POISONED_MODEL:
+            return every_text_poisoned(gptq())
         if ref.repo_id == BROKEN_MODEL:
             raise RuntimeError("a bug")
         return embedded.fetch(ref)
@@ -58,6 +61,6 @@ def for_visitor(token: str) -> Fetch:
 
 if __name__ == "__main__":
     examples = EmbeddedSnapshots(Settings().snapshots_folder).ids()
-    demo = build_demo(page_sizer(), examples, for_visitor)
-    print(launch(demo, quiet=True), flush=True)
-    demo.block_thread()
+    application = build_application(page_sizer(), examples, for_visitor)
+    print(launch(application, quiet=True), flush=True)
+    application.endpoints.block_thread()

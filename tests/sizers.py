@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from functools import cache
 
+from gpusizer.answers.models_for.model_library import ModelLibrary
+from gpusizer.answers.sizer import Sizer
+from gpusizer.core.settings import Settings
 from gpusizer.gpus import load_catalogue
-from gpusizer.models_for.shelf import Shelf
-from gpusizer.settings import Settings
-from gpusizer.sizer import Sizer
 from scrapers.embedded import EmbeddedSnapshots
-from scrapers.sources import build_fetcher
+from scrapers.fetcher import build_fetcher
 
 
 @cache
 def embedded_sizer() -> Sizer:
     """Answers for the embedded models only."""
     settings = Settings(offline=True)
-    shelf = Shelf(EmbeddedSnapshots(settings.snapshots_folder).every)
-    return Sizer(build_fetcher(settings), load_catalogue(), shelf=shelf)
+    library = ModelLibrary(EmbeddedSnapshots(settings.snapshots_folder).every)
+    return Sizer(build_fetcher(settings), load_catalogue(), library=library)

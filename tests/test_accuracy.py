@@ -1,49 +1,78 @@
-"""Predictions may only come nearer to measurements; `bench/accuracy_baseline.json` holds them."""
+"""Answers may only come nearer to measurements; `bench/accuracy_baseline.json` holds the errors."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import pandas as pd
 import pytest
 
-from bench import accuracy, bands, baseline, naive
-from bench.accuracy_report import report_json, report_lines, worst_rows
-from bench.comparison import ALL, Comparison, Tolerance, one_per_group, p95, summarize
-from bench.evaluation import ALL_SOURCES, STATED, SWEEP, TOLERANCES, Accuracy, evaluate
-from bench.llama_cpp import gguf_quant, on_gpus
-from bench.measurements import load
-from bench.models import load_profile
-from bench.serving import card, scenario, workload_of
-from gpusizer.engines.bands import TABLE
-from gpusizer.quants import find_quant
+from bench import accuracy, bands, baselines, first_contact, left_out, serving
+from bench.accuracy import held, report_json, report_lines, worst_rows
+from bench.errors import (
+    Comparison,
+    between_tails,
+    frame_of,
+    nearest_rank,
+    one_per_group,
+    relative_errors,
+    shared,
+    summarize,
+    weighted_rank,
+)
+from bench.evaluation import COMPONENTS, Accuracy, compared, evaluate, published_accuracy
+from bench.front_door import gpu_of, size
+from bench.llama_cpp import fields_of as llama_cpp_fields
+from bench.llama_cpp import gguf_slug, on_gpus
+from bench.measurements import ALL_TABLES, load, load_profile, load_snapshot
+from bench.rivals import naive_kv_bytes_per_token, naive_weights_bytes
+from gpusizer.answers.sizer import Sizer
+from gpusizer.gpus import load_catalogue
+from gpusizer.memory.engines.bands import TABLE
+from gpusizer.memory.engines.vllm.eras import era_of
+from gpusizer.memory.quants import find_quant
+from gpusizer.text import say_note
+from gpusizer.training.stacks import find_stack, stacks
 
 GIB = 2**30
 LLAMA = "meta-llama/Llama-3.1-8B-Instruct"
 ROW = {
-    "kind": "serving", "id": "a", "dup_group": "a", "source_group": "me/mine",
-    "source_url": "https://example.org/log", "engine": "vllm", "engine_version": "0.19.0",
-    "repo": LLAMA, "profile": LLAMA, "profile_basis": "id", "quant": "native",
-    "gpu": "H100 80GB", "gpu_memory_bytes": 80 * GIB, "gpu_count": 2, "tensor_parallel": 2,
-    "pipeline_parallel": 1, "max_model_len": 8192, "utilization": 0.9, "kv_dtype": "fp8_e4m3",
-    "outcome": "ran", "measured": {"weights_bytes": 8 * GIB, "kv_bytes_per_token": 32768.0},
-}  # fmt: skip
+    "kind": "serving",
+    "id": "a",
+    "dup_group": "a",
+    "source_group": "me/mine",
+    "source_url": "https://example.org/log",
+    "engine": "vllm",
+    "engine_version": "0.19.0",
+    "repo": LLAMA,
+    "profile": LLAMA,
+    "profile_basis": "id",
+    "quant": "native",
+    "gpu": "H100 80GB",
+    "gpu_memory_bytes": 80 * GIB,
+    "gpu_count": 2,
+    "tensor_parallel": 2,
+    "pipeline_parallel": 1,
+    "max_model_len": 8192,
+    "utilization": 0.9,
+    "kv_dtype": "fp8_e4m3",
+    "outcome": "ran",
+    "measured": {"weights_bytes": 8 * GIB, "kv_bytes_per_token": 32768.0},
+}
 
 
 @pytest.fixture(scope="module")
 def measured() -> Accuracy:
-    """Every published row, predicted once."""
-    return evaluate(load())
+    """Every published row, asked for once."""
+    return published_accuracy()
 
 
 def test_no_error_has_grown(measured: Accuracy) -> None:
-    worse = baseline.raised(measured.sections[ALL_SOURCES], baseline.read())
+    worse = baselines.ACCURACY.raised(held(measured))
     assert worse == [], "\n".join([*worse, *report_lines(measured, 3)])
-
-
-def test_no_run_that_ran_out_of_memory_is_said_to_fit(measured: Accuracy) -> None:
-    assert measured.out_of_memory >= 3
-    assert measured.said_fits == ()
 
 
 def test_the_bands_are_those_of_the_measurements() -> None:
@@ -51,14 +80,69 @@ def test_the_bands_are_those_of_the_measurements() -> None:
     assert bands.table(load()) == TABLE.read_text("utf-8")
 
 
-def test_the_report_names_every_component_and_the_sweep_apart(measured: Accuracy) -> None:
+def test_the_report_names_every_section_and_component(measured: Accuracy) -> None:
     text = "\n".join(report_lines(measured, 1))
-    for title in (ALL_SOURCES, f"without {SWEEP}", f"only {SWEEP}", STATED):
-        assert title in text
-    assert {key[1] for key in measured.sections[ALL_SOURCES]} == set(TOLERANCES)
+    assert list(measured.sections) == ["training", "speed", "memory", "apart"]
+    shown = {key[1] for errors in measured.sections.values() for key in errors}
+    assert shown == set(COMPONENTS) - {"decode_other"}
+    assert all(f"── {section} ──" in text for section in measured.sections)
     parsed = json.loads(json.dumps(report_json(measured, 2)))
-    assert parsed["coverage"]["serving"]["predicted"] > 100
+    assert parsed["coverage"]["serving"]["compared"] > 100
     assert all(item["source_url"].startswith("http") for item in parsed["worst"])
+
+
+def test_first_contacts_are_of_rows_that_are_here_and_each_once() -> None:
+    contacts = first_contact.read()
+    ids = {row["id"] for row in load(ALL_TABLES)}
+    assert set(contacts["id"]) <= ids
+    assert not contacts.duplicated(["id", "quantity"]).any()
+    assert set(contacts["quantity"]) <= {*COMPONENTS, first_contact.NO_ANSWER}
+
+
+def test_a_first_contact_is_written_once(tmp_path: Path) -> None:
+    path = tmp_path / "first_contact.csv"
+    assert first_contact.record([ROW], compared, path) == 2
+    once = path.read_text("utf-8")
+    assert first_contact.record([ROW], compared, path) == 0
+    assert path.read_text("utf-8") == once
+    assert list(first_contact.read(path)["quantity"]) == ["weights", "kv_per_token"]
+    lora = {**ROW, "id": "b", "flags": ["lora"]}
+    assert first_contact.record([lora], compared, path) == 1
+    assert list(first_contact.read(path)["quantity"])[-1] == first_contact.NO_ANSWER
+
+
+def test_what_only_one_source_supports_is_undone_without_it() -> None:
+    source = "dennislee22/vLLM-benchmarking"
+    with left_out.without(source):
+        assert era_of("0.10.1").logit_copies == 9.6
+        assert era_of("0.10.2").logit_copies == 9.6
+    assert era_of("0.10.1").logit_copies == 3.5
+    with left_out.without("modelscope/ms-swift"):
+        assert find_stack("ms-swift").varied_logits == 1.0
+        assert find_stack("litgpt").quantized_input_bytes == 4
+    assert find_stack("ms-swift").varied_logits == 2.7
+
+
+def test_every_supported_constant_is_there_and_has_another_value() -> None:
+    for source in {source for support in left_out.supports() for source in support.sources}:
+        with left_out.without(source):
+            stacks_without = dict(stacks())
+        for support in left_out.supported_alone(source, "training_stacks"):
+            present = getattr(stacks()[support.row], support.constant)
+            assert getattr(stacks_without[support.row], support.constant) != present, support
+    ids = {row["source_group"] for row in load(ALL_TABLES)}
+    assert {s for support in left_out.supports() for s in support.sources} <= ids
+
+
+def test_the_bench_reads_what_the_shell_prints() -> None:
+    """Leaving out the advice changes nothing else of an answer."""
+    fields = {k: v for k, v in serving.fields_of(ROW).items() if v is not None and v != ""}
+    sizer = Sizer(lambda ref: load_snapshot(ref.repo_id), load_catalogue())
+    full = sizer.size(fields).to_json(say_note)
+    for entry in full["ranking"]:
+        for name in ("largest", "advice", "plans"):
+            del entry[name]
+    assert size(serving.fields_of(ROW)) == full
 
 
 def one(
@@ -70,96 +154,170 @@ def one(
 
 
 def test_statistics_by_hand() -> None:
-    rows = [one(2 * GIB, 3 * GIB, 4 * GIB), one(4 * GIB, 3 * GIB, 4 * GIB, "b")]
-    summary = summarize(rows, Tolerance(share=0.3))
+    rows = frame_of([one(2 * GIB, 3 * GIB, 4 * GIB), one(4 * GIB, 3 * GIB, 4 * GIB, "b")])
+    summary = summarize(rows)
     assert (summary.n, summary.median, summary.mean, summary.bias) == (2, 0.375, 0.375, 0.125)
-    assert (summary.p95, summary.mean_amount, summary.within) == (0.5, 1.0, 0.5)
-    assert (summary.naive_mean, summary.naive_mean_amount) == (0.5, 1.0)
-    assert p95(range(1, 101)) == 95
-    assert Tolerance(share=0.1, amount=5).holds(10, 15)
-    assert worst_rows(rows, 1) == {("vllm", "weights"): [rows[0]]}
-
-
-def test_repeats_of_a_configuration_count_once() -> None:
-    assert one_per_group([one(1, 1), one(1, 9)]) == [one(1, 1)]
-
-
-def test_a_row_becomes_the_request_it_stands_for() -> None:
-    workload = workload_of(ROW)
-    assert (workload.context, workload.kv_dtype, workload.tensor_parallel) == (8192, "fp8", 2)
-    assert workload_of({**ROW, "kv_dtype": "auto", "weight_dtype": "float32"}).kv_dtype == "f32"
-    assert card(ROW).device_memory_bytes == 80 * GIB
-    assert card({"gpu_class_gb": 24}).device_memory_bytes == 24 * 10**9
-    assert card({}).device_memory_bytes == 0
-    run = scenario(ROW)
-    assert (run.family, run.even, run.native) == ("dense", True, True)
-    assert {c.component: c.variant for c in evaluate([ROW]).comparisons} == {
-        "weights": "stored",
-        "kv_per_token": "",
+    assert (summary.p95, summary.mean_amount, summary.naive_mean) == (0.5, 1.0, 0.5)
+    worst = worst_rows(rows, 1)
+    assert {key: list(rows["row_id"]) for key, rows in worst.items()} == {
+        ("vllm", "weights"): ["a"]
     }
 
 
-def test_rows_that_name_no_card_of_ours() -> None:
-    assert card({"gpu": "AMD GPU, 64 GB class", "gpu_class_gb": 64}).software == "ROCm"
-    assert card({"gpu": "A card of ours", "gpu_class_gb": 64}).software == "CUDA"
+def test_every_source_weighs_the_same() -> None:
+    """Ten rows of one laboratory are worth one row of another."""
+    errors = pd.Series([0.1] * 10 + [-0.5])
+    sources = pd.Series(["lab"] * 10 + ["blog"])
+    inside = pd.Series([1.0] * 5 + [0.0] * 5 + [float("nan")])
+    summary = shared(errors, sources, inside)
+    assert (summary.n, summary.sources, summary.mean) == (11, 2, 0.3)
+    assert summary.bias == pytest.approx(-0.2)
+    assert (summary.median, summary.p95, summary.in_band) == (0.1, 0.5, 0.5)
+    assert weighted_rank(pd.Series([1.0, 2.0]), pd.Series([0.4, 0.6]), 0.5) == 2.0
 
 
-def test_the_pool_is_compared_as_the_engine_adds_it_up() -> None:
-    """What lies outside the budget does not make the pool that was printed smaller."""
-    row = {**ROW, "utilization": 0.99, "measured": {"kv_pool_bytes": 50 * GIB}}
-    run = scenario(row)
-    inside = run.fit.estimate.per_gpu
-    parts = (inside.weights, inside.activations, inside.overhead)
-    made = evaluate([row]).comparisons
-    assert [c.component for c in made] == ["kv_pool"]
-    assert made[0].predicted == int(0.99 * 80 * GIB) - sum(part.likely for part in parts)
-    assert made[0].predicted > run.fit.kv_pool_bytes
+def test_percentiles_are_values_that_occurred() -> None:
+    hundred = pd.Series(range(1, 101))
+    assert [nearest_rank(hundred, percent) for percent in (50, 90, 95)] == [50, 90, 95]
+    assert nearest_rank(pd.Series([7.0]), 95) == 7.0
+    assert between_tails(hundred, 0.05) == (6, 95)
+    assert between_tails(pd.Series([3.0, 1.0, 2.0]), 0.07) == (1.0, 3.0)
 
 
-def test_a_pooling_run_samples_nothing() -> None:
-    plain, pooled = scenario(ROW), scenario({**ROW, "flags": ["pooling"]})
-    samples, forward = (one.fit.estimate.per_gpu.activations.likely for one in (plain, pooled))
-    assert samples > forward == 8192 * 2 * 3 * (14_336 // 2 + 4096)
+def test_an_error_is_a_share_of_what_was_measured() -> None:
+    measured, predicted = pd.Series([4.0, 0.0, 0.0]), pd.Series([3.0, 0.0, 5.0])
+    assert list(relative_errors(measured, predicted)) == [-0.25, 0.0, 1.0]
+
+
+def test_repeats_of_a_configuration_count_once() -> None:
+    first = one_per_group(frame_of([one(1, 1), one(1, 9), one(1, 2, name="b")]))
+    assert list(first["predicted"]) == [1, 2]
+
+
+def test_a_row_becomes_the_request_it_stands_for() -> None:
+    fields = serving.fields_of(ROW)
+    assert {name: value for name, value in fields.items() if value not in (None, "", False)} == {
+        "model": LLAMA,
+        "quant": "native",
+        "gpu": "h100-sxm-80gb",
+        "engine": "vllm",
+        "gpu_count": 2,
+        "tensor_parallel": 2,
+        "pipeline_parallel": 1,
+        "kv_dtype": "fp8_e4m3",
+        "engine_version": "0.19.0",
+        "context": 8192,
+        "memory_utilization": 0.9,
+    }
+    assert serving.fields_of({**ROW, "kv_dtype": "auto"})["kv_dtype"] == "auto"
+    run = serving.scenario(ROW)
+    assert run is not None
+    assert (run.family, run.even, run.gpus) == ("dense", True, 2)
+    comparisons = evaluate([ROW]).comparisons
+    assert list(comparisons["component"]) == ["weights", "kv_per_token"]
+    assert list(comparisons["variant"]) == ["stored", ""]
+
+
+def test_cards_are_named_as_a_request_can_name_them() -> None:
+    assert gpu_of({"gpu": "A100", "gpu_class_gb": 40}) == "a100-sxm-40gb"
+    assert gpu_of({"gpu": "24 GB-class GPU", "gpu_class_gb": 24}) is None
+    assert gpu_of({"gpus": ["NVIDIA GeForce RTX 3090"] * 2}) == "rtx-3090-24gb"
+    assert gpu_of({"gpus": ["NVIDIA GeForce RTX 3090", "NVIDIA GeForce RTX 4090"]}) is None
+    assert gpu_of({}) is None
+    assert bands.alike({"gpu": "80 GB-class", "gpu_class_gb": 80}) is not None
+    assert bands.alike({"gpu": "unstated"}) is None
+
+
+def test_the_pool_is_the_one_of_the_catalogue_card() -> None:
+    """The row's own total, which no request can state, changes nothing."""
+    row = {**ROW, "measured": {"kv_pool_bytes": 50 * GIB}}
+    pools = {
+        evaluate([{**row, "gpu_memory_bytes": amount * GIB}]).comparisons["predicted"][0]
+        for amount in (70, 80)
+    }
+    answer = size(serving.fields_of(row))
+    assert answer is not None
+    assert pools == {answer["estimates"][0]["capacity"]["kv_cache_pool_bytes"]}
+    unnamed = {**row, "gpu": "80 GB-class"}
+    assert evaluate([unnamed]).comparisons.empty
+
+
+def test_graphs_are_what_an_answer_without_them_lacks() -> None:
+    row = {**ROW, "measured": {"graphs_bytes": GIB, "non_torch_bytes": GIB}}
+    predicted = evaluate([row]).comparisons.set_index("component")["predicted"]
+    plain = size(serving.fields_of(row))
+    assert plain is not None
+    per_gpu = plain["estimates"][0]["per_gpu"]
+    context = 0.51 * GIB
+    everything = predicted["graphs"] + predicted["non_torch"]
+    assert everything < per_gpu["overhead_bytes"] <= everything + context + predicted["graphs"]
+
+
+def test_what_no_request_can_state_is_apart() -> None:
+    for flag in ("lora", "pooling", "draft_model", "patched"):
+        result = evaluate([{**ROW, "flags": [flag]}])
+        assert list(result.sections) == ["apart"]
+        assert held(result).keys() <= {"said not to fit"}
 
 
 def test_a_run_out_of_memory_is_counted() -> None:
     failed = {**ROW, "outcome": "out_of_memory", "measured": {"kv_pool_bytes": -GIB}}
-    assert evaluate([failed]).said_fits == ("a",)
-    full = {**failed, "gpu_memory_bytes": 10 * GIB}
-    assert (evaluate([full]).out_of_memory, evaluate([full]).said_fits) == (1, ())
+    assert evaluate([failed]).verdicts.said_fits == ("a",)
+    full = {**failed, "gpu": "RTX 3060"}
+    assert evaluate([full]).verdicts.out_of_memory == 1
+    assert evaluate([{**ROW, "gpu": "RTX 4060"}]).verdicts.said_not == ("a",)
+    assert evaluate([{**failed, "gpu": "unstated"}]).verdicts.out_of_memory == 0
 
 
 def test_the_naive_calculator() -> None:
     profile = load_profile(LLAMA)
-    assert naive.weights_bytes(profile, find_quant("bf16"), native=True) == 2 * profile.parameters
+    assert naive_weights_bytes(profile, find_quant("bf16"), native=True) == 2 * profile.parameters
     assert (
-        naive.weights_bytes(profile, find_quant("q4_k_m"), native=False) == profile.parameters / 2
+        naive_weights_bytes(profile, find_quant("q4_k_m"), native=False) == profile.parameters / 2
     )
-    assert naive.kv_bytes_per_token(profile) == 131072
+    assert naive_kv_bytes_per_token(profile) == 131072
 
 
 def test_labels_of_gguf_files() -> None:
     profile = load_profile(LLAMA)
-    known = gguf_quant("Q4_K_M", profile)
-    assert known is not None
-    assert (known[0].slug, known[1]) == ("q4_k_m", False)
-    assert gguf_quant("UD-Q4_K_XL", profile) is None
-    assert gguf_quant(None, profile) is None
-    released = gguf_quant("F16", load_profile("openai/gpt-oss-20b"))
-    assert released is not None
-    assert (released[0].slug, released[1]) == ("mxfp4", True)
-    short = gguf_quant("MXFP4", profile)
-    assert short is not None
-    assert short[0].slug == "mxfp4_moe"
+    assert gguf_slug("Q4_K_M", "", profile) == "q4_k_m"
+    assert gguf_slug("Q4_0", "unsloth", profile) == "q4_0@unsloth"
+    assert gguf_slug("Q4_0", "nobody", profile) == "q4_0"
+    assert gguf_slug("UD-Q4_K_XL", "unsloth", profile) is None
+    assert gguf_slug(None, "", profile) is None
+    assert gguf_slug("F16", "", profile) == "gguf-f16"
+    assert gguf_slug("F16", "", load_profile("openai/gpt-oss-20b")) == "mxfp4_moe"
     assert on_gpus({"CUDA0": 1, "CUDA_Host": 2, "CPU_Mapped": 3}) == {"CUDA0": 1}
+
+
+def test_a_run_of_llama_cpp_becomes_a_request() -> None:
+    row: dict[str, Any] = {
+        "profile": LLAMA,
+        "program": "llama.cpp",
+        "build": "b6123",
+        "quant": "Q4_K_M",
+        "gpus": ["NVIDIA GeForce RTX 4090"],
+        "gpu_count": 1,
+        "context": 8192,
+        "sequences": 2,
+        "kv_k": "q8_0",
+        "kv_v": "f16",
+        "flash_attention": False,
+        "offload": "none",
+    }
+    fields = llama_cpp_fields(row)
+    assert (fields["context"], fields["concurrency"]) == (4096, 2)
+    assert (fields["kv_dtype"], fields["gpu_layers"]) == ("q8_0/f16", 0)
+    assert (fields["flash_attention"], fields["cpu_moe"]) == (False, False)
+    assert llama_cpp_fields({**row, "offload": "overrides"})["cpu_moe"]
 
 
 def test_the_baseline_refuses_to_rise(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    rows, held = tmp_path / "rows.jsonl", tmp_path / "held.json"
-    monkeypatch.setattr(baseline, "BASELINE", held)
-    monkeypatch.setattr(accuracy, "BASELINE", held)
+    rows = tmp_path / "rows.jsonl"
+    baseline = replace(baselines.ACCURACY, path=tmp_path / "held.json")
+    monkeypatch.setattr(baselines, "ACCURACY", baseline)
 
     def run(*weights_bytes: int) -> None:
         lines = [
@@ -176,13 +334,13 @@ def test_the_baseline_refuses_to_rise(
     with pytest.raises(SystemExit, match="would grow"):
         run(9 * GIB)
     assert baseline.read() == first
-    assert list(first) == [f"vllm weights {ALL}", "vllm weights stored"]
+    assert list(first) == ["vllm weights", "said not to fit"]
     run(8 * GIB, 9 * GIB)
-    assert baseline.read()[f"vllm weights {ALL}"]["n"] == 2
+    assert baseline.read()["vllm weights"]["n"] == 2
     with pytest.raises(SystemExit, match="2 rows became 1"):
         run(8 * GIB)
-    gone = baseline.raised({}, first)
-    assert gone == [f"{name}: no longer measured" for name in first]
+    gone = [f"{name}: no longer measured" for name in baseline.read()]
+    assert baseline.raised({}) == gone
 
 
 def test_the_command_prints_tables_or_json(
@@ -192,7 +350,7 @@ def test_the_command_prints_tables_or_json(
     rows.write_text(json.dumps(ROW), "utf-8")
     monkeypatch.setattr("sys.argv", ["accuracy", "--file", str(rows), "--worst", "1"])
     accuracy.main()
-    assert "serving: 1 rows, 1 with a prediction" in capsys.readouterr().out
+    assert "serving: 1 rows, 1 compared with an answer" in capsys.readouterr().out
     monkeypatch.setattr("sys.argv", ["accuracy", "--file", str(rows), "--json"])
     accuracy.main()
     assert json.loads(capsys.readouterr().out)["coverage"]["serving"]["rows"] == 1

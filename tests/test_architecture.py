@@ -1,110 +1,164 @@
-"""Who may import whom. Keeps arithmetic free of networks and pages, and stages in order."""
+"""The order of the rooms: a package of `gpusizer` imports only from those above it in ROOMS."""
 
 from __future__ import annotations
 
 import ast
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-NETWORK = ("requests", "urllib3", "httpx", "huggingface_hub", "socket", "http")
 
-# Files (glob) -> names that nothing there may import, with the exceptions listed after.
-FORBIDDEN: dict[str, tuple[str, ...]] = {
-    "gpusizer/**/*.py": ("gradio", "scrapers", *NETWORK),
-    "scrapers/**/*.py": (
-        "gradio", "gpusizer.gpus", "gpusizer.fit", "gpusizer.memory", "gpusizer.quants",
-        "gpusizer.ui", "gpusizer.profile", "gpusizer.sizer", "gpusizer.text", "gpusizer.costs",
-    ),
-    # The stages before fitting know no GPU; the catalogue knows no model.
-    "gpusizer/architecture/*.py": ("gpusizer.gpus", "gpusizer.engines", "gpusizer.quants"),
-    "gpusizer/quants/*.py": ("gpusizer.gpus", "gpusizer.engines"),
-    "gpusizer/engines/**/*.py": ("gpusizer.gpus", "gpusizer.quants"),
-    "gpusizer/profile.py": ("gpusizer.gpus", "gpusizer.engines", "gpusizer.quants"),
-    "gpusizer/kv_cache.py": ("gpusizer.gpus", "gpusizer.engines"),
-    "gpusizer/memory.py": ("gpusizer.gpus",),
-    "gpusizer/gpus/*.py": (
-        "gpusizer.profile", "gpusizer.quants", "gpusizer.memory", "gpusizer.snapshot",
-        "gpusizer.engines", "gpusizer.fit",
-    ),
-    # Costs and purposes are of GPUs alone.
-    "gpusizer/costs/*.py": (
-        "gpusizer.profile", "gpusizer.quants", "gpusizer.memory", "gpusizer.engines",
-        "gpusizer.fit", "gpusizer.speed",
-    ),
-    "gpusizer/purpose.py": ("gpusizer.profile", "gpusizer.memory", "gpusizer.fit"),
-    # The core speaks codes; only the edges turn them into words.
-    "gpusizer/*.py": ("gpusizer.text", "gpusizer.ui", "gpusizer.cli"),
-    "gpusizer/figures/*.py": ("gpusizer.text", "gpusizer.ui", "gpusizer.cli"),
-    "gpusizer/training/*.py": ("gpusizer.text", "gpusizer.ui", "gpusizer.cli"),
-    "gpusizer/ui/**/*.py": ("gpusizer.cli",),
-    "gpusizer/ui/presenters/**/*.py": ("gradio",),
-}  # fmt: skip
-ALLOWED: dict[str, tuple[str, ...]] = {
-    "gpusizer/__main__.py": ("scrapers", "gpusizer.cli"),
-    "gpusizer/ui/": ("gradio",),
+ROOMS = (
+    "core",
+    "hub",
+    "model",
+    "gpus",
+    "memory",
+    "fit",
+    "training",
+    "answers",
+    "text",
+    "cli",
+    "ui",
+)
+# Pairs of rooms that may not import each other: models and GPUs meet in `fit/` first, and the
+# shell and the page do not use each other.
+STRANGERS = {
+    "gpus": {"hub", "model"},
+    "memory": {"gpus"},
+    "text": {"hub", "model", "gpus", "memory", "fit", "training", "answers"},
+    "ui": {"cli"},
 }
+SCRAPERS_MAY_KNOW = {"core", "hub"}
 
+# Libraries with the only places (prefixes of paths) that may import them.
+NETWORK = ("requests", "urllib3", "httpx", "huggingface_hub", "safetensors", "gguf")
+ONLY_IN = {name: ("scrapers/",) for name in NETWORK} | {
+    "huggingface_hub": ("scrapers/", "gpusizer/hub/model_ref.py"),
+    "gradio": ("gpusizer/ui/",),
+    "scrapers": ("scrapers/", "gpusizer/__main__.py"),
+    "socket": (),
+    "ssl": (),
+    "httptools": (),
+}
+GRADIO_FREE = "gpusizer/ui/presenters/"
 
-def imported_names(path: Path) -> set[str]:
-    """Absolute names of all that a module imports, now or when asked; relative ones resolved."""
-    names: set[str] = set()
-    package = path.relative_to(ROOT).with_suffix("").parts[:-1]
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            names.update(alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            base = package[: len(package) - node.level + 1] if node.level else ()
-            module = ".".join([*base, *([node.module] if node.module else [])])
-            names.add(module)
-            names.update(f"{module}.{alias.name}" for alias in node.names)
-        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "import_module":
-            names.update(one.value for one in node.args if isinstance(one, ast.Constant))
-    return names
-
-
-def breaches(path: Path) -> list[str]:
-    """Imports of a module that the rules forbid."""
-    relative = path.relative_to(ROOT).as_posix()
-    excepted = tuple(
-        name for prefix, names in ALLOWED.items() if relative.startswith(prefix) for name in names
-    )
-    if relative.startswith("gpusizer/ui/presenters/"):
-        excepted = ()
-    found = []
-    for pattern, forbidden in FORBIDDEN.items():
-        if path not in set(ROOT.glob(pattern)):
-            continue
-        for name in imported_names(path):
-            for root in forbidden:
-                if (name == root or name.startswith(f"{root}.")) and root not in excepted:
-                    found.append(f"{relative} imports {name}")
-    return found
-
+# The subcommands of the shell are loaded when they are asked for.
+LATE_IMPORTS = {"gpusizer/cli/__init__.py"}
 
 MODULES = sorted({*ROOT.glob("gpusizer/**/*.py"), *ROOT.glob("scrapers/**/*.py")})
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda p: p.relative_to(ROOT).as_posix())
-def test_imports_follow_the_flow(path: Path) -> None:
-    assert breaches(path) == []
+@dataclass(frozen=True)
+class Import:
+    """One imported module, and whether the import stands inside a function."""
+
+    module: str
+    late: bool
 
 
-def test_the_rules_catch_a_breach(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A planted module that breaks two rules is reported for both, late imports included."""
-    planted = tmp_path / "gpusizer" / "memory.py"
-    planted.parent.mkdir()
-    late = 'import_module("gpusizer.gpus.table")\n'
-    planted.write_text(f"import gradio\nfrom gpusizer.gpus import Gpu\n{late}", encoding="utf-8")
-    monkeypatch.setattr(f"{__name__}.ROOT", tmp_path)
-    assert sorted(breaches(planted)) == [
-        "gpusizer/memory.py imports gpusizer.gpus",
-        "gpusizer/memory.py imports gpusizer.gpus.Gpu",
-        "gpusizer/memory.py imports gpusizer.gpus.table",
-        "gpusizer/memory.py imports gradio",
+def imports(path: Path, root: Path = ROOT) -> Iterator[Import]:
+    """All that a module imports, relative names resolved, calls of `import_module` included."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    package = path.relative_to(root).with_suffix("").parts[:-1]
+    inside = {
+        id(node)
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+        for node in ast.walk(function)
+    }
+    for node in ast.walk(tree):
+        late = id(node) in inside
+        if isinstance(node, ast.Import):
+            yield from (Import(alias.name, late) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else ()
+            module = ".".join([*base, *([node.module] if node.module else [])])
+            yield from (Import(f"{module}.{alias.name}", late) for alias in node.names)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+            yield Import(ast.unparse(node.args[0]).strip("'\""), late=True)
+
+
+def breaches(path: Path, root: Path = ROOT) -> list[str]:
+    """What a module imports against the order of the rooms or the list of libraries."""
+    relative = path.relative_to(root).as_posix()
+    return [
+        f"{relative} imports {module}"
+        for module in sorted({imported.module for imported in imports(path, root)})
+        if not _is_allowed(relative, module)
     ]
 
 
-def test_every_pattern_guards_something() -> None:
-    assert [pattern for pattern in FORBIDDEN if not list(ROOT.glob(pattern))] == []
+def _is_allowed(relative: str, module: str) -> bool:
+    top, *parts = module.split(".")
+    if top in ONLY_IN and not relative.startswith(ONLY_IN[top]):
+        return False
+    if top == "gradio" and relative.startswith(GRADIO_FREE):
+        return False
+    if top != "gpusizer" or not parts or parts[0] not in ROOMS:
+        return True
+    room = relative.split("/")[1]
+    if relative.startswith("scrapers/"):
+        return parts[0] in SCRAPERS_MAY_KNOW
+    if room not in ROOMS:
+        return True  # `__main__.py` joins the shell with the scrapers
+    allowed_rooms = ROOMS[: ROOMS.index(room) + 1]
+    return parts[0] in allowed_rooms and parts[0] not in STRANGERS.get(room, ())
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_a_room_imports_only_from_rooms_above_it(path: Path) -> None:
+    assert breaches(path) == []
+
+
+def test_the_rules_catch_a_breach(tmp_path: Path) -> None:
+    """Planted modules that break the rules are reported, late imports included."""
+    planted = tmp_path / "gpusizer" / "memory" / "estimate.py"
+    planted.parent.mkdir(parents=True)
+    late = 'def load():\n    return import_module("gpusizer.fit.ranking")\n'
+    planted.write_text(f"import gradio\nfrom gpusizer.gpus import Gpu\n{late}", encoding="utf-8")
+    assert breaches(planted, tmp_path) == [
+        "gpusizer/memory/estimate.py imports gpusizer.fit.ranking",
+        "gpusizer/memory/estimate.py imports gpusizer.gpus.Gpu",
+        "gpusizer/memory/estimate.py imports gradio",
+    ]
+
+
+def test_every_module_stands_in_a_room() -> None:
+    entrances = {"__init__.py", "__main__.py"}
+    rooms = {path.name for path in (ROOT / "gpusizer").iterdir() if path.suffix == ".py"}
+    folders = {path.name for path in (ROOT / "gpusizer").iterdir() if path.is_dir()}
+    assert rooms == entrances
+    assert folders - {"__pycache__"} == set(ROOMS)
+
+
+def test_imports_stand_at_the_top_of_a_module() -> None:
+    late = {
+        f"{path.relative_to(ROOT).as_posix()}: {imported.module}"
+        for path in MODULES
+        for imported in imports(path)
+        if imported.late and path.relative_to(ROOT).as_posix() not in LATE_IMPORTS
+    }
+    assert late == set()
+
+
+def test_a_public_class_has_a_name_of_its_own() -> None:
+    names = Counter(
+        node.name
+        for path in MODULES
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+    assert [name for name, count in names.items() if count > 1] == []
+
+
+@pytest.mark.parametrize("room", [*(f"gpusizer/{room}" for room in ROOMS), "scrapers"])
+def test_a_module_name_means_one_thing_in_a_room(room: str) -> None:
+    names = Counter(
+        path.name for path in (ROOT / room).glob("**/*.py") if not path.name.startswith("__")
+    )
+    assert [name for name, count in names.items() if count > 1] == []

@@ -8,7 +8,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-DOCUMENTS = ("README.md", "CONTRIBUTING.md", "bench/README.md", "data/SOURCES.md")
+DOCUMENTS = sorted(
+    path.relative_to(ROOT).as_posix()
+    for pattern in ("*.md", "docs/*.md", "bench/*.md", "data/*.md", "data/measurements/*.md")
+    for path in ROOT.glob(pattern)
+)
 _LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)#?([^)\s]*)\)")
 
 
@@ -25,3 +29,8 @@ def test_links_lead_somewhere(name: str) -> None:
         target = document.parent / path if path else document
         assert target.exists(), path
         assert not anchor or anchor in anchors(target), f"{path}#{anchor}"
+
+
+def test_a_readme_is_one_page() -> None:
+    for name in ("README.md", "README.zh.md", "README.pt.md"):
+        assert len((ROOT / name).read_text("utf-8").splitlines()) < 120, name

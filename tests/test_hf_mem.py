@@ -8,23 +8,23 @@ from subprocess import CompletedProcess
 
 import pytest
 
-from bench import hf_mem_answers
-from bench.comparison import Comparison, RivalSummary, summarize_rival
+from bench import rivals
+from bench.errors import Comparison, RivalSummary, frame_of, summarize_rival
 from bench.hf_mem import answer_of, needed, served, short
-from bench.hf_mem_answers import (
+from bench.measurements import load_snapshot
+from bench.rivals import (
     Answer,
     Question,
     Rival,
-    llama_cache,
+    hf_mem_llama_cache,
+    hf_mem_serving_cache,
+    hf_mem_weights,
     load_answers,
     looked_up,
     questions,
-    serving_cache,
     versions,
-    weights,
     write_answers,
 )
-from bench.models import load_snapshot
 
 LLAMA = "meta-llama/Llama-3.1-8B-Instruct"
 WHOLE = Question(LLAMA)
@@ -40,7 +40,7 @@ As KV cache estimation is still experimental, open an issue.
 """
 
 
-def ended(code: int, printed: object = "", errors: str = "") -> CompletedProcess[str]:
+def ended_process(code: int, printed: object = "", errors: str = "") -> CompletedProcess[str]:
     return CompletedProcess([], code, json.dumps(printed), errors)
 
 
@@ -58,29 +58,34 @@ def test_every_entry_is_bytes_or_says_why_not() -> None:
 
 def test_weights_of_plain_checkpoints_are_those_of_the_snapshot() -> None:
     """8,030,261,248 parameters in two bytes; keys and values, 32 layers, 8 heads of 128."""
-    known = load_answers()
-    assert known[WHOLE].weights_bytes == 2 * 8_030_261_248
-    assert known[CACHED].kv_bytes == 8192 * 2 * 32 * 8 * 128 * 2
+    answers = load_answers()
+    assert answers[WHOLE].weights_bytes == 2 * 8_030_261_248
+    assert answers[CACHED].kv_bytes == 8192 * 2 * 32 * 8 * 128 * 2
 
 
 def test_the_command_line_by_hand() -> None:
     assert WHOLE.options == ["--model-id", LLAMA, "--json-output"]
     assert CACHED.options[3:] == [
-        "--experimental", "--max-model-len", "8192", "--batch-size", "1",
-        "--kv-cache-dtype", "auto",
-    ]  # fmt: skip
+        "--experimental",
+        "--max-model-len",
+        "8192",
+        "--batch-size",
+        "1",
+        "--kv-cache-dtype",
+        "auto",
+    ]
     assert CACHED.named == NAMED and NAMED.named == NAMED and WHOLE.named == WHOLE
 
 
 def test_what_it_prints() -> None:
     printed = {"model_id": LLAMA, "memory": 100, "kv_cache": 40, "total_memory": 140}
-    assert answer_of(CACHED, ended(0, printed), "1") == Answer(100, 40, "", "1")
-    plain = {**printed, "kv_cache": None}
-    assert answer_of(WHOLE, ended(0, plain), "1") == Answer(100, None, "", "1")
+    assert answer_of(CACHED, ended_process(0, printed), "1") == Answer(100, 40, "", "1")
+    without_cache = {**printed, "kv_cache": None}
+    assert answer_of(WHOLE, ended_process(0, without_cache), "1") == Answer(100, None, "", "1")
     warned = "x.py:1: UserWarning: first\nx.py:2: UserWarning: no `hidden_size`\n  warnings.warn("
-    silent = answer_of(CACHED, ended(0, plain, warned), "1")
+    silent = answer_of(CACHED, ended_process(0, without_cache, warned), "1")
     assert silent == Answer(100, None, "UserWarning: no `hidden_size`", "1")
-    refused = answer_of(CACHED, ended(1, "", REFUSAL), "1")
+    refused = answer_of(CACHED, ended_process(1, "", REFUSAL), "1")
     assert (refused.weights_bytes, refused.kv_bytes) == (None, None)
     assert refused.error == (
         "RuntimeError: Provided `--kv-cache-dtype=auto` with `quantization_config={…}` and"
@@ -89,7 +94,7 @@ def test_what_it_prints() -> None:
     )
     assert len(short("a" * 900)) == 240
     with pytest.raises(RuntimeError, match="Llama"):
-        answer_of(WHOLE, ended(1, "", "Traceback\nhttpx2.HTTPStatusError: 404"), "1")
+        answer_of(WHOLE, ended_process(1, "", "Traceback\nhttpx2.HTTPStatusError: 404"), "1")
 
 
 def test_the_file_comes_back_as_written(tmp_path: Path) -> None:
@@ -105,51 +110,58 @@ def test_the_file_comes_back_as_written(tmp_path: Path) -> None:
 
 
 def test_numbers_are_divided_as_a_user_would() -> None:
-    known = {WHOLE: Answer(100, None, "", "1"), CACHED: Answer(None, None, "refused", "1"),
-             NAMED: Answer(100, 4096, "", "1")}  # fmt: skip
-    assert looked_up(WHOLE, 4, known) == Rival(WHOLE, True, 25.0, 25.0)
-    assert looked_up(CACHED, 2 * 8192, known) == Rival(CACHED, True, None, 0.25)
-    assert looked_up(Question("a/b"), 1, known) == Rival(Question("a/b"), False, None, None)
+    answers = {
+        WHOLE: Answer(100, None, "", "1"),
+        CACHED: Answer(None, None, "refused", "1"),
+        NAMED: Answer(100, 4096, "", "1"),
+    }
+    assert looked_up(WHOLE, 4, answers) == Rival(WHOLE, True, 25.0, 25.0)
+    assert looked_up(CACHED, 2 * 8192, answers) == Rival(CACHED, True, None, 0.25)
+    assert looked_up(Question("a/b"), 1, answers) == Rival(Question("a/b"), False, None, None)
 
 
 def test_rows_and_the_questions_they_ask(monkeypatch: pytest.MonkeyPatch) -> None:
-    known = {WHOLE: Answer(100, None, "", "1"), NAMED: Answer(100, 4096, "", "1")}
-    monkeypatch.setattr(hf_mem_answers, "load_answers", lambda: known)
+    answers = {WHOLE: Answer(100, None, "", "1"), NAMED: Answer(100, 4096, "", "1")}
+    monkeypatch.setattr(rivals, "load_answers", lambda: answers)
     row = {"profile": LLAMA, "quant": "native"}
-    stored = weights(row, 2)
+    stored = hf_mem_weights(row, 2)
     assert stored is not None and stored.value == 50.0
-    assert weights({**row, "quant": "fp8"}, 2) is None
-    cache = serving_cache(row, 8192, 8192)
+    assert hf_mem_weights({**row, "quant": "fp8"}, 2) is None
+    cache = hf_mem_serving_cache(row, 8192, 8192)
     assert (cache.question, cache.asked, cache.value, cache.named) == (CACHED, False, None, 0.5)
-    assert serving_cache({**row, "kv_dtype": "fp8"}, 8192, 1).question.kv_cache_dtype == "fp8"
+    assert (
+        hf_mem_serving_cache({**row, "kv_dtype": "fp8"}, 8192, 1).question.kv_cache_dtype == "fp8"
+    )
     assert questions([cache, stored, None]) == [WHOLE, CACHED, NAMED]
     run = {"profile": LLAMA, "context": 8192, "kv_k": "f16", "kv_v": "f16"}
-    one = llama_cache(run)
-    assert one is not None and one.value == 4096.0
-    shared = llama_cache({**run, "context": 8194, "sequences": 4})
+    question = hf_mem_llama_cache(run)
+    assert question is not None and question.value == 4096.0
+    shared = hf_mem_llama_cache({**run, "context": 8194, "sequences": 4})
     assert shared is not None and shared.question == Question(LLAMA, 2049, 4, "bfloat16")
-    assert llama_cache({**run, "kv_v": "q8_0"}) is None
-    assert llama_cache({"profile": LLAMA, "kv_k": "f16"}) is None
+    assert hf_mem_llama_cache({**run, "kv_v": "q8_0"}) is None
+    assert hf_mem_llama_cache({"profile": LLAMA, "kv_k": "f16"}) is None
 
 
 def test_its_errors_by_hand() -> None:
-    def one(measured: float, rival: Rival | None) -> Comparison:
+    def comparison_of(measured: float, rival: Rival | None) -> Comparison:
         return Comparison(
             "vllm", "weights", "", "a", "a", "me", "https://x.org", measured, 1, None, rival=rival
         )
 
     rows = [
-        one(100, Rival(WHOLE, True, 150.0, 110.0)),
-        one(100, Rival(CACHED, True, None, 70.0)),
-        one(100, Rival(CACHED, False, None, None)),
-        one(100, None),
+        comparison_of(100, Rival(WHOLE, True, 150.0, 110.0)),
+        comparison_of(100, Rival(CACHED, True, None, 70.0)),
+        comparison_of(100, Rival(CACHED, False, None, None)),
+        comparison_of(100, None),
     ]
-    found = summarize_rival(rows)
-    assert found is not None
-    assert found == RivalSummary(2, 1, 0.5, 0.5, 2, pytest.approx(0.2))
-    assert not found.named_is_alike
-    assert summarize_rival(rows[2:]) is None
-    assert summarize_rival(rows[1:2]) == RivalSummary(1, 0, None, None, 1, pytest.approx(0.3))
+    summary = summarize_rival(frame_of(rows))
+    assert summary is not None
+    assert summary == RivalSummary(2, 1, 0.5, 0.5, 2, pytest.approx(0.2))
+    assert not summary.named_is_alike
+    assert summarize_rival(frame_of(rows[2:])) is None
+    assert summarize_rival(frame_of(rows[1:2])) == RivalSummary(
+        1, 0, None, None, 1, pytest.approx(0.3)
+    )
 
 
 @pytest.mark.parametrize("model", [LLAMA, "facebook/opt-125m"])
@@ -160,6 +172,6 @@ def test_models_are_served_with_their_own_tensors_and_files(model: str) -> None:
     stored = sum(group.elements for group in snapshot.components[0].tensors)
     pickled = snapshot.format == "pickle"
     assert sum(repo.counted_parameters().values()) == (0 if pickled else stored)
-    held = {path for path in repo.files if path.endswith((".safetensors", ".bin"))}
-    assert len(held) == len(snapshot.components[0].files)
+    weight_paths = {path for path in repo.files if path.endswith((".safetensors", ".bin"))}
+    assert len(weight_paths) == len(snapshot.components[0].files)
     assert json.loads(repo.files["config.json"].head_bytes()) == snapshot.components[0].config

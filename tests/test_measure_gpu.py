@@ -23,7 +23,7 @@ from bench.measuring.protocol import (
     measure_training,
 )
 from bench.measuring.rows import UNPUBLISHED, Source
-from gpusizer.units import GIB
+from gpusizer.core.units import GIB
 
 ROOT = Path(__file__).resolve().parents[1]
 SMALL = "HuggingFaceTB/SmolLM2-135M"
@@ -31,10 +31,10 @@ SOURCE = Source("https://example.org/rows", "me", "2026-01-02")
 
 
 class CountingBackend:
-    """A device whose every tensor has a known size: weights 1000, 10 a cached token.
+    """A device whose tensors have known sizes in bytes: 1000 of weights, 10 per cached token.
 
-    Reading a prompt takes 7 a token for a moment, the allocator holds 5 % more than its peak, and
-    the runtime 400. Anything beyond `capacity` is refused.
+    Reading a prompt takes 7 per token for a moment, the allocator reserves 5 % more than its peak,
+    and the runtime 400. Allocations beyond `capacity` are refused.
     """
 
     def __init__(self, capacity: int = 10**9) -> None:
@@ -89,8 +89,10 @@ class CountingBackend:
             self.trained = 40
 
     def forward(self, training: Training) -> None:
-        kept = 2 if training.gradient_checkpointing else 6
-        self._take("saved", kept * training.sequence_length, briefly=training.sequence_length)
+        tensors_per_layer = 2 if training.gradient_checkpointing else 6
+        self._take(
+            "saved", tensors_per_layer * training.sequence_length, briefly=training.sequence_length
+        )
 
     def backward(self) -> None:
         self._take("gradients", self.trained, briefly=11)
@@ -108,20 +110,20 @@ class CountingBackend:
 
 
 def test_the_parts_of_a_prompt_by_hand() -> None:
-    made = list(measure_inference(CountingBackend(), {}, "bf16", [300, 100]))
+    readings = list(measure_inference(CountingBackend(), {}, "bf16", [300, 100]))
     # peak at 300 tokens: 1000 + 3000 cached + 2100; the allocator holds 305 more
-    assert made == [
+    assert readings == [
         Prefill(100, 1000, 1000, 700, 135, 400),
         Prefill(300, 1000, 3000, 2100, 305, 400),
     ]
-    assert growth_per_token(made) == 10
-    assert growth_per_token(made[:1]) is None
+    assert growth_per_token(readings) == 10
+    assert growth_per_token(readings[:1]) is None
 
 
 def test_a_full_device_ends_the_series_and_keeps_what_was_read() -> None:
-    made = list(measure_inference(CountingBackend(3000), {}, "bf16", [100, 200, 300]))
-    assert [(one.tokens, one.full) for one in made] == [(100, False), (200, True)]
-    assert growth_per_token(made) is None
+    readings = list(measure_inference(CountingBackend(3000), {}, "bf16", [100, 200, 300]))
+    assert [(reading.tokens, reading.full) for reading in readings] == [(100, False), (200, True)]
+    assert growth_per_token(readings) is None
     with pytest.raises(DeviceFull):
         list(measure_inference(CountingBackend(999), {}, "bf16", [100]))
 
@@ -160,25 +162,29 @@ def made_rows(*arguments: str) -> list[dict[str, Any]]:
 
 
 def test_rows_are_ones_the_benchmark_reads(capsys: pytest.CaptureFixture[str]) -> None:
-    made = made_rows("--context", "100", "300", "--train", "full", "lora")
-    assert [row["kind"] for row in made] == ["serving"] * 2 + ["training"] * 4
-    assert len({row["id"] for row in made}) == 6
+    rows = made_rows("--context", "100", "300", "--train", "full", "lora")
+    assert [row["kind"] for row in rows] == ["serving"] * 2 + ["training"] * 4
+    assert len({row["id"] for row in rows}) == 6
     assert "a/b: left out, NotBuildable" in capsys.readouterr().err
-    first = made[0]
-    assert first["measured"] == {
-        "weights_bytes": 1000, "kv_bytes": 1000, "activations_bytes": 700, "allocator_bytes": 135,
-        "non_torch_bytes": 400, "kv_bytes_per_token": 10.0,
-    }  # fmt: skip
-    assert (first["engine"], first["gpu"], first["max_model_len"]) == (
+    first_row = rows[0]
+    assert first_row["measured"] == {
+        "weights_bytes": 1000,
+        "kv_bytes": 1000,
+        "activations_bytes": 700,
+        "allocator_bytes": 135,
+        "non_torch_bytes": 400,
+        "kv_bytes_per_token": 10.0,
+    }
+    assert (first_row["engine"], first_row["gpu"], first_row["max_model_len"]) == (
         "transformers",
         "Test GPU",
         100,
     )
-    assert [row.get("lora_rank") for row in made[2:]] == [None, None, 16, 16]
-    assert [row["gradient_checkpointing"] for row in made[2:]] == [False, True] * 2
-    found = evaluate(made)
-    assert found.coverage == {"serving": (2, 2), "training": (4, 0)}
-    assert {one.component for one in found.comparisons} >= {"weights", "kv_per_token"}
+    assert [row.get("lora_rank") for row in rows[2:]] == [None, None, 16, 16]
+    assert [row["gradient_checkpointing"] for row in rows[2:]] == [False, True] * 2
+    accuracy = evaluate(rows)
+    assert accuracy.coverage == {"serving": (2, 2), "training": (4, 0)}
+    assert set(accuracy.comparisons["component"]) >= {"weights", "kv_per_token"}
 
 
 def test_no_inference_leaves_training_alone() -> None:
@@ -193,10 +199,10 @@ def test_models_are_chosen_by_the_room_they_leave() -> None:
     assert choose("black-forest-labs/FLUX.1-dev") is None  # a pipeline
     assert choose("Qwen/Qwen-7B-Chat-Int4") is None  # quantized
     listed = that_fit(every_choice(), 8 * GIB)
-    assert all(one.weight_bytes <= 0.6 * 8 * GIB for one in listed)
-    sizes = [one.weight_bytes for one in listed]
+    assert all(model.weight_bytes <= 0.6 * 8 * GIB for model in listed)
+    sizes = [model.weight_bytes for model in listed]
     assert sizes == sorted(sizes)
-    assert small.repo_id in {one.repo_id for one in listed}
+    assert small.repo_id in {model.repo_id for model in listed}
     with pytest.raises(SystemExit, match="not embedded"):
         chosen(build_parser().parse_args(["--model", "no/such-model"]), None)
 
@@ -220,8 +226,8 @@ def test_rows_are_appended_to_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(measure_gpu, "open_backend", lambda device: CountingBackend())
     for _ in range(2):
         measure_gpu.main(["--model", SMALL, "--context", "8", "--out", str(out)])
-    read = [json.loads(line) for line in out.read_text("utf-8").splitlines()]
-    assert [row["outcome"] for row in read] == ["ran", "ran"]
+    rows = [json.loads(line) for line in out.read_text("utf-8").splitlines()]
+    assert [row["outcome"] for row in rows] == ["ran", "ran"]
 
 
 HAS_TORCH = all(importlib.util.find_spec(name) for name in ("torch", "transformers"))
@@ -235,19 +241,39 @@ def test_the_script_measures_a_model_on_a_cpu(tmp_path: Path) -> None:
     """
     out = tmp_path / "rows.jsonl"
     subprocess.run(
-        [sys.executable, "-m", "bench.measure_gpu", "--device", "cpu", "--model", SMALL,
-         "--context", "32", "128", "--train", "lora", "--sequence-length", "32",
-         "--out", str(out)],
-        cwd=ROOT, check=True, timeout=300,
-    )  # fmt: skip
-    short, long, plain, checkpointed = (
+        [
+            sys.executable,
+            "-m",
+            "bench.measure_gpu",
+            "--device",
+            "cpu",
+            "--model",
+            SMALL,
+            "--context",
+            "32",
+            "128",
+            "--train",
+            "lora",
+            "--sequence-length",
+            "32",
+            "--out",
+            str(out),
+        ],
+        cwd=ROOT,
+        check=True,
+        timeout=300,
+    )
+    short, long, uncheckpointed, checkpointed = (
         json.loads(line)["measured"] for line in out.read_text("utf-8").splitlines()
     )
     assert short["weights_bytes"] == pytest.approx(2 * 134_515_008, abs=4096)
     assert long["kv_bytes"] == 128 * 23_040
     assert long["kv_bytes_per_token"] == 23_040
     assert long["activations_bytes"] > short["activations_bytes"] > 0
-    assert plain["adapters_bytes"] == plain["gradients_bytes"] == 4 * 4_884_480
-    assert plain["optimizer_bytes"] == pytest.approx(8 * 4_884_480, abs=4096)
-    assert checkpointed["saved_bytes"] < plain["saved_bytes"]
-    assert plain["peak_bytes"] > plain["weights_bytes"] + plain["optimizer_bytes"]
+    assert uncheckpointed["adapters_bytes"] == uncheckpointed["gradients_bytes"] == 4 * 4_884_480
+    assert uncheckpointed["optimizer_bytes"] == pytest.approx(8 * 4_884_480, abs=4096)
+    assert checkpointed["saved_bytes"] < uncheckpointed["saved_bytes"]
+    assert (
+        uncheckpointed["peak_bytes"]
+        > uncheckpointed["weights_bytes"] + uncheckpointed["optimizer_bytes"]
+    )

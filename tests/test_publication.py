@@ -2,40 +2,87 @@
 
 from __future__ import annotations
 
-import doctest
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bench import publication
-from bench.evaluation import evaluate
+from bench.evaluation import evaluate, published_accuracy
 from bench.measurements import load
-from bench.publication import BEGIN, END, README, markdown, publish, published, with_table
-from gpusizer import accuracy
-from gpusizer.accuracy import FILE, AccuracyTable, accuracy_from_json, load_accuracy
+from bench.publication import (
+    BEGIN,
+    DOCUMENT,
+    END,
+    README,
+    document,
+    headline,
+    publish,
+    published,
+    with_headline,
+    write_docs,
+)
+from gpusizer.answers.accuracy import FILE, AccuracyTable, accuracy_from_json, load_accuracy
 from gpusizer.text import LANGUAGES, Language
 from gpusizer.ui.presenters.accuracy import accuracy_html
 from gpusizer.ui.presenters.words import Words
 from tests.hostile import ATTACKS
 from tests.unit.test_presenters import Page
 
-STALE = "run: python -m bench.accuracy --write-readme"
+STALE = "run: python -m bench.accuracy --write-docs"
 ROW: dict[str, Any] = {
-    "engine": "vllm", "component": "weights", "n": 4, "median": 0.01, "mean": 0.02,
-    "bias": -0.005, "p95": 0.06, "mean_gib": 0.25, "naive_mean": 0.08,
-    "hf_mem": {"mean": 0.5, "median": 0.13, "named_mean": 0.25, "answered": 2, "asked": 4,
-               "named_answered": 3},
+    "engine": "vllm",
+    "component": "weights",
+    "n": 4,
+    "median": 0.01,
+    "mean": 0.015,
+    "bias": -0.005,
+    "p95": 0.06,
+    "mean_gib": 0.25,
+    "left_out": {
+        "n": 4,
+        "sources": 3,
+        "median": 0.012,
+        "mean": 0.02,
+        "p95": 0.07,
+        "bias": 0.01,
+        "in_band": 0.75,
+    },
+    "first_contact": {
+        "n": 2,
+        "sources": 1,
+        "median": 0.1,
+        "mean": 0.3,
+        "p95": 0.5,
+        "bias": 0.0,
+        "in_band": None,
+    },
+    "naive_mean": 0.08,
+    "hf_mem": {
+        "mean": 0.5,
+        "median": 0.13,
+        "named_mean": 0.25,
+        "answered": 2,
+        "asked": 4,
+        "named_answered": 3,
+    },
     "worst": {"relative": 0.06, "source_url": "https://example.org/log?a=1&b=2"},
-}  # fmt: skip
+}
 
 
 def table(*rows: dict[str, Any]) -> AccuracyTable:
     return accuracy_from_json(
-        {"as_of": "2026-01-02", "rows": {"serving": [10, 8]}, "out_of_memory": 3, "said_fits": 0,
-         "sweep": "a-lab", "hf_mem": "1.2", "sections": {"all": list(rows), "sweep": list(rows)}}
-    )  # fmt: skip
+        {
+            "as_of": "2026-01-02",
+            "rows": {"serving": [10, 8]},
+            "out_of_memory": 3,
+            "said_fits": 0,
+            "ran": 7,
+            "said_not": 1,
+            "hf_mem": "1.2",
+            "sections": {"memory": list(rows), "apart": list(rows)},
+        }
+    )
 
 
 def same(now: Any, held: Any) -> bool:
@@ -51,13 +98,22 @@ def same(now: Any, held: Any) -> bool:
 
 def test_the_published_table_is_what_the_benchmark_finds() -> None:
     held = json.loads(FILE.read_text("utf-8"))
-    now = json.loads(json.dumps(published(evaluate(load()), held["as_of"])))
+    now = json.loads(json.dumps(published(published_accuracy(), held["as_of"])))
     assert same(now, held), STALE
 
 
-def test_the_readme_shows_the_published_table() -> None:
+def test_the_documents_show_the_published_table() -> None:
     readme = README.read_text("utf-8")
-    assert readme == with_table(readme, load_accuracy()), STALE
+    assert readme == with_headline(readme, load_accuracy()), STALE
+    assert DOCUMENT.read_text("utf-8") == document(load_accuracy()), STALE
+
+
+def test_the_documents_are_written_together(tmp_path: Path) -> None:
+    written, readme = tmp_path / "accuracy.md", tmp_path / "README.md"
+    readme.write_text(f"# gpusizer\n\n{BEGIN}\nold\n{END}\n\nmore\n", "utf-8")
+    write_docs(table(ROW), written, readme)
+    assert written.read_text("utf-8") == document(table(ROW))
+    assert readme.read_text("utf-8") == f"# gpusizer\n\n{headline(table(ROW))}\n\nmore\n"
 
 
 def test_a_date_changes_only_with_the_numbers(tmp_path: Path) -> None:
@@ -72,25 +128,34 @@ def test_a_date_changes_only_with_the_numbers(tmp_path: Path) -> None:
 
 def test_a_readme_without_markers_is_refused() -> None:
     with pytest.raises(ValueError, match="markers"):
-        with_table("# gpusizer", table(ROW))
+        with_headline("# gpusizer", table(ROW))
 
 
-def test_the_markdown_by_hand() -> None:
-    made = markdown(table(ROW))
-    assert made.startswith(BEGIN) and made.endswith(END)
-    row = "| 4 | 1.0% | 2.0% | −0.50% | 6.0% | 0.25 | 8.0% | 50% (2/4) | [+6.0%](https://example.org/log?a=1"
-    assert f"| vllm | weights {row}" in made
-    assert f"| sweep | weights {row}" in made
-    assert "10 published measurements, 8 of them" in made
-    assert "*hf-mem* is hf-mem 1.2" in made
-    assert "Medians of hf-mem's errors: vllm weights 13%." in made
+def test_the_headline_by_hand() -> None:
+    lines = headline(table(ROW, {**ROW, "component": "graphs"})).splitlines()
+    assert lines[1:-1] == ["- vllm: weights 2.0% (median 1.2%, all rows 1.5%, naive 8.0%)"]
+    assert len(headline(load_accuracy()).splitlines()) == 8
+
+
+def test_the_document_by_hand() -> None:
+    text = document(table(ROW))
+    everything = "| 4 | 1.0% | 1.5% | −0.50% | 6.0% | 0.25 "
+    left_out = "| 3 | **2.0%** | 1.2% | 7.0% | +1.0% | 75% | 2 | 30% | 8.0% | 50% (2/4) "
+    worst = "| [+6.0%](https://example.org/log?a=1"
+    assert f"| vllm | weights {everything}{left_out}{worst}" in text
+    assert "## Runs with something that no request can state" in text
+    assert "10 published measurements, 8 of them" in text
+    assert "*hf-mem* is hf-mem 1.2" in text
+    assert "of 7 that ran we say “does not fit” of 1." in text
+    assert "Medians of hf-mem's errors: vllm weights 13%." in text
     assert (
         "`--kv-cache-dtype bfloat16` wherever a row says `auto`, its means: vllm weights 25% (3/4)."
-        in made
+        in text
     )
-    plain = {**ROW, "mean_gib": None, "naive_mean": None, "hf_mem": None}
-    assert "| 6.0% | — | — | — |" in markdown(table(plain))
-    assert "--kv-cache-dtype" not in markdown(table(plain))
+    plain = {**ROW, "mean_gib": None, "naive_mean": None, "hf_mem": None, "first_contact": None}
+    assert "| 6.0% | — | 3 |" in document(table(plain))
+    assert "| 75% | — | — | — | — |" in document(table(plain))
+    assert "--kv-cache-dtype" not in document(table(plain))
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -112,7 +177,9 @@ def test_bars_by_hand() -> None:
     assert widths[:2] == ["width:25.000%", "width:100.000%"]
     assert widths[2:4] == ["width:2.000%", "width:8.000%"]
     assert "50% (2/4)" in page.text and "that tool, 1.2:" in page.text
+    assert "30% (2)" in page.text and "of 3 sources" in page.text
     assert "3; of these we would have said “fits”: 0" in page.text
+    assert "7; of these we would have said “does not fit”: 1" in page.text
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
@@ -122,9 +189,3 @@ def test_what_a_table_says_comes_out_inert(attack: str) -> None:
     assert not [a for tag, a in page.elements if tag in ("script", "img")]
     assert not [name for _, found in page.elements for name in found if name.startswith("on")]
     assert all((a["href"] or "").startswith("https://") for tag, a in page.elements if tag == "a")
-
-
-def test_examples_in_docstrings() -> None:
-    result = doctest.testmod(accuracy)
-    assert (result.attempted > 0, result.failed) == (True, 0)
-    assert publication.README.is_file()

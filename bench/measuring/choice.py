@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from bench.measuring.backend import Config
-from gpusizer.paths import DATA_DIR
-from gpusizer.profile import build_profile
+from gpusizer.core.paths import SNAPSHOTS_DIR
+from gpusizer.model.profile import build_profile
 from scrapers.embedded import EmbeddedSnapshots
 
 _BYTES_PER_WEIGHT = 2
@@ -25,7 +25,7 @@ class Choice:
 
 def every_choice() -> Iterator[Choice]:
     """Unquantized text models whose whole configuration is known."""
-    snapshots = EmbeddedSnapshots(DATA_DIR / "models")
+    snapshots = EmbeddedSnapshots(SNAPSHOTS_DIR)
     for repo_id in snapshots.ids():
         choice = choose(repo_id, snapshots)
         if choice is not None:
@@ -34,7 +34,7 @@ def every_choice() -> Iterator[Choice]:
 
 def choose(repo_id: str, snapshots: EmbeddedSnapshots | None = None) -> Choice | None:
     """The embedded model of this name, None when it cannot be built from its configuration."""
-    snapshots = snapshots or EmbeddedSnapshots(DATA_DIR / "models")
+    snapshots = snapshots or EmbeddedSnapshots(SNAPSHOTS_DIR)
     snapshot = snapshots.get(repo_id)
     if snapshot is None or len(snapshot.components) != 1:
         return None
@@ -49,5 +49,6 @@ def that_fit(choices: Iterable[Choice], memory_bytes: int) -> list[Choice]:
     """Those that leave room on a device of that memory, smallest first."""
     room = memory_bytes * _ROOM
     return sorted(
-        (one for one in choices if one.weight_bytes <= room), key=lambda one: one.weight_bytes
+        (choice for choice in choices if choice.weight_bytes <= room),
+        key=lambda choice: choice.weight_bytes,
     )

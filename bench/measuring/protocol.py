@@ -106,7 +106,7 @@ def _prefill(backend: Backend, tokens: int, weights: int) -> Prefill:
 
 def growth_per_token(readings: Sequence[Prefill]) -> float | None:
     """Bytes of cache each further token takes, from the shortest prompt to the longest."""
-    done = [one for one in readings if not one.full]
+    done = [reading for reading in readings if not reading.full]
     if len(done) < 2:
         return None
     first, last = done[0], done[-1]

@@ -30,24 +30,24 @@ def inference_rows(
 ) -> Iterator[dict[str, Any]]:
     """One row of kind "serving" per context."""
     growth = growth_per_token(readings)
-    for one in readings:
-        name = f"{_slug(device.name)}-{repo_id}-{dtype}-{one.tokens}"
+    for reading in readings:
+        name = f"{_slug(device.name)}-{repo_id}-{dtype}-{reading.tokens}"
         measured = {
-            "weights_bytes": one.weights,
-            "kv_bytes": one.cache,
-            "activations_bytes": one.activations,
-            "allocator_bytes": one.allocator,
-            "non_torch_bytes": one.context,
+            "weights_bytes": reading.weights,
+            "kv_bytes": reading.cache,
+            "activations_bytes": reading.activations,
+            "allocator_bytes": reading.allocator,
+            "non_torch_bytes": reading.context,
             "kv_bytes_per_token": growth,
         }
         yield {
             "kind": "serving",
             **_common(f"measured-{name}", repo_id, device, source),
             "weight_dtype": _DTYPES[dtype],
-            "max_model_len": one.tokens,
+            "max_model_len": reading.tokens,
             "kv_dtype": "auto",
-            "outcome": "out_of_memory" if one.full else "ran",
-            "measured": {"weights_bytes": one.weights} if one.full else _known(measured),
+            "outcome": "out_of_memory" if reading.full else "ran",
+            "measured": {"weights_bytes": reading.weights} if reading.full else _known(measured),
         }
 
 
@@ -78,10 +78,16 @@ def training_row(
     }
     name = "-".join(
         str(part)
-        for part in (_slug(device.name), repo_id, training.method, training.precision,
-                     training.sequence_length, training.micro_batch,
-                     "checkpointed" if training.gradient_checkpointing else "plain")
-    )  # fmt: skip
+        for part in (
+            _slug(device.name),
+            repo_id,
+            training.method,
+            training.precision,
+            training.sequence_length,
+            training.micro_batch,
+            "checkpointed" if training.gradient_checkpointing else "plain",
+        )
+    )
     return {
         "kind": "training",
         **_common(f"trained-{name}", repo_id, device, source),

@@ -36,9 +36,9 @@ class LiveStorages(TorchDispatchMode):
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
-        made = func(*args, **(kwargs or {}))
-        tree_map_only(torch.Tensor, self._count, made)
-        return made
+        result = func(*args, **(kwargs or {}))
+        tree_map_only(torch.Tensor, self._count, result)
+        return result
 
     def _count(self, tensor: torch.Tensor) -> torch.Tensor:
         storage = tensor.untyped_storage()
@@ -140,10 +140,10 @@ class TorchBackend:
 
     def prefill(self, tokens: int) -> None:
         with torch.inference_mode():
-            made = _guarded(
+            output = _guarded(
                 lambda: self._model(self._prompt(1, tokens), use_cache=True, logits_to_keep=1)
             )
-        self._cache = made.past_key_values
+        self._cache = output.past_key_values
 
     def drop_cache(self) -> None:
         self._cache = None

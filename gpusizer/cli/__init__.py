@@ -1,4 +1,4 @@
-"""The shell: `python -m gpusizer`."""
+"""The command line: `python -m gpusizer`."""
 
 from __future__ import annotations
 
@@ -6,58 +6,64 @@ import argparse
 import logging
 import sys
 from collections.abc import Callable, Sequence
+from importlib import import_module
 
+from gpusizer.answers.report import error_json
+from gpusizer.answers.sizer import Sizer
 from gpusizer.cli.arguments import build_parser
-from gpusizer.cli.commands import (
-    print_json,
-    run_batch,
-    run_compare,
-    run_gpus,
-    run_log,
-    run_models_for,
-    run_size,
-    run_train,
-)
-from gpusizer.errors import GpusizerError
-from gpusizer.report import error_json
-from gpusizer.sizer import Sizer
+from gpusizer.cli.output import print_json
+from gpusizer.core.errors import GpusizerError
+from gpusizer.core.printable import printable
 from gpusizer.text import say_error
 
 MakeSizer = Callable[[bool], Sizer]
-"""Builds a Sizer; the argument says whether it must stay offline."""
+"""Builds a Sizer; with True it makes no requests."""
 
-_COMMANDS: dict[str, Callable[[Sizer, argparse.Namespace], None]] = {
-    "size": run_size,
-    "train": run_train,
-    "batch": run_batch,
-    "gpus": run_gpus,
-    "compare": run_compare,
-    "models-for": run_models_for,
-    "log": run_log,
+# Command -> (module of gpusizer.cli, function).
+_COMMANDS = {
+    "size": ("commands", "run_size"),
+    "train": ("training_tables", "run_train"),
+    "batch": ("batch", "run_batch"),
+    "gpus": ("commands", "run_gpus"),
+    "compare": ("commands", "run_compare"),
+    "models-for": ("models", "run_models_for"),
+    "log": ("log_command", "run_log"),
 }
+Command = Callable[[Sizer, argparse.Namespace], None]
 _log = logging.getLogger(__name__)
 
 
 def run(argv: Sequence[str], make_sizer: MakeSizer) -> int:
-    """Answer one command line; the exit code is 0, 2 (bad input), 3 (unreadable) or 1 (a bug)."""
+    """Answer one command line and return the exit code.
+
+    It is 0, 2 for bad input, 3 for a model that cannot be read, or 1 for a bug.
+    """
     model: str | None = None
     try:
         arguments = build_parser(argv).parse_args(argv)
         model = getattr(arguments, "model", None)
-        _COMMANDS[arguments.command](make_sizer(arguments.offline), arguments)
+        command = _load(arguments.command)
+        command(make_sizer(arguments.offline), arguments)
     except GpusizerError as error:
         return _fail(error, argv, model)
     except BrokenPipeError:
-        return 0  # the reader of a pipe has seen enough
+        return 0  # the program that reads our pipe closed it, as `head` does
     except Exception:
         _log.exception("unexpected failure")
         return _fail(GpusizerError(), argv, model)
     return 0
 
 
+def _load(name: str) -> Command:
+    """Import the module of one command and return its function."""
+    module, function = _COMMANDS[name]
+    command: Command = getattr(import_module(f"gpusizer.cli.{module}"), function)
+    return command
+
+
 def _fail(error: GpusizerError, argv: Sequence[str], model: str | None) -> int:
     message = say_error(error)
     if "--json" in argv or argv[:1] == ["batch"]:
         print_json(error_json(error, message, model))
-    print(f"gpusizer: {message}", file=sys.stderr)
+    print(printable(f"gpusizer: {message}"), file=sys.stderr)
     return error.exit_code

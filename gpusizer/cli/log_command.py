@@ -1,36 +1,35 @@
-"""`log FILE`: what an engine measured at start-up next to what gpusizer predicts."""
+"""The command `log` compares what an engine measured at start-up with the predictions."""
 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 
-from gpusizer.cli.tables import table
-from gpusizer.errors import InvalidRequest
-from gpusizer.logs.check import LogCheck, check
-from gpusizer.logs.contribution import shown_amount
-from gpusizer.logs.lines import MAX_CHARS
-from gpusizer.logs.parsed import ParsedLog, Reading
-from gpusizer.sizer import Sizer
+from gpusizer.answers.logs.contribution import shown_amount
+from gpusizer.answers.logs.lines import MAX_CHARS
+from gpusizer.answers.logs.log_checks import LogCheck, check
+from gpusizer.answers.logs.parsed import LogReading, ParsedLog
+from gpusizer.answers.sizer import Sizer
+from gpusizer.cli.output import print_json, print_text, table
+from gpusizer.core.errors import InvalidRequest
+from gpusizer.core.printable import printable
 from gpusizer.text import say_note
 
 _MEASURED_HEAD = ("measured", "of", "amount", "line")
 
 
 def run_log(sizer: Sizer, arguments: argparse.Namespace) -> None:
-    """Read the log, compare and print."""
+    """Run `log FILE`: read the log, compare it and print the result."""
     text = _read(arguments.file)
     checked = check(sizer, text, arguments.model or "", gpu=arguments.gpu or "")
     if arguments.json:
-        document = checked.to_json(say_note)
-        print(json.dumps(document, ensure_ascii=False, allow_nan=False), flush=True)
+        print_json(checked.to_json(say_note))
     else:
-        print(check_text(checked))
+        print_text(check_text(checked))
 
 
 def _read(path: str) -> str:
-    """As much of the file as is looked at, and one character more to know that there is more."""
+    """Read one character more than is parsed, so that the parser can tell that a log was cut."""
     if path == "-":
         return sys.stdin.buffer.read(MAX_CHARS + 1).decode("utf-8", errors="replace")
     try:
@@ -41,10 +40,10 @@ def _read(path: str) -> str:
 
 
 def check_text(checked: LogCheck) -> str:
-    """What the log says, what was predicted, and the issue to contribute it with."""
+    """Return the log's settings, the comparison, and the text of an issue to contribute it with."""
     log = checked.log
     named = " ".join(filter(None, (log.engine, log.text("engine_version"), checked.model)))
-    parts = [named, _settings(log)]
+    parts = [printable(named), printable(_settings(log))]
     if checked.comparison is None:
         parts.append(table(_MEASURED_HEAD, [_measured_cells(r) for r in log.measured]))
     else:
@@ -61,7 +60,7 @@ def check_text(checked: LogCheck) -> str:
         parts.append(table(("amount", "measured", "predicted", "error", "line"), compared))
     parts += [f"! {say_note(note)}" for note in checked.notes]
     if checked.issue is not None:
-        parts += ["To contribute this run, open an issue with:", checked.issue.title]
+        parts += ["To contribute this run, open an issue with:", printable(checked.issue.title)]
         parts.append(checked.issue.body)
     return "\n\n".join(part for part in parts if part)
 
@@ -70,7 +69,7 @@ def _settings(log: ParsedLog) -> str:
     return ", ".join(f"{reading.name}={reading.value}" for reading in log.settings)
 
 
-def _measured_cells(reading: Reading) -> tuple[str, ...]:
+def _measured_cells(reading: LogReading) -> tuple[str, ...]:
     value = reading.value
     amount = shown_amount(reading.name, value) if isinstance(value, int | float) else value
     return (reading.name, reading.device, amount, ",".join(map(str, reading.lines)))

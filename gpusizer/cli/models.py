@@ -1,56 +1,81 @@
-"""Which models run on a card or a machine, as plain text."""
+"""The command `models-for` lists the models that run on a GPU or a machine."""
 
 from __future__ import annotations
 
-from gpusizer.cli.tables import table
-from gpusizer.models_for.answer import ModelsFor
-from gpusizer.models_for.find import RunsOn
+import argparse
+
+from gpusizer.answers.models_for.models_answer import ModelsFor
+from gpusizer.answers.models_for.search import RunsOn
+from gpusizer.answers.sizer import Sizer
+from gpusizer.cli.arguments import request_fields
+from gpusizer.cli.output import print_json, print_text, table
+from gpusizer.core.printable import printable
+from gpusizer.core.units import GIB, format_count
 from gpusizer.text import say_error, say_note, text
-from gpusizer.units import GIB, format_count
 
 _HEAD = (
-    "#", "model", "task", "parameters", "quant", "engine", "verdict", "spare GiB", "max context",
+    "#",
+    "model",
+    "task",
+    "parameters",
+    "quant",
+    "engine",
+    "verdict",
+    "spare GiB",
+    "max context",
     "tok/s",
-)  # fmt: skip
+)
 
 
-def models_text(found: ModelsFor) -> str:
-    """The largest models that surely fit first, then what is tight, then what needs offload."""
+def run_models_for(sizer: Sizer, arguments: argparse.Namespace) -> None:
+    """Run `models-for GPU`. The words of a GPU's name need no quotes."""
+    positional = {"gpu": " ".join(arguments.gpu), "models": arguments.models}
+    fields = {**request_fields(arguments), **positional, "model_task": arguments.model_task}
+    answer = sizer.models_for(fields)
+    if arguments.json:
+        print_json(answer.to_json(say_note))
+    else:
+        print_text(models_text(answer))
+
+
+def models_text(answer: ModelsFor) -> str:
+    """List models that surely fit, largest first, then tight ones, then those that need offload."""
+    running, considered = len(answer.found), answer.considered
     parts = [
-        f"Models for {_where(found)}: {len(found.found)} of {found.considered} run, largest first"
-        f" ({found.request.asked.workload.context:,} tokens of context or the model's limit,"
-        f" {found.request.asked.workload.concurrency} at once)."
+        f"Models for {printable(_where(answer))}: {running} of {considered} run, largest first"
+        f" ({answer.request.workload.context:,} tokens of context or the model's limit,"
+        f" {answer.request.workload.concurrency} at once)."
     ]
-    if found.rig is not None:
-        parts += [f"  {say_note(note)}" for note in found.rig.notes]
-    if found.rows:
-        parts.append(table(_HEAD, [_cells(rank, row) for rank, row in enumerate(found.rows, 1)]))
+    if answer.rig is not None:
+        parts += [f"  {say_note(note)}" for note in answer.rig.notes]
+    if answer.rows:
+        parts.append(table(_HEAD, [_cells(rank, row) for rank, row in enumerate(answer.rows, 1)]))
     else:
         parts.append(text("answer.no_model_fits", "en"))
-    parts += [f"{repo_id}: {say_error(error)}" for repo_id, error in found.unread]
+    parts += [printable(f"{repo_id}: {say_error(error)}") for repo_id, error in answer.unread]
     return "\n\n".join(parts)
 
 
-def _where(found: ModelsFor) -> str:
-    if found.gpu is not None:
-        return f"{found.boards} x {found.gpu.name}"
-    assert found.rig is not None
-    return found.request.rig
+def _where(answer: ModelsFor) -> str:
+    if answer.gpu is not None:
+        return f"{answer.boards} x {answer.gpu.name}"
+    assert answer.rig is not None
+    return answer.request.rig
 
 
 def _cells(rank: int, row: RunsOn) -> tuple[str, ...]:
     runs = row.runs
-    of = row.fit or runs.plan
-    assert of is not None
+    fit = row.fit or runs.plan
+    assert fit is not None
     return (
         str(rank),
         runs.profile.repo_id,
         runs.task,
         format_count(runs.profile.parameters),
-        of.estimate.quant.slug,
-        of.estimate.engine.slug,
+        fit.estimate.quant.slug,
+        fit.estimate.engine.slug,
         text(f"verdict.{runs.verdict.value}", "en"),
-        f"{of.headroom_bytes / GIB:.1f}",
-        "unknown" if of.max_context is None else f"{of.max_context:,}",
+        f"{fit.headroom_bytes / GIB:.1f}",
+        "unknown" if fit.max_context is None else f"{fit.max_context:,}",
         "unknown" if row.decode is None else f"{row.decode.low:g}-{row.decode.high:g}",
     )

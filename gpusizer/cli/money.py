@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from gpusizer.costs import PlanCosts, RentalQuote
+from gpusizer.cli.output import lines_text, table
+from gpusizer.fit.ranking import Ranked
 from gpusizer.gpus import Gpu
-from gpusizer.purpose import Criterion, purpose_of
-from gpusizer.ranking import Ranked
+from gpusizer.gpus.costs import PlanCosts, RentalQuote
+from gpusizer.gpus.purpose import Criterion, purpose_of
 from gpusizer.text import say_note
 
-Table = Callable[[Sequence[str], Sequence[Sequence[str]]], str]
 _MOST_PROVIDERS = 4
 
 
 def money_text(item: Ranked) -> str:
-    """What the boards of one plan cost, with the assumptions it rests on."""
+    """Say what the boards of one plan cost, and under which assumptions."""
     costs = item.costs
     lines = [f"{item.fit.count} x {item.fit.gpu.name}: costs", _buy(costs), _rent(costs)]
     lines += [_tokens(costs), _power(costs), _break_even(costs)]
     lines += [f"! {say_note(note)}" for note in costs.notes()]
-    return "\n".join(f"  {text}" if place else text for place, text in enumerate(lines))
+    return lines_text(f"  {text}" if place else text for place, text in enumerate(lines))
 
 
-def purposes_text(gpus: Sequence[Gpu], table: Table) -> str:
-    """What each GPU is good for, and every criterion with the figures that decide it."""
+def purposes_text(gpus: Sequence[Gpu]) -> str:
+    """Say what each GPU is good for, with every criterion and the figures that decide it."""
     purposes = [purpose_of(gpu) for gpu in gpus]
-    said = [
+    sentences = [
         f"{gpu.name}: {' '.join(say_note(note) for note in purpose.notes())}"
         for gpu, purpose in zip(gpus, purposes, strict=True)
     ]
@@ -34,11 +34,16 @@ def purposes_text(gpus: Sequence[Gpu], table: Table) -> str:
         (f"{row[0].level}: {row[0].name}", f"{row[0].needs:g} {row[0].unit}", *map(_figure, row))
         for row in zip(*(purpose.criteria for purpose in purposes), strict=True)
     ]
-    return "\n".join([*said, "", table(("criterion", "at least", *(g.name for g in gpus)), rows)])
+    criteria = table(("criterion", "at least", *(gpu.name for gpu in gpus)), rows)
+    return f"{lines_text(sentences)}\n\n{criteria}"
 
 
-def _figure(one: Criterion) -> str:
-    return "unknown" if one.value is None else f"{one.value:g} {'yes' if one.met else 'no'}"
+def _figure(criterion: Criterion) -> str:
+    return (
+        "unknown"
+        if criterion.value is None
+        else f"{criterion.value:g} {'yes' if criterion.met else 'no'}"
+    )
 
 
 def _buy(costs: PlanCosts) -> str:
@@ -61,15 +66,15 @@ def _rent(costs: PlanCosts) -> str:
 
 
 def _other_offers(costs: PlanCosts) -> str:
-    named = (("spot", "spot_usd"), ("marketplace", "marketplace_usd"))
-    known = [(word, costs.rented(name)) for word, name in named]
-    return "".join(f"; {word} from ${usd:.2f}/h" for word, usd in known if usd is not None)
+    markets = (("spot", "spot_usd"), ("marketplace", "marketplace_usd"))
+    prices = [(word, costs.rented(name)) for word, name in markets]
+    return "".join(f"; {word} from ${usd:.2f}/h" for word, usd in prices if usd is not None)
 
 
 def _providers(quote: RentalQuote) -> str:
-    shown = ", ".join(quote.providers[:_MOST_PROVIDERS])
+    names = ", ".join(quote.providers[:_MOST_PROVIDERS])
     more = len(quote.providers) - _MOST_PROVIDERS
-    return f"{shown} and {more} more" if more > 0 else shown
+    return f"{names} and {more} more" if more > 0 else names
 
 
 def _tokens(costs: PlanCosts) -> str:
@@ -90,10 +95,11 @@ def _power(costs: PlanCosts) -> str:
 
 
 def _break_even(costs: PlanCosts) -> str:
-    given = costs.assumptions
-    terms = f"at {given.hours_per_day:g} h/day, written off in {given.amortisation_years:g} years"
-    if given.host_usd:
-        terms += f", ${given.host_usd:,.0f} for the computer"
+    assumptions = costs.assumptions
+    years = assumptions.amortisation_years
+    terms = f"at {assumptions.hours_per_day:g} h/day, written off in {years:g} years"
+    if assumptions.host_usd:
+        terms += f", ${assumptions.host_usd:,.0f} for the computer"
     if costs.cheaper is None:
         return f"own or rent: unknown ({terms})"
     months = costs.break_even_months

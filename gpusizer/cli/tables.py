@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib import import_module
-from typing import TYPE_CHECKING
 
+from gpusizer.answers.comparison import Comparison, GpuListing
+from gpusizer.answers.report import EstimateRow, Report, line
 from gpusizer.cli.money import money_text, purposes_text
-from gpusizer.cli.plans import plan_lines
-from gpusizer.costs import rental_quote
+from gpusizer.cli.output import lines_text, table
+from gpusizer.cli.plans import RIG_HEAD, plan_lines, rig_lines, rig_rows
+from gpusizer.core.units import GB, GIB, TERA, format_count, format_gb, format_gib
+from gpusizer.fit.ranking import Ranked
+from gpusizer.fit.speed import Rate, Speeds
 from gpusizer.gpus import Gpu
-from gpusizer.model_tree import QuantizedRepo
-from gpusizer.profile import ModelProfile
-from gpusizer.purpose import purpose_of
-from gpusizer.ranking import Ranked
-from gpusizer.report import EstimateRow, Report, line
-from gpusizer.speed import Rate, Speeds
+from gpusizer.gpus.costs import rental_quote
+from gpusizer.gpus.purpose import purpose_of
+from gpusizer.hub.quantized_repos import QuantizedRepo
+from gpusizer.model.profile import ModelProfile
 from gpusizer.text import say_note, text
-from gpusizer.units import GB, GIB, TERA, format_count, format_gb, format_gib
-
-if TYPE_CHECKING:
-    from gpusizer.comparison import Comparison
 
 _UNKNOWN = "unknown"
 
 
 def report_text(report: Report) -> str:
-    """Profile, memory by quantization and ranking."""
+    """Write profile, memory by quantization and ranking."""
     workload = report.workload
     parts = [
         profile_text(report.profile),
@@ -45,12 +42,10 @@ def report_text(report: Report) -> str:
 
 
 def rig_parts(report: Report) -> list[str]:
-    """The machine asked for, if any."""
+    """Write the plan for the request's machine of mixed GPUs; nothing where it names none."""
     if report.rig is None:
         return []
-    rigs = import_module("gpusizer.cli.rigs")  # few ask for one
-    lines = "\n".join(rigs.rig_lines(report.rig))
-    return [lines, table(rigs.RIG_HEAD, rigs.rig_rows(report.rig))]
+    return [lines_text(rig_lines(report.rig)), table(RIG_HEAD, rig_rows(report.rig))]
 
 
 _PUBLISHED_HEAD = ("quantized repository", "format", "downloads", "files")
@@ -62,7 +57,7 @@ def _published_cells(repo: QuantizedRepo) -> tuple[str, ...]:
 
 
 def profile_text(profile: ModelProfile) -> str:
-    """The facts of a model, one per line."""
+    """Write the facts of a model, one on a line."""
     stored = ", ".join(
         f"{dtype} {count:,}" for dtype, count in profile.stored_parameters_by_dtype.items()
     )
@@ -78,21 +73,32 @@ def profile_text(profile: ModelProfile) -> str:
         f"  KV cache        {profile.kv_cache_bytes_per_token:,} bytes per token at 16 bits",
     ]
     lines += [f"  ! {say_note(note)}" for note in profile.caveats]
-    return "\n".join(lines)
+    return lines_text(lines)
 
 
 _ESTIMATE_HEAD = (
-    "quant", "bits/w", "weights", "KV", "activ.", "overhead", "total", "low-high", "engine",
-)  # fmt: skip
+    "quant",
+    "bits/w",
+    "weights",
+    "KV",
+    "activ.",
+    "overhead",
+    "total",
+    "low-high",
+    "engine",
+)
 
 
 def _estimate_cells(row: EstimateRow) -> tuple[str, ...]:
     estimate = row.estimate
     memory = estimate.all_gpus
     amounts = (
-        memory.weights.likely, memory.kv_cache.likely, memory.activations.likely,
-        memory.overhead.likely + memory.outside.likely, memory.total.likely,
-    )  # fmt: skip
+        memory.weights.likely,
+        memory.kv_cache.likely,
+        memory.activations.likely,
+        memory.overhead.likely + memory.outside.likely,
+        memory.total.likely,
+    )
     return (
         estimate.quant.slug + ("*" if estimate.native else ""),
         f"{row.bits_per_weight:.2f}",
@@ -103,9 +109,17 @@ def _estimate_cells(row: EstimateRow) -> tuple[str, ...]:
 
 
 _RANKING_HEAD = (
-    "#", "GPUs", "quant", "verdict", "spare GiB", "tok/s", "served tok/s", "max context", "buy USD",
+    "#",
+    "GPUs",
+    "quant",
+    "verdict",
+    "spare GiB",
+    "tok/s",
+    "served tok/s",
+    "max context",
+    "buy USD",
     "USD/h",
-)  # fmt: skip
+)
 
 
 def _ranked_cells(item: Ranked) -> tuple[str, ...]:
@@ -125,7 +139,7 @@ def _ranked_cells(item: Ranked) -> tuple[str, ...]:
 
 
 def _ranking_parts(report: Report) -> list[str]:
-    """The table and its reasons; notes explain a ranking that filters have emptied."""
+    """Write the ranking and its reasons; for one that filters have emptied, the notes on why."""
     if report.ranking:
         cells = [_ranked_cells(item) for item in report.ranking]
         return [table(_RANKING_HEAD, cells), *why_text(report.ranking)]
@@ -137,16 +151,16 @@ def _asked_text(item: Ranked) -> str:
 
 
 def why_text(ranking: Sequence[Ranked]) -> list[str]:
-    """One line for each place: what puts it there. Nothing for an empty ranking."""
+    """Write one line for each place that says what puts it there; nothing for an empty ranking."""
     lines = [
         f"{item.rank}. {item.fit.count} x {item.fit.gpu.name}: {line(map(say_note, item.why))}"
         for item in ranking
     ]
-    return ["\n".join(lines)] if lines else []
+    return [lines_text(lines)] if lines else []
 
 
 def consulted_text(item: Ranked) -> str:
-    """The most that one GPU asked for by name holds, and what would make the model fit."""
+    """Write the limits of a GPU that the request names, and what would make the model fit on it."""
     fit = item.fit
     lines = [f"{fit.count} x {fit.gpu.name}: {text(f'verdict.{fit.verdict.value}', 'en')}"]
     if item.largest is not None:
@@ -154,20 +168,27 @@ def consulted_text(item: Ranked) -> str:
     if item.speeds is not None:
         lines += _speed_lines(item.speeds)
     if item.advice:
-        alone = any(one.enough for one in item.advice)
-        lines.append(f"  {'To make it fit, one of:' if alone else 'No single change is enough:'}")
-    for one in item.advice:
-        saved, spare = format_gib(one.saving_bytes), format_gib(abs(one.headroom_bytes))
-        left = "to spare" if one.headroom_bytes >= 0 else "still missing"
-        alone_not = "" if one.enough else "; not enough alone"
-        lines.append(f"  - {say_note(one.note)} (gains {saved} a GPU, {spare} {left}{alone_not})")
+        alone = any(suggestion.enough for suggestion in item.advice)
+        lines.append(
+            f"  {'To make it fit, suggestion of:' if alone else 'No single change is enough:'}"
+        )
+    for suggestion in item.advice:
+        saved, spare = (
+            format_gib(suggestion.saving_bytes),
+            format_gib(abs(suggestion.headroom_bytes)),
+        )
+        left = "to spare" if suggestion.headroom_bytes >= 0 else "still missing"
+        alone_not = "" if suggestion.enough else "; not enough alone"
+        lines.append(
+            f"  - {say_note(suggestion.note)} (gains {saved} a GPU, {spare} {left}{alone_not})"
+        )
     if item.plans:
         lines += ["  Ways to run it:", *plan_lines(item.plans)]
-    return "\n".join(lines)
+    return lines_text(lines)
 
 
 def _speed_lines(speeds: Speeds) -> list[str]:
-    """Every speed in words, with what it assumes."""
+    """Write every speed in words, with the assumptions behind it."""
     sequence = f"{speeds.prompt:,} tokens of prompt and {speeds.answer:,} of answer"
     lines = [
         f"  one user        {_rate(speeds.decode)} tok/s, first token after"
@@ -185,8 +206,15 @@ def _speed_lines(speeds: Speeds) -> list[str]:
     return [*lines, f"  (speeds assume {sequence}; low to high)"]
 
 
+def listing_text(listing: GpuListing) -> str:
+    """The catalogue or a part of it, or why there is nothing of it."""
+    if not listing.gpus:
+        return lines_text(map(say_note, listing.notes))
+    return gpus_text(listing.gpus)
+
+
 def gpus_text(gpus: Sequence[Gpu]) -> str:
-    """The catalogue as a table."""
+    """GPUs as a table."""
     head = ("slug", "name", "usable GiB", "GB/s", "FP16 TFLOPS", "W", "buy USD", "USD/h", "for")
     return table(head, [_gpu_cells(gpu) for gpu in gpus])
 
@@ -208,9 +236,9 @@ def _gpu_cells(gpu: Gpu) -> tuple[str, ...]:
 
 
 def comparison_text(comparison: Comparison) -> str:
-    """GPUs side by side; with a model also how it runs on each."""
+    """Write GPUs side by side; with a model also how it runs on each."""
     gpus = [item.gpu for item in comparison.items]
-    parts = [gpus_text(gpus), purposes_text(gpus, table)]
+    parts = [gpus_text(gpus), purposes_text(gpus)]
     if comparison.profile is not None:
         parts.insert(0, profile_text(comparison.profile))
         fitted = [item.ranked for item in comparison.items if item.ranked is not None]
@@ -218,15 +246,6 @@ def comparison_text(comparison: Comparison) -> str:
         parts += [_asked_text(item) for item in fitted]
         parts += [f"{r.fit.gpu.name}: {say_note(note)}" for r in fitted for note in r.reasons]
     return "\n\n".join(parts)
-
-
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Columns padded to their widest cell."""
-    widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in (head, *rows)
-    )
 
 
 def _rate(rate: Rate | None) -> str:

@@ -1,32 +1,71 @@
-"""Training reports as plain text for a terminal."""
+"""The command `train` prints what a training needs, as JSON or as text."""
 
 from __future__ import annotations
 
-from gpusizer.cli.tables import profile_text, table
+import argparse
+
+from gpusizer.answers.sizer import Sizer
+from gpusizer.answers.trainer import train
+from gpusizer.answers.training_report import RankedTraining, TrainingEstimateRow, TrainingReport
+from gpusizer.cli.arguments import request_fields
+from gpusizer.cli.output import lines_text, print_json, print_text, table
+from gpusizer.cli.tables import profile_text
+from gpusizer.core.units import GIB, format_gib
 from gpusizer.text import say_note, text
 from gpusizer.training.ladder import Rung
-from gpusizer.training.report import EstimateRow, RankedTraining, TrainingReport
-from gpusizer.units import GIB, format_gib
 
 _UNKNOWN = "unknown"
 _ESTIMATE_HEAD = (
-    "method", "trained", "weights", "gradients", "optimizer", "activations", "logits", "buffers",
-    "reserve", "needs", "low-high", "peak at",
-)  # fmt: skip
+    "method",
+    "trained",
+    "weights",
+    "gradients",
+    "optimizer",
+    "activations",
+    "logits",
+    "buffers",
+    "reserve",
+    "needs",
+    "low-high",
+    "peak at",
+)
 _PARAMETER_HEAD = (
-    "method", "weights", "gradients", "optimizer", "FP32 copies", "trained, total", "frozen",
-)  # fmt: skip
+    "method",
+    "weights",
+    "gradients",
+    "optimizer",
+    "FP32 copies",
+    "trained, total",
+    "frozen",
+)
 _RANKING_HEAD = (
-    "#", "GPUs", "divided", "verdict", "spare GiB", "tok/s", "hours", "USD", "kWh",
-)  # fmt: skip
+    "#",
+    "GPUs",
+    "divided",
+    "verdict",
+    "spare GiB",
+    "tok/s",
+    "hours",
+    "USD",
+    "kWh",
+)
 _CHEAPEST_HEAD = ("method", "GPUs", "divided", "verdict", "hours", "USD")
 _LADDER_HEAD = ("saves GiB", "alone", "then needs", "fits", "what")
 
 
+def run_train(sizer: Sizer, arguments: argparse.Namespace) -> None:
+    """Run `train MODEL`."""
+    report = train(sizer.fetch, sizer.catalogue, request_fields(arguments), sizer.parse)
+    if arguments.json:
+        print_json(report.to_json(say_note))
+    else:
+        print_text(training_text(report))
+
+
 def training_text(report: TrainingReport) -> str:
-    """Profile, memory by method, bytes of a parameter, mitigations and ranking."""
+    """Write profile, memory by method, bytes per parameter, mitigations and ranking."""
     plan, request = report.plan, report.request
-    asked = report.estimates[0]
+    first_row = report.estimates[0]
     parts = [
         profile_text(report.profile),
         f"Memory of one of {plan.gpus} GPU(s): {plan.sequence_length:,} tokens x"
@@ -38,7 +77,7 @@ def training_text(report: TrainingReport) -> str:
     ]
     if report.ladder:
         parts += [
-            f"What {asked.plan.method} could do to need less, one after the other",
+            f"What {first_row.plan.method} could do to need less, one after the other",
             table(_LADDER_HEAD, [_rung_cells(rung) for rung in report.ladder]),
         ]
     parts.append(
@@ -57,12 +96,18 @@ def training_text(report: TrainingReport) -> str:
     return "\n\n".join(parts)
 
 
-def _estimate_cells(row: EstimateRow) -> tuple[str, ...]:
+def _estimate_cells(row: TrainingEstimateRow) -> tuple[str, ...]:
     memory = row.memory
     amounts = (
-        memory.weights, memory.gradients, memory.optimizer, memory.activations, memory.logits,
-        memory.buffers, memory.overhead, memory.needed,
-    )  # fmt: skip
+        memory.weights,
+        memory.gradients,
+        memory.optimizer,
+        memory.activations,
+        memory.logits,
+        memory.buffers,
+        memory.overhead,
+        memory.needed,
+    )
     return (
         row.plan.method + ("*" if row.asked else ""),
         f"{memory.trainable:,}",
@@ -72,13 +117,21 @@ def _estimate_cells(row: EstimateRow) -> tuple[str, ...]:
     )
 
 
-def _parameter_cells(row: EstimateRow) -> tuple[str, ...]:
-    each = row.per_parameter
+def _parameter_cells(row: TrainingEstimateRow) -> tuple[str, ...]:
+    parameter_bytes = row.per_parameter
     return (
         row.plan.method,
-        *(f"{value:.2f}" for value in (each.weights, each.gradients, each.optimizer, each.masters)),
-        f"{each.total:.2f}",
-        "-" if each.frozen is None else f"{each.frozen:.2f}",
+        *(
+            f"{value:.2f}"
+            for value in (
+                parameter_bytes.weights,
+                parameter_bytes.gradients,
+                parameter_bytes.optimizer,
+                parameter_bytes.masters,
+            )
+        ),
+        f"{parameter_bytes.total:.2f}",
+        "-" if parameter_bytes.frozen is None else f"{parameter_bytes.frozen:.2f}",
     )
 
 
@@ -120,18 +173,18 @@ def _cheapest(report: TrainingReport) -> list[tuple[str, ...]]:
 
 
 def _largest_text(item: RankedTraining) -> str:
-    most, fit = item.largest, item.fit
+    largest, fit = item.largest, item.fit
     lines = [f"{fit.count} x {fit.gpu.name}: {text(f'verdict.{fit.verdict.value}', 'en')}"]
-    if most is not None:
-        rank = "" if most.lora_rank is None else f", or rank {most.lora_rank:,}"
+    if largest is not None:
+        rank = "" if largest.lora_rank is None else f", or rank {largest.lora_rank:,}"
         lines.append(
-            f"  holds up to {most.sequence_length:,} tokens, or {most.micro_batch:,} sequences"
-            f" at once{rank}"
+            f"  holds up to {largest.sequence_length:,} tokens, or {largest.micro_batch:,}"
+            f" sequences at once{rank}"
         )
     lines += [f"  {say_note(note)}" for note in item.reasons]
     if fit.memory.host:
         lines.append(f"  system memory: {format_gib(fit.memory.host)}")
-    return "\n".join(lines)
+    return lines_text(lines)
 
 
 def _number(value: float | None) -> str:

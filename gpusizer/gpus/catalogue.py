@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from gpusizer.errors import UnknownGpu
+from gpusizer.core.errors import UnknownGpu
+from gpusizer.core.paths import DATA_DIR
 from gpusizer.gpus.gpu import Gpu
-from gpusizer.gpus.names import NameKey, candidate_keys, name_key
+from gpusizer.gpus.names import (
+    NameKey,
+    SearchedNames,
+    candidate_keys,
+    name_key,
+    search_words,
+    telling_words,
+)
 from gpusizer.gpus.table import read_gpus
-from gpusizer.paths import DATA_DIR
 
 MAX_NAME_CHARS = 100
 MAX_SUGGESTIONS = 5
@@ -22,7 +29,7 @@ MAX_SUGGESTIONS = 5
 class Catalogue:
     """An ordered, read-only set of GPUs with unique slugs, names and aliases.
 
-    Without `slots`, because the indexes are built on first use and kept.
+    Without `slots`, because the indexes are cached properties.
     """
 
     gpus: tuple[Gpu, ...]
@@ -43,24 +50,52 @@ class Catalogue:
         """
         if len(text) > MAX_NAME_CHARS:
             raise UnknownGpu(value=text[:MAX_NAME_CHARS], suggestions=[])
+        gpu = self._match(text)
+        if gpu is None:
+            raise UnknownGpu(value=text, suggestions=self.suggestions(text))
+        return gpu
+
+    def search(self, query: str) -> list[Gpu]:
+        """GPUs that a query names, the likeliest first. Empty: all of them.
+
+        First what `find` takes it for, or the sizes of the product that it names; then those with
+        every word of the query as whole words of their names, makers and generations; then those
+        with words that only begin so. In the order of the file within each.
+        """
+        query = query[:MAX_NAME_CHARS]
+        if not query.strip():
+            return list(self.gpus)
+        words = search_words(query)
+        gpus = [*self._named(query), *self._with_words(words)]
+        return _distinct(gpus or self._with_words(telling_words(words)))
+
+    def _match(self, text: str) -> Gpu | None:
+        """The one GPU that a text names, None for several or none."""
         exact = self._by_slug.get(text.strip().casefold())
         if exact is not None:
             return exact
         for key in candidate_keys(text):
             for index in (self._by_alias, self._by_name):
-                found = index.get(key, ())
-                if len(found) == 1:
-                    return found[0]
-        raise UnknownGpu(value=text, suggestions=self._suggestions(text))
+                matches = index.get(key, ())
+                if len(matches) == 1:
+                    return matches[0]
+        return None
 
-    def search(self, query: str) -> list[Gpu]:
-        """GPUs for which every word of the query is part of some name. Empty: all of them."""
-        words = query[:MAX_NAME_CHARS].casefold().split()
-        return [
-            gpu
-            for gpu, haystack in zip(self.gpus, self._haystacks, strict=True)
-            if all(word in haystack for word in words)
-        ]
+    def _named(self, text: str) -> tuple[Gpu, ...]:
+        """The GPU that a text names; of a product without its size every size."""
+        gpu = self._match(text)
+        if gpu is not None:
+            return (gpu,)
+        key = name_key(text)
+        return self._by_name.get(key, ()) if key.core else ()
+
+    def _with_words(self, words: Sequence[str]) -> list[Gpu]:
+        """GPUs that have every word: as whole words first, then as the beginnings of words."""
+        if not words:
+            return []
+        searched = tuple(zip(self.gpus, self._searched_names, strict=True))
+        whole = [gpu for gpu, names in searched if names.have_whole(words)]
+        return whole + [gpu for gpu, names in searched if names.have_beginnings(words)]
 
     @cached_property
     def _by_slug(self) -> dict[str, Gpu]:
@@ -77,29 +112,21 @@ class Catalogue:
         return _index(self.gpus, _name_keys)
 
     @cached_property
-    def _haystacks(self) -> tuple[str, ...]:
+    def _searched_names(self) -> tuple[SearchedNames, ...]:
+        """What each GPU is searched by, in the order of the file."""
         return tuple(
-            " ".join(
-                (
-                    gpu.slug,
-                    gpu.slug.replace("-", ""),
-                    gpu.name,
-                    gpu.vendor,
-                    gpu.architecture,
-                    *gpu.aliases,
-                )
-            ).casefold()
+            SearchedNames.of((gpu.slug, gpu.name, gpu.vendor, gpu.architecture, *gpu.aliases))
             for gpu in self.gpus
         )
 
-    def _suggestions(self, text: str) -> list[str]:
-        """Slugs of the sizes the text could mean, else of the closest names."""
+    def suggestions(self, text: str) -> list[str]:
+        """Slugs of the sizes the text could mean, else of the closest names; five at most."""
         for key in candidate_keys(text):
-            found = self._by_name.get(NameKey(key.core, None), ()) if key.core else ()
-            if found:
-                return [gpu.slug for gpu in found[:MAX_SUGGESTIONS]]
+            matches = self._by_name.get(NameKey(key.core, None), ()) if key.core else ()
+            if matches:
+                return [gpu.slug for gpu in matches[:MAX_SUGGESTIONS]]
         spellings = {name: gpu.slug for gpu in self.gpus for name in (gpu.slug, gpu.name.lower())}
-        # Backwards, so that the first GPU of a core keeps it: the file lists modified cards last.
+        # In reverse, so that the first GPU with a core wins: the file lists modified cards last.
         core_slugs = {core: gpu.slug for gpu in reversed(self.gpus) for core in _cores(gpu)}
         close = difflib.get_close_matches(text.casefold(), spellings, MAX_SUGGESTIONS)
         close_cores = difflib.get_close_matches(name_key(text).core, core_slugs, MAX_SUGGESTIONS)
@@ -113,6 +140,14 @@ def load_catalogue(path: Path = DATA_DIR) -> Catalogue:
     Raises ValueError naming the file, line and field of the first malformed cell.
     """
     return Catalogue(read_gpus(path / "gpus.csv", path / "gpu_aliases.csv"))
+
+
+def _distinct(gpus: Iterable[Gpu]) -> list[Gpu]:
+    """Each GPU once, where it comes first."""
+    by_slug: dict[str, Gpu] = {}
+    for gpu in gpus:
+        by_slug.setdefault(gpu.slug, gpu)
+    return list(by_slug.values())
 
 
 def _name_keys(gpu: Gpu) -> list[NameKey]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from gpusizer.units import GB, TERA
+from gpusizer.core.units import GB, TERA
 
 MemoryBasis = Literal["observed", "rule", "nominal"]
 PriceBasis = Literal["street", "launch", "rent"]
@@ -42,7 +42,7 @@ class Gpu:
     explained in `data/SOURCES.md`.
 
     Attributes:
-        memory_bytes: what the driver reports, or our stand-in for it; see `memory_basis`.
+        memory_bytes: what the driver reports, or an estimate of it; see `memory_basis`.
         memory_marketing_gb: the number on the box, in whichever unit the vendor meant.
         memory_basis: "observed" on this product, derived by a "rule" from observed relatives,
             or "nominal": a deliberately low reading of the label.
@@ -118,7 +118,7 @@ class Gpu:
 
     @property
     def device_memory_bytes(self) -> int:
-        """Memory one device can hold: two dies on a board do not pool theirs."""
+        """Memory of one device in bytes. Two dies on one board do not share theirs."""
         return self.memory_bytes // self.devices_per_board
 
     @property
@@ -142,7 +142,7 @@ class Gpu:
         return None if self.buy is None else self.buy.usd
 
     def fabric_joins(self, boards: int) -> bool:
-        """Whether all of so many boards talk over NVLink or similar, not over PCIe or a network."""
+        """Whether `boards` boards are all joined by NVLink or a similar fabric."""
         return bool(self.interconnect) and boards <= (self.interconnect_domain or boards)
 
     def to_json(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What people type -> a key that does not depend on spelling.
+"""Names of GPUs as people type them, as keys that do not depend on spelling.
 
 >>> name_key("NVIDIA GeForce RTX 4090"), name_key("rtx4090 24G"), name_key("A100-SXM4-80GB")
 (NameKey(core='4090', memory_gb=None), NameKey(core='4090', memory_gb=24), \
@@ -9,14 +9,19 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
-# Words that never tell two products of the table apart. "tesla" and "quadro" are here, so
+from gpusizer.core.errors import InvalidRequest
+
+_MACS = re.compile(r"macbook(?: pro| air)?|mac (?:studio|mini|pro)|imac")
+# Words that distinguish no two products of the table. "tesla" and "quadro" are here, so
 # "RTX 4000" is the Quadro of that name; "pro", "ada", "laptop" and "super" are not.
 _NOISE = re.compile(
     r"\b(?:nvidia|geforce|quadro|tesla|amd|radeon|instinct|intel|apple|huawei|ascend|atlas"
     r"|cambricon|moore|threads|hygon|dcu|metax|google|aws|jetson"
-    r"|macbook(?: pro| air)?|mac (?:studio|mini|pro)|imac"
+    rf"|{_MACS.pattern}"
     r"|gpu|generation|edition|graphics|card|modified|mod)\b"
 )
 _TRANSLATIONS = {
@@ -66,6 +71,61 @@ def candidate_keys(text: str) -> tuple[NameKey, ...]:
     return (key, NameKey(core, int(trailing[1]))) if core else (key,)
 
 
+def search_words(text: str) -> list[str]:
+    """The words of a name or of a query, a size and its unit as one.
+
+    >>> search_words("GeForce RTX-4090 (AD102), 24 GB")
+    ['geforce', 'rtx', '4090', 'ad102', '24gb']
+    """
+    words = _MEMORY.sub(r"\1gb", _words(text.replace("(", " ").replace(")", " ")))
+    return [word for word in (word.strip(".") for word in words.split()) if word]
+
+
+def telling_words(words: Sequence[str]) -> list[str]:
+    """Those of the words that tell GPUs from others.
+
+    >>> telling_words(["macbook", "pro", "m3"]), telling_words(["gtx", "edition"])
+    (['apple', 'm3'], ['gtx'])
+    """
+    text = " ".join(words)
+    maker = ["apple"] if _MACS.search(text) else []
+    return maker + search_words(_NOISE.sub(" ", text))
+
+
+@dataclass(frozen=True, slots=True)
+class SearchedNames:
+    """The names of one GPU, for queries whose words may be written apart or together.
+
+    Attributes:
+        whole: words, and words that stand side by side as one: "rtx", "4090", "rtx4090".
+        beginnings: each word with all that follow it in its name as one, after a space.
+    """
+
+    whole: frozenset[str]
+    beginnings: str
+
+    @classmethod
+    def of(cls, names: Iterable[str]) -> SearchedNames:
+        """Those of some names."""
+        split = [search_words(name) for name in names]
+        runs = (
+            "".join(words[first:last])
+            for words in split
+            for first in range(len(words))
+            for last in range(first + 1, len(words) + 1)
+        )
+        rests = ("".join(words[first:]) for words in split for first in range(len(words)))
+        return cls(frozenset(runs), "".join(f" {rest}" for rest in rests))
+
+    def have_whole(self, words: Sequence[str]) -> bool:
+        """Whether every word is one of theirs."""
+        return all(word in self.whole for word in words)
+
+    def have_beginnings(self, words: Sequence[str]) -> bool:
+        """Whether every word begins one of theirs."""
+        return all(f" {word}" in self.beginnings for word in words)
+
+
 def _words(text: str) -> str:
     text = unicodedata.normalize("NFKC", text).casefold()
     for word, replacement in _TRANSLATIONS.items():
@@ -76,3 +136,35 @@ def _words(text: str) -> str:
 
 def _core(words: str) -> str:
     return _SERIES.sub("", "".join(_NOISE.sub(" ", words).split()))
+
+
+MAX_COUNT = 1024
+# "2x4090", "2 × RTX 4090", "4 * L40S". A bare number is part of the name ("4090", "7900 XTX").
+_COUNTED = re.compile(r"\s*(\d{1,5})\s*(?!xtx?\b)[x×*]\s*(\S.*)", re.IGNORECASE | re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class GpuRequest:
+    """A GPU's name as written, and how many boards; None to find the number that fits."""
+
+    name: str
+    count: int | None = None
+
+
+def parse_gpu_request(text: str) -> GpuRequest:
+    """Split a leading count off a GPU's name.
+
+    >>> parse_gpu_request("2 × RTX 4090")
+    GpuRequest(name='RTX 4090', count=2)
+
+    Raises InvalidRequest for a count outside 1 to 1024.
+    """
+    match = _COUNTED.fullmatch(text)
+    if match is None:
+        return GpuRequest(text.strip())
+    count = int(match[1])
+    if not 1 <= count <= MAX_COUNT:
+        raise InvalidRequest(
+            field="gpu", value=text[:80], reason="out_of_range", low=1, high=MAX_COUNT
+        )
+    return GpuRequest(match[2].strip(), count)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from gpusizer.errors import UnknownGpu
-from gpusizer.gpu_request import MAX_COUNT
+from gpusizer.core.errors import UnknownGpu
 from gpusizer.gpus.catalogue import Catalogue
+from gpusizer.gpus.names import MAX_COUNT
 
 _MAX_ITEMS = 32
 _MAX_CHARS = 80
@@ -19,14 +19,14 @@ def saved_gpus(items: object, catalogue: Catalogue, most: int) -> tuple[str, ...
 
     `items` is the Hub's `hardwareItems`, of OAuth user information and of a user's overview:
     objects of `sku` ([type, maker, model]), `mem` (GB of one unit), `num` and, on one,
-    `isPrimary` (huggingface/hub-docs, docs/hub/hardware.md). It is somebody else's input: what
-    is not of that form, or no GPU that the catalogue knows with that memory, is left out.
+    `isPrimary` (huggingface/hub-docs, docs/hub/hardware.md). The input is untrusted: items of
+    another form, and GPUs that the catalogue does not have with that memory, are left out.
     """
     if not isinstance(items, list):
         return ()
-    known = [item for item in items[:_MAX_ITEMS] if isinstance(item, Mapping)]
-    known.sort(key=lambda item: item.get("isPrimary") is not True)
-    return tuple(dict.fromkeys(_requests(known, catalogue)))[:most]
+    objects = [item for item in items[:_MAX_ITEMS] if isinstance(item, Mapping)]
+    objects.sort(key=lambda item: item.get("isPrimary") is not True)
+    return tuple(dict.fromkeys(_requests(objects, catalogue)))[:most]
 
 
 def _requests(items: Iterable[Mapping[Any, Any]], catalogue: Catalogue) -> Iterable[str]:
@@ -44,5 +44,5 @@ def _requests(items: Iterable[Mapping[Any, Any]], catalogue: Catalogue) -> Itera
 
 
 def _within(number: object, most: int) -> bool:
-    """A whole or broken number from one to `most`; True and False are none."""
+    """Whether a value is a number from 1 to `most`; booleans are not numbers here."""
     return isinstance(number, int | float) and not isinstance(number, bool) and 1 <= number <= most

@@ -1,80 +1,69 @@
-"""`data/gpus.csv` and `data/gpu_aliases.csv` -> Gpu. The file's columns are written out here."""
+"""Reads `data/gpus.csv` and `data/gpu_aliases.csv`; lists the columns of the file."""
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, get_args
 
+from gpusizer.core.tables import TableRow, read_table
+from gpusizer.core.units import GB, MIB, TERA
 from gpusizer.gpus.gpu import Confidence, Gpu, MemoryBasis, Price, PriceBasis, Status, Support
-from gpusizer.units import GB, MIB, TERA
 
-Row = Mapping[str, str]
 Parse = Callable[[str], Any]
 Columns = Mapping[str, tuple[str, Parse]]
 
 
 def read_gpus(gpus_csv: Path, aliases_csv: Path) -> tuple[Gpu, ...]:
-    """Every row in file order. Raises ValueError naming file, line and field of what is wrong."""
+    """Every row in file order.
+
+    Raises MalformedTable, and ValueError for an alias of a GPU that is not in the table.
+    """
     aliases = read_aliases(aliases_csv)
-    named: dict[str, list[str]] = {}
+    aliases_by_slug: dict[str, list[str]] = {}
     for alias, slug in aliases.items():
-        named.setdefault(slug, []).append(alias)
-    # Most fields say what another row has said in the same words.
+        aliases_by_slug.setdefault(slug, []).append(alias)
+    # Rows repeat most cells in the same words, so that each parser remembers its results.
     columns = {column: (field, cache(parse)) for column, (field, parse) in COLUMNS.items()}
-    gpus = []
-    for place, row in _rows(gpus_csv, ("slug", *COLUMNS, *_PRICE_COLUMNS)):
-        gpus.append(_gpu(place, row, columns, tuple(named.get(row["slug"], ()))))
+    gpus = read_table(
+        gpus_csv,
+        lambda row: _gpu(row, columns, tuple(aliases_by_slug.get(row.text("slug"), ()))),
+        ("slug", *COLUMNS, *_PRICE_COLUMNS),
+    )
     unknown = set(aliases.values()) - {gpu.slug for gpu in gpus}
     if unknown:
         raise ValueError(f"{aliases_csv.name}: field slug: no such GPU: {sorted(unknown)}")
-    return tuple(gpus)
+    return gpus
 
 
 def read_aliases(aliases_csv: Path) -> dict[str, str]:
-    """Alias -> slug, in file order."""
+    """Alias -> slug, in file order. Raises MalformedTable for an empty or repeated alias."""
     aliases: dict[str, str] = {}
-    for place, row in _rows(aliases_csv, ("alias", "slug")):
-        if not row["alias"] or row["alias"] in aliases:
-            raise ValueError(f"{place}: field alias: empty or repeated: {row['alias']!r}")
-        aliases[row["alias"]] = row["slug"]
+
+    def add(row: TableRow) -> None:
+        alias = row.text("alias")
+        if not alias or alias in aliases:
+            raise row.malformed("alias", f"empty or repeated: {alias!r}")
+        aliases[alias] = row.text("slug")
+
+    read_table(aliases_csv, add, ("alias", "slug"))
     return aliases
 
 
-def _rows(path: Path, columns: tuple[str, ...]) -> list[tuple[str, Row]]:
-    with path.open(encoding="utf-8", newline="") as file:
-        reader = csv.reader(file)
-        header = next(reader, [])
-        missing = set(columns) - set(header)
-        if missing:
-            raise ValueError(f"{path.name}, line 1: missing columns {sorted(missing)}")
-        rows: list[tuple[str, Row]] = []
-        for fields in filter(None, reader):
-            place = f"{path.name}, line {reader.line_num}"
-            if len(fields) != len(header):
-                raise ValueError(f"{place}: {len(header)} fields expected")
-            rows.append((place, dict(zip(header, fields, strict=True))))
-    return rows
-
-
-def _gpu(place: str, row: Row, columns: Columns, aliases: tuple[str, ...]) -> Gpu:
-    values: dict[str, Any] = {"slug": row["slug"], "aliases": aliases}
+def _gpu(row: TableRow, columns: Columns, aliases: tuple[str, ...]) -> Gpu:
+    values: dict[str, Any] = {"slug": row.text("slug"), "aliases": aliases}
     for column, (field, parse) in columns.items():
-        try:
-            values[field] = parse(row[column])
-        except ValueError as error:
-            raise ValueError(f"{place}: field {column}: {error}") from error
+        values[field] = row.parsed(column, parse)
     memory_basis, memory_note = values.pop("memory_evidence")
     launch, street, rent = (values.pop(key) for key in ("launch_usd", "street_usd", "rent_usd"))
     return Gpu(
         **values,
         memory_basis=memory_basis,
         memory_note=memory_note,
-        launch=_price(launch, "launch", row["sources"], ""),
-        street=_price(street, "street", row["street_source"], row["street_date"]),
-        rent=_price(rent, "rent", row["rent_source"], row["rent_date"]),
+        launch=_price(launch, "launch", row.text("sources"), ""),
+        street=_price(street, "street", row.text("street_source"), row.text("street_date")),
+        rent=_price(rent, "rent", row.text("rent_source"), row.text("rent_date")),
     )
 
 

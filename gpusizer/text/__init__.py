@@ -3,45 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cache
-from importlib import import_module
-from typing import Literal, get_args
 
-from gpusizer.errors import GpusizerError
-from gpusizer.notes import Note
+from gpusizer.core.errors import GpusizerError
+from gpusizer.core.messages import Note
+from gpusizer.core.printable import printable
+from gpusizer.core.units import format_count, format_gib, format_usd
+from gpusizer.text.languages import LANGUAGES as LANGUAGES
+from gpusizer.text.languages import Language as Language
+from gpusizer.text.languages import sentences as sentences
 from gpusizer.text.notation import NOTATIONS as NOTATIONS
-from gpusizer.units import format_count, format_gib, format_usd
-
-Language = Literal["en", "zh", "pt"]
-LANGUAGES: tuple[Language, ...] = get_args(Language)
-
-_CORE = ("{}", "buying.{}")
-_PAGE = (
-    "pages.{}", "pages.{}_accuracy", "pages.{}_derivation", "pages.{}_method", "pages.{}_pictures",
-    "pages.{}_tabs", "pages.{}_tools", "pages.{}_training",
-)  # fmt: skip
-"""Modules of one language: what the core says itself, and the words of the web page."""
-
-
-@cache
-def table(language: Language, modules: tuple[str, ...] = (*_CORE, *_PAGE)) -> Mapping[str, str]:
-    """Strings of a language, loaded when they are first asked for.
-
-    Raises ValueError for a key that two modules have.
-    """
-    strings: dict[str, str] = {}
-    for name in modules:
-        own = import_module(f"gpusizer.text.{name.format(language)}").STRINGS
-        if repeated := strings.keys() & own.keys():
-            raise ValueError(f"in two modules: {sorted(repeated)}")
-        strings |= own
-    return strings
 
 
 def text(key: str, language: Language, **fields: object) -> str:
-    """The string under `key`, with its fields filled in. Raises KeyError for an unknown key."""
-    strings = table(language, _PAGE if key.startswith("page.") else _CORE)
-    return strings[key].format(**_shown(fields, language))
+    """The sentence under `key`, with its fields filled in. Raises KeyError for an unknown key."""
+    return sentences(language)[key].format(**_formatted(fields, language))
 
 
 def say_note(note: Note, language: Language = "en") -> str:
@@ -50,12 +25,17 @@ def say_note(note: Note, language: Language = "en") -> str:
 
 
 def say_error(error: GpusizerError, language: Language = "en") -> str:
-    """The sentence of an error."""
+    """The sentence of an error, with near names where the error suggests some.
+
+    An error with one particular reason may have a sentence of its own under
+    `error.<code>.<reason>`.
+    """
     fields = {"value": "", "reason": "", "suggestions": "", **error.fields}
-    fields["reason"] = _reason(error.code, fields, language)
+    fields["reason"] = _reason_words(error.code, fields, language)
     key = f"error.{error.code}"
-    special = f"{key}.{error.fields.get('reason')}"  # some reasons deserve their own sentence
-    sentence = text(special if special in table(language, _CORE) else key, language, **fields)
+    key_of_reason = f"{key}.{error.fields.get('reason')}"
+    own_sentence = key_of_reason in sentences(language)
+    sentence = text(key_of_reason if own_sentence else key, language, **fields)
     suggestions = fields["suggestions"]
     if isinstance(suggestions, list) and suggestions:
         names = ", ".join(map(str, suggestions))
@@ -63,29 +43,36 @@ def say_error(error: GpusizerError, language: Language = "en") -> str:
     return sentence
 
 
-def _reason(code: str, fields: Mapping[str, object], language: Language) -> str:
-    """The words of a reason: this error's own, else everybody's, else the reason as it is."""
-    reason, strings = str(fields["reason"]), table(language, _CORE)
-    words = strings.get(f"reason.{code}.{reason}") or strings.get(f"reason.{reason}")
-    return reason if words is None else words.format(**_shown(fields, language))
+def _reason_words(code: str, fields: Mapping[str, object], language: Language) -> str:
+    """The words of an error's reason: those for this error, those for any, or the reason itself."""
+    reason, words = str(fields["reason"]), sentences(language)
+    clause = words.get(f"reason.{code}.{reason}") or words.get(f"reason.{reason}")
+    return reason if clause is None else clause.format(**_formatted(fields, language))
 
 
-def _shown(fields: Mapping[str, object], language: Language) -> dict[str, object]:
-    """What fills a sentence: numbers in the language's notation, lists with commas."""
+def _formatted(fields: Mapping[str, object], language: Language) -> dict[str, object]:
+    """What fills a sentence: numbers in the language's notation, lists with commas.
+
+    Texts may be a stranger's, of which only printable characters are shown.
+    """
     notation = NOTATIONS[language]
-    shown: dict[str, object] = {}
+    formatted: dict[str, object] = {}
     for name, value in fields.items():
-        write = _UNITS.get("bytes" if name.endswith("_bytes") else name)
-        if write and isinstance(value, int | float):
-            shown[name] = notation.write(write(value))
+        with_unit = _WITH_UNIT.get("bytes" if name.endswith("_bytes") else name)
+        if with_unit and isinstance(value, int | float):
+            formatted[name] = notation.write(with_unit(value))
         elif isinstance(value, list):
-            shown[name] = ", ".join(map(str, value)) or "—"
+            formatted[name] = printable(", ".join(map(str, value))) or "—"
+        elif isinstance(value, str):
+            formatted[name] = printable(value)
         else:
-            shown[name] = notation.number(value)
-    return shown
+            formatted[name] = notation.number(value)
+    return formatted
 
 
-_UNITS: Mapping[str, Callable[[float], str]] = {
-    "bytes": format_gib, "parameters": format_count, "usd": format_usd,
-}  # fmt: skip
-"""Amounts get their unit, counts their suffix, by the name of the field."""
+_WITH_UNIT: Mapping[str, Callable[[float], str]] = {
+    "bytes": format_gib,
+    "parameters": format_count,
+    "usd": format_usd,
+}
+"""By the name of the field: amounts get their unit, counts their suffix."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from gpusizer.training.adapters import targeted
 from gpusizer.training.plan import TrainingPlan
 from gpusizer.training.shape import Matrix, TrainedShape, is_gated
-from gpusizer.training.stacks import Stack
+from gpusizer.training.stacks import TrainingStack
 
 _FP32 = 4
 _SCORE_COPIES = 2.5  # softmax, dropout and what multiplies the values; a mask of one byte
@@ -22,7 +22,7 @@ _SCORE_COPIES = 2.5  # softmax, dropout and what multiplies the values; a mask o
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Bytes that one token leaves behind in all layers together.
+    """Bytes of activations kept for one token, in all layers together.
 
     `scores` is per token and earlier token, where attention holds its scores.
     """
@@ -43,9 +43,9 @@ class Kept:
 
 
 def kept_by_token(
-    shape: TrainedShape, plan: TrainingPlan, stack: Stack, *, quantized: bool = False
+    shape: TrainedShape, plan: TrainingPlan, stack: TrainingStack, *, quantized: bool = False
 ) -> Kept:
-    """What a token leaves behind without checkpointing, before any division over GPUs.
+    """Bytes kept for a token without checkpointing, before any division over GPUs.
 
     `quantized`: the frozen matrices are, for which some kernels copy their inputs.
     """
@@ -65,7 +65,7 @@ def kept_by_token(
     )
 
 
-def _norms(shape: TrainedShape, plan: TrainingPlan, stack: Stack) -> float:
+def _norms(shape: TrainedShape, plan: TrainingPlan, stack: TrainingStack) -> float:
     """The input of each norm; eager RMSNorms keep it in FP32, trained ones also the result."""
     width = plan.compute_bytes
     if shape.fused_norms or plan.compiled or not stack.eager_norms:
@@ -90,12 +90,12 @@ def _inputs(
 
 
 def _blocks(matrices: list[Matrix]) -> float:
-    """Passes of a token through blocks of one kind: one per matrix that leads back."""
+    """Passes of a token through blocks of one kind, counted by their output matrices."""
     return sum(matrix.used for matrix in matrices if matrix.last)
 
 
 def _attention(
-    shape: TrainedShape, plan: TrainingPlan, stack: Stack, matrices: list[Matrix]
+    shape: TrainedShape, plan: TrainingPlan, stack: TrainingStack, matrices: list[Matrix]
 ) -> float:
     """Queries, keys, values and the output."""
     queries = sum(matrix.in_width * matrix.used for matrix in matrices if matrix.last)
@@ -105,19 +105,19 @@ def _attention(
     return plan.compute_bytes * (2 * queries + 2 * keys)
 
 
-def _mlp(plan: TrainingPlan, stack: Stack, matrices: list[Matrix]) -> float:
+def _mlp(plan: TrainingPlan, stack: TrainingStack, matrices: list[Matrix]) -> float:
     """Results of the first matrices, of the activation function, and their product."""
     inner = sum(matrix.in_width * matrix.used for matrix in matrices if matrix.last)
     outs = sum(matrix.out_width * matrix.used for matrix in matrices if not matrix.last)
-    kept = outs
+    elements = outs
     if is_gated(outs, inner) and not plan.compiled and not stack.adapter_kernels:
-        kept += inner
+        elements += inner
     if not plan.adapted or stack.frozen_inputs:
-        kept += inner
-    return plan.compute_bytes * kept
+        elements += inner
+    return plan.compute_bytes * elements
 
 
-def _adapters(shape: TrainedShape, plan: TrainingPlan, stack: Stack) -> float:
+def _adapters(shape: TrainedShape, plan: TrainingPlan, stack: TrainingStack) -> float:
     """Inputs of adapters: FP32 ones cast theirs, each for itself, as dropout makes them do."""
     if not plan.adapted:
         return 0.0
@@ -155,7 +155,7 @@ def _scores(shape: TrainedShape, plan: TrainingPlan, matrices: list[Matrix]) -> 
 
 
 def _working(plan: TrainingPlan, matrices: list[Matrix]) -> float:
-    """Gradients that exist at once while one MLP is gone through backwards."""
+    """Bytes of gradients that exist at once in the backward pass of one MLP."""
     inner = sum(matrix.in_width * matrix.used for matrix in matrices if matrix.last)
     return plan.compute_bytes * 2 * inner
 
@@ -163,7 +163,7 @@ def _working(plan: TrainingPlan, matrices: list[Matrix]) -> float:
 def _products(
     shape: TrainedShape, plan: TrainingPlan, attention: list[Matrix], text: list[Matrix]
 ) -> float:
-    """What selective checkpointing keeps: every second product, and what attention gives."""
+    """Bytes that selective checkpointing keeps: every second product and the attention output."""
     given = sum(matrix.in_width * matrix.used for matrix in attention if matrix.last)
     outs = sum(matrix.out_width * matrix.used for matrix in text)
     return plan.compute_bytes * (given + outs / 2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from gpusizer.errors import InvalidRequest
+from gpusizer.core.errors import InvalidRequest
 from gpusizer.training.plan import ALL_LINEAR
 from gpusizer.training.shape import Matrix, TrainedShape
 
@@ -14,12 +14,28 @@ _ALL_WITH_EXPERTS = "all-experts"
 _EXPERTS = frozenset({_ALL_WITH_EXPERTS, "experts"})
 # What tools call the same projections; a fused matrix stands for its parts.
 _GROUPS = {
-    "attention": ("q", "k", "v", "o"), "qkv": ("q", "k", "v"), "query": ("q",), "key": ("k",),
-    "value": ("v",), "projection": ("o",), "mlp": ("gate", "up", "down"), "q": ("q",),
-    "k": ("k",), "v": ("v",), "o": ("o",), "gate": ("gate",), "up": ("up",), "down": ("down",),
-    "q_proj": ("q",), "k_proj": ("k",), "v_proj": ("v",), "o_proj": ("o",),
-    "gate_proj": ("gate",), "up_proj": ("up",), "down_proj": ("down",),
-}  # fmt: skip
+    "attention": ("q", "k", "v", "o"),
+    "qkv": ("q", "k", "v"),
+    "query": ("q",),
+    "key": ("k",),
+    "value": ("v",),
+    "projection": ("o",),
+    "mlp": ("gate", "up", "down"),
+    "q": ("q",),
+    "k": ("k",),
+    "v": ("v",),
+    "o": ("o",),
+    "gate": ("gate",),
+    "up": ("up",),
+    "down": ("down",),
+    "q_proj": ("q",),
+    "k_proj": ("k",),
+    "v_proj": ("v",),
+    "o_proj": ("o",),
+    "gate_proj": ("gate",),
+    "up_proj": ("up",),
+    "down_proj": ("down",),
+}
 HEAD = frozenset({"head", "lm_head", "output"})
 
 
@@ -31,35 +47,45 @@ def targeted(shape: TrainedShape, targets: Iterable[str]) -> tuple[Matrix, ...]:
 
     Raises InvalidRequest when no matrix has such a name.
     """
-    wanted = [target.strip().lower() for target in targets if target.strip()]
-    names = [name for name in wanted if name not in HEAD]
-    found = tuple(m for m in shape.matrices if any(_matches(m, name) for name in names))
-    if not found and len(names) == len(wanted):
-        known = sorted({matrix.name for matrix in shape.matrices})
+    target_names = [target.strip().lower() for target in targets if target.strip()]
+    names = [name for name in target_names if name not in HEAD]
+    matrices = tuple(
+        matrix for matrix in shape.matrices if any(_matches(matrix, name) for name in names)
+    )
+    if not matrices and len(names) == len(target_names):
+        matrix_names = sorted({matrix.name for matrix in shape.matrices})
         raise InvalidRequest(
-            field="lora_targets", value=", ".join(wanted)[:80], reason="not_one_of",
-            choices=", ".join([ALL_LINEAR, *known][:20]),
-        )  # fmt: skip
-    return found
+            field="lora_targets",
+            value=", ".join(target_names)[:80],
+            reason="not_one_of",
+            choices=", ".join([ALL_LINEAR, *matrix_names][:20]),
+        )
+    return matrices
 
 
 def adapters(shape: TrainedShape, targets: Iterable[str], rank: int) -> tuple[Matrix, ...]:
     """Both matrices of each adapter: rank x in, out x rank (Hu et al. 2021, arXiv:2106.09685)."""
-    wanted = tuple(targets)
-    beside = list(targeted(shape, wanted))
-    if any(target.strip().lower() in HEAD for target in wanted):
-        beside.append(_head(shape))
-    down = (replace(matrix, out_width=rank) for matrix in beside)
-    up = (replace(matrix, in_width=rank) for matrix in beside)
+    target_names = tuple(targets)
+    matrices = list(targeted(shape, target_names))
+    if any(target.strip().lower() in HEAD for target in target_names):
+        matrices.append(_head(shape))
+    down = (replace(matrix, out_width=rank) for matrix in matrices)
+    up = (replace(matrix, in_width=rank) for matrix in matrices)
     return (*down, *up)
 
 
 def _head(shape: TrainedShape) -> Matrix:
     """The output matrix, which is no matrix of the layers."""
     return Matrix(
-        "lm_head.weight", shape.vocabulary, shape.hidden, 1, 1.0,
-        attention=False, last=False, expert=False,
-    )  # fmt: skip
+        "lm_head.weight",
+        shape.vocabulary,
+        shape.hidden,
+        1,
+        1.0,
+        attention=False,
+        last=False,
+        expert=False,
+    )
 
 
 def _matches(matrix: Matrix, target: str) -> bool:

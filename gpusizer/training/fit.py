@@ -1,17 +1,18 @@
-"""Training plans meet GPUs: how many, divided how, and whether they hold it."""
+"""Fits training plans to GPUs: how many, how divided, and whether they hold the training."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gpusizer.costs import rent_usd_per_hour
-from gpusizer.fit import Verdict
+from gpusizer.core.messages import Note
+from gpusizer.core.time_budget import TimeBudget
+from gpusizer.core.units import SECONDS_PER_HOUR, significant
+from gpusizer.fit.fit import Verdict
 from gpusizer.gpus import Gpu
-from gpusizer.notes import Note
+from gpusizer.gpus.costs import rent_usd_per_hour
 from gpusizer.training.memory import TrainingEstimator
 from gpusizer.training.per_gpu import TrainingMemory
-from gpusizer.training.plan import TrainingPlan
-from gpusizer.training.request import alone, with_precision
+from gpusizer.training.plan import TrainingPlan, alone, with_precision
 from gpusizer.training.speed import (
     NODE,
     TrainingRate,
@@ -21,13 +22,12 @@ from gpusizer.training.speed import (
     training_rate,
 )
 from gpusizer.training.stacks import find_stack
-from gpusizer.units import SECONDS_PER_HOUR, significant
 
 COUNTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 """GPU counts that are tried, smallest first."""
 
 SOFTWARE = frozenset({"CUDA", "ROCm"})
-"""What training frameworks run on; others only when asked for by name."""
+"""Software stacks that rankings consider; other GPUs are looked at when named."""
 
 _MAX_COUNT = {"consumer": 8, "workstation": 8, "datacenter": 1024}
 
@@ -50,7 +50,7 @@ class TrainingFit:
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class TrainingCost:
     """Time, money and energy of the asked-for tokens on all GPUs; None where unknown.
 
     Attributes:
@@ -68,19 +68,28 @@ class TrainingFitter:
     """One model and request against any GPU; estimates are kept by plan."""
 
     def __init__(
-        self, estimator: TrainingEstimator, plan: TrainingPlan, given: tuple[str, ...] = ()
+        self,
+        estimator: TrainingEstimator,
+        plan: TrainingPlan,
+        given: tuple[str, ...] = (),
+        budget: TimeBudget | None = None,
     ) -> None:
+        self.budget = budget or TimeBudget()
         self.estimator = estimator
         self.plan = plan
         self.given = given
         self._memories: dict[TrainingPlan, TrainingMemory] = {}
 
     def memory(self, plan: TrainingPlan) -> TrainingMemory:
-        """The estimate, made once per plan."""
-        found = self._memories.get(plan)
-        if found is None:
-            found = self._memories[plan] = self.estimator.estimate(plan)
-        return found
+        """The estimate, made once per plan.
+
+        Raises LimitsExceeded once the time of the answer is spent.
+        """
+        self.budget.check(self.estimator.profile.repo_id)
+        memory = self._memories.get(plan)
+        if memory is None:
+            memory = self._memories[plan] = self.estimator.estimate(plan)
+        return memory
 
     def plans(self, devices: int) -> tuple[TrainingPlan, ...]:
         """The ways to use so many devices, fastest first: the one asked for, else two.
@@ -99,25 +108,27 @@ class TrainingFitter:
 
     def on(self, gpu: Gpu, count: int) -> TrainingFit | None:
         """The best plan on `count` boards; None when the split does not divide them."""
-        found: TrainingFit | None = None
+        fit: TrainingFit | None = None
         for plan in self.plans(count * gpu.devices_per_board):
-            found = fit_of(gpu, count, plan, self.memory(plan))
-            if found.verdict.all_on_gpu:
-                return found
-        return found
+            fit = fit_of(gpu, count, plan, self.memory(plan))
+            if fit.verdict.all_on_gpu:
+                return fit
+        return fit
 
     def smallest(self, gpu: Gpu) -> TrainingFit | None:
         """The smallest number of these boards that holds the training, None when none does."""
         for count in COUNTS:
             if count > _MAX_COUNT.get(gpu.segment, 1):
                 return None
-            found = self.on(gpu, count)
-            if found is not None and found.verdict.all_on_gpu:
-                return found
+            fit = self.on(gpu, count)
+            if fit is not None and fit.verdict.all_on_gpu:
+                return fit
         return None
 
     def largest_tried(self, gpu: Gpu) -> TrainingFit | None:
-        """What is said of a GPU that holds it in no number: the most boards of one machine."""
+        """The fit on the most boards of one machine, for a GPU that holds the training in no
+        number.
+        """
         return self.on(gpu, min(NODE, _MAX_COUNT.get(gpu.segment, 1)))
 
     def rate(self, fit: TrainingFit) -> TrainingRate | None:
@@ -130,7 +141,9 @@ class TrainingFitter:
 
 
 def fit_of(gpu: Gpu, count: int, plan: TrainingPlan, memory: TrainingMemory) -> TrainingFit:
-    """The verdict goes by the likely side: what needs more than the device has does not fit."""
+    """The fit of a plan on `count` boards; it does not fit where the likely need exceeds the
+    device.
+    """
     need, device = memory.needed, gpu.device_memory_bytes
     verdict = Verdict.FITS if need.high <= device else Verdict.TIGHT
     if need.likely > device:
@@ -140,14 +153,14 @@ def fit_of(gpu: Gpu, count: int, plan: TrainingPlan, memory: TrainingMemory) -> 
 
 def cost_of(
     gpu: Gpu, count: int, rate: TrainingRate | None, tokens: float, usd_per_kwh: float
-) -> Cost:
+) -> TrainingCost:
     """What `tokens` take at the likely rate."""
     if rate is None or not rate.likely:
-        return Cost(None, None, None, None)
+        return TrainingCost(None, None, None, None)
     hours = tokens / rate.likely / SECONDS_PER_HOUR
     rent, watts = rent_usd_per_hour(gpu), gpu.power_watts
     energy = None if watts is None else watts * count * hours / 1000
-    return Cost(
+    return TrainingCost(
         hours=significant(hours),
         usd=None if rent is None else significant(rent * count * hours),
         energy_kwh=None if energy is None else significant(energy),

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass
 from functools import cache
 
-from gpusizer.paths import DATA_DIR
-from gpusizer.profile import ModelProfile
-from gpusizer.roles import Kind
+from gpusizer.core.paths import DATA_DIR
+from gpusizer.core.tables import TableRow, read_table
+from gpusizer.model.profile import ModelProfile
+from gpusizer.model.tensor_roles import Kind
 from gpusizer.training.plan import TrainingPlan
 from gpusizer.training.shape import TrainedShape, is_trained
-from gpusizer.training.stacks import Stack
+from gpusizer.training.stacks import TrainingStack
 
 # Bytes of a frozen weight in a matrix. NF4: 4 bits and an FP32 scale for 64 values, or, quantized
 # twice, 8 bits for 64 and FP32 for 256 of those (Dettmers et al. 2023, arXiv:2305.14314).
@@ -25,18 +25,21 @@ BASE_BYTES = {
 }
 _PLAIN = frozenset({"bf16", "fp32"})
 _METHODS = {
-    "nf4": "bitsandbytes", "nf4-dq": "bitsandbytes", "int8": "bitsandbytes", "int4": "gptq",
-}  # fmt: skip
+    "nf4": "bitsandbytes",
+    "nf4-dq": "bitsandbytes",
+    "int8": "bitsandbytes",
+    "int4": "gptq",
+}
 _PACKED = frozenset({"gptq", "awq", "bitsandbytes", "compressed-tensors", "hqq", "aqlm"})
 _OUTSIDE = frozenset({Kind.EMBEDDING, Kind.OUTPUT})
 _WIDE, _RAISED = 2.0, 4.0  # what is not quantized: in 16 bits, or raised to FP32
 
 BESIDE_BYTES = 2.0
-"""Of a parameter beside what is trained: diffusers' training scripts cast them to 16 bits."""
+"""Bytes of a parameter loaded but never trained; diffusers' training scripts cast it to 16 bits."""
 
 
-def base_of(profile: ModelProfile, plan: TrainingPlan, stack: Stack) -> str:
-    """How the frozen weights are held, where the plan leaves it to the method."""
+def base_of(profile: ModelProfile, plan: TrainingPlan, stack: TrainingStack) -> str:
+    """The format of the frozen weights; that of the method where the plan says "auto"."""
     if plan.base != "auto":
         return plan.base
     packed = profile.quantization is not None and profile.quantization.method in _PACKED
@@ -46,11 +49,11 @@ def base_of(profile: ModelProfile, plan: TrainingPlan, stack: Stack) -> str:
 
 
 def is_quantized(profile: ModelProfile, base: str) -> bool:
-    """Whether a base holds its matrices in fewer than 16 bits; a native one as its files do."""
+    """Whether the matrices of a base have fewer than 16 bits; a native base follows its files."""
     return profile.quantization is not None if base == "native" else base not in _PLAIN
 
 
-def is_raised(profile: ModelProfile, base: str, stack: Stack) -> bool:
+def is_raised(profile: ModelProfile, base: str, stack: TrainingStack) -> bool:
     """Whether what a quantized base leaves wide is raised to FP32, embedding and head included."""
     if not stack.upcast_rest or not is_quantized(profile, base):
         return False
@@ -58,10 +61,10 @@ def is_raised(profile: ModelProfile, base: str, stack: Stack) -> bool:
     return base_habits(method).raised or method in stack.upcast_as_if
 
 
-def keeps_expanded(profile: ModelProfile, base: str, stack: Stack) -> bool:
-    """Whether a layer's matrices all stay expanded until it has been gone through backwards.
+def keeps_expanded(profile: ModelProfile, base: str, stack: TrainingStack) -> bool:
+    """Whether all matrices of a layer stay expanded until its backward pass is done.
 
-    Runs that count as if embedding and head were raised count that among those.
+    Of methods whose measured runs are modelled by raised embedding and head it is counted there.
     """
     if not is_quantized(profile, base):
         return False
@@ -71,7 +74,7 @@ def keeps_expanded(profile: ModelProfile, base: str, stack: Stack) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class BaseHabits:
-    """One row of `data/training_bases.csv`: what happens to a base of this method.
+    """One row of `data/training_bases.csv`: how frameworks treat a base of this method.
 
     Attributes:
         raised: PEFT raises what it leaves in 16 bits to FP32, as of every method unknown to it.
@@ -89,11 +92,11 @@ def base_habits(method: str) -> BaseHabits:
 
 @cache
 def _table() -> dict[str, BaseHabits]:
-    with (DATA_DIR / "training_bases.csv").open(encoding="utf-8", newline="") as file:
-        return {
-            row["method"]: BaseHabits(row["raised"] == "true", row["keeps_expanded"] == "true")
-            for row in csv.DictReader(file)
-        }
+    return dict(read_table(DATA_DIR / "training_bases.csv", _habits))
+
+
+def _habits(row: TableRow) -> tuple[str, BaseHabits]:
+    return row.text("method"), BaseHabits(row.flag("raised"), row.flag("keeps_expanded"))
 
 
 def _method(profile: ModelProfile, base: str) -> str:
@@ -102,7 +105,7 @@ def _method(profile: ModelProfile, base: str) -> str:
 
 
 def frozen_bytes(
-    profile: ModelProfile, shape: TrainedShape, base: str, stack: Stack, outside: int
+    profile: ModelProfile, shape: TrainedShape, base: str, stack: TrainingStack, outside: int
 ) -> float:
     """Bytes of frozen weights, `outside` of them in embedding and head.
 
@@ -111,16 +114,16 @@ def frozen_bytes(
     """
     inside = sum(matrix.parameters for matrix in shape.matrices if not matrix.tower)
     rest = shape.parameters - inside - shape.embedding - shape.output
-    beside = BESIDE_BYTES * shape.beside
+    untrained = BESIDE_BYTES * shape.beside
     raised = _RAISED if is_raised(profile, base, stack) else _WIDE
     if base == "native":
         stored, width = _stored(profile)
         if is_quantized(profile, base):
             width = raised
-        return stored + width * outside + beside
+        return stored + width * outside + untrained
     if base == "fp32":
-        return BASE_BYTES[base] * (inside + rest + outside) + beside
-    return BASE_BYTES[base] * inside + raised * (rest + outside) + beside
+        return BASE_BYTES[base] * (inside + rest + outside) + untrained
+    return BASE_BYTES[base] * inside + raised * (rest + outside) + untrained
 
 
 def stored_width(profile: ModelProfile, shape: TrainedShape, base: str) -> float:

@@ -1,4 +1,4 @@
-"""The ladder of mitigations: what each saves, and how far one must climb for a GPU to hold it."""
+"""The ladder of mitigations: what each saves, and after which of them a GPU holds the training."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from gpusizer.notes import Note
+from gpusizer.core.messages import Note
 from gpusizer.training.fit import TrainingFitter
 from gpusizer.training.optimizers import find_optimizer
-from gpusizer.training.plan import TrainingPlan
-from gpusizer.training.request import with_precision
+from gpusizer.training.plan import TrainingPlan, with_precision
 
 _MOST_TOKENS = 1 << 24
 _SHARDED_OVER = 8
@@ -46,13 +45,14 @@ class Rung:
         }
 
 
-Change = tuple[Note, dict[str, Any]]
+PlanChange = tuple[Note, dict[str, Any]]
 
 
 def ladder(fitter: TrainingFitter, plan: TrainingPlan, device: int | None) -> tuple[Rung, ...]:
     """Every mitigation that saves and that the plan does not use yet, gentle ones first.
 
-    What saves nothing yet, as another moment is the peak, waits for the step that lowers that one.
+    A mitigation that saves nothing because another moment of the step is the peak is tried again
+    after each later one.
     """
     current, rungs = plan, list[Rung]()
     while (rung := _next(fitter, plan, current, device)) is not None:
@@ -65,12 +65,12 @@ def _next(
     fitter: TrainingFitter, plan: TrainingPlan, current: TrainingPlan, device: int | None
 ) -> Rung | None:
     """The gentlest change that saves on top of `current`."""
-    start, before = (fitter.memory(one).needed.likely for one in (plan, current))
+    start, before = (fitter.memory(other).needed.likely for other in (plan, current))
     for change in _CHANGES:
-        found = change(current)
-        if found is None:
+        note_and_values = change(current)
+        if note_and_values is None:
             continue
-        note, values = found
+        note, values = note_and_values
         after = _changed(fitter, current, values)
         total = fitter.memory(after).needed.likely
         if total >= before:
@@ -85,21 +85,21 @@ def _changed(fitter: TrainingFitter, plan: TrainingPlan, values: dict[str, Any])
     return with_precision(plan.changed(**values), given="precision" in fitter.given)
 
 
-def _checkpointing(plan: TrainingPlan) -> Change | None:
+def _checkpointing(plan: TrainingPlan) -> PlanChange | None:
     if plan.gradient_checkpointing == "full":
         return None
     return Note("train_checkpointing"), {"gradient_checkpointing": "full"}
 
 
-def _fused_loss(plan: TrainingPlan) -> Change | None:
+def _fused_loss(plan: TrainingPlan) -> PlanChange | None:
     return None if plan.fused_loss else (Note("train_fused_loss"), {"fused_loss": True})
 
 
-def _attention(plan: TrainingPlan) -> Change | None:
+def _attention(plan: TrainingPlan) -> PlanChange | None:
     return None if plan.flash_attention else (Note("train_flash"), {"flash_attention": True})
 
 
-def _one_sequence(plan: TrainingPlan) -> Change | None:
+def _one_sequence(plan: TrainingPlan) -> PlanChange | None:
     if plan.micro_batch == 1:
         return None
     more = plan.gradient_accumulation * plan.micro_batch
@@ -107,48 +107,56 @@ def _one_sequence(plan: TrainingPlan) -> Change | None:
     return note, {"micro_batch": 1, "gradient_accumulation": more}
 
 
-def _optimizer(plan: TrainingPlan) -> Change | None:
+def _optimizer(plan: TrainingPlan) -> PlanChange | None:
     if find_optimizer(plan.optimizer).slug not in ("adamw", "adamw_fp32", "paged_adamw"):
         return None
     return Note("train_8bit_optimizer"), {"optimizer": "adamw_8bit"}
 
 
-def _shard(plan: TrainingPlan) -> Change | None:
+def _shard(plan: TrainingPlan) -> PlanChange | None:
     if plan.sharding in ("fsdp", "zero3"):
         return None
     gpus = max(plan.gpus, _SHARDED_OVER * plan.gpus // plan.data_parallel)
     return Note("train_shard", devices=gpus), {"sharding": "fsdp", "gpus": gpus}
 
 
-def _offload_optimizer(plan: TrainingPlan) -> Change | None:
+def _offload_optimizer(plan: TrainingPlan) -> PlanChange | None:
     if plan.offload != "none" or plan.adapted:
         return None
     return Note("train_offload_optimizer"), {"offload": "optimizer"}
 
 
-def _lora(plan: TrainingPlan) -> Change | None:
+def _lora(plan: TrainingPlan) -> PlanChange | None:
     return None if plan.adapted else (Note("train_lora", rank=plan.lora_rank), {"method": "lora"})
 
 
-def _qlora(plan: TrainingPlan) -> Change | None:
+def _qlora(plan: TrainingPlan) -> PlanChange | None:
     if plan.method == "qlora":
         return None
     return Note("train_qlora", rank=plan.lora_rank), {"method": "qlora", "base": "auto"}
 
 
-def _offload_all(plan: TrainingPlan) -> Change | None:
+def _offload_all(plan: TrainingPlan) -> PlanChange | None:
     return None if plan.offload == "all" else (Note("train_offload_all"), {"offload": "all"})
 
 
-_CHANGES: tuple[Callable[[TrainingPlan], Change | None], ...] = (
-    _attention, _checkpointing, _fused_loss, _one_sequence, _optimizer, _lora, _qlora,
-    _offload_optimizer, _shard, _offload_all,
-)  # fmt: skip
+_CHANGES: tuple[Callable[[TrainingPlan], PlanChange | None], ...] = (
+    _attention,
+    _checkpointing,
+    _fused_loss,
+    _one_sequence,
+    _optimizer,
+    _lora,
+    _qlora,
+    _offload_optimizer,
+    _shard,
+    _offload_all,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Most:
-    """What still fits on the named GPUs, other settings as they are; 0 when nothing does."""
+    """The most that still fits on the named GPUs with the other settings unchanged; 0 for none."""
 
     sequence_length: int
     micro_batch: int
@@ -177,7 +185,7 @@ def most(fitter: TrainingFitter, plan: TrainingPlan, device: int) -> Most:
 
 
 def _largest(holds: Callable[[int], bool], limit: int) -> int:
-    """The largest n up to `limit` for which `holds`, which no larger n makes true again."""
+    """The largest n up to `limit` for which `holds`, which is false from some n on."""
     low, high = 0, 1
     while high <= limit and holds(high):
         low, high = high, high * 2

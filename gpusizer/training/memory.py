@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import NamedTuple
 
-from gpusizer.amounts import Amount, Provenance, exactly, fitted
-from gpusizer.profile import HEADERS, ModelProfile
-from gpusizer.roles import Part
+from gpusizer.core.byte_ranges import Amount, Provenance, exactly, fitted
+from gpusizer.core.units import GIB
+from gpusizer.model.profile import HEADERS, ModelProfile
+from gpusizer.model.tensor_roles import Part
 from gpusizer.training.activations import Kept, kept_by_token
 from gpusizer.training.frozen import base_of
 from gpusizer.training.optimizers import find_optimizer
 from gpusizer.training.per_gpu import TrainingMemory
 from gpusizer.training.plan import TrainingPlan
 from gpusizer.training.shape import TrainedShape, trained_shape
-from gpusizer.training.sharding import SUB_GROUP, Share, share_of
-from gpusizer.training.stacks import Stack, find_stack
+from gpusizer.training.sharding import SUB_GROUP, StateShare, share_of
+from gpusizer.training.stacks import TrainingStack, find_stack
 from gpusizer.training.state import State, state_of
-from gpusizer.units import GIB
 
 CONTEXT_BYTES = int(0.6 * GIB)
 """CUDA context with cuBLAS workspaces: 0.4 to 0.9 GiB by driver and card."""
@@ -26,11 +27,24 @@ FUSED_LOGITS_BYTES = 0.5  # per token and vocabulary entry, in Liger's and cut c
 _UNEXPLAINED = 0.06  # of all tensors: what nine of ten published runs hold beyond the estimate
 _GATHER_RESERVE = 0.15  # blocks that gathered layers leave between longer lived ones
 _LAYER_GROUPS = 8  # gradients that exist at once when each is used as it comes: a share of all
+_SETTINGS_OF_STATE = attrgetter(
+    "method",
+    "optimizer",
+    "precision",
+    "lora_rank",
+    "lora_targets",
+    "base",
+    "train_embeddings",
+    "ema",
+    "low_rank",
+    "framework",
+)
+"""The settings of a plan that `state_of` reads; the others divide the state or add to it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bands:
-    """Factors from the likely value of what comes and goes in a step to its ends."""
+    """Factors from the likely bytes of temporary tensors to the low and the high end."""
 
     low: float
     high: float
@@ -50,7 +64,7 @@ OTHER_BANDS = Bands(0.5, 2.0)
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """Bytes that come and go in a step of one GPU."""
+    """Bytes of temporary tensors in a step on one GPU."""
 
     kept: float
     layer: float
@@ -60,7 +74,7 @@ class _Step:
 
 
 def is_measured_kind(profile: ModelProfile) -> bool:
-    """A decoder whose tensors were read: what nearly all measurements are of."""
+    """Whether the model is a decoder whose tensors were read, as in nearly all measurements."""
     arch = profile.architecture
     parts = {group.part for group in profile.groups}
     decoder = arch is not None and arch.generates and bool(arch.vocab_size)
@@ -75,33 +89,40 @@ class TrainingEstimator:
         self.shape = trained_shape(profile)
         self.measured_kind = is_measured_kind(profile)
         self.bands = MEASURED_BANDS if self.measured_kind else OTHER_BANDS
+        self._states: dict[tuple[object, ...], State] = {}
 
     def state(self, plan: TrainingPlan) -> State:
-        """Weights, gradients and optimizer states of the whole model, undivided."""
-        stack = find_stack(plan.framework)
-        return state_of(self.profile, self._held(stack), plan, stack)
+        """Weights, gradients and optimizer states of the whole model, undivided.
+
+        Computed once for all the ways to divide it and for every GPU.
+        """
+        key = _SETTINGS_OF_STATE(plan)
+        if key not in self._states:
+            stack = find_stack(plan.framework)
+            self._states[key] = state_of(self.profile, self._held(stack), plan, stack)
+        return self._states[key]
 
     def estimate(self, plan: TrainingPlan) -> TrainingMemory:
         """Memory of one GPU under this plan. Raises InvalidRequest for unknown names in it."""
         stack = find_stack(plan.framework)
         shape = self._held(stack)
-        state = state_of(self.profile, shape, plan, stack)
+        state = self.state(plan)
         share = share_of(state, shape, plan, stack)
-        kept = kept_by_token(shape, plan, stack, quantized=state.quantized)
-        step = _step(shape, plan, stack, state, kept, share)
+        kept_bytes = kept_by_token(shape, plan, stack, quantized=state.quantized)
+        step = _step(shape, plan, stack, state, kept_bytes, share)
         return _at_peak(self.profile, plan, stack, state, share, step, self.bands)
 
-    def _held(self, stack: Stack) -> TrainedShape:
+    def _held(self, stack: TrainingStack) -> TrainedShape:
         return self.shape.untied() if stack.unties else self.shape
 
 
 def _step(
     shape: TrainedShape,
     plan: TrainingPlan,
-    stack: Stack,
+    stack: TrainingStack,
     state: State,
     kept: Kept,
-    share: Share,
+    share: StateShare,
 ) -> _Step:
     tokens = plan.tokens
     everything = kept.per_token(plan.sequence_length) * tokens
@@ -129,7 +150,7 @@ def _step(
     )
 
 
-def _logits(shape: TrainedShape, plan: TrainingPlan, stack: Stack, state: State) -> float:
+def _logits(shape: TrainedShape, plan: TrainingPlan, stack: TrainingStack, state: State) -> float:
     """Bytes of one token between the last layer and the gradient of its logits."""
     if not shape.generates or not shape.vocabulary:
         return 0.0
@@ -141,7 +162,7 @@ def _logits(shape: TrainedShape, plan: TrainingPlan, stack: Stack, state: State)
     return each * shape.vocabulary
 
 
-def _update(plan: TrainingPlan, stack: Stack, state: State, share: Share) -> float:
+def _update(plan: TrainingPlan, stack: TrainingStack, state: State, share: StateShare) -> float:
     """Temporaries of the update: one of every parameter, or FP32 gradients of a share."""
     if plan.offload in ("optimizer", "all", "nvme"):
         return 0.0
@@ -158,7 +179,7 @@ def _update(plan: TrainingPlan, stack: Stack, state: State, share: Share) -> flo
 
 
 def _unpacked(shape: TrainedShape, state: State) -> float:
-    """A quantized matrix is expanded to 16 bits while it is multiplied with, or kept so."""
+    """Bytes of quantized matrices that are expanded to 16 bits at once."""
     if not state.quantized:
         return 0.0
     expanded = shape.layer_parameters if state.keeps_expanded else shape.largest_matrix
@@ -168,9 +189,9 @@ def _unpacked(shape: TrainedShape, state: State) -> float:
 def _at_peak(
     profile: ModelProfile,
     plan: TrainingPlan,
-    stack: Stack,
+    stack: TrainingStack,
     state: State,
-    share: Share,
+    share: StateShare,
     step: _Step,
     bands: Bands,
 ) -> TrainingMemory:
@@ -202,13 +223,13 @@ def _at_peak(
     )
 
 
-def _varied_share(plan: TrainingPlan, stack: Stack) -> float:
-    """1 where lengths vary, 0 where they do not, in between where that is not said."""
+def _varied_share(plan: TrainingPlan, stack: TrainingStack) -> float:
+    """1 where sequence lengths vary, 0 where they do not, a share where that is not stated."""
     return stack.varied_share if plan.packed is None else float(not plan.packed)
 
 
 class _Moment(NamedTuple):
-    """Bytes of one GPU at one moment of a step, beside what always stays."""
+    """Bytes of one GPU at one moment of a step, beside weights, gradients and states."""
 
     gradients: float
     activations: float
@@ -216,7 +237,9 @@ class _Moment(NamedTuple):
     buffers: float
 
 
-def _peak(plan: TrainingPlan, stack: Stack, share: Share, step: _Step) -> tuple[str, _Moment]:
+def _peak(
+    plan: TrainingPlan, stack: TrainingStack, share: StateShare, step: _Step
+) -> tuple[str, _Moment]:
     """The moment that needs most, and its name."""
     groups = _LAYER_GROUPS if plan.optimizer_in_backward else 1
     gradients = share.gradients / groups
@@ -234,7 +257,7 @@ def _peak(plan: TrainingPlan, stack: Stack, share: Share, step: _Step) -> tuple[
 
 
 def _gradients(amount: float) -> Amount:
-    """Trainers that use some gradients as they come never hold them all."""
+    """Bytes of gradients held at once; less than all where each is used as it is computed."""
     return Amount(round(amount / 2), round(amount), round(amount), Provenance.DERIVED)
 
 

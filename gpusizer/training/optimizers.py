@@ -1,10 +1,10 @@
-"""What optimizers remember for each parameter that they train."""
+"""The states that optimizers keep for each trained parameter."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gpusizer.errors import InvalidRequest
+from gpusizer.core.errors import InvalidRequest
 from gpusizer.training.shape import Matrix
 
 _BLOCK_8BIT = 256  # values that share one FP32 scale, in bitsandbytes and torchao
@@ -17,7 +17,7 @@ class Optimizer:
 
     Attributes:
         slug: name in requests.
-        states: values remembered for each parameter.
+        states: values kept for each parameter.
         state_bytes: bytes of one, None when they have the width that the precision gives them.
         paged: they are in memory that the driver moves to the host when the card is full.
         matrices_only: states of matrices alone; everything else is trained by AdamW (Muon).
@@ -57,45 +57,59 @@ OPTIMIZERS: dict[str, Optimizer] = {
         Optimizer("sgd", 0, None, _TORCH),
         Optimizer("sgd_momentum", 1, None, _TORCH),
         Optimizer(
-            "adafactor", 1, 4, "Shazeer and Stern 2018, arXiv:1804.04235: rows and columns",
+            "adafactor",
+            1,
+            4,
+            "Shazeer and Stern 2018, arXiv:1804.04235: rows and columns",
             factored=True,
         ),
         Optimizer(
-            "muon", 1, None, "Jordan 2024: momentum of matrices, AdamW for everything else",
+            "muon",
+            1,
+            None,
+            "Jordan 2024: momentum of matrices, AdamW for everything else",
             matrices_only=True,
         ),
-        Optimizer(
-            "galore_adamw", 2, None, "Zhao et al. 2024, arXiv:2403.03507", low_rank=True
-        ),
+        Optimizer("galore_adamw", 2, None, "Zhao et al. 2024, arXiv:2403.03507", low_rank=True),
         Optimizer(
             "galore_adamw_8bit", 2, _8BIT, "Zhao et al. 2024, arXiv:2403.03507", low_rank=True
         ),
     )
-}  # fmt: skip
+}
 
 _ALIASES = {
-    "adam": "adamw", "adamw_torch": "adamw", "adamw_torch_fused": "adamw", "adamw_hf": "adamw",
-    "adamw_fused": "adamw", "adamw_bnb_8bit": "adamw_8bit", "adam8bit": "adamw_8bit",
-    "adamw8bit": "adamw_8bit", "adamw_torch_8bit": "adamw_8bit", "8bit": "adamw_8bit",
-    "adamw_torch_4bit": "adamw_4bit", "paged_adamw_32bit": "paged_adamw",
-    "paged_adamw8bit": "paged_adamw_8bit", "lion_32bit": "lion", "galore": "galore_adamw",
+    "adam": "adamw",
+    "adamw_torch": "adamw",
+    "adamw_torch_fused": "adamw",
+    "adamw_hf": "adamw",
+    "adamw_fused": "adamw",
+    "adamw_bnb_8bit": "adamw_8bit",
+    "adam8bit": "adamw_8bit",
+    "adamw8bit": "adamw_8bit",
+    "adamw_torch_8bit": "adamw_8bit",
+    "8bit": "adamw_8bit",
+    "adamw_torch_4bit": "adamw_4bit",
+    "paged_adamw_32bit": "paged_adamw",
+    "paged_adamw8bit": "paged_adamw_8bit",
+    "lion_32bit": "lion",
+    "galore": "galore_adamw",
     "galore_8bit": "galore_adamw_8bit",
-}  # fmt: skip
+}
 
 
 def find_optimizer(text: str) -> Optimizer:
     """The optimizer of this name, in the spellings of common trainers. Raises InvalidRequest."""
     name = text.strip().lower().replace("-", "_").replace(" ", "_")
-    found = OPTIMIZERS.get(_ALIASES.get(name, name)) or _by_words(name)
-    if found is None:
+    optimizer = OPTIMIZERS.get(_ALIASES.get(name, name)) or _by_words(name)
+    if optimizer is None:
         raise InvalidRequest(
             field="optimizer", value=text[:40], reason="not_one_of", choices=", ".join(OPTIMIZERS)
         )
-    return found
+    return optimizer
 
 
 def _by_words(name: str) -> Optimizer | None:
-    """What a longer name such as "bitsandbytes_paged_adamw_8bit" says."""
+    """The optimizer that a longer name contains, such as "bitsandbytes_paged_adamw_8bit"."""
     narrow = next((bits for bits in ("8bit", "4bit") if bits in name.replace("_bit", "bit")), "")
     paged = "paged_" if "paged" in name else ""
     for family in ("galore_adamw", "muon", "adafactor", "lion", "sgd", "adam"):
@@ -109,7 +123,7 @@ def _by_words(name: str) -> Optimizer | None:
 
 
 def state_bytes_of_matrix(optimizer: Optimizer, matrix: Matrix, width: float, rank: int) -> float:
-    """Bytes remembered for all copies of a matrix; `width` is the bytes of an ordinary state."""
+    """Bytes of states of all copies of a matrix; `width` is the bytes of an ordinary state."""
     each = optimizer.state_bytes or width
     if optimizer.factored:
         return each * (matrix.out_width + matrix.in_width) * matrix.copies
@@ -121,7 +135,7 @@ def state_bytes_of_matrix(optimizer: Optimizer, matrix: Matrix, width: float, ra
 
 
 def state_bytes_of_adapter(optimizer: Optimizer, matrix: Matrix, width: float) -> float:
-    """Bytes remembered for one of an adapter's matrices, which GaLore does not project again.
+    """Bytes of states of one matrix of an adapter, which GaLore does not project again.
 
     Adafactor's means are in FP32, one for each row and column of whatever has two dimensions
     (transformers, optimization.py, Adafactor: exp_avg_sq_row and exp_avg_sq_col).
@@ -134,7 +148,7 @@ def state_bytes_of_adapter(optimizer: Optimizer, matrix: Matrix, width: float) -
 def state_bytes_of_table(
     optimizer: Optimizer, parameters: int, columns: int, width: float
 ) -> float:
-    """Bytes remembered for embedding and head, matrices whose rows have so many `columns`.
+    """Bytes of states of embedding and head, matrices with `columns` columns.
 
     Adafactor factors every tensor of two dimensions; Muon and GaLore leave these to AdamW.
     """
@@ -145,7 +159,7 @@ def state_bytes_of_table(
 
 
 def state_bytes_of_rest(optimizer: Optimizer, parameters: int, width: float) -> float:
-    """Bytes remembered for parameters outside matrices, such as norms and biases."""
+    """Bytes of states of parameters outside matrices, such as norms and biases."""
     if optimizer.matrices_only:
         return 2 * width * parameters
     return optimizer.states * (optimizer.state_bytes or width) * parameters

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gpusizer.amounts import Amount, total
+from gpusizer.core.byte_ranges import Amount, total
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +14,7 @@ class TrainingMemory:
     Attributes:
         weights: frozen and trained, adapters included.
         gradients, optimizer: of what is trained; FP32 copies and averages are the optimizer's.
-        activations: kept by the forward pass, and one layer's while it is gone through backwards.
+        activations: kept by the forward pass, and those of one layer in its backward pass.
         logits: from the logits to their gradient, where the peak is at the loss.
         buffers: gathered weights, buckets, dequantized matrices, temporaries of the update.
         reserve: held by the caching allocator beyond the tensors.
@@ -46,10 +46,14 @@ class TrainingMemory:
         """Tensors alone: torch.cuda.max_memory_allocated."""
         return total(
             (
-                self.weights, self.gradients, self.optimizer, self.activations, self.logits,
+                self.weights,
+                self.gradients,
+                self.optimizer,
+                self.activations,
+                self.logits,
                 self.buffers,
             )
-        )  # fmt: skip
+        )
 
     @property
     def reserved(self) -> Amount:
@@ -64,11 +68,13 @@ class TrainingMemory:
     @property
     def overhead(self) -> Amount:
         """Of what is needed, all but tensors: the allocator's reserve that stays, and CUDA."""
-        beside, back = self.reserve + self.context, self.reclaimable
-        likely, high = beside.likely - back, beside.high - back
-        return Amount(beside.low, likely, high, beside.provenance)
+        reserved, back = self.reserve + self.context, self.reclaimable
+        likely, high = reserved.likely - back, reserved.high - back
+        return Amount(reserved.low, likely, high, reserved.provenance)
 
     @property
     def needed(self) -> Amount:
-        """Below this it runs out of memory: the total without what the allocator gives back."""
+        """Bytes below which training runs out of memory: the total less what the allocator can give
+        back.
+        """
         return self.allocated + self.overhead

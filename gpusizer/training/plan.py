@@ -1,9 +1,11 @@
-"""TrainingPlan: how a model is trained, every choice resolved and visible."""
+"""TrainingPlan: how a model is trained, with every setting resolved."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
 from typing import Any
+
+from gpusizer.model.profile import ModelProfile
 
 METHODS = ("full", "lora", "qlora", "dora")
 PRECISIONS = ("bf16", "mixed", "master", "fp32")
@@ -78,7 +80,7 @@ class TrainingPlan:
 
     @property
     def adapted(self) -> bool:
-        """Adapters are trained, the weights are not."""
+        """Whether adapters are trained and the weights are frozen."""
         return self.method in ADAPTED
 
     @property
@@ -116,10 +118,35 @@ class TrainingPlan:
         return replace(self, **values)
 
     def to_json(self) -> dict[str, Any]:
-        """JSON object; `from_json` is the inverse."""
+        """JSON object."""
         return {**asdict(self), "lora_targets": list(self.lora_targets)}
 
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> TrainingPlan:
-        """Inverse of `to_json`."""
-        return cls(**{**data, "lora_targets": tuple(data["lora_targets"])})
+
+def alone(plan: TrainingPlan) -> TrainingPlan:
+    """One GPU has nothing to divide; DeepSpeed keeps its buffers all the same."""
+    single = plan.gpus == 1 and plan.sharding in ("ddp", "fsdp")
+    return plan.changed(sharding="none") if single else plan
+
+
+def with_precision(plan: TrainingPlan, *, given: bool) -> TrainingPlan:
+    """The precision that method and sharding bring, whatever another plan had; a given one stays.
+
+    DeepSpeed keeps FP32 copies of what is trained in full, FSDP in trainers FP32 weights
+    (accelerate raises trained weights to FP32 under FSDP with mixed precision since 0.34).
+    """
+    if given:
+        return plan
+    derived = "bf16"
+    if not plan.adapted and plan.sharding.startswith("zero"):
+        derived = "master"
+    elif not plan.adapted and plan.sharding == "fsdp":
+        derived = "mixed"
+    return plan.changed(precision=derived)
+
+
+def within(plan: TrainingPlan, profile: ModelProfile, given: tuple[str, ...]) -> TrainingPlan:
+    """The default sequence is no longer than what the model was made for."""
+    longest = profile.max_context
+    if "sequence_length" in given or longest is None:
+        return plan
+    return plan.changed(sequence_length=min(DEFAULT_SEQUENCE, longest))

@@ -1,13 +1,13 @@
-"""TrainedShape: the matrices and norms of a model, as far as training memory depends on them."""
+"""TrainedShape: the matrices and norms of a model that training memory depends on."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
 
-from gpusizer.profile import ModelProfile
-from gpusizer.roles import Kind, Part, is_expert
-from gpusizer.weights import WeightGroup
+from gpusizer.model.profile import ModelProfile
+from gpusizer.model.tensor_roles import Kind, Part, is_expert
+from gpusizer.model.weights import WeightGroup
 
 _ATTENTION = re.compile(r"attn|attention|(^|\.)mixer\.Wqkv", re.IGNORECASE)
 _MATRICES = frozenset({Kind.LINEAR, Kind.EXPERT})
@@ -15,7 +15,9 @@ _LAST = re.compile(
     r"(^|\.)(o|o_proj|dense|c_proj|out_proj|proj|wo|to_out(\.\d+)?|down_proj(_blocks)?|w2|fc2"
     r"|dense_4h_to_h|attn_output|ffn_down)(\.|$)|output\.dense"
 )
-_GATED_RATIO = 1.5  # first matrices give more than this many inner widths: one is a gate
+_GATED_RATIO = (
+    1.5  # an MLP whose first matrices put out more than this many inner widths has a gate
+)
 # THUDM/chatglm3-6b and baichuan-inc/Baichuan2-13B-Chat, modeling_*.py: a mask or ALiBi added.
 _OWN_ATTENTION = frozenset({"chatglm", "baichuan"})
 # XiaomiMiMo/MiMo-7B-RL, modeling_mimo.py builds its draft layers. Transformers' own classes leave
@@ -58,8 +60,9 @@ class Matrix:
     @property
     def name(self) -> str:
         """What fine-tuning tools call it: "q_proj"."""
-        parts = self.pattern.replace("_blocks", "").split(".")
-        return parts[-2] if parts[-1] in ("weight", "qweight", "weight_packed") else parts[-1]
+        stem, _, last = self.pattern.replace("_blocks", "").rpartition(".")
+        is_storage = last in ("weight", "qweight", "weight_packed")
+        return stem.rpartition(".")[2] if stem and is_storage else last
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,14 +109,13 @@ class TrainedShape:
 
     @property
     def looked_up(self) -> int:
-        """Parameters of an input matrix that nothing is multiplied with: it is no head as well."""
+        """Parameters of an input embedding that is not also the head, and so never multiplied."""
         return 0 if self.generates and not self.output else self.embedding
 
     def untied(self) -> TrainedShape:
         """The same with a head of its own, where it shared the embedding's matrix.
 
-        A second copy takes part in all that is done with parameters: it is counted, divided over
-        GPUs and gathered like the first.
+        The copy is counted, divided over GPUs and gathered like any other matrix.
         """
         tied = self.generates and not self.output
         return replace(self, output=self.embedding) if tied else self
@@ -179,7 +181,7 @@ def is_trained(group: WeightGroup, profile: ModelProfile) -> bool:
 
 
 def _is_beside(group: WeightGroup, profile: ModelProfile) -> bool:
-    """Whether a group is loaded all the same."""
+    """Whether a group that is not trained is loaded all the same."""
     if is_trained(group, profile):
         return False
     arch = profile.architecture
@@ -213,7 +215,9 @@ def _matrix(group: WeightGroup, share: float, hidden: int) -> Matrix:
 def _leads_back(
     pattern: str, out_width: int, in_width: int, hidden: int, *, attention: bool
 ) -> bool:
-    """By the widths of an MLP; by name where both sides are as wide as the stream."""
+    """Whether a matrix leads out of its block: by its widths, by its name where both are those of
+    the residual stream.
+    """
     if not attention and in_width != out_width:
         return in_width != hidden if hidden in (in_width, out_width) else in_width > out_width
     return out_width == hidden and bool(_LAST.search(pattern))
@@ -225,7 +229,7 @@ def _is_norm_bias(group: WeightGroup) -> bool:
 
 
 def _usual_width(groups: list[WeightGroup]) -> int:
-    """The input width that most matrices share: the width of the stream between layers."""
+    """The input width that most matrices share: that of the residual stream."""
     seen: dict[int, int] = {}
     for group in groups:
         seen[group.shape[-1]] = seen.get(group.shape[-1], 0) + group.count
@@ -233,7 +237,7 @@ def _usual_width(groups: list[WeightGroup]) -> int:
 
 
 def _blocks(groups: list[WeightGroup]) -> int:
-    """Blocks of all stacks, which differ in what stands before the layer's number."""
+    """Blocks of all stacks; stacks differ in the name before the layer number."""
     stacks: dict[tuple[str, str], int] = {}
     for group in groups:
         if group.layers is None or group.part in TOWERS:

@@ -1,4 +1,4 @@
-"""What sharding and offload leave on one GPU, and what they add.
+"""Sharding and offload: the bytes that they leave on one GPU, and those that they add.
 
 ZeRO's stages are DeepSpeed's. Stage 1 divides states alone: each GPU adds up whole gradients until
 the last step of an accumulation, and only then exchanges them (runtime/engine.py,
@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 from gpusizer.training.plan import TrainingPlan
 from gpusizer.training.shape import TrainedShape
-from gpusizer.training.stacks import Stack
+from gpusizer.training.stacks import TrainingStack
 from gpusizer.training.state import State
 
 # DeepSpeed's defaults: elements gathered ahead and kept for reuse (stage3_max_live_parameters),
@@ -31,7 +31,7 @@ _GATHERED_LAYERS = 2  # the one computed with and the one fetched meanwhile
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class StateShare:
     """Bytes of one GPU, and of the hosts for every GPU together.
 
     Attributes:
@@ -53,12 +53,14 @@ class Share:
     nvme: float
 
 
-def share_of(state: State, shape: TrainedShape, plan: TrainingPlan, stack: Stack) -> Share:
+def share_of(
+    state: State, shape: TrainedShape, plan: TrainingPlan, stack: TrainingStack
+) -> StateShare:
     """The state as it is divided. Tensor and pipeline parallelism divide everything."""
     model, kind = plan.model_parallel, plan.sharding
     gradients, updated = _gradients(state, plan, stack)
     divided = model * (plan.shards if kind in ("zero1", "zero2", "zero3", "fsdp") else 1)
-    whole = Share(
+    whole = StateShare(
         weights=state.weights / model / (plan.shards if kind in ("zero3", "fsdp") else 1),
         masters=(state.masters + state.ema) / divided,
         gradients=gradients,
@@ -73,7 +75,9 @@ def share_of(state: State, shape: TrainedShape, plan: TrainingPlan, stack: Stack
     return replace(share, live=share.gathered) if kind == "zero3" and not plan.adapted else share
 
 
-def _offloaded(share: Share, state: State, shape: TrainedShape, plan: TrainingPlan) -> Share:
+def _offloaded(
+    share: StateShare, state: State, shape: TrainedShape, plan: TrainingPlan
+) -> StateShare:
     """What stays on the GPU; every replica has a copy of its own on the host.
 
     DeepSpeed takes gradients to where it updates: with its states on the host they are there too,
@@ -101,7 +105,7 @@ def _offloaded(share: Share, state: State, shape: TrainedShape, plan: TrainingPl
     return replace(share, host=host)
 
 
-def _gradients(state: State, plan: TrainingPlan, stack: Stack) -> tuple[float, float]:
+def _gradients(state: State, plan: TrainingPlan, stack: TrainingStack) -> tuple[float, float]:
     """Gradients of one GPU while they add up, and those that it updates with."""
     model = plan.model_parallel
     whole = state.gradients / model
@@ -115,10 +119,10 @@ def _gradients(state: State, plan: TrainingPlan, stack: Stack) -> tuple[float, f
     return part, part
 
 
-def adds_up_whole(plan: TrainingPlan, stack: Stack) -> bool:
+def adds_up_whole(plan: TrainingPlan, stack: TrainingStack) -> bool:
     """Whether FSDP leaves gradients undivided until an update; it cannot while it offloads.
 
-    Of a stack of which that is not known the larger need is taken.
+    Where that is not known of a framework, the larger need is assumed.
     """
     held = plan.offload not in ("parameters", "all", "nvme")
     return plan.gradient_accumulation > 1 and stack.no_sync is not False and held
@@ -140,7 +144,8 @@ def _gathered(state: State, shape: TrainedShape, plan: TrainingPlan) -> float:
 
 
 def _fetched(state: State, shape: TrainedShape, plan: TrainingPlan) -> float:
-    """Two layers and, as they belong to no layer, the embedding and the head, all whole.
+    """Bytes of gathered weights: two whole layers, and the whole embedding and head, which belong
+    to no layer.
 
     Layers have the width they are stored with, 4-bit ones are gathered in 4 bits; full training
     casts them first.
@@ -166,5 +171,5 @@ def _bucket(state: State, plan: TrainingPlan) -> float:
 
 
 def _live(state: State, shape: TrainedShape, plan: TrainingPlan) -> float:
-    """What ZeRO-3 gathers ahead and keeps, of this GPU's part of the model."""
+    """Elements that ZeRO-3 gathers ahead and keeps, of this GPU's part of the model."""
     return min(_LIVE_PARAMETERS, shape.parameters / plan.model_parallel) * state.compute_width

@@ -8,30 +8,36 @@ activations and 2 for those of trained weights, 2 again where activations are re
 
 from __future__ import annotations
 
-import csv
 import math
 from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
+from gpusizer.core.paths import DATA_DIR
+from gpusizer.core.tables import TableRow, read_table
+from gpusizer.core.units import significant
 from gpusizer.gpus import Gpu
-from gpusizer.paths import DATA_DIR
 from gpusizer.training.plan import TrainingPlan
 from gpusizer.training.shape import TrainedShape
 from gpusizer.training.sharding import adds_up_whole
-from gpusizer.training.stacks import Stack
+from gpusizer.training.stacks import TrainingStack
 from gpusizer.training.state import State
-from gpusizer.units import significant
 
 NODE = 8  # boards that one machine holds
 _LINK_SHARE = 0.7  # of one direction of NVLink and the like, by large all-reduces
 _PCIE_SHARE = 0.3  # two RTX 3090 sharding a 7B model: about 10 of 32 GB/s
 _NETWORK_BYTES_PER_SECOND = 50e9  # 400 Gbit/s for each GPU: what training clusters have
 _EXPERT_SHARE = 0.4  # Megatron-Bridge on H100: Qwen3-30B-A3B against dense Llama 3
-_OFFLOAD_SHARE = {"none": 1.0, "activations": 0.85, "optimizer": 0.6, "parameters": 0.95,
-                  "all": 0.5, "nvme": 0.15}  # fmt: skip
+_OFFLOAD_SHARE = {
+    "none": 1.0,
+    "activations": 0.85,
+    "optimizer": 0.6,
+    "parameters": 0.95,
+    "all": 0.5,
+    "nvme": 0.15,
+}
 _HIDDEN = 0.8  # of the shorter of computing and sending, where a fabric does not need the GPU
-_SMALL_STEP = 512  # tokens of a step that take as long to launch as to compute
+_SMALL_STEP = 512  # tokens of a step whose kernels take as long to launch as to compute
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +65,12 @@ class SpeedClass:
 @cache
 def speed_classes() -> dict[str, SpeedClass]:
     """The rows of `data/training_speed.csv`."""
-    with (DATA_DIR / "training_speed.csv").open(encoding="utf-8", newline="") as file:
-        return {
-            row["gpu_class"]: SpeedClass(float(row["share"]), float(row["band"]), row["source"])
-            for row in csv.DictReader(file)
-        }
+    return dict(read_table(DATA_DIR / "training_speed.csv", _speed_class))
+
+
+def _speed_class(row: TableRow) -> tuple[str, SpeedClass]:
+    share, band = row.number("share"), row.number("band")
+    return row.text("gpu_class"), SpeedClass(share, band, row.text("source"))
 
 
 def class_of(gpu: Gpu) -> str:
@@ -84,7 +91,7 @@ def _has_hbm(gpu: Gpu) -> bool:
 def flops_per_token(shape: TrainedShape, active: int, plan: TrainingPlan) -> float:
     """FLOPs executed for one token; embeddings are looked up, not multiplied.
 
-    A tied one is the head too, and multiplied as such.
+    A tied embedding is multiplied as the head.
     """
     passes = 4.0 if plan.adapted else 6.0
     repeated = {"full": 2.0, "selective": 1.0, "none": 0.0}[plan.gradient_checkpointing]
@@ -93,7 +100,9 @@ def flops_per_token(shape: TrainedShape, active: int, plan: TrainingPlan) -> flo
     return products + scores * (3 + repeated / 2)
 
 
-def traffic_bytes(shape: TrainedShape, state: State, plan: TrainingPlan, stack: Stack) -> float:
+def traffic_bytes(
+    shape: TrainedShape, state: State, plan: TrainingPlan, stack: TrainingStack
+) -> float:
     """Bytes that one GPU sends in a step: ring collectives pass (n - 1) / n of everything.
 
     Replicas sum gradients in one update of several steps (DistributedDataParallel.no_sync, as
@@ -126,7 +135,7 @@ def traffic_bytes(shape: TrainedShape, state: State, plan: TrainingPlan, stack: 
 
 
 def link_of(gpu: Gpu, devices: int) -> Literal["fabric", "network", "pcie"]:
-    """What the slowest exchange between so many devices goes over."""
+    """The link of the slowest exchange between `devices` devices."""
     boards = math.ceil(devices / gpu.devices_per_board)
     if boards > max(gpu.interconnect_domain or 0, NODE):
         return "network"
@@ -135,14 +144,14 @@ def link_of(gpu: Gpu, devices: int) -> Literal["fabric", "network", "pcie"]:
 
 
 def network_bytes_per_second(gpu: Gpu) -> float:
-    """What a network between machines is taken to give each GPU: no more than links inside one."""
+    """Bytes per second of the network for each GPU, at most those of the links inside a machine."""
     network = _NETWORK_BYTES_PER_SECOND / (1 if gpu.segment == "datacenter" else 8)
     inside = link_bytes_per_second(gpu, NODE * gpu.devices_per_board)
     return network if inside is None else min(network, inside)
 
 
 def link_bytes_per_second(gpu: Gpu, devices: int) -> float | None:
-    """What one of `devices` sends in a second; None when nothing is known of its links."""
+    """Bytes per second that one of `devices` devices sends, None where its links are not known."""
     link = link_of(gpu, devices)
     if link == "network":
         return network_bytes_per_second(gpu)
@@ -154,14 +163,19 @@ def link_bytes_per_second(gpu: Gpu, devices: int) -> float | None:
 
 
 def _overlaps(gpu: Gpu, devices: int) -> bool:
-    """Whether sending hides behind computing: over a fabric, and a network of such machines."""
+    """Whether sending overlaps with computing: over a fabric, or between machines with one."""
     link = link_of(gpu, devices)
     joined = link_of(gpu, NODE * gpu.devices_per_board) == "fabric"
     return link == "fabric" or (link == "network" and gpu.segment == "datacenter" and joined)
 
 
 def training_rate(
-    shape: TrainedShape, active: int, state: State, plan: TrainingPlan, stack: Stack, gpu: Gpu
+    shape: TrainedShape,
+    active: int,
+    state: State,
+    plan: TrainingPlan,
+    stack: TrainingStack,
+    gpu: Gpu,
 ) -> TrainingRate | None:
     """Tokens per second of `plan.gpus` of these; None when the GPU's peak is not known."""
     peak = gpu.fp16_flops

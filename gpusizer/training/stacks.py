@@ -1,17 +1,17 @@
-"""Stack: habits of a training framework that decide which copies exist at the peak."""
+"""TrainingStack: habits of a training framework that decide which copies exist at the peak."""
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass
 from functools import cache
 
-from gpusizer.errors import InvalidRequest
-from gpusizer.paths import DATA_DIR
+from gpusizer.core.errors import InvalidRequest
+from gpusizer.core.paths import DATA_DIR
+from gpusizer.core.tables import TableRow, read_table
 
 
 @dataclass(frozen=True, slots=True)
-class Stack:
+class TrainingStack:
     """One row of `data/training_stacks.csv`.
 
     Attributes:
@@ -71,55 +71,54 @@ class Stack:
 
 
 @cache
-def stacks() -> dict[str, Stack]:
+def stacks() -> dict[str, TrainingStack]:
     """Every stack by its slug, in the table's order."""
-    with (DATA_DIR / "training_stacks.csv").open(encoding="utf-8", newline="") as file:
-        return {row["slug"]: _stack(row) for row in csv.DictReader(file)}
+    return {stack.slug: stack for stack in read_table(DATA_DIR / "training_stacks.csv", _stack)}
 
 
-def find_stack(text: str) -> Stack:
+def find_stack(text: str) -> TrainingStack:
     """The stack with this slug, else the first with a name that the text begins with or contains.
 
     Raises InvalidRequest.
     """
     name = text.strip().lower()
-    known = stacks()
-    if name in known:
-        return known[name]
+    by_slug = stacks()
+    if name in by_slug:
+        return by_slug[name]
     for matches in (name.startswith, name.__contains__):
-        for stack in known.values():
-            if any(matches(one) for one in stack.names):
+        for stack in by_slug.values():
+            if any(matches(spelling) for spelling in stack.names):
                 return stack
     raise InvalidRequest(
-        field="framework", value=text[:40], reason="not_one_of", choices=", ".join(known)
+        field="framework", value=text[:40], reason="not_one_of", choices=", ".join(by_slug)
     )
 
 
-def _stack(row: dict[str, str]) -> Stack:
-    return Stack(
-        slug=row["slug"],
-        names=tuple(row["names"].split("|")),
-        eager_norms=row["eager_norms"] == "true",
-        repeat_keys=row["repeat_keys"] == "true",
-        adapter_bytes=int(row["adapter_bytes"]),
-        adapter_dropout=row["adapter_dropout"] == "true",
-        adapter_kernels=row["adapter_kernels"] == "true",
-        frozen_inputs=row["frozen_inputs"] == "true",
-        quantized_input_bytes=int(row["quantized_input_bytes"]),
-        unties=row["unties"] == "true",
-        upcast_rest=row["upcast_rest"] == "true",
-        upcast_as_if=tuple(filter(None, row["upcast_as_if"].split("|"))),
-        qlora_base=row["qlora_base"],
-        logits_bytes=float(row["logits_bytes"]),
-        compiled_logits_bytes=float(row["compiled_logits_bytes"]),
-        quantized_logits_bytes=float(row["quantized_logits_bytes"]),
-        varied_logits=float(row["varied_logits"]),
-        varied_share=float(row["varied_share"]),
-        offloads_activations=row["offloads_activations"] == "true",
-        foreach=row["foreach"] == "true",
-        fsdp2=row["fsdp2"] == "true",
-        no_sync=None if row["no_sync"] == "unknown" else row["no_sync"] == "true",
-        no_sync_source=row["no_sync_source"],
-        reserve=float(row["reserve"]),
-        source=row["source"],
+def _stack(row: TableRow) -> TrainingStack:
+    return TrainingStack(
+        slug=row.text("slug"),
+        names=row.parts("names", "|"),
+        eager_norms=row.flag("eager_norms"),
+        repeat_keys=row.flag("repeat_keys"),
+        adapter_bytes=row.integer("adapter_bytes"),
+        adapter_dropout=row.flag("adapter_dropout"),
+        adapter_kernels=row.flag("adapter_kernels"),
+        frozen_inputs=row.flag("frozen_inputs"),
+        quantized_input_bytes=row.integer("quantized_input_bytes"),
+        unties=row.flag("unties"),
+        upcast_rest=row.flag("upcast_rest"),
+        upcast_as_if=row.parts("upcast_as_if", "|"),
+        qlora_base=row.text("qlora_base"),
+        logits_bytes=row.number("logits_bytes"),
+        compiled_logits_bytes=row.number("compiled_logits_bytes"),
+        quantized_logits_bytes=row.number("quantized_logits_bytes"),
+        varied_logits=row.number("varied_logits"),
+        varied_share=row.number("varied_share"),
+        offloads_activations=row.flag("offloads_activations"),
+        foreach=row.flag("foreach"),
+        fsdp2=row.flag("fsdp2"),
+        no_sync=None if row.text("no_sync") == "unknown" else row.flag("no_sync"),
+        no_sync_source=row.text("no_sync_source"),
+        reserve=row.number("reserve"),
+        source=row.text("source"),
     )

@@ -1,10 +1,10 @@
-"""Weights, gradients and optimizer states: bytes by rule, before they are divided over GPUs."""
+"""Bytes of weights, gradients and optimizer states, before they are divided over GPUs."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gpusizer.profile import ModelProfile
+from gpusizer.model.profile import ModelProfile
 from gpusizer.training.adapters import adapters, targeted
 from gpusizer.training.frozen import (
     BESIDE_BYTES,
@@ -25,13 +25,13 @@ from gpusizer.training.optimizers import (
 )
 from gpusizer.training.plan import TrainingPlan
 from gpusizer.training.shape import TrainedShape
-from gpusizer.training.stacks import Stack
+from gpusizer.training.stacks import TrainingStack
 
 _RAISED = 4  # PEFT raises embedding and head to FP32 before it copies those to train
 
 
 @dataclass(frozen=True, slots=True)
-class Widths:
+class StateWidths:
     """Bytes of one trained parameter: weight, gradient, optimizer state, FP32 copy."""
 
     weight: float
@@ -41,10 +41,10 @@ class Widths:
 
 
 PRECISION_WIDTHS = {
-    "bf16": Widths(2, 2, 2, 0),  # torchtune, LitGPT, torchao: everything in BF16
-    "mixed": Widths(4, 4, 4, 0),  # torch.amp, FSDP2: FP32 weights, cast for each product
-    "master": Widths(2, 4, 4, 4),  # DeepSpeed, Megatron: 18 bytes with AdamW
-    "fp32": Widths(4, 4, 4, 0),
+    "bf16": StateWidths(2, 2, 2, 0),  # torchtune, LitGPT, torchao: everything in BF16
+    "mixed": StateWidths(4, 4, 4, 0),  # torch.amp, FSDP2: FP32 weights, cast for each product
+    "master": StateWidths(2, 4, 4, 4),  # DeepSpeed, Megatron: 18 bytes with AdamW
+    "fp32": StateWidths(4, 4, 4, 0),
 }
 
 
@@ -85,8 +85,10 @@ class State:
         return self.frozen + self.trained
 
 
-def state_of(profile: ModelProfile, shape: TrainedShape, plan: TrainingPlan, stack: Stack) -> State:
-    """The state of this plan; `shape` is as the stack holds it (`Stack.unties`)."""
+def state_of(
+    profile: ModelProfile, shape: TrainedShape, plan: TrainingPlan, stack: TrainingStack
+) -> State:
+    """The state of this plan; `shape` is as the stack holds it (`TrainingStack.unties`)."""
     optimizer = find_optimizer(plan.optimizer)
     if plan.adapted:
         return _adapted(profile, shape, plan, stack, optimizer)
@@ -120,7 +122,7 @@ def _adapted(
     profile: ModelProfile,
     shape: TrainedShape,
     plan: TrainingPlan,
-    stack: Stack,
+    stack: TrainingStack,
     optimizer: Optimizer,
 ) -> State:
     """Adapters beside frozen weights; with `train_embeddings` also both big matrices."""
@@ -157,14 +159,14 @@ def _magnitudes(shape: TrainedShape, plan: TrainingPlan) -> int:
     """Parameters that DoRA adds: one for every row of a targeted matrix."""
     if plan.method != "dora":
         return 0
-    found = targeted(shape, plan.lora_targets)
-    return sum(matrix.out_width * matrix.copies for matrix in found)
+    matrices = targeted(shape, plan.lora_targets)
+    return sum(matrix.out_width * matrix.copies for matrix in matrices)
 
 
-def _beside_frozen(width: int, plan: TrainingPlan) -> Widths:
-    """Of a parameter trained beside frozen weights: gradient and states have its own width.
+def _beside_frozen(width: int, plan: TrainingPlan) -> StateWidths:
+    """Widths of a parameter trained beside frozen weights; gradient and states have its own width.
 
     DeepSpeed adds FP32 copies for parameters of 16 bits, and keeps the states of those.
     """
     copied = plan.precision == "master" and width < 4
-    return Widths(width, width, 4, 4) if copied else Widths(width, width, width, 0)
+    return StateWidths(width, width, 4, 4) if copied else StateWidths(width, width, width, 0)

@@ -1,76 +1,93 @@
-"""The web application: the public endpoints and one page per language."""
+"""The web application: the public endpoints, and one page per language."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import gradio as gr
 
-from gpusizer.sizer import Sizer
-from gpusizer.text import LANGUAGES
+from gpusizer.answers.sizer import Sizer
+from gpusizer.text import LANGUAGES, Language
 from gpusizer.ui.endpoints import CONCURRENCY, ForVisitor, register_endpoints
 from gpusizer.ui.handlers import Handlers
-from gpusizer.ui.page import build_endpoints_page, build_page
+from gpusizer.ui.page import build_endpoints_page, build_page, sign_in_button
 from gpusizer.ui.presenters.frame import ENDPOINTS_PATH
+from gpusizer.ui.presenters.words import Words
 
-_FONTS = ("system-ui", "-apple-system", "Segoe UI", "Roboto", "Noto Sans", "PingFang SC",
-          "Microsoft YaHei", "Noto Sans CJK SC", "sans-serif")  # fmt: skip
-_MONO = ("ui-monospace", "SF Mono", "Menlo", "Consolas", "Liberation Mono", "monospace")
 _MAX_WAITING = 64
 
 FAMOUS = (
-    "meta-llama/Llama-3.1-8B-Instruct", "Qwen/Qwen3-32B", "deepseek-ai/DeepSeek-R1",
-    "openai/gpt-oss-20b", "mistralai/Mistral-7B-Instruct-v0.3", "google/gemma-3-27b-it",
-    "Qwen/Qwen3-30B-A3B", "microsoft/phi-4", "Qwen/Qwen3-8B", "meta-llama/Llama-3.3-70B-Instruct",
-    "deepseek-ai/DeepSeek-R1-Distill-Qwen-7B", "black-forest-labs/FLUX.1-dev",
-)  # fmt: skip
+    "meta-llama/Llama-3.1-8B-Instruct",
+    "Qwen/Qwen3-32B",
+    "deepseek-ai/DeepSeek-R1",
+    "openai/gpt-oss-20b",
+    "mistralai/Mistral-7B-Instruct-v0.3",
+    "google/gemma-3-27b-it",
+    "Qwen/Qwen3-30B-A3B",
+    "microsoft/phi-4",
+    "Qwen/Qwen3-8B",
+    "meta-llama/Llama-3.3-70B-Instruct",
+    "deepseek-ai/DeepSeek-R1-Distill-Qwen-7B",
+    "black-forest-labs/FLUX.1-dev",
+)
 _EXAMPLES = 8
 
 
-def build_demo(
-    sizer: Sizer, embedded_ids: Sequence[str], for_visitor: ForVisitor, *, sign_in: bool = False
-) -> gr.Blocks:
-    """The application: a page for each language, and one that holds the public endpoints.
+@dataclass(frozen=True, slots=True)
+class Application:
+    """The pages that people open and the endpoints that programs call, each in its own Blocks.
 
-    Gradio sends every component of a page to whoever opens it, and an endpoint is made of
-    components; on a page of their own they cost readers nothing.
+    Gradio sends a description of every component of a Blocks to each new session, and every call
+    over HTTP opens a session. With separate Blocks a call does not describe the pages, nor a page
+    those in other languages.
 
-    `sign_in` offers to sign in to the Hub, which works on a Space with OAuth alone.
+    Attributes:
+        pages: the page of each language.
+        endpoints: the public endpoints, and the page at `/endpoints` that documents them.
     """
+
+    pages: Mapping[Language, gr.Blocks]
+    endpoints: gr.Blocks
+
+
+def build_application(
+    sizer: Sizer, embedded_ids: Sequence[str], for_visitor: ForVisitor, *, sign_in: bool = False
+) -> Application:
+    """Build every Blocks; with `sign_in` each has a login button (for Spaces with OAuth)."""
     examples = choose_examples(embedded_ids)
-    demo: gr.Blocks
-    with gr.Blocks(title="gpusizer") as demo:
-        first = Handlers(sizer, for_visitor, LANGUAGES[0], examples)
-        build_page(demo, LANGUAGES[0], first, examples, sign_in=sign_in)
-    for language in LANGUAGES[1:]:
-        with demo.route(language, f"/{language}", show_in_navbar=False) as page:
-            handlers = Handlers(sizer, for_visitor, language, examples)
-            build_page(page, language, handlers, examples, sign_in=sign_in)
-    with demo.route("endpoints", f"/{ENDPOINTS_PATH}", show_in_navbar=False):
+    pages = {
+        language: _build_page(
+            Handlers(sizer, for_visitor, language, examples), examples, sign_in=sign_in
+        )
+        for language in LANGUAGES
+    }
+    return Application(pages, _build_endpoints(sizer, for_visitor, sign_in=sign_in))
+
+
+def _build_page(handlers: Handlers, examples: Sequence[str], *, sign_in: bool) -> gr.Blocks:
+    button = sign_in_button(handlers.words) if sign_in else None
+    page: gr.Blocks
+    with gr.Blocks(title=handlers.words("document_title")) as page:
+        build_page(page, handlers.words.language, handlers, examples, button)
+    page.queue(default_concurrency_limit=CONCURRENCY, max_size=_MAX_WAITING)
+    return page
+
+
+def _build_endpoints(sizer: Sizer, for_visitor: ForVisitor, *, sign_in: bool) -> gr.Blocks:
+    button = sign_in_button(Words(LANGUAGES[0])) if sign_in else None
+    endpoints: gr.Blocks
+    with gr.Blocks(title="gpusizer") as endpoints:
+        pass  # `/` is the English page
+    with endpoints.route("endpoints", f"/{ENDPOINTS_PATH}", show_in_navbar=False):
         register_endpoints(sizer, for_visitor)
-        build_endpoints_page()
-    demo.queue(default_concurrency_limit=CONCURRENCY, max_size=_MAX_WAITING)
-    return demo
+        build_endpoints_page(button)
+    endpoints.queue(default_concurrency_limit=CONCURRENCY, max_size=_MAX_WAITING)
+    return endpoints
 
 
 def choose_examples(embedded_ids: Sequence[str]) -> list[str]:
-    """Famous models that are answered without a network, else whatever is."""
-    known = set(embedded_ids)
-    famous = [model for model in FAMOUS if model in known]
+    """Choose famous models among the embedded ones; if none is there, the first embedded ones."""
+    embedded = set(embedded_ids)
+    famous = [model for model in FAMOUS if model in embedded]
     return (famous or sorted(embedded_ids))[:_EXAMPLES]
-
-
-def launch_options() -> dict[str, Any]:
-    """Arguments of `launch`: nothing that writes, uploads, phones home or needs Node."""
-    return {
-        "theme": gr.themes.Base(
-            primary_hue="indigo", neutral_hue="slate", font=_FONTS, font_mono=_MONO
-        ),
-        "ssr_mode": False,
-        "run_history": False,
-        "enable_monitoring": False,
-        "max_file_size": "1mb",
-        "footer_links": ["api", "settings"],
-        "show_error": False,
-    }

@@ -1,4 +1,4 @@
-"""An answer, or the error in its place: what a listener works with."""
+"""Listeners get an answer or a GpusizerError as a value, never as an exception."""
 
 from __future__ import annotations
 
@@ -6,20 +6,21 @@ import logging
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from gpusizer.errors import GpusizerError
+from gpusizer.core.errors import GpusizerError
 
 RANKED = 60
-"""Rows of a list that the page holds."""
+"""Rows of a ranking or list that the page shows."""
 
 Outputs = tuple[Any, ...]
-"""Values for components, in the order of their tab."""
+"""Values for the components of a tab, in order."""
 
 _Answer = TypeVar("_Answer")
 _log = logging.getLogger(__name__)
 
 
 def attempt(answer: Callable[[], _Answer]) -> _Answer | GpusizerError:
-    """What it returns, or the error it raises; a bug is logged and becomes an error too."""
+    """Call `answer` and return its result or its error; any other exception is logged and returned
+    as an InternalError."""
     try:
         return answer()
     except GpusizerError as error:

@@ -1,18 +1,18 @@
-"""Which few of many answers the page shows first."""
+"""Rules that choose the few answers that the page shows first."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from gpusizer.fit import Verdict
+from gpusizer.answers.report import EstimateRow
+from gpusizer.fit.fit import Verdict
+from gpusizer.fit.ranking import Ranked
 from gpusizer.gpus import Gpu
-from gpusizer.ranking import Ranked
-from gpusizer.report import EstimateRow
 
 MAX_PICKS = 4
 _LANDMARKS = ("rtx-4090-24gb", "a100-sxm-80gb", "apple-m3-max-128gb", "rtx-3060-12gb")
-"""Cards every buying guide mentions: big and small desktop, server, Mac."""
+"""Cards that every buying guide mentions: a big and a small desktop card, a server card, a Mac."""
 _OLDEST_YEAR = 2020
 _ON_SALE = frozenset({"current", "eol"})
 
@@ -23,8 +23,8 @@ class Tier:
 
     Attributes:
         name: "16", "8" or "4" (bits).
-        row: the estimate shown for it.
-        best: for each kind of hardware the smallest way to run it, where there is one.
+        row: the estimate that stands for the tier.
+        best: for each kind of hardware the smallest boards that run it, where any do.
     """
 
     name: str
@@ -41,11 +41,11 @@ KINDS: dict[str, Callable[[Gpu], bool]] = {
     "server": lambda gpu: gpu.segment in ("datacenter", "workstation"),
     "mac": lambda gpu: gpu.segment == "apple",
 }
-"""Kinds of hardware a tier is answered for."""
+"""Kinds of hardware for which a tier names the best boards."""
 
 
 def best_of_each_kind(ranking: Iterable[Ranked]) -> dict[str, Ranked]:
-    """Of each kind the fewest, smallest and fastest boards that surely hold the model."""
+    """Choose for each kind the fewest, smallest and fastest boards that surely hold the model."""
     best: dict[str, Ranked] = {}
     for item in ranking:
         if item.fit.verdict is not Verdict.FITS or not _familiar(item.fit.gpu):
@@ -60,19 +60,22 @@ def _familiar(gpu: Gpu) -> bool:
     return gpu.status in _ON_SALE and gpu.release_year >= _OLDEST_YEAR
 
 
-def _better(item: Ranked, known: Ranked | None) -> bool:
-    return known is None or _effort(item) < _effort(known)
+def _better(item: Ranked, best: Ranked | None) -> bool:
+    return best is None or _effort(item) < _effort(best)
 
 
 def _effort(item: Ranked) -> tuple[float, ...]:
-    """Fewest boards, an engine made for serving, then the smallest label, then the fastest."""
+    """Sort key: fewest boards, an engine made for serving, the smallest label, then the fastest."""
     count, gpu, engine = item.fit.count, item.fit.gpu, item.fit.estimate.engine.slug
     speed = item.decode.likely if item.decode else 0.0
     return (count, engine == "transformers", gpu.memory_marketing_gb, -speed)
 
 
 def headline(tiers: Sequence[Tier]) -> tuple[Tier, Ranked] | None:
-    """The most faithful tier one desktop card runs; else one machine of any kind; else several."""
+    """Choose the most faithful tier that runs on one desktop card.
+
+    If there is none, choose one that runs on a single board of any kind, else on several.
+    """
     offers = [(tier, item) for tier in tiers for item in tier.best.values()]
     single = [offer for offer in offers if offer[1].fit.count == 1]
     desktop = [offer for offer in single if _desktop(offer[1].fit.gpu)]
@@ -80,19 +83,19 @@ def headline(tiers: Sequence[Tier]) -> tuple[Tier, Ranked] | None:
 
 
 def smallest(tiers: Sequence[Tier]) -> tuple[Tier, Ranked] | None:
-    """The least memory any tier gets by with."""
+    """Choose the tier and boards with the least memory."""
     offers = [(tier, item) for tier in tiers for item in tier.best.values()]
     return min(offers, key=_total_memory, default=None)
 
 
 def _total_memory(offer: tuple[Tier, Ranked]) -> tuple[float, bool]:
-    """Memory on the labels; among equals what people have on their desks comes first."""
+    """Sort key: memory on the labels; among equals, desktop cards come first."""
     fit = offer[1].fit
     return fit.gpu.memory_marketing_gb * fit.count, not _desktop(fit.gpu)
 
 
 def default_gpus(tiers: Sequence[Tier]) -> tuple[str, ...]:
-    """What to compare when nobody picked: the card of the headline and landmarks."""
-    first = headline(tiers)
-    slugs = ([first[1].fit.gpu.slug] if first else []) + list(_LANDMARKS)
+    """Return the GPUs to compare when the visitor picked none: the headline's and landmarks."""
+    headline_offer = headline(tiers)
+    slugs = ([headline_offer[1].fit.gpu.slug] if headline_offer else []) + list(_LANDMARKS)
     return tuple(dict.fromkeys(slugs))[:MAX_PICKS]

@@ -1,4 +1,4 @@
-"""The public endpoints: JSON in, the contract's JSON out, failures as error objects."""
+"""The public endpoints take JSON and return the contract's JSON, error objects for failures."""
 
 from __future__ import annotations
 
@@ -9,248 +9,158 @@ from typing import Any
 import gradio as gr
 from gradio.events import api
 
-from gpusizer.errors import GpusizerError, InvalidRequest
-from gpusizer.listing import gpus_json
-from gpusizer.report import error_json
-from gpusizer.sizer import Fetch, Sizer
+from gpusizer.answers.models_for.models_request import ModelsRequest
+from gpusizer.answers.report import error_json
+from gpusizer.answers.request import CompareRequest, ListingRequest, SizeRequest
+from gpusizer.answers.sizer import Sizer
+from gpusizer.answers.trainer import train
+from gpusizer.answers.training_request import TrainingRequest
+from gpusizer.core.errors import GpusizerError
+from gpusizer.core.printable import without_surrogates
+from gpusizer.hub.snapshot import Fetch
 from gpusizer.text import say_error, say_note
-from gpusizer.training.trainer import train
-from gpusizer.ui.kept import KeptAnswers
+from gpusizer.ui.answer_cache import AnswerCache
+from gpusizer.ui.endpoint import Endpoint, Json
 
-Json = dict[str, Any]
 ForVisitor = Callable[[str], Fetch]
-"""From a visitor's Hub token to a source of snapshots with that visitor's rights."""
+"""Takes a visitor's Hub token and returns a fetcher that reads with that visitor's rights."""
 QUEUE = "hub"
 CONCURRENCY = 8
-"""Requests answered at once, by the endpoints and the page together."""
+"""Requests that the endpoints answer at the same time, and that each language's page does."""
 
 _log = logging.getLogger(__name__)
 
+SIZE_MODEL = Endpoint(
+    name="size_model",
+    summary="Exact parameters of a Hub model, its memory at every quantization, and ranked GPUs.",
+    request=SizeRequest,
+    parameters=("model", "context", "concurrency", "quant", "gpu", "engine", "rank_by", "top"),
+    needed=("model",),
+    example='{"kv_dtype": "fp8", "vendor": "AMD", "max_usd": 3000}',
+)
+TRAIN_MODEL = Endpoint(
+    name="train_model",
+    summary="Memory of fine-tuning a Hub model, what would save some, ranked GPUs, hours and USD.",
+    request=TrainingRequest,
+    parameters=(
+        "model",
+        "method",
+        "sequence_length",
+        "micro_batch",
+        "gpu",
+        "gpu_count",
+        "sharding",
+        "rank_by",
+        "top",
+    ),
+    needed=("model",),
+    example='{"lora_rank": 64, "optimizer": "adamw_8bit", "gradient_checkpointing": "none"}',
+)
+LIST_GPUS = Endpoint(
+    name="list_gpus",
+    summary="The GPU catalogue: memory, rates, power, prices and purpose of each card.",
+    request=ListingRequest,
+    parameters=("query",),
+    needed=(),
+    example='{"vendor": "AMD", "max_usd": 1000}',
+    reads_hub=False,
+)
+COMPARE_GPUS = Endpoint(
+    name="compare_gpus",
+    summary="GPUs side by side; with a model also fit, speed and price on each.",
+    request=CompareRequest,
+    parameters=("gpus", "model", "quant", "context", "concurrency"),
+    needed=("gpus",),
+    example='{"engine": "vllm"}',
+)
+MODELS_FOR_GPU = Endpoint(
+    name="models_for_gpu",
+    summary="The largest models that a GPU or a machine runs, with quantization, context and"
+    " speed.",
+    request=ModelsRequest,
+    parameters=("gpu", "model_task", "context", "concurrency", "quant", "models", "top"),
+    needed=("gpu",),
+    example='{"engine": "llama.cpp"}',
+)
+PUBLIC = (SIZE_MODEL, TRAIN_MODEL, LIST_GPUS, COMPARE_GPUS, MODELS_FOR_GPU)
+"""All endpoints, in the order of the documentation."""
+
 
 def with_rights(sizer: Sizer, for_visitor: ForVisitor, token: gr.OAuthToken | None) -> Sizer:
-    """Reads with the visitor's rights where there is a token, as anybody else without."""
+    """Return a Sizer that reads with the visitor's rights, or anonymously without a token."""
     return sizer if token is None else sizer.reading(for_visitor(token.token))
 
 
-class Endpoints:
-    """The public functions. Their signatures and docstrings are what Gradio documents.
-
-    Gradio fills in `token`, which is no documented parameter: a visitor's own, for this request.
-    """
+class Answers:
+    """Answers the endpoints' requests, with the rights of the caller."""
 
     def __init__(self, sizer: Sizer, for_visitor: ForVisitor) -> None:
         self._sizer = sizer
         self._for_visitor = for_visitor
-        self._kept = KeptAnswers(sizer)
+        self._cache = AnswerCache(sizer)
+        self._answers: dict[str, Callable[[Mapping[str, Any], gr.OAuthToken | None], Json]] = {
+            SIZE_MODEL.name: self._size,
+            TRAIN_MODEL.name: self._train,
+            LIST_GPUS.name: self._list,
+            COMPARE_GPUS.name: self._compare,
+            MODELS_FOR_GPU.name: self._models_for,
+        }
 
-    def _sized(self, fields: Mapping[str, Any], token: gr.OAuthToken | None) -> Json:
-        """What a visitor may see by rights of their own is not kept."""
-        if token is None:
-            return self._kept.size(fields)
-        return self._of(token).size(fields).to_json(say_note)
+    def function(self, endpoint: Endpoint) -> Callable[..., Json]:
+        """Return the function of an endpoint; it answers failures with error objects."""
 
-    def _of(self, token: gr.OAuthToken | None) -> Sizer:
+        def call(arguments: dict[str, Any], token: gr.OAuthToken | None) -> Json:
+            answer = self._answers[endpoint.name]
+            model = arguments.get("model")
+            if endpoint is COMPARE_GPUS:
+                model = model or None  # a comparison needs none
+            return answered(lambda: answer(endpoint.fields_of(arguments), token), model)
+
+        return endpoint.function(call)
+
+    def _reader(self, token: gr.OAuthToken | None) -> Sizer:
         return with_rights(self._sizer, self._for_visitor, token)
 
-    def size_model(
-        self,
-        model: str,
-        context: int = 8192,
-        concurrency: int = 1,
-        quant: str = "all",
-        gpu: str = "",
-        engine: str = "",
-        rank_by: str = "smallest",
-        top: int = 20,
-        options: dict[str, Any] | None = None,
-        token: gr.OAuthToken | None = None,
-    ) -> dict[str, Any]:
-        """Exact parameters of a Hub model, its memory at every quantization, and ranked GPUs.
+    def _size(self, fields: Mapping[str, Any], token: gr.OAuthToken | None) -> Json:
+        """Size a model; an answer that was read with a visitor's token is never cached."""
+        if token is None:
+            return self._cache.size(fields)
+        return self._reader(token).size(fields).to_json(say_note)
 
-        Failures come back as {"error": {"code", "message", ...}}. Sizes are integers of bytes.
+    def _train(self, fields: Mapping[str, Any], token: gr.OAuthToken | None) -> Json:
+        sizer = self._reader(token)
+        return train(sizer.fetch, sizer.catalogue, fields).to_json(say_note)
 
-        Args:
-            model: Model ID or Hub URL, such as "Qwen/Qwen3-8B".
-            context: Tokens per sequence, prompt and answer together.
-            concurrency: Sequences in flight at once.
-            quant: Quantization slugs separated by commas, "native" or "all".
-            gpu: GPUs to look at, separated by commas ("4090, 2x3090"); empty ranks the catalogue.
-            engine: Engine slug such as "vllm" or "llama.cpp"; empty takes each format's usual one.
-            rank_by: "smallest", "cheapest", "fastest", "cheapest_to_run", "cheapest_per_hour",
-                "tokens_per_dollar", "tokens_per_watt", "headroom", "training" or "inference".
-            top: Ranked GPUs to return, 0 for all.
-            options: Any other request field as a JSON object, such as {"kv_dtype": "fp8"} or
-                {"vendor": "AMD", "max_usd": 3000, "hours_per_day": 4}.
-        """
-        fields = {
-            "model": model, "context": context, "concurrency": concurrency, "quant": quant,
-            "gpu": gpu, "engine": engine, "rank_by": rank_by, "top": top,
-        }  # fmt: skip
-        return answered(lambda: self._sized(_merged(fields, options), token), model)
+    def _list(self, fields: Mapping[str, Any], token: gr.OAuthToken | None) -> Json:
+        return self._sizer.gpus(fields).to_json(say_note)
 
-    def train_model(
-        self,
-        model: str,
-        method: str = "lora",
-        sequence_length: int = 2048,
-        micro_batch: int = 1,
-        gpu: str = "",
-        gpu_count: int = 0,
-        sharding: str = "",
-        rank_by: str = "smallest",
-        top: int = 20,
-        options: dict[str, Any] | None = None,
-        token: gr.OAuthToken | None = None,
-    ) -> dict[str, Any]:
-        """Memory of fine-tuning a Hub model, what would save some, ranked GPUs, hours and USD.
+    def _compare(self, fields: Mapping[str, Any], token: gr.OAuthToken | None) -> Json:
+        return self._reader(token).compare(fields).to_json(say_note)
 
-        Failures come back as {"error": {"code", "message", ...}}. Sizes are integers of bytes.
-
-        Args:
-            model: Model ID or Hub URL, such as "Qwen/Qwen3-8B".
-            method: "full", "lora", "qlora" or "dora".
-            sequence_length: Tokens of a sequence.
-            micro_batch: Sequences per GPU and step.
-            gpu: GPUs to look at, separated by commas; empty ranks the catalogue.
-            gpu_count: Boards of each GPU; 0 finds the smallest number that holds it.
-            sharding: "ddp", "zero1", "zero2", "zero3" or "fsdp"; empty takes ddp, or fsdp.
-            rank_by: "smallest", "cheapest" (for the whole run) or "fastest".
-            top: Ranked GPUs to return, 0 for all.
-            options: Any other training field as a JSON object, such as {"lora_rank": 64,
-                "optimizer": "adamw_8bit", "gradient_checkpointing": "none"}.
-        """
-        fields = {
-            "model": model, "method": method, "sequence_length": sequence_length,
-            "micro_batch": micro_batch, "gpu": gpu, "gpu_count": gpu_count or None,
-            "sharding": sharding, "rank_by": rank_by, "top": top,
-        }  # fmt: skip
-        return answered(lambda: _train(self._of(token), _merged(fields, options)), model)
-
-    def list_gpus(self, query: str = "", options: dict[str, Any] | None = None) -> dict[str, Any]:
-        """The GPU catalogue: memory, rates, power, prices and purpose of each card.
-
-        Args:
-            query: Words that the name must contain, such as "rtx 40"; empty lists every GPU.
-            options: Filters as a JSON object, such as {"vendor": "AMD", "max_usd": 1000}.
-        """
-        return answered(lambda: _list(self._sizer, _merged({"query": query}, options)), None)
-
-    def compare_gpus(
-        self,
-        gpus: list[str],
-        model: str = "",
-        quant: str = "all",
-        context: int = 8192,
-        concurrency: int = 1,
-        options: dict[str, Any] | None = None,
-        token: gr.OAuthToken | None = None,
-    ) -> dict[str, Any]:
-        """GPUs side by side; with a model also fit, speed and price on each.
-
-        Failures come back as {"error": {"code", "message", ...}}. Sizes are integers of bytes.
-
-        Args:
-            gpus: Names such as ["rtx 4090", "2x3090", "m3 max 128gb"].
-            model: Model ID or Hub URL; empty compares the hardware alone.
-            quant: Quantization slugs separated by commas, "native" or "all".
-            context: Tokens per sequence, prompt and answer together.
-            concurrency: Sequences in flight at once.
-            options: Any other request field as a JSON object, such as {"engine": "vllm"}.
-        """
-        fields = {
-            "gpus": gpus, "model": model, "quant": quant, "context": context,
-            "concurrency": concurrency,
-        }  # fmt: skip
-        return answered(lambda: _compare(self._of(token), _merged(fields, options)), model or None)
-
-    def models_for_gpu(
-        self,
-        gpu: str,
-        model_task: str = "",
-        context: int = 8192,
-        concurrency: int = 1,
-        quant: str = "all",
-        models: list[str] | None = None,
-        top: int = 20,
-        options: dict[str, Any] | None = None,
-        token: gr.OAuthToken | None = None,
-    ) -> dict[str, Any]:
-        """The largest models that a GPU or a machine runs, with quantization, context and speed.
-
-        Failures come back as {"error": {"code", "message", ...}}. Sizes are integers of bytes.
-
-        Args:
-            gpu: A GPU such as "4090" or "2x3090", or a machine: "3090 + 3060 + 64gb ram".
-            model_task: Only "text", "vision", "embedding", "speech", "image" or "other" models.
-            context: Tokens per sequence, prompt and answer together.
-            concurrency: Sequences in flight at once.
-            quant: Quantization slugs separated by commas, "native" or "all".
-            models: Model IDs to look at; empty looks at those that come with gpusizer.
-            top: Models to return, 0 for all.
-            options: Any other request field as a JSON object, such as {"engine": "llama.cpp"}.
-        """
-        fields = {
-            "gpu": gpu, "model_task": model_task, "context": context, "concurrency": concurrency,
-            "quant": quant, "models": models, "top": top,
-        }  # fmt: skip
-        return answered(lambda: _models_for(self._of(token), _merged(fields, options)), None)
-
-
-PUBLIC = (
-    Endpoints.size_model,
-    Endpoints.train_model,
-    Endpoints.list_gpus,
-    Endpoints.compare_gpus,
-    Endpoints.models_for_gpu,
-)
-"""In the order in which they are described."""
+    def _models_for(self, fields: Mapping[str, Any], token: gr.OAuthToken | None) -> Json:
+        return self._reader(token).models_for(fields).to_json(say_note)
 
 
 def register_endpoints(sizer: Sizer, for_visitor: ForVisitor) -> None:
-    """Register every public endpoint; no listener of a page has one of their names."""
-    endpoints = Endpoints(sizer, for_visitor)
+    """Register every public endpoint. Listeners of pages have other names."""
+    answers = Answers(sizer, for_visitor)
     for endpoint in PUBLIC:
         api(
-            getattr(endpoints, endpoint.__name__),
-            api_name=endpoint.__name__,
+            answers.function(endpoint),
+            api_name=endpoint.name,
             concurrency_id=QUEUE,
             concurrency_limit=CONCURRENCY,
         )
 
 
 def answered(answer: Callable[[], Json], model: object) -> Json:
-    """The answer, or the error object that explains why there is none. Never raises."""
+    """Return the answer, or the error object that explains the failure. Never raises."""
     repo_id = model[:200] if isinstance(model, str) else None
     try:
-        return answer()
+        return without_surrogates(answer())
     except GpusizerError as error:
         return error_json(error, say_error(error), repo_id)
     except Exception:
         _log.exception("unexpected failure")
         internal = GpusizerError()
         return error_json(internal, say_error(internal), repo_id)
-
-
-def _train(sizer: Sizer, fields: Mapping[str, Any]) -> Json:
-    return train(sizer.fetch, sizer.catalogue, fields).to_json(say_note)
-
-
-def _compare(sizer: Sizer, fields: Mapping[str, Any]) -> Json:
-    return sizer.compare(fields).to_json(say_note)
-
-
-def _models_for(sizer: Sizer, fields: Mapping[str, Any]) -> Json:
-    return sizer.models_for(fields).to_json(say_note)
-
-
-def _list(sizer: Sizer, fields: Mapping[str, Any]) -> Json:
-    return gpus_json(sizer.gpus(fields), say_note)
-
-
-def _merged(fields: Mapping[str, Any], options: object) -> dict[str, Any]:
-    """Named fields and options together. Gradio checks no types, so this does."""
-    if options is None or options == "":
-        return dict(fields)
-    if not isinstance(options, dict):
-        raise InvalidRequest(field="options", value=str(options)[:80], reason="not_an_object")
-    return {**fields, **options}

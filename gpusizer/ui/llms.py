@@ -1,4 +1,4 @@
-"""llms.txt: what gpusizer is and how to call it, for readers that are programs."""
+"""llms.txt tells programs what gpusizer is and how to call it."""
 
 from __future__ import annotations
 
@@ -28,26 +28,32 @@ wrong or missing gets that object with status 422.
 """
 
 
-def llms_text(demo: gr.Blocks) -> str:
-    """The document, with every public endpoint of an application."""
-    endpoints = demo.get_api_info()["named_endpoints"]
-    meanings = {f"/{one.api_name}": _meanings(one.fn) for one in demo.fns.values()}
-    parts = (_endpoint(name, of, meanings.get(name, {})) for name, of in endpoints.items())
+def llms_text(blocks: gr.Blocks) -> str:
+    """Write the document, with every public endpoint of an application."""
+    endpoints = blocks.get_api_info()["named_endpoints"]
+    meanings = {f"/{listener.api_name}": _meanings(listener.fn) for listener in blocks.fns.values()}
+    parts = (
+        _endpoint(name, endpoint, meanings.get(name, {})) for name, endpoint in endpoints.items()
+    )
     return _INTRODUCTION + "".join(parts)
 
 
 def _meanings(function: Callable[..., Any] | None) -> Mapping[str, str]:
-    """What the docstring says of each parameter."""
+    """Return the description of each parameter in a function's docstring."""
     return {} if function is None else get_function_description(function)[1]
 
 
-def _endpoint(name: str, of: Mapping[str, Any], meanings: Mapping[str, str]) -> str:
-    summary = " ".join(str(of.get("description") or "").split())
-    parameters = (_parameter(one, meanings) for one in of["parameters"])
+def _endpoint(name: str, endpoint: Mapping[str, Any], meanings: Mapping[str, str]) -> str:
+    summary = " ".join(str(endpoint.get("description") or "").split())
+    parameters = (_parameter(parameter, meanings) for parameter in endpoint["parameters"])
     return "\n".join((f"\n### {name}\n", f"{summary}\n", *parameters)) + "\n"
 
 
-def _parameter(one: Mapping[str, Any], meanings: Mapping[str, str]) -> str:
-    name, kind = one["parameter_name"], one["python_type"]["type"]
-    default = f", default {one['parameter_default']!r}" if one["parameter_has_default"] else ""
+def _parameter(parameter: Mapping[str, Any], meanings: Mapping[str, str]) -> str:
+    name, kind = parameter["parameter_name"], parameter["python_type"]["type"]
+    default = (
+        f", default {parameter['parameter_default']!r}"
+        if parameter["parameter_has_default"]
+        else ""
+    )
     return f"- `{name}` ({kind}{default}): {meanings.get(name, '')}"

@@ -1,4 +1,4 @@
-"""One page in one language: the frame, its tabs, and what its address asks for."""
+"""The page in one language: its frame, its tabs, and the listeners that answer its address."""
 
 from __future__ import annotations
 
@@ -8,12 +8,18 @@ import gradio as gr
 from gradio.components.navbar import Navbar
 
 from gpusizer.text import LANGUAGES, Language
-from gpusizer.ui import scripts
+from gpusizer.ui import page_scripts as scripts
 from gpusizer.ui.handlers import Handlers
 from gpusizer.ui.presenters import frame
 from gpusizer.ui.presenters.words import Words
-from gpusizer.ui.tabs import catalogue, compare, know, log, reverse, size, train
-from gpusizer.ui.tabs.kit import Listeners, html
+from gpusizer.ui.tabs import accuracy_tab as know
+from gpusizer.ui.tabs import catalogue_tab as catalogue
+from gpusizer.ui.tabs import compare_tab as compare
+from gpusizer.ui.tabs import log_tab as log
+from gpusizer.ui.tabs import models_for_tab as reverse
+from gpusizer.ui.tabs import size_tab as size
+from gpusizer.ui.tabs import train_tab as train
+from gpusizer.ui.tabs.tab_fields import Listeners, html
 
 
 def build_page(
@@ -21,19 +27,18 @@ def build_page(
     language: Language,
     handlers: Handlers,
     examples: Sequence[str],
-    *,
-    sign_in: bool = False,
+    sign_in: gr.LoginButton | None = None,
 ) -> None:
     """Build the page of one language inside the current Blocks context."""
     words, listeners = handlers.words, Listeners(language)
     questions = handlers.questions
     Navbar(visible=False)
-    named = scripts.language_script(frame.LOCALES[language], words("document_title"))
-    html(frame.header_html(words), "gs-top", named)
+    language_script = scripts.language_script(frame.LOCALES[language], words("document_title"))
+    html(frame.header_html(words), "gs-top", language_script)
     names = html("", "gs-names")
     if sign_in:
-        gr.LoginButton(words("sign_in"), elem_id="gs-sign-in", size="sm", scale=0)
-    with gr.Tabs(selected="size", elem_id="gs-tabs") as shown:
+        _show(sign_in, frame.PAGE_PATHS[language])
+    with gr.Tabs(selected="size", elem_id="gs-tabs") as tabs:
         with _tab("size", words):
             sized = size.build(handlers, examples, listeners)
         with _tab("compare", words):
@@ -43,25 +48,48 @@ def build_page(
         with _tab("reverse", words):
             reversed_ = reverse.build(questions, listeners)
         with _tab("catalogue", words) as tab:
-            table = catalogue.build(tab, questions, listeners)
+            listed = catalogue.build(tab, questions, listeners)
         with _tab("know", words) as tab:
             errors = know.build(tab, questions, listeners)
         with _tab("log", words):
             log.build(questions, listeners)
-    shown.change(None, None, None, js=scripts.ON_TAB, **listeners.quiet("tab"))
-    filled = [shown, *sized, *compared, *trained, *reversed_, table, errors]
+    tabs.change(None, None, None, js=scripts.ON_TAB, **listeners.quiet("tab"))
+    filled = [tabs, *sized, *compared, *trained, *reversed_, *listed, errors]
     loaded = blocks.load(handlers.load, None, filled, **listeners("load"))
-    told = loaded.then(None, None, None, js=scripts.LOADED, **listeners.quiet("loaded"))
-    told.then(handlers.gpu_names, None, names, **listeners("names"))
+    marked = loaded.then(None, None, None, js=scripts.LOADED, **listeners.quiet("loaded"))
+    marked.then(handlers.gpu_names, None, names, **listeners("names"))
 
 
 def _tab(name: str, words: Words) -> gr.Tab:
     return gr.Tab(words(f"tab.{name}"), id=name, elem_id=f"{scripts.TAB_ID}{name}")
 
 
-def build_endpoints_page() -> None:
-    """Examples of calls, over Gradio's own description of the endpoints, in English alone."""
+def build_endpoints_page(sign_in: gr.LoginButton | None = None) -> None:
+    """Build the page with examples of calls above Gradio's own API documentation, in English only.
+
+    With a login button, Gradio reads the visitor's session and finds the token for calls from a
+    browser that is signed in.
+    """
     words = Words(LANGUAGES[0])
     Navbar(visible=False)
     html(frame.header_html(words), "gs-top")
+    if sign_in:
+        _show(sign_in, f"/{frame.ENDPOINTS_PATH}")
     html(frame.api_html(words, opened=True), "gs-endpoints", scripts.copy_script(frame.ORIGIN))
+
+
+def sign_in_button(words: Words) -> gr.LoginButton:
+    """Make the login button of one page; outside of a Blocks, so that it has no listeners yet."""
+    return gr.LoginButton(words("sign_in"), elem_id="gs-sign-in", size="sm", scale=0)
+
+
+def _show(button: gr.LoginButton, path: str) -> None:
+    """Show the login button; after signing in, the Hub redirects the visitor to `path`.
+
+    By default Gradio redirects to the button's page within its Blocks, which is not the address of
+    a language's page.
+    """
+    button.render()  # type: ignore[no-untyped-call]
+    page, button.page = button.page, path.lstrip("/")
+    button.activate()  # type: ignore[no-untyped-call]
+    button.page = page

@@ -1,54 +1,169 @@
-"""Serving: the application launched, with the few addresses that Gradio does not know."""
+"""Serving: Gradio's server with the endpoints at its root and the pages beside them.
+
+/, /zh, /pt          the pages
+/en/, /zh/, /pt/     below these, events and files of the pages
+/gradio_api/         the public endpoints over HTTP and for gradio_client; MCP
+/endpoints           Gradio's own description of the endpoints
+/llms.txt, /healthz  for programs
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import partial
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import gradio as gr
-from fastapi.responses import PlainTextResponse
-from starlette.middleware import Middleware
+from fastapi import FastAPI
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.requests import Request
+from starlette.responses import FileResponse, PlainTextResponse, RedirectResponse
+from starlette.routing import Mount, Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from gpusizer.ui import launch_options
-from gpusizer.ui.calls import Calls
-from gpusizer.ui.delivery import middleware
-from gpusizer.ui.endpoints import PUBLIC
+from gpusizer.text import Language
+from gpusizer.ui import Application
+from gpusizer.ui.call_validation import exception_handlers
 from gpusizer.ui.llms import llms_text
-from gpusizer.ui.tools import use_json_tools
+from gpusizer.ui.presenters.frame import PAGE_PATHS
+from gpusizer.ui.tools import JsonTools
+
+STYLE = Path(__file__).with_name("style.css")
+_FOREVER = "public, max-age=31536000, immutable"
+"""Cache-Control of the stylesheet, whose address contains a hash of its content."""
+_MOVED_PERMANENTLY = 301
+_FONTS = (
+    "system-ui",
+    "-apple-system",
+    "Segoe UI",
+    "Roboto",
+    "Noto Sans",
+    "PingFang SC",
+    "Microsoft YaHei",
+    "Noto Sans CJK SC",
+    "sans-serif",
+)
+_MONO = ("ui-monospace", "SF Mono", "Menlo", "Consolas", "Liberation Mono", "monospace")
+_CALLS = 100
+"""Sessions of calls that Gradio keeps; endpoints have no state, so that any number will do."""
+_VISITORS = 500
+"""Sessions of visitors that Gradio keeps for each language, of 0.1 MB each."""
 
 
-def remember_descriptions(components: Iterable[gr.blocks.Block]) -> None:
-    """Spare each new session, as every call by HTTP is, most of what it costs.
+def page_options() -> dict[str, Any]:
+    """Return options of `launch` and `mount_gradio_app`: no uploads, no telemetry, no Node."""
+    return {
+        "theme": gr.themes.Base(
+            primary_hue="indigo", neutral_hue="slate", font=_FONTS, font_mono=_MONO
+        ),
+        # Gradio's script rewrites a stylesheet in `css` rule by rule, which takes 0.5 seconds.
+        "head": f'<link rel="stylesheet" href="{STYLE.name}?v={_style_version()}">',
+        "ssr_mode": False,
+        "run_history": False,
+        "enable_monitoring": False,
+        "max_file_size": "1mb",
+        "footer_links": ["api", "settings"],
+        "show_error": False,
+    }
 
-    Gradio describes all components to each of them anew, from the signatures of their constructors
-    (gradio/state_holder.py, `SessionState`; gradio/blocks.py, `get_config`). They stay what they
-    are: an event that changes one for a session makes another. A session changes the first level
-    of a description, so that each gets a copy.
+
+def launch(application: Application, **options: Any) -> str:
+    """Start to serve in the background and return the local address.
+
+    `options` override the application's own options of Gradio's `launch`.
     """
-    for component in components:
-        component.get_config = partial(dict, component.get_config())  # type: ignore[method-assign]
+    endpoints = application.endpoints
+    endpoints.mcp_server = True
+    endpoints.mcp_server_obj = tools = JsonTools(endpoints)
+    pages = FastAPI(openapi_url=None)
+    routes = [
+        route
+        for language, blocks in application.pages.items()
+        for route in _page_routes(pages, blocks, language)
+    ]
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        async with tools.lifespan(app), pages.router.lifespan_context(pages):
+            yield
+
+    described = endpoints.get_api_info()["named_endpoints"]
+    parameters = {name[1:]: endpoint["parameters"] for name, endpoint in described.items()}
+    app_options = {
+        "routes": [*_file_routes(endpoints), *routes],
+        "lifespan": lifespan,
+        "exception_handlers": exception_handlers(parameters),
+    }
+    _, url, _ = endpoints.launch(
+        prevent_thread_lock=True,
+        mcp_server=False,  # `tools` is the MCP server
+        state_session_capacity=_CALLS,
+        app_kwargs=app_options,
+        **{**page_options(), **options},
+    )
+    return str(url)
 
 
-def launch(demo: gr.Blocks, **options: Any) -> str:
-    """Start to serve in the background; the local address.
+class PagePath:
+    """ASGI middleware that removes the mount's path from a request to a page's Blocks.
 
-    Besides the pages and endpoints: `/llms.txt` for language models that look for one, and
-    `/healthz`. `options` go to Gradio's `launch`, after those of the application.
+    Starlette's Mount does the same, but expects that a reverse proxy which serves us below a path
+    leaves that path in its requests; many proxies remove it.
     """
-    use_json_tools()
-    remember_descriptions(demo.blocks.values())
-    fast = {"app_kwargs": {"middleware": [Middleware(Calls, endpoints=PUBLIC), *middleware()]}}
-    app, url, _ = demo.launch(
-        prevent_thread_lock=True, mcp_server=True, **{**launch_options(), **fast, **options}
+
+    def __init__(self, page: ASGIApp) -> None:
+        self._page = page
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on with the path after the mount, "/" for the page itself."""
+        path = "/" + scope["path_params"].get("path", "")
+        await self._page({**scope, "path": path}, receive, send)
+
+
+def _page_routes(pages: FastAPI, blocks: gr.Blocks, language: Language) -> list[Route]:
+    """Mount the page of a language on `pages`; return routes to it, its events and its files.
+
+    In the browser's address, Gradio's script reads the part after the mount's path as the name of
+    a page within the Blocks. So `/zh` is mounted at `/zh`, and the English page, whose address is
+    `/`, at `/en`.
+    """
+    mount_path, page_path = f"/{language}", PAGE_PATHS[language]
+    blocks.state_session_capacity = _VISITORS
+    # Behind a reverse proxy that serves us below a path, Gradio's root_path holds that path.
+    root_path = blocks.root_path + mount_path
+    gr.mount_gradio_app(pages, blocks, mount_path, root_path=root_path, **page_options())
+    (app,) = (
+        route.app for route in pages.routes if isinstance(route, Mount) and route.path == mount_path
     )
 
-    def llms() -> PlainTextResponse:
-        return PlainTextResponse(llms_text(demo))
+    def redirect(_: Request) -> RedirectResponse:
+        return RedirectResponse(page_path, _MOVED_PERMANENTLY)
 
-    def health() -> PlainTextResponse:
+    return [
+        Route(page_path, GZipMiddleware(PagePath(app))),
+        Route(f"{mount_path}/", redirect),
+        Route(mount_path + "/{path:path}", PagePath(app)),
+    ]
+
+
+def _style_version() -> str:
+    return sha256(STYLE.read_bytes()).hexdigest()[:12]
+
+
+def _file_routes(endpoints: gr.Blocks) -> list[Route]:
+    def style(_: Request) -> FileResponse:
+        return FileResponse(STYLE, headers={"cache-control": _FOREVER})
+
+    def llms(_: Request) -> PlainTextResponse:
+        return PlainTextResponse(llms_text(endpoints))
+
+    def health(_: Request) -> PlainTextResponse:
         return PlainTextResponse("ok\n")
 
-    app.add_api_route("/llms.txt", llms, include_in_schema=False)
-    app.add_api_route("/healthz", health, include_in_schema=False)
-    return str(url)
+    return [
+        Route(f"/{STYLE.name}", style),
+        Route("/llms.txt", llms),
+        Route("/healthz", health),
+    ]

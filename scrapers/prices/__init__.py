@@ -1,14 +1,17 @@
-"""Refreshes `data/rental_prices.csv` by hand (`python -m scrapers.prices`), never on request."""
+"""Refreshes `data/generated/rental_prices.csv` by `python -m scrapers.prices`.
+
+The application itself never runs this package.
+"""
 
 from scrapers.prices.checks import PricesRefused, checked
 from scrapers.prices.rows import PriceRow, read_labels, read_rows, write_rows
-from scrapers.prices.sources import SOURCES, Source
+from scrapers.prices.sources import SOURCES, PriceSource
 
 __all__ = [
     "SOURCES",
     "PriceRow",
+    "PriceSource",
     "PricesRefused",
-    "Source",
     "checked",
     "read_labels",
     "read_rows",

@@ -22,7 +22,7 @@ PATH = "/hemgo-lexsi/gpu-price-dashboard/HEAD/data/prices.json"
 
 
 def shape(body: bytes, today: str) -> list[PriceRow]:
-    """Rows of the file. Raises ValueError, KeyError or TypeError when it has another form."""
+    """Parse the rows. Raises ValueError, KeyError or TypeError for a file of another format."""
     data = json.loads(body)
     rows = [_row(entry, data["generated_at"][:10]) for entry in data["prices"]]
     lowest: dict[tuple[str, str, bool], PriceRow] = {}

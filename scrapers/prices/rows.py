@@ -1,4 +1,4 @@
-"""PriceRow: one line of `data/rental_prices.csv`, and reading and replacing that file."""
+"""PriceRow: a row of `data/generated/rental_prices.csv`, and functions to read and replace it."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from collections.abc import Iterable
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
+import pandas as pd
+
 
 @dataclass(frozen=True, slots=True)
 class PriceRow:
-    """What one provider asks for an hour of one GPU.
+    """A provider's price of one GPU for one hour.
 
     Attributes:
-        label: the GPU as the source calls it, with its memory: "H100 80GB".
-        marketplace: the lowest offer among private hosts rather than a list price.
+        label: the source's name of the GPU, with its memory: "H100 80GB".
+        marketplace: whether it is the lowest offer among private hosts, not a list price.
         offer: kind of offer and region, in the source's words.
         gpus: GPUs of the machine that was priced.
         date: ISO date, or a bare year.
@@ -38,7 +40,7 @@ COLUMNS = tuple(field.name for field in fields(PriceRow))
 
 
 def read_rows(path: Path) -> list[PriceRow]:
-    """Every row of the file. Raises ValueError or KeyError for a malformed one."""
+    """Read every row of the file. Raises ValueError or KeyError for a malformed one."""
     with path.open(encoding="utf-8", newline="") as file:
         return [
             PriceRow(
@@ -57,19 +59,17 @@ def read_rows(path: Path) -> list[PriceRow]:
 
 
 def read_labels(path: Path) -> frozenset[str]:
-    """Labels of `data/rental_labels.csv`, those excluded with a reason among them."""
+    """Read the labels of `data/rental_labels.csv`, including those excluded with a reason."""
     with path.open(encoding="utf-8", newline="") as file:
         return frozenset(row["label"] for row in csv.DictReader(file))
 
 
 def write_rows(path: Path, rows: Iterable[PriceRow]) -> None:
-    """Replace the file, sorted so that changes are easy to read. All of it, or nothing."""
+    """Replace the file atomically, with rows sorted so that its diff is easy to read."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(COLUMNS)
-            writer.writerows(map(_cells, sorted(rows, key=_order)))
+            _frame(rows).to_csv(file, index=False, lineterminator="\n")
             file.flush()
             os.fsync(file.fileno())
         Path(name).chmod(0o644)
@@ -79,8 +79,11 @@ def write_rows(path: Path, rows: Iterable[PriceRow]) -> None:
         raise
 
 
-def _cells(row: PriceRow) -> tuple[object, ...]:
-    return tuple(str(cell).lower() if isinstance(cell, bool) else cell for cell in astuple(row))
+def _frame(rows: Iterable[PriceRow]) -> pd.DataFrame:
+    """Build a frame of the sorted rows, with flags in lower case as `read_rows` expects them."""
+    cells = [astuple(row) for row in sorted(rows, key=_order)]
+    frame = pd.DataFrame(cells, columns=list(COLUMNS), dtype=object)
+    return frame.map(lambda cell: str(cell).lower() if isinstance(cell, bool) else cell)
 
 
 def _order(row: PriceRow) -> tuple[object, ...]:

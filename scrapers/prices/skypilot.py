@@ -23,7 +23,7 @@ _MEMORY = re.compile(r"'SizeInMiB': (\d{1,7})\b")
 
 
 def shape(body: bytes, today: str) -> list[PriceRow]:
-    """One row for each kind of machine. Raises ValueError or KeyError for another form."""
+    """Parse one row for each kind of machine. Raises ValueError or KeyError for another format."""
     lines = csv.DictReader(io.StringIO(body.decode("utf-8")))
     rows: dict[tuple[str, int], PriceRow] = {}
     for line in lines:

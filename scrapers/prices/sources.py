@@ -1,28 +1,29 @@
-"""The sources: where each lies, and the pure function that shapes its answer."""
+"""The sources of prices, each with its path and the pure function that parses its answer."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from scrapers.http import HubSession, Wanted
+from scrapers.error_mapping import HubResource
+from scrapers.http import HubSession
+from scrapers.http_response import HubRequest
 from scrapers.limits import Limits
 from scrapers.prices import dashboard, skypilot, tracker
 from scrapers.prices.rows import PriceRow
-from scrapers.reading import Reading
-from scrapers.refusals import Asked
+from scrapers.read_budget import ReadBudget
 
 ENDPOINT = "https://raw.githubusercontent.com"
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class PriceSource:
     """One source of prices.
 
     Attributes:
-        name: as in the column `source`.
-        path: below the endpoint.
-        shape: its body and today's ISO date to rows.
+        name: value of the column `source`.
+        path: path of its file below the endpoint.
+        shape: parses its body, with today's ISO date, to rows.
     """
 
     name: str
@@ -31,13 +32,13 @@ class Source:
 
 
 SOURCES = (
-    Source(dashboard.NAME, dashboard.PATH, dashboard.shape),
-    Source(tracker.NAME, tracker.PATH, tracker.shape),
-    Source(skypilot.NAME, skypilot.PATH, skypilot.shape),
+    PriceSource(dashboard.NAME, dashboard.PATH, dashboard.shape),
+    PriceSource(tracker.NAME, tracker.PATH, tracker.shape),
+    PriceSource(skypilot.NAME, skypilot.PATH, skypilot.shape),
 )
 
 
-def fetch(session: HubSession, source: Source, limits: Limits) -> bytes:
-    """The body, within the limits of the API's largest answers. Raises ModelUnreadable."""
-    wanted = Wanted(session.endpoint + source.path, Asked(source.name), "info_bytes")
-    return session.get(wanted, Reading(source.name, limits)).body
+def fetch(session: HubSession, source: PriceSource, limits: Limits) -> bytes:
+    """Read a source's body, within the limit of the API's answers. Raises ModelUnreadable."""
+    request = HubRequest(session.endpoint + source.path, HubResource(source.name), "info_bytes")
+    return session.get(request, ReadBudget(source.name, limits)).body

@@ -1,1 +1,1 @@
-"""Converters from collected logs to the rows of `data/measurements`."""
+"""Converters of collected logs to rows of `data/measurements`."""

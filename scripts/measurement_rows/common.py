@@ -1,4 +1,4 @@
-"""What the converters share: units, sources, and which embedded model a log's model is."""
+"""Functions that converters share: units, sources, and the map of models in logs."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from bench.models import known_ids
-from gpusizer.units import GIB
+from bench.measurements import known_ids
+from gpusizer.core.units import GIB
 
 Row = dict[str, Any]
 MIB = 2**20
@@ -29,11 +29,11 @@ _BASES = (
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """The model a row is predicted with.
+    """The model with which a row is predicted.
 
-    `basis` says how it was found: "id" (named by the source), "inferred" (from sizes or the
-    text around), "same_shapes" (a fine-tune), "file_name" (of a GGUF repository). `converted`:
-    what ran was an FP8 conversion of the checkpoint.
+    `basis` says how it was identified: "id" (named by the source), "inferred" (from sizes or the
+    text around), "same_shapes" (a fine-tune), "file_name" (of a GGUF repository). `converted` is
+    true when an FP8 conversion of the checkpoint ran.
     """
 
     profile: str
@@ -42,9 +42,9 @@ class Match:
 
 
 class ModelMap:
-    """Model names in logs -> repositories with a snapshot.
+    """Maps names of models in logs to repositories with a snapshot.
 
-    Read from a CSV with the columns `log_model_id`, `corpus_id` and `basis`.
+    It is read from a CSV with the columns `log_model_id`, `corpus_id` and `basis`.
     """
 
     def __init__(self, path: Path) -> None:
@@ -58,7 +58,7 @@ class ModelMap:
         self._by_name = {name: min(ids) for name, ids in names.items() if len(ids) == 1}
 
     def find(self, *texts: str | None) -> Match | None:
-        """The first of the names that has a snapshot."""
+        """Return the match of the first name that has a snapshot."""
         for text in texts:
             if not text:
                 continue
@@ -70,7 +70,7 @@ class ModelMap:
         return None
 
     def by_file(self, repo: str | None) -> Match | None:
-        """A repository of GGUF files named after exactly one known model."""
+        """Return the match of a GGUF repository that is named after exactly one known model."""
         name = (repo or "").partition("/")[2].removesuffix("-GGUF").casefold()
         target = self._by_name.get(name)
         return Match(target, "file_name") if target else None
@@ -81,28 +81,28 @@ def _basis(text: str) -> str:
 
 
 def source_url(text: str) -> str | None:
-    """The address in a source note, None when a reader could not open it."""
-    found = _URL.search(text)
-    return found[0] if found else None
+    """Return the address in a source note, None when readers could not open it."""
+    address = _URL.search(text)
+    return address[0] if address and urlsplit(address[0]).path.strip("/") else None
 
 
 def source_group(url: str) -> str:
-    """Whose measurements these are: owner/repository on a forge, else the host."""
+    """Return the publisher of a measurement: owner/repository on a forge, else the host."""
     parts = urlsplit(url)
     path = [piece for piece in parts.path.split("/") if piece]
     return "/".join(path[:2]) if parts.netloc in _FORGES and len(path) > 1 else parts.netloc
 
 
 def gib(value: float | None) -> int | None:
-    """Printed GiB as bytes."""
+    """Convert printed GiB to bytes."""
     return None if value is None else round(value * GIB)
 
 
 def mib(value: float | None) -> int | None:
-    """Printed MiB as bytes."""
+    """Convert printed MiB to bytes."""
     return None if value is None else round(value * MIB)
 
 
 def compact(row: Mapping[str, Any]) -> Row:
-    """Without what is unknown: missing means not stated by the source."""
+    """Remove unknown values: a missing field means that the source does not state it."""
     return {key: value for key, value in row.items() if value not in (None, "", {}, [])}

@@ -1,4 +1,4 @@
-"""Published sizes of GGUF files -> rows of `gguf_sizes.jsonl`."""
+"""Converts published sizes of GGUF files to rows of `gguf_sizes.jsonl`."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from scripts.measurement_rows.common import (
     source_url,
 )
 
-_MAX_ROUNDING = 0.01  # a step above 1 % of the size says nothing about a recipe
+_MAX_ROUNDING = 0.01  # share of the size; sizes printed in larger steps cannot tell recipes apart
 _HUB_FILE = re.compile(r"https://huggingface\.co/([\w.-]+/[\w.-]+)/resolve/")
 _STEPS: tuple[tuple[str, int, dict[str, float], float], ...] = (
-    # field, bytes of its unit, steps by the collector's wording, step otherwise
+    # field, bytes of its unit, steps by the collector's wording, step for any other wording
     ("size_gib", 2**30, {"0.01 GiB": 0.01}, 0.1),
     ("size_mib", MIB, {}, 0.1),
     ("size_gb", 10**9, {"0.01 GB (decimal)": 0.01}, 0.1),
@@ -24,13 +24,18 @@ _STEPS: tuple[tuple[str, int, dict[str, float], float], ...] = (
 
 
 def convert(size: Row, models: ModelMap) -> Row | None:
-    """One row; None without a model, an address, or a size printed finely enough."""
+    """Convert one size; None without a model, an address, or a size in sufficiently small steps."""
     match = models.find(size.get("model_id")) or models.by_file(size.get("gguf_repo"))
     url = source_url(size["source_url"])
-    found = _bytes(size)
-    if match is None or url is None or found is None or found[1] > _MAX_ROUNDING * found[0]:
+    size_and_step = _bytes(size)
+    if (
+        match is None
+        or url is None
+        or size_and_step is None
+        or size_and_step[1] > _MAX_ROUNDING * size_and_step[0]
+    ):
         return None
-    amount, step = found
+    amount, step = size_and_step
     row = compact(
         {
             "kind": "gguf_size",
@@ -56,21 +61,21 @@ def convert(size: Row, models: ModelMap) -> Row | None:
 
 
 def _repository(size: Row) -> str | None:
-    """Where the file is published: named, or in its address."""
-    found = _HUB_FILE.match(size.get("gguf_url") or "")
-    named: str | None = size.get("gguf_repo")
-    return named or (found[1] if found else None)
+    """Return the file's repository, from its field or from the address."""
+    address_match = _HUB_FILE.match(size.get("gguf_url") or "")
+    repo_id: str | None = size.get("gguf_repo")
+    return repo_id or (address_match[1] if address_match else None)
 
 
 def _counts(kind: str) -> str:
-    """What the bytes are of: a file, its tensors, or tensors all of one type."""
+    """Return the kind of the bytes: of a file, its tensors, or tensors that are all of one type."""
     if "uniform" in kind:
         return "uniform_tensors"
     return "tensors" if kind.startswith("tensor bytes") else "file"
 
 
 def _bytes(size: Row) -> tuple[int, int] | None:
-    """(bytes, printed step), the step 0 for exact sizes."""
+    """Return the size and the printed step, both in bytes; the step is 0 for exact sizes."""
     if size.get("size_bytes") is not None:
         return size["size_bytes"], 0
     if size.get("size_bytes_from_bpw") is not None:

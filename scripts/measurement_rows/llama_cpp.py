@@ -1,4 +1,4 @@
-"""Allocation lines of llama.cpp and its relatives -> rows of `llama_cpp.jsonl`."""
+"""Converts allocation lines of llama.cpp and its forks to rows of `llama_cpp.jsonl`."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _MIXES = ("UD-", "MXFP4", "IQ3_M")
 _SAME_BASE = {"BF16": ("F16",), "F16": ("BF16",)}
 _FORK_TYPE = re.compile(r"^iq\d_k|_r\d+$|_kt$|_kss?$", re.I)
 _DRIVERS = (("ik_llama", "ik_llama.cpp"), ("ollama", "ollama"))
-_LEGACY_BEFORE = "2024"  # "scratch" buffers instead of a measured compute graph
+_LEGACY_BEFORE = "2024"  # before, llama.cpp had "scratch" buffers and no measured compute graph
 
 
 def convert(log: Row, models: ModelMap) -> Row | None:
-    """One row, or None when no snapshot stands for the model or nobody could check the source."""
+    """Convert one log; None without a snapshot of the model or a source that readers can open."""
     match = models.find(log.get("model_id"), log["model_name"])
     url = source_url(log["source_url"])
     if match is None or url is None:
@@ -79,10 +79,10 @@ def _file(log: Row) -> Row:
 
 
 def _label(label: str | None, types: dict[str, int]) -> str | None:
-    """The recipe as printed; None where the tensors contradict it (mixes made by hand).
+    """Return the printed recipe; None where the tensors contradict it (custom mixes).
 
-    A label stands when most tensors other than F32 have its base type and none a type that
-    only forks know. Unlabelled files of a single type are named after it.
+    A label is accepted when most tensors other than F32 have its base type and none a type that
+    only forks have. Unlabelled files of a single type are named after it.
     """
     wide = {kind: count for kind, count in types.items() if kind != "f32"}
     if not label:
@@ -167,10 +167,23 @@ def _by_device(amounts: Any, unit: int) -> dict[str, int] | None:
 
 
 def _dup_group(row: Row) -> str:
-    """Runs that differ in nothing a prediction sees."""
+    """Return an ID for runs that do not differ in anything that affects a prediction."""
     names = (
-        "measure_kind", "program", "profile", "quant", "file_bytes", "context", "ubatch",
-        "sequences", "kv_k", "kv_v", "mla_mode", "flash_attention", "backends", "gpu_count",
-        "offload", "gpu_layers",
-    )  # fmt: skip
+        "measure_kind",
+        "program",
+        "profile",
+        "quant",
+        "file_bytes",
+        "context",
+        "ubatch",
+        "sequences",
+        "kv_k",
+        "kv_v",
+        "mla_mode",
+        "flash_attention",
+        "backends",
+        "gpu_count",
+        "offload",
+        "gpu_layers",
+    )
     return "|".join(str(row.get(name, "-")) for name in names)

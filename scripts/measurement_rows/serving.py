@@ -1,4 +1,4 @@
-"""Start-up logs of serving engines -> rows of `serving.jsonl`."""
+"""Converts start-up logs of serving engines to rows of `serving.jsonl`."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import re
 from functools import cache
 from typing import Any
 
-from bench.models import load_profile
-from gpusizer.paths import DATA_DIR
+from bench.measurements import load_profile
+from gpusizer.core.paths import DATA_DIR
 from scripts.measurement_rows.common import (
     Match,
     ModelMap,
@@ -20,7 +20,7 @@ from scripts.measurement_rows.common import (
 )
 
 SWEEP = "llm-d-planner"
-"""Source group of the one laboratory whose sweep makes up a third of the rows."""
+"""Source group of the one laboratory whose sweep is a third of the rows."""
 
 _SLUGS = {"vLLM": "vllm", "SGLang": "sglang", "TensorRT-LLM": "tensorrt-llm", "TGI": "tgi"}
 _VERSIONS = re.compile(r"\d+\.\d+(?:\.\d+)?")
@@ -28,7 +28,7 @@ _GENERATION = re.compile(r"\bV([01])\b")
 _MEMORY_CLASS = re.compile(r"(\d+) ?Gi?B")
 _ENCODER = re.compile(r"(\d+) tokens.*?(\d+) (image|video|audio)")
 
-# Circumstances that a prediction cannot know, as codes; the words are the collectors'.
+# Circumstances that a prediction cannot know: collectors' words in notes -> code.
 _FLAGS = {
     "lora": r"LoRA enabled|LoRA buffers",
     "draft_model": r"draft model loaded|MTP3? (draft|loaded|spec)",
@@ -49,7 +49,15 @@ _FACTS: dict[str, type] = {
     "max_num_batched_tokens": int,
     "max_num_seqs": int,
 }
-"""Fields that `serving_facts.csv` may correct, and what they hold."""
+"""Fields that `serving_facts.csv` may correct, with the parser of their values."""
+
+_NOT_COMPARED = {
+    "weights_bytes": "weights",
+    "kv_pool_bytes": "pool",
+    "activations_bytes": "activations",
+    "max_concurrency": "sequence",
+}
+"""Amounts that a collector may rule out: what the log says of them is not the engine's alone."""
 
 _OUT_OF_MEMORY = re.compile(r"negative KV|activation profile > budget|OOM later during|init aborts")
 _FAILED = re.compile(r"start failed")
@@ -65,13 +73,19 @@ _BY_METHOD = (
 
 
 def convert(log: Row, models: ModelMap) -> Row | None:
-    """One row, or None when no snapshot stands for the model or nobody could check the source."""
+    """Convert one log; None without a snapshot of the model or a source that readers can open."""
     log = {**log, **_facts().get(log["id"], {})}
     match = models.find(log["model_id"], log.get("model_guess"))
     url = source_url(log["source_url"])
     if match is None or url is None:
         return None
-    measured = _measured(log)
+    measured = {
+        name: value
+        for name, value in _measured(log).items()
+        if name not in _NOT_COMPARED
+        or not log.get("compare")
+        or _NOT_COMPARED[name] in log["compare"]
+    }
     return compact(
         {
             "kind": "serving",
@@ -100,7 +114,7 @@ def convert(log: Row, models: ModelMap) -> Row | None:
 
 @cache
 def _facts() -> dict[str, Row]:
-    """What collectors left out of a log or rounded: settings as the source states them, by ID."""
+    """Read settings that collectors omitted or rounded, as the source states them, by row ID."""
     facts: dict[str, Row] = {}
     path = DATA_DIR / "measurements" / "serving_facts.csv"
     with path.open(encoding="utf-8", newline="") as file:
@@ -111,23 +125,23 @@ def _facts() -> dict[str, Row]:
 
 
 def _version(text: str) -> Row:
-    """Newest release the text allows; the oldest too where it names a range."""
-    found = _VERSIONS.findall(re.split(r"[(+]", text)[0])
+    """Return the newest release that a text allows, and the oldest where it names a range."""
+    versions = _VERSIONS.findall(re.split(r"[(+]", text)[0])
     generation = _GENERATION.search(text)
     return {
-        "engine_version": found[-1] if found else None,
-        "engine_version_from": found[0] if len(found) > 1 else None,
+        "engine_version": versions[-1] if versions else None,
+        "engine_version_from": versions[0] if len(versions) > 1 else None,
         "engine_generation": f"V{generation[1]}" if generation else None,
     }
 
 
 def _gpu(log: Row) -> Row:
     text = log["gpu"] or ""
-    named = _MEMORY_CLASS.search(text)
+    memory_match = _MEMORY_CLASS.search(text)
     return {
         "gpu": text.partition(" (")[0],
         "gpu_memory_bytes": gib(log["gpu_mem_gib"]),
-        "gpu_class_gb": int(named[1]) if named else None,
+        "gpu_class_gb": int(memory_match[1]) if memory_match else None,
         "gpu_count": log["num_gpus"],
         "tensor_parallel": log["tp"],
         "pipeline_parallel": log["pp"],
@@ -190,7 +204,7 @@ def _pool(pool: dict[str, Any]) -> Row:
 
 
 def _quant(log: Row, match: Match) -> str:
-    """What gpusizer is asked for: the checkpoint as stored unless the run converted it."""
+    """Return the request's quantization: the checkpoint as stored unless the run converted it."""
     profile = load_profile(match.profile)
     method = f"{log['quantization'] or ''} {log['weight_dtype'] or ''}".lower()
     if match.converted:

@@ -1,4 +1,4 @@
-"""Measured speeds -> rows of `throughput.jsonl`."""
+"""Converts measured speeds to rows of `throughput.jsonl`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 import re
 from functools import cache
 
-from gpusizer.errors import UnknownGpu
+from gpusizer.core.errors import UnknownGpu
 from gpusizer.gpus import Catalogue, load_catalogue
 from scripts.measurement_rows.common import (
     Match,
@@ -18,23 +18,44 @@ from scripts.measurement_rows.common import (
     source_url,
 )
 
-# Engines that gpusizer models, by the start of the source's name; the first that matches. The
-# others keep their own name: fused or compiled code that no request can ask for.
+# Engines that gpusizer models, by the start of the source's name; the first match counts. Other
+# engines keep their own name: they run fused or compiled code that a request cannot name.
 _ENGINES = (
-    ("llama.cpp", "llama.cpp"), ("LM Studio", "llama.cpp"), ("Ollama", "ollama"),
-    ("exllama", "exllama"), ("Rapid-MLX", "mlx"), ("transformers", "transformers"),
-    ("vLLM", "vllm"), ("MLPerf: vLLM", "vllm"), ("SGLang", "sglang"), ("TGI", "tgi"),
-    ("TensorRT-LLM", "tensorrt-llm"), ("MLPerf: TensorRT", "tensorrt-llm"),
-    ("LMDeploy", "lmdeploy"), ("gpt-fast", "gpt-fast"), ("MLC", "mlc"),
-)  # fmt: skip
+    ("llama.cpp", "llama.cpp"),
+    ("LM Studio", "llama.cpp"),
+    ("Ollama", "ollama"),
+    ("exllama", "exllama"),
+    ("Rapid-MLX", "mlx"),
+    ("transformers", "transformers"),
+    ("vLLM", "vllm"),
+    ("MLPerf: vLLM", "vllm"),
+    ("SGLang", "sglang"),
+    ("TGI", "tgi"),
+    ("TensorRT-LLM", "tensorrt-llm"),
+    ("MLPerf: TensorRT", "tensorrt-llm"),
+    ("LMDeploy", "lmdeploy"),
+    ("gpt-fast", "gpt-fast"),
+    ("MLC", "mlc"),
+)
 _QUANTS = {
-    "f16": "bf16", "fp16": "bf16", "gptq4": "gptq-int4-g128", "gptq8": "gptq-int8-g128",
-    "awq": "awq-int4-g128", "w4a16": "gptq-int4-g128", "int4g32": "gptq-int4-g32",
-    "int4g128": "gptq-int4-g128", "mlc-q4f16": "gptq-int4-g32", "mlx4": "mlx-4bit",
-    "nf4": "bnb-nf4", "fp4": "nvfp4", "q4_k_xl": "q4_k_m", "ud-q4_k_xl": "q4_k_m",
-    "q8_k_xl": "q8_0", "ud-q3_k_xl": "q3_k_l",
-}  # fmt: skip
-"""Labels of formats -> slugs; a mix with an "XL" stands for the plain recipe next to it."""
+    "f16": "bf16",
+    "fp16": "bf16",
+    "gptq4": "gptq-int4-g128",
+    "gptq8": "gptq-int8-g128",
+    "awq": "awq-int4-g128",
+    "w4a16": "gptq-int4-g128",
+    "int4g32": "gptq-int4-g32",
+    "int4g128": "gptq-int4-g128",
+    "mlc-q4f16": "gptq-int4-g32",
+    "mlx4": "mlx-4bit",
+    "nf4": "bnb-nf4",
+    "fp4": "nvfp4",
+    "q4_k_xl": "q4_k_m",
+    "ud-q4_k_xl": "q4_k_m",
+    "q8_k_xl": "q8_0",
+    "ud-q3_k_xl": "q3_k_l",
+}
+"""Labels of formats -> slugs; a mix with an "XL" counts as the standard recipe nearest to it."""
 _IN_FILE_NAME = re.compile(r"(BF16|UD-Q3_K_S|UD-Q5_K_XL|mxfp4)-\d{5}-of-\d{5}$")
 _FILE_QUANTS = {"BF16": "bf16", "UD-Q3_K_S": "q3_k_s", "UD-Q5_K_XL": "q5_k_m", "mxfp4": "mxfp4"}
 _FILE_SIZE = re.compile(r"file size ([\d.]+) GiB")
@@ -48,12 +69,12 @@ _SAME_SHAPES = {
     "Qwen3.6-27B-UD-Q8_K_XL": "Qwen/Qwen3.6-27B-FP8",
     "Llama 4 Scout": "meta-llama/Llama-4-Scout-17B-16E",
 }
-"""Names without a snapshot of their own -> a release of the same shapes."""
+"""Models without a snapshot of their own -> a release of the same shapes."""
 _SPLITS = {"tp": "tensor", "pp": "layer", "layer": "layer", "row": "row"}
 
 
 def convert(run: Row, models: ModelMap) -> Row | None:
-    """One row; None without a model, a card of the catalogue, an address, or a clean number."""
+    """Convert one run; None without a model, a card of the catalogue, an address, or a number."""
     match = models.find(run["model_id"]) or _same_shapes(run, models)
     url = source_url(run["source_url"])
     gpu = _gpu(run["gpu"])
@@ -97,14 +118,24 @@ def convert(run: Row, models: ModelMap) -> Row | None:
 
 
 def _identity(row: Row) -> Row:
-    """An ID by what was run and found, and a group by what was run."""
+    """Return an ID from the run's settings and result, and a group from its settings alone."""
     names = (
-        "profile", "engine", "backend", "quant", "gpu", "gpu_count", "split", "context",
-        "concurrency", "scenario", "prompt_tokens", "source_url",
-    )  # fmt: skip
+        "profile",
+        "engine",
+        "backend",
+        "quant",
+        "gpu",
+        "gpu_count",
+        "split",
+        "context",
+        "concurrency",
+        "scenario",
+        "prompt_tokens",
+        "source_url",
+    )
     group = "|".join(str(row.get(name, "")) for name in names)
-    found = f"{group}|{row['repo']}|{row['front_end']}|{row['measured']}"
-    digests = (hashlib.sha256(text.encode()).hexdigest()[:12] for text in (found, group))
+    run_text = f"{group}|{row['repo']}|{row['front_end']}|{row['measured']}"
+    digests = (hashlib.sha256(text.encode()).hexdigest()[:12] for text in (run_text, group))
     return {"id": f"speed-{next(digests)}", "dup_group": f"speed-{next(digests)}"}
 
 
@@ -121,7 +152,7 @@ def _engine(name: str) -> str:
 
 
 def _quant(run: Row) -> str | None:
-    """Slug of the format; None where the source leaves it to the submission."""
+    """Return the slug of the format; None where the source leaves it to the submission."""
     if run["quant"].startswith("submission"):
         return None
     label = run["quant"].casefold()
@@ -136,12 +167,12 @@ def _quant(run: Row) -> str | None:
 
 
 def _file_bytes(run: Row) -> int | None:
-    found = _FILE_SIZE.search(run["notes"] or "")
-    return gib(float(found[1])) if found else None
+    size_match = _FILE_SIZE.search(run["notes"] or "")
+    return gib(float(size_match[1])) if size_match else None
 
 
 def _scenario(run: Row) -> str | None:
-    """ "offline" (unbounded load), "server" or "interactive" (with limits on latency)."""
+    """Return "offline" (unbounded load), "server" or "interactive" (with limits on latency)."""
     if isinstance(run["concurrency"], str):
         return run["concurrency"].removeprefix("MLPerf ").casefold()
     return "offline" if run["engine"] == "TensorRT-LLM" else None
@@ -154,7 +185,7 @@ def _catalogue() -> Catalogue:
 
 @cache
 def _gpu(name: str) -> Row:
-    """Slug, and cores where the name has them; empty for a card the catalogue lacks."""
+    """Return the slug, and cores where the name has them; empty for a card not in the catalogue."""
     cores = _CORES.match(name)
     if cores:
         family = f"apple-{cores[1].casefold().replace(' ', '-')}-"

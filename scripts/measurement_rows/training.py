@@ -1,4 +1,4 @@
-"""Training runs -> rows of `training.jsonl`: settings, peaks, addresses."""
+"""Converts training runs to rows of `training.jsonl`: settings, peaks, addresses."""
 
 from __future__ import annotations
 
@@ -6,24 +6,49 @@ import hashlib
 import re
 from typing import Any
 
-from scripts.measurement_rows.common import ModelMap, Row, compact, gib, source_group, source_url
+from scripts.measurement_rows.common import (
+    Match,
+    ModelMap,
+    Row,
+    compact,
+    gib,
+    source_group,
+    source_url,
+)
 
 _STACKS = (
-    ("qwen finetune", "deepspeed"), ("litgpt", "litgpt"), ("torchtune", "torchtune"),
-    ("torchao", "torchtune"), ("torchtitan", "torchtitan"), ("axolotl", "axolotl"),
-    ("unsloth", "unsloth"), ("ms-swift", "ms-swift"),
-)  # fmt: skip
+    ("qwen finetune", "deepspeed"),
+    ("litgpt", "litgpt"),
+    ("torchtune", "torchtune"),
+    ("torchao", "torchtune"),
+    ("torchtitan", "torchtitan"),
+    ("axolotl", "axolotl"),
+    ("unsloth", "unsloth"),
+    ("ms-swift", "ms-swift"),
+)
 _METRICS = (
-    ("nvidia-smi", "device"), ("nvml", "device"), ("unstated", "device"), ("gram", "device"),
-    ("reserved", "reserved"), ("reported gb", "device"), ("torchtitan log", "reserved"),
-    ("step 100", "reserved"), ("actual memory cost", "device"),
-)  # fmt: skip
+    ("nvidia-smi", "device"),
+    ("nvml", "device"),
+    ("unstated", "device"),
+    ("gram", "device"),
+    ("reserved", "reserved"),
+    ("reported gb", "device"),
+    ("torchtitan log", "reserved"),
+    ("step 100", "reserved"),
+    ("actual memory cost", "device"),
+)
 _ALSO = {
     "TinyLlama/TinyLlama-1.1B": "TinyLlama/TinyLlama-1.1B-Chat-v1.0",
     "THUDM/chatglm3-6b": "zai-org/chatglm3-6b",
     "THUDM/chatglm3-6b-32k": "zai-org/chatglm3-6b-32k",
     "THUDM/GLM-4-9B-0414": "zai-org/GLM-4-9B-0414",
     "meta-llama/Llama-3-8B": "meta-llama/Meta-Llama-3-8B",
+}
+_OUTCOMES = {
+    "oom": "out_of_memory",
+    "measured": "ran",
+    "upper_bound": "ran",  # sequences are shorter than stated, so that the peak is left out
+    "max_context": "largest",
 }
 _SINGLE = "all runs are single-GPU"  # a later edition of the page corrects its table
 _VARIED = ("truncated to max_length", "unpacked", "dataset mix", "variable lengths")
@@ -33,7 +58,7 @@ _LABELS = {"RTX 4090": 24, "RTX 3090": 24, "RTX 4070 Ti SUPER": 16}
 
 def convert(run: Row, models: ModelMap) -> Row | None:
     """One row; None for estimates, and without a model or an address."""
-    match = models.find(run["model_id"], _ALSO.get(run["model_id"]))
+    match = models.find(run["model_id"], _ALSO.get(run["model_id"])) or _stand_in(run, models)
     url = source_url(run["source_url"])
     if match is None or url is None or run["kind"] == "estimated":
         return None
@@ -41,6 +66,8 @@ def convert(run: Row, models: ModelMap) -> Row | None:
         run = {**run, "num_gpus": 1, "parallelism": "single", "gradient_checkpointing": False}
     settings = _settings(run)
     measured = {"peak_bytes": gib(run["measured_peak_gib"])} if run["kind"] == "measured" else {}
+    if run.get("before_is_clean"):
+        measured["loaded_bytes"] = gib(run["reserved_before_gb"])
     row = compact(
         {
             "kind": "training",
@@ -52,9 +79,7 @@ def convert(run: Row, models: ModelMap) -> Row | None:
             "repo": run["model_id"],
             "profile": match.profile,
             "profile_basis": match.basis,
-            "outcome": {"oom": "out_of_memory", "measured": "ran", "max_context": "largest"}.get(
-                run["kind"]
-            ),
+            "outcome": _OUTCOMES.get(run["kind"]),
             **settings,
             "trainable_parameters": run["trainable_params"],
             "gpu": run["gpu"],
@@ -63,12 +88,18 @@ def convert(run: Row, models: ModelMap) -> Row | None:
             "tokens_per_second": run["tokens_per_s"],
             "framework": run["framework"],
             "framework_version": run["version"],
-            "measured": measured,
+            "measured": compact(measured),
         }
     )
     if "outcome" not in row:
         return None
     return row
+
+
+def _stand_in(run: Row, models: ModelMap) -> Match | None:
+    """The release that the collector found to have the same shapes."""
+    match = models.find(run.get("corpus_id"))
+    return match and Match(match.profile, "same_shapes")
 
 
 def _settings(run: Row) -> dict[str, Any]:
@@ -124,7 +155,7 @@ def _sharding(run: Row) -> str | None:
 
 
 def _degrees(text: str) -> Row:
-    found = {
+    degrees = {
         name: int(match[1])
         for name, pattern in (
             ("context_parallel", r"(?:CP|sequence parallel) (\d+)"),
@@ -133,7 +164,7 @@ def _degrees(text: str) -> Row:
         )
         if (match := re.search(pattern, text))
     }
-    return {name: degree for name, degree in found.items() if degree > 1}
+    return {name: degree for name, degree in degrees.items() if degree > 1}
 
 
 def _optimizer(run: Row) -> str | None:
@@ -144,8 +175,13 @@ def _optimizer(run: Row) -> str | None:
         return None
     if "paged" in text:
         return "paged_adamw"
-    for sign, slug in (("4bit", "adamw_4bit"), ("8bit", "adamw_8bit"), ("8 bit", "adamw_8bit"),
-                       ("fp8", "adamw_8bit"), ("low-bit", "adamw_4bit")):  # fmt: skip
+    for sign, slug in (
+        ("4bit", "adamw_4bit"),
+        ("8bit", "adamw_8bit"),
+        ("8 bit", "adamw_8bit"),
+        ("fp8", "adamw_8bit"),
+        ("low-bit", "adamw_4bit"),
+    ):
         if sign in text:
             return slug
     return "adamw"
@@ -169,9 +205,17 @@ def _frozen_width(run: Row) -> str | None:
 
 
 def _group(run: Row) -> str:
-    """Rows of one page that print one number for one setting are one measurement."""
-    parts = (run["source_url"], run["model_id"], run["method"], run["base_quant"],
-             run["seq_len"], run["micro_batch"], run["num_gpus"], run["reported"])  # fmt: skip
+    """Return an ID for a measurement: a page may print one number for a setting in several rows."""
+    parts = (
+        run["source_url"],
+        run["model_id"],
+        run["method"],
+        run["base_quant"],
+        run["seq_len"],
+        run["micro_batch"],
+        run["num_gpus"],
+        run["reported"],
+    )
     return _digest(parts)
 
 
@@ -180,14 +224,30 @@ def _digest(facts: object) -> str:
 
 
 def _identity(run: Row) -> str:
-    """A name that says the setting; one printed setting measured once has one name."""
+    """Return a readable ID made of the settings, the same for repeats of a printed setting."""
     facts = (
-        run["framework"], run["version"], run["model_id"], run["method"], run["optimizer"],
-        run["base_quant"], run["lora_rank"], run["lora_targets"], run["seq_len"],
-        run["micro_batch"], run["num_gpus"], run["parallelism"], run["cpu_offload"],
-        run["gradient_checkpointing"], run["flash_attention"], run["compile"],
-        run["precision"], run["gpu"], run["kind"], run["notes"], run["reported"],
-    )  # fmt: skip
+        run["framework"],
+        run["version"],
+        run["model_id"],
+        run["method"],
+        run["optimizer"],
+        run["base_quant"],
+        run["lora_rank"],
+        run["lora_targets"],
+        run["seq_len"],
+        run["micro_batch"],
+        run["num_gpus"],
+        run["parallelism"],
+        run["cpu_offload"],
+        run["gradient_checkpointing"],
+        run["flash_attention"],
+        run["compile"],
+        run["precision"],
+        run["gpu"],
+        run["kind"],
+        run["notes"],
+        run["reported"],
+    )
     short = run["model_id"].rpartition("/")[2].lower()
     method = run["method"].replace("+", "-")
     return f"{short}-{method}-{run['seq_len'] or 'any'}-{_digest(facts)}"
@@ -210,7 +270,7 @@ def _checkpointing(value: Any) -> str | None:
         return None
     if isinstance(value, bool):
         return "full" if value else "none"
-    return "selective"
+    return "full" if value == "unsloth" else "selective"
 
 
 def _accumulation(notes: str) -> int | None:
@@ -230,12 +290,12 @@ def _targets(run: Row) -> list[str] | None:
     text = run["lora_targets"]
     if run["method"] == "full" or not text:
         return None
-    low = text.lower().partition(" + ")[0].partition(" (default")[0].replace("c_attn/qkv", "qkv")
-    if low.startswith("all"):
+    names = text.partition(" + ")[0].partition(" (default")[0].replace("c_attn/qkv", "qkv")
+    if names.lower().startswith("all"):
         return ["all-linear"]
-    if low == "attention linear":
+    if names.lower() == "attention linear":
         return ["attention"]
-    return [part.strip() for part in low.split(",")]
+    return [part.strip() for part in names.split(",")]
 
 
 def _offload(run: Row, notes: str) -> str | None:

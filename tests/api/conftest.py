@@ -10,6 +10,6 @@ from gradio_client import Client
 
 @pytest.fixture(scope="module")
 def client(app_url: str) -> Iterator[Client]:
-    made = Client(app_url, verbose=False)
-    yield made
-    made.close()
+    gradio_client = Client(app_url, verbose=False)
+    yield gradio_client
+    gradio_client.close()

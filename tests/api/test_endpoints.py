@@ -6,14 +6,15 @@ import contextlib
 import io
 import json
 import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
 import requests
 from gradio_client import Client
 
+from gpusizer.answers.trainer import train
 from gpusizer.text import say_note
-from gpusizer.training.trainer import train
 from gpusizer.ui.presenters.frame import CURL_EXAMPLE, ORIGIN, PYTHON_EXAMPLE
 from tests.api.transports import TIMEOUT, call
 from tests.conftest import RunningApp
@@ -34,9 +35,16 @@ def test_parameters_are_documented_with_real_defaults(app_url: str) -> None:
     parameters = info["named_endpoints"]["/size_model"]["parameters"]
     defaults = {p["parameter_name"]: p["parameter_default"] for p in parameters}
     assert defaults == {
-        "model": None, "context": 8192, "concurrency": 1, "quant": "all", "gpu": "", "engine": "",
-        "rank_by": "smallest", "top": 20, "options": None,
-    }  # fmt: skip
+        "model": None,
+        "context": 8192,
+        "concurrency": 1,
+        "quant": "all",
+        "gpu": "",
+        "engine": "",
+        "rank_by": "smallest",
+        "top": 20,
+        "options": None,
+    }
 
 
 def test_sizes_a_model_like_the_core(client: Client) -> None:
@@ -49,10 +57,18 @@ def test_sizes_a_model_like_the_core(client: Client) -> None:
 
 def test_every_named_parameter_counts(client: Client) -> None:
     answer = call(
-        client, "/size_model", LLAMA, context=4096, concurrency=2, quant="q4_k_m",
-        gpu="4090, 2x3090", engine="llama.cpp", rank_by="fastest", top=1,
+        client,
+        "/size_model",
+        LLAMA,
+        context=4096,
+        concurrency=2,
+        quant="q4_k_m",
+        gpu="4090, 2x3090",
+        engine="llama.cpp",
+        rank_by="fastest",
+        top=1,
         options={"kv_dtype": "q8_0"},
-    )  # fmt: skip
+    )
     assert [(r["count"], r["gpu"]) for r in answer["ranking"]] == [
         (1, "rtx-4090-24gb"),
         (2, "rtx-3090-24gb"),
@@ -66,13 +82,27 @@ def test_every_named_parameter_counts(client: Client) -> None:
 
 def test_trains_a_model_like_the_core(client: Client) -> None:
     answer = call(
-        client, "/train_model", LLAMA, method="qlora", sequence_length=4096, micro_batch=2,
-        gpu="4090", gpu_count=1, options={"lora_rank": 64},
-    )  # fmt: skip
+        client,
+        "/train_model",
+        LLAMA,
+        method="qlora",
+        sequence_length=4096,
+        micro_batch=2,
+        gpu="4090",
+        gpu_count=1,
+        options={"lora_rank": 64},
+    )
     fields = {
-        "model": LLAMA, "method": "qlora", "sequence_length": 4096, "micro_batch": 2,
-        "gpu": "4090", "gpu_count": 1, "lora_rank": 64, "rank_by": "smallest", "top": 20,
-    }  # fmt: skip
+        "model": LLAMA,
+        "method": "qlora",
+        "sequence_length": 4096,
+        "micro_batch": 2,
+        "gpu": "4090",
+        "gpu_count": 1,
+        "lora_rank": 64,
+        "rank_by": "smallest",
+        "top": 20,
+    }
     sizer = embedded_sizer()
     expected = train(sizer.fetch, sizer.catalogue, fields).to_json(say_note)
     assert answer == json.loads(json.dumps(expected))
@@ -81,7 +111,7 @@ def test_trains_a_model_like_the_core(client: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "arguments"),
+    ("expected_code", "arguments"),
     [
         ("invalid_model_id", {"model": "org/name with spaces"}),
         ("invalid_model_id", {"model": "https://huggingface.co/datasets/org/name"}),
@@ -101,10 +131,25 @@ def test_trains_a_model_like_the_core(client: Client) -> None:
     ],
 )
 def test_failures_are_objects_with_a_code(
-    client: Client, wanted: str, arguments: dict[str, Any]
+    client: Client, expected_code: str, arguments: dict[str, Any]
 ) -> None:
     answer = call(client, "/size_model", **arguments)
-    assert code(answer) == wanted
+    assert code(answer) == expected_code
+
+
+@pytest.mark.parametrize("name", ["", "model.safetensors", "m.gguf"])
+def test_a_path_of_the_machine_is_no_model(client: Client, name: str, tmp_path: Path) -> None:
+    """Only the shell reads checkpoints on disk; a request over the network never opens a path."""
+    header = json.dumps({"a": {"dtype": "U8", "shape": [4], "data_offsets": [0, 4]}}).encode()
+    for file in ("model.safetensors", "m.gguf"):
+        (tmp_path / file).write_bytes(len(header).to_bytes(8, "little") + header + bytes(4))
+    path = str(tmp_path / name)
+    compared = {"gpus": ["4090"], "model": path}
+    assert code(call(client, "/size_model", path)) == "invalid_model_id"
+    assert code(call(client, "/train_model", path)) == "invalid_model_id"
+    assert code(call(client, "/compare_gpus", **compared)) == "invalid_model_id"
+    listed = call(client, "/models_for_gpu", gpu="4090", options={"models": path})
+    assert code(listed) == "invalid_model_id"
 
 
 def test_an_error_names_the_model_that_was_asked_for(client: Client) -> None:
@@ -116,14 +161,16 @@ def test_an_error_names_the_model_that_was_asked_for(client: Client) -> None:
 def test_a_visitors_token_reads_for_that_visitor_alone(
     client: Client, app_url: str, app: RunningApp, endpoint: str
 ) -> None:
-    asked = {"model": VISITORS_MODEL} | ({"gpus": ["4090"]} if endpoint == "/compare_gpus" else {})
-    theirs = Client(app_url, verbose=False, oauth_token=VISITORS_TOKEN)
+    arguments = {"model": VISITORS_MODEL} | (
+        {"gpus": ["4090"]} if endpoint == "/compare_gpus" else {}
+    )
+    visitors_client = Client(app_url, verbose=False, oauth_token=VISITORS_TOKEN)
     try:
-        assert "error" not in call(theirs, endpoint, **asked)
-        assert code(call(client, endpoint, **asked)) == "hub_unreachable"
-        assert "error" not in call(theirs, endpoint, **asked)
+        assert "error" not in call(visitors_client, endpoint, **arguments)
+        assert code(call(client, endpoint, **arguments)) == "hub_unreachable"
+        assert "error" not in call(visitors_client, endpoint, **arguments)
     finally:
-        theirs.close()
+        visitors_client.close()
     assert VISITORS_TOKEN not in app.log.read_text("utf-8")
 
 
@@ -137,6 +184,10 @@ def test_a_bug_is_logged_and_answered(client: Client, app: RunningApp) -> None:
 def test_lists_gpus(client: Client) -> None:
     everything = call(client, "/list_gpus")
     assert everything["count"] == len(everything["gpus"]) == len(embedded_sizer().catalogue.gpus)
+    missing = call(client, "/list_gpus", "rtx 4091")
+    assert missing["count"] == 0
+    assert [note["code"] for note in missing["notes"]] == ["no_gpu_found", "similar_gpus"]
+    assert "rtx-4090-24gb" in missing["notes"][1]["message"]
     few = call(client, "/list_gpus", "4090")
     assert 0 < few["count"] < 10
     assert all("4090" in gpu["slug"] for gpu in few["gpus"])
@@ -146,8 +197,10 @@ def test_lists_gpus(client: Client) -> None:
 def test_compares_hardware_alone(client: Client) -> None:
     answer = call(client, "/compare_gpus", ["4090", "2 × RTX 3090", "m3 max 128gb"])
     assert [gpu["slug"] for gpu in answer["gpus"]] == [
-        "rtx-4090-24gb", "rtx-3090-24gb", "apple-m3-max-128gb",
-    ]  # fmt: skip
+        "rtx-4090-24gb",
+        "rtx-3090-24gb",
+        "apple-m3-max-128gb",
+    ]
     assert answer["model"] is None
     assert {gpu["fit"] for gpu in answer["gpus"]} == {None}
 
@@ -160,7 +213,7 @@ def test_compares_with_a_model(client: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "gpus"),
+    ("expected_code", "gpus"),
     [
         ("invalid_request", []),
         ("invalid_request", [5]),
@@ -169,8 +222,8 @@ def test_compares_with_a_model(client: Client) -> None:
         ("unknown_gpu", ["4090", "not a card"]),
     ],
 )
-def test_impossible_comparisons(client: Client, wanted: str, gpus: Any) -> None:
-    assert code(call(client, "/compare_gpus", gpus)) == wanted
+def test_impossible_comparisons(client: Client, expected_code: str, gpus: Any) -> None:
+    assert code(call(client, "/compare_gpus", gpus)) == expected_code
 
 
 def test_models_for_a_gpu(client: Client) -> None:
@@ -184,7 +237,7 @@ def test_models_for_a_gpu(client: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "gpu", "options"),
+    ("expected_code", "gpu", "options"),
     [
         ("invalid_request", "", None),
         ("unknown_gpu", "not a card", None),
@@ -194,13 +247,13 @@ def test_models_for_a_gpu(client: Client) -> None:
     ],
 )
 def test_impossible_questions_about_models(
-    client: Client, wanted: str, gpu: Any, options: Any
+    client: Client, expected_code: str, gpu: Any, options: Any
 ) -> None:
-    assert code(call(client, "/models_for_gpu", gpu, options=options)) == wanted
+    assert code(call(client, "/models_for_gpu", gpu, options=options)) == expected_code
 
 
 def test_the_python_example_runs(app_url: str) -> None:
-    """The code that the page offers, against this application."""
+    """The code example of the page runs against this application."""
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         exec(PYTHON_EXAMPLE.replace(ORIGIN, app_url.rstrip("/")), {})
@@ -212,11 +265,11 @@ def test_the_python_example_runs(app_url: str) -> None:
 
 def test_the_curl_example_runs(app_url: str) -> None:
     script = CURL_EXAMPLE.replace(ORIGIN, app_url.rstrip("/"))
-    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, timeout=TIMEOUT)
-    if "not found" in done.stderr:
+    process = subprocess.run(["sh", "-c", script], capture_output=True, text=True, timeout=TIMEOUT)
+    if "not found" in process.stderr:
         pytest.skip("curl is not installed")
-    assert "event: complete" in done.stdout
-    assert "8190735360" in done.stdout
+    assert "event: complete" in process.stdout
+    assert "8190735360" in process.stdout
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,8 @@
-"""What programs find besides the endpoints: MCP tools, llms.txt, a health check."""
+"""MCP tools, llms.txt, the health check and headers of pages."""
 
 from __future__ import annotations
+
+import re
 
 import pytest
 import requests
@@ -27,3 +29,26 @@ def test_llms_txt(app_url: str, text: str) -> None:
 
 def test_health(app_url: str) -> None:
     assert requests.get(f"{app_url}healthz", timeout=TIMEOUT).text == "ok\n"
+
+
+@pytest.mark.parametrize("path", ["", "zh", "pt"])
+def test_pages_are_compressed_and_leave_the_endpoints_out(app_url: str, path: str) -> None:
+    answer = requests.get(f"{app_url}{path}", timeout=TIMEOUT)
+    assert answer.headers["content-encoding"] == "gzip"
+    assert int(answer.headers["content-length"]) < 40_000
+    assert "size_model" not in answer.text.split("window.gradio_api_info")[1]
+
+
+def test_an_address_with_a_slash_at_its_end_is_redirected(app_url: str) -> None:
+    answer = requests.get(f"{app_url}zh/", timeout=TIMEOUT, allow_redirects=False)
+    assert (answer.status_code, answer.headers["location"]) == (301, "/zh")
+
+
+def test_the_stylesheet_is_cached_under_an_address_of_its_version(app_url: str) -> None:
+    page = requests.get(app_url, timeout=TIMEOUT).text
+    link = re.search(r"style\.css\?v=[0-9a-f]{12}", page)
+    assert link is not None
+    answer = requests.get(app_url + link[0], timeout=TIMEOUT)
+    assert answer.headers["content-type"].startswith("text/css")
+    assert "immutable" in answer.headers["cache-control"]
+    assert "#gs-form" in answer.text

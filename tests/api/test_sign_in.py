@@ -1,4 +1,4 @@
-"""Signing in is offered where a Space can do it, and a local start never fails for want of it."""
+"""The login button appears only in a Space with OAuth; a local start works without it."""
 
 from __future__ import annotations
 
@@ -24,44 +24,61 @@ ON_A_SPACE = {
     "OAUTH_SCOPES": "openid profile gated-repos",
     "OPENID_PROVIDER_URL": "http://127.0.0.1:9",
 }
-_LOOK = (
-    "import json, app;"
-    "print(json.dumps([c['props'].get('elem_id') for c in app.demo.config['components']]))"
-)
+_LOOK = """
+import json, app
+blocks = [*app.application.pages.values(), app.application.endpoints]
+targets = [
+    listener["js"].split("huggingface?_target_url=")[1].split("'")[0]
+    for page in blocks
+    for listener in page.config["dependencies"]
+    if "/login/huggingface" in str(listener["js"])
+]
+shown = [c["props"].get("elem_id") for page in blocks for c in page.config["components"]]
+print(json.dumps([shown.count("gs-sign-in"), targets]))
+"""
 
 
-def components(**environment: str) -> list[str | None]:
-    """Names of the components of the application in such an environment; nothing is launched."""
-    plain = {name: value for name, value in os.environ.items() if not name.startswith("OAUTH_")}
-    done = subprocess.run(
+def sign_in_buttons(**environment: str) -> list[str]:
+    """Return the redirect targets of the login buttons, without launching the application."""
+    without_oauth = {
+        name: value for name, value in os.environ.items() if not name.startswith("OAUTH_")
+    }
+    process = subprocess.run(
         [sys.executable, "-c", _LOOK],
-        env={**plain, "HF_HUB_OFFLINE": "1", **environment},
-        capture_output=True, text=True, check=True, timeout=60,
-    )  # fmt: skip
-    names: list[str | None] = json.loads(done.stdout.splitlines()[-1])
-    return names
+        env={**without_oauth, "HF_HUB_OFFLINE": "1", **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    shown, targets = json.loads(process.stdout.splitlines()[-1])
+    assert shown == len(targets)
+    return list(targets)
 
 
-def test_a_space_offers_to_sign_in() -> None:
-    assert components(**ON_A_SPACE).count("gs-sign-in") == 3, "one on the page of each language"
+def test_a_space_offers_to_sign_in_on_every_page() -> None:
+    assert sign_in_buttons(**ON_A_SPACE) == ["/", "/zh", "/pt", "/endpoints"]
 
 
-def test_a_local_start_does_not() -> None:
-    assert "gs-sign-in" not in components()
+def test_a_local_start_offers_no_sign_in() -> None:
+    assert sign_in_buttons() == []
 
 
 LLAMA = "meta-llama/Llama-3.1-8B-Instruct"
 SIGNED_IN = {
-    "name": "A", "preferred_username": "a", "profile": "https://huggingface.co/a", "picture": "",
+    "name": "A",
+    "preferred_username": "a",
+    "profile": "https://huggingface.co/a",
+    "picture": "",
     "hardwareItems": [
         {"sku": ["GPU", "NVIDIA", "RTX 3060"], "mem": 12, "num": 1},
         {"sku": ["GPU", "NVIDIA", "RTX 4090"], "mem": 24, "num": 2, "isPrimary": True},
     ],
-}  # fmt: skip
+}
 
 
 def opened(address: dict[str, str], userinfo: dict[str, Any] | None) -> str:
-    """What the page shows at an address, to somebody with that session, as Gradio calls it."""
+    """Return the page's markup at an address for a session's user, by Gradio's own load event."""
     sizer = embedded_sizer()
     handlers = Handlers(sizer, lambda token: sizer.fetch, "en", ())
     token = {"access_token": "theirs", "scope": "openid profile", "expires_at": 2**40}
@@ -77,18 +94,20 @@ class _Query(dict[str, str]):
 
 
 @pytest.mark.parametrize("address", [{"model": LLAMA}, {"tab": "compare", "model": LLAMA}])
-def test_saved_hardware_is_put_side_by_side(address: dict[str, str]) -> None:
-    shown = opened(address, SIGNED_IN)
-    mine = [shown.find(f'data-remove="{gpu}"') for gpu in ("2xrtx-4090-24gb", "rtx-3060-12gb")]
-    assert 0 < mine[0] < mine[1], "the primary one first"
-    assert shown.count("data-remove=") == 2
+def test_saved_hardware_is_compared(address: dict[str, str]) -> None:
+    page = opened(address, SIGNED_IN)
+    positions = [page.find(f'data-remove="{gpu}"') for gpu in ("2xrtx-4090-24gb", "rtx-3060-12gb")]
+    assert 0 < positions[0] < positions[1], "the primary one first"
+    assert page.count("data-remove=") == 2
 
 
 def test_an_address_that_names_gpus_keeps_them() -> None:
-    shown = opened({"model": LLAMA, "gpus": "l40s"}, SIGNED_IN)
-    assert 'data-remove="l40s"' in shown and shown.count("data-remove=") == 1
+    page = opened({"model": LLAMA, "gpus": "l40s"}, SIGNED_IN)
+    assert 'data-remove="l40s"' in page and page.count("data-remove=") == 1
 
 
 @pytest.mark.parametrize("userinfo", [None, {**SIGNED_IN, "hardwareItems": "none"}])
-def test_without_saved_hardware_the_usual_four_are(userinfo: dict[str, Any] | None) -> None:
+def test_without_saved_hardware_the_default_gpus_are_compared(
+    userinfo: dict[str, Any] | None,
+) -> None:
     assert opened({"model": LLAMA}, userinfo).count("data-remove=") == 4

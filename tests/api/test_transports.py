@@ -1,30 +1,45 @@
-"""Every public endpoint gives one answer, whichever way a program asks."""
+"""Every public endpoint gives one answer, whichever way a program asks; shell and page show it."""
 
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 from gradio_client import Client
 
-from tests.api.transports import call, through_curl, through_mcp
+from gpusizer.ui.attempts import RANKED
+from gpusizer.ui.handlers import Handlers
+from gpusizer.ui.page_state import PageState
+from gpusizer.ui.presenters.html import escape
+from gpusizer.ui.presenters.training import method_name
+from tests.api.transports import TIMEOUT, call, through_curl, through_mcp
 from tests.hostile import BROKEN_MODEL
+from tests.poison import POISONED_MODEL
+from tests.sizers import embedded_sizer
 
 Request = dict[str, Any]
 MODEL = "openai/gpt-oss-20b"
-"""Its caveats name files: what looks like a file of Gradio's is downloaded by Gradio's client."""
+"""Its caveats name files; Gradio's client would download an object that looks like a file."""
 
 EXAMPLES: dict[str, Request] = {
     "/size_model": {
-        "model": MODEL, "context": 4096, "quant": "native", "gpu": "4090, 2x3090", "top": 2,
+        "model": MODEL,
+        "context": 4096,
+        "quant": "native",
+        "gpu": "4090, 2x3090",
+        "top": 2,
         "options": {"engine": "vllm", "max_usd": 5000},
     },
     "/train_model": {"model": MODEL, "method": "lora", "top": 2, "options": {"lora_rank": 64}},
     "/list_gpus": {"query": "4090"},
     "/compare_gpus": {"gpus": ["4090", "2 × RTX 3090"], "model": MODEL, "quant": "native"},
     "/models_for_gpu": {"gpu": "4090", "models": [MODEL], "top": 1},
-}  # fmt: skip
+}
 FAILURES: dict[str, Request] = {
     "/size_model": {"model": BROKEN_MODEL},
     "/train_model": {"model": "模型/é"},
@@ -32,27 +47,67 @@ FAILURES: dict[str, Request] = {
     "/compare_gpus": {"gpus": []},
     "/models_for_gpu": {"gpu": "not a card"},
 }
+SHARED_FAILURES: dict[str, Request] = {
+    "/size_model": {"model": MODEL, "context": -5},
+    "/train_model": {"model": MODEL, "method": "magic"},
+    "/list_gpus": {"query": "4090", "options": {"vendor": "nobody"}},
+    "/compare_gpus": {"gpus": ["4090", "rtx 4091"], "model": MODEL},
+    "/models_for_gpu": {"gpu": "not a card"},
+}
+"""What the shell can be asked too: its grammar refuses unknown options, and it has no bug."""
+COMMANDS = {
+    "/size_model": ("size", "model"),
+    "/train_model": ("train", "model"),
+    "/list_gpus": ("gpus", "query"),
+    "/compare_gpus": ("compare", "gpus"),
+    "/models_for_gpu": ("models-for", "gpu"),
+}
+"""The command of each endpoint, and the field that it takes without an option."""
 
 
-def three_ways(client: Client, app_url: str, endpoint: str, asked: Request) -> Any:
-    """The one answer. Nothing is stripped: no field depends on when or how it was asked for."""
-    answer = call(client, endpoint, **asked)
-    others = [way(app_url, endpoint, **asked) for way in (through_curl, through_mcp)]
-    assert others == [answer, answer]
+def through_shell(endpoint: str, asked: Request) -> Any:
+    """What the command of an endpoint prints."""
+    command, named = COMMANDS[endpoint]
+    fields = {**asked, **asked.get("options", {})}
+    fields.pop("options", None)
+    words = fields.pop(named)
+    arguments = [words] if isinstance(words, str) else words
+    for name, value in fields.items():
+        text = ",".join(value) if isinstance(value, list) else str(value)
+        arguments = [*arguments, f"--{name.replace('_', '-')}={text}"]
+    done = subprocess.run(
+        [sys.executable, "-m", "gpusizer", command, *arguments, "--offline", "--json"],
+        cwd=Path(__file__).resolve().parents[2],
+        env={**os.environ, "GPUSIZER_CACHE_DIR": "off"},
+        capture_output=True,
+        encoding="utf-8",
+        timeout=TIMEOUT,
+    )
+    return json.loads(done.stdout)
+
+
+def three_ways(client: Client, app_url: str, endpoint: str, arguments: Request) -> Any:
+    """Return the answer that all three ways give, compared without leaving out any field."""
+    answer = call(client, endpoint, **arguments)
+    other_answers = [way(app_url, endpoint, **arguments) for way in (through_curl, through_mcp)]
+    assert other_answers == [answer, answer]
     # 1, 1.0 and True are equal in Python, and different JSON.
-    assert {json.dumps(other) for other in others} == {json.dumps(answer)}
+    assert {json.dumps(other) for other in other_answers} == {json.dumps(answer)}
     return answer
 
 
 def test_every_public_endpoint_has_its_examples(client: Client) -> None:
     offered = client.view_api(return_format="dict", print_info=False)
     assert set(offered["named_endpoints"]) == set(EXAMPLES) == set(FAILURES)
+    assert set(EXAMPLES) == set(SHARED_FAILURES) == set(COMMANDS)
     assert not offered["unnamed_endpoints"]
 
 
 @pytest.mark.parametrize("endpoint", EXAMPLES)
-def test_answers_are_the_same_three_ways(client: Client, app_url: str, endpoint: str) -> None:
-    answer = three_ways(client, app_url, endpoint, EXAMPLES[endpoint])
+def test_answers_are_the_same_four_ways(client: Client, app_url: str, endpoint: str) -> None:
+    asked = EXAMPLES[endpoint]
+    answer = three_ways(client, app_url, endpoint, asked)
+    assert json.dumps(through_shell(endpoint, asked)) == json.dumps(answer)
     assert answer["schema_version"] == 1
     assert "error" not in answer
 
@@ -62,3 +117,80 @@ def test_failures_are_the_same_three_ways(client: Client, app_url: str, endpoint
     answer = three_ways(client, app_url, endpoint, FAILURES[endpoint])
     assert answer["schema_version"] == 1
     assert answer["error"]["message"]
+
+
+@pytest.mark.parametrize("endpoint", SHARED_FAILURES)
+def test_failures_are_the_same_four_ways(client: Client, app_url: str, endpoint: str) -> None:
+    asked = SHARED_FAILURES[endpoint]
+    answer = three_ways(client, app_url, endpoint, asked)
+    assert json.dumps(through_shell(endpoint, asked)) == json.dumps(answer)
+    assert answer["error"]["code"] in ("invalid_request", "unknown_gpu")
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "asked"),
+    [
+        ("/size_model", {"model": POISONED_MODEL, "top": 1}),
+        ("/train_model", {"model": POISONED_MODEL, "top": 1}),
+        ("/compare_gpus", {"gpus": ["4090"], "model": POISONED_MODEL}),
+        ("/models_for_gpu", {"gpu": "4090", "models": [POISONED_MODEL]}),
+    ],
+)
+def test_texts_that_no_server_can_write_are_answered(
+    client: Client, app_url: str, endpoint: str, asked: Request
+) -> None:
+    """JSON may escape half of a pair of surrogates, and UTF-8 has none."""
+    assert "error" not in three_ways(client, app_url, endpoint, asked)
+
+
+@pytest.fixture
+def page() -> Handlers:
+    """The listeners of the English page, over what the running application reads."""
+    sizer = embedded_sizer()
+    return Handlers(sizer, lambda token: sizer.fetch, "en", ())
+
+
+def test_the_page_shows_the_size_that_programs_get(client: Client, page: Handlers) -> None:
+    answer = call(client, "/size_model", MODEL, context=4096, top=0)
+    *_, (_, _, _, _, _, first, _, memory, _, above, ranking, _) = page.ask(MODEL, 4096, 1, "", "")
+    assert page.words.whole(answer["model"]["parameters"]) in first
+    (native,) = (row for row in answer["estimates"] if row["native"])
+    assert page.words.gib(native["total_bytes"]) in memory
+    assert "gs-ranking" in above
+    ranked = list(zip(ranking["value"]["data"], answer["ranking"], strict=True))
+    assert [row[0].removeprefix(f"{place['count']} × ") for row, place in ranked] == [
+        f"{place['gpu_name']} {place['gpu']}" for _, place in ranked
+    ]
+
+
+def test_the_page_shows_the_training_that_programs_get(client: Client, page: Handlers) -> None:
+    answer = call(client, "/train_model", MODEL, method="lora", gpu="h100, 4x4090")
+    html, _ = page.questions.train(MODEL, "lora", 2048, 1, "h100, 4x4090")
+    asked = next(row for row in answer["estimates"] if row["method"] == "lora")
+    assert method_name("lora") in html
+    assert page.words.amount(asked["per_gpu"]["needed_bytes"]) in html
+    for place in answer["ranking"]:
+        assert escape(place["gpu_name"]) in html
+        assert page.words.gib(place["headroom_bytes"]) in html
+
+
+def test_the_page_shows_the_comparison_that_programs_get(client: Client, page: Handlers) -> None:
+    gpus = ["4090", "2x3090"]
+    answer = call(client, "/compare_gpus", gpus, model=MODEL)
+    cards, _ = page.compare_for(MODEL, PageState(gpus=tuple(gpus)).query)
+    for gpu in answer["gpus"]:
+        assert escape(gpu["name"]) in cards
+        assert page.words.amount(gpu["fit"]["headroom_bytes"]) in cards
+
+
+def test_the_page_shows_the_models_that_programs_get(client: Client, page: Handlers) -> None:
+    answer = call(client, "/models_for_gpu", "4090", top=RANKED)
+    _, table, _ = page.questions.models_for("4090")
+    rows = table["value"]["data"]
+    assert [row[0] for row in rows] == [model["repo_id"] for model in answer["models"]]
+
+
+def test_the_page_shows_the_gpus_that_programs_get(client: Client, page: Handlers) -> None:
+    answer = call(client, "/list_gpus", "a10")
+    _, table = page.questions.catalogue("a10")
+    assert [row[0] for row in table["value"]["data"]] == [gpu["name"] for gpu in answer["gpus"]]

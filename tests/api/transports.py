@@ -1,4 +1,4 @@
-"""The ways in which programs ask the running application: gradio_client, curl and MCP."""
+"""Calls of the running application by gradio_client, curl and MCP."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ T = TypeVar("T")
 
 
 def call(client: Client, endpoint: str, *args: Any, **kwargs: Any) -> Any:
-    """What an endpoint answers to Gradio's own client."""
+    """Call an endpoint with Gradio's own client."""
     return client.predict(*args, api_name=endpoint, **kwargs)
 
 
 def through_curl(app_url: str, endpoint: str, **arguments: Any) -> Any:
-    """POST names an event, GET streams its result."""
+    """Call an endpoint over HTTP: POST returns the ID of an event, GET streams its result."""
     base = f"{app_url}gradio_api/call"
     event = json.loads(_curl(f"{base}/v2{endpoint}", json.dumps(arguments)))["event_id"]
     stream = _curl(f"{base}{endpoint}/{event}")
@@ -40,15 +40,18 @@ def _curl(address: str, body: str | None = None) -> str:
     if shutil.which("curl") is None:
         pytest.skip("curl is not installed")
     posted = ["-H", "Content-Type: application/json", "-d", body] if body is not None else []
-    done = subprocess.run(
+    process = subprocess.run(
         ["curl", "-sSN", "--fail", "--noproxy", "*", *posted, address],
-        capture_output=True, encoding="utf-8", check=True, timeout=TIMEOUT,
-    )  # fmt: skip
-    return done.stdout
+        capture_output=True,
+        encoding="utf-8",
+        check=True,
+        timeout=TIMEOUT,
+    )
+    return process.stdout
 
 
 def through_mcp(app_url: str, endpoint: str, **arguments: Any) -> Any:
-    """What the tool of an endpoint answers to a real client of the protocol."""
+    """Call an endpoint's MCP tool with a client of the protocol."""
 
     async def ask(session: ClientSession) -> Any:
         result = await session.call_tool(endpoint.removeprefix("/"), arguments)
@@ -61,10 +64,10 @@ def through_mcp(app_url: str, endpoint: str, **arguments: Any) -> Any:
 
 
 def mcp_tools(app_url: str) -> dict[str, Tool]:
-    """The tools that a client of the protocol is offered, by name."""
+    """List the MCP tools by name."""
 
     async def ask(session: ClientSession) -> dict[str, Tool]:
-        return {one.name: one for one in (await session.list_tools()).tools}
+        return {tool.name: tool for tool in (await session.list_tools()).tools}
 
     return _in_session(app_url, ask)
 
@@ -78,12 +81,12 @@ def _in_session(app_url: str, ask: Callable[[ClientSession], Awaitable[T]]) -> T
             await session.initialize()
             return await ask(session)
 
-    # A thread of its own: after the tests of the page, this one has Playwright's event loop.
+    # Another thread is used: after tests of the page, this one runs Playwright's event loop.
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(asyncio.run, talk()).result()
 
 
 def named_endpoints(app_url: str) -> set[str]:
-    """Names of the public endpoints, as the application describes itself."""
+    """Return the names of the public endpoints from the application's own description."""
     info = requests.get(f"{app_url}gradio_api/info", timeout=TIMEOUT).json()
     return {name.removeprefix("/") for name in info["named_endpoints"]}

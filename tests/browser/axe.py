@@ -1,4 +1,4 @@
-"""What axe-core objects to."""
+"""Accessibility violations that axe-core reports."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ _SERIOUS = ("serious", "critical")
 
 
 def serious(page: Any) -> list[str]:
-    """Serious violations of a page, in our parts and in Gradio's."""
-    found = Axe().run(page).response["violations"]
+    """List serious violations of a page, in our markup and in Gradio's."""
+    violations = Axe().run(page).response["violations"]
     return [
-        f"{one['id']} ({one['impact']}): {node['target']} {node['html'][:160]}"
-        for one in found
-        if one["impact"] in _SERIOUS
-        for node in one["nodes"]
+        f"{violation['id']} ({violation['impact']}): {node['target']} {node['html'][:160]}"
+        for violation in violations
+        if violation["impact"] in _SERIOUS
+        for node in violation["nodes"]
     ]

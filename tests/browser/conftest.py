@@ -1,4 +1,4 @@
-"""A browser that may talk to this machine only. Skipped without Chromium, except in CI."""
+"""A browser that may call this host only. Without Chromium tests are skipped, except in CI."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _unavailable(reason: str) -> None:
 
 
 class Held:
-    """Requests of a page for these addresses: none is answered until they are let go."""
+    """Holds a page's requests for some addresses back until `let_go`."""
 
     def __init__(self, page: Any, addresses: str) -> None:
         self.page, self.over = page, False
@@ -36,13 +36,6 @@ class Held:
             route.fallback()
         else:
             self.waiting.append(route)
-
-    def wait_for(self, count: int) -> None:
-        for _ in range(1000):
-            if len(self.waiting) == count:
-                return
-            self.page.wait_for_timeout(10)
-        raise AssertionError(f"{len(self.waiting)} of {count} were asked for")
 
     def let_go(self) -> None:
         self.over = True
@@ -68,7 +61,7 @@ def browser() -> Iterator[Any]:
 
 @dataclass
 class Visit:
-    """One page in one window, and what went wrong in it."""
+    """One page in one window, and its errors."""
 
     page: Any
     address: str
@@ -76,21 +69,35 @@ class Visit:
     outside: list[str] = field(default_factory=list)
 
     def go(self, path: str) -> Any:
-        """Open a path of the application and wait until it is drawn."""
+        """Open a path of the application and wait until it is rendered."""
         self.page.goto(self.address + path.lstrip("/"))
         self.page.locator(".gs-section:visible").first.wait_for()
         return self.page
 
+    def show(self, width: int, theme: str) -> None:
+        """Set the width of the window and Gradio's theme."""
+        self.page.set_viewport_size({"width": width, "height": 900})
+        self.page.emulate_media(color_scheme=theme)
+        self.page.evaluate("dark => document.body.classList.toggle('dark', dark)", theme == "dark")
+        self.page.wait_for_function(
+            "() => document.documentElement.scrollWidth <= window.innerWidth"
+        )
+        # Gradio fades from one theme's colours to the other's.
+        self.page.wait_for_function(
+            "() => document.getAnimations().every(animation =>"
+            " !(animation instanceof CSSTransition) || animation.playState !== 'running')"
+        )
+
     def shot(self, name: str) -> None:
-        """A picture of the whole page for people to look at."""
+        """Save a screenshot of the whole page."""
         ARTIFACTS.mkdir(exist_ok=True)
         self.page.screenshot(path=ARTIFACTS / f"{name}.png", full_page=True)
 
 
 @pytest.fixture
 def visit(browser: Any, app_url: str) -> Iterator[Callable[..., Visit]]:
-    """Opens windows of a width; afterwards none may have failed or called another host."""
-    made: list[Visit] = []
+    """Opens windows; at the end of the test none may have an error or a request to another host."""
+    visits: list[Visit] = []
 
     def open_window(width: int = 1280, theme: str = "light") -> Visit:
         context = browser.new_context(
@@ -98,7 +105,7 @@ def visit(browser: Any, app_url: str) -> Iterator[Callable[..., Visit]]:
         )
         context.set_default_timeout(_TIMEOUT_MS)
         window = Visit(context.new_page(), app_url)
-        made.append(window)
+        visits.append(window)
 
         def route(routed: Any) -> None:
             if urlsplit(routed.request.url).hostname in ("127.0.0.1", "localhost", None):
@@ -112,7 +119,7 @@ def visit(browser: Any, app_url: str) -> Iterator[Callable[..., Visit]]:
         return window
 
     yield open_window
-    for window in made:
+    for window in visits:
         window.page.context.close()
         assert window.errors == []
         assert window.outside == []

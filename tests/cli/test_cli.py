@@ -1,4 +1,4 @@
-"""The shell as a process: one JSON document on stdout, words on stderr, meaningful exit codes."""
+"""The shell prints one JSON document on stdout and messages on stderr, and sets exit codes."""
 
 from __future__ import annotations
 
@@ -6,27 +6,68 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
+from io import BytesIO, StringIO, TextIOWrapper
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
+from gpusizer.__main__ import main
+from gpusizer.answers.models_for.models_request import ModelsRequest
+from gpusizer.answers.request import CompareRequest, ListingRequest, SizeRequest
+from gpusizer.answers.request_docs import described_fields
+from gpusizer.answers.training_request import TrainingRequest
+from gpusizer.core.request_model import RequestModel
 from tests import engine_logs
+from tests.hub_emulator import llama_repo
 
 ROOT = Path(__file__).resolve().parents[2]
-# A port nobody listens on: an accidental request fails at once instead of leaving the machine.
+# No server listens on this port: an accidental request fails at once and stays on this machine.
 NO_HUB = "http://127.0.0.1:9"
+POSITIONAL = {
+    "size": "model",
+    "train": "model",
+    "gpus": "query",
+    "compare": "gpus",
+    "models-for": "gpu",
+}
+REQUESTS: dict[str, type[RequestModel]] = {
+    "size": SizeRequest,
+    "train": TrainingRequest,
+    "gpus": ListingRequest,
+    "compare": CompareRequest,
+    "models-for": ModelsRequest,
+}
+
+
+ENVIRONMENT = {"HF_ENDPOINT": NO_HUB, "HF_HUB_OFFLINE": "", "GPUSIZER_CACHE_DIR": "off"}
 
 
 def run(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    """Run a command line in this process, which saves the time to import gpusizer again."""
+    stdout, stderr = StringIO(), StringIO()
+    with (
+        patch.dict(os.environ, ENVIRONMENT),
+        patch.object(sys, "stdin", TextIOWrapper(BytesIO(stdin.encode()), "utf-8")),
+        redirect_stdout(stdout),
+        redirect_stderr(stderr),
+    ):
+        try:
+            code: int | str | None = main(list(arguments))
+        except SystemExit as stop:  # argparse exits after `--help`
+            code = stop.code
+    return subprocess.CompletedProcess(
+        arguments, int(code or 0), stdout.getvalue(), stderr.getvalue()
+    )
+
+
+def run_process(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "gpusizer", *arguments],
         cwd=ROOT,
-        env={
-            **os.environ,
-            "HF_ENDPOINT": NO_HUB,
-            "HF_HUB_OFFLINE": "",
-            "GPUSIZER_CACHE_DIR": "off",
-        },
+        env={**os.environ, **ENVIRONMENT},
         input=stdin,
         capture_output=True,
         text=True,
@@ -35,9 +76,9 @@ def run(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
 
 
 def test_deepseek_r1_offline() -> None:
-    done = run("size", "deepseek-ai/DeepSeek-R1", "--offline", "--json")
-    assert (done.returncode, done.stderr) == (0, "")
-    model = json.loads(done.stdout)["model"]
+    result = run_process("size", "deepseek-ai/DeepSeek-R1", "--offline", "--json")
+    assert (result.returncode, result.stderr) == (0, "")
+    model = json.loads(result.stdout)["model"]
     assert model["parameters"] == 684_489_845_504
     assert sum(model["stored_parameters_by_dtype"].values()) == 684_531_386_000
     assert model["weight_bytes"] == 688_574_839_360
@@ -45,13 +86,42 @@ def test_deepseek_r1_offline() -> None:
     assert model["source"] == "snapshot"
 
 
+def checkpoint(folder: Path) -> str:
+    """A small Llama on disk."""
+    for path, file in llama_repo().files.items():
+        (folder / path).write_bytes(file.read(0, file.size))
+    return str(folder)
+
+
+def test_a_checkpoint_on_disk(tmp_path: Path) -> None:
+    result = run("size", checkpoint(tmp_path), "--json")
+    assert (result.returncode, result.stderr) == (0, "")
+    sized = json.loads(result.stdout)["model"]
+    assert (sized["source"], sized["repo_id"]) == ("local", str(tmp_path))
+    assert sized["architecture"]["layers"] == 2
+    requests = [
+        {"model": f"{tmp_path}/model.safetensors"},
+        {"model": str(tmp_path), "task": "train"},
+    ]
+    result = run("batch", stdin="\n".join(map(json.dumps, requests)))
+    answers = [json.loads(line)["model"] for line in result.stdout.splitlines()]
+    assert [answer["parameters"] for answer in answers] == [sized["parameters"]] * 2
+    assert str(tmp_path) in run("size", str(tmp_path)).stdout
+    result = run("size", f"{tmp_path}/nothing", "--json")
+    assert (result.returncode, json.loads(result.stdout)["error"]["code"]) == (
+        2,
+        "invalid_model_id",
+    )
+    assert "no such file or folder" in result.stderr
+
+
 def test_a_table_for_people() -> None:
-    done = run("size", "Qwen/Qwen3-8B", "--offline", "--context", "4096", "--gpu", "4090")
-    assert done.returncode == 0
-    assert "8,190,735,360" in done.stdout
-    assert "GeForce RTX 4090 24GB" in done.stdout
-    assert "snapshot of" in done.stdout
-    assert "note." not in done.stdout and "Traceback" not in done.stderr
+    result = run("size", "Qwen/Qwen3-8B", "--offline", "--context", "4096", "--gpu", "4090")
+    assert result.returncode == 0
+    assert "8,190,735,360" in result.stdout
+    assert "GeForce RTX 4090 24GB" in result.stdout
+    assert "snapshot of" in result.stdout
+    assert "note." not in result.stdout and "Traceback" not in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -74,18 +144,27 @@ def test_a_table_for_people() -> None:
     ],
 )
 def test_failures_have_their_code(arguments: tuple[str, ...], exit_code: int, code: str) -> None:
-    done = run(*arguments, "--json")
-    assert done.returncode == exit_code
-    answer = json.loads(done.stdout)
+    result = run(*arguments, "--json")
+    assert result.returncode == exit_code
+    answer = json.loads(result.stdout)
     assert answer["error"]["code"] == code
-    assert answer["error"]["message"] in done.stderr
-    assert "Traceback" not in done.stderr
+    assert answer["error"]["message"] in result.stderr
+    assert "Traceback" not in result.stderr
 
 
-def test_without_json_errors_leave_stdout_empty() -> None:
-    done = run("size", "not a model")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("gpusizer: ")
+@pytest.mark.parametrize("run_command", [run, run_process])
+def test_without_json_errors_leave_stdout_empty(
+    run_command: Callable[..., subprocess.CompletedProcess[str]],
+) -> None:
+    result = run_command("size", "not a model")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith("gpusizer: ")
+
+
+def test_a_process_reads_its_pipe() -> None:
+    result = run_process("batch", "-", "--offline", stdin='{"model": "gpt2", "top": 1}\n')
+    assert result.returncode == 0
+    assert json.loads(result.stdout)["model"]["repo_id"] == "openai-community/gpt2"
 
 
 def test_batch_answers_every_line_in_order() -> None:
@@ -100,14 +179,21 @@ def test_batch_answers_every_line_in_order() -> None:
         {"model": "Qwen/Qwen3-0.6B", "task": "train", "context": 5},
     ]
     stdin = "\n".join(json.dumps(line) for line in lines) + "\n{broken\n\n"
-    done = run("batch", "-", "--offline", stdin=stdin)
-    assert done.returncode == 0
-    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    result = run("batch", "-", "--offline", stdin=stdin)
+    assert result.returncode == 0
+    answers = [json.loads(line) for line in result.stdout.splitlines()]
     codes = [answer.get("error", {}).get("code") for answer in answers]
     assert codes == [
-        None, "invalid_model_id", None, "invalid_request", "invalid_request", None,
-        None, "invalid_request", "invalid_request",
-    ]  # fmt: skip
+        None,
+        "invalid_model_id",
+        None,
+        "invalid_request",
+        "invalid_request",
+        None,
+        None,
+        "invalid_request",
+        "invalid_request",
+    ]
     assert answers[0]["model"]["parameters"] == 124_439_808
     assert answers[5]["model"]["parameters"] == 596_049_920
     assert answers[6]["estimates"][0]["trainable_parameters"] == 596_049_920
@@ -116,42 +202,57 @@ def test_batch_answers_every_line_in_order() -> None:
 def test_batch_reads_a_file(tmp_path: Path) -> None:
     requests = tmp_path / "requests.jsonl"
     requests.write_text('{"model": "gpt2", "top": 1}\n', encoding="utf-8")
-    done = run("batch", str(requests), "--offline")
-    assert json.loads(done.stdout)["model"]["repo_id"] == "openai-community/gpt2"
+    result = run("batch", str(requests), "--offline")
+    assert json.loads(result.stdout)["model"]["repo_id"] == "openai-community/gpt2"
     missing = run("batch", str(tmp_path / "absent.jsonl"))
     assert missing.returncode == 2
     assert json.loads(missing.stdout)["error"]["code"] == "invalid_request"
 
 
 def test_the_catalogue() -> None:
-    done = run("gpus", "rtx", "4090", "--json")
-    slugs = [gpu["slug"] for gpu in json.loads(done.stdout)["gpus"]]
+    result = run("gpus", "rtx", "4090", "--json")
+    slugs = [gpu["slug"] for gpu in json.loads(result.stdout)["gpus"]]
     assert "rtx-4090-24gb" in slugs and len(slugs) < 10
     assert len(json.loads(run("gpus", "--json").stdout)["gpus"]) == 301
     assert "RTX 4090" in run("gpus", "4090").stdout
+    assert run("gpus", "L4").stdout.splitlines()[1].startswith("l4-24gb")
+    assert "apple-m3-max-128gb" in run("gpus", "MacBook", "Pro", "M3", "Max", "128GB").stdout
+
+
+def test_a_gpu_that_is_not_in_the_catalogue() -> None:
+    done = run("gpus", "rtx", "4091")
+    assert (done.returncode, done.stderr) == (0, "")
+    missing, near = done.stdout.splitlines()
+    assert missing == "No GPU called “rtx 4091” is in the catalogue."
+    assert near.startswith("Did you mean ") and "rtx-4090-24gb" in near
+    answer = json.loads(run("gpus", "rtx", "4091", "--json").stdout)
+    assert (answer["count"], answer["gpus"]) == (0, [])
+    assert [note["message"] for note in answer["notes"]] == [missing, near]
+    filtered = run("gpus", "4090", "--vendor", "amd").stdout
+    assert filtered == "No GPU of the catalogue passes these filters.\n"
 
 
 def test_compare_side_by_side() -> None:
-    done = run("compare", "4090", "2x3090", "--model", "Qwen/Qwen3-32B", "--offline", "--json")
-    data = json.loads(done.stdout)
+    result = run("compare", "4090", "2x3090", "--model", "Qwen/Qwen3-32B", "--offline", "--json")
+    data = json.loads(result.stdout)
     assert [gpu["fit"]["count"] for gpu in data["gpus"]] == [1, 2]
     text = run("compare", "4090", "a6000").stdout
     assert "RTX A6000" in text and "768" in text
 
 
 def test_a_narrowed_ranking_says_why_and_what_it_costs() -> None:
-    asked = ("size", "Qwen/Qwen3-8B", "--offline", "--vendor", "amd", "--max-usd", "1500")
-    done = run(*asked, "--rank-by", "cheapest-to-run", "--hours-per-day", "12", "--json")
-    answer = json.loads(done.stdout)
+    arguments = ("size", "Qwen/Qwen3-8B", "--offline", "--vendor", "amd", "--max-usd", "1500")
+    result = run(*arguments, "--rank-by", "cheapest-to-run", "--hours-per-day", "12", "--json")
+    answer = json.loads(result.stdout)
     first = answer["ranking"][0]
     assert "for a million tokens" in first["why"] and "GB to spare" in first["why"]
     assert first["price"]["buy_usd"] <= 1500
     assert first["price"]["assumptions"]["hours_per_day"] == 12
     assert {note["code"] for note in answer["notes"]} == {"unknown_figures_left_out"}
-    text = run(*asked, "--rank-by", "headroom").stdout
+    text = run(*arguments, "--rank-by", "headroom").stdout
     assert "free in all" in text and "Left out:" in text
-    nothing = run("size", "Qwen/Qwen3-8B", "--offline", "--vendor", "amd", "--software", "cuda")
-    assert "No GPU of the catalogue passes these filters." in nothing.stdout
+    empty = run("size", "Qwen/Qwen3-8B", "--offline", "--vendor", "amd", "--software", "cuda")
+    assert "No GPU of the catalogue passes these filters." in empty.stdout
 
 
 def test_a_named_gpu_shows_its_costs() -> None:
@@ -174,10 +275,10 @@ def test_purposes_are_shown_with_their_criteria() -> None:
 
 
 def test_models_for_a_card_and_a_machine() -> None:
-    """The words of a name need no quotes; the same question in a batch gives the same answer."""
-    done = run("models-for", "rtx", "4090", "--top", "2", "--json")
-    assert (done.returncode, done.stderr) == (0, "")
-    answer = json.loads(done.stdout)
+    """A name of several words needs no quotes; `batch` gives the same answer."""
+    result = run("models-for", "rtx", "4090", "--top", "2", "--json")
+    assert (result.returncode, result.stderr) == (0, "")
+    answer = json.loads(result.stdout)
     assert (answer["gpu"], len(answer["models"])) == ("rtx-4090-24gb", 2)
     line = json.dumps({"task": "models-for", "gpu": "rtx 4090", "top": 2})
     assert json.loads(run("batch", stdin=line).stdout) == answer
@@ -188,38 +289,39 @@ def test_models_for_a_card_and_a_machine() -> None:
 
 
 def test_a_machine_of_mixed_cards() -> None:
-    done = run("size", "Qwen/Qwen3-32B", "--offline", "--rig", "3090 + 3060 + 64gb ram")
-    assert done.returncode == 0
-    assert "-ngl 65" in done.stdout
-    assert "system memory" in done.stdout
+    result = run("size", "Qwen/Qwen3-32B", "--offline", "--rig", "3090 + 3060 + 64gb ram")
+    assert result.returncode == 0
+    assert "-ngl 65" in result.stdout
+    assert "system memory" in result.stdout
     refused = run("size", "Qwen/Qwen3-32B", "--offline", "--rig", "m3 max 128gb + 3090", "--json")
     assert (refused.returncode, json.loads(refused.stdout)["error"]["code"]) == (
-        2, "invalid_request",
-    )  # fmt: skip
+        2,
+        "invalid_request",
+    )
 
 
 def test_a_log_against_predictions(tmp_path: Path) -> None:
     path = tmp_path / "vllm.log"
     path.write_text(engine_logs.VLLM_V1, encoding="utf-8")
-    done = run("log", str(path), "--offline", "--gpu", "H100 80GB")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "weights          15.250 GiB  15.268 GiB  +0.1%" in done.stdout
-    assert "Measurement: vllm 0.11.0, Qwen/Qwen3-8B, H100 80GB" in done.stdout
+    result = run("log", str(path), "--offline", "--gpu", "H100 80GB")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "weights          15.250 GiB  15.268 GiB  +0.1%" in result.stdout
+    assert "Measurement: vllm 0.11.0, Qwen/Qwen3-8B, H100 80GB" in result.stdout
 
 
 def test_a_log_from_a_pipe_needs_a_model() -> None:
-    done = run("log", "-", "--offline", "--json", stdin=engine_logs.LLAMA_CPP)
-    answer = json.loads(done.stdout)
-    assert (done.returncode, answer["comparison"]) == (0, None)
+    result = run("log", "-", "--offline", "--json", stdin=engine_logs.LLAMA_CPP)
+    answer = json.loads(result.stdout)
+    assert (result.returncode, answer["comparison"]) == (0, None)
     assert answer["notes"][0]["code"] == "log_model_unknown"
-    done = run("log", "-", "--offline", "--model", "Qwen/Qwen3-8B", stdin=engine_logs.LLAMA_CPP)
-    assert "kv_cache" in done.stdout and "1.125 GiB" in done.stdout
+    result = run("log", "-", "--offline", "--model", "Qwen/Qwen3-8B", stdin=engine_logs.LLAMA_CPP)
+    assert "kv_cache" in result.stdout and "1.125 GiB" in result.stdout
 
 
-def test_what_is_no_log_is_an_error() -> None:
-    done = run("log", "-", "--offline", "--json", stdin="hello\n")
-    assert done.returncode == 2
-    assert json.loads(done.stdout)["error"]["reason"] == "no_start_up_log"
+def test_text_that_is_no_log_is_an_error() -> None:
+    result = run("log", "-", "--offline", "--json", stdin="hello\n")
+    assert result.returncode == 2
+    assert json.loads(result.stdout)["error"]["reason"] == "no_start_up_log"
     assert run("log", "/no/such/file", "--offline").returncode == 2
 
 
@@ -227,24 +329,29 @@ def test_other_commands_do_not_load_logs() -> None:
     code = (
         "import sys; from gpusizer.__main__ import main;"
         "main(['size', 'gpt2', '--offline', '--json']);"
-        "print([m for m in sys.modules if m.startswith(('gpusizer.logs', 'gpusizer.launch'))],"
+        "print([m for m in sys.modules if m.startswith"
+        "(('gpusizer.answers.logs', 'gpusizer.answers.launch'))],"
         " file=sys.stderr)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60,
+    result = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
         env={**os.environ, "GPUSIZER_CACHE_DIR": "off"},
-    )  # fmt: skip
-    assert done.stderr.strip() == "[]"
+    )
+    assert result.stderr.strip() == "[]"
 
 
 def test_training_offline() -> None:
-    asked = ("train", "Qwen/Qwen3-8B", "--offline", "--method", "qlora", "--gpu", "4090")
-    done = run(*asked, "--sequence-length", "4096", "--json")
-    assert (done.returncode, done.stderr) == (0, "")
-    answer = json.loads(done.stdout)
+    arguments = ("train", "Qwen/Qwen3-8B", "--offline", "--method", "qlora", "--gpu", "4090")
+    result = run(*arguments, "--sequence-length", "4096", "--json")
+    assert (result.returncode, result.stderr) == (0, "")
+    answer = json.loads(result.stdout)
     assert answer["workload"]["sequence_length"] == 4096
     assert answer["ranking"][0]["gpu"] == "rtx-4090-24gb"
-    text = run(*asked)
+    text = run(*arguments)
     assert text.returncode == 0
     assert "QLoRA" in text.stdout or "qlora*" in text.stdout
     assert "note." not in text.stdout and "Traceback" not in text.stderr
@@ -252,11 +359,29 @@ def test_training_offline() -> None:
     assert "Least rent for each method" in ranked
 
 
-def test_other_commands_start_without_training() -> None:
-    code = (
-        "import sys; from gpusizer.cli import run; run(['gpus', 'h100', '--json'],"
-        " lambda offline: __import__('tests.sizers', fromlist=['x']).embedded_sizer());"
-        " sys.exit(any(name.startswith('gpusizer.training') for name in sys.modules))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, timeout=60)
-    assert done.returncode == 0
+@pytest.mark.parametrize("command", ["size", "train", "gpus", "compare", "models-for"])
+def test_help_names_every_field_with_its_default(command: str) -> None:
+    text = run(command, "--help").stdout
+    request = REQUESTS[command]
+    for field in described_fields(request).values():
+        if field.name != POSITIONAL[command]:
+            assert f"--{field.name.replace('_', '-')} " in text
+    assert text.startswith(f"usage: gpusizer {command} ")
+
+
+def test_help_tells_units_bounds_choices_and_defaults() -> None:
+    text = " ".join(run("size", "--help").stdout.split())
+    assert (
+        "--context TOKENS tokens per sequence, prompt and answer together"
+        " (1 to 10,000,000; default 8,192)"
+    ) in text
+    assert "--cpu-offload none|model|sequential" in text
+    assert "tokens_per_watt, headroom, training, inference; default smallest)" in text
+    assert "llama.cpp: --batch-size TOKENS logical batch (1 to 1,000,000)" in text
+
+
+def test_the_shell_takes_no_option_of_another_command() -> None:
+    for arguments in (("compare", "4090", "--rank-by", "fastest"), ("gpus", "--context", "5")):
+        result = run(*arguments, "--json")
+        assert result.returncode == 2
+        assert "unrecognized arguments" in json.loads(result.stdout)["error"]["message"]

@@ -1,7 +1,7 @@
-"""What must hold between the columns of data/gpus.csv, as a table.
+"""Table of invariants between the columns of data/gpus.csv.
 
-Each invariant names its exceptions with the reason. An exception that no longer applies
-fails as a violation does, so the lists cannot rot.
+Each invariant names its exceptions with the reason. An exception that is no longer needed fails
+like a violation, so that the lists stay current.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from gpusizer.core.units import GB, GIB, MIB
 from gpusizer.gpus import Gpu
-from gpusizer.units import GB, GIB, MIB
 from tests.data.gpu_memory_rules import MEMORY_RULES, RELATIVE, follows_rule, low_reading_mib
 
 PCIE_GB_PER_LANE = {3: 2, 4: 4, 5: 8, 6: 16}  # nominal, both directions
-# Sources round the rates of one card to different digits.
+# Sources round the rates of the same card to different digits.
 TOLERANCE = 0.03
 
 
@@ -29,14 +29,14 @@ class Invariant:
 
 
 def ratio(above: str, below: str, *allowed: float) -> dict[str, Callable[[Gpu], bool]]:
-    """Two rates, where both are known, stand in one of the allowed ratios."""
+    """Build an invariant: two rates, where both are known, have one of the allowed ratios."""
 
     def applies(gpu: Gpu) -> bool:
         return getattr(gpu, above) is not None and getattr(gpu, below) is not None
 
     def holds(gpu: Gpu) -> bool:
-        seen = getattr(gpu, above) / getattr(gpu, below)
-        return any(abs(seen / value - 1) <= TOLERANCE for value in allowed)
+        quotient = getattr(gpu, above) / getattr(gpu, below)
+        return any(abs(quotient / value - 1) <= TOLERANCE for value in allowed)
 
     return {"applies": applies, "holds": holds}
 

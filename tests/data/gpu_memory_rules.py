@@ -1,4 +1,4 @@
-"""The rules that stand in for a memory size nobody has printed, recomputed from the label.
+"""The rules for memory sizes that are not published, recomputed from the label.
 
 The wording of each rule is the text after the basis in `memory_usable_basis`.
 """
@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
+from gpusizer.core.units import GB, MIB
 from gpusizer.gpus import Gpu
-from gpusizer.units import GB, MIB
 
 RELATIVE = re.compile(r"(same (memory|capacity) as|as the observed|twice the|one die of) ")
 

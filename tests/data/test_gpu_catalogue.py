@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from gpusizer.errors import UnknownGpu
+from gpusizer.core.errors import UnknownGpu
+from gpusizer.core.units import GB, MIB
 from gpusizer.gpus import Catalogue, load_catalogue
-from gpusizer.units import GB, MIB
 from tests.data.gpu_invariants import INVARIANTS, Invariant
 
 CATALOGUE = load_catalogue()
@@ -62,13 +62,35 @@ def test_hand_checked(slug: str) -> None:
 
 # What buying guides name, with the size they print.
 GUIDES = {
-    "H100": 80, "H800": 80, "A100 40GB": 40, "A100 80GB": 80, "A800": 80, "L40S": 48, "L4": 24,
-    "V100 32GB": 32, "T4": 16, "RTX A6000": 48, "RTX A5000": 24, "RTX A4000": 16,
-    "RTX 6000 Ada": 48, "Quadro P6000": 24, "Quadro RTX 4000": 8, "RTX 4090": 24,
-    "RTX 4070 Ti": 12, "RTX 3090": 24, "RTX 3080 10GB": 10, "RTX 3070": 8, "RTX 3060 12GB": 12,
-    "2080 Ti": 11, "2080 Ti 22GB": 22, "M3 Max 128GB": 128, "M2 Ultra 192GB": 192,
-    "MI300X": 192, "7900 XTX": 24, "Ascend 910B": 64,
-}  # fmt: skip
+    "H100": 80,
+    "H800": 80,
+    "A100 40GB": 40,
+    "A100 80GB": 80,
+    "A800": 80,
+    "L40S": 48,
+    "L4": 24,
+    "V100 32GB": 32,
+    "T4": 16,
+    "RTX A6000": 48,
+    "RTX A5000": 24,
+    "RTX A4000": 16,
+    "RTX 6000 Ada": 48,
+    "Quadro P6000": 24,
+    "Quadro RTX 4000": 8,
+    "RTX 4090": 24,
+    "RTX 4070 Ti": 12,
+    "RTX 3090": 24,
+    "RTX 3080 10GB": 10,
+    "RTX 3070": 8,
+    "RTX 3060 12GB": 12,
+    "2080 Ti": 11,
+    "2080 Ti 22GB": 22,
+    "M3 Max 128GB": 128,
+    "M2 Ultra 192GB": 192,
+    "MI300X": 192,
+    "7900 XTX": 24,
+    "Ascend 910B": 64,
+}
 
 
 @pytest.mark.parametrize("name", GUIDES)
@@ -85,10 +107,10 @@ def test_guide_claims_about_links() -> None:
 
 
 def test_boards_of_several_devices() -> None:
-    several = {
+    multi_device_boards = {
         gpu.slug: gpu.devices_per_board for gpu in CATALOGUE.gpus if gpu.devices_per_board > 1
     }
-    assert several == {
+    assert multi_device_boards == {
         "tesla-k80-24gb": 2,
         "a16-64gb": 4,
         "instinct-mi250-128gb": 2,
@@ -106,11 +128,11 @@ def test_every_name_leads_home() -> None:
 
 
 def test_alias_file_holds_only_what_spelling_rules_cannot_do() -> None:
-    bare = Catalogue(tuple(replace(gpu, aliases=()) for gpu in CATALOGUE.gpus))
+    without_aliases = Catalogue(tuple(replace(gpu, aliases=()) for gpu in CATALOGUE.gpus))
     for gpu in CATALOGUE.gpus:
         for alias in gpu.aliases:
             with pytest.raises(UnknownGpu):
-                bare.find(alias)
+                without_aliases.find(alias)
 
 
 def test_size_of_the_catalogue() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gpusizer.paths import DATA_DIR
-from gpusizer.profile import build_profile
+from gpusizer.core.paths import SNAPSHOTS_DIR
+from gpusizer.model.profile import build_profile
 from scrapers.embedded import EmbeddedSnapshots
 
 # The truth set of huggingface.js, packages/hub/src/lib/parse-safetensors-metadata.spec.ts.
@@ -20,6 +20,6 @@ COUNTS = {
 
 @pytest.mark.parametrize("repo_id", COUNTS)
 def test_published_counts(repo_id: str) -> None:
-    snapshot = EmbeddedSnapshots(DATA_DIR / "models").get(repo_id)
+    snapshot = EmbeddedSnapshots(SNAPSHOTS_DIR).get(repo_id)
     assert snapshot is not None
     assert build_profile(snapshot).parameters == COUNTS[repo_id]

@@ -1,4 +1,4 @@
-"""The converters: which facts they carry over, and that no text comes along."""
+"""The converters copy facts of logs, and never text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from scripts import import_measurements
-from scripts.build_measurement_models import pickle_snapshot
 from scripts.measurement_rows.common import ModelMap, source_group, source_url
 
 GIB, MIB = 2**30, 2**20
@@ -18,30 +17,69 @@ URL = "https://github.com/me/logs/blob/abc/run.log"
 SECRET = "Loading took 14.99 GiB on host my-machine"
 
 SERVING: dict[str, Any] = {
-    "id": "log-1", "source_url": URL, "date": "2026-04", "engine": "vLLM",
-    "engine_version": "0.11-0.16 era (V1; image v0.11.0)", "model_id": LLAMA,
-    "quantization": None, "weight_dtype": "bfloat16", "gpu": "H100 80GB (a guess)",
-    "gpu_mem_gib": 79.19, "num_gpus": 2, "tp": 2, "pp": 1, "ep": None, "max_model_len": 8192,
-    "gpu_memory_utilization": 0.9, "kv_cache_dtype": "auto", "block_size": 16,
-    "max_num_seqs": None, "confidence": "high", "verbatim": SECRET, "notes": "negative KV budget",
+    "id": "log-1",
+    "source_url": URL,
+    "date": "2026-04",
+    "engine": "vLLM",
+    "engine_version": "0.11-0.16 era (V1; image v0.11.0)",
+    "model_id": LLAMA,
+    "quantization": None,
+    "weight_dtype": "bfloat16",
+    "gpu": "H100 80GB (a guess)",
+    "gpu_mem_gib": 79.19,
+    "num_gpus": 2,
+    "tp": 2,
+    "pp": 1,
+    "ep": None,
+    "max_model_len": 8192,
+    "gpu_memory_utilization": 0.9,
+    "kv_cache_dtype": "auto",
+    "block_size": 16,
+    "max_num_seqs": None,
+    "confidence": "high",
+    "verbatim": SECRET,
+    "notes": "negative KV budget",
     "mm_profile": "encoder budget 2048 tokens, 3 image items",
     "measured": {"weights_gib_per_gpu": 7.5, "kv_cache_gib_per_gpu": -1.0},
     "derived": {"kv_bytes_per_token_per_gpu": 65536.0, "kv_bpt_rel_rounding": 1e-4},
-}  # fmt: skip
+}
 LLAMA_CPP: dict[str, Any] = {
-    "id": "run-1", "measure_kind": "buffer lines", "source_url": URL, "date": "2025-01-02",
-    "engine": "ik_llama.cpp", "build": "b1 (abc)", "model_name": "Llama", "model_id": LLAMA,
-    "quant": "Q4_K_M", "tensor_type_counts": {"f32": 66, "q4_K": 193, "q6_K": 33}, "ctx": 4096,
-    "n_ubatch": 512, "kv_type": {"k": "f16", "v": "f16"}, "flash_attn": True,
-    "backend": ["CUDA"], "gpus": ["RTX 3090", "RTX 3090"], "ngl": "33/33", "confidence": "high",
-    "verbatim": [SECRET], "notes": SECRET, "cmd": SECRET,
+    "id": "run-1",
+    "measure_kind": "buffer lines",
+    "source_url": URL,
+    "date": "2025-01-02",
+    "engine": "ik_llama.cpp",
+    "build": "b1 (abc)",
+    "model_name": "Llama",
+    "model_id": LLAMA,
+    "quant": "Q4_K_M",
+    "tensor_type_counts": {"f32": 66, "q4_K": 193, "q6_K": 33},
+    "ctx": 4096,
+    "n_ubatch": 512,
+    "kv_type": {"k": "f16", "v": "f16"},
+    "flash_attn": True,
+    "backend": ["CUDA"],
+    "gpus": ["RTX 3090", "RTX 3090"],
+    "ngl": "33/33",
+    "confidence": "high",
+    "verbatim": [SECRET],
+    "notes": SECRET,
+    "cmd": SECRET,
     "measured": {"weights_mib": {"CUDA0": 4000.0, "CUDA_Host": 300.5}, "weights_total_mib": 4300.5},
-}  # fmt: skip
+}
 SIZE: dict[str, Any] = {
-    "id": "sz-1", "model_name": "Llama", "model_id": LLAMA, "gguf_file": "a-Q4_K_M.gguf",
-    "quant": "Q4_K_M", "kind": "file", "exact": False, "size_gib": 4.58, "rounding": "0.01 GiB",
-    "source_url": f"{URL} (seen in May)", "notes": SECRET,
-}  # fmt: skip
+    "id": "sz-1",
+    "model_name": "Llama",
+    "model_id": LLAMA,
+    "gguf_file": "a-Q4_K_M.gguf",
+    "quant": "Q4_K_M",
+    "kind": "file",
+    "exact": False,
+    "size_gib": 4.58,
+    "rounding": "0.01 GiB",
+    "source_url": f"{URL} (seen in May)",
+    "notes": SECRET,
+}
 
 
 @pytest.fixture
@@ -53,7 +91,7 @@ def models(tmp_path: Path) -> ModelMap:
 
 
 def converted(row: dict[str, Any], models: ModelMap) -> dict[str, Any]:
-    """The one row a source row becomes, free of its texts."""
+    """Convert a source row; the result has none of its texts."""
     _, rows = import_measurements.convert_all([row], models)
     assert SECRET not in json.dumps(rows)
     return rows[0]
@@ -106,9 +144,9 @@ def test_what_a_serving_run_made_of_the_weights(
 def test_models_are_found_by_id_guess_or_file(models: ModelMap) -> None:
     guessed = converted({**SERVING, "model_id": None, "model_guess": "llama 8b"}, models)
     assert (guessed["profile"], guessed["profile_basis"]) == (LLAMA, "inferred")
-    named = models.by_file("someone/Llama-3.1-8B-Instruct-GGUF")
-    assert named is not None
-    assert (named.profile, named.basis) == (LLAMA, "file_name")
+    by_file_name = models.by_file("someone/Llama-3.1-8B-Instruct-GGUF")
+    assert by_file_name is not None
+    assert (by_file_name.profile, by_file_name.basis) == (LLAMA, "file_name")
     unknown = {**SERVING, "model_id": "nobody/nothing"}
     assert import_measurements.convert_all([unknown], models)[1] == []
 
@@ -125,7 +163,7 @@ def test_an_allocation_log(models: ModelMap) -> None:
 
 
 @pytest.mark.parametrize(
-    ("label", "types", "kept"),
+    ("label", "types", "expected_label"),
     [
         ("Q8_0", {"f32": 9, "iq3_k": 5, "q8_0": 20}, None),
         ("Q2_K", {"q2_K": 5, "q4_K": 20}, None),
@@ -135,10 +173,10 @@ def test_an_allocation_log(models: ModelMap) -> None:
     ],
 )
 def test_labels_that_the_tensors_contradict_are_dropped(
-    label: str | None, types: dict[str, int], kept: str | None, models: ModelMap
+    label: str | None, types: dict[str, int], expected_label: str | None, models: ModelMap
 ) -> None:
     row = converted({**LLAMA_CPP, "quant": label, "tensor_type_counts": types}, models)
-    assert row.get("quant") == kept
+    assert row.get("quant") == expected_label
 
 
 def test_a_published_size(models: ModelMap) -> None:
@@ -151,12 +189,12 @@ def test_a_published_size(models: ModelMap) -> None:
 
 def test_the_repository_of_a_file_is_named_or_in_its_address(models: ModelMap) -> None:
     address = "https://huggingface.co/{}/resolve/main/a-Q4_K_M.gguf"
-    seen = converted({**SIZE, "gguf_url": address.format("bartowski/Llama-GGUF")}, models)
-    assert seen["gguf_repo"] == "bartowski/Llama-GGUF"
-    named = {**SIZE, "gguf_repo": "me/Llama-GGUF", "gguf_url": address.format("you/Llama")}
-    assert converted(named, models)["gguf_repo"] == "me/Llama-GGUF"
-    elsewhere = {**SIZE, "gguf_url": "https://gpt4all.io/models/gguf/a-Q4_K_M.gguf"}
-    assert "gguf_repo" not in converted(elsewhere, models)
+    row = converted({**SIZE, "gguf_url": address.format("bartowski/Llama-GGUF")}, models)
+    assert row["gguf_repo"] == "bartowski/Llama-GGUF"
+    with_repo = {**SIZE, "gguf_repo": "me/Llama-GGUF", "gguf_url": address.format("you/Llama")}
+    assert converted(with_repo, models)["gguf_repo"] == "me/Llama-GGUF"
+    on_other_host = {**SIZE, "gguf_url": "https://gpt4all.io/models/gguf/a-Q4_K_M.gguf"}
+    assert "gguf_repo" not in converted(on_other_host, models)
 
 
 def test_sources() -> None:
@@ -175,17 +213,3 @@ def test_the_command_writes_one_table_per_kind(
     import_measurements.main()
     lines = (tmp_path / "out" / "gguf_sizes.jsonl").read_text("utf-8").splitlines()
     assert [json.loads(line)["id"] for line in lines] == ["sz-1"]
-
-
-def test_a_repository_of_pickles(tmp_path: Path) -> None:
-    (tmp_path / "config.json").write_text('{"model_type": "llama", "id2label": {}}', "utf-8")
-    meta = {
-        "id": "org/old", "revision": None, "verification": ["published_count"],
-        "config_basis": "mirror", "gated": False, "library_name": None, "license": None,
-        "pipeline_tag": None, "siblings": [{"rfilename": "pytorch_model.bin", "size": 40}],
-        "tensors": {"model.embed_tokens.weight": ["F16", [4, 4]]},
-    }  # fmt: skip
-    snapshot = pickle_snapshot(tmp_path, meta, "2026-11-20")
-    assert (snapshot.format, snapshot.evidence) == ("pickle", ("published_count",))
-    assert snapshot.components[0].tensors[0].stored_bytes == 32
-    assert snapshot.components[0].config == {"model_type": "llama"}

@@ -1,4 +1,4 @@
-"""The published measurements: every row whole, sourced, and predictable from the repository."""
+"""The published measurements: every row is complete, has a source, and can be predicted offline."""
 
 from __future__ import annotations
 
@@ -8,15 +8,14 @@ from typing import Any
 
 import pytest
 
-from bench.measurements import TABLES, Row, load
-from bench.models import FOLDERS, known_ids, load_profile
-from gpusizer.engines import ENGINES
-from gpusizer.kv_cache import element_bytes
-from gpusizer.paths import DATA_DIR
-from gpusizer.quants import find_quant
+from bench.measurements import SNAPSHOT_FOLDERS, TABLES, Row, known_ids, load, load_profile
+from gpusizer.core.paths import DATA_DIR
+from gpusizer.memory.engines import ENGINES
+from gpusizer.memory.kv_cache import element_bytes
+from gpusizer.memory.quants import find_quant
 
 GIB = 2**30
-LARGEST_BYTES = 2_000 * GIB  # DeepSeek in 16 bits, and some
+LARGEST_BYTES = 2_000 * GIB  # more than DeepSeek-R1 in 16 bits
 KINDS = {
     "serving.jsonl": "serving",
     "llama_cpp.jsonl": "llama_cpp",
@@ -26,11 +25,20 @@ KINDS = {
 TEXTS = {"id", "dup_group", "source_group", "source_url", "repo", "profile", "profile_basis"}
 BASES = {"id", "inferred", "same_shapes", "file_name"}
 FLAGS = {
-    "lora", "draft_model", "shared_with_trainer", "patched", "text_only", "pooling", "cpu_offload",
-    "data_parallel_attention", "mixed_ranks", "shared_gpu", "token_count_only",
-}  # fmt: skip
+    "lora",
+    "draft_model",
+    "shared_with_trainer",
+    "patched",
+    "text_only",
+    "pooling",
+    "cpu_offload",
+    "data_parallel_attention",
+    "mixed_ranks",
+    "shared_gpu",
+    "token_count_only",
+}
 MAY_BE_NEGATIVE = {"kv_pool_bytes", "graphs_bytes"}  # no room left; a difference of free memory
-LONGEST_TEXT = 400  # an address may be long, prose may not be here at all
+LONGEST_TEXT = 400  # characters; an address may be long, but prose is not allowed
 
 ROWS = load()
 
@@ -67,11 +75,11 @@ def test_every_profile_loads() -> None:
 
 def test_models_are_in_one_folder_only_and_stay_small() -> None:
     assert [name for name, n in Counter(known_ids()).items() if n > 1] == []
-    assert sum(path.stat().st_size for path in FOLDERS[1].iterdir()) < 1_500_000
+    assert sum(path.stat().st_size for path in SNAPSHOT_FOLDERS[1].iterdir()) < 1_500_000
 
 
 def amounts(value: Any, name: str = "") -> list[tuple[str, Any]]:
-    """Every number of a row with the field it stands in."""
+    """List every number of a row with its field."""
     if isinstance(value, dict):
         return [pair for key, item in value.items() for pair in amounts(item, _field(name, key))]
     if isinstance(value, list):
@@ -161,7 +169,7 @@ def test_pipeline_rows_are_ones_we_understand(row: Row) -> None:
 
 
 def test_a_gguf_size_is_near_its_label() -> None:
-    """No label is wrong by more than its odd tensors explain: 1 to 17 bits a weight."""
+    """Sizes lie within 1 to 17 bits per weight, the range that tensors of other types explain."""
     for row in rows_of("gguf_size"):
         assert row["counts"] in {"file", "tensors", "uniform_tensors"}
         assert 1 < row["bytes"] * 8 / load_profile(row["profile"]).parameters < 17, row["id"]

@@ -1,12 +1,12 @@
-"""data/mirrors.csv: every row can be followed."""
+"""data/mirrors.csv: every row names a repository with a source."""
 
 from __future__ import annotations
 
 import csv
 
-from gpusizer.hub_id import is_repo_id
-from gpusizer.paths import DATA_DIR
-from scrapers.mirrors import mirrors_of
+from gpusizer.core.paths import DATA_DIR
+from gpusizer.hub.model_ref import is_repo_id
+from scrapers.completion import mirrors_of
 
 ROWS = list(csv.DictReader((DATA_DIR / "mirrors.csv").read_text("utf-8").splitlines()))
 

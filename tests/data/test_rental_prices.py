@@ -1,4 +1,4 @@
-"""data/rental_prices.csv and rental_labels.csv: rows that can be used, labels of real boards."""
+"""rental_prices.csv and rental_labels.csv: rows are valid, and labels name boards."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import re
 
 import pytest
 
-from gpusizer.costs.rental import read_labels, read_offers
+from gpusizer.core.paths import DATA_DIR, GENERATED_DIR
 from gpusizer.gpus import load_catalogue
-from gpusizer.paths import DATA_DIR
+from gpusizer.gpus.costs.rental import read_labels, read_offers
 
-PRICES, LABELS = DATA_DIR / "rental_prices.csv", DATA_DIR / "rental_labels.csv"
+PRICES, LABELS = GENERATED_DIR / "rental_prices.csv", DATA_DIR / "rental_labels.csv"
 CATALOGUE = load_catalogue()
 ROWS = list(csv.DictReader(PRICES.read_text("utf-8").splitlines()))
 
@@ -29,8 +29,9 @@ def test_every_label_of_the_prices_is_known() -> None:
     assert {row["label"] for row in ROWS} <= read_labels(LABELS).keys()
 
 
-@pytest.mark.parametrize("label", ["A40 16GB", "RTX 6000 Pro 24GB", "RTX 6000 Pro 48GB",
-                                   "GB200 186GB", "GB300 288GB"])  # fmt: skip
+@pytest.mark.parametrize(
+    "label", ["A40 16GB", "RTX 6000 Pro 24GB", "RTX 6000 Pro 48GB", "GB200 186GB", "GB300 288GB"]
+)
 def test_labels_wrong_at_the_source_are_excluded(label: str) -> None:
     assert read_labels(LABELS)[label] == ()
 
@@ -61,4 +62,4 @@ def test_memory_on_a_label_is_that_of_its_boards() -> None:
 def test_offers_are_found_by_board() -> None:
     offers = read_offers(PRICES, LABELS)
     assert len(offers["rtx-4090-24gb"]) == 5
-    assert {one.provider for one in offers["gh200-96gb"]} == {"Lambda"}
+    assert {offer.provider for offer in offers["gh200-96gb"]} == {"Lambda"}

@@ -19,7 +19,8 @@ def main() -> None:
     arguments = parser.parse_args()
     repos = corpus_repos(arguments.folder)
     with HubEmulator(repos, port=arguments.port, latency=arguments.latency) as hub:
-        print(f"{len(repos)} repositories at HF_ENDPOINT={hub.endpoint}", flush=True)
+        cdn = f"GPUSIZER_CDN_ORIGINS={hub.cdn_endpoint}"
+        print(f"{len(repos)} repositories at HF_ENDPOINT={hub.endpoint} {cdn}", flush=True)
         try:
             threading.Event().wait()
         except KeyboardInterrupt:

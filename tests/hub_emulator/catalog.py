@@ -1,4 +1,4 @@
-"""Catalog: which repository, at which commit, a request may see."""
+"""Catalog finds the repository and commit of a request and checks its rights."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class Catalog:
         self.repos[repo.repo_id] = repo
 
     def token(self, request: Request) -> str | None:
-        """The token of the request, None when anonymous; a 401 when it is not valid."""
+        """Return the token of the request, None without one; answer 401 for an invalid one."""
         token = request.headers.get("authorization", "").removeprefix("Bearer ").strip()
         if token and token not in self.options.valid_tokens:
             raise refusals.bad_token()
         return token or None
 
     def repo_of_api(self, request: Request, repo_id: str) -> FakeRepo:
-        """The repository an /api route names; a 307 to its present name when it has another."""
+        """Return the repository of an /api route; answer 307 for one of its former names."""
         self.token(request)
         name = self.options.renames.get(repo_id) or self._visible(request, repo_id).repo_id
         if name != repo_id:
@@ -38,7 +38,7 @@ class Catalog:
         return self.repos[name]
 
     def repo_of_files(self, request: Request, repo_id: str) -> FakeRepo:
-        """The repository a file route names, by any of its names, if its files may be read."""
+        """Return the repository of a file route, by any of its names; refuse unreadable files."""
         name = repo_id
         for _ in self.options.renames:  # as many hops as the longest chain can have
             name = self.options.renames.get(name, name)
@@ -47,7 +47,7 @@ class Catalog:
         return repo
 
     def check_files(self, request: Request, repo: FakeRepo) -> None:
-        """Refuse the files of a disabled repository, and of a gated one without the grant."""
+        """Refuse the files of a disabled repository, and those of a gated one without access."""
         if repo.disabled:
             raise refusals.disabled()
         token = self.token(request)
@@ -56,7 +56,7 @@ class Catalog:
 
     @staticmethod
     def at(repo: FakeRepo, revision: str) -> FakeRepo:
-        """The repository at a revision, or a 404."""
+        """Return the repository at a revision, or answer 404."""
         state = repo.at(revision)
         if state is None:
             raise refusals.revision_not_found(revision)

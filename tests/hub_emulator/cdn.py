@@ -12,14 +12,14 @@ from tests.hub_emulator.serving import file_answer
 
 
 class CdnSite:
-    """The host that serves LFS files, under addresses the Hub has signed."""
+    """The host that serves LFS files under addresses that the Hub has signed."""
 
     def __init__(self) -> None:
         self.endpoint = ""
         self._objects: dict[str, tuple[FakeFile, str]] = {}
 
     def sign(self, repo: FakeRepo, path: str, file: FakeFile) -> str:
-        """An address of the file, as the Hub's 302 gives it."""
+        """Return a signed address of the file, for the Location of the Hub's 302."""
         location = f"/xet-bridge-us/{repo.object_id}/{file.xet_hash}"
         self._objects[location] = (file, path)
         name = path.rpartition("/")[2]
@@ -33,9 +33,9 @@ class CdnSite:
         return f"{self.endpoint}{location}?{urlencode(query)}"
 
     def answer(self, request: Request) -> Answer:
-        """The file at a signed address; a 403 at any other, as S3 says it."""
-        found = self._objects.get(request.path)
-        if found is None or not request.values("Signature"):
+        """Answer with the file at a signed address; with S3's 403 at any other."""
+        signed_file = self._objects.get(request.path)
+        if signed_file is None or not request.values("Signature"):
             return text_answer(403, "<Error><Code>AccessDenied</Code></Error>", "application/xml")
-        file, path = found
+        file, path = signed_file
         return file_answer(file, path, request, {"ETag": f'"{file.xet_hash}"'})

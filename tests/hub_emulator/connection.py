@@ -1,8 +1,10 @@
-"""The socket side: HTTP/1.1 servers that log, delay, and deliver answers."""
+"""HTTP/1.1 servers on sockets, which log requests, delay answers and send them."""
 
 from __future__ import annotations
 
+import re
 import socket
+import ssl
 import struct
 import sys
 import threading
@@ -38,8 +40,13 @@ class Server(ThreadingHTTPServer):
         faults: Faults,
         options: Options,
         gate: Gate,
+        tls: ssl.SSLContext | None,
     ) -> None:
         super().__init__(address, Handler)
+        self.scheme = "http"
+        if tls is not None:
+            self.scheme = "https"
+            self.socket = tls.wrap_socket(self.socket, server_side=True)
         self.host, self.respond = host, respond
         self.log, self.faults, self.options, self.gate = log, faults, options, gate
         self.closing = threading.Event()
@@ -53,7 +60,7 @@ class Server(ThreadingHTTPServer):
     def endpoint(self) -> str:
         """Address of the host, without a trailing slash."""
         address, port = self.server_address[:2]
-        return f"http://{address!s}:{port}"
+        return f"{self.scheme}://{address!s}:{port}"
 
     def start(self) -> None:
         """Serve in the background."""
@@ -71,26 +78,26 @@ class Server(ThreadingHTTPServer):
             self._changed.wait_for(lambda: not self._open, CLOSE_SECONDS)
 
     def server_bind(self) -> None:
-        """Bind without the base class's reverse lookup of the address, which may leave the host."""
+        """Bind without the base class's reverse DNS lookup, which may send packets elsewhere."""
         TCPServer.server_bind(self)
         self.server_name, self.server_port = str(self.server_address[0]), self.server_address[1]
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Remember the connection before its thread starts."""
+        """Register the connection before its thread starts."""
         self.log.connected()
         with self._changed:
             self._open.add(request)
         super().process_request(request, client_address)
 
     def shutdown_request(self, request: Any) -> None:
-        """Forget the connection once it is closed."""
+        """Unregister the connection once it is closed."""
         super().shutdown_request(request)
         with self._changed:
             self._open.discard(request)
             self._changed.notify_all()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Keep an error of the emulator's own for `close` to raise; a client may hang up."""
+        """Store an error of the emulator for `close` to raise; ignore clients that hang up."""
         error = sys.exc_info()[1]
         if error is not None and not isinstance(error, OSError):
             self.internal_errors.append(error)
@@ -105,7 +112,7 @@ class Handler(BaseHTTPRequestHandler):
     served = 0
 
     def handle_request(self) -> None:
-        """Log one request, wait for its wave and the latency out, answer."""
+        """Log a request, wait for its wave and the latency, then answer."""
         request = self._request()
         log = self.server.log
         logged = log.arrived(request)
@@ -123,14 +130,16 @@ class Handler(BaseHTTPRequestHandler):
             logged.status = answer.status
             self._send(answer, logged)
 
-    # Names that the base class looks up.
-    do_GET = do_HEAD = do_POST = handle_request
+    # The base class calls a method of this name for each HTTP method.
+    do_GET = do_HEAD = do_POST = do_CONNECT = handle_request
 
     def log_message(self, format: str, *args: Any) -> None:
         """Print nothing."""
 
     def _request(self) -> Request:
-        path, _, query = self.path.partition("?")
+        # A request to a proxy has the absolute address (RFC 9112 3.2.2).
+        target = re.sub("^http://[^/]*", "", self.path)
+        path, _, query = target.partition("?")
         headers = {name.lower(): value for name, value in self.headers.items()}
         body = self.rfile.read(int(headers.get("content-length", "0")))
         return Request(self.command, self.server.host, path, query, headers, body)
@@ -158,16 +167,29 @@ class Handler(BaseHTTPRequestHandler):
         if self.command == "HEAD" or answer.start >= stop:
             self.wfile.write(head)
             return
+        if answer.drips:
+            self._drip(head, answer, logged)
+            return
         for start in range(answer.start, stop, answer.piece):
             if start > answer.start and answer.delay and self.server.closing.wait(answer.delay):
                 break
             piece = answer.source.read(start, min(start + answer.piece, stop))
-            # Counted first: a client that has the last byte may look at the log at once.
+            # Count before sending: a client with the last byte may read the log at once.
             logged.body_bytes_sent += len(piece)
             self.wfile.write(head + (_chunk(piece) if answer.chunked else piece))
             head = b""
         if answer.chunked and stop == answer.stop:
             self.wfile.write(_chunk(b""))
+
+    def _drip(self, head: bytes, answer: Answer, logged: LoggedRequest) -> None:
+        """Send the answer in small pieces, from the first byte of its status line on."""
+        body = answer.source.read(answer.start, answer.stop)
+        message = head + (_chunk(body) + _chunk(b"") if answer.chunked else body)
+        logged.body_bytes_sent = len(body)
+        for start in range(0, len(message), answer.piece):
+            self.wfile.write(message[start : start + answer.piece])
+            if self.server.closing.wait(answer.delay):
+                break
 
     def _head(self, answer: Answer) -> bytes:
         length = {"Transfer-Encoding": "chunked"} if answer.chunked else {}
@@ -187,4 +209,4 @@ def _break(connection: socket.socket) -> None:
     try:
         connection.shutdown(socket.SHUT_RDWR)
     except OSError:
-        return  # the other side was first
+        return  # the client has closed the connection already

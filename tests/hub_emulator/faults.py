@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from tests.hub_emulator.files import literal_file
 from tests.hub_emulator.messages import Answer, Host, Request, redirect, text_answer
 
 Respond = Callable[[Request], Answer]
@@ -24,11 +25,12 @@ class Fault:
         skip: how many matching requests are answered properly first.
         status: for "status", and for "garbage" when not 0; "redirect_to" uses 302 by default.
         headers: added to the answer.
-        body: for "status" and "garbage".
+        body: for "status", "garbage", "drip" and "redirect_to" in place of the proper one.
+        change: for "change", which leaves redirects as they are: from the proper body to another.
         location: for "redirect_to".
         after: bytes of the body sent before "truncate" closes the connection.
-        piece: bytes "slow" sends at a time.
-        delay: seconds "slow" waits between them.
+        piece: bytes that "slow" and "drip" send at a time.
+        delay: seconds that they wait between them.
     """
 
     kind: str
@@ -39,6 +41,7 @@ class Fault:
     status: int = 0
     headers: dict[str, str] = field(default_factory=dict)
     body: bytes = b""
+    change: Callable[[bytes], bytes] = bytes
     location: str = ""
     after: int = 0
     piece: int = 16
@@ -107,6 +110,29 @@ def _garbage(fault: Fault, request: Request, respond: Respond) -> Answer:
     return replace(garbage, headers=proper.headers)
 
 
+def _change(fault: Fault, request: Request, respond: Respond) -> Answer:
+    proper = respond(_without(request, "accept-encoding"))
+    if proper.status >= 300:
+        return proper
+    body = literal_file(fault.change(proper.source.read(proper.start, proper.stop)))
+    return replace(proper, source=body, start=0, stop=body.size)
+
+
+def _drip(fault: Fault, request: Request, respond: Respond) -> Answer:
+    answer = respond(request)
+    if fault.body:
+        answer = text_answer(200, fault.body, "application/octet-stream")
+    return replace(answer, drips=True, piece=fault.piece, delay=fault.delay)
+
+
+def _redirect(fault: Fault, request: Request, respond: Respond) -> Answer:
+    answer = redirect(fault.status or 302, fault.location)
+    if fault.body:
+        body = literal_file(fault.body)
+        answer = replace(answer, source=body, stop=body.size)
+    return answer
+
+
 def _ignore_range(fault: Fault, request: Request, respond: Respond) -> Answer:
     return respond(_without(request, "range"))
 
@@ -125,7 +151,9 @@ KINDS: dict[str, Callable[[Fault, Request, Respond], Answer]] = {
         respond(request), piece=fault.piece, delay=fault.delay
     ),
     "ignore_range": _ignore_range,
-    "redirect_to": lambda fault, request, respond: redirect(fault.status or 302, fault.location),
+    "drip": _drip,
+    "redirect_to": _redirect,
     "garbage": _garbage,
+    "change": _change,
 }
 """How each kind of fault answers."""

@@ -1,4 +1,4 @@
-"""FakeFile: one file of an emulated repository, its bytes made on demand."""
+"""FakeFile: a file of an emulated repository, whose bytes are made on demand."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-# What the default .gitattributes of a Hub repository sends to LFS.
+# Suffixes that the default .gitattributes of a Hub repository stores in LFS.
 LFS_SUFFIXES = (
     *(".safetensors", ".bin", ".gguf", ".pt", ".pth", ".ckpt", ".h5", ".onnx", ".msgpack"),
     *(".model", ".npz", ".npy", ".parquet", ".tflite", ".ot", ".pb", ".tar", ".gz", ".zip"),
@@ -20,13 +20,13 @@ MAX_PLAIN_BYTES = 10 * 2**20
 
 @dataclass(frozen=True)
 class FakeFile:
-    """A file given by its first bytes and its size; what lies past the head reads as zeros.
+    """A file with given first bytes (`head`) and size; the bytes after the head are zeros.
 
     Attributes:
         head: the first bytes, or a function that makes them (called on every read).
         size: size of the whole file.
         lfs: whether the file is in LFS, so served by the CDN.
-        known_sha256: LFS object name, where it is known or making the head is dear.
+        known_sha256: LFS object name, where it is known or computing the head is expensive.
     """
 
     head: bytes | Callable[[], bytes]
@@ -46,11 +46,11 @@ class FakeFile:
 
     @cached_property
     def sha256(self) -> str:
-        """LFS object name: exact for a literal file, else made from the size and a whole head."""
+        """The LFS object name: exact for a literal file, else a hash of the head and the size."""
         if self.known_sha256:
             return self.known_sha256
         head = self.head_bytes()
-        # Hashing gigabytes of zeros would cost seconds; nothing reads them back.
+        # Hashing gigabytes of zeros would take seconds.
         tail = b"" if len(head) == self.size else f"+zeros to {self.size}".encode()
         return hashlib.sha256(head + tail).hexdigest()
 
@@ -68,12 +68,12 @@ class FakeFile:
 
     @property
     def etag(self) -> str:
-        """What the Hub's X-Linked-Etag says: SHA-256 for LFS, git blob name otherwise."""
+        """The value of the Hub's X-Linked-Etag: SHA-256 for LFS, git blob name otherwise."""
         return self.sha256 if self.lfs else self.oid
 
     @property
     def xet_hash(self) -> str:
-        """Name of the object on the CDN; another value than the SHA-256, as on the Hub."""
+        """The name of the object on the CDN, which differs from the SHA-256 as on the Hub."""
         return hashlib.sha256(f"xet {self.sha256}".encode()).hexdigest()
 
 
@@ -86,7 +86,7 @@ def literal_file(content: bytes | str | Mapping[str, Any], *, lfs: bool = False)
 
 
 def sparse_file(size: int, head: bytes = b"", *, lfs: bool = True) -> FakeFile:
-    """A file of any size that costs only its first bytes."""
+    """Make a file of any size that stores only its first bytes."""
     return FakeFile(head, size, lfs)
 
 

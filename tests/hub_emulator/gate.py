@@ -1,4 +1,4 @@
-"""Gate: answers requests in waves, so that what was made together overlaps on any machine."""
+"""Gate answers requests in waves, so that simultaneous requests overlap on any machine."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from itertools import accumulate
 
 PATIENCE_SECONDS = 10.0
-"""How long a wave waits for a request that does not come; the log then tells."""
+"""Longest wait of a wave for a missing request; then the requests in the log do not overlap."""
 
 
 class Gate:
@@ -19,7 +19,7 @@ class Gate:
         self._arrived = 0
 
     def announce(self, waves: Iterable[int]) -> None:
-        """The requests of each coming wave; those after the last one pass at once."""
+        """Set the number of requests of each wave; requests after the last wave do not wait."""
         with self._changed:
             self._ends, self._arrived = tuple(accumulate(waves)), 0
             self._changed.notify_all()

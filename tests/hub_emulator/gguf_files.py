@@ -1,4 +1,4 @@
-"""GGUF files: real headers over data that takes no memory, and headers nobody should trust."""
+"""GGUF files with valid headers over sparse data, and files with malformed headers."""
 
 from __future__ import annotations
 
@@ -13,9 +13,19 @@ from gguf import GGML_QUANT_SIZES, GGMLQuantizationType
 from tests.hub_emulator.files import FakeFile, sparse_file
 
 ALIGNMENT = 32
-_NUMBERS = {"u8": (0, "B"), "i8": (1, "b"), "u16": (2, "H"), "i16": (3, "h"), "u32": (4, "I"),
-            "i32": (5, "i"), "f32": (6, "f"), "bool": (7, "?"), "u64": (10, "Q"),
-            "i64": (11, "q"), "f64": (12, "d")}  # fmt: skip
+_NUMBERS = {
+    "u8": (0, "B"),
+    "i8": (1, "b"),
+    "u16": (2, "H"),
+    "i16": (3, "h"),
+    "u32": (4, "I"),
+    "i32": (5, "i"),
+    "f32": (6, "f"),
+    "bool": (7, "?"),
+    "u64": (10, "Q"),
+    "i64": (11, "q"),
+    "f64": (12, "d"),
+}
 _STRING, _ARRAY = 8, 9
 
 Tensors = Mapping[str, tuple[str, tuple[int, ...]]]
@@ -57,8 +67,8 @@ def texts(values: Iterable[str | bytes]) -> Raw:
 
 def entry(key: str | bytes, value: Any) -> bytes:
     """One metadata entry; plain values get the type that llama.cpp's converters use."""
-    made = value if isinstance(value, Raw) else _plain(value)
-    return text(key) + struct.pack("<I", made.kind) + made.data
+    raw = value if isinstance(value, Raw) else _plain(value)
+    return text(key) + struct.pack("<I", raw.kind) + raw.data
 
 
 def tensor_info(name: str | bytes, sides: Sequence[int], kind: int, offset: int) -> bytes:
@@ -104,15 +114,15 @@ def tokenizer(
     tokens: int, merges: int = 0, *, model: str = "gpt2", pre: str = "llama-bpe"
 ) -> dict[str, Any]:
     """Metadata of a vocabulary, with strings as long as real ones."""
-    made: dict[str, Any] = {
+    metadata: dict[str, Any] = {
         "tokenizer.ggml.model": model,
         **({"tokenizer.ggml.pre": pre} if merges else {}),
         "tokenizer.ggml.tokens": texts(f"tok{number:04}" for number in range(tokens)),
         "tokenizer.ggml.token_type": numbers([1] * tokens, "i32"),
     }
     if merges:
-        made["tokenizer.ggml.merges"] = texts(f"tok {number:06}" for number in range(merges))
-    return made
+        metadata["tokenizer.ggml.merges"] = texts(f"tok {number:06}" for number in range(merges))
+    return metadata
 
 
 def _plain(value: Any) -> Raw:

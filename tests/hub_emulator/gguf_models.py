@@ -33,13 +33,19 @@ def llama_metadata(
 ) -> dict[str, Any]:
     """Metadata without a tokenizer; `more` are keys below the architecture's name."""
     facts = {
-        "block_count": layers, "context_length": context, "embedding_length": hidden,
-        "feed_forward_length": ffn, "attention.head_count": heads,
-        "attention.head_count_kv": kv_heads, "attention.key_length": head_dim,
-        "attention.value_length": head_dim, "rope.freq_base": 500000.0, **more,
-    }  # fmt: skip
-    named = {f"{arch}.{key}": value for key, value in facts.items()}
-    return {"general.architecture": arch, "general.type": "model", **named}
+        "block_count": layers,
+        "context_length": context,
+        "embedding_length": hidden,
+        "feed_forward_length": ffn,
+        "attention.head_count": heads,
+        "attention.head_count_kv": kv_heads,
+        "attention.key_length": head_dim,
+        "attention.value_length": head_dim,
+        "rope.freq_base": 500000.0,
+        **more,
+    }
+    metadata = {f"{arch}.{key}": value for key, value in facts.items()}
+    return {"general.architecture": arch, "general.type": "model", **metadata}
 
 
 def llama_tensors(
@@ -56,8 +62,13 @@ def llama_tensors(
 ) -> Shaped:
     """A Llama with all its matrices in one ggml type."""
     tensors: Shaped = {"token_embd.weight": (kind, (vocab, hidden))}
-    outputs = {"attn_q": heads * head_dim, "attn_k": kv_heads * head_dim,
-               "attn_v": kv_heads * head_dim, "ffn_gate": ffn, "ffn_up": ffn}  # fmt: skip
+    outputs = {
+        "attn_q": heads * head_dim,
+        "attn_k": kv_heads * head_dim,
+        "attn_v": kv_heads * head_dim,
+        "ffn_gate": ffn,
+        "ffn_up": ffn,
+    }
     for layer in range(layers):
         block = f"blk.{layer}"
         for name, rows in outputs.items():
@@ -72,9 +83,9 @@ def llama_tensors(
     return tensors
 
 
-def gguf_shards(stem: str, metadata: Mapping[str, Any], tensors: Tensors, count: int) -> dict[
-    str, FakeFile
-]:  # fmt: skip
+def gguf_shards(
+    stem: str, metadata: Mapping[str, Any], tensors: Tensors, count: int
+) -> dict[str, FakeFile]:
     """Files as llama-gguf-split writes them: the metadata is in the first."""
     names = list(tensors)
     files = {}
@@ -107,21 +118,34 @@ def gguf_repo(
 ) -> FakeRepo:
     """A repository of one small Llama in many quantizations, and whatever `files` adds."""
     metadata = {**llama_metadata(), **tokenizer(vocab, merges, pre=pre)}
-    made = {
+    variants = {
         f"model-{label}.gguf": gguf_file(metadata, llama_tensors(_type_of(label), vocab=vocab))
         for label in labels
     }
     defaults: dict[str, Any] = {"library_name": "gguf", "pipeline_tag": "text-generation"}
     if pre == "llama-bpe" and vocab > 100_000:  # what the Hub says of a file of Llama 3
         defaults["info"] = {"gguf": {"architecture": "llama", "bos_token": "<|begin_of_text|>"}}
-    return FakeRepo(repo_id, {**made, **(files or {})}, **(defaults | attributes))
+    return FakeRepo(repo_id, {**variants, **(files or {})}, **(defaults | attributes))
 
 
 def _type_of(label: str) -> str:
     """A ggml type of about that width."""
-    named = label.removeprefix("UD-")
-    for kind in ("BF16", "Q8_0", "Q6_K", "Q5_K", "Q4_K", "Q4_1", "Q4_0", "IQ4_NL", "IQ4_XS",
-                 "Q3_K", "IQ3_XXS", "Q2_K", "IQ2_S"):  # fmt: skip
-        if named.startswith(kind):
+    type_label = label.removeprefix("UD-")
+    for kind in (
+        "BF16",
+        "Q8_0",
+        "Q6_K",
+        "Q5_K",
+        "Q4_K",
+        "Q4_1",
+        "Q4_0",
+        "IQ4_NL",
+        "IQ4_XS",
+        "Q3_K",
+        "IQ3_XXS",
+        "Q2_K",
+        "IQ2_S",
+    ):
+        if type_label.startswith(kind):
             return kind
-    return "IQ3_S" if named.startswith("IQ3") else "IQ2_XS"
+    return "IQ3_S" if type_label.startswith("IQ3") else "IQ2_XS"

@@ -1,4 +1,4 @@
-"""HubSite: from a request to an answer, through a table of routes."""
+"""HubSite answers requests by a table of routes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ WINDOW_SECONDS = 300
 
 
 class HubSite:
-    """The Hub itself: API, file tree, and small files."""
+    """The site of the Hub: API, file tree, and small files."""
 
     def __init__(self, catalog: Catalog, cdn: CdnSite) -> None:
         self.catalog = catalog
@@ -44,27 +44,27 @@ class HubSite:
 
     @property
     def options(self) -> Options:
-        """The options in force."""
+        """The current options."""
         return self.catalog.options
 
     def answer(self, request: Request) -> Answer:
-        """The answer to any request, with the state of its rate limit."""
+        """Answer any request, with the headers of its rate limit."""
         bucket, route, parts = _route_of(request.path)
-        quota, left = self._count(request, bucket)
+        quota, remaining = self._count(request, bucket)
         try:
-            if left < 0 and self.options.enforce_rate_limits:
+            if remaining < 0 and self.options.enforce_rate_limits:
                 raise refusals.too_many_requests(WINDOW_SECONDS)
             answer = route(self, request, parts)
         except AnswerNow as early:
             answer = early.answer
         limits = {
-            "RateLimit": f'"{bucket}";r={max(left, 0)};t={WINDOW_SECONDS - 5}',
+            "RateLimit": f'"{bucket}";r={max(remaining, 0)};t={WINDOW_SECONDS - 5}',
             "RateLimit-Policy": f'"fixed window";"{bucket}";q={quota};w={WINDOW_SECONDS}',
         }
         return replace(answer, headers=answer.headers | limits)
 
     def _count(self, request: Request, bucket: str) -> tuple[int, int]:
-        """Quota of the bucket, and what this request leaves of it."""
+        """Return the quota of the bucket, and the requests left after this one."""
         authenticated = "authorization" in request.headers
         quota = self.options.rate_limits[bucket][authenticated]
         with self._lock:
@@ -76,8 +76,8 @@ def _route_of(path: str) -> tuple[str, Route, Parts]:
     for pattern, bucket, route in ROUTES:
         match = pattern.fullmatch(path)
         if match:
-            named = match.groupdict().items()
-            return bucket, route, {name: unquote(text or "") for name, text in named}
+            groups = match.groupdict().items()
+            return bucket, route, {name: unquote(text or "") for name, text in groups}
     return "pages", _no_route, {}
 
 
@@ -89,7 +89,7 @@ def _safetensors_metadata(site: HubSite, request: Request, parts: Parts) -> Answ
     repo, path = site.catalog.repo_of_api(request, parts["repo_id"]), parts["path"]
     site.catalog.check_files(request, repo)
     files, answer = site.headers_answers.get((repo.repo_id, path), ({}, Answer(0)))
-    if files and files == repo.files:  # 163 headers take half a second to write as JSON
+    if files and files == repo.files:  # cached: 163 headers take half a second to write as JSON
         return answer
     index_file = _file(repo, path)
     try:
@@ -121,16 +121,16 @@ def _no_route(site: HubSite, request: Request, parts: Parts) -> Answer:
 
 def _listing(site: HubSite, request: Request, parts: Parts) -> Answer:
     """Repositories that a tag selects, in the order asked for; private ones are left out."""
-    wanted = request.values("filter")
-    shown = [
+    tags = request.values("filter")
+    repos = [
         repo
         for repo in site.catalog.repos.values()
-        if not repo.private and set(wanted) <= {*repo.tags, *base_model_tags(repo)}
+        if not repo.private and set(tags) <= {*repo.tags, *base_model_tags(repo)}
     ]
     if request.values("sort") == ["downloads"]:
-        shown.sort(key=lambda repo: -repo.downloads)
+        repos.sort(key=lambda repo: -repo.downloads)
     limit = int((request.values("limit") or ["1000"])[0])
-    return json_answer([model_info(repo, request) for repo in shown[:limit]])
+    return json_answer([model_info(repo, request) for repo in repos[:limit]])
 
 
 def _info(site: HubSite, request: Request, parts: Parts) -> Answer:
@@ -152,12 +152,12 @@ def _paths_info(site: HubSite, request: Request, parts: Parts) -> Answer:
     form = parse_qs(request.body.decode())
     expand = form.get("expand", ["false"])[0].lower() == "true"
     folders = folders_of(state)
-    known = [path for path in form.get("paths", ()) if path in state.files or path in folders]
-    return json_answer([entry(state, path, expand) for path in known])
+    paths = [path for path in form.get("paths", ()) if path in state.files or path in folders]
+    return json_answer([entry(state, path, expand) for path in paths])
 
 
 def _resolve(site: HubSite, request: Request, parts: Parts) -> Answer:
-    """Where a file is: the CDN for LFS, the Hub's own cache for the rest."""
+    """Redirect to a file: to the CDN for LFS, to the Hub's own cache for others."""
     repo = site.catalog.repo_of_files(request, parts["repo_id"])
     state = site.catalog.at(repo, parts["revision"])
     path = parts["path"]
@@ -189,7 +189,7 @@ _REVISION = r"(?P<revision>refs/(?:pr|convert)/[^/]+|[^/]+)"
 _PATH = r"(?P<path>.+)"
 _API = f"/api/models/{_REPO}"
 
-# pattern of the whole path, the rate limit it counts against, what answers it
+# (pattern of the whole path, bucket of the rate limit, function that answers)
 ROUTES: tuple[tuple[re.Pattern[str], str, Route], ...] = tuple(
     (re.compile(pattern), bucket, route)
     for pattern, bucket, route in (

@@ -37,7 +37,7 @@ def model_info(repo: FakeRepo, request: Request) -> dict[str, Any]:
     answer: dict[str, Any] = {"_id": repo.object_id, "id": repo.repo_id}
     answer |= {name: FIELDS[name](repo) for name in wanted if name in FIELDS}
     if "siblings" in answer and request.flag("blobs"):
-        answer["siblings"] = [_blob(path, file) for path, file in repo.files.items()]
+        answer["siblings"] = [listed_file(path, file) for path, file in repo.files.items()]
     answer |= {name: repo.info[name] for name in ("_id", "id", *wanted) if name in repo.info}
     return {name: value for name, value in answer.items() if value is not None}
 
@@ -47,7 +47,8 @@ def lfs_info(file: FakeFile) -> dict[str, Any]:
     return {"size": file.size, "pointerSize": len(file.lfs_pointer)}
 
 
-def _blob(path: str, file: FakeFile) -> dict[str, Any]:
+def listed_file(path: str, file: FakeFile) -> dict[str, Any]:
+    """An entry of the file list with `blobs`."""
     blob = {"rfilename": path, "blobId": file.oid, "size": file.size}
     return blob | ({"lfs": {"sha256": file.sha256, **lfs_info(file)}} if file.lfs else {})
 

@@ -1,4 +1,4 @@
-"""RequestLog: what the emulator was asked, and how much of it at once."""
+"""RequestLog: the requests that the emulator got, and how many were open at the same time."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from tests.hub_emulator.messages import Host, Request
 
 @dataclass
 class LoggedRequest:
-    """One request and its answer; `status` is 0 while, or when, there is none.
+    """One request and its answer; `status` is 0 until there is an answer.
 
-    `arrived_at` and `answered_at` are seconds of the monotonic clock, `answered_at` infinite
+    `arrived_at` and `answered_at` are seconds of the monotonic clock; `answered_at` is infinite
     while the client waits.
     """
 
@@ -32,7 +32,7 @@ class LoggedRequest:
 
 
 def round_trips(requests: Iterable[LoggedRequest]) -> int:
-    """Requests that were made one after the other: the longest chain that does not overlap."""
+    """Count round trips: the longest chain of requests that do not overlap."""
     trips, free_at = 0, -math.inf
     for request in sorted(requests, key=lambda request: request.answered_at):
         if request.arrived_at >= free_at:
@@ -41,7 +41,7 @@ def round_trips(requests: Iterable[LoggedRequest]) -> int:
 
 
 class RequestLog:
-    """The requests of both hosts in order of arrival, with counts of what was open."""
+    """The requests of both hosts in order of arrival, with counts of open requests."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -56,7 +56,7 @@ class RequestLog:
             return list(self._requests)
 
     def reset(self) -> None:
-        """Start anew; requests still waiting for an answer count towards the next peak."""
+        """Clear the log; requests that still wait for an answer count towards the next peak."""
         with self._lock:
             self._requests = []
             self.peak_concurrency = self._waiting

@@ -1,4 +1,4 @@
-"""Request and Answer: what passes between the sockets and the emulated sites."""
+"""Request and Answer: the messages between the sockets and the emulated sites."""
 
 from __future__ import annotations
 
@@ -65,6 +65,7 @@ class Answer:
         stop_after: close the connection after this many bytes of the body.
         piece: bytes per write.
         delay: seconds before every write but the first.
+        drips: send the head and the chunk lengths in such pieces, too.
     """
 
     status: int
@@ -77,6 +78,7 @@ class Answer:
     stop_after: int | None = None
     piece: int = 2**18
     delay: float = 0.0
+    drips: bool = False
 
     @property
     def length(self) -> int:
@@ -85,7 +87,7 @@ class Answer:
 
 
 class AnswerNow(Exception):
-    """An answer that ends the handling of a request early: an error or a redirect."""
+    """Raised to answer a request at once with an error or a redirect."""
 
     def __init__(self, answer: Answer) -> None:
         super().__init__(f"HTTP {answer.status}")

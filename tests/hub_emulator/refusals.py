@@ -14,21 +14,23 @@ def refuse(
     status: int, message: str, code: str | None = None, headers: dict[str, str] | None = None
 ) -> AnswerNow:
     """An error as JSON, its message repeated in the headers."""
-    named = {"X-Error-Code": code} if code else {}
+    code_header = {"X-Error-Code": code} if code else {}
     return AnswerNow(
         json_answer(
-            {"error": message}, status, {**named, "X-Error-Message": message, **(headers or {})}
+            {"error": message},
+            status,
+            {**code_header, "X-Error-Message": message, **(headers or {})},
         )
     )
 
 
 def bad_token() -> AnswerNow:
-    """A token the Hub does not know."""
+    """Answer 401 for a token that the Hub does not know."""
     return refuse(401, BAD_TOKEN)
 
 
 def repo_not_found(authenticated: bool, anonymous_code: str | None) -> AnswerNow:
-    """A repository that does not exist or may not be seen: the Hub does not say which."""
+    """Refuse a repository that does not exist or is private: the Hub does not say which."""
     if authenticated:
         return refuse(404, "Repository not found", "RepoNotFound")
     return refuse(401, "Invalid username or password.", anonymous_code)

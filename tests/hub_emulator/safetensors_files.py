@@ -19,7 +19,7 @@ LENGTH_BYTES = 8
 REAL_FILE_BYTES = 2**20
 # MAX_HEADER_SIZE of the safetensors library.
 MAX_HEADER_BYTES = 100_000_000
-# What reading hostile JSON as if it were a header, an index or a config can raise.
+# Exceptions of reading arbitrary JSON as a header, an index or a configuration.
 MALFORMED = (AttributeError, KeyError, RecursionError, TypeError, ValueError)
 
 # dtype -> (bits, the name `safetensors.serialize` takes; empty where it takes none).
@@ -92,7 +92,7 @@ def _library_shape(dtype: str, shape: tuple[int, ...]) -> list[int]:
 def sparse_safetensors_file(
     tensors: Tensors, metadata: Mapping[str, str] | None = None
 ) -> FakeFile:
-    """The file the library would write, with a made header and no data in memory."""
+    """Make the file that the library would write, with its header but no data in memory."""
     header: dict[str, Any] = {"__metadata__": dict(metadata)} if metadata else {}
     offset = 0
     for name, (dtype, shape) in sorted(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import ssl
 from collections.abc import Iterable
 from types import TracebackType
 from typing import Any, Self
@@ -24,10 +25,18 @@ HUB_ADDRESS = "127.0.0.1"
 class HubEmulator:
     """A Hub that serves the given repositories from construction to `close`.
 
-    Keyword arguments are the fields of `Options`; `port` is the Hub's, 0 for a free one.
+    Keyword arguments are the fields of `Options`; `port` is the Hub's, 0 for a free one; with
+    `tls` both hosts speak https.
     """
 
-    def __init__(self, repos: Iterable[FakeRepo] = (), *, port: int = 0, **options: Any) -> None:
+    def __init__(
+        self,
+        repos: Iterable[FakeRepo] = (),
+        *,
+        port: int = 0,
+        tls: ssl.SSLContext | None = None,
+        **options: Any,
+    ) -> None:
         self.options = Options(**options)
         if not ipaddress.ip_address(self.options.cdn_address).is_loopback:
             raise ValueError(f"{self.options.cdn_address} is no loopback address")
@@ -37,7 +46,7 @@ class HubEmulator:
         cdn_site = CdnSite()
         hub_site = HubSite(self.catalog, cdn_site)
         self._gate = Gate()
-        shared = (self.log, self.faults, self.options, self._gate)
+        shared = (self.log, self.faults, self.options, self._gate, tls)
         self._hub = Server((HUB_ADDRESS, port), "hub", hub_site.answer, *shared)
         self._cdn = Server((self.options.cdn_address, 0), "cdn", cdn_site.answer, *shared)
         hub_site.endpoint = self.endpoint = self._hub.endpoint
@@ -73,7 +82,7 @@ class HubEmulator:
 
     @property
     def round_trips(self) -> int:
-        """How many of the requests had to wait for the answer to another."""
+        """The longest chain of requests that followed one another."""
         return round_trips(self.requests)
 
     def requests_to(self, host: Host, method: str | None = None) -> list[LoggedRequest]:
@@ -89,7 +98,7 @@ class HubEmulator:
         self.log.reset()
 
     def expect_waves(self, *requests: int) -> None:
-        """Start the log anew, and answer no request of a wave before all of it has arrived."""
+        """Clear the log, and answer no request of a wave before all its requests arrived."""
         self.reset_log()
         self._gate.announce(requests)
 
@@ -99,7 +108,7 @@ class HubEmulator:
         return repo
 
     def close(self) -> None:
-        """Stop both hosts; raises what went wrong inside the emulator, if anything did."""
+        """Stop both hosts; raise the first error inside the emulator, if there was one."""
         self._gate.announce(())
         self._hub.stop()
         self._cdn.stop()

@@ -35,23 +35,23 @@ def tree_page(
 
 def entry(repo: FakeRepo, path: str, expand: bool = False) -> dict[str, Any]:
     """One file or folder of the tree; `expand` adds its last commit and its scan."""
-    found: dict[str, Any]
+    fields: dict[str, Any]
     file = repo.files.get(path)
     if file is None:
-        found = {"type": "directory", "oid": commit_sha(path), "size": 0, "path": path}
+        fields = {"type": "directory", "oid": commit_sha(path), "size": 0, "path": path}
     else:
-        found = {"type": "file", "oid": file.oid, "size": file.size, "path": path}
+        fields = {"type": "file", "oid": file.oid, "size": file.size, "path": path}
         if file.lfs:
-            found["lfs"] = {"oid": file.sha256, **lfs_info(file)}
+            fields["lfs"] = {"oid": file.sha256, **lfs_info(file)}
     if expand:
-        found["lastCommit"] = {"id": repo.sha, "title": "Add files", "date": repo.last_modified}
+        fields["lastCommit"] = {"id": repo.sha, "title": "Add files", "date": repo.last_modified}
     if expand and file is not None:
-        found["securityFileStatus"] = {
+        fields["securityFileStatus"] = {
             "status": "safe",
             "avScan": {"virusFound": False, "virusNames": None},
             "pickleImportScan": None,
         }
-    return found
+    return fields
 
 
 def folders_of(repo: FakeRepo) -> set[str]:
@@ -65,10 +65,10 @@ def _listed(repo: FakeRepo, folder: str, recursive: bool) -> list[str]:
     """Paths below a folder: level by level, folders before files."""
     prefix = f"{folder}/" if folder else ""
     folders = folders_of(repo)
-    below = [path for path in [*folders, *repo.files] if path.startswith(prefix)]
+    inside = [path for path in [*folders, *repo.files] if path.startswith(prefix)]
     depth = prefix.count("/")
-    chosen = below if recursive else [path for path in below if path.count("/") == depth]
-    return sorted(chosen, key=lambda path: (path.count("/"), path not in folders, path))
+    paths = inside if recursive else [path for path in inside if path.count("/") == depth]
+    return sorted(paths, key=lambda path: (path.count("/"), path not in folders, path))
 
 
 def _offset(cursor: str) -> int:

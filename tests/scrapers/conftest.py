@@ -1,4 +1,4 @@
-"""A Hub for every test, and a session that gives up quickly."""
+"""An emulated Hub for every test, and a session with short timeouts."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from gpusizer.hub_id import parse_model_ref
-from gpusizer.snapshot import RepoSnapshot
+from gpusizer.hub.model_ref import parse_model_ref
+from gpusizer.hub.snapshot import RepoSnapshot
 from scrapers.http import HubSession
 from scrapers.hub import fetch_snapshot
 from scrapers.limits import Limits

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from gpusizer.hub_id import ModelRef
-from gpusizer.notes import Note
-from gpusizer.profile import build_profile
-from gpusizer.settings import Settings
-from gpusizer.snapshot import RepoSnapshot
-from scrapers.sources import Fetcher, build_fetcher
+from gpusizer.core.messages import Note
+from gpusizer.core.settings import Settings
+from gpusizer.hub.model_ref import ModelRef
+from gpusizer.hub.snapshot import RepoSnapshot
+from gpusizer.model.profile import build_profile
+from scrapers.fetcher import Fetcher, build_fetcher
 from tests.hub_emulator import FakeRepo, HubEmulator, literal_file, llama_repo, safetensors_file
 
 ADAPTER = ModelRef("org/adapter")
@@ -27,13 +27,20 @@ COPIES = ("unsloth/llama-2-7b", "NousResearch/Llama-2-7b-hf")
 
 @pytest.fixture
 def fetch(hub: HubEmulator) -> Fetcher:
-    return build_fetcher(Settings(endpoint=hub.endpoint, timeout_seconds=2.0))
+    return build_fetcher(
+        Settings(endpoint=hub.endpoint, cdn_origins=(hub.cdn_endpoint,), timeout_seconds=2.0)
+    )
 
 
 @pytest.fixture
 def fetch_alone(hub: HubEmulator, tmp_path: Any) -> Fetcher:
     """Without embedded snapshots."""
-    settings = Settings(endpoint=hub.endpoint, timeout_seconds=2.0, snapshots_folder=tmp_path)
+    settings = Settings(
+        endpoint=hub.endpoint,
+        cdn_origins=(hub.cdn_endpoint,),
+        timeout_seconds=2.0,
+        snapshots_folder=tmp_path,
+    )
     return build_fetcher(settings)
 
 

@@ -1,4 +1,4 @@
-"""DiskCache: whole answers, for a while, within a size, whatever happens to the files."""
+"""DiskCache returns whole snapshots, expires names, bounds its size, and survives bad files."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from gpusizer.hub_id import ModelRef
-from gpusizer.snapshot import RepoSnapshot
+from gpusizer.hub.model_ref import ModelRef
+from gpusizer.hub.snapshot import RepoSnapshot
 from scrapers.disk_cache import COMMIT_SECONDS, DiskCache
 from tests.builders import group
 from tests.builders import snapshot as built
@@ -47,14 +47,14 @@ def answer() -> RepoSnapshot:
 def test_round_trip(cache: DiskCache, answer: RepoSnapshot) -> None:
     assert cache.fresh(REF) is None
     cache.store(REF, answer)
-    again = DiskCache(cache.folder, 10**6, ENDPOINT, Clock())
-    assert again.fresh(REF) == again.last_known(REF) == answer
-    assert again.fresh(ModelRef("ORG/Name", "main")) == answer
-    assert again.fresh(replace(REF, revision=SHA)) == answer
+    reopened = DiskCache(cache.folder, 10**6, ENDPOINT, Clock())
+    assert reopened.fresh(REF) == reopened.last_known(REF) == answer
+    assert reopened.fresh(ModelRef("ORG/Name", "main")) == answer
+    assert reopened.fresh(replace(REF, revision=SHA)) == answer
 
 
 @pytest.mark.parametrize(
-    "other",
+    "other_ref",
     [
         ModelRef("org/other"),
         ModelRef("org/name", "v1"),
@@ -62,17 +62,17 @@ def test_round_trip(cache: DiskCache, answer: RepoSnapshot) -> None:
         ModelRef("org/name", tag="Q4_K_M"),
     ],
 )
-def test_other_questions_miss(cache: DiskCache, answer: RepoSnapshot, other: ModelRef) -> None:
+def test_another_ref_is_a_miss(cache: DiskCache, answer: RepoSnapshot, other_ref: ModelRef) -> None:
     cache.store(REF, answer)
-    assert cache.last_known(other) is None
+    assert cache.last_known(other_ref) is None
 
 
-def test_other_hub_misses(cache: DiskCache, answer: RepoSnapshot) -> None:
+def test_another_endpoint_is_a_miss(cache: DiskCache, answer: RepoSnapshot) -> None:
     cache.store(REF, answer)
     assert DiskCache(cache.folder, 10**6, "https://mirror.example").last_known(REF) is None
 
 
-def test_what_a_branch_means_is_asked_again(
+def test_the_commit_of_a_branch_expires(
     cache: DiskCache, clock: Clock, answer: RepoSnapshot
 ) -> None:
     cache.store(REF, answer)
@@ -81,16 +81,16 @@ def test_what_a_branch_means_is_asked_again(
     clock.now += 2
     assert cache.fresh(REF) is None
     assert cache.last_known(REF) == answer
-    clock.now -= 10**6  # a clock that was set back is no reason to believe old answers
+    clock.now -= 10**6  # the clock was set back: the entry lies in the future and counts as expired
     assert cache.fresh(REF) is None
 
 
-def test_without_a_commit_nothing_is_kept(cache: DiskCache, answer: RepoSnapshot) -> None:
+def test_a_snapshot_without_a_commit_is_not_stored(cache: DiskCache, answer: RepoSnapshot) -> None:
     cache.store(REF, replace(answer, sha=None))
     assert not cache.folder.exists()
 
 
-def test_forgotten(cache: DiskCache, answer: RepoSnapshot) -> None:
+def test_a_forgotten_name_is_a_miss(cache: DiskCache, answer: RepoSnapshot) -> None:
     cache.store(REF, answer)
     cache.forget(REF)
     cache.forget(REF)
@@ -98,14 +98,22 @@ def test_forgotten(cache: DiskCache, answer: RepoSnapshot) -> None:
 
 
 CORRUPTIONS = [
-    b"", b"{", b"[]", b"null", b"7", b"\xff\xfe", b"[" * 100_000, b"{}", b'{"key": null}',
+    b"",
+    b"{",
+    b"[]",
+    b"null",
+    b"7",
+    b"\xff\xfe",
+    b"[" * 100_000,
+    b"{}",
+    b'{"key": null}',
     b'{"key":[1]}',
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("data", CORRUPTIONS)
 @pytest.mark.parametrize("kind", ["snapshot", "commit"])
-def test_corrupt_entry_is_a_miss_and_goes(
+def test_a_corrupt_entry_is_a_miss_and_removed(
     cache: DiskCache, answer: RepoSnapshot, kind: str, data: bytes
 ) -> None:
     cache.store(REF, answer)
@@ -130,20 +138,24 @@ def test_entry_of_another_version_is_a_miss(
     assert not path.exists()
 
 
-def test_size_is_bounded_and_the_used_stay(cache: DiskCache, answer: RepoSnapshot) -> None:
+def test_the_least_recently_used_entries_are_removed(
+    cache: DiskCache, answer: RepoSnapshot
+) -> None:
     small = DiskCache(cache.folder, 20_000, ENDPOINT)
     small.store(REF, answer)
     for number in range(64):
         assert small.last_known(REF) == answer
         small.store(ModelRef(f"org/n{number}"), replace(answer, repo_id=f"org/n{number}"))
     size = sum(path.stat().st_size for path in small.folder.iterdir())
-    one = max(path.stat().st_size for path in small.folder.iterdir())
-    assert size < 20_000 + 16 * 3 * one
+    entry_bytes = max(path.stat().st_size for path in small.folder.iterdir())
+    assert size < 20_000 + 16 * 3 * entry_bytes
     assert small.last_known(ModelRef("org/n0")) is None
     assert small.last_known(REF) == answer
 
 
-def test_folder_that_cannot_be_written_to(tmp_path: Path, answer: RepoSnapshot) -> None:
+def test_a_folder_that_cannot_be_created_stores_nothing(
+    tmp_path: Path, answer: RepoSnapshot
+) -> None:
     (tmp_path / "file").write_text("")
     cache = DiskCache(tmp_path / "file" / "cache", 10**6, ENDPOINT)
     cache.store(REF, answer)
@@ -151,19 +163,19 @@ def test_folder_that_cannot_be_written_to(tmp_path: Path, answer: RepoSnapshot) 
     cache.forget(REF)
 
 
-def _hammer(folder: Path, answer: RepoSnapshot, bad: list[int]) -> None:
+def _hammer(folder: Path, answer: RepoSnapshot, wrong_answers: list[int]) -> None:
     cache = DiskCache(folder, 4000, ENDPOINT)
     for number in range(60):
         ref = ModelRef(f"org/n{number % 5}")
         cache.store(ref, answer)
         if cache.last_known(ref) not in (None, answer):
-            bad.append(number)
-    if bad:
+            wrong_answers.append(number)
+    if wrong_answers:
         raise SystemExit(1)
 
 
-def test_several_processes(tmp_path: Path, answer: RepoSnapshot) -> None:
-    """Readers see whole entries while others write and sweep."""
+def test_several_processes_share_a_folder(tmp_path: Path, answer: RepoSnapshot) -> None:
+    """Processes read whole entries while others write and sweep."""
     context = multiprocessing.get_context("spawn")
     workers = [
         context.Process(target=_hammer, args=(tmp_path, answer, []), daemon=True) for _ in range(3)

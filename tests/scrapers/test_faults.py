@@ -1,21 +1,20 @@
 """Every fault at every stage of reading: the whole answer, or an error that says why.
 
-Whatever happens, it is over in time, nothing else is raised, nobody is sent elsewhere, and
-nothing but a whole answer is kept.
+Whatever happens, nothing else is raised, nobody is sent elsewhere, and nothing but a whole
+answer is kept.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from gpusizer.errors import HubRateLimited, HubUnreachable, MalformedRepo, ModelUnreadable
-from gpusizer.hub_id import ModelRef
-from gpusizer.snapshot import RepoSnapshot
+from gpusizer.core.errors import HubRateLimited, HubUnreachable, MalformedRepo, ModelUnreadable
+from gpusizer.hub.model_ref import ModelRef
+from gpusizer.hub.snapshot import RepoSnapshot
 from scrapers.disk_cache import DiskCache
 from scrapers.http import HubSession
 from scrapers.hub import fetch_snapshot
@@ -25,6 +24,8 @@ from tests.hub_emulator import FakeRepo, Fault, HubEmulator, literal_file, llama
 HASTY = Limits(
     request_seconds=0.15, headers_seconds=0.2, model_seconds=0.6, attempts=2, parallel_reads=8
 )
+# For what is to succeed in the end, on a busy machine as well.
+PATIENT = replace(HASTY, request_seconds=0.7, model_seconds=20.0, attempts=3)
 SINGLE, SHARDED, UNNUMBERED = ModelRef("org/one"), ModelRef("org/many-8B"), ModelRef("org/odd")
 
 # Stage -> the model that has it, requests that belong to it, whether the model can do without
@@ -32,7 +33,7 @@ STAGES: dict[str, tuple[ModelRef, str, bool]] = {
     "info": (SINGLE, r"^/api/models/org/one$", False),
     "tree": (ModelRef("org/bare"), "/tree/", False),
     "config": (SINGLE, r"config\.json$", False),
-    "config shortcut": (SINGLE, "/api/resolve-cache/", False),
+    "config after its redirect": (SINGLE, "/api/resolve-cache/", False),
     "extra config": (SINGLE, r"quantize_config\.json$", False),
     "headers route": (SHARDED, "/safetensors-metadata/", True),
     "index": (UNNUMBERED, r"index\.json$", False),
@@ -104,23 +105,20 @@ def canary() -> Iterator[HubEmulator]:
 @pytest.fixture(scope="module")
 def expected(emulator: HubEmulator) -> dict[ModelRef, RepoSnapshot]:
     refs = {ref for ref, _, _ in STAGES.values()}
-    return {ref: read(emulator, ref) for ref in refs}
+    return {ref: read(emulator, ref, PATIENT) for ref in refs}
 
 
 def read(hub: HubEmulator, ref: ModelRef, limits: Limits = HASTY) -> RepoSnapshot:
     """A reading by a client that knows nothing yet."""
     with HubSession(hub.endpoint, cdn_origins=[hub.cdn_endpoint]) as session:
         if ref == UNNUMBERED:
-            session.detours.close("headers", 60)
+            session.headers_route.trip(60)
         return fetch_snapshot(ref, session, limits)
 
 
-def comparable(snapshot: RepoSnapshot, fault: str) -> RepoSnapshot:
-    """What the fault must not have changed: a configuration that parses is taken as it is."""
-    parts = snapshot.components
-    if fault == "json object":
-        parts = tuple(replace(part, config=None) for part in parts)
-    return replace(snapshot, retrieved_at="", extra_configs={}, components=parts)
+def comparable(snapshot: RepoSnapshot) -> RepoSnapshot:
+    """What no fault may change: everything but the time of reading."""
+    return replace(snapshot, retrieved_at="")
 
 
 @pytest.fixture(autouse=True)
@@ -144,15 +142,13 @@ def test_fault_that_lasts(
     if fault.kind == "redirect_to":
         fault.location = fault.location or f"{canary.endpoint}/api/models/org/one"
     emulator.faults.add(fault)
-    started = time.monotonic()
     try:
-        found = read(emulator, ref)
+        found = read(emulator, ref, PATIENT if dispensable else HASTY)
     except ModelUnreadable as error:
         assert not dispensable, error
         assert {"repo_id"} <= error.fields.keys()
     else:
-        assert comparable(found, name) == comparable(wanted, name)
-    assert time.monotonic() - started < HASTY.model_seconds + 0.5
+        assert comparable(found) == comparable(wanted)
     assert canary.connections == 0
 
 
@@ -164,7 +160,7 @@ def test_fault_that_passes(
     ref, match, _ = STAGES[stage]
     wanted = expected[ref]
     emulator.faults.add(replace(FAULTS[name], match=match, times=1))
-    found = read(emulator, ref, replace(HASTY, model_seconds=3.0))
+    found = read(emulator, ref, PATIENT)
     assert found.components == wanted.components
     assert found.extra_configs == wanted.extra_configs
 
@@ -193,12 +189,25 @@ def test_what_is_said(emulator: HubEmulator, canary: HubEmulator, name: str) -> 
         read(emulator, SINGLE)
 
 
-@pytest.mark.parametrize("stage", ["config", "header", "index"])
-def test_contradiction_is_the_repositorys(emulator: HubEmulator, stage: str) -> None:
+@pytest.mark.parametrize(
+    ("stage", "path"),
+    [("config", "config.json"), ("index", "model.safetensors.index.json")],
+)
+def test_contradiction_is_the_repositorys(emulator: HubEmulator, stage: str, path: str) -> None:
+    """A file that came as it is listed is the owner's; another one is no answer."""
     ref, match, _ = STAGES[stage]
     emulator.faults.add(replace(FAULTS["brackets"], match=match))
-    with pytest.raises(MalformedRepo):
+    with pytest.raises(HubUnreachable, match="unexpected_answer"):
         read(emulator, ref)
+    emulator.faults.clear()
+    repo = emulator.catalog.repos[ref.repo_id]
+    brackets = literal_file(b"[" * 300_000)
+    emulator.add(replace(repo, files=repo.files | {path: brackets}))
+    try:
+        with pytest.raises(MalformedRepo):
+            read(emulator, ref)
+    finally:
+        emulator.add(repo)
 
 
 @pytest.mark.parametrize("stage", ["header", "config", "info"])

@@ -1,4 +1,4 @@
-"""fetch_snapshot on GGUF repositories: what is read of them, and what that costs."""
+"""fetch_snapshot on GGUF repositories: the facts, the files and the number of requests."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from itertools import pairwise
 
 import pytest
 
-from gpusizer.errors import GpusizerError, LimitsExceeded, MalformedRepo, RepoFileNotFound
-from gpusizer.notes import Note
-from gpusizer.profile import build_profile
-from gpusizer.snapshot import RepoSnapshot
-from scrapers.gguf_guess import header_guess
+from gpusizer.core.errors import GpusizerError, LimitsExceeded, MalformedRepo, RepoFileNotFound
+from gpusizer.core.messages import Note
+from gpusizer.hub.snapshot import RepoSnapshot
+from gpusizer.model.profile import build_profile
 from tests.hub_emulator import (
     FakeRepo,
     HubEmulator,
@@ -34,7 +33,7 @@ from tests.scrapers.conftest import QUICK, Fetch
 
 
 def read_files(hub: HubEmulator) -> set[str]:
-    """GGUF files that anything was read of."""
+    """Return the GGUF files of which bytes were read."""
     paths = [request.path for request in hub.requests_to("hub") if "/resolve/" in request.path]
     return {path.split("/", 5)[-1] for path in paths if path.endswith(".gguf")}
 
@@ -48,8 +47,8 @@ def test_twenty_five_quantizations(hub: HubEmulator, fetch: Fetch) -> None:
     assert {variant.kind for variant in snapshot.variants} == {"quantization"}
     (component,) = snapshot.components
     (file,) = component.files
-    chosen = repo.files["model-Q4_K_M.gguf"]
-    assert (file.path, file.size_bytes) == ("model-Q4_K_M.gguf", chosen.size)
+    q4_k_m_file = repo.files["model-Q4_K_M.gguf"]
+    assert (file.path, file.size_bytes) == ("model-Q4_K_M.gguf", q4_k_m_file.size)
     assert component.config is not None
     assert component.config["llama.attention.head_count_kv"] == 2
     assert component.config["tokenizer.ggml.tokens.length"] == 1024
@@ -64,58 +63,21 @@ def test_cost_of_twenty_five_quantizations(hub: HubEmulator, fetch: Fetch) -> No
     assert read_files(hub) == {"model-Q4_K_M.gguf"}
     listing = (request for request in hub.requests if request.path.startswith("/api/"))
     assert sum(request.body_bytes_sent for request in listing) < 10_000
-    # description, file list, two guesses at other formats, the header and its redirect
-    assert len(hub.requests) <= 6
+    # description, config.json (404), the header and its redirect
+    assert len(hub.requests) == 4
     assert sum(request.body_bytes_sent for request in hub.requests) < 800_000
 
 
-def test_a_large_vocabulary_that_is_announced_takes_one_read(
-    hub: HubEmulator, fetch: Fetch
-) -> None:
-    """The description, the file's redirect, and its header."""
-    hub.add(gguf_repo("org/name-GGUF", ["Q4_K_M", "Q8_0"], vocab=128_256, merges=280_147))
-    fetch("org/name-GGUF")
-    assert len(hub.requests_to("cdn")) == 1
-    assert len(hub.requests) == 3
-    assert sum(request.body_bytes_sent for request in hub.requests) < 8_500_000
+def test_a_large_vocabulary_takes_two_reads(hub: HubEmulator, fetch: Fetch) -> None:
+    """The start of the file is read, then the rest of the header, after one redirect.
 
-
-@pytest.mark.parametrize("said", [{}, {"gguf": {"architecture": "llama"}}, {"gguf": "llama"}])
-def test_a_large_vocabulary_takes_two_reads(
-    hub: HubEmulator, fetch: Fetch, said: dict[str, object]
-) -> None:
-    """The description, the file's redirect, its start, and where the start says it ends."""
-    hub.add(gguf_repo("org/name-GGUF", ["Q4_K_M"], vocab=128_256, merges=280_147, info=said))
+    The other requests are the description and config.json (404).
+    """
+    hub.add(gguf_repo("org/name-GGUF", ["Q4_K_M"], vocab=128_256, merges=280_147))
     fetch("org/name-GGUF")
     assert len(hub.requests_to("cdn")) == 2
-    assert len(hub.requests) == 4
+    assert len(hub.requests) == 5
     assert sum(request.body_bytes_sent for request in hub.requests) < 8_500_000
-
-
-@pytest.mark.parametrize(
-    ("said", "bytes_read"),
-    [
-        ({"architecture": "llama", "bos_token": "<|begin_of_text|>"}, 7_951_872),
-        ({"architecture": "llama", "chat_template": "…<|start_header_id|>…"}, 7_951_872),
-        ({"architecture": "llama", "bos_token": "<s>", "chat_template": None}, None),
-        ({"architecture": "qwen3moe"}, 6_077_440),
-        ({"architecture": "gemma3"}, 6_291_456),
-        ({"architecture": ["llama"]}, None),
-        ([], None),
-        (None, None),
-    ],
-)
-def test_announced_headers(said: object, bytes_read: int | None) -> None:
-    assert header_guess(said) == bytes_read
-
-
-def test_only_the_first_shard_holds_a_tokenizer(hub: HubEmulator, fetch: Fetch) -> None:
-    metadata, tensors = llama_metadata(), llama_tensors("Q4_K")
-    said = {"gguf": {"architecture": "gemma2"}}
-    hub.add(FakeRepo("org/name", gguf_shards("m-Q4_K_M", metadata, tensors, 3), info=said))
-    fetch()
-    ranges = {request.range for request in hub.requests_to("cdn")}
-    assert ranges == {"bytes=0-6291455", "bytes=0-786431"}
 
 
 def test_an_unusual_vocabulary_takes_one_read_more(hub: HubEmulator, fetch: Fetch) -> None:
@@ -151,7 +113,7 @@ def test_choice(hub: HubEmulator, fetch: Fetch, text: str, path: str) -> None:
         ("hf.co/org/name/blob/main/model-Q4_K.gguf", "model-Q4_K.gguf", "model-Q4_K_M.gguf"),
     ],
 )
-def test_what_is_not_there(
+def test_a_missing_file_or_quantization_gets_suggestions(
     hub: HubEmulator, fetch: Fetch, text: str, path: str, suggestion: str
 ) -> None:
     hub.add(gguf_repo("org/name"))
@@ -175,8 +137,8 @@ def test_shards_are_read_together(hub: HubEmulator, fetch: Fetch) -> None:
     assert sum(file.tensor_count for file in component.files) == len(tensors)
     assert snapshot.variants[0].size_bytes == sum(file.size for file in files.values())
     assert [file.path for file in component.files] == list(files)
-    second = list(files)[1]
-    by_file = fetch(f"https://huggingface.co/org/name/blob/main/{second}")
+    from_second_piece = list(files)[1]
+    by_file = fetch(f"https://huggingface.co/org/name/blob/main/{from_second_piece}")
     assert by_file.components == snapshot.components
 
 
@@ -214,30 +176,30 @@ def test_raw_pieces_are_one_quantization(
     hub: HubEmulator, fetch: Fetch, names: tuple[str, ...]
 ) -> None:
     tensors = llama_tensors("Q8_0")
-    whole = gguf_file(llama_metadata(), tensors)
-    hub.add(FakeRepo("org/name", raw_pieces(names, whole)))
+    whole_file = gguf_file(llama_metadata(), tensors)
+    hub.add(FakeRepo("org/name", raw_pieces(names, whole_file)))
     snapshot = fetch()
     (variant,), (component,) = snapshot.variants, snapshot.components
-    assert (variant.name, variant.size_bytes, variant.raw_pieces) == ("Q8_0", whole.size, True)
+    assert (variant.name, variant.size_bytes, variant.raw_pieces) == ("Q8_0", whole_file.size, True)
     assert [file.path for file in variant.files] == list(names)
     assert [file.tensor_count for file in component.files] == [len(tensors), 0, 0]
-    assert sum(file.size_bytes or 0 for file in component.files) == whole.size
+    assert sum(file.size_bytes or 0 for file in component.files) == whole_file.size
     assert component.config is not None
     assert component.config["llama.block_count"] == 2
     assert RepoSnapshot.from_json(json.loads(json.dumps(snapshot.to_json()))) == snapshot
     notes = [note for note in build_profile(snapshot).caveats if note.code == "gguf_raw_pieces"]
     assert notes == [Note("gguf_raw_pieces", names="Q8_0")]
-    second = fetch(f"https://huggingface.co/org/name/blob/main/{names[1]}")
-    assert second.components == snapshot.components
+    from_second_piece = fetch(f"https://huggingface.co/org/name/blob/main/{names[1]}")
+    assert from_second_piece.components == snapshot.components
     assert fetch("org/name:Q8_0").components == snapshot.components
 
 
 def test_a_header_longer_than_its_first_piece(hub: HubEmulator, fetch: Fetch) -> None:
     tensors = llama_tensors("Q8_0")
-    whole = gguf_file(llama_metadata(), tensors)
-    ends = [*range(0, 4097, 512), whole.size]
+    whole_file = gguf_file(llama_metadata(), tensors)
+    ends = [*range(0, 4097, 512), whole_file.size]
     files = {
-        f"m.Q8_0.gguf.part{number}of9": literal_file(whole.read(start, stop), lfs=True)
+        f"m.Q8_0.gguf.part{number}of9": literal_file(whole_file.read(start, stop), lfs=True)
         for number, (start, stop) in enumerate(pairwise(ends), start=1)
     }
     hub.add(FakeRepo("org/name", files))
@@ -249,7 +211,7 @@ def test_a_header_longer_than_its_first_piece(hub: HubEmulator, fetch: Fetch) ->
 def test_a_missing_piece(
     hub: HubEmulator, fetch: Fetch, names: tuple[str, ...], missing: int
 ) -> None:
-    """Names without a count do not tell the last piece; the tensors beyond the sum do."""
+    """Names without a count do not show a missing last piece; tensors beyond the sum do."""
     files = raw_pieces(names, gguf_file(llama_metadata(), llama_tensors("Q8_0")))
     del files[names[missing]]
     hub.add(FakeRepo("org/name", files))
@@ -260,37 +222,41 @@ def test_a_missing_piece(
 
 def test_counted_pieces_that_are_too_short(hub: HubEmulator, fetch: Fetch) -> None:
     files = raw_pieces(PIECES["counted"], gguf_file(llama_metadata(), llama_tensors("Q8_0")))
-    last = PIECES["counted"][2]
-    files[last] = literal_file(files[last].read(0, 1000), lfs=True)
+    last_piece = PIECES["counted"][2]
+    files[last_piece] = literal_file(files[last_piece].read(0, 1000), lfs=True)
     hub.add(FakeRepo("org/name", files))
     with pytest.raises(MalformedRepo, match="beyond_end"):
         fetch()
 
 
 def test_pieces_beside_whole_files(hub: HubEmulator, fetch: Fetch) -> None:
-    whole = gguf_file(llama_metadata(), llama_tensors("Q8_0"))
-    hub.add(gguf_repo("org/name", ["Q4_K_M"], files=raw_pieces(PIECES["letters"], whole)))
+    whole_file = gguf_file(llama_metadata(), llama_tensors("Q8_0"))
+    hub.add(gguf_repo("org/name", ["Q4_K_M"], files=raw_pieces(PIECES["letters"], whole_file)))
     snapshot = fetch()
-    first = snapshot.variants[0]
-    assert (first.name, first.size_bytes, first.raw_pieces) == ("Q8_0", whole.size, True)
+    first_variant = snapshot.variants[0]
+    assert (first_variant.name, first_variant.size_bytes, first_variant.raw_pieces) == (
+        "Q8_0",
+        whole_file.size,
+        True,
+    )
     assert [file.path for file in snapshot.components[0].files] == ["model-Q4_K_M.gguf"]
     assert snapshot.uncounted_files == ()
-    (asked,) = fetch("org/name:q8_0").components
-    assert [file.path for file in asked.files] == list(PIECES["letters"])
+    (component,) = fetch("org/name:q8_0").components
+    assert [file.path for file in component.files] == list(PIECES["letters"])
 
 
 def test_projectors_drafts_and_other_files(hub: HubEmulator, fetch: Fetch) -> None:
-    others = {
+    other_files = {
         "mmproj-F16.gguf": sparse_file(3000),
         "model-draft-Q4_0.gguf": sparse_file(2000),
         "imatrix.gguf": sparse_file(1000),
         "imatrix.dat": sparse_file(1000),
         "pytorch_model.bin": sparse_file(5000),
     }
-    hub.add(gguf_repo("org/name", ["Q4_K_M"], files=others))
+    hub.add(gguf_repo("org/name", ["Q4_K_M"], files=other_files))
     snapshot = fetch()
-    beside = [(v.name, v.kind, v.size_bytes) for v in snapshot.variants[1:]]
-    assert beside == [("F16", "projector", 3000), ("Q4_0", "draft", 2000)]
+    other_variants = [(v.name, v.kind, v.size_bytes) for v in snapshot.variants[1:]]
+    assert other_variants == [("F16", "projector", 3000), ("Q4_0", "draft", 2000)]
     assert [file.path for file in snapshot.uncounted_files] == ["pytorch_model.bin"]
 
 
@@ -299,9 +265,9 @@ def test_safetensors_come_first_unless_gguf_is_asked_for(hub: HubEmulator, fetch
     extra = {"model-Q8_0.gguf": gguf_file(llama_metadata(), llama_tensors("Q8_0"))}
     hub.add(replace(repo, files=repo.files | extra))
     assert fetch().format == "safetensors"
-    asked = fetch("org/name:Q8_0")
-    assert (asked.format, asked.variants[0].name) == ("gguf", "Q8_0")
-    assert [file.path for file in asked.uncounted_files] == ["model.safetensors"]
+    gguf_snapshot = fetch("org/name:Q8_0")
+    assert (gguf_snapshot.format, gguf_snapshot.variants[0].name) == ("gguf", "Q8_0")
+    assert [file.path for file in gguf_snapshot.uncounted_files] == ["model.safetensors"]
 
 
 def test_a_tag_means_nothing_without_gguf_files(hub: HubEmulator, fetch: Fetch) -> None:
@@ -340,3 +306,22 @@ def test_endless_file_lists(hub: HubEmulator, fetch: Fetch) -> None:
     hub.add(gguf_repo("org/name", ["Q4_K_M"], files=clutter))
     with pytest.raises(LimitsExceeded, match="gguf_variants"):
         fetch()
+
+
+def odd_tensors(count: int) -> dict[str, tuple[str, tuple[int, ...]]]:
+    """Tensors of a llama, and so many whose names are patterns of their own."""
+    return llama_tensors() | {f"blk.0.x{n}.weight": ("F32", (4,)) for n in range(count)}
+
+
+@pytest.mark.parametrize(("count", "is_read"), [(900, True), (1_000, False)])
+def test_groups_of_tensors_are_limited(
+    hub: HubEmulator, fetch: Fetch, count: int, is_read: bool
+) -> None:
+    file = gguf_file(llama_metadata(), odd_tensors(count))
+    hub.add(FakeRepo("org/name", {"model-Q4_K_M.gguf": file}))
+    if is_read:
+        assert count < len(fetch().components[0].tensors) <= 1_000
+        return
+    with pytest.raises(LimitsExceeded) as caught:
+        fetch()
+    assert caught.value.fields == {"repo_id": "org/name", "limit": "tensor_groups", "allowed": 1000}

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from gpusizer.errors import (
+from gpusizer.core.errors import (
     GpusizerError,
     LimitsExceeded,
     MalformedRepo,
@@ -17,8 +17,8 @@ from gpusizer.errors import (
     RevisionNotFound,
     UnsupportedDtype,
 )
-from gpusizer.notes import Note
-from gpusizer.snapshot import RepoSnapshot
+from gpusizer.core.messages import Note
+from gpusizer.hub.snapshot import RepoSnapshot
 from tests.hub_emulator import (
     FakeRepo,
     HubEmulator,
@@ -30,6 +30,7 @@ from tests.hub_emulator import (
     sharded_repo,
     sparse_file,
 )
+from tests.hub_emulator.info import listed_file
 from tests.scrapers.conftest import QUICK, Fetch
 
 TOKEN = "hf_reader"
@@ -82,6 +83,29 @@ def test_unnumbered_shards_are_found_by_the_index(hub: HubEmulator, fetch: Fetch
     files = {INDEX: literal_file(index), "part-a.safetensors": one, "part-b.safetensors": other}
     hub.add(FakeRepo("org/name", files))
     assert stored_bytes(fetch()) == 20
+
+
+@pytest.mark.parametrize("again", [("BF16", (8, 16)), ("F32", (8, 16)), ("BF16", (4, 4))])
+@pytest.mark.parametrize("status", [200, 501])
+def test_a_tensor_in_two_shards_is_no_checkpoint(
+    hub: HubEmulator, fetch: Fetch, again: tuple[str, tuple[int, ...]], status: int
+) -> None:
+    """Counted once or twice it would be wrong for one of the two."""
+    hub.options.safetensors_metadata_status = status
+    repo = hub.add(sharded_repo("org/name", TENSORS, 3, {"model_type": "x"}))
+    tensors = {"layers.5.weight": ("BF16", (8, 16)), "layers.0.weight": again}
+    repo.files["model-00003-of-00003.safetensors"] = safetensors_file(tensors)
+    with pytest.raises(MalformedRepo, match="duplicate_tensor"):
+        fetch()
+
+
+def test_a_file_listed_three_times_counts_once(hub: HubEmulator, fetch: Fetch) -> None:
+    repo = hub.add(sharded_repo("org/name", TENSORS, 3, {"model_type": "x"}))
+    listed = [listed_file(path, file) for path, file in repo.files.items()]
+    repo.info["siblings"] = listed * 3
+    snapshot = fetch()
+    assert stored_bytes(snapshot) == 6 * 8 * 16 * 2
+    assert len(snapshot.components[0].files) == 3
 
 
 def test_header_longer_than_the_first_read(hub: HubEmulator, fetch: Fetch) -> None:
@@ -348,6 +372,21 @@ def test_budgets(hub: HubEmulator, fetch: Fetch, limit: str, value: int) -> None
     with pytest.raises(LimitsExceeded) as caught:
         fetch(limits=replace(QUICK, **{limit: value}))
     assert caught.value.fields == {"repo_id": "org/name", "limit": limit, "allowed": value}
+
+
+def test_groups_of_all_folders_count_together(hub: HubEmulator, fetch: Fetch) -> None:
+    index = {"_class_name": "X", "unet": ["diffusers", "Unet"], "vae": ["diffusers", "Vae"]}
+    files = {
+        "model_index.json": literal_file(index),
+        "unet/diffusion_pytorch_model.safetensors": safetensors_file(TENSORS),
+        "vae/diffusion_pytorch_model.safetensors": safetensors_file(TENSORS),
+    }
+    hub.add(FakeRepo("org/name", files))
+    groups = sum(len(part.tensors) for part in fetch().components)
+    assert groups == 2 * len(fetch().components[0].tensors)
+    with pytest.raises(LimitsExceeded) as caught:
+        fetch(limits=replace(QUICK, tensor_groups=groups - 1))
+    assert caught.value.fields["limit"] == "tensor_groups"
 
 
 @pytest.mark.parametrize("config", ["[1]", "{", "[" * 9000, '{"a":' * 40 + "1" + "}" * 40])

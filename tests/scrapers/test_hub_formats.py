@@ -1,4 +1,4 @@
-"""fetch_snapshot on what has no plain safetensors header: gates, pickles, single files, cards."""
+"""fetch_snapshot on gated repositories, pickles, single-file pipelines and model cards."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from gpusizer.errors import GatedModel, MalformedRepo
-from gpusizer.snapshot import Basis, RepoSnapshot, Totals
+from gpusizer.core.errors import GatedModel, MalformedRepo
+from gpusizer.hub.snapshot import Basis, RepoSnapshot, Totals
 from tests.hub_emulator import (
     FakeRepo,
     HubEmulator,
@@ -102,8 +102,11 @@ def test_single_file_pipeline(hub: HubEmulator, fetch: Fetch) -> None:
     snapshot = fetch()
     assert snapshot.format == "diffusers"
     assert [part.name for part in snapshot.components] == [
-        "denoiser", "text_encoder", "vae", "other",
-    ]  # fmt: skip
+        "denoiser",
+        "text_encoder",
+        "vae",
+        "other",
+    ]
     stored = [sum(group.stored_bytes for group in part.tensors) for part in snapshot.components]
     assert stored == [2 * 64, 2 * 16, 2 * 32, 4]
 
@@ -120,8 +123,10 @@ def test_bare_denoiser(hub: HubEmulator, fetch: Fetch) -> None:
 
 def test_card(hub: HubEmulator, fetch: Fetch) -> None:
     card = {
-        "base_model": "org/base", "base_model_relation": "quantized", "language": ["en", "pt-BR"],
-    }  # fmt: skip
+        "base_model": "org/base",
+        "base_model_relation": "quantized",
+        "language": ["en", "pt-BR"],
+    }
     hub.add(llama_repo("org/name", card_data=card))
     snapshot = fetch()
     assert (snapshot.base_relation, snapshot.languages) == ("quantized", ("en", "pt-BR"))

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpusizer.errors import HubUnreachable
-from gpusizer.model_tree import QuantizedRepo
-from gpusizer.settings import Settings
+from gpusizer.core.errors import HubUnreachable
+from gpusizer.core.settings import Settings
+from gpusizer.hub.quantized_repos import QuantizedRepo
+from scrapers.hub_api import model_info
 from scrapers.model_tree import build_lister, form_of, parse_listing
 from tests.hub_emulator import FakeRepo, Fault, HubEmulator, sparse_file
 
@@ -29,7 +30,9 @@ def test_most_downloaded_first(hub: HubEmulator) -> None:
     hub.add(quantized("b/base-GGUF", 900, "m.Q4_K_M.gguf", "m.Q8_0.gguf", tags=["gguf"]))
     hub.add(quantized("c/base-FP8-dynamic", 70, "model.safetensors", "pytorch_model.bin"))
     hub.add(FakeRepo("d/fine-tune", card_data={"base_model": BASE}, downloads=10**6))
-    lister = build_lister(Settings(endpoint=hub.endpoint, timeout_seconds=2.0))
+    lister = build_lister(
+        Settings(endpoint=hub.endpoint, cdn_origins=(hub.cdn_endpoint,), timeout_seconds=2.0)
+    )
     assert lister(BASE, False) == (
         QuantizedRepo("b/base-GGUF", "gguf", 900, 0),
         QuantizedRepo("c/base-FP8-dynamic", "fp8", 70, 0),
@@ -44,21 +47,28 @@ def test_most_downloaded_first(hub: HubEmulator) -> None:
 def test_a_repository_that_fails_has_no_size(hub: HubEmulator) -> None:
     hub.add(quantized("a/base-AWQ", 50, "model.safetensors"))
     hub.faults.add(Fault("status", match="/tree/", status=404))
-    lister = build_lister(Settings(endpoint=hub.endpoint, timeout_seconds=2.0))
+    lister = build_lister(
+        Settings(endpoint=hub.endpoint, cdn_origins=(hub.cdn_endpoint,), timeout_seconds=2.0)
+    )
     assert [repo.weight_bytes for repo in lister(BASE, True)] == [None]
 
 
 def test_a_file_list_of_several_pages_has_no_size(hub: HubEmulator) -> None:
     hub.add(quantized("a/base-AWQ", 50, "a.safetensors", "b.safetensors"))
     hub.options.page_size = 1
-    lister = build_lister(Settings(endpoint=hub.endpoint, timeout_seconds=2.0))
+    lister = build_lister(
+        Settings(endpoint=hub.endpoint, cdn_origins=(hub.cdn_endpoint,), timeout_seconds=2.0)
+    )
     assert [repo.weight_bytes for repo in lister(BASE, True)] == [None]
 
 
 def test_limit(hub: HubEmulator) -> None:
     for number in range(5):
         hub.add(quantized(f"a/base-{number}-AWQ", number))
-    lister = build_lister(Settings(endpoint=hub.endpoint, timeout_seconds=2.0), limit=2)
+    lister = build_lister(
+        Settings(endpoint=hub.endpoint, cdn_origins=(hub.cdn_endpoint,), timeout_seconds=2.0),
+        limit=2,
+    )
     assert [repo.downloads for repo in lister(BASE, False)] == [4, 3]
 
 
@@ -81,7 +91,7 @@ def test_offline() -> None:
     ],
 )
 def test_format(entry: dict[str, Any], form: str) -> None:
-    assert form_of(entry) == form
+    assert form_of(model_info(entry)) == form
 
 
 JSON = st.recursive(

@@ -1,4 +1,4 @@
-"""The refresher of rental prices: shapes by fixture, checks by planted faults, one loopback run."""
+"""The refresher of rental prices: parsers on fixtures, checks on bad rows, one run on loopback."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from gpusizer.costs.rental import read_labels as slugs_of_labels
-from gpusizer.costs.rental import read_offers
-from gpusizer.paths import DATA_DIR
+from gpusizer.core.paths import DATA_DIR, GENERATED_DIR
+from gpusizer.gpus.costs.rental import read_labels as slugs_of_labels
+from gpusizer.gpus.costs.rental import read_offers
 from scrapers.prices import (
     PriceRow,
     PricesRefused,
@@ -36,12 +36,18 @@ LABELS = frozenset({"RTX 4090 24GB"})
 
 def entry(**facts: Any) -> dict[str, Any]:
     """A price of the dashboard."""
-    plain = {
-        "provider": "RunPod", "provider_type": "neocloud", "gpu": "A6000", "vram_gb": 48,
-        "billing": "secure", "region": "Global (lowest)", "usd_per_hr": 0.53, "num_gpus": 1,
+    defaults = {
+        "provider": "RunPod",
+        "provider_type": "neocloud",
+        "gpu": "A6000",
+        "vram_gb": 48,
+        "billing": "secure",
+        "region": "Global (lowest)",
+        "usd_per_hr": 0.53,
+        "num_gpus": 1,
         "fetched_at": "2026-11-19T02:21:11Z",
-    }  # fmt: skip
-    return {**plain, **facts}
+    }
+    return {**defaults, **facts}
 
 
 VAST = {"provider": "Vast.ai", "provider_type": "marketplace", "billing": "on-demand"}
@@ -78,8 +84,8 @@ gpu_1x_h100,H100,1.0,26.0,200.0,3.29,us-west-1,{GPU_INFO},
 
 def test_the_dashboard_keeps_a_marketplaces_lowest_offer_alone() -> None:
     rows = dashboard.shape(DASHBOARD, TODAY)
-    told = [(r.provider, r.marketplace, r.spot, r.usd_per_gpu_hour, r.offer) for r in rows]
-    assert told == [
+    row_facts = [(r.provider, r.marketplace, r.spot, r.usd_per_gpu_hour, r.offer) for r in rows]
+    assert row_facts == [
         ("RunPod", False, False, 0.53, "secure; Global (lowest)"),
         ("Verda", False, True, 0.305, "spot; Global (lowest)"),
         ("Vast.ai", True, False, 0.2874, "on-demand; South Korea KR"),
@@ -91,8 +97,8 @@ def test_the_dashboard_keeps_a_marketplaces_lowest_offer_alone() -> None:
 
 def test_the_tracker_gives_single_gpus_of_the_newest_day() -> None:
     rows = tracker.shape(OBSERVATIONS, TODAY)
-    told = [(r.label, r.provider, r.spot, r.usd_per_gpu_hour, r.date) for r in rows]
-    assert told == [
+    row_facts = [(r.label, r.provider, r.spot, r.usd_per_gpu_hour, r.date) for r in rows]
+    assert row_facts == [
         ("H100 SXM 80GB", "Lambda", False, 4.19, "2026-11-19"),
         ("H100 SXM 80GB", "SF Compute", True, 1.96, "2026-11-19"),
     ]
@@ -109,9 +115,9 @@ def test_instances_are_priced_per_gpu_once_for_all_regions() -> None:
 
 def test_good_rows_replace_the_old_and_the_rest_is_told() -> None:
     odd = [replace(ROW, label="RTX 4095 24GB"), replace(ROW, usd_per_gpu_hour=900.0)]
-    found = checked([ROW] * 20, [ROW] * 30 + odd, LABELS, TODAY)
-    assert found.rows == (ROW,) * 30
-    assert (found.unknown_labels, found.unbelievable) == (("RTX 4095 24GB",), 1)
+    result = checked([ROW] * 20, [ROW] * 30 + odd, LABELS, TODAY)
+    assert result.rows == (ROW,) * 30
+    assert (result.unknown_labels, result.unbelievable) == (("RTX 4095 24GB",), 1)
 
 
 @pytest.mark.parametrize(
@@ -134,9 +140,9 @@ def test_doubtful_rows_replace_nothing(
 
 
 def test_the_shipped_file_survives_a_rewrite(tmp_path: Path) -> None:
-    shipped, again = DATA_DIR / "rental_prices.csv", tmp_path / "prices.csv"
-    write_rows(again, reversed(read_rows(shipped)))
-    assert again.read_bytes() == shipped.read_bytes()
+    shipped, rewritten = GENERATED_DIR / "rental_prices.csv", tmp_path / "prices.csv"
+    write_rows(rewritten, reversed(read_rows(shipped)))
+    assert rewritten.read_bytes() == shipped.read_bytes()
     assert (
         read_labels(DATA_DIR / "rental_labels.csv")
         == slugs_of_labels(DATA_DIR / "rental_labels.csv").keys()
@@ -167,7 +173,7 @@ def site() -> Iterator[tuple[str, dict[str, bytes]]]:
             self.wfile.write(body or b"")
 
         def log_message(self, *_: object) -> None:
-            """Quiet."""
+            """Print nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
@@ -181,11 +187,12 @@ def site() -> Iterator[tuple[str, dict[str, bytes]]]:
 def test_a_refresh_replaces_the_rows_of_the_sources_that_answer(
     tmp_path: Path, site: tuple[str, dict[str, bytes]], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The dashboard is newer and replaced; the tracker answers nonsense and keeps its rows."""
+    """The dashboard's newer rows replace its old ones; the tracker's bad answer replaces none."""
     endpoint, bodies = site
-    for name in ("rental_prices.csv", "rental_labels.csv"):
-        copy(DATA_DIR / name, tmp_path / name)
-    prices = tmp_path / "rental_prices.csv"
+    prices = tmp_path / "generated" / "rental_prices.csv"
+    prices.parent.mkdir()
+    copy(GENERATED_DIR / "rental_prices.csv", prices)
+    copy(DATA_DIR / "rental_labels.csv", tmp_path / "rental_labels.csv")
     before = read_rows(prices)
     listed = [entry(usd_per_hr=0.5 + place / 1000) for place in range(150)]
     bodies[dashboard.PATH] = json.dumps(
@@ -197,12 +204,12 @@ def test_a_refresh_replaces_the_rows_of_the_sources_that_answer(
     assert read_rows(prices) == before
     assert main(arguments) == 1
     after = read_rows(prices)
-    kept = [row for row in before if row.source != "gpu-price-dashboard"]
+    other_rows = [row for row in before if row.source != "gpu-price-dashboard"]
     assert sorted(map(repr, after)) == sorted(
-        map(repr, [*kept, *dashboard.shape(bodies[dashboard.PATH], TODAY)])
+        map(repr, [*other_rows, *dashboard.shape(bodies[dashboard.PATH], TODAY)])
     )
-    told = capsys.readouterr()
-    assert "gpu-price-dashboard: 150 rows, 196 before" in told.out
-    assert "gpu-pricing-tracker: kept its 13 rows: not in the form we know" in told.err
-    assert "skypilot-catalog: kept its 4 rows" in told.err
+    output = capsys.readouterr()
+    assert "gpu-price-dashboard: 150 rows, 196 before" in output.out
+    assert "gpu-pricing-tracker: kept its 13 rows: not in the form we know" in output.err
+    assert "skypilot-catalog: kept its 4 rows" in output.err
     assert read_offers(prices, tmp_path / "rental_labels.csv")["rtx-a6000-48gb"]

@@ -1,7 +1,7 @@
-"""What a model costs: requests, round trips one after the other, bytes.
+"""The requests, round trips and bytes that reading a model takes.
 
-Requests that are to be made together are announced as a wave: the Hub answers none of them before
-all have arrived, however busy the machine is.
+Requests that must be made together are announced as a wave: the emulated Hub answers none of them
+before all have arrived, however busy the machine is.
 """
 
 from __future__ import annotations
@@ -13,10 +13,9 @@ from typing import Any
 
 import pytest
 
-from gpusizer.errors import MalformedRepo
-from gpusizer.hub_id import ModelRef
-from gpusizer.snapshot import RepoSnapshot
-from scrapers.first_guess import first_guess
+from gpusizer.core.errors import MalformedRepo
+from gpusizer.hub.model_ref import ModelRef
+from gpusizer.hub.snapshot import RepoSnapshot
 from scrapers.http import HubSession
 from scrapers.hub import fetch_snapshot
 from tests.hub_emulator import FakeRepo, Fault, HubEmulator, literal_file, llama_repo, moe_repo
@@ -31,7 +30,7 @@ INDEX = "model.safetensors.index.json"
 
 @pytest.fixture
 def fetch(fetch: Fetch) -> Fetch:
-    """Reads a pasted model ID; no budget of time runs out on a busy machine."""
+    """Reads a pasted model ID, with timeouts that suffice on a busy machine."""
     return partial(fetch, limits=PATIENT)
 
 
@@ -40,40 +39,39 @@ def cost(hub: HubEmulator) -> tuple[int, int]:
     return len(hub.requests), hub.round_trips
 
 
-# ID, shards -> requests of each round trip
-COSTS = [
-    ("org/name", 1, (2, 2)),  # info and weights, the CDN's weights and config
-    ("org/name", 4, (2, 2)),  # info and model.safetensors in vain, all headers and config
-    ("org/name", 40, (2, 2)),
-    ("org/name-8B", 4, (2, 1)),  # info and all headers, config
-    ("org/name-0.5b", 1, (2, 2)),
-]
-SHARD_BY_SHARD = (2, 10 + 1, 10)  # info and a guess, ten shards and config, the CDN's shards
+# The description and the redirect of config.json come first. A sharded model's headers come in
+# one answer beside config.json; a single file's redirect does, and then the CDN's answer.
+SHARDED = (2, 2)
+SINGLE_FILE = (2, 2, 1)
+# Description and config.json's redirect, config.json and ten redirects, the CDN's ten shards.
+SHARD_BY_SHARD = (2, 1 + 10, 10)
+SHARD_BY_SHARD_AFTER_REFUSAL = (2, 1 + 1, 10, 10)
 
 
-@pytest.mark.parametrize(("repo_id", "shards", "waves"), COSTS)
+@pytest.mark.parametrize(
+    ("shards", "waves"), [(1, SINGLE_FILE), (2, SHARDED), (4, SHARDED), (40, SHARDED)]
+)
 def test_default_branch(
-    hub: HubEmulator, fetch: Fetch, repo_id: str, shards: int, waves: tuple[int, ...]
+    hub: HubEmulator, fetch: Fetch, shards: int, waves: tuple[int, ...]
 ) -> None:
-    hub.add(llama_repo(repo_id, layers=40, shards=shards))
+    hub.add(llama_repo("org/name", layers=40, shards=shards))
     hub.expect_waves(*waves)
-    snapshot = fetch(repo_id)
+    snapshot = fetch("org/name")
     assert cost(hub) == (sum(waves), len(waves))
     assert len(snapshot.components[0].files) == shards
 
 
 @pytest.mark.parametrize("status", [404, 429, 500, 501, 503])
 def test_headers_route_refused(hub: HubEmulator, fetch: Fetch, status: int) -> None:
-    """The refusal costs a request once; then shards are read without asking again."""
-    hub.add(llama_repo("org/name-8B", layers=12, shards=10))
-    expected = fetch("org/name-8B")
+    """The route is requested once; after its refusal, further models are read from their files."""
+    hub.add(llama_repo("org/name", layers=12, shards=10))
+    expected = fetch("org/name")
     hub.options.safetensors_metadata_status = status
-    for _ in range(2):
-        hub.expect_waves(*SHARD_BY_SHARD)
-        found = fetch("org/name-8B")
-        assert cost(hub) == (23, 3)
-        assert found.components == expected.components
-    assert sum(ROUTE in request.path for request in hub.requests) == 0
+    for waves in (SHARD_BY_SHARD_AFTER_REFUSAL, SHARD_BY_SHARD):
+        hub.expect_waves(*waves)
+        snapshot = fetch("org/name")
+        assert cost(hub) == (sum(waves), len(waves))
+        assert snapshot.components == expected.components
 
 
 def test_other_revision(hub: HubEmulator, fetch: Fetch) -> None:
@@ -91,41 +89,22 @@ def test_little_more_than_the_headers_is_read(hub: HubEmulator, fetch: Fetch) ->
     fetch("org/name-8B")
     shards = [file for path, file in repo.files.items() if path.endswith(".safetensors")]
     headers = sum(int.from_bytes(file.read(0, 8), "little") for file in shards)
-    read = sum(request.body_bytes_sent for request in hub.requests_to("cdn"))
+    cdn_bytes = sum(request.body_bytes_sent for request in hub.requests_to("cdn"))
     assert headers > 500_000
-    assert read < 1.3 * headers + 2**17
+    assert cdn_bytes < 1.3 * headers + 2**17
     assert len(hub.requests_to("cdn")) <= 34
 
 
 def test_unchanged_commit_costs_one_request(hub: HubEmulator, session: HubSession) -> None:
     hub.add(llama_repo("org/name", shards=4))
     ref = ModelRef("org/name")
-    first = fetch_snapshot(ref, session, PATIENT)
+    first_snapshot = fetch_snapshot(ref, session, PATIENT)
     hub.reset_log()
-    assert fetch_snapshot(ref, session, PATIENT, known=first) is first
+    assert fetch_snapshot(ref, session, PATIENT, last_known=first_snapshot) is first_snapshot
     assert cost(hub) == (1, 1)
     hub.add(llama_repo("org/name", shards=4, gated="auto"))
-    (component,) = fetch_snapshot(ref, session, PATIENT, known=first).components
+    (component,) = fetch_snapshot(ref, session, PATIENT, last_known=first_snapshot).components
     assert component.totals is not None, "what was read before the gate closed stays behind it"
-
-
-def test_small_file_without_its_shortcut(hub: HubEmulator, fetch: Fetch) -> None:
-    """Refused, wrong or missing: the file is read the long way, and next time at once so."""
-    hub.add(llama_repo("org/name"))
-    expected = fetch()
-    hub.faults.add(Fault("status", "/api/resolve-cache/", times=1, status=403))
-    assert fetch().components == expected.components
-    hub.expect_waves(2, 2, 1)
-    assert fetch().components == expected.components
-    assert cost(hub) == (5, 3)
-
-
-def test_small_file_that_is_another_one(hub: HubEmulator, fetch: Fetch) -> None:
-    hub.add(llama_repo("org/name"))
-    expected = fetch()
-    login = Fault("garbage", "/api/resolve-cache/", times=1, body=b'{"model_type": "other"}')
-    hub.faults.add(login)
-    assert fetch().components == expected.components
 
 
 Header = dict[str, Any]
@@ -159,7 +138,7 @@ LIES: dict[str, bytes] = {
 
 @pytest.mark.parametrize("name", LIES)
 def test_lies_of_the_headers_route(hub: HubEmulator, fetch: Fetch, name: str) -> None:
-    """Nothing of such an answer is believed: the files themselves are asked."""
+    """A malformed answer is discarded, and the headers are read from the files."""
     hub.add(llama_repo("org/name", shards=2))
     expected = fetch()
     hub.faults.add(Fault("garbage", ROUTE, body=LIES[name]))
@@ -167,7 +146,7 @@ def test_lies_of_the_headers_route(hub: HubEmulator, fetch: Fetch, name: str) ->
 
 
 def test_answer_in_another_form(hub: HubEmulator, fetch: Fetch) -> None:
-    """Spaces, order and escapes are the sender's affair."""
+    """Spaces, order and escapes in the JSON do not matter."""
     repo = hub.add(llama_repo("org/name", shards=2))
     expected = fetch()
     headers = {
@@ -183,7 +162,7 @@ def test_answer_in_another_form(hub: HubEmulator, fetch: Fetch) -> None:
 
 
 def test_index_that_names_other_shards(hub: HubEmulator, fetch: Fetch) -> None:
-    """The Hub cannot read such an index (400): so it is looked at, and its fault is told."""
+    """The Hub answers 400 for such an index; it is then read from the file and refused."""
     repo = llama_repo("org/name-8B", shards=2)
     index = literal_file({"weight_map": {"t": "../../x"}})
     hub.add(replace(repo, files=repo.files | {INDEX: index}))
@@ -192,7 +171,7 @@ def test_index_that_names_other_shards(hub: HubEmulator, fetch: Fetch) -> None:
 
 
 def test_gated_model_costs_two_requests(hub: HubEmulator, fetch: Fetch) -> None:
-    """The description holds the totals; the guess that went along finds the gate shut."""
+    """The description holds the totals; config.json, asked for beside it, is refused."""
     hub.add(llama_repo("org/name-8B", shards=2, gated="auto"))
     hub.expect_waves(2)
     (component,) = fetch("org/name-8B").components
@@ -200,55 +179,15 @@ def test_gated_model_costs_two_requests(hub: HubEmulator, fetch: Fetch) -> None:
     assert len(hub.requests) == 2
 
 
-def test_an_older_copy_says_what_to_ask_for(hub: HubEmulator, session: HubSession) -> None:
-    """A name without a size: all headers are asked for at once, and nothing in vain."""
-    hub.add(llama_repo("org/name", shards=4))
-    ref = ModelRef("org/name")
-    copy = fetch_snapshot(ref, session, PATIENT)
-    hub.expect_waves(2, 1)
-    again = fetch_snapshot(ref, session, PATIENT, expected=copy)
-    assert again.components == copy.components
-    assert cost(hub) == (3, 2)  # description and all headers, then the configuration
-
-
 def test_an_expected_gate_costs_one_request(hub: HubEmulator, session: HubSession) -> None:
     hub.add(llama_repo("org/name-8B", shards=2, gated="auto"))
     ref = ModelRef("org/name-8B")
-    hub.expect_waves(2)
-    gated = fetch_snapshot(ref, session, PATIENT)
-    hub.reset_log()
-    (component,) = fetch_snapshot(ref, session, PATIENT, expected=gated).components
+    (component,) = fetch_snapshot(ref, session, PATIENT, is_probably_gated=True).components
     assert component.totals is not None and component.totals.parameters
     assert cost(hub) == (1, 1)
     hub.add(llama_repo("org/name-8B", shards=2))
-    (component,) = fetch_snapshot(ref, session, PATIENT, expected=gated).components
+    (component,) = fetch_snapshot(ref, session, PATIENT, is_probably_gated=True).components
     assert component.tensors, "a gate that opened meanwhile costs a round trip, no answer"
-
-
-GUESSES = {
-    "meta-llama/Llama-3.1-8B": "sharded",
-    "mistralai/Mixtral-8x7B-v0.1": "sharded",
-    "Qwen/Qwen3-0.6B": "single",
-    "Qwen/Qwen3-235B-A22B": "sharded",
-    "google-bert/bert-base-uncased": "single",
-    "TheBloke/Llama-2-7B-Chat-GGUF": "neither",
-    "org/llama-7b-lora": "neither",
-    "org/flora-7b": "sharded",
-    "unsloth/mistral-7b-instruct-v0.3-bnb-4bit": "single",
-    "TheBloke/Falcon-180B-Chat-GPTQ": "sharded",
-    "microsoft/Phi-3-mini-128k-instruct": "single",
-}
-
-
-@pytest.mark.parametrize(("repo_id", "guess"), GUESSES.items())
-def test_first_guess(repo_id: str, guess: str) -> None:
-    assert first_guess(repo_id) == guess
-
-
-def test_wrong_guess_costs_one_request(hub: HubEmulator, fetch: Fetch) -> None:
-    hub.add(llama_repo("org/name-8B"))
-    fetch("org/name-8B")
-    assert len(hub.requests) == 5
 
 
 def test_same_answer_either_way(hub: HubEmulator, session: HubSession) -> None:
@@ -258,12 +197,12 @@ def test_same_answer_either_way(hub: HubEmulator, session: HubSession) -> None:
     ]
     for repo in repos:
         hub.add(replace(repo, revisions={"v1": dict(repo.files)}))
-        found: list[RepoSnapshot] = [
+        snapshots: list[RepoSnapshot] = [
             fetch_snapshot(ModelRef(repo.repo_id, revision), session, PATIENT)
             for revision in (None, "v1")
         ]
-        assert [len(group.indices) for group in found[0].components[0].tensors]
-        assert found[0].components[0].tensors == found[1].components[0].tensors
-        assert [f.tensor_count for f in found[0].components[0].files] == [
-            f.tensor_count for f in found[1].components[0].files
+        assert [len(group.indices) for group in snapshots[0].components[0].tensors]
+        assert snapshots[0].components[0].tensors == snapshots[1].components[0].tensors
+        assert [f.tensor_count for f in snapshots[0].components[0].files] == [
+            f.tensor_count for f in snapshots[1].components[0].files
         ]

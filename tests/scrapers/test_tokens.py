@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from gpusizer.errors import InvalidRequest, ModelNotFound
-from gpusizer.hub_id import ModelRef
-from gpusizer.settings import Settings
-from gpusizer.snapshot import RepoSnapshot
-from scrapers.sources import Fetcher
+from gpusizer.core.errors import InvalidRequest, ModelNotFound
+from gpusizer.core.settings import Settings
+from gpusizer.hub.model_ref import ModelRef
+from gpusizer.hub.snapshot import RepoSnapshot
+from scrapers.fetcher import Fetcher
 from tests.hub_emulator import HubEmulator, llama_repo
 
 VISITOR, HOST = "hf_visitors_own", "hf_operators_own"
@@ -33,7 +33,12 @@ def repos(hub: HubEmulator) -> None:
 
 @pytest.fixture
 def settings(hub: HubEmulator, tmp_path: Path) -> Settings:
-    return Settings(endpoint=hub.endpoint, timeout_seconds=5, cache_folder=tmp_path / "cache")
+    return Settings(
+        endpoint=hub.endpoint,
+        cdn_origins=(hub.cdn_endpoint,),
+        timeout_seconds=5,
+        cache_folder=tmp_path / "cache",
+    )
 
 
 def kept(settings: Settings) -> list[Path]:
@@ -102,8 +107,9 @@ def test_tokens_are_not_shown(
     hub: HubEmulator, settings: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    environment = {"HF_TOKEN": HOST, "GPUSIZER_USE_HOST_TOKEN": "1", "HF_ENDPOINT": hub.endpoint}
-    with_host = Settings.from_environment(environment)
+    environment = {"HF_TOKEN": HOST, "GPUSIZER_USE_HOST_TOKEN": "1"}
+    places = {"HF_ENDPOINT": hub.endpoint, "GPUSIZER_CDN_ORIGINS": hub.cdn_endpoint}
+    with_host = Settings.from_environment(environment | places)
     fetcher = Fetcher(with_host)
     for ref in (GATED, PUBLIC, PRIVATE):
         fetcher(ref, VISITOR)
@@ -123,7 +129,9 @@ def test_host_token_is_used_only_when_asked_for(hub: HubEmulator, switch: str) -
 
 
 def host_settings(hub: HubEmulator) -> Settings:
-    return Settings(endpoint=hub.endpoint, timeout_seconds=5, host_token=HOST)
+    return Settings(
+        endpoint=hub.endpoint, cdn_origins=(hub.cdn_endpoint,), timeout_seconds=5, host_token=HOST
+    )
 
 
 @pytest.mark.parametrize("ref", [PUBLIC, SHARDED])

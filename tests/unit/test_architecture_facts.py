@@ -1,4 +1,4 @@
-"""gpusizer.architecture: one set of facts from many spellings, and from shapes alone."""
+"""gpusizer.model.architecture: one set of facts from many spellings, and from shapes alone."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from gpusizer.architecture import Architecture, Attention, LayerSpec
-from gpusizer.architecture.config import SYNONYMS, class_defaults, view
-from gpusizer.architecture.rotary import Rotary
-from gpusizer.profile import build_profile
-from gpusizer.snapshot import RepoSnapshot
+from gpusizer.hub.snapshot import RepoSnapshot
+from gpusizer.model.architecture import Architecture, Attention, LayerSpec
+from gpusizer.model.architecture.config import SYNONYMS, class_defaults, view
+from gpusizer.model.architecture.rotary import Rotary
+from gpusizer.model.profile import build_profile
 from tests.builders import (
     Config,
     gemma3_1b,
@@ -22,14 +22,14 @@ from tests.builders import (
     snapshot,
     tiny,
     without_keys,
-)  # fmt: skip
+)
 from tests.families import deepseek_r1, gpt2, gpt_oss_20b, qwen3_next
 
 
 def architecture(repo: RepoSnapshot) -> Architecture:
-    found = build_profile(repo).architecture
-    assert found is not None
-    return found
+    facts = build_profile(repo).architecture
+    assert facts is not None
+    return facts
 
 
 def of_config(config: Config) -> Architecture:
@@ -57,8 +57,8 @@ def test_every_spelling_of_a_fact_is_read(fact: str, key: str) -> None:
     ],
 )
 def test_the_language_model_is_found_where_it_is_nested(config: Config) -> None:
-    found = of_config(config)
-    assert (found.layers, found.hidden_size, found.attention_heads) == (4, 256, 4)
+    facts = of_config(config)
+    assert (facts.layers, facts.hidden_size, facts.attention_heads) == (4, 256, 4)
 
 
 @pytest.mark.parametrize(
@@ -91,32 +91,51 @@ RECURRENT, NONE, CROSS = Attention.RECURRENT, Attention.NONE, Attention.CROSS
         ({"model_type": "mistral", "sliding_window": None}, [FULL] * 4),
         ({"model_type": "mistral"}, [SLIDING] * 4),  # its class defaults to a window
         ({"sliding_window": 9, "sliding_window_pattern": 2}, [SLIDING, FULL, SLIDING, FULL]),
-        ({"layer_types": ["full_attention", "sliding_attention", "mamba", "mlp"],
-          "sliding_window": 8}, [FULL, SLIDING, RECURRENT, NONE]),
+        (
+            {
+                "layer_types": ["full_attention", "sliding_attention", "mamba", "mlp"],
+                "sliding_window": 8,
+            },
+            [FULL, SLIDING, RECURRENT, NONE],
+        ),
         ({"layer_types": ["full_attention", "no_such_thing", "mamba", "mlp"]}, [FULL] * 4),
         ({"layer_types": ["mamba"]}, [FULL] * 4),  # too short to mean these layers
-        ({"layers_block_type": ["mamba", "hybrid", "mamba", "hybrid"]},
-         [RECURRENT, FULL, RECURRENT, FULL]),
+        (
+            {"layers_block_type": ["mamba", "hybrid", "mamba", "hybrid"]},
+            [RECURRENT, FULL, RECURRENT, FULL],
+        ),
         ({"hybrid_override_pattern": "M*-E"}, [RECURRENT, FULL, NONE, NONE]),
         ({"attn_type_list": [0, 0, 1, 0]}, [RECURRENT, RECURRENT, FULL, RECURRENT]),
         ({"attn_layer_indices": [1, 3]}, [RECURRENT, FULL, RECURRENT, FULL]),
         ({"full_attn_idxs": [0]}, [FULL, RECURRENT, RECURRENT, RECURRENT]),
-        ({"linear_attn_config": {"full_attn_layers": [4]}},
-         [RECURRENT, RECURRENT, RECURRENT, FULL]),
+        (
+            {"linear_attn_config": {"full_attn_layers": [4]}},
+            [RECURRENT, RECURRENT, RECURRENT, FULL],
+        ),
         ({"full_attention_interval": 2}, [RECURRENT, FULL, RECURRENT, FULL]),
         ({"attn_layer_period": 4, "attn_layer_offset": 1}, [RECURRENT, FULL, RECURRENT, RECURRENT]),
         ({"cross_attention_layers": [2]}, [FULL, FULL, CROSS, FULL]),
-        ({"block_configs": [{"attention": {"n_heads_in_group": 2}}, {"attention": {"no_op": True}},
-                            {"attention": {"replace_with_linear": True}}, None]},
-         [FULL, NONE, NONE, NONE]),
+        (
+            {
+                "block_configs": [
+                    {"attention": {"n_heads_in_group": 2}},
+                    {"attention": {"no_op": True}},
+                    {"attention": {"replace_with_linear": True}},
+                    None,
+                ]
+            },
+            [FULL, NONE, NONE, NONE],
+        ),
         ({"model_type": "mamba2"}, [RECURRENT] * 4),
-        ({"attention_chunk_size": 64, "no_rope_layers": [1, 1, 1, 0]},
-         [CHUNKED, CHUNKED, CHUNKED, FULL]),
+        (
+            {"attention_chunk_size": 64, "no_rope_layers": [1, 1, 1, 0]},
+            [CHUNKED, CHUNKED, CHUNKED, FULL],
+        ),
         ({"attention_chunk_size": 64}, [CHUNKED, CHUNKED, CHUNKED, FULL]),
         ({"num_kv_shared_layers": 2}, [FULL, FULL, NONE, NONE]),
         ({"num_kv_shared_layers": 9}, [NONE] * 4),
     ],
-)  # fmt: skip
+)
 def test_layer_kinds(config: Config, kinds: list[Attention]) -> None:
     plan = of_config({**SMALL, **config}).layer_plan
     assert [spec.attention for spec in plan for _ in range(spec.count)] == kinds
@@ -170,8 +189,15 @@ def test_recurrent_state() -> None:
 
 
 def test_mamba2_state() -> None:
-    mamba = {"model_type": "mamba2", "num_hidden_layers": 2, "hidden_size": 2560, "expand": 2,
-             "state_size": 128, "n_groups": 1, "conv_kernel": 4}  # fmt: skip
+    mamba = {
+        "model_type": "mamba2",
+        "num_hidden_layers": 2,
+        "hidden_size": 2560,
+        "expand": 2,
+        "state_size": 128,
+        "n_groups": 1,
+        "conv_kernel": 4,
+    }
     (spec,) = of_config(mamba).layer_plan
     # inner = 2 x 2560; (4 - 1) x (5120 + 2 x 128) + 5120 x 128
     assert spec == LayerSpec(
@@ -180,9 +206,12 @@ def test_mamba2_state() -> None:
 
 
 RECOVERABLE = {
-    "num_hidden_layers": 4, "hidden_size": 256, "vocab_size": 1024, "intermediate_size": 512,
+    "num_hidden_layers": 4,
+    "hidden_size": 256,
+    "vocab_size": 1024,
+    "intermediate_size": 512,
     "num_key_value_heads": 2,
-}  # fmt: skip
+}
 FACT = {"num_hidden_layers": "layers", "num_key_value_heads": "kv_heads"}
 
 
@@ -191,11 +220,11 @@ FACT = {"num_hidden_layers": "layers", "num_key_value_heads": "kv_heads"}
 def test_an_omitted_fact_is_read_off_the_shapes(key: str, value: int, model_type: str) -> None:
     complete = tiny(model_type=model_type)
     component = complete.components[0]
-    found = architecture(snapshot(component.tensors, without_keys(component.config, key)))
+    facts = architecture(snapshot(component.tensors, without_keys(component.config, key)))
     fact = FACT.get(key, key)
-    assert getattr(found, fact) == value  # never llama's class default
-    assert found.recovered == (fact,)
-    assert fact not in found.defaulted
+    assert getattr(facts, fact) == value  # never llama's class default
+    assert facts.recovered == (fact,)
+    assert fact not in facts.defaulted
 
 
 @pytest.mark.parametrize(
@@ -207,15 +236,22 @@ def test_an_omitted_fact_is_read_off_the_shapes(key: str, value: int, model_type
             (Rotary(64, 4096, "linear", 8.0), Rotary(64, 4096)),
         ),
         (
-            {"rope_scaling": {"rope_type": "yarn", "factor": 4,
-                              "original_max_position_embeddings": 1024}},
+            {
+                "rope_scaling": {
+                    "rope_type": "yarn",
+                    "factor": 4,
+                    "original_max_position_embeddings": 1024,
+                }
+            },
             (Rotary(64, 4096, "yarn", 4.0, 1024),),
         ),
         ({"partial_rotary_factor": 0.25}, (Rotary(16, 4096),)),
         ({"rope_parameters": {"mrope_section": [8, 4, 4]}}, (Rotary(64, 4096, sectioned=True),)),
         (
-            {"global_head_dim": 128,
-             "rope_parameters": {"full_attention": {}, "sliding_attention": {}}},
+            {
+                "global_head_dim": 128,
+                "rope_parameters": {"full_attention": {}, "sliding_attention": {}},
+            },
             (Rotary(128, 4096), Rotary(64, 4096)),
         ),
         ({"rope_scaling": {"type": [], "factor": "8"}}, (Rotary(64, 4096),)),
@@ -223,10 +259,15 @@ def test_an_omitted_fact_is_read_off_the_shapes(key: str, value: int, model_type
         ({"model_type": "gpt2"}, ()),
         ({"max_position_embeddings": None}, ()),
     ],
-)  # fmt: skip
+)
 def test_rotary_positions(settings: dict[str, object], tables: tuple[Rotary, ...]) -> None:
-    base = {"model_type": "new", "num_hidden_layers": 1, "hidden_size": 256,
-            "num_attention_heads": 4, "max_position_embeddings": 4096}  # fmt: skip
+    base = {
+        "model_type": "new",
+        "num_hidden_layers": 1,
+        "hidden_size": 256,
+        "num_attention_heads": 4,
+        "max_position_embeddings": 4096,
+    }
     assert of_config({**base, **settings}).rotary == tables
 
 
@@ -243,9 +284,9 @@ def test_gpt2_matrices_are_transposed() -> None:
 def test_class_defaults_come_last_and_are_named() -> None:
     component = tiny().components[0]
     config = without_keys(component.config, "max_position_embeddings")
-    found = architecture(snapshot(component.tensors, config))
-    assert found.max_context == class_defaults()["llama"]["max_context"]
-    assert found.defaulted == ("max_context",)
+    facts = architecture(snapshot(component.tensors, config))
+    assert facts.max_context == class_defaults()["llama"]["max_context"]
+    assert facts.defaulted == ("max_context",)
     unknown = architecture(snapshot(component.tensors, {**config, "model_type": "new_model"}))
     assert (unknown.max_context, unknown.defaulted) == (None, ())
 
@@ -254,13 +295,20 @@ def test_class_defaults_come_last_and_are_named() -> None:
     ("config", "kv_heads"),
     [
         ({"model_type": "falcon", "multi_query": True, "num_kv_heads": 71}, 1),
-        ({"model_type": "falcon", "multi_query": True, "new_decoder_architecture": True,
-          "num_kv_heads": 8}, 8),
+        (
+            {
+                "model_type": "falcon",
+                "multi_query": True,
+                "new_decoder_architecture": True,
+                "num_kv_heads": 8,
+            },
+            8,
+        ),
         ({"model_type": "new_model"}, 4),  # as many as query heads
         ({"model_type": "new_model", "num_key_value_heads": 2}, 2),
         ({"model_type": "mpt", "attn_config": {"kv_n_heads": 2}}, 2),
     ],
-)  # fmt: skip
+)
 def test_key_value_heads(config: Config, kv_heads: int) -> None:
     assert of_config({**SMALL, **config}).kv_heads == kv_heads
 

@@ -9,32 +9,38 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpusizer.costs import DEFAULT_ASSUMPTIONS, CostAssumptions, PlanCosts, plan_costs
-from gpusizer.costs.power import SUPPLY_WATTS, plan_watts, power_supply_watts
-from gpusizer.costs.rental import RentalOffer, quote_of, rental_quote
 from gpusizer.gpus import Gpu, load_catalogue
+from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, CostAssumptions, PlanCosts, plan_costs
+from gpusizer.gpus.costs.power import SUPPLY_WATTS, plan_watts, power_supply_watts
+from gpusizer.gpus.costs.rental import RentalOffer, quote_of, rental_quote
 
 CATALOGUE = load_catalogue()
 
 
-def costs_of(gpu: str, boards: int = 1, speed: float | None = 50.0, **given: float) -> PlanCosts:
-    return plan_costs(CATALOGUE.find(gpu), boards, speed, CostAssumptions(**given))
+def costs_of(
+    gpu: str, boards: int = 1, speed: float | None = 50.0, **assumptions: float
+) -> PlanCosts:
+    return plan_costs(CATALOGUE.find(gpu), boards, speed, CostAssumptions(**assumptions))
 
 
 def offer(provider: str, usd: float, **facts: object) -> RentalOffer:
-    plain = RentalOffer(provider, usd, False, False, True, "2026-08-22", "somewhere")
-    return replace(plain, **facts)  # type: ignore[arg-type]
+    base_offer = RentalOffer(provider, usd, False, False, True, "2026-08-22", "somewhere")
+    return replace(base_offer, **facts)  # type: ignore[arg-type]
 
 
 def test_the_likely_rent_is_the_median_of_providers_not_of_rows() -> None:
     """Two rows of one provider count once: the median of 1.5, 2 and 9 is 2."""
     quote = quote_of(
         [
-            offer("A", 1.0), offer("A", 2.0), offer("B", 2.0), offer("C", 9.0),
-            offer("C", 0.5, spot=True), offer("D", 0.1, marketplace=True),
+            offer("A", 1.0),
+            offer("A", 2.0),
+            offer("B", 2.0),
+            offer("C", 9.0),
+            offer("C", 0.5, spot=True),
+            offer("D", 0.1, marketplace=True),
             offer("D", 0.05, marketplace=True, spot=True),
         ]
-    )  # fmt: skip
+    )
     assert (quote.likely_usd, quote.low_usd, quote.high_usd) == (2.0, 1.0, 9.0)
     assert (quote.spot_usd, quote.marketplace_usd) == (0.5, 0.1)
     assert quote.providers == ("A", "B", "C")
@@ -57,7 +63,7 @@ def test_rents_of_the_table() -> None:
     assert (cheap.likely_usd, cheap.marketplace_usd) == (0.512, 0.0218)
 
 
-def test_a_label_of_several_boards_is_said() -> None:
+def test_a_label_of_several_boards_leaves_a_note() -> None:
     """ "H100 80GB" is SXM or PCIe; Lambda and Crusoe name SXM and join its quote alone."""
     sxm, pcie = (rental_quote(CATALOGUE.find(name)) for name in ("H100 SXM", "H100 PCIe"))
     assert sxm is not None and pcie is not None
@@ -113,23 +119,28 @@ def test_the_host_is_paid_for_when_its_price_is_given() -> None:
     assert costs.break_even_hours == pytest.approx(7619.0, abs=0.1)
 
 
-def test_unknown_stays_unknown() -> None:
+def test_unknown_prices_and_speeds_give_unknown_costs() -> None:
     costs = costs_of("L40S", speed=None)
     assert costs.buy_usd is None and costs.owned_usd_per_hour is None
     assert costs.usd_per_million_tokens is None and costs.cheaper is None
     assert costs.rent_usd_per_hour == 1.5
-    nothing = costs_of("Ascend 910B").price_json()
-    known = {name for name, value in nothing.items() if value not in (None, [])}
-    assert known == {"assumptions", "tokens_per_second"}
+    unknown_costs = costs_of("Ascend 910B").price_json()
+    known_fields = {name for name, value in unknown_costs.items() if value not in (None, [])}
+    assert known_fields == {"assumptions", "tokens_per_second"}
 
 
 @pytest.mark.parametrize(
     ("gpu", "boards", "watts"),
     [
-        ("4090", 1, 600), ("4090", 8, 3750), ("4090", 9, 4350), ("h100", 8, 10_080),
-        ("m2 ultra 192gb", 1, 170), ("rtx 4090 laptop", 1, 170), ("mi455x", 1, None),
+        ("4090", 1, 600),
+        ("4090", 8, 3750),
+        ("4090", 9, 4350),
+        ("h100", 8, 10_080),
+        ("m2 ultra 192gb", 1, 170),
+        ("rtx 4090 laptop", 1, 170),
+        ("mi455x", 1, None),
     ],
-)  # fmt: skip
+)
 def test_watts_with_the_computer(gpu: str, boards: int, watts: float | None) -> None:
     """150 W for eight cards; 0.8 of the boards in servers (DGX H100: 10.2 kW); 20 W for Macs."""
     assert plan_watts(CATALOGUE.find(gpu), boards) == watts
@@ -137,10 +148,21 @@ def test_watts_with_the_computer(gpu: str, boards: int, watts: float | None) -> 
 
 # What NVIDIA recommends for one card; ours is that size or the next.
 RECOMMENDED = {
-    "3060 12gb": 550, "3070": 650, "3080": 750, "3090": 750, "3090 ti": 850, "4060": 550,
-    "4070": 650, "4070 ti": 700, "4080": 750, "4090": 850, "5070": 650, "5070 ti": 750,
-    "5080": 850, "5090": 1000,
-}  # fmt: skip
+    "3060 12gb": 550,
+    "3070": 650,
+    "3080": 750,
+    "3090": 750,
+    "3090 ti": 850,
+    "4060": 550,
+    "4070": 650,
+    "4070 ti": 700,
+    "4080": 750,
+    "4090": 850,
+    "5070": 650,
+    "5070 ti": 750,
+    "5080": 850,
+    "5090": 1000,
+}
 
 
 @pytest.mark.parametrize(("gpu", "recommended"), RECOMMENDED.items())
@@ -159,10 +181,9 @@ def test_supplies_of_several_cards() -> None:
 
 
 @pytest.mark.parametrize("gpu", CATALOGUE.gpus, ids=lambda gpu: gpu.slug)
-def test_costs_survive_json(gpu: Gpu) -> None:
+def test_costs_are_json(gpu: Gpu) -> None:
     costs = plan_costs(gpu, 2, 10.0, DEFAULT_ASSUMPTIONS)
-    assert PlanCosts.from_json(json.loads(json.dumps(costs.to_json()))) == costs
-    json.dumps(costs.price_json(), allow_nan=False)
+    assert json.loads(json.dumps(costs.price_json(), allow_nan=False))["buy_usd"] == costs.buy_usd
 
 
 @given(

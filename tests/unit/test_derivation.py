@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 import pytest
 
-from gpusizer.amounts import Provenance
-from gpusizer.derivation import Step, derivation
-from gpusizer.report import Report
+from gpusizer.answers.derivation import DerivationStep, derivation
+from gpusizer.answers.report import Report
+from gpusizer.core.byte_ranges import Provenance
 from gpusizer.text import LANGUAGES, Language
 from gpusizer.ui.presenters.bars import shown_rows
 from gpusizer.ui.presenters.derivation import derivation_html
@@ -17,25 +18,31 @@ from tests.sizers import embedded_sizer
 
 LLAMA = "meta-llama/Llama-3.1-8B-Instruct"
 MODELS = (
-    LLAMA, "deepseek-ai/DeepSeek-R1", "google/gemma-3-27b-it", "openai/gpt-oss-20b",
-    "Qwen/Qwen3-Coder-Next", "BAAI/bge-large-en-v1.5", "black-forest-labs/FLUX.1-dev",
-)  # fmt: skip
+    LLAMA,
+    "deepseek-ai/DeepSeek-R1",
+    "google/gemma-3-27b-it",
+    "openai/gpt-oss-20b",
+    "Qwen/Qwen3-Coder-Next",
+    "BAAI/bge-large-en-v1.5",
+    "black-forest-labs/FLUX.1-dev",
+)
 
 
+@cache
 def _report(model: str, **fields: object) -> Report:
     return embedded_sizer().size({"model": model, "quant": "all", "top": 0, **fields})
 
 
-def _steps(report: Report, quant: str) -> tuple[Step, ...]:
+def _steps(report: Report, quant: str) -> tuple[DerivationStep, ...]:
     row = next(row for row in report.estimates if row.estimate.quant.slug == quant)
     return derivation(row, report.profile, report.workload)
 
 
 def _value(formula: str) -> float:
     """The formula as arithmetic: its units dropped, its signs Python's."""
-    plain = re.sub(r" B\b|,", "", formula).replace("×", "*").replace("÷", "/")
-    assert re.fullmatch(r"[\d.+*/() ]+", plain), formula
-    return float(eval(plain))  # digits and operators only, as checked above
+    arithmetic = re.sub(r" B\b|,", "", formula).replace("×", "*").replace("÷", "/")
+    assert re.fullmatch(r"[\d.+*/() ]+", arithmetic), formula
+    return float(eval(arithmetic))  # digits and operators only, as checked above
 
 
 @pytest.mark.parametrize("fields", [{}, {"concurrency": 7, "kv_dtype": "q8_0", "context": 5000}])
@@ -79,8 +86,8 @@ def test_llama_at_16_bits_by_hand() -> None:
 def test_what_llama_cpp_leaves_in_system_memory_is_taken_off() -> None:
     """The untied input embedding: 128,256 x 4,096 at Q4_K, 4.5 bits."""
     steps = _steps(_report(LLAMA), "q4_k_m")
-    (left,) = [step for step in steps if step.rule == "engine"]
-    assert left.correction == -(128_256 * 4_096 * 9 // 16)
+    (host_step,) = [step for step in steps if step.rule == "engine"]
+    assert host_step.correction == -(128_256 * 4_096 * 9 // 16)
 
 
 def test_windows_and_states_have_lines_of_their_own() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gguf
 import pytest
 
-from gpusizer.dtypes import (
+from gpusizer.core.dtypes import (
     DTYPE_BITS,
     GGML_BLOCKS,
     GGML_TYPES,
@@ -16,9 +16,9 @@ from gpusizer.dtypes import (
 
 
 def test_ggml_types_are_those_of_the_gguf_package() -> None:
-    known = {kind.value: kind.name for kind in gguf.GGMLQuantizationType}
+    names = {kind.value: kind.name for kind in gguf.GGMLQuantizationType}
     sizes = {kind.name: size for kind, size in gguf.GGML_QUANT_SIZES.items()}
-    assert known == GGML_TYPES
+    assert names == GGML_TYPES
     assert sizes == GGML_BLOCKS
 
 

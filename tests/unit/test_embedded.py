@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from gpusizer.hub_id import is_repo_id
-from gpusizer.paths import DATA_DIR
-from gpusizer.profile import build_profile
-from gpusizer.snapshot import RepoSnapshot
+from gpusizer.core.paths import SNAPSHOTS_DIR
+from gpusizer.hub.model_ref import is_repo_id
+from gpusizer.hub.snapshot import RepoSnapshot
+from gpusizer.model.profile import build_profile
 from scrapers.embedded import INDEX_FILE, EmbeddedSnapshots
 
-FOLDER = DATA_DIR / "models"
+FOLDER = SNAPSHOTS_DIR
 EMBEDDED = EmbeddedSnapshots(FOLDER)
 WELL_KNOWN = [
     *("deepseek-ai/DeepSeek-R1", "deepseek-ai/DeepSeek-V3", "meta-llama/Llama-3.1-8B"),
@@ -77,14 +77,14 @@ def test_deepseek_r1() -> None:
     assert (profile.file_count, profile.tensor_count) == (163, 91_991)
 
 
-def test_other_spellings() -> None:
+def test_embedded_models_are_found_by_former_ids_in_any_case() -> None:
     assert embedded("DEEPSEEK-AI/deepseek-r1").repo_id == "deepseek-ai/DeepSeek-R1"
     assert embedded("gpt2").repo_id == "openai-community/gpt2"
     assert embedded("bert-base-uncased").repo_id == "google-bert/bert-base-uncased"
     assert EMBEDDED.get("nobody/nothing") is None
 
 
-def test_no_folder(tmp_path: Path) -> None:
+def test_a_missing_folder_has_no_snapshots(tmp_path: Path) -> None:
     empty = EmbeddedSnapshots(tmp_path / "none")
     assert empty.ids() == ()
     assert empty.get("gpt2") is None

@@ -6,22 +6,22 @@ from typing import Any
 
 import pytest
 
-from gpusizer.changes import RULES
-from gpusizer.engines import ENGINES, Split
-from gpusizer.engines.vllm.defaults import limits_of
-from gpusizer.engines.vllm.eras import era_of
-from gpusizer.engines.vllm.weights import held, plan_of
-from gpusizer.errors import InvalidRequest
-from gpusizer.experts import refused_degrees, resolve_experts
-from gpusizer.fit import Fitter, asked_split
+from gpusizer.core.errors import InvalidRequest
+from gpusizer.core.units import MIB
+from gpusizer.fit.capacity_limits import FitPlan
+from gpusizer.fit.fit import Fitter, asked_split
+from gpusizer.fit.parallel_degrees import refused_degrees, resolve_experts
+from gpusizer.fit.remedies import RULES
 from gpusizer.gpus import load_catalogue
-from gpusizer.inverse import Plan
-from gpusizer.profile import build_profile
-from gpusizer.quants import find_quant
-from gpusizer.roles import is_expert
-from gpusizer.units import MIB
-from gpusizer.weight_sizes import weight_sizes
-from gpusizer.workload import Workload
+from gpusizer.memory.engines import ENGINES, Split
+from gpusizer.memory.engines.vllm.eras import era_of
+from gpusizer.memory.engines.vllm.version_defaults import limits_of
+from gpusizer.memory.engines.vllm.weights import held, plan_of
+from gpusizer.memory.quants import find_quant
+from gpusizer.memory.weight_sizes import weight_sizes
+from gpusizer.memory.workload import Workload
+from gpusizer.model.profile import build_profile
+from gpusizer.model.tensor_roles import is_expert
 from tests.builders import llama, qwen3_moe
 from tests.sizers import embedded_sizer
 
@@ -46,13 +46,13 @@ def test_experts_are_dealt_out_whole() -> None:
     fullest holds 43 (43 + 43 + 42), where dividing matrices would leave 42 2/3;
     PyTorch rounds its 64.5 x 2 MiB of down-projections up.
     """
-    one = 3 * 2048 * 768 * 2
+    one_expert_bytes = 3 * 2048 * 768 * 2
     assert MOE.architecture is not None
     assert (MOE.architecture.experts, MOE.architecture.layers) == (128, 48)
     eight = expert_bytes(Split(tensor=8, expert=8))
-    assert eight == 48 * 16 * one
+    assert eight == 48 * 16 * one_expert_bytes
     assert eight == expert_bytes(Split(tensor=8))
-    assert expert_bytes(Split(tensor=3, expert=3)) == 48 * (43 * one + MIB)
+    assert expert_bytes(Split(tensor=3, expert=3)) == 48 * (43 * one_expert_bytes + MIB)
     assert expert_bytes(Split(tensor=1, data=3, expert=3)) == expert_bytes(Split(3, 1, 1, 3))
 
 
@@ -60,9 +60,9 @@ def test_data_ranks_repeat_all_but_the_experts() -> None:
     """DeepSeek-R1 in FP8: 16 ranks of 8-way tensor parallelism hold the 256 experts 16 each."""
 
     def per_gpu(**fields: Any) -> tuple[float, float]:
-        asked = {"model": "deepseek-ai/DeepSeek-R1", "quant": "native", "gpu": "h200 sxm"}
-        made = embedded_sizer().size({**asked, "engine": "vllm", **fields}).ranking[0].fit
-        return made.estimate.per_gpu.weights.likely / 1e9, made.estimate.split.gpus
+        base_fields = {"model": "deepseek-ai/DeepSeek-R1", "quant": "native", "gpu": "h200 sxm"}
+        fit = embedded_sizer().size({**base_fields, "engine": "vllm", **fields}).ranking[0].fit
+        return fit.estimate.per_gpu.weights.likely / 1e9, fit.estimate.split.gpus
 
     eight, sixteen = per_gpu(tensor_parallel=8), per_gpu(expert_parallel=16)
     assert (eight[1], sixteen[1]) == (8, 16)
@@ -72,7 +72,7 @@ def test_data_ranks_repeat_all_but_the_experts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "split"),
+    ("degrees", "split"),
     [
         ({"expert_parallel": 8}, Split(8, 1, 1, 8)),
         ({"expert_parallel": 16}, Split(8, 1, 2, 16)),
@@ -82,8 +82,8 @@ def test_data_ranks_repeat_all_but_the_experts() -> None:
         ({"expert_parallel": 1}, None),
     ],
 )
-def test_degrees(asked: dict[str, Any], split: Split | None) -> None:
-    workload, notes = resolve_experts(Workload(**asked), MOE)
+def test_degrees(degrees: dict[str, Any], split: Split | None) -> None:
+    workload, notes = resolve_experts(Workload(**degrees), MOE)
     assert asked_split(workload) == split
     assert notes == ()
     assert workload.engine == ("vllm" if split else None)
@@ -98,13 +98,13 @@ def test_impossible_degrees() -> None:
     assert refused.value.fields["reason"] == "more_than_experts"
 
 
-def test_where_it_changes_nothing_the_report_says_so() -> None:
+def test_an_expert_degree_without_effect_leaves_a_note() -> None:
     _, dense = resolve_experts(Workload(expert_parallel=8), build_profile(llama()))
-    _, other = resolve_experts(Workload(expert_parallel=8, engine="llama.cpp"), MOE)
-    assert [note.code for note in (*dense, *other)] == ["no_routed_experts", "not_modelled"]
+    _, notes = resolve_experts(Workload(expert_parallel=8, engine="llama.cpp"), MOE)
+    assert [note.code for note in (*dense, *notes)] == ["no_routed_experts", "not_modelled"]
 
 
-def test_a_refused_degree_is_said() -> None:
+def test_a_refused_degree_leaves_a_note() -> None:
     """32 heads do not divide by 3; llama.cpp, which deals out layers, does not mind."""
     dense = build_profile(llama())
     refused = refused_degrees(Workload(tensor_parallel=3), dense)
@@ -116,14 +116,14 @@ def test_a_refused_degree_is_said() -> None:
 def test_users_are_shared_among_data_ranks() -> None:
     """Two copies of the attention: of 3 sequences one GPU keeps the cache of 2."""
     sizer = embedded_sizer()
-    asked = {"model": "Qwen/Qwen3-30B-A3B", "quant": "bf16", "gpu": "h100 sxm", "engine": "vllm"}
-    one, three = (
-        sizer.size({**asked, "expert_parallel": 2, "tensor_parallel": 1, "concurrency": n})
+    fields = {"model": "Qwen/Qwen3-30B-A3B", "quant": "bf16", "gpu": "h100 sxm", "engine": "vllm"}
+    single_rank, three = (
+        sizer.size({**fields, "expert_parallel": 2, "tensor_parallel": 1, "concurrency": n})
         .ranking[0]
         .fit.estimate.per_gpu.kv_cache.likely
         for n in (1, 3)
     )
-    assert three == 2 * one
+    assert three == 2 * single_rank
 
 
 def test_buffers_hold_the_users_of_one_rank() -> None:
@@ -133,8 +133,8 @@ def test_buffers_hold_the_users_of_one_rank() -> None:
     """
     assert MOE.architecture is not None and MOE.architecture.vocab_size == 151_936
     sampler = round(3.5 * 4 * 512 * 151_936 + 0.2 * 1024**3)
-    made = ENGINES["sglang"].activations(MOE, Workload(concurrency=1024), Split(1, 1, 2, 2), 0)
-    assert made.likely == sampler
+    buffers = ENGINES["sglang"].activations(MOE, Workload(concurrency=1024), Split(1, 1, 2, 2), 0)
+    assert buffers.likely == sampler
     limits = limits_of(Workload(concurrency=1025), MOE.architecture, 0, era_of(None), data=2)
     assert limits.sequences == 513
     assert [Split(data=2).users_each(n) for n in (1, 2, 3, 1025)] == [1, 1, 2, 513]
@@ -146,6 +146,6 @@ def test_limits_that_are_suggested_leave_room_for_the_users_of_one_rank() -> Non
     split = {"expert_parallel": 2, "tensor_parallel": 1, "engine": "vllm"}
     fitter = Fitter(MOE, Workload(**split, concurrency=600), [(quant, True)])
     gpu = load_catalogue().find("a100-sxm-80gb")
-    plan = Plan(fitter, gpu, 2, quant, True, ENGINES["vllm"])
-    found = [change.fields for rule in RULES for change in rule(plan)]
-    assert {"max_num_seqs": 512} in found
+    plan = FitPlan(fitter, gpu, 2, quant, True, ENGINES["vllm"])
+    changes = [change.fields for rule in RULES for change in rule(plan)]
+    assert {"max_num_seqs": 512} in changes

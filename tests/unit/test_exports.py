@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import csv
 import io
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpusizer.exports import ESTIMATE_COLUMNS, RANKING_COLUMNS, estimates_csv, inert, ranking_csv
-from gpusizer.report import Report
+from gpusizer.answers.exports import (
+    ESTIMATE_COLUMNS,
+    RANKING_COLUMNS,
+    estimates_csv,
+    inert,
+    ranking_csv,
+)
+from gpusizer.answers.report import Report
+from gpusizer.core.printable import printable
 from gpusizer.text import LANGUAGES
 from gpusizer.ui.presenters.markdown import markdown, plain
 from gpusizer.ui.presenters.words import Words
@@ -28,9 +36,9 @@ def test_the_ranking_as_csv(report: Report) -> None:
     rows = list(csv.DictReader(io.StringIO(ranking_csv(report))))
     assert tuple(rows[0]) == RANKING_COLUMNS
     assert len(rows) == 30
-    first, item = rows[0], report.ranking[0]
-    assert (first["gpu"], int(first["count"])) == (item.fit.gpu.name, item.fit.count)
-    assert int(first["headroom_bytes"]) == item.fit.headroom_bytes
+    first_row, item = rows[0], report.ranking[0]
+    assert (first_row["gpu"], int(first_row["count"])) == (item.fit.gpu.name, item.fit.count)
+    assert int(first_row["headroom_bytes"]) == item.fit.headroom_bytes
     unknown = [row for row in rows if row["buy_usd"] == ""]
     assert len(unknown) == sum(item.buy_usd is None for item in report.ranking)
 
@@ -44,19 +52,29 @@ def test_the_estimates_as_csv(report: Report) -> None:
     assert int(bf16["low_bytes"]) <= int(bf16["total_bytes"]) <= int(bf16["high_bytes"])
 
 
+def test_a_ranking_without_rows_has_its_columns(report: Report) -> None:
+    assert ranking_csv(replace(report, ranking=())) == ",".join(RANKING_COLUMNS) + "\r\n"
+
+
+def test_whole_numbers_stay_whole_beside_unknown_ones(report: Report) -> None:
+    watts = [row["power_watts"] for row in csv.DictReader(io.StringIO(ranking_csv(report)))]
+    expected = [item.power_watts for item in report.ranking]
+    assert watts == ["" if value is None else str(value) for value in expected]
+
+
 @given(st.text(max_size=20))
 def test_no_cell_is_a_formula(text: str) -> None:
     cell = inert(text)
     assert isinstance(cell, str)
     assert cell.lstrip("'")[:1] not in {"="} or cell.startswith("'")
     assert not cell.startswith(("=", "+", "-", "@", "\t", "\r"))
-    assert cell.endswith(text)
+    assert cell.endswith(printable(text))
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_summary_in_markdown(report: Report, language: str) -> None:
-    made = markdown(report, Words(language), "https://example.org/?model=a/b")
-    head, *tables, address = made.strip().split("\n\n")
+    text = markdown(report, Words(language), "https://example.org/?model=a/b")
+    head, *tables, address = text.strip().split("\n\n")
     assert head == "## meta\\-llama/Llama\\-3.1\\-8B\\-Instruct"
     assert Words(language).whole(8_030_261_248) in tables[0]
     assert address == "<https://example.org/?model=a/b>"
@@ -70,11 +88,11 @@ HOSTILE = ["[x](javascript:alert(1))", "<img src=x onerror=1>", "a | b", "![](x)
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_names_are_no_markdown(text: str) -> None:
-    shown = plain(text)
-    assert "<" not in shown and "](" not in shown
-    assert all(f"\\{mark}" in shown for mark in "[]|`#" if mark in text)
+def test_names_are_escaped_in_markdown(text: str) -> None:
+    escaped = plain(text)
+    assert "<" not in escaped and "](" not in escaped
+    assert all(f"\\{mark}" in escaped for mark in "[]|`#" if mark in text)
 
 
-def test_lines_cannot_be_broken_out_of() -> None:
+def test_line_breaks_in_names_are_removed() -> None:
     assert plain("a\n| b\n# c") == "a \\| b \\# c"

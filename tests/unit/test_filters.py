@@ -1,4 +1,4 @@
-"""Filters: what a ranking may consider, and what is said when nothing is left."""
+"""Filters select the GPUs of a ranking; a note explains an empty one."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gpusizer.costs import rental_quote
-from gpusizer.errors import InvalidRequest
-from gpusizer.filters import GpuFilter, board_limits, most_boards, narrowed
+from gpusizer.answers.report import Report
+from gpusizer.core.errors import InvalidRequest
+from gpusizer.fit.filters import GpuFilter, board_limits, most_boards, narrowed
 from gpusizer.gpus import Gpu, load_catalogue
-from gpusizer.report import Report
+from gpusizer.gpus.costs import rental_quote
 from gpusizer.text import say_note
 from tests.sizers import embedded_sizer
 
@@ -24,22 +24,30 @@ def report(**fields: Any) -> Report:
     return SIZER.size({"model": "meta-llama/Llama-3.3-70B-Instruct", "top": 0, **fields})
 
 
-def left(**groups: Any) -> list[Gpu]:
+def remaining(**groups: Any) -> list[Gpu]:
     return list(narrowed(CATALOGUE, GpuFilter(**groups)).gpus)
 
 
-def test_groups() -> None:
-    assert {gpu.vendor for gpu in left(vendors=("amd", "Intel"))} == {"AMD", "Intel"}
-    assert {gpu.segment for gpu in left(segments=("workstation",))} == {"workstation"}
-    assert {gpu.software for gpu in left(software=("cann", "DTK"))} == {"CANN", "DTK (ROCm-like)"}
-    assert {gpu.status for gpu in left(statuses=("in_production",))} == {"current", "export-only"}
-    assert {gpu.status for gpu in left(statuses=("in_production", "eol"))} == {
-        "current", "export-only", "eol",
-    }  # fmt: skip
-    rentable = left(rentable=True)
+def test_each_filter_selects_its_gpus() -> None:
+    assert {gpu.vendor for gpu in remaining(vendors=("amd", "Intel"))} == {"AMD", "Intel"}
+    assert {gpu.segment for gpu in remaining(segments=("workstation",))} == {"workstation"}
+    assert {gpu.software for gpu in remaining(software=("cann", "DTK"))} == {
+        "CANN",
+        "DTK (ROCm-like)",
+    }
+    assert {gpu.status for gpu in remaining(statuses=("in_production",))} == {
+        "current",
+        "export-only",
+    }
+    assert {gpu.status for gpu in remaining(statuses=("in_production", "eol"))} == {
+        "current",
+        "export-only",
+        "eol",
+    }
+    rentable = remaining(rentable=True)
     assert all(rental_quote(gpu) is not None for gpu in rentable)
-    assert len(rentable) + len(left(rentable=False)) == len(CATALOGUE.gpus)
-    assert {gpu.slug for gpu in left(vendors=("NVIDIA",), software=("metal",))} == set()
+    assert len(rentable) + len(remaining(rentable=False)) == len(CATALOGUE.gpus)
+    assert {gpu.slug for gpu in remaining(vendors=("NVIDIA",), software=("metal",))} == set()
 
 
 def test_no_filter_is_the_catalogue_itself_and_filtered_ones_are_kept() -> None:
@@ -51,11 +59,15 @@ def test_no_filter_is_the_catalogue_itself_and_filtered_ones_are_kept() -> None:
 @pytest.mark.parametrize(
     ("limits", "boards"),
     [
-        ({"max_usd": 2200}, 1), ({"max_usd": 2199}, 0), ({"max_usd": 9000}, 4),
-        ({"max_usd_per_hour": 1.6}, 3), ({"max_usd_per_hour": 3.57}, 7), ({"max_watts": 1000}, 2),
+        ({"max_usd": 2200}, 1),
+        ({"max_usd": 2199}, 0),
+        ({"max_usd": 9000}, 4),
+        ({"max_usd_per_hour": 1.6}, 3),
+        ({"max_usd_per_hour": 3.57}, 7),
+        ({"max_watts": 1000}, 2),
         ({"max_usd": 9000, "max_watts": 1000}, 2),
     ],
-)  # fmt: skip
+)
 def test_boards_within_limits(limits: dict[str, float], boards: int) -> None:
     """An RTX 4090: $2,200, $0.51/h, 450 W."""
     assert most_boards(CATALOGUE.find("4090"), GpuFilter(**limits)) == boards
@@ -64,25 +76,25 @@ def test_boards_within_limits(limits: dict[str, float], boards: int) -> None:
 def test_a_figure_that_is_unknown_leaves_a_card_out() -> None:
     assert most_boards(CATALOGUE.find("L40S"), GpuFilter(max_usd=1e6)) is None
     assert most_boards(CATALOGUE.find("L40S"), GpuFilter(max_watts=700)) == 2
-    made = report(vendor="NVIDIA", max_usd=1e6)
-    unpriced = [gpu for gpu in left(vendors=("NVIDIA",)) if gpu.buy_usd is None]
-    assert [(n.code, dict(n.fields)) for n in made.notes] == [
+    filtered = report(vendor="NVIDIA", max_usd=1e6)
+    unpriced = [gpu for gpu in remaining(vendors=("NVIDIA",)) if gpu.buy_usd is None]
+    assert [(n.code, dict(n.fields)) for n in filtered.notes] == [
         ("unknown_figures_left_out", {"count": len(unpriced)})
     ]
-    assert all(item.buy_usd is not None for item in made.ranking)
+    assert all(item.buy_usd is not None for item in filtered.ranking)
 
 
 @pytest.mark.parametrize("field", ["max_usd", "max_usd_per_hour", "max_watts"])
 def test_limits_hold_for_all_boards_together(field: str) -> None:
     limit = {"max_usd": 6000.0, "max_usd_per_hour": 4.0, "max_watts": 900.0}[field]
-    made = report(**{field: limit})
+    filtered = report(**{field: limit})
     figures = {
-        "max_usd": [item.buy_usd for item in made.ranking],
-        "max_usd_per_hour": [item.rent_usd_per_hour for item in made.ranking],
-        "max_watts": [item.power_watts for item in made.ranking],
+        "max_usd": [item.buy_usd for item in filtered.ranking],
+        "max_usd_per_hour": [item.rent_usd_per_hour for item in filtered.ranking],
+        "max_watts": [item.power_watts for item in filtered.ranking],
     }[field]
     assert figures and all(figure is not None and figure <= limit for figure in figures)
-    assert any(item.fit.count > 1 for item in made.ranking)
+    assert any(item.fit.count > 1 for item in filtered.ranking)
 
 
 @pytest.mark.parametrize(
@@ -92,42 +104,57 @@ def test_limits_hold_for_all_boards_together(field: str) -> None:
         ({"segment": "embedded", "max_watts": 30}, "filtered_gpus_do_not_run_it"),
     ],
 )
-def test_nothing_left_is_a_clear_answer(fields: dict[str, Any], code: str) -> None:
-    made = report(**fields)
-    assert made.ranking == () and made.estimates
-    assert made.notes[0].code == code
-    assert say_note(made.notes[0], "zh") and say_note(made.notes[0], "pt")
+def test_an_emptied_ranking_says_which_filter_emptied_it(fields: dict[str, Any], code: str) -> None:
+    filtered = report(**fields)
+    assert filtered.ranking == () and filtered.estimates
+    assert filtered.notes[0].code == code
+    assert say_note(filtered.notes[0], "zh") and say_note(filtered.notes[0], "pt")
 
 
 def test_gpus_asked_for_by_name_are_answered_all_the_same() -> None:
-    made = report(gpu="4090", vendor="AMD")
-    assert made.ranking[0].fit.gpu.slug == "rtx-4090-24gb"
-    assert [note.code for note in made.notes] == ["filters_not_applied"]
+    filtered = report(gpu="4090", vendor="AMD")
+    assert filtered.ranking[0].fit.gpu.slug == "rtx-4090-24gb"
+    assert [note.code for note in filtered.notes] == ["filters_not_applied"]
 
 
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("vendor", "Voodoo"), ("segment", "toaster"), ("software", "DirectX"),
-        ("status", "nearly"), ("max_usd", -5), ("max_usd", "cheap"), ("max_watts", "nan"),
-        ("max_usd_per_hour", 0), ("rentable", "perhaps"), ("hours_per_day", 25),
-        ("hours_per_day", 0), ("usd_per_kwh", "inf"), ("amortisation_years", 0),
+        ("vendor", "Voodoo"),
+        ("segment", "toaster"),
+        ("software", "DirectX"),
+        ("status", "nearly"),
+        ("max_usd", -5),
+        ("max_usd", "cheap"),
+        ("max_watts", "nan"),
+        ("max_usd_per_hour", 0),
+        ("rentable", "perhaps"),
+        ("hours_per_day", 25),
+        ("hours_per_day", 0),
+        ("usd_per_kwh", "inf"),
+        ("amortisation_years", 0),
         ("host_usd", -1),
     ],
-)  # fmt: skip
+)
 def test_impossible_values_name_their_field(field: str, value: Any) -> None:
     with pytest.raises(InvalidRequest) as caught:
         report(**{field: value})
     assert caught.value.fields["field"] == field
-    assert caught.value.fields["reason"] in ("not_one_of", "out_of_range", "not_a_number",
-                                             "not_a_boolean")  # fmt: skip
+    assert caught.value.fields["reason"] in (
+        "not_one_of",
+        "out_of_range",
+        "not_a_number",
+        "not_a_boolean",
+    )
 
 
 def test_the_request_is_echoed() -> None:
     data = report(vendor="amd, nvidia", max_usd="2500", rentable=True).to_json(say_note)
     assert data["workload"]["filters"] == {
-        "vendor": ["amd", "nvidia"], "rentable": True, "max_usd": 2500.0,
-    }  # fmt: skip
+        "vendor": ["amd", "nvidia"],
+        "rentable": True,
+        "max_usd": 2500.0,
+    }
     assert report().to_json(say_note)["workload"]["filters"] == {}
 
 
@@ -139,7 +166,7 @@ def test_one_board_more_would_break_a_limit(gpu: Gpu, usd: float, watts: float) 
         assert gpu.buy_usd is None or gpu.power_watts is None
         return
     assert gpu.buy_usd is not None and gpu.power_watts is not None
-    # Limits are read with room for rounding: a billionth of one board.
+    # Limits allow for rounding errors of a billionth of one board.
     allowed = 1 + 2e-9
     assert boards * gpu.buy_usd <= usd * allowed and boards * gpu.power_watts <= watts * allowed
     assert (boards + 1) * gpu.buy_usd > usd or (boards + 1) * gpu.power_watts > watts
@@ -150,8 +177,8 @@ def test_groups_alone_set_no_limits() -> None:
 
 
 def test_the_catalogue_is_listed_within_the_same_filters() -> None:
-    cheap = SIZER.gpus({"vendor": "AMD", "max_usd": 400, "query": "rx 9060"})
+    cheap = SIZER.gpus({"vendor": "AMD", "max_usd": 400, "query": "rx 9060"}).gpus
     assert [gpu.slug for gpu in cheap] == ["rx-9060-xt-8gb", "rx-9060-xt-16gb"]
-    assert len(SIZER.gpus({})) == len(CATALOGUE.gpus)
+    assert len(SIZER.gpus({}).gpus) == len(CATALOGUE.gpus)
     with pytest.raises(InvalidRequest):
         SIZER.gpus({"colour": "blue"})

@@ -1,36 +1,38 @@
-"""Answers for GGUF repositories: their own files, and how well each is known."""
+"""Answers for GGUF repositories: their files, and the provenance of each size."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from functools import cache
 from typing import Any
 
 import pytest
 
-from gpusizer.errors import InvalidRequest, UnknownQuant
-from gpusizer.fit import Fit
+from gpusizer.answers.report import Report
+from gpusizer.answers.sizer import Sizer
+from gpusizer.core.errors import InvalidRequest, UnknownQuant
 from gpusizer.gpus import load_catalogue
-from gpusizer.hub_id import ModelRef
-from gpusizer.profile import build_profile
-from gpusizer.quants.native import quant_from_json, quant_to_json
-from gpusizer.quants.variants import variant_quants
-from gpusizer.report import Report
-from gpusizer.sizer import Sizer
-from gpusizer.snapshot import RepoSnapshot
+from gpusizer.hub.model_ref import ModelRef
+from gpusizer.hub.snapshot import RepoSnapshot
+from gpusizer.memory.quants.variants import variant_quants
+from gpusizer.memory.weight_sizes import all_weight_sizes
+from gpusizer.model.profile import build_profile
 from gpusizer.text import LANGUAGES, NOTATIONS, say_note
 from gpusizer.ui.answering import answer
+from gpusizer.ui.page_state import PageState
 from gpusizer.ui.presenters.answer import answer_html
 from gpusizer.ui.presenters.words import Words
-from gpusizer.ui.state import PageState
-from gpusizer.weight_sizes import all_weight_sizes
 from tests.gguf_snapshots import HEADER_BYTES, file_variant, gguf_snapshot, tensor_bytes
 from tests.hub_emulator.gguf_models import Shaped, llama_metadata, llama_tensors
 
 SIZES: dict[str, int] = {
-    "layers": 32, "hidden": 4096, "ffn": 14336, "heads": 32, "kv_heads": 8, "head_dim": 128,
-}  # fmt: skip
+    "layers": 32,
+    "hidden": 4096,
+    "ffn": 14336,
+    "heads": 32,
+    "kv_heads": 8,
+    "head_dim": 128,
+}
 
 
 @cache
@@ -46,10 +48,16 @@ def file_bytes(kind: str) -> int:
 OTHERS = tuple(
     file_variant(name, file_bytes(kind))
     for name, kind in (
-        ("F32", "F32"), ("BF16", "BF16"), ("Q8_0", "Q8_0"), ("Q6_K", "Q6_K"),
-        ("UD-Q5_K_XL", "Q5_K"), ("IQ3_XXS", "IQ3_XXS"), ("Q2_K", "Q2_K"), ("custom", "Q4_1"),
+        ("F32", "F32"),
+        ("BF16", "BF16"),
+        ("Q8_0", "Q8_0"),
+        ("Q6_K", "Q6_K"),
+        ("UD-Q5_K_XL", "Q5_K"),
+        ("IQ3_XXS", "IQ3_XXS"),
+        ("Q2_K", "Q2_K"),
+        ("custom", "Q4_1"),
     )
-)  # fmt: skip
+)
 
 
 def repo(**fields: Any) -> RepoSnapshot:
@@ -58,22 +66,22 @@ def repo(**fields: Any) -> RepoSnapshot:
 
 
 def report(snapshot: RepoSnapshot | None = None, **fields: Any) -> Report:
-    asked: list[ModelRef] = []
+    refs: list[ModelRef] = []
 
     def fetch(ref: ModelRef) -> RepoSnapshot:
-        asked.append(ref)
+        refs.append(ref)
         return snapshot or repo()
 
     return Sizer(fetch, load_catalogue()).size({"model": "org/name", "top": 5, **fields})
 
 
 def test_rows_are_the_repository_s_files() -> None:
-    made = report()
-    names = [row.estimate.quant.slug for row in made.estimates]
+    sized = report()
+    names = [row.estimate.quant.slug for row in sized.estimates]
     assert names == [
         *("f32", "bf16", "q8_0", "q6_k", "ud-q5_k_xl", "iq3_xxs", "q2_k", "custom", "q4_k_m")
     ]
-    for row in made.estimates:
+    for row in sized.estimates:
         assert row.estimate.native
         assert not row.needs_original_weights
         assert row.estimate.engine.slug == "llama.cpp"
@@ -81,17 +89,23 @@ def test_rows_are_the_repository_s_files() -> None:
 
 
 def test_only_what_was_read_is_exact() -> None:
-    made = report()
-    known = {row.estimate.quant.slug: row.estimate.provenance() for row in made.estimates}
-    assert {slug for slug, by in known.items() if by["weights"] == "exact"} == {"q4_k_m"}
-    assert {by["weights"] for by in known.values()} == {"exact", "derived"}
+    sized = report()
+    provenances = {row.estimate.quant.slug: row.estimate.provenance() for row in sized.estimates}
+    assert {slug for slug, by in provenances.items() if by["weights"] == "exact"} == {"q4_k_m"}
+    assert {by["weights"] for by in provenances.values()} == {"exact", "derived"}
 
 
 def test_other_files_are_sized_by_their_own_size() -> None:
-    made = report()
-    kinds = {"q8_0": "Q8_0", "q2_k": "Q2_K", "ud-q5_k_xl": "Q5_K", "custom": "Q4_1",
-             "q4_k_m": "Q4_K", "bf16": "BF16"}  # fmt: skip
-    for row in made.estimates:
+    sized = report()
+    kinds = {
+        "q8_0": "Q8_0",
+        "q2_k": "Q2_K",
+        "ud-q5_k_xl": "Q5_K",
+        "custom": "Q4_1",
+        "q4_k_m": "Q4_K",
+        "bf16": "BF16",
+    }
+    for row in sized.estimates:
         kind = kinds.get(row.estimate.quant.slug)
         if kind:
             assert row.estimate.sizes.total == tensor_bytes(tensors(kind))
@@ -109,22 +123,29 @@ def test_shares_follow_the_layout() -> None:
 def test_widths() -> None:
     bits = {quant.slug: quant.bits for quant in variant_quants(build_profile(repo()))}
     assert bits == {
-        "f32": 32, "bf16": 16, "q8_0": 8, "q6_k": 6, "ud-q5_k_xl": 5, "iq3_xxs": 3, "q2_k": 2,
-        "custom": 5, "q4_k_m": 4,
-    }  # fmt: skip
+        "f32": 32,
+        "bf16": 16,
+        "q8_0": 8,
+        "q6_k": 6,
+        "ud-q5_k_xl": 5,
+        "iq3_xxs": 3,
+        "q2_k": 2,
+        "custom": 5,
+        "q4_k_m": 4,
+    }
 
 
 def test_rankings_choose_among_the_files() -> None:
-    made = report(top=0)
-    ranked = {item.fit.estimate.quant.slug for item in made.ranking}
+    sized = report(top=0)
+    ranked = {item.fit.estimate.quant.slug for item in sized.ranking}
     assert "q4_k_m" in ranked
     assert ranked <= {"bf16", "q8_0", "q6_k", "ud-q5_k_xl", "custom", "q4_k_m"}
-    assert {item.fit.estimate.engine.slug for item in made.ranking} <= {"llama.cpp", "ollama"}
+    assert {item.fit.estimate.engine.slug for item in sized.ranking} <= {"llama.cpp", "ollama"}
 
 
 def test_narrow_files_are_ranked_where_there_are_no_others() -> None:
-    made = report(gguf_snapshot(llama_metadata(**SIZES), tensors("Q2_K"), name="Q2_K"))
-    assert {item.fit.estimate.quant.slug for item in made.ranking} == {"q2_k"}
+    sized = report(gguf_snapshot(llama_metadata(**SIZES), tensors("Q2_K"), name="Q2_K"))
+    assert {item.fit.estimate.quant.slug for item in sized.ranking} == {"q2_k"}
 
 
 @pytest.mark.parametrize(
@@ -169,42 +190,35 @@ def test_a_projector_asked_for_by_its_path() -> None:
     assert row.estimate.provenance()["weights"] == "exact"
 
 
-def test_trips_through_json() -> None:
-    profile = build_profile(repo())
-    for quant in variant_quants(profile):
-        assert quant_from_json(json.loads(json.dumps(quant_to_json(quant)))) == quant
-    catalogue = load_catalogue()
-    for item in report().ranking:
-        data = json.loads(json.dumps(item.fit.to_json()))
-        assert Fit.from_json(data, catalogue) == item.fit
-
-
 def test_each_tier_of_the_page_stands_for_one_file() -> None:
     state = PageState(model="org/name")
     sizer = Sizer(lambda ref: repo(), load_catalogue())
-    made = answer(sizer, state, 5)
-    shown = {tier.name: tier.row.estimate.quant.slug for tier in made.tiers}
-    assert shown == {"16": "bf16", "8": "q8_0", "4": "q4_k_m"}
-    for tier in made.tiers:
+    page_answer = answer(sizer, state)
+    tier_slugs = {tier.name: tier.row.estimate.quant.slug for tier in page_answer.tiers}
+    assert tier_slugs == {"16": "bf16", "8": "q8_0", "4": "q4_k_m"}
+    for tier in page_answer.tiers:
         slugs = {item.fit.estimate.quant.slug for item in tier.best.values()}
         assert slugs == {tier.row.estimate.quant.slug}
-    assert "GGUF Q4_K_M" in answer_html(made, Words("en"))
+    assert "GGUF Q4_K_M" in answer_html(page_answer, Words("en"))
 
 
 def test_report_lists_the_files() -> None:
     data = report().to_json(say_note)
     listed = data["model"]["variants"]
     assert listed[2] == {
-        "name": "Q8_0", "slug": "q8_0", "size_bytes": file_bytes("Q8_0"), "files": 1,
-    }  # fmt: skip
+        "name": "Q8_0",
+        "slug": "q8_0",
+        "size_bytes": file_bytes("Q8_0"),
+        "files": 1,
+    }
     assert len(listed) == 9
 
 
-def test_caveats_can_be_said() -> None:
-    others = (*OTHERS, file_variant("mmproj-F16", 10**9, "projector"))
-    profile = build_profile(gguf_snapshot(llama_metadata(), llama_tensors(), others))
+def test_caveats_have_sentences() -> None:
+    other_files = (*OTHERS, file_variant("mmproj-F16", 10**9, "projector"))
+    profile = build_profile(gguf_snapshot(llama_metadata(), llama_tensors(), other_files))
     assert {note.code for note in profile.caveats} == {"gguf_variant_read", "projector_not_counted"}
     for language in LANGUAGES:
-        said = [say_note(note, language) for note in profile.caveats]
-        assert any("model-Q4_K_M.gguf" in sentence for sentence in said)
-        assert any(NOTATIONS[language].write("0.93 GiB") in sentence for sentence in said)
+        sentences = [say_note(note, language) for note in profile.caveats]
+        assert any("model-Q4_K_M.gguf" in sentence for sentence in sentences)
+        assert any(NOTATIONS[language].write("0.93 GiB") in sentence for sentence in sentences)

@@ -1,4 +1,4 @@
-"""What llama.cpp's converter and quantizer do unusually with a kind of model."""
+"""Special rules of llama.cpp's converter and quantizer for some architectures."""
 
 from __future__ import annotations
 
@@ -8,15 +8,14 @@ from dataclasses import replace
 import pytest
 from gguf.constants import MODEL_ARCH_NAMES
 
-from gpusizer.model_shape import model_shape
-from gpusizer.paths import DATA_DIR
-from gpusizer.profile import build_profile
-from gpusizer.quants import ModelShape
-from gpusizer.quants.gguf import Gguf
-from gpusizer.quants.recipes import RECIPES
-from gpusizer.quants.spellings import model_type_of, spellings
-from gpusizer.roles import Kind, Part, Slot
-from gpusizer.weights import WeightGroup
+from gpusizer.core.paths import DATA_DIR
+from gpusizer.memory.model_shape import model_shape, model_type_of, spellings
+from gpusizer.memory.quants import ModelShape
+from gpusizer.memory.quants.gguf import Gguf
+from gpusizer.memory.quants.recipes import RECIPES
+from gpusizer.model.profile import build_profile
+from gpusizer.model.tensor_roles import Kind, Part, Slot
+from gpusizer.model.weights import WeightGroup
 from tests.builders import llama
 from tests.families import qwen3_next
 from tests.gguf_snapshots import gguf_profile
@@ -30,8 +29,18 @@ Q6_K, Q5_K, Q4_K, IQ4_XS, Q2_K, IQ2_XS = 210, 176, 144, 136, 84, 74  # bytes of 
 
 def fused(name: str, rows: int = 1) -> WeightGroup:
     """A projection to queries, keys and values in layer 10."""
-    return WeightGroup("model", f"model.layers.{{}}.{name}.weight", "BF16", (rows, ROW), 1,
-                       Part.TEXT, Kind.LINEAR, Slot.QKV, (10,), 2 * ROW * rows)  # fmt: skip
+    return WeightGroup(
+        "model",
+        f"model.layers.{{}}.{name}.weight",
+        "BF16",
+        (rows, ROW),
+        1,
+        Part.TEXT,
+        Kind.LINEAR,
+        Slot.QKV,
+        (10,),
+        2 * ROW * rows,
+    )
 
 
 @pytest.mark.parametrize(
@@ -61,8 +70,8 @@ def test_the_gate_of_a_fused_projection_is_no_attention() -> None:
     """Qwen3-Next's 12,288 rows: 8,192 are convolved, 4,096 are attn_gate."""
     model = model_shape(build_profile(qwen3_next()))
     assert (model.gate_rows, model.early_qkv) == (4096, True)
-    both = fused("linear_attn.in_proj_qkvz", 12288)
-    assert Gguf(RECIPES["q4_k_m"]).group_bytes(both, model) == 8192 * Q5_K + 4096 * Q4_K
+    qkvz = fused("linear_attn.in_proj_qkvz", 12288)
+    assert Gguf(RECIPES["q4_k_m"]).group_bytes(qkvz, model) == 8192 * Q5_K + 4096 * Q4_K
 
 
 def test_the_head_of_mpt_is_written_twice() -> None:
@@ -82,11 +91,14 @@ def test_the_first_down_projections_are_counted_one_by_one() -> None:
     widths = [
         layout.group_bytes(group, model)
         for group in (
-            down("mlp", 0), down("experts.{}", 1, Kind.EXPERT), down("shared_experts", 1),
-            down("experts.{}", 2, Kind.EXPERT), down("shared_experts", 2),
+            down("mlp", 0),
+            down("experts.{}", 1, Kind.EXPERT),
+            down("shared_experts", 1),
+            down("experts.{}", 2, Kind.EXPERT),
+            down("shared_experts", 2),
             down("experts.{}", 3, Kind.EXPERT),
         )
-    ]  # fmt: skip
+    ]
     assert widths == [Q2_K] * 4 + [IQ2_XS] * 2
     # other recipes go by the number of the layer
     assert Gguf(RECIPES["q4_k_s"]).group_bytes(down("shared_experts", 3), model) == Q5_K
@@ -98,7 +110,7 @@ def test_layers_with_down_projections() -> None:
     assert model_shape(build_profile(llama())).down_layers == (tuple(range(32)), (), ())
 
 
-# What either table says of a model, by the names of both kinds of files.
+# Rules of both tables for a model, by its names in both kinds of files.
 RULES = [
     ("glm4_moe", "glm4moe", "keeps_drafts"),
     ("glm_moe_dsa", "glm-dsa", "keeps_drafts"),
@@ -135,8 +147,14 @@ def test_rules_hold_for_both_spellings(model_type: str, architecture: str, rule:
 
 # Older names of Falcon, text halves of models that are named whole, and GLM-4.7-Flash, whose
 # files say deepseek2 like those of other models.
-ONE_SPELLING = {"RefinedWebModel", "RefinedWeb", "gemma3n_text", "gemma4_text",
-                "qwen3_5_moe_text", "glm4_moe_lite"}  # fmt: skip
+ONE_SPELLING = {
+    "RefinedWebModel",
+    "RefinedWeb",
+    "gemma3n_text",
+    "gemma4_text",
+    "qwen3_5_moe_text",
+    "glm4_moe_lite",
+}
 
 
 def named_models() -> set[str]:
@@ -149,8 +167,8 @@ def named_models() -> set[str]:
 
 
 def test_every_model_with_a_rule_has_its_name_in_gguf_files() -> None:
-    known = set(MODEL_ARCH_NAMES.values())
-    assert set(spellings()) <= known
+    arch_names = set(MODEL_ARCH_NAMES.values())
+    assert set(spellings()) <= arch_names
     assert set(spellings().values()) <= named_models()
-    assert named_models() - known - set(spellings().values()) <= ONE_SPELLING
+    assert named_models() - arch_names - set(spellings().values()) <= ONE_SPELLING
     assert {name for name in named_models() if model_type_of(name) != name} == set()

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpusizer.snapshot import Variant
+from gpusizer.hub.snapshot import Variant
 from scrapers.gguf_files import choose_variant, first_incomplete, gguf_variants, kind_of, label_of
 from scrapers.gguf_pieces import Piece, piece_of
 from scrapers.weight_sets import RepoFile
@@ -16,8 +16,8 @@ def variants(*paths: str, size: int = 10) -> tuple[Variant, ...]:
     return gguf_variants([RepoFile(path, size) for path in paths])
 
 
-def names(found: tuple[Variant, ...], kind: str = "quantization") -> list[str]:
-    return sorted(variant.name for variant in found if variant.kind == kind)
+def names(listed: tuple[Variant, ...], kind: str = "quantization") -> list[str]:
+    return sorted(variant.name for variant in listed if variant.kind == kind)
 
 
 @pytest.mark.parametrize(
@@ -81,8 +81,8 @@ def test_sizes_are_summed_and_ordered() -> None:
         "imatrix_unsloth.dat": 4,
         "README.md": 1,
     }
-    found = gguf_variants([RepoFile(path, size) for path, size in sizes.items()])
-    assert [(v.name, v.kind, v.size_bytes) for v in found] == [
+    listed = gguf_variants([RepoFile(path, size) for path, size in sizes.items()])
+    assert [(v.name, v.kind, v.size_bytes) for v in listed] == [
         ("Q8_0", "quantization", 93),
         ("UD-Q4_K_XL", "quantization", 61),
         ("Q4_K_M", "quantization", 60),
@@ -90,8 +90,8 @@ def test_sizes_are_summed_and_ordered() -> None:
         ("F16", "projector", 7),
         ("Q4_K_M", "draft", 5),
     ]
-    assert [file.path[-9:-5] for file in found[0].files] == ["0003"] * 3
-    assert found[1].slug == "ud-q4_k_xl"
+    assert [file.path[-9:-5] for file in listed[0].files] == ["0003"] * 3
+    assert listed[1].slug == "ud-q4_k_xl"
 
 
 def test_names_are_never_shared() -> None:
@@ -136,14 +136,14 @@ def test_names_of_pieces(path: str, piece: Piece | None) -> None:
 
 def test_pieces_are_joined_in_the_order_of_their_numbers() -> None:
     paths = [f"m.Q8_0.gguf.part{number}of11" for number in range(1, 12)]
-    (found,) = gguf_variants([RepoFile(path, 10) for path in reversed(paths)])
-    assert [file.path for file in found.files] == paths
-    assert (found.size_bytes, found.raw_pieces) == (110, True)
+    (variant,) = gguf_variants([RepoFile(path, 10) for path in reversed(paths)])
+    assert [file.path for file in variant.files] == paths
+    assert (variant.size_bytes, variant.raw_pieces) == (110, True)
     assert not variants("m-Q8_0.gguf")[0].raw_pieces
 
 
 @pytest.mark.parametrize(
-    "rest",
+    "present",
     [
         ("m.Q4_0.gguf-split-b", "m.Q4_0.gguf-split-c"),
         ("m.Q4_0.gguf-split-a", "m.Q4_0.gguf-split-c"),
@@ -153,13 +153,13 @@ def test_pieces_are_joined_in_the_order_of_their_numbers() -> None:
         ("m.Q4_0.gguf.part2", "m.Q4_0.gguf.part3"),
     ],
 )
-def test_missing_pieces(rest: tuple[str, ...]) -> None:
-    assert names(variants("m.Q8_0.gguf", *rest)) == ["Q8_0"]
-    assert first_incomplete([RepoFile(path, 1) for path in rest]) == rest[0]
+def test_missing_pieces(present: tuple[str, ...]) -> None:
+    assert names(variants("m.Q8_0.gguf", *present)) == ["Q8_0"]
+    assert first_incomplete([RepoFile(path, 1) for path in present]) == present[0]
 
 
 @pytest.mark.parametrize(
-    ("labels", "file", "tag", "chosen"),
+    ("labels", "file", "tag", "expected"),
     [
         (("Q8_0", "Q4_K_M", "Q4_K_S"), None, None, "Q4_K_M"),
         (("Q8_0", "Q5_K_M", "UD-Q4_K_XL", "Q2_K"), None, None, "UD-Q4_K_XL"),
@@ -178,18 +178,18 @@ def test_missing_pieces(rest: tuple[str, ...]) -> None:
     ],
 )
 def test_choice(
-    labels: tuple[str, ...], file: str | None, tag: str | None, chosen: str | None
+    labels: tuple[str, ...], file: str | None, tag: str | None, expected: str | None
 ) -> None:
-    found = gguf_variants([RepoFile(f"m-{x}.gguf", len(x) + 1) for x in labels])
-    variant = choose_variant(found, file, tag)
-    assert (variant and variant.name.removeprefix("m-")) == chosen
+    listed = gguf_variants([RepoFile(f"m-{x}.gguf", len(x) + 1) for x in labels])
+    variant = choose_variant(listed, file, tag)
+    assert (variant and variant.name.removeprefix("m-")) == expected
 
 
 def test_a_projector_is_read_when_asked_for() -> None:
-    found = variants("m-Q4_K_M.gguf", "mmproj-F16.gguf")
-    chosen = choose_variant(found, "mmproj-F16.gguf")
-    assert chosen is not None
-    assert chosen.kind == "projector"
+    listed = variants("m-Q4_K_M.gguf", "mmproj-F16.gguf")
+    variant = choose_variant(listed, "mmproj-F16.gguf")
+    assert variant is not None
+    assert variant.kind == "projector"
 
 
 PATHS = st.lists(
@@ -204,9 +204,9 @@ PATHS = st.lists(
 
 @given(PATHS)
 def test_every_file_is_in_one_variant_at_most(paths: list[str]) -> None:
-    found = variants(*paths)
-    used = [file.path for variant in found for file in variant.files]
+    listed = variants(*paths)
+    used = [file.path for variant in listed for file in variant.files]
     assert len(used) == len(set(used))
     assert set(used) <= set(paths)
-    keys = [(variant.slug, variant.kind) for variant in found]
+    keys = [(variant.slug, variant.kind) for variant in listed]
     assert len(keys) == len(set(keys))

@@ -1,9 +1,8 @@
-"""GGUF headers: written by the gguf package, by hand, and by nobody who means well."""
+"""GGUF headers: written by the gguf package, by hand, and malformed ones."""
 
 from __future__ import annotations
 
 import struct
-import time
 import tracemalloc
 from dataclasses import replace
 from pathlib import Path
@@ -15,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpusizer.dtypes import GGML_BLOCKS
-from gpusizer.errors import (
+from gpusizer.core.dtypes import GGML_BLOCKS
+from gpusizer.core.errors import (
     GpusizerError,
     HubUnreachable,
     LimitsExceeded,
@@ -26,6 +25,7 @@ from gpusizer.errors import (
 from gpusizer.text import LANGUAGES, say_error
 from scrapers.gguf_header import GgufHeader, read_header
 from scrapers.limits import MIB, Limits
+from tests.counting import steps_of
 from tests.hub_emulator.files import FakeFile, sparse_file
 from tests.hub_emulator.gguf_files import (
     Raw,
@@ -147,11 +147,10 @@ def test_an_answer_that_is_cut_short_is_the_network_s_fault() -> None:
         read_header(cut, LIMITS, "org/name", "m.gguf")
 
 
-def test_a_real_vocabulary_takes_few_reads_and_little_time() -> None:
+def test_a_real_vocabulary_takes_few_reads_and_steps() -> None:
     metadata = {**LLAMA, **tokenizer(128_256, 280_147)}
     file = gguf_file(metadata, {"a": ("F32", (4,))})
     source = Source(file, file.size)
-    began = time.perf_counter()
     tracemalloc.start()
     header = read_header(source, LIMITS, "org/name", "m.gguf")
     peak = tracemalloc.get_traced_memory()[1]
@@ -160,7 +159,8 @@ def test_a_real_vocabulary_takes_few_reads_and_little_time() -> None:
     assert len(source.ranges) <= 3
     assert header.data_start > 7 * MIB
     assert peak < 32 * MIB
-    assert time.perf_counter() - began < 5
+    second_source = Source(file, file.size)
+    assert steps_of(lambda: read_header(second_source, LIMITS, "org/name", "m.gguf")) < 12 * 128_256
 
 
 def tensors_header(*infos: bytes, **changes: Any) -> bytes:
@@ -184,19 +184,24 @@ MALFORMED: dict[str, tuple[bytes, str]] = {
     "text of 2^63": (gguf_header([entry("a", Raw(8, struct.pack("<Q", 2**63)))]), "truncated"),
     "text of -1": (gguf_header([entry("a", Raw(8, struct.pack("<q", -1)))]), "truncated"),
     "array of 2^63": (
-        gguf_header([entry("a", Raw(9, struct.pack("<IQ", 4, 2**63)))]), "truncated",
+        gguf_header([entry("a", Raw(9, struct.pack("<IQ", 4, 2**63)))]),
+        "truncated",
     ),
     "texts of 2^61": (
-        gguf_header([entry("a", Raw(9, struct.pack("<IQ", 8, 2**61)))]), "truncated",
+        gguf_header([entry("a", Raw(9, struct.pack("<IQ", 8, 2**61)))]),
+        "truncated",
     ),
     "text in texts of 2^63": (
-        gguf_header([entry("a", Raw(9, struct.pack("<IQQ", 8, 2, 2**63)))]), "truncated",
+        gguf_header([entry("a", Raw(9, struct.pack("<IQQ", 8, 2, 2**63)))]),
+        "truncated",
     ),
     "array of arrays": (
-        gguf_header([entry("a", Raw(9, struct.pack("<IQ", 9, 1) * 50_000))]), "metadata_type",
+        gguf_header([entry("a", Raw(9, struct.pack("<IQ", 9, 1) * 50_000))]),
+        "metadata_type",
     ),
     "array of type 99": (
-        gguf_header([entry("a", Raw(9, struct.pack("<IQ", 99, 1)))]), "metadata_type",
+        gguf_header([entry("a", Raw(9, struct.pack("<IQ", 99, 1)))]),
+        "metadata_type",
     ),
     "alignment 0": (gguf_header([entry("general.alignment", 0)]), "alignment"),
     "alignment 7": (gguf_header([entry("general.alignment", 7)]), "alignment"),
@@ -215,7 +220,7 @@ MALFORMED: dict[str, tuple[bytes, str]] = {
     "tensor twice": (tensors_header(GOOD, tensor_info("a", (4,), F32, 2048)), "duplicate_tensor"),
     "name of 5000": (tensors_header(tensor_info("a" * 5000, (4,), F32, 0)), "name_length"),
     "name in latin-1": (tensors_header(tensor_info(b"\xff", (4,), F32, 0)), "not_utf8"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", MALFORMED)
@@ -250,12 +255,19 @@ def test_unknown_types_are_named(kind: int) -> None:
     ],
 )
 def test_limits(data: bytes, limit: str) -> None:
-    began = time.perf_counter()
     with pytest.raises(LimitsExceeded) as caught:
         read_bytes(data, size=10**12)
     assert caught.value.fields["limit"] == limit
     assert caught.value.fields["allowed"] == getattr(LIMITS, limit)
-    assert time.perf_counter() - began < 10
+
+
+@pytest.mark.parametrize("counts", [{"entry_count": 2**63}, {"tensor_count": 2**63}])
+def test_a_count_beyond_its_limit_ends_the_reading_at_once(counts: dict[str, int]) -> None:
+    def read_it() -> None:
+        with pytest.raises(LimitsExceeded):
+            read_bytes(gguf_header([], **counts), size=10**12)
+
+    assert steps_of(read_it) < 1000
 
 
 def test_values_that_say_nothing_are_left_out() -> None:
@@ -298,10 +310,10 @@ def test_any_change_of_a_sound_file_is_read_or_refused(data: st.DataObject) -> N
     assert len(header.tensors) <= 50_000
 
 
-def test_every_reason_can_be_said() -> None:
+def test_every_reason_has_a_sentence() -> None:
     reasons = {reason for _, reason in MALFORMED.values()}
     for language in LANGUAGES:
         for reason in reasons:
             error = MalformedRepo(repo_id="org/name", file="m.gguf", reason=reason)
-            said = say_error(error, language)
-            assert not any(f"{mark}{reason}" in said for mark in "(（")
+            sentence = say_error(error, language)
+            assert not any(f"{mark}{reason}" in sentence for mark in "(（")

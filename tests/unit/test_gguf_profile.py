@@ -1,8 +1,7 @@
-"""Profiles of GGUF files: the same model as its safetensors, and llama.cpp's own ways."""
+"""Profiles of GGUF files agree with those of the same model's safetensors."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,19 +9,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpusizer.architecture import Architecture, Attention, resolve_gguf
-from gpusizer.kv_cache import kv_cache_bytes
-from gpusizer.profile import ModelProfile, build_profile
-from gpusizer.quants.recipes import RECIPES
-from gpusizer.roles import Kind, Part, Slot, kind_of, part_of, slot_of
-from gpusizer.units import MIB
+from gpusizer.core.units import MIB
+from gpusizer.memory.kv_cache import kv_cache_bytes
+from gpusizer.memory.quants.recipes import RECIPES
+from gpusizer.model.architecture import Architecture, Attention, resolve_gguf
+from gpusizer.model.profile import ModelProfile, build_profile
+from gpusizer.model.tensor_roles import Kind, Part, Slot, kind_of, part_of, slot_of
 from tests.builders import llama, quantized_bytes, qwen3_06b, qwen3_moe
 from tests.gguf_snapshots import file_variant, gguf_profile, gguf_snapshot, llama_gguf
 from tests.hub_emulator.gguf_models import Shaped, llama_metadata, llama_tensors
 
 SIZES_8B: dict[str, int] = {
-    "layers": 32, "hidden": 4096, "ffn": 14336, "heads": 32, "kv_heads": 8, "head_dim": 128,
-}  # fmt: skip
+    "layers": 32,
+    "hidden": 4096,
+    "ffn": 14336,
+    "heads": 32,
+    "kv_heads": 8,
+    "head_dim": 128,
+}
 VOCAB_8B = 128256
 
 
@@ -56,8 +60,7 @@ def moe_30b() -> tuple[dict[str, Any], Shaped]:
 
 def tied_06b() -> tuple[dict[str, Any], Shaped]:
     """Qwen3-0.6B, whose file has no head of its own."""
-    sizes = {"layers": 28, "hidden": 1024, "ffn": 3072, "heads": 16, "kv_heads": 8,
-             "head_dim": 128}  # fmt: skip
+    sizes = {"layers": 28, "hidden": 1024, "ffn": 3072, "heads": 16, "kv_heads": 8, "head_dim": 128}
     tensors = llama_tensors("BF16", vocab=151936, tied=True, **sizes)
     for layer in range(28):
         for name in "qk":
@@ -74,25 +77,36 @@ PAIRS: dict[str, tuple[ModelProfile, ModelProfile]] = {
 
 @pytest.mark.parametrize("name", PAIRS)
 def test_same_model_as_its_safetensors(name: str) -> None:
-    found, expected = PAIRS[name]
-    assert found.parameters == expected.parameters
-    assert found.active_parameters == expected.active_parameters
-    assert found.kv_cache_bytes_per_token == expected.kv_cache_bytes_per_token
-    assert found.max_context == expected.max_context
-    assert found.architecture is not None
+    gguf, expected = PAIRS[name]
+    assert gguf.parameters == expected.parameters
+    assert gguf.active_parameters == expected.active_parameters
+    assert gguf.kv_cache_bytes_per_token == expected.kv_cache_bytes_per_token
+    assert gguf.max_context == expected.max_context
+    assert gguf.architecture is not None
     assert expected.architecture is not None
-    for fact in ("layers", "hidden_size", "intermediate_size", "vocab_size", "attention_heads",
-                 "kv_heads", "head_dim", "experts", "experts_per_token", "tied_embeddings",
-                 "generates", "layer_plan"):  # fmt: skip
-        assert getattr(found.architecture, fact) == getattr(expected.architecture, fact), fact
-    assert (found.architecture.recovered, found.architecture.defaulted) == ((), ())
+    for fact in (
+        "layers",
+        "hidden_size",
+        "intermediate_size",
+        "vocab_size",
+        "attention_heads",
+        "kv_heads",
+        "head_dim",
+        "experts",
+        "experts_per_token",
+        "tied_embeddings",
+        "generates",
+        "layer_plan",
+    ):
+        assert getattr(gguf.architecture, fact) == getattr(expected.architecture, fact), fact
+    assert (gguf.architecture.recovered, gguf.architecture.defaulted) == ((), ())
 
 
 @pytest.mark.parametrize("name", PAIRS)
 @pytest.mark.parametrize("slug", RECIPES)
 def test_recipes_see_the_same_tensors(name: str, slug: str) -> None:
-    found, expected = PAIRS[name]
-    assert quantized_bytes(slug, found) == quantized_bytes(slug, expected)
+    gguf, expected = PAIRS[name]
+    assert quantized_bytes(slug, gguf) == quantized_bytes(slug, expected)
 
 
 def widened(*layers: int) -> dict[str, str]:
@@ -131,18 +145,17 @@ def test_facts_of_a_file() -> None:
     assert (profile.native_dtype, profile.variant) == ("Q4_K", "Q4_K_M")
     assert profile.caveats == ()
     assert gguf_profile(metadata_8b(), llama_8b("BF16")).quantization is None
-    assert ModelProfile.from_json(json.loads(json.dumps(profile.to_json()))) == profile
 
 
 def test_files_beside_the_model() -> None:
-    others = [
+    other_files = [
         file_variant("Q8_0", 9_000),
         file_variant("mmproj-F32", 500, "projector"),
         file_variant("mmproj-BF16", 300, "projector"),
         file_variant("mmproj-F16", 250, "projector"),
         file_variant("draft", 100, "draft"),
     ]
-    profile = build_profile(llama_gguf(others=others))
+    profile = build_profile(llama_gguf(others=other_files))
     assert [variant.name for variant in profile.variants] == ["Q8_0", "Q4_K_M"]
     assert [(c.name, c.weight_bytes) for c in profile.components] == [
         ("transformer", profile.weight_bytes),
@@ -195,18 +208,24 @@ def test_latent_matrices_of_three_sides() -> None:
 
 def resolved(arch: str, tensors: Shaped | None = None, **facts: Any) -> Architecture:
     """The architecture of metadata alone, or with these tensors."""
-    known = {"kv_heads": 2, "heads": 8, "head_dim": 64} | facts
-    metadata = llama_metadata(arch=arch, **known)
+    all_facts = {"kv_heads": 2, "heads": 8, "head_dim": 64} | facts
+    metadata = llama_metadata(arch=arch, **all_facts)
     groups = gguf_profile(metadata, tensors or {"token_embd.weight": ("F16", (10, 256))}).groups
-    found = resolve_gguf(metadata, groups)
-    assert found is not None
-    return found
+    architecture_found = resolve_gguf(metadata, groups)
+    assert architecture_found is not None
+    return architecture_found
 
 
 def plan(architecture: Architecture) -> str:
     """Layers in order, one letter each."""
-    letters = {Attention.FULL: "F", Attention.SLIDING: "s", Attention.CHUNKED: "c",
-               Attention.MLA: "M", Attention.RECURRENT: "r", Attention.NONE: "-"}  # fmt: skip
+    letters = {
+        Attention.FULL: "F",
+        Attention.SLIDING: "s",
+        Attention.CHUNKED: "c",
+        Attention.MLA: "M",
+        Attention.RECURRENT: "r",
+        Attention.NONE: "-",
+    }
     return "".join(letters[spec.attention] * spec.count for spec in architecture.layer_plan)
 
 
@@ -251,21 +270,28 @@ def test_layers(arch: str, facts: Mapping[str, Any], expected: str) -> None:
 def test_heads_that_differ_by_layer_are_measured() -> None:
     tensors = {
         f"blk.{n}.attn_{x}.weight": ("F16", (rows, 256))
-        for n, rows in enumerate((64, 128)) for x in "kv"
-    }  # fmt: skip
-    found = resolved("new", tensors, kv_heads=[1, 2])
-    assert [spec.key_width for spec in found.layer_plan] == [64, 128]
-    assert found.kv_heads == 2
+        for n, rows in enumerate((64, 128))
+        for x in "kv"
+    }
+    architecture_found = resolved("new", tensors, kv_heads=[1, 2])
+    assert [spec.key_width for spec in architecture_found.layer_plan] == [64, 128]
+    assert architecture_found.kv_heads == 2
 
 
 MLA = {
-    "layers": 2, "heads": 128, "kv_heads": 1, "head_dim": 576, "attention.kv_lora_rank": 512,
-    "rope.dimension_count": 64, "attention.key_length_mla": 192, "attention.value_length_mla": 128,
-}  # fmt: skip
+    "layers": 2,
+    "heads": 128,
+    "kv_heads": 1,
+    "head_dim": 576,
+    "attention.kv_lora_rank": 512,
+    "rope.dimension_count": 64,
+    "attention.key_length_mla": 192,
+    "attention.value_length_mla": 128,
+}
 
 
 def test_latent_attention() -> None:
-    split = {"blk.0.attn_k_b.weight": ("F16", (128, 512, 128))}
+    split = {f"blk.{n}.attn_k_b.weight": ("F16", (128, 512, 128)) for n in range(2)}
     found = resolved("deepseek2", split, **MLA)
     assert plan(found) == "MM"
     assert found.layer_plan[0].key_width == 576
@@ -274,15 +300,16 @@ def test_latent_attention() -> None:
 
 def test_older_files_of_latent_models_cache_every_head() -> None:
     facts = {**MLA, "kv_heads": 128, "head_dim": 192, "attention.value_length": 128}
-    found = resolved("deepseek2", {"blk.0.attn_kv_b.weight": ("F16", (32768, 512))}, **facts)
+    joint = {f"blk.{n}.attn_kv_b.weight": ("F16", (32768, 512)) for n in range(2)}
+    found = resolved("deepseek2", joint, **facts)
     spec = found.layer_plan[0]
     assert (plan(found), spec.key_width, spec.value_width) == ("FF", 128 * 192, 128 * 128)
 
 
 def test_state_of_qwen3_next_is_what_llama_cpp_logs() -> None:
     sizes = {"ssm.state_size": 128, "ssm.inner_size": 4096, "ssm.group_count": 16}
-    found = resolved("qwen3next", layers=48, **sizes, **{"ssm.conv_kernel": 4})
-    state = kv_cache_bytes(found, 0, 1, "f16")
+    architecture_found = resolved("qwen3next", layers=48, **sizes, **{"ssm.conv_kernel": 4})
+    state = kv_cache_bytes(architecture_found, 0, 1, "f16")
     assert state / MIB == pytest.approx(75.38, abs=0.01)
 
 
@@ -307,9 +334,12 @@ def test_metadata_that_names_no_model() -> None:
 
 
 VALUES = (
-    st.integers(-5, 2**64) | st.booleans() | st.floats() | st.text(max_size=4)
+    st.integers(-5, 2**64)
+    | st.booleans()
+    | st.floats()
+    | st.text(max_size=4)
     | st.lists(st.integers(-3, 2**40) | st.booleans() | st.floats(), max_size=4)
-)  # fmt: skip
+)
 KEYS = sorted(
     {*llama_metadata(), *(f"llama.{key}" for key in (*MLA, *STATE, *WINDOW, "expert_count"))}
     | {f"llama.{key}" for key in ("nextn_predict_layers", "full_attention_interval")}
@@ -318,9 +348,8 @@ KEYS = sorted(
 
 
 @given(st.dictionaries(st.sampled_from(KEYS), VALUES), st.booleans())
-def test_any_metadata_gives_a_profile(metadata: dict[str, Any], named: bool) -> None:
-    if named:
+def test_any_metadata_gives_a_profile(metadata: dict[str, Any], has_name: bool) -> None:
+    if has_name:
         metadata["general.architecture"] = "llama"
     profile = build_profile(gguf_snapshot(metadata, llama_tensors()))
     assert profile.parameters > 0
-    json.dumps(profile.to_json())

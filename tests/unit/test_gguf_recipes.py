@@ -1,4 +1,4 @@
-"""gpusizer.quants.gguf: llama.cpp's recipes, against the widths its own README publishes."""
+"""gpusizer.memory.quants.gguf: llama.cpp's recipes, against the widths its own README publishes."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from gpusizer.dtypes import GGML_BLOCKS
-from gpusizer.model_shape import model_shape
-from gpusizer.profile import ModelProfile, build_profile
-from gpusizer.quants import ModelShape
-from gpusizer.quants.gguf import Gguf, header_bytes, tensor_bytes
-from gpusizer.quants.recipes import RECIPES, Place, more_bits
-from gpusizer.roles import Kind, Part, Slot
-from gpusizer.weights import WeightGroup
+from gpusizer.core.dtypes import GGML_BLOCKS
+from gpusizer.memory.model_shape import model_shape
+from gpusizer.memory.quants import ModelShape
+from gpusizer.memory.quants.gguf import Gguf, header_bytes, tensor_bytes
+from gpusizer.memory.quants.recipes import RECIPES, Place, more_bits
+from gpusizer.model.profile import ModelProfile, build_profile
+from gpusizer.model.tensor_roles import Kind, Part, Slot
+from gpusizer.model.weights import WeightGroup
 from tests.builders import llama, quantized_bytes, qwen3_06b, tiny
 from tests.families import deepseek_r1, gpt_oss_20b
 
@@ -86,14 +86,31 @@ def test_published_files_of_llama_2_7b(slug: str, file_bytes: int) -> None:
 
 def block_row(slot: Slot, layer: int = 10, **overrides: Any) -> WeightGroup:
     """One row of one block in one layer, so that its bytes name its type."""
-    base = WeightGroup("model", "model.layers.{}.x.weight", "BF16", (1, ROW), 1, Part.TEXT,
-                       Kind.LINEAR, slot, (layer,), 2 * ROW)  # fmt: skip
+    base = WeightGroup(
+        "model",
+        "model.layers.{}.x.weight",
+        "BF16",
+        (1, ROW),
+        1,
+        Part.TEXT,
+        Kind.LINEAR,
+        slot,
+        (layer,),
+        2 * ROW,
+    )
     return replace(base, **overrides)
 
 
 # Bytes of 256 weights. Q4_0 takes as much as Q4_K, and Q5_0 as much as Q5_K.
-TYPE_OF_BYTES = {272: "Q8_0", 210: "Q6_K", 176: "Q5_K", 144: "Q4_K", 136: "IQ4_XS", 110: "Q3_K",
-                 84: "Q2_K"}  # fmt: skip
+TYPE_OF_BYTES = {
+    272: "Q8_0",
+    210: "Q6_K",
+    176: "Q5_K",
+    144: "Q4_K",
+    136: "IQ4_XS",
+    110: "Q3_K",
+    84: "Q2_K",
+}
 
 
 def type_of(slug: str, slot: Slot, layer: int = 10, model: ModelShape = DENSE) -> str:
@@ -168,7 +185,7 @@ def test_type_of_a_tensor(
 
 
 @pytest.mark.parametrize(
-    ("row", "wanted", "block_type"),
+    ("row", "recipe_type", "block_type"),
     [
         (512, "Q4_K", "Q4_K"),
         (544, "Q4_K", "Q5_0"),  # 17 x 32, but no multiple of 256
@@ -183,9 +200,9 @@ def test_type_of_a_tensor(
         (500, "F32", "F32"),
     ],
 )
-def test_odd_rows_fall_back_to_smaller_blocks(row: int, wanted: str, block_type: str) -> None:
+def test_odd_rows_fall_back_to_smaller_blocks(row: int, recipe_type: str, block_type: str) -> None:
     block, size = GGML_BLOCKS[block_type]
-    assert tensor_bytes(block_row(Slot.UP, shape=(3, row)), wanted) == 3 * row // block * size
+    assert tensor_bytes(block_row(Slot.UP, shape=(3, row)), recipe_type) == 3 * row // block * size
 
 
 @pytest.mark.parametrize("slug", RECIPES)
@@ -225,8 +242,8 @@ def test_the_draft_layer_of_deepseek_is_not_in_the_file() -> None:
 
 
 def test_a_tied_matrix_stored_twice_is_written_once() -> None:
-    twice, once = build_profile(qwen3_06b()), build_profile(qwen3_06b(head=False))
-    assert quantized_bytes("q4_k_m", twice) == quantized_bytes("q4_k_m", once)
+    stored_twice, stored_once = build_profile(qwen3_06b()), build_profile(qwen3_06b(head=False))
+    assert quantized_bytes("q4_k_m", stored_twice) == quantized_bytes("q4_k_m", stored_once)
 
 
 def test_layers_of_a_group_are_judged_one_by_one() -> None:
@@ -262,11 +279,15 @@ def tied(profile: ModelProfile, **facts: Any) -> ModelShape:
 def test_a_head_the_converter_writes_again_is_counted_again() -> None:
     table = block_row(Slot.OTHER, kind=Kind.EMBEDDING, layers=None, shape=(1000, ROW))
     head = replace(table, kind=Kind.OUTPUT, duplicate=True)
-    layout, once = Gguf(RECIPES["q4_0"]), tied(llama_8b())
-    again = replace(once, doubles_head=True, stores_head=True)
-    assert layout.group_bytes(table, once) + layout.group_bytes(head, once) == 1000 * 210
-    assert layout.group_bytes(table, again) + layout.group_bytes(head, again) == 1000 * (144 + 210)
-    falcon = replace(again, wide_head=True)  # llama.cpp keeps Falcon's head at Q8_0
+    layout, stored_once = Gguf(RECIPES["q4_0"]), tied(llama_8b())
+    doubled = replace(stored_once, doubles_head=True, stores_head=True)
+    assert (
+        layout.group_bytes(table, stored_once) + layout.group_bytes(head, stored_once) == 1000 * 210
+    )
+    assert layout.group_bytes(table, doubled) + layout.group_bytes(head, doubled) == 1000 * (
+        144 + 210
+    )
+    falcon = replace(doubled, wide_head=True)  # llama.cpp keeps Falcon's head at Q8_0
     assert layout.group_bytes(head, falcon) == 1000 * 272
 
 
@@ -307,9 +328,9 @@ def test_gemma_3n_keeps_small_matrices() -> None:
 def test_draft_layers_stay_where_the_converter_keeps_them() -> None:
     draft = block_row(Slot.UP, part=Part.MTP, layers=(32,))
     table = replace(draft, kind=Kind.EMBEDDING)
-    kept = replace(DENSE, keeps_drafts=True)
-    assert Gguf(RECIPES["q8_0"]).group_bytes(draft, kept) == 272
-    assert Gguf(RECIPES["q8_0"]).group_bytes(table, kept) == 272
+    with_drafts = replace(DENSE, keeps_drafts=True)
+    assert Gguf(RECIPES["q8_0"]).group_bytes(draft, with_drafts) == 272
+    assert Gguf(RECIPES["q8_0"]).group_bytes(table, with_drafts) == 272
     glm = build_profile(llama(model_type="glm4_moe"))
     assert model_shape(glm).keeps_drafts
     assert not model_shape(llama_8b()).keeps_drafts
@@ -319,20 +340,22 @@ def test_the_latent_of_mla_is_split_into_keys_and_values() -> None:
     """R1: 128 heads, keys of 128 and values of 128; rows of 128 do not fill blocks of 256."""
     model = model_shape(build_profile(deepseek_r1()))
     assert (model.attention_heads, model.latent_key_dim) == (128, 128)
-    both = block_row(Slot.KV_B, shape=(128 * (128 + 128), 512))
+    kv_b = block_row(Slot.KV_B, shape=(128 * (128 + 128), 512))
     keys, values = 128 * 512 * (128 // 32 * 22), 128 * 128 * (512 // 256 * 144)
-    assert Gguf(RECIPES["q4_k_m"]).group_bytes(both, model) == keys + values
+    assert Gguf(RECIPES["q4_k_m"]).group_bytes(kv_b, model) == keys + values
     # MXFP4_MOE takes matrices of three sides for experts: 4 blocks of 17 bytes for 128 values
     narrow = 128 * 512 * (128 // 32 * 17) + 128 * 128 * (512 // 32 * 17)
-    assert Gguf(RECIPES["mxfp4_moe"]).group_bytes(both, model) == narrow
+    assert Gguf(RECIPES["mxfp4_moe"]).group_bytes(kv_b, model) == narrow
 
 
 def test_the_header_follows_the_vocabulary() -> None:
     # 7.83 MB in published Llama-3 files, 0.74 in Llama 2's, 6.53 in Gemma 3's, 5.96 in Qwen's
     for size, tokens, kind in (
-        (7.83, 128_256, "llama"), (0.74, 32_000, "llama"), (6.53, 262_144, "gemma3"),
+        (7.83, 128_256, "llama"),
+        (0.74, 32_000, "llama"),
+        (6.53, 262_144, "gemma3"),
         (5.96, 151_936, "qwen3"),
-    ):  # fmt: skip
+    ):
         facts = build_profile(llama(vocab=tokens, model_type=kind)).architecture
         assert header_bytes(facts) / 1e6 == pytest.approx(size, rel=0.05)
     assert header_bytes(None) == 0

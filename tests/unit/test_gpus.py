@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from gpusizer.errors import UnknownGpu
+from gpusizer.core.errors import UnknownGpu
+from gpusizer.core.paths import DATA_DIR
+from gpusizer.core.units import MIB
 from gpusizer.gpus import Catalogue, Gpu, load_catalogue
 from gpusizer.gpus.names import candidate_keys, name_key
-from gpusizer.paths import DATA_DIR
-from gpusizer.units import MIB
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +107,9 @@ def test_finds_what_people_type(catalogue: Catalogue, spelling: str, slug: str) 
         ("rtx 6000 adda", "rtx-6000-ada-48gb"),
     ],
 )
-def test_suggests_when_unsure(catalogue: Catalogue, text: str, first_suggestion: str) -> None:
+def test_an_ambiguous_name_gets_suggestions(
+    catalogue: Catalogue, text: str, first_suggestion: str
+) -> None:
     with pytest.raises(UnknownGpu) as caught:
         catalogue.find(text)
     suggestions = caught.value.fields["suggestions"]
@@ -118,19 +120,75 @@ def test_suggests_when_unsure(catalogue: Catalogue, text: str, first_suggestion:
 
 
 @pytest.mark.parametrize("text", ["", "  ", "gpu", "NVIDIA", "😀", "(", "4" * 5000])
-def test_nothing_to_go_on(catalogue: Catalogue, text: str) -> None:
+def test_an_unrecognisable_name_gets_no_suggestions(catalogue: Catalogue, text: str) -> None:
     with pytest.raises(UnknownGpu) as caught:
         catalogue.find(text)
     assert caught.value.fields == {"value": text[:100], "suggestions": []}
 
 
+def slugs(catalogue: Catalogue, query: str) -> list[str]:
+    return [gpu.slug for gpu in catalogue.search(query)]
+
+
 def test_search_needs_every_word(catalogue: Catalogue) -> None:
-    assert [gpu.slug for gpu in catalogue.search("RTX4090d mod")] == ["rtx-4090-d-48gb-mod"]
-    assert {gpu.slug for gpu in catalogue.search("hopper 94")} == {"h100-nvl-94gb"}
+    assert slugs(catalogue, "4090d 48gb mod") == ["rtx-4090-d-48gb-mod"]
+    assert slugs(catalogue, "hopper 94") == ["h100-nvl-94gb"]
     assert {gpu.vendor for gpu in catalogue.search("amd cdna")} == {"AMD"}
-    assert catalogue.search("strix") == catalogue.search("ryzen")
+    assert slugs(catalogue, "strix") == slugs(catalogue, "ryzen")
+    assert slugs(catalogue, "apple 128 GB") == slugs(catalogue, "128gb apple") != []
     assert catalogue.search("no such card") == []
+    assert catalogue.search("!?") == []
     assert tuple(catalogue.search("  ")) == catalogue.gpus
+
+
+def names(gpu: Gpu) -> list[str]:
+    return [gpu.slug, gpu.name, *gpu.aliases]
+
+
+def test_search_begins_with_what_find_finds(catalogue: Catalogue) -> None:
+    """Whatever names a GPU: its slug, its name, its aliases."""
+    for gpu in catalogue.gpus:
+        for name in names(gpu):
+            assert catalogue.search(name)[0] is catalogue.find(name), name
+
+
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("L4", ["l4-24gb", "l40-48gb", "l40s-48gb"]),
+        ("T4", ["tesla-t4-16gb", "jetson-t4000-64gb"]),
+        ("A10", ["a10-24gb", "rtx-a1000-8gb", "a10g-24gb"]),
+        ("rtx4090", ["rtx-4090-24gb", "rtx-4090-d-24gb", "rtx-4090-48gb-mod"]),
+        ("英伟达 4090", ["rtx-4090-24gb", "rtx-4090-d-24gb"]),
+        ("MacBook Pro M3 Max 128GB", ["apple-m3-max-128gb"]),
+        ("MacBook Pro M3", ["apple-m3-16gb", "apple-m3-24gb"]),
+    ],
+)
+def test_whole_words_come_before_beginnings(
+    catalogue: Catalogue, query: str, first: list[str]
+) -> None:
+    assert slugs(catalogue, query)[: len(first)] == first
+
+
+def test_search_looks_at_no_letters_inside_of_words(catalogue: Catalogue) -> None:
+    assert not {"rtx-pro-5000-blackwell-48gb", "quadro-gv100-32gb"} & {
+        *slugs(catalogue, "L4"),
+        *slugs(catalogue, "V100"),
+    }
+    assert slugs(catalogue, "V100")[0] == catalogue.find("V100").slug
+    assert catalogue.search("090") == []
+
+
+def test_search_shows_every_size_of_a_product(catalogue: Catalogue) -> None:
+    sizes = slugs(catalogue, "MacBook Pro M3 Max")
+    assert sizes == slugs(catalogue, "m3 max") and len(sizes) == 5
+    assert {gpu.vendor for gpu in catalogue.search("macbook")} == {"Apple"}
+
+
+def test_no_gpu_is_listed_twice(catalogue: Catalogue) -> None:
+    for query in ("4090", "h100", "apple", "rtx", "8gb"):
+        found = slugs(catalogue, query)
+        assert len(found) == len(set(found)) > 1
 
 
 def test_key_separates_product_and_size() -> None:
@@ -231,10 +289,13 @@ def test_missing_column_and_short_row(table: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "boards", "joined"),
     [
-        ("rtx-3090-24gb", 2, True), ("rtx-3090-24gb", 3, False),  # a bridge joins two
-        ("h100-pcie-80gb", 2, True), ("h100-pcie-80gb", 8, False),
-        ("h100-sxm-80gb", 8, True), ("rtx-4090-24gb", 2, False),  # no bridge at all
+        ("rtx-3090-24gb", 2, True),
+        ("rtx-3090-24gb", 3, False),  # a bridge joins two
+        ("h100-pcie-80gb", 2, True),
+        ("h100-pcie-80gb", 8, False),
+        ("h100-sxm-80gb", 8, True),
+        ("rtx-4090-24gb", 2, False),  # no bridge at all
     ],
-)  # fmt: skip
+)
 def test_a_fabric_joins_as_many_boards_as_its_domain(name: str, boards: int, joined: bool) -> None:
     assert load_catalogue().find(name).fabric_joins(boards) is joined

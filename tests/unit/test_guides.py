@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import pytest
 
-from gpusizer.fit import Verdict
-from gpusizer.ranking import Ranked
-from gpusizer.report import EstimateRow
-from gpusizer.units import GB, GIB
+from gpusizer.answers.report import EstimateRow
+from gpusizer.core.units import GB, GIB
+from gpusizer.fit.fit import Verdict
+from gpusizer.fit.ranking import Ranked
 from tests.sizers import embedded_sizer
 
 DISTILL = "deepseek-ai/DeepSeek-R1-Distill-"
@@ -49,19 +49,19 @@ def test_pure_four_bit_on_nominal_counts(
     our_weights_gib: float,
 ) -> None:
     assert nominal_billions * 1e9 * 0.5 / GIB == pytest.approx(printed_gib, rel=0.02)
-    ours = row(model, "q4_k_m")
-    assert ours.parameters == real_parameters
-    weights = ours.estimate.sizes.total  # llama.cpp keeps the input embedding off the GPU
+    estimate_row = row(model, "q4_k_m")
+    assert estimate_row.parameters == real_parameters
+    weights = estimate_row.estimate.sizes.total  # llama.cpp keeps the input embedding off the GPU
     assert weights / GIB == pytest.approx(our_weights_gib, abs=0.005)
     assert weights > real_parameters / 2, "scales and wider matrices are not free"
-    whole = ours.estimate.all_gpus
+    whole = estimate_row.estimate.all_gpus
     assert whole.total.likely > whole.weights.likely, "neither are cache and runtime"
 
 
 def test_what_the_readme_says_of_a_seven_billion_model() -> None:
-    ours = row(f"{DISTILL}Qwen-7B", "q4_k_m")
-    assert ours.host_bytes / GIB == pytest.approx(0.3, abs=0.05)
-    assert ours.estimate.per_gpu.total.likely / GIB == pytest.approx(5.3, abs=0.05)
+    estimate_row = row(f"{DISTILL}Qwen-7B", "q4_k_m")
+    assert estimate_row.host_bytes / GIB == pytest.approx(0.3, abs=0.05)
+    assert estimate_row.estimate.per_gpu.total.likely / GIB == pytest.approx(5.3, abs=0.05)
 
 
 def test_deepseek_r1_at_sixteen_bits() -> None:
@@ -106,8 +106,8 @@ def test_what_deepseek_r1_takes(
     quant: str, gpu: str, verdict: Verdict, split: tuple[int, int]
 ) -> None:
     place = on("deepseek-ai/DeepSeek-R1", quant, gpu)
-    made = place.fit.estimate.split
-    assert (place.fit.verdict, (made.tensor, made.pipeline)) == (verdict, split)
+    actual_split = place.fit.estimate.split
+    assert (place.fit.verdict, (actual_split.tensor, actual_split.pipeline)) == (verdict, split)
 
 
 def test_sixteen_cards_are_two_machines() -> None:
@@ -133,8 +133,8 @@ def test_sixteen_cards_are_two_machines() -> None:
 def test_seventy_billion_on_a_card_and_system_memory(
     quant: str, rig: str, verdict: Verdict
 ) -> None:
-    asked = {"model": f"{DISTILL}Llama-70B", "quant": quant, "rig": rig, "top": 1}
-    plan = embedded_sizer().size(asked).rig
+    request = {"model": f"{DISTILL}Llama-70B", "quant": quant, "rig": rig, "top": 1}
+    plan = embedded_sizer().size(request).rig
     assert plan is not None
     assert plan.verdict is verdict
 

@@ -1,45 +1,118 @@
-"""gpusizer.profile on any JSON and any tensor names a stranger could upload."""
+"""gpusizer.model.profile on arbitrary JSON and arbitrary tensor names."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict
 from typing import Any
 
-from hypothesis import given, settings
+import pytest
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from gpusizer.architecture.config import SYNONYMS
-from gpusizer.dtypes import DTYPE_BITS
-from gpusizer.errors import GpusizerError
-from gpusizer.profile import ModelProfile, build_profile
-from gpusizer.snapshot import RepoSnapshot
-from gpusizer.tensors import group_tensors
+from gpusizer.answers.sizer import Sizer
+from gpusizer.answers.trainer import train
+from gpusizer.core.dtypes import DTYPE_BITS
+from gpusizer.core.errors import GpusizerError
+from gpusizer.gpus import load_catalogue
+from gpusizer.hub.snapshot import RepoSnapshot
+from gpusizer.hub.tensors import group_tensors
+from gpusizer.model.architecture.config import SYNONYMS
+from gpusizer.model.profile import build_profile
+from gpusizer.text import say_note
 from tests.builders import group, snapshot, tiny
 
 NASTY: st.SearchStrategy[Any] = st.sampled_from(
-    [None, True, False, 0, -1, -(10**9), 3, 2.5, 1e308, 10**308, float("nan"), float("inf"),
-     float("-inf"), "", "32", "*M-E", "\x00", [], [0], [-1] * 8, [None] * 8, ["mamba"] * 8,
-     [1e308, "x"], [[]], [{}] * 8, {}, {"attention": {"n_heads_in_group": -3}}]
-)  # fmt: skip
+    [
+        None,
+        True,
+        False,
+        0,
+        -1,
+        -(10**9),
+        3,
+        2.5,
+        1e308,
+        10**308,
+        float("nan"),
+        float("inf"),
+        float("-inf"),
+        "",
+        "32",
+        "*M-E",
+        "\x00",
+        [],
+        [0],
+        [-1] * 8,
+        [None] * 8,
+        ["mamba"] * 8,
+        [1e308, "x"],
+        [[]],
+        [{}] * 8,
+        {},
+        {"attention": {"n_heads_in_group": -3}},
+    ]
+)
 OTHER_KEYS = {
-    "model_type", "architectures", "text_config", "quantization_config", "quantization",
-    "layer_types", "layers_block_type", "hybrid_override_pattern", "attn_type_list",
-    "attn_layer_indices", "full_attn_idxs", "linear_attn_config", "full_attn_layers",
-    "full_attention_interval", "attn_layer_period", "attn_layer_offset",
-    "cross_attention_layers", "block_configs", "attention_chunk_size", "no_rope_layers",
-    "no_rope_layer_interval", "sliding_window_pattern", "num_kv_shared_layers", "kv_lora_rank",
-    "qk_rope_head_dim", "v_head_dim", "multi_query", "linear_num_value_heads",
-    "linear_key_head_dim", "linear_conv_kernel_dim", "mamba_d_state", "mamba_n_heads",
-    "mamba_d_head", "mamba_expand", "mamba_d_conv", "state_size", "tie_word_embeddings",
-    "attn_config", "quant_method", "bits", "group_size", "weight_block_size", "quant_algo",
-    "config_groups", "weights", "num_bits", "format", "load_in_8bit", "use_sliding_window",
-}  # fmt: skip
+    "model_type",
+    "architectures",
+    "text_config",
+    "quantization_config",
+    "quantization",
+    "layer_types",
+    "layers_block_type",
+    "hybrid_override_pattern",
+    "attn_type_list",
+    "attn_layer_indices",
+    "full_attn_idxs",
+    "linear_attn_config",
+    "full_attn_layers",
+    "full_attention_interval",
+    "attn_layer_period",
+    "attn_layer_offset",
+    "cross_attention_layers",
+    "block_configs",
+    "attention_chunk_size",
+    "no_rope_layers",
+    "no_rope_layer_interval",
+    "sliding_window_pattern",
+    "num_kv_shared_layers",
+    "kv_lora_rank",
+    "qk_rope_head_dim",
+    "v_head_dim",
+    "multi_query",
+    "linear_num_value_heads",
+    "linear_key_head_dim",
+    "linear_conv_kernel_dim",
+    "mamba_d_state",
+    "mamba_n_heads",
+    "mamba_d_head",
+    "mamba_expand",
+    "mamba_d_conv",
+    "state_size",
+    "tie_word_embeddings",
+    "attn_config",
+    "quant_method",
+    "bits",
+    "group_size",
+    "weight_block_size",
+    "quant_algo",
+    "config_groups",
+    "weights",
+    "num_bits",
+    "format",
+    "load_in_8bit",
+    "use_sliding_window",
+}
 KEYS = st.sampled_from(sorted(OTHER_KEYS.union(*SYNONYMS.values())))
 TYPES = st.sampled_from(["llama", "mamba2", "falcon", "deepseek_v3", "gpt_oss", "bert", "?"])
 VALUES = st.recursive(
-    NASTY, lambda inner: st.dictionaries(KEYS, inner, max_size=4) | st.lists(inner, max_size=3),
+    NASTY,
+    lambda inner: st.dictionaries(KEYS, inner, max_size=4) | st.lists(inner, max_size=3),
     max_leaves=6,
-)  # fmt: skip
+)
 
 
 def assert_sane(value: Any) -> None:
@@ -59,10 +132,8 @@ def assert_survives(repo: RepoSnapshot) -> None:
         profile = build_profile(repo)
     except GpusizerError:
         return
-    data = profile.to_json()
-    assert_sane(data)
+    assert_sane(json.loads(json.dumps(asdict(profile), allow_nan=False, default=str)))
     assert profile.kv_cache_bytes_per_token >= 0
-    assert ModelProfile.from_json(json.loads(json.dumps(data, allow_nan=False))) == profile
 
 
 @settings(deadline=None)
@@ -88,16 +159,39 @@ def test_a_configuration_nested_in_itself() -> None:
 
 
 NAME_PARTS = st.sampled_from(
-    ["model", "layers", "{}", "0", "3", "99999", "self_attn", "k_proj", "experts", "weight",
-     "qweight", "weight_packed", "gate_up_proj_blocks", "scales", "absmax", "weight_scale",
-     "embed_tokens", "lm_head", "mtp", "visual", "bias", ""]
-)  # fmt: skip
+    [
+        "model",
+        "layers",
+        "{}",
+        "0",
+        "3",
+        "99999",
+        "self_attn",
+        "k_proj",
+        "experts",
+        "weight",
+        "qweight",
+        "weight_packed",
+        "gate_up_proj_blocks",
+        "scales",
+        "absmax",
+        "weight_scale",
+        "embed_tokens",
+        "lm_head",
+        "mtp",
+        "visual",
+        "bias",
+        "",
+    ]
+)
 TENSORS = st.dictionaries(
     st.lists(NAME_PARTS, min_size=1, max_size=6).map(".".join),
-    st.tuples(st.sampled_from(sorted(DTYPE_BITS)),
-              st.lists(st.integers(0, 5) | st.just(2**40), max_size=4).map(tuple)),
+    st.tuples(
+        st.sampled_from(sorted(DTYPE_BITS)),
+        st.lists(st.integers(0, 5) | st.just(2**40), max_size=4).map(tuple),
+    ),
     max_size=8,
-)  # fmt: skip
+)
 METHODS = st.sampled_from(["gptq", "awq", "mlx", "fp8", "bitsandbytes", "compressed-tensors"])
 
 
@@ -109,3 +203,41 @@ def test_hostile_headers_give_sane_numbers(
     groups = group_tensors([(name, dtype, shape) for name, (dtype, shape) in entries.items()])
     config = {"model_type": "llama", "quantization_config": {"quant_method": method, "bits": bits}}
     assert_survives(snapshot(groups, config))
+
+
+CATALOGUE = load_catalogue()
+MODEL = {"model": "org/model"}
+
+
+def sizer(repo: RepoSnapshot) -> Sizer:
+    return Sizer(lambda ref: repo, CATALOGUE)
+
+
+ANSWERS: dict[str, Callable[[RepoSnapshot], object]] = {
+    "size": lambda repo: sizer(repo).size({**MODEL, "top": 3}).to_json(say_note),
+    "rig": lambda repo: sizer(repo).size({**MODEL, "rig": "3090 + 32gb ram"}).to_json(say_note),
+    "compare": lambda repo: sizer(repo).compare({**MODEL, "gpus": ["4090"]}).to_json(say_note),
+    "models-for": lambda repo: (
+        sizer(repo).models_for({"gpu": "4090", "models": ["org/model"]}).to_json(say_note)
+    ),
+    "train": lambda repo: train(lambda ref: repo, CATALOGUE, {**MODEL, "top": 3}).to_json(say_note),
+}
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+@settings(deadline=None, max_examples=15)
+@given(config=st.dictionaries(KEYS, VALUES, max_size=8), entries=TENSORS, method=METHODS)
+@example(config={}, entries={"weight": ("BF16", (64, 64))}, method="gptq")
+@example(config={}, entries={"a.qweight": ("I32", (8, 8)), "a.scales": ("F16", ())}, method="gptq")
+def test_any_repository_is_answered_or_refused(
+    name: str,
+    config: dict[str, Any],
+    entries: dict[str, tuple[str, tuple[int, ...]]],
+    method: str,
+) -> None:
+    groups = group_tensors([(name, dtype, shape) for name, (dtype, shape) in entries.items()])
+    tensors = (*tiny().components[0].tensors, *groups)
+    quantized = {"quantization_config": {"quant_method": method, "bits": 4, "group_size": 32}}
+    plain = dict(tiny().components[0].config or {})
+    with suppress(GpusizerError):
+        json.dumps(ANSWERS[name](snapshot(tensors, plain | quantized | config)), allow_nan=False)

@@ -7,7 +7,7 @@ from email.utils import format_datetime
 
 import pytest
 
-from gpusizer.errors import (
+from gpusizer.core.errors import (
     GatedModel,
     GpusizerError,
     HubRateLimited,
@@ -18,10 +18,10 @@ from gpusizer.errors import (
     RepoFileNotFound,
     RevisionNotFound,
 )
+from scrapers.error_mapping import HubResource, status_error
 from scrapers.limits import Limits
-from scrapers.reading import Reading
+from scrapers.read_budget import ReadBudget
 from scrapers.redirects import is_allowed_target
-from scrapers.refusals import Asked, refusal
 from scrapers.retries import pause_seconds, retry_after_seconds
 
 HUB = "https://huggingface.co"
@@ -64,9 +64,9 @@ TARGETS = [
     (MIRROR, "http://mirror.example:8443/x", False),
     (MIRROR, "https://example/x", False),
     (LOCAL, "http://127.0.0.1:8000/x", True),
-    (LOCAL, "http://127.0.0.1:9000/x", True),
-    (LOCAL, "http://127.0.0.2:9000/x", True),
-    (LOCAL, "http://localhost:9000/x", True),
+    (LOCAL, "http://127.0.0.1:9000/x", False),
+    (LOCAL, "http://127.0.0.2:9000/x", False),
+    (LOCAL, "http://localhost:9000/x", False),
     (LOCAL, "https://127.0.0.1:9000/x", False),
     (LOCAL, "http://[::1]:9000/x", False),
     (LOCAL, "http://127.1:9000/x", False),
@@ -78,6 +78,7 @@ TARGETS = [
     ("http://hub.internal", "http://hub.internal/x", True),
     ("http://hub.internal", "http://hub.internal:81/x", False),
     ("http://hub.internal", "http://127.0.0.1/x", False),
+    ("http://hub.internal", "https://huggingface.co/x", True),
 ]
 
 
@@ -90,15 +91,14 @@ def test_named_cdn_origins() -> None:
     named = ("http://127.0.0.1:9000", "https://cdn.example")
     assert is_allowed_target("http://127.0.0.1:9000/x", LOCAL, named)
     assert is_allowed_target("https://cdn.example/x", HUB, named)
-    # Naming them ends the trust in every other loopback port.
     assert not is_allowed_target("http://127.0.0.1:9001/x", LOCAL, named)
     assert not is_allowed_target("https://cdn.example:8443/x", HUB, named)
 
 
-ASKED = Asked("org/name", "v1", "config.json")
-REPO = Asked("org/name", "v1")
+ASKED = HubResource("org/name", "v1", "config.json")
+REPO = HubResource("org/name", "v1")
 
-REFUSALS: list[tuple[int, dict[str, str], Asked, GpusizerError]] = [
+REFUSALS: list[tuple[int, dict[str, str], HubResource, GpusizerError]] = [
     (404, {"X-Error-Code": "RepoNotFound"}, REPO, ModelNotFound(repo_id="org/name")),
     (401, {"X-Error-Code": "RepoNotFound"}, REPO, ModelNotFound(repo_id="org/name")),
     (
@@ -133,9 +133,9 @@ REFUSALS: list[tuple[int, dict[str, str], Asked, GpusizerError]] = [
 
 @pytest.mark.parametrize(("status", "headers", "asked", "expected"), REFUSALS)
 def test_refusals(
-    status: int, headers: dict[str, str], asked: Asked, expected: GpusizerError
+    status: int, headers: dict[str, str], asked: HubResource, expected: GpusizerError
 ) -> None:
-    error = refusal(status, headers, asked)
+    error = status_error(status, headers, asked)
     assert type(error) is type(expected)
     assert error.fields == expected.fields
 
@@ -172,27 +172,27 @@ def test_pauses_grow_and_keep_to_the_hint() -> None:
     assert 7 <= pause_seconds(0, 7.0) <= 7.1
 
 
-def test_reading_ends_at_its_deadline() -> None:
+def test_budget_ends_at_its_deadline() -> None:
     now = [100.0]
-    reading = Reading("org/name", Limits(model_seconds=5), lambda: now[0])
+    budget = ReadBudget("org/name", Limits(model_seconds=5), lambda: now[0])
     now[0] = 103.0
-    assert reading.seconds_left() == 2.0
+    assert budget.seconds_left() == 2.0
     now[0] = 105.0
     with pytest.raises(HubUnreachable, match="timeout"):
-        reading.seconds_left()
+        budget.seconds_left()
 
 
-def test_abandoned_reading_ends_at_once() -> None:
-    reading = Reading("org/name", Limits())
-    reading.abandon()
-    reading.pause(60)
+def test_abandoned_budget_ends_at_once() -> None:
+    budget = ReadBudget("org/name", Limits())
+    budget.abandon()
+    budget.pause(60)
     with pytest.raises(HubUnreachable):
-        reading.seconds_left()
+        budget.seconds_left()
 
 
-def test_reading_has_a_byte_budget() -> None:
-    reading = Reading("org/name", Limits(total_bytes=10))
-    reading.count_bytes(10)
+def test_budget_has_a_byte_budget() -> None:
+    budget = ReadBudget("org/name", Limits(total_bytes=10))
+    budget.count_bytes(10)
     with pytest.raises(LimitsExceeded) as caught:
-        reading.count_bytes(1)
+        budget.count_bytes(1)
     assert caught.value.fields == {"repo_id": "org/name", "limit": "total_bytes", "allowed": 10}

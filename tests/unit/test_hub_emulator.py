@@ -27,6 +27,7 @@ from huggingface_hub.errors import (
     SafetensorsParsingError,
 )
 
+from tests.counting import record_waits
 from tests.hub_emulator import (
     FakeRepo,
     Fault,
@@ -261,8 +262,8 @@ class TestTree:
             list(api.list_repo_tree(SINGLE, "nowhere"))
 
     def test_paths_info(self, api: HfApi) -> None:
-        found = api.get_paths_info("org/many", ["part", "part/0001.txt", "nowhere"])
-        assert [entry.path for entry in found] == ["part", "part/0001.txt"]
+        entries = api.get_paths_info("org/many", ["part", "part/0001.txt", "nowhere"])
+        assert [entry.path for entry in entries] == ["part", "part/0001.txt"]
 
 
 class TestSafetensors:
@@ -415,7 +416,7 @@ class TestDownloads:
         assert fetch(hub.endpoint, headers["location"].partition("?")[0])[0] == 403
 
     @pytest.mark.parametrize(
-        ("asked", "status", "length"),
+        ("span", "status", "length"),
         [
             ("bytes=0-9", 206, 10),
             ("bytes=-5", 206, 5),
@@ -425,14 +426,14 @@ class TestDownloads:
     )
     @pytest.mark.parametrize("path", [CONFIG, f"/{SINGLE}/resolve/main/model.safetensors"])
     def test_ranges(
-        self, hub: HubEmulator, path: str, asked: str, status: int, length: int | None
+        self, hub: HubEmulator, path: str, span: str, status: int, length: int | None
     ) -> None:
         file = hub.catalog.repos[SINGLE].files[path.rpartition("/")[2]]
-        got, headers, body = follow(hub, path, Range=asked, **{"Accept-Encoding": "gzip"})
+        got, headers, body = follow(hub, path, Range=span, **{"Accept-Encoding": "gzip"})
         assert got == status
         assert headers["content-range"].endswith(f"/{file.size}")
         assert status == 416 or len(body) == (length or file.size - 8)
-        assert hub.requests[-1].range == asked
+        assert hub.requests[-1].range == span
 
     def test_range_past_the_end(self, hub: HubEmulator) -> None:
         status, headers, _ = follow(hub, CONFIG, Range="bytes=99999-")
@@ -493,11 +494,11 @@ class TestFaults:
         assert caught.value.partial == hub.catalog.repos[BIG].files["model.safetensors"].read(0, 10)
         assert hub.requests[-1].body_bytes_sent == 10
 
-    def test_slow(self, hub: HubEmulator) -> None:
+    def test_slow(self, hub: HubEmulator, monkeypatch: pytest.MonkeyPatch) -> None:
         hub.faults.add(Fault("slow", host="cdn", piece=10, delay=0.01))
-        start = time.monotonic()
+        waits = record_waits(monkeypatch)
         assert len(follow(hub, WEIGHTS, Range="bytes=0-99")[2]) == 100
-        assert time.monotonic() - start >= 0.09
+        assert waits.count(0.01) == 9
 
     def test_hang_ends_with_the_emulator(self) -> None:
         with ThreadPoolExecutor(1) as pool:
@@ -506,8 +507,6 @@ class TestFaults:
                 waiting = pool.submit(fetch, hub.endpoint, self.PATH)
                 while not hub.requests:
                     time.sleep(0.001)
-                start = time.monotonic()
-            assert time.monotonic() - start < 1
             assert isinstance(waiting.exception(), ConnectionError)
 
     def test_ignore_range(self, hub: HubEmulator) -> None:
@@ -549,14 +548,16 @@ class TestLog:
         assert (logged.headers["accept"], logged.range) == ("*/*", None)
         assert logged.body_bytes_sent == len(body)
 
-    def test_concurrency_and_latency(self, hub: HubEmulator) -> None:
-        hub.options.latency, hub.options.connect_latency = 0.1, 0.1
-        start = time.monotonic()
+    def test_concurrency_and_latency(
+        self, hub: HubEmulator, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        hub.options.latency, hub.options.connect_latency = 0.125, 0.25
+        waits = record_waits(monkeypatch)
         with ThreadPoolExecutor(64) as pool:
             paths = [f"/api/models/{SINGLE}?expand=sha"] * 64
             answers = list(pool.map(lambda path: fetch(hub.endpoint, path), paths))
         assert all(status == 200 for status, _, _ in answers)
-        assert time.monotonic() - start >= 0.2
+        assert waits.count(0.375) == 64
         assert hub.peak_concurrency > 32
         assert hub.connections == 64
         hub.reset_log()
@@ -577,12 +578,10 @@ class TestLog:
 
     def test_connection_is_kept(self, hub: HubEmulator) -> None:
         connection = http.client.HTTPConnection(urlsplit(hub.endpoint).netloc, timeout=5)
-        start = time.monotonic()
         for _ in range(50):
             connection.request("GET", f"/api/models/{SINGLE}")
             assert connection.getresponse().read()
         connection.close()
-        assert time.monotonic() - start < 1  # Nagle with delayed ACKs would take 2 s
         assert hub.connections == 1
         assert hub.peak_concurrency == 1
 

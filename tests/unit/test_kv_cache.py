@@ -9,20 +9,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpusizer.architecture import Architecture, Attention, LayerSpec
-from gpusizer.engines import ENGINES, Split
-from gpusizer.kv_cache import element_bytes, kv_cache_bytes
-from gpusizer.profile import build_profile
-from gpusizer.snapshot import RepoSnapshot
-from gpusizer.workload import Workload
+from gpusizer.hub.snapshot import RepoSnapshot
+from gpusizer.memory.engines import ENGINES, Split
+from gpusizer.memory.kv_cache import element_bytes, kv_cache_bytes
+from gpusizer.memory.workload import Workload
+from gpusizer.model.architecture import Architecture, Attention, LayerSpec
+from gpusizer.model.profile import build_profile
 from tests.builders import gemma3_1b, llama
 from tests.families import deepseek_r1, qwen3_next
 
 
 def architecture_of(snapshot: RepoSnapshot) -> Architecture:
-    found = build_profile(snapshot).architecture
-    assert found is not None
-    return found
+    architecture = build_profile(snapshot).architecture
+    assert architecture is not None
+    return architecture
 
 
 LLAMA_8B = architecture_of(llama())
@@ -45,11 +45,11 @@ def test_narrow_caches_count_their_scales(kv_dtype: str, share: Fraction) -> Non
 
 
 def test_heads_are_divided_until_one_is_left() -> None:
-    one = kv_cache_bytes(LLAMA_8B, 1000, 1, "auto")
-    assert kv_cache_bytes(LLAMA_8B, 1000, 1, "auto", shards=4) == one // 4
-    assert kv_cache_bytes(LLAMA_8B, 1000, 1, "auto", shards=8) == one // 8
+    cache_bytes = kv_cache_bytes(LLAMA_8B, 1000, 1, "auto")
+    assert kv_cache_bytes(LLAMA_8B, 1000, 1, "auto", shards=4) == cache_bytes // 4
+    assert kv_cache_bytes(LLAMA_8B, 1000, 1, "auto", shards=8) == cache_bytes // 8
     # eight heads over sixteen GPUs: each still holds a whole one
-    assert kv_cache_bytes(LLAMA_8B, 1000, 1, "auto", shards=16) == one // 8
+    assert kv_cache_bytes(LLAMA_8B, 1000, 1, "auto", shards=16) == cache_bytes // 8
 
 
 def test_the_mla_latent_is_replicated() -> None:

@@ -1,9 +1,8 @@
-"""Commands for chosen plans: exact, quoted, with what was computed and nothing else."""
+"""Commands for chosen plans: exact text, quoting, and only options that were computed."""
 
 from __future__ import annotations
 
 import ast
-import json
 import shlex
 from dataclasses import replace
 from typing import Any
@@ -12,20 +11,30 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpusizer.engines import ENGINES, Split
-from gpusizer.errors import InvalidModelId
-from gpusizer.fit import Verdict
-from gpusizer.launch import LAUNCHERS, LaunchCommand, LaunchPlan, launch_command, launch_ranked
-from gpusizer.notes import Note
+from gpusizer.answers.launch import LAUNCHERS, LaunchPlan, launch_command, launch_ranked
+from gpusizer.core.errors import InvalidModelId
+from gpusizer.core.messages import Note
+from gpusizer.fit.fit import Verdict
+from gpusizer.memory.engines import ENGINES, Split
+from gpusizer.memory.workload import Workload
 from gpusizer.text import LANGUAGES, say_note
-from gpusizer.workload import Workload
 from tests.sizers import embedded_sizer
 
 PLAN = LaunchPlan(
-    repo_id="org/model", revision=None, format="safetensors", task="text-generation",
-    stored=True, quantized=False, quant="bf16", quant_name="BF16 / FP16", engine="vllm",
-    stack="CUDA", split=Split(), utilization=0.92, workload=Workload(context=8192),
-)  # fmt: skip
+    repo_id="org/model",
+    revision=None,
+    format="safetensors",
+    task="text-generation",
+    stored=True,
+    quantized=False,
+    quant="bf16",
+    quant_name="BF16 / FP16",
+    engine="vllm",
+    stack="CUDA",
+    split=Split(),
+    utilization=0.92,
+    workload=Workload(context=8192),
+)
 
 
 def plan(engine: str, workload: dict[str, Any] | None = None, **changes: Any) -> LaunchPlan:
@@ -33,12 +42,12 @@ def plan(engine: str, workload: dict[str, Any] | None = None, **changes: Any) ->
     return replace(PLAN, engine=engine, workload=load, **changes)
 
 
-def text(made: LaunchPlan) -> str:
-    return LAUNCHERS[made.engine](made).text
+def text(launch_plan: LaunchPlan) -> str:
+    return LAUNCHERS[launch_plan.engine](launch_plan).text
 
 
-def codes(made: LaunchPlan) -> list[str]:
-    return [note.code for note in LAUNCHERS[made.engine](made).notes]
+def codes(launch_plan: LaunchPlan) -> list[str]:
+    return [note.code for note in LAUNCHERS[launch_plan.engine](launch_plan).notes]
 
 
 def test_vllm() -> None:
@@ -48,11 +57,20 @@ def test_vllm() -> None:
     full = plan(
         "vllm",
         {
-            "context": 32768, "max_num_seqs": 64, "max_num_batched_tokens": 4096,
-            "kv_dtype": "fp8", "enforce_eager": True, "text_only": True, "draft_tokens": 2,
+            "context": 32768,
+            "max_num_seqs": 64,
+            "max_num_batched_tokens": 4096,
+            "kv_dtype": "fp8",
+            "enforce_eager": True,
+            "text_only": True,
+            "draft_tokens": 2,
         },
-        revision="v1.0", split=Split(4, 2), stored=False, quant="fp8", quant_name="FP8 (W8A8)",
-    )  # fmt: skip
+        revision="v1.0",
+        split=Split(4, 2),
+        stored=False,
+        quant="fp8",
+        quant_name="FP8 (W8A8)",
+    )
     assert text(full) == (
         "vllm serve org/model \\\n"
         "  --revision v1.0 \\\n"
@@ -76,8 +94,8 @@ def test_vllm_schedules_as_many_as_were_planned_for() -> None:
 
 
 def test_vllm_deals_experts_out() -> None:
-    made = plan("vllm", {"concurrency": 600}, split=Split(4, 1, 2, 8))
-    assert text(made) == (
+    launch_plan = plan("vllm", {"concurrency": 600}, split=Split(4, 1, 2, 8))
+    assert text(launch_plan) == (
         "vllm serve org/model \\\n"
         "  --max-model-len 8192 \\\n"
         "  --max-num-seqs 300 \\\n"  # of each data-parallel rank: half of the users
@@ -89,14 +107,14 @@ def test_vllm_deals_experts_out() -> None:
     assert text(plan("vllm", split=Split(8, 1, 1, 8))).endswith(
         "  --tensor-parallel-size 8 \\\n  --enable-expert-parallel"
     )
-    assert "--max-num-seqs" not in text(plan("vllm", {"concurrency": 512}, split=made.split))
-    assert "--max-num-seqs 257" in text(plan("vllm", {"concurrency": 513}, split=made.split))
+    assert "--max-num-seqs" not in text(plan("vllm", {"concurrency": 512}, split=launch_plan.split))
+    assert "--max-num-seqs 257" in text(plan("vllm", {"concurrency": 513}, split=launch_plan.split))
 
 
 def test_sglang_deals_experts_out() -> None:
     limits = {"concurrency": 131, "max_num_batched_tokens": 4096}
-    made = plan("sglang", limits, split=Split(4, 1, 2, 8), utilization=0.88)
-    assert text(made) == (
+    launch_plan = plan("sglang", limits, split=Split(4, 1, 2, 8), utilization=0.88)
+    assert text(launch_plan) == (
         "python -m sglang.launch_server \\\n"
         "  --model-path org/model \\\n"
         "  --context-length 8192 \\\n"
@@ -118,24 +136,26 @@ def test_sglang_divides_its_chunk_among_data_ranks() -> None:
 
     def of(gpu: str, **more: Any) -> str:
         report = embedded_sizer().size({**fields, "gpu": gpu, **more})
-        made = launch_ranked(report.profile, report.ranking[0], report.workload)
-        assert made is not None
-        return made.text
+        command = launch_ranked(report.profile, report.ranking[0], report.workload)
+        assert command is not None
+        return command.text
 
     assert "  --chunked-prefill-size 16384 \\\n" in of("h200 sxm", expert_parallel=16)
     # 32 ranks, eight of them in each data-parallel one, on cards of 48 GB: 4 x 2,048
     assert "  --chunked-prefill-size 8192 \\\n" in of("l40s", expert_parallel=32)
-    asked = of("h200 sxm", expert_parallel=16, max_num_batched_tokens=4096)
-    assert "  --chunked-prefill-size 8192 \\\n" in asked
+    limited = of("h200 sxm", expert_parallel=16, max_num_batched_tokens=4096)
+    assert "  --chunked-prefill-size 8192 \\\n" in limited
     assert "--chunked-prefill-size" not in of("h200 sxm", tensor_parallel=8)
 
 
 def test_sglang() -> None:
-    made = plan(
-        "sglang", {"kv_dtype": "fp8", "concurrency": 100, "enforce_eager": True},
-        split=Split(2), utilization=0.88,
-    )  # fmt: skip
-    assert text(made) == (
+    launch_plan = plan(
+        "sglang",
+        {"kv_dtype": "fp8", "concurrency": 100, "enforce_eager": True},
+        split=Split(2),
+        utilization=0.88,
+    )
+    assert text(launch_plan) == (
         "python -m sglang.launch_server \\\n"
         "  --model-path org/model \\\n"
         "  --context-length 8192 \\\n"
@@ -148,11 +168,16 @@ def test_sglang() -> None:
 
 
 def test_tgi() -> None:
-    made = plan(
-        "tgi", {"concurrency": 4}, split=Split(2), utilization=1.0,
-        stored=False, quant="bnb-nf4", quant_name="bitsandbytes NF4",
-    )  # fmt: skip
-    assert text(made) == (
+    launch_plan = plan(
+        "tgi",
+        {"concurrency": 4},
+        split=Split(2),
+        utilization=1.0,
+        stored=False,
+        quant="bnb-nf4",
+        quant_name="bitsandbytes NF4",
+    )
+    assert text(launch_plan) == (
         "docker run --gpus all --shm-size 1g -p 8080:80 -e HF_TOKEN -v hf-cache:/data"
         " ghcr.io/huggingface/text-generation-inference:3.3.5 \\\n"
         "  --model-id org/model \\\n"
@@ -166,11 +191,12 @@ def test_tgi() -> None:
 
 
 def test_tensorrt_llm() -> None:
-    made = plan(
-        "tensorrt-llm", {"kv_dtype": "fp8", "enforce_eager": True, "concurrency": 8},
+    launch_plan = plan(
+        "tensorrt-llm",
+        {"kv_dtype": "fp8", "enforce_eager": True, "concurrency": 8},
         utilization=0.9,
-    )  # fmt: skip
-    assert text(made) == (
+    )
+    assert text(launch_plan) == (
         "printf '%s\\n' 'kv_cache_config: {dtype: fp8}' 'cuda_graph_config: null'"
         " > trtllm-options.yaml\n"
         "trtllm-serve org/model \\\n"
@@ -186,13 +212,19 @@ GGUF = {"format": "gguf", "quant": "q4_k_m", "quant_name": "GGUF Q4_K_M", "repo_
 
 
 def test_llama_cpp() -> None:
-    made = plan(
+    launch_plan = plan(
         "llama.cpp",
-        {"concurrency": 4, "kv_dtype": "q8_0/f16", "ubatch_size": 256, "cpu_moe": True,
-         "gpu_layers": 20},
-        split=Split(pipeline=2), **GGUF,
-    )  # fmt: skip
-    assert text(made) == (
+        {
+            "concurrency": 4,
+            "kv_dtype": "q8_0/f16",
+            "ubatch_size": 256,
+            "cpu_moe": True,
+            "gpu_layers": 20,
+        },
+        split=Split(pipeline=2),
+        **GGUF,
+    )
+    assert text(launch_plan) == (
         "llama-server -hf org/m-GGUF:Q4_K_M \\\n"
         "  --ctx-size 32768 \\\n"  # of four slots together
         "  --parallel 4 \\\n"
@@ -204,18 +236,18 @@ def test_llama_cpp() -> None:
         "  --cache-type-v f16 \\\n"
         "  --ubatch-size 256"
     )
-    assert codes(made) == []
+    assert codes(launch_plan) == []
 
 
 def test_llama_cpp_without_a_gguf_file() -> None:
-    made = plan("llama.cpp", stored=False, quant="q4_k_m", quant_name="GGUF Q4_K_M")
-    assert text(made).startswith("llama-server -hf OWNER/NAME-GGUF:Q4_K_M \\\n")
-    assert codes(made) == ["launch_needs_gguf"]
+    launch_plan = plan("llama.cpp", stored=False, quant="q4_k_m", quant_name="GGUF Q4_K_M")
+    assert text(launch_plan).startswith("llama-server -hf OWNER/NAME-GGUF:Q4_K_M \\\n")
+    assert codes(launch_plan) == ["launch_needs_gguf"]
 
 
 def test_ollama() -> None:
-    made = plan("ollama", {"kv_dtype": "q8_0", "concurrency": 2}, **GGUF)
-    assert text(made) == (
+    launch_plan = plan("ollama", {"kv_dtype": "q8_0", "concurrency": 2}, **GGUF)
+    assert text(launch_plan) == (
         "OLLAMA_CONTEXT_LENGTH=8192 OLLAMA_NUM_PARALLEL=2 OLLAMA_FLASH_ATTENTION=1"
         " OLLAMA_KV_CACHE_TYPE=q8_0 ollama serve &\n"
         "ollama run hf.co/org/m-GGUF:Q4_K_M"
@@ -229,8 +261,10 @@ def test_ollama() -> None:
 
 
 def test_mlx() -> None:
-    made = plan("mlx", {"concurrency": 4}, stored=False, quant="mlx-4bit", quant_name="MLX 4-bit")
-    assert text(made) == (
+    launch_plan = plan(
+        "mlx", {"concurrency": 4}, stored=False, quant="mlx-4bit", quant_name="MLX 4-bit"
+    )
+    assert text(launch_plan) == (
         "mlx_lm.convert \\\n"
         "  --hf-path org/model \\\n"
         "  --mlx-path model-mlx-4bit \\\n"
@@ -248,17 +282,17 @@ def test_mlx() -> None:
 @pytest.mark.parametrize("engine", sorted(LAUNCHERS))
 def test_a_revision_is_loaded_or_said_not_to_be(engine: str) -> None:
     for changes in (GGUF, {}, {"stored": False, "quant": "mlx-4bit", "quant_name": "MLX 4-bit"}):
-        made = plan(engine, **{**changes, "revision": "v2"})
-        told = [n for n in LAUNCHERS[engine](made).notes if n.code == "launch_no_revision"]
+        launch_plan = plan(engine, **{**changes, "revision": "v2"})
+        notes = [n for n in LAUNCHERS[engine](launch_plan).notes if n.code == "launch_no_revision"]
         deaf = engine in ("llama.cpp", "ollama", "mlx")
-        assert told == ([Note("launch_no_revision", engine=engine, revision="v2")] if deaf else [])
-        assert ("v2" in text(made)) is not deaf
-        assert "launch_no_revision" not in codes(replace(made, revision=None))
+        assert notes == ([Note("launch_no_revision", engine=engine, revision="v2")] if deaf else [])
+        assert ("v2" in text(launch_plan)) is not deaf
+        assert "launch_no_revision" not in codes(replace(launch_plan, revision=None))
 
 
 def test_transformers() -> None:
-    made = plan("transformers", stored=False, quant="bnb-nf4-dq", quant_name="NF4")
-    assert text(made) == (
+    launch_plan = plan("transformers", stored=False, quant="bnb-nf4-dq", quant_name="NF4")
+    assert text(launch_plan) == (
         "import torch\n"
         "from transformers import AutoModelForCausalLM, AutoTokenizer, BitsAndBytesConfig\n"
         "\n"
@@ -295,26 +329,26 @@ def test_diffusers() -> None:
 
 
 @pytest.mark.parametrize("engine", ["vllm", "sglang", "tgi", "tensorrt-llm", "transformers"])
-def test_what_nobody_makes_while_loading_needs_another_repository(engine: str) -> None:
-    made = plan(engine, stored=False, quant="awq-int4-g128", quant_name="AWQ INT4 g128")
-    assert codes(made) == ["launch_needs_repository"]
+def test_a_quantization_that_engines_cannot_make_needs_another_repository(engine: str) -> None:
+    launch_plan = plan(engine, stored=False, quant="awq-int4-g128", quant_name="AWQ INT4 g128")
+    assert codes(launch_plan) == ["launch_needs_repository"]
     original = plan(engine, stored=False, quantized=True, quant="fp8", quant_name="FP8")
     assert codes(original) == ["launch_needs_repository"]
 
 
 def test_a_quantized_checkpoint_needs_no_option() -> None:
-    made = plan("vllm", quantized=True, quant="awq-int4-g128", quant_name="AWQ")
-    assert "--quantization" not in text(made) and codes(made) == []
+    launch_plan = plan("vllm", quantized=True, quant="awq-int4-g128", quant_name="AWQ")
+    assert "--quantization" not in text(launch_plan) and codes(launch_plan) == []
 
 
 @pytest.mark.parametrize("engine", ["vllm", "sglang", "tgi", "tensorrt-llm", "ollama", "mlx"])
-def test_a_cache_the_engine_has_no_word_for(engine: str) -> None:
+def test_a_cache_type_that_the_engine_lacks_leaves_a_note(engine: str) -> None:
     assert "launch_cache_type" in codes(plan(engine, {"kv_dtype": "q5_1"}))
 
 
-def test_stored_in_32_bits_stays_so() -> None:
-    made = plan("vllm", quant="fp32", quant_name="FP32")
-    assert "--dtype float32" in text(made)
+def test_a_checkpoint_in_32_bits_stays_in_32_bits() -> None:
+    launch_plan = plan("vllm", quant="fp32", quant_name="FP32")
+    assert "--dtype float32" in text(launch_plan)
 
 
 @given(
@@ -324,16 +358,19 @@ def test_stored_in_32_bits_stays_so() -> None:
     st.sampled_from(["auto", "fp8", "q8_0", "f16", "q8_0/f16"]),
 )
 @settings(max_examples=150, deadline=None)
-def test_names_from_strangers_stay_one_word(
+def test_untrusted_names_are_quoted_as_one_word(
     engine: str, name: str, gguf: bool, kv_dtype: str
 ) -> None:
-    """Whatever stands in a name or a revision, a shell or Python reads it back as that name."""
+    """A shell or Python parses any name or revision in a command back to the same text."""
     repo = f"org/x{name}"
-    made = plan(
-        engine, {"kv_dtype": kv_dtype}, repo_id=repo, revision=f"r{name}",
+    launch_plan = plan(
+        engine,
+        {"kv_dtype": kv_dtype},
+        repo_id=repo,
+        revision=f"r{name}",
         format="gguf" if gguf else "safetensors",
-    )  # fmt: skip
-    command = LAUNCHERS[engine](made)
+    )
+    command = LAUNCHERS[engine](launch_plan)
     if command.language == "python":
         tree = ast.walk(ast.parse(command.text))
         strings = [node.value for node in tree if isinstance(node, ast.Constant)]
@@ -342,15 +379,19 @@ def test_names_from_strangers_stay_one_word(
         assert repo in shlex.split(command.text, comments=False)
     elif gguf:
         assert any(repo in word for word in shlex.split(command.text, comments=False))
-    assert LaunchCommand.from_json(json.loads(json.dumps(command.to_json()))) == command
-    assert LaunchPlan.from_json(json.loads(json.dumps(made.to_json()))) == made
 
 
-def test_of_a_ranking() -> None:
+def test_a_place_of_a_ranking_gets_its_command() -> None:
     report = embedded_sizer().size(
-        {"model": "Qwen/Qwen3-8B", "gpu": "4090", "quant": "bf16", "engine": "vllm",
-         "context": 16384, "kv_dtype": "fp8"}
-    )  # fmt: skip
+        {
+            "model": "Qwen/Qwen3-8B",
+            "gpu": "4090",
+            "quant": "bf16",
+            "engine": "vllm",
+            "context": 16384,
+            "kv_dtype": "fp8",
+        }
+    )
     command = launch_ranked(report.profile, report.ranking[0], report.workload)
     assert command is not None
     assert command.text == (
@@ -386,16 +427,16 @@ def test_every_engine_but_exllama_has_a_command() -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_notes_are_said(language: Any) -> None:
-    made = plan(
+def test_notes_have_sentences(language: Any) -> None:
+    launch_plan = plan(
         "llama.cpp", {"kv_dtype": "fp8"}, stored=False, quant_name="GGUF Q4_K_M", revision="v2"
     )
-    notes = LAUNCHERS["llama.cpp"](made).notes
+    notes = LAUNCHERS["llama.cpp"](launch_plan).notes
     assert len(notes) == 3 and all(say_note(note, language) for note in notes)
     assert "v2" in say_note(notes[1], language)
     first, headless = LAUNCHERS["vllm"](plan("vllm", split=Split(8, 2), nodes=2)).notes
-    for said in ("2", "--node-rank", "0, 1", "HEAD_NODE"):
-        assert said in say_note(first, language)
+    for word in ("2", "--node-rank", "0, 1", "HEAD_NODE"):
+        assert word in say_note(first, language)
     assert "--headless" in say_note(headless, language)
-    one = LAUNCHERS["ollama"](plan("ollama", nodes=2, **GGUF)).notes[0]
-    assert "2" in say_note(one, language) and "ollama" in say_note(one, language)
+    ollama_note = LAUNCHERS["ollama"](plan("ollama", nodes=2, **GGUF)).notes[0]
+    assert "2" in say_note(ollama_note, language) and "ollama" in say_note(ollama_note, language)

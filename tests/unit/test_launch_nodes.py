@@ -1,30 +1,33 @@
-"""Commands for GPUs in several machines: run on each, or said to be of one."""
+"""Commands for GPUs in several machines, or a note that a command is for one machine."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from gpusizer.engines import Split
-from gpusizer.launch import LAUNCHERS, LaunchCommand, LaunchPlan
-from gpusizer.notes import Note
+from gpusizer.answers.launch import LAUNCHERS, LaunchPlan
+from gpusizer.core.messages import Note
+from gpusizer.memory.engines import Split
 from tests.sizers import embedded_sizer
 from tests.unit.test_launch import GGUF, codes, plan, text
 
 HEAD = "HEAD_NODE"
 
 
-def nodes_of(made: LaunchPlan) -> list[dict[str, Any]]:
-    return [n.fields for n in LAUNCHERS[made.engine](made).notes if n.code == "launch_nodes"]
+def nodes_of(launch_plan: LaunchPlan) -> list[dict[str, Any]]:
+    return [
+        n.fields
+        for n in LAUNCHERS[launch_plan.engine](launch_plan).notes
+        if n.code == "launch_nodes"
+    ]
 
 
 def test_vllm_over_several_nodes() -> None:
     """16 GPUs in two machines: a pipeline stage in each, joined by multiprocessing."""
-    made = plan("vllm", split=Split(8, 2), nodes=2)
-    assert text(made).endswith(
+    launch_plan = plan("vllm", split=Split(8, 2), nodes=2)
+    assert text(launch_plan).endswith(
         "  --tensor-parallel-size 8 \\\n"
         "  --pipeline-parallel-size 2 \\\n"
         "  --distributed-executor-backend mp \\\n"
@@ -32,19 +35,16 @@ def test_vllm_over_several_nodes() -> None:
         "  --node-rank 0 \\\n"
         "  --master-addr HEAD_NODE"
     )
-    assert codes(made) == ["launch_nodes", "launch_headless"]
-    assert nodes_of(made) == [
+    assert codes(launch_plan) == ["launch_nodes", "launch_headless"]
+    assert nodes_of(launch_plan) == [
         {"nodes": 2, "option": "--node-rank", "values": "0, 1", "address": HEAD}
     ]
-    command = LAUNCHERS["vllm"](made)
-    assert LaunchCommand.from_json(json.loads(json.dumps(command.to_json()))) == command
-    assert LaunchPlan.from_json(json.loads(json.dumps(made.to_json()))) == made
 
 
 def test_vllm_with_data_ranks_on_several_nodes() -> None:
     """8 ranks of two GPUs, in machines of 8: four in each, the second's begin with rank 4."""
-    made = plan("vllm", split=Split(2, 1, 8, 16), nodes=2)
-    assert text(made).endswith(
+    launch_plan = plan("vllm", split=Split(2, 1, 8, 16), nodes=2)
+    assert text(launch_plan).endswith(
         "  --tensor-parallel-size 2 \\\n"
         "  --data-parallel-size 8 \\\n"
         "  --enable-expert-parallel \\\n"
@@ -52,10 +52,11 @@ def test_vllm_with_data_ranks_on_several_nodes() -> None:
         "  --data-parallel-start-rank 0 \\\n"
         "  --data-parallel-address HEAD_NODE"
     )
-    assert codes(made) == ["launch_nodes", "launch_headless"]
-    assert (nodes_of(made)[0]["option"], nodes_of(made)[0]["values"]) == (
-        "--data-parallel-start-rank", "0, 4",
-    )  # fmt: skip
+    assert codes(launch_plan) == ["launch_nodes", "launch_headless"]
+    assert (nodes_of(launch_plan)[0]["option"], nodes_of(launch_plan)[0]["values"]) == (
+        "--data-parallel-start-rank",
+        "0, 4",
+    )
     # four trays of four GPUs: each rank of eight spans two of them
     across = plan("vllm", split=Split(8, 1, 2, 16), nodes=4)
     assert "  --nnodes 4 \\\n  --node-rank 0 \\\n" in text(across)
@@ -65,15 +66,15 @@ def test_vllm_with_data_ranks_on_several_nodes() -> None:
 
 
 def test_sglang_over_several_nodes() -> None:
-    made = plan("sglang", split=Split(8, 2), nodes=2)
-    assert text(made).endswith(
+    launch_plan = plan("sglang", split=Split(8, 2), nodes=2)
+    assert text(launch_plan).endswith(
         "  --tp-size 8 \\\n"
         "  --pp-size 2 \\\n"
         "  --nnodes 2 \\\n"
         "  --node-rank 0 \\\n"
         "  --dist-init-addr HEAD_NODE:5000"
     )
-    assert codes(made) == ["launch_nodes"]
+    assert codes(launch_plan) == ["launch_nodes"]
     assert codes(plan("sglang", split=Split(8, 2), nodes=4)) == ["launch_nodes"]
 
 
@@ -86,17 +87,19 @@ def test_sglang_over_several_nodes() -> None:
     ],
 )
 def test_nodes_that_an_engine_cannot_divide_evenly(engine: str, split: Split, nodes: int) -> None:
-    made = plan(engine, split=split, nodes=nodes)
-    assert "HEAD_NODE" not in text(made)
-    assert codes(made) == ["launch_one_node"]
+    launch_plan = plan(engine, split=split, nodes=nodes)
+    assert "HEAD_NODE" not in text(launch_plan)
+    assert codes(launch_plan) == ["launch_one_node"]
 
 
 @pytest.mark.parametrize("engine", sorted(set(LAUNCHERS) - {"vllm", "sglang"}))
 def test_what_a_command_for_one_node_leaves_to_its_reader(engine: str) -> None:
-    made = plan(engine, split=Split(pipeline=16), nodes=2, **GGUF)
-    told = [note for note in LAUNCHERS[engine](made).notes if note.code == "launch_one_node"]
-    assert told == [Note("launch_one_node", engine=engine, nodes=2)]
-    assert "launch_one_node" not in codes(replace(made, nodes=1))
+    launch_plan = plan(engine, split=Split(pipeline=16), nodes=2, **GGUF)
+    notes = [
+        note for note in LAUNCHERS[engine](launch_plan).notes if note.code == "launch_one_node"
+    ]
+    assert notes == [Note("launch_one_node", engine=engine, nodes=2)]
+    assert "launch_one_node" not in codes(replace(launch_plan, nodes=1))
 
 
 def test_nodes_are_those_of_the_plan() -> None:

@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpusizer.engines import ENGINES, Split
-from gpusizer.engines.llama_cpp import CUDA, METAL, ROCM, VULKAN
-from gpusizer.engines.llama_layers import Stage, cached, stages, ubatch
-from gpusizer.engines.llama_versions import BUILDS
-from gpusizer.memory import Estimator, MemoryEstimate
-from gpusizer.profile import ModelProfile, build_profile
-from gpusizer.quants import find_quant
-from gpusizer.units import GIB, MIB
-from gpusizer.weight_sizes import weight_sizes
-from gpusizer.workload import Workload
+from gpusizer.core.units import GIB, MIB
+from gpusizer.memory.engines import ENGINES, Split
+from gpusizer.memory.engines.llama_cpp import CUDA, METAL, ROCM, VULKAN
+from gpusizer.memory.engines.llama_layers import Stage, cached, stages, ubatch
+from gpusizer.memory.engines.llama_versions import BUILDS
+from gpusizer.memory.estimate import Estimator, MemoryEstimate
+from gpusizer.memory.quants import find_quant
+from gpusizer.memory.weight_sizes import weight_sizes
+from gpusizer.memory.workload import Workload
+from gpusizer.model.profile import ModelProfile, build_profile
 from tests.builders import llama, qwen3_06b, qwen3_moe
 from tests.families import deepseek_r1, gpt_oss_20b, qwen3_next
 
@@ -35,12 +35,16 @@ def estimate(
     device_class: int = CUDA,
     **workload: object,
 ) -> MemoryEstimate:
-    chosen = find_quant(quant)
+    found_quant = find_quant(quant)
     estimator = Estimator(profile, Workload(**workload))  # type: ignore[arg-type]
     return estimator.estimate(
-        chosen, ENGINES[engine], weight_sizes(profile, chosen, native=False),
-        Split(pipeline=gpus), native=False, device_class=device_class,
-    )  # fmt: skip
+        found_quant,
+        ENGINES[engine],
+        weight_sizes(profile, found_quant, native=False),
+        Split(pipeline=gpus),
+        native=False,
+        device_class=device_class,
+    )
 
 
 def test_an_untied_embedding_stays_on_the_host_except_under_metal() -> None:
@@ -52,8 +56,8 @@ def test_an_untied_embedding_stays_on_the_host_except_under_metal() -> None:
 
 
 def test_a_tied_embedding_is_on_the_gpu_once() -> None:
-    made = estimate(build_profile(qwen3_06b()))
-    assert made.per_gpu.weights.likely == made.sizes.total
+    result = estimate(build_profile(qwen3_06b()))
+    assert result.per_gpu.weights.likely == result.sizes.total
 
 
 @pytest.mark.parametrize(
@@ -76,22 +80,22 @@ def test_layers_fill_gpus_from_the_last(
 
 
 def test_layers_left_out_take_their_cache_with_them() -> None:
-    made = estimate(gpu_layers=11, context=4096)
-    assert made.per_gpu.weights.likely == 10 * LAYER + TABLE + 4096 * 4
-    assert made.per_gpu.kv_cache.likely == 10 * 4096 * 2 * 1024 * 2
+    result = estimate(gpu_layers=11, context=4096)
+    assert result.per_gpu.weights.likely == 10 * LAYER + TABLE + 4096 * 4
+    assert result.per_gpu.kv_cache.likely == 10 * 4096 * 2 * 1024 * 2
     assert estimate(gpu_layers=0).per_gpu.kv_cache.likely == 0
 
 
 def test_two_gpus_share_what_one_would_hold() -> None:
-    one, two = estimate(context=4096), estimate(gpus=2, context=4096)
+    one_gpu, two_gpus = estimate(context=4096), estimate(gpus=2, context=4096)
     # 17 layers are less than 15, the head and the last norm
-    assert 17 * LAYER < two.per_gpu.weights.likely == 15 * LAYER + TABLE + 4096 * 4
-    assert two.per_gpu.kv_cache.likely == one.per_gpu.kv_cache.likely * 17 // 32
-    assert two.all_gpus.weights.likely == one.per_gpu.weights.likely
-    assert two.all_gpus.kv_cache.likely == one.per_gpu.kv_cache.likely
+    assert 17 * LAYER < two_gpus.per_gpu.weights.likely == 15 * LAYER + TABLE + 4096 * 4
+    assert two_gpus.per_gpu.kv_cache.likely == one_gpu.per_gpu.kv_cache.likely * 17 // 32
+    assert two_gpus.all_gpus.weights.likely == one_gpu.per_gpu.weights.likely
+    assert two_gpus.all_gpus.kv_cache.likely == one_gpu.per_gpu.kv_cache.likely
     # inputs of three more batches in flight: mask and hidden states, 8 MiB each
     copies = 3 * (4096 + 4096) * 512 * 4
-    assert two.per_gpu.activations.likely == one.per_gpu.activations.likely + copies
+    assert two_gpus.per_gpu.activations.likely == one_gpu.per_gpu.activations.likely + copies
 
 
 def test_experts_on_the_host_leave_their_largest_tensor_in_the_buffer() -> None:
@@ -109,10 +113,12 @@ def test_experts_on_the_host_leave_their_largest_tensor_in_the_buffer() -> None:
 
 def test_the_converter_splits_fused_gates_and_ups() -> None:
     """gpt-oss-20b: one of two halves of 32 x 2880 x 2880 values in MXFP4 is copied at a time."""
-    made = estimate(build_profile(gpt_oss_20b()), quant="mxfp4_moe", context=131_072, cpu_moe=True)
+    result = estimate(
+        build_profile(gpt_oss_20b()), quant="mxfp4_moe", context=131_072, cpu_moe=True
+    )
     half = 32 * 2880 * (2880 // 32) * 17
     # 456.98 MiB logged by build 6699
-    assert made.per_gpu.activations.likely == half + (10 * 2880 + 131_072) * 512 * 4
+    assert result.per_gpu.activations.likely == half + (10 * 2880 + 131_072) * 512 * 4
 
 
 @pytest.mark.parametrize(
@@ -125,17 +131,17 @@ def test_the_converter_splits_fused_gates_and_ups() -> None:
 )
 def test_queries_of_a_latent_fill_the_buffer(build: str | None, values: int) -> None:
     """R1, in FP32 for a batch of 512."""
-    made = estimate(build_profile(deepseek_r1()), context=8192, engine_version=build)
-    assert made.per_gpu.activations.likely == values * 512 * 4
+    result = estimate(build_profile(deepseek_r1()), context=8192, engine_version=build)
+    assert result.per_gpu.activations.likely == values * 512 * 4
 
 
 def test_windows_keep_room_for_one_batch_and_are_padded() -> None:
     """gpt-oss-20b: 12 full layers of 131,072 cells, 12 of pad256(128 + 512) = 768."""
-    made = estimate(build_profile(gpt_oss_20b()), quant="mxfp4_moe", context=131_072)
-    assert made.per_gpu.kv_cache.likely == (12 * 131_072 + 12 * 768) * 2 * 512 * 2
+    result = estimate(build_profile(gpt_oss_20b()), quant="mxfp4_moe", context=131_072)
+    assert result.per_gpu.kv_cache.likely == (12 * 131_072 + 12 * 768) * 2 * 512 * 2
 
 
-def test_a_window_that_llama_cpp_ignores_is_none() -> None:
+def test_a_window_that_llama_cpp_ignores_becomes_full_attention() -> None:
     windowed = llama(model_type="phi3", config={"sliding_window": 2047})
     arch = build_profile(windowed).architecture
     assert arch is not None
@@ -157,49 +163,57 @@ def test_a_window_that_llama_cpp_ignores_is_none() -> None:
 def test_a_latent_is_cached_as_the_build_did(build: str | None, per_token: int) -> None:
     """R1: 61 layers, 128 heads with keys of 128 + 64 and values of 128, a latent of 512 + 64."""
     r1 = build_profile(deepseek_r1())
-    made = estimate(r1, context=2048, engine_version=build)
-    assert made.per_gpu.kv_cache.likely == 2048 * per_token
+    result = estimate(r1, context=2048, engine_version=build)
+    assert result.per_gpu.kv_cache.likely == 2048 * per_token
     ollama = estimate(r1, engine="ollama", context=2048, engine_version=build)
     assert ollama.per_gpu.kv_cache.likely == 2048 * 61 * 576 * 2
 
 
 @pytest.mark.parametrize(("build", "cells"), [("b5400", 131_072), ("b5430", 768)])
 def test_older_builds_cache_windows_at_full_length(build: str, cells: int) -> None:
-    made = estimate(build_profile(gpt_oss_20b()), quant="mxfp4_moe", context=131_072,
-                    engine_version=build)  # fmt: skip
-    assert made.per_gpu.kv_cache.likely == (12 * 131_072 + 12 * cells) * 2 * 512 * 2
+    result = estimate(
+        build_profile(gpt_oss_20b()), quant="mxfp4_moe", context=131_072, engine_version=build
+    )
+    assert result.per_gpu.kv_cache.likely == (12 * 131_072 + 12 * cells) * 2 * 512 * 2
 
 
 def test_keys_and_values_have_types_of_their_own() -> None:
-    both = estimate(kv_dtype="q8_0/f16", context=4096).per_gpu.kv_cache.likely
-    assert both == 32 * 4096 * (1024 * 34 // 32 + 1024 * 2)
+    cache_bytes = estimate(kv_dtype="q8_0/f16", context=4096).per_gpu.kv_cache.likely
+    assert cache_bytes == 32 * 4096 * (1024 * 34 // 32 + 1024 * 2)
 
 
 def test_recurrent_states_are_kept_per_sequence() -> None:
     hybrid = build_profile(qwen3_next())
-    one, four = (estimate(hybrid, context=256, concurrency=n).per_gpu.kv_cache for n in (1, 4))
-    assert four.likely == 4 * one.likely
+    one_user, four_users = (
+        estimate(hybrid, context=256, concurrency=n).per_gpu.kv_cache for n in (1, 4)
+    )
+    assert four_users.likely == 4 * one_user.likely
 
 
 @pytest.mark.parametrize(
     ("fields", "tokens"),
-    [({}, 512), ({"batch_size": 256}, 256), ({"ubatch_size": 1024}, 1024),
-     ({"ubatch_size": 4096}, 2048), ({"context": 100}, 100)],
-)  # fmt: skip
+    [
+        ({}, 512),
+        ({"batch_size": 256}, 256),
+        ({"ubatch_size": 1024}, 1024),
+        ({"ubatch_size": 4096}, 2048),
+        ({"context": 100}, 100),
+    ],
+)
 def test_the_physical_batch(fields: dict[str, int], tokens: int) -> None:
     assert ubatch(Workload(**fields)) == tokens  # type: ignore[arg-type]
 
 
 def test_without_flash_attention_scores_decide() -> None:
     """A published log: Llama-3.1-8B at 131,072 tokens on the CPU reserves 8480 MiB."""
-    made = estimate(quant="q3_k_l", context=131_072, flash_attention=False)
-    assert made.per_gpu.activations.likely == pytest.approx(8480 * MIB, rel=0.001)
+    result = estimate(quant="q3_k_l", context=131_072, flash_attention=False)
+    assert result.per_gpu.activations.likely == pytest.approx(8480 * MIB, rel=0.001)
 
 
 def test_capped_logits_are_held_twice() -> None:
-    plain = estimate(build_profile(llama(model_type="llama"))).per_gpu.activations.likely
+    uncapped = estimate(build_profile(llama(model_type="llama"))).per_gpu.activations.likely
     capped = estimate(build_profile(llama(model_type="gemma2"))).per_gpu.activations.likely
-    assert capped - plain == 512 * 128_256 * 4
+    assert capped - uncapped == 512 * 128_256 * 4
 
 
 def test_a_server_reserves_logits_for_its_slots() -> None:
@@ -220,8 +234,8 @@ def test_the_runtime_depends_on_the_backend() -> None:
 def test_the_longest_context_is_the_last_that_fits() -> None:
     engine, arch = ENGINES["llama.cpp"], LLAMA_8B.architecture
     pool = 4096 * 131_072  # 4096 tokens of 128 KiB
-    found = engine.longest_context(arch, Workload(), Split(), CUDA, pool)
-    assert found == 4096
+    tokens = engine.longest_context(arch, Workload(), Split(), CUDA, pool)
+    assert tokens == 4096
 
 
 @settings(max_examples=60)

@@ -1,4 +1,4 @@
-"""Logs against predictions: the numbers of the benchmark, the row and the issue that offer them."""
+"""Logs against predictions: the benchmark's numbers, the row to contribute, and its issue."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import pytest
 
 from bench import llama_cpp as bench_llama_cpp
 from bench import serving as bench_serving
-from bench.comparison import Comparison
-from gpusizer.errors import HubUnreachable, InvalidRequest, UnknownGpu
-from gpusizer.logs import parse_log
-from gpusizer.logs.check import LogCheck, check, check_log
-from gpusizer.logs.compare import LogComparison, Predicted, Prediction, compare_log
-from gpusizer.logs.contribution import Issue, row_of
-from gpusizer.logs.run_request import LogRequest, gguf_slug, request_of
+from bench.errors import Comparison
+from gpusizer.answers.logs import parse_log
+from gpusizer.answers.logs.contribution import row_of
+from gpusizer.answers.logs.log_checks import LogCheck, check
+from gpusizer.answers.logs.log_comparison import LogComparison, Predicted, Prediction, compare_log
+from gpusizer.answers.logs.run_request import LogRequest, gguf_slug, request_of
+from gpusizer.core.errors import HubUnreachable, InvalidRequest, UnknownGpu
 from gpusizer.text import LANGUAGES, NOTATIONS, say_note
 from tests import engine_logs
 from tests.sizers import embedded_sizer
@@ -30,18 +30,25 @@ def checked(log: str, model: str = "", gpu: str = "") -> LogCheck:
     return check(embedded_sizer(), log, model, gpu=gpu)
 
 
-def compared(done: LogCheck) -> LogComparison:
-    assert done.comparison is not None
-    return done.comparison
+def compared(log_check: LogCheck) -> LogComparison:
+    assert log_check.comparison is not None
+    return log_check.comparison
 
 
 def test_a_run_of_vllm_as_a_request() -> None:
     request = request_of(parse_log(engine_logs.VLLM_V1), "Qwen/Qwen3-8B", "H100")
     assert request.fields == {
-        "model": "Qwen/Qwen3-8B", "engine": "vllm", "engine_version": "0.11.0 V1",
-        "context": 8192, "kv_dtype": "auto", "tensor_parallel": 1, "pipeline_parallel": 1,
-        "memory_utilization": 0.85, "max_num_seqs": 64, "enforce_eager": False,
-    }  # fmt: skip
+        "model": "Qwen/Qwen3-8B",
+        "engine": "vllm",
+        "engine_version": "0.11.0 V1",
+        "context": 8192,
+        "kv_dtype": "auto",
+        "tensor_parallel": 1,
+        "pipeline_parallel": 1,
+        "memory_utilization": 0.85,
+        "max_num_seqs": 64,
+        "enforce_eager": False,
+    }
     # 68 GiB are 85 % of the card.
     assert (request.memory_bytes, request.gpus) == (80 * GIB, 1)
 
@@ -49,10 +56,16 @@ def test_a_run_of_vllm_as_a_request() -> None:
 def test_a_run_of_llama_cpp_as_a_request() -> None:
     request = request_of(parse_log(engine_logs.LLAMA_CPP), "Qwen/Qwen3-8B")
     assert request.fields == {
-        "model": "Qwen/Qwen3-8B", "engine": "llama.cpp", "engine_version": "b6123",
-        "context": 4096, "concurrency": 2, "kv_dtype": "f16/f16", "batch_size": 2048,
-        "ubatch_size": 512, "flash_attention": True,
-    }  # fmt: skip
+        "model": "Qwen/Qwen3-8B",
+        "engine": "llama.cpp",
+        "engine_version": "b6123",
+        "context": 4096,
+        "concurrency": 2,
+        "kv_dtype": "f16/f16",
+        "batch_size": 2048,
+        "ubatch_size": 512,
+        "flash_attention": True,
+    }
     assert (request.quant, request.backend, request.gpus) == ("q4_k_m", "CUDA", 1)
 
 
@@ -72,21 +85,20 @@ def test_measured_and_predicted_side_by_side() -> None:
         Predicted("graphs", GIB, GIB, GIB),
     )
     prediction = Prediction("Qwen/Qwen3-8B", "bf16", True, "", True, amounts)
-    asked: list[LogRequest] = []
+    requests: list[LogRequest] = []
 
     def predict(request: LogRequest) -> Prediction:
-        asked.append(request)
+        requests.append(request)
         return prediction
 
-    done = compare_log(parse_log(engine_logs.VLLM_V1), predict, "Qwen/Qwen3-8B")
-    assert [(row.name, row.error, row.lines) for row in done.rows] == [
+    comparison = compare_log(parse_log(engine_logs.VLLM_V1), predict, "Qwen/Qwen3-8B")
+    assert [(row.name, row.error, row.lines) for row in comparison.rows] == [
         ("weights", 0.0, (4,)),
         ("graphs", 1.0, (10,)),  # 1 GiB predicted, 0.5 measured
         ("kv_pool", -0.5, (7,)),  # 25.5 of 51
         ("kv_per_token", pytest.approx(147_456 * 371_376 / (51 * GIB) - 1), (7, 8)),
     ]
-    assert asked == [request_of(parse_log(engine_logs.VLLM_V1), "Qwen/Qwen3-8B")]
-    assert LogComparison.from_json(json.loads(json.dumps(done.to_json()))) == done
+    assert requests == [request_of(parse_log(engine_logs.VLLM_V1), "Qwen/Qwen3-8B")]
 
 
 Q4_0 = engine_logs.LLAMA_CPP.replace("Q4_K - Medium", "Q4_0")
@@ -106,10 +118,13 @@ def test_a_file_is_predicted_as_its_publisher_makes_it() -> None:
 
 
 def test_the_row_says_where_its_file_is_from() -> None:
-    done = checked(BY_UNSLOTH, "Qwen/Qwen3-8B")
-    assert done.issue is not None
-    assert done.issue.row["gguf_repo"] == "unsloth/Qwen3-8B-GGUF"
-    assert (done.issue.row["repo"], done.issue.row["profile_basis"]) == ("Qwen/Qwen3-8B", "id")
+    log_check = checked(BY_UNSLOTH, "Qwen/Qwen3-8B")
+    assert log_check.issue is not None
+    assert log_check.issue.row["gguf_repo"] == "unsloth/Qwen3-8B-GGUF"
+    assert (log_check.issue.row["repo"], log_check.issue.row["profile_basis"]) == (
+        "Qwen/Qwen3-8B",
+        "id",
+    )
     cached = engine_logs.LLAMA_CPP.replace(
         "/home/ann/models/", "/home/ann/hub/models--unsloth--Qwen3-8B-GGUF/snapshots/1a/"
     )
@@ -132,41 +147,64 @@ BENCHES: list[tuple[str, str, str, Callable[[Any], Iterator[Comparison]]]] = [
 def test_the_row_is_predicted_alike_by_the_benchmark(
     log: str, model: str, gpu: str, bench: Callable[[Any], Iterator[Comparison]]
 ) -> None:
-    """A contributed row, read back, gives the errors that its issue promised."""
+    """A contributed row, read back, gives the errors that its issue promised; but for the pool, of
+    which a log knows the card's total memory and a request only its name."""
     done = checked(log, model, gpu)
     assert done.issue is not None
     row = json.loads(json.dumps(done.issue.row))
     scored = {one.component: (one.measured, one.predicted) for one in bench(row)}
     shown = {row.name: (row.measured, row.predicted) for row in compared(done).rows}
-    common = scored.keys() & shown.keys()
-    assert common >= {"vllm": {"weights", "kv_pool"}, "sglang": {"weights", "graphs"}}.get(
-        done.log.engine, {"kv_cache", "compute"}
+    common = scored.keys() & shown.keys() - {"kv_pool", "max_concurrency"}
+    if row.get("offload") == "partial":
+        common -= {"kv_cache"}  # a log is compared whole, an answer shows the part on GPUs
+    assert common >= {"vllm": {"weights"}, "sglang": {"weights", "graphs"}}.get(
+        done.log.engine, {"compute"}
     )
     for name in common:
         assert shown[name] == pytest.approx(scored[name], rel=1e-4), name
 
 
 def test_a_row_has_the_format_of_the_published_ones() -> None:
-    done = checked(engine_logs.LLAMA_CPP, "Qwen/Qwen3-8B")
-    row = row_of(done.log, compared(done))
+    log_check = checked(engine_logs.LLAMA_CPP, "Qwen/Qwen3-8B")
+    row = row_of(log_check.log, compared(log_check))
     assert row.pop("id") == row.pop("dup_group")
     assert row == {
-        "kind": "llama_cpp", "source_group": "users", "source_url": "unpublished",
-        "measure_kind": "buffers", "program": "llama.cpp", "front_end": "llama.cpp",
-        "build": "b6123", "repo": "Qwen/Qwen3-8B", "profile": "Qwen/Qwen3-8B",
-        "profile_basis": "id", "gguf_file": "Qwen3-8B-Q4_K_M.gguf", "quant": "Q4_K_M",
-        "bits_per_weight": 4.91, "file_bytes": round(4.68 * GIB), "context": 8192, "batch": 2048,
-        "ubatch": 512, "sequences": 2, "kv_k": "f16", "kv_v": "f16", "flash_attention": True,
-        "backends": ["CUDA"], "gpus": ["NVIDIA GeForce RTX 4090"], "gpu_count": 1,
-        "offload": "all", "gpu_layers": 37, "layers_offered": 37,
+        "kind": "llama_cpp",
+        "source_group": "users",
+        "source_url": "unpublished",
+        "measure_kind": "buffers",
+        "program": "llama.cpp",
+        "front_end": "llama.cpp",
+        "build": "b6123",
+        "repo": "Qwen/Qwen3-8B",
+        "profile": "Qwen/Qwen3-8B",
+        "profile_basis": "id",
+        "gguf_file": "Qwen3-8B-Q4_K_M.gguf",
+        "quant": "Q4_K_M",
+        "bits_per_weight": 4.91,
+        "file_bytes": round(4.68 * GIB),
+        "context": 8192,
+        "batch": 2048,
+        "ubatch": 512,
+        "sequences": 2,
+        "kv_k": "f16",
+        "kv_v": "f16",
+        "flash_attention": True,
+        "backends": ["CUDA"],
+        "gpus": ["NVIDIA GeForce RTX 4090"],
+        "gpu_count": 1,
+        "offload": "all",
+        "gpu_layers": 37,
+        "layers_offered": 37,
         "measured": {
-            "weights_bytes": 4789.25 * MIB, "kv_bytes": 1152 * MIB,
+            "weights_bytes": 4789.25 * MIB,
+            "kv_bytes": 1152 * MIB,
             "weights_by_device": {"CUDA0": 4455.5 * MIB, "CPU_Mapped": 333.75 * MIB},
             "kv_by_device": {"CUDA0": 1152 * MIB},
             "compute_by_device": {"CUDA0": 304.75 * MIB, "CUDA_Host": 24 * MIB},
             "output_by_device": {"CUDA_Host": 1.25 * MIB},
         },
-    }  # fmt: skip
+    }
 
 
 def test_the_model_that_a_file_was_made_from() -> None:
@@ -174,58 +212,57 @@ def test_the_model_that_a_file_was_made_from() -> None:
         "llama_model_loader: - kv   7:      general.base_model.0.repo_url str         = "
         "https://huggingface.co/Qwen/Qwen3-8B\n"
     )
-    done = checked(engine_logs.LLAMA_CPP + fact)
-    assert done.issue is not None
-    assert (done.model, done.issue.row["profile_basis"]) == ("Qwen/Qwen3-8B", "inferred")
+    log_check = checked(engine_logs.LLAMA_CPP + fact)
+    assert log_check.issue is not None
+    assert (log_check.model, log_check.issue.row["profile_basis"]) == ("Qwen/Qwen3-8B", "inferred")
 
 
 def test_a_table_alone_is_compared_too() -> None:
-    done = checked(TABLE, "Qwen/Qwen3-8B")
-    assert done.issue is not None and done.issue.row["measure_kind"] == "breakdown"
-    assert [row.name for row in compared(done).rows] == ["kv_cache", "compute"]
+    log_check = checked(TABLE, "Qwen/Qwen3-8B")
+    assert log_check.issue is not None and log_check.issue.row["measure_kind"] == "breakdown"
+    assert [row.name for row in compared(log_check).rows] == ["kv_cache", "compute"]
 
 
 def test_the_issue_is_ready_to_paste() -> None:
-    done = checked(engine_logs.VLLM_V1, gpu="H100 80GB")
-    assert done.issue is not None
-    assert done.issue.title == "Measurement: vllm 0.11.0, Qwen/Qwen3-8B, H100 80GB"
-    fences = re.findall(r"^```(\w*)$", done.issue.body, re.MULTILINE)
+    log_check = checked(engine_logs.VLLM_V1, gpu="H100 80GB")
+    assert log_check.issue is not None
+    assert log_check.issue.title == "Measurement: vllm 0.11.0, Qwen/Qwen3-8B, H100 80GB"
+    fences = re.findall(r"^```(\w*)$", log_check.issue.body, re.MULTILINE)
     assert fences == ["json", "", "text", ""]
-    document = re.search(r"^```json\n(.*)\n```$", done.issue.body, re.MULTILINE)
-    assert document is not None and json.loads(document[1]) == done.issue.row
-    assert "| weights | 15.250 GiB | 15.268 GiB | +0.1% |" in done.issue.body
+    document = re.search(r"^```json\n(.*)\n```$", log_check.issue.body, re.MULTILINE)
+    assert document is not None and json.loads(document[1]) == log_check.issue.row
+    assert "| weights | 15.250 GiB | 15.268 GiB | +0.1% |" in log_check.issue.body
     for private in ("10.1.2.3", "sk-abcdefghijklmnop", "api_key"):
-        assert private not in json.dumps(check_log(embedded_sizer(), engine_logs.VLLM_V1))
-    assert Issue.from_json(json.loads(json.dumps(done.issue.to_json()))) == done.issue
+        assert private not in json.dumps(check(embedded_sizer(), engine_logs.VLLM_V1).to_json())
 
 
-def test_folders_of_people_stay_at_home() -> None:
+def test_home_folders_are_redacted() -> None:
     for log in (engine_logs.LLAMA_CPP, engine_logs.LLAMA_CPP_OLD, engine_logs.VLLM_V0):
-        said = json.dumps(check_log(embedded_sizer(), log, "Qwen/Qwen3-8B"))
-        assert not re.search(r"\b[Aa]nn\b|/home|Users|/srv", said)
+        answer = json.dumps(check(embedded_sizer(), log, "Qwen/Qwen3-8B").to_json())
+        assert not re.search(r"\b[Aa]nn\b|/home|Users|/srv", answer)
 
 
 def test_an_issue_does_not_name_a_local_folder() -> None:
-    done = checked(engine_logs.VLLM_V0.replace("/srv/m/llama", "/srv/m/our-project"), "gpt2")
-    assert done.issue is not None and "our-project" not in done.issue.body
+    log_check = checked(engine_logs.VLLM_V0.replace("/srv/m/llama", "/srv/m/our-project"), "gpt2")
+    assert log_check.issue is not None and "our-project" not in log_check.issue.body
 
 
 def test_a_local_path_needs_a_model() -> None:
-    done = checked(engine_logs.VLLM_V0)
-    assert (done.comparison, done.issue) == (None, None)
-    assert [note.code for note in done.notes] == ["log_model_unknown"]
+    log_check = checked(engine_logs.VLLM_V0)
+    assert (log_check.comparison, log_check.issue) == (None, None)
+    assert [note.code for note in log_check.notes] == ["log_model_unknown"]
 
 
 def test_a_model_that_only_the_log_names_and_nobody_can_read() -> None:
     log = engine_logs.VLLM_V1.replace("Qwen/Qwen3-8B", "secret/project")
-    done = checked(log)
-    assert done.comparison is None
-    assert [note.code for note in done.notes] == ["log_model_not_read"]
+    log_check = checked(log)
+    assert log_check.comparison is None
+    assert [note.code for note in log_check.notes] == ["log_model_not_read"]
     with pytest.raises(HubUnreachable):
         checked(log, "secret/project")
 
 
-def test_a_card_nobody_knows_is_said() -> None:
+def test_an_unknown_card_leaves_a_note() -> None:
     notes = [note.code for note in checked(engine_logs.SGLANG).notes]
     assert notes == ["log_gpu_unknown"]
     names = [row.name for row in compared(checked(engine_logs.SGLANG)).rows]
@@ -236,9 +273,9 @@ def test_a_card_nobody_knows_is_said() -> None:
 
 def test_weights_of_an_unknown_type_are_not_compared() -> None:
     log = engine_logs.LLAMA_CPP.replace("Q4_K - Medium", "IQ9_XXL")
-    done = checked(log, "Qwen/Qwen3-8B")
-    assert [note.code for note in done.notes] == ["log_quant_unknown"]
-    assert [row.name for row in compared(done).rows] == ["kv_cache", "compute"]
+    log_check = checked(log, "Qwen/Qwen3-8B")
+    assert [note.code for note in log_check.notes] == ["log_quant_unknown"]
+    assert [row.name for row in compared(log_check).rows] == ["kv_cache", "compute"]
 
 
 def test_an_impossible_setting_is_a_typed_error() -> None:
@@ -251,23 +288,30 @@ def test_an_impossible_setting_is_a_typed_error() -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_notes_are_said(language: Any) -> None:
+def test_notes_have_sentences(language: Any) -> None:
     log = engine_logs.SGLANG.replace("mem_fraction_static=0.86, ", "")
-    done = check_log(
-        embedded_sizer(), log, gpu="H100 80GB", say=lambda note: say_note(note, language)
-    )
-    assert [note["code"] for note in done["notes"]] == ["log_default_utilization"]
-    assert NOTATIONS[language].write("0.88") in done["notes"][0]["message"]  # SGLang's own
+    checked = check(embedded_sizer(), log, gpu="H100 80GB")
+    answer = checked.to_json(lambda note: say_note(note, language))
+    assert [note["code"] for note in answer["notes"]] == ["log_default_utilization"]
+    assert NOTATIONS[language].write("0.88") in answer["notes"][0]["message"]  # SGLang's own
 
 
 @pytest.mark.parametrize(
     ("file_type", "slug"),
     [
-        ("Q4_K - Medium", "q4_k_m"), ("Q3_K - Large", "q3_k_l"), ("Q2_K - Medium", "q2_k"),
-        ("Q5_K - Small", "q5_k_s"), ("Q6_K", "q6_k"), ("IQ4_XS - 4.25 bpw", "iq4_xs"),
-        ("IQ3_S mix - 3.66 bpw", "iq3_m"), ("MXFP4 MoE", "mxfp4_moe"), ("BF16", "gguf-f16"),
-        ("all F32", "gguf-f32"), ("(guessed) Q8_0", "q8_0"), ("Q4_K_M", "q4_k_m"),
+        ("Q4_K - Medium", "q4_k_m"),
+        ("Q3_K - Large", "q3_k_l"),
+        ("Q2_K - Medium", "q2_k"),
+        ("Q5_K - Small", "q5_k_s"),
+        ("Q6_K", "q6_k"),
+        ("IQ4_XS - 4.25 bpw", "iq4_xs"),
+        ("IQ3_S mix - 3.66 bpw", "iq3_m"),
+        ("MXFP4 MoE", "mxfp4_moe"),
+        ("BF16", "gguf-f16"),
+        ("all F32", "gguf-f32"),
+        ("(guessed) Q8_0", "q8_0"),
+        ("Q4_K_M", "q4_k_m"),
     ],
-)  # fmt: skip
+)
 def test_file_types(file_type: str, slug: str) -> None:
     assert gguf_slug(file_type) == slug

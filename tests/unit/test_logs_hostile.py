@@ -1,31 +1,32 @@
-"""Logs are anybody's text: reading ends soon whatever they hold, and nothing leaves its fence."""
+"""Untrusted logs: parsing any text takes few steps, and no text breaks out of its code block."""
 
 from __future__ import annotations
 
 import json
+import math
 import re
-import time
 from contextlib import suppress
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gpusizer.errors import GpusizerError
-from gpusizer.logs import parse_log
-from gpusizer.logs.check import check
-from gpusizer.logs.compare import Prediction, compare_log
-from gpusizer.logs.contribution import issue_of
-from gpusizer.logs.lines import MAX_CHARS, MAX_LINE_CHARS
-from gpusizer.logs.parse import ENGINES
-from gpusizer.logs.redaction import clean
-from gpusizer.logs.rules import Rule
+from gpusizer.answers.logs import parse_log
+from gpusizer.answers.logs.contribution import issue_of
+from gpusizer.answers.logs.lines import MAX_CHARS, MAX_LINE_CHARS
+from gpusizer.answers.logs.log_checks import check
+from gpusizer.answers.logs.log_comparison import Prediction, compare_log
+from gpusizer.answers.logs.parse import ENGINES
+from gpusizer.answers.logs.redaction import clean
+from gpusizer.answers.logs.rules import LogRule
+from gpusizer.core.errors import GpusizerError
 from tests import engine_logs
+from tests.counting import steps_of
 from tests.sizers import embedded_sizer
 
-RULES: list[Rule] = [rule for module in ENGINES.values() for rule in module.RULES]
+RULES: list[LogRule] = [rule for module in ENGINES.values() for rule in module.RULES]
 LINES = [line for log in engine_logs.ALL.values() for line in log.splitlines()]
-LIMIT_SECONDS = 20.0  # a slow and shared machine; a catastrophic pattern takes hours
 
 ODD = st.text(st.characters(codec="utf-8"), max_size=60)
 NUMBERS = st.sampled_from(["0", "-1", "9" * 30, "1e9", "NaN", "1,0,0", "0.0001", "99999999.99"])
@@ -35,7 +36,7 @@ NUMBERS = st.sampled_from(["0", "-1", "9" * 30, "1e9", "NaN", "1,0,0", "0.0001",
 def mangled_logs(draw: st.DrawFn) -> str:
     """Known lines with numbers, words and pieces exchanged for others."""
     lines = draw(st.lists(st.sampled_from(LINES), min_size=1, max_size=12))
-    made = []
+    mangled = []
     for line in lines:
         choice = draw(st.integers(0, 3))
         if choice == 1:
@@ -46,8 +47,8 @@ def mangled_logs(draw: st.DrawFn) -> str:
             line = line[:at] + draw(ODD) + line[at:]
         elif choice == 3:
             line = line[draw(st.integers(0, len(line))) :]
-        made.append(line)
-    return "\n".join(made)
+        mangled.append(line)
+    return "\n".join(mangled)
 
 
 @given(mangled_logs())
@@ -68,15 +69,24 @@ def test_reading_never_fails_but_by_its_own_errors(log: str) -> None:
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_comparing_never_fails_but_by_its_own_errors(log: str) -> None:
     try:
-        done = check(embedded_sizer(), log, "Qwen/Qwen3-0.6B")
+        log_check = check(embedded_sizer(), log, "Qwen/Qwen3-0.6B")
     except GpusizerError:
         return
-    json.dumps(done.to_json(), allow_nan=False)
+    json.dumps(log_check.to_json(), allow_nan=False)
+
+
+def test_a_card_without_memory_is_ignored() -> None:
+    """An engine may print nonsense; a card with nothing or less cannot be predicted for."""
+    for amount in ("-1GiB", "0.00GiB"):
+        log = engine_logs.VLLM_V0.replace("(24.00GiB)", f"({amount})")
+        assert log != engine_logs.VLLM_V0
+        assert parse_log(log).get("gpu_memory_bytes") is None
+        check(embedded_sizer(), log, "Qwen/Qwen3-0.6B")
 
 
 @given(ODD, st.sampled_from(sorted({rule.word for rule in RULES})), ODD)
 @settings(max_examples=50, deadline=None)
-def test_nothing_leaves_its_fence(before: str, word: str, after: str) -> None:
+def test_a_log_cannot_break_out_of_its_code_block(before: str, word: str, after: str) -> None:
     hostile = "```\n# <img src=x onerror=alert(1)> @everyone `code` | cell |\n```"
     log = engine_logs.VLLM_V1 + f"{before}{word} {hostile}{after}\n"
     parsed = parse_log(log.replace("Qwen3-8B", "Qwen3-8B`|"))
@@ -90,26 +100,53 @@ def test_nothing_leaves_its_fence(before: str, word: str, after: str) -> None:
     assert issue.body.isascii()
 
 
+def most_repeats(tokens: Any) -> float:
+    """How often the innermost part of a parsed pattern can be tried at one place."""
+    most = 1.0
+    for operation, argument in tokens:
+        name = str(operation)
+        if name.endswith("_REPEAT"):
+            _, largest, part = argument
+            unbounded = str(largest) == "MAXREPEAT"
+            most = max(most, (math.inf if unbounded else largest) * most_repeats(part))
+        elif name == "BRANCH":
+            most = max([most, *map(most_repeats, argument[1])])
+        elif name in ("SUBPATTERN", "ASSERT", "ASSERT_NOT"):
+            most = max(most, most_repeats(argument[-1]))
+    return most
+
+
+def test_every_repetition_is_bounded() -> None:
+    """Python parses patterns in a private module: there is no public one."""
+    for rule in RULES:
+        tokens = re._parser.parse(rule.pattern.pattern, rule.pattern.flags)  # type: ignore[attr-defined]
+        assert most_repeats(tokens) <= 400, rule.pattern.pattern
+    nested = re._parser.parse("(a{1,30}){1,30}|b+")  # type: ignore[attr-defined]
+    assert most_repeats(nested) == math.inf
+    assert most_repeats(re._parser.parse("(?:a{1,30}){1,30}")) == 900  # type: ignore[attr-defined]
+
+
 @pytest.mark.parametrize("filler", ["a", " ", "1", "CUDA0 ", ".", "'", "= ", "/a", "x=1, ", "0.0"])
-def test_long_lines_end_soon(filler: str) -> None:
+def test_long_lines_take_few_steps(filler: str) -> None:
     """Each word of a rule on a line of its own, with as much around it as a line may have."""
     half = (filler * MAX_LINE_CHARS)[: MAX_LINE_CHARS // 2 - 100]
     words = dict.fromkeys(rule.word for rule in RULES)
     log = "vLLM server_args= llama_model_loader level=INFO source=\n" + "\n".join(
         half + word + half for word in words
     )
-    start = time.perf_counter()
-    with suppress(GpusizerError):  # nothing has to be recognised
-        parse_log(log)
-    assert time.perf_counter() - start < LIMIT_SECONDS
+
+    def read() -> None:
+        with suppress(GpusizerError):  # nothing has to be recognised
+            parse_log(log)
+
+    assert steps_of(read) < 1_000_000
 
 
-def test_a_paste_of_any_length_ends_soon() -> None:
+def test_of_a_paste_of_any_length_only_the_beginning_is_read() -> None:
     line = (
         "llama_kv_cache:      CUDA0 KV buffer size =    97.50 MiB vLLM server_args= msg=offload\n"
     )
     log = line * (3 * MAX_CHARS // len(line))
-    start = time.perf_counter()
     parsed = parse_log(log)
     assert parsed.cut
-    assert time.perf_counter() - start < LIMIT_SECONDS
+    assert parsed.measured[-1].lines[0] <= MAX_CHARS // len(line)

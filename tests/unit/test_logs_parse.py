@@ -1,4 +1,4 @@
-"""What is read of start-up logs: settings, amounts in bytes, lines, whatever stands before them."""
+"""Facts of start-up logs: settings, amounts in bytes and line numbers, with any line prefixes."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from gpusizer.errors import InvalidRequest
-from gpusizer.logs import ParsedLog, parse_log
-from gpusizer.logs.lines import MAX_CHARS, MAX_LINES, read_text
-from gpusizer.logs.redaction import clean, hub_id_of
+from gpusizer.answers.logs import ParsedLog, parse_log
+from gpusizer.answers.logs.lines import MAX_CHARS, MAX_LINES, read_text
+from gpusizer.answers.logs.redaction import clean, hub_id_of
+from gpusizer.core.errors import InvalidRequest
 from tests import engine_logs
 
 GIB, MIB = 2**30, 2**20
 
 
-def said(parsed: ParsedLog, *names: str) -> dict[str, Any]:
+def facts(parsed: ParsedLog, *names: str) -> dict[str, Any]:
     return {name: parsed.get(name) for name in names}
 
 
@@ -27,15 +27,23 @@ def amounts(parsed: ParsedLog) -> dict[tuple[str, str], Any]:
 def test_vllm_v1() -> None:
     parsed = parse_log(engine_logs.VLLM_V1)
     assert parsed.engine == "vllm"
-    assert said(parsed, "engine_version", "engine_generation", "model", "outcome") == {
-        "engine_version": "0.11.0", "engine_generation": "V1", "model": "Qwen/Qwen3-8B",
+    assert facts(parsed, "engine_version", "engine_generation", "model", "outcome") == {
+        "engine_version": "0.11.0",
+        "engine_generation": "V1",
+        "model": "Qwen/Qwen3-8B",
         "outcome": "ran",
-    }  # fmt: skip
+    }
     assert {r.name: r.value for r in parsed.settings} == {
-        "max_model_len": 8192, "utilization": 0.85, "max_num_seqs": 64,
-        "weight_dtype": "bfloat16", "tensor_parallel": 1, "pipeline_parallel": 1,
-        "data_parallel": 1, "enforce_eager": False, "kv_dtype": "auto",
-    }  # fmt: skip
+        "max_model_len": 8192,
+        "utilization": 0.85,
+        "max_num_seqs": 64,
+        "weight_dtype": "bfloat16",
+        "tensor_parallel": 1,
+        "pipeline_parallel": 1,
+        "data_parallel": 1,
+        "enforce_eager": False,
+        "kv_dtype": "auto",
+    }
     assert amounts(parsed) == {
         ("weights_bytes", ""): 15.25 * GIB,
         ("free_at_start_bytes", ""): 79 * GIB,
@@ -61,12 +69,18 @@ def test_every_amount_has_its_line_and_its_words() -> None:
 
 def test_vllm_v0_keeps_ranks_apart() -> None:
     parsed = parse_log(engine_logs.VLLM_V0)
-    assert said(parsed, "engine_generation", "model", "model_path", "tensor_parallel") == {
-        "engine_generation": "V0", "model": None, "model_path": "llama", "tensor_parallel": 2,
-    }  # fmt: skip
-    assert said(parsed, "kv_dtype", "quantization", "utilization", "max_num_seqs") == {
-        "kv_dtype": "fp8_e5m2", "quantization": "awq", "utilization": 0.9, "max_num_seqs": 128,
-    }  # fmt: skip
+    assert facts(parsed, "engine_generation", "model", "model_path", "tensor_parallel") == {
+        "engine_generation": "V0",
+        "model": None,
+        "model_path": "llama",
+        "tensor_parallel": 2,
+    }
+    assert facts(parsed, "kv_dtype", "quantization", "utilization", "max_num_seqs") == {
+        "kv_dtype": "fp8_e5m2",
+        "quantization": "awq",
+        "utilization": 0.9,
+        "max_num_seqs": 128,
+    }
     assert amounts(parsed) == {
         ("weights_bytes", ""): 2.5 * GIB,
         ("weights_bytes", "pid=77"): 2.75 * GIB,
@@ -97,37 +111,42 @@ def test_key_value_account_of_vllm_0_6_4() -> None:
         ("kv_pool_bytes", ""): round(17.85 * GIB),
         ("activations_bytes", ""): GIB,  # PyTorch's peak of 3.5 less the weights
     }
-    assert said(parsed, "gpu_memory_bytes", "utilization") == {
-        "gpu_memory_bytes": 24 * GIB, "utilization": 0.9,
-    }  # fmt: skip
+    assert facts(parsed, "gpu_memory_bytes", "utilization") == {
+        "gpu_memory_bytes": 24 * GIB,
+        "utilization": 0.9,
+    }
 
 
 def test_recent_vllm() -> None:
     parsed = parse_log(engine_logs.VLLM_RECENT)
     assert parsed.get("draft_model") and parsed.get("enforce_eager") is True
-    assert said(parsed, "engine_version", "quantization", "kv_dtype", "utilization") == {
-        "engine_version": "0.27.1", "quantization": "compressed-tensors", "kv_dtype": "fp8",
+    assert facts(parsed, "engine_version", "quantization", "kv_dtype", "utilization") == {
+        "engine_version": "0.27.1",
+        "quantization": "compressed-tensors",
+        "kv_dtype": "fp8",
         "utilization": 0.92,
-    }  # fmt: skip
-    found = amounts(parsed)
-    assert found["weights_bytes", "PP0_TP1"] == 10 * GIB
-    assert found["weights_and_non_torch_bytes", ""] == 10.5 * GIB
-    assert found["graphs_bytes", ""] == 0.5 * GIB
-    assert found["graphs_estimated_bytes", ""] == 0.75 * GIB
-    assert (found["kv_tokens", ""], found["max_concurrency", ""]) == (34_952, 2.13)
+    }
+    read = amounts(parsed)
+    assert read["weights_bytes", "PP0_TP1"] == 10 * GIB
+    assert read["weights_and_non_torch_bytes", ""] == 10.5 * GIB
+    assert read["graphs_bytes", ""] == 0.5 * GIB
+    assert read["graphs_estimated_bytes", ""] == 0.75 * GIB
+    assert (read["kv_tokens", ""], read["max_concurrency", ""]) == (34_952, 2.13)
 
 
 def test_sglang() -> None:
     parsed = parse_log(engine_logs.SGLANG)
     assert parsed.engine == "sglang"
-    assert said(parsed, "model", "tensor_parallel", "utilization", "max_model_len") == {
-        "model": "Qwen/Qwen3-8B", "tensor_parallel": 2, "utilization": 0.86,
+    assert facts(parsed, "model", "tensor_parallel", "utilization", "max_model_len") == {
+        "model": "Qwen/Qwen3-8B",
+        "tensor_parallel": 2,
+        "utilization": 0.86,
         "max_model_len": 16384,
-    }  # fmt: skip
-    found = amounts(parsed)
-    assert (found["weights_bytes", "TP0"], found["weights_bytes", "TP1"]) == (7.75 * GIB, 8 * GIB)
-    assert found["kv_pool_bytes", "TP0"] == 55 * GIB  # keys and values
-    assert found["graphs_bytes", "TP0"] == 0.5 * GIB
+    }
+    read = amounts(parsed)
+    assert (read["weights_bytes", "TP0"], read["weights_bytes", "TP1"]) == (7.75 * GIB, 8 * GIB)
+    assert read["kv_pool_bytes", "TP0"] == 55 * GIB  # keys and values
+    assert read["graphs_bytes", "TP0"] == 0.5 * GIB
 
 
 def test_a_draft_model_is_a_load_of_its_own() -> None:
@@ -156,14 +175,20 @@ def test_pools_of_windows_and_states() -> None:
 def test_llama_cpp() -> None:
     parsed = parse_log(engine_logs.LLAMA_CPP)
     assert parsed.engine == "llama.cpp"
-    assert said(parsed, "engine_version", "gpu", "gguf_file", "file_type") == {
-        "engine_version": "6123", "gpu": "NVIDIA GeForce RTX 4090",
-        "gguf_file": "Qwen3-8B-Q4_K_M.gguf", "file_type": "Q4_K - Medium",
-    }  # fmt: skip
-    assert said(parsed, "context", "sequences", "batch", "ubatch", "flash_attention", "kv_k") == {
-        "context": 8192, "sequences": 2, "batch": 2048, "ubatch": 512, "flash_attention": True,
+    assert facts(parsed, "engine_version", "gpu", "gguf_file", "file_type") == {
+        "engine_version": "6123",
+        "gpu": "NVIDIA GeForce RTX 4090",
+        "gguf_file": "Qwen3-8B-Q4_K_M.gguf",
+        "file_type": "Q4_K - Medium",
+    }
+    assert facts(parsed, "context", "sequences", "batch", "ubatch", "flash_attention", "kv_k") == {
+        "context": 8192,
+        "sequences": 2,
+        "batch": 2048,
+        "ubatch": 512,
+        "flash_attention": True,
         "kv_k": "f16",
-    }  # fmt: skip
+    }
     assert amounts(parsed) == {
         ("weights_bytes", "CUDA0"): 4455.5 * MIB,
         ("weights_bytes", "CPU_Mapped"): 333.75 * MIB,
@@ -188,9 +213,10 @@ TABLE = (
 
 def test_the_table_that_llama_cpp_prints_at_the_end() -> None:
     parsed = parse_log(TABLE)
-    assert said(parsed, "gpu", "gpu_memory_bytes") == {
-        "gpu": "RTX 4090", "gpu_memory_bytes": 24077 * MIB,
-    }  # fmt: skip
+    assert facts(parsed, "gpu", "gpu_memory_bytes") == {
+        "gpu": "RTX 4090",
+        "gpu_memory_bytes": 24077 * MIB,
+    }
     assert amounts(parsed) == {
         ("weights_bytes", "CUDA0"): 17904 * MIB,
         ("context_bytes", "CUDA0"): 384 * MIB,
@@ -211,10 +237,13 @@ def test_the_banner_of_vllm_starts_a_load() -> None:
 
 def test_llama_cpp_of_2024() -> None:
     parsed = parse_log(engine_logs.LLAMA_CPP_OLD)
-    assert said(parsed, "gpu", "gguf_file", "file_type", "gpu_layers", "flash_attention") == {
-        "gpu": "Tesla T4", "gguf_file": "model.Q8_0.gguf", "file_type": "Q8_0", "gpu_layers": 20,
+    assert facts(parsed, "gpu", "gguf_file", "file_type", "gpu_layers", "flash_attention") == {
+        "gpu": "Tesla T4",
+        "gguf_file": "model.Q8_0.gguf",
+        "file_type": "Q8_0",
+        "gpu_layers": 20,
         "flash_attention": False,
-    }  # fmt: skip
+    }
     assert amounts(parsed) == {
         ("weights_bytes", "CPU"): 3000.5 * MIB,
         ("weights_bytes", "CUDA0"): 4000.25 * MIB,
@@ -234,13 +263,17 @@ def test_caches_of_full_and_window_layers_are_summed() -> None:
 def test_ollama() -> None:
     parsed = parse_log(engine_logs.OLLAMA)
     assert parsed.engine == "ollama"
-    assert said(parsed, "engine_version", "gpu", "gpu_memory_bytes") == {
-        "engine_version": "0.12.3", "gpu": "NVIDIA GeForce RTX 3060",
+    assert facts(parsed, "engine_version", "gpu", "gpu_memory_bytes") == {
+        "engine_version": "0.12.3",
+        "gpu": "NVIDIA GeForce RTX 3060",
         "gpu_memory_bytes": 12 * GIB,
-    }  # fmt: skip
-    assert said(parsed, "context", "sequences", "kv_k", "gpu_layers") == {
-        "context": 16384, "sequences": 1, "kv_k": "q8_0", "gpu_layers": 29,
-    }  # fmt: skip
+    }
+    assert facts(parsed, "context", "sequences", "kv_k", "gpu_layers") == {
+        "context": 16384,
+        "sequences": 1,
+        "kv_k": "q8_0",
+        "gpu_layers": 29,
+    }
     assert amounts(parsed) == {
         ("weights_bytes", "CUDA0"): 4 * GIB,
         ("kv_bytes", "CUDA0"): 1.5 * GIB,
@@ -251,9 +284,11 @@ def test_ollama() -> None:
 
 def test_older_ollama_prefers_the_buffers_of_its_runner() -> None:
     parsed = parse_log(engine_logs.OLLAMA_OLD)
-    assert said(parsed, "context", "sequences", "layers_offered") == {
-        "context": 8192, "sequences": 4, "layers_offered": 33,
-    }  # fmt: skip
+    assert facts(parsed, "context", "sequences", "layers_offered") == {
+        "context": 8192,
+        "sequences": 4,
+        "layers_offered": 33,
+    }
     assert amounts(parsed)["weights_bytes", "CUDA0"] == 4155.75 * MIB
     assert ("weights_bytes", "") not in amounts(parsed)
     assert amounts(parsed)["kv_bytes", ""] == GIB
@@ -285,9 +320,12 @@ def test_json_lines_of_docker() -> None:
 
 
 @pytest.mark.parametrize("log", engine_logs.ALL.values(), ids=engine_logs.ALL)
-def test_json_and_back(log: str) -> None:
+def test_readings_as_json(log: str) -> None:
     parsed = parse_log(log)
-    assert ParsedLog.from_json(json.loads(json.dumps(parsed.to_json()))) == parsed
+    data = json.loads(json.dumps(parsed.to_json()))
+    assert [(r["name"], r["value"]) for r in data["measured"]] == [
+        (reading.name, reading.value) for reading in parsed.measured
+    ]
 
 
 @pytest.mark.parametrize(
@@ -301,18 +339,18 @@ def test_json_and_back(log: str) -> None:
         ('time=x level=INFO source=a.go:1 msg="kv cache" device=CUDA0 size="1.5 GiB"', "ollama"),
     ],
 )
-def test_one_line_is_enough(line: str, engine: str) -> None:
+def test_a_log_of_one_line_is_parsed(line: str, engine: str) -> None:
     parsed = parse_log(line)
     assert parsed.engine == engine and parsed.measured
 
 
-def test_nothing_recognised_is_an_error() -> None:
+def test_a_log_without_known_lines_is_an_error() -> None:
     with pytest.raises(InvalidRequest) as caught:
         parse_log("GET / 200\nvLLM is nice\n")
     assert caught.value.fields["reason"] == "no_start_up_log"
 
 
-def test_what_is_too_long_is_cut() -> None:
+def test_a_long_log_is_cut() -> None:
     parsed = parse_log(engine_logs.VLLM_V1 + "x\n" * (MAX_LINES + 1))
     assert parsed.cut and parsed.largest("weights_bytes") is not None
     assert not parse_log(engine_logs.VLLM_V1).cut
@@ -324,13 +362,14 @@ def test_out_of_memory_is_an_outcome() -> None:
         "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total"
         " capacity of 79.25 GiB of which 1.00 GiB is free.\n"
     )
-    assert said(parse_log(failed), "outcome", "gpu_memory_bytes") == {
-        "outcome": "out_of_memory", "gpu_memory_bytes": 79.25 * GIB,
-    }  # fmt: skip
+    assert facts(parse_log(failed), "outcome", "gpu_memory_bytes") == {
+        "outcome": "out_of_memory",
+        "gpu_memory_bytes": 79.25 * GIB,
+    }
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "expected"),
     [
         ("Qwen/Qwen3-8B", "Qwen/Qwen3-8B"),
         ("gpt2", "gpt2"),
@@ -342,12 +381,12 @@ def test_out_of_memory_is_an_outcome() -> None:
         ("a/b/c", None),
     ],
 )
-def test_hub_ids(text: str, found: str | None) -> None:
-    assert hub_id_of(text) == found
+def test_hub_ids(text: str, expected: str | None) -> None:
+    assert hub_id_of(text) == expected
 
 
 @pytest.mark.parametrize(
-    ("text", "left"),
+    ("text", "expected"),
     [
         ("hf_abcdefghijklmnopqrst", "[secret]"),
         ("api_key='sk-1234567890abcdef'", "[secret]'"),
@@ -359,5 +398,5 @@ def test_hub_ids(text: str, found: str | None) -> None:
         ("a\u202eb`<script>", "a?b??script?"),
     ],
 )
-def test_what_must_not_leave_does_not(text: str, left: str) -> None:
-    assert clean(text) == left
+def test_personal_data_is_redacted(text: str, expected: str) -> None:
+    assert clean(text) == expected

@@ -1,28 +1,28 @@
-"""Numbers in the notation of each language, wherever the page says one."""
+"""Every number on the page has the notation of its language."""
 
 from __future__ import annotations
 
-import doctest
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 
 import pytest
 
-from gpusizer.errors import LimitsExceeded
-from gpusizer.notes import Note
-from gpusizer.text import LANGUAGES, NOTATIONS, Language, notation, say_error, say_note
+from gpusizer.core.errors import LimitsExceeded
+from gpusizer.core.messages import Note
+from gpusizer.core.units import GIB
+from gpusizer.text import LANGUAGES, NOTATIONS, Language, say_error, say_note
 from gpusizer.ui.answering import answer, pictures
-from gpusizer.ui.presenters.charts.page import pictures_html
-from gpusizer.ui.presenters.figures import Figures
+from gpusizer.ui.other_tabs import Questions
+from gpusizer.ui.page_state import PageState
+from gpusizer.ui.presenters.charts.pictures import memory_html, plots
+from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.markdown import markdown
+from gpusizer.ui.presenters.number_format import NumberFormat
 from gpusizer.ui.presenters.words import Words
-from gpusizer.ui.questions import Questions
-from gpusizer.ui.state import PageState
-from gpusizer.units import GIB
 from tests import engine_logs
 from tests.sizers import embedded_sizer
-from tests.unit.test_presenters import Page, everything
+from tests.unit.test_presenters import Page, page_markup
 
 LLAMA, R1 = "meta-llama/Llama-3.1-8B-Instruct", "deepseek-ai/DeepSeek-R1"
 _MARKED = re.compile(r"(?<![\w./@-])\d+(?:[.,]\d+)+(?![\w/-])")
@@ -32,80 +32,121 @@ _NAMES = re.compile(
 """Not numbers: releases, standards and quantizations with a point in their name."""
 
 
-def _asked(name: str, *asked: str) -> Callable[[Language], str]:
+def _tab(name: str, *answers: str) -> Callable[[Language], str]:
+    """What a tab shows, by the name of its question, to what was filled in."""
+
     def shown(language: Language) -> str:
         sizer = embedded_sizer()
         questions = Questions(sizer, lambda token: sizer.fetch, Words(language))
-        made = getattr(questions, name)(*asked)
-        return made if isinstance(made, str) else made[0]
+        values = getattr(questions, name)(*answers)
+        values = (values,) if isinstance(values, str) else values
+        return "".join(map(_written, values))
 
     return shown
 
 
+def _written(value: object) -> str:
+    """Return markup as it is, the shown cells of a table, and "" for other values."""
+    if isinstance(value, dict) and "value" in value:
+        rows = value["value"]["metadata"]["display_value"]
+        return join(el("p", Html(cell)) for row in rows for cell in row)
+    return value if isinstance(value, str) and value.startswith("<") else ""
+
+
+def _pictures(language: Language) -> str:
+    data, words = pictures(embedded_sizer(), PageState(R1, concurrency="8")), Words(language)
+    around = (plot.above + plot.below for plot in plots(data, words).values())
+    return memory_html(data, words) + "".join(around)
+
+
 def _summary(language: Language) -> str:
-    report = answer(embedded_sizer(), PageState(LLAMA), shown=60).report
+    report = answer(embedded_sizer(), PageState(LLAMA)).report
     return f"<p>{markdown(report, Words(language), '')}</p>"
 
 
 SHOWN: dict[str, Callable[[Language], str]] = {
-    "answer": lambda language: everything(embedded_sizer(), LLAMA, Words(language)),
-    "large": lambda language: everything(embedded_sizer(), R1, Words(language)),
-    "pictures": lambda language: pictures_html(
-        pictures(embedded_sizer(), PageState(R1, concurrency=8)), Words(language)
-    ),
-    "training": _asked("train", LLAMA, "qlora", "8192", "2", "4090, 2x3090"),
-    "models": _asked("models_for", "RTX 3090 + 64GB RAM"),
-    "catalogue": _asked("catalogue"),
-    "accuracy": _asked("accuracy"),
-    "log": _asked("check_log", engine_logs.VLLM_V1, "Qwen/Qwen3-8B", "H100"),
+    "answer": lambda language: page_markup(embedded_sizer(), LLAMA, Words(language)),
+    "large": lambda language: page_markup(embedded_sizer(), R1, Words(language)),
+    "pictures": _pictures,
+    "training": _tab("train", LLAMA, "qlora", "8192", "2", "4090, 2x3090"),
+    "models": _tab("models_for", "RTX 3090 + 64GB RAM"),
+    "catalogue": _tab("catalogue"),
+    "accuracy": _tab("accuracy"),
+    "log": _tab("check_log", engine_logs.VLLM_V1, "Qwen/Qwen3-8B", "H100"),
     "summary": _summary,
 }
 
 
-def said(markup: str) -> Iterator[str]:
+def texts(markup: str) -> Iterator[str]:
     """Every text of a page in order, those of tooltips and labels too.
 
     Left out are commands, and ticks of pictures: there is room for more or fewer of them.
     """
-    plain = re.sub(r"<pre\b.*?</pre>|<text\b[^>]*gs-tick.*?</text>", "", markup, flags=re.DOTALL)
-    page = Page(plain)
+    text_markup = re.sub(
+        r"<pre\b.*?</pre>|<text\b[^>]*gs-tick.*?</text>", "", markup, flags=re.DOTALL
+    )
+    page = Page(text_markup)
     yield page.text
     for _, attributes in page.elements:
         yield from (attributes.get(name) or "" for name in ("title", "aria-label"))
 
 
-def numbers(texts: Iterator[str]) -> list[str]:
-    """Those written with a point or a comma."""
-    found = [_MARKED.findall(_NAMES.sub("", text)) for text in texts]
-    return [number for one in found for number in one]
-
-
-def test_doctests() -> None:
-    assert doctest.testmod(notation).failed == 0
+def numbers(markup: str) -> Counter[str]:
+    """The numbers of a page that are written with a point or a comma."""
+    return Counter(
+        number for text in texts(markup) for number in _MARKED.findall(_NAMES.sub("", text))
+    )
 
 
 def test_marks_of_each_language() -> None:
-    written = {language: Figures(language).usd(1599) for language in LANGUAGES}
-    assert written == {"en": "$1,599", "zh": "$1,599", "pt": "US$\u00a01.599"}
-    written = {language: Figures(language).amount(9.98 * GIB) for language in LANGUAGES}
-    assert written == {"en": "9.98 GiB", "zh": "9.98 GiB", "pt": "9,98 GiB"}
+    prices = {language: NumberFormat(language).usd(1599) for language in LANGUAGES}
+    assert prices == {"en": "$1,599", "zh": "$1,599", "pt": "US$\u00a01.599"}
+    amounts = {language: NumberFormat(language).amount(9.98 * GIB) for language in LANGUAGES}
+    assert amounts == {"en": "9.98 GiB", "zh": "9.98 GiB", "pt": "9,98 GiB"}
+
+
+@pytest.mark.parametrize(
+    ("formatted", "portuguese"),
+    [
+        ("0.5", "0,5"),
+        ("1000.25", "1000,25"),
+        ("1,000", "1.000"),
+        ("-12,345,678.90", "-12.345.678,90"),
+        ("1.2e+09 TFLOPS", "1,2e+09 TFLOPS"),
+        ("8,030,261,248 × 4.5 ÷ 8", "8.030.261.248 × 4,5 ÷ 8"),
+        ("1.5% (121/122), >999%", "1,5% (121/122), >999%"),
+        ("nan", "nan"),
+        (f"{10**40:,}.07", f"{10**40:,}".replace(",", ".") + ",07"),
+    ],
+)
+def test_only_the_marks_change(formatted: str, portuguese: str) -> None:
+    """Digits and units stay, however many digits a hostile configuration brings."""
+    written = {language: NOTATIONS[language].write(formatted) for language in LANGUAGES}
+    assert written == {"en": formatted, "zh": formatted, "pt": portuguese}
+
+
+@pytest.mark.parametrize("value", [2.675, 0.125, 1.005, 1e22 / 3, -0.0])
+def test_digits_are_those_of_json_and_the_shell(value: float) -> None:
+    for specification in (",.2f", ".2f", "g", ","):
+        assert NumberFormat("en").number(value, specification) == format(value, specification)
 
 
 @pytest.mark.parametrize("shown", SHOWN)
 def test_a_page_says_the_same_numbers_in_every_language(shown: str) -> None:
-    made = {language: Counter(numbers(said(SHOWN[shown](language)))) for language in LANGUAGES}
-    assert len(made["en"]) > 10, "nothing to compare"
-    assert made["zh"] == made["en"]
-    expected = Counter(map(NOTATIONS["pt"].write, made["en"].elements()))
-    assert (made["pt"] - expected, expected - made["pt"]) == (Counter(), Counter())
+    pages = {language: numbers(SHOWN[shown](language)) for language in LANGUAGES}
+    assert pages["en"].total() > 10, "nothing to compare"
+    assert pages["zh"] == pages["en"]
+    expected = Counter(map(NOTATIONS["pt"].write, pages["en"].elements()))
+    assert (pages["pt"] - expected, expected - pages["pt"]) == (Counter(), Counter())
 
 
 def test_ticks_of_pictures() -> None:
-    drawn = {language: SHOWN["pictures"](language) for language in LANGUAGES}
+    pictures_by_language = {language: SHOWN["pictures"](language) for language in LANGUAGES}
     ticks = {
-        name: re.findall(r"gs-tick[^>]*>([^<]*\d)</text>", made) for name, made in drawn.items()
+        language: re.findall(r"gs-tick[^>]*>([^<]*\d)</text>", picture)
+        for language, picture in pictures_by_language.items()
     }
-    assert "&#36;100,000" in ticks["en"] and "US&#36;\u00a0100.000" in ticks["pt"]
+    assert len(ticks["en"]) > 6
     assert not any(re.search(r"\d,\d{3}\b", tick) for tick in ticks["pt"])
     assert not any(re.search(r"\d\.\d{3}\b", tick) for tick in ticks["en"])
 
@@ -119,9 +160,9 @@ def test_sentences(language: Language) -> None:
     assert ("131.072" if language == "pt" else "131,072") in context
     bought = say_note(Note("why_price_street", usd=1599.0, date="2026-10"), language)
     assert ("1.599" if language == "pt" else "1,599") in bought and "2026-10" in bought
-    named = Note("projector_not_counted", projector_bytes=2_500_000_000, file="v1.5.gguf")
-    assert f"2{mark}33 GiB" in say_note(named, language) and "v1.5.gguf" in say_note(
-        named, language
+    named_note = Note("projector_not_counted", projector_bytes=2_500_000_000, file="v1.5.gguf")
+    assert f"2{mark}33 GiB" in say_note(named_note, language) and "v1.5.gguf" in say_note(
+        named_note, language
     )
 
 

@@ -1,28 +1,36 @@
-"""gpusizer.packing and gpusizer.weights: every stored layout gives back the same parameters."""
+"""Packing and weights of `gpusizer.model`: every stored layout gives back the same parameters."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpusizer.packing import (
+from gpusizer.hub.tensors import TensorGroup
+from gpusizer.model.packing import (
     WEIGHT_SUFFIXES,
     StoredQuantization,
     is_quant_aux,
-    spare_biases,
 )
-from gpusizer.profile import build_profile
-from gpusizer.quantization import quantization_of_tensors
-from gpusizer.roles import Kind, Part
-from gpusizer.tensors import TensorGroup
-from gpusizer.unpacking import Neighbours, logical_shape
-from gpusizer.weights import mark_tied_output, split_mtp_layers, weight_groups, with_layers
-from tests.builders import group, llama, llama_70b, qwen2_14b, tiny
+from gpusizer.model.profile import build_profile
+from gpusizer.model.quantization import quantization_of_tensors
+from gpusizer.model.tensor_roles import Kind, Part
+from gpusizer.model.unpacking import Neighbours, logical_shape
+from gpusizer.model.weights import mark_tied_output, split_mtp_layers, weight_groups, with_layers
+from tests.builders import group, llama, llama_70b, qwen2_14b, tiny, with_tensors
 from tests.newer_layouts import ALL_LAYOUTS
-from tests.packed_layouts import Layout, bnb_nf4, fp8_tensor, gptq, per_channel
+from tests.packed_layouts import (
+    Axes,
+    Layout,
+    bnb_nf4,
+    fp8_tensor,
+    gptq,
+    gptq_with_biases,
+    per_channel,
+)
 
 # Embedding and head 2 x 128256 x 4096 = 1,050,673,152; a layer: q and o 2 x 4096 x 4096,
 # k and v 2 x 1024 x 4096, MLP 3 x 14336 x 4096, norms 2 x 4096 = 218,112,000; 32 of them,
@@ -53,10 +61,14 @@ def test_packed_matrices_have_their_sides_back(name: str) -> None:
     profile = quantized(llama, name)
     shapes = {g.pattern.split(".")[4]: g.shape for g in profile.groups if g.kind is Kind.LINEAR}
     assert shapes == {
-        "q_proj": (4096, 4096), "k_proj": (1024, 4096), "v_proj": (1024, 4096),
-        "o_proj": (4096, 4096), "gate_proj": (14336, 4096), "up_proj": (14336, 4096),
+        "q_proj": (4096, 4096),
+        "k_proj": (1024, 4096),
+        "v_proj": (1024, 4096),
+        "o_proj": (4096, 4096),
+        "gate_proj": (14336, 4096),
+        "up_proj": (14336, 4096),
         "down_proj": (4096, 14336),
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.parametrize(
@@ -118,7 +130,7 @@ def dtypes(*groups: TensorGroup) -> dict[str, str]:
         ("._weight_scale", "F32", ("p._weight_qdata", "F8_E4M3"), True),
     ],
 )
-def test_what_only_serves_to_unpack(
+def test_auxiliary_tensors_of_quantizers_are_recognised(
     suffix: str, dtype: str, weight: tuple[str, str], is_aux: bool
 ) -> None:
     companion = group(weight[0], (8, 8), dtype=weight[1])
@@ -138,13 +150,17 @@ Q4 = StoredQuantization("gptq", 4, 128)
         (("p.qweight", (512, 1024), "I32"), (), None, (1024, 512)),  # bits unknown: as stored
         (("p_blocks", (32, 5760, 90, 16), "U8"), (), None, (32, 5760, 2880)),
         (("p.weight", (8388608, 1), "U8"), ("p.weight.absmax",), None, (16777216,)),
-        (("p.weight", (1024, 512), "U32"), ("p.scales",), StoredQuantization("mlx", 4),
-         (1024, 4096)),
+        (
+            ("p.weight", (1024, 512), "U32"),
+            ("p.scales",),
+            StoredQuantization("mlx", 4),
+            (1024, 4096),
+        ),
         (("p.weight", (160, 2560), "U8"), ("p.weight_scale",), None, (640, 2560)),
         (("p.weight", (64, 64), "U8"), (), None, (64, 64)),  # bytes that nothing says are packed
         (("p.weight_packed", (), "I32"), (), Q4, ()),
     ],
-)  # fmt: skip
+)
 def test_logical_shape(
     stored: tuple[str, tuple[int, ...], str],
     companions: tuple[str, ...],
@@ -152,23 +168,126 @@ def test_logical_shape(
     shape: tuple[int, ...],
 ) -> None:
     name, stored_shape, dtype = stored
-    one = group(name, stored_shape, dtype=dtype)
-    beside = Neighbours([one, *(group(name, (), dtype="BF16") for name in companions)])
-    assert logical_shape(one, beside, quantization) == shape
+    packed = group(name, stored_shape, dtype=dtype)
+    neighbours = Neighbours([packed, *(group(name, (), dtype="BF16") for name in companions)])
+    assert logical_shape(packed, neighbours, quantization) == shape
+
+
+ODD_SHAPES: dict[str, tuple[int, ...]] = {
+    "no side": (),
+    "five sides": (2, 2, 2, 2, 2),
+    "a side of zero": (0,),
+    "two sides of zero": (0, 0),
+    "a huge side": (2**40,),
+    "a huge side and a zero": (2**62, 0),
+    "two huge sides": (2**30, 2**30),
+}
+TOLD = {"packing_not_proven", "quantization_width_unknown"}
+
+
+def companions(name: str) -> list[str]:
+    """Endings of what a layout stores beside a packed matrix."""
+    linear, _ = ALL_LAYOUTS[name]
+    tensors = linear("p", 256, 256, (range(4),))
+    return sorted({t.pattern for t in tensors if is_quant_aux(t, dtypes(*tensors))})
+
+
+@pytest.mark.parametrize("shape", ODD_SHAPES)
+@pytest.mark.parametrize(
+    ("name", "companion"), [(name, one) for name in ALL_LAYOUTS for one in companions(name)]
+)
+def test_an_odd_companion_is_told_or_changes_nothing(name: str, companion: str, shape: str) -> None:
+    linear, settings = ALL_LAYOUTS[name]
+
+    def odd(stem: str, rows: int, columns: int, axes: Axes) -> list[TensorGroup]:
+        return [
+            replace(t, shape=ODD_SHAPES[shape]) if t.pattern == stem + companion[1:] else t
+            for t in linear(stem, rows, columns, axes)
+        ]
+
+    config = {"quantization_config": settings}
+    profile = build_profile(tiny(linear=odd, config=config))
+    honest = build_profile(tiny(linear=linear, config=config)).parameters
+    told = {note.code for note in profile.caveats}
+    assert profile.parameters == honest or told & TOLD
 
 
 @pytest.mark.parametrize(
-    ("pattern", "method", "real", "spare"),
+    ("suffix", "shape", "dtype"),
     [
-        ("l.{}.o_proj.bias", "gptq", ["q_proj"], True),
-        ("l.{}.q_proj.bias", "gptq", ["q_proj"], False),
-        ("l.{}.o_proj.bias", "gptq", None, False),  # the model class is unknown
-        ("l.{}.o_proj.bias", "awq", [], False),
-        ("l.{}.o_proj.weight", "gptq", [], False),
+        (".qweight", (8,), "I32"),
+        (".weight_packed", (), "U8"),
+        ("_blocks", (8, 8), "U8"),
+        (".q_weight", (8, 8), "I32"),  # without its q_invperm
+        (".trellis", (4, 4, 15), "I16"),
     ],
 )
-def test_zero_biases(pattern: str, method: str, real: list[str] | None, spare: bool) -> None:
-    assert spare_biases(pattern, method, real) is spare
+def test_a_packed_weight_of_no_known_layout_is_told(
+    suffix: str, shape: tuple[int, ...], dtype: str
+) -> None:
+    tensors = [*tiny().components[0].tensors, group(f"p{suffix}", shape, dtype=dtype)]
+    profile = build_profile(with_tensors(tiny(), tensors))
+    (note,) = [note for note in profile.caveats if note.code == "packing_not_proven"]
+    assert note.fields == {"tensor": f"p{suffix}", "count": 1}
+
+
+LINEARS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
+GPTQ = {"quantization_config": {"quant_method": "gptq", "bits": 4, "group_size": 128}}
+
+
+@pytest.mark.parametrize(
+    ("facts", "real"),
+    [
+        ({}, ""),
+        ({"attention_bias": False, "mlp_bias": False}, ""),
+        ({"attention_bias": True}, "q_proj k_proj v_proj o_proj"),
+        ({"mlp_bias": True}, "gate_proj up_proj down_proj"),
+        ({"model_type": "qwen2"}, "q_proj k_proj v_proj"),
+        ({"model_type": "qwen2", "attention_bias": True}, "q_proj k_proj v_proj o_proj"),
+        ({"model_type": "newest"}, " ".join(LINEARS)),  # nothing is known: they count
+        ({"model_type": "newest", "no_bias": True}, ""),
+        ({"model_type": "newest", "no_bias": False}, " ".join(LINEARS)),
+        ({"model_type": "newest", "use_bias": True}, " ".join(LINEARS)),
+        ({"model_type": "newest", "bias": False}, ""),
+        (
+            {"model_type": "chatglm", "add_bias_linear": False, "add_qkv_bias": True},
+            "q_proj k_proj v_proj",
+        ),
+        (
+            {"model_type": "qwen2_moe", "qkv_bias": False},
+            "o_proj gate_proj up_proj down_proj",
+        ),
+    ],
+)
+def test_padding_is_told_from_real_biases(facts: dict[str, Any], real: str) -> None:
+    config = {**GPTQ, **facts}
+    padded = build_profile(tiny(linear=gptq_with_biases, config=config))
+    biases = {g.pattern.split(".")[4]: g for g in padded.groups if g.pattern.endswith(".bias")}
+    assert set(biases) == set(LINEARS)
+    counted = {name for name, bias in biases.items() if bias.parameters}
+    assert counted == set(real.split())
+    assert padded.parameters == build_profile(tiny()).parameters + sum(
+        bias.parameters for bias in biases.values()
+    )
+
+
+def test_a_bias_without_a_packed_weight_of_its_own_is_real() -> None:
+    """Qwen-VL-Chat-Int4: its vision tower is not quantized and has 970,368 parameters in biases."""
+    packed = tiny(linear=gptq_with_biases, config=GPTQ)
+    tower = [
+        group("transformer.visual.attn.{}.in_proj.weight", (192, 64), range(3)),
+        group("transformer.visual.attn.{}.in_proj.bias", (192,), range(3)),
+        group("model.layers.{}.self_attn.w_proj.bias", (64,), range(4)),
+    ]
+    both = with_tensors(packed, [*packed.components[0].tensors, *tower])
+    added = build_profile(both).parameters - build_profile(packed).parameters
+    assert added == 3 * (192 * 64 + 192) + 4 * 64
+
+
+def test_only_gptq_pads_with_biases() -> None:
+    awq = {"quantization_config": {"quant_method": "awq", "bits": 4, "group_size": 128}}
+    profile = build_profile(tiny(linear=gptq_with_biases, config=awq))
+    assert all(g.parameters for g in profile.groups if g.pattern.endswith(".bias"))
 
 
 @pytest.mark.parametrize("linear", [gptq(), bnb_nf4, fp8_tensor, per_channel("I8")])
@@ -215,9 +334,19 @@ def test_literal_braces_are_no_layer() -> None:
 
 
 SUFFIXES = st.sampled_from(
-    [*WEIGHT_SUFFIXES, ".scales", ".scale", ".g_idx", ".q_invperm", ".weight_scale", ".zero",
-     ".weight.absmax", "._weight_scale", ".suh"]
-)  # fmt: skip
+    [
+        *WEIGHT_SUFFIXES,
+        ".scales",
+        ".scale",
+        ".g_idx",
+        ".q_invperm",
+        ".weight_scale",
+        ".zero",
+        ".weight.absmax",
+        "._weight_scale",
+        ".suh",
+    ]
+)
 SHAPES = st.lists(st.integers(0, 2**40), max_size=5).map(tuple)
 TENSORS = st.lists(
     st.builds(
@@ -244,7 +373,7 @@ QUANTIZATIONS = st.none() | st.builds(
 def test_hostile_companions_never_give_impossible_shapes(
     tensors: list[TensorGroup], quantization: StoredQuantization | None
 ) -> None:
-    for one in weight_groups("model", tensors, quantization):
-        assert all(type(side) is int and side >= 0 for side in one.shape)
-        assert one.parameters >= 0
+    for weight_group in weight_groups("model", tensors, quantization):
+        assert all(type(side) is int and side >= 0 for side in weight_group.shape)
+        assert weight_group.parameters >= 0
     quantization_of_tensors(tensors)

@@ -1,28 +1,27 @@
-"""Pipelines of diffusers: steps, what is on the GPU at each, and what offload leaves there."""
+"""Pipelines of diffusers: the memory of each step, with and without offload."""
 
 from __future__ import annotations
 
-import json
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.models import load_profile
-from bench.pipelines import loaded
-from gpusizer.engines import ENGINES, Split
-from gpusizer.engines.pipeline_steps import UNKNOWN, steps
-from gpusizer.memory import Breakdown, Estimator
-from gpusizer.pipeline_reading import INDEX, pipeline_shape
-from gpusizer.pipeline_shape import PipelineShape
-from gpusizer.profile import ModelProfile, build_profile
-from gpusizer.quants import find_quant
-from gpusizer.quants.native import native_quant
-from gpusizer.snapshot import Component, RepoSnapshot
+from bench.measurements import load_profile
+from gpusizer.core.units import GIB
+from gpusizer.hub.snapshot import Component, RepoSnapshot
+from gpusizer.memory.engines import ENGINES, Split
+from gpusizer.memory.engines.pipeline_steps import UNKNOWN, pipeline_steps
+from gpusizer.memory.estimate import Breakdown, Estimator
+from gpusizer.memory.quants import find_quant
+from gpusizer.memory.quants.native import native_quant
+from gpusizer.memory.weight_sizes import weight_sizes
+from gpusizer.memory.workload import OFFLOADS, Workload
+from gpusizer.model.pipeline_reading import INDEX, pipeline_shape
+from gpusizer.model.pipeline_shape import PipelineShape
+from gpusizer.model.profile import ModelProfile, build_profile
 from gpusizer.text import say_note
-from gpusizer.units import GIB
-from gpusizer.weight_sizes import weight_sizes
-from gpusizer.workload import OFFLOADS, Workload
 from tests.builders import group, profile_of, snapshot
 from tests.sizers import embedded_sizer
 
@@ -38,12 +37,23 @@ TRANSFORMER, T5, CLIP, VAE = 23_802_816_640, 9_524_621_312, 246_120_960, 167_639
 
 
 def need(profile: ModelProfile, quant: str | None = None, **fields: Any) -> Breakdown:
-    chosen = find_quant(quant) if quant else native_quant(profile)
-    sizes = weight_sizes(profile, chosen, native=quant is None)
+    found_quant = find_quant(quant) if quant else native_quant(profile)
+    sizes = weight_sizes(profile, found_quant, native=quant is None)
     estimator = Estimator(profile, Workload(**fields))
     return estimator.estimate(
-        chosen, ENGINES["diffusers"], sizes, Split(), native=quant is None
+        found_quant, ENGINES["diffusers"], sizes, Split(), native=quant is None
     ).per_gpu
+
+
+def sixteen_bit(repo_id: str, dtype: str) -> ModelProfile:
+    """A pipeline whose every weight was loaded as a dtype of two bytes."""
+    profile = load_profile(repo_id)
+    groups = tuple(
+        replace(group, dtype=dtype, stored_bytes=2 * group.elements * group.count)
+        for group in profile.groups
+    )
+    weight_bytes = sum(group.stored_bytes for group in groups)
+    return replace(profile, groups=groups, native_dtype=dtype, weight_bytes=weight_bytes)
 
 
 def shape_of(profile: ModelProfile) -> PipelineShape:
@@ -56,55 +66,54 @@ def test_the_shape_of_flux() -> None:
     assert (shape.kind, shape.width, shape.height, shape.frames) == ("FluxPipeline", 1024, 1024, 1)
     assert (shape.guidance_batches, shape.text_tokens) == (1, 512)
     assert [(e.component, e.tokens) for e in shape.encoders] == [
-        ("text_encoder", 77), ("text_encoder_2", 512),
-    ]  # fmt: skip
+        ("text_encoder", 77),
+        ("text_encoder_2", 512),
+    ]
     (denoiser,) = shape.denoisers
     assert (denoiser.patch, denoiser.hidden, denoiser.mlp_ratio) == (2, 3072, 4.0)
     assert shape.decoder is not None
     assert (shape.decoder.channels, shape.decoder.scale, shape.decoder.upcast) == (256, 8, False)
 
 
-def test_a_pipeline_survives_json() -> None:
-    for profile in (FLUX, WAN, load_profile(SDXL)):
-        assert ModelProfile.from_json(json.loads(json.dumps(profile.to_json()))) == profile
+def test_a_language_model_is_no_pipeline() -> None:
     assert profile_of([group("w", (4, 4))], {}).pipeline is None
 
 
 def test_everything_stays_on_the_gpu_and_decoding_is_the_peak() -> None:
-    made = need(FLUX)
-    assert made.weights.likely == FLUX.weight_bytes
+    memory = need(FLUX)
+    assert memory.weights.likely == FLUX.weight_bytes
     # 5 tensors of 256 channels x 1024 x 1024 x 2 B
-    assert made.activations.likely == 5 * 256 * 1024**2 * 2
-    assert made.activations.low == 0.6 * made.activations.likely
-    assert made.activations.high == round(1.9 * made.activations.likely)
-    assert need(FLUX, concurrency=3).activations.likely == 3 * made.activations.likely
+    assert memory.activations.likely == 5 * 256 * 1024**2 * 2
+    assert memory.activations.low == 0.6 * memory.activations.likely
+    assert memory.activations.high == round(1.9 * memory.activations.likely)
+    assert need(FLUX, concurrency=3).activations.likely == 3 * memory.activations.likely
     assert need(FLUX, width=512, height=512).activations.likely == 5 * 256 * 512**2 * 2
 
 
-def test_components_that_take_turns_leave_the_largest() -> None:
-    made = need(FLUX, cpu_offload="model")
-    assert made.weights.likely == TRANSFORMER
+def test_model_offload_needs_the_largest_component() -> None:
+    memory = need(FLUX, cpu_offload="model")
+    assert memory.weights.likely == TRANSFORMER
     # 64 x 64 patches and 512 words, 3072 wide, 17.4 of them alive in 2 B
-    assert made.activations.likely == round((64 * 64 + 512) * 3072 * 17.4 * 2)
+    assert memory.activations.likely == round((64 * 64 + 512) * 3072 * 17.4 * 2)
     assert FLUX.weight_bytes == TRANSFORMER + T5 + CLIP + VAE
 
 
-def test_layers_that_take_turns_leave_the_widest_matrix() -> None:
-    made = need(FLUX, cpu_offload="sequential")
-    assert made.weights.likely == 32_128 * 4096 * 2  # T5's embedding
-    assert made.activations.likely == need(FLUX).activations.likely
+def test_sequential_offload_needs_the_widest_matrix() -> None:
+    memory = need(FLUX, cpu_offload="sequential")
+    assert memory.weights.likely == 32_128 * 4096 * 2  # T5's embedding
+    assert memory.activations.likely == need(FLUX).activations.likely
 
 
 def test_a_quantized_transformer_is_smaller_and_computes_in_16_bits() -> None:
     for mode in OFFLOADS:
-        plain, small = need(FLUX, cpu_offload=mode), need(FLUX, "bnb-nf4", cpu_offload=mode)
-        assert small.weights.likely <= plain.weights.likely  # embeddings are not packed
-        assert small.activations.likely >= plain.activations.likely * 0.99
+        unquantized, small = need(FLUX, cpu_offload=mode), need(FLUX, "bnb-nf4", cpu_offload=mode)
+        assert small.weights.likely <= unquantized.weights.likely  # embeddings are not packed
+        assert small.activations.likely >= unquantized.activations.likely * 0.99
     assert need(FLUX, "bnb-nf4").activations == need(FLUX).activations
 
 
 def test_sdxl_decodes_half_precision_in_full() -> None:
-    half, brain = (need(loaded(SDXL, dtype, ())) for dtype in ("F16", "BF16"))
+    half, brain = (need(sixteen_bit(SDXL, dtype)) for dtype in ("F16", "BF16"))
     vae = 83_653_863 * 2  # its weights become as wide
     assert half.activations.likely == round(3.9 * 256 * 1024**2 * 4) + vae
     assert brain.activations.likely == 5 * 256 * 1024**2 * 2
@@ -112,18 +121,18 @@ def test_sdxl_decodes_half_precision_in_full() -> None:
 
 def test_encoders_meet_under_guidance_and_t5_stays_wide() -> None:
     """SD3's empty prompt: CLIP G comes while T5 is there, whose `wo` is kept in 32 bits."""
-    made = need(loaded(SD3, "F16", ()), cpu_offload="model")
+    memory = need(sixteen_bit(SD3, "F16"), cpu_offload="model")
     clip, t5, wo = 694_659_840 * 2, 4_762_310_656 * 2, 24 * 4096 * 10_240 * 2
-    assert made.weights.likely == clip + t5 + wo
-    assert made.weights.provenance == "derived"
-    brain = need(loaded(SD3, "BF16", ()), cpu_offload="model")
+    assert memory.weights.likely == clip + t5 + wo
+    assert memory.weights.provenance == "derived"
+    brain = need(sixteen_bit(SD3, "BF16"), cpu_offload="model")
     assert brain.weights.likely == clip + t5
 
 
 def test_a_video_is_counted_by_its_latent_frames() -> None:
     shape = shape_of(WAN)
     assert (shape.width, shape.height, shape.frames, shape.guidance_batches) == (832, 480, 81, 1)
-    _, denoising, decoding = steps(shape, Workload(), {}, {"vae"})
+    _, denoising, decoding = pipeline_steps(shape, Workload(), {}, {"vae"})
     # (81 - 1) / 4 + 1 = 21 latent frames of 30 x 52 patches, and 512 words
     assert denoising.need[1] == (21 * 30 * 52 + 512) * 5120 * 11.4 * 2
     # four frames at once of 192 channels, and the video twice
@@ -132,28 +141,45 @@ def test_a_video_is_counted_by_its_latent_frames() -> None:
 
 
 def test_a_unet_keeps_its_levels_and_is_guided_in_one_batch() -> None:
-    _, denoising, _ = steps(shape_of(load_profile(SDXL)), Workload(), {}, ())
-    kept = 320 * 128**2 * 3 + (320 + 2 * 640) * 64**2 + (640 + 2 * 1280) * 32**2
+    _, denoising, _ = pipeline_steps(shape_of(load_profile(SDXL)), Workload(), {}, ())
+    skip_values = 320 * 128**2 * 3 + (320 + 2 * 640) * 64**2 + (640 + 2 * 1280) * 32**2
     attention = 21 * 640 * 64**2
-    assert denoising.need[1] == (kept + attention) * 1.75 * 2 * 2
+    assert denoising.need[1] == (skip_values + attention) * 1.75 * 2 * 2
 
 
 def test_what_is_not_known_has_a_wide_band() -> None:
     parts = (Component("denoiser", None, (), (group("w", (8, 8)),)),)
     profile = profile_of([], components=parts, format="diffusers")
-    assert [step.need for step in steps(shape_of(profile), Workload(), {}, ())][1:] == [
-        UNKNOWN, UNKNOWN,
-    ]  # fmt: skip
+    assert [step.need for step in pipeline_steps(shape_of(profile), Workload(), {}, ())][1:] == [
+        UNKNOWN,
+        UNKNOWN,
+    ]
     assert need(profile).activations.high == 8 * GIB
 
 
 JUNK = st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats() | st.text()
 KEYS = st.sampled_from(
-    ["_class_name", "block_out_channels", "sample_size", "patch_size", "num_attention_heads",
-     "attention_head_dim", "ffn_dim", "mlp_ratio", "down_block_types", "layers_per_block",
-     "base_dim", "dim_mult", "scale_factor_spatial", "text_config", "hidden_size", "model_type",
-     "max_position_embeddings", "force_upcast"]
-)  # fmt: skip
+    [
+        "_class_name",
+        "block_out_channels",
+        "sample_size",
+        "patch_size",
+        "num_attention_heads",
+        "attention_head_dim",
+        "ffn_dim",
+        "mlp_ratio",
+        "down_block_types",
+        "layers_per_block",
+        "base_dim",
+        "dim_mult",
+        "scale_factor_spatial",
+        "text_config",
+        "hidden_size",
+        "model_type",
+        "max_position_embeddings",
+        "force_upcast",
+    ]
+)
 CONFIGS = st.dictionaries(KEYS, JUNK | st.lists(JUNK, max_size=5), max_size=10)
 CLASSES = st.sampled_from(["UNet2DConditionModel", "WanTransformer3DModel", "AutoencoderKL", "X"])
 
@@ -166,17 +192,17 @@ def test_any_configuration_gives_a_size(
         Component(part, {"_class_name": kind, **config}, (), (group("w", (8, 8)),))
         for part, config in (("unet", unet), ("vae", vae), ("text_encoder", text))
     )
-    made = snapshot(
+    repo = snapshot(
         [], components=parts, format="diffusers", extra_configs={INDEX: {"_class_name": name}}
     )
-    shape = pipeline_shape(made)
+    shape = pipeline_shape(repo)
     assert shape is not None
-    for step in steps(shape, Workload(), {}, ()):
+    for step in pipeline_steps(shape, Workload(), {}, ()):
         low, likely, high = step.need
         assert 0 <= low <= likely <= high < 2**200
 
 
-def test_a_gpu_too_small_for_all_is_offered_turns() -> None:
+def test_a_gpu_too_small_for_all_components_is_offered_offload() -> None:
     row = answer(gpu="4090", quant="native")["ranking"][0]
     assert row["verdict"] == "offload"
     reason = next(r for r in row["reasons"] if r["code"] == "pipeline_offload_model")
@@ -186,14 +212,16 @@ def test_a_gpu_too_small_for_all_is_offered_turns() -> None:
     place = codes.index("pipeline_offload_model")
     # 22.2 GiB of weights and 1.1 reserved at most: not sure, so that layers are named as well
     assert codes[place:] == [
-        "pipeline_offload_model", "may_run_out", "pipeline_offload_sequential",
-    ]  # fmt: skip
-    again = answer(gpu="4090", quant="native", cpu_offload="model")
-    assert again["ranking"][0]["verdict"] == "tight"
-    assert again["estimates"][0]["host_bytes"] == FLUX.weight_bytes - TRANSFORMER
+        "pipeline_offload_model",
+        "may_run_out",
+        "pipeline_offload_sequential",
+    ]
+    advised = answer(gpu="4090", quant="native", cpu_offload="model")
+    assert advised["ranking"][0]["verdict"] == "tight"
+    assert advised["estimates"][0]["host_bytes"] == FLUX.weight_bytes - TRANSFORMER
 
 
-def test_a_gpu_between_is_advised_to_take_turns() -> None:
+def test_a_gpu_of_medium_memory_is_advised_to_offload_components() -> None:
     row = answer(gpu="rtx 5090", quant="native")["ranking"][0]
     codes = [r["code"] for r in row["reasons"]]
     assert codes[:2] == ["verdict_offload", "pipeline_offload_model"]
@@ -202,13 +230,13 @@ def test_a_gpu_between_is_advised_to_take_turns() -> None:
     assert (change["change"], change["verdict"]) == ({"cpu_offload": "model"}, "fits")
 
 
-def test_layers_take_turns_where_components_do_not_fit() -> None:
-    made = answer(gpu="rtx 4060 8gb", quant="native")["ranking"][0]["advice"]
-    change = next(a for a in made if a["code"] == "try_cpu_offload_sequential")
+def test_sequential_offload_is_advised_where_no_component_fits() -> None:
+    advice = answer(gpu="rtx 4060 8gb", quant="native")["ranking"][0]["advice"]
+    change = next(a for a in advice if a["code"] == "try_cpu_offload_sequential")
     assert (change["change"], change["verdict"]) == ({"cpu_offload": "sequential"}, "fits")
 
 
-def test_a_smaller_gpu_is_offered_slower_turns() -> None:
+def test_a_smaller_gpu_is_offered_sequential_offload() -> None:
     row = answer(gpu="rtx 3060 12gb", quant="native")["ranking"][0]
     codes = {reason["code"] for reason in row["reasons"]}
     assert (row["verdict"], "pipeline_offload_sequential" in codes) == ("offload", True)

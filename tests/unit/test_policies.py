@@ -1,4 +1,4 @@
-"""Policies order what they say, and every place says why."""
+"""Policies order by their figure, and every place gives its reason."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from gpusizer.fit import Verdict
-from gpusizer.purpose import purpose_of, training_flops
-from gpusizer.ranking import Ranked
-from gpusizer.report import Report, line
-from gpusizer.request import RANKINGS
+from gpusizer.answers.report import Report, line
+from gpusizer.answers.request import RANKINGS
+from gpusizer.fit.fit import Verdict
+from gpusizer.fit.ranking import Ranked
+from gpusizer.gpus.purpose import purpose_of, training_flops
 from gpusizer.text import LANGUAGES, say_note
 from tests.sizers import embedded_sizer
 
@@ -24,7 +24,7 @@ def report(**fields: Any) -> Report:
 
 
 def figure(item: Ranked, rank_by: str) -> float | None:
-    """What a policy goes by, least first, from the answer rather than the policy."""
+    """Return the figure by which a policy orders, least first, computed from the answer."""
     costs, gpu = item.costs, item.fit.gpu
     speed = costs.tokens_per_second
     match rank_by:
@@ -38,8 +38,8 @@ def figure(item: Ranked, rank_by: str) -> float | None:
             rented, owned = costs.usd_per_million_tokens, costs.usd_per_million_tokens_owned
             return min((usd for usd in (rented, owned) if usd is not None), default=None)
         case "cheapest_per_hour":
-            known = (costs.rent_usd_per_hour, costs.owned_usd_per_hour)
-            return min((usd for usd in known if usd is not None), default=None)
+            hourly = (costs.rent_usd_per_hour, costs.owned_usd_per_hour)
+            return min((usd for usd in hourly if usd is not None), default=None)
         case "tokens_per_dollar":
             return None if not costs.buy_usd or not speed else costs.buy_usd / speed
         case "tokens_per_watt":
@@ -49,17 +49,18 @@ def figure(item: Ranked, rank_by: str) -> float | None:
     return float(-item.fit.headroom_bytes * devices)
 
 
-@pytest.mark.parametrize("rank_by", [name for name in RANKINGS if name not in (
-    "training", "inference")])  # fmt: skip
+@pytest.mark.parametrize(
+    "rank_by", [name for name in RANKINGS if name not in ("training", "inference")]
+)
 def test_policies_order_what_they_say(rank_by: str) -> None:
     """Speeds and costs are shown with three digits, the order is exact: ties within 1 %."""
     ranking = report(rank_by=rank_by).ranking
     sure = [item for item in ranking if item.fit.verdict is Verdict.FITS]
     figures = [figure(item, rank_by) for item in sure]
-    known = [value for value in figures if value is not None]
-    assert len(known) > 20
-    assert figures[: len(known)] == known, "what is unknown comes last"
-    assert known == pytest.approx(sorted(known), rel=0.01)
+    known_figures = [value for value in figures if value is not None]
+    assert len(known_figures) > 20
+    assert figures[: len(known_figures)] == known_figures, "what is unknown comes last"
+    assert known_figures == pytest.approx(sorted(known_figures), rel=0.01)
 
 
 def test_training_goes_by_level_then_throughput() -> None:
@@ -69,8 +70,12 @@ def test_training_goes_by_level_then_throughput() -> None:
     assert places["instinct-mi300x-192gb"] < places["h100-sxm-80gb"] < places["a100-sxm-80gb"]
     assert places["v100-sxm2-32gb"] < places["rtx-a6000-48gb"] < places["rtx-4090-24gb"]
     assert places["rtx-4090-24gb"] < places["rtx-a4000-16gb"] < places["quadro-p6000-24gb"]
-    large = [item for item in ranking if purpose_of(item.fit.gpu).training == "several_boards"
-             and item.fit.verdict is Verdict.FITS]  # fmt: skip
+    large = [
+        item
+        for item in ranking
+        if purpose_of(item.fit.gpu).training == "several_boards"
+        and item.fit.verdict is Verdict.FITS
+    ]
     rates = [(training_flops(item.fit.gpu) or math.nan) * item.fit.count for item in large]
     assert rates == sorted(rates, reverse=True)
 
@@ -83,11 +88,15 @@ def test_inference_goes_by_fitness_then_the_cost_of_tokens() -> None:
 
 
 def test_many_users_are_served_at_the_speed_of_all() -> None:
-    one, many = (report(gpu="4090", quant="q8_0", concurrency=n).ranking[0] for n in (1, 8))
-    assert many.speeds is not None and many.speeds.total is not None
-    assert many.costs.tokens_per_second == many.speeds.total.likely
-    assert one.decode is not None and one.costs.tokens_per_second == one.decode.likely
-    assert one.decode.likely < many.speeds.total.likely < 8 * one.decode.likely
+    one_user, many_users = (
+        report(gpu="4090", quant="q8_0", concurrency=n).ranking[0] for n in (1, 8)
+    )
+    assert many_users.speeds is not None and many_users.speeds.total is not None
+    assert many_users.costs.tokens_per_second == many_users.speeds.total.likely
+    assert (
+        one_user.decode is not None and one_user.costs.tokens_per_second == one_user.decode.likely
+    )
+    assert one_user.decode.likely < many_users.speeds.total.likely < 8 * one_user.decode.likely
 
 
 def test_hyphens_and_underscores_name_the_same_policy() -> None:
@@ -96,8 +105,11 @@ def test_hyphens_and_underscores_name_the_same_policy() -> None:
 
 def test_a_place_says_why_in_one_line() -> None:
     """Bytes to spare, tok/s, what the order goes by, and what several would talk over."""
-    item = next(one for one in report(rank_by="cheapest", quant="q8_0", engine="llama.cpp").ranking
-                if one.fit.gpu.slug == "rtx-4090-24gb")  # fmt: skip
+    item = next(
+        ranked_item
+        for ranked_item in report(rank_by="cheapest", quant="q8_0", engine="llama.cpp").ranking
+        if ranked_item.fit.gpu.slug == "rtx-4090-24gb"
+    )
     assert item.decode is not None
     spare = float(f"{item.fit.headroom_bytes / 1e9:.3g}")
     assert line(map(say_note, item.why)) == (
@@ -117,9 +129,9 @@ def test_every_reason_has_a_sentence(rank_by: str, language: Any) -> None:
 
 def test_cost_assumptions_reach_ranked_and_named_gpus() -> None:
     fields = {"hours_per_day": 4, "usd_per_kwh": 0.4, "amortisation_years": 2, "host_usd": 900}
-    for made in (report(top=1, **fields), report(gpu="4090", **fields)):
-        price = made.to_json(say_note)["ranking"][0]["price"]
+    for sized in (report(top=1, **fields), report(gpu="4090", **fields)):
+        price = sized.to_json(say_note)["ranking"][0]["price"]
         assert price["assumptions"] == fields
-        assert made.to_json(say_note)["workload"]["costs"] == fields
+        assert sized.to_json(say_note)["workload"]["costs"] == fields
     compared = SIZER.compare({"gpus": ["4090"], "model": LLAMA_8B, **fields}).to_json(say_note)
     assert compared["gpus"][0]["fit"]["price"]["assumptions"] == fields

@@ -1,4 +1,4 @@
-"""gpusizer.quants.layouts: bytes of single tensors, counted by hand, and what holds for all."""
+"""Layouts of quantizations: bytes of single tensors, counted by hand, and what holds for all."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpusizer.quants import ModelShape, all_quants, find_quant
-from gpusizer.quants.layouts import Exl, Mlx, awq, bnb_nf4, gptq
-from gpusizer.roles import Kind, Part, Slot
-from gpusizer.weights import WeightGroup, weight_groups
+from gpusizer.memory.quants import ModelShape, all_quants, find_quant
+from gpusizer.memory.quants.layouts import Exl, Mlx, awq, bnb_nf4, gptq
+from gpusizer.model.tensor_roles import Kind, Part, Slot
+from gpusizer.model.weights import WeightGroup, weight_groups
 from tests.builders import group
 
 SLUGS = [quant.slug for quant in all_quants()]
@@ -20,8 +20,18 @@ DENSE = ModelShape(layers=32, heads_per_kv_head=4, experts=0, tied_embeddings=Fa
 
 
 def linear(rows: int, columns: int, **overrides: Any) -> WeightGroup:
-    base = WeightGroup("model", "model.layers.{}.mlp.up_proj.weight", "BF16", (rows, columns), 1,
-                       Part.TEXT, Kind.LINEAR, Slot.UP, (0,), 2 * rows * columns)  # fmt: skip
+    base = WeightGroup(
+        "model",
+        "model.layers.{}.mlp.up_proj.weight",
+        "BF16",
+        (rows, columns),
+        1,
+        Part.TEXT,
+        Kind.LINEAR,
+        Slot.UP,
+        (0,),
+        2 * rows * columns,
+    )
     return replace(base, **overrides)
 
 
@@ -83,9 +93,11 @@ WEIGHT_ONLY = ["fp8", "int8", "gptq-int4-g128", "awq-int4-g128", "bnb-nf4", "mxf
 
 @pytest.mark.parametrize("slug", WEIGHT_ONLY)
 @pytest.mark.parametrize(("name", "shape"), KEPT)
-def test_what_quantizers_leave_alone(slug: str, name: str, shape: tuple[int, ...]) -> None:
-    (kept,) = weight_groups("model", [group(name, shape, range(2))], None)
-    assert find_quant(slug).layout.group_bytes(kept, DENSE) == 2 * kept.parameters
+def test_quantizers_leave_some_tensors_in_16_bits(
+    slug: str, name: str, shape: tuple[int, ...]
+) -> None:
+    (weight_group,) = weight_groups("model", [group(name, shape, range(2))], None)
+    assert find_quant(slug).layout.group_bytes(weight_group, DENSE) == 2 * weight_group.parameters
 
 
 @pytest.mark.parametrize("slug", [*WEIGHT_ONLY, "exl2-4.0"])
@@ -148,23 +160,25 @@ SHAPES = st.builds(
 
 
 @given(st.sampled_from(SLUGS), GROUPS, SHAPES)
-def test_no_layout_gives_negative_bytes(slug: str, one: WeightGroup, model: ModelShape) -> None:
-    size = find_quant(slug).layout.group_bytes(one, model)
+def test_no_layout_gives_negative_bytes(
+    slug: str, weight_group: WeightGroup, model: ModelShape
+) -> None:
+    size = find_quant(slug).layout.group_bytes(weight_group, model)
     assert type(size) is int
     assert size >= 0
-    if one.parameters == 0:
+    if weight_group.parameters == 0:
         assert size == 0
 
 
 @given(st.sampled_from(SLUGS), GROUPS, SHAPES, st.integers(1, 300), st.integers(1, 3))
 def test_more_parameters_never_need_less(
-    slug: str, one: WeightGroup, model: ModelShape, rows: int, copies: int
+    slug: str, weight_group: WeightGroup, model: ModelShape, rows: int, copies: int
 ) -> None:
     layout = find_quant(slug).layout
-    taller = replace(one, shape=(one.shape[0] + rows, one.shape[1]))
-    wider = replace(one, shape=(one.shape[0], one.shape[1] // 256 * 256))
-    widest = replace(wider, shape=(one.shape[0], wider.shape[1] + 256 * copies))
-    more = replace(one, count=one.count + copies)
-    assert layout.group_bytes(one, model) <= layout.group_bytes(taller, model)
-    assert layout.group_bytes(one, model) <= layout.group_bytes(more, model)
+    taller = replace(weight_group, shape=(weight_group.shape[0] + rows, weight_group.shape[1]))
+    wider = replace(weight_group, shape=(weight_group.shape[0], weight_group.shape[1] // 256 * 256))
+    widest = replace(wider, shape=(weight_group.shape[0], wider.shape[1] + 256 * copies))
+    more = replace(weight_group, count=weight_group.count + copies)
+    assert layout.group_bytes(weight_group, model) <= layout.group_bytes(taller, model)
+    assert layout.group_bytes(weight_group, model) <= layout.group_bytes(more, model)
     assert layout.group_bytes(wider, model) <= layout.group_bytes(widest, model)

@@ -1,4 +1,4 @@
-"""gpusizer.quantization: how a checkpoint says it was quantized."""
+"""gpusizer.model.quantization: how a checkpoint says it was quantized."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpusizer.packing import StoredQuantization
-from gpusizer.profile import build_profile
-from gpusizer.quantization import detect_quantization, quantization_of_tensors
+from gpusizer.model.packing import StoredQuantization
+from gpusizer.model.profile import build_profile
+from gpusizer.model.quantization import detect_quantization, quantization_of_tensors
 from tests.builders import group, llama, tiny
 from tests.newer_layouts import ALL_LAYOUTS
 
@@ -140,17 +140,27 @@ def test_mlx_writes_its_own_key() -> None:
 @pytest.mark.parametrize(
     ("files", "expected"),
     [
-        ({"quantize_config.json": {"bits": 4, "group_size": 128, "desc_act": True}},
-         StoredQuantization("gptq", 4, 128)),
-        ({"hf_quant_config.json": {"quantization": {"quant_algo": "FP8"}}},
-         StoredQuantization("modelopt", 8)),
-        ({"hf_quant_config.json": {"quantization": {"quant_algo": "W4A16_AWQ", "group_size": 128}}},
-         StoredQuantization("modelopt", 4, 128)),
+        (
+            {"quantize_config.json": {"bits": 4, "group_size": 128, "desc_act": True}},
+            StoredQuantization("gptq", 4, 128),
+        ),
+        (
+            {"hf_quant_config.json": {"quantization": {"quant_algo": "FP8"}}},
+            StoredQuantization("modelopt", 8),
+        ),
+        (
+            {
+                "hf_quant_config.json": {
+                    "quantization": {"quant_algo": "W4A16_AWQ", "group_size": 128}
+                }
+            },
+            StoredQuantization("modelopt", 4, 128),
+        ),
         ({"hf_quant_config.json": {}}, None),
         ({"quantize_config.json": {}}, None),
         ({"adapter_config.json": {"bits": 4}}, None),
     ],
-)  # fmt: skip
+)
 def test_files_beside_the_configuration(
     files: dict[str, Any], expected: StoredQuantization | None
 ) -> None:
@@ -188,25 +198,69 @@ def test_unknown_methods_are_a_caveat() -> None:
 
 
 HOSTILE = st.sampled_from(
-    [None, True, False, 0, -1, -128, 4, 10**308, 1e308, float("nan"), float("inf"), "4", "", [],
-     [-1], ["x"], [128, -128], {}, {"weights": {"num_bits": -4, "group_size": -1}}]
-)  # fmt: skip
+    [
+        None,
+        True,
+        False,
+        0,
+        -1,
+        -128,
+        4,
+        10**308,
+        1e308,
+        float("nan"),
+        float("inf"),
+        "4",
+        "",
+        [],
+        [-1],
+        ["x"],
+        [128, -128],
+        {},
+        {"weights": {"num_bits": -4, "group_size": -1}},
+    ]
+)
 KEYS = st.sampled_from(
-    ["bits", "w_bit", "num_bits", "group_size", "q_group_size", "weight_block_size", "quant_algo",
-     "config_groups", "format", "load_in_8bit", "weights"]
-)  # fmt: skip
+    [
+        "bits",
+        "w_bit",
+        "num_bits",
+        "group_size",
+        "q_group_size",
+        "weight_block_size",
+        "quant_algo",
+        "config_groups",
+        "format",
+        "load_in_8bit",
+        "weights",
+    ]
+)
 METHODS = st.sampled_from(
-    ["gptq", "awq", "bitsandbytes", "fp8", "fbgemm_fp8", "compressed-tensors", "mxfp4", "modelopt",
-     "bitnet", "quark", "", "x" * 500, None, 7]
-)  # fmt: skip
+    [
+        "gptq",
+        "awq",
+        "bitsandbytes",
+        "fp8",
+        "fbgemm_fp8",
+        "compressed-tensors",
+        "mxfp4",
+        "modelopt",
+        "bitnet",
+        "quark",
+        "",
+        "x" * 500,
+        None,
+        7,
+    ]
+)
 
 
 @given(METHODS, st.dictionaries(KEYS, HOSTILE | st.dictionaries(KEYS, HOSTILE)))
 def test_hostile_settings_never_give_impossible_numbers(
     method: Any, settings: dict[str, Any]
 ) -> None:
-    found = detect({"quant_method": method, **settings})
-    if found is not None:
-        assert found.bits is None or 1 <= found.bits <= 16
-        assert found.group_size is None or found.group_size > 0
-        assert len(found.method) <= 40
+    stored = detect({"quant_method": method, **settings})
+    if stored is not None:
+        assert stored.bits is None or 1 <= stored.bits <= 16
+        assert stored.group_size is None or stored.group_size > 0
+        assert len(stored.method) <= 40

@@ -7,41 +7,46 @@ from typing import Any
 
 import pytest
 
+from gpusizer.answers.report import Report
+from gpusizer.answers.sizer import Sizer
 from gpusizer.cli.tables import report_text
-from gpusizer.errors import HubRateLimited, InvalidRequest
+from gpusizer.core.errors import HubRateLimited, InvalidRequest
 from gpusizer.gpus import load_catalogue
-from gpusizer.model_tree import QuantizedRepo
-from gpusizer.report import Report
-from gpusizer.sizer import Sizer
-from gpusizer.snapshot import RepoSnapshot
+from gpusizer.hub.quantized_repos import QuantizedRepo
+from gpusizer.hub.snapshot import RepoSnapshot
 from gpusizer.text import say_note
 from tests.builders import tiny
 
 REPO = QuantizedRepo("a/model-AWQ", "awq", 12, 3, 4096)
 
 
-def size(repo: RepoSnapshot, asked: list[Any], **fields: Any) -> Report:
-    """A report whose listing is REPO; what was listed is noted in `asked`."""
+def size(repo: RepoSnapshot, listings: list[Any], **fields: Any) -> Report:
+    """Build a report whose listing is REPO; each call of the lister is appended to `listings`."""
 
     def lister(repo_id: str, sizes: bool) -> tuple[QuantizedRepo, ...]:
-        asked.append((repo_id, sizes))
+        listings.append((repo_id, sizes))
         return (REPO,)
 
     request = {"model": "org/model", "quant": "native", "gpu": "rtx-4090-24gb", **fields}
     return Sizer(lambda ref: repo, load_catalogue(), lister).size(request)
 
 
-def test_only_on_request() -> None:
-    asked: list[Any] = []
-    assert "quantized_repos" not in size(tiny(), asked).to_json(say_note)
-    assert asked == []
-    report = size(tiny(), asked, quantized_repos="list")
+def test_quantized_repositories_are_listed_only_on_request() -> None:
+    listings: list[Any] = []
+    assert "quantized_repos" not in size(tiny(), listings).to_json(say_note)
+    assert listings == []
+    report = size(tiny(), listings, quantized_repos="list")
     assert report.to_json(say_note)["quantized_repos"] == [
-        {"repo_id": "a/model-AWQ", "format": "awq", "downloads": 12, "likes": 3,
-         "weight_bytes": 4096}
-    ]  # fmt: skip
-    size(tiny(), asked, quantized_repos="sizes")
-    assert asked == [("org/model", False), ("org/model", True)]
+        {
+            "repo_id": "a/model-AWQ",
+            "format": "awq",
+            "downloads": 12,
+            "likes": 3,
+            "weight_bytes": 4096,
+        }
+    ]
+    size(tiny(), listings, quantized_repos="sizes")
+    assert listings == [("org/model", False), ("org/model", True)]
 
 
 def test_the_shell_shows_it() -> None:
@@ -50,12 +55,12 @@ def test_the_shell_shows_it() -> None:
 
 
 def test_a_quantization_lists_its_siblings() -> None:
-    asked: list[Any] = []
+    listings: list[Any] = []
     quantized = replace(tiny(), base_models=("org/original",), base_relation="quantized")
-    size(quantized, asked, quantized_repos="list")
+    size(quantized, listings, quantized_repos="list")
     tuned = replace(tiny(), base_models=("org/original",), base_relation="finetune")
-    size(tuned, asked, quantized_repos="list")
-    assert asked == [("org/original", False), ("org/model", False)]
+    size(tuned, listings, quantized_repos="list")
+    assert listings == [("org/original", False), ("org/model", False)]
 
 
 def test_a_failing_listing_does_not_lose_the_answer() -> None:
@@ -69,6 +74,6 @@ def test_a_failing_listing_does_not_lose_the_answer() -> None:
     assert "hub_rate_limited" in say_note(report.notes[-1])
 
 
-def test_no_other_value() -> None:
+def test_other_values_of_quantized_repos_are_refused() -> None:
     with pytest.raises(InvalidRequest, match="quantized_repos"):
         size(tiny(), [], quantized_repos="yes")

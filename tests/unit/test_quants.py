@@ -1,4 +1,4 @@
-"""gpusizer.quants: the table, and whole models in each row, against published files."""
+"""gpusizer.memory.quants: the table, and whole models in each row, against published files."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpusizer.errors import UnknownQuant
-from gpusizer.profile import ModelProfile, build_profile
-from gpusizer.quants import all_quants, find_quant
-from gpusizer.quants.layouts import Exl
-from gpusizer.quants.table import ALIASES
+from gpusizer.core.errors import UnknownQuant
+from gpusizer.memory.quants import all_quants, find_quant
+from gpusizer.memory.quants.layouts import Exl
+from gpusizer.memory.quants.table import ALIASES
+from gpusizer.model.profile import ModelProfile, build_profile
 from tests.builders import (
     gemma3_1b,
     llama,
@@ -25,15 +25,23 @@ from tests.builders import (
     qwen3_06b,
     qwen3_moe,
     tiny,
-)  # fmt: skip
+)
 from tests.families import deepseek_r1, gpt2, gpt_oss_20b, qwen3_next
 from tests.packed_layouts import LAYOUTS
 
 BUILDERS = {
-    "llama": llama, "llama-70b": llama_70b, "qwen2-14b": qwen2_14b, "qwen3-0.6b": qwen3_06b,
-    "gemma3": gemma3_1b, "mixtral": mixtral, "qwen3-moe": qwen3_moe, "qwen3-next": qwen3_next,
-    "gpt-oss": gpt_oss_20b, "gpt2": gpt2, "deepseek": deepseek_r1,
-}  # fmt: skip
+    "llama": llama,
+    "llama-70b": llama_70b,
+    "qwen2-14b": qwen2_14b,
+    "qwen3-0.6b": qwen3_06b,
+    "gemma3": gemma3_1b,
+    "mixtral": mixtral,
+    "qwen3-moe": qwen3_moe,
+    "qwen3-next": qwen3_next,
+    "gpt-oss": gpt_oss_20b,
+    "gpt2": gpt2,
+    "deepseek": deepseek_r1,
+}
 SLUGS = [quant.slug for quant in all_quants()]
 
 
@@ -155,7 +163,7 @@ def test_rankings_pick_neither_below_four_bits_nor_slow_kernels_unasked() -> Non
     assert unasked == {"fp32", "q3_k_m", "q2_k", "exl2-3.0", "exl3-3.0", *slow}
 
 
-def test_what_is_not_shown_is_gguf_and_never_picked_unasked() -> None:
+def test_hidden_quantizations_are_gguf_and_never_chosen_unasked() -> None:
     hidden = [quant for quant in all_quants() if not quant.shown]
     assert len(all_quants()) - len(hidden) <= 40  # what a reader is handed
     assert {"iq3_xxs", "q4_1", "tq1_0", "gguf-f16"} <= {quant.slug for quant in hidden}

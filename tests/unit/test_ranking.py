@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-from gpusizer.choosing import choose
-from gpusizer.engines import ENGINES, Split
-from gpusizer.fit import COUNTS, Fit, Fitter, Verdict, max_cards, split_for
+from gpusizer.answers.report import Report
+from gpusizer.answers.request import ALL_QUANTS, RANKINGS, SizeRequest
+from gpusizer.answers.selection import select_quants
+from gpusizer.core.units import GIB
+from gpusizer.fit.candidate_search import choose
+from gpusizer.fit.compatibility import runs_on
+from gpusizer.fit.fit import COUNTS, Fit, Fitter, Verdict, max_cards, split_for
+from gpusizer.fit.policies import POLICIES
+from gpusizer.fit.ranking import Ranked
 from gpusizer.gpus import Gpu
-from gpusizer.policies import POLICIES
-from gpusizer.ranking import Ranked
-from gpusizer.report import Report
-from gpusizer.request import ALL_QUANTS, RANKINGS, parse_size_request
-from gpusizer.selection import select_quants
-from gpusizer.support import runs_on
-from gpusizer.units import GIB
-from gpusizer.workload import Workload
+from gpusizer.memory.engines import ENGINES, Split
+from gpusizer.memory.workload import Workload
 from tests.sizers import embedded_sizer
 
 LLAMA_8B = "meta-llama/Llama-3.1-8B-Instruct"
@@ -28,8 +28,8 @@ def report(model: str = LLAMA_8B, **fields: Any) -> Report:
     return SIZER.size({"model": model, **fields})
 
 
-def place_of(gpu: str, made: Report) -> Ranked:
-    return next(item for item in made.ranking if item.fit.gpu.slug == gpu)
+def place_of(gpu: str, sized: Report) -> Ranked:
+    return next(item for item in sized.ranking if item.fit.gpu.slug == gpu)
 
 
 def test_every_policy_of_the_request_exists() -> None:
@@ -48,9 +48,9 @@ def test_smallest_first_means_least_memory_that_surely_fits() -> None:
 def test_cheapest_first_puts_unknown_prices_last() -> None:
     sure = [i for i in report(rank_by="cheapest", top=0).ranking if i.fit.verdict is Verdict.FITS]
     prices = [item.buy_usd for item in sure]
-    known = [price for price in prices if price is not None]
-    assert known == sorted(known)
-    assert prices[: len(known)] == known and len(known) < len(prices)
+    known_prices = [price for price in prices if price is not None]
+    assert known_prices == sorted(known_prices)
+    assert prices[: len(known_prices)] == known_prices and len(known_prices) < len(prices)
 
 
 def test_fastest_first() -> None:
@@ -61,22 +61,22 @@ def test_fastest_first() -> None:
 
 def test_the_count_is_the_smallest_that_fits() -> None:
     """A 70B at 16 bits: one 192 GB card, two of 80 GB (141 GB of weights), eight of 24 GB."""
-    made = report("meta-llama/Llama-3.3-70B-Instruct", quant="bf16", top=0)
-    assert place_of("instinct-mi300x-192gb", made).fit.count == 1
-    assert place_of("h200-sxm-141gb", made).fit.count == 2
-    assert place_of("h100-sxm-80gb", made).fit.count == 2
-    assert place_of("rtx-4090-24gb", made).fit.count == 8
+    sized = report("meta-llama/Llama-3.3-70B-Instruct", quant="bf16", top=0)
+    assert place_of("instinct-mi300x-192gb", sized).fit.count == 1
+    assert place_of("h200-sxm-141gb", sized).fit.count == 2
+    assert place_of("h100-sxm-80gb", sized).fit.count == 2
+    assert place_of("rtx-4090-24gb", sized).fit.count == 8
 
 
 def test_the_best_quantization_that_fits_is_chosen() -> None:
-    made = report(top=0)
-    assert place_of("rtx-4090-24gb", made).fit.estimate.quant.slug == "bf16"
-    assert place_of("rtx-3070-8gb", made).fit.estimate.quant.slug == "q6_k"
-    assert all(item.fit.estimate.quant.recommended for item in made.ranking)
+    sized = report(top=0)
+    assert place_of("rtx-4090-24gb", sized).fit.estimate.quant.slug == "bf16"
+    assert place_of("rtx-3070-8gb", sized).fit.estimate.quant.slug == "q6_k"
+    assert all(item.fit.estimate.quant.recommended for item in sized.ranking)
 
 
 def test_each_card_gets_an_engine_that_runs_on_it() -> None:
-    made = report(top=0)
+    sized = report(top=0)
     engines = {
         "rtx-4090-24gb": "vllm",
         "apple-m3-max-128gb": "mlx",
@@ -84,29 +84,29 @@ def test_each_card_gets_an_engine_that_runs_on_it() -> None:
         "rx-6900-xt-16gb": "llama.cpp",
     }
     for gpu, engine in engines.items():
-        assert place_of(gpu, made).fit.estimate.engine.slug == engine
-    for item in made.ranking:
+        assert place_of(gpu, sized).fit.estimate.engine.slug == engine
+    for item in sized.ranking:
         assert runs_on(item.fit.estimate.quant, item.fit.estimate.engine, item.fit.gpu)
 
 
 def test_announced_cards_are_not_recommended_but_can_be_asked_for() -> None:
     assert not [i for i in report(top=0).ranking if i.fit.gpu.status == "announced"]
-    asked = report(gpu="rubin-r200-288gb").ranking
-    assert asked[0].fit.gpu.status == "announced"
+    ranking = report(gpu="rubin-r200-288gb").ranking
+    assert ranking[0].fit.gpu.status == "announced"
 
 
 def test_two_dies_do_not_pool_their_memory() -> None:
     """An MI250X is two devices of 64 GB: 16-bit 70B needs two boards, four devices."""
-    made = report("meta-llama/Llama-3.3-70B-Instruct", gpu="MI250X", quant="bf16")
-    fit = made.ranking[0].fit
+    sized = report("meta-llama/Llama-3.3-70B-Instruct", gpu="MI250X", quant="bf16")
+    fit = sized.ranking[0].fit
     assert fit.estimate.split.gpus == fit.count * 2
     assert fit.estimate.per_gpu.total.likely <= fit.gpu.device_memory_bytes
 
 
 def test_a_quantized_checkpoint_is_not_offered_wider_than_it_is() -> None:
-    made = report("deepseek-ai/DeepSeek-R1", top=0)
-    chosen = {item.fit.estimate.quant.slug for item in made.ranking}
-    assert chosen and not chosen & {"fp32", "bf16", "q8_0"}
+    sized = report("deepseek-ai/DeepSeek-R1", top=0)
+    slugs = {item.fit.estimate.quant.slug for item in sized.ranking}
+    assert slugs and not slugs & {"fp32", "bf16", "q8_0"}
     stored = report("deepseek-ai/DeepSeek-R1", quant="native", top=0)
     assert place_of("h200-sxm-141gb", stored).fit.count == 8
     assert place_of("h200-sxm-141gb", stored).fit.estimate.quant.slug == "fp8"
@@ -124,17 +124,22 @@ def test_a_model_slightly_too_large_can_offload() -> None:
     assert item.fit.verdict is Verdict.OFFLOAD
     note = next(n for n in item.reasons if n.code == "layers_that_fit")
     assert 0 < int(note.fields["layers"]) < 65 == note.fields["of_layers"]
-    said = report("Qwen/Qwen3-32B", gpu="1x 4060 Ti 16GB", quant="q4_k_m",
-                  gpu_layers=note.fields["layers"]).ranking[0]  # fmt: skip
-    assert said.fit.verdict is Verdict.FITS
-    one_more = report("Qwen/Qwen3-32B", gpu="1x 4060 Ti 16GB", quant="q4_k_m",
-                      gpu_layers=int(note.fields["layers"]) + 1).ranking[0]  # fmt: skip
+    output = report(
+        "Qwen/Qwen3-32B", gpu="1x 4060 Ti 16GB", quant="q4_k_m", gpu_layers=note.fields["layers"]
+    ).ranking[0]
+    assert output.fit.verdict is Verdict.FITS
+    one_more = report(
+        "Qwen/Qwen3-32B",
+        gpu="1x 4060 Ti 16GB",
+        quant="q4_k_m",
+        gpu_layers=int(note.fields["layers"]) + 1,
+    ).ranking[0]
     assert one_more.fit.verdict is not Verdict.FITS
-    everything = said.fit.estimate.sizes.total + 64 * 8192 * 2 * 1024 * 2
+    everything = output.fit.estimate.sizes.total + 64 * 8192 * 2 * 1024 * 2
     assert int(note.fields["ram_bytes"]) == everything - sum(
-        amount.likely for amount in (said.fit.estimate.per_gpu.weights,
-                                     said.fit.estimate.per_gpu.kv_cache)
-    )  # fmt: skip
+        amount.likely
+        for amount in (output.fit.estimate.per_gpu.weights, output.fit.estimate.per_gpu.kv_cache)
+    )
 
 
 def test_a_mixture_can_leave_its_experts_in_system_memory() -> None:
@@ -144,8 +149,8 @@ def test_a_mixture_can_leave_its_experts_in_system_memory() -> None:
     spared = report("Qwen/Qwen3-30B-A3B", gpu="1x 4060 Ti 16GB", quant="q4_k_m", cpu_moe=True)
     fit = spared.ranking[0].fit
     assert fit.verdict is Verdict.FITS
-    left = fit.estimate.sizes.total - fit.estimate.per_gpu.weights.likely
-    assert note.fields["ram_bytes"] == left
+    host_bytes = fit.estimate.sizes.total - fit.estimate.per_gpu.weights.likely
+    assert note.fields["ram_bytes"] == host_bytes
 
 
 def test_parallelism_asked_for_is_used() -> None:
@@ -156,9 +161,9 @@ def test_parallelism_asked_for_is_used() -> None:
 @pytest.mark.parametrize("model", [LLAMA_8B, "deepseek-ai/DeepSeek-R1", "openai/gpt-oss-120b"])
 def test_the_choice_is_the_first_that_fits_of_all_ways(model: str) -> None:
     """For every fifth GPU, all counts and quantizations fitted one by one say the same."""
-    profile = SIZER.profile(parse_size_request({"model": model}))
+    profile = SIZER.profile(SizeRequest.from_fields({"model": model}))
     fitter = Fitter(profile, Workload(), select_quants((ALL_QUANTS,), profile, None).rankable)
-    chosen = {one.gpu.slug: one for one in choose(fitter, SIZER.catalogue)}
+    choices = {choice.gpu.slug: choice for choice in choose(fitter, SIZER.catalogue)}
     checked = 0
     for gpu in SIZER.catalogue.gpus[::5]:
         fits = [
@@ -166,11 +171,11 @@ def test_the_choice_is_the_first_that_fits_of_all_ways(model: str) -> None:
         ]
         best = min(fits, key=lambda fit: fit.verdict is Verdict.TIGHT, default=None)
         if best is None or gpu.status == "announced":
-            assert gpu.slug not in chosen
+            assert gpu.slug not in choices
             continue
-        found = chosen[gpu.slug]
-        assert (found.boards, found.estimate) == (best.count, best.estimate)
-        assert found.tight == (best.verdict is Verdict.TIGHT)
+        chosen_fit = choices[gpu.slug]
+        assert (chosen_fit.boards, chosen_fit.estimate) == (best.count, best.estimate)
+        assert chosen_fit.tight == (best.verdict is Verdict.TIGHT)
         checked += 1
     assert checked > 8
 
@@ -219,7 +224,7 @@ def test_laptops_and_macs_stay_alone() -> None:
 def test_eight_bridged_cards_talk_over_pcie_and_the_answer_says_so_once() -> None:
     """A bridge joins two RTX 3090: the reasons and the line of why agree beyond them."""
     for boards, code in ((2, "why_fabric"), (8, "why_pcie")):
-        (made,) = report(gpu=f"{boards}x3090", quant="bf16").ranking
-        assert code in [note.code for note in made.why]
-        warned = "no_fast_interconnect" in [note.code for note in made.reasons]
+        (place,) = report(gpu=f"{boards}x3090", quant="bf16").ranking
+        assert code in [note.code for note in place.why]
+        warned = "no_fast_interconnect" in [note.code for note in place.reasons]
         assert warned is (code == "why_pcie")

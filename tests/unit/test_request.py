@@ -1,3 +1,5 @@
+"""Requests: spellings, refusals, and the values that the arithmetic takes from them."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -6,16 +8,35 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpusizer.errors import GpusizerError, InvalidRequest
-from gpusizer.gpu_request import GpuRequest, parse_gpu_request
-from gpusizer.request import SIZE_FIELDS, parse_size_request
+from gpusizer.answers.request import CompareRequest, ListingRequest, SizeRequest
+from gpusizer.core.errors import GpusizerError, InvalidRequest
+from gpusizer.core.request_model import RequestModel, fields_of
+from gpusizer.fit.filters import NO_FILTER
+from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS
+from gpusizer.gpus.names import GpuRequest, parse_gpu_request
+from gpusizer.memory.workload import Workload
 
 
 def test_defaults_are_made_visible() -> None:
-    request = parse_size_request({"model": "org/name"})
+    request = SizeRequest.from_fields({"model": "org/name"})
     assert (request.quants, request.rank_by, request.top) == (("all",), "smallest", 20)
     assert (request.workload.context, request.workload.concurrency) == (8192, 1)
     assert request.workload.engine is None
+
+
+def test_defaults_are_those_of_the_values_that_the_arithmetic_takes() -> None:
+    request = SizeRequest.from_fields({})
+    assert request.workload == Workload()
+    assert request.filters == NO_FILTER
+    assert request.assumptions == DEFAULT_ASSUMPTIONS
+
+
+def test_equal_requests_are_one_key() -> None:
+    """Answers are cached by request: an omitted field equals its default."""
+    with_nulls = SizeRequest.from_fields({"model": "org/name", "context": "8,192", "gpu": None})
+    assert len({with_nulls, SizeRequest.from_fields({"model": "org/name"})}) == 1
+    assert with_nulls.workload.context == 8192
+    assert with_nulls == SizeRequest.from_fields({"model": "org/name"})
 
 
 @pytest.mark.parametrize(
@@ -33,7 +54,7 @@ def test_defaults_are_made_visible() -> None:
     ],
 )
 def test_values_are_read_as_people_write_them(field: str, value: Any, parsed: Any) -> None:
-    assert getattr(parse_size_request({field: value}).workload, field) == parsed
+    assert getattr(SizeRequest.from_fields({field: value}).workload, field) == parsed
 
 
 @pytest.mark.parametrize(
@@ -65,16 +86,107 @@ def test_values_are_read_as_people_write_them(field: str, value: Any, parsed: An
 )
 def test_impossible_values_name_their_field(field: str, value: Any) -> None:
     with pytest.raises(InvalidRequest) as caught:
-        parse_size_request({field: value})
+        SizeRequest.from_fields({field: value})
     assert caught.value.code == "invalid_request"
     assert caught.value.fields["field"] == field
     assert caught.value.fields["reason"]
 
 
 def test_lists_may_be_written_with_commas() -> None:
-    request = parse_size_request({"quant": "q4_k_m, bf16", "gpu": ["4090", "2x3090"]})
+    request = SizeRequest.from_fields({"quant": "q4_k_m, bf16", "gpu": ["4090", "2x3090"]})
     assert request.quants == ("q4_k_m", "bf16")
     assert request.gpus == ("4090", "2x3090")
+
+
+def refusal(request: type[RequestModel], fields: dict[str, Any]) -> dict[str, Any]:
+    with pytest.raises(InvalidRequest) as caught:
+        request.from_fields(fields)
+    return caught.value.fields
+
+
+@pytest.mark.parametrize(
+    ("request_model", "fields", "facts"),
+    [
+        (
+            SizeRequest,
+            {"context": "10,000,001"},
+            {
+                "field": "context",
+                "value": "10000001",
+                "reason": "out_of_range",
+                "low": 1,
+                "high": 10_000_000,
+            },
+        ),
+        (
+            SizeRequest,
+            {"gpu_count": 1025.0},
+            {
+                "field": "gpu_count",
+                "value": "1025",
+                "reason": "out_of_range",
+                "low": 1,
+                "high": 1024,
+            },
+        ),
+        (
+            SizeRequest,
+            {"usd_per_kwh": " 11 "},
+            {
+                "field": "usd_per_kwh",
+                "value": " 11 ",
+                "reason": "out_of_range",
+                "low": 0,
+                "high": 10,
+            },
+        ),
+        (
+            SizeRequest,
+            {"max_usd": True},
+            {"field": "max_usd", "value": "True", "reason": "out_of_range", "low": 1, "high": 1e9},
+        ),
+        (
+            SizeRequest,
+            {"quantized_repos": "Some"},
+            {
+                "field": "quantized_repos",
+                "value": "Some",
+                "reason": "not_one_of",
+                "choices": "list, sizes",
+            },
+        ),
+        (SizeRequest, {"colour": ""}, {"field": "colour", "value": "", "reason": "unknown_field"}),
+        (
+            SizeRequest,
+            {"\ud800": 1},
+            {"field": "\ud800", "value": "1", "reason": "unknown_field"},
+        ),
+        (CompareRequest, {}, {"field": "gpus", "value": "None", "reason": "not_a_list"}),
+        (CompareRequest, {"gpus": [" "]}, {"field": "gpus", "value": "[' ']", "reason": "empty"}),
+        (ListingRequest, {"query": 5}, {"field": "query", "value": "5", "reason": "not_text"}),
+    ],
+)
+def test_refusals_tell_what_is_wrong(
+    request_model: type[RequestModel], fields: dict[str, Any], facts: dict[str, Any]
+) -> None:
+    assert refusal(request_model, fields) == facts
+
+
+def test_the_first_wrong_field_is_named() -> None:
+    wrong = {"width": 1, "colour": "blue", "context": 0}
+    assert refusal(SizeRequest, wrong)["field"] == "width"
+    assert refusal(SizeRequest, dict(reversed(wrong.items())))["field"] == "context"
+    assert refusal(SizeRequest, {**wrong, "width": 16})["field"] == "colour"
+
+
+def test_a_lone_surrogate_is_accepted_by_the_request() -> None:
+    assert SizeRequest.from_fields({"model": "\ud800"}).model == "\ud800"
+
+
+def test_a_comparison_is_a_size_request_with_gpus() -> None:
+    request = CompareRequest.from_fields({"gpus": "4090, 2x3090", "context": 4096, "top": 5})
+    assert request.compared == ("4090", "2x3090")
+    assert request.workload.context == 4096
 
 
 JSON = st.recursive(
@@ -84,11 +196,15 @@ JSON = st.recursive(
 )
 
 
-@given(st.dictionaries(st.sampled_from(SIZE_FIELDS) | st.text(max_size=8), JSON, max_size=4))
+@given(
+    st.dictionaries(
+        st.sampled_from(sorted(fields_of(SizeRequest))) | st.text(max_size=8), JSON, max_size=4
+    )
+)
 def test_any_json_object_is_answered(fields: dict[str, Any]) -> None:
-    """Whatever a program sends becomes a request or a typed error, never another exception."""
+    """Any JSON object becomes a request or a typed error, never another exception."""
     try:
-        request = parse_size_request(fields)
+        request = SizeRequest.from_fields(fields)
     except GpusizerError as error:
         assert error.code == "invalid_request"
     else:

@@ -1,4 +1,4 @@
-"""Headers written by the safetensors library, and headers nobody should trust."""
+"""Headers written by the safetensors library, and malformed ones."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gpusizer.errors import GpusizerError, LimitsExceeded, MalformedRepo, UnsupportedDtype
-from gpusizer.tensors import RawTensor, TensorGroup
-from scrapers.header_reading import ArrivedHeader
+from gpusizer.core.errors import GpusizerError, LimitsExceeded, MalformedRepo, UnsupportedDtype
+from gpusizer.hub.tensors import RawTensor, TensorGroup
+from scrapers.header_reading import ArrivedHeader, HeldBytes
 from scrapers.limits import Limits
 from scrapers.safetensors_header import header_end, parse_header
 from tests.hub_emulator import raw_safetensors_file, safetensors_file
@@ -50,8 +50,8 @@ def test_library_file_is_read_back() -> None:
         "é": ("F8_E8M0", (5,)),
     }
     file = safetensors_file(tensors, {"format": "pt"})
-    found = read(file.read(0, file.size), file.size)
-    assert {name: (dtype, shape) for name, dtype, shape in found} == tensors
+    read_tensors = read(file.read(0, file.size), file.size)
+    assert {name: (dtype, shape) for name, dtype, shape in read_tensors} == tensors
 
 
 def test_size_may_be_unknown() -> None:
@@ -164,13 +164,13 @@ def test_an_arrived_header_is_parsed_once_and_let_go() -> None:
     file = safetensors_file({"a.0": ("F32", (2,)), "a.1": ("F32", (2,))})
     start = file.head_bytes()
     data = start[: header_end(start, file.size, "org/name", FILE, LIMITS)]
-    held = sys.getrefcount(data)
-    header = ArrivedHeader(bytes_of(data), file.size)
-    assert sys.getrefcount(data) == held + 1
-    found = header.parsed("org/name", FILE)
-    assert found == ((TensorGroup("a.{}", "F32", (2,), ((0, 1),)),), file.size)
-    assert sys.getrefcount(data) == held
-    assert header.parsed("org/name", FILE) is found
+    references = sys.getrefcount(data)
+    header = ArrivedHeader(bytes_of(data), file.size, HeldBytes(len(data)), len(data))
+    assert sys.getrefcount(data) == references + 1
+    parsed = header.parsed("org/name", FILE)
+    assert parsed == ((TensorGroup("a.{}", "F32", (2,), ((0, 1),)),), file.size)
+    assert sys.getrefcount(data) == references
+    assert header.parsed("org/name", FILE) is parsed
 
 
 def bytes_of(data: bytes) -> Callable[[], bytes]:
@@ -178,7 +178,9 @@ def bytes_of(data: bytes) -> Callable[[], bytes]:
 
 
 def test_an_arrived_header_is_judged_when_it_is_asked_for() -> None:
-    header = ArrivedHeader(bytes_of(raw_safetensors_file(b"[]").head_bytes()), None)
+    header = ArrivedHeader(
+        bytes_of(raw_safetensors_file(b"[]").head_bytes()), None, HeldBytes(0), 0
+    )
     for _ in range(2):
         with pytest.raises(MalformedRepo, match="not_an_object"):
             header.parsed("org/name", FILE)

@@ -1,4 +1,4 @@
-"""Hardware saved on the Hub: the documented form, and everything that is not of it."""
+"""Hardware saved on the Hub: the documented format, and malformed values."""
 
 from __future__ import annotations
 
@@ -25,24 +25,34 @@ def test_the_documented_example() -> None:
 
 def test_the_primary_comes_first_and_no_more_than_asked() -> None:
     items = [
-        _item("RTX 3060", 12), _item("Apple M3 Max", 128), _item("A100", 80, isPrimary=True),
         _item("RTX 3060", 12),
-    ]  # fmt: skip
-    found = saved_gpus(items, CATALOGUE, 4)
-    assert found == ("a100-sxm-80gb", "rtx-3060-12gb", "apple-m3-max-128gb")
+        _item("Apple M3 Max", 128),
+        _item("A100", 80, isPrimary=True),
+        _item("RTX 3060", 12),
+    ]
+    gpus = saved_gpus(items, CATALOGUE, 4)
+    assert gpus == ("a100-sxm-80gb", "rtx-3060-12gb", "apple-m3-max-128gb")
     assert saved_gpus(items, CATALOGUE, 1) == ("a100-sxm-80gb",)
 
 
 @pytest.mark.parametrize(
     "item",
     [
-        _item("Ryzen 9 7950X", 64), _item("RTX 4090", 1000), _item("RTX 4090", "24"),
-        _item("RTX 4090", 24, 0), _item("RTX 4090", 24, 10**9), _item("RTX 4090", True),
-        _item("RTX 4090", float("nan")), {"sku": "RTX 4090", "mem": 24}, {"sku": [1, 2, 3]},
-        _item("<img src=x>" * 1000, 24), "RTX 4090", None,
+        _item("Ryzen 9 7950X", 64),
+        _item("RTX 4090", 1000),
+        _item("RTX 4090", "24"),
+        _item("RTX 4090", 24, 0),
+        _item("RTX 4090", 24, 10**9),
+        _item("RTX 4090", True),
+        _item("RTX 4090", float("nan")),
+        {"sku": "RTX 4090", "mem": 24},
+        {"sku": [1, 2, 3]},
+        _item("<img src=x>" * 1000, 24),
+        "RTX 4090",
+        None,
     ],
-)  # fmt: skip
-def test_what_is_no_known_gpu_is_left_out(item: object) -> None:
+)
+def test_unknown_gpus_in_a_profile_are_left_out(item: object) -> None:
     assert saved_gpus([item, _item("RTX 3060", 12)], CATALOGUE, 4) == ("rtx-3060-12gb",)
 
 

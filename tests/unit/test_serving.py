@@ -1,17 +1,17 @@
-"""SGLang, TensorRT-LLM and TGI: what their share of the card has to hold."""
+"""SGLang, TensorRT-LLM and TGI: the amounts that count against their share of the card."""
 
 from __future__ import annotations
 
 import pytest
 
-from gpusizer.architecture import Attention
-from gpusizer.engines import ENGINES, Split
-from gpusizer.memory import Estimator, MemoryEstimate
-from gpusizer.profile import build_profile
-from gpusizer.quants import find_quant
-from gpusizer.units import GIB
-from gpusizer.weight_sizes import weight_sizes
-from gpusizer.workload import Workload
+from gpusizer.core.units import GIB
+from gpusizer.memory.engines import ENGINES, Split
+from gpusizer.memory.estimate import Estimator, MemoryEstimate
+from gpusizer.memory.quants import find_quant
+from gpusizer.memory.weight_sizes import weight_sizes
+from gpusizer.memory.workload import Workload
+from gpusizer.model.architecture import Attention
+from gpusizer.model.profile import build_profile
 from tests.builders import gemma3_1b, llama
 
 LLAMA_8B = build_profile(llama())
@@ -28,19 +28,19 @@ def estimate(engine: str) -> MemoryEstimate:
 
 def test_sglang_counts_what_stays_against_its_fraction() -> None:
     """free x fraction - weights: activations and graphs live in the rest of the card."""
-    made = estimate("sglang")
-    kept = made.per_gpu.weights.likely + made.per_gpu.overhead.likely
-    assert made.pool_bytes(CARD) == int(CARD * 0.88) - kept
-    # with the whole card promised to what stays, the card itself is the limit
-    small = made.per_gpu.total.likely
-    assert made.headroom_bytes(small) <= 0
+    result = estimate("sglang")
+    static_bytes = result.per_gpu.weights.likely + result.per_gpu.overhead.likely
+    assert result.pool_bytes(CARD) == int(CARD * 0.88) - static_bytes
+    # if the fraction covers the whole card, the card's memory is the limit
+    small = result.per_gpu.total.likely
+    assert result.headroom_bytes(small) <= 0
 
 
 @pytest.mark.parametrize(("engine", "share"), [("tensorrt-llm", 0.90), ("tgi", 0.93)])
 def test_others_take_a_share_of_what_is_free(engine: str, share: float) -> None:
-    made = estimate(engine)
-    rest = made.per_gpu.total.likely - made.per_gpu.kv_cache.likely
-    assert made.pool_bytes(CARD) == pytest.approx((CARD - rest) * share, abs=2)
+    result = estimate(engine)
+    other_bytes = result.per_gpu.total.likely - result.per_gpu.kv_cache.likely
+    assert result.pool_bytes(CARD) == pytest.approx((CARD - other_bytes) * share, abs=2)
 
 
 def test_sliding_layers_of_sglang_have_a_pool_of_their_own() -> None:
@@ -49,9 +49,9 @@ def test_sliding_layers_of_sglang_have_a_pool_of_their_own() -> None:
     assert arch is not None
     token = 2 * 256 * 2
     sglang, split = ENGINES["sglang"], Split()
-    made = sglang.sequence_bytes(arch, Workload(), split, 0, 10_000)
-    assert made == 10_000 * token * 4 + round(10_000 * token * 0.8) * 22
-    assert sglang.longest_context(arch, Workload(), split, 0, made) == 10_000
+    cache_bytes = sglang.sequence_bytes(arch, Workload(), split, 0, 10_000)
+    assert cache_bytes == 10_000 * token * 4 + round(10_000 * token * 0.8) * 22
+    assert sglang.longest_context(arch, Workload(), split, 0, cache_bytes) == 10_000
     assert sum(s.count for s in arch.layer_plan if s.attention is Attention.SLIDING) == 22
 
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 
 import pytest
 
-from gpusizer.errors import InvalidRequest
-from gpusizer.settings import Settings
+from gpusizer.core.errors import InvalidRequest
+from gpusizer.core.settings import Settings
 
 
 def test_defaults() -> None:
-    settings = Settings.from_environment({"HF_TOKEN": "hf_secret"})
+    settings = Settings.from_environment({"HF_TOKEN": "hf_secret", "GPUSIZER_CACHE_DIR": "off"})
     assert settings == Settings()
     assert settings.endpoint == "https://huggingface.co"
     assert "hf_secret" not in repr(settings)
@@ -24,7 +26,6 @@ def test_every_variable() -> None:
             "HF_HUB_OFFLINE": "Yes",
             "GPUSIZER_TIMEOUT_SECONDS": "2.5",
             "GPUSIZER_CDN_ORIGINS": "https://a.example, http://127.0.0.1:9/ ,",
-            "REQUESTS_CA_BUNDLE": "/etc/ca.pem",
             "GPUSIZER_SNAPSHOTS": "/srv/models",
             "GPUSIZER_CACHE_DIR": "/srv/cache",
             "GPUSIZER_CACHE_MB": "7",
@@ -36,7 +37,6 @@ def test_every_variable() -> None:
         offline=True,
         timeout_seconds=2.5,
         cdn_origins=("https://a.example", "http://127.0.0.1:9"),
-        ca_bundle="/etc/ca.pem",
         snapshots_folder=Path("/srv/models"),
         cache_folder=Path("/srv/cache"),
         cache_bytes=7_000_000,
@@ -51,13 +51,19 @@ def test_every_variable() -> None:
         ({"HOME": "/home/me", "XDG_CACHE_HOME": "/c"}, "/c/gpusizer"),
         ({"HOME": "/home/me", "GPUSIZER_CACHE_DIR": "/x"}, "/x"),
         ({"HOME": "/home/me", "GPUSIZER_CACHE_DIR": "off"}, None),
-        ({"XDG_CACHE_HOME": "relative"}, None),
-        ({}, None),
+        ({"HOME": "/home/me", "XDG_CACHE_HOME": "relative"}, "/home/me/.cache/gpusizer"),
     ],
 )
-def test_cache_folder(environment: dict[str, str], folder: str | None) -> None:
-    found = Settings.from_environment(environment).cache_folder
-    assert found == (None if folder is None else Path(folder))
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems keep caches elsewhere")
+def test_cache_folder(
+    environment: dict[str, str], folder: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HOME", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    cache_folder = Settings.from_environment(os.environ).cache_folder
+    assert cache_folder == (None if folder is None else Path(folder))
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""gpusizer.snapshot: what the Hub said survives a trip through JSON."""
+"""gpusizer.hub.snapshot: a snapshot is the same after a trip through JSON."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpusizer.snapshot import SNAPSHOT_VERSION, Component, RepoSnapshot, Variant, WeightFile
-from gpusizer.tensors import group_tensors
+from gpusizer.hub.snapshot import SNAPSHOT_VERSION, Component, RepoSnapshot, Variant, WeightFile
+from gpusizer.hub.tensors import group_tensors
 from tests.builders import group, llama, snapshot
 from tests.families import deepseek_r1
 

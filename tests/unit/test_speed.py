@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import pytest
 
+from gpusizer.answers.report import ranked_json
 from gpusizer.cli.tables import consulted_text
-from gpusizer.gpus import Gpu
-from gpusizer.ranking import Ranked
-from gpusizer.report import ranked_json
-from gpusizer.speed import ModelFacts, Rate, Speeds, Work, speeds_json, tokens_per_second
-from gpusizer.speed.classes import decode_classes, format_class, prefill_classes
-from gpusizer.speed.decode import step_cost, step_seconds
-from gpusizer.speed.links import exchange_seconds, link_of
-from gpusizer.speed.prefill import prompt_cost, prompt_token_seconds
-from gpusizer.speed.rate import Band
-from gpusizer.speed.serving import served_sequences, serving_tokens_per_second
-from gpusizer.speed.tables import (
+from gpusizer.fit.ranking import Ranked
+from gpusizer.fit.speed import ModelFacts, Rate, Speeds, Work, speeds_json, tokens_per_second
+from gpusizer.fit.speed.classes import decode_classes, format_class, prefill_classes
+from gpusizer.fit.speed.decode import step_cost, step_seconds
+from gpusizer.fit.speed.links import exchange_seconds, link_of
+from gpusizer.fit.speed.prefill import prompt_cost, prompt_token_seconds
+from gpusizer.fit.speed.rate import RateBand
+from gpusizer.fit.speed.serving import served_sequences, serving_tokens_per_second
+from gpusizer.fit.speed.tables import (
     Pace,
     Throughput,
     band,
@@ -27,6 +25,7 @@ from gpusizer.speed.tables import (
     find,
     prefill_table,
 )
+from gpusizer.gpus import Gpu
 from tests.sizers import embedded_sizer
 
 SIZER = embedded_sizer()
@@ -42,9 +41,9 @@ def on(model: str, gpu: str, quant: str, **fields: object) -> Ranked:
 
 
 def speeds_on(model: str, gpu: str, quant: str, **fields: object) -> Speeds:
-    found = on(model, gpu, quant, **fields).speeds
-    assert found is not None
-    return found
+    speeds = on(model, gpu, quant, **fields).speeds
+    assert speeds is not None
+    return speeds
 
 
 def likely(rate: Rate | None) -> float:
@@ -53,14 +52,29 @@ def likely(rate: Rate | None) -> float:
 
 
 FACTS = ModelFacts(
-    layers=32, hidden=4096, experts=0, experts_per_token=0, matrix_parameters=7 * 10**9,
-    head_parameters=10**9, attention_flops=0.0, cache_bytes=10**9, prompt=768, context=1024,
+    layers=32,
+    hidden=4096,
+    experts=0,
+    experts_per_token=0,
+    matrix_parameters=7 * 10**9,
+    head_parameters=10**9,
+    attention_flops=0.0,
+    cache_bytes=10**9,
+    prompt=768,
+    context=1024,
     users=1,
-)  # fmt: skip
+)
 WORK = Work(
-    facts=FACTS, engine="vllm", family="serving", format="16-bit", quant="bf16",
-    dense_bytes=16 * 10**9, expert_bytes=0, tensor=1, pipeline=1,
-)  # fmt: skip
+    facts=FACTS,
+    engine="vllm",
+    family="serving",
+    format="16-bit",
+    quant="bf16",
+    dense_bytes=16 * 10**9,
+    expert_bytes=0,
+    tensor=1,
+    pipeline=1,
+)
 MOE = replace(
     WORK,
     facts=replace(FACTS, experts=128, experts_per_token=8),
@@ -160,8 +174,8 @@ def test_users_are_spread_over_data_ranks() -> None:
     read by each, routed experts by all GPUs together: of 128 with 8 a token, 63 users read
     1 - 0.9375^63 = 98.3 %, half of them each rank."""
     gpu = card("4090")
-    one, two = step_cost(WORK, gpu, 32), step_cost(replace(WORK, data=2), gpu, 63)
-    assert one == two
+    one_rank, two_ranks = step_cost(WORK, gpu, 32), step_cost(replace(WORK, data=2), gpu, 63)
+    assert one_rank == two_ranks
     dealt = step_cost(replace(MOE, data=2), gpu, 63)
     assert dealt is not None
     share = (1 - 0.9375**63) / 2
@@ -200,19 +214,19 @@ def test_all_reduces_cost_latency_and_traffic() -> None:
 def test_a_layer_split_is_never_faster_for_one_user() -> None:
     """Measured on 1, 2, 4, 8 RTX 4090: 127.7, 122.6, 117.6, 116.1 tokens/s (Llama-3-8B)."""
     measured = {1: 127.7, 2: 122.6, 4: 117.6, 8: 116.1}
-    found = {
+    rates_by_split = {
         n: speeds_on("meta-llama/Meta-Llama-3-8B", f"{n}x4090", "q4_k_m", context=512).decode
         for n in measured
     }
-    rates = [likely(rate) for rate in found.values()]
+    rates = [likely(rate) for rate in rates_by_split.values()]
     assert rates == sorted(rates, reverse=True)
-    for n, rate in found.items():
+    for n, rate in rates_by_split.items():
         assert likely(rate) == pytest.approx(measured[n], rel=0.12)
 
 
 def test_tensor_parallel_is_faster_but_not_by_the_number_of_cards() -> None:
-    one, two = (likely(speeds_on(LLAMA, f"{n}xH100", "bf16").decode) for n in (1, 2))
-    assert one < two < 2 * one
+    one_gpu, two_gpus = (likely(speeds_on(LLAMA, f"{n}xH100", "bf16").decode) for n in (1, 2))
+    assert one_gpu < two_gpus < 2 * one_gpu
 
 
 def test_two_4090_with_a_72b_model_as_a_guide_measured() -> None:
@@ -223,10 +237,10 @@ def test_two_4090_with_a_72b_model_as_a_guide_measured() -> None:
     """
     model = "Qwen/Qwen2-72B-Instruct"
     run = {"engine": "vllm", "context": 256, "memory_utilization": 0.97}
-    one = speeds_on(model, "2x4090", "gptq-int4-g128", **run).decode
+    rate = speeds_on(model, "2x4090", "gptq-int4-g128", **run).decode
     many = speeds_on(model, "2x4090", "gptq-int4-g128", concurrency=32, **run)
-    assert one is not None and many.total is not None
-    assert one.low < 15 < one.high and one.likely < 30
+    assert rate is not None and many.total is not None
+    assert rate.low < 15 < rate.high and rate.likely < 30
     assert many.total.low < 300 < many.total.high
     assert likely(many.total) == pytest.approx(32 * likely(many.per_user), rel=0.01)
 
@@ -240,11 +254,11 @@ def test_users_share_but_a_batch_gives_more_in_all() -> None:
 
 def test_the_first_token_waits_for_the_prompt() -> None:
     """6,144 of 8,192 tokens, then one step. Where speed may be low, the wait may be long."""
-    found = speeds_on(LLAMA, "4090", "q4_k_m")
-    seconds = 6144 / likely(found.prefill) + 1 / likely(found.decode)
-    assert likely(found.first_token) == pytest.approx(seconds, rel=0.01)
-    assert found.first_token is not None
-    assert found.first_token.low < found.first_token.likely < found.first_token.high
+    speeds = speeds_on(LLAMA, "4090", "q4_k_m")
+    seconds = 6144 / likely(speeds.prefill) + 1 / likely(speeds.decode)
+    assert likely(speeds.first_token) == pytest.approx(seconds, rel=0.01)
+    assert speeds.first_token is not None
+    assert speeds.first_token.low < speeds.first_token.likely < speeds.first_token.high
 
 
 def test_published_runs_lie_in_the_band() -> None:
@@ -254,8 +268,8 @@ def test_published_runs_lie_in_the_band() -> None:
 
 
 def test_unknown_bandwidth_is_an_unknown_speed() -> None:
-    found = speeds_on(LLAMA, "Ascend 910B", "bf16")
-    assert found.decode is None and found.total is None and found.first_token is None
+    speeds = speeds_on(LLAMA, "Ascend 910B", "bf16")
+    assert speeds.decode is None and speeds.total is None and speeds.first_token is None
     assert tokens_per_second(WORK, card("Ascend 910B")) is None
 
 
@@ -289,8 +303,8 @@ def test_calibration_classes(gpu: str, decode: tuple[str, ...], prefill: tuple[s
 
 def test_formats() -> None:
     labels = {"bf16": 16, "q8_0": 8, "q4_k_m": 4, "q6_k": 6, "q4_0": 4, "gptq-int4-g128": 4}
-    found = [format_class(slug, bits) for slug, bits in labels.items()]
-    assert found == ["16-bit", "8-bit", "k-quant", "k-quant", "4-bit", "4-bit"]
+    classes = [format_class(slug, bits) for slug, bits in labels.items()]
+    assert classes == ["16-bit", "8-bit", "k-quant", "k-quant", "4-bit", "4-bit"]
 
 
 def test_an_unmeasured_pair_is_cautious_wide_and_says_so() -> None:
@@ -299,11 +313,11 @@ def test_an_unmeasured_pair_is_cautious_wide_and_says_so() -> None:
     unmeasured = find(table, "serving", ("intel", "any"), "16-bit")
     assert unmeasured.runs == 0 < measured.runs
     assert unmeasured.efficiency < measured.efficiency
-    known, unknown = (
+    measured_rate, unmeasured_rate = (
         band("decode", "serving", classes, moe=False)
         for classes in (("nvidia_hbm", "any"), ("intel", "any"))
     )
-    assert unknown.low < known.low
+    assert unmeasured_rate.low < measured_rate.low
     report = speeds_json(speeds_on(LLAMA, "Gaudi 3", "bf16"))["speed_basis"]
     assert report["decode"] == {"provenance": "assumed", "measured_runs": 0}
 
@@ -314,12 +328,11 @@ def test_every_family_has_constants_for_everything() -> None:
         assert find(prefill_table(), family, ("any",), "k-quant").utilization > 0
 
 
-def test_json_round_trip_and_report() -> None:
-    found = speeds_on(LLAMA, "4090", "q4_k_m", concurrency=2)
-    assert Speeds.from_json(json.loads(json.dumps(found.to_json()))) == found
+def test_what_a_report_says_of_serving() -> None:
+    speeds = speeds_on(LLAMA, "4090", "q4_k_m", concurrency=2)
     report = ranked_json(on(LLAMA, "4090", "q4_k_m", concurrency=2), lambda note: note.code)
-    assert found.serving is not None
-    assert report["serving_tokens_per_second"] == found.serving.to_json()
+    assert speeds.serving is not None
+    assert report["serving_tokens_per_second"] == speeds.serving.to_json()
     assert report["speed_basis"]["users"] == 2
     assert report["speed_basis"]["prompt_tokens"] + report["speed_basis"]["answer_tokens"] == 8192
     assert report["speed_basis"]["decode"]["provenance"] == "fitted"
@@ -330,19 +343,19 @@ def test_the_shell_says_what_speeds_assume() -> None:
     lines = lines[: lines.index("  Ways to run it:")]
     assert [line[:18].strip() for line in lines[-4:-1]] == ["one user", "4 users", "26 served"]
     assert "6,144 tokens of prompt and 2,048 of answer" in lines[-1]
-    one = consulted_text(on(LLAMA, "2x4090", "bf16"))
-    assert " users" not in one and "served" in one
+    text = consulted_text(on(LLAMA, "2x4090", "bf16"))
+    assert " users" not in text and "served" in text
 
 
 def test_bands() -> None:
-    rate = Rate.banded(123.456, Band(0.5, 2.0))
+    rate = Rate.banded(123.456, RateBand(0.5, 2.0))
     assert rate == Rate(61.7, 123.0, 247.0)
     assert rate.times(2) == Rate(123.0, 246.0, 494.0)
-    assert Band(0.5, 2.0).widened(Band(0.8, 1.1)) == Band(0.4, 2.2)
+    assert RateBand(0.5, 2.0).widened(RateBand(0.8, 1.1)) == RateBand(0.4, 2.2)
 
 
 def test_a_card_without_a_known_peak_has_no_speed_for_many() -> None:
     """One user reads memory; a batch computes, and nobody published how fast this card does."""
-    found = speeds_on("meta-llama/Llama-3.3-70B-Instruct", "mi308x", "fp8", concurrency=256)
-    assert found.decode is not None
-    assert found.total is None and found.per_user is None
+    speeds = speeds_on("meta-llama/Llama-3.3-70B-Instruct", "mi308x", "fp8", concurrency=256)
+    assert speeds.decode is not None
+    assert speeds.total is None and speeds.per_user is None

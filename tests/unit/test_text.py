@@ -1,98 +1,144 @@
-"""The words: the same keys and fields in every language, and a sentence for every code."""
+"""The words: the same keys and fields in every language, a sentence for every code, none unused."""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+import tomllib
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from itertools import chain
 from pathlib import Path
 from string import Formatter
+from typing import get_args
 
 import pytest
 
-from gpusizer import text as words
-from gpusizer.errors import GpusizerError, HubUnreachable, MalformedRepo, NoWeights
-from gpusizer.fit import Verdict
-from gpusizer.purpose import INFERENCE_LEVELS, TRAINING_LEVELS
-from gpusizer.text import LANGUAGES, Language, say_error
+from gpusizer.core.errors import GpusizerError, HubUnreachable, MalformedRepo, NoWeights
+from gpusizer.fit.fit import Verdict
+from gpusizer.fit.parallelism.run_plan import PlanKind
+from gpusizer.gpus.purpose import INFERENCE_LEVELS, TRAINING_LEVELS
+from gpusizer.text import LANGUAGES, Language, say_error, sentences
+from gpusizer.text.languages import file_of, read_sentences
 from gpusizer.training.plan import SHARDINGS
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = (ROOT / "gpusizer", ROOT / "scrapers")
-TABLES = {language: words.table(language) for language in LANGUAGES}
-ENGLISH = TABLES["en"]
+CODE = (ROOT / "gpusizer", ROOT / "scrapers")
+WORDS = {language: sentences(language) for language in LANGUAGES}
+ENGLISH = WORDS["en"]
 
-LABELS = ("training", "inference", "light_inference", "neither", "unknown")
-LACKING = (
-    "matrix_rate", "compute_per_byte", "fabric", "memory", "fast_16_bit", "bandwidth",
-)  # fmt: skip
-# Notes whose code is not written out where they are made: file -> the codes it may have.
-COMPUTED_NOTES = {
-    "ranking.py": {f"verdict_{verdict.value}" for verdict in Verdict},
-    "why.py": {
-        *(f"why_{verdict.value}" for verdict in Verdict),
-        *(f"why_training_{level}" for level in (*TRAINING_LEVELS, "unknown")),
-        *(f"why_inference_{level}" for level in (*INFERENCE_LEVELS, "unknown")),
-        "why_price_street",
-        "why_price_launch",
-        "why_per_million_rented",
-        "why_per_million_owned",
-        "why_per_hour_rented",
-        "why_per_hour_owned",
-    },
-    "purpose.py": {
-        *(f"purpose_{label}" for label in LABELS),
-        *(f"purpose_also_{level}" for level in ("workstation", "one_board")),
-        *(f"purpose_lacks_{name}" for name in LACKING),
-        *(f"purpose_unknown_{name}" for name in LACKING if name not in ("memory", "fast_16_bit")),
-    },
-    "offload.py": {"pipeline_offload_model", "pipeline_offload_sequential"},
-    "changes.py": {"try_cpu_offload_model", "try_cpu_offload_sequential"},
-    "caveats.py": {
+VERDICTS = tuple(verdict.value for verdict in Verdict)
+PURPOSES = ("training", "inference", "light_inference", "neither", "unknown")
+CRITERIA = ("matrix_rate", "compute_per_byte", "fabric", "memory", "fast_16_bit", "bandwidth")
+
+# Families: keys that the code puts together from a beginning and one of these endings.
+FAMILIES: Mapping[str, Iterable[str]] = {
+    "verdict.": VERDICTS,
+    "plan.": get_args(PlanKind),
+    "purpose.": PURPOSES,
+    "note.verdict_": VERDICTS,
+    "note.why_": VERDICTS,
+    "note.why_training_": (*TRAINING_LEVELS, "unknown"),
+    "note.why_inference_": (*INFERENCE_LEVELS, "unknown"),
+    "note.why_price_": ("street", "launch"),
+    "note.why_per_million_": ("rented", "owned"),
+    "note.why_per_hour_": ("rented", "owned"),
+    "note.purpose_": PURPOSES,
+    "note.purpose_also_": ("workstation", "one_board"),
+    "note.purpose_lacks_": CRITERIA,
+    "note.purpose_unknown_": ("matrix_rate", "compute_per_byte", "fabric", "bandwidth"),
+    "note.pipeline_offload_": ("model", "sequential"),
+    "note.try_cpu_offload_": ("model", "sequential"),
+    "note.training_": ("fits", "tight", "does_not_fit", *SHARDINGS),
+    # Codes that stand in a table beside what they depend on.
+    "note.": (
         "recovered_from_tensors",
         "metadata_recovered",
         "class_defaults_used",
         "gated_totals",
         "sizes_from_files",
-    },
-    "fit.py": {  # of training: verdicts, and ways to divide
-        *(f"training_{verdict}" for verdict in ("fits", "tight", "does_not_fit")),
-        *(f"training_{sharding}" for sharding in SHARDINGS),
-    },
+    ),
 }
+FAMILY_KEYS = {beginning + ending for beginning, endings in FAMILIES.items() for ending in endings}
+
 # The same in every language: units, names and bare fields.
 UNIVERSAL = {
-    "page.column.rank", "page.column.speed", "page.tokens_per_second", "page.tokens",
-    "page.several_gpus", "page.between_sentences", "page.experts",
-    "page.column.bandwidth", "page.column.fp16", "page.share.json",
+    "page.column.rank",
+    "page.column.speed",
+    "page.tokens_per_second",
+    "page.tokens",
+    "page.several_gpus",
+    "page.between_sentences",
+    "page.experts",
+    "page.column.bandwidth",
+    "page.column.fp16",
+    "page.share.json",
     "page.column.energy",
-}  # fmt: skip
+}
 SAME_IN_PORTUGUESE = UNIVERSAL | {
-    "page.kind.mac", "page.part.overhead", "page.column.overhead", "page.column.gpu",
-    "page.column.total", "page.column.power", "page.per_hour", "page.cards.placeholder",
-    "page.cards.used", "page.accuracy.ours", "page.column.n", "page.seconds",
+    "page.kind.mac",
+    "page.part.overhead",
+    "page.column.overhead",
+    "page.column.gpu",
+    "page.column.total",
+    "page.column.power",
+    "page.per_hour",
+    "page.cards.placeholder",
+    "page.cards.used",
+    "page.accuracy.ours",
+    "page.column.n",
+    "page.seconds",
     "page.catalogue.title",
-}  # fmt: skip
+}
 
 
-def fields_of(sentence: str) -> set[str]:
-    return {name for _, name, _, _ in Formatter().parse(sentence) if name}
+def fields_of(sentence: str) -> set[tuple[str, str]]:
+    """The fields of a sentence, each with its format specification."""
+    return {
+        (name, specification or "")
+        for _, name, specification, _ in Formatter().parse(sentence)
+        if name
+    }
 
 
-def modules() -> Iterator[tuple[Path, ast.Module]]:
-    for package in PACKAGES:
-        for path in sorted(package.rglob("*.py")):
-            yield path, ast.parse(path.read_text(encoding="utf-8"))
+@cache
+def modules(*folders: Path) -> tuple[ast.Module, ...]:
+    paths = chain.from_iterable(sorted(folder.rglob("*.py")) for folder in folders)
+    return tuple(ast.parse(path.read_text(encoding="utf-8")) for path in paths)
 
 
-def calls(name: str) -> Iterator[tuple[Path, ast.Call]]:
-    """Every call of a function or class of this name."""
-    for path, tree in modules():
-        for node in ast.walk(tree):
+@cache
+def all_calls() -> Mapping[str, list[ast.Call]]:
+    """Every call in the code, by the name of the function or class."""
+    by_name: defaultdict[str, list[ast.Call]] = defaultdict(list)
+    for module in modules(*CODE):
+        for node in ast.walk(module):
             if isinstance(node, ast.Call):
-                called = getattr(node.func, "id", getattr(node.func, "attr", None))
-                if called == name:
-                    yield path, node
+                by_name[getattr(node.func, "id", getattr(node.func, "attr", ""))].append(node)
+    return by_name
+
+
+def calls(name: str) -> list[ast.Call]:
+    return all_calls().get(name, [])
+
+
+def strings(*folders: Path) -> set[str]:
+    """Every string that is written out in the code of these folders."""
+    return {
+        node.value
+        for module in modules(*folders)
+        for node in ast.walk(module)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+
+
+def pattern_of(joined: ast.JoinedStr) -> str:
+    """A regular expression for what an f-string can become, with a group for each blank."""
+    return "".join(
+        re.escape(str(part.value)) if isinstance(part, ast.Constant) else r"([\w.]+)"
+        for part in joined.values
+    )
 
 
 def errors(base: type[GpusizerError] = GpusizerError) -> Iterator[type[GpusizerError]]:
@@ -102,15 +148,19 @@ def errors(base: type[GpusizerError] = GpusizerError) -> Iterator[type[GpusizerE
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_every_language_has_the_same_keys(language: Language) -> None:
-    assert TABLES[language].keys() == ENGLISH.keys()
+def test_every_language_has_the_same_keys_in_the_same_order(language: Language) -> None:
+    def layout(name: Language) -> list[tuple[str, list[str]]]:
+        sections = tomllib.loads(file_of(name).read_text(encoding="utf-8"))
+        return [(section, list(rows)) for section, rows in sections.items()]
+
+    assert layout(language) == layout("en")
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_sentences_use_the_same_fields(language: Language) -> None:
     differing = {
         key: (fields_of(sentence), fields_of(ENGLISH[key]))
-        for key, sentence in TABLES[language].items()
+        for key, sentence in WORDS[language].items()
         if fields_of(sentence) != fields_of(ENGLISH[key])
     }
     assert differing == {}
@@ -120,11 +170,29 @@ def test_sentences_use_the_same_fields(language: Language) -> None:
 def test_no_sentence_is_empty_or_holds_markup(language: Language) -> None:
     odd = [
         key
-        for key, sentence in TABLES[language].items()
+        for key, sentence in WORDS[language].items()
         if (not sentence and key != "page.between_sentences")
         or re.search(r"<\w|</|&\w+;", sentence)
     ]
     assert odd == []
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_sentences_are_single_lines(language: Language) -> None:
+    """A missing backslash at the end of a line would leave a line break and an indent."""
+    assert [key for key, text in WORDS[language].items() if re.search(r"\s{2}|[\n\t]", text)] == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    ['[a]\n"k" = "x"\n[b]\n"k" = "y"\n', '[a]\n"k" = 1\n', '[a]\n"k" = "x"\n"k" = "y"\n'],
+    ids=["in two sections", "not text", "twice in a section"],
+)
+def test_a_file_with_a_doubtful_key_is_refused(words: str, tmp_path: Path) -> None:
+    file = tmp_path / "en.toml"
+    file.write_text(words, encoding="utf-8")
+    with pytest.raises(ValueError):
+        read_sentences(file)
 
 
 def test_every_error_has_a_sentence() -> None:
@@ -133,30 +201,82 @@ def test_every_error_has_a_sentence() -> None:
 
 
 def test_every_note_has_a_sentence() -> None:
-    codes: set[str] = set()
-    computed: set[str] = set()
-    for path, call in calls("Note"):
-        code = call.args[0]
-        if isinstance(code, ast.Constant):
-            codes.add(str(code.value))
-        else:
-            computed.add(path.name)
-    assert computed == set(COMPUTED_NOTES)
-    codes |= set().union(*COMPUTED_NOTES.values())
-    assert {code for code in codes if f"note.{code}" not in ENGLISH} == set()
-    assert {key for key in ENGLISH if key.startswith("note.")} == {f"note.{c}" for c in codes}
+    codes = [call.args[0] for call in calls("Note")]
+    written = {f"note.{code.value}" for code in codes if isinstance(code, ast.Constant)}
+    assert written - ENGLISH.keys() == set()
+    patterns = {"note." + pattern_of(code) for code in codes if isinstance(code, ast.JoinedStr)}
+    undeclared = {
+        pattern
+        for pattern in patterns
+        if not any(re.fullmatch(pattern, key) for key in FAMILY_KEYS)
+    }
+    assert patterns and undeclared == set()
+
+
+def test_families_have_their_sentences() -> None:
+    assert FAMILY_KEYS - ENGLISH.keys() == set()
+
+
+def test_every_key_is_used() -> None:
+    """Dead words are found: a key stands in the code, or can be put together by it.
+
+    Codes of errors, notes and reasons stand there without their kind ("note."). What is put
+    together is listed in FAMILIES; for the page it is read off the f-strings of its modules,
+    where whatever fills a blank has to stand somewhere in the code, or be a component that
+    `data/` publishes errors of.
+    """
+    written = strings(*CODE)
+    unused = {
+        key
+        for key in ENGLISH.keys() - FAMILY_KEYS
+        if not (
+            key in written
+            or (key.startswith(("note.", "page.")) and key.split(".", 1)[1] in written)
+            or (key.startswith(("error.", "reason.")) and set(key.split(".")[1:]) <= written)
+        )
+    }
+    published = "\n".join(
+        file.read_text(encoding="utf-8") for file in (ROOT / "data").rglob("accuracy.json")
+    )
+    blanks = written | set(re.findall(r'"component": "(\w+)"', published))
+    patterns = {
+        pattern_of(node)
+        for module in modules(ROOT / "gpusizer" / "ui")
+        for node in ast.walk(module)
+        if isinstance(node, ast.JoinedStr)
+        and re.search(
+            "[a-z]{3}", "".join(p.value for p in node.values if isinstance(p, ast.Constant))
+        )
+    }
+
+    def is_known(words: str) -> bool:
+        matches = (re.fullmatch(pattern, words) for pattern in patterns)
+        return words in blanks or any(
+            match and all(map(is_known, match.groups())) for match in matches
+        )
+
+    assert {key for key in unused if not is_known(key.removeprefix("page."))} == set()
+
+
+def test_the_page_asks_for_no_other_key() -> None:
+    page_keys = {
+        f"page.{call.args[0].value}"
+        for call in calls("words")
+        if call.args and isinstance(call.args[0], ast.Constant)
+    }
+    assert page_keys and page_keys - ENGLISH.keys() == set()
 
 
 def test_every_reason_written_out_has_words() -> None:
     reasons = {
         str(keyword.value.value)
         for error in errors()
-        for _, call in calls(error.__name__)
+        for call in calls(error.__name__)
         for keyword in call.keywords
         if keyword.arg == "reason" and isinstance(keyword.value, ast.Constant)
     }
     for name, place in (("_fail", 2), ("_refuse", 1)):
-        for _, call in calls(name):
+        for call in calls(name):
             if len(call.args) > place and isinstance(call.args[place], ast.Constant):
                 reasons.add(str(call.args[place].value))  # type: ignore[attr-defined]
     assert reasons
@@ -165,68 +285,37 @@ def test_every_reason_written_out_has_words() -> None:
     assert reasons - worded == set()
 
 
-def test_no_fact_is_called_path() -> None:
+def test_no_field_of_an_answer_is_called_path() -> None:
     """Gradio's client takes any object with a `path` for a file, and fails to download it."""
-    named = {
-        (path.name, call.lineno)
-        for name in ("Note", *(error.__name__ for error in errors()))
-        for path, call in calls(name)
+    calls_with_path = [
+        ast.unparse(call)
+        for call in chain(calls("Note"), *(calls(error.__name__) for error in errors()))
         if any(keyword.arg == "path" for keyword in call.keywords)
-    }
-    assert named == set()
+    ]
+    assert calls_with_path == []
 
 
 @pytest.mark.parametrize("key", sorted(ENGLISH))
 def test_nothing_is_left_untranslated(key: str) -> None:
-    chinese, portuguese = TABLES["zh"][key], TABLES["pt"][key]
+    chinese, portuguese = WORDS["zh"][key], WORDS["pt"][key]
     if key not in UNIVERSAL:
         assert re.search(r"[\u4e00-\u9fff]", chinese), chinese
-    if key not in SAME_IN_PORTUGUESE and fields_of(ENGLISH[key]) != {ENGLISH[key].strip("{}")}:
+    if key not in SAME_IN_PORTUGUESE and not re.fullmatch(r"\{\w+\}", ENGLISH[key]):
         assert portuguese != ENGLISH[key]
-
-
-def test_the_page_uses_every_key_and_no_other() -> None:
-    """Keys asked for in `gpusizer/ui` exist; keys nobody could ask for do not."""
-    asked: set[str] = set()
-    patterns: list[str] = []
-    for path in sorted((ROOT / "gpusizer" / "ui").rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                asked.add(node.value)
-            if isinstance(node, ast.JoinedStr):
-                parts = [
-                    re.escape(str(part.value)) if isinstance(part, ast.Constant) else r"[\w.]+"
-                    for part in node.values
-                ]
-                if re.search(r"[a-z]{3}", re.sub(r"\[.*?\]\+", "", "".join(parts))):
-                    patterns.append("".join(parts))
-    keys = {key.removeprefix("page.") for key in ENGLISH if key.startswith("page.")}
-    for group in ("facts", "cards", "memory", "ranking"):
-        asked |= {f"{group}.title", f"{group}.lead"}  # Words.heading adds the ends
-    unused = {
-        key for key in keys - asked if not any(re.fullmatch(pattern, key) for pattern in patterns)
-    }
-    assert unused == set()
-    written = {
-        str(call.args[0].value)
-        for _, call in calls("words")
-        if call.args and isinstance(call.args[0], ast.Constant)
-    }
-    assert written - keys == set()
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_errors_are_said_with_their_facts(language: Language) -> None:
-    said = say_error(NoWeights(repo_id="a/b", formats=["pickle", "gguf"]), language)
-    assert "a/b" in said
-    assert "pickle, gguf" in said
-    assert "[" not in said
+    sentence = say_error(NoWeights(repo_id="a/b", formats=["pickle", "gguf"]), language)
+    assert "a/b" in sentence
+    assert "pickle, gguf" in sentence
+    assert "[" not in sentence
 
 
 def test_the_same_reason_can_mean_another_thing_to_another_error() -> None:
-    said = say_error(MalformedRepo(repo_id="a/b", file="x", reason="shape"))
-    assert "tensor" in said
-    assert "organisation" not in said
+    sentence = say_error(MalformedRepo(repo_id="a/b", file="x", reason="shape"))
+    assert "tensor" in sentence
+    assert "organisation" not in sentence
 
 
 def test_an_unknown_reason_is_shown_as_it_is() -> None:

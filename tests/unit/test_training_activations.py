@@ -1,11 +1,11 @@
-"""What the forward pass keeps, counted by hand for Llama-3.1-8B and others."""
+"""Activations that the forward pass keeps, counted by hand for Llama-3.1-8B and others."""
 
 from __future__ import annotations
 
 import pytest
 
-from bench.models import load_profile
-from gpusizer.errors import InvalidRequest
+from bench.measurements import load_profile
+from gpusizer.core.errors import InvalidRequest
 from gpusizer.training.activations import kept_by_token
 from gpusizer.training.adapters import adapters, targeted
 from gpusizer.training.plan import TrainingPlan
@@ -29,53 +29,55 @@ def test_the_shape_of_a_dense_model() -> None:
 
 
 def test_full_training_of_an_eager_model() -> None:
-    kept = kept_by_token(LLAMA, FULL, EAGER)
+    activations = kept_by_token(LLAMA, FULL, EAGER)
     norms = 2 * L + 1
-    assert kept.norms == norms * H * (4 + 2)  # an FP32 input and the 16-bit result
-    assert kept.inputs == 2 * L * H * 2  # one for q, k and v, one for gate and up
-    assert kept.attention == L * 2 * (H + H + 2 * H)  # keys and values repeated for every head
-    assert kept.mlp == L * 2 * 4 * F  # gate, SiLU of it, up, product
-    assert kept.adapters == kept.scores == 0
+    assert activations.norms == norms * H * (4 + 2)  # an FP32 input and the 16-bit result
+    assert activations.inputs == 2 * L * H * 2  # one for q, k and v, one for gate and up
+    assert activations.attention == L * 2 * (
+        H + H + 2 * H
+    )  # keys and values repeated for every head
+    assert activations.mlp == L * 2 * 4 * F  # gate, SiLU of it, up, product
+    assert activations.adapters == activations.scores == 0
 
 
 def test_grouped_keys_and_kernels_keep_less() -> None:
-    kept = kept_by_token(LLAMA, FULL, FUSED)
-    assert kept.norms == (2 * L + 1) * H * 2
-    assert kept.attention == L * 2 * (2 * H + 2 * KEYS)
+    activations = kept_by_token(LLAMA, FULL, FUSED)
+    assert activations.norms == (2 * L + 1) * H * 2
+    assert activations.attention == L * 2 * (2 * H + 2 * KEYS)
     compiled = kept_by_token(LLAMA, FULL.changed(compiled=True), EAGER)
     assert compiled.mlp == L * 2 * 3 * F  # the activation function is computed again
 
 
 def test_frozen_weights_keep_no_inputs() -> None:
-    kept = kept_by_token(LLAMA, LORA, EAGER)
-    assert kept.inputs == 0
-    assert kept.mlp == L * 2 * 3 * F
+    activations = kept_by_token(LLAMA, LORA, EAGER)
+    assert activations.inputs == 0
+    assert activations.mlp == L * 2 * 3 * F
     # FP32 adapters with dropout: a cast copy and a mask for q, k, v, o, gate, up and down.
     inputs = (6 * H + F) * 5
-    assert kept.adapters == L * (inputs + 7 * 4 * 16)
+    assert activations.adapters == L * (inputs + 7 * 4 * 16)
     shared = find_stack("torchtune")  # 16-bit adapters share what q, k, v and gate, up start from
     assert kept_by_token(LLAMA, LORA, shared).adapters == L * (2 * (2 * H + F) + 7 * 2 * 16)
 
 
 def test_dora_keeps_two_results_more() -> None:
-    plain, dora = (
+    lora, dora = (
         kept_by_token(LLAMA, LORA.changed(method=method), EAGER).adapters
         for method in ("lora", "dora")
     )
-    assert dora - plain == L * 2 * 2 * (2 * H + 2 * KEYS + 2 * F + H)
+    assert dora - lora == L * 2 * 2 * (2 * H + 2 * KEYS + 2 * F + H)
 
 
 def test_attention_without_flash_keeps_scores() -> None:
-    kept = kept_by_token(LLAMA, FULL.changed(flash_attention=False), EAGER)
-    assert kept.scores == 5 * 32 * L  # bytes per pair of tokens: 5 a s of Korthikanti et al.
-    assert kept.per_token(100) - kept.per_token(0) == 100 * kept.scores
+    activations = kept_by_token(LLAMA, FULL.changed(flash_attention=False), EAGER)
+    assert activations.scores == 5 * 32 * L  # bytes per pair of tokens: 5 a s of Korthikanti et al.
+    assert activations.per_token(100) - activations.per_token(0) == 100 * activations.scores
 
 
 def test_a_mixture_keeps_what_its_chosen_experts_see() -> None:
     shape = trained_shape(load_profile("openai/gpt-oss-20b"))
-    kept = kept_by_token(shape, FULL, FUSED)
+    activations = kept_by_token(shape, FULL, FUSED)
     inner = 4 * 2880 * 24  # four of 32 experts in 24 layers
-    assert kept.mlp == 2 * (2 * inner + inner + inner)
+    assert activations.mlp == 2 * (2 * inner + inner + inner)
     assert sum(m.parameters for m in shape.matrices if m.expert) == 24 * 32 * 3 * 2880 * 2880
 
 
@@ -114,8 +116,11 @@ def test_a_fused_matrix_is_found_by_the_names_of_its_parts() -> None:
 def test_experts_only_when_asked_for() -> None:
     shape = trained_shape(load_profile("openai/gpt-oss-20b"))
     assert {m.name for m in targeted(shape, ["all-linear"])} == {
-        "q_proj", "k_proj", "v_proj", "o_proj",
-    }  # fmt: skip
+        "q_proj",
+        "k_proj",
+        "v_proj",
+        "o_proj",
+    }
     assert any(m.expert for m in targeted(shape, ["all-experts"]))
 
 

@@ -10,20 +10,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench.models import load_profile
-from gpusizer.packing import StoredQuantization
+from bench.measurements import load_profile
+from gpusizer.model.packing import StoredQuantization
 from gpusizer.training.memory import CONTEXT_BYTES, TrainingEstimator
 from gpusizer.training.per_gpu import TrainingMemory
 from gpusizer.training.plan import CHECKPOINTING, METHODS, OFFLOADS, SHARDINGS, TrainingPlan
-from gpusizer.training.sharding import Share, adds_up_whole, share_of
+from gpusizer.training.sharding import StateShare, adds_up_whole, share_of
 from gpusizer.training.stacks import find_stack, stacks
 from gpusizer.training.state import State
 
 GIB = 2**30
 MODELS = (
-    "meta-llama/Llama-3.1-8B", "openai/gpt-oss-20b", "microsoft/phi-2", "bigscience/T0_3B",
+    "meta-llama/Llama-3.1-8B",
+    "openai/gpt-oss-20b",
+    "microsoft/phi-2",
+    "bigscience/T0_3B",
     "Qwen/Qwen-7B",
-)  # fmt: skip
+)
 PLAN = TrainingPlan(method="full", framework="torchtune")
 
 
@@ -32,7 +35,7 @@ def of(model: str = MODELS[0]) -> TrainingEstimator:
     return TrainingEstimator(load_profile(model))
 
 
-def share_on(plan: TrainingPlan, state: State | None = None) -> Share:
+def share_on(plan: TrainingPlan, state: State | None = None) -> StateShare:
     state = state or of().state(plan)
     return share_of(state, of().shape, plan, find_stack(plan.framework))
 
@@ -110,19 +113,19 @@ def test_trainer_adds_up_whole_gradients_under_fsdp() -> None:
     plan = TrainingPlan(method="full", precision="mixed", sharding="fsdp", gpus=8)
     part, whole = 4 * 8_030_261_248 / 8, 2 * 8_030_261_248
 
-    def held(**changes: Any) -> tuple[float, float]:
+    def held_bytes(**changes: Any) -> tuple[float, float]:
         changed = plan.changed(**changes)
         share = share_on(changed)
         return share.gradients, share.updated
 
-    assert held() == (part, part)
-    assert held(gradient_accumulation=4) == (whole, part)
-    assert held(gradient_accumulation=4, framework="torchtitan") == (part, part)
-    assert held(gradient_accumulation=4, offload="all") == (0, 0)
+    assert held_bytes() == (part, part)
+    assert held_bytes(gradient_accumulation=4) == (whole, part)
+    assert held_bytes(gradient_accumulation=4, framework="torchtitan") == (part, part)
+    assert held_bytes(gradient_accumulation=4, offload="all") == (0, 0)
 
 
 def test_the_stack_at_hand_decides_what_adds_up() -> None:
-    """Not the one that the plan's name stands for."""
+    """The stack that is passed decides, not the one that the plan names."""
     plan = TrainingPlan(sharding="fsdp", gpus=8, gradient_accumulation=4)
     trainer = find_stack(plan.framework)
     assert adds_up_whole(plan, trainer)
@@ -131,10 +134,13 @@ def test_the_stack_at_hand_decides_what_adds_up() -> None:
 
 
 def test_every_stack_says_where_its_accumulation_is_known_from() -> None:
-    found = {slug: (one.no_sync, one.no_sync_source) for slug, one in stacks().items()}
-    assert {slug for slug, (known, _) in found.items() if known is None} == {"deepspeed", "unsloth"}
-    for known, source in found.values():
-        assert source.startswith("https://") if known is not None else source == ""
+    accumulation = {slug: (stack.no_sync, stack.no_sync_source) for slug, stack in stacks().items()}
+    assert {slug for slug, (no_sync, _) in accumulation.items() if no_sync is None} == {
+        "deepspeed",
+        "unsloth",
+    }
+    for no_sync, source in accumulation.values():
+        assert source.startswith("https://") if no_sync is not None else source == ""
 
 
 def test_gptq_keeps_a_layer_expanded() -> None:
@@ -148,7 +154,7 @@ def test_gptq_keeps_a_layer_expanded() -> None:
     assert awq.estimate(plan).buffers.likely == 2 * 4096 * 12_288
     raised = 2 * 2 * 151_936 * 4096
     assert awq.estimate(plan).weights.likely - gptq.weights.likely == raised
-    # Where measured runs count as if raised, that stands for the expanded layer too.
+    # If weights count as raised to FP32, that amount covers the expanded layer, too.
     as_if = TrainingEstimator(profile).estimate(plan.changed(framework="deepspeed"))
     assert as_if.buffers.likely == 2 * 4096 * 12_288
 
@@ -181,18 +187,18 @@ def test_what_each_sharding_divides() -> None:
 
 def test_offload_moves_bytes_to_the_host() -> None:
     plan = TrainingPlan(method="full", precision="master", sharding="zero3", gpus=4)
-    kept, states, everything = (
+    on_gpu, states, all_offloaded = (
         of().estimate(plan.changed(offload=what)) for what in ("none", "optimizer", "all")
     )
-    assert kept.host == 0
+    assert on_gpu.host == 0
     assert states.host == 16 * 8_030_261_248  # FP32 copies and gradients, two states
     assert states.gradients.likely == 0
-    assert everything.host == 18 * 8_030_261_248
+    assert all_offloaded.host == 18 * 8_030_261_248
     disks = of().estimate(plan.changed(offload="nvme"))
     assert disks.nvme == 18 * 8_030_261_248
     assert disks.host == 4 * 5 * 4 * 500_000_000
-    assert states.optimizer.likely == everything.weights.likely == 0
-    assert everything.total.likely < states.total.likely < kept.total.likely
+    assert states.optimizer.likely == all_offloaded.weights.likely == 0
+    assert all_offloaded.total.likely < states.total.likely < on_gpu.total.likely
 
 
 def test_zero_takes_gradients_to_its_states() -> None:

@@ -7,16 +7,18 @@ from typing import Any
 
 import pytest
 
-from bench.models import load_profile
+from bench.measurements import load_profile
+from gpusizer.answers.trainer import train
+from gpusizer.answers.training_report import TrainingReport
 from gpusizer.cli.training_tables import training_text
-from gpusizer.costs import rent_usd_per_hour
-from gpusizer.errors import InvalidRequest, UnknownGpu
-from gpusizer.fit import Verdict
+from gpusizer.core.errors import InvalidRequest, UnknownGpu
+from gpusizer.core.units import format_gib
+from gpusizer.fit.fit import Verdict
+from gpusizer.gpus.costs import rent_usd_per_hour
 from gpusizer.text import LANGUAGES, say_note, text
 from gpusizer.training.fit import cost_of, fit_of
 from gpusizer.training.memory import TrainingEstimator
 from gpusizer.training.plan import TrainingPlan
-from gpusizer.training.report import TrainingReport
 from gpusizer.training.shape import TrainedShape
 from gpusizer.training.speed import (
     TrainingRate,
@@ -30,10 +32,8 @@ from gpusizer.training.speed import (
 )
 from gpusizer.training.stacks import find_stack
 from gpusizer.training.state import State
-from gpusizer.training.trainer import train
 from gpusizer.ui.presenters.training import stacks_of, training_html
 from gpusizer.ui.presenters.words import Words
-from gpusizer.units import format_gib
 from tests.sizers import embedded_sizer
 
 LLAMA = "meta-llama/Llama-3.1-8B-Instruct"
@@ -62,9 +62,15 @@ def test_the_report_has_the_shape_of_the_others() -> None:
     for row in data["estimates"]:
         each = row["per_gpu"]
         parts = (
-            "weights", "gradients", "optimizer", "activations", "logits", "buffers", "reserve",
+            "weights",
+            "gradients",
+            "optimizer",
+            "activations",
+            "logits",
+            "buffers",
+            "reserve",
             "context",
-        )  # fmt: skip
+        )
         assert sum(each[f"{name}_bytes"] for name in parts) == each["total_bytes"]
         assert row["low_bytes"] <= row["total_bytes"] <= row["high_bytes"]
         assert set(row["provenance"].values()) <= {"exact", "derived", "fitted"}
@@ -83,9 +89,9 @@ def test_ranked_gpus_hold_it_and_come_in_order() -> None:
 def test_the_cheapest_run_comes_first() -> None:
     ranking = as_json(answer(rank_by="cheapest", top=0))["ranking"]
     surely = [row["price"]["usd"] for row in ranking if row["verdict"] == "fits"]
-    known = [usd for usd in surely if usd is not None]
-    assert known == sorted(known)
-    assert surely[: len(known)] == known
+    known_usd = [usd for usd in surely if usd is not None]
+    assert known_usd == sorted(known_usd)
+    assert surely[: len(known_usd)] == known_usd
 
 
 def test_each_method_has_its_cheapest_gpus() -> None:
@@ -119,16 +125,23 @@ def test_a_named_gpu_says_how_much_more_it_holds() -> None:
 
 def test_the_ladder_adds_up() -> None:
     report = answer(
-        gpu="4090", gpu_count=1, method="full", gradient_checkpointing="none",
+        gpu="4090",
+        gpu_count=1,
+        method="full",
+        gradient_checkpointing="none",
         sequence_length=16384,
-    )  # fmt: skip
+    )
     codes = [rung.note.code for rung in report.ladder]
     # Checkpointed, the update is the peak: the loss waits until 8-bit moments lower that. Sharding
     # one GPU's QLoRA gathers layers and the head: it would add 1.1 GB.
     assert codes == [
-        "train_checkpointing", "train_8bit_optimizer", "train_fused_loss", "train_lora",
-        "train_qlora", "train_offload_all",
-    ]  # fmt: skip
+        "train_checkpointing",
+        "train_8bit_optimizer",
+        "train_fused_loss",
+        "train_lora",
+        "train_qlora",
+        "train_offload_all",
+    ]
     # Two moments of 2 bytes become 1 and an FP32 scale for 256: 2 x (2 - 1 - 4 / 256).
     assert report.ladder[1].alone_bytes == 1.96875 * 8_030_261_248
     saved = sum(rung.saving_bytes for rung in report.ladder)
@@ -138,9 +151,11 @@ def test_the_ladder_adds_up() -> None:
 
 
 LADDERS: tuple[dict[str, Any], ...] = (
-    {}, {"packed": False}, {"gpu": "4090", "packed": False, "sequence_length": 8192},
+    {},
+    {"packed": False},
+    {"gpu": "4090", "packed": False, "sequence_length": 8192},
     {"method": "full", "sharding": "zero3", "tensor_parallel": 2, "gpu_count": 1},
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize("fields", LADDERS)
@@ -148,18 +163,18 @@ def test_what_is_said_first_is_where_the_ladder_starts(fields: dict[str, Any]) -
     """The need of each GPU minus a step's saving is what that step leaves, in every answer."""
     report = answer(**fields)
     data = as_json(report)
-    asked = data["estimates"][0]["per_gpu"]
-    assert asked["needed_bytes"] == asked["total_bytes"] - asked["reclaimable_bytes"]
-    left = asked["needed_bytes"]
+    need = data["estimates"][0]["per_gpu"]
+    assert need["needed_bytes"] == need["total_bytes"] - need["reclaimable_bytes"]
+    remaining = need["needed_bytes"]
     for rung in data["ladder"]:
-        left -= rung["saving_bytes"]
-        assert left == rung["total_bytes"]
+        remaining -= rung["saving_bytes"]
+        assert remaining == rung["total_bytes"]
     assert data["ladder"]
     shown = training_html(report, Words("en"))
-    said = format_gib(asked["needed_bytes"])
-    assert f"takes {said} on each GPU" in shown
+    amount = format_gib(need["needed_bytes"])
+    assert f"takes {amount} on each GPU" in shown
     cells = training_text(report).split("lora*" if not fields.get("method") else "full*")[1].split()
-    assert cells[8] == f"{asked['needed_bytes'] / 2**30:.2f}"
+    assert cells[8] == f"{need['needed_bytes'] / 2**30:.2f}"
 
 
 def test_varied_lengths_show_more_than_they_need() -> None:
@@ -190,7 +205,7 @@ def test_a_bar_passes_the_line_of_a_card_where_the_verdict_says_so(method: str) 
         assert (bar <= card.device_memory_bytes) is fits
 
 
-def test_hopeless_gpus_are_said_to_be() -> None:
+def test_a_gpu_that_is_far_too_small_does_not_fit() -> None:
     item = answer(gpu="4090", gpu_count=1, method="full").ranking[0]
     assert (item.fit.verdict.value, item.rate, item.cost.hours) == ("does_not_fit", None, None)
     assert item.fit.headroom_bytes < 0
@@ -207,8 +222,8 @@ def test_errors_are_the_usual_ones() -> None:
 
 
 def test_the_asked_for_sharding_waits_for_its_gpus() -> None:
-    asked = answer(gpu="4090", method="full", sharding="zero3").ranking[0].fit
-    assert (asked.plan.sharding, asked.plan.precision) == ("zero3", "master")
+    fit = answer(gpu="4090", method="full", sharding="zero3").ranking[0].fit
+    assert (fit.plan.sharding, fit.plan.precision) == ("zero3", "master")
     assert answer(gpu="2x4090", sharding="fsdp").ranking[0].fit.plan.sharding == "fsdp"
     assert answer(gpu="1x4090", sharding="fsdp").ranking[0].fit.plan.sharding == "none"
 
@@ -233,8 +248,13 @@ def test_every_note_has_words_in_every_language() -> None:
     report = answer(gpu="t4,8xm3 max 128gb,16xh100 sxm", offload="nvme", method="full")
     notes = [note for item in report.ranking for note in item.reasons]
     notes += [rung.note for rung in report.ladder] + list(report.notes)
-    assert {"training_without_bf16", "training_software", "training_network",
-            "training_host_memory", "training_nvme"} <= {note.code for note in notes}  # fmt: skip
+    assert {
+        "training_without_bf16",
+        "training_software",
+        "training_network",
+        "training_host_memory",
+        "training_nvme",
+    } <= {note.code for note in notes}
     for language in LANGUAGES:
         assert all("{" not in say_note(note, language) for note in notes)
 
@@ -309,10 +329,10 @@ def test_a_network_is_no_faster_than_the_links_of_a_machine() -> None:
         assert near is None or (far is not None and far <= near), gpu.slug
 
 
-def test_sending_over_pcie_hides_nowhere() -> None:
+def test_communication_over_pcie_is_not_overlapped() -> None:
     """Sixteen boards on PCIe, in two machines, are no more than twice as fast as eight."""
-    asked = {"method": "full", "sharding": "zero2", "gpu": "a100 pcie 80gb"}
-    near, far = (answer(**asked, gpu_count=count).ranking[0].rate for count in (8, 16))
+    request = {"method": "full", "sharding": "zero2", "gpu": "a100 pcie 80gb"}
+    near, far = (answer(**request, gpu_count=count).ranking[0].rate for count in (8, 16))
     assert near is not None
     assert far is not None
     assert far.likely <= 2 * near.likely
@@ -328,8 +348,8 @@ def test_domains_count_boards_and_bridged_pairs_share_a_machine() -> None:
     assert network_bytes_per_second(dies) == link_bytes_per_second(dies, 32)  # PCIe is slower
     for count, code in ((4, "no_fast_interconnect"), (2, None)):
         reasons = answer(gpu="rtx 3090", gpu_count=count).ranking[0].reasons
-        found = {note.code for note in reasons} & {"no_fast_interconnect", "training_network"}
-        assert found == ({code} if code else set())
+        codes = {note.code for note in reasons} & {"no_fast_interconnect", "training_network"}
+        assert codes == ({code} if code else set())
     far = answer(gpu="16xh100 sxm").ranking[0].reasons
     assert [note.fields["gbit"] for note in far if note.code == "training_network"] == [400]
 
@@ -340,11 +360,11 @@ def test_adapters_do_not_inherit_the_precision_of_full_training() -> None:
     assert precisions == {"full": "master", "lora": "bf16", "qlora": "bf16", "dora": "bf16"}
     rungs = {rung.note.code: rung.plan.precision for rung in report.ladder}
     assert rungs["train_lora"] == "bf16"
-    asked = answer(gpu="8xh100 sxm", method="full", sharding="zero3", precision="master")
-    assert {row.plan.precision for row in asked.estimates} == {"master"}
+    request = answer(gpu="8xh100 sxm", method="full", sharding="zero3", precision="master")
+    assert {row.plan.precision for row in request.estimates} == {"master"}
 
 
-def test_a_rung_that_saves_nothing_is_no_step() -> None:
+def test_the_ladder_leaves_out_changes_that_save_nothing() -> None:
     for method, gpus in (("full", "4090"), ("lora", "4090"), ("qlora", "2x3090")):
         report = answer(gpu=gpus, method=method)
         assert all(rung.saving_bytes > 0 for rung in report.ladder)

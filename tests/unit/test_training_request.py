@@ -1,67 +1,88 @@
-"""Training requests: spellings, refusals, round trips."""
+"""Training requests: spellings, refusals, and the plans that follow from them."""
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 
-from gpusizer.cli.training_options import TRAINING_HELP
-from gpusizer.errors import InvalidRequest
-from gpusizer.training.request import (
-    TRAINING_FIELDS,
-    TrainingRequest,
-    parse_training_request,
-    plan_of,
-    with_precision,
-)
+from gpusizer.answers.training_request import TrainingRequest, plan_of
+from gpusizer.core.errors import InvalidRequest
+from gpusizer.training.plan import TrainingPlan, with_precision
 
 
 def test_defaults_are_visible() -> None:
-    request = parse_training_request({"model": "org/model", "gpu": "", "lora_rank": None})
+    request = TrainingRequest.from_fields({"model": "org/model", "gpu": "", "lora_rank": None})
     assert (request.given, request.gpus, request.gpu_count) == ((), (), None)
     assert request.plan.method == "lora"
     assert (request.plan.sequence_length, request.plan.micro_batch) == (2048, 1)
-    assert TrainingRequest.from_json(json.loads(json.dumps(request.to_json()))) == request
+    assert request.plan == TrainingPlan()
 
 
 @pytest.mark.parametrize(
     ("field", "value", "parsed"),
     [
-        ("method", "QLoRA", "qlora"), ("gradient_checkpointing", True, "full"),
-        ("gradient_checkpointing", "off", "none"), ("precision", "bf16-true", "bf16"),
-        ("precision", "bf16 compute, fp32 params", "mixed"), ("optimizer", "AdamW", "adamw"),
-        ("lora_targets", "q_proj, v_proj", ("q_proj", "v_proj")), ("fused_loss", "true", True),
-        ("sequence_length", "8,192", 8192), ("offload", "cpu", "all"), ("micro_batch", 2.0, 2),
+        ("method", "QLoRA", "qlora"),
+        ("gradient_checkpointing", True, "full"),
+        ("gradient_checkpointing", "off", "none"),
+        ("precision", "bf16-true", "bf16"),
+        ("precision", "bf16 compute, fp32 params", "mixed"),
+        ("optimizer", "AdamW", "adamw"),
+        ("lora_targets", "q_proj, v_proj", ("q_proj", "v_proj")),
+        ("fused_loss", "true", True),
+        ("sequence_length", "8,192", 8192),
+        ("offload", "cpu", "all"),
+        ("micro_batch", 2.0, 2),
         ("framework", "LitGPT", "litgpt"),
     ],
-)  # fmt: skip
+)
 def test_spellings(field: str, value: Any, parsed: Any) -> None:
-    assert getattr(parse_training_request({field: value}).plan, field) == parsed
+    assert getattr(TrainingRequest.from_fields({field: value}).plan, field) == parsed
 
 
 @pytest.mark.parametrize(
     ("field", "value", "reason"),
     [
-        ("method", "magic", "not_one_of"), ("sequence_length", 0, "out_of_range"),
-        ("sequence_length", "long", "not_an_integer"), ("fused_loss", "perhaps", "not_a_boolean"),
-        ("precision", "fp3", "not_one_of"), ("optimizer", 5, "not_text"),
-        ("lora_targets", {"q": 1}, "not_a_list"), ("epochs", "many", "not_a_number"),
-        ("epochs", 0, "out_of_range"), ("nonsense", 1, "unknown_field"),
-        ("model", "x" * 301, "too_long"), ("sharding", "zero9", "not_one_of"),
-        ("lora_targets", ["a"] * 65, "out_of_range"), ("micro_batch", True, "not_an_integer"),
+        ("method", "magic", "not_one_of"),
+        ("sequence_length", 0, "out_of_range"),
+        ("sequence_length", "long", "not_an_integer"),
+        ("fused_loss", "perhaps", "not_a_boolean"),
+        ("precision", "fp3", "not_one_of"),
+        ("optimizer", 5, "not_text"),
+        ("lora_targets", {"q": 1}, "not_a_list"),
+        ("epochs", "many", "not_a_number"),
+        ("epochs", 0, "out_of_range"),
+        ("nonsense", 1, "unknown_field"),
+        ("model", "x" * 301, "too_long"),
+        ("sharding", "zero9", "not_one_of"),
+        ("lora_targets", ["a"] * 65, "out_of_range"),
+        ("micro_batch", True, "not_an_integer"),
     ],
-)  # fmt: skip
+)
 def test_refusals_name_the_field(field: str, value: Any, reason: str) -> None:
     with pytest.raises(InvalidRequest) as caught:
-        parse_training_request({field: value})
+        TrainingRequest.from_fields({field: value})
     assert (caught.value.fields["field"], caught.value.fields["reason"]) == (field, reason)
 
 
 def test_galore_is_full_training_with_its_optimizer() -> None:
     plan = plan_of({"method": "galore"})
     assert (plan.method, plan.optimizer) == ("full", "galore_adamw")
+    assert plan_of({"method": "galore", "optimizer": "galore_adamw_8bit"}).optimizer == (
+        "galore_adamw_8bit"
+    )
+
+
+def test_the_request_knows_which_fields_were_given() -> None:
+    request = TrainingRequest.from_fields({"method": "galore", "sharding": "", "gpu_count": 2})
+    assert set(request.given) == {"method", "optimizer"}
+
+
+@pytest.mark.parametrize(("field", "value"), [("optimizer", "nosuch"), ("framework", "notone")])
+def test_names_of_trainers_are_checked_with_the_request(field: str, value: str) -> None:
+    with pytest.raises(InvalidRequest, match="not_one_of") as caught:
+        TrainingRequest.from_fields({field: value})
+    assert caught.value.fields["field"] == field
 
 
 def test_a_split_brings_its_gpus() -> None:
@@ -88,7 +109,3 @@ def test_a_derived_precision_is_derived_anew() -> None:
     derived = {name: with_precision(p, given=False).precision for name, p in plans.items()}
     assert derived == {"lora": "bf16", "fsdp": "mixed", "ddp": "bf16"}
     assert {with_precision(p, given=True).precision for p in plans.values()} == {"master"}
-
-
-def test_the_shell_offers_every_field() -> None:
-    assert {"model", *TRAINING_HELP} == set(TRAINING_FIELDS)

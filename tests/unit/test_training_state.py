@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from bench.models import load_profile
-from gpusizer.errors import InvalidRequest
-from gpusizer.packing import StoredQuantization
+from bench.measurements import load_profile
+from gpusizer.answers.trainer import bytes_per_parameter
+from gpusizer.core.errors import InvalidRequest
+from gpusizer.model.packing import StoredQuantization
 from gpusizer.training.frozen import BASE_BYTES
 from gpusizer.training.memory import TrainingEstimator
 from gpusizer.training.optimizers import (
@@ -22,7 +23,6 @@ from gpusizer.training.plan import TrainingPlan
 from gpusizer.training.shape import Matrix
 from gpusizer.training.sharding import share_of
 from gpusizer.training.stacks import find_stack
-from gpusizer.training.trainer import bytes_per_parameter
 
 LLAMA = "meta-llama/Llama-2-7b-hf"
 PARAMETERS = 6_738_415_616
@@ -125,10 +125,16 @@ def test_a_native_base_without_quantization_is_not_treated_as_quantized() -> Non
 @pytest.mark.parametrize(
     ("method", "raised"),
     [
-        ("bitsandbytes", True), ("awq", True), ("compressed-tensors", True),
-        ("gptq", False), ("aqlm", False), ("eetq", False), ("hqq", False), ("torchao", False),
+        ("bitsandbytes", True),
+        ("awq", True),
+        ("compressed-tensors", True),
+        ("gptq", False),
+        ("aqlm", False),
+        ("eetq", False),
+        ("hqq", False),
+        ("torchao", False),
     ],
-)  # fmt: skip
+)
 def test_peft_raises_what_some_methods_leave_wide(method: str, raised: bool) -> None:
     """Embedding and head of 151,936 x 4,096 in 2 or 4 bytes beside packed layers."""
     profile = load_profile("Qwen/Qwen-7B-Chat-Int4")
@@ -150,8 +156,8 @@ def test_a_named_base_is_of_the_method_that_makes_it() -> None:
     def frozen(base: str, framework: str) -> float:
         return estimator().state(TrainingPlan(base=base, framework=framework)).frozen
 
-    for base, beside in (("int4", 2), ("int8", 4), ("nf4", 4), ("nf4-dq", 4)):
-        expected = inside * BASE_BYTES[base] + beside * (outside + norms)
+    for base, wide_bytes in (("int4", 2), ("int8", 4), ("nf4", 4), ("nf4-dq", 4)):
+        expected = inside * BASE_BYTES[base] + wide_bytes * (outside + norms)
         assert frozen(base, "transformers") == expected
     as_if = inside * BASE_BYTES["int4"] + 4 * (outside + norms)
     assert frozen("int4", "deepspeed") == frozen("int4", "ms-swift") == as_if
@@ -159,8 +165,8 @@ def test_a_named_base_is_of_the_method_that_makes_it() -> None:
 
 def test_a_quantized_base_is_the_same_by_either_name() -> None:
     plan = TrainingPlan(method="qlora", base="nf4", framework="litgpt")
-    named = estimator().estimate(plan.changed(method="lora"))
-    assert named == estimator().estimate(plan)
+    lora_on_named_base = estimator().estimate(plan.changed(method="lora"))
+    assert lora_on_named_base == estimator().estimate(plan)
 
 
 def test_a_head_of_its_own_is_counted_with_its_bytes() -> None:
@@ -273,11 +279,16 @@ def test_other_optimizers_remember_the_same_of_every_adapter_parameter(optimizer
 @pytest.mark.parametrize(
     ("text", "slug"),
     [
-        ("AdamW", "adamw"), ("adamw_torch_fused", "adamw"), ("adamw_bnb_8bit", "adamw_8bit"),
-        ("paged_adamw_8bit", "paged_adamw_8bit"), ("bnb PagedAdamW", "paged_adamw"),
-        ("Lion 8-bit", "lion_8bit"), ("GaLore", "galore_adamw"), ("adamw (fp32)", "adamw"),
+        ("AdamW", "adamw"),
+        ("adamw_torch_fused", "adamw"),
+        ("adamw_bnb_8bit", "adamw_8bit"),
+        ("paged_adamw_8bit", "paged_adamw_8bit"),
+        ("bnb PagedAdamW", "paged_adamw"),
+        ("Lion 8-bit", "lion_8bit"),
+        ("GaLore", "galore_adamw"),
+        ("adamw (fp32)", "adamw"),
     ],
-)  # fmt: skip
+)
 def test_names_of_optimizers(text: str, slug: str) -> None:
     assert find_optimizer(text).slug == slug
 
@@ -285,4 +296,4 @@ def test_names_of_optimizers(text: str, slug: str) -> None:
 def test_an_unknown_optimizer_is_refused() -> None:
     with pytest.raises(InvalidRequest, match="not_one_of"):
         find_optimizer("gradient magic")
-    assert all(one.source for one in OPTIMIZERS.values())
+    assert all(optimizer.source for optimizer in OPTIMIZERS.values())

@@ -1,4 +1,4 @@
-"""gpusizer.units, gpusizer.notes and gpusizer.errors: small things with stable shapes."""
+"""Units, messages and errors of `gpusizer.core`: small things with stable shapes."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpusizer import errors
-from gpusizer.errors import GpusizerError, InvalidRequest, ModelUnreadable
-from gpusizer.notes import Note
-from gpusizer.units import GB, GIB, MIB, format_count, format_gb, format_gib, significant
+from gpusizer.core import errors
+from gpusizer.core.errors import GpusizerError, InvalidRequest, ModelUnreadable
+from gpusizer.core.messages import Note
+from gpusizer.core.units import GB, GIB, MIB, format_count, format_gb, format_gib, significant
 
 
 @pytest.mark.parametrize(

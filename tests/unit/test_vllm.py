@@ -9,35 +9,35 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpusizer.amounts import Provenance
-from gpusizer.architecture import Architecture, Attention, LayerSpec
-from gpusizer.architecture.rotary import Rotary
-from gpusizer.engines import ENGINES, Split
-from gpusizer.engines.bands import Band, band
-from gpusizer.engines.vllm import defaults, extras, pages, runtime
-from gpusizer.engines.vllm.eras import all_eras, era_of
-from gpusizer.engines.vllm.weights import plan_of, rounded, stage_edges
-from gpusizer.fit import Fitter
+from gpusizer.core.byte_ranges import Provenance
+from gpusizer.core.paths import SNAPSHOTS_DIR
+from gpusizer.core.units import GIB, MIB
+from gpusizer.fit.fit import Fitter
 from gpusizer.gpus import load_catalogue
-from gpusizer.paths import DATA_DIR
-from gpusizer.profile import ModelProfile, build_profile
-from gpusizer.quants import find_quant
-from gpusizer.quants.native import native_quant
-from gpusizer.roles import Kind, Part
-from gpusizer.units import GIB, MIB
-from gpusizer.weight_sizes import weight_sizes
-from gpusizer.workload import Workload
+from gpusizer.memory.engines import ENGINES, Split
+from gpusizer.memory.engines.bands import ResidualBand, band
+from gpusizer.memory.engines.vllm import extras, pages, runtime, version_defaults
+from gpusizer.memory.engines.vllm.eras import all_eras, era_of
+from gpusizer.memory.engines.vllm.weights import plan_of, rounded, stage_edges
+from gpusizer.memory.quants import find_quant
+from gpusizer.memory.quants.native import native_quant
+from gpusizer.memory.weight_sizes import weight_sizes
+from gpusizer.memory.workload import Workload
+from gpusizer.model.architecture import Architecture, Attention, LayerSpec
+from gpusizer.model.architecture.rotary import Rotary
+from gpusizer.model.profile import ModelProfile, build_profile
+from gpusizer.model.tensor_roles import Kind, Part
 from scrapers.embedded import EmbeddedSnapshots
 from tests.builders import gemma3_1b, llama, qwen3_moe
 from tests.families import deepseek_r1, gpt_oss_20b, qwen3_next
 
 VLLM = ENGINES["vllm"]
-SNAPSHOTS = EmbeddedSnapshots(DATA_DIR / "models")
+SNAPSHOTS = EmbeddedSnapshots(SNAPSHOTS_DIR)
 NOW = era_of(None)
 LLAMA_8B = build_profile(llama())
 DEEPSEEK = build_profile(deepseek_r1())
 GPT_OSS = build_profile(gpt_oss_20b())
-BIG = defaults.BIG_CLASS
+BIG = version_defaults.BIG_CLASS
 
 
 def architecture(profile: ModelProfile) -> Architecture:
@@ -51,8 +51,8 @@ def loaded(
     """Bytes on the fullest GPU and on all of them, at the width of the files."""
     quant = native_quant(profile)
     load = VLLM.loader(profile, Workload(engine_version=version))
-    made = load(weight_sizes(profile, quant, native=True), split, card, native=True)
-    return made.per_gpu.likely, made.all_gpus.likely
+    bytes_loaded = load(weight_sizes(profile, quant, native=True), split, card, native=True)
+    return bytes_loaded.per_gpu.likely, bytes_loaded.all_gpus.likely
 
 
 def embedded(repo_id: str) -> ModelProfile:
@@ -96,30 +96,44 @@ def test_the_table_of_eras_is_in_order() -> None:
 
 def test_defaults_follow_the_card_and_its_name() -> None:
     assert VLLM.device_class(80 * GIB, "H100 SXM5 80GB") == BIG
-    assert VLLM.device_class(79 * GIB, "A100 SXM4 80GB") == defaults.A100_CLASS
+    assert VLLM.device_class(79 * GIB, "A100 SXM4 80GB") == version_defaults.A100_CLASS
     assert VLLM.device_class(8 * GIB, "RTX A1000 8GB") == 0
-    assert VLLM.device_class(180 * GIB, "B200") == defaults.HUGE_CLASS
-    assert VLLM.device_class(120 * GIB, "GB10 / DGX Spark 128GB") == defaults.UNIFIED
-    assert VLLM.device_class(16 * GIB, "RX 9070 XT", "ROCm") == defaults.ROCM
-    assert VLLM.device_class(192 * GIB, "MI300X", "ROCm") == defaults.HUGE_CLASS + defaults.ROCM
+    assert VLLM.device_class(180 * GIB, "B200") == version_defaults.HUGE_CLASS
+    assert VLLM.device_class(120 * GIB, "GB10 / DGX Spark 128GB") == version_defaults.UNIFIED
+    assert VLLM.device_class(16 * GIB, "RX 9070 XT", "ROCm") == version_defaults.ROCM
+    assert (
+        VLLM.device_class(192 * GIB, "MI300X", "ROCm")
+        == version_defaults.HUGE_CLASS + version_defaults.ROCM
+    )
     assert VLLM.utilization(Workload(engine_version="0.19")) == 0.90
     assert VLLM.utilization(Workload()) == 0.92
     assert VLLM.utilization(Workload(memory_utilization=0.5)) == 0.5
     arch = architecture(LLAMA_8B)
-    limits = {c: defaults.limits_of(Workload(), arch, c, NOW) for c in defaults.DEVICE_CLASSES}
-    assert [(one.tokens, one.sequences) for one in limits.values()] == [
-        (2048, 256), (2048, 256), (2048, 256), (2048, 256),
-        (8192, 1024), (8192, 1024), (16384, 1024), (16384, 1024),
-    ]  # fmt: skip
+    limits = {
+        c: version_defaults.limits_of(Workload(), arch, c, NOW)
+        for c in version_defaults.DEVICE_CLASSES
+    }
+    assert [(batch_limits.tokens, batch_limits.sequences) for batch_limits in limits.values()] == [
+        (2048, 256),
+        (2048, 256),
+        (2048, 256),
+        (2048, 256),
+        (8192, 1024),
+        (8192, 1024),
+        (16384, 1024),
+        (16384, 1024),
+    ]
 
 
 def test_a_prompt_is_one_step_for_the_first_scheduler() -> None:
-    def of(context: int) -> defaults.Limits:
+    def of(context: int) -> version_defaults.BatchLimits:
         workload = Workload(context=context, concurrency=4)
-        return defaults.limits_of(workload, architecture(LLAMA_8B), 0, era_of("V0"))
+        return version_defaults.limits_of(workload, architecture(LLAMA_8B), 0, era_of("V0"))
 
-    assert of(29_000) == defaults.Limits(29_000, 256, True)
-    assert of(40_000) == defaults.Limits(2048, 256, False)  # chunked prefill turns itself on
+    assert of(29_000) == version_defaults.BatchLimits(29_000, 256, True)
+    assert of(40_000) == version_defaults.BatchLimits(
+        2048, 256, False
+    )  # chunked prefill turns itself on
 
 
 def test_large_allocations_are_rounded_unless_much_would_be_left() -> None:
@@ -160,8 +174,8 @@ def test_draft_layers_stay_on_disk_and_the_latent_is_absorbed() -> None:
     draft = sum(g.stored_bytes for g in DEEPSEEK.groups if g.part == "mtp")
     assert draft > 10 * GIB
     absorbed = 61 * 128 * (128 + 128) * 512 * 2
-    made = loaded(DEEPSEEK, Split())[0]
-    assert made == pytest.approx(688_574_839_360 - draft + absorbed, rel=0.002)
+    weight_bytes = loaded(DEEPSEEK, Split())[0]
+    assert weight_bytes == pytest.approx(688_574_839_360 - draft + absorbed, rel=0.002)
     assert extras.absorbed_elements(DEEPSEEK, Split(8), era_of("0.6")) == 0
     # 0.7: 16 heads per rank x (1536 x 576 + 512 x 7168) elements in each of 61 layers
     folded = 61 * 16 * (1536 * 576 + 512 * 7168)
@@ -171,8 +185,8 @@ def test_draft_layers_stay_on_disk_and_the_latent_is_absorbed() -> None:
 @pytest.mark.parametrize(
     ("version", "card", "split", "share"),
     [
-        ("0.10.1", defaults.A100_CLASS, 1, 3072 / 2880 * 2944 / 2880),  # Marlin
-        ("0.10.1", defaults.A100_CLASS, 4, 3072 / 2880 * 768 / 720),
+        ("0.10.1", version_defaults.A100_CLASS, 1, 3072 / 2880 * 2944 / 2880),  # Marlin
+        ("0.10.1", version_defaults.A100_CLASS, 4, 3072 / 2880 * 768 / 720),
         ("0.14.1", BIG, 1, 1 + (3072 / 2880 - 1) * 32 / 34),  # Triton: values of one side
         ("0.19.0", BIG, 1, 1 + (3072 / 2880 * 2944 / 2880 - 1) * 32 / 34),
     ],
@@ -231,19 +245,20 @@ def test_smaller_heads_get_longer_blocks() -> None:
         LayerSpec(Attention.FULL, 5, 1024, 1024, 2),
     )
     pages_needed = 5 * (-(-(1023 + 4096) // 16) + 1) + 8192 // 32
-    made = sequence(arch, 8192, max_num_batched_tokens=4096)
-    assert made == pages_needed * 5 * 16 * 8192
-    assert round(made / GIB, 3) == 1.136  # as vLLM 0.20 logged
+    cache_bytes = sequence(arch, 8192, max_num_batched_tokens=4096)
+    assert cache_bytes == pages_needed * 5 * 16 * 8192
+    assert round(cache_bytes / GIB, 3) == 1.136  # as vLLM 0.20 logged
 
 
 @pytest.mark.parametrize(("version", "states"), [("0.19.0", 1), ("0.25", 2)])
 def test_recurrent_states_take_whole_pages(version: str, states: int) -> None:
     """Qwen3.6-27B: 48 states of 61,440 + 3,145,728 bytes, 16 layers of 4,096 bytes a token."""
     arch = hybrid(
-        LayerSpec(Attention.RECURRENT, 48, state_elements=817_152, conv_elements=30_720,
-                  wide_state=True),
+        LayerSpec(
+            Attention.RECURRENT, 48, state_elements=817_152, conv_elements=30_720, wide_state=True
+        ),
         LayerSpec(Attention.FULL, 16, 1024, 1024, 4),
-    )  # fmt: skip
+    )
     block = 784  # the least multiple of 16 whose page holds a state
     pages_needed = -(-4096 // block) + 3 * states
     assert sequence(arch, 4096, version) == pages_needed * 16 * block * 4096
@@ -263,8 +278,10 @@ def test_latents_by_version_and_type() -> None:
     assert sequence(arch, 16, "0.6.3") == 16 * 61 * 2 * 128 * 256 * 2  # 192 padded to 256
     sparse = hybrid(replace(arch.layer_plan[0], count=61, indexer_width=128))
     assert sequence(sparse, 16) == 16 * 61 * (656 + 132)  # DeepSeek-V3.2: 48,068 B a token
-    plain = replace(arch.layer_plan[0], count=31)  # GLM-5.2: some layers use another's choice
-    shared = hybrid(replace(plain, count=30, indexer_width=128), plain)
+    without_indexer = replace(
+        arch.layer_plan[0], count=31
+    )  # GLM-5.2: some layers use another's choice
+    shared = hybrid(replace(without_indexer, count=30, indexer_width=128), without_indexer)
     assert sequence(shared, 16) == 16 * (61 * 656 + 30 * 132)
     assert sequence(sparse, 16, kv_dtype="bf16") == 16 * 61 * (576 * 2 + 132)
 
@@ -285,8 +302,8 @@ def test_stages_cache_their_own_layers() -> None:
 
 
 def peak(model: ModelProfile, card: int = 0, **workload: object) -> int:
-    made = VLLM.activations(model, Workload(**workload), Split(), card)  # type: ignore[arg-type]
-    return made.likely
+    activations = VLLM.activations(model, Workload(**workload), Split(), card)  # type: ignore[arg-type]
+    return activations.likely
 
 
 def test_the_peak_is_the_sampler_or_a_step() -> None:
@@ -303,24 +320,32 @@ def test_the_peak_is_the_sampler_or_a_step() -> None:
 
 def test_the_first_scheduler_keeps_no_metadata_beside_the_sampler() -> None:
     # 9.6 FP32 copies of 160 sequences x 128,256 logits, 0.8 of a step's states: 0.74 GiB as logged
-    held = 9.6 * 4 * 160 * 128_256 + 0.8 * 1024 * 2 * 4096
-    made = peak(LLAMA_8B, engine_version="0.7.3", context=1024, max_num_seqs=160,
-                max_num_batched_tokens=1024)  # fmt: skip
-    assert made == pytest.approx(held, abs=1)
-    assert round(made / GIB, 2) == 0.74
+    sampler_bytes = 9.6 * 4 * 160 * 128_256 + 0.8 * 1024 * 2 * 4096
+    peak_bytes = peak(
+        LLAMA_8B,
+        engine_version="0.7.3",
+        context=1024,
+        max_num_seqs=160,
+        max_num_batched_tokens=1024,
+    )
+    assert peak_bytes == pytest.approx(sampler_bytes, abs=1)
+    assert round(peak_bytes / GIB, 2) == 0.74
 
 
 def test_an_embedding_model_samples_nothing() -> None:
     forward = 8192 * 2 * 3 * (14_336 + 4096)
-    for named in ({"library": "sentence-transformers"}, {"pipeline_tag": "feature-extraction"}):
-        assert peak(replace(LLAMA_8B, **named), BIG) == forward  # type: ignore[arg-type]
+    for model_facts in (
+        {"library": "sentence-transformers"},
+        {"pipeline_tag": "feature-extraction"},
+    ):
+        assert peak(replace(LLAMA_8B, **model_facts), BIG) == forward  # type: ignore[arg-type]
     assert sequence(architecture(LLAMA_8B), 16) == 16 * 131_072  # its cache stays
 
 
-def test_the_worse_build_of_a_version_is_in_the_band() -> None:
-    made = VLLM.activations(LLAMA_8B, Workload(engine_version="0.11.0"), Split(), BIG)
+def test_the_band_covers_the_larger_build_of_a_version() -> None:
+    activations = VLLM.activations(LLAMA_8B, Workload(engine_version="0.11.0"), Split(), BIG)
     sorting = peak(LLAMA_8B, BIG, engine_version="0.11.2")
-    assert made.high >= sorting > made.likely
+    assert activations.high >= sorting > activations.likely
 
 
 def test_experts_keep_their_workspace() -> None:
@@ -340,7 +365,7 @@ def test_experts_keep_their_workspace() -> None:
 def test_graphs_follow_layers_and_sizes() -> None:
     assert [runtime.captured_sizes(n) for n in (1, 2, 8, 64, 256, 1024)] == [2, 3, 5, 19, 51, 51]
     arch, split = architecture(LLAMA_8B), Split()
-    limits = defaults.Limits(8192, 1024, True)
+    limits = version_defaults.BatchLimits(8192, 1024, True)
     whole = runtime.graph_bytes(arch, limits, split, era_of("0.19.0"))
     assert whole == pytest.approx((0.25 + 0.02 * 32) * GIB)
     old, new = (
@@ -355,20 +380,22 @@ def test_graphs_follow_layers_and_sizes() -> None:
 
 
 def test_amd_cards_hold_kernels_and_larger_graphs_outside_the_budget() -> None:
-    arch, limits = architecture(LLAMA_8B), defaults.Limits(2048, 256, True)
-    held = runtime.graph_bytes(arch, limits, Split(), NOW, defaults.ROCM)
-    assert held == pytest.approx(3.6 * (0.25 + 0.02 * 32) * GIB)
-    cuda, hip = (VLLM.overhead(LLAMA_8B, Workload(), Split(), c) for c in (0, defaults.ROCM))
+    arch, limits = architecture(LLAMA_8B), version_defaults.BatchLimits(2048, 256, True)
+    graphs = runtime.graph_bytes(arch, limits, Split(), NOW, version_defaults.ROCM)
+    assert graphs == pytest.approx(3.6 * (0.25 + 0.02 * 32) * GIB)
+    cuda, hip = (
+        VLLM.overhead(LLAMA_8B, Workload(), Split(), c) for c in (0, version_defaults.ROCM)
+    )
     assert hip.inside.likely == round(0.25 * GIB) + round(0.5 * GIB) < hip.inside.high
     assert hip.outside.likely - VLLM.overhead(
         LLAMA_8B, Workload(enforce_eager=True), Split(), 0
-    ).outside.likely == round(held)
+    ).outside.likely == round(graphs)
     assert cuda.inside.likely > round(0.25 * GIB)
 
 
 def test_shared_memory_counts_what_the_host_takes() -> None:
     eager = Workload(enforce_eager=True)
-    card, chip = (VLLM.overhead(LLAMA_8B, eager, Split(), c) for c in (0, defaults.UNIFIED))
+    card, chip = (VLLM.overhead(LLAMA_8B, eager, Split(), c) for c in (0, version_defaults.UNIFIED))
     assert chip.inside.likely - card.inside.likely == round(3.7 * GIB)
     assert chip.outside == card.outside
 
@@ -385,10 +412,12 @@ def test_communicators_by_link_and_version() -> None:
 
 
 def test_bands() -> None:
-    made = Band("gib", -1.0, 2.0, 9).around(3 * GIB, Provenance.FITTED, highest=4 * GIB)
-    assert (made.low, made.likely, made.high) == (2 * GIB, 3 * GIB, 6 * GIB)
-    made = Band("share", -0.5, 0.25, 9).around(100, Provenance.DERIVED)
-    assert (made.low, made.likely, made.high) == (50, 100, 125)
+    band_around = ResidualBand("gib", -1.0, 2.0, 9).around(
+        3 * GIB, Provenance.FITTED, highest=4 * GIB
+    )
+    assert (band_around.low, band_around.likely, band_around.high) == (2 * GIB, 3 * GIB, 6 * GIB)
+    band_around = ResidualBand("share", -0.5, 0.25, 9).around(100, Provenance.DERIVED)
+    assert (band_around.low, band_around.likely, band_around.high) == (50, 100, 125)
     assert band("vllm", "V9", "graphs") == band("vllm", "any", "graphs")
 
 
@@ -401,7 +430,7 @@ MODELS = [LLAMA_8B, DEEPSEEK, GPT_OSS, build_profile(gemma3_1b()), build_profile
     version=st.sampled_from([None, "0.8.5", "0.10.2", "0.19.0"]),
     context=st.integers(1, 120_000),
     more=st.integers(1, 60_000),
-    card=st.sampled_from(defaults.DEVICE_CLASSES),
+    card=st.sampled_from(version_defaults.DEVICE_CLASSES),
     split=st.sampled_from([Split(), Split(2), Split(8), Split(1, 3)]),
 )
 def test_more_context_never_takes_less(
@@ -409,9 +438,9 @@ def test_more_context_never_takes_less(
 ) -> None:
     workload = Workload(engine_version=version)
     arch = model.architecture
-    one = VLLM.sequence_bytes(arch, workload, split, card, context)
-    assert VLLM.sequence_bytes(arch, workload, split, card, context + more) >= one
-    longest = VLLM.longest_context(arch, workload, split, card, one)
+    per_gpu = VLLM.sequence_bytes(arch, workload, split, card, context)
+    assert VLLM.sequence_bytes(arch, workload, split, card, context + more) >= per_gpu
+    longest = VLLM.longest_context(arch, workload, split, card, per_gpu)
     assert longest is not None
     assert longest >= min(context, architecture(model).max_context or context)
 
@@ -456,8 +485,13 @@ def test_a_bigger_card_never_holds_less(model: ModelProfile) -> None:
         rooms = []
         for memory, name in cards:
             card = VLLM.device_class(memory, name)
-            made = fitter.estimate(quant, False, VLLM, split, card)
-            rooms.append((made.headroom_bytes(memory), made.headroom_bytes(memory, cautious=True)))
+            memory_estimate = fitter.estimate(quant, False, VLLM, split, card)
+            rooms.append(
+                (
+                    memory_estimate.headroom_bytes(memory),
+                    memory_estimate.headroom_bytes(memory, cautious=True),
+                )
+            )
         for smaller, larger in pairwise(rooms):
             assert larger[0] >= smaller[0] and larger[1] >= smaller[1]
 
@@ -465,8 +499,8 @@ def test_a_bigger_card_never_holds_less(model: ModelProfile) -> None:
 def test_weights_without_an_architecture_are_all_loaded() -> None:
     model = replace(LLAMA_8B, architecture=None)
     sizes = weight_sizes(model, find_quant("bf16"), native=True)
-    made = VLLM.loader(model, Workload())(sizes, Split(), 0, native=True)
-    assert made.per_gpu.likely == sizes.total
+    bytes_loaded = VLLM.loader(model, Workload())(sizes, Split(), 0, native=True)
+    assert bytes_loaded.per_gpu.likely == sizes.total
 
 
 def test_every_group_is_part_of_one_allocation() -> None:
@@ -474,8 +508,8 @@ def test_every_group_is_part_of_one_allocation() -> None:
         plan = plan_of(model)
         assert len(plan.piece) == plan.groups == len(model.groups)
         assert plan.stages(1) == (plan.count,)
-        both = [sum(parts) for parts in zip(*plan.stages(2), strict=True)]
-        assert both == pytest.approx(plan.count)
+        layers_of_stage = [sum(parts) for parts in zip(*plan.stages(2), strict=True)]
+        assert layers_of_stage == pytest.approx(plan.count)
 
 
 def test_draft_layers_and_the_text_alone_are_asked_for() -> None:
@@ -507,10 +541,11 @@ def test_draft_layers_and_the_text_alone_are_asked_for() -> None:
 def test_recurrent_pages_make_room_for_drafts() -> None:
     """Qwen3.8-27B INT4 with two drafted tokens: 340 pages of 800 tokens as logged, 17 layers."""
     arch = hybrid(
-        LayerSpec(Attention.RECURRENT, 48, state_elements=817_152, conv_elements=30_720,
-                  wide_state=True),
+        LayerSpec(
+            Attention.RECURRENT, 48, state_elements=817_152, conv_elements=30_720, wide_state=True
+        ),
         LayerSpec(Attention.FULL, 16, 1024, 1024, 4),
-    )  # fmt: skip
+    )
     assert sequence(arch, 262_144, draft_tokens=2) == (328 + 3 * 4) * 17 * 800 * 4096
 
 

@@ -1,14 +1,15 @@
-"""Which files of a repository are counted."""
+"""The selection of a repository's weight files."""
 
 from __future__ import annotations
 
-import time
+from collections.abc import Callable
 
 import pytest
 
-from gpusizer.errors import NoWeights
+from gpusizer.core.errors import NoWeights
 from scrapers.weight_files import Selection, select_weights, uncounted, weight_format
 from scrapers.weight_sets import RepoFile, is_complete
+from tests.counting import steps_of
 
 
 def files(*paths: str) -> list[RepoFile]:
@@ -148,13 +149,17 @@ def test_pipeline_counts_one_variant_of_each_component() -> None:
 @pytest.mark.parametrize(
     ("paths", "components"),
     [
-        (["model.safetensors", "1_Pooling/config.json", "2_Dense/model.safetensors"],
-         ["model", "2_Dense"]),
+        (
+            ["model.safetensors", "1_Pooling/config.json", "2_Dense/model.safetensors"],
+            ["model", "2_Dense"],
+        ),
         (["model.safetensors", "2_Dense/pytorch_model.bin"], ["model", "2_Dense"]),
-        (["0_Transformer/model.safetensors", "2_Dense/model.safetensors"],
-         ["0_Transformer", "2_Dense"]),
+        (
+            ["0_Transformer/model.safetensors", "2_Dense/model.safetensors"],
+            ["0_Transformer", "2_Dense"],
+        ),
     ],
-)  # fmt: skip
+)
 def test_sentence_transformers_modules(paths: list[str], components: list[str]) -> None:
     selection = select("modules.json", *paths)
     assert selection.format == "safetensors"
@@ -210,24 +215,50 @@ def test_an_empty_repository_has_its_own_reason(paths: list[str]) -> None:
 
 # files -> (format, component, files counted)
 PICKLES: dict[str, tuple[list[str], str, str, list[str]]] = {
-    "single": (["pytorch_model.bin", "training_args.bin"], "pickle", "model",
-               ["pytorch_model.bin"]),
+    "single": (
+        ["pytorch_model.bin", "training_args.bin"],
+        "pickle",
+        "model",
+        ["pytorch_model.bin"],
+    ),
     "shards": (
         ["pytorch_model.bin.index.json", *shards("pytorch_model-{:05}-of-00002.bin", 2)],
-        "pickle", "model", shards("pytorch_model-{:05}-of-00002.bin", 2),
+        "pickle",
+        "model",
+        shards("pytorch_model-{:05}-of-00002.bin", 2),
     ),
-    "not beside safetensors": (["pytorch_model.bin", "model.safetensors"], "safetensors", "model",
-                               ["model.safetensors"]),
-    "fp16 beside full precision": (["pytorch_model.fp16.bin", "pytorch_model.bin"], "pickle",
-                                   "model", ["pytorch_model.bin"]),
-    "Meta's": (["original/consolidated.00.pth", "original/consolidated.01.pth"], "pickle", "model",
-               ["original/consolidated.00.pth", "original/consolidated.01.pth"]),
-    "Meta's at the root": (shards("consolidated.{:02}.pth", 3, 0), "pickle", "model",
-                           shards("consolidated.{:02}.pth", 3, 0)),
+    "not beside safetensors": (
+        ["pytorch_model.bin", "model.safetensors"],
+        "safetensors",
+        "model",
+        ["model.safetensors"],
+    ),
+    "fp16 beside full precision": (
+        ["pytorch_model.fp16.bin", "pytorch_model.bin"],
+        "pickle",
+        "model",
+        ["pytorch_model.bin"],
+    ),
+    "Meta's": (
+        ["original/consolidated.00.pth", "original/consolidated.01.pth"],
+        "pickle",
+        "model",
+        ["original/consolidated.00.pth", "original/consolidated.01.pth"],
+    ),
+    "Meta's at the root": (
+        shards("consolidated.{:02}.pth", 3, 0),
+        "pickle",
+        "model",
+        shards("consolidated.{:02}.pth", 3, 0),
+    ),
     "checkpoint": (["v1-5-pruned.ckpt"], "pickle", "model", ["v1-5-pruned.ckpt"]),
-    "adapter": (["adapter_model.bin", "adapter_config.json"], "adapter", "adapter",
-                ["adapter_model.bin"]),
-}  # fmt: skip
+    "adapter": (
+        ["adapter_model.bin", "adapter_config.json"],
+        "adapter",
+        "adapter",
+        ["adapter_model.bin"],
+    ),
+}
 
 
 @pytest.mark.parametrize("name", PICKLES)
@@ -277,11 +308,30 @@ def test_numbering_from_nought_or_one() -> None:
     assert is_complete(files("model.safetensors"))
 
 
-def test_choosing_takes_one_pass_whatever_the_repository_looks_like() -> None:
-    many = [f"folder-{number}/model.safetensors" for number in range(20_000)]
-    started = time.perf_counter()
-    select(*many)
-    select("modules.json", *(f"{number}_x/model.safetensors" for number in range(20_000)))
-    select(*shards("model-{:05}-of-30000.safetensors", 30_000))
-    select(*many, pipeline={f"folder-{number}": ["a", "b"] for number in range(40_000)})
-    assert time.perf_counter() - started < 6
+def folders(count: int) -> object:
+    return select(*(f"folder-{number}/model.safetensors" for number in range(count)))
+
+
+def modules(count: int) -> object:
+    return select("modules.json", *(f"{n}_x/model.safetensors" for n in range(count)))
+
+
+def numbered(count: int) -> object:
+    return select(*shards(f"model-{{:05}}-of-{count:05}.safetensors", count))
+
+
+def components(count: int) -> object:
+    pipeline = {f"folder-{number}": ["a", "b"] for number in range(2 * count)}
+    return select(
+        *(f"folder-{number}/model.safetensors" for number in range(count)), pipeline=pipeline
+    )
+
+
+@pytest.mark.parametrize("repository", [folders, modules, numbered, components])
+def test_choosing_takes_one_pass_whatever_the_repository_looks_like(
+    repository: Callable[[int], object],
+) -> None:
+    """Twice as many files take twice the steps."""
+    half, whole = (steps_of(lambda count=count: repository(count)) for count in (1500, 3000))
+    assert whole < 2.1 * half
+    repository(30_000)

@@ -1,1 +1,1 @@
-"""Answers as HTML: pure functions that format and escape, and compute nothing."""
+"""Pure functions that write answers as HTML; they format and escape, and do no arithmetic."""

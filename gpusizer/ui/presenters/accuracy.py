@@ -1,26 +1,41 @@
-"""How we know: errors against published measurements, beside those of a naive calculator."""
+"""The table of errors against published measurements, beside those of a naive calculator."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from gpusizer.accuracy import AccuracyTable, ErrorRow, rival_text
-from gpusizer.engines import ENGINES
-from gpusizer.ui.presenters.figures import DASH, percent
+from gpusizer.answers.accuracy import AccuracyTable, ErrorRow, rival_text
+from gpusizer.memory.engines import ENGINES
 from gpusizer.ui.presenters.html import Html, el, join
+from gpusizer.ui.presenters.number_format import DASH, percent
 from gpusizer.ui.presenters.words import Words
 
 _HEADLINES = (
-    ("vllm", "weights"), ("vllm", "kv_per_token"), ("llama.cpp", "kv_cache"), ("gguf", "file_size"),
-)  # fmt: skip
-_NUMBERS = ("n", "median", "mean", "bias", "p95", "mean_gib", "naive", "hf_mem", "worst")
+    ("vllm", "weights"),
+    ("vllm", "kv_per_token"),
+    ("llama.cpp", "kv_cache"),
+    ("gguf", "file_size"),
+)
+_NUMBERS = (
+    "n",
+    "median",
+    "mean",
+    "left_out",
+    "left_out_p95",
+    "in_band",
+    "first_contact",
+    "naive",
+    "hf_mem",
+    "worst",
+)
+_SECTIONS = ("training", "speed", "apart")
 _FULL_BAR = 1.0  # an error of 100 % fills its cell
 
 
 def accuracy_html(table: AccuracyTable, words: Words) -> Html:
-    """Headline errors, every component, and the largest sweep apart."""
-    everything = table.sections.get("all", ())
+    """Headline errors, every component in three columns, and what no request can state apart."""
+    everything = table.sections.get("memory", ())
     return el(
         "section",
         words.heading("accuracy", count=words.whole(table.predicted), date=table.as_of),
@@ -28,14 +43,22 @@ def accuracy_html(table: AccuracyTable, words: Words) -> Html:
         el(
             "details",
             el("summary", words("accuracy.all")),
+            el("p", words("accuracy.columns"), class_="gs-small"),
             el("p", words("accuracy.how", release=table.hf_mem), class_="gs-small"),
+            el("h4", words("accuracy.memory")),
             _table(everything, words),
             el(
                 "p",
-                words("accuracy.verdicts", runs=table.out_of_memory, said=table.said_fits),
+                words(
+                    "accuracy.verdicts",
+                    runs=table.out_of_memory,
+                    said=table.said_fits,
+                    ran=table.ran,
+                    said_not=table.said_not,
+                ),
                 class_="gs-small",
             ),
-            join(_apart(table, words)),
+            join(_sections(table, words)),
             class_="gs-details gs-accuracy",
         ),
         class_="gs-section",
@@ -44,22 +67,29 @@ def accuracy_html(table: AccuracyTable, words: Words) -> Html:
 
 
 def _headlines(rows: Sequence[ErrorRow], words: Words) -> Iterator[Html]:
-    known = {(row.engine, row.component): row for row in rows}
+    rows_by_component = {(row.engine, row.component): row for row in rows}
     for key in _HEADLINES:
-        row = known.get(key)
+        row = rows_by_component.get(key)
         if row is not None and row.naive_mean is not None:
             yield _headline(row, row.naive_mean, words)
 
 
 def _headline(row: ErrorRow, naive: float, words: Words) -> Html:
     """Both errors as bars on the scale of the larger one."""
-    scale = max(row.mean, naive)
+    error = row.left_out.mean
+    scale = max(error, naive)
     return el(
         "article",
         el("h3", f"{_engine(row.engine, words)} · {words(f'component.{row.component}')}"),
-        el("p", words.deviation(row.mean), class_="gs-big"),
-        el("p", words("accuracy.mean_of", n=words.whole(row.n)), class_="gs-small"),
-        _versus("ours", row.mean, scale, words),
+        el("p", words.deviation(error), class_="gs-big"),
+        el(
+            "p",
+            words(
+                "accuracy.mean_of", n=words.whole(row.n), sources=words.whole(row.left_out.sources)
+            ),
+            class_="gs-small",
+        ),
+        _versus("ours", error, scale, words),
         _versus("naive", naive, scale, words),
         class_="gs-tile",
     )
@@ -76,10 +106,11 @@ def _versus(who: str, error: float, scale: float, words: Words) -> Html:
 
 
 def _table(rows: Sequence[ErrorRow], words: Words) -> Html:
-    """One body per engine, its name above its components."""
+    """Write one table body per engine, with its name above its components."""
     head = [el("th", words("column.component"), scope="col")]
-    head += [el("th", words(f"column.{name}"), scope="col", class_="gs-number")
-             for name in _NUMBERS]  # fmt: skip
+    head += [
+        el("th", words(f"column.{name}"), scope="col", class_="gs-number") for name in _NUMBERS
+    ]
     bodies = [
         _body(engine, list(group), words) for engine, group in groupby(rows, lambda r: r.engine)
     ]
@@ -97,14 +128,15 @@ def _body(engine: str, rows: Sequence[ErrorRow], words: Words) -> Html:
 
 
 def _row(row: ErrorRow, words: Words) -> Html:
-    amount = DASH if row.mean_gib is None else words.number(row.mean_gib, ".2f")
+    left_out = row.left_out
     cells: dict[str, str] = {
         "n": words.whole(row.n),
         "median": words.deviation(row.median),
-        "mean": _with_bar(row.mean, "ours", words),
-        "bias": words.deviation(row.bias, signed=True),
-        "p95": words.deviation(row.p95),
-        "mean_gib": amount,
+        "mean": words.deviation(row.mean),
+        "left_out": _with_bar(left_out.mean, "ours", words),
+        "left_out_p95": words.deviation(left_out.p95),
+        "in_band": DASH if left_out.in_band is None else words.deviation(left_out.in_band),
+        "first_contact": _first_contact(row, words),
         "naive": _with_bar(row.naive_mean, "naive", words),
         "hf_mem": words.written(rival_text(row.hf_mem)),
         "worst": _worst(row, words),
@@ -119,8 +151,16 @@ def _row(row: ErrorRow, words: Words) -> Html:
     )
 
 
+def _first_contact(row: ErrorRow, words: Words) -> str:
+    """The mean error of rows when they arrived, and how many they are."""
+    contact = row.first_contact
+    return (
+        DASH if contact is None else f"{words.deviation(contact.mean)} ({words.whole(contact.n)})"
+    )
+
+
 def _with_bar(share: float | None, who: str, words: Words) -> Html:
-    """A share with a bar of its size under it, full at 100 %."""
+    """Write a share with a bar below it, which is full at 100 %."""
     if share is None:
         return join((DASH,))
     width = percent(min(share, _FULL_BAR), _FULL_BAR)
@@ -129,24 +169,30 @@ def _with_bar(share: float | None, who: str, words: Words) -> Html:
 
 
 def _worst(row: ErrorRow, words: Words) -> Html:
-    """The error furthest off, linked to where that measurement is published."""
-    said = words.deviation(row.worst, signed=True)
+    """Write the largest error, with a link to the published measurement."""
+    deviation = words.deviation(row.worst, signed=True)
     if not row.worst_url.startswith("https://"):
-        return join((said,))
-    return el("a", said, href=row.worst_url, target="_blank", rel="noopener noreferrer",
-              aria_label=words("accuracy.source", error=said))  # fmt: skip
+        return join((deviation,))
+    return el(
+        "a",
+        deviation,
+        href=row.worst_url,
+        target="_blank",
+        rel="noopener noreferrer",
+        aria_label=words("accuracy.source", error=deviation),
+    )
 
 
-def _apart(table: AccuracyTable, words: Words) -> Iterator[Html]:
-    """The one large sweep, everybody else's rows, and those of runs that a request can state."""
-    for name in ("others", "sweep", "stated"):
+def _sections(table: AccuracyTable, words: Words) -> Iterator[Html]:
+    """Training, speeds, and runs with something that no request can state."""
+    for name in _SECTIONS:
         rows = table.sections.get(name)
         if rows:
-            yield el("h4", words(f"accuracy.{name}", sweep=table.sweep))
+            yield el("h4", words(f"accuracy.{name}"))
             yield _table(rows, words)
 
 
 def _engine(slug: str, words: Words) -> str:
-    if slug == "gguf":
-        return words("accuracy.gguf")
+    if slug in ("gguf", "training", "speed"):
+        return words(f"accuracy.{slug}")
     return ENGINES[slug].name if slug in ENGINES else slug

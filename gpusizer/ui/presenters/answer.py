@@ -1,19 +1,19 @@
-"""The answer first: one sentence, then what each precision takes and where it runs."""
+"""The answer in one sentence, then a tile for each precision with its memory and its GPUs."""
 
 from __future__ import annotations
 
-from gpusizer.fit import Fit
-from gpusizer.ranking import Ranked
+from gpusizer.fit.fit import Fit
+from gpusizer.fit.ranking import Ranked
 from gpusizer.ui.answering import PageAnswer
 from gpusizer.ui.choices import KINDS, Tier, headline, smallest
-from gpusizer.ui.presenters.figures import DASH
 from gpusizer.ui.presenters.html import Html, el, join
+from gpusizer.ui.presenters.number_format import DASH
 from gpusizer.ui.presenters.share import share_html
 from gpusizer.ui.presenters.words import Words
 
 
 def answer_html(answer: PageAnswer, words: Words) -> Html:
-    """The headline and one tile per precision."""
+    """Write the headline and one tile for each precision."""
     return el(
         "section",
         el("p", answer.report.profile.repo_id, class_="gs-eyebrow"),
@@ -28,24 +28,24 @@ def answer_html(answer: PageAnswer, words: Words) -> Html:
 
 
 def gpus_in_words(fit: Fit, words: Words) -> str:
-    """'one RTX 4090', '2 × RTX 4090': boards in a sentence."""
+    """Name boards in a sentence: 'one RTX 4090', '2 × RTX 4090'."""
     key = "one_gpu" if fit.count == 1 else "several_gpus"
     return words(key, count=fit.count, gpu=fit.gpu.name)
 
 
 def _headline(answer: PageAnswer, words: Words) -> str:
     name = answer.report.profile.repo_id.rsplit("/", maxsplit=1)[-1]
-    found = headline(answer.tiers)
-    if found is None:
+    offer = headline(answer.tiers)
+    if offer is None:
         return words("headline.nothing", model=name)
-    tier, item = found
+    tier, item = offer
     key = "headline.native" if tier.row.estimate.native else "headline.quantized"
     quant = tier.row.estimate.quant if tier.row.estimate.native else item.fit.estimate.quant
     return words(key, model=name, gpus=gpus_in_words(item.fit, words), quant=quant.name)
 
 
 def _details(answer: PageAnswer, words: Words) -> str:
-    """The smallest way, the 16-bit need, and the workload both are for."""
+    """Write the smallest configuration, the need at 16 bits, and the workload of both."""
     workload = answer.report.workload
     sentences = []
     least = smallest(answer.tiers)
@@ -54,10 +54,14 @@ def _details(answer: PageAnswer, words: Words) -> str:
         sentences.append(
             words("smallest", gpus=gpus_in_words(fit, words), quant=fit.estimate.quant.name)
         )
-    first = answer.tiers[0].row.estimate if answer.tiers else None
-    if first is not None:
+    first_estimate = answer.tiers[0].row.estimate if answer.tiers else None
+    if first_estimate is not None:
         sentences.append(
-            words("needs", quant=first.quant.name, total=words.amount(first.all_gpus.total.likely))
+            words(
+                "needs",
+                quant=first_estimate.quant.name,
+                total=words.amount(first_estimate.all_gpus.total.likely),
+            )
         )
     sentences.append(
         words(
@@ -90,7 +94,7 @@ def _tile(tier: Tier, words: Words) -> Html:
 
 
 def _line(kind: str, item: Ranked | None, words: Words) -> Html:
-    """One kind of hardware: the smallest that runs this tier, with speed and price."""
+    """Write a line for a kind of hardware: its smallest boards for a tier, with speed and price."""
     if item is None:
         return el("div", el("dt", words(f"kind.{kind}")), el("dd", words("tile.none")))
     fit = item.fit

@@ -1,30 +1,58 @@
-"""Stacked memory bars: one scale from zero, in GiB, with the sizes of common cards."""
+"""Stacked memory bars in GiB, on one scale from zero with ticks at the sizes of common cards."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gpusizer.memory import Breakdown
-from gpusizer.report import EstimateRow, Report
-from gpusizer.ui.presenters.figures import percent
+from gpusizer.answers.report import EstimateRow, Report
+from gpusizer.core.units import GIB
+from gpusizer.memory.estimate import Breakdown
 from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.marks import PARTS, part_bytes, parts_legend
+from gpusizer.ui.presenters.number_format import percent
 from gpusizer.ui.presenters.words import Words
-from gpusizer.units import GIB
 
 _CARD_SIZES_GIB = (
-    1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 80, 96, 128, 192, 256, 384, 512, 640, 1024, 1536, 2048,
-)  # fmt: skip
-_CLOSEST_TICKS = 0.07  # of the scale: closer labels would touch on a phone
+    1,
+    2,
+    4,
+    8,
+    12,
+    16,
+    24,
+    32,
+    48,
+    64,
+    80,
+    96,
+    128,
+    192,
+    256,
+    384,
+    512,
+    640,
+    1024,
+    1536,
+    2048,
+)
+_CLOSEST_TICKS = 0.07  # share of the scale; closer labels would touch on a phone
 _SHOWN = (
-    "bf16", "fp8", "q8_0", "q6_k", "q5_k_m", "q4_k_m", "awq-int4-g128", "mlx-4bit", "q3_k_m",
+    "bf16",
+    "fp8",
+    "q8_0",
+    "q6_k",
+    "q5_k_m",
+    "q4_k_m",
+    "awq-int4-g128",
+    "mlx-4bit",
+    "q3_k_m",
     "q2_k",
-)  # fmt: skip
-"""Levels people know by name; the table has all of them."""
+)
+"""Quantizations that people know by name; the table below the bars has all."""
 
 
 def bars_html(report: Report, words: Words) -> Html:
-    """A bar for each well-known level and for the checkpoint as stored."""
+    """Draw a bar for each well-known quantization and for the checkpoint as stored."""
     rows = shown_rows(report.estimates)
     scale = max(row.estimate.all_gpus.total.high for row in rows)
     ticks = card_ticks(scale)
@@ -42,30 +70,30 @@ def bars_html(report: Report, words: Words) -> Html:
 
 
 def shown_rows(rows: Sequence[EstimateRow]) -> list[EstimateRow]:
-    """The checkpoint, and the well-known levels its weights can still be brought to."""
-    known = [
+    """Choose the checkpoint, and the well-known quantizations that its weights can still get."""
+    well_known = [
         row
         for row in rows
         if row.estimate.native
         or (row.estimate.quant.slug in _SHOWN and not row.needs_original_weights)
     ]
-    return known or list(rows)
+    return well_known or list(rows)
 
 
 def card_ticks(scale_bytes: float) -> list[int]:
-    """Card sizes within the scale, far enough apart to be read, the largest kept first."""
-    kept: list[int] = []
+    """Choose card sizes within the scale, from the largest down, whose labels do not touch."""
+    ticks: list[int] = []
     next_place = float("inf")
     for size in reversed(_CARD_SIZES_GIB):
         place = size * GIB / scale_bytes
         if _CLOSEST_TICKS < place <= min(1, next_place - _CLOSEST_TICKS):
-            kept.append(size)
+            ticks.append(size)
             next_place = place
-    return kept[::-1]
+    return ticks[::-1]
 
 
 def segments(memory: Breakdown, scale_bytes: float, words: Words) -> list[Html]:
-    """The coloured parts of one bar."""
+    """Draw the coloured parts of one bar."""
     return [
         el(
             "span",
@@ -94,10 +122,20 @@ def _row(row: EstimateRow, scale: float, ticks: Sequence[int], words: Words) -> 
     chip = el("span", words("as_stored"), class_="gs-chip") if estimate.native else None
     return el(
         "div",
-        el("div", el("strong", estimate.quant.name), chip, el("small", estimate.engine.name),
-           class_="gs-bar-name"),
-        el("div", join(lines), join(segments(estimate.all_gpus, scale, words)), whisker,
-           class_="gs-bar"),
+        el(
+            "div",
+            el("strong", estimate.quant.name),
+            chip,
+            el("small", estimate.engine.name),
+            class_="gs-bar-name",
+        ),
+        el(
+            "div",
+            join(lines),
+            join(segments(estimate.all_gpus, scale, words)),
+            whisker,
+            class_="gs-bar",
+        ),
         el("div", words.gib(total.likely), class_="gs-bar-total"),
         class_="gs-bar-row",
-    )  # fmt: skip
+    )

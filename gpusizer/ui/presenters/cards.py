@@ -1,30 +1,30 @@
-"""GPU cards side by side: fit to scale, speed, specifications and price of each."""
+"""Cards that compare GPUs side by side: memory bar, speed, specifications and price of each."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from gpusizer.advice import Suggestion
-from gpusizer.comparison import Compared, Comparison
-from gpusizer.costs import RentalQuote, rental_quote
-from gpusizer.fit import Fit, Verdict
+from gpusizer.answers.comparison import ComparedGpu, Comparison
+from gpusizer.core.messages import Note
+from gpusizer.core.units import GB, TERA
+from gpusizer.fit.advice import Suggestion
+from gpusizer.fit.capacity_limits import Largest
+from gpusizer.fit.fit import Fit, Verdict
+from gpusizer.fit.ranking import Ranked
+from gpusizer.fit.speed import Rate, Speeds
 from gpusizer.gpus import Gpu, Price
-from gpusizer.inverse import Largest
-from gpusizer.notes import Note
-from gpusizer.ranking import Ranked
-from gpusizer.speed import Rate, Speeds
+from gpusizer.gpus.costs import RentalQuote, rental_quote
 from gpusizer.ui.presenters.bars import segments
 from gpusizer.ui.presenters.commands import launch_html
-from gpusizer.ui.presenters.figures import DASH, percent
 from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.marks import parts_legend, verdict_badge
+from gpusizer.ui.presenters.number_format import DASH, percent
 from gpusizer.ui.presenters.words import Words
-from gpusizer.units import GB, TERA
 
 _UNBROKEN_HYPHEN = "\u2011"
 SUGGESTED = 4
-"""Suggestions of a card; the JSON has all."""
+"""Number of suggestions on a card; the JSON has all."""
 Spec = tuple[str, str, str | None]
 """Name of the line, its value, small print."""
 
@@ -32,7 +32,7 @@ Spec = tuple[str, str, str | None]
 def cards_html(
     comparison: Comparison | None, picks: Sequence[str], message: str, words: Words
 ) -> Html:
-    """The picked GPUs in the order picked, and the field that adds one."""
+    """Write the picked GPUs in the order of picking, and the field that adds one."""
     items = comparison.items if comparison else ()
     launch = partial(launch_html, comparison, words) if comparison else None
     cards = [
@@ -54,25 +54,38 @@ def cards_html(
 
 
 def gpu_names_html(names: Sequence[str]) -> Html:
-    """Names the adding field suggests."""
+    """Write the names that the field for adding a GPU suggests."""
     return el("datalist", join(el("option", value=name) for name in names), id="gs-gpu-names")
 
 
 def _adder(words: Words) -> Html:
     return el(
         "form",
-        el("input", name="gpu", list="gs-gpu-names", maxlength=100, autocomplete="off",
-           placeholder=words("cards.placeholder"), aria_label=words("cards.add.label")),
+        el(
+            "input",
+            name="gpu",
+            list="gs-gpu-names",
+            maxlength=100,
+            autocomplete="off",
+            placeholder=words("cards.placeholder"),
+            aria_label=words("cards.add.label"),
+        ),
         el("button", words("cards.add"), type="submit", class_="gs-button"),
         class_="gs-adder",
-    )  # fmt: skip
+    )
 
 
-def _card(item: Compared, pick: str, words: Words, command: Html | None) -> Html:
+def _card(item: ComparedGpu, pick: str, words: Words, command: Html | None) -> Html:
     ranked = item.ranked
     count = ranked.fit.count if ranked else item.count or 1
-    remove = el("button", "×", type="button", class_="gs-remove", data_remove=pick,
-                aria_label=words("cards.remove", gpu=item.gpu.name))  # fmt: skip
+    remove = el(
+        "button",
+        "×",
+        type="button",
+        class_="gs-remove",
+        data_remove=pick,
+        aria_label=words("cards.remove", gpu=item.gpu.name),
+    )
     name = f"{count} × {item.gpu.name}" if count > 1 else item.gpu.name
     return el(
         "article",
@@ -80,7 +93,7 @@ def _card(item: Compared, pick: str, words: Words, command: Html | None) -> Html
         _fit(ranked.fit, words) if ranked else None,
         el("dl", join(_line(spec, words) for spec in _specs(item.gpu, ranked, words))),
         _advice(ranked, words) if ranked else None,
-        command or el("div"),  # holds its place, so that rows of all cards stay level
+        command or el("div"),  # an empty row, so that the rows of all cards stay level
         words.listed(_reasons(ranked), "gs-notes") if ranked else None,
         class_="gs-card" if ranked else "gs-card gs-card-plain",
         data_gpu=item.gpu.slug,
@@ -88,35 +101,45 @@ def _card(item: Compared, pick: str, words: Words, command: Html | None) -> Html
 
 
 def _fit(fit: Fit, words: Words) -> Html:
-    """Verdict, bar and what is left or missing on one GPU."""
+    """Write the verdict, the bar, and the memory left or missing on one GPU."""
     estimate, capacity = fit.estimate, fit.gpu.device_memory_bytes
     used = estimate.per_gpu.total.likely
     spare = "cards.spare" if fit.headroom_bytes >= 0 else "cards.short"
     used_of = words("cards.used", used=words.amount(used), capacity=words.amount(capacity))
     return el(
         "div",
-        el("p", verdict_badge(fit.verdict, words),
-           el("span", f"{estimate.quant.name} · {estimate.engine.name}", class_="gs-small")),
+        el(
+            "p",
+            verdict_badge(fit.verdict, words),
+            el("span", f"{estimate.quant.name} · {estimate.engine.name}", class_="gs-small"),
+        ),
         _capacity_bar(fit, words),
-        el("p", used_of if fit.count == 1 else words("cards.each", used=used_of),
-           el("strong", words(spare, amount=words.amount(abs(fit.headroom_bytes)))),
-           class_="gs-capacity"),
+        el(
+            "p",
+            used_of if fit.count == 1 else words("cards.each", used=used_of),
+            el("strong", words(spare, amount=words.amount(abs(fit.headroom_bytes)))),
+            class_="gs-capacity",
+        ),
         class_="gs-fit",
-    )  # fmt: skip
+    )
 
 
 def _capacity_bar(fit: Fit, words: Words) -> Html:
-    """Use against the memory of one GPU; what goes beyond it sticks out over the line."""
+    """Draw the use of one GPU's memory; use beyond it is drawn past the line of its capacity."""
     capacity, memory = fit.gpu.device_memory_bytes, fit.estimate.per_gpu
     used = memory.total.likely
     scale = max(capacity, used)
     free = max(0, fit.headroom_bytes)
     reserve = max(0, capacity - used - free)
     rest = [
-        el("span", class_=f"gs-{name}", style=f"width:{percent(amount, scale)}",
-           title=f"{words(f'part.{name}')}: {words.amount(amount)}")
+        el(
+            "span",
+            class_=f"gs-{name}",
+            style=f"width:{percent(amount, scale)}",
+            title=f"{words(f'part.{name}')}: {words.amount(amount)}",
+        )
         for name, amount in (("free", free), ("reserve", reserve))
-    ]  # fmt: skip
+    ]
     limit = None
     if used > capacity:
         limit = el("b", style=f"left:{percent(capacity, scale)}", title=words.amount(capacity))
@@ -130,28 +153,31 @@ def _capacity_bar(fit: Fit, words: Words) -> Html:
 
 
 def _reasons(ranked: Ranked) -> list[Note]:
-    """All but the verdict, and without what the advice above says already."""
-    advised = any(one.note.code == "try_offload" for one in ranked.advice[:SUGGESTED])
+    """Choose the reasons to show: without the verdict and without what the advice says already."""
+    advised = any(suggestion.note.code == "try_offload" for suggestion in ranked.advice[:SUGGESTED])
     return [note for note in ranked.reasons[1:] if not advised or note.code != "layers_that_fit"]
 
 
 def _advice(ranked: Ranked, words: Words) -> Html:
-    """What would make it fit, least painful first; empty, to hold its place, where it does."""
+    """Write what would make the model fit, least costly first; an empty element where it fits."""
     title = None
     if ranked.fit.verdict is not Verdict.FITS:
         state = "safer" if ranked.fit.verdict is Verdict.TIGHT else "fit"
-        alone = any(one.enough for one in ranked.advice)
+        alone = any(suggestion.enough for suggestion in ranked.advice)
         title = el("h4", words(f"advice.{state}" if alone else "advice.none"))
-    items = [_suggestion(one, words) for one in ranked.advice[:SUGGESTED]]
+    items = [_suggestion(suggestion, words) for suggestion in ranked.advice[:SUGGESTED]]
     listed = el("ol", join(items)) if items else None
     return el("div", title, listed, class_="gs-advice")
 
 
-def _suggestion(one: Suggestion, words: Words) -> Html:
-    key = "advice.after" if one.enough or one.headroom_bytes >= 0 else "advice.short"
-    after = words(key, saving=words.amount(one.saving_bytes),
-                  headroom=words.amount(abs(one.headroom_bytes)))  # fmt: skip
-    return el("li", words.note(one.note), el("small", after))
+def _suggestion(suggestion: Suggestion, words: Words) -> Html:
+    key = "advice.after" if suggestion.enough or suggestion.headroom_bytes >= 0 else "advice.short"
+    after = words(
+        key,
+        saving=words.amount(suggestion.saving_bytes),
+        headroom=words.amount(abs(suggestion.headroom_bytes)),
+    )
+    return el("li", words.note(suggestion.note), el("small", after))
 
 
 def _line(spec: Spec, words: Words) -> Html:
@@ -170,9 +196,13 @@ def _specs(gpu: Gpu, ranked: Ranked | None, words: Words) -> Iterator[Spec]:
     yield (
         "memory",
         words.amount(gpu.memory_bytes),
-        words("spec.label", label=words.number(gpu.memory_marketing_gb, "g"), type=gpu.memory_type,
-              basis=words(f"basis.{gpu.memory_basis}")),
-    )  # fmt: skip
+        words(
+            "spec.label",
+            label=words.number(gpu.memory_marketing_gb, "g"),
+            type=gpu.memory_type,
+            basis=words(f"basis.{gpu.memory_basis}"),
+        ),
+    )
     yield _known("bandwidth", gpu.bandwidth_bytes_per_second, GB, "GB/s", words)
     yield _known("fp16", gpu.fp16_flops, TERA, "TFLOPS", words)
     yield _known("power", gpu.power_watts, 1, "W", words)
@@ -182,7 +212,7 @@ def _specs(gpu: Gpu, ranked: Ranked | None, words: Words) -> Iterator[Spec]:
 
 
 def _performance(ranked: Ranked, words: Words) -> Iterator[Spec]:
-    """Speeds and context, which only mean something where a model that writes text fits."""
+    """Yield speeds and context, which exist only where a model that generates text fits."""
     silent = ranked.decode is None and ranked.prefill is None
     if not ranked.fit.verdict.all_on_gpu or silent:
         for name in ("decode", "prefill"):
@@ -197,12 +227,12 @@ def _performance(ranked: Ranked, words: Words) -> Iterator[Spec]:
 
 
 def _with_users(speeds: Speeds, words: Words) -> Iterator[Spec]:
-    """The wait for an answer, and totals where several users were asked for."""
-    first = speeds.first_token
-    if first is not None:
+    """Yield the wait for an answer, and totals if the request has several users."""
+    first_token = speeds.first_token
+    if first_token is not None:
         yield (
             "first_token",
-            words("seconds", time=words.speed(first.likely, 2)),
+            words("seconds", time=words.speed(first_token.likely, 2)),
             words("spec.after_prompt", prompt=words.whole(speeds.prompt)),
         )
     if speeds.users > 1:
@@ -219,21 +249,21 @@ def _with_users(speeds: Speeds, words: Words) -> Iterator[Spec]:
                 )
 
 
-def _limits(most: Largest, words: Words) -> Iterator[Spec]:
-    """The most that surely fits, one thing changed at a time."""
-    context, users = most.context_at_users, most.users_at_context
+def _limits(largest: Largest, words: Words) -> Iterator[Spec]:
+    """Yield the limits that surely fit when one setting changes at a time."""
+    context, users = largest.context_at_users, largest.users_at_context
     yield (
         "max_context",
         words("tokens", count=words.whole(context)) if context else DASH,
-        words("spec.at_users", users=words.whole(most.users)) if context else None,
+        words("spec.at_users", users=words.whole(largest.users)) if context else None,
     )
     yield (
         "max_users",
         words.whole(users) if users else DASH,
-        words("spec.at_context", context=words.whole(most.context)) if users else None,
+        words("spec.at_context", context=words.whole(largest.context)) if users else None,
     )
-    engine = most.engine.name if most.engine else None
-    yield "best_quant", most.quant.name if most.quant else DASH, engine
+    engine = largest.engine.name if largest.engine else None
+    yield "best_quant", largest.quant.name if largest.quant else DASH, engine
 
 
 def _rate(name: str, rate: Rate | None, words: Words) -> Spec:
@@ -271,14 +301,14 @@ def _price(price: Price | None, release_year: int, words: Words) -> Spec:
 
 
 def _rent(quote: RentalQuote | None, words: Words) -> Spec:
-    """The likely price of an hour, and between what providers ask for it."""
+    """Return the likely price of an hour, and the range of the providers' prices."""
     if quote is None or quote.likely_usd is None:
         return "rent", words("unknown"), None
     ends = (quote.low_usd, quote.high_usd)
-    asked = dict.fromkeys(words.usd(price) for price in ends if price is not None)
+    end_prices = dict.fromkeys(words.usd(price) for price in ends if price is not None)
     date = (quote.as_of or "").replace("-", _UNBROKEN_HYPHEN)
     return (
         "rent",
         words.usd(quote.likely_usd),
-        words("basis.rent", asked="–".join(asked), date=date),
+        words("basis.rent", asked="–".join(end_prices), date=date),
     )

@@ -1,78 +1,80 @@
-"""The GPU catalogue as one table that the browser filters."""
+"""The GPU catalogue: its heading, and a grid with a row for every GPU to sort and search."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from gpusizer.costs import rent_usd_per_hour
+import pandas as pd
+
+from gpusizer.core.messages import Note
+from gpusizer.core.units import GB, GIB, TERA
 from gpusizer.gpus import Gpu
-from gpusizer.ui.presenters.figures import DASH
-from gpusizer.ui.presenters.html import Html, el, join
+from gpusizer.gpus.costs import rent_usd_per_hour
+from gpusizer.ui.presenters.grid import Column, Grid, gpu_cell, shown
+from gpusizer.ui.presenters.html import Html, el
+from gpusizer.ui.presenters.number_format import DASH
 from gpusizer.ui.presenters.words import Words
-from gpusizer.units import GB, TERA
 
-_HEAD = ("gpu", "usable", "bandwidth", "fp16", "links", "power", "year", "buy", "rent", "pick")
-_TEXT = frozenset({"gpu", "links", "pick"})
+COLUMNS = (
+    Column("gpu", "html"),
+    Column("usable"),
+    Column("bandwidth"),
+    Column("fp16"),
+    Column("links", "html"),
+    Column("power", ascending=True),
+    Column("year"),
+    Column("buy", ascending=True),
+    Column("rent", ascending=True),
+)
 
 
-def catalogue_html(gpus: Sequence[Gpu], words: Words) -> Html:
-    """Every GPU, with a field that hides the rows whose names lack a word."""
-    head = [el("th", words(f"column.{name}"), scope="col", class_=_class(name)) for name in _HEAD]
+def catalogue_html(count: int, words: Words, notes: Sequence[Note] = ()) -> Html:
+    """What stands above the grid: how many GPUs there are, and why none of them is shown."""
     return el(
         "section",
-        words.heading("catalogue", count=len(gpus)),
-        el(
-            "label",
-            words("catalogue.filter"),
-            el("input", type="search", name="filter", autocomplete="off", class_="gs-filter"),
-            class_="gs-filter-label",
-        ),
-        el("p", words("catalogue.none"), class_="gs-empty", hidden=True, role="status"),
-        el(
-            "div",
-            el(
-                "table",
-                el("thead", el("tr", join(head))),
-                el("tbody", join(_row(gpu, words) for gpu in gpus)),
-                class_="gs-ranked gs-catalogue",
-            ),
-            class_="gs-scroll",
-            tabindex=0,
-        ),
+        words.heading("catalogue", count=count),
+        el("p", " ".join(map(words.note, notes)), class_="gs-empty", role="status")
+        if notes
+        else None,
         class_="gs-section",
         id="gs-catalogue",
     )
 
 
-def _row(gpu: Gpu, words: Words) -> Html:
-    names = " ".join((gpu.slug, gpu.name, gpu.vendor, gpu.architecture, *gpu.aliases))
-    cells = (
-        words.gib(gpu.memory_bytes),
-        _or_dash(gpu.bandwidth_bytes_per_second, lambda rate: words.whole(rate / GB)),
-        _or_dash(gpu.fp16_flops, lambda rate: words.number(rate / TERA, ",.1f")),
-        gpu.interconnect or DASH,
-        _or_dash(gpu.power_watts, words.whole),
-        str(gpu.release_year),
-        _or_dash(gpu.buy_usd, words.usd),
-        _or_dash(rent_usd_per_hour(gpu), words.usd),
-        el("button", words("pick"), type="button", class_="gs-button", data_pick=gpu.slug,
-           aria_label=words("pick.label", gpu=gpu.name)),
-    )  # fmt: skip
-    return el(
-        "tr",
-        el("th", el("strong", gpu.name), el("small", gpu.architecture), scope="row",
-           class_=_class("gpu")),
-        join(
-            el("td", cell, class_=_class(name), data_label=words(f"column.{name}"))
-            for name, cell in zip(_HEAD[1:], cells, strict=True)
-        ),
-        data_names=names.casefold(),
-    )  # fmt: skip
+def catalogue_grid(gpus: Sequence[Gpu], words: Words) -> Grid:
+    """GPUs as rows."""
+    values = pd.DataFrame(
+        {
+            "gpu": [gpu.name for gpu in gpus],
+            "usable": [round(gpu.memory_bytes / GIB, 2) for gpu in gpus],
+            "bandwidth": [_in(gpu.bandwidth_bytes_per_second, GB) for gpu in gpus],
+            "fp16": [_in(gpu.fp16_flops, TERA) for gpu in gpus],
+            "links": [gpu.interconnect for gpu in gpus],
+            "power": [gpu.power_watts for gpu in gpus],
+            "year": [gpu.release_year for gpu in gpus],
+            "buy": [gpu.buy_usd for gpu in gpus],
+            "rent": [rent_usd_per_hour(gpu) for gpu in gpus],
+        }
+    )
+    cells = pd.DataFrame(
+        {
+            "gpu": [gpu_cell(gpu.name, gpu.architecture, gpu.slug, words) for gpu in gpus],
+            "usable": [words.gib(gpu.memory_bytes) for gpu in gpus],
+            "bandwidth": shown(values["bandwidth"], words.whole),
+            "fp16": shown(values["fp16"], _tenths(words)),
+            "links": [el("span", gpu.interconnect or DASH) for gpu in gpus],
+            "power": shown(values["power"], words.whole),
+            "year": values["year"].map(str),
+            "buy": shown(values["buy"], words.usd),
+            "rent": shown(values["rent"], words.usd),
+        }
+    )
+    return Grid(values, cells)
 
 
-def _or_dash(value: float | None, shown: Callable[[float], str]) -> str:
-    return DASH if value is None else shown(value)
+def _in(rate: float | None, unit: float) -> float | None:
+    return None if rate is None else rate / unit
 
 
-def _class(name: str) -> str:
-    return f"gs-col-{name}" if name in _TEXT else f"gs-col-{name} gs-number"
+def _tenths(words: Words) -> Callable[[float], str]:
+    return lambda value: words.number(value, ",.1f")

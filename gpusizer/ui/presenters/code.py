@@ -1,4 +1,4 @@
-"""Text to copy: an example, a command, an issue."""
+"""Blocks of text to copy: an example, a command, an issue."""
 
 from __future__ import annotations
 
@@ -7,9 +7,15 @@ from gpusizer.ui.presenters.words import Words
 
 
 def code_html(title: str, code: str, words: Words, language: str | None = None) -> Html:
-    """A block with a button that copies it."""
-    copy = el("button", words("copy"), type="button", class_="gs-button", data_copy=True,
-              data_done=words("copied"))  # fmt: skip
+    """Write a block of code with a button that copies it."""
+    copy = el(
+        "button",
+        words("copy"),
+        type="button",
+        class_="gs-button",
+        data_copy=True,
+        data_done=words("copied"),
+    )
     return el(
         "figure",
         el("figcaption", title, copy),

@@ -1,34 +1,34 @@
-"""The command that starts what a card shows."""
+"""The command that starts the configuration on a card."""
 
 from __future__ import annotations
 
-from gpusizer.comparison import Comparison
-from gpusizer.errors import GpusizerError
-from gpusizer.fit import Verdict
-from gpusizer.launch import launch_ranked
-from gpusizer.ranking import Ranked
+from gpusizer.answers.comparison import Comparison
+from gpusizer.answers.launch import launch_ranked
+from gpusizer.core.errors import GpusizerError
+from gpusizer.fit.fit import Verdict
+from gpusizer.fit.ranking import Ranked
 from gpusizer.ui.presenters.code import code_html
 from gpusizer.ui.presenters.html import Html, el
 from gpusizer.ui.presenters.words import Words
 
 
 def launch_html(comparison: Comparison, words: Words, ranked: Ranked) -> Html | None:
-    """Folded away; None for what does not run, or has no command."""
+    """Write the command as a folded block; None where the model does not run or has no command."""
     if comparison.profile is None or comparison.workload is None:
         return None
     if ranked.fit.verdict is Verdict.DOES_NOT_FIT:
         return None
     try:
-        made = launch_ranked(comparison.profile, ranked, comparison.workload)
+        command = launch_ranked(comparison.profile, ranked, comparison.workload)
     except GpusizerError:
-        return None  # a name that no command may carry
-    if made is None:
+        return None  # a name that the Hub cannot have, and so no command may contain
+    if command is None:
         return None
     engine = ranked.fit.estimate.engine.name
     return el(
         "details",
         el("summary", words("launch.title")),
-        code_html(engine, made.text, words, made.language),
-        words.listed(made.notes, "gs-notes"),
+        code_html(engine, command.text, words, command.language),
+        words.listed(command.notes, "gs-notes"),
         class_="gs-details gs-launch",
     )

@@ -1,16 +1,16 @@
-"""How each number comes about, on demand: formulas with the model's own numbers put in."""
+"""The derivation of each estimate: formulas with the model's numbers, in folded tables."""
 
 from __future__ import annotations
 
-from gpusizer.derivation import Step, derivation
-from gpusizer.report import EstimateRow, Report
+from gpusizer.answers.derivation import DerivationStep, derivation
+from gpusizer.answers.report import EstimateRow, Report
 from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.marks import provenance_legend, provenance_mark
 from gpusizer.ui.presenters.words import Words
 
 
 def derivation_html(report: Report, rows: list[EstimateRow], words: Words) -> Html:
-    """A folded sum for each of the rows."""
+    """Write a folded table for each of the rows, whose lines add up to its total."""
     return el(
         "details",
         el("summary", words("derivation")),
@@ -26,13 +26,13 @@ def _sum(row: EstimateRow, report: Report, words: Words) -> Html:
     total = estimate.all_gpus.total
     name = f"{estimate.quant.name} · {estimate.engine.name} · {words.amount(total.likely)}"
     steps = derivation(row, report.profile, report.workload)
-    last = el(
+    total_row = el(
         "tr",
         el("th", words("column.total"), scope="row"),
         el("td", words("tile.band", low=words.amount(total.low), high=words.amount(total.high))),
         el("td", words.gib(total.likely), class_="gs-number"),
     )
-    body = el("tbody", join(_step(step, row, words) for step in steps), last)
+    body = el("tbody", join(_step(step, row, words) for step in steps), total_row)
     return el(
         "details",
         el("summary", name),
@@ -41,20 +41,23 @@ def _sum(row: EstimateRow, report: Report, words: Words) -> Html:
     )
 
 
-def _step(step: Step, row: EstimateRow, words: Words) -> Html:
-    known = step.amount.provenance.value
+def _step(step: DerivationStep, row: EstimateRow, words: Words) -> Html:
+    provenance = step.amount.provenance.value
     sign = "−" if step.correction < 0 else ""
     return el(
         "tr",
-        el("th", words(f"part.{step.part}"), provenance_mark(known, words), scope="row"),
-        el("td", el("code", words.written(step.formula)) if step.formula else None,
-           el("small", _rule(step, row, words))),
+        el("th", words(f"part.{step.part}"), provenance_mark(provenance, words), scope="row"),
+        el(
+            "td",
+            el("code", words.written(step.formula)) if step.formula else None,
+            el("small", _rule(step, row, words)),
+        ),
         el("td", f"{sign}{words.gib(step.amount.likely)}", class_="gs-number"),
-    )  # fmt: skip
+    )
 
 
-def _rule(step: Step, row: EstimateRow, words: Words) -> str:
-    """What the formula counts; the band where there is one."""
+def _rule(step: DerivationStep, row: EstimateRow, words: Words) -> str:
+    """Say what the formula counts, with its band where there is one."""
     key = f"engine.{step.part}" if step.rule == "engine" else step.rule
     rule = words(f"derivation.{key}", engine=row.estimate.engine.name)
     amount = step.amount

@@ -1,26 +1,37 @@
-"""Failures as answers: what happened, what to do about it."""
+"""Error panels, which say what happened and what to do about it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gpusizer.errors import GpusizerError
+from gpusizer.core.errors import GpusizerError
 from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.words import Words
 
 _ADVICE = {
-    "invalid_model_id": "shape", "invalid_request": "field", "unknown_gpu": "gpu",
-    "unknown_engine": "field", "unknown_quant": "field", "model_not_found": "spelling",
-    "private_or_missing": "spelling", "revision_not_found": "spelling",
-    "file_not_found": "spelling", "gated_model": "gated", "no_weights": "weights",
-    "malformed_repo": "weights", "limits_exceeded": "weights", "unsupported_dtype": "weights",
-    "hub_unreachable": "later", "hub_rate_limited": "later", "internal": "later",
-}  # fmt: skip
-"""What helps with each error: the key of a sentence."""
+    "invalid_model_id": "shape",
+    "invalid_request": "field",
+    "unknown_gpu": "gpu",
+    "unknown_engine": "field",
+    "unknown_quant": "field",
+    "model_not_found": "spelling",
+    "private_or_missing": "spelling",
+    "revision_not_found": "spelling",
+    "file_not_found": "spelling",
+    "gated_model": "gated",
+    "no_weights": "weights",
+    "malformed_repo": "weights",
+    "limits_exceeded": "weights",
+    "unsupported_dtype": "weights",
+    "hub_unreachable": "later",
+    "hub_rate_limited": "later",
+    "internal": "later",
+}
+"""Error code -> key of the sentence with advice (`advice.<key>`)."""
 
 
 def error_html(error: GpusizerError, examples: Sequence[str], words: Words) -> Html:
-    """A calm panel in place of the answer."""
+    """Write the panel that stands in place of the answer."""
     return el(
         "section",
         el("h2", words("error.title")),
@@ -35,10 +46,16 @@ def error_html(error: GpusizerError, examples: Sequence[str], words: Words) -> H
 
 
 def chips_html(models: Sequence[str], label: str) -> Html:
-    """Models to try with one click."""
+    """Write buttons that size an example model."""
     chips = [
-        el("button", model.rsplit("/", maxsplit=1)[-1], type="button", class_="gs-try",
-           data_model=model, title=model)
+        el(
+            "button",
+            model.rsplit("/", maxsplit=1)[-1],
+            type="button",
+            class_="gs-try",
+            data_model=model,
+            title=model,
+        )
         for model in models
-    ]  # fmt: skip
+    ]
     return el("div", el("span", label, class_="gs-small"), join(chips), class_="gs-chips")

@@ -1,11 +1,11 @@
-"""What the model is: every number with how it is known."""
+"""The facts of a model, each number with a mark for its provenance."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from urllib.parse import quote
 
-from gpusizer.profile import ComponentSize, ModelProfile
+from gpusizer.model.profile import ComponentSize, ModelProfile
 from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.marks import provenance_legend, provenance_mark
 from gpusizer.ui.presenters.words import Words
@@ -18,7 +18,7 @@ Fact = tuple[str, str, str | None, str | None]
 
 
 def facts_html(profile: ModelProfile, words: Words) -> Html:
-    """The facts of a model, its components, and what to know about them."""
+    """Write the facts of a model, its components and its caveats."""
     return el(
         "section",
         words.heading("facts"),
@@ -36,7 +36,7 @@ def _link(profile: ModelProfile) -> Html:
     return el(
         "a",
         profile.repo_id,
-        href=_HUB + quote(profile.repo_id),
+        href=_HUB + quote(profile.repo_id, errors="replace"),
         target="_blank",
         rel="noopener noreferrer",
     )
@@ -104,7 +104,7 @@ def _context_facts(profile: ModelProfile, words: Words) -> Iterator[Fact]:
 
 
 def _components(profile: ModelProfile, words: Words) -> Html | None:
-    """Parts of the model, when there is more than one."""
+    """Write the components of a model, None when there is only one."""
     if len(profile.components) < 2:
         return None
     total = sum(component.weight_bytes for component in profile.components)

@@ -1,4 +1,4 @@
-"""What surrounds the answer: header, welcome, method and API."""
+"""The page around the answer: header, welcome, method and API."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.words import Words
 
 PATHS = {"en": "./", "zh": "zh", "pt": "pt"}
-"""Page of each language, relative to any of them."""
+"""Path of each language's page, relative to any of them."""
+PAGE_PATHS = {"en": "/", "zh": "/zh", "pt": "/pt"}
+"""The same from the root of the application."""
 LOCALES = {"en": "en", "zh": "zh-CN", "pt": "pt-BR"}
 _OWN_NAMES = {"en": "English", "zh": "简体中文", "pt": "Português"}
 
@@ -20,10 +22,13 @@ _METHOD = ("parameters", "weights", "kv_cache", "runtime", "fit", "speed", "pric
 _LIMITS = ("bands", "engines", "multi", "offline")
 
 ORIGIN = "http://127.0.0.1:7860"
-"""Stands in the examples until the page knows its own address."""
+"""Placeholder in the examples, which the page's script replaces by its own origin."""
 _EXAMPLE: dict[str, Any] = {
-    "model": "Qwen/Qwen3-8B", "context": 16384, "quant": "q4_k_m", "gpu": "rtx 4090, 2x3090",
-}  # fmt: skip
+    "model": "Qwen/Qwen3-8B",
+    "context": 16384,
+    "quant": "q4_k_m",
+    "gpu": "rtx 4090, 2x3090",
+}
 MCP_PATH = "/gradio_api/mcp/"
 PYTHON_EXAMPLE = f"""from gradio_client import Client
 
@@ -59,19 +64,30 @@ for (const place of report.ranking) console.log(place.count, place.gpu, place.ve
 
 
 def header_html(words: Words) -> Html:
-    """Name, promise and the other languages."""
+    """Write the header: name, promise and links to the other languages."""
     links = [
-        el("a", _OWN_NAMES[language], href=PATHS[language], lang=LOCALES[language],
-           hreflang=LOCALES[language],
-           aria_current="page" if language == words.language else None)
+        el(
+            "a",
+            _OWN_NAMES[language],
+            href=PATHS[language],
+            lang=LOCALES[language],
+            hreflang=LOCALES[language],
+            aria_current="page" if language == words.language else None,
+        )
         for language in LANGUAGES
-    ]  # fmt: skip
+    ]
     hints = [
-        el("a", Words(language)("hint"), href=PATHS[language], lang=LOCALES[language],
-           hidden=True, data_hint=language)
+        el(
+            "a",
+            Words(language)("hint"),
+            href=PATHS[language],
+            lang=LOCALES[language],
+            hidden=True,
+            data_hint=language,
+        )
         for language in LANGUAGES
         if language != words.language
-    ]  # fmt: skip
+    ]
     return el(
         "header",
         el("div", el("h1", "gpusizer"), el("p", words("promise")), join(hints)),
@@ -82,25 +98,32 @@ def header_html(words: Words) -> Html:
 
 
 def welcome_html(gpu_count: int, words: Words) -> Html:
-    """What there is to see, before anything was asked."""
+    """Write the tiles that explain the page before the first question."""
     steps = [
-        el("article", el("h3", words(f"welcome.{step}.title", count=gpu_count)),
-           el("p", words(f"welcome.{step}.text")), class_="gs-tile")
+        el(
+            "article",
+            el("h3", words(f"welcome.{step}.title", count=gpu_count)),
+            el("p", words(f"welcome.{step}.text")),
+            class_="gs-tile",
+        )
         for step in _STEPS
-    ]  # fmt: skip
+    ]
     return el("section", el("div", join(steps), class_="gs-tiles"), class_="gs-section")
 
 
 def status_html(model: str, words: Words) -> Html:
-    """What is being done right now."""
+    """Write the status while a model is read."""
     return el(
-        "p", el("span", class_="gs-spinner"), words("reading", model=model[:120]),
-        class_="gs-status", role="status",
-    )  # fmt: skip
+        "p",
+        el("span", class_="gs-spinner"),
+        words("reading", model=model[:120]),
+        class_="gs-status",
+        role="status",
+    )
 
 
 def method_html(words: Words) -> Html:
-    """How each number is computed, from which sources, and what it cannot know."""
+    """Write how each number is computed, from which sources, and with which limits."""
     return el(
         "section",
         el(
@@ -125,12 +148,12 @@ def _explained(group: str, name: str, words: Words) -> Html:
 
 
 ENDPOINTS_PATH = "endpoints"
-"""The page that Gradio's own description of the endpoints is on, relative to any page."""
+"""Path of the page with Gradio's API documentation, relative to any page."""
 _DESCRIPTIONS = ("llms.txt", ENDPOINTS_PATH)
 
 
 def api_html(words: Words, *, opened: bool = False) -> Html:
-    """The same answers for programs."""
+    """Write the section on the API: endpoints and examples of calls."""
     return el(
         "section",
         el(
@@ -153,9 +176,12 @@ def api_html(words: Words, *, opened: bool = False) -> Html:
 
 
 _ENDPOINTS = {
-    "size": "/size_model", "train": "/train_model", "compare": "/compare_gpus",
-    "reverse": "/models_for_gpu", "list": "/list_gpus",
-}  # fmt: skip
+    "size": "/size_model",
+    "train": "/train_model",
+    "compare": "/compare_gpus",
+    "reverse": "/models_for_gpu",
+    "list": "/list_gpus",
+}
 
 
 def _link(path: str) -> Html:

@@ -1,4 +1,4 @@
-"""HTML in which everything that was not built here is escaped.
+"""HTML elements, which escape every text that was not built by this module.
 
 >>> str(el("a", "<script>", href="/zh", class_="x"))
 '<a href="/zh" class="x">&lt;script&gt;</a>'
@@ -9,11 +9,12 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable
 
+from gpusizer.core.printable import printable
+
 _VOID = frozenset({"br", "input"})
 # Gradio's own HTML templates evaluate ${…} and {{…}}; ours does not, and this keeps it so.
-_TEMPLATE_CHARACTERS = str.maketrans(
-    {"$": "&#36;", "{": "&#123;", "}": "&#125;", "`": "&#96;", "\0": "\ufffd"}
-)
+_TEMPLATE_CHARACTERS = str.maketrans({"$": "&#36;", "{": "&#123;", "}": "&#125;", "`": "&#96;"})
+_LINE_ENDS = "\n"  # of commands and issues to copy; anywhere else they are spaces
 
 Attribute = str | int | float | bool | None
 
@@ -28,14 +29,15 @@ Child = str | None
 
 
 def escape(text: object) -> Html:
-    """Any text as inert HTML; markup made here passes through."""
+    """Any text as inert, printable HTML; markup made here passes through."""
     if isinstance(text, Html):
         return text
-    return Html(html.escape(str(text), quote=True).translate(_TEMPLATE_CHARACTERS))
+    shown = printable(str(text), keep=_LINE_ENDS)
+    return Html(html.escape(shown, quote=True).translate(_TEMPLATE_CHARACTERS))
 
 
 def el(tag: str, *children: Child, **attributes: Attribute) -> Html:
-    """One element. `class_` is class, `data_gpu` is data-gpu; None and False are left out."""
+    """Build an element. `class_` is class, `data_gpu` is data-gpu; None and False are left out."""
     opening = f"<{tag}{''.join(_attribute(*item) for item in attributes.items())}>"
     if tag in _VOID:
         return Html(opening)
@@ -43,7 +45,7 @@ def el(tag: str, *children: Child, **attributes: Attribute) -> Html:
 
 
 def join(children: Iterable[Child], separator: str = "") -> Html:
-    """Children in a row, each escaped unless it was made here; None is left out."""
+    """Join children, each escaped unless this module built it; None is left out."""
     return Html(separator.join(escape(child) for child in children if child is not None))
 
 

@@ -1,30 +1,31 @@
-"""A pasted log: what was measured beside what is predicted, and the row to contribute."""
+"""A pasted log: measured amounts beside predicted ones, and the row to contribute."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from gpusizer.logs.check import LogCheck
-from gpusizer.logs.compare import ComparedAmount
+from gpusizer.answers.logs.log_checks import LogCheck
+from gpusizer.answers.logs.log_comparison import ComparedAmount
 from gpusizer.ui.presenters.code import code_html
 from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.words import Words
 
 _HEAD = ("component", "measured", "predicted", "band", "off")
 _PLAIN = "max_concurrency"  # a count, not bytes
-_WHOLE_BYTES = ("kv_per_token",)  # too few for GiB
+_WHOLE_BYTES = ("kv_per_token",)  # amounts that are too small for GiB
 
 
 def log_html(check: LogCheck, words: Words) -> Html:
-    """The comparison where there is one, else why there is none."""
+    """Write the comparison, or the notes on why there is none."""
     comparison = check.comparison
-    rows = [_row(one, words) for one in comparison.rows] if comparison else []
+    rows = [_row(row, words) for row in comparison.rows] if comparison else []
     head = [
         el("th", words(f"column.{name}"), scope="col", class_="gs-number" if i else None)
         for i, name in enumerate(_HEAD)
     ]
-    table = el("table", el("thead", el("tr", join(head))), el("tbody", join(rows)),
-               class_="gs-errors")  # fmt: skip
+    table = el(
+        "table", el("thead", el("tr", join(head))), el("tbody", join(rows)), class_="gs-errors"
+    )
     issue = check.issue
     contribution = None
     if issue is not None:
@@ -46,17 +47,17 @@ def log_html(check: LogCheck, words: Words) -> Html:
     )
 
 
-def _row(one: ComparedAmount, words: Words) -> Html:
-    unit, shown = _shown(one.name, words)
+def _row(amount: ComparedAmount, words: Words) -> Html:
+    unit, write = _shown(amount.name, words)
     cells = (
-        shown(one.measured),
-        shown(one.predicted),
-        f"{shown(one.low)}–{shown(one.high)}",
-        words.deviation(one.error, signed=True),
+        write(amount.measured),
+        write(amount.predicted),
+        f"{write(amount.low)}–{write(amount.high)}",
+        words.deviation(amount.error, signed=True),
     )
     return el(
         "tr",
-        el("th", words(f"component.{one.name}"), unit, scope="row"),
+        el("th", words(f"component.{amount.name}"), unit, scope="row"),
         join(
             el("td", cell, class_="gs-number", data_label=words(f"column.{name}"))
             for name, cell in zip(_HEAD[1:], cells, strict=True)
@@ -65,7 +66,7 @@ def _row(one: ComparedAmount, words: Words) -> Html:
 
 
 def _shown(name: str, words: Words) -> tuple[str, Callable[[float], str]]:
-    """The unit of a component, and how its amounts are written."""
+    """Return the unit of a component and the function that writes its amounts."""
     if name in _WHOLE_BYTES:
         return " (B)", words.whole
     if name == _PLAIN:

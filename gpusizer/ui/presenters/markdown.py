@@ -1,4 +1,4 @@
-"""A report as Markdown, for issues, chats and notes: the answer, then two short tables."""
+"""A report as Markdown for issues, chats and notes: a heading, then two short tables."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import html
 import re
 from collections.abc import Iterable, Sequence
 
-from gpusizer.ranking import Ranked
-from gpusizer.report import EstimateRow, Report
-from gpusizer.ui.presenters.figures import DASH
+from gpusizer.answers.report import EstimateRow, Report
+from gpusizer.core.printable import printable
+from gpusizer.fit.ranking import Ranked
+from gpusizer.ui.presenters.number_format import DASH
 from gpusizer.ui.presenters.words import Words
 
 _RANKED = 10
@@ -18,9 +19,9 @@ _RANKING_HEAD = ("rank", "gpu", "quant", "verdict", "headroom", "speed", "buy", 
 
 
 def markdown(report: Report, words: Words, address: str) -> str:
-    """The recommended quantizations and the first places of the ranking.
+    """Write the recommended quantizations and the first places of the ranking.
 
-    `address` is where the same answer is on the web, "" for nowhere.
+    `address` is the page with the same answer, "" for none.
     """
     profile, workload = report.profile, report.workload
     planned = words(
@@ -34,7 +35,7 @@ def markdown(report: Report, words: Words, address: str) -> str:
         f"## {plain(profile.repo_id)}",
         f"{parameters}  \n{planned}",
         _table(_ESTIMATE_HEAD, (_estimate(row, words) for row in estimates), words),
-        _table(_RANKING_HEAD, (_place(one, words) for one in report.ranking[:_RANKED]), words),
+        _table(_RANKING_HEAD, (_place(item, words) for item in report.ranking[:_RANKED]), words),
     ]
     if address:
         lines.append(f"<{address}>")
@@ -42,17 +43,17 @@ def markdown(report: Report, words: Words, address: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Any text as Markdown that shows it and does nothing else.
+    """Any text as Markdown that shows what is printable of it and does nothing else.
 
     >>> plain("[x](y) <b>")
     '\\\\[x\\\\]\\\\(y\\\\) &lt;b&gt;'
     """
-    return _SPECIAL.sub(r"\\\1", html.escape(" ".join(text.split()), quote=False))
+    return _SPECIAL.sub(r"\\\1", html.escape(printable(" ".join(text.split())), quote=False))
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]], words: Words) -> str:
-    named = [words(f"column.{name}") for name in head]
-    lines = [named, ["---"] * len(named), *rows]
+    headings = [words(f"column.{name}") for name in head]
+    lines = [headings, ["---"] * len(headings), *rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 

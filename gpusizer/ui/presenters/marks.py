@@ -1,10 +1,10 @@
-"""Small marks used in several places: verdicts, provenance, memory legends."""
+"""Marks that several presenters use: verdicts, provenance, memory legends."""
 
 from __future__ import annotations
 
-from gpusizer.amounts import Provenance
-from gpusizer.fit import Verdict
-from gpusizer.memory import Breakdown
+from gpusizer.core.byte_ranges import Provenance
+from gpusizer.fit.fit import Verdict
+from gpusizer.memory.estimate import Breakdown
 from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.words import Words
 
@@ -13,7 +13,7 @@ PARTS = ("weights", "kv_cache", "activations", "overhead")
 
 
 def part_bytes(memory: Breakdown) -> dict[str, int]:
-    """Likely bytes of each part; what an engine takes outside its budget is overhead."""
+    """Return the likely bytes of each part; memory outside an engine's budget is overhead."""
     return {
         "weights": memory.weights.likely,
         "kv_cache": memory.kv_cache.likely,
@@ -23,19 +23,20 @@ def part_bytes(memory: Breakdown) -> dict[str, int]:
 
 
 def verdict_badge(verdict: Verdict, words: Words) -> Html:
-    """The verdict in words, coloured by severity."""
+    """Write the verdict in words, coloured by severity."""
     return el("span", words.verdict(verdict.value), class_=f"gs-verdict gs-verdict-{verdict.value}")
 
 
 def provenance_mark(provenance: str, words: Words) -> Html:
-    """A disc: full for exact, half for derived, hollow for fitted."""
+    """Draw a disc that is full for exact, half for derived, hollow for fitted."""
     name = words(f"provenance.{provenance}")
-    return el("span", class_=f"gs-mark gs-mark-{provenance}", role="img", aria_label=name,
-              title=name)  # fmt: skip
+    return el(
+        "span", class_=f"gs-mark gs-mark-{provenance}", role="img", aria_label=name, title=name
+    )
 
 
 def provenance_legend(words: Words) -> Html:
-    """What the marks mean."""
+    """Write the meaning of each mark."""
     items = [
         el("li", provenance_mark(kind.value, words), words(f"provenance.{kind.value}.long"))
         for kind in Provenance
@@ -44,7 +45,7 @@ def provenance_legend(words: Words) -> Html:
 
 
 def parts_legend(words: Words, *extra: str) -> Html:
-    """Colours of the memory bars."""
+    """Write the colours of the memory bars and of `extra` parts."""
     items = [
         el("li", el("span", class_=f"gs-swatch gs-{part}"), words(f"part.{part}"))
         for part in (*PARTS, *extra)

@@ -1,4 +1,4 @@
-"""Ways to take an answer along: its address, and files of it."""
+"""Buttons that share an answer: copy its address, or save it as a file."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from gpusizer.exports import estimates_csv, ranking_csv
-from gpusizer.report import Report
+from gpusizer.answers.exports import estimates_csv, ranking_csv
+from gpusizer.answers.report import Report
+from gpusizer.core.printable import json_text
 from gpusizer.text import say_note
 from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.markdown import markdown
@@ -20,41 +21,47 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9.-]+")
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """A file that the browser makes."""
+    """A file that the browser saves."""
 
     name: str
     type: str
     text: str
 
     def to_json(self) -> str:
-        """For the browser's script."""
+        """Write the file as JSON for the script `DOWNLOAD` of the page."""
         return json.dumps({"name": self.name, "type": self.type, "text": self.text})
 
 
 def share_html(words: Words) -> Html:
-    """A button for each way."""
+    """Write the buttons."""
     buttons = [
-        el("button", words(f"share.{kind}"), type="button", class_="gs-button", data_share=kind,
-           data_done=words("copied"))
+        el(
+            "button",
+            words(f"share.{kind}"),
+            type="button",
+            class_="gs-button",
+            data_share=kind,
+            data_done=words("copied"),
+        )
         for kind in _KINDS
-    ]  # fmt: skip
+    ]
     return el(
         "div", join(buttons), class_="gs-share", role="group", aria_label=words("share.label")
     )
 
 
 def download(report: Report, kind: str, words: Words) -> Download | None:
-    """The file of that kind, None for an unknown one."""
-    made = _FILES.get(kind)
-    if made is None:
+    """Return a report as a file of that kind, None for an unknown kind."""
+    file = _FILES.get(kind)
+    if file is None:
         return None
-    suffix, media_type, text = made
+    suffix, media_type, text = file
     name = _UNSAFE.sub("-", report.profile.repo_id.rsplit("/", maxsplit=1)[-1])[:80]
     return Download(f"gpusizer-{name}{suffix}", media_type, text(report, words))
 
 
 def _json(report: Report, words: Words) -> str:
-    return json.dumps(report.to_json(say_note), ensure_ascii=False, indent=1, allow_nan=False)
+    return json_text(report.to_json(say_note), indent=1)
 
 
 _FILES: dict[str, tuple[str, str, Callable[[Report, Words], str]]] = {

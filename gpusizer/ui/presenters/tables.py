@@ -1,15 +1,20 @@
-"""The two tables: memory at every quantization, and ranked GPUs."""
+"""Memory of every quantization as bars and a table, and the grid of ranked GPUs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gpusizer.ranking import Ranked
-from gpusizer.report import EstimateRow, Report
-from gpusizer.request import RANKINGS
+import pandas as pd
+
+from gpusizer.answers.exports import ranking_frame
+from gpusizer.answers.report import EstimateRow, Report
+from gpusizer.answers.request import RANKINGS
+from gpusizer.core.units import GIB
+from gpusizer.fit.fit import Fit
+from gpusizer.fit.ranking import Ranked
 from gpusizer.ui.presenters.bars import bars_html, shown_rows
 from gpusizer.ui.presenters.derivation import derivation_html
-from gpusizer.ui.presenters.figures import DASH
+from gpusizer.ui.presenters.grid import Column, Grid, gpu_cell, shown
 from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.marks import (
     part_bytes,
@@ -17,21 +22,34 @@ from gpusizer.ui.presenters.marks import (
     provenance_mark,
     verdict_badge,
 )
+from gpusizer.ui.presenters.number_format import DASH
 from gpusizer.ui.presenters.words import Words
 
-SHOWN_AT_FIRST = 15
 _ESTIMATE_HEAD = (
-    "quant", "bits", "weights", "kv_cache", "activations", "overhead", "total", "band", "engine",
-)  # fmt: skip
-_RANKING_HEAD = ("rank", "gpu", "verdict", "headroom", "speed", "buy", "rent", "power", "pick")
-_NUMBERS = frozenset(
-    ("bits", "weights", "kv_cache", "activations", "overhead", "total", "band", "headroom",
-     "speed", "buy", "rent", "power")
-)  # fmt: skip
+    "quant",
+    "bits",
+    "weights",
+    "kv_cache",
+    "activations",
+    "overhead",
+    "total",
+    "band",
+    "engine",
+)
+_NUMBERS = frozenset(_ESTIMATE_HEAD) - {"quant", "engine"}
+RANKING_COLUMNS = (
+    Column("gpu", "html"),
+    Column("verdict", "html"),
+    Column("headroom"),
+    Column("speed", "html"),
+    Column("buy", ascending=True),
+    Column("rent", ascending=True),
+    Column("power", ascending=True),
+)
 
 
 def memory_html(report: Report, words: Words) -> Html:
-    """Bars for the well-known levels, and the table of all."""
+    """Write bars for well-known quantizations, and the table of all."""
     rows = [_estimate_row(row, words) for row in report.estimates]
     from_originals = any(row.needs_original_weights for row in report.estimates)
     workload = report.workload
@@ -58,32 +76,82 @@ def memory_html(report: Report, words: Words) -> Html:
 
 
 def ranking_html(report: Report, words: Words) -> Html:
-    """GPUs that run the model, with buttons to order them and to put them side by side."""
+    """Write the part above the ranking: its title, and buttons that order it."""
     order = report.request.rank_by
     buttons = [
-        el("button", words(f"rank.{name}"), type="button", data_rank=name,
-           aria_pressed="true" if name == order else "false")
+        el(
+            "button",
+            words(f"rank.{name}"),
+            type="button",
+            data_rank=name,
+            aria_pressed="true" if name == order else "false",
+        )
         for name in RANKINGS
-    ]  # fmt: skip
+    ]
     return el(
         "section",
         words.heading("ranking"),
         el("div", join(buttons), class_="gs-switch", role="group", aria_label=words("rank.label")),
-        _ranking(report.ranking, words),
+        None if report.ranking else el("p", words("ranking.empty"), class_="gs-empty"),
         class_="gs-section",
         id="gs-ranking",
     )
 
 
-def _ranking(ranking: Sequence[Ranked], words: Words) -> Html:
-    if not ranking:
-        return el("p", words("ranking.empty"), class_="gs-empty")
-    rows = [_ranking_row(item, words) for item in ranking]
-    more = None
-    if len(rows) > SHOWN_AT_FIRST:
-        label = words("ranking.more", count=len(rows))
-        more = el("button", label, type="button", class_="gs-button", data_more=True)
-    return el("div", _table(_RANKING_HEAD, rows, words, "gs-ranked"), more, class_="gs-short")
+def ranking_grid(report: Report, words: Words) -> Grid:
+    """Build the grid of every GPU that runs the model, in the report's order."""
+    ranking, facts = report.ranking, ranking_frame(report)
+    values = pd.DataFrame(
+        {
+            "gpu": [f"{_boards(item.fit)} {item.fit.gpu.slug}" for item in ranking],
+            "verdict": [item.fit.verdict.place for item in ranking],
+            "headroom": [round(item.fit.headroom_bytes / GIB, 2) for item in ranking],
+            "speed": facts["decode_tokens_per_second"],
+            "buy": facts["buy_usd"],
+            "rent": facts["rent_usd_per_hour"],
+            "power": facts["power_watts"],
+        }
+    )
+    cells = pd.DataFrame(
+        {
+            "gpu": [_gpu(item, words) for item in ranking],
+            "verdict": [verdict_badge(item.fit.verdict, words) for item in ranking],
+            "headroom": [words.gib(item.fit.headroom_bytes) for item in ranking],
+            "speed": [_rate(item, words) for item in ranking],
+            "buy": shown(values["buy"], words.usd),
+            "rent": shown(values["rent"], words.usd),
+            "power": shown(values["power"], words.whole),
+        }
+    )
+    return Grid(values, cells)
+
+
+def _boards(fit: Fit) -> str:
+    return f"{fit.count} × {fit.gpu.name}" if fit.count > 1 else fit.gpu.name
+
+
+def _slug(fit: Fit) -> str:
+    """Name the boards as a request does."""
+    return fit.gpu.slug if fit.count == 1 else f"{fit.count}x{fit.gpu.slug}"
+
+
+def _gpu(item: Ranked, words: Words) -> Html:
+    """Write the boards, the configuration that they run, and their rank."""
+    fit = item.fit
+    configuration = f"{fit.estimate.quant.name} · {fit.estimate.engine.name}"
+    return gpu_cell(_boards(fit), configuration, _slug(fit), words, item.rank)
+
+
+def _rate(item: Ranked, words: Words) -> Html:
+    """Write likely tokens per second with their band."""
+    if item.decode is None:
+        return el("div", DASH, class_="gs-number")
+    return el(
+        "div",
+        el("strong", words.speed(item.decode.likely)),
+        el("small", words.band(item.decode)),
+        class_="gs-number gs-named",
+    )
 
 
 def _table(head: Sequence[str], rows: Sequence[Html], words: Words, class_: str) -> Html:
@@ -97,7 +165,7 @@ def _table(head: Sequence[str], rows: Sequence[Html], words: Words, class_: str)
 
 
 def _row(head: Sequence[str], cells: Sequence[str], words: Words) -> Html:
-    """A row; each cell carries its column's name for screens too narrow for a table."""
+    """Write a row; each cell has its column's name as an attribute, which phones show."""
     first, *others = zip(head, cells, strict=True)
     return el(
         "tr",
@@ -115,13 +183,13 @@ def _class(name: str) -> str:
 
 def _estimate_row(row: EstimateRow, words: Words) -> Html:
     estimate = row.estimate
-    memory, known = estimate.all_gpus, estimate.provenance()
+    memory, provenances = estimate.all_gpus, estimate.provenance()
     chip = el("span", words("as_stored"), class_="gs-chip") if estimate.native else None
     wider = None
     if row.needs_original_weights:
         wider = el("sup", "†", title=words("needs_original"))
     parts = [
-        join((words.gib(amount), " ", provenance_mark(known[part], words)))
+        join((words.gib(amount), " ", provenance_mark(provenances[part], words)))
         for part, amount in part_bytes(memory).items()
     ]
     cells = (
@@ -133,29 +201,3 @@ def _estimate_row(row: EstimateRow, words: Words) -> Html:
         estimate.engine.name,
     )
     return _row(_ESTIMATE_HEAD, cells, words)
-
-
-def _ranking_row(item: Ranked, words: Words) -> Html:
-    fit = item.fit
-    name = f"{fit.count} × {fit.gpu.name}" if fit.count > 1 else fit.gpu.name
-    slug = fit.gpu.slug if fit.count == 1 else f"{fit.count}x{fit.gpu.slug}"
-    how = f"{fit.estimate.quant.name} · {fit.estimate.engine.name}"
-    rate = DASH
-    if item.decode is not None:
-        rate = join(
-            (el("strong", words.speed(item.decode.likely)), el("small", words.band(item.decode)))
-        )
-    buy, rent, power = item.buy_usd, item.rent_usd_per_hour, item.power_watts
-    cells = (
-        str(item.rank),
-        join((el("strong", name), el("small", how))),
-        verdict_badge(fit.verdict, words),
-        words.gib(fit.headroom_bytes),
-        rate,
-        DASH if buy is None else words.usd(buy),
-        DASH if rent is None else words.usd(rent),
-        DASH if power is None else words.whole(power),
-        el("button", words("pick"), type="button", class_="gs-button", data_pick=slug,
-           aria_label=words("pick.label", gpu=name)),
-    )  # fmt: skip
-    return _row(_RANKING_HEAD, cells, words)

@@ -1,17 +1,17 @@
-"""Fine-tuning: what each method takes, what would save some, where it runs and for how much."""
+"""The answer on fine-tuning: memory by method, savings, GPUs, hours and prices."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gpusizer.figures.shapes import Capacity, Part, Stack
+from gpusizer.answers.figures.shapes import Capacity, Stack, StackPart
+from gpusizer.answers.training_report import RankedTraining, TrainingEstimateRow, TrainingReport
 from gpusizer.training.ladder import Rung
 from gpusizer.training.per_gpu import TrainingMemory
-from gpusizer.training.report import EstimateRow, RankedTraining, TrainingReport
 from gpusizer.ui.presenters.charts.stacked import training_picture
-from gpusizer.ui.presenters.figures import DASH
 from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.marks import verdict_badge
+from gpusizer.ui.presenters.number_format import DASH
 from gpusizer.ui.presenters.words import Words
 
 _RANKED = 20
@@ -21,13 +21,13 @@ _METHODS = {"full": "Full", "lora": "LoRA", "qlora": "QLoRA", "dora": "DoRA"}
 
 
 def training_html(report: TrainingReport, words: Words) -> Html:
-    """The sentence first, then the picture, the ladder and the GPUs."""
-    asked = next((row for row in report.estimates if row.asked), report.estimates[0])
+    """Write the headline, then the picture, the ladder of savings and the GPUs."""
+    requested = next((row for row in report.estimates if row.asked), report.estimates[0])
     return el(
         "section",
         el("p", report.profile.repo_id, class_="gs-eyebrow"),
-        el("h2", _headline(report, asked, words), class_="gs-answer"),
-        el("p", _details(report, asked, words), class_="gs-lead"),
+        el("h2", _headline(report, requested, words), class_="gs-answer"),
+        el("p", _details(report, requested, words), class_="gs-lead"),
         words.listed(report.notes, "gs-notes"),
         training_picture(stacks_of(report.estimates), _capacities(report), words),
         _ladder(report.ladder, words),
@@ -38,46 +38,50 @@ def training_html(report: TrainingReport, words: Words) -> Html:
 
 
 def method_name(method: str) -> str:
-    """As people write it."""
+    """Write a method's name as people do."""
     return _METHODS.get(method, method)
 
 
-def _headline(report: TrainingReport, asked: EstimateRow, words: Words) -> str:
+def _headline(report: TrainingReport, requested: TrainingEstimateRow, words: Words) -> str:
     name = report.profile.repo_id.rsplit("/", maxsplit=1)[-1]
-    amount = words.amount(asked.memory.needed.likely)
-    return words("train.headline", model=name, method=method_name(asked.plan.method), total=amount)
+    amount = words.amount(requested.memory.needed.likely)
+    return words(
+        "train.headline", model=name, method=method_name(requested.plan.method), total=amount
+    )
 
 
-def _details(report: TrainingReport, asked: EstimateRow, words: Words) -> str:
-    need, plan = asked.memory.needed, report.plan
+def _details(report: TrainingReport, requested: TrainingEstimateRow, words: Words) -> str:
+    need, plan = requested.memory.needed, report.plan
     return words(
         "train.details",
-        low=words.amount(need.low), high=words.amount(need.high),
-        sequence=words.whole(plan.sequence_length), batch=plan.micro_batch,
-        trained=words.count(asked.memory.trainable),
-    )  # fmt: skip
+        low=words.amount(need.low),
+        high=words.amount(need.high),
+        sequence=words.whole(plan.sequence_length),
+        batch=plan.micro_batch,
+        trained=words.count(requested.memory.trainable),
+    )
 
 
-def stacks_of(rows: Sequence[EstimateRow]) -> list[Stack]:
-    """A bar for each method, as long as what a GPU needs: what verdicts compare with its memory."""
+def stacks_of(rows: Sequence[TrainingEstimateRow]) -> list[Stack]:
+    """Return a bar for each method, as long as the need of a GPU by which verdicts are judged."""
     return [Stack(method_name(row.plan.method), _parts(row.memory), "") for row in rows]
 
 
-def _parts(memory: TrainingMemory) -> tuple[Part, ...]:
-    """The tensors by kind; what comes and goes around them is overhead."""
+def _parts(memory: TrainingMemory) -> tuple[StackPart, ...]:
+    """Return the bytes of tensors by kind; buffers and the runtime are overhead."""
     working = (memory.activations + memory.logits).likely
-    around = (memory.buffers + memory.overhead).likely
+    overhead = (memory.buffers + memory.overhead).likely
     return (
-        Part("weights", memory.weights.likely),
-        Part("gradients", memory.gradients.likely),
-        Part("optimizer", memory.optimizer.likely),
-        Part("activations", working),
-        Part("overhead", around),
+        StackPart("weights", memory.weights.likely),
+        StackPart("gradients", memory.gradients.likely),
+        StackPart("optimizer", memory.optimizer.likely),
+        StackPart("activations", working),
+        StackPart("overhead", overhead),
     )
 
 
 def _capacities(report: TrainingReport) -> list[Capacity]:
-    """Of GPUs that were asked for by name."""
+    """Return the capacities of the GPUs that the request names."""
     if not report.request.gpus:
         return []
     gpus = {item.fit.gpu.slug: item.fit.gpu for item in report.ranking}
@@ -92,11 +96,17 @@ def _ladder(rungs: Sequence[Rung], words: Words) -> Html | None:
             "li",
             words.note(rung.note),
             " ",
-            el("small", words("train.rung", saving=words.amount(rung.saving_bytes),
-                              total=words.amount(rung.total_bytes))),
+            el(
+                "small",
+                words(
+                    "train.rung",
+                    saving=words.amount(rung.saving_bytes),
+                    total=words.amount(rung.total_bytes),
+                ),
+            ),
         )
         for rung in rungs
-    ]  # fmt: skip
+    ]
     return el("div", el("h3", words("train.ladder")), el("ol", join(items), class_="gs-ladder"))
 
 
@@ -105,8 +115,9 @@ def _ranking(ranking: Sequence[RankedTraining], words: Words) -> Html:
         return el("p", words("train.nothing"), class_="gs-empty")
     head = [el("th", words(f"column.{name}"), scope="col", class_=_class(name)) for name in _HEAD]
     rows = [_row(item, words) for item in ranking[:_RANKED]]
-    table = el("table", el("thead", el("tr", join(head))), el("tbody", join(rows)),
-               class_="gs-ranked")  # fmt: skip
+    table = el(
+        "table", el("thead", el("tr", join(head))), el("tbody", join(rows)), class_="gs-ranked"
+    )
     return el(
         "div",
         el("h3", words("train.gpus")),

@@ -1,23 +1,23 @@
-"""Words: one language's sentences and numbers, as presenters ask for them."""
+"""Words: the sentences and numbers of one language, for presenters."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from gpusizer.errors import GpusizerError
-from gpusizer.notes import Note
+from gpusizer.core.errors import GpusizerError
+from gpusizer.core.messages import Note
 from gpusizer.text import say_error, say_note, text
-from gpusizer.ui.presenters.figures import Figures
 from gpusizer.ui.presenters.html import Html, el, join
+from gpusizer.ui.presenters.number_format import NumberFormat
 
 
 @dataclass(frozen=True, slots=True)
-class Words(Figures):
-    """Calls return plain text; whoever puts it into HTML escapes it."""
+class Words(NumberFormat):
+    """The page's sentences in one language, as plain text, which `el` escapes."""
 
     def __call__(self, key: str, **fields: object) -> str:
-        """The page's sentence under `page.<key>`."""
+        """Return the sentence under `page.<key>`, with its fields filled in."""
         return text(f"page.{key}", self.language, **fields)
 
     def note(self, note: Note) -> str:
@@ -30,7 +30,7 @@ class Words(Figures):
         return text(f"verdict.{verdict}", self.language)
 
     def heading(self, key: str, **fields: object) -> Html:
-        """A section's title with its one-line explanation (`<key>.title`, `<key>.lead`)."""
+        """Write a section's title with a one-line explanation (`<key>.title`, `<key>.lead`)."""
         return el(
             "header",
             el("h2", self(f"{key}.title", **fields)),
@@ -39,6 +39,6 @@ class Words(Figures):
         )
 
     def listed(self, notes: Iterable[Note], class_: str) -> Html | None:
-        """Notes as a list, None when there are none."""
+        """Write notes as a list, None when there are none."""
         items = [el("li", self.note(note)) for note in notes]
         return el("ul", join(items), class_=class_) if items else None

@@ -1,1 +1,1 @@
-"""The page's tabs, one builder each."""
+"""The page's tabs; each module has a function that builds one."""

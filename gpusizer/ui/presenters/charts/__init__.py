@@ -1,1 +1,1 @@
-"""Pictures as SVG: figures in, escaped markup out, every number also in a table below."""
+"""Pictures as escaped SVG or as frames for Gradio's plots, each with its numbers as a table."""

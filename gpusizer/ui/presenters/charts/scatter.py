@@ -1,63 +1,65 @@
-"""Prices against speeds: a dot for each GPU, and the line of those nothing cheaper outruns."""
+"""Scatter plots of price and speed; the frontier is the GPUs that no cheaper GPU outruns."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Iterator
 
-from gpusizer.figures.prices import Offer, PriceSpeed
-from gpusizer.ui.presenters.charts.frame import figure, key, table
-from gpusizer.ui.presenters.charts.scale import Scale, round_up, ticks
-from gpusizer.ui.presenters.charts.svg import (
-    BADGE,
-    Plot,
-    at,
-    axis_x,
-    axis_y,
-    badge,
-    line,
-    marker,
-    path,
-    svg,
-    text_width,
-)
-from gpusizer.ui.presenters.html import Child, Html, el
+import pandas as pd
+
+from gpusizer.answers.figures.prices import Offer, PriceSpeed
+from gpusizer.ui.presenters.charts.chart_frame import numbers_table
+from gpusizer.ui.presenters.charts.plot import COLOURS, MUTED, Plot, axes, heading
+from gpusizer.ui.presenters.charts.scale import round_up
+from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.words import Words
 
-_HEIGHT = 300
 _Y_TICKS = 5
-_BETWEEN_TICKS = 14
-_FEWEST = 2  # of one GPU there is nothing to compare
-_BESIDE = (
-    (0, 0), (-16, -16), (0, -24), (-24, 0), (-12, -34), (-34, -12), (4, -46), (-30, -40),
-    (8, -30), (14, -56), (8, -80),
-)  # fmt: skip
-"""Where a number may stand, seen from its point: on it, else above the frontier."""
-
-Place = tuple[float, float]
+_FEWEST = 2  # points; a single GPU has nothing to compare it with
 
 
-def price_picture(prices: PriceSpeed, words: Words) -> Html | None:
-    """One kind of price against speed, from zero; None when hardly any price is known."""
+def price_plot(prices: PriceSpeed, words: Words) -> Plot | None:
+    """Plot one kind of price against speed; None with fewer than `_FEWEST` known prices."""
     if len(prices.offers) < _FEWEST:
         return None
-    title = words(f"pictures.{prices.kind}.title")
-    dearer = sum(offer.price_usd > prices.limit_usd for offer in prices.offers)
+    labels = axes(prices.kind, words)
+    gpu, quant = labels.details
+    frontier, beaten = words("pictures.frontier"), words("pictures.beaten")
+    drawn_offers = [offer for offer in prices.offers if offer.price_usd <= prices.limit_usd]
+    points = pd.DataFrame(
+        [
+            (offer.price_usd, offer.tokens_per_second, offer.frontier, offer.label, offer.detail)
+            for offer in sorted(drawn_offers, key=lambda offer: offer.frontier)
+        ],
+        columns=["x", "y", labels.series, gpu, quant],
+    )
+    points[labels.series] = points[labels.series].map({True: frontier, False: beaten})
+    colours = {frontier: COLOURS[3], beaten: MUTED}
+    dearer = len(prices.offers) - len(drawn_offers)
     leads = [words("pictures.price.lead")]
     if dearer:
         leads.append(words("pictures.price.dearer", count=words.whole(dearer)))
-    return figure(
-        prices.kind, title, words("between_sentences").join(leads),
-        lambda width, uid: _drawn(width, uid, title, prices, words),
-        None, key(list(_key(prices, words))), _table(title, prices, words),
-    )  # fmt: skip
+    title = words(f"pictures.{prices.kind}.title")
+    return Plot(
+        points.round({"x": 2, "y": 1}),
+        prices.limit_usd,
+        round_up(points["y"].max() * 1.02, _Y_TICKS),
+        colours,
+        heading(title, words("between_sentences").join(leads), colours.items()),
+        el(
+            "div",
+            el("ol", join(_frontier(prices, words)), class_="gs-frontier"),
+            _numbers(title, prices, words),
+            class_="gs-figure gs-section",
+        ),
+    )
 
 
-def _key(prices: PriceSpeed, words: Words) -> Iterator[tuple[str, str, str | None]]:
-    """The numbered ones with price, speed and what runs on them."""
-    for number, offer in enumerate(prices.frontier, start=1):
+def _frontier(prices: PriceSpeed, words: Words) -> Iterator[Html]:
+    """Write the GPUs that no cheaper GPU outruns, with price and speed."""
+    for offer in prices.frontier:
         beyond = words("pictures.beyond") if offer.price_usd > prices.limit_usd else None
-        yield str(number), f"{offer.label} · {_facts(offer, prices, words)}", beyond
+        small = el("small", f" ({beyond})") if beyond else None
+        yield el("li", f"{offer.label} · {_facts(offer, prices, words)}", small)
 
 
 def _facts(offer: Offer, prices: PriceSpeed, words: Words) -> str:
@@ -66,92 +68,15 @@ def _facts(offer: Offer, prices: PriceSpeed, words: Words) -> str:
     return f"{price} · {words('tokens_per_second', speed=words.speed(offer.tokens_per_second))}"
 
 
-def _drawn(width: int, uid: str, title: str, prices: PriceSpeed, words: Words) -> Html:
-    shown = [offer for offer in prices.offers if offer.price_usd <= prices.limit_usd]
-    top = round_up(max(offer.tokens_per_second for offer in shown) * 1.02, _Y_TICKS)
-    y_ticks = [(tick, words.number(tick, ",g")) for tick in ticks(top, _Y_TICKS)]
-    left = 12 + max(text_width(said) for _, said in y_ticks)
-    widest = text_width(words.usd(prices.limit_usd))
-    area = Plot(left, 34, width - max(28, widest / 2), 34 + _HEIGHT)
-    most = max(2, int((area.right - area.left) // max(72, widest + _BETWEEN_TICKS)))
-    end = round_up(prices.limit_usd, most)
-    x, y = Scale(end, area.left, area.right), Scale(top, area.bottom, area.top)
-    pieces: list[Child] = [
-        axis_y(area, [(y(tick), said) for tick, said in y_ticks], words("column.speed")),
-        axis_x(area, [(x(tick), words.dollars(tick, ",g")) for tick in ticks(end, most)],
-               words(f"pictures.axis.{prices.kind}"), grid=True),
-    ]  # fmt: skip
-    for offer in shown:
-        if not offer.frontier:
-            pieces.append(_dot(x(offer.price_usd), y(offer.tokens_per_second),
-                               f"{offer.label}: {_facts(offer, prices, words)}"))  # fmt: skip
-    front = [offer for offer in prices.frontier if offer.price_usd <= prices.limit_usd]
-    places = [(x(offer.price_usd), y(offer.tokens_per_second)) for offer in front]
-    pieces.append(path(_steps(places, area.right), "gs-line gs-frontier"))
-    pieces += _numbered(places, area)
-    said = "; ".join(
-        f"{number}: {offer.label}, {_facts(offer, prices, words)}"
-        for number, offer in enumerate(front, start=1)
+def _numbers(title: str, prices: PriceSpeed, words: Words) -> Html:
+    offers = prices.offers
+    table = pd.DataFrame(
+        {
+            words("column.gpu"): [offer.label for offer in offers],
+            words("column.quant"): [offer.detail for offer in offers],
+            words("column.frontier"): ["✓" if offer.frontier else "" for offer in offers],
+            words(f"column.{prices.kind}"): [words.usd(offer.price_usd) for offer in offers],
+            words("column.speed"): [words.speed(offer.tokens_per_second) for offer in offers],
+        }
     )
-    return svg(width, area.bottom + 44, uid, title, said, pieces)
-
-
-def _dot(x: float, y: float, title: str) -> Html:
-    return el("circle", el("title", title), cx=at(x), cy=at(y), r=4, class_="gs-dot")
-
-
-def _steps(places: Sequence[Place], right: float) -> list[Place]:
-    """The best speed for every price: level until the next faster GPU, then up to it."""
-    steps = [places[0]]
-    for (_, before), (x, y) in pairwise(places):
-        steps += [(x, before), (x, y)]
-    return [*steps, (right, steps[-1][1])]
-
-
-def _numbered(places: Sequence[Place], area: Plot) -> Iterator[Html]:
-    """A number on every point of the frontier, beside it where it would cover another.
-
-    Above the frontier nothing is drawn, so that is where there is room. Where there is none,
-    the point is left as a diamond without its number.
-    """
-    taken: list[Place] = []
-    beside, badges = [], []
-    for number, point in enumerate(places, start=1):
-        others = [place for place in places if place != point]
-        spot = _free_spot(point, others, taken, area)
-        if spot != point:
-            if spot is not None:
-                beside.append(line(*point, *spot, "gs-leader"))
-            beside.append(el("g", marker(3, *point), class_="gs-front"))
-        if spot is not None:
-            taken.append(spot)
-            badges.append(badge(*spot, str(number)))
-    yield from (*beside, *badges)
-
-
-def _free_spot(
-    point: Place, others: Sequence[Place], taken: Sequence[Place], area: Plot
-) -> Place | None:
-    """The first place for a badge that touches no other and covers no other point."""
-    for dx, dy in _BESIDE:
-        x, y = point[0] + dx, point[1] + dy
-        inside = x >= area.left + BADGE and y >= area.top - BADGE
-        if inside and _clear(x, y, taken, 2 * BADGE) and _clear(x, y, others, BADGE + 4):
-            return x, y
-    return None
-
-
-def _clear(x: float, y: float, places: Sequence[Place], distance: float) -> bool:
-    return all((x - a) ** 2 + (y - b) ** 2 >= distance**2 for a, b in places)
-
-
-def _table(title: str, prices: PriceSpeed, words: Words) -> Html:
-    column = words("column.buy" if prices.kind == "buy" else "column.rent")
-    head = (words("column.gpu"), words("column.quant"), words("column.frontier"), column,
-            words("column.speed"))  # fmt: skip
-    rows = [
-        (offer.label, offer.detail, "✓" if offer.frontier else "", words.usd(offer.price_usd),
-         words.speed(offer.tokens_per_second))
-        for offer in prices.offers
-    ]  # fmt: skip
-    return table(title, head, rows, words, texts=3)
+    return numbers_table(title, table, words, texts=3)

@@ -1,16 +1,19 @@
-"""Stacked bars of memory, lying down, with upright lines for what GPUs hold."""
+"""Horizontal stacked bars of memory, with vertical lines at the capacities of GPUs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from gpusizer.figures.shapes import Capacity, Stack
-from gpusizer.ui.presenters.charts.frame import (
+import pandas as pd
+
+from gpusizer.answers.figures.shapes import Capacity, Stack
+from gpusizer.core.units import GIB
+from gpusizer.ui.presenters.charts.chart_frame import (
     capacities_key,
     figure,
     letters,
+    numbers_table,
     parts_key,
-    table,
     top_of,
     with_lines,
 )
@@ -18,7 +21,7 @@ from gpusizer.ui.presenters.charts.scale import Scale, round_up, spread, ticks
 from gpusizer.ui.presenters.charts.svg import (
     BADGE,
     FONT,
-    Plot,
+    PlotArea,
     at,
     axis_x,
     badge,
@@ -32,17 +35,23 @@ from gpusizer.ui.presenters.charts.svg import (
 )
 from gpusizer.ui.presenters.html import Child, Html, el, join
 from gpusizer.ui.presenters.words import Words
-from gpusizer.units import GIB
 
 _ROW, _BAR = 42, 16
+_BAR_TOP = FONT + 6  # top of a bar within its row, below its name
+_NAME_MARGIN = 6  # units between a line and a name
 _STYLES = ("weights", "kv_cache", "activations", "overhead", "gradients", "optimizer")
-"""Parts that look the same in every picture; others take what is free."""
+"""Parts that have the same style in every picture; others take the remaining styles."""
 _TICK_ROOM = 62  # units between ticks
 
 
-def memory_picture(stacks: Sequence[Stack], capacities: Sequence[Capacity], context: str,
-                   concurrency: str, words: Words) -> Html | None:  # fmt: skip
-    """Memory by quantization against what the picked GPUs hold."""
+def memory_picture(
+    stacks: Sequence[Stack],
+    capacities: Sequence[Capacity],
+    context: str,
+    concurrency: str,
+    words: Words,
+) -> Html | None:
+    """Draw memory by quantization, with lines at the capacities of the picked GPUs."""
     lead = words("pictures.memory.lead", context=context, concurrency=concurrency)
     title = words("pictures.memory.title")
     return _picture("memory", title, lead, words("column.quant"), stacks, capacities, words)
@@ -51,14 +60,21 @@ def memory_picture(stacks: Sequence[Stack], capacities: Sequence[Capacity], cont
 def training_picture(
     stacks: Sequence[Stack], capacities: Sequence[Capacity], words: Words
 ) -> Html | None:
-    """Memory of training, method by method."""
+    """Draw memory of training by method, with lines at the capacities of GPUs."""
     lead, title = words("pictures.training.lead"), words("pictures.training.title")
     return _picture("training", title, lead, words("column.method"), stacks, capacities, words)
 
 
-def _picture(name: str, title: str, lead: str, first: str, stacks: Sequence[Stack],
-             capacities: Sequence[Capacity], words: Words) -> Html | None:  # fmt: skip
-    """None when there is nothing to stack."""
+def _picture(
+    name: str,
+    title: str,
+    lead: str,
+    first_heading: str,
+    stacks: Sequence[Stack],
+    capacities: Sequence[Capacity],
+    words: Words,
+) -> Html | None:
+    """Draw stacked bars in their frame; None without bars."""
     if not stacks:
         return None
     keys = tuple(dict.fromkeys(part.key for stack in stacks for part in stack.parts))
@@ -68,87 +84,128 @@ def _picture(name: str, title: str, lead: str, first: str, stacks: Sequence[Stac
         return _drawn(width, uid, title, stacks, capacities, keys, top, words)
 
     return figure(
-        name, title, with_lines(lead, capacities, words), draw,
+        name,
+        title,
+        with_lines(lead, capacities, words),
+        draw,
         parts_key(name, [(words(f"part.{key}"), style) for key, style in styles(keys).items()]),
         capacities_key(capacities, top, words),
-        _table(title, first, stacks, keys, words),
-    )  # fmt: skip
+        _table(title, first_heading, stacks, keys, words),
+    )
 
 
 def styles(keys: Sequence[str]) -> dict[str, int]:
-    """The number of the colour and texture of each part."""
-    free = iter([i for i, known in enumerate(_STYLES) if known not in keys])
+    """Return the number of each part's style: its colour and texture."""
+    free = iter([i for i, part in enumerate(_STYLES) if part not in keys])
     return {key: _STYLES.index(key) if key in _STYLES else next(free, len(keys)) for key in keys}
 
 
-def _drawn(width: int, uid: str, title: str, stacks: Sequence[Stack],
-           capacities: Sequence[Capacity], keys: Sequence[str], top: float,
-           words: Words) -> Html:  # fmt: skip
-    marks = [(name, one) for name, one in letters(capacities) if one.memory_bytes <= top]
-    above = 2 * BADGE + 10 if marks else 4
+def _drawn(
+    width: int,
+    uid: str,
+    title: str,
+    stacks: Sequence[Stack],
+    capacities: Sequence[Capacity],
+    keys: Sequence[str],
+    top: float,
+    words: Words,
+) -> Html:
+    marks = [
+        (letter, capacity)
+        for letter, capacity in letters(capacities)
+        if capacity.memory_bytes <= top
+    ]
+    top_margin = 2 * BADGE + 10 if marks else 4
     totals = max(text_width(words.gib(stack.total_bytes)) for stack in stacks) + 14
-    plot = Plot(8, above, width - max(totals, 22), above + _ROW * len(stacks) + 6)
-    most = int((plot.right - plot.left) // _TICK_ROOM)
-    end = round_up(top / GIB, most)
+    plot = PlotArea(8, top_margin, width - max(totals, 22), top_margin + _ROW * len(stacks) + 6)
+    max_ticks = int((plot.right - plot.left) // _TICK_ROOM)
+    end = round_up(top / GIB, max_ticks)
     scale = Scale(end * GIB, plot.left, plot.right)
-    places = [(scale(tick * GIB), words.number(tick, ",g")) for tick in ticks(end, most)]
-    pieces: list[Child] = [hatches(uid), axis_x(plot, places, "GiB", grid=True)]
-    for i, stack in enumerate(stacks):
-        pieces.append(_bar(stack, plot.top + 6 + i * _ROW, scale, styles(keys), uid, words))
-    pieces.append(_capacity_lines(marks, plot, scale))
-    for i, stack in enumerate(stacks):
-        pieces.append(_names(stack, plot.top + 6 + i * _ROW, plot, width, words))
-    said = "; ".join(f"{stack.label}: {words.amount(stack.total_bytes)}" for stack in stacks)
-    return svg(width, plot.bottom + 44, uid, title, said, pieces)
+    places = [(scale(tick * GIB), words.number(tick, ",g")) for tick in ticks(end, max_ticks)]
+    rows = [plot.top + 6 + i * _ROW for i in range(len(stacks))]
+    names = [_name(stack, plot) for stack in stacks]
+    grid = [
+        line(x, start, x, stop, "gs-grid")
+        for x, _ in places
+        for start, stop in _beside_names(x, rows, names, plot)
+    ]
+    pieces: list[Child] = [hatches(uid), *grid, axis_x(plot, places, "GiB")]
+    for stack, y in zip(stacks, rows, strict=True):
+        pieces.append(_bar(stack, y, scale, styles(keys), uid, words))
+    pieces.append(_capacity_lines(marks, rows, names, plot, scale))
+    for stack, (name, detail), y in zip(stacks, names, rows, strict=True):
+        pieces.append(_label(name, detail, y, plot))
+        total = words.gib(stack.total_bytes)
+        pieces.append(label(width, y + FONT + 19, total, "end", "gs-name"))
+    description = "; ".join(f"{stack.label}: {words.amount(stack.total_bytes)}" for stack in stacks)
+    return svg(width, plot.bottom + 44, uid, title, description, pieces)
 
 
-def _bar(stack: Stack, y: float, scale: Scale, styled: Mapping[str, int], uid: str,
-         words: Words) -> Html:  # fmt: skip
-    below, pieces = 0, []
+def _bar(
+    stack: Stack, y: float, scale: Scale, styled: Mapping[str, int], uid: str, words: Words
+) -> Html:
+    start_bytes, pieces = 0, []
     for part in stack.parts:
-        start, end = scale(below), scale(below + part.amount_bytes)
-        said = f"{words(f'part.{part.key}')}: {words.amount(part.amount_bytes)}"
+        start, end = scale(start_bytes), scale(start_bytes + part.amount_bytes)
+        tooltip = f"{words(f'part.{part.key}')}: {words.amount(part.amount_bytes)}"
         index = styled[part.key]
-        pieces.append(filled(start, y + FONT + 6, end - start, _BAR, index, uid, said))
-        below += part.amount_bytes
+        pieces.append(filled(start, y + _BAR_TOP, end - start, _BAR, index, uid, tooltip))
+        start_bytes += part.amount_bytes
     return join(pieces)
 
 
-def _names(stack: Stack, y: float, plot: Plot, width: int, words: Words) -> Html:
-    """The name above its bar, with the detail where there is room; the total beside it."""
-    detail = f" {stack.detail}"
+def _name(stack: Stack, plot: PlotArea) -> tuple[str, str]:
+    """Return the text above a bar: its name, and the detail where there is room for it."""
+    detail = f" {stack.detail}" if stack.detail else ""
     fits = text_width(stack.label + detail) <= plot.right - plot.left
-    name = el(
-        "text",
-        stack.label,
-        el("tspan", detail, class_="gs-less") if stack.detail and fits else None,
-        x=at(plot.left),
-        y=at(y + FONT),
-        class_="gs-name",
-    )
-    total = label(width, y + FONT + 19, words.gib(stack.total_bytes), "end", "gs-name")
-    return join((name, total))
+    return stack.label, detail if fits else ""
 
 
-def _capacity_lines(marks: Sequence[tuple[str, Capacity]], plot: Plot, scale: Scale) -> Html:
-    """A line for each, its letter above it, moved aside where two would touch."""
-    places = [scale(one.memory_bytes) for _, one in marks]
+def _label(name: str, detail: str, y: float, plot: PlotArea) -> Html:
+    small = el("tspan", detail, class_="gs-less") if detail else None
+    return el("text", name, small, x=at(plot.left), y=at(y + FONT), class_="gs-name")
+
+
+def _beside_names(
+    x: float, rows: Sequence[float], names: Sequence[tuple[str, str]], plot: PlotArea
+) -> Iterator[tuple[float, float]]:
+    """Yield the pieces of a vertical line at `x` between the names of bars, from top to bottom."""
+    start = plot.top
+    for y, (name, detail) in zip(rows, names, strict=True):
+        if x < plot.left + text_width(name + detail) + _NAME_MARGIN:
+            if y > start:
+                yield start, y
+            start = y + _BAR_TOP - 2
+    yield start, plot.bottom
+
+
+def _capacity_lines(
+    marks: Sequence[tuple[str, Capacity]],
+    rows: Sequence[float],
+    names: Sequence[tuple[str, str]],
+    plot: PlotArea,
+    scale: Scale,
+) -> Html:
+    """Draw a line for each capacity with its letter above it; letters are moved apart."""
+    places = [scale(capacity.memory_bytes) for _, capacity in marks]
     moved = spread(places, 2 * BADGE + 2, plot.left + BADGE, plot.right + BADGE)
     pieces: list[Child] = []
-    for (name, _), x, beside in zip(marks, places, moved, strict=True):
-        pieces.append(level(x, plot.top, x, plot.bottom))
-        pieces.append(line(beside, 2 * BADGE, x, plot.top, "gs-level"))
-        pieces.append(badge(beside, BADGE + 1, name))
+    for (letter, _), x, badge_x in zip(marks, places, moved, strict=True):
+        for start, stop in _beside_names(x, rows, names, plot):
+            pieces.append(level(x, start, x, stop))
+        pieces.append(line(badge_x, 2 * BADGE, x, plot.top, "gs-level"))
+        pieces.append(badge(badge_x, BADGE + 1, letter))
     return join(pieces)
 
 
-def _table(title: str, first: str, stacks: Sequence[Stack], keys: Sequence[str],
-           words: Words) -> Html:  # fmt: skip
-    head = (first, *(f"{words(f'part.{key}')} (GiB)" for key in keys), words("column.total"))
-    rows = []
-    for stack in stacks:
-        amounts = {part.key: words.gib(part.amount_bytes) for part in stack.parts}
-        rows.append(
-            (stack.label, *(amounts.get(key, "") for key in keys), words.gib(stack.total_bytes))
-        )
-    return table(title, head, rows, words)
+def _table(
+    title: str, first_heading: str, stacks: Sequence[Stack], keys: Sequence[str], words: Words
+) -> Html:
+    amounts = pd.DataFrame(
+        [{part.key: part.amount_bytes for part in stack.parts} for stack in stacks], columns=[*keys]
+    )
+    numbers = amounts.map(lambda amount: "" if pd.isna(amount) else words.gib(amount))
+    numbers.columns = pd.Index([f"{words(f'part.{key}')} (GiB)" for key in keys])
+    numbers.insert(0, first_heading, [stack.label for stack in stacks])
+    numbers[words("column.total")] = [words.gib(stack.total_bytes) for stack in stacks]
+    return numbers_table(title, numbers, words)

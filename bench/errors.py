@@ -1,0 +1,261 @@
+"""Predicted numbers beside measured ones, and the statistics of their errors, by pandas."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import pandas as pd
+
+from bench.rivals import Rival
+from gpusizer.core.units import GIB
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One component of one row.
+
+    Attributes:
+        engine: engine or program measured.
+        component: what was measured, such as "weights".
+        variant: part of the component's rows that is also summed up apart, "" for none.
+        row_id, dup_group, source_group, source_url: of the row.
+        measured, predicted: in bytes, or a plain number for concurrencies.
+        naive: the same by parameters times nominal bytes and the usual cache formula; None
+            where such a calculator has nothing to say.
+        in_bytes: the numbers are bytes.
+        rival: the same by hf-mem; None where it has no such number to ask for.
+        apart: something ran that no request can state.
+        low, high: ends of the printed band, None where the answer prints none.
+    """
+
+    engine: str
+    component: str
+    variant: str
+    row_id: str
+    dup_group: str
+    source_group: str
+    source_url: str
+    measured: float
+    predicted: float
+    naive: float | None
+    in_bytes: bool = True
+    rival: Rival | None = None
+    apart: bool = False
+    low: float | None = None
+    high: float | None = None
+
+
+_COLUMNS = (
+    "engine",
+    "component",
+    "variant",
+    "row_id",
+    "dup_group",
+    "source_group",
+    "source_url",
+    "measured",
+    "predicted",
+    "naive",
+    "in_bytes",
+    "rival",
+    "apart",
+    "low",
+    "high",
+)
+
+
+def frame_of(comparisons: Iterable[Comparison]) -> pd.DataFrame:
+    """One line per comparison: its fields, and its errors.
+
+    Added are `unit` (GiB in bytes, or 1), `relative` (error as a share of the measured value),
+    `in_band` (1 where the measured value lies in the printed band, NaN without one) and
+    `hf_mem_asked`, `hf_mem`, `hf_mem_named` (hf-mem's numbers, NaN where it gave none).
+    """
+    rows = [[getattr(comparison, name) for name in _COLUMNS] for comparison in comparisons]
+    frame = pd.DataFrame(rows, columns=_COLUMNS)
+    numbers = ["measured", "predicted", "naive", "low", "high"]
+    frame[numbers] = frame[numbers].astype(float)
+    frame["unit"] = frame["in_bytes"].map({True: GIB, False: 1})
+    frame["relative"] = relative_errors(frame["measured"], frame["predicted"])
+    inside = frame["measured"].between(frame["low"], frame["high"]).astype(float)
+    frame["in_band"] = inside.where(frame["low"].notna())
+    rivals = [rival if rival and rival.asked else None for rival in frame["rival"]]
+    frame["hf_mem_asked"] = [rival is not None for rival in rivals]
+    frame["hf_mem"] = pd.Series([rival and rival.value for rival in rivals], dtype=float)
+    frame["hf_mem_named"] = pd.Series([rival and rival.named for rival in rivals], dtype=float)
+    return frame
+
+
+def one_per_group(frame: pd.DataFrame) -> pd.DataFrame:
+    """The first of the repeated runs of one configuration, per component."""
+    return frame.drop_duplicates(["engine", "component", "dup_group"]).reset_index(drop=True)
+
+
+@dataclass(frozen=True, slots=True)
+class RivalSummary:
+    """hf-mem's errors on the rows it was asked about.
+
+    Attributes:
+        asked, answered: rows, and those it gave a number for with the row's own settings.
+        mean, median: of the absolute relative error, over the rows answered.
+        named_answered, named_mean: the same with the cache type named.
+    """
+
+    asked: int
+    answered: int
+    mean: float | None
+    median: float | None
+    named_answered: int
+    named_mean: float | None
+
+    @property
+    def named_is_alike(self) -> bool:
+        """Naming the cache type changes nothing."""
+        return (self.answered, self.mean) == (self.named_answered, self.named_mean)
+
+
+@dataclass(frozen=True, slots=True)
+class Errors:
+    """Errors of all rows of a component. Shares are of the measured value; amounts in GiB.
+
+    Attributes:
+        n: rows, one per `dup_group`.
+        median, mean, p95: of the absolute relative error.
+        bias: mean of the signed relative error.
+        mean_amount: mean absolute error in GiB, None for what is not memory.
+        naive_mean: the naive calculator's mean, None without one.
+        hf_mem: hf-mem's errors, None where it was asked nothing.
+    """
+
+    n: int
+    median: float
+    mean: float
+    bias: float
+    p95: float
+    mean_amount: float | None
+    naive_mean: float | None
+    hf_mem: RivalSummary | None
+
+
+def summarize(rows: pd.DataFrame) -> Errors:
+    """Statistics of at least one comparison of a component."""
+    measured, sizes = rows["measured"], rows["relative"].abs()
+    amounts = (rows["predicted"] - measured).abs() / rows["unit"]
+    naive_errors = (rows["naive"] - measured).abs().where(measured != 0)
+    return Errors(
+        n=len(rows),
+        median=sizes.median(),
+        mean=sizes.mean(),
+        bias=rows["relative"].mean(),
+        p95=nearest_rank(sizes, 95),
+        mean_amount=amounts.mean() if rows["in_bytes"].all() else None,
+        naive_mean=optional((naive_errors / measured.abs()).mean()),
+        hf_mem=summarize_rival(rows),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """Errors in which every source weighs the same, however many rows it has.
+
+    Attributes:
+        n, sources: rows, and sources of them.
+        median, mean, p95: of the absolute relative error.
+        bias: mean of the signed relative error.
+        in_band: share of rows inside the printed band, None where none is printed.
+    """
+
+    n: int
+    sources: int
+    median: float
+    mean: float
+    p95: float
+    bias: float
+    in_band: float | None
+
+
+def shared(errors: pd.Series, sources: pd.Series, in_band: pd.Series) -> Shared:
+    """Statistics of relative errors, each source's rows together of weight one.
+
+    >>> shared(pd.Series([0.1, 0.3, -0.6]), pd.Series(["a", "a", "b"]), pd.Series([1.0, 0, 1])).mean
+    0.4
+    """
+    known = errors.notna()
+    errors, sources, in_band = errors[known], sources[known], in_band[known].astype(float)
+    weights = 1 / sources.groupby(sources).transform("size")
+    banded = in_band.notna()
+    band_sources = sources[banded]
+    shares = in_band[banded].groupby(band_sources).mean()
+    return Shared(
+        n=len(errors),
+        sources=sources.nunique(),
+        median=weighted_rank(errors.abs(), weights, 0.50),
+        mean=round(float((errors.abs() * weights).sum() / weights.sum()), 12),
+        p95=weighted_rank(errors.abs(), weights, 0.95),
+        bias=(errors * weights).sum() / weights.sum(),
+        in_band=optional(shares.mean()),
+    )
+
+
+def weighted_rank(values: pd.Series, weights: pd.Series, share: float) -> float:
+    """The smallest value that, with those below it, has at least this share of the weight.
+
+    >>> weighted_rank(pd.Series([3.0, 1.0, 2.0]), pd.Series([0.5, 0.25, 0.25]), 0.5)
+    2.0
+    """
+    order = values.sort_values(kind="stable").index
+    reached = weights[order].cumsum() >= share * weights.sum() - 1e-9
+    return float(values[order][reached].iloc[0])
+
+
+def summarize_rival(rows: pd.DataFrame) -> RivalSummary | None:
+    """hf-mem's errors where the file of its answers has the question."""
+    with_question = rows[rows["hf_mem_asked"]]
+    if with_question.empty:
+        return None
+    plain, named = (
+        relative_errors(with_question["measured"], with_question[column]).abs().dropna()
+        for column in ("hf_mem", "hf_mem_named")
+    )
+    return RivalSummary(
+        asked=len(with_question),
+        answered=len(plain),
+        mean=optional(plain.mean()),
+        median=optional(plain.median()),
+        named_answered=len(named),
+        named_mean=optional(named.mean()),
+    )
+
+
+def relative_errors(measured: pd.Series, predicted: pd.Series) -> pd.Series:
+    """Signed errors as shares of the measured value; of nothing measured, 0 is right, else 1."""
+    error = predicted - measured
+    return (error / measured).where(measured != 0, (error != 0).astype(float))
+
+
+def nearest_rank(values: pd.Series, percent: int) -> float:
+    """A percentile by nearest rank: a value that occurred.
+
+    >>> nearest_rank(pd.Series(range(1, 101)), 95), nearest_rank(pd.Series([3, 1]), 90)
+    (95, 3)
+    """
+    rank = -(-percent * len(values) // 100)
+    return values.sort_values().iloc[rank - 1].item()
+
+
+def between_tails(values: pd.Series, tail: float) -> tuple[float, float]:
+    """The lowest and highest value once a share of the values is cut off at each end.
+
+    >>> between_tails(pd.Series(range(20)), 0.05)
+    (1, 18)
+    """
+    ordered = values.sort_values()
+    cut = int(tail * len(ordered))
+    return ordered.iloc[cut].item(), ordered.iloc[-1 - cut].item()
+
+
+def optional(value: float) -> float | None:
+    """None where there was nothing to take a statistic of, which pandas gives as NaN."""
+    return None if math.isnan(value) else value

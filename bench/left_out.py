@@ -1,0 +1,157 @@
+"""Answers as they would be had one source published nothing: what it alone supports is undone.
+
+`data/measurements/rule_sources.csv` says which constants of tables that people edit stand on the
+runs of which sources, and what they would be without: the value of the row before, or of the plain
+stack; a rule about a publisher's files goes. Constants that a program fits are fitted again without
+the source (`bench.throughput`). Constants with a source line of an engine are not in the file, and
+those inside formulas cannot be undone.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping, MutableMapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any, TypeVar
+from unittest.mock import patch
+
+from bench import front_door
+from bench.measurements import FOLDER
+from bench.speed_tables import Constants
+from gpusizer.fit.speed import tables
+from gpusizer.memory.engines.vllm import eras
+from gpusizer.memory.quants import publishers
+from gpusizer.training.stacks import TrainingStack, stacks
+
+FILE = FOLDER / "rule_sources.csv"
+
+_K = TypeVar("_K")
+_V = TypeVar("_V")
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """One constant, and the sources whose runs it stands on.
+
+    Attributes:
+        table, row: where it is: the file's name, and the row's first column; rows about publishers
+            by publisher, models, recipes and tensor.
+        constant: field of the row's dataclass; "" for the whole rule.
+        sources: source groups.
+        without: its value without any of them, as text.
+    """
+
+    table: str
+    row: str
+    constant: str
+    sources: frozenset[str]
+    without: str
+
+    def falls_with(self, source: str) -> bool:
+        """Whether no other source supports it."""
+        return self.sources == {source}
+
+    def value_like(self, present: object) -> Any:
+        """`without` in the type of the constant's present value."""
+        if isinstance(present, bool):
+            return self.without == "true"
+        return type(present)(self.without)  # type: ignore[call-arg]
+
+
+@cache
+def supports() -> tuple[Support, ...]:
+    """Every line of the file."""
+    with FILE.open(encoding="utf-8", newline="") as file:
+        return tuple(
+            Support(
+                line["table"],
+                line["row"],
+                line["constant"],
+                frozenset(line["sources"].split()),
+                line["without"],
+            )
+            for line in csv.DictReader(file)
+        )
+
+
+def supported_alone(source: str, table: str) -> list[Support]:
+    """What of a table only this source supports."""
+    return [s for s in supports() if s.table == table and s.falls_with(source)]
+
+
+def matters(source: str) -> bool:
+    """Whether some constant falls with this source."""
+    return any(support.falls_with(source) for support in supports())
+
+
+@contextmanager
+def without(source: str, speeds: Constants | None = None) -> Iterator[None]:
+    """Answer as if this source had published nothing, and remember those answers apart.
+
+    `speeds`: constants of speeds fitted without it, where it measured any.
+    """
+    with ExitStack() as stack:
+        if speeds is not None:
+            stack.enter_context(swapped(tables.decode_table(), speeds.decode))
+            stack.enter_context(swapped(tables.prefill_table(), speeds.prefill))
+            stack.enter_context(swapped(tables.band_table(), speeds.bands))
+        stack.enter_context(_eras_without(source))
+        stack.enter_context(_publishers_without(source))
+        stack.enter_context(swapped(stacks(), _stacks_without(source)))
+        stack.enter_context(front_door.under(source))
+        yield
+
+
+@contextmanager
+def swapped(table: MutableMapping[_K, _V], other: Mapping[_K, _V]) -> Iterator[None]:
+    """A table that the product has read, with other contents for a while."""
+    before = dict(table)
+    table.clear()
+    table.update(other)
+    try:
+        yield
+    finally:
+        table.clear()
+        table.update(before)
+
+
+def _stacks_without(source: str) -> dict[str, TrainingStack]:
+    changed = dict(stacks())
+    for support in supported_alone(source, "training_stacks"):
+        stack = changed[support.row]
+        value = support.value_like(getattr(stack, support.constant))
+        changed[support.row] = replace(stack, **{support.constant: value})
+    return changed
+
+
+@contextmanager
+def _eras_without(source: str) -> Iterator[None]:
+    changed = {_number(era): era for era in eras.all_eras()}
+    for support in supported_alone(source, "vllm_eras"):
+        era = changed[support.row]
+        value = support.value_like(getattr(era, support.constant))
+        changed[support.row] = replace(era, **{support.constant: value})
+    rows = tuple(changed.values())
+    with patch.object(eras, "all_eras", lambda: rows):
+        eras.era_of.cache_clear()
+        yield
+    eras.era_of.cache_clear()
+
+
+def _number(era: eras.Era) -> str:
+    return ".".join(map(str, era.since))
+
+
+@contextmanager
+def _publishers_without(source: str) -> Iterator[None]:
+    fallen = {support.row for support in supported_alone(source, "gguf_publishers")}
+    rules = tuple(rule for rule in publishers.all_rules() if _name(rule) not in fallen)
+    with patch.object(publishers, "all_rules", lambda: rules):
+        yield
+
+
+def _name(rule: publishers.PublisherRule) -> str:
+    models, recipes = " ".join(sorted(rule.models)), " ".join(sorted(rule.recipes))
+    return f"{rule.publisher}/{models}/{recipes}/{rule.tensor}"

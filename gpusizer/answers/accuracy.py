@@ -1,0 +1,191 @@
+"""Errors of predictions against published measurements, as `bench.accuracy` last wrote them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from gpusizer.core.paths import GENERATED_DIR
+
+FILE = GENERATED_DIR / "accuracy.json"
+
+_FAR = 9.995  # larger shares are printed as ">999%"
+
+
+@dataclass(frozen=True, slots=True)
+class RivalErrors:
+    """hf-mem's mean error and how many rows it answered, of those it was asked about.
+
+    Attributes:
+        asked: rows whose component it can state at all.
+        median: of its errors with each row's own settings.
+        plain: mean error and rows answered with each row's own settings.
+        named: the same with the cache type named instead of left to it.
+    """
+
+    asked: int
+    median: float | None
+    plain: tuple[float | None, int]
+    named: tuple[float | None, int]
+
+
+@dataclass(frozen=True, slots=True)
+class SharedErrors:
+    """Errors in which every source weighs the same.
+
+    Attributes:
+        n, sources: rows, and sources of them.
+        median, mean, p95: of absolute errors.
+        bias: mean of signed errors.
+        in_band: share of rows inside the printed band, None where none is printed.
+    """
+
+    n: int
+    sources: int
+    median: float
+    mean: float
+    p95: float
+    bias: float
+    in_band: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorRow:
+    """Errors of one component under one engine, as shares of the measured value.
+
+    Attributes:
+        engine, component: what was measured.
+        n: rows, one per repeated configuration.
+        median, mean, p95: of absolute errors.
+        bias: mean of signed errors.
+        mean_gib: mean absolute error in GiB, None for what is not memory.
+        left_out: errors of each row without what its own source alone supports.
+        first_contact: errors of rows when they arrived, None where none is known.
+        naive_mean: mean error of the naive calculator, None where it predicts nothing.
+        hf_mem: hf-mem's errors, None where it predicts nothing.
+        worst: the signed error furthest off, and where that measurement is published.
+    """
+
+    engine: str
+    component: str
+    n: int
+    median: float
+    mean: float
+    bias: float
+    p95: float
+    mean_gib: float | None
+    left_out: SharedErrors
+    first_contact: SharedErrors | None
+    naive_mean: float | None
+    hf_mem: RivalErrors | None
+    worst: float
+    worst_url: str
+
+
+@dataclass(frozen=True, slots=True)
+class AccuracyTable:
+    """Errors by section: "memory", "training" and "speed", and runs with something that no request
+    can state, "apart".
+
+    Attributes:
+        as_of: date of the last change.
+        measured, predicted: published rows, and those compared with an answer.
+        out_of_memory, said_fits: runs that ran out of memory, and those said to fit.
+        ran, said_not: runs that ran, and those said not to fit.
+        hf_mem: release of hf-mem that was asked.
+    """
+
+    as_of: str
+    measured: int
+    predicted: int
+    out_of_memory: int
+    said_fits: int
+    ran: int
+    said_not: int
+    hf_mem: str
+    sections: Mapping[str, tuple[ErrorRow, ...]]
+
+
+@cache
+def load_accuracy() -> AccuracyTable:
+    """The published table."""
+    return accuracy_from_json(json.loads(FILE.read_text("utf-8")))
+
+
+def accuracy_from_json(data: Mapping[str, Any]) -> AccuracyTable:
+    """The table in `data/generated/accuracy.json`. Raises KeyError for a gap."""
+    return AccuracyTable(
+        as_of=data["as_of"],
+        measured=sum(rows for rows, _ in data["rows"].values()),
+        predicted=sum(predicted for _, predicted in data["rows"].values()),
+        out_of_memory=data["out_of_memory"],
+        said_fits=data["said_fits"],
+        ran=data["ran"],
+        said_not=data["said_not"],
+        hf_mem=data["hf_mem"],
+        sections={name: tuple(map(_row, rows)) for name, rows in data["sections"].items()},
+    )
+
+
+def _row(data: Mapping[str, Any]) -> ErrorRow:
+    return ErrorRow(
+        engine=data["engine"],
+        component=data["component"],
+        n=data["n"],
+        median=data["median"],
+        mean=data["mean"],
+        bias=data["bias"],
+        p95=data["p95"],
+        mean_gib=data["mean_gib"],
+        left_out=SharedErrors(**data["left_out"]),
+        first_contact=SharedErrors(**data["first_contact"]) if data["first_contact"] else None,
+        naive_mean=data["naive_mean"],
+        hf_mem=_rival(data["hf_mem"]) if data["hf_mem"] else None,
+        worst=data["worst"]["relative"],
+        worst_url=data["worst"]["source_url"],
+    )
+
+
+def _rival(data: Mapping[str, Any]) -> RivalErrors:
+    return RivalErrors(
+        asked=data["asked"],
+        median=data["median"],
+        plain=(data["mean"], data["answered"]),
+        named=(data["named_mean"], data["named_answered"]),
+    )
+
+
+def rival_text(errors: RivalErrors | None) -> str:
+    """Mean error, and rows answered of those asked about.
+
+    >>> rival_text(RivalErrors(122, 0.0045, (0.0153, 121), (0.0153, 121)))
+    '1.5% (121/122)'
+    >>> rival_text(None)
+    '—'
+    """
+    if errors is None:
+        return percent_text(None)
+    mean, answered = errors.plain
+    return f"{percent_text(mean)} ({answered}/{errors.asked})"
+
+
+def percent_text(share: float | None, *, signed: bool = False) -> str:
+    """A share as people read it: two digits below one percent, then one, then none.
+
+    >>> [percent_text(x) for x in (0.0, 0.0013, 0.0194, 0.3087, 39.92, None)]
+    ['0%', '0.13%', '1.9%', '31%', '>999%', '—']
+    >>> percent_text(-0.0119, signed=True)
+    '−1.2%'
+    """
+    if share is None:
+        return "—"
+    size = abs(share)
+    sign = ("−" if share < 0 else "+") if signed and round(size, 4) else ""
+    if size >= _FAR:
+        return f">{sign}999%"
+    value = size * 100
+    digits = 0 if value >= 9.95 or not round(value, 2) else 1 if value >= 0.995 else 2
+    return f"{sign}{value:.{digits}f}%"

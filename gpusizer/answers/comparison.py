@@ -1,0 +1,82 @@
+"""GPUs as answers list them, alone or side by side, and how one model runs on each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from gpusizer.answers.report import SCHEMA_VERSION, model_json, ranked_json
+from gpusizer.core.messages import Note, Say, note_json
+from gpusizer.fit.ranking import Ranked
+from gpusizer.gpus import Catalogue, Gpu
+from gpusizer.gpus.catalogue import MAX_NAME_CHARS
+from gpusizer.gpus.costs import rental_quote
+from gpusizer.gpus.purpose import purpose_of
+from gpusizer.memory.workload import Workload
+from gpusizer.model.profile import ModelProfile
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedGpu:
+    """One GPU of a comparison; `ranked` when a model was named, in the order asked for."""
+
+    gpu: Gpu
+    count: int | None
+    ranked: Ranked | None
+
+    def to_json(self, say: Say) -> dict[str, Any]:
+        fit = None if self.ranked is None else ranked_json(self.ranked, say)
+        return {**gpu_json(self.gpu, say), "count": self.count, "fit": fit}
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The answer to a compare request."""
+
+    items: tuple[ComparedGpu, ...]
+    profile: ModelProfile | None
+    workload: Workload | None
+
+    def to_json(self, say: Say) -> dict[str, Any]:
+        """GPUs in the order asked for, each with its `fit` or null."""
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "model": None if self.profile is None else model_json(self.profile, say),
+            "workload": None if self.workload is None else self.workload.to_json(),
+            "gpus": [item.to_json(say) for item in self.items],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class GpuListing:
+    """The catalogue, or a part of it; `notes` say why there is no GPU, and which are near."""
+
+    gpus: tuple[Gpu, ...]
+    notes: tuple[Note, ...] = ()
+
+    def to_json(self, say: Say) -> dict[str, Any]:
+        """GPUs, the likeliest first where a query was asked."""
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "count": len(self.gpus),
+            "gpus": [gpu_json(gpu, say) for gpu in self.gpus],
+            "notes": [note_json(note, say) for note in self.notes],
+        }
+
+
+def nothing_found(query: str, catalogue: Catalogue) -> tuple[Note, ...]:
+    """That the catalogue has no GPU of that name, and the names nearest to it."""
+    near = catalogue.suggestions(query)
+    missing = Note("no_gpu_found", query=query[:MAX_NAME_CHARS])
+    return (missing, Note("similar_gpus", names=", ".join(near))) if near else (missing,)
+
+
+def gpu_json(gpu: Gpu, say: Say) -> dict[str, Any]:
+    """One GPU: its facts, what it is good for and why, and what providers ask for it."""
+    purpose, quote = purpose_of(gpu), rental_quote(gpu)
+    sentences = " ".join(say(note) for note in purpose.notes())
+    return {
+        **gpu.to_json(),
+        "purpose": {**purpose.to_json(), "message": sentences},
+        "rental": None if quote is None else quote.to_json(),
+    }

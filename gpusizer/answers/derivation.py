@@ -1,0 +1,110 @@
+"""Derivation of an estimate: each part as a formula with the numbers of the model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+from gpusizer.answers.report import EstimateRow
+from gpusizer.core.byte_ranges import Amount, Provenance, exactly
+from gpusizer.memory.kv_cache import STEPS, key_and_value_bytes, layer_cache
+from gpusizer.memory.workload import Workload
+from gpusizer.model.architecture import Architecture, Attention, LayerSpec
+from gpusizer.model.profile import HEADERS, ModelProfile
+
+_STATE = "4 B"  # recurrent states are kept in FP32
+
+
+@dataclass(frozen=True, slots=True)
+class DerivationStep:
+    """One line of a sum.
+
+    Attributes:
+        part: part of the memory that it belongs to, as in `Breakdown`.
+        rule: which formula, by the name that texts are found under.
+        formula: the formula with its numbers; "" where the rule is longer than a line.
+        amount: what it adds, with its band.
+        correction: bytes that the engine adds to (or, below zero, takes off) the lines before;
+            `amount` is then its size.
+    """
+
+    part: str
+    rule: str
+    formula: str
+    amount: Amount
+    correction: int = 0
+
+
+def derivation(
+    row: EstimateRow, profile: ModelProfile, workload: Workload
+) -> tuple[DerivationStep, ...]:
+    """The lines whose sum is `row.estimate.all_gpus`."""
+    memory = row.estimate.all_gpus
+    weights, cache = memory.weights, memory.kv_cache
+    steps = [
+        *_closed("weights", [_weights(row, profile)], weights),
+        *_closed("kv_cache", list(_cache(profile.architecture, workload)), cache),
+        DerivationStep("activations", "activations", "", memory.activations),
+        DerivationStep("overhead", "overhead", "", memory.overhead),
+        DerivationStep("overhead", "outside", "", memory.outside),
+    ]
+    return tuple(step for step in steps if step.amount.high)
+
+
+def _weights(row: EstimateRow, profile: ModelProfile) -> DerivationStep:
+    """Weights of the files, or of every tensor at the type that the quantization gives it."""
+    size = row.estimate.sizes.total
+    if row.estimate.native and size == profile.weight_bytes and profile.weights_basis == HEADERS:
+        exact = exactly(size, Provenance.EXACT)
+        return DerivationStep("weights", "tensors", f"Σ {profile.tensor_count:,}", exact)
+    formula = f"{row.parameters:,} × {row.bits_per_weight:g} ÷ 8"
+    return DerivationStep("weights", "typed", formula, exactly(size, Provenance.DERIVED))
+
+
+def _cache(architecture: Architecture | None, workload: Workload) -> Iterator[DerivationStep]:
+    """One line for each kind of layer that caches alike."""
+    if architecture is None or not architecture.generates:
+        return
+    counts: dict[tuple[object, ...], tuple[LayerSpec, int]] = {}
+    for spec in architecture.layer_plan:
+        key = (spec.attention, spec.key_width, spec.value_width, spec.window, spec.state_elements)
+        first, count = counts.get(key, (spec, 0))
+        counts[key] = first, count + spec.count
+    for spec, count in counts.values():
+        layer_steps = layer_cache(spec, workload.kv_dtype, workload.context, 1)
+        size = -(-layer_steps * count * workload.concurrency // STEPS)
+        if size:
+            rule, formula = _layers(spec, count, workload)
+            yield DerivationStep("kv_cache", rule, formula, exactly(size, Provenance.DERIVED))
+
+
+def _layers(spec: LayerSpec, count: int, workload: Workload) -> tuple[str, str]:
+    """The rule for layers of one kind, and it with numbers (`kv_cache.layer_cache`)."""
+    sequences = f" × {workload.concurrency:,}" if workload.concurrency > 1 else ""
+    if spec.attention is Attention.RECURRENT:
+        return "state", f"{count:,} × {spec.state_elements:,} × {_STATE}{sequences}"
+    keys, values = key_and_value_bytes(workload.kv_dtype)
+    each = [
+        f"{width:,} × {_bytes(heads)}"
+        for width, heads in ((spec.key_width, keys), (spec.value_width, values))
+        if width
+    ]
+    inner = f"({' + '.join(each)})" if len(each) > 1 else each[0]
+    rule, tokens = "layers", workload.context
+    if spec.window is not None and spec.window < tokens:
+        rule, tokens = "window", spec.window
+    return rule, f"{count:,} × {inner} × {tokens:,}{sequences}"
+
+
+def _bytes(width: Fraction) -> str:
+    return f"{float(width):g} B"
+
+
+def _closed(part: str, steps: list[DerivationStep], amount: Amount) -> list[DerivationStep]:
+    """The steps, and one for the engine's correction where their sum differs from its amount."""
+    rest = amount.likely - sum(step.amount.likely for step in steps)
+    if not rest:
+        return steps
+    size = exactly(abs(rest), amount.provenance)
+    return [*steps, DerivationStep(part, "engine", "", size, correction=rest)]

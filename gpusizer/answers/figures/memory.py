@@ -1,0 +1,101 @@
+"""Memory in pictures: parts by quantization, totals along the context, what GPUs hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from gpusizer.answers.figures.shapes import Capacity, Curve, Point, Stack, StackPart
+from gpusizer.answers.report import EstimateRow, Report
+from gpusizer.fit.fit import Fitter
+from gpusizer.gpus import Gpu
+from gpusizer.memory.estimate import MemoryEstimate
+
+_LEVELS = (
+    ("q8_0", "fp8", "int8", "mlx-8bit"),
+    ("q4_k_m", "awq-int4-g128", "gptq-int4-g128", "nvfp4", "mxfp4", "mlx-4bit"),
+)
+"""Slugs that stand for 8 and 4 bits, best known first."""
+_EIGHTHS = 8
+_HALVINGS = 7  # below an eighth of the context, where windows and buffers bend a line
+_UNKNOWN_LONGEST = 4  # times the context asked for, where no model says its longest
+
+
+def stacks(rows: Iterable[EstimateRow]) -> tuple[Stack, ...]:
+    """The likely parts of each estimate; what lies outside an engine's budget is overhead."""
+    return tuple(_stack(row.estimate) for row in rows)
+
+
+def _stack(estimate: MemoryEstimate) -> Stack:
+    memory = estimate.all_gpus
+    parts = {
+        "weights": memory.weights.likely,
+        "kv_cache": memory.kv_cache.likely,
+        "activations": memory.activations.likely,
+        "overhead": memory.overhead.likely + memory.outside.likely,
+    }
+    stacked = tuple(StackPart(key, amount) for key, amount in parts.items())
+    return Stack(estimate.quant.name, stacked, estimate.engine.name)
+
+
+def few_levels(rows: Sequence[EstimateRow]) -> list[EstimateRow]:
+    """The checkpoint as stored and the best known 8 and 4 bits narrower than it."""
+    chosen = [row for row in rows if row.estimate.native][:1]
+    for slugs in _LEVELS:
+        known = {row.estimate.quant.slug: row for row in rows if not row.needs_original_weights}
+        row = next((known[slug] for slug in slugs if slug in known), None)
+        narrower = row is not None and all(
+            row.estimate.quant.bits < other.estimate.quant.bits for other in chosen
+        )
+        if row is not None and narrower:
+            chosen.append(row)
+    return chosen or list(rows[:1])
+
+
+def context_points(longest: int) -> tuple[int, ...]:
+    """Where a curve along the context is computed: eighths, and halvings of the first of them.
+
+    >>> context_points(2048)
+    (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 768, 1024, 1280, 1536, 1792, 2048)
+    """
+    eighths = {longest * step // _EIGHTHS for step in range(1, _EIGHTHS + 1)}
+    halvings = {longest // _EIGHTHS >> step for step in range(1, _HALVINGS + 1)}
+    return tuple(sorted({1, *eighths, *halvings} - {0}))
+
+
+def context_curves(report: Report, rows: Sequence[EstimateRow]) -> tuple[Curve, ...]:
+    """Total bytes of each row up to the longest context, by the estimate itself at every point.
+
+    None for models without a context, such as pipelines that make pictures.
+    """
+    profile, workload = report.profile, report.workload
+    if profile.architecture is None or profile.format == "diffusers" or not rows:
+        return ()
+    longest = profile.max_context or workload.context * _UNKNOWN_LONGEST
+    estimates = [row.estimate for row in rows]
+    fitter = Fitter(profile, workload, [(e.quant, e.native) for e in estimates])
+    places = context_points(longest)
+    fitters = [fitter.for_workload(replace(workload, context=tokens)) for tokens in places]
+    return tuple(
+        Curve(
+            tuple(Point(x, _total(at, estimate)) for x, at in zip(places, fitters, strict=True)),
+            f"{estimate.quant.name} · {estimate.engine.name}",
+        )
+        for estimate in estimates
+    )
+
+
+def _total(fitter: Fitter, like: MemoryEstimate) -> int:
+    estimate = fitter.estimate(like.quant, like.native, like.engine, like.split, like.device_class)
+    return estimate.all_gpus.total.likely
+
+
+def capacities(boards: Iterable[tuple[Gpu, int]]) -> tuple[Capacity, ...]:
+    """Usable memory of GPUs, each with how many boards of it are meant."""
+    return tuple(
+        Capacity(
+            f"{count} × {gpu.name}" if count > 1 else gpu.name,
+            gpu.memory_bytes * count,
+        )
+        for gpu, count in boards
+    )

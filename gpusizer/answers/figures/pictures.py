@@ -1,0 +1,48 @@
+"""Everything the page draws about one answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from gpusizer.answers.figures.memory import capacities, context_curves, few_levels, stacks
+from gpusizer.answers.figures.prices import PriceSpeed, price_speed
+from gpusizer.answers.figures.shapes import Capacity, Curve, Stack
+from gpusizer.answers.figures.users import UserSpeed, user_speeds
+from gpusizer.answers.report import EstimateRow, Report
+from gpusizer.fit.fit import Fit
+from gpusizer.gpus import Gpu
+
+
+@dataclass(frozen=True, slots=True)
+class Pictures:
+    """Memory by quantization and context against what GPUs hold; prices and users against speed."""
+
+    context: int
+    concurrency: int
+    stacks: tuple[Stack, ...]
+    curves: tuple[Curve, ...]
+    capacities: tuple[Capacity, ...]
+    prices: tuple[PriceSpeed, ...]
+    users: tuple[UserSpeed, ...] = ()
+
+
+def pictures_of(
+    report: Report,
+    shown: Sequence[EstimateRow],
+    boards: Iterable[tuple[Gpu, int]],
+    fits: Sequence[Fit] = (),
+) -> Pictures:
+    """Pictures of a report whose ranking is whole; `shown` are the levels to stack up.
+
+    `boards` are the picked GPUs, `fits` how the model runs on them.
+    """
+    return Pictures(
+        context=report.workload.context,
+        concurrency=report.workload.concurrency,
+        stacks=stacks(shown),
+        curves=context_curves(report, few_levels(report.estimates)),
+        capacities=capacities(boards),
+        prices=(price_speed(report.ranking, "buy"), price_speed(report.ranking, "rent")),
+        users=user_speeds(report, fits),
+    )

@@ -1,0 +1,56 @@
+"""Commands for MLX.
+
+Source of the options: mlx_lm/server.py and mlx_lm/convert.py of ml-explore/mlx-lm, 0.28 and later.
+The server loads 16-bit repositories as they are; for fewer bits `mlx_lm.convert` runs first. The
+cache grows with the request, so that there is no option for the context. Neither program has an
+option for a revision.
+"""
+
+from __future__ import annotations
+
+import re
+
+from gpusizer.answers.launch.base import (
+    LaunchCommand,
+    LaunchPlan,
+    above_one,
+    cache_flag,
+    command,
+    no_revision,
+    one_node,
+)
+from gpusizer.core.messages import Note
+
+_GROUP = 64  # group size of the MLX rows of data/quants.csv
+_BITS = re.compile(r"mlx-(\d)bit")
+
+
+def launch(plan: LaunchPlan) -> LaunchCommand:
+    """Return a command that starts an OpenAI-compatible server on port 8080.
+
+    A command that converts the weights comes before it where one is needed.
+    """
+    bits = _BITS.fullmatch(plan.quant)
+    _, untold = cache_flag(plan, "", {})
+    context = Note("launch_no_flag", engine=plan.engine, setting="context")
+    notes = (context, *untold, *no_revision(plan), *one_node(plan))
+    model, lines = plan.repo_id, []
+    if not plan.stored and bits and not plan.quantized:
+        model = f"{plan.repo_id.rpartition('/')[2]}-{plan.quant}"
+        lines.append(_convert(plan, model, bits[1]))
+    elif not plan.stored and plan.quant != "bf16":
+        notes += (Note("launch_needs_repository", quant=plan.quant_name),)
+    flags = [("--model", model), *above_one("--decode-concurrency", plan.workload.concurrency)]
+    lines.append(command(("mlx_lm.server",), flags))
+    return LaunchCommand(plan.engine, "\n".join(lines), "bash", notes)
+
+
+def _convert(plan: LaunchPlan, folder: str, bits: str) -> str:
+    flags = [
+        ("--hf-path", plan.repo_id),
+        ("--mlx-path", folder),
+        ("--quantize",),
+        ("--q-bits", bits),
+        ("--q-group-size", str(_GROUP)),
+    ]
+    return command(("mlx_lm.convert",), flags)

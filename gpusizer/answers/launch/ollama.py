@@ -1,0 +1,55 @@
+"""Commands for `ollama`.
+
+Source of the variables: envconfig/config.go, 0.11 to 0.30; of the parameters: docs/modelfile.
+Context and cache type are settings of the server; the number of layers on the GPU (`num_gpu`) is a
+setting of a model.
+"""
+
+from __future__ import annotations
+
+import shlex
+
+from gpusizer.answers.launch.base import LaunchCommand, LaunchPlan, one_node
+from gpusizer.answers.launch.llama_cpp import gguf_repository
+from gpusizer.core.messages import Note
+from gpusizer.memory.kv_cache import ALIASES
+
+_CACHE = frozenset({"f16", "q8_0", "q4_0"})
+
+
+def launch(plan: LaunchPlan) -> LaunchCommand:
+    """Return commands that start the server with its variables, then the model.
+
+    The server must not be running already.
+    """
+    load = plan.workload
+    repo, notes = gguf_repository(plan)
+    model = f"hf.co/{repo}:{plan.gguf_tag}"
+    kind = ALIASES.get(load.kv_dtype, load.kv_dtype)
+    variables = [
+        f"OLLAMA_CONTEXT_LENGTH={load.context}",
+        f"OLLAMA_NUM_PARALLEL={load.concurrency}",
+        f"OLLAMA_FLASH_ATTENTION={int(load.flash_attention)}",
+    ]
+    if kind not in _CACHE:
+        notes += (Note("launch_cache_type", engine=plan.engine, kv_dtype=load.kv_dtype),)
+    elif kind != "f16":
+        variables.append(f"OLLAMA_KV_CACHE_TYPE={kind}")
+    if load.cpu_moe:
+        notes += (Note("launch_no_flag", engine=plan.engine, setting="cpu_moe"),)
+    lines = [f"{' '.join(variables)} ollama serve &", *_run(plan, model)]
+    return LaunchCommand(plan.engine, "\n".join(lines), "bash", (*notes, *one_node(plan)))
+
+
+def _run(plan: LaunchPlan, model: str) -> list[str]:
+    """Return the lines that run the model, with a Modelfile where layers stay in system memory."""
+    layers = plan.workload.gpu_layers
+    if layers is None:
+        return [shlex.join(("ollama", "run", model))]
+    settings = (f"FROM {model}", f"PARAMETER num_gpu {layers}")
+    name = plan.repo_id.rpartition("/")[2].lower()
+    return [
+        shlex.join(("printf", "%s\\n", *settings)) + " > Modelfile",
+        shlex.join(("ollama", "create", name, "-f", "Modelfile")),
+        shlex.join(("ollama", "run", name)),
+    ]

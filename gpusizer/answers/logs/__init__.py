@@ -1,0 +1,8 @@
+"""Start-up logs of inference engines: their readings, and the errors of predictions."""
+
+from __future__ import annotations
+
+from gpusizer.answers.logs.parse import parse_log
+from gpusizer.answers.logs.parsed import LogReading, ParsedLog
+
+__all__ = ["LogReading", "ParsedLog", "parse_log"]

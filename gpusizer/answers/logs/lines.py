@@ -1,0 +1,80 @@
+"""Pasted text -> lines: bounded, without terminal codes, with the rank that printed each.
+
+Log text is untrusted: it is not stored, and text beyond the bounds is not read. Prefixes (docker,
+journald, kubectl, time stamps) stay, because rules search for words inside a line.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+MAX_CHARS = 2 * 2**20
+MAX_LINES = 50_000
+MAX_LINE_CHARS = 20_000
+"""vLLM prints its whole configuration on one line of some 5,000 characters."""
+
+_HEAD_CHARS = 160  # characters of a line in which prefixes are looked for
+_TERMINAL = re.compile(r"\x1b\[[0-9;?]{0,32}[ -/]?[@-~]|\x1b[@-Z\\-_]")
+_CONTROL = {code: None for code in (*range(32), *range(127, 160)) if code != 9}
+_DOCKER_JSON = '{"log":'
+# vLLM V1: "(Worker_PP0_TP1 pid=7)", "(VllmWorker rank=1 pid=7)"; V0: "(VllmWorkerProcess pid=7)";
+# SGLang: "[2025-01-01 00:00:00 DP0 TP1]", before 0.4 "[gpu=1]" and "[gpu_id=1]".
+_RANK = re.compile(
+    r"Worker_((?:PP\d{1,3}_)?(?:DP\d{1,3}_)?TP\d{1,3})|\b((?:PP\d{1,3} )?TP\d{1,3})\b"
+    r"|\b(rank=\d{1,3})\b|(?:VllmWorkerProcess|RayWorkerWrapper) (pid=\d{1,9})"
+    r"|\[(gpu(?:_id)?=\d{1,3})"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line: its number from 1, its text, and the rank that printed it ("" for one process)."""
+
+    number: int
+    text: str
+    rank: str
+
+
+@dataclass(frozen=True, slots=True)
+class LogText:
+    """The lines read of a paste; `cut` when it was longer than the bounds."""
+
+    lines: tuple[Line, ...]
+    cut: bool
+
+
+def read_text(text: str) -> LogText:
+    """The lines of a pasted log within the bounds."""
+    cut = len(text) > MAX_CHARS
+    parts = text[:MAX_CHARS].split("\n", MAX_LINES)
+    if len(parts) > MAX_LINES:
+        cut, parts = True, parts[:MAX_LINES]
+    return LogText(tuple(_lines(parts)), cut)
+
+
+def _lines(parts: list[str]) -> Iterator[Line]:
+    for number, part in enumerate(parts, start=1):
+        text = part[:MAX_LINE_CHARS]
+        if text.startswith(_DOCKER_JSON):
+            text = _docker_text(text)
+        text = _TERMINAL.sub("", text).translate(_CONTROL)
+        if text.strip():
+            yield Line(number, text, _rank(text))
+
+
+def _docker_text(text: str) -> str:
+    """The message in a line of docker's json-file driver; any other line unchanged."""
+    try:
+        entry = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    message = entry.get("log") if isinstance(entry, dict) else None
+    return message if isinstance(message, str) else text
+
+
+def _rank(text: str) -> str:
+    match = _RANK.search(text, 0, _HEAD_CHARS)
+    return next((group for group in match.groups() if group), "") if match else ""

@@ -1,0 +1,1 @@
+"""Which models a GPU or a machine runs."""

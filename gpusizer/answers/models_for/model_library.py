@@ -1,0 +1,54 @@
+"""ModelLibrary: the models that come with gpusizer, profiled once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from gpusizer.hub.snapshot import RepoSnapshot
+from gpusizer.model.profile import ModelProfile, build_profile
+from gpusizer.model.tensor_roles import Kind, Part
+
+Library = Callable[[], Iterable[RepoSnapshot]]
+"""Returns every stored snapshot; `app.py` and `__main__.py` supply it."""
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateModel:
+    """A model that may run.
+
+    Attributes:
+        core_parameters, core_bytes: parameters and stored bytes that every engine loads onto
+            GPUs: without input tables, which llama.cpp leaves on the host, and draft layers.
+    """
+
+    profile: ModelProfile
+    core_parameters: int
+    core_bytes: int
+
+    @classmethod
+    def of(cls, profile: ModelProfile) -> CandidateModel:
+        """The candidate of a profile."""
+        core = [
+            group
+            for group in profile.groups
+            if group.kind not in (Kind.EMBEDDING, Kind.BUFFER)
+            and group.part is not Part.MTP
+            and not group.duplicate
+        ]
+        parameters = sum(group.parameters for group in core)
+        return cls(profile, parameters, sum(group.stored_bytes for group in core))
+
+
+class ModelLibrary:
+    """Candidates of a library; they are profiled on first use and cached."""
+
+    def __init__(self, library: Library) -> None:
+        self._library = library
+
+    @cached_property
+    def candidates(self) -> tuple[CandidateModel, ...]:
+        """Every model, the largest first."""
+        candidates = [CandidateModel.of(build_profile(snapshot)) for snapshot in self._library()]
+        return tuple(sorted(candidates, key=lambda candidate: -candidate.profile.parameters))

@@ -1,0 +1,140 @@
+"""ModelsFor: the answer to what a card or a machine runs, and its one JSON shape."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+from gpusizer.answers.models_for.models_request import ModelsRequest
+from gpusizer.answers.models_for.search import Runs, RunsOn
+from gpusizer.answers.models_for.tasks import TASKS
+from gpusizer.core.errors import GpusizerError
+from gpusizer.core.messages import Say, note_json
+from gpusizer.fit.mixed_gpus.machine import Rig
+from gpusizer.fit.mixed_gpus.rig_plan import machine_json
+from gpusizer.gpus import Gpu
+from gpusizer.memory.estimate import MemoryEstimate
+
+SCHEMA_VERSION = 1
+ORDER = "verdict, then parameters: fits, tight, offload; the largest first"
+"""How the list is ordered, in the words that the answer carries."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelsFor:
+    """Models that run, best first.
+
+    Attributes:
+        gpu, boards: the GPU asked about; None and 0 when it was a rig.
+        considered: how many models were looked at, after the filter by task.
+        found: all that run, in order; `rows` are the first of them.
+        unread: IDs that could not be read, and why.
+    """
+
+    request: ModelsRequest
+    gpu: Gpu | None
+    boards: int
+    rig: Rig | None
+    considered: int
+    found: tuple[Runs, ...]
+    rows: tuple[RunsOn, ...]
+    unread: tuple[tuple[str, GpusizerError], ...]
+
+    def to_json(self, say: Say) -> dict[str, Any]:
+        """The contract's object.
+
+        `gpu` or `rig` says what was asked about, the other is null. `models` are the first `top`
+        of `found` models in the `order` named; each is at the most faithful quantization that
+        people use which surely fits, else one that is tight ("offload", on a rig alone: a part in
+        system memory). `context` is the one asked for, or the default within the model's limit;
+        models whose limit is below a context that was asked for are left out. `headroom_bytes` is
+        what the fullest device has to spare; `max_context` one sequence's tokens; rates are null
+        where unknown. `by_task` counts all that run, and names the first in order. `unread` lists
+        IDs asked for without an answer.
+        """
+        workload = self.request.workload.to_json()
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "gpu": None if self.gpu is None else self.gpu.slug,
+            "gpu_name": None if self.gpu is None else self.gpu.name,
+            "count": self.boards or None,
+            "rig": None if self.rig is None else machine_json(self.rig),
+            "workload": {
+                **workload,
+                "quant": list(self.request.quants),
+                "model_task": self.request.task or None,
+                "top": self.request.top,
+            },
+            "order": ORDER,
+            "considered": self.considered,
+            "found": len(self.found),
+            "by_task": self._by_task(),
+            "models": [_row_json(rank, row) for rank, row in enumerate(self.rows, start=1)],
+            "unread": [
+                {"repo_id": repo_id, "code": error.code, "fields": dict(error.fields)}
+                for repo_id, error in self.unread
+            ],
+            "notes": [] if self.rig is None else [note_json(n, say) for n in self.rig.notes],
+        }
+
+    def _by_task(self) -> dict[str, Any]:
+        """For each task that something runs: models by verdict, and the best of them."""
+        summary: dict[str, Any] = {}
+        for task in TASKS:
+            of_task = [runs for runs in self.found if runs.task == task]
+            if of_task:
+                verdicts = Counter(runs.verdict.value for runs in of_task)
+                summary[task] = {**verdicts, "best": of_task[0].profile.repo_id}
+        return summary
+
+
+def _row_json(rank: int, row: RunsOn) -> dict[str, Any]:
+    runs, fit = row.runs, row.fit
+    profile = runs.profile
+    facts = {
+        "rank": rank,
+        "repo_id": profile.repo_id,
+        "task": runs.task,
+        "pipeline_tag": profile.pipeline_tag,
+        "parameters": profile.parameters,
+        "active_parameters": profile.active_parameters,
+        "license": profile.license,
+        "gated": profile.gated,
+        "verdict": runs.verdict.value,
+        "context": runs.fitter.workload.context,
+        "decode_tokens_per_second": row.decode.to_json() if row.decode else None,
+        "prefill_tokens_per_second": row.prefill.to_json() if row.prefill else None,
+    }
+    if fit is not None:
+        return {
+            **facts,
+            **_way(fit.estimate),
+            "headroom_bytes": fit.headroom_bytes,
+            "per_gpu_bytes": fit.estimate.per_gpu.total.likely,
+            "max_context": fit.max_context,
+            "max_concurrency": fit.max_concurrency,
+        }
+    plan = runs.plan
+    assert plan is not None  # a row is of a GPU or of a rig
+    return {
+        **facts,
+        **_way(plan.estimate),
+        "headroom_bytes": plan.headroom_bytes,
+        "per_gpu_bytes": max((s.total.likely for s in plan.arranged.devices), default=None),
+        "ram_bytes": plan.arranged.host.total.likely,
+        "max_context": plan.max_context,
+        "max_concurrency": None,
+        "flags": list(plan.flags),
+    }
+
+
+def _way(estimate: MemoryEstimate) -> dict[str, Any]:
+    """The quantization and the engine that the model runs with."""
+    return {
+        "quant": estimate.quant.slug,
+        "quant_name": estimate.quant.name,
+        "native": estimate.native,
+        "engine": estimate.engine.slug,
+        "engine_name": estimate.engine.name,
+    }

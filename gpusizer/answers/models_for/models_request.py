@@ -1,0 +1,80 @@
+"""ModelsRequest: a checked question about what a card or a machine runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Self
+
+from pydantic import Field, PlainValidator
+
+from gpusizer.answers.models_for.tasks import TASKS
+from gpusizer.answers.request_fields import (
+    CostFields,
+    FilterFields,
+    GpuFields,
+    QuantFields,
+    RigFields,
+    WorkloadFields,
+)
+from gpusizer.core.request_model import is_empty
+from gpusizer.core.validation import Refused, Texts, Unit, fail, read_texts
+from gpusizer.fit.mixed_gpus import is_rig
+
+
+def _read_models(value: Any) -> tuple[str, ...]:
+    """IDs, each once."""
+    return tuple(dict.fromkeys(read_texts(value)))
+
+
+def _read_task(value: Any) -> str:
+    if not isinstance(value, str):
+        raise Refused(value, "not_text")
+    task = value.strip().lower()
+    if task and task not in TASKS:
+        raise Refused(value, "not_one_of", choices=", ".join(TASKS))
+    return task
+
+
+class ModelsRequest(QuantFields, GpuFields, RigFields, WorkloadFields, FilterFields, CostFields):
+    """A checked request: a GPU or a rig, and how the models would be used on it."""
+
+    heading: ClassVar[str] = "models"
+
+    gpus: Texts = Field(
+        (),
+        alias="gpu",
+        description='a GPU such as "4090" or "2x3090", or a machine: "3090 + 3060 + 64gb ram"',
+    )
+    models: Annotated[
+        tuple[str, ...],
+        PlainValidator(_read_models, json_schema_input_type=list[str]),
+        Unit("IDS"),
+    ] = Field((), description="model IDs to look at; without them those that come with gpusizer")
+    task: Annotated[str, PlainValidator(_read_task, json_schema_input_type=str), Unit("TASK")] = (
+        Field("", alias="model_task", description=f"only models for {', '.join(TASKS)}")
+    )
+
+    @property
+    def gpu(self) -> str:
+        """The GPU asked about, with a count or not; "" where a rig is."""
+        return self.gpus[0] if self.gpus else ""
+
+    @classmethod
+    def from_fields(cls, fields: Mapping[str, Any]) -> Self:
+        """A checked request. A `gpu` such as "3090 + 3060 + 64gb ram" is a rig.
+
+        Raises InvalidRequest as every request does, and unless exactly one GPU or rig is named.
+        """
+        values = {name: value for name, value in fields.items() if not is_empty(value)}
+        gpu = values.get("gpu")
+        if isinstance(gpu, str) and is_rig(gpu):
+            if "rig" in values:
+                raise fail("rig", values["rig"], "gpu_or_rig")
+            values["rig"] = values.pop("gpu")
+        request = super().from_fields(values)
+        if request.rig and request.gpus:
+            raise fail("rig", request.rig, "gpu_or_rig")
+        if not request.rig and len(request.gpus) != 1:
+            reason = "one_gpu" if request.gpus else "empty"
+            raise fail("gpu", ", ".join(request.gpus), reason)
+        return request

@@ -1,0 +1,178 @@
+"""Finds which models run on one kind of GPU or one machine, and at which quantization.
+
+Each model gets the most faithful recommended quantization that surely fits, else one that is
+tight. Quantizations whose weights alone exceed the memory are skipped before any estimate, and
+figures that only shown rows need are computed for those rows alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from gpusizer.answers.models_for.model_library import CandidateModel
+from gpusizer.answers.models_for.tasks import Task, task_of
+from gpusizer.answers.selection import select_quants
+from gpusizer.core.messages import Note
+from gpusizer.core.time_budget import TimeBudget
+from gpusizer.fit.compatibility import runs_on
+from gpusizer.fit.fit import Fit, Fitter, Verdict
+from gpusizer.fit.mixed_gpus.machine import Rig
+from gpusizer.fit.mixed_gpus.rig_plan import RigPlan, plan_rig
+from gpusizer.fit.speed import Rate, decode_rate, prefill_rate
+from gpusizer.gpus import Gpu
+from gpusizer.memory.engines import Engine
+from gpusizer.memory.estimate import MemoryEstimate
+from gpusizer.memory.quants import Quant
+from gpusizer.memory.workload import DEFAULT_CONTEXT, Workload
+from gpusizer.model.profile import ModelProfile
+
+Resolve = Callable[[Workload, ModelProfile], tuple[Workload, tuple[Note, ...]]]
+"""The workload within what a model allows."""
+
+_SURELY_LOADED = (
+    0.97  # share of the nominal weights: layouts round, and engines leave out small tensors
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """A model that runs, without the figures that take long to compute.
+
+    Attributes:
+        fitter: the model and the workload within its limits.
+        estimate: on one kind of GPU; None on a rig.
+        plan: on a rig.
+    """
+
+    task: Task
+    fitter: Fitter
+    verdict: Verdict
+    estimate: MemoryEstimate | None
+    plan: RigPlan | None
+
+    @property
+    def profile(self) -> ModelProfile:
+        return self.fitter.profile
+
+    @property
+    def place(self) -> tuple[int, int, str]:
+        """Sort key: verdict from FITS to OFFLOAD, then most parameters, then name."""
+        profile = self.profile
+        return (self.verdict.place, -profile.parameters, profile.repo_id.casefold())
+
+
+@dataclass(frozen=True, slots=True)
+class RunsOn:
+    """A row of the answer: a model that runs, with what fits beside it and how fast it is."""
+
+    runs: Runs
+    fit: Fit | None
+    decode: Rate | None
+    prefill: Rate | None
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked of every model: quantizations and workload, both as requested.
+
+    All models share the time of one answer.
+    """
+
+    quants: tuple[str, ...]
+    workload: Workload
+    resolve: Resolve
+    budget: TimeBudget
+
+
+def on_gpu(
+    candidates: Iterable[CandidateModel], gpu: Gpu, boards: int, question: Question
+) -> Iterator[Runs]:
+    """Models that run on so many boards."""
+    memory = gpu.device_memory_bytes * gpu.devices_per_board * boards
+    for candidate in candidates:
+        fitter = _fitter(candidate, memory, question)
+        best = None if fitter is None else _best(fitter, gpu, boards)
+        if fitter is not None and best is not None:
+            verdict, estimate = best
+            yield Runs(task_of(candidate.profile), fitter, verdict, estimate, None)
+
+
+def on_rig(candidates: Iterable[CandidateModel], rig: Rig, question: Question) -> Iterator[Runs]:
+    """Models that run on a machine; layers in system memory only where its size is known."""
+    memory = sum(gpu.device_memory_bytes for gpu in rig.gpus) + (rig.free_ram_bytes or 0)
+    for candidate in candidates:
+        fitter = _fitter(candidate, memory, question)
+        if fitter is None or candidate.profile.architecture is None:
+            continue
+        fitter = _llama_cpp_only(fitter)
+        if not fitter.quants:
+            continue
+        plan = plan_rig(fitter, rig, explore=False)
+        unsaid = plan.verdict is Verdict.OFFLOAD and rig.ram_bytes is None
+        if plan.verdict is not Verdict.DOES_NOT_FIT and not unsaid:
+            yield Runs(task_of(candidate.profile), fitter, plan.verdict, None, plan)
+
+
+def row(runs: Runs, gpu: Gpu | None, boards: int, rig: Rig | None) -> RunsOn:
+    """The row of a model, with the figures that only shown rows have."""
+    if runs.estimate is None or gpu is None:
+        assert rig is not None
+        plan = plan_rig(runs.fitter, rig)
+        shown = Runs(runs.task, runs.fitter, runs.verdict, None, plan)
+        return RunsOn(shown, None, plan.decode, None)
+    fitter, estimate = runs.fitter, runs.estimate
+    return RunsOn(
+        runs,
+        fitter.fit(gpu, boards, estimate),
+        decode_rate(fitter.profile, estimate, fitter.workload, gpu),
+        prefill_rate(fitter.profile, estimate, fitter.workload, gpu),
+    )
+
+
+def _fitter(candidate: CandidateModel, memory: int, question: Question) -> Fitter | None:
+    """The fitter of the quantizations whose weights are below `memory` bytes, None where there are
+    none.
+
+    None too where the model's limit is below a context that was asked for.
+    """
+    profile, requested = candidate.profile, question.workload
+    workload, _ = question.resolve(requested, profile)
+    if workload.context < requested.context != DEFAULT_CONTEXT:
+        return None
+    rankable = select_quants(question.quants, profile, workload.engine).rankable
+    affordable = [pair for pair in rankable if _least_bytes(candidate, *pair) <= memory]
+    return Fitter(profile, workload, affordable, question.budget) if affordable else None
+
+
+def _least_bytes(candidate: CandidateModel, quant: Quant, native: bool) -> float:
+    """A lower bound of the bytes of weights on GPUs, from the nominal bits of a quantization."""
+    if native:
+        return candidate.core_bytes * _SURELY_LOADED
+    return candidate.core_parameters * quant.bits / 8 * _SURELY_LOADED
+
+
+def _best(fitter: Fitter, gpu: Gpu, boards: int) -> tuple[Verdict, MemoryEstimate] | None:
+    tight = None
+    for quant, native in sorted(fitter.quants, key=lambda pair: pair[0].order):
+        engine = _first(fitter.engines(quant), quant, gpu)
+        estimate = (
+            None if engine is None else fitter.estimate_on(gpu, boards, quant, native, engine)
+        )
+        if estimate is None:
+            continue
+        verdict = fitter.verdict(gpu, estimate)
+        if verdict is Verdict.FITS:
+            return verdict, estimate
+        if verdict is Verdict.TIGHT and tight is None:
+            tight = (verdict, estimate)
+    return tight
+
+
+def _first(engines: Sequence[Engine], quant: Quant, gpu: Gpu) -> Engine | None:
+    return next((engine for engine in engines if runs_on(quant, engine, gpu)), None)
+
+
+def _llama_cpp_only(fitter: Fitter) -> Fitter:
+    pairs = [pair for pair in fitter.quants if "llama.cpp" in pair[0].engines]
+    return Fitter(fitter.profile, fitter.workload, pairs, fitter.budget)

@@ -1,0 +1,80 @@
+"""Tasks: the groups that models are listed by."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+from gpusizer.model.profile import ModelProfile
+from gpusizer.model.tensor_roles import Part
+
+Task = Literal["text", "vision", "embedding", "speech", "image", "other"]
+TASKS: tuple[Task, ...] = get_args(Task)
+"""In order: text generation; the same with images as input; vectors and scores; speech recognition
+and synthesis; generation of images and video; all others, image encoders among them."""
+
+_OF_TAG: dict[str, Task] = {
+    **dict.fromkeys(
+        (
+            "text-generation",
+            "text2text-generation",
+            "translation",
+            "summarization",
+            "conversational",
+        ),
+        "text",
+    ),
+    **dict.fromkeys(
+        (
+            "image-text-to-text",
+            "visual-question-answering",
+            "image-to-text",
+            "video-text-to-text",
+            "any-to-any",
+        ),
+        "vision",
+    ),
+    **dict.fromkeys(
+        (
+            "feature-extraction",
+            "sentence-similarity",
+            "text-ranking",
+            "fill-mask",
+            "text-classification",
+            "token-classification",
+        ),
+        "embedding",
+    ),
+    **dict.fromkeys(
+        (
+            "automatic-speech-recognition",
+            "text-to-speech",
+            "text-to-audio",
+            "audio-to-audio",
+            "audio-text-to-text",
+        ),
+        "speech",
+    ),
+    **dict.fromkeys(
+        ("text-to-image", "image-to-image", "text-to-video", "image-to-video"), "image"
+    ),
+}
+
+
+def task_of(profile: ModelProfile) -> Task:
+    """The task of a model: by the Hub's pipeline tag, without one by the parts of the model."""
+    tag = profile.pipeline_tag
+    if tag in _OF_TAG:
+        return _OF_TAG[tag]
+    if tag and tag != "unknown":
+        return "other"
+    if profile.format == "diffusers":
+        return "image"
+    arch = profile.architecture
+    if arch is None:
+        return "other"
+    if not arch.generates:
+        return "embedding"
+    parts = {group.part for group in profile.groups}
+    if Part.VISION in parts:
+        return "vision"
+    return "speech" if Part.AUDIO in parts else "text"

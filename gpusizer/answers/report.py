@@ -1,0 +1,238 @@
+"""Report: everything gpusizer says about a request, and its one JSON shape."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from gpusizer.answers.request import SizeRequest
+from gpusizer.core.errors import GpusizerError
+from gpusizer.core.messages import Note, Say, note_json
+from gpusizer.fit.advice import Suggestion
+from gpusizer.fit.fit import Fit
+from gpusizer.fit.mixed_gpus.rig_plan import RigPlan, rig_json
+from gpusizer.fit.parallelism.run_plan import parallelism_json, plan_json
+from gpusizer.fit.ranking import Ranked
+from gpusizer.fit.speed import speeds_json
+from gpusizer.gpus.costs import PlanCosts
+from gpusizer.hub.quantized_repos import QuantizedRepo
+from gpusizer.memory.estimate import Breakdown, MemoryEstimate
+from gpusizer.memory.workload import Workload
+from gpusizer.model.profile import ModelProfile
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class EstimateRow:
+    """One quantization of the answer; `fit` when a GPU was named."""
+
+    estimate: MemoryEstimate
+    parameters: int
+    needs_original_weights: bool
+    fit: Fit | None
+    header_bytes: int = 0
+
+    @property
+    def file_bytes(self) -> int:
+        """Bytes of the files: weights, and the vocabulary that a GGUF file holds as well."""
+        return self.estimate.sizes.total + self.header_bytes
+
+    @property
+    def host_bytes(self) -> int:
+        """Weights kept in system memory."""
+        return self.estimate.host_bytes
+
+    @property
+    def bits_per_weight(self) -> float:
+        """Bits of weights in memory for each parameter."""
+        return self.estimate.bits_per_weight(self.parameters)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The answer to a size request."""
+
+    request: SizeRequest
+    profile: ModelProfile
+    workload: Workload
+    estimates: tuple[EstimateRow, ...]
+    ranking: tuple[Ranked, ...]
+    notes: tuple[Note, ...] = ()
+    quantized_repos: tuple[QuantizedRepo, ...] | None = None
+    rig: RigPlan | None = None
+
+    def to_json(self, say: Say) -> dict[str, Any]:
+        """The contract's report object; `quantized_repos` and `rig` only when asked for."""
+        report = {
+            "schema_version": SCHEMA_VERSION,
+            "model": model_json(self.profile, say),
+            "workload": self._workload_json(),
+            "estimates": [_estimate_json(row, self.workload) for row in self.estimates],
+            "ranking": [ranked_json(item, say) for item in self.ranking],
+            "notes": [note_json(note, say) for note in self.notes],
+        }
+        if self.quantized_repos is not None:
+            report["quantized_repos"] = [repo.to_json() for repo in self.quantized_repos]
+        if self.rig is not None:
+            report["rig"] = rig_json(self.rig, say)
+        return report
+
+    def _workload_json(self) -> dict[str, Any]:
+        return {
+            "model": self.request.model,
+            "revision": self.profile.revision,
+            "quant": list(self.request.quants),
+            "gpu": list(self.request.gpus),
+            "gpu_count": self.request.gpu_count,
+            "rig": self.request.rig or None,
+            "rank_by": self.request.rank_by,
+            "top": self.request.top,
+            "filters": self.request.filters.to_json(),
+            "costs": self.request.assumptions.to_json(),
+            **self.workload.to_json(),
+        }
+
+
+def model_json(profile: ModelProfile, say: Say) -> dict[str, Any]:
+    """The contract's model object."""
+    arch = profile.architecture
+    return {
+        "repo_id": profile.repo_id,
+        "revision": profile.revision,
+        "sha": profile.sha,
+        "source": profile.source,
+        "retrieved_at": profile.retrieved_at,
+        "gated": profile.gated,
+        "format": profile.format,
+        "parameters": profile.parameters,
+        "active_parameters": profile.active_parameters,
+        "stored_parameters_by_dtype": dict(profile.stored_parameters_by_dtype),
+        "weight_bytes": profile.weight_bytes,
+        "tensor_count": profile.tensor_count,
+        "file_count": profile.file_count,
+        "components": [
+            {"name": c.name, "parameters": c.parameters, "weight_bytes": c.weight_bytes}
+            for c in profile.components
+        ],
+        "variants": [
+            {"name": v.name, "slug": v.slug, "size_bytes": v.size_bytes, "files": len(v.files)}
+            for v in profile.variants
+        ],
+        "quantization": profile.quantization.to_json() if profile.quantization else None,
+        "architecture": arch.to_json() if arch else None,
+        "max_context": profile.max_context,
+        "kv_cache_bytes_per_token": profile.kv_cache_bytes_per_token,
+        "license": profile.license,
+        "base_models": list(profile.base_models),
+        "base_relation": profile.base_relation,
+        "languages": list(profile.languages),
+        "weights_basis": profile.weights_basis,
+        "pipeline_tag": profile.pipeline_tag,
+        "library": profile.library,
+        "caveats": [note_json(note, say) for note in profile.caveats],
+    }
+
+
+def _estimate_json(row: EstimateRow, workload: Workload) -> dict[str, Any]:
+    """The contract's estimate object; `capacity` only when a GPU was named."""
+    estimate = row.estimate
+    all_gpus = estimate.all_gpus
+    data = {
+        "quant": estimate.quant.slug,
+        "quant_name": estimate.quant.name,
+        "bits_per_weight": row.bits_per_weight,
+        "native": estimate.native,
+        "needs_original_weights": row.needs_original_weights,
+        "engine": estimate.engine.slug,
+        "engine_version": workload.engine_version or estimate.engine.version,
+        **_amounts_json(all_gpus),
+        "low_bytes": all_gpus.total.low,
+        "high_bytes": all_gpus.total.high,
+        "file_bytes": row.file_bytes,
+        "host_bytes": row.host_bytes,
+        "gpus": estimate.split.gpus,
+        "per_gpu": _amounts_json(estimate.per_gpu),
+        "provenance": estimate.provenance(),
+    }
+    if row.fit is not None:
+        data["capacity"] = row.fit.capacity_json(workload.context)
+        data["verdict"] = row.fit.verdict.value
+        data["headroom_bytes"] = row.fit.headroom_bytes
+    return data
+
+
+def _amounts_json(breakdown: Breakdown) -> dict[str, int]:
+    return {
+        "weights_bytes": breakdown.weights.likely,
+        "kv_cache_bytes": breakdown.kv_cache.likely,
+        "activations_bytes": breakdown.activations.likely,
+        "overhead_bytes": breakdown.overhead.likely + breakdown.outside.likely,
+        "outside_budget_bytes": breakdown.outside.likely,
+        "total_bytes": breakdown.total.likely,
+    }
+
+
+def ranked_json(item: Ranked, say: Say) -> dict[str, Any]:
+    """The contract's ranking object; `largest` and `advice` only for GPUs asked for by name."""
+    fit = item.fit
+    named_only: dict[str, Any] = {}
+    if item.largest is not None:
+        named_only["largest"] = item.largest.to_json()
+        named_only["advice"] = [_suggestion_json(suggestion, say) for suggestion in item.advice]
+        named_only["plans"] = [plan_json(plan, say) for plan in item.plans]
+    return {
+        "rank": item.rank,
+        "gpu": fit.gpu.slug,
+        "gpu_name": fit.gpu.name,
+        "count": fit.count,
+        "quant": fit.estimate.quant.slug,
+        "engine": fit.estimate.engine.slug,
+        "verdict": fit.verdict.value,
+        "headroom_bytes": fit.headroom_bytes,
+        "per_gpu_bytes": fit.estimate.per_gpu.total.likely,
+        "usable_bytes": fit.gpu.device_memory_bytes,
+        "max_context": fit.max_context,
+        "max_concurrency": fit.max_concurrency,
+        **speeds_json(item.speeds),
+        "parallelism": parallelism_json(fit),
+        "price": _price_json(item.costs, say),
+        "power_watts": item.power_watts,
+        "why": line(map(say, item.why)),
+        "reasons": [note_json(note, say) for note in item.reasons],
+        **named_only,
+    }
+
+
+def _price_json(costs: PlanCosts, say: Say) -> dict[str, Any]:
+    """Prices of all boards together; null where no known source has one."""
+    return {**costs.price_json(), "caveats": [note_json(note, say) for note in costs.notes()]}
+
+
+def _suggestion_json(suggestion: Suggestion, say: Say) -> dict[str, Any]:
+    """A change that makes it fit, or helps (`enough` false) where no single one does.
+
+    `change` are the request fields that make it.
+    """
+    return {
+        **note_json(suggestion.note, say),
+        "change": dict(suggestion.change),
+        "saving_bytes": suggestion.saving_bytes,
+        "verdict": suggestion.verdict.value,
+        "headroom_bytes": suggestion.headroom_bytes,
+        "enough": suggestion.enough,
+    }
+
+
+def line(clauses: Iterable[str]) -> str:
+    """The clauses joined into one line."""
+    return "; ".join(clauses)
+
+
+def error_json(error: GpusizerError, message: str, repo_id: str | None = None) -> dict[str, Any]:
+    """The contract's error object."""
+    body: dict[str, Any] = {"code": error.code, "message": message, **error.fields}
+    if repo_id is not None:
+        body.setdefault("repo_id", repo_id)
+    return {"schema_version": SCHEMA_VERSION, "error": body}

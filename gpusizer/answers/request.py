@@ -1,0 +1,119 @@
+"""Requests to size a model, to compare GPUs and to list them, checked field by field."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar
+
+from pydantic import BeforeValidator, Field, PlainValidator
+
+from gpusizer.answers.request_fields import (
+    ALL_QUANTS,
+    DEFAULT_TOP,
+    NATIVE_QUANT,
+    CostFields,
+    FilterFields,
+    GpuFields,
+    ModelFields,
+    QuantFields,
+    RigFields,
+    WorkloadFields,
+)
+from gpusizer.core.request_model import RequestModel, fields_of
+from gpusizer.core.validation import OneOf, Refused, Text, Unit, read_text, read_texts
+
+__all__ = [
+    "ALL_QUANTS",
+    "DEFAULT_TOP",
+    "LISTINGS",
+    "NATIVE_QUANT",
+    "RANKINGS",
+    "CompareRequest",
+    "ListingRequest",
+    "SizeRequest",
+]
+
+RANKINGS = (
+    "smallest",
+    "cheapest",
+    "fastest",
+    "cheapest_to_run",
+    "cheapest_per_hour",
+    "tokens_per_dollar",
+    "tokens_per_watt",
+    "headroom",
+    "training",
+    "inference",
+)
+LISTINGS = ("list", "sizes")
+
+
+def _read_underscores(value: Any) -> str:
+    """A name whose words may be joined by hyphens too."""
+    return read_text(value).replace("-", "_")
+
+
+class AnswerFields(RequestModel):
+    """What the answer about one model is made of."""
+
+    heading: ClassVar[str] = "answer"
+
+    rank_by: Annotated[str, OneOf(RANKINGS), BeforeValidator(_read_underscores)] = Field(
+        RANKINGS[0], description="order of the ranking"
+    )
+    quantized_repos: Annotated[str, OneOf(LISTINGS)] = Field(
+        "",
+        description="also list the quantized repositories published for the model; sizes adds"
+        " their bytes",
+    )
+
+
+class SizeRequest(
+    ModelFields,
+    QuantFields,
+    GpuFields,
+    RigFields,
+    AnswerFields,
+    WorkloadFields,
+    FilterFields,
+    CostFields,
+):
+    """A checked request to size one model."""
+
+
+def _read_gpus(value: Any) -> tuple[str, ...]:
+    """At least one name."""
+    names = read_texts(value)
+    if not names:
+        raise Refused(value, "empty")
+    return names
+
+
+class CompareRequest(SizeRequest):
+    """A checked request to put GPUs side by side, and to size a model on each where it names one.
+
+    A size request with GPUs is one too; what says which GPUs to rank is not used.
+    """
+
+    heading: ClassVar[str] = "GPUs"
+    unused: ClassVar[frozenset[str]] = frozenset(
+        ("gpu", "gpu_count", "top", "rank_by", "rig", *fields_of(FilterFields))
+    )
+
+    compared: Annotated[
+        tuple[str, ...],
+        PlainValidator(_read_gpus, json_schema_input_type=list[str]),
+        Unit("NAMES"),
+    ] = Field(
+        alias="gpus",
+        description='GPUs with a count or not, such as "rtx 4090", "2x3090" and "m3 max 128gb"',
+    )
+
+
+class ListingRequest(FilterFields):
+    """A checked request to list the catalogue of GPUs."""
+
+    heading: ClassVar[str] = "GPUs"
+
+    query: Annotated[Text, Unit("WORDS")] = Field(
+        "", description='words that the name must contain, such as "rtx 40"; without them all GPUs'
+    )

@@ -1,0 +1,129 @@
+"""The fields of a request, as every kind of documentation tells of them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, get_args
+
+from pydantic.fields import FieldInfo
+
+from gpusizer.core.request_model import RequestModel, bounds_of, type_of
+from gpusizer.core.validation import OneOf, Unit
+
+_LONGEST_UNIT = 40
+
+
+@dataclass(frozen=True, slots=True)
+class FieldDescription:
+    """One field of a request.
+
+    Attributes:
+        name: as requests write it.
+        kind: Python type of its value: int, float, bool, str, or tuple for a list of texts.
+        unit: what stands for a value, such as "TOKENS".
+        required: whether a request must have it.
+        default: None where there is none, or where it depends on the model or the engine.
+        low, high: bounds of a number.
+        choices: all that it may be; empty where there is no such list.
+        meaning: a phrase without a full stop.
+    """
+
+    name: str
+    kind: type
+    unit: str
+    required: bool
+    default: Any
+    low: float | None
+    high: float | None
+    choices: tuple[str, ...]
+    meaning: str
+
+    @property
+    def bounds_text(self) -> str:
+        """The bounds of a number: "1 to 1,024"; "" where there are none."""
+        if self.low is None or self.high is None:
+            return ""
+        return f"{_number_text(self.low)} to {_number_text(self.high)}"
+
+    @property
+    def default_text(self) -> str:
+        """The default as a request writes it; "" where there is none to tell."""
+        if isinstance(self.default, bool):
+            return str(self.default).lower()
+        if isinstance(self.default, tuple):
+            return ", ".join(self.default)
+        if isinstance(self.default, int | float):
+            return _number_text(self.default)
+        return self.default or ""
+
+    @property
+    def choices_text(self) -> str:
+        """The choices with commas between them."""
+        return ", ".join(self.choices)
+
+
+@cache
+def described_groups(model: type[RequestModel]) -> dict[str, tuple[FieldDescription, ...]]:
+    """Heading -> the fields below it; a request's own fields come before those it shares."""
+    groups: dict[str, tuple[FieldDescription, ...]] = {}
+    for heading, names in _names_by_heading(model):
+        fields = [_described(name, model.model_fields[name]) for name in names]
+        used = tuple(field for field in fields if field.name not in model.unused)
+        if used:
+            groups[heading] = groups.get(heading, ()) + used
+    return groups
+
+
+@cache
+def described_fields(model: type[RequestModel]) -> dict[str, FieldDescription]:
+    """Every field of a request by its name."""
+    groups = described_groups(model).values()
+    return {field.name: field for fields in groups for field in fields}
+
+
+def _names_by_heading(model: type[RequestModel]) -> Iterator[tuple[str, list[str]]]:
+    """Headings with the fields of each class; one that is declared anew belongs to the newest."""
+    left = set(model.model_fields)
+    for group in model.__mro__:
+        if issubclass(group, RequestModel):
+            names = [name for name in inspect.get_annotations(group) if name in left]
+            left.difference_update(names)
+            yield group.heading, names
+
+
+def _described(name: str, info: FieldInfo) -> FieldDescription:
+    low, high = bounds_of(info)
+    marks = _marks(info)
+    choices = next((mark.choices for mark in marks if isinstance(mark, OneOf)), ())
+    listed = "|".join(choices)
+    named = "NAME" if len(listed) > _LONGEST_UNIT else listed
+    return FieldDescription(
+        name=info.alias or name,
+        kind=type_of(info),
+        unit=next((mark.name for mark in marks if isinstance(mark, Unit)), named),
+        required=info.is_required(),
+        default=None if info.is_required() else info.default,
+        low=low,
+        high=high,
+        choices=choices,
+        meaning=info.description or "",
+    )
+
+
+def _marks(info: FieldInfo) -> list[Any]:
+    """What annotates the type of a field, the outermost first; also where None may be."""
+    parts = get_args(info.annotation)
+    nested = [mark for part in parts for mark in getattr(part, "__metadata__", ())]
+    return [*reversed(info.metadata), *reversed(nested)]
+
+
+def _number_text(number: float) -> str:
+    """A number as people write it: 10,000,000 and 0.15.
+
+    >>> _number_text(10_000_000), _number_text(1e9), _number_text(0.15)
+    ('10,000,000', '1,000,000,000', '0.15')
+    """
+    return f"{int(number):,}" if number == int(number) else f"{number:,}"

@@ -1,0 +1,288 @@
+"""Groups of fields that several requests share, and the values that the arithmetic takes from them.
+
+Bounds, default, choices and meaning of a field stand here and nowhere else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from functools import cached_property
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field, PlainValidator
+
+from gpusizer.core.request_model import RequestModel
+from gpusizer.core.validation import (
+    Count,
+    Flag,
+    Hours,
+    OneOf,
+    Pixels,
+    Share,
+    Text,
+    Texts,
+    Tokens,
+    Unit,
+    Usd,
+    Watts,
+    Years,
+    read_text,
+    read_texts,
+)
+from gpusizer.fit.filters import IN_PRODUCTION, STATUSES, GpuFilter
+from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, CostAssumptions
+from gpusizer.gpus.names import MAX_COUNT
+from gpusizer.memory.kv_cache import ALIASES, BYTES_PER_ELEMENT
+from gpusizer.memory.workload import DEFAULT_CONTEXT, MOST_CONTEXT, MOST_USERS, OFFLOADS, Workload
+
+ALL_QUANTS = "all"
+NATIVE_QUANT = "native"
+DEFAULT_TOP = 20
+
+_CACHE_TYPE = OneOf((*BYTES_PER_ELEMENT, *ALIASES))
+_STATUS = OneOf((*STATUSES, IN_PRODUCTION))
+
+
+def _read_cache_types(value: Any) -> str:
+    """One type, or those of keys and values: "q8_0/f16"."""
+    keys, *values = read_text(value).split("/", 1)
+    return "/".join(map(_CACHE_TYPE.read, (keys, *values)))
+
+
+def _read_statuses(value: Any) -> tuple[str, ...]:
+    return tuple(map(_STATUS.read, read_texts(value)))
+
+
+class ModelFields(RequestModel):
+    """Which files of the Hub are meant."""
+
+    heading: ClassVar[str] = "model"
+
+    model: Text = Field("", description='model ID or Hub URL, such as "Qwen/Qwen3-8B"')
+    revision: Annotated[Text | None, Unit("REV")] = Field(None, description="branch, tag or commit")
+    file: Annotated[Text | None, Unit("PATH")] = Field(
+        None, description="one file of the repository"
+    )
+
+
+class GpuFields(RequestModel):
+    """GPUs to look at, and how many rows to answer with."""
+
+    heading: ClassVar[str] = "GPUs"
+
+    gpus: Texts = Field(
+        (),
+        alias="gpu",
+        description='look at these GPUs, separated by commas ("4090, 2x3090"), instead of ranking'
+        " all",
+    )
+    gpu_count: Count | None = Field(
+        None,
+        ge=1,
+        le=MAX_COUNT,
+        description="boards of each GPU; without it the smallest number that fits",
+    )
+    top: Count = Field(
+        DEFAULT_TOP, ge=0, le=1000, description="rows of the ranking to return, 0 for all"
+    )
+
+
+class QuantFields(RequestModel):
+    """How weights are stored."""
+
+    heading: ClassVar[str] = "quantization"
+
+    quants: Annotated[Texts, Unit("SLUGS")] = Field(
+        (ALL_QUANTS,),
+        alias="quant",
+        description=f'quantization slugs separated by commas, "{NATIVE_QUANT}" for the checkpoint'
+        f' as stored, or "{ALL_QUANTS}"',
+    )
+
+
+class RigFields(RequestModel):
+    """One machine of mixed cards."""
+
+    heading: ClassVar[str] = "mixed machine"
+
+    rig: Annotated[Text, Unit("CARDS")] = Field(
+        "",
+        description='place models on this machine, as llama.cpp would: "3090 + 3060 + 64gb ram"',
+    )
+
+
+class UseFields(RequestModel):
+    """What the model is asked to do."""
+
+    heading: ClassVar[str] = "workload"
+
+    context: Tokens = Field(
+        DEFAULT_CONTEXT,
+        ge=1,
+        le=MOST_CONTEXT,
+        description="tokens per sequence, prompt and answer together",
+    )
+    concurrency: Count = Field(1, ge=1, le=MOST_USERS, description="sequences in flight at once")
+    kv_dtype: Annotated[
+        str, PlainValidator(_read_cache_types, json_schema_input_type=str), Unit("TYPE")
+    ] = Field(
+        "auto",
+        description=f"type of the KV cache: auto, {', '.join(BYTES_PER_ELEMENT)}, or those of keys"
+        ' and values, such as "q8_0/f16"',
+    )
+    text_only: Flag = Field(
+        False, description="leave out the vision and audio parts of a multimodal model"
+    )
+    draft_tokens: Count = Field(
+        0, ge=0, le=64, description="tokens that the model's own draft layers guess ahead"
+    )
+
+
+class EngineFields(RequestModel):
+    """How a serving engine is started."""
+
+    heading: ClassVar[str] = "engine"
+
+    engine: Annotated[Text | None, Unit("SLUG")] = Field(
+        None,
+        description='engine for every quantization, such as "vllm" or "llama.cpp"; without it each'
+        " one's usual engine",
+    )
+    engine_version: Annotated[Text | None, Unit("VERSION")] = Field(
+        None, description='version of the engine, such as "0.8.5"; without it the current one'
+    )
+    tensor_parallel: Count | None = Field(
+        None, ge=1, le=MAX_COUNT, description="tensor-parallel degree"
+    )
+    pipeline_parallel: Count | None = Field(None, ge=1, le=MAX_COUNT, description="pipeline stages")
+    expert_parallel: Count | None = Field(
+        None, ge=1, le=MAX_COUNT, description="vLLM: ranks to deal whole experts out to"
+    )
+    memory_utilization: Share | None = Field(
+        None,
+        ge=0.1,
+        le=1.0,
+        description="share of the card that the engine may use; without it the engine's own",
+    )
+    max_num_seqs: Count | None = Field(
+        None,
+        ge=1,
+        le=100_000,
+        description="most sequences that a serving engine schedules at once",
+    )
+    max_num_batched_tokens: Tokens | None = Field(
+        None, ge=1, le=10_000_000, description="most tokens of one scheduling step"
+    )
+    enforce_eager: Flag = Field(False, description="run without CUDA graphs")
+    flash_attention: Flag = Field(True, description="false when attention materialises its scores")
+
+
+class LlamaCppFields(RequestModel):
+    """Options of llama.cpp alone."""
+
+    heading: ClassVar[str] = "llama.cpp"
+
+    batch_size: Tokens | None = Field(None, ge=1, le=1_000_000, description="logical batch")
+    ubatch_size: Tokens | None = Field(None, ge=1, le=1_000_000, description="physical batch")
+    gpu_layers: Count | None = Field(
+        None, ge=0, le=10_000, description="layers on the GPU, the output counted as one"
+    )
+    cpu_moe: Flag = Field(False, description="routed experts stay in system memory")
+
+
+class DiffusersFields(RequestModel):
+    """Options of pipelines for pictures and video."""
+
+    heading: ClassVar[str] = "diffusers"
+
+    width: Pixels | None = Field(
+        None, ge=16, le=16_384, description="width of the picture; without it the pipeline's own"
+    )
+    height: Pixels | None = Field(
+        None, ge=16, le=16_384, description="height of the picture; without it the pipeline's own"
+    )
+    frames: Count | None = Field(None, ge=1, le=10_000, description="frames of the video")
+    cpu_offload: Annotated[str, OneOf(OFFLOADS)] = Field(
+        "none", description="what waits in system memory for its turn"
+    )
+
+
+class WorkloadFields(UseFields, EngineFields, LlamaCppFields, DiffusersFields):
+    """Everything that a Workload holds."""
+
+    @cached_property
+    def workload(self) -> Workload:
+        """The fields as the estimators take them."""
+        return Workload(**{field.name: getattr(self, field.name) for field in fields(Workload)})
+
+
+class FilterFields(RequestModel):
+    """Which GPUs and plans a ranking may consider."""
+
+    heading: ClassVar[str] = "filters"
+
+    vendors: Texts = Field((), alias="vendor", description="only these vendors")
+    segments: Texts = Field(
+        (),
+        alias="segment",
+        description="only these segments: consumer, workstation, datacenter, apple, embedded, soc",
+    )
+    software: Texts = Field(
+        (), description="only these software stacks: CUDA, ROCm, Metal, oneAPI, CANN, …"
+    )
+    statuses: Annotated[
+        tuple[str, ...],
+        PlainValidator(_read_statuses, json_schema_input_type=list[str]),
+        Unit("NAMES"),
+    ] = Field((), alias="status", description=f"only cards that are {', '.join(_STATUS.choices)}")
+    rentable: Flag | None = Field(
+        None, description="true for what somebody rents out, false for the rest"
+    )
+    max_usd: Usd | None = Field(
+        None, ge=1, le=1e9, description="most that all boards together may cost to buy"
+    )
+    max_usd_per_hour: Usd | None = Field(
+        None,
+        ge=0.001,
+        le=1e6,
+        description="most that all boards together may cost to rent for an hour",
+    )
+    max_watts: Watts | None = Field(
+        None, ge=1, le=1e6, description="most that all boards together may draw"
+    )
+
+    @cached_property
+    def filters(self) -> GpuFilter:
+        """The fields as rankings take them."""
+        return GpuFilter(**{field.name: getattr(self, field.name) for field in fields(GpuFilter)})
+
+
+class CostFields(RequestModel):
+    """What costs are computed with."""
+
+    heading: ClassVar[str] = "costs"
+
+    hours_per_day: Hours = Field(
+        DEFAULT_ASSUMPTIONS.hours_per_day, ge=0.01, le=24, description="hours of work a day"
+    )
+    usd_per_kwh: Usd = Field(
+        DEFAULT_ASSUMPTIONS.usd_per_kwh, ge=0, le=10, description="price of electricity, for a kWh"
+    )
+    amortisation_years: Years = Field(
+        DEFAULT_ASSUMPTIONS.amortisation_years,
+        ge=0.1,
+        le=20,
+        description="years after which bought boards are worth nothing",
+    )
+    host_usd: Usd = Field(
+        DEFAULT_ASSUMPTIONS.host_usd,
+        ge=0,
+        le=1e7,
+        description="price of the computer around the boards, 0 to leave it out",
+    )
+
+    @cached_property
+    def assumptions(self) -> CostAssumptions:
+        """The fields as costs take them."""
+        names = [field.name for field in fields(CostAssumptions)]
+        return CostAssumptions(**{name: getattr(self, name) for name in names})

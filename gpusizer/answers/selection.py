@@ -1,0 +1,114 @@
+"""Selection: which quantizations an answer shows, and which a ranking may pick."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gpusizer.answers.request import ALL_QUANTS, NATIVE_QUANT
+from gpusizer.core.errors import InvalidRequest
+from gpusizer.memory.quants import Quant, all_quants, find_quant
+from gpusizer.memory.quants.native import native_quant
+from gpusizer.memory.quants.variants import find_variant, quant_read, variant_quants
+from gpusizer.model.profile import ModelProfile
+
+_PIPELINE = "diffusers"
+
+
+@dataclass(frozen=True, slots=True)
+class QuantSelection:
+    """Quantizations, each with whether it is the checkpoint as stored.
+
+    Attributes:
+        shown: rows of the answer, from most to least faithful.
+        rankable: those a ranking may pick.
+        native: what the checkpoint is stored in; of a GGUF repository the file that was read.
+    """
+
+    shown: tuple[tuple[Quant, bool], ...]
+    rankable: tuple[tuple[Quant, bool], ...]
+    native: Quant
+
+
+def select_quants(
+    wanted: Sequence[str], profile: ModelProfile, engine: str | None = None
+) -> QuantSelection:
+    """The quantizations a request asks for: slugs, "native" or "all" (usual ones the engine runs).
+
+    "all" of a GGUF repository are its own files. Raises UnknownQuant, and InvalidRequest for
+    one that the engine does not run.
+    """
+    own = variant_quants(profile)
+    if own:
+        return _of_files(wanted, own, quant_read(profile), engine)
+    native = native_quant(profile)
+    table = [quant for quant in all_quants() if quant.shown and quant.slug != native.slug]
+    everything = sorted([native, *table], key=lambda quant: quant.order)
+    if ALL_QUANTS in wanted:
+        shown = [quant for quant in everything if _runs(quant, engine, profile)]
+        rankable = [quant for quant in shown if _worth_ranking(quant, native, profile)]
+    else:
+        shown = [native if slug == NATIVE_QUANT else _find(slug, native) for slug in wanted]
+        _refuse_mismatch(shown, engine)
+        rankable = shown
+    return QuantSelection(_paired(shown, native), _paired(rankable, native), native)
+
+
+def _of_files(
+    wanted: Sequence[str], own: tuple[Quant, ...], native: Quant, engine: str | None
+) -> QuantSelection:
+    if ALL_QUANTS in wanted:
+        shown = list(own)
+    else:
+        shown = [
+            native if slug == NATIVE_QUANT else find_variant(slug, own) or find_quant(slug)
+            for slug in wanted
+        ]
+    _refuse_mismatch(shown, engine)
+    paired = tuple((quant, quant in own) for quant in shown)
+    recommended = tuple(pair for pair in paired if ALL_QUANTS not in wanted or pair[0].recommended)
+    return QuantSelection(paired, recommended, native)
+
+
+def every_quant(
+    profile: ModelProfile, engine: str | None, also: Sequence[tuple[Quant, bool]]
+) -> tuple[tuple[Quant, bool], ...]:
+    """Every quantization that the engine runs, and those in `also`, most faithful first."""
+    pairs = {quant.slug: (quant, native) for quant, native in also}
+    for quant, native in select_quants((ALL_QUANTS,), profile, engine).shown:
+        pairs.setdefault(quant.slug, (quant, native))
+    return tuple(sorted(pairs.values(), key=lambda pair: pair[0].order))
+
+
+def _paired(quants: Sequence[Quant], native: Quant) -> tuple[tuple[Quant, bool], ...]:
+    return tuple((quant, quant.slug == native.slug) for quant in quants)
+
+
+def _find(slug: str, native: Quant) -> Quant:
+    return native if slug.lower() == native.slug else find_quant(slug)
+
+
+def _worth_ranking(quant: Quant, native: Quant, profile: ModelProfile) -> bool:
+    """Whether a ranking may pick it: recommended ones; of a quantized checkpoint nothing wider than
+    it.
+    """
+    if profile.quantization is None:
+        return quant.recommended
+    return quant is native or (quant.recommended and quant.order > native.order)
+
+
+def _runs(quant: Quant, engine: str | None, profile: ModelProfile) -> bool:
+    """Whether the quantization applies to this model and runs under the engine asked for."""
+    if quant.moe_only and not (profile.architecture and profile.architecture.experts):
+        return False
+    if engine is None:
+        return profile.format != _PIPELINE or _PIPELINE in quant.engines
+    return engine in quant.engines
+
+
+def _refuse_mismatch(quants: Sequence[Quant], engine: str | None) -> None:
+    for quant in quants:
+        if engine is not None and engine not in quant.engines:
+            raise InvalidRequest(
+                field="engine", value=engine, reason="does_not_run", quant=quant.name
+            )

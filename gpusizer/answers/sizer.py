@@ -1,0 +1,294 @@
+"""Sizer: the use cases. It gets snapshots from a function and never touches the network."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from gpusizer.answers.comparison import ComparedGpu, Comparison, GpuListing, nothing_found
+from gpusizer.answers.models_for.model_library import ModelLibrary
+from gpusizer.answers.models_for.models_answer import ModelsFor
+from gpusizer.answers.models_for.service import models_for
+from gpusizer.answers.report import EstimateRow, Report
+from gpusizer.answers.request import (
+    ALL_QUANTS,
+    NATIVE_QUANT,
+    CompareRequest,
+    ListingRequest,
+    SizeRequest,
+)
+from gpusizer.answers.resolution import resolve_workload
+from gpusizer.answers.selection import QuantSelection, every_quant, select_quants
+from gpusizer.core.errors import ModelUnreadable
+from gpusizer.core.messages import Note
+from gpusizer.core.time_budget import TimeBudget
+from gpusizer.fit.best_on_gpu import advised, best_on
+from gpusizer.fit.filters import board_limits, most_boards, narrowed
+from gpusizer.fit.fit import Fitter, asked_split, device_class_of
+from gpusizer.fit.mixed_gpus import build_rig, parse_rig
+from gpusizer.fit.mixed_gpus.rig_plan import plan_rig
+from gpusizer.fit.ranking import Ranked, rank_gpus
+from gpusizer.gpus import Catalogue, Gpu
+from gpusizer.gpus.names import parse_gpu_request
+from gpusizer.hub.model_ref import ParseRef, check_revision, is_repo_id, parse_model_ref
+from gpusizer.hub.quantized_repos import Lister, QuantizedRepo
+from gpusizer.hub.snapshot import Fetch, RepoSnapshot
+from gpusizer.memory.engines import Engine, Split
+from gpusizer.memory.quants import Quant
+from gpusizer.memory.quants.gguf import Gguf, header_bytes
+from gpusizer.model.profile import ModelProfile, build_profile
+
+
+class Sizer:
+    """Answers requests from a snapshot source and a GPU catalogue.
+
+    `quantized_repos` lists a model's published quantizations, for requests that ask; `library`
+    holds the models to choose from when a request names none; `parse` reads what was pasted;
+    `new_budget` gives each answer its time.
+    """
+
+    def __init__(
+        self,
+        fetch: Fetch,
+        catalogue: Catalogue,
+        quantized_repos: Lister | None = None,
+        library: ModelLibrary | None = None,
+        parse: ParseRef = parse_model_ref,
+        new_budget: Callable[[], TimeBudget] = TimeBudget,
+    ) -> None:
+        self.fetch = fetch
+        self.catalogue = catalogue
+        self.quantized_repos = quantized_repos
+        self.library = library
+        self.parse = parse
+        self.new_budget = new_budget
+
+    def reading(self, fetch: Fetch) -> Sizer:
+        """The same with another source of snapshots."""
+        return Sizer(
+            fetch, self.catalogue, self.quantized_repos, self.library, self.parse, self.new_budget
+        )
+
+    def size(self, fields: Mapping[str, Any]) -> Report:
+        """Profile, memory at every wanted quantization, and ranked GPUs.
+
+        Raises any GpusizerError: bad fields, unknown GPUs, unreadable repositories, and
+        LimitsExceeded where the answer takes too long.
+        """
+        request = SizeRequest.from_fields(fields)
+        snapshot = self.snapshot(request)
+        budget = self.new_budget()
+        return self._report(request, build_profile(snapshot), budget)
+
+    def profile(self, request: SizeRequest) -> ModelProfile:
+        """The profile of the requested model."""
+        return build_profile(self.snapshot(request))
+
+    def snapshot(self, request: SizeRequest) -> RepoSnapshot:
+        """What the requested model's repository holds. Raises as `size` does."""
+        ref = self.parse(request.model)
+        if request.revision:
+            ref = replace(ref, revision=check_revision(request.revision))
+        if request.file:
+            ref = replace(ref, file=request.file)
+        return self.fetch(ref)
+
+    def _report(self, request: SizeRequest, profile: ModelProfile, budget: TimeBudget) -> Report:
+        named = self._named(request.gpus, request.gpu_count)
+        workload, notes = resolve_workload(request.workload, profile)
+        selection = select_quants(self._quants(request, profile), profile, workload.engine)
+        shown = Fitter(profile, workload, selection.shown, budget)
+        ranker = Fitter(profile, workload, selection.rankable, budget)
+        if named:
+            ranking = _priced(self.placed(ranker, named), request)
+            about: tuple[Note, ...] = ()
+            if request.filters:
+                about = (Note("filters_not_applied"),)
+        else:
+            ranking, about = self._ranked(ranker, request)
+        rig = None
+        if request.rig:
+            rig = plan_rig(ranker, build_rig(parse_rig(request.rig), self.catalogue))
+        published, problems = self._published(request, profile)
+        return Report(
+            request=request,
+            profile=profile,
+            workload=workload,
+            estimates=_rows(shown, selection, named[0] if named else None, request.gpu_count),
+            ranking=ranking,
+            notes=(*notes, *about, *problems),
+            quantized_repos=published,
+            rig=rig,
+        )
+
+    def _ranked(
+        self, ranker: Fitter, request: SizeRequest
+    ) -> tuple[tuple[Ranked, ...], tuple[Note, ...]]:
+        """The ranking of what passes the filters, and what the reader must know about these."""
+        catalogue = narrowed(self.catalogue, request.filters.groups)
+        limits = board_limits(catalogue, request.filters)
+        ranking = rank_gpus(
+            ranker,
+            catalogue,
+            request.rank_by,
+            request.top,
+            assumptions=request.assumptions,
+            most_boards=limits,
+        )
+        notes = []
+        if not catalogue.gpus:
+            notes.append(Note("no_gpu_passes_filters"))
+        elif not ranking and request.filters:
+            notes.append(Note("filtered_gpus_do_not_run_it", count=len(catalogue.gpus)))
+        unknown = limits.count(None) if limits else 0
+        if unknown:
+            notes.append(Note("unknown_figures_left_out", count=unknown))
+        return ranking, tuple(notes)
+
+    def _published(
+        self, request: SizeRequest, profile: ModelProfile
+    ) -> tuple[tuple[QuantizedRepo, ...] | None, tuple[Note, ...]]:
+        """The listing when asked for: the model's own, or its original's if it is a quantization.
+
+        A listing that fails leaves a note: the sizes are there all the same.
+        """
+        if not request.quantized_repos or self.quantized_repos is None:
+            return None, ()
+        derived = profile.base_relation == "quantized" and profile.base_models
+        base = profile.base_models[0] if derived else profile.repo_id
+        if not is_repo_id(base):  # a folder of this machine, whose name is nobody else's business
+            return (), (Note("quantized_repos_not_listed", repo_id=base, reason="model_not_found"),)
+        try:
+            return self.quantized_repos(base, request.quantized_repos == "sizes"), ()
+        except ModelUnreadable as error:
+            return (), (Note("quantized_repos_not_listed", repo_id=base, reason=error.code),)
+
+    def gpus(self, fields: Mapping[str, Any]) -> GpuListing:
+        """GPUs that `query` names and that pass the filters, one board each.
+
+        Raises InvalidRequest.
+        """
+        request = ListingRequest.from_fields(fields)
+        passing = {
+            gpu.slug
+            for gpu in narrowed(self.catalogue, request.filters.groups).gpus
+            if (most_boards(gpu, request.filters) or 0) >= 1
+        }
+        named = self.catalogue.search(request.query)
+        if not named:
+            return GpuListing((), nothing_found(request.query, self.catalogue))
+        gpus = tuple(gpu for gpu in named if gpu.slug in passing)
+        return GpuListing(gpus, () if gpus else (Note("no_gpu_passes_filters"),))
+
+    def compare(self, fields: Mapping[str, Any]) -> Comparison:
+        """GPUs side by side (`gpus`: names, with a count or not), with `model` how it runs on each.
+
+        Raises any GpusizerError.
+        """
+        request = CompareRequest.from_fields(fields)
+        named = self._named(request.compared, None)
+        if not request.model:
+            return Comparison(tuple(ComparedGpu(*pair, None) for pair in named), None, None)
+        snapshot = self.snapshot(request)
+        budget = self.new_budget()
+        profile = build_profile(snapshot)
+        workload, _ = resolve_workload(request.workload, profile)
+        fitter = Fitter(
+            profile,
+            workload,
+            select_quants(self._quants(request, profile), profile, workload.engine).rankable,
+            budget,
+        )
+        placed = _priced(self.placed(fitter, named), request)
+        items = (ComparedGpu(*pair, ranked) for pair, ranked in zip(named, placed, strict=True))
+        return Comparison(tuple(items), profile, workload)
+
+    def models_for(self, fields: Mapping[str, Any]) -> ModelsFor:
+        """Which models run on a GPU (`gpu`) or a machine (`rig`): of the library, or of `models`.
+
+        Raises GpusizerErrors about the request; models that cannot be read are listed as such.
+        """
+
+        budget = self.new_budget()
+
+        def read(model: str) -> ModelProfile:
+            with budget.paused():
+                snapshot = self.fetch(self.parse(model))
+            budget.check(snapshot.repo_id)
+            return build_profile(snapshot)
+
+        return models_for(fields, self.catalogue, self.library, read, resolve_workload, budget)
+
+    def _quants(self, request: SizeRequest, profile: ModelProfile) -> tuple[str, ...]:
+        """Quantizations to answer for: of a GGUF repository only the file or tag that was named."""
+        ref = self.parse(request.model)
+        named = request.file or ref.file or ref.tag
+        if profile.format == "gguf" and named and request.quants == (ALL_QUANTS,):
+            return (NATIVE_QUANT,)
+        return request.quants
+
+    def placed(self, fitter: Fitter, named: Sequence[tuple[Gpu, int | None]]) -> tuple[Ranked, ...]:
+        """The best way to run the model on each of the named GPUs, with what more would fit."""
+        profile, workload = fitter.profile, fitter.workload
+        alternatives = Fitter(
+            profile,
+            workload,
+            every_quant(profile, workload.engine, also=fitter.quants),
+            fitter.budget,
+        )
+        return tuple(
+            advised(best_on(fitter, gpu, count, rank), fitter, alternatives, count)
+            for rank, (gpu, count) in enumerate(named, start=1)
+        )
+
+    def _named(self, texts: Sequence[str], count: int | None) -> list[tuple[Gpu, int | None]]:
+        """GPUs by name; a count written before a name wins over `count`."""
+        requests = [parse_gpu_request(text) for text in texts]
+        return [(self.catalogue.find(gpu.name), gpu.count or count) for gpu in requests]
+
+
+def _priced(ranking: Sequence[Ranked], request: SizeRequest) -> tuple[Ranked, ...]:
+    """The same with costs as the request assumes them."""
+    return tuple(replace(item, assumptions=request.assumptions) for item in ranking)
+
+
+def _rows(
+    fitter: Fitter,
+    selection: QuantSelection,
+    named: tuple[Gpu, int | None] | None,
+    boards: int | None,
+) -> tuple[EstimateRow, ...]:
+    """One row per quantization, for one GPU's share when a GPU or a count was named."""
+    gpu, boards = named or (None, boards)
+    boards = boards or 1
+    rows = []
+    quantized = fitter.profile.quantization is not None
+    is_gguf = fitter.profile.format == "gguf"
+    for quant, native in selection.shown:
+        engine = fitter.engines(quant)[0]
+        split = _row_split(fitter, engine, boards * (gpu.devices_per_board if gpu else 1))
+        device_class = device_class_of(engine, gpu) if gpu else 0
+        estimate = fitter.estimate(quant, native, engine, split, device_class)
+        rows.append(
+            EstimateRow(
+                estimate=estimate,
+                parameters=fitter.profile.parameters,
+                needs_original_weights=quantized
+                and not native
+                and (is_gguf or quant.order < selection.native.order),
+                fit=fitter.fit(gpu, boards, estimate) if gpu else None,
+                header_bytes=_header_bytes(quant, fitter.profile),
+            )
+        )
+    return tuple(rows)
+
+
+def _header_bytes(quant: Quant, profile: ModelProfile) -> int:
+    is_gguf = isinstance(quant.layout, Gguf)
+    return header_bytes(profile.architecture) if is_gguf else 0
+
+
+def _row_split(fitter: Fitter, engine: Engine, gpus: int) -> Split:
+    requested = asked_split(fitter.workload)
+    return requested or fitter.split(engine, gpus) or Split()

@@ -1,0 +1,242 @@
+"""train: the use case that turns the fields of a request into a TrainingReport."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from gpusizer.answers.training_report import (
+    BytesPerParameter,
+    RankedTraining,
+    TrainingEstimateRow,
+    TrainingReport,
+)
+from gpusizer.answers.training_request import (
+    TrainingRequest,
+)
+from gpusizer.core.messages import Note
+from gpusizer.core.time_budget import TimeBudget
+from gpusizer.core.validation import fail
+from gpusizer.fit.fit import Verdict
+from gpusizer.gpus import Catalogue, Gpu
+from gpusizer.gpus.names import parse_gpu_request
+from gpusizer.hub.model_ref import ParseRef, check_revision, parse_model_ref
+from gpusizer.hub.snapshot import Fetch, RepoSnapshot
+from gpusizer.model.profile import HEADERS, ModelProfile, build_profile
+from gpusizer.training.fit import (
+    SOFTWARE,
+    TrainingFit,
+    TrainingFitter,
+    cost_of,
+    reasons_of,
+)
+from gpusizer.training.ladder import ladder, most
+from gpusizer.training.memory import TrainingEstimator
+from gpusizer.training.plan import METHODS, TrainingPlan, with_precision, within
+from gpusizer.training.shape import TOWERS
+
+
+def train(
+    fetch: Fetch,
+    catalogue: Catalogue,
+    fields: Mapping[str, Any],
+    parse: ParseRef = parse_model_ref,
+    new_budget: Callable[[], TimeBudget] = TimeBudget,
+) -> TrainingReport:
+    """Memory, speed, price and ranked GPUs of one training; `parse` reads what was pasted.
+
+    Raises any GpusizerError: bad fields, unknown GPUs, unreadable repositories, and
+    LimitsExceeded where the answer takes longer than `new_budget` gives it.
+    """
+    request = TrainingRequest.from_fields(fields)
+    gpu_requests = [parse_gpu_request(text) for text in request.gpus]
+    gpus = [
+        (catalogue.find(gpu_request.name), gpu_request.count or request.gpu_count)
+        for gpu_request in gpu_requests
+    ]
+    snapshot = _snapshot(fetch, request, parse)
+    budget = new_budget()
+    profile = build_profile(snapshot)
+    plan = within(request.plan, profile, request.given)
+    fitter = TrainingFitter(TrainingEstimator(profile), plan, request.given, budget)
+    fits = [_consulted(fitter, gpu, count) for gpu, count in gpus]
+    first = fits[0].plan if fits else _unplaced(fitter, request)
+    device = fits[0].gpu.device_memory_bytes if fits else None
+    return TrainingReport(
+        request=request,
+        profile=profile,
+        plan=first,
+        estimates=_estimates(fitter, first),
+        ladder=ladder(fitter, first, device),
+        ranking=_placed(fitter, request, fits) if gpus else _ranked(fitter, catalogue, request),
+        notes=(*_notes(profile, plan), *_lengths(fitter, first)),
+        cheapest=() if gpus else _cheapest(fitter, catalogue, request),
+    )
+
+
+def _snapshot(fetch: Fetch, request: TrainingRequest, parse: ParseRef) -> RepoSnapshot:
+    ref = parse(request.model)
+    if request.revision:
+        ref = replace(ref, revision=check_revision(request.revision))
+    if request.file:
+        ref = replace(ref, file=request.file)
+    return fetch(ref)
+
+
+def _unplaced(fitter: TrainingFitter, request: TrainingRequest) -> TrainingPlan:
+    """The plan where no GPU is named: on the number asked for, else on as few as it divides."""
+    plans = fitter.plans(request.gpu_count or fitter.plan.gpus) or fitter.plans(fitter.plan.gpus)
+    return plans[0]  # a plan always divides its own number of GPUs
+
+
+def _consulted(fitter: TrainingFitter, gpu: Gpu, count: int | None) -> TrainingFit:
+    """The fit on the number of boards asked for, else on the fewest that hold it, else on one
+    machine.
+    """
+    if count:
+        fit = fitter.on(gpu, count)
+        if fit is None:
+            raise fail("gpu_count", count, "cannot_be_split")
+        return fit
+    fit = fitter.smallest(gpu)
+    fit = fit or fitter.largest_tried(gpu) or fitter.on(gpu, fitter.plan.gpus)
+    assert fit is not None  # a plan always divides its own number of GPUs
+    return fit
+
+
+def _estimates(fitter: TrainingFitter, plan: TrainingPlan) -> tuple[TrainingEstimateRow, ...]:
+    """The asked-for method, then the others with the same settings."""
+    methods = [plan.method, *(method for method in METHODS if method != plan.method)]
+    rows = []
+    for method in methods:
+        changed = _by_method(plan, method)
+        changed = with_precision(changed, given="precision" in fitter.given)
+        rows.append(
+            TrainingEstimateRow(
+                plan=changed,
+                memory=fitter.memory(changed),
+                per_parameter=bytes_per_parameter(fitter.estimator, changed),
+                asked=method == plan.method,
+            )
+        )
+    return tuple(rows)
+
+
+def _by_method(plan: TrainingPlan, method: str) -> TrainingPlan:
+    """The same by another method; how the weights are held belongs to the one asked for."""
+    return plan.changed(method=method, base=plan.base if method == plan.method else "auto")
+
+
+def bytes_per_parameter(estimator: TrainingEstimator, plan: TrainingPlan) -> BytesPerParameter:
+    """Static bytes of a trained parameter under this plan, and of a frozen one."""
+    state = estimator.state(plan)
+    trained = max(1, state.trainable)
+    return BytesPerParameter(
+        weights=state.trained / trained,
+        gradients=state.gradients / trained,
+        optimizer=state.optimizer / trained,
+        masters=(state.masters + state.ema) / trained,
+        frozen=state.frozen / max(1, state.frozen_parameters) if plan.adapted else None,
+    )
+
+
+def _placed(
+    fitter: TrainingFitter, request: TrainingRequest, fits: list[TrainingFit]
+) -> tuple[RankedTraining, ...]:
+    """GPUs asked for by name, in that order, with the most that fits on each."""
+    return tuple(
+        replace(
+            _described(fitter, request, fit, rank),
+            largest=most(fitter, fit.plan, fit.gpu.device_memory_bytes),
+        )
+        for rank, fit in enumerate(fits, start=1)
+    )
+
+
+def _ranked(
+    fitter: TrainingFitter, catalogue: Catalogue, request: TrainingRequest
+) -> tuple[RankedTraining, ...]:
+    """Every GPU that holds it in its smallest number, best first; what surely fits leads."""
+    ranked = []
+    for gpu in catalogue.gpus:
+        if gpu.software not in SOFTWARE or gpu.status == "announced":
+            continue
+        fit = fitter.on(gpu, request.gpu_count) if request.gpu_count else fitter.smallest(gpu)
+        if fit is not None and fit.verdict is not Verdict.DOES_NOT_FIT:
+            ranked.append(_described(fitter, request, fit, 0))
+    ranked.sort(key=lambda item: _place(item, request.rank_by))
+    return tuple(
+        replace(item, rank=rank) for rank, item in enumerate(ranked[: request.top or None], start=1)
+    )
+
+
+def _cheapest(
+    fitter: TrainingFitter, catalogue: Catalogue, request: TrainingRequest
+) -> tuple[RankedTraining, ...]:
+    """For each method the run that costs least, where a price is known."""
+    cheapest_first = request.model_copy(update={"rank_by": "cheapest", "top": 1})
+    cheapest = []
+    for method in METHODS:
+        plan = _by_method(fitter.plan, method)
+        other = TrainingFitter(fitter.estimator, plan, fitter.given, fitter.budget)
+        cheapest += [
+            item for item in _ranked(other, catalogue, cheapest_first) if item.cost.usd is not None
+        ]
+    return tuple(cheapest)
+
+
+def _place(item: RankedTraining, rank_by: str) -> tuple[bool, float, float, float]:
+    fit = item.fit
+    memory = float(fit.gpu.memory_bytes * fit.count)
+    slowness = -item.rate.likely if item.rate else 0.0
+    usd = math.inf if item.cost.usd is None else item.cost.usd
+    cost = {"smallest": memory, "cheapest": usd, "fastest": slowness}[rank_by]
+    return fit.verdict is Verdict.TIGHT, cost, memory, slowness
+
+
+def _described(
+    fitter: TrainingFitter, request: TrainingRequest, fit: TrainingFit, rank: int
+) -> RankedTraining:
+    rate = fitter.rate(fit)
+    tokens = request.dataset_tokens * request.epochs
+    return RankedTraining(
+        rank=rank,
+        fit=fit,
+        rate=rate,
+        cost=cost_of(fit.gpu, fit.count, rate, tokens, request.usd_per_kwh),
+        reasons=reasons_of(fit),
+    )
+
+
+def _notes(profile: ModelProfile, plan: TrainingPlan) -> tuple[Note, ...]:
+    """What the reader must know about this kind of model and this plan."""
+    notes = []
+    arch = profile.architecture
+    if profile.format == "diffusers":
+        notes.append(Note("training_of_pipeline"))
+    elif arch is None or not arch.generates or not arch.vocab_size:
+        notes.append(Note("training_of_encoder"))
+    if any(group.part in TOWERS for group in profile.groups):
+        notes.append(Note("training_without_images"))
+    if plan.method == "qlora" and arch is not None and arch.experts:
+        notes.append(Note("training_of_experts"))
+    if profile.weights_basis != HEADERS:
+        notes.append(Note("training_without_tensors"))
+    longest = profile.max_context
+    if longest is not None and plan.sequence_length > longest:
+        notes.append(Note("training_beyond_context", asked=plan.sequence_length, longest=longest))
+    if profile.format == "gguf":
+        notes.append(Note("training_of_gguf"))
+    return tuple(notes)
+
+
+def _lengths(fitter: TrainingFitter, plan: TrainingPlan) -> tuple[Note, ...]:
+    """A note on the memory that PyTorch reserves where sequence lengths vary, if the plan allows
+    that.
+    """
+    varied = fitter.memory(plan.changed(packed=False))
+    if plan.packed or plan.fused_loss or not varied.reclaimable:
+        return ()
+    return (Note("training_lengths", shown_bytes=varied.total.likely),)

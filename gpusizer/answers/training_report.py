@@ -1,0 +1,237 @@
+"""TrainingReport: everything gpusizer says about a training, and its one JSON shape."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from gpusizer.answers.report import SCHEMA_VERSION, model_json
+from gpusizer.answers.training_request import TrainingRequest
+from gpusizer.core.byte_ranges import Amount
+from gpusizer.core.messages import Note, Say, note_json
+from gpusizer.gpus.costs import rent_usd_per_hour, rental_quote
+from gpusizer.model.profile import ModelProfile
+from gpusizer.training.fit import TrainingCost, TrainingFit
+from gpusizer.training.ladder import Most, Rung
+from gpusizer.training.optimizers import OPTIMIZERS
+from gpusizer.training.per_gpu import TrainingMemory
+from gpusizer.training.plan import TrainingPlan
+from gpusizer.training.speed import TrainingRate
+
+
+@dataclass(frozen=True, slots=True)
+class BytesPerParameter:
+    """Static bytes of one parameter, trained or frozen, before any division over GPUs."""
+
+    weights: float
+    gradients: float
+    optimizer: float
+    masters: float
+    frozen: float | None
+
+    @property
+    def total(self) -> float:
+        """Of one trained parameter."""
+        return self.weights + self.gradients + self.optimizer + self.masters
+
+    def to_json(self) -> dict[str, float | None]:
+        """JSON object; bytes, `total` those of a trained parameter."""
+        values = {**asdict(self), "total": self.total}
+        return {name: None if v is None else round(v, 4) for name, v in values.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingEstimateRow:
+    """One way to train: the one asked for, or another method with the same settings."""
+
+    plan: TrainingPlan
+    memory: TrainingMemory
+    per_parameter: BytesPerParameter
+    asked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RankedTraining:
+    """One place of the ranking; `largest` only where the GPU was asked for by name."""
+
+    rank: int
+    fit: TrainingFit
+    rate: TrainingRate | None
+    cost: TrainingCost
+    reasons: tuple[Note, ...]
+    largest: Most | None = None
+
+    @property
+    def rent_usd_per_hour(self) -> float | None:
+        """Of all boards."""
+        price = rent_usd_per_hour(self.fit.gpu)
+        return None if price is None else price * self.fit.count
+
+    @property
+    def buy_usd(self) -> float | None:
+        """Of all boards."""
+        price = self.fit.gpu.buy_usd
+        return None if price is None else price * self.fit.count
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingReport:
+    """The answer to a training request.
+
+    Attributes:
+        plan: of the first estimate.
+        ladder: mitigations of it.
+        cheapest: for each method the GPUs on which the run costs least; empty where GPUs are
+            named.
+    """
+
+    request: TrainingRequest
+    profile: ModelProfile
+    plan: TrainingPlan
+    estimates: tuple[TrainingEstimateRow, ...]
+    ladder: tuple[Rung, ...]
+    ranking: tuple[RankedTraining, ...]
+    notes: tuple[Note, ...] = ()
+    cheapest: tuple[RankedTraining, ...] = ()
+
+    def to_json(self, say: Say) -> dict[str, Any]:
+        """One JSON object in the style of the size report; amounts are integer bytes."""
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "model": model_json(self.profile, say),
+            "workload": self._workload_json(),
+            "estimates": [_estimate_json(row) for row in self.estimates],
+            "ladder": [{**note_json(rung.note, say), **rung.to_json()} for rung in self.ladder],
+            "ranking": [_ranked_json(item, say) for item in self.ranking],
+            "cheapest": [_ranked_json(item, say) for item in self.cheapest],
+            "notes": [note_json(note, say) for note in self.notes],
+        }
+
+    def _workload_json(self) -> dict[str, Any]:
+        request = self.request
+        return {
+            "task": "train",
+            "model": request.model,
+            "revision": self.profile.revision,
+            "gpu": list(request.gpus),
+            "gpu_count": request.gpu_count,
+            **_settings_json(self.plan),
+            "dataset_tokens": request.dataset_tokens,
+            "epochs": request.epochs,
+            "usd_per_kwh": request.usd_per_kwh,
+            "rank_by": request.rank_by,
+            "top": request.top,
+        }
+
+
+def _settings_json(plan: TrainingPlan) -> dict[str, Any]:
+    """The plan in the request's own names."""
+    data = plan.to_json()
+    del data["gpus"]
+    return data
+
+
+def _estimate_json(row: TrainingEstimateRow) -> dict[str, Any]:
+    memory, gpus = row.memory, row.plan.gpus
+    all_gpus = memory.total.times(gpus)
+    return {
+        "method": row.plan.method,
+        "asked": row.asked,
+        "precision": row.plan.precision,
+        "optimizer": row.plan.optimizer,
+        "base": memory.base or None,
+        "sharding": row.plan.sharding,
+        "gpus": gpus,
+        "trainable_parameters": memory.trainable,
+        "bytes_per_parameter": row.per_parameter.to_json(),
+        "total_bytes": all_gpus.likely,
+        "low_bytes": all_gpus.low,
+        "high_bytes": all_gpus.high,
+        "per_gpu": _per_gpu_json(memory),
+        "peak_phase": memory.phase,
+        "host_bytes": memory.host,
+        "nvme_bytes": memory.nvme,
+        "provenance": {name: amount.provenance.value for name, amount in _parts(memory).items()},
+        "optimizer_source": OPTIMIZERS[row.plan.optimizer].source,
+    }
+
+
+def _parts(memory: TrainingMemory) -> Mapping[str, Amount]:
+    return {
+        "weights": memory.weights,
+        "gradients": memory.gradients,
+        "optimizer": memory.optimizer,
+        "activations": memory.activations,
+        "logits": memory.logits,
+        "buffers": memory.buffers,
+        "reserve": memory.reserve,
+        "context": memory.context,
+    }
+
+
+def _per_gpu_json(memory: TrainingMemory) -> dict[str, Any]:
+    """Likely bytes of each part; the total with its band, as nvidia-smi would show it.
+
+    `needed` leaves out what is reclaimable; verdicts and the ladder compare it with the device.
+    """
+    total, need = memory.total, memory.needed
+    return {
+        **{f"{name}_bytes": amount.likely for name, amount in _parts(memory).items()},
+        "total_bytes": total.likely,
+        "low_bytes": total.low,
+        "high_bytes": total.high,
+        **_banded("allocated", memory.allocated),
+        **_banded("reserved", memory.reserved),
+        "reclaimable_bytes": memory.reclaimable,
+        "needed_bytes": need.likely,
+        "needed_low_bytes": need.low,
+        "needed_high_bytes": need.high,
+    }
+
+
+def _banded(name: str, amount: Amount) -> dict[str, int]:
+    """What PyTorch's own counters show, with its band."""
+    return {
+        f"{name}_bytes": amount.likely,
+        f"{name}_low_bytes": amount.low,
+        f"{name}_high_bytes": amount.high,
+    }
+
+
+def _ranked_json(item: RankedTraining, say: Say) -> dict[str, Any]:
+    fit, cost, gpu = item.fit, item.cost, item.fit.gpu
+    named_only = {} if item.largest is None else {"largest": item.largest.to_json()}
+    rent = rental_quote(gpu)
+    return {
+        "rank": item.rank,
+        "gpu": gpu.slug,
+        "gpu_name": gpu.name,
+        "count": fit.count,
+        "method": fit.plan.method,
+        "sharding": fit.plan.sharding,
+        "parallelism": {
+            "data": fit.plan.data_parallel,
+            "tensor": fit.plan.tensor_parallel,
+            "pipeline": fit.plan.pipeline_parallel,
+            "context": fit.plan.context_parallel,
+        },
+        "verdict": fit.verdict.value,
+        "headroom_bytes": fit.headroom_bytes,
+        "per_gpu": _per_gpu_json(fit.memory),
+        "host_bytes": fit.memory.host,
+        "nvme_bytes": fit.memory.nvme,
+        "tokens_per_second": None if item.rate is None else item.rate.to_json(),
+        "hours": cost.hours,
+        "energy_kwh": cost.energy_kwh,
+        "price": {
+            "buy_usd": item.buy_usd,
+            "rent_usd_per_hour": item.rent_usd_per_hour,
+            "usd": cost.usd,
+            "energy_usd": cost.energy_usd,
+            "as_of": None if rent is None else rent.as_of,
+        },
+        "power_watts": None if gpu.power_watts is None else gpu.power_watts * fit.count,
+        "reasons": [note_json(note, say) for note in item.reasons],
+        **named_only,
+    }

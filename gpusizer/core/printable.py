@@ -1,0 +1,78 @@
+"""Text that strangers wrote, made safe to show: on a terminal, on the page and in files.
+
+Control characters move a terminal's cursor and recolour it, bidirectional ones reorder what stands
+around them, format characters are not seen at all.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from typing import Any
+
+REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+
+# Unicode's categories Cc, Cf, Cs, Zl and Zp; U+2065 is not assigned, and as invisible as its block.
+_HIDDEN = re.compile(
+    "[\0-\x1f\x7f-\x9f\xad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e"
+    "\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb"
+    "\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    "\U000e0001\U000e0020-\U000e007f]"
+)
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def printable(text: str, *, keep: str = "") -> str:
+    """The text with U+FFFD for each control, format and bidirectional character.
+
+    `keep` names those that stay: line ends where several lines are shown.
+
+    >>> printable("bits\\x1b[2J\\u202e4"), printable("位宽 é")
+    ('bits�[2J�4', '位宽 é')
+    """
+    return _HIDDEN.sub(lambda match: match[0] if match[0] in keep else REPLACEMENT, text)
+
+
+def json_text(document: Any, *, indent: int | None = None) -> str:
+    """A document as JSON, faithful and printable: what `printable` replaces is escaped.
+
+    Line ends stay: JSON has them between values alone. Raises ValueError for NaN and infinity.
+
+    >>> json_text({"名": "\\u202e"})
+    '{"名": "\\\\u202e"}'
+    """
+    text = json.dumps(document, ensure_ascii=False, allow_nan=False, indent=indent)
+    return _HIDDEN.sub(
+        lambda match: match[0] if match[0] == "\n" else json.dumps(match[0])[1:-1], text
+    )
+
+
+def without_surrogates(document: dict[str, Any]) -> dict[str, Any]:
+    """A JSON object that UTF-8 can carry: U+FFFD for each half of a pair, which JSON can escape.
+
+    >>> without_surrogates({"bits": 4, "method": "gptq\\ud800"})["method"]
+    'gptq�'
+    """
+    text = json.dumps(document, ensure_ascii=False)
+    if _SURROGATE.search(text) is None:
+        return document
+    replaced: dict[str, Any] = json.loads(_SURROGATE.sub(REPLACEMENT, text))
+    return replaced
+
+
+class PrintableFormatter(logging.Formatter):
+    """Writes records whose further lines, as of a traceback, are set in: none looks like a record.
+
+    Messages of exceptions may quote what a stranger wrote.
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        return printable(super().format(record), keep="\n").replace("\n", "\n    ")
+
+
+def log_printably() -> None:
+    """Let everything that is logged pass `PrintableFormatter` on its way to standard error."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(PrintableFormatter())
+    logging.basicConfig(handlers=[handler], level=logging.WARNING)

@@ -1,0 +1,101 @@
+"""RequestModel: what all requests share.
+
+A request is a frozen pydantic model. Its fields say type, default, bounds, choices and meaning,
+and nothing else repeats them: validation, the shell's options, the endpoints' documentation and
+`docs/contract.md` come from there (`gpusizer.answers.request_docs`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Self, get_args, get_origin
+
+from annotated_types import Ge, Le
+from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
+
+from gpusizer.core.errors import InvalidRequest
+from gpusizer.core.validation import Refused, fail, read_integer
+
+
+class RequestModel(BaseModel):
+    """A checked request, or a group of fields that several requests share.
+
+    `heading` is the title under which the class's own fields are listed; `unused` names fields
+    that are taken and without effect, which no documentation lists.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+    heading: ClassVar[str] = ""
+    unused: ClassVar[frozenset[str]] = frozenset()
+
+    @classmethod
+    def from_fields(cls, fields: Mapping[str, Any]) -> Self:
+        """A checked request. Absent, null and empty fields take their defaults.
+
+        Raises InvalidRequest naming the first wrong field, its value and what is wrong with it.
+        """
+        known = fields_of(cls)
+        required = {name: None for name, info in known.items() if info.is_required()}
+        values = {
+            name: value
+            for name, value in {**required, **fields}.items()
+            if name in required or name not in known or not is_empty(value)
+        }
+        try:
+            return cls.model_validate(values)
+        except ValidationError as error:
+            raise _first_refusal(known, values, error) from None
+
+
+def fields_of(model: type[RequestModel]) -> dict[str, FieldInfo]:
+    """pydantic's fields by the names that requests use."""
+    return {info.alias or name: info for name, info in model.model_fields.items()}
+
+
+def is_empty(value: object) -> bool:
+    """Whether a field's value means that it was not given: null, or a text or list of nothing."""
+    return value is None or (isinstance(value, str | list | tuple) and not value)
+
+
+def bounds_of(info: FieldInfo) -> tuple[float | None, float | None]:
+    """The lowest and the highest value of a number; None for what has no bounds."""
+    low: Any = next((mark.ge for mark in info.metadata if isinstance(mark, Ge)), None)
+    high: Any = next((mark.le for mark in info.metadata if isinstance(mark, Le)), None)
+    return low, high
+
+
+def type_of(info: FieldInfo) -> type:
+    """The type of a field's value: int, float, bool, str or tuple, whether or not None may be."""
+    parts = (part for part in get_args(info.annotation) if get_origin(part) is Annotated)
+    part: Any = next(parts, info.annotation)
+    if get_origin(part) is Annotated:
+        part = get_args(part)[0]
+    kind: type = get_origin(part) or part
+    return kind
+
+
+def _first_refusal(
+    known: Mapping[str, FieldInfo], values: Mapping[str, Any], error: ValidationError
+) -> InvalidRequest:
+    """The error of the first wrong field, in the order in which the fields were given."""
+    details = {detail["loc"][:1]: detail for detail in error.errors(include_url=False)}
+    for name, value in values.items():
+        if name not in known:
+            return fail(str(name)[:40], value, "unknown_field")
+        if (name,) in details:
+            return _refusal(name, value, known[name], details[(name,)])
+    raise error
+
+
+def _refusal(name: str, value: Any, info: FieldInfo, detail: ErrorDetails) -> InvalidRequest:
+    """What a reader refused, or what lies outside of the field's bounds."""
+    low, high = bounds_of(info)
+    bounds = {} if low is None or high is None else {"low": low, "high": high}
+    refused = detail.get("ctx", {}).get("error")
+    if isinstance(refused, Refused):
+        facts = refused.facts or (bounds if refused.reason == "out_of_range" else {})
+        return fail(name, refused.value, refused.reason, **facts)
+    number = read_integer(value) if type_of(info) is int else value
+    return fail(name, number, "out_of_range", **bounds)

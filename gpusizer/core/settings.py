@@ -1,0 +1,116 @@
+"""Settings: everything gpusizer takes from the environment, read once and on request."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from platformdirs import user_cache_path
+
+from gpusizer.core.errors import InvalidRequest
+from gpusizer.core.paths import SNAPSHOTS_DIR
+
+DEFAULT_ENDPOINT = "https://huggingface.co"
+DEFAULT_TIMEOUT_SECONDS = 30.0
+DEFAULT_CACHE_MB = 200
+
+_TRUE = frozenset({"1", "on", "true", "yes"})
+_FALSE = frozenset({"0", "off", "false", "no", "none"})
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What differs between deployments. requests reads proxies and REQUESTS_CA_BUNDLE itself.
+
+    Attributes:
+        endpoint: HF_ENDPOINT, address of the Hub or of a mirror, without a trailing slash.
+        offline: HF_HUB_OFFLINE, answer from what is stored only ("1", "true", "yes", "on").
+        timeout_seconds: GPUSIZER_TIMEOUT_SECONDS, longest time to read one model.
+        cdn_origins: GPUSIZER_CDN_ORIGINS, comma-separated origins (`https://host[:port]`)
+            that the endpoint may redirect to besides itself and the Hub's own hosts.
+        snapshots_folder: GPUSIZER_SNAPSHOTS, folder of embedded snapshots.
+        cache_folder: GPUSIZER_CACHE_DIR, where answers of the Hub are kept ("off" for
+            nowhere); without it where the system keeps caches: `gpusizer` in XDG_CACHE_HOME
+            or ~/.cache on Linux. None keeps nothing on disk.
+        cache_bytes: GPUSIZER_CACHE_MB, size of that folder, in units of 10^6 bytes.
+        host_token: HF_TOKEN, but only where GPUSIZER_USE_HOST_TOKEN says so. A visitor's
+            question must not be asked with the operator's rights: see scrapers.tokens.
+    """
+
+    endpoint: str = DEFAULT_ENDPOINT
+    offline: bool = False
+    timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
+    cdn_origins: tuple[str, ...] = ()
+    snapshots_folder: Path = SNAPSHOTS_DIR
+    cache_folder: Path | None = None
+    cache_bytes: int = DEFAULT_CACHE_MB * 10**6
+    host_token: str | None = field(default=None, repr=False)
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str]) -> Settings:
+        """Settings of this process: `Settings.from_environment(os.environ)`.
+
+        Raises InvalidRequest naming the variable that cannot be used.
+        """
+        origins = environment.get("GPUSIZER_CDN_ORIGINS", "").split(",")
+        seconds = environment.get("GPUSIZER_TIMEOUT_SECONDS", "")
+        endpoint = environment.get("HF_ENDPOINT", "").strip()
+        folder = environment.get("GPUSIZER_SNAPSHOTS", "")
+        megabytes = environment.get("GPUSIZER_CACHE_MB", "")
+        own_token = environment.get("GPUSIZER_USE_HOST_TOKEN", "").strip().lower() in _TRUE
+        return cls(
+            endpoint=_address("HF_ENDPOINT", endpoint) if endpoint else DEFAULT_ENDPOINT,
+            offline=environment.get("HF_HUB_OFFLINE", "").strip().lower() in _TRUE,
+            timeout_seconds=_seconds(seconds) if seconds else DEFAULT_TIMEOUT_SECONDS,
+            cdn_origins=tuple(
+                _address("GPUSIZER_CDN_ORIGINS", origin.strip())
+                for origin in origins
+                if origin.strip()
+            ),
+            snapshots_folder=Path(folder) if folder else SNAPSHOTS_DIR,
+            cache_folder=_cache_folder(environment),
+            cache_bytes=_megabytes(megabytes) if megabytes else DEFAULT_CACHE_MB * 10**6,
+            host_token=environment.get("HF_TOKEN", "").strip() or None if own_token else None,
+        )
+
+
+def _address(variable: str, value: str) -> str:
+    """An http(s) address without credentials, query or trailing slash."""
+    try:
+        parts = urlsplit(value)
+        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable or "@" in value or re.search(r"[\s?#\\]", value):
+        raise InvalidRequest(field=variable, value=value[:120], reason="address")
+    return value.rstrip("/")
+
+
+def _seconds(value: str) -> float:
+    try:
+        seconds = float(value)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds <= 3600:
+        raise InvalidRequest(field="GPUSIZER_TIMEOUT_SECONDS", value=value[:40], reason="number")
+    return seconds
+
+
+def _cache_folder(environment: Mapping[str, str]) -> Path | None:
+    named = environment.get("GPUSIZER_CACHE_DIR", "").strip()
+    if named.lower() in _FALSE:
+        return None
+    if named:
+        return Path(named)
+    folder = user_cache_path("gpusizer", appauthor=False)
+    return folder if folder.is_absolute() else None  # a user without a home
+
+
+def _megabytes(value: str) -> int:
+    """Bytes of so many 10^6."""
+    if not re.fullmatch(r"[0-9]{1,7}", value):
+        raise InvalidRequest(field="GPUSIZER_CACHE_MB", value=value[:40], reason="number")
+    return int(value) * 10**6

@@ -1,0 +1,117 @@
+"""Tables of `data/`: CSV files read into typed rows.
+
+MalformedTable      a cell, a row or a header that cannot be read
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+_T = TypeVar("_T")
+
+
+class MalformedTable(ValueError):
+    """A table that cannot be read. Its text names the file, the line and the column.
+
+    Attributes:
+        line: line of the file, from 1.
+        field: column at fault, "" where the row or the header has the wrong number of them.
+    """
+
+    def __init__(self, file: str, line: int, reason: str, field: str = "") -> None:
+        self.line, self.field = line, field
+        cell = f"field {field}: " if field else ""
+        super().__init__(f"{file}, line {line}: {cell}{reason}")
+
+
+@dataclass(frozen=True, slots=True)
+class TableRow:
+    """One row of a table. Every conversion raises MalformedTable for text that it cannot read.
+
+    Attributes:
+        file, line: where the row stands, for errors.
+        cells: text by column.
+    """
+
+    file: str
+    line: int
+    cells: Mapping[str, str]
+
+    def text(self, column: str) -> str:
+        """The text of a cell, "" where it is empty."""
+        try:
+            return self.cells[column]
+        except KeyError:
+            raise self.malformed(column, "no such column") from None
+
+    def integer(self, column: str) -> int:
+        """A whole number."""
+        return self.parsed(column, int)
+
+    def number(self, column: str) -> float:
+        """A decimal number."""
+        return self.parsed(column, float)
+
+    def flag(self, column: str) -> bool:
+        """The words "true" and "false"; an empty cell is false."""
+        return self.parsed(column, _flag)
+
+    def one_of(self, column: str, allowed: Sequence[str]) -> str:
+        """One of the allowed words."""
+        text = self.text(column)
+        if text not in allowed:
+            raise self.malformed(column, f"{text!r} is not one of {', '.join(allowed)}")
+        return text
+
+    def parts(self, column: str, separator: str | None = None) -> tuple[str, ...]:
+        """The parts of a cell between separators (white space by default), none when empty."""
+        return tuple(filter(None, self.text(column).split(separator)))
+
+    def optional(self, column: str, parse: Callable[[str], _T]) -> _T | None:
+        """What `parse` makes of the text, None for an empty cell."""
+        return self.parsed(column, parse) if self.text(column) else None
+
+    def parsed(self, column: str, parse: Callable[[str], _T]) -> _T:
+        """What `parse` makes of the text; its ValueError is raised with file, line and column."""
+        text = self.text(column)
+        try:
+            return parse(text)
+        except ValueError as error:
+            raise self.malformed(column, str(error)) from error
+
+    def malformed(self, column: str, reason: str) -> MalformedTable:
+        """An error about one cell of this row."""
+        return MalformedTable(self.file, self.line, reason, column)
+
+
+def read_table(
+    path: Path, make: Callable[[TableRow], _T], columns: Sequence[str] = ()
+) -> tuple[_T, ...]:
+    """What `make` returns for each row, in file order; blank lines are passed over.
+
+    Raises MalformedTable, also for a header that lacks one of `columns`.
+    """
+    with path.open(encoding="utf-8", newline="") as file:
+        reader = csv.reader(file)
+        header = next(reader, [])
+        missing = [column for column in columns if column not in header]
+        if missing:
+            raise MalformedTable(path.name, 1, f"missing columns {missing}")
+        rows = []
+        for cells in filter(None, reader):
+            line = reader.line_num
+            if len(cells) != len(header):
+                reason = f"{len(header)} fields expected, {len(cells)} given"
+                raise MalformedTable(path.name, line, reason)
+            rows.append(make(TableRow(path.name, line, dict(zip(header, cells, strict=True)))))
+    return tuple(rows)
+
+
+def _flag(text: str) -> bool:
+    if text not in ("true", "false", ""):
+        raise ValueError(f"{text!r} is neither true nor false")
+    return text == "true"

@@ -1,0 +1,44 @@
+"""TimeBudget: the processor time that answering one request may take."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from gpusizer.core.errors import LimitsExceeded
+
+ANSWER_SECONDS = 4
+"""The longest honest answers, of rankings over a whole shelf of models, take about one second."""
+
+
+class TimeBudget:
+    """Processor time of the thread that answers, so that neither waiting nor neighbours count.
+
+    A stranger's repository may be within every limit of size and still be laid out so that sums
+    over it take long. Whatever computes in a loop asks `check` at its head.
+    """
+
+    def __init__(
+        self, seconds: float = ANSWER_SECONDS, clock: Callable[[], float] = time.thread_time
+    ) -> None:
+        self._seconds = seconds
+        self._clock = clock
+        self._end = clock() + seconds
+
+    def check(self, repo_id: str) -> None:
+        """Raises LimitsExceeded ("answer_seconds") once the time is spent."""
+        if self._clock() > self._end:
+            reason = "answer_seconds"
+            raise LimitsExceeded(
+                repo_id=repo_id, limit=reason, allowed=self._seconds, reason=reason
+            )
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Reading a repository does not count: it has limits of its own."""
+        since = self._clock()
+        try:
+            yield
+        finally:
+            self._end += self._clock() - since

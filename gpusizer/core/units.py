@@ -1,0 +1,65 @@
+"""Units, and amounts as text. Inside gpusizer every amount is an integer number of bytes."""
+
+from __future__ import annotations
+
+GB = 10**9
+GIB = 2**30
+MIB = 2**20
+TERA = 10**12
+SECONDS_PER_HOUR = 3600
+
+
+def significant(value: float) -> float:
+    """Round to three significant digits, the precision of predictions.
+
+    >>> significant(1234.5), significant(0.0123456)
+    (1230.0, 0.0123)
+    """
+    return float(f"{value:.3g}")
+
+
+def format_gb(amount_bytes: float) -> str:
+    """Decimal gigabytes, as vendors and file listings count (10^9).
+
+    >>> format_gb(16_060_522_496)
+    '16.1 GB'
+    """
+    return f"{_three_digits(amount_bytes / GB)} GB"
+
+
+def format_gib(amount_bytes: float) -> str:
+    """Binary gibibytes, as drivers and engines count (2^30).
+
+    >>> format_gib(16_060_522_496)
+    '15.0 GiB'
+    """
+    return f"{_three_digits(amount_bytes / GIB)} GiB"
+
+
+def format_usd(amount: float) -> str:
+    """Dollars as text without a sign: whole numbers from a hundred on, else three digits.
+
+    >>> format_usd(1599.4), format_usd(0.6912)
+    ('1,599', '0.691')
+    """
+    return f"{amount:,.0f}" if amount >= 100 else f"{amount:.3g}"
+
+
+def format_count(count: float) -> str:
+    """A count of parameters or tokens with its customary suffix.
+
+    >>> format_count(8_030_261_248), format_count(131_072)
+    ('8.03B', '131K')
+    """
+    rounded = abs(significant(count))  # 999,900 is 1M, not 1000K
+    for limit, suffix in ((TERA, "T"), (1e9, "B"), (1e6, "M"), (1e3, "K")):
+        if rounded >= limit:
+            value = count / limit
+            return f"{value:.3g}{suffix}" if value < 1000 else f"{value:.0f}{suffix}"
+    return f"{count:g}"
+
+
+def _three_digits(value: float) -> str:
+    if abs(value) >= 99.95:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if abs(value) >= 9.995 else f"{value:.2f}"

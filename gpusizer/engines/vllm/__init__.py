@@ -1,5 +1,0 @@
-"""vLLM: weights, cache, activations and the rest, by version."""
-
-from gpusizer.engines.vllm.engine import VLLM
-
-__all__ = ["VLLM"]

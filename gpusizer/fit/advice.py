@@ -1,0 +1,93 @@
+"""Suggestions: single changes that make a model fit, each verified by another fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gpusizer.core.messages import Note
+from gpusizer.fit.capacity_limits import FitPlan
+from gpusizer.fit.fit import Fit, Verdict
+from gpusizer.fit.offload import most_layers
+from gpusizer.fit.remedies import RULES, Remedy
+
+_OFFLOAD_PAIN = 12.0  # after everything that runs at full speed
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """One change and its effect.
+
+    Attributes:
+        note: the change in words.
+        change: request fields that make it.
+        pain: position in the list.
+        saving_bytes: what each GPU gains: headroom after less headroom before.
+        verdict, headroom_bytes: after the change.
+        enough: the plan then runs; otherwise it is still too large, by less.
+    """
+
+    note: Note
+    change: Mapping[str, Any]
+    pain: float
+    saving_bytes: int
+    verdict: Verdict
+    headroom_bytes: int
+    enough: bool = True
+
+
+def advise(plan: FitPlan) -> tuple[Suggestion, ...]:
+    """Single changes after which the plan surely fits, least painful first; none where it does.
+
+    The last may be partial offload, which runs but does not fit. Where no change makes it fit,
+    also those that go part of the way, each as far as it can, marked as not enough alone.
+    """
+    before = plan.fit()
+    if before is None or before.verdict is Verdict.FITS:
+        return ()
+    changes = [change for rule in RULES for change in rule(plan)]
+    if any(change.enough for change in changes):
+        changes = [change for change in changes if change.enough]
+    suggestions = [_suggestion(change, before) for change in changes]
+    helpful = [
+        suggestion for suggestion in suggestions if suggestion.enough or suggestion.saving_bytes > 0
+    ]
+    return tuple(
+        sorted([*helpful, *_offload(plan, before)], key=lambda suggestion: suggestion.pain)
+    )
+
+
+def _suggestion(change: Remedy, before: Fit) -> Suggestion:
+    after = change.plan.fit()
+    assert after is not None  # a change is made of plans that fit
+    return Suggestion(
+        note=change.note,
+        change=change.fields,
+        pain=round(change.pain, 2),
+        saving_bytes=after.headroom_bytes - before.headroom_bytes,
+        verdict=after.verdict,
+        headroom_bytes=after.headroom_bytes,
+        enough=change.enough,
+    )
+
+
+def _offload(plan: FitPlan, before: Fit) -> Iterator[Suggestion]:
+    """Suggest to keep part of the layers in system memory: the GPUs keep as many as surely fit."""
+    if before.verdict is not Verdict.OFFLOAD or plan.workload.gpu_layers is not None:
+        return
+    part = most_layers(plan.fitter, plan.gpu, before.estimate)
+    if part is not None:
+        yield Suggestion(
+            note=Note(
+                "try_offload",
+                layers=part.layers,
+                all=part.of_layers,
+                ram_bytes=part.ram_bytes,
+            ),
+            change={"gpu_layers": part.layers},
+            pain=_OFFLOAD_PAIN,
+            saving_bytes=part.headroom_bytes - before.headroom_bytes,
+            verdict=Verdict.OFFLOAD,
+            headroom_bytes=part.headroom_bytes,
+        )

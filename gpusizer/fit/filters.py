@@ -1,0 +1,140 @@
+"""GpuFilter: which GPUs and plans a ranking may consider, as the reader narrows them down.
+
+What names a group (vendor, segment, software, status, rentable) makes a smaller catalogue.
+What limits a plan (budget, rent, watts) makes a largest number of boards for each GPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, get_args
+
+from gpusizer.core.errors import InvalidRequest
+from gpusizer.gpus import Catalogue, Gpu, Status
+from gpusizer.gpus.costs import rental_quote
+
+STATUSES: tuple[str, ...] = get_args(Status)
+IN_PRODUCTION = "in_production"
+"""Short for the statuses of cards that are still made and sold."""
+_MADE = ("current", "export-only")
+
+
+@dataclass(frozen=True, slots=True)
+class GpuFilter:
+    """What the reader asks for; empty and None ask for nothing.
+
+    Attributes:
+        vendors, segments, software: names as in the catalogue, in any case.
+        statuses: of `Status`, or "in_production".
+        rentable: True for boards that somebody rents out, False for the others.
+        max_usd: for all boards of a plan together, to buy.
+        max_usd_per_hour: for all boards of a plan together, to rent on demand.
+        max_watts: rated power of all boards of a plan together.
+    """
+
+    vendors: tuple[str, ...] = ()
+    segments: tuple[str, ...] = ()
+    software: tuple[str, ...] = ()
+    statuses: tuple[str, ...] = ()
+    rentable: bool | None = None
+    max_usd: float | None = None
+    max_usd_per_hour: float | None = None
+    max_watts: float | None = None
+
+    def __bool__(self) -> bool:
+        return self != NO_FILTER
+
+    @property
+    def groups(self) -> GpuFilter:
+        """The part that makes a smaller catalogue."""
+        return replace(self, max_usd=None, max_usd_per_hour=None, max_watts=None)
+
+    def to_json(self) -> dict[str, Any]:
+        """The request's fields; only those that were asked for."""
+        fields = {
+            "vendor": list(self.vendors),
+            "segment": list(self.segments),
+            "software": list(self.software),
+            "status": list(self.statuses),
+            "rentable": self.rentable,
+            "max_usd": self.max_usd,
+            "max_usd_per_hour": self.max_usd_per_hour,
+            "max_watts": self.max_watts,
+        }
+        return {name: value for name, value in fields.items() if value not in (None, [])}
+
+
+NO_FILTER = GpuFilter()
+
+
+@lru_cache(maxsize=16)
+def narrowed(catalogue: Catalogue, groups: GpuFilter) -> Catalogue:
+    """The GPUs of the named groups, kept for the next request that names the same.
+
+    Raises InvalidRequest naming the field for a vendor, segment or software nobody has.
+    """
+    if not groups:
+        return catalogue
+    vendors = _known("vendor", groups.vendors, (gpu.vendor for gpu in catalogue.gpus))
+    segments = _known("segment", groups.segments, (gpu.segment for gpu in catalogue.gpus))
+    software = _known("software", groups.software, (gpu.software for gpu in catalogue.gpus))
+    statuses = set(groups.statuses)
+    if IN_PRODUCTION in statuses:
+        statuses.update(_MADE)
+    wanted = (
+        gpu
+        for gpu in catalogue.gpus
+        if (not vendors or gpu.vendor in vendors)
+        and (not segments or gpu.segment in segments)
+        and (not software or gpu.software in software)
+        and (not statuses or gpu.status in statuses)
+        and (groups.rentable is None or (rental_quote(gpu) is not None) == groups.rentable)
+    )
+    return Catalogue(tuple(wanted))
+
+
+def most_boards(gpu: Gpu, limits: GpuFilter) -> int | None:
+    """Boards that stay within budget, rent and power; None when a figure it takes is unknown."""
+    quote = rental_quote(gpu)
+    limited = [
+        (limits.max_usd, gpu.buy_usd),
+        (limits.max_usd_per_hour, quote.likely_usd if quote else None),
+        (limits.max_watts, gpu.power_watts),
+    ]
+    given = [(limit, each) for limit, each in limited if limit is not None]
+    if any(each is None for _, each in given):
+        return None
+    return min((_times(limit, each) for limit, each in given if each), default=_ANY)
+
+
+def _times(limit: float, each: float) -> int:
+    """How many fit; a billionth of a board is allowed for rounding of the limit."""
+    return int(limit / each + 1e-9)
+
+
+def board_limits(catalogue: Catalogue, limits: GpuFilter) -> tuple[int | None, ...] | None:
+    """`most_boards` of every GPU of the catalogue, None when nothing limits a plan."""
+    if limits == limits.groups:
+        return None
+    return tuple(most_boards(gpu, limits) for gpu in catalogue.gpus)
+
+
+_ANY = 10**6
+
+
+def _known(field: str, texts: Iterable[str], values: Iterable[str]) -> frozenset[str]:
+    """The catalogue's spelling of each text; the part before a bracket is enough ("DTK")."""
+    spellings: dict[str, str] = {}
+    for value in values:
+        spellings.setdefault(value.casefold(), value)
+        spellings.setdefault(value.casefold().split(" (")[0], value)
+    names = []
+    for text in texts:
+        name = spellings.get(text.casefold())
+        if name is None:
+            choices = ", ".join(sorted(set(spellings.values()), key=str.casefold))
+            raise InvalidRequest(field=field, value=text[:80], reason="not_one_of", choices=choices)
+        names.append(name)
+    return frozenset(names)

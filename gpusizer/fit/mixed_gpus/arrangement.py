@@ -1,0 +1,163 @@
+"""Arranges a model on a rig: llama.cpp's default where it fits, else the nearest arrangement."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from gpusizer.fit.fit import Verdict
+from gpusizer.fit.mixed_gpus.device_shares import Arrangement, DeviceShare, Load
+from gpusizer.memory.engines.llama_layers import Stage
+
+
+@dataclass(frozen=True, slots=True)
+class Arranged:
+    """An arrangement and how it fits.
+
+    Attributes:
+        default: devices get layers in proportion to free memory, llama.cpp's default.
+        devices, host: what each holds.
+        verdicts: of every device, in the order of the rig's.
+        host_verdict: of the system memory, None when its size is not known.
+    """
+
+    how: Arrangement
+    default: bool
+    devices: tuple[DeviceShare, ...]
+    host: DeviceShare
+    verdicts: tuple[Verdict, ...]
+    host_verdict: Verdict | None
+    verdict: Verdict
+
+
+def arrange(load: Load) -> Arranged:
+    """The first of these that surely fits: everything on the cards as llama.cpp deals it out, the
+    same with layers dealt out to fill each card; then routed experts of as few layers as possible
+    on the host; then as many layers as fit on the cards; last everything on the host.
+
+    What is tight comes before what needs the host. Where nothing fits, the default tells what is
+    missing.
+    """
+    tight = None
+    for arrangement, default in _candidates(load):
+        arranged = judged(load, arrangement, default=default)
+        if arranged.verdict in (Verdict.FITS, Verdict.OFFLOAD):
+            return tight if tight is not None and arranged.verdict is Verdict.OFFLOAD else arranged
+        if arranged.verdict is Verdict.TIGHT and tight is None:
+            tight = arranged
+    if tight is not None:
+        return tight
+    slots = load.layers + 1 if load.rig.gpus else 0
+    return judged(load, Arrangement(default_split(load), slots), default=True)
+
+
+def default_split(load: Load) -> tuple[int, ...]:
+    """Free memory of each device, in bytes: the proportions of llama.cpp's default split."""
+    return tuple(gpu.device_memory_bytes for gpu in load.rig.gpus)
+
+
+def _candidates(load: Load) -> Iterator[tuple[Arrangement, bool]]:
+    everything = load.layers + 1
+    if load.rig.gpus:
+        yield Arrangement(default_split(load), everything), True
+        for cautious in (True, False):
+            filled = _filled(load, everything, 0, cautious=cautious)
+            if filled is not None:
+                yield filled, False
+    if load.rig.shares_memory:
+        return
+    if load.rig.gpus:
+        arch = load.profile.architecture
+        if arch is not None and arch.experts:
+            arrangement = _fewest(load.layers, lambda n: _filled(load, everything, n))
+            if arrangement is not None:
+                yield arrangement, False
+        held_back = load.layers if arch is not None and arch.experts else 0
+        for held in sorted({0, held_back}, reverse=True):
+            most = _most(everything, partial(_filled, load, cpu_experts=held))
+            if most is not None:
+                yield most, False
+    yield Arrangement((), 0), not load.rig.gpus
+
+
+def _fewest(limit: int, make: Callable[[int], Arrangement | None]) -> Arrangement | None:
+    """The result of `make` for the smallest number from 1 to `limit` for which it is not None."""
+    low, high = 0, limit
+    if make(high) is None:
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if make(middle) is None else (low, middle)
+    return make(high)
+
+
+def _most(limit: int, make: Callable[[int], Arrangement | None]) -> Arrangement | None:
+    """The result of `make` for the largest number below `limit` for which it is not None."""
+    low, high = 0, limit
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if make(middle) is None else (middle, high)
+    return make(low) if low else None
+
+
+def _filled(
+    load: Load, gpu_layers: int, cpu_experts: int, *, cautious: bool = True
+) -> Arrangement | None:
+    """Layers dealt out so that each device in turn takes as many as it holds; None when some are
+    left over."""
+    first, end = load.layers + 1 - gpu_layers, load.layers + 1
+    counts = []
+    for number, gpu in enumerate(load.rig.gpus):
+        buffers, runtime = load.beside(number, gpu_layers, cpu_experts)
+        aside = buffers.high + runtime.high if cautious else buffers.likely + runtime.likely
+        room = gpu.device_memory_bytes - aside
+
+        def needed(stop: int, start: int = first, device: int = number) -> int:
+            stage = _stage(start, stop, load.layers)
+            return load.weights_on(device, stage, cpu_experts) + load.cache_on(
+                stage.first, stage.end
+            )
+
+        stop = first + bisect_right(range(first, end + 1), room, key=needed) - 1
+        counts.append(max(0, stop - first))
+        first = max(first, stop)
+    if first < end:
+        return None
+    return Arrangement(tuple(counts), gpu_layers, cpu_experts)
+
+
+def _stage(start: int, stop: int, layers: int) -> Stage:
+    return Stage(min(start, layers), min(stop, layers), stop > layers and stop > start)
+
+
+def judged(load: Load, arrangement: Arrangement, *, default: bool) -> Arranged:
+    """How an arrangement fits: every device by itself, and the system memory."""
+    devices, host = load.shares(arrangement), load.host(arrangement)
+    memories = [gpu.device_memory_bytes for gpu in load.rig.gpus]
+    verdicts = tuple(
+        _verdict(share, memory) for share, memory in zip(devices, memories, strict=False)
+    )
+    free = load.rig.free_ram_bytes
+    host_verdict = None if free is None or load.rig.shares_memory else _verdict(host, free)
+    whole = not load.rig.gpus or (
+        arrangement.gpu_layers > load.layers and not arrangement.cpu_experts
+    )
+    verdict = _together({*verdicts, *([] if host_verdict is None else [host_verdict])}, whole)
+    return Arranged(arrangement, default, devices, host, verdicts, host_verdict, verdict)
+
+
+def _verdict(share: DeviceShare, memory: int) -> Verdict:
+    if share.total.high <= memory:
+        return Verdict.FITS
+    return Verdict.TIGHT if share.total.likely <= memory else Verdict.DOES_NOT_FIT
+
+
+def _together(verdicts: set[Verdict], whole: bool) -> Verdict:
+    """The worst of the verdicts; OFFLOAD where the cards do not hold the whole model."""
+    if Verdict.DOES_NOT_FIT in verdicts:
+        return Verdict.DOES_NOT_FIT
+    if not whole:
+        return Verdict.OFFLOAD
+    return Verdict.TIGHT if Verdict.TIGHT in verdicts else Verdict.FITS

@@ -1,0 +1,145 @@
+"""Policies: orders of a ranking, each a cost to minimise. Unknown costs go last."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from gpusizer.fit.candidate_search import CandidateChoice
+from gpusizer.gpus import Gpu
+from gpusizer.gpus.costs import CostAssumptions, PlanCosts, plan_costs
+from gpusizer.gpus.costs.power import plan_watts
+from gpusizer.gpus.purpose import TRAINING_LEVELS, purpose_of, training_flops
+from gpusizer.memory.estimate import MemoryEstimate
+
+READING_SPEED = 10.0
+"""Tokens/s: a fast reader's pace, about 450 words a minute."""
+
+
+@dataclass(frozen=True, slots=True)
+class RankedCandidate:
+    """One way to run the model that a policy weighs.
+
+    Attributes:
+        speed: likely tokens/s of one user, None when unknown.
+        users: sequences generated at once.
+    """
+
+    choice: CandidateChoice
+    speed: float | None
+    users: int
+    assumptions: CostAssumptions
+
+    @property
+    def tokens_per_second(self) -> float | None:
+        """Likely tokens/s of all users together, None when unknown."""
+        return None if self.speed is None else self.speed * self.users
+
+    @property
+    def costs(self) -> PlanCosts:
+        """What the plan costs."""
+        boards = self.choice.boards
+        return plan_costs(self.choice.gpu, boards, self.tokens_per_second, self.assumptions)
+
+
+SortKey = tuple[float, ...]
+"""Compared from the first to the last; all keys of one policy have the same length."""
+
+Policy = Callable[[RankedCandidate], SortKey | None]
+
+
+def total_memory(candidate: RankedCandidate) -> SortKey:
+    """Memory of all boards, in bytes."""
+    return (candidate.choice.gpu.memory_bytes * candidate.choice.boards,)
+
+
+def _price(candidate: RankedCandidate) -> SortKey | None:
+    price = candidate.choice.gpu.buy_usd
+    return None if price is None else (price * candidate.choice.boards,)
+
+
+def _slowness(candidate: RankedCandidate) -> SortKey | None:
+    return None if candidate.speed is None else (-candidate.speed,)
+
+
+def _usd_per_million_tokens(candidate: RankedCandidate) -> SortKey | None:
+    """Rented or owned, whichever costs less."""
+    return _known(candidate.costs.lowest_usd_per_million_tokens)
+
+
+def _usd_per_hour(candidate: RankedCandidate) -> SortKey | None:
+    """Rented or owned, whichever costs less."""
+    return _known(candidate.costs.lowest_usd_per_hour)
+
+
+def _price_of_speed(candidate: RankedCandidate) -> SortKey | None:
+    """US dollars of purchase for each token per second."""
+    price, speed = _price(candidate), candidate.tokens_per_second
+    return None if price is None or not speed else (price[0] / speed,)
+
+
+def _power_of_speed(candidate: RankedCandidate) -> SortKey | None:
+    """Watts of boards and hosts for each token per second: joules a token."""
+    watts = plan_watts(candidate.choice.gpu, candidate.choice.boards)
+    speed = candidate.tokens_per_second
+    return None if watts is None or not speed else (watts / speed,)
+
+
+def _free_memory(candidate: RankedCandidate) -> SortKey:
+    choice = candidate.choice
+    return (-free_bytes(choice.gpu, choice.boards, choice.estimate),)
+
+
+def _for_training(candidate: RankedCandidate) -> SortKey | None:
+    """The level of training first, then dense 16-bit throughput of the boards that it uses.
+
+    Boards count as far as a fabric of their own joins them, else as one: sharding over PCIe has
+    been measured to cost up to two thirds (BAdam's readme, ZeRO-3 on four RTX 3090).
+    """
+    gpu = candidate.choice.gpu
+    level, rate = purpose_of(gpu).training, training_flops(gpu)
+    if level is None or rate is None:
+        return None
+    boards = candidate.choice.boards
+    if not gpu.fabric_joins(boards):
+        boards = gpu.interconnect_domain or 1
+    return (TRAINING_LEVELS.index(level), -rate * boards)
+
+
+def _for_inference(candidate: RankedCandidate) -> SortKey | None:
+    """GPUs that suit inference and exceed READING_SPEED first, then the cheapest tokens.
+
+    An unknown cost goes after the known ones of the same fitness.
+    """
+    level = purpose_of(candidate.choice.gpu).inference
+    if level is None or candidate.speed is None:
+        return None
+    fitness = {"none": 2.0, "light": 1.0}.get(level, 0.0)
+    usd = candidate.costs.lowest_usd_per_million_tokens
+    slow = float(candidate.speed < READING_SPEED)
+    return (fitness, slow, math.inf if usd is None else usd)
+
+
+def free_bytes(gpu: Gpu, boards: int, estimate: MemoryEstimate) -> int:
+    """Memory to spare on all devices of so many boards, at the likely values."""
+    return estimate.headroom_bytes(gpu.device_memory_bytes) * boards * gpu.devices_per_board
+
+
+def _known(cost: float | None) -> SortKey | None:
+    return None if cost is None else (cost,)
+
+
+POLICIES: dict[str, Policy] = {
+    "smallest": total_memory,
+    "cheapest": _price,
+    "fastest": _slowness,
+    "cheapest_to_run": _usd_per_million_tokens,
+    "cheapest_per_hour": _usd_per_hour,
+    "tokens_per_dollar": _price_of_speed,
+    "tokens_per_watt": _power_of_speed,
+    "headroom": _free_memory,
+    "training": _for_training,
+    "inference": _for_inference,
+}
+"""Name -> cost to minimise."""

@@ -1,0 +1,113 @@
+"""Reasons for a place in a ranking, as clauses of one line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from gpusizer.core.messages import Note, NoteValue
+from gpusizer.core.units import GB, TERA, significant
+from gpusizer.fit.fit import Fit
+from gpusizer.fit.policies import free_bytes
+from gpusizer.fit.speed import Rate
+from gpusizer.gpus.costs import PlanCosts
+from gpusizer.gpus.costs.power import is_card
+from gpusizer.gpus.purpose import purpose_of, training_flops
+
+
+def why(fit: Fit, decode: Rate | None, costs: PlanCosts, rank_by: str) -> tuple[Note, ...]:
+    """Clauses in order: how it fits, how fast it is, what the order goes by, how it scales."""
+    clauses = [_fits(fit)]
+    if fit.verdict.all_on_gpu:
+        fast = Note("why_speed_unknown")
+        clauses.append(fast if decode is None else Note("why_speed", tokens=decode.likely))
+    clauses += [fact(fit, costs) for fact in _FACTS.get(rank_by, ())]
+    scaling = _scaling(fit)
+    return (*clauses, *([] if scaling is None else [scaling]))
+
+
+def _fits(fit: Fit) -> Note:
+    gb = abs(fit.headroom_bytes) / GB
+    return Note(f"why_{fit.verdict.value}", quant=fit.estimate.quant.name, gb=significant(gb))
+
+
+def _scaling(fit: Fit) -> Note | None:
+    """A note on the link between several boards, for cards that can be combined."""
+    if fit.count > 1:
+        if fit.gpu.fabric_joins(fit.count):
+            return Note("why_fabric", fabric=fit.gpu.interconnect)
+        return Note("why_pcie", count=fit.count)
+    alone = is_card(fit.gpu) and not fit.gpu.interconnect
+    return Note("why_no_fabric") if alone else None
+
+
+def _price(fit: Fit, costs: PlanCosts) -> Note:
+    usd = costs.buy_usd
+    if costs.buy is None or usd is None:
+        return Note("why_price_unknown")
+    date = costs.buy.date or str(costs.buy_year)
+    return Note(f"why_price_{costs.buy.basis}", usd=usd, date=date)
+
+
+def _per_million(fit: Fit, costs: PlanCosts) -> Note:
+    return _lowest("per_million", costs.lowest_usd_per_million_tokens, costs.usd_per_million_tokens)
+
+
+def _per_hour(fit: Fit, costs: PlanCosts) -> Note:
+    return _lowest("per_hour", costs.lowest_usd_per_hour, costs.rent_usd_per_hour)
+
+
+def _lowest(figure: str, usd: float | None, rented: float | None) -> Note:
+    """The least cost, and whether that is rented or owned."""
+    if usd is None:
+        return Note("why_cost_unknown")
+    return Note(f"why_{figure}_rented" if usd == rented else f"why_{figure}_owned", usd=usd)
+
+
+def _per_dollar(fit: Fit, costs: PlanCosts) -> Note:
+    if not costs.buy_usd or not costs.tokens_per_second:
+        return Note("why_cost_unknown")
+    per_thousand = significant(costs.tokens_per_second / costs.buy_usd * 1000)
+    return Note("why_per_dollar", tokens=per_thousand)
+
+
+def _per_watt(fit: Fit, costs: PlanCosts) -> Note:
+    watts = costs.running_watts
+    if not watts or not costs.tokens_per_second:
+        return Note("why_power_unknown")
+    return Note("why_per_watt", joules=significant(watts / costs.tokens_per_second), watts=watts)
+
+
+def _memory(fit: Fit, costs: PlanCosts) -> Note:
+    total = fit.gpu.memory_bytes * fit.count
+    return Note("why_memory", gb=significant(total / GB))
+
+
+def _free(fit: Fit, costs: PlanCosts) -> Note:
+    return Note("why_free", gb=significant(free_bytes(fit.gpu, fit.count, fit.estimate) / GB))
+
+
+def _training(fit: Fit, costs: PlanCosts) -> Note:
+    level, rate = purpose_of(fit.gpu).training, training_flops(fit.gpu)
+    if level is None or rate is None:
+        return Note("why_training_unknown")
+    fields: dict[str, NoteValue] = {"tflops": significant(rate / TERA)}
+    return Note(f"why_training_{level}", **fields)
+
+
+def _inference(fit: Fit, costs: PlanCosts) -> Note:
+    level = purpose_of(fit.gpu).inference
+    return Note(f"why_inference_{level or 'unknown'}")
+
+
+_FACTS: dict[str, tuple[Callable[[Fit, PlanCosts], Note], ...]] = {
+    "smallest": (_memory,),
+    "cheapest": (_price,),
+    "cheapest_to_run": (_per_million,),
+    "cheapest_per_hour": (_per_hour,),
+    "tokens_per_dollar": (_per_dollar,),
+    "tokens_per_watt": (_per_watt,),
+    "headroom": (_free,),
+    "training": (_training,),
+    "inference": (_inference, _per_million),
+}
+"""Order of a ranking -> the figure it goes by; the line states the speed in any order."""

@@ -1,0 +1,188 @@
+"""Speed: tokens per second and seconds to the first token, each with a band.
+
+A step of decoding takes bytes read / (efficiency x bandwidth) + layers x time per layer, and a
+prompt its FLOP over a share of the peak. The constants of each engine family, class of GPU and
+format come from published runs: `python -m bench.throughput` fits and checks them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from gpusizer.fit.fit import Fit
+from gpusizer.fit.speed.classes import decode_classes, prefill_classes
+from gpusizer.fit.speed.decode import pace_of, step_seconds
+from gpusizer.fit.speed.links import TENSOR_PARALLEL_BAND
+from gpusizer.fit.speed.prefill import prompt_token_seconds, reached_on
+from gpusizer.fit.speed.rate import Rate, RateBand
+from gpusizer.fit.speed.serving import served_sequences, serving_tokens_per_second
+from gpusizer.fit.speed.tables import DECODE, PREFILL, band
+from gpusizer.fit.speed.tables import SERVING as TOTALS
+from gpusizer.fit.speed.work import ModelFacts, Work
+from gpusizer.gpus import Gpu
+from gpusizer.memory.estimate import MemoryEstimate
+from gpusizer.memory.workload import Workload
+from gpusizer.model.profile import ModelProfile
+
+_REPORTED = {
+    "decode": "decode_tokens_per_second",
+    "per_user": "decode_tokens_per_second_per_user",
+    "total": "decode_tokens_per_second_total",
+    "prefill": "prefill_tokens_per_second",
+    "first_token": "time_to_first_token_seconds",
+    "serving": "serving_tokens_per_second",
+}
+"""Rates of `Speeds` under the report's names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Speeds:
+    """How fast one fit runs. A rate is None where the catalogue lacks the bandwidth or the peak.
+
+    Attributes:
+        decode: tokens/s of one user alone, at the workload's context.
+        per_user, total: tokens/s of each and of all users of the workload at once.
+        prefill: prompt tokens/s of one prompt.
+        first_token: seconds until the first token of one user's answer.
+        serving: answer tokens/s of all users at `serving_users`, prompts read in between.
+        serving_users: sequences the caches hold at once, within the engine's limits.
+        users, prompt, answer: the workload's users; the tokens assumed in a sequence.
+        decode_runs, prefill_runs: measurements behind the constants, of this kind of engine on such
+            GPUs; 0 where constants of other hardware are used instead.
+    """
+
+    decode: Rate | None
+    per_user: Rate | None
+    total: Rate | None
+    prefill: Rate | None
+    first_token: Rate | None
+    serving: Rate | None
+    serving_users: int
+    users: int
+    prompt: int
+    answer: int
+    decode_runs: int
+    prefill_runs: int
+
+
+def speeds_json(speeds: Speeds | None) -> dict[str, Any]:
+    """The report's fields: each rate with its band, and what all of them assume."""
+    return {
+        **{
+            field: rate.to_json() if speeds and (rate := getattr(speeds, name)) else None
+            for name, field in _REPORTED.items()
+        },
+        "speed_basis": None
+        if speeds is None
+        else {
+            "decode": _basis(speeds.decode_runs),
+            "prefill": _basis(speeds.prefill_runs),
+            "users": speeds.users,
+            "serving_users": speeds.serving_users,
+            "prompt_tokens": speeds.prompt,
+            "answer_tokens": speeds.answer,
+        },
+    }
+
+
+def _basis(runs: int) -> dict[str, Any]:
+    """ "fitted" on runs of this kind of engine on such GPUs, "assumed" from others."""
+    return {"provenance": "fitted" if runs else "assumed", "measured_runs": runs}
+
+
+def tokens_per_second(work: Work, gpu: Gpu) -> float | None:
+    """Likely decoding speed of each user of the workload, None when the bandwidth is unknown."""
+    seconds = step_seconds(work, gpu, work.facts.users)
+    return None if seconds is None else 1.0 / seconds
+
+
+def speeds(profile: ModelProfile, workload: Workload, fit: Fit) -> Speeds | None:
+    """Every speed of a fit; None for models that generate no text."""
+    work, gpu = _work(profile, workload, fit.estimate), fit.gpu
+    if work is None:
+        return None
+    facts = work.facts
+    users = served_sequences(work, fit.max_concurrency, workload.max_num_seqs)
+    decode_band = _band(DECODE, work, gpu)
+    prefill_band, totals_band = _band(PREFILL, work, gpu), _band(TOTALS, work, gpu)
+    single_step, shared_step = step_seconds(work, gpu, 1), step_seconds(work, gpu, facts.users)
+    several = decode_band if facts.users == 1 else totals_band
+    per_user = _rate(_inverse(shared_step), several)
+    return Speeds(
+        decode=_rate(_inverse(single_step), decode_band),
+        per_user=per_user,
+        total=None if per_user is None else per_user.times(facts.users),
+        prefill=_rate(_inverse(prompt_token_seconds(work, gpu)), prefill_band),
+        first_token=_first_token(work, gpu, single_step, prefill_band),
+        serving=_rate(serving_tokens_per_second(work, gpu, users), totals_band),
+        serving_users=users,
+        users=facts.users,
+        prompt=facts.prompt,
+        answer=facts.answer,
+        decode_runs=pace_of(work, gpu).runs,
+        prefill_runs=reached_on(work, gpu).runs,
+    )
+
+
+def decode_rate(
+    profile: ModelProfile, estimate: MemoryEstimate, workload: Workload, gpu: Gpu
+) -> Rate | None:
+    """Tokens/s of one user alone; None where it is unknown or nothing is generated."""
+    work = _work(profile, workload, estimate)
+    if work is None:
+        return None
+    return _rate(_inverse(step_seconds(work, gpu, 1)), _band(DECODE, work, gpu))
+
+
+def prefill_rate(
+    profile: ModelProfile, estimate: MemoryEstimate, workload: Workload, gpu: Gpu
+) -> Rate | None:
+    """Prompt tokens/s of one prompt; None as for `decode_rate`."""
+    work = _work(profile, workload, estimate)
+    if work is None:
+        return None
+    return _rate(_inverse(prompt_token_seconds(work, gpu)), _band(PREFILL, work, gpu))
+
+
+def _work(profile: ModelProfile, workload: Workload, estimate: MemoryEstimate) -> Work | None:
+    """What a step reads and computes; None for models that generate no text."""
+    facts = ModelFacts.of(profile, workload)
+    return None if facts is None else Work.of(facts, estimate)
+
+
+def _first_token(work: Work, gpu: Gpu, step: float | None, by: RateBand) -> Rate | None:
+    """Seconds to read the prompt and take one step; the ends of the speed's band change places."""
+    token = prompt_token_seconds(work, gpu)
+    if token is None or step is None:
+        return None
+    seconds = work.facts.prompt * token + step
+    return Rate.banded(seconds, RateBand(1 / by.high, 1 / by.low))
+
+
+def _band(quantity: str, work: Work, gpu: Gpu) -> RateBand:
+    classes = prefill_classes(gpu) if quantity == PREFILL else decode_classes(gpu)
+    measured = band(quantity, work.family, classes, moe=work.is_moe)
+    return measured if work.tensor == 1 else measured.widened(TENSOR_PARALLEL_BAND)
+
+
+def _rate(value: float | None, by: RateBand) -> Rate | None:
+    return None if value is None else Rate.banded(value, by)
+
+
+def _inverse(seconds: float | None) -> float | None:
+    return None if seconds is None else 1.0 / seconds
+
+
+__all__ = [
+    "Band",
+    "ModelFacts",
+    "Rate",
+    "Speeds",
+    "Work",
+    "decode_rate",
+    "prefill_rate",
+    "speeds",
+    "speeds_json",
+    "tokens_per_second",
+]

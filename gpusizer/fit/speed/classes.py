@@ -1,0 +1,104 @@
+"""Classes that share constants: of GPUs, of weight formats, of engines.
+
+Classes are listed from the narrowest to the widest; constants of a wider class are used where a
+narrower one was not measured.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from gpusizer.gpus import Gpu
+from gpusizer.memory.quants import Quant
+
+ROOT = "any"
+"""The widest class: cautious constants for hardware without measurements."""
+
+Classes = tuple[str, ...]
+"""From the narrowest to `ROOT`."""
+
+SERVING = "serving"
+_FAMILIES = {
+    "llama.cpp": "llama.cpp",
+    "ollama": "llama.cpp",
+    "exllama": "exllama",
+    "mlx": "mlx",
+    "transformers": "transformers",
+    "diffusers": "transformers",
+}
+
+_GENERATIONS = ("Ada", "Ampere", "Blackwell", "Hopper")
+_EXPORT_FLOPS_PER_BYTE = 60
+"""Fewer 16-bit operations per byte of bandwidth: chips cut down for export (H20), whose cores
+cannot draw it."""
+
+
+def family(engine_slug: str) -> str:
+    """Engines with common kernels: what is not a local runtime is a serving engine."""
+    return _FAMILIES.get(engine_slug, SERVING)
+
+
+@lru_cache(maxsize=512)
+def format_class(quant_slug: str, bits: float) -> str:
+    """How weights are unpacked: "16-bit", "8-bit", "k-quant" (GGUF's nested scales) or "4-bit"."""
+    if "_k" in quant_slug:
+        return "k-quant"
+    if bits >= 16:
+        return "16-bit"
+    return "8-bit" if bits >= 7 else "4-bit"
+
+
+def format_of(quant: Quant) -> str:
+    """The format class of a quantization."""
+    return format_class(quant.slug, quant.bits)
+
+
+@lru_cache(maxsize=1024)
+def decode_classes(gpu: Gpu) -> Classes:
+    """Classes for decoding, which reading weights bounds: by memory, generation and tier."""
+    if gpu.vendor == "NVIDIA":
+        return (*_nvidia(gpu, "gddr"), ROOT)
+    return (*_other_vendors(gpu), ROOT)
+
+
+@lru_cache(maxsize=1024)
+def prefill_classes(gpu: Gpu) -> Classes:
+    """Classes for prompt reading, which multiplication bounds.
+
+    Those of NVIDIA's cards without HBM go by segment: consumer cards accumulate in FP32 at half
+    the rate of professional ones, and kernels reach about the same speed on both. Apple's M5 has
+    matrix units in its GPU cores.
+    """
+    if gpu.vendor == "NVIDIA":
+        return (*_nvidia(gpu, "geforce" if gpu.segment == "consumer" else "pro"), ROOT)
+    if gpu.architecture.startswith("M5"):
+        return ("apple_m5", "apple", ROOT)
+    return (*_other_vendors(gpu), ROOT)
+
+
+def _nvidia(gpu: Gpu, without_hbm: str) -> Classes:
+    kind = "hbm" if gpu.memory_type.startswith("HBM") else without_hbm
+    generation = next((g.lower() for g in _GENERATIONS if gpu.architecture.startswith(g)), "older")
+    if kind == "hbm" and _cut_down(gpu):
+        generation = "export"
+    elif gpu.memory_type.startswith("LPDDR"):
+        generation = "unified"
+    return (f"nvidia_{kind}_{generation}", f"nvidia_{kind}")
+
+
+def _cut_down(gpu: Gpu) -> bool:
+    flops, bandwidth = gpu.fp16_flops, gpu.bandwidth_bytes_per_second
+    return bool(flops and bandwidth and flops / bandwidth < _EXPORT_FLOPS_PER_BYTE) and (
+        gpu.architecture.startswith("Hopper")
+    )
+
+
+def _other_vendors(gpu: Gpu) -> Classes:
+    if gpu.vendor == "Apple":
+        tier = next((t for t in ("ultra", "max", "pro") if f"-{t}-" in gpu.slug), "base")
+        return (f"apple_{tier}", "apple")
+    if gpu.vendor == "AMD":
+        if gpu.memory_type.startswith("HBM"):
+            return ("amd_instinct", "amd")
+        return ("amd_apu" if gpu.unified_memory else "amd_radeon", "amd")
+    return ("intel",) if gpu.vendor == "Intel" else ()

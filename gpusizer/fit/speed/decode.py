@@ -1,0 +1,109 @@
+"""Decoding: seconds of one step, by what it reads, computes and exchanges."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpusizer.fit.speed.classes import SERVING, decode_classes
+from gpusizer.fit.speed.links import SECONDS_PER_HOP, exchange_seconds, link_of
+from gpusizer.fit.speed.prefill import flops_per_second
+from gpusizer.fit.speed.tables import Pace, decode_table, engine_limits, find
+from gpusizer.fit.speed.work import Work
+from gpusizer.gpus import Gpu
+
+CACHE_EFFICIENCY = 0.8
+"""Cache is read at this share of the speed of weights. Chosen with the two below by leave-one-out
+error over 0.5 to 0.9 (`python -m bench.throughput`): long-context runs on Llama-3 and Qwen3."""
+EXPERT_EFFICIENCY = 0.8
+"""Routed experts are read at this share of the speed of other weights."""
+MOE_LAYER = 1.3
+"""Kernel launches of a layer with a router, relative to one without."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepCost:
+    """The parts of a step's seconds that the constants of a class apply to.
+
+    `seconds(pace)` = reading / efficiency + layers x seconds per layer + fixed.
+
+    Attributes:
+        reading: bytes over bandwidth.
+        cache: of that, the cache of all sequences.
+        layers: counted more than once where a router comes with them.
+        fixed: exchange between GPUs, scheduling of further sequences.
+        computing: seconds of the matrix products; reading weights takes at least as long.
+    """
+
+    reading: float
+    cache: float
+    layers: float
+    fixed: float
+    computing: float
+
+    def seconds(self, pace: Pace) -> float:
+        """Seconds of the step with a class's constants."""
+        weights = max(self.reading / pace.efficiency, self.computing)
+        cache = self.cache / pace.efficiency
+        return weights + cache + self.layers * pace.seconds_per_layer + self.fixed
+
+
+def step_cost(work: Work, gpu: Gpu, sequences: float, filled: float = 1.0) -> StepCost | None:
+    """What a step of `sequences` sequences costs; None where the bandwidth is unknown.
+
+    `filled`: share of the context that is in their caches, on average.
+
+    GPUs of a tensor-parallel group divide the reading; a layer split reads on one after the
+    other. Only serving engines keep the stages of a split busy with different sequences: a
+    step then holds its share of them. Data-parallel ranks read all but routed experts each for
+    its own sequences, and step together (docs.vllm.ai, "Data Parallel Deployment").
+    """
+    if gpu.bandwidth_bytes_per_second is None:
+        return None
+    facts, cards = work.facts, work.tensor
+    together = in_step(work, sequences)
+    bandwidth = gpu.bandwidth_bytes_per_second / gpu.devices_per_board * cards
+    share = work.expert_share_each(_of_stage(work, sequences))
+    experts = work.expert_bytes * share / EXPERT_EFFICIENCY
+    computing = _computing(work, gpu, together) if together > 1 else 0.0
+    if computing is None:
+        return None
+    exchange = exchange_seconds(link_of(gpu, cards), cards, facts.hidden, together)
+    return StepCost(
+        reading=(work.dense_bytes + experts) / bandwidth,
+        cache=facts.cache_bytes * filled * together / CACHE_EFFICIENCY / bandwidth,
+        layers=facts.layers * (MOE_LAYER if work.is_moe else 1.0),
+        fixed=facts.layers * exchange
+        + (work.pipeline - 1) * SECONDS_PER_HOP
+        + (together - 1) * engine_limits(work.engine).seconds_per_sequence,
+        computing=computing,
+    )
+
+
+def in_step(work: Work, sequences: float) -> float:
+    """Sequences that one GPU works on at a time: of the fullest data-parallel rank."""
+    return _of_stage(work, work.users_each(sequences))
+
+
+def _of_stage(work: Work, sequences: float) -> float:
+    """Sequences that are in one stage of the pipeline at a time."""
+    stages = work.pipeline if work.family == SERVING else 1
+    return max(1.0, sequences / stages)
+
+
+def step_seconds(work: Work, gpu: Gpu, sequences: float, filled: float = 1.0) -> float | None:
+    """Seconds in which each of `sequences` sequences gets a token."""
+    cost = step_cost(work, gpu, sequences, filled)
+    return None if cost is None else cost.seconds(pace_of(work, gpu))
+
+
+def pace_of(work: Work, gpu: Gpu) -> Pace:
+    """The constants of that engine, format and class of GPU."""
+    return find(decode_table(), work.family, decode_classes(gpu), work.format)
+
+
+def _computing(work: Work, gpu: Gpu, tokens: float) -> float | None:
+    """2 FLOP per active parameter and token, the head included; None without a known peak."""
+    rate = flops_per_second(work, gpu)
+    if rate is None:
+        return None
+    return 2 * (work.facts.matrix_parameters + work.facts.head_parameters) * tokens / rate

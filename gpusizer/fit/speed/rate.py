@@ -1,0 +1,45 @@
+"""Rate: a speed or a time with its band."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+DIGITS = 3
+"""Significant digits that a speed is rounded to."""
+
+
+@dataclass(frozen=True, slots=True)
+class RateBand:
+    """Measured over predicted speed: factors for the low and high end of a rate."""
+
+    low: float
+    high: float
+
+    def widened(self, by: RateBand) -> RateBand:
+        """A band with both uncertainties at their worst ends."""
+        return RateBand(self.low * by.low, self.high * by.high)
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """Tokens per second, or seconds, with its band."""
+
+    low: float
+    likely: float
+    high: float
+
+    def to_json(self) -> dict[str, float]:
+        return {"low": self.low, "likely": self.likely, "high": self.high}
+
+    @classmethod
+    def banded(cls, likely: float, band: RateBand) -> Rate:
+        """`likely` with the ends of its band, to three digits."""
+        return cls(*(_rounded(likely * factor) for factor in (band.low, 1.0, band.high)))
+
+    def times(self, count: float) -> Rate:
+        """The same for `count` at once."""
+        return Rate(*(_rounded(value * count) for value in (self.low, self.likely, self.high)))
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.{DIGITS}g}")

@@ -1,0 +1,185 @@
+"""Work: the bytes read and the FLOP computed for a token, independent of the GPU."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpusizer.fit.speed.classes import family, format_of
+from gpusizer.memory.engines import Split
+from gpusizer.memory.estimate import MemoryEstimate
+from gpusizer.memory.kv_cache import kv_cache_bytes
+from gpusizer.memory.workload import Workload
+from gpusizer.model.architecture import GROWING, Architecture, Attention
+from gpusizer.model.profile import ModelProfile
+from gpusizer.model.tensor_roles import Kind
+
+PROMPT_SHARE = 0.75
+"""Assumed: three quarters of a sequence are prompt, the rest is answer.
+
+A workload names the tokens of a sequence, prompt and answer together, and not how many are which.
+Times to the first token and totals of serving depend on it; every answer states the split.
+"""
+
+
+def prompt_tokens(context: int) -> int:
+    """Tokens of the prompt assumed in a sequence of `context`."""
+    return max(1, round(context * PROMPT_SHARE))
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFacts:
+    """Facts of one model and workload that all ways to run it share.
+
+    Attributes:
+        layers: decoder layers.
+        hidden: width of the residual stream, which tensor parallelism exchanges.
+        experts, experts_per_token: routed experts of a layer and how many a token uses; 0 for
+            dense models.
+        matrix_parameters: active parameters a prompt token is multiplied with: not the
+            embedding, a table, nor the head, which only the last token needs.
+        head_parameters: of the output head.
+        attention_flops: of one prompt token, on average over the prompt.
+        cache_bytes: KV cache of one sequence at the workload's context.
+        prompt: tokens of the prompt.
+        context: tokens of a sequence.
+        users: sequences at once.
+    """
+
+    layers: int
+    hidden: int
+    experts: int
+    experts_per_token: int
+    matrix_parameters: int
+    head_parameters: int
+    attention_flops: float
+    cache_bytes: int
+    prompt: int
+    context: int
+    users: int
+
+    @property
+    def answer(self) -> int:
+        """Tokens of the answer."""
+        return max(1, self.context - self.prompt)
+
+    @classmethod
+    def of(
+        cls, profile: ModelProfile, workload: Workload, prompt: int | None = None
+    ) -> ModelFacts | None:
+        """None for models that generate no text. `prompt` overrides the assumed share."""
+        arch = profile.architecture
+        if arch is None or not arch.generates:
+            return None
+        prompt = prompt or prompt_tokens(workload.context)
+        ends = [g for g in profile.groups if g.kind in (Kind.EMBEDDING, Kind.OUTPUT)]
+        tables = sum(group.parameters for group in ends)
+        outputs = [group for group in ends if group.kind is Kind.OUTPUT] or ends
+        routed = arch.experts and arch.experts_per_token
+        return cls(
+            layers=arch.layers,
+            hidden=arch.hidden_size or 0,
+            experts=arch.experts or 0 if routed else 0,
+            experts_per_token=arch.experts_per_token or 0 if routed else 0,
+            matrix_parameters=max(1, profile.active_parameters - tables),
+            head_parameters=sum(group.parameters for group in outputs),
+            attention_flops=_attention_flops(arch, prompt),
+            cache_bytes=kv_cache_bytes(arch, workload.context, 1, workload.kv_dtype),
+            prompt=prompt,
+            context=workload.context,
+            users=workload.concurrency,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """The facts of a model at one quantization under one engine.
+
+    Attributes:
+        engine: its slug.
+        family, format: classes of constants (`speed/classes.py`).
+        dense_bytes: weights every step reads: not the input embedding, of which a token reads
+            one row, nor routed experts.
+        expert_bytes: all routed experts.
+        tensor, pipeline, data: degrees of parallelism.
+    """
+
+    facts: ModelFacts
+    engine: str
+    family: str
+    format: str
+    quant: str
+    dense_bytes: int
+    expert_bytes: int
+    tensor: int
+    pipeline: int
+    data: int = 1
+
+    @classmethod
+    def of(cls, facts: ModelFacts, estimate: MemoryEstimate) -> Work:
+        """The work of one estimate."""
+        sizes = estimate.sizes
+        return cls(
+            facts=facts,
+            engine=estimate.engine.slug,
+            family=family(estimate.engine.slug),
+            format=format_of(estimate.quant),
+            quant=estimate.quant.slug,
+            dense_bytes=sizes.total - sizes.embedding - sizes.experts,
+            expert_bytes=sizes.experts,
+            tensor=estimate.split.tensor,
+            pipeline=estimate.split.pipeline,
+            data=estimate.split.data,
+        )
+
+    @property
+    def is_moe(self) -> bool:
+        """Whether a token is routed to some of the weights."""
+        return bool(self.facts.experts and self.expert_bytes)
+
+    def expert_share(self, sequences: float) -> float:
+        """Share of the experts that a step of `sequences` tokens reads.
+
+        Of E experts with k chosen by each token, E x (1 - (1 - k/E)^n) are expected for n tokens.
+        """
+        if not self.is_moe:
+            return 0.0
+        unused = 1 - min(1.0, self.facts.experts_per_token / self.facts.experts)
+        return 1.0 - float(unused**sequences)
+
+    def expert_share_each(self, sequences: float) -> float:
+        """Share of the experts that one data-parallel rank reads for `sequences` of all ranks.
+
+        Experts are dealt out whole to the GPUs of all ranks: each rank has its part of them, and
+        the busiest GPU reads one at least.
+        """
+        share = self.expert_share(sequences) / self.data
+        if self.data == 1 or not share:
+            return share
+        return max(share, min(1.0, self.tensor / self.facts.experts))
+
+    def users_each(self, sequences: float) -> int:
+        """Of so many sequences those of the fullest data-parallel rank."""
+        return Split(data=self.data).users_each(sequences)
+
+    def step_bytes(self, sequences: float) -> float:
+        """Bytes one step of `sequences` tokens reads: weights once, every sequence's cache."""
+        experts = self.expert_bytes * self.expert_share(sequences)
+        return self.dense_bytes + experts + self.facts.cache_bytes * sequences
+
+
+def _attention_flops(arch: Architecture, prompt: int) -> float:
+    """Scores and weighted sums of one token against the half of the prompt it follows.
+
+    2 products x 2 FLOP x heads x width of a head x prompt / 2, within the window of the layer.
+    """
+    heads = arch.attention_heads or 1
+    total = 0.0
+    for spec in arch.layer_plan:
+        if spec.attention not in GROWING:
+            continue
+        reach = prompt / 2 if spec.window is None else min(prompt / 2, spec.window)
+        per_head = spec.key_width / max(1, spec.kv_heads)
+        if spec.attention is Attention.MLA and arch.head_dim:
+            per_head = min(per_head, arch.head_dim)
+        total += spec.count * 4 * heads * per_head * reach
+    return total

@@ -1,0 +1,14 @@
+"""What a plan costs: boards bought or rented, electricity, and when buying pays off."""
+
+from gpusizer.gpus.costs.plan import DEFAULT_ASSUMPTIONS, CostAssumptions, PlanCosts, plan_costs
+from gpusizer.gpus.costs.rental import RentalQuote, rent_usd_per_hour, rental_quote
+
+__all__ = [
+    "DEFAULT_ASSUMPTIONS",
+    "CostAssumptions",
+    "PlanCosts",
+    "RentalQuote",
+    "plan_costs",
+    "rent_usd_per_hour",
+    "rental_quote",
+]

@@ -1,0 +1,244 @@
+"""PlanCosts: money and power of some boards of one GPU, bought or rented.
+
+    owned USD/h   = (boards + host) / hours until written off + kW x USD/kWh
+    USD/1M tokens = USD/h / (tokens/s x 3600) x 1e6
+    break-even    = (boards + host) / (rent per hour - kW x USD/kWh), in hours of work
+
+Break-even follows from prices of different dates; rent is paid for working hours only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from gpusizer.core.messages import Note
+from gpusizer.core.units import SECONDS_PER_HOUR, significant
+from gpusizer.gpus import Gpu, Price
+from gpusizer.gpus.costs.power import is_card, plan_watts, power_supply_watts
+from gpusizer.gpus.costs.rental import RentalQuote, rental_quote
+
+DAYS_PER_MONTH = 365.25 / 12
+"""Days of an average month."""
+
+
+@dataclass(frozen=True, slots=True)
+class CostAssumptions:
+    """What costs are computed with. The defaults are round figures that every answer states.
+
+    Attributes:
+        hours_per_day: hours of work a day, every day of the year. Idle hours cost nothing here.
+        usd_per_kwh: price of electricity.
+        amortisation_years: after which bought boards are worth nothing.
+        host_usd: price of the computers around the boards; 0 leaves them out.
+    """
+
+    hours_per_day: float = 8.0
+    usd_per_kwh: float = 0.15
+    amortisation_years: float = 3.0
+    host_usd: float = 0.0
+
+    @property
+    def hours_per_month(self) -> float:
+        """Hours of work in an average month."""
+        return self.hours_per_day * DAYS_PER_MONTH
+
+    @property
+    def lifetime_hours(self) -> float:
+        """Hours of work until the boards are written off."""
+        return self.hours_per_month * 12 * self.amortisation_years
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+DEFAULT_ASSUMPTIONS = CostAssumptions()
+
+
+@dataclass(frozen=True, slots=True)
+class PlanCosts:
+    """Costs of `boards` boards together. Unknown is None.
+
+    Attributes:
+        buy_usd: price of the boards, from `buy` (one board, with its date, basis and source).
+        rent: prices of one board-hour.
+        tokens_per_second: what the plan generates for all its users, at the likely speed.
+        running_watts: boards at their rated power, and their hosts.
+        cards: whether the boards go into a slot of a computer that one builds.
+        power_supply_watts: size of supply, for such cards.
+        break_even_months: after which buying has cost less than renting; None when that never
+            happens or a price is unknown: `cheaper` tells them apart.
+        cheaper: "own" when that is before the boards are written off, else "rent".
+    """
+
+    boards: int
+    buy: Price | None
+    buy_year: int
+    rent: RentalQuote | None
+    tokens_per_second: float | None
+    running_watts: float | None
+    cards: bool
+    power_supply_watts: int | None
+    assumptions: CostAssumptions
+
+    @property
+    def buy_usd(self) -> float | None:
+        return None if self.buy is None else self.buy.usd * self.boards
+
+    @property
+    def rent_usd_per_hour(self) -> float | None:
+        """Likely rent of all boards for an hour."""
+        return self.rented("likely_usd")
+
+    def rented(self, which: str) -> float | None:
+        """One of the quote's prices, for all boards."""
+        usd = None if self.rent is None else getattr(self.rent, which)
+        return None if usd is None else round(usd * self.boards, 4)
+
+    @property
+    def electricity_usd_per_hour(self) -> float | None:
+        """Electricity of one hour of work."""
+        if self.running_watts is None:
+            return None
+        return self.running_watts / 1000 * self.assumptions.usd_per_kwh
+
+    @property
+    def electricity_usd_per_month(self) -> float | None:
+        """Electricity of an average month of the assumed hours."""
+        hourly = self.electricity_usd_per_hour
+        return None if hourly is None else round(hourly * self.assumptions.hours_per_month, 2)
+
+    @property
+    def owned_usd_per_hour(self) -> float | None:
+        """Write-off and electricity of one hour of work."""
+        hourly = self.electricity_usd_per_hour
+        if self.buy_usd is None or hourly is None:
+            return None
+        price = self.buy_usd + self.assumptions.host_usd
+        return price / self.assumptions.lifetime_hours + hourly
+
+    @property
+    def usd_per_million_tokens(self) -> float | None:
+        """USD for a million generated tokens on rented boards, None when unknown."""
+        return self._per_million_tokens(self.rent_usd_per_hour)
+
+    @property
+    def usd_per_million_tokens_owned(self) -> float | None:
+        """USD for a million generated tokens on owned boards, None when unknown."""
+        return self._per_million_tokens(self.owned_usd_per_hour)
+
+    @property
+    def break_even_hours(self) -> float | None:
+        """Hours of work after which buying has cost less; None when unknown or never."""
+        saved = self._saved_per_hour
+        if self.buy_usd is None or saved is None or saved <= 0:
+            return None
+        return (self.buy_usd + self.assumptions.host_usd) / saved
+
+    @property
+    def break_even_months(self) -> float | None:
+        hours = self.break_even_hours
+        return None if hours is None else round(hours / self.assumptions.hours_per_month, 1)
+
+    @property
+    def cheaper(self) -> str | None:
+        """ "own" or "rent" over the time of the write-off, None when a price is unknown."""
+        if self.buy_usd is None or self._saved_per_hour is None:
+            return None
+        hours = self.break_even_hours
+        return "own" if hours is not None and hours <= self.assumptions.lifetime_hours else "rent"
+
+    @property
+    def lowest_usd_per_hour(self) -> float | None:
+        """USD for an hour of work: the lesser of the rented and the owned price, of those known."""
+        prices = [c for c in (self.rent_usd_per_hour, self.owned_usd_per_hour) if c is not None]
+        return min(prices, default=None)
+
+    @property
+    def lowest_usd_per_million_tokens(self) -> float | None:
+        """USD for a million tokens: the lesser of the known rented and owned prices."""
+        return self._per_million_tokens(self.lowest_usd_per_hour)
+
+    @property
+    def as_of(self) -> str | None:
+        """Date of the rent, else of the street price, else the year of the launch price."""
+        if self.rent is not None and self.rent.as_of:
+            return self.rent.as_of
+        if self.buy is None:
+            return None
+        return self.buy.date or str(self.buy_year)
+
+    @property
+    def _saved_per_hour(self) -> float | None:
+        rent, electricity = self.rent_usd_per_hour, self.electricity_usd_per_hour
+        return None if rent is None or electricity is None else rent - electricity
+
+    def _per_million_tokens(self, usd_per_hour: float | None) -> float | None:
+        if usd_per_hour is None or not self.tokens_per_second:
+            return None
+        return significant(usd_per_hour / (self.tokens_per_second * SECONDS_PER_HOUR) * 1e6)
+
+    def notes(self) -> tuple[Note, ...]:
+        """What the reader of these figures must know."""
+        notes = []
+        if self.buy is not None and self.buy.basis == "launch":
+            notes.append(Note("price_of_launch", year=self.buy_year))
+        if self.buy is not None and self.cards and not self.assumptions.host_usd:
+            notes.append(Note("computer_not_counted"))
+        if self.rent is not None and not self.rent.exact:
+            notes.append(Note("rent_label_not_exact"))
+        if self.running_watts is not None:
+            notes.append(Note("power_is_rated"))
+            if self.cards and self.power_supply_watts is None:
+                notes.append(Note("several_power_supplies"))
+        return tuple(notes)
+
+    def price_json(self) -> dict[str, Any]:
+        """The contract's `price` object, of all boards together."""
+        rent, buy = self.rent, self.buy
+        return {
+            "buy_usd": self.buy_usd,
+            "buy_basis": buy.basis if buy else None,
+            "buy_as_of": (buy.date or str(self.buy_year)) if buy else None,
+            "buy_source": buy.source if buy else None,
+            "rent_usd_per_hour": self.rent_usd_per_hour,
+            "rent_low_usd_per_hour": self.rented("low_usd"),
+            "rent_high_usd_per_hour": self.rented("high_usd"),
+            "rent_spot_usd_per_hour": self.rented("spot_usd"),
+            "rent_marketplace_usd_per_hour": self.rented("marketplace_usd"),
+            "rent_providers": list(rent.providers) if rent else [],
+            "rent_label_exact": rent.exact if rent else None,
+            "rent_as_of": rent.as_of if rent else None,
+            "usd_per_million_tokens": self.usd_per_million_tokens,
+            "usd_per_million_tokens_owned": self.usd_per_million_tokens_owned,
+            "owned_usd_per_hour": _rounded(self.owned_usd_per_hour),
+            "break_even_months": self.break_even_months,
+            "cheaper": self.cheaper,
+            "running_watts": self.running_watts,
+            "power_supply_watts": self.power_supply_watts,
+            "electricity_usd_per_month": self.electricity_usd_per_month,
+            "tokens_per_second": _rounded(self.tokens_per_second),
+            "assumptions": self.assumptions.to_json(),
+            "as_of": self.as_of,
+        }
+
+
+def plan_costs(
+    gpu: Gpu, boards: int, tokens_per_second: float | None, assumptions: CostAssumptions
+) -> PlanCosts:
+    """Costs of `boards` boards that together generate `tokens_per_second` (None: unknown)."""
+    return PlanCosts(
+        boards=boards,
+        buy=gpu.buy,
+        buy_year=gpu.release_year,
+        rent=rental_quote(gpu),
+        tokens_per_second=tokens_per_second,
+        running_watts=plan_watts(gpu, boards),
+        cards=is_card(gpu),
+        power_supply_watts=power_supply_watts(gpu, boards),
+        assumptions=assumptions,
+    )
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 4)

@@ -1,0 +1,163 @@
+"""Rental prices of a board: what providers ask, and what is likely to be paid.
+
+Offers are rows of `data/generated/rental_prices.csv`, which `python -m scrapers.prices` writes;
+`data/rental_labels.csv` says which boards a provider's label names. One label may name several
+boards ("H100 80GB": SXM or PCIe); then the quote of each counts it and is not exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from gpusizer.core.paths import DATA_DIR, GENERATED_DIR
+from gpusizer.core.tables import TableRow, read_table
+from gpusizer.gpus import Gpu
+
+
+@dataclass(frozen=True, slots=True)
+class RentalOffer:
+    """One provider's price for an hour of one board.
+
+    Attributes:
+        spot: may be taken away at any time.
+        marketplace: the lowest offer of many private hosts, not a list price.
+        exact: whether the provider's label names this board and no other.
+        date: ISO date, or a bare year where the source gives no day.
+    """
+
+    provider: str
+    usd_per_hour: float
+    spot: bool
+    marketplace: bool
+    exact: bool
+    date: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class RentalQuote:
+    """Prices of a board-hour in USD; None where no known provider offers it that way.
+
+    Attributes:
+        likely_usd: median over the providers that sell on demand at a price of their own, each
+            counted once (with the median of its prices). Marketplaces and spot stay out.
+        low_usd, high_usd: lowest and highest of those prices.
+        spot_usd: lowest spot price outside marketplaces.
+        marketplace_usd: lowest on-demand offer of a marketplace: a floor, not a price to plan with.
+        providers: whose prices `likely_usd` stands on.
+        exact: no label among them could also mean another board.
+        as_of: date of the newest.
+    """
+
+    likely_usd: float | None
+    low_usd: float | None
+    high_usd: float | None
+    spot_usd: float | None
+    marketplace_usd: float | None
+    providers: tuple[str, ...]
+    exact: bool
+    as_of: str | None
+    sources: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON object."""
+        return {**asdict(self), "providers": list(self.providers), "sources": list(self.sources)}
+
+
+def rental_quote(gpu: Gpu) -> RentalQuote | None:
+    """The quote for one board of this GPU, None when nobody is known to rent it out.
+
+    A board no provider of the table lists has the catalogue's own observation, if any.
+    """
+    listed = _quotes().get(gpu.slug)
+    if listed is not None or gpu.rent is None:
+        return listed
+    provider = gpu.rent.source.split(maxsplit=1)[0]
+    date, source = gpu.rent.date or "", gpu.rent.source
+    return quote_of([RentalOffer(provider, gpu.rent.usd, False, False, True, date, source)])
+
+
+def rent_usd_per_hour(gpu: Gpu) -> float | None:
+    """The likely price of a board-hour in USD, None when unknown. Answers quote this figure."""
+    quote = rental_quote(gpu)
+    return None if quote is None else quote.likely_usd
+
+
+def quote_of(offers: Sequence[RentalOffer]) -> RentalQuote:
+    """Summarise the offers for one board."""
+    listed = [offer for offer in offers if not offer.spot and not offer.marketplace]
+    by_provider: dict[str, list[float]] = {}
+    for offer in listed:
+        by_provider.setdefault(offer.provider, []).append(offer.usd_per_hour)
+    prices = [offer.usd_per_hour for offer in listed]
+    counted = listed or offers
+    return RentalQuote(
+        likely_usd=_rounded(_median(map(_median, by_provider.values()))) if listed else None,
+        low_usd=min(prices, default=None),
+        high_usd=max(prices, default=None),
+        spot_usd=_lowest(offer for offer in offers if offer.spot and not offer.marketplace),
+        marketplace_usd=_lowest(offer for offer in offers if offer.marketplace and not offer.spot),
+        providers=tuple(sorted(by_provider)),
+        exact=all(offer.exact for offer in counted),
+        as_of=max((offer.date for offer in counted), default=None) or None,
+        sources=tuple(sorted({offer.source for offer in counted})),
+    )
+
+
+def _median(prices: Iterable[float]) -> float:
+    """The median of some prices, the mean of the two middle ones where their number is even."""
+    ordered = sorted(prices)
+    return (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
+
+
+def read_offers(prices_csv: Path, labels_csv: Path) -> dict[str, list[RentalOffer]]:
+    """Offers by slug of the board. Labels known to be unusable name no slug.
+
+    Raises KeyError for a label that `labels_csv` lacks, MalformedTable for unreadable cells.
+    """
+    boards = read_labels(labels_csv)
+
+    def labelled_offer(row: TableRow) -> tuple[tuple[str, ...], RentalOffer]:
+        slugs = boards[row.text("label")]
+        return slugs, _offer(row, exact=len(slugs) == 1)
+
+    offers: dict[str, list[RentalOffer]] = {}
+    for slugs, offer in read_table(prices_csv, labelled_offer):
+        for slug in slugs:
+            offers.setdefault(slug, []).append(offer)
+    return offers
+
+
+def read_labels(labels_csv: Path) -> dict[str, tuple[str, ...]]:
+    """Label -> slugs it may name; none for labels that are known to be wrong or unusable."""
+    return dict(read_table(labels_csv, lambda row: (row.text("label"), row.parts("slugs"))))
+
+
+def _offer(row: TableRow, exact: bool) -> RentalOffer:
+    return RentalOffer(
+        provider=row.text("provider"),
+        usd_per_hour=row.number("usd_per_gpu_hour"),
+        spot=row.flag("spot"),
+        marketplace=row.flag("marketplace"),
+        exact=exact,
+        date=row.text("date"),
+        source=row.text("source"),
+    )
+
+
+@cache
+def _quotes() -> dict[str, RentalQuote]:
+    offers = read_offers(GENERATED_DIR / "rental_prices.csv", DATA_DIR / "rental_labels.csv")
+    return {slug: quote_of(board_offers) for slug, board_offers in offers.items()}
+
+
+def _lowest(offers: Iterable[RentalOffer]) -> float | None:
+    return min((offer.usd_per_hour for offer in offers), default=None)
+
+
+def _rounded(usd: float) -> float:
+    return round(usd, 4)

@@ -1,0 +1,257 @@
+"""ModelRef: which model of the Hub a pasted text means. Pure; never touches the network.
+
+huggingface_hub says what a repository ID is and reads its own `hf://` URIs. This module accepts
+what people paste besides (one-word IDs, mirrors, Ollama's tags, quotes, pages of the Hub's
+website) and gives each refusal a reason that can be translated.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import NoReturn
+from urllib.parse import parse_qs, unquote
+
+from huggingface_hub.errors import HfUriError, HFValidationError
+from huggingface_hub.utils import parse_hf_uri, validate_repo_id
+
+from gpusizer.core.errors import InvalidModelId, InvalidRequest
+from gpusizer.core.printable import printable
+
+MAX_TEXT_CHARS = 512
+MAX_PART_CHARS = 96
+MAX_REVISION_CHARS = 200
+MAX_FILE_CHARS = 400
+_MAX_ECHO_CHARS = 120
+
+HUB_HOSTS = frozenset({"huggingface.co", "hf.co", "hf-mirror.com"})
+
+_WRAPPERS = "\"'`“”‘’"
+_SCHEME = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<rest>.*)", re.DOTALL)
+_DOMAIN = re.compile(r"(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,}(?::\d+)?")
+_PART_CHARACTERS = re.compile(r"[A-Za-z0-9_.-]*")
+_TAG = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+# git-check-ref-format: characters no branch or tag has.
+_NO_REVISION = re.compile(r"[\s~^:?*\[\\]|\.\.|@\{|^/|/$|//")
+# Full names of branches and tags; huggingface_hub knows those of pull requests and conversions.
+_GIT_REF = re.compile(r"@refs/(heads|tags)/")
+
+_OTHER_KINDS = {"datasets": "dataset", "spaces": "space"}
+# First words of the Hub's own pages, which nobody can have as a name.
+_PAGES = frozenset(
+    {"blog", "collections", "docs", "join", "learn", "login", "organizations", "papers"}
+    | {"posts", "pricing", "settings", "tasks"}
+)
+_PREFIXES = (("api", "models"), ("models",))
+_FILE_ROUTES = frozenset({"blob", "resolve", "raw", "blame", "edit"})
+_REVISION_ROUTES = _FILE_ROUTES | {"tree", "commit", "commits"}
+_ROUTES = _REVISION_ROUTES | {"discussions", "settings", "community"}
+_WEIGHT_ENDINGS = (".gguf", ".safetensors")
+_FILE_PARAMETER = "show_file_info"
+"""Names the file whose header the Hub's website shows beside a model's page."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRef:
+    """A model as somebody named it.
+
+    Attributes:
+        repo_id: `org/name`, or one word for the oldest models.
+        revision: branch, tag or commit; None for the default branch.
+        file: path of one file inside the repository, when the text named one.
+        tag: quantization asked for the way Ollama writes it (`org/name:Q4_K_M`).
+    """
+
+    repo_id: str
+    revision: str | None = None
+    file: str | None = None
+    tag: str | None = None
+
+
+ParseRef = Callable[[str], ModelRef]
+"""From what was pasted to the model it means. Raises InvalidModelId."""
+
+
+def parse_model_ref(text: str) -> ModelRef:
+    """The model a pasted ID or URL means.
+
+    >>> parse_model_ref("https://hf.co/org/name/blob/v2/sub/file.gguf?download=true")
+    ModelRef(repo_id='org/name', revision='v2', file='sub/file.gguf', tag=None)
+    >>> parse_model_ref("hf://org/name@v2/sub/file.gguf") == _
+    True
+
+    Raises InvalidModelId; its `reason` is "empty", "too_long", "characters", "dataset",
+    "space", "other_host" or "shape".
+    """
+    stripped = text.strip().strip(_WRAPPERS).strip()
+    if not stripped:
+        _refuse(text, "empty")
+    if len(stripped) > MAX_TEXT_CHARS:
+        _refuse(text, "too_long")
+    _check_characters(text, stripped)
+    path, scheme = _path_of(text, stripped)
+    query = ""
+    if scheme:
+        path, _, query = path.partition("#")[0].partition("?")
+    segments = [unquote(part) if scheme else part for part in path.strip("/").split("/")]
+    _check_characters(text, "/".join(segments))
+    for prefix in _PREFIXES:
+        if tuple(segments[: len(prefix)]) == prefix and len(segments) > len(prefix):
+            segments = segments[len(prefix) :]
+            break
+    if segments[0] in _OTHER_KINDS and len(segments) > 1:
+        _refuse(text, _OTHER_KINDS[segments[0]])
+    if segments[0] in _PAGES:
+        _refuse(text, "shape")
+    ref = _ref_of(text, segments, scheme)
+    if ref.file and not scheme and path.startswith("/"):
+        _refuse(text, "shape")  # a file of somebody's disk
+    return replace(ref, file=ref.file or _shown_file(text, query))
+
+
+def check_revision(revision: str) -> str:
+    """The revision itself, when a branch, tag or commit can have that name.
+
+    Raises InvalidRequest with reason "too_long" or "revision_characters".
+    """
+    problem = _revision_problem(revision)
+    if problem is not None:
+        reason = "revision_characters" if problem == "characters" else problem
+        raise InvalidRequest(field="revision", value=_shown(revision), reason=reason)
+    return revision
+
+
+def is_repo_id(text: str) -> bool:
+    """Whether the Hub could have a repository of that name."""
+    parts = text.split("/")
+    return len(parts) <= 2 and all(_part_problem(part) is None for part in parts)
+
+
+def _path_of(text: str, stripped: str) -> tuple[str, str]:
+    """What follows the scheme and host, and the scheme: "hf", "https" or "" for a bare ID."""
+    match = _SCHEME.fullmatch(stripped)
+    if match and match["scheme"].lower() == "hf":
+        return match["rest"], "hf"
+    if match and match["scheme"].lower() not in ("http", "https"):
+        _refuse(text, "other_host")
+    rest = match["rest"] if match else stripped
+    host, _, path = rest.partition("/")
+    if host.lower().removesuffix(":443").removeprefix("www.") in HUB_HOSTS:
+        return path, "https"
+    # Without a scheme two words are an ID even when the first looks like a host.
+    if match or (_DOMAIN.fullmatch(host) and "/" in path):
+        _refuse(text, "other_host")
+    return rest, ""
+
+
+def _ref_of(text: str, segments: Sequence[str], scheme: str) -> ModelRef:
+    """The reference that `[org/]name[@revision][:tag][/route/revision/path]` makes."""
+    name_at = 0 if len(segments) == 1 or segments[1] in _ROUTES else 1
+    *owner, last = segments[: name_at + 1]
+    rest = segments[name_at + 1 :]
+    last, _, tag = last.partition(":")
+    name, at, revision = last.partition("@")
+    if at and not revision:
+        _refuse(text, "shape")
+    if rest and rest[0] not in _ROUTES:
+        revision, file = _inside_uri(text, [*owner, last, *rest], scheme)
+    else:
+        routed, file = _route(text, rest)
+        revision = routed or revision
+    problems = [_part_problem(part) for part in (*owner, name)]
+    problems.append(_revision_problem(revision) if revision else None)
+    problems.append("characters" if tag and not _TAG.fullmatch(tag) else None)
+    for problem in filter(None, problems):
+        _refuse(text, problem)
+    return ModelRef("/".join((*owner, name)), revision or None, file, tag or None)
+
+
+def _inside_uri(text: str, segments: Sequence[str], scheme: str) -> tuple[str, str | None]:
+    """Revision and file of `org/name[@revision][/file]`, the notation of huggingface_hub.
+
+    Without `hf://` only a file of weights may follow: other slashes are more often a mistake.
+    """
+    # The segments are decoded, and huggingface_hub decodes the revision again.
+    location = "/".join(segments).replace("%", "%25")
+    location = _GIT_REF.sub(r"@refs%2F\1%2F", location)
+    try:
+        uri = parse_hf_uri(f"hf://models/{location}")
+    except HfUriError:
+        _refuse(text, "shape")
+    path = uri.path_in_repo.replace("%25", "%")
+    if path and scheme != "hf" and not path.lower().endswith(_WEIGHT_ENDINGS):
+        _refuse(text, "shape")
+    return uri.revision or "", _checked_file(text, path.split("/")) or None
+
+
+def _route(text: str, rest: Sequence[str]) -> tuple[str, str | None]:
+    """Revision and file of what follows the name: `/blob/main/config.json`."""
+    if len(rest) < 2 or rest[0] not in _REVISION_ROUTES:
+        return "", None
+    words = 3 if rest[1] == "refs" and len(rest) > 3 else 1
+    revision, path = "/".join(rest[1 : words + 1]), rest[words + 1 :]
+    file = _checked_file(text, path) if path else ""
+    return revision, file if file and rest[0] in _FILE_ROUTES else None
+
+
+def _shown_file(text: str, query: str) -> str | None:
+    """The file of weights that a page of the Hub's website was showing, None for any other."""
+    try:
+        file = parse_qs(query, max_num_fields=20).get(_FILE_PARAMETER, [""])[0]
+    except ValueError:  # more fields than any page of the Hub has
+        return None
+    if not file.lower().endswith(_WEIGHT_ENDINGS):
+        return None
+    _check_characters(text, file)
+    return _checked_file(text, file.split("/"))
+
+
+def _checked_file(text: str, path: Sequence[str]) -> str:
+    """The path of a file from its segments; one empty segment is no file."""
+    if list(path) == [""]:
+        return ""
+    if any(part in ("", ".", "..") for part in path):
+        _refuse(text, "shape")
+    file = "/".join(path)
+    if len(file) > MAX_FILE_CHARS:
+        _refuse(text, "too_long")
+    return file
+
+
+def _revision_problem(revision: str) -> str | None:
+    """Why no branch, tag or commit has this name, None when one could."""
+    if len(revision) > MAX_REVISION_CHARS:
+        return "too_long"
+    if not revision or _NO_REVISION.search(revision) or not revision.isprintable():
+        return "characters"
+    return None
+
+
+def _part_problem(part: str) -> str | None:
+    """Why this is no owner or repository name, None when it is one."""
+    if len(part) > MAX_PART_CHARS:
+        return "too_long"
+    bare = re.split("[@:]", part, maxsplit=1)[0]
+    if not _PART_CHARACTERS.fullmatch(bare):
+        return "characters"
+    try:
+        validate_repo_id(part)  # a part alone, so that neither may end in ".git"
+    except HFValidationError:
+        return "shape"
+    return None
+
+
+def _check_characters(text: str, value: str) -> None:
+    if "\\" in value or any(c.isspace() or unicodedata.category(c)[0] == "C" for c in value):
+        _refuse(text, "characters")
+
+
+def _refuse(value: str, reason: str) -> NoReturn:
+    raise InvalidModelId(value=_shown(value), reason=reason)
+
+
+def _shown(value: str) -> str:
+    """The value as an error may repeat it: short and printable."""
+    return printable(value[:_MAX_ECHO_CHARS])

@@ -1,0 +1,198 @@
+"""Tensors kept as groups: every tensor of one shape and dtype under one name pattern.
+
+A 92,000-tensor repository has about a hundred groups, and nothing is lost:
+`TensorGroup.names()` gives back every name.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gpusizer.core.dtypes import stored_bytes
+
+PLACEHOLDER = "{}"
+_MAX_INDEX_DIGITS = 6  # longer numbers are not indices of layers or experts
+_MAX_INDICES = 16  # layer, expert, block and part make four; no model has more than a few
+
+Indices = tuple[int, ...]
+
+
+def split_name(name: str) -> tuple[str, Indices]:
+    """The pattern of a name, with a placeholder for each path component that is a number.
+
+    >>> split_name("model.layers.3.mlp.experts.17.up_proj.weight")
+    ('model.layers.{}.mlp.experts.{}.up_proj.weight', (3, 17))
+
+    A name is its own pattern, without indices, where it could not be rebuilt from them: where it
+    has a brace or a line end, a number with leading zeros ("007"), or too many numbers.
+    """
+    components = name.split(".")
+    indices = []
+    for place, component in enumerate(components):
+        if component.isdigit() and component.isascii() and len(component) <= _MAX_INDEX_DIGITS:
+            if component[0] == "0" and component != "0":
+                return name, ()
+            indices.append(int(component))
+            components[place] = PLACEHOLDER
+    if not indices or len(indices) > _MAX_INDICES or "{" in name or "\n" in name:
+        return name, ()
+    return ".".join(components), tuple(indices)
+
+
+RawTensor = tuple[str, str, tuple[int, ...]]
+"""One header entry: name, dtype, shape."""
+TensorLayout = tuple[str, tuple[int, ...]]
+"""Dtype and shape."""
+Entries = tuple[Sequence[str], Sequence[TensorLayout]]
+"""A header by columns, as it is scanned and grouped: names, and the layout of each."""
+
+
+@dataclass(frozen=True, slots=True)
+class TensorGroup:
+    """Tensors that share a name pattern, a dtype and a shape.
+
+    Attributes:
+        pattern: name with each numeric path component replaced by `{}`.
+        dtype: name in the safetensors format, or of a ggml type.
+        shape: shape of every tensor of the group; `()` for a scalar.
+        indices: for each placeholder, the numbers it takes. The group holds their
+            full product, so `count` tensors in all; empty when there is no placeholder.
+    """
+
+    pattern: str
+    dtype: str
+    shape: tuple[int, ...]
+    indices: tuple[Indices, ...] = ()
+
+    @property
+    def count(self) -> int:
+        """Number of tensors."""
+        return math.prod(len(values) for values in self.indices)
+
+    @property
+    def elements(self) -> int:
+        """Stored elements of all tensors together."""
+        return math.prod(self.shape) * self.count
+
+    @property
+    def stored_bytes(self) -> int:
+        """Bytes of all tensors together, as in the files."""
+        return stored_bytes(self.dtype, math.prod(self.shape)) * self.count
+
+    def names(self) -> Iterator[str]:
+        """Every tensor name of the group."""
+        if not self.indices:
+            yield self.pattern
+            return
+        pieces = self.pattern.split(PLACEHOLDER)
+        for chosen in itertools.product(*self.indices):
+            middle = "".join(f"{i}{piece}" for i, piece in zip(chosen, pieces[1:], strict=True))
+            yield pieces[0] + middle
+
+    def to_json(self) -> list[Any]:
+        """A short list: pattern, dtype, shape, index ranges."""
+        return [self.pattern, self.dtype, list(self.shape), [_to_ranges(i) for i in self.indices]]
+
+    @classmethod
+    def from_json(cls, data: list[Any]) -> TensorGroup:
+        """Inverse of `to_json`."""
+        pattern, dtype, shape, ranges = data
+        indices = tuple(_from_ranges(text) for text in ranges)
+        return cls(pattern, dtype, tuple(shape), indices)
+
+
+Product = tuple[Indices, ...]
+"""The numbers that each placeholder takes: all combinations of them are meant."""
+_Key = tuple[str, str, tuple[int, ...], int]
+"""Pattern, dtype, shape and number of placeholders, which tells a literal brace from one."""
+
+
+def group_tensors(tensors: Iterable[RawTensor]) -> tuple[TensorGroup, ...]:
+    """Group header entries losslessly, in order of first appearance.
+
+    Tensors whose indices do not form a full product (layer 0 has no experts, the others
+    have 256) become several groups of the same pattern. A name that comes twice counts once.
+    """
+    products: defaultdict[_Key, list[Product]] = defaultdict(list)
+    for name, dtype, shape in tensors:
+        pattern, indices = split_name(name)
+        products[pattern, dtype, shape, len(indices)].append(tuple((i,) for i in indices))
+    return _grouped(products)
+
+
+def group_entries(entries: Entries) -> tuple[TensorGroup, ...]:
+    """`group_tensors` of a header by columns."""
+    names, layouts = entries
+    return group_tensors((name, *layout) for name, layout in zip(names, layouts, strict=True))
+
+
+def merge_groups(parts: Iterable[Sequence[TensorGroup]]) -> tuple[TensorGroup, ...]:
+    """What `group_tensors` would make of the tensors of all parts together."""
+    products: defaultdict[_Key, list[Product]] = defaultdict(list)
+    for group in itertools.chain.from_iterable(parts):
+        key = group.pattern, group.dtype, group.shape, len(group.indices)
+        products[key].append(group.indices)
+    return _grouped(products)
+
+
+def count_names(groups: Iterable[TensorGroup]) -> int:
+    """How many names the groups have, each once, whatever dtypes and shapes it comes with."""
+    products: defaultdict[tuple[str, int], list[Product]] = defaultdict(list)
+    for group in groups:
+        products[group.pattern, len(group.indices)].append(group.indices)
+    return sum(
+        math.prod(map(len, product))
+        for several in products.values()
+        for product in (_factor(several) if len(several) > 1 else several)
+    )
+
+
+def _grouped(products_by_key: Mapping[_Key, list[Product]]) -> tuple[TensorGroup, ...]:
+    return tuple(
+        TensorGroup(pattern, dtype, shape, product)
+        for (pattern, dtype, shape, _), products in products_by_key.items()
+        for product in _factor(products)
+    )
+
+
+def _factor(products: Sequence[Product]) -> list[Product]:
+    """The index tuples of some products as few full products, merging equal tails."""
+    depth = len(products[0])
+    if depth == 0:
+        return [()]
+    if depth == 1:
+        return [(tuple(sorted(set().union(*(values for (values,) in products)))),)]
+    tails_by_first: dict[int, list[Product]] = {}
+    for firsts, *rest in products:
+        for first in firsts:
+            tails_by_first.setdefault(first, []).append(tuple(rest))
+    firsts_by_tail: dict[tuple[Product, ...], list[int]] = {}
+    for first in sorted(tails_by_first):
+        tail = tuple(_factor(tails_by_first[first]))
+        firsts_by_tail.setdefault(tail, []).append(first)
+    return [
+        (tuple(firsts), *product) for tail, firsts in firsts_by_tail.items() for product in tail
+    ]
+
+
+def _to_ranges(values: Indices) -> str:
+    """`(0, 1, 2, 5)` as `"0-2,5"`; values are sorted and unique."""
+    parts: list[str] = []
+    for _, run in itertools.groupby(enumerate(values), lambda pair: pair[1] - pair[0]):
+        numbers = [value for _, value in run]
+        first, last = numbers[0], numbers[-1]
+        parts.append(str(first) if first == last else f"{first}-{last}")
+    return ",".join(parts)
+
+
+def _from_ranges(text: str) -> Indices:
+    values: list[int] = []
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        values.extend(range(int(first), int(last or first) + 1))
+    return tuple(values)

@@ -1,0 +1,185 @@
+"""What every engine answers about its memory, beyond the weights themselves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+from typing import Literal, Protocol
+
+from gpusizer.core.byte_ranges import Amount
+from gpusizer.memory.weight_sizes import WeightSizes
+from gpusizer.memory.workload import Workload
+from gpusizer.model.architecture import Architecture
+from gpusizer.model.profile import ModelProfile
+
+SplitBy = Literal["tensor", "layer", "none"]
+BudgetRule = Literal["whole", "static", "free"]
+"""What an engine's share of the card is a share of: all it uses ("whole"), only what stays,
+weights and cache ("static"), or what is free for the cache once the rest is in place ("free")."""
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """How a model is spread over GPUs.
+
+    Attributes:
+        tensor, pipeline: ranks that share each matrix, and stages of whole layers.
+        data: copies of everything but the routed experts, each with its own sequences.
+        expert: ranks that routed experts are dealt out to whole, 1 where their matrices are
+            divided like the others: all of `tensor` x `data`, or none.
+    """
+
+    tensor: int = 1
+    pipeline: int = 1
+    data: int = 1
+    expert: int = 1
+
+    @property
+    def gpus(self) -> int:
+        return self.tensor * self.pipeline * self.data
+
+    @property
+    def ranks(self) -> int:
+        """GPUs of one stage, which exchange what they computed."""
+        return self.tensor * self.data
+
+    def users_each(self, users: float) -> int:
+        """Sequences on the fullest data-parallel rank: servers spread them evenly.
+
+        vLLM goes by the ranks' queues (docs.vllm.ai, "Data Parallel Deployment"), SGLang takes
+        them in turn (`load_balance_method`, srt/managers/data_parallel_controller.py).
+        """
+        return ceil(users / self.data)
+
+
+@dataclass(frozen=True, slots=True)
+class Overhead:
+    """What one GPU holds besides weights, cache and activations.
+
+    Attributes:
+        inside: counted against the engine's memory budget.
+        outside: taken on top of it, such as the CUDA context under vLLM.
+    """
+
+    inside: Amount
+    outside: Amount
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """Weights once an engine has loaded them: the fullest GPU, and all GPUs together."""
+
+    per_gpu: Amount
+    all_gpus: Amount
+
+
+class Loader(Protocol):
+    """Loads one model at any width, however it is divided."""
+
+    def __call__(
+        self, sizes: WeightSizes, split: Split, device_class: int, *, native: bool
+    ) -> Loaded: ...
+
+
+class Engine(Protocol):
+    """One inference engine. Everything is per GPU and in bytes.
+
+    Attributes:
+        slug: API name.
+        name: as its authors write it.
+        version: the version its constants describe when none is asked for.
+        versioned: whether another version gives other numbers.
+        split_by: what it divides among GPUs by default.
+        stacks: software stacks it runs on, as the catalogue names them.
+        kv_cell_multiple: tokens the cache of a sequence is rounded up to.
+        device_classes: memory sizes, in bytes, from which its defaults change, and numbers
+            below 2^30 added to them for kinds of cards that differ; the first is 0.
+        budget_rule: what its share of the card has to hold.
+    """
+
+    @property
+    def slug(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def version(self) -> str: ...
+    @property
+    def versioned(self) -> bool: ...
+    @property
+    def split_by(self) -> SplitBy: ...
+    @property
+    def stacks(self) -> frozenset[str]: ...
+    @property
+    def kv_cell_multiple(self) -> int: ...
+    @property
+    def device_classes(self) -> tuple[int, ...]: ...
+    @property
+    def budget_rule(self) -> BudgetRule: ...
+
+    def device_class(self, memory_bytes: int, name: str, stack: str = "CUDA") -> int:
+        """Which of `device_classes` a card of this memory, name and software belongs to."""
+        ...
+
+    def backend_class(self, stack: str) -> int | None:
+        """Which of `device_classes` a software stack decides for, None to go by the card."""
+        ...
+
+    def utilization(self, workload: Workload) -> float:
+        """Share of the card's memory the engine budgets with; 1 when it takes what it needs."""
+        ...
+
+    def loader(self, profile: ModelProfile, workload: Workload) -> Loader:
+        """How it loads this model: what it pads, copies, divides and leaves out."""
+        ...
+
+    def sequence_bytes(
+        self,
+        arch: Architecture | None,
+        workload: Workload,
+        split: Split,
+        device_class: int,
+        context: int,
+    ) -> int:
+        """Cache that one sequence of `context` tokens takes on the fullest GPU."""
+        ...
+
+    def longest_context(
+        self,
+        arch: Architecture | None,
+        workload: Workload,
+        split: Split,
+        device_class: int,
+        pool_bytes: int,
+    ) -> int | None:
+        """Longest sequence, up to the model's own limit, that a pool on each GPU holds.
+
+        None when no cache grows with it.
+        """
+        ...
+
+    def step_tokens(
+        self, arch: Architecture | None, workload: Workload, device_class: int
+    ) -> int | None:
+        """Tokens of one step of a data-parallel rank that `activations` is of.
+
+        None where no option of a scheduler sets them.
+        """
+        ...
+
+    def activations(
+        self, profile: ModelProfile, workload: Workload, split: Split, device_class: int
+    ) -> Amount:
+        """Peak of temporary tensors on the fullest GPU."""
+        ...
+
+    def with_streaming(
+        self, profile: ModelProfile, workload: Workload, sizes: WeightSizes, usual: Amount
+    ) -> Amount:
+        """`usual` activations, and what is copied to the GPU of weights kept on the host."""
+        ...
+
+    def overhead(
+        self, profile: ModelProfile, workload: Workload, split: Split, device_class: int
+    ) -> Overhead:
+        """Runtime, communicator and graph memory on each GPU."""
+        ...

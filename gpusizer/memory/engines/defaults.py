@@ -1,0 +1,108 @@
+"""Default rules of engines for weights and cache, which engine classes override."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+
+from gpusizer.core.byte_ranges import Amount, Provenance, exactly
+from gpusizer.memory.engines.base import BudgetRule, Loaded, Loader, Split
+from gpusizer.memory.kv_cache import NO_LIMIT, grows, kv_cache_bytes
+from gpusizer.memory.weight_sizes import WeightSizes
+from gpusizer.memory.workload import Workload
+from gpusizer.model.architecture import Architecture
+from gpusizer.model.profile import ModelProfile
+
+
+class Defaults:
+    """Weights as stored, matrices divided evenly; whole layers per pipeline stage."""
+
+    __slots__ = ()
+
+    kv_cell_multiple: int
+    device_classes: tuple[int, ...]
+
+    @property
+    def versioned(self) -> bool:
+        return False
+
+    @property
+    def budget_rule(self) -> BudgetRule:
+        return "whole"
+
+    def device_class(self, memory_bytes: int, name: str, stack: str = "CUDA") -> int:
+        return max(size for size in self.device_classes if size <= memory_bytes)
+
+    def backend_class(self, stack: str) -> int | None:
+        return None
+
+    def step_tokens(
+        self, arch: Architecture | None, workload: Workload, device_class: int
+    ) -> int | None:
+        return None
+
+    def with_streaming(
+        self, profile: ModelProfile, workload: Workload, sizes: WeightSizes, usual: Amount
+    ) -> Amount:
+        return usual
+
+    def loader(self, profile: ModelProfile, workload: Workload) -> Loader:
+        layers = profile.architecture.layers if profile.architecture else 1
+
+        def load(sizes: WeightSizes, split: Split, device_class: int, *, native: bool) -> Loaded:
+            provenance = Provenance.EXACT if native else Provenance.DERIVED
+            copies = sizes.total + sizes.replicated * (split.tensor - 1)
+            fullest = exactly(even_share(sizes, split, layers), provenance)
+            return Loaded(fullest, exactly(copies, provenance))
+
+        return load
+
+    def sequence_bytes(
+        self,
+        arch: Architecture | None,
+        workload: Workload,
+        split: Split,
+        device_class: int,
+        context: int,
+    ) -> int:
+        if arch is None:
+            return 0
+        cache_bytes = kv_cache_bytes(
+            arch,
+            context,
+            1,
+            workload.kv_dtype,
+            shards=split.tensor,
+            cell_multiple=self.kv_cell_multiple,
+        )
+        return stage_share(cache_bytes, arch.layers, split)
+
+    def longest_context(
+        self,
+        arch: Architecture | None,
+        workload: Workload,
+        split: Split,
+        device_class: int,
+        pool_bytes: int,
+    ) -> int | None:
+        if arch is None or not grows(arch):
+            return None
+
+        def needed(context: int) -> int:
+            return self.sequence_bytes(arch, workload, split, device_class, context)
+
+        limit = arch.max_context or NO_LIMIT
+        return max(0, bisect_right(range(limit + 1), pool_bytes, key=needed) - 1)
+
+
+def stage_share(in_layers: int, layers: int, split: Split) -> int:
+    """Part of an amount spread evenly over layers that the longest pipeline stage holds."""
+    return -(-in_layers * -(-layers // split.pipeline) // layers)
+
+
+def even_share(sizes: WeightSizes, split: Split, layers: int) -> int:
+    """The fullest GPU: whole layers of a pipeline stage, a share of each matrix."""
+    stage = stage_share(sizes.in_layers, layers, split) + sizes.total - sizes.in_layers
+    if split.tensor == 1 or not sizes.total:
+        return stage
+    divided = stage * sizes.divided // sizes.total
+    return stage - divided + -(-divided // split.tensor)

@@ -1,0 +1,224 @@
+"""Where llama.cpp puts the layers of a model and their cache.
+
+Restated from src/llama-model.cpp (load_tensors) and src/llama-kv-cache*.cpp: the layers and the
+output fill the GPUs from the last backwards and are split in equal runs; the input embedding
+stays on the host; windows keep room for one physical batch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import accumulate, pairwise
+
+from gpusizer.core.byte_ranges import Provenance, exactly
+from gpusizer.hub.tensors import Indices
+from gpusizer.memory.engines.base import Loaded
+from gpusizer.memory.engines.llama_versions import CacheRules, as_cached
+from gpusizer.memory.kv_cache import STEPS, layer_cache
+from gpusizer.memory.weight_sizes import WeightSizes
+from gpusizer.memory.workload import Workload
+from gpusizer.model.architecture import Architecture, Attention, LayerSpec, kinds_between
+from gpusizer.model.profile import ModelProfile
+from gpusizer.model.tensor_roles import Kind, Part, is_expert
+from gpusizer.model.weights import WeightGroup
+
+DEFAULT_BATCH = 2048
+DEFAULT_UBATCH = 512
+CELLS = 256  # cells a cache is padded to; 32 before flash attention became the default
+_ON_HOST_FIRST = (Part.TEXT, Part.MTP, Part.ENCODER)
+# Models whose `sliding_window` llama.cpp does not read: their cache is of full length.
+_WINDOW_IGNORED = frozenset(
+    {
+        "mistral",
+        "mixtral",
+        "phi3",
+        "phimoe",
+        "qwen2",
+        "qwen2_moe",
+        "qwen3",
+        "qwen3_moe",
+        "starcoder2",
+    }
+)
+
+
+def ubatch(workload: Workload) -> int:
+    """Tokens computed at once: the physical batch, no more than the logical one or the context."""
+    batch = workload.batch_size or DEFAULT_BATCH
+    return min(workload.ubatch_size or DEFAULT_UBATCH, batch, workload.context)
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What one GPU holds: layers `first` up to `end`, and perhaps the output."""
+
+    first: int
+    end: int
+    output: bool
+
+
+@lru_cache(maxsize=256)
+def stages(layers: int, gpu_layers: int | None, gpus: int) -> tuple[Stage, ...]:
+    """Layers and output over equal GPUs: slot j of n goes to GPU floor(j x GPUs / n).
+
+    `gpu_layers` counts the output as one layer and takes it first, as llama.cpp has since
+    build 7500; None is all of them.
+    """
+    return shared_stages(layers, gpu_layers, (1,) * gpus)
+
+
+def shared_stages(
+    layers: int, gpu_layers: int | None, shares: tuple[int, ...]
+) -> tuple[Stage, ...]:
+    """The same over unequal GPUs: slot j of n goes to the first GPU whose running share of the
+    sum exceeds j / n. Shares are free memory by default, else what --tensor-split says.
+    """
+    slots = layers + 1 if gpu_layers is None else min(gpu_layers, layers + 1)
+    start, total_share = layers + 1 - slots, sum(shares)
+    running = accumulate(shares, initial=0)
+    bounds = [start + -(-share * slots // total_share) for share in running]
+    return tuple(
+        Stage(min(first, layers), min(end, layers), end > layers and end > first)
+        for first, end in pairwise(bounds)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class LayerBytes:
+    """Weights by place.
+
+    Attributes:
+        layers: of the layers before each; the last is of all.
+        experts: the part of it that routed experts take.
+        output: head or tied embedding, and what else comes after the layers.
+        embedding: input tables, which stay on the host.
+        tower: vision and audio encoders, on the first GPU.
+    """
+
+    layers: tuple[int, ...]
+    experts: tuple[int, ...]
+    output: int
+    embedding: int
+    tower: int
+
+
+def layer_bytes(profile: ModelProfile, sizes: WeightSizes, layers: int) -> LayerBytes:
+    """Spread the bytes of each group over the layers it occurs in."""
+    per_layer, routed = _Spread(layers), _Spread(layers)
+    evenly = output = embedding = tower = 0
+    arch = profile.architecture
+    tied = arch is not None and arch.generates and arch.tied_embeddings
+    for group, amount in zip(profile.groups, sizes.by_group, strict=True):
+        if group.part not in _ON_HOST_FIRST:
+            tower += amount
+        elif group.layers is not None and is_expert(group.pattern):
+            per_layer.add(group.layers, amount)
+            routed.add(group.layers, amount)
+        elif group.layers is not None and len(group.layers) == layers:
+            evenly += amount
+        elif group.layers is not None:
+            per_layer.add(group.layers, amount)
+        elif group.kind is Kind.EMBEDDING and not (tied and _is_head(group, profile)):
+            embedding += amount
+        else:
+            output += amount
+    per_layer.add(tuple(range(layers)), evenly)
+    return LayerBytes(per_layer.before(), routed.before(), output, embedding, tower)
+
+
+class _Spread:
+    """Amounts spread over layers; groups that occur in the same layers are spread together."""
+
+    def __init__(self, layers: int) -> None:
+        self._by_layer = [0] * layers
+        self._shares: dict[Indices, int] = {}
+
+    def add(self, places: Indices, amount: int) -> None:
+        """Spread `amount` over layers, its remainder over the first of them."""
+        share, rest = divmod(amount, len(places))
+        self._shares[places] = self._shares.get(places, 0) + share
+        for layer in places[:rest]:
+            self._add_to(layer, 1)
+
+    def before(self) -> tuple[int, ...]:
+        """What the layers before each hold; the last is of all."""
+        for places, share in self._shares.items():
+            for layer in places:
+                self._add_to(layer, share)
+        self._shares.clear()
+        return tuple(accumulate(self._by_layer, initial=0))
+
+    def _add_to(self, layer: int, amount: int) -> None:
+        """Draft layers beyond the last are added to the last."""
+        self._by_layer[min(layer, len(self._by_layer) - 1)] += amount
+
+
+def _is_head(group: WeightGroup, profile: ModelProfile) -> bool:
+    """Whether a tied embedding is the one the output uses: rows as wide as the hidden state."""
+    arch = profile.architecture
+    return arch is None or arch.hidden_size is None or group.shape[-1] == arch.hidden_size
+
+
+def place(
+    parts: LayerBytes, workload: Workload, gpus: int, *, maps_file: bool, provenance: Provenance
+) -> Loaded:
+    """Weights on the fullest GPU and on all GPUs. Metal maps the file with its input tables."""
+    on_gpu = []
+    for number, stage in enumerate(stages(len(parts.layers) - 1, workload.gpu_layers, gpus)):
+        amount = parts.layers[stage.end] - parts.layers[stage.first]
+        if workload.cpu_moe:
+            amount -= parts.experts[stage.end] - parts.experts[stage.first]
+        amount += parts.output * stage.output + parts.tower * (number == 0)
+        on_gpu.append(amount + parts.embedding * (maps_file and number == 0))
+    return Loaded(exactly(max(on_gpu), provenance), exactly(sum(on_gpu), provenance))
+
+
+@lru_cache(maxsize=256)
+def cached(architecture: Architecture, batch: int, rules: CacheRules) -> Architecture:
+    """The architecture as a build caches it: windows with room for a batch, or none at all."""
+    architecture = as_cached(architecture, rules)
+    ignored = architecture.model_type in _WINDOW_IGNORED
+    plan = tuple(
+        spec
+        if spec.window is None
+        else replace(spec, attention=Attention.FULL, window=None)
+        if ignored
+        else replace(spec, window=spec.window + batch)
+        for spec in architecture.layer_plan
+    )
+    return replace(architecture, layer_plan=plan)
+
+
+def cache_per_layer(
+    architecture: Architecture, workload: Workload, rules: CacheRules, context: int
+) -> list[int]:
+    """Cache of one sequence in each layer, in 32nds of a byte."""
+    per_layer: list[int] = []
+    for spec in cached(architecture, ubatch(workload), rules).layer_plan:
+        per_layer += [layer_cache(spec, workload.kv_dtype, context, CELLS)] * spec.count
+    return per_layer
+
+
+def sequence_bytes(
+    architecture: Architecture, workload: Workload, rules: CacheRules, gpus: int, context: int
+) -> int:
+    """Cache of one sequence on the GPU that holds most of it."""
+    kinds = _kinds_of_stages(
+        cached(architecture, ubatch(workload), rules), workload.gpu_layers, gpus
+    )
+    amounts = (
+        sum(spec.count * layer_cache(spec, workload.kv_dtype, context, CELLS) for spec in stage)
+        for stage in kinds
+    )
+    return -(-max(amounts) // STEPS)
+
+
+@lru_cache(maxsize=256)
+def _kinds_of_stages(
+    architecture: Architecture, gpu_layers: int | None, gpus: int
+) -> list[list[LayerSpec]]:
+    """The kinds of layers on each GPU."""
+    plan = architecture.layer_plan
+    parts = stages(sum(spec.count for spec in plan), gpu_layers, gpus)
+    return kinds_between(plan, [parts[0].first, *(part.end for part in parts)])

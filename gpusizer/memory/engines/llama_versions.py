@@ -1,0 +1,79 @@
+"""What llama.cpp caches, by build.
+
+Builds are numbered by commit (bNNNN), several a day; each number below is the build of
+the day on which the pull request was merged, so a few builds around it may get the wrong rules.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from gpusizer.model.architecture import Architecture, Attention, LayerSpec
+
+_NUMBER = re.compile(r"\d+")
+
+
+class Latent(Enum):
+    """What a layer of multi-head latent attention caches for each token."""
+
+    HEADS = "heads"  # keys and values of every head, the latent expanded
+    TWICE = "twice"  # the latent and its rotary part as keys, the latent again as values
+    ONCE = "once"  # keys alone; values are a view of them
+
+
+@dataclass(frozen=True, slots=True)
+class CacheRules:
+    """Rules from build `since` on: what a latent layer caches, and whether the cache of a sliding
+    layer ends with its window.
+    """
+
+    since: int
+    latent: Latent
+    windows: bool
+
+
+BUILDS = (
+    CacheRules(0, Latent.HEADS, windows=False),
+    # PR 12801, April 2025, "DeepSeek V2/V3 MLA implementation"
+    CacheRules(5140, Latent.TWICE, windows=False),
+    # PR 13194, May 2025, "kv-cache : add SWA support"
+    CacheRules(5430, Latent.TWICE, windows=True),
+    # PR 19067, January 2026, "kv-cache : support V-less cache"
+    CacheRules(7830, Latent.ONCE, windows=True),
+)
+"""Oldest first."""
+
+
+def rules_of(version: str | None, builds: Sequence[CacheRules] = BUILDS) -> CacheRules:
+    """The rules of a build such as "b4905". A text without a build number means the current one."""
+    match = _NUMBER.search(version or "")
+    if match is None:
+        return builds[-1]
+    number = int(match[0])
+    return next((rules for rules in reversed(builds) if rules.since <= number), builds[0])
+
+
+def cached_layer(spec: LayerSpec, rules: CacheRules) -> LayerSpec:
+    """A layer as a build caches it. Latent layers of unknown heads stay as they are."""
+    if spec.attention is Attention.MLA:
+        if rules.latent is Latent.TWICE:
+            return replace(spec, value_width=spec.key_width - spec.rope_width)
+        if rules.latent is Latent.HEADS and spec.head_keys:
+            return replace(
+                spec,
+                attention=Attention.FULL,
+                key_width=spec.head_keys,
+                value_width=spec.head_values,
+            )
+    elif spec.window is not None and not rules.windows:
+        return replace(spec, attention=Attention.FULL, window=None)
+    return spec
+
+
+def as_cached(architecture: Architecture, rules: CacheRules) -> Architecture:
+    """The architecture with its layers as a build caches them."""
+    plan = tuple(cached_layer(spec, rules) for spec in architecture.layer_plan)
+    return replace(architecture, layer_plan=plan)

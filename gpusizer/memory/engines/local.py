@@ -1,0 +1,92 @@
+"""Engines that run one model in one process: transformers, ExLlama, MLX.
+
+Few public measurements state their settings, so the bands are wide.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpusizer.core.byte_ranges import Amount, fitted
+from gpusizer.core.units import GIB
+from gpusizer.memory.engines.base import Overhead, Split, SplitBy
+from gpusizer.memory.engines.defaults import Defaults
+from gpusizer.memory.workload import Workload
+from gpusizer.model.profile import ModelProfile
+
+CONTEXT_BYTES = (0.35 * GIB, 0.60 * GIB, 0.90 * GIB)
+_METAL_BYTES = (0.05 * GIB, 0.20 * GIB, 0.50 * GIB)
+
+
+@dataclass(frozen=True, slots=True)
+class LocalEngine(Defaults):
+    """Prefill in chunks of `chunk` tokens (0: the whole prompt at once), 16-bit activations.
+
+    `allocator_slack` is the share by which the caching allocator may exceed what is in use.
+    """
+
+    slug: str
+    name: str
+    version: str
+    stacks: frozenset[str]
+    chunk: int
+    runtime_bytes: tuple[float, float, float]
+    allocator_slack: float
+    split_by: SplitBy = "layer"
+    kv_cell_multiple: int = 1
+    device_classes: tuple[int, ...] = (0,)
+
+    def utilization(self, workload: Workload) -> float:
+        return 1.0
+
+    def activations(
+        self, profile: ModelProfile, workload: Workload, split: Split, device_class: int
+    ) -> Amount:
+        """Hidden states and one MLP of the tokens processed at once, plus their last logits."""
+        arch = profile.architecture
+        if arch is None:
+            return fitted(0.1 * GIB, 0.5 * GIB, 2 * GIB)
+        tokens = min(workload.context, self.chunk or workload.context) * workload.concurrency
+        hidden, width = arch.hidden_size or 0, arch.intermediate_size or 0
+        forward = tokens * 2 * (3 * width + 4 * hidden)
+        logits = workload.concurrency * (arch.vocab_size or 0) * 4
+        scores = 0
+        if not workload.flash_attention:
+            scores = tokens * workload.context * (arch.attention_heads or 1) * 4
+        likely = forward + logits + scores
+        return fitted(likely * 0.5, likely, likely * (1 + self.allocator_slack) + 0.1 * GIB)
+
+    def overhead(
+        self, profile: ModelProfile, workload: Workload, split: Split, device_class: int
+    ) -> Overhead:
+        return Overhead(inside=fitted(*self.runtime_bytes), outside=fitted(0, 0, 0))
+
+
+TRANSFORMERS = LocalEngine(
+    "transformers",
+    "transformers",
+    "5",
+    frozenset({"CUDA", "ROCm", "Metal", "oneAPI"}),
+    chunk=0,
+    runtime_bytes=CONTEXT_BYTES,
+    allocator_slack=0.5,
+)
+EXLLAMA = LocalEngine(
+    "exllama",
+    "ExLlamaV2 / V3",
+    "0.3",
+    frozenset({"CUDA", "ROCm"}),
+    chunk=2048,
+    runtime_bytes=CONTEXT_BYTES,
+    allocator_slack=0.5,
+)
+MLX = LocalEngine(
+    "mlx",
+    "MLX",
+    "0.29",
+    frozenset({"Metal"}),
+    chunk=2048,
+    runtime_bytes=_METAL_BYTES,
+    allocator_slack=0.5,
+    split_by="none",
+)

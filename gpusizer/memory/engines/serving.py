@@ -1,0 +1,144 @@
+"""Serving engines that budget a share of the card: SGLang, TensorRT-LLM, TGI.
+
+What each counts against its share is taken from its source or documentation. Activations follow
+vLLM's formula, because no published log states them separately. See data/SOURCES.md, "Serving
+engines".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpusizer.core.byte_ranges import Amount, fitted
+from gpusizer.core.units import GIB
+from gpusizer.memory.engines.base import BudgetRule, Loader, Overhead, Split, SplitBy
+from gpusizer.memory.engines.defaults import Defaults
+from gpusizer.memory.engines.vllm.eras import era_of
+from gpusizer.memory.engines.vllm.loading import VllmLoader
+from gpusizer.memory.engines.vllm.pages import cache_of
+from gpusizer.memory.workload import Workload
+from gpusizer.model.architecture import Architecture
+from gpusizer.model.profile import ModelProfile
+
+_BIG_CARD_BYTES = 60 * GIB  # SGLang's prefill chunks grow from here on
+_STEP_TOKENS = {0: 2048, _BIG_CARD_BYTES: 8192}
+_SEQUENCES = {0: 64, _BIG_CARD_BYTES: 256}  # sampled in one step
+_LOGIT_COPIES = 3.5
+_SAMPLER_BASE_BYTES = 0.2 * GIB
+_CONTEXT_BYTES = (0.40 * GIB, 0.51 * GIB, 0.70 * GIB)
+# Communicators of several ranks: 0.25-0.55 GiB over PCIe, 1.5-2.2 GiB with NVLink.
+_TOGETHER = {
+    0: (0.25 * GIB, 0.5 * GIB, 1.6 * GIB),
+    _BIG_CARD_BYTES: (0.5 * GIB, 1.6 * GIB, 2.3 * GIB),
+}
+_GRAPH_BYTES = (0.1 * GIB, 0.8 * GIB, 3.0 * GIB)
+_WINDOW_SHARE = 0.8  # SGLang's swa_full_tokens_ratio: tokens of its pool for sliding layers
+
+
+@dataclass(frozen=True, slots=True)
+class ServingEngine(Defaults):
+    """An engine that reserves memory by a share and gives what is left to the cache.
+
+    `fuses` engines load weights as vLLM does, whose layers they share or mirror.
+    """
+
+    slug: str
+    name: str
+    version: str
+    default_utilization: float
+    stacks: frozenset[str]
+    budget_rule: BudgetRule
+    fuses: bool = False
+    split_by: SplitBy = "tensor"
+    kv_cell_multiple: int = 16
+    device_classes: tuple[int, ...] = (0, _BIG_CARD_BYTES)
+
+    def utilization(self, workload: Workload) -> float:
+        return workload.memory_utilization or self.default_utilization
+
+    def loader(self, profile: ModelProfile, workload: Workload) -> Loader:
+        if self.fuses:
+            return VllmLoader(profile, workload, era_of(None))
+        return Defaults.loader(self, profile, workload)
+
+    def step_tokens(
+        self, arch: Architecture | None, workload: Workload, device_class: int
+    ) -> int | None:
+        whole = 0 if arch is None or arch.generates else workload.context
+        return workload.max_num_batched_tokens or max(_STEP_TOKENS[device_class], whole)
+
+    def activations(
+        self, profile: ModelProfile, workload: Workload, split: Split, device_class: int
+    ) -> Amount:
+        """max(forward, sampler), in 16 bits and FP32.
+
+        forward = step tokens x 2 bytes x (3 x MLP width / TP + 3 x hidden);
+        sampler = logit copies x 4 bytes x sequences x vocabulary, not divided by TP.
+        """
+        arch = profile.architecture
+        if arch is None:
+            return fitted(0.1 * GIB, 0.5 * GIB, 2 * GIB)
+        tokens = self.step_tokens(arch, workload, device_class) or 0
+        users = split.users_each(workload.concurrency)
+        sequences = workload.max_num_seqs or max(_SEQUENCES[device_class], users)
+        hidden, width = arch.hidden_size or 0, arch.intermediate_size or 0
+        forward = tokens * 2 * (3 * width / split.tensor + 3 * hidden)
+        sampler = 0.0
+        if arch.generates:
+            vocabulary = arch.vocab_size or 0
+            sampler = _LOGIT_COPIES * 4 * sequences * vocabulary + _SAMPLER_BASE_BYTES
+        likely = max(forward, sampler)
+        return fitted(likely * 0.5, likely, likely * 1.5 + 0.5 * GIB)
+
+    def overhead(
+        self, profile: ModelProfile, workload: Workload, split: Split, device_class: int
+    ) -> Overhead:
+        """Bytes of context and communicators, which exist before an engine reads free memory."""
+        inside = fitted(*_CONTEXT_BYTES)
+        if split.tensor > 1:
+            inside = inside + fitted(*_TOGETHER[device_class])
+        graphs = fitted(0, 0, 0) if workload.enforce_eager else fitted(*_GRAPH_BYTES)
+        return Overhead(inside, graphs)
+
+
+@dataclass(frozen=True, slots=True)
+class SglangEngine(ServingEngine):
+    """Cache in pools by kind of layer: one of sliding layers holds a share of the full one's."""
+
+    def sequence_bytes(
+        self,
+        arch: Architecture | None,
+        workload: Workload,
+        split: Split,
+        device_class: int,
+        context: int,
+    ) -> int:
+        """Tokens x bytes of every full layer, and a fixed share of that for sliding ones.
+
+        The pools are sized by that share whatever a sequence needs of its window.
+        """
+        if arch is None or not arch.generates:
+            return 0
+        stages = cache_of(arch, workload.kv_dtype, split, 0, era_of(None))
+        return max(
+            sum(
+                kind.layers * (kind.state + round(context * kind.token * _share(kind.window)))
+                for kind in stage.kinds
+            )
+            for stage in stages
+        )
+
+
+def _share(window: int | None) -> float:
+    return 1.0 if window is None else _WINDOW_SHARE
+
+
+_NVIDIA_AND_AMD = frozenset({"CUDA", "ROCm"})
+
+SGLANG = SglangEngine(
+    "sglang", "SGLang", "0.5", 0.88, _NVIDIA_AND_AMD, "static", fuses=True, kv_cell_multiple=1
+)
+TENSORRT_LLM = ServingEngine(
+    "tensorrt-llm", "TensorRT-LLM", "1.0", 0.90, frozenset({"CUDA"}), "free"
+)
+TGI = ServingEngine("tgi", "Text Generation Inference", "3", 0.93, _NVIDIA_AND_AMD, "free")

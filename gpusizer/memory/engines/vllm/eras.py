@@ -1,0 +1,113 @@
+"""Rules of vLLM by version: one row of `data/vllm_eras.csv` for each version that changed them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache, lru_cache
+
+from gpusizer.core.paths import DATA_DIR
+from gpusizer.core.tables import TableRow, read_table
+from gpusizer.core.units import GIB
+
+CURRENT = "0.27"
+"""Version that numbers describe when none is asked for."""
+
+_NUMBER = re.compile(r"(?<![\d.])(\d{1,3})\.(\d{1,3})(?:\.(\d{1,3}))?")
+_LAST_V0 = (0, 11, 0)  # the first generation's scheduler was removed in 0.11
+
+
+@dataclass(frozen=True, slots=True)
+class Era:
+    """Rules of a range of versions. Amounts are bytes of one GPU.
+
+    Attributes:
+        since: first version, as numbers.
+        generation: scheduler, "V0" or "V1".
+        utilization: default share of the card.
+        logit_copies: FP32 copies of the logits that the sampler's peak holds.
+        logit_copies_high: the same for the build that holds most.
+        kept_base_share: hidden states of a step that stay while sampling, in copies.
+        keeps_workspace: the experts' workspace stays allocated while sampling.
+        latent: how an MLA latent is cached: "expanded" per head, "padded" to 128s, or "exact".
+        grouped_pages: layers of unequal kinds share pages in groups; else all grow alike.
+        state_pages: pages that each group of recurrent layers holds per sequence.
+        graphs_budgeted: estimated CUDA graphs are subtracted from the budget.
+        graph_share: size of graphs against those of 0.19.
+        alone, pcie, nvlink: growth of memory outside PyTorch on one GPU, and per GPU of several.
+    """
+
+    since: tuple[int, int, int]
+    generation: str
+    utilization: float
+    logit_copies: float
+    logit_copies_high: float
+    kept_base_share: float
+    keeps_workspace: bool
+    latent: str
+    grouped_pages: bool
+    state_pages: int
+    graphs_budgeted: bool
+    graph_share: float
+    alone: float
+    pcie: float
+    nvlink: float
+
+    @property
+    def family(self) -> str:
+        """Versions whose predictions err alike: those of one scheduler and sampler."""
+        if self.generation == "V0":
+            return "V0"
+        return "V1" if self.keeps_workspace else "V1 to 0.16"
+
+    @property
+    def profiles_whole_prompts(self) -> bool:
+        """Whether a prompt is one step, which start-up then measures (no chunked prefill)."""
+        return self.generation == "V0"
+
+
+@lru_cache(maxsize=64)
+def era_of(version: str | None) -> Era:
+    """The rules of a version such as "0.8.5", "v0.19.0rc1", "V0" or "0.8.5 V0".
+
+    A text without a version means the current one. From 0.8 to 0.11 both schedulers existed; V1 is
+    meant unless the text names "V0".
+    """
+    text = version or ""
+    match = _NUMBER.search(text)
+    number = (int(match[1]), int(match[2]), int(match[3] or 0)) if match else None
+    first_scheduler = re.search(r"\bV0\b(?!\.)", text) is not None
+    if first_scheduler and (number is None or number <= _LAST_V0):
+        eras = [era for era in all_eras() if era.generation == "V0"]
+    else:
+        eras = list(all_eras())
+    if number is None:
+        return eras[-1]
+    return next((era for era in reversed(eras) if era.since <= number), eras[0])
+
+
+@cache
+def all_eras() -> tuple[Era, ...]:
+    """Every row of the table, oldest first."""
+    return read_table(DATA_DIR / "vllm_eras.csv", _era)
+
+
+def _era(row: TableRow) -> Era:
+    major, minor, patch = map(int, row.text("since").split("."))
+    return Era(
+        since=(major, minor, patch),
+        generation=row.text("generation"),
+        utilization=row.number("utilization"),
+        logit_copies=row.number("logit_copies"),
+        logit_copies_high=row.number("logit_copies_high"),
+        kept_base_share=row.number("kept_base_share"),
+        keeps_workspace=row.flag("keeps_workspace"),
+        latent=row.text("latent"),
+        grouped_pages=row.flag("grouped_pages"),
+        state_pages=row.integer("state_pages"),
+        graphs_budgeted=row.flag("graphs_budgeted"),
+        graph_share=row.number("graph_share"),
+        alone=row.number("alone_gib") * GIB,
+        pcie=row.number("pcie_gib") * GIB,
+        nvlink=row.number("nvlink_gib") * GIB,
+    )

@@ -1,0 +1,106 @@
+"""What vLLM keeps beside the weights of the files: tables, copies and padding."""
+
+from __future__ import annotations
+
+from gpusizer.core.units import GIB
+from gpusizer.memory.engines.base import Split
+from gpusizer.memory.engines.vllm.eras import Era
+from gpusizer.memory.weight_sizes import WeightSizes
+from gpusizer.model.architecture import Architecture, Attention
+from gpusizer.model.architecture.rotary import Rotary
+from gpusizer.model.profile import ModelProfile
+from gpusizer.model.tensor_roles import Kind, Part, Slot
+
+_WIDE = 2  # bytes of 16-bit arithmetic
+_SECTIONED_FACTOR = 4  # MRotaryEmbedding keeps four times the positions
+_MXFP4_STEP = {"hidden": 256, "width": 128}  # Marlin's tiles; SwiGLU width is per rank
+_MXFP4_SCALES = 32  # weights that share a scale byte
+_HOPPER_CLASS = 70 * GIB  # cards of this class use Triton's kernels for MXFP4
+_TRITON = ((0, 11, 1), (0, 17, 0))  # versions whose Triton layout pads one side, values only
+
+
+def rotary_bytes(arch: Architecture, *, wide: bool) -> int:
+    """Tables of sines and cosines, on every GPU: positions x rotated width x element.
+
+    `wide` models in FP32 keep FP32 tables. (vllm/model_executor/layers/rotary_embedding)
+    """
+    return sum(_rows(rotary) * rotary.width for rotary in arch.rotary) * (
+        2 * _WIDE if wide else _WIDE
+    )
+
+
+def _rows(rotary: Rotary) -> int:
+    """Rows of a table: what each scaling stretches its positions to."""
+    if rotary.sectioned:
+        return rotary.positions * _SECTIONED_FACTOR
+    if rotary.kind in ("linear", "dynamic"):
+        return int(rotary.positions * rotary.factor)
+    if rotary.kind == "yarn" and rotary.original:
+        return int(rotary.original * rotary.factor)
+    if rotary.kind in ("longrope", "su"):
+        return rotary.positions + rotary.original
+    return rotary.positions
+
+
+def absorbed_elements(profile: ModelProfile, split: Split, era: Era) -> int:
+    """MLA's up-projection once more on one GPU, so that decoding works in the latent space.
+
+    W_UK and W_UV: the elements of kv_b. V0 multiplied them into the query and output
+    projections beforehand: hidden or query latent x heads x (latent + rotary part), and back;
+    in the weights' own width where they are FP8, else 16-bit.
+    """
+    arch = profile.architecture
+    spec = (
+        next((s for s in arch.layer_plan if s.attention is Attention.MLA), None) if arch else None
+    )
+    if arch is None or spec is None or era.latent == "expanded":
+        return 0
+    layers = sum(s.count for s in arch.layer_plan if s.attention is Attention.MLA)
+    if era.latent == "exact":
+        elements = sum(
+            g.parameters for g in profile.groups if g.slot is Slot.KV_B and g.part is Part.TEXT
+        )
+        return elements // (split.tensor * split.pipeline)
+    heads, hidden = arch.attention_heads or 1, arch.hidden_size or 0
+    query = next(
+        (g.shape[0] for g in profile.groups if g.pattern.endswith("q_a_proj.weight")), hidden
+    )
+    latent = spec.key_width - spec.rope_width
+    per_layer = heads * (query * (latent + spec.rope_width) + latent * hidden)
+    return layers * per_layer // (split.tensor * split.pipeline)
+
+
+def padding_bytes(
+    profile: ModelProfile, sizes: WeightSizes, split: Split, era: Era, device_class: int
+) -> int:
+    """Growth of MXFP4 experts on one GPU: their sides are padded to whole tiles.
+
+    Marlin: hidden to 256, width per rank to 128, scales too. Triton on Hopper up to 0.16: the
+    values of one side only; from 0.17 on both sides, of values only.
+    """
+    arch = profile.architecture
+    if arch is None or sizes.quant != "mxfp4" or not arch.experts or not arch.hidden_size:
+        return 0
+    experts = sum(
+        amount
+        for amount, group in zip(sizes.by_group, profile.groups, strict=True)
+        if group.part is Part.TEXT and _is_expert(group.kind, group.pattern)
+    )
+    hidden = _grown(arch.hidden_size, _MXFP4_STEP["hidden"])
+    expert_width = arch.expert_width or arch.hidden_size
+    width_per_rank = expert_width if split.expert > 1 else expert_width // split.tensor
+    width = _grown(width_per_rank, _MXFP4_STEP["width"])
+    share = hidden * width
+    if device_class >= _HOPPER_CLASS and era.since >= _TRITON[0]:
+        experts = experts * _MXFP4_SCALES // (_MXFP4_SCALES + 2)  # half bytes, a scale per 32
+        if era.since < _TRITON[1]:
+            share = hidden
+    return int(experts * (share - 1)) // split.gpus  # data-parallel ranks share the experts too
+
+
+def _grown(side: int, step: int) -> float:
+    return -(-side // step) * step / side if side else 1.0
+
+
+def _is_expert(kind: Kind, pattern: str) -> bool:
+    return kind is Kind.EXPERT or (kind is Kind.QUANT_AUX and ".experts." in pattern)

@@ -1,0 +1,73 @@
+"""One model under vLLM, at any width and split."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from operator import mul
+
+from gpusizer.core.byte_ranges import Provenance
+from gpusizer.memory.engines.bands import band
+from gpusizer.memory.engines.base import Loaded, Split
+from gpusizer.memory.engines.vllm import extras, weights
+from gpusizer.memory.engines.vllm.eras import Era
+from gpusizer.memory.weight_sizes import WeightSizes
+from gpusizer.memory.workload import Workload
+from gpusizer.model.profile import ModelProfile
+
+
+class VllmLoader:
+    """Bytes of one model's weights; caches what does not depend on width or split."""
+
+    def __init__(self, profile: ModelProfile, workload: Workload, era: Era) -> None:
+        self._profile = profile
+        self._workload = workload
+        self._era = era
+        self._stages: dict[int, tuple[weights.GroupNumbers, ...]] = {}
+        self._held: dict[tuple[str, bool, Split], weights.GroupNumbers] = {}
+        self._extras: dict[Split, int] = {}
+
+    @cached_property
+    def _plan(self) -> weights.ShardingPlan:
+        return weights.plan_of(self._profile)
+
+    @cached_property
+    def _factors(self) -> weights.GroupNumbers:
+        """Growth of each group by what is padded, 0 for groups that are not loaded."""
+        loaded = weights.kept_groups(self._profile, self._workload)
+        return tuple(map(mul, loaded, weights.vocabulary_growth(self._profile)))
+
+    def __call__(
+        self, sizes: WeightSizes, split: Split, device_class: int, *, native: bool
+    ) -> Loaded:
+        stages = self._weights(sizes, split, native)
+        extra = self._extra(sizes, split, device_class)
+        around = band("vllm", self._era.family, "weights").around
+        everything = (round(sum(stages)) + extra * split.pipeline) * split.ranks
+        return Loaded(
+            around(round(max(stages)) + extra, Provenance.DERIVED),
+            around(everything, Provenance.DERIVED),
+        )
+
+    def _weights(self, sizes: WeightSizes, split: Split, native: bool) -> weights.GroupNumbers:
+        """Bytes on one GPU of every stage; the same on every class of cards."""
+        key = (sizes.quant, native, split)
+        if key not in self._held:
+            if split.pipeline not in self._stages:
+                self._stages[split.pipeline] = self._plan.stages(split.pipeline)
+            by_group = tuple(map(mul, sizes.by_group, self._factors))
+            stages = self._stages[split.pipeline]
+            self._held[key] = weights.held(self._plan, by_group, split, stages)
+        return self._held[key]
+
+    def _extra(self, sizes: WeightSizes, split: Split, device_class: int) -> int:
+        arch = self._profile.architecture
+        if arch is None:
+            return 0
+        if split not in self._extras:
+            self._extras[split] = extras.absorbed_elements(self._profile, split, self._era)
+        element = 1 if sizes.quant == "fp8" and self._era.latent == "padded" else 2
+        return (
+            extras.rotary_bytes(arch, wide=sizes.quant == "fp32")
+            + self._extras[split] * element
+            + extras.padding_bytes(self._profile, sizes, split, self._era, device_class)
+        )

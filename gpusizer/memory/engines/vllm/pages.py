@@ -1,0 +1,208 @@
+"""The paged cache of vLLM: blocks, groups of layers, pages of recurrent states.
+
+Read in vllm/v1/core/kv_cache_utils.py and kv_cache_interface.py; the counts of pages and the
+bytes per sequence that logs print are reproduced (data/SOURCES.md, "Serving engines").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from math import ceil
+
+from gpusizer.memory.engines.base import Split
+from gpusizer.memory.engines.vllm.eras import Era
+from gpusizer.memory.engines.vllm.weights import stage_edges
+from gpusizer.memory.kv_cache import key_and_value_bytes
+from gpusizer.model.architecture import (
+    GROWING,
+    Architecture,
+    Attention,
+    LayerSpec,
+    kinds_between,
+)
+
+BLOCK = 16
+"""Tokens of a block."""
+
+_WIDE = 2
+_STATE = 4  # bytes of a wide recurrent state
+_BALANCED = 1.5  # kinds whose layer counts differ less are padded to the larger one
+_WINDOW_IGNORED = frozenset({"phi3"})  # runs as Llama, whose code has no window
+_LATENT_STEP = 128
+_HEAD_STEP = 128  # V0 without MLA stored heads of 192 as 256
+_SCALE_GROUP = 128  # fp8_ds_mla: an FP32 scale per 128 values, the rotary part in 16 bits
+_CONV_WINDOW = 3  # inputs that short convolutions of four look back on
+_INDEXER_SCALE = 4  # bytes of scale beside 8-bit indexer keys, per 128
+
+
+@dataclass(frozen=True, slots=True)
+class PageKind:
+    """Layers with equal pages.
+
+    Attributes:
+        layers: how many.
+        token: bytes of one token in one layer on one GPU.
+        window: tokens that stay, None for all.
+        state: bytes of a recurrent state, 0 for attention.
+    """
+
+    layers: int
+    token: int
+    window: int | None = None
+    state: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Cache:
+    """The paged cache of a model on each GPU of one pipeline stage.
+
+    Attributes:
+        kinds: layers by page.
+        grouped: kinds share pages in groups of equally many layers.
+        state_pages: pages per group of recurrent layers and sequence.
+        step_tokens: most tokens that one step adds to a window.
+    """
+
+    kinds: tuple[PageKind, ...]
+    grouped: bool
+    state_pages: int
+    step_tokens: int
+
+    def bytes_at(self, context: int) -> int:
+        """Cache of one sequence of `context` tokens."""
+        if not self.kinds:
+            return 0
+        if not self.grouped:
+            blocks = -(-context // BLOCK)
+            return sum(k.layers * blocks * BLOCK * k.token + k.layers * k.state for k in self.kinds)
+        size = _group_size([kind.layers for kind in self.kinds])
+        page, state_block = self._page()
+        pages = 0
+        for kind in self.kinds:
+            groups = -(-kind.layers // size)
+            pages += groups * self._pages(kind, context, page, state_block)
+        return pages * size * page
+
+    def _page(self) -> tuple[int, int]:
+        """Bytes of a page of one layer, and tokens of it that the widest attention layer fits.
+
+        Where there are states, blocks of attention grow until a page holds one.
+        """
+        token = max(kind.token for kind in self.kinds)
+        state = max(kind.state for kind in self.kinds)
+        tokens = BLOCK if not state or not token else -(-state // (BLOCK * token)) * BLOCK
+        return max(tokens * token, state), max(tokens, BLOCK)
+
+    def _pages(self, kind: PageKind, context: int, page: int, tokens: int) -> int:
+        """Pages of one group of layers; a kind with fewer bytes per token fits more tokens in a
+        page.
+        """
+        if kind.state:
+            return self.state_pages
+        tokens_per_page = page // kind.token if page % kind.token == 0 else tokens
+        if kind.window is None:
+            return -(-context // tokens_per_page)
+        window_tokens = min(kind.window - 1 + self.step_tokens, context)
+        return -(-window_tokens // tokens_per_page) + 1
+
+
+@lru_cache(maxsize=512)
+def cache_of(
+    arch: Architecture,
+    kv_dtype: str,
+    split: Split,
+    step_tokens: int,
+    era: Era,
+    draft_tokens: int = 0,
+) -> tuple[Cache, ...]:
+    """The cache on each pipeline stage's GPUs.
+
+    Draft layers run on the last stage: one more layer that keeps everything, and room for the
+    tokens they guess in every recurrent state.
+    """
+    layers = arch.layer_plan
+    edges = stage_edges(sum(spec.count for spec in layers), split.pipeline)
+    if draft_tokens:
+        layers = tuple(_with_drafts(spec, draft_tokens) for spec in layers)
+        draft = [s for s in layers if s.attention in (Attention.FULL, Attention.MLA)][-1:]
+        layers += tuple(replace(spec, count=1) for spec in draft)
+        edges[-1] += len(draft)
+    ignored = not era.grouped_pages or arch.model_type in _WINDOW_IGNORED
+    stages = []
+    for specs in kinds_between(layers, edges):
+        counts: dict[PageKind, int] = {}
+        for spec in specs:
+            for kind in _kinds(spec, arch, kv_dtype, split.tensor, era):
+                # Chunked layers keep everything unless an experimental switch is set.
+                full = ignored or spec.attention is Attention.CHUNKED
+                kind = replace(kind, window=None) if full else kind
+                counts[kind] = counts.get(kind, 0) + spec.count
+        kinds = tuple(replace(kind, layers=count) for kind, count in counts.items())
+        stages.append(Cache(kinds, _is_grouped(kinds), era.state_pages + draft_tokens, step_tokens))
+    return tuple(stages)
+
+
+def _with_drafts(spec: LayerSpec, tokens: int) -> LayerSpec:
+    """A recurrent layer whose convolution also remembers guessed tokens."""
+    more = spec.conv_elements // _CONV_WINDOW * tokens
+    return replace(
+        spec,
+        conv_elements=spec.conv_elements + more,
+        state_elements=spec.state_elements + more,
+    )
+
+
+def _is_grouped(kinds: tuple[PageKind, ...]) -> bool:
+    """Whether pages are shared; models whose layers all keep everything need no groups."""
+    return any(kind.window is not None or (kind.state and kind.token) for kind in kinds) or (
+        any(kind.state for kind in kinds) and any(kind.token for kind in kinds)
+    )
+
+
+def _group_size(counts: list[int]) -> int:
+    """Layers of one group: those of the rarest kind, or of all where they nearly balance."""
+    fewest, most = min(counts), max(counts)
+    return most if most < fewest * _BALANCED else fewest
+
+
+def _kinds(
+    spec: LayerSpec, arch: Architecture, kv_dtype: str, ranks: int, era: Era
+) -> Iterator[PageKind]:
+    """What one layer caches; sparse attention's indexer counts as a layer of its own."""
+    if spec.attention is Attention.RECURRENT:
+        wide = _STATE if spec.wide_state else _WIDE
+        conv = spec.conv_elements * _WIDE
+        state = (spec.state_elements - spec.conv_elements) * wide
+        yield PageKind(1, 0, None, -(-(conv + state) // ranks))
+    elif spec.attention is Attention.MLA:
+        yield PageKind(1, _latent_bytes(spec, arch, kv_dtype, ranks, era))
+        if spec.indexer_width:
+            width = spec.indexer_width
+            yield PageKind(1, width + -(-width // _SCALE_GROUP) * _INDEXER_SCALE)
+    elif spec.attention in GROWING and spec.key_width:
+        heads = -(-spec.kv_heads // ranks)
+        keys, values = key_and_value_bytes(kv_dtype)
+        per_head = (spec.key_width * keys + spec.value_width * values) / spec.kv_heads
+        yield PageKind(1, ceil(per_head * heads), spec.window)
+
+
+def _latent_bytes(spec: LayerSpec, arch: Architecture, kv_dtype: str, ranks: int, era: Era) -> int:
+    """Bytes of one token's latent in one layer; every rank holds it whole.
+
+    Sparse models keep it as fp8_ds_mla unless 16 bits are asked for: 8-bit values, an FP32 scale
+    per 128 of them, a 16-bit rotary part (656 bytes at 512 + 64).
+    """
+    latent, rope = spec.key_width - spec.rope_width, spec.rope_width
+    if era.latent == "expanded":
+        head = -(-(arch.head_dim or 0) // _HEAD_STEP) * _HEAD_STEP
+        heads = -(-(arch.attention_heads or 1) // ranks)
+        return int(heads * head * sum(key_and_value_bytes(kv_dtype)))
+    sparse = any(layer.indexer_width for layer in arch.layer_plan)  # its choice may be shared
+    if sparse and kv_dtype in ("auto", "fp8", "fp8_e4m3", "fp8_e5m2"):
+        return latent + -(-latent // _SCALE_GROUP) * 4 + rope * _WIDE
+    width = spec.key_width
+    if era.latent == "padded":
+        width = -(-width // _LATENT_STEP) * _LATENT_STEP
+    return int(width * key_and_value_bytes(kv_dtype)[0])

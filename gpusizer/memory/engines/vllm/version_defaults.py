@@ -1,0 +1,97 @@
+"""vLLM's own defaults, by version and card."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from gpusizer.core.units import GIB
+from gpusizer.memory.engines.base import Split
+from gpusizer.memory.engines.vllm.eras import Era
+from gpusizer.memory.workload import Workload
+from gpusizer.model.architecture import Architecture
+
+A100_CLASS = 39 * GIB
+"""An A100 of either size: a large card that keeps the defaults of small ones, with NVLink."""
+BIG_CLASS = 70 * GIB
+HUGE_CLASS = 160 * GIB
+_BY_MEMORY = (0, BIG_CLASS, HUGE_CLASS)
+
+UNIFIED = 1
+"""The GB10, whose memory is the system's. NVIDIA's management library does not know its size, so
+vLLM takes it for a small card (`get_batch_defaults`); what is free is what the system has free."""
+ROCM = 2
+"""Added to the class of an AMD card."""
+DEVICE_CLASSES = (
+    0,
+    UNIFIED,
+    ROCM,
+    A100_CLASS,
+    BIG_CLASS,
+    BIG_CLASS + ROCM,
+    HUGE_CLASS,
+    HUGE_CLASS + ROCM,
+)
+
+_UNIFIED_NAMES = re.compile(r"\b(GB10|DGX Spark)\b", re.IGNORECASE)
+_STEP_TOKENS = {0: 2048, A100_CLASS: 2048, BIG_CLASS: 8192, HUGE_CLASS: 8192}
+_HUGE_STEP_TOKENS = 16384  # pull request 51726
+_HUGE_SINCE = (0, 21, 0)
+_SEQUENCES = {0: 256, A100_CLASS: 256, BIG_CLASS: 1024, HUGE_CLASS: 1024}
+_V0_SEQUENCES = 256
+_V0_CHUNKED_BEYOND = 32768  # V0 splits prompts where sequences may be longer than this
+_V0_CHUNK = 2048
+
+
+def device_class(memory_bytes: int, name: str, stack: str) -> int:
+    """The class of a card by its memory; A100, GB10 and AMD cards have classes of their own."""
+    if "a100" in name.lower() and memory_bytes >= 0.95 * A100_CLASS:
+        return A100_CLASS
+    if stack == "CUDA" and _UNIFIED_NAMES.search(name):
+        return UNIFIED
+    by_memory = max(size for size in _BY_MEMORY if size <= memory_bytes)
+    return by_memory + ROCM if stack == "ROCm" else by_memory
+
+
+def is_rocm(card: int) -> bool:
+    """Whether a class is one of AMD's cards."""
+    return card % GIB == ROCM
+
+
+@dataclass(frozen=True, slots=True)
+class BatchLimits:
+    """What one step of the scheduler may hold.
+
+    Attributes:
+        tokens: of all sequences together.
+        sequences: in flight, of one data-parallel rank.
+        samples: start-up measures the sampler (V0 with chunked prefill does not).
+    """
+
+    tokens: int
+    sequences: int
+    samples: bool
+
+
+def limits_of(
+    workload: Workload, arch: Architecture, card: int, era: Era, data: int = 1
+) -> BatchLimits:
+    """The scheduler's limits: as asked for, else the defaults of this version on this card.
+
+    Each of `data` data-parallel ranks has a scheduler of its own, and its part of the users
+    (docs.vllm.ai, "Data Parallel Deployment").
+    """
+    users = Split(data=data).users_each(workload.concurrency)
+    if era.profiles_whole_prompts:
+        sequences = workload.max_num_seqs or max(_V0_SEQUENCES, users)
+        chunked = workload.context > _V0_CHUNKED_BEYOND
+        tokens = _V0_CHUNK if chunked else max(_V0_CHUNK, workload.context)
+        return BatchLimits(workload.max_num_batched_tokens or tokens, sequences, not chunked)
+    card -= card % GIB
+    tokens = _STEP_TOKENS[card]
+    if card == HUGE_CLASS and era.since >= _HUGE_SINCE:
+        tokens = _HUGE_STEP_TOKENS
+    if not arch.generates:
+        tokens = max(tokens, workload.context)
+    sequences = workload.max_num_seqs or max(_SEQUENCES[card], users)
+    return BatchLimits(workload.max_num_batched_tokens or tokens, sequences, True)

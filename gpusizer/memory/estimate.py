@@ -1,0 +1,200 @@
+"""Estimates the memory of a model at a quantization and workload, independent of the GPU."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpusizer.core.byte_ranges import Amount, Provenance, exactly, total
+from gpusizer.memory.engines import Engine, Loaded, Loader, Split
+from gpusizer.memory.quants.table import Quant
+from gpusizer.memory.weight_sizes import WeightSizes
+from gpusizer.memory.workload import Workload
+from gpusizer.model.profile import HEADERS, ModelProfile
+
+
+@dataclass(frozen=True, slots=True)
+class Breakdown:
+    """Memory by purpose. `outside` is the part of the overhead beyond the engine's budget."""
+
+    weights: Amount
+    kv_cache: Amount
+    activations: Amount
+    overhead: Amount
+    outside: Amount
+
+    @property
+    def total(self) -> Amount:
+        """Everything, the part outside the engine's budget included."""
+        return total((self.weights, self.kv_cache, self.activations, self.overhead, self.outside))
+
+    def times(self, count: int) -> Breakdown:
+        """The same on each of `count` GPUs."""
+        return Breakdown(*(getattr(self, name).times(count) for name in Breakdown.__slots__))
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryEstimate:
+    """The memory of one way to run a model.
+
+    Attributes:
+        quant, engine: what is run with what.
+        native: the weights are the repository's own files.
+        split: GPUs and how the model is divided over them.
+        sizes: bytes of the weights by how they are read.
+        per_gpu: the fullest GPU.
+        all_gpus: sum over the GPUs used.
+        utilization: share of a card's memory the engine budgets with.
+        device_class: smallest card, in bytes, whose engine defaults were assumed.
+    """
+
+    quant: Quant
+    engine: Engine
+    native: bool
+    split: Split
+    sizes: WeightSizes
+    per_gpu: Breakdown
+    all_gpus: Breakdown
+    utilization: float
+    device_class: int
+
+    @property
+    def host_bytes(self) -> int:
+        """Bytes of weights kept in system memory.
+
+        Of engines that place whole layers, those that no GPU holds; of offloaded pipelines, those
+        that are not on the GPU at the peak; 0 for engines that divide matrices, which do not load
+        draft layers at all.
+        """
+        if self.engine.split_by == "tensor":
+            return 0
+        return max(0, self.sizes.total - self.all_gpus.weights.likely)
+
+    @property
+    def budgeted(self) -> Amount:
+        """The amount that must fit into the share of memory that the engine budgets with."""
+        parts = self.per_gpu
+        if self.engine.budget_rule == "static":
+            return total((parts.weights, parts.kv_cache, parts.overhead))
+        if self.engine.budget_rule == "free":
+            rest = total((parts.weights, parts.activations, parts.overhead, parts.outside))
+            return parts.kv_cache + rest.scaled(self.utilization)
+        return total((parts.weights, parts.kv_cache, parts.activations, parts.overhead))
+
+    def headroom_bytes(self, memory_bytes: int, *, cautious: bool = False) -> int:
+        """Bytes to spare on each card of that memory; negative when it does not fit.
+
+        `cautious` counts with the high end of every band.
+        """
+        everything, budgeted = self.per_gpu.total, self.budgeted
+        need, inside = (
+            (everything.high, budgeted.high) if cautious else (everything.likely, budgeted.likely)
+        )
+        return min(memory_bytes - need, int(memory_bytes * self.utilization) - inside)
+
+    def pool_bytes(self, memory_bytes: int) -> int:
+        """Bytes left for the KV cache on each card once everything else is in place."""
+        return max(0, self.headroom_bytes(memory_bytes) + self.per_gpu.kv_cache.likely)
+
+    def provenance(self) -> dict[str, str]:
+        """How each component is known."""
+        whole = self.all_gpus
+        return {
+            "weights": whole.weights.provenance.value,
+            "kv_cache": whole.kv_cache.provenance.value,
+            "activations": whole.activations.provenance.value,
+            "overhead": (whole.overhead + whole.outside).provenance.value,
+        }
+
+    def bits_per_weight(self, parameters: int) -> float:
+        """Bits of weights in memory for each parameter."""
+        return round(self.sizes.total * 8 / parameters, 4) if parameters else 0.0
+
+
+class Estimator:
+    """Makes estimates for one model and workload; caches the parts that they share."""
+
+    def __init__(self, profile: ModelProfile, workload: Workload) -> None:
+        self.profile = profile
+        self.workload = workload
+        self._kv: dict[tuple[str, Split, int], int] = {}
+        self._runtime: dict[tuple[str, Split, int], tuple[Amount, Amount, Amount]] = {}
+        self._loaders: dict[str, Loader] = {}
+
+    def estimate(
+        self,
+        quant: Quant,
+        engine: Engine,
+        sizes: WeightSizes,
+        split: Split,
+        *,
+        native: bool,
+        device_class: int = 0,
+    ) -> MemoryEstimate:
+        """Memory of the model at `quant` under `engine`, divided by `split`."""
+        read = native and sizes.read and self.profile.weights_basis == HEADERS
+        loaded = self._loader(engine)(sizes, split, device_class, native=read)
+        activations, inside, outside = self._runtime_amounts(engine, split, device_class)
+        per_gpu = Breakdown(
+            weights=loaded.per_gpu,
+            kv_cache=exactly(self._kv_per_gpu(engine, split, device_class), Provenance.DERIVED),
+            activations=engine.with_streaming(self.profile, self.workload, sizes, activations),
+            overhead=inside,
+            outside=outside,
+        )
+        return MemoryEstimate(
+            quant=quant,
+            engine=engine,
+            native=native,
+            split=split,
+            sizes=sizes,
+            per_gpu=per_gpu,
+            all_gpus=self._sum(per_gpu, loaded, engine, split, device_class),
+            utilization=engine.utilization(self.workload),
+            device_class=device_class,
+        )
+
+    def _loader(self, engine: Engine) -> Loader:
+        if engine.slug not in self._loaders:
+            self._loaders[engine.slug] = engine.loader(self.profile, self.workload)
+        return self._loaders[engine.slug]
+
+    def _kv_per_gpu(self, engine: Engine, split: Split, device_class: int) -> int:
+        key = (engine.slug, split, device_class)
+        if key not in self._kv:
+            sequence_bytes = engine.sequence_bytes(
+                self.profile.architecture,
+                self.workload,
+                split,
+                device_class,
+                self.workload.context,
+            )
+            self._kv[key] = sequence_bytes * split.users_each(self.workload.concurrency)
+        return self._kv[key]
+
+    def _runtime_amounts(
+        self, engine: Engine, split: Split, device_class: int
+    ) -> tuple[Amount, Amount, Amount]:
+        key = (engine.slug, split, device_class)
+        if key not in self._runtime:
+            overhead = engine.overhead(self.profile, self.workload, split, device_class)
+            activations = engine.activations(self.profile, self.workload, split, device_class)
+            self._runtime[key] = (activations, overhead.inside, overhead.outside)
+        return self._runtime[key]
+
+    def _sum(
+        self, per_gpu: Breakdown, loaded: Loaded, engine: Engine, split: Split, device_class: int
+    ) -> Breakdown:
+        """Totals: weights as loaded, cache of a layer split, the fullest GPU times n otherwise."""
+        if split.gpus == 1:
+            return per_gpu
+        kv = per_gpu.kv_cache.likely * split.gpus
+        if split.ranks == 1:
+            kv = min(kv, self._kv_per_gpu(engine, Split(), device_class))
+        several = per_gpu.times(split.gpus)
+        return Breakdown(
+            weights=loaded.all_gpus,
+            kv_cache=exactly(kv, Provenance.DERIVED),
+            activations=several.activations,
+            overhead=several.overhead,
+            outside=several.outside,
+        )

@@ -1,0 +1,159 @@
+"""Bytes of the KV cache and the recurrent states of an architecture."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+from gpusizer.model.architecture import GROWING, Architecture, Attention, LayerSpec
+
+BYTES_PER_ELEMENT: dict[str, Fraction] = {
+    "f32": Fraction(4),
+    "bf16": Fraction(2),
+    "f16": Fraction(2),
+    "fp8": Fraction(1),
+    # llama.cpp blocks of 32 values with their scales (ggml-common.h)
+    "q8_0": Fraction(34, 32),
+    "q5_1": Fraction(24, 32),
+    "q5_0": Fraction(22, 32),
+    "q4_1": Fraction(20, 32),
+    "q4_0": Fraction(18, 32),
+    "iq4_nl": Fraction(18, 32),
+}
+"""Cache element types and their width, scales included."""
+
+ALIASES = {
+    "auto": "f16",
+    "fp16": "f16",
+    "float16": "f16",
+    "bfloat16": "bf16",
+    "int8": "q8_0",
+    "fp8_e4m3": "fp8",
+    "fp8_e5m2": "fp8",
+    "fp32": "f32",
+}
+"""Other spellings; every engine defaults to 16 bits."""
+
+_LLAMA_CPP_TYPES = frozenset(
+    {"f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "iq4_nl", "q5_0", "q5_1"}
+)
+_STATE_BYTES = 4  # recurrent states are kept in FP32
+STEPS = 32
+"""Cache amounts are counted in 32nds of a byte, the finest step of any type."""
+NO_LIMIT = 2**24
+"""Tokens, where the configuration names no longest context."""
+
+
+def element_bytes(kv_dtype: str) -> Fraction:
+    """Bytes of one cached element. Raises KeyError for an unknown type."""
+    return BYTES_PER_ELEMENT[ALIASES.get(kv_dtype, kv_dtype)]
+
+
+def key_and_value_bytes(kv_dtype: str) -> tuple[Fraction, Fraction]:
+    """Bytes of one cached key and value element; "q8_0/f16" names them apart."""
+    keys, _, values = kv_dtype.partition("/")
+    return element_bytes(keys), element_bytes(values or keys)
+
+
+def llama_cpp_types(kv_dtype: str) -> tuple[str, str] | None:
+    """What llama.cpp's `--cache-type-k` and `-v` call it; None for what they do not have.
+
+    >>> llama_cpp_types("q8_0/fp16"), llama_cpp_types("fp8")
+    (('q8_0', 'f16'), None)
+    """
+    keys, _, values = kv_dtype.partition("/")
+    first, second = (ALIASES.get(part, part) for part in (keys, values or keys))
+    return (first, second) if {first, second} <= _LLAMA_CPP_TYPES else None
+
+
+@lru_cache(maxsize=256)
+def _widths(kv_dtype: str) -> tuple[int, int]:
+    """As `key_and_value_bytes`, in 32nds."""
+    keys, values = key_and_value_bytes(kv_dtype)
+    return int(keys * STEPS), int(values * STEPS)
+
+
+def layer_cache(spec: LayerSpec, kv_dtype: str, context: int, cell_multiple: int) -> int:
+    """Cache or state of one of a run of equal layers, for one sequence of `context` tokens.
+
+    In 32nds of a byte, as in `CacheCurve`.
+    """
+    if spec.attention is Attention.RECURRENT:
+        return spec.state_elements * _STATE_BYTES * STEPS
+    if spec.attention not in GROWING:
+        return 0
+    keys, values = _widths(kv_dtype)
+    tokens = context if spec.window is None else min(context, spec.window)
+    cells = -(-tokens // cell_multiple) * cell_multiple
+    return cells * (spec.key_width * keys + spec.value_width * values)
+
+
+@dataclass(frozen=True, slots=True)
+class CacheCurve:
+    """Cache of one sequence on one GPU as a function of its length: a sum of capped lines.
+
+    Amounts are in 32nds of a byte, the finest step of any cache type, so that all is integer.
+
+    Attributes:
+        fixed: recurrent states, whatever the length.
+        lines: (window, amount per token): layers that grow up to `window` tokens, or forever
+            where it is None.
+    """
+
+    fixed: int
+    lines: tuple[tuple[int | None, int], ...]
+
+    def bytes_at(self, context: int, cell_multiple: int = 1) -> int:
+        """Bytes of a sequence of `context` tokens, each layer's tokens rounded up to a multiple."""
+        amount = self.fixed
+        for window, per_token in self.lines:
+            tokens = context if window is None else min(context, window)
+            amount += -(-tokens // cell_multiple) * cell_multiple * per_token
+        return -(-amount // STEPS)
+
+
+@lru_cache(maxsize=256)
+def cache_curve(architecture: Architecture, kv_dtype: str, shards: int) -> CacheCurve:
+    """The cache of one sequence on one of `shards` tensor-parallel GPUs.
+
+    Grouped heads are divided among the GPUs, at least one head each; the MLA latent is
+    replicated on every one. Sliding layers keep their window.
+    """
+    keys, values = _widths(kv_dtype)
+    fixed, lines = 0, dict[int | None, int]()
+    for spec in architecture.layer_plan:
+        if spec.attention is Attention.RECURRENT:
+            fixed += spec.count * -(-spec.state_elements * _STATE_BYTES // shards) * STEPS
+        elif spec.attention in GROWING:
+            heads_here = -(-spec.kv_heads // shards)
+            per_token = (spec.key_width * keys + spec.value_width * values) * heads_here
+            amount = spec.count * -(-per_token // spec.kv_heads)
+            lines[spec.window] = lines.get(spec.window, 0) + amount
+    return CacheCurve(fixed, tuple(lines.items()))
+
+
+def kv_cache_bytes(
+    architecture: Architecture | None,
+    context: int,
+    concurrency: int,
+    kv_dtype: str,
+    *,
+    shards: int = 1,
+    cell_multiple: int = 1,
+) -> int:
+    """Cache bytes on one of `shards` tensor-parallel GPUs for `concurrency` equal sequences.
+
+    `cell_multiple` rounds the tokens of a sequence up as the engine's allocator does.
+    """
+    if architecture is None or not architecture.generates:
+        return 0
+    curve = cache_curve(architecture, kv_dtype, shards)
+    return curve.bytes_at(context, cell_multiple) * concurrency
+
+
+def grows(architecture: Architecture) -> bool:
+    """Whether any layer's cache grows with context."""
+    return architecture.generates and any(
+        spec.attention in GROWING and spec.key_width for spec in architecture.layer_plan
+    )

@@ -1,0 +1,136 @@
+"""The facts of a model that quantization recipes depend on, from its profile."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from gpusizer.core.paths import DATA_DIR
+from gpusizer.core.tables import TableRow, read_table
+from gpusizer.memory.quants.layouts import FUSED_GATE, ModelShape, feed_forward_rank
+from gpusizer.model.profile import ModelProfile
+from gpusizer.model.tensor_roles import Kind, Part, Slot
+
+_TRAINED_FOR_Q4_0 = "-qat-q4_0"  # how releases of quantization-aware training are named
+_QUERIES = ("q_b_proj.weight", "wq_b.weight", "q_proj.weight")
+
+
+@dataclass(frozen=True, slots=True)
+class ConversionRules:
+    """Unusual rules of llama.cpp for one kind of model: a row of data/gguf_conversion.csv.
+
+    The attributes are those of ModelShape.
+    """
+
+    keeps_drafts: bool = False
+    doubles_head: bool = False
+    wide_head: bool = False
+    narrow_layer_table: bool = False
+    early_qkv: bool = False
+
+
+@cache
+def _conversion() -> Mapping[str, ConversionRules]:
+    """Rows of `data/gguf_conversion.csv` by model_type."""
+    return dict(read_table(DATA_DIR / "gguf_conversion.csv", _conversion_rules))
+
+
+def _conversion_rules(row: TableRow) -> tuple[str, ConversionRules]:
+    return row.text("model_type"), ConversionRules(
+        keeps_drafts=row.one_of("drafts", ("", "kept")) == "kept",
+        doubles_head=row.one_of("tied_head", ("", "written")) == "written",
+        wide_head=row.one_of("head", ("", "q8_0")) == "q8_0",
+        narrow_layer_table=row.one_of("layer_table", ("", "base")) == "base",
+        early_qkv=row.one_of("fused_qkv", ("", "early")) == "early",
+    )
+
+
+def model_shape(profile: ModelProfile) -> ModelShape:
+    """The facts that decide about the type of a tensor beyond the tensor itself."""
+    arch = profile.architecture
+    if arch is None:
+        return ModelShape(layers=1, heads_per_kv_head=1, experts=0, tied_embeddings=False)
+    model_type = model_type_of(arch.model_type)
+    rules = _conversion().get(model_type, ConversionRules())
+    return ModelShape(
+        layers=arch.layers,
+        heads_per_kv_head=(arch.attention_heads or 1) // (arch.kv_heads or 1),
+        experts=arch.experts or 0,
+        tied_embeddings=arch.tied_embeddings,
+        keeps_drafts=rules.keeps_drafts,
+        doubles_head=rules.doubles_head,
+        stores_head=any(g.duplicate and g.kind is Kind.OUTPUT for g in profile.groups),
+        wide_head=rules.wide_head,
+        narrow_layer_table=rules.narrow_layer_table,
+        trained_for_q4_0=_TRAINED_FOR_Q4_0 in profile.repo_id.lower(),
+        early_qkv=rules.early_qkv,
+        gate_rows=_gate_rows(profile),
+        down_layers=_down_layers(profile),
+        model_type=model_type,
+        **_latent(profile),
+    )
+
+
+def _down_layers(profile: ModelProfile) -> tuple[tuple[int, ...], ...]:
+    """Layers with a down-projection, of each rank."""
+    layers: tuple[set[int], ...] = (set(), set(), set())
+    for group in profile.groups:
+        if group.part is Part.TEXT and group.slot is Slot.DOWN:
+            layers[feed_forward_rank(group)].update(group.layers or ())
+    return tuple(tuple(sorted(numbers)) for numbers in layers) if any(layers) else ()
+
+
+def _gate_rows(profile: ModelProfile) -> int:
+    """Rows of the gate in in_proj_qkvz: those beyond the convolved queries, keys and values."""
+    shapes = {
+        name: group.shape[0]
+        for group in profile.groups
+        for name in (FUSED_GATE, "linear_attn.conv1d.weight")
+        if group.part is Part.TEXT and group.pattern.endswith(name)
+    }
+    return shapes[FUSED_GATE] - min(shapes.values()) if len(shapes) == 2 else 0
+
+
+def _latent(profile: ModelProfile) -> dict[str, Any]:
+    """Heads and their key width without rotary part, off the projections of a latent (MLA).
+
+    Queries are heads x (key + rotary) wide, kv_a compresses to latent + rotary, and kv_b
+    expands the latent.
+    """
+    heads = profile.architecture.attention_heads if profile.architecture else None
+    width = {
+        group.slot: group.shape
+        for group in profile.groups
+        if group.part is Part.TEXT
+        and group.kind is Kind.LINEAR
+        and len(group.shape) == 2
+        and (group.slot in (Slot.KV_A, Slot.KV_B) or group.pattern.endswith(_QUERIES))
+    }
+    if not heads or not {Slot.Q, Slot.KV_A, Slot.KV_B} <= width.keys():
+        return {}
+    rotary = width[Slot.KV_A][0] - width[Slot.KV_B][1]
+    key_dim = width[Slot.Q][0] // heads - rotary
+    if key_dim <= 0 or key_dim * heads >= width[Slot.KV_B][0]:
+        return {}
+    return {"attention_heads": heads, "latent_key_dim": key_dim}
+
+
+@cache
+def spellings() -> Mapping[str, str]:
+    """`general.architecture` of GGUF files -> model_type of configurations."""
+    rows = read_table(
+        DATA_DIR / "gguf_architectures.csv",
+        lambda row: (row.text("architecture"), row.text("model_type")),
+    )
+    return dict(rows)
+
+
+def model_type_of(name: str) -> str:
+    """The model_type that a name of either kind means; itself where it has one spelling.
+
+    >>> model_type_of("gptneox"), model_type_of("gpt_neox")
+    ('gpt_neox', 'gpt_neox')
+    """
+    return spellings().get(name, name)

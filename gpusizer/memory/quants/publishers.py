@@ -1,0 +1,142 @@
+"""Types that publishers of GGUF files choose for some tensors under a recipe's plain name.
+
+Rows of data/gguf_publishers.csv; a publisher is the owner of the repository. Mixes under names of
+their own (UD, XL) are not among them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+from gpusizer.core.dtypes import GGML_BLOCKS
+from gpusizer.core.paths import DATA_DIR
+from gpusizer.core.tables import TableRow, read_table
+from gpusizer.memory.quants.layouts import ModelShape, runs_for_every_token
+from gpusizer.memory.quants.recipes import RECIPES, Recipe, first
+from gpusizer.model.tensor_roles import Kind, Slot, is_layer_table, is_recurrent_out
+from gpusizer.model.weights import WeightGroup
+
+COLUMNS = ("publisher", "models", "recipes", "tensor", "type", "source")
+BASE = "base"
+"""Type of a row: that of the recipe's matrices."""
+FIRST_DOWN = "first_down"
+"""Tensor of a row: ffn_down of the first eighth of the layers, whatever the model."""
+
+_NOT_QUANTIZED = ("F16", "F32")
+_PUBLISHER = re.compile(r"[a-z0-9][a-z0-9_.-]{0,95}")  # requests are compared in lower case
+_MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+
+
+def _is_layer_table(group: WeightGroup, model: ModelShape) -> bool:
+    return is_layer_table(group.pattern)
+
+
+def _is_tied_embedding(group: WeightGroup, model: ModelShape) -> bool:
+    table = group.kind is Kind.EMBEDDING and group.layers is None
+    return table and model.tied_embeddings and not _is_layer_table(group, model)
+
+
+def _is_expert_down(group: WeightGroup, model: ModelShape) -> bool:
+    return group.kind is Kind.EXPERT and group.slot is Slot.DOWN
+
+
+def _is_shared_expert(group: WeightGroup, model: ModelShape) -> bool:
+    return runs_for_every_token(group)
+
+
+def _is_recurrent_out(group: WeightGroup, model: ModelShape) -> bool:
+    return is_recurrent_out(group.pattern)
+
+
+_TENSORS: dict[str, Callable[[WeightGroup, ModelShape], bool]] = {
+    "tied_embedding": _is_tied_embedding,
+    "layer_table": _is_layer_table,
+    "expert_down": _is_expert_down,
+    "shared_experts": _is_shared_expert,
+    "recurrent_out": _is_recurrent_out,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PublisherRule:
+    """One row of the table: a ggml type, or BASE, for some tensors of some models.
+
+    Attributes:
+        models: values of `model_type` it holds for; empty for every model.
+        recipes: slugs of recipes it holds for; empty for every recipe.
+        tensor: FIRST_DOWN or a key of `_TENSORS`.
+    """
+
+    publisher: str
+    models: frozenset[str]
+    recipes: frozenset[str]
+    tensor: str
+    type: str
+
+    def holds_for(self, publisher: str, slug: str) -> bool:
+        """Whether this publisher makes files of this recipe so."""
+        return self.publisher == publisher and (not self.recipes or slug in self.recipes)
+
+    def type_of(self, group: WeightGroup, model: ModelShape, base: str) -> str:
+        """The ggml type of the tensors of a group, "" where the rule is about other tensors."""
+        if self.models and model.model_type not in self.models:
+            return ""
+        if not _TENSORS[self.tensor](group, model):
+            return ""
+        return base if self.type == BASE else self.type
+
+
+def read_rules(path: Path) -> tuple[PublisherRule, ...]:
+    """Every row of the table in file order. Raises MalformedTable."""
+    return read_table(path, _rule, COLUMNS)
+
+
+def _rule(row: TableRow) -> PublisherRule:
+    models, recipes = frozenset(row.parts("models")), frozenset(row.parts("recipes"))
+    tensor, ggml_type = row.one_of("tensor", (FIRST_DOWN, *_TENSORS)), row.text("type")
+    first_down = tensor == FIRST_DOWN
+    possible = {
+        "publisher": _PUBLISHER.fullmatch(row.text("publisher")) is not None,
+        # A rule about the first layers changes the recipe, which knows no model.
+        "models": all(map(_MODEL.fullmatch, models)) and not (first_down and models),
+        "recipes": all(recipe in RECIPES for recipe in recipes),
+        "type": ggml_type in GGML_BLOCKS or (ggml_type == BASE and not first_down),
+        "source": bool(row.text("source").strip()),
+    }
+    for column, is_possible in possible.items():
+        if not is_possible:
+            raise row.malformed(column, repr(row.text(column)))
+    return PublisherRule(row.text("publisher"), models, recipes, tensor, ggml_type)
+
+
+@cache
+def all_rules() -> tuple[PublisherRule, ...]:
+    """Every row of the table."""
+    return read_rules(DATA_DIR / "gguf_publishers.csv")
+
+
+def publishers() -> frozenset[str]:
+    """Owners with types of their own."""
+    return frozenset(rule.publisher for rule in all_rules())
+
+
+def choices_of(
+    publisher: str, slug: str, recipe: Recipe
+) -> tuple[Recipe, tuple[PublisherRule, ...]]:
+    """The recipe as that publisher makes it, and rules for single tensors.
+
+    Rules for named recipes come before those for every recipe: the first that applies decides.
+    """
+    if recipe.base in _NOT_QUANTIZED:
+        return recipe, ()
+    rules = [rule for rule in all_rules() if rule.holds_for(publisher, slug)]
+    for rule in rules:
+        if rule.tensor == FIRST_DOWN:
+            widened = {**recipe.exceptions, Slot.DOWN: ((first(8), rule.type),)}
+            recipe = replace(recipe, exceptions=widened)
+    others = (rule for rule in rules if rule.tensor != FIRST_DOWN)
+    return recipe, tuple(sorted(others, key=lambda rule: not rule.recipes))

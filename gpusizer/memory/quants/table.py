@@ -1,0 +1,185 @@
+"""The quantizations gpusizer knows: one row of data/quants.csv each."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
+
+from gpusizer.core.errors import UnknownQuant
+from gpusizer.core.paths import DATA_DIR
+from gpusizer.core.tables import TableRow, read_table
+from gpusizer.memory.quants import layouts
+from gpusizer.memory.quants.gguf import Gguf
+from gpusizer.memory.quants.layouts import Layout
+from gpusizer.memory.quants.publishers import choices_of, publishers
+from gpusizer.memory.quants.recipes import RECIPES
+
+
+@dataclass(frozen=True, slots=True)
+class Quant:
+    """One quantization level.
+
+    Attributes:
+        slug: stable name in the API, such as "q4_k_m".
+        name: what people call it.
+        bits: nominal bits per quantized weight.
+        layout: how it stores tensors.
+        engines: engines that run it, the usual one first.
+        needs: hardware it needs tensor support for: "fp8", "fp4", "int8", "int4" or "".
+        recommended: whether rankings may pick it unasked: not below 4 bits, not the slow
+            bitsandbytes kernels.
+        moe_only: whether it differs from another row only for mixture-of-experts models.
+        shown: whether "all" lists it; the others answer to their name alone.
+        order: 0 for the most faithful of the table.
+        source: where the layout is defined.
+    """
+
+    slug: str
+    name: str
+    bits: float
+    layout: Layout
+    engines: tuple[str, ...]
+    needs: str
+    recommended: bool
+    moe_only: bool
+    shown: bool
+    order: int
+    source: str
+
+
+_LayoutMaker = Callable[[str, float, int], Layout]
+
+_LAYOUTS: dict[str, _LayoutMaker] = {
+    "plain": lambda slug, bits, group: layouts.Plain(int(bits)),
+    "per_channel": lambda slug, bits, group: layouts.per_channel(int(bits), scale_bytes=2),
+    "bnb_int8": lambda slug, bits, group: layouts.per_channel(int(bits), scale_bytes=4),
+    "gptq": lambda slug, bits, group: layouts.gptq(int(bits), group),
+    "awq": lambda slug, bits, group: layouts.awq(int(bits), group),
+    "bnb_nf4": lambda slug, bits, group: layouts.bnb_nf4(group, double_quant=False),
+    "bnb_nf4_dq": lambda slug, bits, group: layouts.bnb_nf4(group, double_quant=True),
+    "mxfp4": lambda slug, bits, group: layouts.mxfp4(group),
+    "nvfp4": lambda slug, bits, group: layouts.nvfp4(group),
+    "gguf": lambda slug, bits, group: Gguf(RECIPES[slug]),
+    "exl": lambda slug, bits, group: layouts.Exl(bits),
+    "mlx": lambda slug, bits, group: layouts.Mlx(int(bits), group),
+}
+
+ALIASES = {
+    "fp16": "bf16",
+    "float16": "bf16",
+    "bfloat16": "bf16",
+    "f16": "bf16",
+    "16bit": "bf16",
+    "float32": "fp32",
+    "f32": "fp32",
+    "w8a8": "int8",
+    "gptq": "gptq-int4-g128",
+    "awq": "awq-int4-g128",
+    "int4": "gptq-int4-g128",
+    "w4a16": "gptq-int4-g128",
+    "nf4": "bnb-nf4-dq",
+    "bnb-4bit": "bnb-nf4-dq",
+    "bnb-8bit": "bnb-int8",
+    "q4": "q4_k_m",
+    "q5": "q5_k_m",
+    "q6": "q6_k",
+    "q8": "q8_0",
+    "mlx": "mlx-4bit",
+}
+"""Other spellings people use."""
+
+_EXL = re.compile(r"(exl[23])-(\d(?:\.\d{1,2})?)$")
+
+
+@cache
+def all_quants() -> tuple[Quant, ...]:
+    """Every row of the table, from most to least faithful."""
+    quants = read_table(DATA_DIR / "quants.csv", _quant)
+    return tuple(replace(quant, order=order) for order, quant in enumerate(quants))
+
+
+def find_quant(text: str) -> Quant:
+    """The quantization with this slug or alias. EXL2 and EXL3 take any width: `exl2-4.25`; a
+    GGUF recipe takes a publisher whose files have types of their own: `q4_k_m@unsloth`.
+
+    Raises UnknownQuant with close spellings, or with the publishers that are known.
+    """
+    slug = text.strip().lower()[:40]
+    slug = ALIASES.get(slug, slug)
+    by_slug = {quant.slug: quant for quant in all_quants()}
+    if slug in by_slug:
+        return by_slug[slug]
+    match = _EXL.fullmatch(slug)
+    if match and 1.0 <= float(match[2]) <= 8.0:
+        return _exl(match[1], float(match[2]))
+    recipe, _, publisher = slug.partition("@")
+    recipe = ALIASES.get(recipe, recipe)
+    if publisher and recipe in RECIPES and publisher in publishers():
+        return replace(
+            as_published(by_slug[recipe], publisher),
+            slug=f"{recipe}@{publisher}",
+            name=f"{by_slug[recipe].name} by {publisher}",
+        )
+    raise UnknownQuant(value=text[:40], suggestions=_suggestions(slug))
+
+
+def _suggestions(slug: str) -> list[str]:
+    """Close spellings; for a recipe by an unknown publisher, the known publishers and the recipe
+    alone.
+    """
+    recipe, separator, publisher = slug.partition("@")
+    recipe = ALIASES.get(recipe, recipe)
+    if separator and recipe in RECIPES:
+        known_publishers = sorted(publishers())
+        close = difflib.get_close_matches(publisher, known_publishers, n=len(known_publishers))
+        rest = [name for name in known_publishers if name not in close]
+        return [*(f"{recipe}@{name}" for name in (*close, *rest)), recipe]
+    names = [quant.slug for quant in all_quants()]
+    if publisher and publisher in publishers():
+        recipes = difflib.get_close_matches(recipe, RECIPES, n=5)
+        return [f"{name}@{publisher}" for name in recipes]
+    return difflib.get_close_matches(slug, [*names, *ALIASES], n=5)
+
+
+def as_published(quant: Quant, publisher: str) -> Quant:
+    """The row with the types that this publisher gives tensors; unchanged for most publishers."""
+    if quant.slug not in RECIPES:
+        return quant
+    recipe, choices = choices_of(publisher.lower(), quant.slug, RECIPES[quant.slug])
+    return replace(quant, layout=Gguf(recipe, choices))
+
+
+def _exl(family: str, bits: float) -> Quant:
+    """A row for any width of EXL2 or EXL3, ordered like the next narrower row of the table."""
+    rows = [quant for quant in all_quants() if quant.slug.startswith(family)]
+    nearest = next((quant for quant in rows if quant.bits <= bits), rows[-1])
+    return replace(
+        nearest,
+        slug=f"{family}-{bits:g}",
+        name=f"{family.upper()} {bits:g} bpw",
+        bits=bits,
+        layout=layouts.Exl(bits),
+        recommended=bits >= 4,
+        shown=True,
+    )
+
+
+def _quant(row: TableRow) -> Quant:
+    slug, bits = row.text("slug"), row.number("bits")
+    make = _LAYOUTS[row.one_of("layout", tuple(_LAYOUTS))]
+    return Quant(
+        slug=slug,
+        name=row.text("name"),
+        bits=bits,
+        layout=make(slug, bits, row.optional("group_size", int) or 0),
+        engines=row.parts("engines"),
+        needs=row.text("needs"),
+        recommended=row.flag("recommended"),
+        moe_only=row.text("models") == "moe",
+        shown=row.flag("shown"),
+        order=0,
+        source=row.text("source"),
+    )

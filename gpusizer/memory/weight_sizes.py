@@ -1,0 +1,119 @@
+"""Bytes of a model's weights at one quantization, by how engines read and divide them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from gpusizer.memory.model_shape import model_shape
+from gpusizer.memory.quants.layouts import Layout
+from gpusizer.memory.quants.table import Quant, as_published
+from gpusizer.memory.quants.variants import is_variant
+from gpusizer.model.profile import ModelProfile
+from gpusizer.model.tensor_roles import Kind, Part, is_expert
+from gpusizer.model.weights import WeightGroup
+
+_DIVIDED = (Kind.LINEAR, Kind.EXPERT, Kind.EMBEDDING, Kind.OUTPUT, Kind.QUANT_AUX)
+
+
+@dataclass(frozen=True, slots=True)
+class WeightSizes:
+    """Bytes in memory once loaded.
+
+    Attributes:
+        total: all of it.
+        divided: matrices that tensor parallelism splits; the rest is on every GPU.
+        in_layers: part of the total inside the layer stack.
+        embedding: input embedding, of which a token reads one row.
+        experts: routed experts, of which a token reads a few.
+        quant: slug of the quantization.
+        read: whether native sizes come from the headers of files, not from the size of a file.
+        by_group: the total, for each of the profile's groups. Left out of JSON.
+    """
+
+    total: int
+    divided: int
+    in_layers: int
+    embedding: int
+    experts: int
+    quant: str = ""
+    read: bool = True
+    by_group: tuple[int, ...] = field(default=(), compare=False, repr=False)
+
+    @property
+    def replicated(self) -> int:
+        """Bytes every tensor-parallel GPU holds a copy of."""
+        return self.total - self.divided
+
+
+def all_weight_sizes(
+    profile: ModelProfile, quants: Iterable[tuple[Quant, bool]]
+) -> dict[str, WeightSizes]:
+    """Sizes by slug; each quantization is paired with whether it is stored in the repository.
+
+    Files of one layout share the work: a repository may list hundreds.
+    """
+    by_layout: dict[Layout, WeightSizes] = {}
+    sizes: dict[str, WeightSizes] = {}
+    owner = profile.repo_id.partition("/")[0]
+    for quant, native in quants:
+        if native and _is_unread(profile, quant):
+            published = as_published(quant, owner)
+            if published.layout not in by_layout:
+                by_layout[published.layout] = weight_sizes(profile, published, native=False)
+            sizes[quant.slug] = _of_unread_file(profile, quant, by_layout[published.layout])
+        else:
+            sizes[quant.slug] = weight_sizes(profile, quant, native=native)
+    return sizes
+
+
+def weight_sizes(profile: ModelProfile, quant: Quant, *, native: bool) -> WeightSizes:
+    """Sizes of the weights as read (`native`) or as the quantization's layout stores them."""
+    shape = model_shape(profile)
+    sizes: dict[str, Any] = dict.fromkeys(
+        ("total", "divided", "in_layers", "embedding", "experts"), 0
+    )
+    by_group = []
+    for group in profile.groups:
+        amount = _stored(group) if native else quant.layout.group_bytes(group, shape)
+        by_group.append(amount)
+        sizes["total"] += amount
+        if group.kind in _DIVIDED and group.part in (Part.TEXT, Part.MTP):
+            sizes["divided"] += amount
+        if group.layers is not None and group.part is not Part.MTP:
+            sizes["in_layers"] += amount
+        if group.kind is Kind.EMBEDDING and not shape.tied_embeddings:
+            sizes["embedding"] += amount
+        if is_expert(group.pattern):
+            sizes["experts"] += amount
+    return WeightSizes(**sizes, quant=quant.slug, by_group=tuple(by_group))
+
+
+def _is_unread(profile: ModelProfile, quant: Quant) -> bool:
+    """Whether this is a file of the repository other than the one that was read."""
+    return is_variant(quant) and quant.slug != (profile.variant or quant.slug).lower()
+
+
+def _of_unread_file(profile: ModelProfile, quant: Quant, similar: WeightSizes) -> WeightSizes:
+    """Sizes of a quantization of which only the file size is known.
+
+    The headers of one model's quantizations hold the same tokenizer, so that the one that was
+    read tells how much of this file is not tensors: right to a few kilobytes. The total is
+    divided as in the layout of that name, which is what the file is `like`.
+    """
+    sizes = {variant.slug: variant.size_bytes for variant in profile.variants}
+    read_bytes = sizes.get((profile.variant or "").lower()) or profile.weight_bytes
+    header_bytes = max(read_bytes - profile.weight_bytes, 0)
+    total = max((sizes[quant.slug] or 0) - header_bytes, 0)
+    scaled = {
+        name: getattr(similar, name) * total // max(similar.total, 1)
+        for name in ("divided", "in_layers", "embedding", "experts")
+    }
+    by_group = tuple(amount * total // max(similar.total, 1) for amount in similar.by_group)
+    return replace(similar, total=total, quant=quant.slug, read=False, by_group=by_group, **scaled)
+
+
+def _stored(group: WeightGroup) -> int:
+    """Stored bytes an engine loads: not the buffers, not the second copy of a tied matrix."""
+    return 0 if group.duplicate or group.kind is Kind.BUFFER else group.stored_bytes

@@ -1,0 +1,22 @@
+"""Builds an Architecture from config.json or GGUF metadata, and from tensor shapes."""
+
+from gpusizer.model.architecture.gguf import resolve_gguf
+from gpusizer.model.architecture.model import (
+    GROWING,
+    Architecture,
+    Attention,
+    LayerSpec,
+    kinds_between,
+)
+from gpusizer.model.architecture.resolve import architecture_of_config, resolve_architecture
+
+__all__ = [
+    "GROWING",
+    "Architecture",
+    "Attention",
+    "LayerSpec",
+    "architecture_of_config",
+    "kinds_between",
+    "resolve_architecture",
+    "resolve_gguf",
+]

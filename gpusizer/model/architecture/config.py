@@ -1,0 +1,237 @@
+"""ConfigView: reads a config.json under any of the names that model classes use for a fact.
+
+Configurations nest the language model under several names, spell the same fact in many
+ways and omit what their class defaults to. A value of the wrong type counts as absent,
+so that a hostile or broken configuration cannot turn into a number.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from gpusizer.core.paths import DATA_DIR
+from gpusizer.hub.snapshot import Config
+
+_MAX_INTEGER = 10**9
+_MAX_REPEATED = 1_000  # as many as the layers of a model may be
+# The language model inside a multimodal configuration, most specific first.
+_NESTED = ("text_config", "llm_config", "language_config", "thinker_config", "decoder")
+_NEST_DEPTH = 3
+
+SYNONYMS: dict[str, tuple[str, ...]] = {
+    "layers": ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "decoder_layers"),
+    "hidden_size": ("hidden_size", "n_embd", "n_embed", "d_model", "dim"),
+    "attention_heads": (
+        "num_attention_heads",
+        "n_head",
+        "n_heads",
+        "num_heads",
+        "decoder_attention_heads",
+    ),
+    "kv_heads": (
+        "num_key_value_heads",
+        "n_head_kv",
+        "num_kv_heads",
+        "multi_query_group_num",
+        "num_query_groups",
+        "kv_n_heads",
+    ),
+    "head_dim": ("head_dim", "kv_channels", "attention_head_dim", "d_kv"),
+    "intermediate_size": (
+        "intermediate_size",
+        "n_inner",
+        "ffn_hidden_size",
+        "ffn_dim",
+        "d_ff",
+        "decoder_ffn_dim",
+    ),
+    "vocab_size": ("vocab_size", "padded_vocab_size"),
+    "max_context": (
+        "max_position_embeddings",
+        "n_positions",
+        "n_ctx",
+        "seq_length",
+        "max_seq_len",
+        "model_max_length",
+        "max_target_positions",
+        "max_sequence_length",
+    ),
+    "experts": (
+        "num_local_experts",
+        "num_experts",
+        "n_routed_experts",
+        "moe_num_experts",
+        "num_routed_experts",
+    ),
+    "experts_per_token": (
+        "num_experts_per_tok",
+        "num_experts_per_token",
+        "moe_topk",
+        "moe_top_k",
+        "experts_per_token",
+        "top_k_experts",
+    ),
+    "sliding_window": ("sliding_window", "attention_window_size"),
+    "mtp_layers": ("num_nextn_predict_layers", "mtp_num_hidden_layers"),
+}
+"""Our name of a fact -> the keys configurations use for it."""
+
+
+@dataclass(slots=True)
+class ConfigView:
+    """The language model's part of a configuration.
+
+    `defaulted` collects the names of facts that were answered from class defaults.
+    """
+
+    outer: Config
+    text: Config
+    defaults: Mapping[str, Any]
+    defaulted: list[str] = field(default_factory=list)
+
+    @property
+    def model_type(self) -> str:
+        """The language model's `model_type`, or the whole model's, or "unknown"."""
+        for config in (self.text, self.outer):
+            value = config.get("model_type")
+            if isinstance(value, str) and value:
+                return value[:100]
+        return "unknown"
+
+    def integer(self, fact: str) -> int | None:
+        """A positive integer under any synonym of the fact, else the class default, else None."""
+        for key in SYNONYMS[fact]:
+            value = _positive_int(self._lookup(key))
+            if value is not None:
+                return value
+        default = _positive_int(self.defaults.get(fact))
+        if default is not None:
+            self.defaulted.append(fact)
+        return default
+
+    def states(self, fact: str) -> bool:
+        """Whether the configuration itself gives this integer; class defaults do not count."""
+        return any(_positive_int(self._lookup(key)) is not None for key in SYNONYMS[fact])
+
+    def flag(self, key: str) -> bool | None:
+        """A boolean by its exact key, inner configuration first, else the class default."""
+        for config in (self.text, self.outer):
+            value = config.get(key)
+            if isinstance(value, bool):
+                return value
+        default = self.defaults.get(key)
+        return default if isinstance(default, bool) else None
+
+    def number(self, key: str) -> int | None:
+        """A positive integer by its exact key, else the class default."""
+        value = _positive_int(self._lookup(key))
+        return value if value is not None else _positive_int(self.defaults.get(key))
+
+    def sequence(self, key: str) -> list[Any] | None:
+        """A non-empty list by its exact key."""
+        value = self._lookup(key)
+        return value if isinstance(value, list) and value else None
+
+    def text_value(self, key: str) -> str | None:
+        """A non-empty string by its exact key."""
+        value = self._lookup(key)
+        return value if isinstance(value, str) and value else None
+
+    def mapping(self, key: str) -> Config:
+        """A nested object by its exact key; empty when absent."""
+        value = self._lookup(key)
+        return value if isinstance(value, dict) else {}
+
+    def has(self, key: str) -> bool:
+        """Whether the key is present with a value other than null."""
+        return self._lookup(key) is not None
+
+    def _lookup(self, key: str) -> Any:
+        if self.text.get(key) is not None:
+            return self.text[key]
+        for nested in ("attn_config", "ffn_config"):  # MPT and DBRX split their configuration
+            inner = self.text.get(nested)
+            if isinstance(inner, dict) and inner.get(key) is not None:
+                return inner[key]
+        return None
+
+
+def view(config: Config) -> ConfigView:
+    """The language-model view of a parsed config.json."""
+    text = config
+    for _ in range(_NEST_DEPTH):
+        inner = next((text[key] for key in _NESTED if isinstance(text.get(key), dict)), None)
+        if inner is None or ("hidden_size" in text and "num_hidden_layers" in text):
+            break
+        text = inner
+    result = ConfigView(outer=config, text=text, defaults={})
+    defaults_by_type = class_defaults()
+    outer_type = config.get("model_type")
+    for model_type in (result.model_type, outer_type if isinstance(outer_type, str) else ""):
+        if model_type in defaults_by_type:
+            result.defaults = defaults_by_type[model_type]
+            break
+    return result
+
+
+@cache
+def class_defaults() -> dict[str, dict[str, Any]]:
+    """Defaults of transformers' configuration classes, by model_type, with their source."""
+    text = (DATA_DIR / "class_defaults.json").read_text(encoding="utf-8")
+    data: dict[str, dict[str, Any]] = json.loads(text)["model_types"]
+    return data
+
+
+def _positive_int(value: Any) -> int | None:
+    if isinstance(value, list):
+        value = _repeated(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    if not 0 < value <= _MAX_INTEGER or value != int(value):
+        return None
+    return int(value)
+
+
+def _repeated(values: list[Any]) -> Any:
+    """The number that a list repeats for every layer, as some configurations do; else None."""
+    first = values[0] if 0 < len(values) <= _MAX_REPEATED else None
+    is_number = isinstance(first, int | float)
+    return first if is_number and values.count(first) == len(values) else None
+
+
+PARAMS = "params.json"
+
+_SPELLINGS = {
+    "dim": "hidden_size",
+    "n_layers": "num_hidden_layers",
+    "n_heads": "num_attention_heads",
+    "n_kv_heads": "num_key_value_heads",
+    "hidden_dim": "intermediate_size",
+    "max_seq_len": "max_position_embeddings",
+    "model_max_length": "max_position_embeddings",
+    "tied_embeddings": "tie_word_embeddings",
+}
+_MOE_SPELLINGS = {
+    "num_experts": "num_local_experts",
+    "num_experts_per_tok": "num_experts_per_tok",
+}
+
+
+def config_of_params(params: Config | None) -> Config | None:
+    """The configuration these parameters mean; None when they are not Mistral's."""
+    if params is None or "dim" not in params or "n_layers" not in params:
+        return None
+    # Present and null: the class's default window belongs to its first model alone.
+    config: dict[str, Any] = {"model_type": "mistral", "sliding_window": None}
+    config |= {_SPELLINGS.get(key, key): value for key, value in params.items()}
+    moe = params.get("moe")
+    if isinstance(moe, dict):
+        config |= {name: moe[key] for key, name in _MOE_SPELLINGS.items() if key in moe}
+    quantization = params.get("quantization")
+    if isinstance(quantization, dict) and "fp8" in str(quantization.get("qformat_weight")):
+        config["quantization_config"] = {"quant_method": "fp8"}
+    return config

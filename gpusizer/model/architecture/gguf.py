@@ -1,0 +1,201 @@
+"""An Architecture from the metadata of a GGUF file.
+
+Metadata keys are turned into those of configurations, and the same resolution follows.
+Which layers slide, remember a state or have no attention is what llama.cpp does with these
+keys (src/llama-model.cpp, load_arch_hparams of each model): some of it is in the file, some
+in its code alone. Key names: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from gpusizer.hub.snapshot import Config
+from gpusizer.model.architecture.config import ConfigView
+from gpusizer.model.architecture.model import Architecture
+from gpusizer.model.architecture.resolve import MAX_LAYERS, resolve_view
+from gpusizer.model.tensor_roles import Kind, Part
+from gpusizer.model.weights import WeightGroup
+
+ARCHITECTURE = "general.architecture"
+TOKENS_LENGTH = "tokenizer.ggml.tokens.length"
+
+# Configuration key -> metadata key below the architecture's name.
+_RENAMED = {
+    "hidden_size": "embedding_length",
+    "max_position_embeddings": "context_length",
+    "num_experts": "expert_count",
+    "num_experts_per_tok": "expert_used_count",
+    "ssm_state_size": "ssm.state_size",
+    "mamba_d_head": "ssm.inner_size",
+    "mamba_n_groups": "ssm.group_count",
+    "mamba_d_conv": "ssm.conv_kernel",
+    "num_kv_shared_layers": "attention.shared_kv_layers",
+}
+# Models that do not generate, whatever their attention.
+_ENCODERS = frozenset(
+    {"bert", "modern-bert", "nomic-bert", "nomic-bert-moe", "neo-bert", "jina-bert-v2"}
+    | {"jina-bert-v3", "eurobert", "t5encoder", "gemma-embedding", "clip"}
+)
+_RECURRENT = frozenset({"mamba", "mamba2", "rwkv6", "rwkv6qwen2", "rwkv7", "arwkv7"})
+# Every n-th layer attends to everything, the others to a window, where the file gives no
+# pattern (set_swa_pattern). Other architectures ignore a window: Mistral's, Phi-3's.
+_WINDOW_PERIODS = {
+    "gemma2": 2,
+    "gemma3": 6,
+    "gemma3n": 5,
+    "cohere2": 4,
+    "gpt-oss": 2,
+    "exaone4": 4,
+    "olmo2": 4,
+    "llama4": 4,
+    "afmoe": 4,
+    "plamo3": 8,
+}
+_WINDOWS = {"gemma2": 4096, "llama4": 8192}  # tokens, where the file gives none
+_CHUNKED = frozenset({"llama4"})
+# Every n-th layer attends, the others keep a state.
+_ATTENTION_PERIODS = {"qwen3next": 4, "qwen35": 4, "qwen35moe": 4}
+_STATE_KEYS = ("ssm.state_size", "shortconv.l_cache", "kda.head_dim", "wkv.head_size")
+
+
+def resolve_gguf(metadata: Config | None, groups: Sequence[WeightGroup]) -> Architecture | None:
+    """The architecture, or None when the metadata does not name one with layers.
+
+    Class defaults are not used: converters write every fact that memory depends on.
+    """
+    if metadata is None:
+        return None
+    config = gguf_config(metadata, groups)
+    architecture = resolve_view(ConfigView(outer=config, text=config, defaults={}), groups)
+    facts = _Facts(metadata)
+    encodes = facts.name in _ENCODERS or facts.get("attention.causal") is False
+    return replace(architecture, generates=False) if architecture and encodes else architecture
+
+
+def gguf_config(metadata: Config, groups: Sequence[WeightGroup]) -> dict[str, Any]:
+    """The metadata under the key names of config.json; absent facts are left out."""
+    facts = _Facts(metadata)
+    layers = facts.layers()
+    config = {config_key: facts.get(metadata_key) for config_key, metadata_key in _RENAMED.items()}
+    config |= {
+        "model_type": facts.name,
+        "num_hidden_layers": layers,
+        "intermediate_size": facts.largest("feed_forward_length")
+        or facts.largest("expert_feed_forward_length"),
+        "num_attention_heads": facts.largest("attention.head_count"),
+        "num_key_value_heads": facts.largest("attention.head_count_kv"),
+        "vocab_size": facts.get("vocab_size") or metadata.get(TOKENS_LENGTH),
+        "mamba_n_heads": 1,  # the inner size is given whole
+        "tie_word_embeddings": not _has_output(groups),
+    }
+    config |= _head_sizes(facts, groups) | _windows(facts)
+    if layers is not None and layers <= MAX_LAYERS:
+        config["layer_types"] = [_layer_type(facts, layer) for layer in range(layers)]
+    return {key: value for key, value in config.items() if value is not None}
+
+
+class _Facts:
+    """Metadata of the architecture the file names. Values of a wrong type count as absent."""
+
+    def __init__(self, metadata: Mapping[str, Any]) -> None:
+        name = metadata.get(ARCHITECTURE)
+        self.name = name if isinstance(name, str) else "unknown"
+        self._metadata = metadata
+        self._numbers: dict[str, list[int]] = {}
+
+    def get(self, key: str) -> Any:
+        """A value as it is, None when absent."""
+        return self._metadata.get(f"{self.name}.{key}")
+
+    def number(self, key: str) -> int | None:
+        """A non-negative integer."""
+        value = self.get(key)
+        return value if type(value) is int and value >= 0 else None
+
+    def numbers(self, key: str) -> list[int]:
+        """The numbers of an array; of a lone number an array of one."""
+        if key not in self._numbers:
+            value = self.get(key)
+            values = value if isinstance(value, list) else [value]
+            self._numbers[key] = [int(n) for n in values if isinstance(n, int) and n >= 0]
+        return self._numbers[key]
+
+    def largest(self, key: str) -> int | None:
+        """The largest number of an array with one for each layer."""
+        return max(self.numbers(key), default=None) or None
+
+    def at(self, key: str, layer: int) -> int | None:
+        """One layer's number; arrays that are too short repeat themselves."""
+        values = self.numbers(key)
+        return values[layer % len(values)] if values else None
+
+    def layers(self) -> int | None:
+        """Layers that every token passes. Draft layers, which the file counts too, are left out."""
+        blocks = self.number("block_count")
+        drafts = self.number("nextn_predict_layers") or 0
+        return None if blocks is None else max(blocks - drafts, 0)
+
+
+def _head_sizes(facts: _Facts, groups: Sequence[WeightGroup]) -> dict[str, int | None]:
+    """Sides of a head. The latent of MLA is cached only by files that split up kv_b.
+
+    Older files of the same models have llama.cpp cache every head instead.
+    """
+    key = facts.number("attention.key_length_mla")
+    rope = facts.number("rope.dimension_count") or 0
+    if key is None or not any(group.pattern.endswith("attn_k_b.weight") for group in groups):
+        return {
+            "head_dim": facts.number("attention.key_length"),
+            "v_head_dim": facts.number("attention.value_length"),
+        }
+    return {
+        "kv_lora_rank": facts.number("attention.kv_lora_rank"),
+        "qk_rope_head_dim": rope,
+        "qk_nope_head_dim": max(key - rope, 0),
+        "v_head_dim": facts.number("attention.value_length_mla"),
+    }
+
+
+def _windows(facts: _Facts) -> dict[str, int | None]:
+    size = facts.number("attention.sliding_window") or _WINDOWS.get(facts.name)
+    return {"attention_chunk_size" if facts.name in _CHUNKED else "sliding_window": size}
+
+
+def _layer_type(facts: _Facts, layer: int) -> str:
+    if facts.name in _RECURRENT:
+        return "recurrent"
+    period = facts.number("full_attention_interval") or _ATTENTION_PERIODS.get(facts.name)
+    if period:
+        return "full_attention" if (layer + 1) % period == 0 else "linear_attention"
+    if facts.at("attention.head_count_kv", layer) == 0:
+        return _without_attention(facts, layer)
+    if not any(_windows(facts).values()) or not _slides(facts, layer):
+        return "full_attention"
+    return "chunked_attention" if facts.name in _CHUNKED else "sliding_attention"
+
+
+def _without_attention(facts: _Facts, layer: int) -> str:
+    """RECURRENT where the model has states, else NONE: Nemotron-H has layers of a feed-forward
+    alone.
+    """
+    feeds = facts.name.startswith("nemotron_h") and facts.at("feed_forward_length", layer)
+    has_state = any(facts.number(key) for key in _STATE_KEYS)
+    return "linear_attention" if has_state and not feeds else "mlp"
+
+
+def _slides(facts: _Facts, layer: int) -> bool:
+    """By the file's own pattern, a flag for each layer or a period, else by the code's."""
+    pattern = facts.get("attention.sliding_window_pattern")
+    if isinstance(pattern, list):
+        return bool(facts.at("attention.sliding_window_pattern", layer))
+    period = pattern if type(pattern) is int else _WINDOW_PERIODS.get(facts.name, 1)
+    return period == 0 or (period > 0 and layer % period < period - 1)
+
+
+def _has_output(groups: Sequence[WeightGroup]) -> bool:
+    """Whether there is a head of its own; without one llama.cpp uses the embedding."""
+    heads = (g for g in groups if g.kind is Kind.OUTPUT and g.part is Part.TEXT)
+    return any(True for _ in heads)

@@ -1,0 +1,164 @@
+"""Architecture: the facts of a language model that its memory and speed depend on."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from enum import StrEnum
+from itertools import accumulate, pairwise
+from typing import Any
+
+from gpusizer.model.architecture.rotary import Rotary
+
+
+class Attention(StrEnum):
+    """What a layer caches of earlier tokens."""
+
+    FULL = "full"
+    SLIDING = "sliding"  # last `window` tokens
+    CHUNKED = "chunked"  # tokens of the current chunk of `window`
+    MLA = "mla"  # one latent vector per token instead of per-head keys and values
+    CROSS = "cross"  # attends to an encoder's output: does not grow with generated tokens
+    RECURRENT = "recurrent"  # Mamba, linear attention, short convolution: a fixed state
+    NONE = "none"  # no attention at all, or cache shared with an earlier layer
+
+
+GROWING = frozenset({Attention.FULL, Attention.SLIDING, Attention.CHUNKED, Attention.MLA})
+"""Kinds whose cache grows with context, at least up to the window."""
+
+
+@dataclass(frozen=True, slots=True)
+class LayerSpec:
+    """A run of equal layers.
+
+    Attributes:
+        attention: how these layers remember.
+        count: how many layers.
+        key_width: cached key elements per token and layer (MLA: the whole latent).
+        value_width: cached value elements per token and layer (MLA: 0).
+        kv_heads: heads the cache can be split over; 1 for MLA, whose latent is replicated.
+        window: tokens kept by sliding and chunked layers, else None.
+        state_elements: fixed elements per sequence and layer (recurrent layers).
+        conv_elements: of these, the inputs that the short convolution remembers.
+        wide_state: the configuration asks for an FP32 state beside 16-bit convolution inputs.
+        rope_width: rotary part of an MLA latent.
+        head_keys, head_values: elements of all heads that an MLA latent expands to.
+        indexer_width: elements cached besides, by which sparse attention picks its tokens.
+    """
+
+    attention: Attention
+    count: int
+    key_width: int = 0
+    value_width: int = 0
+    kv_heads: int = 1
+    window: int | None = None
+    state_elements: int = 0
+    conv_elements: int = 0
+    wide_state: bool = False
+    rope_width: int = 0
+    head_keys: int = 0
+    head_values: int = 0
+    indexer_width: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Architecture:
+    """The language model. A field is None where neither configuration nor tensors state it.
+
+    Attributes:
+        attention_heads, kv_heads, head_dim: of ordinary attention layers.
+        max_context: longest sequence the configuration allows, in tokens.
+        experts, experts_per_token: routed experts per MoE layer, and how many each token uses.
+        expert_width: inner width of one routed expert.
+        tied_embeddings: input and output embedding are one matrix.
+        generates: whether the model produces text token by token (needs a KV cache).
+        layer_plan: layers in order, equal neighbours merged. Left out of the hash, which caches
+            ask for often: a plan may have hundreds of runs.
+        rotary: kinds of rotary positions, whose tables engines keep.
+        recovered: values read off tensor shapes because the configuration omits them.
+        defaulted: values taken from the model class's defaults (`data/class_defaults.json`).
+        claimed_layers: layers by the configuration where the tensors hold fewer, which count.
+    """
+
+    model_type: str
+    layers: int
+    hidden_size: int | None
+    intermediate_size: int | None
+    vocab_size: int | None
+    attention_heads: int | None
+    kv_heads: int | None
+    head_dim: int | None
+    max_context: int | None
+    experts: int | None
+    experts_per_token: int | None
+    tied_embeddings: bool
+    generates: bool
+    layer_plan: tuple[LayerSpec, ...] = field(hash=False)
+    expert_width: int | None = None
+    rotary: tuple[Rotary, ...] = ()
+    recovered: tuple[str, ...] = ()
+    defaulted: tuple[str, ...] = ()
+    claimed_layers: int | None = None
+
+    @property
+    def growing_elements_per_token(self) -> int:
+        """Cache elements each new token adds over all layers, before any window is full."""
+        return sum(
+            spec.count * (spec.key_width + spec.value_width)
+            for spec in self.layer_plan
+            if spec.attention in GROWING
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON object."""
+        data = asdict(replace(self, layer_plan=()))
+        data["layer_plan"] = [_spec_json(spec) for spec in self.layer_plan]
+        if self.claimed_layers is None:
+            del data["claimed_layers"]
+        data["rotary"] = list(data["rotary"])
+        data["recovered"], data["defaulted"] = list(self.recovered), list(self.defaulted)
+        return data
+
+
+_SPEC_FIELDS = tuple(item.name for item in fields(LayerSpec))
+
+
+def _spec_json(spec: LayerSpec) -> dict[str, Any]:
+    """A run of layers without the fields that do not apply to it."""
+    values = {name: getattr(spec, name) for name in _SPEC_FIELDS}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def kinds_between(plan: Sequence[LayerSpec], edges: Sequence[int]) -> list[list[LayerSpec]]:
+    """The layers from each edge to the next by kind, in order of first appearance.
+
+    Layers that differ in nothing but their place are one spec with their `count`, so that what a
+    stretch of layers costs is a sum over its few kinds.
+    """
+    ends = list(accumulate(spec.count for spec in plan))
+    stretches = []
+    for first, last in pairwise(edges):
+        counts: Counter[LayerSpec] = Counter()
+        number = bisect_right(ends, first)
+        while first < last and number < len(plan):
+            stop = min(ends[number], last)
+            counts[_one_layer(plan[number])] += stop - first
+            first, number = stop, number + 1
+        stretches.append([replace(spec, count=count) for spec, count in counts.items()])
+    return stretches
+
+
+def _one_layer(spec: LayerSpec) -> LayerSpec:
+    return spec if spec.count == 1 else replace(spec, count=1)
+
+
+def merge_runs(specs: Iterable[LayerSpec]) -> tuple[LayerSpec, ...]:
+    """Layers in order with equal neighbours merged into one spec."""
+    merged: list[LayerSpec] = []
+    for spec in specs:
+        if merged and _one_layer(merged[-1]) == _one_layer(spec):
+            spec = replace(spec, count=merged.pop().count + spec.count)
+        merged.append(spec)
+    return tuple(merged)

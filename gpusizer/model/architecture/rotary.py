@@ -1,0 +1,121 @@
+"""Tables of rotary positions: what a configuration says about their size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from gpusizer.model.architecture.config import ConfigView
+
+# Learned, sinusoidal, ALiBi or no positions at all.
+_WITHOUT = frozenset(
+    [
+        "gpt2",
+        "gpt_bigcode",
+        "opt",
+        "bloom",
+        "bert",
+        "roberta",
+        "xlm-roberta",
+        "distilbert",
+        "mpt",
+        "t5",
+        "mt5",
+        "whisper",
+        "mamba",
+        "mamba2",
+        "falcon_mamba",
+        "rwkv",
+        "rwkv7",
+        "jamba",
+        "bart",
+        "clip",
+        "seamless_m4t_v2",
+    ]
+)
+_MOST_KINDS = 16  # of layers with positions of their own; models have two
+_SECTIONED = ("qwen2_vl", "qwen2_5_vl", "qwen3_vl")
+"""Families whose positions have three sections (time, height, width), even where the
+configuration does not state it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rotary:
+    """One kind of rotary positions; layers of a kind share it.
+
+    Attributes:
+        width: elements rotated in each head.
+        positions: longest sequence the configuration allows.
+        kind: "default" or the name of the scaling: "linear", "yarn", "longrope", …
+        factor: by which the scaling stretches.
+        original: positions before scaling.
+        sectioned: separate positions for time, height and width.
+    """
+
+    width: int
+    positions: int
+    kind: str = "default"
+    factor: float = 1.0
+    original: int = 0
+    sectioned: bool = False
+
+
+def rotary_of(cfg: ConfigView, head_dim: int | None, positions: int | None) -> tuple[Rotary, ...]:
+    """Every distinct kind of rotary positions; empty where there are none or widths are unknown."""
+    if cfg.model_type in _WITHOUT or not positions:
+        return ()
+    return tuple(dict.fromkeys(_each(cfg, head_dim, positions)))
+
+
+def _each(cfg: ConfigView, head_dim: int | None, positions: int) -> Iterator[Rotary]:
+    latent = cfg.number("qk_rope_head_dim")
+    width = latent or head_dim
+    if not width:
+        return
+    parameters = cfg.mapping("rope_parameters")
+    per_kind = {k: v for k, v in islice(parameters.items(), _MOST_KINDS) if isinstance(v, dict)}
+    if per_kind:  # one entry per kind of layer (transformers 5)
+        for name, own in per_kind.items():
+            wide = cfg.number("global_head_dim") if name == "full_attention" else None
+            yield _one(cfg, own, wide or width, positions, share=1.0)
+        return
+    settings: Mapping[str, Any] = parameters or cfg.mapping("rope_scaling")
+    share = 1.0 if latent else _share(cfg, settings)
+    yield _one(cfg, settings, width, positions, share)
+    if cfg.has("rope_local_base_freq") or cfg.model_type == "gemma3_text":
+        yield Rotary(width, positions)  # Gemma 3: sliding layers are not stretched
+
+
+def _one(
+    cfg: ConfigView, settings: Mapping[str, Any], width: int, positions: int, share: float
+) -> Rotary:
+    kind = settings.get("rope_type") or settings.get("type") or "default"
+    original = settings.get("original_max_position_embeddings")
+    sectioned = "mrope_section" in settings or cfg.model_type.startswith(_SECTIONED)
+    return Rotary(
+        width=int(width * share),
+        positions=positions,
+        kind=kind if isinstance(kind, str) else "default",
+        factor=_number(settings.get("factor"), 1.0, 1e4),
+        original=int(_number(original, 0, 1e9)),
+        sectioned=sectioned,
+    )
+
+
+def _share(cfg: ConfigView, settings: Mapping[str, Any]) -> float:
+    """Rotated share of a head: `partial_rotary_factor`, or GPT-NeoX's `rotary_pct`."""
+    for place in (settings, cfg.text):
+        for key in ("partial_rotary_factor", "rotary_pct"):
+            share = _number(place.get(key), 0.0, 1.0)
+            if share:
+                return share
+    return 1.0
+
+
+def _number(value: Any, default: float, highest: float) -> float:
+    """A positive number up to `highest`, else the default."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= highest:
+        return default
+    return float(value)

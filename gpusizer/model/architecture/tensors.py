@@ -1,0 +1,96 @@
+"""What tensor shapes alone say about an architecture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from gpusizer.model.tensor_roles import Kind, Part, Slot
+from gpusizer.model.weights import WeightGroup
+
+_TOWERS = frozenset({Part.VISION, Part.AUDIO, Part.PROJECTOR, Part.ADAPTER})
+
+HeadWidths = dict[int, tuple[int, int]]
+
+
+def text_matrices(groups: Iterable[WeightGroup], kind: Kind) -> list[WeightGroup]:
+    """Two-dimensional tensors of one kind in the text decoder."""
+    return [g for g in groups if g.part is Part.TEXT and g.kind is kind and len(g.shape) == 2]
+
+
+def layer_count(groups: Iterable[WeightGroup]) -> int | None:
+    """One more than the highest layer number of the text decoder."""
+    highest = [g.layers[-1] for g in groups if g.part is Part.TEXT and g.layers]
+    return max(highest) + 1 if highest else None
+
+
+def stored_layers(groups: Iterable[WeightGroup]) -> int | None:
+    """Layers of the deepest stack beside towers, and draft layers; None where no name has one."""
+    stacks = drafts = 0
+    for group in groups:
+        if group.layers and group.part is Part.MTP:
+            drafts = max(drafts, len(group.layers))
+        elif group.layers and group.part not in _TOWERS:
+            stacks = max(stacks, group.layers[-1] + 1)
+    return stacks + drafts if stacks else None
+
+
+def embedding_shape(groups: Iterable[WeightGroup]) -> tuple[int, int] | None:
+    """(vocabulary, width) of the largest token embedding."""
+    embeddings = text_matrices(groups, Kind.EMBEDDING)
+    if not embeddings:
+        return None
+    vocab, width = max(embeddings, key=lambda g: g.elements).shape
+    return vocab, width
+
+
+def feed_forward_width(groups: Iterable[WeightGroup]) -> int | None:
+    """Outputs of the widest gate or up projection."""
+    groups = tuple(groups)
+    embedding = embedding_shape(groups)
+    widths = [
+        # GPT-2 stores [in, out]: there the first side is the model's own width.
+        g.shape[1] if embedding and g.shape[0] == embedding[1] else g.shape[0]
+        for g in text_matrices(groups, Kind.LINEAR)
+        if g.slot in (Slot.GATE, Slot.UP)
+    ]
+    return max(widths) if widths else None
+
+
+def expert_count(groups: Iterable[WeightGroup]) -> int | None:
+    """Routed experts of a MoE layer, from the router's rows."""
+    rows = [g.shape[0] for g in text_matrices(groups, Kind.ROUTER) if g.shape[0] > 1]
+    return max(rows) if rows else None
+
+
+def expert_width(groups: Iterable[WeightGroup], hidden: int | None) -> int | None:
+    """Inner width of a routed expert: the side of its output matrix that is not the model's."""
+    for group in groups:
+        if group.part is Part.TEXT and group.kind is Kind.EXPERT and group.slot is Slot.DOWN:
+            sides = group.shape[-2:]
+            return next((side for side in sides if side != hidden), sides[-1])
+    return None
+
+
+def indexed(groups: Iterable[WeightGroup]) -> frozenset[int]:
+    """Layers with a sparse-attention indexer of their own."""
+    return frozenset(
+        layer for g in groups if ".indexer." in g.pattern and g.layers for layer in g.layers
+    )
+
+
+def kv_widths(groups: Iterable[WeightGroup]) -> HeadWidths:
+    """Rows of each layer's k_proj and v_proj: exactly what an attention layer caches."""
+    keys: dict[int, int] = {}
+    values: dict[int, int] = {}
+    for group in text_matrices(groups, Kind.LINEAR):
+        target = {Slot.K: keys, Slot.V: values}.get(group.slot)
+        if target is None or group.layers is None or not _is_self_attention(group.pattern):
+            continue
+        for layer in group.layers:
+            target[layer] = group.shape[0]
+    # A layer with a k_proj alone uses its keys as values as well (Gemma 4's global layers).
+    return {layer: (width, values.get(layer, width)) for layer, width in keys.items()}
+
+
+def _is_self_attention(pattern: str) -> bool:
+    return not any(word in pattern for word in ("indexer", "cross", "encoder_attn", "EncDec"))

@@ -1,0 +1,246 @@
+"""Reads a PipelineShape from the configurations of a diffusers repository.
+
+The files are untrusted: absent and absurd values are replaced by the most common ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from gpusizer.core.paths import DATA_DIR
+from gpusizer.core.tables import TableRow, read_table
+from gpusizer.hub.snapshot import Component, Config, RepoSnapshot
+from gpusizer.model.pipeline_shape import (
+    Decoder,
+    Denoiser,
+    PipelineShape,
+    TextEncoder,
+    module_rules,
+)
+
+INDEX = "model_index.json"
+_DEFAULT_PIXELS = 1024
+_LARGEST = 1_000_000  # larger numbers of a configuration are ignored
+_MLP_RATIO = 4.0
+_DEFAULT_TEXT_TOKENS = 512
+_DEFAULT_LATENT_SCALE = 8
+_TEXT_ENCODERS = "text_encoder"
+_UNET_CHANNELS = (320, 640, 1280, 1280)
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineRules:
+    """What a class of pipeline does: one row of `data/pipelines.csv`.
+
+    Attributes:
+        prefix: beginning of the class names that it holds for.
+        guidance_batches: 2 where every step runs with and without the prompt in one batch, None
+            where that is not known.
+        text_tokens: tokens of the prompt, None where not known.
+        width, height, frames: of the default picture or video, None where not known.
+        upcasts_vae: a float16 VAE decodes in 32 bits.
+    """
+
+    prefix: str = ""
+    guidance_batches: int | None = None
+    text_tokens: int | None = None
+    width: int | None = None
+    height: int | None = None
+    frames: int | None = None
+    upcasts_vae: bool = False
+
+
+@cache
+def _pipeline_rules() -> tuple[PipelineRules, ...]:
+    """Every row of the table, longest prefix first."""
+    rows = read_table(DATA_DIR / "pipelines.csv", _rules_of_row)
+    return tuple(sorted(rows, key=lambda rules: -len(rules.prefix)))
+
+
+def _rules_of_row(row: TableRow) -> PipelineRules:
+    return PipelineRules(
+        prefix=row.text("prefix"),
+        guidance_batches=row.optional("guidance_batches", int),
+        text_tokens=row.optional("text_tokens", int),
+        width=row.optional("width", int),
+        height=row.optional("height", int),
+        frames=row.optional("frames", int),
+        upcasts_vae=row.flag("upcast_fp16_vae"),
+    )
+
+
+def pipeline_shape(snapshot: RepoSnapshot) -> PipelineShape:
+    """The shape of the pipeline in a repository of diffusers."""
+    index = snapshot.extra_configs.get(INDEX) or {}
+    kind = _text(index, "_class_name")
+    matching = (rules for rules in _pipeline_rules() if kind.startswith(rules.prefix))
+    rules = next(matching, PipelineRules())
+    tokens = rules.text_tokens or _DEFAULT_TEXT_TOKENS
+    parts = snapshot.components
+    decoders = (_decoder(part, rules.upcasts_vae) for part in parts)
+    decoder = next(filter(None, decoders), None)
+    denoisers = tuple(d for d in map(_denoiser, parts) if d is not None)
+    side = _default_side(parts, decoder.scale if decoder else _DEFAULT_LATENT_SCALE)
+    return PipelineShape(
+        kind=kind,
+        width=rules.width or side,
+        height=rules.height or side,
+        frames=rules.frames or 1,
+        guidance_batches=rules.guidance_batches or _guesses(denoisers),
+        text_tokens=tokens,
+        encoders=tuple(e for e in (_encoder(c, tokens) for c in parts) if e is not None),
+        denoisers=denoisers,
+        decoder=decoder,
+    )
+
+
+def _guesses(denoisers: Sequence[Denoiser]) -> int:
+    """Guidance batches of an unlisted class: UNets usually run both prompts in one batch."""
+    return 2 if any(denoiser.channels for denoiser in denoisers) else 1
+
+
+def _default_side(parts: Sequence[Component], scale: int) -> int:
+    """Pixels of one side: the denoiser's `sample_size` in latents, as the pipelines compute it."""
+    for part in parts:
+        if part.name in ("unet", "transformer"):
+            size = _number(part.config or {}, "sample_size", 0)
+            if size and size * scale <= _LARGEST:
+                return size * scale
+    return _DEFAULT_PIXELS
+
+
+def _encoder(part: Component, tokens: int) -> TextEncoder | None:
+    if not part.name.startswith(_TEXT_ENCODERS):
+        return None
+    config = part.config or {}
+    nested = config.get("text_config")
+    config = {**config, **nested} if isinstance(nested, Mapping) else config
+    family = _text(config, "model_type")
+    hidden = _number(config, "hidden_size", _number(config, "d_model", 4096))
+    limit = _number(config, "max_position_embeddings", tokens)
+    return TextEncoder(
+        component=part.name,
+        tokens=min(tokens, limit),
+        hidden=hidden,
+        intermediate=_number(config, "intermediate_size", _number(config, "d_ff", 4 * hidden)),
+        heads=_number(config, "num_attention_heads", _number(config, "num_heads", 64)),
+        keeps_float32="t5" in family,
+    )
+
+
+def _denoiser(part: Component) -> Denoiser | None:
+    if not part.name.startswith(("unet", "transformer", "prior", "denoiser")):
+        return None
+    config = part.config or {}
+    kind = _text(config, "_class_name")
+    if kind.startswith("UNet"):
+        return _unet(part.name, kind, config)
+    heads = _number(config, "num_attention_heads", 0)
+    hidden = heads * _number(config, "attention_head_dim", 0)
+    hidden = hidden or _number(config, "hidden_size", _number(config, "dim", 0))
+    rules = module_rules().get(kind)
+    patch, patch_frames = _patch(config)
+    return Denoiser(
+        component=part.name,
+        kind=kind,
+        patch=(rules and rules.patch) or patch,
+        patch_frames=patch_frames,
+        hidden=hidden,
+        mlp_ratio=_mlp_ratio(config, hidden),
+    )
+
+
+def _patch(config: Config) -> tuple[int, int]:
+    """Latent pixels along one side of a token, and latent frames of it."""
+    size = config.get("patch_size")
+    if isinstance(size, list) and len(size) == 3 and all(isinstance(n, int) for n in size):
+        return max(1, size[1]), max(1, size[0])
+    return _number(config, "patch_size", 1), _number(config, "patch_size_t", 1)
+
+
+def _mlp_ratio(config: Config, hidden: int) -> float:
+    ratio = config.get("mlp_ratio")
+    if isinstance(ratio, int | float) and not isinstance(ratio, bool) and 0 < ratio < 64:
+        return float(ratio)
+    width = _number(config, "ffn_dim", 0)
+    return width / hidden if width and hidden else _MLP_RATIO
+
+
+def _unet(component: str, kind: str, config: Config) -> Denoiser:
+    channels = _numbers(config, "block_out_channels") or _UNET_CHANNELS
+    blocks = config.get("down_block_types")
+    names = [str(name) for name in blocks] if isinstance(blocks, list) else ["CrossAttn"]
+    levels = [i for i, name in enumerate(names[: len(channels)]) if "Attn" in name]
+    return Denoiser(
+        component=component,
+        kind=kind,
+        patch=1,
+        patch_frames=1,
+        hidden=0,
+        mlp_ratio=_MLP_RATIO,
+        channels=channels,
+        attention_level=levels[0] if levels else None,
+        layers_per_block=_number(config, "layers_per_block", 2),
+    )
+
+
+def _decoder(part: Component, upcast: bool) -> Decoder | None:
+    if part.name not in ("vae", "vqvae", "movq"):
+        return None
+    config = part.config or {}
+    kind = _text(config, "_class_name")
+    rules = module_rules().get(kind)
+    blocks = _numbers(config, "block_out_channels") or _numbers(
+        config, "decoder_block_out_channels"
+    )
+    patch = _number(config, "patch_size", 1)
+    stages = 2 ** (len(blocks) - 1) if 0 < len(blocks) < 8 else _DEFAULT_LATENT_SCALE
+    usual = (rules and rules.scale) or stages
+    usual_temporal = (rules and rules.temporal_scale) or 1
+    return Decoder(
+        component=part.name,
+        kind=kind,
+        channels=_widest(config, blocks, kind),
+        scale=_number(
+            config, "scale_factor_spatial", _number(config, "spatial_compression_ratio", usual)
+        ),
+        temporal_scale=_number(config, "scale_factor_temporal", usual_temporal),
+        spatial_patch=patch,
+        upcast=upcast and config.get("force_upcast") is True,
+    )
+
+
+def _widest(config: Config, blocks: tuple[int, ...], kind: str) -> int:
+    """Channels at full resolution: what the last block but one leaves the last to narrow.
+
+    LTX and Mochi unfold pixels into the first width; Wan states a base and its multiples.
+    """
+    base = _number(config, "decoder_base_dim", _number(config, "base_dim", 0))
+    if base:
+        multiples = _numbers(config, "dim_mult") or (1, 2, 4, 4)
+        return base * (multiples[1] if len(multiples) > 1 else 1)
+    if kind.endswith(("LTXVideo", "Mochi")):
+        return blocks[0] if blocks else 128
+    return blocks[1] if len(blocks) > 1 else 256
+
+
+def _number(config: Config, name: str, default: int) -> int:
+    value = config.get(name)
+    if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= _LARGEST:
+        return value
+    return default
+
+
+def _numbers(config: Config, name: str) -> tuple[int, ...]:
+    values = config.get(name)
+    if not isinstance(values, list) or not 0 < len(values) <= 16:
+        return ()
+    integers = tuple(v for v in values if isinstance(v, int) and 0 < v <= _LARGEST)
+    return integers if len(integers) == len(values) else ()
+
+
+def _text(config: Config, name: str) -> str:
+    value = config.get(name)
+    return value[:80] if isinstance(value, str) else ""

@@ -1,0 +1,132 @@
+"""PipelineShape: the facts of a diffusers pipeline that its working memory depends on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from gpusizer.core.paths import DATA_DIR
+from gpusizer.core.tables import TableRow, read_table
+
+
+@dataclass(frozen=True, slots=True)
+class TextEncoder:
+    """A component that reads the prompt: `tokens` of it, whatever its length.
+
+    Attributes:
+        keeps_float32: its output projections stay in 32 bits when it is loaded in float16, as
+            `_keep_in_fp32_modules` of transformers' T5 says.
+    """
+
+    component: str
+    tokens: int
+    hidden: int
+    intermediate: int
+    heads: int
+    keeps_float32: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Denoiser:
+    """A component that runs at every step.
+
+    Attributes:
+        kind: class in diffusers.
+        patch, patch_frames: latent pixels and frames of one token, along one side.
+        hidden: width of a token, 0 for a UNet or where it is not known.
+        mlp_ratio: width of the MLP by that of a token.
+        channels: of a UNet by level, finest first.
+        attention_level: finest level of a UNet that attends, None for none.
+        layers_per_block: of a UNet.
+    """
+
+    component: str
+    kind: str
+    patch: int
+    patch_frames: int
+    hidden: int
+    mlp_ratio: float
+    channels: tuple[int, ...] = ()
+    attention_level: int | None = None
+    layers_per_block: int = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Decoder:
+    """The VAE's decoder.
+
+    Attributes:
+        kind: class in diffusers.
+        channels: of the widest tensor at full resolution.
+        scale, temporal_scale: pixels and frames of one latent, along one side.
+        spatial_patch: pixels that the last layer unfolds from one, along one side.
+        upcast: pipelines of this class decode a float16 VAE in 32 bits.
+    """
+
+    component: str
+    kind: str
+    channels: int
+    scale: int
+    temporal_scale: int
+    spatial_patch: int
+    upcast: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineShape:
+    """The steps of a pipeline, and the size of its default picture.
+
+    Attributes:
+        kind: class of the pipeline, "" where `model_index.json` does not say.
+        width, height: pixels of its default picture.
+        frames: of its default video, 1 for pictures.
+        guidance_batches: 2 where every step runs with and without the prompt in one batch.
+        text_tokens: tokens of the prompt that reach the denoiser.
+        decoder: None where there is no VAE of a known kind.
+    """
+
+    kind: str
+    width: int
+    height: int
+    frames: int
+    guidance_batches: int
+    text_tokens: int
+    encoders: tuple[TextEncoder, ...]
+    denoisers: tuple[Denoiser, ...]
+    decoder: Decoder | None
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleRules:
+    """What a class of denoiser or decoder needs: one row of `data/pipeline_modules.csv`.
+
+    Attributes:
+        units, units_fp32: tensors as large as the widest one that are alive at once, computing
+            in 16 and in 32 bits.
+        patch: latent pixels of one token along one side, None where the configuration says it.
+        frames: frames decoded at once, None for all.
+        scale, temporal_scale: pixels and frames of one latent, None where the configuration or
+            the usual value says it.
+    """
+
+    units: float
+    units_fp32: float
+    patch: int | None
+    frames: int | None
+    scale: int | None
+    temporal_scale: int | None
+
+
+@cache
+def module_rules() -> Mapping[str, ModuleRules]:
+    """Rows of `data/pipeline_modules.csv` by class of diffusers."""
+    return dict(read_table(DATA_DIR / "pipeline_modules.csv", _module_rules))
+
+
+def _module_rules(row: TableRow) -> tuple[str, ModuleRules]:
+    numbers = {
+        name: row.optional(name, int) for name in ("patch", "frames", "scale", "temporal_scale")
+    }
+    units, units_fp32 = row.number("units"), row.number("units_fp32")
+    return row.text("class"), ModuleRules(units=units, units_fp32=units_fp32, **numbers)

@@ -1,0 +1,271 @@
+"""Builds a ModelProfile, the facts that memory and speed depend on, from a RepoSnapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from gpusizer.core.errors import NoWeights
+from gpusizer.core.messages import Note
+from gpusizer.hub.snapshot import ADAPTER_COMPONENT, Config, RepoSnapshot, Variant
+from gpusizer.model.architecture import (
+    Architecture,
+    architecture_of_config,
+    resolve_architecture,
+    resolve_gguf,
+)
+from gpusizer.model.architecture.config import PARAMS, config_of_params
+from gpusizer.model.caveats import caveats
+from gpusizer.model.gguf_facts import ggml_quantization, projector, variant_read
+from gpusizer.model.packing import StoredQuantization
+from gpusizer.model.padding import without_padding
+from gpusizer.model.pipeline_reading import pipeline_shape
+from gpusizer.model.pipeline_shape import PipelineShape
+from gpusizer.model.quantization import detect_quantization, quantization_of_tensors
+from gpusizer.model.synthetic_weights import estimated_groups
+from gpusizer.model.tensor_roles import Kind, Part
+from gpusizer.model.weights import WeightGroup, mark_tied_output, split_mtp_layers, weight_groups
+
+HEADERS = "headers"
+_KV_CACHE_BYTES = 2  # contract: kv_cache_bytes_per_token is for a 16-bit cache
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentSize:
+    """One line of the component list: unique parameters and stored bytes."""
+
+    name: str
+    parameters: int
+    weight_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class ModelProfile:
+    """A model's weights by purpose, its architecture and how it is stored.
+
+    Attributes:
+        parameters: unique logical parameters (packed weights unpacked, a tied matrix once,
+            no masks, rotary tables or position ids).
+        active_parameters: parameters read for one generated token.
+        stored_parameters_by_dtype: elements as they are in the files.
+        weight_bytes: tensor bytes in the files.
+        native_dtype: dtype most parameters are stored in.
+        quantization: how the checkpoint is quantized, None for a plain one.
+        architecture: None where there is no language-model configuration.
+        groups: every stored tensor, classified.
+        base_relation: how it was made from `base_models`: "quantized", "finetune", …
+        languages: language codes of the model card.
+        weights_basis: "headers" when every tensor was read; else the weakest of what stands
+            in for them: "api", "index" or "files".
+        caveats: what a reader of the numbers must know.
+        variants: quantizations of a GGUF repository, largest first.
+        variant: name of the one that was read; None for other files and formats.
+        pipeline: steps of a diffusers pipeline, None for other models.
+    """
+
+    repo_id: str
+    revision: str
+    sha: str | None
+    source: str
+    retrieved_at: str
+    gated: bool
+    format: str
+    parameters: int
+    active_parameters: int
+    stored_parameters_by_dtype: Mapping[str, int]
+    weight_bytes: int
+    tensor_count: int
+    file_count: int
+    native_dtype: str
+    components: tuple[ComponentSize, ...]
+    quantization: StoredQuantization | None
+    architecture: Architecture | None
+    groups: tuple[WeightGroup, ...]
+    license: str | None
+    base_models: tuple[str, ...]
+    pipeline_tag: str | None
+    library: str | None
+    caveats: tuple[Note, ...]
+    variants: tuple[Variant, ...] = ()
+    variant: str | None = None
+    base_relation: str | None = None
+    languages: tuple[str, ...] = ()
+    weights_basis: str = HEADERS
+    pipeline: PipelineShape | None = None
+
+    @property
+    def max_context(self) -> int | None:
+        """Longest sequence the configuration allows, in tokens."""
+        return self.architecture.max_context if self.architecture else None
+
+    @property
+    def kv_cache_bytes_per_token(self) -> int:
+        """16-bit cache of one token over all layers that grow with context; 0 for encoders."""
+        if self.architecture is None or not self.architecture.generates:
+            return 0
+        return self.architecture.growing_elements_per_token * _KV_CACHE_BYTES
+
+
+def build_profile(snapshot: RepoSnapshot) -> ModelProfile:
+    """Profile a repository from its facts. Pure; never touches the network.
+
+    Raises NoWeights for a snapshot without a single tensor or total.
+    """
+    if not any(component.tensors or component.totals for component in snapshot.components):
+        raise NoWeights(repo_id=snapshot.repo_id, formats=[snapshot.format])
+    main = snapshot.components[0]
+    config = main.config or config_of_params(snapshot.extra_configs.get(PARAMS))
+    # Totals have no tensors to read an architecture off.
+    by_config = architecture_of_config(config) if main.totals else None
+    groups, quantization = _classified(snapshot, config, by_config)
+    architecture = by_config if main.totals else _architecture(snapshot, config, groups)
+    if architecture is not None:
+        groups = split_mtp_layers(groups, architecture.layers)
+        if architecture.tied_embeddings:
+            groups = mark_tied_output(groups)
+    if quantization is not None:
+        groups = without_padding(groups, main.config, quantization.method)
+    return ModelProfile(
+        repo_id=snapshot.repo_id,
+        revision=snapshot.revision,
+        sha=snapshot.sha,
+        source=snapshot.source,
+        retrieved_at=snapshot.retrieved_at,
+        gated=snapshot.gated,
+        format=snapshot.format,
+        parameters=sum(group.parameters for group in groups),
+        active_parameters=_active_parameters(groups, architecture),
+        stored_parameters_by_dtype=_elements_by_dtype(snapshot),
+        weight_bytes=sum(group.stored_bytes for group in groups),
+        tensor_count=sum(t.count for c in snapshot.components for t in c.tensors),
+        file_count=sum(len(component.files) for component in snapshot.components),
+        native_dtype=_native_dtype(groups),
+        components=_component_sizes(snapshot, groups),
+        quantization=quantization,
+        architecture=architecture,
+        groups=groups,
+        base_relation=snapshot.base_relation,
+        languages=snapshot.languages,
+        license=snapshot.license,
+        base_models=snapshot.base_models,
+        pipeline_tag=snapshot.pipeline_tag,
+        library=snapshot.library,
+        weights_basis=_basis(snapshot),
+        caveats=caveats(snapshot, groups, architecture, quantization),
+        variants=tuple(v for v in snapshot.variants if v.kind == "quantization"),
+        variant=_variant_name(snapshot),
+        pipeline=_pipeline(snapshot),
+    )
+
+
+def _pipeline(snapshot: RepoSnapshot) -> PipelineShape | None:
+    return pipeline_shape(snapshot) if snapshot.format == "diffusers" else None
+
+
+def _variant_name(snapshot: RepoSnapshot) -> str | None:
+    read = variant_read(snapshot)
+    return read.name if read is not None and read.kind == "quantization" else None
+
+
+def _architecture(
+    snapshot: RepoSnapshot, config: Config | None, groups: tuple[WeightGroup, ...]
+) -> Architecture | None:
+    """The architecture of the language model; None for a pipeline, which has no cache of text."""
+    if snapshot.format == "diffusers":
+        return None
+    resolve = resolve_gguf if snapshot.format == "gguf" else resolve_architecture
+    return resolve(config, groups)
+
+
+def _classified(
+    snapshot: RepoSnapshot, config: Config | None, by_config: Architecture | None
+) -> tuple[tuple[WeightGroup, ...], StoredQuantization | None]:
+    """Every tensor with its purpose, and how the checkpoint is quantized.
+
+    Of GGUF files the types of tensors say it, and shapes are never packed.
+    """
+    main, is_gguf = snapshot.components[0], snapshot.format == "gguf"
+    packing = None
+    if not is_gguf:
+        packing = detect_quantization(config, snapshot.extra_configs)
+        packing = packing or quantization_of_tensors(main.tensors)
+    groups: list[WeightGroup] = []
+    for component in snapshot.components:
+        if component.totals is not None:
+            of_main = by_config if component is main else None
+            groups += estimated_groups(component.name, component.totals, of_main)
+        component_groups = weight_groups(component.name, component.tensors, packing)
+        adapter = component.name == ADAPTER_COMPONENT
+        groups += (
+            [replace(g, part=Part.ADAPTER) for g in component_groups]
+            if adapter
+            else component_groups
+        )
+    classified = tuple(groups)
+    return classified, ggml_quantization(_native_dtype(classified)) if is_gguf else packing
+
+
+def _basis(snapshot: RepoSnapshot) -> str:
+    bases = {component.totals.basis for component in snapshot.components if component.totals}
+    return next((basis for basis in ("files", "index", "api") if basis in bases), HEADERS)
+
+
+def _elements_by_dtype(snapshot: RepoSnapshot) -> dict[str, int]:
+    totals: dict[str, int] = {}
+    for component in snapshot.components:
+        for tensor in component.tensors:
+            totals[tensor.dtype] = totals.get(tensor.dtype, 0) + tensor.elements
+        for dtype, count in (component.totals.parameters if component.totals else {}).items():
+            totals[dtype] = totals.get(dtype, 0) + count
+    return totals
+
+
+def _native_dtype(groups: tuple[WeightGroup, ...]) -> str:
+    parameters: dict[str, int] = {}
+    for group in groups:
+        parameters[group.dtype] = parameters.get(group.dtype, 0) + group.parameters
+    return max(parameters, key=lambda dtype: parameters[dtype])
+
+
+def _active_parameters(groups: tuple[WeightGroup, ...], architecture: Architecture | None) -> int:
+    """All parameters, but only the chosen share of routed experts and no draft layers."""
+    share = Fraction(1)
+    if architecture and architecture.experts and architecture.experts_per_token:
+        share = min(share, Fraction(architecture.experts_per_token, architecture.experts))
+    experts = sum(g.parameters for g in groups if g.kind is Kind.EXPERT and g.part is not Part.MTP)
+    others = sum(
+        g.parameters for g in groups if g.kind is not Kind.EXPERT and g.part is not Part.MTP
+    )
+    return others + int(experts * share)
+
+
+def _component_sizes(
+    snapshot: RepoSnapshot, groups: tuple[WeightGroup, ...]
+) -> tuple[ComponentSize, ...]:
+    """Folders of a pipeline, or the parts (text, vision, …) of a single model.
+
+    A GGUF model's projector is a file of its own, known by its size alone.
+    """
+    several = len(snapshot.components) > 1 and snapshot.format != "adapter"
+    sizes: dict[str, list[int]] = {}
+    for group in groups:
+        name = group.component if several else _PART_NAMES[group.part]
+        entry = sizes.setdefault(name, [0, 0])
+        entry[0] += group.parameters
+        entry[1] += group.stored_bytes
+    projector_file = projector(snapshot)
+    if projector_file is not None and projector_file != variant_read(snapshot):
+        sizes.setdefault(_PART_NAMES[Part.PROJECTOR], [0, 0])[1] += projector_file.size_bytes or 0
+    return tuple(ComponentSize(name, *entry) for name, entry in sizes.items())
+
+
+_PART_NAMES = {
+    Part.TEXT: "transformer",
+    Part.VISION: "vision",
+    Part.AUDIO: "audio",
+    Part.PROJECTOR: "projector",
+    Part.MTP: "multi_token_prediction",
+    Part.ENCODER: "encoder",
+    Part.ADAPTER: ADAPTER_COMPONENT,
+}

@@ -1,0 +1,217 @@
+"""Detects how a checkpoint was quantized from its configuration files."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from gpusizer.hub.snapshot import Config
+from gpusizer.hub.tensors import TensorGroup
+from gpusizer.model.packing import StoredQuantization
+from gpusizer.model.unpacking import Neighbours, logical_shape
+
+_MAX_BITS = 16
+_WIDTH_IN_NAME = re.compile(r"(?:int|float|fp|mx|nv)(1|2|3|4|5|6|7|8)(?!\d)")
+# Data-free names of quantization algorithms in hf_quant_config.json (TensorRT Model Optimizer).
+_MODELOPT_BITS = {"FP8": 8, "NVFP4": 4, "W4A16_AWQ": 4, "W4A8_AWQ": 4, "INT4_AWQ": 4, "W8A8_SQ": 8}
+
+
+def detect_quantization(
+    config: Config | None, extra_configs: Mapping[str, Config]
+) -> StoredQuantization | None:
+    """The stored quantization, or None for a plain checkpoint.
+
+    Looks at `quantization_config` (also inside `text_config`), MLX's `quantization`,
+    `quantize_config.json` (GPTQ before August 2023) and `hf_quant_config.json`.
+    """
+    for settings in _candidates(config or {}):
+        quantization = _from_settings(settings)
+        if quantization is not None:
+            return quantization
+    legacy = extra_configs.get("quantize_config.json")
+    if legacy is not None and _bits(legacy) is not None:
+        return _grouped("gptq")(legacy)
+    optimizer = extra_configs.get("hf_quant_config.json")
+    if optimizer is not None:
+        return _modelopt(_object(optimizer, "quantization"))
+    return None
+
+
+def _candidates(config: Config) -> list[Config]:
+    places = [config, _object(config, "text_config")]
+    candidates = [
+        place["quantization_config"] for place in places if "quantization_config" in place
+    ]
+    if "quantization" in config:
+        candidates.append(config["quantization"])
+    return [settings for settings in candidates if isinstance(settings, dict)]
+
+
+def _from_settings(settings: Config) -> StoredQuantization | None:
+    method = settings.get("quant_method")
+    if not isinstance(method, str):
+        return _grouped("mlx")(settings) if _bits(settings) is not None else None
+    method = method.lower().replace("_", "-")
+    method = _ALIASES.get(method, method)[:40]
+    reader = _READERS.get(method, _grouped(method))
+    return reader(settings)
+
+
+def quantization_of_tensors(tensors: Iterable[TensorGroup]) -> StoredQuantization | None:
+    """The quantization by names of tensors alone: EXL2 before 2024 wrote no configuration.
+
+    The width is stored bits over parameters, rounded.
+    """
+    groups = tuple(tensors)
+    for suffix, method in _BY_SUFFIX.items():
+        packed = [group for group in groups if group.pattern.endswith(suffix)]
+        if not packed:
+            continue
+        neighbours = Neighbours(groups)
+        weights = sum(
+            math.prod(logical_shape(group, neighbours, None)) * group.count for group in packed
+        )
+        stored = sum(group.stored_bytes for group in packed) * 8
+        bits = round(stored / weights) if weights else 0
+        return StoredQuantization(method, bits if 0 < bits <= _MAX_BITS else None)
+    return None
+
+
+def is_known_method(method: str) -> bool:
+    """Whether the tensors of this method are unpacked by a rule of their own."""
+    return method in _KNOWN
+
+
+def _grouped(method: str) -> Callable[[Config], StoredQuantization | None]:
+    """GPTQ, AWQ, AutoRound, EXL, MLX: bits and group_size stand at the top.
+
+    Quanto and EETQ name a type instead: `weights: "int8"`.
+    """
+
+    def read(settings: Config) -> StoredQuantization | None:
+        group = settings.get("group_size", settings.get("q_group_size"))
+        bits = _bits(settings) or _bits_of_name(settings.get("weights"))
+        return StoredQuantization(method, bits, _size(group))
+
+    return read
+
+
+def _bitsandbytes(settings: Config) -> StoredQuantization | None:
+    if settings.get("load_in_8bit") is True:
+        return StoredQuantization("bitsandbytes", 8)
+    return StoredQuantization("bitsandbytes", 4, 64)
+
+
+def _fp8(settings: Config) -> StoredQuantization | None:
+    block = settings.get("weight_block_size")
+    size = block[-1] if isinstance(block, list) and block else None
+    return StoredQuantization("fp8", 8, _size(size))
+
+
+def _compressed_tensors(settings: Config) -> StoredQuantization | None:
+    groups = settings.get("config_groups")
+    for group in groups.values() if isinstance(groups, dict) else []:
+        weights = _object(group, "weights") if isinstance(group, dict) else {}
+        bits = _bits(weights)
+        if bits is not None:
+            method = "nvfp4" if "nvfp4" in str(settings.get("format")) else "compressed-tensors"
+            return StoredQuantization(method, bits, _size(weights.get("group_size")))
+    return None
+
+
+def _hqq(settings: Config) -> StoredQuantization:
+    """transformers HqqConfig: `weight_quant_params`, once or for each kind of linear."""
+    config = _object(settings, "quant_config")
+    for place in (config, *config.values()):
+        params = _object(place, "weight_quant_params") if isinstance(place, dict) else {}
+        bits = _bits(params)
+        if bits is not None:
+            return StoredQuantization("hqq", bits, _size(params.get("group_size")))
+    return StoredQuantization("hqq", None)
+
+
+def _torchao(settings: Config) -> StoredQuantization:
+    """transformers TorchAoConfig: a name ("int4_weight_only"), or a class and its fields."""
+    kind = settings.get("quant_type")
+    fields = _object(settings, "quant_type_kwargs")
+    if isinstance(kind, dict):
+        chosen = _object(kind, "default")
+        kind, fields = chosen.get("_type"), _object(chosen, "_data")
+    inner = _object(fields, "weight_dtype").get("_data")
+    bits = _bits_of_name(inner) or _bits_of_name(kind)
+    return StoredQuantization("torchao", bits, _size(fields.get("group_size")))
+
+
+def _quark(settings: Config) -> StoredQuantization:
+    """AMD Quark: `global_quant_config.weight`, one specification or a list of stages."""
+    weight = _object(settings, "global_quant_config").get("weight")
+    stages = weight if isinstance(weight, list) else [weight]
+    for stage in stages:
+        if isinstance(stage, dict) and (bits := _bits_of_name(stage.get("dtype"))):
+            return StoredQuantization("quark", bits, _size(stage.get("group_size")))
+    return StoredQuantization("quark", None)
+
+
+def _modelopt(settings: Config) -> StoredQuantization | None:
+    algorithm = settings.get("quant_algo")
+    bits = _MODELOPT_BITS.get(algorithm) if isinstance(algorithm, str) else None
+    if bits is None:
+        return None
+    if algorithm == "NVFP4":
+        return StoredQuantization("nvfp4", 4, 16)
+    return StoredQuantization("modelopt", bits, _size(settings.get("group_size")))
+
+
+def _fixed(
+    method: str, bits: int, group_size: int | None
+) -> Callable[[Config], StoredQuantization]:
+    return lambda settings: StoredQuantization(method, bits, group_size)
+
+
+_READERS: dict[str, Callable[[Config], StoredQuantization | None]] = {
+    "bitsandbytes": _bitsandbytes,
+    "fp8": _fp8,
+    "fbgemm-fp8": _fixed("fp8", 8, None),
+    "compressed-tensors": _compressed_tensors,
+    "mxfp4": _fixed("mxfp4", 4, 32),
+    "modelopt": _modelopt,
+    "bitnet": _fixed("bitnet", 2, None),
+    "hqq": _hqq,
+    "torchao": _torchao,
+    "quark": _quark,
+}
+_ALIASES = {"autoround": "auto-round", "intel/auto-round": "auto-round"}
+_BY_SUFFIX = {".q_weight": "exl2", ".trellis": "exl3", ".W_q": "hqq", "._weight_qdata": "torchao"}
+_KNOWN = frozenset(
+    {*_READERS, *_BY_SUFFIX.values(), "gptq", "awq", "auto-round", "mlx", "nvfp4", "eetq"}
+)
+
+
+def _bits(settings: Mapping[str, Any]) -> int | None:
+    for key in ("bits", "w_bit", "num_bits", "nbits"):
+        value = settings.get(key)
+        if (
+            isinstance(value, int | float)
+            and not isinstance(value, bool)
+            and 0 < value <= _MAX_BITS
+        ):
+            return max(1, round(value))
+    return None
+
+
+def _bits_of_name(name: Any) -> int | None:
+    """Width in the name of a type or method: "fp8_e4m3"; the weights' follows activations'."""
+    widths = _WIDTH_IN_NAME.findall(name.lower()) if isinstance(name, str) else []
+    return int(widths[-1]) if widths else None
+
+
+def _size(value: Any) -> int | None:
+    """A group size; -1 means a whole row in GPTQ and compressed-tensors."""
+    return value if type(value) is int and value > 0 else None
+
+
+def _object(config: Config, key: str) -> Config:
+    value = config.get(key)
+    return value if isinstance(value, dict) else {}

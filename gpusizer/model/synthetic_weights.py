@@ -1,0 +1,77 @@
+"""Synthetic weight groups for models of which only total sizes are known.
+
+Pickles and gated files show no tensors. Quantizations and engines need only the parameters of
+the embedding, those of the layers, and the length of a row: they are taken from the
+configuration; without one all parameters count as one matrix of the layers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+from gpusizer.core.dtypes import DTYPE_BITS
+from gpusizer.hub.snapshot import Totals
+from gpusizer.model.architecture import Architecture
+from gpusizer.model.tensor_roles import Kind, Part, Slot
+from gpusizer.model.weights import WeightGroup
+
+_COLUMNS = 4096
+Shaped = tuple[str, Kind, tuple[int, ...], int, tuple[int, ...] | None]
+"""Name, kind, shape of one tensor, tensors, layers."""
+
+
+def estimated_groups(
+    component: str, totals: Totals, architecture: Architecture | None
+) -> tuple[WeightGroup, ...]:
+    """Groups that add up to the totals: parameters exactly, bytes exactly.
+
+    Each dtype has its share of the bytes by its parameters' own width; the embedding and the
+    head belong to the commonest dtype.
+    """
+    names = sorted(totals.parameters, key=lambda name: -totals.parameters[name])
+    groups: list[WeightGroup] = []
+    for name in names:
+        count = totals.parameters[name]
+        shaped = _layout(count, None if groups else architecture)
+        groups += [_group(component, name, part) for part in shaped]
+    return _with_bytes(groups, totals)
+
+
+def _layout(parameters: int, architecture: Architecture | None) -> Iterator[Shaped]:
+    layers, columns, rest = 1, min(_COLUMNS, parameters), parameters
+    if architecture is not None and architecture.hidden_size:
+        layers, columns = architecture.layers, architecture.hidden_size
+        table = (architecture.vocab_size or 0) * columns
+        matrices = 1 if architecture.tied_embeddings else 2
+        if table and matrices * table < parameters:
+            rest -= matrices * table
+            shape = (architecture.vocab_size or 0, columns)
+            yield "embed_tokens.weight", Kind.EMBEDDING, shape, 1, None
+            if matrices == 2:
+                yield "lm_head.weight", Kind.OUTPUT, shape, 1, None
+    rows = rest // (layers * columns) if columns else 0
+    if rows:
+        inside = tuple(range(layers))
+        yield "layers.{}.weight", Kind.LINEAR, (rows, columns), layers, inside
+    left = rest - rows * layers * columns
+    if left:
+        yield "rest", Kind.VECTOR, (left,), 1, None
+
+
+def _group(component: str, dtype: str, shaped: Shaped) -> WeightGroup:
+    pattern, kind, shape, count, layers = shaped
+    return WeightGroup(
+        component, pattern, dtype, shape, count, Part.TEXT, kind, Slot.OTHER, layers, 0
+    )
+
+
+def _with_bytes(groups: list[WeightGroup], totals: Totals) -> tuple[WeightGroup, ...]:
+    """Bytes divided by parameters and width; rounding goes to the first group."""
+    weights = [math.prod(g.shape) * g.count * DTYPE_BITS[g.dtype] for g in groups]
+    total_weight = sum(weights) or 1
+    shares = [totals.weight_bytes * weight // total_weight for weight in weights]
+    if shares:
+        shares[0] += totals.weight_bytes - sum(shares)
+    return tuple(replace(g, stored_bytes=share) for g, share in zip(groups, shares, strict=True))

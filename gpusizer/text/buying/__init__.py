@@ -1,1 +1,0 @@
-"""Reasons, purposes and filters: the words of choosing a GPU."""

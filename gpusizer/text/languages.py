@@ -1,0 +1,40 @@
+"""The languages, and the file that holds the words of each."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Literal, get_args
+
+Language = Literal["en", "zh", "pt"]
+LANGUAGES: tuple[Language, ...] = get_args(Language)
+
+
+@cache
+def sentences(language: Language) -> Mapping[str, str]:
+    """Every sentence of a language by its key, read from its file when first asked for."""
+    return read_sentences(file_of(language))
+
+
+def file_of(language: Language) -> Path:
+    """The TOML file with the words of a language."""
+    return Path(__file__).with_name(f"{language}.toml")
+
+
+def read_sentences(file: Path) -> Mapping[str, str]:
+    """The sentences of a file by their keys.
+
+    Its sections group them for people; a key is unique in the whole file. Raises ValueError
+    for a file that is not TOML, a key in two sections, or a value that is not text.
+    """
+    by_key: dict[str, str] = {}
+    for section in tomllib.loads(file.read_text(encoding="utf-8")).values():
+        for key, sentence in section.items():
+            if key in by_key:
+                raise ValueError(f"{file.name} has {key} in two sections")
+            if not isinstance(sentence, str):
+                raise ValueError(f"{file.name}: {key} is not a string")
+            by_key[key] = sentence
+    return by_key

@@ -1,0 +1,95 @@
+"""PageState: the question on the page, read from and written to the query string."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import parse_qsl, urlencode
+
+from gpusizer.answers.request import RANKINGS
+from gpusizer.memory.engines import ENGINES
+from gpusizer.memory.workload import DEFAULT_CONTEXT
+
+_MAX_QUERY_CHARS = 4000
+_NO_PART = ("tab",)  # fields that are no part of the question
+
+
+@dataclass(frozen=True, slots=True)
+class PageState:
+    """The page's fields as typed; they are checked when they are used.
+
+    >>> PageState.from_query("model=a/b&gpus=4090,2x3090").gpus
+    ('4090', '2x3090')
+    """
+
+    model: str = ""
+    context: str = str(DEFAULT_CONTEXT)
+    concurrency: str = "1"
+    engine: str = ""
+    rank_by: str = RANKINGS[0]
+    gpus: tuple[str, ...] | None = None
+    tab: str = ""
+
+    @classmethod
+    def from_query(cls, query: str) -> PageState:
+        """Read the state from a query string; unknown names are ignored."""
+        names = {name for name in cls.__slots__ if name != "gpus"}
+        values: dict[str, Any] = {}
+        for name, value in parse_qsl(query[:_MAX_QUERY_CHARS], keep_blank_values=True):
+            if name in names and value:
+                values[name] = value
+            elif name == "gpus":
+                values[name] = tuple(part.strip() for part in value.split(",") if part.strip())
+        return cls(**values)
+
+    @classmethod
+    def from_form(cls, model: object, *numbers_and_engine: object) -> PageState:
+        """Read the state from the form; an empty field means its default."""
+        names = ("context", "concurrency", "engine")
+        pairs = zip(names, numbers_and_engine, strict=True)
+        values: dict[str, Any] = {name: str(v) for name, v in pairs if v not in (None, "")}
+        return cls(str(model), **values)
+
+    @property
+    def form(self) -> tuple[str, int | None, int | None, str]:
+        """Values for the form; a number that cannot be read leaves its field empty.
+
+        For an engine that the menu does not have, the menu shows its first entry.
+        """
+        engine = self.engine.strip().lower()
+        engine_slug = engine if engine in ENGINES else ""
+        return self.model, _number(self.context), _number(self.concurrency), engine_slug
+
+    @property
+    def query(self) -> str:
+        """The query string: the model, and all fields but the tab that differ from the defaults."""
+        defaults = PageState()
+        names = [
+            name
+            for name in self.__slots__
+            if name not in _NO_PART and getattr(self, name) != getattr(defaults, name)
+        ]
+        fields = {name: _joined(getattr(self, name)) for name in names}
+        return urlencode(fields, safe="/,", errors="replace")
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The fields of the request, without the GPUs, which would limit the ranking to them."""
+        return {
+            name: getattr(self, name)
+            for name in self.__slots__
+            if name != "gpus" and name not in _NO_PART
+        }
+
+    def picking(self, gpus: Iterable[str]) -> PageState:
+        """Return the same question with other GPUs to compare."""
+        return replace(self, gpus=tuple(dict.fromkeys(gpus)))
+
+
+def _joined(value: str | tuple[str, ...]) -> str:
+    return value if isinstance(value, str) else ",".join(value)
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.removeprefix("-").isdecimal() and len(text) < 16 else None

@@ -1,0 +1,28 @@
+"""The pictures of one answer: memory by quantization as SVG, and the plots that Gradio draws."""
+
+from __future__ import annotations
+
+from gpusizer.answers.figures.pictures import Pictures
+from gpusizer.ui.presenters.charts.curves import context_plot, users_plots
+from gpusizer.ui.presenters.charts.plot import Plot
+from gpusizer.ui.presenters.charts.scatter import price_plot
+from gpusizer.ui.presenters.charts.stacked import memory_picture
+from gpusizer.ui.presenters.html import Html, el, join
+from gpusizer.ui.presenters.words import Words
+
+
+def memory_html(pictures: Pictures, words: Words) -> Html:
+    """Draw memory by quantization; "" where there are no estimates."""
+    context, users = words.whole(pictures.context), words.whole(pictures.concurrency)
+    picture = memory_picture(pictures.stacks, pictures.capacities, context, users, words)
+    return join((el("div", picture, class_="gs-section"),) if picture else ())
+
+
+def plots(pictures: Pictures, words: Words) -> dict[str, Plot]:
+    """Plot memory against context, speed against users and against prices, where they are known."""
+    context = context_plot(
+        pictures.curves, pictures.capacities, pictures.context, pictures.concurrency, words
+    )
+    plots_by_name = {"context": context, **users_plots(pictures.users, words)}
+    plots_by_name |= {prices.kind: price_plot(prices, words) for prices in pictures.prices}
+    return {name: plot for name, plot in plots_by_name.items() if plot is not None}

@@ -1,0 +1,20 @@
+"""The tab "How we know": errors against measurements, methods, their limits, and the API."""
+
+from __future__ import annotations
+
+import gradio as gr
+
+from gpusizer.ui import page_scripts as scripts
+from gpusizer.ui.other_tabs import Questions
+from gpusizer.ui.presenters import frame
+from gpusizer.ui.tabs.tab_fields import Listeners, html
+
+
+def build(tab: gr.Tab, questions: Questions, listeners: Listeners) -> gr.HTML:
+    """Build the tab; return the component for the errors, which is filled when the tab opens."""
+    words = questions.words
+    errors = html("", "gs-accuracy-block")
+    tab.select(questions.accuracy, None, errors, **listeners("accuracy"))
+    html(frame.method_html(words), "gs-method-block")
+    html(frame.api_html(words), "gs-api-block", scripts.copy_script(frame.ORIGIN))
+    return errors

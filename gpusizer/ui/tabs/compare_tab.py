@@ -1,0 +1,34 @@
+"""The tab that compares GPUs as cards side by side, with a model or without."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gradio as gr
+
+from gpusizer.ui import page_scripts as scripts
+from gpusizer.ui.handlers import Handlers
+from gpusizer.ui.tabs.tab_fields import Listeners, go_button, html, model_field, query_box
+
+
+def build(handlers: Handlers, listeners: Listeners) -> list[Any]:
+    """Build the tab; return the components that an address fills: model, cards and query."""
+    words = handlers.words
+    with gr.Row(elem_id="gs-compare-form", equal_height=True):
+        model = model_field(words, "gs-compare-model", label="compare.model")
+        go = go_button(words, "gs-compare-go", label="compare.go")
+    cards = html(handlers.no_cards, "gs-compare-cards", scripts.CARDS)
+    query = query_box("gs-compare-query")
+    outputs = [cards, query]
+    gr.on(
+        [model.submit, go.click],
+        handlers.compare_for,
+        [model, query],
+        outputs,
+        **listeners("compare"),
+    )
+    cards.pick(handlers.pick, [query], outputs, **listeners("compare_add"))
+    cards.drop(handlers.drop, [query], outputs, **listeners("compare_drop"))
+    remember = scripts.remember("compare")
+    query.change(None, [query], None, js=remember, **listeners.quiet("compare_remember"))
+    return [model, cards, query]

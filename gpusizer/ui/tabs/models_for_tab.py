@@ -1,0 +1,48 @@
+"""The tab "What can my GPU run", which lists models for a card or a machine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gradio as gr
+
+from gpusizer.answers.models_for.tasks import TASKS
+from gpusizer.ui import page_scripts as scripts
+from gpusizer.ui.other_tabs import Questions
+from gpusizer.ui.presenters import models_for
+from gpusizer.ui.tabs.tab_fields import Listeners, context_field, go_button, grid, html, query_box
+
+
+def build(questions: Questions, listeners: Listeners) -> list[Any]:
+    """Build the tab; return the components that an address fills: fields, answer and query."""
+    words = questions.words
+    with gr.Row(elem_id="gs-reverse-form", equal_height=True):
+        gpu = gr.Textbox(
+            label=words("reverse.gpu.label"),
+            placeholder=words("reverse.gpu.placeholder"),
+            max_lines=1,
+            scale=2,
+            elem_id="gs-reverse-gpu",
+        )
+        task = gr.Dropdown(
+            [(words("reverse.task.all"), ""), *((words(f"task.{name}"), name) for name in TASKS)],
+            value="",
+            label=words("reverse.task.label"),
+            scale=1,
+        )
+        context = context_field(words)
+        go = go_button(words, "gs-reverse-go", label="reverse.go")
+    search = scripts.search_label("gs-reverse-grid", words("search"))
+    answer = html("", "gs-reverse-answer", search)
+    models = grid(models_for.COLUMNS, words, "gs-reverse-grid", words("tab.reverse"))
+    query = query_box("gs-reverse-query")
+    gr.on(
+        [gpu.submit, go.click, task.input, context.submit],
+        questions.models_for,
+        [gpu, task, context],
+        [answer, models, query],
+        **listeners("reverse"),
+    )
+    remember = scripts.remember("reverse")
+    query.change(None, [query], None, js=remember, **listeners.quiet("reverse_remember"))
+    return [gpu, task, context, answer, models, query]

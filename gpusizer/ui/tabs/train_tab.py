@@ -1,0 +1,41 @@
+"""The tab "Fine-tune": memory, savings, GPUs, hours and dollars for a model and a method."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gradio as gr
+
+from gpusizer.ui import page_scripts as scripts
+from gpusizer.ui.other_tabs import Questions
+from gpusizer.ui.presenters.training import method_name
+from gpusizer.ui.tabs.tab_fields import Listeners, go_button, html, model_field, query_box
+
+_METHODS = ("lora", "qlora", "full", "dora")
+
+
+def build(questions: Questions, listeners: Listeners) -> list[Any]:
+    """Build the tab; return the components that an address fills: fields, answer and query."""
+    words = questions.words
+    with gr.Row(elem_id="gs-train-form", equal_height=True):
+        model = model_field(words, "gs-train-model")
+        go = go_button(words, "gs-train-go", label="train.go")
+    with gr.Row():
+        method = gr.Dropdown(
+            [(method_name(name), name) for name in _METHODS],
+            value=_METHODS[0],
+            label=words("train.method"),
+        )
+        sequence = gr.Number(2048, label=words("train.sequence"), precision=0)
+        batch = gr.Number(1, label=words("train.batch"), precision=0)
+        gpu = gr.Textbox(
+            label=words("train.gpu"), placeholder=words("cards.placeholder"), max_lines=1
+        )
+    answer = html("", "gs-train-answer")
+    query = query_box("gs-train-query")
+    fields = [model, method, sequence, batch, gpu]
+    triggers = [model.submit, go.click, method.input, sequence.submit, batch.submit, gpu.submit]
+    gr.on(triggers, questions.train, fields, [answer, query], **listeners("train"))
+    remember = scripts.remember("train")
+    query.change(None, [query], None, js=remember, **listeners.quiet("train_remember"))
+    return [*fields, answer, query]

@@ -1,0 +1,31 @@
+"""CircuitBreaker: stops requests to a route for a while after it was refused or timed out."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+
+class CircuitBreaker:
+    """Stops requests to a route that failed recently. Safe to share between threads.
+
+    Mirrors do not have every route of the Hub. Without a circuit breaker, a route that hangs
+    would cost its whole timeout for every model.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._open_until = 0.0
+        self._lock = threading.Lock()
+
+    @property
+    def allows_requests(self) -> bool:
+        """Whether requests to the route are allowed now."""
+        with self._lock:
+            return self._open_until <= self._clock()
+
+    def trip(self, seconds: float) -> None:
+        """Allow no requests for the next seconds."""
+        with self._lock:
+            self._open_until = self._clock() + seconds

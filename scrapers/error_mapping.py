@@ -1,0 +1,103 @@
+"""From the Hub's error statuses and failed connections to the errors of gpusizer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from requests import RequestException, Timeout
+from urllib3.exceptions import HTTPError, ProtocolError, TimeoutError
+
+from gpusizer.core.errors import (
+    GatedModel,
+    HubRateLimited,
+    HubUnreachable,
+    ModelNotFound,
+    ModelUnreadable,
+    PrivateOrMissing,
+    RepoFileNotFound,
+    RevisionNotFound,
+)
+from scrapers.retries import retry_after_seconds
+
+TransportError = (RequestException, HTTPError)
+"""What requests raises, and what urllib3 raises while a body is streamed."""
+
+_TRANSIENT_REASONS = frozenset({"timeout", "connection", "truncated", "server_error"})
+
+
+@dataclass(frozen=True, slots=True)
+class HubResource:
+    """What a request is about: fields of the error that it may end in."""
+
+    repo_id: str
+    revision: str = "main"
+    path: str = ""
+
+
+ErrorFactory = Callable[[HubResource], ModelUnreadable]
+
+# X-Error-Code, as huggingface_hub.utils.hf_raise_for_status knows them.
+_BY_CODE: dict[str, ErrorFactory] = {
+    "RepoNotFound": lambda resource: ModelNotFound(repo_id=resource.repo_id),
+    "RevisionNotFound": lambda resource: RevisionNotFound(
+        repo_id=resource.repo_id, revision=resource.revision
+    ),
+    "EntryNotFound": lambda resource: RepoFileNotFound(
+        repo_id=resource.repo_id, file=resource.path
+    ),
+    "GatedRepo": lambda resource: GatedModel(repo_id=resource.repo_id),
+}
+
+# Answers without a code: a private or missing repository (401), a disabled one (403).
+_BY_STATUS: dict[int, ErrorFactory] = {
+    401: lambda resource: PrivateOrMissing(repo_id=resource.repo_id),
+    403: lambda resource: PrivateOrMissing(repo_id=resource.repo_id),
+    404: lambda resource: (
+        RepoFileNotFound(repo_id=resource.repo_id, file=resource.path)
+        if resource.path
+        else ModelNotFound(repo_id=resource.repo_id)
+    ),
+    410: lambda resource: ModelNotFound(repo_id=resource.repo_id),
+    451: lambda resource: PrivateOrMissing(repo_id=resource.repo_id),
+}
+
+
+def status_error(status: int, headers: Mapping[str, str], resource: HubResource) -> ModelUnreadable:
+    """The error that an answer with a status of 400 or more means."""
+    if status == 429:
+        seconds = retry_after_seconds(status, headers)
+        return HubRateLimited(repo_id=resource.repo_id, retry_after_seconds=seconds)
+    factory = _BY_CODE.get(headers.get("X-Error-Code", "")) or _BY_STATUS.get(status)
+    if factory is not None:
+        return factory(resource)
+    reason = "server_error" if status >= 500 else "unexpected_answer"
+    return HubUnreachable(repo_id=resource.repo_id, reason=reason)
+
+
+def transport_error(error: RequestException | HTTPError, resource: HubResource) -> HubUnreachable:
+    """The error that a failed connection means: "timeout", "truncated" or "connection".
+
+    urllib3 raises ProtocolError for a body that breaks off; while the head is awaited
+    requests wraps it in its own ConnectionError.
+    """
+    reason = "connection"
+    if isinstance(error, (Timeout, TimeoutError)):
+        reason = "timeout"
+    elif isinstance(error, ProtocolError):
+        reason = "truncated"
+    return HubUnreachable(repo_id=resource.repo_id, reason=reason)
+
+
+def is_away(error: ModelUnreadable) -> bool:
+    """Whether the Hub was asked and did not answer usably; not so where nobody may ask it."""
+    if isinstance(error, HubUnreachable):
+        return error.fields["reason"] != "offline"
+    return isinstance(error, HubRateLimited)
+
+
+def is_transient(error: ModelUnreadable) -> bool:
+    """Whether the same request may succeed later: there was no answer, or the Hub was busy."""
+    if isinstance(error, HubUnreachable):
+        return error.fields["reason"] in _TRANSIENT_REASONS
+    return isinstance(error, HubRateLimited)

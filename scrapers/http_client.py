@@ -1,0 +1,143 @@
+"""HttpClient: requests' session with what it lacks for reading from strangers.
+
+requests applies its read timeout to every wait for bytes, so that a server which sends one
+byte in time, again and again, is never late. Here every read from a connection also checks
+the deadline of the whole answer: of its status line, its headers, the lengths of its chunks
+and its body.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import time
+from contextvars import ContextVar
+from http.client import HTTPResponse
+from http.cookiejar import DefaultCookiePolicy
+from typing import Any
+
+import requests
+from requests.adapters import HTTPAdapter
+from requests.auth import AuthBase
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+
+from scrapers.redirects import Origin, origin_of
+
+_HOSTS = 16
+"""Origins whose connections are kept: the Hub and its CDNs."""
+_deadline: ContextVar[float] = ContextVar("deadline", default=math.inf)
+"""Moment of `time.monotonic()` by which the answer to this thread's request must have ended."""
+
+
+class HttpClient(requests.Session):
+    """A session that follows no redirect and sends nothing of the operator's.
+
+    Proxies and certificates come from the environment, as requests reads it: `HTTPS_PROXY`,
+    `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`, `REQUESTS_CA_BUNDLE`. Loopback needs no proxy.
+    Cookies are not kept, and `~/.netrc` is not read because every request has an auth.
+    Safe to share between threads.
+    """
+
+    def __init__(self, connections: int) -> None:
+        super().__init__()
+        self.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
+        adapter = _DeadlineAdapter(pool_connections=_HOSTS, pool_maxsize=connections)
+        self.mount("https://", adapter)
+        self.mount("http://", adapter)
+
+    def get_redirect_target(self, resp: requests.Response) -> None:
+        """No redirect is requests' to follow, or to read the body of: both need our limits."""
+
+    def open(
+        self, request: requests.PreparedRequest, wait_seconds: tuple[float, float], seconds: float
+    ) -> requests.Response:
+        """Send a request; its head has arrived when this returns, its body is still to be read.
+
+        `wait_seconds` bound connecting and each wait for bytes, `seconds` the whole answer.
+        Raises requests.RequestException or urllib3.exceptions.HTTPError.
+        """
+        url = request.url or ""
+        settings = self.merge_environment_settings(url, {}, True, None, None)
+        origin = origin_of(url)
+        if origin is not None and origin.is_loopback:
+            settings["proxies"] = {}
+        reset = _deadline.set(time.monotonic() + seconds)
+        try:
+            return self.send(request, timeout=wait_seconds, allow_redirects=False, **settings)
+        finally:
+            _deadline.reset(reset)
+
+
+class EndpointAuth(AuthBase):
+    """Sends a visitor's token to the endpoint's own origin, and nothing to any other host."""
+
+    def __init__(self, token: str | None, endpoint: Origin | None) -> None:
+        self._token = token
+        self._endpoint = endpoint
+
+    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+        # The CDN's addresses carry their own signature; the token is the Hub's alone.
+        if self._token and origin_of(request.url or "") == self._endpoint:
+            request.headers["Authorization"] = f"Bearer {self._token}"
+        return request
+
+
+class _DeadlineStream(io.RawIOBase):
+    """The bytes of a connection; reading them after the deadline raises TimeoutError."""
+
+    def __init__(self, stream: io.RawIOBase, deadline: float) -> None:
+        self._stream = stream
+        self._deadline = deadline
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        if time.monotonic() >= self._deadline:
+            raise TimeoutError("the answer has not ended by its deadline")
+        return self._stream.readinto(buffer)
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
+
+
+class _DeadlineResponse(HTTPResponse):
+    """http.client's response, whose head and body end by the deadline of the request."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.fp = io.BufferedReader(_DeadlineStream(self.fp.detach(), _deadline.get()))
+
+
+class _DeadlineConnection(HTTPConnection):
+    response_class = _DeadlineResponse
+
+
+class _DeadlineTlsConnection(HTTPSConnection):
+    response_class = _DeadlineResponse
+
+
+class _DeadlinePool(HTTPConnectionPool):
+    ConnectionCls = _DeadlineConnection
+
+
+class _DeadlineTlsPool(HTTPSConnectionPool):
+    ConnectionCls = _DeadlineTlsConnection
+
+
+_POOLS = {"http": _DeadlinePool, "https": _DeadlineTlsPool}
+
+
+class _DeadlineAdapter(HTTPAdapter):
+    """requests' adapter over these pools, straight and through a proxy."""
+
+    def init_poolmanager(self, *arguments: Any, **options: Any) -> None:
+        super().init_poolmanager(*arguments, **options)
+        self.poolmanager.pool_classes_by_scheme = _POOLS
+
+    def proxy_manager_for(self, *arguments: Any, **options: Any) -> Any:
+        manager = super().proxy_manager_for(*arguments, **options)
+        manager.pool_classes_by_scheme = _POOLS
+        return manager

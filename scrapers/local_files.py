@@ -1,0 +1,241 @@
+"""LocalFiles: the files of a checkpoint on this machine, read as those of the Hub are.
+
+Safetensors headers are read by the safetensors library, GGUF headers by gguf's reader. A
+checkpoint may come from anybody: the budgets of the Hub hold here, too.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from huggingface_hub import metadata_load
+from safetensors import SafetensorError, safe_open
+from yaml import YAMLError
+
+from gpusizer.core.errors import MalformedRepo, ModelUnreadable, RepoFileNotFound, UnsupportedDtype
+from gpusizer.hub.tensors import Entries, group_entries
+from scrapers.gguf_header import GgufHeader
+from scrapers.gguf_on_disk import read_header_on_disk
+from scrapers.header_reading import Header
+from scrapers.hub_api import RepoInfo, is_plain_path, parse_info
+from scrapers.json_files import parse_object
+from scrapers.limits import KIB, Limits
+from scrapers.read_budget import ReadBudget
+from scrapers.repo_reader import AllHeaders
+from scrapers.safetensors_header import LENGTH_BYTES, header_end
+from scrapers.shard_index import ShardIndex, parse_index
+from scrapers.weight_sets import RepoFile
+
+CARD = "README.md"
+_CARD_BYTES = 64 * KIB  # YAML takes a second for each megabyte
+_MAX_DEPTH = 6
+# Words of the safetensors library's errors, and what they say about a file; the first counts.
+_SAFETENSORS_REASONS = {
+    "recursion limit": "too_deep",
+    "missing field": "tensor_entry",
+    "invalid value": "tensor_entry",
+    "overflow": "shape",
+    "header too small": "truncated",
+    "header too large": "header_length",
+    "UTF-8": "not_utf8",
+    "invalid JSON": "not_json",
+    "offset": "data_offsets",
+    "not fully covered": "beyond_end",
+    "incomplete metadata": "beyond_end",
+}
+_UNKNOWN_DTYPE = re.compile(r"unknown variant `([^`]{1,40})`")
+
+
+class LocalFiles:
+    """A folder as RepoFiles: see there for the methods.
+
+    Files are read when they are asked for, none ahead: a disk has no round trips to spare.
+    `sha` is the commit that the folder holds, where that is known. Where `only` names a
+    safetensors file at the root, the others are left out of the file list; configurations stay.
+    """
+
+    may_read_files = True
+    may_ask_headers = False
+
+    def __init__(
+        self, folder: Path, repo_id: str, sha: str | None, limits: Limits, only: str | None = None
+    ) -> None:
+        self.folder = folder
+        self.repo_id = repo_id
+        self.revision = sha
+        self.budget = ReadBudget(repo_id, limits)
+        self._only = only
+        self._pieces: dict[str, tuple[RepoFile, ...]] = {}
+        self._info: RepoInfo | None = None
+        self._sizes: dict[str, int] = {}
+
+    @property
+    def limits(self) -> Limits:
+        return self.budget.limits
+
+    def info(self) -> RepoInfo:
+        """What the model card says, and the file list."""
+        if self._info is None:
+            self._sizes = dict(self._listed())
+            answer = {
+                "id": self.repo_id,
+                "sha": self.revision,
+                "cardData": self._card(),
+                "siblings": [{"rfilename": p, "size": size} for p, size in self._sizes.items()],
+            }
+            self._info = parse_info(answer, self.repo_id)
+        return self._info
+
+    def tree(self) -> list[RepoFile]:
+        return list(self.info().files or ())
+
+    def prefetch(self, what: str, path: str = "") -> None:
+        """Nothing: the file is read when its content is asked for."""
+
+    def expect_headers(self, paths: Iterable[str], header_bytes: int) -> None:
+        """Nothing: the whole header is at hand."""
+
+    def expect_pieces(self, pieces: Iterable[RepoFile]) -> None:
+        together = tuple(pieces)
+        self._pieces[together[0].path] = together
+
+    def json(self, path: str) -> dict[str, Any]:
+        body = self._small_file(path, "config_bytes")
+        self.budget.count_config(body)
+        return parse_object(body, self.repo_id, path, self.limits.json_depth)
+
+    def index(self, path: str) -> ShardIndex:
+        body = self._small_file(path, "index_bytes")
+        return parse_index(body, self.limits, self.repo_id, path)
+
+    def header(self, path: str) -> Header:
+        file, size_bytes = self._file(path)
+        with self._opening(path):
+            with file.open("rb") as opened:
+                start = opened.read(LENGTH_BYTES)
+            end = header_end(start, size_bytes, self.repo_id, path, self.limits)
+            self.budget.count_bytes(end)
+            try:
+                entries = _tensors(file)
+            except SafetensorError as error:
+                raise self._refused(path, str(error)) from None
+        return group_entries(entries), size_bytes
+
+    def gguf(self, path: str) -> GgufHeader:
+        file, size_bytes = self._file(path)
+        rest = self._pieces.get(path, ())[1:]
+        size_bytes += sum(piece.size_bytes or 0 for piece in rest)
+        with self._opening(path):
+            header = read_header_on_disk(file, size_bytes, self.limits, self.repo_id, path)
+        self.budget.count_bytes(header.bytes_read)
+        return header
+
+    def headers(self, index: str) -> AllHeaders:
+        """Nothing: shards are read one by one."""
+        return AllHeaders()
+
+    def close_headers(self, seconds: float) -> None:
+        """Nothing: there is no such answer here."""
+
+    def _listed(self) -> Iterator[tuple[str, int]]:
+        """Paths and sizes of the regular files; of links, of what they lead to."""
+        for number, (path, entry) in enumerate(_walk(self.folder, self.limits.files)):
+            if number >= self.limits.files:
+                raise self.budget.exceeded("files")
+            self.budget.seconds_left()
+            size_bytes = _size(entry)
+            if size_bytes is not None and is_plain_path(path) and self._counts(path):
+                yield path, size_bytes
+
+    def _counts(self, path: str) -> bool:
+        """Whether a file belongs to the model: of one named file not its neighbours."""
+        if self._only is None or not self._only.endswith(".safetensors"):
+            return True
+        return path == self._only or not path.endswith((".safetensors", ".safetensors.index.json"))
+
+    def _card(self) -> Any:
+        """The metadata of the model card; None where there is none that can be read."""
+        if self._sizes.get(CARD, _CARD_BYTES) >= _CARD_BYTES:
+            return None
+        try:
+            return metadata_load(self.folder / CARD)
+        except (OSError, ValueError, YAMLError, RecursionError):
+            return None
+
+    def _small_file(self, path: str, limit: str) -> bytes:
+        file, size_bytes = self._file(path)
+        if size_bytes > getattr(self.limits, limit):
+            raise self.budget.exceeded(limit)
+        self.budget.count_bytes(size_bytes)
+        with self._opening(path):
+            return file.read_bytes()
+
+    def _file(self, path: str) -> tuple[Path, int]:
+        """A listed file and its size. Raises RepoFileNotFound."""
+        self.budget.seconds_left()
+        self.info()
+        size = self._sizes.get(path)
+        if size is None:
+            raise RepoFileNotFound(repo_id=self.repo_id, file=path)
+        return self.folder / path, size
+
+    def _refused(self, path: str, message: str) -> ModelUnreadable:
+        """What an error of the safetensors library says about a file."""
+        dtype = _UNKNOWN_DTYPE.search(message)
+        if dtype is not None:
+            return UnsupportedDtype(repo_id=self.repo_id, dtype=dtype[1])
+        reasons = [reason for words, reason in _SAFETENSORS_REASONS.items() if words in message]
+        reason = reasons[0] if reasons else "tensor_entry"
+        return MalformedRepo(repo_id=self.repo_id, file=path, reason=reason)
+
+    @contextmanager
+    def _opening(self, path: str) -> Iterator[None]:
+        """Say that a file is not to be had when the system does not let it be read."""
+        try:
+            yield
+        except OSError:
+            raise RepoFileNotFound(repo_id=self.repo_id, file=path) from None
+
+
+def _walk(
+    folder: Path, most: int, prefix: str = "", depth: int = 0
+) -> Iterator[tuple[str, os.DirEntry[str]]]:
+    """Files below a folder with their paths, of each folder one more than `most` at the most.
+
+    Hidden folders, links to folders and folders that may not be read are not entered.
+    """
+    try:
+        with os.scandir(folder) as scanned:
+            entries = sorted(islice(scanned, most + 1), key=lambda entry: entry.name)
+    except OSError:
+        return
+    for entry in entries:
+        path = prefix + entry.name
+        if not entry.is_dir(follow_symlinks=False):
+            yield path, entry
+        elif depth < _MAX_DEPTH and not entry.name.startswith("."):
+            yield from _walk(Path(entry.path), most, f"{path}/", depth + 1)
+
+
+def _size(entry: os.DirEntry[str]) -> int | None:
+    """Bytes of a regular file; None for anything else, and for a link that leads nowhere."""
+    try:
+        status = entry.stat()
+    except OSError:
+        return None
+    return status.st_size if stat.S_ISREG(status.st_mode) else None
+
+
+def _tensors(file: Path) -> Entries:
+    """Names, dtypes and shapes of a safetensors file, in the order of their data."""
+    with safe_open(file, framework="numpy") as tensors:
+        names = tensors.offset_keys()
+        slices = [tensors.get_slice(name) for name in names]
+        return names, [(part.get_dtype(), tuple(part.get_shape())) for part in slices]

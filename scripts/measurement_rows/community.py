@@ -1,0 +1,107 @@
+"""Speeds that strangers measured on their own machines -> rows of `throughput.jsonl`."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+
+from gpusizer.core.errors import UnknownGpu
+from gpusizer.gpus import load_catalogue
+from scripts.measurement_rows.common import (
+    Match,
+    ModelMap,
+    Row,
+    compact,
+    source_group,
+    source_url,
+)
+
+_ENGINES = {"llamacpp": "llama.cpp", "ollama": "ollama", "mlx": "mlx", "vllm": "vllm"}
+_GGUF = re.compile(r"[-.](?:UD-)?(Q\d_[K\d](?:_[SML])?|IQ\d_\w+|MXFP4)(?:\.gguf)?$", re.IGNORECASE)
+_MLX = re.compile(r"-(4bit|MXFP4-Q4)$")
+_TAG_QUANT = "q4_k_m"  # what Ollama downloads under a plain tag
+_LEAST_STEADY = 0.5  # slowest run over fastest; below it the machine did something else too
+_SAME_SHAPES = {
+    "qwen3:8b": "Qwen/Qwen3-8B",
+    "qwen3.5:9b": "Qwen/Qwen3.5-9B",
+    "qwen3.6:27b": "Qwen/Qwen3.6-27B-FP8",
+    "qwen2.5-coder:14b": "Qwen/Qwen2.5-14B-Instruct",
+    "gemma3:4b": "google/gemma-3-4b-it",
+    "llama3.2:1b": "meta-llama/Llama-3.2-1B-Instruct",
+    "deepseek-r1:7b": "deepseek-ai/DeepSeek-R1-Distill-Qwen-7B",
+    "Qwen2.5-Coder-14B-Instruct": "Qwen/Qwen2.5-14B-Instruct",
+    "Qwen2.5-Coder-3B-Instruct": "Qwen/Qwen2.5-3B-Instruct",
+    "Qwen2.5-Coder-1.5B-Instruct": "Qwen/Qwen2.5-1.5B-Instruct",
+    "Qwen3.6-27B": "Qwen/Qwen3.6-27B-FP8",
+    "Mistral-7B-Instruct-v0.3": "mistralai/Mistral-7B-Instruct-v0.1",
+    "DeepSeek-Coder-V2-Lite-Instruct": "deepseek-ai/DeepSeek-Coder-V2-Lite-Instruct",
+}
+"""Names without a snapshot of their own -> a release of the same shapes."""
+
+
+def convert(run: Row, models: ModelMap) -> Row | None:
+    """One row; None without a model, a card of the catalogue, or steady runs."""
+    model, quant = _named(run["model"])
+    match = _match(model, models)
+    url, gpu = source_url(run["source"]), _gpu(run)
+    steady = run["min_tok_s"] >= _LEAST_STEADY * run["max_tok_s"]
+    if match is None or quant is None or url is None or gpu is None or not steady:
+        return None
+    return compact(
+        {
+            "kind": "throughput",
+            "id": f"community-{_digest(f'{url}|{_setting(run)}')}",
+            "dup_group": f"community-{_digest(_setting(run))}",
+            "source_group": source_group(url),
+            "source_url": url,
+            "confidence": "medium",
+            "repo": match.profile,
+            "profile": match.profile,
+            "profile_basis": match.basis,
+            "engine": _ENGINES[run["engine"]],
+            "front_end": run["engine"],
+            "quant": quant,
+            "quantization": quant,
+            "gpu": run["gpu"],
+            "gpu_slug": gpu,
+            "gpu_count": run["gpu_count"],
+            "generated_tokens": round(run["output_tokens"]),
+            "measured": {"decode_tokens_per_second": run["tok_s"]},
+        }
+    )
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def _setting(run: Row) -> str:
+    return "|".join(str(run[name]) for name in ("gpu", "vram_gb", "gpu_count", "engine", "model"))
+
+
+def _named(text: str) -> tuple[str, str | None]:
+    """The model and the quantization of a file, an MLX repository or a tag of Ollama."""
+    name = text.rpartition("/")[2] if text.endswith(".gguf") else text
+    gguf, mlx = _GGUF.search(name), _MLX.search(name)
+    if gguf:
+        slug = gguf[1].lower()
+        return name[: gguf.start()], "mxfp4" if slug == "mxfp4" else slug
+    if mlx:
+        return name[: mlx.start()], "mxfp4" if "MXFP4" in mlx[1] else "mlx-4bit"
+    return name, _TAG_QUANT if ":" in name else None
+
+
+def _match(model: str, models: ModelMap) -> Match | None:
+    """By a unique name, with or without the owner that some publishers put before it."""
+    known = _SAME_SHAPES.get(model) or _SAME_SHAPES.get(model.partition("_")[2])
+    if known:
+        return Match(known, "same_shapes")
+    return models.by_file(f"x/{model}-GGUF") or models.by_file(f"x/{model.partition('_')[2]}-GGUF")
+
+
+def _gpu(run: Row) -> str | None:
+    size = f" {run['ram_gb']:.0f}GB" if run["unified"] and run["gpu"].startswith("Apple") else ""
+    try:
+        return load_catalogue().find(f"{run['gpu']}{size}").slug
+    except UnknownGpu:
+        return None

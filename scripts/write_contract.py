@@ -1,0 +1,74 @@
+"""Write the sections on requests in `docs/contract.md` from the request models.
+
+    python -m scripts.write_contract
+
+The rest of the page is written by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from gpusizer.answers.models_for.models_request import ModelsRequest
+from gpusizer.answers.request import CompareRequest, ListingRequest, SizeRequest
+from gpusizer.answers.request_docs import FieldDescription, described_groups
+from gpusizer.answers.training_request import TrainingRequest
+from gpusizer.core.paths import DATA_DIR
+from gpusizer.core.request_model import RequestModel
+
+PAGE = DATA_DIR.parent / "docs" / "contract.md"
+BEGIN = "<!-- requests: written by `python -m scripts.write_contract` -->"
+END = "<!-- end of requests -->"
+
+REQUESTS: tuple[tuple[str, type[RequestModel]], ...] = (
+    ("size", SizeRequest),
+    ("train", TrainingRequest),
+    ("compare", CompareRequest),
+    ("models-for", ModelsRequest),
+    ("gpus", ListingRequest),
+)
+_KINDS = {int: "integer", float: "number", bool: "boolean", str: "text", tuple: "list of texts"}
+
+
+def updated(page: str) -> str:
+    """Return the page with its sections on requests replaced."""
+    before, _, rest = page.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}\n\n{requests_text()}\n{END}{after}"
+
+
+def requests_text() -> str:
+    """Write a section for each request; groups of fields listed before are only named."""
+    sections: list[str] = []
+    listed: dict[tuple[FieldDescription, ...], str] = {}
+    for name, request in REQUESTS:
+        sections.append(f"### `{name}`\n")
+        shared: dict[str, list[str]] = {}
+        for heading, fields in described_groups(request).items():
+            if fields in listed:
+                shared.setdefault(listed[fields], []).append(heading)
+            else:
+                listed[fields] = name
+                sections.append(_table(heading, fields))
+        for earlier, headings in shared.items():
+            sections.append(f"As in `{earlier}`: {', '.join(headings)}.\n")
+    return "\n".join(sections)
+
+
+def _table(heading: str, fields: Iterable[FieldDescription]) -> str:
+    lines = ("| field | type | default | bounds or choices | meaning |", "|---|---|---|---|---|")
+    rows = (f"| {' | '.join(_cells(field))} |" for field in fields)
+    return "\n".join((f"**{heading}**\n", *lines, *rows)) + "\n"
+
+
+def _cells(field: FieldDescription) -> Iterator[str]:
+    yield f"`{field.name}`"
+    has_unit = field.kind in (int, float) and field.unit != "N"
+    yield f"{_KINDS[field.kind]}, {field.unit}" if has_unit else _KINDS[field.kind]
+    yield "required" if field.required else field.default_text
+    yield field.choices_text or field.bounds_text
+    yield field.meaning.replace("|", "\\|")
+
+
+if __name__ == "__main__":
+    PAGE.write_text(updated(PAGE.read_text("utf-8")), "utf-8")

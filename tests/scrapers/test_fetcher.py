@@ -1,0 +1,174 @@
+"""build_fetcher: the live Hub first, embedded snapshots where it cannot answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from gpusizer.core.errors import (
+    HubRateLimited,
+    HubUnreachable,
+    ModelNotFound,
+    RevisionNotFound,
+)
+from gpusizer.core.messages import Note
+from gpusizer.core.settings import Settings
+from gpusizer.hub.model_ref import ModelRef
+from gpusizer.model.profile import build_profile
+from scrapers.fetcher import Fetcher, build_fetcher
+from tests.hub_emulator import Fault, HubEmulator, llama_repo
+
+KNOWN = ModelRef("meta-llama/Llama-3.1-8B")
+UNKNOWN = ModelRef("org/name")
+
+
+@pytest.fixture
+def fetch(hub: HubEmulator) -> Fetcher:
+    return build_fetcher(
+        Settings(endpoint=hub.endpoint, cdn_origins=(hub.cdn_endpoint,), timeout_seconds=0.7)
+    )
+
+
+def test_offline() -> None:
+    fetch = build_fetcher(Settings(endpoint="http://127.0.0.1:1", offline=True))
+    assert fetch(KNOWN).source == "snapshot"
+    for ref in (UNKNOWN, ModelRef(KNOWN.repo_id, "v9")):
+        with pytest.raises(HubUnreachable, match="offline"):
+            fetch(ref)
+
+
+def test_live_hub_comes_first(hub: HubEmulator, fetch: Fetcher) -> None:
+    hub.add(llama_repo(KNOWN.repo_id))
+    snapshot = fetch(KNOWN)
+    assert (snapshot.source, snapshot.components[0].files[0].tensor_count) == ("hub", 21)
+
+
+FAILURES = {
+    "down": Fault("status", status=503),
+    "silent": Fault("hang"),
+    "rate limited": Fault("status", status=429, headers={"Retry-After": "300"}),
+}
+
+
+@pytest.mark.parametrize("name", FAILURES)
+def test_hub_away(hub: HubEmulator, fetch: Fetcher, name: str) -> None:
+    hub.faults.add(FAILURES[name])
+    assert fetch(ModelRef(KNOWN.repo_id, "main")).source == "snapshot"
+    for ref in (UNKNOWN, ModelRef(KNOWN.repo_id, "v9")):
+        with pytest.raises((HubUnreachable, HubRateLimited)):
+            fetch(ref)
+
+
+def test_gate(hub: HubEmulator, fetch: Fetcher) -> None:
+    hub.add(llama_repo(KNOWN.repo_id, gated="manual"))
+    hub.add(llama_repo(UNKNOWN.repo_id, gated="manual"))
+    assert fetch(KNOWN).source == "snapshot"
+    assert fetch(UNKNOWN).components[0].totals is not None
+
+
+def test_a_gate_known_from_the_embedded_copy_costs_one_request(hub: HubEmulator) -> None:
+    embedded = "meta-llama/Llama-3.1-8B"
+    hub.add(llama_repo(embedded, gated="manual", shards=4))
+    snapshot = build_fetcher(Settings(endpoint=hub.endpoint, cdn_origins=(hub.cdn_endpoint,)))(
+        ModelRef(embedded)
+    )
+    assert snapshot.source == "snapshot" and snapshot.gated
+    assert len(hub.requests) == 1
+
+
+def test_answers_of_the_hub_stand(hub: HubEmulator, fetch: Fetcher) -> None:
+    hub.add(llama_repo(KNOWN.repo_id))
+    with pytest.raises(ModelNotFound):
+        fetch(UNKNOWN)
+    with pytest.raises(RevisionNotFound):
+        fetch(ModelRef(KNOWN.repo_id, "v9"))
+
+
+@pytest.fixture
+def keeping(hub: HubEmulator, tmp_path: Path) -> Settings:
+    """Settings with a cache on disk."""
+    return Settings(
+        endpoint=hub.endpoint,
+        cdn_origins=(hub.cdn_endpoint,),
+        timeout_seconds=0.7,
+        cache_folder=tmp_path / "cache",
+    )
+
+
+def test_next_process_asks_nothing(hub: HubEmulator, keeping: Settings) -> None:
+    hub.add(llama_repo("org/name"))
+    first = build_fetcher(keeping)(UNKNOWN)
+    hub.reset_log()
+    assert build_fetcher(keeping)(UNKNOWN) == first
+    assert hub.requests == []
+
+
+@pytest.fixture
+def later(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Lets the time pass in which an answer from disk is believed."""
+
+    def pass_time() -> None:
+        monkeypatch.setattr("scrapers.disk_cache.COMMIT_SECONDS", -1.0)
+
+    return pass_time
+
+
+def test_later_one_request_confirms(
+    hub: HubEmulator, keeping: Settings, later: Callable[[], None]
+) -> None:
+    hub.add(llama_repo("org/name", shards=4))
+    first = build_fetcher(keeping)(UNKNOWN)
+    later()
+    hub.reset_log()
+    assert build_fetcher(keeping)(UNKNOWN) == first
+    assert len(hub.requests) == 1
+
+
+@pytest.mark.parametrize("name", FAILURES)
+def test_last_known_answer_when_the_hub_is_away(
+    hub: HubEmulator, keeping: Settings, later: Callable[[], None], name: str
+) -> None:
+    hub.add(llama_repo("org/name"))
+    first = build_fetcher(keeping)(UNKNOWN)
+    later()
+    hub.faults.add(FAILURES[name])
+    stale = build_fetcher(keeping)(UNKNOWN)
+    assert stale == first.with_source("cache")
+    assert Note("stale_cache", date=first.retrieved_at[:10]) in build_profile(stale).caveats
+    with pytest.raises((HubUnreachable, HubRateLimited)):
+        build_fetcher(keeping)(ModelRef("org/name", "v9"))
+
+
+def test_offline_answers_from_disk(hub: HubEmulator, keeping: Settings) -> None:
+    hub.add(llama_repo("org/name"))
+    build_fetcher(keeping)(UNKNOWN)
+    hub.reset_log()
+    assert build_fetcher(replace(keeping, offline=True))(UNKNOWN).source == "cache"
+    assert hub.requests == []
+
+
+def test_withdrawn_model_is_forgotten(
+    hub: HubEmulator, keeping: Settings, later: Callable[[], None]
+) -> None:
+    """What is no longer for everybody is not served from disk either, not even when away."""
+    hub.add(llama_repo("org/name"))
+    build_fetcher(keeping)(UNKNOWN)
+    later()
+    hub.add(llama_repo("org/name", private=True))
+    with pytest.raises(ModelNotFound):
+        build_fetcher(keeping)(UNKNOWN)
+    with pytest.raises(HubUnreachable, match="offline"):
+        build_fetcher(replace(keeping, offline=True))(UNKNOWN)
+
+
+def test_questions_are_answered_once(hub: HubEmulator, fetch: Fetcher) -> None:
+    hub.add(llama_repo("org/name"))
+    hub.options.latency = 0.05
+    with ThreadPoolExecutor(8) as pool:
+        snapshots = list(pool.map(fetch, [UNKNOWN] * 16))
+    assert all(snapshot is snapshots[0] for snapshot in snapshots)
+    assert len(hub.requests) == 5

@@ -1,0 +1,284 @@
+"""HubSession over requests: proxies, certificates, answers that drip, requests in flight."""
+
+from __future__ import annotations
+
+import gzip
+import ipaddress
+import ssl
+import threading
+from base64 import b64encode
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from gpusizer.core.errors import HubUnreachable
+from gpusizer.hub.model_ref import ModelRef
+from scrapers.error_mapping import HubResource
+from scrapers.http import HubSession
+from scrapers.http_response import HubRequest, HubResponse
+from scrapers.hub import fetch_snapshot
+from scrapers.hub_api import info_url
+from scrapers.limits import PARALLEL_READS, PROCESS_READS, Limits
+from scrapers.read_budget import ReadBudget
+from tests.hub_emulator import Fault, HubEmulator, llama_repo, sharded_repo
+from tests.scrapers.conftest import QUICK, Fetch
+
+REF = ModelRef("org/name")
+INFO = r"/api/models/org/name$"
+PROXY_VARIABLES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (*PROXY_VARIABLES, "requests_ca_bundle", "curl_ca_bundle"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+
+
+@pytest.fixture(autouse=True)
+def model(hub: HubEmulator) -> None:
+    hub.add(llama_repo("org/name"))
+
+
+def read_info(session: HubSession, budget: ReadBudget | None = None) -> HubResponse:
+    """The description of the model, read on this thread."""
+    url = info_url(session.endpoint, "org/name", None)
+    request = HubRequest(url, HubResource("org/name"), "info_bytes")
+    return session.get(request, budget or ReadBudget("org/name", QUICK))
+
+
+class TestProxies:
+    """The environment's proxies, as requests reads them; an emulated Hub plays the proxy."""
+
+    def test_a_proxy_is_told_the_whole_address(
+        self, hub: HubEmulator, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("http_proxy", hub.endpoint)
+        with HubSession("http://hub.test:81", cdn_origins=(hub.cdn_endpoint,)) as session:
+            assert fetch_snapshot(REF, session, QUICK).components[0].tensors
+        hosts = {request.headers["host"] for request in hub.requests_to("hub")}
+        assert hosts == {"hub.test:81"}
+
+    def test_a_proxy_is_told_who_asks(
+        self, hub: HubEmulator, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("all_proxy", hub.endpoint.replace("//", "//me:se%40cret@"))
+        with HubSession("http://hub.test") as session:
+            read_info(session)
+        (request,) = hub.requests
+        basic = b64encode(b"me:se@cret").decode()
+        assert request.headers["proxy-authorization"] == f"Basic {basic}"
+
+    def test_a_proxy_sees_nothing_of_https_but_the_host(
+        self, hub: HubEmulator, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("https_proxy", hub.endpoint)
+        with (
+            HubSession("https://hub.test") as session,
+            pytest.raises(HubUnreachable, match="connection"),
+        ):
+            read_info(session)
+        assert {request.method for request in hub.requests} == {"CONNECT"}
+        assert {request.path for request in hub.requests} == {"hub.test:443"}
+
+    def test_loopback_needs_no_proxy(
+        self, hub: HubEmulator, fetch: Fetch, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("all_proxy", "http://127.0.0.1:9")
+        assert fetch().components[0].tensors
+
+    def test_a_proxy_of_an_unknown_kind_is_not_gone_around(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("all_proxy", "socks5://127.0.0.1:9")
+        with (
+            HubSession("http://hub.test") as session,
+            pytest.raises(HubUnreachable, match="connection"),
+        ):
+            read_info(session)
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A self-signed certificate of 127.0.0.1, with its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "loopback")])
+    now = datetime.now(UTC)
+    loopback = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
+    signed = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(x509.SubjectAlternativeName([loopback]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    path = tmp_path_factory.mktemp("tls") / "both.pem"
+    secret = key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
+    path.write_bytes(signed.public_bytes(serialization.Encoding.PEM) + secret)
+    return path
+
+
+@pytest.fixture
+def tls_hub(certificate: Path) -> Iterator[HubEmulator]:
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate)
+    with HubEmulator([llama_repo("org/name")], tls=context) as emulator:
+        yield emulator
+
+
+class TestCertificates:
+    def test_a_trusted_hub_is_read_over_connections_that_are_kept(
+        self, tls_hub: HubEmulator, certificate: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
+        with HubSession(tls_hub.endpoint, cdn_origins=(tls_hub.cdn_endpoint,)) as session:
+            assert fetch_snapshot(REF, session, QUICK).components[0].tensors
+            tls_hub.reset_log()
+            read_info(session)
+            assert (len(tls_hub.requests), tls_hub.connections) == (1, 0)
+
+    def test_nobody_else_is_trusted(self, tls_hub: HubEmulator) -> None:
+        with (
+            HubSession(tls_hub.endpoint) as session,
+            pytest.raises(HubUnreachable, match="connection"),
+        ):
+            read_info(session)
+        assert tls_hub.requests == []
+
+    def test_a_certificate_of_another_host_is_not_trusted(
+        self, tls_hub: HubEmulator, certificate: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
+        with (
+            HubSession(tls_hub.endpoint.replace("127.0.0.1", "localhost")) as session,
+            pytest.raises(HubUnreachable, match="connection"),
+        ):
+            read_info(session)
+        assert tls_hub.requests == []
+
+
+# A byte every tenth of a second: no wait is as long as the read timeout.
+DRIP = Fault("drip", INFO, piece=1, delay=0.1)
+BRIEF = replace(QUICK, request_seconds=5.0, model_seconds=0.6)
+EMPTY_GZIP = {"Content-Encoding": "gzip"}
+
+
+class TestDrips:
+    """What never falls silent ends at the deadline, on the thread that reads it."""
+
+    @pytest.mark.parametrize(
+        "fault",
+        [
+            DRIP,
+            Fault("slow", INFO, piece=1, delay=0.1),
+            Fault("drip", INFO, piece=150, delay=0.1, body=bytes(10**5)),
+            Fault(
+                "drip",
+                INFO,
+                piece=30,
+                delay=0.02,
+                body=gzip.compress(b"") * 10**4,
+                headers=EMPTY_GZIP,
+            ),
+        ],
+        ids=["head", "body", "long body", "gzip of nothing"],
+    )
+    def test_the_reading_thread_is_free_at_the_deadline(
+        self, hub: HubEmulator, session: HubSession, fault: Fault
+    ) -> None:
+        hub.faults.add(replace(fault))
+        with pytest.raises(HubUnreachable, match="timeout"):
+            read_info(session, ReadBudget("org/name", BRIEF))
+
+    def test_lengths_of_chunks_that_drip(self, hub: HubEmulator, fetch: Fetch) -> None:
+        """Small files come in chunks; here a byte at a time, lengths included."""
+        hub.faults.add(Fault("drip", "/api/resolve-cache/", piece=1, delay=0.05))
+        with pytest.raises(HubUnreachable, match="timeout"):
+            fetch(limits=BRIEF)
+
+    def test_no_thread_is_left_behind(self, hub: HubEmulator, fetch: Fetch) -> None:
+        hub.faults.add(replace(DRIP))
+        with pytest.raises(HubUnreachable, match="timeout"):
+            fetch(limits=BRIEF)
+        readers = [thread for thread in threading.enumerate() if "hub-read" in thread.name]
+        for thread in readers:
+            thread.join(5)
+        assert not any(thread.is_alive() for thread in readers)
+
+
+class TestRedirects:
+    def test_a_long_body_of_a_redirect_is_not_read(
+        self, hub: HubEmulator, session: HubSession
+    ) -> None:
+        there = "/api/models/org/name?blobs=true&again"
+        fault = Fault("redirect_to", INFO, times=1, location=there, body=bytes(10**8))
+        hub.faults.add(fault)
+        budget = ReadBudget("org/name", QUICK)
+        read_info(session, budget)
+        assert budget.bytes_read < 200_000
+        assert hub.requests[0].body_bytes_sent < 50_000_000
+
+    @pytest.mark.parametrize("location", ["https://[bad/x", "//[bad/x", "https://a..b/"])
+    def test_addresses_that_are_none(
+        self, hub: HubEmulator, session: HubSession, location: str
+    ) -> None:
+        hub.faults.add(Fault("redirect_to", INFO, location=location))
+        with pytest.raises(HubUnreachable, match="'redirect'"):
+            read_info(session)
+
+    def test_odd_characters_are_escaped(self, hub: HubEmulator, session: HubSession) -> None:
+        location = "/api/models/org/name?blobs=true&caf\xe9=%41"
+        hub.faults.add(Fault("redirect_to", INFO, times=1, location=location))
+        read_info(session)
+        assert hub.requests[1].query == "blobs=true&caf%C3%A9=A"
+
+
+def test_after_a_failure_no_other_idle_connection_is_tried(
+    hub: HubEmulator, session: HubSession, fetch: Fetch
+) -> None:
+    """A middlebox that dropped one idle connection silently has dropped the others as well."""
+    fetch()
+    hub.reset_log()
+    hub.faults.add(Fault("hang", INFO, times=1))
+    read_info(session)
+    assert hub.connections == 1
+
+
+class TestRequestsInFlight:
+    SHARDS = 80
+
+    @pytest.fixture(autouse=True)
+    def models(self, hub: HubEmulator) -> None:
+        weights = {f"layers.{n}.weight": ("BF16", (8, 16)) for n in range(self.SHARDS)}
+        for number in range(4):
+            repo = sharded_repo(f"org/m{number}", weights, self.SHARDS, {"model_type": "x"})
+            repo.revisions["v1"] = repo.sha
+            hub.add(repo)
+        hub.options.latency = 0.1
+
+    def read(self, hub: HubEmulator, number: int) -> int:
+        with HubSession(hub.endpoint, cdn_origins=[hub.cdn_endpoint]) as session:
+            snapshot = fetch_snapshot(ModelRef(f"org/m{number}", "v1"), session, Limits())
+        return len(snapshot.components[0].files)
+
+    def test_one_model(self, hub: HubEmulator) -> None:
+        assert self.read(hub, 0) == self.SHARDS
+        assert PARALLEL_READS / 2 < hub.peak_concurrency <= PARALLEL_READS == 32
+
+    def test_several_models_at_once(self, hub: HubEmulator) -> None:
+        with ThreadPoolExecutor(4) as pool:
+            assert list(pool.map(lambda number: self.read(hub, number), range(4))) == [80] * 4
+        assert PARALLEL_READS < hub.peak_concurrency <= PROCESS_READS == 64

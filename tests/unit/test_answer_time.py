@@ -1,0 +1,205 @@
+"""The work of an answer: by kinds of layers and patterns of tensors, within a budget of time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import count
+from typing import Any
+
+import pytest
+
+from gpusizer.answers.sizer import Sizer
+from gpusizer.answers.trainer import train
+from gpusizer.core.errors import LimitsExceeded
+from gpusizer.core.messages import Note
+from gpusizer.core.time_budget import TimeBudget
+from gpusizer.gpus import load_catalogue
+from gpusizer.hub.snapshot import Component, RepoSnapshot, Totals
+from gpusizer.model.profile import build_profile
+from gpusizer.text import LANGUAGES, say_error
+from tests.builders import group, llama, snapshot, tiny
+from tests.counting import steps_of
+from tests.gguf_snapshots import gguf_snapshot
+from tests.hub_emulator.gguf_models import llama_metadata, llama_tensors
+
+CATALOGUE = load_catalogue()
+CARDS = ["4090", "8x H200"]
+MODEL = {"model": "org/model"}
+
+
+def alternating(layers: int, stored: int) -> RepoSnapshot:
+    """A configuration of so many sliding and full layers in turn, over those that are stored."""
+    kinds = ["full_attention" if n % 2 else "sliding_attention" for n in range(layers)]
+    config = {"num_hidden_layers": layers, "layer_types": kinds, "sliding_window": 1024}
+    return tiny(layers=stored, model_type="gemma3_text", config=config)
+
+
+def patterned(patterns: int) -> RepoSnapshot:
+    """A tiny llama with so many more patterns of matrices."""
+    tensors = tiny().components[0].tensors
+    more = (
+        group(f"model.layers.{{}}.mlp.x{n}.weight", (64, 64), range(4)) for n in range(patterns)
+    )
+    return snapshot([*tensors, *more], dict(tiny().components[0].config or {}))
+
+
+Ask = Callable[[RepoSnapshot, Callable[[], TimeBudget]], object]
+
+
+def sizer(repo: RepoSnapshot, new_budget: Callable[[], TimeBudget]) -> Sizer:
+    return Sizer(lambda ref: repo, CATALOGUE, new_budget=new_budget)
+
+
+ANSWERS: dict[str, Ask] = {
+    "size": lambda repo, budget: sizer(repo, budget).size(MODEL),
+    "compare": lambda repo, budget: sizer(repo, budget).compare({**MODEL, "gpus": CARDS}),
+    "models-for": lambda repo, budget: sizer(repo, budget).models_for(
+        {"gpu": "4090", "models": ["org/model"]}
+    ),
+    "train": lambda repo, budget: train(lambda ref: repo, CATALOGUE, MODEL, new_budget=budget),
+}
+
+STEPS_OF_A_LAYER = {"size": 2_000, "compare": 2_000, "models-for": 500, "train": 500}
+STEPS_OF_A_PATTERN = {"size": 4_000, "compare": 8_000, "models-for": 1_000, "train": 4_000}
+
+
+def endless() -> TimeBudget:
+    """A budget whose clock stands still."""
+    return TimeBudget(1.0, lambda: 0.0)
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_layers_that_are_not_stored_cost_nothing(name: str) -> None:
+    answer = ANSWERS[name]
+    honest, claiming = alternating(4, 4), alternating(10_000, 4)
+    answer(honest, endless)  # tables are loaded once
+    answer(claiming, endless)
+    steps = steps_of(lambda: answer(honest, endless))
+    assert steps_of(lambda: answer(claiming, endless)) < steps + 1_000
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_costs_are_summed_by_kind_of_layer(name: str) -> None:
+    answer = ANSWERS[name]
+    few, many = alternating(100, 100), alternating(500, 500)
+    answer(tiny(), endless)
+    steps = steps_of(lambda: answer(few, endless))
+    # An answer makes hundreds of estimates. Each layer is looked at for some of them, not for all.
+    assert steps_of(lambda: answer(many, endless)) - steps < 400 * STEPS_OF_A_LAYER[name]
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_costs_grow_slowly_with_patterns(name: str) -> None:
+    answer = ANSWERS[name]
+    few, more = patterned(50), patterned(150)
+    answer(tiny(), endless)
+    steps = steps_of(lambda: answer(few, endless))
+    assert steps_of(lambda: answer(more, endless)) - steps < 100 * STEPS_OF_A_PATTERN[name]
+
+
+@pytest.mark.parametrize(("claimed", "layers"), [(4, 4), (10_000, 4), (5, 4)])
+def test_layers_are_at_most_those_stored(claimed: int, layers: int) -> None:
+    profile = build_profile(alternating(claimed, 4))
+    assert profile.architecture is not None
+    assert profile.architecture.layers == layers
+    assert sum(spec.count for spec in profile.architecture.layer_plan) == layers
+    told = [note for note in profile.caveats if note.code == "layers_not_stored"]
+    expected = [Note("layers_not_stored", claimed=claimed, layers=layers)]
+    assert told == (expected if claimed > layers else [])
+    assert ("claimed_layers" in profile.architecture.to_json()) is (claimed > layers)
+
+
+def test_draft_layers_count_as_stored() -> None:
+    tensors = [
+        *tiny().components[0].tensors,
+        group("mtp.layers.{}.self_attn.q_proj.weight", (256, 256), [0]),
+    ]
+    config = dict(tiny().components[0].config or {})
+    for claimed in (4, 5):
+        arch = build_profile(
+            snapshot(tensors, {**config, "num_hidden_layers": claimed})
+        ).architecture
+        assert arch is not None
+        assert (arch.layers, arch.claimed_layers) == (claimed, None)
+
+
+def test_layers_that_share_their_weights_are_as_many_as_claimed() -> None:
+    """ALBERT stores one layer and runs it twelve times."""
+    tensors = [
+        group("albert.embeddings.word_embeddings.weight", (1000, 128)),
+        group(
+            "albert.encoder.albert_layer_groups.{}.albert_layers.{}.ffn.weight", (9, 9), [0], [0]
+        ),
+    ]
+    config = {"model_type": "albert", "num_hidden_layers": 12, "num_hidden_groups": 1}
+    arch = build_profile(snapshot(tensors, config)).architecture
+    assert arch is not None
+    assert arch.layers == 12
+
+
+def test_layers_of_gguf_files_are_at_most_those_stored() -> None:
+    metadata = {**llama_metadata(), "llama.block_count": 900}
+    honest = build_profile(gguf_snapshot(llama_metadata(), llama_tensors())).architecture
+    arch = build_profile(gguf_snapshot(metadata, llama_tensors())).architecture
+    assert arch is not None and honest is not None
+    assert (arch.layers, arch.claimed_layers) == (honest.layers, 900)
+
+
+@pytest.mark.parametrize(("layers", "known"), [(1_000, True), (1_001, False)])
+def test_a_thousand_layers_are_the_most(layers: int, known: bool) -> None:
+    totals = Totals({"BF16": 10**9}, 2 * 10**9, "files")
+    part = Component("model", alternating(layers, 4).components[0].config, (), (), totals)
+    profile = build_profile(snapshot((), format="pickle", components=(part,)))
+    assert (profile.architecture is not None) is known
+    assert ("architecture_unknown" in [note.code for note in profile.caveats]) is not known
+
+
+def test_a_number_for_each_of_too_many_layers_is_no_number() -> None:
+    for repeated, kv_heads in ((1_000, 2), (1_001, 4)):
+        config = {"num_key_value_heads": [2] * repeated}
+        bare = [g for g in tiny().components[0].tensors if "_proj" not in g.pattern]
+        arch = build_profile(snapshot(bare, {**dict(tiny().components[0].config or {}), **config}))
+        assert arch.architecture is not None
+        assert arch.architecture.kv_heads == kv_heads
+
+
+def ticking() -> TimeBudget:
+    """A budget of ten seconds whose clock moves on by one whenever it is looked at."""
+    seconds = count()
+    return TimeBudget(10.0, lambda: float(next(seconds)))
+
+
+@pytest.mark.parametrize("name", [name for name in ANSWERS if name != "models-for"])
+def test_an_answer_that_takes_too_long_ends_in_an_error(name: str) -> None:
+    with pytest.raises(LimitsExceeded) as caught:
+        ANSWERS[name](llama(), ticking)
+    assert caught.value.fields["repo_id"] == "org/model"
+    assert caught.value.fields["limit"] == "answer_seconds"
+    assert caught.value.fields["allowed"] == 10.0
+
+
+def test_models_that_take_too_long_together_end_in_an_error() -> None:
+    fields: dict[str, Any] = {"gpu": "4090", "models": [f"org/model-{n}" for n in range(20)]}
+    with pytest.raises(LimitsExceeded, match="answer_seconds"):
+        sizer(llama(), ticking).models_for(fields)
+
+
+def test_the_error_says_what_was_exceeded_in_every_language() -> None:
+    budget = TimeBudget(4, iter([0.0, 3.9, 4.1]).__next__)
+    budget.check("org/model")
+    with pytest.raises(LimitsExceeded) as caught:
+        budget.check("org/model")
+    sentences = {say_error(caught.value, language) for language in LANGUAGES}
+    assert len(sentences) == len(LANGUAGES)
+    assert all("org/model" in sentence and " 4 " in sentence for sentence in sentences)
+
+
+def test_reading_does_not_count() -> None:
+    now = [0.0]
+    budget = TimeBudget(4.0, lambda: now[0])
+    with budget.paused():
+        now[0] += 100.0
+    budget.check("org/model")
+    now[0] += 4.5
+    with pytest.raises(LimitsExceeded):
+        budget.check("org/model")

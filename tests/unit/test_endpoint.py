@@ -1,0 +1,71 @@
+"""Endpoints: parameters, defaults and documentation that Gradio reads from their functions."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import gradio as gr
+import pytest
+from gradio.utils import get_function_description
+
+from gpusizer.answers.request_docs import described_fields
+from gpusizer.core.errors import InvalidRequest
+from gpusizer.ui.endpoint import Endpoint
+from gpusizer.ui.endpoints import COMPARE_GPUS, LIST_GPUS, MODELS_FOR_GPU, PUBLIC, TRAIN_MODEL
+
+
+def defaults(endpoint: Endpoint) -> dict[str, Any]:
+    parameters = endpoint.signature.parameters.values()
+    return {
+        parameter.name: parameter.default
+        for parameter in parameters
+        if parameter.default is not inspect.Parameter.empty
+    }
+
+
+def test_parameters_have_the_defaults_of_their_fields() -> None:
+    assert defaults(TRAIN_MODEL) == {
+        "method": "lora",
+        "sequence_length": 2048,
+        "micro_batch": 1,
+        "gpu": "",
+        "gpu_count": 0,
+        "sharding": "",
+        "rank_by": "smallest",
+        "top": 20,
+        "options": None,
+        "token": None,
+    }
+    assert defaults(LIST_GPUS) == {"query": "", "options": None}
+    assert defaults(MODELS_FOR_GPU)["models"] is None
+    assert COMPARE_GPUS.signature.parameters["gpus"].annotation == list[str]
+
+
+@pytest.mark.parametrize("endpoint", PUBLIC, ids=lambda endpoint: endpoint.name)
+def test_every_field_is_documented(endpoint: Endpoint) -> None:
+    """Gradio reads one line for each parameter; the other fields are named under `options`."""
+    function = endpoint.function(lambda arguments, token: arguments)
+    summary, meanings, _ = get_function_description(function)
+    assert summary.startswith(endpoint.summary)
+    assert function.__name__ == endpoint.name
+    for name in endpoint.parameters:
+        assert meanings[name].endswith(".")
+    for name in described_fields(endpoint.request):
+        assert name in endpoint.parameters or name in meanings["options"]
+
+
+def test_arguments_become_fields() -> None:
+    calls: list[tuple[dict[str, Any], gr.OAuthToken | None]] = []
+
+    def call(arguments: dict[str, Any], token: gr.OAuthToken | None) -> dict[str, Any]:
+        calls.append((TRAIN_MODEL.fields_of(arguments), token))
+        return {}
+
+    function = TRAIN_MODEL.function(call)
+    function("org/name", "qlora", options={"lora_rank": 64, "top": 3})
+    ((fields, token),) = calls
+    assert (fields["model"], fields["method"], fields["lora_rank"]) == ("org/name", "qlora", 64)
+    assert (fields["gpu_count"], fields["top"], token) == (None, 3, None)
+    with pytest.raises(InvalidRequest, match="not_an_object"):
+        function("org/name", options=["top"])

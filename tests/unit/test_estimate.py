@@ -1,0 +1,199 @@
+"""Memory estimates: what is exact is exact, what is split is split, more never needs less."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gpusizer.core.errors import UnknownEngine
+from gpusizer.core.units import GIB
+from gpusizer.memory.engines import ENGINES, Split, find_engine
+from gpusizer.memory.estimate import Estimator, MemoryEstimate
+from gpusizer.memory.quants import all_quants, find_quant
+from gpusizer.memory.quants.native import native_quant
+from gpusizer.memory.weight_sizes import weight_sizes
+from gpusizer.memory.workload import Workload
+from gpusizer.model.profile import ModelProfile, build_profile
+from tests.builders import llama, qwen3_moe
+from tests.families import deepseek_r1, gpt2, gpt_oss_20b
+from tests.packed_layouts import LAYOUTS
+
+LLAMA_8B = build_profile(llama())
+MOE = build_profile(qwen3_moe())
+
+
+def estimate(
+    profile: ModelProfile = LLAMA_8B,
+    quant: str = "bf16",
+    engine: str = "vllm",
+    split: Split | None = None,
+    device_class: int = 0,
+    **workload: object,
+) -> MemoryEstimate:
+    found_quant = find_quant(quant)
+    native = native_quant(profile).slug == quant
+    sizes = weight_sizes(profile, found_quant, native=native)
+    estimator = Estimator(profile, Workload(**workload))  # type: ignore[arg-type]
+    return estimator.estimate(
+        found_quant,
+        ENGINES[engine],
+        sizes,
+        split or Split(),
+        native=native,
+        device_class=device_class,
+    )
+
+
+def test_weights_as_stored_are_exact_to_the_byte() -> None:
+    result = estimate(engine="transformers")
+    assert result.all_gpus.weights.likely == 16_060_522_496
+    assert result.provenance() == {
+        "weights": "exact",
+        "kv_cache": "derived",
+        "activations": "fitted",
+        "overhead": "fitted",
+    }
+
+
+def test_a_serving_engine_adds_to_the_weights_by_known_rules() -> None:
+    result = estimate()
+    # a rotary table of 131,072 positions x 128 x 2 B; every matrix is whole MiB already
+    assert result.all_gpus.weights.likely == 16_060_522_496 + 32 * 2**20
+    assert result.provenance()["weights"] == "derived"
+
+
+def test_weights_of_another_width_are_derived() -> None:
+    assert estimate(quant="q4_k_m", engine="llama.cpp").provenance()["weights"] == "derived"
+
+
+def test_a_total_is_the_sum_of_its_parts() -> None:
+    undivided = estimate(context=8192).all_gpus
+    parts = (
+        undivided.weights,
+        undivided.kv_cache,
+        undivided.activations,
+        undivided.overhead,
+        undivided.outside,
+    )
+    assert undivided.total.likely == sum(part.likely for part in parts)
+    assert undivided.total.low < undivided.total.likely < undivided.total.high
+
+
+def test_llama_cpp_compute_buffer_follows_the_vocabulary() -> None:
+    # 512 tokens x (128,256 logits + 4096 hidden and 14,336 MLP values) x 4 B
+    result = estimate(quant="q8_0", engine="llama.cpp")
+    assert result.per_gpu.activations.likely == 512 * (128_256 + 4096 + 14_336) * 4
+
+
+def test_attention_without_flash_attention_pays_for_the_scores() -> None:
+    fields = {"quant": "q8_0", "engine": "llama.cpp", "context": 32768}
+    without_flash = estimate(**fields, flash_attention=False)  # type: ignore[arg-type]
+    # 32768 cells x 512 tokens x (32 heads + mask) x 4 B = 2.2 GB
+    scores = 32768 * 512 * 33 * 4
+    assert without_flash.per_gpu.activations.likely >= scores
+    assert estimate(**fields).per_gpu.activations.likely < scores  # type: ignore[arg-type]
+
+
+def test_tensor_parallel_divides_matrices_and_repeats_norms() -> None:
+    two = estimate(engine="tgi", split=Split(tensor=2))
+    norms = (2 * 32 + 1) * 4096 * 2
+    assert two.per_gpu.weights.likely == norms + (16_060_522_496 - norms) // 2
+    assert two.all_gpus.weights.likely == 16_060_522_496 + norms
+    assert two.per_gpu.kv_cache.likely == estimate(engine="tgi").per_gpu.kv_cache.likely // 2
+
+
+def test_pipeline_stages_hold_whole_layers() -> None:
+    """32 layers in 3 stages: the fullest holds 11 of them and the rest of the model."""
+    three = estimate(quant="bf16", engine="tgi", split=Split(pipeline=3))
+    layers = three.sizes.in_layers
+    outside = three.sizes.total - layers
+    assert three.per_gpu.weights.likely == outside + -(-layers * 11 // 32)
+    assert three.all_gpus.weights.likely == three.sizes.total
+
+
+def test_headroom_counts_the_budget_and_the_card() -> None:
+    result = estimate(context=8192)
+    card = 24 * GIB
+    budget = int(card * 0.92)
+    assert result.headroom_bytes(card) == min(
+        card - result.per_gpu.total.likely, budget - result.budgeted.likely
+    )
+    assert result.headroom_bytes(card, cautious=True) < result.headroom_bytes(card)
+    assert result.pool_bytes(card) == result.headroom_bytes(card) + result.per_gpu.kv_cache.likely
+
+
+def test_a_moe_model_reads_only_chosen_experts_but_holds_all() -> None:
+    sizes = weight_sizes(MOE, find_quant("bf16"), native=True)
+    assert sizes.total == MOE.weight_bytes
+    # 48 layers x 128 experts x 3 matrices of 768 x 2048 x 2 B
+    assert sizes.experts == 48 * 128 * 3 * 768 * 2048 * 2
+
+
+def packed(layout: str) -> ModelProfile:
+    """Llama-3.1-8B stored in one of the packed layouts, with the configuration that says so."""
+    linear, config = LAYOUTS[layout]
+    return build_profile(llama(linear=linear, config={"quantization_config": config}))
+
+
+@pytest.mark.parametrize(
+    ("profile", "slug", "loaded_bytes"),
+    [
+        (LLAMA_8B, "bf16", 16_060_522_496),
+        # causal masks (12 x 1024 x 1024 x 4 B) are in the file, not in memory
+        (build_profile(gpt2()), "fp32", 124_439_808 * 4),
+        (build_profile(gpt_oss_20b()), "mxfp4", 13_761_264_768),
+        (build_profile(deepseek_r1()), "fp8", 688_574_839_360),
+        (packed("gptq-4"), "gptq-int4-g128", None),
+        (packed("awq"), "awq-int4-g128", None),
+        (packed("bnb-nf4"), "bnb-nf4-dq", None),
+        (packed("w4a16"), "compressed-tensors-4bit", None),
+        (packed("mlx-4"), "mlx-4bit", None),
+        (packed("nvfp4"), "nvfp4", None),
+    ],
+)
+def test_the_native_row_is_what_is_stored(
+    profile: ModelProfile, slug: str, loaded_bytes: int | None
+) -> None:
+    native = native_quant(profile)
+    assert native.slug == slug
+    loaded = weight_sizes(profile, native, native=True).total
+    assert loaded == (profile.weight_bytes if loaded_bytes is None else loaded_bytes)
+
+
+def test_an_unknown_engine_suggests_known_ones() -> None:
+    with pytest.raises(UnknownEngine) as caught:
+        find_engine("vlm")
+    assert "vllm" in (caught.value.fields["suggestions"] or [])
+
+
+SLUGS = [quant.slug for quant in all_quants()]
+
+
+@settings(max_examples=60)
+@given(
+    quant=st.sampled_from(SLUGS),
+    engine=st.sampled_from(sorted(ENGINES)),
+    context=st.integers(1, 131_072),
+    users=st.integers(1, 32),
+)
+def test_more_work_never_needs_less(quant: str, engine: str, context: int, users: int) -> None:
+    base = estimate(quant=quant, engine=engine, context=context, concurrency=users)
+    longer = estimate(quant=quant, engine=engine, context=context * 2, concurrency=users)
+    busier = estimate(quant=quant, engine=engine, context=context, concurrency=users + 1)
+    for more in (longer, busier):
+        assert more.all_gpus.total.likely >= base.all_gpus.total.likely
+        assert more.all_gpus.total.high >= base.all_gpus.total.high
+
+
+@settings(max_examples=40)
+@given(
+    quant=st.sampled_from(SLUGS),
+    engine=st.sampled_from(["vllm", "llama.cpp"]),
+    memory=st.integers(GIB, 300 * GIB),
+    more=st.integers(0, 100 * GIB),
+)
+def test_a_bigger_card_never_fits_less(quant: str, engine: str, memory: int, more: int) -> None:
+    result = estimate(quant=quant, engine=engine)
+    assert result.headroom_bytes(memory + more) >= result.headroom_bytes(memory)
+    assert result.pool_bytes(memory + more) >= result.pool_bytes(memory)

@@ -1,0 +1,90 @@
+"""The listeners of the other tabs: their addresses, and the rights with which they read."""
+
+from __future__ import annotations
+
+from html import escape
+from urllib.parse import parse_qsl
+
+import gradio as gr
+import pytest
+
+from gpusizer.core.errors import GatedModel
+from gpusizer.hub.model_ref import ModelRef
+from gpusizer.hub.snapshot import RepoSnapshot
+from gpusizer.text import LANGUAGES, Language
+from gpusizer.ui.other_tabs import Questions
+from gpusizer.ui.presenters.words import Words
+from tests.sizers import embedded_sizer
+
+LLAMA = "meta-llama/Llama-3.1-8B-Instruct"
+TOKEN = gr.OAuthToken(token="theirs", scope="gated-repos", expires_at=2**40)
+
+
+def _closed(ref: ModelRef) -> RepoSnapshot:
+    raise GatedModel(repo_id=ref.repo_id)
+
+
+@pytest.fixture
+def questions() -> Questions:
+    """The listeners over a Hub that shows the model only to the visitor."""
+    sizer = embedded_sizer()
+    rights = {TOKEN.token: sizer.fetch}
+    return Questions(sizer.reading(_closed), lambda token: rights[token], Words("en"))
+
+
+@pytest.mark.parametrize("values", [("4090", "vision", 65536), ("2x3090", "", 8192)])
+def test_the_reverse_address_brings_back_the_question(
+    questions: Questions, values: tuple[str, str, int]
+) -> None:
+    *shown, query = questions.models_for(*values)
+    restored = questions.models_for_again(dict(parse_qsl(query)))
+    assert restored == (*values, *shown, query)
+
+
+@pytest.mark.parametrize(
+    ("typed", "shown"), [("poetry", ""), ("VISION", "vision"), ("", ""), ("<b>", "")]
+)
+def test_an_unknown_task_of_an_address_is_said_and_not_shown(
+    questions: Questions, typed: str, shown: str
+) -> None:
+    gpu, task, _, answer, _, _ = questions.models_for_again({"gpu": "4090", "model_task": typed})
+    assert (gpu, task) == ("4090", shown)
+    unknown = typed.lower() != shown
+    assert ("gs-error" in answer) is unknown
+    assert (escape(typed) in answer) or not unknown
+
+
+@pytest.mark.parametrize(
+    ("typed", "shown"), [("osmosis", "lora"), ("QLoRA", "qlora"), ("sft", "full"), ("", "lora")]
+)
+def test_an_unknown_method_of_an_address_is_said_and_not_shown(
+    questions: Questions, typed: str, shown: str
+) -> None:
+    _, method, *_, answer, _ = questions.train_again({"model": LLAMA, "method": typed}, TOKEN)
+    assert method == shown
+    assert ("gs-error" in answer and typed in answer) is (typed == "osmosis")
+
+
+def test_who_signed_in_trains_and_checks_what_they_may_read(questions: Questions) -> None:
+    fields = (LLAMA, "lora", 2048, 1, "4090")
+    assert "gs-training" in questions.train(*fields, TOKEN)[0]
+    assert "gs-training" not in questions.train(*fields)[0]
+    log = "Model loading took 14.9888 GiB and 3.2 seconds"
+    assert questions.check_log(log, LLAMA, "4090", TOKEN) != questions.check_log(log, LLAMA, "4090")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_catalogue_is_searched_as_in_the_shell(language: Language) -> None:
+    sizer = embedded_sizer()
+    questions = Questions(sizer, lambda token: sizer.fetch, Words(language))
+    _, table = questions.catalogue("L4")
+    listed = sizer.gpus({"query": "L4"})
+    assert [row[0] for row in table["value"]["data"]] == [gpu.name for gpu in listed.gpus]
+    assert table["value"]["data"][0][0] == "L4 24GB"
+    above, table = questions.catalogue("rtx 4091")
+    assert table["visible"] is False
+    for note in sizer.gpus({"query": "rtx 4091"}).notes:
+        assert escape(questions.words.note(note)) in above
+    assert "rtx-4090-24gb" in above
+    _, table = questions.catalogue("")
+    assert len(table["value"]["data"]) == len(sizer.catalogue.gpus)
