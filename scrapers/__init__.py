@@ -3,6 +3,6 @@
     fetch = build_fetcher(Settings.from_environment(os.environ))
     snapshot = fetch(parse_model_ref("org/name"))
 
-They read headers, configurations and listings, never weights. Everything that the Hub sends
+They read headers, configurations and file lists, never weights. Everything that the Hub sends
 is checked and bounded (`Limits`); a model that cannot be read raises a `ModelUnreadable`.
 """

@@ -1,4 +1,4 @@
-"""Answers of the Hub's API: JSON, or no answer."""
+"""Parses the JSON that the Hub's API sends."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from scrapers.read_budget import ReadBudget
 
 
 def parse_answer(body: bytes, budget: ReadBudget) -> Any:
-    """The JSON value of an answer about the model that is read.
+    """Return the JSON value of a response body.
 
-    Raises HubUnreachable ("unexpected_answer"), LimitsExceeded ("json_memory_bytes").
+    Raises HubUnreachable ("unexpected_answer") for a body that is not JSON, and LimitsExceeded
+    ("json_memory_bytes") for values that would take too much memory.
     """
     try:
         return load_json(body, budget.repo_id, "")

@@ -13,7 +13,10 @@ _STEP_BYTES = 3 * MIB
 
 
 class Source(Protocol):
-    """Returns bytes `start` to `stop` of a file (fewer at its end), and its size if known."""
+    """Reads bytes `start` to `stop` - 1 of a file; returns them and the file's size, if known.
+
+    Fewer bytes are returned where the file ends.
+    """
 
     def __call__(self, start: int, stop: int) -> tuple[bytes, int | None]: ...
 
@@ -23,8 +26,8 @@ class ByteWindow:
 
     Bytes are read in growing ranges, each at most once, and dropped once passed. Skipped bytes
     are not read, except those in a range that also holds needed ones. Raises MalformedRepo
-    ("truncated") where the file ends too early, HubUnreachable ("truncated") where an answer
-    does, and LimitsExceeded ("gguf_header_bytes").
+    ("truncated") where the file ends too early, HubUnreachable ("truncated") where a response
+    body ends too early, and LimitsExceeded ("gguf_header_bytes").
     """
 
     def __init__(self, source: Source, limits: Limits, repo_id: str, path: str) -> None:
@@ -44,12 +47,12 @@ class ByteWindow:
         self._expected = max(self._expected, stop)
 
     def expect_only(self, stop: int) -> None:
-        """Let the next read reach `stop` and not what was expected before."""
+        """Let the next range end at `stop`, in place of the end that was expected before."""
         self._expected = stop
 
     def take(self, count: int) -> bytes:
         """Return the next `count` bytes."""
-        at = self._have(count)
+        at = self._ensure(count)
         self.position += count
         return self._data[at : at + count]
 
@@ -63,10 +66,10 @@ class ByteWindow:
         length_of, length_bytes = _LENGTH.unpack_from, _LENGTH.size
         self._check_end(count * length_bytes)
         while count:
-            at, data = self._have(length_bytes), self._data
+            at, data = self._ensure(length_bytes), self._data
             remaining = count
             try:
-                for remaining in range(count, 0, -1):  # noqa: B007 - strings left
+                for remaining in range(count, 0, -1):  # noqa: B007 - strings that remain
                     at += length_bytes + length_of(data, at)[0]
                 remaining = 0
             except (struct.error, OverflowError):
@@ -79,8 +82,8 @@ class ByteWindow:
         """Return the error of a file that contradicts its format."""
         return MalformedRepo(repo_id=self._repo_id, file=self._path, reason=reason)
 
-    def _have(self, count: int) -> int:
-        """Read until the next `count` bytes are there; return their offset in the data."""
+    def _ensure(self, count: int) -> int:
+        """Read until the data holds the next `count` bytes; return their offset in the data."""
         self._check_end(count)
         if self.position + count > self._start + len(self._data):
             self._read(count)
@@ -111,7 +114,7 @@ class ByteWindow:
             self.file_bytes = total
 
     def _check_end(self, count: int) -> None:
-        """Refuse a length that leads beyond the end of the file, before any byte is read for it."""
+        """Refuse a length that reaches beyond the end of the file, before reading for it."""
         end = 2**62 if self.file_bytes is None else self.file_bytes
         if self.position + count > end:
             raise self.malformed("truncated")

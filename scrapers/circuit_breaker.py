@@ -26,6 +26,6 @@ class CircuitBreaker:
             return self._open_until <= self._clock()
 
     def trip(self, seconds: float) -> None:
-        """Allow no requests for the next seconds."""
+        """Allow no requests for `seconds` from now."""
         with self._lock:
             self._open_until = self._clock() + seconds

@@ -1,8 +1,9 @@
-"""Completion: what one repository leaves open, answered from a second one.
+"""Completion: fills in facts that one repository lacks from a second repository.
 
-A gated repository shows totals: its embedded snapshot or an ungated copy says the rest. An
-adapter names its base model: what runs is both. One hop, never more, so that a chain of
-repositories naming each other costs what two models cost.
+A gated repository shows anonymous readers its totals only; its embedded snapshot or an ungated
+copy has the tensors. An adapter runs together with the base model that it names, so that both
+are counted. No third repository is read: otherwise a chain of repositories that name each other
+would cost any number of requests.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from gpusizer.core.messages import Note
 from gpusizer.core.paths import DATA_DIR
 from gpusizer.hub.model_ref import ModelRef, is_repo_id
 from gpusizer.hub.snapshot import ADAPTER_COMPONENT, RepoSnapshot
-from scrapers.error_mapping import is_away
+from scrapers.error_mapping import is_hub_unavailable
 
 ADAPTER_CONFIG = "adapter_config.json"
 
@@ -28,26 +29,27 @@ Lookup = Callable[[ModelRef], RepoSnapshot | None]
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """Fills in a snapshot from others.
+    """Fills in a snapshot from the snapshots of other repositories.
 
     Attributes:
-        embedded: the embedded snapshot of a model, None where there is none.
-        read: a model as its own repository shows it; raises ModelUnreadable.
+        embedded: returns the embedded snapshot of a model, None where there is none.
+        read: returns the snapshot of a model's own repository; raises ModelUnreadable.
     """
 
     embedded: Lookup
     read: Read
 
     def __call__(self, ref: ModelRef, snapshot: RepoSnapshot) -> RepoSnapshot:
-        """The snapshot, completed where it can be.
+        """Return the snapshot, completed where a second repository can complete it.
 
-        An adapter alone would be the wrong number. So where its base could not be asked for now
-        (HubUnreachable, HubRateLimited), or came in pieces (MalformedRepo, UnsupportedDtype),
-        that is raised. A base that is gone, behind a gate or too large is a note.
+        The bytes of an adapter alone would be far too few. So the error is raised where the base
+        model cannot be read now (HubUnreachable, HubRateLimited) or contradicts its format
+        (MalformedRepo, UnsupportedDtype). A base that does not exist, is gated or exceeds the
+        limits becomes a note.
         """
-        return self._with_base(self._ungated(ref, snapshot))
+        return self._with_base(self._without_gate(ref, snapshot))
 
-    def _ungated(self, ref: ModelRef, snapshot: RepoSnapshot) -> RepoSnapshot:
+    def _without_gate(self, ref: ModelRef, snapshot: RepoSnapshot) -> RepoSnapshot:
         if not snapshot.gated or all(part.totals is None for part in snapshot.components):
             return snapshot
         embedded = self.embedded(replace(ref, repo_id=snapshot.repo_id))
@@ -65,18 +67,18 @@ class Completion:
     def _with_base(self, snapshot: RepoSnapshot) -> RepoSnapshot:
         if snapshot.format != "adapter" or len(snapshot.components) != 1:
             return snapshot
-        named = base_of_adapter(snapshot)
-        if named is None:
+        base_id = base_of_adapter(snapshot)
+        if base_id is None:
             return snapshot.with_notes(Note("base_model_not_named"))
-        ref = ModelRef(named)
+        ref = ModelRef(base_id)
         try:
-            base = self._ungated(ref, self._base(ref))
+            base = self._without_gate(ref, self._base(ref))
         except ModelUnreadable as error:
-            if is_away(error) or isinstance(error, MalformedRepo | UnsupportedDtype):
+            if is_hub_unavailable(error) or isinstance(error, MalformedRepo | UnsupportedDtype):
                 raise
-            return snapshot.with_notes(Note("base_model_not_read", base=named, reason=error.code))
+            return snapshot.with_notes(Note("base_model_not_read", base=base_id, reason=error.code))
         if base.format == "adapter":
-            return snapshot.with_notes(Note("base_model_not_read", base=named, reason="adapter"))
+            return snapshot.with_notes(Note("base_model_not_read", base=base_id, reason="adapter"))
         adapter = replace(snapshot.components[0], name=ADAPTER_COMPONENT)
         return replace(
             snapshot,
@@ -96,7 +98,7 @@ class Completion:
 
 
 def base_of_adapter(snapshot: RepoSnapshot) -> str | None:
-    """The base model an adapter names, in its own configuration or on its card."""
+    """Return the ID of an adapter's base model, from its configuration or its model card."""
     config = snapshot.extra_configs.get(ADAPTER_CONFIG, {})
     for name in (config.get("base_model_name_or_path"), *snapshot.base_models):
         if isinstance(name, str) and is_repo_id(name) and name != snapshot.repo_id:
@@ -105,7 +107,7 @@ def base_of_adapter(snapshot: RepoSnapshot) -> str | None:
 
 
 def elements(snapshot: RepoSnapshot) -> Counter[str]:
-    """Elements by dtype: of the tensors that were read, or as the Hub counts them."""
+    """Count elements by dtype, from the tensors that were read or the Hub's own totals."""
     counts: Counter[str] = Counter()
     for component in snapshot.components:
         counts.update(component.totals.parameters if component.totals else {})
@@ -115,7 +117,7 @@ def elements(snapshot: RepoSnapshot) -> Counter[str]:
 
 
 def _renamed(copy: RepoSnapshot, snapshot: RepoSnapshot, mirror: str) -> RepoSnapshot:
-    """The copy's weights under the name and the card of the repository asked for."""
+    """Return the copy's weights under the ID and model card of the requested repository."""
     return replace(
         snapshot,
         format=copy.format,
@@ -126,16 +128,16 @@ def _renamed(copy: RepoSnapshot, snapshot: RepoSnapshot, mirror: str) -> RepoSna
 
 
 def mirrors_of(repo_id: str) -> tuple[str, ...]:
-    """Repositories that may hold a gated one's weights without a gate, likeliest first.
+    """Return IDs of ungated repositories that may copy a gated one's weights, likeliest first.
 
-    They are trusted only once their totals agree.
+    A mirror is used only if its element counts by dtype equal those of the gated repository.
     """
     return _mirrors().get(repo_id.casefold(), ())
 
 
 @cache
 def _mirrors() -> dict[str, tuple[str, ...]]:
-    """Mirrors by the ID of the gated repository, in lower case."""
+    """Return the mirrors by the lower-case ID of the gated repository."""
     mirrors: dict[str, tuple[str, ...]] = {}
     with (DATA_DIR / "mirrors.csv").open(encoding="utf-8", newline="") as lines:
         for row in csv.DictReader(lines):

@@ -1,4 +1,4 @@
-"""The tensors of one component: in one answer of the API where it has one, else shard by shard."""
+"""Reads the tensors of one component: by one request for all headers, or shard by shard."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from scrapers.weight_files import ComponentPlan
 from scrapers.weight_sets import RepoFile, is_complete, is_numbered
 
 Tensors = tuple[tuple[WeightFile, ...], tuple[TensorGroup, ...]]
-"""Files of a component in order, and what is in them."""
+"""The weight files of a component in order, and its tensors as groups."""
 
-# How long the route that gives all headers is not asked again: after a failure that may pass,
-# and after a refusal by a mirror that does not have it.
-_BRIEFLY_SECONDS = 60.0
+# How long the route for all headers gets no request: after a transient failure, and after a
+# refusal by a mirror that lacks the route.
+_TRANSIENT_SECONDS = 60.0
 _REFUSED_SECONDS = 600.0
 # Headers are 1.2 to 1.5 times as long as the index that lists their tensors (230 repositories),
-# and shards differ: half as much again and a share of 128 KiB make a second read rare.
+# and shards differ: a factor of 1.5 and a shared reserve of 128 KiB make a second read rare.
 _HEADER_PER_INDEX_BYTE = 1.5
 _SPARE_BYTES = 128 * KIB
 
 
 def prefetch_tensors(reader: RepoFiles, plan: ComponentPlan, files: Sequence[RepoFile]) -> None:
-    """Start the reads that the file names call for."""
+    """Start the reads that the file names show to be necessary."""
     if _asks_headers(reader, plan, files):
         reader.prefetch("headers", plan.index or "")
     elif plan.index is not None and not is_numbered(plan.files):
@@ -47,36 +47,38 @@ def prefetch_tensors(reader: RepoFiles, plan: ComponentPlan, files: Sequence[Rep
 
 
 def read_tensors(reader: RepoFiles, plan: ComponentPlan, files: Sequence[RepoFile]) -> Tensors:
-    """Everything the component's headers say.
+    """Return the weight files and tensors of a component.
 
-    Raises MalformedRepo ("missing_shard", "weight_map", "no_tensors", "duplicate_tensor" for one
-    in two shards, …), LimitsExceeded.
+    Raises MalformedRepo ("missing_shard", "weight_map", "no_tensors", "duplicate_tensor" for a
+    tensor in two shards, or as a header's parser does), LimitsExceeded.
     """
     sizes = {file.path: file.size_bytes for file in files}
-    found, doubtful = None, False
+    headers_by_path, index_in_doubt = None, False
     if _asks_headers(reader, plan, files):
-        found, doubtful = _all_headers(reader, plan, sizes)
-    if found is None:
-        found = _shard_by_shard(reader, plan, files, doubtful)
+        headers_by_path, index_in_doubt = _all_headers(reader, plan, sizes)
+    if headers_by_path is None:
+        headers_by_path = _shard_by_shard(reader, plan, files, index_in_doubt)
     weight_files = []
-    for path, (groups, seen_bytes) in found.items():
-        size_bytes = sizes[path] if seen_bytes is None else seen_bytes
+    for path, (groups, header_file_bytes) in headers_by_path.items():
+        size_bytes = sizes[path] if header_file_bytes is None else header_file_bytes
         count = sum(group.count for group in groups)
         weight_files.append(WeightFile(path, size_bytes, count))
     if not any(file.tensor_count for file in weight_files):
-        raise MalformedRepo(repo_id=reader.repo_id, file=next(iter(found)), reason="no_tensors")
-    merged = merge_groups(groups for groups, _ in found.values())
+        raise MalformedRepo(
+            repo_id=reader.repo_id, file=next(iter(headers_by_path)), reason="no_tensors"
+        )
+    merged = merge_groups(groups for groups, _ in headers_by_path.values())
     if count_names(merged) != sum(file.tensor_count for file in weight_files):
         raise MalformedRepo(
-            repo_id=reader.repo_id, file=next(iter(found)), reason="duplicate_tensor"
+            repo_id=reader.repo_id, file=next(iter(headers_by_path)), reason="duplicate_tensor"
         )
     if len(merged) > reader.limits.tensor_groups:
         raise reader.budget.exceeded("tensor_groups")
     return tuple(weight_files), merged
 
 
-_Found = dict[str, Header]
-"""By the file's path, in order."""
+_HeadersByPath = dict[str, Header]
+"""Headers by the paths of their files, in order."""
 
 
 def _asks_headers(reader: RepoFiles, plan: ComponentPlan, files: Sequence[RepoFile]) -> bool:
@@ -88,53 +90,59 @@ def _asks_headers(reader: RepoFiles, plan: ComponentPlan, files: Sequence[RepoFi
 
 def _all_headers(
     reader: RepoFiles, plan: ComponentPlan, sizes: Mapping[str, int | None]
-) -> tuple[_Found | None, bool]:
-    """What the API says of every shard, or None and whether the index itself is in doubt.
+) -> tuple[_HeadersByPath | None, bool]:
+    """Return the headers that the API sends for all shards, and whether to distrust file names.
 
-    Raises GatedModel, and LimitsExceeded when the whole model has cost too much.
+    The headers are None where the API sends none that can be used; the shards' names then come
+    from the index if the second value is true. Raises GatedModel, and LimitsExceeded
+    ("total_bytes", "weight_files", "tensors", "tensor_groups").
     """
     index = plan.index or ""
     prefix = f"{plan.folder}/" if plan.folder else ""
     answer = reader.headers(index)
     if answer.refusal is not None:
-        return None, _refused(reader, answer.refusal)
-    beside = {path.removeprefix(prefix): size for path, size in sizes.items() if prefix in path}
+        return None, _handle_refusal(reader, answer.refusal)
+    shard_sizes = {
+        path.removeprefix(prefix): size for path, size in sizes.items() if prefix in path
+    }
     try:
-        headers: Headers = parse_headers(answer.body, beside, reader.limits, reader.repo_id, index)
+        headers: Headers = parse_headers(
+            answer.body, shard_sizes, reader.limits, reader.repo_id, index
+        )
     except (MalformedRepo, UnsupportedDtype):
         return None, True
     if len(headers) > reader.limits.weight_files:
         raise reader.budget.exceeded("weight_files")
     shards = {prefix + shard for shard in headers}
-    # Names tell the shards only where they are numbered; else the index has to confirm others.
+    # Unnumbered names do not show that the list of shards is complete: the index has to confirm.
     if shards != {file.path for file in plan.files} and (
         is_numbered(plan.files) or shards != set(_indexed_shards(reader, plan, index, sizes.keys()))
     ):
         return None, True
-    told = ((path, (headers[path.removeprefix(prefix)], None)) for path in sorted(shards))
-    return _counted(reader, told), False
+    shard_headers = ((path, (headers[path.removeprefix(prefix)], None)) for path in sorted(shards))
+    return _within_limits(reader, shard_headers), False
 
 
-def _refused(reader: RepoFiles, refusal: ModelUnreadable) -> bool:
-    """Remember a refusal; whether it says that something is wrong with the index."""
+def _handle_refusal(reader: RepoFiles, refusal: ModelUnreadable) -> bool:
+    """Suspend the route after a refusal; return whether the refusal puts the index in doubt."""
     if isinstance(refusal, GatedModel):
         if reader.info().gated:
             raise refusal
-        return False  # the files will say whether there is a gate
+        return False  # the requests for the files show whether the repository is gated
     if isinstance(refusal, LimitsExceeded):
         if refusal.fields["limit"] == "total_bytes":
             raise refusal
         return False
     if isinstance(refusal, HubUnreachable) and refusal.fields["reason"] == "unexpected_answer":
         return True
-    reader.close_headers(_BRIEFLY_SECONDS if is_transient(refusal) else _REFUSED_SECONDS)
+    reader.suspend_headers_route(_TRANSIENT_SECONDS if is_transient(refusal) else _REFUSED_SECONDS)
     return False
 
 
 def _shard_by_shard(
-    reader: RepoFiles, plan: ComponentPlan, files: Sequence[RepoFile], doubtful: bool
-) -> _Found:
-    if plan.index is not None and (doubtful or not is_numbered(plan.files)):
+    reader: RepoFiles, plan: ComponentPlan, files: Sequence[RepoFile], index_in_doubt: bool
+) -> _HeadersByPath:
+    if plan.index is not None and (index_in_doubt or not is_numbered(plan.files)):
         shards = _indexed_shards(reader, plan, plan.index, {file.path for file in files})
     elif not is_complete(plan.files):
         first = plan.files[0].path
@@ -142,23 +150,23 @@ def _shard_by_shard(
     else:
         shards = [file.path for file in plan.files]
     _prefetch_shards(reader, plan, shards, files)
-    return _counted(reader, ((path, reader.header(path)) for path in sorted(shards)))
+    return _within_limits(reader, ((path, reader.header(path)) for path in sorted(shards)))
 
 
-def _counted(reader: RepoFiles, headers: Iterable[tuple[str, Header]]) -> _Found:
-    """Headers by path, as long as there are not too many tensors or names of them."""
-    found: _Found = {}
-    left, patterns = reader.limits.tensors, set()
+def _within_limits(reader: RepoFiles, headers: Iterable[tuple[str, Header]]) -> _HeadersByPath:
+    """Collect headers by path. Raises LimitsExceeded ("tensors", "tensor_groups")."""
+    headers_by_path: _HeadersByPath = {}
+    tensors_left, patterns = reader.limits.tensors, set()
     for path, header in headers:
-        found[path] = header
+        headers_by_path[path] = header
         for group in header[0]:
-            left -= group.count
+            tensors_left -= group.count
             patterns.add((group.pattern, group.dtype, group.shape))
-        if left < 0:
+        if tensors_left < 0:
             raise reader.budget.exceeded("tensors")
         if len(patterns) > reader.limits.tensor_groups:
             raise reader.budget.exceeded("tensor_groups")
-    return found
+    return headers_by_path
 
 
 def _prefetch_shards(
@@ -179,7 +187,7 @@ def _index_bytes(plan: ComponentPlan, files: Sequence[RepoFile]) -> int | None:
 def _indexed_shards(
     reader: RepoFiles, plan: ComponentPlan, index: str, paths: Collection[str]
 ) -> list[str]:
-    """Paths of the files that the index names."""
+    """Return the paths of the shards that the index lists. Raises MalformedRepo, LimitsExceeded."""
     names = reader.index(index).shards
     prefix = f"{plan.folder}/" if plan.folder else ""
     shards = [prefix + name for name in names]

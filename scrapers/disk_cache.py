@@ -1,10 +1,10 @@
 """DiskCache: snapshots of public repositories that outlive the process.
 
-One JSON file per commit (`snapshot-…`) and one per name that was asked for (`commit-…`),
-which says which commit it meant and when; and one per GGUF repository (`tokenizer-…`) with
-what its files have in common. Whatever is wrong with a file, it is a miss and
-is removed. Only what was read anonymously comes here: the names of files say so, and there
-is no way to say anything else.
+The folder holds a JSON file for each commit (`snapshot-…`), a file for each requested name
+(`commit-…`) with the commit it resolved to and the time of that, and a file for each GGUF
+repository (`tokenizer-…`) with the tokenizer lists that its quantizations share. An invalid
+file counts as a miss and is removed. Only anonymous reads are stored: every key contains the
+word "anonymous", and no method takes a token.
 """
 
 from __future__ import annotations
@@ -27,22 +27,23 @@ from scrapers.gguf_tokenizer import TokenizerSection
 
 Value = TypeVar("Value")
 
-# Raised when reading changes what a snapshot of the same commit says.
+# Incremented when a change of the readers changes the snapshot of a given commit.
 CACHE_VERSION = 2
-# A commit stays; what a branch points to, and who may read it, is asked again after this.
+# A commit never changes. The commit of a branch, and who may read it, expire after this time.
 COMMIT_SECONDS = 300.0
 _SWEEP_EVERY = 16
 _SHA = re.compile(r"[0-9a-f]{40}")
 
-# What reading a file that is not ours, not whole or not JSON can raise.
+# Exceptions raised by reading a file that is foreign, incomplete or not JSON.
 _CORRUPT = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
 
 
 class DiskCache:
     """Snapshots in a folder, the least recently used removed first.
 
-    Safe for several threads and processes: files appear whole or not at all, and are never
-    changed. A folder that cannot be written to is a cache that forgets.
+    Safe for several threads and processes: a file is renamed into place when it is complete, and
+    never changed afterwards. If the folder cannot be written to, nothing is stored and no error
+    is raised.
     """
 
     def __init__(
@@ -54,55 +55,55 @@ class DiskCache:
     ) -> None:
         self.folder = folder
         self.max_bytes = max_bytes
-        self._space = f"v{CACHE_VERSION}.{SNAPSHOT_VERSION} anonymous {endpoint}"
+        self._namespace = f"v{CACHE_VERSION}.{SNAPSHOT_VERSION} anonymous {endpoint}"
         self._clock = clock
-        self._written = 0
+        self._write_count = 0
         self._lock = threading.Lock()
 
     def fresh(self, ref: ModelRef) -> RepoSnapshot | None:
-        """The snapshot, if it is sure enough that the Hub would still give it."""
+        """Return the snapshot if its commit was checked within COMMIT_SECONDS, else None."""
         return self._find(ref, COMMIT_SECONDS)
 
     def last_known(self, ref: ModelRef) -> RepoSnapshot | None:
-        """The snapshot of what the name meant when it was last asked for, however long ago."""
+        """Return the snapshot of the commit that the name last resolved to, of whatever age."""
         return self._find(ref, None)
 
     def store(self, ref: ModelRef, snapshot: RepoSnapshot) -> None:
-        """Keep a whole answer that was read anonymously; nothing without a commit."""
+        """Store a complete snapshot that was read anonymously; skip one without a commit."""
         if snapshot.sha is None:
             return
-        kept = snapshot.to_json()
-        self._write("snapshot", self._snapshot_key(ref, snapshot.sha), {"snapshot": kept})
-        meaning = {"commit": snapshot.sha, "checked_at": self._clock()}
+        snapshot_json = snapshot.to_json()
+        self._write("snapshot", self._snapshot_key(ref, snapshot.sha), {"snapshot": snapshot_json})
+        resolution = {"commit": snapshot.sha, "checked_at": self._clock()}
         for revision in {ref.revision, snapshot.sha}:
-            self._write("commit", self._ref_key(replace(ref, revision=revision)), meaning)
+            self._write("commit", self._ref_key(replace(ref, revision=revision)), resolution)
         self._sweep()
 
     def tokenizer(self, repo_id: str) -> TokenizerSection | None:
-        """What GGUF files of a repository have in common, as it was stored last."""
-        return self._read("tokenizer", [self._space, repo_id], _tokenizer)
+        """Return the stored tokenizer lists of a GGUF repository, None if there are none."""
+        return self._read("tokenizer", [self._namespace, repo_id], _parse_tokenizer)
 
     def store_tokenizer(self, repo_id: str, section: TokenizerSection) -> None:
-        """Keep what GGUF files of a repository have in common."""
-        self._write("tokenizer", [self._space, repo_id], {"section": section.to_json()})
+        """Store the tokenizer lists that the GGUF files of a repository share."""
+        self._write("tokenizer", [self._namespace, repo_id], {"section": section.to_json()})
 
     def forget(self, ref: ModelRef) -> None:
-        """Drop what a name meant: it is gone, or no longer for everybody."""
+        """Remove the commit of a name, because the model is gone or no longer public."""
         self._remove(self._path("commit", self._ref_key(ref)))
 
-    def _find(self, ref: ModelRef, within_seconds: float | None) -> RepoSnapshot | None:
-        meaning = self._read("commit", self._ref_key(ref), _meaning)
-        if meaning is None:
+    def _find(self, ref: ModelRef, max_age_seconds: float | None) -> RepoSnapshot | None:
+        resolution = self._read("commit", self._ref_key(ref), _parse_resolution)
+        if resolution is None:
             return None
-        commit, checked_at = meaning
+        commit, checked_at = resolution
         age = self._clock() - checked_at
-        # A clock that was set back makes everything look new: what is from the future is old.
-        if within_seconds is not None and not 0 <= age <= within_seconds:
+        # After the clock was set back, entries have a time in the future: those have expired.
+        if max_age_seconds is not None and not 0 <= age <= max_age_seconds:
             return None
-        return self._read("snapshot", self._snapshot_key(ref, commit), _snapshot)
+        return self._read("snapshot", self._snapshot_key(ref, commit), _parse_snapshot)
 
     def _ref_key(self, ref: ModelRef) -> list[str | None]:
-        return [self._space, ref.repo_id.casefold(), ref.revision or "main", ref.file, ref.tag]
+        return [self._namespace, ref.repo_id.casefold(), ref.revision or "main", ref.file, ref.tag]
 
     def _snapshot_key(self, ref: ModelRef, commit: str) -> list[str | None]:
         return self._ref_key(replace(ref, revision=commit))
@@ -132,28 +133,31 @@ class DiskCache:
         return value
 
     def _write(self, kind: str, key: list[str | None], value: dict[str, Any]) -> None:
-        """Write beside, then rename: readers see the whole file or none."""
+        """Write to a temporary file, then rename it: readers never see a part of a file."""
         text = json.dumps({"key": key, **value}, separators=(",", ":"))
         with contextlib.suppress(OSError):
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            beside = self.folder / f"write-{os.urandom(8).hex()}.tmp"
+            temporary_path = self.folder / f"write-{os.urandom(8).hex()}.tmp"
             try:
-                with open(beside, "x", encoding="utf-8", opener=_for_us_alone) as file:
+                with open(temporary_path, "x", encoding="utf-8", opener=_open_private) as file:
                     file.write(text)
-                os.replace(beside, self._path(kind, key))
+                os.replace(temporary_path, self._path(kind, key))
             except OSError:
-                self._remove(beside)
+                self._remove(temporary_path)
 
     def _sweep(self) -> None:
-        """Remove the files used longest ago, now and then, until the rest is small enough."""
+        """Remove the least recently used files until `max_bytes` hold the others.
+
+        Only every sixteenth write does this, because it lists the whole folder.
+        """
         with self._lock:
-            self._written += 1
-            if self._written % _SWEEP_EVERY != 1:
+            self._write_count += 1
+            if self._write_count % _SWEEP_EVERY != 1:
                 return
         with contextlib.suppress(OSError), os.scandir(self.folder) as entries:
-            found = [(entry.stat(), entry.path) for entry in entries if _is_ours(entry.name)]
-            total = sum(stat.st_size for stat, _ in found)
-            for stat, path in sorted(found, key=lambda item: item[0].st_mtime):
+            files = [(entry.stat(), entry.path) for entry in entries if _is_cache_file(entry.name)]
+            total = sum(stat.st_size for stat, _ in files)
+            for stat, path in sorted(files, key=lambda item: item[0].st_mtime):
                 if total <= self.max_bytes:
                     break
                 self._remove(Path(path))
@@ -165,24 +169,24 @@ class DiskCache:
             path.unlink()
 
 
-def _for_us_alone(path: str, flags: int) -> int:
+def _open_private(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
-def _is_ours(name: str) -> bool:
+def _is_cache_file(name: str) -> bool:
     return name.startswith(("snapshot-", "commit-", "tokenizer-", "write-"))
 
 
-def _meaning(entry: Any) -> tuple[str, float]:
+def _parse_resolution(entry: Any) -> tuple[str, float]:
     commit, checked_at = entry["commit"], float(entry["checked_at"])
     if not _SHA.fullmatch(commit):
         raise ValueError("no commit")
     return commit, checked_at
 
 
-def _tokenizer(entry: Any) -> TokenizerSection:
+def _parse_tokenizer(entry: Any) -> TokenizerSection:
     return TokenizerSection.from_json(entry["section"])
 
 
-def _snapshot(entry: Any) -> RepoSnapshot:
+def _parse_snapshot(entry: Any) -> RepoSnapshot:
     return RepoSnapshot.from_json(entry["snapshot"])

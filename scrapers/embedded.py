@@ -1,6 +1,6 @@
 """EmbeddedSnapshots: snapshots of well-known models that ship with gpusizer.
 
-They answer when the Hub cannot be reached.
+They are used when the Hub cannot be reached.
 """
 
 from __future__ import annotations

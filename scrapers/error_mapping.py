@@ -1,4 +1,4 @@
-"""From the Hub's error statuses and failed connections to the errors of gpusizer."""
+"""Maps the Hub's HTTP statuses and failed connections to the errors of gpusizer."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from gpusizer.core.errors import (
 from scrapers.retries import retry_after_seconds
 
 TransportError = (RequestException, HTTPError)
-"""What requests raises, and what urllib3 raises while a body is streamed."""
+"""Exceptions of requests, and those that urllib3 raises while a body is streamed."""
 
 _TRANSIENT_REASONS = frozenset({"timeout", "connection", "truncated", "server_error"})
 
 
 @dataclass(frozen=True, slots=True)
 class HubResource:
-    """What a request is about: fields of the error that it may end in."""
+    """The repository, revision and file of a request, for the fields of its errors."""
 
     repo_id: str
     revision: str = "main"
@@ -37,7 +37,7 @@ class HubResource:
 
 ErrorFactory = Callable[[HubResource], ModelUnreadable]
 
-# X-Error-Code, as huggingface_hub.utils.hf_raise_for_status knows them.
+# Values of the X-Error-Code header, as in huggingface_hub.utils.hf_raise_for_status.
 _BY_CODE: dict[str, ErrorFactory] = {
     "RepoNotFound": lambda resource: ModelNotFound(repo_id=resource.repo_id),
     "RevisionNotFound": lambda resource: RevisionNotFound(
@@ -49,7 +49,7 @@ _BY_CODE: dict[str, ErrorFactory] = {
     "GatedRepo": lambda resource: GatedModel(repo_id=resource.repo_id),
 }
 
-# Answers without a code: a private or missing repository (401), a disabled one (403).
+# Responses without that header: a private or missing repository (401), a disabled one (403).
 _BY_STATUS: dict[int, ErrorFactory] = {
     401: lambda resource: PrivateOrMissing(repo_id=resource.repo_id),
     403: lambda resource: PrivateOrMissing(repo_id=resource.repo_id),
@@ -64,7 +64,7 @@ _BY_STATUS: dict[int, ErrorFactory] = {
 
 
 def status_error(status: int, headers: Mapping[str, str], resource: HubResource) -> ModelUnreadable:
-    """The error that an answer with a status of 400 or more means."""
+    """Return the error for a response with a status of 400 or more."""
     if status == 429:
         seconds = retry_after_seconds(status, headers)
         return HubRateLimited(repo_id=resource.repo_id, retry_after_seconds=seconds)
@@ -76,10 +76,10 @@ def status_error(status: int, headers: Mapping[str, str], resource: HubResource)
 
 
 def transport_error(error: RequestException | HTTPError, resource: HubResource) -> HubUnreachable:
-    """The error that a failed connection means: "timeout", "truncated" or "connection".
+    """Return the error for a failed connection: "timeout", "truncated" or "connection".
 
-    urllib3 raises ProtocolError for a body that breaks off; while the head is awaited
-    requests wraps it in its own ConnectionError.
+    urllib3 raises ProtocolError for a body that ends too early. Before the status line and
+    headers have arrived, requests wraps it in its own ConnectionError.
     """
     reason = "connection"
     if isinstance(error, (Timeout, TimeoutError)):
@@ -89,15 +89,15 @@ def transport_error(error: RequestException | HTTPError, resource: HubResource) 
     return HubUnreachable(repo_id=resource.repo_id, reason=reason)
 
 
-def is_away(error: ModelUnreadable) -> bool:
-    """Whether the Hub was asked and did not answer usably; not so where nobody may ask it."""
+def is_hub_unavailable(error: ModelUnreadable) -> bool:
+    """Whether the Hub was requested but sent no usable response; false in offline mode."""
     if isinstance(error, HubUnreachable):
         return error.fields["reason"] != "offline"
     return isinstance(error, HubRateLimited)
 
 
 def is_transient(error: ModelUnreadable) -> bool:
-    """Whether the same request may succeed later: there was no answer, or the Hub was busy."""
+    """Whether the same request may succeed later: no response arrived, or the Hub was busy."""
     if isinstance(error, HubUnreachable):
         return error.fields["reason"] in _TRANSIENT_REASONS
     return isinstance(error, HubRateLimited)

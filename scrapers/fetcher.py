@@ -1,4 +1,4 @@
-"""Fetcher: the one object the rest of gpusizer reads models with."""
+"""Fetcher: reads models for the rest of gpusizer."""
 
 from __future__ import annotations
 
@@ -28,23 +28,24 @@ from scrapers.repo_reader import DEFAULT_BRANCH
 from scrapers.single_flight import SingleFlight
 from scrapers.tokens import check_token
 
-# The Hub cannot be asked now: what it said last is the best there is.
-_AWAY = (HubUnreachable, HubRateLimited)
-# Failures that say nothing against the model: an embedded copy answers the question.
-_EXCUSED = (*_AWAY, GatedModel, PrivateOrMissing)
-# The Hub no longer shows it to everybody: neither do we.
+# The Hub cannot be reached now: its last response is the best information.
+_UNAVAILABLE = (HubUnreachable, HubRateLimited)
+# Errors that do not mean that the model is invalid: an embedded snapshot replaces the Hub's.
+_REPLACEABLE = (*_UNAVAILABLE, GatedModel, PrivateOrMissing)
+# The model is no longer public: its cached snapshot is removed.
 _WITHDRAWN = (GatedModel, PrivateOrMissing, ModelNotFound, RevisionNotFound)
 
 
 class Fetcher:
-    """From a model to its snapshot, by these settings. Safe to share between threads.
+    """Returns the snapshot of a model, by these settings. Safe to share between threads.
 
-    Anonymous questions are answered from memory, then from disk, then by the Hub; those
-    asked at the same time share one reading. When the Hub is away or rate-limits, the last
-    answer stands in, with source "cache"; failing that an embedded snapshot of the default
-    branch, which also does for a model behind a gate. Offline only these two are looked at.
+    Anonymous requests are answered from memory, then from disk, then by the Hub; simultaneous
+    requests for one model share one read. When the Hub is unreachable or limits the rate, the
+    last snapshot on disk is returned with source "cache", and without one the embedded snapshot
+    of the default branch; the embedded snapshot also replaces that of a gated model. In offline
+    mode only these two are used.
 
-    A question with a token is always put to the Hub, and its answer kept nowhere.
+    A request with a token is always sent to the Hub, and its result is not cached.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -61,53 +62,55 @@ class Fetcher:
             tokenizers=_tokenizers(self._disk),
         )
         self._snapshots = SingleFlight[ModelRef, RepoSnapshot](
-            self._for_all, seconds=COMMIT_SECONDS
+            self._read_for_everyone, seconds=COMMIT_SECONDS
         )
 
     def __call__(self, ref: ModelRef, token: str | None = None) -> RepoSnapshot:
-        """The snapshot. Raises ModelUnreadable, InvalidRequest for an impossible token."""
-        visitor = check_token(token)
+        """Return the snapshot. Raises ModelUnreadable, and InvalidRequest for a malformed token."""
+        visitor_token = check_token(token)
         try:
             if self._offline:
                 raise HubUnreachable(repo_id=ref.repo_id, reason="offline")
-            if visitor is not None:
-                return self._completed(ref, self._for(ref, visitor), visitor)
+            if visitor_token is not None:
+                return self._completed(
+                    ref, self._read_for_visitor(ref, visitor_token), visitor_token
+                )
             return self._completed(ref, self._snapshots(ref), None)
-        except _EXCUSED as error:
-            snapshot = self._stand_in(ref, error)
+        except _REPLACEABLE as error:
+            snapshot = self._fallback(ref, error)
             if snapshot is None:
                 raise
             return self._completed(ref, snapshot, None)
 
-    def _for(self, ref: ModelRef, visitor: str) -> RepoSnapshot:
-        return fetch_snapshot(ref, self._session, self._limits, visitor)
+    def _read_for_visitor(self, ref: ModelRef, visitor_token: str) -> RepoSnapshot:
+        return fetch_snapshot(ref, self._session, self._limits, visitor_token)
 
     def _completed(
-        self, ref: ModelRef, snapshot: RepoSnapshot, visitor: str | None
+        self, ref: ModelRef, snapshot: RepoSnapshot, visitor_token: str | None
     ) -> RepoSnapshot:
-        """With the base of an adapter, or what a gate hides, read with the same rights."""
+        """Add an adapter's base or a gated model's tensors, read with the same rights."""
 
-        def read(other: ModelRef) -> RepoSnapshot:
-            if visitor is not None:
-                return self._for(other, visitor)
+        def read(other_ref: ModelRef) -> RepoSnapshot:
+            if visitor_token is not None:
+                return self._read_for_visitor(other_ref, visitor_token)
             try:
                 if self._offline:
-                    raise HubUnreachable(repo_id=other.repo_id, reason="offline")
-                return self._snapshots(other)
-            except _AWAY:
-                known = self._disk.last_known(other) if self._disk else None
-                if known is None:
+                    raise HubUnreachable(repo_id=other_ref.repo_id, reason="offline")
+                return self._snapshots(other_ref)
+            except _UNAVAILABLE:
+                last_known = self._disk.last_known(other_ref) if self._disk else None
+                if last_known is None:
                     raise
-                return known
+                return last_known
 
-        return Completion(self._of_default_branch, read)(ref, snapshot)
+        return Completion(self._embedded_snapshot, read)(ref, snapshot)
 
     def for_visitor(self, token: str | None) -> Callable[[ModelRef], RepoSnapshot]:
-        """The fetcher of one visitor's request, asked with that visitor's rights."""
+        """Return a fetcher whose requests carry one visitor's token."""
         return partial(self.__call__, token=token)
 
-    def _for_all(self, ref: ModelRef) -> RepoSnapshot:
-        """An answer that everybody may have: from disk while it is fresh, else from the Hub."""
+    def _read_for_everyone(self, ref: ModelRef) -> RepoSnapshot:
+        """Return a public snapshot: from disk until it expires, else from the Hub."""
         disk = self._disk
         if disk is None:
             return self._read(ref, None)
@@ -122,29 +125,29 @@ class Fetcher:
         disk.store(ref, snapshot)
         return snapshot
 
-    def _read(self, ref: ModelRef, known: RepoSnapshot | None) -> RepoSnapshot:
+    def _read(self, ref: ModelRef, last_known: RepoSnapshot | None) -> RepoSnapshot:
         return fetch_snapshot(
             ref,
             self._session,
             self._limits,
             host_token=self._host_token,
-            last_known=known,
+            last_known=last_known,
             is_probably_gated=self._is_probably_gated(ref),
         )
 
     def _is_probably_gated(self, ref: ModelRef) -> bool:
-        """Whether the embedded copy was behind a gate when it was made."""
+        """Whether the model was gated when its embedded snapshot was taken."""
         snapshot = self._embedded.get(ref.repo_id)
         return snapshot is not None and snapshot.gated
 
-    def _stand_in(self, ref: ModelRef, error: ModelUnreadable) -> RepoSnapshot | None:
-        known = None
-        if self._disk is not None and isinstance(error, _AWAY):
-            known = self._disk.last_known(ref)
-        return known.with_source("cache") if known else self._of_default_branch(ref)
+    def _fallback(self, ref: ModelRef, error: ModelUnreadable) -> RepoSnapshot | None:
+        last_known = None
+        if self._disk is not None and isinstance(error, _UNAVAILABLE):
+            last_known = self._disk.last_known(ref)
+        return last_known.with_source("cache") if last_known else self._embedded_snapshot(ref)
 
-    def _of_default_branch(self, ref: ModelRef) -> RepoSnapshot | None:
-        """The embedded snapshot, unless another branch, tag or commit is asked for."""
+    def _embedded_snapshot(self, ref: ModelRef) -> RepoSnapshot | None:
+        """Return the embedded snapshot, None if another branch, tag or commit is requested."""
         snapshot = self._embedded.get(ref.repo_id)
         if snapshot is None or ref.revision not in (None, DEFAULT_BRANCH, snapshot.sha):
             return None
@@ -156,5 +159,5 @@ def _tokenizers(disk: DiskCache | None) -> TokenizerSections:
 
 
 def build_fetcher(settings: Settings) -> Fetcher:
-    """A thread-safe function from a model to its snapshot, by these settings."""
+    """Return a thread-safe function from a model to its snapshot, by these settings."""
     return Fetcher(settings)

@@ -21,7 +21,7 @@ USUAL = "Q4_K_M"
 _USUAL_BITS = 4.5
 
 _SHARD = re.compile(r"(?P<stem>.+?)-(?P<number>\d{1,6})-of-(?P<count>\d{1,6})")
-# Labels of quantizations in file names, between separators. The last one in a name counts.
+# Labels of quantizations in file names, between separators. The last label in a name counts.
 _LABEL = re.compile(
     r"(?<![A-Za-z0-9])(?P<dynamic>UD-)?"
     r"(?P<type>I?Q[1-8](?:_[A-Z0-9]{1,4})*|TQ[12]_0|BF16|FP?(?:16|32)|MXFP4(?:_MOE)?|NVFP4)"
@@ -123,7 +123,7 @@ def _piece_sets(files: Iterable[RepoFile]) -> list[tuple[str, list[RepoFile]]]:
     for file in files:
         piece = piece_of(file.path) if _is_model(file.path) else None
         if piece is not None:
-            sets.setdefault((piece.whole, piece.style), []).append((piece, file))
+            sets.setdefault((piece.joined_path, piece.style), []).append((piece, file))
     complete = []
     for (joined_path, _), members in sets.items():
         members.sort(key=lambda member: member[0].number)

@@ -1,10 +1,10 @@
-"""GGUF headers: from the first bytes of a file to its metadata and tensors. No network here.
+"""Parses the header of a GGUF file to its metadata and tensors, without any network access.
 
 Format (https://github.com/ggml-org/ggml/blob/master/docs/gguf.md, versions 2 and 3): magic,
-version, number of tensors and of metadata entries; the entries; of each tensor its name,
-sides (row length first), type and offset; then the data, aligned. Texts and arrays stand
-between the entries, so that a tokenizer has to be passed to reach the tensors. Its lengths
-are enough for that: it never becomes Python objects.
+version, number of tensors and of metadata entries; the metadata entries; of each tensor its
+name, shape (row length first), type and offset; then the data, aligned. The tokenizer's lists
+are metadata entries, so that a reader has to skip them to reach the tensors. Their lengths are
+enough for that: no token becomes a Python object.
 """
 
 from __future__ import annotations
@@ -51,27 +51,27 @@ _MAX_TEXT_BYTES = 256
 _MAX_ARRAY = 1024  # one number for each layer
 _MAX_SIDES = 4
 _DEFAULT_ALIGNMENT = 32
-_HEAD_SLACK_BYTES = 16
-_SLACK_BYTES = 4096
-"""By how much more than in another file its headers' parts may be as long."""
-# Header bytes for each token, by how texts are split: two merges a token (Llama 3: 61), one
-# (Qwen: 39), and by the tokenizer: SentencePiece's with a score instead (23).
+_LIST_HEAD_SLACK_BYTES = 16
+_PART_SLACK_BYTES = 4096
+"""Bytes that a part of the header may be longer than in another file of the repository."""
+# Header bytes for each token. Measured by pre-tokenizer: 61 for Llama 3, with two merges for each
+# token, and 39 for Qwen, with one merge; 23 for SentencePiece, which stores a score and no merges.
 _BYTES_PER_TOKEN = {"llama-bpe": 62, "llama": 24}
-_BYTES_PER_TOKEN_OTHERWISE = 40
+_DEFAULT_BYTES_PER_TOKEN = 40
 
 
 @dataclass(frozen=True, slots=True)
 class GgufHeader:
-    """What one GGUF file says about itself.
+    """The header of one GGUF file.
 
     Attributes:
-        metadata: scalars, short texts and short arrays of numbers; of the list of tokens its
-            length, as `tokenizer.ggml.tokens.length`.
+        metadata: scalars, short texts and short arrays of numbers, and the length of the list
+            of tokens as `tokenizer.ggml.tokens.length`.
         tensors: name, ggml type and shape ([out, in] for a matrix) of each tensor.
         data_start: bytes before the first tensor, padding included.
-        file_bytes: size of the whole file, None where the answers did not say it.
-        bytes_read: bytes of the file that were read for this.
-        tokenizer: its lists of tokens, where they were passed.
+        file_bytes: size of the whole file, None if the responses did not give it.
+        bytes_read: bytes of the file that were read to parse the header.
+        tokenizer: position and length of its tokenizer lists, None without any.
     """
 
     metadata: Mapping[str, Any]
@@ -87,11 +87,12 @@ def read_header(
     limits: Limits,
     repo_id: str,
     path: str,
-    known: TokenizerSection | None = None,
+    known_section: TokenizerSection | None = None,
 ) -> GgufHeader:
-    """The header of a file whose bytes `source` provides.
+    """Read the header of a file whose bytes `source` provides.
 
-    `known` is the tokenizer of another file, which may spare reading this file's.
+    `known_section` are the tokenizer lists of another file of the repository. If this file's
+    lists are equal, they are skipped and not read.
 
     Raises MalformedRepo with `reason` "magic", "big_endian", "version", "truncated",
     "not_utf8", "duplicate_key", "metadata_type", "key_length", "alignment", "name_length",
@@ -99,41 +100,41 @@ def read_header(
     UnsupportedDtype; LimitsExceeded ("gguf_header_bytes", "gguf_keys", "gguf_values",
     "gguf_tensors").
     """
-    if known is not None:
+    if known_section is not None:
         window = ByteWindow(source, limits, repo_id, path)
-        window.expect_only(known.start + _SLACK_BYTES)
+        window.expect_only(known_section.start + _PART_SLACK_BYTES)
         try:
-            return _Parser(window, limits, repo_id, known).header()
-        except _NOT_AS_KNOWN:
-            pass  # another tokenizer, or a file that is wrong: reading it all tells which
+            return _Parser(window, limits, repo_id, known_section).header()
+        except _RETRIED_ERRORS:
+            pass  # another tokenizer, or an invalid file: reading the whole header tells which
     window = ByteWindow(source, limits, repo_id, path)
     return _Parser(window, limits, repo_id).header()
 
 
-_NOT_AS_KNOWN = (MalformedRepo, LimitsExceeded, UnsupportedDtype, HubUnreachable)
+_RETRIED_ERRORS = (MalformedRepo, LimitsExceeded, UnsupportedDtype, HubUnreachable)
 
 
 class _Parser:
-    """Walks a header once, from its first byte to its last."""
+    """Parses a header from its first byte to its last."""
 
     def __init__(
         self,
         window: ByteWindow,
         limits: Limits,
         repo_id: str,
-        known: TokenizerSection | None = None,
+        known_section: TokenizerSection | None = None,
     ) -> None:
         self._window = window
         self._limits = limits
         self._repo_id = repo_id
         self._metadata: dict[str, Any] = {}
         self._values = 0
-        self._known = known
-        self._seen: set[str] = set()
-        self._tokens_at = 0  # no list of tokens
+        self._known_section = known_section
+        self._keys_read: set[str] = set()
+        self._tokens_at = 0  # 0 until the list of tokens is reached
         self._lists_end = 0
-        self._heads: list[tuple[int, bytes]] = []
-        self._lists_go_on = False
+        self._list_heads: list[tuple[int, bytes]] = []
+        self._in_tokenizer_lists = False
 
     def header(self) -> GgufHeader:
         window = self._window
@@ -145,89 +146,94 @@ class _Parser:
             raise window.malformed("version" if version & 0xFFFF else "big_endian")
         self._check("gguf_keys", keys)
         self._check("gguf_tensors", tensors)
-        while len(self._seen) < keys:
+        while len(self._keys_read) < keys:
             self._entry(*self._key())
-        if len(self._seen) > keys:
+        if len(self._keys_read) > keys:
             raise window.malformed("truncated")
         alignment = self._alignment()
-        infos = [self._tensor(alignment) for _ in range(tensors)]
+        placed_tensors = [self._tensor(alignment) for _ in range(tensors)]
         data_start = -(-window.position // alignment) * alignment
-        self._check_places(infos, data_start)
-        found = tuple(tensor for tensor, _ in infos)
+        self._check_offsets(placed_tensors, data_start)
+        parsed_tensors = tuple(tensor for tensor, _ in placed_tensors)
         section = self._section()
         return GgufHeader(
-            self._metadata, found, data_start, window.file_bytes, window.bytes_read, section
+            self._metadata,
+            parsed_tensors,
+            data_start,
+            window.file_bytes,
+            window.bytes_read,
+            section,
         )
 
     def _key(self) -> tuple[str, int]:
-        """The key of the next metadata entry and the type of its value."""
+        """Read the key of the next metadata entry and the type of its value."""
         key = self._text(_MAX_KEY_BYTES, "key_length")
-        if key in self._seen:
+        if key in self._keys_read:
             raise self._window.malformed("duplicate_key")
-        self._seen.add(key)
+        self._keys_read.add(key)
         return key, self._number(_U32)
 
     def _section(self) -> TokenizerSection | None:
-        """The lists of the tokenizer, as another file may have them."""
+        """Describe the tokenizer lists, which another file of the repository may share."""
         if not self._tokens_at:
             return None
         start, end = self._tokens_at, self._lists_end
         tokens = self._metadata[f"{TOKENS}.length"]
-        rest = self._window.position - end
-        return TokenizerSection(tokens, start, end - start, tuple(self._heads), rest)
+        bytes_after = self._window.position - end
+        return TokenizerSection(tokens, start, end - start, tuple(self._list_heads), bytes_after)
 
-    def _pass_known_lists(self, known: TokenizerSection, kind: int, count: int) -> None:
-        """Move from the first token to the end of the last list, if the lists are as known.
+    def _skip_known_lists(self, known_section: TokenizerSection, kind: int, count: int) -> None:
+        """Skip from the first token to the end of the last list of the known section.
 
-        Raises MalformedRepo where they are not.
+        Raises MalformedRepo if this file's lists differ from the known ones.
         """
         window, start = self._window, self._window.position
-        if (kind, count) != (_STRING, known.tokens):
+        if (kind, count) != (_STRING, known_section.tokens):
             raise window.malformed("metadata_type")
-        for offset, head in known.heads:
+        for offset, head in known_section.heads:
             window.skip(start + offset - window.position)
-            window.expect_only(window.position + len(head) + _HEAD_SLACK_BYTES)
+            window.expect_only(window.position + len(head) + _LIST_HEAD_SLACK_BYTES)
             if window.take(len(head)) != head:
                 raise window.malformed("metadata_type")
             length = _U64.size + _U64.unpack_from(head)[0]
             key = head[_U64.size : length].decode(errors="replace")
-            if key in self._seen:
+            if key in self._keys_read:
                 raise window.malformed("duplicate_key")
-            self._seen.add(key)
-        window.skip(start + known.length - window.position)
-        window.expect_only(window.position + known.rest + _SLACK_BYTES)
+            self._keys_read.add(key)
+        window.skip(start + known_section.length - window.position)
+        window.expect_only(window.position + known_section.bytes_after + _PART_SLACK_BYTES)
         self._tokens_at, self._lists_end = start, window.position
-        self._heads, self._lists_go_on = list(known.heads), False
+        self._list_heads, self._in_tokenizer_lists = list(known_section.heads), False
 
     def _entry(self, key: str, kind: int) -> None:
-        """One metadata entry: kept when short, else passed."""
+        """Read one metadata entry: store a short value, skip a long one."""
         if kind in _SCALARS:
             (value,) = self._scalars(kind, 1)
-            self._keep(key, [value], value)
+            self._store(key, [value], value)
         elif kind == _STRING:
             self._short_text(key)
         elif kind == _ARRAY:
             self._array(key, self._number(_U32), self._number(_U64))
         else:
             raise self._window.malformed("metadata_type")
-        self._lists_go_on &= kind == _ARRAY
+        self._in_tokenizer_lists &= kind == _ARRAY
 
     def _array(self, key: str, kind: int, count: int) -> None:
-        if self._lists_go_on and key.startswith("tokenizer."):
+        if self._in_tokenizer_lists and key.startswith("tokenizer."):
             head = _U64.pack(len(key.encode())) + key.encode()
             head += _U32.pack(_ARRAY) + _U32.pack(kind) + _U64.pack(count)
-            self._heads.append((self._window.position - len(head) - self._tokens_at, head))
+            self._list_heads.append((self._window.position - len(head) - self._tokens_at, head))
         else:
-            self._lists_go_on = False
+            self._in_tokenizer_lists = False
         if key == TOKENS:
-            self._tokens_at, self._lists_go_on = self._window.position, True
+            self._tokens_at, self._in_tokenizer_lists = self._window.position, True
             self._metadata[f"{TOKENS}.length"] = count
-            if self._known is not None:
-                self._pass_known_lists(self._known, kind, count)
+            if self._known_section is not None:
+                self._skip_known_lists(self._known_section, kind, count)
                 return
             kinds = map(self._metadata.get, (PRE_TOKENIZER, TOKENIZER))
-            known = [_BYTES_PER_TOKEN[kind] for kind in kinds if kind in _BYTES_PER_TOKEN]
-            per_token = known[0] if known else _BYTES_PER_TOKEN_OTHERWISE
+            measured = [_BYTES_PER_TOKEN[kind] for kind in kinds if kind in _BYTES_PER_TOKEN]
+            per_token = measured[0] if measured else _DEFAULT_BYTES_PER_TOKEN
             self._window.expect(min(count * per_token, self._limits.gguf_header_bytes // 2))
         if kind == _STRING:
             self._window.skip_strings(count)
@@ -237,30 +243,30 @@ class _Parser:
             self._window.skip(count * struct.calcsize(f"<{_SCALARS[kind]}"))
         else:
             values = self._scalars(kind, count)
-            self._keep(key, values, values)
-        if self._lists_go_on:
+            self._store(key, values, values)
+        if self._in_tokenizer_lists:
             self._lists_end = self._window.position
 
     def _short_text(self, key: str) -> None:
         length = self._number(_U64)
-        wanted = key in (TOKENIZER, PRE_TOKENIZER) or not key.startswith("tokenizer.")
-        if length > _MAX_TEXT_BYTES or not wanted:
+        is_stored = key in (TOKENIZER, PRE_TOKENIZER) or not key.startswith("tokenizer.")
+        if length > _MAX_TEXT_BYTES or not is_stored:
             self._window.skip(length)
             return
         try:
             value = self._window.take(length).decode()
         except UnicodeDecodeError:
-            return  # a name or a licence: nothing that is counted depends on it
-        self._keep(key, [value], value)
+            return  # a name or a licence, on which no number depends
+        self._store(key, [value], value)
 
-    def _keep(self, key: str, values: list[Any], value: Any) -> None:
+    def _store(self, key: str, values: list[Any], value: Any) -> None:
         self._values += len(values)
         self._check("gguf_values", self._values)
         if all(not isinstance(item, float) or math.isfinite(item) for item in values):
             self._metadata[key] = value
 
     def _tensor(self, alignment: int) -> tuple[RawTensor, int]:
-        """One tensor and its offset in the data."""
+        """Read one tensor's name, type and shape, and its offset in the data in bytes."""
         window = self._window
         name = self._text(_MAX_NAME_BYTES, "name_length")
         rank = self._number(_U32)
@@ -286,21 +292,21 @@ class _Parser:
             raise self._window.malformed("alignment")
         return value
 
-    def _check_places(self, infos: list[tuple[RawTensor, int]], data_start: int) -> None:
-        """Refuse tensors of one name, in the same bytes, or beyond the end of the file."""
-        if len({name for (name, _, _), _ in infos}) != len(infos):
+    def _check_offsets(self, placed_tensors: list[tuple[RawTensor, int]], data_start: int) -> None:
+        """Refuse tensors that have one name, overlap, or end beyond the end of the file."""
+        if len({name for (name, _, _), _ in placed_tensors}) != len(placed_tensors):
             raise self._window.malformed("duplicate_tensor")
         end = 0
-        for (_, dtype, shape), offset in sorted(infos, key=lambda info: info[1]):
+        for (_, dtype, shape), offset in sorted(placed_tensors, key=lambda item: item[1]):
             if offset < end:
                 raise self._window.malformed("overlap")
             end = offset + stored_bytes(dtype, math.prod(shape))
         size = self._window.file_bytes
-        if size is not None and infos and data_start + end > size:
+        if size is not None and placed_tensors and data_start + end > size:
             raise self._window.malformed("beyond_end")
-        if self._known is not None:
+        if self._known_section is not None:
             padded = -(-end // self._alignment()) * self._alignment()
-            if not infos or size not in (data_start + end, data_start + padded):
+            if not placed_tensors or size not in (data_start + end, data_start + padded):
                 raise self._window.malformed("data_offsets")
 
     def _text(self, max_bytes: int, reason: str) -> str:

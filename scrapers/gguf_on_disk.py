@@ -59,7 +59,7 @@ def read_header_on_disk(
     try:
         reader = HeaderReader(file, limits, repo_id, path)
         metadata = _metadata(reader, limits, repo_id)
-        _check_places(reader, size_bytes)
+        _check_offsets(reader, size_bytes)
     except _UNREADABLE as error:
         raise MalformedRepo(repo_id=repo_id, file=path, reason=_reason(error)) from None
     return GgufHeader(
@@ -97,7 +97,7 @@ class HeaderReader(GGUFReader):
     def _get_field_parts(
         self, orig_offs: int, raw_type: int
     ) -> tuple[int, list[Any], list[int], list[GGUFValueType]]:
-        """Parse a metadata value. An array becomes one part; for texts that is their number."""
+        """Parse a metadata value. An array of numbers becomes one part; of texts only the count."""
         if GGUFValueType(raw_type) != GGUFValueType.ARRAY:
             value: tuple[int, list[Any], list[int], list[GGUFValueType]]
             value = super()._get_field_parts(orig_offs, raw_type)
@@ -171,15 +171,15 @@ def _is_short(key: str, field: ReaderField) -> bool:
     """Whether a text is stored: a short one, and of the tokenizer's only its name."""
     kind = field.types[0]
     if kind == GGUFValueType.STRING:
-        is_counted = key in (TOKENIZER, PRE_TOKENIZER) or not key.startswith("tokenizer.")
-        return is_counted and len(field.parts[-1]) <= _MAX_TEXT_BYTES
+        is_stored = key in (TOKENIZER, PRE_TOKENIZER) or not key.startswith("tokenizer.")
+        return is_stored and len(field.parts[-1]) <= _MAX_TEXT_BYTES
     if kind != GGUFValueType.ARRAY:
         return True
     numbers = field.types[1] != GGUFValueType.STRING
     return numbers and not key.startswith("tokenizer.") and len(field.parts[-1]) <= _MAX_ARRAY
 
 
-def _check_places(reader: HeaderReader, size_bytes: int) -> None:
+def _check_offsets(reader: HeaderReader, size_bytes: int) -> None:
     """Refuse tensors that have one name, overlap, or end beyond the end of the file."""
     if len({name for (name, _, _), _ in reader.placed}) != len(reader.placed):
         raise reader.malformed("duplicate_tensor")

@@ -29,13 +29,13 @@ class Piece:
     """One piece, read from its name.
 
     Attributes:
-        whole: path of the file that the pieces make.
+        joined_path: path of the file that the pieces make.
         style: naming scheme, equal for the pieces of one set.
         number: position in the set; letters start at 0, numbers at 0 or 1.
         count: pieces of the set, None where the name does not give it.
     """
 
-    whole: str
+    joined_path: str
     style: str
     number: int
     count: int | None

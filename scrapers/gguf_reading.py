@@ -1,4 +1,4 @@
-"""The header of a GGUF file, read range by range; of raw pieces as of the one file they make."""
+"""Reads the header of a GGUF file in ranges; raw pieces are read as the file that they make."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ def read_gguf(
     repo_id: str,
     sections: TokenizerSections | None = None,
 ) -> tuple[GgufHeader, str | None]:
-    """The header and the commit it was read at.
+    """Return the header, and the commit at which it was read if the response gave one.
 
-    `files` are the file, or its pieces in order; `sections` what is known of tokenizers. Raises
-    as `read_header` does.
+    `files` are the file, or its pieces in order; `sections` are tokenizer lists of files that
+    were read before. Raises as `read_header` does.
     """
     path = files[0].path
     commits: list[str | None] = []
     parts = [(_source(read, file.path, commits), file.size_bytes) for file in files]
     source = parts[0][0] if len(parts) == 1 else joined_source(parts)
-    known = sections.get(repo_id) if sections else None
-    header = read_header(source, limits, repo_id, path, known)
-    if sections and header.tokenizer and header.tokenizer != known:
+    known_section = sections.get(repo_id) if sections else None
+    header = read_header(source, limits, repo_id, path, known_section)
+    if sections and header.tokenizer and header.tokenizer != known_section:
         sections.put(repo_id, header.tokenizer)
     return header, commits[0]
 
 
 def _source(read: ReadRange, path: str, commits: list[str | None]) -> Source:
-    """The bytes of a file; the commits they were read at go to `commits`."""
+    """Return a source of a file's bytes that appends the commit of each response to `commits`."""
     urls: list[str] = []
 
     def source(start: int, stop: int) -> tuple[bytes, int | None]:
-        answer = read(path, (start, stop), urls[0] if urls else None)
-        urls.append(answer.url)
-        commits.append(answer.commit)
-        return answer.body, answer.total_bytes
+        response = read(path, (start, stop), urls[0] if urls else None)
+        urls.append(response.url)
+        commits.append(response.commit)
+        return response.body, response.total_bytes
 
     return source

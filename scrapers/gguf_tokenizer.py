@@ -1,12 +1,12 @@
-"""TokenizerSection: the long part of a GGUF header that the quantizations of a model share.
+"""TokenizerSection: the tokenizer lists of a GGUF header, which a model's quantizations share.
 
-Of a header of 8 MB all but some 50 kB are lists of tokens and merges, and those are the same in
-every quantization of a repository. Nothing of them is kept, only their number, so that another
-quantization is read around them: what comes before the list of tokens, the head of each further
-list where it must be, and everything behind. The reading counts only if it all fits: as many
-tokens, the same heads byte for byte, as many metadata entries and tensors as the file says, and
-tensors that fill the file to its last byte. Else the whole header is read, as if nothing were
-known.
+Of a header of 8 MB all but about 50 kB are lists of tokens and merges, and these are equal in
+every quantization of a repository. Only their positions and lengths are stored, so that the
+header of another quantization can be read without them: the bytes before the list of tokens, the
+head (key, types and length) of each further list at its known offset, and all bytes after the
+last list. The result is used only if the number of tokens and the heads are equal, the metadata
+entries and tensors are as many as the file states, and the tensors end at the last byte of the
+file. Otherwise the whole header is read.
 """
 
 from __future__ import annotations
@@ -23,48 +23,51 @@ _LEAST_HEAD_BYTES = 8 + 1 + 4 + 4 + 8  # a key of one character, two types and t
 
 @dataclass(frozen=True, slots=True)
 class TokenizerSection:
-    """The lists of one tokenizer, as a header had them.
+    """Position and lengths of the tokenizer lists in one header.
 
     Attributes:
-        tokens: length of the first list, that of the tokens.
-        start: offset of the first token in that file.
+        tokens: number of entries of the first list, the tokens.
+        start: offset of the first token in the file, in bytes.
         length: bytes from the first token to the end of the last list.
-        heads: of each further list its key, types and length as they are written, with their
-            offsets from the first token.
-        rest: bytes of the header behind the last list.
+        heads: key, types and length of each further list, as bytes of the file, with their
+            offsets from the first token in bytes.
+        bytes_after: bytes of the header after the last list.
     """
 
     tokens: int
     start: int
     length: int
     heads: tuple[tuple[int, bytes], ...]
-    rest: int
+    bytes_after: int
 
     def to_json(self) -> list[Any]:
         heads = [[offset, head.hex()] for offset, head in self.heads]
-        return [self.tokens, self.start, self.length, heads, self.rest]
+        return [self.tokens, self.start, self.length, heads, self.bytes_after]
 
     @classmethod
     def from_json(cls, data: Any) -> TokenizerSection:
         """Inverse of `to_json`. Raises ValueError, TypeError or KeyError for anything else."""
-        tokens, start, length, heads, rest = data
-        if any(type(number) is not int or number < 0 for number in (tokens, start, length, rest)):
+        tokens, start, length, heads, bytes_after = data
+        if any(
+            type(number) is not int or number < 0 for number in (tokens, start, length, bytes_after)
+        ):
             raise ValueError("a number of a tokenizer section")
-        written = tuple((int(offset), bytes.fromhex(head)) for offset, head in heads)
+        parsed_heads = tuple((int(offset), bytes.fromhex(head)) for offset, head in heads)
         end = 0
-        for offset, head in written:
+        for offset, head in parsed_heads:
             if offset < end or len(head) < _LEAST_HEAD_BYTES:
                 raise ValueError("a head of a tokenizer section")
             end = offset + len(head)
         if end > length:
             raise ValueError("the length of a tokenizer section")
-        return cls(tokens, start, length, written, rest)
+        return cls(tokens, start, length, parsed_heads, bytes_after)
 
 
 class TokenizerSections:
-    """The last sections that were read, by repository. Safe to share between threads.
+    """The tokenizer sections of the last 256 repositories read. Safe to share between threads.
 
-    `load` and `save` keep them beyond this process. They need not be trusted.
+    `load` and `save` store them beyond this process. A wrong section costs a second read and
+    never a wrong result, so that the store need not be trusted.
     """
 
     def __init__(
@@ -78,14 +81,14 @@ class TokenizerSections:
         self._lock = threading.Lock()
 
     def get(self, repo_id: str) -> TokenizerSection | None:
-        """The section that another file of the repository had."""
+        """Return the section of another file of the repository, None if none was read."""
         key = repo_id.casefold()
         with self._lock:
             section = self._sections.get(key)
         return section or self._load(key)
 
     def put(self, repo_id: str, section: TokenizerSection) -> None:
-        """Remember the section of a file that was read whole."""
+        """Store the section of a file whose whole header was read."""
         key = repo_id.casefold()
         with self._lock:
             self._sections[key] = section

@@ -1,4 +1,4 @@
-"""The header of a safetensors file, read in one range or two."""
+"""Reads the header of a safetensors file, in one range or two."""
 
 from __future__ import annotations
 
@@ -12,90 +12,96 @@ from scrapers.limits import Limits
 from scrapers.safetensors_header import header_end, parse_header
 
 Header = tuple[tuple[TensorGroup, ...], int | None]
-"""Tensors of a file, and the size of the whole file in bytes where an answer said it.
+"""Tensors of a file, and the size of the whole file in bytes if a response gave it.
 
-They are grouped at once: a list of them is a hundred times as large.
+Tensors are grouped as soon as they are parsed: a list of them takes 100 times the memory.
 """
 
 
-class HeldBytes:
-    """Room for headers that have come and wait to be parsed. Safe to share between threads."""
+class HeaderMemory:
+    """Limits the memory of headers that wait to be parsed. Safe to share between threads."""
 
-    def __init__(self, most_bytes: int) -> None:
-        self._left = most_bytes
+    def __init__(self, max_bytes: int) -> None:
+        self._free_bytes = max_bytes
         self._lock = threading.Lock()
 
-    def hold(self, count: int) -> bool:
-        """Whether there is room for so many bytes; it is taken."""
+    def reserve(self, count: int) -> bool:
+        """Reserve `count` bytes; return whether there was room for them."""
         with self._lock:
-            if count > self._left:
+            if count > self._free_bytes:
                 return False
-            self._left -= count
+            self._free_bytes -= count
             return True
 
     def release(self, count: int) -> None:
-        """Give room back."""
+        """Release `count` reserved bytes."""
         with self._lock:
-            self._left += count
+            self._free_bytes += count
 
 
-class ArrivedHeader:
-    """A header whose start came, parsed when it is asked for; its bytes are let go then.
+class LazyHeader:
+    """A header whose first bytes have arrived; it is parsed when its tensors are requested.
 
-    Threads that read would only take the interpreter from one another, and one parses headers
-    in less time and memory: it has one of them in pieces at a time.
+    The calling thread parses, not those that read: they would compete for the interpreter lock,
+    and would hold the parsed JSON of several headers in memory at a time. Parsing releases the
+    bytes of the header.
     """
 
     def __init__(
-        self, whole: Callable[[], bytes], file_bytes: int | None, held: HeldBytes, held_bytes: int
+        self,
+        read_bytes: Callable[[], bytes],
+        file_bytes: int | None,
+        memory: HeaderMemory,
+        reserved_bytes: int,
     ) -> None:
-        self._whole = whole
+        self._read_bytes = read_bytes
         self._file_bytes = file_bytes
-        self._held = held
-        self._held_bytes = held_bytes
+        self._memory = memory
+        self._reserved_bytes = reserved_bytes
         self._parsed: Header | None = None
 
     def parsed(self, repo_id: str, path: str) -> Header:
-        """Its tensors. Raises as `parse_header` and `whole` do."""
+        """Return the tensors. Raises as `parse_header` and `read_bytes` do."""
         if self._parsed is None:
-            entries = parse_header(self._whole(), self._file_bytes, repo_id, path)
+            entries = parse_header(self._read_bytes(), self._file_bytes, repo_id, path)
             self._parsed = group_entries(entries), self._file_bytes
-            self._whole = bytes
-            self._held.release(self._held_bytes)
+            self._read_bytes = bytes
+            self._memory.release(self._reserved_bytes)
         return self._parsed
 
 
 def read_header(
-    read: ReadRange, path: str, first_bytes: int, limits: Limits, repo_id: str, held: HeldBytes
-) -> tuple[ArrivedHeader, str | None]:
-    """The header of a file and the commit it was read at; `first_bytes` are read at first.
+    read: ReadRange, path: str, first_bytes: int, limits: Limits, repo_id: str, memory: HeaderMemory
+) -> tuple[LazyHeader, str | None]:
+    """Read the first `first_bytes` of a file; return its header, and the commit of the response.
 
-    The rest of a long header waits until it is asked for: it may be as long as a stranger
-    likes, and many at once would take many times their size. What `held` has no room for is
-    read again then.
+    The remainder of a header longer than `limits.long_header_bytes` is read when it is parsed,
+    so that a repository with many long headers does not fill the memory. If `memory` has no room
+    for the first bytes, they are read a second time then.
 
-    Raises as `header_end` does, and HubUnreachable ("truncated"); so may parsing a long one.
+    Raises as `header_end` does, and HubUnreachable ("truncated"); parsing a long header may
+    raise the same errors.
     """
     first = read(path, (0, first_bytes), None)
     end = header_end(first.body, first.total_bytes, repo_id, path, limits)
 
     is_long = end > max(limits.long_header_bytes, len(first.body))
     url, file_bytes, commit = first.url, first.total_bytes, first.commit
-    wanted = len(first.body) if is_long else end
-    start = first.body[:end] if held.hold(wanted) else b""
-    held_bytes = wanted if start else 0
+    needed_bytes = len(first.body) if is_long else end
+    start = first.body[:end] if memory.reserve(needed_bytes) else b""
+    reserved_bytes = needed_bytes if start else 0
     del first
 
-    def whole() -> bytes:
+    def read_bytes() -> bytes:
         data = start
         if end > len(data):
-            # From where the first answer came: that spares the Hub's redirect.
+            # The URL of the first response: this saves the Hub's redirect.
             data += read(path, (len(data), end), url).body
         if end > len(data):
             raise HubUnreachable(repo_id=repo_id, reason="truncated")
         return data[:end]
 
     if is_long or not start:
-        return ArrivedHeader(whole, file_bytes, held, held_bytes), commit
-    data = whole()
-    return ArrivedHeader(lambda: data, file_bytes, held, held_bytes), commit
+        return LazyHeader(read_bytes, file_bytes, memory, reserved_bytes), commit
+    data = read_bytes()
+    return LazyHeader(lambda: data, file_bytes, memory, reserved_bytes), commit

@@ -1,6 +1,6 @@
-"""All shards' headers in one answer of the API: checked as strictly as the files' own. Pure.
+"""Parses the API's response with the headers of all shards, as strictly as the files' own.
 
-`GET /api/models/{id}/safetensors-metadata/{index}` gives `{"index": {…}, "headers": {shard:
+Pure. `GET /api/models/{id}/safetensors-metadata/{index}` gives `{"index": {…}, "headers": {shard:
 header}}` (huggingface_hub 2.x, `get_sharded_safetensors_metadata`).
 """
 
@@ -35,14 +35,15 @@ Headers = Mapping[str, tuple[TensorGroup, ...]]
 def parse_headers(
     data: bytes, sizes: Mapping[str, int | None], limits: Limits, repo_id: str, path: str
 ) -> Headers:
-    """Tensors of every shard; `sizes` are those of the files, by the names in the index.
+    """Return the tensors of every shard; `sizes` are the files' bytes by their names in the index.
 
-    Raises MalformedRepo as `parse_header` does, with "missing_shard" for a shard that is no
-    file and "beyond_end" for one that is not the file's, to the byte; UnsupportedDtype.
+    Raises MalformedRepo as `parse_header` does, with "missing_shard" for a shard that is not in
+    the file list and "beyond_end" for a header that does not fit the size of its file;
+    UnsupportedDtype.
     """
     parsed = _parse(data, limits, repo_id, path)
     for shard, header in parsed.items():
-        reason = _contradiction(sizes, shard, header, limits)
+        reason = _size_problem(sizes, shard, header, limits)
         if reason is not None:
             raise MalformedRepo(repo_id=repo_id, file=path, reason=reason)
     return {shard: header.groups for shard, header in parsed.items()}
@@ -50,45 +51,45 @@ def parse_headers(
 
 @dataclass(frozen=True, slots=True)
 class _ShardHeader:
-    """A header as the answer repeats it.
+    """The header of one shard in the response.
 
     Attributes:
-        data_bytes: end of the last tensor's data.
-        written_bytes: length of the header as the safetensors library writes it, unpadded.
-        has_metadata: whether the entry that is no tensor is repeated too.
+        data_bytes: offset at which the last tensor's data ends.
+        json_bytes: length of the header as the safetensors library writes it, unpadded.
+        has_metadata: whether the response includes the `__metadata__` entry.
     """
 
     groups: tuple[TensorGroup, ...]
     data_bytes: int
-    written_bytes: int
+    json_bytes: int
     has_metadata: bool
 
 
-def _contradiction(
+def _size_problem(
     sizes: Mapping[str, int | None], shard: str, header: _ShardHeader, limits: Limits
 ) -> str | None:
-    """What is wrong between a header and the file it is said to be of.
+    """Return how a header contradicts the size of its file, None if it does not.
 
-    The library leaves no gaps and writes no spaces but up to seven at the end, so that a tensor
-    that is missing from the answer, or another one, makes another size. (It is so in all 5,793
-    shards of 230 known repositories; the header of any other is read from the file.)
+    The safetensors library leaves no gaps between tensors and pads a header with at most seven
+    spaces, so that a missing or changed tensor changes the size of the file. (This holds for all
+    5,793 shards of 230 known repositories; the header of any other shard is read from its file.)
     """
     if shard not in sizes:
         return "missing_shard"
     size = sizes[shard]
     if size is None:
         return None
-    # What the data leaves of the file is the header. Its length is not in the answer.
+    # The response does not give the length of the header: it is the file without its data.
     header_bytes = size - header.data_bytes - LENGTH_BYTES
-    spaces = [header_bytes - header.written_bytes]
+    padding_bytes = [header_bytes - header.json_bytes]
     if not header.has_metadata:
-        spaces.append(spaces[0] - len(_USUAL_METADATA))
-    fits = any(0 <= count < _ALIGNMENT for count in spaces)
-    return None if fits and header_bytes <= limits.header_bytes else "beyond_end"
+        padding_bytes.append(padding_bytes[0] - len(_USUAL_METADATA))
+    is_padded = any(0 <= count < _ALIGNMENT for count in padding_bytes)
+    return None if is_padded and header_bytes <= limits.header_bytes else "beyond_end"
 
 
 def _parse(data: bytes, limits: Limits, repo_id: str, path: str) -> dict[str, _ShardHeader]:
-    """The headers, each read and grouped before the next: together they take ten times as much."""
+    """Parse and group one header at a time: parsing all at once would take ten times the memory."""
     stream = JsonStream(data, repo_id, path, limits.header_bytes, header_object)
     parsed: dict[str, _ShardHeader] = {}
     if not stream.is_object():
@@ -100,22 +101,25 @@ def _parse(data: bytes, limits: Limits, repo_id: str, path: str) -> dict[str, _S
             entries = stream.value()
             metadata = entries.get(METADATA) if isinstance(entries, dict) else None
             tensors, end = check_entries(entries, None, repo_id, path)
-            written = _written_bytes(entries, metadata)
-            parsed[shard] = _ShardHeader(group_entries(tensors), end, written, metadata is not None)
+            header_json_bytes = _json_bytes(entries, metadata)
+            parsed[shard] = _ShardHeader(
+                group_entries(tensors), end, header_json_bytes, metadata is not None
+            )
     stream.end()
     if not parsed:
         raise stream.malformed("not_an_object")
     return parsed
 
 
-def _written_bytes(entries: Mapping[str, TensorEntry], metadata: Any) -> int:
-    """Length of checked entries as compact JSON, metadata of any other form left out."""
+def _json_bytes(entries: Mapping[str, TensorEntry], metadata: Any) -> int:
+    """Return the bytes of checked entries as compact JSON, without metadata of an unusual form."""
     count = len(entries)
     layouts = Counter((dtype, shape) for dtype, shape, _ in entries.values())
     length = len("{}") + max(count - 1, 0) + count * len(_ENTRY) + _text_bytes(entries.keys())
     for (dtype, shape), uses in layouts.items():
         length += uses * (len(dtype) + len(",".join(map(str, shape))))
-    # A list of pairs is written "[(1, 2), (3, 4)]": four marks in a pair, two between them.
+    # repr writes a list of pairs as "[(1, 2), (3, 4)]": four characters around and in each pair,
+    # and two between pairs.
     spans = repr([span for _, _, span in entries.values()])
     length += len(spans) - len("[]") - 4 * count - 2 * max(count - 1, 0) + count
     is_usual = isinstance(metadata, dict) and all(isinstance(v, str) for v in metadata.values())
@@ -126,9 +130,13 @@ def _written_bytes(entries: Mapping[str, TensorEntry], metadata: Any) -> int:
 
 
 def _text_bytes(names: Collection[str]) -> int:
-    """Length of some texts in JSON together, quotes included."""
-    together = "".join(names)
-    if together.isascii() and together.isprintable() and not {'"', "\\"} & set(together):
-        return len(together) + 2 * len(names)
-    written = (json.dumps(name, ensure_ascii=False) for name in names)
-    return sum(len(name.encode(errors="replace")) for name in written)
+    """Return the total bytes of texts in JSON, quotes included."""
+    joined_names = "".join(names)
+    if (
+        joined_names.isascii()
+        and joined_names.isprintable()
+        and not {'"', "\\"} & set(joined_names)
+    ):
+        return len(joined_names) + 2 * len(names)
+    quoted_names = (json.dumps(name, ensure_ascii=False) for name in names)
+    return sum(len(name.encode(errors="replace")) for name in quoted_names)

@@ -1,4 +1,4 @@
-"""HubSession: every byte from the Hub comes through here, bounded and timed."""
+"""HubSession: sends all requests to the Hub, within limits of bytes and seconds."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ _ABSENT_STATUSES = frozenset({404, 410})
 _RETRIED_REASONS = frozenset({"unexpected_answer", "truncated"})
 
 _in_flight = threading.BoundedSemaphore(PROCESS_READS)
-"""Held by every request of this process from its head to the end of its body."""
+"""Every request of this process holds it from sending to the end of the response body."""
 
 
 class HubSession:
-    """A pooled connection to one Hub, with its policy on redirects, retries and size.
+    """A pool of connections to one Hub, which checks redirects, retries and limits sizes.
 
-    Safe to share between threads. `headers_route` remembers whether this Hub answers the
-    route that gives all headers of a model, `tokenizers` what GGUF files of a repository have
-    in common. Failures are HubUnreachable with `reason` "timeout", "connection", "truncated",
+    Safe to share between threads. `headers_route` is the circuit breaker of the route for all
+    headers of a model, `tokenizers` holds the tokenizer lists that GGUF files of a repository
+    share. Failures are HubUnreachable with `reason` "timeout", "connection", "truncated",
     "server_error", "unexpected_answer", "redirect" (to an address that is not allowed) or
-    "redirect_loop"; HubRateLimited; LimitsExceeded; or what the Hub's status means.
+    "redirect_loop"; HubRateLimited; LimitsExceeded; or the error of `status_error`.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class HubSession:
         self._client.close()
 
     def get(self, request: HubRequest, budget: ReadBudget, token: str | None = None) -> HubResponse:
-        """Read one thing as `read` does, whatever its body."""
+        """Return the response, retried as in `read`; the content of its body is not checked."""
         return self.read(request, lambda response: response, budget, token)
 
     def read(
@@ -92,10 +92,10 @@ class HubSession:
         budget: ReadBudget,
         token: str | None = None,
     ) -> Value:
-        """What `use` makes of an answer, retrying what may pass.
+        """Send a request and return `use(response)`; retry transient failures.
 
-        That are 429 and 5xx, broken and cut connections, the absence of a listed file, and an
-        answer for which `use` raises HubUnreachable.
+        Transient are RETRIED_STATUSES, connections that break or end early, 404 or 410 for a file
+        that the Hub lists, and a response for which `use` raises HubUnreachable.
         """
         attempt = 0
         limits = budget.limits
@@ -109,7 +109,7 @@ class HubSession:
                     return use(response)
             except TransportError as error:
                 failure: ModelUnreadable = transport_error(error, request.resource)
-                # Middleboxes drop idle connections silently: others may be as dead as this one.
+                # Middleboxes drop idle connections silently: others in the pool may be dead, too.
                 self._client.close()
             except HubUnreachable as error:
                 if error.fields["reason"] not in _RETRIED_REASONS:
@@ -135,7 +135,7 @@ class HubSession:
     def _follow(
         self, request: HubRequest, budget: ReadBudget, token: str | None, deadline: float
     ) -> HubResponse:
-        """The answer at the end of the redirects, each of them checked before it is followed."""
+        """Return the response after the redirects; every target is checked first."""
         refused = HubUnreachable(repo_id=request.resource.repo_id, reason="redirect")
         auth = EndpointAuth(token, self._origin)
         url: str | None = request.url
@@ -144,10 +144,10 @@ class HubSession:
             if url is None:
                 raise refused
             prepared = self._prepare(url, request.span, auth)
-            # requests normalises the address: what it would ask is checked as well.
+            # requests normalises the URL: the one that it would send is checked as well.
             if not is_allowed_target(prepared.url or "", self.endpoint, self._cdn_origins):
                 raise refused
-            with self._sent(prepared, budget, deadline) as response:
+            with self._opened(prepared, budget, deadline) as response:
                 commit = response.headers.get("X-Repo-Commit") or commit
                 location = response.headers.get("Location")
                 if response.status_code not in REDIRECT_STATUSES or location is None:
@@ -167,16 +167,16 @@ class HubSession:
         return self._client.prepare_request(request)
 
     @contextmanager
-    def _sent(
+    def _opened(
         self, prepared: requests.PreparedRequest, budget: ReadBudget, deadline: float
     ) -> Iterator[requests.Response]:
-        """The answer whose head has arrived, while one of the process's reads is free for it."""
+        """Wait for one of the process's PROCESS_READS, send a request, yield its open response."""
         if not _in_flight.acquire(timeout=budget.seconds_left(deadline)):
             raise HubUnreachable(repo_id=budget.repo_id, reason="timeout")
         try:
             seconds, limits = budget.seconds_left(deadline), budget.limits
-            waits = min(limits.connect_seconds, seconds), min(limits.request_seconds, seconds)
-            with self._client.open(prepared, waits, seconds) as response:
+            timeouts = min(limits.connect_seconds, seconds), min(limits.request_seconds, seconds)
+            with self._client.open(prepared, timeouts, seconds) as response:
                 yield response
         finally:
             _in_flight.release()

@@ -1,9 +1,8 @@
-"""HttpClient: requests' session with what it lacks for reading from strangers.
+"""HttpClient: a requests session that bounds the time of a whole response.
 
-requests applies its read timeout to every wait for bytes, so that a server which sends one
-byte in time, again and again, is never late. Here every read from a connection also checks
-the deadline of the whole answer: of its status line, its headers, the lengths of its chunks
-and its body.
+The read timeout of requests applies to every single wait for bytes, so that a server which
+sends one byte now and then never exceeds it. Here every read from a connection also checks
+the deadline of the whole response: status line, headers, chunk lengths and body.
 """
 
 from __future__ import annotations
@@ -25,17 +24,17 @@ from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 from scrapers.redirects import Origin, origin_of
 
 _HOSTS = 16
-"""Origins whose connections are kept: the Hub and its CDNs."""
+"""Number of origins whose connections stay in the pool: the Hub and its CDNs."""
 _deadline: ContextVar[float] = ContextVar("deadline", default=math.inf)
-"""Moment of `time.monotonic()` by which the answer to this thread's request must have ended."""
+"""Value of `time.monotonic()` at which reading the response of this thread's request fails."""
 
 
 class HttpClient(requests.Session):
-    """A session that follows no redirect and sends nothing of the operator's.
+    """A session that follows no redirects and sends no credentials of the operator.
 
-    Proxies and certificates come from the environment, as requests reads it: `HTTPS_PROXY`,
-    `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`, `REQUESTS_CA_BUNDLE`. Loopback needs no proxy.
-    Cookies are not kept, and `~/.netrc` is not read because every request has an auth.
+    requests reads proxies and certificates from the environment: `HTTPS_PROXY`, `HTTP_PROXY`,
+    `ALL_PROXY`, `NO_PROXY`, `REQUESTS_CA_BUNDLE`. Requests to a loopback address use no proxy.
+    Cookies are not stored, and `~/.netrc` is not read because every request has an auth.
     Safe to share between threads.
     """
 
@@ -47,14 +46,15 @@ class HttpClient(requests.Session):
         self.mount("http://", adapter)
 
     def get_redirect_target(self, resp: requests.Response) -> None:
-        """No redirect is requests' to follow, or to read the body of: both need our limits."""
+        """Return None, so that requests itself follows no redirect and reads no body."""
 
     def open(
         self, request: requests.PreparedRequest, wait_seconds: tuple[float, float], seconds: float
     ) -> requests.Response:
-        """Send a request; its head has arrived when this returns, its body is still to be read.
+        """Send a request; return when the response's headers have arrived, before its body.
 
-        `wait_seconds` bound connecting and each wait for bytes, `seconds` the whole answer.
+        `wait_seconds` are the timeouts of connecting and of each wait for bytes, `seconds` is the
+        time for the whole response.
         Raises requests.RequestException or urllib3.exceptions.HTTPError.
         """
         url = request.url or ""
@@ -70,21 +70,21 @@ class HttpClient(requests.Session):
 
 
 class EndpointAuth(AuthBase):
-    """Sends a visitor's token to the endpoint's own origin, and nothing to any other host."""
+    """Adds a visitor's token to requests to the endpoint's own origin, and to no others."""
 
     def __init__(self, token: str | None, endpoint: Origin | None) -> None:
         self._token = token
         self._endpoint = endpoint
 
     def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
-        # The CDN's addresses carry their own signature; the token is the Hub's alone.
+        # URLs of the CDN are signed; only the Hub may receive the token.
         if self._token and origin_of(request.url or "") == self._endpoint:
             request.headers["Authorization"] = f"Bearer {self._token}"
         return request
 
 
 class _DeadlineStream(io.RawIOBase):
-    """The bytes of a connection; reading them after the deadline raises TimeoutError."""
+    """The byte stream of a connection; reading it after the deadline raises TimeoutError."""
 
     def __init__(self, stream: io.RawIOBase, deadline: float) -> None:
         self._stream = stream
@@ -104,7 +104,7 @@ class _DeadlineStream(io.RawIOBase):
 
 
 class _DeadlineResponse(HTTPResponse):
-    """http.client's response, whose head and body end by the deadline of the request."""
+    """http.client's response; reading headers or body after the deadline raises TimeoutError."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -131,7 +131,7 @@ _POOLS = {"http": _DeadlinePool, "https": _DeadlineTlsPool}
 
 
 class _DeadlineAdapter(HTTPAdapter):
-    """requests' adapter over these pools, straight and through a proxy."""
+    """requests' adapter with these connection pools, with and without a proxy."""
 
     def init_poolmanager(self, *arguments: Any, **options: Any) -> None:
         super().init_poolmanager(*arguments, **options)

@@ -1,4 +1,4 @@
-"""HubResponse: the answer to one request, read within the limits of its model."""
+"""HubResponse: the response to one request, read within the limits of its model."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ _CONTENT_RANGE = re.compile(r"bytes (?:(\d{1,18})-(\d{1,18})|\*)/(\d{1,18}|\*)")
 
 @dataclass(frozen=True, slots=True)
 class HubRequest:
-    """One thing to read from the Hub.
+    """A GET request to the Hub.
 
     Attributes:
-        url: its address, at the endpoint.
-        resource: what it is, for errors.
-        limit: attribute of Limits that bounds the body.
-        span: first byte and last byte + 1, None for everything.
-        attempts: tries before a failure counts, None for as many as Limits allow.
-        seconds: time for everything, None for as long as the model may take.
-        is_listed: the Hub has named it, so that its absence is no answer.
+        url: its URL, at the endpoint.
+        resource: repository, revision and path, for the fields of errors.
+        limit: attribute of Limits that bounds the bytes of the body.
+        span: first byte and last byte + 1 of the range, None for the whole resource.
+        attempts: tries before a failure is raised, None for as many as Limits allow.
+        seconds: time for all attempts, None for as long as the model may take.
+        is_listed: whether the Hub's file list has the file, so that 404 is a wrong response.
     """
 
     url: str
@@ -47,16 +47,16 @@ class HubRequest:
 
 @dataclass(frozen=True, slots=True)
 class HubResponse:
-    """A successful answer, or the head of an error.
+    """A response after all redirects.
 
     Attributes:
         status: HTTP status of the last hop.
-        body: the whole body, or exactly the span asked for (shorter only at the file's end);
+        body: the whole body, or exactly the requested span (shorter only at the file's end);
             empty for an error.
-        headers: of the last hop.
+        headers: headers of the last hop.
         commit: X-Repo-Commit of any hop.
-        total_bytes: size of the whole file, where the answer says it.
-        url: address of the last hop.
+        total_bytes: size of the whole file, None if the headers do not give it.
+        url: URL of the last hop.
     """
 
     status: int
@@ -68,7 +68,7 @@ class HubResponse:
 
 
 ReadRange = Callable[[str, tuple[int, int], str | None], HubResponse]
-"""Of a file these bytes, by the URL of an earlier answer where there is one."""
+"""Reads a span of the file at a path, from the URL of an earlier response if one is given."""
 
 
 def read_response(
@@ -78,10 +78,10 @@ def read_response(
     deadline: float,
     commit: str | None,
 ) -> HubResponse:
-    """The body of an answer that is no redirect, or as much of it as was asked for.
+    """Read the body of a response that is not a redirect, or the requested span of it.
 
     Raises LimitsExceeded, HubUnreachable ("timeout"; "unexpected_answer" for another range
-    than the one asked for), or what a failed connection raises.
+    than the requested one), or an exception of requests or urllib3.
     """
     status, headers, url = response.status_code, response.headers, response.url
     start, stop = request.span or (0, getattr(budget.limits, request.limit))
@@ -91,13 +91,13 @@ def read_response(
         return HubResponse(status, b"", headers, commit, total_bytes, url)
     if status == PARTIAL and first != start:
         raise HubUnreachable(repo_id=request.resource.repo_id, reason="unexpected_answer")
-    # Where the Range was ignored, what lies before the span has to be read, but no more.
-    skipped = 0 if status == PARTIAL else start
-    body = _read_body(response, skipped + stop - start, budget, deadline)
+    # A server that ignores the Range header sends the bytes before the span, too: skip them.
+    skipped_bytes = 0 if status == PARTIAL else start
+    body = _read_body(response, skipped_bytes + stop - start, budget, deadline)
     if request.span is None and len(body) > stop:
         raise budget.exceeded(request.limit)
-    if skipped or len(body) > stop - start:
-        body = body[skipped : skipped + stop - start]
+    if skipped_bytes or len(body) > stop - start:
+        body = body[skipped_bytes : skipped_bytes + stop - start]
     return HubResponse(status, body, headers, commit, total_bytes, url)
 
 
@@ -107,15 +107,15 @@ def discard_body(response: requests.Response, budget: ReadBudget, deadline: floa
 
 
 def _read_body(
-    response: requests.Response, most_bytes: int, budget: ReadBudget, deadline: float
+    response: requests.Response, max_bytes: int, budget: ReadBudget, deadline: float
 ) -> bytes:
-    """The body, decompressed, up to one byte past `most_bytes`: enough to tell there is more."""
-    body = io.BytesIO()  # unlike a list of pieces it is never in memory twice
+    """Return the decompressed body; of a longer one the first `max_bytes` + 1 bytes."""
+    body = io.BytesIO()  # joining a list of pieces would hold the body in memory twice
     length = 0
-    while length <= most_bytes:
+    while length <= max_bytes:
         budget.seconds_left(deadline)
-        size = min(_PIECE_BYTES, most_bytes + 1 - length)
-        # read1 returns what has arrived, at most so many bytes of it decompressed.
+        size = min(_PIECE_BYTES, max_bytes + 1 - length)
+        # read1 returns the bytes that have arrived, at most `size` after decompression.
         piece = response.raw.read1(size, decode_content=True)
         if not piece:
             break
@@ -126,7 +126,7 @@ def _read_body(
 
 
 def _content_range(headers: Mapping[str, str]) -> tuple[int | None, int | None]:
-    """First byte of a partial answer (None for a whole one), and size of the whole file."""
+    """Return the first byte of a partial response (None for a whole one) and the file's size."""
     match = _CONTENT_RANGE.fullmatch(headers.get("Content-Range", ""))
     if match:
         total_bytes = int(match[3]) if match[3].isdigit() else None

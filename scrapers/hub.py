@@ -1,4 +1,4 @@
-"""fetch_snapshot: one model of the live Hub, from its name to a RepoSnapshot.
+"""fetch_snapshot: reads one model of the Hub and returns a RepoSnapshot.
 
 A sharded model on the default branch takes two round trips and four requests, whatever the
 number of its shards: the description (with the file list) and the redirect of `config.json`,
@@ -59,10 +59,10 @@ def fetch_snapshot(
 ) -> RepoSnapshot:
     """Read a model's facts from the Hub. Raises a ModelUnreadable that says why it cannot.
 
-    `token` is the asker's own, `host_token` the operator's (see `Tokens`). `last_known` is what
-    was read before: it is returned if the Hub still has that commit, at one request. Of a model
-    that is probably gated nothing but the description is asked for at first, since that is all
-    a closed gate shows.
+    `token` is the visitor's own, `host_token` the operator's (see `Tokens`). `last_known` is the
+    snapshot of an earlier read: it is returned if the Hub still has that commit, after a single
+    request. For a model that is probably gated only the description is requested at first,
+    because a gated repository shows nothing else.
     """
     budget = ReadBudget(ref.repo_id, limits)
     tokens = Tokens(check_token(token), check_token(host_token))
@@ -79,7 +79,7 @@ def fetch_snapshot(
 
 
 def build_snapshot(reader: RepoFiles, ref: ModelRef) -> RepoSnapshot:
-    """The facts of a model from its files. Raises as `fetch_snapshot` does."""
+    """Build the snapshot of a model from its files. Raises as `fetch_snapshot` does."""
     info = reader.info()
     if info.disabled:
         raise PrivateOrMissing(repo_id=info.repo_id, reason="disabled")
@@ -119,12 +119,12 @@ def build_snapshot(reader: RepoFiles, ref: ModelRef) -> RepoSnapshot:
 
 
 def _weights(reader: RepoFiles, ref: ModelRef, files: Sequence[RepoFile]) -> Weights:
-    """What the files say. Raises GatedModel when they may not be read."""
+    """Read format, components and configurations. Raises GatedModel if files may not be read."""
     paths = {file.path for file in files}
     if not reader.may_read_files:
         raise GatedModel(repo_id=reader.repo_id)
     if CONFIG in paths and reader.info().gated:
-        reader.json(CONFIG)  # shut out here, every shard would be as well
+        reader.json(CONFIG)  # if this is refused, every shard would be refused as well
     extras = [path for path in EXTRA_CONFIGS if path in paths]
     for path in extras:
         reader.prefetch("json", path)
@@ -180,7 +180,7 @@ def _component(
 
 
 def _pickled(reader: RepoFiles, plan: ComponentPlan, config: Config | None) -> Component:
-    """Pickles are never opened: their sizes, and what their index adds to that."""
+    """Count a pickled component by the sizes of its files and its index; pickles are not opened."""
     first = plan.files[0].path
     if not is_complete(plan.files):
         raise MalformedRepo(repo_id=reader.repo_id, file=first, reason="missing_shard")
@@ -204,9 +204,9 @@ def _config_path(plan: ComponentPlan) -> str:
 
 
 def _optional_json(reader: RepoFiles, path: str) -> dict[str, Any] | None:
-    """A configuration that is nice to have: one that its owner has broken is left out.
+    """Read an optional configuration; return None if its JSON is invalid.
 
-    One that is listed and did not come, or not as it is listed, is HubUnreachable.
+    Raises HubUnreachable if the response contradicts the file list.
     """
     try:
         return reader.json(path)

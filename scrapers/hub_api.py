@@ -1,8 +1,8 @@
-"""The Hub's addresses, and what its API's answers mean.
+"""Builds the URLs of the Hub and parses the responses of its API.
 
-huggingface_hub knows the shape of an answer (`ModelInfo`, `ModelCardData`, `RepoSibling`). It
-trusts what it is told, and an answer may come from anybody: only the fields that are read below
-are handed to it, and every value of theirs is checked here.
+huggingface_hub has the types of a response (`ModelInfo`, `ModelCardData`, `RepoSibling`) but does
+not check its values, and a response may come from anybody. So only the fields that are used below
+are passed to it, and every one of their values is checked here.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _MAX_BASE_MODELS = 16
 _MAX_LANGUAGES = 200
 _MAX_PARAMETERS = 10**15
 _MAX_CONFIG_DEPTH = 16
-_NO_CONFIG = ("tokenizer_config", "processor_config", "chat_template_jinja")
+_NON_CONFIG_KEYS = ("tokenizer_config", "processor_config", "chat_template_jinja")
 _RELATIONS = ("quantized", "finetune", "adapter", "merge")
-# Fields of an answer, and of the model card in it, that are read; the type they must have, if one.
+# Fields of a response and of its model card that are used, with the types that they must have.
 # ModelInfo would parse dates and evaluation results, which cost time and can be malformed.
 _INFO_FIELDS: dict[str, type] = {
     "cardData": dict,
@@ -46,7 +46,7 @@ _CARD_FIELDS = (
     *("license", "license_name", "base_model", "base_model_relation", "language"),
     *("pipeline_tag", "library_name"),
 )
-# What ModelInfo raises for entries of the file list in another shape than the Hub's.
+# Exceptions that ModelInfo raises for malformed entries of the file list.
 _UNREADABLE = (AttributeError, KeyError, TypeError, ValueError)
 
 _SHA = re.compile(r"[0-9a-f]{40}")
@@ -56,13 +56,13 @@ _LANGUAGE = re.compile(r"[A-Za-z]{2,12}(?:[-_][A-Za-z]{2,8})*")
 
 @dataclass(frozen=True, slots=True)
 class RepoInfo:
-    """What the API says about a repository; see RepoSnapshot for the other fields.
+    """The API's description of a repository; see RepoSnapshot for the other fields.
 
     Attributes:
-        parameters: the Hub's own count of the safetensors files by dtype, public even where
-            the files are behind a gate; None when it did not count.
-        config: the few entries of `config.json` that the API repeats; public likewise.
-        files: the file list with sizes; None when the answer does not carry it.
+        parameters: the Hub's own count of the safetensors files by dtype, public even for a
+            gated repository; None if the Hub has not counted.
+        config: the few entries of `config.json` that the API repeats; also public.
+        files: the file list with sizes; None if the response does not include it.
     """
 
     repo_id: str
@@ -82,37 +82,38 @@ class RepoInfo:
 
 
 def info_url(endpoint: str, repo_id: str, revision: str | None) -> str:
-    """Address of a repository's description and files, at its default branch or a revision.
+    """Return the URL of a repository's description, at its default branch or a revision.
 
-    `blobs` adds sizes to the file list, which spares the tree: the API's requests are what
-    a host runs out of first. It cannot be had together with `expand`.
+    `blobs` adds sizes to the file list, which saves the request for the tree: a host reaches
+    the rate limit of the API first. The API does not accept it together with `expand`.
     """
     at = f"/revision/{quote(revision, safe='')}" if revision else ""
     return f"{endpoint}/api/models/{repo_id}{at}?blobs=true"
 
 
 def tree_url(endpoint: str, repo_id: str, revision: str, cursor: str | None = None) -> str:
-    """Address of one page of the file list."""
+    """Return the URL of one page of the file list."""
     query = {"recursive": "true"} | ({"cursor": cursor} if cursor else {})
     at = quote(revision, safe="")
     return f"{endpoint}/api/models/{repo_id}/tree/{at}?{urlencode(query)}"
 
 
 def file_url(endpoint: str, repo_id: str, revision: str, path: str) -> str:
-    """Address of a file; the Hub redirects it to where the bytes are."""
+    """Return the URL of a file, which the Hub redirects to its CDN."""
     return hf_hub_url(repo_id, path, revision=revision, endpoint=endpoint)
 
 
 def headers_url(endpoint: str, repo_id: str, index: str) -> str:
-    """Address of every shard's header in one answer; of the default branch alone."""
+    """Return the URL of the headers of all shards, which exists for the default branch only."""
     return f"{endpoint}/api/models/{repo_id}/safetensors-metadata/{quote(index)}"
 
 
 def next_cursor(headers: Mapping[str, str], repo_id: str) -> str | None:
-    """Cursor of the next page, None on the last.
+    """Return the cursor of the next page, None on the last page.
 
-    Only the cursor is taken from the Link header: mirrors repeat the Hub's own address. A next
-    page without one is HubUnreachable ("unexpected_answer"): the list would end too early.
+    Only the cursor is used from the Link header, because mirrors send the Hub's own host there.
+    Raises HubUnreachable ("unexpected_answer") for a next page without a cursor, because the
+    list would end too early.
     """
     links = parse_header_links(headers.get("Link", ""))
     following = [link["url"] for link in links if link.get("rel") == "next"]
@@ -128,7 +129,7 @@ def next_cursor(headers: Mapping[str, str], repo_id: str) -> str | None:
 
 
 def parse_info(answer: Any, asked_repo_id: str) -> RepoInfo:
-    """Facts of a repository. Raises HubUnreachable ("unexpected_answer") for anything else."""
+    """Parse a description. Raises HubUnreachable ("unexpected_answer") for any other JSON value."""
     if not isinstance(answer, dict) or "id" not in answer:
         raise HubUnreachable(repo_id=asked_repo_id, reason="unexpected_answer")
     info = model_info(answer)
@@ -153,10 +154,10 @@ def parse_info(answer: Any, asked_repo_id: str) -> RepoInfo:
 
 
 def model_info(answer: Mapping[str, Any]) -> ModelInfo:
-    """The fields of an answer about one model by their names; `answer` has an "id".
+    """Parse the fields of a response about one model; `answer` has an "id".
 
-    The values are whatever was sent. A file list, a card or a parameter count in another shape
-    than the Hub's is None, as if it had not been sent.
+    Values are not checked. A malformed file list, model card or parameter count becomes None, as
+    if it were missing.
     """
     fields = {
         name: answer[name]
@@ -176,15 +177,15 @@ def model_info(answer: Mapping[str, Any]) -> ModelInfo:
 
 
 def tags_of(info: ModelInfo) -> list[str]:
-    """The tags of a model that are texts."""
+    """Return the tags of a model, without those that are not strings."""
     return [tag for tag in _items(info.tags) if isinstance(tag, str)]
 
 
 def parse_tree(answer: Any, repo_id: str) -> list[RepoFile]:
-    """Files of one page, each once; entries whose path no repository can have are left out.
+    """Parse the files of one page, each once; entries with an impossible path are left out.
 
-    Raises HubUnreachable ("unexpected_answer") when the page is no list, or says two things of
-    one file.
+    Raises HubUnreachable ("unexpected_answer") if the page is not a list, or has two different
+    entries for one path.
     """
     if not isinstance(answer, list):
         raise HubUnreachable(repo_id=repo_id, reason="unexpected_answer")
@@ -197,20 +198,20 @@ def parse_tree(answer: Any, repo_id: str) -> list[RepoFile]:
             sha256 = lfs.get("oid") if isinstance(lfs, dict) else None
             size = size if _is_size(size) else None
             listed.append(_listed_file(path, size, entry.get("oid"), lfs is not None, sha256))
-    files = each_once(listed)
+    files = unique_files(listed)
     if files is None:
         raise HubUnreachable(repo_id=repo_id, reason="unexpected_answer")
     return files
 
 
-def each_once(files: Sequence[RepoFile]) -> list[RepoFile] | None:
-    """The files of a list that may repeat some; None where it contradicts itself."""
+def unique_files(files: Sequence[RepoFile]) -> list[RepoFile] | None:
+    """Remove repeated entries; return None if two entries of one path differ."""
     by_path = {file.path: file for file in files}
     return list(by_path.values()) if len(by_path) == len(set(files)) else None
 
 
 def is_plain_path(path: str) -> bool:
-    """Whether this is a relative path that stays where it starts."""
+    """Whether this is a relative path without `.`, `..`, empty parts or backslashes."""
     return (
         0 < len(path) <= MAX_PATH_CHARS
         and path.isprintable()
@@ -220,7 +221,7 @@ def is_plain_path(path: str) -> bool:
 
 
 def _files(siblings: Sequence[RepoSibling]) -> tuple[RepoFile, ...] | None:
-    """Files of the description; None unless each has its size, and only one."""
+    """Parse the files of a description; return None if sizes are missing or entries differ."""
     if not all(_is_size(sibling.size) for sibling in siblings):
         return None
     listed = [
@@ -234,16 +235,16 @@ def _files(siblings: Sequence[RepoSibling]) -> tuple[RepoFile, ...] | None:
         for sibling in siblings
         if isinstance(sibling.rfilename, str) and is_plain_path(sibling.rfilename)
     ]
-    files = each_once(listed)
+    files = unique_files(listed)
     return None if files is None else tuple(files)
 
 
 def _listed_file(
     path: str, size_bytes: int | None, blob_id: Any, is_in_lfs: bool, sha256: Any
 ) -> RepoFile:
-    """An entry of the file list, from whatever was sent as the names of its content.
+    """Build an entry of the file list; hashes of a wrong form become None.
 
-    Git's name of a file in LFS is that of the pointer, which nobody is sent.
+    The blob ID of a file in LFS is not used: it is the hash of the pointer, not of the content.
     """
     if is_in_lfs:
         usable = isinstance(sha256, str) and _SHA256.fullmatch(sha256)
@@ -261,34 +262,34 @@ def _items(value: Any) -> list[Any]:
 
 
 def _word(value: Any) -> str | None:
-    """A short printable text, None for anything else."""
+    """Return a short printable text, None for any other value."""
     usable = isinstance(value, str) and 0 < len(value) <= _MAX_WORD_CHARS and value.isprintable()
     return value if usable else None
 
 
 def _license(card: ModelCardData, tags: list[str]) -> str | None:
-    """The card's license by name; "other" says less than `license_name` does."""
-    stated: Any = card.license
-    if isinstance(stated, list):
-        stated = next(iter(stated), None)
-    word = _word(stated) or next(
+    """Return the card's license, else that of the tags; for "other" the name in `license_name`."""
+    license_value: Any = card.license
+    if isinstance(license_value, list):
+        license_value = next(iter(license_value), None)
+    word = _word(license_value) or next(
         (_word(tag.removeprefix("license:")) for tag in tags if tag.startswith("license:")), None
     )
     return (_word(card.license_name) or word) if word in (None, "other") else word
 
 
 def _base_models(card: ModelCardData, tags: list[str]) -> tuple[str, ...]:
-    stated = card.base_model
-    named = [stated] if isinstance(stated, str) else _items(stated)
+    value = card.base_model
+    card_names = [value] if isinstance(value, str) else _items(value)
     # base_model:org/name and base_model:quantized:org/name
     tagged = [tag.rpartition(":")[2] for tag in tags if tag.startswith("base_model:")]
-    usable = [name for name in named or tagged if isinstance(name, str) and is_repo_id(name)]
+    usable = [name for name in card_names or tagged if isinstance(name, str) and is_repo_id(name)]
     return tuple(dict.fromkeys(usable))[:_MAX_BASE_MODELS]
 
 
 def _base_relation(info: ModelInfo, card: ModelCardData, tags: list[str]) -> str | None:
-    """How it was made from its base: the Hub's word, the card's, or the tag's."""
-    related: Any = info.base_models  # the Hub sends an object where huggingface_hub says a list
+    """Return how a model relates to its base, from the Hub's field, the card or the tags."""
+    related: Any = info.base_models  # an object, although huggingface_hub declares a list
     tagged = (tag.split(":")[1] for tag in tags if tag.startswith("base_model:"))
     candidates = [
         related.get("relation") if isinstance(related, dict) else None,
@@ -299,21 +300,21 @@ def _base_relation(info: ModelInfo, card: ModelCardData, tags: list[str]) -> str
 
 
 def _languages(card: ModelCardData) -> tuple[str, ...]:
-    stated = card.language
-    named = [stated] if isinstance(stated, str) else _items(stated)
-    usable = [name for name in named if isinstance(name, str) and _LANGUAGE.fullmatch(name)]
+    value = card.language
+    names = [value] if isinstance(value, str) else _items(value)
+    usable = [name for name in names if isinstance(name, str) and _LANGUAGE.fullmatch(name)]
     return tuple(dict.fromkeys(usable))[:_MAX_LANGUAGES]
 
 
 def _config(value: Any) -> Config | None:
-    """What the API repeats of config.json; the tokenizer's settings are none of it."""
+    """Return the entries of config.json in a description, without settings of the tokenizer."""
     if not isinstance(value, dict) or deeper_than(value, _MAX_CONFIG_DEPTH):
         return None
-    return {key: item for key, item in value.items() if key not in _NO_CONFIG} or None
+    return {key: item for key, item in value.items() if key not in _NON_CONFIG_KEYS} or None
 
 
 def _parameters(counts: Any) -> dict[str, int] | None:
-    """Parameters by dtype; None for anything that is not such a count."""
+    """Return checked parameter counts by dtype, None if any of them is invalid."""
     if not isinstance(counts, dict) or not 0 < len(counts) <= len(DTYPE_BITS):
         return None
     usable = all(

@@ -1,4 +1,4 @@
-"""JSON from strangers: parsed within bounds, or MalformedRepo."""
+"""Parses JSON of untrusted files, within bounds of memory and depth."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _MEMORY_PER_BYTE = 16
 
 
 class DuplicateKey(ValueError):
-    """An object names a key twice."""
+    """Raised for an object with two members of one key."""
 
 
 def parse_object(
     data: bytes, repo_id: str, path: str, max_depth: int | None = None
 ) -> dict[str, Any]:
-    """The JSON object in a file; NaN and the infinities become None, a BOM is skipped.
+    """Parse the JSON object in a file; NaN and the infinities become None, a BOM is skipped.
 
     Raises MalformedRepo with `reason` "crowded", "not_utf8", "not_json", "not_an_object" or
     "too_deep".
@@ -39,8 +39,7 @@ def parse_object(
 def load_json(
     data: bytes, repo_id: str, path: str, object_pairs: Callable[[Pairs], Any] | None = None
 ) -> Any:
-    """Any JSON value. Raises MalformedRepo as `parse_object` does, or "duplicate_key"."""
-
+    """Parse any JSON value. Raises MalformedRepo as `parse_object` does, or "duplicate_key"."""
     refuse_crowded(data, repo_id, path)
 
     def refused(reason: str) -> MalformedRepo:
@@ -51,7 +50,7 @@ def load_json(
     except UnicodeDecodeError:
         raise refused("not_utf8") from None
     try:
-        return json.loads(text, parse_constant=no_number, object_pairs_hook=object_pairs)
+        return json.loads(text, parse_constant=none_for_nan, object_pairs_hook=object_pairs)
     except DuplicateKey:
         raise refused("duplicate_key") from None
     except RecursionError:
@@ -61,11 +60,11 @@ def load_json(
 
 
 def memory_bytes(data: bytes) -> int:
-    """Bytes that Python needs at most for the values of a JSON text, besides the text itself.
+    """Return an upper bound of the bytes of a JSON text's Python values, without the text itself.
 
-    A list takes 56 bytes and room for four, a dictionary 64 and up to 120 for a member, a text
-    49 besides its characters, a number up to 32 and its place in a list. What is written inside
-    texts is counted as well.
+    A list takes 56 bytes and space for four items, a dictionary 64 and up to 120 for a member, a
+    string 49 besides its characters, a number up to 32 and its place in a list (CPython 3.11,
+    sys.getsizeof). Brackets and quotes inside strings are counted as well.
     """
     containers = data.count(b"[") + data.count(b"{")
     return (
@@ -78,10 +77,11 @@ def memory_bytes(data: bytes) -> int:
 
 
 def refuse_crowded(data: bytes, repo_id: str, path: str) -> None:
-    """Refuse JSON whose values would take too much memory, before any of them is made.
+    """Refuse JSON whose values would take too much memory, before any of them is created.
 
-    Brackets alone are counted with 44 times their length; headers of weights, the most crowded
-    of all honest files, with 10 to 14 times. Raises MalformedRepo ("crowded").
+    The estimate of `memory_bytes` is 44 times the length of a text of brackets alone, and 10 to
+    14 times that of safetensors headers, the densest real files. Raises MalformedRepo
+    ("crowded").
     """
     allowed = min(JSON_MEMORY_BYTES, _SPARE_BYTES + _MEMORY_PER_BYTE * len(data))
     if memory_bytes(data) > allowed:
@@ -89,19 +89,19 @@ def refuse_crowded(data: bytes, repo_id: str, path: str) -> None:
 
 
 def unique_keys(pairs: Pairs) -> dict[str, Any]:
-    """An object of these pairs. Raises DuplicateKey."""
+    """Build an object from its members. Raises DuplicateKey."""
     value = dict(pairs)
     if len(value) != len(pairs):
         raise DuplicateKey
     return value
 
 
-def no_number(name: str) -> None:
-    """NaN, Infinity and -Infinity say nothing that could be computed with."""
+def none_for_nan(name: str) -> None:
+    """Return None for NaN, Infinity and -Infinity, which no calculation could use."""
 
 
 def deeper_than(value: Any, max_depth: int) -> bool:
-    """Whether objects and lists nest deeper than that."""
+    """Whether objects and lists are nested in more than `max_depth` levels."""
     level = [value]
     for _ in range(max_depth):
         inner: list[Any] = []

@@ -1,4 +1,4 @@
-"""Limits: how much of a stranger's repository is read before giving up."""
+"""Limits: bounds of what is read of an untrusted repository."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ PARALLEL_READS = 32
 PROCESS_READS = 64
 """Requests in flight for the whole process, whatever the number of models."""
 JSON_MEMORY_BYTES = 96 * MIB
-"""What the values of one JSON text may take. A file list of 30,000 files takes a third of it."""
+"""Memory for the values of one JSON text; a list of 30,000 files needs a third of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,21 +21,21 @@ class Limits:
         header_bytes: JSON header of one safetensors file. The format allows 100 MB, for
             which Python would need a gigabyte; huggingface_hub refuses above 25 MB; the
             largest one known has 2.2 MB.
-        long_header_bytes: headers above are read one after another, when they are needed.
+        long_header_bytes: longer headers are read one after another, when they are parsed.
         headers_bytes: all headers of a model in one answer, about 130 bytes per tensor:
             DeepSeek-R1 has 12 MB. Larger models are read shard by shard.
-        headers_seconds: how long that answer may take; then the shards are read one by one.
-        held_header_bytes: headers that wait for their turn in memory; others are read again.
+        headers_seconds: timeout of that request; after it each shard's own header is read.
+        held_header_bytes: memory for headers that wait to be parsed; others are read again.
         first_read_bytes: first guess at the header of a single file of unknown size: what
             fits into the first few flights of a TCP connection. Nine in ten need less.
         first_read_most: most bytes of a first read, whatever is expected.
         config_bytes: one configuration file. Real ones reach about 300 KB, with long lists
             of unquantized layers.
-        config_memory_bytes: what the values of all configurations of a model may take in memory.
+        config_memory_bytes: memory for the values of all configurations of a model.
             Real ones take less than 4 MB.
-        json_memory_bytes: what the values of one answer of the API may take in memory.
-        page_bytes: one page of a file list, of one of the repositories that a listing names.
-        info_bytes: the API's answer about a repository with its file list, 250 to 300
+        json_memory_bytes: memory for the values of one response of the API.
+        page_bytes: one page of the file list of a quantized repository (`model_tree`).
+        info_bytes: the API's description of a repository with its file list, 250 to 300
             bytes per file, or one page of the list.
         index_bytes: one shard index. The largest known has 60 MB (497,000 tensors).
         total_bytes: everything read for one model. The largest known has 65 MB of headers and
@@ -44,26 +44,26 @@ class Limits:
         tree_pages: pages of the file list, 1,000 entries each.
         weight_files: files whose headers are read. The largest models have a few hundred.
         tensors: tensors of all files; the largest model known has 497,000.
-        tensor_groups: patterns of their names, with dtype and shape, of all components together.
-            The most known are 230.
+        tensor_groups: distinct patterns of tensor names with dtype and shape, in all components.
+            The largest number known is 230.
         components: folders of a pipeline.
         json_depth: nesting of a configuration; real ones stay below 10.
         gguf_header_bytes: bytes read of one GGUF file. Headers hold the tokenizer; 128,000
             tokens and their merges make 8 MB (Llama 3), so that 200,000 make about 13 MB.
         gguf_first_bytes: first guess at a GGUF header: enough for a vocabulary of 32,000.
         gguf_keys: metadata entries of a GGUF file. Real ones stay below 100.
-        gguf_values: short metadata values that are kept; arrays have one for each layer.
+        gguf_values: short metadata values that are stored; arrays have one for each layer.
         gguf_tensors: tensors of one GGUF file, where the experts of a layer are one tensor.
             The largest known have about 2,500.
         gguf_variants: models that the file list of a GGUF repository may offer; about 30 is
             usual.
         redirects: hops of one request. The Hub needs 2: rename, then CDN.
         attempts: tries of one request before its failure counts: of a broken connection, or of
-            an answer that contradicts the file list.
-        busy_attempts: the same where the Hub says that it is busy (429, 503 and the like).
-        connect_seconds: to open a connection.
-        request_seconds: longest silence while waiting for an answer.
-        model_seconds: everything together, for one model.
+            a response that contradicts the file list.
+        busy_attempts: tries of a request while the Hub answers with one of RETRIED_STATUSES.
+        connect_seconds: timeout of opening a connection.
+        request_seconds: timeout of each wait for bytes of a response.
+        model_seconds: time for all requests of one model.
         parallel_reads: requests in flight for one model. The Hub is 30-100 ms away and each
             shard costs two round trips, so that a model with more shards takes two more.
     """

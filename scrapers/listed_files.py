@@ -1,8 +1,8 @@
-"""ListedFiles: what the file list says of each file, against which its bytes are checked. Pure.
+"""ListedFiles: checks responses against the sizes and hashes in the file list. Pure.
 
-A cache, a proxy or a busy server may answer for a file with a 404, another page, half of it or
-nothing at all, and still say 200. The list names every file with its size and a hash of its
-content, so that such an answer is known for what it is: no answer.
+A cache, a proxy or a busy server may send a 404, another page, half a file or an empty body for a
+file, even with the status 200. The list has the size and a hash of every file, which detect such
+responses.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from scrapers.weight_sets import RepoFile
 class ListedFiles:
     """The files of one commit by their paths.
 
-    Its checks return the answer, or raise HubUnreachable ("unexpected_answer", "truncated"). Of
-    a file that is not listed, or listed without a size or hash, only the rest is checked.
+    The checks return the response or raise HubUnreachable ("unexpected_answer", "truncated").
+    A size or hash that the list does not have is not checked.
     """
 
     def __init__(self, files: Iterable[RepoFile], repo_id: str) -> None:
@@ -33,14 +33,14 @@ class ListedFiles:
         return path in self._files
 
     def check_whole(self, request: HubRequest, response: HubResponse) -> HubResponse:
-        """Check an answer with a whole JSON file."""
+        """Check the response for a whole JSON file."""
         reason = self.contradiction(request.resource.path, response.body)
         if reason is not None:
             raise HubUnreachable(repo_id=self._repo_id, reason=reason)
         return response
 
     def check_range(self, request: HubRequest, response: HubResponse) -> HubResponse:
-        """Check an answer with a part of a file: the size of the whole, the length of the part."""
+        """Check the response for a range: the size of the file and the length of the range."""
         listed = self._files.get(request.resource.path)
         size_bytes = listed.size_bytes if listed else None
         total_bytes = response.total_bytes
@@ -54,9 +54,9 @@ class ListedFiles:
         return response
 
     def contradiction(self, path: str, body: bytes) -> str | None:
-        """Why these bytes are not the listed JSON file; None where they may be.
+        """Return how these bytes contradict the listed JSON file, None if they do not.
 
-        What cannot be told by a hash has at least to be a JSON object.
+        A file that is listed without a hash has to be a JSON object.
         """
         listed = self._files.get(path)
         if listed is None:
@@ -75,7 +75,7 @@ class ListedFiles:
 
 
 def git_blob_id(content: bytes) -> str:
-    """The name that git gives to a file's content: SHA-1 over a header and the bytes."""
+    """Return git's blob ID of a file's content: SHA-1 of a header and the bytes."""
     digest = hashlib.sha1(b"blob %d\0" % len(content), usedforsecurity=False)
     digest.update(content)
     return digest.hexdigest()

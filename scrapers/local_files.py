@@ -1,7 +1,7 @@
 """LocalFiles: the files of a checkpoint on this machine, read as those of the Hub are.
 
-Safetensors headers are read by the safetensors library, GGUF headers by gguf's reader. A
-checkpoint may come from anybody: the budgets of the Hub hold here, too.
+The safetensors library reads safetensors headers, and gguf's reader reads GGUF headers. A
+checkpoint may come from anybody, so that the limits for the Hub apply here as well.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from scrapers.weight_sets import RepoFile
 CARD = "README.md"
 _CARD_BYTES = 64 * KIB  # YAML takes a second for each megabyte
 _MAX_DEPTH = 6
-# Words of the safetensors library's errors, and what they say about a file; the first counts.
+# Words in the safetensors library's errors -> reason of MalformedRepo; the first match counts.
 _SAFETENSORS_REASONS = {
     "recursion limit": "too_deep",
     "missing field": "tensor_entry",
@@ -54,11 +54,11 @@ _UNKNOWN_DTYPE = re.compile(r"unknown variant `([^`]{1,40})`")
 
 
 class LocalFiles:
-    """A folder as RepoFiles: see there for the methods.
+    """Implements RepoFiles, which documents the methods, for a folder.
 
-    Files are read when they are asked for, none ahead: a disk has no round trips to spare.
-    `sha` is the commit that the folder holds, where that is known. Where `only` names a
-    safetensors file at the root, the others are left out of the file list; configurations stay.
+    Files are read when their content is requested, because a disk has no round trips to overlap.
+    `sha` is the commit in the folder, None if unknown. If `only` names a safetensors file at the
+    root, other weights are left out of the file list; configurations stay.
     """
 
     may_read_files = True
@@ -81,7 +81,7 @@ class LocalFiles:
         return self.budget.limits
 
     def info(self) -> RepoInfo:
-        """What the model card says, and the file list."""
+        """Return the model card's metadata and the file list."""
         if self._info is None:
             self._sizes = dict(self._listed())
             answer = {
@@ -96,15 +96,15 @@ class LocalFiles:
     def tree(self) -> list[RepoFile]:
         return list(self.info().files or ())
 
-    def prefetch(self, what: str, path: str = "") -> None:
-        """Nothing: the file is read when its content is asked for."""
+    def prefetch(self, method: str, path: str = "") -> None:
+        """Do nothing: the file is read when its content is requested."""
 
     def expect_headers(self, paths: Iterable[str], header_bytes: int) -> None:
-        """Nothing: the whole header is at hand."""
+        """Do nothing: a local header is read whole."""
 
     def expect_pieces(self, pieces: Iterable[RepoFile]) -> None:
-        together = tuple(pieces)
-        self._pieces[together[0].path] = together
+        ordered = tuple(pieces)
+        self._pieces[ordered[0].path] = ordered
 
     def json(self, path: str) -> dict[str, Any]:
         body = self._small_file(path, "config_bytes")
@@ -125,43 +125,43 @@ class LocalFiles:
             try:
                 entries = _tensors(file)
             except SafetensorError as error:
-                raise self._refused(path, str(error)) from None
+                raise self._error_of(path, str(error)) from None
         return group_entries(entries), size_bytes
 
     def gguf(self, path: str) -> GgufHeader:
         file, size_bytes = self._file(path)
-        rest = self._pieces.get(path, ())[1:]
-        size_bytes += sum(piece.size_bytes or 0 for piece in rest)
+        further_pieces = self._pieces.get(path, ())[1:]
+        size_bytes += sum(piece.size_bytes or 0 for piece in further_pieces)
         with self._opening(path):
             header = read_header_on_disk(file, size_bytes, self.limits, self.repo_id, path)
         self.budget.count_bytes(header.bytes_read)
         return header
 
     def headers(self, index: str) -> AllHeaders:
-        """Nothing: shards are read one by one."""
+        """Return no headers: shards are read one by one."""
         return AllHeaders()
 
-    def close_headers(self, seconds: float) -> None:
-        """Nothing: there is no such answer here."""
+    def suspend_headers_route(self, seconds: float) -> None:
+        """Do nothing: local files have no such route."""
 
     def _listed(self) -> Iterator[tuple[str, int]]:
-        """Paths and sizes of the regular files; of links, of what they lead to."""
+        """Yield the path and bytes of each regular file; links are followed."""
         for number, (path, entry) in enumerate(_walk(self.folder, self.limits.files)):
             if number >= self.limits.files:
                 raise self.budget.exceeded("files")
             self.budget.seconds_left()
             size_bytes = _size(entry)
-            if size_bytes is not None and is_plain_path(path) and self._counts(path):
+            if size_bytes is not None and is_plain_path(path) and self._belongs_to_model(path):
                 yield path, size_bytes
 
-    def _counts(self, path: str) -> bool:
-        """Whether a file belongs to the model: of one named file not its neighbours."""
+    def _belongs_to_model(self, path: str) -> bool:
+        """Whether a file belongs to the model; if one file is named, its neighbours do not."""
         if self._only is None or not self._only.endswith(".safetensors"):
             return True
         return path == self._only or not path.endswith((".safetensors", ".safetensors.index.json"))
 
     def _card(self) -> Any:
-        """The metadata of the model card; None where there is none that can be read."""
+        """Return the metadata of the model card, None if it is missing or cannot be read."""
         if self._sizes.get(CARD, _CARD_BYTES) >= _CARD_BYTES:
             return None
         try:
@@ -178,7 +178,7 @@ class LocalFiles:
             return file.read_bytes()
 
     def _file(self, path: str) -> tuple[Path, int]:
-        """A listed file and its size. Raises RepoFileNotFound."""
+        """Return a listed file and its bytes. Raises RepoFileNotFound."""
         self.budget.seconds_left()
         self.info()
         size = self._sizes.get(path)
@@ -186,8 +186,8 @@ class LocalFiles:
             raise RepoFileNotFound(repo_id=self.repo_id, file=path)
         return self.folder / path, size
 
-    def _refused(self, path: str, message: str) -> ModelUnreadable:
-        """What an error of the safetensors library says about a file."""
+    def _error_of(self, path: str, message: str) -> ModelUnreadable:
+        """Map an error message of the safetensors library to an error of gpusizer."""
         dtype = _UNKNOWN_DTYPE.search(message)
         if dtype is not None:
             return UnsupportedDtype(repo_id=self.repo_id, dtype=dtype[1])
@@ -197,7 +197,7 @@ class LocalFiles:
 
     @contextmanager
     def _opening(self, path: str) -> Iterator[None]:
-        """Say that a file is not to be had when the system does not let it be read."""
+        """Raise RepoFileNotFound where the system cannot open or read a file."""
         try:
             yield
         except OSError:
@@ -205,15 +205,15 @@ class LocalFiles:
 
 
 def _walk(
-    folder: Path, most: int, prefix: str = "", depth: int = 0
+    folder: Path, max_files: int, prefix: str = "", depth: int = 0
 ) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    """Files below a folder with their paths, of each folder one more than `most` at the most.
+    """Yield the files below a folder with their paths; of each folder at most `max_files` + 1.
 
-    Hidden folders, links to folders and folders that may not be read are not entered.
+    Hidden folders, links to folders and folders without read permission are not entered.
     """
     try:
         with os.scandir(folder) as scanned:
-            entries = sorted(islice(scanned, most + 1), key=lambda entry: entry.name)
+            entries = sorted(islice(scanned, max_files + 1), key=lambda entry: entry.name)
     except OSError:
         return
     for entry in entries:
@@ -221,11 +221,11 @@ def _walk(
         if not entry.is_dir(follow_symlinks=False):
             yield path, entry
         elif depth < _MAX_DEPTH and not entry.name.startswith("."):
-            yield from _walk(Path(entry.path), most, f"{path}/", depth + 1)
+            yield from _walk(Path(entry.path), max_files, f"{path}/", depth + 1)
 
 
 def _size(entry: os.DirEntry[str]) -> int | None:
-    """Bytes of a regular file; None for anything else, and for a link that leads nowhere."""
+    """Return the bytes of a regular file; None for any other entry and for a broken link."""
     try:
         status = entry.stat()
     except OSError:
@@ -234,7 +234,7 @@ def _size(entry: os.DirEntry[str]) -> int | None:
 
 
 def _tensors(file: Path) -> Entries:
-    """Names, dtypes and shapes of a safetensors file, in the order of their data."""
+    """Return names, dtypes and shapes of a safetensors file, in the order of the data."""
     with safe_open(file, framework="numpy") as tensors:
         names = tensors.offset_keys()
         slices = [tensors.get_slice(name) for name in names]

@@ -1,4 +1,4 @@
-"""The quantized repositories published for a base model, most downloaded first."""
+"""Lists the quantized repositories of a base model, most downloaded first."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from scrapers.weight_files import weight_format
 
 MAX_REPOS = 30
 _EXPANDED = ("downloads", "likes", "tags")
-# A tag of the Hub's, or a word of the name, that says how the weights are stored.
+# Tags of the Hub and words of a repository's name that name the format of its weights.
 _FORMS = (
     *("gguf", "awq", "gptq", "fp8", "nvfp4", "mxfp4", "mlx", "exl3", "exl2", "bitsandbytes"),
     *("compressed-tensors", "onnx", "openvino", "int8", "int4", "w8a8", "w4a16"),
@@ -36,18 +36,18 @@ _COUNTED = ("safetensors", "gguf", "pickle")
 
 
 def build_lister(settings: Settings, *, limit: int = MAX_REPOS) -> Lister:
-    """A function that lists a base model's quantized repositories, by these settings.
+    """Return a function that lists a base model's quantized repositories, by these settings.
 
-    One API request, and with sizes one more for each repository, so that it is done only
-    when asked for. Offline it raises HubUnreachable ("offline").
+    A listing costs one request to the API, and with sizes one more for each repository. In
+    offline mode the function raises HubUnreachable ("offline").
     """
     limits = Limits(model_seconds=settings.timeout_seconds)
     if settings.offline:
         return _offline
     session = HubSession(settings.endpoint, cdn_origins=settings.cdn_origins)
 
-    def read(question: tuple[str, bool]) -> tuple[QuantizedRepo, ...]:
-        repo_id, sizes = question
+    def read(key: tuple[str, bool]) -> tuple[QuantizedRepo, ...]:
+        repo_id, sizes = key
         budget = ReadBudget(repo_id, limits)
         url = listing_url(settings.endpoint, repo_id, min(limit, MAX_REPOS))
         answer = session.get(HubRequest(url, HubResource(repo_id), "info_bytes"), budget)
@@ -56,7 +56,7 @@ def build_lister(settings: Settings, *, limit: int = MAX_REPOS) -> Lister:
             return listed
         with ThreadPoolExecutor(min(len(listed), limits.parallel_reads) or 1) as pool:
             pages = pool.map(lambda repo: _page(session, budget, repo), listed)
-            # Parsed one after another: each may take as much memory as it is allowed to.
+            # Parsed one after another, because each page may take json_memory_bytes.
             return tuple(
                 _sized(repo, page, budget) for repo, page in zip(listed, pages, strict=True)
             )
@@ -66,7 +66,7 @@ def build_lister(settings: Settings, *, limit: int = MAX_REPOS) -> Lister:
 
 
 def listing_url(endpoint: str, repo_id: str, limit: int) -> str:
-    """Address of the listing; filter and order as on the Hub's own model tree pages."""
+    """Return the URL of the listing, with the filter and order of the Hub's model tree pages."""
     query = [("filter", f"base_model:quantized:{repo_id}"), ("sort", "downloads")]
     query += [("direction", "-1"), ("limit", str(limit))]
     query += [("expand", name) for name in _EXPANDED]
@@ -74,9 +74,9 @@ def listing_url(endpoint: str, repo_id: str, limit: int) -> str:
 
 
 def parse_listing(answer: Any, repo_id: str) -> tuple[QuantizedRepo, ...]:
-    """Repositories of one answer, most downloaded first; entries without a usable ID are left out.
+    """Parse the repositories, most downloaded first; entries without a valid ID are left out.
 
-    Raises HubUnreachable ("unexpected_answer") when it is no list.
+    Raises HubUnreachable ("unexpected_answer") if the answer is not a list.
     """
     if not isinstance(answer, list):
         raise HubUnreachable(repo_id=repo_id, reason="unexpected_answer")
@@ -88,20 +88,20 @@ def parse_listing(answer: Any, repo_id: str) -> tuple[QuantizedRepo, ...]:
 
 
 def form_of(info: ModelInfo) -> str:
-    """How a repository stores its weights: by the words of its name, else by its tags."""
+    """Return the format of a repository's weights, from the words of its name, else its tags."""
     words = set(info.id.lower().replace("_", "-").replace("/", "-").split("-"))
     words |= {_WORDS[word] for word in words & _WORDS.keys()}
     tags = {tag.lower() for tag in tags_of(info)}
     # The name first: a repository of FP8 weights is tagged "compressed-tensors" as well.
-    for known in (words, tags):
-        form = next((form for form in _FORMS if form in known), None)
+    for labels in (words, tags):
+        form = next((form for form in _FORMS if form in labels), None)
         if form is not None:
             return form
     return "other"
 
 
 def _page(session: HubSession, budget: ReadBudget, repo: QuantizedRepo) -> HubResponse | None:
-    """The first page of the file list; None when it cannot be read."""
+    """Read the first page of the file list; return None if that fails."""
     url = tree_url(session.endpoint, repo.repo_id, DEFAULT_BRANCH)
     try:
         return session.get(HubRequest(url, HubResource(repo.repo_id), "page_bytes"), budget)
@@ -110,7 +110,7 @@ def _page(session: HubSession, budget: ReadBudget, repo: QuantizedRepo) -> HubRe
 
 
 def _sized(repo: QuantizedRepo, page: HubResponse | None, budget: ReadBudget) -> QuantizedRepo:
-    """The repository with the bytes of its weight files; unchanged when they are not known."""
+    """Return the repository with the bytes of its weight files, unchanged if they are unknown."""
     if page is None:
         return repo
     try:
@@ -119,19 +119,19 @@ def _sized(repo: QuantizedRepo, page: HubResponse | None, budget: ReadBudget) ->
     except ModelUnreadable:
         return repo
     if cursor is not None:
-        return repo  # a part of the file list would be too small a size
+        return repo  # the sum over a part of the file list would be too small
     by_format: dict[str, int] = {}
     for file in files:
         form = weight_format(file.path)
         if form in _COUNTED and file.size_bytes is not None:
             by_format[form] = by_format.get(form, 0) + file.size_bytes
-    # The copy a library loads first, never the sum over copies.
-    chosen = next((by_format[form] for form in _COUNTED if form in by_format), None)
-    return replace(repo, weight_bytes=chosen)
+    # Repositories may hold copies in several formats: count the one that libraries load first.
+    weight_bytes = next((by_format[form] for form in _COUNTED if form in by_format), None)
+    return replace(repo, weight_bytes=weight_bytes)
 
 
 def _is_named(entry: Any) -> bool:
-    """Whether an entry of the listing is about a repository."""
+    """Whether an entry of the listing has a valid repository ID."""
     return isinstance(entry, dict) and isinstance(entry.get("id"), str) and is_repo_id(entry["id"])
 
 

@@ -1,4 +1,4 @@
-"""ReadBudget: the time and the bytes that reading one model may still cost."""
+"""ReadBudget: the remaining time and bytes for reading one model."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from scrapers.limits import Limits
 
 
 class ReadBudget:
-    """Deadline and byte budget of one model, shared by the threads that read it.
+    """The deadline and the byte budget of one model, shared by the threads that read it.
 
     Attributes:
-        bytes_read: bytes of answer bodies received so far, decompressed.
+        bytes_read: bytes of response bodies received so far, after decompression.
     """
 
     def __init__(
@@ -31,47 +31,47 @@ class ReadBudget:
         self._abandoned = threading.Event()
 
     def deadline_after(self, seconds: float | None) -> float:
-        """The model's deadline, or the moment so many seconds from now if that is earlier."""
+        """Return the earlier of the model's deadline and `seconds` from now, as a clock value."""
         return self._deadline if seconds is None else min(self._deadline, self._clock() + seconds)
 
     def seconds_left(self, deadline: float | None = None) -> float:
-        """Seconds until the model's deadline, or until a deadline of `deadline_after`.
+        """Return the seconds until the model's deadline, or until one of `deadline_after`.
 
         Raises HubUnreachable ("timeout") once it has passed.
         """
-        left = (self._deadline if deadline is None else deadline) - self._clock()
-        if left <= 0 or self._abandoned.is_set():
+        remaining_seconds = (self._deadline if deadline is None else deadline) - self._clock()
+        if remaining_seconds <= 0 or self._abandoned.is_set():
             raise HubUnreachable(repo_id=self.repo_id, reason="timeout")
-        return left
+        return remaining_seconds
 
     def abandon(self) -> None:
-        """Let the threads that still read for this model stop at their next step."""
+        """Make the threads that still read this model raise HubUnreachable at their next step."""
         self._abandoned.set()
 
     def pause(self, seconds: float) -> None:
-        """Sleep, but not past the abandonment."""
+        """Sleep until `seconds` have passed or the budget is abandoned."""
         self._abandoned.wait(seconds)
 
     def count_bytes(self, count: int) -> None:
-        """Count bytes of a body. Raises LimitsExceeded when the model has cost too many."""
+        """Count bytes of a body. Raises LimitsExceeded ("total_bytes")."""
         with self._lock:
             self.bytes_read += count
-            spent = self.bytes_read
-        if spent > self.limits.total_bytes:
+            used_bytes = self.bytes_read
+        if used_bytes > self.limits.total_bytes:
             raise self.exceeded("total_bytes")
 
     def count_config(self, body: bytes) -> None:
-        """Count what a configuration takes in memory, which is kept as long as its model.
+        """Count the memory of a configuration's values, which last as long as the snapshot.
 
-        Raises LimitsExceeded when those of the model take too much together.
+        Raises LimitsExceeded ("config_memory_bytes") for all configurations of the model together.
         """
         with self._lock:
             self._config_bytes += memory_bytes(body)
-            spent = self._config_bytes
-        if spent > self.limits.config_memory_bytes:
+            used_bytes = self._config_bytes
+        if used_bytes > self.limits.config_memory_bytes:
             raise self.exceeded("config_memory_bytes")
 
     def exceeded(self, limit: str) -> LimitsExceeded:
-        """The error of running out of one of the limits, given by its attribute's name."""
+        """Return the error for a limit, given by the name of its attribute."""
         allowed = getattr(self.limits, limit)
         return LimitsExceeded(repo_id=self.repo_id, limit=limit, allowed=allowed)

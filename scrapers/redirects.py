@@ -1,4 +1,4 @@
-"""Which addresses the Hub may send us to. Pure; never connects."""
+"""Decides which redirects of the Hub are followed. Pure; never connects."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Scheme, host and port of an address."""
+    """Scheme, host and port of a URL."""
 
     scheme: str
     host: str
@@ -42,7 +42,7 @@ def _is_loopback(host: str) -> bool:
 
 @lru_cache(maxsize=512)
 def origin_of(url: str) -> Origin | None:
-    """Origin of an http(s) URL; None for anything else, and for credentials in the URL."""
+    """Return the origin of an http(s) URL; None for others and for URLs with credentials."""
     if _NO_URL_CHARACTER.search(url):
         return None
     try:
@@ -60,7 +60,7 @@ def is_allowed_target(url: str, endpoint: str, cdn_origins: Collection[str] = ()
 
     Allowed are the endpoint's own origin, the `cdn_origins`, and, over https, the endpoint's
     host, its subdomains and the Hub's domains. An endpoint on loopback over http (an emulator
-    or a local mirror) may send us to no other host or port than its own and the `cdn_origins`.
+    or a local mirror) may redirect only to its own host and port and the `cdn_origins`.
     """
     target, home = origin_of(url), origin_of(endpoint)
     if target is None or home is None:
@@ -80,7 +80,7 @@ def is_allowed_target(url: str, endpoint: str, cdn_origins: Collection[str] = ()
 def redirect_target(
     url: str, location: str, endpoint: str, cdn_origins: Collection[str] = ()
 ) -> str | None:
-    """Address that a `Location` header at `url` leads to; None where it may not be followed."""
+    """Resolve a `Location` header at `url`; return None if the target is not allowed."""
     try:
         target = urljoin(url, location)
     except ValueError:

@@ -1,4 +1,4 @@
-"""RepoFiles: what a snapshot is built from, be it a repository of the Hub or a folder on disk."""
+"""RepoFiles: the files from which a snapshot is built, of the Hub or of a folder on disk."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class RepoFiles(Protocol):
     """The files of one model, each read at most once.
 
     Paths are relative to the root of the repository. The methods that read raise a
-    ModelUnreadable: RepoFileNotFound, MalformedRepo, LimitsExceeded, UnsupportedDtype and, of
-    the Hub, its refusals.
+    ModelUnreadable: RepoFileNotFound, MalformedRepo, LimitsExceeded, UnsupportedDtype and the
+    errors of the Hub.
     """
 
     repo_id: str
@@ -33,11 +33,11 @@ class RepoFiles(Protocol):
 
     @property
     def may_read_files(self) -> bool:
-        """Whether files may be read at all; a gate opens to no anonymous request."""
+        """Whether files may be requested: those of a gated repository need a token."""
 
     @property
     def may_ask_headers(self) -> bool:
-        """Whether one answer may hold the headers of all shards."""
+        """Whether `headers` may be called: whether one response can have all shards' headers."""
 
     def info(self) -> RepoInfo:
         """The description of the repository."""
@@ -45,29 +45,29 @@ class RepoFiles(Protocol):
     def tree(self) -> list[RepoFile]:
         """The file list."""
 
-    def prefetch(self, what: str, path: str = "") -> None:
-        """Start a read in the background; `what` names one of the methods below."""
+    def prefetch(self, method: str, path: str = "") -> None:
+        """Start a read in the background; `method` is the name of one of the methods below."""
 
     def expect_headers(self, paths: Iterable[str], header_bytes: int) -> None:
-        """Read so many bytes at first of each of these files."""
+        """Let the first read of each of these files have `header_bytes`."""
 
     def expect_pieces(self, pieces: Iterable[RepoFile]) -> None:
-        """Read these raw pieces as one GGUF file, by the path of the first."""
+        """Let `gguf` read these raw pieces as one file, under the path of the first piece."""
 
     def json(self, path: str) -> dict[str, Any]:
-        """A configuration."""
+        """Read a configuration."""
 
     def index(self, path: str) -> ShardIndex:
-        """A shard index, which may be larger than a configuration."""
+        """Read a shard index, which may be larger than a configuration."""
 
     def header(self, path: str) -> Header:
-        """The tensors of a safetensors file."""
+        """Read the tensors of a safetensors file."""
 
     def gguf(self, path: str) -> GgufHeader:
-        """The metadata and tensors of a GGUF file."""
+        """Read the metadata and tensors of a GGUF file."""
 
     def headers(self, index: str) -> AllHeaders:
-        """The headers of every shard of an index, where `may_ask_headers`."""
+        """Request the headers of all shards of an index."""
 
-    def close_headers(self, seconds: float) -> None:
-        """Do not ask for all headers in one answer for so long."""
+    def suspend_headers_route(self, seconds: float) -> None:
+        """Stop requests for all headers in one response for `seconds`."""

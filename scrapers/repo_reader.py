@@ -22,7 +22,7 @@ from scrapers.api_json import parse_answer
 from scrapers.error_mapping import HubResource
 from scrapers.gguf_header import GgufHeader
 from scrapers.gguf_reading import read_gguf
-from scrapers.header_reading import ArrivedHeader, Header, HeldBytes, read_header
+from scrapers.header_reading import Header, HeaderMemory, LazyHeader, read_header
 from scrapers.http import HubSession
 from scrapers.http_response import HubRequest, HubResponse
 from scrapers.hub_api import (
@@ -46,27 +46,27 @@ from scrapers.weight_sets import RepoFile
 DEFAULT_BRANCH = "main"
 MIN_FIRST_READ = 4096
 
-_FORGOTTEN: Future[Any] = Future()
+_RELEASED: Future[Any] = Future()
 _ABSENT = (RepoFileNotFound, RevisionNotFound, ModelNotFound)
 
 Value = TypeVar("Value")
 Read = tuple[Value, str | None]
-"""What was read, and the commit it was read at where the answer said it."""
+"""The value that was read, and the X-Repo-Commit of its response if there was one."""
 
 
 @dataclass(frozen=True, slots=True)
 class AllHeaders:
-    """The API's answer with every shard's header, unparsed, or why there is none."""
+    """The API's response with the headers of all shards, unparsed, or the error of the request."""
 
     body: bytes = b""
     refusal: ModelUnreadable | None = None
 
 
 class RepoReader:
-    """Starts reads and hands out their results; what was started twice is read once.
+    """Starts reads in threads and returns their results; every read is done once.
 
-    `prefetch` starts a read whose result may never be asked for, and whose failure then
-    does not matter. Use as a context manager: leaving it abandons what has not started.
+    The failure of a read is raised only when its result is requested. Use as a context manager:
+    leaving it cancels reads that have not started, and ends the others.
     """
 
     def __init__(
@@ -89,8 +89,8 @@ class RepoReader:
         self._pieces: dict[str, tuple[RepoFile, ...]] = {}
         self._objects: dict[str, dict[str, Any]] = {}
         self._indexes: dict[str, ShardIndex] = {}
-        self._held = HeldBytes(budget.limits.held_header_bytes)
-        self._early: set[tuple[str, str]] = set()
+        self._header_memory = HeaderMemory(budget.limits.held_header_bytes)
+        self._reads_before_info: set[tuple[str, str]] = set()
         self._listed = ListedFiles((), repo_id)
         self._futures: dict[tuple[str, str], Future[Read[Any]]] = {}
         self._pool = ThreadPoolExecutor(self.limits.parallel_reads, "hub-read")
@@ -112,42 +112,42 @@ class RepoReader:
         self.budget.abandon()
         self._pool.shutdown(wait=False, cancel_futures=True)
 
-    def prefetch(self, what: str, path: str = "") -> None:
-        """Start a read in the background; `what` names one of the readers below."""
-        key = (what, path)
+    def prefetch(self, method: str, path: str = "") -> None:
+        """Start a read in the background; `method` is a key of `_READERS`."""
+        key = (method, path)
         if key not in self._futures:
-            self._futures[key] = self._pool.submit(_READERS[what], self, path)
+            self._futures[key] = self._pool.submit(_READERS[method], self, path)
 
     def info(self) -> RepoInfo:
-        """The API's description; what is read later is read at the commit it names."""
+        """Return the API's description; later reads are done at its commit."""
         if self._info is None:
             info: RepoInfo = self._result("info")
             self._info = info
             self.repo_id = info.repo_id
             self._commit = info.sha
-            self._early = set(self._futures)
-            self._token = self._tokens.after(info)
+            self._reads_before_info = set(self._futures)
+            self._token = self._tokens.token_for(info)
         return self._info
 
     @property
     def may_read_files(self) -> bool:
-        """Whether there is hope of reading files; a gate opens to no anonymous request."""
+        """Whether files may be requested: those of a gated repository need a token."""
         return self._token is not None or not self.info().gated
 
     @property
     def may_ask_headers(self) -> bool:
-        """Whether the API may have all headers in one answer: it speaks of `main` alone."""
+        """Whether the API may send all headers in one response, which it does for `main` only."""
         on_main = self.revision in (None, DEFAULT_BRANCH)
         return on_main and self.session.headers_route.allows_requests
 
-    def close_headers(self, seconds: float) -> None:
-        """Do not ask the API for all headers in one answer for so long."""
+    def suspend_headers_route(self, seconds: float) -> None:
+        """Stop requests for all headers in one response for `seconds`."""
         self.session.headers_route.trip(seconds)
 
     def tree(self) -> list[RepoFile]:
-        """The file list: the description's, or that of the tree where it has none.
+        """Return the file list of the description, or else that of the tree.
 
-        What is read later is compared with it; see `ListedFiles`.
+        Later responses are checked against the list (`ListedFiles`).
         """
         listed = self.info().files
         files: list[RepoFile] = self._result("tree") if listed is None else list(listed)
@@ -157,78 +157,78 @@ class RepoReader:
         return files
 
     def expect_headers(self, paths: Iterable[str], header_bytes: int) -> None:
-        """Read so many bytes at first of each of these files."""
+        """Let the first read of each of these files have `header_bytes`."""
         usable = min(max(header_bytes, MIN_FIRST_READ), self.limits.first_read_most)
         self._first_reads |= dict.fromkeys(paths, usable)
 
     def expect_pieces(self, pieces: Iterable[RepoFile]) -> None:
-        """Read these raw pieces as one GGUF file, by the path of the first."""
-        together = tuple(pieces)
-        self._pieces[together[0].path] = together
+        """Let `gguf` read these raw pieces as one file, under the path of the first piece."""
+        ordered = tuple(pieces)
+        self._pieces[ordered[0].path] = ordered
 
     def json(self, path: str) -> dict[str, Any]:
-        """A configuration."""
+        """Return a configuration."""
         if path not in self._objects:
             body: bytes = self._result("json", path)
             self._objects[path] = parse_object(body, self.repo_id, path, self.limits.json_depth)
-            self._forget("json", path)
+            self._release("json", path)
         return self._objects[path]
 
     def index(self, path: str) -> ShardIndex:
-        """A shard index, which may be larger than a configuration."""
+        """Return a shard index, which may be larger than a configuration."""
         if path not in self._indexes:
             body: bytes = self._result("index", path)
             self._indexes[path] = parse_index(body, self.limits, self.repo_id, path)
-            self._forget("index", path)
+            self._release("index", path)
         return self._indexes[path]
 
     def header(self, path: str) -> Header:
-        """The tensors of a safetensors file."""
-        header: ArrivedHeader = self._result("header", path)
+        """Return the tensors of a safetensors file."""
+        header: LazyHeader = self._result("header", path)
         return header.parsed(self.repo_id, path)
 
     def gguf(self, path: str) -> GgufHeader:
-        """The metadata and tensors of a GGUF file."""
+        """Return the metadata and tensors of a GGUF file."""
         header: GgufHeader = self._result("gguf", path)
         return header
 
     def headers(self, index: str) -> AllHeaders:
-        """The tensors of every shard of an index, if the Hub's API tells them."""
-        found: AllHeaders = self._result("headers", index)
-        del self._futures["headers", index]  # parsed now, and never asked for again
-        return found
+        """Return the API's response with the headers of all shards, or its refusal."""
+        response: AllHeaders = self._result("headers", index)
+        del self._futures["headers", index]  # frees the memory: the caller parses it once
+        return response
 
-    def _result(self, what: str, path: str = "") -> Any:
-        key = (what, path)
-        self.prefetch(what, path)
-        is_early = key in self._early
+    def _result(self, method: str, path: str = "") -> Any:
+        key = (method, path)
+        self.prefetch(method, path)
+        was_before_info = key in self._reads_before_info
         try:
             value, commit = self._futures[key].result(self.budget.seconds_left())
         except TimeoutError:
             raise HubUnreachable(repo_id=self.repo_id, reason="timeout") from None
         except _ABSENT:
-            if not is_early or path not in self._listed:
+            if not was_before_info or path not in self._listed:
                 raise
         except (GatedModel, PrivateOrMissing):
             if path not in self._listed or self.info().gated or self.info().private:
                 raise
-            # Described as open to everybody: whoever refuses it is not the Hub.
+            # The description says that the repository is public: a proxy or mirror refused it.
             raise HubUnreachable(repo_id=self.repo_id, reason="unexpected_answer") from None
         else:
-            if not is_early or self._is_of_the_commit(path, value, commit):
+            if not was_before_info or self._is_of_commit(path, value, commit):
                 return value
-        # Read before the file list was known, and not the listed file: somebody pushed between
-        # two reads of the branch, or the answer was a bad one. Read again, at the commit.
-        self._early.remove(key)
+        # This file was read before the file list and contradicts it: somebody pushed between the
+        # two reads of the branch, or the response was wrong. Read it again, at the commit.
+        self._reads_before_info.remove(key)
         del self._futures[key]
-        return self._result(what, path)
+        return self._result(method, path)
 
-    def _forget(self, what: str, path: str) -> None:
-        """Let the bytes go that have been parsed; nothing asks for them again."""
-        self._futures[what, path] = _FORGOTTEN
+    def _release(self, method: str, path: str) -> None:
+        """Release the bytes of a file that has been parsed."""
+        self._futures[method, path] = _RELEASED
 
-    def _is_of_the_commit(self, path: str, value: Any, commit: str | None) -> bool:
-        """Whether what was read before the commit was known is of that commit."""
+    def _is_of_commit(self, path: str, value: Any, commit: str | None) -> bool:
+        """Whether a value that was read before the description belongs to its commit."""
         if self._commit and commit not in (None, self._commit):
             return False
         return not isinstance(value, bytes) or self._listed.contradiction(path, value) is None
@@ -275,26 +275,26 @@ class RepoReader:
         return self._read_whole(path, "index_bytes")
 
     def _read_whole(self, path: str, limit: str) -> Read[bytes]:
-        """A small file, as it is listed."""
+        """Read a small file and check it against the file list."""
         answer = self._read_file(path, limit, None, self._listed.check_whole)
         return answer.body, answer.commit
 
-    def _read_header(self, path: str) -> Read[ArrivedHeader]:
+    def _read_header(self, path: str) -> Read[LazyHeader]:
         expected = self._first_reads.get(path, self.limits.first_read_bytes)
         ranges = partial(self._read_range, "header_bytes")
-        return read_header(ranges, path, expected, self.limits, self.repo_id, self._held)
+        return read_header(ranges, path, expected, self.limits, self.repo_id, self._header_memory)
 
     def _read_gguf(self, path: str) -> Read[GgufHeader]:
         files = self._pieces.get(path, (RepoFile(path, None),))
         ranges = partial(self._read_range, "gguf_header_bytes")
-        # What a visitor alone may see is kept nowhere.
+        # Data read with a visitor's token is not cached.
         sections = None if self._tokens.visitor else self.session.tokenizers
         return read_gguf(ranges, files, self.limits, self.repo_id, sections)
 
     def _read_range(
         self, limit: str, path: str, span: tuple[int, int], url: str | None
     ) -> HubResponse:
-        """Of a file; from where an earlier answer came, which spares the Hub's redirect."""
+        """Read a range of a file; `url` of an earlier response saves the Hub's redirect."""
         return self._read_file(path, limit, span, self._listed.check_range, url)
 
     def _read_headers(self, path: str) -> Read[AllHeaders]:
@@ -316,7 +316,7 @@ class RepoReader:
         check: Callable[[HubRequest, HubResponse], HubResponse],
         url: str | None = None,
     ) -> HubResponse:
-        """A file or a part of it that `check` lets pass, from `url` where that is known."""
+        """Read a file or a span of it, from `url` if given; `check` may raise HubUnreachable."""
         if url is None:
             revision = self._commit or self.revision or DEFAULT_BRANCH
             url = file_url(self.session.endpoint, self.repo_id, revision, path)

@@ -1,4 +1,4 @@
-"""When and how long to wait before asking the Hub again. Pure but for the clock and the jitter."""
+"""When to repeat a request, and how long to wait before. Pure except for clock and jitter."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ RETRIED_STATUSES = frozenset({408, 429, 500, 502, 503, 504})
 
 _FIRST_PAUSE_SECONDS = 0.2
 _LONGEST_PAUSE_SECONDS = 2.0
-# IETF draft-ietf-httpapi-ratelimit-headers, as the Hub sends it: "api";r=0;t=295
+# RateLimit header (IETF draft-ietf-httpapi-ratelimit-headers) of the Hub: "api";r=0;t=295
 _WINDOW = re.compile(r"(?:^|;)\s*t=(\d{1,6})(?:$|[;,])")
 _SECONDS = re.compile(r"\d{1,6}(?:\.\d{1,6})?")
 
 
 def retry_after_seconds(status: int, headers: Mapping[str, str]) -> float | None:
-    """Seconds the Hub asks to wait; None if it does not.
+    """Return the seconds that the Hub's headers ask to wait, None if they do not.
 
-    `Retry-After` counts on any answer. `RateLimit`, which the Hub sends on every one, says
-    when the window ends: a reason to wait only on 429.
+    `Retry-After` is used at any status. The Hub sends `RateLimit`, the seconds until the window
+    ends, with every response: it is used at status 429 only.
     """
     value = headers.get("Retry-After", "").strip()
     if _SECONDS.fullmatch(value):
@@ -33,9 +33,10 @@ def retry_after_seconds(status: int, headers: Mapping[str, str]) -> float | None
 
 
 def pause_seconds(attempt: int, hint: float | None) -> float:
-    """Seconds to wait after failed attempt number `attempt` (from 0), jittered upwards.
+    """Return the seconds to wait after failed attempt number `attempt` (from 0), with jitter.
 
-    The Hub's own hint is a lower bound, so that threads do not return at one instant early.
+    `hint` seconds from the Hub's headers are a lower bound; the jitter after them keeps threads
+    from repeating their requests at the same moment.
     """
     backoff = min(_FIRST_PAUSE_SECONDS * 2.0**attempt, _LONGEST_PAUSE_SECONDS)
     jittered = backoff * (0.5 + random.random())
@@ -43,7 +44,7 @@ def pause_seconds(attempt: int, hint: float | None) -> float:
 
 
 def _seconds_until(date: str) -> float | None:
-    """Seconds until an HTTP date, 0 for one in the past, None for what is no date."""
+    """Return the seconds until an HTTP date, 0 for one in the past, None for an invalid date."""
     try:
         moment = parsedate_to_datetime(date)
     except ValueError:

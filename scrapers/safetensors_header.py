@@ -1,8 +1,8 @@
-"""Safetensors headers: bytes to tensors, with every claim checked. Pure.
+"""Parses safetensors headers to tensors, and checks all values. Pure.
 
 Format (https://huggingface.co/docs/safetensors): eight bytes, little-endian, hold the
-length of a JSON object `{name: {"dtype", "shape", "data_offsets": [begin, end]}}`; data
-follows it, and offsets count from there.
+length of a JSON object `{name: {"dtype", "shape", "data_offsets": [begin, end]}}`; the data
+follows it. Offsets count bytes from the beginning of the data.
 """
 
 from __future__ import annotations
@@ -19,23 +19,24 @@ from scrapers.limits import Limits
 LENGTH_BYTES = 8
 MAX_RANK = 16
 METADATA = "__metadata__"
-"""The one key of a header that is no tensor."""
+"""The only key of a header that does not name a tensor."""
 
 _INT = frozenset({int})
 _ENTRY_KEYS = {"dtype", "shape", "data_offsets"}
 _MAX_SIZE = 2**63
 
 TensorEntry = tuple[str, Any, Any]
-"""What a header says of one tensor, unchecked: dtype, shape, and begin and end of its data.
+"""Dtype, shape and data offsets of one tensor, unchecked.
 
-Python's garbage collector does not look into tuples of numbers, and there may be 500,000.
+A tuple, because Python's garbage collector does not scan tuples of numbers: a model may have
+500,000 tensors.
 """
 
 
 def header_end(
     start: bytes, file_bytes: int | None, repo_id: str, path: str, limits: Limits
 ) -> int:
-    """Offset of the first data byte, from the first bytes of a file.
+    """Return the offset of the first data byte, from the first bytes of a file.
 
     Raises MalformedRepo ("truncated", "header_length"), LimitsExceeded ("header_bytes").
     """
@@ -50,7 +51,7 @@ def header_end(
 
 
 def parse_header(header: bytes, file_bytes: int | None, repo_id: str, path: str) -> Entries:
-    """Tensors of a file, in header order; `header` starts with the eight length bytes.
+    """Parse the tensors of a file, in header order; `header` starts with the eight length bytes.
 
     Raises MalformedRepo with `reason` "crowded", "not_utf8", "not_json", "too_deep",
     "not_an_object", "duplicate_key", "tensor_entry", "shape", "data_offsets", "overlap" or
@@ -62,7 +63,7 @@ def parse_header(header: bytes, file_bytes: int | None, repo_id: str, path: str)
 
 
 def header_object(pairs: Pairs) -> dict[str, Any] | TensorEntry:
-    """A JSON object, or a tensor's entry: for `load_json`. Raises DuplicateKey."""
+    """Build a JSON object or a tensor's entry, for `load_json`. Raises DuplicateKey."""
     value = unique_keys(pairs)
     if not value.keys() >= _ENTRY_KEYS or not isinstance(value["dtype"], str):
         return value
@@ -72,7 +73,7 @@ def header_object(pairs: Pairs) -> dict[str, Any] | TensorEntry:
 def check_entries(
     entries: Any, data_bytes: int | None, repo_id: str, path: str
 ) -> tuple[Entries, int]:
-    """Tensors of a header that `header_object` has built, and the end of their data in bytes.
+    """Check the entries of `header_object`; return the tensors and the end of their data in bytes.
 
     Raises as `parse_header` does.
     """
@@ -101,14 +102,14 @@ def check_entries(
 
 
 def _sizes(value: Any) -> Any:
-    """A list of integers as a tuple; None for anything else, and for a bool among them."""
+    """Return a list of integers as a tuple; None for other values and for lists with a bool."""
     return tuple(value) if type(value) is list and _INT.issuperset(map(type, value)) else None
 
 
 def _problem(entry: Any, stored: dict[TensorLayout, int]) -> str | None:
-    """What is wrong with the entry of one tensor, None when nothing is.
+    """Return why the entry of one tensor is invalid, None if it is valid.
 
-    `stored` collects the bytes of each layout: a model has few, and each is checked once.
+    `stored` caches the bytes of each layout of dtype and shape, of which a model has few.
     """
     if type(entry) is not tuple:
         return "tensor_entry"
@@ -129,7 +130,7 @@ def _problem(entry: Any, stored: dict[TensorLayout, int]) -> str | None:
 
 
 def _end_of_data(spans: list[tuple[int, int]]) -> int | None:
-    """Where the last tensor ends; None where two overlap. Gaps are harmless."""
+    """Return the end of the last tensor in bytes, None if two overlap. Gaps are allowed."""
     end = 0
     for first, last in sorted(spans):
         if first < end and first != last:

@@ -1,4 +1,4 @@
-"""ShardIndex: what the index of a sharded checkpoint says, without its list of tensors."""
+"""ShardIndex: the index of a sharded checkpoint, without its list of tensors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class ShardIndex:
 
     Attributes:
         shards: names of the files that hold tensors, each once, in order of first appearance.
-        total_size: `metadata.total_size` as it is written, of any type; None without one.
+        total_size: unchecked value of `metadata.total_size`, None without one.
     """
 
     shards: tuple[str, ...]
@@ -27,7 +27,7 @@ class ShardIndex:
 
 
 def parse_index(data: bytes, limits: Limits, repo_id: str, path: str) -> ShardIndex:
-    """The index in a file, which may list 500,000 tensors; none of them is kept.
+    """Parse an index, which may list 500,000 tensors; their names are not stored.
 
     Raises MalformedRepo ("weight_map", "not_an_object" or as JsonStream does), LimitsExceeded
     ("tensors", "weight_files").
@@ -49,19 +49,19 @@ def parse_index(data: bytes, limits: Limits, repo_id: str, path: str) -> ShardIn
 
 
 def _shards(stream: JsonStream, limits: Limits, repo_id: str) -> tuple[str, ...]:
-    written: dict[bytes, None] = {}
+    quoted_names: dict[bytes, None] = {}
     count = 0
     if not stream.is_object():
         raise stream.malformed(WEIGHT_MAP)
     try:
         for text in stream.texts():
-            written[text] = None
+            quoted_names[text] = None
             count += 1
             if count > limits.tensors:
                 raise LimitsExceeded(repo_id=repo_id, limit="tensors", allowed=limits.tensors)
-            if len(written) > limits.weight_files:
+            if len(quoted_names) > limits.weight_files:
                 allowed = limits.weight_files
                 raise LimitsExceeded(repo_id=repo_id, limit="weight_files", allowed=allowed)
-        return tuple(dict.fromkeys(json.loads(text) for text in written))
+        return tuple(dict.fromkeys(json.loads(text) for text in quoted_names))
     except (MalformedRepo, ValueError):
         raise stream.malformed(WEIGHT_MAP) from None

@@ -1,4 +1,4 @@
-"""Tokens: the rights with which requests to the Hub are made."""
+"""Tokens: the access tokens of requests to the Hub."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Tokens:
     visitor: str | None = field(default=None, repr=False)
     host: str | None = field(default=None, repr=False)
 
-    def after(self, info: RepoInfo) -> str | None:
+    def token_for(self, info: RepoInfo) -> str | None:
         """Return the token for the requests after the description."""
         open_to_all = not (info.gated or info.private or info.disabled)
         return self.visitor or (self.host if open_to_all else None)

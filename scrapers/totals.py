@@ -1,8 +1,8 @@
-"""Totals of weights whose headers are not read: pickles, and files behind a gate. Pure.
+"""Estimates totals of weights whose headers are not read: pickles and gated files. Pure.
 
-Of a gated repository the Hub shows sizes and parameter counts to anybody: the tree and the
-API's answer are public since 2024 (huggingface.js pull request 945), headers and
-configurations are not.
+The Hub shows sizes and parameter counts of a gated repository to everybody: file list and
+description are public since 2024 (huggingface.js pull request 945), headers and configurations
+are not.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from scrapers.weight_sets import RepoFile
 Weights = tuple[Format, tuple[Component, ...], dict[str, Config]]
 """Format, components and small configurations of a repository."""
 
-# torch's names, as configurations write them (`torch_dtype`, since 2025 `dtype`).
+# torch's dtype names in configurations (`torch_dtype`, since 2025 `dtype`) -> safetensors names.
 _TORCH_DTYPES = {
     "float64": "F64",
     "float32": "F32",
@@ -33,22 +33,23 @@ _TORCH_DTYPES = {
     "float8_e4m3fn": "F8_E4M3",
     "int8": "I8",
 }
-_DEFAULT_DTYPE = "F32"  # what transformers saved before configurations said it
-# Tensors of one model never fill less of its files, or claim more than fits in them.
+_DEFAULT_DTYPE = "F32"  # the dtype that transformers saved before configurations stated it
+# Least and largest share of the file bytes that a plausible `total_size` has.
 _LEAST_SHARE, _LARGEST_SHARE = 0.9, 1.001
 _CLOSE = 0.02
 
 
 def gated_weights(info: RepoInfo, files: Sequence[RepoFile], limits: Limits) -> Weights:
-    """Totals in place of tensors. Raises GatedModel when not even a size is public.
+    """Return components with totals in place of tensors. Raises GatedModel without any size.
 
-    A pipeline's components are its folders, each by its files: the API counts only one.
+    The components of a pipeline are its folders, counted by their files: the API's parameter
+    count covers one component only.
     """
     pipeline = None
     if any(file.path == PIPELINE_INDEX for file in files):
         pipeline = {name: [name] for name in by_folder(files) if name}
     selection = select_weights(files, info.repo_id, pipeline)
-    several = len(selection.components) > 1
+    has_several = len(selection.components) > 1
     if len(selection.components) > limits.components:
         raise LimitsExceeded(repo_id=info.repo_id, limit="components", allowed=limits.components)
     totals = [
@@ -56,7 +57,7 @@ def gated_weights(info: RepoInfo, files: Sequence[RepoFile], limits: Limits) -> 
             plan.name,
             info.config if plan.name == ROOT_COMPONENT else None,
             plan.files,
-            None if several else info.parameters,
+            None if has_several else info.parameters,
         )
         for plan in selection.components
     ]
@@ -69,22 +70,22 @@ def gated_weights(info: RepoInfo, files: Sequence[RepoFile], limits: Limits) -> 
 def pickled_component(
     name: str, config: Config | None, files: Sequence[RepoFile], index: ShardIndex | None
 ) -> Component | None:
-    """A component by the sizes of its files; None when the Hub says no size.
+    """Estimate a component from the sizes of its files; return None if the Hub gives no size.
 
-    The index's `total_size` is the tensors' alone, but tools write it wrongly (0, twice the
-    files), so that it counts only where the files agree.
+    The index's `total_size` would be the bytes of the tensors alone, but some tools write 0 or
+    twice the files' bytes. It is used only if it is close to the files' bytes.
     """
     file_bytes = sum(file.size_bytes or 0 for file in files)
     claimed = _total_size(index.total_size if index else None)
-    believed = claimed is not None and (
+    is_plausible = claimed is not None and (
         not file_bytes or _LEAST_SHARE <= claimed / file_bytes <= _LARGEST_SHARE
     )
-    weight_bytes = claimed if believed and claimed is not None else file_bytes
+    weight_bytes = claimed if is_plausible and claimed is not None else file_bytes
     if not weight_bytes:
         return None
     dtype = torch_dtype(config)
     parameters = weight_bytes * 8 // DTYPE_BITS[dtype]
-    totals = Totals({dtype: parameters}, weight_bytes, "index" if believed else "files")
+    totals = Totals({dtype: parameters}, weight_bytes, "index" if is_plausible else "files")
     return Component(name, config, _weight_files(files), (), totals)
 
 
@@ -94,9 +95,10 @@ def gated_component(
     files: Sequence[RepoFile],
     parameters: Mapping[str, int] | None,
 ) -> Component | None:
-    """A component by the API's parameter count; by file sizes alone at 16 bits a parameter.
+    """Estimate a component from the API's parameter count, else from file sizes at 16 bits.
 
-    Packed checkpoints are counted unpacked by the API: the bytes are then the files'.
+    The API counts the parameters of packed checkpoints after unpacking, so that their bytes are
+    taken from the files. Returns None if the Hub gives neither.
     """
     file_bytes = sum(file.size_bytes or 0 for file in files)
     if not parameters:
@@ -104,14 +106,14 @@ def gated_component(
             return None
         totals = Totals({"BF16": file_bytes // 2}, file_bytes, "files")
         return Component(name, config, _weight_files(files), (), totals)
-    counted = sum(stored_bytes(dtype, count) for dtype, count in parameters.items())
-    agrees = not file_bytes or abs(counted - file_bytes) <= _CLOSE * file_bytes
-    totals = Totals(parameters, counted if agrees else file_bytes, "api")
+    counted_bytes = sum(stored_bytes(dtype, count) for dtype, count in parameters.items())
+    agrees = not file_bytes or abs(counted_bytes - file_bytes) <= _CLOSE * file_bytes
+    totals = Totals(parameters, counted_bytes if agrees else file_bytes, "api")
     return Component(name, config, _weight_files(files), (), totals)
 
 
 def torch_dtype(config: Config | None) -> str:
-    """The dtype a configuration says its weights are saved in, by its safetensors name."""
+    """Return the dtype of a configuration's weights, by its safetensors name; F32 by default."""
     places = [config or {}, *(_object(config, key) for key in ("text_config", "llm_config"))]
     for place in places:
         for key in ("torch_dtype", "dtype"):
@@ -122,7 +124,7 @@ def torch_dtype(config: Config | None) -> str:
 
 
 def _total_size(size: Any) -> int | None:
-    """`metadata.total_size`, a positive number of bytes; some tools write it as a float."""
+    """Return `metadata.total_size` in bytes if it is positive; some tools write a float."""
     if isinstance(size, bool) or not isinstance(size, int | float) or not 0 < size < 2**53:
         return None
     return int(size)

@@ -55,7 +55,7 @@ _NOTHING = frozenset({".gitattributes", "README.md"})
 # The denoiser of a pipeline comes first: profiles take their facts from the first component.
 _MAIN_FOLDERS = ("transformer", "unet", "transformer_2", "prior", "decoder")
 _PICKLES = (".bin", ".pth", ".pt", ".ckpt", ".pkl")
-# Meta's own releases: one file for each GPU they were trained on.
+# Meta's releases have one file for each rank of model parallelism.
 _CONSOLIDATED = re.compile(r"(?:.*/)?consolidated\.\d\d\.pth")
 
 
@@ -126,10 +126,10 @@ def by_folder(files: Sequence[RepoFile]) -> dict[str, list[RepoFile]]:
     return folders
 
 
-def uncounted(files: Sequence[RepoFile], counted: set[str]) -> tuple[RepoFile, ...]:
+def uncounted(files: Sequence[RepoFile], counted_paths: set[str]) -> tuple[RepoFile, ...]:
     """List weight files that are not counted, in order of their paths."""
     uncounted_files = [
-        file for file in files if file.path not in counted and weight_format(file.path)
+        file for file in files if file.path not in counted_paths and weight_format(file.path)
     ]
     return tuple(sorted(uncounted_files, key=lambda file: file.path))
 
@@ -139,8 +139,8 @@ def _diffusers(files: Sequence[RepoFile], pipeline: Mapping[str, Any] | None) ->
     if pipeline is None:
         return None
     names = [name for name, value in pipeline.items() if isinstance(value, list) and any(value)]
-    inside = by_folder(files)
-    plans_by_name = (_any_plan(inside[name], name) for name in names if name in inside)
+    folders = by_folder(files)
+    plans_by_name = (_any_plan(folders[name], name) for name in names if name in folders)
     plans = [plan for plan in plans_by_name if plan is not None]
     ranks = {name: rank for rank, name in enumerate(_MAIN_FOLDERS)}
     plans.sort(key=lambda plan: (ranks.get(plan.name, len(ranks)), plan.name))
@@ -157,9 +157,9 @@ def _transformers(
     root = _folder_plan(files, "", ROOT_COMPONENT)
     plans = [root] if root is not None else []
     if any(file.path == MODULES_INDEX for file in files):
-        inside = by_folder(files)
-        numbered = sorted(name for name in inside if name[:1].isdigit() and "/" not in name)
-        plans += [plan for name in numbered if (plan := _any_plan(inside[name], name))]
+        folders = by_folder(files)
+        numbered = sorted(name for name in folders if name[:1].isdigit() and "/" not in name)
+        plans += [plan for name in numbered if (plan := _any_plan(folders[name], name))]
     if not plans or plans[0].pickled:
         return None
     return Selection("safetensors", tuple(plans))
@@ -178,38 +178,38 @@ def _adapter(files: Sequence[RepoFile], pipeline: Mapping[str, Any] | None) -> S
 
 def _best_folder(files: Sequence[RepoFile], pipeline: Mapping[str, Any] | None) -> Selection | None:
     """Select a folder below the root: the nearest, of several the one with the most bytes."""
-    inside = by_folder(files)
+    folders = by_folder(files)
     sizes = {
         folder: weight_set.size_bytes
-        for folder in sorted(inside)
-        if (weight_set := pick_set(weight_sets(inside[folder], folder)))
+        for folder in sorted(folders)
+        if (weight_set := pick_set(weight_sets(folders[folder], folder)))
     }
     if not sizes:
         return None
     folder = min(sizes, key=lambda folder: (folder.count("/"), -sizes[folder], folder))
-    plan = _folder_plan(inside[folder], folder, folder or ROOT_COMPONENT)
+    plan = _folder_plan(folders[folder], folder, folder or ROOT_COMPONENT)
     return Selection("safetensors", (plan,)) if plan else None
 
 
 def gguf_selection(variant: Variant) -> Selection:
-    """One quantization of a GGUF repository."""
+    """Select one quantization of a GGUF repository."""
     files = tuple(RepoFile(file.path, file.size_bytes) for file in variant.files)
     return Selection("gguf", (ComponentPlan(ROOT_COMPONENT, "", None, files),))
 
 
 def _gguf(files: Sequence[RepoFile], pipeline: Mapping[str, Any] | None) -> Selection | None:
-    """The usual quantization of a repository that has nothing else."""
+    """Select the default quantization of a repository that holds GGUF files only."""
     variant = choose_variant(gguf_variants(files))
     if variant is not None:
         return gguf_selection(variant)
-    path = first_incomplete(files)  # reading it explains what is missing
+    path = first_incomplete(files)  # reading it raises the error for the missing shard
     if path is None:
         return None
     return Selection("gguf", (ComponentPlan(ROOT_COMPONENT, "", None, (RepoFile(path, None),)),))
 
 
 def _pickle(files: Sequence[RepoFile], pipeline: Mapping[str, Any] | None) -> Selection | None:
-    """Pickles at the root, else Meta's `consolidated.00.pth` wherever they are."""
+    """Select pickles at the root, else Meta's `consolidated.00.pth` in any folder."""
     usable = [f for f in files if weight_format(f.path) == "pickle" or f.path.endswith(".json")]
     for suffix in _PICKLES[:-1]:
         root = _folder_plan(usable, "", ROOT_COMPONENT, suffix)
@@ -221,13 +221,13 @@ def _pickle(files: Sequence[RepoFile], pipeline: Mapping[str, Any] | None) -> Se
                 return Selection("adapter", (plan,))
     parts = [file for file in usable if _CONSOLIDATED.fullmatch(file.path)]
     folder = min((folder_of(file.path) for file in parts), default=None)
-    together = tuple(file for file in parts if folder_of(file.path) == folder)
-    plan = ComponentPlan(ROOT_COMPONENT, folder or "", None, together)
-    return Selection("pickle", (plan,)) if together else None
+    folder_parts = tuple(file for file in parts if folder_of(file.path) == folder)
+    plan = ComponentPlan(ROOT_COMPONENT, folder or "", None, folder_parts)
+    return Selection("pickle", (plan,)) if folder_parts else None
 
 
 FINDERS: tuple[Finder, ...] = (_diffusers, _transformers, _adapter, _best_folder, _gguf, _pickle)
-"""Tried in order; the first that finds weights decides. Other formats join at the end."""
+"""Tried in order; the first that finds weights decides. Append functions of further formats."""
 
 
 def _folder_plan(

@@ -17,7 +17,7 @@ SAFETENSORS = ".safetensors"
 _VARIANTS = ("", "bf16", "fp16", "fp32", "int8", "fp8", "ema", "non_ema")
 # Names that libraries load by default, in order; `transformers` tries the first one first.
 _STEMS = ("model", "diffusion_pytorch_model", "pytorch_model", "gptq_model")
-# Mistral's own format, a second copy wherever there is another.
+# Mistral's own format: chosen only if there is no other copy.
 _LAST_STEM = "consolidated"
 ADAPTER_STEMS = ("adapter_model", "pytorch_lora_weights", "lora")
 _SIDE_STEMS = (*ADAPTER_STEMS, "adapter", "optimizer", "mm_projector")
@@ -28,10 +28,10 @@ class RepoFile:
     """One entry of the file list.
 
     Attributes:
-        size_bytes: None where the Hub did not say it.
-        blob_id: SHA-1 that git names a small file's content by; None for a file in LFS, and
-            where the Hub did not say it.
-        sha256: of the content of a file in LFS.
+        size_bytes: bytes of the file, None if the Hub did not give them.
+        blob_id: git's SHA-1 of a small file's content; None for a file in LFS, and if the Hub
+            did not give it.
+        sha256: SHA-256 of the content of a file in LFS, None for others.
     """
 
     path: str
@@ -52,62 +52,62 @@ class WeightSet:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of the files together."""
+        """Sum of the files' bytes."""
         return sum(file.size_bytes or 0 for file in self.files)
 
 
 def folder_of(path: str) -> str:
-    """Folder of a path, "" for the root."""
+    """Return the folder of a path, "" for the root."""
     return path.rpartition("/")[0]
 
 
 def weight_sets(
     files: Sequence[RepoFile], folder: str, suffix: str = SAFETENSORS
 ) -> list[WeightSet]:
-    """Every copy of weights in one folder (not below it), by its files' names."""
-    found: dict[tuple[str, str, bool], WeightSet] = {}
+    """List the copies of weights in one folder (not below it), by the names of its files."""
+    sets_by_key: dict[tuple[str, str, bool], WeightSet] = {}
     members: dict[tuple[str, str, bool], list[RepoFile]] = {}
     for file in sorted(files, key=lambda file: file.path):
         parent, _, name = file.path.rpartition("/")
-        named = _identify(name, suffix) if parent == folder else None
-        if named is None:
+        identity = _identify(name, suffix) if parent == folder else None
+        if identity is None:
             continue
-        key = named[1:]
-        entry = found.setdefault(key, WeightSet(*key))
-        if named[0]:
+        key = identity[1:]
+        entry = sets_by_key.setdefault(key, WeightSet(*key))
+        if identity[0]:
             entry.index = file.path
         else:
             members.setdefault(key, []).append(file)
-    for key, together in members.items():
-        found[key].files = tuple(together)
-    return list(found.values())
+    for key, shards in members.items():
+        sets_by_key[key].files = tuple(shards)
+    return list(sets_by_key.values())
 
 
 def pick_set(sets: Sequence[WeightSet]) -> WeightSet | None:
-    """The copy to count: what a library loads by default, else the largest in full precision."""
+    """Choose the copy that libraries load by default, else the largest; None without any."""
     usable = [entry for entry in sets if not entry.stem.startswith(_SIDE_STEMS)]
     return min(usable, key=_rank, default=None)
 
 
 def is_complete(files: Sequence[RepoFile]) -> bool:
-    """Whether numbered files are all there; counting may start at 0 or at 1."""
+    """Whether no numbered file is missing; numbers may start at 0 or at 1."""
     shards = [_SHARD.fullmatch(file.path.rpartition(".")[0]) for file in files]
     return all(shard is None or len(files) - int(shard["count"]) in (0, 1) for shard in shards)
 
 
 def is_numbered(files: Sequence[RepoFile]) -> bool:
-    """Whether the names alone say that these are all the shards there are."""
+    """Whether the files' names are numbered and show that no shard is missing."""
     shards = [_SHARD.fullmatch(file.path.removesuffix(SAFETENSORS)) for file in files]
     return bool(shards) and all(shards) and is_complete(files)
 
 
 def _rank(entry: WeightSet) -> tuple[bool, int, int, bool, bool, int, str]:
-    known = entry.stem in _STEMS
+    is_default_stem = entry.stem in _STEMS
     return (
         entry.stem.startswith(_LAST_STEM),
-        _STEMS.index(entry.stem) if known else len(_STEMS),
+        _STEMS.index(entry.stem) if is_default_stem else len(_STEMS),
         _VARIANTS.index(entry.variant) if entry.variant in _VARIANTS else len(_VARIANTS),
-        known and entry.sharded,
+        is_default_stem and entry.sharded,
         entry.index is None,
         -entry.size_bytes,
         entry.stem,
@@ -115,7 +115,7 @@ def _rank(entry: WeightSet) -> tuple[bool, int, int, bool, bool, int, str]:
 
 
 def _identify(name: str, suffix: str) -> tuple[bool, str, str, bool] | None:
-    """Whether a file is an index, its stem, its variant, and whether it is one of several."""
+    """Parse a name: whether it is an index, its stem and variant, whether it is one of shards."""
     index = _INDEX.fullmatch(name)
     if index and index["kind"] == suffix:
         stem, variant = _split_variant(index["stem"], index["tail"])

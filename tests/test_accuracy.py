@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from bench import accuracy, bands, baselines, first_contact, left_out, serving
-from bench.accuracy import held, report_json, report_lines, worst_rows
+from bench.accuracy import baseline_errors, report_json, report_lines, worst_rows
 from bench.errors import (
     Comparison,
     between_tails,
@@ -71,7 +71,7 @@ def measured() -> Accuracy:
 
 
 def test_no_error_has_grown(measured: Accuracy) -> None:
-    worse = baselines.ACCURACY.raised(held(measured))
+    worse = baselines.ACCURACY.raised(baseline_errors(measured))
     assert worse == [], "\n".join([*worse, *report_lines(measured, 3)])
 
 
@@ -224,8 +224,8 @@ def test_cards_are_named_as_a_request_can_name_them() -> None:
     assert gpu_of({"gpus": ["NVIDIA GeForce RTX 3090"] * 2}) == "rtx-3090-24gb"
     assert gpu_of({"gpus": ["NVIDIA GeForce RTX 3090", "NVIDIA GeForce RTX 4090"]}) is None
     assert gpu_of({}) is None
-    assert bands.alike({"gpu": "80 GB-class", "gpu_class_gb": 80}) is not None
-    assert bands.alike({"gpu": "unstated"}) is None
+    assert bands.similar_card({"gpu": "80 GB-class", "gpu_class_gb": 80}) is not None
+    assert bands.similar_card({"gpu": "unstated"}) is None
 
 
 def test_the_pool_is_the_one_of_the_catalogue_card() -> None:
@@ -257,7 +257,7 @@ def test_what_no_request_can_state_is_apart() -> None:
     for flag in ("lora", "pooling", "draft_model", "patched"):
         result = evaluate([{**ROW, "flags": [flag]}])
         assert list(result.sections) == ["apart"]
-        assert held(result).keys() <= {"said not to fit"}
+        assert baseline_errors(result).keys() <= {"said not to fit"}
 
 
 def test_a_run_out_of_memory_is_counted() -> None:

@@ -20,8 +20,8 @@ from bench.rivals import (
     hf_mem_serving_cache,
     hf_mem_weights,
     load_answers,
-    looked_up,
     questions,
+    rival_number,
     versions,
     write_answers,
 )
@@ -115,9 +115,9 @@ def test_numbers_are_divided_as_a_user_would() -> None:
         CACHED: Answer(None, None, "refused", "1"),
         NAMED: Answer(100, 4096, "", "1"),
     }
-    assert looked_up(WHOLE, 4, answers) == Rival(WHOLE, True, 25.0, 25.0)
-    assert looked_up(CACHED, 2 * 8192, answers) == Rival(CACHED, True, None, 0.25)
-    assert looked_up(Question("a/b"), 1, answers) == Rival(Question("a/b"), False, None, None)
+    assert rival_number(WHOLE, 4, answers) == Rival(WHOLE, True, 25.0, 25.0)
+    assert rival_number(CACHED, 2 * 8192, answers) == Rival(CACHED, True, None, 0.25)
+    assert rival_number(Question("a/b"), 1, answers) == Rival(Question("a/b"), False, None, None)
 
 
 def test_rows_and_the_questions_they_ask(monkeypatch: pytest.MonkeyPatch) -> None:

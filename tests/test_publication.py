@@ -85,21 +85,21 @@ def table(*rows: dict[str, Any]) -> AccuracyTable:
     )
 
 
-def same(now: Any, held: Any) -> bool:
+def same(now: Any, expected: Any) -> bool:
     """Equal within the last digit that is written."""
     if isinstance(now, dict):
-        return now.keys() == held.keys() and all(same(now[k], held[k]) for k in now)
+        return now.keys() == expected.keys() and all(same(now[k], expected[k]) for k in now)
     if isinstance(now, list):
-        return len(now) == len(held) and all(map(same, now, held))
+        return len(now) == len(expected) and all(map(same, now, expected))
     if isinstance(now, float):
-        return bool(now == pytest.approx(held, abs=0.0011, rel=1e-3))
-    return bool(now == held)
+        return bool(now == pytest.approx(expected, abs=0.0011, rel=1e-3))
+    return bool(now == expected)
 
 
 def test_the_published_table_is_what_the_benchmark_finds() -> None:
-    held = json.loads(FILE.read_text("utf-8"))
-    now = json.loads(json.dumps(published(published_accuracy(), held["as_of"])))
-    assert same(now, held), STALE
+    expected = json.loads(FILE.read_text("utf-8"))
+    now = json.loads(json.dumps(published(published_accuracy(), expected["as_of"])))
+    assert same(now, expected), STALE
 
 
 def test_the_documents_show_the_published_table() -> None:

@@ -1,4 +1,4 @@
-"""Refreshes `data/generated/rental_prices.csv` by `python -m scrapers.prices`.
+"""The command `python -m scrapers.prices`, which refreshes `data/generated/rental_prices.csv`.
 
 The application itself never runs this package.
 """

@@ -28,14 +28,14 @@ def main(argv: Sequence[str]) -> int:
     known_labels = read_labels(labels)
     with HubSession(arguments.endpoint) as session:
         for source in SOURCES:
-            before = [row for row in rows if row.source == source.name]
+            old_rows = [row for row in rows if row.source == source.name]
             try:
-                refreshed = _refreshed(session, source, before, known_labels, today)
+                refreshed = _refreshed(session, source, old_rows, known_labels, today)
             except (ModelUnreadable, PricesRefused) as error:
-                print(f"{source.name}: kept its {len(before)} rows: {error}", file=sys.stderr)
+                print(f"{source.name}: kept its {len(old_rows)} rows: {error}", file=sys.stderr)
                 refused += 1
                 continue
-            print(_summary(source, before, refreshed))
+            print(_summary(source, old_rows, refreshed))
             rows = [row for row in rows if row.source != source.name] + list(refreshed.rows)
     if not arguments.dry_run:
         write_rows(prices, rows)
@@ -45,20 +45,20 @@ def main(argv: Sequence[str]) -> int:
 def _refreshed(
     session: HubSession,
     source: PriceSource,
-    before: list[PriceRow],
+    old_rows: list[PriceRow],
     known_labels: frozenset[str],
     today: str,
 ) -> Checked:
     body = fetch(session, source, Limits())
     try:
-        after = source.shape(body, today)
+        new_rows = source.shape(body, today)
     except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, csv.Error) as error:
         raise PricesRefused(f"not in the form we know: {error!r}") from error
-    return checked(before, after, known_labels, today)
+    return checked(old_rows, new_rows, known_labels, today)
 
 
-def _summary(source: PriceSource, before: list[PriceRow], refreshed: Checked) -> str:
-    text = f"{source.name}: {len(refreshed.rows)} rows, {len(before)} before"
+def _summary(source: PriceSource, old_rows: list[PriceRow], refreshed: Checked) -> str:
+    text = f"{source.name}: {len(refreshed.rows)} rows, {len(old_rows)} before"
     if refreshed.unbelievable:
         text += f"; {refreshed.unbelievable} beyond belief left out"
     if refreshed.unknown_labels:

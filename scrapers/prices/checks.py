@@ -10,9 +10,9 @@ from scrapers.prices.rows import PriceRow
 LOWEST_USD, HIGHEST_USD = 0.01, 60.0
 """Bounds of a plausible price of a GPU-hour; marketplaces list hosts at $53 for an RTX 5090."""
 
-_LEAST_OF_BEFORE = 0.6  # share of a source's old rows; with fewer its format has probably changed
-_MOST_UNBELIEVABLE = 0.05
-_LEAST_KNOWN = 0.7
+_LEAST_OLD_SHARE = 0.6  # share of a source's old rows; with fewer its format has probably changed
+_LARGEST_IMPLAUSIBLE_SHARE = 0.05
+_LEAST_KNOWN_SHARE = 0.7
 
 
 class PricesRefused(Exception):
@@ -29,33 +29,33 @@ class Checked:
 
 
 def checked(
-    before: Sequence[PriceRow], after: Sequence[PriceRow], labels: Collection[str], today: str
+    old_rows: Sequence[PriceRow], new_rows: Sequence[PriceRow], labels: Collection[str], today: str
 ) -> Checked:
     """Return the rows of one source that may replace its old ones.
 
     Rows with an implausible price or an unknown label are left out. `today` is an ISO date.
     Raises PricesRefused when too few rows are left, or when they are not newer.
     """
-    believable = [row for row in after if LOWEST_USD <= row.usd_per_gpu_hour <= HIGHEST_USD]
-    known_rows = [row for row in believable if row.label in labels]
-    unbelievable = len(after) - len(believable)
-    if not after:
+    plausible = [row for row in new_rows if LOWEST_USD <= row.usd_per_gpu_hour <= HIGHEST_USD]
+    known_rows = [row for row in plausible if row.label in labels]
+    unbelievable = len(new_rows) - len(plausible)
+    if not new_rows:
         raise PricesRefused("no rows at all")
-    if unbelievable > len(after) * _MOST_UNBELIEVABLE:
-        raise PricesRefused(f"{unbelievable} of {len(after)} prices are beyond belief")
-    if len(known_rows) < len(believable) * _LEAST_KNOWN:
-        raise PricesRefused(f"only {len(known_rows)} of {len(believable)} rows name a known GPU")
-    if len(known_rows) < len(before) * _LEAST_OF_BEFORE:
-        raise PricesRefused(f"{len(known_rows)} rows where there were {len(before)}")
-    _check_dates(before, known_rows, today)
-    unknown = sorted({row.label for row in believable} - set(labels))
+    if unbelievable > len(new_rows) * _LARGEST_IMPLAUSIBLE_SHARE:
+        raise PricesRefused(f"{unbelievable} of {len(new_rows)} prices are beyond belief")
+    if len(known_rows) < len(plausible) * _LEAST_KNOWN_SHARE:
+        raise PricesRefused(f"only {len(known_rows)} of {len(plausible)} rows name a known GPU")
+    if len(known_rows) < len(old_rows) * _LEAST_OLD_SHARE:
+        raise PricesRefused(f"{len(known_rows)} rows where there were {len(old_rows)}")
+    _check_dates(old_rows, known_rows, today)
+    unknown = sorted({row.label for row in plausible} - set(labels))
     return Checked(tuple(known_rows), tuple(unknown), unbelievable)
 
 
-def _check_dates(before: Sequence[PriceRow], after: Sequence[PriceRow], today: str) -> None:
-    newest = max(row.date for row in after)
+def _check_dates(old_rows: Sequence[PriceRow], new_rows: Sequence[PriceRow], today: str) -> None:
+    newest = max(row.date for row in new_rows)
     if newest > today:
         raise PricesRefused(f"dated {newest}, after today")
-    last_date = max((row.date for row in before), default="")
+    last_date = max((row.date for row in old_rows), default="")
     if newest < last_date:
         raise PricesRefused(f"dated {newest}, older than {last_date}")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gpusizer.core.errors import LimitsExceeded, MalformedRepo
 from scrapers.json_files import Pairs, load_json, memory_bytes, unique_keys
-from scrapers.json_stream import MOST_MEMBERS, JsonStream
+from scrapers.json_stream import MAX_MEMBERS, JsonStream
 from scrapers.limits import Limits
 from scrapers.shard_index import ShardIndex, parse_index
 from tests.hub_emulator import HubEmulator
@@ -107,7 +107,7 @@ def test_values_longer_than_the_first_piece() -> None:
         (b'{"a":"\xff"}', "not_utf8"),
         (b'{"a":' + b"[" * 50_000 + b"}", "too_deep"),
         (b'{"a":"' + b"x" * 2**20 + b'"}', "crowded"),
-        (b"{" + b",".join(b'"%d":0' % n for n in range(MOST_MEMBERS + 1)) + b"}", "crowded"),
+        (b"{" + b",".join(b'"%d":0' % n for n in range(MAX_MEMBERS + 1)) + b"}", "crowded"),
     ],
     ids=range(8),
 )

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from gpusizer.core.errors import GpusizerError, LimitsExceeded, MalformedRepo, UnsupportedDtype
 from gpusizer.hub.tensors import RawTensor, TensorGroup
-from scrapers.header_reading import ArrivedHeader, HeldBytes
+from scrapers.header_reading import HeaderMemory, LazyHeader
 from scrapers.limits import Limits
 from scrapers.safetensors_header import header_end, parse_header
 from tests.hub_emulator import raw_safetensors_file, safetensors_file
@@ -165,7 +165,7 @@ def test_an_arrived_header_is_parsed_once_and_let_go() -> None:
     start = file.head_bytes()
     data = start[: header_end(start, file.size, "org/name", FILE, LIMITS)]
     references = sys.getrefcount(data)
-    header = ArrivedHeader(bytes_of(data), file.size, HeldBytes(len(data)), len(data))
+    header = LazyHeader(bytes_of(data), file.size, HeaderMemory(len(data)), len(data))
     assert sys.getrefcount(data) == references + 1
     parsed = header.parsed("org/name", FILE)
     assert parsed == ((TensorGroup("a.{}", "F32", (2,), ((0, 1),)),), file.size)
@@ -178,8 +178,8 @@ def bytes_of(data: bytes) -> Callable[[], bytes]:
 
 
 def test_an_arrived_header_is_judged_when_it_is_asked_for() -> None:
-    header = ArrivedHeader(
-        bytes_of(raw_safetensors_file(b"[]").head_bytes()), None, HeldBytes(0), 0
+    header = LazyHeader(
+        bytes_of(raw_safetensors_file(b"[]").head_bytes()), None, HeaderMemory(0), 0
     )
     for _ in range(2):
         with pytest.raises(MalformedRepo, match="not_an_object"):
