@@ -1,15 +1,15 @@
-"""How far the answers that users get are from published measurements.
+"""Compares the answers that users get with published measurements.
 
     python -m bench.accuracy [--training] [--file PATH ...] [--worst N] [--json]
     python -m bench.accuracy --update-baseline
     python -m bench.accuracy --publish --write-docs
 
-Asks for every row of `data/measurements` (or of files in that form) as a user would, reads the
-public JSON, and prints errors in three columns (`bench/evaluation.py`). `--training` prints the
-training runs alone, by framework and method. `--update-baseline` writes the errors that the tests
-hold the project to, and refuses to raise any of them for the same rows. `--publish` writes
-`data/generated/accuracy.json`, which the page shows; `--write-docs` also writes `docs/accuracy.md`
-and the headline of the README.
+For every row of `data/measurements` (or of files in that form) it makes the request that a user
+would make, reads the public JSON, and prints errors in three columns (`bench/evaluation.py`).
+`--training` prints the training runs alone, by framework and method. `--update-baseline` writes the
+errors that the tests allow at most, and refuses to raise any of them for the same rows. `--publish`
+writes `data/generated/accuracy.json`, which the page shows; `--write-docs` also writes
+`docs/accuracy.md` and the headline of the README.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ _HEAD = (
     f"│{'sources':>8}{'median':>8}{'mean':>8}{'bias':>9}{'p95':>9}{'in band':>8}"
     f"│{'n':>5}{'mean':>12}│{'mean':>8}│{'mean':>8}"
 )
-_WIDE = 99_999  # percentages beyond this say only "far"
+_WIDE = 99_999  # percentages above this are printed as "far"
 _HELD_DIGITS = 4
 
 
 def main() -> None:
-    """Print the tables, or hold the baseline to them."""
+    """Print the tables, or write the file that the options name."""
     parser = argparse.ArgumentParser(prog="python -m bench.accuracy")
     parser.add_argument("--file", type=Path, action="append", help="rows to score instead")
     parser.add_argument("--worst", type=int, default=3, help="worst rows shown per component")
@@ -66,7 +66,7 @@ def main() -> None:
         return
     accuracy = evaluate(load(arguments.file)) if arguments.file else published_accuracy()
     if arguments.update_baseline:
-        print(baselines.ACCURACY.update(held(accuracy)))
+        print(baselines.ACCURACY.update(baseline_errors(accuracy)))
     elif arguments.publish or arguments.write_docs:
         table = publish(accuracy)
         if arguments.write_docs:
@@ -78,9 +78,12 @@ def main() -> None:
         print("\n".join(report_lines(accuracy, arguments.worst)))
 
 
-def held(accuracy: Accuracy) -> dict[str, dict[str, float]]:
-    """The numbers of `accuracy_baseline.json`: the mean error of each component with its source
-    left out, by names such as "vllm weights"; and the wrong verdicts."""
+def baseline_errors(accuracy: Accuracy) -> dict[str, dict[str, float]]:
+    """Return the numbers of `accuracy_baseline.json`, by names such as "vllm weights".
+
+    They are the mean error of each component with its source left out, and the number of wrong
+    verdicts.
+    """
     errors: dict[str, dict[str, float]] = {
         " ".join(key): {
             "n": columns.all_rows.n,
@@ -101,7 +104,7 @@ def held(accuracy: Accuracy) -> dict[str, dict[str, float]]:
 
 
 def report_lines(accuracy: Accuracy, worst: int) -> Iterator[str]:
-    """Every table, then the worst rows with their sources."""
+    """Yield the lines of all tables, then of the worst rows with their sources."""
     for kind, (rows, compared) in accuracy.coverage.items():
         yield f"{kind}: {rows} rows, {compared} compared with an answer"
     yield "errors in % of the measured value; hf-mem: over the rows it answered"
@@ -117,7 +120,7 @@ def report_lines(accuracy: Accuracy, worst: int) -> Iterator[str]:
 
 
 def section_lines(section: str, errors: Mapping[Key, Columns]) -> Iterator[str]:
-    """One table."""
+    """Yield the lines of one section's table."""
     yield ""
     yield f"── {section} ──"
     yield _HEAD
@@ -151,7 +154,7 @@ def _rival(summary: RivalSummary | None) -> str:
 
 
 def _named_lines(errors: Mapping[Key, Columns]) -> Iterator[str]:
-    """hf-mem's other answer, where naming the cache type changes it."""
+    """Yield hf-mem's errors with an explicit cache type, where they differ."""
     for (engine, component), columns in errors.items():
         rival = columns.all_rows.hf_mem
         if rival is None or rival.named_is_alike:
@@ -169,7 +172,7 @@ def _percent(share: float | None) -> str:
 
 
 def worst_rows(comparisons: pd.DataFrame, count: int) -> dict[Key, pd.DataFrame]:
-    """The comparisons furthest off per engine and component, worst first."""
+    """Return the comparisons with the largest errors per engine and component, largest first."""
     furthest_first = comparisons.sort_values(
         "relative", key=lambda relative: -relative.abs(), kind="stable"
     )
@@ -192,7 +195,7 @@ def _worst_lines(comparisons: pd.DataFrame, count: int) -> Iterator[str]:
 
 
 def report_json(accuracy: Accuracy, worst: int) -> dict[str, Any]:
-    """The same as one JSON object; errors as shares and GiB."""
+    """Return the content of the tables as one JSON object; errors are shares and GiB."""
     return {
         "coverage": {
             kind: {"rows": rows, "compared": compared}

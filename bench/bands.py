@@ -1,10 +1,10 @@
-"""Writes `data/generated/bands.csv`: where measured values lie around the predicted ones.
+"""Writes `data/generated/bands.csv`: the spread of measured around predicted values.
 
     python -m bench.bands [--write]
 
-One row per component and family of versions of vLLM: the 5th and 95th percentile of measured
-less predicted, as a share of the prediction or in GiB. Left out are runs under circumstances that
-no request can state (adapters, a trainer or other tenants beside the engine).
+The file has a row per component and family of versions of vLLM: the 5th and 95th percentile of
+(measured - predicted), as a share of the prediction or in GiB. Runs under circumstances that no
+request can state (adapters, a trainer or other programs on the GPU) are left out.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from gpusizer.memory.engines.vllm.eras import era_of
 
 UNITS = {"weights": "share", "activations": "gib", "non_torch": "gib", "graphs": "share"}
 FEWEST = 8
-"""Measurements that make a row of their own."""
+"""Fewest measurements for which a family of versions gets a row of its own."""
 
 _TAIL = 0.05
 _NOISY_GRAPHS = ((0, 10, 0), (0, 18, 0))  # versions that printed a difference of free memory
@@ -44,7 +44,7 @@ def main() -> None:
 
 
 def table(rows: Iterable[Row]) -> str:
-    """The file's text."""
+    """Return the text of the file."""
     residuals = pd.DataFrame(_residuals(rows), columns=["family", "component", "residual"])
     residuals = pd.concat([residuals, residuals.assign(family=ANY)])
     lines = []
@@ -58,11 +58,11 @@ def table(rows: Iterable[Row]) -> str:
 
 
 def _residuals(rows: Iterable[Row]) -> Iterator[tuple[str, str, float]]:
-    """(family of versions, component, measured less predicted in the component's unit).
+    """Yield family of versions, component, and (measured - predicted) in the component's unit.
 
-    Only of vLLM's rows that a request could have stated; repeats of a configuration count once.
+    Only vLLM's rows that a request can state are used; repeats of a configuration count once.
     """
-    seen = set()
+    counted_keys = set()
     for row in rows:
         if row["kind"] != "serving" or row["engine"] != "vllm":
             continue
@@ -73,40 +73,46 @@ def _residuals(rows: Iterable[Row]) -> Iterator[tuple[str, str, float]]:
             component = comparison.component
             key = (component, comparison.dup_group)
             noisy = _NOISY_GRAPHS[0] <= era.since < _NOISY_GRAPHS[1] and component == "graphs"
-            if component in UNITS and not noisy and key not in seen:
-                seen.add(key)
+            if component in UNITS and not noisy and key not in counted_keys:
+                counted_keys.add(key)
                 scale = comparison.predicted if UNITS[component] == "share" else GIB
                 residual = comparison.measured - comparison.predicted
                 yield era.family, component, residual / scale
 
 
 def completed(row: Row) -> Row:
-    """The row with what its source left to the engine: the longest context, the type of the cache
-    of FP32 weights; and a card of the size that it names."""
+    """Fill in the settings that a row leaves to the engine, and a card of the size that it names.
+
+    These settings are the model's longest context, and an FP32 cache for FP32 weights.
+    """
     wide = row.get("weight_dtype") == "float32" and row.get("kv_dtype", "auto") == "auto"
     return {
         **row,
-        "gpu": gpu_of(row) or alike(row),
+        "gpu": gpu_of(row) or similar_card(row),
         "kv_dtype": "f32" if wide else row.get("kv_dtype"),
         "max_model_len": row.get("max_model_len") or load_profile(row["profile"]).max_context,
     }
 
 
-def alike(row: Row) -> str | None:
-    """A card like the one of a source that names a size only: NVIDIA's or AMD's data-center card
-    with the nearest memory.
+def similar_card(row: Row) -> str | None:
+    """Return the slug of NVIDIA's or AMD's data-center card with the nearest memory.
 
-    vLLM's own limits go by the size of a card. None where the source names no size either.
+    It replaces the card of a source that states a size only, because vLLM's defaults depend on
+    the memory of the card. None if the source does not state a size.
     """
-    wanted = row.get("gpu_memory_bytes") or row.get("gpu_class_gb", 0) * GB
+    stated_bytes = row.get("gpu_memory_bytes") or row.get("gpu_class_gb", 0) * GB
     vendor = "AMD" if row.get("gpu", "").startswith("AMD") else "NVIDIA"
     cards = [
         gpu
         for gpu in catalogue().gpus
         if (gpu.vendor, gpu.segment, gpu.devices_per_board) == (vendor, "datacenter", 1)
-        and "A100" not in gpu.name  # vLLM knows it by its name
+        and "A100" not in gpu.name  # vLLM has other defaults for an A100, by its name
     ]
-    return min(cards, key=lambda gpu: abs(gpu.memory_bytes - wanted)).slug if wanted else None
+    return (
+        min(cards, key=lambda gpu: abs(gpu.memory_bytes - stated_bytes)).slug
+        if stated_bytes
+        else None
+    )
 
 
 if __name__ == "__main__":

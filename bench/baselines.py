@@ -1,4 +1,4 @@
-"""Baselines: the errors that answers may not exceed, in a file beside this module."""
+"""Baselines: the largest errors that the tests allow, in a file beside this module."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ Numbers = Mapping[str, float]
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """One file of errors: a name -> `n`, the rows measured, and numbers.
+    """A JSON file of errors: a name -> `n`, the number of measured rows, and error figures.
 
     Attributes:
         path: the file.
-        parts: the numbers whose absolute value may not grow.
-        epsilon: growth that is rounding.
+        parts: the figures whose absolute value may not grow.
+        epsilon: growth that counts as rounding.
     """
 
     path: Path
@@ -25,45 +25,45 @@ class Baseline:
     epsilon: float
 
     def read(self) -> dict[str, dict[str, float]]:
-        """The errors held now; none before the first update."""
+        """Return the errors in the file; an empty dict before the first update."""
         if not self.path.is_file():
             return {}
-        held: dict[str, dict[str, float]] = json.loads(self.path.read_text("utf-8"))
-        return held
+        errors: dict[str, dict[str, float]] = json.loads(self.path.read_text("utf-8"))
+        return errors
 
     def write(self, errors: Mapping[str, Numbers]) -> None:
-        """Hold these errors from now on."""
+        """Replace the errors in the file."""
         lines = [f"{json.dumps(name)}: {json.dumps(numbers)}" for name, numbers in errors.items()]
         self.path.write_text("{\n" + ",\n".join(lines) + "\n}\n", "utf-8")
 
-    def raised(self, errors: Mapping[str, Numbers], *, grown: bool = True) -> list[str]:
-        """One line per number that grew, per name that vanished or lost rows.
+    def raised(self, errors: Mapping[str, Numbers], *, with_more_rows: bool = True) -> list[str]:
+        """Return a line per figure that grew, and per name that is missing or has fewer rows.
 
-        `grown` False leaves out names measured on more rows than before: their errors are of
-        other rows, and an explicit update may take them as they are.
+        `with_more_rows` False leaves out names that are measured on more rows than in the file:
+        these errors are not comparable, and an explicit update may replace them.
         """
-        worse = []
-        for name, held in self.read().items():
-            now = errors.get(name)
-            if now is None:
-                worse.append(f"{name}: no longer measured")
+        problems = []
+        for name, baseline in self.read().items():
+            current = errors.get(name)
+            if current is None:
+                problems.append(f"{name}: no longer measured")
                 continue
-            if now["n"] < held["n"]:
-                worse.append(f"{name}: {held['n']} rows became {now['n']}")
-            if now["n"] > held["n"] and not grown:
+            if current["n"] < baseline["n"]:
+                problems.append(f"{name}: {baseline['n']} rows became {current['n']}")
+            if current["n"] > baseline["n"] and not with_more_rows:
                 continue
-            worse += [
-                f"{name}: {part} {held[part]} became {now[part]}"
+            problems += [
+                f"{name}: {part} {baseline[part]} became {current[part]}"
                 for part in self.parts
-                if part in held and abs(now[part]) > abs(held[part]) + self.epsilon
+                if part in baseline and abs(current[part]) > abs(baseline[part]) + self.epsilon
             ]
-        return worse
+        return problems
 
     def update(self, errors: Mapping[str, Numbers]) -> str:
-        """Hold these errors; raises SystemExit where one would grow on the same rows."""
-        worse = self.raised(errors, grown=False)
-        if worse:
-            raise SystemExit("\n".join(["not written; these would grow:", *worse]))
+        """Replace the errors; raises SystemExit if one would grow on the same number of rows."""
+        problems = self.raised(errors, with_more_rows=False)
+        if problems:
+            raise SystemExit("\n".join(["not written; these would grow:", *problems]))
         self.write(errors)
         return f"{len(errors)} groups in {self.path.name}"
 

@@ -1,4 +1,4 @@
-"""Predicted numbers beside measured ones, and the statistics of their errors, by pandas."""
+"""Comparisons of predicted with measured numbers, and statistics of their errors by pandas."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from gpusizer.core.units import GIB
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One component of one row.
+    """The measured and the predicted number of one component of one row.
 
     Attributes:
         engine: engine or program measured.
         component: what was measured, such as "weights".
-        variant: part of the component's rows that is also summed up apart, "" for none.
-        row_id, dup_group, source_group, source_url: of the row.
+        variant: part of the component's rows that also gets statistics of its own, "" for none.
+        row_id, dup_group, source_group, source_url: fields of the row.
         measured, predicted: in bytes, or a plain number for concurrencies.
         naive: the same by parameters times nominal bytes and the usual cache formula; None
             where such a calculator has nothing to say.
-        in_bytes: the numbers are bytes.
-        rival: the same by hf-mem; None where it has no such number to ask for.
-        apart: something ran that no request can state.
+        in_bytes: whether the numbers are bytes.
+        rival: the same by hf-mem; None where hf-mem has no such number.
+        apart: whether something ran that no request can state; such rows have their own section.
         low, high: ends of the printed band, None where the answer prints none.
     """
 
@@ -67,7 +67,7 @@ _COLUMNS = (
 
 
 def frame_of(comparisons: Iterable[Comparison]) -> pd.DataFrame:
-    """One line per comparison: its fields, and its errors.
+    """Build a frame with a line per comparison: its fields and its errors.
 
     Added are `unit` (GiB in bytes, or 1), `relative` (error as a share of the measured value),
     `in_band` (1 where the measured value lies in the printed band, NaN without one) and
@@ -89,18 +89,18 @@ def frame_of(comparisons: Iterable[Comparison]) -> pd.DataFrame:
 
 
 def one_per_group(frame: pd.DataFrame) -> pd.DataFrame:
-    """The first of the repeated runs of one configuration, per component."""
+    """Keep the first of the repeated runs of one configuration, per component."""
     return frame.drop_duplicates(["engine", "component", "dup_group"]).reset_index(drop=True)
 
 
 @dataclass(frozen=True, slots=True)
 class RivalSummary:
-    """hf-mem's errors on the rows it was asked about.
+    """hf-mem's errors on the rows for which it was run.
 
     Attributes:
-        asked, answered: rows, and those it gave a number for with the row's own settings.
-        mean, median: of the absolute relative error, over the rows answered.
-        named_answered, named_mean: the same with the cache type named.
+        asked, answered: number of rows, and of those with a number for the row's own settings.
+        mean, median: of the absolute relative error, over the answered rows.
+        named_answered, named_mean: the same with an explicit cache type.
     """
 
     asked: int
@@ -112,21 +112,21 @@ class RivalSummary:
 
     @property
     def named_is_alike(self) -> bool:
-        """Naming the cache type changes nothing."""
+        """Whether an explicit cache type does not change the errors."""
         return (self.answered, self.mean) == (self.named_answered, self.named_mean)
 
 
 @dataclass(frozen=True, slots=True)
 class Errors:
-    """Errors of all rows of a component. Shares are of the measured value; amounts in GiB.
+    """Errors of all rows of a component: shares of the measured value, amounts in GiB.
 
     Attributes:
-        n: rows, one per `dup_group`.
+        n: number of rows, one per `dup_group`.
         median, mean, p95: of the absolute relative error.
         bias: mean of the signed relative error.
-        mean_amount: mean absolute error in GiB, None for what is not memory.
+        mean_amount: mean absolute error in GiB, None for numbers that are not bytes.
         naive_mean: the naive calculator's mean, None without one.
-        hf_mem: hf-mem's errors, None where it was asked nothing.
+        hf_mem: hf-mem's errors, None where it was not run.
     """
 
     n: int
@@ -140,7 +140,7 @@ class Errors:
 
 
 def summarize(rows: pd.DataFrame) -> Errors:
-    """Statistics of at least one comparison of a component."""
+    """Return statistics of at least one comparison of a component."""
     measured, sizes = rows["measured"], rows["relative"].abs()
     amounts = (rows["predicted"] - measured).abs() / rows["unit"]
     naive_errors = (rows["naive"] - measured).abs().where(measured != 0)
@@ -158,13 +158,13 @@ def summarize(rows: pd.DataFrame) -> Errors:
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """Errors in which every source weighs the same, however many rows it has.
+    """Errors in which every source has the same weight, whatever its number of rows.
 
     Attributes:
-        n, sources: rows, and sources of them.
+        n, sources: number of rows, and of their sources.
         median, mean, p95: of the absolute relative error.
         bias: mean of the signed relative error.
-        in_band: share of rows inside the printed band, None where none is printed.
+        in_band: share of rows inside the printed band, None without a printed band.
     """
 
     n: int
@@ -177,13 +177,17 @@ class Shared:
 
 
 def shared(errors: pd.Series, sources: pd.Series, in_band: pd.Series) -> Shared:
-    """Statistics of relative errors, each source's rows together of weight one.
+    """Return statistics of relative errors, where the rows of a source share a weight of one.
 
     >>> shared(pd.Series([0.1, 0.3, -0.6]), pd.Series(["a", "a", "b"]), pd.Series([1.0, 0, 1])).mean
     0.4
     """
-    known = errors.notna()
-    errors, sources, in_band = errors[known], sources[known], in_band[known].astype(float)
+    has_error = errors.notna()
+    errors, sources, in_band = (
+        errors[has_error],
+        sources[has_error],
+        in_band[has_error].astype(float),
+    )
     weights = 1 / sources.groupby(sources).transform("size")
     banded = in_band.notna()
     band_sources = sources[banded]
@@ -200,7 +204,7 @@ def shared(errors: pd.Series, sources: pd.Series, in_band: pd.Series) -> Shared:
 
 
 def weighted_rank(values: pd.Series, weights: pd.Series, share: float) -> float:
-    """The smallest value that, with those below it, has at least this share of the weight.
+    """Return the smallest value whose weight, with that of all below, is at least this share.
 
     >>> weighted_rank(pd.Series([3.0, 1.0, 2.0]), pd.Series([0.5, 0.25, 0.25]), 0.5)
     2.0
@@ -211,11 +215,11 @@ def weighted_rank(values: pd.Series, weights: pd.Series, share: float) -> float:
 
 
 def summarize_rival(rows: pd.DataFrame) -> RivalSummary | None:
-    """hf-mem's errors where the file of its answers has the question."""
+    """Return hf-mem's errors, None if its file has no answer for any of the rows."""
     with_question = rows[rows["hf_mem_asked"]]
     if with_question.empty:
         return None
-    plain, named = (
+    plain, with_named_type = (
         relative_errors(with_question["measured"], with_question[column]).abs().dropna()
         for column in ("hf_mem", "hf_mem_named")
     )
@@ -224,19 +228,19 @@ def summarize_rival(rows: pd.DataFrame) -> RivalSummary | None:
         answered=len(plain),
         mean=optional(plain.mean()),
         median=optional(plain.median()),
-        named_answered=len(named),
-        named_mean=optional(named.mean()),
+        named_answered=len(with_named_type),
+        named_mean=optional(with_named_type.mean()),
     )
 
 
 def relative_errors(measured: pd.Series, predicted: pd.Series) -> pd.Series:
-    """Signed errors as shares of the measured value; of nothing measured, 0 is right, else 1."""
+    """Return signed errors as shares of the measured value; of a measured 0, 0 or else 1."""
     error = predicted - measured
     return (error / measured).where(measured != 0, (error != 0).astype(float))
 
 
 def nearest_rank(values: pd.Series, percent: int) -> float:
-    """A percentile by nearest rank: a value that occurred.
+    """Return a percentile by nearest rank, so that it is one of the values.
 
     >>> nearest_rank(pd.Series(range(1, 101)), 95), nearest_rank(pd.Series([3, 1]), 90)
     (95, 3)
@@ -246,7 +250,7 @@ def nearest_rank(values: pd.Series, percent: int) -> float:
 
 
 def between_tails(values: pd.Series, tail: float) -> tuple[float, float]:
-    """The lowest and highest value once a share of the values is cut off at each end.
+    """Return the lowest and highest value after cutting off the share `tail` at each end.
 
     >>> between_tails(pd.Series(range(20)), 0.05)
     (1, 18)
@@ -257,5 +261,5 @@ def between_tails(values: pd.Series, tail: float) -> tuple[float, float]:
 
 
 def optional(value: float) -> float | None:
-    """None where there was nothing to take a statistic of, which pandas gives as NaN."""
+    """Return None for NaN, which pandas returns for statistics of no values."""
     return None if math.isnan(value) else value

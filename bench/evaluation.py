@@ -1,8 +1,8 @@
-"""Rows -> errors of the public answers, per engine and component, in three columns.
+"""Computes the errors of the public answers, per engine and component, in three columns.
 
-*All rows* counts every configuration once. *Source left out* predicts each row without what its own
-source alone supports, and lets every source weigh the same. *First contact* are the errors that
-rows had when they arrived.
+*All rows* counts every configuration once. *Source left out* predicts each row without the
+constants that only its own source supports, and gives every source the same weight. *First contact*
+are the errors that rows had when they were added.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PREDICTORS: dict[str, Callable[[Row], Iterator[Comparison]]] = {
     "training": training.compare,
     "throughput": speed_answers.compare,
 }
-"""Kind of row -> its comparisons. Rows of other kinds have none."""
+"""Kind of row -> function that compares it. Rows of other kinds have no comparisons."""
 
 COMPONENTS = (
     "weights",
@@ -75,7 +75,7 @@ Key = tuple[str, str]
 class Columns:
     """Errors of one component: of all rows, with each row's source left out, at first contact.
 
-    `contact` is None where no row of the component came after first contacts were recorded.
+    `contact` is None if all rows of the component are older than the record of first contacts.
     """
 
     all_rows: Errors
@@ -85,19 +85,19 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class Verdicts:
-    """Runs on cards that a request can name, and those of which the answer said otherwise."""
+    """Counts of runs on cards that a request can name, and IDs of those with a wrong verdict."""
 
     out_of_memory: int = 0
     said_fits: tuple[str, ...] = ()
     ran: int = 0
     said_not: tuple[str, ...] = ()
 
-    def __add__(self, other: Verdicts) -> Verdicts:
+    def __add__(self, addend: Verdicts) -> Verdicts:
         return Verdicts(
-            self.out_of_memory + other.out_of_memory,
-            self.said_fits + other.said_fits,
-            self.ran + other.ran,
-            self.said_not + other.said_not,
+            self.out_of_memory + addend.out_of_memory,
+            self.said_fits + addend.said_fits,
+            self.ran + addend.ran,
+            self.said_not + addend.said_not,
         )
 
 
@@ -122,12 +122,12 @@ class Accuracy:
 
 @cache
 def published_accuracy() -> Accuracy:
-    """Errors of every row of `data/measurements`, worked out once per process."""
+    """Return the errors of every row of `data/measurements`, computed once per process."""
     return evaluate(load(ALL_TABLES))
 
 
 def evaluate(rows: Iterable[Row]) -> Accuracy:
-    """Ask for every row, with and without its source, and sum up."""
+    """Predict every row with and without its source, and return the errors."""
     listed = list(rows)
     per_row = [compared(row) for row in listed]
     comparisons = one_per_group(frame_of(chain.from_iterable(per_row)))
@@ -141,30 +141,34 @@ def evaluate(rows: Iterable[Row]) -> Accuracy:
 
 
 def compared(row: Row) -> list[Comparison]:
-    """Every figure that the row measured and that the answer to its request shows."""
+    """Compare every number that the row measured and that the answer to its request shows."""
     predictor = PREDICTORS.get(row["kind"])
     return list(predictor(row)) if predictor else []
 
 
 def _with_left_out(comparisons: pd.DataFrame, rows: Sequence[Row]) -> pd.DataFrame:
-    """Each row asked about again without its source, where that undoes anything."""
+    """Add the errors of predictions without each row's source, where that changes a constant."""
     by_id = {row["id"]: row for row in rows}
     timed = {row["source_group"] for row in rows if row["kind"] == "throughput"}
     parts = []
     for source, members in comparisons.groupby("source_group", sort=False):
-        again = members
+        errors_without = members
         if str(source) in timed or left_out.matters(str(source)):
             ids = list(dict.fromkeys(members["row_id"]))
-            again = _asked_without(str(source), [by_id[row_id] for row_id in ids], timed)
-        again = again.set_index(["row_id", "component"])[["relative", "in_band"]]
-        parts.append(again[~again.index.duplicated()])
+            errors_without = _compared_without(
+                str(source), [by_id[row_id] for row_id in ids], timed
+            )
+        errors_without = errors_without.set_index(["row_id", "component"])[["relative", "in_band"]]
+        parts.append(errors_without[~errors_without.index.duplicated()])
     if not parts:
         return comparisons.assign(left_out=0.0, left_out_in_band=0.0)
-    again = pd.concat(parts).rename(columns={"relative": "left_out", "in_band": "left_out_in_band"})
-    return comparisons.join(again, on=["row_id", "component"])
+    errors_without = pd.concat(parts).rename(
+        columns={"relative": "left_out", "in_band": "left_out_in_band"}
+    )
+    return comparisons.join(errors_without, on=["row_id", "component"])
 
 
-def _asked_without(source: str, rows: Sequence[Row], timed: set[str]) -> pd.DataFrame:
+def _compared_without(source: str, rows: Sequence[Row], timed: set[str]) -> pd.DataFrame:
     constants = constants_without(speed_scores(), source) if source in timed else None
     with left_out.without(source, constants):
         return frame_of(chain.from_iterable(map(compared, rows)))
@@ -172,17 +176,17 @@ def _asked_without(source: str, rows: Sequence[Row], timed: set[str]) -> pd.Data
 
 @cache
 def speed_scores() -> Scores:
-    """The fits of every speed in `data/measurements`."""
+    """Return the fits of all speeds in `data/measurements`."""
     return score(read_cases())
 
 
 def _parts(comparisons: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Rows of memory, training and speed; and runs that no request can state."""
-    apart = comparisons["apart"].astype(bool)
+    """Yield comparisons of memory, training and speed, and of runs that no request can state."""
+    is_apart = comparisons["apart"].astype(bool)
     for name in (TRAINING, SPEED):
-        yield name, comparisons[~apart & (comparisons["engine"] == name)]
-    yield MEMORY, comparisons[~apart & ~comparisons["engine"].isin((TRAINING, SPEED))]
-    yield APART, comparisons[apart]
+        yield name, comparisons[~is_apart & (comparisons["engine"] == name)]
+    yield MEMORY, comparisons[~is_apart & ~comparisons["engine"].isin((TRAINING, SPEED))]
+    yield APART, comparisons[is_apart]
 
 
 def _coverage(
@@ -197,14 +201,16 @@ def _coverage(
 
 
 def summaries(comparisons: pd.DataFrame, contacts: pd.DataFrame) -> dict[Key, Columns]:
-    """Errors of each component of each engine."""
+    """Return the errors of each component of each engine."""
     errors: dict[Key, Columns] = {}
     for (engine, component), rows in comparisons.groupby(["engine", "component"]):
-        arrived = contacts[contacts["id"].isin(rows["row_id"])]
-        arrived = arrived[arrived["quantity"] == component]
+        first_errors = contacts[contacts["id"].isin(rows["row_id"])]
+        first_errors = first_errors[first_errors["quantity"] == component]
         contact = None
-        if not arrived.empty:
-            contact = shared(arrived["error"], arrived["source_group"], arrived["in_band"])
+        if not first_errors.empty:
+            contact = shared(
+                first_errors["error"], first_errors["source_group"], first_errors["in_band"]
+            )
         errors[str(engine), str(component)] = Columns(
             summarize(rows),
             shared(rows["left_out"], rows["source_group"], rows["left_out_in_band"]),
@@ -214,7 +220,7 @@ def summaries(comparisons: pd.DataFrame, contacts: pd.DataFrame) -> dict[Key, Co
 
 
 def verdicts(rows: Iterable[Row]) -> Verdicts:
-    """What we say of runs that ran out of memory, and of those that ran."""
+    """Count the verdicts on runs that ran out of memory and on runs that ran."""
     listed = list(rows)
     total = Verdicts()
     for row in listed:

@@ -1,8 +1,8 @@
-"""The errors that rows had when they arrived, before anything was changed for them.
+"""The errors that rows had when they were added, before any constant was changed for them.
 
-`python -m scripts.import_measurements --append` asks for every new row before it is added, and
-appends the errors to `data/measurements/first_contact.csv`. A line is never edited. Rows that came
-before the file have none, as nobody can know any more what was said of them then.
+`python -m scripts.import_measurements --append` predicts every new row before it is added, and
+appends the errors to `data/measurements/first_contact.csv`. A line is never edited. Rows that are
+older than the file have no line, because their first predictions were not recorded.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from bench.measurements import FOLDER, Row
 FILE = FOLDER / "first_contact.csv"
 COLUMNS = ("id", "quantity", "error", "in_band", "source_group", "arrived")
 NO_ANSWER = "no_answer"
-"""Quantity of a row that nothing could be compared with."""
+"""Value of `quantity` for a row with nothing to compare."""
 
 _DIGITS = 5
 
@@ -28,38 +28,38 @@ Compare = Callable[[Row], Iterable[Comparison]]
 
 
 def read(path: Path = FILE) -> pd.DataFrame:
-    """Every line; `in_band` is NaN where an answer printed no band."""
+    """Read all lines; `in_band` is NaN where an answer printed no band."""
     return pd.read_csv(path) if path.is_file() else pd.DataFrame(columns=list(COLUMNS))
 
 
 @cache
 def not_fitted_on() -> frozenset[str]:
-    """IDs of rows that constants and bands in use were not fitted on: those on record here.
+    """Return the IDs of rows that constants and bands are not fitted on: all rows in the file.
 
-    Fitting on them changes answers; until somebody does, they show how the constants hold.
+    They test the constants on measurements that the fits have not used.
     """
     return frozenset(read()["id"])
 
 
 def record(rows: Iterable[Row], compare: Compare, path: Path = FILE) -> int:
-    """Append the errors of rows that have no line yet; returns the number of lines added.
+    """Append the errors of rows that have no line yet; return the number of added lines.
 
-    A row that no answer can be compared with, or with something that no request can state, gets a
-    line without an error.
+    A row without any comparison, or with circumstances that no request can state, gets a line
+    without an error.
     """
-    known = set(read(path)["id"])
-    new = [row for row in rows if row["id"] not in known]
-    frame = frame_of(c for row in new for c in compare(row) if not c.apart)
+    recorded_ids = set(read(path)["id"])
+    new_rows = [row for row in rows if row["id"] not in recorded_ids]
+    frame = frame_of(c for row in new_rows for c in compare(row) if not c.apart)
     lines = frame.rename(
         columns={"row_id": "id", "component": "quantity", "relative": "error"}
     ).assign(arrived=date.today().isoformat())[list(COLUMNS)]
     unanswered = [
         {"id": row["id"], "quantity": NO_ANSWER, "source_group": row["source_group"]}
-        for row in new
+        for row in new_rows
         if row["id"] not in set(lines["id"])
     ]
-    others = pd.DataFrame(unanswered, columns=list(COLUMNS))
-    lines = pd.concat([lines, others.assign(arrived=date.today().isoformat())])
+    unanswered_lines = pd.DataFrame(unanswered, columns=list(COLUMNS))
+    lines = pd.concat([lines, unanswered_lines.assign(arrived=date.today().isoformat())])
     lines["error"] = lines["error"].astype(float).round(_DIGITS)
     lines.to_csv(path, mode="a", header=not path.is_file(), index=False, lineterminator="\n")
     return len(lines)

@@ -1,7 +1,7 @@
-"""The front door: the requests that measured rows stand for, and the public JSON of their answers.
+"""Sends the requests of measured rows and returns the public JSON of their answers.
 
-A benchmark learns nothing here that a user would not read: a request goes through every check that
-requests go through, and the answer is the JSON that the shell prints.
+Benchmarks use only numbers that users can read: requests pass through the usual validation, and
+an answer is the JSON that the shell prints.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ _conditions = [""]
 
 
 class MeasuredSizer(Sizer):
-    """The sizer of the measured models, each of which it reads once.
+    """A sizer of the measured models, which caches their profiles.
 
-    What more would fit on a named card takes most of an answer's time and is not compared with
-    anything: its answers leave it out.
+    Its answers leave out what else would fit on a named card: this takes most of an answer's time
+    and no measurement is compared with it.
     """
 
     def profile(self, request: SizeRequest) -> ModelProfile:
@@ -50,7 +50,7 @@ class MeasuredSizer(Sizer):
 
 @cache
 def catalogue() -> Catalogue:
-    """The catalogue that answers users."""
+    """Return the catalogue that the application uses."""
     return load_catalogue()
 
 
@@ -64,22 +64,23 @@ def _fetch(ref: ModelRef) -> RepoSnapshot:
 
 
 def size(fields: Fields) -> Answer | None:
-    """The report on a request, None where the request is refused. Each request is answered once.
+    """Return the report on a request, None if it is refused. Answers are cached.
 
-    Nobody here reads a ranking of all GPUs: where none is named, a filter leaves none.
+    A request without a GPU gets a filter that leaves none, because no benchmark reads the ranking
+    of all GPUs.
     """
     unranked = {} if fields.get("gpu") else {"max_watts": 1}
-    return _sized(_written({**fields, **unranked}), _conditions[-1])
+    return _sized(_request_json({**fields, **unranked}), _conditions[-1])
 
 
 def train_report(fields: Fields) -> Answer | None:
-    """The report on a training likewise."""
-    return _trained(_written(fields), _conditions[-1])
+    """Return the report on a training request, None if it is refused. Answers are cached."""
+    return _trained(_request_json(fields), _conditions[-1])
 
 
 @contextmanager
-def under(condition: str) -> Iterator[None]:
-    """Remember answers apart: constants behind them are other ones for a while."""
+def separate_answers(condition: str) -> Iterator[None]:
+    """Cache answers separately while the constants behind them are replaced."""
     _conditions.append(condition)
     try:
         yield
@@ -87,8 +88,8 @@ def under(condition: str) -> Iterator[None]:
         _conditions.pop()
 
 
-def _written(fields: Fields) -> str:
-    """The request as a user writes it down: without what is left open."""
+def _request_json(fields: Fields) -> str:
+    """Return the request as JSON, without fields that are not set."""
     return json.dumps({name: v for name, v in fields.items() if v not in (None, "")})
 
 
@@ -109,16 +110,16 @@ def _trained(text: str, condition: str) -> Answer | None:
 
 
 def gpu_of(row: Row) -> str | None:
-    """The card that a row names, as a request can name it; None where the catalogue lacks it.
+    """Return the slug of the card that a row names; None if the catalogue lacks it.
 
-    A size on the label is part of the name. Devices in a list must all be of one kind.
+    `gpu_class_gb` is part of the name. None also if the row lists cards of several kinds.
     """
     kinds = {row["gpu"]} if row.get("gpu") else set(row.get("gpus", ()))
-    return _named(kinds.pop(), row.get("gpu_class_gb")) if len(kinds) == 1 else None
+    return _slug_of(kinds.pop(), row.get("gpu_class_gb")) if len(kinds) == 1 else None
 
 
 @cache
-def _named(name: str, label: int | None) -> str | None:
+def _slug_of(name: str, label: int | None) -> str | None:
     plain = name.partition(" (")[0]
     spellings = [name, plain, plain.partition(" / ")[0]]
     if label and str(label) not in plain:
@@ -130,6 +131,6 @@ def _named(name: str, label: int | None) -> str | None:
 
 
 def estimate_of(answer: Answer) -> dict[str, Any]:
-    """The one estimate of a report on one quantization."""
+    """Return the only estimate of a report on one quantization."""
     (estimate,) = answer["estimates"]
     return dict(estimate)

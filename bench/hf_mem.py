@@ -1,4 +1,4 @@
-"""What hf-mem says of the measured models, asked once and kept.
+"""Runs hf-mem on the measured models and stores its answers in a file.
 
     python -m bench.hf_mem --python ENV/bin/python [--new]
 
@@ -40,28 +40,30 @@ _NO_HUB = ("httpx2.", "OSError", "ConnectionError")
 
 
 def main() -> None:
-    """Ask, and write the file."""
+    """Run hf-mem, and write the file."""
     parser = argparse.ArgumentParser(prog="python -m bench.hf_mem")
     parser.add_argument("--python", type=Path, required=True, help="interpreter that has hf-mem")
     parser.add_argument("--new", action="store_true", help="only what the file lacks")
     arguments = parser.parse_args()
-    wanted = needed()
-    known = {q: a for q, a in load_answers().items() if q in wanted} if arguments.new else {}
-    answers = dict(ask(arguments.python, (q for q in wanted if q not in known)))
-    write_answers(known | answers)
+    questions_needed = needed()
+    stored = (
+        {q: a for q, a in load_answers().items() if q in questions_needed} if arguments.new else {}
+    )
+    answers = dict(ask(arguments.python, (q for q in questions_needed if q not in stored)))
+    write_answers(stored | answers)
     refused = sum(bool(answer.error) for answer in answers.values())
-    print(f"{len(answers)} asked, {refused} refused, {len(known)} kept")
+    print(f"{len(answers)} asked, {refused} refused, {len(stored)} kept")
 
 
 def needed() -> list[Question]:
-    """Every question that a published measurement has for hf-mem."""
+    """Return the runs of hf-mem that the published measurements need."""
     return questions(published_accuracy().comparisons["rival"])
 
 
-def ask(python: Path, wanted: Iterable[Question]) -> Iterator[tuple[Question, Answer]]:
-    """Serve one model after another, and run hf-mem on it."""
+def ask(python: Path, questions_needed: Iterable[Question]) -> Iterator[tuple[Question, Answer]]:
+    """Serve one model after another from an emulated Hub, and run hf-mem on it."""
     version = _run([str(python), "-c", _VERSION]).stdout.strip()
-    for model, group in groupby(sorted(wanted), lambda question: question.model):
+    for model, group in groupby(sorted(questions_needed), lambda question: question.model):
         with HubEmulator([served(load_snapshot(model))]) as hub:
             for question in group:
                 command = [str(python), "-c", HF_MEM, hub.endpoint, *question.options]
@@ -76,7 +78,7 @@ def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
 
 
 def answer_of(question: Question, done: subprocess.CompletedProcess[str], version: str) -> Answer:
-    """What one run printed: a JSON object, or an exception at the end of its errors.
+    """Parse the output of one run: a JSON object, or an exception at the end of its errors.
 
     Raises RuntimeError where the emulated Hub, not hf-mem, had no answer.
     """
@@ -93,25 +95,25 @@ def answer_of(question: Question, done: subprocess.CompletedProcess[str], versio
 
 
 def last_exception(errors: str) -> str:
-    """The exception that ended a run, with all lines of its message."""
+    """Return the exception that ended a run, with all lines of its message."""
     starts = list(re.finditer(r"^[\w.]*(Error|Exception|Timeout)\b", errors, re.MULTILINE))
     return errors[starts[-1].start() :] if starts else errors
 
 
 def last_warning(errors: str) -> str:
-    """Why there is no cache: hf-mem warns of it, and says "null"."""
+    """Return the last warning, which says why hf-mem prints "null" for the cache."""
     warnings = re.findall(r"(UserWarning: .*)", errors)
     return warnings[-1] if warnings else "no cache"
 
 
 def short(message: str) -> str:
-    """An error in one line, without the configuration it quotes."""
+    """Shorten an error to one line, without the configuration that it quotes."""
     line = re.sub(r"\{.*\}", "{…}", " ".join(message.split()))
     return line if len(line) <= _LONGEST_ERROR else line[: _LONGEST_ERROR - 1] + "…"
 
 
 def served(snapshot: RepoSnapshot) -> FakeRepo:
-    """The repository: as many files as it has, its tensors spread over them in order."""
+    """Build the emulated repository, with the tensors spread over its number of files in order."""
     (component,) = snapshot.components
     repo_id, config = snapshot.repo_id, component.config
     if snapshot.format == "pickle":

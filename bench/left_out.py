@@ -1,10 +1,10 @@
-"""Answers as they would be had one source published nothing: what it alone supports is undone.
+"""Predicts without one source: constants that only this source supports are undone.
 
-`data/measurements/rule_sources.csv` says which constants of tables that people edit stand on the
-runs of which sources, and what they would be without: the value of the row before, or of the plain
-stack; a rule about a publisher's files goes. Constants that a program fits are fitted again without
-the source (`bench.throughput`). Constants with a source line of an engine are not in the file, and
-those inside formulas cannot be undone.
+`data/measurements/rule_sources.csv` lists constants of edited tables that rest on runs, with the
+sources of these runs and the value without them: that of the row before, or of the plain stack; a
+rule about a publisher's files is removed. Constants that a program fits are fitted again without
+the source (`bench.throughput`). Constants that rest on a source line of an engine are not in the
+file, and constants inside formulas cannot be undone.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ _V = TypeVar("_V")
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """One constant, and the sources whose runs it stands on.
+    """One constant, and the sources of the runs on which it rests.
 
     Attributes:
-        table, row: where it is: the file's name, and the row's first column; rows about publishers
-            by publisher, models, recipes and tensor.
+        table, row: name of its file, and the first column of its row; for publishers their
+            publisher, models, recipes and tensor.
         constant: field of the row's dataclass; "" for the whole rule.
-        sources: source groups.
-        without: its value without any of them, as text.
+        sources: groups of sources.
+        without: its value without these sources, as text.
     """
 
     table: str
@@ -50,11 +50,11 @@ class Support:
     without: str
 
     def falls_with(self, source: str) -> bool:
-        """Whether no other source supports it."""
+        """Whether `source` is the only source of the constant."""
         return self.sources == {source}
 
     def value_like(self, present: object) -> Any:
-        """`without` in the type of the constant's present value."""
+        """Convert `without` to the type of the constant's present value."""
         if isinstance(present, bool):
             return self.without == "true"
         return type(present)(self.without)  # type: ignore[call-arg]
@@ -62,7 +62,7 @@ class Support:
 
 @cache
 def supports() -> tuple[Support, ...]:
-    """Every line of the file."""
+    """Read all lines of the file."""
     with FILE.open(encoding="utf-8", newline="") as file:
         return tuple(
             Support(
@@ -77,20 +77,20 @@ def supports() -> tuple[Support, ...]:
 
 
 def supported_alone(source: str, table: str) -> list[Support]:
-    """What of a table only this source supports."""
+    """Return the constants of a table that only this source supports."""
     return [s for s in supports() if s.table == table and s.falls_with(source)]
 
 
 def matters(source: str) -> bool:
-    """Whether some constant falls with this source."""
+    """Whether this source is the only one of some constant."""
     return any(support.falls_with(source) for support in supports())
 
 
 @contextmanager
 def without(source: str, speeds: Constants | None = None) -> Iterator[None]:
-    """Answer as if this source had published nothing, and remember those answers apart.
+    """Replace the constants that only this source supports; answers are cached separately.
 
-    `speeds`: constants of speeds fitted without it, where it measured any.
+    `speeds` are constants fitted without the source, None if it has measured no speeds.
     """
     with ExitStack() as stack:
         if speeds is not None:
@@ -100,21 +100,21 @@ def without(source: str, speeds: Constants | None = None) -> Iterator[None]:
         stack.enter_context(_eras_without(source))
         stack.enter_context(_publishers_without(source))
         stack.enter_context(swapped(stacks(), _stacks_without(source)))
-        stack.enter_context(front_door.under(source))
+        stack.enter_context(front_door.separate_answers(source))
         yield
 
 
 @contextmanager
-def swapped(table: MutableMapping[_K, _V], other: Mapping[_K, _V]) -> Iterator[None]:
-    """A table that the product has read, with other contents for a while."""
-    before = dict(table)
+def swapped(table: MutableMapping[_K, _V], replacement: Mapping[_K, _V]) -> Iterator[None]:
+    """Replace the contents of a table in memory, and restore them at the end."""
+    original = dict(table)
     table.clear()
-    table.update(other)
+    table.update(replacement)
     try:
         yield
     finally:
         table.clear()
-        table.update(before)
+        table.update(original)
 
 
 def _stacks_without(source: str) -> dict[str, TrainingStack]:

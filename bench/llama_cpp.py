@@ -1,4 +1,4 @@
-"""llama.cpp's allocation lines, whole processes and published GGUF files beside public answers."""
+"""Compares llama.cpp's allocation lines, processes and published GGUF files with answers."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from gpusizer.model.architecture import Attention
 from gpusizer.model.profile import ModelProfile
 
 FILES = "gguf"
-"""Stands for the engine where a file was measured and nothing ran."""
+"""Value of `engine` for rows about files, where nothing ran."""
 
 _ENGINES = {"ollama": "ollama"}  # everything else is llama.cpp to gpusizer
 _SIXTEEN_BITS = frozenset({"F16", "BF16"})
 _LABELS = {"MXFP4": "mxfp4_moe", "F16": "gguf-f16", "BF16": "gguf-f16", "F32": "gguf-f32"}
-_ANY_QUANT = "q4_k_m"  # of a mix that no request can name; cache and buffers are as with any
+_ANY_QUANT = "q4_k_m"  # for a mix that no request can name: cache and buffers do not depend on it
 _FORK = "ik_llama.cpp"
 _HOST = ("CPU", "Host")
-# Recipes that give every tensor one type; the others mix, so tensors of one type are not theirs.
+# Recipes that give every tensor one type: sizes of uniform tensors are compared with these only.
 _UNIFORM = frozenset({"gguf-f16", "q8_0"})
-_LOADED_TWICE = 1.02  # more than the file: a tied embedding, or mapped pages counted twice
+_LOADED_TWICE = 1.02  # share of the file above which a tied embedding or mapped pages count twice
 
 
 def gguf_slug(label: str | None, publisher: str, profile: ModelProfile) -> str | None:
-    """How a request names the quantization of a label; None for a mix that it has no name for.
+    """Return the slug of a quantization's label, None for a mix that has no slug.
 
-    Models released in MXFP4 keep it in files labelled F16. A publisher whose files differ from
-    the plain recipe is named beside it.
+    Files labelled F16 of models released in MXFP4 are MXFP4. If a publisher's files differ from
+    the plain recipe, the slug includes the publisher.
     """
     stored = profile.quantization.method if profile.quantization else ""
     if stored == "mxfp4" and label in _SIXTEEN_BITS:
@@ -56,15 +56,15 @@ def _publisher(row: Row) -> str:
 
 
 def fields_of(row: Row) -> dict[str, Any]:
-    """The row's settings as fields of a request. `context` of a row is over all sequences."""
+    """Return the row's settings as fields of a request; a row's `context` is for all sequences."""
     sequences, keys, values = row.get("sequences", 1), row.get("kv_k"), row.get("kv_v")
-    known = gguf_slug(row.get("quant"), _publisher(row), load_profile(row["profile"]))
+    names_quant = gguf_slug(row.get("quant"), _publisher(row), load_profile(row["profile"]))
     context, offload = row.get("context"), row.get("offload")
     placed = row.get("gpu_layers") if offload == "partial" else None
     version = row.get("build") if row["program"] == "llama.cpp" else row.get("engine_version")
     return {
         "model": row["profile"],
-        "quant": known or _ANY_QUANT,
+        "quant": names_quant or _ANY_QUANT,
         "engine": _ENGINES.get(row["program"], "llama.cpp"),
         "engine_version": version,
         "gpu": gpu_of(row),
@@ -87,7 +87,7 @@ def apart(row: Row) -> bool:
 
 @dataclass(frozen=True)
 class Run:
-    """A row, the request it stands for and the public answer."""
+    """A row, its request and the public answer."""
 
     row: Row
     fields: Fields
@@ -95,7 +95,7 @@ class Run:
 
     @property
     def profile(self) -> ModelProfile:
-        """Of the model, to name what kind of row this is and to ask the rivals."""
+        """The model's profile, for the kind of row and the naive calculator."""
         return load_profile(self.row["profile"])
 
     @cached_property
@@ -103,19 +103,19 @@ class Run:
         return estimate_of(self.answer)
 
     @property
-    def known(self) -> bool:
+    def names_quant(self) -> bool:
         """Whether the request names the quantization that ran."""
         row = self.row
         return gguf_slug(row.get("quant"), _publisher(row), self.profile) is not None
 
     @property
     def weights_bytes(self) -> int:
-        """On GPUs and in system memory."""
+        """Bytes of weights on GPUs and in system memory."""
         return int(self.estimate["weights_bytes"] + self.estimate["host_bytes"])
 
 
 def compare(row: Row) -> Iterator[Comparison]:
-    """Every component that the row measured and that the answer shows."""
+    """Compare every component that the row measured and that the answer shows."""
     fields = fields_of(row)
     answer = size(fields)
     if answer is None:
@@ -169,19 +169,19 @@ def _naive_cache(run: Run) -> float:
 
 
 def on_gpus(amounts: Mapping[str, int]) -> dict[str, int]:
-    """Devices that are not the host."""
+    """Return the amounts of devices that are not the host."""
     return {
         name: amount for name, amount in amounts.items() if not any(word in name for word in _HOST)
     }
 
 
 def _weights(run: Run) -> Iterator[Comparison]:
-    """All buffers together, and those on GPUs where every layer went there.
+    """Compare the sum of all buffers, and of those on GPUs if these have every layer.
 
-    Buffers that exceed the file hold something twice; what of that is on GPUs counts there.
+    If the buffers exceed the file, something is held twice; only its copy on GPUs is counted there.
     """
     measured = run.row["measured"]
-    if not run.known:
+    if not run.names_quant:
         return
     guess = _naive_weights(run)
     loaded, file_bytes = measured.get("weights_bytes"), run.row.get("file_bytes")
@@ -194,7 +194,7 @@ def _weights(run: Run) -> Iterator[Comparison]:
 
 
 def _cache(run: Run) -> Iterator[Comparison]:
-    """Cache and recurrent states of all devices; of GPUs where only some layers are there."""
+    """Compare cache and recurrent states of all devices; of GPUs if they have only some layers."""
     measured, row = run.row["measured"], run.row
     kv = measured.get("kv_bytes")
     if not kv:
@@ -220,7 +220,7 @@ def _attention(run: Run) -> str:
 
 
 def _compute(run: Run) -> Iterator[Comparison]:
-    """The largest compute buffer of any GPU; of any device where no layer is on a GPU."""
+    """Compare the largest compute buffer of any GPU; of any device if no layer is on a GPU."""
     buffers = run.row["measured"].get("compute_by_device", {})
     cards = {} if run.row.get("offload") == "none" else on_gpus(buffers)
     if not buffers or run.row.get("legacy"):
@@ -228,7 +228,7 @@ def _compute(run: Run) -> Iterator[Comparison]:
     measured = max((cards or buffers).values())
     predicted = run.estimate["per_gpu"]["activations_bytes"]
     guess = None
-    if run.known:
+    if run.names_quant:
         guess = rivals.NAIVE_OVERHEAD * (_naive_weights(run) + _naive_cache(run))
         guess /= max(1, run.row["gpu_count"])
     yield _comparison(run, "compute", measured, predicted, guess, _placement(run))
@@ -247,26 +247,32 @@ def _placement(run: Run) -> str:
 
 
 def _process(run: Run) -> Iterator[Comparison]:
-    """Everything a process took on its GPUs, with all layers there.
+    """Compare the whole memory of a process on its GPUs, if these have all layers.
 
-    Under Vulkan the counter of an APU takes in what the answer keeps in system memory.
+    Under Vulkan the counter of an APU includes what the answer places in system memory.
     """
     measured = run.row["measured"].get("total_used_bytes")
-    if not measured or not run.known or run.row.get("offload") != "all":
+    if not measured or not run.names_quant or run.row.get("offload") != "all":
         return
     backends = run.row["backends"]
     host = run.estimate["host_bytes"] if "Vulkan" in backends else 0
-    low, likely, high = (
+    low_bytes, total_bytes, high_bytes = (
         run.estimate[name] + host for name in ("low_bytes", "total_bytes", "high_bytes")
     )
     guess = (1 + rivals.NAIVE_OVERHEAD) * (_naive_weights(run) + _naive_cache(run))
     yield _comparison(
-        run, "process_total", measured, likely, guess, "+".join(backends), band=(low, high)
+        run,
+        "process_total",
+        measured,
+        total_bytes,
+        guess,
+        "+".join(backends),
+        band=(low_bytes, high_bytes),
     )
 
 
 def compare_file(row: Row) -> Iterator[Comparison]:
-    """The published size of a GGUF file, or of its tensors, at a recipe that a request can name."""
+    """Compare the published bytes of a GGUF file, or of its tensors, for recipes with a slug."""
     profile = load_profile(row["profile"])
     slug = gguf_slug(row["quant"], _publisher(row), profile)
     uniform = row["counts"] == "uniform_tensors"

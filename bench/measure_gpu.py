@@ -6,7 +6,7 @@
 
 Nothing is downloaded: configurations come from `data/generated/models`. Rows have the format of
 `data/measurements` and are printed or written one JSON object per line. Without `--model` every
-embedded model is measured that leaves room on the card. Other programs must leave the card alone.
+embedded model is measured that leaves memory free on the card. No other program may use the card.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from bench.measuring.rows import UNPUBLISHED, Source, inference_rows, training_r
 from gpusizer.core.units import GIB, format_gib
 
 DEFAULT_CONTEXTS = (512, 2048, 8192)
-_ON_A_CPU = 4 * GIB  # memory to plan with where a device does not say
+_ON_A_CPU = 4 * GIB  # memory that is assumed for a device that does not report any
 
 
 def rows(
     backend: Backend, choices: Iterable[Choice], arguments: argparse.Namespace, source: Source
 ) -> Iterator[dict[str, Any]]:
-    """Rows of each model in turn; what cannot be built or loaded is said and left out."""
+    """Yield the rows of each model; print and skip models that cannot be built or loaded."""
     device = backend.device
     for choice in choices:
         try:
@@ -54,7 +54,7 @@ def rows(
 
 
 def trainings(arguments: argparse.Namespace) -> Iterator[Training]:
-    """The steps asked for, with and without checkpointing."""
+    """Yield the requested training steps, with and without checkpointing."""
     for method in arguments.train:
         plain = Training(
             method, arguments.precision, arguments.sequence_length, arguments.micro_batch
@@ -64,7 +64,7 @@ def trainings(arguments: argparse.Namespace) -> Iterator[Training]:
 
 
 def chosen(arguments: argparse.Namespace, memory_bytes: int | None) -> list[Choice]:
-    """The models asked for, else all that leave room. Raises SystemExit for unknown ones."""
+    """Return the requested models, else all that fit. Raises SystemExit for unknown ones."""
     if not arguments.model:
         return that_fit(every_choice(), memory_bytes or _ON_A_CPU)
     choices = []
@@ -77,7 +77,7 @@ def chosen(arguments: argparse.Namespace, memory_bytes: int | None) -> list[Choi
 
 
 def open_backend(device: str) -> Backend:
-    """PyTorch on that device. Raises SystemExit where it is not installed."""
+    """Return PyTorch on a device. Raises SystemExit if PyTorch is not installed."""
     if (
         importlib.util.find_spec("torch") is None
         or importlib.util.find_spec("transformers") is None
@@ -91,7 +91,7 @@ def open_backend(device: str) -> Backend:
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """The command's grammar."""
+    """Build the parser of the command's options."""
     parser = argparse.ArgumentParser(prog="python -m bench.measure_gpu")
     add = parser.add_argument
     add("--model", action="append", help="embedded model; default: all that leave room")
@@ -119,7 +119,7 @@ def _positive(text: str) -> int:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Measure, or list what would be measured."""
+    """Measure, or list the models that would be measured."""
     arguments = build_parser().parse_args(argv)
     if arguments.list:
         memory = None if arguments.memory_gib is None else int(arguments.memory_gib * GIB)

@@ -19,21 +19,21 @@ TABLES = tuple(
 )
 
 TRAINING = FOLDER / "training.jsonl"
-"""Peaks of training runs."""
+"""File of the peaks of training runs, in bytes."""
 
 SPEEDS = FOLDER / "throughput.jsonl"
-"""Tokens per second."""
+"""File of measured speeds, in tokens per second."""
 
 ALL_TABLES = (*TABLES, TRAINING, SPEEDS)
 
 SNAPSHOT_FOLDERS = (SNAPSHOTS_DIR, GENERATED_DIR / "measured_models")
-"""What gpusizer ships, and what only measurements need."""
+"""The embedded models of gpusizer, and models that only measurements need."""
 
 Row = Mapping[str, Any]
 
 
 def load(paths: Iterable[Path] = TABLES) -> list[Row]:
-    """Every row of the files; what a row measures is its `kind`. Raises ValueError on bad JSON."""
+    """Read all rows; `kind` says what a row measures. Raises ValueError for malformed JSON."""
     rows: list[Row] = []
     for path in paths:
         rows += [json.loads(line) for line in path.read_text("utf-8").splitlines() if line.strip()]
@@ -46,12 +46,12 @@ def _snapshot_folders() -> tuple[EmbeddedSnapshots, ...]:
 
 
 def known_ids() -> tuple[str, ...]:
-    """Every model that a measurement can name as its profile."""
+    """Return the IDs that a measurement can name as its profile."""
     return tuple(repo_id for snapshots in _snapshot_folders() for repo_id in snapshots.ids())
 
 
 def load_snapshot(repo_id: str) -> RepoSnapshot:
-    """The snapshot of a measured model. Raises KeyError when there is none of that ID."""
+    """Return the snapshot of a measured model. Raises KeyError for an unknown ID."""
     for snapshots in _snapshot_folders():
         snapshot = snapshots.get(repo_id)
         if snapshot is not None:
@@ -61,5 +61,5 @@ def load_snapshot(repo_id: str) -> RepoSnapshot:
 
 @cache
 def load_profile(repo_id: str) -> ModelProfile:
-    """The profile of a measured model. Raises KeyError when no snapshot has that ID."""
+    """Return the profile of a measured model. Raises KeyError for an unknown ID."""
     return build_profile(load_snapshot(repo_id))

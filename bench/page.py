@@ -1,11 +1,11 @@
-"""What the application costs beside the least that Gradio serves: its first page and an answer.
+"""Compares the time and memory of the application with those of an empty Gradio page.
 
     python -m bench.page [--visits N] [--calls N] [--memory-calls N]
 
-The application answers for the embedded models; next to it stands an empty Gradio page with
-endpoints that do nothing. Each is a process of its own on this machine, and what is compared
-takes turns. Visits are Chromium's, each in a window that has cached nothing; calls repeat one
-request. Prints medians, their ratio, and the memory that the process gains with each call.
+The application serves the embedded models; the other process serves an empty Gradio page with
+endpoints that do nothing. Both run on this machine, and their measurements alternate. Every visit
+uses a new window of Chromium with an empty cache; calls repeat one request. Prints medians, their
+ratio, and the memory in MB that the process gains with each call.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ _WAIT_FOR_FIELD = """() => new Promise(resolve => {
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A running process: its address, with a slash at the end, and its id."""
+    """A running process: its URL, with a slash at the end, and its process ID."""
 
     address: str
     pid: int
 
     def call(self, endpoint: str, **parameters: Any) -> Any:
-        """One call over HTTP: the event, then its stream to the end."""
+        """Call an endpoint over HTTP: post the event, then read its stream to the end."""
         calls = f"{self.address}gradio_api/call"
         event = _HTTP.post(f"{calls}/v2/{endpoint}", json=parameters, timeout=_TIMEOUT_SECONDS)
         event_id = event.json()["event_id"]
@@ -68,7 +68,7 @@ class Server:
         return json.loads(data.removeprefix("data: "))[0]
 
     def resident_bytes(self) -> int:
-        """Memory of the process, as Linux counts it."""
+        """Return the resident memory of the process, from /proc."""
         pages = int(Path(f"/proc/{self.pid}/statm").read_text().split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE")
 
@@ -96,7 +96,7 @@ def main() -> None:
 
 
 def compare_first_fields(empty: Server, app: Server, visits: int) -> None:
-    """Seconds from navigation to the first visible field of Gradio's own."""
+    """Print the seconds from navigation to the first visible field of Gradio."""
     with chromium() as browser:
         measures = {
             "gpusizer": lambda: seconds_to_field(browser, app.address),
@@ -106,7 +106,7 @@ def compare_first_fields(empty: Server, app: Server, visits: int) -> None:
 
 
 def compare_answers(empty: Server, app: Server, calls: int) -> None:
-    """Milliseconds of a repeated answer, and of the same JSON sent to an echo and returned."""
+    """Print the milliseconds of a repeated answer, and of an echo of the same JSON."""
     answer = app.call("size_model", model=MODEL)
     measures = {
         "gpusizer": _stopwatch(lambda: app.call("size_model", model=MODEL)),
@@ -119,7 +119,7 @@ def compare_answers(empty: Server, app: Server, calls: int) -> None:
 
 
 def compare_memory(empty: Server, app: Server, calls: int) -> None:
-    """Megabytes of memory that one call over HTTP leaves behind."""
+    """Print the megabytes of memory that a process gains with one call over HTTP."""
     megabytes = {
         "gpusizer": _megabytes_per_call(app, lambda: app.call("list_gpus", query="4090"), calls),
         "least": _megabytes_per_call(empty, lambda: empty.call("echo", value="4090"), calls),
@@ -137,8 +137,8 @@ def _megabytes_per_call(server: Server, call: Callable[[], Any], calls: int) -> 
 
 
 def _print_row(name: str, values: Mapping[str, float], digits: int) -> None:
-    ours, least = values["gpusizer"], values["least"]
-    print(f"| {name} | {ours:.{digits}f} | {least:.{digits}f} | {ours / least:.2f} |", flush=True)
+    ours, empty = values["gpusizer"], values["least"]
+    print(f"| {name} | {ours:.{digits}f} | {empty:.{digits}f} | {ours / empty:.2f} |", flush=True)
 
 
 def _stopwatch(call: Callable[[], Any]) -> Callable[[], float]:
@@ -153,7 +153,7 @@ def _stopwatch(call: Callable[[], Any]) -> Callable[[], float]:
 def medians(
     measures: Mapping[str, Callable[[], float]], runs: int, *, warm_up: int
 ) -> dict[str, float]:
-    """Median of each, measured in turns; the first `warm_up` turns do not count."""
+    """Return the median of each measure, alternating; the first `warm_up` turns do not count."""
     values: dict[str, list[float]] = {name: [] for name in measures}
     for turn in range(-warm_up, runs):
         for name, measure in measures.items():
@@ -165,7 +165,7 @@ def medians(
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
-    """Debian's Chromium under Playwright."""
+    """Start Debian's Chromium under Playwright."""
     path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chrome")
     if path is None:
         raise SystemExit("Chromium is not installed")
@@ -176,7 +176,7 @@ def chromium() -> Iterator[Browser]:
 
 
 def seconds_to_field(browser: Browser, address: str) -> float:
-    """From navigation to the first visible field, with nothing cached."""
+    """Measure from navigation to the first visible field, with an empty cache."""
     context = browser.new_context()
     page = context.new_page()
     page.goto(address, wait_until="commit")
@@ -187,7 +187,7 @@ def seconds_to_field(browser: Browser, address: str) -> float:
 
 @contextmanager
 def served(*arguments: str) -> Iterator[Server]:
-    """`python ARGUMENTS` as a process; it prints its address once it serves."""
+    """Run `python ARGUMENTS` as a process; it prints its URL once it serves."""
     with tempfile.TemporaryDirectory() as folder:
         process = subprocess.Popen(
             [sys.executable, *arguments],
@@ -210,7 +210,7 @@ def served(*arguments: str) -> Iterator[Server]:
 
 
 def echo(value: Any) -> Any:
-    """What was sent."""
+    """Return the value that was sent."""
     return value
 
 

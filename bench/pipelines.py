@@ -1,4 +1,4 @@
-"""Published peaks of diffusers pipelines beside public answers to the requests they stand for."""
+"""Compares published peaks of diffusers pipelines with public answers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _WIDTHS = {"F32": "fp32", "F16": "bf16", "BF16": "bf16"}
 
 
 def fields_of(row: Row) -> dict[str, Any]:
-    """The row's settings as fields of a request."""
+    """Return the row's settings as fields of a request."""
     names = ("width", "height", "frames", "cpu_offload")
     return {
         "model": row["profile"],
@@ -28,9 +28,9 @@ def fields_of(row: Row) -> dict[str, Any]:
 
 
 def compare(row: Row) -> Iterator[Comparison]:
-    """The peak that PyTorch counted, which leaves out the CUDA context.
+    """Compare the peak that PyTorch counted, which excludes the CUDA context.
 
-    An answer is about whole pipelines: rows of a denoiser or a decoder alone have none.
+    Answers are about whole pipelines: rows of a denoiser or a decoder alone are skipped.
     """
     fields = fields_of(row)
     answer = size(fields) if row["scope"] == "pipeline" else None

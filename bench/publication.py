@@ -1,4 +1,4 @@
-"""The errors in public: `accuracy.json` for the page, `docs/accuracy.md`, the README's headline."""
+"""Writes the errors to `accuracy.json`, `docs/accuracy.md` and the README's headline."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _HEADLINE = {
     "training": ("peak_one_gpu", "peak_several_gpus"),
     "speed": ("decode_gddr", "decode_hbm", "decode_apple", "decode_amd", "decode_moe", "prefill"),
 }
-"""What the README names, per engine."""
+"""Components in the README's headline, by engine."""
 
 _TITLES = {
     MEMORY: "Memory of inference",
@@ -48,7 +48,7 @@ _TITLES = {
 
 
 def published(accuracy: Accuracy, as_of: str) -> dict[str, Any]:
-    """What `accuracy.json` holds: one row per engine and component."""
+    """Return the content of `accuracy.json`: a row per engine and component."""
     verdicts = accuracy.verdicts
     return {
         "as_of": as_of,
@@ -71,7 +71,7 @@ def _of_section(comparisons: pd.DataFrame, section: str) -> pd.DataFrame:
 
 
 def _rows(errors: Mapping[Key, Columns], comparisons: pd.DataFrame) -> list[dict[str, Any]]:
-    """One row per engine and component; engines with the most comparisons first."""
+    """Return a row per engine and component; engines with the most comparisons come first."""
     rows = []
     for (engine, component), columns in errors.items():
         of_both = (comparisons["engine"] == engine) & (comparisons["component"] == component)
@@ -115,25 +115,25 @@ def _share(value: float | None) -> float | None:
 
 
 def _worst(comparisons: pd.DataFrame) -> dict[str, Any]:
-    """The comparison furthest off; the last by its row's ID where several are alike."""
+    """Return the comparison with the largest error; of several the last by the row's ID."""
     sizes = comparisons.assign(size=comparisons["relative"].abs())
     furthest = sizes.sort_values(["size", "row_id"]).iloc[-1]
     return {"relative": _share(furthest["relative"]), "source_url": furthest["source_url"]}
 
 
 def publish(accuracy: Accuracy, path: Path = FILE) -> AccuracyTable:
-    """Write the file; a date changes only with the numbers."""
+    """Write the file; its date changes only if the numbers do."""
     table = published(accuracy, date.today().isoformat())
     if path.is_file():
-        before = json.loads(path.read_text("utf-8"))
-        if {**table, "as_of": ""} == {**before, "as_of": ""}:
-            table = before
+        old_data = json.loads(path.read_text("utf-8"))
+        if {**table, "as_of": ""} == {**old_data, "as_of": ""}:
+            table = old_data
     path.write_text(_pretty(table), "utf-8")
     return accuracy_from_json(table)
 
 
 def _pretty(data: Mapping[str, Any]) -> str:
-    """One row of a section per line, so that changes can be read."""
+    """Write one row of a section per line, so that its diff is easy to read."""
     sections = ",\n".join(
         f"  {json.dumps(name)}: [\n" + ",\n".join(f"   {json.dumps(row)}" for row in rows) + "\n  ]"
         for name, rows in data["sections"].items()
@@ -143,7 +143,7 @@ def _pretty(data: Mapping[str, Any]) -> str:
 
 
 def document(table: AccuracyTable) -> str:
-    """The text of `docs/accuracy.md`."""
+    """Return the text of `docs/accuracy.md`."""
     lines = [
         "# How near the answers are",
         "",
@@ -193,35 +193,35 @@ _WHAT_IS_APART = (
 
 
 def headline(table: AccuracyTable) -> str:
-    """The README's lines about accuracy, markers included."""
+    """Return the README's lines about accuracy, with their markers."""
     plain = [part for name, part in table.sections.items() if name != APART]
     rows = {(row.engine, row.component): row for part in plain for row in part}
     lines = []
     for engine, components in _HEADLINE.items():
-        shown = [rows[engine, name] for name in components if (engine, name) in rows]
+        headline_rows = [rows[engine, name] for name in components if (engine, name) in rows]
         parts = [
             f"{row.component} {percent_text(row.left_out.mean)}"
             f" (median {percent_text(row.left_out.median)}, all rows {percent_text(row.mean)}"
             + ("" if row.naive_mean is None else f", naive {percent_text(row.naive_mean)}")
             + ")"
-            for row in shown
+            for row in headline_rows
         ]
         lines += [f"- {engine}: {', '.join(parts)}"] if parts else []
     return "\n".join([BEGIN, *lines, END])
 
 
 def _more_of_hf_mem(rows: tuple[ErrorRow, ...]) -> list[str]:
-    """Its medians, as it is near in most rows and far in some; and its other answers."""
+    """Return the medians of hf-mem's errors, and its errors with an explicit cache type."""
     rivals = [(f"{row.engine} {row.component}", row.hf_mem) for row in rows if row.hf_mem]
     medians = [f"{name} {percent_text(errors.median)}" for name, errors in rivals]
-    named = [
+    named_means = [
         f"{name} {rival_text(replace(errors, plain=errors.named))}"
         for name, errors in rivals
         if errors.named != errors.plain
     ]
-    told = f"With `--kv-cache-dtype {NAMED}` wherever a row says `{AUTO}`, its means"
+    named_clause = f"With `--kv-cache-dtype {NAMED}` wherever a row says `{AUTO}`, its means"
     sentences = [f"Medians of hf-mem's errors: {'; '.join(medians)}."] if medians else []
-    sentences += [f"{told}: {'; '.join(named)}."] if named else []
+    sentences += [f"{named_clause}: {'; '.join(named_means)}."] if named_means else []
     return ["", " ".join(sentences)] if sentences else []
 
 
@@ -262,7 +262,7 @@ def _cells(row: ErrorRow) -> list[str]:
 
 
 def with_headline(readme: str, table: AccuracyTable) -> str:
-    """A README with its headline up to date. Raises ValueError when the markers are missing."""
+    """Return a README with the current headline. Raises ValueError if the markers are missing."""
     pattern = re.compile(f"{re.escape(BEGIN)}.*?{re.escape(END)}", re.DOTALL)
     if not pattern.search(readme):
         raise ValueError("README has no accuracy markers")

@@ -1,9 +1,9 @@
-"""Processor time that ranking the whole catalogue at every quantization takes.
+"""Measures the processor time of ranking the whole catalogue at every quantization.
 
     python -m bench.ranking
 
 Prints the median of repeated runs for models of different kinds, the share of the 50 ms
-budget, and for how many GPUs a way was found. Times only; the tests check the answers.
+budget, and the number of GPUs with a plan that fits. The tests check the answers themselves.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""What other calculators say of the measured models: a naive formula, and hf-mem.
+"""Numbers of other calculators for the measured models: a naive formula, and hf-mem.
 
 The naive calculator takes parameters times nominal bytes; 2 x layers x KV heads x head width x
-2 bytes for the cache, on every layer; and a fifth on top for everything else. hf-mem's answers are
-read from `data/generated/hf_mem.csv`, which `python -m bench.hf_mem` writes. A row asks hf-mem with
-its own settings, as gpusizer is asked; where its cache type is `auto`, the same is also asked with
-the type named.
+2 bytes for the cache, on every layer; and 20% on top for everything else. hf-mem's answers are
+read from `data/generated/hf_mem.csv`, which `python -m bench.hf_mem` writes. hf-mem is run
+with the settings of a row, as gpusizer is; if the cache type is `auto`, it is also run with the
+type that `auto` stands for.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _CACHE_BYTES = 2
 
 
 def naive_weights_bytes(profile: ModelProfile, quant: Quant, *, native: bool) -> float:
-    """Parameters at the quantization's nominal width."""
+    """Return the bytes of all parameters at the quantization's nominal bits per weight."""
     bits: float = quant.bits
     if native:
         stored = profile.quantization.bits if profile.quantization else None
@@ -36,7 +36,7 @@ def naive_weights_bytes(profile: ModelProfile, quant: Quant, *, native: bool) ->
 
 
 def naive_kv_bytes_per_token(profile: ModelProfile) -> float:
-    """The usual formula, blind to windows, latents and recurrent layers."""
+    """Return bytes per token by the formula above, without windows, latents or recurrent layers."""
     arch = profile.architecture
     if arch is None:
         return 0.0
@@ -62,11 +62,12 @@ _SIXTEEN_BITS = {"f16", "bf16"}
 
 @dataclass(frozen=True, slots=True, order=True)
 class Question:
-    """One run of hf-mem: of the weights alone, or with a cache of whole sequences.
+    """The settings of one run of hf-mem: for weights only, or with a cache of whole sequences.
 
     Attributes:
-        model: repository asked about.
-        context, sequences, kv_cache_dtype: 0, 0 and "" ask for the weights alone.
+        model: ID of the repository.
+        context, sequences, kv_cache_dtype: tokens, sequences and type of the cache; 0, 0 and ""
+            for the weights only.
     """
 
     model: str
@@ -76,7 +77,7 @@ class Question:
 
     @property
     def options(self) -> list[str]:
-        """Of its command line."""
+        """Options of hf-mem's command line."""
         options = ["--model-id", self.model, "--json-output"]
         if self.context:
             options += ["--experimental", "--max-model-len", str(self.context)]
@@ -86,7 +87,7 @@ class Question:
 
     @property
     def named(self) -> Question:
-        """The same with the type that `auto` stands for in the engines measured."""
+        """The same question with the type that `auto` stands for in the measured engines."""
         return replace(self, kv_cache_dtype=NAMED) if self.kv_cache_dtype == AUTO else self
 
 
@@ -100,7 +101,7 @@ class Answer:
     version: str
 
     def bytes_of(self, question: Question) -> int | None:
-        """The part that was asked for."""
+        """Return the bytes of the cache if the question has one, else of the weights."""
         return self.kv_bytes if question.context else self.weights_bytes
 
 
@@ -109,10 +110,10 @@ class Rival:
     """hf-mem's number for one measured component.
 
     Attributes:
-        question: with the row's own settings.
+        question: hf-mem's run with the row's own settings.
         asked: whether the file has an answer to it.
         value: the number, None where hf-mem gave none.
-        named: the number with the cache type named.
+        named: the number with an explicit cache type.
     """
 
     question: Question
@@ -122,7 +123,7 @@ class Rival:
 
     @property
     def questions(self) -> tuple[Question, ...]:
-        """Everything to be asked for it."""
+        """All runs of hf-mem for this component."""
         return tuple(dict.fromkeys((self.question, self.question.named)))
 
 
@@ -131,7 +132,7 @@ Answers = dict[Question, Answer]
 
 @cache
 def load_answers(path: Path = ANSWERS) -> Answers:
-    """Every run in the file; none where there is no file."""
+    """Read all runs in the file; return an empty dict if there is no file."""
     if not path.is_file():
         return {}
     with path.open(encoding="utf-8", newline="") as file:
@@ -139,7 +140,7 @@ def load_answers(path: Path = ANSWERS) -> Answers:
 
 
 def versions(path: Path = ANSWERS) -> str:
-    """The release of hf-mem that answered."""
+    """Return the releases of hf-mem in the file."""
     return ", ".join(sorted({answer.version for answer in load_answers(path).values()}))
 
 
@@ -153,7 +154,7 @@ def _from_csv(row: dict[str, str]) -> tuple[Question, Answer]:
 
 
 def write_answers(answers: Answers, path: Path = ANSWERS) -> None:
-    """One line per run, in order of the models."""
+    """Write a line per run, in order of the models."""
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)
@@ -163,11 +164,11 @@ def write_answers(answers: Answers, path: Path = ANSWERS) -> None:
             writer.writerow((question.model, *settings, *results))
 
 
-def looked_up(question: Question, divisor: float, answers: Answers | None = None) -> Rival:
-    """hf-mem's bytes divided over `divisor` ranks or tokens, as the row counts them."""
-    known = load_answers() if answers is None else answers
-    value, named = (_divided(known.get(q), q, divisor) for q in (question, question.named))
-    return Rival(question, question in known, value, named)
+def rival_number(question: Question, divisor: float, answers: Answers | None = None) -> Rival:
+    """Return hf-mem's bytes divided by `divisor`, the ranks or tokens of the row's unit."""
+    stored = load_answers() if answers is None else answers
+    value, named = (_divided(stored.get(q), q, divisor) for q in (question, question.named))
+    return Rival(question, question in stored, value, named)
 
 
 def _divided(answer: Answer | None, question: Question, divisor: float) -> float | None:
@@ -176,25 +177,25 @@ def _divided(answer: Answer | None, question: Question, divisor: float) -> float
 
 
 def hf_mem_weights(row: Row, gpus: int) -> Rival | None:
-    """Weights as stored, evenly over the GPUs; None for others, as hf-mem does not convert."""
-    return looked_up(Question(row["profile"]), gpus) if row["quant"] == "native" else None
+    """Return the stored weights' bytes per GPU; None for converted weights, which hf-mem lacks."""
+    return rival_number(Question(row["profile"]), gpus) if row["quant"] == "native" else None
 
 
 def hf_mem_serving_cache(row: Row, context: int, divisor: int) -> Rival:
-    """One full sequence of a serving engine, whose names for cache types hf-mem shares."""
+    """Return the cache of one full sequence; hf-mem uses the engine's names of cache types."""
     question = Question(row["profile"], context, 1, row.get("kv_dtype", AUTO))
-    return looked_up(question, divisor)
+    return rival_number(question, divisor)
 
 
 def hf_mem_llama_cache(row: Row) -> Rival | None:
-    """llama.cpp's cache where it holds 16 bits: of others hf-mem knows GGUF files only."""
+    """Return llama.cpp's cache of 16 bits; None for others, which hf-mem has for GGUF only."""
     context, sequences = row.get("context", 0), row.get("sequences", 1)
     if not context or not {row.get("kv_k"), row.get("kv_v", "f16")} <= _SIXTEEN_BITS:
         return None
     question = Question(row["profile"], -(-context // sequences), sequences, NAMED)
-    return looked_up(question, 1)
+    return rival_number(question, 1)
 
 
 def questions(rivals: Iterable[Rival | None]) -> list[Question]:
-    """Every run that these need, each once."""
+    """Return all runs that these need, each once."""
     return sorted({question for rival in rivals if rival for question in rival.questions})

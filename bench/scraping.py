@@ -1,12 +1,12 @@
-"""What reading a model costs, next to hf-mem, and the memory that the longest headers take.
+"""Measures the cost of reading a model beside hf-mem, and the memory of the longest headers.
 
     python -m bench.scraping --hf-mem ENV/bin/python [--runs N]
 
 ENV is an environment with `pip install hf-mem==0.5.6`; without it hf-mem is left out. Both read
-the same made-up repositories from an emulated Hub on loopback, which runs in a process of its
-own and adds a latency to every request. A command is timed as a process, `python -m gpusizer
-size` with an empty cache; requests and round trips are counted at 400 ms, so that what is asked
-at once overlaps. Prints medians; on a shared machine only the ratios mean something.
+the same synthetic repositories from an emulated Hub on loopback, which runs in its own process
+and adds a latency to every request. A command is timed as a process, `python -m gpusizer size`
+with an empty cache. Requests and round trips are counted at a latency of 400 ms, so that parallel
+requests overlap. Prints medians; on a shared machine only the ratios are meaningful.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ COUNTED = (
 COUNTING_SECONDS = 0.4
 LONG_HEADERS, LONG_HEADER_BYTES = 31, 8_300_000
 
-# hf-mem knows one address of the Hub: in its own process, that address is replaced.
+# hf-mem has a fixed URL of the Hub: this program replaces it in hf-mem's own process.
 HF_MEM = """
 import sys, httpx2
 endpoint, *options = sys.argv[1:]
@@ -55,17 +55,17 @@ sys.argv = ["hf-mem", *options]
 from hf_mem.cli import main
 main()
 """
-"""Program of hf-mem's interpreter: an endpoint, then hf-mem's own options."""
+"""Program for hf-mem's interpreter; its arguments are an endpoint and hf-mem's options."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One question to both commands; `times_asked` is how much faster gpusizer has to be."""
+    """One model for both commands; `least_ratio` is how much faster gpusizer has to be."""
 
     title: str
     model: str
     latency_seconds: float
-    times_asked: float
+    least_ratio: float
 
 
 COMPARISONS = (
@@ -77,7 +77,7 @@ COMPARISONS = (
 
 
 def main() -> None:
-    """Print one table for each question."""
+    """Print the tables of requests, seconds and memory."""
     parser = argparse.ArgumentParser(prog="python -m bench.scraping")
     parser.add_argument("--hf-mem", type=Path, help="interpreter that has hf-mem")
     parser.add_argument("--runs", type=int, default=3)
@@ -100,29 +100,29 @@ def _compare(hub: Hub, hf_mem: Path, runs: int) -> None:
     print("\n| model | latency, ms | gpusizer, s | hf-mem, s | times as fast | asked |")
     print("|---|---:|---:|---:|---:|---:|")
     for case in COMPARISONS:
-        theirs = [str(hf_mem), "-c", HF_MEM, hub.endpoint, "--json-output", "--model-id"]
+        hf_mem_command = [str(hf_mem), "-c", HF_MEM, hub.endpoint, "--json-output", "--model-id"]
         repo_id = case.model.partition("@")[0]  # hf-mem reads by ranges on every branch
-        commands = size_command(case.model), [*theirs, repo_id]
+        commands = size_command(case.model), [*hf_mem_command, repo_id]
         hub.reset(case.latency_seconds)
         timed: tuple[list[float], list[float]] = [], []
-        for _ in range(runs):  # in turn, so that both see the same load of the machine
+        for _ in range(runs):  # alternating, so that both see the same load of the machine
             for command, seconds in zip(commands, timed, strict=True):
                 seconds.append(run_seconds(command, hub))
-        ours, others = map(statistics.median, timed)
+        ours, theirs = map(statistics.median, timed)
         print(
-            f"| {case.title} | {1000 * case.latency_seconds:.0f} | {ours:.2f} | {others:.2f} |"
-            f" {others / ours:.2f} | {case.times_asked:.2f} |",
+            f"| {case.title} | {1000 * case.latency_seconds:.0f} | {ours:.2f} | {theirs:.2f} |"
+            f" {theirs / ours:.2f} | {case.least_ratio:.2f} |",
             flush=True,
         )
 
 
 def size_command(model: str) -> list[str]:
-    """The shell of gpusizer: memory, fit and ranking included."""
+    """Return gpusizer's command, which computes memory, fit and ranking."""
     return [sys.executable, "-m", "gpusizer", "size", model, "--json"]
 
 
 def run_seconds(command: Sequence[str], hub: Hub) -> float:
-    """Seconds that a command takes as a process, its start included."""
+    """Return the seconds of a command as a process, including its start."""
     with tempfile.TemporaryDirectory() as cache:
         variables = {
             "HF_ENDPOINT": hub.endpoint,
@@ -144,7 +144,7 @@ def run_seconds(command: Sequence[str], hub: Hub) -> float:
 
 
 def synthetic_repos() -> list[FakeRepo]:
-    """Llamas of 1, 4 and 30 shards, a mixture of experts like DeepSeek-R1, two GGUF files."""
+    """Build Llamas of 1, 4 and 30 shards, a model like DeepSeek-R1, and two GGUF files."""
     sizes = {"hidden": 4096, "intermediate": 14336, "heads": 32, "kv_heads": 8, "vocab": 128256}
     expert = {"hidden": 7168, "expert_size": 2048, "heads": 128, "kv_heads": 128, "vocab": 129280}
     repos = [
@@ -161,7 +161,7 @@ def synthetic_repos() -> list[FakeRepo]:
 
 
 class Hub:
-    """The emulated Hub in its own process, as seen from here."""
+    """Controls the emulated Hub, which runs in its own process."""
 
     def __init__(self, pipe: Connection) -> None:
         self._pipe = pipe
@@ -170,14 +170,14 @@ class Hub:
         self.endpoint, self.cdn_endpoint = pipe.recv()
 
     def reset(self, latency_seconds: float) -> None:
-        """Answer every request so much later from now on, and start the log anew."""
+        """Set the latency of every request, and clear the log."""
         self._pipe.send(latency_seconds)
         self._pipe.recv()
 
     def traffic(self, model: str) -> tuple[int, int, int]:
-        """Requests (redirects and CDN included), round trips and bytes of bodies of one model."""
+        """Return requests (with redirects and CDN), round trips and body bytes of one model."""
         self.reset(0.0)
-        run_seconds(size_command(model), self)  # what the emulator makes once
+        run_seconds(size_command(model), self)  # the emulator builds its files at the first request
         self.reset(COUNTING_SECONDS)
         run_seconds(size_command(model), self)
         self._pipe.send(None)
@@ -187,7 +187,7 @@ class Hub:
 
 @contextmanager
 def hub_process() -> Iterator[Hub]:
-    """Start the Hub, so that its work is not the client's, and end it."""
+    """Run the Hub in its own process, so that it takes no processor time from the client."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=_serve, args=(theirs,), daemon=True)
@@ -200,7 +200,7 @@ def hub_process() -> Iterator[Hub]:
 
 
 def _serve(pipe: Connection) -> None:
-    """Serve for ever; a number sets the latency, None asks for the traffic since then."""
+    """Serve until killed; a number sets the latency, None requests the traffic since then."""
     with HubEmulator(synthetic_repos()) as hub:
         pipe.send((hub.endpoint, hub.cdn_endpoint))
         while True:

@@ -1,4 +1,4 @@
-"""Start-up logs of serving engines beside the public answers to the requests they stand for."""
+"""Compares start-up logs of serving engines with public answers."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _SAME_NAMES = (
 
 
 def fields_of(row: Row) -> dict[str, Any]:
-    """The row's settings as fields of a request; what it does not state is left open."""
+    """Return the row's settings as fields of a request; unstated settings are None."""
     version = (row.get("engine_version"), row.get("engine_generation"))
     own_drafts = _SECOND_MODEL in row.get("flags", ()) and _has_drafts(load_profile(row["profile"]))
     return {
@@ -61,12 +61,12 @@ def fields_of(row: Row) -> dict[str, Any]:
         "expert_parallel": row["tensor_parallel"] if row.get("expert_parallel") else None,
         "memory_utilization": row.get("utilization"),
         "text_only": "text_only" in row.get("flags", ()),
-        "draft_tokens": int(own_drafts) or None,  # how many, no row says
+        "draft_tokens": int(own_drafts) or None,  # rows do not state a number
     }
 
 
 def _has_drafts(profile: ModelProfile) -> bool:
-    """Whether the checkpoint has draft layers of its own, which `draft_tokens` is about."""
+    """Whether the checkpoint has its own draft layers, to which `draft_tokens` applies."""
     return any(group.part is Part.MTP for group in profile.groups)
 
 
@@ -79,7 +79,7 @@ def apart(row: Row) -> bool:
 
 @dataclass(frozen=True)
 class Scenario:
-    """A row, the request it stands for and the public answer."""
+    """A row, its request and the public answer."""
 
     row: Row
     fields: Fields
@@ -87,7 +87,7 @@ class Scenario:
 
     @property
     def profile(self) -> ModelProfile:
-        """Of the model, to name what kind of row this is and to ask the rivals."""
+        """The model's profile, for the kind of row and the naive calculator."""
         return load_profile(self.row["profile"])
 
     @cached_property
@@ -105,38 +105,38 @@ class Scenario:
 
     @property
     def context(self) -> int:
-        """Tokens that the answer's cache is of: fewer than asked for where it says so."""
+        """Tokens of the answer's cache: fewer than requested if the answer reduces them."""
         return int(self.answer["workload"]["context"])
 
     @property
     def even(self) -> bool:
-        """Every token costs the same: no windows, no recurrent states."""
+        """Whether every token costs the same: no windows, no recurrent states."""
         arch = self.profile.architecture
         return arch is not None and all(s.attention in _GROWS_EVENLY for s in arch.layer_plan)
 
     @property
     def family(self) -> str:
-        """Which activation model applies."""
+        """Name of the activation model that applies."""
         arch = self.profile.architecture
         if any(group.part is Part.VISION for group in self.profile.groups):
             return "vision"
         return "moe" if arch is not None and arch.experts else "dense"
 
     def capacity(self, name: str) -> float | None:
-        """A number of the answer's `capacity`, which only answers about a named card have."""
+        """Return a number of the answer's `capacity`, None for an answer without a card."""
         value: float | None = self.estimate.get("capacity", {}).get(name)
         return value
 
 
 def scenario(row: Row) -> Scenario | None:
-    """The answer to a row's request; None where it is refused."""
+    """Return the answer to a row's request, None if it is refused."""
     fields = fields_of(row)
     answer = size(fields)
     return None if answer is None else Scenario(row, fields, answer)
 
 
 def compare(row: Row) -> Iterator[Comparison]:
-    """Every component that the row measured and that the answer shows."""
+    """Compare every component that the row measured and that the answer shows."""
     run = scenario(row)
     if run is not None:
         yield from _weights(run)
@@ -146,7 +146,7 @@ def compare(row: Row) -> Iterator[Comparison]:
 
 
 def says_it_fits(row: Row) -> bool | None:
-    """The printed verdict; None where no request can state the run or name its card."""
+    """Return the printed verdict, None if no request can state the run or name its card."""
     if apart(row):
         return None
     run = scenario(row)
@@ -208,16 +208,16 @@ def _naive_per_token(run: Scenario) -> float:
 
 
 def _cache(run: Scenario) -> Iterator[Comparison]:
-    """Bytes per token where all tokens cost the same, else bytes of a sequence of stated length.
+    """Compare bytes per token if all tokens cost the same, else bytes of a sequence.
 
-    Of a sequence that the answer cuts short, what it says of the shorter one is compared.
+    If the answer shortens the sequence, its number for the shorter sequence is compared.
     """
     measured, context = run.row["measured"], run.row.get("max_model_len")
     sequence = run.per_gpu["kv_cache_bytes"]
     per_token = measured.get("kv_bytes_per_token")
     if per_token and run.even:
-        asked = context or run.profile.max_context or run.context
-        rival = rivals.hf_mem_serving_cache(run.row, asked, run.gpus * asked)
+        tokens = context or run.profile.max_context or run.context
+        rival = rivals.hf_mem_serving_cache(run.row, tokens, run.gpus * tokens)
         predicted, guess = sequence / run.context, _naive_per_token(run)
         yield _comparison(run, "kv_per_token", per_token, predicted, guess, rival=rival)
     pool, concurrency = measured.get("kv_pool_bytes"), measured.get("max_concurrency")
@@ -228,8 +228,10 @@ def _cache(run: Scenario) -> Iterator[Comparison]:
 
 
 def _runtime(run: Scenario) -> Iterator[Comparison]:
-    """Activations; the overhead inside the budget without CUDA graphs; and graphs, which are what
-    the answer without `enforce_eager` has on top of the answer with it."""
+    """Compare activations, the overhead inside the budget without CUDA graphs, and graphs.
+
+    The bytes of graphs are the overhead without `enforce_eager` minus that with it.
+    """
     measured = run.row["measured"]
     if measured.get("activations_bytes"):
         share = rivals.NAIVE_OVERHEAD * _naive_weights(run)
@@ -253,7 +255,7 @@ def _runtime(run: Scenario) -> Iterator[Comparison]:
 
 
 def _pool(run: Scenario) -> Iterator[Comparison]:
-    """The cache pool and the sequences it holds, where card and utilization are both stated."""
+    """Compare the cache pool and its number of sequences, if card and utilization are stated."""
     row, measured = run.row, run.row["measured"]
     pool, predicted = measured.get("kv_pool_bytes", 0), run.capacity("kv_cache_pool_bytes")
     if predicted is None or not row.get("utilization") or pool <= 0:
@@ -264,8 +266,8 @@ def _pool(run: Scenario) -> Iterator[Comparison]:
         guess = max(0.0, budget - (1 + rivals.NAIVE_OVERHEAD) * _naive_weights(run))
     generation = row.get("engine_generation", "")
     yield _comparison(run, "kv_pool", pool, predicted, guess, generation)
-    held, sequences = measured.get("max_concurrency"), run.capacity("max_concurrency")
-    if held and sequences is not None and row.get("max_model_len"):
+    concurrency, sequences = measured.get("max_concurrency"), run.capacity("max_concurrency")
+    if concurrency and sequences is not None and row.get("max_model_len"):
         sequence = _naive_per_token(run) * row["max_model_len"]
         naive = guess / sequence if guess is not None and sequence else None
-        yield _comparison(run, "max_concurrency", held, sequences, naive, "", False)
+        yield _comparison(run, "max_concurrency", concurrency, sequences, naive, "", False)

@@ -1,4 +1,4 @@
-"""Measured speeds beside the public answers to the requests they stand for."""
+"""Compares measured speeds with public answers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bench.measurements import Row, load_profile
 from gpusizer.fit.speed.classes import decode_classes
 
 ENGINE = "speed"
-"""Stands for the engine in tables: answers name one rate for each quantity."""
+"""Name of the rows in tables, in place of an engine: answers have one rate per quantity."""
 
 _OFFLINE = "offline"
 _LLAMA_CPP = ("llama.cpp", "ollama")
@@ -29,10 +29,10 @@ _SERVING = "serving_tokens_per_second"
 
 
 def fields_of(row: Row) -> dict[str, Any]:
-    """The row's settings as fields of a request.
+    """Return the row's settings as fields of a request.
 
-    A sequence is prompt and answer together, of stated lengths; where a source says only how much
-    was in the cache while tokens were generated, that.
+    The context is prompt and answer together, or else the stated tokens in the cache during
+    generation.
     """
     lengths = row.get("prompt_tokens", 0) + row.get("generated_tokens", 0)
     several, split = row["gpu_count"] > 1, row.get("split")
@@ -52,8 +52,10 @@ def fields_of(row: Row) -> dict[str, Any]:
 
 
 def _quant(row: Row) -> str | None:
-    """The format by its name in a request: files of models released in MXFP4 are of that recipe,
-    checkpoints are as stored."""
+    """Return the format's slug in a request.
+
+    Files of models released in MXFP4 have that recipe; checkpoints are as stored.
+    """
     slug: str | None = row.get("quant")
     if slug != "mxfp4":
         return slug
@@ -61,7 +63,7 @@ def _quant(row: Row) -> str | None:
 
 
 def answer_to(row: Row) -> Answer | None:
-    """The ranking's entry for the row's card; None for what no request can ask."""
+    """Return the ranking's entry for the row's card, None if no request can state the run."""
     fields = fields_of(row)
     unstated = row["gpu_count"] > 1 and row.get("split") not in ("tensor", "layer")
     if unstated or not fields["quant"] or not fields["context"]:
@@ -71,18 +73,18 @@ def answer_to(row: Row) -> Answer | None:
 
 
 def compare(row: Row) -> Iterator[Comparison]:
-    """Every speed that the row measured and that the answer shows."""
+    """Compare every speed that the row measured and that the answer shows."""
     entry = answer_to(row)
     if entry is None:
         return
     measured, alone = row["measured"], row.get("concurrency", 1) == 1
     serving = _SERVING if row.get("scenario") == _OFFLINE else _TOTAL
-    shown = {
+    rates_by_quantity = {
         _DECODE: (_DECODE, f"decode_{_kind(row)}") if alone else None,
         _PREFILL: (_PREFILL, "prefill") if row.get("split") != "tensor" else None,
         _SERVING: (serving, "serving"),
     }
-    for name, place in shown.items():
+    for name, place in rates_by_quantity.items():
         rate = entry[place[0]] if place else None
         if place is None or rate is None or not measured.get(name):
             continue
@@ -104,7 +106,7 @@ def compare(row: Row) -> Iterator[Comparison]:
 
 
 def _kind(row: Row) -> str:
-    """Which errors of decoding go together: by experts, division and kind of memory."""
+    """Return the group of a decoding error, by experts, division and kind of memory."""
     arch = load_profile(row["profile"]).architecture
     if row.get("split") == "tensor":
         return "tensor"

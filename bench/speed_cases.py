@@ -1,7 +1,7 @@
-"""Measured speeds as the runs that constants are fitted on.
+"""Cases: measured speeds in the form on which constants are fitted.
 
-A fit wants the bytes that a run read, so it takes the printed size of its file and leaves out what
-decoding does not read. Errors are those of the public answers (`bench/speed_answers.py`).
+A fit needs the bytes that a run read: those of its file, without tensors that decoding does not
+read. Errors are those of the public answers (`bench/speed_answers.py`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile
 from gpusizer.model.tensor_roles import Part
 
-_STANDS_FOR = {"lmdeploy": "vllm"}  # an engine of the same kind, to which no request can ask
+_STANDS_FOR = {"lmdeploy": "vllm"}  # engines that no request can name -> a similar one
 _GGUF = {"bf16": "gguf-f16", "fp32": "gguf-f32"}
 _MODELLED = frozenset(
     {
@@ -39,17 +39,18 @@ _MODELLED = frozenset(
     }
 )
 _TEXT = (Part.TEXT, Part.MTP, Part.ENCODER)
-_NARROW_CACHE = frozenset({"fp8", "nvfp4"})  # NVIDIA's checkpoints in these cache in FP8
+# NVIDIA's checkpoints in these formats have an FP8 cache.
+_NARROW_CACHE = frozenset({"fp8", "nvfp4"})
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A row, ready to be predicted.
+    """A row with all inputs of a prediction.
 
     Attributes:
-        held_out: what leave-one-GPU-out leaves out with this row.
-        source: whose measurement it is.
-        concurrency: users, where a row has several and says how many.
+        held_out: GPU or group that leave-one-GPU-out leaves out together with this row.
+        source: source group of the measurement.
+        concurrency: number of users, 1 if the row does not state several.
     """
 
     row: Row
@@ -60,7 +61,7 @@ class Case:
     concurrency: int
 
     def measured(self, quantity: str) -> float | None:
-        """Tokens per second of "decode", "prefill" or "serving"."""
+        """Return the measured tokens per second of "decode", "prefill" or "serving"."""
         value: float | None = self.row["measured"].get(f"{quantity}_tokens_per_second")
         return value
 
@@ -73,9 +74,9 @@ class Case:
 
 
 def read_cases(rows: Iterable[Row] | None = None) -> list[Case]:
-    """Rows that a request could stand for, repeats of a configuration once.
+    """Return the rows that gpusizer can predict, repeats of a configuration once.
 
-    Without `rows` those of `data/measurements` that constants are fitted on.
+    Without `rows` they are those of `data/measurements` on which constants are fitted.
     """
     if rows is None:
         rows = [row for row in load((SPEEDS,)) if row["id"] not in not_fitted_on()]
@@ -83,17 +84,17 @@ def read_cases(rows: Iterable[Row] | None = None) -> list[Case]:
 
 
 def _cases(rows: Iterable[Row]) -> Iterator[Case]:
-    seen = set()
+    groups = set()
     for row in rows:
-        if row["kind"] == "throughput" and row["dup_group"] not in seen:
+        if row["kind"] == "throughput" and row["dup_group"] not in groups:
             case = _case(row)
             if case is not None:
-                seen.add(row["dup_group"])
+                groups.add(row["dup_group"])
                 yield case
 
 
 def _case(row: Row) -> Case | None:
-    """None for engines, formats, splits and lengths that gpusizer does not model."""
+    """Return the case; None for engines, formats, splits and lengths that are not modelled."""
     engine = _STANDS_FOR.get(row["engine"], row["engine"])
     context = row.get("context") or (row.get("prompt_tokens", 0) + row.get("generated_tokens", 0))
     unstated = row["gpu_count"] > 1 and row.get("split") not in ("tensor", "layer")
@@ -119,7 +120,7 @@ def _case(row: Row) -> Case | None:
 
 def _work(row: Row, engine: str, quant: Quant, facts: ModelFacts) -> Work:
     sizes = _sizes(row["profile"], quant)
-    grown = row["file_bytes"] / sizes.total if "file_bytes" in row else 1.0
+    size_ratio = row["file_bytes"] / sizes.total if "file_bytes" in row else 1.0
     tensor = row["gpu_count"] if row.get("split") == "tensor" else 1
     return Work(
         facts=facts,
@@ -127,15 +128,15 @@ def _work(row: Row, engine: str, quant: Quant, facts: ModelFacts) -> Work:
         family=family(engine),
         format=format_of(quant),
         quant=quant.slug,
-        dense_bytes=round((sizes.total - sizes.embedding - sizes.experts) * grown),
-        expert_bytes=round(sizes.experts * grown),
+        dense_bytes=round((sizes.total - sizes.embedding - sizes.experts) * size_ratio),
+        expert_bytes=round(sizes.experts * size_ratio),
         tensor=tensor,
         pipeline=row["gpu_count"] // tensor,
     )
 
 
 def _quant(row: Row, engine: str, profile: ModelProfile) -> Quant | None:
-    """The format, as the engine runs it; checkpoints in MXFP4 are stored in it."""
+    """Return the format as the engine runs it; "native" for checkpoints stored in MXFP4."""
     slug = row.get("quant", "")
     if engine in ("llama.cpp", "ollama"):
         slug = "mxfp4_moe" if slug == "mxfp4" else _GGUF.get(slug, slug)
@@ -147,7 +148,7 @@ def _quant(row: Row, engine: str, profile: ModelProfile) -> Quant | None:
 
 @cache
 def text_profile(repo_id: str) -> ModelProfile:
-    """The model without its vision or audio towers: constants are fitted on what a step reads."""
+    """Return the profile without vision and audio towers, which a decoding step does not read."""
     profile = load_profile(repo_id)
     groups = tuple(group for group in profile.groups if group.part in _TEXT)
     return replace(profile, groups=groups, parameters=sum(group.parameters for group in groups))
@@ -164,7 +165,7 @@ def _catalogue() -> Catalogue:
 
 
 def _gpu(row: Row) -> Gpu:
-    """The card, with the cores that were measured: chips come with fewer than the catalogue's."""
+    """Return the card with the measured number of cores, which may be less than the catalogue's."""
     gpu = _catalogue().find(row["gpu_slug"])
     cores = row.get("gpu_cores")
     if cores is None or gpu.compute_units in (None, cores) or gpu.fp32_flops is None:

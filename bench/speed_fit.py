@@ -1,7 +1,7 @@
-"""Fits the constants of `gpusizer.fit.speed` on measured runs, class within class.
+"""Fits the constants of `gpusizer.fit.speed` on measured runs, from wide to narrow classes.
 
-A class is fitted on its own rows with the wider class's constants as a prior worth a few rows,
-so that one odd card does not make a class, and a class of one format stays near its kin.
+A class is fitted on its own rows, with the wider class's constants as a prior that weighs a few
+rows. So an unusual card or a format with few rows does not determine the constants of its class.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from gpusizer.fit.speed.prefill import prompt_cost
 from gpusizer.fit.speed.tables import ANY_FORMAT, Pace, Throughput
 
 PRIOR_ROWS = 2.0
-"""What the wider class weighs, in rows."""
+"""Weight of the wider class's constants, in rows."""
 MOE_SHARES = tuple(0.1 * 1.1**i for i in range(26))
 
 _EFFICIENCIES = tuple(0.1 * 1.18**i for i in range(15))
@@ -29,12 +29,15 @@ _ZOOMS = 3
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One row, reduced to what a fit needs: how its prediction depends on two constants."""
+    """One row as the inputs of a fit: how its prediction depends on two constants.
+
+    The formulas are in `decode_samples` and `prefill_samples`.
+    """
 
     case: Case
     classes: Classes
     varying: float
-    other: float
+    second_term: float
     fixed: float
     measured: float
 
@@ -44,7 +47,7 @@ class Sample:
 
 
 def decode_samples(cases: Iterable[Case]) -> list[Sample]:
-    """Runs of one user: seconds = varying / efficiency + other x per layer + fixed."""
+    """Return runs of one user: seconds = varying / efficiency + second_term * per_layer + fixed."""
     samples = []
     for case in cases:
         rate, cost = case.measured("decode"), step_cost(case.work, case.gpu, 1)
@@ -56,7 +59,7 @@ def decode_samples(cases: Iterable[Case]) -> list[Sample]:
 
 
 def prefill_samples(cases: Iterable[Case]) -> list[Sample]:
-    """Prompts: seconds per token = (varying / share + other) / utilization + fixed."""
+    """Return prompts: seconds per token = (varying / share + second_term) / utilization + fixed."""
     samples = []
     for case in cases:
         rate, cost = case.measured("prefill"), prompt_cost(case.work, case.gpu)
@@ -69,11 +72,11 @@ def prefill_samples(cases: Iterable[Case]) -> list[Sample]:
 
 
 def fit_pace(rows: Sequence[Sample], prior: Pace | None) -> Pace:
-    """Constants with the least mean absolute log error, drawn to the prior."""
+    """Return the constants with the least mean absolute log error, including the prior's."""
 
     def loss(efficiency: float, seconds: float) -> float:
         total = sum(
-            abs(math.log((s.varying / efficiency + s.other * seconds + s.fixed) / s.measured))
+            abs(math.log((s.varying / efficiency + s.second_term * seconds + s.fixed) / s.measured))
             for s in rows
         )
         if prior is not None:
@@ -89,7 +92,7 @@ def fit_pace(rows: Sequence[Sample], prior: Pace | None) -> Pace:
 
 
 def fit_throughput(rows: Sequence[Sample], prior: Throughput | None) -> Throughput:
-    """Likewise for the share of the peak."""
+    """Return the share of the peak with the least mean absolute log error, as `fit_pace` does."""
 
     def loss(share: float) -> float:
         total = sum(abs(math.log(prompt_seconds(s, share) / s.measured)) for s in rows)
@@ -105,15 +108,15 @@ def fit_throughput(rows: Sequence[Sample], prior: Throughput | None) -> Throughp
 
 
 def prompt_seconds(sample: Sample, utilization: float, moe_share: float = 1.0) -> float:
-    """Seconds per prompt token."""
+    """Return the predicted seconds per prompt token."""
     share = moe_share if sample.case.work.is_moe else 1.0
-    return (sample.varying / share + sample.other) / utilization + sample.fixed
+    return (sample.varying / share + sample.second_term) / utilization + sample.fixed
 
 
 def fit_moe_share(rows: Sequence[tuple[Sample, float]]) -> float:
-    """What mixtures of experts leave of the rate of dense models; 0.5 with none to go by.
+    """Return the rate of mixtures of experts as a share of dense models'; 0.5 without rows.
 
-    `rows` come with the share of the peak that dense models reach on their GPUs.
+    `rows` are samples, each with the share of the peak that dense models reach on its GPU.
     """
     if not rows:
         return 0.5
@@ -125,14 +128,16 @@ def fit_moe_share(rows: Sequence[tuple[Sample, float]]) -> float:
 
 
 def _around(value: float, grid: Sequence[float], highest: float) -> tuple[float, ...]:
-    """A finer grid about a value, a third of the step of the last."""
+    """Return a grid around a value, with a third of the step of the last grid."""
     step = (grid[1] / grid[0]) ** (1 / 3)
     return tuple(min(highest, value * step**i) for i in range(-3, 4))
 
 
 class Fits:
-    """Constants of one family's classes, each fitted once: of all rows, or without one GPU's or one
-    source's."""
+    """Constants of one family's classes, each fitted once and cached.
+
+    They are fitted on all rows, or without the rows of one GPU or source (`without`).
+    """
 
     def __init__(self, decode: Sequence[Sample], prefill: Sequence[Sample]) -> None:
         self._decode = decode
@@ -143,7 +148,7 @@ class Fits:
         self._shares: dict[tuple[str, str], float] = {}
 
     def pace(self, classes: Classes, weight_format: str, without: str = "") -> Pace | None:
-        """Constants of decoding for the narrowest of the classes; None without any rows."""
+        """Return the constants of decoding for the narrowest class, None without any rows."""
         pace = None
         for name, kind in levels(classes, weight_format):
             rows = chosen(self._decode, name, kind, without)
@@ -156,7 +161,7 @@ class Fits:
     def throughput(
         self, classes: Classes, weight_format: str, without: str = ""
     ) -> Throughput | None:
-        """Constants of reading prompts likewise, fitted on dense models."""
+        """Return the constants of prompts for the narrowest class, fitted on dense models."""
         throughput = None
         for name, kind in levels(classes, weight_format):
             rows = chosen(self._prefill, name, kind, without)
@@ -167,7 +172,7 @@ class Fits:
         return throughput
 
     def moe_share(self, classes: Classes, without: str = "") -> float:
-        """What mixtures of experts leave of it, for the vendor's memory or segment."""
+        """Return `fit_moe_share` for the vendor's class of memory or segment."""
         name = classes[-2] if len(classes) > 1 else ROOT
         key = (name, without)
         if key not in self._shares:
@@ -183,13 +188,13 @@ class Fits:
 
 
 def levels(classes: Classes, weight_format: str) -> list[tuple[str, str]]:
-    """(class, format) from the widest to the narrowest; a format only in the narrowest class."""
+    """Return (class, format), widest first; only the narrowest class is split by format."""
     wide = [(name, ANY_FORMAT) for name in reversed(classes)]
     return [*wide, (classes[0], weight_format)]
 
 
 def chosen(samples: Sequence[Sample], name: str, weight_format: str, without: str) -> list[Sample]:
-    """Rows of a class and format, without those of one GPU or source."""
+    """Return the samples of a class and format, without those of one GPU or source."""
     return [
         s
         for s in samples
@@ -200,8 +205,8 @@ def chosen(samples: Sequence[Sample], name: str, weight_format: str, without: st
 
 
 def _touched(samples: Sequence[Sample], wide: Classes, without: str) -> str:
-    """`without` where leaving it out changes the class; "" shares the fit of all rows."""
-    same = any(
+    """Return `without` if it has rows of the class, else "" for the fit of all rows."""
+    has_rows = any(
         without in (s.case.held_out, s.case.source) and wide[0] in s.classes for s in samples
     )
-    return without if same else ""
+    return without if has_rows else ""

@@ -1,4 +1,4 @@
-"""Predictions of every measured speed, and groups of their errors."""
+"""Predicts every measured speed, and groups the errors."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class Prediction:
     """One measured speed and its predictions, in tokens per second.
 
     Attributes:
-        blind: without any run of the same GPU.
-        fitted: with all runs.
-        roofline: bytes over bandwidth.
-        flat: one efficiency for the family on that kind of memory, without the same GPU.
+        blind: prediction by constants fitted without any run of the same GPU.
+        fitted: prediction by constants fitted on all runs.
+        roofline: bandwidth divided by the bytes of a step.
+        flat: roofline times one efficiency for the family and kind of memory, without the same GPU.
     """
 
     case: Case
@@ -47,7 +47,7 @@ class Prediction:
 
     @property
     def wide_class(self) -> str:
-        """The class of memory or segment."""
+        """Class of memory or segment of the GPU."""
         return self.classes[-2] if len(self.classes) > 1 else ROOT
 
     @property
@@ -57,7 +57,7 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """All predictions, and the fits of each family they come from."""
+    """All predictions, and the fits of each family behind them."""
 
     predictions: tuple[Prediction, ...]
     fits: dict[str, Fits]
@@ -68,7 +68,7 @@ def score(cases: Sequence[Case]) -> Scores:
     """Fit every family and predict every row."""
     decode, prefill = decode_samples(cases), prefill_samples(cases)
     families = sorted({s.case.work.family for s in (*decode, *prefill)})
-    fits = {name: Fits(*(_of(name, s) for s in (decode, prefill))) for name in families}
+    fits = {name: Fits(*(_samples_of(name, s) for s in (decode, prefill))) for name in families}
     predictions = [
         *_decode_predictions(decode, fits),
         *_prefill_predictions(prefill, fits),
@@ -78,8 +78,8 @@ def score(cases: Sequence[Case]) -> Scores:
     return Scores(tuple(predictions), fits, samples)
 
 
-def _of(name: str, samples: Sequence[Sample]) -> list[Sample]:
-    """Rows to fit on: a group of tensor-parallel cards says more of its links."""
+def _samples_of(name: str, samples: Sequence[Sample]) -> list[Sample]:
+    """Return the samples of a family; tensor-parallel runs are left out, as links dominate them."""
     return [s for s in samples if s.case.work.family == name and s.case.split != "tensor"]
 
 
@@ -110,7 +110,7 @@ def _roofline(case: Case) -> float:
 
 
 def _flat(sample: Sample, samples: Sequence[Sample], ideal: float) -> float | None:
-    """The median share of the roofline on other GPUs of the family and kind of memory."""
+    """Predict by the median share of the roofline on other GPUs with that kind of memory."""
     shares = [
         1 / s.measured / _roofline(s.case)
         for s in samples
@@ -143,7 +143,7 @@ def _prefill_predictions(samples: Sequence[Sample], fits: dict[str, Fits]) -> It
 
 
 def _serving_predictions(cases: Iterable[Case]) -> Iterator[Prediction]:
-    """Totals of many users, with the constants in use; only the stated users or full load."""
+    """Predict totals of many users by the constants in use, for stated users or full load."""
     for case in cases:
         measured = case.measured("serving")
         if not measured:
@@ -156,13 +156,13 @@ def _serving_predictions(cases: Iterable[Case]) -> Iterator[Prediction]:
 
 def _total(case: Case) -> float | None:
     if case.row.get("scenario") == "offline":
-        return serving_tokens_per_second(case.work, case.gpu, _held(case))
+        return serving_tokens_per_second(case.work, case.gpu, _sequences(case))
     cost = step_cost(case.work, case.gpu, case.concurrency)
     return None if cost is None else case.concurrency / cost.seconds(pace_of(case.work, case.gpu))
 
 
-def _held(case: Case) -> int:
-    """Sequences in nine tenths of the memory less the weights."""
+def _sequences(case: Case) -> int:
+    """Return the number of sequences whose cache fits in 90% of the memory without the weights."""
     gpu, work = case.gpu, case.work
     cards = work.tensor * work.pipeline
     free = 0.9 * gpu.device_memory_bytes * cards - work.dense_bytes - work.expert_bytes
@@ -170,7 +170,7 @@ def _held(case: Case) -> int:
 
 
 def group_errors(predictions: Iterable[Prediction]) -> pd.DataFrame:
-    """Errors by the groups that the tables print: one line per group; a row can be in several.
+    """Return errors by the groups that the tables print; a row can be in several groups.
 
     `n` rows on `gpus` GPUs; `blind`, `fitted`, `roofline` and `flat`: medians of the absolute
     relative errors of each kind of prediction; `p80`: the 80th percentile of the blind ones;
@@ -210,7 +210,7 @@ def group_errors(predictions: Iterable[Prediction]) -> pd.DataFrame:
 
 
 def _in_band(prediction: Prediction) -> bool | None:
-    """Whether the measurement lies in the band that an answer prints; None without a prediction."""
+    """Whether the measurement is in the band that an answer prints; None without a prediction."""
     if not prediction.blind:
         return None
     work = prediction.case.work

@@ -35,17 +35,17 @@ _T = TypeVar("_T")
 _MOST_MEASURED = "llama.cpp"
 
 CAUTION = (0.75, 1.3)
-"""Hardware nobody measured gets less of the bandwidth or the peak, and more time per layer."""
+"""Factors for GPUs without measurements: of the share of bandwidth or peak, of time per layer."""
 FEWEST = 6
-"""Rows from which a class has a band of its own."""
+"""Fewest rows for which a class gets its own band."""
 _TAIL = 0.07
 _NARROWEST = {DECODE: 0.10, PREFILL: 0.15, SERVING: 0.35}
-"""Totals of servers were measured on few engines, and one of them sets the constants."""
+"""Least half-widths of bands. Totals of servers are measured on few engines: theirs is wider."""
 _NARROWEST_MOE = {DECODE: 0.20, PREFILL: 0.30, SERVING: 0.40}
-"""Kernels of mixtures of experts change from one version to the next."""
+"""The same for mixtures of experts, whose kernels change between versions."""
 _WIDEST_UNMEASURED = (0.5, 1.6)
 
-# Reading prompts under serving engines: no published figure names prompt and time apart.
+# Prompts under serving engines: no source publishes time and length of the prompt alone.
 _ASSUMED_PREFILL = (
     (SERVING, "nvidia_hbm", 0.50, "max-load tables of TensorRT-LLM (perf-overview.md)"),
     (SERVING, "nvidia_pro", 0.40, "the same on RTX PRO 6000"),
@@ -57,7 +57,7 @@ _ASSUMED_MOE_SHARE = 0.6
 
 
 def write_tables(scores: Scores) -> list[str]:
-    """Write the three files; one line each."""
+    """Write the three files; return a line about each."""
     texts = tables(scores)
     for path, text in texts.items():
         path.write_text(text, "utf-8")
@@ -65,7 +65,7 @@ def write_tables(scores: Scores) -> list[str]:
 
 
 def tables(scores: Scores) -> dict[Path, str]:
-    """The files' texts. Bands are of errors made blindly, whatever constants are in the files."""
+    """Return the texts of the files. Bands are of the errors of blind predictions."""
     return {
         DECODE_TABLE: _text(
             (
@@ -100,27 +100,27 @@ class Constants:
 
 
 def constants_without(scores: Scores, source: str) -> Constants:
-    """The constants and bands that the runs of all other sources give."""
+    """Return the constants and bands fitted on the runs of all other sources."""
     decode, prefill = (
         [s for s in scores.samples[quantity] if s.case.source != source]
         for quantity in (DECODE, PREFILL)
     )
-    others = replace(
+    other_scores = replace(
         scores,
         predictions=tuple(p for p in scores.predictions if p.case.source != source),
         samples={DECODE: tuple(decode), PREFILL: tuple(prefill)},
     )
     paces = {
         (str(family), str(name), str(kind)): Pace(float(share), float(seconds), int(runs))
-        for family, name, kind, share, seconds, runs, _ in _decode_rows(others, source)
+        for family, name, kind, share, seconds, runs, _ in _decode_rows(other_scores, source)
     }
     throughputs = {
         (str(family), str(name), str(kind)): Throughput(float(mfu), float(share), int(runs))
-        for family, name, kind, mfu, share, runs, _ in _prefill_rows(others, source)
+        for family, name, kind, mfu, share, runs, _ in _prefill_rows(other_scores, source)
     }
     bands = {
         (quantity, family, name, kind): RateBand(float(low), float(high))
-        for quantity, family, name, kind, low, high, _ in _band_rows(others.predictions)
+        for quantity, family, name, kind, low, high, _ in _band_rows(other_scores.predictions)
     }
     return Constants(
         _with_every_family(decode_table(), paces),
@@ -130,14 +130,14 @@ def constants_without(scores: Scores, source: str) -> Constants:
 
 
 def _with_every_family(table: Mapping[Key, _T], fitted: dict[Key, _T]) -> dict[Key, _T]:
-    """Engines that nobody else measured get the cautious constants of llama.cpp on any GPU."""
-    stand_in = fitted[_MOST_MEASURED, ROOT, ANY_FORMAT]
+    """Give engines without other sources the constants of llama.cpp for unmeasured GPUs."""
+    cautious = fitted[_MOST_MEASURED, ROOT, ANY_FORMAT]
     missing = {(family, ROOT, ANY_FORMAT) for family, _, _ in table} - fitted.keys()
-    return fitted | dict.fromkeys(missing, stand_in)
+    return fitted | dict.fromkeys(missing, cautious)
 
 
 def _keys(samples: Iterable[Sample], family: str) -> list[tuple[tuple[str, ...], str]]:
-    """(classes from the one described on, format) of everything measured, widest first."""
+    """Return all measured (classes, format), widest first; `classes` starts with the fitted one."""
     keys = set()
     for s in samples:
         if s.case.work.family == family and s.case.split != "tensor":
@@ -154,8 +154,11 @@ def _decode_rows(scores: Scores, without: str = "") -> list[tuple[Any, ...]]:
             pace = fit.pace(classes, weight_format, without)
             if pace is None:
                 continue
-            less, more = CAUTION if classes == (ROOT,) else (1.0, 1.0)
-            efficiency, seconds = pace.efficiency * less, pace.seconds_per_layer * more
+            efficiency_factor, seconds_factor = CAUTION if classes == (ROOT,) else (1.0, 1.0)
+            efficiency, seconds = (
+                pace.efficiency * efficiency_factor,
+                pace.seconds_per_layer * seconds_factor,
+            )
             source, runs = _source(scores.samples[DECODE], family, classes[0], weight_format)
             rows.append(
                 (
@@ -178,14 +181,14 @@ def _prefill_rows(scores: Scores, without: str = "") -> list[tuple[Any, ...]]:
             reached = fit.throughput(classes, weight_format, without)
             if reached is None:
                 continue
-            less = CAUTION[0] if classes == (ROOT,) else 1.0
+            efficiency_factor = CAUTION[0] if classes == (ROOT,) else 1.0
             source, runs = _source(scores.samples[PREFILL], family, classes[0], weight_format)
             rows.append(
                 (
                     family,
                     classes[0],
                     weight_format,
-                    f"{reached.utilization * less:.3f}",
+                    f"{reached.utilization * efficiency_factor:.3f}",
                     f"{fit.moe_share(classes, without):.2f}",
                     runs,
                     source,
@@ -201,7 +204,7 @@ def _prefill_rows(scores: Scores, without: str = "") -> list[tuple[Any, ...]]:
 def _source(
     samples: Sequence[Sample], family: str, name: str, weight_format: str
 ) -> tuple[str, int]:
-    """Whose runs a row stands on; none of its own for the widest class."""
+    """Return the sources of a row's runs and their number; no source for the widest class."""
     own = [
         s
         for s in chosen(samples, name, weight_format, "")
@@ -214,7 +217,7 @@ def _source(
 
 
 def _band_rows(predictions: Iterable[Prediction]) -> list[tuple[Any, ...]]:
-    """Ends of the bands: percentiles of measured over blindly predicted speeds, by class."""
+    """Return the ends of bands: percentiles of (measured / blind prediction), by class."""
     lines = [
         (p.quantity, p.case.work.family, sorted({p.wide_class, ROOT}), p.kind, _log_ratio(p))
         for p in predictions
@@ -236,7 +239,7 @@ def _band_rows(predictions: Iterable[Prediction]) -> list[tuple[Any, ...]]:
 
 
 def _log_ratio(prediction: Prediction) -> float:
-    """Logarithm of the measured over the blindly predicted speed."""
+    """Return the natural logarithm of (measured / blind prediction)."""
     return math.log(prediction.measured / (prediction.blind or prediction.fitted))
 
 

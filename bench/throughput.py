@@ -1,11 +1,12 @@
-"""How far the speeds of answers are from published ones, and the constants behind them.
+"""Compares the speeds of answers with published ones, and fits the constants behind them.
 
     python -m bench.throughput [--file PATH ...] [--worst N] [--write]
 
-Asks for every row of `data/measurements/throughput.jsonl` (or files in that form) as a user would
-and prints errors in three columns (`bench/evaluation.py`), then how well the constants of a class
-hold for a GPU that they were not fitted on, beside the plain roofline (bytes over bandwidth) and
-one efficiency per engine family. `--write` writes the constants and bands that gpusizer uses.
+For every row of `data/measurements/throughput.jsonl` (or files in that form) it makes the request
+that a user would make and prints errors in three columns (`bench/evaluation.py`). A second table
+has the errors of constants on GPUs that they were not fitted on, beside those of the roofline
+(bytes / bandwidth) and of one efficiency per engine family. `--write` writes the constants and
+bands that gpusizer uses.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _HEAD = (
 
 
 def main() -> None:
-    """Print the tables, or write what follows from them."""
+    """Print the tables, or write the constants and bands."""
     parser = argparse.ArgumentParser(prog="python -m bench.throughput")
     parser.add_argument("--file", type=Path, action="append", help="rows to score instead")
     parser.add_argument("--worst", type=int, default=5, help="worst rows shown")
@@ -45,7 +46,7 @@ def main() -> None:
 
 
 def report_lines(accuracy: Accuracy, worst: int) -> Iterator[str]:
-    """Coverage, the three columns, and the rows furthest off."""
+    """Yield the lines of coverage, the three columns, and the rows with the largest errors."""
     for rows, compared in accuracy.coverage.values():
         yield f"{rows} rows, {compared} compared with an answer"
     for section, errors in accuracy.sections.items():
@@ -61,7 +62,7 @@ def report_lines(accuracy: Accuracy, worst: int) -> Iterator[str]:
 
 
 def fit_lines(predictions: Iterable[Prediction]) -> Iterator[str]:
-    """How constants hold for GPUs they were not fitted on: medians in percent."""
+    """Yield median errors on GPUs that the constants were not fitted on, in percent."""
     yield ""
     yield "the fit; blind: constants of the class without the GPU's own rows"
     yield _HEAD

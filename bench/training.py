@@ -1,4 +1,4 @@
-"""Published training runs beside the public answers to the requests they stand for."""
+"""Compares published training runs with public answers."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ METHODS = frozenset({"full", "lora", "qlora", "dora", "galore"})
 """Methods that a request can state; rows of others (prefix tuning, LISA, …) are left out."""
 
 STATED = ("sequence_length", "micro_batch", "gpu_count", "precision")
-"""Settings without which a run does not say what was measured."""
+"""Fields that a row needs for its memory to be predictable."""
 
 ENGINE = "training"
-"""Stands for the engine in tables."""
+"""Name of the rows in tables, in place of an engine."""
 
 _HELD_DIGITS = 4
 _FITTING = ("fits", "tight")
@@ -30,46 +30,46 @@ _COUNTERS = {"allocated": "allocated", "reserved": "reserved"}
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """A run and the public answer to its request. Bytes of one GPU."""
+    """A run and the public answer to its request; bytes are of one GPU."""
 
     row: Row
     answer: Answer
 
     @property
     def measured(self) -> int:
-        """The printed peak; 0 for runs that printed none."""
+        """The measured peak in bytes; 0 for runs without one."""
         value: int = self.row.get("measured", {}).get("peak_bytes", 0)
         return value
 
     @property
     def predicted(self) -> int:
-        """What the run's own tool would show: tensors, the allocator's pool, or the device."""
-        return self.shown("")
+        """Predicted bytes by the run's metric: tensors, the allocator's pool, or the device."""
+        return self.bytes_at("")
 
     @property
     def inside(self) -> bool:
         """Whether the measured peak lies in the printed band."""
-        return self.shown("low_") <= self.measured <= self.shown("high_")
+        return self.bytes_at("low_") <= self.measured <= self.bytes_at("high_")
 
     @property
-    def _asked(self) -> dict[str, Any]:
+    def _requested_estimate(self) -> dict[str, Any]:
         estimate: dict[str, Any] = next(e for e in self.answer["estimates"] if e["asked"])
         return estimate
 
     @property
     def trainable(self) -> int:
-        return int(self._asked["trainable_parameters"])
+        return int(self._requested_estimate["trainable_parameters"])
 
     @property
     def weights_bytes(self) -> int:
-        return int(self._asked["per_gpu"]["weights_bytes"])
+        return int(self._requested_estimate["per_gpu"]["weights_bytes"])
 
-    def shown(self, end: str) -> int:
-        """The likely amount, or an end of its band ("low_", "high_")."""
+    def bytes_at(self, end: str) -> int:
+        """Return the likely bytes (""), or an end of the band ("low_", "high_")."""
         counter = _COUNTERS.get(self.row["metric"])
-        per_gpu = self._asked["per_gpu"]
-        whole = {"": "total_bytes", "low_": "low_bytes", "high_": "high_bytes"}[end]
-        return int(per_gpu[f"{counter}_{end}bytes" if counter else whole])
+        per_gpu = self._requested_estimate["per_gpu"]
+        total_field = {"": "total_bytes", "low_": "low_bytes", "high_": "high_bytes"}[end]
+        return int(per_gpu[f"{counter}_{end}bytes" if counter else total_field])
 
     @property
     def relative(self) -> float:
@@ -78,7 +78,7 @@ class Prediction:
 
     @property
     def fits(self) -> bool | None:
-        """The printed verdict; None where the answer is about no card."""
+        """The printed verdict; None for an answer without a card."""
         if not self.answer["workload"]["gpu"]:
             return None
         return self.answer["ranking"][0]["verdict"] in _FITTING
@@ -89,7 +89,7 @@ class Prediction:
 
 
 def complete(row: Row) -> bool:
-    """Whether a row states all that decides its memory, and is not of low confidence."""
+    """Whether a row states all settings that affect memory, and is not of low confidence."""
     if row["method"] not in METHODS or row["confidence"] == "low":
         return False
     if row["method"] in ("lora", "qlora", "dora") and not row.get("lora_rank"):
@@ -98,23 +98,23 @@ def complete(row: Row) -> bool:
 
 
 def fields_of(row: Row) -> dict[str, Any]:
-    """The row's settings as fields of a request."""
+    """Return the row's settings as fields of a request."""
     names = {*PLAN_FIELDS, "gpu_count"}
     settings = {name: value for name, value in row.items() if name in names}
     return {**settings, "model": row["profile"], "gpu": gpu_of(row), "framework": row["stack"]}
 
 
 def predict(row: Row) -> Prediction | None:
-    """The answer to a run's request; None where it is refused."""
+    """Return the answer to a run's request, None if it is refused."""
     answer = train_report(fields_of(row))
     return None if answer is None else Prediction(row, answer)
 
 
 def compare(row: Row) -> Iterator[Comparison]:
-    """The peak of a complete run that printed one; trainable parameters and the weights that were
-    loaded before it, where they are stated.
+    """Compare the peak of a complete run, its trainable parameters and its loaded weights.
 
-    Rows of `bench.measure_gpu` have parts of a step that no answer shows, and no framework.
+    Numbers that a row does not state are skipped. Rows of `bench.measure_gpu` state parts of a
+    step that no answer shows, and no framework.
     """
     if "stack" not in row:
         return
@@ -130,7 +130,7 @@ def compare(row: Row) -> Iterator[Comparison]:
     if counts[1]:
         yield _comparison(run, "loaded_weights", counts[1], run.weights_bytes)
     if peak:
-        band = (run.shown("low_"), run.shown("high_"))
+        band = (run.bytes_at("low_"), run.bytes_at("high_"))
         yield _comparison(run, run.component, run.measured, run.predicted, band=band)
 
 
@@ -162,7 +162,7 @@ def _comparison(
 
 
 def predictions(rows: Iterable[Row]) -> list[Prediction]:
-    """One per measurement among complete runs that printed a peak."""
+    """Return a prediction per measurement, of complete runs with a peak."""
     by_group: dict[str, Prediction] = {}
     for row in rows:
         printed = row["outcome"] == "ran" and row.get("measured", {}).get("peak_bytes")
@@ -174,7 +174,7 @@ def predictions(rows: Iterable[Row]) -> list[Prediction]:
 
 
 def sections(predicted: Iterable[Prediction]) -> pd.DataFrame:
-    """Errors of one GPU and of several, then by framework and method: one line per section.
+    """Return errors of one GPU and of several, then by framework and method, a line per section.
 
     `n` runs; `mean`, `median` and `p90` of absolute errors as shares of the measured peak; `bias`,
     the mean signed error; `inside`, the share of runs in the printed band.
@@ -206,7 +206,7 @@ def sections(predicted: Iterable[Prediction]) -> pd.DataFrame:
 
 
 def verdicts(rows: Iterable[Row]) -> tuple[list[Prediction], list[Prediction]]:
-    """Runs on named cards: (those that ran out of memory, those that ran)."""
+    """Return the runs on named cards: those that ran out of memory, and those that ran."""
     out, ran = [], []
     for row in rows:
         if row["method"] not in METHODS or row["confidence"] == "low":
@@ -220,7 +220,7 @@ def verdicts(rows: Iterable[Row]) -> tuple[list[Prediction], list[Prediction]]:
 
 
 def report_lines(rows: Iterable[Row], worst: int) -> Iterator[str]:
-    """Errors, verdicts, and the worst runs with their sources."""
+    """Yield the lines of errors, verdicts, and the worst runs with their sources."""
     listed = list(rows)
     predicted = predictions(listed)
     yield f"training: {len(listed)} rows, {len(predicted)} complete measurements with a prediction"

@@ -5,12 +5,10 @@
 
 A developer's tool. FILEs are JSON Lines of start-up logs of serving engines, allocation logs of
 llama.cpp, published GGUF sizes, measured speeds, or peaks of training runs; each goes to the
-table of its kind. MAP is a
-CSV that says which repository stands for a model named in a log. `--append` keeps the rows that
-are there, adds those with new IDs and records what is said of them now, before anything is changed
-for them (`bench/first_contact.py`). Only the fields listed in the
-converters are carried over: numbers, settings, addresses and dates, never a log's or a
-collector's text.
+table of its kind. MAP is a CSV with the repository of each model named in a log. `--append` keeps
+the present rows, adds those with new IDs and records their errors before any constant is changed
+for them (`bench/first_contact.py`). Only the fields listed in the converters are carried over:
+numbers, settings, URLs and dates, but no text of a log or collector.
 """
 
 from __future__ import annotations
@@ -73,9 +71,9 @@ def main() -> None:
 
 
 def _new_rows(table: Iterable[Row], present: Iterable[Row], folder: Path) -> list[Row]:
-    """Rows with IDs that are not there yet, once their first contact is on record."""
-    known = {row["id"] for row in present}
-    rows = {row["id"]: row for row in table if row["id"] not in known}
+    """Record the first errors of rows with new IDs, and return these rows."""
+    present_ids = {row["id"] for row in present}
+    rows = {row["id"]: row for row in table if row["id"] not in present_ids}
     added = first_contact.record(rows.values(), compared, folder / first_contact.FILE.name)
     print(f"{len(rows)} new rows, {added} first errors")
     return list(rows.values())

@@ -32,9 +32,9 @@ _KINDS = {int: "integer", float: "number", bool: "boolean", str: "text", tuple: 
 
 def updated(page: str) -> str:
     """Return the page with its sections on requests replaced."""
-    before, _, rest = page.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n\n{requests_text()}\n{END}{after}"
+    text_before, _, after_begin = page.partition(BEGIN)
+    _, _, text_after = after_begin.partition(END)
+    return f"{text_before}{BEGIN}\n\n{requests_text()}\n{END}{text_after}"
 
 
 def requests_text() -> str:

@@ -1,4 +1,4 @@
-"""Speeds that strangers measured on their own machines -> rows of `throughput.jsonl`."""
+"""Converts speeds that users measured on their own machines to rows of `throughput.jsonl`."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from scripts.measurement_rows.common import (
 _ENGINES = {"llamacpp": "llama.cpp", "ollama": "ollama", "mlx": "mlx", "vllm": "vllm"}
 _GGUF = re.compile(r"[-.](?:UD-)?(Q\d_[K\d](?:_[SML])?|IQ\d_\w+|MXFP4)(?:\.gguf)?$", re.IGNORECASE)
 _MLX = re.compile(r"-(4bit|MXFP4-Q4)$")
-_TAG_QUANT = "q4_k_m"  # what Ollama downloads under a plain tag
-_LEAST_STEADY = 0.5  # slowest run over fastest; below it the machine did something else too
+_TAG_QUANT = "q4_k_m"  # the quantization that Ollama downloads under a plain tag
+_LEAST_STEADY = 0.5  # slowest / fastest run; below it other programs disturbed the measurement
 _SAME_SHAPES = {
     "qwen3:8b": "Qwen/Qwen3-8B",
     "qwen3.5:9b": "Qwen/Qwen3.5-9B",
@@ -40,8 +40,8 @@ _SAME_SHAPES = {
 
 
 def convert(run: Row, models: ModelMap) -> Row | None:
-    """One row; None without a model, a card of the catalogue, or steady runs."""
-    model, quant = _named(run["model"])
+    """Convert one run; None without a model, a card of the catalogue, or steady runs."""
+    model, quant = _model_and_quant(run["model"])
     match = _match(model, models)
     url, gpu = source_url(run["source"]), _gpu(run)
     steady = run["min_tok_s"] >= _LEAST_STEADY * run["max_tok_s"]
@@ -79,8 +79,8 @@ def _setting(run: Row) -> str:
     return "|".join(str(run[name]) for name in ("gpu", "vram_gb", "gpu_count", "engine", "model"))
 
 
-def _named(text: str) -> tuple[str, str | None]:
-    """The model and the quantization of a file, an MLX repository or a tag of Ollama."""
+def _model_and_quant(text: str) -> tuple[str, str | None]:
+    """Return model and quantization in the name of a file, an MLX repository or an Ollama tag."""
     name = text.rpartition("/")[2] if text.endswith(".gguf") else text
     gguf, mlx = _GGUF.search(name), _MLX.search(name)
     if gguf:
@@ -92,10 +92,10 @@ def _named(text: str) -> tuple[str, str | None]:
 
 
 def _match(model: str, models: ModelMap) -> Match | None:
-    """By a unique name, with or without the owner that some publishers put before it."""
-    known = _SAME_SHAPES.get(model) or _SAME_SHAPES.get(model.partition("_")[2])
-    if known:
-        return Match(known, "same_shapes")
+    """Find the model by a unique name, with or without the owner that some publishers prepend."""
+    same_shapes = _SAME_SHAPES.get(model) or _SAME_SHAPES.get(model.partition("_")[2])
+    if same_shapes:
+        return Match(same_shapes, "same_shapes")
     return models.by_file(f"x/{model}-GGUF") or models.by_file(f"x/{model.partition('_')[2]}-GGUF")
 
 

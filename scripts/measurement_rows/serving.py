@@ -57,7 +57,7 @@ _NOT_COMPARED = {
     "activations_bytes": "activations",
     "max_concurrency": "sequence",
 }
-"""Amounts that a collector may rule out: what the log says of them is not the engine's alone."""
+"""Amounts that a collector may rule out, because other programs are included in them."""
 
 _OUT_OF_MEMORY = re.compile(r"negative KV|activation profile > budget|OOM later during|init aborts")
 _FAILED = re.compile(r"start failed")

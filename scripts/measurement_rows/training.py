@@ -57,7 +57,7 @@ _LABELS = {"RTX 4090": 24, "RTX 3090": 24, "RTX 4070 Ti SUPER": 16}
 
 
 def convert(run: Row, models: ModelMap) -> Row | None:
-    """One row; None for estimates, and without a model or an address."""
+    """Convert one run; None for estimates, and without a model or an address."""
     match = models.find(run["model_id"], _ALSO.get(run["model_id"])) or _stand_in(run, models)
     url = source_url(run["source_url"])
     if match is None or url is None or run["kind"] == "estimated":
@@ -97,7 +97,7 @@ def convert(run: Row, models: ModelMap) -> Row | None:
 
 
 def _stand_in(run: Row, models: ModelMap) -> Match | None:
-    """The release that the collector found to have the same shapes."""
+    """Return the release that the collector found to have the same shapes."""
     match = models.find(run.get("corpus_id"))
     return match and Match(match.profile, "same_shapes")
 
