@@ -27,7 +27,7 @@ from gpusizer.text import LANGUAGES, Language
 from gpusizer.ui.presenters.accuracy import accuracy_html
 from gpusizer.ui.presenters.words import Words
 from tests.hostile import ATTACKS
-from tests.unit.test_presenters import Page
+from tests.pages import Page
 
 STALE = "run: python -m bench.accuracy --write-docs"
 ROW: dict[str, Any] = {

@@ -1,130 +1,43 @@
-"""Checkpoints on disk give the same facts as the same files on the Hub."""
+"""Checkpoints on disk give the same facts as on the Hub."""
 
 from __future__ import annotations
 
-import os
-import struct
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from gpusizer.answers.sizer import Sizer
-from gpusizer.answers.trainer import train
 from gpusizer.core.errors import (
-    GpusizerError,
-    InvalidModelId,
-    LimitsExceeded,
-    MalformedRepo,
-    NoWeights,
     RevisionNotFound,
-    UnsupportedDtype,
 )
-from gpusizer.gpus import load_catalogue
-from gpusizer.hub.model_ref import ModelRef, parse_model_ref
-from gpusizer.hub.snapshot import RepoSnapshot
-from gpusizer.text import say_note
-from scrapers.limits import Limits
 from scrapers.local_checkpoint import (
     LocalRef,
     parse_local_or_model_ref,
     read_checkpoint,
-    with_local_checkpoints,
 )
 from tests.hub_emulator import (
-    FakeFile,
     FakeRepo,
     HubEmulator,
-    gguf_file,
     gguf_repo,
     literal_file,
     llama_repo,
     moe_repo,
-    raw_safetensors_file,
     safetensors_file,
     sparse_file,
 )
-from tests.hub_emulator.gguf_models import (
-    gguf_shards,
-    llama_metadata,
-    llama_tensors,
-    raw_pieces,
-    tokenizer,
-)
-from tests.hub_emulator.safetensors_files import header_json
 from tests.scrapers.conftest import Fetch
-
-REPO_ID = "org/name"
-
-
-def on_disk(repo: FakeRepo, folder: Path) -> Path:
-    """Write the files of an emulated repository into a folder, sparsely where they are zeros."""
-    for path, file in repo.files.items():
-        write(folder / path, file)
-    return folder
-
-
-def write(path: Path, file: FakeFile) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("wb") as opened:
-        opened.write(file.head_bytes())
-        opened.truncate(file.size)
-    return path
-
-
-def local(path: Path, **limits: Any) -> RepoSnapshot:
-    """Read the checkpoint at a typed path."""
-    ref = parse_local_or_model_ref(str(path))
-    assert isinstance(ref, LocalRef)
-    return read_checkpoint(ref, Limits(**limits))
-
-
-def facts(snapshot: RepoSnapshot) -> RepoSnapshot:
-    """Remove the facts about the reading, and those that only the API sends."""
-    return replace(
-        snapshot,
-        repo_id=REPO_ID,
-        sha=None,
-        source="hub",
-        retrieved_at="",
-        pipeline_tag=None,
-        library=None,
-    )
-
-
-def pipeline_repo() -> FakeRepo:
-    """A pipeline of diffusers with two components, one of them a pickle."""
-    tensors = {"conv_in.weight": ("F16", (320, 4, 3, 3))}
-    index = {
-        "_class_name": "StableDiffusionPipeline",
-        "unet": ["diffusers", "UNet2DConditionModel"],
-    }
-    files = {
-        "model_index.json": literal_file(
-            index | {"text_encoder": ["transformers", "CLIPTextModel"]}
-        ),
-        "unet/config.json": literal_file({"_class_name": "UNet2DConditionModel"}),
-        "unet/diffusion_pytorch_model.safetensors": safetensors_file(tensors),
-        "text_encoder/config.json": literal_file({"hidden_size": 768}),
-        "text_encoder/pytorch_model.bin": sparse_file(4096),
-    }
-    return FakeRepo(REPO_ID, files)
-
-
-def split_gguf_repo() -> FakeRepo:
-    metadata = {**llama_metadata(), **tokenizer(500, 900)}
-    return FakeRepo(REPO_ID, gguf_shards("m-Q4_K_M", metadata, llama_tensors(vocab=500), 3))
-
-
-def pieces_repo() -> FakeRepo:
-    whole_file = gguf_file({**llama_metadata(), **tokenizer(500, 900)}, llama_tensors(vocab=500))
-    return FakeRepo(
-        REPO_ID, raw_pieces(["m-Q4_K.gguf.part1of2", "m-Q4_K.gguf.part2of2"], whole_file)
-    )
-
+from tests.scrapers.local_repos import (
+    REPO_ID,
+    cached,
+    facts,
+    local,
+    on_disk,
+    pieces_repo,
+    pipeline_repo,
+    split_gguf_repo,
+    write,
+)
 
 REPOS: dict[str, Callable[[], FakeRepo]] = {
     "one file": lambda: llama_repo(REPO_ID),
@@ -190,20 +103,6 @@ def test_a_broken_model_card_is_left_out(card: str, tmp_path: Path) -> None:
     assert local(folder).license is None
 
 
-def cached(repo: FakeRepo, cache: Path) -> Path:
-    """The repository as huggingface_hub caches it: files are links to blobs."""
-    place = cache / f"models--{repo.repo_id.replace('/', '--')}"
-    folder = place / "snapshots" / repo.sha
-    for number, (path, file) in enumerate(repo.files.items()):
-        blob = write(place / "blobs" / f"{number:040x}", file)
-        link = folder / path
-        link.parent.mkdir(parents=True, exist_ok=True)
-        link.symlink_to(os.path.relpath(blob, link.parent))
-    (place / "refs").mkdir()
-    (place / "refs" / "main").write_text(repo.sha)
-    return place
-
-
 def test_the_hubs_cache(hub: HubEmulator, fetch: Fetch, tmp_path: Path) -> None:
     repo = llama_repo(REPO_ID, shards=2)
     hub.add(repo)
@@ -229,233 +128,3 @@ def test_revisions_of_the_hubs_cache(tmp_path: Path) -> None:
     assert isinstance(plain_ref, LocalRef)
     with pytest.raises(RevisionNotFound):
         read_checkpoint(replace(plain_ref, revision="v2"))
-
-
-def damaged(sound_file: FakeFile, start: int, data: bytes) -> FakeFile:
-    """A file with other bytes at one place."""
-    head = sound_file.head_bytes()
-    return replace(sound_file, head=head[:start] + data + head[start + len(data) :])
-
-
-def described(tensors: dict[str, tuple[str, list[int], list[int]]]) -> FakeFile:
-    """A file of 8 bytes of data whose header says dtype, shape and place of its tensors."""
-    names = ("dtype", "shape", "data_offsets")
-    header = {name: dict(zip(names, tensor, strict=True)) for name, tensor in tensors.items()}
-    return raw_safetensors_file(header_json(header), None, 8)
-
-
-GGUF = gguf_file({**llama_metadata(), **tokenizer(300, 300)}, llama_tensors(vocab=300))
-TOKENIZER_AT = GGUF.head_bytes().index(b"tokenizer.ggml.tokens") + len(b"tokenizer.ggml.tokens")
-HOSTILE: dict[str, tuple[str, FakeFile, str]] = {
-    "empty": ("model.safetensors", literal_file(b""), "truncated"),
-    "length": ("model.safetensors", raw_safetensors_file(b"{}", 2**60), "header_length"),
-    "no JSON": ("model.safetensors", raw_safetensors_file(b"{]"), "not_json"),
-    "no UTF-8": ("model.safetensors", raw_safetensors_file(b'{"\xff":1}'), "not_utf8"),
-    "a list": ("model.safetensors", raw_safetensors_file(b"[]"), "not_json"),
-    "short data": ("model.safetensors", described({"a": ("F32", [4], [0, 16])}), "beyond_end"),
-    "wrong size": ("model.safetensors", described({"a": ("F32", [4], [0, 8])}), "data_offsets"),
-    "gap": ("model.safetensors", described({"a": ("U8", [4], [4, 8])}), "data_offsets"),
-    "overlap": (
-        "model.safetensors",
-        described({"a": ("U8", [4], [0, 4]), "b": ("U8", [4], [2, 6])}),
-        "data_offsets",
-    ),
-    "overflow": ("model.safetensors", described({"a": ("U8", [2**62, 9], [0, 8])}), "shape"),
-    "negative": ("model.safetensors", described({"a": ("U8", [-8], [0, 8])}), "tensor_entry"),
-    "too deep": ("model.safetensors", raw_safetensors_file(b'{"a":' + b"[" * 999), "too_deep"),
-    "no tensors": ("model.safetensors", raw_safetensors_file(b"{}"), "no_tensors"),
-    "no GGUF": ("m.gguf", literal_file(b"GGML" + bytes(60)), "magic"),
-    "short": ("m.gguf", literal_file(b"GGUF"), "truncated"),
-    "version": ("m.gguf", damaged(GGUF, 4, b"\x09"), "version"),
-    "big-endian": ("m.gguf", damaged(GGUF, 4, b"\0\0\0\3"), "big_endian"),
-    "texts without end": (
-        "m.gguf",
-        damaged(GGUF, TOKENIZER_AT + 8, struct.pack("<Q", 2**60)),
-        "truncated",
-    ),
-    "lists of lists": (
-        "m.gguf",
-        damaged(GGUF, TOKENIZER_AT + 4, struct.pack("<I", 9)),
-        "metadata_type",
-    ),
-    "an unknown kind": (
-        "m.gguf",
-        damaged(GGUF, TOKENIZER_AT, struct.pack("<I", 99)),
-        "metadata_type",
-    ),
-    "cut off": ("m.gguf", replace(GGUF, size=GGUF.size - 4096), "beyond_end"),
-}
-
-
-@pytest.mark.parametrize("kind", HOSTILE)
-def test_files_that_contradict_their_format(kind: str, tmp_path: Path) -> None:
-    name, file, reason = HOSTILE[kind]
-    write(tmp_path / name, file)
-    with pytest.raises(MalformedRepo) as caught:
-        local(tmp_path)
-    assert caught.value.fields["reason"] == reason
-    assert caught.value.fields["file"] == name
-
-
-def test_no_byte_of_a_header_can_do_more_than_a_typed_error(tmp_path: Path) -> None:
-    small = gguf_file(llama_metadata(), {"a.weight": ("Q4_K", (4, 256))})
-    head = small.head_bytes()
-    outcomes = set()
-    for at in range(0, len(head), 3):
-        path = write(tmp_path / "m.gguf", damaged(small, at, b"\xff"))
-        try:
-            outcomes.add(local(path).format)
-        except GpusizerError as error:
-            outcomes.add(error.code)
-    assert outcomes <= {"gguf", "malformed_repo", "limits_exceeded", "unsupported_dtype"}
-    assert {"gguf", "malformed_repo", "limits_exceeded"} <= outcomes
-
-
-@pytest.mark.parametrize(
-    ("limit", "value"),
-    [("files", 3), ("header_bytes", 64), ("config_bytes", 8), ("total_bytes", 99), ("tensors", 4)],
-)
-def test_limits_of_folders(limit: str, value: int, tmp_path: Path) -> None:
-    folder = on_disk(llama_repo(REPO_ID, shards=3), tmp_path)
-    with pytest.raises(LimitsExceeded) as caught:
-        local(folder, **{limit: value})
-    assert caught.value.fields["limit"] == limit
-
-
-@pytest.mark.parametrize(
-    ("limit", "value"),
-    [("gguf_keys", 3), ("gguf_tensors", 3), ("gguf_values", 3), ("gguf_header_bytes", 999)],
-)
-def test_limits_of_gguf_files(limit: str, value: int, tmp_path: Path) -> None:
-    path = write(tmp_path / "m.gguf", GGUF)
-    with pytest.raises(LimitsExceeded) as caught:
-        local(path, **{limit: value})
-    assert caught.value.fields["limit"] == limit
-
-
-def test_a_type_that_nobody_knows(tmp_path: Path) -> None:
-    path = write(tmp_path / "model.safetensors", described({"a": ("F7", [8], [0, 8])}))
-    with pytest.raises(UnsupportedDtype, match="F7"):
-        local(path)
-    name = b"token_embd.weight"
-    at = GGUF.head_bytes().index(name) + len(name) + 4 + 16
-    path = write(tmp_path / "m.gguf", damaged(GGUF, at, struct.pack("<I", 250)))
-    with pytest.raises(UnsupportedDtype, match="ggml type 250"):
-        local(path)
-
-
-def test_a_folder_without_weights(tmp_path: Path) -> None:
-    with pytest.raises(NoWeights):
-        local(tmp_path)
-
-
-def test_only_regular_files_are_read(tmp_path: Path) -> None:
-    folder = on_disk(llama_repo(REPO_ID), tmp_path / "model")
-    os.mkfifo(folder / "quantize_config.json")
-    (folder / "adapter_config.json").symlink_to(tmp_path / "nowhere")
-    (folder / "params.json").symlink_to("/dev/zero")
-    (folder / "README.md").unlink()
-    os.mkfifo(folder / "README.md")  # opening it would block forever
-    (folder / "loop").symlink_to(folder)
-    assert local(folder).extra_configs == {}
-
-
-def test_paths_and_model_ids_are_told_apart(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    on_disk(llama_repo(REPO_ID), tmp_path / "org" / "name")
-    on_disk(llama_repo(REPO_ID), tmp_path / "my models" / "a")
-    write(tmp_path / "m.gguf", GGUF)
-    for text in ("./org/name", "~/org/name/", " ../" + tmp_path.name, "my models/a", "m.gguf"):
-        assert isinstance(parse_local_or_model_ref(text), LocalRef), text
-    # A text that can be an ID is one, even if the current folder has a file of this name.
-    for text in ("org/name", "org", "n.gguf", "gpt2"):
-        assert parse_local_or_model_ref(text) == ModelRef(text)
-    for text in ("./nothing", "/nowhere/x.gguf", "../\0", "~nobody-of-that-name/x"):
-        with pytest.raises(InvalidModelId) as caught:
-            parse_local_or_model_ref(text)
-        assert caught.value.fields["reason"] == "no_such_path"
-    with pytest.raises(InvalidModelId) as caught:
-        parse_local_or_model_ref("no models/a")
-    assert caught.value.fields["reason"] == "characters"
-
-
-def refuse(ref: ModelRef) -> RepoSnapshot:
-    raise AssertionError(f"the Hub was asked for {ref}")
-
-
-def test_every_use_case_reads_them(tmp_path: Path) -> None:
-    folder = str(on_disk(llama_repo(REPO_ID), tmp_path / "model"))
-    catalogue = load_catalogue()
-    sizer = Sizer(
-        with_local_checkpoints(refuse), catalogue, refuse_listing, None, parse_local_or_model_ref
-    )
-    report = sizer.size({"model": folder, "quantized_repos": "list"}).to_json(say_note)
-    assert (report["model"]["repo_id"], report["model"]["source"]) == (folder, "local")
-    assert report["quantized_repos"] == []
-    compared = sizer.compare({"model": folder, "gpus": "4090, 3090"}).to_json(say_note)
-    assert compared["model"]["parameters"] == report["model"]["parameters"]
-    trained = train(sizer.fetch, catalogue, {"model": folder}, sizer.parse).to_json(say_note)
-    assert trained["model"]["parameters"] == report["model"]["parameters"]
-    answer = sizer.models_for({"gpu": "4090", "models": folder}).to_json(say_note)
-    assert [model["repo_id"] for model in answer["models"]] == [folder]
-
-
-def refuse_listing(repo_id: str, sizes: bool) -> tuple[()]:
-    raise AssertionError(f"the Hub was asked for {repo_id}")
-
-
-def test_the_base_of_an_adapter_is_read_from_the_hub(tmp_path: Path) -> None:
-    tensors = {"base_model.model.layers.0.q_proj.lora_A.weight": ("BF16", (8, 64))}
-    files = {
-        "adapter_config.json": literal_file({"base_model_name_or_path": "org/base", "r": 8}),
-        "adapter_model.safetensors": safetensors_file(tensors),
-    }
-    folder = on_disk(FakeRepo(REPO_ID, files), tmp_path / "adapter")
-    base = on_disk(llama_repo("org/base"), tmp_path / "base")
-    requested_ids = []
-
-    def fetch(ref: ModelRef) -> RepoSnapshot:
-        requested_ids.append(ref)
-        return local(base)
-
-    snapshot = with_local_checkpoints(fetch)(parse_local_or_model_ref(str(folder)))
-    assert requested_ids == [ModelRef("org/base")]
-    assert [part.name for part in snapshot.components] == ["model", "adapter"]
-
-
-@pytest.fixture
-def opened() -> Iterator[list[str]]:
-    """Paths that this process opens or lists while the test runs."""
-    paths: list[str] = []
-    watching = True
-
-    def note(event: str, arguments: tuple[Any, ...]) -> None:
-        if watching and event in ("open", "os.scandir", "os.listdir", "mmap.__new__"):
-            paths.append(str(arguments[0]))
-
-    sys.addaudithook(note)  # a hook cannot be removed
-    yield paths
-    watching = False
-
-
-def test_without_the_shells_wiring_no_path_is_opened(tmp_path: Path, opened: list[str]) -> None:
-    """The page's Sizer refuses the path before anything could be fetched."""
-    folder = on_disk(llama_repo(REPO_ID), tmp_path / "model")
-    catalogue = load_catalogue()
-    assert local(folder).components
-    assert any(str(tmp_path) in path for path in opened)
-    opened.clear()
-    sizer = Sizer(refuse, catalogue)
-    for text in (str(folder), f"{folder}/model.safetensors", "./model", "~"):
-        with pytest.raises(InvalidModelId):
-            sizer.size({"model": text})
-        with pytest.raises(InvalidModelId):
-            train(refuse, sizer.catalogue, {"model": text})
-        with pytest.raises(InvalidModelId):
-            sizer.compare({"model": text, "gpus": "4090"})
-        with pytest.raises(InvalidModelId):
-            parse_model_ref(text)
-    assert not [path for path in opened if str(tmp_path) in path]

@@ -27,8 +27,8 @@ from gpusizer.ui.presenters.charts.stacked import memory_picture, styles, traini
 from gpusizer.ui.presenters.charts.svg import text_width
 from gpusizer.ui.presenters.words import Words
 from tests.hostile import ATTACKS
+from tests.pages import SAFE_TAGS, Page, hostile_sizer
 from tests.sizers import embedded_sizer
-from tests.unit.test_presenters import _SAFE_TAGS, Page, hostile_sizer
 
 LLAMA = "meta-llama/Llama-3.1-8B-Instruct"
 ENGLISH = Words("en")
@@ -277,7 +277,7 @@ def test_names_in_pictures_are_escaped(name: str, attack: str) -> None:
     markup = sample(attack)[name]()
     assert markup
     page = Page(markup)
-    assert {tag for tag, _ in page.elements} <= _SAFE_TAGS | _SVG_TAGS
+    assert {tag for tag, _ in page.elements} <= SAFE_TAGS | _SVG_TAGS
     attributes = [name for _, element_attributes in page.elements for name in element_attributes]
     assert not [name for name in attributes if name.startswith("on") or name == "href"]
     assert "${" not in markup
@@ -344,7 +344,7 @@ def test_text_of_a_hostile_repository_is_escaped_in_pictures() -> None:
     picture_data = pictures(hostile_sizer(), PageState("hostile/model"))
     surroundings = (markup_around(plot) for plot in plots(picture_data, ENGLISH).values())
     page = Page(memory_html(picture_data, ENGLISH) + "".join(surroundings))
-    assert {tag for tag, _ in page.elements} <= _SAFE_TAGS | _SVG_TAGS
+    assert {tag for tag, _ in page.elements} <= SAFE_TAGS | _SVG_TAGS
 
 
 def test_empty_pictures_hide_their_components() -> None:

@@ -10,8 +10,8 @@ import pytest
 from gpusizer.answers.launch import LAUNCHERS, LaunchPlan
 from gpusizer.core.messages import Note
 from gpusizer.memory.engines import Split
+from tests.launch_plans import GGUF, codes, plan, text
 from tests.sizers import embedded_sizer
-from tests.unit.test_launch import GGUF, codes, plan, text
 
 HEAD = "HEAD_NODE"
 

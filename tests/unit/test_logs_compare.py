@@ -20,8 +20,8 @@ from gpusizer.answers.logs.run_request import LogRequest, gguf_slug, request_of
 from gpusizer.core.errors import HubUnreachable, InvalidRequest, UnknownGpu
 from gpusizer.text import LANGUAGES, NOTATIONS, say_note
 from tests import engine_logs
+from tests.log_facts import TABLE
 from tests.sizers import embedded_sizer
-from tests.unit.test_logs_parse import TABLE
 
 GIB, MIB = 2**30, 2**20
 

@@ -21,8 +21,8 @@ from gpusizer.ui.presenters.markdown import markdown
 from gpusizer.ui.presenters.number_format import NumberFormat
 from gpusizer.ui.presenters.words import Words
 from tests import engine_logs
+from tests.pages import Page, page_markup
 from tests.sizers import embedded_sizer
-from tests.unit.test_presenters import Page, page_markup
 
 LLAMA, R1 = "meta-llama/Llama-3.1-8B-Instruct", "deepseek-ai/DeepSeek-R1"
 _MARKED = re.compile(r"(?<![\w./@-])\d+(?:[.,]\d+)+(?![\w/-])")

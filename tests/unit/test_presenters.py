@@ -1,33 +1,27 @@
-"""Presenters: the page's content, and that no text of a repository can inject markup."""
+"""Parts of the page: bars, tables, cards, errors and frames."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
 from dataclasses import replace
-from html.parser import HTMLParser
 from itertools import pairwise
 
 import pytest
 
-from gpusizer.answers.sizer import Sizer
-from gpusizer.core.errors import GpusizerError, InvalidModelId, ModelNotFound, UnknownGpu
+from gpusizer.core.errors import GpusizerError
 from gpusizer.core.units import GIB
 from gpusizer.fit.fit import Verdict
 from gpusizer.text import LANGUAGES, Language
 from gpusizer.ui.answering import PageAnswer, answer, compare
-from gpusizer.ui.choices import default_gpus, headline
+from gpusizer.ui.choices import headline
 from gpusizer.ui.page_state import PageState
 from gpusizer.ui.presenters import frame
 from gpusizer.ui.presenters.answer import answer_html
 from gpusizer.ui.presenters.bars import bars_html, card_ticks
-from gpusizer.ui.presenters.cards import cards_html, gpu_names_html
+from gpusizer.ui.presenters.cards import cards_html
 from gpusizer.ui.presenters.catalogue import COLUMNS as CATALOGUE_COLUMNS
 from gpusizer.ui.presenters.catalogue import catalogue_grid
-from gpusizer.ui.presenters.errors import chips_html, error_html
-from gpusizer.ui.presenters.facts import facts_html
-from gpusizer.ui.presenters.grid import Column, Grid, gpu_cell
-from gpusizer.ui.presenters.html import Html, el, escape, join
+from gpusizer.ui.presenters.errors import error_html
 from gpusizer.ui.presenters.marks import verdict_badge
 from gpusizer.ui.presenters.tables import (
     RANKING_COLUMNS,
@@ -36,124 +30,13 @@ from gpusizer.ui.presenters.tables import (
     ranking_html,
 )
 from gpusizer.ui.presenters.words import Words
-from tests.hostile import ATTACKS, hostile_snapshot
+from tests.pages import ENGLISH, LLAMA, Page, cards, cells, page_markup
 from tests.sizers import embedded_sizer
-
-LLAMA = "meta-llama/Llama-3.1-8B-Instruct"
-ENGLISH = Words("en")
-_NAMES = """
-a article b button code datalist dd details div dl dt figcaption figure form h1 h2 h3 h4 header i
-input li nav ol option p pre section small span strong summary sup table tbody td th thead tr ul
-"""
-_SAFE_TAGS = frozenset(_NAMES.split())
-
-
-class Page(HTMLParser):
-    """Collects tags, attributes and text, and checks that every element is closed."""
-
-    def __init__(self, markup: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.text = ""
-        self.feed(markup)
-        self.close()
-        assert self.open == []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-        if tag not in ("input", "br"):
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        self.text += data + " "
-
-
-def hostile_sizer() -> Sizer:
-    return Sizer(lambda ref: hostile_snapshot(ref.repo_id), embedded_sizer().catalogue)
-
-
-def cells(grid: Grid, columns: Sequence[Column]) -> Html:
-    """Render a grid as a browser does: markup in columns of type "html", text in others."""
-    return join(
-        el("p", Html(cell) if column.datatype == "html" else cell)
-        for column in columns
-        for cell in grid.shown[column.name]
-    )
-
-
-def page_markup(sizer: Sizer, model: str, words: Words) -> str:
-    """Return all markup that the page shows about a model."""
-    page_answer = answer(sizer, PageState(model))
-    state = PageState(model).picking(default_gpus(page_answer.tiers))
-    return join(
-        (
-            answer_html(page_answer, words),
-            facts_html(page_answer.report.profile, words),
-            memory_html(page_answer.report, words),
-            ranking_html(page_answer.report, words),
-            cells(ranking_grid(page_answer.report, words), RANKING_COLUMNS),
-            cards_html(compare(sizer, state), state.gpus or (), "", words),
-        )
-    )
 
 
 @pytest.fixture(scope="module")
 def llama() -> PageAnswer:
     return answer(embedded_sizer(), PageState(LLAMA))
-
-
-def test_text_is_escaped_and_markup_is_not() -> None:
-    element = el("p", "<b>", el("b", "x"), title='"')
-    assert element == '<p title="&quot;">&lt;b&gt;<b>x</b></p>'
-    assert escape("${a}{{b}}`") == "&#36;&#123;a&#125;&#123;&#123;b&#125;&#125;&#96;"
-    assert isinstance(join(("a", None, element)), Html)
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_text_of_a_hostile_repository_is_escaped(language: Language) -> None:
-    markup = page_markup(hostile_sizer(), "hostile/model", Words(language))
-    page = Page(markup)
-    assert {tag for tag, _ in page.elements} <= _SAFE_TAGS
-    attributes = [
-        (name, value or "")
-        for _, element_attributes in page.elements
-        for name, value in element_attributes.items()
-    ]
-    assert not [name for name, _ in attributes if name.startswith("on")]
-    links = [value for name, value in attributes if name in ("href", "src", "action")]
-    own_prefixes = ("https://huggingface.co/", "?tab=compare&gpus=")
-    assert all(link.startswith(own_prefixes) for link in links)
-    assert "${" not in markup
-    assert "{{" not in markup
-    assert "`" not in markup
-    assert "window.pwned" in page.text  # shown as text, not lost
-
-
-@pytest.mark.parametrize("attack", ATTACKS)
-@pytest.mark.parametrize(
-    "render",
-    [
-        lambda text: error_html(InvalidModelId(value=text, reason=text), [text], ENGLISH),
-        lambda text: error_html(ModelNotFound(repo_id=text), [text], ENGLISH),
-        lambda text: error_html(UnknownGpu(value=text, suggestions=[text]), (), ENGLISH),
-        lambda text: chips_html([text], text),
-        lambda text: cards_html(None, (), text, ENGLISH),
-        lambda text: gpu_names_html([text]),
-        lambda text: frame.status_html(text, ENGLISH),
-    ],
-)
-def test_typed_text_is_escaped(attack: str, render: Callable[[str], str]) -> None:
-    markup = render(attack)
-    page = Page(markup)
-    assert {tag for tag, _ in page.elements} <= _SAFE_TAGS
-    assert not [
-        name for _, attributes in page.elements for name in attributes if name.startswith("on")
-    ]
-    assert "${" not in markup
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -271,18 +154,6 @@ def test_an_empty_grid_has_its_headings() -> None:
     assert empty["data"] == [] and empty["headers"][0] == "GPU"
 
 
-@pytest.mark.parametrize("attack", ATTACKS)
-def test_names_in_a_grid_are_escaped(attack: str) -> None:
-    gpu = replace(embedded_sizer().catalogue.gpus[0], name=attack, architecture=attack)
-    gpu = replace(gpu, interconnect=attack)
-    page = Page(cells(catalogue_grid([gpu], ENGLISH), CATALOGUE_COLUMNS))
-    assert {tag for tag, _ in page.elements} <= _SAFE_TAGS
-    assert not [
-        name for _, attributes in page.elements for name in attributes if name.startswith("on")
-    ]
-    assert "${" not in gpu_cell(attack, attack, "slug", ENGLISH)
-
-
 @pytest.mark.parametrize("verdict", list(Verdict))
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_verdicts_are_shown_in_words(verdict: Verdict, language: Language) -> None:
@@ -290,11 +161,6 @@ def test_verdicts_are_shown_in_words(verdict: Verdict, language: Language) -> No
     assert badge.text.strip()
     assert "_" not in badge.text
     assert badge.elements[0][1]["class"] == f"gs-verdict gs-verdict-{verdict.value}"
-
-
-def cards(gpus: tuple[str, ...], model: str) -> Page:
-    state = PageState(model).picking(gpus)
-    return Page(cards_html(compare(embedded_sizer(), state), gpus, "", ENGLISH))
 
 
 def test_cards_come_in_the_order_picked_and_can_be_removed() -> None:

@@ -1,0 +1,34 @@
+"""Shortcuts to training reports."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from gpusizer.answers.trainer import train
+from gpusizer.answers.training_report import TrainingReport
+from gpusizer.text import say_note
+from gpusizer.training.memory import TrainingEstimator
+from gpusizer.training.shape import TrainedShape
+from tests.sizers import embedded_sizer
+
+LLAMA = "meta-llama/Llama-3.1-8B-Instruct"
+CARDS = embedded_sizer().catalogue
+
+
+def answer(**fields: Any) -> TrainingReport:
+    sizer = embedded_sizer()
+    return train(sizer.fetch, sizer.catalogue, {"model": LLAMA, **fields})
+
+
+def as_json(report: TrainingReport) -> dict[str, Any]:
+    data: dict[str, Any] = json.loads(json.dumps(report.to_json(say_note), allow_nan=False))
+    return data
+
+
+def llama_estimator() -> TrainingEstimator:
+    return TrainingEstimator(answer().profile)
+
+
+def llama_shape() -> TrainedShape:
+    return llama_estimator().shape

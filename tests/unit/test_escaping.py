@@ -1,0 +1,84 @@
+"""Texts of repositories and users are escaped on every part of the page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from gpusizer.core.errors import InvalidModelId, ModelNotFound, UnknownGpu
+from gpusizer.text import LANGUAGES, Language
+from gpusizer.ui.presenters import frame
+from gpusizer.ui.presenters.cards import cards_html, gpu_names_html
+from gpusizer.ui.presenters.catalogue import COLUMNS as CATALOGUE_COLUMNS
+from gpusizer.ui.presenters.catalogue import catalogue_grid
+from gpusizer.ui.presenters.errors import chips_html, error_html
+from gpusizer.ui.presenters.grid import gpu_cell
+from gpusizer.ui.presenters.html import Html, el, escape, join
+from gpusizer.ui.presenters.words import Words
+from tests.hostile import ATTACKS
+from tests.pages import ENGLISH, SAFE_TAGS, Page, cells, hostile_sizer, page_markup
+from tests.sizers import embedded_sizer
+
+
+def test_text_is_escaped_and_markup_is_not() -> None:
+    element = el("p", "<b>", el("b", "x"), title='"')
+    assert element == '<p title="&quot;">&lt;b&gt;<b>x</b></p>'
+    assert escape("${a}{{b}}`") == "&#36;&#123;a&#125;&#123;&#123;b&#125;&#125;&#96;"
+    assert isinstance(join(("a", None, element)), Html)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_text_of_a_hostile_repository_is_escaped(language: Language) -> None:
+    markup = page_markup(hostile_sizer(), "hostile/model", Words(language))
+    page = Page(markup)
+    assert {tag for tag, _ in page.elements} <= SAFE_TAGS
+    attributes = [
+        (name, value or "")
+        for _, element_attributes in page.elements
+        for name, value in element_attributes.items()
+    ]
+    assert not [name for name, _ in attributes if name.startswith("on")]
+    links = [value for name, value in attributes if name in ("href", "src", "action")]
+    own_prefixes = ("https://huggingface.co/", "?tab=compare&gpus=")
+    assert all(link.startswith(own_prefixes) for link in links)
+    assert "${" not in markup
+    assert "{{" not in markup
+    assert "`" not in markup
+    assert "window.pwned" in page.text  # shown as text, not lost
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+@pytest.mark.parametrize(
+    "render",
+    [
+        lambda text: error_html(InvalidModelId(value=text, reason=text), [text], ENGLISH),
+        lambda text: error_html(ModelNotFound(repo_id=text), [text], ENGLISH),
+        lambda text: error_html(UnknownGpu(value=text, suggestions=[text]), (), ENGLISH),
+        lambda text: chips_html([text], text),
+        lambda text: cards_html(None, (), text, ENGLISH),
+        lambda text: gpu_names_html([text]),
+        lambda text: frame.status_html(text, ENGLISH),
+    ],
+)
+def test_typed_text_is_escaped(attack: str, render: Callable[[str], str]) -> None:
+    markup = render(attack)
+    page = Page(markup)
+    assert {tag for tag, _ in page.elements} <= SAFE_TAGS
+    assert not [
+        name for _, attributes in page.elements for name in attributes if name.startswith("on")
+    ]
+    assert "${" not in markup
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_names_in_a_grid_are_escaped(attack: str) -> None:
+    gpu = replace(embedded_sizer().catalogue.gpus[0], name=attack, architecture=attack)
+    gpu = replace(gpu, interconnect=attack)
+    page = Page(cells(catalogue_grid([gpu], ENGLISH), CATALOGUE_COLUMNS))
+    assert {tag for tag, _ in page.elements} <= SAFE_TAGS
+    assert not [
+        name for _, attributes in page.elements for name in attributes if name.startswith("on")
+    ]
+    assert "${" not in gpu_cell(attack, attack, "slug", ENGLISH)

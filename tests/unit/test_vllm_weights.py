@@ -1,0 +1,113 @@
+"""vLLM: bytes of weights on each GPU."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from gpusizer.core.units import GIB, MIB
+from gpusizer.memory.engines import Split
+from gpusizer.memory.engines.vllm import extras, version_defaults
+from gpusizer.memory.engines.vllm.eras import era_of
+from gpusizer.memory.engines.vllm.weights import plan_of, rounded, stage_edges
+from gpusizer.memory.quants import find_quant
+from gpusizer.memory.weight_sizes import weight_sizes
+from gpusizer.memory.workload import Workload
+from gpusizer.model.architecture.rotary import Rotary
+from tests.vllm_models import BIG, DEEPSEEK, GPT_OSS, LLAMA_8B, MODELS, VLLM, architecture, loaded
+
+
+def test_large_allocations_are_rounded_unless_much_would_be_left() -> None:
+    sizes = [9.5 * MIB, 11.5 * MIB, 12 * MIB, 12.9 * MIB, 13.1 * MIB]
+    expected = [9.5 * MIB, 12 * MIB, 12 * MIB, 12.9 * MIB, 14 * MIB]
+    assert [rounded(size) for size in sizes] == expected
+
+
+def test_weights_are_fused_divided_and_rounded() -> None:
+    """Llama-3.1-8B: qkv 6144, o 4096, gate_up 28672 and down 14336 x 4096 are whole MiB.
+
+    So are embedding and head, but half of one is 501 MiB, which becomes 502.
+    """
+    rotary = 131_072 * 128 * 2
+    norms = (2 * 32 + 1) * 4096 * 2
+    assert loaded(LLAMA_8B, Split())[0] == 16_060_522_496 + rotary
+    assert loaded(LLAMA_8B, Split(2))[0] == (16_060_522_496 - norms) // 2 + norms + rotary + 2 * MIB
+    # 16 ranks, 8 key and value heads: each is held twice
+    repeated = 32 * 2 * 1024 * 4096 * 2 // 8
+    shared = (16_060_522_496 - norms) // 16 + norms + rotary
+    sixteen = loaded(LLAMA_8B, Split(16))[0]
+    assert sixteen == pytest.approx(shared + repeated // 2, rel=0.01)
+
+
+def test_a_stage_holds_the_embedding_or_the_head() -> None:
+    matrix = 128_256 * 4096 * 2
+    layer = (16_060_522_496 - 2 * matrix - 4096 * 2) // 32
+    rotary = 131_072 * 128 * 2
+    fullest, everything = loaded(LLAMA_8B, Split(pipeline=4))
+    assert fullest == 8 * layer + matrix + 4096 * 2 + rotary  # the last stage has the final norm
+    assert everything == 16_060_522_496 + 4 * rotary
+    assert stage_edges(61, 2) == [0, 31, 61]
+    assert stage_edges(32, 4) == [0, 8, 16, 24, 32]
+    assert stage_edges(30, 4) == [0, 7, 15, 23, 30]
+
+
+def test_draft_layers_stay_on_disk_and_the_latent_is_absorbed() -> None:
+    draft = sum(g.stored_bytes for g in DEEPSEEK.groups if g.part == "mtp")
+    assert draft > 10 * GIB
+    absorbed = 61 * 128 * (128 + 128) * 512 * 2
+    weight_bytes = loaded(DEEPSEEK, Split())[0]
+    assert weight_bytes == pytest.approx(688_574_839_360 - draft + absorbed, rel=0.002)
+    assert extras.absorbed_elements(DEEPSEEK, Split(8), era_of("0.6")) == 0
+    # 0.7: 16 heads per rank x (1536 x 576 + 512 x 7168) elements in each of 61 layers
+    folded = 61 * 16 * (1536 * 576 + 512 * 7168)
+    assert extras.absorbed_elements(DEEPSEEK, Split(8), era_of("0.7.2")) == folded
+
+
+@pytest.mark.parametrize(
+    ("version", "card", "split", "share"),
+    [
+        ("0.10.1", version_defaults.A100_CLASS, 1, 3072 / 2880 * 2944 / 2880),  # Marlin
+        ("0.10.1", version_defaults.A100_CLASS, 4, 3072 / 2880 * 768 / 720),
+        ("0.14.1", BIG, 1, 1 + (3072 / 2880 - 1) * 32 / 34),  # Triton: values of one side
+        ("0.19.0", BIG, 1, 1 + (3072 / 2880 * 2944 / 2880 - 1) * 32 / 34),
+    ],
+)
+def test_mxfp4_experts_are_padded(version: str, card: int, split: int, share: float) -> None:
+    sizes = weight_sizes(GPT_OSS, find_quant("mxfp4"), native=True)
+    experts = 24 * 32 * 3 * 2880 * 2880 * 17 // 32
+    extra = extras.padding_bytes(GPT_OSS, sizes, Split(split), era_of(version), card)
+    assert extra == pytest.approx(experts * (share - 1) / split, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("rotary", "rows"),
+    [
+        (Rotary(128, 8192), 8192),
+        (Rotary(128, 8192, "linear", 8.0), 65_536),
+        (Rotary(128, 131_072, "llama3", 8.0, 8192), 131_072),
+        (Rotary(128, 131_072, "yarn", 32.0, 4096), 131_072),
+        (Rotary(96, 131_072, "longrope", 1.0, 4096), 135_168),
+        (Rotary(128, 32_768, sectioned=True), 131_072),
+    ],
+)
+def test_rotary_tables(rotary: Rotary, rows: int) -> None:
+    arch = replace(architecture(LLAMA_8B), rotary=(rotary,))
+    assert extras.rotary_bytes(arch, wide=False) == rows * rotary.width * 2
+    assert extras.rotary_bytes(arch, wide=True) == rows * rotary.width * 4
+
+
+def test_weights_without_an_architecture_are_all_loaded() -> None:
+    model = replace(LLAMA_8B, architecture=None)
+    sizes = weight_sizes(model, find_quant("bf16"), native=True)
+    bytes_loaded = VLLM.loader(model, Workload())(sizes, Split(), 0, native=True)
+    assert bytes_loaded.per_gpu.likely == sizes.total
+
+
+def test_every_group_is_part_of_one_allocation() -> None:
+    for model in MODELS:
+        plan = plan_of(model)
+        assert len(plan.piece) == plan.groups == len(model.groups)
+        assert plan.stages(1) == (plan.count,)
+        layers_of_stage = [sum(parts) for parts in zip(*plan.stages(2), strict=True)]
+        assert layers_of_stage == pytest.approx(plan.count)

@@ -1,0 +1,65 @@
+"""Models and shortcuts of the tests of vLLM's memory."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gpusizer.core.paths import SNAPSHOTS_DIR
+from gpusizer.memory.engines import ENGINES, Split
+from gpusizer.memory.engines.vllm import version_defaults
+from gpusizer.memory.engines.vllm.eras import era_of
+from gpusizer.memory.quants.native import native_quant
+from gpusizer.memory.weight_sizes import weight_sizes
+from gpusizer.memory.workload import Workload
+from gpusizer.model.architecture import Architecture, LayerSpec
+from gpusizer.model.profile import ModelProfile, build_profile
+from scrapers.embedded import EmbeddedSnapshots
+from tests.builders import gemma3_1b, llama
+from tests.families import deepseek_r1, gpt_oss_20b, qwen3_next
+
+VLLM = ENGINES["vllm"]
+SNAPSHOTS = EmbeddedSnapshots(SNAPSHOTS_DIR)
+NOW = era_of(None)
+LLAMA_8B = build_profile(llama())
+DEEPSEEK = build_profile(deepseek_r1())
+GPT_OSS = build_profile(gpt_oss_20b())
+BIG = version_defaults.BIG_CLASS
+
+
+def architecture(profile: ModelProfile) -> Architecture:
+    assert profile.architecture is not None
+    return profile.architecture
+
+
+def loaded(
+    profile: ModelProfile, split: Split, version: str | None = None, card: int = 0
+) -> tuple[int, int]:
+    """Bytes on the fullest GPU and on all of them, at the width of the files."""
+    quant = native_quant(profile)
+    load = VLLM.loader(profile, Workload(engine_version=version))
+    bytes_loaded = load(weight_sizes(profile, quant, native=True), split, card, native=True)
+    return bytes_loaded.per_gpu.likely, bytes_loaded.all_gpus.likely
+
+
+def embedded(repo_id: str) -> ModelProfile:
+    snapshot = SNAPSHOTS.get(repo_id)
+    assert snapshot is not None
+    return build_profile(snapshot)
+
+
+def sequence(arch: Architecture, context: int, version: str | None = None, **more: object) -> int:
+    workload = Workload(engine_version=version, **more)  # type: ignore[arg-type]
+    return VLLM.sequence_bytes(arch, workload, Split(), BIG, context)
+
+
+def hybrid(*specs: LayerSpec) -> Architecture:
+    layers = sum(spec.count for spec in specs)
+    return replace(architecture(LLAMA_8B), layers=layers, layer_plan=specs)
+
+
+def peak(model: ModelProfile, card: int = 0, **workload: object) -> int:
+    activations = VLLM.activations(model, Workload(**workload), Split(), card)  # type: ignore[arg-type]
+    return activations.likely
+
+
+MODELS = [LLAMA_8B, DEEPSEEK, GPT_OSS, build_profile(gemma3_1b()), build_profile(qwen3_next())]
