@@ -85,6 +85,32 @@ def profile_of(*args: Any, **fields: Any) -> ModelProfile:
 # Llama and models of the same structure.
 
 
+def _feed_forward(
+    layers: int,
+    hidden: int,
+    ffn: int,
+    experts: int,
+    expert_name: str,
+    expert_projections: tuple[str, str, str],
+    router: str,
+    linear: Linear,
+) -> list[TensorGroup]:
+    """Tensors of a gated feed-forward in every layer, or of its experts and their router."""
+    layer_numbers = range(layers)
+    tensors: list[TensorGroup] = []
+    gate, up, down = expert_projections if experts else ("gate_proj", "up_proj", "down_proj")
+    place = f"model.layers.{{}}.{expert_name if experts else 'mlp'}"
+    axes = (layer_numbers, range(experts)) if experts else (layer_numbers,)
+    if experts:
+        tensors.append(
+            group(f"model.layers.{{}}.{router}.weight", (experts, hidden), layer_numbers)
+        )
+    for name in (gate, up):
+        tensors += linear(f"{place}.{name}", ffn, hidden, axes)
+    tensors += linear(f"{place}.{down}", hidden, ffn, axes)
+    return tensors
+
+
 def llama(
     *,
     layers: int = 32,
@@ -124,16 +150,9 @@ def llama(
     tensors += linear(f"{attention}.o_proj", hidden, heads * head_dim, (layer_numbers,))
     if qk_norm:
         tensors += [group(f"{attention}.{n}_norm.weight", (head_dim,), layer_numbers) for n in "qk"]
-    gate, up, down = expert_projections if experts else ("gate_proj", "up_proj", "down_proj")
-    place = f"model.layers.{{}}.{expert_name if experts else 'mlp'}"
-    axes = (layer_numbers, range(experts)) if experts else (layer_numbers,)
-    if experts:
-        tensors.append(
-            group(f"model.layers.{{}}.{router}.weight", (experts, hidden), layer_numbers)
-        )
-    for name in (gate, up):
-        tensors += linear(f"{place}.{name}", ffn, hidden, axes)
-    tensors += linear(f"{place}.{down}", hidden, ffn, axes)
+    tensors += _feed_forward(
+        layers, hidden, ffn, experts, expert_name, expert_projections, router, linear
+    )
     norms = ["input_layernorm", "post_attention_layernorm"]
     if sandwich_norms:
         norms += ["pre_feedforward_layernorm", "post_feedforward_layernorm"]

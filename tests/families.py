@@ -103,18 +103,11 @@ def gpt_oss_20b(*, layers: int = 24, config: Config | None = None) -> RepoSnapsh
     return snapshot(tensors, {**facts, **(config or {})})
 
 
-def qwen3_next(
-    *, layers: int = 48, experts: int = 512, config: Config | None = None
-) -> RepoSnapshot:
-    """Qwen3-Next-80B without its draft layer: three gated delta nets for each attention layer."""
-    layer_numbers, hidden, block = range(layers), 2048, "model.layers.{}"
-    full = [i for i in layer_numbers if i % 4 == 3]
-    linear = [i for i in layer_numbers if i % 4 != 3]
-    tensors = [
-        group("model.embed_tokens.weight", (151936, hidden)),
-        group("lm_head.weight", (151936, hidden)),
-        group("model.norm.weight", (hidden,)),
-    ]
+def _qwen3_next_mixers(block: str, hidden: int, layers: int) -> list[TensorGroup]:
+    """Tensors of attention in every fourth layer, and of gated delta nets in the others."""
+    full = [i for i in range(layers) if i % 4 == 3]
+    linear = [i for i in range(layers) if i % 4 != 3]
+    tensors: list[TensorGroup] = []
     for name, shape in {
         "q_proj.weight": (8192, hidden),
         "k_proj.weight": (512, hidden),
@@ -134,24 +127,11 @@ def qwen3_next(
         "out_proj.weight": (hidden, 4096),
     }.items():
         tensors.append(group(f"{block}.linear_attn.{name}", shape, linear))
-    for name, shape in {
-        "gate_proj": (512, hidden),
-        "up_proj": (512, hidden),
-        "down_proj": (hidden, 512),
-    }.items():
-        tensors.append(
-            group(f"{block}.mlp.experts.{{}}.{name}.weight", shape, layer_numbers, range(experts))
-        )
-        tensors.append(group(f"{block}.mlp.shared_expert.{name}.weight", shape, layer_numbers))
-    tensors += [
-        group(f"{block}.mlp.gate.weight", (experts, hidden), layer_numbers),
-        group(f"{block}.mlp.shared_expert_gate.weight", (1, hidden), layer_numbers),
-    ]
-    tensors += [
-        group(f"{block}.{norm}.weight", (hidden,), layer_numbers)
-        for norm in ("input_layernorm", "post_attention_layernorm")
-    ]
-    facts: Config = {
+    return tensors
+
+
+def _qwen3_next_config(hidden: int, layers: int, experts: int) -> Config:
+    return {
         "architectures": ["Qwen3NextForCausalLM"],
         "model_type": "qwen3_next",
         "hidden_size": hidden,
@@ -172,7 +152,62 @@ def qwen3_next(
         "linear_value_head_dim": 128,
         "tie_word_embeddings": False,
     }
+
+
+def qwen3_next(
+    *, layers: int = 48, experts: int = 512, config: Config | None = None
+) -> RepoSnapshot:
+    """Qwen3-Next-80B without its draft layer: three gated delta nets for each attention layer."""
+    layer_numbers, hidden, block = range(layers), 2048, "model.layers.{}"
+    tensors = [
+        group("model.embed_tokens.weight", (151936, hidden)),
+        group("lm_head.weight", (151936, hidden)),
+        group("model.norm.weight", (hidden,)),
+    ]
+    tensors += _qwen3_next_mixers(block, hidden, layers)
+    for name, shape in {
+        "gate_proj": (512, hidden),
+        "up_proj": (512, hidden),
+        "down_proj": (hidden, 512),
+    }.items():
+        tensors.append(
+            group(f"{block}.mlp.experts.{{}}.{name}.weight", shape, layer_numbers, range(experts))
+        )
+        tensors.append(group(f"{block}.mlp.shared_expert.{name}.weight", shape, layer_numbers))
+    tensors += [
+        group(f"{block}.mlp.gate.weight", (experts, hidden), layer_numbers),
+        group(f"{block}.mlp.shared_expert_gate.weight", (1, hidden), layer_numbers),
+    ]
+    tensors += [
+        group(f"{block}.{norm}.weight", (hidden,), layer_numbers)
+        for norm in ("input_layernorm", "post_attention_layernorm")
+    ]
+    facts = _qwen3_next_config(hidden, layers, experts)
     return snapshot(tensors, {**facts, **(config or {})})
+
+
+def _deepseek_r1_config(hidden: int, layers: int, experts: int) -> Config:
+    return {
+        "architectures": ["DeepseekV3ForCausalLM"],
+        "model_type": "deepseek_v3",
+        "hidden_size": hidden,
+        "num_hidden_layers": layers,
+        "num_attention_heads": 128,
+        "num_key_value_heads": 128,
+        "intermediate_size": 18432,
+        "moe_intermediate_size": 2048,
+        "kv_lora_rank": 512,
+        "q_lora_rank": 1536,
+        "qk_rope_head_dim": 64,
+        "qk_nope_head_dim": 128,
+        "v_head_dim": 128,
+        "vocab_size": 129280,
+        "max_position_embeddings": 163840,
+        "n_routed_experts": experts,
+        "num_experts_per_tok": 8,
+        "num_nextn_predict_layers": 1,
+        "tie_word_embeddings": False,
+    }
 
 
 def deepseek_r1(
@@ -223,27 +258,7 @@ def deepseek_r1(
         "shared_head.norm": (hidden,),
     }.items():
         tensors.append(group(f"{block}.{name}.weight", shape, draft))
-    facts: Config = {
-        "architectures": ["DeepseekV3ForCausalLM"],
-        "model_type": "deepseek_v3",
-        "hidden_size": hidden,
-        "num_hidden_layers": layers,
-        "num_attention_heads": 128,
-        "num_key_value_heads": 128,
-        "intermediate_size": 18432,
-        "moe_intermediate_size": 2048,
-        "kv_lora_rank": 512,
-        "q_lora_rank": 1536,
-        "qk_rope_head_dim": 64,
-        "qk_nope_head_dim": 128,
-        "v_head_dim": 128,
-        "vocab_size": 129280,
-        "max_position_embeddings": 163840,
-        "n_routed_experts": experts,
-        "num_experts_per_tok": 8,
-        "num_nextn_predict_layers": 1,
-        "tie_word_embeddings": False,
-    }
+    facts = _deepseek_r1_config(hidden, layers, experts)
     if linear is not plain:
         facts["quantization_config"] = {"quant_method": "fp8", "weight_block_size": [128, 128]}
     return snapshot(tensors, {**facts, **(config or {})})

@@ -14,7 +14,7 @@ from tests.builders import snapshot, tiny
 from tests.gguf_snapshots import file_variant, llama_gguf
 
 SIGN = "FORGED"
-"""Begins a line of `POISON`, and must begin none of what is shown."""
+"""Start of a line in `POISON`; no line of the output may start with it."""
 POISON = f"\x1b[2J\x07\0\x7f\x9b1m\u200b\u202e\u2066\u2028\u2029\r\t\ud800\U000e0041\n{SIGN}"
 
 POISONED_MODEL = "poisoned/model"
@@ -41,8 +41,8 @@ def poisoned(value: Any, path: Path) -> Any:
     """The value with `POISON` behind the text at a path."""
     if not path:
         return value + POISON
-    step, *rest = path
-    part = poisoned(dict(_parts(value))[step], tuple(rest))
+    step, *remaining_path = path
+    part = poisoned(dict(_parts(value))[step], tuple(remaining_path))
     if isinstance(value, Note):
         return Note(value.code, **{**value.fields, str(step): part})
     if is_dataclass(value) and not isinstance(value, type):

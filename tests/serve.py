@@ -48,7 +48,7 @@ def page_sizer() -> Sizer:
 
 
 def for_visitor(token: str) -> Fetch:
-    """A visitor may read one repository that nobody else may."""
+    """A visitor's token opens one private repository."""
     everybody = embedded_sizer().fetch
 
     def fetch(ref: ModelRef) -> RepoSnapshot:

@@ -66,7 +66,7 @@ ROW = {
 
 @pytest.fixture(scope="module")
 def measured() -> Accuracy:
-    """Every published row, asked for once."""
+    """The errors of all published rows, computed once."""
     return published_accuracy()
 
 
@@ -83,8 +83,8 @@ def test_the_bands_are_those_of_the_measurements() -> None:
 def test_the_report_names_every_section_and_component(measured: Accuracy) -> None:
     text = "\n".join(report_lines(measured, 1))
     assert list(measured.sections) == ["training", "speed", "memory", "apart"]
-    shown = {key[1] for errors in measured.sections.values() for key in errors}
-    assert shown == set(COMPONENTS) - {"decode_other"}
+    components = {key[1] for errors in measured.sections.values() for key in errors}
+    assert components == set(COMPONENTS) - {"decode_other"}
     assert all(f"── {section} ──" in text for section in measured.sections)
     parsed = json.loads(json.dumps(report_json(measured, 2)))
     assert parsed["coverage"]["serving"]["compared"] > 100
@@ -111,7 +111,7 @@ def test_a_first_contact_is_written_once(tmp_path: Path) -> None:
     assert list(first_contact.read(path)["quantity"])[-1] == first_contact.NO_ANSWER
 
 
-def test_what_only_one_source_supports_is_undone_without_it() -> None:
+def test_constants_of_a_single_source_are_undone_without_it() -> None:
     source = "dennislee22/vLLM-benchmarking"
     with left_out.without(source):
         assert era_of("0.10.1").logit_copies == 9.6
@@ -145,7 +145,7 @@ def test_the_bench_reads_what_the_shell_prints() -> None:
     assert size(serving.fields_of(ROW)) == full
 
 
-def one(
+def comparison_of(
     measured: float, predicted: float, guess: float | None = None, name: str = "a"
 ) -> Comparison:
     return Comparison(
@@ -154,7 +154,9 @@ def one(
 
 
 def test_statistics_by_hand() -> None:
-    rows = frame_of([one(2 * GIB, 3 * GIB, 4 * GIB), one(4 * GIB, 3 * GIB, 4 * GIB, "b")])
+    rows = frame_of(
+        [comparison_of(2 * GIB, 3 * GIB, 4 * GIB), comparison_of(4 * GIB, 3 * GIB, 4 * GIB, "b")]
+    )
     summary = summarize(rows)
     assert (summary.n, summary.median, summary.mean, summary.bias) == (2, 0.375, 0.375, 0.125)
     assert (summary.p95, summary.mean_amount, summary.naive_mean) == (0.5, 1.0, 0.5)
@@ -190,7 +192,9 @@ def test_an_error_is_a_share_of_what_was_measured() -> None:
 
 
 def test_repeats_of_a_configuration_count_once() -> None:
-    first = one_per_group(frame_of([one(1, 1), one(1, 9), one(1, 2, name="b")]))
+    first = one_per_group(
+        frame_of([comparison_of(1, 1), comparison_of(1, 9), comparison_of(1, 2, name="b")])
+    )
     assert list(first["predicted"]) == [1, 2]
 
 
@@ -218,7 +222,7 @@ def test_a_row_becomes_the_request_it_stands_for() -> None:
     assert list(comparisons["variant"]) == ["stored", ""]
 
 
-def test_cards_are_named_as_a_request_can_name_them() -> None:
+def test_cards_of_rows_become_catalogue_slugs() -> None:
     assert gpu_of({"gpu": "A100", "gpu_class_gb": 40}) == "a100-sxm-40gb"
     assert gpu_of({"gpu": "24 GB-class GPU", "gpu_class_gb": 24}) is None
     assert gpu_of({"gpus": ["NVIDIA GeForce RTX 3090"] * 2}) == "rtx-3090-24gb"
@@ -253,7 +257,7 @@ def test_graphs_are_what_an_answer_without_them_lacks() -> None:
     assert everything < per_gpu["overhead_bytes"] <= everything + context + predicted["graphs"]
 
 
-def test_what_no_request_can_state_is_apart() -> None:
+def test_runs_that_no_request_can_state_have_their_own_section() -> None:
     for flag in ("lora", "pooling", "draft_model", "patched"):
         result = evaluate([{**ROW, "flags": [flag]}])
         assert list(result.sections) == ["apart"]
@@ -339,8 +343,8 @@ def test_the_baseline_refuses_to_rise(
     assert baseline.read()["vllm weights"]["n"] == 2
     with pytest.raises(SystemExit, match="2 rows became 1"):
         run(8 * GIB)
-    gone = [f"{name}: no longer measured" for name in baseline.read()]
-    assert baseline.raised({}) == gone
+    expected_problems = [f"{name}: no longer measured" for name in baseline.read()]
+    assert baseline.raised({}) == expected_problems
 
 
 def test_the_command_prints_tables_or_json(

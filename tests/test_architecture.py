@@ -55,7 +55,7 @@ MODULES = sorted({*ROOT.glob("gpusizer/**/*.py"), *ROOT.glob("scrapers/**/*.py")
 
 @dataclass(frozen=True)
 class Import:
-    """One imported module, and whether the import stands inside a function."""
+    """One imported module, and whether the import is inside a function."""
 
     module: str
     late: bool

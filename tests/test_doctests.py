@@ -1,4 +1,4 @@
-"""Every example in a docstring gives what it shows."""
+"""The doctests of all modules pass."""
 
 from __future__ import annotations
 

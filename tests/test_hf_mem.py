@@ -1,4 +1,4 @@
-"""hf-mem beside our predictions: its answers are kept in a file, and read as it printed them."""
+"""hf-mem beside our predictions: its output is stored in a file and parsed."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_the_command_line_by_hand() -> None:
     assert CACHED.named == NAMED and NAMED.named == NAMED and WHOLE.named == WHOLE
 
 
-def test_what_it_prints() -> None:
+def test_the_output_of_hf_mem_is_parsed() -> None:
     printed = {"model_id": LLAMA, "memory": 100, "kv_cache": 40, "total_memory": 140}
     assert answer_of(CACHED, ended_process(0, printed), "1") == Answer(100, 40, "", "1")
     without_cache = {**printed, "kv_cache": None}

@@ -144,7 +144,7 @@ def test_the_parts_of_a_training_step_by_hand() -> None:
     assert measure_training(CountingBackend(1500), {}, Training("full")).full
 
 
-def test_everything_is_freed_whatever_happens() -> None:
+def test_measurements_free_all_memory() -> None:
     for capacity in (10**9, 2500, 1200):
         backend = CountingBackend(capacity)
         list(measure_inference(backend, {}, "bf16", [100]))

@@ -1,4 +1,4 @@
-"""What the page and the README say about accuracy is what the benchmark finds now."""
+"""The accuracy on the page and in the README equals that of the benchmark now."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ def test_bars_by_hand() -> None:
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
-def test_what_a_table_says_comes_out_inert(attack: str) -> None:
+def test_texts_of_the_accuracy_table_are_escaped(attack: str) -> None:
     worst = {"relative": 1.0, "source_url": attack}
     page = Page(accuracy_html(table({**ROW, "engine": attack, "worst": worst}), Words("en")))
     assert not [a for tag, a in page.elements if tag in ("script", "img")]

@@ -96,7 +96,7 @@ def test_the_tables_are_those_of_the_measurements(scored: Scores) -> None:
 
 
 def test_constants_without_a_source_are_of_the_others(scored: Scores) -> None:
-    """turboderp measured all that is known of ExLlama: without it llama.cpp's stand in."""
+    """All runs of ExLlama are turboderp's: without them llama.cpp's constants are used."""
     apple = constants_without(scored, "ggml-org/llama.cpp")
     assert ("llama.cpp", "apple", "any") in constants_without(scored, "nobody").decode
     fewer = {key: pace.runs for key, pace in apple.decode.items()}
@@ -114,48 +114,52 @@ def test_a_row_becomes_the_request_it_stands_for() -> None:
     comparisons = frame_of(speed_answers.compare(ROW)).set_index("component")
     entry = speed_answers.answer_to(ROW)
     assert entry is not None
-    shown = entry["decode_tokens_per_second"]
-    assert comparisons.loc["decode_gddr", "predicted"] == shown["likely"]
-    assert comparisons.loc["decode_gddr", "low"] == shown["low"]
+    rate = entry["decode_tokens_per_second"]
+    assert comparisons.loc["decode_gddr", "predicted"] == rate["likely"]
+    assert comparisons.loc["decode_gddr", "low"] == rate["low"]
     assert comparisons.loc["prefill", "measured"] == 9000.0
 
 
-def test_what_nobody_can_ask_has_no_answer() -> None:
+def test_runs_that_no_request_can_state_are_not_compared() -> None:
     for change in ({"engine": "mlc"}, {"gpu_count": 2, "split": "row"}, {"quant": "iq9"}):
         assert list(speed_answers.compare({**ROW, **change})) == []
 
 
 def case(**changes: Any) -> Case:
-    (one,) = read_cases([{**ROW, **changes}])
-    return one
+    (run_case,) = read_cases([{**ROW, **changes}])
+    return run_case
 
 
 def test_a_row_becomes_the_work_that_is_fitted_on() -> None:
     """Llama-2-7B Q4_0: 3,825,065,984 bytes of tensors less 73,728,000 of the embedding."""
-    one = case()
-    assert one.work.dense_bytes == 3_825_065_984 - 32000 * 4096 // 32 * 18
-    assert (one.work.facts.context, one.held_out, one.split) == (64, "rtx-4090-24gb", "one")
+    run_case = case()
+    assert run_case.work.dense_bytes == 3_825_065_984 - 32000 * 4096 // 32 * 18
+    assert (run_case.work.facts.context, run_case.held_out, run_case.split) == (
+        64,
+        "rtx-4090-24gb",
+        "one",
+    )
     assert case(gpu_count=4, split="layer").work.pipeline == 4
     assert case(gpu_count=2, split="tensor", engine="vllm", quant="bf16").split == "tensor"
     smaller = case(gpu="M1 7c", gpu_slug="apple-m1-8gb", gpu_cores=7).gpu
     assert smaller.fp32_flops == pytest.approx(2.6e12 * 7 / 8)
-    assert case(file_bytes=2 * 3_825_065_984).work.dense_bytes == 2 * one.work.dense_bytes
+    assert case(file_bytes=2 * 3_825_065_984).work.dense_bytes == 2 * run_case.work.dense_bytes
 
 
-def test_what_nobody_can_ask_for_is_left_out() -> None:
+def test_runs_that_no_request_can_state_are_not_fitted() -> None:
     for change in ({"engine": "mlc"}, {"gpu_count": 2, "split": "row"}, {"quant": "iq9"}):
         assert read_cases([{**ROW, **change}]) == []
     assert len(read_cases([ROW, ROW])) == 1
 
 
-def made(pace: Pace, gpus: dict[str, str]) -> list[Sample]:
+def samples_at(pace: Pace, gpus: dict[str, str]) -> list[Sample]:
     """Runs as a pace would make them, of three formats on every GPU."""
     rows = []
     for name, slug in gpus.items():
         for quant in ("q4_0", "q8_0", "bf16"):
             row = {**ROW, "gpu": name, "gpu_slug": slug, "quant": quant, "dup_group": name + quant}
-            (one,) = read_cases([row])
-            cost = step_cost(one.work, one.gpu, 1)
+            (run_case,) = read_cases([row])
+            cost = step_cost(run_case.work, run_case.gpu, 1)
             assert cost is not None
             measured = {"decode_tokens_per_second": 1 / cost.seconds(pace)}
             rows.append({**row, "measured": measured})
@@ -164,20 +168,22 @@ def made(pace: Pace, gpus: dict[str, str]) -> list[Sample]:
 
 def test_a_fit_finds_the_constants_that_made_the_rows() -> None:
     gpus = {"RTX 4090": "rtx-4090-24gb", "RTX 4080": "rtx-4080-16gb", "L40": "l40-48gb"}
-    samples = made(Pace(0.8, 5e-5, 0), gpus)
-    found = fit_pace(samples, None)
-    assert found.efficiency == pytest.approx(0.8, rel=0.02)
-    assert found.seconds_per_layer == pytest.approx(5e-5, rel=0.2)
-    assert found.runs == 9
-    drawn = fit_pace(samples[:1], Pace(0.4, 5e-5, 0))
-    assert drawn.efficiency < 0.8
+    samples = samples_at(Pace(0.8, 5e-5, 0), gpus)
+    fitted = fit_pace(samples, None)
+    assert fitted.efficiency == pytest.approx(0.8, rel=0.02)
+    assert fitted.seconds_per_layer == pytest.approx(5e-5, rel=0.2)
+    assert fitted.runs == 9
+    drawn_to_prior = fit_pace(samples[:1], Pace(0.4, 5e-5, 0))
+    assert drawn_to_prior.efficiency < 0.8
 
 
 def test_a_gpu_left_out_does_not_tell() -> None:
     """The odd one out is predicted by the others' constants."""
-    odd = made(Pace(0.4, 5e-5, 0), {"RTX 4070": "rtx-4070-12gb"})
-    rest = made(Pace(0.8, 5e-5, 0), {"RTX 4090": "rtx-4090-24gb", "RTX 4080": "rtx-4080-16gb"})
-    fits = Fits([*odd, *rest], [])
+    odd = samples_at(Pace(0.4, 5e-5, 0), {"RTX 4070": "rtx-4070-12gb"})
+    other_samples = samples_at(
+        Pace(0.8, 5e-5, 0), {"RTX 4090": "rtx-4090-24gb", "RTX 4080": "rtx-4080-16gb"}
+    )
+    fits = Fits([*odd, *other_samples], [])
     classes = odd[0].classes
     blind = fits.pace(classes, "4-bit", "rtx-4070-12gb")
     assert blind is not None and blind.efficiency == pytest.approx(0.8, rel=0.05)

@@ -22,7 +22,7 @@ GIB = 2**30
 
 
 def test_the_bar() -> None:
-    """Mean and 90th percentile of absolute errors, bias, and bands that hold what they say."""
+    """Mean and 90th percentile of absolute errors, bias, and shares of runs inside their bands."""
     errors = sections(predictions(ROWS))
     single, several = errors.loc["peak_one_gpu"], errors.loc["peak_several_gpus"]
     assert single["n"] >= 160 and several["n"] >= 45
@@ -35,8 +35,8 @@ def test_the_bar() -> None:
 def test_verdicts() -> None:
     out, ran = verdicts(ROWS)
     assert len(out) >= 5 and len(ran) >= 200
-    assert sum(not one.fits for one in out) >= 0.90 * len(out)
-    assert sum(bool(one.fits) for one in ran) >= 0.95 * len(ran)
+    assert sum(not run.fits for run in out) >= 0.90 * len(out)
+    assert sum(bool(run.fits) for run in ran) >= 0.95 * len(ran)
 
 
 def test_a_run_becomes_the_request_it_stands_for() -> None:
@@ -50,7 +50,7 @@ def test_a_run_becomes_the_request_it_stands_for() -> None:
     assert not complete({**row, "confidence": "low"})
 
 
-def test_what_is_compared_is_what_the_answer_shows() -> None:
+def test_comparisons_use_the_numbers_of_the_answer() -> None:
     row = next(r for r in ROWS if r["stack"] == "ms-swift" and r.get("micro_batch") == 8)
     run = predict(row)
     assert run is not None

@@ -152,7 +152,7 @@ def test_a_path_of_the_machine_is_no_model(client: Client, name: str, tmp_path: 
     assert code(listed) == "invalid_model_id"
 
 
-def test_an_error_names_the_model_that_was_asked_for(client: Client) -> None:
+def test_an_error_names_the_requested_model(client: Client) -> None:
     answer = call(client, "/size_model", "nobody/nothing-here")
     assert answer["error"]["repo_id"] == "nobody/nothing-here"
 

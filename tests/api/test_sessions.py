@@ -28,7 +28,7 @@ print(json.dumps([
 
 
 def test_calls_leave_few_and_small_sessions(tmp_path: object) -> None:
-    """No component of a page is described to a call, and only the latest calls are kept."""
+    """A call by HTTP describes no component of a page, and only the latest calls stay in memory."""
     process = subprocess.run(
         [sys.executable, "-c", _SCRIPT],
         env={**os.environ, "GRADIO_TEMP_DIR": str(tmp_path), "HF_HUB_OFFLINE": "1"},

@@ -54,7 +54,7 @@ SHARED_FAILURES: dict[str, Request] = {
     "/compare_gpus": {"gpus": ["4090", "rtx 4091"], "model": MODEL},
     "/models_for_gpu": {"gpu": "not a card"},
 }
-"""What the shell can be asked too: its grammar refuses unknown options, and it has no bug."""
+"""Failures that the shell can have as well; its parser refuses unknown options before."""
 COMMANDS = {
     "/size_model": ("size", "model"),
     "/train_model": ("train", "model"),
@@ -65,12 +65,12 @@ COMMANDS = {
 """The command of each endpoint, and the field that it takes without an option."""
 
 
-def through_shell(endpoint: str, asked: Request) -> Any:
+def through_shell(endpoint: str, request: Request) -> Any:
     """What the command of an endpoint prints."""
-    command, named = COMMANDS[endpoint]
-    fields = {**asked, **asked.get("options", {})}
+    command, positional = COMMANDS[endpoint]
+    fields = {**request, **request.get("options", {})}
     fields.pop("options", None)
-    words = fields.pop(named)
+    words = fields.pop(positional)
     arguments = [words] if isinstance(words, str) else words
     for name, value in fields.items():
         text = ",".join(value) if isinstance(value, list) else str(value)
@@ -89,10 +89,12 @@ def through_shell(endpoint: str, asked: Request) -> Any:
 def three_ways(client: Client, app_url: str, endpoint: str, arguments: Request) -> Any:
     """Return the answer that all three ways give, compared without leaving out any field."""
     answer = call(client, endpoint, **arguments)
-    other_answers = [way(app_url, endpoint, **arguments) for way in (through_curl, through_mcp)]
+    other_answers = [
+        transport(app_url, endpoint, **arguments) for transport in (through_curl, through_mcp)
+    ]
     assert other_answers == [answer, answer]
     # 1, 1.0 and True are equal in Python, and different JSON.
-    assert {json.dumps(other) for other in other_answers} == {json.dumps(answer)}
+    assert {json.dumps(other_answer) for other_answer in other_answers} == {json.dumps(answer)}
     return answer
 
 
@@ -105,9 +107,9 @@ def test_every_public_endpoint_has_its_examples(client: Client) -> None:
 
 @pytest.mark.parametrize("endpoint", EXAMPLES)
 def test_answers_are_the_same_four_ways(client: Client, app_url: str, endpoint: str) -> None:
-    asked = EXAMPLES[endpoint]
-    answer = three_ways(client, app_url, endpoint, asked)
-    assert json.dumps(through_shell(endpoint, asked)) == json.dumps(answer)
+    request = EXAMPLES[endpoint]
+    answer = three_ways(client, app_url, endpoint, request)
+    assert json.dumps(through_shell(endpoint, request)) == json.dumps(answer)
     assert answer["schema_version"] == 1
     assert "error" not in answer
 
@@ -121,14 +123,14 @@ def test_failures_are_the_same_three_ways(client: Client, app_url: str, endpoint
 
 @pytest.mark.parametrize("endpoint", SHARED_FAILURES)
 def test_failures_are_the_same_four_ways(client: Client, app_url: str, endpoint: str) -> None:
-    asked = SHARED_FAILURES[endpoint]
-    answer = three_ways(client, app_url, endpoint, asked)
-    assert json.dumps(through_shell(endpoint, asked)) == json.dumps(answer)
+    request = SHARED_FAILURES[endpoint]
+    answer = three_ways(client, app_url, endpoint, request)
+    assert json.dumps(through_shell(endpoint, request)) == json.dumps(answer)
     assert answer["error"]["code"] in ("invalid_request", "unknown_gpu")
 
 
 @pytest.mark.parametrize(
-    ("endpoint", "asked"),
+    ("endpoint", "fields"),
     [
         ("/size_model", {"model": POISONED_MODEL, "top": 1}),
         ("/train_model", {"model": POISONED_MODEL, "top": 1}),
@@ -137,15 +139,15 @@ def test_failures_are_the_same_four_ways(client: Client, app_url: str, endpoint:
     ],
 )
 def test_texts_that_no_server_can_write_are_answered(
-    client: Client, app_url: str, endpoint: str, asked: Request
+    client: Client, app_url: str, endpoint: str, fields: Request
 ) -> None:
     """JSON may escape half of a pair of surrogates, and UTF-8 has none."""
-    assert "error" not in three_ways(client, app_url, endpoint, asked)
+    assert "error" not in three_ways(client, app_url, endpoint, fields)
 
 
 @pytest.fixture
 def page() -> Handlers:
-    """The listeners of the English page, over what the running application reads."""
+    """The listeners of the English page, with the models of the running application."""
     sizer = embedded_sizer()
     return Handlers(sizer, lambda token: sizer.fetch, "en", ())
 
@@ -166,9 +168,9 @@ def test_the_page_shows_the_size_that_programs_get(client: Client, page: Handler
 def test_the_page_shows_the_training_that_programs_get(client: Client, page: Handlers) -> None:
     answer = call(client, "/train_model", MODEL, method="lora", gpu="h100, 4x4090")
     html, _ = page.questions.train(MODEL, "lora", 2048, 1, "h100, 4x4090")
-    asked = next(row for row in answer["estimates"] if row["method"] == "lora")
+    lora_row = next(row for row in answer["estimates"] if row["method"] == "lora")
     assert method_name("lora") in html
-    assert page.words.amount(asked["per_gpu"]["needed_bytes"]) in html
+    assert page.words.amount(lora_row["per_gpu"]["needed_bytes"]) in html
     for place in answer["ranking"]:
         assert escape(place["gpu_name"]) in html
         assert page.words.gib(place["headroom_bytes"]) in html

@@ -16,12 +16,14 @@ QUERY = "?model=meta-llama/Llama-3.1-8B-Instruct&gpus=4090,2x3070"
 @pytest.mark.parametrize(
     ("path", "width", "theme"), [("/", 1280, "light"), ("/zh", 390, "dark"), ("/pt", 390, "light")]
 )
-def test_nothing_serious(visit: Callable[..., Visit], path: str, width: int, theme: str) -> None:
+def test_pages_have_no_serious_accessibility_violation(
+    visit: Callable[..., Visit], path: str, width: int, theme: str
+) -> None:
     """The page is opened in one width and theme, and checked in all of them."""
     window = visit(width, theme)
     page = window.go(f"{path}{QUERY}&__theme={theme}")
     page.wait_for_selector(".gs-answer")
     page.wait_for_selector("#gs-cards article")
-    for shown in product((1280, 390), ("light", "dark")):
-        window.show(*shown)
-        assert serious(page) == [], shown
+    for width_and_theme in product((1280, 390), ("light", "dark")):
+        window.show(*width_and_theme)
+        assert serious(page) == [], width_and_theme

@@ -1,4 +1,4 @@
-"""The page in a real browser: what a visitor does, in three languages and two widths."""
+"""The page in a real browser: visits in three languages and at two widths."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_paste_an_id_and_press_enter(visit: Open) -> None:
     window.shot("answer")
 
 
-def test_one_click_on_an_example(visit: Open) -> None:
+def test_a_click_on_an_example_sizes_it(visit: Open) -> None:
     page = visit().go("/")
     chip = page.locator("#gs-examples [data-model]").nth(1)
     model = chip.get_attribute("data-model")

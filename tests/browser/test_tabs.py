@@ -44,19 +44,19 @@ _OPENED = {"en": (1280, "light"), "zh": (390, "dark"), "pt": (390, "light")}
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_tab_by_its_address(visit: Open, tab: str, language: Language) -> None:
     """The tab is opened in one width and theme and checked in all of them."""
-    query, shown = TABS[tab]
+    query, selector = TABS[tab]
     width, theme = _OPENED[language]
     window = visit(width, theme)
     window.page.goto(
         f"{window.address}{PATHS[language].lstrip('/')}?tab={tab}{query}&__theme={theme}"
     )
     page = window.page
-    page.locator(shown).first.wait_for()
+    page.locator(selector).first.wait_for()
     if tab == "log":
         words = Words(language)
         page.get_by_label(words("log.label")).fill(VLLM_V1)
         page.get_by_label(words("log.gpu")).fill("H100 80GB")
-        page.click(shown)
+        page.click(selector)
         page.wait_for_selector("#gs-log tbody tr")
     for summary in page.query_selector_all(".gs-details > summary"):
         if summary.is_visible():
@@ -222,7 +222,7 @@ def test_the_javascript_example_runs(visit: Open) -> None:
     assert any("rtx-4090-24gb" in line for line in messages[1:])
 
 
-def test_a_visitor_is_told_of_a_page_in_their_language(visit: Open, browser: Any) -> None:
+def test_a_visitor_sees_a_link_to_a_page_in_their_language(visit: Open, browser: Any) -> None:
     window = visit()
     context = browser.new_context(locale="pt-BR")
     page = context.new_page()

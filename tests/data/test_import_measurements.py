@@ -84,7 +84,7 @@ SIZE: dict[str, Any] = {
 
 @pytest.fixture
 def models(tmp_path: Path) -> ModelMap:
-    """A map that knows one spelling beyond repository IDs."""
+    """A map of repository IDs and one other spelling."""
     path = tmp_path / "map.csv"
     path.write_text(f"log_model_id,corpus_id,basis\nllama 8b,{LLAMA},guess: size fits\n", "utf-8")
     return ModelMap(path)

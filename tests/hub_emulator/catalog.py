@@ -33,8 +33,8 @@ class Catalog:
         self.token(request)
         name = self.options.renames.get(repo_id) or self._visible(request, repo_id).repo_id
         if name != repo_id:
-            here, there = f"/api/models/{repo_id}", f"/api/models/{name}"
-            raise AnswerNow(redirect(307, request.target.replace(here, there, 1)))
+            old_prefix, new_prefix = f"/api/models/{repo_id}", f"/api/models/{name}"
+            raise AnswerNow(redirect(307, request.target.replace(old_prefix, new_prefix, 1)))
         return self.repos[name]
 
     def repo_of_files(self, request: Request, repo_id: str) -> FakeRepo:

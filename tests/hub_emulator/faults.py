@@ -80,7 +80,7 @@ class Faults:
             self._faults.clear()
 
     def respond(self, request: Request, respond: Respond) -> Answer:
-        """The proper answer, or what a fault makes of it."""
+        """Return the correct response, or the one that a fault replaces it with."""
         fault = self._next(request)
         if fault is None:
             return respond(request)

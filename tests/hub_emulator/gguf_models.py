@@ -97,12 +97,12 @@ def gguf_shards(
     return files
 
 
-def raw_pieces(names: Sequence[str], whole: FakeFile) -> dict[str, FakeFile]:
+def raw_pieces(names: Sequence[str], file: FakeFile) -> dict[str, FakeFile]:
     """A file cut into equal parts, the last one shorter, as `split` makes them."""
-    step = -(-whole.size // len(names))
+    step = -(-file.size // len(names))
     return {
-        name: literal_file(whole.read(at, at + step), lfs=True)
-        for name, at in zip(names, range(0, whole.size, step), strict=True)
+        name: literal_file(file.read(at, at + step), lfs=True)
+        for name, at in zip(names, range(0, file.size, step), strict=True)
     }
 
 
@@ -116,7 +116,7 @@ def gguf_repo(
     files: Mapping[str, FakeFile] | None = None,
     **attributes: Any,
 ) -> FakeRepo:
-    """A repository of one small Llama in many quantizations, and whatever `files` adds."""
+    """A repository of one small Llama in many quantizations, and the added `files`."""
     metadata = {**llama_metadata(), **tokenizer(vocab, merges, pre=pre)}
     variants = {
         f"model-{label}.gguf": gguf_file(metadata, llama_tensors(_type_of(label), vocab=vocab))

@@ -120,7 +120,7 @@ def _no_route(site: HubSite, request: Request, parts: Parts) -> Answer:
 
 
 def _listing(site: HubSite, request: Request, parts: Parts) -> Answer:
-    """Repositories that a tag selects, in the order asked for; private ones are left out."""
+    """Repositories with a tag, in the requested order; private ones are left out."""
     tags = request.values("filter")
     repos = [
         repo

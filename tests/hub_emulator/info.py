@@ -33,12 +33,12 @@ def model_info(repo: FakeRepo, request: Request) -> dict[str, Any]:
     unknown = [name for name in expand if name not in FIELDS and name not in _VALUELESS]
     if unknown:
         raise refusals.refuse(400, f"expand: invalid option {unknown[0]!r}")
-    wanted = expand or DEFAULT_FIELDS
+    fields = expand or DEFAULT_FIELDS
     answer: dict[str, Any] = {"_id": repo.object_id, "id": repo.repo_id}
-    answer |= {name: FIELDS[name](repo) for name in wanted if name in FIELDS}
+    answer |= {name: FIELDS[name](repo) for name in fields if name in FIELDS}
     if "siblings" in answer and request.flag("blobs"):
         answer["siblings"] = [listed_file(path, file) for path, file in repo.files.items()]
-    answer |= {name: repo.info[name] for name in ("_id", "id", *wanted) if name in repo.info}
+    answer |= {name: repo.info[name] for name in ("_id", "id", *fields) if name in repo.info}
     return {name: value for name, value in answer.items() if value is not None}
 
 
@@ -66,8 +66,8 @@ def _config(repo: FakeRepo) -> dict[str, Any] | None:
     """The few entries of config.json that the Hub repeats."""
     try:
         config = json.loads(repo.files["config.json"].head_bytes())
-        kept = ("architectures", "model_type", "quantization_config")
-        return {name: config[name] for name in kept if name in config}
+        config_keys = ("architectures", "model_type", "quantization_config")
+        return {name: config[name] for name in config_keys if name in config}
     except MALFORMED:
         return None
 

@@ -42,7 +42,7 @@ class Request:
         return any(value.lower() in ("true", "1") for value in self.values(name))
 
     def byte_range(self, size: int) -> tuple[int, int] | None:
-        """First and last byte + 1 asked for, clipped; None without a usable Range header.
+        """Requested first byte and last byte + 1, clipped; None without a valid Range header.
 
         An empty span means that the range cannot be satisfied.
         """

@@ -37,7 +37,7 @@ def repo_not_found(authenticated: bool, anonymous_code: str | None) -> AnswerNow
 
 
 def gated(repo_id: str, authenticated: bool) -> AnswerNow:
-    """A file of a gated repository, asked for without the grant."""
+    """The refusal of a gated repository's file to a token without access."""
     subject = f"Access to model {repo_id} is restricted"
     if authenticated:
         hint = f"Visit https://huggingface.co/{repo_id} to ask for access."

@@ -27,7 +27,7 @@ Files = dict[str, FakeFile]
 
 @dataclass
 class FakeRepo:
-    """A model repository: its files, and what the Hub's API says about it.
+    """A model repository: its files, and its fields in the Hub's API.
 
     Attributes:
         revisions: other branches and tags: their files, or the commit they point to.

@@ -107,7 +107,7 @@ def sparse_safetensors_file(
 def raw_safetensors_file(
     header_bytes: bytes, header_length: int | None = None, data_size: int = 0
 ) -> FakeFile:
-    """A file with any header; `header_length` is what its first eight bytes claim."""
+    """A file with any header; its first eight bytes state `header_length`."""
     claimed = len(header_bytes) if header_length is None else header_length
     head = claimed.to_bytes(LENGTH_BYTES, "little") + header_bytes
     return FakeFile(head, len(head) + data_size, lfs=True)

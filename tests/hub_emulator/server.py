@@ -82,7 +82,7 @@ class HubEmulator:
 
     @property
     def round_trips(self) -> int:
-        """The longest chain of requests that followed one another."""
+        """The longest chain of consecutive requests."""
         return round_trips(self.requests)
 
     def requests_to(self, host: Host, method: str | None = None) -> list[LoggedRequest]:

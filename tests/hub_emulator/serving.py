@@ -19,7 +19,7 @@ _BYTES = "application/octet-stream"
 
 
 def file_answer(file: FakeFile, path: str, request: Request, headers: dict[str, str]) -> Answer:
-    """The file, or the range asked for: 206 with Content-Range, 416 past its end."""
+    """Return the file or the requested range: 206 with Content-Range, 416 past its end."""
     headers = {
         "Content-Type": _CONTENT_TYPES.get(path.rpartition(".")[2], _BYTES),
         "Accept-Ranges": "bytes",

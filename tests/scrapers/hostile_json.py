@@ -144,4 +144,4 @@ REPOS: dict[str, tuple[Callable[[], FakeRepo], str]] = {
         "no_tensors",
     ),
 }
-"""By what is in them: how to make them, and what reading them ends in ("" for an answer)."""
+"""By content: the function that builds a repository, and the reason of the error ("" for none)."""

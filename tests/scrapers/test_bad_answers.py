@@ -22,6 +22,7 @@ from scrapers.disk_cache import DiskCache
 from scrapers.fetcher import Fetcher, build_fetcher
 from scrapers.retries import pause_seconds
 from tests.hub_emulator import (
+    FakeFile,
     FakeRepo,
     Fault,
     HubEmulator,
@@ -49,22 +50,9 @@ PICKLE_INDEX = "pytorch_model.bin.index.json"
 HTML = b"<!DOCTYPE html><html><head><title>Hugging Face</title></head></html>"
 
 
-def repos() -> list[FakeRepo]:
-    """One repository for each way of storing weights."""
-    quantized = llama_repo("org/gptq")
-    quantized.files |= {
-        "model.safetensors": safetensors_file(PACKED),
-        "quantize_config.json": literal_file({"bits": 4, "group_size": 64, "desc_act": False}),
-    }
-    optimized = llama_repo("org/modelopt")
-    optimized.files["hf_quant_config.json"] = literal_file(
-        {"quantization": {"quant_algo": "FP8", "kv_cache_quant_algo": "FP8"}}
-    )
-    mistral = {
-        "params.json": literal_file({"dim": 64, "n_layers": 2, "n_heads": 4, "vocab_size": 256}),
-        "consolidated.safetensors": llama_repo().files["model.safetensors"],
-    }
-    pipeline = {
+def pipeline_files() -> dict[str, FakeFile]:
+    """A diffusers pipeline whose second component is a pickle."""
+    return {
         "model_index.json": literal_file(
             {
                 "_class_name": "FluxPipeline",
@@ -80,11 +68,10 @@ def repos() -> list[FakeRepo]:
         # A second copy of the denoiser alone, which stands in where nothing names the folders.
         "flux.safetensors": safetensors_file(PLAIN),
     }
-    shards = {f"pytorch_model-0000{n}-of-00002.bin": sparse_file(2_000_000) for n in (1, 2)}
-    pickles = shards | {
-        "config.json": literal_file({"model_type": "opt", "torch_dtype": "float16"}),
-        PICKLE_INDEX: literal_file({"metadata": {"total_size": 3_990_000}, "weight_map": {}}),
-    }
+
+
+def unnumbered_files() -> dict[str, FakeFile]:
+    """Two shards that only the index names, beside a file that is no shard."""
     custom = dict(sharded_repo("org/odd", PLAIN, 2, {"model_type": "x"}).files)
     index = custom[INDEX].head_bytes().decode()
     for number, name in ((1, "a"), (2, "b")):
@@ -93,6 +80,29 @@ def repos() -> list[FakeRepo]:
         index = index.replace(old, new)
     custom[INDEX] = literal_file(index)
     custom["leftover.safetensors"] = safetensors_file(PLAIN)
+    return custom
+
+
+def repos() -> list[FakeRepo]:
+    """One repository for each way of storing weights."""
+    quantized = llama_repo("org/gptq")
+    quantized.files |= {
+        "model.safetensors": safetensors_file(PACKED),
+        "quantize_config.json": literal_file({"bits": 4, "group_size": 64, "desc_act": False}),
+    }
+    optimized = llama_repo("org/modelopt")
+    optimized.files["hf_quant_config.json"] = literal_file(
+        {"quantization": {"quant_algo": "FP8", "kv_cache_quant_algo": "FP8"}}
+    )
+    mistral = {
+        "params.json": literal_file({"dim": 64, "n_layers": 2, "n_heads": 4, "vocab_size": 256}),
+        "consolidated.safetensors": llama_repo().files["model.safetensors"],
+    }
+    shards = {f"pytorch_model-0000{n}-of-00002.bin": sparse_file(2_000_000) for n in (1, 2)}
+    pickles = shards | {
+        "config.json": literal_file({"model_type": "opt", "torch_dtype": "float16"}),
+        PICKLE_INDEX: literal_file({"metadata": {"total_size": 3_990_000}, "weight_map": {}}),
+    }
     adapter = {
         "adapter_config.json": literal_file({"r": 8, "base_model_name_or_path": "org/one"}),
         "adapter_model.safetensors": safetensors_file(LORA),
@@ -112,11 +122,11 @@ def repos() -> list[FakeRepo]:
         llama_repo("org/many-8B", layers=4, shards=3),
         tagged,
         moe_repo("org/moe", experts=16, shards=2),
-        FakeRepo("org/odd", custom),
+        FakeRepo("org/odd", unnumbered_files()),
         quantized,
         optimized,
         FakeRepo("org/mistral", mistral),
-        FakeRepo("org/pipeline", pipeline),
+        FakeRepo("org/pipeline", pipeline_files()),
         FakeRepo("org/pickles", pickles),
         FakeRepo("org/adapter", adapter),
         FakeRepo("org/sentence", sentence),
@@ -277,7 +287,7 @@ def concerns(hub: HubEmulator, place: Place, redirects: bool) -> Callable[[Reque
     return match
 
 
-def meant(place: Place, name: str) -> bool:
+def is_requested(place: Place, name: str) -> bool:
     """Whether anybody could tell this answer from a good one."""
     return place.is_hashed or name not in UNKNOWABLE
 
@@ -287,13 +297,13 @@ CASES = [
     for kind, place in PLACES.items()
     for name in FAULTS
     for redirects in (False, True)
-    if meant(place, name)
+    if is_requested(place, name)
     if not redirects or (place.path and FAULTS[name].kind != "change")
 ]
 
 
 @pytest.mark.parametrize(("place", "name", "redirects"), CASES)
-def test_no_wrong_number_during_it_and_none_after(
+def test_faults_never_lead_to_wrong_numbers(
     hub: HubEmulator,
     truth: dict[str, RepoSnapshot],
     tmp_path: Path,
@@ -306,12 +316,12 @@ def test_no_wrong_number_during_it_and_none_after(
     during = fetcher(hub, tmp_path)
     for _ in range(2):
         try:
-            found = during(ref)
+            snapshot_read = during(ref)
         except ModelUnreadable as error:
             is_doubt = isinstance(error, HubUnreachable | MalformedRepo)
             assert is_doubt or (place.route and name[:2] in ("40", "41"))
         else:
-            assert facts(found) == expected
+            assert facts(snapshot_read) == expected
     hub.faults.clear()
     for read in (during, fetcher(hub, tmp_path), fetcher(hub, tmp_path, offline=True)):
         assert facts(read(ref)) == expected
@@ -333,13 +343,13 @@ def test_a_listed_file_is_never_absent(
     finally:
         hub.options.safetensors_metadata_status = 200
     assert isinstance(caught.value, HubUnreachable)
-    kept = DiskCache(tmp_path, 10**6, hub.endpoint)
-    assert kept.last_known(parse_model_ref(place.repo_id or place.model)) is None
+    cache = DiskCache(tmp_path, 10**6, hub.endpoint)
+    assert cache.last_known(parse_model_ref(place.repo_id or place.model)) is None
 
 
 @pytest.mark.parametrize("kind", PLACES)
 @pytest.mark.parametrize("name", PASSING)
-def test_what_passes_is_asked_for_again(
+def test_a_single_wrong_response_is_retried(
     hub: HubEmulator, truth: dict[str, RepoSnapshot], tmp_path: Path, kind: str, name: str
 ) -> None:
     place = PLACES[kind]

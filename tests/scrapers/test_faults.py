@@ -72,7 +72,7 @@ ONCE = ("429 now", "500", "reset", "truncate", "hang")
 
 @pytest.fixture(scope="module")
 def emulator() -> Iterator[HubEmulator]:
-    one = llama_repo("org/one")
+    single = llama_repo("org/one")
     quantize = {"quantize_config.json": literal_file({"bits": 4})}
     many = llama_repo("org/many-8B", layers=6, shards=3)
     odd = llama_repo("org/odd", layers=4, shards=2)
@@ -86,7 +86,7 @@ def emulator() -> Iterator[HubEmulator]:
     files = {names[path]: file for path, file in odd.files.items()}
     files["model.safetensors.index.json"] = literal_file(index)
     repos = [
-        replace(one, files=one.files | quantize),
+        replace(single, files=single.files | quantize),
         replace(many, revisions={"v1": dict(many.files)}),
         replace(odd, files=files),
         replace(llama_repo("org/bare"), info={"siblings": None}),
@@ -109,7 +109,7 @@ def expected(emulator: HubEmulator) -> dict[ModelRef, RepoSnapshot]:
 
 
 def read(hub: HubEmulator, ref: ModelRef, limits: Limits = HASTY) -> RepoSnapshot:
-    """A reading by a client that knows nothing yet."""
+    """Read a model with a new session and without a cache."""
     with HubSession(hub.endpoint, cdn_origins=[hub.cdn_endpoint]) as session:
         if ref == UNNUMBERED:
             session.headers_route.trip(60)
@@ -137,18 +137,18 @@ def test_fault_that_lasts(
     stage: str,
 ) -> None:
     ref, match, dispensable = STAGES[stage]
-    wanted = expected[ref]
+    expected_snapshot = expected[ref]
     fault = replace(FAULTS[name], match=match)
     if fault.kind == "redirect_to":
         fault.location = fault.location or f"{canary.endpoint}/api/models/org/one"
     emulator.faults.add(fault)
     try:
-        found = read(emulator, ref, PATIENT if dispensable else HASTY)
+        snapshot_read = read(emulator, ref, PATIENT if dispensable else HASTY)
     except ModelUnreadable as error:
         assert not dispensable, error
         assert {"repo_id"} <= error.fields.keys()
     else:
-        assert comparable(found) == comparable(wanted)
+        assert comparable(snapshot_read) == comparable(expected_snapshot)
     assert canary.connections == 0
 
 
@@ -158,11 +158,11 @@ def test_fault_that_passes(
     emulator: HubEmulator, expected: dict[ModelRef, RepoSnapshot], name: str, stage: str
 ) -> None:
     ref, match, _ = STAGES[stage]
-    wanted = expected[ref]
+    expected_snapshot = expected[ref]
     emulator.faults.add(replace(FAULTS[name], match=match, times=1))
-    found = read(emulator, ref, PATIENT)
-    assert found.components == wanted.components
-    assert found.extra_configs == wanted.extra_configs
+    snapshot_read = read(emulator, ref, PATIENT)
+    assert snapshot_read.components == expected_snapshot.components
+    assert snapshot_read.extra_configs == expected_snapshot.extra_configs
 
 
 SAID: dict[str, tuple[type[ModelUnreadable], str]] = {
@@ -211,8 +211,8 @@ def test_contradiction_is_the_repositorys(emulator: HubEmulator, stage: str, pat
 
 
 @pytest.mark.parametrize("stage", ["header", "config", "info"])
-def test_failures_are_not_kept(emulator: HubEmulator, stage: str, tmp_path: Path) -> None:
-    """What the cache holds after failures is what it held before them."""
+def test_failures_are_not_cached(emulator: HubEmulator, stage: str, tmp_path: Path) -> None:
+    """A failed read stores nothing in the cache."""
     cache = DiskCache(tmp_path, 10**6, emulator.endpoint)
     emulator.faults.add(replace(FAULTS["truncate"], match=STAGES[stage][1]))
     with pytest.raises(ModelUnreadable):

@@ -70,7 +70,7 @@ def test_gate(hub: HubEmulator, fetch: Fetcher) -> None:
     assert fetch(UNKNOWN).components[0].totals is not None
 
 
-def test_a_gate_known_from_the_embedded_copy_costs_one_request(hub: HubEmulator) -> None:
+def test_a_model_embedded_as_gated_costs_one_request(hub: HubEmulator) -> None:
     embedded = "meta-llama/Llama-3.1-8B"
     hub.add(llama_repo(embedded, gated="manual", shards=4))
     snapshot = build_fetcher(Settings(endpoint=hub.endpoint, cdn_origins=(hub.cdn_endpoint,)))(
@@ -80,7 +80,9 @@ def test_a_gate_known_from_the_embedded_copy_costs_one_request(hub: HubEmulator)
     assert len(hub.requests) == 1
 
 
-def test_answers_of_the_hub_stand(hub: HubEmulator, fetch: Fetcher) -> None:
+def test_an_embedded_copy_does_not_replace_a_not_found_error(
+    hub: HubEmulator, fetch: Fetcher
+) -> None:
     hub.add(llama_repo(KNOWN.repo_id))
     with pytest.raises(ModelNotFound):
         fetch(UNKNOWN)
@@ -99,7 +101,7 @@ def keeping(hub: HubEmulator, tmp_path: Path) -> Settings:
     )
 
 
-def test_next_process_asks_nothing(hub: HubEmulator, keeping: Settings) -> None:
+def test_a_new_process_reads_from_the_disk_cache(hub: HubEmulator, keeping: Settings) -> None:
     hub.add(llama_repo("org/name"))
     first = build_fetcher(keeping)(UNKNOWN)
     hub.reset_log()
@@ -117,7 +119,7 @@ def later(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     return pass_time
 
 
-def test_later_one_request_confirms(
+def test_an_expired_entry_is_confirmed_by_one_request(
     hub: HubEmulator, keeping: Settings, later: Callable[[], None]
 ) -> None:
     hub.add(llama_repo("org/name", shards=4))

@@ -260,7 +260,7 @@ def test_projectors_drafts_and_other_files(hub: HubEmulator, fetch: Fetch) -> No
     assert [file.path for file in snapshot.uncounted_files] == ["pytorch_model.bin"]
 
 
-def test_safetensors_come_first_unless_gguf_is_asked_for(hub: HubEmulator, fetch: Fetch) -> None:
+def test_safetensors_come_first_unless_gguf_is_requested(hub: HubEmulator, fetch: Fetch) -> None:
     repo = llama_repo("org/name")
     extra = {"model-Q8_0.gguf": gguf_file(llama_metadata(), llama_tensors("Q8_0"))}
     hub.add(replace(repo, files=repo.files | extra))

@@ -32,7 +32,7 @@ IMATRIX = {"quantize.imatrix.file": "x" * 90, "quantize.imatrix.entries_count": 
 TOKENIZER = tokenizer(TOKENS, MERGES)
 
 
-def made(
+def quantized_file(
     kind: str = "Q8_0",
     lists: Mapping[str, Any] = TOKENIZER,
     behind: Mapping[str, Any] = BEHIND,
@@ -44,8 +44,8 @@ def made(
 
 def repo(**files: FakeFile) -> FakeRepo:
     """`Q4_K_M` as usual, and others by their names."""
-    named = {f"m-{label}.gguf": file for label, file in files.items()}
-    return FakeRepo("org/name", {"m-Q4_K_M.gguf": made("Q4_K"), **named})
+    files_by_name = {f"m-{label}.gguf": file for label, file in files.items()}
+    return FakeRepo("org/name", {"m-Q4_K_M.gguf": quantized_file("Q4_K"), **files_by_name})
 
 
 def bytes_sent(hub: HubEmulator) -> int:
@@ -57,9 +57,9 @@ def comparable(snapshot: RepoSnapshot) -> RepoSnapshot:
 
 
 OTHERS: dict[str, FakeFile] = {
-    "another type": made("Q8_0"),
-    "behind the lists another length": made(behind=BEHIND | IMATRIX),
-    "before the lists another length": made(arch="llamas"),
+    "another type": quantized_file("Q8_0"),
+    "behind the lists another length": quantized_file(behind=BEHIND | IMATRIX),
+    "before the lists another length": quantized_file(arch="llamas"),
 }
 
 
@@ -77,8 +77,8 @@ def test_another_quantization_costs_little(
     # The same process, and one that has nothing but the cache on disk.
     for read in (build_fetcher(settings), build_fetcher(settings)):
         hub.reset_log()
-        found = read(parse_model_ref("org/name/m-Q8_0.gguf"))
-        assert found.components == expected.components
+        snapshot_read = read(parse_model_ref("org/name/m-Q8_0.gguf"))
+        assert snapshot_read.components == expected.components
         assert bytes_sent(hub) < MOST_BYTES
         for path in tmp_path.glob("snapshot-*"):
             path.unlink()
@@ -120,12 +120,12 @@ def another_order() -> dict[str, Any]:
 
 def a_fact_between() -> dict[str, Any]:
     """An entry in the middle that counts."""
-    found: dict[str, Any] = {}
+    snapshot_read: dict[str, Any] = {}
     for key, value in TOKENIZER.items():
         if key.endswith("merges"):
-            found["llama.attention.sliding_window"] = 512
-        found[key] = value
-    return found
+            snapshot_read["llama.attention.sliding_window"] = 512
+        snapshot_read[key] = value
+    return snapshot_read
 
 
 @pytest.mark.parametrize(
@@ -136,29 +136,29 @@ def a_fact_between() -> dict[str, Any]:
     ],
 )
 def test_another_tokenizer_is_read_whole(hub: HubEmulator, fetch: Fetch, lists: Any) -> None:
-    """What does not fit to the byte is read as if nothing were known."""
-    hub.add(repo(Q8_0=made(lists=lists())))
+    """A header that differs from the known lists in any byte is read whole."""
+    hub.add(repo(Q8_0=quantized_file(lists=lists())))
     expected = fetch("org/name:Q8_0")
     fetch("org/name")
-    found = fetch("org/name:Q8_0")
-    assert comparable(found) == comparable(expected)
-    config = found.components[0].config
+    snapshot_read = fetch("org/name:Q8_0")
+    assert comparable(snapshot_read) == comparable(expected)
+    config = snapshot_read.components[0].config
     assert config is not None
     assert ("llama.attention.sliding_window" in config) is (lists is a_fact_between)
 
 
 @pytest.mark.parametrize("cut", [1, 40, 10_000])
 def test_a_file_that_is_wrong_is_as_wrong(hub: HubEmulator, fetch: Fetch, cut: int) -> None:
-    whole = made()
-    hub.add(repo(Q8_0=replace(whole, size=whole.size - 50_000 * cut)))
+    whole_file = quantized_file()
+    hub.add(repo(Q8_0=replace(whole_file, size=whole_file.size - 50_000 * cut)))
     fetch("org/name")
     with pytest.raises(ModelUnreadable, match=r"beyond_end|truncated"):
         fetch("org/name:Q8_0")
 
 
-def test_visitors_reading_leaves_nothing(hub: HubEmulator, fetch: Fetch) -> None:
+def test_reads_with_a_visitors_token_are_not_cached(hub: HubEmulator, fetch: Fetch) -> None:
     hub.options.valid_tokens = {"hf_x": ("org/name",)}
-    hub.add(replace(repo(Q8_0=made()), private=True))
+    hub.add(replace(repo(Q8_0=quantized_file()), private=True))
     for tag in ("", ":Q8_0"):
         hub.reset_log()
         fetch(f"org/name{tag}", token="hf_x")
@@ -182,7 +182,7 @@ def test_small_tokenizers_too(hub: HubEmulator, fetch: Fetch) -> None:
         [1, 2, 90, [[40, "00" * 25], [1, "00" * 25]], 4],
     ],
 )
-def test_what_is_no_section(data: Any) -> None:
+def test_malformed_tokenizer_sections_are_refused(data: Any) -> None:
     with pytest.raises((ValueError, TypeError)):
         TokenizerSection.from_json(data)
     section = TokenizerSection(3, 4, 90, ((1, b"x" * 30), (40, b"y" * 25)), 6)

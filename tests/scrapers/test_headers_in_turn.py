@@ -34,10 +34,10 @@ SMALL = replace(QUICK, first_read_bytes=4 * KIB, long_header_bytes=8 * KIB)
 MOST_MB = 300
 
 
-def test_headers_are_parsed_one_at_a_time_by_who_asks(
+def test_the_calling_thread_parses_all_headers(
     hub: HubEmulator, fetch: Fetch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Threads that parse beside one another take the interpreter from those that read."""
+    """Threads that parse would take the interpreter lock from those that read."""
     repo = hub.add(sharded_repo("org/name", WEIGHTS, 3, {"model_type": "x"}))
     repo.revisions["v1"] = repo.sha
     parsed: list[tuple[str, int]] = []
@@ -73,7 +73,7 @@ def rests(hub: HubEmulator) -> list[LoggedRequest]:
 
 
 @pytest.mark.parametrize(("long", "in_turn"), [(8 * KIB, True), (MIB, False)])
-def test_long_ones_are_read_one_after_another(
+def test_long_headers_are_read_one_after_another(
     hub: HubEmulator, fetch: Fetch, long: int, in_turn: bool
 ) -> None:
     hub.add(tagged_repo(usual_name, SHARDS, 20 * KIB))
@@ -84,7 +84,7 @@ def test_long_ones_are_read_one_after_another(
     assert (round_trips(rests(hub)) == SHARDS) is in_turn
 
 
-def test_none_is_read_once_there_are_too_many_tensors(hub: HubEmulator, fetch: Fetch) -> None:
+def test_no_header_is_read_after_the_tensor_limit(hub: HubEmulator, fetch: Fetch) -> None:
     hub.add(tagged_repo(usual_name, SHARDS, 20 * KIB))
     with pytest.raises(LimitsExceeded, match="tensors"):
         fetch("org/name@v1", limits=replace(SMALL, tensors=TENSORS))

@@ -1,4 +1,4 @@
-"""Addresses in the Hub's headers: whatever they hold, an address is followed or refused in time."""
+"""URLs in the Hub's headers: each is followed or refused before the deadline."""
 
 from __future__ import annotations
 
@@ -146,9 +146,7 @@ def test_redirects_to_nowhere(hub: HubEmulator, fetch: Fetch, match: str, locati
 
 
 @pytest.mark.parametrize("link", BAD_LINKS, ids=range(len(BAD_LINKS)))
-def test_a_list_whose_next_page_cannot_be_asked_for_is_no_list(
-    hub: HubEmulator, fetch: Fetch, link: str
-) -> None:
+def test_a_next_page_without_a_cursor_is_refused(hub: HubEmulator, fetch: Fetch, link: str) -> None:
     hub.add(llama_repo("org/name", info={"siblings": None}))
     hub.faults.add(Fault("slow", "/tree/", piece=2**18, headers={"Link": link}))
     with pytest.raises(HubUnreachable, match="unexpected_answer"):

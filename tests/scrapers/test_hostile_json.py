@@ -48,12 +48,12 @@ VALUES = st.recursive(
 def test_a_stream_has_the_values_of_the_whole(
     value: dict[str, Any], indent: int | None, ascii_only: bool, data: st.DataObject
 ) -> None:
-    written = json.dumps(value, indent=indent, ensure_ascii=ascii_only).encode()
-    wanted = data.draw(st.sets(st.sampled_from(sorted(value)))) if value else set()
-    stream = JsonStream(written, "r", "p", 2**20)
-    members = {name: stream.value() for name in stream.members() if name in wanted}
+    json_bytes = json.dumps(value, indent=indent, ensure_ascii=ascii_only).encode()
+    requested_names = data.draw(st.sets(st.sampled_from(sorted(value)))) if value else set()
+    stream = JsonStream(json_bytes, "r", "p", 2**20)
+    members = {name: stream.value() for name in stream.members() if name in requested_names}
     stream.end()
-    assert members == {name: value[name] for name in wanted}
+    assert members == {name: value[name] for name in requested_names}
 
 
 @settings(deadline=None)
@@ -79,9 +79,9 @@ def test_an_index_names_its_files(
     weight_map: dict[str, str], indent: int | None, ascii_only: bool
 ) -> None:
     index = {"metadata": {"total_size": 7, "x": [{}]}, "weight_map": weight_map, "other": [1]}
-    written = json.dumps(index, indent=indent, ensure_ascii=ascii_only).encode()
+    json_bytes = json.dumps(index, indent=indent, ensure_ascii=ascii_only).encode()
     shards = tuple(dict.fromkeys(weight_map.values()))
-    assert parse_index(written, Limits(), "r", "p") == ShardIndex(shards, 7)
+    assert parse_index(json_bytes, Limits(), "r", "p") == ShardIndex(shards, 7)
 
 
 def pairs_of(pairs: Pairs) -> Any:
@@ -90,11 +90,11 @@ def pairs_of(pairs: Pairs) -> Any:
 
 def test_values_longer_than_the_first_piece() -> None:
     texts = ["x" * length for length in (10, 4_095, 4_096, 5_000, 300_000)]
-    written = json.dumps({"a": {text: [text, len(text)] for text in texts}, "b": "é" * 9_000})
-    stream = JsonStream(written.encode(), "r", "p", 2**21, pairs_of)
-    found = {name: stream.value() for name in stream.members()}
+    json_bytes = json.dumps({"a": {text: [text, len(text)] for text in texts}, "b": "é" * 9_000})
+    stream = JsonStream(json_bytes.encode(), "r", "p", 2**21, pairs_of)
+    values = {name: stream.value() for name in stream.members()}
     stream.end()
-    assert found == json.loads(written)
+    assert values == json.loads(json_bytes)
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_values_longer_than_the_first_piece() -> None:
     ],
     ids=range(8),
 )
-def test_what_no_stream_passes(data: bytes, reason: str) -> None:
+def test_malformed_json_is_refused(data: bytes, reason: str) -> None:
     stream = JsonStream(data, "r", "p", 2**19)
     with pytest.raises(MalformedRepo, match=reason):
         for _ in stream.members():

@@ -33,7 +33,7 @@ IMPATIENT = replace(QUICK, model_seconds=0.8, request_seconds=0.3)
 
 @pytest.fixture
 def canary() -> Iterator[HubEmulator]:
-    """A host that nobody may be sent to."""
+    """A server on another port, to which no redirect may lead."""
     with HubEmulator() as emulator:
         yield emulator
 
@@ -68,7 +68,7 @@ PASSING = [
 
 
 @pytest.mark.parametrize("fault", PASSING, ids=lambda fault: f"{fault.kind}-{fault.match}")
-def test_what_passes_is_tried_again(hub: HubEmulator, fetch: Fetch, fault: Fault) -> None:
+def test_transient_faults_are_retried(hub: HubEmulator, fetch: Fetch, fault: Fault) -> None:
     hub.faults.add(replace(fault))
     assert whole_model(fetch())
 
@@ -86,7 +86,9 @@ def test_what_passes_is_tried_again(hub: HubEmulator, fetch: Fetch, fault: Fault
     ],
     ids=lambda value: value if isinstance(value, str) else value.kind,
 )
-def test_what_lasts_is_said(hub: HubEmulator, fetch: Fetch, fault: Fault, reason: str) -> None:
+def test_permanent_faults_raise_hub_unreachable(
+    hub: HubEmulator, fetch: Fetch, fault: Fault, reason: str
+) -> None:
     hub.faults.add(replace(fault))
     with pytest.raises(HubUnreachable) as caught:
         fetch()
@@ -107,19 +109,19 @@ def test_silence_ends_at_the_deadline(
 def test_every_third_request_refused(
     hub: HubEmulator, fetch: Fetch, status: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A busy Hub is asked for each of 63 things until it answers, within the model's time."""
+    """Each of 63 requests to a busy Hub is retried until it succeeds, within the model's time."""
     repo = hub.add(llama_repo("org/busy-8B", layers=30, shards=30))
     repo.revisions["v1"] = repo.sha
-    wanted = fetch("org/busy-8B@v1")
+    expected = fetch("org/busy-8B@v1")
     assert len(hub.requests) == 63
-    asked = itertools.count(1)
-    hub.faults.add(Fault("status", lambda path: next(asked) % 3 == 0, status=status))
+    attempt_numbers = itertools.count(1)
+    hub.faults.add(Fault("status", lambda path: next(attempt_numbers) % 3 == 0, status=status))
     monkeypatch.setattr("scrapers.http.pause_seconds", lambda n, hint: pause_seconds(n, hint) / 5)
-    assert replace(fetch("org/busy-8B@v1"), retrieved_at="") == replace(wanted, retrieved_at="")
+    assert replace(fetch("org/busy-8B@v1"), retrieved_at="") == replace(expected, retrieved_at="")
 
 
 @pytest.mark.parametrize(("status", "tries"), [(503, 7), (429, 7)])
-def test_a_busy_hub_is_asked_seven_times(
+def test_a_busy_hub_gets_seven_attempts(
     hub: HubEmulator,
     fetch: Fetch,
     status: int,
@@ -141,8 +143,8 @@ def test_nonsense_instead_of_the_tree(hub: HubEmulator, fetch: Fetch) -> None:
 
 
 def test_unanswered_port() -> None:
-    with HubEmulator() as gone:
-        endpoint = gone.endpoint
+    with HubEmulator() as stopped_hub:
+        endpoint = stopped_hub.endpoint
     with HubSession(endpoint) as session, pytest.raises(HubUnreachable, match="connection"):
         fetch_snapshot(ModelRef("org/name"), session, IMPATIENT)
 
@@ -156,7 +158,7 @@ def test_rate_limit_beyond_the_deadline(hub: HubEmulator, fetch: Fetch) -> None:
     assert sum("/api/models" in request.path for request in hub.requests) <= 4
 
 
-def test_short_wait_is_kept(
+def test_a_short_retry_after_is_waited(
     hub: HubEmulator, fetch: Fetch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hub.faults.add(Fault("status", INFO, times=1, status=429, headers={"Retry-After": "1"}))
@@ -200,7 +202,7 @@ def test_compressed_bomb_is_cut_off(hub: HubEmulator, fetch: Fetch, repo: FakeRe
 
 
 @pytest.mark.parametrize("match", [INFO, "/tree/", "config.json", WEIGHTS])
-def test_foreign_port_is_never_asked(
+def test_redirects_to_another_port_are_not_followed(
     hub: HubEmulator, canary: HubEmulator, fetch: Fetch, match: str
 ) -> None:
     hub.faults.add(Fault("redirect_to", match, "hub", location=f"{canary.endpoint}/x"))
@@ -210,7 +212,7 @@ def test_foreign_port_is_never_asked(
 
 
 @pytest.mark.parametrize("form", ["https://{}/x", "http://user@{}/x", "//evil@{}/x", "ftp://{}/x"])
-def test_other_ways_to_loopback_are_never_asked(
+def test_other_spellings_of_loopback_are_not_followed(
     hub: HubEmulator, canary: HubEmulator, form: str
 ) -> None:
     location = form.format(canary.endpoint.removeprefix("http://"))
@@ -266,7 +268,7 @@ def test_connections_are_used_again(hub: HubEmulator, fetch: Fetch) -> None:
 
 
 def test_push_between_two_reads(hub: HubEmulator, fetch: Fetch, repo: FakeRepo) -> None:
-    """The description names the new commit; what was read of the old one is read again."""
+    """The description names the new commit; files read at the old one are read again."""
     new = sparse_safetensors_file({"a": ("F32", (2,))})
     sha = "0123456789abcdef0123456789abcdef01234567"
     newer = replace(repo, sha=sha, files=repo.files | {"model.safetensors": new})

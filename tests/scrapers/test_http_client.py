@@ -58,7 +58,7 @@ def read_info(session: HubSession, budget: ReadBudget | None = None) -> HubRespo
 class TestProxies:
     """The environment's proxies, as requests reads them; an emulated Hub plays the proxy."""
 
-    def test_a_proxy_is_told_the_whole_address(
+    def test_requests_to_an_http_proxy_name_the_hubs_host(
         self, hub: HubEmulator, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("http_proxy", hub.endpoint)
@@ -67,7 +67,7 @@ class TestProxies:
         hosts = {request.headers["host"] for request in hub.requests_to("hub")}
         assert hosts == {"hub.test:81"}
 
-    def test_a_proxy_is_told_who_asks(
+    def test_credentials_of_the_proxy_url_are_sent_to_the_proxy(
         self, hub: HubEmulator, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("all_proxy", hub.endpoint.replace("//", "//me:se%40cret@"))
@@ -140,7 +140,7 @@ def tls_hub(certificate: Path) -> Iterator[HubEmulator]:
 
 
 class TestCertificates:
-    def test_a_trusted_hub_is_read_over_connections_that_are_kept(
+    def test_a_trusted_hub_is_read_over_reused_connections(
         self, tls_hub: HubEmulator, certificate: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
@@ -223,8 +223,8 @@ class TestRedirects:
     def test_a_long_body_of_a_redirect_is_not_read(
         self, hub: HubEmulator, session: HubSession
     ) -> None:
-        there = "/api/models/org/name?blobs=true&again"
-        fault = Fault("redirect_to", INFO, times=1, location=there, body=bytes(10**8))
+        relative_url = "/api/models/org/name?blobs=true&again"
+        fault = Fault("redirect_to", INFO, times=1, location=relative_url, body=bytes(10**8))
         hub.faults.add(fault)
         budget = ReadBudget("org/name", QUICK)
         read_info(session, budget)
@@ -232,7 +232,7 @@ class TestRedirects:
         assert hub.requests[0].body_bytes_sent < 50_000_000
 
     @pytest.mark.parametrize("location", ["https://[bad/x", "//[bad/x", "https://a..b/"])
-    def test_addresses_that_are_none(
+    def test_redirects_to_invalid_urls_are_refused(
         self, hub: HubEmulator, session: HubSession, location: str
     ) -> None:
         hub.faults.add(Fault("redirect_to", INFO, location=location))
@@ -246,7 +246,7 @@ class TestRedirects:
         assert hub.requests[1].query == "blobs=true&caf%C3%A9=A"
 
 
-def test_after_a_failure_no_other_idle_connection_is_tried(
+def test_a_failure_closes_all_idle_connections(
     hub: HubEmulator, session: HubSession, fetch: Fetch
 ) -> None:
     """A middlebox that dropped one idle connection silently has dropped the others as well."""

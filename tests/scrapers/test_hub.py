@@ -67,9 +67,16 @@ def test_sharded(hub: HubEmulator, fetch: Fetch) -> None:
 
 
 def test_unnumbered_shards_are_found_by_the_index(hub: HubEmulator, fetch: Fetch) -> None:
-    one, other = safetensors_file({"a": ("F32", (2,))}), safetensors_file({"b": ("F32", (3,))})
+    first_file, second_file = (
+        safetensors_file({"a": ("F32", (2,))}),
+        safetensors_file({"b": ("F32", (3,))}),
+    )
     index = {"weight_map": {"a": "part-a.safetensors", "b": "part-b.safetensors"}}
-    files = {INDEX: literal_file(index), "part-a.safetensors": one, "part-b.safetensors": other}
+    files = {
+        INDEX: literal_file(index),
+        "part-a.safetensors": first_file,
+        "part-b.safetensors": second_file,
+    }
     hub.add(FakeRepo("org/name", files))
     assert stored_bytes(fetch()) == 20
 
@@ -106,8 +113,8 @@ def test_header_longer_than_the_first_read(hub: HubEmulator, fetch: Fetch) -> No
         snapshot = fetch(limits=replace(QUICK, first_read_bytes=first))
         assert snapshot.components == expected.components
         ranges = [request.range for request in hub.requests_to("cdn")]
-        rest = [] if first >= length + 8 else [f"bytes={first}-{length + 7}"]
-        assert ranges == [f"bytes=0-{first - 1}", *rest]
+        second_ranges = [] if first >= length + 8 else [f"bytes={first}-{length + 7}"]
+        assert ranges == [f"bytes=0-{first - 1}", *second_ranges]
 
 
 def test_revision(hub: HubEmulator, fetch: Fetch) -> None:
@@ -122,14 +129,14 @@ def test_revision(hub: HubEmulator, fetch: Fetch) -> None:
     assert caught.value.fields == {"repo_id": "org/name", "revision": "v9"}
 
 
-@pytest.mark.parametrize("asked", ["old/name", "older/name", "ORG/NAME"])
-def test_renamed_and_other_case(hub: HubEmulator, fetch: Fetch, asked: str) -> None:
+@pytest.mark.parametrize("requested_id", ["old/name", "older/name", "ORG/NAME"])
+def test_renamed_and_other_case(hub: HubEmulator, fetch: Fetch, requested_id: str) -> None:
     hub.add(llama_repo("org/name", shards=2))
     hub.options.renames = {"old/name": "org/name", "older/name": "old/name"}
-    snapshot = fetch(asked)
+    snapshot = fetch(requested_id)
     assert snapshot.repo_id == "org/name"
-    renamed = Note("repo_renamed", asked=asked, repo_id="org/name")
-    assert snapshot.notes == (() if asked == "ORG/NAME" else (renamed,))
+    renamed = Note("repo_renamed", asked=requested_id, repo_id="org/name")
+    assert snapshot.notes == (() if requested_id == "ORG/NAME" else (renamed,))
 
 
 def test_legacy_one_word_id(hub: HubEmulator, fetch: Fetch) -> None:

@@ -1,4 +1,4 @@
-"""What the API's answers mean, whatever a stranger makes of them."""
+"""Parsing of the API's responses, including malformed ones."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_a_file_listed_three_times_counts_once() -> None:
 
 
 @pytest.mark.parametrize("other", [{"size": 2}, {"blobId": SHA[::-1], "oid": SHA[::-1]}])
-def test_a_list_that_says_two_things_of_a_file_is_none(other: dict[str, Any]) -> None:
+def test_a_list_with_two_entries_of_one_file_is_refused(other: dict[str, Any]) -> None:
     answer = {"id": "org/name", "siblings": [LISTED, LISTED | other]}
     assert parse_info(answer, "org/name").files is None
     with pytest.raises(HubUnreachable, match="unexpected_answer"):

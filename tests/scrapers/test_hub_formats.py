@@ -76,7 +76,7 @@ def test_pickles(
     assert RepoSnapshot.from_json(json.loads(json.dumps(snapshot.to_json()))) == snapshot
 
 
-def test_pickles_of_no_known_size(hub: HubEmulator, fetch: Fetch) -> None:
+def test_pickles_without_a_size_use_the_hubs_count(hub: HubEmulator, fetch: Fetch) -> None:
     files = {"pytorch_model.bin": sparse_file(0)}
     hub.add(FakeRepo("org/name", files, parameters={"F16": 77}))
     assert fetch().components[0].totals == Totals({"F16": 77}, 154, "api")

@@ -133,7 +133,7 @@ def test_limits_of_gguf_files(limit: str, value: int, tmp_path: Path) -> None:
     assert caught.value.fields["limit"] == limit
 
 
-def test_a_type_that_nobody_knows(tmp_path: Path) -> None:
+def test_unknown_tensor_types_raise_unsupported_dtype(tmp_path: Path) -> None:
     path = write(tmp_path / "model.safetensors", described({"a": ("F7", [8], [0, 8])}))
     with pytest.raises(UnsupportedDtype, match="F7"):
         local(path)

@@ -32,7 +32,7 @@ from tests.hub_emulator import (
 from tests.scrapers.local_repos import GGUF, REPO_ID, local, on_disk, write
 
 
-def test_paths_and_model_ids_are_told_apart(
+def test_paths_and_model_ids_are_distinguished(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

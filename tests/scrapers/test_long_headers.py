@@ -40,7 +40,7 @@ def peak_bytes() -> int:
         ('"__metadata__":{}', "not_json"),
     ],
 )
-def test_metadata_that_is_none(metadata: str, reason: str) -> None:
+def test_malformed_metadata_is_refused(metadata: str, reason: str) -> None:
     data = raw_safetensors_file(f"{{{metadata}{ENTRY}}}".encode()).head_bytes()
     with pytest.raises(MalformedRepo, match=reason):
         parse_header(data, len(data) + 8, "r", "p")

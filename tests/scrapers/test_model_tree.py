@@ -107,8 +107,8 @@ JSON = st.recursive(
 @given(JSON)
 def test_hostile_listings(answer: Any) -> None:
     try:
-        found = parse_listing(answer, BASE)
+        repos = parse_listing(answer, BASE)
     except HubUnreachable:
         assert not isinstance(answer, list)
         return
-    assert all(repo.downloads >= 0 and repo.likes >= 0 for repo in found)
+    assert all(repo.downloads >= 0 and repo.likes >= 0 for repo in repos)

@@ -113,7 +113,7 @@ def test_instances_are_priced_per_gpu_once_for_all_regions() -> None:
     ]
 
 
-def test_good_rows_replace_the_old_and_the_rest_is_told() -> None:
+def test_valid_rows_replace_old_ones_and_others_are_reported() -> None:
     odd = [replace(ROW, label="RTX 4095 24GB"), replace(ROW, usd_per_gpu_hour=900.0)]
     result = checked([ROW] * 20, [ROW] * 30 + odd, LABELS, TODAY)
     assert result.rows == (ROW,) * 30
@@ -132,7 +132,7 @@ def test_good_rows_replace_the_old_and_the_rest_is_told() -> None:
         ([ROW], [replace(ROW, date="2026-11-21")], "after today"),
     ],
 )
-def test_doubtful_rows_replace_nothing(
+def test_implausible_rows_are_refused(
     before: list[PriceRow], after: list[PriceRow], reason: str
 ) -> None:
     with pytest.raises(PricesRefused, match=reason):

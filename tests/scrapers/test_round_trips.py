@@ -171,7 +171,7 @@ def test_index_that_names_other_shards(hub: HubEmulator, fetch: Fetch) -> None:
 
 
 def test_gated_model_costs_two_requests(hub: HubEmulator, fetch: Fetch) -> None:
-    """The description holds the totals; config.json, asked for beside it, is refused."""
+    """The description has the totals; the parallel request for config.json is refused."""
     hub.add(llama_repo("org/name-8B", shards=2, gated="auto"))
     hub.expect_waves(2)
     (component,) = fetch("org/name-8B").components

@@ -1,4 +1,4 @@
-"""Whose rights the Hub is asked with, and who gets to see the answer."""
+"""Which token a request to the Hub carries, and who gets the cached result."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def settings(hub: HubEmulator, tmp_path: Path) -> Settings:
     )
 
 
-def kept(settings: Settings) -> list[Path]:
+def cached_files(settings: Settings) -> list[Path]:
     """Files on disk."""
     folder = settings.cache_folder
     return list(folder.iterdir()) if folder is not None and folder.exists() else []
@@ -65,7 +65,7 @@ def test_visitors_answer_is_theirs_alone(
     assert fetcher(ref, VISITOR).repo_id == ref.repo_id
     assert set(senders(hub, "hub")) == {f"Bearer {VISITOR}"}
     assert set(senders(hub, "cdn")) == {None}
-    assert kept(settings) == []
+    assert cached_files(settings) == []
     hub.reset_log()
     if ref is PRIVATE:
         with pytest.raises(ModelNotFound):
@@ -81,8 +81,8 @@ def test_each_visitor_asks_for_themselves(hub: HubEmulator, settings: Settings) 
     hub.options.latency = 0.05
     fetcher = Fetcher(settings)
     with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda token: fetcher(GATED, token), [VISITOR] * 2 + [HOST] * 2))
-    assert len({id(snapshot) for snapshot in found}) == 4
+        snapshots = list(pool.map(lambda token: fetcher(GATED, token), [VISITOR] * 2 + [HOST] * 2))
+    assert len({id(snapshot) for snapshot in snapshots}) == 4
     infos = [r.headers["authorization"] for r in hub.requests if r.path.startswith("/api/models")]
     assert sorted(infos) == [f"Bearer {HOST}"] * 2 + [f"Bearer {VISITOR}"] * 2
 
@@ -117,13 +117,13 @@ def test_tokens_are_not_shown(
             fetcher(ref)
         except ModelNotFound as error:
             assert HOST not in repr(error)
-    shown = f"{caplog.text} {with_host!r} {fetcher!r}"
-    assert VISITOR not in shown
-    assert HOST not in shown
+    printed = f"{caplog.text} {with_host!r} {fetcher!r}"
+    assert VISITOR not in printed
+    assert HOST not in printed
 
 
 @pytest.mark.parametrize("switch", ["", "0", "no"])
-def test_host_token_is_used_only_when_asked_for(hub: HubEmulator, switch: str) -> None:
+def test_host_token_is_used_only_when_switched_on(hub: HubEmulator, switch: str) -> None:
     environment = {"HF_TOKEN": HOST, "GPUSIZER_USE_HOST_TOKEN": switch}
     assert Settings.from_environment(environment).host_token is None
 

@@ -101,7 +101,7 @@ def test_a_model_that_can_no_longer_be_read_is_an_error(
         cache.size(FIELDS)
 
 
-def test_listings_and_failures_are_not_kept(cache: AnswerCache) -> None:
+def test_listings_and_failures_are_not_cached(cache: AnswerCache) -> None:
     for _ in range(2):
         cache.size({**FIELDS, "quantized_repos": "list"})
         with pytest.raises(InvalidRequest):
@@ -119,7 +119,7 @@ def test_the_oldest_answers_go_first(repository: Repository) -> None:
     assert Counting.worked_out == 4
 
 
-def test_an_answer_larger_than_the_cache_is_given(repository: Repository) -> None:
+def test_an_answer_larger_than_the_cache_is_returned(repository: Repository) -> None:
     cache = AnswerCache(Counting(repository, load_catalogue()), max_characters=1000)
     assert cache.size(FIELDS) == cache.size(FIELDS)
     assert Counting.worked_out == 2

@@ -103,9 +103,9 @@ def test_layers_are_at_most_those_stored(claimed: int, layers: int) -> None:
     assert profile.architecture is not None
     assert profile.architecture.layers == layers
     assert sum(spec.count for spec in profile.architecture.layer_plan) == layers
-    told = [note for note in profile.caveats if note.code == "layers_not_stored"]
+    notes = [note for note in profile.caveats if note.code == "layers_not_stored"]
     expected = [Note("layers_not_stored", claimed=claimed, layers=layers)]
-    assert told == (expected if claimed > layers else [])
+    assert notes == (expected if claimed > layers else [])
     assert ("claimed_layers" in profile.architecture.to_json()) is (claimed > layers)
 
 

@@ -31,7 +31,7 @@ def test_a_misspelt_name_is_named() -> None:
     assert refused({"token": "secret", **MODEL}).fields["field"] == "token"
 
 
-def test_what_was_sent_is_shortened() -> None:
+def test_long_field_names_and_values_are_shortened() -> None:
     fields = refused({"x" * 5000: "y" * 5000}).fields
     assert (len(str(fields["field"])), len(str(fields["value"]))) == (40, 80)
 

@@ -97,7 +97,7 @@ def test_ticks_are_round_and_start_at_zero() -> None:
             assert all(step == pytest.approx(steps[0]) for step in steps)
 
 
-def test_badges_are_moved_apart_and_stay_inside() -> None:
+def test_badges_do_not_overlap_or_leave_the_chart() -> None:
     moved = spread([50, 50, 50, 3], 22, 10, 60)
     assert all(b - a >= 22 for a, b in pairwise(sorted(moved)))
     assert max(moved) <= 60

@@ -218,7 +218,7 @@ def test_break_even_is_where_both_have_cost_the_same(
         ("Ascend 910B", 1, []),
     ],
 )
-def test_what_the_reader_must_know(gpu: str, boards: int, codes: list[str]) -> None:
+def test_costs_have_notes(gpu: str, boards: int, codes: list[str]) -> None:
     assert [note.code for note in costs_of(gpu, boards).notes()] == codes
 
 

@@ -1,4 +1,4 @@
-"""Memory estimates: what is exact is exact, what is split is split, more never needs less."""
+"""Memory estimates: provenance, division over GPUs, and growth with every input."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_a_moe_model_reads_only_chosen_experts_but_holds_all() -> None:
 
 
 def packed(layout: str) -> ModelProfile:
-    """Llama-3.1-8B stored in one of the packed layouts, with the configuration that says so."""
+    """Llama-3.1-8B stored in one of the packed layouts, with its `quantization_config`."""
     linear, config = LAYOUTS[layout]
     return build_profile(llama(linear=linear, config={"quantization_config": config}))
 

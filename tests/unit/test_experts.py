@@ -1,4 +1,4 @@
-"""Expert parallelism: experts dealt out whole, by hand, and what a request may ask for."""
+"""Expert parallelism: whole experts per GPU, computed by hand, and valid requests."""
 
 from __future__ import annotations
 

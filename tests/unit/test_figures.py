@@ -113,7 +113,7 @@ def test_a_picture_ends_before_a_wide_gap_of_prices() -> None:
     assert ends() == 0
 
 
-def test_speeds_are_asked_for_up_to_the_full_pool() -> None:
+def test_speeds_are_computed_up_to_the_full_pool() -> None:
     speeds = user_speed(lambda n: 100.0 * n / (n + 10), 40, "H100")
     assert speeds.pool_users == 40
     assert [speeds.total.points[i].x for i in (0, -1)] == [1, 40]
@@ -126,7 +126,7 @@ def test_speeds_are_asked_for_up_to_the_full_pool() -> None:
 
 
 @pytest.mark.parametrize(("max_users", "pool"), [(16, False), (1000, True)])
-def test_users_end_where_the_scheduler_was_told_to(max_users: int, pool: bool) -> None:
+def test_users_end_at_the_schedulers_limit(max_users: int, pool: bool) -> None:
     """Curves end at the requested limit, or before it at the full pool, which is marked."""
     request = {"model": "Qwen/Qwen3-8B", "quant": "native", "gpu": "h100-sxm-80gb"}
     report = embedded_sizer().size({**request, "max_num_seqs": max_users})
@@ -136,7 +136,7 @@ def test_users_end_where_the_scheduler_was_told_to(max_users: int, pool: bool) -
     assert curve.pool_users == (pool_users if pool else None)
 
 
-def test_each_data_rank_has_the_limit_asked_for() -> None:
+def test_each_data_rank_has_the_requested_limit() -> None:
     """Four ranks that schedule 16 sequences each are drawn, and serve, up to 64 users."""
     request = {"model": "Qwen/Qwen3-30B-A3B", "quant": "bf16", "gpu": "h100 sxm", "engine": "vllm"}
     more = {"expert_parallel": 4, "tensor_parallel": 1, "max_num_seqs": 16}

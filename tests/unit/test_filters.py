@@ -111,7 +111,7 @@ def test_an_emptied_ranking_says_which_filter_emptied_it(fields: dict[str, Any],
     assert say_note(filtered.notes[0], "zh") and say_note(filtered.notes[0], "pt")
 
 
-def test_gpus_asked_for_by_name_are_answered_all_the_same() -> None:
+def test_named_gpus_are_answered_despite_filters() -> None:
     filtered = report(gpu="4090", vendor="AMD")
     assert filtered.ranking[0].fit.gpu.slug == "rtx-4090-24gb"
     assert [note.code for note in filtered.notes] == ["filters_not_applied"]

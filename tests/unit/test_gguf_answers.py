@@ -180,7 +180,7 @@ def test_engines_that_do_not_run_the_files() -> None:
     assert report(engine="ollama").estimates[0].estimate.engine.slug == "ollama"
 
 
-def test_a_projector_asked_for_by_its_path() -> None:
+def test_a_projector_is_selected_by_its_path() -> None:
     vision = {"v.blk.0.attn_q.weight": ("F16", (64, 64)), "mm.0.weight": ("F16", (64, 64))}
     alone = gguf_snapshot({"general.architecture": "clip"}, vision, name="mmproj-F16")
     listed = tuple(replace(variant, kind="projector") for variant in alone.variants)

@@ -185,7 +185,7 @@ def test_choice(
     assert (variant and variant.name.removeprefix("m-")) == expected
 
 
-def test_a_projector_is_read_when_asked_for() -> None:
+def test_a_projector_is_read_when_requested() -> None:
     listed = variants("m-Q4_K_M.gguf", "mmproj-F16.gguf")
     variant = choose_variant(listed, "mmproj-F16.gguf")
     assert variant is not None

@@ -51,7 +51,7 @@ LLAMA: dict[str, Any] = {
 
 
 class Source:
-    """A file that remembers which of its bytes were asked for."""
+    """A file that records the ranges that were read."""
 
     def __init__(self, file: FakeFile, size: int | None = None) -> None:
         self.file = file

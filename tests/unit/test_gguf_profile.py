@@ -292,18 +292,18 @@ MLA = {
 
 def test_latent_attention() -> None:
     split = {f"blk.{n}.attn_k_b.weight": ("F16", (128, 512, 128)) for n in range(2)}
-    found = resolved("deepseek2", split, **MLA)
-    assert plan(found) == "MM"
-    assert found.layer_plan[0].key_width == 576
-    assert found.head_dim == 192
+    resolved_model = resolved("deepseek2", split, **MLA)
+    assert plan(resolved_model) == "MM"
+    assert resolved_model.layer_plan[0].key_width == 576
+    assert resolved_model.head_dim == 192
 
 
 def test_older_files_of_latent_models_cache_every_head() -> None:
     facts = {**MLA, "kv_heads": 128, "head_dim": 192, "attention.value_length": 128}
     joint = {f"blk.{n}.attn_kv_b.weight": ("F16", (32768, 512)) for n in range(2)}
-    found = resolved("deepseek2", joint, **facts)
-    spec = found.layer_plan[0]
-    assert (plan(found), spec.key_width, spec.value_width) == ("FF", 128 * 192, 128 * 128)
+    resolved_model = resolved("deepseek2", joint, **facts)
+    spec = resolved_model.layer_plan[0]
+    assert (plan(resolved_model), spec.key_width, spec.value_width) == ("FF", 128 * 192, 128 * 128)
 
 
 def test_state_of_qwen3_next_is_what_llama_cpp_logs() -> None:

@@ -114,7 +114,7 @@ TYPE_OF_BYTES = {
 
 
 def type_of(slug: str, slot: Slot, layer: int = 10, model: ModelShape = DENSE) -> str:
-    """The block type a tensor gets, told by its size."""
+    """The block type of a tensor, derived from its bytes."""
     return TYPE_OF_BYTES[Gguf(RECIPES[slug]).group_bytes(block_row(slot, layer), model)]
 
 
@@ -248,12 +248,12 @@ def test_a_tied_matrix_stored_twice_is_written_once() -> None:
 
 def test_layers_of_a_group_are_judged_one_by_one() -> None:
     one_group = block_row(Slot.DOWN, layers=tuple(range(32)), count=32)
-    apart = [block_row(Slot.DOWN, layer) for layer in range(32)]
+    rows_by_layer = [block_row(Slot.DOWN, layer) for layer in range(32)]
     layout = Gguf(RECIPES["q4_k_m"])
     # 16 of 32 layers are widened to Q6_K
     expected = 16 * 210 + 16 * 144
     assert layout.group_bytes(one_group, DENSE) == expected
-    assert sum(layout.group_bytes(g, DENSE) for g in apart) == expected
+    assert sum(layout.group_bytes(g, DENSE) for g in rows_by_layer) == expected
 
 
 @pytest.mark.parametrize("slug", ["q8_0", "q4_k_m", "q2_k"])

@@ -187,8 +187,8 @@ def test_search_shows_every_size_of_a_product(catalogue: Catalogue) -> None:
 
 def test_no_gpu_is_listed_twice(catalogue: Catalogue) -> None:
     for query in ("4090", "h100", "apple", "rtx", "8gb"):
-        found = slugs(catalogue, query)
-        assert len(found) == len(set(found)) > 1
+        found_slugs = slugs(catalogue, query)
+        assert len(found_slugs) == len(set(found_slugs)) > 1
 
 
 def test_key_separates_product_and_size() -> None:

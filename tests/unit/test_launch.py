@@ -22,7 +22,7 @@ from tests.sizers import embedded_sizer
 
 
 @pytest.mark.parametrize("engine", sorted(LAUNCHERS))
-def test_a_revision_is_loaded_or_said_not_to_be(engine: str) -> None:
+def test_a_revision_is_loaded_or_gets_a_note(engine: str) -> None:
     for changes in (GGUF, {}, {"stored": False, "quant": "mlx-4bit", "quant_name": "MLX 4-bit"}):
         launch_plan = plan(engine, **{**changes, "revision": "v2"})
         notes = [n for n in LAUNCHERS[engine](launch_plan).notes if n.code == "launch_no_revision"]

@@ -1,4 +1,4 @@
-"""llama.cpp: where layers, tables and cache go, and what its buffers take, by hand."""
+"""llama.cpp: placement of layers, tables and cache, and bytes of buffers, computed by hand."""
 
 from __future__ import annotations
 

@@ -295,7 +295,7 @@ def test_every_layer_is_on_one_device_and_memory_is_not_pooled(data: st.DataObje
         assert arranged_plan.host.total.likely <= ram * GIB - SYSTEM_BYTES
 
 
-def test_what_programs_read() -> None:
+def test_the_json_of_a_report_has_the_plan() -> None:
     """A dense model on 3090 + 3060: the report has the machine beside everything else."""
     report = embedded_sizer().size({"model": "Qwen/Qwen3-32B", "rig": "3090 + 3060 + 64gb ram"})
     data = report.to_json(say_note)

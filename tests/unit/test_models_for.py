@@ -83,7 +83,7 @@ def test_order_and_counts() -> None:
     assert data["considered"] == 225
 
 
-def test_nothing_that_fits_is_passed_over() -> None:
+def test_the_bound_is_below_all_real_weights() -> None:
     """The bound from nominal bits is below the real weights of everything on the library."""
     for candidate in embedded_sizer().library.candidates:
         profile = candidate.profile
@@ -189,7 +189,7 @@ def test_tasks() -> None:
     assert task_of(build_profile(llama())) == "text", "no tag: by what it is made of"
 
 
-def test_what_counts_towards_the_bound() -> None:
+def test_the_bound_counts_parameters_without_the_input_table() -> None:
     """Llama 3.1 8B without its input table of 128,256 x 4096."""
     candidate = CandidateModel.of(build_profile(llama()))
     assert candidate.core_parameters == 8_030_261_248 - 128_256 * 4096

@@ -33,7 +33,7 @@ _NAMES = re.compile(
 
 
 def _tab(name: str, *answers: str) -> Callable[[Language], str]:
-    """What a tab shows, by the name of its question, to what was filled in."""
+    """The HTML of each tab, by the name of its listener and the filled-in fields."""
 
     def shown(language: Language) -> str:
         sizer = embedded_sizer()

@@ -44,7 +44,7 @@ def test_the_reverse_address_brings_back_the_question(
 @pytest.mark.parametrize(
     ("typed", "shown"), [("poetry", ""), ("VISION", "vision"), ("", ""), ("<b>", "")]
 )
-def test_an_unknown_task_of_an_address_is_said_and_not_shown(
+def test_an_unknown_task_of_an_address_gives_an_error(
     questions: Questions, typed: str, shown: str
 ) -> None:
     gpu, task, _, answer, _, _ = questions.models_for_again({"gpu": "4090", "model_task": typed})
@@ -57,7 +57,7 @@ def test_an_unknown_task_of_an_address_is_said_and_not_shown(
 @pytest.mark.parametrize(
     ("typed", "shown"), [("osmosis", "lora"), ("QLoRA", "qlora"), ("sft", "full"), ("", "lora")]
 )
-def test_an_unknown_method_of_an_address_is_said_and_not_shown(
+def test_an_unknown_method_of_an_address_gives_an_error(
     questions: Questions, typed: str, shown: str
 ) -> None:
     _, method, *_, answer, _ = questions.train_again({"model": LLAMA, "method": typed}, TOKEN)

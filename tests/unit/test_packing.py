@@ -186,7 +186,7 @@ TOLD = {"packing_not_proven", "quantization_width_unknown"}
 
 
 def companions(name: str) -> list[str]:
-    """Endings of what a layout stores beside a packed matrix."""
+    """Name endings of the tensors that a layout stores beside a packed matrix."""
     linear, _ = ALL_LAYOUTS[name]
     tensors = linear("p", 256, 256, (range(4),))
     return sorted({t.pattern for t in tensors if is_quant_aux(t, dtypes(*tensors))})
@@ -194,9 +194,12 @@ def companions(name: str) -> list[str]:
 
 @pytest.mark.parametrize("shape", ODD_SHAPES)
 @pytest.mark.parametrize(
-    ("name", "companion"), [(name, one) for name in ALL_LAYOUTS for one in companions(name)]
+    ("name", "companion"),
+    [(name, companion) for name in ALL_LAYOUTS for companion in companions(name)],
 )
-def test_an_odd_companion_is_told_or_changes_nothing(name: str, companion: str, shape: str) -> None:
+def test_an_odd_scale_shape_gets_a_note_or_changes_nothing(
+    name: str, companion: str, shape: str
+) -> None:
     linear, settings = ALL_LAYOUTS[name]
 
     def odd(stem: str, rows: int, columns: int, axes: Axes) -> list[TensorGroup]:
@@ -208,8 +211,8 @@ def test_an_odd_companion_is_told_or_changes_nothing(name: str, companion: str, 
     config = {"quantization_config": settings}
     profile = build_profile(tiny(linear=odd, config=config))
     honest = build_profile(tiny(linear=linear, config=config)).parameters
-    told = {note.code for note in profile.caveats}
-    assert profile.parameters == honest or told & TOLD
+    note_codes = {note.code for note in profile.caveats}
+    assert profile.parameters == honest or note_codes & TOLD
 
 
 @pytest.mark.parametrize(
@@ -222,7 +225,7 @@ def test_an_odd_companion_is_told_or_changes_nothing(name: str, companion: str, 
         (".trellis", (4, 4, 15), "I16"),
     ],
 )
-def test_a_packed_weight_of_no_known_layout_is_told(
+def test_a_packed_weight_of_an_unknown_layout_gets_a_note(
     suffix: str, shape: tuple[int, ...], dtype: str
 ) -> None:
     tensors = [*tiny().components[0].tensors, group(f"p{suffix}", shape, dtype=dtype)]
@@ -259,13 +262,13 @@ GPTQ = {"quantization_config": {"quant_method": "gptq", "bits": 4, "group_size":
         ),
     ],
 )
-def test_padding_is_told_from_real_biases(facts: dict[str, Any], real: str) -> None:
+def test_padding_is_distinguished_from_real_biases(facts: dict[str, Any], real: str) -> None:
     config = {**GPTQ, **facts}
     padded = build_profile(tiny(linear=gptq_with_biases, config=config))
     biases = {g.pattern.split(".")[4]: g for g in padded.groups if g.pattern.endswith(".bias")}
     assert set(biases) == set(LINEARS)
-    counted = {name for name, bias in biases.items() if bias.parameters}
-    assert counted == set(real.split())
+    counted_names = {name for name, bias in biases.items() if bias.parameters}
+    assert counted_names == set(real.split())
     assert padded.parameters == build_profile(tiny()).parameters + sum(
         bias.parameters for bias in biases.values()
     )
@@ -279,8 +282,8 @@ def test_a_bias_without_a_packed_weight_of_its_own_is_real() -> None:
         group("transformer.visual.attn.{}.in_proj.bias", (192,), range(3)),
         group("model.layers.{}.self_attn.w_proj.bias", (64,), range(4)),
     ]
-    both = with_tensors(packed, [*packed.components[0].tensors, *tower])
-    added = build_profile(both).parameters - build_profile(packed).parameters
+    with_tower = with_tensors(packed, [*packed.components[0].tensors, *tower])
+    added = build_profile(with_tower).parameters - build_profile(packed).parameters
     assert added == 3 * (192 * 64 + 192) + 4 * 64
 
 

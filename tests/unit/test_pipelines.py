@@ -120,7 +120,7 @@ def test_sdxl_decodes_half_precision_in_full() -> None:
 
 
 def test_encoders_meet_under_guidance_and_t5_stays_wide() -> None:
-    """SD3's empty prompt: CLIP G comes while T5 is there, whose `wo` is kept in 32 bits."""
+    """SD3's empty prompt: CLIP G is loaded while T5 is in memory, whose `wo` has 32 bits."""
     memory = need(sixteen_bit(SD3, "F16"), cpu_offload="model")
     clip, t5, wo = 694_659_840 * 2, 4_762_310_656 * 2, 24 * 4096 * 10_240 * 2
     assert memory.weights.likely == clip + t5 + wo

@@ -165,7 +165,7 @@ def test_one_gpu_only_where_the_model_cannot_be_divided() -> None:
     assert set(kinds(ranked("Qwen/Qwen3-8B", "m3 max 128gb"))) == {"single"}
 
 
-def test_what_programs_read() -> None:
+def test_the_json_of_a_report_has_the_plan() -> None:
     report = embedded_sizer().size({"model": "Qwen/Qwen3-32B", "gpu": "2x 3090", "quant": "bf16"})
     entry = report.to_json(say_note)["ranking"][0]
     assert entry["parallelism"]["nodes"] == 1

@@ -52,7 +52,7 @@ def figure(item: Ranked, rank_by: str) -> float | None:
 @pytest.mark.parametrize(
     "rank_by", [name for name in RANKINGS if name not in ("training", "inference")]
 )
-def test_policies_order_what_they_say(rank_by: str) -> None:
+def test_policies_sort_by_their_figure(rank_by: str) -> None:
     """Speeds and costs are shown with three digits, the order is exact: ties within 1 %."""
     ranking = report(rank_by=rank_by).ranking
     sure = [item for item in ranking if item.fit.verdict is Verdict.FITS]
@@ -104,7 +104,7 @@ def test_hyphens_and_underscores_name_the_same_policy() -> None:
 
 
 def test_a_place_says_why_in_one_line() -> None:
-    """Bytes to spare, tok/s, what the order goes by, and what several would talk over."""
+    """Headroom in bytes, tok/s, the figure of the policy, and the interconnect of several GPUs."""
     item = next(
         ranked_item
         for ranked_item in report(rank_by="cheapest", quant="q8_0", engine="llama.cpp").ranking

@@ -172,7 +172,7 @@ def test_cards_come_in_the_order_picked_and_can_be_removed() -> None:
     assert "2 × GeForce RTX 4090 24GB" in page.text
 
 
-def test_a_card_shows_totals_when_several_users_were_asked_for() -> None:
+def test_a_card_shows_totals_for_several_users() -> None:
     assert "First token" in cards(("1x4090",), LLAMA).text
     assert "Full server, in all" not in cards(("1x4090",), LLAMA).text
     state = replace(PageState(LLAMA), concurrency="8").picking(("1x4090",))

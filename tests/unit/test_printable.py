@@ -27,7 +27,7 @@ def test_every_control_format_and_bidirectional_character_is_replaced() -> None:
 
 
 @pytest.mark.parametrize("text", ["位宽\u3000四", "4\xa0bits – “déjà” ½ 👍🏽", "R$\xa01.234,5", ""])
-def test_what_people_read_stays(text: str) -> None:
+def test_printable_texts_are_unchanged(text: str) -> None:
     assert printable(text) == text
     assert json.loads(json_text(text)) == text and text in json_text(text)
 

@@ -1,4 +1,4 @@
-"""gpusizer.model.quantization: how a checkpoint says it was quantized."""
+"""gpusizer.model.quantization: the quantization that a configuration states."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_every_layout_is_announced(name: str) -> None:
         {"bits": float("nan")},
     ],
 )
-def test_settings_that_say_nothing(settings: Any) -> None:
+def test_settings_without_a_method_are_not_detected(settings: Any) -> None:
     assert detect(settings) is None
 
 

@@ -1,4 +1,4 @@
-"""The listing of quantized repositories in a report: only when asked for."""
+"""The listing of quantized repositories in a report, which is made on request only."""
 
 from __future__ import annotations
 

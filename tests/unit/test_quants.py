@@ -157,7 +157,7 @@ def test_aliases(alias: str, slug: str) -> None:
     assert alias not in SLUGS
 
 
-def test_rankings_pick_neither_below_four_bits_nor_slow_kernels_unasked() -> None:
+def test_rankings_avoid_below_four_bits_and_slow_kernels_by_default() -> None:
     unasked = {quant.slug for quant in all_quants() if quant.shown and not quant.recommended}
     slow = {"bnb-int8", "bnb-nf4", "bnb-nf4-dq"}
     assert unasked == {"fp32", "q3_k_m", "q2_k", "exl2-3.0", "exl3-3.0", *slow}

@@ -1,4 +1,4 @@
-"""Ranking: what fits comes first, counts are smallest, policies order what they say."""
+"""Ranking: GPUs that fit come first, in smallest counts, sorted by the policy's figure."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_each_card_gets_an_engine_that_runs_on_it() -> None:
         assert runs_on(item.fit.estimate.quant, item.fit.estimate.engine, item.fit.gpu)
 
 
-def test_announced_cards_are_not_recommended_but_can_be_asked_for() -> None:
+def test_announced_cards_are_not_recommended_but_can_be_named() -> None:
     assert not [i for i in report(top=0).ranking if i.fit.gpu.status == "announced"]
     ranking = report(gpu="rubin-r200-288gb").ranking
     assert ranking[0].fit.gpu.status == "announced"
@@ -153,7 +153,7 @@ def test_a_mixture_can_leave_its_experts_in_system_memory() -> None:
     assert note.fields["ram_bytes"] == host_bytes
 
 
-def test_parallelism_asked_for_is_used() -> None:
+def test_requested_parallelism_is_used() -> None:
     item = report(gpu="4090", tensor_parallel=2).ranking[0]
     assert (item.fit.count, item.fit.estimate.split) == (2, Split(tensor=2))
 

@@ -131,7 +131,7 @@ def test_the_request_is_echoed_with_its_defaults() -> None:
     assert workload["kv_dtype"] == "auto"
 
 
-def test_a_context_beyond_the_model_is_shortened_and_said() -> None:
+def test_a_context_beyond_the_model_is_shortened_with_a_note() -> None:
     data = answer(context=1_000_000)
     assert data["workload"]["context"] == 131_072
     assert [note["code"] for note in data["notes"]] == ["context_shortened"]
@@ -202,7 +202,7 @@ def test_the_version_of_an_engine_that_has_versions_is_used() -> None:
         (["q8_0", "mlx-4bit"], ["q8_0", "mlx-4bit"]),
     ],
 )
-def test_quantizations_asked_for(quants: Any, slugs: list[str]) -> None:
+def test_requested_quantizations(quants: Any, slugs: list[str]) -> None:
     assert [estimate["quant"] for estimate in answer(quant=quants)["estimates"]] == slugs
 
 
@@ -256,7 +256,7 @@ def test_prices_are_of_all_boards_and_unknown_stays_null() -> None:
     assert unknown["buy_usd"] is None and unknown["as_of"] is None
 
 
-def test_comparison_keeps_the_order_asked_for() -> None:
+def test_a_comparison_keeps_the_requested_order() -> None:
     comparison = SIZER.compare({"gpus": ["A100", "2 x 3090"], "model": "Qwen/Qwen3-32B"})
     data = comparison.to_json(say_note)
     assert [gpu["slug"] for gpu in data["gpus"]] == ["a100-sxm-80gb", "rtx-3090-24gb"]

@@ -177,7 +177,7 @@ def bytes_of(data: bytes) -> Callable[[], bytes]:
     return lambda: data
 
 
-def test_an_arrived_header_is_judged_when_it_is_asked_for() -> None:
+def test_a_lazy_header_raises_when_it_is_parsed() -> None:
     header = LazyHeader(
         bytes_of(raw_safetensors_file(b"[]").head_bytes()), None, HeaderMemory(0), 0
     )

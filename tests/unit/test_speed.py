@@ -355,7 +355,7 @@ def test_bands() -> None:
 
 
 def test_a_card_without_a_known_peak_has_no_speed_for_many() -> None:
-    """One user reads memory; a batch computes, and nobody published how fast this card does."""
+    """One user is bound by bandwidth, a batch by FLOPS, which are unknown for this card."""
     speeds = speeds_on("meta-llama/Llama-3.3-70B-Instruct", "mi308x", "fp8", concurrency=256)
     assert speeds.decode is not None
     assert speeds.total is None and speeds.per_user is None

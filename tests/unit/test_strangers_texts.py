@@ -84,7 +84,9 @@ def test_one_hostile_text_at_a_time(
 
 @pytest.mark.parametrize("name", REPOSITORIES)
 @pytest.mark.parametrize("command", COMMANDS)
-def test_the_shell_shows_none(name: str, command: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_shell_prints_no_control_characters(
+    name: str, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     repo = every_text_poisoned(REPOSITORIES[name])
     code, output, errors = shell(repo, *COMMANDS[command], capsys=capsys)
     assert (code, errors) == (0, "")
@@ -96,7 +98,7 @@ def test_the_shell_shows_none(name: str, command: str, capsys: pytest.CaptureFix
     assert POISON in " ".join(strings(json.loads(output))), "JSON is faithful"
 
 
-def test_errors_show_none(capsys: pytest.CaptureFixture[str]) -> None:
+def test_errors_print_no_control_characters(capsys: pytest.CaptureFixture[str]) -> None:
     def fails(error: GpusizerError) -> tuple[int, str, str]:
         def fetch(ref: ModelRef) -> RepoSnapshot:
             raise error
@@ -130,7 +132,7 @@ def test_errors_show_none(capsys: pytest.CaptureFixture[str]) -> None:
     ],
     ids=lambda value: " ".join(value)[:30].encode("ascii", "replace").decode(),
 )
-def test_what_was_typed_is_shown_so_too(
+def test_typed_texts_are_printed_without_control_characters(
     arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
     _, output, errors = shell(gptq(), *arguments, capsys=capsys)
@@ -142,7 +144,7 @@ def test_what_was_typed_is_shown_so_too(
 
 @pytest.mark.parametrize("name", REPOSITORIES)
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_the_page_shows_none(name: str, language: Language) -> None:
+def test_the_page_has_no_control_characters(name: str, language: Language) -> None:
     """Each listener of the page, as Gradio calls it."""
     hostile = sizer(every_text_poisoned(REPOSITORIES[name]))
     handlers = Handlers(hostile, lambda token: hostile.fetch, language, (MODEL,))
@@ -162,7 +164,7 @@ def test_the_page_shows_none(name: str, language: Language) -> None:
 
 @pytest.mark.parametrize("name", REPOSITORIES)
 @pytest.mark.parametrize("kind", ["json", "csv", "memory", "markdown"])
-def test_files_of_an_answer_show_none(name: str, kind: str) -> None:
+def test_files_of_an_answer_have_no_control_characters(name: str, kind: str) -> None:
     hostile = sizer(every_text_poisoned(REPOSITORIES[name]))
     handlers = Handlers(hostile, lambda token: hostile.fetch, "en", (MODEL,))
     query = PageState(model=MODEL, gpus=(GPU,)).query

@@ -1,4 +1,4 @@
-"""gpusizer.model.tensor_roles: what a tensor is for, from its name and shape."""
+"""gpusizer.model.tensor_roles: the role of a tensor, from its name and shape."""
 
 from __future__ import annotations
 

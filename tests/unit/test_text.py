@@ -134,7 +134,7 @@ def strings(*folders: Path) -> set[str]:
 
 
 def pattern_of(joined: ast.JoinedStr) -> str:
-    """A regular expression for what an f-string can become, with a group for each blank."""
+    """A regular expression for the values of an f-string, with a group for each field."""
     return "".join(
         re.escape(str(part.value)) if isinstance(part, ast.Constant) else r"([\w.]+)"
         for part in joined.values
@@ -305,7 +305,7 @@ def test_nothing_is_left_untranslated(key: str) -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_errors_are_said_with_their_facts(language: Language) -> None:
+def test_error_sentences_include_their_fields(language: Language) -> None:
     sentence = say_error(NoWeights(repo_id="a/b", formats=["pickle", "gguf"]), language)
     assert "a/b" in sentence
     assert "pickle, gguf" in sentence

@@ -59,7 +59,7 @@ def test_frozen_weights_keep_no_inputs() -> None:
     assert kept_by_token(LLAMA, LORA, shared).adapters == L * (2 * (2 * H + F) + 7 * 2 * 16)
 
 
-def test_dora_keeps_two_results_more() -> None:
+def test_dora_keeps_two_more_activations_than_lora() -> None:
     lora, dora = (
         kept_by_token(LLAMA, LORA.changed(method=method), EAGER).adapters
         for method in ("lora", "dora")
@@ -113,7 +113,7 @@ def test_a_fused_matrix_is_found_by_the_names_of_its_parts() -> None:
     assert parameters(["head"]) == 8 * (4096 + 151_936)
 
 
-def test_experts_only_when_asked_for() -> None:
+def test_expert_adapters_only_when_requested() -> None:
     shape = trained_shape(load_profile("openai/gpt-oss-20b"))
     assert {m.name for m in targeted(shape, ["all-linear"])} == {
         "q_proj",

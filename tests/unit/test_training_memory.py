@@ -133,7 +133,7 @@ def test_the_stack_at_hand_decides_what_adds_up() -> None:
     assert adds_up_whole(plan, replace(trainer, no_sync=None))  # not known: the larger need
 
 
-def test_every_stack_says_where_its_accumulation_is_known_from() -> None:
+def test_every_stack_has_a_source_of_its_accumulation() -> None:
     accumulation = {slug: (stack.no_sync, stack.no_sync_source) for slug, stack in stacks().items()}
     assert {slug for slug, (no_sync, _) in accumulation.items() if no_sync is None} == {
         "deepspeed",

@@ -127,7 +127,7 @@ LADDERS: tuple[dict[str, Any], ...] = (
 
 
 @pytest.mark.parametrize("fields", LADDERS)
-def test_what_is_said_first_is_where_the_ladder_starts(fields: dict[str, Any]) -> None:
+def test_the_ladder_starts_at_the_needed_bytes(fields: dict[str, Any]) -> None:
     """The need of each GPU minus a step's saving is what that step leaves, in every answer."""
     report = answer(**fields)
     data = as_json(report)
@@ -158,7 +158,7 @@ def test_varied_lengths_show_more_than_they_need() -> None:
 
 @pytest.mark.parametrize("method", ["lora", "qlora", "full"])
 def test_a_bar_passes_the_line_of_a_card_where_the_verdict_says_so(method: str) -> None:
-    """Bars and verdicts are of what a GPU needs, at lengths around the longest that fits."""
+    """Bars and verdicts use the needed bytes, at lengths around the longest that fits."""
     card = CARDS.find("rtx 4090")
     report = answer(gpu="4090", gpu_count=1, method=method, packed=False)
     most = report.ranking[0].largest
@@ -189,7 +189,7 @@ def test_errors_are_the_usual_ones() -> None:
         answer(gpu="6x4090", tensor_parallel=4)
 
 
-def test_the_asked_for_sharding_waits_for_its_gpus() -> None:
+def test_the_requested_sharding_applies_from_two_gpus() -> None:
     fit = answer(gpu="4090", method="full", sharding="zero3").ranking[0].fit
     assert (fit.plan.sharding, fit.plan.precision) == ("zero3", "master")
     assert answer(gpu="2x4090", sharding="fsdp").ranking[0].fit.plan.sharding == "fsdp"

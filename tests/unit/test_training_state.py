@@ -135,7 +135,7 @@ def test_a_native_base_without_quantization_is_not_treated_as_quantized() -> Non
         ("torchao", False),
     ],
 )
-def test_peft_raises_what_some_methods_leave_wide(method: str, raised: bool) -> None:
+def test_peft_converts_embedding_and_head_to_fp32(method: str, raised: bool) -> None:
     """Embedding and head of 151,936 x 4,096 in 2 or 4 bytes beside packed layers."""
     profile = load_profile("Qwen/Qwen-7B-Chat-Int4")
     model = TrainingEstimator(replace(profile, quantization=StoredQuantization(method, 4, 128)))
@@ -149,7 +149,10 @@ def test_peft_raises_what_some_methods_leave_wide(method: str, raised: bool) -> 
 
 
 def test_a_named_base_is_of_the_method_that_makes_it() -> None:
-    """GPTQ's 4 bits are not raised, NF4 and LLM.int8 are; runs of two frameworks count as if."""
+    """Weights beside GPTQ matrices stay in 16 bits, beside NF4 and LLM.int8 they become FP32.
+
+    For frameworks that only name 4 bits, FP32 is assumed.
+    """
     outside, norms = 2 * 32000 * 4096, (2 * 32 + 1) * 4096
     inside = PARAMETERS - outside - norms
 

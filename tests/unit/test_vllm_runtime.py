@@ -135,7 +135,7 @@ def test_communicators_by_link_and_version() -> None:
     assert of("0.19.0", Split(pipeline=2), BIG) == 0.075
 
 
-def test_draft_layers_and_the_text_alone_are_asked_for() -> None:
+def test_draft_layers_and_text_only_change_weights() -> None:
     quant = native_quant(DEEPSEEK)
     sizes = weight_sizes(DEEPSEEK, quant, native=True)
 

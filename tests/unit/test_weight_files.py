@@ -200,7 +200,7 @@ def test_sharded_variants(paths: list[str]) -> None:
         (["data.csv", "tf_model.h5", "model.onnx"], ["keras", "onnx"]),
     ],
 )
-def test_no_weights_names_what_was_seen(paths: list[str], formats: list[str]) -> None:
+def test_no_weights_lists_the_formats_of_the_files(paths: list[str], formats: list[str]) -> None:
     with pytest.raises(NoWeights) as caught:
         select(*paths)
     assert caught.value.fields == {"repo_id": "org/name", "formats": formats}
@@ -284,8 +284,8 @@ def test_a_pipeline_may_be_pickled() -> None:
 
 def test_other_copies_are_listed() -> None:
     listed = files("z.gguf", "README.md", "model.safetensors", "original/consolidated.00.pth")
-    rest = uncounted(listed, {"model.safetensors"})
-    assert [file.path for file in rest] == ["original/consolidated.00.pth", "z.gguf"]
+    uncounted_files = uncounted(listed, {"model.safetensors"})
+    assert [file.path for file in uncounted_files] == ["original/consolidated.00.pth", "z.gguf"]
 
 
 @pytest.mark.parametrize(

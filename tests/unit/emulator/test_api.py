@@ -43,7 +43,7 @@ class TestModelInfo:
         assert weights.lfs is not None
         assert weights.lfs.sha256 == repo.files["model.safetensors"].sha256
 
-    def test_expand_gives_only_what_was_asked(self, api: HfApi, hub: HubEmulator) -> None:
+    def test_expand_returns_only_the_requested_fields(self, api: HfApi, hub: HubEmulator) -> None:
         info = api.model_info(SINGLE, expand=["safetensors", "baseModels", "gguf"])
         assert info.safetensors is not None
         assert info.sha is None

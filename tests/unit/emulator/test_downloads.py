@@ -223,7 +223,7 @@ class TestLog:
         assert [fetch(hub.endpoint, path)[0] for _ in range(2)] == [200, 200]
         assert (len(hub.requests), hub.round_trips) == (4, 3)
 
-    def test_connection_is_kept(self, hub: HubEmulator) -> None:
+    def test_a_connection_is_reused(self, hub: HubEmulator) -> None:
         connection = http.client.HTTPConnection(urlsplit(hub.endpoint).netloc, timeout=5)
         for _ in range(50):
             connection.request("GET", f"/api/models/{SINGLE}")

@@ -50,7 +50,7 @@ class TestFiles:
             assert file.metadata() == {"format": "pt"}
             assert file.get_slice("b.weight").get_shape() == [4, 3]
 
-    def test_raw_file_claims_what_it_is_told(self) -> None:
+    def test_a_raw_file_claims_the_given_header(self) -> None:
         file = raw_safetensors_file(b"{}", header_length=2**63, data_size=6)
         assert file.size == 16
         assert file.read(0, 99) == (2**63).to_bytes(8, "little") + b"{}" + bytes(6)
