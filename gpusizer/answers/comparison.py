@@ -18,7 +18,7 @@ from gpusizer.model.profile import ModelProfile
 
 @dataclass(frozen=True, slots=True)
 class ComparedGpu:
-    """One GPU of a comparison; `ranked` when a model was named, in the order asked for."""
+    """One GPU of a comparison, in the requested order; `ranked` if a model was named."""
 
     gpu: Gpu
     count: int | None
@@ -38,7 +38,7 @@ class Comparison:
     workload: Workload | None
 
     def to_json(self, say: Say) -> dict[str, Any]:
-        """GPUs in the order asked for, each with its `fit` or null."""
+        """GPUs in the requested order, each with its `fit` or null."""
         return {
             "schema_version": SCHEMA_VERSION,
             "model": None if self.profile is None else model_json(self.profile, say),

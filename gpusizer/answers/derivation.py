@@ -103,8 +103,8 @@ def _bytes(width: Fraction) -> str:
 
 def _closed(part: str, steps: list[DerivationStep], amount: Amount) -> list[DerivationStep]:
     """The steps, and one for the engine's correction where their sum differs from its amount."""
-    rest = amount.likely - sum(step.amount.likely for step in steps)
-    if not rest:
+    correction_bytes = amount.likely - sum(step.amount.likely for step in steps)
+    if not correction_bytes:
         return steps
-    size = exactly(abs(rest), amount.provenance)
-    return [*steps, DerivationStep(part, "engine", "", size, correction=rest)]
+    size = exactly(abs(correction_bytes), amount.provenance)
+    return [*steps, DerivationStep(part, "engine", "", size, correction=correction_bytes)]

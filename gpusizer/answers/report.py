@@ -64,7 +64,7 @@ class Report:
     rig: RigPlan | None = None
 
     def to_json(self, say: Say) -> dict[str, Any]:
-        """The contract's report object; `quantized_repos` and `rig` only when asked for."""
+        """The contract's report object; `quantized_repos` and `rig` only when requested."""
         report = {
             "schema_version": SCHEMA_VERSION,
             "model": model_json(self.profile, say),
@@ -175,7 +175,7 @@ def _amounts_json(breakdown: Breakdown) -> dict[str, int]:
 
 
 def ranked_json(item: Ranked, say: Say) -> dict[str, Any]:
-    """The contract's ranking object; `largest` and `advice` only for GPUs asked for by name."""
+    """The contract's ranking object; `largest` and `advice` only for GPUs named in the request."""
     fit = item.fit
     named_only: dict[str, Any] = {}
     if item.largest is not None:

@@ -98,7 +98,7 @@ def _worth_ranking(quant: Quant, native: Quant, profile: ModelProfile) -> bool:
 
 
 def _runs(quant: Quant, engine: str | None, profile: ModelProfile) -> bool:
-    """Whether the quantization applies to this model and runs under the engine asked for."""
+    """Whether the quantization applies to this model and runs under the requested engine."""
     if quant.moe_only and not (profile.architecture and profile.architecture.experts):
         return False
     if engine is None:

@@ -86,7 +86,7 @@ def _snapshot(fetch: Fetch, request: TrainingRequest, parse: ParseRef) -> RepoSn
 
 
 def _unplaced(fitter: TrainingFitter, request: TrainingRequest) -> TrainingPlan:
-    """The plan where no GPU is named: on the number asked for, else on as few as it divides."""
+    """The plan without a named GPU: on the requested number, else on the fewest for its split."""
     plans = fitter.plans(request.gpu_count or fitter.plan.gpus) or fitter.plans(fitter.plan.gpus)
     return plans[0]  # a plan always divides its own number of GPUs
 
@@ -107,7 +107,7 @@ def _consulted(fitter: TrainingFitter, gpu: Gpu, count: int | None) -> TrainingF
 
 
 def _estimates(fitter: TrainingFitter, plan: TrainingPlan) -> tuple[TrainingEstimateRow, ...]:
-    """The asked-for method, then the others with the same settings."""
+    """The requested method, then the others with the same settings."""
     methods = [plan.method, *(method for method in METHODS if method != plan.method)]
     rows = []
     for method in methods:
@@ -145,7 +145,7 @@ def bytes_per_parameter(estimator: TrainingEstimator, plan: TrainingPlan) -> Byt
 def _placed(
     fitter: TrainingFitter, request: TrainingRequest, fits: list[TrainingFit]
 ) -> tuple[RankedTraining, ...]:
-    """GPUs asked for by name, in that order, with the most that fits on each."""
+    """The requested GPUs in their order, each with the largest sequence and batch that fit."""
     return tuple(
         replace(
             _described(fitter, request, fit, rank),

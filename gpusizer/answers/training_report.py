@@ -43,7 +43,7 @@ class BytesPerParameter:
 
 @dataclass(frozen=True, slots=True)
 class TrainingEstimateRow:
-    """One way to train: the one asked for, or another method with the same settings."""
+    """One way to train: the requested one, or another method with the same settings."""
 
     plan: TrainingPlan
     memory: TrainingMemory
@@ -53,7 +53,7 @@ class TrainingEstimateRow:
 
 @dataclass(frozen=True, slots=True)
 class RankedTraining:
-    """One place of the ranking; `largest` only where the GPU was asked for by name."""
+    """One place of the ranking; `largest` only for GPUs named in the request."""
 
     rank: int
     fit: TrainingFit

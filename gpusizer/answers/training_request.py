@@ -234,8 +234,8 @@ class TrainingRequest(ModelFields, GpuFields, RankingFields, PlanFields):
         """The settings that were given, with defaults for the others. Raises InvalidRequest."""
         gpus = self.gpu_count or 1
         settings = {name: getattr(self, name) for name in PLAN_FIELDS}
-        known = {name: value for name, value in settings.items() if value is not None}
-        plan = TrainingPlan(**known, gpus=gpus)
+        stated = {name: value for name, value in settings.items() if value is not None}
+        plan = TrainingPlan(**stated, gpus=gpus)
         if gpus % plan.split:
             if gpus != 1:
                 raise fail("gpu_count", gpus, "cannot_be_split")

@@ -10,7 +10,7 @@ DATA_DIR = Path(__file__).resolve().parents[2] / "data"
 """Tables that people edit."""
 
 GENERATED_DIR = DATA_DIR / "generated"
-"""Files that a command writes; nobody edits them."""
+"""Folder of files that commands write and that are not edited by hand."""
 
 SNAPSHOTS_DIR = GENERATED_DIR / "models"
 """Snapshots of well-known models, embedded so that they need no Hub."""

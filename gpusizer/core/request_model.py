@@ -36,17 +36,17 @@ class RequestModel(BaseModel):
 
         Raises InvalidRequest naming the first wrong field, its value and what is wrong with it.
         """
-        known = fields_of(cls)
-        required = {name: None for name, info in known.items() if info.is_required()}
+        known_fields = fields_of(cls)
+        required = {name: None for name, info in known_fields.items() if info.is_required()}
         values = {
             name: value
             for name, value in {**required, **fields}.items()
-            if name in required or name not in known or not is_empty(value)
+            if name in required or name not in known_fields or not is_empty(value)
         }
         try:
             return cls.model_validate(values)
         except ValidationError as error:
-            raise _first_refusal(known, values, error) from None
+            raise _first_refusal(known_fields, values, error) from None
 
 
 def fields_of(model: type[RequestModel]) -> dict[str, FieldInfo]:
@@ -77,20 +77,20 @@ def type_of(info: FieldInfo) -> type:
 
 
 def _first_refusal(
-    known: Mapping[str, FieldInfo], values: Mapping[str, Any], error: ValidationError
+    known_fields: Mapping[str, FieldInfo], values: Mapping[str, Any], error: ValidationError
 ) -> InvalidRequest:
     """The error of the first wrong field, in the order in which the fields were given."""
     details = {detail["loc"][:1]: detail for detail in error.errors(include_url=False)}
     for name, value in values.items():
-        if name not in known:
+        if name not in known_fields:
             return fail(str(name)[:40], value, "unknown_field")
         if (name,) in details:
-            return _refusal(name, value, known[name], details[(name,)])
+            return _refusal(name, value, known_fields[name], details[(name,)])
     raise error
 
 
 def _refusal(name: str, value: Any, info: FieldInfo, detail: ErrorDetails) -> InvalidRequest:
-    """What a reader refused, or what lies outside of the field's bounds."""
+    """The error of a value that a reader refused or that is outside of the field's bounds."""
     low, high = bounds_of(info)
     bounds = {} if low is None or high is None else {"low": low, "high": high}
     refused = detail.get("ctx", {}).get("error")

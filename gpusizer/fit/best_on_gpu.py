@@ -47,7 +47,7 @@ def advised(
 
 
 def _counts(fitter: Fitter, gpu: Gpu, boards: int | None) -> list[int]:
-    """Numbers of boards to try: the one asked for, directly or by the parallelism, or all."""
+    """Numbers of boards to try: the requested one, stated or implied by parallelism, or all."""
     split = asked_split(fitter.workload)
     if boards is None and split is not None:
         boards = -(-split.gpus // gpu.devices_per_board)

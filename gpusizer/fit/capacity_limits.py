@@ -131,7 +131,7 @@ def largest(plan: FitPlan) -> Largest:
 
 
 def longest_context(plan: FitPlan) -> int | None:
-    """Most tokens per sequence that surely fit for the users asked for.
+    """Most tokens per sequence that surely fit for the requested users.
 
     Bounded by what the model allows; None where the cache does not grow with context.
     """
@@ -143,7 +143,7 @@ def longest_context(plan: FitPlan) -> int | None:
 
 
 def most_users(plan: FitPlan) -> int | None:
-    """Most sequences at once of the context asked for that surely fit.
+    """Most simultaneous sequences of the requested context that surely fit.
 
     None where as many fit as can be asked for: encoders take no memory for each.
     """

@@ -103,15 +103,17 @@ def most_boards(gpu: Gpu, limits: GpuFilter) -> int | None:
         (limits.max_usd_per_hour, quote.likely_usd if quote else None),
         (limits.max_watts, gpu.power_watts),
     ]
-    given = [(limit, each) for limit, each in limited if limit is not None]
-    if any(each is None for _, each in given):
+    stated_limits = [(limit, per_board) for limit, per_board in limited if limit is not None]
+    if any(per_board is None for _, per_board in stated_limits):
         return None
-    return min((_times(limit, each) for limit, each in given if each), default=_ANY)
+    return min(
+        (_times(limit, per_board) for limit, per_board in stated_limits if per_board), default=_ANY
+    )
 
 
-def _times(limit: float, each: float) -> int:
+def _times(limit: float, per_board: float) -> int:
     """How many fit; a billionth of a board is allowed for rounding of the limit."""
-    return int(limit / each + 1e-9)
+    return int(limit / per_board + 1e-9)
 
 
 def board_limits(catalogue: Catalogue, limits: GpuFilter) -> tuple[int | None, ...] | None:

@@ -163,7 +163,7 @@ class Fitter:
         return other
 
     def engines(self, quant: Quant) -> tuple[Engine, ...]:
-        """Engines to consider: the one asked for, else those that run the quantization."""
+        """Engines to consider: the requested one, else those that run the quantization."""
         if self.workload.engine is not None:
             return (find_engine(self.workload.engine),)
         if self.profile.format == "diffusers":
@@ -195,7 +195,7 @@ class Fitter:
         return self._sizes[quant.slug]
 
     def split(self, engine: Engine, gpus: int) -> Split | None:
-        """The parallelism asked for, else the engine's own way to use `gpus` GPUs."""
+        """The requested parallelism, else the engine's default for `gpus` GPUs."""
         requested = asked_split(self.workload)
         if requested is None:
             return split_for(engine, self.profile, gpus)

@@ -30,7 +30,7 @@ class Offload:
 
 
 def most_layers(fitter: Fitter, gpu: Gpu, on_gpus: MemoryEstimate) -> Offload | None:
-    """Most layers that surely fit; None where not even one does or nobody knows the layers."""
+    """Most layers that surely fit; None if not even one does or the number is unknown."""
     arch = fitter.profile.architecture
     if arch is None:
         return None

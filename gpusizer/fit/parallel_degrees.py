@@ -102,7 +102,7 @@ def resolve_experts(workload: Workload, profile: ModelProfile) -> tuple[Workload
 
 
 def refused_degrees(workload: Workload, profile: ModelProfile) -> tuple[Note, ...]:
-    """Why engines that divide matrices refuse the tensor-parallel degree asked for."""
+    """Why engines that divide matrices refuse the requested tensor-parallel degree."""
     arch, degree = profile.architecture, workload.tensor_parallel
     other = workload.engine is not None and find_engine(workload.engine).split_by != "tensor"
     if arch is None or degree is None or other:

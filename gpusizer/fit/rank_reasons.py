@@ -110,4 +110,4 @@ _FACTS: dict[str, tuple[Callable[[Fit, PlanCosts], Note], ...]] = {
     "training": (_training,),
     "inference": (_inference, _per_million),
 }
-"""Order of a ranking -> the figure it goes by; the line states the speed in any order."""
+"""Policy of a ranking -> the figure it sorts by; the line states the speed in any case."""

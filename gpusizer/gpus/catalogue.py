@@ -1,4 +1,4 @@
-"""Catalogue: every known GPU, found by what people type."""
+"""Catalogue: all known GPUs, searched by slugs, names and aliases."""
 
 from __future__ import annotations
 

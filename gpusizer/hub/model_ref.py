@@ -39,7 +39,7 @@ _NO_REVISION = re.compile(r"[\s~^:?*\[\\]|\.\.|@\{|^/|/$|//")
 _GIT_REF = re.compile(r"@refs/(heads|tags)/")
 
 _OTHER_KINDS = {"datasets": "dataset", "spaces": "space"}
-# First words of the Hub's own pages, which nobody can have as a name.
+# First path segments of the Hub's own pages, which no user or organisation can be named.
 _PAGES = frozenset(
     {"blog", "collections", "docs", "join", "learn", "login", "organizations", "papers"}
     | {"posts", "pricing", "settings", "tasks"}
@@ -71,7 +71,7 @@ class ModelRef:
 
 
 ParseRef = Callable[[str], ModelRef]
-"""From what was pasted to the model it means. Raises InvalidModelId."""
+"""Parses a pasted text to a ModelRef. Raises InvalidModelId."""
 
 
 def parse_model_ref(text: str) -> ModelRef:
@@ -136,29 +136,29 @@ def _path_of(text: str, stripped: str) -> tuple[str, str]:
         return match["rest"], "hf"
     if match and match["scheme"].lower() not in ("http", "https"):
         _refuse(text, "other_host")
-    rest = match["rest"] if match else stripped
-    host, _, path = rest.partition("/")
+    address = match["rest"] if match else stripped
+    host, _, path = address.partition("/")
     if host.lower().removesuffix(":443").removeprefix("www.") in HUB_HOSTS:
         return path, "https"
     # Without a scheme two words are an ID even when the first looks like a host.
     if match or (_DOMAIN.fullmatch(host) and "/" in path):
         _refuse(text, "other_host")
-    return rest, ""
+    return address, ""
 
 
 def _ref_of(text: str, segments: Sequence[str], scheme: str) -> ModelRef:
     """The reference that `[org/]name[@revision][:tag][/route/revision/path]` makes."""
     name_at = 0 if len(segments) == 1 or segments[1] in _ROUTES else 1
     *owner, last = segments[: name_at + 1]
-    rest = segments[name_at + 1 :]
+    further_segments = segments[name_at + 1 :]
     last, _, tag = last.partition(":")
     name, at, revision = last.partition("@")
     if at and not revision:
         _refuse(text, "shape")
-    if rest and rest[0] not in _ROUTES:
-        revision, file = _inside_uri(text, [*owner, last, *rest], scheme)
+    if further_segments and further_segments[0] not in _ROUTES:
+        revision, file = _inside_uri(text, [*owner, last, *further_segments], scheme)
     else:
-        routed, file = _route(text, rest)
+        routed, file = _route(text, further_segments)
         revision = routed or revision
     problems = [_part_problem(part) for part in (*owner, name)]
     problems.append(_revision_problem(revision) if revision else None)
@@ -186,14 +186,14 @@ def _inside_uri(text: str, segments: Sequence[str], scheme: str) -> tuple[str, s
     return uri.revision or "", _checked_file(text, path.split("/")) or None
 
 
-def _route(text: str, rest: Sequence[str]) -> tuple[str, str | None]:
+def _route(text: str, segments: Sequence[str]) -> tuple[str, str | None]:
     """Revision and file of what follows the name: `/blob/main/config.json`."""
-    if len(rest) < 2 or rest[0] not in _REVISION_ROUTES:
+    if len(segments) < 2 or segments[0] not in _REVISION_ROUTES:
         return "", None
-    words = 3 if rest[1] == "refs" and len(rest) > 3 else 1
-    revision, path = "/".join(rest[1 : words + 1]), rest[words + 1 :]
+    words = 3 if segments[1] == "refs" and len(segments) > 3 else 1
+    revision, path = "/".join(segments[1 : words + 1]), segments[words + 1 :]
     file = _checked_file(text, path) if path else ""
-    return revision, file if file and rest[0] in _FILE_ROUTES else None
+    return revision, file if file and segments[0] in _FILE_ROUTES else None
 
 
 def _shown_file(text: str, query: str) -> str | None:

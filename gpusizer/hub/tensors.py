@@ -168,9 +168,9 @@ def _factor(products: Sequence[Product]) -> list[Product]:
     if depth == 1:
         return [(tuple(sorted(set().union(*(values for (values,) in products)))),)]
     tails_by_first: dict[int, list[Product]] = {}
-    for firsts, *rest in products:
+    for firsts, *tail_axes in products:
         for first in firsts:
-            tails_by_first.setdefault(first, []).append(tuple(rest))
+            tails_by_first.setdefault(first, []).append(tuple(tail_axes))
     firsts_by_tail: dict[tuple[Product, ...], list[int]] = {}
     for first in sorted(tails_by_first):
         tail = tuple(_factor(tails_by_first[first]))

@@ -76,8 +76,8 @@ class MemoryEstimate:
         if self.engine.budget_rule == "static":
             return total((parts.weights, parts.kv_cache, parts.overhead))
         if self.engine.budget_rule == "free":
-            rest = total((parts.weights, parts.activations, parts.overhead, parts.outside))
-            return parts.kv_cache + rest.scaled(self.utilization)
+            other_amounts = total((parts.weights, parts.activations, parts.overhead, parts.outside))
+            return parts.kv_cache + other_amounts.scaled(self.utilization)
         return total((parts.weights, parts.kv_cache, parts.activations, parts.overhead))
 
     def headroom_bytes(self, memory_bytes: int, *, cautious: bool = False) -> int:

@@ -1,4 +1,4 @@
-"""Workload: what the model is asked to do, with every default made visible."""
+"""Workload: context, users and options of a run, with every default as a field."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 DEFAULT_CONTEXT = 8192
-"""Tokens to plan for when nothing is said: a long conversation, not the model's maximum."""
+"""Default context in tokens: a long conversation, not the model's maximum."""
 
 MOST_CONTEXT = 10_000_000
 MOST_USERS = 100_000

@@ -57,10 +57,12 @@ def caveats(
         if architecture.claimed_layers is not None:
             claimed, stored = architecture.claimed_layers, architecture.layers
             notes.append(Note("layers_not_stored", claimed=claimed, layers=stored))
-    rest = [file.path for file in snapshot.uncounted_files if file.path.endswith(".safetensors")]
-    counted = [file.path for component in snapshot.components for file in component.files]
-    if rest and counted:
-        notes.append(Note("one_copy_counted", counted=counted[0], file=rest[0]))
+    uncounted_paths = [
+        file.path for file in snapshot.uncounted_files if file.path.endswith(".safetensors")
+    ]
+    counted_paths = [file.path for component in snapshot.components for file in component.files]
+    if uncounted_paths and counted_paths:
+        notes.append(Note("one_copy_counted", counted=counted_paths[0], file=uncounted_paths[0]))
     for file in snapshot.uncounted_files[:1]:
         notes.append(
             Note("other_copies_not_counted", file=file.path, count=len(snapshot.uncounted_files))

@@ -16,7 +16,7 @@ from gpusizer.hub.tensors import TensorGroup
 
 @dataclass(frozen=True, slots=True)
 class StoredQuantization:
-    """How the checkpoint says it was quantized.
+    """The quantization that the checkpoint's configuration states.
 
     Attributes:
         method: "gptq", "awq", "bitsandbytes", "fp8", "mxfp4", "nvfp4", "compressed-tensors", …

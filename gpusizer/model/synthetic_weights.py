@@ -40,24 +40,24 @@ def estimated_groups(
 
 
 def _layout(parameters: int, architecture: Architecture | None) -> Iterator[Shaped]:
-    layers, columns, rest = 1, min(_COLUMNS, parameters), parameters
+    layers, columns, remaining_parameters = 1, min(_COLUMNS, parameters), parameters
     if architecture is not None and architecture.hidden_size:
         layers, columns = architecture.layers, architecture.hidden_size
         table = (architecture.vocab_size or 0) * columns
         matrices = 1 if architecture.tied_embeddings else 2
         if table and matrices * table < parameters:
-            rest -= matrices * table
+            remaining_parameters -= matrices * table
             shape = (architecture.vocab_size or 0, columns)
             yield "embed_tokens.weight", Kind.EMBEDDING, shape, 1, None
             if matrices == 2:
                 yield "lm_head.weight", Kind.OUTPUT, shape, 1, None
-    rows = rest // (layers * columns) if columns else 0
+    rows = remaining_parameters // (layers * columns) if columns else 0
     if rows:
         inside = tuple(range(layers))
         yield "layers.{}.weight", Kind.LINEAR, (rows, columns), layers, inside
-    left = rest - rows * layers * columns
-    if left:
-        yield "rest", Kind.VECTOR, (left,), 1, None
+    vector_parameters = remaining_parameters - rows * layers * columns
+    if vector_parameters:
+        yield "rest", Kind.VECTOR, (vector_parameters,), 1, None
 
 
 def _group(component: str, dtype: str, shaped: Shaped) -> WeightGroup:

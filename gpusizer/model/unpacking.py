@@ -23,7 +23,7 @@ _WIDTHS = range(1, 9)
 
 
 class Neighbours:
-    """The tensors of one component, to look up what is stored beside a packed one."""
+    """The tensors of one component, to look up the scales and zeros of a packed tensor."""
 
     def __init__(self, groups: Iterable[TensorGroup]) -> None:
         self._groups: dict[str, list[TensorGroup]] = {}
@@ -119,7 +119,7 @@ def logical_shape(
 def unpacked_shape(
     group: TensorGroup, neighbours: Neighbours, quantization: StoredQuantization | None
 ) -> Shape | Unproven:
-    """As `logical_shape`, marked where a tensor is packed but what is beside it does not fit."""
+    """As `logical_shape`, marked if a tensor is packed but its companions do not fit."""
     for suffix, rule in _RULES:
         if group.pattern.endswith(suffix):
             stem = group.pattern.removesuffix(suffix)

@@ -14,7 +14,7 @@ LANGUAGES: tuple[Language, ...] = get_args(Language)
 
 @cache
 def sentences(language: Language) -> Mapping[str, str]:
-    """Every sentence of a language by its key, read from its file when first asked for."""
+    """Every sentence of a language by its key, read from its file on first use."""
     return read_sentences(file_of(language))
 
 

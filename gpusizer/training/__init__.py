@@ -1,1 +1,1 @@
-"""Training: memory, time and money of fine-tuning. Loaded only when it is asked for."""
+"""Training: memory, time and money of fine-tuning. Imported on first use."""

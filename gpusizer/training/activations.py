@@ -22,7 +22,7 @@ _SCORE_COPIES = 2.5  # softmax, dropout and what multiplies the values; a mask o
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Bytes of activations kept for one token, in all layers together.
+    """Bytes of activations stored for one token, in all layers together.
 
     `scores` is per token and earlier token, where attention holds its scores.
     """
@@ -164,6 +164,6 @@ def _products(
     shape: TrainedShape, plan: TrainingPlan, attention: list[Matrix], text: list[Matrix]
 ) -> float:
     """Bytes that selective checkpointing keeps: every second product and the attention output."""
-    given = sum(matrix.in_width * matrix.used for matrix in attention if matrix.last)
+    inputs = sum(matrix.in_width * matrix.used for matrix in attention if matrix.last)
     outs = sum(matrix.out_width * matrix.used for matrix in text)
-    return plan.compute_bytes * (given + outs / 2)
+    return plan.compute_bytes * (inputs + outs / 2)

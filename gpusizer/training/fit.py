@@ -65,7 +65,7 @@ class TrainingCost:
 
 
 class TrainingFitter:
-    """One model and request against any GPU; estimates are kept by plan."""
+    """One model and request against any GPU; estimates are cached by plan."""
 
     def __init__(
         self,

@@ -113,7 +113,7 @@ def frozen_bytes(
     prepare_model_for_kbit_training does with some (`is_raised`).
     """
     inside = sum(matrix.parameters for matrix in shape.matrices if not matrix.tower)
-    rest = shape.parameters - inside - shape.embedding - shape.output
+    others = shape.parameters - inside - shape.embedding - shape.output
     untrained = BESIDE_BYTES * shape.beside
     raised = _RAISED if is_raised(profile, base, stack) else _WIDE
     if base == "native":
@@ -122,8 +122,8 @@ def frozen_bytes(
             width = raised
         return stored + width * outside + untrained
     if base == "fp32":
-        return BASE_BYTES[base] * (inside + rest + outside) + untrained
-    return BASE_BYTES[base] * inside + raised * (rest + outside) + untrained
+        return BASE_BYTES[base] * (inside + others + outside) + untrained
+    return BASE_BYTES[base] * inside + raised * (others + outside) + untrained
 
 
 def stored_width(profile: ModelProfile, shape: TrainedShape, base: str) -> float:

@@ -43,8 +43,8 @@ _8BIT = 1 + 4 / _BLOCK_8BIT
 _4BIT = 0.5 + 4 / _BLOCK_4BIT
 
 OPTIMIZERS: dict[str, Optimizer] = {
-    one.slug: one
-    for one in (
+    optimizer.slug: optimizer
+    for optimizer in (
         Optimizer("adamw", 2, None, _TORCH),
         Optimizer("adamw_fp32", 2, 4, "DeepSpeed, Megatron: states in FP32 whatever the weights"),
         Optimizer("adamw_bf16", 2, 2, _TORCH),

@@ -230,10 +230,10 @@ def _is_norm_bias(group: WeightGroup) -> bool:
 
 def _usual_width(groups: list[WeightGroup]) -> int:
     """The input width that most matrices share: that of the residual stream."""
-    seen: dict[int, int] = {}
+    counts_by_width: dict[int, int] = {}
     for group in groups:
-        seen[group.shape[-1]] = seen.get(group.shape[-1], 0) + group.count
-    return max(seen, key=lambda width: seen[width], default=1)
+        counts_by_width[group.shape[-1]] = counts_by_width.get(group.shape[-1], 0) + group.count
+    return max(counts_by_width, key=lambda width: counts_by_width[width], default=1)
 
 
 def _blocks(groups: list[WeightGroup]) -> int:

@@ -42,10 +42,12 @@ def few_levels(rows: Sequence[EstimateRow]) -> list[EstimateRow]:
     """The checkpoint as stored and the best known 8 and 4 bits narrower than it."""
     chosen = [row for row in rows if row.estimate.native][:1]
     for slugs in _LEVELS:
-        known = {row.estimate.quant.slug: row for row in rows if not row.needs_original_weights}
-        row = next((known[slug] for slug in slugs if slug in known), None)
+        rows_by_slug = {
+            row.estimate.quant.slug: row for row in rows if not row.needs_original_weights
+        }
+        row = next((rows_by_slug[slug] for slug in slugs if slug in rows_by_slug), None)
         narrower = row is not None and all(
-            row.estimate.quant.bits < other.estimate.quant.bits for other in chosen
+            row.estimate.quant.bits < row_chosen.estimate.quant.bits for row_chosen in chosen
         )
         if row is not None and narrower:
             chosen.append(row)

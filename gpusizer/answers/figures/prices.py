@@ -62,7 +62,7 @@ def _offer(item: Ranked, kind: Kind) -> Offer | None:
 
 
 def mark_frontier(offers: Iterable[Offer]) -> tuple[Offer, ...]:
-    """By rising price; on the frontier is what is faster than everything before it."""
+    """Points by rising price; the frontier has those faster than all cheaper ones."""
     fastest = 0.0
     marked = []
     for offer in sorted(offers, key=lambda o: (o.price_usd, -o.tokens_per_second)):

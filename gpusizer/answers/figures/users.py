@@ -32,10 +32,10 @@ def user_speed(
     Numbers of users of which `total_at` knows no speed are left out.
     """
     speeds_at = [(users, total_at(users)) for users in user_counts(most_users)]
-    known = [(users, speed) for users, speed in speeds_at if speed is not None]
+    points = [(users, speed) for users, speed in speeds_at if speed is not None]
     return UserSpeed(
-        Curve(tuple(Point(users, speed) for users, speed in known), label),
-        Curve(tuple(Point(users, speed / users) for users, speed in known), label),
+        Curve(tuple(Point(users, speed) for users, speed in points), label),
+        Curve(tuple(Point(users, speed / users) for users, speed in points), label),
         most_users if full else None,
     )
 

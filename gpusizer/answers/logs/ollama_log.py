@@ -20,7 +20,7 @@ SIGNATURES = (
     "OLLAMA_",
 )
 BEGINS = ('msg="system memory"',)
-"""Printed once for every model that is loaded, before what it will take."""
+"""Text that Ollama prints once for every loaded model, before the model's memory."""
 
 _RUNNER = {
     "ctx-size": "context",
@@ -73,5 +73,5 @@ RULES: tuple[LogRule, ...] = (
         r"KvCacheType:(?P<kv_k>\w{0,8})",
     ),
     rule("llama runner started", r"llama runner started", outcome="ran"),
-    *(known for known in llama_cpp.RULES if known.word != "version: "),
+    *(rule for rule in llama_cpp.RULES if rule.word != "version: "),
 )

@@ -1,4 +1,4 @@
-"""A pasted start-up log -> ParsedLog. Pure; nothing is kept."""
+"""Parses a pasted start-up log to a ParsedLog. Pure; the text is not stored."""
 
 from __future__ import annotations
 

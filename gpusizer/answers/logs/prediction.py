@@ -65,8 +65,8 @@ def _serving(
     split = Split(workload.tensor_parallel or 1, workload.pipeline_parallel or 1)
     estimate = fitter.estimate(quant, native, engine, split, device_class_of(engine, gpu))
     fit = fitter.fit(gpu, split.gpus, estimate)
-    known = request.memory_bytes is not None or not notes
-    if known and "memory_utilization" not in request.fields:
+    has_memory = request.memory_bytes is not None or not notes
+    if has_memory and "memory_utilization" not in request.fields:
         notes = (*notes, Note("log_default_utilization", share=estimate.utilization))
     return Prediction(
         repo=profile.repo_id,
@@ -74,7 +74,7 @@ def _serving(
         native=native,
         gpu=gpu.slug if not notes or notes[0].code != "log_gpu_unknown" else "",
         even=_even(profile),
-        amounts=_serving_amounts(fitter, fit, pool=known),
+        amounts=_serving_amounts(fitter, fit, pool=has_memory),
         notes=notes,
     )
 
@@ -128,13 +128,13 @@ def _granted(fit: Fit) -> Predicted:
     if estimate.engine.budget_rule != "whole":
         return _exact("kv_pool", fit.kv_pool_bytes)
     budget = int(fit.gpu.device_memory_bytes * estimate.utilization)
-    rest = estimate.per_gpu.weights + estimate.per_gpu.activations + estimate.per_gpu.overhead
-    likely, low, high = (max(0, budget - part) for part in (rest.likely, rest.high, rest.low))
+    used = estimate.per_gpu.weights + estimate.per_gpu.activations + estimate.per_gpu.overhead
+    likely, low, high = (max(0, budget - part) for part in (used.likely, used.high, used.low))
     return Predicted("kv_pool", likely, low, high)
 
 
 def _card(request: LogRequest, catalogue: Catalogue) -> tuple[Gpu, tuple[Note, ...]]:
-    """The catalogue's card where it knows the name, with the memory that the run saw."""
+    """The catalogue's card of that name, with the memory that the log states."""
     notes: tuple[Note, ...] = ()
     memory = request.memory_bytes
     try:

@@ -74,7 +74,7 @@ class LogRequest:
 
 
 def request_of(parsed: ParsedLog, model: str, gpu: str = "") -> LogRequest:
-    """The run as a request. `gpu` stands in for a card that the log does not name."""
+    """The run as a request. `gpu` is used if the log does not name the card."""
     make = _serving if parsed.engine in SERVING else _llama
     return make(parsed, model, gpu or parsed.text("gpu"))
 
@@ -113,8 +113,8 @@ def memory_of(parsed: ParsedLog) -> int | None:
     """Memory of one card as printed, else vLLM's budget divided by its share."""
     stated: int | None = parsed.get("gpu_memory_bytes")
     budget, share = parsed.get("budget_bytes"), parsed.get("utilization")
-    known = stated is None and budget and share and share > 0
-    return round(budget / share) if known else stated
+    is_derived = stated is None and budget and share and share > 0
+    return round(budget / share) if is_derived else stated
 
 
 def _serving_cache(parsed: ParsedLog) -> str | None:
@@ -190,8 +190,8 @@ def gguf_slug(file_type: str) -> str:
     >>> [gguf_slug(t) for t in ("Q4_K - Medium", "IQ3_S mix - 3.66 bpw", "Q8_0", "F16")]
     ['q4_k_m', 'iq3_m', 'q8_0', 'gguf-f16']
     """
-    label, _, rest = file_type.replace("(guessed)", "").strip().partition(" - ")
-    slug = label.strip().lower() + _SIZES.get(rest.strip(), "")
+    label, _, size_suffix = file_type.replace("(guessed)", "").strip().partition(" - ")
+    slug = label.strip().lower() + _SIZES.get(size_suffix.strip(), "")
     return _LABELS.get(slug, slug)
 
 

@@ -56,26 +56,26 @@ def models_for(
 def _where(request: ModelsRequest, catalogue: Catalogue) -> tuple[Gpu | None, int, Rig | None]:
     if request.rig:
         return None, 0, build_rig(parse_rig(request.rig), catalogue)
-    named = parse_gpu_request(request.gpu)
-    gpu = catalogue.find(named.name)
+    gpu_request = parse_gpu_request(request.gpu)
+    gpu = catalogue.find(gpu_request.name)
     split = asked_split(request.workload)
     by_degrees = None if split is None else -(-split.gpus // gpu.devices_per_board)
-    return gpu, named.count or request.gpu_count or by_degrees or 1, None
+    return gpu, gpu_request.count or request.gpu_count or by_degrees or 1, None
 
 
 def _candidates(
     request: ModelsRequest, library: ModelLibrary, read: ReadProfile, budget: TimeBudget
 ) -> tuple[Sequence[CandidateModel], Unread]:
-    """The models named, else all of the library, filtered by the task asked for."""
-    named: list[CandidateModel] = []
+    """The requested models, else all of the library, filtered by the requested task."""
+    requested_models: list[CandidateModel] = []
     unread: list[tuple[str, GpusizerError]] = []
     for model in request.models:
         try:
-            named.append(CandidateModel.of(read(model)))
+            requested_models.append(CandidateModel.of(read(model)))
         except ModelUnreadable as error:
             unread.append((model, error))
     with budget.paused():  # the first request profiles the library for all others
-        candidates: Sequence[Any] = named if request.models else library.candidates
+        candidates: Sequence[Any] = requested_models if request.models else library.candidates
     if request.task:
         candidates = [
             candidate for candidate in candidates if task_of(candidate.profile) == request.task

@@ -125,7 +125,7 @@ class Rig:
 
     @property
     def free_ram_bytes(self) -> int | None:
-        """System memory that a model may use, None when nobody said how much there is."""
+        """Bytes of system memory that a model may use, None if the request does not state any."""
         return None if self.ram_bytes is None else max(0, self.ram_bytes - SYSTEM_BYTES)
 
     @property

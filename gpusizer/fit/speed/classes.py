@@ -34,7 +34,7 @@ cannot draw it."""
 
 
 def family(engine_slug: str) -> str:
-    """Engines with common kernels: what is not a local runtime is a serving engine."""
+    """Family of engines with common kernels; all but local runtimes are serving engines."""
     return _FAMILIES.get(engine_slug, SERVING)
 
 

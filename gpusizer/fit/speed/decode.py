@@ -1,4 +1,4 @@
-"""Decoding: seconds of one step, by what it reads, computes and exchanges."""
+"""Decoding: seconds of one step, from the bytes read, FLOPs and bytes exchanged."""
 
 from __future__ import annotations
 

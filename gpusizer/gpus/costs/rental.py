@@ -69,7 +69,7 @@ class RentalQuote:
 
 
 def rental_quote(gpu: Gpu) -> RentalQuote | None:
-    """The quote for one board of this GPU, None when nobody is known to rent it out.
+    """The quote for one board of this GPU, None if no provider is known.
 
     A board no provider of the table lists has the catalogue's own observation, if any.
     """

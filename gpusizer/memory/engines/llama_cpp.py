@@ -82,7 +82,7 @@ class LlamaCppEngine(Defaults):
         return 1.0
 
     def loader(self, profile: ModelProfile, workload: Workload) -> Loader:
-        """Whole layers per GPU; a tensor split that was asked for divides matrices evenly."""
+        """Whole layers per GPU; a requested tensor split divides matrices evenly."""
         arch = profile.architecture
         cached: dict[str, LayerBytes] = {}
         evenly = Defaults.loader(self, profile, workload)

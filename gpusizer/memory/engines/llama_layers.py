@@ -136,9 +136,9 @@ class _Spread:
 
     def add(self, places: Indices, amount: int) -> None:
         """Spread `amount` over layers, its remainder over the first of them."""
-        share, rest = divmod(amount, len(places))
+        share, remainder = divmod(amount, len(places))
         self._shares[places] = self._shares.get(places, 0) + share
-        for layer in places[:rest]:
+        for layer in places[:remainder]:
             self._add_to(layer, 1)
 
     def before(self) -> tuple[int, ...]:

@@ -101,7 +101,7 @@ def _rule(row: TableRow) -> PublisherRule:
     first_down = tensor == FIRST_DOWN
     possible = {
         "publisher": _PUBLISHER.fullmatch(row.text("publisher")) is not None,
-        # A rule about the first layers changes the recipe, which knows no model.
+        # A rule about the first layers changes the recipe, which does not depend on a model.
         "models": all(map(_MODEL.fullmatch, models)) and not (first_down and models),
         "recipes": all(recipe in RECIPES for recipe in recipes),
         "type": ggml_type in GGML_BLOCKS or (ggml_type == BASE and not first_down),

@@ -135,8 +135,8 @@ def _suggestions(slug: str) -> list[str]:
     if separator and recipe in RECIPES:
         known_publishers = sorted(publishers())
         close = difflib.get_close_matches(publisher, known_publishers, n=len(known_publishers))
-        rest = [name for name in known_publishers if name not in close]
-        return [*(f"{recipe}@{name}" for name in (*close, *rest)), recipe]
+        further = [name for name in known_publishers if name not in close]
+        return [*(f"{recipe}@{name}" for name in (*close, *further)), recipe]
     names = [quant.slug for quant in all_quants()]
     if publisher and publisher in publishers():
         recipes = difflib.get_close_matches(recipe, RECIPES, n=5)

@@ -74,13 +74,13 @@ def is_variant(quant: Quant) -> bool:
 
 def _answerable(profile: ModelProfile) -> tuple[Variant, ...]:
     """Variants whose size is known; at least the one that was read."""
-    known = tuple(
+    sized_variants = tuple(
         variant
         for variant in profile.variants
         if variant.size_bytes is not None or variant.name == profile.variant
     )
-    if any(variant.name == profile.variant for variant in known):
-        return known
+    if any(variant.name == profile.variant for variant in sized_variants):
+        return sized_variants
     return (Variant(profile.native_dtype, "quantization", (), None),)
 
 

@@ -66,10 +66,10 @@ def rotary_of(cfg: ConfigView, head_dim: int | None, positions: int | None) -> t
     """Every distinct kind of rotary positions; empty where there are none or widths are unknown."""
     if cfg.model_type in _WITHOUT or not positions:
         return ()
-    return tuple(dict.fromkeys(_each(cfg, head_dim, positions)))
+    return tuple(dict.fromkeys(_rotaries(cfg, head_dim, positions)))
 
 
-def _each(cfg: ConfigView, head_dim: int | None, positions: int) -> Iterator[Rotary]:
+def _rotaries(cfg: ConfigView, head_dim: int | None, positions: int) -> Iterator[Rotary]:
     latent = cfg.number("qk_rope_head_dim")
     width = latent or head_dim
     if not width:
@@ -79,16 +79,16 @@ def _each(cfg: ConfigView, head_dim: int | None, positions: int) -> Iterator[Rot
     if per_kind:  # one entry per kind of layer (transformers 5)
         for name, own in per_kind.items():
             wide = cfg.number("global_head_dim") if name == "full_attention" else None
-            yield _one(cfg, own, wide or width, positions, share=1.0)
+            yield _rotary_of(cfg, own, wide or width, positions, share=1.0)
         return
     settings: Mapping[str, Any] = parameters or cfg.mapping("rope_scaling")
     share = 1.0 if latent else _share(cfg, settings)
-    yield _one(cfg, settings, width, positions, share)
+    yield _rotary_of(cfg, settings, width, positions, share)
     if cfg.has("rope_local_base_freq") or cfg.model_type == "gemma3_text":
         yield Rotary(width, positions)  # Gemma 3: sliding layers are not stretched
 
 
-def _one(
+def _rotary_of(
     cfg: ConfigView, settings: Mapping[str, Any], width: int, positions: int, share: float
 ) -> Rotary:
     kind = settings.get("rope_type") or settings.get("type") or "default"

@@ -131,7 +131,7 @@ def _capacity_bar(fit: Fit, words: Words) -> Html:
     scale = max(capacity, used)
     free = max(0, fit.headroom_bytes)
     reserve = max(0, capacity - used - free)
-    rest = [
+    unused_segments = [
         el(
             "span",
             class_=f"gs-{name}",
@@ -146,7 +146,7 @@ def _capacity_bar(fit: Fit, words: Words) -> Html:
     return el(
         "div",
         join(segments(memory, scale, words)),
-        join(rest),
+        join(unused_segments),
         limit,
         class_="gs-bar gs-bar-over" if limit else "gs-bar",
     )

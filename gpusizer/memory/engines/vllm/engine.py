@@ -32,7 +32,7 @@ from gpusizer.model.profile import ModelProfile
 
 @dataclass(frozen=True, slots=True)
 class VllmEngine(Defaults):
-    """Reserves a share of the card at start-up and gives the cache what is left of it."""
+    """Reserves a share of the card at start-up and uses its remainder for the cache."""
 
     slug: str = "vllm"
     name: str = "vLLM"

@@ -11,7 +11,7 @@ from gpusizer.core.tables import TableRow, read_table
 from gpusizer.core.units import GIB
 
 CURRENT = "0.27"
-"""Version that numbers describe when none is asked for."""
+"""Version that numbers describe if the request names none."""
 
 _NUMBER = re.compile(r"(?<![\d.])(\d{1,3})\.(\d{1,3})(?:\.(\d{1,3}))?")
 _LAST_V0 = (0, 11, 0)  # the first generation's scheduler was removed in 0.11

@@ -145,7 +145,7 @@ def cache_of(
 
 
 def _with_drafts(spec: LayerSpec, tokens: int) -> LayerSpec:
-    """A recurrent layer whose convolution also remembers guessed tokens."""
+    """A recurrent layer whose convolution state also has room for draft tokens."""
     more = spec.conv_elements // _CONV_WINDOW * tokens
     return replace(
         spec,
