@@ -198,7 +198,7 @@ def test_repeats_of_a_configuration_count_once() -> None:
     assert list(first["predicted"]) == [1, 2]
 
 
-def test_a_row_becomes_the_request_it_stands_for() -> None:
+def test_a_row_becomes_a_request() -> None:
     fields = serving.fields_of(ROW)
     assert {name: value for name, value in fields.items() if value not in (None, "", False)} == {
         "model": LLAMA,
@@ -246,7 +246,7 @@ def test_the_pool_is_the_one_of_the_catalogue_card() -> None:
     assert evaluate([unnamed]).comparisons.empty
 
 
-def test_graphs_are_what_an_answer_without_them_lacks() -> None:
+def test_graphs_are_compared_with_an_eager_answer() -> None:
     row = {**ROW, "measured": {"graphs_bytes": GIB, "non_torch_bytes": GIB}}
     predicted = evaluate([row]).comparisons.set_index("component")["predicted"]
     plain = size(serving.fields_of(row))

@@ -128,7 +128,7 @@ def test_the_rules_catch_a_breach(tmp_path: Path) -> None:
     ]
 
 
-def test_every_module_stands_in_a_room() -> None:
+def test_every_module_is_in_a_room() -> None:
     entrances = {"__init__.py", "__main__.py"}
     rooms = {path.name for path in (ROOT / "gpusizer").iterdir() if path.suffix == ".py"}
     folders = {path.name for path in (ROOT / "gpusizer").iterdir() if path.is_dir()}

@@ -215,7 +215,7 @@ def test_the_list_needs_no_torch(capsys: pytest.CaptureFixture[str]) -> None:
     assert build_parser().parse_args([]).source_url == UNPUBLISHED
 
 
-def test_without_torch_it_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_torch_the_error_names_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(SystemExit, match=r"requirements-measure\.txt"):
         open_backend("auto")

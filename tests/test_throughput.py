@@ -105,7 +105,7 @@ def test_constants_without_a_source_are_of_the_others(scored: Scores) -> None:
     assert all(fewer.get(key, 0) <= runs for key, runs in everything.items())
 
 
-def test_a_row_becomes_the_request_it_stands_for() -> None:
+def test_a_row_becomes_a_request() -> None:
     fields = speed_answers.fields_of({**ROW, "prompt_tokens": 512, "generated_tokens": 128})
     assert (fields["gpu"], fields["quant"], fields["context"]) == ("rtx-4090-24gb", "q4_0", 640)
     assert speed_answers.fields_of(ROW)["context"] == 64

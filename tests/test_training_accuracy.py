@@ -39,7 +39,7 @@ def test_verdicts() -> None:
     assert sum(bool(run.fits) for run in ran) >= 0.95 * len(ran)
 
 
-def test_a_run_becomes_the_request_it_stands_for() -> None:
+def test_a_run_becomes_a_request() -> None:
     row = next(r for r in ROWS if r["repo"] == "Qwen/Qwen-7B" and r.get("train_embeddings"))
     fields = fields_of(row)
     assert fields["framework"] == "deepspeed"

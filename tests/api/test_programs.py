@@ -10,7 +10,7 @@ import requests
 from tests.api.transports import TIMEOUT, mcp_tools, named_endpoints
 
 
-def test_every_endpoint_is_a_tool_that_says_what_it_takes(app_url: str) -> None:
+def test_every_endpoint_is_a_tool_with_described_fields(app_url: str) -> None:
     tools = mcp_tools(app_url)
     assert set(tools) == named_endpoints(app_url)
     schema = tools["size_model"].inputSchema["properties"]

@@ -257,7 +257,7 @@ def test_pictures_follow_the_picked_gpus_and_stay_unfolded(visit: Open) -> None:
     assert "Total GiB" in page.inner_text("#gs-memory-picture table")
 
 
-def test_a_point_of_a_picture_says_what_it_is(visit: Open) -> None:
+def test_points_of_a_chart_have_tooltips(visit: Open) -> None:
     page = visit().go(f"/?model={LLAMA}&gpus=4090")
     wait_for_answer(page, LLAMA)
     page.click("#gs-pictures > button")

@@ -135,7 +135,7 @@ def test_facts_that_the_collectors_left_out(models: ModelMap) -> None:
         ({"model_id": "RedHatAI/Meta-Llama-3.1-8B-Instruct-FP8", "quantization": "fp8"}, "native"),
     ],
 )
-def test_what_a_serving_run_made_of_the_weights(
+def test_the_quantization_of_a_serving_run(
     change: dict[str, Any], quant: str, models: ModelMap
 ) -> None:
     assert converted({**SERVING, **change}, models)["quant"] == quant

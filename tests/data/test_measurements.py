@@ -59,7 +59,7 @@ def test_every_row_names_a_source_that_can_be_opened() -> None:
     ] == []
 
 
-def test_every_row_says_what_every_row_must() -> None:
+def test_every_row_has_the_required_fields() -> None:
     for row in ROWS:
         assert all(isinstance(row[name], str) and row[name] for name in TEXTS), row["id"]
         assert row["profile_basis"] in BASES, row["id"]
@@ -100,7 +100,7 @@ def test_bytes_are_integers_in_range() -> None:
                 assert low <= value < LARGEST_BYTES, (row["id"], name)
 
 
-def test_nothing_is_null_and_nothing_is_prose() -> None:
+def test_no_field_is_null_or_a_long_text() -> None:
     for row in ROWS:
         for name, value in amounts(row):
             assert value is not None, (row["id"], name)

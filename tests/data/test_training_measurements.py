@@ -90,7 +90,7 @@ def models(tmp_path: Any) -> ModelMap:
     return ModelMap(path)
 
 
-def test_every_row_says_what_every_row_must() -> None:
+def test_every_row_has_the_required_fields() -> None:
     assert len(ROWS) > 250
     assert [name for name, n in Counter(row["id"] for row in ROWS).items() if n > 1] == []
     for row in ROWS:
@@ -114,7 +114,7 @@ def test_measured_peaks_are_whole_bytes_in_range() -> None:
         assert type(peak) is int and GIB < peak < 100 * GIB, row["id"]
 
 
-def test_nothing_is_null_and_nothing_is_prose() -> None:
+def test_no_field_is_null_or_a_long_text() -> None:
     for row in ROWS:
         assert None not in row.values(), row["id"]
         assert all(len(v) < 400 for v in row.values() if isinstance(v, str)), row["id"]

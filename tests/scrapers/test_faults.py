@@ -179,7 +179,7 @@ SAID: dict[str, tuple[type[ModelUnreadable], str]] = {
 
 
 @pytest.mark.parametrize("name", SAID)
-def test_what_is_said(emulator: HubEmulator, canary: HubEmulator, name: str) -> None:
+def test_each_fault_has_its_error(emulator: HubEmulator, canary: HubEmulator, name: str) -> None:
     kind, text = SAID[name]
     fault = replace(FAULTS[name], match=STAGES["info"][1])
     if fault.kind == "redirect_to":

@@ -270,7 +270,7 @@ def test_safetensors_come_first_unless_gguf_is_requested(hub: HubEmulator, fetch
     assert [file.path for file in gguf_snapshot.uncounted_files] == ["model.safetensors"]
 
 
-def test_a_tag_means_nothing_without_gguf_files(hub: HubEmulator, fetch: Fetch) -> None:
+def test_a_tag_is_ignored_without_gguf_files(hub: HubEmulator, fetch: Fetch) -> None:
     hub.add(FakeRepo("org/name", {"model.safetensors": safetensors_file({"a": ("F32", (2,))})}))
     assert fetch("org/name:Q8_0").format == "safetensors"
 

@@ -232,7 +232,7 @@ def test_link_header_of_the_tree_names_no_host(
     assert sum("cursor=MQ" in request.query for request in hub.requests) == 1
 
 
-def test_token_goes_to_the_hub_alone(hub: HubEmulator, fetch: Fetch) -> None:
+def test_the_token_is_sent_to_the_hub_only(hub: HubEmulator, fetch: Fetch) -> None:
     hub.options.valid_tokens = {TOKEN: ()}
     assert whole_model(fetch(token=TOKEN))
     sent = {request.headers.get("authorization") for request in hub.requests_to("hub")}

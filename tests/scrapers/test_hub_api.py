@@ -72,7 +72,7 @@ def test_a_description_in_the_hubs_own_shape() -> None:
         [{"rfilename": "a", "size": 1, "lfs": {"size": 1}}],
     ],
 )
-def test_a_file_list_in_another_shape_counts_as_none(siblings: Any) -> None:
+def test_a_malformed_file_list_becomes_none(siblings: Any) -> None:
     assert parse_info({"id": "org/name", "siblings": siblings}, "org/name").files is None
 
 
@@ -100,7 +100,7 @@ def test_no_description_at_all(answer: Any) -> None:
         parse_info(answer, "org/name")
 
 
-def test_fields_that_nobody_reads_cannot_spoil_an_answer() -> None:
+def test_unused_fields_of_a_response_are_ignored() -> None:
     answer = {
         "id": "org/name",
         "self": 1,

@@ -184,7 +184,7 @@ def test_models_that_take_too_long_together_end_in_an_error() -> None:
         sizer(llama(), ticking).models_for(fields)
 
 
-def test_the_error_says_what_was_exceeded_in_every_language() -> None:
+def test_the_limit_error_names_the_limit_in_every_language() -> None:
     budget = TimeBudget(4, iter([0.0, 3.9, 4.1]).__next__)
     budget.check("org/model")
     with pytest.raises(LimitsExceeded) as caught:

@@ -322,7 +322,7 @@ def test_asking_again_with_the_change_gives_the_promised_answer(arguments: dict[
         assert SIZER.size(best).ranking[0].fit.verdict is Verdict.FITS
 
 
-def test_experts_apart_are_joined_where_more_gpus_are_suggested() -> None:
+def test_suggestions_of_more_gpus_drop_the_expert_degree() -> None:
     """A suggestion that joins experts is computed without their degree, and so is its request."""
     fields = {
         "model": "mistralai/Mixtral-8x7B-Instruct-v0.1",

@@ -222,7 +222,7 @@ def test_the_frontier_stands_out_and_is_listed() -> None:
     assert plot.x_top == prices.limit_usd and plot.y_top >= max(speeds)
 
 
-def test_what_is_too_dear_to_draw_is_counted_and_in_the_table() -> None:
+def test_offers_beyond_the_axis_are_in_the_table_only() -> None:
     offers = mark_frontier(Offer(f"gpu {p}", "", p, p) for p in (100, 200, 300, 40_000))
     plot = price_plot(PriceSpeed("buy", offers, limit(offers)), ENGLISH)
     assert plot

@@ -83,7 +83,7 @@ def test_llama_at_16_bits_by_hand() -> None:
     assert cache.amount.likely == 2 * 2**30
 
 
-def test_what_llama_cpp_leaves_in_system_memory_is_taken_off() -> None:
+def test_weights_in_system_memory_are_subtracted() -> None:
     """The untied input embedding: 128,256 x 4,096 at Q4_K, 4.5 bits."""
     steps = _steps(_report(LLAMA), "q4_k_m")
     (host_step,) = [step for step in steps if step.rule == "engine"]

@@ -77,7 +77,7 @@ def test_a_quantized_checkpoint_has_no_wider_levels() -> None:
     assert all(row.estimate.quant.bits < rows[0].estimate.quant.bits for row in rows[1:])
 
 
-def test_boards_hold_what_they_hold_together() -> None:
+def test_memory_of_boards_is_summed() -> None:
     gpu = embedded_sizer().catalogue.find("4090")
     single, two = capacities([(gpu, 1), (gpu, 2)])
     assert single.label == gpu.name

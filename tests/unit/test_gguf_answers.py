@@ -88,7 +88,7 @@ def test_rows_are_the_repository_s_files() -> None:
         assert row.estimate.quant.name.startswith("GGUF ")
 
 
-def test_only_what_was_read_is_exact() -> None:
+def test_only_headers_give_exact_numbers() -> None:
     sized = report()
     provenances = {row.estimate.quant.slug: row.estimate.provenance() for row in sized.estimates}
     assert {slug for slug, by in provenances.items() if by["weights"] == "exact"} == {"q4_k_m"}

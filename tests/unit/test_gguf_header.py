@@ -270,7 +270,7 @@ def test_a_count_beyond_its_limit_ends_the_reading_at_once(counts: dict[str, int
     assert steps_of(read_it) < 1000
 
 
-def test_values_that_say_nothing_are_left_out() -> None:
+def test_empty_values_are_left_out() -> None:
     metadata = {
         "nan": float("nan"),
         "many": numbers([1.0, float("inf")], "f32"),

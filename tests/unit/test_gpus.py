@@ -94,7 +94,7 @@ SPELLINGS = {
 
 
 @pytest.mark.parametrize(("spelling", "slug"), SPELLINGS.items())
-def test_finds_what_people_type(catalogue: Catalogue, spelling: str, slug: str) -> None:
+def test_find_accepts_common_spellings(catalogue: Catalogue, spelling: str, slug: str) -> None:
     assert catalogue.find(spelling).slug == slug
 
 
@@ -145,7 +145,7 @@ def names(gpu: Gpu) -> list[str]:
     return [gpu.slug, gpu.name, *gpu.aliases]
 
 
-def test_search_begins_with_what_find_finds(catalogue: Catalogue) -> None:
+def test_search_lists_the_exact_match_first(catalogue: Catalogue) -> None:
     """Whatever names a GPU: its slug, its name, its aliases."""
     for gpu in catalogue.gpus:
         for name in names(gpu):

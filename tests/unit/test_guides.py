@@ -58,7 +58,7 @@ def test_pure_four_bit_on_nominal_counts(
     assert whole.total.likely > whole.weights.likely, "neither are cache and runtime"
 
 
-def test_what_the_readme_says_of_a_seven_billion_model() -> None:
+def test_the_readme_figure_of_a_seven_billion_model() -> None:
     estimate_row = row(f"{DISTILL}Qwen-7B", "q4_k_m")
     assert estimate_row.host_bytes / GIB == pytest.approx(0.3, abs=0.05)
     assert estimate_row.estimate.per_gpu.total.likely / GIB == pytest.approx(5.3, abs=0.05)
@@ -102,7 +102,7 @@ def test_sixteen_a100_hold_deepseek_r1_only_as_released() -> None:
         ("native", "8 x H200 SXM", Verdict.FITS, (8, 1)),
     ],
 )
-def test_what_deepseek_r1_takes(
+def test_memory_of_deepseek_r1(
     quant: str, gpu: str, verdict: Verdict, split: tuple[int, int]
 ) -> None:
     place = on("deepseek-ai/DeepSeek-R1", quant, gpu)

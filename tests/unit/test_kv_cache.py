@@ -86,7 +86,7 @@ def test_recurrent_layers_keep_a_fixed_state() -> None:
         (LayerSpec(Attention.CROSS, 1), 100, 0),
     ],
 )
-def test_what_a_layer_keeps(spec: LayerSpec, context: int, cached: int) -> None:
+def test_cache_bytes_of_each_kind_of_layer(spec: LayerSpec, context: int, cached: int) -> None:
     one_layer = replace(LLAMA_8B, layer_plan=(spec,))
     assert kv_cache_bytes(one_layer, context, 1, "auto") == cached
 

@@ -93,7 +93,7 @@ def test_nodes_that_an_engine_cannot_divide_evenly(engine: str, split: Split, no
 
 
 @pytest.mark.parametrize("engine", sorted(set(LAUNCHERS) - {"vllm", "sglang"}))
-def test_what_a_command_for_one_node_leaves_to_its_reader(engine: str) -> None:
+def test_a_command_for_one_node_gets_a_note(engine: str) -> None:
     launch_plan = plan(engine, split=Split(pipeline=16), nodes=2, **GGUF)
     notes = [
         note for note in LAUNCHERS[engine](launch_plan).notes if note.code == "launch_one_node"

@@ -86,7 +86,7 @@ def test_layers_left_out_take_their_cache_with_them() -> None:
     assert estimate(gpu_layers=0).per_gpu.kv_cache.likely == 0
 
 
-def test_two_gpus_share_what_one_would_hold() -> None:
+def test_two_gpus_divide_layers_and_cache() -> None:
     one_gpu, two_gpus = estimate(context=4096), estimate(gpus=2, context=4096)
     # 17 layers are less than 15, the head and the last norm
     assert 17 * LAYER < two_gpus.per_gpu.weights.likely == 15 * LAYER + TABLE + 4096 * 4

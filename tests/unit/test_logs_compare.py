@@ -144,7 +144,7 @@ BENCHES: list[tuple[str, str, str, Callable[[Any], Iterator[Comparison]]]] = [
 
 
 @pytest.mark.parametrize(("log", "model", "gpu", "bench"), BENCHES, ids=range(len(BENCHES)))
-def test_the_row_is_predicted_alike_by_the_benchmark(
+def test_the_benchmark_predicts_the_row_equally(
     log: str, model: str, gpu: str, bench: Callable[[Any], Iterator[Comparison]]
 ) -> None:
     """A contributed row, read back, gives the errors that its issue promised; but for the pool, of

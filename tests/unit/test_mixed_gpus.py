@@ -192,7 +192,7 @@ def test_cache_switches_name_types_of_llama_cpp(
     assert ("launch_cache_type" in {note.code for note in rig_plan.notes}) is has_note
 
 
-def test_less_memory_than_the_system_takes_leaves_none() -> None:
+def test_too_little_system_memory_leaves_zero_bytes() -> None:
     """Less memory than the operating system takes leaves 0 bytes, never a negative amount."""
     rig_plan = plan("3090 + 2gb ram")
     ram = rig_json(rig_plan, say_note)["ram"]
@@ -319,7 +319,7 @@ def test_the_json_of_a_report_has_the_plan() -> None:
         ({"model": "black-forest-labs/FLUX.1-dev"}, "rig_layers_unknown"),
     ],
 )
-def test_what_llama_cpp_does_not_run(fields: dict[str, Any], reason: str) -> None:
+def test_a_rig_refuses_requests_beyond_llama_cpp(fields: dict[str, Any], reason: str) -> None:
     with pytest.raises(InvalidRequest) as refused:
         embedded_sizer().size({**fields, "rig": "3090 + 64gb ram"})
     assert refused.value.fields["reason"] == reason

@@ -147,7 +147,7 @@ def test_a_unet_keeps_its_levels_and_is_guided_in_one_batch() -> None:
     assert denoising.need[1] == (skip_values + attention) * 1.75 * 2 * 2
 
 
-def test_what_is_not_known_has_a_wide_band() -> None:
+def test_unknown_inputs_give_a_wide_band() -> None:
     parts = (Component("denoiser", None, (), (group("w", (8, 8)),)),)
     profile = profile_of([], components=parts, format="diffusers")
     assert [step.need for step in pipeline_steps(shape_of(profile), Workload(), {}, ())][1:] == [

@@ -50,7 +50,7 @@ def test_engines_refuse_degrees_that_do_not_divide() -> None:
     assert codes(moe, 5, dealt=True) == []
 
 
-def test_what_an_accepted_degree_costs() -> None:
+def test_notes_on_padding_and_repeated_heads() -> None:
     """8 heads of keys and values on 16 ranks are there twice; 50,257 rows become 50,304."""
     paid = list(costs(arch(vocab_size=50_257), 16))
     assert [note.code for note in paid] == ["kv_heads_repeated", "vocabulary_padded"]

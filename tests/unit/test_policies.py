@@ -63,7 +63,7 @@ def test_policies_sort_by_their_figure(rank_by: str) -> None:
     assert known_figures == pytest.approx(sorted(known_figures), rel=0.01)
 
 
-def test_training_goes_by_level_then_throughput() -> None:
+def test_training_sorts_by_level_then_throughput() -> None:
     """One MI300X (1,307 TFLOPS) before one H100 (989), before any card without a fabric."""
     ranking = report(rank_by="training").ranking
     places = {item.fit.gpu.slug: item.rank for item in ranking}
@@ -80,7 +80,7 @@ def test_training_goes_by_level_then_throughput() -> None:
     assert rates == sorted(rates, reverse=True)
 
 
-def test_inference_goes_by_fitness_then_the_cost_of_tokens() -> None:
+def test_inference_sorts_by_fitness_then_cost_per_token() -> None:
     ranking = report(rank_by="inference").ranking
     places = {item.fit.gpu.slug: item.rank for item in ranking}
     assert places["rtx-3090-24gb"] < places["h100-sxm-80gb"], "waste, for one user"

@@ -33,7 +33,7 @@ def test_printable_texts_are_unchanged(text: str) -> None:
 
 
 @pytest.mark.parametrize("indent", [None, 1])
-def test_json_is_faithful_and_prints_nothing_that_is_not_seen(indent: int | None) -> None:
+def test_json_escapes_control_characters(indent: int | None) -> None:
     document = {f"名{POISON}": [EVERY_CHARACTER, {"n": 1.5, "none": None}]}
     text = json_text(document, indent=indent)
     assert json.loads(text) == document

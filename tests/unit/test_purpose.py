@@ -82,7 +82,7 @@ def test_a_card_is_classified_by_its_figures_not_its_name() -> None:
     assert purpose_of(slow).label == "inference"
 
 
-def test_notes_name_what_a_card_lacks() -> None:
+def test_notes_name_missing_features_of_a_card() -> None:
     codes = [note.code for note in purpose_of(CATALOGUE.find("a6000")).notes()]
     assert codes == ["purpose_inference", "purpose_also_workstation", "purpose_lacks_fabric"]
     assert [note.code for note in purpose_of(CATALOGUE.find("p6000")).notes()] == [

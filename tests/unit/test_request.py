@@ -166,7 +166,7 @@ def refusal(request: type[RequestModel], fields: dict[str, Any]) -> dict[str, An
         (ListingRequest, {"query": 5}, {"field": "query", "value": "5", "reason": "not_text"}),
     ],
 )
-def test_refusals_tell_what_is_wrong(
+def test_refusals_name_field_value_and_reason(
     request_model: type[RequestModel], fields: dict[str, Any], facts: dict[str, Any]
 ) -> None:
     assert refusal(request_model, fields) == facts

@@ -37,7 +37,7 @@ def test_sglang_counts_what_stays_against_its_fraction() -> None:
 
 
 @pytest.mark.parametrize(("engine", "share"), [("tensorrt-llm", 0.90), ("tgi", 0.93)])
-def test_others_take_a_share_of_what_is_free(engine: str, share: float) -> None:
+def test_other_engines_take_a_share_of_free_memory(engine: str, share: float) -> None:
     result = estimate(engine)
     other_bytes = result.per_gpu.total.likely - result.per_gpu.kv_cache.likely
     assert result.pool_bytes(CARD) == pytest.approx((CARD - other_bytes) * share, abs=2)

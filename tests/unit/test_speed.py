@@ -328,7 +328,7 @@ def test_every_family_has_constants_for_everything() -> None:
         assert find(prefill_table(), family, ("any",), "k-quant").utilization > 0
 
 
-def test_what_a_report_says_of_serving() -> None:
+def test_the_report_has_the_numbers_of_serving() -> None:
     speeds = speeds_on(LLAMA, "4090", "q4_k_m", concurrency=2)
     report = ranked_json(on(LLAMA, "4090", "q4_k_m", concurrency=2), lambda note: note.code)
     assert speeds.serving is not None

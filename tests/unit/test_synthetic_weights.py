@@ -56,7 +56,7 @@ def test_quantized_sizes_are_near_those_of_the_tensors(slug: str) -> None:
         ("files", True, "gated_totals"),
     ],
 )
-def test_what_the_numbers_rest_on_is_a_caveat(basis: Any, gated: bool, code: str) -> None:
+def test_the_source_of_totals_is_a_caveat(basis: Any, gated: bool, code: str) -> None:
     profile = totals_profile(Totals({"F16": 100}, 200, basis), None, gated=gated)
     codes = [note.code for note in profile.caveats]
     assert code in codes

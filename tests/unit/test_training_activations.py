@@ -73,7 +73,7 @@ def test_attention_without_flash_keeps_scores() -> None:
     assert activations.per_token(100) - activations.per_token(0) == 100 * activations.scores
 
 
-def test_a_mixture_keeps_what_its_chosen_experts_see() -> None:
+def test_activations_of_a_mixture_count_the_chosen_experts() -> None:
     shape = trained_shape(load_profile("openai/gpt-oss-20b"))
     activations = kept_by_token(shape, FULL, FUSED)
     inner = 4 * 2880 * 24  # four of 32 experts in 24 layers

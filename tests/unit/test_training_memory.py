@@ -124,7 +124,7 @@ def test_trainer_adds_up_whole_gradients_under_fsdp() -> None:
     assert held_bytes(gradient_accumulation=4, offload="all") == (0, 0)
 
 
-def test_the_stack_at_hand_decides_what_adds_up() -> None:
+def test_accumulation_depends_on_the_given_stack() -> None:
     """The stack that is passed decides, not the one that the plan names."""
     plan = TrainingPlan(sharding="fsdp", gpus=8, gradient_accumulation=4)
     trainer = find_stack(plan.framework)
@@ -159,7 +159,7 @@ def test_gptq_keeps_a_layer_expanded() -> None:
     assert as_if.buffers.likely == 2 * 4096 * 12_288
 
 
-def test_lengths_that_vary_hold_what_is_given_back() -> None:
+def test_varying_lengths_reserve_reclaimable_memory() -> None:
     plan = TrainingPlan(sequence_length=4096, packed=True)
     packed, varied = (of().estimate(plan.changed(packed=p)) for p in (True, False))
     more = varied.total.likely - packed.total.likely
@@ -170,7 +170,7 @@ def test_lengths_that_vary_hold_what_is_given_back() -> None:
     assert unsaid.reclaimable == pytest.approx(varied.reclaimable / 2, abs=1)
 
 
-def test_what_each_sharding_divides() -> None:
+def test_bytes_that_each_sharding_divides() -> None:
     plan = TrainingPlan(method="full", precision="master", gpus=4)
     state = of().state(plan)
     whole = 8_030_261_248
@@ -225,7 +225,7 @@ def test_whole_gradients_of_zero_one_follow_its_weights(offload: str) -> None:
     assert away == (4 * (4 + 2) + states) * 8_030_261_248
 
 
-def test_buckets_are_of_what_a_gpu_has_of_the_model() -> None:
+def test_buckets_are_no_larger_than_the_part_of_a_gpu() -> None:
     """32 parts of 8,030,261,248 parameters are smaller than any bucket: 2 x 2 bytes of each."""
     plan = TrainingPlan(method="full", precision="master", tensor_parallel=32, gpus=64)
     part = 8_030_261_248 / 32
@@ -246,7 +246,7 @@ def test_every_replica_offloads_its_own_states() -> None:
     assert of().estimate(plan.changed(sharding="fsdp")).host == 4 * 8_030_261_248
 
 
-def test_splitting_a_sequence_divides_what_tokens_leave() -> None:
+def test_context_parallelism_divides_activations() -> None:
     plan = TrainingPlan(method="full", precision="mixed", sharding="fsdp", gpus=8)
     whole = of().estimate(plan.changed(sequence_length=8192))
     split = of().estimate(plan.changed(sequence_length=32768, context_parallel=4))
@@ -260,7 +260,7 @@ def test_paged_states_may_leave_the_card() -> None:
     assert memory.optimizer.likely == 4 * 8_030_261_248
 
 
-def test_what_is_hardly_measured_has_a_wide_band() -> None:
+def test_few_measurements_give_a_wide_band() -> None:
     decoder = of().estimate(PLAN.changed(sequence_length=32768))
     encoder = of("google-bert/bert-large-uncased").estimate(PLAN.changed(sequence_length=512))
     assert decoder.activations.high / decoder.activations.likely == pytest.approx(1.5)

@@ -251,7 +251,7 @@ def test_the_ladder_leaves_out_changes_that_save_nothing() -> None:
     assert codes.index("train_shard") == len(codes) - 2
 
 
-def test_the_verdict_goes_by_the_likely_side() -> None:
+def test_the_verdict_uses_the_likely_bytes() -> None:
     memory = llama_estimator().estimate(TrainingPlan())
     card = CARDS.find("rtx 4090")
     assert fit_of(card, 1, TrainingPlan(), memory).verdict.value in ("fits", "tight")

@@ -66,7 +66,7 @@ def test_traffic_by_hand() -> None:
         ({"sharding": "fsdp", "precision": "mixed", "framework": "torchtitan"}, 2 * 2 + 4),
     ],
 )
-def test_what_sharding_sends_over_an_accumulation(changes: dict[str, str], each: float) -> None:
+def test_traffic_of_sharding_with_accumulation(changes: dict[str, str], each: float) -> None:
     plan = TrainingPlan(method="full", gpus=4, precision="master", gradient_accumulation=8)
     plan = plan.changed(**changes)
     state = llama_estimator().state(plan)

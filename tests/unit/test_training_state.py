@@ -98,7 +98,7 @@ def test_a_packed_checkpoint_stays_as_it_is() -> None:
     assert state.frozen == packed.profile.weight_bytes
 
 
-def test_a_native_base_is_what_is_loaded_of_its_files() -> None:
+def test_a_native_base_counts_loaded_tensors_only() -> None:
     """GLM-4.5-Air: 220.9 GB stored, 7.2 of them draft layers that transformers does not load."""
     model = estimator("zai-org/GLM-4.5-Air")
     plan = TrainingPlan(method="lora", base="native")

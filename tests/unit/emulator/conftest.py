@@ -15,7 +15,7 @@ from tests.hub_emulator import (
     llama_repo,
     sparse_file,
 )
-from tests.unit.emulator.requests import BIG, GIB, SHARDED, SINGLE, TOKEN
+from tests.unit.emulator.hub_requests import BIG, GIB, SHARDED, SINGLE, TOKEN
 
 
 @pytest.fixture(autouse=True)

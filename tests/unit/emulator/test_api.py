@@ -26,7 +26,7 @@ from tests.hub_emulator import (
     llama_repo,
     raw_safetensors_file,
 )
-from tests.unit.emulator.requests import BIG, CONFIG, GIB, SHARDED, SINGLE, TOKEN, fetch
+from tests.unit.emulator.hub_requests import BIG, CONFIG, GIB, SHARDED, SINGLE, TOKEN, fetch
 
 
 class TestModelInfo:

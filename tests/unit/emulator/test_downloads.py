@@ -19,7 +19,7 @@ from tests.hub_emulator import (
     HubEmulator,
     llama_repo,
 )
-from tests.unit.emulator.requests import BIG, CONFIG, GIB, SINGLE, TOKEN, WEIGHTS, fetch, follow
+from tests.unit.emulator.hub_requests import BIG, CONFIG, GIB, SINGLE, TOKEN, WEIGHTS, fetch, follow
 
 
 class TestDownloads:

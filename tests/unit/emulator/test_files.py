@@ -23,7 +23,7 @@ from tests.hub_emulator import (
     sparse_file,
     sparse_safetensors_file,
 )
-from tests.unit.emulator.requests import GIB, TENSORS
+from tests.unit.emulator.hub_requests import GIB, TENSORS
 
 
 class TestFiles:
