@@ -1,1 +1,1 @@
-"""Measuring models of real configurations on a device: what `bench.measure_gpu` is made of."""
+"""Measures models of real configurations on a device, for `bench.measure_gpu`."""

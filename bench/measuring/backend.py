@@ -1,4 +1,4 @@
-"""What the protocol asks of a device and its framework. All amounts are bytes."""
+"""Backend: the interface of a device and its framework. All amounts are bytes."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class NotBuildable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """What is measured on.
+    """The device that is measured.
 
     Attributes:
-        name: as its driver says it; "cpu" without one.
+        name: name by its driver; "cpu" without one.
         memory_bytes: all of its memory, None on a CPU.
-        framework_version: of the library that builds the models.
-        software: further versions that matter, such as PyTorch's.
+        framework_version: version of the library that builds the models.
+        software: further relevant versions, such as PyTorch's.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Training:
     """A training step.
 
     Attributes:
-        method: every weight, or low-rank adapters on each linear layer of the blocks.
+        method: "full" for every weight, "lora" for adapters on each linear layer of the blocks.
         precision: "bf16" for weights in BF16, "mixed" for FP32 weights under autocast.
         lora_rank: rank of the adapters.
     """
@@ -60,23 +60,23 @@ class Backend(Protocol):
     def device(self) -> Device: ...
 
     def live_bytes(self) -> int:
-        """Tensors alive now."""
+        """Return the bytes of allocated tensors."""
         ...
 
     def mark(self) -> None:
-        """Forget the peaks seen so far."""
+        """Reset the peaks."""
         ...
 
     def peak_bytes(self) -> int:
-        """Most tensors alive at once since the last mark."""
+        """Return the peak bytes of allocated tensors since the last mark."""
         ...
 
     def reserved_peak_bytes(self) -> int | None:
-        """Most that the allocator held since the last mark, None without such an allocator."""
+        """Return the peak bytes reserved by the allocator since the last mark, None without one."""
         ...
 
     def context_bytes(self) -> int | None:
-        """In use on the device beyond the allocator's; None where the device does not say."""
+        """Return bytes in use outside of the allocator, None if the device does not report them."""
         ...
 
     def load(self, config: Config, dtype: str) -> None:
@@ -84,21 +84,21 @@ class Backend(Protocol):
         ...
 
     def prefill(self, tokens: int) -> None:
-        """Read a prompt of one sequence and keep its cache, nothing else."""
+        """Read a prompt of one sequence; only its cache stays allocated."""
         ...
 
     def drop_cache(self) -> None: ...
 
     def prepare(self, training: Training) -> None:
-        """Freeze and add adapters as the method has it, and make an AdamW optimizer."""
+        """Freeze weights and add adapters for the method, and create an AdamW optimizer."""
         ...
 
     def forward(self, training: Training) -> None:
-        """One micro-batch, up to its loss; keeps what the backward pass needs."""
+        """Run one micro-batch up to its loss; inputs of the backward pass stay allocated."""
         ...
 
     def backward(self) -> None:
-        """From the loss to the gradients."""
+        """Compute the gradients of the loss."""
         ...
 
     def optimizer_step(self) -> None: ...

@@ -1,4 +1,4 @@
-"""Which of the embedded models can be built with random weights on a device."""
+"""Choice: an embedded model that can be built with random weights on a device."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gpusizer.model.profile import build_profile
 from scrapers.embedded import EmbeddedSnapshots
 
 _BYTES_PER_WEIGHT = 2
-_ROOM = 0.6  # share of the device that weights may take, to leave some for what is measured
+_ROOM = 0.6  # share of the device for weights; the measured amounts need the remainder
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Choice:
 
 
 def every_choice() -> Iterator[Choice]:
-    """Unquantized text models whose whole configuration is known."""
+    """Yield the unquantized text models with a complete configuration."""
     snapshots = EmbeddedSnapshots(SNAPSHOTS_DIR)
     for repo_id in snapshots.ids():
         choice = choose(repo_id, snapshots)
@@ -33,20 +33,20 @@ def every_choice() -> Iterator[Choice]:
 
 
 def choose(repo_id: str, snapshots: EmbeddedSnapshots | None = None) -> Choice | None:
-    """The embedded model of this name, None when it cannot be built from its configuration."""
+    """Return an embedded model, None if it cannot be built from its configuration."""
     snapshots = snapshots or EmbeddedSnapshots(SNAPSHOTS_DIR)
     snapshot = snapshots.get(repo_id)
     if snapshot is None or len(snapshot.components) != 1:
         return None
     config, profile = snapshot.components[0].config, build_profile(snapshot)
-    written = profile.architecture is not None and profile.architecture.generates
-    if not written or profile.quantization or not config or not config.get("model_type"):
+    is_generator = profile.architecture is not None and profile.architecture.generates
+    if not is_generator or profile.quantization or not config or not config.get("model_type"):
         return None
     return Choice(snapshot.repo_id, config, profile.parameters * _BYTES_PER_WEIGHT)
 
 
 def that_fit(choices: Iterable[Choice], memory_bytes: int) -> list[Choice]:
-    """Those that leave room on a device of that memory, smallest first."""
+    """Return the models whose weights fit on a device of that memory, smallest first."""
     room = memory_bytes * _ROOM
     return sorted(
         (choice for choice in choices if choice.weight_bytes <= room),

@@ -1,4 +1,4 @@
-"""What is done, in which order, to tell the parts of a model's memory apart."""
+"""The order of operations that separates the parts of a model's memory."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from bench.measuring.backend import Backend, Config, DeviceFull, Training
 
 @dataclass(frozen=True, slots=True)
 class Prefill:
-    """One prompt. Bytes; None where the device has no such number.
+    """The memory of one prompt in bytes; None if the device has no such number.
 
     Attributes:
-        tokens: of the prompt.
-        weights: tensors alive once the model is loaded.
-        cache: tensors that stay after the prompt was read.
-        activations: most alive at once beyond weights and cache.
-        allocator: most that the allocator held beyond the tensors' own peak.
-        context: in use on the device beyond the allocator's.
-        full: the device ran out of memory; the other numbers are zero but for the weights.
+        tokens: length of the prompt.
+        weights: tensors allocated after the model is loaded.
+        cache: tensors that stay allocated after the prompt was read.
+        activations: peak of allocated tensors without weights and cache.
+        allocator: peak of the allocator's reservation minus the tensors' peak.
+        context: bytes in use outside of the allocator.
+        full: whether the device ran out of memory; all numbers but the weights are zero then.
     """
 
     tokens: int
@@ -33,17 +33,17 @@ class Prefill:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One training step in its steady state. Bytes.
+    """The memory of one training step in its steady state, in bytes.
 
     Attributes:
-        weights: the model's own, adapters apart.
+        weights: the model's own weights, without adapters.
         adapters: added trainable weights.
-        gradients: alive after the backward pass.
-        optimizer: states, alive after the first update.
-        saved: what the forward pass keeps for the backward pass.
-        activations: most alive at once during the forward pass beyond weights and states.
-        backward: most alive at once during the backward pass beyond those and all gradients.
-        peak: most alive at once during the whole step.
+        gradients: tensors allocated by the backward pass that stay after it.
+        optimizer: states that stay allocated after the first update.
+        saved: tensors that the forward pass stores for the backward pass.
+        activations: peak of the forward pass without weights and states.
+        backward: peak of the backward pass without weights, states and all gradients.
+        peak: peak of allocated tensors during the whole step.
     """
 
     weights: int
@@ -62,10 +62,10 @@ class Step:
 def measure_inference(
     backend: Backend, config: Config, dtype: str, contexts: Sequence[int]
 ) -> Iterator[Prefill]:
-    """One reading per context, shortest first, until the device is full.
+    """Yield one reading per context, shortest first, until the device is full.
 
-    The first prompt of a process also loads kernels and their workspaces, so one is read before
-    anything is counted. Raises NotBuildable; DeviceFull when not even the weights fit.
+    The first prompt of a process also loads kernels and their workspaces, so one prompt is read
+    before the measurement. Raises NotBuildable; DeviceFull when not even the weights fit.
     """
     start = backend.live_bytes()
     try:
@@ -105,7 +105,7 @@ def _prefill(backend: Backend, tokens: int, weights: int) -> Prefill:
 
 
 def growth_per_token(readings: Sequence[Prefill]) -> float | None:
-    """Bytes of cache each further token takes, from the shortest prompt to the longest."""
+    """Return the bytes of cache per token, from the shortest and the longest prompt."""
     done = [reading for reading in readings if not reading.full]
     if len(done) < 2:
         return None
@@ -114,7 +114,7 @@ def growth_per_token(readings: Sequence[Prefill]) -> float | None:
 
 
 def measure_training(backend: Backend, config: Config, training: Training) -> Step:
-    """The second of two steps, when the optimizer's states exist. Raises NotBuildable."""
+    """Measure the second of two steps, as the first one creates the states. Raises NotBuildable."""
     start = backend.live_bytes()
     try:
         backend.load(config, "bf16" if training.precision == "bf16" else "f32")

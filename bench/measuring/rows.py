@@ -1,4 +1,4 @@
-"""Readings as rows of `data/measurements`."""
+"""Converts readings to rows of `data/measurements`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bench.measuring.backend import Device, Training
 from bench.measuring.protocol import Prefill, Step, growth_per_token
 
 UNPUBLISHED = "unpublished"
-"""Source of rows that nobody can open yet; tests refuse it in the repository."""
+"""Placeholder of a source URL until rows are published; tests refuse it in the repository."""
 
 _ENGINE = "transformers"
 _DTYPES = {"bf16": "bfloat16", "f32": "float32"}
@@ -18,7 +18,7 @@ _DTYPES = {"bf16": "bfloat16", "f32": "float32"}
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where and when rows were made."""
+    """Where and when rows were measured."""
 
     url: str
     group: str
@@ -28,7 +28,7 @@ class Source:
 def inference_rows(
     repo_id: str, dtype: str, readings: Sequence[Prefill], device: Device, source: Source
 ) -> Iterator[dict[str, Any]]:
-    """One row of kind "serving" per context."""
+    """Yield one row of kind "serving" per context."""
     growth = growth_per_token(readings)
     for reading in readings:
         name = f"{_slug(device.name)}-{repo_id}-{dtype}-{reading.tokens}"
@@ -47,14 +47,16 @@ def inference_rows(
             "max_model_len": reading.tokens,
             "kv_dtype": "auto",
             "outcome": "out_of_memory" if reading.full else "ran",
-            "measured": {"weights_bytes": reading.weights} if reading.full else _known(measured),
+            "measured": {"weights_bytes": reading.weights}
+            if reading.full
+            else _without_unknown(measured),
         }
 
 
 def training_row(
     repo_id: str, training: Training, step: Step, device: Device, source: Source
 ) -> dict[str, Any]:
-    """One row of kind "training"."""
+    """Return one row of kind "training"."""
     settings = {
         "method": training.method,
         "precision": training.precision,
@@ -91,15 +93,15 @@ def training_row(
     return {
         "kind": "training",
         **_common(f"trained-{name}", repo_id, device, source),
-        **_known(settings),
+        **_without_unknown(settings),
         "outcome": "out_of_memory" if step.full else "ran",
-        "measured": {"weights_bytes": step.weights} if step.full else _known(measured),
+        "measured": {"weights_bytes": step.weights} if step.full else _without_unknown(measured),
     }
 
 
 def _common(name: str, repo_id: str, device: Device, source: Source) -> dict[str, Any]:
-    """What every row says; an absent field means that it is not known."""
-    return _known(
+    """Return the fields of every row; unknown fields are left out."""
+    return _without_unknown(
         {
             "id": name,
             "dup_group": name,
@@ -123,7 +125,7 @@ def _common(name: str, repo_id: str, device: Device, source: Source) -> dict[str
     )
 
 
-def _known(fields: Mapping[str, Any]) -> dict[str, Any]:
+def _without_unknown(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
 
 

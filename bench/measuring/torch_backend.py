@@ -1,7 +1,7 @@
 """PyTorch and transformers as a Backend. Imported only where both are installed.
 
 On CUDA the caching allocator's own counters are read. A CPU has none, so every storage that an
-operation makes is counted while it is alive; what kernels take inside themselves is not seen.
+operation allocates is counted until it is freed; workspaces inside kernels are not counted.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _Result = TypeVar("_Result")
 
 
 class LiveStorages(TorchDispatchMode):
-    """Counts the bytes of every storage made under it, until the storage is freed."""
+    """Counts the bytes of every storage that is allocated in this mode, until it is freed."""
 
     def __init__(self) -> None:
         super().__init__()
         self.live = 0
         self.peak = 0
-        self._known: dict[int, int] = {}
+        self._bytes_by_storage: dict[int, int] = {}
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
@@ -43,19 +43,19 @@ class LiveStorages(TorchDispatchMode):
     def _count(self, tensor: torch.Tensor) -> torch.Tensor:
         storage = tensor.untyped_storage()
         key = storage._cdata
-        if key not in self._known and tensor.device.type == "cpu":
-            self._known[key] = storage.nbytes()
+        if key not in self._bytes_by_storage and tensor.device.type == "cpu":
+            self._bytes_by_storage[key] = storage.nbytes()
             self.live += storage.nbytes()
             self.peak = max(self.peak, self.live)
             weakref.finalize(storage, self._free, key)
         return tensor
 
     def _free(self, key: int) -> None:
-        self.live -= self._known.pop(key)
+        self.live -= self._bytes_by_storage.pop(key)
 
 
 class Adapter(nn.Module):
-    """A frozen linear layer with a trainable low-rank addition in FP32, as PEFT keeps it."""
+    """A frozen linear layer with a trainable low-rank addition in FP32, as in PEFT."""
 
     def __init__(self, base: nn.Linear, rank: int) -> None:
         super().__init__()
@@ -117,7 +117,7 @@ class TorchBackend:
         return torch.cuda.max_memory_reserved(self._on) if self._cuda else None
 
     def context_bytes(self) -> int | None:
-        """The card must be otherwise idle: other processes' memory would be counted too."""
+        """Return bytes outside of the allocator; those of other processes would be counted, too."""
         if not self._cuda:
             return None
         free, total = torch.cuda.mem_get_info(self._on)
@@ -195,7 +195,7 @@ def _guarded(act: Callable[[], _Result]) -> _Result:
 
 
 def _built(config: Mapping[str, Any]) -> Any:
-    """The configuration as transformers knows it; code from repositories is never run."""
+    """Return transformers' configuration object; code of repositories is never run."""
     settings = {name: value for name, value in config.items() if name not in _NOT_BUILT}
     try:
         return transformers.AutoConfig.for_model(config["model_type"], **settings)
@@ -204,7 +204,7 @@ def _built(config: Mapping[str, Any]) -> Any:
 
 
 def _add_adapters(model: nn.Module, rank: int) -> None:
-    """Adapters on every linear layer but the output head."""
+    """Add adapters to every linear layer except the output head."""
     head = model.get_output_embeddings() if hasattr(model, "get_output_embeddings") else None
     for parent in list(model.modules()):
         for name, child in list(parent.named_children()):
