@@ -14,9 +14,26 @@ from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parents[1]
 
+_EVALUATE_MEASUREMENTS = ("test_accuracy", "test_publication", "test_throughput")
+"""Test modules that ask about every row of `data/measurements`, which takes half a minute."""
+
 # By default Hypothesis fails an example that takes 200 ms; on a busy machine any example may.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--screenshots` saves pictures of the pages that tests of the browser open."""
+    parser.addoption("--screenshots", action="store_true", help="save pages in artifacts/")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A worker takes whole files; one worker takes all that evaluate the measurements."""
+    for item in items:
+        name = item.path.stem
+        group = "measurements" if name in _EVALUATE_MEASUREMENTS else str(item.path)
+        item.add_marker(pytest.mark.xdist_group(group))
 
 
 @dataclass(frozen=True)

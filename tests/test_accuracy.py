@@ -25,10 +25,16 @@ from bench.errors import (
 )
 from bench.evaluation import COMPONENTS, Accuracy, compared, evaluate, published_accuracy
 from bench.front_door import gpu_of, size
+from bench.hf_mem import needed
 from bench.llama_cpp import fields_of as llama_cpp_fields
 from bench.llama_cpp import gguf_slug, on_gpus
 from bench.measurements import ALL_TABLES, load, load_profile, load_snapshot
-from bench.rivals import naive_kv_bytes_per_token, naive_weights_bytes
+from bench.rivals import (
+    load_answers,
+    naive_kv_bytes_per_token,
+    naive_weights_bytes,
+    versions,
+)
 from gpusizer.answers.sizer import Sizer
 from gpusizer.gpus import load_catalogue
 from gpusizer.memory.engines.bands import TABLE
@@ -358,3 +364,9 @@ def test_the_command_prints_tables_or_json(
     monkeypatch.setattr("sys.argv", ["accuracy", "--file", str(rows), "--json"])
     accuracy.main()
     assert json.loads(capsys.readouterr().out)["coverage"]["serving"]["rows"] == 1
+
+
+def test_hf_mem_answers_every_comparable_row_and_no_other() -> None:
+    """`python -m bench.hf_mem --python ENV/bin/python --new` after rows were added."""
+    assert sorted(load_answers()) == needed()
+    assert versions() == "0.5.6"

@@ -13,7 +13,14 @@ from urllib.parse import urlsplit
 import pytest
 
 ARTIFACTS = Path(__file__).resolve().parents[2] / "artifacts"
-_FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+_FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    # No name but this host's resolves, so no packet leaves the machine.
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE 127.0.0.1",
+]
+_LOCAL_HOSTS = ("127.0.0.1", "localhost", None)
 _TIMEOUT_MS = 15_000
 
 
@@ -47,12 +54,13 @@ class Held:
 def browser() -> Iterator[Any]:
     """Debian's Chromium under Playwright."""
     try:
-        from playwright.sync_api import sync_playwright  # noqa: PLC0415
+        from playwright.sync_api import expect, sync_playwright  # noqa: PLC0415
     except ImportError:
         _unavailable("playwright is not installed")
     chromium = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chrome")
     if chromium is None:
         _unavailable("Chromium is not installed")
+    expect.set_options(timeout=_TIMEOUT_MS)
     with sync_playwright() as playwright:
         launched = playwright.chromium.launch(executable_path=chromium, args=_FLAGS)
         yield launched
@@ -65,6 +73,7 @@ class Visit:
 
     page: Any
     address: str
+    saves_screenshots: bool = False
     errors: list[str] = field(default_factory=list)
     outside: list[str] = field(default_factory=list)
 
@@ -89,13 +98,16 @@ class Visit:
         )
 
     def shot(self, name: str) -> None:
-        """Save a screenshot of the whole page."""
-        ARTIFACTS.mkdir(exist_ok=True)
-        self.page.screenshot(path=ARTIFACTS / f"{name}.png", full_page=True)
+        """Save a screenshot of the whole page, where `--screenshots` asks for them."""
+        if self.saves_screenshots:
+            ARTIFACTS.mkdir(exist_ok=True)
+            self.page.screenshot(path=ARTIFACTS / f"{name}.png", full_page=True)
 
 
 @pytest.fixture
-def visit(browser: Any, app_url: str) -> Iterator[Callable[..., Visit]]:
+def visit(
+    browser: Any, app_url: str, pytestconfig: pytest.Config
+) -> Iterator[Callable[..., Visit]]:
     """Opens windows; at the end of the test none may have an error or a request to another host."""
     visits: list[Visit] = []
 
@@ -104,17 +116,15 @@ def visit(browser: Any, app_url: str) -> Iterator[Callable[..., Visit]]:
             viewport={"width": width, "height": 900}, color_scheme=theme, locale="en-US"
         )
         context.set_default_timeout(_TIMEOUT_MS)
-        window = Visit(context.new_page(), app_url)
+        saves_screenshots = pytestconfig.getoption("screenshots")
+        window = Visit(context.new_page(), app_url, saves_screenshots)
         visits.append(window)
 
-        def route(routed: Any) -> None:
-            if urlsplit(routed.request.url).hostname in ("127.0.0.1", "localhost", None):
-                routed.continue_()
-            else:
-                window.outside.append(routed.request.url)
-                routed.abort()
+        def note_outside(request: Any) -> None:
+            if urlsplit(request.url).hostname not in _LOCAL_HOSTS:
+                window.outside.append(request.url)
 
-        context.route("**/*", route)
+        context.on("request", note_outside)
         window.page.on("pageerror", lambda error: window.errors.append(str(error)))
         return window
 
