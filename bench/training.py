@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +25,7 @@ ENGINE = "training"
 """Stands for the engine in tables."""
 
 _HELD_DIGITS = 4
+_DATE = re.compile(r"\b20\d\d(?:[.-]\d{1,2}){0,2}\b")  # Unsloth's versions are dates
 _FITTING = ("fits", "tight")
 _COUNTERS = {"allocated": "allocated", "reserved": "reserved"}
 
@@ -101,7 +103,14 @@ def fields_of(row: Row) -> dict[str, Any]:
     """The row's settings as fields of a request."""
     names = {*PLAN_FIELDS, "gpu_count"}
     settings = {name: value for name, value in row.items() if name in names}
-    return {**settings, "model": row["profile"], "gpu": gpu_of(row), "framework": row["stack"]}
+    date = _DATE.search(row.get("framework_version", ""))
+    return {
+        **settings,
+        "model": row["profile"],
+        "gpu": gpu_of(row),
+        "framework": row["stack"],
+        "framework_version": date and date[0],
+    }
 
 
 def predict(row: Row) -> Prediction | None:

@@ -120,6 +120,11 @@ class RunFields(RequestModel):
     framework: Annotated[Text, Unit("NAME")] = Field(
         "transformers", description="transformers, axolotl, unsloth, torchtune, litgpt, …"
     )
+    framework_version: Annotated[Text | None, Unit("VERSION")] = Field(
+        None,
+        description='version of the framework or its date, such as "4.46" or "2025-01"; without it'
+        " today's",
+    )
     train_embeddings: Flag | None = Field(
         None,
         description="train embedding and head in full; without it in full training alone",
@@ -240,7 +245,8 @@ class TrainingRequest(ModelFields, GpuFields, RankingFields, PlanFields):
             if gpus != 1:
                 raise fail("gpu_count", gpus, "cannot_be_split")
             plan = plan.changed(gpus=plan.split)
-        optimizer, framework = find_optimizer(plan.optimizer), find_stack(plan.framework)
+        optimizer = find_optimizer(plan.optimizer)
+        framework = find_stack(plan.framework, plan.framework_version)
         return plan.changed(optimizer=optimizer.slug, framework=framework.slug)
 
 

@@ -38,6 +38,7 @@ _SETTINGS_OF_STATE = attrgetter(
     "ema",
     "low_rank",
     "framework",
+    "framework_version",
 )
 """The settings of a plan that `state_of` reads; the others divide the state or add to it."""
 
@@ -98,13 +99,13 @@ class TrainingEstimator:
         """
         key = _SETTINGS_OF_STATE(plan)
         if key not in self._states:
-            stack = find_stack(plan.framework)
+            stack = find_stack(plan.framework, plan.framework_version)
             self._states[key] = state_of(self.profile, self._held(stack), plan, stack)
         return self._states[key]
 
     def estimate(self, plan: TrainingPlan) -> TrainingMemory:
         """Memory of one GPU under this plan. Raises InvalidRequest for unknown names in it."""
-        stack = find_stack(plan.framework)
+        stack = find_stack(plan.framework, plan.framework_version)
         shape = self._held(stack)
         state = self.state(plan)
         share = share_of(state, shape, plan, stack)
@@ -201,7 +202,7 @@ def _at_peak(
     held = stack.reserve * coming
     if plan.shards > 1 and plan.sharding in ("fsdp", "zero3"):
         held += _GATHER_RESERVE * (share.weights + share.gathered)
-    varied = _varied_share(plan, stack) * (stack.varied_logits - 1) * step.logits
+    varied = 0.0 if plan.packed else (stack.varied_logits - 1) * step.logits
     states = share.optimizer + share.masters
     static = share.weights + states
     paged = find_optimizer(plan.optimizer).paged
@@ -221,11 +222,6 @@ def _at_peak(
         trainable=state.trainable,
         base=base_of(profile, plan, stack) if plan.adapted else "",
     )
-
-
-def _varied_share(plan: TrainingPlan, stack: TrainingStack) -> float:
-    """1 where sequence lengths vary, 0 where they do not, a share where that is not stated."""
-    return stack.varied_share if plan.packed is None else float(not plan.packed)
 
 
 class _Moment(NamedTuple):

@@ -50,6 +50,7 @@ class TrainingPlan:
         ema: an FP32 moving average of the weights is kept.
         low_rank: rows that GaLore projects to.
         framework: slug of `stacks.csv`, whose habits decide the copies that are made.
+        framework_version: of the framework, a version or a date; "" for today's.
     """
 
     method: str = "lora"
@@ -77,6 +78,7 @@ class TrainingPlan:
     ema: bool = False
     low_rank: int = 128
     framework: str = "transformers"
+    framework_version: str = ""
 
     @property
     def adapted(self) -> bool:

@@ -8,6 +8,7 @@ from functools import cache
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.paths import DATA_DIR
 from gpusizer.core.tables import TableRow, read_table
+from gpusizer.training.releases import Release, is_before, read_release
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +16,8 @@ class TrainingStack:
     """One row of `data/training_stacks.csv`.
 
     Attributes:
+        family: slug of today's row, of a row about older releases; "" of today's rows.
+        until: the first release, as a version and as a date, of which a later row speaks.
         eager_norms: an RMSNorm keeps its input in FP32 for the backward pass.
         repeat_keys: keys and values are copied to every head before attention.
         adapter_bytes: of an adapter's parameter; FP32 ones also cast their input.
@@ -31,8 +34,7 @@ class TrainingStack:
         logits_bytes: peak per token and vocabulary entry, from logits to their gradient.
         compiled_logits_bytes, quantized_logits_bytes: the same under torch.compile, and with a
             quantized base.
-        varied_logits: by how much the allocator holds more of that when lengths vary.
-        varied_share: how much of that there is where a plan does not say whether lengths vary.
+        varied_logits: by how much the allocator holds more of that when lengths vary, or may.
         offloads_activations: checkpoints are kept in system memory.
         foreach: the update works on all parameters at once, with one temporary of each.
         fsdp2: its FSDP needs no other streams for what it frees.
@@ -45,6 +47,8 @@ class TrainingStack:
 
     slug: str
     names: tuple[str, ...]
+    family: str
+    until: tuple[Release, ...]
     eager_norms: bool
     repeat_keys: bool
     adapter_bytes: int
@@ -60,7 +64,6 @@ class TrainingStack:
     compiled_logits_bytes: float
     quantized_logits_bytes: float
     varied_logits: float
-    varied_share: float
     offloads_activations: bool
     foreach: bool
     fsdp2: bool
@@ -76,7 +79,20 @@ def stacks() -> dict[str, TrainingStack]:
     return {stack.slug: stack for stack in read_table(DATA_DIR / "training_stacks.csv", _stack)}
 
 
-def find_stack(text: str) -> TrainingStack:
+def find_stack(text: str, version: str = "") -> TrainingStack:
+    """The stack of this name as it was at a version or a date; without one, as it is today.
+
+    Raises InvalidRequest.
+    """
+    stack = _named(text)
+    if not version:
+        return stack
+    release = read_release(version)
+    older = [s for s in stacks().values() if s.family == stack.slug and is_before(release, s.until)]
+    return min(older, key=lambda row: row.until, default=stack)
+
+
+def _named(text: str) -> TrainingStack:
     """The stack with this slug, else the first with a name that the text begins with or contains.
 
     Raises InvalidRequest.
@@ -98,6 +114,8 @@ def _stack(row: TableRow) -> TrainingStack:
     return TrainingStack(
         slug=row.text("slug"),
         names=row.parts("names", "|"),
+        family=row.text("family"),
+        until=tuple(map(read_release, row.parts("until", "|"))),
         eager_norms=row.flag("eager_norms"),
         repeat_keys=row.flag("repeat_keys"),
         adapter_bytes=row.integer("adapter_bytes"),
@@ -113,7 +131,6 @@ def _stack(row: TableRow) -> TrainingStack:
         compiled_logits_bytes=row.number("compiled_logits_bytes"),
         quantized_logits_bytes=row.number("quantized_logits_bytes"),
         varied_logits=row.number("varied_logits"),
-        varied_share=row.number("varied_share"),
         offloads_activations=row.flag("offloads_activations"),
         foreach=row.flag("foreach"),
         fsdp2=row.flag("fsdp2"),

@@ -25,6 +25,7 @@ _STACKS = (
     ("axolotl", "axolotl"),
     ("unsloth", "unsloth"),
     ("ms-swift", "ms-swift"),
+    ("fsdp_qlora", "fsdp_qlora"),
 )
 _METRICS = (
     ("nvidia-smi", "device"),

@@ -34,6 +34,7 @@ def test_defaults_are_visible() -> None:
         ("offload", "cpu", "all"),
         ("micro_batch", 2.0, 2),
         ("framework", "LitGPT", "litgpt"),
+        ("framework_version", "v4.46.2", "v4.46.2"),
     ],
 )
 def test_spellings(field: str, value: Any, parsed: Any) -> None:
@@ -49,6 +50,7 @@ def test_spellings(field: str, value: Any, parsed: Any) -> None:
         ("fused_loss", "perhaps", "not_a_boolean"),
         ("precision", "fp3", "not_one_of"),
         ("optimizer", 5, "not_text"),
+        ("framework_version", "latest", "not_a_version"),
         ("lora_targets", {"q": 1}, "not_a_list"),
         ("epochs", "many", "not_a_number"),
         ("epochs", 0, "out_of_range"),
