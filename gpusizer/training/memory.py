@@ -203,13 +203,14 @@ def _at_peak(
     if plan.shards > 1 and plan.sharding in ("fsdp", "zero3"):
         held += _GATHER_RESERVE * (share.weights + share.gathered)
     varied = 0.0 if plan.packed else (stack.varied_logits - 1) * step.logits
-    states = share.optimizer + share.masters
+    paged = share.optimizer if find_optimizer(plan.optimizer).paged else 0.0
+    states = share.optimizer - paged + share.masters
     static = share.weights + states
-    paged = find_optimizer(plan.optimizer).paged
     return TrainingMemory(
         weights=_derived(share.weights),
         gradients=_gradients(moment.gradients),
-        optimizer=fitted(share.masters, states, states) if paged else _derived(states),
+        optimizer=_derived(states),
+        paged=round(paged),
         activations=bands.of(moment.activations),
         logits=bands.of(moment.logits),
         buffers=bands.of(moment.buffers),
@@ -217,7 +218,7 @@ def _at_peak(
         reclaimable=round(varied),
         context=fitted(0.4 * GIB, CONTEXT_BYTES, 0.9 * GIB),
         phase=phase,
-        host=round(share.host),
+        host=round(share.host + paged * plan.gpus),
         nvme=round(share.nvme),
         trainable=state.trainable,
         base=base_of(profile, plan, stack) if plan.adapted else "",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gpusizer.core.byte_ranges import Amount, total
+from gpusizer.core.byte_ranges import Amount, Provenance, total
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +20,9 @@ class TrainingMemory:
         reserve: held by the caching allocator beyond the tensors.
         reclaimable: of `reserve`, what is given back before an allocation fails.
         context: of CUDA, outside the allocator.
+        paged: states that the driver moves to system memory when the card is full; no need of
+            the card and none of PyTorch's, so not in `optimizer` (bitsandbytes functional.py,
+            get_paged: cudaMallocManaged).
         phase: where the peak is: "loss", "backward" or "update".
         host, nvme: system memory and disks for all GPUs together.
         trainable: parameters that are trained.
@@ -35,6 +38,7 @@ class TrainingMemory:
     reserve: Amount
     reclaimable: int
     context: Amount
+    paged: int
     phase: str
     host: int
     nvme: int
@@ -62,8 +66,9 @@ class TrainingMemory:
 
     @property
     def total(self) -> Amount:
-        """Used on the device, as nvidia-smi shows it."""
-        return self.reserved + self.context
+        """Used on the device, as nvidia-smi shows it; paged states lie there at the high end."""
+        pages = Amount(0, 0, self.paged, Provenance.DERIVED)
+        return self.reserved + self.context + pages
 
     @property
     def overhead(self) -> Amount:

@@ -277,10 +277,16 @@ def test_splitting_a_sequence_divides_what_tokens_leave() -> None:
     assert whole.weights == split.weights
 
 
-def test_paged_states_may_leave_the_card() -> None:
-    memory = of().estimate(PLAN.changed(optimizer="paged_adamw"))
-    assert memory.optimizer.low == 0
-    assert memory.optimizer.likely == 4 * 8_030_261_248
+def test_paged_states_are_no_need_of_the_card() -> None:
+    """Two BF16 moments of 8,030,261,248 parameters, which PyTorch does not count either."""
+    plan = PLAN.changed(optimizer="paged_adamw", sequence_length=128)
+    memory, plain = of().estimate(plan), of().estimate(plan.changed(optimizer="sgd"))
+    assert memory.optimizer.high == 0
+    assert memory.paged == memory.host == 4 * 8_030_261_248
+    assert memory.allocated == plain.allocated and memory.needed == plain.needed
+    assert memory.total.likely == plain.total.likely
+    assert memory.total.high == plain.total.high + memory.paged
+    assert of().estimate(plan.changed(offload="optimizer")).paged == 0
 
 
 def test_what_is_hardly_measured_has_a_wide_band() -> None:
