@@ -40,6 +40,8 @@ BESIDE_BYTES = 2.0
 
 def base_of(profile: ModelProfile, plan: TrainingPlan, stack: TrainingStack) -> str:
     """The format of the frozen weights; that of the method where the plan says "auto"."""
+    if plan.base == "nf4" and stack.quantizes_twice:
+        return "nf4-dq"
     if plan.base != "auto":
         return plan.base
     packed = profile.quantization is not None and profile.quantization.method in _PACKED

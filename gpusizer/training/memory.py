@@ -23,10 +23,15 @@ from gpusizer.training.state import State, state_of
 CONTEXT_BYTES = int(0.6 * GIB)
 """CUDA context with cuBLAS workspaces: 0.4 to 0.9 GiB by driver and card."""
 
+_PARALLEL_LOGITS_BYTES = 22
+"""Per token and vocabulary entry of a loss divided over tensor-parallel GPUs: 16-bit logits, and in
+FP32 they, they less their maximum, their exponentials, log-softmax and gradient
+(torch/distributed/tensor/parallel/loss.py, _log_softmax and its backward pass).
+"""
 FUSED_LOGITS_BYTES = 0.5  # per token and vocabulary entry, in Liger's and cut cross-entropy
 _UNEXPLAINED = 0.06  # of all tensors: what nine of ten published runs hold beyond the estimate
 _GATHER_RESERVE = 0.15  # blocks that gathered layers leave between longer lived ones
-_LAYER_GROUPS = 8  # gradients that exist at once when each is used as it comes: a share of all
+_UPDATE_TEMPORARIES = 3  # of one parameter: torchtune on Llama-3-8B holds 18.9 GiB, 15.0 of weights
 _SETTINGS_OF_STATE = attrgetter(
     "method",
     "optimizer",
@@ -72,6 +77,7 @@ class _Step:
     logits: float
     update: float
     unpacked: float
+    largest: float
 
 
 def is_measured_kind(profile: ModelProfile) -> bool:
@@ -146,8 +152,9 @@ def _step(
         kept=held / plan.model_parallel * on_way / together,
         layer=working / plan.tensor_parallel / together,
         logits=_logits(shape, plan, stack, state) * tokens / plan.tensor_parallel / together,
-        update=_update(plan, stack, state, share),
+        update=_update(shape, plan, stack, state, share),
         unpacked=_unpacked(shape, state),
+        largest=_largest_gradient(shape, plan, state),
     )
 
 
@@ -155,26 +162,46 @@ def _logits(shape: TrainedShape, plan: TrainingPlan, stack: TrainingStack, state
     """Bytes of one token between the last layer and the gradient of its logits."""
     if not shape.generates or not shape.vocabulary:
         return 0.0
-    if plan.fused_loss:
+    if plan.fused_loss and not stack.own_chunks:
         return min(FUSED_LOGITS_BYTES, stack.logits_bytes) * shape.vocabulary
+    if plan.tensor_parallel > 1:
+        return _PARALLEL_LOGITS_BYTES * shape.vocabulary
     each = stack.compiled_logits_bytes if plan.compiled else stack.logits_bytes
     if stack.upcast_rest and state.quantized:
         each = min(each, stack.quantized_logits_bytes)
     return each * shape.vocabulary
 
 
-def _update(plan: TrainingPlan, stack: TrainingStack, state: State, share: StateShare) -> float:
-    """Temporaries of the update: one of every parameter, or FP32 gradients of a share."""
+def _largest_gradient(shape: TrainedShape, plan: TrainingPlan, state: State) -> float:
+    """Bytes of this GPU's part of the gradient of the largest parameter."""
+    width = state.gradients / max(1, state.trainable)
+    elements = min(shape.largest_parameter, state.trainable)
+    return width * elements / plan.model_parallel / plan.shards
+
+
+def _update(
+    shape: TrainedShape,
+    plan: TrainingPlan,
+    stack: TrainingStack,
+    state: State,
+    share: StateShare,
+) -> float:
+    """Temporaries of the update: of one parameter where each is updated in the backward pass
+    (torch.optim.AdamW of one tensor: the square root of its moment, the denominator, the step),
+    else one of every parameter, or FP32 gradients of a share.
+    """
     if plan.offload in ("optimizer", "all", "nvme"):
         return 0.0
     updated = state.trainable / plan.model_parallel / plan.shards
+    if plan.optimizer_in_backward:
+        return _UPDATE_TEMPORARIES * _largest_gradient(shape, plan, state)
     if plan.sharding == "zero3":  # works through groups of a thousand million parameters
         return share.live + 4 * min(SUB_GROUP, updated)
     if plan.sharding in ("zero1", "zero2") and state.masters:
         return 4 * updated
     optimizer = find_optimizer(plan.optimizer)
     plain = optimizer.states and optimizer.state_bytes is None and not optimizer.paged
-    if stack.foreach and plain and not plan.optimizer_in_backward and not plan.adapted:
+    if stack.foreach and plain and not plan.adapted:
         return share.optimizer / optimizer.states
     return 0.0
 
@@ -238,8 +265,9 @@ def _peak(
     plan: TrainingPlan, stack: TrainingStack, share: StateShare, step: _Step
 ) -> tuple[str, _Moment]:
     """The moment that needs most, and its name."""
-    groups = _LAYER_GROUPS if plan.optimizer_in_backward else 1
-    gradients = share.gradients / groups
+    gradients, updated = share.gradients, share.updated
+    if plan.optimizer_in_backward:  # each is used and freed before the next is whole
+        gradients, updated = (min(step.largest, held) for held in (gradients, updated))
     accumulated = gradients if plan.gradient_accumulation > 1 else 0.0
     # FSDP frees blocks on another stream: they are not yet reusable when the next are needed.
     late = step.layer if plan.sharding == "fsdp" and not stack.fsdp2 else 0.0
@@ -247,7 +275,7 @@ def _peak(
     moments = {
         "loss": _Moment(accumulated, step.kept + late, step.logits, working),
         "backward": _Moment(gradients, step.layer, 0.0, working),
-        "update": _Moment(share.updated / groups, 0.0, 0.0, step.update),
+        "update": _Moment(updated, 0.0, 0.0, step.update),
     }
     phase = max(moments, key=lambda name: sum(moments[name]))
     return phase, moments[phase]

@@ -126,6 +126,11 @@ class TrainedShape:
         return sum(matrix.parameters for matrix in self.matrices) / max(1, self.layers)
 
     @property
+    def largest_parameter(self) -> int:
+        """Elements of the largest tensor: a matrix, the embedding or the head."""
+        return max(self.largest_matrix, self.embedding, self.output)
+
+    @property
     def largest_matrix(self) -> int:
         """Parameters of the largest single matrix inside the layers."""
         return max((m.out_width * m.in_width for m in self.matrices), default=0)

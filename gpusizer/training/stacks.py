@@ -31,9 +31,11 @@ class TrainingStack:
             `training_bases.csv` says so.
         upcast_as_if: other methods whose measured runs hold as much as if they were raised.
         qlora_base: how QLoRA holds the frozen weights.
+        quantizes_twice: its NF4 always has quantized scales.
         logits_bytes: peak per token and vocabulary entry, from logits to their gradient.
         compiled_logits_bytes, quantized_logits_bytes: the same under torch.compile, and with a
             quantized base.
+        own_chunks: its own loss goes in chunks, and no fused one takes its place.
         varied_logits: by how much the allocator holds more of that when lengths vary, or may.
         offloads_activations: checkpoints are kept in system memory.
         foreach: the update works on all parameters at once, with one temporary of each.
@@ -60,9 +62,11 @@ class TrainingStack:
     upcast_rest: bool
     upcast_as_if: tuple[str, ...]
     qlora_base: str
+    quantizes_twice: bool
     logits_bytes: float
     compiled_logits_bytes: float
     quantized_logits_bytes: float
+    own_chunks: bool
     varied_logits: float
     offloads_activations: bool
     foreach: bool
@@ -127,9 +131,11 @@ def _stack(row: TableRow) -> TrainingStack:
         upcast_rest=row.flag("upcast_rest"),
         upcast_as_if=row.parts("upcast_as_if", "|"),
         qlora_base=row.text("qlora_base"),
+        quantizes_twice=row.flag("quantizes_twice"),
         logits_bytes=row.number("logits_bytes"),
         compiled_logits_bytes=row.number("compiled_logits_bytes"),
         quantized_logits_bytes=row.number("quantized_logits_bytes"),
+        own_chunks=row.flag("own_chunks"),
         varied_logits=row.number("varied_logits"),
         offloads_activations=row.flag("offloads_activations"),
         foreach=row.flag("foreach"),
