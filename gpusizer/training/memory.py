@@ -1,4 +1,4 @@
-"""TrainingEstimator: the peak of one GPU, the largest of three moments of a step."""
+"""TrainingEstimator: the peak of one GPU, the largest of four moments of a step."""
 
 from __future__ import annotations
 
@@ -223,7 +223,7 @@ def _at_peak(
     step: _Step,
     bands: Bands,
 ) -> TrainingMemory:
-    """The largest of three moments: the loss, the first layer backwards, the update."""
+    """The largest of four moments: the loss, the last and the first layer backwards, the update."""
     phase, moment = _peak(plan, stack, share, step)
     coming = sum(moment)
     held = stack.reserve * coming
@@ -264,7 +264,11 @@ class _Moment(NamedTuple):
 def _peak(
     plan: TrainingPlan, stack: TrainingStack, share: StateShare, step: _Step
 ) -> tuple[str, _Moment]:
-    """The moment that needs most, and its name."""
+    """The moment that needs most, and its name.
+
+    The backward pass begins with all that was kept and ends with all gradients; the layer that it
+    is at is computed again at either end.
+    """
     gradients, updated = share.gradients, share.updated
     if plan.optimizer_in_backward:  # each is used and freed before the next is whole
         gradients, updated = (min(step.largest, held) for held in (gradients, updated))
@@ -272,13 +276,13 @@ def _peak(
     # FSDP frees blocks on another stream: they are not yet reusable when the next are needed.
     late = step.layer if plan.sharding == "fsdp" and not stack.fsdp2 else 0.0
     working = share.gathered + step.unpacked
-    moments = {
-        "loss": _Moment(accumulated, step.kept + late, step.logits, working),
-        "backward": _Moment(gradients, step.layer, 0.0, working),
-        "update": _Moment(updated, 0.0, 0.0, step.update),
-    }
-    phase = max(moments, key=lambda name: sum(moments[name]))
-    return phase, moments[phase]
+    moments = (
+        ("loss", _Moment(accumulated, step.kept + late, step.logits, working)),
+        ("backward", _Moment(accumulated, step.kept + step.layer, 0.0, working)),
+        ("backward", _Moment(gradients, step.layer, 0.0, working)),
+        ("update", _Moment(updated, 0.0, 0.0, step.update)),
+    )
+    return max(moments, key=lambda named: sum(named[1]))
 
 
 def _gradients(amount: float) -> Amount:

@@ -76,6 +76,19 @@ def test_the_update_decides_for_short_sequences() -> None:
     assert of().estimate(paged).allocated.likely == pytest.approx(18.87 * GIB, rel=0.001)
 
 
+def test_the_backward_pass_begins_with_all_that_was_kept() -> None:
+    """Cut cross-entropy: 32 vectors of 4,096 for each of 8,192 tokens, and one layer of 32."""
+    plan = TrainingPlan(
+        framework="axolotl", fused_loss=True, sequence_length=8192, lora_targets=("q_proj",)
+    )
+    memory = of().estimate(plan)
+    assert memory.phase == "backward"
+    assert memory.gradients.likely == 0
+    layer = of().estimate(plan.changed(offload="activations")).activations.likely - 2 * 8192 * 8192
+    assert memory.activations.likely == 32 * 8192 * 8192 + layer
+    assert layer > 8192 * 2 * (2 * 4096 + 2 * 1024 + 3 * 14_336)
+
+
 def test_logits_of_torchtune_by_its_version() -> None:
     """8 chunks: log-softmax (4) of all and 10 of one; before, 16-bit logits (2) beside them."""
     plan = TrainingPlan(framework="torchtune", fused_loss=True, gradient_checkpointing="none")

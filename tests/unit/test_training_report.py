@@ -132,14 +132,14 @@ def test_the_ladder_adds_up() -> None:
         sequence_length=16384,
     )
     codes = [rung.note.code for rung in report.ladder]
-    # Checkpointed, the update is the peak: the loss waits until 8-bit moments lower that. Sharding
-    # one GPU's QLoRA gathers layers and the head: it would add 1.1 GB.
+    # Checkpointed, the update is the peak: the loss waits until 8-bit moments lower that.
     assert codes == [
         "train_checkpointing",
         "train_8bit_optimizer",
         "train_fused_loss",
         "train_lora",
         "train_qlora",
+        "train_shard",
         "train_offload_all",
     ]
     # Two moments of 2 bytes become 1 and an FP32 scale for 256: 2 x (2 - 1 - 4 / 256).
