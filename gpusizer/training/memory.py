@@ -134,7 +134,7 @@ def _step(
     tokens = plan.tokens
     everything = kept.per_token(plan.sequence_length) * tokens
     layer = everything / max(1, shape.layers)
-    working = kept.working * tokens / max(1, shape.layers)
+    working = kept.working_per_token(plan.sequence_length) * tokens / max(1, shape.layers)
     vectors = shape.hidden * plan.compute_bytes * tokens * shape.layers
     held = everything
     if plan.gradient_checkpointing == "full":

@@ -18,8 +18,10 @@ _LAST = re.compile(
 _GATED_RATIO = (
     1.5  # an MLP whose first matrices put out more than this many inner widths has a gate
 )
-# THUDM/chatglm3-6b and baichuan-inc/Baichuan2-13B-Chat, modeling_*.py: a mask or ALiBi added.
-_OWN_ATTENTION = frozenset({"chatglm", "baichuan"})
+# baichuan-inc/Baichuan2-13B-Chat, modeling_baichuan.py: ALiBi is added to the scores.
+_OWN_ATTENTION = frozenset({"baichuan"})
+# THUDM/chatglm3-6b, modeling_chatglm.py, get_masks: a mask, so no flash kernel, beside padding.
+_MASKED_ATTENTION = frozenset({"chatglm"})
 # XiaomiMiMo/MiMo-7B-RL, modeling_mimo.py builds its draft layers. Transformers' own classes leave
 # theirs out (`_keys_to_ignore_on_load_unexpected` of DeepSeek-V3, GLM-4.5 and Qwen3.5).
 _LOADS_DRAFTS = frozenset({"mimo"})
@@ -81,7 +83,8 @@ class TrainedShape:
         hidden, vocabulary, heads: of the language model; no vocabulary where there is none.
         head_width: heads times their width, the width of queries.
         key_width: of keys of one layer; values have the same.
-        own_attention: its code on the Hub computes attention with a mask and holds the scores.
+        own_attention: its code on the Hub computes attention that holds the scores.
+        masked_attention: it does so where sequences are padded.
         generates: it predicts a token at every position.
     """
 
@@ -99,6 +102,7 @@ class TrainedShape:
     head_width: int
     key_width: int
     own_attention: bool
+    masked_attention: bool
     generates: bool
 
     @property
@@ -169,6 +173,7 @@ def trained_shape(profile: ModelProfile) -> TrainedShape:
         head_width=head_width,
         key_width=max(keys, default=head_width) or head_width,
         own_attention=bool(arch and arch.model_type in _OWN_ATTENTION),
+        masked_attention=bool(arch and arch.model_type in _MASKED_ATTENTION),
         generates=bool(arch and arch.generates),
     )
 

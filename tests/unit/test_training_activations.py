@@ -69,7 +69,14 @@ def test_dora_keeps_two_results_more() -> None:
 
 def test_attention_without_flash_keeps_scores() -> None:
     activations = kept_by_token(LLAMA, FULL.changed(flash_attention=False), EAGER)
-    assert activations.scores == 5 * 32 * L  # bytes per pair of tokens: 5 a s of Korthikanti et al.
+    assert activations.scores == (4 + 2) * 32 * L  # bytes per pair of tokens
+    assert activations.scores + activations.working_scores == 16 * 32 * L
+    chatglm = trained_shape(load_profile("zai-org/chatglm3-6b"))  # a mask where tokens pad
+    assert kept_by_token(chatglm, FULL.changed(packed=True), EAGER).scores == 0
+    assert kept_by_token(chatglm, FULL, EAGER).scores == 6 * 32 * 28
+    assert kept_by_token(chatglm, FULL.changed(context_parallel=2), EAGER).scores == 0
+    wide = kept_by_token(LLAMA, FULL.changed(flash_attention=False, precision="fp32"), EAGER)
+    assert wide.scores == (4 + 4 + 1) * 32 * L
     assert activations.per_token(100) - activations.per_token(0) == 100 * activations.scores
 
 
