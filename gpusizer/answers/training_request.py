@@ -142,6 +142,10 @@ class AdapterFields(RequestModel):
     lora_targets: Texts = Field(
         (ALL_LINEAR,), description="matrices with adapters, separated by commas"
     )
+    adapters_on_towers: Flag | None = Field(
+        None,
+        description="adapters on the blocks of vision and audio towers; without it by name",
+    )
     base: Annotated[str, OneOf(BASES)] = Field(
         "auto", description="width of the frozen weights; auto follows the method"
     )

@@ -133,7 +133,8 @@ def _adapters(shape: TrainedShape, plan: TrainingPlan, stack: TrainingStack) -> 
     """Inputs of adapters: FP32 ones cast theirs, each for itself, as dropout makes them do."""
     if not plan.adapted:
         return 0.0
-    matrices = targeted(shape, plan.lora_targets)
+    chosen = targeted(shape, plan.lora_targets, plan.adapters_on_towers)
+    matrices = tuple(matrix for matrix in chosen if not matrix.tower)
     own = stack.adapter_bytes > plan.compute_bytes or stack.adapter_dropout
     own = own and not stack.adapter_kernels
     width = max(stack.adapter_bytes, plan.compute_bytes)

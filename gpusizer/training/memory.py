@@ -38,6 +38,7 @@ _SETTINGS_OF_STATE = attrgetter(
     "precision",
     "lora_rank",
     "lora_targets",
+    "adapters_on_towers",
     "base",
     "train_embeddings",
     "ema",
@@ -120,7 +121,8 @@ class TrainingEstimator:
         return _at_peak(self.profile, plan, stack, state, share, step, self.bands)
 
     def _held(self, stack: TrainingStack) -> TrainedShape:
-        return self.shape.untied() if stack.unties else self.shape
+        shape = self.shape.untied() if stack.unties else self.shape
+        return shape.with_fused_experts() if stack.fuses_experts else shape
 
 
 def _step(

@@ -36,6 +36,8 @@ class TrainingPlan:
             what is cheap to compute again, "none" keeps everything.
         gradient_accumulation: steps whose gradients are added before one update.
         lora_rank, lora_targets: of adapters; targets are names of matrices or "all-linear".
+        adapters_on_towers: whether the blocks of vision and audio towers have adapters; None
+            follows the names of their modules.
         base: width of the frozen weights; "auto" follows the method.
         train_embeddings: whether input and output matrix are trained in full, also beside
             adapters; None does so in full training alone.
@@ -62,6 +64,7 @@ class TrainingPlan:
     gradient_accumulation: int = 1
     lora_rank: int = DEFAULT_RANK
     lora_targets: tuple[str, ...] = (ALL_LINEAR,)
+    adapters_on_towers: bool | None = None
     base: str = "auto"
     train_embeddings: bool | None = None
     sharding: str = "none"

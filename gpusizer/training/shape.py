@@ -42,6 +42,7 @@ class Matrix:
         last: it leads back to the stream between layers, out of its block.
         expert: it belongs to a routed expert.
         tower: it belongs to a vision or audio part.
+        fused: it is an expert's part of a parameter of three dimensions, no module of its own.
     """
 
     pattern: str
@@ -53,6 +54,7 @@ class Matrix:
     last: bool
     expert: bool
     tower: bool = False
+    fused: bool = False
 
     @property
     def parameters(self) -> int:
@@ -123,6 +125,11 @@ class TrainedShape:
         """
         tied = self.generates and not self.output
         return replace(self, output=self.embedding) if tied else self
+
+    def with_fused_experts(self) -> TrainedShape:
+        """The same with the experts of a layer in one parameter, as transformers 5 keeps them."""
+        matrices = tuple(replace(m, fused=True) if m.expert else m for m in self.matrices)
+        return replace(self, matrices=matrices)
 
     @property
     def layer_parameters(self) -> float:
@@ -219,6 +226,7 @@ def _matrix(group: WeightGroup, share: float, hidden: int) -> Matrix:
         last=_leads_back(group.pattern, out_width, in_width, hidden, attention=attention),
         expert=expert,
         tower=group.part in TOWERS,
+        fused=expert and bool(stacked),
     )
 
 

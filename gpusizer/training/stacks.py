@@ -32,6 +32,8 @@ class TrainingStack:
         upcast_as_if: other methods whose measured runs hold as much as if they were raised.
         qlora_base: how QLoRA holds the frozen weights.
         quantizes_twice: its NF4 always has quantized scales.
+        fuses_experts: all experts of a layer are one parameter, also where files have them apart.
+        quantized_experts: kinds of models whose fused experts a 4-bit base reaches, "*" for all.
         logits_bytes: peak per token and vocabulary entry, from logits to their gradient.
         compiled_logits_bytes, quantized_logits_bytes: the same under torch.compile, and with a
             quantized base.
@@ -63,6 +65,8 @@ class TrainingStack:
     upcast_as_if: tuple[str, ...]
     qlora_base: str
     quantizes_twice: bool
+    fuses_experts: bool
+    quantized_experts: tuple[str, ...]
     logits_bytes: float
     compiled_logits_bytes: float
     quantized_logits_bytes: float
@@ -132,6 +136,8 @@ def _stack(row: TableRow) -> TrainingStack:
         upcast_as_if=row.parts("upcast_as_if", "|"),
         qlora_base=row.text("qlora_base"),
         quantizes_twice=row.flag("quantizes_twice"),
+        fuses_experts=row.flag("fuses_experts"),
+        quantized_experts=row.parts("quantized_experts", "|"),
         logits_bytes=row.number("logits_bytes"),
         compiled_logits_bytes=row.number("compiled_logits_bytes"),
         quantized_logits_bytes=row.number("quantized_logits_bytes"),

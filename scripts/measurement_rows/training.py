@@ -129,6 +129,7 @@ def _settings(run: Row) -> dict[str, Any]:
         "packed": _packed(run, notes),
         "lora_rank": run["lora_rank"] if run["method"] != "full" else None,
         "lora_targets": _targets(run),
+        "adapters_on_towers": run.get("adapters_on_towers"),
         "gpu_count": run["num_gpus"] if sharding or run["num_gpus"] == 1 else 1,
         "sharding": sharding,
         **_degrees(run["parallelism"] or ""),
