@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import NamedTuple
@@ -23,6 +24,8 @@ from gpusizer.training.state import State, state_of
 CONTEXT_BYTES = int(0.6 * GIB)
 """CUDA context with cuBLAS workspaces: 0.4 to 0.9 GiB by driver and card."""
 
+_FP32 = 4
+_ELASTIC_BYTES = 2 + 2 + 4  # of a logit in a chunk of Unsloth's compiled loss
 _PARALLEL_LOGITS_BYTES = 22
 """Per token and vocabulary entry of a loss divided over tensor-parallel GPUs: 16-bit logits, and in
 FP32 they, they less their maximum, their exponentials, log-softmax and gradient
@@ -76,6 +79,7 @@ class _Step:
     kept: float
     layer: float
     logits: float
+    elastic: float
     update: float
     unpacked: float
     largest: float
@@ -154,6 +158,7 @@ def _step(
         kept=held / plan.model_parallel * on_way / together,
         layer=working / plan.tensor_parallel / together,
         logits=_logits(shape, plan, stack, state) * tokens / plan.tensor_parallel / together,
+        elastic=_elastic(shape, plan, stack),
         update=_update(shape, plan, stack, state, share),
         unpacked=_unpacked(shape, state),
         largest=_largest_gradient(shape, plan, state),
@@ -172,6 +177,19 @@ def _logits(shape: TrainedShape, plan: TrainingPlan, stack: TrainingStack, state
     if stack.upcast_rest and state.quantized:
         each = min(each, stack.quantized_logits_bytes)
     return each * shape.vocabulary
+
+
+def _elastic(shape: TrainedShape, plan: TrainingPlan, stack: TrainingStack) -> float:
+    """Bytes of one chunk of a loss that takes what is free: logits, their gradient and softmax.
+
+    As many chunks as keep its FP32 logits below the limit, in fours (unsloth_zoo,
+    fused_losses/cross_entropy_loss.py, get_chunk_size).
+    """
+    if not shape.generates or not stack.elastic_gib or plan.fused_loss:
+        return 0.0
+    entries = plan.tokens * shape.vocabulary
+    chunks = entries * _FP32 / (stack.elastic_gib * GIB)
+    return _ELASTIC_BYTES * entries / (4 * math.ceil(chunks / 4) if chunks > 1 else 1)
 
 
 def _largest_gradient(shape: TrainedShape, plan: TrainingPlan, state: State) -> float:
@@ -226,17 +244,19 @@ def _at_peak(
     bands: Bands,
 ) -> TrainingMemory:
     """The largest of four moments: the loss, the last and the first layer backwards, the update."""
-    phase, moment = _peak(plan, stack, share, step)
+    moments = _moments(plan, stack, share, step)
+    phase, moment = max(moments, key=lambda named: sum(named[1]))
     coming = sum(moment)
     held = stack.reserve * coming
     if plan.shards > 1 and plan.sharding in ("fsdp", "zero3"):
         held += _GATHER_RESERVE * (share.weights + share.gathered)
     varied = 0.0 if plan.packed else (stack.varied_logits - 1) * step.logits
+    varied += max(0.0, sum(moments[0][1]) - step.logits + step.elastic - coming)
     paged = share.optimizer if find_optimizer(plan.optimizer).paged else 0.0
     states = share.optimizer - paged + share.masters
     static = share.weights + states
     return TrainingMemory(
-        weights=_derived(share.weights),
+        weights=_weights(profile, plan, stack, share.weights),
         gradients=_gradients(moment.gradients),
         optimizer=_derived(states),
         paged=round(paged),
@@ -254,6 +274,15 @@ def _at_peak(
     )
 
 
+def _weights(
+    profile: ModelProfile, plan: TrainingPlan, stack: TrainingStack, held: float
+) -> Amount:
+    """Bytes of weights; a plain name may stand for a dynamic 4-bit repository, which is larger."""
+    twice = plan.adapted and base_of(profile, plan, stack) == "nf4-dq"
+    more = stack.dynamic_share if twice else 0.0
+    return fitted(held, held, held * (1 + more)) if more else _derived(held)
+
+
 class _Moment(NamedTuple):
     """Bytes of one GPU at one moment of a step, beside weights, gradients and states."""
 
@@ -263,10 +292,10 @@ class _Moment(NamedTuple):
     buffers: float
 
 
-def _peak(
+def _moments(
     plan: TrainingPlan, stack: TrainingStack, share: StateShare, step: _Step
-) -> tuple[str, _Moment]:
-    """The moment that needs most, and its name.
+) -> tuple[tuple[str, _Moment], ...]:
+    """Each moment that can need most, with its name; the loss comes first.
 
     The backward pass begins with all that was kept and ends with all gradients; the layer that it
     is at is computed again at either end.
@@ -278,13 +307,12 @@ def _peak(
     # FSDP frees blocks on another stream: they are not yet reusable when the next are needed.
     late = step.layer if plan.sharding == "fsdp" and not stack.fsdp2 else 0.0
     working = share.gathered + step.unpacked
-    moments = (
+    return (
         ("loss", _Moment(accumulated, step.kept + late, step.logits, working)),
         ("backward", _Moment(accumulated, step.kept + step.layer, 0.0, working)),
         ("backward", _Moment(gradients, step.layer, 0.0, working)),
         ("update", _Moment(updated, 0.0, 0.0, step.update)),
     )
-    return max(moments, key=lambda named: sum(named[1]))
 
 
 def _gradients(amount: float) -> Amount:

@@ -32,11 +32,14 @@ class TrainingStack:
         upcast_as_if: other methods whose measured runs hold as much as if they were raised.
         qlora_base: how QLoRA holds the frozen weights.
         quantizes_twice: its NF4 always has quantized scales.
+        dynamic_share: by how much a dynamic 4-bit repository, loaded in a plain one's place, is
+            larger at most (unsloth/Qwen3-14B-unsloth-bnb-4bit among others).
         fuses_experts: all experts of a layer are one parameter, also where files have them apart.
         quantized_experts: kinds of models whose fused experts a 4-bit base reaches, "*" for all.
         logits_bytes: peak per token and vocabulary entry, from logits to their gradient.
         compiled_logits_bytes, quantized_logits_bytes: the same under torch.compile, and with a
             quantized base.
+        elastic_gib: FP32 logits of one chunk of its loss, GiB; fewer where less memory is free.
         own_chunks: its own loss goes in chunks, and no fused one takes its place.
         varied_logits: by how much the allocator holds more of that when lengths vary, or may.
         offloads_activations: checkpoints are kept in system memory.
@@ -65,11 +68,13 @@ class TrainingStack:
     upcast_as_if: tuple[str, ...]
     qlora_base: str
     quantizes_twice: bool
+    dynamic_share: float
     fuses_experts: bool
     quantized_experts: tuple[str, ...]
     logits_bytes: float
     compiled_logits_bytes: float
     quantized_logits_bytes: float
+    elastic_gib: float
     own_chunks: bool
     varied_logits: float
     offloads_activations: bool
@@ -136,11 +141,13 @@ def _stack(row: TableRow) -> TrainingStack:
         upcast_as_if=row.parts("upcast_as_if", "|"),
         qlora_base=row.text("qlora_base"),
         quantizes_twice=row.flag("quantizes_twice"),
+        dynamic_share=row.number("dynamic_share"),
         fuses_experts=row.flag("fuses_experts"),
         quantized_experts=row.parts("quantized_experts", "|"),
         logits_bytes=row.number("logits_bytes"),
         compiled_logits_bytes=row.number("compiled_logits_bytes"),
         quantized_logits_bytes=row.number("quantized_logits_bytes"),
+        elastic_gib=row.number("elastic_gib"),
         own_chunks=row.flag("own_chunks"),
         varied_logits=row.number("varied_logits"),
         offloads_activations=row.flag("offloads_activations"),

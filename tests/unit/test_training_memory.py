@@ -76,6 +76,36 @@ def test_the_update_decides_for_short_sequences() -> None:
     assert of().estimate(paged).allocated.likely == pytest.approx(18.87 * GIB, rel=0.001)
 
 
+@pytest.mark.parametrize(
+    ("version", "whole", "elastic"),
+    [
+        ("2024.3", 6, 0),
+        ("2024.10.0", 6, 0),
+        ("2025.4.7", 0.5, 0),
+        ("2025.11.4", 0.5, 8),
+        ("", 0.5, 8),
+    ],
+)
+def test_logits_of_unsloth_by_its_version(version: str, whole: float, elastic: float) -> None:
+    """Whole, cut, then in chunks of at most 4 GiB in FP32, which are given back."""
+    plan = TrainingPlan(framework="unsloth", framework_version=version)
+    plan = plan.changed(gradient_checkpointing="none", sequence_length=4096)
+    memory = of().estimate(plan)
+    entries = 4096 * 128_256  # 1.96 GiB in FP32: one chunk
+    assert memory.phase == "loss" and memory.logits.likely == entries * whole
+    assert memory.reclaimable == round(entries * max(0, elastic - whole))
+    longer = of().estimate(plan.changed(sequence_length=65_536))  # 31.3 GiB: eight chunks
+    assert longer.reclaimable == max(0, round(entries * 16 * (elastic / 8 - whole)))
+
+
+def test_a_plain_name_may_load_a_dynamic_repository() -> None:
+    plan = TrainingPlan(method="qlora", framework="unsloth")
+    weights = of().estimate(plan).weights
+    assert weights.high == pytest.approx(1.14 * weights.likely, abs=1)
+    before = of().estimate(plan.changed(framework_version="2024.10")).weights
+    assert before.high == before.likely == weights.likely
+
+
 def test_the_backward_pass_begins_with_all_that_was_kept() -> None:
     """Cut cross-entropy: 32 vectors of 4,096 for each of 8,192 tokens, and one layer of 32."""
     plan = TrainingPlan(
@@ -174,7 +204,10 @@ def test_the_stack_at_hand_decides_what_adds_up() -> None:
 
 
 def test_every_stack_says_where_its_accumulation_is_known_from() -> None:
-    accumulation = {slug: (stack.no_sync, stack.no_sync_source) for slug, stack in stacks().items()}
+    accumulation = {
+        stack.family or slug: (stack.no_sync, stack.no_sync_source)
+        for slug, stack in stacks().items()
+    }
     assert {slug for slug, (no_sync, _) in accumulation.items() if no_sync is None} == {
         "deepspeed",
         "unsloth",
