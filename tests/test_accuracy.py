@@ -119,7 +119,7 @@ def test_what_only_one_source_supports_is_undone_without_it() -> None:
     assert era_of("0.10.1").logit_copies == 3.5
     with left_out.without("modelscope/ms-swift"):
         assert find_stack("ms-swift").varied_logits == 1.0
-        assert find_stack("torchtitan").compiled_logits_bytes == 6
+        assert find_stack("torchtitan").compiled_logits_bytes == 4
     assert find_stack("ms-swift").varied_logits == 1.8
 
 

@@ -74,7 +74,7 @@ _SHARDING_WORDS = {
     "deepspeed": "zero3",
     "single": "none",
 }
-_OFFLOAD_WORDS = {"cpu": "all", "true": "all", "false": "none", "params": "parameters"}
+_OFFLOAD_WORDS = {"cpu": "model", "true": "model", "false": "none", "params": "parameters"}
 # Parts of a sentence about precisions, the decisive ones first.
 _PRECISION_SIGNS = (
     (("deepspeed",), "master"),
@@ -160,7 +160,9 @@ class MemoryFields(RequestModel):
         "full", description="activations that are computed again instead of being kept"
     )
     offload: Annotated[str, OneOf(OFFLOADS, _OFFLOAD_WORDS)] = Field(
-        "none", description="what is kept in system memory, or on NVMe, between its uses"
+        "none",
+        description="what is kept in system memory, or on NVMe, between its uses; model: weights"
+        " and states",
     )
     fused_loss: Flag = Field(False, description="logits are never held whole")
     flash_attention: Flag = Field(True, description="false when attention holds its scores")

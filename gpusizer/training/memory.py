@@ -17,7 +17,7 @@ from gpusizer.training.optimizers import find_optimizer
 from gpusizer.training.per_gpu import TrainingMemory
 from gpusizer.training.plan import TrainingPlan
 from gpusizer.training.shape import TrainedShape, trained_shape
-from gpusizer.training.sharding import SUB_GROUP, StateShare, share_of
+from gpusizer.training.sharding import OFFLOADED_STATES, SUB_GROUP, StateShare, share_of
 from gpusizer.training.stacks import TrainingStack, find_stack
 from gpusizer.training.state import State, state_of
 
@@ -210,7 +210,7 @@ def _update(
     (torch.optim.AdamW of one tensor: the square root of its moment, the denominator, the step),
     else one of every parameter, or FP32 gradients of a share.
     """
-    if plan.offload in ("optimizer", "all", "nvme"):
+    if plan.offload in OFFLOADED_STATES:
         return 0.0
     updated = state.trainable / plan.model_parallel / plan.shards
     if plan.optimizer_in_backward:

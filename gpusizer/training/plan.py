@@ -11,7 +11,7 @@ METHODS = ("full", "lora", "qlora", "dora")
 PRECISIONS = ("bf16", "mixed", "master", "fp32")
 CHECKPOINTING = ("none", "selective", "full")
 SHARDINGS = ("none", "ddp", "zero1", "zero2", "zero3", "fsdp")
-OFFLOADS = ("none", "optimizer", "parameters", "activations", "all", "nvme")
+OFFLOADS = ("none", "optimizer", "parameters", "model", "activations", "all", "nvme")
 BASES = ("auto", "bf16", "fp32", "nf4", "nf4-dq", "int4", "int8", "native")
 ADAPTED = ("lora", "qlora", "dora")
 
@@ -43,7 +43,8 @@ class TrainingPlan:
             adapters; None does so in full training alone.
         sharding: what is divided over data-parallel GPUs.
         gpus, tensor_parallel, pipeline_parallel, context_parallel: total, and of these how.
-        offload: what is kept in system memory (or on NVMe) between its uses.
+        offload: what is kept in system memory (or on NVMe) between its uses; "model" are weights,
+            gradients and states, as FSDP's CPUOffloadPolicy and DeepSpeed take them.
         fused_loss: logits are never held whole (Liger, cut cross-entropy, chunked).
         flash_attention: attention does not hold its scores.
         compiled: torch.compile fuses norms and activation functions.

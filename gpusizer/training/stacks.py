@@ -44,6 +44,7 @@ class TrainingStack:
         varied_logits: by how much the allocator holds more of that when lengths vary, or may.
         offloads_activations: checkpoints are kept in system memory.
         foreach: the update works on all parameters at once, with one temporary of each.
+        reduces_in_fp32: its FSDP adds up gradients of a layer in FP32.
         fsdp2: its FSDP needs no other streams for what it frees.
         no_sync: its FSDP adds up whole gradients over an accumulation, and divides their sum; None
             where that is not known.
@@ -79,6 +80,7 @@ class TrainingStack:
     varied_logits: float
     offloads_activations: bool
     foreach: bool
+    reduces_in_fp32: bool
     fsdp2: bool
     no_sync: bool | None
     no_sync_source: str
@@ -152,6 +154,7 @@ def _stack(row: TableRow) -> TrainingStack:
         varied_logits=row.number("varied_logits"),
         offloads_activations=row.flag("offloads_activations"),
         foreach=row.flag("foreach"),
+        reduces_in_fp32=row.flag("reduces_in_fp32"),
         fsdp2=row.flag("fsdp2"),
         no_sync=None if row.text("no_sync") == "unknown" else row.flag("no_sync"),
         no_sync_source=row.text("no_sync_source"),

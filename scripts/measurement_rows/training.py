@@ -305,7 +305,7 @@ def _offload(run: Row, notes: str) -> str | None:
     if "activation offload" in notes:
         return "activations"
     if "params" in text:
-        return "all" if "optimizer" in text else "parameters"
+        return "model" if "optimizer" in text else "parameters"
     return None
 
 

@@ -279,6 +279,8 @@ def test_what_each_sharding_divides() -> None:
     fsdp = share_on(plan.changed(sharding="fsdp"), state)
     layer = sum(m.parameters for m in of().shape.matrices) / 32
     assert fsdp.gathered == 2 * (2 * layer + 2 * 128_256 * 4096) + 2 * layer
+    torchtitan = share_on(plan.changed(sharding="fsdp", framework="torchtitan"), state)
+    assert torchtitan.gathered == fsdp.gathered + 4 * layer  # reduced in FP32
 
 
 def test_offload_moves_bytes_to_the_host() -> None:
@@ -290,6 +292,9 @@ def test_offload_moves_bytes_to_the_host() -> None:
     assert states.host == 16 * 8_030_261_248  # FP32 copies and gradients, two states
     assert states.gradients.likely == 0
     assert all_offloaded.host == 18 * 8_030_261_248
+    model = of().estimate(plan.changed(offload="model"))
+    assert model.host == all_offloaded.host and model.weights.likely == 0
+    assert model.activations.likely >= all_offloaded.activations.likely
     disks = of().estimate(plan.changed(offload="nvme"))
     assert disks.nvme == 18 * 8_030_261_248
     assert disks.host == 4 * 5 * 4 * 500_000_000
@@ -308,7 +313,7 @@ def test_zero_takes_gradients_to_its_states() -> None:
         assert (share.updated, share.host) == (0, 16 * whole)
 
 
-@pytest.mark.parametrize("offload", ["parameters", "all", "nvme"])
+@pytest.mark.parametrize("offload", ["parameters", "model", "all", "nvme"])
 def test_whole_gradients_of_zero_one_follow_its_weights(offload: str) -> None:
     """4 bytes of a gradient and 2 of a weight on each of 4 replicas, 12 of states in all."""
     plan = TrainingPlan(

@@ -31,7 +31,7 @@ def test_defaults_are_visible() -> None:
         ("lora_targets", "q_proj, v_proj", ("q_proj", "v_proj")),
         ("fused_loss", "true", True),
         ("sequence_length", "8,192", 8192),
-        ("offload", "cpu", "all"),
+        ("offload", "cpu", "model"),
         ("micro_batch", 2.0, 2),
         ("framework", "LitGPT", "litgpt"),
         ("framework_version", "v4.46.2", "v4.46.2"),
