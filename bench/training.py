@@ -63,8 +63,9 @@ class Prediction:
         return int(self._asked["trainable_parameters"])
 
     @property
-    def weights_bytes(self) -> int:
-        return int(self._asked["per_gpu"]["weights_bytes"])
+    def loading_bytes(self) -> int:
+        """What PyTorch's counter shows once the model is loaded: its peak until then."""
+        return int(self._asked["per_gpu"]["loading_bytes"])
 
     def shown(self, end: str) -> int:
         """The likely amount, or an end of its band ("low_", "high_")."""
@@ -137,7 +138,7 @@ def compare(row: Row) -> Iterator[Comparison]:
     if counts[0]:
         yield _comparison(run, "trainable_parameters", counts[0], run.trainable, in_bytes=False)
     if counts[1]:
-        yield _comparison(run, "loaded_weights", counts[1], run.weights_bytes)
+        yield _comparison(run, "loaded_weights", counts[1], run.loading_bytes)
     if peak:
         band = (run.shown("low_"), run.shown("high_"))
         yield _comparison(run, run.component, run.measured, run.predicted, band=band)

@@ -55,6 +55,11 @@ def is_quantized(profile: ModelProfile, base: str) -> bool:
     return profile.quantization is not None if base == "native" else base not in _PLAIN
 
 
+def is_quantized_at_load(base: str) -> bool:
+    """Whether bitsandbytes makes this base of 16-bit files, tensor by tensor on the GPU."""
+    return _METHODS.get(base) == "bitsandbytes"
+
+
 def is_raised(profile: ModelProfile, base: str, stack: TrainingStack) -> bool:
     """Whether what a quantized base leaves wide is raised to FP32, embedding and head included."""
     if not stack.upcast_rest or not is_quantized(profile, base):

@@ -1,4 +1,4 @@
-"""TrainingEstimator: the peak of one GPU, the largest of four moments of a step."""
+"""TrainingEstimator: the peak of one GPU, the largest of five moments."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from gpusizer.model.profile import HEADERS, ModelProfile
 from gpusizer.model.tensor_roles import Part
 from gpusizer.training.activations import Kept, kept_by_token
 from gpusizer.training.frozen import base_of
+from gpusizer.training.loading import staging
 from gpusizer.training.optimizers import find_optimizer
 from gpusizer.training.per_gpu import TrainingMemory
 from gpusizer.training.plan import TrainingPlan
@@ -33,6 +34,11 @@ FP32 they, they less their maximum, their exponentials, log-softmax and gradient
 """
 FUSED_LOGITS_BYTES = 0.5  # per token and vocabulary entry, in Liger's and cut cross-entropy
 _UNEXPLAINED = 0.06  # of all tensors: what nine of ten published runs hold beyond the estimate
+_FRAGMENTED = 0.3
+"""Bytes of a parameter that bitsandbytes, quantizing at load, can leave in the allocator's pool: 5
+and 9 GiB of CodeLlama-34B (README of unslothai/unsloth), 4.6 of Qwen-7B against its GPTQ run
+(ms-swift); nothing in Axolotl's and LLaMA-Factory's runs, so the high end alone has it.
+"""
 _GATHER_RESERVE = 0.15  # blocks that gathered layers leave between longer lived ones
 _UPDATE_TEMPORARIES = 3  # of one parameter: torchtune on Llama-3-8B holds 18.9 GiB, 15.0 of weights
 _SETTINGS_OF_STATE = attrgetter(
@@ -81,6 +87,7 @@ class _Step:
     logits: float
     elastic: float
     update: float
+    staging: float
     unpacked: float
     largest: float
 
@@ -121,8 +128,9 @@ class TrainingEstimator:
         state = self.state(plan)
         share = share_of(state, shape, plan, stack)
         kept_bytes = kept_by_token(shape, plan, stack, quantized=state.quantized)
-        step = _step(shape, plan, stack, state, kept_bytes, share)
-        return _at_peak(self.profile, plan, stack, state, share, step, self.bands)
+        staged = staging(self.profile, shape, plan, stack)
+        step = _step(shape, plan, stack, state, kept_bytes, share, staged.likely)
+        return _at_peak(self.profile, plan, stack, state, share, step, staged, self.bands)
 
     def _held(self, stack: TrainingStack) -> TrainedShape:
         shape = self.shape.untied() if stack.unties else self.shape
@@ -136,6 +144,7 @@ def _step(
     state: State,
     kept: Kept,
     share: StateShare,
+    staged: float,
 ) -> _Step:
     tokens = plan.tokens
     everything = kept.per_token(plan.sequence_length) * tokens
@@ -159,6 +168,7 @@ def _step(
         layer=working / plan.tensor_parallel / together,
         logits=_logits(shape, plan, stack, state) * tokens / plan.tensor_parallel / together,
         elastic=_elastic(shape, plan, stack),
+        staging=staged,
         update=_update(shape, plan, stack, state, share),
         unpacked=_unpacked(shape, state),
         largest=_largest_gradient(shape, plan, state),
@@ -241,10 +251,14 @@ def _at_peak(
     state: State,
     share: StateShare,
     step: _Step,
+    staged: Amount,
     bands: Bands,
 ) -> TrainingMemory:
-    """The largest of four moments: the loss, the last and the first layer backwards, the update."""
-    moments = _moments(plan, stack, share, step)
+    """The largest of loading, the loss, the last and the first layer backwards, the update."""
+    paged = share.optimizer if find_optimizer(plan.optimizer).paged else 0.0
+    states = share.optimizer - paged + share.masters
+    loading = _Moment(0.0, 0.0, 0.0, max(0.0, step.staging - states))  # no states are there yet
+    moments = (*_moments(plan, stack, share, step), ("loading", loading))
     phase, moment = max(moments, key=lambda named: sum(named[1]))
     coming = sum(moment)
     held = stack.reserve * coming
@@ -252,18 +266,21 @@ def _at_peak(
         held += _GATHER_RESERVE * (share.weights + share.gathered)
     varied = 0.0 if plan.packed else (stack.varied_logits - 1) * step.logits
     varied += max(0.0, sum(moments[0][1]) - step.logits + step.elastic - coming)
-    paged = share.optimizer if find_optimizer(plan.optimizer).paged else 0.0
-    states = share.optimizer - paged + share.masters
     static = share.weights + states
+    weights = _weights(profile, plan, stack, share.weights)
+    high = 2 * held + varied + _UNEXPLAINED * (static + coming)
+    if staged.high:
+        high += _FRAGMENTED * state.frozen_parameters / plan.model_parallel
     return TrainingMemory(
-        weights=_weights(profile, plan, stack, share.weights),
+        weights=weights,
+        loading=weights + staged,
         gradients=_gradients(moment.gradients),
         optimizer=_derived(states),
         paged=round(paged),
         activations=bands.of(moment.activations),
         logits=bands.of(moment.logits),
         buffers=bands.of(moment.buffers),
-        reserve=fitted(0, held + varied, 2 * held + varied + _UNEXPLAINED * (static + coming)),
+        reserve=fitted(0, held + varied, high),
         reclaimable=round(varied),
         context=fitted(0.4 * GIB, CONTEXT_BYTES, 0.9 * GIB),
         phase=phase,

@@ -13,6 +13,7 @@ class TrainingMemory:
 
     Attributes:
         weights: frozen and trained, adapters included.
+        loading: weights and what is on its way to them while they are loaded and quantized.
         gradients, optimizer: of what is trained; FP32 copies and averages are the optimizer's.
         activations: kept by the forward pass, and those of one layer in its backward pass.
         logits: from the logits to their gradient, where the peak is at the loss.
@@ -23,13 +24,14 @@ class TrainingMemory:
         paged: states that the driver moves to system memory when the card is full; no need of
             the card and none of PyTorch's, so not in `optimizer` (bitsandbytes functional.py,
             get_paged: cudaMallocManaged).
-        phase: where the peak is: "loss", "backward" or "update".
+        phase: where the peak is: "loss", "backward", "update", or "loading" before the first step.
         host, nvme: system memory and disks for all GPUs together.
         trainable: parameters that are trained.
         base: how frozen weights are held, "" when none are.
     """
 
     weights: Amount
+    loading: Amount
     gradients: Amount
     optimizer: Amount
     activations: Amount

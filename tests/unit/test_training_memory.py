@@ -98,6 +98,34 @@ def test_logits_of_unsloth_by_its_version(version: str, whole: float, elastic: f
     assert longer.reclaimable == max(0, round(entries * 16 * (elastic / 8 - whole)))
 
 
+def test_loading_can_be_the_peak() -> None:
+    """Beside 4-bit weights the largest matrix waits in 16 bits: 2 x 4,096 x 14,336 bytes."""
+    plan = TrainingPlan(method="qlora", base="nf4", framework_version="4.57")
+    plan = plan.changed(sequence_length=1, lora_rank=1, lora_targets=("k_proj",))
+    memory = of().estimate(plan)
+    largest = 2 * 4096 * 14_336
+    assert memory.loading.likely == memory.loading.high == memory.weights.likely + largest
+    wide = plan.changed(framework="unsloth", framework_version="")  # reads four layers ahead
+    loading, weights = of().estimate(wide).loading, of().estimate(wide).weights
+    layer = sum(matrix.parameters for matrix in of().shape.matrices) / 32
+    assert loading.high - weights.high == 2 * 4 * layer
+    whole = of().estimate(plan.changed(method="lora", base="auto"))
+    assert whole.loading == whole.weights
+    fused = of("openai/gpt-oss-20b").estimate(wide.changed(lora_targets=("q_proj",)))
+    assert fused.phase == "loading"  # 32 experts of 5,760 x 2,880 are one parameter
+    assert fused.buffers.likely == pytest.approx(2 * 32 * 5760 * 2880, rel=0.01)
+
+
+def test_quantizing_at_load_can_leave_holes() -> None:
+    """0.3 bytes of each of 8,030,261,248 parameters, at the high end alone."""
+    plan = TrainingPlan(method="qlora", base="nf4")
+    loaded, native = of().estimate(plan), of().estimate(plan.changed(base="int4"))
+    more = loaded.reserve.high - 2 * loaded.reserve.likely
+    rest = more - 0.3 * 8_030_261_248
+    assert 0 < rest < 0.1 * loaded.allocated.likely
+    assert native.reserve.high - 2 * native.reserve.likely < 0.1 * native.allocated.likely
+
+
 def test_a_plain_name_may_load_a_dynamic_repository() -> None:
     plan = TrainingPlan(method="qlora", framework="unsloth")
     weights = of().estimate(plan).weights
