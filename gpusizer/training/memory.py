@@ -320,7 +320,8 @@ def _moments(
     gradients, updated = share.gradients, share.updated
     if plan.optimizer_in_backward:  # each is used and freed before the next is whole
         gradients, updated = (min(step.largest, held) for held in (gradients, updated))
-    accumulated = gradients if plan.gradient_accumulation > 1 else 0.0
+    there_before = plan.gradient_accumulation > 1 or stack.keeps_gradients
+    accumulated = gradients if there_before else 0.0
     # FSDP frees blocks on another stream: they are not yet reusable when the next are needed.
     late = step.layer if plan.sharding == "fsdp" and not stack.fsdp2 else 0.0
     working = share.gathered + step.unpacked

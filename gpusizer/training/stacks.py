@@ -42,6 +42,7 @@ class TrainingStack:
         elastic_gib: FP32 logits of one chunk of its loss, GiB; fewer where less memory is free.
         own_chunks: its own loss goes in chunks, and no fused one takes its place.
         varied_logits: by how much the allocator holds more of that when lengths vary, or may.
+        keeps_gradients: they stay from step to step, filled with zeros.
         offloads_activations: checkpoints are kept in system memory.
         foreach: the update works on all parameters at once, with one temporary of each.
         reduces_in_fp32: its FSDP adds up gradients of a layer in FP32.
@@ -78,6 +79,7 @@ class TrainingStack:
     elastic_gib: float
     own_chunks: bool
     varied_logits: float
+    keeps_gradients: bool
     offloads_activations: bool
     foreach: bool
     reduces_in_fp32: bool
@@ -152,6 +154,7 @@ def _stack(row: TableRow) -> TrainingStack:
         elastic_gib=row.number("elastic_gib"),
         own_chunks=row.flag("own_chunks"),
         varied_logits=row.number("varied_logits"),
+        keeps_gradients=row.flag("keeps_gradients"),
         offloads_activations=row.flag("offloads_activations"),
         foreach=row.flag("foreach"),
         reduces_in_fp32=row.flag("reduces_in_fp32"),

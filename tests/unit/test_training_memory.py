@@ -98,6 +98,16 @@ def test_logits_of_unsloth_by_its_version(version: str, whole: float, elastic: f
     assert longer.reclaimable == max(0, round(entries * 16 * (elastic / 8 - whole)))
 
 
+def test_gradients_stayed_before_pytorch_two() -> None:
+    """zero_grad filled 2 x 8,030,261,248 bytes with zeros; they are there at the loss."""
+    plan = TrainingPlan(method="full", gradient_checkpointing="none", sequence_length=16_384)
+    now, then = (
+        of().estimate(plan.changed(framework_version=version)) for version in ("4.30", "4.26")
+    )
+    assert now.phase == then.phase == "loss"
+    assert then.gradients.likely - now.gradients.likely == 2 * 8_030_261_248
+
+
 def test_loading_can_be_the_peak() -> None:
     """Beside 4-bit weights the largest matrix waits in 16 bits: 2 x 4,096 x 14,336 bytes."""
     plan = TrainingPlan(method="qlora", base="nf4", framework_version="4.57")
