@@ -162,8 +162,9 @@ def _fetched(state: State, shape: TrainedShape, plan: TrainingPlan, stack: Train
     whole = layers * width + (shape.embedding + shape.output) * state.compute_width
     if not plan.adapted:  # a layer's gradient is whole until it is scattered
         whole += shape.layer_parameters * state.compute_width
-        if stack.reduces_in_fp32 and plan.sharding == "fsdp":
-            whole += shape.layer_parameters * _FP32
+        if stack.fsdp2 and plan.sharding == "fsdp":  # foreach_reduce copies it into one buffer
+            width = _FP32 if stack.reduces_in_fp32 else state.compute_width
+            whole += shape.layer_parameters * width
     if plan.pipeline_parallel > 1:  # whole stages stay gathered between micro-batches
         whole = max(whole, (state.compute_width + _FP32) * shape.parameters)
     return whole / plan.model_parallel

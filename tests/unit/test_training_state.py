@@ -84,7 +84,7 @@ def test_a_four_bit_base_leaves_embedding_head_and_norms_wide() -> None:
     outside = 2 * 32000 * 4096
     norms = (2 * 32 + 1) * 4096
     inside = PARAMETERS - outside - norms
-    plan = TrainingPlan(method="qlora", framework="axolotl", base="nf4")
+    plan = TrainingPlan(method="qlora", framework="unsloth", base="nf4")
     assert estimator().state(plan).frozen == inside * 0.5625 + 2 * (outside + norms)
     # torchao's NF4 always quantizes the scales again: 8 bits for 64, FP32 for 256 of those.
     twice = inside * (0.5 + 1 / 64 + 4 / 16_384) + 2 * (outside + norms)
