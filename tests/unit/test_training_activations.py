@@ -62,6 +62,12 @@ def test_frozen_weights_keep_no_inputs() -> None:
     assert kept_by_token(LLAMA, LORA, shared).adapters == L * (2 * (2 * H + F) + 7 * 2 * 16)
 
 
+def test_adapters_of_sixteen_bits_cast_nothing() -> None:
+    """fsdp_qlora is BF16 throughout: a copy behind dropout and a mask of each adapter's input."""
+    kept = kept_by_token(LLAMA, LORA, find_stack("fsdp_qlora")).adapters
+    assert kept == L * ((6 * H + F) * (2 + 1) + 7 * 2 * 16)
+
+
 def test_dora_keeps_two_results_more() -> None:
     lora, dora = (
         kept_by_token(LLAMA, LORA.changed(method=method), EAGER).adapters
