@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +25,7 @@ ENGINE = "training"
 """Name of the rows in tables, in place of an engine."""
 
 _HELD_DIGITS = 4
+_DATE = re.compile(r"\b20\d\d(?:[.-]\d{1,2}){0,2}\b")  # Unsloth's versions are dates
 _FITTING = ("fits", "tight")
 _COUNTERS = {"allocated": "allocated", "reserved": "reserved"}
 
@@ -61,8 +63,9 @@ class Prediction:
         return int(self._requested_estimate["trainable_parameters"])
 
     @property
-    def weights_bytes(self) -> int:
-        return int(self._requested_estimate["per_gpu"]["weights_bytes"])
+    def loading_bytes(self) -> int:
+        """What PyTorch's counter shows once the model is loaded: its peak until then."""
+        return int(self._requested_estimate["per_gpu"]["loading_bytes"])
 
     def bytes_at(self, end: str) -> int:
         """Return the likely bytes (""), or an end of the band ("low_", "high_")."""
@@ -101,7 +104,14 @@ def fields_of(row: Row) -> dict[str, Any]:
     """Return the row's settings as fields of a request."""
     names = {*PLAN_FIELDS, "gpu_count"}
     settings = {name: value for name, value in row.items() if name in names}
-    return {**settings, "model": row["profile"], "gpu": gpu_of(row), "framework": row["stack"]}
+    date = _DATE.search(row.get("framework_version", ""))
+    return {
+        **settings,
+        "model": row["profile"],
+        "gpu": gpu_of(row),
+        "framework": row["stack"],
+        "framework_version": date and date[0],
+    }
 
 
 def predict(row: Row) -> Prediction | None:
@@ -128,7 +138,7 @@ def compare(row: Row) -> Iterator[Comparison]:
     if counts[0]:
         yield _comparison(run, "trainable_parameters", counts[0], run.trainable, in_bytes=False)
     if counts[1]:
-        yield _comparison(run, "loaded_weights", counts[1], run.weights_bytes)
+        yield _comparison(run, "loaded_weights", counts[1], run.loading_bytes)
     if peak:
         band = (run.bytes_at("low_"), run.bytes_at("high_"))
         yield _comparison(run, run.component, run.measured, run.predicted, band=band)

@@ -125,8 +125,8 @@ def test_constants_of_a_single_source_are_undone_without_it() -> None:
     assert era_of("0.10.1").logit_copies == 3.5
     with left_out.without("modelscope/ms-swift"):
         assert find_stack("ms-swift").varied_logits == 1.0
-        assert find_stack("litgpt").quantized_input_bytes == 4
-    assert find_stack("ms-swift").varied_logits == 2.7
+        assert find_stack("torchtitan").compiled_logits_bytes == 4
+    assert find_stack("ms-swift").varied_logits == 1.8
 
 
 def test_every_supported_constant_is_there_and_has_another_value() -> None:

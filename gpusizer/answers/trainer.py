@@ -32,6 +32,7 @@ from gpusizer.training.fit import (
     cost_of,
     reasons_of,
 )
+from gpusizer.training.frozen import leaves_experts_wide
 from gpusizer.training.ladder import ladder, most
 from gpusizer.training.memory import TrainingEstimator
 from gpusizer.training.plan import METHODS, TrainingPlan, with_precision, within
@@ -220,8 +221,8 @@ def _notes(profile: ModelProfile, plan: TrainingPlan) -> tuple[Note, ...]:
         notes.append(Note("training_of_encoder"))
     if any(group.part in TOWERS for group in profile.groups):
         notes.append(Note("training_without_images"))
-    if plan.method == "qlora" and arch is not None and arch.experts:
-        notes.append(Note("training_of_experts"))
+    if leaves_experts_wide(profile, plan):
+        notes.append(Note("training_of_experts", framework=plan.framework))
     if profile.weights_basis != HEADERS:
         notes.append(Note("training_without_tensors"))
     longest = profile.max_context

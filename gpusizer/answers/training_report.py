@@ -183,6 +183,7 @@ def _per_gpu_json(memory: TrainingMemory) -> dict[str, Any]:
         "high_bytes": total.high,
         **_banded("allocated", memory.allocated),
         **_banded("reserved", memory.reserved),
+        **_banded("loading", memory.loading),
         "reclaimable_bytes": memory.reclaimable,
         "needed_bytes": need.likely,
         "needed_low_bytes": need.low,

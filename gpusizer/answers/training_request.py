@@ -74,7 +74,7 @@ _SHARDING_WORDS = {
     "deepspeed": "zero3",
     "single": "none",
 }
-_OFFLOAD_WORDS = {"cpu": "all", "true": "all", "false": "none", "params": "parameters"}
+_OFFLOAD_WORDS = {"cpu": "model", "true": "model", "false": "none", "params": "parameters"}
 # Parts of a sentence about precisions, the decisive ones first.
 _PRECISION_SIGNS = (
     (("deepspeed",), "master"),
@@ -120,6 +120,11 @@ class RunFields(RequestModel):
     framework: Annotated[Text, Unit("NAME")] = Field(
         "transformers", description="transformers, axolotl, unsloth, torchtune, litgpt, …"
     )
+    framework_version: Annotated[Text | None, Unit("VERSION")] = Field(
+        None,
+        description='version of the framework or its date, such as "4.46" or "2025-01"; without it'
+        " today's",
+    )
     train_embeddings: Flag | None = Field(
         None,
         description="train embedding and head in full; without it in full training alone",
@@ -137,6 +142,10 @@ class AdapterFields(RequestModel):
     lora_targets: Texts = Field(
         (ALL_LINEAR,), description="matrices with adapters, separated by commas"
     )
+    adapters_on_towers: Flag | None = Field(
+        None,
+        description="adapters on the blocks of vision and audio towers; without it by name",
+    )
     base: Annotated[str, OneOf(BASES)] = Field(
         "auto", description="width of the frozen weights; auto follows the method"
     )
@@ -151,7 +160,9 @@ class MemoryFields(RequestModel):
         "full", description="activations that are computed again instead of being kept"
     )
     offload: Annotated[str, OneOf(OFFLOADS, _OFFLOAD_WORDS)] = Field(
-        "none", description="what is kept in system memory, or on NVMe, between its uses"
+        "none",
+        description="what is kept in system memory, or on NVMe, between its uses; model: weights"
+        " and states",
     )
     fused_loss: Flag = Field(False, description="logits are never held whole")
     flash_attention: Flag = Field(True, description="false when attention holds its scores")
@@ -240,7 +251,8 @@ class TrainingRequest(ModelFields, GpuFields, RankingFields, PlanFields):
             if gpus != 1:
                 raise fail("gpu_count", gpus, "cannot_be_split")
             plan = plan.changed(gpus=plan.split)
-        optimizer, framework = find_optimizer(plan.optimizer), find_stack(plan.framework)
+        optimizer = find_optimizer(plan.optimizer)
+        framework = find_stack(plan.framework, plan.framework_version)
         return plan.changed(optimizer=optimizer.slug, framework=framework.slug)
 
 

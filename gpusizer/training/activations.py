@@ -17,14 +17,19 @@ from gpusizer.training.shape import Matrix, TrainedShape, is_gated
 from gpusizer.training.stacks import TrainingStack
 
 _FP32 = 4
-_SCORE_COPIES = 2.5  # softmax, dropout and what multiplies the values; a mask of one byte
+# Bytes of a score of eager attention (transformers' eager_attention_forward): kept are the FP32
+# softmax and its 16-bit cast, or FP32 ones before and after dropout with its mask; one layer also
+# has the scores themselves and the gradients of all of these.
+_KEPT_SCORE_BYTES = {2: 4 + 2, 4: 4 + 4 + 1}
+_SCORE_BYTES = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
     """Bytes of activations stored for one token, in all layers together.
 
-    `scores` is per token and earlier token, where attention holds its scores.
+    `scores` is per token and earlier token, where attention holds its scores, and
+    `working_scores` what the backward pass has beside them, were it of all layers at once.
     """
 
     norms: float
@@ -33,6 +38,7 @@ class Kept:
     mlp: float
     adapters: float
     scores: float
+    working_scores: float
     working: float
     products: float
 
@@ -40,6 +46,10 @@ class Kept:
         """Bytes of one token in a sequence of this length."""
         parts = self.norms + self.inputs + self.attention + self.mlp + self.adapters
         return parts + self.scores * sequence
+
+    def working_per_token(self, sequence: int) -> float:
+        """Bytes of one token that exist in the backward pass alone, of all layers together."""
+        return self.working + self.working_scores * sequence
 
 
 def kept_by_token(
@@ -53,13 +63,15 @@ def kept_by_token(
     text = [matrix for matrix in shape.matrices if not matrix.tower]
     attention = [matrix for matrix in text if matrix.attention]
     mlp = [matrix for matrix in text if not matrix.attention]
+    scores = _scores(shape, plan, attention)
     return Kept(
         norms=_norms(shape, plan, stack),
         inputs=_inputs(shape, plan, copied, attention, mlp),
         attention=_attention(shape, plan, stack, attention),
         mlp=_mlp(plan, stack, mlp),
         adapters=_adapters(shape, plan, stack),
-        scores=_scores(shape, plan, attention),
+        scores=_KEPT_SCORE_BYTES[plan.compute_bytes] * scores,
+        working_scores=(_SCORE_BYTES - _KEPT_SCORE_BYTES[plan.compute_bytes]) * scores,
         working=_working(plan, mlp),
         products=_products(shape, plan, attention, text),
     )
@@ -121,7 +133,8 @@ def _adapters(shape: TrainedShape, plan: TrainingPlan, stack: TrainingStack) -> 
     """Inputs of adapters: FP32 ones cast theirs, each for itself, as dropout makes them do."""
     if not plan.adapted:
         return 0.0
-    matrices = targeted(shape, plan.lora_targets)
+    chosen = targeted(shape, plan.lora_targets, plan.adapters_on_towers)
+    matrices = tuple(matrix for matrix in chosen if not matrix.tower)
     own = stack.adapter_bytes > plan.compute_bytes or stack.adapter_dropout
     own = own and not stack.adapter_kernels
     width = max(stack.adapter_bytes, plan.compute_bytes)
@@ -149,9 +162,15 @@ def _shared_inputs(matrices: tuple[Matrix, ...], plan: TrainingPlan) -> float:
 
 
 def _scores(shape: TrainedShape, plan: TrainingPlan, matrices: list[Matrix]) -> float:
-    if plan.flash_attention and not shape.own_attention:
+    """Scores of a token with each earlier one, in all heads and layers, where they are held.
+
+    Attention over a divided sequence, ring or Ulysses, is always computed by flash kernels.
+    """
+    masked = shape.masked_attention and not plan.packed
+    eager = not plan.flash_attention or shape.own_attention or masked
+    if not eager or plan.context_parallel > 1:
         return 0.0
-    return _SCORE_COPIES * plan.compute_bytes * shape.heads * _blocks(matrices)
+    return shape.heads * _blocks(matrices)
 
 
 def _working(plan: TrainingPlan, matrices: list[Matrix]) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -12,7 +13,8 @@ from gpusizer.training.shape import Matrix, TrainedShape
 _EVERYTHING = frozenset({ALL_LINEAR, "all", "all linear", "all_linear"})
 _ALL_WITH_EXPERTS = "all-experts"
 _EXPERTS = frozenset({_ALL_WITH_EXPERTS, "experts"})
-# What tools call the same projections; a fused matrix stands for its parts.
+# What tools and people call the same projections, for models whose own names are others; a fused
+# matrix stands for its parts.
 _GROUPS = {
     "attention": ("q", "k", "v", "o"),
     "qkv": ("q", "k", "v"),
@@ -36,22 +38,36 @@ _GROUPS = {
     "up_proj": ("up",),
     "down_proj": ("down",),
 }
+_WORDS = frozenset({"attention", "qkv", "query", "key", "value", "projection", "mlp"})
+_TOWER_BLOCK = re.compile(r"(^|\.)(layers?|blocks?|resblocks)\.\{\}")
 HEAD = frozenset({"head", "lm_head", "output"})
 
 
-def targeted(shape: TrainedShape, targets: Iterable[str]) -> tuple[Matrix, ...]:
+def targeted(
+    shape: TrainedShape, targets: Iterable[str], on_towers: bool | None = None
+) -> tuple[Matrix, ...]:
     """The matrices that adapters are added to.
 
-    Routed experts only where "experts" or "all-experts" (everything, and them) is asked for:
-    PEFT's "all-linear" finds no fused experts, and few want an adapter on each of thousands.
+    Names are compared with the whole last part of a module's name, as PEFT does
+    (tuners_utils.py, check_target_module_exists): "q_proj" is not "in_proj_qkv", and towers have
+    such modules too; what is not there is passed over. Where a model has none of the names,
+    they are read as words for its own. "all-linear" finds every linear layer outside towers,
+    experts among them that are modules one by one; "all-experts" also fused ones. `on_towers`:
+    the linear layers of towers' blocks have adapters, or have none, whatever their names.
 
     Raises InvalidRequest when no matrix has such a name.
     """
     target_names = [target.strip().lower() for target in targets if target.strip()]
     names = [name for name in target_names if name not in HEAD]
-    matrices = tuple(
-        matrix for matrix in shape.matrices if any(_matches(matrix, name) for name in names)
-    )
+    chosen = {matrix for matrix in shape.matrices if any(_named(matrix, name) for name in names)}
+    if not chosen:
+        chosen = {
+            matrix for matrix in shape.matrices if any(_meant(matrix, name) for name in names)
+        }
+    if on_towers is not None:
+        chosen = {matrix for matrix in chosen if not matrix.tower}
+        chosen |= {matrix for matrix in shape.matrices if on_towers and _in_tower_block(matrix)}
+    matrices = tuple(matrix for matrix in shape.matrices if matrix in chosen)
     if not matrices and len(names) == len(target_names):
         matrix_names = sorted({matrix.name for matrix in shape.matrices})
         raise InvalidRequest(
@@ -63,10 +79,12 @@ def targeted(shape: TrainedShape, targets: Iterable[str]) -> tuple[Matrix, ...]:
     return matrices
 
 
-def adapters(shape: TrainedShape, targets: Iterable[str], rank: int) -> tuple[Matrix, ...]:
+def adapters(
+    shape: TrainedShape, targets: Iterable[str], rank: int, on_towers: bool | None = None
+) -> tuple[Matrix, ...]:
     """Both matrices of each adapter: rank x in, out x rank (Hu et al. 2021, arXiv:2106.09685)."""
     target_names = tuple(targets)
-    matrices = list(targeted(shape, target_names))
+    matrices = list(targeted(shape, target_names, on_towers))
     if any(target.strip().lower() in HEAD for target in target_names):
         matrices.append(_head(shape))
     down = (replace(matrix, out_width=rank) for matrix in matrices)
@@ -88,17 +106,26 @@ def _head(shape: TrainedShape) -> Matrix:
     )
 
 
-def _matches(matrix: Matrix, target: str) -> bool:
-    if matrix.tower:
-        return False
-    name = matrix.name.lower()
-    if matrix.expert:
-        return target in _EXPERTS
+def _named(matrix: Matrix, target: str) -> bool:
+    """Whether a name is this module's own, or a word for all."""
+    if matrix.expert and target in _EXPERTS:
+        return True
     if target in _EVERYTHING or target == _ALL_WITH_EXPERTS:
-        return True
-    if name == target:
-        return True
-    return bool(set(_GROUPS.get(target, ())) & _roles(matrix, name))
+        return not matrix.tower and not matrix.fused
+    if matrix.name.lower() == target:
+        return not matrix.fused
+    return target in _WORDS and _meant(matrix, target)
+
+
+def _meant(matrix: Matrix, target: str) -> bool:
+    """Whether a matrix of text does what the name means in other models."""
+    if matrix.tower or matrix.expert:
+        return False
+    return bool(set(_GROUPS.get(target, ())) & _roles(matrix, matrix.name.lower()))
+
+
+def _in_tower_block(matrix: Matrix) -> bool:
+    return matrix.tower and bool(_TOWER_BLOCK.search(matrix.pattern))
 
 
 def _roles(matrix: Matrix, name: str) -> set[str]:

@@ -136,8 +136,10 @@ class TrainingFitter:
         if fit.verdict is Verdict.DOES_NOT_FIT:
             return None
         shape, active = self.estimator.shape, self.estimator.profile.active_parameters
-        state, stack = self.estimator.state(fit.plan), find_stack(fit.plan.framework)
-        return training_rate(shape, active, state, fit.plan, stack, fit.gpu)
+        plan = fit.plan
+        state = self.estimator.state(plan)
+        stack = find_stack(plan.framework, plan.framework_version)
+        return training_rate(shape, active, state, plan, stack, fit.gpu)
 
 
 def fit_of(gpu: Gpu, count: int, plan: TrainingPlan, memory: TrainingMemory) -> TrainingFit:

@@ -10,8 +10,8 @@ from gpusizer.core.tables import TableRow, read_table
 from gpusizer.model.profile import ModelProfile
 from gpusizer.model.tensor_roles import Kind
 from gpusizer.training.plan import TrainingPlan
-from gpusizer.training.shape import TrainedShape, is_trained
-from gpusizer.training.stacks import TrainingStack
+from gpusizer.training.shape import TrainedShape, is_trained, trained_shape
+from gpusizer.training.stacks import TrainingStack, find_stack
 
 # Bytes of a frozen weight in a matrix. NF4: 4 bits and an FP32 scale for 64 values, or, quantized
 # twice, 8 bits for 64 and FP32 for 256 of those (Dettmers et al. 2023, arXiv:2305.14314).
@@ -40,6 +40,8 @@ BESIDE_BYTES = 2.0
 
 def base_of(profile: ModelProfile, plan: TrainingPlan, stack: TrainingStack) -> str:
     """The format of the frozen weights; that of the method where the plan says "auto"."""
+    if plan.base == "nf4" and stack.quantizes_twice:
+        return "nf4-dq"
     if plan.base != "auto":
         return plan.base
     packed = profile.quantization is not None and profile.quantization.method in _PACKED
@@ -51,6 +53,11 @@ def base_of(profile: ModelProfile, plan: TrainingPlan, stack: TrainingStack) -> 
 def is_quantized(profile: ModelProfile, base: str) -> bool:
     """Whether the matrices of a base have fewer than 16 bits; a native base follows its files."""
     return profile.quantization is not None if base == "native" else base not in _PLAIN
+
+
+def is_quantized_at_load(base: str) -> bool:
+    """Whether bitsandbytes makes this base of 16-bit files, tensor by tensor on the GPU."""
+    return _METHODS.get(base) == "bitsandbytes"
 
 
 def is_raised(profile: ModelProfile, base: str, stack: TrainingStack) -> bool:
@@ -109,10 +116,12 @@ def frozen_bytes(
 ) -> float:
     """Bytes of frozen weights, `outside` of them in embedding and head.
 
-    Quantized bases leave all but the layers' matrices in 16 bits, or raised to FP32 as PEFT's
-    prepare_model_for_kbit_training does with some (`is_raised`).
+    Quantized bases leave all but the matrices of layers and towers in 16 bits, or raised to FP32
+    as PEFT's prepare_model_for_kbit_training does with some (`is_raised`). Fused experts are no
+    linear layers, which is all that bitsandbytes replaces (its issue 1849).
     """
-    inside = sum(matrix.parameters for matrix in shape.matrices if not matrix.tower)
+    skipped = not quantizes_fused(profile, stack)
+    inside = sum(m.parameters for m in shape.matrices if not (m.fused and skipped))
     others = shape.parameters - inside - shape.embedding - shape.output
     untrained = BESIDE_BYTES * shape.beside
     raised = _RAISED if is_raised(profile, base, stack) else _WIDE
@@ -124,6 +133,24 @@ def frozen_bytes(
     if base == "fp32":
         return BASE_BYTES[base] * (inside + others + outside) + untrained
     return BASE_BYTES[base] * inside + raised * (others + outside) + untrained
+
+
+def quantizes_fused(profile: ModelProfile, stack: TrainingStack) -> bool:
+    """Whether a stack brings 4 bits to experts that share a parameter."""
+    arch = profile.architecture
+    kind = arch.model_type if arch else ""
+    return bool({"*", kind} & set(stack.quantized_experts))
+
+
+def leaves_experts_wide(profile: ModelProfile, plan: TrainingPlan) -> bool:
+    """Whether a quantized base leaves experts of this model as they are."""
+    stack = find_stack(plan.framework, plan.framework_version)
+    base = base_of(profile, plan, stack)
+    if not plan.adapted or base == "native" or not is_quantized(profile, base):
+        return False
+    experts = [matrix for matrix in trained_shape(profile).matrices if matrix.expert]
+    fused = stack.fuses_experts or any(matrix.fused for matrix in experts)
+    return bool(experts) and fused and not quantizes_fused(profile, stack)
 
 
 def stored_width(profile: ModelProfile, shape: TrainedShape, base: str) -> float:

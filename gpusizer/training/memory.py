@@ -1,7 +1,8 @@
-"""TrainingEstimator: the peak of one GPU, the largest of three moments of a step."""
+"""TrainingEstimator: the peak of one GPU, the largest of five moments."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import NamedTuple
@@ -12,32 +13,47 @@ from gpusizer.model.profile import HEADERS, ModelProfile
 from gpusizer.model.tensor_roles import Part
 from gpusizer.training.activations import Kept, kept_by_token
 from gpusizer.training.frozen import base_of
+from gpusizer.training.loading import staging
 from gpusizer.training.optimizers import find_optimizer
 from gpusizer.training.per_gpu import TrainingMemory
 from gpusizer.training.plan import TrainingPlan
 from gpusizer.training.shape import TrainedShape, trained_shape
-from gpusizer.training.sharding import SUB_GROUP, StateShare, share_of
+from gpusizer.training.sharding import OFFLOADED_STATES, SUB_GROUP, StateShare, share_of
 from gpusizer.training.stacks import TrainingStack, find_stack
 from gpusizer.training.state import State, state_of
 
 CONTEXT_BYTES = int(0.6 * GIB)
 """CUDA context with cuBLAS workspaces: 0.4 to 0.9 GiB by driver and card."""
 
+_FP32 = 4
+_ELASTIC_BYTES = 2 + 2 + 4  # of a logit in a chunk of Unsloth's compiled loss
+_PARALLEL_LOGITS_BYTES = 22
+"""Per token and vocabulary entry of a loss divided over tensor-parallel GPUs: 16-bit logits, and in
+FP32 they, they less their maximum, their exponentials, log-softmax and gradient
+(torch/distributed/tensor/parallel/loss.py, _log_softmax and its backward pass).
+"""
 FUSED_LOGITS_BYTES = 0.5  # per token and vocabulary entry, in Liger's and cut cross-entropy
 _UNEXPLAINED = 0.06  # of all tensors: what nine of ten published runs hold beyond the estimate
+_FRAGMENTED = 0.3
+"""Bytes of a parameter that bitsandbytes, quantizing at load, can leave in the allocator's pool: 5
+and 9 GiB of CodeLlama-34B (README of unslothai/unsloth), 4.6 of Qwen-7B against its GPTQ run
+(ms-swift); nothing in Axolotl's and LLaMA-Factory's runs, so the high end alone has it.
+"""
 _GATHER_RESERVE = 0.15  # blocks that gathered layers leave between longer lived ones
-_LAYER_GROUPS = 8  # gradients that exist at once when each is used as it comes: a share of all
+_UPDATE_TEMPORARIES = 3  # of one parameter: torchtune on Llama-3-8B holds 18.9 GiB, 15.0 of weights
 _SETTINGS_OF_STATE = attrgetter(
     "method",
     "optimizer",
     "precision",
     "lora_rank",
     "lora_targets",
+    "adapters_on_towers",
     "base",
     "train_embeddings",
     "ema",
     "low_rank",
     "framework",
+    "framework_version",
 )
 """The settings of a plan that `state_of` reads; the others divide the state or add to it."""
 
@@ -69,8 +85,11 @@ class _Step:
     kept: float
     layer: float
     logits: float
+    elastic: float
     update: float
+    staging: float
     unpacked: float
+    largest: float
 
 
 def is_measured_kind(profile: ModelProfile) -> bool:
@@ -98,22 +117,24 @@ class TrainingEstimator:
         """
         key = _SETTINGS_OF_STATE(plan)
         if key not in self._states:
-            stack = find_stack(plan.framework)
+            stack = find_stack(plan.framework, plan.framework_version)
             self._states[key] = state_of(self.profile, self._held(stack), plan, stack)
         return self._states[key]
 
     def estimate(self, plan: TrainingPlan) -> TrainingMemory:
         """Memory of one GPU under this plan. Raises InvalidRequest for unknown names in it."""
-        stack = find_stack(plan.framework)
+        stack = find_stack(plan.framework, plan.framework_version)
         shape = self._held(stack)
         state = self.state(plan)
         share = share_of(state, shape, plan, stack)
         kept_bytes = kept_by_token(shape, plan, stack, quantized=state.quantized)
-        step = _step(shape, plan, stack, state, kept_bytes, share)
-        return _at_peak(self.profile, plan, stack, state, share, step, self.bands)
+        staged = staging(self.profile, shape, plan, stack)
+        step = _step(shape, plan, stack, state, kept_bytes, share, staged.likely)
+        return _at_peak(self.profile, plan, stack, state, share, step, staged, self.bands)
 
     def _held(self, stack: TrainingStack) -> TrainedShape:
-        return self.shape.untied() if stack.unties else self.shape
+        shape = self.shape.untied() if stack.unties else self.shape
+        return shape.with_fused_experts() if stack.fuses_experts else shape
 
 
 def _step(
@@ -123,11 +144,12 @@ def _step(
     state: State,
     kept: Kept,
     share: StateShare,
+    staged: float,
 ) -> _Step:
     tokens = plan.tokens
     everything = kept.per_token(plan.sequence_length) * tokens
     layer = everything / max(1, shape.layers)
-    working = kept.working * tokens / max(1, shape.layers)
+    working = kept.working_per_token(plan.sequence_length) * tokens / max(1, shape.layers)
     vectors = shape.hidden * plan.compute_bytes * tokens * shape.layers
     held = everything
     if plan.gradient_checkpointing == "full":
@@ -145,8 +167,11 @@ def _step(
         kept=held / plan.model_parallel * on_way / together,
         layer=working / plan.tensor_parallel / together,
         logits=_logits(shape, plan, stack, state) * tokens / plan.tensor_parallel / together,
-        update=_update(plan, stack, state, share),
+        elastic=_elastic(shape, plan, stack),
+        staging=staged,
+        update=_update(shape, plan, stack, state, share),
         unpacked=_unpacked(shape, state),
+        largest=_largest_gradient(shape, plan, state),
     )
 
 
@@ -154,26 +179,59 @@ def _logits(shape: TrainedShape, plan: TrainingPlan, stack: TrainingStack, state
     """Bytes of one token between the last layer and the gradient of its logits."""
     if not shape.generates or not shape.vocabulary:
         return 0.0
-    if plan.fused_loss:
+    if plan.fused_loss and not stack.own_chunks:
         return min(FUSED_LOGITS_BYTES, stack.logits_bytes) * shape.vocabulary
+    if plan.tensor_parallel > 1:
+        return _PARALLEL_LOGITS_BYTES * shape.vocabulary
     each = stack.compiled_logits_bytes if plan.compiled else stack.logits_bytes
     if stack.upcast_rest and state.quantized:
         each = min(each, stack.quantized_logits_bytes)
     return each * shape.vocabulary
 
 
-def _update(plan: TrainingPlan, stack: TrainingStack, state: State, share: StateShare) -> float:
-    """Temporaries of the update: one of every parameter, or FP32 gradients of a share."""
-    if plan.offload in ("optimizer", "all", "nvme"):
+def _elastic(shape: TrainedShape, plan: TrainingPlan, stack: TrainingStack) -> float:
+    """Bytes of one chunk of a loss that takes what is free: logits, their gradient and softmax.
+
+    As many chunks as keep its FP32 logits below the limit, in fours (unsloth_zoo,
+    fused_losses/cross_entropy_loss.py, get_chunk_size).
+    """
+    if not shape.generates or not stack.elastic_gib or plan.fused_loss:
+        return 0.0
+    entries = plan.tokens * shape.vocabulary
+    chunks = entries * _FP32 / (stack.elastic_gib * GIB)
+    return _ELASTIC_BYTES * entries / (4 * math.ceil(chunks / 4) if chunks > 1 else 1)
+
+
+def _largest_gradient(shape: TrainedShape, plan: TrainingPlan, state: State) -> float:
+    """Bytes of this GPU's part of the gradient of the largest parameter."""
+    width = state.gradients / max(1, state.trainable)
+    elements = min(shape.largest_parameter, state.trainable)
+    return width * elements / plan.model_parallel / plan.shards
+
+
+def _update(
+    shape: TrainedShape,
+    plan: TrainingPlan,
+    stack: TrainingStack,
+    state: State,
+    share: StateShare,
+) -> float:
+    """Temporaries of the update: of one parameter where each is updated in the backward pass
+    (torch.optim.AdamW of one tensor: the square root of its moment, the denominator, the step),
+    else one of every parameter, or FP32 gradients of a share.
+    """
+    if plan.offload in OFFLOADED_STATES:
         return 0.0
     updated = state.trainable / plan.model_parallel / plan.shards
+    if plan.optimizer_in_backward:
+        return _UPDATE_TEMPORARIES * _largest_gradient(shape, plan, state)
     if plan.sharding == "zero3":  # works through groups of a thousand million parameters
         return share.live + 4 * min(SUB_GROUP, updated)
     if plan.sharding in ("zero1", "zero2") and state.masters:
         return 4 * updated
     optimizer = find_optimizer(plan.optimizer)
     plain = optimizer.states and optimizer.state_bytes is None and not optimizer.paged
-    if stack.foreach and plain and not plan.optimizer_in_backward and not plan.adapted:
+    if stack.foreach and plain and not plan.adapted:
         return share.optimizer / optimizer.states
     return 0.0
 
@@ -193,39 +251,53 @@ def _at_peak(
     state: State,
     share: StateShare,
     step: _Step,
+    staged: Amount,
     bands: Bands,
 ) -> TrainingMemory:
-    """The largest of three moments: the loss, the first layer backwards, the update."""
-    phase, moment = _peak(plan, stack, share, step)
+    """The largest of loading, the loss, the last and the first layer backwards, the update."""
+    paged = share.optimizer if find_optimizer(plan.optimizer).paged else 0.0
+    states = share.optimizer - paged + share.masters
+    loading = _Moment(0.0, 0.0, 0.0, max(0.0, step.staging - states))  # no states are there yet
+    moments = (*_moments(plan, stack, share, step), ("loading", loading))
+    phase, moment = max(moments, key=lambda named: sum(named[1]))
     coming = sum(moment)
     held = stack.reserve * coming
     if plan.shards > 1 and plan.sharding in ("fsdp", "zero3"):
         held += _GATHER_RESERVE * (share.weights + share.gathered)
-    varied = _varied_share(plan, stack) * (stack.varied_logits - 1) * step.logits
-    states = share.optimizer + share.masters
+    varied = 0.0 if plan.packed else (stack.varied_logits - 1) * step.logits
+    varied += max(0.0, sum(moments[0][1]) - step.logits + step.elastic - coming)
     static = share.weights + states
-    paged = find_optimizer(plan.optimizer).paged
+    weights = _weights(profile, plan, stack, share.weights)
+    high = 2 * held + varied + _UNEXPLAINED * (static + coming)
+    if staged.high:
+        high += _FRAGMENTED * state.frozen_parameters / plan.model_parallel
     return TrainingMemory(
-        weights=_derived(share.weights),
+        weights=weights,
+        loading=weights + staged,
         gradients=_gradients(moment.gradients),
-        optimizer=fitted(share.masters, states, states) if paged else _derived(states),
+        optimizer=_derived(states),
+        paged=round(paged),
         activations=bands.of(moment.activations),
         logits=bands.of(moment.logits),
         buffers=bands.of(moment.buffers),
-        reserve=fitted(0, held + varied, 2 * held + varied + _UNEXPLAINED * (static + coming)),
+        reserve=fitted(0, held + varied, high),
         reclaimable=round(varied),
         context=fitted(0.4 * GIB, CONTEXT_BYTES, 0.9 * GIB),
         phase=phase,
-        host=round(share.host),
+        host=round(share.host + paged * plan.gpus),
         nvme=round(share.nvme),
         trainable=state.trainable,
         base=base_of(profile, plan, stack) if plan.adapted else "",
     )
 
 
-def _varied_share(plan: TrainingPlan, stack: TrainingStack) -> float:
-    """1 where sequence lengths vary, 0 where they do not, a share where that is not stated."""
-    return stack.varied_share if plan.packed is None else float(not plan.packed)
+def _weights(
+    profile: ModelProfile, plan: TrainingPlan, stack: TrainingStack, held: float
+) -> Amount:
+    """Bytes of weights; a plain name may stand for a dynamic 4-bit repository, which is larger."""
+    twice = plan.adapted and base_of(profile, plan, stack) == "nf4-dq"
+    more = stack.dynamic_share if twice else 0.0
+    return fitted(held, held, held * (1 + more)) if more else _derived(held)
 
 
 class _Moment(NamedTuple):
@@ -237,23 +309,28 @@ class _Moment(NamedTuple):
     buffers: float
 
 
-def _peak(
+def _moments(
     plan: TrainingPlan, stack: TrainingStack, share: StateShare, step: _Step
-) -> tuple[str, _Moment]:
-    """The moment that needs most, and its name."""
-    groups = _LAYER_GROUPS if plan.optimizer_in_backward else 1
-    gradients = share.gradients / groups
-    accumulated = gradients if plan.gradient_accumulation > 1 else 0.0
+) -> tuple[tuple[str, _Moment], ...]:
+    """Each moment that can need most, with its name; the loss comes first.
+
+    The backward pass begins with all that was kept and ends with all gradients; the layer that it
+    is at is computed again at either end.
+    """
+    gradients, updated = share.gradients, share.updated
+    if plan.optimizer_in_backward:  # each is used and freed before the next is whole
+        gradients, updated = (min(step.largest, held) for held in (gradients, updated))
+    there_before = plan.gradient_accumulation > 1 or stack.keeps_gradients
+    accumulated = gradients if there_before else 0.0
     # FSDP frees blocks on another stream: they are not yet reusable when the next are needed.
     late = step.layer if plan.sharding == "fsdp" and not stack.fsdp2 else 0.0
     working = share.gathered + step.unpacked
-    moments = {
-        "loss": _Moment(accumulated, step.kept + late, step.logits, working),
-        "backward": _Moment(gradients, step.layer, 0.0, working),
-        "update": _Moment(share.updated / groups, 0.0, 0.0, step.update),
-    }
-    phase = max(moments, key=lambda name: sum(moments[name]))
-    return phase, moments[phase]
+    return (
+        ("loss", _Moment(accumulated, step.kept + late, step.logits, working)),
+        ("backward", _Moment(accumulated, step.kept + step.layer, 0.0, working)),
+        ("backward", _Moment(gradients, step.layer, 0.0, working)),
+        ("update", _Moment(updated, 0.0, 0.0, step.update)),
+    )
 
 
 def _gradients(amount: float) -> Amount:

@@ -19,7 +19,8 @@ class Optimizer:
         slug: name in requests.
         states: values kept for each parameter.
         state_bytes: bytes of one, None when they have the width that the precision gives them.
-        paged: they are in memory that the driver moves to the host when the card is full.
+        paged: they are in memory that the driver moves to the host when the card is full, and
+            that PyTorch does not count.
         matrices_only: states of matrices alone; everything else is trained by AdamW (Muon).
         factored: of a matrix one row and one column of means (Adafactor).
         low_rank: of a matrix only a projection to a few rows (GaLore).

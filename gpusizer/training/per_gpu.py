@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gpusizer.core.byte_ranges import Amount, total
+from gpusizer.core.byte_ranges import Amount, Provenance, total
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,6 +13,7 @@ class TrainingMemory:
 
     Attributes:
         weights: frozen and trained, adapters included.
+        loading: weights and what is on its way to them while they are loaded and quantized.
         gradients, optimizer: of what is trained; FP32 copies and averages are the optimizer's.
         activations: kept by the forward pass, and those of one layer in its backward pass.
         logits: from the logits to their gradient, where the peak is at the loss.
@@ -20,13 +21,17 @@ class TrainingMemory:
         reserve: held by the caching allocator beyond the tensors.
         reclaimable: of `reserve`, what is given back before an allocation fails.
         context: of CUDA, outside the allocator.
-        phase: where the peak is: "loss", "backward" or "update".
+        paged: states that the driver moves to system memory when the card is full; no need of
+            the card and none of PyTorch's, so not in `optimizer` (bitsandbytes functional.py,
+            get_paged: cudaMallocManaged).
+        phase: where the peak is: "loss", "backward", "update", or "loading" before the first step.
         host, nvme: system memory and disks for all GPUs together.
         trainable: parameters that are trained.
         base: how frozen weights are held, "" when none are.
     """
 
     weights: Amount
+    loading: Amount
     gradients: Amount
     optimizer: Amount
     activations: Amount
@@ -35,6 +40,7 @@ class TrainingMemory:
     reserve: Amount
     reclaimable: int
     context: Amount
+    paged: int
     phase: str
     host: int
     nvme: int
@@ -62,8 +68,9 @@ class TrainingMemory:
 
     @property
     def total(self) -> Amount:
-        """Used on the device, as nvidia-smi shows it."""
-        return self.reserved + self.context
+        """Used on the device, as nvidia-smi shows it; paged states lie there at the high end."""
+        pages = Amount(0, 0, self.paged, Provenance.DERIVED)
+        return self.reserved + self.context + pages
 
     @property
     def overhead(self) -> Amount:

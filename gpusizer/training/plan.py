@@ -11,7 +11,7 @@ METHODS = ("full", "lora", "qlora", "dora")
 PRECISIONS = ("bf16", "mixed", "master", "fp32")
 CHECKPOINTING = ("none", "selective", "full")
 SHARDINGS = ("none", "ddp", "zero1", "zero2", "zero3", "fsdp")
-OFFLOADS = ("none", "optimizer", "parameters", "activations", "all", "nvme")
+OFFLOADS = ("none", "optimizer", "parameters", "model", "activations", "all", "nvme")
 BASES = ("auto", "bf16", "fp32", "nf4", "nf4-dq", "int4", "int8", "native")
 ADAPTED = ("lora", "qlora", "dora")
 
@@ -36,12 +36,15 @@ class TrainingPlan:
             what is cheap to compute again, "none" keeps everything.
         gradient_accumulation: steps whose gradients are added before one update.
         lora_rank, lora_targets: of adapters; targets are names of matrices or "all-linear".
+        adapters_on_towers: whether the blocks of vision and audio towers have adapters; None
+            follows the names of their modules.
         base: width of the frozen weights; "auto" follows the method.
         train_embeddings: whether input and output matrix are trained in full, also beside
             adapters; None does so in full training alone.
         sharding: what is divided over data-parallel GPUs.
         gpus, tensor_parallel, pipeline_parallel, context_parallel: total, and of these how.
-        offload: what is kept in system memory (or on NVMe) between its uses.
+        offload: what is kept in system memory (or on NVMe) between its uses; "model" are weights,
+            gradients and states, as FSDP's CPUOffloadPolicy and DeepSpeed take them.
         fused_loss: logits are never held whole (Liger, cut cross-entropy, chunked).
         flash_attention: attention does not hold its scores.
         compiled: torch.compile fuses norms and activation functions.
@@ -50,6 +53,7 @@ class TrainingPlan:
         ema: an FP32 moving average of the weights is kept.
         low_rank: rows that GaLore projects to.
         framework: slug of `stacks.csv`, whose habits decide the copies that are made.
+        framework_version: of the framework, a version or a date; "" for today's.
     """
 
     method: str = "lora"
@@ -61,6 +65,7 @@ class TrainingPlan:
     gradient_accumulation: int = 1
     lora_rank: int = DEFAULT_RANK
     lora_targets: tuple[str, ...] = (ALL_LINEAR,)
+    adapters_on_towers: bool | None = None
     base: str = "auto"
     train_embeddings: bool | None = None
     sharding: str = "none"
@@ -77,6 +82,7 @@ class TrainingPlan:
     ema: bool = False
     low_rank: int = 128
     framework: str = "transformers"
+    framework_version: str = ""
 
     @property
     def adapted(self) -> bool:

@@ -18,8 +18,10 @@ _LAST = re.compile(
 _GATED_RATIO = (
     1.5  # an MLP whose first matrices put out more than this many inner widths has a gate
 )
-# THUDM/chatglm3-6b and baichuan-inc/Baichuan2-13B-Chat, modeling_*.py: a mask or ALiBi added.
-_OWN_ATTENTION = frozenset({"chatglm", "baichuan"})
+# baichuan-inc/Baichuan2-13B-Chat, modeling_baichuan.py: ALiBi is added to the scores.
+_OWN_ATTENTION = frozenset({"baichuan"})
+# THUDM/chatglm3-6b, modeling_chatglm.py, get_masks: a mask, so no flash kernel, beside padding.
+_MASKED_ATTENTION = frozenset({"chatglm"})
 # XiaomiMiMo/MiMo-7B-RL, modeling_mimo.py builds its draft layers. Transformers' own classes leave
 # theirs out (`_keys_to_ignore_on_load_unexpected` of DeepSeek-V3, GLM-4.5 and Qwen3.5).
 _LOADS_DRAFTS = frozenset({"mimo"})
@@ -40,6 +42,7 @@ class Matrix:
         last: it leads back to the stream between layers, out of its block.
         expert: it belongs to a routed expert.
         tower: it belongs to a vision or audio part.
+        fused: it is an expert's part of a parameter of three dimensions, no module of its own.
     """
 
     pattern: str
@@ -51,6 +54,7 @@ class Matrix:
     last: bool
     expert: bool
     tower: bool = False
+    fused: bool = False
 
     @property
     def parameters(self) -> int:
@@ -81,7 +85,8 @@ class TrainedShape:
         hidden, vocabulary, heads: of the language model; no vocabulary where there is none.
         head_width: heads times their width, the width of queries.
         key_width: of keys of one layer; values have the same.
-        own_attention: its code on the Hub computes attention with a mask and holds the scores.
+        own_attention: its code on the Hub computes attention that holds the scores.
+        masked_attention: it does so where sequences are padded.
         generates: it predicts a token at every position.
     """
 
@@ -99,6 +104,7 @@ class TrainedShape:
     head_width: int
     key_width: int
     own_attention: bool
+    masked_attention: bool
     generates: bool
 
     @property
@@ -120,10 +126,20 @@ class TrainedShape:
         tied = self.generates and not self.output
         return replace(self, output=self.embedding) if tied else self
 
+    def with_fused_experts(self) -> TrainedShape:
+        """The same with the experts of a layer in one parameter, as transformers 5 keeps them."""
+        matrices = tuple(replace(m, fused=True) if m.expert else m for m in self.matrices)
+        return replace(self, matrices=matrices)
+
     @property
     def layer_parameters(self) -> float:
         """Matrix parameters of one layer, on average."""
         return sum(matrix.parameters for matrix in self.matrices) / max(1, self.layers)
+
+    @property
+    def largest_parameter(self) -> int:
+        """Elements of the largest tensor: a matrix, the embedding or the head."""
+        return max(self.largest_matrix, self.embedding, self.output)
 
     @property
     def largest_matrix(self) -> int:
@@ -164,6 +180,7 @@ def trained_shape(profile: ModelProfile) -> TrainedShape:
         head_width=head_width,
         key_width=max(keys, default=head_width) or head_width,
         own_attention=bool(arch and arch.model_type in _OWN_ATTENTION),
+        masked_attention=bool(arch and arch.model_type in _MASKED_ATTENTION),
         generates=bool(arch and arch.generates),
     )
 
@@ -209,6 +226,7 @@ def _matrix(group: WeightGroup, share: float, hidden: int) -> Matrix:
         last=_leads_back(group.pattern, out_width, in_width, hidden, attention=attention),
         expert=expert,
         tower=group.part in TOWERS,
+        fused=expert and bool(stacked),
     )
 
 

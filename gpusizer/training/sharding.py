@@ -27,6 +27,9 @@ _LIVE_PARAMETERS = 1_000_000_000
 _BUCKET = 500_000_000
 _PINNED = 5 * 4  # DeepSpeed's aio: five buffers of FP32 elements for each GPU
 _FP32 = 4
+OFFLOADED_STATES = frozenset({"optimizer", "model", "all", "nvme"})
+"""Values of `offload` under which the optimizer and its states are not on the GPU."""
+_OFFLOADED_WEIGHTS = frozenset({"parameters", "model", "all", "nvme"})
 _GATHERED_LAYERS = 2  # the one computed with and the one fetched meanwhile
 
 
@@ -66,17 +69,21 @@ def share_of(
         gradients=gradients,
         updated=updated,
         optimizer=state.optimizer / divided,
-        gathered=_gathered(state, shape, plan),
+        gathered=_gathered(state, shape, plan, stack),
         live=0.0,
         host=0.0,
         nvme=0.0,
     )
-    share = _offloaded(whole, state, shape, plan)
+    share = _offloaded(whole, state, shape, plan, stack)
     return replace(share, live=share.gathered) if kind == "zero3" and not plan.adapted else share
 
 
 def _offloaded(
-    share: StateShare, state: State, shape: TrainedShape, plan: TrainingPlan
+    share: StateShare,
+    state: State,
+    shape: TrainedShape,
+    plan: TrainingPlan,
+    stack: TrainingStack,
 ) -> StateShare:
     """What stays on the GPU; every replica has a copy of its own on the host.
 
@@ -85,8 +92,8 @@ def _offloaded(
     parameter left on the GPU, 16 on the host). Stage 1 does so once they are added up,
     or, where its weights are on the host, has them there whole.
     """
-    states = plan.offload in ("optimizer", "all", "nvme")
-    weights = plan.offload in ("parameters", "all", "nvme")
+    states = plan.offload in OFFLOADED_STATES
+    weights = plan.offload in _OFFLOADED_WEIGHTS
     host = 0.0
     if states:
         host += share.optimizer + share.masters
@@ -97,7 +104,7 @@ def _offloaded(
         share = replace(share, gradients=held, updated=0.0)
     if weights:
         host += share.weights
-        gathered = max(share.gathered, _fetched(state, shape, plan))
+        gathered = max(share.gathered, _fetched(state, shape, plan, stack))
         share = replace(share, weights=0.0, gathered=gathered)
     host *= plan.gpus
     if plan.offload == "nvme":
@@ -124,11 +131,11 @@ def adds_up_whole(plan: TrainingPlan, stack: TrainingStack) -> bool:
 
     Where that is not known of a framework, the larger need is assumed.
     """
-    held = plan.offload not in ("parameters", "all", "nvme")
+    held = plan.offload not in _OFFLOADED_WEIGHTS
     return plan.gradient_accumulation > 1 and stack.no_sync is not False and held
 
 
-def _gathered(state: State, shape: TrainedShape, plan: TrainingPlan) -> float:
+def _gathered(state: State, shape: TrainedShape, plan: TrainingPlan, stack: TrainingStack) -> float:
     """Weights of other GPUs while they are used, and DeepSpeed's buffers, which one GPU has too."""
     if plan.shards == 1 or plan.sharding in ("none", "ddp"):
         if plan.sharding in ("zero1", "zero2", "zero3"):
@@ -137,13 +144,13 @@ def _gathered(state: State, shape: TrainedShape, plan: TrainingPlan) -> float:
         return 0.0
     if plan.sharding in ("zero1", "zero2"):
         return _buckets(state, plan)
-    fetched = _fetched(state, shape, plan)
+    fetched = _fetched(state, shape, plan, stack)
     if plan.sharding == "zero3":
         return max(fetched, _live(state, shape, plan)) + _buckets(state, plan)
     return fetched
 
 
-def _fetched(state: State, shape: TrainedShape, plan: TrainingPlan) -> float:
+def _fetched(state: State, shape: TrainedShape, plan: TrainingPlan, stack: TrainingStack) -> float:
     """Bytes of gathered weights: two whole layers, and the whole embedding and head, which belong
     to no layer.
 
@@ -155,6 +162,9 @@ def _fetched(state: State, shape: TrainedShape, plan: TrainingPlan) -> float:
     whole = layers * width + (shape.embedding + shape.output) * state.compute_width
     if not plan.adapted:  # a layer's gradient is whole until it is scattered
         whole += shape.layer_parameters * state.compute_width
+        if stack.fsdp2 and plan.sharding == "fsdp":  # foreach_reduce copies it into one buffer
+            width = _FP32 if stack.reduces_in_fp32 else state.compute_width
+            whole += shape.layer_parameters * width
     if plan.pipeline_parallel > 1:  # whole stages stay gathered between micro-batches
         whole = max(whole, (state.compute_width + _FP32) * shape.parameters)
     return whole / plan.model_parallel

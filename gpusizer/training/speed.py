@@ -33,6 +33,7 @@ _OFFLOAD_SHARE = {
     "activations": 0.85,
     "optimizer": 0.6,
     "parameters": 0.95,
+    "model": 0.55,
     "all": 0.5,
     "nvme": 0.15,
 }

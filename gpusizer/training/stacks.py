@@ -8,6 +8,7 @@ from functools import cache
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.paths import DATA_DIR
 from gpusizer.core.tables import TableRow, read_table
+from gpusizer.training.releases import Release, is_before, read_release
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +16,8 @@ class TrainingStack:
     """One row of `data/training_stacks.csv`.
 
     Attributes:
+        family: slug of today's row, of a row about older releases; "" of today's rows.
+        until: the first release, as a version and as a date, of which a later row speaks.
         eager_norms: an RMSNorm keeps its input in FP32 for the backward pass.
         repeat_keys: keys and values are copied to every head before attention.
         adapter_bytes: of an adapter's parameter; FP32 ones also cast their input.
@@ -28,13 +31,21 @@ class TrainingStack:
             `training_bases.csv` says so.
         upcast_as_if: other methods whose measured runs hold as much as if they were raised.
         qlora_base: how QLoRA holds the frozen weights.
+        quantizes_twice: its NF4 always has quantized scales.
+        dynamic_share: by how much a dynamic 4-bit repository, loaded in a plain one's place, is
+            larger at most (unsloth/Qwen3-14B-unsloth-bnb-4bit among others).
+        fuses_experts: all experts of a layer are one parameter, also where files have them apart.
+        quantized_experts: kinds of models whose fused experts a 4-bit base reaches, "*" for all.
         logits_bytes: peak per token and vocabulary entry, from logits to their gradient.
         compiled_logits_bytes, quantized_logits_bytes: the same under torch.compile, and with a
             quantized base.
-        varied_logits: by how much the allocator holds more of that when lengths vary.
-        varied_share: how much of that there is where a plan does not say whether lengths vary.
+        elastic_gib: FP32 logits of one chunk of its loss, GiB; fewer where less memory is free.
+        own_chunks: its own loss goes in chunks, and no fused one takes its place.
+        varied_logits: by how much the allocator holds more of that when lengths vary, or may.
+        keeps_gradients: they stay from step to step, filled with zeros.
         offloads_activations: checkpoints are kept in system memory.
         foreach: the update works on all parameters at once, with one temporary of each.
+        reduces_in_fp32: its FSDP adds up gradients of a layer in FP32.
         fsdp2: its FSDP needs no other streams for what it frees.
         no_sync: its FSDP adds up whole gradients over an accumulation, and divides their sum; None
             where that is not known.
@@ -45,6 +56,8 @@ class TrainingStack:
 
     slug: str
     names: tuple[str, ...]
+    family: str
+    until: tuple[Release, ...]
     eager_norms: bool
     repeat_keys: bool
     adapter_bytes: int
@@ -56,13 +69,20 @@ class TrainingStack:
     upcast_rest: bool
     upcast_as_if: tuple[str, ...]
     qlora_base: str
+    quantizes_twice: bool
+    dynamic_share: float
+    fuses_experts: bool
+    quantized_experts: tuple[str, ...]
     logits_bytes: float
     compiled_logits_bytes: float
     quantized_logits_bytes: float
+    elastic_gib: float
+    own_chunks: bool
     varied_logits: float
-    varied_share: float
+    keeps_gradients: bool
     offloads_activations: bool
     foreach: bool
+    reduces_in_fp32: bool
     fsdp2: bool
     no_sync: bool | None
     no_sync_source: str
@@ -76,7 +96,20 @@ def stacks() -> dict[str, TrainingStack]:
     return {stack.slug: stack for stack in read_table(DATA_DIR / "training_stacks.csv", _stack)}
 
 
-def find_stack(text: str) -> TrainingStack:
+def find_stack(text: str, version: str = "") -> TrainingStack:
+    """The stack of this name as it was at a version or a date; without one, as it is today.
+
+    Raises InvalidRequest.
+    """
+    stack = _named(text)
+    if not version:
+        return stack
+    release = read_release(version)
+    older = [s for s in stacks().values() if s.family == stack.slug and is_before(release, s.until)]
+    return min(older, key=lambda row: row.until, default=stack)
+
+
+def _named(text: str) -> TrainingStack:
     """The stack with this slug, else the first with a name that the text begins with or contains.
 
     Raises InvalidRequest.
@@ -98,6 +131,8 @@ def _stack(row: TableRow) -> TrainingStack:
     return TrainingStack(
         slug=row.text("slug"),
         names=row.parts("names", "|"),
+        family=row.text("family"),
+        until=tuple(map(read_release, row.parts("until", "|"))),
         eager_norms=row.flag("eager_norms"),
         repeat_keys=row.flag("repeat_keys"),
         adapter_bytes=row.integer("adapter_bytes"),
@@ -109,13 +144,20 @@ def _stack(row: TableRow) -> TrainingStack:
         upcast_rest=row.flag("upcast_rest"),
         upcast_as_if=row.parts("upcast_as_if", "|"),
         qlora_base=row.text("qlora_base"),
+        quantizes_twice=row.flag("quantizes_twice"),
+        dynamic_share=row.number("dynamic_share"),
+        fuses_experts=row.flag("fuses_experts"),
+        quantized_experts=row.parts("quantized_experts", "|"),
         logits_bytes=row.number("logits_bytes"),
         compiled_logits_bytes=row.number("compiled_logits_bytes"),
         quantized_logits_bytes=row.number("quantized_logits_bytes"),
+        elastic_gib=row.number("elastic_gib"),
+        own_chunks=row.flag("own_chunks"),
         varied_logits=row.number("varied_logits"),
-        varied_share=row.number("varied_share"),
+        keeps_gradients=row.flag("keeps_gradients"),
         offloads_activations=row.flag("offloads_activations"),
         foreach=row.flag("foreach"),
+        reduces_in_fp32=row.flag("reduces_in_fp32"),
         fsdp2=row.flag("fsdp2"),
         no_sync=None if row.text("no_sync") == "unknown" else row.flag("no_sync"),
         no_sync_source=row.text("no_sync_source"),

@@ -127,7 +127,7 @@ def _adapted(
 ) -> State:
     """Adapters beside frozen weights; with `train_embeddings` also both big matrices."""
     outside = shape.embedding + shape.output
-    matrices = adapters(shape, plan.lora_targets, plan.lora_rank)
+    matrices = adapters(shape, plan.lora_targets, plan.lora_rank, plan.adapters_on_towers)
     magnitudes = _magnitudes(shape, plan)
     added = sum(matrix.parameters for matrix in matrices) + magnitudes
     opened = outside if plan.train_embeddings else 0
@@ -159,7 +159,7 @@ def _magnitudes(shape: TrainedShape, plan: TrainingPlan) -> int:
     """Parameters that DoRA adds: one for every row of a targeted matrix."""
     if plan.method != "dora":
         return 0
-    matrices = targeted(shape, plan.lora_targets)
+    matrices = targeted(shape, plan.lora_targets, plan.adapters_on_towers)
     return sum(matrix.out_width * matrix.copies for matrix in matrices)
 
 

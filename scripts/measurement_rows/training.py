@@ -25,6 +25,7 @@ _STACKS = (
     ("axolotl", "axolotl"),
     ("unsloth", "unsloth"),
     ("ms-swift", "ms-swift"),
+    ("fsdp_qlora", "fsdp_qlora"),
 )
 _METRICS = (
     ("nvidia-smi", "device"),
@@ -128,6 +129,7 @@ def _settings(run: Row) -> dict[str, Any]:
         "packed": _packed(run, notes),
         "lora_rank": run["lora_rank"] if run["method"] != "full" else None,
         "lora_targets": _targets(run),
+        "adapters_on_towers": run.get("adapters_on_towers"),
         "gpu_count": run["num_gpus"] if sharding or run["num_gpus"] == 1 else 1,
         "sharding": sharding,
         **_degrees(run["parallelism"] or ""),
@@ -303,7 +305,7 @@ def _offload(run: Row, notes: str) -> str | None:
     if "activation offload" in notes:
         return "activations"
     if "params" in text:
-        return "all" if "optimizer" in text else "parameters"
+        return "model" if "optimizer" in text else "parameters"
     return None
 
 

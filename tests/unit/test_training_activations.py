@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from bench.measurements import load_profile
@@ -9,14 +11,15 @@ from gpusizer.core.errors import InvalidRequest
 from gpusizer.training.activations import kept_by_token
 from gpusizer.training.adapters import adapters, targeted
 from gpusizer.training.plan import TrainingPlan
-from gpusizer.training.shape import trained_shape
+from gpusizer.training.shape import TrainedShape, trained_shape
 from gpusizer.training.stacks import find_stack, stacks
 
 LLAMA = trained_shape(load_profile("meta-llama/Llama-3.1-8B"))
 H, KEYS, F, L = 4096, 1024, 14336, 32
 FULL = TrainingPlan(method="full", gradient_checkpointing="none")
 LORA = TrainingPlan(method="lora", lora_rank=16)
-EAGER, FUSED = find_stack("transformers"), find_stack("axolotl")
+EAGER = find_stack("transformers")
+FUSED = replace(EAGER, eager_norms=False, repeat_keys=False)
 
 
 def test_the_shape_of_a_dense_model() -> None:
@@ -59,6 +62,12 @@ def test_frozen_weights_keep_no_inputs() -> None:
     assert kept_by_token(LLAMA, LORA, shared).adapters == L * (2 * (2 * H + F) + 7 * 2 * 16)
 
 
+def test_adapters_of_sixteen_bits_cast_nothing() -> None:
+    """fsdp_qlora is BF16 throughout: a copy behind dropout and a mask of each adapter's input."""
+    kept = kept_by_token(LLAMA, LORA, find_stack("fsdp_qlora")).adapters
+    assert kept == L * ((6 * H + F) * (2 + 1) + 7 * 2 * 16)
+
+
 def test_dora_keeps_two_more_activations_than_lora() -> None:
     lora, dora = (
         kept_by_token(LLAMA, LORA.changed(method=method), EAGER).adapters
@@ -69,7 +78,14 @@ def test_dora_keeps_two_more_activations_than_lora() -> None:
 
 def test_attention_without_flash_keeps_scores() -> None:
     activations = kept_by_token(LLAMA, FULL.changed(flash_attention=False), EAGER)
-    assert activations.scores == 5 * 32 * L  # bytes per pair of tokens: 5 a s of Korthikanti et al.
+    assert activations.scores == (4 + 2) * 32 * L  # bytes per pair of tokens
+    assert activations.scores + activations.working_scores == 16 * 32 * L
+    chatglm = trained_shape(load_profile("zai-org/chatglm3-6b"))  # a mask where tokens pad
+    assert kept_by_token(chatglm, FULL.changed(packed=True), EAGER).scores == 0
+    assert kept_by_token(chatglm, FULL, EAGER).scores == 6 * 32 * 28
+    assert kept_by_token(chatglm, FULL.changed(context_parallel=2), EAGER).scores == 0
+    wide = kept_by_token(LLAMA, FULL.changed(flash_attention=False, precision="fp32"), EAGER)
+    assert wide.scores == (4 + 4 + 1) * 32 * L
     assert activations.per_token(100) - activations.per_token(0) == 100 * activations.scores
 
 
@@ -122,6 +138,39 @@ def test_expert_adapters_only_when_requested() -> None:
         "o_proj",
     }
     assert any(m.expert for m in targeted(shape, ["all-experts"]))
+
+
+def counted(model: str, targets: list[str], rank: int, on_towers: bool | None = None) -> int:
+    shape = trained_shape(load_profile(model))
+    return sum(matrix.parameters for matrix in adapters(shape, targets, rank, on_towers))
+
+
+SEVEN = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
+
+
+def test_names_are_whole_names() -> None:
+    """Counts that Unsloth printed (unslothai/notebooks): PEFT passes over names a model lacks."""
+    assert counted("LiquidAI/LFM2-1.2B", SEVEN, 16) == 884_736  # q, k and v of 6 layers alone
+    assert counted("openai/gpt-oss-20b", SEVEN, 8) == 3_981_312  # no module inside fused experts
+    tower = "meta-llama/Llama-3.2-11B-Vision-Instruct"
+    assert counted(tower, SEVEN, 16, on_towers=True) == 67_174_400
+    assert counted(tower, SEVEN, 16, on_towers=False) == 52_428_800
+    # PEFT itself goes by name: q, k, v and o of 40 blocks 1,280 wide, not fc1 and fc2.
+    assert counted(tower, SEVEN, 16) == 52_428_800 + 40 * 4 * 16 * 2 * 1280
+
+
+def test_experts_that_are_modules_have_adapters() -> None:
+    """Qwen3-30B-A3B: 6,144 experts of 768 x 2,048 beside attention, in transformers 4."""
+    modules = trained_shape(load_profile("Qwen/Qwen3-30B-A3B"))
+    fused = modules.with_fused_experts()
+    inside = 6144 * 16 * 3 * (768 + 2048)
+
+    def parameters(shape: TrainedShape, targets: list[str]) -> int:
+        return sum(matrix.parameters for matrix in adapters(shape, targets, 16))
+
+    for targets in (["all-linear"], SEVEN):
+        assert parameters(modules, targets) - parameters(fused, targets) == inside
+    assert parameters(fused, ["all-experts"]) == parameters(modules, ["all-linear"])
 
 
 def test_an_unknown_target_names_what_there_is() -> None:

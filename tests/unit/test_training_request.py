@@ -31,9 +31,10 @@ def test_defaults_are_visible() -> None:
         ("lora_targets", "q_proj, v_proj", ("q_proj", "v_proj")),
         ("fused_loss", "true", True),
         ("sequence_length", "8,192", 8192),
-        ("offload", "cpu", "all"),
+        ("offload", "cpu", "model"),
         ("micro_batch", 2.0, 2),
         ("framework", "LitGPT", "litgpt"),
+        ("framework_version", "v4.46.2", "v4.46.2"),
     ],
 )
 def test_spellings(field: str, value: Any, parsed: Any) -> None:
@@ -49,6 +50,7 @@ def test_spellings(field: str, value: Any, parsed: Any) -> None:
         ("fused_loss", "perhaps", "not_a_boolean"),
         ("precision", "fp3", "not_one_of"),
         ("optimizer", 5, "not_text"),
+        ("framework_version", "latest", "not_a_version"),
         ("lora_targets", {"q": 1}, "not_a_list"),
         ("epochs", "many", "not_a_number"),
         ("epochs", 0, "out_of_range"),

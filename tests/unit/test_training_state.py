@@ -84,12 +84,40 @@ def test_a_four_bit_base_leaves_embedding_head_and_norms_wide() -> None:
     outside = 2 * 32000 * 4096
     norms = (2 * 32 + 1) * 4096
     inside = PARAMETERS - outside - norms
-    plan = TrainingPlan(method="qlora", framework="torchtune")
+    plan = TrainingPlan(method="qlora", framework="unsloth", base="nf4")
     assert estimator().state(plan).frozen == inside * 0.5625 + 2 * (outside + norms)
+    # torchao's NF4 always quantizes the scales again: 8 bits for 64, FP32 for 256 of those.
+    twice = inside * (0.5 + 1 / 64 + 4 / 16_384) + 2 * (outside + norms)
+    for base in ("auto", "nf4"):
+        torchtune = plan.changed(framework="torchtune", base=base)
+        assert estimator().state(torchtune).frozen == twice
     raised = estimator().state(plan.changed(framework="transformers"))
     assert raised.frozen == inside * 0.5625 + 4 * (outside + norms)
     assert BASE_BYTES["nf4-dq"] * 8 == pytest.approx(4.127, abs=5e-4)
     assert BASE_BYTES["int4"] * 8 == pytest.approx(4.156, abs=5e-4)
+
+
+def test_four_bits_reach_fused_experts_where_the_stack_brings_them() -> None:
+    """Qwen3-30B-A3B: 6,144 experts of 3 x 768 x 2,048, one parameter a layer in transformers 5."""
+    experts = 6144 * 3 * 768 * 2048
+    model = estimator("Qwen/Qwen3-30B-A3B")
+    plan = TrainingPlan(method="qlora", base="nf4-dq")
+    fused = model.state(plan).frozen
+    modules = model.state(plan.changed(framework_version="4.57")).frozen
+    assert fused - modules == pytest.approx(experts * (4 - BASE_BYTES["nf4-dq"]))
+    unsloth = plan.changed(framework="unsloth")
+    known = model.state(unsloth).frozen
+    assert known == model.state(unsloth.changed(framework_version="2025.9")).frozen
+    assert known < modules
+
+
+def test_bitsandbytes_quantizes_towers_too() -> None:
+    """Llama-3.2-11B-Vision: 4.127 bits for everything but embedding, head, norms and the like."""
+    model = estimator("meta-llama/Llama-3.2-11B-Vision-Instruct")
+    inside = sum(matrix.parameters for matrix in model.shape.matrices)
+    frozen = model.state(TrainingPlan(method="qlora", framework="unsloth")).frozen
+    assert frozen == inside * BASE_BYTES["nf4-dq"] + 2 * (model.shape.parameters - inside)
+    assert sum(m.parameters for m in model.shape.matrices if m.tower) > 0.8e9
 
 
 def test_a_packed_checkpoint_stays_as_it_is() -> None:
