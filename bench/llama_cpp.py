@@ -56,7 +56,10 @@ def _publisher(row: Row) -> str:
 
 
 def fields_of(row: Row) -> dict[str, Any]:
-    """The row's settings as fields of a request. `context` of a row is over all sequences."""
+    """The row's settings as fields of a request. `context` of a row is over all sequences.
+
+    No run of llama.cpp here loaded a projector; Ollama's files bring theirs along.
+    """
     sequences, keys, values = row.get("sequences", 1), row.get("kv_k"), row.get("kv_v")
     known = gguf_slug(row.get("quant"), _publisher(row), load_profile(row["profile"]))
     context, offload = row.get("context"), row.get("offload")
@@ -77,6 +80,7 @@ def fields_of(row: Row) -> dict[str, Any]:
         "flash_attention": row.get("flash_attention"),
         "gpu_layers": 0 if offload == "none" else placed,
         "cpu_moe": offload == "overrides",
+        "text_only": row["program"] not in _ENGINES,
     }
 
 
@@ -276,7 +280,7 @@ def compare_file(row: Row) -> Iterator[Comparison]:
     if answer is None:
         return
     estimate = estimate_of(answer)
-    tensors = estimate["weights_bytes"] + estimate["host_bytes"]
+    tensors = estimate["weights_bytes"] + estimate["host_bytes"] - estimate["projector_bytes"]
     yield Comparison(
         FILES,
         "uniform_tensors" if uniform else "file_size",

@@ -15,9 +15,11 @@ from gpusizer.memory.kv_cache import key_and_value_bytes
 from gpusizer.memory.workload import DEFAULT_CONTEXT, OFFLOADS, Workload
 from gpusizer.model.profile import ModelProfile
 
-# Fields that only engines with rules by version support, with their defaults; llama.cpp
-# supports the first alone.
+# Fields that only engines with rules by version support, with their defaults; of those beside the
+# version, engines of llama.cpp's family support some.
 _BY_VERSION: dict[str, Any] = {"engine_version": None, "text_only": False, "draft_tokens": 0}
+
+_OF_LLAMA_CPP = ("text_only",)
 
 # Fields of image and video pipelines, with their defaults for other models.
 _OF_PIPELINES: dict[str, Any] = {
@@ -111,6 +113,8 @@ def _on_canvas(workload: Workload, profile: ModelProfile) -> Workload:
 
 def _answers(engine: str | None, field: str) -> bool:
     """Whether the estimate of this engine depends on a field; false for no engine in particular."""
-    if engine is None or not find_engine(engine).versioned:
+    if engine is None:
         return False
-    return field == "engine_version" or engine not in OFFLOAD_ENGINES
+    if engine in OFFLOAD_ENGINES and field != "engine_version":
+        return field in _OF_LLAMA_CPP
+    return find_engine(engine).versioned

@@ -220,6 +220,7 @@ def test_llama_cpp() -> None:
             "ubatch_size": 256,
             "cpu_moe": True,
             "gpu_layers": 20,
+            "text_only": True,
         },
         split=Split(pipeline=2),
         **GGUF,
@@ -230,6 +231,7 @@ def test_llama_cpp() -> None:
         "  --parallel 4 \\\n"
         "  --gpu-layers 20 \\\n"
         "  --cpu-moe \\\n"
+        "  --no-mmproj \\\n"
         "  --split-mode layer \\\n"
         "  --flash-attn on \\\n"
         "  --cache-type-k q8_0 \\\n"

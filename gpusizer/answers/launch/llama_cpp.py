@@ -37,6 +37,7 @@ def launch(plan: LaunchPlan) -> LaunchCommand:
         ("--parallel", str(load.concurrency)),
         ("--gpu-layers", layers),
         *only(load.cpu_moe, "--cpu-moe"),
+        *only(load.text_only, "--no-mmproj"),
         *only(plan.split.gpus > 1, "--split-mode", "layer"),
         ("--flash-attn", "on" if load.flash_attention else "off"),
         *cache,

@@ -91,7 +91,9 @@ class LlamaCppEngine(Defaults):
             if arch is None or split.tensor > 1 or not sizes.by_group:
                 return evenly(sizes, split, device_class, native=native)
             if sizes.quant not in cached:
-                cached[sizes.quant] = layer_bytes(profile, sizes, arch.layers)
+                cached[sizes.quant] = layer_bytes(
+                    profile, sizes, arch.layers, text_only=workload.text_only
+                )
             return place(
                 cached[sizes.quant],
                 workload,

@@ -94,6 +94,7 @@ class LayerBytes:
         output: head or tied embedding, and what else comes after the layers.
         embedding: input tables, which stay on the host.
         tower: vision and audio encoders, on the first GPU.
+        left_out: encoders that are not loaded, as no picture or sound is asked for.
     """
 
     layers: tuple[int, ...]
@@ -101,10 +102,16 @@ class LayerBytes:
     output: int
     embedding: int
     tower: int
+    left_out: int = 0
 
 
-def layer_bytes(profile: ModelProfile, sizes: WeightSizes, layers: int) -> LayerBytes:
-    """Spread the bytes of each group over the layers it occurs in."""
+def layer_bytes(
+    profile: ModelProfile, sizes: WeightSizes, layers: int, *, text_only: bool = False
+) -> LayerBytes:
+    """Spread the bytes of each group over the layers it occurs in.
+
+    `text_only`: without the projector's file (`--mmproj` of llama.cpp's tools/mtmd).
+    """
     per_layer, routed = _Spread(layers), _Spread(layers)
     evenly = output = embedding = tower = 0
     arch = profile.architecture
@@ -124,7 +131,8 @@ def layer_bytes(profile: ModelProfile, sizes: WeightSizes, layers: int) -> Layer
         else:
             output += amount
     per_layer.add(tuple(range(layers)), evenly)
-    return LayerBytes(per_layer.before(), routed.before(), output, embedding, tower)
+    loaded, left_out = (0, tower) if text_only else (tower, 0)
+    return LayerBytes(per_layer.before(), routed.before(), output, embedding, loaded, left_out)
 
 
 class _Spread:
@@ -171,7 +179,8 @@ def place(
             amount -= parts.experts[stage.end] - parts.experts[stage.first]
         amount += parts.output * stage.output + parts.tower * (number == 0)
         on_gpu.append(amount + parts.embedding * (maps_file and number == 0))
-    return Loaded(exactly(max(on_gpu), provenance), exactly(sum(on_gpu), provenance))
+    fullest, together = exactly(max(on_gpu), provenance), exactly(sum(on_gpu), provenance)
+    return Loaded(fullest, together, parts.left_out)
 
 
 @lru_cache(maxsize=256)

@@ -56,7 +56,7 @@ _KEPT = re.compile(r"altup|laurel|per_layer_model_proj")
 
 @dataclass(frozen=True, slots=True)
 class Gguf:
-    """A GGUF file of one recipe. Vision towers are a separate 16-bit file (mmproj).
+    """A GGUF file of one recipe, and beside it the 16-bit file of a projector (mmproj).
 
     Attributes:
         rules: what its publisher does otherwise.
@@ -74,7 +74,7 @@ class Gguf:
         if not group.parameters:
             return 0
         if group.part not in QUANTIZED_PARTS:
-            return kept_bytes(group)
+            return _tower_bytes(group)
         for rule in self.rules:
             if kind := rule.type_of(group, model, self.recipe.base):
                 return group.count * tensor_bytes(group, kind)
@@ -172,6 +172,11 @@ def _type(recipe: Recipe, slot: Slot, place: Place) -> str:
             break
     widened = slot is Slot.V and model.layers == _LAYERS_70B
     return "Q5_K" if widened and kind in ("Q3_K", "Q4_K") else kind
+
+
+def _tower_bytes(group: WeightGroup) -> int:
+    """Bytes of a projector's tensors, F16 but for vectors: conversion/base.py prepare_tensors."""
+    return group.parameters * 4 if len(group.shape) == 1 else kept_bytes(group)
 
 
 def _without_gate(group: WeightGroup, model: ModelShape) -> tuple[WeightGroup, WeightGroup]:
