@@ -21,7 +21,6 @@ FILES = "gguf"
 """Stands for the engine where a file was measured and nothing ran."""
 
 _ENGINES = {"ollama": "ollama"}  # everything else is llama.cpp to gpusizer
-_SIXTEEN_BITS = frozenset({"F16", "BF16"})
 _LABELS = {"MXFP4": "mxfp4_moe", "F16": "gguf-f16", "BF16": "gguf-f16", "F32": "gguf-f32"}
 _ANY_QUANT = "q4_k_m"  # of a mix that no request can name; cache and buffers are as with any
 _FORK = "ik_llama.cpp"
@@ -31,15 +30,11 @@ _UNIFORM = frozenset({"gguf-f16", "q8_0"})
 _LOADED_TWICE = 1.02  # more than the file: a tied embedding, or mapped pages counted twice
 
 
-def gguf_slug(label: str | None, publisher: str, profile: ModelProfile) -> str | None:
+def gguf_slug(label: str | None, publisher: str) -> str | None:
     """How a request names the quantization of a label; None for a mix that it has no name for.
 
-    Models released in MXFP4 keep it in files labelled F16. A publisher whose files differ from
-    the plain recipe is named beside it.
+    A publisher whose files differ from the plain recipe is named beside it.
     """
-    stored = profile.quantization.method if profile.quantization else ""
-    if stored == "mxfp4" and label in _SIXTEEN_BITS:
-        return _LABELS["MXFP4"]
     name = _LABELS.get(label or "", label or "")
     for spelling in (f"{name}@{publisher}", name) if publisher else (name,):
         try:
@@ -61,7 +56,7 @@ def fields_of(row: Row) -> dict[str, Any]:
     No run of llama.cpp here loaded a projector; Ollama's files bring theirs along.
     """
     sequences, keys, values = row.get("sequences", 1), row.get("kv_k"), row.get("kv_v")
-    known = gguf_slug(row.get("quant"), _publisher(row), load_profile(row["profile"]))
+    known = gguf_slug(row.get("quant"), _publisher(row))
     context, offload = row.get("context"), row.get("offload")
     placed = row.get("gpu_layers") if offload == "partial" else None
     version = row.get("build") if row["program"] == "llama.cpp" else row.get("engine_version")
@@ -110,7 +105,7 @@ class Run:
     def known(self) -> bool:
         """Whether the request names the quantization that ran."""
         row = self.row
-        return gguf_slug(row.get("quant"), _publisher(row), self.profile) is not None
+        return gguf_slug(row.get("quant"), _publisher(row)) is not None
 
     @property
     def weights_bytes(self) -> int:
@@ -272,7 +267,7 @@ def _process(run: Run) -> Iterator[Comparison]:
 def compare_file(row: Row) -> Iterator[Comparison]:
     """The published size of a GGUF file, or of its tensors, at a recipe that a request can name."""
     profile = load_profile(row["profile"])
-    slug = gguf_slug(row["quant"], _publisher(row), profile)
+    slug = gguf_slug(row["quant"], _publisher(row))
     uniform = row["counts"] == "uniform_tensors"
     if slug is None or (uniform and slug not in _UNIFORM):
         return

@@ -28,7 +28,8 @@ OFFLOAD_ENGINES = frozenset({"llama.cpp", "ollama"})
 """Engines that run part of a model in system memory."""
 
 _TURNS_ENGINE = "diffusers"
-_CONVERTED = {"fp32": "gguf-f32", "bf16": "gguf-f16"}  # the GGUF types that stand for plain widths
+# What llama.cpp's converter makes of a checkpoint: plain widths, and released MXFP4 beside 16 bits.
+_CONVERTED = {"fp32": "gguf-f32", "bf16": "gguf-f16", "mxfp4": "gguf-f16"}
 _OFFLOAD_SHARE = 0.25  # below a quarter of the layers on the GPU, offload is not worth the card
 _MAX_CARDS = {"apple": 1, "soc": 1, "embedded": 1, "datacenter": 32}
 _MOST_TENSOR = 8  # most ranks that divide matrices by default: one server

@@ -8,7 +8,9 @@ from dataclasses import replace
 import pytest
 from gguf.constants import MODEL_ARCH_NAMES
 
+from gpusizer.answers.sizer import Sizer
 from gpusizer.core.paths import DATA_DIR
+from gpusizer.gpus import load_catalogue
 from gpusizer.memory.model_shape import model_shape, model_type_of, spellings
 from gpusizer.memory.quants import ModelShape
 from gpusizer.memory.quants.gguf import Gguf
@@ -16,8 +18,9 @@ from gpusizer.memory.quants.recipes import RECIPES
 from gpusizer.model.profile import build_profile
 from gpusizer.model.tensor_roles import Kind, Part, Slot
 from gpusizer.model.weights import WeightGroup
+from gpusizer.text import say_note
 from tests.builders import llama
-from tests.families import qwen3_next
+from tests.families import gpt_oss_20b, qwen3_next
 from tests.gguf_snapshots import gguf_profile
 from tests.hub_emulator.gguf_models import llama_metadata, llama_tensors
 
@@ -172,3 +175,14 @@ def test_every_model_with_a_rule_has_its_name_in_gguf_files() -> None:
     assert set(spellings().values()) <= named_models()
     assert named_models() - arch_names - set(spellings().values()) <= ONE_SPELLING
     assert {name for name in named_models() if model_type_of(name) != name} == set()
+
+
+@pytest.mark.parametrize("engine", ["llama.cpp", "ollama"])
+def test_what_gpt_oss_was_released_in_runs_on_llama_cpp(engine: str) -> None:
+    """Experts stay in MXFP4, the rest 16-bit: 13,779,630,336 bytes of tensors in the file
+    labelled F16 (github.com/lhl/strix-halo-testing, gpt-oss-20b-F16)."""
+    sizer = Sizer(lambda ref: gpt_oss_20b(), load_catalogue())
+    for quant in ("native", "gguf-f16"):
+        request = {"model": "org/model", "max_watts": 1, "quant": quant, "engine": engine}
+        (row,) = sizer.size(request).to_json(say_note)["estimates"]
+        assert row["weights_bytes"] + row["host_bytes"] == 13_779_630_336

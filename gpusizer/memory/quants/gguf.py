@@ -41,6 +41,8 @@ _FALLBACK = {
 _LAYERS_70B = 80  # llama.cpp calls an 80-layer model "70B" and widens its shared attn_v
 _EIGHT = 8  # Mixtral-like models have so few attention weights that llama.cpp spares them
 _SIXTEEN_BITS = ("F16", "F32")  # recipes that quantize nothing
+RELEASED_BLOCKS = "_blocks"
+"""How names of experts end that gpt-oss was released with in MXFP4; every recipe keeps them so."""
 # An embedding inside a layer is that of a draft layer.
 _MATRICES = (Kind.LINEAR, Kind.EXPERT, Kind.EMBEDDING, Kind.OUTPUT)
 # attn_qkv is treated like attn_v; a fused gate and up is split by the converter.
@@ -119,8 +121,8 @@ class Gguf:
             return group.parameters * GGML_BLOCKS["F32"][1]
         if _KEPT.search(group.pattern):
             return kept_bytes(group)
-        if group.pattern.endswith("_blocks"):
-            return group.count * tensor_bytes(group, "MXFP4")  # gpt-oss experts stay as released
+        if group.pattern.endswith(RELEASED_BLOCKS):
+            return group.count * tensor_bytes(group, "MXFP4")
         if group.kind is Kind.EXPERT and self.recipe.experts:
             return group.count * tensor_bytes(group, self.recipe.experts)
         if group.slot is Slot.KV_B and model.latent_key_dim:
