@@ -14,6 +14,7 @@ from gpusizer.model.profile import ModelProfile
 from gpusizer.model.tensor_roles import Kind, Part, Slot
 
 _TRAINED_FOR_Q4_0 = "-qat-q4_0"  # how releases of quantization-aware training are named
+_TIED_HEADS = ("", "written", "dropped")
 _QUERIES = ("q_b_proj.weight", "wq_b.weight", "q_proj.weight")
 
 
@@ -26,6 +27,7 @@ class ConversionRules:
 
     keeps_drafts: bool = False
     doubles_head: bool = False
+    drops_head: bool = False
     wide_head: bool = False
     narrow_layer_table: bool = False
     early_qkv: bool = False
@@ -40,7 +42,8 @@ def _conversion() -> Mapping[str, ConversionRules]:
 def _conversion_rules(row: TableRow) -> tuple[str, ConversionRules]:
     return row.text("model_type"), ConversionRules(
         keeps_drafts=row.one_of("drafts", ("", "kept")) == "kept",
-        doubles_head=row.one_of("tied_head", ("", "written")) == "written",
+        doubles_head=row.one_of("tied_head", _TIED_HEADS) == "written",
+        drops_head=row.one_of("tied_head", _TIED_HEADS) == "dropped",
         wide_head=row.one_of("head", ("", "q8_0")) == "q8_0",
         narrow_layer_table=row.one_of("layer_table", ("", "base")) == "base",
         early_qkv=row.one_of("fused_qkv", ("", "early")) == "early",
@@ -61,6 +64,7 @@ def model_shape(profile: ModelProfile) -> ModelShape:
         tied_embeddings=arch.tied_embeddings,
         keeps_drafts=rules.keeps_drafts,
         doubles_head=rules.doubles_head,
+        drops_head=rules.drops_head,
         stores_head=any(g.duplicate and g.kind is Kind.OUTPUT for g in profile.groups),
         wide_head=rules.wide_head,
         narrow_layer_table=rules.narrow_layer_table,

@@ -157,6 +157,12 @@ ONE_SPELLING = {
     "gemma4_text",
     "qwen3_5_moe_text",
     "glm4_moe_lite",
+    "gemma3_text",
+    "deepseek_v2",
+    "deepseek_v3",
+    "hunyuan_v1_moe",
+    "hunyuan_v1_dense",
+    "PanguEmbedded",
 }
 
 

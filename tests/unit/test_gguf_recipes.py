@@ -10,9 +10,10 @@ import pytest
 
 from gpusizer.core.dtypes import GGML_BLOCKS
 from gpusizer.memory.model_shape import model_shape
-from gpusizer.memory.quants import ModelShape
+from gpusizer.memory.quants import ModelShape, find_quant
 from gpusizer.memory.quants.gguf import Gguf, header_bytes, tensor_bytes
 from gpusizer.memory.quants.recipes import RECIPES, Place, more_bits
+from gpusizer.memory.weight_sizes import weight_sizes
 from gpusizer.model.profile import ModelProfile, build_profile
 from gpusizer.model.tensor_roles import Kind, Part, Slot
 from gpusizer.model.weights import WeightGroup
@@ -241,9 +242,33 @@ def test_the_draft_layer_of_deepseek_is_not_in_the_file() -> None:
     assert quantized_bytes("q8_0", profile) == quantized_bytes("q8_0", text) > 0
 
 
-def test_a_tied_matrix_stored_twice_is_written_once() -> None:
-    stored_twice, stored_once = build_profile(qwen3_06b()), build_profile(qwen3_06b(head=False))
-    assert quantized_bytes("q4_k_m", stored_twice) == quantized_bytes("q4_k_m", stored_once)
+@pytest.mark.parametrize(
+    ("slug", "stored", "file_bytes"),
+    [
+        # unsloth's copy of the model has no head; beside one the embedding is in Q4_K
+        ("q4_k_m", True, 396_705_472 + 151_936 * 1024 * 144 // 256),
+        ("q4_k_m@unsloth", True, 396_705_472),
+        ("q4_k_m", False, 396_705_472),
+    ],
+)
+def test_a_tied_head_that_is_stored_is_written_too(
+    slug: str, stored: bool, file_bytes: int
+) -> None:
+    """The embedding has the recipe's base type beside a head, else the head's."""
+    profile = build_profile(qwen3_06b(head=stored))
+    sizes = weight_sizes(profile, find_quant(slug), native=False)
+    assert sizes.total + header_bytes(profile.architecture) == pytest.approx(file_bytes, abs=30_000)
+
+
+def test_classes_that_skip_a_tied_head() -> None:
+    layout = Gguf(RECIPES["q4_k_m"])
+    table = block_row(Slot.OTHER, kind=Kind.EMBEDDING, layers=None, shape=(1000, ROW))
+    head = replace(table, kind=Kind.OUTPUT, duplicate=True)
+    skipping = tied(llama_8b(), stores_head=True, drops_head=True)
+    assert [layout.group_bytes(g, skipping) for g in (table, head)] == [210_000, 0]
+    both = replace(skipping, drops_head=False)
+    assert [layout.group_bytes(g, both) for g in (table, head)] == [144_000, 210_000]
+    assert model_shape(build_profile(llama(model_type="gemma3_text"))).drops_head
 
 
 def test_layers_of_a_group_are_judged_one_by_one() -> None:

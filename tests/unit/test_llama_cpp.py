@@ -56,8 +56,16 @@ def test_an_untied_embedding_stays_on_the_host_except_under_metal() -> None:
 
 
 def test_a_tied_embedding_is_on_the_gpu_once() -> None:
-    result = estimate(build_profile(qwen3_06b()))
+    result = estimate(build_profile(qwen3_06b(head=False)))
     assert result.per_gpu.weights.likely == result.sizes.total
+
+
+def test_a_tied_head_in_the_file_goes_to_the_gpu_and_its_embedding_stays() -> None:
+    """Qwen3-0.6B stores both: llama.cpp loads output.weight where there is one."""
+    result = estimate(build_profile(qwen3_06b()))
+    assert result.host_bytes == 151_936 * 1024 * Q8
+    whole = estimate(build_profile(qwen3_06b(head=False)))
+    assert result.per_gpu.weights.likely == whole.per_gpu.weights.likely
 
 
 @pytest.mark.parametrize(

@@ -115,8 +115,10 @@ def layer_bytes(
     per_layer, routed = _Spread(layers), _Spread(layers)
     evenly = output = embedding = tower = 0
     arch = profile.architecture
-    tied = arch is not None and arch.generates and arch.tied_embeddings
-    for group, amount in zip(profile.groups, sizes.by_group, strict=True):
+    pairs = tuple(zip(profile.groups, sizes.by_group, strict=True))
+    both = any(amount and g.duplicate and g.kind is Kind.OUTPUT for g, amount in pairs)
+    tied = arch is not None and arch.generates and arch.tied_embeddings and not both
+    for group, amount in pairs:
         if group.part not in _ON_HOST_FIRST:
             tower += amount
         elif group.layers is not None and is_expert(group.pattern):

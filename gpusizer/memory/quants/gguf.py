@@ -62,16 +62,18 @@ class Gguf:
 
     Attributes:
         rules: what its publisher does otherwise.
+        heads_left_out: its publisher converts copies of checkpoints that lack a tied head.
     """
 
     recipe: Recipe
     rules: tuple[PublisherRule, ...] = ()
+    heads_left_out: bool = False
 
     def group_bytes(self, group: WeightGroup, model: ModelShape) -> int:
         """Bytes of all tensors of `group`, in memory as in the file."""
         if group.part is Part.MTP and not model.keeps_drafts:
             return 0
-        if group.duplicate and group.kind is Kind.OUTPUT and model.doubles_head:
+        if group.duplicate and group.kind is Kind.OUTPUT and self._writes_both(model):
             return group.count * tensor_bytes(group, self._output(group, model))
         if not group.parameters:
             return 0
@@ -85,7 +87,8 @@ class Gguf:
         return self._matrix_bytes(group, model)
 
     def _table_bytes(self, group: WeightGroup, model: ModelShape) -> int:
-        """Bytes of the embedding or the head; a tied matrix follows the rules of the head.
+        """Bytes of the embedding or the head; a tied matrix written once follows the rules of the
+        head.
 
         So does the table of one row a layer beside a tied embedding: llama-quant.cpp puts both in
         one category since PR 19770.
@@ -97,11 +100,20 @@ class Gguf:
         if not model.tied_embeddings or (per_layer and model.narrow_layer_table):
             return group.count * tensor_bytes(group, narrow)
         amount = group.count * tensor_bytes(group, self._output(group, model))
-        if per_layer:
+        if per_layer or not self._writes_both(model):
             return amount
-        if model.doubles_head and not model.stores_head:
-            return amount + group.count * tensor_bytes(group, narrow)
-        return group.count * tensor_bytes(group, narrow) if model.stores_head else amount
+        embedding = group.count * tensor_bytes(group, narrow)
+        return embedding if model.stores_head else amount + embedding
+
+    def _writes_both(self, model: ModelShape) -> bool:
+        """Whether a tied matrix is in the file twice, as embedding and as head.
+
+        llama.cpp's converter writes every tensor that a checkpoint stores, a tied head too, where
+        the class of the model does not skip it (conversion/base.py has no such rule).
+        """
+        if model.doubles_head:
+            return True
+        return model.stores_head and not (model.drops_head or self.heads_left_out)
 
     def _output(self, group: WeightGroup, model: ModelShape) -> str:
         """The ggml type of the output head.

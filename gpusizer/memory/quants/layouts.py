@@ -36,6 +36,7 @@ class ModelShape:
         keeps_drafts: GGUF files of this kind of model hold its multi-token-prediction layers.
         doubles_head: they hold a tied matrix twice, as embedding and as head.
         stores_head: the checkpoint does so as well.
+        drops_head: llama.cpp's converter leaves out a tied head that the checkpoint stores.
         wide_head: their output head is Q8_0 whatever the recipe.
         narrow_layer_table: their table of one row a layer has the recipe's base type.
         trained_for_q4_0: trained to be quantized so; its embedding is published as Q8_0.
@@ -55,6 +56,7 @@ class ModelShape:
     keeps_drafts: bool = False
     doubles_head: bool = False
     stores_head: bool = False
+    drops_head: bool = False
     wide_head: bool = False
     narrow_layer_table: bool = False
     trained_for_q4_0: bool = False

@@ -23,6 +23,8 @@ from gpusizer.model.weights import WeightGroup
 COLUMNS = ("publisher", "models", "recipes", "tensor", "type", "source")
 BASE = "base"
 """Type of a row: that of the recipe's matrices."""
+TIED_HEAD, LEFT_OUT = "tied_head", "left_out"
+"""Tensor and type of a row about a tied head that the checkpoint stores, whatever the model."""
 FIRST_DOWN = "first_down"
 """Tensor of a row: ffn_down of the first eighth of the layers, whatever the model."""
 
@@ -68,7 +70,7 @@ class PublisherRule:
     Attributes:
         models: values of `model_type` it holds for; empty for every model.
         recipes: slugs of recipes it holds for; empty for every recipe.
-        tensor: FIRST_DOWN or a key of `_TENSORS`.
+        tensor: FIRST_DOWN, TIED_HEAD or a key of `_TENSORS`.
     """
 
     publisher: str
@@ -97,14 +99,16 @@ def read_rules(path: Path) -> tuple[PublisherRule, ...]:
 
 def _rule(row: TableRow) -> PublisherRule:
     models, recipes = frozenset(row.parts("models")), frozenset(row.parts("recipes"))
-    tensor, ggml_type = row.one_of("tensor", (FIRST_DOWN, *_TENSORS)), row.text("type")
-    first_down = tensor == FIRST_DOWN
+    tensor = row.one_of("tensor", (FIRST_DOWN, TIED_HEAD, *_TENSORS))
+    ggml_type = row.text("type")
     possible = {
         "publisher": _PUBLISHER.fullmatch(row.text("publisher")) is not None,
         # A rule about the first layers changes the recipe, which knows no model.
-        "models": all(map(_MODEL.fullmatch, models)) and not (first_down and models),
+        "models": all(map(_MODEL.fullmatch, models)) and not (tensor not in _TENSORS and models),
         "recipes": all(recipe in RECIPES for recipe in recipes),
-        "type": ggml_type in GGML_BLOCKS or (ggml_type == BASE and not first_down),
+        "type": ggml_type == LEFT_OUT
+        if tensor == TIED_HEAD
+        else ggml_type in GGML_BLOCKS or (ggml_type == BASE and tensor != FIRST_DOWN),
         "source": bool(row.text("source").strip()),
     }
     for column, is_possible in possible.items():
@@ -138,5 +142,10 @@ def choices_of(
         if rule.tensor == FIRST_DOWN:
             widened = {**recipe.exceptions, Slot.DOWN: ((first(8), rule.type),)}
             recipe = replace(recipe, exceptions=widened)
-    others = (rule for rule in rules if rule.tensor != FIRST_DOWN)
+    others = (rule for rule in rules if rule.tensor in _TENSORS)
     return recipe, tuple(sorted(others, key=lambda rule: not rule.recipes))
+
+
+def leaves_heads_out(publisher: str) -> bool:
+    """Whether a publisher's files lack a tied head that the checkpoint stores."""
+    return any(rule.publisher == publisher and rule.tensor == TIED_HEAD for rule in all_rules())

@@ -14,7 +14,7 @@ from gpusizer.core.tables import TableRow, read_table
 from gpusizer.memory.quants import layouts
 from gpusizer.memory.quants.gguf import Gguf
 from gpusizer.memory.quants.layouts import Layout
-from gpusizer.memory.quants.publishers import choices_of, publishers
+from gpusizer.memory.quants.publishers import choices_of, leaves_heads_out, publishers
 from gpusizer.memory.quants.recipes import RECIPES
 
 
@@ -148,8 +148,9 @@ def as_published(quant: Quant, publisher: str) -> Quant:
     """The row with the types that this publisher gives tensors; unchanged for most publishers."""
     if quant.slug not in RECIPES:
         return quant
-    recipe, choices = choices_of(publisher.lower(), quant.slug, RECIPES[quant.slug])
-    return replace(quant, layout=Gguf(recipe, choices))
+    publisher = publisher.lower()
+    recipe, choices = choices_of(publisher, quant.slug, RECIPES[quant.slug])
+    return replace(quant, layout=Gguf(recipe, choices, leaves_heads_out(publisher)))
 
 
 def _exl(family: str, bits: float) -> Quant:
