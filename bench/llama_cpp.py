@@ -271,7 +271,14 @@ def compare_file(row: Row) -> Iterator[Comparison]:
     uniform = row["counts"] == "uniform_tensors"
     if slug is None or (uniform and slug not in _UNIFORM):
         return
-    answer = size({"model": row["profile"], "quant": slug, "engine": "llama.cpp"})
+    answer = size(
+        {
+            "model": row["profile"],
+            "quant": slug,
+            "engine": "llama.cpp",
+            "importance_matrix": row.get("importance_matrix"),
+        }
+    )
     if answer is None:
         return
     estimate = estimate_of(answer)

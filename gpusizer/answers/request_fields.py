@@ -188,6 +188,11 @@ class LlamaCppFields(RequestModel):
         None, ge=0, le=10_000, description="layers on the GPU, the output counted as one"
     )
     cpu_moe: Flag = Field(False, description="routed experts stay in system memory")
+    importance_matrix: Flag | None = Field(
+        None,
+        description="whether the GGUF file was quantized with an importance matrix; without it as"
+        " is usual: with one at IQ types, without at the others",
+    )
 
 
 class DiffusersFields(RequestModel):

@@ -154,7 +154,7 @@ class Fitter:
         self._estimator = Estimator(profile, workload)
         self.quants = tuple(quants)
         # Sizes of all files of a GGUF repository are computed together, others when first used.
-        self._sizes = all_weight_sizes(profile, quants) if profile.variants else {}
+        self._sizes = all_weight_sizes(profile, quants, workload) if profile.variants else {}
 
     def for_workload(self, workload: Workload) -> Fitter:
         """The same model under another workload; sizes of weights are not computed again."""
@@ -192,7 +192,9 @@ class Fitter:
     def _sized(self, quant: Quant, *, native: bool) -> WeightSizes:
         """Sizes of the weights, computed once: llama.cpp needs a GGUF file of a checkpoint."""
         if quant.slug not in self._sizes:
-            self._sizes[quant.slug] = weight_sizes(self.profile, quant, native=native)
+            self._sizes[quant.slug] = weight_sizes(
+                self.profile, quant, native=native, workload=self.workload
+            )
         return self._sizes[quant.slug]
 
     def split(self, engine: Engine, gpus: int) -> Split | None:

@@ -10,9 +10,12 @@ from typing import Any
 from gpusizer.core.paths import DATA_DIR
 from gpusizer.core.tables import TableRow, read_table
 from gpusizer.memory.quants.layouts import FUSED_GATE, ModelShape, feed_forward_rank
+from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile
 from gpusizer.model.tensor_roles import Kind, Part, Slot
 
+ANY_FILE = Workload()
+"""Says nothing of how a GGUF file was made."""
 _TRAINED_FOR_Q4_0 = "-qat-q4_0"  # how releases of quantization-aware training are named
 _TIED_HEADS = ("", "written", "dropped")
 _QUERIES = ("q_b_proj.weight", "wq_b.weight", "q_proj.weight")
@@ -50,8 +53,10 @@ def _conversion_rules(row: TableRow) -> tuple[str, ConversionRules]:
     )
 
 
-def model_shape(profile: ModelProfile) -> ModelShape:
-    """The facts that decide about the type of a tensor beyond the tensor itself."""
+def model_shape(profile: ModelProfile, workload: Workload = ANY_FILE) -> ModelShape:
+    """The facts that decide about the type of a tensor beyond the tensor itself, with what the
+    workload says of how the file was made.
+    """
     arch = profile.architecture
     if arch is None:
         return ModelShape(layers=1, heads_per_kv_head=1, experts=0, tied_embeddings=False)
@@ -72,6 +77,7 @@ def model_shape(profile: ModelProfile) -> ModelShape:
         early_qkv=rules.early_qkv,
         gate_rows=_gate_rows(profile),
         down_layers=_down_layers(profile),
+        importance_matrix=workload.importance_matrix,
         model_type=model_type,
         **_latent(profile),
     )

@@ -42,6 +42,7 @@ class Workload:
         flash_attention: whether attention avoids materialising its score matrix.
         gpu_layers: layers on GPUs (llama.cpp), the output counted as one; None for all.
         cpu_moe: routed experts stay in system memory (llama.cpp's --cpu-moe).
+        importance_matrix: whether a GGUF file was quantized with one; None where nothing is said.
         width, height: pixels of a picture or video (diffusers); None for the pipeline's own.
         frames: of a video, None for the pipeline's own. `concurrency` is pictures per batch.
         cpu_offload: what waits in system memory for its turn (diffusers): "none", whole
@@ -67,6 +68,7 @@ class Workload:
     flash_attention: bool = True
     gpu_layers: int | None = None
     cpu_moe: bool = False
+    importance_matrix: bool | None = None
     width: int | None = None
     height: int | None = None
     frames: int | None = None

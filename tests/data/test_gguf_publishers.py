@@ -10,11 +10,10 @@ from gpusizer.core.paths import DATA_DIR
 from gpusizer.core.tables import MalformedTable
 from gpusizer.memory.quants.publishers import (
     COLUMNS,
-    FIRST_DOWN,
-    TIED_HEAD,
+    FILE,
     PublisherRule,
     choices_of,
-    leaves_heads_out,
+    habits_of,
     publishers,
     read_rules,
 )
@@ -35,11 +34,9 @@ def test_every_row_of_the_table_is_used() -> None:
     assert publishers() == {row.publisher for row in rows}
     for row in rows:
         slug = min(row.recipes, default="q4_k_m")
-        recipe, choices = choices_of(row.publisher, slug, RECIPES[slug])
-        if row.tensor == FIRST_DOWN:
-            assert recipe != RECIPES[slug]
-        elif row.tensor == TIED_HEAD:
-            assert leaves_heads_out(row.publisher)
+        choices = choices_of(row.publisher, slug, RECIPES[slug])
+        if row.tensor == FILE:
+            assert row.type in habits_of(row.publisher)
         else:
             assert (row.tensor, row.type) in {(rule.tensor, rule.type) for rule in choices}
 
@@ -57,14 +54,14 @@ def test_a_good_row(tmp_path: Path) -> None:
         (",gemma4,q4_k_m,layer_table,Q5_1,s", "publisher"),
         ("Unsloth,gemma4,q4_k_m,layer_table,Q5_1,s", "publisher"),
         ("unsloth,gemma4/x,q4_k_m,layer_table,Q5_1,s", "models"),
-        ("unsloth,gemma4,q4_0,first_down,Q4_1,s", "models"),
-        ("unsloth,gemma4,,tied_head,left_out,s", "models"),
-        ("unsloth,,,tied_head,Q8_0,s", "type"),
+        ("unsloth,gemma4,,file,importance_matrix,s", "models"),
+        ("unsloth,,q4_0,file,importance_matrix,s", "recipes"),
+        ("unsloth,,,file,Q8_0,s", "type"),
         ("unsloth,gemma4,q4_k_m q4_k_x,layer_table,Q5_1,s", "recipes"),
         ("unsloth,gemma4,q4_k_m,layer_tables,Q5_1,s", "tensor"),
         ("unsloth,gemma4,q4_k_m,layer_table,Q5_9,s", "type"),
         ("unsloth,gemma4,q4_k_m,layer_table,,s", "type"),
-        ("unsloth,,q4_0,first_down,base,s", "type"),
+        ("unsloth,,,layer_table,importance_matrix,s", "type"),
         ("unsloth,gemma4,q4_k_m,layer_table,Q5_1, ", "source"),
     ],
 )

@@ -99,6 +99,8 @@ def test_an_importance_matrix_widens_the_first_layers_of_q4_0(publisher: str) ->
     down = [one_row("layers.{}.mlp.down_proj", Slot.DOWN, layer) for layer in (3, 4)]
     assert [amount(publishers, group) for group in down] == [Q4_1, Q4_K]  # Q4_0 is as wide as Q4_K
     assert amount(find_quant("q4_0"), down[0]) == Q4_K
+    assert amount(find_quant("q4_0"), down[0], importance_matrix=True) == Q4_1
+    assert amount(publishers, down[0], importance_matrix=False) == Q4_K
 
 
 def test_a_publishers_row_is_named_after_it() -> None:

@@ -14,6 +14,7 @@ from gpusizer.memory.quants import ModelShape, find_quant
 from gpusizer.memory.quants.gguf import Gguf, header_bytes, tensor_bytes
 from gpusizer.memory.quants.recipes import RECIPES, Place, more_bits
 from gpusizer.memory.weight_sizes import weight_sizes
+from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile, build_profile
 from gpusizer.model.tensor_roles import Kind, Part, Slot
 from gpusizer.model.weights import WeightGroup
@@ -258,6 +259,37 @@ def test_a_tied_head_that_is_stored_is_written_too(
     profile = build_profile(qwen3_06b(head=stored))
     sizes = weight_sizes(profile, find_quant(slug), native=False)
     assert sizes.total + header_bytes(profile.architecture) == pytest.approx(file_bytes, abs=30_000)
+
+
+@pytest.mark.parametrize(
+    ("slug", "importance_matrix", "bits_per_weight"),
+    [
+        # llama.cpp's tools/quantize/README.md, whose widths are those without
+        ("iq4_xs", False, 4.4597),
+        ("iq4_nl", False, 4.6818),
+        # 4 of 32 layers' ffn_down (58,720,256 weights each) at 4.25 bits instead of 5.5
+        ("iq4_xs", True, 4.4597 - 4 * 58_720_256 * 1.25 / 8_030_261_312),
+        ("iq4_xs", None, 4.4597 - 4 * 58_720_256 * 1.25 / 8_030_261_312),
+    ],
+)
+def test_an_importance_matrix_spares_what_is_widened_without(
+    slug: str, importance_matrix: bool | None, bits_per_weight: float
+) -> None:
+    said = Workload(importance_matrix=importance_matrix)
+    total = weight_sizes(llama_8b(), find_quant(slug), native=False, workload=said).total
+    assert total * 8 / 8_030_261_312 == pytest.approx(bits_per_weight, abs=1e-4)
+
+
+def test_without_an_importance_matrix_small_types_give_way() -> None:
+    said = replace(DENSE, importance_matrix=False, heads_per_kv_head=1)
+    layout = Gguf(RECIPES["iq3_xxs"])
+    slots = [(Slot.V, 10), (Slot.DOWN, 3), (Slot.DOWN, 4)]
+    widths = [layout.group_bytes(block_row(slot, layer), said) for slot, layer in slots]
+    assert widths == [110, 144, 110]  # IQ3_S, Q4_K, Q3_K
+    with_matrix = replace(said, importance_matrix=True)
+    assert {layout.group_bytes(block_row(slot, layer), with_matrix) for slot, layer in slots} == {
+        98  # IQ3_XXS
+    }
 
 
 def test_classes_that_skip_a_tied_head() -> None:

@@ -22,7 +22,7 @@ from gpusizer.memory.quants.layouts import (
     kept_bytes,
     sides,
 )
-from gpusizer.memory.quants.publishers import PublisherRule
+from gpusizer.memory.quants.publishers import IMPORTANCE_MATRIX, NO_TIED_HEAD, PublisherRule
 from gpusizer.memory.quants.recipes import Place, Recipe
 from gpusizer.model.architecture import Architecture
 from gpusizer.model.tensor_roles import Kind, Part, Slot, is_layer_table
@@ -61,16 +61,18 @@ class Gguf:
     """A GGUF file of one recipe, and beside it the 16-bit file of a projector (mmproj).
 
     Attributes:
-        rules: what its publisher does otherwise.
-        heads_left_out: its publisher converts copies of checkpoints that lack a tied head.
+        rules: what its publisher does otherwise with single tensors.
+        habits: what its publisher does otherwise with whole files.
     """
 
     recipe: Recipe
     rules: tuple[PublisherRule, ...] = ()
-    heads_left_out: bool = False
+    habits: frozenset[str] = frozenset()
 
     def group_bytes(self, group: WeightGroup, model: ModelShape) -> int:
         """Bytes of all tensors of `group`, in memory as in the file."""
+        if model.importance_matrix is None and IMPORTANCE_MATRIX in self.habits:
+            model = replace(model, importance_matrix=True)
         if group.part is Part.MTP and not model.keeps_drafts:
             return 0
         if group.duplicate and group.kind is Kind.OUTPUT and self._writes_both(model):
@@ -113,7 +115,7 @@ class Gguf:
         """
         if model.doubles_head:
             return True
-        return model.stores_head and not (model.drops_head or self.heads_left_out)
+        return model.stores_head and not (model.drops_head or NO_TIED_HEAD in self.habits)
 
     def _output(self, group: WeightGroup, model: ModelShape) -> str:
         """The ggml type of the output head.

@@ -44,6 +44,8 @@ class ModelShape:
         gate_rows: rows of in_proj_qkvz that the converter writes as a matrix of their own.
         down_layers: layers with an ffn_down, with an ffn_down_exps and with an ffn_down_shexp, the
             order in which llama.cpp counts them within a layer; sorted.
+        importance_matrix: the file is said to be quantized with one, or without; None where
+            nothing is said of it.
         model_type: of the configuration, or what it would be of a GGUF file; "" for none.
     """
 
@@ -63,6 +65,7 @@ class ModelShape:
     early_qkv: bool = False
     gate_rows: int = 0
     down_layers: tuple[tuple[int, ...], ...] = field(default=(), hash=False)
+    importance_matrix: bool | None = None
     model_type: str = ""
 
 

@@ -1,8 +1,8 @@
 """GGUF recipes: the base type of each and its exceptions by tensor, layer and model.
 
 Re-stated from llama.cpp's src/llama-quant.cpp (llama_tensor_get_type_impl, 2025-2026). Where a
-choice depends on an importance matrix, the recipe is that of the usual published file: with
-one for every IQ type, without for the older Q types.
+choice depends on an importance matrix and nothing is said of one, the recipe is that of the usual
+published file: with one for every IQ type, without for the older Q types.
 """
 
 from __future__ import annotations
@@ -70,6 +70,16 @@ def shared_or_moe(place: Place) -> bool:
     return shared_kv(place) or place.model.experts >= 4
 
 
+def with_matrix(condition: Condition) -> Condition:
+    """The condition, where the file is said to be made with an importance matrix."""
+    return lambda place: place.model.importance_matrix is True and condition(place)
+
+
+def without_matrix(condition: Condition) -> Condition:
+    """The condition, where the file is said to be made without one."""
+    return lambda place: place.model.importance_matrix is False and condition(place)
+
+
 @cache
 def first(divisor: int) -> Condition:
     """The first n/divisor layers. Cached, so that recipes with the same divisor compare equal."""
@@ -129,7 +139,10 @@ def _one_bit(base: str, wide: str, embedding: str, attn_output: str) -> Recipe:
 
 
 _MORE: dict[Slot, Choices] = {Slot.V: ((more_bits, "Q6_K"),), Slot.DOWN: ((more_bits, "Q6_K"),)}
-_IQ4: dict[Slot, Choices] = {Slot.V: ((shared_kv, "Q5_K"),)}
+_IQ4: dict[Slot, Choices] = {
+    Slot.V: ((shared_kv, "Q5_K"),),
+    Slot.DOWN: ((without_matrix(first(8)), "Q5_K"),),
+}
 _V_IF_SHARED: Choices = ((shared_kv, "Q4_K"),)
 
 RECIPES: dict[str, Recipe] = {
@@ -140,7 +153,7 @@ RECIPES: dict[str, Recipe] = {
     "q5_k_m": Recipe("Q5_K", exceptions=_MORE, early_qkv="Q6_K"),
     "q5_k_s": Recipe("Q5_K"),
     "q5_1": Recipe("Q5_1"),
-    "q5_0": Recipe("Q5_0"),
+    "q5_0": Recipe("Q5_0", exceptions={Slot.DOWN: ((with_matrix(first(8)), "Q5_1"),)}),
     "q4_k_m": Recipe("Q4_K", exceptions=_MORE, early_qkv="Q5_K", eight_o="Q5_K"),
     "mxfp4_moe": Recipe("Q8_0", output="Q8_0", experts="MXFP4"),
     "q4_k_s": Recipe(
@@ -149,7 +162,7 @@ RECIPES: dict[str, Recipe] = {
         eight_o="Q5_K",
     ),
     "q4_1": Recipe("Q4_1"),
-    "q4_0": Recipe("Q4_0"),
+    "q4_0": Recipe("Q4_0", exceptions={Slot.DOWN: ((with_matrix(first(8)), "Q4_1"),)}),
     "iq4_nl": Recipe("IQ4_NL", exceptions=_IQ4, eight_o="Q5_K"),
     "iq4_xs": Recipe("IQ4_XS", exceptions=_IQ4, eight_o="Q5_K"),
     "q3_k_l": Recipe(
@@ -191,10 +204,11 @@ RECIPES: dict[str, Recipe] = {
         "Q5_K",
         "IQ3_S",
         exceptions={
-            Slot.V: _V_IF_SHARED,
+            Slot.V: (*_V_IF_SHARED, (without_matrix(always), "IQ3_S")),
             Slot.Q: _to("IQ2_S"),
             Slot.K: _to("IQ2_S"),
             Slot.O: _to("IQ3_S"),
+            Slot.DOWN: ((without_matrix(first(8)), "Q4_K"), (without_matrix(always), "Q3_K")),
         },
         eight_o="Q5_K",
     ),

@@ -14,7 +14,7 @@ from gpusizer.core.tables import TableRow, read_table
 from gpusizer.memory.quants import layouts
 from gpusizer.memory.quants.gguf import Gguf
 from gpusizer.memory.quants.layouts import Layout
-from gpusizer.memory.quants.publishers import choices_of, leaves_heads_out, publishers
+from gpusizer.memory.quants.publishers import choices_of, habits_of, publishers
 from gpusizer.memory.quants.recipes import RECIPES
 
 
@@ -149,8 +149,9 @@ def as_published(quant: Quant, publisher: str) -> Quant:
     if quant.slug not in RECIPES:
         return quant
     publisher = publisher.lower()
-    recipe, choices = choices_of(publisher, quant.slug, RECIPES[quant.slug])
-    return replace(quant, layout=Gguf(recipe, choices, leaves_heads_out(publisher)))
+    recipe = RECIPES[quant.slug]
+    choices = choices_of(publisher, quant.slug, recipe)
+    return replace(quant, layout=Gguf(recipe, choices, habits_of(publisher)))
 
 
 def _exl(family: str, bits: float) -> Quant:
