@@ -277,6 +277,7 @@ def compare_file(row: Row) -> Iterator[Comparison]:
             "quant": slug,
             "engine": "llama.cpp",
             "importance_matrix": row.get("importance_matrix"),
+            "gguf_date": row.get("gguf_date"),
         }
     )
     if answer is None:

@@ -5,6 +5,7 @@ Bounds, default, choices and meaning of a field stand here and nowhere else.
 
 from __future__ import annotations
 
+import re
 from dataclasses import fields
 from functools import cached_property
 from typing import Annotated, Any, ClassVar
@@ -18,6 +19,7 @@ from gpusizer.core.validation import (
     Hours,
     OneOf,
     Pixels,
+    Refused,
     Share,
     Text,
     Texts,
@@ -40,6 +42,7 @@ NATIVE_QUANT = "native"
 DEFAULT_TOP = 20
 
 _CACHE_TYPE = OneOf((*BYTES_PER_ELEMENT, *ALIASES))
+_MONTH = re.compile(r"20\d\d-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01]))?")
 _STATUS = OneOf((*STATUSES, IN_PRODUCTION))
 
 
@@ -49,8 +52,19 @@ def _read_cache_types(value: Any) -> str:
     return "/".join(map(_CACHE_TYPE.read, (keys, *values)))
 
 
+def _read_month(value: Any) -> str:
+    """A month or a day in the order of ISO 8601, which sorts as text."""
+    text = read_text(value)
+    if not _MONTH.fullmatch(text):
+        raise Refused(text, "not_a_month")
+    return text
+
+
 def _read_statuses(value: Any) -> tuple[str, ...]:
     return tuple(map(_STATUS.read, read_texts(value)))
+
+
+_Month = Annotated[str, PlainValidator(_read_month, json_schema_input_type=str)]
 
 
 class ModelFields(RequestModel):
@@ -192,6 +206,11 @@ class LlamaCppFields(RequestModel):
         None,
         description="whether the GGUF file was quantized with an importance matrix; without it as"
         " is usual: with one at IQ types, without at the others",
+    )
+    gguf_date: Annotated[_Month | None, Unit("DATE")] = Field(
+        None,
+        description='month or day on which the GGUF file was made, such as "2026-02": converter and'
+        " quantizer of llama.cpp change; without it that of most files of the model",
     )
 
 

@@ -29,7 +29,14 @@ _OF_PIPELINES: dict[str, Any] = {
     "cpu_offload": OFFLOADS[0],
 }
 
-_LLAMA_CPP_ONLY = ("gpu_layers", "cpu_moe", "batch_size", "ubatch_size", "importance_matrix")
+_LLAMA_CPP_ONLY = (
+    "gpu_layers",
+    "cpu_moe",
+    "batch_size",
+    "ubatch_size",
+    "importance_matrix",
+    "gguf_date",
+)
 _OLLAMA_CONTEXT = 4096  # default of num_ctx on cards below 24 GiB
 _WHOLE_BYTES = (1, 2, 4)  # cache types without blocks and scales
 

@@ -43,6 +43,8 @@ class Workload:
         gpu_layers: layers on GPUs (llama.cpp), the output counted as one; None for all.
         cpu_moe: routed experts stay in system memory (llama.cpp's --cpu-moe).
         importance_matrix: whether a GGUF file was quantized with one; None where nothing is said.
+        gguf_date: month or day on which a GGUF file was made, such as "2026-02"; None where nothing
+            is said.
         width, height: pixels of a picture or video (diffusers); None for the pipeline's own.
         frames: of a video, None for the pipeline's own. `concurrency` is pictures per batch.
         cpu_offload: what waits in system memory for its turn (diffusers): "none", whole
@@ -69,6 +71,7 @@ class Workload:
     gpu_layers: int | None = None
     cpu_moe: bool = False
     importance_matrix: bool | None = None
+    gguf_date: str | None = None
     width: int | None = None
     height: int | None = None
     frames: int | None = None

@@ -150,6 +150,8 @@ class Gguf:
         if slot not in self.recipe.exceptions and model.experts != _EIGHT:
             return group.count * tensor_bytes(group, self.recipe.base)
         layers = group.layers or (model.layers // 2,)
+        if group.part is Part.MTP and layers[0] < model.layers:
+            layers = tuple(model.layers + number for number in layers)  # as the converter numbers
         per_layer, rank = group.count // len(layers), feed_forward_rank(group)
         counts = _types_in(self.recipe, slot, model, rank, layers)
         return sum(per_layer * count * tensor_bytes(group, kind) for kind, count in counts.items())
