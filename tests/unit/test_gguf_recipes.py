@@ -416,3 +416,19 @@ def test_the_header_follows_the_vocabulary() -> None:
         facts = build_profile(llama(vocab=tokens, model_type=kind)).architecture
         assert header_bytes(facts) / 1e6 == pytest.approx(size, rel=0.05)
     assert header_bytes(None) == 0
+
+
+@pytest.mark.parametrize(
+    ("slug", "plain", "embedding_bits"),
+    [
+        ("q6_k_l", "q6_k", 6.5625),
+        ("q5_k_l", "q5_k_m", 5.5),
+        ("q4_k_l", "q4_k_m", 4.5),
+        ("q3_k_xl", "q3_k_l", 3.4375),
+        ("q2_k_l", "q2_k", 2.625),
+    ],
+)
+def test_wide_tables_are_eight_bits(slug: str, plain: str, embedding_bits: float) -> None:
+    """Llama-3.1-8B: 128,256 x 4,096 values each in token_embd and in output, which was Q6_K."""
+    grown = quantized_bytes(slug, llama_8b()) - quantized_bytes(plain, llama_8b())
+    assert grown == 128_256 * 4096 * ((8.5 - embedding_bits) + (8.5 - 6.5625)) / 8

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 from gpusizer.memory.quants.layouts import ModelShape
@@ -145,7 +145,7 @@ _IQ4: dict[Slot, Choices] = {
 }
 _V_IF_SHARED: Choices = ((shared_kv, "Q4_K"),)
 
-RECIPES: dict[str, Recipe] = {
+_PLAIN: dict[str, Recipe] = {
     "gguf-f32": Recipe("F32", output="F32"),
     "gguf-f16": Recipe("F16", output="F16"),
     "q8_0": Recipe("Q8_0", output="Q8_0"),
@@ -230,5 +230,19 @@ RECIPES: dict[str, Recipe] = {
     "tq1_0": Recipe("TQ1_0", embedding="Q4_K"),
     "iq1_m": _one_bit("IQ1_M", "Q2_K", "Q2_K", "IQ2_XXS"),
     "iq1_s": _one_bit("IQ1_S", "Q2_K", "Q2_K", "IQ2_XXS"),
+}
+
+# llama-quantize --token-embedding-type q8_0 --output-tensor-type q8_0: bartowski's names for them.
+_WIDE_TABLES = {
+    "q6_k_l": "q6_k",
+    "q5_k_l": "q5_k_m",
+    "q4_k_l": "q4_k_m",
+    "q3_k_xl": "q3_k_l",
+    "q2_k_l": "q2_k",
+}
+
+RECIPES: dict[str, Recipe] = _PLAIN | {
+    slug: replace(_PLAIN[plain], output="Q8_0", embedding="Q8_0")
+    for slug, plain in _WIDE_TABLES.items()
 }
 """Slug -> recipe."""
