@@ -15,7 +15,7 @@ from pathlib import Path
 from gpusizer.core.dtypes import GGML_BLOCKS
 from gpusizer.core.paths import DATA_DIR
 from gpusizer.core.tables import TableRow, read_table
-from gpusizer.memory.quants.layouts import ModelShape, runs_for_every_token
+from gpusizer.memory.quants.layouts import ModelShape
 from gpusizer.memory.quants.recipes import RECIPES, Recipe
 from gpusizer.model.tensor_roles import Kind, Slot, is_layer_table, is_recurrent_out
 from gpusizer.model.weights import WeightGroup
@@ -34,21 +34,13 @@ _PUBLISHER = re.compile(r"[a-z0-9][a-z0-9_.-]{0,95}")  # requests are compared i
 _MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 
-def _is_layer_table(group: WeightGroup, model: ModelShape) -> bool:
-    return is_layer_table(group.pattern)
-
-
 def _is_tied_embedding(group: WeightGroup, model: ModelShape) -> bool:
     table = group.kind is Kind.EMBEDDING and group.layers is None
-    return table and model.tied_embeddings and not _is_layer_table(group, model)
+    return table and model.tied_embeddings and not is_layer_table(group.pattern)
 
 
 def _is_expert_down(group: WeightGroup, model: ModelShape) -> bool:
     return group.kind is Kind.EXPERT and group.slot is Slot.DOWN
-
-
-def _is_shared_expert(group: WeightGroup, model: ModelShape) -> bool:
-    return runs_for_every_token(group)
 
 
 def _is_recurrent_out(group: WeightGroup, model: ModelShape) -> bool:
@@ -57,9 +49,7 @@ def _is_recurrent_out(group: WeightGroup, model: ModelShape) -> bool:
 
 _TENSORS: dict[str, Callable[[WeightGroup, ModelShape], bool]] = {
     "tied_embedding": _is_tied_embedding,
-    "layer_table": _is_layer_table,
     "expert_down": _is_expert_down,
-    "shared_experts": _is_shared_expert,
     "recurrent_out": _is_recurrent_out,
 }
 
