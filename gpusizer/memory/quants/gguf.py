@@ -48,10 +48,12 @@ _MATRICES = (Kind.LINEAR, Kind.EXPERT, Kind.EMBEDDING, Kind.OUTPUT)
 # attn_qkv is treated like attn_v; a fused gate and up is split by the converter.
 _ALIKE = {Slot.QKV: Slot.V, Slot.GATE_UP: Slot.UP}
 # Text, score and type of each token, and merges: 23-25 bytes with SentencePiece, which has no
-# merges, 35-40 with byte-pair encoding, 61 in Llama 3, whose merges outnumber its tokens.
-_HEADER_BYTES = {"sentencepiece": 24, "bpe": 39, "llama 3": 61}
+# merges, 35-40 with byte-pair encoding, 44 in Qwen3.5, whose text is less often ASCII, 61-65 in
+# Llama 3 and o200k (gpt-oss), whose merges outnumber their tokens.
+_HEADER_BYTES = {"sentencepiece": 24, "bpe": 39, "large bpe": 44, "tiktoken": 61}
 _SENTENCEPIECE_TOKENS = 33_000  # Llama 2, Mistral, Phi-3; Gemma is larger and says its name
-_LLAMA_3_TOKENS = range(128_000, 128_512)
+_TIKTOKEN_TOKENS = (range(128_000, 128_512), range(199_998, 201_089))
+_LARGE_TOKENS = 240_000
 # Small matrices of Gemma 3n that the quantizer passes over, by the parts of names it looks for.
 _KEPT = re.compile(r"altup|laurel|per_layer_model_proj")
 
@@ -209,7 +211,9 @@ def header_bytes(architecture: Architecture | None) -> int:
     if architecture is None or not architecture.vocab_size:
         return 0
     tokens = architecture.vocab_size
-    kind = "llama 3" if tokens in _LLAMA_3_TOKENS else "bpe"
+    kind = "large bpe" if tokens > _LARGE_TOKENS else "bpe"
+    if any(tokens in vocabulary for vocabulary in _TIKTOKEN_TOKENS):
+        kind = "tiktoken"
     if tokens < _SENTENCEPIECE_TOKENS or architecture.model_type.startswith("gemma"):
         kind = "sentencepiece"
     return tokens * _HEADER_BYTES[kind]
