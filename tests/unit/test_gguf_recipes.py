@@ -124,6 +124,7 @@ MHA = replace(DENSE, heads_per_kv_head=1)
 L80 = replace(DENSE, layers=80)
 X8 = replace(DENSE, experts=8)
 X128 = replace(DENSE, experts=128)
+FALCON = replace(DENSE, wide_head=True)
 
 
 @pytest.mark.parametrize(
@@ -178,6 +179,18 @@ X128 = replace(DENSE, experts=128)
         ("q8_0", Slot.O, 10, X8, "Q8_0"),
         ("q4_k_m", Slot.Q, 10, X8, "Q4_K"),
         ("q4_k_m", Slot.K, 10, X128, "Q4_K"),
+        ("q3_k_m", Slot.DOWN, 1, FALCON, "Q5_K"),  # the first sixteenth of 32 layers
+        ("q3_k_m", Slot.DOWN, 30, FALCON, "Q4_K"),
+        ("q3_k_m", Slot.DOWN, 5, FALCON, "Q3_K"),
+        ("q3_k_m", Slot.O, 5, FALCON, "Q3_K"),
+        ("q3_k_l", Slot.DOWN, 5, FALCON, "Q4_K"),
+        ("q3_k_l", Slot.O, 5, FALCON, "Q4_K"),
+        ("q4_k_m", Slot.DOWN, 1, FALCON, "Q6_K"),
+        ("q4_k_m", Slot.DOWN, 30, FALCON, "Q5_K"),
+        ("q4_k_m", Slot.DOWN, 5, FALCON, "Q4_K"),
+        ("q4_k_s", Slot.DOWN, 1, FALCON, "Q4_K"),
+        ("iq3_m", Slot.DOWN, 30, X8, "Q4_K"),
+        ("iq3_m", Slot.DOWN, 30, X128, "Q3_K"),  # IQ3_S, of the same size
     ],
 )
 def test_type_of_a_tensor(

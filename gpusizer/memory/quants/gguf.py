@@ -186,7 +186,8 @@ def _type(recipe: Recipe, slot: Slot, place: Place) -> str:
         return recipe.eight_k[slot is Slot.V]
     if model.experts == _EIGHT and slot is Slot.O:
         return recipe.eight_o or kind
-    for condition, chosen in recipe.exceptions.get(slot, ()):
+    exceptions = recipe.exceptions | recipe.falcon if model.wide_head else recipe.exceptions
+    for condition, chosen in exceptions.get(slot, ()):
         if condition(place):
             kind = chosen
             break

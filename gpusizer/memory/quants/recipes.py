@@ -54,6 +54,11 @@ def more_bits(place: Place) -> bool:
     return i < n // 8 or i >= 7 * n // 8 or (i - n // 8) % 3 == 2
 
 
+def more_of_eight(place: Place) -> bool:
+    """As `more_bits`, in a mixture of eight experts."""
+    return place.model.experts == 8 and more_bits(place)
+
+
 def middle(place: Place) -> bool:
     """All but the first and last eighth of the layers."""
     n = place.model.layers
@@ -109,6 +114,7 @@ class Recipe:
         early_qkv: of attn_qkv before llama.cpp's pull request 19770, where it differs from `base`.
         eight_k: attn_k and attn_v of a model of eight experts.
         eight_o: attn_output of such a model, "" where it is not spared.
+        falcon: exceptions of Falcon by slot, instead of those of other models.
     """
 
     base: str
@@ -119,6 +125,7 @@ class Recipe:
     early_qkv: str = ""
     eight_k: tuple[str, str] = ("Q8_0", "Q8_0")
     eight_o: str = ""
+    falcon: dict[Slot, Choices] = field(default_factory=dict, hash=False)
 
 
 def _to(kind: str) -> Choices:
@@ -154,12 +161,19 @@ _PLAIN: dict[str, Recipe] = {
     "q5_k_s": Recipe("Q5_K"),
     "q5_1": Recipe("Q5_1"),
     "q5_0": Recipe("Q5_0", exceptions={Slot.DOWN: ((with_matrix(first(8)), "Q5_1"),)}),
-    "q4_k_m": Recipe("Q4_K", exceptions=_MORE, early_qkv="Q5_K", eight_o="Q5_K"),
+    "q4_k_m": Recipe(
+        "Q4_K",
+        exceptions=_MORE,
+        early_qkv="Q5_K",
+        eight_o="Q5_K",
+        falcon={Slot.DOWN: ((first(16), "Q6_K"), (more_bits, "Q5_K"))},
+    ),
     "mxfp4_moe": Recipe("Q8_0", output="Q8_0", experts="MXFP4"),
     "q4_k_s": Recipe(
         "Q4_K",
         exceptions={Slot.V: ((first_layers(4), "Q5_K"),), Slot.DOWN: ((first(8), "Q5_K"),)},
         eight_o="Q5_K",
+        falcon={Slot.DOWN: ()},
     ),
     "q4_1": Recipe("Q4_1"),
     "q4_0": Recipe("Q4_0", exceptions={Slot.DOWN: ((with_matrix(first(8)), "Q4_1"),)}),
@@ -169,6 +183,7 @@ _PLAIN: dict[str, Recipe] = {
         "Q3_K",
         exceptions={Slot.V: _to("Q5_K"), Slot.DOWN: _to("Q5_K"), Slot.O: _to("Q5_K")},
         early_qkv="Q4_K",
+        falcon={Slot.DOWN: _to("Q4_K"), Slot.O: _to("Q4_K")},
     ),
     "q3_k_m": Recipe(
         "Q3_K",
@@ -179,12 +194,18 @@ _PLAIN: dict[str, Recipe] = {
         },
         early_qkv="Q4_K",
         eight_o="Q5_K",
+        falcon={Slot.DOWN: ((first(16), "Q5_K"), (more_bits, "Q4_K")), Slot.O: ()},
     ),
     "iq3_m": Recipe(
         "IQ3_S",
-        exceptions={Slot.V: _to("Q4_K"), Slot.DOWN: ((first(8), "Q4_K"),), Slot.O: _to("Q4_K")},
+        exceptions={
+            Slot.V: _to("Q4_K"),
+            Slot.DOWN: ((first(8), "Q4_K"), (more_of_eight, "Q4_K")),
+            Slot.O: _to("Q4_K"),
+        },
         early_qkv="Q4_K",
         eight_o="Q5_K",
+        falcon={Slot.O: ()},
     ),
     "q3_k_s": Recipe("Q3_K", eight_o="Q5_K"),
     "iq3_s": Recipe("IQ3_S", exceptions={Slot.V: _V_IF_SHARED}, eight_o="Q5_K"),
@@ -211,6 +232,7 @@ _PLAIN: dict[str, Recipe] = {
             Slot.DOWN: ((without_matrix(first(8)), "Q4_K"), (without_matrix(always), "Q3_K")),
         },
         eight_o="Q5_K",
+        falcon={Slot.O: ()},
     ),
     "q2_k": Recipe(
         "Q2_K",
@@ -220,6 +242,7 @@ _PLAIN: dict[str, Recipe] = {
             Slot.O: _to("Q3_K"),
         },
         eight_o="Q5_K",
+        falcon={Slot.O: ()},
     ),
     "q2_k_s": Recipe("Q2_K", exceptions={Slot.V: _V_IF_SHARED, Slot.DOWN: ((first(8), "Q4_K"),)}),
     "iq2_m": _one_bit("IQ2_S", "IQ3_S", "IQ3_S", "IQ3_S"),
