@@ -419,8 +419,8 @@ def test_the_latent_of_mla_is_split_into_keys_and_values() -> None:
 
 
 def test_the_header_follows_the_vocabulary() -> None:
-    # 7.83 MB in published Llama-3 files, 0.74 in Llama 2's, 6.53 in Gemma 3's, 5.96 in Qwen's, 13.01
-    # in those of gpt-oss; Qwen3.5 has 44 bytes a token
+    # 7.83 MB in published Llama-3 files, 0.74 in Llama 2's, 6.53 in Gemma 3's, 5.96 in Qwen's,
+    # 13.01 in those of gpt-oss; Qwen3.5 has 44 bytes a token
     for size, tokens, kind in (
         (7.83, 128_256, "llama"),
         (0.74, 32_000, "llama"),
