@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.messages import Note
 from gpusizer.fit.fit import OFFLOAD_ENGINES
 from gpusizer.fit.parallel_degrees import refused_degrees, resolve_experts
@@ -13,6 +14,7 @@ from gpusizer.memory.engines import find_engine
 from gpusizer.memory.engines.pipeline_steps import canvas_of
 from gpusizer.memory.kv_cache import key_and_value_bytes
 from gpusizer.memory.workload import DEFAULT_CONTEXT, OFFLOADS, Workload
+from gpusizer.model.architecture.rotary import scaled_positions
 from gpusizer.model.profile import ModelProfile
 
 # Fields that only engines with rules by version support, with their defaults; of those beside the
@@ -46,7 +48,7 @@ def resolve_workload(
 ) -> tuple[Workload, tuple[Note, ...]]:
     """The workload that is sized, and notes on how it differs from the one requested.
 
-    Raises UnknownEngine.
+    Raises UnknownEngine, and InvalidRequest for a context that the engine refuses.
     """
     if workload.engine is not None:
         workload = replace(workload, engine=find_engine(workload.engine).slug)
@@ -61,12 +63,38 @@ def resolve_workload(
         notes.append(Note("not_modelled", facts=", ".join(unused)))
     workload = _on_canvas(replace(workload, **ignored, **pictures), profile)
     notes += _of_the_engine(workload)
+    workload, about_context = _within(workload, profile)
+    return workload, (*notes, *about_context)
+
+
+def _within(workload: Workload, profile: ModelProfile) -> tuple[Workload, tuple[Note, ...]]:
+    """The workload at a context that the engine starts with, and what it makes of a longer one.
+
+    llama.cpp allocates what is asked for and warns (pull request 22145 caps slots alone), Ollama
+    caps (pull request 11175), and vLLM refuses (`_get_and_verify_max_len`, vllm/config/model.py).
+    A default that nobody asked for is cut everywhere.
+    """
+    asked, longest = workload.context, _longest(workload, profile)
+    if longest is None or asked <= longest:
+        return workload, ()
+    cut = replace(workload, context=longest)
+    if asked == DEFAULT_CONTEXT:
+        return cut, ()
+    if workload.engine == "llama.cpp":
+        return workload, (Note("context_beyond_model", asked=asked, longest=longest),)
+    if workload.engine == "vllm":
+        raise InvalidRequest(
+            field="context", value=asked, reason="beyond_the_model", engine="vLLM", longest=longest
+        )
+    return cut, (Note("context_shortened", asked=asked, longest=longest),)
+
+
+def _longest(workload: Workload, profile: ModelProfile) -> int | None:
+    """Tokens that the model is made for; under vLLM what its configuration stretches them to."""
     longest = profile.max_context
-    if longest is not None and workload.context > longest:
-        if workload.context != DEFAULT_CONTEXT:
-            notes.append(Note("context_shortened", asked=workload.context, longest=longest))
-        workload = replace(workload, context=longest)
-    return workload, tuple(notes)
+    if longest is None or workload.engine != "vllm" or profile.architecture is None:
+        return longest
+    return max((longest, *(scaled_positions(rotary) for rotary in profile.architecture.rotary)))
 
 
 def _ignored(workload: Workload) -> dict[str, Any]:
