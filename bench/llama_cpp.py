@@ -59,7 +59,9 @@ def fields_of(row: Row) -> dict[str, Any]:
     known = gguf_slug(row.get("quant"), _publisher(row))
     context, offload = row.get("context"), row.get("offload")
     placed = row.get("gpu_layers") if offload == "partial" else None
-    version = row.get("build") if row["program"] == "llama.cpp" else row.get("engine_version")
+    version = row.get("engine_version")
+    if row["program"] == "llama.cpp":  # a build is no younger than its run
+        version = row.get("build") or row.get("date")
     return {
         "model": row["profile"],
         "quant": known or _ANY_QUANT,
@@ -73,6 +75,7 @@ def fields_of(row: Row) -> dict[str, Any]:
         "batch_size": row.get("batch"),
         "ubatch_size": row.get("ubatch"),
         "flash_attention": row.get("flash_attention"),
+        "backend": row["backends"][0].lower() if len(row["backends"]) == 1 else None,
         "gpu_layers": 0 if offload == "none" else placed,
         "cpu_moe": offload == "overrides",
         "text_only": row["program"] not in _ENGINES,

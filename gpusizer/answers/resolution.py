@@ -13,7 +13,7 @@ from gpusizer.fit.parallel_degrees import refused_degrees, resolve_experts
 from gpusizer.memory.engines import find_engine
 from gpusizer.memory.engines.pipeline_steps import canvas_of
 from gpusizer.memory.kv_cache import key_and_value_bytes
-from gpusizer.memory.workload import DEFAULT_CONTEXT, OFFLOADS, Workload
+from gpusizer.memory.workload import BACKENDS, DEFAULT_CONTEXT, OFFLOADS, Workload
 from gpusizer.model.architecture.rotary import scaled_positions
 from gpusizer.model.profile import ModelProfile
 
@@ -38,6 +38,7 @@ _LLAMA_CPP_ONLY = (
     "ubatch_size",
     "importance_matrix",
     "gguf_date",
+    "backend",
 )
 _OLLAMA_CONTEXT = 4096  # default of num_ctx on cards below 24 GiB
 _WHOLE_BYTES = (1, 2, 4)  # cache types without blocks and scales
@@ -61,6 +62,8 @@ def resolve_workload(
     unused = [*ignored, *_unheard(workload)]
     if unused:
         notes.append(Note("not_modelled", facts=", ".join(unused)))
+    if workload.backend == "cpu":
+        workload = replace(workload, gpu_layers=0)
     workload = _on_canvas(replace(workload, **ignored, **pictures), profile)
     notes += _of_the_engine(workload)
     workload, about_context = _within(workload, profile)
@@ -111,7 +114,11 @@ def _unheard(workload: Workload) -> list[str]:
     if workload.engine is None or workload.engine in OFFLOAD_ENGINES:
         return []
     options = {name: getattr(workload, name) for name in _LLAMA_CPP_ONLY}
-    return [name for name, value in options.items() if value is not None and value is not False]
+    return [
+        name
+        for name, value in options.items()
+        if value is not None and value is not False and value != BACKENDS[0]
+    ]
 
 
 def _of_the_engine(workload: Workload) -> Iterator[Note]:

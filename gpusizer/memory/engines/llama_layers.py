@@ -14,7 +14,7 @@ from itertools import accumulate, pairwise
 from gpusizer.core.byte_ranges import Provenance, exactly
 from gpusizer.hub.tensors import Indices
 from gpusizer.memory.engines.base import Loaded
-from gpusizer.memory.engines.llama_versions import CacheRules, as_cached
+from gpusizer.memory.engines.llama_versions import BuildRules, as_cached
 from gpusizer.memory.kv_cache import STEPS, layer_cache
 from gpusizer.memory.weight_sizes import WeightSizes
 from gpusizer.memory.workload import Workload
@@ -186,7 +186,7 @@ def place(
 
 
 @lru_cache(maxsize=256)
-def cached(architecture: Architecture, batch: int, rules: CacheRules) -> Architecture:
+def cached(architecture: Architecture, batch: int, rules: BuildRules) -> Architecture:
     """The architecture as a build caches it: windows with room for a batch, or none at all."""
     architecture = as_cached(architecture, rules)
     ignored = architecture.model_type in _WINDOW_IGNORED
@@ -202,7 +202,7 @@ def cached(architecture: Architecture, batch: int, rules: CacheRules) -> Archite
 
 
 def cache_per_layer(
-    architecture: Architecture, workload: Workload, rules: CacheRules, context: int
+    architecture: Architecture, workload: Workload, rules: BuildRules, context: int
 ) -> list[int]:
     """Cache of one sequence in each layer, in 32nds of a byte."""
     per_layer: list[int] = []
@@ -212,7 +212,7 @@ def cache_per_layer(
 
 
 def sequence_bytes(
-    architecture: Architecture, workload: Workload, rules: CacheRules, gpus: int, context: int
+    architecture: Architecture, workload: Workload, rules: BuildRules, gpus: int, context: int
 ) -> int:
     """Cache of one sequence on the GPU that holds most of it."""
     kinds = _kinds_of_stages(
