@@ -26,6 +26,7 @@ from gpusizer.memory.engines.llama_layers import (
     sequence_bytes,
 )
 from gpusizer.memory.engines.llama_versions import BUILDS, BuildRules, as_cached, rules_of
+from gpusizer.memory.projector import projector_buffer
 from gpusizer.memory.weight_sizes import WeightSizes
 from gpusizer.memory.workload import Workload
 from gpusizer.model.architecture import Architecture
@@ -131,9 +132,11 @@ class LlamaCppEngine(Defaults):
         if profile.architecture is None:
             return fitted(0.05 * GIB, 0.3 * GIB, 1 * GIB)
         arch = as_cached(profile.architecture, self._rules(workload))
-        return compute_buffer(
-            arch, workload, split.gpus, self._graph(profile, workload, device_class)
-        )
+        graph = self._graph(profile, workload, device_class)
+        buffer = compute_buffer(arch, workload, split.gpus, graph)
+        if workload.text_only or profile.format == "gguf":
+            return buffer
+        return buffer + projector_buffer(profile, flash_attention=workload.flash_attention)
 
     def _graph(self, profile: ModelProfile, workload: Workload, device_class: int) -> Graph:
         """What the profile, the build and the backend say of a graph."""
