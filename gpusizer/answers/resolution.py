@@ -21,7 +21,7 @@ from gpusizer.model.profile import ModelProfile
 # version, engines of llama.cpp's family support some.
 _BY_VERSION: dict[str, Any] = {"engine_version": None, "text_only": False, "draft_tokens": 0}
 
-_OF_LLAMA_CPP = ("text_only",)
+_OF_LLAMA_CPP = ("text_only", "draft_tokens")
 
 # Fields of image and video pipelines, with their defaults for other models.
 _OF_PIPELINES: dict[str, Any] = {

@@ -214,6 +214,24 @@ def test_recurrent_states_are_kept_per_sequence() -> None:
     assert four_users.likely == 4 * one_user.likely
 
 
+def test_drafts_are_a_second_context() -> None:
+    """States to return to: 62.81 MiB are 502.50 with seven drafts (llama.cpp pull request 26499),
+    149.62 are 1,047.38 with six (GenerelSchwerz/llama.cpp pull request 37); one layer of cache; and
+    a buffer of its own."""
+    hybrid = build_profile(qwen3_next())
+    arch = hybrid.architecture
+    assert arch is not None
+    states = sum(s.count * s.state_elements * 4 for s in arch.layer_plan if s.state_elements)
+    without, drafting = (estimate(hybrid, context=256, draft_tokens=n).per_gpu for n in (0, 3))
+    layer = 256 * 2 * 2 * 256 * 2  # 256 cells of two heads of 256, keys and values
+    assert drafting.kv_cache.likely == without.kv_cache.likely + 3 * states + layer
+    assert drafting.activations.likely > without.activations.likely
+    dense, two = (estimate(context=4096, draft_tokens=n).per_gpu for n in (0, 2))
+    assert two.kv_cache.likely == dense.kv_cache.likely * 33 // 32
+    assert two.activations.likely == 2 * dense.activations.likely
+    assert estimate(gpu_layers=0, draft_tokens=2).per_gpu.kv_cache.likely == 0
+
+
 @pytest.mark.parametrize(
     ("fields", "tokens"),
     [

@@ -40,6 +40,8 @@ def launch(plan: LaunchPlan) -> LaunchCommand:
         *only(load.text_only, "--no-mmproj"),
         *only(plan.split.gpus > 1, "--split-mode", "layer"),
         ("--flash-attn", "on" if load.flash_attention else "off"),
+        *only(load.draft_tokens, "--spec-type", "draft-mtp"),
+        *number("--spec-draft-n-max", load.draft_tokens or None),
         *cache,
         *number("--batch-size", load.batch_size),
         *number("--ubatch-size", load.ubatch_size),

@@ -186,12 +186,18 @@ def place(
 
 
 @lru_cache(maxsize=256)
-def cached(architecture: Architecture, batch: int, rules: BuildRules) -> Architecture:
-    """The architecture as a build caches it: windows with room for a batch, or none at all."""
+def cached(
+    architecture: Architecture, batch: int, rules: BuildRules, drafts: int = 0
+) -> Architecture:
+    """The architecture as a build caches it: windows with room for a batch, or none at all, and
+    recurrent states once more for each draft token, to return to (`n_rs_seq`, pull request 22400).
+    """
     architecture = as_cached(architecture, rules)
     ignored = architecture.model_type in _WINDOW_IGNORED
     plan = tuple(
-        spec
+        replace(spec, state_elements=spec.state_elements * (1 + drafts))
+        if spec.attention is Attention.RECURRENT
+        else spec
         if spec.window is None
         else replace(spec, attention=Attention.FULL, window=None)
         if ignored
@@ -201,13 +207,25 @@ def cached(architecture: Architecture, batch: int, rules: BuildRules) -> Archite
     return replace(architecture, layer_plan=plan)
 
 
+def draft_cache(architecture: Architecture, workload: Workload, context: int) -> int:
+    """Cache of one sequence in the draft layer, in 32nds of a byte: a context of its own, which
+    caches as the last layer of full attention does (pull request 22673).
+    """
+    full = [s for s in architecture.layer_plan if s.attention in (Attention.FULL, Attention.MLA)]
+    if not workload.draft_tokens or not full:
+        return 0
+    return layer_cache(full[-1], workload.kv_dtype, context, CELLS)
+
+
 def cache_per_layer(
     architecture: Architecture, workload: Workload, rules: BuildRules, context: int
 ) -> list[int]:
     """Cache of one sequence in each layer, in 32nds of a byte."""
     per_layer: list[int] = []
-    for spec in cached(architecture, ubatch(workload), rules).layer_plan:
+    as_built = cached(architecture, ubatch(workload), rules, workload.draft_tokens)
+    for spec in as_built.layer_plan:
         per_layer += [layer_cache(spec, workload.kv_dtype, context, CELLS)] * spec.count
+    per_layer[-1] += draft_cache(as_built, workload, context)
     return per_layer
 
 
@@ -215,13 +233,13 @@ def sequence_bytes(
     architecture: Architecture, workload: Workload, rules: BuildRules, gpus: int, context: int
 ) -> int:
     """Cache of one sequence on the GPU that holds most of it."""
-    kinds = _kinds_of_stages(
-        cached(architecture, ubatch(workload), rules), workload.gpu_layers, gpus
-    )
-    amounts = (
+    as_built = cached(architecture, ubatch(workload), rules, workload.draft_tokens)
+    amounts = [
         sum(spec.count * layer_cache(spec, workload.kv_dtype, context, CELLS) for spec in stage)
-        for stage in kinds
-    )
+        for stage in _kinds_of_stages(as_built, workload.gpu_layers, gpus)
+    ]
+    if workload.gpu_layers != 0:
+        amounts[-1] += draft_cache(as_built, workload, context)
     return -(-max(amounts) // STEPS)
 
 
