@@ -303,12 +303,18 @@ def test_a_run_of_llama_cpp_becomes_a_request() -> None:
         "kv_v": "f16",
         "flash_attention": False,
         "offload": "none",
+        "backends": ["CUDA"],
+        "date": "2025-08-05",
     }
     fields = llama_cpp_fields(row)
     assert (fields["context"], fields["concurrency"]) == (4096, 2)
     assert (fields["kv_dtype"], fields["gpu_layers"]) == ("q8_0/f16", 0)
     assert (fields["flash_attention"], fields["cpu_moe"]) == (False, False)
     assert llama_cpp_fields({**row, "offload": "overrides"})["cpu_moe"]
+    assert (fields["engine_version"], fields["backend"]) == ("b6123", "cuda")
+    assert fields["text_only"]
+    undated = {key: value for key, value in row.items() if key != "build"}
+    assert llama_cpp_fields(undated)["engine_version"] == "2025-08-05"
 
 
 def test_the_baseline_refuses_to_rise(
