@@ -21,7 +21,6 @@ FILES = "gguf"
 """Value of `engine` for rows about files, where nothing ran."""
 
 _ENGINES = {"ollama": "ollama"}  # everything else is llama.cpp to gpusizer
-_SIXTEEN_BITS = frozenset({"F16", "BF16"})
 _LABELS = {"MXFP4": "mxfp4_moe", "F16": "gguf-f16", "BF16": "gguf-f16", "F32": "gguf-f32"}
 _ANY_QUANT = "q4_k_m"  # for a mix that no request can name: cache and buffers do not depend on it
 _FORK = "ik_llama.cpp"
@@ -31,15 +30,11 @@ _UNIFORM = frozenset({"gguf-f16", "q8_0"})
 _LOADED_TWICE = 1.02  # share of the file above which a tied embedding or mapped pages count twice
 
 
-def gguf_slug(label: str | None, publisher: str, profile: ModelProfile) -> str | None:
+def gguf_slug(label: str | None, publisher: str) -> str | None:
     """Return the slug of a quantization's label, None for a mix that has no slug.
 
-    Files labelled F16 of models released in MXFP4 are MXFP4. If a publisher's files differ from
-    the plain recipe, the slug includes the publisher.
+    If a publisher's files differ from the plain recipe, the slug includes the publisher.
     """
-    stored = profile.quantization.method if profile.quantization else ""
-    if stored == "mxfp4" and label in _SIXTEEN_BITS:
-        return _LABELS["MXFP4"]
     name = _LABELS.get(label or "", label or "")
     for spelling in (f"{name}@{publisher}", name) if publisher else (name,):
         try:
@@ -56,12 +51,17 @@ def _publisher(row: Row) -> str:
 
 
 def fields_of(row: Row) -> dict[str, Any]:
-    """Return the row's settings as fields of a request; a row's `context` is for all sequences."""
+    """Return the row's settings as fields of a request; a row's `context` is for all sequences.
+
+    No run of llama.cpp here loaded a projector; Ollama's files bring theirs along.
+    """
     sequences, keys, values = row.get("sequences", 1), row.get("kv_k"), row.get("kv_v")
-    names_quant = gguf_slug(row.get("quant"), _publisher(row), load_profile(row["profile"]))
+    names_quant = gguf_slug(row.get("quant"), _publisher(row))
     context, offload = row.get("context"), row.get("offload")
     placed = row.get("gpu_layers") if offload == "partial" else None
-    version = row.get("build") if row["program"] == "llama.cpp" else row.get("engine_version")
+    version = row.get("engine_version")
+    if row["program"] == "llama.cpp":  # a build is no younger than its run
+        version = row.get("build") or row.get("date")
     return {
         "model": row["profile"],
         "quant": names_quant or _ANY_QUANT,
@@ -75,8 +75,10 @@ def fields_of(row: Row) -> dict[str, Any]:
         "batch_size": row.get("batch"),
         "ubatch_size": row.get("ubatch"),
         "flash_attention": row.get("flash_attention"),
+        "backend": row["backends"][0].lower() if len(row["backends"]) == 1 else None,
         "gpu_layers": 0 if offload == "none" else placed,
         "cpu_moe": offload == "overrides",
+        "text_only": row["program"] not in _ENGINES,
     }
 
 
@@ -106,7 +108,7 @@ class Run:
     def names_quant(self) -> bool:
         """Whether the request names the quantization that ran."""
         row = self.row
-        return gguf_slug(row.get("quant"), _publisher(row), self.profile) is not None
+        return gguf_slug(row.get("quant"), _publisher(row)) is not None
 
     @property
     def weights_bytes(self) -> int:
@@ -274,15 +276,23 @@ def _process(run: Run) -> Iterator[Comparison]:
 def compare_file(row: Row) -> Iterator[Comparison]:
     """Compare the published bytes of a GGUF file, or of its tensors, for recipes with a slug."""
     profile = load_profile(row["profile"])
-    slug = gguf_slug(row["quant"], _publisher(row), profile)
+    slug = gguf_slug(row["quant"], _publisher(row))
     uniform = row["counts"] == "uniform_tensors"
     if slug is None or (uniform and slug not in _UNIFORM):
         return
-    answer = size({"model": row["profile"], "quant": slug, "engine": "llama.cpp"})
+    answer = size(
+        {
+            "model": row["profile"],
+            "quant": slug,
+            "engine": "llama.cpp",
+            "importance_matrix": row.get("importance_matrix"),
+            "gguf_date": row.get("gguf_date"),
+        }
+    )
     if answer is None:
         return
     estimate = estimate_of(answer)
-    tensors = estimate["weights_bytes"] + estimate["host_bytes"]
+    tensors = estimate["weights_bytes"] + estimate["host_bytes"] - estimate["projector_bytes"]
     yield Comparison(
         FILES,
         "uniform_tensors" if uniform else "file_size",

@@ -289,14 +289,13 @@ def test_the_naive_calculator() -> None:
 
 
 def test_labels_of_gguf_files() -> None:
-    profile = load_profile(LLAMA)
-    assert gguf_slug("Q4_K_M", "", profile) == "q4_k_m"
-    assert gguf_slug("Q4_0", "unsloth", profile) == "q4_0@unsloth"
-    assert gguf_slug("Q4_0", "nobody", profile) == "q4_0"
-    assert gguf_slug("UD-Q4_K_XL", "unsloth", profile) is None
-    assert gguf_slug(None, "", profile) is None
-    assert gguf_slug("F16", "", profile) == "gguf-f16"
-    assert gguf_slug("F16", "", load_profile("openai/gpt-oss-20b")) == "mxfp4_moe"
+    assert gguf_slug("Q4_K_M", "") == "q4_k_m"
+    assert gguf_slug("Q4_0", "unsloth") == "q4_0@unsloth"
+    assert gguf_slug("Q4_0", "nobody") == "q4_0"
+    assert gguf_slug("UD-Q4_K_XL", "unsloth") is None
+    assert gguf_slug(None, "") is None
+    assert gguf_slug("F16", "") == "gguf-f16"
+    assert gguf_slug("MXFP4", "") == "mxfp4_moe"
     assert on_gpus({"CUDA0": 1, "CUDA_Host": 2, "CPU_Mapped": 3}) == {"CUDA0": 1}
 
 
@@ -314,12 +313,18 @@ def test_a_run_of_llama_cpp_becomes_a_request() -> None:
         "kv_v": "f16",
         "flash_attention": False,
         "offload": "none",
+        "backends": ["CUDA"],
+        "date": "2025-08-05",
     }
     fields = llama_cpp_fields(row)
     assert (fields["context"], fields["concurrency"]) == (4096, 2)
     assert (fields["kv_dtype"], fields["gpu_layers"]) == ("q8_0/f16", 0)
     assert (fields["flash_attention"], fields["cpu_moe"]) == (False, False)
     assert llama_cpp_fields({**row, "offload": "overrides"})["cpu_moe"]
+    assert (fields["engine_version"], fields["backend"]) == ("b6123", "cuda")
+    assert fields["text_only"]
+    undated = {key: value for key, value in row.items() if key != "build"}
+    assert llama_cpp_fields(undated)["engine_version"] == "2025-08-05"
 
 
 def test_the_baseline_refuses_to_rise(

@@ -9,6 +9,7 @@ from fractions import Fraction
 from gpusizer.answers.report import EstimateRow
 from gpusizer.core.byte_ranges import Amount, Provenance, exactly
 from gpusizer.memory.kv_cache import STEPS, key_and_value_bytes, layer_cache
+from gpusizer.memory.projector import tower_parameters
 from gpusizer.memory.workload import Workload
 from gpusizer.model.architecture import Architecture, Attention, LayerSpec
 from gpusizer.model.profile import HEADERS, ModelProfile
@@ -43,7 +44,7 @@ def derivation(
     memory = row.estimate.all_gpus
     weights, cache = memory.weights, memory.kv_cache
     steps = [
-        *_closed("weights", [_weights(row, profile)], weights),
+        *_closed("weights", list(_weights(row, profile)), weights),
         *_closed("kv_cache", list(_cache(profile.architecture, workload)), cache),
         DerivationStep("activations", "activations", "", memory.activations),
         DerivationStep("overhead", "overhead", "", memory.overhead),
@@ -52,14 +53,22 @@ def derivation(
     return tuple(step for step in steps if step.amount.high)
 
 
-def _weights(row: EstimateRow, profile: ModelProfile) -> DerivationStep:
-    """Weights of the files, or of every tensor at the type that the quantization gives it."""
-    size = row.estimate.sizes.total
+def _weights(row: EstimateRow, profile: ModelProfile) -> Iterator[DerivationStep]:
+    """Weights of the files, or of every tensor at the type that the quantization gives it; a
+    projector's file apart.
+    """
+    size = row.estimate.sizes.total - row.projector_bytes
     if row.estimate.native and size == profile.weight_bytes and profile.weights_basis == HEADERS:
         exact = exactly(size, Provenance.EXACT)
-        return DerivationStep("weights", "tensors", f"Σ {profile.tensor_count:,}", exact)
-    formula = f"{row.parameters:,} × {row.bits_per_weight:g} ÷ 8"
-    return DerivationStep("weights", "typed", formula, exactly(size, Provenance.DERIVED))
+        yield DerivationStep("weights", "tensors", f"Σ {profile.tensor_count:,}", exact)
+        return
+    parameters = row.parameters - (tower_parameters(profile) if row.projector_bytes else 0)
+    bits = round(size * 8 / parameters, 4) if parameters else 0.0
+    formula = f"{parameters:,} × {bits:g} ÷ 8"
+    yield DerivationStep("weights", "typed", formula, exactly(size, Provenance.DERIVED))
+    if row.projector_bytes:
+        amount = exactly(row.projector_bytes, Provenance.DERIVED)
+        yield DerivationStep("weights", "projector", "", amount)
 
 
 def _cache(architecture: Architecture | None, workload: Workload) -> Iterator[DerivationStep]:

@@ -33,11 +33,14 @@ class EstimateRow:
     needs_original_weights: bool
     fit: Fit | None
     header_bytes: int = 0
+    projector_bytes: int = 0
 
     @property
     def file_bytes(self) -> int:
-        """Bytes of the files: weights, and the vocabulary that a GGUF file holds as well."""
-        return self.estimate.sizes.total + self.header_bytes
+        """Bytes of the files: weights, and the vocabulary that a GGUF file holds as well; without
+        the projector where that is a file of its own.
+        """
+        return self.estimate.sizes.total - self.projector_bytes + self.header_bytes
 
     @property
     def host_bytes(self) -> int:
@@ -151,6 +154,7 @@ def _estimate_json(row: EstimateRow, workload: Workload) -> dict[str, Any]:
         "low_bytes": all_gpus.total.low,
         "high_bytes": all_gpus.total.high,
         "file_bytes": row.file_bytes,
+        "projector_bytes": row.projector_bytes,
         "host_bytes": row.host_bytes,
         "gpus": estimate.split.gpus,
         "per_gpu": _amounts_json(estimate.per_gpu),

@@ -5,6 +5,7 @@ Bounds, default, choices and meaning of a field stand here and nowhere else.
 
 from __future__ import annotations
 
+import re
 from dataclasses import fields
 from functools import cached_property
 from typing import Annotated, Any, ClassVar
@@ -18,6 +19,7 @@ from gpusizer.core.validation import (
     Hours,
     OneOf,
     Pixels,
+    Refused,
     Share,
     Text,
     Texts,
@@ -33,13 +35,21 @@ from gpusizer.fit.filters import IN_PRODUCTION, STATUSES, GpuFilter
 from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, CostAssumptions
 from gpusizer.gpus.names import MAX_COUNT
 from gpusizer.memory.kv_cache import ALIASES, BYTES_PER_ELEMENT
-from gpusizer.memory.workload import DEFAULT_CONTEXT, MOST_CONTEXT, MOST_USERS, OFFLOADS, Workload
+from gpusizer.memory.workload import (
+    BACKENDS,
+    DEFAULT_CONTEXT,
+    MOST_CONTEXT,
+    MOST_USERS,
+    OFFLOADS,
+    Workload,
+)
 
 ALL_QUANTS = "all"
 NATIVE_QUANT = "native"
 DEFAULT_TOP = 20
 
 _CACHE_TYPE = OneOf((*BYTES_PER_ELEMENT, *ALIASES))
+_MONTH = re.compile(r"20\d\d-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01]))?")
 _STATUS = OneOf((*STATUSES, IN_PRODUCTION))
 
 
@@ -49,8 +59,19 @@ def _read_cache_types(value: Any) -> str:
     return "/".join(map(_CACHE_TYPE.read, (keys, *values)))
 
 
+def _read_month(value: Any) -> str:
+    """A month or a day in the order of ISO 8601, which sorts as text."""
+    text = read_text(value)
+    if not _MONTH.fullmatch(text):
+        raise Refused(text, "not_a_month")
+    return text
+
+
 def _read_statuses(value: Any) -> tuple[str, ...]:
     return tuple(map(_STATUS.read, read_texts(value)))
+
+
+_Month = Annotated[str, PlainValidator(_read_month, json_schema_input_type=str)]
 
 
 class ModelFields(RequestModel):
@@ -182,12 +203,26 @@ class LlamaCppFields(RequestModel):
 
     heading: ClassVar[str] = "llama.cpp"
 
+    backend: Annotated[str, OneOf(BACKENDS)] = Field(
+        BACKENDS[0],
+        description="what llama.cpp or Ollama runs on; left open, what a card's software stack has",
+    )
     batch_size: Tokens | None = Field(None, ge=1, le=1_000_000, description="logical batch")
     ubatch_size: Tokens | None = Field(None, ge=1, le=1_000_000, description="physical batch")
     gpu_layers: Count | None = Field(
         None, ge=0, le=10_000, description="layers on the GPU, the output counted as one"
     )
     cpu_moe: Flag = Field(False, description="routed experts stay in system memory")
+    importance_matrix: Flag | None = Field(
+        None,
+        description="whether the GGUF file was quantized with an importance matrix; without it as"
+        " is usual: with one at IQ types, without at the others",
+    )
+    gguf_date: Annotated[_Month | None, Unit("DATE")] = Field(
+        None,
+        description='month or day on which the GGUF file was made, such as "2026-02": converter and'
+        " quantizer of llama.cpp change; without it that of most files of the model",
+    )
 
 
 class DiffusersFields(RequestModel):

@@ -6,18 +6,22 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.messages import Note
 from gpusizer.fit.fit import OFFLOAD_ENGINES
 from gpusizer.fit.parallel_degrees import refused_degrees, resolve_experts
 from gpusizer.memory.engines import find_engine
 from gpusizer.memory.engines.pipeline_steps import canvas_of
 from gpusizer.memory.kv_cache import key_and_value_bytes
-from gpusizer.memory.workload import DEFAULT_CONTEXT, OFFLOADS, Workload
+from gpusizer.memory.workload import BACKENDS, DEFAULT_CONTEXT, OFFLOADS, Workload
+from gpusizer.model.architecture.rotary import scaled_positions
 from gpusizer.model.profile import ModelProfile
 
-# Fields that only engines with rules by version support, with their defaults; llama.cpp
-# supports the first alone.
+# Fields that only engines with rules by version support, with their defaults; of those beside the
+# version, engines of llama.cpp's family support some.
 _BY_VERSION: dict[str, Any] = {"engine_version": None, "text_only": False, "draft_tokens": 0}
+
+_OF_LLAMA_CPP = ("text_only", "draft_tokens")
 
 # Fields of image and video pipelines, with their defaults for other models.
 _OF_PIPELINES: dict[str, Any] = {
@@ -27,7 +31,15 @@ _OF_PIPELINES: dict[str, Any] = {
     "cpu_offload": OFFLOADS[0],
 }
 
-_LLAMA_CPP_ONLY = ("gpu_layers", "cpu_moe", "batch_size", "ubatch_size")
+_LLAMA_CPP_ONLY = (
+    "gpu_layers",
+    "cpu_moe",
+    "batch_size",
+    "ubatch_size",
+    "importance_matrix",
+    "gguf_date",
+    "backend",
+)
 _OLLAMA_CONTEXT = 4096  # default of num_ctx on cards below 24 GiB
 _WHOLE_BYTES = (1, 2, 4)  # cache types without blocks and scales
 
@@ -37,7 +49,7 @@ def resolve_workload(
 ) -> tuple[Workload, tuple[Note, ...]]:
     """The workload that is sized, and notes on how it differs from the one requested.
 
-    Raises UnknownEngine.
+    Raises UnknownEngine, and InvalidRequest for a context that the engine refuses.
     """
     if workload.engine is not None:
         workload = replace(workload, engine=find_engine(workload.engine).slug)
@@ -50,14 +62,42 @@ def resolve_workload(
     unused = [*ignored, *_unheard(workload)]
     if unused:
         notes.append(Note("not_modelled", facts=", ".join(unused)))
+    if workload.backend == "cpu":
+        workload = replace(workload, gpu_layers=0)
     workload = _on_canvas(replace(workload, **ignored, **pictures), profile)
     notes += _of_the_engine(workload)
+    workload, about_context = _within(workload, profile)
+    return workload, (*notes, *about_context)
+
+
+def _within(workload: Workload, profile: ModelProfile) -> tuple[Workload, tuple[Note, ...]]:
+    """The workload at a context that the engine starts with, and what it makes of a longer one.
+
+    llama.cpp allocates what is asked for and warns (pull request 22145 caps slots alone), Ollama
+    caps (pull request 11175), and vLLM refuses (`_get_and_verify_max_len`, vllm/config/model.py).
+    A default that nobody asked for is cut everywhere.
+    """
+    asked, longest = workload.context, _longest(workload, profile)
+    if longest is None or asked <= longest:
+        return workload, ()
+    cut = replace(workload, context=longest)
+    if asked == DEFAULT_CONTEXT:
+        return cut, ()
+    if workload.engine == "llama.cpp":
+        return workload, (Note("context_beyond_model", asked=asked, longest=longest),)
+    if workload.engine == "vllm":
+        raise InvalidRequest(
+            field="context", value=asked, reason="beyond_the_model", engine="vLLM", longest=longest
+        )
+    return cut, (Note("context_shortened", asked=asked, longest=longest),)
+
+
+def _longest(workload: Workload, profile: ModelProfile) -> int | None:
+    """Tokens that the model is made for; under vLLM what its configuration stretches them to."""
     longest = profile.max_context
-    if longest is not None and workload.context > longest:
-        if workload.context != DEFAULT_CONTEXT:
-            notes.append(Note("context_shortened", asked=workload.context, longest=longest))
-        workload = replace(workload, context=longest)
-    return workload, tuple(notes)
+    if longest is None or workload.engine != "vllm" or profile.architecture is None:
+        return longest
+    return max((longest, *(scaled_positions(rotary) for rotary in profile.architecture.rotary)))
 
 
 def _ignored(workload: Workload) -> dict[str, Any]:
@@ -74,7 +114,11 @@ def _unheard(workload: Workload) -> list[str]:
     if workload.engine is None or workload.engine in OFFLOAD_ENGINES:
         return []
     options = {name: getattr(workload, name) for name in _LLAMA_CPP_ONLY}
-    return [name for name, value in options.items() if value is not None and value is not False]
+    return [
+        name
+        for name, value in options.items()
+        if value is not None and value is not False and value != BACKENDS[0]
+    ]
 
 
 def _of_the_engine(workload: Workload) -> Iterator[Note]:
@@ -111,6 +155,8 @@ def _on_canvas(workload: Workload, profile: ModelProfile) -> Workload:
 
 def _answers(engine: str | None, field: str) -> bool:
     """Whether the estimate of this engine depends on a field; false for no engine in particular."""
-    if engine is None or not find_engine(engine).versioned:
+    if engine is None:
         return False
-    return field == "engine_version" or engine not in OFFLOAD_ENGINES
+    if engine in OFFLOAD_ENGINES and field != "engine_version":
+        return field in _OF_LLAMA_CPP
+    return find_engine(engine).versioned

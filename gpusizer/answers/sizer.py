@@ -25,7 +25,7 @@ from gpusizer.core.messages import Note
 from gpusizer.core.time_budget import TimeBudget
 from gpusizer.fit.best_on_gpu import advised, best_on
 from gpusizer.fit.filters import board_limits, most_boards, narrowed
-from gpusizer.fit.fit import Fitter, asked_split, device_class_of
+from gpusizer.fit.fit import OFFLOAD_ENGINES, Fitter, asked_split, device_class_of
 from gpusizer.fit.mixed_gpus import build_rig, parse_rig
 from gpusizer.fit.mixed_gpus.rig_plan import plan_rig
 from gpusizer.fit.ranking import Ranked, rank_gpus
@@ -35,7 +35,8 @@ from gpusizer.hub.model_ref import ParseRef, check_revision, is_repo_id, parse_m
 from gpusizer.hub.quantized_repos import Lister, QuantizedRepo
 from gpusizer.hub.snapshot import Fetch, RepoSnapshot
 from gpusizer.memory.engines import Engine, Split
-from gpusizer.memory.quants import Quant
+from gpusizer.memory.estimate import MemoryEstimate
+from gpusizer.memory.projector import projector_bytes
 from gpusizer.memory.quants.gguf import Gguf, header_bytes
 from gpusizer.model.profile import ModelProfile, build_profile
 
@@ -278,15 +279,23 @@ def _rows(
                 and not native
                 and (is_gguf or quant.order < selection.native.order),
                 fit=fitter.fit(gpu, boards, estimate) if gpu else None,
-                header_bytes=_header_bytes(quant, fitter.profile),
+                **_gguf_files(estimate, fitter.profile),
             )
         )
     return tuple(rows)
 
 
-def _header_bytes(quant: Quant, profile: ModelProfile) -> int:
-    is_gguf = isinstance(quant.layout, Gguf)
-    return header_bytes(profile.architecture) if is_gguf else 0
+def _gguf_files(estimate: MemoryEstimate, profile: ModelProfile) -> dict[str, int]:
+    """What GGUF files hold beside the tensors of the text, and apart from them.
+
+    A plain checkpoint is converted for the engines that read nothing else.
+    """
+    if not isinstance(estimate.quant.layout, Gguf) and estimate.engine.slug not in OFFLOAD_ENGINES:
+        return {}
+    return {
+        "header_bytes": header_bytes(profile.architecture),
+        "projector_bytes": projector_bytes(profile, estimate.sizes),
+    }
 
 
 def _row_split(fitter: Fitter, engine: Engine, gpus: int) -> Split:

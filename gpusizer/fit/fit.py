@@ -28,7 +28,8 @@ OFFLOAD_ENGINES = frozenset({"llama.cpp", "ollama"})
 """Engines that run part of a model in system memory."""
 
 _TURNS_ENGINE = "diffusers"
-_CONVERTED = {"fp32": "gguf-f32", "bf16": "gguf-f16"}  # the GGUF types that stand for plain widths
+# What llama.cpp's converter makes of a checkpoint: plain widths, and released MXFP4 beside 16 bits.
+_CONVERTED = {"fp32": "gguf-f32", "bf16": "gguf-f16", "mxfp4": "gguf-f16"}
 _OFFLOAD_SHARE = 0.25  # below a quarter of the layers on the GPU, offload is not worth the card
 _MAX_CARDS = {"apple": 1, "soc": 1, "embedded": 1, "datacenter": 32}
 _MOST_TENSOR = 8  # most ranks that divide matrices by default: one server
@@ -153,7 +154,7 @@ class Fitter:
         self._estimator = Estimator(profile, workload)
         self.quants = tuple(quants)
         # Sizes of all files of a GGUF repository are computed together, others when first used.
-        self._sizes = all_weight_sizes(profile, quants) if profile.variants else {}
+        self._sizes = all_weight_sizes(profile, quants, workload) if profile.variants else {}
 
     def for_workload(self, workload: Workload) -> Fitter:
         """The same model under another workload; sizes of weights are not computed again."""
@@ -191,7 +192,9 @@ class Fitter:
     def _sized(self, quant: Quant, *, native: bool) -> WeightSizes:
         """Sizes of the weights, computed once: llama.cpp needs a GGUF file of a checkpoint."""
         if quant.slug not in self._sizes:
-            self._sizes[quant.slug] = weight_sizes(self.profile, quant, native=native)
+            self._sizes[quant.slug] = weight_sizes(
+                self.profile, quant, native=native, workload=self.workload
+            )
         return self._sizes[quant.slug]
 
     def split(self, engine: Engine, gpus: int) -> Split | None:

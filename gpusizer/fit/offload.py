@@ -112,4 +112,4 @@ def _elsewhere(
     """Weights and cache that are not on a GPU."""
     part = _estimate(fitter, on_gpus, split=Split(), gpu_layers=gpu_layers, cpu_moe=cpu_moe).per_gpu
     cache = _estimate(fitter, on_gpus, split=Split()).per_gpu.kv_cache.likely
-    return on_gpus.sizes.total - part.weights.likely + cache - part.kv_cache.likely
+    return on_gpus.loaded_bytes - part.weights.likely + cache - part.kv_cache.likely

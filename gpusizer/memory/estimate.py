@@ -45,6 +45,7 @@ class MemoryEstimate:
         all_gpus: sum over the GPUs used.
         utilization: share of a card's memory the engine budgets with.
         device_class: smallest card, in bytes, whose engine defaults were assumed.
+        left_out_bytes: of the files, what is loaded nowhere.
     """
 
     quant: Quant
@@ -56,6 +57,12 @@ class MemoryEstimate:
     all_gpus: Breakdown
     utilization: float
     device_class: int
+    left_out_bytes: int = 0
+
+    @property
+    def loaded_bytes(self) -> int:
+        """Bytes of weights on GPUs and in system memory, each once."""
+        return self.sizes.total - self.left_out_bytes
 
     @property
     def host_bytes(self) -> int:
@@ -67,7 +74,7 @@ class MemoryEstimate:
         """
         if self.engine.split_by == "tensor":
             return 0
-        return max(0, self.sizes.total - self.all_gpus.weights.likely)
+        return max(0, self.loaded_bytes - self.all_gpus.weights.likely)
 
     @property
     def budgeted(self) -> Amount:
@@ -106,7 +113,7 @@ class MemoryEstimate:
         }
 
     def bits_per_weight(self, parameters: int) -> float:
-        """Bits of weights in memory for each parameter."""
+        """Bits of weights in the files for each parameter."""
         return round(self.sizes.total * 8 / parameters, 4) if parameters else 0.0
 
 
@@ -151,6 +158,7 @@ class Estimator:
             all_gpus=self._sum(per_gpu, loaded, engine, split, device_class),
             utilization=engine.utilization(self.workload),
             device_class=device_class,
+            left_out_bytes=loaded.left_out,
         )
 
     def _loader(self, engine: Engine) -> Loader:

@@ -10,10 +10,18 @@ from typing import Any
 from gpusizer.core.paths import DATA_DIR
 from gpusizer.core.tables import TableRow, read_table
 from gpusizer.memory.quants.layouts import FUSED_GATE, ModelShape, feed_forward_rank
+from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile
 from gpusizer.model.tensor_roles import Kind, Part, Slot
 
+ANY_FILE = Workload()
+"""Says nothing of how a GGUF file was made."""
+_FIRST_MONTH = "2023-08"  # of GGUF
+_ONE_CATEGORY = "2026-03"
+"""Month of llama.cpp's pull request 19770: since then attn_qkv is treated as attn_v, and the table
+of one row a layer as the embedding."""
 _TRAINED_FOR_Q4_0 = "-qat-q4_0"  # how releases of quantization-aware training are named
+_TIED_HEADS = ("", "written", "dropped")
 _QUERIES = ("q_b_proj.weight", "wq_b.weight", "q_proj.weight")
 
 
@@ -21,11 +29,15 @@ _QUERIES = ("q_b_proj.weight", "wq_b.weight", "q_proj.weight")
 class ConversionRules:
     """Unusual rules of llama.cpp for one kind of model: a row of data/gguf_conversion.csv.
 
-    The attributes are those of ModelShape.
+    The attributes are those of ModelShape, but for the first.
+
+    Attributes:
+        drafts_since: month or day since which files hold draft layers; "" for never.
     """
 
-    keeps_drafts: bool = False
+    drafts_since: str = ""
     doubles_head: bool = False
+    drops_head: bool = False
     wide_head: bool = False
     narrow_layer_table: bool = False
     early_qkv: bool = False
@@ -39,35 +51,41 @@ def _conversion() -> Mapping[str, ConversionRules]:
 
 def _conversion_rules(row: TableRow) -> tuple[str, ConversionRules]:
     return row.text("model_type"), ConversionRules(
-        keeps_drafts=row.one_of("drafts", ("", "kept")) == "kept",
-        doubles_head=row.one_of("tied_head", ("", "written")) == "written",
+        drafts_since=_FIRST_MONTH if row.text("drafts") == "always" else row.text("drafts"),
+        doubles_head=row.one_of("tied_head", _TIED_HEADS) == "written",
+        drops_head=row.one_of("tied_head", _TIED_HEADS) == "dropped",
         wide_head=row.one_of("head", ("", "q8_0")) == "q8_0",
         narrow_layer_table=row.one_of("layer_table", ("", "base")) == "base",
         early_qkv=row.one_of("fused_qkv", ("", "early")) == "early",
     )
 
 
-def model_shape(profile: ModelProfile) -> ModelShape:
-    """The facts that decide about the type of a tensor beyond the tensor itself."""
+def model_shape(profile: ModelProfile, workload: Workload = ANY_FILE) -> ModelShape:
+    """The facts that decide about the type of a tensor beyond the tensor itself, with what the
+    workload says of how the file was made.
+    """
     arch = profile.architecture
     if arch is None:
         return ModelShape(layers=1, heads_per_kv_head=1, experts=0, tied_embeddings=False)
     model_type = model_type_of(arch.model_type)
     rules = _conversion().get(model_type, ConversionRules())
+    made = workload.gguf_date
     return ModelShape(
         layers=arch.layers,
         heads_per_kv_head=(arch.attention_heads or 1) // (arch.kv_heads or 1),
         experts=arch.experts or 0,
         tied_embeddings=arch.tied_embeddings,
-        keeps_drafts=rules.keeps_drafts,
+        keeps_drafts=bool(rules.drafts_since) and (not made or made >= rules.drafts_since),
         doubles_head=rules.doubles_head,
+        drops_head=rules.drops_head,
         stores_head=any(g.duplicate and g.kind is Kind.OUTPUT for g in profile.groups),
         wide_head=rules.wide_head,
-        narrow_layer_table=rules.narrow_layer_table,
+        narrow_layer_table=made < _ONE_CATEGORY if made else rules.narrow_layer_table,
         trained_for_q4_0=_TRAINED_FOR_Q4_0 in profile.repo_id.lower(),
-        early_qkv=rules.early_qkv,
+        early_qkv=made < _ONE_CATEGORY if made else rules.early_qkv,
         gate_rows=_gate_rows(profile),
         down_layers=_down_layers(profile),
+        importance_matrix=workload.importance_matrix,
         model_type=model_type,
         **_latent(profile),
     )

@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from gpusizer.memory.model_shape import model_shape
+from gpusizer.memory.model_shape import ANY_FILE, model_shape
 from gpusizer.memory.quants.layouts import Layout
 from gpusizer.memory.quants.table import Quant, as_published
 from gpusizer.memory.quants.variants import is_variant
+from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile
 from gpusizer.model.tensor_roles import Kind, Part, is_expert
 from gpusizer.model.weights import WeightGroup
@@ -48,7 +49,7 @@ class WeightSizes:
 
 
 def all_weight_sizes(
-    profile: ModelProfile, quants: Iterable[tuple[Quant, bool]]
+    profile: ModelProfile, quants: Iterable[tuple[Quant, bool]], workload: Workload = ANY_FILE
 ) -> dict[str, WeightSizes]:
     """Sizes by slug; each quantization is paired with whether it is stored in the repository.
 
@@ -61,16 +62,23 @@ def all_weight_sizes(
         if native and _is_unread(profile, quant):
             published = as_published(quant, owner)
             if published.layout not in by_layout:
-                by_layout[published.layout] = weight_sizes(profile, published, native=False)
+                by_layout[published.layout] = weight_sizes(
+                    profile, published, native=False, workload=workload
+                )
             sizes[quant.slug] = _of_unread_file(profile, quant, by_layout[published.layout])
         else:
-            sizes[quant.slug] = weight_sizes(profile, quant, native=native)
+            sizes[quant.slug] = weight_sizes(profile, quant, native=native, workload=workload)
     return sizes
 
 
-def weight_sizes(profile: ModelProfile, quant: Quant, *, native: bool) -> WeightSizes:
-    """Sizes of the weights as read (`native`) or as the quantization's layout stores them."""
-    shape = model_shape(profile)
+def weight_sizes(
+    profile: ModelProfile, quant: Quant, *, native: bool, workload: Workload = ANY_FILE
+) -> WeightSizes:
+    """Sizes of the weights as read (`native`) or as the quantization's layout stores them.
+
+    `workload` says how a GGUF file was made.
+    """
+    shape = model_shape(profile, workload)
     sizes: dict[str, Any] = dict.fromkeys(
         ("total", "divided", "in_layers", "embedding", "experts"), 0
     )

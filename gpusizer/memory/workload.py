@@ -15,6 +15,9 @@ MOST_USERS = 100_000
 OFFLOADS = ("none", "model", "sequential")
 """What `cpu_offload` may be, from fastest to smallest."""
 
+BACKENDS = ("auto", "cuda", "rocm", "vulkan", "metal", "sycl", "cpu")
+"""What llama.cpp and Ollama may run on; "auto" leaves it open."""
+
 
 @dataclass(frozen=True, slots=True)
 class Workload:
@@ -40,8 +43,13 @@ class Workload:
         text_only: leave the vision and audio parts of a multimodal model out.
         draft_tokens: tokens that the model's own draft layers guess ahead; 0 leaves them out.
         flash_attention: whether attention avoids materialising its score matrix.
+        backend: what llama.cpp runs on; cards without it keep their own. "cpu" leaves every layer
+            in system memory, and activations are those there.
         gpu_layers: layers on GPUs (llama.cpp), the output counted as one; None for all.
         cpu_moe: routed experts stay in system memory (llama.cpp's --cpu-moe).
+        importance_matrix: whether a GGUF file was quantized with one; None where nothing is said.
+        gguf_date: month or day on which a GGUF file was made, such as "2026-02"; None where nothing
+            is said.
         width, height: pixels of a picture or video (diffusers); None for the pipeline's own.
         frames: of a video, None for the pipeline's own. `concurrency` is pictures per batch.
         cpu_offload: what waits in system memory for its turn (diffusers): "none", whole
@@ -65,8 +73,11 @@ class Workload:
     text_only: bool = False
     draft_tokens: int = 0
     flash_attention: bool = True
+    backend: str = BACKENDS[0]
     gpu_layers: int | None = None
     cpu_moe: bool = False
+    importance_matrix: bool | None = None
+    gguf_date: str | None = None
     width: int | None = None
     height: int | None = None
     frames: int | None = None

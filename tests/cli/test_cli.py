@@ -377,7 +377,8 @@ def test_help_tells_units_bounds_choices_and_defaults() -> None:
     ) in text
     assert "--cpu-offload none|model|sequential" in text
     assert "tokens_per_watt, headroom, training, inference; default smallest)" in text
-    assert "llama.cpp: --batch-size TOKENS logical batch (1 to 1,000,000)" in text
+    assert "llama.cpp: --backend auto|cuda|rocm|vulkan|metal|sycl|cpu" in text
+    assert "--batch-size TOKENS logical batch (1 to 1,000,000)" in text
 
 
 def test_the_shell_takes_no_option_of_another_command() -> None:

@@ -10,16 +10,17 @@ from gpusizer.core.paths import DATA_DIR
 from gpusizer.core.tables import MalformedTable
 from gpusizer.memory.quants.publishers import (
     COLUMNS,
-    FIRST_DOWN,
+    FILE,
     PublisherRule,
     choices_of,
+    habits_of,
     publishers,
     read_rules,
 )
 from gpusizer.memory.quants.recipes import RECIPES
 
 HEADER = ",".join(COLUMNS)
-GOOD = "unsloth,gemma4,q4_k_m,layer_table,Q5_1,worked out"
+GOOD = "unsloth,gemma4,q4_k_m,tied_embedding,Q5_1,worked out"
 
 
 def read(folder: Path, *lines: str) -> tuple[PublisherRule, ...]:
@@ -33,9 +34,9 @@ def test_every_row_of_the_table_is_used() -> None:
     assert publishers() == {row.publisher for row in rows}
     for row in rows:
         slug = min(row.recipes, default="q4_k_m")
-        recipe, choices = choices_of(row.publisher, slug, RECIPES[slug])
-        if row.tensor == FIRST_DOWN:
-            assert recipe != RECIPES[slug]
+        choices = choices_of(row.publisher, slug, RECIPES[slug])
+        if row.tensor == FILE:
+            assert row.type in habits_of(row.publisher)
         else:
             assert (row.tensor, row.type) in {(rule.tensor, rule.type) for rule in choices}
 
@@ -43,23 +44,25 @@ def test_every_row_of_the_table_is_used() -> None:
 def test_a_good_row(tmp_path: Path) -> None:
     models, recipes = frozenset({"gemma4"}), frozenset({"q4_k_m"})
     assert read(tmp_path, HEADER, GOOD) == (
-        PublisherRule("unsloth", models, recipes, "layer_table", "Q5_1"),
+        PublisherRule("unsloth", models, recipes, "tied_embedding", "Q5_1"),
     )
 
 
 @pytest.mark.parametrize(
     ("row", "field"),
     [
-        (",gemma4,q4_k_m,layer_table,Q5_1,s", "publisher"),
-        ("Unsloth,gemma4,q4_k_m,layer_table,Q5_1,s", "publisher"),
-        ("unsloth,gemma4/x,q4_k_m,layer_table,Q5_1,s", "models"),
-        ("unsloth,gemma4,q4_0,first_down,Q4_1,s", "models"),
-        ("unsloth,gemma4,q4_k_m q4_k_x,layer_table,Q5_1,s", "recipes"),
-        ("unsloth,gemma4,q4_k_m,layer_tables,Q5_1,s", "tensor"),
-        ("unsloth,gemma4,q4_k_m,layer_table,Q5_9,s", "type"),
-        ("unsloth,gemma4,q4_k_m,layer_table,,s", "type"),
-        ("unsloth,,q4_0,first_down,base,s", "type"),
-        ("unsloth,gemma4,q4_k_m,layer_table,Q5_1, ", "source"),
+        (",gemma4,q4_k_m,tied_embedding,Q5_1,s", "publisher"),
+        ("Unsloth,gemma4,q4_k_m,tied_embedding,Q5_1,s", "publisher"),
+        ("unsloth,gemma4/x,q4_k_m,tied_embedding,Q5_1,s", "models"),
+        ("unsloth,gemma4,,file,importance_matrix,s", "models"),
+        ("unsloth,,q4_0,file,importance_matrix,s", "recipes"),
+        ("unsloth,,,file,Q8_0,s", "type"),
+        ("unsloth,gemma4,q4_k_m q4_k_x,tied_embedding,Q5_1,s", "recipes"),
+        ("unsloth,gemma4,q4_k_m,tied_embeddings,Q5_1,s", "tensor"),
+        ("unsloth,gemma4,q4_k_m,tied_embedding,Q5_9,s", "type"),
+        ("unsloth,gemma4,q4_k_m,tied_embedding,,s", "type"),
+        ("unsloth,,,tied_embedding,importance_matrix,s", "type"),
+        ("unsloth,gemma4,q4_k_m,tied_embedding,Q5_1, ", "source"),
     ],
 )
 def test_a_bad_row_is_named(tmp_path: Path, row: str, field: str) -> None:
@@ -76,4 +79,4 @@ def test_missing_columns(tmp_path: Path, header: str) -> None:
 
 def test_a_short_row(tmp_path: Path) -> None:
     with pytest.raises(MalformedTable, match="line 3: 6 fields expected, 5 given"):
-        read(tmp_path, HEADER, GOOD, "unsloth,gemma4,q4_k_m,layer_table,Q5_1")
+        read(tmp_path, HEADER, GOOD, "unsloth,gemma4,q4_k_m,tied_embedding,Q5_1")

@@ -82,7 +82,7 @@ def test_a_total_is_the_sum_of_its_parts() -> None:
 
 def test_llama_cpp_compute_buffer_follows_the_vocabulary() -> None:
     # 512 tokens x (128,256 logits + 4096 hidden and 14,336 MLP values) x 4 B
-    result = estimate(quant="q8_0", engine="llama.cpp")
+    result = estimate(quant="q8_0", engine="llama.cpp", engine_version="b7900")
     assert result.per_gpu.activations.likely == 512 * (128_256 + 4096 + 14_336) * 4
 
 

@@ -8,16 +8,22 @@ from dataclasses import replace
 import pytest
 from gguf.constants import MODEL_ARCH_NAMES
 
+from gpusizer.answers.request import SizeRequest
+from gpusizer.answers.sizer import Sizer
+from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.paths import DATA_DIR
+from gpusizer.gpus import load_catalogue
 from gpusizer.memory.model_shape import model_shape, model_type_of, spellings
 from gpusizer.memory.quants import ModelShape
 from gpusizer.memory.quants.gguf import Gguf
 from gpusizer.memory.quants.recipes import RECIPES
+from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import build_profile
 from gpusizer.model.tensor_roles import Kind, Part, Slot
 from gpusizer.model.weights import WeightGroup
+from gpusizer.text import say_note
 from tests.builders import llama
-from tests.families import qwen3_next
+from tests.families import gpt_oss_20b, qwen3_next
 from tests.gguf_snapshots import gguf_profile
 from tests.hub_emulator.gguf_models import llama_metadata, llama_tensors
 
@@ -154,6 +160,13 @@ ONE_SPELLING = {
     "gemma4_text",
     "qwen3_5_moe_text",
     "glm4_moe_lite",
+    "gemma3_text",
+    "qwen3_5_text",
+    "deepseek_v2",
+    "deepseek_v3",
+    "hunyuan_v1_moe",
+    "hunyuan_v1_dense",
+    "PanguEmbedded",
 }
 
 
@@ -172,3 +185,57 @@ def test_every_model_with_a_rule_has_its_name_in_gguf_files() -> None:
     assert set(spellings().values()) <= named_models()
     assert named_models() - arch_names - set(spellings().values()) <= ONE_SPELLING
     assert {name for name in named_models() if model_type_of(name) != name} == set()
+
+
+@pytest.mark.parametrize("engine", ["llama.cpp", "ollama"])
+def test_what_gpt_oss_was_released_in_runs_on_llama_cpp(engine: str) -> None:
+    """Experts stay in MXFP4, the rest 16-bit: 13,779,630,336 bytes of tensors in the file
+    labelled F16 (github.com/lhl/strix-halo-testing, gpt-oss-20b-F16)."""
+    sizer = Sizer(lambda ref: gpt_oss_20b(), load_catalogue())
+    for quant in ("native", "gguf-f16"):
+        request = {"model": "org/model", "max_watts": 1, "quant": quant, "engine": engine}
+        (row,) = sizer.size(request).to_json(say_note)["estimates"]
+        assert row["weights_bytes"] + row["host_bytes"] == 13_779_630_336
+
+
+@pytest.mark.parametrize(
+    ("model_type", "gguf_date", "kept"),
+    [
+        ("qwen3_5_text", None, True),
+        ("qwen3_5_text", "2026-05-16", True),  # the day on which PR 22673 was merged
+        ("qwen3_5_text", "2026-05-15", False),
+        ("qwen3_5_text", "2026-04", False),
+        ("qwen3_next", "2026-07", False),
+        ("glm4_moe", "2025-08", True),
+        ("llama", None, False),
+    ],
+)
+def test_draft_layers_by_the_date_of_the_file(
+    model_type: str, gguf_date: str | None, kept: bool
+) -> None:
+    said = Workload(gguf_date=gguf_date)
+    assert model_shape(build_profile(llama(model_type=model_type)), said).keeps_drafts == kept
+
+
+def test_a_draft_layer_is_numbered_after_the_last() -> None:
+    """Q4_K_S widens ffn_down of the first eighth; layer 0 of mtp.layers is layer 32."""
+    draft = replace(down("mlp", 0), part=Part.MTP)
+    kept = replace(DENSE, keeps_drafts=True)
+    layout = Gguf(RECIPES["q4_k_s"])
+    assert layout.group_bytes(down("mlp", 0), kept) == Q5_K
+    assert layout.group_bytes(draft, kept) == Q4_K
+
+
+@pytest.mark.parametrize(
+    ("gguf_date", "early"), [(None, True), ("2026-02", True), ("2026-03", False)]
+)
+def test_fused_attention_by_the_date_of_the_file(gguf_date: str | None, early: bool) -> None:
+    shape = model_shape(build_profile(llama(model_type="phi3")), Workload(gguf_date=gguf_date))
+    assert shape.early_qkv == early
+
+
+@pytest.mark.parametrize("text", ["2026", "2026-13", "2026-02-32", "b7900", "26-02"])
+def test_a_date_is_a_month_or_a_day(text: str) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        SizeRequest.from_fields({"model": "org/model", "gguf_date": text})
+    assert caught.value.fields["reason"] == "not_a_month"

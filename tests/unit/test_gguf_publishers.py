@@ -21,8 +21,8 @@ from tests.hub_emulator.gguf_models import llama_metadata, llama_tensors
 ROW = 256  # one block of a K-quant
 DENSE = ModelShape(layers=32, heads_per_kv_head=4, experts=0, tied_embeddings=False)
 # Bytes of 256 weights, and of one row in 16 bits.
-Q8_0, Q6_K, Q5_K, Q4_K, Q3_K, F16 = 272, 210, 176, 144, 110, 512
-Q5_1, Q4_1, MXFP4 = 192, 160, 136
+Q6_K, Q5_K, Q4_K, F16 = 210, 176, 144, 512
+Q4_1, MXFP4 = 160, 136
 
 
 def one_row(
@@ -48,7 +48,6 @@ EMBEDDING = one_row("embed_tokens", layer=None, kind=Kind.EMBEDDING)
 LAYER_TABLE = one_row("embed_tokens_per_layer", layer=None, kind=Kind.EMBEDDING)
 EXPERTS_DOWN = one_row("layers.{}.mlp.experts.{}.down_proj", Slot.DOWN, kind=Kind.EXPERT)
 EXPERTS_UP = one_row("layers.{}.mlp.experts.{}.up_proj", Slot.UP, kind=Kind.EXPERT)
-SHARED_UP = one_row("layers.{}.mlp.shared_experts.up_proj", Slot.UP)
 RECURRENT_OUT = one_row("layers.{}.linear_attn.out_proj")
 
 
@@ -61,23 +60,9 @@ def test_unsloth_keeps_the_tied_embedding_of_gemma_at_the_base_type() -> None:
     gemma = {"model_type": "gemma3n_text", "tied_embeddings": True, "narrow_layer_table": True}
     assert amount(standard, EMBEDDING, **gemma) == Q6_K
     assert amount(publishers, EMBEDDING, **gemma) == Q4_K
-    assert (amount(standard, LAYER_TABLE, **gemma), amount(publishers, LAYER_TABLE, **gemma)) == (
-        Q4_K,
-        Q5_1,
-    )
+    assert amount(publishers, LAYER_TABLE, **gemma) == amount(standard, LAYER_TABLE, **gemma)
     assert amount(publishers, EMBEDDING, model_type="gemma4_text", tied_embeddings=True) == Q4_K
     assert amount(publishers, EMBEDDING, model_type="gemma3_text", tied_embeddings=True) == Q6_K
-    # a row for one recipe comes before the row for all: 4 bits, not Q4_1's 5
-    q4_1 = find_quant("q4_1@unsloth")
-    assert amount(q4_1, EMBEDDING, model_type="gemma4_text", tied_embeddings=True) == Q4_K
-
-
-def test_unsloth_spares_experts_that_run_for_every_token() -> None:
-    publishers = find_quant("q3_k_s@unsloth")
-    assert amount(publishers, SHARED_UP, model_type="glm4_moe_lite") == Q8_0
-    assert amount(publishers, SHARED_UP, model_type="qwen3_next") == Q3_K
-    # nothing is quantized in 16 bits
-    assert amount(find_quant("gguf-f16@unsloth"), SHARED_UP, model_type="glm4_moe_lite") == F16
 
 
 def test_unsloth_has_wider_experts_than_mxfp4_on_the_way_down() -> None:
@@ -99,6 +84,8 @@ def test_an_importance_matrix_widens_the_first_layers_of_q4_0(publisher: str) ->
     down = [one_row("layers.{}.mlp.down_proj", Slot.DOWN, layer) for layer in (3, 4)]
     assert [amount(publishers, group) for group in down] == [Q4_1, Q4_K]  # Q4_0 is as wide as Q4_K
     assert amount(find_quant("q4_0"), down[0]) == Q4_K
+    assert amount(find_quant("q4_0"), down[0], importance_matrix=True) == Q4_1
+    assert amount(publishers, down[0], importance_matrix=False) == Q4_K
 
 
 def test_a_publishers_row_is_named_after_it() -> None:

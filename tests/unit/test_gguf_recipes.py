@@ -10,9 +10,11 @@ import pytest
 
 from gpusizer.core.dtypes import GGML_BLOCKS
 from gpusizer.memory.model_shape import model_shape
-from gpusizer.memory.quants import ModelShape
+from gpusizer.memory.quants import ModelShape, find_quant
 from gpusizer.memory.quants.gguf import Gguf, header_bytes, tensor_bytes
 from gpusizer.memory.quants.recipes import RECIPES, Place, more_bits
+from gpusizer.memory.weight_sizes import weight_sizes
+from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile, build_profile
 from gpusizer.model.tensor_roles import Kind, Part, Slot
 from gpusizer.model.weights import WeightGroup
@@ -122,6 +124,7 @@ MHA = replace(DENSE, heads_per_kv_head=1)
 L80 = replace(DENSE, layers=80)
 X8 = replace(DENSE, experts=8)
 X128 = replace(DENSE, experts=128)
+FALCON = replace(DENSE, wide_head=True)
 
 
 @pytest.mark.parametrize(
@@ -176,6 +179,18 @@ X128 = replace(DENSE, experts=128)
         ("q8_0", Slot.O, 10, X8, "Q8_0"),
         ("q4_k_m", Slot.Q, 10, X8, "Q4_K"),
         ("q4_k_m", Slot.K, 10, X128, "Q4_K"),
+        ("q3_k_m", Slot.DOWN, 1, FALCON, "Q5_K"),  # the first sixteenth of 32 layers
+        ("q3_k_m", Slot.DOWN, 30, FALCON, "Q4_K"),
+        ("q3_k_m", Slot.DOWN, 5, FALCON, "Q3_K"),
+        ("q3_k_m", Slot.O, 5, FALCON, "Q3_K"),
+        ("q3_k_l", Slot.DOWN, 5, FALCON, "Q4_K"),
+        ("q3_k_l", Slot.O, 5, FALCON, "Q4_K"),
+        ("q4_k_m", Slot.DOWN, 1, FALCON, "Q6_K"),
+        ("q4_k_m", Slot.DOWN, 30, FALCON, "Q5_K"),
+        ("q4_k_m", Slot.DOWN, 5, FALCON, "Q4_K"),
+        ("q4_k_s", Slot.DOWN, 1, FALCON, "Q4_K"),
+        ("iq3_m", Slot.DOWN, 30, X8, "Q4_K"),
+        ("iq3_m", Slot.DOWN, 30, X128, "Q3_K"),  # IQ3_S, of the same size
     ],
 )
 def test_type_of_a_tensor(
@@ -241,9 +256,64 @@ def test_the_draft_layer_of_deepseek_is_not_in_the_file() -> None:
     assert quantized_bytes("q8_0", profile) == quantized_bytes("q8_0", text) > 0
 
 
-def test_a_tied_matrix_stored_twice_is_written_once() -> None:
-    stored_twice, stored_once = build_profile(qwen3_06b()), build_profile(qwen3_06b(head=False))
-    assert quantized_bytes("q4_k_m", stored_twice) == quantized_bytes("q4_k_m", stored_once)
+@pytest.mark.parametrize(
+    ("slug", "stored", "file_bytes"),
+    [
+        # unsloth's copy of the model has no head; beside one the embedding is in Q4_K
+        ("q4_k_m", True, 396_705_472 + 151_936 * 1024 * 144 // 256),
+        ("q4_k_m@unsloth", True, 396_705_472),
+        ("q4_k_m", False, 396_705_472),
+    ],
+)
+def test_a_tied_head_that_is_stored_is_written_too(
+    slug: str, stored: bool, file_bytes: int
+) -> None:
+    """The embedding has the recipe's base type beside a head, else the head's."""
+    profile = build_profile(qwen3_06b(head=stored))
+    sizes = weight_sizes(profile, find_quant(slug), native=False)
+    assert sizes.total + header_bytes(profile.architecture) == pytest.approx(file_bytes, abs=30_000)
+
+
+@pytest.mark.parametrize(
+    ("slug", "importance_matrix", "bits_per_weight"),
+    [
+        # llama.cpp's tools/quantize/README.md, whose widths are those without
+        ("iq4_xs", False, 4.4597),
+        ("iq4_nl", False, 4.6818),
+        # 4 of 32 layers' ffn_down (58,720,256 weights each) at 4.25 bits instead of 5.5
+        ("iq4_xs", True, 4.4597 - 4 * 58_720_256 * 1.25 / 8_030_261_312),
+        ("iq4_xs", None, 4.4597 - 4 * 58_720_256 * 1.25 / 8_030_261_312),
+    ],
+)
+def test_an_importance_matrix_spares_what_is_widened_without(
+    slug: str, importance_matrix: bool | None, bits_per_weight: float
+) -> None:
+    said = Workload(importance_matrix=importance_matrix)
+    total = weight_sizes(llama_8b(), find_quant(slug), native=False, workload=said).total
+    assert total * 8 / 8_030_261_312 == pytest.approx(bits_per_weight, abs=1e-4)
+
+
+def test_without_an_importance_matrix_small_types_give_way() -> None:
+    said = replace(DENSE, importance_matrix=False, heads_per_kv_head=1)
+    layout = Gguf(RECIPES["iq3_xxs"])
+    slots = [(Slot.V, 10), (Slot.DOWN, 3), (Slot.DOWN, 4)]
+    widths = [layout.group_bytes(block_row(slot, layer), said) for slot, layer in slots]
+    assert widths == [110, 144, 110]  # IQ3_S, Q4_K, Q3_K
+    with_matrix = replace(said, importance_matrix=True)
+    assert {layout.group_bytes(block_row(slot, layer), with_matrix) for slot, layer in slots} == {
+        98  # IQ3_XXS
+    }
+
+
+def test_classes_that_skip_a_tied_head() -> None:
+    layout = Gguf(RECIPES["q4_k_m"])
+    table = block_row(Slot.OTHER, kind=Kind.EMBEDDING, layers=None, shape=(1000, ROW))
+    head = replace(table, kind=Kind.OUTPUT, duplicate=True)
+    skipping = tied(llama_8b(), stores_head=True, drops_head=True)
+    assert [layout.group_bytes(g, skipping) for g in (table, head)] == [210_000, 0]
+    both = replace(skipping, drops_head=False)
+    assert [layout.group_bytes(g, both) for g in (table, head)] == [144_000, 210_000]
+    assert model_shape(build_profile(llama(model_type="gemma3_text"))).drops_head
 
 
 def test_layers_of_a_group_are_judged_one_by_one() -> None:
@@ -349,13 +419,32 @@ def test_the_latent_of_mla_is_split_into_keys_and_values() -> None:
 
 
 def test_the_header_follows_the_vocabulary() -> None:
-    # 7.83 MB in published Llama-3 files, 0.74 in Llama 2's, 6.53 in Gemma 3's, 5.96 in Qwen's
+    # 7.83 MB in published Llama-3 files, 0.74 in Llama 2's, 6.53 in Gemma 3's, 5.96 in Qwen's,
+    # 13.01 in those of gpt-oss; Qwen3.5 has 44 bytes a token
     for size, tokens, kind in (
         (7.83, 128_256, "llama"),
         (0.74, 32_000, "llama"),
         (6.53, 262_144, "gemma3"),
         (5.96, 151_936, "qwen3"),
+        (13.01, 201_088, "gpt_oss"),
+        (10.93, 248_320, "qwen3_5_text"),
     ):
         facts = build_profile(llama(vocab=tokens, model_type=kind)).architecture
-        assert header_bytes(facts) / 1e6 == pytest.approx(size, rel=0.05)
+        assert header_bytes(facts) / 1e6 == pytest.approx(size, rel=0.06)
     assert header_bytes(None) == 0
+
+
+@pytest.mark.parametrize(
+    ("slug", "plain", "embedding_bits"),
+    [
+        ("q6_k_l", "q6_k", 6.5625),
+        ("q5_k_l", "q5_k_m", 5.5),
+        ("q4_k_l", "q4_k_m", 4.5),
+        ("q3_k_xl", "q3_k_l", 3.4375),
+        ("q2_k_l", "q2_k", 2.625),
+    ],
+)
+def test_wide_tables_are_eight_bits(slug: str, plain: str, embedding_bits: float) -> None:
+    """Llama-3.1-8B: 128,256 x 4,096 values each in token_embd and in output, which was Q6_K."""
+    grown = quantized_bytes(slug, llama_8b()) - quantized_bytes(plain, llama_8b())
+    assert grown == 128_256 * 4096 * ((8.5 - embedding_bits) + (8.5 - 6.5625)) / 8

@@ -15,6 +15,8 @@ def test_llama_cpp() -> None:
             "ubatch_size": 256,
             "cpu_moe": True,
             "gpu_layers": 20,
+            "text_only": True,
+            "draft_tokens": 2,
         },
         split=Split(pipeline=2),
         **GGUF,
@@ -25,8 +27,11 @@ def test_llama_cpp() -> None:
         "  --parallel 4 \\\n"
         "  --gpu-layers 20 \\\n"
         "  --cpu-moe \\\n"
+        "  --no-mmproj \\\n"
         "  --split-mode layer \\\n"
         "  --flash-attn on \\\n"
+        "  --spec-type draft-mtp \\\n"
+        "  --spec-draft-n-max 2 \\\n"
         "  --cache-type-k q8_0 \\\n"
         "  --cache-type-v f16 \\\n"
         "  --ubatch-size 256"

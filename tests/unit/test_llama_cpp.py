@@ -10,9 +10,15 @@ from hypothesis import strategies as st
 
 from gpusizer.core.units import GIB, MIB
 from gpusizer.memory.engines import ENGINES, Split
+from gpusizer.memory.engines.llama_buffers import (
+    Graph,
+    HostWeights,
+    compute_buffer,
+    streaming_buffer,
+)
 from gpusizer.memory.engines.llama_cpp import CUDA, METAL, ROCM, VULKAN
 from gpusizer.memory.engines.llama_layers import Stage, cached, stages, ubatch
-from gpusizer.memory.engines.llama_versions import BUILDS
+from gpusizer.memory.engines.llama_versions import BUILDS, rules_of
 from gpusizer.memory.estimate import Estimator, MemoryEstimate
 from gpusizer.memory.quants import find_quant
 from gpusizer.memory.weight_sizes import weight_sizes
@@ -56,8 +62,16 @@ def test_an_untied_embedding_stays_on_the_host_except_under_metal() -> None:
 
 
 def test_a_tied_embedding_is_on_the_gpu_once() -> None:
-    result = estimate(build_profile(qwen3_06b()))
+    result = estimate(build_profile(qwen3_06b(head=False)))
     assert result.per_gpu.weights.likely == result.sizes.total
+
+
+def test_a_tied_head_in_the_file_goes_to_the_gpu_and_its_embedding_stays() -> None:
+    """Qwen3-0.6B stores both: llama.cpp loads output.weight where there is one."""
+    result = estimate(build_profile(qwen3_06b()))
+    assert result.host_bytes == 151_936 * 1024 * Q8
+    whole = estimate(build_profile(qwen3_06b(head=False)))
+    assert result.per_gpu.weights.likely == whole.per_gpu.weights.likely
 
 
 @pytest.mark.parametrize(
@@ -101,31 +115,41 @@ def test_two_gpus_divide_layers_and_cache() -> None:
 def test_experts_on_the_host_leave_their_largest_tensor_in_the_buffer() -> None:
     """48 layers of 128 experts: one matrix of 768 x 2048 each at Q8_0 is 204 MiB together."""
     moe = build_profile(qwen3_moe())
-    all_here, spared = estimate(moe), estimate(moe, cpu_moe=True)
+    all_here, spared = (
+        estimate(moe, cpu_moe=spares, engine_version="b7900") for spares in (False, True)
+    )
     experts = 48 * 128 * 3 * int(768 * 2048 * Q8)
     assert all_here.per_gpu.weights.likely - spared.per_gpu.weights.likely == experts
-    streamed = 128 * int(768 * 2048 * Q8) + (10 * 2048 + 8192) * 512 * 4
+    states = (8 * (768 + 2048) + 3 * 2048 + 8192) * 512 * 4  # eight experts, three states, a mask
+    streamed = 128 * int(768 * 2048 * Q8) + states
     assert streamed < all_here.per_gpu.activations.likely  # the logits hide it: 301 MiB
     assert spared.per_gpu.activations.likely == all_here.per_gpu.activations.likely
-    at_16_bits = estimate(moe, quant="gguf-f16", cpu_moe=True).per_gpu.activations.likely
-    assert at_16_bits == 128 * 768 * 2048 * 2 + (10 * 2048 + 8192) * 512 * 4
+    wide = estimate(moe, quant="gguf-f16", cpu_moe=True, engine_version="b7900")
+    assert wide.per_gpu.activations.likely == 128 * 768 * 2048 * 2 + states
 
 
 def test_the_converter_splits_fused_gates_and_ups() -> None:
     """gpt-oss-20b: one of two halves of 32 x 2880 x 2880 values in MXFP4 is copied at a time."""
     result = estimate(
-        build_profile(gpt_oss_20b()), quant="mxfp4_moe", context=131_072, cpu_moe=True
+        build_profile(gpt_oss_20b()),
+        quant="mxfp4_moe",
+        context=131_072,
+        cpu_moe=True,
+        engine_version="b6699",
     )
     half = 32 * 2880 * (2880 // 32) * 17
-    # 456.98 MiB logged by build 6699
-    assert result.per_gpu.activations.likely == half + (10 * 2880 + 131_072) * 512 * 4
+    # 456.98 MiB logged by build 6699: four experts of 2,880 values, three states, a mask beside
+    states = 4 * (2880 + 2880) + 3 * 2880
+    assert result.per_gpu.activations.likely == half + (states + 131_072) * 512 * 4
+    assert result.per_gpu.activations.likely == pytest.approx(456.98 * MIB, rel=0.015)
 
 
 @pytest.mark.parametrize(
     ("build", "values"),
     [
         # 128 heads: queries of 192, absorbed into 512, joined to 576; three hidden states, a mask
-        (None, 128 * (192 + 512 + 576) + 3 * 7168 + 8192),
+        ("b7900", 128 * (192 + 512 + 576) + 3 * 7168 + 8192),
+        (None, 128 * (192 + 512 + 576) + 3 * 7168 + 8192 // 2),  # in 16 bits since June 2026
         ("b4905", 129_280 + 2 * 7168),  # heads expanded: the logits are larger
     ],
 )
@@ -190,6 +214,24 @@ def test_recurrent_states_are_kept_per_sequence() -> None:
     assert four_users.likely == 4 * one_user.likely
 
 
+def test_drafts_are_a_second_context() -> None:
+    """States to return to: 62.81 MiB are 502.50 with seven drafts (llama.cpp pull request 26499),
+    149.62 are 1,047.38 with six (GenerelSchwerz/llama.cpp pull request 37); one layer of cache; and
+    a buffer of its own."""
+    hybrid = build_profile(qwen3_next())
+    arch = hybrid.architecture
+    assert arch is not None
+    states = sum(s.count * s.state_elements * 4 for s in arch.layer_plan if s.state_elements)
+    without, drafting = (estimate(hybrid, context=256, draft_tokens=n).per_gpu for n in (0, 3))
+    layer = 256 * 2 * 2 * 256 * 2  # 256 cells of two heads of 256, keys and values
+    assert drafting.kv_cache.likely == without.kv_cache.likely + 3 * states + layer
+    assert drafting.activations.likely > without.activations.likely
+    dense, two = (estimate(context=4096, draft_tokens=n).per_gpu for n in (0, 2))
+    assert two.kv_cache.likely == dense.kv_cache.likely * 33 // 32
+    assert two.activations.likely == 2 * dense.activations.likely
+    assert estimate(gpu_layers=0, draft_tokens=2).per_gpu.kv_cache.likely == 0
+
+
 @pytest.mark.parametrize(
     ("fields", "tokens"),
     [
@@ -211,16 +253,73 @@ def test_without_flash_attention_scores_decide() -> None:
 
 
 def test_capped_logits_are_held_twice() -> None:
-    uncapped = estimate(build_profile(llama(model_type="llama"))).per_gpu.activations.likely
-    capped = estimate(build_profile(llama(model_type="gemma2"))).per_gpu.activations.likely
-    assert capped - uncapped == 512 * 128_256 * 4
+    uncapped, capped = (
+        estimate(build_profile(llama(model_type=kind)), engine_version="b7900").per_gpu
+        for kind in ("llama", "gemma2")
+    )
+    assert capped.activations.likely - uncapped.activations.likely == 512 * 128_256 * 4
 
 
 def test_a_server_reserves_logits_for_its_slots() -> None:
-    """Ollama starts llama-server, which needs them for one token of each sequence."""
-    bench, server = estimate(), estimate(engine="ollama")
-    assert server.per_gpu.activations.likely < bench.per_gpu.activations.likely
+    """Since PR 23861 llama-server, which Ollama starts, needs them for a token of each sequence."""
+    bench, server = estimate(engine_version="b7900"), estimate()
+    assert bench.per_gpu.activations.likely == (128_256 + 4096 + 14_336) * 512 * 4
+    # three values of the MLP's width, three hidden states, a mask of two bytes a cell
+    assert server.per_gpu.activations.likely == (3 * 14_336 + 3 * 4096 + 8192 // 2) * 512 * 4
     assert server.per_gpu.activations.high == bench.per_gpu.activations.high
+    assert estimate(engine="ollama").per_gpu.activations.likely < bench.per_gpu.activations.likely
+
+
+@pytest.mark.parametrize(
+    ("version", "slots"),
+    [("b9399", False), ("b9400", True), ("2026-05", False), ("2026-06-02", True), (None, True)],
+)
+def test_a_month_is_as_good_as_a_build(version: str | None, slots: bool) -> None:
+    assert rules_of(version).slot_logits is slots
+
+
+BGE_SMALL = build_profile(
+    llama(hidden=384, ffn=1536, layers=12, heads=12, kv_heads=12, vocab=30_522, model_type="bert")
+)
+
+
+def test_an_encoder_attends_to_its_batch_alone() -> None:
+    """bge-small, without a gate: 1,536 + 2 x 384 values of 512 tokens, 4.50 MiB measured; with four
+    layers on the GPU one F16 matrix of 384 x 1,536 more, 5.62 MiB (gguf-parser-go issue 51)."""
+    graph = Graph(gated=False)
+    arch = BGE_SMALL.architecture
+    assert arch is not None
+    encoder = replace(arch, generates=False)
+    for context in (512, 4096):
+        whole = compute_buffer(encoder, Workload(context=context), 1, graph)
+        assert whole.likely == 4.5 * MIB
+    weights = HostWeights(layer=384 * 1536 * 2, head=0)
+    part = streaming_buffer(encoder, Workload(gpu_layers=4), whole, weights, graph)
+    assert part.likely == pytest.approx(5.62 * MIB, rel=0.002)
+
+
+def test_without_a_gpu_nothing_is_copied_to_one() -> None:
+    """The output of Llama-3.1-8B: logits and one hidden state; no runtime of a GPU."""
+    result = estimate(quant="iq4_xs", backend="cpu", gpu_layers=0, engine_version="b5192")
+    assert result.per_gpu.activations.likely == (128_256 + 4096) * 512 * 4
+    assert (result.per_gpu.overhead.likely, result.per_gpu.weights.likely) == (0, 0)
+    beside = estimate(quant="iq4_xs", gpu_layers=0, engine_version="b5192")
+    assert beside.per_gpu.activations.likely > result.per_gpu.activations.likely + 300 * MIB
+
+
+def test_one_product_of_queries_keys_and_values_stays_alive() -> None:
+    """Phi-3-mini on the CPU, 2,048 tokens: 168.01 MiB logged (danbev/learning-ai)."""
+    phi = llama(hidden=3072, ffn=8192, layers=32, heads=32, kv_heads=32, vocab=32_064)
+    arch = build_profile(phi).architecture
+    assert arch is not None
+    workload = Workload(context=2048, flash_attention=False, gpu_layers=0)
+    fused = compute_buffer(arch, workload, 1, Graph(cpu=True, fused_qkv=True))
+    assert fused.likely == pytest.approx(168.01 * MIB, rel=0.001)
+
+
+def test_the_backend_that_was_asked_for_counts() -> None:
+    assert estimate(backend="vulkan").per_gpu.overhead.likely == round(0.18 * GIB)
+    assert estimate(backend="metal").per_gpu.weights.likely == estimate().sizes.total
 
 
 def test_the_runtime_depends_on_the_backend() -> None:

@@ -7,8 +7,11 @@ from typing import Any
 
 import pytest
 
+from gpusizer.answers.sizer import Sizer
 from gpusizer.core.errors import GpusizerError, InvalidRequest, UnknownGpu, UnknownQuant
+from gpusizer.gpus import load_catalogue
 from gpusizer.text import say_note
+from tests.builders import llama
 from tests.sizers import embedded_sizer
 
 SIZER = embedded_sizer()
@@ -137,6 +140,33 @@ def test_a_context_beyond_the_model_is_shortened_with_a_note() -> None:
     assert [note["code"] for note in data["notes"]] == ["context_shortened"]
 
 
+def test_engines_treat_a_context_beyond_the_model_each_in_their_way() -> None:
+    """Llama-3.1-8B: 131,072 bytes a token; llama.cpp reserves all that is asked for."""
+    llama_cpp = answer(quant="q8_0", engine="llama.cpp", context=262_144)
+    assert llama_cpp["estimates"][0]["kv_cache_bytes"] == 262_144 * 131_072
+    assert llama_cpp["notes"] == [
+        {**llama_cpp["notes"][0], "code": "context_beyond_model"},
+    ]
+    assert llama_cpp["notes"][0]["fields"] == {"asked": 262_144, "longest": 131_072}
+    ollama = answer(quant="q8_0", engine="ollama", context=262_144)
+    assert ollama["workload"]["context"] == 131_072
+    assert "context_shortened" in [note["code"] for note in ollama["notes"]]
+    with pytest.raises(InvalidRequest) as refused:
+        answer(quant="bf16", engine="vllm", context=262_144)
+    assert refused.value.fields["reason"] == "beyond_the_model"
+
+
+def test_vllm_takes_what_the_configuration_stretches_to() -> None:
+    """Four times 32,768 positions by YaRN."""
+    scaling = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32_768}
+    stretched = llama(context=32_768, config={"rope_scaling": scaling})
+    sizer = Sizer(lambda ref: stretched, load_catalogue())
+    fields = {"model": "org/model", "quant": "bf16", "engine": "vllm", "max_watts": 1}
+    assert sizer.size({**fields, "context": 131_072}).workload.context == 131_072
+    with pytest.raises(InvalidRequest):
+        sizer.size({**fields, "context": 131_073})
+
+
 def test_a_gguf_file_holds_its_vocabulary_and_part_of_it_stays_on_the_host() -> None:
     row = answer(quant="q8_0", engine="llama.cpp")["estimates"][0]
     loaded = row["weights_bytes"] + row["host_bytes"]
@@ -187,8 +217,8 @@ def test_the_version_of_an_engine_that_has_versions_is_used() -> None:
     ignored = answer(engine="tgi", engine_version="3", text_only=True)
     assert ignored["notes"][0]["fields"] == {"facts": "engine_version, text_only"}
     assert answer(engine="vllm", text_only=True, draft_tokens=1)["notes"] == []
-    build = answer(engine="llama.cpp", engine_version="b4905", text_only=True)
-    assert build["notes"][0]["fields"] == {"facts": "text_only"}
+    build = answer(engine="llama.cpp", engine_version="b4905", text_only=True, draft_tokens=1)
+    assert build["notes"] == []
     assert {row["engine_version"] for row in build["estimates"]} == {"b4905"}
 
 

@@ -188,16 +188,9 @@ def _llama(
 
 
 def _gguf_quant(request: LogRequest, profile: ModelProfile) -> tuple[Quant, bool] | None:
-    """The recipe a label stands for, as the file's publisher makes it where the log names one.
-
-    Models released in MXFP4 keep it in files labelled F16.
-    """
-    slug = request.quant
-    stored = profile.quantization.method if profile.quantization else ""
-    if stored == "mxfp4" and slug == "gguf-f16":
-        return _stored(profile), True
+    """The recipe a label stands for, as the file's publisher makes it where the log names one."""
     try:
-        quant = as_published(find_quant(slug), request.publisher)
+        quant = as_published(find_quant(request.quant), request.publisher)
     except UnknownQuant:
         return None
     return (quant, False) if "llama.cpp" in quant.engines else None

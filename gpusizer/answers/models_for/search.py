@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from gpusizer.answers.models_for.model_library import CandidateModel
 from gpusizer.answers.models_for.tasks import Task, task_of
 from gpusizer.answers.selection import select_quants
+from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.messages import Note
 from gpusizer.core.time_budget import TimeBudget
 from gpusizer.fit.compatibility import runs_on
@@ -137,7 +138,10 @@ def _fitter(candidate: CandidateModel, memory: int, question: Question) -> Fitte
     None too where the model's limit is below a context that was asked for.
     """
     profile, requested = candidate.profile, question.workload
-    workload, _ = question.resolve(requested, profile)
+    try:
+        workload, _ = question.resolve(requested, profile)
+    except InvalidRequest:  # vLLM does not start with a longer context than the model's
+        return None
     if workload.context < requested.context != DEFAULT_CONTEXT:
         return None
     rankable = select_quants(question.quants, profile, workload.engine).rankable

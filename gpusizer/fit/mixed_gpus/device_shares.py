@@ -84,7 +84,9 @@ class Load:
 
     @cached_property
     def parts(self) -> LayerBytes:
-        return layer_bytes(self.profile, self.estimate.sizes, self.layers)
+        return layer_bytes(
+            self.profile, self.estimate.sizes, self.layers, text_only=self.workload.text_only
+        )
 
     @cached_property
     def _cache(self) -> tuple[int, ...]:
@@ -162,7 +164,7 @@ class Load:
         below = min(self.layers, self.layers + 1 - arrangement.gpu_layers)
         provenance = Provenance.EXACT if self.estimate.native else Provenance.DERIVED
         return DeviceShare(
-            exactly(self.estimate.sizes.total - on_gpus, provenance),
+            exactly(self.estimate.loaded_bytes - on_gpus, provenance),
             exactly(self.cache_on(0, below), Provenance.DERIVED),
             self._host_buffers(alone=not arrangement.gpu_layers),
             fitted(0, 0, 0),

@@ -67,10 +67,16 @@ class Overhead:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """Weights once an engine has loaded them: the fullest GPU, and all GPUs together."""
+    """Weights once an engine has loaded them.
+
+    Attributes:
+        per_gpu, all_gpus: the fullest GPU, and all GPUs together.
+        left_out: bytes of the files that are not loaded at all, in system memory neither.
+    """
 
     per_gpu: Amount
     all_gpus: Amount
+    left_out: int = 0
 
 
 class Loader(Protocol):

@@ -1,10 +1,12 @@
 """Compute buffers of llama.cpp: what its graph reserves for one physical batch.
 
-Read off its allocation logs and explained from its graphs; activations and logits are FP32.
-See data/SOURCES.md, "llama.cpp".
+Read off its allocation logs and explained from its graphs (src/llama-graph.cpp); activations and
+logits are FP32. See data/SOURCES.md, "llama.cpp".
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from gpusizer.core.byte_ranges import Amount, fitted
 from gpusizer.core.units import MIB
@@ -12,49 +14,115 @@ from gpusizer.memory.engines.llama_layers import ubatch
 from gpusizer.memory.workload import Workload
 from gpusizer.model.architecture import Architecture, Attention, LayerSpec
 
-_F32 = 4
+_F16, _F32 = 2, 4
 _PIPELINE_COPIES = 3  # inputs are kept for four batches in flight; one of them is counted elsewhere
-_LAYER_STATES = 10  # hidden states alive inside a layer, beside the mask
+_LAYER_STATES = 10  # hidden states alive inside a layer, beside the mask, at least
+_FEED_FORWARD_STATES = 3  # the same beside what a feed-forward block holds
 _LATENT_STATES = 3  # the same beside the queries of a latent (788.0 MiB logged for DeepSeek-V3)
 _SPARE_BYTES = 64 * MIB
 # The final logits of these families are capped by a tanh: the graph holds them twice.
 _CAPPED = ("gemma2", "gemma3n", "gemma4")
 
 
-def compute_buffer(
-    arch: Architecture, workload: Workload, gpus: int, *, vulkan: bool, batch_logits: bool
-) -> Amount:
-    """Bytes of the compute buffer: the larger need of the output and, without flash attention, of
-    the attention scores.
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """What the size of a graph depends on beside architecture and workload.
 
-    `batch_logits` False reserves them for one token of each sequence: llama-server does since
-    August 2026, llama-bench and older servers for the whole batch. The band covers both.
+    Attributes:
+        batch_logits: logits are reserved for a whole batch, not for one token of each sequence.
+        half_mask: flash attention takes a 16-bit mask.
+        masks: copies of the mask that are held.
+        vulkan, cpu: the backend is this one.
+        gated: feed-forward blocks have a gate, so that three values of its width are alive.
+        fused_qkv: queries, keys and values are views of one matrix product, which stays alive.
     """
+
+    batch_logits: bool = True
+    half_mask: bool = False
+    masks: int = 1
+    vulkan: bool = False
+    cpu: bool = False
+    gated: bool = True
+    fused_qkv: bool = False
+
+
+def compute_buffer(arch: Architecture, workload: Workload, gpus: int, graph: Graph) -> Amount:
+    """Bytes of the compute buffer: the larger need of the output and of a layer.
+
+    llama-bench and older servers reserve logits for a whole batch, newer servers for one token of
+    each sequence (`Graph.batch_logits`). The band covers both.
+    """
+    if not arch.generates:
+        return _encoder_buffer(arch, workload, graph)
     batch, hidden = ubatch(workload), arch.hidden_size or 0
     states = hidden * batch * _F32
     kinds = {spec.attention for spec in arch.layer_plan}
-    rest = _output_states(arch, kinds) * states
-    if vulkan and Attention.RECURRENT in kinds:
+    rest = (1 if graph.cpu else _output_states(arch, kinds)) * states
+    if graph.vulkan and Attention.RECURRENT in kinds:
         rest += 3 * states + workload.context * batch * _F32  # copies of the mask
     few = _logits(arch, min(batch, workload.concurrency)) + rest
     many = _logits(arch, batch) + rest
-    attention = _layer_states(arch, workload, masks=1 if batch_logits else 2)
+    attention = layer_states(arch, workload, graph)
     if not workload.flash_attention:
-        cells = workload.context * workload.concurrency
-        attention = cells * batch * ((arch.attention_heads or 1) + 1) * _F32 + 4 * states
+        attention = _scores(arch, workload, graph)
     copies = _copies(arch, workload, gpus)
+    if workload.draft_tokens:  # a second context has a graph of its own, of the same batch
+        copies += max(layer_states(arch, workload, graph), round(few))
     low, high = max(few, attention) + copies, max(many, attention) + copies
-    likely = high if batch_logits else low
+    likely = high if graph.batch_logits else low
     high += workload.context * batch * _F32  # a second mask
     return fitted(low * 0.9, likely, high * 1.15 + _SPARE_BYTES)
 
 
-def _layer_states(arch: Architecture, workload: Workload, masks: int = 1) -> int:
-    """Inside a layer: hidden states and the mask of all cells; Ollama's graphs hold it twice."""
+def _encoder_buffer(arch: Architecture, workload: Workload, graph: Graph) -> Amount:
+    """An encoder attends to the batch alone, has no cache and gives no logits.
+
+    bge-small: 1,536 + 2 x 384 values of 512 tokens are the 4.50 MiB that build c841aeeb8 reserves
+    (gpustack/gguf-parser-go issue 51); with a gate, EuroBERT's 21.5 MiB and LLaDA's 88.5 MiB.
+    """
+    batch, hidden = ubatch(workload), arch.hidden_size or 0
+    inside = _feed_forward(arch, graph) + 2 * hidden
+    likely = batch * inside * _F32 + (batch * batch * _F16 if graph.gated else 0)
+    if not workload.flash_attention:
+        likely += batch * batch * (arch.attention_heads or 1) * _F32
+    return fitted(likely * 0.9, likely, likely * 1.5 + _SPARE_BYTES)
+
+
+def layer_states(arch: Architecture, workload: Workload, graph: Graph) -> int:
+    """Inside a layer under flash attention: hidden states, what the block widens them to, and the
+    mask of all cells, which Ollama's graphs hold twice.
+    """
     hidden = arch.hidden_size or 0
     latent = max(_queries(arch, spec) for spec in arch.layer_plan)
-    states = max(hidden * _LAYER_STATES, latent + hidden * _LATENT_STATES)
-    return (states + workload.context * masks) * ubatch(workload) * _F32
+    states = max(
+        hidden * _LAYER_STATES,
+        _feed_forward(arch, graph) + hidden * _FEED_FORWARD_STATES,
+        latent + hidden * _LATENT_STATES,
+    )
+    mask = workload.context * graph.masks * (_F16 if graph.half_mask else _F32)
+    return (states * _F32 + mask) * ubatch(workload)
+
+
+def _feed_forward(arch: Architecture, graph: Graph) -> int:
+    """Values of one token in a feed-forward block: gate, up and their product; of a mixture the
+    product and the output of every expert that the token uses.
+
+    OLMoE's 8 x (2,048 + 1,024) and three hidden states beside a mask of 4,096 cells are the 64.0
+    MiB of gpustack/gguf-parser-go issue 45, gpt-oss-20b's 4 x (2,880 + 2,880) part of 456.98 MiB.
+    """
+    if arch.experts and arch.experts_per_token and arch.expert_width:
+        return arch.experts_per_token * ((arch.hidden_size or 0) + arch.expert_width)
+    return (3 if graph.gated else 1) * (arch.intermediate_size or 0)
+
+
+def _scores(arch: Architecture, workload: Workload, graph: Graph) -> int:
+    """Attention scores of every head, their mask and hidden states, six where queries, keys and
+    values are one product: 162.0 MiB logged for Pythia-2.8B, 168.0 MiB for Phi-3-mini.
+    """
+    batch = ubatch(workload)
+    cells = workload.context * workload.concurrency
+    states = (6 if graph.fused_qkv else 4) * (arch.hidden_size or 0) * batch * _F32
+    return cells * batch * ((arch.attention_heads or 1) + 1) * _F32 + states
 
 
 def _queries(arch: Architecture, spec: LayerSpec) -> int:
@@ -71,7 +139,7 @@ def _logits(arch: Architecture, tokens: int) -> int:
 
 
 def _output_states(arch: Architecture, kinds: set[Attention]) -> float:
-    """Hidden states alive beside the logits; a dense layer's MLP can be live as well."""
+    """Hidden states alive beside the logits on a GPU; a dense layer's MLP can be live as well."""
     if Attention.RECURRENT in kinds:
         return 3
     if arch.experts or not arch.hidden_size or not arch.intermediate_size:
@@ -88,13 +156,25 @@ def _copies(arch: Architecture, workload: Workload, gpus: int) -> int:
     return _PIPELINE_COPIES * inputs * ubatch(workload) * _F32
 
 
+@dataclass(frozen=True, slots=True)
+class HostWeights:
+    """Bytes of the largest tensor of a layer and of the head, either of which may be copied to the
+    GPU for a batch (`op_offload`)."""
+
+    layer: int
+    head: int
+
+
 def streaming_buffer(
-    arch: Architecture, workload: Workload, usual: Amount, largest_bytes: int
+    arch: Architecture, workload: Workload, usual: Amount, weights: HostWeights, graph: Graph
 ) -> Amount:
     """The same with weights on the host: the graph also holds the largest one that is copied to the
-    GPU for a batch."""
-    likely = max(usual.likely, _layer_states(arch, workload) + largest_bytes)
-    if not arch.experts:  # the head is the largest, and its logits are there as well
-        likely = max(likely, usual.likely + largest_bytes)
+    GPU for a batch, beside the states of a layer. The output is the first layer that goes to a GPU,
+    so that its head is copied only where no layer is there.
+    """
+    states = layer_states(arch, workload, graph) if arch.generates else usual.likely
+    likely = max(usual.likely, states + weights.layer)
+    if workload.gpu_layers == 0 and graph.batch_logits and not arch.experts:
+        likely = max(likely, usual.likely + weights.head)
     high = max(usual.high, round(likely * 1.15) + _SPARE_BYTES)
     return fitted(usual.low, likely, high)

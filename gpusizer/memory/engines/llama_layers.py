@@ -14,7 +14,7 @@ from itertools import accumulate, pairwise
 from gpusizer.core.byte_ranges import Provenance, exactly
 from gpusizer.hub.tensors import Indices
 from gpusizer.memory.engines.base import Loaded
-from gpusizer.memory.engines.llama_versions import CacheRules, as_cached
+from gpusizer.memory.engines.llama_versions import BuildRules, as_cached
 from gpusizer.memory.kv_cache import STEPS, layer_cache
 from gpusizer.memory.weight_sizes import WeightSizes
 from gpusizer.memory.workload import Workload
@@ -94,6 +94,7 @@ class LayerBytes:
         output: head or tied embedding, and what else comes after the layers.
         embedding: input tables, which stay on the host.
         tower: vision and audio encoders, on the first GPU.
+        left_out: encoders that are not loaded, as no picture or sound is asked for.
     """
 
     layers: tuple[int, ...]
@@ -101,15 +102,23 @@ class LayerBytes:
     output: int
     embedding: int
     tower: int
+    left_out: int = 0
 
 
-def layer_bytes(profile: ModelProfile, sizes: WeightSizes, layers: int) -> LayerBytes:
-    """Spread the bytes of each group over the layers it occurs in."""
+def layer_bytes(
+    profile: ModelProfile, sizes: WeightSizes, layers: int, *, text_only: bool = False
+) -> LayerBytes:
+    """Spread the bytes of each group over the layers it occurs in.
+
+    `text_only`: without the projector's file (`--mmproj` of llama.cpp's tools/mtmd).
+    """
     per_layer, routed = _Spread(layers), _Spread(layers)
     evenly = output = embedding = tower = 0
     arch = profile.architecture
-    tied = arch is not None and arch.generates and arch.tied_embeddings
-    for group, amount in zip(profile.groups, sizes.by_group, strict=True):
+    pairs = tuple(zip(profile.groups, sizes.by_group, strict=True))
+    both = any(amount and g.duplicate and g.kind is Kind.OUTPUT for g, amount in pairs)
+    tied = arch is not None and arch.generates and arch.tied_embeddings and not both
+    for group, amount in pairs:
         if group.part not in _ON_HOST_FIRST:
             tower += amount
         elif group.layers is not None and is_expert(group.pattern):
@@ -124,7 +133,8 @@ def layer_bytes(profile: ModelProfile, sizes: WeightSizes, layers: int) -> Layer
         else:
             output += amount
     per_layer.add(tuple(range(layers)), evenly)
-    return LayerBytes(per_layer.before(), routed.before(), output, embedding, tower)
+    loaded, left_out = (0, tower) if text_only else (tower, 0)
+    return LayerBytes(per_layer.before(), routed.before(), output, embedding, loaded, left_out)
 
 
 class _Spread:
@@ -171,16 +181,23 @@ def place(
             amount -= parts.experts[stage.end] - parts.experts[stage.first]
         amount += parts.output * stage.output + parts.tower * (number == 0)
         on_gpu.append(amount + parts.embedding * (maps_file and number == 0))
-    return Loaded(exactly(max(on_gpu), provenance), exactly(sum(on_gpu), provenance))
+    fullest, together = exactly(max(on_gpu), provenance), exactly(sum(on_gpu), provenance)
+    return Loaded(fullest, together, parts.left_out)
 
 
 @lru_cache(maxsize=256)
-def cached(architecture: Architecture, batch: int, rules: CacheRules) -> Architecture:
-    """The architecture as a build caches it: windows with room for a batch, or none at all."""
+def cached(
+    architecture: Architecture, batch: int, rules: BuildRules, drafts: int = 0
+) -> Architecture:
+    """The architecture as a build caches it: windows with room for a batch, or none at all, and
+    recurrent states once more for each draft token, to return to (`n_rs_seq`, pull request 22400).
+    """
     architecture = as_cached(architecture, rules)
     ignored = architecture.model_type in _WINDOW_IGNORED
     plan = tuple(
-        spec
+        replace(spec, state_elements=spec.state_elements * (1 + drafts))
+        if spec.attention is Attention.RECURRENT
+        else spec
         if spec.window is None
         else replace(spec, attention=Attention.FULL, window=None)
         if ignored
@@ -190,27 +207,39 @@ def cached(architecture: Architecture, batch: int, rules: CacheRules) -> Archite
     return replace(architecture, layer_plan=plan)
 
 
+def draft_cache(architecture: Architecture, workload: Workload, context: int) -> int:
+    """Cache of one sequence in the draft layer, in 32nds of a byte: a context of its own, which
+    caches as the last layer of full attention does (pull request 22673).
+    """
+    full = [s for s in architecture.layer_plan if s.attention in (Attention.FULL, Attention.MLA)]
+    if not workload.draft_tokens or not full:
+        return 0
+    return layer_cache(full[-1], workload.kv_dtype, context, CELLS)
+
+
 def cache_per_layer(
-    architecture: Architecture, workload: Workload, rules: CacheRules, context: int
+    architecture: Architecture, workload: Workload, rules: BuildRules, context: int
 ) -> list[int]:
     """Cache of one sequence in each layer, in 32nds of a byte."""
     per_layer: list[int] = []
-    for spec in cached(architecture, ubatch(workload), rules).layer_plan:
+    as_built = cached(architecture, ubatch(workload), rules, workload.draft_tokens)
+    for spec in as_built.layer_plan:
         per_layer += [layer_cache(spec, workload.kv_dtype, context, CELLS)] * spec.count
+    per_layer[-1] += draft_cache(as_built, workload, context)
     return per_layer
 
 
 def sequence_bytes(
-    architecture: Architecture, workload: Workload, rules: CacheRules, gpus: int, context: int
+    architecture: Architecture, workload: Workload, rules: BuildRules, gpus: int, context: int
 ) -> int:
     """Cache of one sequence on the GPU that holds most of it."""
-    kinds = _kinds_of_stages(
-        cached(architecture, ubatch(workload), rules), workload.gpu_layers, gpus
-    )
-    amounts = (
+    as_built = cached(architecture, ubatch(workload), rules, workload.draft_tokens)
+    amounts = [
         sum(spec.count * layer_cache(spec, workload.kv_dtype, context, CELLS) for spec in stage)
-        for stage in kinds
-    )
+        for stage in _kinds_of_stages(as_built, workload.gpu_layers, gpus)
+    ]
+    if workload.gpu_layers != 0:
+        amounts[-1] += draft_cache(as_built, workload, context)
     return -(-max(amounts) // STEPS)
 
 

@@ -1,4 +1,4 @@
-"""What llama.cpp caches, by build.
+"""What llama.cpp caches and reserves, by build or by month.
 
 Builds are numbered by commit (bNNNN), several a day; each number below is the build of
 the day on which the pull request was merged, so a few builds around it may get the wrong rules.
@@ -14,6 +14,7 @@ from enum import Enum
 from gpusizer.model.architecture import Architecture, Attention, LayerSpec
 
 _NUMBER = re.compile(r"\d+")
+_MONTH = re.compile(r"20\d\d-[01]\d")
 
 
 class Latent(Enum):
@@ -25,30 +26,45 @@ class Latent(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class CacheRules:
-    """Rules from build `since` on: what a latent layer caches, and whether the cache of a sliding
-    layer ends with its window.
+class BuildRules:
+    """Rules from build `since` on, made in `month`.
+
+    Attributes:
+        latent: what a latent layer caches.
+        windows: the cache of a sliding layer ends with its window.
+        slot_logits: llama-server reserves logits for a token of each slot, not for a whole batch,
+            and the mask of flash attention is 16-bit.
     """
 
     since: int
+    month: str
     latent: Latent
     windows: bool
+    slot_logits: bool = False
 
 
 BUILDS = (
-    CacheRules(0, Latent.HEADS, windows=False),
+    BuildRules(0, "", Latent.HEADS, windows=False),
     # PR 12801, April 2025, "DeepSeek V2/V3 MLA implementation"
-    CacheRules(5140, Latent.TWICE, windows=False),
+    BuildRules(5140, "2025-04", Latent.TWICE, windows=False),
     # PR 13194, May 2025, "kv-cache : add SWA support"
-    CacheRules(5430, Latent.TWICE, windows=True),
+    BuildRules(5430, "2025-05", Latent.TWICE, windows=True),
     # PR 19067, January 2026, "kv-cache : support V-less cache"
-    CacheRules(7830, Latent.ONCE, windows=True),
+    BuildRules(7830, "2026-01", Latent.ONCE, windows=True),
+    # PR 23861, "llama: limit max outputs of llama_context", and PR 23764, "llama: use f16 mask for
+    # FA to save VRAM", 1 June 2026
+    BuildRules(9400, "2026-06", Latent.ONCE, windows=True, slot_logits=True),
 )
 """Oldest first."""
 
 
-def rules_of(version: str | None, builds: Sequence[CacheRules] = BUILDS) -> CacheRules:
-    """The rules of a build such as "b4905". A text without a build number means the current one."""
+def rules_of(version: str | None, builds: Sequence[BuildRules] = BUILDS) -> BuildRules:
+    """The rules of a build such as "b4905", or of builds of a month such as "2026-05". A text
+    without either means the current one.
+    """
+    month = _MONTH.search(version or "")
+    if month is not None:
+        return next(rules for rules in reversed(builds) if rules.month <= month[0])
     match = _NUMBER.search(version or "")
     if match is None:
         return builds[-1]
@@ -56,7 +72,7 @@ def rules_of(version: str | None, builds: Sequence[CacheRules] = BUILDS) -> Cach
     return next((rules for rules in reversed(builds) if rules.since <= number), builds[0])
 
 
-def cached_layer(spec: LayerSpec, rules: CacheRules) -> LayerSpec:
+def cached_layer(spec: LayerSpec, rules: BuildRules) -> LayerSpec:
     """A layer as a build caches it. Latent layers of unknown heads stay as they are."""
     if spec.attention is Attention.MLA:
         if rules.latent is Latent.TWICE:
@@ -73,7 +89,7 @@ def cached_layer(spec: LayerSpec, rules: CacheRules) -> LayerSpec:
     return spec
 
 
-def as_cached(architecture: Architecture, rules: CacheRules) -> Architecture:
+def as_cached(architecture: Architecture, rules: BuildRules) -> Architecture:
     """The architecture with its layers as a build caches them."""
     plan = tuple(cached_layer(spec, rules) for spec in architecture.layer_plan)
     return replace(architecture, layer_plan=plan)

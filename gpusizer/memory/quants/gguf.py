@@ -22,7 +22,7 @@ from gpusizer.memory.quants.layouts import (
     kept_bytes,
     sides,
 )
-from gpusizer.memory.quants.publishers import PublisherRule
+from gpusizer.memory.quants.publishers import IMPORTANCE_MATRIX, NO_TIED_HEAD, PublisherRule
 from gpusizer.memory.quants.recipes import Place, Recipe
 from gpusizer.model.architecture import Architecture
 from gpusizer.model.tensor_roles import Kind, Part, Slot, is_layer_table
@@ -41,40 +41,48 @@ _FALLBACK = {
 _LAYERS_70B = 80  # llama.cpp calls an 80-layer model "70B" and widens its shared attn_v
 _EIGHT = 8  # Mixtral-like models have so few attention weights that llama.cpp spares them
 _SIXTEEN_BITS = ("F16", "F32")  # recipes that quantize nothing
+RELEASED_BLOCKS = "_blocks"
+"""How names of experts end that gpt-oss was released with in MXFP4; every recipe keeps them so."""
 # An embedding inside a layer is that of a draft layer.
 _MATRICES = (Kind.LINEAR, Kind.EXPERT, Kind.EMBEDDING, Kind.OUTPUT)
 # attn_qkv is treated like attn_v; a fused gate and up is split by the converter.
 _ALIKE = {Slot.QKV: Slot.V, Slot.GATE_UP: Slot.UP}
 # Text, score and type of each token, and merges: 23-25 bytes with SentencePiece, which has no
-# merges, 35-40 with byte-pair encoding, 61 in Llama 3, whose merges outnumber its tokens.
-_HEADER_BYTES = {"sentencepiece": 24, "bpe": 39, "llama 3": 61}
+# merges, 35-40 with byte-pair encoding, 44 in Qwen3.5, whose text is less often ASCII, 61-65 in
+# Llama 3 and o200k (gpt-oss), whose merges outnumber their tokens.
+_HEADER_BYTES = {"sentencepiece": 24, "bpe": 39, "large bpe": 44, "tiktoken": 61}
 _SENTENCEPIECE_TOKENS = 33_000  # Llama 2, Mistral, Phi-3; Gemma is larger and says its name
-_LLAMA_3_TOKENS = range(128_000, 128_512)
+_TIKTOKEN_TOKENS = (range(128_000, 128_512), range(199_998, 201_089))
+_LARGE_TOKENS = 240_000
 # Small matrices of Gemma 3n that the quantizer passes over, by the parts of names it looks for.
 _KEPT = re.compile(r"altup|laurel|per_layer_model_proj")
 
 
 @dataclass(frozen=True, slots=True)
 class Gguf:
-    """A GGUF file of one recipe. Vision towers are a separate 16-bit file (mmproj).
+    """A GGUF file of one recipe, and beside it the 16-bit file of a projector (mmproj).
 
     Attributes:
-        rules: what its publisher does otherwise.
+        rules: what its publisher does otherwise with single tensors.
+        habits: what its publisher does otherwise with whole files.
     """
 
     recipe: Recipe
     rules: tuple[PublisherRule, ...] = ()
+    habits: frozenset[str] = frozenset()
 
     def group_bytes(self, group: WeightGroup, model: ModelShape) -> int:
         """Bytes of all tensors of `group`, in memory as in the file."""
+        if model.importance_matrix is None and IMPORTANCE_MATRIX in self.habits:
+            model = replace(model, importance_matrix=True)
         if group.part is Part.MTP and not model.keeps_drafts:
             return 0
-        if group.duplicate and group.kind is Kind.OUTPUT and model.doubles_head:
+        if group.duplicate and group.kind is Kind.OUTPUT and self._writes_both(model):
             return group.count * tensor_bytes(group, self._output(group, model))
         if not group.parameters:
             return 0
         if group.part not in QUANTIZED_PARTS:
-            return kept_bytes(group)
+            return _tower_bytes(group)
         for rule in self.rules:
             if kind := rule.type_of(group, model, self.recipe.base):
                 return group.count * tensor_bytes(group, kind)
@@ -83,7 +91,8 @@ class Gguf:
         return self._matrix_bytes(group, model)
 
     def _table_bytes(self, group: WeightGroup, model: ModelShape) -> int:
-        """Bytes of the embedding or the head; a tied matrix follows the rules of the head.
+        """Bytes of the embedding or the head; a tied matrix written once follows the rules of the
+        head.
 
         So does the table of one row a layer beside a tied embedding: llama-quant.cpp puts both in
         one category since PR 19770.
@@ -95,11 +104,20 @@ class Gguf:
         if not model.tied_embeddings or (per_layer and model.narrow_layer_table):
             return group.count * tensor_bytes(group, narrow)
         amount = group.count * tensor_bytes(group, self._output(group, model))
-        if per_layer:
+        if per_layer or not self._writes_both(model):
             return amount
-        if model.doubles_head and not model.stores_head:
-            return amount + group.count * tensor_bytes(group, narrow)
-        return group.count * tensor_bytes(group, narrow) if model.stores_head else amount
+        embedding = group.count * tensor_bytes(group, narrow)
+        return embedding if model.stores_head else amount + embedding
+
+    def _writes_both(self, model: ModelShape) -> bool:
+        """Whether a tied matrix is in the file twice, as embedding and as head.
+
+        llama.cpp's converter writes every tensor that a checkpoint stores, a tied head too, where
+        the class of the model does not skip it (conversion/base.py has no such rule).
+        """
+        if model.doubles_head:
+            return True
+        return model.stores_head and not (model.drops_head or NO_TIED_HEAD in self.habits)
 
     def _output(self, group: WeightGroup, model: ModelShape) -> str:
         """The ggml type of the output head.
@@ -119,8 +137,8 @@ class Gguf:
             return group.parameters * GGML_BLOCKS["F32"][1]
         if _KEPT.search(group.pattern):
             return kept_bytes(group)
-        if group.pattern.endswith("_blocks"):
-            return group.count * tensor_bytes(group, "MXFP4")  # gpt-oss experts stay as released
+        if group.pattern.endswith(RELEASED_BLOCKS):
+            return group.count * tensor_bytes(group, "MXFP4")
         if group.kind is Kind.EXPERT and self.recipe.experts:
             return group.count * tensor_bytes(group, self.recipe.experts)
         if group.slot is Slot.KV_B and model.latent_key_dim:
@@ -134,6 +152,8 @@ class Gguf:
         if slot not in self.recipe.exceptions and model.experts != _EIGHT:
             return group.count * tensor_bytes(group, self.recipe.base)
         layers = group.layers or (model.layers // 2,)
+        if group.part is Part.MTP and layers[0] < model.layers:
+            layers = tuple(model.layers + number for number in layers)  # as the converter numbers
         per_layer, rank = group.count // len(layers), feed_forward_rank(group)
         counts = _types_in(self.recipe, slot, model, rank, layers)
         return sum(per_layer * count * tensor_bytes(group, kind) for kind, count in counts.items())
@@ -166,12 +186,18 @@ def _type(recipe: Recipe, slot: Slot, place: Place) -> str:
         return recipe.eight_k[slot is Slot.V]
     if model.experts == _EIGHT and slot is Slot.O:
         return recipe.eight_o or kind
-    for condition, chosen in recipe.exceptions.get(slot, ()):
+    exceptions = recipe.exceptions | recipe.falcon if model.wide_head else recipe.exceptions
+    for condition, chosen in exceptions.get(slot, ()):
         if condition(place):
             kind = chosen
             break
     widened = slot is Slot.V and model.layers == _LAYERS_70B
     return "Q5_K" if widened and kind in ("Q3_K", "Q4_K") else kind
+
+
+def _tower_bytes(group: WeightGroup) -> int:
+    """Bytes of a projector's tensors, F16 but for vectors: conversion/base.py prepare_tensors."""
+    return group.parameters * 4 if len(group.shape) == 1 else kept_bytes(group)
 
 
 def _without_gate(group: WeightGroup, model: ModelShape) -> tuple[WeightGroup, WeightGroup]:
@@ -186,7 +212,9 @@ def header_bytes(architecture: Architecture | None) -> int:
     if architecture is None or not architecture.vocab_size:
         return 0
     tokens = architecture.vocab_size
-    kind = "llama 3" if tokens in _LLAMA_3_TOKENS else "bpe"
+    kind = "large bpe" if tokens > _LARGE_TOKENS else "bpe"
+    if any(tokens in vocabulary for vocabulary in _TIKTOKEN_TOKENS):
+        kind = "tiktoken"
     if tokens < _SENTENCEPIECE_TOKENS or architecture.model_type.startswith("gemma"):
         kind = "sentencepiece"
     return tokens * _HEADER_BYTES[kind]

@@ -36,6 +36,7 @@ class ModelShape:
         keeps_drafts: GGUF files of this kind of model hold its multi-token-prediction layers.
         doubles_head: they hold a tied matrix twice, as embedding and as head.
         stores_head: the checkpoint does so as well.
+        drops_head: llama.cpp's converter leaves out a tied head that the checkpoint stores.
         wide_head: their output head is Q8_0 whatever the recipe.
         narrow_layer_table: their table of one row a layer has the recipe's base type.
         trained_for_q4_0: trained to be quantized so; its embedding is published as Q8_0.
@@ -43,6 +44,8 @@ class ModelShape:
         gate_rows: rows of in_proj_qkvz that the converter writes as a matrix of their own.
         down_layers: layers with an ffn_down, with an ffn_down_exps and with an ffn_down_shexp, the
             order in which llama.cpp counts them within a layer; sorted.
+        importance_matrix: the file is said to be quantized with one, or without; None where
+            nothing is said of it.
         model_type: of the configuration, or what it would be of a GGUF file; "" for none.
     """
 
@@ -55,12 +58,14 @@ class ModelShape:
     keeps_drafts: bool = False
     doubles_head: bool = False
     stores_head: bool = False
+    drops_head: bool = False
     wide_head: bool = False
     narrow_layer_table: bool = False
     trained_for_q4_0: bool = False
     early_qkv: bool = False
     gate_rows: int = 0
     down_layers: tuple[tuple[int, ...], ...] = field(default=(), hash=False)
+    importance_matrix: bool | None = None
     model_type: str = ""
 
 

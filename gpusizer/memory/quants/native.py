@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gpusizer.core.dtypes import nominal_bits
+from gpusizer.memory.quants.gguf import RELEASED_BLOCKS
 from gpusizer.memory.quants.table import Quant, all_quants, find_quant
 from gpusizer.model.profile import ModelProfile
 
@@ -15,6 +16,8 @@ _BY_METHOD_AND_BITS = {
     ("mxfp4", 4): "mxfp4",
     ("nvfp4", 4): "nvfp4",
 }
+# llama.cpp's converter repacks the experts of gpt-oss as they are (conversion/gpt_oss.py).
+_REPACKING_ENGINES = ("llama.cpp", "ollama")
 _FAMILIES = {
     "gptq": "gptq-int{bits}-g{group}",
     "awq": "awq-int{bits}-g{group}",
@@ -33,7 +36,10 @@ def native_quant(profile: ModelProfile) -> Quant:
     slugs = {quant.slug for quant in all_quants()}
     slug = _known_slug(profile)
     if slug in slugs:
-        return find_quant(slug)
+        quant = find_quant(slug)
+        if slug == "mxfp4" and any(g.pattern.endswith(RELEASED_BLOCKS) for g in profile.groups):
+            return replace(quant, engines=(*quant.engines, *_REPACKING_ENGINES))
+        return quant
     stored = profile.quantization
     bits = (stored.bits if stored else None) or nominal_bits(profile.native_dtype)
     method = stored.method if stored else profile.native_dtype.lower()

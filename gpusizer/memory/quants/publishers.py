@@ -8,44 +8,39 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from gpusizer.core.dtypes import GGML_BLOCKS
 from gpusizer.core.paths import DATA_DIR
 from gpusizer.core.tables import TableRow, read_table
-from gpusizer.memory.quants.layouts import ModelShape, runs_for_every_token
-from gpusizer.memory.quants.recipes import RECIPES, Recipe, first
+from gpusizer.memory.quants.layouts import ModelShape
+from gpusizer.memory.quants.recipes import RECIPES, Recipe
 from gpusizer.model.tensor_roles import Kind, Slot, is_layer_table, is_recurrent_out
 from gpusizer.model.weights import WeightGroup
 
 COLUMNS = ("publisher", "models", "recipes", "tensor", "type", "source")
 BASE = "base"
 """Type of a row: that of the recipe's matrices."""
-FIRST_DOWN = "first_down"
-"""Tensor of a row: ffn_down of the first eighth of the layers, whatever the model."""
+FILE = "file"
+"""Tensor of a row about whole files, of every model and recipe; its type is one of HABITS."""
+IMPORTANCE_MATRIX, NO_TIED_HEAD = "importance_matrix", "no_tied_head"
+HABITS = (IMPORTANCE_MATRIX, NO_TIED_HEAD)
+"""Quantizes with an importance matrix; converts copies of checkpoints that lack a tied head."""
 
 _NOT_QUANTIZED = ("F16", "F32")
 _PUBLISHER = re.compile(r"[a-z0-9][a-z0-9_.-]{0,95}")  # requests are compared in lower case
 _MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 
-def _is_layer_table(group: WeightGroup, model: ModelShape) -> bool:
-    return is_layer_table(group.pattern)
-
-
 def _is_tied_embedding(group: WeightGroup, model: ModelShape) -> bool:
     table = group.kind is Kind.EMBEDDING and group.layers is None
-    return table and model.tied_embeddings and not _is_layer_table(group, model)
+    return table and model.tied_embeddings and not is_layer_table(group.pattern)
 
 
 def _is_expert_down(group: WeightGroup, model: ModelShape) -> bool:
     return group.kind is Kind.EXPERT and group.slot is Slot.DOWN
-
-
-def _is_shared_expert(group: WeightGroup, model: ModelShape) -> bool:
-    return runs_for_every_token(group)
 
 
 def _is_recurrent_out(group: WeightGroup, model: ModelShape) -> bool:
@@ -54,9 +49,7 @@ def _is_recurrent_out(group: WeightGroup, model: ModelShape) -> bool:
 
 _TENSORS: dict[str, Callable[[WeightGroup, ModelShape], bool]] = {
     "tied_embedding": _is_tied_embedding,
-    "layer_table": _is_layer_table,
     "expert_down": _is_expert_down,
-    "shared_experts": _is_shared_expert,
     "recurrent_out": _is_recurrent_out,
 }
 
@@ -68,7 +61,7 @@ class PublisherRule:
     Attributes:
         models: values of `model_type` it holds for; empty for every model.
         recipes: slugs of recipes it holds for; empty for every recipe.
-        tensor: FIRST_DOWN or a key of `_TENSORS`.
+        tensor: FILE or a key of `_TENSORS`.
     """
 
     publisher: str
@@ -97,14 +90,13 @@ def read_rules(path: Path) -> tuple[PublisherRule, ...]:
 
 def _rule(row: TableRow) -> PublisherRule:
     models, recipes = frozenset(row.parts("models")), frozenset(row.parts("recipes"))
-    tensor, ggml_type = row.one_of("tensor", (FIRST_DOWN, *_TENSORS)), row.text("type")
-    first_down = tensor == FIRST_DOWN
+    tensor, ggml_type = row.one_of("tensor", (FILE, *_TENSORS)), row.text("type")
+    whole = tensor == FILE
     possible = {
         "publisher": _PUBLISHER.fullmatch(row.text("publisher")) is not None,
-        # A rule about the first layers changes the recipe, which does not depend on a model.
-        "models": all(map(_MODEL.fullmatch, models)) and not (first_down and models),
-        "recipes": all(recipe in RECIPES for recipe in recipes),
-        "type": ggml_type in GGML_BLOCKS or (ggml_type == BASE and not first_down),
+        "models": all(map(_MODEL.fullmatch, models)) and not (whole and models),
+        "recipes": all(recipe in RECIPES for recipe in recipes) and not (whole and recipes),
+        "type": ggml_type in (HABITS if whole else (*GGML_BLOCKS, BASE)),
         "source": bool(row.text("source").strip()),
     }
     for column, is_possible in possible.items():
@@ -124,19 +116,20 @@ def publishers() -> frozenset[str]:
     return frozenset(rule.publisher for rule in all_rules())
 
 
-def choices_of(
-    publisher: str, slug: str, recipe: Recipe
-) -> tuple[Recipe, tuple[PublisherRule, ...]]:
-    """The recipe as that publisher makes it, and rules for single tensors.
+def choices_of(publisher: str, slug: str, recipe: Recipe) -> tuple[PublisherRule, ...]:
+    """Rules of a publisher for single tensors of files of a recipe.
 
     Rules for named recipes come before those for every recipe: the first that applies decides.
     """
     if recipe.base in _NOT_QUANTIZED:
-        return recipe, ()
-    rules = [rule for rule in all_rules() if rule.holds_for(publisher, slug)]
-    for rule in rules:
-        if rule.tensor == FIRST_DOWN:
-            widened = {**recipe.exceptions, Slot.DOWN: ((first(8), rule.type),)}
-            recipe = replace(recipe, exceptions=widened)
-    others = (rule for rule in rules if rule.tensor != FIRST_DOWN)
-    return recipe, tuple(sorted(others, key=lambda rule: not rule.recipes))
+        return ()
+    rules = (rule for rule in all_rules() if rule.holds_for(publisher, slug))
+    singles = (rule for rule in rules if rule.tensor != FILE)
+    return tuple(sorted(singles, key=lambda rule: not rule.recipes))
+
+
+def habits_of(publisher: str) -> frozenset[str]:
+    """What a publisher does otherwise with whole files."""
+    return frozenset(
+        rule.type for rule in all_rules() if rule.publisher == publisher and rule.tensor == FILE
+    )

@@ -1,15 +1,15 @@
 """GGUF recipes: the base type of each and its exceptions by tensor, layer and model.
 
 Re-stated from llama.cpp's src/llama-quant.cpp (llama_tensor_get_type_impl, 2025-2026). Where a
-choice depends on an importance matrix, the recipe is that of the usual published file: with
-one for every IQ type, without for the older Q types.
+choice depends on an importance matrix and nothing is said of one, the recipe is that of the usual
+published file: with one for every IQ type, without for the older Q types.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 from gpusizer.memory.quants.layouts import ModelShape
@@ -54,6 +54,11 @@ def more_bits(place: Place) -> bool:
     return i < n // 8 or i >= 7 * n // 8 or (i - n // 8) % 3 == 2
 
 
+def more_of_eight(place: Place) -> bool:
+    """As `more_bits`, in a mixture of eight experts."""
+    return place.model.experts == 8 and more_bits(place)
+
+
 def middle(place: Place) -> bool:
     """All but the first and last eighth of the layers."""
     n = place.model.layers
@@ -68,6 +73,16 @@ def shared_kv(place: Place) -> bool:
 def shared_or_moe(place: Place) -> bool:
     """As `shared_kv`, or attention is a small part of a mixture of at least four experts."""
     return shared_kv(place) or place.model.experts >= 4
+
+
+def with_matrix(condition: Condition) -> Condition:
+    """The condition, where the file is said to be made with an importance matrix."""
+    return lambda place: place.model.importance_matrix is True and condition(place)
+
+
+def without_matrix(condition: Condition) -> Condition:
+    """The condition, where the file is said to be made without one."""
+    return lambda place: place.model.importance_matrix is False and condition(place)
 
 
 @cache
@@ -99,6 +114,7 @@ class Recipe:
         early_qkv: of attn_qkv before llama.cpp's pull request 19770, where it differs from `base`.
         eight_k: attn_k and attn_v of a model of eight experts.
         eight_o: attn_output of such a model, "" where it is not spared.
+        falcon: exceptions of Falcon by slot, instead of those of other models.
     """
 
     base: str
@@ -109,6 +125,7 @@ class Recipe:
     early_qkv: str = ""
     eight_k: tuple[str, str] = ("Q8_0", "Q8_0")
     eight_o: str = ""
+    falcon: dict[Slot, Choices] = field(default_factory=dict, hash=False)
 
 
 def _to(kind: str) -> Choices:
@@ -129,10 +146,13 @@ def _one_bit(base: str, wide: str, embedding: str, attn_output: str) -> Recipe:
 
 
 _MORE: dict[Slot, Choices] = {Slot.V: ((more_bits, "Q6_K"),), Slot.DOWN: ((more_bits, "Q6_K"),)}
-_IQ4: dict[Slot, Choices] = {Slot.V: ((shared_kv, "Q5_K"),)}
+_IQ4: dict[Slot, Choices] = {
+    Slot.V: ((shared_kv, "Q5_K"),),
+    Slot.DOWN: ((without_matrix(first(8)), "Q5_K"),),
+}
 _V_IF_SHARED: Choices = ((shared_kv, "Q4_K"),)
 
-RECIPES: dict[str, Recipe] = {
+_PLAIN: dict[str, Recipe] = {
     "gguf-f32": Recipe("F32", output="F32"),
     "gguf-f16": Recipe("F16", output="F16"),
     "q8_0": Recipe("Q8_0", output="Q8_0"),
@@ -140,22 +160,30 @@ RECIPES: dict[str, Recipe] = {
     "q5_k_m": Recipe("Q5_K", exceptions=_MORE, early_qkv="Q6_K"),
     "q5_k_s": Recipe("Q5_K"),
     "q5_1": Recipe("Q5_1"),
-    "q5_0": Recipe("Q5_0"),
-    "q4_k_m": Recipe("Q4_K", exceptions=_MORE, early_qkv="Q5_K", eight_o="Q5_K"),
+    "q5_0": Recipe("Q5_0", exceptions={Slot.DOWN: ((with_matrix(first(8)), "Q5_1"),)}),
+    "q4_k_m": Recipe(
+        "Q4_K",
+        exceptions=_MORE,
+        early_qkv="Q5_K",
+        eight_o="Q5_K",
+        falcon={Slot.DOWN: ((first(16), "Q6_K"), (more_bits, "Q5_K"))},
+    ),
     "mxfp4_moe": Recipe("Q8_0", output="Q8_0", experts="MXFP4"),
     "q4_k_s": Recipe(
         "Q4_K",
         exceptions={Slot.V: ((first_layers(4), "Q5_K"),), Slot.DOWN: ((first(8), "Q5_K"),)},
         eight_o="Q5_K",
+        falcon={Slot.DOWN: ()},
     ),
     "q4_1": Recipe("Q4_1"),
-    "q4_0": Recipe("Q4_0"),
+    "q4_0": Recipe("Q4_0", exceptions={Slot.DOWN: ((with_matrix(first(8)), "Q4_1"),)}),
     "iq4_nl": Recipe("IQ4_NL", exceptions=_IQ4, eight_o="Q5_K"),
     "iq4_xs": Recipe("IQ4_XS", exceptions=_IQ4, eight_o="Q5_K"),
     "q3_k_l": Recipe(
         "Q3_K",
         exceptions={Slot.V: _to("Q5_K"), Slot.DOWN: _to("Q5_K"), Slot.O: _to("Q5_K")},
         early_qkv="Q4_K",
+        falcon={Slot.DOWN: _to("Q4_K"), Slot.O: _to("Q4_K")},
     ),
     "q3_k_m": Recipe(
         "Q3_K",
@@ -166,12 +194,18 @@ RECIPES: dict[str, Recipe] = {
         },
         early_qkv="Q4_K",
         eight_o="Q5_K",
+        falcon={Slot.DOWN: ((first(16), "Q5_K"), (more_bits, "Q4_K")), Slot.O: ()},
     ),
     "iq3_m": Recipe(
         "IQ3_S",
-        exceptions={Slot.V: _to("Q4_K"), Slot.DOWN: ((first(8), "Q4_K"),), Slot.O: _to("Q4_K")},
+        exceptions={
+            Slot.V: _to("Q4_K"),
+            Slot.DOWN: ((first(8), "Q4_K"), (more_of_eight, "Q4_K")),
+            Slot.O: _to("Q4_K"),
+        },
         early_qkv="Q4_K",
         eight_o="Q5_K",
+        falcon={Slot.O: ()},
     ),
     "q3_k_s": Recipe("Q3_K", eight_o="Q5_K"),
     "iq3_s": Recipe("IQ3_S", exceptions={Slot.V: _V_IF_SHARED}, eight_o="Q5_K"),
@@ -191,12 +225,14 @@ RECIPES: dict[str, Recipe] = {
         "Q5_K",
         "IQ3_S",
         exceptions={
-            Slot.V: _V_IF_SHARED,
+            Slot.V: (*_V_IF_SHARED, (without_matrix(always), "IQ3_S")),
             Slot.Q: _to("IQ2_S"),
             Slot.K: _to("IQ2_S"),
             Slot.O: _to("IQ3_S"),
+            Slot.DOWN: ((without_matrix(first(8)), "Q4_K"), (without_matrix(always), "Q3_K")),
         },
         eight_o="Q5_K",
+        falcon={Slot.O: ()},
     ),
     "q2_k": Recipe(
         "Q2_K",
@@ -206,6 +242,7 @@ RECIPES: dict[str, Recipe] = {
             Slot.O: _to("Q3_K"),
         },
         eight_o="Q5_K",
+        falcon={Slot.O: ()},
     ),
     "q2_k_s": Recipe("Q2_K", exceptions={Slot.V: _V_IF_SHARED, Slot.DOWN: ((first(8), "Q4_K"),)}),
     "iq2_m": _one_bit("IQ2_S", "IQ3_S", "IQ3_S", "IQ3_S"),
@@ -216,5 +253,19 @@ RECIPES: dict[str, Recipe] = {
     "tq1_0": Recipe("TQ1_0", embedding="Q4_K"),
     "iq1_m": _one_bit("IQ1_M", "Q2_K", "Q2_K", "IQ2_XXS"),
     "iq1_s": _one_bit("IQ1_S", "Q2_K", "Q2_K", "IQ2_XXS"),
+}
+
+# llama-quantize --token-embedding-type q8_0 --output-tensor-type q8_0: bartowski's names for them.
+_WIDE_TABLES = {
+    "q6_k_l": "q6_k",
+    "q5_k_l": "q5_k_m",
+    "q4_k_l": "q4_k_m",
+    "q3_k_xl": "q3_k_l",
+    "q2_k_l": "q2_k",
+}
+
+RECIPES: dict[str, Recipe] = _PLAIN | {
+    slug: replace(_PLAIN[plain], output="Q8_0", embedding="Q8_0")
+    for slug, plain in _WIDE_TABLES.items()
 }
 """Slug -> recipe."""

@@ -14,7 +14,7 @@ from gpusizer.core.tables import TableRow, read_table
 from gpusizer.memory.quants import layouts
 from gpusizer.memory.quants.gguf import Gguf
 from gpusizer.memory.quants.layouts import Layout
-from gpusizer.memory.quants.publishers import choices_of, publishers
+from gpusizer.memory.quants.publishers import choices_of, habits_of, publishers
 from gpusizer.memory.quants.recipes import RECIPES
 
 
@@ -148,8 +148,10 @@ def as_published(quant: Quant, publisher: str) -> Quant:
     """The row with the types that this publisher gives tensors; unchanged for most publishers."""
     if quant.slug not in RECIPES:
         return quant
-    recipe, choices = choices_of(publisher.lower(), quant.slug, RECIPES[quant.slug])
-    return replace(quant, layout=Gguf(recipe, choices))
+    publisher = publisher.lower()
+    recipe = RECIPES[quant.slug]
+    choices = choices_of(publisher, quant.slug, recipe)
+    return replace(quant, layout=Gguf(recipe, choices, habits_of(publisher)))
 
 
 def _exl(family: str, bits: float) -> Quant:

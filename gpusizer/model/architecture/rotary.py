@@ -62,6 +62,19 @@ class Rotary:
     sectioned: bool = False
 
 
+def scaled_positions(rotary: Rotary) -> int:
+    """Positions that a configuration stretches to, as vLLM derives its longest sequence
+    (`_get_and_verify_max_len`): longrope and Llama 3 have stretched ones stated already.
+
+    >>> scaled_positions(Rotary(128, 32_768, "yarn", 4.0, 32_768))
+    131072
+    """
+    if rotary.kind in ("default", "su", "longrope", "llama3"):
+        return rotary.positions
+    unscaled = rotary.original if rotary.kind == "yarn" and rotary.original else rotary.positions
+    return int(unscaled * rotary.factor)
+
+
 def rotary_of(cfg: ConfigView, head_dim: int | None, positions: int | None) -> tuple[Rotary, ...]:
     """Every distinct kind of rotary positions; empty where there are none or widths are unknown."""
     if cfg.model_type in _WITHOUT or not positions:
