@@ -203,7 +203,7 @@ class Fitter:
 
     def fit(self, gpu: Gpu, boards: int, estimate: MemoryEstimate) -> Fit:
         """How one estimate fits `boards` boards of a GPU."""
-        memory = gpu.device_memory_bytes
+        memory = memory_of(estimate.engine, gpu)
         pool = estimate.pool_bytes(memory)
         return Fit(
             gpu=gpu,
@@ -234,7 +234,7 @@ class Fitter:
 
     def verdict(self, gpu: Gpu, estimate: MemoryEstimate) -> Verdict:
         """Whether one card of this kind holds its share of the estimate."""
-        memory = gpu.device_memory_bytes
+        memory = memory_of(estimate.engine, gpu)
         if not runs_on(estimate.quant, estimate.engine, gpu):
             return Verdict.DOES_NOT_FIT
         if estimate.headroom_bytes(memory, cautious=True) >= 0:
@@ -262,9 +262,9 @@ class Fitter:
                 native=whole.native,
                 device_class=whole.device_class,
             )
-            if estimate.headroom_bytes(gpu.device_memory_bytes) >= 0:
+            if estimate.headroom_bytes(memory_of(estimate.engine, gpu)) >= 0:
                 fitting.append((mode, estimate))
-            if estimate.headroom_bytes(gpu.device_memory_bytes, cautious=True) >= 0:
+            if estimate.headroom_bytes(memory_of(estimate.engine, gpu), cautious=True) >= 0:
                 break
         return tuple(fitting)
 
@@ -282,6 +282,13 @@ class Fitter:
             self.workload.concurrency
         )
         return round(pool / sequence_bytes * split.data, 2) if sequence_bytes else None
+
+
+def memory_of(engine: Engine, gpu: Gpu) -> int:
+    """Bytes of one device's memory as an engine counts it, to take its share of."""
+    if engine.memory_total == "torch":
+        return gpu.device_torch_memory_bytes
+    return gpu.device_memory_bytes
 
 
 def device_class_of(engine: Engine, gpu: Gpu) -> int:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from gpusizer.core.byte_ranges import Provenance
 from gpusizer.core.paths import SNAPSHOTS_DIR
 from gpusizer.core.units import GIB, MIB
-from gpusizer.fit.fit import Fitter
+from gpusizer.fit.fit import Fitter, memory_of
 from gpusizer.gpus import load_catalogue
 from gpusizer.memory.engines import ENGINES, Split
 from gpusizer.memory.engines.bands import ResidualBand, band
@@ -554,3 +554,18 @@ def test_v0_runs_a_batch_of_encoders() -> None:
     states = 3 * 2 * 256 * 1500 * 1280
     assert peak(whisper, engine_version="0.10.0 V0", context=448) >= states
     assert peak(whisper, engine_version="0.19.0", context=448) < states
+
+
+def test_the_share_is_of_the_total_that_pytorch_sees() -> None:
+    """An RTX 3090: nvidia-smi says 24,576 MiB, torch.cuda.mem_get_info() 24,133 (vLLM's logs)."""
+    gpu = load_catalogue().find("RTX 3090")
+    assert memory_of(VLLM, gpu) == memory_of(ENGINES["sglang"], gpu) == 24133 * MIB
+    assert memory_of(ENGINES["llama.cpp"], gpu) == 24576 * MIB
+    workload = Workload(memory_utilization=0.9, enforce_eager=True)
+    quant = native_quant(LLAMA_8B)
+    fitter = Fitter(LLAMA_8B, workload, [(quant, True)])
+    fit = fitter.fit_on(gpu, 1, quant, True, VLLM)
+    assert fit is not None
+    parts = fit.estimate.per_gpu
+    taken = parts.weights.likely + parts.activations.likely + parts.overhead.likely
+    assert fit.kv_pool_bytes == int(0.9 * 24133 * MIB) - taken

@@ -16,6 +16,8 @@ SplitBy = Literal["tensor", "layer", "none"]
 BudgetRule = Literal["whole", "static", "free"]
 """What an engine's share of the card is a share of: all it uses ("whole"), only what stays,
 weights and cache ("static"), or what is free for the cache once the rest is in place ("free")."""
+MemoryTotal = Literal["driver", "torch"]
+"""Whose total an engine budgets with: the driver's, or that of `torch.cuda.mem_get_info()`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +97,7 @@ class Engine(Protocol):
         device_classes: memory sizes, in bytes, from which its defaults change, and numbers
             below 2^30 added to them for kinds of cards that differ; the first is 0.
         budget_rule: what its share of the card has to hold.
+        memory_total: whose total of the card's memory that is a share of.
     """
 
     @property
@@ -115,6 +118,8 @@ class Engine(Protocol):
     def device_classes(self) -> tuple[int, ...]: ...
     @property
     def budget_rule(self) -> BudgetRule: ...
+    @property
+    def memory_total(self) -> MemoryTotal: ...
 
     def device_class(self, memory_bytes: int, name: str, stack: str = "CUDA") -> int:
         """Which of `device_classes` a card of this memory, name and software belongs to."""

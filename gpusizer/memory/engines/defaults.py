@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 
 from gpusizer.core.byte_ranges import Amount, Provenance, exactly
-from gpusizer.memory.engines.base import BudgetRule, Loaded, Loader, Split
+from gpusizer.memory.engines.base import BudgetRule, Loaded, Loader, MemoryTotal, Split
 from gpusizer.memory.kv_cache import NO_LIMIT, grows, kv_cache_bytes
 from gpusizer.memory.weight_sizes import WeightSizes
 from gpusizer.memory.workload import Workload
@@ -28,6 +28,10 @@ class Defaults:
     @property
     def budget_rule(self) -> BudgetRule:
         return "whole"
+
+    @property
+    def memory_total(self) -> MemoryTotal:
+        return "driver"
 
     def device_class(self, memory_bytes: int, name: str, stack: str = "CUDA") -> int:
         return max(size for size in self.device_classes if size <= memory_bytes)

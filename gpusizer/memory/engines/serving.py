@@ -11,7 +11,14 @@ from dataclasses import dataclass
 
 from gpusizer.core.byte_ranges import Amount, fitted
 from gpusizer.core.units import GIB
-from gpusizer.memory.engines.base import BudgetRule, Loader, Overhead, Split, SplitBy
+from gpusizer.memory.engines.base import (
+    BudgetRule,
+    Loader,
+    MemoryTotal,
+    Overhead,
+    Split,
+    SplitBy,
+)
 from gpusizer.memory.engines.defaults import Defaults
 from gpusizer.memory.engines.vllm.eras import era_of
 from gpusizer.memory.engines.vllm.loading import VllmLoader
@@ -52,6 +59,7 @@ class ServingEngine(Defaults):
     split_by: SplitBy = "tensor"
     kv_cell_multiple: int = 16
     device_classes: tuple[int, ...] = (0, _BIG_CARD_BYTES)
+    memory_total: MemoryTotal = "torch"  # each asks cudaMemGetInfo, SGLang and TGI by PyTorch
 
     def utilization(self, workload: Workload) -> float:
         return workload.memory_utilization or self.default_utilization

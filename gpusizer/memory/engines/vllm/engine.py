@@ -7,7 +7,14 @@ from dataclasses import dataclass
 from gpusizer.core.byte_ranges import Amount, Provenance, fitted
 from gpusizer.core.units import GIB
 from gpusizer.memory.engines.bands import band
-from gpusizer.memory.engines.base import BudgetRule, Loader, Overhead, Split, SplitBy
+from gpusizer.memory.engines.base import (
+    BudgetRule,
+    Loader,
+    MemoryTotal,
+    Overhead,
+    Split,
+    SplitBy,
+)
 from gpusizer.memory.engines.defaults import Defaults
 from gpusizer.memory.engines.vllm.activations import peak_of
 from gpusizer.memory.engines.vllm.eras import CURRENT, Era, era_of
@@ -43,6 +50,7 @@ class VllmEngine(Defaults):
     kv_cell_multiple: int = BLOCK
     device_classes: tuple[int, ...] = DEVICE_CLASSES
     budget_rule: BudgetRule = "whole"
+    memory_total: MemoryTotal = "torch"  # MemorySnapshot, vllm/utils/mem_utils.py
 
     def device_class(self, memory_bytes: int, name: str, stack: str = "CUDA") -> int:
         return device_class(memory_bytes, name, stack)
