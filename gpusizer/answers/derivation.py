@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from gpusizer.answers.report import EstimateRow
@@ -42,9 +42,10 @@ def derivation(
     """The lines whose sum is `row.estimate.all_gpus`."""
     memory = row.estimate.all_gpus
     weights, cache = memory.weights, memory.kv_cache
+    typed = replace(workload, kv_dtype=row.estimate.kv_dtype)
     steps = [
         *_closed("weights", [_weights(row, profile)], weights),
-        *_closed("kv_cache", list(_cache(profile.architecture, workload)), cache),
+        *_closed("kv_cache", list(_cache(profile.architecture, typed)), cache),
         DerivationStep("activations", "activations", "", memory.activations),
         DerivationStep("overhead", "overhead", "", memory.overhead),
         DerivationStep("overhead", "outside", "", memory.outside),

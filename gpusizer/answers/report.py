@@ -146,6 +146,7 @@ def _estimate_json(row: EstimateRow, workload: Workload) -> dict[str, Any]:
         "native": estimate.native,
         "needs_original_weights": row.needs_original_weights,
         "engine": estimate.engine.slug,
+        "kv_dtype": estimate.kv_dtype,
         "engine_version": workload.engine_version or estimate.engine.version,
         **_amounts_json(all_gpus),
         "low_bytes": all_gpus.total.low,

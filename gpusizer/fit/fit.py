@@ -269,8 +269,9 @@ class Fitter:
         return tuple(fitting)
 
     def _max_context(self, estimate: MemoryEstimate, pool: int) -> int | None:
+        workload = replace(self.workload, kv_dtype=estimate.kv_dtype)
         return estimate.engine.longest_context(
-            self.profile.architecture, self.workload, estimate.split, estimate.device_class, pool
+            self.profile.architecture, workload, estimate.split, estimate.device_class, pool
         )
 
     def _max_concurrency(self, estimate: MemoryEstimate, pool: int) -> float | None:

@@ -569,3 +569,39 @@ def test_the_share_is_of_the_total_that_pytorch_sees() -> None:
     parts = fit.estimate.per_gpu
     taken = parts.weights.likely + parts.activations.likely + parts.overhead.likely
     assert fit.kv_pool_bytes == int(0.9 * 24133 * MIB) - taken
+
+
+def sequence_of(profile: ModelProfile, version: str | None = None, **asked: str) -> int:
+    """Cache of one sequence of 8,192 tokens of the checkpoint as stored."""
+    workload = Workload(context=8192, engine_version=version, **asked)  # type: ignore[arg-type]
+    quant = native_quant(profile)
+    fitter = Fitter(profile, workload, [(quant, True)])
+    return fitter.estimate(quant, True, VLLM, Split()).per_gpu.kv_cache.likely
+
+
+def test_a_checkpoint_may_say_that_its_cache_is_in_eight_bits() -> None:
+    """Qwen3-8B: 36 layers x 2 x 8 heads x 128 = 73,728 numbers a token. Model Optimizer's word is
+    taken since 0.14 (pull request 29980), a type asked for goes before it.
+    """
+    profile = embedded("nvidia/Qwen3-8B-NVFP4")
+    assert sequence_of(profile) == sequence_of(profile, "0.14.0") == 8192 * 73_728
+    assert sequence_of(profile, "0.13.0") == sequence_of(profile, "V0") == 2 * 8192 * 73_728
+    assert sequence_of(profile, kv_dtype="bf16") == 2 * 8192 * 73_728
+
+
+def test_another_quantization_of_the_model_has_another_cache() -> None:
+    profile = embedded("nvidia/Qwen3-8B-NVFP4")
+    bf16 = find_quant("bf16")
+    fitter = Fitter(profile, Workload(context=8192), [(bf16, False)])
+    estimate = fitter.estimate(bf16, False, VLLM, Split())
+    assert (estimate.kv_dtype, estimate.per_gpu.kv_cache.likely) == ("auto", 2 * 8192 * 73_728)
+
+
+def test_weights_in_fp32_have_an_fp32_cache_and_activations() -> None:
+    """Llama 3.1 8B: 32 x 2 x 8 x 128 x 4 = 262,144 bytes a token; vLLM printed 262,163."""
+    fitter = Fitter(LLAMA_8B, Workload(context=8192), [])
+    wide, narrow = (
+        fitter.estimate(find_quant(slug), False, VLLM, Split()) for slug in ("fp32", "bf16")
+    )
+    assert wide.per_gpu.kv_cache.likely == 8192 * 262_144
+    assert wide.per_gpu.activations.likely > narrow.per_gpu.activations.likely

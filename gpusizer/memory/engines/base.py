@@ -133,6 +133,13 @@ class Engine(Protocol):
         """Share of the card's memory the engine budgets with; 1 when it takes what it needs."""
         ...
 
+    def cache_type(
+        self, profile: ModelProfile, workload: Workload, quant: str, *, native: bool
+    ) -> str:
+        """Element type of the KV cache at a quantization: what "auto" stands for, where the
+        checkpoint or the type of activations decides it."""
+        ...
+
     def loader(self, profile: ModelProfile, workload: Workload) -> Loader:
         """How it loads this model: what it pads, copies, divides and leaves out."""
         ...

@@ -49,6 +49,11 @@ class Defaults:
     ) -> Amount:
         return usual
 
+    def cache_type(
+        self, profile: ModelProfile, workload: Workload, quant: str, *, native: bool
+    ) -> str:
+        return workload.kv_dtype
+
     def loader(self, profile: ModelProfile, workload: Workload) -> Loader:
         layers = profile.architecture.layers if profile.architecture else 1
 

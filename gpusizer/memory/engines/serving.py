@@ -19,6 +19,7 @@ from gpusizer.memory.engines.base import (
     Split,
     SplitBy,
 )
+from gpusizer.memory.engines.cache_types import resolved_type
 from gpusizer.memory.engines.defaults import Defaults
 from gpusizer.memory.engines.vllm.eras import era_of
 from gpusizer.memory.engines.vllm.loading import VllmLoader
@@ -46,7 +47,8 @@ _WINDOW_SHARE = 0.8  # SGLang's swa_full_tokens_ratio: tokens of its pool for sl
 class ServingEngine(Defaults):
     """An engine that reserves memory by a share and gives what is left to the cache.
 
-    `fuses` engines load weights as vLLM does, whose layers they share or mirror.
+    `fuses` engines load weights as vLLM does, whose layers they share or mirror;
+    `caches_honoured` are the tools whose word about the cache's type they take.
     """
 
     slug: str
@@ -56,6 +58,7 @@ class ServingEngine(Defaults):
     stacks: frozenset[str]
     budget_rule: BudgetRule
     fuses: bool = False
+    caches_honoured: tuple[str, ...] = ()
     split_by: SplitBy = "tensor"
     kv_cell_multiple: int = 16
     device_classes: tuple[int, ...] = (0, _BIG_CARD_BYTES)
@@ -63,6 +66,11 @@ class ServingEngine(Defaults):
 
     def utilization(self, workload: Workload) -> float:
         return workload.memory_utilization or self.default_utilization
+
+    def cache_type(
+        self, profile: ModelProfile, workload: Workload, quant: str, *, native: bool
+    ) -> str:
+        return resolved_type(profile, workload, quant, native=native, honoured=self.caches_honoured)
 
     def loader(self, profile: ModelProfile, workload: Workload) -> Loader:
         if self.fuses:
@@ -144,9 +152,23 @@ def _share(window: int | None) -> float:
 _NVIDIA_AND_AMD = frozenset({"CUDA", "ROCm"})
 
 SGLANG = SglangEngine(
-    "sglang", "SGLang", "0.5", 0.88, _NVIDIA_AND_AMD, "static", fuses=True, kv_cell_multiple=1
+    "sglang",
+    "SGLang",
+    "0.5",
+    0.88,
+    _NVIDIA_AND_AMD,
+    "static",
+    fuses=True,
+    caches_honoured=("modelopt",),  # `configure_kv_cache_dtype`, srt/model_executor/model_runner.py
+    kv_cell_multiple=1,
 )
 TENSORRT_LLM = ServingEngine(
-    "tensorrt-llm", "TensorRT-LLM", "1.0", 0.90, frozenset({"CUDA"}), "free"
+    "tensorrt-llm",
+    "TensorRT-LLM",
+    "1.0",
+    0.90,
+    frozenset({"CUDA"}),
+    "free",
+    caches_honoured=("modelopt", "compressed-tensors"),  # tensorrt_llm/_torch/model_config.py
 )
 TGI = ServingEngine("tgi", "Text Generation Inference", "3", 0.93, _NVIDIA_AND_AMD, "free")

@@ -15,9 +15,10 @@ from gpusizer.memory.engines.base import (
     Split,
     SplitBy,
 )
+from gpusizer.memory.engines.cache_types import resolved_type
 from gpusizer.memory.engines.defaults import Defaults
 from gpusizer.memory.engines.vllm.activations import peak_of
-from gpusizer.memory.engines.vllm.eras import CURRENT, Era, era_of
+from gpusizer.memory.engines.vllm.eras import CURRENT, Era, caches_honoured, era_of
 from gpusizer.memory.engines.vllm.loading import VllmLoader
 from gpusizer.memory.engines.vllm.pages import BLOCK, cache_of
 from gpusizer.memory.engines.vllm.runtime import (
@@ -57,6 +58,12 @@ class VllmEngine(Defaults):
 
     def utilization(self, workload: Workload) -> float:
         return workload.memory_utilization or self._era(workload).utilization
+
+    def cache_type(
+        self, profile: ModelProfile, workload: Workload, quant: str, *, native: bool
+    ) -> str:
+        honoured = caches_honoured(workload.engine_version)
+        return resolved_type(profile, workload, quant, native=native, honoured=honoured)
 
     def loader(self, profile: ModelProfile, workload: Workload) -> Loader:
         return VllmLoader(profile, workload, self._era(workload))

@@ -66,6 +66,27 @@ class Era:
         return self.generation == "V0"
 
 
+_CACHES_HONOURED = {
+    "modelopt": (0, 14, 0),  # pull request 29980
+    "compressed-tensors": (0, 15, 0),  # pull request 30141
+}
+
+
+def caches_honoured(version: str | None) -> tuple[str, ...]:
+    """Tools whose word about the cache's type `--kv-cache-dtype auto` takes at a version."""
+    if era_of(version).profiles_whole_prompts:
+        return ()
+    number = _number_of(version)
+    return tuple(
+        tool for tool, since in _CACHES_HONOURED.items() if number is None or number >= since
+    )
+
+
+def _number_of(version: str | None) -> tuple[int, int, int] | None:
+    match = _NUMBER.search(version or "")
+    return (int(match[1]), int(match[2]), int(match[3] or 0)) if match else None
+
+
 @lru_cache(maxsize=64)
 def era_of(version: str | None) -> Era:
     """The rules of a version such as "0.8.5", "v0.19.0rc1", "V0" or "0.8.5 V0".
@@ -74,8 +95,7 @@ def era_of(version: str | None) -> Era:
     meant unless the text names "V0".
     """
     text = version or ""
-    match = _NUMBER.search(text)
-    number = (int(match[1]), int(match[2]), int(match[3] or 0)) if match else None
+    number = _number_of(version)
     first_scheduler = re.search(r"\bV0\b(?!\.)", text) is not None
     if first_scheduler and (number is None or number <= _LAST_V0):
         eras = [era for era in all_eras() if era.generation == "V0"]
