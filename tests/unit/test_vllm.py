@@ -605,3 +605,25 @@ def test_weights_in_fp32_have_an_fp32_cache_and_activations() -> None:
     )
     assert wide.per_gpu.kv_cache.likely == 8192 * 262_144
     assert wide.per_gpu.activations.likely > narrow.per_gpu.activations.likely
+
+
+def test_draft_layers_are_divided_like_the_decoder() -> None:
+    """DeepSeek-R1's draft layer: experts and attention over eight ranks, the joint projection
+    (7168 x 14336 in 16 bits) whole on each."""
+    quant = native_quant(DEEPSEEK)
+    sizes = weight_sizes(DEEPSEEK, quant, native=True)
+
+    def of(split: Split, drafts: int) -> int:
+        load = VLLM.loader(DEEPSEEK, Workload(draft_tokens=drafts))
+        return load(sizes, split, 0, native=True).per_gpu.likely
+
+    def added(split: Split) -> int:
+        return of(split, 1) - of(split, 0)
+
+    drafts = [g for g in DEEPSEEK.groups if g.part is Part.MTP]
+    experts = sum(g.stored_bytes for g in drafts if g.kind is Kind.EXPERT)
+    joint = next(g.stored_bytes for g in drafts if "eh_proj" in g.pattern)
+    assert experts > 10 * GIB and joint == 2 * 7168 * 14336
+    for split in (Split(tensor=8), Split(tensor=8, expert=8)):
+        assert added(split) < added(Split()) / 8 + joint + 0.1 * GIB
+        assert added(split) > experts / 8 + joint
