@@ -174,6 +174,11 @@ class EngineFields(RequestModel):
         None, ge=1, le=10_000_000, description="most tokens of one scheduling step"
     )
     enforce_eager: Flag = Field(False, description="run without CUDA graphs")
+    prefix_caching: Flag = Field(
+        False,
+        description="vLLM: keep states of recurrent layers for shared prefixes"
+        " (--enable-prefix-caching, for such models off by default)",
+    )
     flash_attention: Flag = Field(True, description="false when attention materialises its scores")
 
 

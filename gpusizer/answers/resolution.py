@@ -17,7 +17,12 @@ from gpusizer.model.profile import ModelProfile
 
 # Fields that only engines with rules by version support, with their defaults; llama.cpp
 # supports the first alone.
-_BY_VERSION: dict[str, Any] = {"engine_version": None, "text_only": False, "draft_tokens": 0}
+_BY_VERSION: dict[str, Any] = {
+    "engine_version": None,
+    "text_only": False,
+    "draft_tokens": 0,
+    "prefix_caching": False,
+}
 
 # Fields of image and video pipelines, with their defaults for other models.
 _OF_PIPELINES: dict[str, Any] = {

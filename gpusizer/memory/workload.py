@@ -37,6 +37,7 @@ class Workload:
             data-parallel rank.
         batch_size, ubatch_size: logical and physical batch of llama.cpp, in tokens.
         enforce_eager: run without CUDA graphs.
+        prefix_caching: states of recurrent layers are kept for shared prefixes (vLLM).
         text_only: leave the vision and audio parts of a multimodal model out.
         draft_tokens: tokens that the model's own draft layers guess ahead; 0 leaves them out.
         flash_attention: whether attention avoids materialising its score matrix.
@@ -62,6 +63,7 @@ class Workload:
     batch_size: int | None = None
     ubatch_size: int | None = None
     enforce_eager: bool = False
+    prefix_caching: bool = False
     text_only: bool = False
     draft_tokens: int = 0
     flash_attention: bool = True

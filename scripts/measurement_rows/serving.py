@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -42,12 +43,15 @@ _FLAGS = {
     "shared_gpu": r"share the GPU",
     "token_count_only": r"derived as blocks",
 }
-_FACTS: dict[str, type] = {
+_FACTS: dict[str, Callable[[str], Any]] = {
     "gpu": str,
     "gpu_memory_utilization": float,
     "max_concurrency": float,
     "max_num_batched_tokens": int,
     "max_num_seqs": int,
+    "kv_cache_dtype": str,
+    "draft_tokens": int,
+    "prefix_caching": lambda text: text == "true",
 }
 """Fields that `serving_facts.csv` may correct, with the parser of their values."""
 
@@ -161,6 +165,8 @@ def _settings(log: Row) -> Row:
         "block_size": log["block_size"],
         "attention_block_size": log.get("attn_block_size"),
         "enforce_eager": log.get("enforce_eager"),
+        "prefix_caching": log.get("prefix_caching"),
+        "draft_tokens": log.get("draft_tokens"),
         "encoder_tokens": int(encoder[1]) if encoder else None,
         "encoder_items": int(encoder[2]) if encoder else None,
         "encoder_modality": encoder[3] if encoder else None,

@@ -79,7 +79,7 @@ def sequence(arch: Architecture, context: int, version: str | None = None, **mor
         ("v0.8.5 V0", (0, 7, 1), "V0"),
         ("0.19.0 V0", (0, 18, 0), "V1"),  # there was none any more
         ("vllm 0.10.2+cu128", (0, 10, 2), "V1"),
-        ("0.19.2rc1.dev3", (0, 19, 1), "V1"),
+        ("0.19.2rc1.dev3", (0, 18, 0), "V1"),
         ("0.20.0", (0, 20, 0), "V1"),
     ],
 )
@@ -250,8 +250,10 @@ def test_smaller_heads_get_longer_blocks() -> None:
     assert round(cache_bytes / GIB, 3) == 1.136  # as vLLM 0.20 logged
 
 
-@pytest.mark.parametrize(("version", "states"), [("0.19.0", 1), ("0.25", 2)])
-def test_recurrent_states_take_whole_pages(version: str, states: int) -> None:
+@pytest.mark.parametrize(
+    ("version", "cached", "states"), [("0.19.0", False, 1), ("0.25", False, 1), ("0.25", True, 2)]
+)
+def test_recurrent_states_take_whole_pages(version: str, cached: bool, states: int) -> None:
     """Qwen3.6-27B: 48 states of 61,440 + 3,145,728 bytes, 16 layers of 4,096 bytes a token."""
     arch = hybrid(
         LayerSpec(
@@ -261,7 +263,8 @@ def test_recurrent_states_take_whole_pages(version: str, states: int) -> None:
     )
     block = 784  # the least multiple of 16 whose page holds a state
     pages_needed = -(-4096 // block) + 3 * states
-    assert sequence(arch, 4096, version) == pages_needed * 16 * block * 4096
+    found = sequence(arch, 4096, version, prefix_caching=cached)
+    assert found == pages_needed * 16 * block * 4096
 
 
 def test_purely_recurrent_models_keep_their_states() -> None:
@@ -539,14 +542,21 @@ def test_draft_layers_and_the_text_alone_are_asked_for() -> None:
 
 
 def test_recurrent_pages_make_room_for_drafts() -> None:
-    """Qwen3.8-27B INT4 with two drafted tokens: 340 pages of 800 tokens as logged, 17 layers."""
+    """Qwen3.8-27B INT4 with three drafted tokens: 340 pages of 800 tokens as logged, 17 layers.
+
+    With prefix caching each group of recurrent layers holds one more (Qwen3.6-27B-FP8 at 4,096
+    tokens: 12 pages of 784 tokens, 41.03 GiB for 71.42 sequences).
+    """
     arch = hybrid(
         LayerSpec(
             Attention.RECURRENT, 48, state_elements=817_152, conv_elements=30_720, wide_state=True
         ),
         LayerSpec(Attention.FULL, 16, 1024, 1024, 4),
     )
-    assert sequence(arch, 262_144, draft_tokens=2) == (328 + 3 * 4) * 17 * 800 * 4096
+    assert sequence(arch, 262_144, draft_tokens=3) == (328 + 3 * 4) * 17 * 800 * 4096
+    page = 784 * 4096
+    assert sequence(arch, 4096) == (6 + 3 * 1) * 16 * page
+    assert sequence(arch, 4096, prefix_caching=True) == (6 + 3 * 2) * 16 * page
 
 
 def test_v0_runs_a_batch_of_encoders() -> None:

@@ -70,6 +70,7 @@ def launch(plan: LaunchPlan) -> LaunchCommand:
         *weights,
         *cache,
         *only(load.enforce_eager, "--enforce-eager"),
+        *only(load.prefix_caching, "--enable-prefix-caching"),
         *only(load.text_only, "--language-model-only"),
         *only(load.draft_tokens, "--speculative-config", draft),
         *joined,

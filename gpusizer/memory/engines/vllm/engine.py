@@ -80,8 +80,15 @@ class VllmEngine(Defaults):
             return 0
         era = self._era(workload)
         tokens = limits_of(workload, arch, device_class, era).tokens
-        drafts = workload.draft_tokens
-        caches = cache_of(arch, workload.kv_dtype, split, tokens, era, drafts)
+        caches = cache_of(
+            arch,
+            workload.kv_dtype,
+            split,
+            tokens,
+            era,
+            workload.draft_tokens,
+            prefix_caching=workload.prefix_caching,
+        )
         return max(cache.bytes_at(context) for cache in caches)
 
     def step_tokens(

@@ -31,7 +31,6 @@ class Era:
         keeps_workspace: the experts' workspace stays allocated while sampling.
         latent: how an MLA latent is cached: "expanded" per head, "padded" to 128s, or "exact".
         grouped_pages: layers of unequal kinds share pages in groups; else all grow alike.
-        state_pages: pages that each group of recurrent layers holds per sequence.
         graphs_budgeted: estimated CUDA graphs are subtracted from the budget.
         graph_share: size of graphs against those of 0.19.
         alone, pcie, nvlink: growth of memory outside PyTorch on one GPU, and per GPU of several.
@@ -46,7 +45,6 @@ class Era:
     keeps_workspace: bool
     latent: str
     grouped_pages: bool
-    state_pages: int
     graphs_budgeted: bool
     graph_share: float
     alone: float
@@ -124,7 +122,6 @@ def _era(row: TableRow) -> Era:
         keeps_workspace=row.flag("keeps_workspace"),
         latent=row.text("latent"),
         grouped_pages=row.flag("grouped_pages"),
-        state_pages=row.integer("state_pages"),
         graphs_budgeted=row.flag("graphs_budgeted"),
         graph_share=row.number("graph_share"),
         alone=row.number("alone_gib") * GIB,

@@ -116,6 +116,8 @@ def cache_of(
     step_tokens: int,
     era: Era,
     draft_tokens: int = 0,
+    *,
+    prefix_caching: bool = False,
 ) -> tuple[Cache, ...]:
     """The cache on each pipeline stage's GPUs.
 
@@ -140,8 +142,22 @@ def cache_of(
                 kind = replace(kind, window=None) if full else kind
                 counts[kind] = counts.get(kind, 0) + spec.count
         kinds = tuple(replace(kind, layers=count) for kind, count in counts.items())
-        stages.append(Cache(kinds, _is_grouped(kinds), era.state_pages + draft_tokens, step_tokens))
+        pages = _state_pages(era, draft_tokens, prefix_caching=prefix_caching)
+        stages.append(Cache(kinds, _is_grouped(kinds), pages, step_tokens))
     return tuple(stages)
+
+
+def _state_pages(era: Era, draft_tokens: int, *, prefix_caching: bool) -> int:
+    """Pages of a sequence in each group of recurrent layers (`MambaSpec.max_memory_usage_bytes`).
+
+    One, and one for each token guessed ahead; one more where prefix caching is on, whose mode is
+    "align" for models with gated delta rules (`mamba_cache_mode`; logs of 0.27 say so). It is off
+    for models with recurrent layers unless asked for (pull request 46778). V0 kept states outside
+    the paged cache.
+    """
+    if era.profiles_whole_prompts:
+        return 0
+    return 1 + draft_tokens + int(prefix_caching)
 
 
 def _with_drafts(spec: LayerSpec, tokens: int) -> LayerSpec:
