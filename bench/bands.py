@@ -29,6 +29,7 @@ FEWEST = 8
 
 _TAIL = 0.05
 _NOISY_GRAPHS = ((0, 10, 0), (0, 18, 0))  # versions that printed a difference of free memory
+_TWO_SAMPLERS = ((0, 8, 0), (0, 11, 1))  # versions that took FlashInfer's where it was installed
 _HEAD = ("engine", "family", "component", "unit", "low", "high", "n")
 
 
@@ -72,22 +73,29 @@ def _residuals(rows: Iterable[Row]) -> Iterator[tuple[str, str, float]]:
         for comparison in serving.compare(completed(row)):
             component = comparison.component
             key = (component, comparison.dup_group)
-            noisy = _NOISY_GRAPHS[0] <= era.since < _NOISY_GRAPHS[1] and component == "graphs"
-            if component in UNITS and not noisy and key not in seen:
+            if component in UNITS and key not in seen and not _tells_nothing(row, component):
                 seen.add(key)
                 scale = comparison.predicted if UNITS[component] == "share" else GIB
                 residual = comparison.measured - comparison.predicted
                 yield era.family, component, residual / scale
 
 
+def _tells_nothing(row: Row, component: str) -> bool:
+    """Whether the amount says nothing of the formula: graphs of versions that printed noise, and
+    peaks of versions in which either of two samplers may have run and no source says which."""
+    era = era_of(serving.fields_of(row)["engine_version"])
+    if component == "graphs":
+        return _NOISY_GRAPHS[0] <= era.since < _NOISY_GRAPHS[1]
+    either = _TWO_SAMPLERS[0] <= era.since < _TWO_SAMPLERS[1]
+    return component == "activations" and either and "sampler" not in row
+
+
 def completed(row: Row) -> Row:
-    """The row with what its source left to the engine: the longest context, the type of the cache
-    of FP32 weights; and a card of the size that it names."""
-    wide = row.get("weight_dtype") == "float32" and row.get("kv_dtype", "auto") == "auto"
+    """The row with what its source left to the engine: the longest context; and a card of the size
+    that it names."""
     return {
         **row,
         "gpu": gpu_of(row) or alike(row),
-        "kv_dtype": "f32" if wide else row.get("kv_dtype"),
         "max_model_len": row.get("max_model_len") or load_profile(row["profile"]).max_context,
     }
 

@@ -45,6 +45,7 @@ _SAME_NAMES = (
     "max_num_batched_tokens",
     "enforce_eager",
     "prefix_caching",
+    "sampler",
 )
 
 

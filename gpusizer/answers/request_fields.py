@@ -33,7 +33,14 @@ from gpusizer.fit.filters import IN_PRODUCTION, STATUSES, GpuFilter
 from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, CostAssumptions
 from gpusizer.gpus.names import MAX_COUNT
 from gpusizer.memory.kv_cache import ALIASES, BYTES_PER_ELEMENT
-from gpusizer.memory.workload import DEFAULT_CONTEXT, MOST_CONTEXT, MOST_USERS, OFFLOADS, Workload
+from gpusizer.memory.workload import (
+    DEFAULT_CONTEXT,
+    MOST_CONTEXT,
+    MOST_USERS,
+    OFFLOADS,
+    SAMPLERS,
+    Workload,
+)
 
 ALL_QUANTS = "all"
 NATIVE_QUANT = "native"
@@ -174,6 +181,11 @@ class EngineFields(RequestModel):
         None, ge=1, le=10_000_000, description="most tokens of one scheduling step"
     )
     enforce_eager: Flag = Field(False, description="run without CUDA graphs")
+    sampler: Annotated[str, OneOf(SAMPLERS)] = Field(
+        "auto",
+        description="vLLM before 0.17: who samples top-k and top-p, FlashInfer (in Docker images up"
+        " to 0.11.0) or PyTorch, which sorts; the log says which",
+    )
     prefix_caching: Flag = Field(
         False,
         description="vLLM: keep states of recurrent layers for shared prefixes"

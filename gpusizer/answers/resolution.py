@@ -12,7 +12,7 @@ from gpusizer.fit.parallel_degrees import refused_degrees, resolve_experts
 from gpusizer.memory.engines import find_engine
 from gpusizer.memory.engines.pipeline_steps import canvas_of
 from gpusizer.memory.kv_cache import key_and_value_bytes
-from gpusizer.memory.workload import DEFAULT_CONTEXT, OFFLOADS, Workload
+from gpusizer.memory.workload import DEFAULT_CONTEXT, OFFLOADS, SAMPLERS, Workload
 from gpusizer.model.profile import ModelProfile
 
 # Fields that only engines with rules by version support, with their defaults; llama.cpp
@@ -21,6 +21,7 @@ _BY_VERSION: dict[str, Any] = {
     "engine_version": None,
     "text_only": False,
     "draft_tokens": 0,
+    "sampler": SAMPLERS[0],
     "prefix_caching": False,
 }
 

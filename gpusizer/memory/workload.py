@@ -12,6 +12,9 @@ MOST_CONTEXT = 10_000_000
 MOST_USERS = 100_000
 """The largest `context` and `concurrency` of a request, where searches for them stop too."""
 
+SAMPLERS = ("auto", "flashinfer", "pytorch")
+"""What `sampler` may be."""
+
 OFFLOADS = ("none", "model", "sequential")
 """What `cpu_offload` may be, from fastest to smallest."""
 
@@ -37,6 +40,8 @@ class Workload:
             data-parallel rank.
         batch_size, ubatch_size: logical and physical batch of llama.cpp, in tokens.
         enforce_eager: run without CUDA graphs.
+        sampler: who samples top-k and top-p (vLLM before 0.17): "flashinfer", "pytorch", or "auto"
+            where nobody said.
         prefix_caching: states of recurrent layers are kept for shared prefixes (vLLM).
         text_only: leave the vision and audio parts of a multimodal model out.
         draft_tokens: tokens that the model's own draft layers guess ahead; 0 leaves them out.
@@ -63,6 +68,7 @@ class Workload:
     batch_size: int | None = None
     ubatch_size: int | None = None
     enforce_eager: bool = False
+    sampler: str = SAMPLERS[0]
     prefix_caching: bool = False
     text_only: bool = False
     draft_tokens: int = 0

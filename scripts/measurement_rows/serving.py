@@ -10,6 +10,7 @@ from typing import Any
 
 from bench.measurements import load_profile
 from gpusizer.core.paths import DATA_DIR
+from gpusizer.memory.workload import SAMPLERS
 from scripts.measurement_rows.common import (
     Match,
     ModelMap,
@@ -51,6 +52,8 @@ _FACTS: dict[str, Callable[[str], Any]] = {
     "max_num_seqs": int,
     "kv_cache_dtype": str,
     "draft_tokens": int,
+    "flags": str,
+    "sampler": str,
     "prefix_caching": lambda text: text == "true",
 }
 """Fields that `serving_facts.csv` may correct, with the parser of their values."""
@@ -165,12 +168,19 @@ def _settings(log: Row) -> Row:
         "block_size": log["block_size"],
         "attention_block_size": log.get("attn_block_size"),
         "enforce_eager": log.get("enforce_eager"),
+        "sampler": _sampler(log.get("sampler")),
         "prefix_caching": log.get("prefix_caching"),
         "draft_tokens": log.get("draft_tokens"),
         "encoder_tokens": int(encoder[1]) if encoder else None,
         "encoder_items": int(encoder[2]) if encoder else None,
         "encoder_modality": encoder[3] if encoder else None,
     }
+
+
+def _sampler(text: str | None) -> str | None:
+    """Return who samples, as a request names it."""
+    name = (text or "").partition(" ")[0].lower()
+    return name if name in SAMPLERS else None
 
 
 def _measured(log: Row) -> Row:
@@ -237,4 +247,5 @@ def _outcome(log: Row) -> str:
 
 def _flags(log: Row) -> list[str]:
     notes = log.get("notes", "")
-    return [flag for flag, words in _FLAGS.items() if re.search(words, notes)]
+    flags = [flag for flag, words in _FLAGS.items() if re.search(words, notes)]
+    return [*flags, *log.get("flags", "").split()]

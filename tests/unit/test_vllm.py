@@ -78,7 +78,7 @@ def sequence(arch: Architecture, context: int, version: str | None = None, **mor
         ("0.8.5", (0, 8, 0), "V1"),
         ("v0.8.5 V0", (0, 7, 1), "V0"),
         ("0.19.0 V0", (0, 18, 0), "V1"),  # there was none any more
-        ("vllm 0.10.2+cu128", (0, 10, 2), "V1"),
+        ("vllm 0.10.2+cu128", (0, 10, 1), "V1"),
         ("0.19.2rc1.dev3", (0, 18, 0), "V1"),
         ("0.20.0", (0, 20, 0), "V1"),
     ],
@@ -91,7 +91,8 @@ def test_versions(version: str | None, since: tuple[int, int, int], generation: 
 def test_the_table_of_eras_is_in_order() -> None:
     eras = all_eras()
     assert [era.since for era in eras] == sorted({era.since for era in eras})
-    assert all(era.logit_copies_high >= era.logit_copies for era in eras)
+    sorting = [era.since for era in eras if era.sorts]
+    assert max(sorting) < (0, 17, 0) and len(sorting) == sum(e.since < (0, 17, 0) for e in eras)
 
 
 def test_defaults_follow_the_card_and_its_name() -> None:
@@ -313,8 +314,16 @@ def test_the_peak_is_the_sampler_or_a_step() -> None:
     logits, hidden = 4 * 1024 * 128_256, 8192 * 2 * 4096
     base = 0.08 * GIB + 1.5 * hidden
     assert peak(LLAMA_8B, BIG) == pytest.approx(3.5 * logits + base, abs=1)
-    sorting = 9.6 * logits + 0.08 * GIB + 0.8 * hidden
+    sorting = 9.6 * logits + 0.8 * hidden  # 4.75 GiB; 4.76 as printed by 0.16
+    assert round(sorting / GIB, 2) == 4.75
     assert peak(LLAMA_8B, BIG, engine_version="0.15") == pytest.approx(sorting, abs=1)
+    fast = 3.5 * logits + base
+    assert peak(LLAMA_8B, BIG, engine_version="0.11.0", sampler="flashinfer") == pytest.approx(
+        fast, abs=1
+    )
+    open_question = VLLM.activations(LLAMA_8B, Workload(engine_version="0.11.0"), Split(), BIG)
+    assert open_question.likely == pytest.approx(sorting, abs=1)  # where nobody said, PyTorch sorts
+    assert open_question.low < fast  # and the band reaches down to FlashInfer
     few = peak(LLAMA_8B, BIG, max_num_seqs=8)
     assert few == 8192 * 2 * 3 * (14_336 + 4096)  # forward
     # V0 on a 3090 at 29,000 tokens: 110,592 B each, 2.99 GiB as logged
@@ -343,12 +352,6 @@ def test_an_embedding_model_samples_nothing() -> None:
     ):
         assert peak(replace(LLAMA_8B, **model_facts), BIG) == forward  # type: ignore[arg-type]
     assert sequence(architecture(LLAMA_8B), 16) == 16 * 131_072  # its cache stays
-
-
-def test_the_band_covers_the_larger_build_of_a_version() -> None:
-    activations = VLLM.activations(LLAMA_8B, Workload(engine_version="0.11.0"), Split(), BIG)
-    sorting = peak(LLAMA_8B, BIG, engine_version="0.11.2")
-    assert activations.high >= sorting > activations.likely
 
 
 def test_experts_keep_their_workspace() -> None:

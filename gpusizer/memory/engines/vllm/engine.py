@@ -108,9 +108,18 @@ class VllmEngine(Defaults):
         era = self._era(workload)
         limits = limits_of(workload, arch, device_class, era, split.data)
         wide = workload.kv_dtype in ("f32", "fp32", "float32")
-        peak = peak_of(profile, arch, limits, split, era, wide=wide, text_only=workload.text_only)
+        peak = peak_of(
+            profile,
+            arch,
+            limits,
+            split,
+            era,
+            wide=wide,
+            text_only=workload.text_only,
+            sampler=workload.sampler,
+        )
         around = band(self.slug, era.family, "activations").around
-        return around(peak.likely, Provenance.FITTED, highest=peak.high)
+        return around(peak.likely, Provenance.FITTED, lowest=peak.low)
 
     def overhead(
         self, profile: ModelProfile, workload: Workload, split: Split, device_class: int

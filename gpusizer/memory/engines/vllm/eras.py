@@ -25,9 +25,7 @@ class Era:
         since: first version, as numbers.
         generation: scheduler, "V0" or "V1".
         utilization: default share of the card.
-        logit_copies: FP32 copies of the logits that the sampler's peak holds.
-        logit_copies_high: the same for the build that holds most.
-        kept_base_share: hidden states of a step that stay while sampling, in copies.
+        sorts: PyTorch sorts the logits for top-k and top-p, where FlashInfer does not sample.
         keeps_workspace: the experts' workspace stays allocated while sampling.
         latent: how an MLA latent is cached: "expanded" per head, "padded" to 128s, or "exact".
         grouped_pages: layers of unequal kinds share pages in groups; else all grow alike.
@@ -39,9 +37,7 @@ class Era:
     since: tuple[int, int, int]
     generation: str
     utilization: float
-    logit_copies: float
-    logit_copies_high: float
-    kept_base_share: float
+    sorts: bool
     keeps_workspace: bool
     latent: str
     grouped_pages: bool
@@ -116,9 +112,7 @@ def _era(row: TableRow) -> Era:
         since=(major, minor, patch),
         generation=row.text("generation"),
         utilization=row.number("utilization"),
-        logit_copies=row.number("logit_copies"),
-        logit_copies_high=row.number("logit_copies_high"),
-        kept_base_share=row.number("kept_base_share"),
+        sorts=row.flag("sorts"),
         keeps_workspace=row.flag("keeps_workspace"),
         latent=row.text("latent"),
         grouped_pages=row.flag("grouped_pages"),
