@@ -94,8 +94,14 @@ class MemoryEstimate:
         return min(memory_bytes - need, int(memory_bytes * self.utilization) - inside)
 
     def pool_bytes(self, memory_bytes: int) -> int:
-        """Bytes left for the KV cache on each card once everything else is in place."""
-        return max(0, self.headroom_bytes(memory_bytes) + self.per_gpu.kv_cache.likely)
+        """Bytes that the engine gives the KV cache on each card: what its share leaves.
+
+        Whether there is room beside it for what is outside the share (the CUDA context, graphs
+        that are captured later) is the verdict's question: engines do not ask it here
+        (`determine_available_memory`, vllm/v1/worker/gpu_worker.py).
+        """
+        budget = int(memory_bytes * self.utilization)
+        return max(0, budget - self.budgeted.likely + self.per_gpu.kv_cache.likely)
 
     def provenance(self) -> dict[str, str]:
         """How each component is known."""

@@ -640,3 +640,17 @@ def test_draft_layers_are_divided_like_the_decoder() -> None:
     for split in (Split(tensor=8), Split(tensor=8, expert=8)):
         assert added(split) < added(Split()) / 8 + joint + 0.1 * GIB
         assert added(split) > experts / 8 + joint
+
+
+def test_the_pool_is_what_the_share_leaves_whatever_lies_outside() -> None:
+    """With all of an RTX 3090 asked for the CUDA context finds no room, but a pool is printed."""
+    gpu = load_catalogue().find("RTX 3090")
+    quant = native_quant(LLAMA_8B)
+    fitter = Fitter(LLAMA_8B, Workload(memory_utilization=1.0), [(quant, True)])
+    fit = fitter.fit_on(gpu, 1, quant, True, VLLM)
+    assert fit is not None
+    taken = fit.estimate.budgeted.likely - fit.estimate.per_gpu.kv_cache.likely
+    assert fit.kv_pool_bytes == 24133 * MIB - taken
+    assert fit.headroom_bytes == fit.kv_pool_bytes - (
+        fit.estimate.per_gpu.kv_cache.likely + fit.estimate.per_gpu.outside.likely
+    )

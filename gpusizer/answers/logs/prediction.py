@@ -119,18 +119,14 @@ def _serving_amounts(fitter: Fitter, fit: Fit, *, pool: bool) -> tuple[Predicted
 
 
 def _granted(fit: Fit) -> Predicted:
-    """The KV cache pool as the engine computes it before it captures graphs.
-
-    vLLM prints its pool before it captures graphs; a fit's pool is smaller where graphs and the
-    context would not find room beside it.
-    """
+    """The KV cache pool, with the band of what is in the engine's share beside it."""
     estimate = fit.estimate
     if estimate.engine.budget_rule != "whole":
         return _exact("kv_pool", fit.kv_pool_bytes)
     budget = int(memory_of(estimate.engine, fit.gpu) * estimate.utilization)
     rest = estimate.per_gpu.weights + estimate.per_gpu.activations + estimate.per_gpu.overhead
-    likely, low, high = (max(0, budget - part) for part in (rest.likely, rest.high, rest.low))
-    return Predicted("kv_pool", likely, low, high)
+    low, high = (max(0, budget - part) for part in (rest.high, rest.low))
+    return Predicted("kv_pool", fit.kv_pool_bytes, low, high)
 
 
 def _card(request: LogRequest, catalogue: Catalogue) -> tuple[Gpu, tuple[Note, ...]]:
