@@ -158,7 +158,7 @@ def _estimate_json(row: EstimateRow, workload: Workload) -> dict[str, Any]:
         "provenance": estimate.provenance(),
     }
     if row.fit is not None:
-        data["capacity"] = row.fit.capacity_json(workload.context)
+        data["capacity"] = row.fit.capacity_json()
         data["verdict"] = row.fit.verdict.value
         data["headroom_bytes"] = row.fit.headroom_bytes
     return data
