@@ -52,6 +52,7 @@ _FACTS: dict[str, Callable[[str], Any]] = {
     "max_num_seqs": int,
     "kv_cache_dtype": str,
     "draft_tokens": int,
+    "outcome": str,
     "flags": str,
     "sampler": str,
     "prefix_caching": lambda text: text == "true",
@@ -239,6 +240,8 @@ def _quant(log: Row, match: Match) -> str:
 
 
 def _outcome(log: Row) -> str:
+    if log.get("outcome"):
+        return str(log["outcome"])
     notes = log.get("notes", "")
     if _OUT_OF_MEMORY.search(notes) or (log["measured"].get("kv_cache_gib_per_gpu") or 1) < 0:
         return "out_of_memory"

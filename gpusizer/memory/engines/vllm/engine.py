@@ -26,6 +26,7 @@ from gpusizer.memory.engines.vllm.runtime import (
     context_bytes,
     graph_bytes,
     non_torch_bytes,
+    warmup_bytes,
 )
 from gpusizer.memory.engines.vllm.version_defaults import (
     DEVICE_CLASSES,
@@ -101,7 +102,8 @@ class VllmEngine(Defaults):
     def activations(
         self, profile: ModelProfile, workload: Workload, split: Split, device_class: int
     ) -> Amount:
-        """max(forward, sampler), plus what stays allocated beside both."""
+        """max(forward, sampler), plus what stays allocated beside both, and what the profile of
+        graphs counts of a warm-up."""
         arch = profile.architecture
         if arch is None:
             return fitted(0.1 * GIB, 0.5 * GIB, 2 * GIB)
@@ -118,8 +120,11 @@ class VllmEngine(Defaults):
             text_only=workload.text_only,
             sampler=workload.sampler,
         )
+        warmup = 0.0
+        if era.charges_warmup and not workload.enforce_eager and not is_rocm(device_class):
+            warmup = warmup_bytes(arch, limits, split)
         around = band(self.slug, era.family, "activations").around
-        return around(peak.likely, Provenance.FITTED, lowest=peak.low)
+        return around(peak.likely + warmup, Provenance.FITTED, lowest=peak.low)
 
     def overhead(
         self, profile: ModelProfile, workload: Workload, split: Split, device_class: int
@@ -137,7 +142,7 @@ class VllmEngine(Defaults):
         limits = limits_of(workload, arch, device_class, era, split.data)
         size = graph_bytes(arch, limits, split, era, device_class)
         graphs = band(self.slug, era.family, "graphs").around(size, Provenance.FITTED)
-        if era.graphs_budgeted and not is_rocm(device_class):
+        if era.budgets_graphs(arch) and not is_rocm(device_class):
             return Overhead(inside + graphs, outside)
         return Overhead(inside, outside + graphs)
 

@@ -9,8 +9,9 @@ from functools import cache, lru_cache
 from gpusizer.core.paths import DATA_DIR
 from gpusizer.core.tables import TableRow, read_table
 from gpusizer.core.units import GIB
+from gpusizer.model.architecture import Architecture, Attention
 
-CURRENT = "0.27"
+CURRENT = "0.30"
 """Version that numbers describe when none is asked for."""
 
 _NUMBER = re.compile(r"(?<![\d.])(\d{1,3})\.(\d{1,3})(?:\.(\d{1,3}))?")
@@ -29,7 +30,9 @@ class Era:
         keeps_workspace: the experts' workspace stays allocated while sampling.
         latent: how an MLA latent is cached: "expanded" per head, "padded" to 128s, or "exact".
         grouped_pages: layers of unequal kinds share pages in groups; else all grow alike.
-        graphs_budgeted: estimated CUDA graphs are subtracted from the budget.
+        graphs_budgeted: whose estimated CUDA graphs are subtracted from the budget: those of "all"
+            models, of "none", or of all but dense ones without recurrent layers ("sparse").
+        charges_warmup: buffers of gated delta rules for a whole step count as graphs.
         graph_share: size of graphs against those of 0.19.
         alone, pcie, nvlink: growth of memory outside PyTorch on one GPU, and per GPU of several.
     """
@@ -41,7 +44,8 @@ class Era:
     keeps_workspace: bool
     latent: str
     grouped_pages: bool
-    graphs_budgeted: bool
+    graphs_budgeted: str
+    charges_warmup: bool
     graph_share: float
     alone: float
     pcie: float
@@ -53,6 +57,17 @@ class Era:
         if self.generation == "V0":
             return "V0"
         return "V1" if self.keeps_workspace else "V1 to 0.16"
+
+    def budgets_graphs(self, arch: Architecture) -> bool:
+        """Whether the estimated CUDA graphs of a model are subtracted from the budget.
+
+        Model Runner V2 runs what is neither a mixture of experts nor hybrid
+        (`_is_default_v2_model_runner_model`, vllm/config/vllm.py).
+        """
+        recurrent = any(s.attention is Attention.RECURRENT for s in arch.layer_plan)
+        if self.graphs_budgeted == "sparse":
+            return bool(arch.experts) or recurrent
+        return self.graphs_budgeted == "all"
 
     @property
     def profiles_whole_prompts(self) -> bool:
@@ -116,7 +131,8 @@ def _era(row: TableRow) -> Era:
         keeps_workspace=row.flag("keeps_workspace"),
         latent=row.text("latent"),
         grouped_pages=row.flag("grouped_pages"),
-        graphs_budgeted=row.flag("graphs_budgeted"),
+        graphs_budgeted=row.one_of("graphs_budgeted", ("all", "none", "sparse")),
+        charges_warmup=row.flag("charges_warmup"),
         graph_share=row.number("graph_share"),
         alone=row.number("alone_gib") * GIB,
         pcie=row.number("pcie_gib") * GIB,
