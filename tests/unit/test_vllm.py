@@ -684,3 +684,19 @@ def test_the_warm_up_of_gated_delta_rules_counts_as_graphs() -> None:
         for version, eager in (("0.26.0", False), ("0.25.0", False), ("0.26.0", True))
     )
     assert after - before == after - eager == 8192 * 16 * 32 * 128 == GIB // 2
+
+
+def test_the_engine_keeps_compressors_states_for_a_whole_step() -> None:
+    """DeepSeek-V4-Flash, 912,128 tokens in steps of 8,192: issue 51041 reports 7.01 GiB for 1.11.
+
+    Blocks of 64 entries of 584 bytes and 64 indexer keys of 132; windows of 128 + 8,192 tokens, of
+    compressor states 8 (blocks of 4, 21 layers) and 128 (blocks of 8, 20 layers).
+    """
+    arch = architecture(embedded("deepseek-ai/DeepSeek-V4-Flash"))
+    page, keys, blocks = 64 * 584, 64 * 132, -(-912_128 // 256)
+    windows = 43 * (-(-(127 + 8192) // 64) + 1) * page
+    fours = 21 * (blocks + -(-(7 + 8192) // 4) + 1) * (page + keys)
+    rest = 20 * (blocks * 2 * 584 + (-(-(127 + 8192) // 8) + 1) * page)
+    found = sequence(arch, 912_128)
+    assert found == windows + fours + rest
+    assert found == pytest.approx(7.01 * GIB / 1.11, rel=0.05)

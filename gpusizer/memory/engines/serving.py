@@ -21,9 +21,10 @@ from gpusizer.memory.engines.base import (
 )
 from gpusizer.memory.engines.cache_types import resolved_type
 from gpusizer.memory.engines.defaults import Defaults
+from gpusizer.memory.engines.vllm.compressed import compresses
 from gpusizer.memory.engines.vllm.eras import era_of
 from gpusizer.memory.engines.vllm.loading import VllmLoader
-from gpusizer.memory.engines.vllm.pages import cache_of
+from gpusizer.memory.engines.vllm.pages import Cache, cache_of
 from gpusizer.memory.workload import Workload
 from gpusizer.model.architecture import Architecture
 from gpusizer.model.profile import ModelProfile
@@ -135,7 +136,13 @@ class SglangEngine(ServingEngine):
         """
         if arch is None or not arch.generates:
             return 0
-        stages = cache_of(arch, workload.kv_dtype, split, 0, era_of(None))
+        if compresses(arch.layer_plan):
+            return Defaults.sequence_bytes(self, arch, workload, split, device_class, context)
+        stages = [
+            stage
+            for stage in cache_of(arch, workload.kv_dtype, split, 0, era_of(None))
+            if isinstance(stage, Cache)
+        ]
         return max(
             sum(
                 kind.layers * (kind.state + round(context * kind.token * _share(kind.window)))

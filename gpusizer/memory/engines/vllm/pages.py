@@ -12,6 +12,7 @@ from functools import lru_cache
 from math import ceil
 
 from gpusizer.memory.engines.base import Split
+from gpusizer.memory.engines.vllm.compressed import CompressedCache, compresses
 from gpusizer.memory.engines.vllm.eras import Era
 from gpusizer.memory.engines.vllm.weights import stage_edges
 from gpusizer.memory.kv_cache import key_and_value_bytes
@@ -118,7 +119,7 @@ def cache_of(
     draft_tokens: int = 0,
     *,
     prefix_caching: bool = False,
-) -> tuple[Cache, ...]:
+) -> tuple[Cache | CompressedCache, ...]:
     """The cache on each pipeline stage's GPUs.
 
     Draft layers run on the last stage: one more layer that keeps everything, and room for the
@@ -132,8 +133,11 @@ def cache_of(
         layers += tuple(replace(spec, count=1) for spec in draft)
         edges[-1] += len(draft)
     ignored = not era.grouped_pages or arch.model_type in _WINDOW_IGNORED
-    stages = []
+    stages: list[Cache | CompressedCache] = []
     for specs in kinds_between(layers, edges):
+        if compresses(specs):
+            stages.append(CompressedCache(tuple(specs), kv_dtype, step_tokens))
+            continue
         counts: dict[PageKind, int] = {}
         for spec in specs:
             for kind in _kinds(spec, arch, kv_dtype, split.tensor, era):
