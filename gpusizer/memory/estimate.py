@@ -73,10 +73,15 @@ class MemoryEstimate:
 
     @property
     def budgeted(self) -> Amount:
-        """The amount that must fit into the share of memory that the engine budgets with."""
+        """The amount that must fit into the share of memory that the engine budgets with.
+
+        A "static" share is one of what is free once the process is set up: (memory - set-up) x
+        share holds weights and cache, which is to say memory x share holds them and set-up x share.
+        """
         parts = self.per_gpu
         if self.engine.budget_rule == "static":
-            return total((parts.weights, parts.kv_cache, parts.overhead))
+            setup = parts.overhead.scaled(self.utilization)
+            return total((parts.weights, parts.kv_cache, setup))
         if self.engine.budget_rule == "free":
             rest = total((parts.weights, parts.activations, parts.overhead, parts.outside))
             return parts.kv_cache + rest.scaled(self.utilization)

@@ -14,8 +14,9 @@ from gpusizer.model.profile import ModelProfile
 
 SplitBy = Literal["tensor", "layer", "none"]
 BudgetRule = Literal["whole", "static", "free"]
-"""What an engine's share of the card is a share of: all it uses ("whole"), only what stays,
-weights and cache ("static"), or what is free for the cache once the rest is in place ("free")."""
+"""What an engine's share of the card is a share of: all it uses ("whole"), of what is free after
+set-up weights and cache alone ("static"), or what is free for the cache once the rest is in place
+("free")."""
 MemoryTotal = Literal["driver", "torch"]
 """Whose total an engine budgets with: the driver's, or that of `torch.cuda.mem_get_info()`."""
 

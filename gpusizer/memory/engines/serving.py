@@ -25,21 +25,26 @@ from gpusizer.memory.engines.vllm.compressed import compresses
 from gpusizer.memory.engines.vllm.eras import era_of
 from gpusizer.memory.engines.vllm.loading import VllmLoader
 from gpusizer.memory.engines.vllm.pages import Cache, cache_of
+from gpusizer.memory.engines.vllm.version_defaults import UNIFIED, is_unified
 from gpusizer.memory.workload import Workload
 from gpusizer.model.architecture import Architecture
 from gpusizer.model.profile import ModelProfile
 
 _BIG_CARD_BYTES = 60 * GIB  # SGLang's prefill chunks grow from here on
-_STEP_TOKENS = {0: 2048, _BIG_CARD_BYTES: 8192}
-_SEQUENCES = {0: 64, _BIG_CARD_BYTES: 256}  # sampled in one step
+_STEP_TOKENS = {0: 2048, UNIFIED: 8192, _BIG_CARD_BYTES: 8192}
+_SEQUENCES = {0: 64, UNIFIED: 256, _BIG_CARD_BYTES: 256}  # sampled in one step
 _LOGIT_COPIES = 3.5
 _SAMPLER_BASE_BYTES = 0.2 * GIB
 _CONTEXT_BYTES = (0.40 * GIB, 0.51 * GIB, 0.70 * GIB)
 # Communicators of several ranks: 0.25-0.55 GiB over PCIe, 1.5-2.2 GiB with NVLink.
 _TOGETHER = {
     0: (0.25 * GIB, 0.5 * GIB, 1.6 * GIB),
+    UNIFIED: (0.25 * GIB, 0.5 * GIB, 1.6 * GIB),
     _BIG_CARD_BYTES: (0.5 * GIB, 1.6 * GIB, 2.3 * GIB),
 }
+# Of a GB10's memory its system used 7.4, 8.5 and 9.6 GiB at start (logs of vLLM 0.27, of vLLM's
+# issue 44740 and of SGLang).
+_SYSTEM_BYTES = (6.0 * GIB, 8.5 * GIB, 11.0 * GIB)
 _GRAPH_BYTES = (0.1 * GIB, 0.8 * GIB, 3.0 * GIB)
 _WINDOW_SHARE = 0.8  # SGLang's swa_full_tokens_ratio: tokens of its pool for sliding layers
 
@@ -120,7 +125,25 @@ class ServingEngine(Defaults):
 
 @dataclass(frozen=True, slots=True)
 class SglangEngine(ServingEngine):
-    """Cache in pools by kind of layer: one of sliding layers holds a share of the full one's."""
+    """Cache in pools by kind of layer: one of sliding layers holds a share of the full one's.
+
+    Its share is of what is free before weights are loaded, and holds weights and cache; activations
+    and graphs lie in the rest (`profile_max_num_token`, srt/model_executor/model_runner.py;
+    ai-dynamo/aisimulate pull request 263).
+    """
+
+    device_classes: tuple[int, ...] = (0, UNIFIED, _BIG_CARD_BYTES)
+
+    def device_class(self, memory_bytes: int, name: str, stack: str = "CUDA") -> int:
+        return UNIFIED if is_unified(name, stack) else by_memory(memory_bytes)
+
+    def overhead(
+        self, profile: ModelProfile, workload: Workload, split: Split, device_class: int
+    ) -> Overhead:
+        """As of other engines; where memory is the system's, what that uses is not free either."""
+        usual = ServingEngine.overhead(self, profile, workload, split, device_class)
+        system = fitted(*_SYSTEM_BYTES) if device_class == UNIFIED else fitted(0, 0, 0)
+        return Overhead(usual.inside + system, usual.outside)
 
     def sequence_bytes(
         self,
@@ -154,6 +177,11 @@ class SglangEngine(ServingEngine):
 
 def _share(window: int | None) -> float:
     return 1.0 if window is None else _WINDOW_SHARE
+
+
+def by_memory(memory_bytes: int) -> int:
+    """The class of a card with memory of its own."""
+    return _BIG_CARD_BYTES if memory_bytes >= _BIG_CARD_BYTES else 0
 
 
 _NVIDIA_AND_AMD = frozenset({"CUDA", "ROCm"})

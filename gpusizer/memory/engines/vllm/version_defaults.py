@@ -47,10 +47,15 @@ def device_class(memory_bytes: int, name: str, stack: str) -> int:
     """The class of a card by its memory; A100, GB10 and AMD cards have classes of their own."""
     if "a100" in name.lower() and memory_bytes >= 0.95 * A100_CLASS:
         return A100_CLASS
-    if stack == "CUDA" and _UNIFIED_NAMES.search(name):
+    if is_unified(name, stack):
         return UNIFIED
     by_memory = max(size for size in _BY_MEMORY if size <= memory_bytes)
     return by_memory + ROCM if stack == "ROCm" else by_memory
+
+
+def is_unified(name: str, stack: str) -> bool:
+    """Whether a card's memory is the system's, under CUDA."""
+    return stack == "CUDA" and _UNIFIED_NAMES.search(name) is not None
 
 
 def is_rocm(card: int) -> bool:
