@@ -297,4 +297,5 @@ def device_class_of(engine: Engine, gpu: Gpu) -> int:
     by_stack = engine.backend_class(gpu.software)
     if by_stack is not None:
         return by_stack
-    return engine.device_class(gpu.device_memory_bytes, gpu.name, gpu.software)
+    fabric = bool(gpu.nvlink or gpu.interconnect)
+    return engine.device_class(gpu.device_memory_bytes, gpu.name, gpu.software, fabric=fabric)

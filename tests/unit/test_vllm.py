@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from gpusizer.core.byte_ranges import Provenance
 from gpusizer.core.paths import SNAPSHOTS_DIR
 from gpusizer.core.units import GIB, MIB
-from gpusizer.fit.fit import Fitter, memory_of
+from gpusizer.fit.fit import Fitter, device_class_of, memory_of
 from gpusizer.gpus import load_catalogue
 from gpusizer.memory.engines import ENGINES, Split
 from gpusizer.memory.engines.bands import ResidualBand, band
@@ -119,6 +119,7 @@ def test_defaults_follow_the_card_and_its_name() -> None:
         (2048, 256),
         (2048, 256),
         (2048, 256),
+        (8192, 1024),
         (8192, 1024),
         (8192, 1024),
         (16384, 1024),
@@ -700,3 +701,17 @@ def test_the_engine_keeps_compressors_states_for_a_whole_step() -> None:
     found = sequence(arch, 912_128)
     assert found == windows + fours + rest
     assert found == pytest.approx(7.01 * GIB / 1.11, rel=0.05)
+
+
+def test_buffers_for_nvlink_need_peers() -> None:
+    """Two H100 hold 2.08 GiB of communicators each since 0.18; two RTX PRO 6000, as large but on
+    PCIe alone, what other cards hold there."""
+    catalogue = load_catalogue()
+
+    def inside(name: str) -> float:
+        card = device_class_of(VLLM, catalogue.find(name))
+        eager = Workload(engine_version="0.19.0", enforce_eager=True)
+        return VLLM.overhead(LLAMA_8B, eager, Split(tensor=2), card).inside.likely / GIB
+
+    assert inside("H100 SXM") == pytest.approx(2.08)
+    assert inside("RTX PRO 6000") == inside("RTX 4090") == pytest.approx(0.5)

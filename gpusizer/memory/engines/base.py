@@ -122,8 +122,13 @@ class Engine(Protocol):
     @property
     def memory_total(self) -> MemoryTotal: ...
 
-    def device_class(self, memory_bytes: int, name: str, stack: str = "CUDA") -> int:
-        """Which of `device_classes` a card of this memory, name and software belongs to."""
+    def device_class(
+        self, memory_bytes: int, name: str, stack: str = "CUDA", *, fabric: bool = True
+    ) -> int:
+        """Which of `device_classes` a card of this memory, name and software belongs to.
+
+        `fabric`: cards of its kind can be joined by NVLink or the like.
+        """
         ...
 
     def backend_class(self, stack: str) -> int | None:

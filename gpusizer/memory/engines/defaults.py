@@ -33,7 +33,9 @@ class Defaults:
     def memory_total(self) -> MemoryTotal:
         return "driver"
 
-    def device_class(self, memory_bytes: int, name: str, stack: str = "CUDA") -> int:
+    def device_class(
+        self, memory_bytes: int, name: str, stack: str = "CUDA", *, fabric: bool = True
+    ) -> int:
         return max(size for size in self.device_classes if size <= memory_bytes)
 
     def backend_class(self, stack: str) -> int | None:

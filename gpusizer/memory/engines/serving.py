@@ -134,7 +134,9 @@ class SglangEngine(ServingEngine):
 
     device_classes: tuple[int, ...] = (0, UNIFIED, _BIG_CARD_BYTES)
 
-    def device_class(self, memory_bytes: int, name: str, stack: str = "CUDA") -> int:
+    def device_class(
+        self, memory_bytes: int, name: str, stack: str = "CUDA", *, fabric: bool = True
+    ) -> int:
         return UNIFIED if is_unified(name, stack) else by_memory(memory_bytes)
 
     def overhead(

@@ -31,6 +31,7 @@ from gpusizer.memory.engines.vllm.runtime import (
 from gpusizer.memory.engines.vllm.version_defaults import (
     DEVICE_CLASSES,
     device_class,
+    is_pcie,
     is_rocm,
     limits_of,
 )
@@ -54,8 +55,10 @@ class VllmEngine(Defaults):
     budget_rule: BudgetRule = "whole"
     memory_total: MemoryTotal = "torch"  # MemorySnapshot, vllm/utils/mem_utils.py
 
-    def device_class(self, memory_bytes: int, name: str, stack: str = "CUDA") -> int:
-        return device_class(memory_bytes, name, stack)
+    def device_class(
+        self, memory_bytes: int, name: str, stack: str = "CUDA", *, fabric: bool = True
+    ) -> int:
+        return device_class(memory_bytes, name, stack, fabric=fabric)
 
     def utilization(self, workload: Workload) -> float:
         return workload.memory_utilization or self._era(workload).utilization
@@ -132,7 +135,8 @@ class VllmEngine(Defaults):
         """Communicators inside the budget, the context outside; graphs by version."""
         era = self._era(workload)
         likely = non_torch_bytes(split, device_class, era)
-        worst = max(likely, era.nvlink) if split.ranks > 1 else likely
+        joined = split.ranks > 1 and not is_pcie(device_class)
+        worst = max(likely, era.nvlink) if joined else likely
         around = band(self.slug, era.family, "non_torch").around
         inside, outside = around(likely, Provenance.FITTED, highest=worst), context_bytes()
         inside = inside + beside_bytes(device_class)

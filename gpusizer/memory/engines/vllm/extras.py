@@ -5,6 +5,7 @@ from __future__ import annotations
 from gpusizer.core.units import GIB
 from gpusizer.memory.engines.base import Split
 from gpusizer.memory.engines.vllm.eras import Era
+from gpusizer.memory.engines.vllm.version_defaults import is_pcie
 from gpusizer.memory.weight_sizes import WeightSizes
 from gpusizer.model.architecture import Architecture, Attention
 from gpusizer.model.architecture.rotary import Rotary
@@ -91,7 +92,8 @@ def padding_bytes(
     width_per_rank = expert_width if split.expert > 1 else expert_width // split.tensor
     width = _grown(width_per_rank, _MXFP4_STEP["width"])
     share = hidden * width
-    if device_class >= _HOPPER_CLASS and era.since >= _TRITON[0]:
+    hopper = device_class >= _HOPPER_CLASS and not is_pcie(device_class)
+    if hopper and era.since >= _TRITON[0]:
         experts = experts * _MXFP4_SCALES // (_MXFP4_SCALES + 2)  # half bytes, a scale per 32
         if era.since < _TRITON[1]:
             share = hidden

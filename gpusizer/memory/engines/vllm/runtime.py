@@ -6,7 +6,13 @@ from gpusizer.core.byte_ranges import Amount, fitted
 from gpusizer.core.units import GIB
 from gpusizer.memory.engines.base import Split
 from gpusizer.memory.engines.vllm.eras import Era
-from gpusizer.memory.engines.vllm.version_defaults import A100_CLASS, UNIFIED, BatchLimits, is_rocm
+from gpusizer.memory.engines.vllm.version_defaults import (
+    A100_CLASS,
+    UNIFIED,
+    BatchLimits,
+    is_pcie,
+    is_rocm,
+)
 from gpusizer.model.architecture import Architecture, Attention
 
 _CONTEXT_BYTES = (0.40 * GIB, 0.51 * GIB, 0.70 * GIB)
@@ -62,10 +68,13 @@ def warmup_bytes(arch: Architecture, limits: BatchLimits, split: Split) -> float
 
 
 def non_torch_bytes(split: Split, card: int, era: Era) -> float:
-    """Growth of memory outside PyTorch: the communicators' buffers, where ranks have any."""
+    """Growth of memory outside PyTorch: the communicators' buffers, where ranks have any.
+
+    Those for NVLink (all-reduce in symmetric memory, `custom_all_reduce.py`) need peers.
+    """
     if split.ranks == 1:
         return era.alone if split.pipeline == 1 else era.alone * 0.3
-    return era.nvlink if card >= A100_CLASS else era.pcie
+    return era.nvlink if card >= A100_CLASS and not is_pcie(card) else era.pcie
 
 
 def beside_bytes(card: int) -> Amount:
