@@ -35,6 +35,7 @@ from gpusizer.gpus.names import MAX_COUNT
 from gpusizer.memory.kv_cache import ALIASES, BYTES_PER_ELEMENT
 from gpusizer.memory.workload import (
     DEFAULT_CONTEXT,
+    DEFAULT_LORA_RANK,
     MOST_CONTEXT,
     MOST_USERS,
     OFFLOADS,
@@ -179,6 +180,12 @@ class EngineFields(RequestModel):
     )
     max_num_batched_tokens: Tokens | None = Field(
         None, ge=1, le=10_000_000, description="most tokens of one scheduling step"
+    )
+    max_loras: Count = Field(
+        0, ge=0, le=256, description="vLLM: adapters that one batch may mix; 0 serves none"
+    )
+    max_lora_rank: Count = Field(
+        DEFAULT_LORA_RANK, ge=1, le=512, description="vLLM: largest rank of those adapters"
     )
     enforce_eager: Flag = Field(False, description="run without CUDA graphs")
     sampler: Annotated[str, OneOf(SAMPLERS)] = Field(

@@ -12,7 +12,13 @@ from gpusizer.fit.parallel_degrees import refused_degrees, resolve_experts
 from gpusizer.memory.engines import find_engine
 from gpusizer.memory.engines.pipeline_steps import canvas_of
 from gpusizer.memory.kv_cache import key_and_value_bytes
-from gpusizer.memory.workload import DEFAULT_CONTEXT, OFFLOADS, SAMPLERS, Workload
+from gpusizer.memory.workload import (
+    DEFAULT_CONTEXT,
+    DEFAULT_LORA_RANK,
+    OFFLOADS,
+    SAMPLERS,
+    Workload,
+)
 from gpusizer.model.profile import ModelProfile
 
 # Fields that only engines with rules by version support, with their defaults; llama.cpp
@@ -22,6 +28,8 @@ _BY_VERSION: dict[str, Any] = {
     "text_only": False,
     "draft_tokens": 0,
     "sampler": SAMPLERS[0],
+    "max_loras": 0,
+    "max_lora_rank": DEFAULT_LORA_RANK,
     "prefix_caching": False,
 }
 

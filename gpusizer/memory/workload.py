@@ -15,6 +15,9 @@ MOST_USERS = 100_000
 SAMPLERS = ("auto", "flashinfer", "pytorch")
 """What `sampler` may be."""
 
+DEFAULT_LORA_RANK = 16
+"""vLLM's own `max_lora_rank`."""
+
 OFFLOADS = ("none", "model", "sequential")
 """What `cpu_offload` may be, from fastest to smallest."""
 
@@ -39,6 +42,8 @@ class Workload:
         max_num_seqs, max_num_batched_tokens: scheduler limits of serving engines, of each
             data-parallel rank.
         batch_size, ubatch_size: logical and physical batch of llama.cpp, in tokens.
+        max_loras, max_lora_rank: adapters that one batch may mix, 0 for none, and their largest
+            rank (vLLM).
         enforce_eager: run without CUDA graphs.
         sampler: who samples top-k and top-p (vLLM before 0.17): "flashinfer", "pytorch", or "auto"
             where nobody said.
@@ -67,6 +72,8 @@ class Workload:
     max_num_batched_tokens: int | None = None
     batch_size: int | None = None
     ubatch_size: int | None = None
+    max_loras: int = 0
+    max_lora_rank: int = DEFAULT_LORA_RANK
     enforce_eager: bool = False
     sampler: str = SAMPLERS[0]
     prefix_caching: bool = False

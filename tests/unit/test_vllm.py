@@ -715,3 +715,26 @@ def test_buffers_for_nvlink_need_peers() -> None:
 
     assert inside("H100 SXM") == pytest.approx(2.08)
     assert inside("RTX PRO 6000") == inside("RTX 4090") == pytest.approx(0.5)
+
+
+def test_adapters_have_buffers_beside_every_linear() -> None:
+    """Llama 3.1 8B, in a layer: q and o 4096 + 4096 numbers for each unit of rank, k and v
+    4096 + 1024, gate, up and down 4096 + 14336; over two ranks inputs stay whole where outputs are
+    divided, and the reverse.
+    """
+    q, kv, mlp = 4096 + 4096, 4096 + 1024, 4096 + 14_336
+    whole = 32 * (2 * q + 2 * kv + 3 * mlp)
+    over_two = 32 * (2 * (4096 + 2048) + 2 * (4096 + 512) + 3 * (4096 + 7168))
+
+    def added(split: Split, **more: int) -> int:
+        quant = native_quant(LLAMA_8B)
+        sizes = weight_sizes(LLAMA_8B, quant, native=True)
+        with_adapters, plain = (
+            VLLM.loader(LLAMA_8B, workload)(sizes, split, 0, native=True).per_gpu.likely
+            for workload in (Workload(max_loras=1, **more), Workload())
+        )
+        return with_adapters - plain
+
+    assert added(Split()) == 16 * whole * 2
+    assert added(Split(), max_lora_rank=64) == 64 * whole * 2 == round(0.3125 * GIB)
+    assert added(Split(tensor=2)) == 16 * over_two * 2

@@ -9,6 +9,7 @@ from gpusizer.core.byte_ranges import Provenance
 from gpusizer.memory.engines.bands import band
 from gpusizer.memory.engines.base import Loaded, Split
 from gpusizer.memory.engines.vllm import extras, weights
+from gpusizer.memory.engines.vllm.adapters import adapter_bytes
 from gpusizer.memory.engines.vllm.eras import Era
 from gpusizer.memory.weight_sizes import WeightSizes
 from gpusizer.memory.workload import Workload
@@ -70,4 +71,5 @@ class VllmLoader:
             extras.rotary_bytes(arch, wide=sizes.quant == "fp32")
             + self._extras[split] * element
             + extras.padding_bytes(self._profile, sizes, split, self._era, device_class)
+            + adapter_bytes(self._profile, self._workload, split)
         )
