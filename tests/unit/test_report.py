@@ -265,3 +265,13 @@ def test_comparison_keeps_the_order_asked_for() -> None:
     assert data["model"]["repo_id"] == "Qwen/Qwen3-32B"
     alone = SIZER.compare({"gpus": ["4090"]}).to_json(say_note)
     assert alone["model"] is None and alone["gpus"][0]["fit"] is None
+
+
+def test_vllms_first_scheduler_is_not_modelled_for_every_model() -> None:
+    def codes(model: str, version: str) -> list[str]:
+        sized = answer(model=model, engine="vllm", engine_version=version)
+        return [note["code"] for note in sized["notes"]]
+
+    assert codes("ybelkada/llava-1.5-7b-hf-awq", "0.7.3") == ["first_scheduler"]
+    assert codes("ybelkada/llava-1.5-7b-hf-awq", "0.11.0") == []
+    assert codes("meta-llama/Llama-3.1-8B", "0.7.3") == []
