@@ -78,7 +78,7 @@ def sequence(arch: Architecture, context: int, version: str | None = None, **mor
         ("0.8.5", (0, 8, 0), "V1"),
         ("v0.8.5 V0", (0, 7, 1), "V0"),
         ("0.19.0 V0", (0, 18, 0), "V1"),  # there was none any more
-        ("vllm 0.10.2+cu128", (0, 10, 1), "V1"),
+        ("vllm 0.10.2+cu128", (0, 9, 1), "V1"),
         ("0.19.2rc1.dev3", (0, 18, 0), "V1"),
         ("0.20.0", (0, 20, 0), "V1"),
     ],
@@ -715,6 +715,7 @@ def test_buffers_for_nvlink_need_peers() -> None:
 
     assert inside("H100 SXM") == pytest.approx(2.08)
     assert inside("RTX PRO 6000") == inside("RTX 4090") == pytest.approx(0.5)
+    assert inside("A100 SXM4 80GB") == inside("RTX 4090")  # no switches that add up
 
 
 def test_adapters_have_buffers_beside_every_linear() -> None:

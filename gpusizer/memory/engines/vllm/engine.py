@@ -29,6 +29,7 @@ from gpusizer.memory.engines.vllm.runtime import (
     warmup_bytes,
 )
 from gpusizer.memory.engines.vllm.version_defaults import (
+    A100_CLASS,
     DEVICE_CLASSES,
     device_class,
     is_pcie,
@@ -135,7 +136,7 @@ class VllmEngine(Defaults):
         """Communicators inside the budget, the context outside; graphs by version."""
         era = self._era(workload)
         likely = non_torch_bytes(split, device_class, era)
-        joined = split.ranks > 1 and not is_pcie(device_class)
+        joined = split.ranks > 1 and not is_pcie(device_class) and device_class >= A100_CLASS
         worst = max(likely, era.nvlink) if joined else likely
         around = band(self.slug, era.family, "non_torch").around
         inside, outside = around(likely, Provenance.FITTED, highest=worst), context_bytes()

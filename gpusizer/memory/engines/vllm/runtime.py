@@ -8,6 +8,7 @@ from gpusizer.memory.engines.base import Split
 from gpusizer.memory.engines.vllm.eras import Era
 from gpusizer.memory.engines.vllm.version_defaults import (
     A100_CLASS,
+    BIG_CLASS,
     UNIFIED,
     BatchLimits,
     is_pcie,
@@ -70,11 +71,14 @@ def warmup_bytes(arch: Architecture, limits: BatchLimits, split: Split) -> float
 def non_torch_bytes(split: Split, card: int, era: Era) -> float:
     """Growth of memory outside PyTorch: the communicators' buffers, where ranks have any.
 
-    Those for NVLink (all-reduce in symmetric memory, `custom_all_reduce.py`) need peers.
+    Those for NVLink (all-reduce in symmetric memory, `custom_all_reduce.py`) need peers; those of
+    NCCL's NVLS need Hopper's switches besides (NCCL, NCCL_NVLS_ENABLE): two and four A100 under
+    0.10 grew by 0.06 to 0.09 GiB, as if on PCIe.
     """
     if split.ranks == 1:
         return era.alone if split.pipeline == 1 else era.alone * 0.3
-    return era.nvlink if card >= A100_CLASS and not is_pcie(card) else era.pcie
+    switched = card >= (A100_CLASS if era.profiles_whole_prompts else BIG_CLASS)
+    return era.nvlink if switched and not is_pcie(card) else era.pcie
 
 
 def beside_bytes(card: int) -> Amount:
