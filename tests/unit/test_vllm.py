@@ -739,3 +739,18 @@ def test_adapters_have_buffers_beside_every_linear() -> None:
     assert added(Split()) == 16 * whole * 2
     assert added(Split(), max_lora_rank=64) == 64 * whole * 2 == round(0.3125 * GIB)
     assert added(Split(tensor=2)) == 16 * over_two * 2
+
+
+def test_images_features_that_enter_the_first_layers_have_buffers() -> None:
+    """Qwen3-VL-30B-A3B: three levels x 8,192 tokens of a step x 2,048 in 16 bits."""
+    model = embedded("Qwen/Qwen3-VL-30B-A3B-Instruct")
+    quant = native_quant(model)
+    sizes = weight_sizes(model, quant, native=True)
+
+    def on_one_gpu(engine: str, **asked: int) -> int:
+        load = ENGINES[engine].loader(model, Workload(**asked))  # type: ignore[arg-type]
+        return load(sizes, Split(), BIG, native=True).per_gpu.likely
+
+    whole = 3 * 8192 * 2048 * 2
+    assert on_one_gpu("vllm") - on_one_gpu("sglang") == whole
+    assert on_one_gpu("vllm") - on_one_gpu("vllm", max_num_batched_tokens=4096) == whole // 2

@@ -80,7 +80,7 @@ class ServingEngine(Defaults):
 
     def loader(self, profile: ModelProfile, workload: Workload) -> Loader:
         if self.fuses:
-            return VllmLoader(profile, workload, era_of(None))
+            return VllmLoader(profile, workload, era_of(None), buffers=False)
         return Defaults.loader(self, profile, workload)
 
     def step_tokens(

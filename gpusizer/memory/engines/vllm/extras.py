@@ -17,6 +17,7 @@ _SECTIONED_FACTOR = 4  # MRotaryEmbedding keeps four times the positions
 _MXFP4_STEP = {"hidden": 256, "width": 128}  # Marlin's tiles; SwiGLU width is per rank
 _MXFP4_SCALES = 32  # weights that share a scale byte
 _HOPPER_CLASS = 70 * GIB  # cards of this class use Triton's kernels for MXFP4
+_DEEPSTACK = "deepstack_merger"
 _TRITON = ((0, 11, 1), (0, 17, 0))  # versions whose Triton layout pads one side, values only
 
 
@@ -98,6 +99,23 @@ def padding_bytes(
         if era.since < _TRITON[1]:
             share = hidden
     return int(experts * (share - 1)) // split.gpus  # data-parallel ranks share the experts too
+
+
+def deepstack_bytes(profile: ModelProfile, arch: Architecture, step_tokens: int) -> int:
+    """Buffers for images' features that enter the first layers, whole on every rank.
+
+    A level for each merger, of a step's tokens x hidden in 16 bits: `deepstack_input_embeds` of
+    vllm/model_executor/models/qwen3_vl.py.
+    """
+    levels = max(
+        (
+            group.count
+            for group in profile.groups
+            if _DEEPSTACK in group.pattern and group.kind is Kind.LINEAR
+        ),
+        default=0,
+    )
+    return levels * step_tokens * (arch.hidden_size or 0) * _WIDE
 
 
 def _grown(side: int, step: int) -> float:
