@@ -754,3 +754,14 @@ def test_images_features_that_enter_the_first_layers_have_buffers() -> None:
     whole = 3 * 8192 * 2048 * 2
     assert on_one_gpu("vllm") - on_one_gpu("sglang") == whole
     assert on_one_gpu("vllm") - on_one_gpu("vllm", max_num_batched_tokens=4096) == whole // 2
+
+
+def test_hips_libraries_lie_beside_the_weights() -> None:
+    """Qwen2.5-7B on an AMD card of 64 GB: 14.25 GiB of weights, 14.37 printed."""
+    sizes = weight_sizes(LLAMA_8B, native_quant(LLAMA_8B), native=True)
+    load = VLLM.loader(LLAMA_8B, Workload())
+    hip, cuda = (
+        load(sizes, Split(), card, native=True).per_gpu.likely
+        for card in (version_defaults.ROCM, 0)
+    )
+    assert hip - cuda == int(0.1 * GIB)

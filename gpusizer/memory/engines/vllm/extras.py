@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpusizer.core.units import GIB
 from gpusizer.memory.engines.base import Split
 from gpusizer.memory.engines.vllm.eras import Era
-from gpusizer.memory.engines.vllm.version_defaults import is_pcie
+from gpusizer.memory.engines.vllm.version_defaults import is_pcie, is_rocm
 from gpusizer.memory.weight_sizes import WeightSizes
 from gpusizer.model.architecture import Architecture, Attention
 from gpusizer.model.architecture.rotary import Rotary
@@ -17,6 +17,7 @@ _SECTIONED_FACTOR = 4  # MRotaryEmbedding keeps four times the positions
 _MXFP4_STEP = {"hidden": 256, "width": 128}  # Marlin's tiles; SwiGLU width is per rank
 _MXFP4_SCALES = 32  # weights that share a scale byte
 _HOPPER_CLASS = 70 * GIB  # cards of this class use Triton's kernels for MXFP4
+_HIP_LIBRARIES = 0.1 * GIB
 _DEEPSTACK = "deepstack_merger"
 _TRITON = ((0, 11, 1), (0, 17, 0))  # versions whose Triton layout pads one side, values only
 
@@ -99,6 +100,14 @@ def padding_bytes(
         if era.since < _TRITON[1]:
             share = hidden
     return int(experts * (share - 1)) // split.gpus  # data-parallel ranks share the experts too
+
+
+def library_bytes(device_class: int) -> int:
+    """What HIP's libraries hold of PyTorch's memory once weights are loaded.
+
+    0.06, 0.11 and 0.12 GiB beyond the weights in three logs of two sources; CUDA's hold nothing.
+    """
+    return int(_HIP_LIBRARIES) if is_rocm(device_class) else 0
 
 
 def deepstack_bytes(profile: ModelProfile, arch: Architecture, step_tokens: int) -> int:

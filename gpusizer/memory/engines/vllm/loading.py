@@ -83,9 +83,10 @@ class VllmLoader:
         )
 
     def _buffers(self, arch: Architecture, split: Split, device_class: int) -> int:
-        """Buffers of adapters, and of images' features where images are served."""
-        adapters = adapter_bytes(self._profile, self._workload, split)
+        """Buffers of libraries and adapters, and of images' features where images are served."""
+        others = adapter_bytes(self._profile, self._workload, split)
+        others += extras.library_bytes(device_class)
         if self._workload.text_only:
-            return adapters
+            return others
         limits = limits_of(self._workload, arch, device_class, self._era, split.data)
-        return adapters + extras.deepstack_bytes(self._profile, arch, limits.tokens)
+        return others + extras.deepstack_bytes(self._profile, arch, limits.tokens)
