@@ -53,7 +53,6 @@ _FACTS: dict[str, Callable[[str], Any]] = {
     "kv_cache_dtype": str,
     "draft_tokens": int,
     "outcome": str,
-    "flags": str,
     "sampler": str,
     "prefix_caching": lambda text: text == "true",
 }
@@ -250,5 +249,4 @@ def _outcome(log: Row) -> str:
 
 def _flags(log: Row) -> list[str]:
     notes = log.get("notes", "")
-    flags = [flag for flag, words in _FLAGS.items() if re.search(words, notes)]
-    return [*flags, *log.get("flags", "").split()]
+    return [flag for flag, words in _FLAGS.items() if re.search(words, notes)]
