@@ -29,6 +29,7 @@ FEWEST = 8
 
 _TAIL = 0.05
 _NOISY_GRAPHS = ((0, 10, 0), (0, 18, 0))  # versions that printed a difference of free memory
+_TWO_SAMPLERS = ((0, 8, 0), (0, 11, 1))  # versions that took FlashInfer's where it was installed
 _HEAD = ("engine", "family", "component", "unit", "low", "high", "n")
 
 
@@ -72,24 +73,32 @@ def _residuals(rows: Iterable[Row]) -> Iterator[tuple[str, str, float]]:
         for comparison in serving.compare(completed(row)):
             component = comparison.component
             key = (component, comparison.dup_group)
-            noisy = _NOISY_GRAPHS[0] <= era.since < _NOISY_GRAPHS[1] and component == "graphs"
-            if component in UNITS and not noisy and key not in counted_keys:
+            is_new = component in UNITS and key not in counted_keys
+            if is_new and not _is_uninformative(row, component):
                 counted_keys.add(key)
                 scale = comparison.predicted if UNITS[component] == "share" else GIB
                 residual = comparison.measured - comparison.predicted
                 yield era.family, component, residual / scale
 
 
-def completed(row: Row) -> Row:
-    """Fill in the settings that a row leaves to the engine, and a card of the size that it names.
+def _is_uninformative(row: Row, component: str) -> bool:
+    """Whether a measured amount cannot test the formula.
 
-    These settings are the model's longest context, and an FP32 cache for FP32 weights.
+    Graphs of some versions were printed with noise, and in others either of two samplers may have
+    run and no source says which.
     """
-    wide = row.get("weight_dtype") == "float32" and row.get("kv_dtype", "auto") == "auto"
+    era = era_of(serving.fields_of(row)["engine_version"])
+    if component == "graphs":
+        return _NOISY_GRAPHS[0] <= era.since < _NOISY_GRAPHS[1]
+    either = _TWO_SAMPLERS[0] <= era.since < _TWO_SAMPLERS[1]
+    return component == "activations" and either and "sampler" not in row
+
+
+def completed(row: Row) -> Row:
+    """Fill in the longest context where a row leaves it to the engine, and a card of its size."""
     return {
         **row,
         "gpu": gpu_of(row) or similar_card(row),
-        "kv_dtype": "f32" if wide else row.get("kv_dtype"),
         "max_model_len": row.get("max_model_len") or load_profile(row["profile"]).max_context,
     }
 

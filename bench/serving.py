@@ -44,6 +44,8 @@ _SAME_NAMES = (
     "max_num_seqs",
     "max_num_batched_tokens",
     "enforce_eager",
+    "prefix_caching",
+    "sampler",
 )
 
 
@@ -61,7 +63,7 @@ def fields_of(row: Row) -> dict[str, Any]:
         "expert_parallel": row["tensor_parallel"] if row.get("expert_parallel") else None,
         "memory_utilization": row.get("utilization"),
         "text_only": "text_only" in row.get("flags", ()),
-        "draft_tokens": int(own_drafts) or None,  # rows do not state a number
+        "draft_tokens": row.get("draft_tokens", 1) if own_drafts else None,
     }
 
 

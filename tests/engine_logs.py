@@ -55,7 +55,8 @@ VLLM_RECENT = """\
 (EngineCore pid=9) INFO 09-01 08:00:00 [core.py:109] Initializing a V1 LLM engine (v0.27.1) with \
 config: model='org/hybrid', speculative_config=SpeculativeConfig(method='mtp', num_spec_tokens=2), \
 dtype=torch.bfloat16, max_seq_len=16384, tensor_parallel_size=1, pipeline_parallel_size=1, \
-quantization=compressed-tensors, enforce_eager=True, kv_cache_dtype=fp8
+quantization=compressed-tensors, enforce_eager=True, kv_cache_dtype=fp8, \
+enable_prefix_caching=False
 (Worker_PP0_TP1 pid=10) INFO 09-01 08:00:20 [model_runner.py:407] Model loading took 10.00 GiB \
 memory and 9.100000 seconds
 (EngineCore pid=9) INFO 09-01 08:00:21 [gpu_model_runner.py:6605] Estimated CUDA graph memory: \

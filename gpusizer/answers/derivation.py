@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from gpusizer.answers.report import EstimateRow
@@ -43,9 +43,10 @@ def derivation(
     """The lines whose sum is `row.estimate.all_gpus`."""
     memory = row.estimate.all_gpus
     weights, cache = memory.weights, memory.kv_cache
+    typed = replace(workload, kv_dtype=row.estimate.kv_dtype)
     steps = [
         *_closed("weights", list(_weights(row, profile)), weights),
-        *_closed("kv_cache", list(_cache(profile.architecture, workload)), cache),
+        *_closed("kv_cache", list(_cache(profile.architecture, typed)), cache),
         DerivationStep("activations", "activations", "", memory.activations),
         DerivationStep("overhead", "overhead", "", memory.overhead),
         DerivationStep("overhead", "outside", "", memory.outside),
@@ -77,15 +78,30 @@ def _cache(architecture: Architecture | None, workload: Workload) -> Iterator[De
         return
     counts: dict[tuple[object, ...], tuple[LayerSpec, int]] = {}
     for spec in architecture.layer_plan:
-        key = (spec.attention, spec.key_width, spec.value_width, spec.window, spec.state_elements)
+        key = (
+            spec.attention,
+            spec.key_width,
+            spec.value_width,
+            spec.window,
+            spec.state_elements,
+            spec.compress_ratio,
+        )
         first, count = counts.get(key, (spec, 0))
         counts[key] = first, count + spec.count
-    for spec, count in counts.values():
+    for spec, count in _plain(counts.values()):
         layer_steps = layer_cache(spec, workload.kv_dtype, workload.context, 1)
         size = -(-layer_steps * count * workload.concurrency // STEPS)
         if size:
             rule, formula = _layers(spec, count, workload)
             yield DerivationStep("kv_cache", rule, formula, exactly(size, Provenance.DERIVED))
+
+
+def _plain(counted: Iterable[tuple[LayerSpec, int]]) -> Iterator[tuple[LayerSpec, int]]:
+    """Compressed layers apart: their windows, and what stands for the whole context."""
+    for spec, count in counted:
+        yield replace(spec, compress_ratio=0), count
+        if spec.compress_ratio:
+            yield replace(spec, key_width=0, value_width=0), count
 
 
 def _layers(spec: LayerSpec, count: int, workload: Workload) -> tuple[str, str]:
@@ -94,6 +110,10 @@ def _layers(spec: LayerSpec, count: int, workload: Workload) -> tuple[str, str]:
     if spec.attention is Attention.RECURRENT:
         return "state", f"{count:,} × {spec.state_elements:,} × {_STATE}{sequences}"
     keys, values = key_and_value_bytes(workload.kv_dtype)
+    if spec.compress_ratio:
+        entries = workload.context // spec.compress_ratio
+        inner = f"{spec.compressed_elements:,} × {_bytes(keys)}"
+        return "layers", f"{count:,} × {inner} × {entries:,}{sequences}"
     each = [
         f"{width:,} × {_bytes(heads)}"
         for width, heads in ((spec.key_width, keys), (spec.value_width, values))

@@ -149,6 +149,7 @@ def _estimate_json(row: EstimateRow, workload: Workload) -> dict[str, Any]:
         "native": estimate.native,
         "needs_original_weights": row.needs_original_weights,
         "engine": estimate.engine.slug,
+        "kv_dtype": estimate.kv_dtype,
         "engine_version": workload.engine_version or estimate.engine.version,
         **_amounts_json(all_gpus),
         "low_bytes": all_gpus.total.low,
@@ -161,7 +162,7 @@ def _estimate_json(row: EstimateRow, workload: Workload) -> dict[str, Any]:
         "provenance": estimate.provenance(),
     }
     if row.fit is not None:
-        data["capacity"] = row.fit.capacity_json(workload.context)
+        data["capacity"] = row.fit.capacity_json()
         data["verdict"] = row.fit.verdict.value
         data["headroom_bytes"] = row.fit.headroom_bytes
     return data

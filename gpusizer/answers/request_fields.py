@@ -38,9 +38,11 @@ from gpusizer.memory.kv_cache import ALIASES, BYTES_PER_ELEMENT
 from gpusizer.memory.workload import (
     BACKENDS,
     DEFAULT_CONTEXT,
+    DEFAULT_LORA_RANK,
     MOST_CONTEXT,
     MOST_USERS,
     OFFLOADS,
+    SAMPLERS,
     Workload,
 )
 
@@ -194,7 +196,23 @@ class EngineFields(RequestModel):
     max_num_batched_tokens: Tokens | None = Field(
         None, ge=1, le=10_000_000, description="most tokens of one scheduling step"
     )
+    max_loras: Count = Field(
+        0, ge=0, le=256, description="vLLM: adapters that one batch may mix; 0 serves none"
+    )
+    max_lora_rank: Count = Field(
+        DEFAULT_LORA_RANK, ge=1, le=512, description="vLLM: largest rank of those adapters"
+    )
     enforce_eager: Flag = Field(False, description="run without CUDA graphs")
+    sampler: Annotated[str, OneOf(SAMPLERS)] = Field(
+        "auto",
+        description="vLLM before 0.17: who samples top-k and top-p, FlashInfer (in Docker images up"
+        " to 0.11.0) or PyTorch, which sorts; the log says which",
+    )
+    prefix_caching: Flag = Field(
+        False,
+        description="vLLM: keep states of recurrent layers for shared prefixes"
+        " (--enable-prefix-caching, for such models off by default)",
+    )
     flash_attention: Flag = Field(True, description="false when attention materialises its scores")
 
 

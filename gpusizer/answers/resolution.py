@@ -12,14 +12,32 @@ from gpusizer.fit.fit import OFFLOAD_ENGINES
 from gpusizer.fit.parallel_degrees import refused_degrees, resolve_experts
 from gpusizer.memory.engines import find_engine
 from gpusizer.memory.engines.pipeline_steps import canvas_of
+from gpusizer.memory.engines.vllm.eras import era_of
 from gpusizer.memory.kv_cache import key_and_value_bytes
-from gpusizer.memory.workload import BACKENDS, DEFAULT_CONTEXT, OFFLOADS, Workload
+from gpusizer.memory.workload import (
+    BACKENDS,
+    DEFAULT_CONTEXT,
+    DEFAULT_LORA_RANK,
+    OFFLOADS,
+    SAMPLERS,
+    Workload,
+)
+from gpusizer.model.architecture import Attention
 from gpusizer.model.architecture.rotary import scaled_positions
 from gpusizer.model.profile import ModelProfile
+from gpusizer.model.tensor_roles import Part
 
 # Fields that only engines with rules by version support, with their defaults; of those beside the
 # version, engines of llama.cpp's family support some.
-_BY_VERSION: dict[str, Any] = {"engine_version": None, "text_only": False, "draft_tokens": 0}
+_BY_VERSION: dict[str, Any] = {
+    "engine_version": None,
+    "text_only": False,
+    "draft_tokens": 0,
+    "sampler": SAMPLERS[0],
+    "max_loras": 0,
+    "max_lora_rank": DEFAULT_LORA_RANK,
+    "prefix_caching": False,
+}
 
 _OF_LLAMA_CPP = ("text_only", "draft_tokens")
 
@@ -65,7 +83,7 @@ def resolve_workload(
     if workload.backend == "cpu":
         workload = replace(workload, gpu_layers=0)
     workload = _on_canvas(replace(workload, **ignored, **pictures), profile)
-    notes += _of_the_engine(workload)
+    notes += _of_the_engine(workload, profile)
     workload, about_context = _within(workload, profile)
     return workload, (*notes, *about_context)
 
@@ -121,13 +139,28 @@ def _unheard(workload: Workload) -> list[str]:
     ]
 
 
-def _of_the_engine(workload: Workload) -> Iterator[Note]:
-    """Notes on settings that the user has to pass to the engine."""
+def _of_the_engine(workload: Workload, profile: ModelProfile) -> Iterator[Note]:
+    """Notes on settings that the user has to pass to the engine, and on what it is not sized for.
+
+    vLLM's first scheduler profiled as many of the largest images as sequences (mllama: 36 GiB) and
+    held recurrent states in the peak of the profile, not in the cache.
+    """
+    first = workload.engine == "vllm" and era_of(workload.engine_version).profiles_whole_prompts
+    if first and _is_beyond_the_first_scheduler(profile, workload):
+        yield Note("first_scheduler", version=workload.engine_version or "")
     if workload.engine == "ollama" and workload.context != _OLLAMA_CONTEXT:
         yield Note("ollama_num_ctx", tokens=workload.context, default=_OLLAMA_CONTEXT)
     values = key_and_value_bytes(workload.kv_dtype)[1]
     if values not in _WHOLE_BYTES and not workload.flash_attention:
         yield Note("quantized_values_need_flash_attention")
+
+
+def _is_beyond_the_first_scheduler(profile: ModelProfile, workload: Workload) -> bool:
+    """Whether a model sees images or has recurrent or cross-attention layers."""
+    plan = profile.architecture.layer_plan if profile.architecture else ()
+    sees = any(group.part is Part.VISION for group in profile.groups)
+    odd = any(spec.attention in (Attention.RECURRENT, Attention.CROSS) for spec in plan)
+    return odd or (sees and not workload.text_only)
 
 
 def _useless_for(profile: ModelProfile, workload: Workload) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from gpusizer.fit.compatibility import meets_needs, runs_engine
-from gpusizer.fit.fit import COUNTS, Fitter, asked_split, device_class_of, max_cards
+from gpusizer.fit.fit import COUNTS, Fitter, asked_split, device_class_of, max_cards, memory_of
 from gpusizer.gpus import Catalogue, Gpu
 from gpusizer.memory.engines import Engine, find_engine
 from gpusizer.memory.estimate import MemoryEstimate
@@ -43,7 +43,7 @@ def choose(
         total, budgeted = estimate.per_gpu.total, estimate.budgeted
         for place in places:
             gpu = catalogue.gpus[place]
-            memory = gpu.device_memory_bytes
+            memory = memory_of(estimate.engine, gpu)
             budget = int(memory * estimate.utilization)
             boards = estimate.split.gpus // gpu.devices_per_board
             if most_boards is not None and boards > (most_boards[place] or 0):

@@ -62,6 +62,9 @@ class Fit:
     Attributes:
         headroom_bytes: to spare on each card at the likely values; negative when short.
         kv_pool_bytes: left for the cache on each card.
+        kv_pool_tokens: sequences of the asked-for context that the pool of one data-parallel rank
+            holds, times their length, as vLLM reports them: with sliding windows a single sequence
+            could be longer than that. None where the cache does not grow.
         max_context: longest single sequence the pool holds, None where the cache does not grow.
         max_concurrency: sequences of the asked-for context that the pools of all data-parallel
             ranks hold at once.
@@ -73,19 +76,15 @@ class Fit:
     verdict: Verdict
     headroom_bytes: int
     kv_pool_bytes: int
+    kv_pool_tokens: int | None
     max_context: int | None
     max_concurrency: float | None
 
-    def capacity_json(self, context: int) -> dict[str, Any]:
-        """The contract's `capacity` object.
-
-        Pool tokens are sequences of `context` tokens times their length, as vLLM reports them:
-        with sliding windows a single sequence could be longer than that.
-        """
-        tokens = None if self.max_concurrency is None else int(self.max_concurrency * context)
+    def capacity_json(self) -> dict[str, Any]:
+        """The contract's `capacity` object."""
         return {
             "kv_cache_pool_bytes": self.kv_pool_bytes,
-            "kv_cache_pool_tokens": tokens,
+            "kv_cache_pool_tokens": self.kv_pool_tokens,
             "max_concurrency": self.max_concurrency,
             "max_context": self.max_context,
         }
@@ -206,8 +205,9 @@ class Fitter:
 
     def fit(self, gpu: Gpu, boards: int, estimate: MemoryEstimate) -> Fit:
         """How one estimate fits `boards` boards of a GPU."""
-        memory = gpu.device_memory_bytes
+        memory = memory_of(estimate.engine, gpu)
         pool = estimate.pool_bytes(memory)
+        held = self._sequences_held(estimate, pool)
         return Fit(
             gpu=gpu,
             count=boards,
@@ -215,8 +215,9 @@ class Fitter:
             verdict=self.verdict(gpu, estimate),
             headroom_bytes=estimate.headroom_bytes(memory),
             kv_pool_bytes=pool,
+            kv_pool_tokens=None if held is None else int(held * self.workload.context),
             max_context=self._max_context(estimate, pool),
-            max_concurrency=self._max_concurrency(estimate, pool),
+            max_concurrency=None if held is None else round(held * estimate.split.data, 2),
         )
 
     def fit_on(
@@ -237,7 +238,7 @@ class Fitter:
 
     def verdict(self, gpu: Gpu, estimate: MemoryEstimate) -> Verdict:
         """Whether one card of this kind holds its share of the estimate."""
-        memory = gpu.device_memory_bytes
+        memory = memory_of(estimate.engine, gpu)
         if not runs_on(estimate.quant, estimate.engine, gpu):
             return Verdict.DOES_NOT_FIT
         if estimate.headroom_bytes(memory, cautious=True) >= 0:
@@ -265,26 +266,33 @@ class Fitter:
                 native=whole.native,
                 device_class=whole.device_class,
             )
-            if estimate.headroom_bytes(gpu.device_memory_bytes) >= 0:
+            if estimate.headroom_bytes(memory_of(estimate.engine, gpu)) >= 0:
                 fitting.append((mode, estimate))
-            if estimate.headroom_bytes(gpu.device_memory_bytes, cautious=True) >= 0:
+            if estimate.headroom_bytes(memory_of(estimate.engine, gpu), cautious=True) >= 0:
                 break
         return tuple(fitting)
 
     def _max_context(self, estimate: MemoryEstimate, pool: int) -> int | None:
+        workload = replace(self.workload, kv_dtype=estimate.kv_dtype)
         return estimate.engine.longest_context(
-            self.profile.architecture, self.workload, estimate.split, estimate.device_class, pool
+            self.profile.architecture, workload, estimate.split, estimate.device_class, pool
         )
 
-    def _max_concurrency(self, estimate: MemoryEstimate, pool: int) -> float | None:
+    def _sequences_held(self, estimate: MemoryEstimate, pool: int) -> float | None:
+        """Sequences of the asked-for context that the pool of one data-parallel rank holds."""
         arch = self.profile.architecture
         if arch is None or not grows(arch):
             return None
-        split = estimate.split
-        sequence_bytes = estimate.per_gpu.kv_cache.likely / split.users_each(
-            self.workload.concurrency
-        )
-        return round(pool / sequence_bytes * split.data, 2) if sequence_bytes else None
+        users = estimate.split.users_each(self.workload.concurrency)
+        sequence_bytes = estimate.per_gpu.kv_cache.likely / users
+        return pool / sequence_bytes if sequence_bytes else None
+
+
+def memory_of(engine: Engine, gpu: Gpu) -> int:
+    """Bytes of one device's memory as an engine counts it, to take its share of."""
+    if engine.memory_total == "torch":
+        return gpu.device_torch_memory_bytes
+    return gpu.device_memory_bytes
 
 
 def device_class_of(engine: Engine, gpu: Gpu) -> int:
@@ -292,4 +300,5 @@ def device_class_of(engine: Engine, gpu: Gpu) -> int:
     by_stack = engine.backend_class(gpu.software)
     if by_stack is not None:
         return by_stack
-    return engine.device_class(gpu.device_memory_bytes, gpu.name, gpu.software)
+    fabric = bool(gpu.nvlink or gpu.interconnect)
+    return engine.device_class(gpu.device_memory_bytes, gpu.name, gpu.software, fabric=fabric)

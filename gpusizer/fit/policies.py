@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from gpusizer.fit.candidate_search import CandidateChoice
+from gpusizer.fit.fit import memory_of
 from gpusizer.gpus import Gpu
 from gpusizer.gpus.costs import CostAssumptions, PlanCosts, plan_costs
 from gpusizer.gpus.costs.power import plan_watts
@@ -123,7 +124,8 @@ def _for_inference(candidate: RankedCandidate) -> SortKey | None:
 
 def free_bytes(gpu: Gpu, boards: int, estimate: MemoryEstimate) -> int:
     """Memory to spare on all devices of so many boards, at the likely values."""
-    return estimate.headroom_bytes(gpu.device_memory_bytes) * boards * gpu.devices_per_board
+    free = estimate.headroom_bytes(memory_of(estimate.engine, gpu))
+    return free * boards * gpu.devices_per_board
 
 
 def _known(cost: float | None) -> SortKey | None:

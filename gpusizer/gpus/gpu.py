@@ -47,6 +47,8 @@ class Gpu:
         memory_basis: "observed" on this product, derived by a "rule" from observed relatives,
             or "nominal": a deliberately low reading of the label.
         memory_note: the evidence or the rule, in words.
+        torch_memory_bytes: what `torch.cuda.mem_get_info()` calls the total, which lacks what the
+            driver keeps for itself; None where it is `memory_bytes`. Its basis and note likewise.
         int8_ops: 8-bit integer operations per second; on Pascal the dp4a rate.
         pcie_bytes_per_second: nominal, both directions together.
         interconnect: name of the fabric between boards other than PCIe, "" for none.
@@ -68,6 +70,9 @@ class Gpu:
     memory_marketing_gb: float
     memory_basis: MemoryBasis
     memory_note: str
+    torch_memory_bytes: int | None
+    torch_memory_basis: MemoryBasis | None
+    torch_memory_note: str
     memory_type: str
     bandwidth_bytes_per_second: float | None
     bus_width_bits: int | None
@@ -120,6 +125,11 @@ class Gpu:
     def device_memory_bytes(self) -> int:
         """Memory of one device in bytes. Two dies on one board do not share theirs."""
         return self.memory_bytes // self.devices_per_board
+
+    @property
+    def device_torch_memory_bytes(self) -> int:
+        """Memory of one device in bytes as PyTorch counts it."""
+        return (self.torch_memory_bytes or self.memory_bytes) // self.devices_per_board
 
     @property
     def fp16_flops(self) -> float | None:
@@ -183,6 +193,9 @@ class Gpu:
             "memory_usable_bytes": self.memory_bytes,
             "memory_usable_basis": self.memory_basis,
             "memory_usable_note": self.memory_note,
+            "memory_torch_bytes": self.torch_memory_bytes or self.memory_bytes,
+            "memory_torch_basis": self.torch_memory_basis or self.memory_basis,
+            "memory_torch_note": self.torch_memory_note or self.memory_note,
             "memory_type": self.memory_type,
             "memory_bandwidth_gb_per_s": _scaled(self.bandwidth_bytes_per_second, GB),
             "unified_memory": self.unified_memory,

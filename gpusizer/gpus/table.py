@@ -56,11 +56,14 @@ def _gpu(row: TableRow, columns: Columns, aliases: tuple[str, ...]) -> Gpu:
     for column, (field, parse) in columns.items():
         values[field] = row.parsed(column, parse)
     memory_basis, memory_note = values.pop("memory_evidence")
+    torch_basis, torch_note = values.pop("torch_memory_evidence") or (None, "")
     launch, street, rent = (values.pop(key) for key in ("launch_usd", "street_usd", "rent_usd"))
     return Gpu(
         **values,
         memory_basis=memory_basis,
         memory_note=memory_note,
+        torch_memory_basis=torch_basis,
+        torch_memory_note=torch_note,
         launch=_price(launch, "launch", row.text("sources"), ""),
         street=_price(street, "street", row.text("street_source"), row.text("street_date")),
         rent=_price(rent, "rent", row.text("rent_source"), row.text("rent_date")),
@@ -146,6 +149,8 @@ COLUMNS: Columns = {
     "memory_gb": ("memory_marketing_gb", _number),
     "memory_usable_mib": ("memory_bytes", lambda text: _count(text) * MIB),
     "memory_usable_basis": ("memory_evidence", _evidence),
+    "memory_torch_mib": ("torch_memory_bytes", _optional(lambda text: _count(text) * MIB)),
+    "memory_torch_basis": ("torch_memory_evidence", _optional(_evidence)),
     "memory_type": ("memory_type", str),
     "memory_bandwidth_gbs": ("bandwidth_bytes_per_second", _giga),
     "bus_width_bits": ("bus_width_bits", _maybe_int),

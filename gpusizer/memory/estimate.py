@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpusizer.core.byte_ranges import Amount, Provenance, exactly, total
 from gpusizer.memory.engines import Engine, Loaded, Loader, Split
@@ -46,6 +46,7 @@ class MemoryEstimate:
         utilization: share of a card's memory the engine budgets with.
         device_class: smallest card, in bytes, whose engine defaults were assumed.
         left_out_bytes: of the files, what is loaded nowhere.
+        kv_dtype: element type of the KV cache, "auto" for the engine's 16 bits.
     """
 
     quant: Quant
@@ -57,6 +58,7 @@ class MemoryEstimate:
     all_gpus: Breakdown
     utilization: float
     device_class: int
+    kv_dtype: str
     left_out_bytes: int = 0
 
     @property
@@ -78,10 +80,15 @@ class MemoryEstimate:
 
     @property
     def budgeted(self) -> Amount:
-        """The amount that must fit into the share of memory that the engine budgets with."""
+        """The amount that must fit into the share of memory that the engine budgets with.
+
+        A "static" share is one of what is free once the process is set up: (memory - set-up) x
+        share holds weights and cache, which is to say memory x share holds them and set-up x share.
+        """
         parts = self.per_gpu
         if self.engine.budget_rule == "static":
-            return total((parts.weights, parts.kv_cache, parts.overhead))
+            setup = parts.overhead.scaled(self.utilization)
+            return total((parts.weights, parts.kv_cache, setup))
         if self.engine.budget_rule == "free":
             other_amounts = total((parts.weights, parts.activations, parts.overhead, parts.outside))
             return parts.kv_cache + other_amounts.scaled(self.utilization)
@@ -99,8 +106,14 @@ class MemoryEstimate:
         return min(memory_bytes - need, int(memory_bytes * self.utilization) - inside)
 
     def pool_bytes(self, memory_bytes: int) -> int:
-        """Bytes left for the KV cache on each card once everything else is in place."""
-        return max(0, self.headroom_bytes(memory_bytes) + self.per_gpu.kv_cache.likely)
+        """Bytes that the engine gives the KV cache on each card: what its share leaves.
+
+        Whether there is room beside it for what is outside the share (the CUDA context, graphs
+        that are captured later) is the verdict's question: engines do not ask it here
+        (`determine_available_memory`, vllm/v1/worker/gpu_worker.py).
+        """
+        budget = int(memory_bytes * self.utilization)
+        return max(0, budget - self.budgeted.likely + self.per_gpu.kv_cache.likely)
 
     def provenance(self) -> dict[str, str]:
         """How each component is known."""
@@ -123,8 +136,8 @@ class Estimator:
     def __init__(self, profile: ModelProfile, workload: Workload) -> None:
         self.profile = profile
         self.workload = workload
-        self._kv: dict[tuple[str, Split, int], int] = {}
-        self._runtime: dict[tuple[str, Split, int], tuple[Amount, Amount, Amount]] = {}
+        self._kv: dict[tuple[str, str, Split, int], int] = {}
+        self._runtime: dict[tuple[str, str, Split, int], tuple[Amount, Amount, Amount]] = {}
         self._loaders: dict[str, Loader] = {}
 
     def estimate(
@@ -140,10 +153,12 @@ class Estimator:
         """Memory of the model at `quant` under `engine`, divided by `split`."""
         read = native and sizes.read and self.profile.weights_basis == HEADERS
         loaded = self._loader(engine)(sizes, split, device_class, native=read)
-        activations, inside, outside = self._runtime_amounts(engine, split, device_class)
+        kv_dtype = engine.cache_type(self.profile, self.workload, quant.slug, native=native)
+        activations, inside, outside = self._runtime_amounts(engine, kv_dtype, split, device_class)
+        cache = self._kv_per_gpu(engine, kv_dtype, split, device_class)
         per_gpu = Breakdown(
             weights=loaded.per_gpu,
-            kv_cache=exactly(self._kv_per_gpu(engine, split, device_class), Provenance.DERIVED),
+            kv_cache=exactly(cache, Provenance.DERIVED),
             activations=engine.with_streaming(self.profile, self.workload, sizes, activations),
             overhead=inside,
             outside=outside,
@@ -155,10 +170,11 @@ class Estimator:
             split=split,
             sizes=sizes,
             per_gpu=per_gpu,
-            all_gpus=self._sum(per_gpu, loaded, engine, split, device_class),
+            all_gpus=self._sum(per_gpu, loaded, engine, kv_dtype, split, device_class),
             utilization=engine.utilization(self.workload),
             device_class=device_class,
             left_out_bytes=loaded.left_out,
+            kv_dtype=kv_dtype,
         )
 
     def _loader(self, engine: Engine) -> Loader:
@@ -166,12 +182,18 @@ class Estimator:
             self._loaders[engine.slug] = engine.loader(self.profile, self.workload)
         return self._loaders[engine.slug]
 
-    def _kv_per_gpu(self, engine: Engine, split: Split, device_class: int) -> int:
-        key = (engine.slug, split, device_class)
+    def _typed(self, kv_dtype: str) -> Workload:
+        """The workload with the type that the cache has."""
+        if kv_dtype == self.workload.kv_dtype:
+            return self.workload
+        return replace(self.workload, kv_dtype=kv_dtype)
+
+    def _kv_per_gpu(self, engine: Engine, kv_dtype: str, split: Split, device_class: int) -> int:
+        key = (engine.slug, kv_dtype, split, device_class)
         if key not in self._kv:
             sequence_bytes = engine.sequence_bytes(
                 self.profile.architecture,
-                self.workload,
+                self._typed(kv_dtype),
                 split,
                 device_class,
                 self.workload.context,
@@ -180,24 +202,31 @@ class Estimator:
         return self._kv[key]
 
     def _runtime_amounts(
-        self, engine: Engine, split: Split, device_class: int
+        self, engine: Engine, kv_dtype: str, split: Split, device_class: int
     ) -> tuple[Amount, Amount, Amount]:
-        key = (engine.slug, split, device_class)
+        key = (engine.slug, kv_dtype, split, device_class)
         if key not in self._runtime:
-            overhead = engine.overhead(self.profile, self.workload, split, device_class)
-            activations = engine.activations(self.profile, self.workload, split, device_class)
+            workload = self._typed(kv_dtype)
+            overhead = engine.overhead(self.profile, workload, split, device_class)
+            activations = engine.activations(self.profile, workload, split, device_class)
             self._runtime[key] = (activations, overhead.inside, overhead.outside)
         return self._runtime[key]
 
     def _sum(
-        self, per_gpu: Breakdown, loaded: Loaded, engine: Engine, split: Split, device_class: int
+        self,
+        per_gpu: Breakdown,
+        loaded: Loaded,
+        engine: Engine,
+        kv_dtype: str,
+        split: Split,
+        device_class: int,
     ) -> Breakdown:
         """Totals: weights as loaded, cache of a layer split, the fullest GPU times n otherwise."""
         if split.gpus == 1:
             return per_gpu
         kv = per_gpu.kv_cache.likely * split.gpus
         if split.ranks == 1:
-            kv = min(kv, self._kv_per_gpu(engine, Split(), device_class))
+            kv = min(kv, self._kv_per_gpu(engine, kv_dtype, Split(), device_class))
         several = per_gpu.times(split.gpus)
         return Breakdown(
             weights=loaded.all_gpus,

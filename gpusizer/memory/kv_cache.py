@@ -86,7 +86,9 @@ def layer_cache(spec: LayerSpec, kv_dtype: str, context: int, cell_multiple: int
     keys, values = _widths(kv_dtype)
     tokens = context if spec.window is None else min(context, spec.window)
     cells = -(-tokens // cell_multiple) * cell_multiple
-    return cells * (spec.key_width * keys + spec.value_width * values)
+    entries = context // spec.compress_ratio if spec.compress_ratio else 0
+    window = cells * (spec.key_width * keys + spec.value_width * values)
+    return window + entries * spec.compressed_elements * keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +120,7 @@ def cache_curve(architecture: Architecture, kv_dtype: str, shards: int) -> Cache
     """The cache of one sequence on one of `shards` tensor-parallel GPUs.
 
     Grouped heads are divided among the GPUs, at least one head each; the MLA latent is
-    replicated on every one. Sliding layers keep their window.
+    replicated on every one. Sliding layers keep their window, and what they compress.
     """
     keys, values = _widths(kv_dtype)
     fixed, lines = 0, dict[int | None, int]()
@@ -130,6 +132,9 @@ def cache_curve(architecture: Architecture, kv_dtype: str, shards: int) -> Cache
             per_token = (spec.key_width * keys + spec.value_width * values) * heads_here
             amount = spec.count * -(-per_token // spec.kv_heads)
             lines[spec.window] = lines.get(spec.window, 0) + amount
+            if spec.compress_ratio:
+                entry = spec.count * spec.compressed_elements * keys
+                lines[None] = lines.get(None, 0) + -(-entry // spec.compress_ratio)
     return CacheCurve(fixed, tuple(lines.items()))
 
 

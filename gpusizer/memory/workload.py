@@ -12,6 +12,12 @@ MOST_CONTEXT = 10_000_000
 MOST_USERS = 100_000
 """The largest `context` and `concurrency` of a request, where searches for them stop too."""
 
+SAMPLERS = ("auto", "flashinfer", "pytorch")
+"""What `sampler` may be."""
+
+DEFAULT_LORA_RANK = 16
+"""vLLM's own `max_lora_rank`."""
+
 OFFLOADS = ("none", "model", "sequential")
 """What `cpu_offload` may be, from fastest to smallest."""
 
@@ -39,7 +45,12 @@ class Workload:
         max_num_seqs, max_num_batched_tokens: scheduler limits of serving engines, of each
             data-parallel rank.
         batch_size, ubatch_size: logical and physical batch of llama.cpp, in tokens.
+        max_loras, max_lora_rank: adapters that one batch may mix, 0 for none, and their largest
+            rank (vLLM).
         enforce_eager: run without CUDA graphs.
+        sampler: who samples top-k and top-p (vLLM before 0.17): "flashinfer", "pytorch", or "auto"
+            where nobody said.
+        prefix_caching: states of recurrent layers are kept for shared prefixes (vLLM).
         text_only: leave the vision and audio parts of a multimodal model out.
         draft_tokens: tokens that the model's own draft layers guess ahead; 0 leaves them out.
         flash_attention: whether attention avoids materialising its score matrix.
@@ -69,7 +80,11 @@ class Workload:
     max_num_batched_tokens: int | None = None
     batch_size: int | None = None
     ubatch_size: int | None = None
+    max_loras: int = 0
+    max_lora_rank: int = DEFAULT_LORA_RANK
     enforce_eager: bool = False
+    sampler: str = SAMPLERS[0]
+    prefix_caching: bool = False
     text_only: bool = False
     draft_tokens: int = 0
     flash_attention: bool = True

@@ -22,14 +22,22 @@ class StoredQuantization:
         method: "gptq", "awq", "bitsandbytes", "fp8", "mxfp4", "nvfp4", "compressed-tensors", …
         bits: bits of one packed weight, rounded where they vary; None when nothing says it.
         group_size: weights that share a scale; None where a whole row or block does.
+        fp8_cache: the tool that says the KV cache is to be kept in FP8 ("modelopt",
+            "compressed-tensors"), None where none does.
     """
 
     method: str
     bits: int | None
     group_size: int | None = None
+    fp8_cache: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        return {"method": self.method, "bits": self.bits, "group_size": self.group_size}
+        return {
+            "method": self.method,
+            "bits": self.bits,
+            "group_size": self.group_size,
+            "kv_dtype": "fp8" if self.fp8_cache else None,
+        }
 
 
 _AUX_SUFFIXES = (

@@ -117,7 +117,8 @@ def _compressed_tensors(settings: Config) -> StoredQuantization | None:
         bits = _bits(weights)
         if bits is not None:
             method = "nvfp4" if "nvfp4" in str(settings.get("format")) else "compressed-tensors"
-            return StoredQuantization(method, bits, _size(weights.get("group_size")))
+            cache = "compressed-tensors" if _object(settings, "kv_cache_scheme") else None
+            return StoredQuantization(method, bits, _size(weights.get("group_size")), cache)
     return None
 
 
@@ -159,9 +160,21 @@ def _modelopt(settings: Config) -> StoredQuantization | None:
     bits = _MODELOPT_BITS.get(algorithm) if isinstance(algorithm, str) else None
     if bits is None:
         return None
+    cache = "modelopt" if _has_fp8_cache(settings) else None
     if algorithm == "NVFP4":
-        return StoredQuantization("nvfp4", 4, 16)
-    return StoredQuantization("modelopt", bits, _size(settings.get("group_size")))
+        return StoredQuantization("nvfp4", 4, 16, cache)
+    return StoredQuantization("modelopt", bits, _size(settings.get("group_size")), cache)
+
+
+def _has_fp8_cache(settings: Config) -> bool:
+    """Whether Model Optimizer says so, by a name ("FP8") or a specification of eight-bit floats.
+
+    Read like `get_kv_cache_quant_algo_string` of vllm/utils/torch_utils.py.
+    """
+    scheme = settings.get("kv_cache_scheme") or settings.get("kv_cache_quant_algo")
+    if isinstance(scheme, dict):
+        return scheme.get("num_bits") == 8 and scheme.get("type") == "float"
+    return isinstance(scheme, str) and scheme.lower() == "fp8"
 
 
 def _fixed(

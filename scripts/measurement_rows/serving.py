@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import csv
 import re
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 from bench.measurements import load_profile
 from gpusizer.core.paths import DATA_DIR
+from gpusizer.memory.workload import SAMPLERS
 from scripts.measurement_rows.common import (
     Match,
     ModelMap,
@@ -42,12 +44,17 @@ _FLAGS = {
     "shared_gpu": r"share the GPU",
     "token_count_only": r"derived as blocks",
 }
-_FACTS: dict[str, type] = {
+_FACTS: dict[str, Callable[[str], Any]] = {
     "gpu": str,
     "gpu_memory_utilization": float,
     "max_concurrency": float,
     "max_num_batched_tokens": int,
     "max_num_seqs": int,
+    "kv_cache_dtype": str,
+    "draft_tokens": int,
+    "outcome": str,
+    "sampler": str,
+    "prefix_caching": lambda text: text == "true",
 }
 """Fields that `serving_facts.csv` may correct, with the parser of their values."""
 
@@ -161,10 +168,19 @@ def _settings(log: Row) -> Row:
         "block_size": log["block_size"],
         "attention_block_size": log.get("attn_block_size"),
         "enforce_eager": log.get("enforce_eager"),
+        "sampler": _sampler(log.get("sampler")),
+        "prefix_caching": log.get("prefix_caching"),
+        "draft_tokens": log.get("draft_tokens"),
         "encoder_tokens": int(encoder[1]) if encoder else None,
         "encoder_items": int(encoder[2]) if encoder else None,
         "encoder_modality": encoder[3] if encoder else None,
     }
+
+
+def _sampler(text: str | None) -> str | None:
+    """Return who samples, as a request names it."""
+    name = (text or "").partition(" ")[0].lower()
+    return name if name in SAMPLERS else None
 
 
 def _measured(log: Row) -> Row:
@@ -223,6 +239,8 @@ def _quant(log: Row, match: Match) -> str:
 
 
 def _outcome(log: Row) -> str:
+    if log.get("outcome"):
+        return str(log["outcome"])
     notes = log.get("notes", "")
     if _OUT_OF_MEMORY.search(notes) or (log["measured"].get("kv_cache_gib_per_gpu") or 1) < 0:
         return "out_of_memory"

@@ -11,7 +11,14 @@ from dataclasses import dataclass, field
 
 from gpusizer.core.units import GB, GIB, MIB
 from gpusizer.gpus import Gpu
-from tests.data.gpu_memory_rules import MEMORY_RULES, RELATIVE, follows_rule, low_reading_mib
+from tests.data.gpu_memory_rules import (
+    MEMORY_RULES,
+    RELATIVE,
+    TORCH_RULE,
+    follows_rule,
+    follows_torch_rule,
+    low_reading_mib,
+)
 
 PCIE_GB_PER_LANE = {3: 2, 4: 4, 5: 8, 6: 16}  # nominal, both directions
 # Sources round the rates of the same card to different digits.
@@ -99,6 +106,32 @@ INVARIANTS = [
         lambda gpu: gpu.memory_basis == "rule" and bool(RELATIVE.match(gpu.memory_note)),
     ),
     Invariant(
+        "PyTorch's total derived by a rule follows it",
+        lambda gpu: gpu.torch_memory_note == TORCH_RULE,
+        follows_torch_rule,
+    ),
+    Invariant(
+        "PyTorch's total without the rule is observed or points at a relative",
+        lambda gpu: gpu.torch_memory_bytes is not None and gpu.torch_memory_note != TORCH_RULE,
+        lambda gpu: (
+            gpu.torch_memory_basis == "observed" or bool(RELATIVE.match(gpu.torch_memory_note))
+        ),
+    ),
+    Invariant(
+        "PyTorch counts up to 2.2 % less than the driver on large cards, 150 MiB and more",
+        lambda gpu: gpu.torch_memory_bytes is not None,
+        lambda gpu: (
+            150 * MIB
+            <= gpu.device_memory_bytes - gpu.device_torch_memory_bytes
+            <= 150 * MIB + 0.022 * gpu.device_memory_bytes
+        ),
+    ),
+    Invariant(
+        "NVIDIA's cards with memory of their own have a total of PyTorch's",
+        lambda gpu: gpu.software == "CUDA" and not gpu.unified_memory,
+        lambda gpu: gpu.torch_memory_bytes is not None,
+    ),
+    Invariant(
         "memory of its own is reported almost whole",
         lambda gpu: not macos_or_shared(gpu),
         lambda gpu: gpu.memory_bytes // MIB >= low_reading_mib(gpu),
@@ -108,7 +141,7 @@ INVARIANTS = [
         "shared memory is not promised whole",
         macos_or_shared,
         lambda gpu: gpu.memory_bytes <= 0.92 * gpu.memory_marketing_gb * GIB,
-        {"gb10-dgx-spark-128gb": "CUDA reports 119 GiB; the system takes its part of that"},
+        {"gb10-dgx-spark-128gb": "CUDA reports 121.6 GiB; the system takes its part of that"},
     ),
     Invariant(
         "devices share the board's memory equally",

@@ -55,5 +55,15 @@ MEMORY_RULES: Mapping[str, Callable[[Gpu], float]] = {
 }
 
 
+TORCH_RULE = "what the driver reports, less 150 MiB and 10 MiB per GiB, at most 600"
+"""Words of `memory_torch_basis` for a total that nobody has printed."""
+
+
+def follows_torch_rule(gpu: Gpu) -> bool:
+    device_mib = gpu.device_memory_bytes // MIB
+    kept_mib = min(600, round(150 + 10 * device_mib / 1024))
+    return gpu.device_torch_memory_bytes == (device_mib - kept_mib) * MIB
+
+
 def follows_rule(gpu: Gpu) -> bool:
     return abs(gpu.memory_bytes / MIB - MEMORY_RULES[gpu.memory_note](gpu)) < 1

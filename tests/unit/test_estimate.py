@@ -161,6 +161,10 @@ def test_the_native_row_is_what_is_stored(
     assert loaded == (profile.weight_bytes if loaded_bytes is None else loaded_bytes)
 
 
+def test_compressed_tensors_of_any_width_run_in_several_servers() -> None:
+    assert set(native_quant(packed("w4a16")).engines) >= {"vllm", "sglang", "tgi"}
+
+
 def test_an_unknown_engine_suggests_known_ones() -> None:
     with pytest.raises(UnknownEngine) as caught:
         find_engine("vlm")

@@ -219,6 +219,8 @@ def test_json_says_units_and_provenance(catalogue: Catalogue) -> None:
     assert data["memory_gb"] == 24
     assert data["memory_usable_bytes"] == 24576 * MIB
     assert data["memory_usable_basis"] == "observed"
+    assert data["memory_torch_bytes"] == 24133 * MIB  # 23.57 GiB in start-up logs of vLLM
+    assert data["memory_torch_basis"] == "observed"
     assert data["memory_bandwidth_gb_per_s"] == 936.2
     assert data["fp16_tensor_tflops_dense"] == 71.2
     assert data["street_price"]["usd"] == 750 and data["street_price"]["date"] == "2026"
@@ -243,6 +245,8 @@ def test_street_price_wins_over_launch_price(catalogue: Catalogue) -> None:
         ("memory_usable_mib", "0", "not positive"),
         ("memory_usable_basis", "guess: about", "'guess' is not one of"),
         ("memory_usable_basis", "observed", "empty"),
+        ("memory_torch_mib", "0", "not positive"),
+        ("memory_torch_basis", "guess: about", "'guess' is not one of"),
         ("tdp_w", "nan", "tdp_w: out of range"),
         ("fp32_tflops", "-1", "fp32_tflops: out of range"),
         ("nvlink", "maybe", "'maybe' is not one of true, false"),

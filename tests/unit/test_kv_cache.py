@@ -9,12 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gpusizer.core.paths import SNAPSHOTS_DIR
+from gpusizer.core.units import GIB
 from gpusizer.hub.snapshot import RepoSnapshot
 from gpusizer.memory.engines import ENGINES, Split
 from gpusizer.memory.kv_cache import element_bytes, kv_cache_bytes
 from gpusizer.memory.workload import Workload
 from gpusizer.model.architecture import Architecture, Attention, LayerSpec
 from gpusizer.model.profile import build_profile
+from scrapers.embedded import EmbeddedSnapshots
 from tests.builders import gemma3_1b, llama
 from tests.families import deepseek_r1, qwen3_next
 
@@ -132,3 +135,18 @@ def test_more_context_or_users_never_need_less(
     base = kv_cache_bytes(arch, context, users, "auto")
     assert kv_cache_bytes(arch, context + more, users, "auto") >= base
     assert kv_cache_bytes(arch, context, users + 1, "auto") >= base
+
+
+def test_compressed_layers_grow_with_the_context() -> None:
+    """DeepSeek-V4-Pro at 1,048,576 tokens in 16 bits: 30 layers keep an entry of 512 and an indexer
+    key of 128 for every 4 tokens, 31 an entry for every 128, all 61 a window of 128: 9.62 GiB, as
+    the engine's blog says (vLLM, 2026-04-24).
+    """
+    snapshot = EmbeddedSnapshots(SNAPSHOTS_DIR).get("deepseek-ai/DeepSeek-V4-Pro")
+    assert snapshot is not None
+    arch = build_profile(snapshot).architecture
+    assert arch is not None
+    context = 1_048_576
+    by_hand = 2 * (30 * context // 4 * 640 + 31 * context // 128 * 512 + 61 * 128 * 512)
+    assert kv_cache_bytes(arch, context, 1, "bf16") == by_hand
+    assert round(by_hand / GIB, 2) == 9.62

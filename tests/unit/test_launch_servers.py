@@ -21,7 +21,10 @@ def test_vllm() -> None:
             "max_num_seqs": 64,
             "max_num_batched_tokens": 4096,
             "kv_dtype": "fp8",
+            "max_loras": 2,
+            "max_lora_rank": 64,
             "enforce_eager": True,
+            "prefix_caching": True,
             "text_only": True,
             "draft_tokens": 2,
         },
@@ -42,7 +45,11 @@ def test_vllm() -> None:
         "  --pipeline-parallel-size 2 \\\n"
         "  --quantization fp8 \\\n"
         "  --kv-cache-dtype fp8 \\\n"
+        "  --enable-lora \\\n"
+        "  --max-loras 2 \\\n"
+        "  --max-lora-rank 64 \\\n"
         "  --enforce-eager \\\n"
+        "  --enable-prefix-caching \\\n"
         "  --language-model-only \\\n"
         '  --speculative-config \'{"method": "mtp", "num_speculative_tokens": 2}\''
     )

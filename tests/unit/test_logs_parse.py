@@ -103,6 +103,7 @@ def test_key_value_account_of_vllm_0_6_4() -> None:
 def test_recent_vllm() -> None:
     parsed = parse_log(engine_logs.VLLM_RECENT)
     assert parsed.get("draft_model") and parsed.get("enforce_eager") is True
+    assert parsed.get("draft_tokens") == 2 and parsed.get("prefix_caching") is False
     assert facts(parsed, "engine_version", "quantization", "kv_dtype", "utilization") == {
         "engine_version": "0.27.1",
         "quantization": "compressed-tensors",

@@ -122,6 +122,34 @@ def test_settings_without_a_method_are_not_detected(settings: Any) -> None:
     assert detect(settings) is None
 
 
+@pytest.mark.parametrize(
+    ("scheme", "tool"),
+    [({"num_bits": 8, "type": "float"}, "compressed-tensors"), ({}, None), (None, None)],
+)
+def test_compressed_tensors_may_name_the_type_of_the_cache(scheme: Any, tool: str | None) -> None:
+    groups = {"group_0": {"weights": {"num_bits": 4, "group_size": 128}}}
+    stored = detect(
+        {
+            "quant_method": "compressed-tensors",
+            "config_groups": groups,
+            "kv_cache_scheme": scheme,
+        }
+    )
+    assert stored == StoredQuantization("compressed-tensors", 4, 128, tool)
+
+
+def test_model_optimizer_may_name_the_type_of_the_cache_by_a_specification() -> None:
+    def cache(bits: int) -> str | None:
+        scheme = {"num_bits": bits, "type": "float", "dynamic": False}
+        stored = detect(
+            {"quant_method": "modelopt", "quant_algo": "FP8", "kv_cache_scheme": scheme}
+        )
+        assert stored is not None
+        return stored.fp8_cache
+
+    assert (cache(8), cache(4)) == ("modelopt", None)
+
+
 def test_a_plain_checkpoint() -> None:
     assert detect_quantization(None, {}) is None
     assert detect_quantization({"torch_dtype": "bfloat16"}, {}) is None
@@ -155,6 +183,22 @@ def test_mlx_writes_its_own_key() -> None:
                 }
             },
             StoredQuantization("modelopt", 4, 128),
+        ),
+        (
+            {
+                "hf_quant_config.json": {
+                    "quantization": {"quant_algo": "NVFP4", "kv_cache_quant_algo": "FP8"}
+                }
+            },
+            StoredQuantization("nvfp4", 4, 16, "modelopt"),
+        ),
+        (
+            {
+                "hf_quant_config.json": {
+                    "quantization": {"quant_algo": "FP8", "kv_cache_quant_algo": "NVFP4"}
+                }
+            },
+            StoredQuantization("modelopt", 8),
         ),
         ({"hf_quant_config.json": {}}, None),
         ({"quantize_config.json": {}}, None),

@@ -117,8 +117,9 @@ def test_a_named_gpu_adds_its_capacity() -> None:
         "max_context",
     }
     # all layers are full attention: a pool token is 131,072 bytes
+    # and their number is not rounded with the sequences: 0.01 of a sequence are 41 tokens
     assert capacity["kv_cache_pool_tokens"] == pytest.approx(
-        capacity["kv_cache_pool_bytes"] / 131_072, rel=0.01
+        capacity["kv_cache_pool_bytes"] / 131_072, abs=1
     )
     assert capacity["max_concurrency"] == pytest.approx(
         capacity["kv_cache_pool_tokens"] / 4096, abs=0.01
@@ -294,3 +295,13 @@ def test_a_comparison_keeps_the_requested_order() -> None:
     assert data["model"]["repo_id"] == "Qwen/Qwen3-32B"
     alone = SIZER.compare({"gpus": ["4090"]}).to_json(say_note)
     assert alone["model"] is None and alone["gpus"][0]["fit"] is None
+
+
+def test_vllms_first_scheduler_is_not_modelled_for_every_model() -> None:
+    def codes(model: str, version: str) -> list[str]:
+        sized = answer(model=model, engine="vllm", engine_version=version)
+        return [note["code"] for note in sized["notes"]]
+
+    assert codes("ybelkada/llava-1.5-7b-hf-awq", "0.7.3") == ["first_scheduler"]
+    assert codes("ybelkada/llava-1.5-7b-hf-awq", "0.11.0") == []
+    assert codes("meta-llama/Llama-3.1-8B", "0.7.3") == []

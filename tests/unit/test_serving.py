@@ -5,14 +5,18 @@ from __future__ import annotations
 import pytest
 
 from gpusizer.core.units import GIB
+from gpusizer.fit.fit import Fitter
+from gpusizer.gpus import load_catalogue
 from gpusizer.memory.engines import ENGINES, Split
 from gpusizer.memory.estimate import Estimator, MemoryEstimate
 from gpusizer.memory.quants import find_quant
+from gpusizer.memory.quants.native import native_quant
 from gpusizer.memory.weight_sizes import weight_sizes
 from gpusizer.memory.workload import Workload
 from gpusizer.model.architecture import Attention
 from gpusizer.model.profile import build_profile
 from tests.builders import gemma3_1b, llama
+from tests.families import deepseek_r1
 
 LLAMA_8B = build_profile(llama())
 CARD = 80 * GIB
@@ -27,13 +31,38 @@ def estimate(engine: str) -> MemoryEstimate:
 
 
 def test_sglang_counts_what_stays_against_its_fraction() -> None:
-    """free x fraction - weights: activations and graphs live in the rest of the card."""
+    """(card - set-up) x fraction - weights: activations and graphs live in the rest of the card."""
     result = estimate("sglang")
-    static_bytes = result.per_gpu.weights.likely + result.per_gpu.overhead.likely
-    assert result.pool_bytes(CARD) == int(CARD * 0.88) - static_bytes
+    free = CARD - result.per_gpu.overhead.likely
+    by_hand = free * 0.88 - result.per_gpu.weights.likely
+    assert result.pool_bytes(CARD) == pytest.approx(by_hand, abs=2)
     # if the fraction covers the whole card, the card's memory is the limit
     small = result.per_gpu.total.likely
     assert result.headroom_bytes(small) <= 0
+
+
+def test_deepseek_r1_on_eight_h200() -> None:
+    """ai-dynamo/aisimulate pull request 263: about 509,000 tokens with a fraction of 0.82.
+
+    A token has 61 layers x 576 x 2 bytes on every rank.
+    """
+    profile = build_profile(deepseek_r1())
+    quant, gpu = native_quant(profile), load_catalogue().find("H200 SXM")
+    workload = Workload(memory_utilization=0.82, kv_dtype="bf16", tensor_parallel=8)
+    fit = Fitter(profile, workload, [(quant, True)]).fit_on(gpu, 8, quant, True, ENGINES["sglang"])
+    assert fit is not None
+    assert fit.kv_pool_tokens == pytest.approx(fit.kv_pool_bytes / (61 * 576 * 2), rel=0.001)
+    assert fit.kv_pool_tokens == pytest.approx(509_000, rel=0.02)
+
+
+def test_of_shared_memory_the_system_has_its_part() -> None:
+    sglang, gpu = ENGINES["sglang"], load_catalogue().find("GB10")
+    card = sglang.device_class(gpu.device_memory_bytes, gpu.name, gpu.software)
+    alone, shared = (
+        sglang.overhead(LLAMA_8B, Workload(), Split(), place).inside.likely
+        for place in (sglang.device_class(96 * GIB, "RTX PRO 6000"), card)
+    )
+    assert shared - alone == int(8.5 * GIB)
 
 
 @pytest.mark.parametrize(("engine", "share"), [("tensorrt-llm", 0.90), ("tgi", 0.93)])

@@ -13,7 +13,16 @@ from gpusizer.memory.workload import Workload
 from gpusizer.model.architecture import Attention, LayerSpec
 from gpusizer.model.profile import build_profile
 from tests.builders import gemma3_1b
-from tests.vllm_models import DEEPSEEK, LLAMA_8B, NOW, VLLM, architecture, hybrid, sequence
+from tests.vllm_models import (
+    DEEPSEEK,
+    LLAMA_8B,
+    NOW,
+    VLLM,
+    architecture,
+    embedded,
+    hybrid,
+    sequence,
+)
 
 
 def test_pages_of_sliding_layers_are_grouped() -> None:
@@ -46,8 +55,10 @@ def test_smaller_heads_get_longer_blocks() -> None:
     assert round(cache_bytes / GIB, 3) == 1.136  # as vLLM 0.20 logged
 
 
-@pytest.mark.parametrize(("version", "states"), [("0.19.0", 1), ("0.25", 2)])
-def test_recurrent_states_take_whole_pages(version: str, states: int) -> None:
+@pytest.mark.parametrize(
+    ("version", "cached", "states"), [("0.19.0", False, 1), ("0.25", False, 1), ("0.25", True, 2)]
+)
+def test_recurrent_states_take_whole_pages(version: str, cached: bool, states: int) -> None:
     """Qwen3.6-27B: 48 states of 61,440 + 3,145,728 bytes, 16 layers of 4,096 bytes a token."""
     arch = hybrid(
         LayerSpec(
@@ -57,7 +68,8 @@ def test_recurrent_states_take_whole_pages(version: str, states: int) -> None:
     )
     block = 784  # the least multiple of 16 whose page holds a state
     pages_needed = -(-4096 // block) + 3 * states
-    assert sequence(arch, 4096, version) == pages_needed * 16 * block * 4096
+    found = sequence(arch, 4096, version, prefix_caching=cached)
+    assert found == pages_needed * 16 * block * 4096
 
 
 def test_purely_recurrent_models_keep_their_states() -> None:
@@ -98,11 +110,34 @@ def test_stages_cache_their_own_layers() -> None:
 
 
 def test_recurrent_pages_make_room_for_drafts() -> None:
-    """Qwen3.8-27B INT4 with two drafted tokens: 340 pages of 800 tokens as logged, 17 layers."""
+    """Qwen3.8-27B INT4 with three drafted tokens: 340 pages of 800 tokens as logged, 17 layers.
+
+    With prefix caching each group of recurrent layers holds one more (Qwen3.6-27B-FP8 at 4,096
+    tokens: 12 pages of 784 tokens, 41.03 GiB for 71.42 sequences).
+    """
     arch = hybrid(
         LayerSpec(
             Attention.RECURRENT, 48, state_elements=817_152, conv_elements=30_720, wide_state=True
         ),
         LayerSpec(Attention.FULL, 16, 1024, 1024, 4),
     )
-    assert sequence(arch, 262_144, draft_tokens=2) == (328 + 3 * 4) * 17 * 800 * 4096
+    assert sequence(arch, 262_144, draft_tokens=3) == (328 + 3 * 4) * 17 * 800 * 4096
+    page = 784 * 4096
+    assert sequence(arch, 4096) == (6 + 3 * 1) * 16 * page
+    assert sequence(arch, 4096, prefix_caching=True) == (6 + 3 * 2) * 16 * page
+
+
+def test_the_engine_keeps_compressors_states_for_a_whole_step() -> None:
+    """DeepSeek-V4-Flash, 912,128 tokens in steps of 8,192: issue 51041 reports 7.01 GiB for 1.11.
+
+    Blocks of 64 entries of 584 bytes and 64 indexer keys of 132; windows of 128 + 8,192 tokens, of
+    compressor states 8 (blocks of 4, 21 layers) and 128 (blocks of 8, 20 layers).
+    """
+    arch = architecture(embedded("deepseek-ai/DeepSeek-V4-Flash"))
+    page, keys, blocks = 64 * 584, 64 * 132, -(-912_128 // 256)
+    windows = 43 * (-(-(127 + 8192) // 64) + 1) * page
+    fours = 21 * (blocks + -(-(7 + 8192) // 4) + 1) * (page + keys)
+    rest = 20 * (blocks * 2 * 584 + (-(-(127 + 8192) // 8) + 1) * page)
+    found = sequence(arch, 912_128)
+    assert found == windows + fours + rest
+    assert found == pytest.approx(7.01 * GIB / 1.11, rel=0.05)

@@ -7,15 +7,27 @@ from dataclasses import replace
 import pytest
 
 from gpusizer.core.units import GIB, MIB
-from gpusizer.memory.engines import Split
+from gpusizer.memory.engines import ENGINES, Split
 from gpusizer.memory.engines.vllm import extras, version_defaults
 from gpusizer.memory.engines.vllm.eras import era_of
 from gpusizer.memory.engines.vllm.weights import plan_of, rounded, stage_edges
 from gpusizer.memory.quants import find_quant
+from gpusizer.memory.quants.native import native_quant
 from gpusizer.memory.weight_sizes import weight_sizes
 from gpusizer.memory.workload import Workload
 from gpusizer.model.architecture.rotary import Rotary
-from tests.vllm_models import BIG, DEEPSEEK, GPT_OSS, LLAMA_8B, MODELS, VLLM, architecture, loaded
+from gpusizer.model.tensor_roles import Kind, Part
+from tests.vllm_models import (
+    BIG,
+    DEEPSEEK,
+    GPT_OSS,
+    LLAMA_8B,
+    MODELS,
+    VLLM,
+    architecture,
+    embedded,
+    loaded,
+)
 
 
 def test_large_allocations_are_rounded_unless_much_would_be_left() -> None:
@@ -111,3 +123,74 @@ def test_every_group_is_part_of_one_allocation() -> None:
         assert plan.stages(1) == (plan.count,)
         layers_of_stage = [sum(parts) for parts in zip(*plan.stages(2), strict=True)]
         assert layers_of_stage == pytest.approx(plan.count)
+
+
+def test_draft_layers_are_divided_like_the_decoder() -> None:
+    """DeepSeek-R1's draft layer: experts and attention over eight ranks, the joint projection
+    (7168 x 14336 in 16 bits) whole on each."""
+    quant = native_quant(DEEPSEEK)
+    sizes = weight_sizes(DEEPSEEK, quant, native=True)
+
+    def of(split: Split, drafts: int) -> int:
+        load = VLLM.loader(DEEPSEEK, Workload(draft_tokens=drafts))
+        return load(sizes, split, 0, native=True).per_gpu.likely
+
+    def added(split: Split) -> int:
+        return of(split, 1) - of(split, 0)
+
+    drafts = [g for g in DEEPSEEK.groups if g.part is Part.MTP]
+    experts = sum(g.stored_bytes for g in drafts if g.kind is Kind.EXPERT)
+    joint = next(g.stored_bytes for g in drafts if "eh_proj" in g.pattern)
+    assert experts > 10 * GIB and joint == 2 * 7168 * 14336
+    for split in (Split(tensor=8), Split(tensor=8, expert=8)):
+        assert added(split) < added(Split()) / 8 + joint + 0.1 * GIB
+        assert added(split) > experts / 8 + joint
+
+
+def test_adapters_have_buffers_beside_every_linear() -> None:
+    """Llama 3.1 8B, in a layer: q and o 4096 + 4096 numbers for each unit of rank, k and v
+    4096 + 1024, gate, up and down 4096 + 14336; over two ranks inputs stay whole where outputs are
+    divided, and the reverse.
+    """
+    q, kv, mlp = 4096 + 4096, 4096 + 1024, 4096 + 14_336
+    whole = 32 * (2 * q + 2 * kv + 3 * mlp)
+    over_two = 32 * (2 * (4096 + 2048) + 2 * (4096 + 512) + 3 * (4096 + 7168))
+
+    def added(split: Split, **more: int) -> int:
+        quant = native_quant(LLAMA_8B)
+        sizes = weight_sizes(LLAMA_8B, quant, native=True)
+        with_adapters, plain = (
+            VLLM.loader(LLAMA_8B, workload)(sizes, split, 0, native=True).per_gpu.likely
+            for workload in (Workload(max_loras=1, **more), Workload())
+        )
+        return with_adapters - plain
+
+    assert added(Split()) == 16 * whole * 2
+    assert added(Split(), max_lora_rank=64) == 64 * whole * 2 == round(0.3125 * GIB)
+    assert added(Split(tensor=2)) == 16 * over_two * 2
+
+
+def test_images_features_that_enter_the_first_layers_have_buffers() -> None:
+    """Qwen3-VL-30B-A3B: three levels x 8,192 tokens of a step x 2,048 in 16 bits."""
+    model = embedded("Qwen/Qwen3-VL-30B-A3B-Instruct")
+    quant = native_quant(model)
+    sizes = weight_sizes(model, quant, native=True)
+
+    def on_one_gpu(engine: str, **asked: int) -> int:
+        load = ENGINES[engine].loader(model, Workload(**asked))  # type: ignore[arg-type]
+        return load(sizes, Split(), BIG, native=True).per_gpu.likely
+
+    whole = 3 * 8192 * 2048 * 2
+    assert on_one_gpu("vllm") - on_one_gpu("sglang") == whole
+    assert on_one_gpu("vllm") - on_one_gpu("vllm", max_num_batched_tokens=4096) == whole // 2
+
+
+def test_hips_libraries_lie_beside_the_weights() -> None:
+    """Qwen2.5-7B on an AMD card of 64 GB: 14.25 GiB of weights, 14.37 printed."""
+    sizes = weight_sizes(LLAMA_8B, native_quant(LLAMA_8B), native=True)
+    load = VLLM.loader(LLAMA_8B, Workload())
+    hip, cuda = (
+        load(sizes, Split(), card, native=True).per_gpu.likely
+        for card in (version_defaults.ROCM, 0)
+    )
+    assert hip - cuda == int(0.1 * GIB)

@@ -36,6 +36,8 @@ _SERVING_SETTINGS = (
     "kv_dtype",
     "block_size",
     "enforce_eager",
+    "prefix_caching",
+    "draft_tokens",
 )
 _LLAMA_SETTINGS = (
     "bits_per_weight",

@@ -16,7 +16,7 @@ from gpusizer.answers.sizer import Sizer
 from gpusizer.core.byte_ranges import Amount
 from gpusizer.core.errors import UnknownGpu, UnknownQuant
 from gpusizer.core.messages import Note
-from gpusizer.fit.fit import Fit, Fitter, device_class_of
+from gpusizer.fit.fit import Fit, Fitter, device_class_of, memory_of
 from gpusizer.gpus import Catalogue, Gpu
 from gpusizer.memory.engines import Split, find_engine
 from gpusizer.memory.engines.llama_cpp import CUDA, METAL, ROCM, SYCL, VULKAN
@@ -119,18 +119,14 @@ def _serving_amounts(fitter: Fitter, fit: Fit, *, pool: bool) -> tuple[Predicted
 
 
 def _granted(fit: Fit) -> Predicted:
-    """The KV cache pool as the engine computes it before it captures graphs.
-
-    vLLM prints its pool before it captures graphs; a fit's pool is smaller where graphs and the
-    context would not find room beside it.
-    """
+    """The KV cache pool, with the band of what is in the engine's share beside it."""
     estimate = fit.estimate
     if estimate.engine.budget_rule != "whole":
         return _exact("kv_pool", fit.kv_pool_bytes)
-    budget = int(fit.gpu.device_memory_bytes * estimate.utilization)
+    budget = int(memory_of(estimate.engine, fit.gpu) * estimate.utilization)
     used = estimate.per_gpu.weights + estimate.per_gpu.activations + estimate.per_gpu.overhead
-    likely, low, high = (max(0, budget - part) for part in (used.likely, used.high, used.low))
-    return Predicted("kv_pool", likely, low, high)
+    low, high = (max(0, budget - part) for part in (used.high, used.low))
+    return Predicted("kv_pool", fit.kv_pool_bytes, low, high)
 
 
 def _card(request: LogRequest, catalogue: Catalogue) -> tuple[Gpu, tuple[Note, ...]]:
@@ -143,9 +139,11 @@ def _card(request: LogRequest, catalogue: Catalogue) -> tuple[Gpu, tuple[Note, .
         gpu = catalogue.find(_ANY_GPU)
         memory = memory or 0
         notes = (Note("log_gpu_unknown", value=request.gpu or "—"),)
+    torch_memory = memory
     if memory is None:
-        memory = gpu.device_memory_bytes
-    return replace(gpu, memory_bytes=memory, devices_per_board=1), notes
+        memory, torch_memory = gpu.device_memory_bytes, gpu.device_torch_memory_bytes
+    alone = replace(gpu, memory_bytes=memory, torch_memory_bytes=torch_memory, devices_per_board=1)
+    return alone, notes
 
 
 def _llama(

@@ -77,6 +77,7 @@ _INTEGERS = frozenset(
         "max_model_len",
         "max_num_seqs",
         "max_num_batched_tokens",
+        "draft_tokens",
         "tensor_parallel",
         "pipeline_parallel",
         "data_parallel",
@@ -90,7 +91,9 @@ _INTEGERS = frozenset(
     }
 )
 _FLOATS = frozenset({"utilization", "max_concurrency", "bits_per_weight"})
-_FLAGS = frozenset({"enforce_eager", "flash_attention", "expert_parallel", "lora"})
+_FLAGS = frozenset(
+    {"enforce_eager", "prefix_caching", "flash_attention", "expert_parallel", "lora"}
+)
 _FLAG_WORDS = {
     "true": True,
     "1": True,

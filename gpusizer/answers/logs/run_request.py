@@ -94,9 +94,8 @@ def _serving(parsed: ParsedLog, model: str, gpu: str) -> LogRequest:
         "max_num_seqs": parsed.get("max_num_seqs"),
         "max_num_batched_tokens": parsed.get("max_num_batched_tokens"),
         "enforce_eager": parsed.get("enforce_eager"),
-        "draft_tokens": 1
-        if parsed.get("draft_model")
-        else None,  # few logs state the number of draft tokens
+        "prefix_caching": parsed.get("prefix_caching") if parsed.engine == "vllm" else None,
+        "draft_tokens": (parsed.get("draft_tokens") or 1) if parsed.get("draft_model") else None,
     }
     return LogRequest(
         engine=parsed.engine,

@@ -31,6 +31,7 @@ _CONFIG = {
     "data_parallel_size": "data_parallel",
     "quantization": "quantization",
     "enforce_eager": "enforce_eager",
+    "enable_prefix_caching": "prefix_caching",
     "kv_cache_dtype": "kv_dtype",
 }
 _ARGUMENTS = {
@@ -45,6 +46,7 @@ _ARGUMENTS = {
     "data_parallel_size": "data_parallel",
     "kv_cache_dtype": "kv_dtype",
     "enforce_eager": "enforce_eager",
+    "enable_prefix_caching": "prefix_caching",
     "block_size": "block_size",
     "enable_lora": "lora",
     "enable_expert_parallel": "expert_parallel",
@@ -67,6 +69,7 @@ RULES: tuple[LogRule, ...] = (
     rule("vllm serve ", r"vllm serve (?P<model>[^\s'\"-][^\s'\"]{0,200})"),
     *keys("vllm.entrypoints", _ARGUMENTS),
     rule("speculative_config=Spec", r"(?P<draft_model>speculative_config=SpeculativeConfig)"),
+    rule("num_spec_tokens=", r"num_spec_tokens=(?P<draft_tokens>\d{1,3})"),
     rule("Using max model len", rf"max model len (?P<max_model_len>{COUNT})"),
     rule("max_num_batched_tokens=", rf"max_num_batched_tokens=(?P<max_num_batched_tokens>{COUNT})"),
     rule("Setting attention block size to", rf"size to (?P<block_size>{COUNT}) tokens"),

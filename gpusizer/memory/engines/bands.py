@@ -34,16 +34,22 @@ class ResidualBand:
     n: int
 
     def around(
-        self, likely: float, provenance: Provenance, *, highest: float | None = None
+        self,
+        likely: float,
+        provenance: Provenance,
+        *,
+        lowest: float | None = None,
+        highest: float | None = None,
     ) -> Amount:
-        """An amount of bytes with this band. `highest` is the likely value of the variant that
-        needs most, where there are several; the upper end is reckoned from it.
+        """An amount of bytes with this band. `lowest` and `highest` are the likely values of the
+        variants that need least and most, where there are several; the ends are reckoned from them.
         """
+        bottom = likely if lowest is None else min(likely, lowest)
         top = max(likely, highest or 0.0)
         if self.unit == "share":
-            low, high = likely * (1 + self.low), top * (1 + self.high)
+            low, high = bottom * (1 + self.low), top * (1 + self.high)
         else:
-            low, high = likely + self.low * GIB, top + self.high * GIB
+            low, high = bottom + self.low * GIB, top + self.high * GIB
         likely_bytes = round(likely)
         return Amount(
             min(likely_bytes, max(0, round(low))),

@@ -14,8 +14,11 @@ from gpusizer.model.profile import ModelProfile
 
 SplitBy = Literal["tensor", "layer", "none"]
 BudgetRule = Literal["whole", "static", "free"]
-"""What an engine's share of the card is a share of: all it uses ("whole"), only what stays,
-weights and cache ("static"), or what is free for the cache once the rest is in place ("free")."""
+"""What an engine's share of the card is a share of: all it uses ("whole"), of what is free after
+set-up weights and cache alone ("static"), or what is free for the cache once the rest is in place
+("free")."""
+MemoryTotal = Literal["driver", "torch"]
+"""Whose total an engine budgets with: the driver's, or that of `torch.cuda.mem_get_info()`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +104,7 @@ class Engine(Protocol):
         device_classes: memory sizes, in bytes, from which its defaults change, and numbers
             below 2^30 added to them for kinds of cards that differ; the first is 0.
         budget_rule: what its share of the card has to hold.
+        memory_total: whose total of the card's memory that is a share of.
     """
 
     @property
@@ -121,9 +125,16 @@ class Engine(Protocol):
     def device_classes(self) -> tuple[int, ...]: ...
     @property
     def budget_rule(self) -> BudgetRule: ...
+    @property
+    def memory_total(self) -> MemoryTotal: ...
 
-    def device_class(self, memory_bytes: int, name: str, stack: str = "CUDA") -> int:
-        """Which of `device_classes` a card of this memory, name and software belongs to."""
+    def device_class(
+        self, memory_bytes: int, name: str, stack: str = "CUDA", *, fabric: bool = True
+    ) -> int:
+        """Which of `device_classes` a card of this memory, name and software belongs to.
+
+        `fabric`: cards of its kind can be joined by NVLink or the like.
+        """
         ...
 
     def backend_class(self, stack: str) -> int | None:
@@ -132,6 +143,13 @@ class Engine(Protocol):
 
     def utilization(self, workload: Workload) -> float:
         """Share of the card's memory the engine budgets with; 1 when it takes what it needs."""
+        ...
+
+    def cache_type(
+        self, profile: ModelProfile, workload: Workload, quant: str, *, native: bool
+    ) -> str:
+        """Element type of the KV cache at a quantization: what "auto" stands for, where the
+        checkpoint or the type of activations decides it."""
         ...
 
     def loader(self, profile: ModelProfile, workload: Workload) -> Loader:

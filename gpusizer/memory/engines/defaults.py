@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 
 from gpusizer.core.byte_ranges import Amount, Provenance, exactly
-from gpusizer.memory.engines.base import BudgetRule, Loaded, Loader, Split
+from gpusizer.memory.engines.base import BudgetRule, Loaded, Loader, MemoryTotal, Split
 from gpusizer.memory.kv_cache import NO_LIMIT, grows, kv_cache_bytes
 from gpusizer.memory.weight_sizes import WeightSizes
 from gpusizer.memory.workload import Workload
@@ -29,7 +29,13 @@ class Defaults:
     def budget_rule(self) -> BudgetRule:
         return "whole"
 
-    def device_class(self, memory_bytes: int, name: str, stack: str = "CUDA") -> int:
+    @property
+    def memory_total(self) -> MemoryTotal:
+        return "driver"
+
+    def device_class(
+        self, memory_bytes: int, name: str, stack: str = "CUDA", *, fabric: bool = True
+    ) -> int:
         return max(size for size in self.device_classes if size <= memory_bytes)
 
     def backend_class(self, stack: str) -> int | None:
@@ -44,6 +50,11 @@ class Defaults:
         self, profile: ModelProfile, workload: Workload, sizes: WeightSizes, usual: Amount
     ) -> Amount:
         return usual
+
+    def cache_type(
+        self, profile: ModelProfile, workload: Workload, quant: str, *, native: bool
+    ) -> str:
+        return workload.kv_dtype
 
     def loader(self, profile: ModelProfile, workload: Workload) -> Loader:
         layers = profile.architecture.layers if profile.architecture else 1

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from gpusizer.core.byte_ranges import Amount, fitted
 from gpusizer.core.units import GIB
 from gpusizer.memory.engines.base import Overhead, Split, SplitBy
+from gpusizer.memory.engines.cache_types import resolved_type
 from gpusizer.memory.engines.defaults import Defaults
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile
@@ -38,6 +39,11 @@ class LocalEngine(Defaults):
 
     def utilization(self, workload: Workload) -> float:
         return 1.0
+
+    def cache_type(
+        self, profile: ModelProfile, workload: Workload, quant: str, *, native: bool
+    ) -> str:
+        return resolved_type(profile, workload, quant, native=native, honoured=())
 
     def activations(
         self, profile: ModelProfile, workload: Workload, split: Split, device_class: int

@@ -11,26 +11,40 @@ from dataclasses import dataclass
 
 from gpusizer.core.byte_ranges import Amount, fitted
 from gpusizer.core.units import GIB
-from gpusizer.memory.engines.base import BudgetRule, Loader, Overhead, Split, SplitBy
+from gpusizer.memory.engines.base import (
+    BudgetRule,
+    Loader,
+    MemoryTotal,
+    Overhead,
+    Split,
+    SplitBy,
+)
+from gpusizer.memory.engines.cache_types import resolved_type
 from gpusizer.memory.engines.defaults import Defaults
+from gpusizer.memory.engines.vllm.compressed import compresses
 from gpusizer.memory.engines.vllm.eras import era_of
 from gpusizer.memory.engines.vllm.loading import VllmLoader
-from gpusizer.memory.engines.vllm.pages import cache_of
+from gpusizer.memory.engines.vllm.pages import Cache, cache_of
+from gpusizer.memory.engines.vllm.version_defaults import UNIFIED, is_unified
 from gpusizer.memory.workload import Workload
 from gpusizer.model.architecture import Architecture
 from gpusizer.model.profile import ModelProfile
 
 _BIG_CARD_BYTES = 60 * GIB  # SGLang's prefill chunks grow from here on
-_STEP_TOKENS = {0: 2048, _BIG_CARD_BYTES: 8192}
-_SEQUENCES = {0: 64, _BIG_CARD_BYTES: 256}  # sampled in one step
+_STEP_TOKENS = {0: 2048, UNIFIED: 8192, _BIG_CARD_BYTES: 8192}
+_SEQUENCES = {0: 64, UNIFIED: 256, _BIG_CARD_BYTES: 256}  # sampled in one step
 _LOGIT_COPIES = 3.5
 _SAMPLER_BASE_BYTES = 0.2 * GIB
 _CONTEXT_BYTES = (0.40 * GIB, 0.51 * GIB, 0.70 * GIB)
 # Communicators of several ranks: 0.25-0.55 GiB over PCIe, 1.5-2.2 GiB with NVLink.
 _TOGETHER = {
     0: (0.25 * GIB, 0.5 * GIB, 1.6 * GIB),
+    UNIFIED: (0.25 * GIB, 0.5 * GIB, 1.6 * GIB),
     _BIG_CARD_BYTES: (0.5 * GIB, 1.6 * GIB, 2.3 * GIB),
 }
+# Of a GB10's memory its system used 7.4, 8.5 and 9.6 GiB at start (logs of vLLM 0.27, of vLLM's
+# issue 44740 and of SGLang).
+_SYSTEM_BYTES = (6.0 * GIB, 8.5 * GIB, 11.0 * GIB)
 _GRAPH_BYTES = (0.1 * GIB, 0.8 * GIB, 3.0 * GIB)
 _WINDOW_SHARE = 0.8  # SGLang's swa_full_tokens_ratio: tokens of its pool for sliding layers
 
@@ -39,7 +53,8 @@ _WINDOW_SHARE = 0.8  # SGLang's swa_full_tokens_ratio: tokens of its pool for sl
 class ServingEngine(Defaults):
     """An engine that reserves memory by a share and gives what is left to the cache.
 
-    `fuses` engines load weights as vLLM does, whose layers they share or mirror.
+    `fuses` engines load weights as vLLM does, whose layers they share or mirror;
+    `caches_honoured` are the tools whose word about the cache's type they take.
     """
 
     slug: str
@@ -49,16 +64,23 @@ class ServingEngine(Defaults):
     stacks: frozenset[str]
     budget_rule: BudgetRule
     fuses: bool = False
+    caches_honoured: tuple[str, ...] = ()
     split_by: SplitBy = "tensor"
     kv_cell_multiple: int = 16
     device_classes: tuple[int, ...] = (0, _BIG_CARD_BYTES)
+    memory_total: MemoryTotal = "torch"  # each asks cudaMemGetInfo, SGLang and TGI by PyTorch
 
     def utilization(self, workload: Workload) -> float:
         return workload.memory_utilization or self.default_utilization
 
+    def cache_type(
+        self, profile: ModelProfile, workload: Workload, quant: str, *, native: bool
+    ) -> str:
+        return resolved_type(profile, workload, quant, native=native, honoured=self.caches_honoured)
+
     def loader(self, profile: ModelProfile, workload: Workload) -> Loader:
         if self.fuses:
-            return VllmLoader(profile, workload, era_of(None))
+            return VllmLoader(profile, workload, era_of(None), buffers=False)
         return Defaults.loader(self, profile, workload)
 
     def step_tokens(
@@ -103,7 +125,27 @@ class ServingEngine(Defaults):
 
 @dataclass(frozen=True, slots=True)
 class SglangEngine(ServingEngine):
-    """Cache in pools by kind of layer: one of sliding layers holds a share of the full one's."""
+    """Cache in pools by kind of layer: one of sliding layers holds a share of the full one's.
+
+    Its share is of what is free before weights are loaded, and holds weights and cache; activations
+    and graphs lie in the rest (`profile_max_num_token`, srt/model_executor/model_runner.py;
+    ai-dynamo/aisimulate pull request 263).
+    """
+
+    device_classes: tuple[int, ...] = (0, UNIFIED, _BIG_CARD_BYTES)
+
+    def device_class(
+        self, memory_bytes: int, name: str, stack: str = "CUDA", *, fabric: bool = True
+    ) -> int:
+        return UNIFIED if is_unified(name, stack) else by_memory(memory_bytes)
+
+    def overhead(
+        self, profile: ModelProfile, workload: Workload, split: Split, device_class: int
+    ) -> Overhead:
+        """As of other engines; where memory is the system's, what that uses is not free either."""
+        usual = ServingEngine.overhead(self, profile, workload, split, device_class)
+        system = fitted(*_SYSTEM_BYTES) if device_class == UNIFIED else fitted(0, 0, 0)
+        return Overhead(usual.inside + system, usual.outside)
 
     def sequence_bytes(
         self,
@@ -119,7 +161,13 @@ class SglangEngine(ServingEngine):
         """
         if arch is None or not arch.generates:
             return 0
-        stages = cache_of(arch, workload.kv_dtype, split, 0, era_of(None))
+        if compresses(arch.layer_plan):
+            return Defaults.sequence_bytes(self, arch, workload, split, device_class, context)
+        stages = [
+            stage
+            for stage in cache_of(arch, workload.kv_dtype, split, 0, era_of(None))
+            if isinstance(stage, Cache)
+        ]
         return max(
             sum(
                 kind.layers * (kind.state + round(context * kind.token * _share(kind.window)))
@@ -133,12 +181,31 @@ def _share(window: int | None) -> float:
     return 1.0 if window is None else _WINDOW_SHARE
 
 
+def by_memory(memory_bytes: int) -> int:
+    """The class of a card with memory of its own."""
+    return _BIG_CARD_BYTES if memory_bytes >= _BIG_CARD_BYTES else 0
+
+
 _NVIDIA_AND_AMD = frozenset({"CUDA", "ROCm"})
 
 SGLANG = SglangEngine(
-    "sglang", "SGLang", "0.5", 0.88, _NVIDIA_AND_AMD, "static", fuses=True, kv_cell_multiple=1
+    "sglang",
+    "SGLang",
+    "0.5",
+    0.88,
+    _NVIDIA_AND_AMD,
+    "static",
+    fuses=True,
+    caches_honoured=("modelopt",),  # `configure_kv_cache_dtype`, srt/model_executor/model_runner.py
+    kv_cell_multiple=1,
 )
 TENSORRT_LLM = ServingEngine(
-    "tensorrt-llm", "TensorRT-LLM", "1.0", 0.90, frozenset({"CUDA"}), "free"
+    "tensorrt-llm",
+    "TensorRT-LLM",
+    "1.0",
+    0.90,
+    frozenset({"CUDA"}),
+    "free",
+    caches_honoured=("modelopt", "compressed-tensors"),  # tensorrt_llm/_torch/model_config.py
 )
 TGI = ServingEngine("tgi", "Text Generation Inference", "3", 0.93, _NVIDIA_AND_AMD, "free")

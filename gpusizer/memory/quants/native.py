@@ -18,6 +18,10 @@ _BY_METHOD_AND_BITS = {
 }
 # llama.cpp's converter repacks the experts of gpt-oss as they are (conversion/gpt_oss.py).
 _REPACKING_ENGINES = ("llama.cpp", "ollama")
+_ANY_ENGINES = ("vllm", "transformers")
+# Engines that read a method's files at any width and group: sglang/srt/layers/quantization/
+# compressed_tensors and text_generation_server/layers/compressed_tensors.
+_ENGINES = {"compressed-tensors": ("vllm", "sglang", "tgi", "transformers")}
 _FAMILIES = {
     "gptq": "gptq-int{bits}-g{group}",
     "awq": "awq-int{bits}-g{group}",
@@ -43,13 +47,13 @@ def native_quant(profile: ModelProfile) -> Quant:
     stored = profile.quantization
     bits = (stored.bits if stored else None) or nominal_bits(profile.native_dtype)
     method = stored.method if stored else profile.native_dtype.lower()
-    return _unlisted(f"{method}-{bits}bit", f"{method} {bits}-bit", bits)
+    engines = _ENGINES.get(method, _ANY_ENGINES)
+    return _unlisted(f"{method}-{bits}bit", f"{method} {bits}-bit", bits, engines)
 
 
-def _unlisted(slug: str, name: str, bits: float) -> Quant:
+def _unlisted(slug: str, name: str, bits: float, engines: tuple[str, ...]) -> Quant:
     """A quantization outside the table, at the place of the row nearest in width."""
     nearest = min(all_quants(), key=lambda quant: (abs(quant.bits - bits), quant.order))
-    engines = ("vllm", "transformers")
     return replace(
         nearest, slug=slug, name=name, bits=bits, engines=engines, needs="", recommended=True
     )

@@ -46,6 +46,8 @@ class LayerSpec:
         rope_width: rotary part of an MLA latent.
         head_keys, head_values: elements of all heads that an MLA latent expands to.
         indexer_width: elements cached besides, by which sparse attention picks its tokens.
+        compress_ratio: tokens that share one more entry beside the window, for all of the context
+            (DeepSeek-V4's compressed layers); 0 for none. Their indexer has as many entries.
     """
 
     attention: Attention
@@ -61,6 +63,12 @@ class LayerSpec:
     head_keys: int = 0
     head_values: int = 0
     indexer_width: int = 0
+    compress_ratio: int = 0
+
+    @property
+    def compressed_elements(self) -> int:
+        """Elements of one compressed entry, the indexer's included; 0 where nothing is."""
+        return self.key_width + self.indexer_width if self.compress_ratio else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +114,12 @@ class Architecture:
     def growing_elements_per_token(self) -> int:
         """Cache elements each new token adds over all layers, before any window is full."""
         return sum(
-            spec.count * (spec.key_width + spec.value_width)
+            spec.count
+            * (
+                spec.key_width
+                + spec.value_width
+                + spec.compressed_elements // max(1, spec.compress_ratio)
+            )
             for spec in self.layer_plan
             if spec.attention in GROWING
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 
 from gpusizer.hub.snapshot import Config
@@ -17,6 +17,7 @@ from gpusizer.model.weights import WeightGroup
 MAX_LAYERS = 1_000
 """Layers of a language model; the deepest merges on the Hub have about 320."""
 
+_MOST_COMPRESSED = 2**16  # tokens of one entry, as a bound on what configurations say
 _ENCODER_CLASSES = (
     "ForMaskedLM",
     "BertModel",
@@ -195,8 +196,28 @@ def _layer_plan(
             measured = widths.get(layer, measured)
             key, value = measured or _config_widths(heads, head_dim, value_dim)
             size = {Attention.SLIDING: window, Attention.CHUNKED: chunk}.get(kind)
-            specs.append(LayerSpec(kind, 1, key, value, heads or 1, size))
+            spec = LayerSpec(kind, 1, key, value, heads or 1, size)
+            specs.append(_compressed(cfg, spec, layer, layer in indexed))
     return merge_runs(specs)
+
+
+def _compressed(cfg: ConfigView, spec: LayerSpec, layer: int, indexed: bool) -> LayerSpec:
+    """The layer with the entries that it keeps beside its window, where it compresses any.
+
+    One vector serves as key and value, and every `compress_ratios[layer]` tokens share one more
+    (DeepSeek-V4; modeling code of its repository, `Compressor`).
+    """
+    ratios = cfg.sequence("compress_ratios")
+    if ratios is None or spec.attention is not Attention.SLIDING:
+        return spec
+    ratio = ratios[layer] if layer < len(ratios) else 0
+    return replace(
+        spec,
+        value_width=0,
+        rope_width=cfg.number("qk_rope_head_dim") or 0,
+        compress_ratio=ratio if isinstance(ratio, int) and 0 < ratio <= _MOST_COMPRESSED else 0,
+        indexer_width=(cfg.number("index_head_dim") or 0) if indexed else 0,
+    )
 
 
 def _latent_width(cfg: ConfigView) -> int | None:

@@ -18,7 +18,13 @@ from gpusizer.model.tensor_roles import Kind, Part
 
 _WIDE = 2
 _F32 = 4
-_KEPT_BYTES = 0.08 * GIB  # V1's metadata of a batch, graphs' inputs, workspaces of any model
+# FP32 copies of the logits that sampling holds at its peak, hidden states of a step that stay
+# meanwhile, in copies, and bytes of a batch's metadata and workspaces of any model beside them:
+# where PyTorch sorts (vllm/v1/sample/ops/topk_topp_sampler.py), and where FlashInfer or, since pull
+# request 33538, a kernel in Triton does it without sorting.
+_SORTING = (9.6, 0.8, 0.0)
+_NOT_SORTING = (3.5, 1.5, 0.08 * GIB)
+_FLASHINFER = "flashinfer"
 _EMBEDS = ("feature-extraction", "sentence-similarity")
 _HIDDEN_COPIES = 3  # of a step's hidden states at the widest point, five where ranks sum them
 _HIDDEN_COPIES_TOGETHER = 5
@@ -32,10 +38,10 @@ _PIXELS = 3 * 32 * 32  # values of the image behind one embedding
 
 @dataclass(frozen=True, slots=True)
 class Peak:
-    """Bytes of the peak, and the same for the build of this version that needs most."""
+    """Bytes of the peak, and the least where nobody said who samples: with FlashInfer."""
 
     likely: float
-    high: float
+    low: float
 
 
 def peak_of(
@@ -47,6 +53,7 @@ def peak_of(
     *,
     wide: bool,
     text_only: bool = False,
+    sampler: str = "auto",
 ) -> Peak:
     """The peak on the fullest GPU. `wide` models compute in FP32.
 
@@ -70,12 +77,13 @@ def peak_of(
     if not arch.generates or not limits.samples or is_pooled(profile):
         return Peak(forward + persistent, forward + persistent)
     logits = _F32 * limits.sequences * (arch.vocab_size or 0)
-    staying = era.kept_base_share * hidden
-    if not era.profiles_whole_prompts:
-        staying += _KEPT_BYTES
-    likely = max(forward, era.logit_copies * logits + staying) + persistent
-    high = max(forward, era.logit_copies_high * logits + staying) + persistent
-    return Peak(likely, high)
+
+    def while_sampling(copies: float, kept_states: float, beside: float) -> float:
+        return max(forward, copies * logits + kept_states * hidden + beside) + persistent
+
+    likely = _SORTING if era.sorts and sampler != _FLASHINFER else _NOT_SORTING
+    low = likely if sampler != "auto" or era.profiles_whole_prompts else _NOT_SORTING
+    return Peak(while_sampling(*likely), while_sampling(*low))
 
 
 def is_pooled(profile: ModelProfile) -> bool:

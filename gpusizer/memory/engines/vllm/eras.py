@@ -9,8 +9,9 @@ from functools import cache, lru_cache
 from gpusizer.core.paths import DATA_DIR
 from gpusizer.core.tables import TableRow, read_table
 from gpusizer.core.units import GIB
+from gpusizer.model.architecture import Architecture, Attention
 
-CURRENT = "0.27"
+CURRENT = "0.30"
 """Version that numbers describe if the request names none."""
 
 _NUMBER = re.compile(r"(?<![\d.])(\d{1,3})\.(\d{1,3})(?:\.(\d{1,3}))?")
@@ -25,14 +26,13 @@ class Era:
         since: first version, as numbers.
         generation: scheduler, "V0" or "V1".
         utilization: default share of the card.
-        logit_copies: FP32 copies of the logits that the sampler's peak holds.
-        logit_copies_high: the same for the build that holds most.
-        kept_base_share: hidden states of a step that stay while sampling, in copies.
+        sorts: PyTorch sorts the logits for top-k and top-p, where FlashInfer does not sample.
         keeps_workspace: the experts' workspace stays allocated while sampling.
         latent: how an MLA latent is cached: "expanded" per head, "padded" to 128s, or "exact".
         grouped_pages: layers of unequal kinds share pages in groups; else all grow alike.
-        state_pages: pages that each group of recurrent layers holds per sequence.
-        graphs_budgeted: estimated CUDA graphs are subtracted from the budget.
+        graphs_budgeted: whose estimated CUDA graphs are subtracted from the budget: those of "all"
+            models, of "none", or of all but dense ones without recurrent layers ("sparse").
+        charges_warmup: buffers of gated delta rules for a whole step count as graphs.
         graph_share: size of graphs against those of 0.19.
         alone, pcie, nvlink: growth of memory outside PyTorch on one GPU, and per GPU of several.
     """
@@ -40,14 +40,12 @@ class Era:
     since: tuple[int, int, int]
     generation: str
     utilization: float
-    logit_copies: float
-    logit_copies_high: float
-    kept_base_share: float
+    sorts: bool
     keeps_workspace: bool
     latent: str
     grouped_pages: bool
-    state_pages: int
-    graphs_budgeted: bool
+    graphs_budgeted: str
+    charges_warmup: bool
     graph_share: float
     alone: float
     pcie: float
@@ -60,10 +58,42 @@ class Era:
             return "V0"
         return "V1" if self.keeps_workspace else "V1 to 0.16"
 
+    def budgets_graphs(self, arch: Architecture) -> bool:
+        """Whether the estimated CUDA graphs of a model are subtracted from the budget.
+
+        Model Runner V2 runs what is neither a mixture of experts nor hybrid
+        (`_is_default_v2_model_runner_model`, vllm/config/vllm.py).
+        """
+        recurrent = any(s.attention is Attention.RECURRENT for s in arch.layer_plan)
+        if self.graphs_budgeted == "sparse":
+            return bool(arch.experts) or recurrent
+        return self.graphs_budgeted == "all"
+
     @property
     def profiles_whole_prompts(self) -> bool:
         """Whether a prompt is one step, which start-up then measures (no chunked prefill)."""
         return self.generation == "V0"
+
+
+_CACHES_HONOURED = {
+    "modelopt": (0, 14, 0),  # pull request 29980
+    "compressed-tensors": (0, 15, 0),  # pull request 30141
+}
+
+
+def caches_honoured(version: str | None) -> tuple[str, ...]:
+    """Tools whose word about the cache's type `--kv-cache-dtype auto` takes at a version."""
+    if era_of(version).profiles_whole_prompts:
+        return ()
+    number = _number_of(version)
+    return tuple(
+        tool for tool, since in _CACHES_HONOURED.items() if number is None or number >= since
+    )
+
+
+def _number_of(version: str | None) -> tuple[int, int, int] | None:
+    match = _NUMBER.search(version or "")
+    return (int(match[1]), int(match[2]), int(match[3] or 0)) if match else None
 
 
 @lru_cache(maxsize=64)
@@ -74,8 +104,7 @@ def era_of(version: str | None) -> Era:
     meant unless the text names "V0".
     """
     text = version or ""
-    match = _NUMBER.search(text)
-    number = (int(match[1]), int(match[2]), int(match[3] or 0)) if match else None
+    number = _number_of(version)
     first_scheduler = re.search(r"\bV0\b(?!\.)", text) is not None
     if first_scheduler and (number is None or number <= _LAST_V0):
         eras = [era for era in all_eras() if era.generation == "V0"]
@@ -98,14 +127,12 @@ def _era(row: TableRow) -> Era:
         since=(major, minor, patch),
         generation=row.text("generation"),
         utilization=row.number("utilization"),
-        logit_copies=row.number("logit_copies"),
-        logit_copies_high=row.number("logit_copies_high"),
-        kept_base_share=row.number("kept_base_share"),
+        sorts=row.flag("sorts"),
         keeps_workspace=row.flag("keeps_workspace"),
         latent=row.text("latent"),
         grouped_pages=row.flag("grouped_pages"),
-        state_pages=row.integer("state_pages"),
-        graphs_budgeted=row.flag("graphs_budgeted"),
+        graphs_budgeted=row.one_of("graphs_budgeted", ("all", "none", "sparse")),
+        charges_warmup=row.flag("charges_warmup"),
         graph_share=row.number("graph_share"),
         alone=row.number("alone_gib") * GIB,
         pcie=row.number("pcie_gib") * GIB,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from gpusizer.core.units import GIB
 from gpusizer.memory.engines.base import Split
 from gpusizer.memory.engines.vllm.eras import Era
+from gpusizer.memory.engines.vllm.version_defaults import is_pcie, is_rocm
 from gpusizer.memory.weight_sizes import WeightSizes
 from gpusizer.model.architecture import Architecture, Attention
 from gpusizer.model.architecture.rotary import Rotary
@@ -16,6 +17,8 @@ _SECTIONED_FACTOR = 4  # MRotaryEmbedding keeps four times the positions
 _MXFP4_STEP = {"hidden": 256, "width": 128}  # Marlin's tiles; SwiGLU width is per rank
 _MXFP4_SCALES = 32  # weights that share a scale byte
 _HOPPER_CLASS = 70 * GIB  # cards of this class use Triton's kernels for MXFP4
+_HIP_LIBRARIES = 0.1 * GIB
+_DEEPSTACK = "deepstack_merger"
 _TRITON = ((0, 11, 1), (0, 17, 0))  # versions whose Triton layout pads one side, values only
 
 
@@ -91,11 +94,37 @@ def padding_bytes(
     width_per_rank = expert_width if split.expert > 1 else expert_width // split.tensor
     width = _grown(width_per_rank, _MXFP4_STEP["width"])
     share = hidden * width
-    if device_class >= _HOPPER_CLASS and era.since >= _TRITON[0]:
+    hopper = device_class >= _HOPPER_CLASS and not is_pcie(device_class)
+    if hopper and era.since >= _TRITON[0]:
         experts = experts * _MXFP4_SCALES // (_MXFP4_SCALES + 2)  # half bytes, a scale per 32
         if era.since < _TRITON[1]:
             share = hidden
     return int(experts * (share - 1)) // split.gpus  # data-parallel ranks share the experts too
+
+
+def library_bytes(device_class: int) -> int:
+    """What HIP's libraries hold of PyTorch's memory once weights are loaded.
+
+    0.06, 0.11 and 0.12 GiB beyond the weights in three logs of two sources; CUDA's hold nothing.
+    """
+    return int(_HIP_LIBRARIES) if is_rocm(device_class) else 0
+
+
+def deepstack_bytes(profile: ModelProfile, arch: Architecture, step_tokens: int) -> int:
+    """Buffers for images' features that enter the first layers, whole on every rank.
+
+    A level for each merger, of a step's tokens x hidden in 16 bits: `deepstack_input_embeds` of
+    vllm/model_executor/models/qwen3_vl.py.
+    """
+    levels = max(
+        (
+            group.count
+            for group in profile.groups
+            if _DEEPSTACK in group.pattern and group.kind is Kind.LINEAR
+        ),
+        default=0,
+    )
+    return levels * step_tokens * (arch.hidden_size or 0) * _WIDE
 
 
 def _grown(side: int, step: int) -> float:

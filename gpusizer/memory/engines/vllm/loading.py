@@ -9,19 +9,28 @@ from gpusizer.core.byte_ranges import Provenance
 from gpusizer.memory.engines.bands import band
 from gpusizer.memory.engines.base import Loaded, Split
 from gpusizer.memory.engines.vllm import extras, weights
+from gpusizer.memory.engines.vllm.adapters import adapter_bytes
 from gpusizer.memory.engines.vllm.eras import Era
+from gpusizer.memory.engines.vllm.version_defaults import limits_of
 from gpusizer.memory.weight_sizes import WeightSizes
 from gpusizer.memory.workload import Workload
+from gpusizer.model.architecture import Architecture
 from gpusizer.model.profile import ModelProfile
 
 
 class VllmLoader:
-    """Bytes of one model's weights; caches what does not depend on width or split."""
+    """Bytes of one model's weights; caches what does not depend on width or split.
 
-    def __init__(self, profile: ModelProfile, workload: Workload, era: Era) -> None:
+    `buffers`: vLLM's own beside the weights, which engines that share its layers do not have.
+    """
+
+    def __init__(
+        self, profile: ModelProfile, workload: Workload, era: Era, *, buffers: bool = True
+    ) -> None:
         self._profile = profile
         self._workload = workload
         self._era = era
+        self._has_buffers = buffers
         self._stages: dict[int, tuple[weights.GroupNumbers, ...]] = {}
         self._held: dict[tuple[str, bool, Split], weights.GroupNumbers] = {}
         self._extras: dict[Split, int] = {}
@@ -70,4 +79,14 @@ class VllmLoader:
             extras.rotary_bytes(arch, wide=sizes.quant == "fp32")
             + self._extras[split] * element
             + extras.padding_bytes(self._profile, sizes, split, self._era, device_class)
+            + (self._buffers(arch, split, device_class) if self._has_buffers else 0)
         )
+
+    def _buffers(self, arch: Architecture, split: Split, device_class: int) -> int:
+        """Buffers of libraries and adapters, and of images' features where images are served."""
+        others = adapter_bytes(self._profile, self._workload, split)
+        others += extras.library_bytes(device_class)
+        if self._workload.text_only:
+            return others
+        limits = limits_of(self._workload, arch, device_class, self._era, split.data)
+        return others + extras.deepstack_bytes(self._profile, arch, limits.tokens)

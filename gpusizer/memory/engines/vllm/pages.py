@@ -12,6 +12,7 @@ from functools import lru_cache
 from math import ceil
 
 from gpusizer.memory.engines.base import Split
+from gpusizer.memory.engines.vllm.compressed import CompressedCache, compresses
 from gpusizer.memory.engines.vllm.eras import Era
 from gpusizer.memory.engines.vllm.weights import stage_edges
 from gpusizer.memory.kv_cache import key_and_value_bytes
@@ -116,7 +117,9 @@ def cache_of(
     step_tokens: int,
     era: Era,
     draft_tokens: int = 0,
-) -> tuple[Cache, ...]:
+    *,
+    prefix_caching: bool = False,
+) -> tuple[Cache | CompressedCache, ...]:
     """The cache on each pipeline stage's GPUs.
 
     Draft layers run on the last stage: one more layer that keeps everything, and room for the
@@ -130,8 +133,11 @@ def cache_of(
         layers += tuple(replace(spec, count=1) for spec in draft)
         edges[-1] += len(draft)
     ignored = not era.grouped_pages or arch.model_type in _WINDOW_IGNORED
-    stages = []
+    stages: list[Cache | CompressedCache] = []
     for specs in kinds_between(layers, edges):
+        if compresses(specs):
+            stages.append(CompressedCache(tuple(specs), kv_dtype, step_tokens))
+            continue
         counts: dict[PageKind, int] = {}
         for spec in specs:
             for kind in _kinds(spec, arch, kv_dtype, split.tensor, era):
@@ -140,8 +146,22 @@ def cache_of(
                 kind = replace(kind, window=None) if full else kind
                 counts[kind] = counts.get(kind, 0) + spec.count
         kinds = tuple(replace(kind, layers=count) for kind, count in counts.items())
-        stages.append(Cache(kinds, _is_grouped(kinds), era.state_pages + draft_tokens, step_tokens))
+        pages = _state_pages(era, draft_tokens, prefix_caching=prefix_caching)
+        stages.append(Cache(kinds, _is_grouped(kinds), pages, step_tokens))
     return tuple(stages)
+
+
+def _state_pages(era: Era, draft_tokens: int, *, prefix_caching: bool) -> int:
+    """Pages of a sequence in each group of recurrent layers (`MambaSpec.max_memory_usage_bytes`).
+
+    One, and one for each token guessed ahead; one more where prefix caching is on, whose mode is
+    "align" for models with gated delta rules (`mamba_cache_mode`; logs of 0.27 say so). It is off
+    for models with recurrent layers unless asked for (pull request 46778). V0 kept states outside
+    the paged cache.
+    """
+    if era.profiles_whole_prompts:
+        return 0
+    return 1 + draft_tokens + int(prefix_caching)
 
 
 def _with_drafts(spec: LayerSpec, tokens: int) -> LayerSpec:

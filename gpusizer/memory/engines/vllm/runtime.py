@@ -6,8 +6,15 @@ from gpusizer.core.byte_ranges import Amount, fitted
 from gpusizer.core.units import GIB
 from gpusizer.memory.engines.base import Split
 from gpusizer.memory.engines.vllm.eras import Era
-from gpusizer.memory.engines.vllm.version_defaults import A100_CLASS, UNIFIED, BatchLimits, is_rocm
-from gpusizer.model.architecture import Architecture
+from gpusizer.memory.engines.vllm.version_defaults import (
+    A100_CLASS,
+    BIG_CLASS,
+    UNIFIED,
+    BatchLimits,
+    is_pcie,
+    is_rocm,
+)
+from gpusizer.model.architecture import Architecture, Attention
 
 _CONTEXT_BYTES = (0.40 * GIB, 0.51 * GIB, 0.70 * GIB)
 # Graphs of vLLM 0.19 on H100 with all 51 sizes captured: a fixed part, one per layer, more for
@@ -18,6 +25,9 @@ _GRAPH_EXPERTS = 0.45 * GIB
 _GRAPH_RANKS = 0.10 * GIB
 _ALL_SIZES = 51
 _GRAPH_ROCM = 3.6  # HIP keeps that much more per graph: 3.19 and 4.08 GiB in two logs
+_DELTA_RULES = ("qwen3_next", "qwen3_5")  # models of gated delta rules, by the type's beginning
+_DELTA_KEY_WIDTH = 128  # a state has so many rows for each value
+_WARMUP_BYTES = 16
 _ROCM_CODE = (0.2 * GIB, 0.5 * GIB, 1.0 * GIB)
 _UNIFIED_HOST = (2.0 * GIB, 3.7 * GIB, 5.5 * GIB)
 _LARGEST_SIZE = 512  # tokens of the largest graph; at most two per sequence
@@ -41,11 +51,34 @@ def graph_bytes(
     return all_sizes * share * captured_sizes(limits.sequences) / _ALL_SIZES
 
 
+def warmup_bytes(arch: Architecture, limits: BatchLimits, split: Split) -> float:
+    """What the profile of graphs counts of a warm-up over a whole step's tokens on one GPU.
+
+    16 bytes for each value of a gated delta rule and each token of a step, which the warm-up gives
+    back (issue 50780: 128 KiB a token of Qwen3.5-122B-A10B, whose rules have 64 heads of 128).
+    """
+    if not arch.model_type.startswith(_DELTA_RULES):
+        return 0.0
+    states = (
+        spec.state_elements - spec.conv_elements
+        for spec in arch.layer_plan
+        if spec.attention is Attention.RECURRENT
+    )
+    width = max(states, default=0) / _DELTA_KEY_WIDTH
+    return limits.tokens * _WARMUP_BYTES * width / split.tensor
+
+
 def non_torch_bytes(split: Split, card: int, era: Era) -> float:
-    """Growth of memory outside PyTorch: the communicators' buffers, where ranks have any."""
+    """Growth of memory outside PyTorch: the communicators' buffers, where ranks have any.
+
+    Those for NVLink (all-reduce in symmetric memory, `custom_all_reduce.py`) need peers; those of
+    NCCL's NVLS need Hopper's switches besides (NCCL, NCCL_NVLS_ENABLE): two and four A100 under
+    0.10 grew by 0.06 to 0.09 GiB, as if on PCIe.
+    """
     if split.ranks == 1:
         return era.alone if split.pipeline == 1 else era.alone * 0.3
-    return era.nvlink if card >= A100_CLASS else era.pcie
+    switched = card >= (A100_CLASS if era.profiles_whole_prompts else BIG_CLASS)
+    return era.nvlink if switched and not is_pcie(card) else era.pcie
 
 
 def beside_bytes(card: int) -> Amount:

@@ -22,6 +22,8 @@ UNIFIED = 1
 vLLM takes it for a small card (`get_batch_defaults`); what is free is what the system has free."""
 ROCM = 2
 """Added to the class of an AMD card."""
+PCIE = 4
+"""Added to the class of a large NVIDIA card that no fabric joins to others."""
 DEVICE_CLASSES = (
     0,
     UNIFIED,
@@ -29,6 +31,7 @@ DEVICE_CLASSES = (
     A100_CLASS,
     BIG_CLASS,
     BIG_CLASS + ROCM,
+    BIG_CLASS + PCIE,
     HUGE_CLASS,
     HUGE_CLASS + ROCM,
 )
@@ -43,19 +46,32 @@ _V0_CHUNKED_BEYOND = 32768  # V0 splits prompts where sequences may be longer th
 _V0_CHUNK = 2048
 
 
-def device_class(memory_bytes: int, name: str, stack: str) -> int:
-    """The class of a card by its memory; A100, GB10 and AMD cards have classes of their own."""
+def device_class(memory_bytes: int, name: str, stack: str, *, fabric: bool = True) -> int:
+    """The class of a card by its memory; A100, GB10, AMD cards and large ones without NVLink have
+    classes of their own."""
     if "a100" in name.lower() and memory_bytes >= 0.95 * A100_CLASS:
         return A100_CLASS
-    if stack == "CUDA" and _UNIFIED_NAMES.search(name):
+    if is_unified(name, stack):
         return UNIFIED
     by_memory = max(size for size in _BY_MEMORY if size <= memory_bytes)
+    if by_memory == BIG_CLASS and stack == "CUDA" and not fabric:
+        return BIG_CLASS + PCIE
     return by_memory + ROCM if stack == "ROCm" else by_memory
+
+
+def is_unified(name: str, stack: str) -> bool:
+    """Whether a card's memory is the system's, under CUDA."""
+    return stack == "CUDA" and _UNIFIED_NAMES.search(name) is not None
 
 
 def is_rocm(card: int) -> bool:
     """Whether a class is one of AMD's cards."""
     return card % GIB == ROCM
+
+
+def is_pcie(card: int) -> bool:
+    """Whether a class is that of large cards that only PCIe joins."""
+    return card % GIB == PCIE
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,9 @@ Six things separate that from the bytes of the files, each checked on published 
    to 2 MiB unless that leaves more than 1 MiB, which it gives back.
 2. Key and value heads are repeated where there are more ranks than heads; what belongs to no
    head, such as routers, MLA's down-projections and patch embeddings, is on every rank.
-3. Draft layers are left out.
+3. Draft layers are left out unless they are asked for. Then they are divided like the decoder's
+   (models/deepseek_mtp.py builds a `DeepseekV2DecoderLayer`), but for the projection of two
+   hidden states to one, which is on every rank.
 4. Tables of rotary positions, absorbed copies of MLA's up-projection and, in MXFP4, padding of
    the experts come on top.
 5. With expert parallelism routed experts are not divided but dealt out whole: every rank gets
@@ -63,9 +65,10 @@ _FUSED_NAMES = {
 _SUFFIX = re.compile(r"(\.linear)?\.(weight|qweight|weight_packed)$")
 _ON_EVERY_RANK = re.compile(
     r"(q_a_proj|kv_a_proj_with_mqa|mm_input_projection_weight|patch_merger|patch_embed\w*"
-    r"|\.indexer\.|pre_mm_projector|merging_layer)"
+    r"|\.indexer\.|pre_mm_projector|merging_layer|eh_proj)"
 )
 _STRUCTURAL = (Part.VISION, Part.AUDIO, Part.ENCODER)
+_DECODER = (Part.TEXT, Part.MTP)  # draft layers are layers of the decoder's kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +186,7 @@ def _plan_of(groups: tuple[WeightGroup, ...], arch: Architecture | None) -> Shar
 def _experts(groups: Sequence[WeightGroup], arch: Architecture | None) -> tuple[int, ...]:
     experts = (arch.experts if arch else None) or 0
     return tuple(
-        experts if group.part is Part.TEXT and is_expert(group.pattern) else 0 for group in groups
+        experts if group.part in _DECODER and is_expert(group.pattern) else 0 for group in groups
     )
 
 
@@ -207,14 +210,14 @@ def _divisor(group: WeightGroup, kv_heads: int) -> int:
     """Most ranks a group is divided among; 0 for one that every rank holds whole."""
     everything = 2**20
     if group.kind in (Kind.EMBEDDING, Kind.OUTPUT, Kind.EXPERT):
-        return everything if group.part is Part.TEXT else 0
+        return everything if group.part in _DECODER else 0
     if group.kind is Kind.CONV:
         return everything if group.part is Part.TEXT and group.layers else 0
     if group.kind not in (Kind.LINEAR, Kind.QUANT_AUX) or _ON_EVERY_RANK.search(group.pattern):
         return 0
     if group.part in _STRUCTURAL and group.layers is None:
         return 0
-    return kv_heads if group.slot in (Slot.K, Slot.V) and group.part is Part.TEXT else everything
+    return kv_heads if group.slot in (Slot.K, Slot.V) and group.part in _DECODER else everything
 
 
 def kept_groups(profile: ModelProfile, workload: Workload) -> tuple[bool, ...]:
