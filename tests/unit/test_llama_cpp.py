@@ -24,7 +24,7 @@ from gpusizer.memory.quants import find_quant
 from gpusizer.memory.weight_sizes import weight_sizes
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile, build_profile
-from tests.builders import llama, qwen3_06b, qwen3_moe
+from tests.builders import group, llama, qwen3_06b, qwen3_moe, with_tensors
 from tests.families import deepseek_r1, gpt_oss_20b, qwen3_next
 
 LLAMA_8B = build_profile(llama())
@@ -64,6 +64,16 @@ def test_an_untied_embedding_stays_on_the_host_except_under_metal() -> None:
 def test_a_tied_embedding_is_on_the_gpu_once() -> None:
     result = estimate(build_profile(qwen3_06b(head=False)))
     assert result.per_gpu.weights.likely == result.sizes.total
+
+
+def test_a_table_of_rows_for_each_layer_stays_on_the_host() -> None:
+    """Gemma 3n: 262,144 tokens of 35 x 256 values at Q8_0 beside a tied embedding (PR 14400)."""
+    text = llama(tied=True, head=False, model_type="gemma3n")
+    table = group("model.embed_tokens_per_layer.weight", (262_144, 8960))
+    profile = build_profile(with_tensors(text, (*text.components[0].tensors, table)))
+    result = estimate(profile)
+    assert result.host_bytes == 262_144 * 8960 * Q8
+    assert result.per_gpu.weights.likely == estimate(build_profile(text)).per_gpu.weights.likely
 
 
 def test_a_tied_head_in_the_file_goes_to_the_gpu_and_its_embedding_stays() -> None:

@@ -69,6 +69,20 @@ def test_a_run_of_llama_cpp_as_a_request() -> None:
     assert (request.quant, request.backend, request.gpus) == ("q4_k_m", "CUDA", 1)
 
 
+def test_a_run_without_a_gpu_is_told_from_one_without_layers_there() -> None:
+    """Qwen3-8B without a GPU: 151,936 logits and one hidden state for 512 tokens, 304.75 MiB."""
+    bare = engine_logs.LLAMA_CPP.replace("offloaded 37/37", "offloaded 0/37")
+    bare = bare.replace("CUDA0 model", "CPU model").replace("CUDA0 KV", "CPU KV")
+    beside = request_of(parse_log(bare), "Qwen/Qwen3-8B")
+    assert (beside.fields["gpu_layers"], "backend" in beside.fields) == (0, False)
+    alone = bare.replace("CUDA0 compute", "CPU compute")
+    fields = request_of(parse_log(alone), "Qwen/Qwen3-8B").fields
+    assert (fields["gpu_layers"], fields["backend"]) == (0, "cpu")
+    compute = compared(checked(alone, "Qwen/Qwen3-8B")).prediction.amount("compute")
+    assert compute is not None
+    assert compute.likely == (151_936 + 4096) * 512 * 4 == 304.75 * MIB
+
+
 def test_part_of_the_layers_on_a_gpu() -> None:
     request = request_of(parse_log(engine_logs.LLAMA_CPP_OLD), "org/m-GGUF")
     assert request.fields["gpu_layers"] == 20
