@@ -46,6 +46,8 @@ class TrainingStack:
         offloads_activations: checkpoints are kept in system memory.
         foreach: the update works on all parameters at once, with one temporary of each.
         reduces_in_fp32: its FSDP adds up gradients of a layer in FP32.
+        keeps_outputs: the last stage of a pipeline keeps the logits of every micro-batch.
+        wraps_replicas: undivided replicas are FSDP's, too.
         fsdp2: its FSDP needs no other streams for what it frees.
         no_sync: its FSDP adds up whole gradients over an accumulation, and divides their sum; None
             where that is not known.
@@ -83,6 +85,8 @@ class TrainingStack:
     offloads_activations: bool
     foreach: bool
     reduces_in_fp32: bool
+    keeps_outputs: bool
+    wraps_replicas: bool
     fsdp2: bool
     no_sync: bool | None
     no_sync_source: str
@@ -158,6 +162,8 @@ def _stack(row: TableRow) -> TrainingStack:
         offloads_activations=row.flag("offloads_activations"),
         foreach=row.flag("foreach"),
         reduces_in_fp32=row.flag("reduces_in_fp32"),
+        keeps_outputs=row.flag("keeps_outputs"),
+        wraps_replicas=row.flag("wraps_replicas"),
         fsdp2=row.flag("fsdp2"),
         no_sync=None if row.text("no_sync") == "unknown" else row.flag("no_sync"),
         no_sync_source=row.text("no_sync_source"),
