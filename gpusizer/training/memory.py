@@ -134,7 +134,9 @@ class TrainingEstimator:
 
     def _held(self, stack: TrainingStack) -> TrainedShape:
         shape = self.shape.untied() if stack.unties else self.shape
-        return shape.with_fused_experts() if stack.fuses_experts else shape
+        if not stack.fuses_experts:
+            return shape
+        return shape.with_fused_experts(stack.fused_rank, stored=stack.names_stored_experts)
 
 
 def _step(

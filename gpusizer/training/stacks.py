@@ -35,6 +35,9 @@ class TrainingStack:
         dynamic_share: by how much a dynamic 4-bit repository, loaded in a plain one's place, is
             larger at most (unsloth/Qwen3-14B-unsloth-bnb-4bit among others).
         fuses_experts: all experts of a layer are one parameter, also where files have them apart.
+        fused_rank: by how much names in a list of targets multiply the rank of adapters on fused
+            experts; 0 where they do not reach them.
+        names_stored_experts: they also reach experts that files have in one parameter.
         quantized_experts: kinds of models whose fused experts a 4-bit base reaches, "*" for all.
         logits_bytes: peak per token and vocabulary entry, from logits to their gradient.
         compiled_logits_bytes, quantized_logits_bytes: the same under torch.compile, and with a
@@ -74,6 +77,8 @@ class TrainingStack:
     quantizes_twice: bool
     dynamic_share: float
     fuses_experts: bool
+    fused_rank: int
+    names_stored_experts: bool
     quantized_experts: tuple[str, ...]
     logits_bytes: float
     compiled_logits_bytes: float
@@ -151,6 +156,8 @@ def _stack(row: TableRow) -> TrainingStack:
         quantizes_twice=row.flag("quantizes_twice"),
         dynamic_share=row.number("dynamic_share"),
         fuses_experts=row.flag("fuses_experts"),
+        fused_rank=row.integer("fused_rank"),
+        names_stored_experts=row.flag("names_stored_experts"),
         quantized_experts=row.parts("quantized_experts", "|"),
         logits_bytes=row.number("logits_bytes"),
         compiled_logits_bytes=row.number("compiled_logits_bytes"),
