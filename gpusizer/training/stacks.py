@@ -8,7 +8,7 @@ from functools import cache
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.paths import DATA_DIR
 from gpusizer.core.tables import TableRow, read_table
-from gpusizer.training.releases import Release, is_before, read_release
+from gpusizer.training.releases import FIELD, Release, is_before, is_date, read_release
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,13 +108,20 @@ def stacks() -> dict[str, TrainingStack]:
 def find_stack(text: str, version: str = "") -> TrainingStack:
     """The stack of this name as it was at a version or a date; without one, as it is today.
 
-    Raises InvalidRequest.
+    A library of a family that counts its own versions, such as TRL, needs a date or the version of
+    what the family is called by. Raises InvalidRequest.
     """
     stack = _named(text)
     if not version:
         return stack
     release = read_release(version)
-    older = [s for s in stacks().values() if s.family == stack.slug and is_before(release, s.until)]
+    family = [s for s in stacks().values() if s.family == stack.slug]
+    majors = [end[0] for row in family for end in row.until if not is_date(end)]
+    if text.strip().lower() != stack.slug and release[0] < min(majors, default=0):
+        raise InvalidRequest(
+            field=FIELD, value=version[:40], reason="date_needed", framework=stack.slug
+        )
+    older = [row for row in family if is_before(release, row.until)]
     return min(older, key=lambda row: row.until, default=stack)
 
 
