@@ -39,6 +39,7 @@ _GROUPS = {
     "down_proj": ("down",),
 }
 _WORDS = frozenset({"attention", "qkv", "query", "key", "value", "projection", "mlp"})
+_FUSED_PARTS = {"gate_up_proj": frozenset({"gate_proj", "up_proj", "gate_up_proj"})}
 _TOWER_BLOCK = re.compile(r"(^|\.)(layers?|blocks?|resblocks)\.\{\}")
 HEAD = frozenset({"head", "lm_head", "output"})
 
@@ -87,9 +88,21 @@ def adapters(
     matrices = list(targeted(shape, target_names, on_towers))
     if any(target.strip().lower() in HEAD for target in target_names):
         matrices.append(_head(shape))
-    down = (replace(matrix, out_width=rank) for matrix in matrices)
-    up = (replace(matrix, in_width=rank) for matrix in matrices)
-    return (*down, *up)
+    pairs = [_pair(matrix, rank) for matrix in matrices]
+    return (*(down for down, _ in pairs), *(up for _, up in pairs))
+
+
+def _pair(matrix: Matrix, rank: int) -> tuple[Matrix, Matrix]:
+    """An adapter's two matrices.
+
+    Experts' gates and first matrices are one parameter once they are fused, and share an adapter:
+    of twice the rank where PEFT converts a list of names (transformers_weight_conversion.py,
+    _convert_peft_config_moe), of the same rank in Unsloth (get_moe_target_parameters).
+    """
+    down, up = rank, rank
+    if matrix.fused and matrix.fused_rank and not matrix.last and "gate_up" not in matrix.name:
+        down, up = max(1, rank * matrix.fused_rank // 2), rank * matrix.fused_rank
+    return replace(matrix, out_width=down), replace(matrix, in_width=up)
 
 
 def _head(shape: TrainedShape) -> Matrix:
@@ -112,8 +125,12 @@ def _named(matrix: Matrix, target: str) -> bool:
         return True
     if target in _EVERYTHING or target == _ALL_WITH_EXPERTS:
         return not matrix.tower and not matrix.fused
-    if matrix.name.lower() == target:
-        return not matrix.fused
+    name = matrix.name.lower()
+    if matrix.fused:
+        parts = _FUSED_PARTS.get(name, {name})
+        return bool(matrix.fused_rank) and target in parts
+    if name == target:
+        return True
     return target in _WORDS and _meant(matrix, target)
 
 

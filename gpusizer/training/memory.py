@@ -134,7 +134,9 @@ class TrainingEstimator:
 
     def _held(self, stack: TrainingStack) -> TrainedShape:
         shape = self.shape.untied() if stack.unties else self.shape
-        return shape.with_fused_experts() if stack.fuses_experts else shape
+        if not stack.fuses_experts:
+            return shape
+        return shape.with_fused_experts(stack.fused_rank, stored=stack.names_stored_experts)
 
 
 def _step(
@@ -166,7 +168,8 @@ def _step(
     return _Step(
         kept=held / plan.model_parallel * on_way / together,
         layer=working / plan.tensor_parallel / together,
-        logits=_logits(shape, plan, stack, state) * tokens / plan.tensor_parallel / together,
+        logits=_logits(shape, plan, stack, state) * tokens / plan.tensor_parallel / together
+        + _outputs(shape, plan, stack) * (tokens - tokens / together),
         elastic=_elastic(shape, plan, stack),
         staging=staged,
         update=_update(shape, plan, stack, state, share),
@@ -187,6 +190,12 @@ def _logits(shape: TrainedShape, plan: TrainingPlan, stack: TrainingStack, state
     if stack.upcast_rest and state.quantized:
         each = min(each, stack.quantized_logits_bytes)
     return each * shape.vocabulary
+
+
+def _outputs(shape: TrainedShape, plan: TrainingPlan, stack: TrainingStack) -> float:
+    """Bytes of 16-bit logits of a token that a pipeline's last stage keeps until the step ends."""
+    kept = stack.keeps_outputs and plan.pipeline_parallel > 1 and shape.generates
+    return plan.compute_bytes * shape.vocabulary / plan.tensor_parallel if kept else 0.0
 
 
 def _elastic(shape: TrainedShape, plan: TrainingPlan, stack: TrainingStack) -> float:
@@ -323,7 +332,8 @@ def _moments(
     there_before = plan.gradient_accumulation > 1 or stack.keeps_gradients
     accumulated = gradients if there_before else 0.0
     # FSDP frees blocks on another stream: they are not yet reusable when the next are needed.
-    late = step.layer if plan.sharding == "fsdp" and not stack.fsdp2 else 0.0
+    wrapped = plan.sharding == "fsdp" or (stack.wraps_replicas and plan.sharding == "ddp")
+    late = step.layer if wrapped and not stack.fsdp2 else 0.0
     working = share.gathered + step.unpacked
     return (
         ("loss", _Moment(accumulated, step.kept + late, step.logits, working)),

@@ -43,6 +43,8 @@ class Matrix:
         expert: it belongs to a routed expert.
         tower: it belongs to a vision or audio part.
         fused: it is an expert's part of a parameter of three dimensions, no module of its own.
+        fused_rank: by how much a name in a list of targets multiplies the rank of adapters on that
+            parameter, 0 where names do not reach it.
     """
 
     pattern: str
@@ -55,6 +57,7 @@ class Matrix:
     expert: bool
     tower: bool = False
     fused: bool = False
+    fused_rank: int = 0
 
     @property
     def parameters(self) -> int:
@@ -126,9 +129,17 @@ class TrainedShape:
         tied = self.generates and not self.output
         return replace(self, output=self.embedding) if tied else self
 
-    def with_fused_experts(self) -> TrainedShape:
-        """The same with the experts of a layer in one parameter, as transformers 5 keeps them."""
-        matrices = tuple(replace(m, fused=True) if m.expert else m for m in self.matrices)
+    def with_fused_experts(self, rank: int, *, stored: bool) -> TrainedShape:
+        """The same with the experts of a layer in one parameter, as transformers 5 keeps them.
+
+        `rank`: their `fused_rank`; `stored`: also of those that files have in one parameter.
+        """
+        matrices = tuple(
+            replace(m, fused=True, fused_rank=rank if stored or not m.fused else 0)
+            if m.expert
+            else m
+            for m in self.matrices
+        )
         return replace(self, matrices=matrices)
 
     @property

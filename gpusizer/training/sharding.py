@@ -152,14 +152,17 @@ def _gathered(state: State, shape: TrainedShape, plan: TrainingPlan, stack: Trai
 
 def _fetched(state: State, shape: TrainedShape, plan: TrainingPlan, stack: TrainingStack) -> float:
     """Bytes of gathered weights: two whole layers, and the whole embedding and head, which belong
-    to no layer.
+    to no layer and stay with FSDP's root; ZeRO-3 lets go of each module once it is used
+    (runtime/zero/partitioned_param_coordinator.py, release_sub_module).
 
     Layers have the width they are stored with, 4-bit ones are gathered in 4 bits; full training
     casts them first.
     """
     layers = min(_GATHERED_LAYERS, shape.layers) * shape.layer_parameters
     width = state.stored_width if plan.adapted else state.compute_width
-    whole = layers * width + (shape.embedding + shape.output) * state.compute_width
+    tables = (shape.embedding * state.compute_width, shape.output * state.compute_width)
+    one_by_one = plan.sharding == "zero3"
+    whole = max(layers * width, *tables) if one_by_one else layers * width + sum(tables)
     if not plan.adapted:  # a layer's gradient is whole until it is scattered
         whole += shape.layer_parameters * state.compute_width
         if stack.fsdp2 and plan.sharding == "fsdp":  # foreach_reduce copies it into one buffer

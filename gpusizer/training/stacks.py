@@ -8,7 +8,7 @@ from functools import cache
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.paths import DATA_DIR
 from gpusizer.core.tables import TableRow, read_table
-from gpusizer.training.releases import Release, is_before, read_release
+from gpusizer.training.releases import FIELD, Release, is_before, is_date, read_release
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +35,9 @@ class TrainingStack:
         dynamic_share: by how much a dynamic 4-bit repository, loaded in a plain one's place, is
             larger at most (unsloth/Qwen3-14B-unsloth-bnb-4bit among others).
         fuses_experts: all experts of a layer are one parameter, also where files have them apart.
+        fused_rank: by how much names in a list of targets multiply the rank of adapters on fused
+            experts; 0 where they do not reach them.
+        names_stored_experts: they also reach experts that files have in one parameter.
         quantized_experts: kinds of models whose fused experts a 4-bit base reaches, "*" for all.
         logits_bytes: peak per token and vocabulary entry, from logits to their gradient.
         compiled_logits_bytes, quantized_logits_bytes: the same under torch.compile, and with a
@@ -46,6 +49,8 @@ class TrainingStack:
         offloads_activations: checkpoints are kept in system memory.
         foreach: the update works on all parameters at once, with one temporary of each.
         reduces_in_fp32: its FSDP adds up gradients of a layer in FP32.
+        keeps_outputs: the last stage of a pipeline keeps the logits of every micro-batch.
+        wraps_replicas: undivided replicas are FSDP's, too.
         fsdp2: its FSDP needs no other streams for what it frees.
         no_sync: its FSDP adds up whole gradients over an accumulation, and divides their sum; None
             where that is not known.
@@ -72,6 +77,8 @@ class TrainingStack:
     quantizes_twice: bool
     dynamic_share: float
     fuses_experts: bool
+    fused_rank: int
+    names_stored_experts: bool
     quantized_experts: tuple[str, ...]
     logits_bytes: float
     compiled_logits_bytes: float
@@ -83,6 +90,8 @@ class TrainingStack:
     offloads_activations: bool
     foreach: bool
     reduces_in_fp32: bool
+    keeps_outputs: bool
+    wraps_replicas: bool
     fsdp2: bool
     no_sync: bool | None
     no_sync_source: str
@@ -99,13 +108,20 @@ def stacks() -> dict[str, TrainingStack]:
 def find_stack(text: str, version: str = "") -> TrainingStack:
     """The stack of this name as it was at a version or a date; without one, as it is today.
 
-    Raises InvalidRequest.
+    A library of a family that counts its own versions, such as TRL, needs a date or the version of
+    what the family is called by. Raises InvalidRequest.
     """
     stack = _named(text)
     if not version:
         return stack
     release = read_release(version)
-    older = [s for s in stacks().values() if s.family == stack.slug and is_before(release, s.until)]
+    family = [s for s in stacks().values() if s.family == stack.slug]
+    majors = [end[0] for row in family for end in row.until if not is_date(end)]
+    if text.strip().lower() != stack.slug and release[0] < min(majors, default=0):
+        raise InvalidRequest(
+            field=FIELD, value=version[:40], reason="date_needed", framework=stack.slug
+        )
+    older = [row for row in family if is_before(release, row.until)]
     return min(older, key=lambda row: row.until, default=stack)
 
 
@@ -147,6 +163,8 @@ def _stack(row: TableRow) -> TrainingStack:
         quantizes_twice=row.flag("quantizes_twice"),
         dynamic_share=row.number("dynamic_share"),
         fuses_experts=row.flag("fuses_experts"),
+        fused_rank=row.integer("fused_rank"),
+        names_stored_experts=row.flag("names_stored_experts"),
         quantized_experts=row.parts("quantized_experts", "|"),
         logits_bytes=row.number("logits_bytes"),
         compiled_logits_bytes=row.number("compiled_logits_bytes"),
@@ -158,6 +176,8 @@ def _stack(row: TableRow) -> TrainingStack:
         offloads_activations=row.flag("offloads_activations"),
         foreach=row.flag("foreach"),
         reduces_in_fp32=row.flag("reduces_in_fp32"),
+        keeps_outputs=row.flag("keeps_outputs"),
+        wraps_replicas=row.flag("wraps_replicas"),
         fsdp2=row.flag("fsdp2"),
         no_sync=None if row.text("no_sync") == "unknown" else row.flag("no_sync"),
         no_sync_source=row.text("no_sync_source"),

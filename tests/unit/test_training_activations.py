@@ -162,7 +162,7 @@ def test_names_are_whole_names() -> None:
 def test_experts_that_are_modules_have_adapters() -> None:
     """Qwen3-30B-A3B: 6,144 experts of 768 x 2,048 beside attention, in transformers 4."""
     modules = trained_shape(load_profile("Qwen/Qwen3-30B-A3B"))
-    fused = modules.with_fused_experts()
+    fused = modules.with_fused_experts(0, stored=False)
     inside = 6144 * 16 * 3 * (768 + 2048)
 
     def parameters(shape: TrainedShape, targets: list[str]) -> int:
@@ -171,6 +171,25 @@ def test_experts_that_are_modules_have_adapters() -> None:
     for targets in (["all-linear"], SEVEN):
         assert parameters(modules, targets) - parameters(fused, targets) == inside
     assert parameters(fused, ["all-experts"]) == parameters(modules, ["all-linear"])
+    # Fused, gate and up are 1,536 x 2,048 with one adapter: of rank 32 by PEFT, 16 by Unsloth.
+    attention = parameters(fused, SEVEN)
+    for factor in (2, 1):
+        rank = 16 * factor
+        named = modules.with_fused_experts(factor, stored=False)
+        gate_up, down = rank * (2 * 768 + 2048), 16 * (768 + 2048)
+        assert parameters(named, SEVEN) - attention == 6144 * (gate_up + down)
+        assert parameters(named, ["all-linear"]) == attention
+
+
+def test_names_reach_stored_experts_in_unsloth_alone() -> None:
+    """Gemma-4-26B-A4B: 128 experts of 704 in each of 30 layers, in one parameter in its files."""
+    gemma = trained_shape(load_profile("google/gemma-4-26B-A4B-it"))
+    experts = {m.name for m in gemma.matrices if m.expert}
+    assert experts == {"gate_up_proj", "down_proj"}
+    for stored in (False, True):
+        shape = gemma.with_fused_experts(1, stored=stored)
+        found = {m.name for m in targeted(shape, SEVEN) if m.expert}
+        assert found == (experts if stored else set())
 
 
 def test_an_unknown_target_names_what_there_is() -> None:

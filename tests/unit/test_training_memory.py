@@ -323,6 +323,29 @@ def test_bytes_that_each_sharding_divides() -> None:
         assert share.gathered == fsdp.gathered + width * layer
 
 
+def test_zero_three_lets_go_of_modules_that_were_used() -> None:
+    """Qwen-72B with LoRA: two layers of 80 in 16 bits, not embedding and head beside them."""
+    plan = TrainingPlan(sharding="zero3", gpus=4, framework="deepspeed")
+    shape, state = of("Qwen/Qwen-72B-Chat").shape, of("Qwen/Qwen-72B-Chat").state(plan)
+    share = share_of(state, shape, plan, find_stack("deepspeed"))
+    buckets = 2 * 2 * min(500_000_000, state.trainable)
+    layers = 2 * sum(matrix.parameters for matrix in shape.matrices) / 80
+    assert share.gathered == 2 * layers + buckets
+    fsdp = share_of(state, shape, plan.changed(sharding="fsdp"), find_stack("deepspeed"))
+    assert fsdp.gathered == 2 * (layers + shape.embedding + shape.output)
+
+
+def test_the_last_stage_kept_the_logits_of_every_sequence() -> None:
+    """22 bytes of one sequence's logits, and 2 of those of the 31 others, an eighth of each."""
+    plan = TrainingPlan(method="full", precision="mixed", sharding="fsdp", gpus=512)
+    plan = plan.changed(tensor_parallel=8, pipeline_parallel=8, micro_batch=32)
+    plan = plan.changed(framework="torchtitan", framework_version="2025-06", sequence_length=8192)
+    model = of("meta-llama/Llama-3.1-405B")
+    entries = 8192 * 128_256 / 8
+    assert model.estimate(plan).logits.likely == entries * (22 + 31 * 2)
+    assert model.estimate(plan.changed(framework_version="")).logits.likely == entries * 22
+
+
 def test_offload_moves_bytes_to_the_host() -> None:
     plan = TrainingPlan(method="full", precision="master", sharding="zero3", gpus=4)
     on_gpu, states, all_offloaded = (

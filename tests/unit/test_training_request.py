@@ -51,6 +51,7 @@ def test_spellings(field: str, value: Any, parsed: Any) -> None:
         ("precision", "fp3", "not_one_of"),
         ("optimizer", 5, "not_text"),
         ("framework_version", "latest", "not_a_version"),
+        ("framework_version", 4.46, "not_text"),
         ("lora_targets", {"q": 1}, "not_a_list"),
         ("epochs", "many", "not_a_number"),
         ("epochs", 0, "out_of_range"),
@@ -111,3 +112,14 @@ def test_a_derived_precision_is_derived_anew() -> None:
     derived = {name: with_precision(p, given=False).precision for name, p in plans.items()}
     assert derived == {"lora": "bf16", "fsdp": "mixed", "ddp": "bf16"}
     assert {with_precision(p, given=True).precision for p in plans.values()} == {"master"}
+
+
+def test_a_library_with_versions_of_its_own_needs_a_date() -> None:
+    """TRL 0.12 is no version of transformers; 4.46 and 2024-11 are understood."""
+    for version in ("4.46", "2024-11"):
+        fields = {"framework": "trl", "framework_version": version}
+        assert TrainingRequest.from_fields(fields).plan.framework == "transformers-4.48"
+    with pytest.raises(InvalidRequest) as caught:
+        TrainingRequest.from_fields({"framework": "trl", "framework_version": "0.12"})
+    assert caught.value.fields["reason"] == "date_needed"
+    assert caught.value.fields["framework"] == "transformers"
