@@ -28,7 +28,7 @@ from scrapers.gguf_tokenizer import TokenizerSection
 Value = TypeVar("Value")
 
 # Raised when reading changes what a snapshot of the same commit says.
-CACHE_VERSION = 2
+CACHE_VERSION = 3
 # A commit stays; what a branch points to, and who may read it, is asked again after this.
 COMMIT_SECONDS = 300.0
 _SWEEP_EVERY = 16
@@ -102,7 +102,9 @@ class DiskCache:
         return self._read("snapshot", self._snapshot_key(ref, commit), _snapshot)
 
     def _ref_key(self, ref: ModelRef) -> list[str | None]:
-        return [self._space, ref.repo_id.casefold(), ref.revision or "main", ref.file, ref.tag]
+        card = [] if ref.reads_card else ["without card"]
+        key = [self._space, ref.repo_id.casefold(), ref.revision or "main", ref.file, ref.tag]
+        return key + card
 
     def _snapshot_key(self, ref: ModelRef, commit: str) -> list[str | None]:
         return self._ref_key(replace(ref, revision=commit))

@@ -33,7 +33,7 @@ class ListedFiles:
         return path in self._files
 
     def check_whole(self, request: HubRequest, response: HubResponse) -> HubResponse:
-        """Check an answer with a whole JSON file."""
+        """Check an answer with a whole file."""
         reason = self.contradiction(request.resource.path, response.body)
         if reason is not None:
             raise HubUnreachable(repo_id=self._repo_id, reason=reason)
@@ -54,9 +54,9 @@ class ListedFiles:
         return response
 
     def contradiction(self, path: str, body: bytes) -> str | None:
-        """Why these bytes are not the listed JSON file; None where they may be.
+        """Why these bytes are not the listed file; None where they may be.
 
-        What cannot be told by a hash has at least to be a JSON object.
+        What cannot be told by a hash has at least to be a JSON object, where JSON is listed.
         """
         listed = self._files.get(path)
         if listed is None:
@@ -82,6 +82,8 @@ def git_blob_id(content: bytes) -> str:
 
 
 def _is_object(path: str, body: bytes) -> bool:
+    if not path.endswith(".json"):
+        return True
     try:
         if path.endswith(".index.json"):
             parse_index(body, Limits(), "", path)

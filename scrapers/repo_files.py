@@ -60,6 +60,9 @@ class RepoFiles(Protocol):
     def index(self, path: str) -> ShardIndex:
         """A shard index, which may be larger than a configuration."""
 
+    def text(self, path: str) -> bytes:
+        """A text that is nice to have, such as the model card."""
+
     def header(self, path: str) -> Header:
         """The tensors of a safetensors file."""
 

@@ -107,11 +107,11 @@ def test_silence_ends_at_the_deadline(
 def test_every_third_request_refused(
     hub: HubEmulator, fetch: Fetch, status: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A busy Hub is asked for each of 63 things until it answers, within the model's time."""
+    """A busy Hub is asked for each of 65 things until it answers, within the model's time."""
     repo = hub.add(llama_repo("org/busy-8B", layers=30, shards=30))
     repo.revisions["v1"] = repo.sha
     wanted = fetch("org/busy-8B@v1")
-    assert len(hub.requests) == 63
+    assert len(hub.requests) == 65
     asked = itertools.count(1)
     hub.faults.add(Fault("status", lambda path: next(asked) % 3 == 0, status=status))
     monkeypatch.setattr("scrapers.http.pause_seconds", lambda n, hint: pause_seconds(n, hint) / 5)
@@ -258,7 +258,8 @@ def test_nothing_of_the_environment_is_sent(
 
 def test_connections_are_used_again(hub: HubEmulator, fetch: Fetch) -> None:
     fetch()
-    assert len(hub.requests) == 5  # description; configuration and weights, each after a redirect
+    # the description; configuration, model card and weights, each after a redirect
+    assert len(hub.requests) == 7
     assert hub.connections <= 4
     hub.reset_log()
     fetch()

@@ -1,0 +1,315 @@
+"""What a row of a table in a model card says: quantized files, memory and GPUs. Pure.
+
+A column is what its head says it is. The role of a table is that of its heads, its caption and
+its headings; a single column may be about training in a table about running, and the other way.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from gpusizer.hub.card_statements import Kind, ListedQuantization, ModelCardStatement
+from scrapers import card_words as cues
+from scrapers.card_context import tokens_in
+from scrapers.card_hardware import GpuMention, amounts_in, decimal, gpus_in
+from scrapers.card_names import names_in
+from scrapers.card_prose import bound_of, engine_in, kind_of, purpose_in
+from scrapers.card_quants import quant_in, quant_mentions
+from scrapers.card_text import Block
+
+_HEADS = {
+    "branch": r"^branch$|^分支$",
+    "file": r"file ?name|^name$|^file$|^link|provided file|文件名|^arquivo|^nome",
+    "bits": r"^bits?$|bpw|位宽",
+    "quant": r"quant|^type$|precision|^dtype|精度|量化(?!.*显存)|precisão",
+    "group_size": r"^gs$|group ?size",
+    "host": r"max ram|\bram\b(?! \(gpu)|内存",
+    "size": r"size|大小|tamanho",
+    "context": r"context|max(?:imum)? length|seq(?:uence)? len|上下文|最大长度|contexto",
+    "gpu": r"gpu (?:type|count|model)|^gpus?$|hardware|^device|显卡|硬件|设备|placa|accelerator",
+    "model": r"model|模型|modelo|checkpoint|variant|version",
+}
+"""Heads of columns by what they hold, the first that matches."""
+_HEAD_PATTERNS = {role: re.compile(pattern, re.IGNORECASE) for role, pattern in _HEADS.items()}
+_WEIGHTS = re.compile(r"\.(?:gguf|ggml|bin|safetensors)(?:$|[.\s])|gguf|ggml", re.IGNORECASE)
+_NUMBER = re.compile(r"^[~≈≥]?\s?(\d{1,4}(?:[.,]\d{1,3})?)\s?(?:G|GB|GiB)?\+?$")
+_GB_IN_HEAD = re.compile(r"\(?\b(?:in )?GB?\b\)?|/GB|GiB", re.IGNORECASE)
+_CALIBRATION = re.compile(r"seq(?:uence)? ?len|dataset", re.IGNORECASE)
+_SIBLING = re.compile(r"download|link|下载|链接|baixar", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The cells of a row by the role of their columns."""
+
+    block: Block
+    roles: tuple[str, ...]
+
+    @classmethod
+    def of(cls, block: Block) -> Row:
+        return cls(block, tuple(map(role_of, block.columns)))
+
+    def cell(self, role: str) -> str:
+        """The first cell of a role, "" for none."""
+        for have, text in zip(self.roles, self.block.cells, strict=False):
+            if have == role:
+                return text
+        return ""
+
+    def cells(self, role: str) -> Iterator[tuple[str, str]]:
+        """Heads and cells of a role."""
+        heads = self.block.columns
+        for have, head, text in zip(self.roles, heads, self.block.cells, strict=False):
+            if have == role:
+                yield head, text
+
+    @property
+    def surroundings(self) -> tuple[str, ...]:
+        """Caption and headings, the nearest first."""
+        return (self.block.introduction, *reversed(self.block.headings))
+
+
+def role_of(head: str) -> str:
+    """What a column holds, by its head."""
+    if cues.BATCH_HEADS.is_in(head):
+        return "batch"
+    is_host = _HEAD_PATTERNS["host"].search(head) is not None
+    if cues.VRAM.is_in(head) or (cues.MEMORY.is_in(head) and not is_host):
+        return "memory"
+    for role, pattern in _HEAD_PATTERNS.items():
+        if pattern.search(head):
+            return role
+    return ""
+
+
+def row_statements(block: Block, repo_name: str) -> list[ModelCardStatement]:
+    """The statements of one row; none where it is about training, a measurement or neither."""
+    row = Row.of(block)
+    listed = _listed(row, repo_name)
+    if listed is not None:
+        return [listed]
+    if _is_about_other(row):
+        return []
+    needs = [*_needs(row), *_captioned(row), *_labelled(row)]
+    return needs or list(_context(row))
+
+
+def _is_about_other(row: Row) -> bool:
+    """Whether heads, caption or headings say training or a measurement, the nearest deciding."""
+    heads = [head for head, role in zip(row.block.columns, row.roles, strict=False) if not role]
+    if "batch" in row.roles or any(map(cues.BENCHMARK.is_in, heads)):
+        return True
+    for text in row.surroundings:
+        purpose = purpose_in(text)
+        if purpose:
+            return purpose != "inference"
+    return False
+
+
+def _listed(row: Row, repo_name: str) -> ModelCardStatement | None:
+    """A row of a table of quantized files or branches."""
+    branch = row.cell("branch")
+    file = _file_name(row)
+    size_gb = _size_gb(row, "size")
+    named = quant_in(row.cell("quant")) or quant_in(file or "")
+    ram_gb, vram_gb = _size_gb(row, "host"), _size_gb(row, "memory")
+    sizes = (size_gb, vram_gb, ram_gb)
+    is_listed = branch or file or (named and size_gb is not None and any(row.block.links))
+    if not is_listed or sizes == (None, None, None):
+        return None
+    bits = _plain_number(row.cell("bits")) or _plain_number(row.cell("quant"))
+    return ModelCardStatement(
+        *("sibling_table", row.block.line, row.block.last_line, row.block.text),
+        is_requirement=ram_gb is not None or vram_gb is not None,
+        vram_gb=vram_gb,
+        quant=named or quant_in(repo_name),
+        bits=bits if bits is not None and bits <= 32 else None,
+        file=file,
+        listed=ListedQuantization(
+            branch=branch or None,
+            group_size=_whole(row.cell("group_size")),
+            size_gb=size_gb,
+            ram_gb=ram_gb,
+        ),
+    )
+
+
+def _plain_number(text: str) -> float | None:
+    number = _NUMBER.match(text)
+    return decimal(number[1]) if number else None
+
+
+def _whole(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 6 else None
+
+
+def _file_name(row: Row) -> str | None:
+    """The file that a row links to or names."""
+    names = [*row.block.links, *row.block.cells]
+    return next((name for name in names if _is_weights(name)), None)
+
+
+def _is_weights(name: str) -> bool:
+    is_file = re.search(r"\.(?:gguf|bin|safetensors)$|\.gguf\.part", name, re.IGNORECASE)
+    return is_file is not None and " " not in name and len(name) <= 200
+
+
+def _size_gb(row: Row, role: str) -> float | None:
+    for head, text in row.cells(role):
+        amounts = amounts_in(text)
+        if amounts:
+            return amounts[0].gb
+        number = _NUMBER.match(text)
+        if number and _GB_IN_HEAD.search(head):
+            return decimal(number[1])
+    return None
+
+
+def _needs(row: Row) -> Iterator[ModelCardStatement]:
+    """Memory and GPUs in columns that are about running the model."""
+    memories = [
+        (head, text)
+        for head, text in row.cells("memory")
+        if purpose_in(head) not in ("training", "benchmark") and not cues.SAVING.is_in(text)
+    ]
+    gpus = [
+        gpu
+        for head, text in row.cells("gpu")
+        if purpose_in(head) != "training"
+        for gpu in gpus_in(text)
+        if gpu.name or gpu.count
+    ]
+    amounts = [(head, amount) for head, text in memories for amount in _amounts(head, text)]
+    base = _base(row)
+    if gpus and amounts:
+        yield _with_gpu(base, row, *amounts[0], gpus[0])
+        return
+    for gpu in gpus:
+        if amounts or _speaks_of_need(row):
+            bound = bound_of(" ".join((*row.block.columns, row.block.introduction)))
+            yield replace(
+                base,
+                kind="gpus",
+                bound=bound,
+                gpu=gpu.name,
+                count=gpu.count,
+                vram_gb_per_gpu=gpu.memory_gb,
+            )
+    for head, gb in amounts:
+        quant = quant_in(head)
+        bound = bound_of(head, row.block.introduction)
+        sibling = _is_sibling(row)
+        kind: Kind = "sibling_table" if sibling else kind_of(None, bound)
+        yield replace(
+            base,
+            kind=kind,
+            bound=bound,
+            vram_gb=gb,
+            quant=base.quant or quant,
+            listed=ListedQuantization() if sibling else None,
+        )
+
+
+def _with_gpu(
+    base: ModelCardStatement, row: Row, head: str, gb: float, gpu: GpuMention
+) -> ModelCardStatement:
+    """A GPU with an amount: the memory of one, unless the head says how much is used."""
+    heads = " ".join(row.block.columns)
+    bound = bound_of(heads, row.block.introduction)
+    says_need = cues.NEED.is_in(head) or purpose_in(head) == "inference"
+    is_need = gpu.memory_gb is not None or says_need
+    kind: Kind = "recommended_vram" if is_need and bound == "recommended" else "gpus"
+    return replace(
+        base,
+        kind=kind,
+        bound=bound,
+        gpu=gpu.name,
+        count=gpu.count,
+        vram_gb=gb if is_need else None,
+        vram_gb_per_gpu=gpu.memory_gb if is_need else gb,
+    )
+
+
+def _speaks_of_need(row: Row) -> bool:
+    """Whether a table of GPUs tells what runs the model: by its words or by its quantizations."""
+    near = (" ".join(row.block.columns), *row.surroundings[:2])
+    said = any(cues.NEED.is_in(text) or cues.NEED_HEADS.is_in(text) for text in near)
+    runs = any(purpose_in(text) == "inference" for text in row.surroundings)
+    return said or runs or "quant" in row.roles
+
+
+def _is_sibling(row: Row) -> bool:
+    """Whether a row is a quantized repository to be had beside this one."""
+    return bool(quant_in(row.cell("model"))) and any(map(_SIBLING.search, row.block.columns))
+
+
+def _amounts(head: str, text: str) -> list[float]:
+    amounts = amounts_in(text)
+    if amounts:
+        return [amounts[0].gb]
+    number = _NUMBER.match(text)
+    return [decimal(number[1])] if number and _GB_IN_HEAD.search(head) else []
+
+
+def _base(row: Row) -> ModelCardStatement:
+    """What a row says of its model, precision and context."""
+    said = " | ".join((row.cell("quant"), row.cell("model"), row.block.cells[0]))
+    mentions = quant_mentions(said) or quant_mentions(row.block.introduction)
+    first = mentions[0] if mentions else None
+    lengths = tokens_in(row.cell("context"), plain=True) or tokens_in(row.block.introduction)
+    return ModelCardStatement(
+        *("min_vram", row.block.line, row.block.last_line, row.block.text),
+        is_requirement=True,
+        model=row.cell("model")[:100] or None,
+        quant=first.slug if first else None,
+        bits=first.bits if first else None,
+        context=lengths[0].tokens if lengths else None,
+        engine=engine_in(row.block.text),
+    )
+
+
+def _context(row: Row) -> Iterator[ModelCardStatement]:
+    """A model's context in its column."""
+    lengths = tokens_in(row.cell("context"), plain=True)
+    if lengths and "group_size" not in row.roles:
+        base = _base(row)
+        yield replace(base, kind="context", is_requirement=False, context=lengths[0].tokens)
+
+
+def _captioned(row: Row) -> Iterator[ModelCardStatement]:
+    """Columns of models whose cells are bare numbers of gigabytes, as the caption says."""
+    caption = row.block.introduction
+    if not (cues.VRAM.is_in(caption) and _GB_IN_HEAD.search(caption)):
+        return
+    base = _base(row)
+    for head, role, text in zip(row.block.columns, row.roles, row.block.cells, strict=False):
+        number = _NUMBER.match(text)
+        if number and role in ("", "model") and (names_in(head) or role == "model"):
+            yield replace(base, model=head[:100], bound="approximate", vram_gb=decimal(number[1]))
+
+
+def _labelled(row: Row) -> Iterator[ModelCardStatement]:
+    """Rows whose first cell says memory: each further cell holds amounts, a model to a column."""
+    label = row.block.cells[0]
+    if not cues.VRAM.is_in(label) or purpose_in(label) in ("training", "benchmark"):
+        return
+    heads: Sequence[str] = row.block.columns or [""] * len(row.block.cells)
+    for head, text in zip(heads[1:], row.block.cells[1:], strict=False):
+        for part in text.split("\n"):
+            amounts = amounts_in(part)
+            if not amounts:
+                continue
+            quant = quant_mentions(part)
+            yield ModelCardStatement(
+                *("min_vram", row.block.line, row.block.last_line, row.block.text),
+                is_requirement=True,
+                bound=bound_of(part, label),
+                model=head[:100] or None,
+                vram_gb=amounts[0].gb,
+                quant=quant[0].slug if quant else None,
+                bits=quant[0].bits if quant else None,
+                with_offload="*" in part or cues.OFFLOAD.is_in(part),
+                engine=engine_in(part),
+            )
