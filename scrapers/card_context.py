@@ -74,7 +74,7 @@ def context_statements(block: Block) -> Iterator[ModelCardStatement]:
         if read is not None:
             native, longest, factor = read
             yield ModelCardStatement(
-                *("context", block.line, block.last_line, block.text),
+                *("context", block.line, block.last_line, sentence),
                 context=longest,
                 native_context=native if native != longest else None,
                 yarn_factor=factor,

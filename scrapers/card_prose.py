@@ -14,6 +14,7 @@ from gpusizer.hub.card_statements import Bound, Kind, ModelCardStatement
 from scrapers import card_words as cues
 from scrapers.card_claims import Claim, Sentence, claims_in, sentences_of
 from scrapers.card_context import tokens_in
+from scrapers.card_hardware import amounts_in, gpus_in
 from scrapers.card_names import names_in
 from scrapers.card_quants import quant_mentions
 from scrapers.card_text import Block
@@ -117,7 +118,7 @@ def statement_of(claim: Claim, sentence: Sentence, block: Block) -> ModelCardSta
         kind_of(gpu, bound),
         block.line,
         block.last_line,
-        block.text,
+        sentence.text,
         is_requirement=True,
         bound=bound,
         model=_nearest_name(claim, sentence, block),
@@ -160,7 +161,9 @@ def quant_of(claim: Claim, sentence: Sentence) -> tuple[str | None, float | None
     """The quantization or the bits nearest to a claim, in its own clause if there is one."""
     mentions = quant_mentions(sentence.text)
     if not mentions:
-        mentions = quant_mentions(sentence.surroundings[0])
+        earlier_text = sentence.surroundings[0]
+        has_own = amounts_in(earlier_text) or gpus_in(earlier_text)
+        mentions = [] if has_own else quant_mentions(earlier_text)
         return (mentions[-1].slug, mentions[-1].bits) if mentions else (None, None)
     own = sentence.clause_of(claim.start)
     inside = [item for item in mentions if sentence.clause_of(item.start) == own]
