@@ -66,7 +66,21 @@ def _statements(block: Block, name: str) -> Iterator[ModelCardStatement]:
 
 
 def _shown(statement: ModelCardStatement) -> ModelCardStatement:
+    """The statement with a short quote, and with printable characters alone in its texts."""
     quote = printable(" ".join(statement.quote.split()))
     if len(quote) > MOST_QUOTE_CHARS:
         quote = f"{quote[: MOST_QUOTE_CHARS - 1]}…"
-    return replace(statement, quote=quote)
+    listed = statement.listed
+    if listed is not None:
+        listed = replace(listed, branch=_printable(listed.branch))
+    return replace(
+        statement,
+        quote=quote,
+        model=_printable(statement.model),
+        file=_printable(statement.file),
+        listed=listed,
+    )
+
+
+def _printable(text: str | None) -> str | None:
+    return None if text is None else printable(text)

@@ -49,8 +49,19 @@ HOSTILE = {
     "null": "\0" * MIB,
     "carriage returns": "\r" * MIB,
     "fences": "```\n" * 250_000,
+    "hidden characters in a table": "| Branch | File | Model | Size | VRAM |\n|-|-|-|-|-|\n"
+    + "| \u202eb\x1b[2J | \u2066x.gguf | Big\u200b-7B | 4 GB | 5 GB |\n" * 50,
+    "hidden characters in a command": "```\nvllm serve a/\u202eb --kv-cache-dtype \u202efp8\n"
+    "ollama run \x1b[2Jb:q4\nllama-cli -m \u2066x.gguf\n```",
     "entities": "&amp;" * 200_000,
 }
+
+
+def check_texts(card: ModelCard) -> None:
+    """Every text of a statement is printable and short."""
+    for item in card.statements:
+        texts = [value for value in item.to_json().values() if isinstance(value, str)]
+        assert all(text.isprintable() and len(text) <= 200 for text in texts), texts
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -69,7 +80,7 @@ def test_work_is_bounded(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     card = read_card(body, "org/name", "")
     assert parsed_chars <= 2 * card_text.MOST_CHARS
     assert len(card.statements) <= MOST_STATEMENTS
-    assert all(len(item.quote) <= 200 and item.quote.isprintable() for item in card.statements)
+    check_texts(card)
     assert ModelCard.from_json(card.to_json()) == card
 
 
@@ -96,9 +107,9 @@ WORDS = st.sampled_from(
 def test_any_card_is_read(markdown: str) -> None:
     card = read_card(markdown.encode(), "org/name", "")
     assert ModelCard.from_json(card.to_json()) == card
+    check_texts(card)
     for statement in card.statements:
         assert 1 <= statement.line <= statement.last_line <= markdown.count("\n") + 1
-        assert statement.quote.isprintable() and len(statement.quote) <= 200
 
 
 @settings(max_examples=100, deadline=None)

@@ -8,6 +8,7 @@ from typing import Any
 
 from gpusizer.answers.request_fields import NATIVE_QUANT
 from gpusizer.hub.card_statements import ModelCardStatement
+from gpusizer.hub.model_ref import is_repo_id
 from gpusizer.memory.engines import ENGINES
 from gpusizer.memory.kv_cache import ALIASES, BYTES_PER_ELEMENT
 from gpusizer.model.profile import ModelProfile
@@ -41,9 +42,9 @@ def is_about(statement: ModelCardStatement, repo_id: str) -> bool:
     """Whether a statement is about this repository, as far as it names a model.
 
     Every word of the name has to be one of the repository's, and what the repository has besides
-    may not tell another model: "GLM-4.5" is not GLM-4.5-Air.
+    may not tell another model: "GLM-4.5" is not GLM-4.5-Air. A folder of this machine has no name.
     """
-    if statement.model is None:
+    if statement.model is None or not is_repo_id(repo_id):
         return True
     named, own = _words(statement.model), _words(repo_id)
     if named == own or not named:
