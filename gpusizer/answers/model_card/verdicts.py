@@ -75,6 +75,9 @@ def _compared(statement: ModelCardStatement, asking: Asking) -> Outcome:
     asked = asking.ask(statement)
     if asked is None:
         return _not_comparable("card_quant_unsaid")
+    longest = asked.workload.context
+    if statement.context is not None and longest < (1 - _SAME_CONTEXT) * statement.context:
+        return _not_comparable("card_context", tokens=statement.context, configured=longest)
     if statement.kind == "command":
         return _command(statement, asked)
     if statement.gpu is not None:
