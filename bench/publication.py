@@ -202,7 +202,8 @@ def _authors(rows: Sequence[AuthorRow]) -> list[str]:
         "## What authors say",
         "",
         f"{len(rows)} claims of model cards and READMEs"
-        " ([card_claims.jsonl](../data/card_claims.jsonl)), each asked in the author's own terms ([how](model_cards.md)):"
+        " ([card_claims.jsonl](../data/card_claims.jsonl)), each asked in the author's own terms"
+        " ([how](model_cards.md)):"
         f" {counts['agrees']} agree, {counts['needs_more']} need more than is said,"
         f" {counts['needs_less']} less, {counts['not_comparable']} cannot be compared.",
         "",

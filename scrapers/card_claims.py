@@ -107,6 +107,8 @@ def claims_in(sentence: Sentence) -> list[Claim]:
         if memory is not None:
             used.add(memory.start)
         claim = _gpu_claim(mention, memory)
+        if claim.gpu is None and claims and claim.start < claims[-1].end:
+            continue  # the word "GPU" behind a name that was counted with it
         if _joins_examples(claims, claim, text):
             claims[-1] = _with_example(claims[-1], claim)
         elif claim.gpu or claim.count or claim.gb_per_gpu:
@@ -157,8 +159,9 @@ def _joins_examples(claims: Sequence[Claim], claim: Claim, text: str) -> bool:
     between = text[claims[-1].end : claim.start]
     if claims[-1].gpu is None:
         is_example = len(between) < _EXAMPLE_CHARS and _EXAMPLES.search(between) is not None
-        return is_example or (claim.count is None and _SAME.fullmatch(between) is not None)
-    return _OR.fullmatch(between) is not None
+        is_same = claim.count in (None, claims[-1].count)
+        return is_example or (is_same and _SAME.fullmatch(between) is not None)
+    return claim.count is None and _OR.fullmatch(between) is not None
 
 
 def _with_example(claim: Claim, example: Claim) -> Claim:

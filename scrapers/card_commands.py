@@ -173,7 +173,8 @@ _PYTHON_NAMES = {
     "max_num_batched_tokens": ("vllm", "max_num_batched_tokens", positive),
     "quantization": ("", "quant", word),
     "torch_dtype": ("transformers", "quant", quant_in),
-    "model": ("", "model", name),
+    "model": ("", "model", lambda text: name(text) if "/" in text else None),
+    "model_path": ("", "file", name),
     "load_in_4bit": ("transformers", "quant", lambda text: "int4" if text == "True" else None),
     "load_in_8bit": ("transformers", "quant", lambda text: "int8" if text == "True" else None),
 }
@@ -222,7 +223,8 @@ def assignments(text: str) -> list[tuple[str, str]]:
         if item not in ("=", ":"):
             continue
         names, values = _before(words, position), _after(words, position)
-        if len(names) > 1 and len(names) == len(values):
+        begins_line = position == 2 * len(names) - 1
+        if begins_line and len(names) > 1 and len(names) == len(values):
             pairs += zip(names, values, strict=True)
         elif names and values:
             pairs.append((names[-1], values[0]))

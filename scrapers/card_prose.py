@@ -8,7 +8,7 @@ computer's own memory or a disk. docs/model_cards.md has the rules in words.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from gpusizer.hub.card_statements import Bound, Kind, ModelCardStatement
 from scrapers import card_words as cues
@@ -16,7 +16,7 @@ from scrapers.card_claims import Claim, Sentence, claims_in, sentences_of
 from scrapers.card_context import tokens_in
 from scrapers.card_hardware import amounts_in, gpus_in
 from scrapers.card_names import names_in
-from scrapers.card_quants import quant_mentions
+from scrapers.card_quants import QuantMention, quant_mentions
 from scrapers.card_text import Block
 
 _MOST_PLAIN_GPUS = 64
@@ -98,7 +98,8 @@ def _says_need(claim: Claim, sentence: Sentence, block: Block) -> bool:
     text = sentence.text
     if cues.NEED.is_in(text) or (claim.gpu is None and cues.AMOUNT_NEED.is_in(text)):
         return True
-    is_labelled = ":" in text and cues.VRAM.is_in(text.partition(":")[0])
+    label = text.partition(":")[0] if ":" in text else ""
+    is_labelled = cues.VRAM.is_in(label) or cues.MEMORY.is_in(label)
     near = (block.introduction, *block.headings[-1:])
     return is_labelled or any(map(cues.NEED_HEADS.is_in, near))
 
@@ -167,11 +168,19 @@ def quant_of(claim: Claim, sentence: Sentence) -> tuple[str | None, float | None
         return (mentions[-1].slug, mentions[-1].bits) if mentions else (None, None)
     own = sentence.clause_of(claim.start)
     inside = [item for item in mentions if sentence.clause_of(item.start) == own]
-    before = [item for item in inside if item.end <= claim.start]
-    after = [item for item in inside if item.start >= claim.end]
-    earlier = [item for item in mentions if item.end <= claim.start]
-    nearest = (before[-1:] + after[:1] + earlier[-1:] + mentions[:1])[0]
-    return nearest.slug, nearest.bits
+    named = _nearest(claim, [item for item in inside if item.slug])
+    sized = _nearest(claim, [item for item in inside if item.bits])
+    if named is None and sized is None:
+        nearest = _nearest(claim, mentions) or mentions[0]
+        return nearest.slug, nearest.bits
+    return named.slug if named else None, sized.bits if sized else None
+
+
+def _nearest(claim: Claim, mentions: Sequence[QuantMention]) -> QuantMention | None:
+    """The last mention before a claim, else the first behind it."""
+    before = [item for item in mentions if item.end <= claim.start]
+    after = [item for item in mentions if item.start >= claim.end]
+    return next(iter((*before[-1:], *after[:1])), None)
 
 
 def _nearest_name(claim: Claim, sentence: Sentence, block: Block) -> str | None:

@@ -15,7 +15,13 @@ from scrapers import card_words as cues
 from scrapers.card_context import tokens_in
 from scrapers.card_hardware import GpuMention, amounts_in, decimal, gpus_in
 from scrapers.card_names import names_in
-from scrapers.card_prose import bound_of, engine_in, kind_of, purpose_in
+from scrapers.card_prose import (
+    bound_of,
+    engine_in,
+    kind_of,
+    prose_statements,
+    purpose_in,
+)
 from scrapers.card_quants import quant_in, quant_mentions
 from scrapers.card_text import Block
 
@@ -28,15 +34,17 @@ _HEADS = {
     "host": r"max ram|\bram\b(?! \(gpu)|内存",
     "size": r"size|大小|tamanho",
     "context": r"context|max(?:imum)? length|seq(?:uence)? len|上下文|最大长度|contexto",
-    "gpu": r"gpu (?:type|count|model)|^gpus?$|hardware|^device|显卡|硬件|设备|placa|accelerator",
+    "gpu": r"gpu (?:type|count|model)|gpus?$|hardware|^device|显卡|硬件|设备|placa|accelerator",
     "model": r"model|模型|modelo|checkpoint|variant|version",
 }
 """Heads of columns by what they hold, the first that matches."""
 _HEAD_PATTERNS = {role: re.compile(pattern, re.IGNORECASE) for role, pattern in _HEADS.items()}
-_WEIGHTS = re.compile(r"\.(?:gguf|ggml|bin|safetensors)(?:$|[.\s])|gguf|ggml", re.IGNORECASE)
 _NUMBER = re.compile(r"^[~≈≥]?\s?(\d{1,4}(?:[.,]\d{1,3})?)\s?(?:G|GB|GiB)?\+?$")
 _GB_IN_HEAD = re.compile(r"\(?\b(?:in )?GB?\b\)?|/GB|GiB", re.IGNORECASE)
-_CALIBRATION = re.compile(r"seq(?:uence)? ?len|dataset", re.IGNORECASE)
+_COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
+"""Numbers of GPUs that servers have; other whole numbers in a table are something else."""
+_CARD_SIZES_GB = (8, 12, 16, 24, 32, 40, 48, 64, 80, 94, 96, 128, 141, 180, 192, 256, 288)
+_MOST_VALUES = 2
 _SIBLING = re.compile(r"download|link|下载|链接|baixar", re.IGNORECASE)
 
 
@@ -92,8 +100,8 @@ def row_statements(block: Block, repo_name: str) -> list[ModelCardStatement]:
         return [listed]
     if _is_about_other(row):
         return []
-    needs = [*_needs(row), *_captioned(row), *_labelled(row)]
-    return needs or list(_context(row))
+    needs = [*_counts(row), *_captioned(row), *_labelled(row)] or list(_needs(row))
+    return needs or [*_keyed(row), *_context(row)]
 
 
 def _is_about_other(row: Row) -> bool:
@@ -219,7 +227,7 @@ def _with_gpu(
     heads = " ".join(row.block.columns)
     bound = bound_of(heads, row.block.introduction)
     says_need = cues.NEED.is_in(head) or purpose_in(head) == "inference"
-    is_need = gpu.memory_gb is not None or says_need
+    is_need = gpu.memory_gb is not None or says_need or gb not in _CARD_SIZES_GB
     kind: Kind = "recommended_vram" if is_need and bound == "recommended" else "gpus"
     return replace(
         base,
@@ -270,6 +278,40 @@ def _base(row: Row) -> ModelCardStatement:
     )
 
 
+def _counts(row: Row) -> Iterator[ModelCardStatement]:
+    """Numbers of GPUs: a GPU to a row and a quantization to a column, or the other way."""
+    if not _speaks_of_need(row):
+        return
+    base = _base(row)
+    own = next((gpu for cell in row.block.cells for gpu in gpus_in(cell) if gpu.name), None)
+    for head, cell in zip(row.block.columns, row.block.cells, strict=False):
+        count = _whole(cell)
+        if count not in _COUNTS:
+            continue
+        over = next((gpu for gpu in gpus_in(head) if gpu.name), None)
+        gpu, quant = (own, quant_in(head)) if over is None else (over, base.quant)
+        if gpu is not None and quant is not None:
+            bound = bound_of(row.block.introduction)
+            yield replace(
+                base,
+                kind="gpus",
+                bound=bound,
+                gpu=gpu.name,
+                count=count,
+                quant=quant,
+                vram_gb_per_gpu=gpu.memory_gb,
+            )
+
+
+def _keyed(row: Row) -> Iterator[ModelCardStatement]:
+    """Rows of a label and its value, in a table whose heads say nothing: a sentence each."""
+    label, *values = row.block.cells
+    if values and len(values) <= _MOST_VALUES and not any(row.roles):
+        text = f"{label}: {', '.join(values)}"
+        introduction = " ".join((*row.block.columns, row.block.introduction))
+        yield from prose_statements(replace(row.block, text=text, introduction=introduction))
+
+
 def _context(row: Row) -> Iterator[ModelCardStatement]:
     """A model's context in its column."""
     lengths = tokens_in(row.cell("context"), plain=True)
@@ -306,7 +348,7 @@ def _labelled(row: Row) -> Iterator[ModelCardStatement]:
                 *("min_vram", row.block.line, row.block.last_line, row.block.text),
                 is_requirement=True,
                 bound=bound_of(part, label),
-                model=head[:100] or None,
+                model=head[:100] if names_in(head) else None,
                 vram_gb=amounts[0].gb,
                 quant=quant[0].slug if quant else None,
                 bits=quant[0].bits if quant else None,

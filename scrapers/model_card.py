@@ -21,6 +21,8 @@ from scrapers.card_tables import row_statements
 from scrapers.card_text import Block, card_blocks
 
 CARD = "README.md"
+MOST_COMMENTED_LINES = 200
+MOST_COMMENT_CHARS = 300
 
 
 def read_card(body: bytes, repo_id: str, url: str) -> ModelCard:
@@ -60,9 +62,20 @@ def _statements(block: Block, name: str) -> Iterator[ModelCardStatement]:
         yield rope
     yield from command_statements(block.source, block.line)
     if block.kind == "code":
+        yield from _comments(block)
         return
     needs = list(prose_statements(block))
     yield from needs or context_statements(block)
+
+
+def _comments(block: Block) -> Iterator[ModelCardStatement]:
+    """What comments in a block of code say is needed."""
+    for number, text in enumerate(block.text.split("\n")[:MOST_COMMENTED_LINES]):
+        stripped = text.strip()
+        if stripped.startswith("#") and len(stripped) < MOST_COMMENT_CHARS:
+            line = block.line + number
+            comment = replace(block, text=stripped.lstrip("# "), line=line, last_line=line)
+            yield from prose_statements(comment)
 
 
 def _shown(statement: ModelCardStatement) -> ModelCardStatement:

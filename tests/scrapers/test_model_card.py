@@ -62,6 +62,18 @@ NEEDS = {
         {"kind": "gpus", "gpu": "A100", "count": 4, "vram_gb_per_gpu": 80.0},
     ),
     "Chinese memory": ("int4 量化后仅需 12GB 显存，以及 64GB 内存。", {"vram_gb": 12.0}),
+    "row of a label": (
+        "## Hardware requirements\n\n| Component | Value |\n|--|--|\n| GPU | A100 (80GB) |",
+        {"kind": "gpus", "gpu": "A100", "vram_gb_per_gpu": 80.0},
+    ),
+    "comment in code": (
+        "```sh\n# needs at least 48GB VRAM\n```",
+        {"kind": "min_vram", "vram_gb": 48.0},
+    ),
+    "bits and method": (
+        "The 3.5bpw EXL2 fits in 24GB VRAM with 16k context.",
+        {"vram_gb": 24.0, "quant": "exl2", "bits": 3.5, "context": 16384},
+    ),
     "Portuguese": (
         "O modelo requer pelo menos 9,5 GB de VRAM em int8.",
         {"kind": "min_vram", "vram_gb": 9.5, "quant": "int8"},
@@ -103,6 +115,29 @@ def test_each_claim_keeps_its_condition() -> None:
     ]
 
 
+SEVERAL = {
+    "GPUs by quantization": (
+        "## Requirements\n\n| GPU | BF16 | FP8 |\n|--|--|--|\n| H100 80GB | 8 | 4 |",
+        [("H100", 8, "bf16"), ("H100", 4, "fp8")],
+    ),
+    "quantizations by GPU": (
+        "Minimum GPUs:\n\n| Precision | H100 | A100 |\n|--|--|--|\n| FP8 | 8 | 16 |",
+        [("H100", 8, "fp8"), ("A100", 16, "fp8")],
+    ),
+    "one or the other": (
+        "FP8 inference requires 8 H200 or 16 H100 GPUs.",
+        [("H200", 8, "fp8"), ("H100", 16, "fp8")],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_several_claims(name: str) -> None:
+    markdown, expected = SEVERAL[name]
+    read = [(item["gpu"], item["count"], item["quant"]) for item in said(markdown)]
+    assert read == expected
+
+
 NO_NEEDS = {
     "training": "The model was trained on 8 x A100-80GB for 3 weeks.",
     "fine-tuning needs": "LoRA fine-tuning requires at least 8 GPUs with 80GB.",
@@ -119,6 +154,7 @@ NO_NEEDS = {
     "adapter": "* A LoRA of the model\n* Requires only 1GB of VRAM",
     "saved": "This reduces memory by 4GB.",
     "own machine": "I run it on my 3090, you need patience.",
+    "speeds by GPU": "| Model | A100 | H100 |\n|--|--|--|\n| 7B | 30 | 60 |",
     "supported": "Supported hardware: NVIDIA A100, H100.",
     "Chinese training": "模型训练使用了 64 张 A800。",
     "Portuguese training": "O treinamento foi feito em 8 GPUs A100.",
@@ -187,6 +223,10 @@ COMMANDS = {
     "Python": (
         "```python\n# max_model_len, tp_size = 1048576, 4\nmax_model_len, tp_size = 131072, 1\n```",
         {"engine": "vllm", "context": 131072, "tensor_parallel": 1},
+    ),
+    "Python of llama.cpp": (
+        "```python\nllm = Llama(model_path='x.Q4_K_M.gguf', n_ctx=32768, n_gpu_layers=35)\n```",
+        {"engine": "llama.cpp", "file": "x.Q4_K_M.gguf", "context": 32768, "gpu_layers": 35},
     ),
     "YaRN in an argument": (
         'vllm serve a/b --rope-scaling \'{"factor":4.0,"original_max_position_embeddings":32768}\'',
