@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from gpusizer.hub.card_statements import Kind, ListedQuantization, ModelCardStatement
 from scrapers import card_words as cues
 from scrapers.card_context import tokens_in
-from scrapers.card_hardware import GpuMention, amounts_in, decimal, gpus_in
+from scrapers.card_hardware import GpuMention, amounts_in, gpus_in
+from scrapers.card_listings import listed_quantization
 from scrapers.card_names import names_in
 from scrapers.card_prose import (
     bound_of,
@@ -23,24 +24,9 @@ from scrapers.card_prose import (
     purpose_in,
 )
 from scrapers.card_quants import quant_in, quant_mentions
+from scrapers.card_rows import GB_IN_HEAD, Row, amount_gb, plain_number, whole_number
 from scrapers.card_text import Block
 
-_HEADS = {
-    "branch": r"^branch$|^分支$",
-    "file": r"file ?name|^name$|^file$|^link|provided file|文件名|^arquivo|^nome",
-    "bits": r"^bits?$|bpw|位宽",
-    "quant": r"quant|^type$|precision|^dtype|精度|量化(?!.*显存)|precisão",
-    "group_size": r"^gs$|group ?size",
-    "host": r"max ram|\bram\b(?! \(gpu)|内存",
-    "size": r"size|大小|tamanho",
-    "context": r"context|max(?:imum)? length|seq(?:uence)? len|上下文|最大长度|contexto",
-    "gpu": r"gpu (?:type|count|model)|gpus?$|hardware|^device|显卡|硬件|设备|placa|accelerator",
-    "model": r"model|模型|modelo|checkpoint|variant|version",
-}
-"""Heads of columns by what they hold, the first that matches."""
-_HEAD_PATTERNS = {role: re.compile(pattern, re.IGNORECASE) for role, pattern in _HEADS.items()}
-_NUMBER = re.compile(r"^[~≈≥]?\s?(\d{1,4}(?:[.,]\d{1,3})?)\s?(?:G|GB|GiB)?\+?$")
-_GB_IN_HEAD = re.compile(r"\(?\b(?:in )?GB?\b\)?|/GB|GiB", re.IGNORECASE)
 _COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 """Numbers of GPUs that servers have; other whole numbers in a table are something else."""
 _CARD_SIZES_GB = (8, 12, 16, 24, 32, 40, 48, 64, 80, 94, 96, 128, 141, 180, 192, 256, 288)
@@ -48,54 +34,10 @@ _MOST_VALUES = 2
 _SIBLING = re.compile(r"download|link|下载|链接|baixar", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """The cells of a row by the role of their columns."""
-
-    block: Block
-    roles: tuple[str, ...]
-
-    @classmethod
-    def of(cls, block: Block) -> Row:
-        return cls(block, tuple(map(role_of, block.columns)))
-
-    def cell(self, role: str) -> str:
-        """The first cell of a role, "" for none."""
-        for have, text in zip(self.roles, self.block.cells, strict=False):
-            if have == role:
-                return text
-        return ""
-
-    def cells(self, role: str) -> Iterator[tuple[str, str]]:
-        """Heads and cells of a role."""
-        heads = self.block.columns
-        for have, head, text in zip(self.roles, heads, self.block.cells, strict=False):
-            if have == role:
-                yield head, text
-
-    @property
-    def surroundings(self) -> tuple[str, ...]:
-        """Caption and headings, the nearest first."""
-        return (self.block.introduction, *reversed(self.block.headings))
-
-
-def role_of(head: str) -> str:
-    """What a column holds, by its head."""
-    if cues.BATCH_HEADS.is_in(head):
-        return "batch"
-    is_host = _HEAD_PATTERNS["host"].search(head) is not None
-    if cues.VRAM.is_in(head) or (cues.MEMORY.is_in(head) and not is_host):
-        return "memory"
-    for role, pattern in _HEAD_PATTERNS.items():
-        if pattern.search(head):
-            return role
-    return ""
-
-
 def row_statements(block: Block, repo_name: str) -> list[ModelCardStatement]:
     """The statements of one row; none where it is about training, a measurement or neither."""
     row = Row.of(block)
-    listed = _listed(row, repo_name)
+    listed = listed_quantization(row, repo_name)
     if listed is not None:
         return [listed]
     if _is_about_other(row):
@@ -116,65 +58,6 @@ def _is_about_other(row: Row) -> bool:
     return False
 
 
-def _listed(row: Row, repo_name: str) -> ModelCardStatement | None:
-    """A row of a table of quantized files or branches."""
-    branch = row.cell("branch")
-    file = _file_name(row)
-    size_gb = _size_gb(row, "size")
-    named = quant_in(row.cell("quant")) or quant_in(file or "")
-    ram_gb, vram_gb = _size_gb(row, "host"), _size_gb(row, "memory")
-    sizes = (size_gb, vram_gb, ram_gb)
-    is_listed = branch or file or (named and size_gb is not None and any(row.block.links))
-    if not is_listed or sizes == (None, None, None):
-        return None
-    bits = _plain_number(row.cell("bits")) or _plain_number(row.cell("quant"))
-    return ModelCardStatement(
-        *("sibling_table", row.block.line, row.block.last_line, row.block.text),
-        is_requirement=ram_gb is not None or vram_gb is not None,
-        vram_gb=vram_gb,
-        quant=named or quant_in(repo_name),
-        bits=bits if bits is not None and bits <= 32 else None,
-        file=file,
-        listed=ListedQuantization(
-            branch=branch or None,
-            group_size=_whole(row.cell("group_size")),
-            size_gb=size_gb,
-            ram_gb=ram_gb,
-        ),
-    )
-
-
-def _plain_number(text: str) -> float | None:
-    number = _NUMBER.match(text)
-    return decimal(number[1]) if number else None
-
-
-def _whole(text: str) -> int | None:
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 6 else None
-
-
-def _file_name(row: Row) -> str | None:
-    """The file that a row links to or names."""
-    names = [*row.block.links, *row.block.cells]
-    return next((name for name in names if _is_weights(name)), None)
-
-
-def _is_weights(name: str) -> bool:
-    is_file = re.search(r"\.(?:gguf|bin|safetensors)$|\.gguf\.part", name, re.IGNORECASE)
-    return is_file is not None and " " not in name and len(name) <= 200
-
-
-def _size_gb(row: Row, role: str) -> float | None:
-    for head, text in row.cells(role):
-        amounts = amounts_in(text)
-        if amounts:
-            return amounts[0].gb
-        number = _NUMBER.match(text)
-        if number and _GB_IN_HEAD.search(head):
-            return decimal(number[1])
-    return None
-
-
 def _needs(row: Row) -> Iterator[ModelCardStatement]:
     """Memory and GPUs in columns that are about running the model."""
     memories = [
@@ -189,7 +72,7 @@ def _needs(row: Row) -> Iterator[ModelCardStatement]:
         for gpu in gpus_in(text)
         if gpu.name or gpu.count
     ]
-    amounts = [(head, amount) for head, text in memories for amount in _amounts(head, text)]
+    amounts = [(head, gb) for head, text in memories if (gb := amount_gb(head, text)) is not None]
     base = _base(row)
     if gpus and amounts:
         yield _with_gpu(base, row, *amounts[0], gpus[0])
@@ -253,14 +136,6 @@ def _is_sibling(row: Row) -> bool:
     return bool(quant_in(row.cell("model"))) and any(map(_SIBLING.search, row.block.columns))
 
 
-def _amounts(head: str, text: str) -> list[float]:
-    amounts = amounts_in(text)
-    if amounts:
-        return [amounts[0].gb]
-    number = _NUMBER.match(text)
-    return [decimal(number[1])] if number and _GB_IN_HEAD.search(head) else []
-
-
 def _base(row: Row) -> ModelCardStatement:
     """What a row says of its model, precision and context."""
     said = " | ".join((row.cell("quant"), row.cell("model"), row.block.cells[0]))
@@ -285,7 +160,7 @@ def _counts(row: Row) -> Iterator[ModelCardStatement]:
     base = _base(row)
     own = next((gpu for cell in row.block.cells for gpu in gpus_in(cell) if gpu.name), None)
     for head, cell in zip(row.block.columns, row.block.cells, strict=False):
-        count = _whole(cell)
+        count = whole_number(cell)
         if count not in _COUNTS:
             continue
         over = next((gpu for gpu in gpus_in(head) if gpu.name), None)
@@ -323,13 +198,13 @@ def _context(row: Row) -> Iterator[ModelCardStatement]:
 def _captioned(row: Row) -> Iterator[ModelCardStatement]:
     """Columns of models whose cells are bare numbers of gigabytes, as the caption says."""
     caption = row.block.introduction
-    if not (cues.VRAM.is_in(caption) and _GB_IN_HEAD.search(caption)):
+    if not (cues.VRAM.is_in(caption) and GB_IN_HEAD.search(caption)):
         return
     base = _base(row)
     for head, role, text in zip(row.block.columns, row.roles, row.block.cells, strict=False):
-        number = _NUMBER.match(text)
-        if number and role in ("", "model") and (names_in(head) or role == "model"):
-            yield replace(base, model=head[:100], bound="approximate", vram_gb=decimal(number[1]))
+        stated = plain_number(text)
+        if stated is not None and role in ("", "model") and (names_in(head) or role == "model"):
+            yield replace(base, model=head[:100], bound="approximate", vram_gb=stated)
 
 
 def _labelled(row: Row) -> Iterator[ModelCardStatement]:
