@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -12,18 +13,21 @@ from typing import Any
 
 import pandas as pd
 
+from bench.authors import author_rows
 from bench.errors import RivalSummary, Shared
 from bench.evaluation import APART, MEMORY, SPEED, TRAINING, Accuracy, Columns, Key
 from bench.rivals import AUTO, NAMED, versions
 from gpusizer.answers.accuracy import (
     FILE,
     AccuracyTable,
+    AuthorRow,
     ErrorRow,
     accuracy_from_json,
     percent_text,
     rival_text,
 )
 from gpusizer.core.paths import DATA_DIR
+from gpusizer.text import say_note
 
 README = DATA_DIR.parent / "README.md"
 DOCUMENT = DATA_DIR.parent / "docs" / "accuracy.md"
@@ -58,6 +62,7 @@ def published(accuracy: Accuracy, as_of: str) -> dict[str, Any]:
         "ran": verdicts.ran,
         "said_not": len(verdicts.said_not),
         "hf_mem": versions(),
+        "authors": author_rows(),
         "sections": {
             name: _rows(accuracy.sections[name], _of_section(accuracy.comparisons, name))
             for name in _TITLES
@@ -138,7 +143,10 @@ def _pretty(data: Mapping[str, Any]) -> str:
         f"  {json.dumps(name)}: [\n" + ",\n".join(f"   {json.dumps(row)}" for row in rows) + "\n  ]"
         for name, rows in data["sections"].items()
     )
-    head = [f" {json.dumps(k)}: {json.dumps(v)}" for k, v in data.items() if k != "sections"]
+    lists = ("sections", "authors")
+    head = [f" {json.dumps(k)}: {json.dumps(v)}" for k, v in data.items() if k not in lists]
+    authors = ",\n".join(f"  {json.dumps(row)}" for row in data["authors"])
+    head.append(f' "authors": [\n{authors}\n ]')
     return "{\n" + ",\n".join([*head, f' "sections": {{\n{sections}\n }}']) + "\n}\n"
 
 
@@ -181,7 +189,32 @@ def document(table: AccuracyTable) -> str:
             lines += _more_of_hf_mem(table.sections.get(name, ()))
         if name == APART and table.sections.get(name):
             lines += ["", _WHAT_IS_APART]
+    if table.authors:
+        lines += ["", *_authors(table.authors)]
     return "\n".join([*lines, ""])
+
+
+def _authors(rows: Sequence[AuthorRow]) -> list[str]:
+    """The claims of authors, with how often they say more or less than is needed."""
+    counts = Counter(row.verdict for row in rows)
+    heads = ["model", "the author says", "verdict", "reason", "source"]
+    return [
+        "## What authors say",
+        "",
+        f"{len(rows)} claims of model cards and READMEs"
+        " ([card_claims.jsonl](../data/card_claims.jsonl)), each asked in the author's own terms"
+        " ([how](model_cards.md)):"
+        f" {counts['agrees']} agree, {counts['needs_more']} need more than is said,"
+        f" {counts['needs_less']} less, {counts['not_comparable']} cannot be compared.",
+        "",
+        f"| {' | '.join(heads)} |",
+        f"|{'---|' * len(heads)}",
+        *(
+            f"| {row.model} | {row.claim} | {row.verdict.replace('_', ' ')} |"
+            f" {say_note(row.reason)} | [source]({row.source_url}) |"
+            for row in rows
+        ),
+    ]
 
 
 _WHAT_IS_APART = (

@@ -28,7 +28,7 @@ from scrapers.gguf_tokenizer import TokenizerSection
 Value = TypeVar("Value")
 
 # Incremented when a change of the readers changes the snapshot of a given commit.
-CACHE_VERSION = 2
+CACHE_VERSION = 3
 # A commit never changes. The commit of a branch, and who may read it, expire after this time.
 COMMIT_SECONDS = 300.0
 _SWEEP_EVERY = 16
@@ -103,7 +103,9 @@ class DiskCache:
         return self._read("snapshot", self._snapshot_key(ref, commit), _parse_snapshot)
 
     def _ref_key(self, ref: ModelRef) -> list[str | None]:
-        return [self._namespace, ref.repo_id.casefold(), ref.revision or "main", ref.file, ref.tag]
+        card = [] if ref.reads_card else ["without card"]
+        key = [self._namespace, ref.repo_id.casefold(), ref.revision or "main", ref.file, ref.tag]
+        return key + card
 
     def _snapshot_key(self, ref: ModelRef, commit: str) -> list[str | None]:
         return self._ref_key(replace(ref, revision=commit))

@@ -1,10 +1,11 @@
 """fetch_snapshot: reads one model of the Hub and returns a RepoSnapshot.
 
-A sharded model on the default branch takes two round trips and four requests, whatever the
-number of its shards: the description (with the file list) and the redirect of `config.json`,
-then that file and all headers in one answer of the API. Headers read from the files, and the
-header of a single file, take a third: their redirects, then the CDN, two requests for each.
-Of a GGUF repository the header of one quantization is read; its length decides on the rest.
+A sharded model on the default branch takes two round trips and six requests, whatever the
+number of its shards: the description (with the file list) and the redirects of `config.json` and
+the model card, then these two files and all headers in one answer of the API. Headers read from
+the files, and the header of a single file, take a third: their redirects, then the CDN, two
+requests for each. Of a GGUF repository the header of one quantization is read; its length decides
+on the rest.
 """
 
 from __future__ import annotations
@@ -13,14 +14,16 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from gpusizer.core.errors import GatedModel, MalformedRepo, PrivateOrMissing
+from gpusizer.core.errors import GatedModel, MalformedRepo, ModelUnreadable, PrivateOrMissing
 from gpusizer.core.messages import Note
-from gpusizer.hub.model_ref import ModelRef
+from gpusizer.hub.card_statements import ModelCard
+from gpusizer.hub.model_ref import ModelRef, is_repo_id
 from gpusizer.hub.snapshot import Component, Config, RepoSnapshot, WeightFile
 from scrapers.component_tensors import prefetch_tensors, read_tensors
 from scrapers.gguf_repo import gguf_component, listed_variants, named_selection
 from scrapers.http import HubSession
 from scrapers.limits import Limits
+from scrapers.model_card import CARD, read_card
 from scrapers.read_budget import ReadBudget
 from scrapers.repo_files import RepoFiles
 from scrapers.repo_reader import DEFAULT_BRANCH, RepoReader
@@ -37,6 +40,7 @@ from scrapers.weight_files import (
 )
 from scrapers.weight_sets import RepoFile, is_complete
 
+_HUB = "https://huggingface.co"
 CONFIG = "config.json"
 EXTRA_CONFIGS = (
     "quantize_config.json",
@@ -68,7 +72,9 @@ def fetch_snapshot(
     tokens = Tokens(check_token(token), check_token(host_token))
     with RepoReader(session, budget, ref.repo_id, ref.revision, tokens) as reader:
         reader.prefetch("info")
-        if last_known is None:
+        if last_known is None or _lacks_card(last_known):
+            if ref.reads_card and not is_probably_gated:
+                reader.prefetch("text", CARD)
             if ref.file is None and not is_probably_gated:
                 reader.prefetch("json", CONFIG)
         else:
@@ -88,6 +94,7 @@ def build_snapshot(reader: RepoFiles, ref: ModelRef) -> RepoSnapshot:
         form, components, configs = _weights(reader, ref, files)
     except GatedModel:
         form, components, configs = gated_weights(info, files, reader.limits)
+    card, card_notes = _card(reader, ref, files)
     counted = {file.path for component in components for file in component.files}
     is_gguf = form == "gguf"
     if is_gguf:  # the others are variants
@@ -112,10 +119,37 @@ def build_snapshot(reader: RepoFiles, ref: ModelRef) -> RepoSnapshot:
         library=info.library,
         base_relation=info.base_relation,
         languages=info.languages,
+        notes=card_notes,
+        card=card,
     )
     if info.repo_id.casefold() != ref.repo_id.casefold():
         return snapshot.with_notes(Note("repo_renamed", asked=ref.repo_id, repo_id=info.repo_id))
     return snapshot
+
+
+def _lacks_card(snapshot: RepoSnapshot) -> bool:
+    """Whether the card could not be read then."""
+    return any(note.code == "card_unread" for note in snapshot.notes)
+
+
+def _card(
+    reader: RepoFiles, ref: ModelRef, files: Sequence[RepoFile]
+) -> tuple[ModelCard | None, tuple[Note, ...]]:
+    """The author's statements; a card that cannot be read leaves a note and costs nothing else.
+
+    That of a gated or private model is read with the visitor's own rights, never the operator's.
+    """
+    is_listed = any(file.path == CARD for file in files)
+    if not (is_listed and ref.reads_card and reader.may_read_files):
+        return None, ()
+    sha = reader.info().sha or ref.revision or DEFAULT_BRANCH
+    url = f"{_HUB}/{reader.repo_id}/blob/{sha}/{CARD}" if is_repo_id(reader.repo_id) else ""
+    try:
+        return read_card(reader.text(CARD), reader.repo_id, url), ()
+    except GatedModel:
+        return None, ()
+    except ModelUnreadable as error:
+        return None, (Note("card_unread", reason=error.code),)
 
 
 def _weights(reader: RepoFiles, ref: ModelRef, files: Sequence[RepoFile]) -> Weights:

@@ -31,6 +31,8 @@ class Limits:
         first_read_most: most bytes of a first read, whatever is expected.
         config_bytes: one configuration file. Real ones reach about 300 KB, with long lists
             of unquantized layers.
+        card_bytes: the model card. The longest known has 130 KB.
+        card_seconds: time limit for reading it, after which the answer goes without it.
         config_memory_bytes: memory for the values of all configurations of a model.
             Real ones take less than 4 MB.
         json_memory_bytes: memory for the values of one response of the API.
@@ -76,6 +78,8 @@ class Limits:
     first_read_bytes: int = 96 * KIB
     first_read_most: int = MIB
     config_bytes: int = 2 * MIB
+    card_bytes: int = MIB
+    card_seconds: float = 5.0
     config_memory_bytes: int = 32 * MIB
     json_memory_bytes: int = JSON_MEMORY_BYTES
     page_bytes: int = 2 * MIB

@@ -33,7 +33,7 @@ class ListedFiles:
         return path in self._files
 
     def check_whole(self, request: HubRequest, response: HubResponse) -> HubResponse:
-        """Check the response for a whole JSON file."""
+        """Check the response for a whole file."""
         reason = self.contradiction(request.resource.path, response.body)
         if reason is not None:
             raise HubUnreachable(repo_id=self._repo_id, reason=reason)
@@ -54,9 +54,9 @@ class ListedFiles:
         return response
 
     def contradiction(self, path: str, body: bytes) -> str | None:
-        """Return how these bytes contradict the listed JSON file, None if they do not.
+        """Return how these bytes contradict the listed file, None if they do not.
 
-        A file that is listed without a hash has to be a JSON object.
+        A JSON file that is listed without a hash has to be a JSON object.
         """
         listed = self._files.get(path)
         if listed is None:
@@ -82,6 +82,8 @@ def git_blob_id(content: bytes) -> str:
 
 
 def _is_object(path: str, body: bytes) -> bool:
+    if not path.endswith(".json"):
+        return True
     try:
         if path.endswith(".index.json"):
             parse_index(body, Limits(), "", path)

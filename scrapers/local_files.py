@@ -27,13 +27,13 @@ from scrapers.header_reading import Header
 from scrapers.hub_api import RepoInfo, is_plain_path, parse_info
 from scrapers.json_files import parse_object
 from scrapers.limits import KIB, Limits
+from scrapers.model_card import CARD
 from scrapers.read_budget import ReadBudget
 from scrapers.repo_reader import AllHeaders
 from scrapers.safetensors_header import LENGTH_BYTES, header_end
 from scrapers.shard_index import ShardIndex, parse_index
 from scrapers.weight_sets import RepoFile
 
-CARD = "README.md"
 _CARD_BYTES = 64 * KIB  # YAML takes a second for each megabyte
 _MAX_DEPTH = 6
 # Words in the safetensors library's errors -> reason of MalformedRepo; the first match counts.
@@ -110,6 +110,9 @@ class LocalFiles:
         body = self._small_file(path, "config_bytes")
         self.budget.count_config(body)
         return parse_object(body, self.repo_id, path, self.limits.json_depth)
+
+    def text(self, path: str) -> bytes:
+        return self._small_file(path, "card_bytes")
 
     def index(self, path: str) -> ShardIndex:
         body = self._small_file(path, "index_bytes")

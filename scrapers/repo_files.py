@@ -60,6 +60,9 @@ class RepoFiles(Protocol):
     def index(self, path: str) -> ShardIndex:
         """Read a shard index, which may be larger than a configuration."""
 
+    def text(self, path: str) -> bytes:
+        """A text that is nice to have, such as the model card."""
+
     def header(self, path: str) -> Header:
         """Read the tensors of a safetensors file."""
 

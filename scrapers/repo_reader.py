@@ -182,6 +182,11 @@ class RepoReader:
             self._release("index", path)
         return self._indexes[path]
 
+    def text(self, path: str) -> bytes:
+        """A text that is nice to have, such as the model card."""
+        body: bytes = self._result("text", path)
+        return body
+
     def header(self, path: str) -> Header:
         """Return the tensors of a safetensors file."""
         header: LazyHeader = self._result("header", path)
@@ -271,6 +276,11 @@ class RepoReader:
         self.budget.count_config(body)
         return body, commit
 
+    def _read_text(self, path: str) -> Read[bytes]:
+        seconds = self.limits.card_seconds
+        answer = self._read_file(path, "card_bytes", None, self._listed.check_whole, None, seconds)
+        return answer.body, answer.commit
+
     def _read_index(self, path: str) -> Read[bytes]:
         return self._read_whole(path, "index_bytes")
 
@@ -315,13 +325,15 @@ class RepoReader:
         span: tuple[int, int] | None,
         check: Callable[[HubRequest, HubResponse], HubResponse],
         url: str | None = None,
+        seconds: float | None = None,
     ) -> HubResponse:
         """Read a file or a span of it, from `url` if given; `check` may raise HubUnreachable."""
         if url is None:
             revision = self._commit or self.revision or DEFAULT_BRANCH
             url = file_url(self.session.endpoint, self.repo_id, revision, path)
         is_listed = path in self._listed
-        request = HubRequest(url, self._resource(path), limit, span, is_listed=is_listed)
+        resource = self._resource(path)
+        request = HubRequest(url, resource, limit, span, seconds=seconds, is_listed=is_listed)
         return self._read(request, partial(check, request))
 
     def _api_json(self, body: bytes) -> Any:
@@ -332,6 +344,7 @@ _READERS: dict[str, Callable[[RepoReader, str], Read[Any]]] = {
     "info": RepoReader._read_info,
     "tree": RepoReader._read_tree,
     "json": RepoReader._read_json,
+    "text": RepoReader._read_text,
     "index": RepoReader._read_index,
     "header": RepoReader._read_header,
     "gguf": RepoReader._read_gguf,

@@ -20,6 +20,7 @@ from gpusizer.ui import build_application
 from gpusizer.ui.serving import launch
 from scrapers.embedded import EmbeddedSnapshots
 from tests.builders import tiny
+from tests.carded import CARDED_MODEL, carded_snapshot
 from tests.hostile import (
     BROKEN_MODEL,
     HOSTILE_MODEL,
@@ -32,7 +33,7 @@ from tests.sizers import embedded_sizer
 
 
 def page_sizer() -> Sizer:
-    """The embedded models, two hostile repositories, and one whose reading is a bug."""
+    """The embedded models, two hostile repositories, one with a card, and one that is a bug."""
     embedded = embedded_sizer()
 
     def fetch(ref: ModelRef) -> RepoSnapshot:
@@ -40,6 +41,8 @@ def page_sizer() -> Sizer:
             return hostile_snapshot(HOSTILE_MODEL)
         if ref.repo_id == POISONED_MODEL:
             return every_text_poisoned(gptq())
+        if ref.repo_id == CARDED_MODEL:
+            return carded_snapshot()
         if ref.repo_id == BROKEN_MODEL:
             raise RuntimeError("a bug")
         return embedded.fetch(ref)

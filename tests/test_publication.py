@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bench.authors import CLAIMS
 from bench.evaluation import evaluate, published_accuracy
 from bench.measurements import load
 from bench.publication import (
@@ -22,7 +24,14 @@ from bench.publication import (
     with_headline,
     write_docs,
 )
-from gpusizer.answers.accuracy import FILE, AccuracyTable, accuracy_from_json, load_accuracy
+from gpusizer.answers.accuracy import (
+    FILE,
+    AccuracyTable,
+    AuthorRow,
+    accuracy_from_json,
+    load_accuracy,
+)
+from gpusizer.core.messages import Note
 from gpusizer.text import LANGUAGES, Language
 from gpusizer.ui.presenters.accuracy import accuracy_html
 from gpusizer.ui.presenters.words import Words
@@ -166,8 +175,32 @@ def test_the_section_shows_every_row_in_every_language(language: Language) -> No
     links = [a for tag, a in page.elements if tag == "a"]
     assert len(links) == rows
     assert all((a["href"] or "").startswith("https://") for a in links)
-    assert sum(a.get("class") == "gs-tile" for _, a in page.elements) == 4
+    # Four headlines, and what authors say.
+    assert sum(a.get("class") == "gs-tile" for _, a in page.elements) == 5
     assert "page." not in page.text and "None" not in page.text
+
+
+AUTHORS = [
+    AuthorRow("a/b", "24 GB", verdict, Note("card_quant_unsaid"), "https://example.org/card")
+    for verdict in ("agrees", "agrees", "needs_more", "not_comparable")
+]
+
+
+def test_what_authors_say_by_hand() -> None:
+    with_authors = replace(table(ROW), authors=tuple(AUTHORS))
+    text = document(with_authors)
+    assert "2 agree, 1 need more than is said, 0 less, 1 cannot be compared." in text
+    assert "| a/b | 24 GB | needs more | It does not say which" in text
+    page = Page(accuracy_html(with_authors, Words("en")))
+    assert "50%" in page.text and "needs less" in page.text
+    assert "## What authors say" not in document(table(ROW))
+
+
+def test_claims_of_authors_are_facts_with_an_address() -> None:
+    claims = [json.loads(line) for line in CLAIMS.read_text("utf-8").splitlines()]
+    assert all(claim["source_url"].startswith("https://") for claim in claims)
+    assert not [claim for claim in claims if "quote" in claim["statement"]]
+    assert len(load_accuracy().authors) == len(claims)
 
 
 def test_bars_by_hand() -> None:

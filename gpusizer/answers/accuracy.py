@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from gpusizer.core.messages import Note
 from gpusizer.core.paths import GENERATED_DIR
 
 FILE = GENERATED_DIR / "accuracy.json"
@@ -86,6 +87,23 @@ class ErrorRow:
 
 
 @dataclass(frozen=True, slots=True)
+class AuthorRow:
+    """What an author says of a model, with the verdict of an answer and its reason.
+
+    Attributes:
+        claim: in figures, such as "4 × H100, bf16".
+        verdict: a CardVerdict's value.
+        source_url: where the author says it.
+    """
+
+    model: str
+    claim: str
+    verdict: str
+    reason: Note
+    source_url: str
+
+
+@dataclass(frozen=True, slots=True)
 class AccuracyTable:
     """Errors by section: "memory", "training" and "speed", and runs with something that no request
     can state, "apart".
@@ -96,6 +114,7 @@ class AccuracyTable:
         out_of_memory, said_fits: runs that ran out of memory, and those said to fit.
         ran, said_not: runs that ran, and those said not to fit.
         hf_mem: release of hf-mem that was asked.
+        authors: claims of model cards with their verdicts.
     """
 
     as_of: str
@@ -107,6 +126,7 @@ class AccuracyTable:
     said_not: int
     hf_mem: str
     sections: Mapping[str, tuple[ErrorRow, ...]]
+    authors: tuple[AuthorRow, ...] = ()
 
 
 @cache
@@ -127,7 +147,12 @@ def accuracy_from_json(data: Mapping[str, Any]) -> AccuracyTable:
         said_not=data["said_not"],
         hf_mem=data["hf_mem"],
         sections={name: tuple(map(_row, rows)) for name, rows in data["sections"].items()},
+        authors=tuple(map(_author, data.get("authors", ()))),
     )
+
+
+def _author(data: Mapping[str, Any]) -> AuthorRow:
+    return AuthorRow(**{**data, "reason": Note.from_json(data["reason"])})
 
 
 def _row(data: Mapping[str, Any]) -> ErrorRow:

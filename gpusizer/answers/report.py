@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from gpusizer.answers.model_card.card_answer import ModelCardAnswer
 from gpusizer.answers.request import SizeRequest
 from gpusizer.core.errors import GpusizerError
 from gpusizer.core.messages import Note, Say, note_json
@@ -65,9 +66,13 @@ class Report:
     notes: tuple[Note, ...] = ()
     quantized_repos: tuple[QuantizedRepo, ...] | None = None
     rig: RigPlan | None = None
+    model_card: ModelCardAnswer | None = None
 
     def to_json(self, say: Say) -> dict[str, Any]:
-        """The contract's report object; `quantized_repos` and `rig` only when requested."""
+        """The contract's report object; `quantized_repos` and `rig` only when requested.
+
+        `model_card` is null where no card was read, and left out where it was not wanted.
+        """
         report = {
             "schema_version": SCHEMA_VERSION,
             "model": model_json(self.profile, say),
@@ -80,6 +85,8 @@ class Report:
             report["quantized_repos"] = [repo.to_json() for repo in self.quantized_repos]
         if self.rig is not None:
             report["rig"] = rig_json(self.rig, say)
+        if self.request.card:
+            report["model_card"] = self.model_card.to_json(say) if self.model_card else None
         return report
 
     def _workload_json(self) -> dict[str, Any]:

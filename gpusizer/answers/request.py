@@ -19,7 +19,7 @@ from gpusizer.answers.request_fields import (
     WorkloadFields,
 )
 from gpusizer.core.request_model import RequestModel, fields_of
-from gpusizer.core.validation import OneOf, Refused, Text, Unit, read_text, read_texts
+from gpusizer.core.validation import Flag, OneOf, Refused, Text, Unit, read_text, read_texts
 
 __all__ = [
     "ALL_QUANTS",
@@ -67,12 +67,28 @@ class AnswerFields(RequestModel):
     )
 
 
+class CardFields(RequestModel):
+    """What is made of the model card."""
+
+    heading: ClassVar[str] = "model card"
+
+    card: Flag = Field(
+        True, description="read the model card, and put what its author says beside the numbers"
+    )
+    as_card: Flag = Field(
+        False,
+        description="take over the engine, quantization, context and arguments of the command in"
+        " the model card",
+    )
+
+
 class SizeRequest(
     ModelFields,
     QuantFields,
     GpuFields,
     RigFields,
     AnswerFields,
+    CardFields,
     WorkloadFields,
     FilterFields,
     CostFields,
@@ -96,7 +112,11 @@ class CompareRequest(SizeRequest):
 
     heading: ClassVar[str] = "GPUs"
     unused: ClassVar[frozenset[str]] = frozenset(
-        ("gpu", "gpu_count", "top", "rank_by", "rig", *fields_of(FilterFields))
+        (
+            *("gpu", "gpu_count", "top", "rank_by", "rig"),
+            *fields_of(FilterFields),
+            *fields_of(CardFields),
+        )
     )
 
     compared: Annotated[

@@ -7,6 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from gpusizer.answers.comparison import ComparedGpu, Comparison, GpuListing, nothing_found
+from gpusizer.answers.model_card.asking import Asking
+from gpusizer.answers.model_card.card_answer import answer_card, with_authors_terms
 from gpusizer.answers.models_for.model_library import ModelLibrary
 from gpusizer.answers.models_for.models_answer import ModelsFor
 from gpusizer.answers.models_for.service import models_for
@@ -39,6 +41,9 @@ from gpusizer.memory.estimate import MemoryEstimate
 from gpusizer.memory.projector import projector_bytes
 from gpusizer.memory.quants.gguf import Gguf, header_bytes
 from gpusizer.model.profile import ModelProfile, build_profile
+
+_CARD_SECONDS = 0.5
+"""Processor time for the statements of a model card, beside that of the answer."""
 
 
 class Sizer:
@@ -80,7 +85,16 @@ class Sizer:
         request = SizeRequest.from_fields(fields)
         snapshot = self.snapshot(request)
         budget = self.new_budget()
-        return self._report(request, build_profile(snapshot), budget)
+        profile = build_profile(snapshot)
+        about: tuple[Note, ...] = ()
+        if request.as_card:
+            terms, note = with_authors_terms(fields, snapshot.card, profile)
+            request, about = SizeRequest.from_fields(terms), (note,)
+        report = self._report(request, profile, budget)
+        if snapshot.card is not None and request.card:
+            asking = Asking(profile, self.catalogue, request, TimeBudget(_CARD_SECONDS))
+            report = replace(report, model_card=answer_card(snapshot.card, asking))
+        return replace(report, notes=(*about, *report.notes))
 
     def profile(self, request: SizeRequest) -> ModelProfile:
         """The profile of the requested model."""
@@ -93,6 +107,8 @@ class Sizer:
             ref = replace(ref, revision=check_revision(request.revision))
         if request.file:
             ref = replace(ref, file=request.file)
+        if not request.card:
+            ref = replace(ref, reads_card=False)
         return self.fetch(ref)
 
     def _report(self, request: SizeRequest, profile: ModelProfile, budget: TimeBudget) -> Report:

@@ -91,6 +91,13 @@ def _size(command: argparse.ArgumentParser) -> None:
     command.usage = "gpusizer size MODEL [options]"
     _add_model(command, SizeRequest)
     _add_options(command, SizeRequest, without=("model",))
+    command.add_argument(
+        "--no-card",
+        dest="card",
+        action="store_const",
+        const="false",
+        help="leave the model card unread",
+    )
 
 
 def _train(command: argparse.ArgumentParser) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gpusizer.answers.comparison import Comparison, GpuListing
+from gpusizer.answers.model_card.verdicts import JudgedStatement
 from gpusizer.answers.report import EstimateRow, Report, line
 from gpusizer.cli.money import money_text, purposes_text
 from gpusizer.cli.output import lines_text, table
@@ -36,6 +37,8 @@ def report_text(report: Report) -> str:
         *(say_note(note) for note in report.notes),
         *(_asked_text(item) for item in report.ranking if item.largest is not None),
     ]
+    if report.model_card is not None and report.model_card.statements:
+        parts.append(table(_CARD_HEAD, list(map(_card_cells, report.model_card.statements))))
     if report.quantized_repos:
         parts.append(table(_PUBLISHED_HEAD, [_published_cells(r) for r in report.quantized_repos]))
     return "\n\n".join(parts)
@@ -46,6 +49,17 @@ def rig_parts(report: Report) -> list[str]:
     if report.rig is None:
         return []
     return [lines_text(rig_lines(report.rig)), table(RIG_HEAD, rig_rows(report.rig))]
+
+
+_CARD_HEAD = ("line", "the author says", "verdict", "reason")
+_QUOTE_CHARS = 60
+
+
+def _card_cells(item: JudgedStatement) -> tuple[str, ...]:
+    quote = item.statement.quote
+    shown = quote if len(quote) <= _QUOTE_CHARS else f"{quote[: _QUOTE_CHARS - 1]}…"
+    verdict = item.verdict.value.replace("_", " ")
+    return (str(item.statement.line), shown, verdict, say_note(item.reason))
 
 
 _PUBLISHED_HEAD = ("quantized repository", "format", "downloads", "files")

@@ -62,14 +62,21 @@ def _preference(fitter: Fitter, gpu: Gpu, boards: int, estimate: MemoryEstimate)
 
 
 def _estimates_on(fitter: Fitter, gpu: Gpu, boards: int) -> list[MemoryEstimate]:
-    """One estimate per quantization, with the first of its engines that runs on the GPU."""
+    """One estimate per quantization, with the first of its engines that runs on the GPU.
+
+    Where nothing runs on it, one of the first quantization all the same: its verdict says so.
+    """
+    running = [
+        (quant, native, engine)
+        for quant, native in fitter.quants
+        for engine in [next((e for e in fitter.engines(quant) if runs_on(quant, e, gpu)), None)]
+        if engine is not None
+    ]
+    if not running:
+        quant, native = fitter.quants[0]
+        running = [(quant, native, fitter.engines(quant)[0])]
     estimates = []
-    for quant, native in fitter.quants:
-        engines = fitter.engines(quant)
-        engine = next((e for e in engines if runs_on(quant, e, gpu)), None)
-        if engine is None and len(fitter.quants) > 1:
-            continue
-        engine = engine or engines[0]  # nothing runs it: the verdict will say so
+    for quant, native, engine in running:
         split = fitter.split(engine, boards * gpu.devices_per_board)
         if split is not None:
             device_class = device_class_of(engine, gpu)

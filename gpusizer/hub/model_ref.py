@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NoReturn
 from urllib.parse import parse_qs, unquote
 
@@ -62,12 +62,14 @@ class ModelRef:
         revision: branch, tag or commit; None for the default branch.
         file: path of one file inside the repository, when the text named one.
         tag: quantization asked for the way Ollama writes it (`org/name:Q4_K_M`).
+        reads_card: whether the model card is wanted too.
     """
 
     repo_id: str
     revision: str | None = None
     file: str | None = None
     tag: str | None = None
+    reads_card: bool = field(default=True, repr=False)
 
 
 ParseRef = Callable[[str], ModelRef]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from gpusizer.core.messages import Note
+from gpusizer.hub.card_statements import ModelCard
 from gpusizer.hub.model_ref import ModelRef
 from gpusizer.hub.tensors import TensorGroup
 
@@ -147,6 +148,7 @@ class RepoSnapshot:
             "finetune", "adapter", "merge".
         languages: of the model card, as language codes.
         evidence: how an embedded snapshot was checked against the Hub ("lfs", "index", …).
+        card: what the author says about hardware; None where no model card was read.
         notes: what the reader of any number must know about how these facts were read.
     """
 
@@ -169,6 +171,7 @@ class RepoSnapshot:
     base_relation: str | None = None
     languages: tuple[str, ...] = ()
     notes: tuple[Note, ...] = ()
+    card: ModelCard | None = None
 
     def with_source(self, source: Source) -> RepoSnapshot:
         """The same facts, marked as coming from `source`."""
@@ -203,6 +206,7 @@ class RepoSnapshot:
             "base_relation": self.base_relation,
             "languages": list(self.languages),
             "notes": [note.to_json() for note in self.notes],
+            "card": self.card.to_json() if self.card else None,
         }
         return data | {name: value for name, value in extra.items() if value}
 
@@ -232,6 +236,7 @@ class RepoSnapshot:
             base_relation=data.get("base_relation"),
             languages=tuple(data.get("languages", ())),
             notes=tuple(Note.from_json(item) for item in data.get("notes", ())),
+            card=ModelCard.from_json(data["card"]) if data.get("card") else None,
         )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import gradio as gr
 
+from gpusizer.answers.model_card.own_terms import terms_of
 from gpusizer.answers.report import Report
 from gpusizer.answers.sizer import Sizer
 from gpusizer.core.errors import GpusizerError
@@ -25,6 +26,7 @@ from gpusizer.ui.presenters.errors import error_html
 from gpusizer.ui.presenters.facts import facts_html
 from gpusizer.ui.presenters.frame import status_html
 from gpusizer.ui.presenters.html import join
+from gpusizer.ui.presenters.model_card import model_card_html
 from gpusizer.ui.presenters.share import download
 from gpusizer.ui.presenters.tables import (
     RANKING_COLUMNS,
@@ -221,7 +223,7 @@ class Handlers:
         yield (
             *_SKIP[:_FORM],
             "",
-            self._first(result),
+            self._first(result, state),
             cards,
             memory_html(result.report, self.words),
             gr.update(visible=True),
@@ -229,9 +231,12 @@ class Handlers:
             query,
         )
 
-    def _first(self, result: PageAnswer) -> str:
-        facts = facts_html(result.report.profile, self.words)
-        return join((answer_html(result, self.words), facts))
+    def _first(self, result: PageAnswer, state: PageState) -> str:
+        """Return the answer, what the author says, and the facts."""
+        profile, card = result.report.profile, result.report.model_card
+        terms = terms_of(card.command, profile) if card and card.command else {}
+        said = model_card_html(card, self.words, f"?{state.as_author(terms).query}")
+        return join((answer_html(result, self.words), said, facts_html(profile, self.words)))
 
     def _ranking(self, report: Report) -> Outputs:
         """Return the ranking's heading and its grid."""

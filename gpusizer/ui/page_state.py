@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
@@ -30,6 +30,7 @@ class PageState:
     rank_by: str = RANKINGS[0]
     gpus: tuple[str, ...] | None = None
     tab: str = ""
+    as_card: str = ""
 
     @classmethod
     def from_query(cls, query: str) -> PageState:
@@ -81,6 +82,11 @@ class PageState:
             for name in self.__slots__
             if name != "gpus" and name not in _NO_PART
         }
+
+    def as_author(self, terms: Mapping[str, Any]) -> PageState:
+        """Return the question with the settings of the author's command, as the form shows them."""
+        context, engine = terms.get("context", self.context), terms.get("engine", self.engine)
+        return replace(self, context=str(context), engine=str(engine), as_card="true")
 
     def picking(self, gpus: Iterable[str]) -> PageState:
         """Return the same question with other GPUs to compare."""

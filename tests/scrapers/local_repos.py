@@ -60,6 +60,7 @@ def facts(snapshot: RepoSnapshot) -> RepoSnapshot:
     """Remove the facts about the reading, and those that only the API sends."""
     return replace(
         snapshot,
+        card=replace(snapshot.card, url="") if snapshot.card else None,
         repo_id=REPO_ID,
         sha=None,
         source="hub",

@@ -109,11 +109,11 @@ def test_silence_ends_at_the_deadline(
 def test_every_third_request_refused(
     hub: HubEmulator, fetch: Fetch, status: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each of 63 requests to a busy Hub is retried until it succeeds, within the model's time."""
+    """Each of 65 requests to a busy Hub is retried until it succeeds, within the model's time."""
     repo = hub.add(llama_repo("org/busy-8B", layers=30, shards=30))
     repo.revisions["v1"] = repo.sha
     expected = fetch("org/busy-8B@v1")
-    assert len(hub.requests) == 63
+    assert len(hub.requests) == 65
     attempt_numbers = itertools.count(1)
     hub.faults.add(Fault("status", lambda path: next(attempt_numbers) % 3 == 0, status=status))
     monkeypatch.setattr("scrapers.http.pause_seconds", lambda n, hint: pause_seconds(n, hint) / 5)
@@ -260,7 +260,8 @@ def test_nothing_of_the_environment_is_sent(
 
 def test_connections_are_used_again(hub: HubEmulator, fetch: Fetch) -> None:
     fetch()
-    assert len(hub.requests) == 5  # description; configuration and weights, each after a redirect
+    # the description; configuration, model card and weights, each after a redirect
+    assert len(hub.requests) == 7
     assert hub.connections <= 4
     hub.reset_log()
     fetch()

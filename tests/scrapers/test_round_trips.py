@@ -39,13 +39,14 @@ def cost(hub: HubEmulator) -> tuple[int, int]:
     return len(hub.requests), hub.round_trips
 
 
-# The description and the redirect of config.json come first. A sharded model's headers come in
-# one answer beside config.json; a single file's redirect does, and then the CDN's answer.
-SHARDED = (2, 2)
-SINGLE_FILE = (2, 2, 1)
-# Description and config.json's redirect, config.json and ten redirects, the CDN's ten shards.
-SHARD_BY_SHARD = (2, 1 + 10, 10)
-SHARD_BY_SHARD_AFTER_REFUSAL = (2, 1 + 1, 10, 10)
+# The description and the redirects of config.json and the model card come first. A sharded
+# model's headers come in one answer beside these two; a single file's redirect does, and then the
+# CDN's answer.
+SHARDED = (3, 3)
+SINGLE_FILE = (3, 3, 1)
+# The first three, then config.json, the card and ten redirects, then the CDN's ten shards.
+SHARD_BY_SHARD = (3, 2 + 10, 10)
+SHARD_BY_SHARD_AFTER_REFUSAL = (3, 2 + 1, 10, 10)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +80,7 @@ def test_other_revision(hub: HubEmulator, fetch: Fetch) -> None:
     hub.add(replace(repo, revisions={"v1": dict(repo.files)}))
     hub.expect_waves(*SHARD_BY_SHARD)
     fetch("org/name-8B@v1")
-    assert cost(hub) == (23, 3)
+    assert cost(hub) == (25, 3)
     assert {request.path.rpartition("/")[2] for request in hub.requests} & {INDEX} == set()
 
 
@@ -170,13 +171,13 @@ def test_index_that_names_other_shards(hub: HubEmulator, fetch: Fetch) -> None:
         fetch("org/name-8B")
 
 
-def test_gated_model_costs_two_requests(hub: HubEmulator, fetch: Fetch) -> None:
-    """The description has the totals; the parallel request for config.json is refused."""
+def test_gated_model_costs_three_requests(hub: HubEmulator, fetch: Fetch) -> None:
+    """The description holds the totals; the files asked for beside it are refused."""
     hub.add(llama_repo("org/name-8B", shards=2, gated="auto"))
-    hub.expect_waves(2)
+    hub.expect_waves(3)
     (component,) = fetch("org/name-8B").components
     assert component.tensors == () and component.totals is not None
-    assert len(hub.requests) == 2
+    assert len(hub.requests) == 3
 
 
 def test_an_expected_gate_costs_one_request(hub: HubEmulator, session: HubSession) -> None:

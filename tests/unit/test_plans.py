@@ -185,3 +185,16 @@ def test_ways_for_people() -> None:
     assert "2 machines; over network" in lines[-1]
     for kind in get_args(PlanKind):
         assert text(f"plan.{kind}", "zh")
+
+
+def test_an_engine_that_does_not_run_on_a_gpu() -> None:
+    """Of all quantizations none runs under vLLM on a Mac: the answer is a verdict, no error."""
+    answer = embedded_sizer().compare(
+        {
+            "model": "Qwen/Qwen3-8B",
+            "engine": "vllm",
+            "gpus": ["m3 max 128gb", "rtx 4090"],
+        }
+    )
+    verdicts = [item.ranked.fit.verdict.value for item in answer.items if item.ranked]
+    assert verdicts == ["does_not_fit", "fits"]

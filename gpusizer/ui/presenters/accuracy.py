@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from gpusizer.answers.accuracy import AccuracyTable, ErrorRow, rival_text
+from gpusizer.answers.accuracy import AccuracyTable, AuthorRow, ErrorRow, rival_text
+from gpusizer.answers.model_card.verdicts import CardVerdict
 from gpusizer.memory.engines import ENGINES
 from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.number_format import DASH, percent
@@ -39,7 +41,7 @@ def accuracy_html(table: AccuracyTable, words: Words) -> Html:
     return el(
         "section",
         words.heading("accuracy", count=words.whole(table.predicted), date=table.as_of),
-        el("div", join(_headlines(everything, words)), class_="gs-tiles gs-proof"),
+        el("div", join(_tiles(everything, table, words)), class_="gs-tiles gs-proof"),
         el(
             "details",
             el("summary", words("accuracy.all")),
@@ -63,6 +65,35 @@ def accuracy_html(table: AccuracyTable, words: Words) -> Html:
         ),
         class_="gs-section",
         id="gs-accuracy",
+    )
+
+
+def _tiles(rows: Sequence[ErrorRow], table: AccuracyTable, words: Words) -> Iterator[Html]:
+    yield from _headlines(rows, words)
+    if table.authors:
+        yield _authors(table.authors, words)
+
+
+def _authors(rows: Sequence[AuthorRow], words: Words) -> Html:
+    """What authors say against what is needed: a bar for each verdict."""
+    counts = Counter(row.verdict for row in rows)
+    return el(
+        "article",
+        el("h3", words("accuracy.authors")),
+        el("p", words.share(counts[CardVerdict.AGREES], len(rows)), class_="gs-big"),
+        el("p", words("accuracy.authors_agree", n=words.whole(len(rows))), class_="gs-small"),
+        *(_count_bar(verdict, counts[verdict], len(rows), words) for verdict in CardVerdict),
+        class_="gs-tile",
+    )
+
+
+def _count_bar(verdict: CardVerdict, count: int, of_all: int, words: Words) -> Html:
+    return el(
+        "div",
+        el("span", words(f"card.verdict.{verdict.value}")),
+        el("span", el("i", style=f"width:{percent(count, of_all)}"), class_="gs-track"),
+        el("span", words.whole(count), class_="gs-number"),
+        class_="gs-versus gs-ours gs-authors",
     )
 
 

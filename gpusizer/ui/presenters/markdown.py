@@ -1,4 +1,4 @@
-"""A report as Markdown for issues, chats and notes: a heading, then two short tables."""
+"""A report as Markdown for issues, chats and notes: a heading, then short tables."""
 
 from __future__ import annotations
 
@@ -9,17 +9,19 @@ from collections.abc import Iterable, Sequence
 from gpusizer.answers.report import EstimateRow, Report
 from gpusizer.core.printable import printable
 from gpusizer.fit.ranking import Ranked
+from gpusizer.ui.presenters.model_card import statement_lines
 from gpusizer.ui.presenters.number_format import DASH
 from gpusizer.ui.presenters.words import Words
 
 _RANKED = 10
 _SPECIAL = re.compile(r"([\\`*_\[\]()#+!|~>-])")
 _ESTIMATE_HEAD = ("quant", "weights", "kv_cache", "total", "band", "engine")
+_CARD_HEAD = ("statement", "verdict", "reason")
 _RANKING_HEAD = ("rank", "gpu", "quant", "verdict", "headroom", "speed", "buy", "rent")
 
 
 def markdown(report: Report, words: Words, address: str) -> str:
-    """Write the recommended quantizations and the first places of the ranking.
+    """Write the recommended quantizations, the ranking's first places and the author's statements.
 
     `address` is the page with the same answer, "" for none.
     """
@@ -37,6 +39,10 @@ def markdown(report: Report, words: Words, address: str) -> str:
         _table(_ESTIMATE_HEAD, (_estimate(row, words) for row in estimates), words),
         _table(_RANKING_HEAD, (_place(item, words) for item in report.ranking[:_RANKED]), words),
     ]
+    statements = [tuple(map(plain, item)) for item in statement_lines(report.model_card, words)]
+    if statements:
+        lines.append(f"### {words('card.title')}")
+        lines.append(_table(_CARD_HEAD, statements, words))
     if address:
         lines.append(f"<{address}>")
     return "\n\n".join(lines) + "\n"

@@ -1,0 +1,71 @@
+"""How often authors say more or less than is needed: claims with a source, judged as in answers.
+
+`data/card_claims.jsonl` has one claim a line: the model, where its author says it, and what he says
+as a statement of a model card has it (docs/model_cards.md). Models are those with a snapshot.
+`python -m bench.accuracy --write-docs` publishes the verdicts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from bench.measurements import load_profile
+from gpusizer.answers.model_card.asking import Asking
+from gpusizer.answers.model_card.verdicts import judge
+from gpusizer.answers.request import SizeRequest
+from gpusizer.core.paths import DATA_DIR
+from gpusizer.core.time_budget import TimeBudget
+from gpusizer.gpus import load_catalogue
+from gpusizer.hub.card_statements import ModelCardStatement
+
+CLAIMS = DATA_DIR / "card_claims.jsonl"
+_FACTS = {"line": 0, "last_line": 0, "quote": "", "is_requirement": True}
+"""Of a claim only its facts are kept, not the author's sentence."""
+
+
+def author_rows() -> list[dict[str, Any]]:
+    """Every claim with its verdict and the reason, as `accuracy.json` holds them."""
+    catalogue = load_catalogue()
+    rows = []
+    for claim in _claims():
+        statement = ModelCardStatement.from_json({**_FACTS, **claim["statement"]})
+        request = SizeRequest(model=claim["repo_id"])
+        profile = load_profile(claim["repo_id"])
+        judged = judge(statement, Asking(profile, catalogue, request, TimeBudget()))
+        rows.append(
+            {
+                "model": claim["repo_id"],
+                "claim": claim_text(statement),
+                "verdict": judged.verdict.value,
+                "reason": judged.reason.to_json(),
+                "source_url": claim["source_url"],
+            }
+        )
+    return rows
+
+
+def _claims() -> Iterator[dict[str, Any]]:
+    for line in CLAIMS.read_text("utf-8").splitlines():
+        if line.strip():
+            yield json.loads(line)
+
+
+def claim_text(statement: ModelCardStatement) -> str:
+    """A claim in figures, which need no language: "4 × H100, bf16"."""
+    parts = []
+    if statement.gpu is not None:
+        parts.append(f"{statement.count or 1} × {statement.gpu}")
+    elif statement.vram_gb_per_gpu is not None:
+        parts.append(f"{statement.count or 1} × {statement.vram_gb_per_gpu:g} GB")
+    elif statement.vram_gb is not None:
+        high = f"–{statement.vram_gb_high:g}" if statement.vram_gb_high else ""
+        parts.append(f"{statement.vram_gb:g}{high} GB")
+    if statement.quant is not None:
+        parts.append(statement.quant)
+    if statement.bits is not None:
+        parts.append(f"{statement.bits:g} bit")
+    if statement.context is not None:
+        parts.append(f"{statement.context:,} tokens")
+    return ", ".join(parts)

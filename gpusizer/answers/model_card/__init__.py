@@ -1,0 +1,1 @@
+"""What the author of a model says about hardware, beside what is computed."""

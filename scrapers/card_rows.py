@@ -1,0 +1,97 @@
+"""Rows of tables in a model card, with what their columns hold. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from scrapers import card_words as cues
+from scrapers.card_hardware import amounts_in, decimal
+from scrapers.card_text import Block
+
+_HEADS = {
+    "branch": r"^branch$|^分支$",
+    "file": r"file ?name|^name$|^file$|^link|provided file|文件名|^arquivo|^nome",
+    "bits": r"^bits?$|bpw|位宽",
+    "quant": r"quant|^type$|precision|^dtype|精度|量化(?!.*显存)|precisão",
+    "group_size": r"^gs$|group ?size",
+    "host": r"max ram|\bram\b(?! \(gpu)|内存",
+    "size": r"size|大小|tamanho",
+    "context": r"context|max(?:imum)? length|seq(?:uence)? len|上下文|最大长度|contexto",
+    "gpu": r"gpu (?:type|count|model)|gpus?$|hardware|^device|显卡|硬件|设备|placa|accelerator",
+    "model": r"model|模型|modelo|checkpoint|variant|version",
+}
+"""Heads of columns by what they hold, the first that matches."""
+_HEAD_PATTERNS = {role: re.compile(pattern, re.IGNORECASE) for role, pattern in _HEADS.items()}
+_NUMBER = re.compile(r"^[~≈≥]?\s?(\d{1,4}(?:[.,]\d{1,3})?)\s?(?:G|GB|GiB)?\+?$")
+GB_IN_HEAD = re.compile(r"\(?\b(?:in )?GB?\b\)?|/GB|GiB", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The cells of a row by the role of their columns."""
+
+    block: Block
+    roles: tuple[str, ...]
+
+    @classmethod
+    def of(cls, block: Block) -> Row:
+        return cls(block, tuple(map(role_of, block.columns)))
+
+    def cell(self, role: str) -> str:
+        """The first cell of a role, "" for none."""
+        for have, text in zip(self.roles, self.block.cells, strict=False):
+            if have == role:
+                return text
+        return ""
+
+    def cells(self, role: str) -> Iterator[tuple[str, str]]:
+        """Heads and cells of a role."""
+        heads = self.block.columns
+        for have, head, text in zip(self.roles, heads, self.block.cells, strict=False):
+            if have == role:
+                yield head, text
+
+    @property
+    def surroundings(self) -> tuple[str, ...]:
+        """Caption and headings, the nearest first."""
+        return (self.block.introduction, *reversed(self.block.headings))
+
+
+def role_of(head: str) -> str:
+    """What a column holds, by its head."""
+    if cues.BATCH_HEADS.is_in(head):
+        return "batch"
+    is_host = _HEAD_PATTERNS["host"].search(head) is not None
+    if cues.VRAM.is_in(head) or (cues.MEMORY.is_in(head) and not is_host):
+        return "memory"
+    for role, pattern in _HEAD_PATTERNS.items():
+        if pattern.search(head):
+            return role
+    return ""
+
+
+def plain_number(text: str) -> float | None:
+    """A cell that is nothing but a number."""
+    number = _NUMBER.match(text)
+    return decimal(number[1]) if number else None
+
+
+def whole_number(text: str) -> int | None:
+    """A cell that is nothing but a whole number."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 6 else None
+
+
+def amount_gb(head: str, text: str) -> float | None:
+    """The amount of memory in a cell, whose unit may stand in the head."""
+    amounts = amounts_in(text)
+    if amounts:
+        return amounts[0].gb
+    return plain_number(text) if GB_IN_HEAD.search(head) else None
+
+
+def role_amount_gb(row: Row, role: str) -> float | None:
+    """The first amount of memory in the cells of a role."""
+    amounts = (amount_gb(head, text) for head, text in row.cells(role))
+    return next((amount for amount in amounts if amount is not None), None)

@@ -1,0 +1,107 @@
+"""Words that tell what a sentence of a model card is about, in English, Chinese and Portuguese.
+
+`card_words.toml` has them, with what each group is for.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from pathlib import Path
+
+
+class Cue:
+    """Any of some words in a text."""
+
+    def __init__(self, words: Mapping[str, Sequence[str]]) -> None:
+        self._pattern = re.compile(
+            "|".join(map(_pattern, chain.from_iterable(words.values()))), re.IGNORECASE
+        )
+
+    def is_in(self, text: str) -> bool:
+        """Whether one of the words is in the text.
+
+        >>> Cue({"en": ("train", "min ")}).is_in("a constraint of 5 minutes")
+        False
+        """
+        return self._pattern.search(text) is not None
+
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        """Where the words stand."""
+        return [match.span() for match in self._pattern.finditer(text)]
+
+
+def _pattern(word: str) -> str:
+    """A word's pattern: from the start of a word where it has letters, to its end by a blank."""
+    has_words = word[0].isalnum() and word[0] < "\u0250"
+    start = r"(?<![^\W_])" if has_words else ""
+    end = r"(?![^\W_])" if word.endswith(" ") else ""
+    return start + re.escape(word.strip()) + end
+
+
+_WORDS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+
+TRAINING = Cue(_WORDS["training"])
+BENCHMARK = Cue(_WORDS["benchmark"])
+INFERENCE = Cue(_WORDS["inference"])
+RUNNING = Cue(_WORDS["running"])
+NEED = Cue(_WORDS["need"])
+AMOUNT_NEED = Cue(_WORDS["amount_need"])
+NEED_HEADS = Cue(_WORDS["need_heads"])
+PERSONAL = Cue(_WORDS["personal"])
+RECOMMENDED = Cue(_WORDS["recommended"])
+MINIMUM = Cue(_WORDS["minimum"])
+APPROXIMATE = Cue(_WORDS["approximate"])
+VRAM = Cue(_WORDS["vram"])
+MEMORY = Cue(_WORDS["memory"])
+HOST_MEMORY = Cue(_WORDS["host_memory"])
+DISK = Cue(_WORDS["disk"])
+UNIFIED = Cue(_WORDS["unified"])
+SAVING = Cue(_WORDS["saving"])
+ADD_ON = Cue(_WORDS["add_on"])
+QUANTIZED = Cue(_WORDS["quantized"])
+OFFLOAD = Cue(_WORDS["offload"])
+CONTEXT = Cue(_WORDS["context"])
+NO_CONTEXT = Cue(_WORDS["no_context"])
+NATIVE_CONTEXT = Cue(_WORDS["native_context"])
+EXTENDED_CONTEXT = Cue(_WORDS["extended_context"])
+BATCH_HEADS = Cue(_WORDS["batch_heads"])
+
+NUMBERS = {
+    "a": 1,
+    "an": 1,
+    "single": 1,
+    "one": 1,
+    "two": 2,
+    "three": 3,
+    "four": 4,
+    "five": 5,
+    "six": 6,
+    "seven": 7,
+    "eight": 8,
+    "sixteen": 16,
+    "dual": 2,
+    "double": 2,
+    "单": 1,
+    "一": 1,
+    "两": 2,
+    "二": 2,
+    "双": 2,
+    "三": 3,
+    "四": 4,
+    "八": 8,
+    "十六": 16,
+    "um": 1,
+    "uma": 1,
+    "única": 1,
+    "único": 1,
+    "dois": 2,
+    "duas": 2,
+    "três": 3,
+    "quatro": 4,
+    "oito": 8,
+    "dezesseis": 16,
+}
+"""Numbers written as words."""

@@ -1,0 +1,53 @@
+"""The section "What the author says" in a real browser, in three languages and two widths."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import expect
+
+from gpusizer.text import LANGUAGES
+from gpusizer.ui.presenters.words import Words
+from tests.browser.conftest import Visit
+from tests.browser.test_page import PATHS, query, wait_for_answer
+from tests.carded import CARDED_MODEL
+
+SECTION = "#gs-model-card"
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("width", [1280, 390])
+def test_statements_beside_the_numbers(
+    visit: Callable[..., Visit], language: str, width: int
+) -> None:
+    words = Words(language)  # type: ignore[arg-type]
+    window = visit(width)
+    page = window.go(f"{PATHS[language]}?model={CARDED_MODEL}")
+    wait_for_answer(page, CARDED_MODEL)
+    section = page.locator(SECTION)
+    expect(section.locator("summary")).to_have_text(words("card.title"))
+    expect(section.locator("li")).to_have_count(4)
+    expect(section).to_contain_text(words("card.verdict.needs_less"))
+    assert section.locator("img, script").count() == 0
+    targets = section.locator("li a").evaluate_all("links => links.map(link => link.host)")
+    assert set(targets) == {"huggingface.co"}
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    window.shot(f"model-card-{language}-{width}")
+
+
+def test_one_click_takes_the_settings_over(visit: Callable[..., Visit]) -> None:
+    page = visit().go(f"/?model={CARDED_MODEL}")
+    wait_for_answer(page, CARDED_MODEL)
+    page.click(f"{SECTION} a.gs-button")
+    page.wait_for_url("**as_card=true**")
+    wait_for_answer(page, CARDED_MODEL)
+    assert query(page)["context"] == ["32768"] and query(page)["engine"] == ["vllm"]
+    expect(page.locator("#gs-answer .gs-notes")).to_contain_text("line 14")
+
+
+def test_folded_where_no_card_was_read(visit: Callable[..., Visit]) -> None:
+    model = "meta-llama/Llama-3.1-8B-Instruct"
+    page = visit().go(f"/?model={model}")
+    wait_for_answer(page, model)
+    expect(page.locator(f"{SECTION} details")).not_to_have_attribute("open", "")
