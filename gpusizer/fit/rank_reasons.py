@@ -44,8 +44,8 @@ def _price(fit: Fit, costs: PlanCosts) -> Note:
     usd = costs.buy_usd
     if costs.buy is None or usd is None:
         return Note("why_price_unknown")
-    date = costs.buy.date or str(costs.buy_year)
-    return Note(f"why_price_{costs.buy.basis}", usd=usd, date=date)
+    kind = costs.buy.condition or costs.buy.basis
+    return Note(f"why_price_{kind}", usd=usd, date=costs.buy_as_of or "")
 
 
 def _per_million(fit: Fit, costs: PlanCosts) -> Note:
