@@ -1,4 +1,4 @@
-"""Refreshes `data/generated/rental_prices.csv` by `python -m scrapers.prices`.
+"""`python -m scrapers.prices` refreshes rental and purchase prices in `data/generated/`.
 
 The application itself never runs this package.
 """
