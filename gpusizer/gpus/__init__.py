@@ -2,7 +2,6 @@
 
 from gpusizer.gpus.catalogue import Catalogue, load_catalogue
 from gpusizer.gpus.gpu import (
-    Condition,
     Confidence,
     Gpu,
     MemoryBasis,
@@ -15,7 +14,6 @@ from gpusizer.gpus.saved import saved_gpus
 
 __all__ = [
     "Catalogue",
-    "Condition",
     "Confidence",
     "Gpu",
     "MemoryBasis",

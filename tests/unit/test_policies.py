@@ -166,6 +166,7 @@ def test_a_place_says_why_in_one_line() -> None:
     assert line(map(say_note, item.why)) == (
         f"fits in GGUF Q8_0 with {spare:g} GB to spare on each GPU;"
         f" {item.decode.likely:g} tok/s for each user; $2,634 to buy (used, 2026-09);"
+        " figures from $2,362 to $4,100;"
         " no NVLink or similar, so don't plan to scale out"
     )
 

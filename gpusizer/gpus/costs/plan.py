@@ -233,12 +233,8 @@ class PlanCosts:
 
     def price_json(self) -> dict[str, Any]:
         """The contract's `price` object, of all boards together."""
-        rent, buy = self.rent, self.buy
+        rent = self.rent
         return {
-            "buy_usd": self.buy_usd,
-            "buy_basis": buy.basis if buy else None,
-            "buy_as_of": self.buy_as_of,
-            "buy_source": buy.source if buy else None,
             **bought_json(self),
             "rent_usd_per_hour": self.rent_usd_per_hour,
             "rent_low_usd_per_hour": self.rented("low_usd"),
@@ -263,9 +259,13 @@ class PlanCosts:
 
 
 def bought_json(costs: PlanCosts) -> dict[str, Any]:
-    """What the price to buy stands on, and the prices in other conditions, of all boards."""
+    """The price to buy, what it stands on, and the prices in other conditions, of all boards."""
     buy, similar = costs.buy, costs.similar
     return {
+        "buy_usd": costs.buy_usd,
+        "buy_basis": buy.basis if buy else None,
+        "buy_as_of": costs.buy_as_of,
+        "buy_source": buy.source if buy else None,
         "buy_condition": buy.condition if buy else None,
         "buy_evidence": buy.evidence if buy else None,
         "buy_low_usd": costs.of_all(buy.low_usd) if buy else None,
