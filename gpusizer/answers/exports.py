@@ -23,6 +23,10 @@ RANKING_COLUMNS = (
     "rent_usd_per_hour",
     "usd_per_million_tokens",
     "power_watts",
+    "buy_condition",
+    "buy_as_of",
+    "buy_low_usd",
+    "buy_high_usd",
 )
 ESTIMATE_COLUMNS = (
     "quant",
@@ -82,7 +86,7 @@ def inert(cell: Cell) -> Cell:
 
 
 def _ranked(item: Ranked) -> dict[str, Cell]:
-    estimate = item.fit.estimate
+    estimate, costs, buy = item.fit.estimate, item.costs, item.costs.buy
     return {
         "rank": item.rank,
         "gpu": item.fit.gpu.name,
@@ -96,8 +100,12 @@ def _ranked(item: Ranked) -> dict[str, Cell]:
         "prefill_tokens_per_second": item.prefill.likely if item.prefill else None,
         "buy_usd": item.buy_usd,
         "rent_usd_per_hour": item.rent_usd_per_hour,
-        "usd_per_million_tokens": item.costs.usd_per_million_tokens,
+        "usd_per_million_tokens": costs.usd_per_million_tokens,
         "power_watts": item.power_watts,
+        "buy_condition": buy.condition or buy.basis if buy else None,
+        "buy_as_of": costs.buy_as_of,
+        "buy_low_usd": costs.of_all(buy.low_usd) if buy else None,
+        "buy_high_usd": costs.of_all(buy.high_usd) if buy else None,
     }
 
 

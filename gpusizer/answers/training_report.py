@@ -10,7 +10,13 @@ from gpusizer.answers.report import SCHEMA_VERSION, model_json
 from gpusizer.answers.training_request import TrainingRequest
 from gpusizer.core.byte_ranges import Amount
 from gpusizer.core.messages import Note, Say, note_json
-from gpusizer.gpus.costs import rent_usd_per_hour, rental_quote
+from gpusizer.gpus.costs import (
+    DEFAULT_ASSUMPTIONS,
+    bought_json,
+    plan_costs,
+    rent_usd_per_hour,
+    rental_quote,
+)
 from gpusizer.model.profile import ModelProfile
 from gpusizer.training.fit import TrainingCost, TrainingFit
 from gpusizer.training.ladder import Most, Rung
@@ -66,12 +72,6 @@ class RankedTraining:
     def rent_usd_per_hour(self) -> float | None:
         """Of all boards."""
         price = rent_usd_per_hour(self.fit.gpu)
-        return None if price is None else price * self.fit.count
-
-    @property
-    def buy_usd(self) -> float | None:
-        """Of all boards."""
-        price = self.fit.gpu.buy_usd
         return None if price is None else price * self.fit.count
 
 
@@ -226,7 +226,7 @@ def _ranked_json(item: RankedTraining, say: Say) -> dict[str, Any]:
         "hours": cost.hours,
         "energy_kwh": cost.energy_kwh,
         "price": {
-            "buy_usd": item.buy_usd,
+            **bought_json(plan_costs(gpu, fit.count, None, DEFAULT_ASSUMPTIONS)),
             "rent_usd_per_hour": item.rent_usd_per_hour,
             "usd": cost.usd,
             "energy_usd": cost.energy_usd,

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from gpusizer.cli.output import lines_text, table
 from gpusizer.fit.ranking import Ranked
-from gpusizer.gpus import Gpu
+from gpusizer.gpus import Gpu, Price
 from gpusizer.gpus.costs import PlanCosts, RentalQuote
+from gpusizer.gpus.purchase import is_old
 from gpusizer.gpus.purpose import Criterion, purpose_of
 from gpusizer.text import say_note
 
@@ -49,8 +50,49 @@ def _figure(criterion: Criterion) -> str:
 def _buy(costs: PlanCosts) -> str:
     if costs.buy is None:
         return "buy: price unknown"
-    date = costs.buy.date or costs.buy_year
-    return f"buy: ${costs.buy_usd:,.0f} ({costs.buy.basis} price, {date})"
+    kind = costs.buy.condition or f"{costs.buy.basis} price"
+    lines = [
+        f"buy: ${costs.buy_usd:,.0f} ({kind}, {costs.buy_as_of}{_stands_on(costs, costs.buy)})"
+    ]
+    for price in costs.market:
+        if price is not costs.buy:
+            usd = costs.of_all(price.usd)
+            stands_on = _stands_on(costs, price)
+            lines.append(f"or ${usd:,.0f} ({price.condition}, {price.date}{stands_on})")
+    return "; ".join(lines)
+
+
+def price_cell(costs: PlanCosts) -> str:
+    """Say the price to buy, its spread, condition and date in the cell of a table."""
+    buy = costs.buy
+    if buy is None:
+        return "unknown"
+    low, high = costs.of_all(buy.low_usd), costs.of_all(buy.high_usd)
+    spread = "" if low is None or high is None or low == high else f"{low:,.0f}-{high:,.0f} "
+    old = ", old" if costs.buy_is_old else ""
+    weak = ", weak" if costs.buy_is_weak else ""
+    kind = buy.condition or buy.basis
+    return f"{costs.buy_usd:,.0f} ({spread}{kind} {costs.buy_as_of}{old}{weak})"
+
+
+_EVIDENCE = {
+    "ask": "asking prices",
+    "sold": "prices paid",
+    "guide": "figures of guides",
+    "mixed": "prices asked, paid or of guides",
+}
+
+
+def _stands_on(costs: PlanCosts, price: Price) -> str:
+    """The kind of evidence, its spread over how many sources, and age beyond a year."""
+    if price.evidence is None:
+        return ""
+    low, high = costs.of_all(price.low_usd), costs.of_all(price.high_usd)
+    text = f"; {_EVIDENCE[price.evidence]}, ${low:,.0f} to ${high:,.0f}"
+    text += f", sources: {len(price.providers)}"
+    if is_old(price.date or "", costs.today):
+        text += "; more than a year old"
+    return text + ("; weak evidence" if price.weak else "")
 
 
 def _rent(costs: PlanCosts) -> str:

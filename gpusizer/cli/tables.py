@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from gpusizer.answers.comparison import Comparison, GpuListing
 from gpusizer.answers.model_card.verdicts import JudgedStatement
 from gpusizer.answers.report import EstimateRow, Report, line
-from gpusizer.cli.money import money_text, purposes_text
+from gpusizer.cli.money import money_text, price_cell, purposes_text
 from gpusizer.cli.output import lines_text, table
 from gpusizer.cli.plans import RIG_HEAD, plan_lines, rig_lines, rig_rows
 from gpusizer.core.units import GB, GIB, TERA, format_count, format_gb, format_gib
 from gpusizer.fit.ranking import Ranked
 from gpusizer.fit.speed import Rate, Speeds
 from gpusizer.gpus import Gpu
-from gpusizer.gpus.costs import rental_quote
+from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, plan_costs, rental_quote
 from gpusizer.gpus.purpose import purpose_of
 from gpusizer.hub.quantized_repos import QuantizedRepo
 from gpusizer.model.profile import ModelProfile
@@ -147,7 +147,7 @@ def _ranked_cells(item: Ranked) -> tuple[str, ...]:
         _rate(item.decode),
         _rate(item.speeds.serving if item.speeds else None),
         _or_unknown(fit.max_context),
-        _or_unknown(item.buy_usd),
+        price_cell(item.costs),
         _UNKNOWN if item.rent_usd_per_hour is None else f"{item.rent_usd_per_hour:.2f}",
     )
 
@@ -243,7 +243,7 @@ def _gpu_cells(gpu: Gpu) -> tuple[str, ...]:
         _UNKNOWN if bandwidth is None else f"{bandwidth / GB:,.0f}",
         _UNKNOWN if flops is None else f"{flops / TERA:,.1f}",
         _or_unknown(gpu.power_watts),
-        _or_unknown(gpu.buy_usd),
+        price_cell(plan_costs(gpu, 1, None, DEFAULT_ASSUMPTIONS)),
         _UNKNOWN if rent is None or rent.likely_usd is None else f"{rent.likely_usd:.2f}",
         text(f"purpose.{purpose_of(gpu).label}", "en"),
     )

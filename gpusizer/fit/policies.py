@@ -1,4 +1,8 @@
-"""Policies: orders of a ranking, each a cost to minimise. Unknown costs go last."""
+"""Policies: orders of a ranking, each a cost to minimise. Unknown costs go last.
+
+Costs that stand on a price of weak evidence go after all others and before the unknown. Estimates
+by similar boards are no prices: they order nothing.
+"""
 
 from __future__ import annotations
 
@@ -56,8 +60,9 @@ def total_memory(candidate: RankedCandidate) -> SortKey:
 
 
 def _price(candidate: RankedCandidate) -> SortKey | None:
-    price = candidate.choice.gpu.buy_usd
-    return None if price is None else (price * candidate.choice.boards,)
+    """US dollars of all boards."""
+    buy = candidate.choice.gpu.buy
+    return None if buy is None else (float(buy.weak), buy.usd * candidate.choice.boards)
 
 
 def _slowness(candidate: RankedCandidate) -> SortKey | None:
@@ -66,18 +71,20 @@ def _slowness(candidate: RankedCandidate) -> SortKey | None:
 
 def _usd_per_million_tokens(candidate: RankedCandidate) -> SortKey | None:
     """Rented or owned, whichever costs less."""
-    return _known(candidate.costs.lowest_usd_per_million_tokens)
+    costs = candidate.costs
+    return _least_cost(costs, costs.lowest_usd_per_million_tokens)
 
 
 def _usd_per_hour(candidate: RankedCandidate) -> SortKey | None:
     """Rented or owned, whichever costs less."""
-    return _known(candidate.costs.lowest_usd_per_hour)
+    costs = candidate.costs
+    return _least_cost(costs, costs.lowest_usd_per_hour)
 
 
 def _price_of_speed(candidate: RankedCandidate) -> SortKey | None:
     """US dollars of purchase for each token per second."""
     price, speed = _price(candidate), candidate.tokens_per_second
-    return None if price is None or not speed else (price[0] / speed,)
+    return None if price is None or not speed else (price[0], price[1] / speed)
 
 
 def _power_of_speed(candidate: RankedCandidate) -> SortKey | None:
@@ -117,9 +124,9 @@ def _for_inference(candidate: RankedCandidate) -> SortKey | None:
     if level is None or candidate.speed is None:
         return None
     fitness = {"none": 2.0, "light": 1.0}.get(level, 0.0)
-    usd = candidate.costs.lowest_usd_per_million_tokens
-    slow = float(candidate.speed < READING_SPEED)
-    return (fitness, slow, math.inf if usd is None else usd)
+    costs = candidate.costs
+    cost = _least_cost(costs, costs.lowest_usd_per_million_tokens) or (math.inf, math.inf)
+    return (fitness, float(candidate.speed < READING_SPEED), *cost)
 
 
 def free_bytes(gpu: Gpu, boards: int, estimate: MemoryEstimate) -> int:
@@ -128,8 +135,10 @@ def free_bytes(gpu: Gpu, boards: int, estimate: MemoryEstimate) -> int:
     return free * boards * gpu.devices_per_board
 
 
-def _known(cost: float | None) -> SortKey | None:
-    return None if cost is None else (cost,)
+def _least_cost(costs: PlanCosts, usd: float | None) -> SortKey | None:
+    """A least cost after all others where only a price of weak evidence says it."""
+    weak = costs.buy_is_weak and costs.rent_usd_per_hour is None
+    return None if usd is None else (float(weak), usd)
 
 
 POLICIES: dict[str, Policy] = {

@@ -20,9 +20,8 @@ def why(fit: Fit, decode: Rate | None, costs: PlanCosts, rank_by: str) -> tuple[
     if fit.verdict.all_on_gpu:
         fast = Note("why_speed_unknown")
         clauses.append(fast if decode is None else Note("why_speed", tokens=decode.likely))
-    clauses += [fact(fit, costs) for fact in _FACTS.get(rank_by, ())]
-    scaling = _scaling(fit)
-    return (*clauses, *([] if scaling is None else [scaling]))
+    facts = [fact(fit, costs) for fact in _FACTS.get(rank_by, ())]
+    return tuple(clause for clause in (*clauses, *facts, _scaling(fit)) if clause is not None)
 
 
 def _fits(fit: Fit) -> Note:
@@ -44,8 +43,24 @@ def _price(fit: Fit, costs: PlanCosts) -> Note:
     usd = costs.buy_usd
     if costs.buy is None or usd is None:
         return Note("why_price_unknown")
-    date = costs.buy.date or str(costs.buy_year)
-    return Note(f"why_price_{costs.buy.basis}", usd=usd, date=date)
+    kind = costs.buy.condition or costs.buy.basis
+    return Note(f"why_price_{kind}", usd=usd, date=costs.buy_as_of or "")
+
+
+def _spread(fit: Fit, costs: PlanCosts) -> Note | None:
+    """The range of the figures that the price to buy stands on, where there are several."""
+    buy = costs.buy
+    low, high = (None, None) if buy is None else (buy.low_usd, buy.high_usd)
+    if low is None or high is None or low == high:
+        return None
+    return Note("why_price_spread", low_usd=low * costs.boards, high_usd=high * costs.boards)
+
+
+def _doubt(fit: Fit, costs: PlanCosts) -> Note | None:
+    """Why the price to buy deserves less trust."""
+    if costs.buy_is_weak:
+        return Note("why_price_weak")
+    return Note("why_price_old") if costs.buy_is_old else None
 
 
 def _per_million(fit: Fit, costs: PlanCosts) -> Note:
@@ -99,9 +114,9 @@ def _inference(fit: Fit, costs: PlanCosts) -> Note:
     return Note(f"why_inference_{level or 'unknown'}")
 
 
-_FACTS: dict[str, tuple[Callable[[Fit, PlanCosts], Note], ...]] = {
+_FACTS: dict[str, tuple[Callable[[Fit, PlanCosts], Note | None], ...]] = {
     "smallest": (_memory,),
-    "cheapest": (_price,),
+    "cheapest": (_price, _spread, _doubt),
     "cheapest_to_run": (_per_million,),
     "cheapest_per_hour": (_per_hour,),
     "tokens_per_dollar": (_per_dollar,),

@@ -1,7 +1,15 @@
 """The GPU catalogue: facts about 300 accelerators and the names people call them."""
 
 from gpusizer.gpus.catalogue import Catalogue, load_catalogue
-from gpusizer.gpus.gpu import Confidence, Gpu, MemoryBasis, Price, PriceBasis, Status, Support
+from gpusizer.gpus.gpu import (
+    Confidence,
+    Gpu,
+    MemoryBasis,
+    Price,
+    PriceBasis,
+    Status,
+    Support,
+)
 from gpusizer.gpus.saved import saved_gpus
 
 __all__ = [

@@ -19,6 +19,7 @@ from gpusizer.gpus.names import (
     search_words,
     telling_words,
 )
+from gpusizer.gpus.purchase import with_prices
 from gpusizer.gpus.table import read_gpus
 
 MAX_NAME_CHARS = 100
@@ -135,11 +136,13 @@ class Catalogue:
 
 
 def load_catalogue(path: Path = DATA_DIR) -> Catalogue:
-    """The catalogue in `gpus.csv` and `gpu_aliases.csv` of a folder. Reads the files each time.
+    """The catalogue in `gpus.csv` and `gpu_aliases.csv` of a folder, with today's prices.
+
+    Reads these two files each time.
 
     Raises ValueError naming the file, line and field of the first malformed cell.
     """
-    return Catalogue(read_gpus(path / "gpus.csv", path / "gpu_aliases.csv"))
+    return Catalogue(with_prices(read_gpus(path / "gpus.csv", path / "gpu_aliases.csv")))
 
 
 def _distinct(gpus: Iterable[Gpu]) -> list[Gpu]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from gpusizer.core.units import GB, TERA
 
 MemoryBasis = Literal["observed", "rule", "nominal"]
-PriceBasis = Literal["street", "launch", "rent"]
+PriceBasis = Literal["street", "launch", "rent", "similar"]
+Condition = Literal["new", "used", "system"]
+Evidence = Literal["ask", "sold", "guide", "mixed"]
 Support = Literal["yes", "partial", "no"]
 Status = Literal["current", "eol", "export-only", "modified", "announced"]
 Confidence = Literal["high", "medium", "low"]
@@ -19,18 +21,38 @@ class Price:
     """US dollars (per hour when `basis` is "rent"), with where and when they were seen.
 
     Attributes:
-        basis: "street" (asked for today, often used), "launch" (vendor's first price), "rent".
-        date: ISO date or bare year, as precise as the source; None for launch prices, which
-            belong to `Gpu.release_year`.
+        basis: "street" (of today's market, new or used), "launch" (vendor's first price),
+            "rent", "similar" (nobody's price of this board: the median of similar ones).
+        date: ISO date, month or bare year, as precise as the source; None for launch prices,
+            which belong to `Gpu.release_year`.
+        condition: "used" includes refurbished boards; "system" is a whole computer, new.
+        evidence: asking prices ("ask"), what buyers paid ("sold"), ranges and references of
+            guides ("guide"), or several of these ("mixed").
+        low_usd, high_usd: least and highest of the figures that `usd` stands on.
+        providers: whose figures these are; slugs of the similar boards where `basis` says so.
+        addresses: where the figures are published.
+        weak: stands on figures that are contradicted or doubted.
     """
 
     usd: float
     basis: PriceBasis
     source: str
     date: str | None
+    condition: Condition | None = None
+    evidence: Evidence | None = None
+    low_usd: float | None = None
+    high_usd: float | None = None
+    providers: tuple[str, ...] = ()
+    addresses: tuple[str, ...] = ()
+    weak: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        return {"usd": self.usd, "basis": self.basis, "source": self.source, "date": self.date}
+        """A JSON object."""
+        return {
+            **asdict(self),
+            "providers": list(self.providers),
+            "addresses": list(self.addresses),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +79,9 @@ class Gpu:
             its size is not known.
         devices_per_board: devices the software sees; they do not share memory.
         unified_memory: the CPU uses the same memory (or, on superchips, reaches it coherently).
+        market: today's price in each condition, the one that counts first.
+        similar: what similar boards cost where nothing is known of this one. It is shown, but
+            no order, sum or limit goes by it.
     """
 
     slug: str
@@ -115,11 +140,12 @@ class Gpu:
     confidence: Confidence
     launch: Price | None
     launch_note: str
-    street: Price | None
     rent: Price | None
     sources: str
     notes: str
     aliases: tuple[str, ...] = ()
+    market: tuple[Price, ...] = ()
+    similar: Price | None = None
 
     @property
     def device_memory_bytes(self) -> int:
@@ -141,6 +167,12 @@ class Gpu:
         matrix = [rate for rate in (self.fp16_tensor_flops, self.bf16_flops) if rate is not None]
         vector = [rate for rate in (self.fp16_vector_flops, self.fp32_flops) if rate is not None]
         return max(matrix or vector, default=None)
+
+    @property
+    def street(self) -> Price | None:
+        """Today's price; one on weak evidence only where the launch price is unknown, too."""
+        price = self.market[0] if self.market else None
+        return None if price is not None and price.weak and self.launch else price
 
     @property
     def buy(self) -> Price | None:
@@ -182,6 +214,8 @@ class Gpu:
             "launch_price": None if self.launch is None else self.launch.to_json(),
             "launch_price_note": self.launch_note,
             "rent_price_per_hour": None if self.rent is None else self.rent.to_json(),
+            "market_prices": [price.to_json() for price in self.market],
+            "similar_price": None if self.similar is None else self.similar.to_json(),
             "confidence": self.confidence,
             "sources": self.sources,
             "notes": self.notes,

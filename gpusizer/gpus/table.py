@@ -57,7 +57,7 @@ def _gpu(row: TableRow, columns: Columns, aliases: tuple[str, ...]) -> Gpu:
         values[field] = row.parsed(column, parse)
     memory_basis, memory_note = values.pop("memory_evidence")
     torch_basis, torch_note = values.pop("torch_memory_evidence") or (None, "")
-    launch, street, rent = (values.pop(key) for key in ("launch_usd", "street_usd", "rent_usd"))
+    launch, rent = (values.pop(key) for key in ("launch_usd", "rent_usd"))
     return Gpu(
         **values,
         memory_basis=memory_basis,
@@ -65,7 +65,6 @@ def _gpu(row: TableRow, columns: Columns, aliases: tuple[str, ...]) -> Gpu:
         torch_memory_basis=torch_basis,
         torch_memory_note=torch_note,
         launch=_price(launch, "launch", row.text("sources"), ""),
-        street=_price(street, "street", row.text("street_source"), row.text("street_date")),
         rent=_price(rent, "rent", row.text("rent_source"), row.text("rent_date")),
     )
 
@@ -135,7 +134,7 @@ _giga = _optional(_times(GB))
 _maybe_int = _optional(lambda text: int(_number(text)))
 _maybe_number = _optional(_number)
 
-_PRICE_COLUMNS = ("street_source", "street_date", "rent_source", "rent_date")
+_PRICE_COLUMNS = ("rent_source", "rent_date")
 
 # Column of the file -> (field of Gpu, parser). Not derived from the dataclass: a new field
 # must not change the published file by accident.
@@ -193,7 +192,6 @@ COLUMNS: Columns = {
     "confidence": ("confidence", _one_of(*get_args(Confidence))),
     "launch_usd": ("launch_usd", _maybe_number),
     "launch_price_note": ("launch_note", str),
-    "street_usd": ("street_usd", _maybe_number),
     "rent_usd_hour": ("rent_usd", _maybe_number),
     "sources": ("sources", _required),
     "notes": ("notes", str),

@@ -58,7 +58,7 @@ def _formatted(fields: Mapping[str, object], language: Language) -> dict[str, ob
     notation = NOTATIONS[language]
     formatted: dict[str, object] = {}
     for name, value in fields.items():
-        with_unit = _WITH_UNIT.get("bytes" if name.endswith("_bytes") else name)
+        with_unit = _WITH_UNIT.get(_unit(name))
         if with_unit and isinstance(value, int | float):
             formatted[name] = notation.write(with_unit(value))
         elif isinstance(value, list):
@@ -68,6 +68,11 @@ def _formatted(fields: Mapping[str, object], language: Language) -> dict[str, ob
         else:
             formatted[name] = notation.number(value)
     return formatted
+
+
+def _unit(name: str) -> str:
+    """The unit that a field's name ends in, the name itself where it ends in none."""
+    return next((unit for unit in ("bytes", "usd") if name.endswith(f"_{unit}")), name)
 
 
 _WITH_UNIT: Mapping[str, Callable[[float], str]] = {

@@ -1,4 +1,4 @@
-"""The command `python -m scrapers.prices`, which refreshes `data/generated/rental_prices.csv`.
+"""The command `python -m scrapers.prices`: refreshes the price tables of `data/generated/`.
 
 The application itself never runs this package.
 """

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-
-from scrapers.prices.rows import PriceRow
+from typing import Generic, Protocol, TypeVar
 
 LOWEST_USD, HIGHEST_USD = 0.01, 60.0
 """Bounds of a plausible price of a GPU-hour; marketplaces list hosts at $53 for an RTX 5090."""
+PURCHASE_BOUNDS_USD = (20.0, 100_000.0)
+"""Bounds of a plausible price of a board: the cheapest known is $55 (K80), the dearest $55,000."""
 
 _LEAST_OLD_SHARE = 0.6  # share of a source's old rows; with fewer its format has probably changed
 _LARGEST_IMPLAUSIBLE_SHARE = 0.05
@@ -19,24 +20,43 @@ class PricesRefused(Exception):
     """A source's answer must not replace its old rows; the message says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """Rows that may be written, and labels that `rental_labels.csv` does not have yet."""
+class PricedRow(Protocol):
+    """What rows of every kind of price have in common."""
 
-    rows: tuple[PriceRow, ...]
+    @property
+    def label(self) -> str: ...
+    @property
+    def date(self) -> str: ...
+    @property
+    def price_usd(self) -> float: ...
+
+
+Row = TypeVar("Row", bound=PricedRow)
+
+
+@dataclass(frozen=True, slots=True)
+class Checked(Generic[Row]):
+    """Rows that may be written, and labels that the table of labels does not have yet."""
+
+    rows: tuple[Row, ...]
     unknown_labels: tuple[str, ...]
     unbelievable: int
 
 
 def checked(
-    old_rows: Sequence[PriceRow], new_rows: Sequence[PriceRow], labels: Collection[str], today: str
-) -> Checked:
+    old_rows: Sequence[Row],
+    new_rows: Sequence[Row],
+    labels: Collection[str],
+    today: str,
+    bounds_usd: tuple[float, float] = (LOWEST_USD, HIGHEST_USD),
+) -> Checked[Row]:
     """Return the rows of one source that may replace its old ones.
 
     Rows with an implausible price or an unknown label are left out. `today` is an ISO date.
     Raises PricesRefused when too few rows are left, or when they are not newer.
     """
-    plausible = [row for row in new_rows if LOWEST_USD <= row.usd_per_gpu_hour <= HIGHEST_USD]
+    lowest, highest = bounds_usd
+    plausible = [row for row in new_rows if lowest <= row.price_usd <= highest]
     known_rows = [row for row in plausible if row.label in labels]
     unbelievable = len(new_rows) - len(plausible)
     if not new_rows:
@@ -52,7 +72,7 @@ def checked(
     return Checked(tuple(known_rows), tuple(unknown), unbelievable)
 
 
-def _check_dates(old_rows: Sequence[PriceRow], new_rows: Sequence[PriceRow], today: str) -> None:
+def _check_dates(old_rows: Sequence[PricedRow], new_rows: Sequence[PricedRow], today: str) -> None:
     newest = max(row.date for row in new_rows)
     if newest > today:
         raise PricesRefused(f"dated {newest}, after today")

@@ -1,4 +1,4 @@
-"""PriceRow: a row of `data/generated/rental_prices.csv`, and functions to read and replace it."""
+"""PriceRow: a row of `data/generated/rental_prices.csv`, and functions to read and replace rows."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
 import pandas as pd
+
+from scrapers.prices.purchase_rows import PurchaseRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +37,22 @@ class PriceRow:
     date: str
     source: str
 
+    @property
+    def price_usd(self) -> float:
+        """What must be believable."""
+        return self.usd_per_gpu_hour
 
-COLUMNS = tuple(field.name for field in fields(PriceRow))
+    @property
+    def order(self) -> tuple[object, ...]:
+        """Place in the file."""
+        return (
+            self.source,
+            self.label,
+            self.provider,
+            self.spot,
+            self.usd_per_gpu_hour,
+            self.offer,
+        )
 
 
 def read_rows(path: Path) -> list[PriceRow]:
@@ -59,12 +75,12 @@ def read_rows(path: Path) -> list[PriceRow]:
 
 
 def read_labels(path: Path) -> frozenset[str]:
-    """Read the labels of `data/rental_labels.csv`, including those excluded with a reason."""
+    """Read the labels of a table of labels, including those excluded with a reason."""
     with path.open(encoding="utf-8", newline="") as file:
         return frozenset(row["label"] for row in csv.DictReader(file))
 
 
-def write_rows(path: Path, rows: Iterable[PriceRow]) -> None:
+def write_rows(path: Path, rows: Iterable[PriceRow | PurchaseRow]) -> None:
     """Replace the file atomically, with rows sorted so that its diff is easy to read."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
@@ -79,12 +95,14 @@ def write_rows(path: Path, rows: Iterable[PriceRow]) -> None:
         raise
 
 
-def _frame(rows: Iterable[PriceRow]) -> pd.DataFrame:
-    """Build a frame of the sorted rows, with flags in lower case as `read_rows` expects them."""
-    cells = [astuple(row) for row in sorted(rows, key=_order)]
-    frame = pd.DataFrame(cells, columns=list(COLUMNS), dtype=object)
+def _frame(rows: Iterable[PriceRow | PurchaseRow]) -> pd.DataFrame:
+    """Build a frame of the sorted rows, with flags in lower case as `read_rows` expects them.
+
+    Raises ValueError for no rows at all, whose columns nothing says.
+    """
+    ordered: list[PriceRow | PurchaseRow] = sorted(rows, key=lambda row: row.order)
+    if not ordered:
+        raise ValueError("no rows to write")
+    columns = [field.name for field in fields(ordered[0])]
+    frame = pd.DataFrame([astuple(row) for row in ordered], columns=columns, dtype=object)
     return frame.map(lambda cell: str(cell).lower() if isinstance(cell, bool) else cell)
-
-
-def _order(row: PriceRow) -> tuple[object, ...]:
-    return (row.source, row.label, row.provider, row.spot, row.usd_per_gpu_hour, row.offer)

@@ -257,9 +257,10 @@ def test_a_narrowed_ranking_says_why_and_what_it_costs() -> None:
 
 def test_a_named_gpu_shows_its_costs() -> None:
     text = run("size", "Qwen/Qwen3-8B", "--offline", "--gpu", "4090").stdout
-    assert "buy: $2,200 (street price, 2026)" in text
+    assert "buy: $2,634 (used, 2026-09; prices asked, paid or of guides, $2,362 to $4,100" in text
+    assert "or $2,755 (new, 2026-03;" in text
     assert "rent: $0.51/h, $0.34 to $0.74 (RunPod, YottaLabs.ai; 2026-08-22)" in text
-    assert "own: buying pays off after 21.5 months (at 8 h/day, written off in 3 years)" in text
+    assert "own: buying pays off after 25.8 months (at 8 h/day, written off in 3 years)" in text
     assert "up to 600 W with its computer; a supply of 850 W" in text
 
 

@@ -16,11 +16,13 @@ import pytest
 from gpusizer.core.paths import DATA_DIR, GENERATED_DIR
 from gpusizer.gpus.costs.rental import read_labels as slugs_of_labels
 from gpusizer.gpus.costs.rental import read_offers
+from gpusizer.gpus.purchase import read_listed_offers
 from scrapers.prices import (
     PriceRow,
     PricesRefused,
     checked,
     dashboard,
+    llmdev,
     read_labels,
     read_rows,
     skypilot,
@@ -28,6 +30,8 @@ from scrapers.prices import (
     write_rows,
 )
 from scrapers.prices.__main__ import main
+from scrapers.prices.checks import PURCHASE_BOUNDS_USD
+from scrapers.prices.purchase_rows import PurchaseRow, read_purchase_rows
 
 TODAY = "2026-11-20"
 ROW = PriceRow("RTX 4090 24GB", "A", False, "on-demand", 1, 0.5, False, "2026-11-01", "s")
@@ -46,6 +50,19 @@ def entry(**facts: Any) -> dict[str, Any]:
         "usd_per_hr": 0.53,
         "num_gpus": 1,
         "fetched_at": "2026-11-19T02:21:11Z",
+    }
+    return {**defaults, **facts}
+
+
+def device(label: str, **facts: Any) -> dict[str, Any]:
+    """A device of llmdev.guide."""
+    defaults = {
+        "id": label,
+        "name": "GeForce RTX 5090",
+        "memory_capacity_gb": 32,
+        "price_usd": 3999,
+        "date": "2026-03-28",
+        "_source_file": f"{label}.md",
     }
     return {**defaults, **facts}
 
@@ -111,6 +128,39 @@ def test_instances_are_priced_per_gpu_once_for_all_regions() -> None:
             "A6000 48GB", "Lambda", False, "gpu_4x_a6000", 4, 1.09, False, TODAY, "skypilot-catalog"
         )
     ]
+
+
+def test_llmdev_gives_a_reference_price_and_its_page() -> None:
+    body = json.dumps([device("nvidia-rtx-5090-32gb"), device("pi", price_usd=None)]).encode()
+    assert llmdev.shape(body, TODAY) == [
+        PurchaseRow(
+            label="nvidia-rtx-5090-32gb",
+            usd=3999.0,
+            date="2026-03-28",
+            source="llmdev.guide",
+            address="https://github.com/sipeed/llmdev.guide/blob/main/devices/"
+            "nvidia-rtx-5090-32gb.md",
+        )
+    ]
+    with pytest.raises((ValueError, KeyError, TypeError)):
+        llmdev.shape(b'[{"price_usd": 5}]', TODAY)
+
+
+def test_prices_to_buy_have_their_own_bounds() -> None:
+    good = PurchaseRow("a", 3999.0, "2026-11-01", "llmdev.guide", "https://a.example")
+    assert checked([], [good], {"a"}, TODAY, PURCHASE_BOUNDS_USD).rows == (good,)
+    dear = replace(good, usd=100_001.0)
+    with pytest.raises(PricesRefused, match="1 of 1 prices are beyond belief"):
+        checked([], [dear], {"a"}, TODAY, PURCHASE_BOUNDS_USD)
+
+
+def test_the_shipped_list_survives_a_rewrite(tmp_path: Path) -> None:
+    shipped, rewritten = GENERATED_DIR / "purchase_lists.csv", tmp_path / "lists.csv"
+    write_rows(rewritten, reversed(read_purchase_rows(shipped)))
+    assert rewritten.read_bytes() == shipped.read_bytes()
+    with pytest.raises(ValueError, match="no rows"):
+        write_rows(rewritten, [])
+    assert rewritten.read_bytes() == shipped.read_bytes()
 
 
 def test_valid_rows_replace_old_ones_and_others_are_reported() -> None:
@@ -193,16 +243,24 @@ def test_a_refresh_replaces_the_rows_of_the_sources_that_answer(
     prices.parent.mkdir()
     copy(GENERATED_DIR / "rental_prices.csv", prices)
     copy(DATA_DIR / "rental_labels.csv", tmp_path / "rental_labels.csv")
-    before = read_rows(prices)
+    lists = prices.with_name("purchase_lists.csv")
+    copy(GENERATED_DIR / "purchase_lists.csv", lists)
+    copy(DATA_DIR / "purchase_labels.csv", tmp_path / "purchase_labels.csv")
+    before, bought_before = read_rows(prices), read_purchase_rows(lists)
     listed = [entry(usd_per_hr=0.5 + place / 1000) for place in range(150)]
     bodies[dashboard.PATH] = json.dumps(
         {"generated_at": "2026-11-19T00:00:00Z", "prices": listed}
     ).encode()
     bodies[tracker.PATH] = b"<html>moved</html>"
+    devices = [device(row.label, date="2026-11-01", price_usd=777) for row in bought_before]
+    bodies[llmdev.PATH] = json.dumps([*devices, device("rtx-6090")]).encode()
     arguments = ["--folder", str(tmp_path), "--endpoint", endpoint]
     assert main([*arguments, "--dry-run"]) == 1
-    assert read_rows(prices) == before
+    assert read_rows(prices) == before and read_purchase_rows(lists) == bought_before
     assert main(arguments) == 1
+    assert {row.usd for row in read_purchase_rows(lists)} == {777.0}
+    offers = read_listed_offers(lists, tmp_path / "purchase_labels.csv")
+    assert offers["rtx-5090-32gb"][0].date == "2026-11-01"
     after = read_rows(prices)
     other_rows = [row for row in before if row.source != "gpu-price-dashboard"]
     assert sorted(map(repr, after)) == sorted(
@@ -210,6 +268,7 @@ def test_a_refresh_replaces_the_rows_of_the_sources_that_answer(
     )
     output = capsys.readouterr()
     assert "gpu-price-dashboard: 150 rows, 196 before" in output.out
+    assert "llmdev.guide: 39 rows, 39 before; not in purchase_labels.csv: rtx-6090" in output.out
     assert "gpu-pricing-tracker: kept its 13 rows: not in the form we know" in output.err
     assert "skypilot-catalog: kept its 4 rows" in output.err
     assert read_offers(prices, tmp_path / "rental_labels.csv")["rtx-a6000-48gb"]

@@ -4,23 +4,32 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from datetime import date
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpusizer.gpus import Gpu, load_catalogue
+from gpusizer.gpus import Gpu, Price, load_catalogue
 from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, CostAssumptions, PlanCosts, plan_costs
 from gpusizer.gpus.costs.power import SUPPLY_WATTS, plan_watts, power_supply_watts
 from gpusizer.gpus.costs.rental import RentalOffer, quote_of, rental_quote
 
 CATALOGUE = load_catalogue()
+TODAY = date(2026, 11, 22)
 
 
 def costs_of(
     gpu: str, boards: int = 1, speed: float | None = 50.0, **assumptions: float
 ) -> PlanCosts:
-    return plan_costs(CATALOGUE.find(gpu), boards, speed, CostAssumptions(**assumptions))
+    return plan_costs(CATALOGUE.find(gpu), boards, speed, CostAssumptions(**assumptions), TODAY)
+
+
+def costs_at_2200(speed: float = 50.0, **assumptions: float) -> PlanCosts:
+    """Return the costs of an RTX 4090 at a round price, which no refresh of the data moves."""
+    price = Price(2200.0, "street", "somewhere", "2026", "used", "ask", 2000.0, 2400.0, ("A",))
+    card = replace(CATALOGUE.find("4090"), market=(price,))
+    return plan_costs(card, 1, speed, CostAssumptions(**assumptions), TODAY)
 
 
 def offer(provider: str, usd: float, **facts: object) -> RentalOffer:
@@ -85,7 +94,7 @@ def test_costs_of_a_4090_by_hand() -> None:
     A million tokens take 5.5556 h: $2.8333 rented, $1.8943 owned.
     Break-even: 2200 / (0.51 - 0.09) = 5238.1 h = 21.51 months.
     """
-    costs = costs_of("4090")
+    costs = costs_at_2200()
     assert costs.assumptions == DEFAULT_ASSUMPTIONS
     assert costs.running_watts == 600.0
     assert costs.electricity_usd_per_month == pytest.approx(21.915, abs=0.01)
@@ -104,23 +113,24 @@ def test_occasional_use_rents_and_twelve_hours_a_day_owns(
     hours: float, months: float, cheaper: str
 ) -> None:
     """The guides' rule: 5238.1 h over 30.4375 days of so many hours, against three years."""
-    costs = costs_of("4090", hours_per_day=hours)
+    costs = costs_at_2200(hours_per_day=hours)
     assert (costs.break_even_months, costs.cheaper) == (months, cheaper)
 
 
 def test_buying_never_pays_off_where_electricity_costs_more_than_rent() -> None:
-    costs = costs_of("4090", usd_per_kwh=1.0)
+    costs = costs_at_2200(usd_per_kwh=1.0)
     assert (costs.break_even_months, costs.cheaper) == (None, "rent")
 
 
 def test_the_host_is_paid_for_when_its_price_is_given() -> None:
     """(2200 + 1000) / 0.42 = 7619.0 h."""
-    costs = costs_of("4090", host_usd=1000)
+    costs = costs_at_2200(host_usd=1000)
     assert costs.break_even_hours == pytest.approx(7619.0, abs=0.1)
 
 
 def test_unknown_prices_and_speeds_give_unknown_costs() -> None:
-    costs = costs_of("L40S", speed=None)
+    unpriced = replace(CATALOGUE.find("L40S"), market=())
+    costs = plan_costs(unpriced, 1, None, DEFAULT_ASSUMPTIONS)
     assert costs.buy_usd is None and costs.owned_usd_per_hour is None
     assert costs.usd_per_million_tokens is None and costs.cheaper is None
     assert costs.rent_usd_per_hour == 1.5
@@ -212,8 +222,11 @@ def test_break_even_is_where_both_have_cost_the_same(
     [
         ("4090", 1, ["computer_not_counted", "power_is_rated"]),
         ("4090", 8, ["computer_not_counted", "power_is_rated", "several_power_supplies"]),
-        ("a6000", 1, ["price_of_launch", "computer_not_counted", "power_is_rated"]),
+        ("a6000", 1, ["computer_not_counted", "power_is_rated"]),
+        ("rtx a5000", 1, ["price_of_launch", "computer_not_counted", "power_is_rated"]),
+        ("a10g", 1, ["price_of_similar", "power_is_rated"]),
         ("h100", 1, ["rent_label_not_exact", "power_is_rated"]),
+        ("b300", 1, ["price_is_weak", "power_is_rated"]),
         ("m2 ultra 192gb", 1, ["price_of_launch", "power_is_rated"]),
         ("Ascend 910B", 1, []),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from gpusizer.answers.report import Report
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.fit.filters import GpuFilter, board_limits, most_boards, narrowed
-from gpusizer.gpus import Gpu, load_catalogue
+from gpusizer.gpus import Gpu, Price, load_catalogue
 from gpusizer.gpus.costs import rental_quote
 from gpusizer.text import say_note
 from tests.sizers import embedded_sizer
@@ -69,13 +70,18 @@ def test_no_filter_is_the_catalogue_itself_and_filtered_ones_are_kept() -> None:
     ],
 )
 def test_boards_within_limits(limits: dict[str, float], boards: int) -> None:
-    """An RTX 4090: $2,200, $0.51/h, 450 W."""
-    assert most_boards(CATALOGUE.find("4090"), GpuFilter(**limits)) == boards
+    """An RTX 4090 at $2,200, $0.51/h, 450 W."""
+    price = Price(2200.0, "street", "somewhere", "2026", "used", "ask")
+    card = replace(CATALOGUE.find("4090"), market=(price,))
+    assert most_boards(card, GpuFilter(**limits)) == boards
 
 
 def test_a_figure_that_is_unknown_leaves_a_card_out() -> None:
-    assert most_boards(CATALOGUE.find("L40S"), GpuFilter(max_usd=1e6)) is None
-    assert most_boards(CATALOGUE.find("L40S"), GpuFilter(max_watts=700)) == 2
+    unpriced_card = replace(CATALOGUE.find("L40S"), market=())
+    assert most_boards(unpriced_card, GpuFilter(max_usd=1e6)) is None
+    assert most_boards(unpriced_card, GpuFilter(max_watts=700)) == 2
+    estimated = CATALOGUE.find("A10G")
+    assert estimated.similar is not None and most_boards(estimated, GpuFilter(max_usd=1e6)) is None
     filtered = report(vendor="NVIDIA", max_usd=1e6)
     unpriced = [gpu for gpu in remaining(vendors=("NVIDIA",)) if gpu.buy_usd is None]
     assert [(n.code, dict(n.fields)) for n in filtered.notes] == [
@@ -177,7 +183,7 @@ def test_groups_alone_set_no_limits() -> None:
 
 
 def test_the_catalogue_is_listed_within_the_same_filters() -> None:
-    cheap = SIZER.gpus({"vendor": "AMD", "max_usd": 400, "query": "rx 9060"}).gpus
+    cheap = SIZER.gpus({"vendor": "AMD", "max_usd": 410, "query": "rx 9060"}).gpus
     assert [gpu.slug for gpu in cheap] == ["rx-9060-xt-8gb", "rx-9060-xt-16gb"]
     assert len(SIZER.gpus({}).gpus) == len(CATALOGUE.gpus)
     with pytest.raises(InvalidRequest):

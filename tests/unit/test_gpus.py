@@ -223,7 +223,9 @@ def test_json_says_units_and_provenance(catalogue: Catalogue) -> None:
     assert data["memory_torch_basis"] == "observed"
     assert data["memory_bandwidth_gb_per_s"] == 936.2
     assert data["fp16_tensor_tflops_dense"] == 71.2
-    assert data["street_price"]["usd"] == 750 and data["street_price"]["date"] == "2026"
+    assert data["street_price"]["usd"] == 1011 and data["street_price"]["date"] == "2026-10"
+    assert data["street_price"] == data["market_prices"][0]
+    assert [price["condition"] for price in data["market_prices"]] == ["used", "new"]
     assert data["launch_price"]["usd"] == 1499 and data["launch_price"]["date"] is None
     assert data["rent_price_per_hour"]["date"] == "2026-09-07"
 
@@ -233,9 +235,9 @@ def test_street_price_wins_over_launch_price(catalogue: Catalogue) -> None:
         return None if gpu.buy is None else gpu.buy.basis
 
     assert basis(catalogue.find("RTX 3090")) == "street"
-    assert basis(catalogue.find("RTX 3070")) == "launch"
-    assert basis(catalogue.find("T4")) is None
-    assert catalogue.find("T4").buy_usd is None
+    assert basis(catalogue.find("RTX 2080")) == "launch"
+    assert basis(catalogue.find("P100 SXM2")) is None
+    assert catalogue.find("P100 SXM2").buy_usd is None
 
 
 @pytest.mark.parametrize(

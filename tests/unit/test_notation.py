@@ -158,7 +158,7 @@ def test_sentences(language: Language) -> None:
     assert f"2{mark}5 GB" in note and "Q4_K_M" in note
     context = say_note(Note("largest_context", context=131072, users=4), language)
     assert ("131.072" if language == "pt" else "131,072") in context
-    bought = say_note(Note("why_price_street", usd=1599.0, date="2026-10"), language)
+    bought = say_note(Note("why_price_used", usd=1599.0, date="2026-10"), language)
     assert ("1.599" if language == "pt" else "1,599") in bought and "2026-10" in bought
     named_note = Note("projector_not_counted", projector_bytes=2_500_000_000, file="v1.5.gguf")
     assert f"2{mark}33 GiB" in say_note(named_note, language) and "v1.5.gguf" in say_note(

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from gpusizer.answers.report import Report, line
 from gpusizer.answers.request import RANKINGS
-from gpusizer.fit.fit import Verdict
-from gpusizer.fit.ranking import Ranked
+from gpusizer.fit.fit import Fitter, Verdict
+from gpusizer.fit.ranking import Ranked, rank_gpus
+from gpusizer.gpus import Catalogue, Price, load_catalogue
 from gpusizer.gpus.purpose import purpose_of, training_flops
+from gpusizer.memory.quants import find_quant
+from gpusizer.memory.workload import Workload
 from gpusizer.text import LANGUAGES, say_note
 from tests.sizers import embedded_sizer
 
 LLAMA_8B = "meta-llama/Llama-3.1-8B-Instruct"
 SIZER = embedded_sizer()
+BY_PRICE = ("cheapest", "tokens_per_dollar")
 
 
 def report(**fields: Any) -> Report:
@@ -36,10 +41,9 @@ def figure(item: Ranked, rank_by: str) -> float | None:
             return None if speed is None else -speed
         case "cheapest_to_run":
             rented, owned = costs.usd_per_million_tokens, costs.usd_per_million_tokens_owned
-            return min((usd for usd in (rented, owned) if usd is not None), default=None)
+            return least(rented, owned, costs.buy_is_weak)
         case "cheapest_per_hour":
-            hourly = (costs.rent_usd_per_hour, costs.owned_usd_per_hour)
-            return min((usd for usd in hourly if usd is not None), default=None)
+            return least(costs.rent_usd_per_hour, costs.owned_usd_per_hour, costs.buy_is_weak)
         case "tokens_per_dollar":
             return None if not costs.buy_usd or not speed else costs.buy_usd / speed
         case "tokens_per_watt":
@@ -47,6 +51,21 @@ def figure(item: Ranked, rank_by: str) -> float | None:
             return None if watts is None or not speed else watts / speed
     devices = item.fit.count * gpu.devices_per_board
     return float(-item.fit.headroom_bytes * devices)
+
+
+def least(rented: float | None, owned: float | None, weak: bool) -> float | None:
+    """Return the lesser cost; an owned one on weak evidence stands in for an unknown rent only."""
+    if weak and rented is not None:
+        return rented
+    return min((usd for usd in (rented, owned) if usd is not None), default=None)
+
+
+def stands_on_weak_evidence(item: Ranked, rank_by: str) -> bool:
+    """Whether only a doubted price to buy says the figure that a policy orders by."""
+    costs = item.costs
+    if rank_by in ("cheapest_to_run", "cheapest_per_hour"):
+        return costs.buy_is_weak and costs.rent_usd_per_hour is None
+    return costs.buy_is_weak and rank_by in ("cheapest", "tokens_per_dollar")
 
 
 @pytest.mark.parametrize(
@@ -60,7 +79,38 @@ def test_policies_sort_by_their_figure(rank_by: str) -> None:
     known_figures = [value for value in figures if value is not None]
     assert len(known_figures) > 20
     assert figures[: len(known_figures)] == known_figures, "what is unknown comes last"
-    assert known_figures == pytest.approx(sorted(known_figures), rel=0.01)
+    weak = [stands_on_weak_evidence(item, rank_by) for item in sure[: len(known_figures)]]
+    assert weak == sorted(weak), "what is doubted comes after what is well known"
+    firm = len(weak) - sum(weak)
+    for part in (known_figures[:firm], known_figures[firm:]):
+        assert part == pytest.approx(sorted(part), rel=0.01)
+
+
+@pytest.mark.parametrize("rank_by", RANKINGS)
+@pytest.mark.parametrize("priced", [True, False])
+def test_no_order_goes_by_an_estimate(rank_by: str, priced: bool) -> None:
+    """An estimate of a dollar changes no place, also where nobody's price is known."""
+    profile = SIZER.size({"model": LLAMA_8B, "top": 1}).profile
+    fitter = Fitter(profile, Workload(), [(find_quant("q4_k_m"), False)])
+    estimate = Price(1.0, "similar", "3 similar boards", "2026-09", low_usd=1.0, high_usd=1.0)
+    orders = []
+    for similar in (None, estimate):
+        gpus = tuple(
+            gpu if priced and gpu.buy else replace(gpu, market=(), launch=None, similar=similar)
+            for gpu in load_catalogue().gpus[::4]
+        )
+        ranking = rank_gpus(fitter, Catalogue(gpus), rank_by, 0)
+        orders.append([(item.fit.gpu.slug, item.fit.count, item.why) for item in ranking])
+        assert (ranking[0].costs.similar is None) or not priced or rank_by not in BY_PRICE
+    assert orders[0] == orders[1] and len(orders[0]) > 30
+
+
+def test_a_doubted_price_is_never_first() -> None:
+    """M2 Ultra 192 GB at a doubtful $2,800 would be the cheapest GPU of its memory."""
+    places = [item for item in report(rank_by="cheapest").ranking if item.buy_usd is not None]
+    first_weak = next(place for place, item in enumerate(places) if item.costs.buy_is_weak)
+    fits = [item for item in places if item.fit.verdict is Verdict.FITS]
+    assert first_weak >= sum(not item.costs.buy_is_weak for item in fits)
 
 
 def test_training_sorts_by_level_then_throughput() -> None:
@@ -110,11 +160,13 @@ def test_a_place_says_why_in_one_line() -> None:
         for ranked_item in report(rank_by="cheapest", quant="q8_0", engine="llama.cpp").ranking
         if ranked_item.fit.gpu.slug == "rtx-4090-24gb"
     )
-    assert item.decode is not None
+    assert item.decode is not None and item.costs.buy is not None
+    assert (item.costs.buy.usd, item.costs.buy.date) == (2634.25, "2026-09")
     spare = float(f"{item.fit.headroom_bytes / 1e9:.3g}")
     assert line(map(say_note, item.why)) == (
         f"fits in GGUF Q8_0 with {spare:g} GB to spare on each GPU;"
-        f" {item.decode.likely:g} tok/s for each user; $2,200 to buy (asking prices of 2026);"
+        f" {item.decode.likely:g} tok/s for each user; $2,634 to buy (used, 2026-09);"
+        " figures from $2,362 to $4,100;"
         " no NVLink or similar, so don't plan to scale out"
     )
 

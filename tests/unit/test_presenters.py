@@ -8,9 +8,11 @@ from itertools import pairwise
 
 import pytest
 
+from gpusizer.answers.figures.prices import price_speed
 from gpusizer.core.errors import GpusizerError
 from gpusizer.core.units import GIB
 from gpusizer.fit.fit import Verdict
+from gpusizer.gpus import load_catalogue
 from gpusizer.text import LANGUAGES, Language
 from gpusizer.ui.answering import PageAnswer, answer, compare
 from gpusizer.ui.choices import headline
@@ -21,6 +23,7 @@ from gpusizer.ui.presenters.bars import bars_html, card_ticks
 from gpusizer.ui.presenters.cards import cards_html
 from gpusizer.ui.presenters.catalogue import COLUMNS as CATALOGUE_COLUMNS
 from gpusizer.ui.presenters.catalogue import catalogue_grid
+from gpusizer.ui.presenters.charts.scatter import price_plot
 from gpusizer.ui.presenters.errors import error_html
 from gpusizer.ui.presenters.marks import verdict_badge
 from gpusizer.ui.presenters.tables import (
@@ -147,6 +150,28 @@ def test_a_ranking_is_sorted_by_numbers_and_read_in_the_language(llama: PageAnsw
         for row, is_unpriced in zip(cell_texts, unpriced, strict=True)
         if is_unpriced
     } == {"—"}
+
+
+@pytest.mark.parametrize(("language", "used"), [("en", "used"), ("zh", "二手"), ("pt", "usada")])
+def test_every_price_on_the_page_says_what_it_stands_on(
+    llama: PageAnswer, language: Language, used: str
+) -> None:
+    """Grids, pictures and the summary name the condition, the date and the spread."""
+    words = Words(language)
+    rtx = next(gpu for gpu in load_catalogue().gpus if gpu.slug == "rtx-3090-24gb")
+    column = [column.name for column in CATALOGUE_COLUMNS].index("buy")
+    shown = catalogue_grid([rtx], words).value(CATALOGUE_COLUMNS, words)
+    cell = shown["metadata"]["display_value"][0][column].replace("\u2011", "-")
+    low, high = (words.usd(usd).replace("$", "&#36;") for usd in (990, 1350))
+    assert used in cell and "2026-10" in cell and f"{low}–{high}" in cell
+    assert shown["data"][0][column] == 1011
+    ranked = ranking_grid(llama.report, words).value(RANKING_COLUMNS, words)
+    column = [column.name for column in RANKING_COLUMNS].index("buy")
+    for item, row in zip(llama.report.ranking, ranked["metadata"]["display_value"], strict=True):
+        assert (row[column] == "—") == (item.buy_usd is None)
+        assert item.buy_usd is None or row[column].count("<small>") >= 1
+    plot = price_plot(price_speed(llama.report.ranking, "buy"), words)
+    assert plot is not None and used in str(plot.below)
 
 
 def test_an_empty_grid_has_its_headings() -> None:

@@ -56,6 +56,8 @@ def test_ranked_gpus_hold_it_and_come_in_order() -> None:
 
 def test_the_cheapest_run_comes_first() -> None:
     ranking = as_json(answer(rank_by="cheapest", top=0))["ranking"]
+    priced = [row["price"] for row in ranking if row["price"]["buy_usd"] is not None]
+    assert priced and all(price["buy_as_of"] and price["buy_basis"] for price in priced)
     surely = [row["price"]["usd"] for row in ranking if row["verdict"] == "fits"]
     known_usd = [usd for usd in surely if usd is not None]
     assert known_usd == sorted(known_usd)

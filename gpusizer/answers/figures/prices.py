@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Literal
 
 from gpusizer.fit.ranking import Ranked
+from gpusizer.gpus.costs import PlanCosts
 
 Kind = Literal["buy", "rent"]
 _FAR = 4.0  # a frontier's next price this many times higher would flatten all before it
@@ -22,6 +23,7 @@ class Offer:
     Attributes:
         detail: what runs on it.
         frontier: nothing as cheap or cheaper is as fast.
+        costs: what the price stands on.
     """
 
     label: str
@@ -29,6 +31,7 @@ class Offer:
     price_usd: float
     tokens_per_second: float
     frontier: bool = False
+    costs: PlanCosts | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,7 @@ def _offer(item: Ranked, kind: Kind) -> Offer | None:
     fit = item.fit
     name = f"{fit.count} × {fit.gpu.name}" if fit.count > 1 else fit.gpu.name
     how = f"{fit.estimate.quant.name} · {fit.estimate.engine.name}"
-    return Offer(name, how, price, item.decode.likely)
+    return Offer(name, how, price, item.decode.likely, costs=item.costs)
 
 
 def mark_frontier(offers: Iterable[Offer]) -> tuple[Offer, ...]:

@@ -1,6 +1,12 @@
 """What a plan costs: boards bought or rented, electricity, and when buying pays off."""
 
-from gpusizer.gpus.costs.plan import DEFAULT_ASSUMPTIONS, CostAssumptions, PlanCosts, plan_costs
+from gpusizer.gpus.costs.plan import (
+    DEFAULT_ASSUMPTIONS,
+    CostAssumptions,
+    PlanCosts,
+    bought_json,
+    plan_costs,
+)
 from gpusizer.gpus.costs.rental import RentalQuote, rent_usd_per_hour, rental_quote
 
 __all__ = [
@@ -8,6 +14,7 @@ __all__ = [
     "CostAssumptions",
     "PlanCosts",
     "RentalQuote",
+    "bought_json",
     "plan_costs",
     "rent_usd_per_hour",
     "rental_quote",

@@ -4,12 +4,15 @@
     USD/1M tokens = USD/h / (tokens/s x 3600) x 1e6
     break-even    = (boards + host) / (rent per hour - kW x USD/kWh), in hours of work
 
-Break-even follows from prices of different dates; rent is paid for working hours only.
+Break-even follows from prices of different dates; rent is paid for working hours only. A price
+on weak evidence counts among the least costs only of boards that nobody rents out; an estimate
+by similar boards counts nowhere.
 """
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from datetime import date
 from typing import Any
 
 from gpusizer.core.messages import Note
@@ -17,6 +20,7 @@ from gpusizer.core.units import SECONDS_PER_HOUR, significant
 from gpusizer.gpus import Gpu, Price
 from gpusizer.gpus.costs.power import is_card, plan_watts, power_supply_watts
 from gpusizer.gpus.costs.rental import RentalQuote, rental_quote
+from gpusizer.gpus.purchase import current_day, is_old
 
 DAYS_PER_MONTH = 365.25 / 12
 """Days of an average month."""
@@ -61,6 +65,9 @@ class PlanCosts:
 
     Attributes:
         buy_usd: price of the boards, from `buy` (one board, with its date, basis and source).
+        market: today's price of one board in each condition.
+        similar: what similar boards cost, where nothing is known of this one.
+        today: the day by which a price is said to be old.
         rent: prices of one board-hour.
         tokens_per_second: what the plan generates for all its users, at the likely speed.
         running_watts: boards at their rated power, and their hosts.
@@ -80,10 +87,32 @@ class PlanCosts:
     cards: bool
     power_supply_watts: int | None
     assumptions: CostAssumptions
+    market: tuple[Price, ...]
+    similar: Price | None
+    today: date
 
     @property
     def buy_usd(self) -> float | None:
         return None if self.buy is None else self.buy.usd * self.boards
+
+    @property
+    def buy_as_of(self) -> str | None:
+        """Date of the price to buy; the year of a launch price."""
+        return None if self.buy is None else self.buy.date or str(self.buy_year)
+
+    @property
+    def buy_is_old(self) -> bool:
+        """Whether the price to buy is more than a year old."""
+        return self.buy_as_of is not None and is_old(self.buy_as_of, self.today)
+
+    @property
+    def buy_is_weak(self) -> bool:
+        """Whether the price to buy stands on figures that are contradicted or doubted."""
+        return self.buy is not None and self.buy.weak
+
+    def of_all(self, usd: float | None) -> float | None:
+        """The price of one board, times the boards."""
+        return None if usd is None else round(usd * self.boards, 2)
 
     @property
     def rent_usd_per_hour(self) -> float | None:
@@ -150,9 +179,14 @@ class PlanCosts:
 
     @property
     def lowest_usd_per_hour(self) -> float | None:
-        """USD for an hour of work: the lesser of the rented and the owned price, of those known."""
-        prices = [c for c in (self.rent_usd_per_hour, self.owned_usd_per_hour) if c is not None]
-        return min(prices, default=None)
+        """USD for an hour of work: the lesser of the rented and the owned price, of those known.
+
+        An owned price on weak evidence counts only where no rent is known.
+        """
+        rented, owned = self.rent_usd_per_hour, self.owned_usd_per_hour
+        if rented is None or owned is None:
+            return owned if rented is None else rented
+        return rented if self.buy_is_weak else min(rented, owned)
 
     @property
     def lowest_usd_per_million_tokens(self) -> float | None:
@@ -164,9 +198,7 @@ class PlanCosts:
         """Date of the rent, else of the street price, else the year of the launch price."""
         if self.rent is not None and self.rent.as_of:
             return self.rent.as_of
-        if self.buy is None:
-            return None
-        return self.buy.date or str(self.buy_year)
+        return self.buy_as_of
 
     @property
     def _saved_per_hour(self) -> float | None:
@@ -183,6 +215,12 @@ class PlanCosts:
         notes = []
         if self.buy is not None and self.buy.basis == "launch":
             notes.append(Note("price_of_launch", year=self.buy_year))
+        elif self.buy_as_of is not None and self.buy_is_old:
+            notes.append(Note("price_is_old", date=self.buy_as_of))
+        if self.buy_is_weak:
+            notes.append(Note("price_is_weak"))
+        if self.similar is not None:
+            notes.append(_similar_note(self.similar))
         if self.buy is not None and self.cards and not self.assumptions.host_usd:
             notes.append(Note("computer_not_counted"))
         if self.rent is not None and not self.rent.exact:
@@ -195,12 +233,9 @@ class PlanCosts:
 
     def price_json(self) -> dict[str, Any]:
         """The contract's `price` object, of all boards together."""
-        rent, buy = self.rent, self.buy
+        rent = self.rent
         return {
-            "buy_usd": self.buy_usd,
-            "buy_basis": buy.basis if buy else None,
-            "buy_as_of": (buy.date or str(self.buy_year)) if buy else None,
-            "buy_source": buy.source if buy else None,
+            **bought_json(self),
             "rent_usd_per_hour": self.rent_usd_per_hour,
             "rent_low_usd_per_hour": self.rented("low_usd"),
             "rent_high_usd_per_hour": self.rented("high_usd"),
@@ -223,10 +258,53 @@ class PlanCosts:
         }
 
 
+def bought_json(costs: PlanCosts) -> dict[str, Any]:
+    """The price to buy, what it stands on, and the prices in other conditions, of all boards."""
+    buy, similar = costs.buy, costs.similar
+    return {
+        "buy_usd": costs.buy_usd,
+        "buy_basis": buy.basis if buy else None,
+        "buy_as_of": costs.buy_as_of,
+        "buy_source": buy.source if buy else None,
+        "buy_condition": buy.condition if buy else None,
+        "buy_evidence": buy.evidence if buy else None,
+        "buy_low_usd": costs.of_all(buy.low_usd) if buy else None,
+        "buy_high_usd": costs.of_all(buy.high_usd) if buy else None,
+        "buy_providers": list(buy.providers) if buy else [],
+        "buy_addresses": list(buy.addresses) if buy else [],
+        "buy_is_old": costs.buy_is_old if buy else None,
+        "buy_is_weak": costs.buy_is_weak if buy else None,
+        "buy_conditions": [
+            {
+                "condition": price.condition,
+                "usd": costs.of_all(price.usd),
+                "low_usd": costs.of_all(price.low_usd),
+                "high_usd": costs.of_all(price.high_usd),
+                "as_of": price.date,
+                "evidence": price.evidence,
+                "is_old": is_old(price.date or "", costs.today),
+                "is_weak": price.weak,
+            }
+            for price in costs.market
+        ],
+        "similar_usd": costs.of_all(similar.usd) if similar else None,
+        "similar_low_usd": costs.of_all(similar.low_usd) if similar else None,
+        "similar_high_usd": costs.of_all(similar.high_usd) if similar else None,
+        "similar_gpus": list(similar.providers) if similar else [],
+    }
+
+
 def plan_costs(
-    gpu: Gpu, boards: int, tokens_per_second: float | None, assumptions: CostAssumptions
+    gpu: Gpu,
+    boards: int,
+    tokens_per_second: float | None,
+    assumptions: CostAssumptions,
+    today: date | None = None,
 ) -> PlanCosts:
-    """Costs of `boards` boards that together generate `tokens_per_second` (None: unknown)."""
+    """Costs of `boards` boards that together generate `tokens_per_second` (None: unknown).
+
+    Prices are said to be old by `today`, by default the current day.
+    """
     return PlanCosts(
         boards=boards,
         buy=gpu.buy,
@@ -237,7 +315,17 @@ def plan_costs(
         cards=is_card(gpu),
         power_supply_watts=power_supply_watts(gpu, boards),
         assumptions=assumptions,
+        market=gpu.market,
+        similar=gpu.similar,
+        today=today or current_day(),
     )
+
+
+def _similar_note(price: Price) -> Note:
+    """An estimate of one board."""
+    low, high = price.low_usd or price.usd, price.high_usd or price.usd
+    count = len(price.providers)
+    return Note("price_of_similar", count=count, usd=price.usd, low_usd=low, high_usd=high)
 
 
 def _rounded(value: float | None) -> float | None:

@@ -13,20 +13,19 @@ from gpusizer.fit.capacity_limits import Largest
 from gpusizer.fit.fit import Fit, Verdict
 from gpusizer.fit.ranking import Ranked
 from gpusizer.fit.speed import Rate, Speeds
-from gpusizer.gpus import Gpu, Price
-from gpusizer.gpus.costs import RentalQuote, rental_quote
+from gpusizer.gpus import Gpu
+from gpusizer.gpus.costs import rental_quote
+from gpusizer.gpus.purchase import current_day
 from gpusizer.ui.presenters.bars import segments
 from gpusizer.ui.presenters.commands import launch_html
 from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.marks import parts_legend, verdict_badge
 from gpusizer.ui.presenters.number_format import DASH, percent
+from gpusizer.ui.presenters.prices import Spec, price_specs, rent_spec
 from gpusizer.ui.presenters.words import Words
 
-_UNBROKEN_HYPHEN = "\u2011"
 SUGGESTED = 4
 """Number of suggestions on a card; the JSON has all."""
-Spec = tuple[str, str, str | None]
-"""Name of the line, its value, small print."""
 
 
 def cards_html(
@@ -207,8 +206,8 @@ def _specs(gpu: Gpu, ranked: Ranked | None, words: Words) -> Iterator[Spec]:
     yield _known("fp16", gpu.fp16_flops, TERA, "TFLOPS", words)
     yield _known("power", gpu.power_watts, 1, "W", words)
     yield _links(gpu, words)
-    yield _price(gpu.buy, gpu.release_year, words)
-    yield _rent(rental_quote(gpu), words)
+    yield from price_specs(gpu, current_day(), words)
+    yield rent_spec(rental_quote(gpu), words)
 
 
 def _performance(ranked: Ranked, words: Words) -> Iterator[Spec]:
@@ -290,25 +289,3 @@ def _links(gpu: Gpu, words: Words) -> Spec:
     if gpu.interconnect_bytes_per_second:
         speed_in_words = f"{words.whole(gpu.interconnect_bytes_per_second / GB)} GB/s"
     return "links", gpu.interconnect, " · ".join(part for part in (speed_in_words, pcie) if part)
-
-
-def _price(price: Price | None, release_year: int, words: Words) -> Spec:
-    if price is None:
-        return "buy", words("unknown"), None
-    date = (price.date or str(release_year)).replace("-", _UNBROKEN_HYPHEN)
-    basis = words(f"basis.{price.basis}", date=date)
-    return "buy", words.usd(price.usd), basis
-
-
-def _rent(quote: RentalQuote | None, words: Words) -> Spec:
-    """Return the likely price of an hour, and the range of the providers' prices."""
-    if quote is None or quote.likely_usd is None:
-        return "rent", words("unknown"), None
-    ends = (quote.low_usd, quote.high_usd)
-    end_prices = dict.fromkeys(words.usd(price) for price in ends if price is not None)
-    date = (quote.as_of or "").replace("-", _UNBROKEN_HYPHEN)
-    return (
-        "rent",
-        words.usd(quote.likely_usd),
-        words("basis.rent", asked="–".join(end_prices), date=date),
-    )

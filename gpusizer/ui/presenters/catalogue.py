@@ -9,10 +9,11 @@ import pandas as pd
 from gpusizer.core.messages import Note
 from gpusizer.core.units import GB, GIB, TERA
 from gpusizer.gpus import Gpu
-from gpusizer.gpus.costs import rent_usd_per_hour
+from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, plan_costs, rent_usd_per_hour
 from gpusizer.ui.presenters.grid import Column, Grid, gpu_cell, shown
 from gpusizer.ui.presenters.html import Html, el
 from gpusizer.ui.presenters.number_format import DASH
+from gpusizer.ui.presenters.prices import price_cell
 from gpusizer.ui.presenters.words import Words
 
 COLUMNS = (
@@ -23,7 +24,7 @@ COLUMNS = (
     Column("links", "html"),
     Column("power", ascending=True),
     Column("year"),
-    Column("buy", ascending=True),
+    Column("buy", "html", ascending=True),
     Column("rent", ascending=True),
 )
 
@@ -65,7 +66,9 @@ def catalogue_grid(gpus: Sequence[Gpu], words: Words) -> Grid:
             "links": [el("span", gpu.interconnect or DASH) for gpu in gpus],
             "power": shown(values["power"], words.whole),
             "year": values["year"].map(str),
-            "buy": shown(values["buy"], words.usd),
+            "buy": [
+                price_cell(plan_costs(gpu, 1, None, DEFAULT_ASSUMPTIONS), words) for gpu in gpus
+            ],
             "rent": shown(values["rent"], words.usd),
         }
     )

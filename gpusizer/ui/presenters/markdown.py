@@ -11,6 +11,7 @@ from gpusizer.core.printable import printable
 from gpusizer.fit.ranking import Ranked
 from gpusizer.ui.presenters.model_card import statement_lines
 from gpusizer.ui.presenters.number_format import DASH
+from gpusizer.ui.presenters.prices import price_text
 from gpusizer.ui.presenters.words import Words
 
 _RANKED = 10
@@ -76,7 +77,7 @@ def _estimate(row: EstimateRow, words: Words) -> Sequence[str]:
 
 
 def _place(item: Ranked, words: Words) -> Sequence[str]:
-    fit, price, rent = item.fit, item.buy_usd, item.rent_usd_per_hour
+    fit, rent = item.fit, item.rent_usd_per_hour
     return (
         str(item.rank),
         plain(f"{fit.count} × {fit.gpu.name}" if fit.count > 1 else fit.gpu.name),
@@ -84,6 +85,6 @@ def _place(item: Ranked, words: Words) -> Sequence[str]:
         words.verdict(fit.verdict.value),
         words.gib(fit.headroom_bytes),
         DASH if item.decode is None else words.band(item.decode),
-        DASH if price is None else words.usd(price),
+        price_text(item.costs, words),
         DASH if rent is None else words.usd(rent),
     )

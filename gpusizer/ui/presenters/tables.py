@@ -23,6 +23,7 @@ from gpusizer.ui.presenters.marks import (
     verdict_badge,
 )
 from gpusizer.ui.presenters.number_format import DASH
+from gpusizer.ui.presenters.prices import price_cell
 from gpusizer.ui.presenters.words import Words
 
 _ESTIMATE_HEAD = (
@@ -42,7 +43,7 @@ RANKING_COLUMNS = (
     Column("verdict", "html"),
     Column("headroom"),
     Column("speed", "html"),
-    Column("buy", ascending=True),
+    Column("buy", "html", ascending=True),
     Column("rent", ascending=True),
     Column("power", ascending=True),
 )
@@ -118,7 +119,7 @@ def ranking_grid(report: Report, words: Words) -> Grid:
             "verdict": [verdict_badge(item.fit.verdict, words) for item in ranking],
             "headroom": [words.gib(item.fit.headroom_bytes) for item in ranking],
             "speed": [_rate(item, words) for item in ranking],
-            "buy": shown(values["buy"], words.usd),
+            "buy": [price_cell(item.costs, words) for item in ranking],
             "rent": shown(values["rent"], words.usd),
             "power": shown(values["power"], words.whole),
         }

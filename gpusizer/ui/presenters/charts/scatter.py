@@ -11,6 +11,7 @@ from gpusizer.ui.presenters.charts.chart_frame import numbers_table
 from gpusizer.ui.presenters.charts.plot import COLOURS, MUTED, Plot, axes, heading
 from gpusizer.ui.presenters.charts.scale import round_up
 from gpusizer.ui.presenters.html import Html, el, join
+from gpusizer.ui.presenters.prices import price_text
 from gpusizer.ui.presenters.words import Words
 
 _Y_TICKS = 5
@@ -63,9 +64,16 @@ def _frontier(prices: PriceSpeed, words: Words) -> Iterator[Html]:
 
 
 def _facts(offer: Offer, prices: PriceSpeed, words: Words) -> str:
-    price = words.usd(offer.price_usd)
+    price = _price(offer, prices, words)
     price = price if prices.kind == "buy" else words("per_hour", price=price)
     return f"{price} · {words('tokens_per_second', speed=words.speed(offer.tokens_per_second))}"
+
+
+def _price(offer: Offer, prices: PriceSpeed, words: Words) -> str:
+    """Write the price; one to buy with what it stands on."""
+    if prices.kind == "rent" or offer.costs is None:
+        return words.usd(offer.price_usd)
+    return price_text(offer.costs, words)
 
 
 def _numbers(title: str, prices: PriceSpeed, words: Words) -> Html:
@@ -75,7 +83,7 @@ def _numbers(title: str, prices: PriceSpeed, words: Words) -> Html:
             words("column.gpu"): [offer.label for offer in offers],
             words("column.quant"): [offer.detail for offer in offers],
             words("column.frontier"): ["✓" if offer.frontier else "" for offer in offers],
-            words(f"column.{prices.kind}"): [words.usd(offer.price_usd) for offer in offers],
+            words(f"column.{prices.kind}"): [_price(offer, prices, words) for offer in offers],
             words("column.speed"): [words.speed(offer.tokens_per_second) for offer in offers],
         }
     )

@@ -1,0 +1,215 @@
+"""What boards cost to buy today: dated prices by condition, each with its sources and spread.
+
+`data/purchase_prices.csv` holds rows that people edit, `data/generated/purchase_lists.csv` those
+that `python -m scrapers.prices` writes from published lists; `data/purchase_labels.csv` says which
+board a label of such a list means and in which condition.
+
+A price is the median over its sources, each counted once with the median of its own figures, as
+rents are (`costs/rental.py`). Prices of 2026 rose within months (RTX 5090: $2,843 in July 2025,
+about $5,000 in September 2026), so only figures of the last 120 days before the newest count.
+"""
+
+from __future__ import annotations
+
+import calendar
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta
+from functools import cache
+from pathlib import Path
+from statistics import median
+from typing import cast
+
+from gpusizer.core.paths import DATA_DIR, GENERATED_DIR
+from gpusizer.core.tables import TableRow, read_table
+from gpusizer.gpus.gpu import Condition, Evidence, Gpu, Price
+from gpusizer.gpus.similar import similar_price
+
+WINDOW = timedelta(days=120)
+"""How far before the newest figure of a board an older one still counts."""
+YEAR = timedelta(days=365)
+"""A price dated earlier than this before today is said to be old."""
+
+_CONDITIONS: dict[str, Condition] = {
+    "new": "new",
+    "used": "used",
+    "refurbished": "used",
+    "system": "system",
+}
+_EVIDENCE = ("ask", "sold", "guide")
+
+
+@dataclass(frozen=True, slots=True)
+class PurchaseOffer:
+    """One dated figure for one board, in US dollars.
+
+    Attributes:
+        condition: "used" includes refurbished boards; "system" is a whole computer, new.
+        date: ISO date, or year and month where the source gives no day.
+        evidence: "ask" (an asking price), "sold" (what buyers paid) or "guide" (a range or
+            reference of an article or list).
+        weak: contradicted or doubted; counts only for a board that has nothing better.
+        provider: whose figure it is; a source counts once under this name.
+        source: public address.
+    """
+
+    condition: Condition
+    usd: float
+    date: str
+    evidence: Evidence
+    weak: bool
+    provider: str
+    source: str
+
+
+def market_prices(offers: Iterable[PurchaseOffer]) -> tuple[Price, ...]:
+    """The price in each condition that anything is known of; the one that counts first.
+
+    Weak figures count only where there is nothing else of the board. The cheapest condition
+    counts, of those whose figures are as recent as the board's newest.
+    """
+    offers = tuple(offers)
+    counted = [offer for offer in offers if not offer.weak] or offers
+    by_condition: dict[Condition, list[PurchaseOffer]] = {}
+    for offer in counted:
+        by_condition.setdefault(offer.condition, []).append(offer)
+    prices = [_market_price(_recent(group)) for group in by_condition.values()]
+    newest = max((last_day(price.date or "") for price in prices), default=date.min)
+
+    def place(price: Price) -> tuple[bool, float]:
+        return newest - last_day(price.date or "") > WINDOW, price.usd
+
+    return tuple(sorted(prices, key=place))
+
+
+def last_day(text: str) -> date:
+    """The last day that an ISO date, a month or a bare year may mean.
+
+    Raises ValueError for anything else.
+
+    >>> last_day("2026-02").isoformat()
+    '2026-02-28'
+    """
+    numbers = [int(part) for part in text.split("-")]
+    if len(numbers) == 1:
+        return date(numbers[0], 12, 31)
+    if len(numbers) == 2:
+        year, month = numbers
+        return date(year, month, calendar.monthrange(year, month)[1])
+    return date.fromisoformat(text)
+
+
+def is_old(text: str, today: date) -> bool:
+    """Whether a price of that date is more than a year old."""
+    return today - last_day(text) > YEAR
+
+
+def current_day() -> date:
+    """Today, by which prices are said to be old."""
+    return datetime.now(UTC).date()
+
+
+def read_offers(prices_csv: Path) -> dict[str, list[PurchaseOffer]]:
+    """Edited rows by slug of the board. Raises MalformedTable for an unreadable cell."""
+    offers: dict[str, list[PurchaseOffer]] = {}
+    for slug, offer in read_table(prices_csv, lambda row: (row.text("slug"), _offer(row))):
+        offers.setdefault(slug, []).append(offer)
+    return offers
+
+
+def read_listed_offers(lists_csv: Path, labels_csv: Path) -> dict[str, list[PurchaseOffer]]:
+    """Offers of published lists by slug of the board; excluded labels have no slug.
+
+    Raises KeyError for a label that `labels_csv` lacks, MalformedTable for unreadable cells.
+    """
+    boards = read_boards(labels_csv)
+    offers: dict[str, list[PurchaseOffer]] = {}
+
+    def add(row: TableRow) -> None:
+        slug, condition = boards[row.text("label")]
+        if slug:
+            offers.setdefault(slug, []).append(_listed_offer(row, _CONDITIONS[condition]))
+
+    read_table(lists_csv, add)
+    return offers
+
+
+def read_boards(labels_csv: Path) -> dict[str, tuple[str, str]]:
+    """Label of a published list -> slug and condition, both "" for a label that is excluded."""
+    return dict(
+        read_table(
+            labels_csv,
+            lambda row: (row.text("label"), (row.text("slug"), row.text("condition"))),
+        )
+    )
+
+
+def with_prices(gpus: Iterable[Gpu]) -> tuple[Gpu, ...]:
+    """GPUs with what they cost to buy, or an estimate where nothing is known of that."""
+    priced = tuple(replace(gpu, market=_prices().get(gpu.slug, ())) for gpu in gpus)
+    return tuple(
+        replace(gpu, similar=similar_price(gpu, priced)) if gpu.buy is None else gpu
+        for gpu in priced
+    )
+
+
+@cache
+def _prices() -> dict[str, tuple[Price, ...]]:
+    edited = read_offers(DATA_DIR / "purchase_prices.csv")
+    listed = read_listed_offers(
+        GENERATED_DIR / "purchase_lists.csv", DATA_DIR / "purchase_labels.csv"
+    )
+    slugs = edited.keys() | listed.keys()
+    return {slug: market_prices([*edited.get(slug, ()), *listed.get(slug, ())]) for slug in slugs}
+
+
+def _recent(offers: Sequence[PurchaseOffer]) -> list[PurchaseOffer]:
+    newest = max(last_day(offer.date) for offer in offers)
+    return [offer for offer in offers if newest - last_day(offer.date) <= WINDOW]
+
+
+def _market_price(offers: Sequence[PurchaseOffer]) -> Price:
+    """The price that figures for one board in one condition amount to."""
+    by_provider: dict[str, list[float]] = {}
+    for offer in offers:
+        by_provider.setdefault(offer.provider, []).append(offer.usd)
+    evidence = {offer.evidence for offer in offers}
+    return Price(
+        usd=round(median(map(median, by_provider.values())), 2),
+        basis="street",
+        source=", ".join(sorted(by_provider)),
+        date=max((offer.date for offer in offers), key=last_day),
+        condition=offers[0].condition,
+        evidence=evidence.pop() if len(evidence) == 1 else "mixed",
+        low_usd=min(offer.usd for offer in offers),
+        high_usd=max(offer.usd for offer in offers),
+        providers=tuple(sorted(by_provider)),
+        addresses=tuple(sorted({offer.source for offer in offers})),
+        weak=any(offer.weak for offer in offers),
+    )
+
+
+def _offer(row: TableRow) -> PurchaseOffer:
+    row.one_of("condition", tuple(_CONDITIONS))
+    return PurchaseOffer(
+        condition=_CONDITIONS[row.text("condition")],
+        usd=row.number("usd"),
+        date=row.text("date"),
+        evidence=cast(Evidence, row.one_of("evidence", _EVIDENCE)),
+        weak=row.flag("weak"),
+        provider=row.text("provider"),
+        source=row.text("source"),
+    )
+
+
+def _listed_offer(row: TableRow, condition: Condition) -> PurchaseOffer:
+    """Lists print reference prices of their authors, neither asked for nor paid."""
+    return PurchaseOffer(
+        condition=condition,
+        usd=row.number("usd"),
+        date=row.text("date"),
+        evidence="guide",
+        weak=False,
+        provider=row.text("source"),
+        source=row.text("address"),
+    )

@@ -1,0 +1,111 @@
+"""What GPUs cost, as lines of a card, cells of a grid and text: to buy, or to rent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+
+from gpusizer.gpus import Gpu, Price
+from gpusizer.gpus.costs import PlanCosts, RentalQuote
+from gpusizer.gpus.purchase import is_old
+from gpusizer.ui.presenters.html import Html, el, join
+from gpusizer.ui.presenters.number_format import DASH
+from gpusizer.ui.presenters.words import Words
+
+Spec = tuple[str, str, str | None]
+"""Name of the line, its value, small print."""
+_UNBROKEN_HYPHEN = "\u2011"
+
+
+def price_cell(costs: PlanCosts, words: Words) -> Html | str:
+    """Write the price of all boards of a plan; small print below says what it stands on."""
+    if costs.buy_usd is None:
+        return DASH
+    small_print = [el("small", part) for part in _terms(costs, words)]
+    price = el("strong", words.usd(costs.buy_usd))
+    return el("div", price, join(small_print), class_="gs-number gs-named")
+
+
+def price_text(costs: PlanCosts, words: Words) -> str:
+    """Write the same in one line."""
+    if costs.buy_usd is None:
+        return DASH
+    return f"{words.usd(costs.buy_usd)} ({' · '.join(_terms(costs, words))})"
+
+
+def price_specs(gpu: Gpu, today: date, words: Words) -> Iterator[Spec]:
+    """Yield the price that counts, then those in other conditions.
+
+    Where no price is known, an estimate by similar cards stands with "≈" and says so.
+    """
+    price = gpu.buy
+    if price is None:
+        yield _similar(gpu.similar, words)
+        return
+    yield "buy", words.usd(price.usd), _small_print(price, gpu.release_year, today, words)
+    for other in gpu.market:
+        if other is not price:
+            small_print = _small_print(other, gpu.release_year, today, words)
+            yield "buy_also", words.usd(other.usd), small_print
+
+
+def _terms(costs: PlanCosts, words: Words) -> Iterator[str]:
+    """Yield condition and date of the price to buy, its spread, and whether it is old or weak."""
+    price = costs.buy
+    if price is None:
+        return
+    date_text = _unbroken(costs.buy_as_of or "")
+    yield words(f"basis.{price.condition or price.basis}", date=date_text)
+    if price.evidence is not None:
+        yield _range(costs.of_all(price.low_usd), costs.of_all(price.high_usd), words)
+    if costs.buy_is_old:
+        yield words("price.old")
+    if costs.buy_is_weak:
+        yield words("price.weak")
+
+
+def _small_print(price: Price, release_year: int, today: date, words: Words) -> str:
+    """Say the condition and date, the kind of evidence, the spread, and what is doubtful."""
+    as_of = price.date or str(release_year)
+    parts = [words(f"basis.{price.condition or price.basis}", date=_unbroken(as_of))]
+    if price.evidence is not None:
+        parts.append(words(f"price.{price.evidence}"))
+        count = words.whole(len(price.providers))
+        parts.append(words("price.spread", spread=_spread(price, words), count=count))
+    if is_old(as_of, today):
+        parts.append(words("price.old"))
+    if price.weak:
+        parts.append(words("price.weak"))
+    return " · ".join(parts)
+
+
+def _similar(price: Price | None, words: Words) -> Spec:
+    if price is None:
+        return "buy", words("unknown"), None
+    count = words.whole(len(price.providers))
+    text = words("price.similar", spread=_spread(price, words), count=count)
+    return "buy", f"≈ {words.usd(price.usd)}", text
+
+
+def _spread(price: Price, words: Words) -> str:
+    return _range(price.low_usd, price.high_usd, words)
+
+
+def _range(low: float | None, high: float | None, words: Words) -> str:
+    return "–".join(dict.fromkeys(words.usd(usd) for usd in (low, high) if usd is not None))
+
+
+def _unbroken(text: str) -> str:
+    return text.replace("-", _UNBROKEN_HYPHEN)
+
+
+def rent_spec(quote: RentalQuote | None, words: Words) -> Spec:
+    """Return the likely price of an hour, and the range of the providers' prices."""
+    if quote is None or quote.likely_usd is None:
+        return "rent", words("unknown"), None
+    date = _unbroken(quote.as_of or "")
+    return (
+        "rent",
+        words.usd(quote.likely_usd),
+        words("basis.rent", asked=_range(quote.low_usd, quote.high_usd, words), date=date),
+    )

@@ -1,0 +1,217 @@
+"""Prices to buy: medians, spreads and ages by hand, and what cards say of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpusizer.cli.money import price_cell as price_table_cell
+from gpusizer.gpus import Gpu, load_catalogue
+from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, plan_costs
+from gpusizer.gpus.purchase import PurchaseOffer, is_old, last_day, market_prices
+from gpusizer.text import LANGUAGES, Language, say_note
+from gpusizer.ui.presenters.prices import price_cell, price_specs, price_text
+from gpusizer.ui.presenters.words import Words
+
+CATALOGUE = load_catalogue()
+TODAY = date(2026, 11, 22)
+ENGLISH = Words("en")
+
+
+def offer(provider: str, usd: float, when: str = "2026-09-01", **facts: object) -> PurchaseOffer:
+    base = PurchaseOffer("used", usd, when, "ask", False, provider, f"https://{provider}.example")
+    return replace(base, **facts)  # type: ignore[arg-type]
+
+
+def card(*offers: PurchaseOffer, **facts: object) -> Gpu:
+    """Return an RTX 4090 with these offers alone."""
+    return replace(CATALOGUE.find("4090"), market=market_prices(offers), **facts)  # type: ignore[arg-type]
+
+
+def lines(gpu: Gpu, today: date = TODAY, words: Words = ENGLISH) -> list[tuple[str, str, str]]:
+    return [
+        (name, value, (detail or "").replace("\u2011", "-"))
+        for name, value, detail in price_specs(gpu, today, words)
+    ]
+
+
+def test_the_price_is_the_median_of_sources_and_the_spread_that_of_figures() -> None:
+    """A stands for 200, the median of its three; between A, B 300 and C 1,000 lies 300."""
+    listings = [offer("A", usd) for usd in (100.0, 200.0, 900.0)]
+    (price,) = market_prices([*listings, offer("B", 300.0), offer("C", 1000.0, evidence="sold")])
+    assert (price.usd, price.low_usd, price.high_usd) == (300.0, 100.0, 1000.0)
+    assert (price.providers, price.evidence) == (("A", "B", "C"), "mixed")
+    assert (price.basis, price.condition, price.weak) == ("street", "used", False)
+    assert len(price.addresses) == 3
+
+
+def test_two_sources_meet_in_the_middle() -> None:
+    (price,) = market_prices([offer("A", 100.0), offer("B", 251.0)])
+    assert (price.usd, price.evidence) == (175.5, "ask")
+
+
+def test_figures_of_more_than_120_days_before_the_newest_do_not_count() -> None:
+    """3 May is 120 days before 31 August, and 2 May 121; a month counts to its last day."""
+    (price,) = market_prices(
+        [
+            offer("A", 500.0, "2026-08"),
+            offer("B", 300.0, "2026-05-03"),
+            offer("C", 1.0, "2026-05-02"),
+        ]
+    )
+    assert (price.usd, price.low_usd, price.date) == (400.0, 300.0, "2026-08")
+
+
+def test_weak_figures_count_for_boards_that_have_nothing_else() -> None:
+    doubted = offer("A", 50.0, weak=True)
+    (price,) = market_prices([doubted, offer("B", 400.0, condition="new")])
+    assert (price.condition, price.usd, price.weak) == ("new", 400.0, False)
+    (alone,) = market_prices([doubted])
+    assert (alone.usd, alone.weak) == (50.0, True)
+
+
+def test_the_cheaper_condition_counts_unless_its_figures_are_stale() -> None:
+    fresh = [offer("A", 500.0), offer("B", 700.0, condition="new")]
+    assert [price.condition for price in market_prices(fresh)] == ["used", "new"]
+    stale = [offer("A", 500.0, "2026-01"), offer("B", 700.0, condition="new")]
+    assert [price.condition for price in market_prices(stale)] == ["new", "used"]
+
+
+def test_no_offers_make_no_price() -> None:
+    assert market_prices([]) == ()
+
+
+@given(
+    st.lists(
+        st.builds(
+            offer,
+            st.sampled_from("ABCD"),
+            st.floats(20, 1e5),
+            st.dates(date(2024, 1, 1), date(2026, 12, 31)).map(date.isoformat),
+            condition=st.sampled_from(["new", "used", "system"]),
+            weak=st.booleans(),
+        ),
+        min_size=1,
+        max_size=12,
+    ),
+    st.randoms(),
+)
+def test_prices_hold_their_laws(offers: list[PurchaseOffer], shuffle: object) -> None:
+    """Within the spread, one for a condition, and the same in any order of the rows."""
+    prices = market_prices(offers)
+    assert len({price.condition for price in prices}) == len(prices) >= 1
+    for price in prices:
+        assert price.low_usd is not None and price.high_usd is not None
+        assert price.low_usd - 0.01 <= price.usd <= price.high_usd + 0.01
+    mixed = list(offers)
+    shuffle.shuffle(mixed)  # type: ignore[attr-defined]
+    assert sorted(market_prices(mixed), key=repr) == sorted(prices, key=repr)
+
+
+@pytest.mark.parametrize(
+    ("text", "last"),
+    [("2026", "2026-12-31"), ("2024-02", "2024-02-29"), ("2026-09-05", "2026-09-05")],
+)
+def test_dates_reach_to_their_last_day(text: str, last: str) -> None:
+    assert last_day(text).isoformat() == last
+
+
+@pytest.mark.parametrize(
+    ("text", "old"),
+    [
+        ("2025-11-22", False),
+        ("2025-11-21", True),
+        ("2025-11", False),
+        ("2025", False),
+        ("2024", True),
+    ],
+)
+def test_more_than_a_year_is_old(text: str, old: bool) -> None:
+    """365 days before 22 November 2026 is 22 November 2025."""
+    assert is_old(text, TODAY) is old
+
+
+def test_an_old_price_says_so_in_notes_and_figures() -> None:
+    old = plan_costs(card(offer("A", 500.0, "2025-08")), 2, 10.0, DEFAULT_ASSUMPTIONS, TODAY)
+    assert old.notes()[0].code == "price_is_old"
+    assert "2025-08" in say_note(old.notes()[0])
+    assert old.price_json()["buy_is_old"] is True
+    assert old.price_json()["buy_conditions"][0]["is_old"] is True
+    fresh = plan_costs(card(offer("A", 500.0)), 2, 10.0, DEFAULT_ASSUMPTIONS, TODAY)
+    assert fresh.price_json()["buy_is_old"] is False
+    assert (fresh.buy_usd, fresh.price_json()["buy_low_usd"]) == (1000.0, 1000.0)
+
+
+def test_break_even_goes_by_the_price_that_counts() -> None:
+    """$700 used, $1,400 new: 700 / (0.51 rent - 0.09 electricity) = 1,666.7 hours."""
+    gpu = card(offer("A", 700.0), offer("B", 1400.0, condition="new"))
+    costs = plan_costs(gpu, 1, 10.0, DEFAULT_ASSUMPTIONS, TODAY)
+    assert costs.break_even_hours == pytest.approx(1666.7, abs=0.1)
+
+
+def test_a_doubted_price_yields_to_rent_where_both_are_known() -> None:
+    """$50 would own a 4090 for less than a cent an hour; the doubted price does not count."""
+    costs = plan_costs(card(offer("A", 50.0, weak=True), launch=None), 1, 10.0, DEFAULT_ASSUMPTIONS)
+    assert costs.owned_usd_per_hour is not None and costs.rent_usd_per_hour is not None
+    assert costs.owned_usd_per_hour < costs.lowest_usd_per_hour == costs.rent_usd_per_hour
+
+
+def test_a_card_says_new_or_used_the_date_the_spread_and_the_kind() -> None:
+    gpu = card(
+        offer("A", 990.0, "2026-10"),
+        offer("B", 1350.0, "2026-09-12"),
+        offer("C", 1600.0, "2026-07", condition="new", evidence="sold"),
+    )
+    assert lines(gpu) == [
+        ("buy", "$1,170", "used, 2026-10 · asking prices · $990–$1,350 (sources: 2)"),
+        ("buy_also", "$1,600", "new, 2026-07 · prices paid · $1,600 (sources: 1)"),
+    ]
+
+
+def test_a_card_says_what_is_old_weak_or_of_launch() -> None:
+    old = card(offer("A", 500.0, "2025-08", weak=True), launch=None)
+    assert lines(old)[0][2].endswith("· more than a year old · weak evidence")
+    launch = replace(CATALOGUE.find("4090"), market=())
+    assert lines(launch) == [("buy", "$1,599", "launch price, 2022 · more than a year old")]
+    assert lines(launch, date(2023, 6, 1)) == [("buy", "$1,599", "launch price, 2022")]
+
+
+def test_a_card_marks_an_estimate_and_leaves_the_unknown_unknown() -> None:
+    (estimate,) = lines(CATALOGUE.find("A10G"))
+    assert estimate == (
+        "buy",
+        "≈ $5,047",
+        "estimate: similar cards (5) cost $2,800–$6,839; no order goes by it",
+    )
+    assert lines(CATALOGUE.find("Ascend 910B")) == [("buy", "unknown", "")]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_board_says_its_price_in_every_language(language: Language) -> None:
+    words = Words(language)
+    for gpu in CATALOGUE.gpus:
+        assert all(value for _, value, _ in lines(gpu, TODAY, words))
+        costs = plan_costs(gpu, 1, None, DEFAULT_ASSUMPTIONS, TODAY)
+        assert all(say_note(note, language) for note in costs.notes())
+    assert ("2026-10" in lines(CATALOGUE.find("RTX 3090"), TODAY, words)[0][2]) is True
+
+
+def test_every_price_of_a_grid_says_its_condition_date_and_spread() -> None:
+    """Two boards of $990 to $1,350 each; what is unknown is a dash."""
+    gpu = card(offer("A", 990.0, "2026-10"), offer("B", 1350.0))
+    costs = plan_costs(gpu, 2, None, DEFAULT_ASSUMPTIONS, TODAY)
+    text = price_text(costs, ENGLISH).replace("\u2011", "-")
+    assert text == "$2,340 (used, 2026-10 · $1,980–$2,700)"
+    assert price_table_cell(costs) == "2,340 (1,980-2,700 used 2026-10)"
+    markup = str(price_cell(costs, ENGLISH)).replace("\u2011", "-").replace("&#36;", "$")
+    assert "<strong>$2,340</strong>" in markup
+    assert "<small>used, 2026-10</small><small>$1,980–$2,700</small>" in markup
+    unknown = plan_costs(CATALOGUE.find("A10G"), 1, None, DEFAULT_ASSUMPTIONS, TODAY)
+    assert price_cell(unknown, ENGLISH) == price_text(unknown, ENGLISH) == "—"
+    assert price_table_cell(unknown) == "unknown"
+    launch = plan_costs(replace(gpu, market=()), 1, None, DEFAULT_ASSUMPTIONS, TODAY)
+    assert price_table_cell(launch) == "1,599 (launch 2022, old)"
