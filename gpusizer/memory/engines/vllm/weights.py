@@ -65,7 +65,8 @@ _FUSED_NAMES = {
 _SUFFIX = re.compile(r"(\.linear)?\.(weight|qweight|weight_packed)$")
 _ON_EVERY_RANK = re.compile(
     r"(q_a_proj|kv_a_proj_with_mqa|mm_input_projection_weight|patch_merger|patch_embed\w*"
-    r"|\.indexer\.|pre_mm_projector|merging_layer|eh_proj)"
+    r"|\.indexer\.|\.compressor\.|\.attn\.(wq_a|wkv)\.|pre_mm_projector|merging_layer"
+    r"|eh_proj|\b[eh]_proj)"
 )
 _STRUCTURAL = (Part.VISION, Part.AUDIO, Part.ENCODER)
 _DECODER = (Part.TEXT, Part.MTP)  # draft layers are layers of the decoder's kind
