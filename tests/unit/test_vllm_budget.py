@@ -12,7 +12,6 @@ from gpusizer.memory.quants import find_quant
 from gpusizer.memory.quants.native import native_quant
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile, build_profile
-from gpusizer.model.tensor_roles import Kind, Part
 from tests.builders import qwen3_moe
 from tests.vllm_models import BIG, LLAMA_8B, VLLM, embedded
 
@@ -115,26 +114,3 @@ def test_buffers_for_nvlink_need_peers() -> None:
     assert inside("H100 SXM") == pytest.approx(2.08)
     assert inside("RTX PRO 6000") == inside("RTX 4090") == pytest.approx(0.5)
     assert inside("A100 SXM4 80GB") == inside("RTX 4090")  # no switches that add up
-
-
-def test_deepseek_v4s_down_projections_and_compressors_are_on_every_rank() -> None:
-    """DeepSeek-V4-Pro: 61 layers of (1536 + 512) x 7168 in FP8; 31 and 30 pairs of compressors
-    of 512 and 1024 x 7168 in 16 bits."""
-    model = embedded("deepseek-ai/DeepSeek-V4-Pro")
-    plan = plan_of(model)
-    whole = [
-        group
-        for group, most in zip(model.groups, plan.divisors, strict=True)
-        if not most
-        and group.part is Part.TEXT
-        and group.kind is Kind.LINEAR
-        and "indexer" not in group.pattern
-    ]
-    compressors = 2 * 2 * 7168 * (31 * 512 + 30 * 1024)
-    assert sum(group.stored_bytes for group in whole) == 61 * 2048 * 7168 + compressors
-    drafts = [
-        group.pattern
-        for group, most in zip(model.groups, plan.divisors, strict=True)
-        if not most and group.part is Part.MTP and group.kind is Kind.LINEAR
-    ]
-    assert {"mtp.{}.e_proj.weight", "mtp.{}.h_proj.weight"} <= set(drafts)

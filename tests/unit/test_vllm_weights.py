@@ -194,3 +194,26 @@ def test_hips_libraries_lie_beside_the_weights() -> None:
         for card in (version_defaults.ROCM, 0)
     )
     assert hip - cuda == int(0.1 * GIB)
+
+
+def test_deepseek_v4s_down_projections_and_compressors_are_on_every_rank() -> None:
+    """DeepSeek-V4-Pro: 61 layers of (1536 + 512) x 7168 in FP8; 31 and 30 pairs of compressors
+    of 512 and 1024 x 7168 in 16 bits."""
+    model = embedded("deepseek-ai/DeepSeek-V4-Pro")
+    plan = plan_of(model)
+    whole = [
+        group
+        for group, most in zip(model.groups, plan.divisors, strict=True)
+        if not most
+        and group.part is Part.TEXT
+        and group.kind is Kind.LINEAR
+        and "indexer" not in group.pattern
+    ]
+    compressors = 2 * 2 * 7168 * (31 * 512 + 30 * 1024)
+    assert sum(group.stored_bytes for group in whole) == 61 * 2048 * 7168 + compressors
+    drafts = [
+        group.pattern
+        for group, most in zip(model.groups, plan.divisors, strict=True)
+        if not most and group.part is Part.MTP and group.kind is Kind.LINEAR
+    ]
+    assert {"mtp.{}.e_proj.weight", "mtp.{}.h_proj.weight"} <= set(drafts)
