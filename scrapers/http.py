@@ -22,6 +22,7 @@ from scrapers.http_response import (
     discard_body,
     read_response,
 )
+from scrapers.hub_calls import OnCall, ignore_call, kind_of
 from scrapers.limits import PROCESS_READS
 from scrapers.read_budget import ReadBudget
 from scrapers.redirects import (
@@ -47,9 +48,10 @@ class HubSession:
 
     Safe to share between threads. `headers_route` remembers whether this Hub answers the
     route that gives all headers of a model, `tokenizers` what GGUF files of a repository have
-    in common. Failures are HubUnreachable with `reason` "timeout", "connection", "truncated",
-    "server_error", "unexpected_answer", "redirect" (to an address that is not allowed) or
-    "redirect_loop"; HubRateLimited; LimitsExceeded; or what the Hub's status means.
+    in common; `on_call` is told of every request. Failures are HubUnreachable with `reason`
+    "timeout", "connection", "truncated", "server_error", "unexpected_answer", "redirect" (to an
+    address that is not allowed) or "redirect_loop"; HubRateLimited; LimitsExceeded; or what the
+    Hub's status means.
     """
 
     def __init__(
@@ -58,6 +60,7 @@ class HubSession:
         *,
         cdn_origins: Collection[str] = (),
         tokenizers: TokenizerSections | None = None,
+        on_call: OnCall = ignore_call,
     ) -> None:
         self.endpoint = endpoint.rstrip("/")
         self.headers_route = CircuitBreaker()
@@ -65,6 +68,7 @@ class HubSession:
         self._cdn_origins = tuple(cdn_origins)
         self._origin = origin_of(self.endpoint)
         self._client = HttpClient(PROCESS_READS)
+        self._on_call = on_call
 
     def __enter__(self) -> Self:
         return self
@@ -176,7 +180,20 @@ class HubSession:
         try:
             seconds, limits = budget.seconds_left(deadline), budget.limits
             waits = min(limits.connect_seconds, seconds), min(limits.request_seconds, seconds)
-            with self._client.open(prepared, waits, seconds) as response:
+            with self._opened(prepared, waits, seconds) as response:
                 yield response
         finally:
             _in_flight.release()
+
+    def _opened(
+        self, prepared: requests.PreparedRequest, waits: tuple[float, float], seconds: float
+    ) -> requests.Response:
+        """The answer whose head has arrived, after `on_call` was told of it."""
+        kind = kind_of(prepared.url or "", self.endpoint)
+        try:
+            response = self._client.open(prepared, waits, seconds)
+        except TransportError:
+            self._on_call(kind, None)
+            raise
+        self._on_call(kind, response.status_code)
+        return response
