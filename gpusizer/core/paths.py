@@ -19,21 +19,21 @@ SNAPSHOTS_DIR = GENERATED_DIR / "models"
 @cache
 def data_version() -> str:
     """A hash of the files in `data/`, read once for a process: 12 hexadecimal digits."""
-    return _hash_of(DATA_DIR, "*")
+    return _hash_of(DATA_DIR, "**/*")
 
 
 @cache
 def code_version() -> str:
-    """A hash of gpusizer's modules and words, read once for a process: 12 hexadecimal digits.
+    """A hash of all modules and words, read once for a process: 12 hexadecimal digits.
 
     Another version may answer the same request about the same commit differently.
     """
-    return _hash_of(Path(__file__).resolve().parents[1], "*.py", "*.toml")
+    return _hash_of(DATA_DIR.parent, "gpusizer/**/*.py", "gpusizer/**/*.toml", "scrapers/**/*.py")
 
 
 def _hash_of(folder: Path, *patterns: str) -> str:
     digest = sha256()
-    paths = {path for pattern in patterns for path in folder.rglob(pattern) if path.is_file()}
+    paths = {path for pattern in patterns for path in folder.glob(pattern) if path.is_file()}
     for path in sorted(paths):
         digest.update(path.relative_to(folder).as_posix().encode())
         digest.update(path.read_bytes())

@@ -69,6 +69,15 @@ def test_metrics_count_requests_answers_and_lookups(app_url: str, client: Client
     assert after["process_resident_memory_bytes"] > 50_000_000
 
 
+def test_plain_http_leaves_no_session(app_url: str, client: Client) -> None:
+    sessions = 'gpusizer_sessions{page="endpoints"}'
+    call(client, "/list_gpus", "4090")
+    before = samples(app_url)[sessions]
+    for top in range(1, 6):
+        assert ask(app_url, "gpus", {"query": "4090", "max_watts": 400 + top}).status_code == 200
+    assert samples(app_url)[sessions] == before
+
+
 PRIVATE = ("secret-org/secret-model", "secret-org", VISITORS_MODEL, VISITORS_TOKEN, "127.0.0.1")
 """What a caller sends, or is known by."""
 

@@ -11,7 +11,7 @@ import pytest
 
 from gpusizer.answers.sizer import Sizer
 from gpusizer.core.errors import GatedModel, HubUnreachable, InvalidRequest
-from gpusizer.core.paths import data_version
+from gpusizer.core.paths import code_version, data_version
 from gpusizer.gpus import load_catalogue
 from gpusizer.hub.model_ref import ModelRef
 from gpusizer.hub.snapshot import RepoSnapshot
@@ -134,6 +134,8 @@ def test_an_answer_larger_than_the_cache_is_given(repository: Repository) -> Non
 def test_the_version_of_the_data_is_a_hash_of_its_files() -> None:
     assert re.fullmatch("[0-9a-f]{12}", data_version())
     assert data_version() == data_version()
+    assert re.fullmatch("[0-9a-f]{12}", code_version())
+    assert code_version() != data_version()
 
 
 def version(cache: AnswerCache, **fields: Any) -> str:
