@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import threading
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any, Protocol
@@ -30,7 +30,9 @@ Json = dict[str, Any]
 Fields = Mapping[str, Any]
 
 _MAX_BYTES = 16_000_000
-"""Compressed bytes of answers in the cache; one has 4,000 to 60,000."""
+"""Memory of the answers in the cache; one takes 2,000 to 60,000 bytes, compressed."""
+_ENTRY_BYTES = 1_500
+"""What an entry takes beside its answer: keys, versions and Python's objects, as measured."""
 _LEVEL = 6
 """Compression of an answer: a millisecond for 80 kB, a tenth of which is left."""
 
@@ -111,9 +113,7 @@ class AnswerCache:
         self._sizer = sizer
         self._on_lookup = on_lookup
         self._lock = threading.Lock()
-        self._entries: LRUCache[Hashable, _Entry] = LRUCache(
-            max_bytes, getsizeof=lambda entry: len(entry.answer.packed)
-        )
+        self._entries: LRUCache[str, _Entry] = LRUCache(max_bytes, getsizeof=_size_of)
 
     @property
     def answers(self) -> int:
@@ -121,14 +121,15 @@ class AnswerCache:
         return len(self._entries)
 
     @property
-    def packed_bytes(self) -> int:
-        """The size of the answers that are kept, compressed."""
+    def size_bytes(self) -> int:
+        """The memory that the answers take, compressed."""
         return int(self._entries.currsize)
 
     def answer(self, question: str, fields: Fields, language: Language = "en") -> Answer:
         """Answer a question anonymously. Raises any GpusizerError, as the Sizer does."""
         request = QUESTIONS[question].request.from_fields(fields)
-        key = question, request, language
+        # A digest, because a request takes more memory than its compressed answer.
+        key = sha256(f"{question} {request!r} {language}".encode()).hexdigest()
         with self._lock:
             entry: _Entry | None = self._entries.get(key)
         reads = _Reads(self._sizer.fetch)
@@ -137,7 +138,7 @@ class AnswerCache:
             return entry.answer
         text = _text(self._sizer.reading(reads), question, fields, language)
         is_kept = reads.are_complete and not getattr(request, "quantized_repos", "")
-        about = f"{key!r} {sorted(reads.versions)}" if is_kept else text.decode()
+        about = f"{key} {sorted(reads.versions)}" if is_kept else text.decode()
         version = sha256(f"{code_version()} {data_version()} {about}".encode())
         is_public = reads.are_complete and not reads.are_gated
         answer = Answer(gzip.compress(text, _LEVEL), version.hexdigest(), is_public)
@@ -146,9 +147,9 @@ class AnswerCache:
             self._store(key, _Entry(answer, reads.readings))
         return answer
 
-    def _store(self, key: Hashable, entry: _Entry) -> None:
+    def _store(self, key: str, entry: _Entry) -> None:
         with self._lock:
-            if len(entry.answer.packed) <= self._entries.maxsize:
+            if _size_of(entry) <= self._entries.maxsize:
                 self._entries[key] = entry
 
 
@@ -160,6 +161,10 @@ _Readings = Mapping[ModelRef, tuple[str, str]]
 class _Entry:
     answer: Answer
     readings: _Readings
+
+
+def _size_of(entry: _Entry) -> int:
+    return len(entry.answer.packed) + _ENTRY_BYTES
 
 
 class _Reads:

@@ -52,7 +52,7 @@ def health_json(cache: AnswerCache, hub: HubState, settings: Settings) -> dict[s
         "code_version": code_version(),
         "cache": {
             "answers": cache.answers,
-            "bytes": cache.packed_bytes,
+            "bytes": cache.size_bytes,
             "disk": _disk_state(settings.cache_folder),
         },
         "hub": hub.to_json(),

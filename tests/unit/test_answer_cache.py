@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import re
+import tracemalloc
 from dataclasses import replace
 from typing import Any
 
@@ -117,9 +119,10 @@ def test_listings_and_failures_are_not_kept(cache: AnswerCache) -> None:
 
 def test_the_oldest_answers_go_first(repository: Repository) -> None:
     sizer = Counting(repository, load_catalogue())
-    length = len(AnswerCache(sizer).answer("size", FIELDS).packed)
+    one = AnswerCache(sizer)
+    size(one, FIELDS)
     Counting.worked_out = 0
-    cache = AnswerCache(sizer, max_bytes=int(2.5 * length))
+    cache = AnswerCache(sizer, max_bytes=int(2.5 * one.size_bytes))
     for context in (1024, 2048, 1024, 4096, 1024, 2048):
         size(cache, {**FIELDS, "context": context})
     assert Counting.worked_out == 4
@@ -201,3 +204,22 @@ def test_a_model_is_read_once_for_an_answer(cache: AnswerCache, repository: Repo
     repository.snapshot = replace(repository.snapshot, sha="e" * 40)
     size(cache, FIELDS)
     assert repository.reads == 1
+
+
+def test_the_cache_takes_the_memory_that_it_says(repository: Repository) -> None:
+    """Answers about GPUs that do not exist are far smaller than what is kept beside them."""
+    cache = AnswerCache(Sizer(repository, load_catalogue()))
+    cache.answer("gpus", {"query": "no such card"})
+    before, said = _traced_after(cache, range(100, 150)), cache.size_bytes
+    grown = _traced_after(cache, range(1000, 1300)) - before
+    assert 0 < grown < 1.2 * (cache.size_bytes - said)
+
+
+def _traced_after(cache: AnswerCache, numbers: range) -> int:
+    """Bytes that Python has in use after so many questions about different cards."""
+    if not tracemalloc.is_tracing():
+        tracemalloc.start()
+    for number in numbers:
+        cache.answer("gpus", {"query": f"no such card {number}"})
+    gc.collect()
+    return tracemalloc.get_traced_memory()[0]
