@@ -14,8 +14,11 @@ from gpusizer.answers.models_for.model_library import ModelLibrary
 from gpusizer.answers.sizer import Sizer
 from gpusizer.core.printable import log_printably
 from gpusizer.core.settings import Settings
+from gpusizer.core.structured_log import log_as_json
 from gpusizer.gpus import load_catalogue
 from gpusizer.ui import build_application
+from gpusizer.ui.monitor import Monitor
+from gpusizer.ui.observation import LOGGER
 from gpusizer.ui.serving import launch
 from scrapers.embedded import EmbeddedSnapshots
 from scrapers.fetcher import build_fetcher
@@ -23,13 +26,15 @@ from scrapers.model_tree import build_lister
 
 log_printably()
 settings = Settings.from_environment(os.environ)
-fetcher = build_fetcher(settings)
+monitor = Monitor(settings)
+fetcher = build_fetcher(settings, monitor.hub_call)
 embedded = EmbeddedSnapshots(settings.snapshots_folder)
-sizer = Sizer(fetcher, load_catalogue(), build_lister(settings), ModelLibrary(embedded.every))
+lister = build_lister(settings, monitor.hub_call)
+sizer = Sizer(fetcher, load_catalogue(), lister, ModelLibrary(embedded.every))
 examples = embedded.ids()
 # Outside of a Space with OAuth, Gradio's login button raises an error at the start.
 sign_in = bool(os.environ.get("OAUTH_CLIENT_ID"))
-application = build_application(sizer, examples, fetcher.for_visitor, sign_in=sign_in)
+application = build_application(sizer, examples, fetcher.for_visitor, monitor, sign_in=sign_in)
 
 
 def port() -> int | None:
@@ -40,4 +45,6 @@ def port() -> int | None:
 
 if __name__ == "__main__":
     launch(application, server_port=port())
+    if settings.structured_log:
+        log_as_json(LOGGER)
     application.endpoints.block_thread()

@@ -23,6 +23,7 @@ from scrapers.embedded import EmbeddedSnapshots
 from scrapers.gguf_tokenizer import TokenizerSections
 from scrapers.http import HubSession
 from scrapers.hub import fetch_snapshot
+from scrapers.hub_calls import OnCall, ignore_call
 from scrapers.limits import Limits
 from scrapers.repo_reader import DEFAULT_BRANCH
 from scrapers.single_flight import SingleFlight
@@ -48,7 +49,7 @@ class Fetcher:
     A request with a token is always sent to the Hub, and its result is not cached.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, on_call: OnCall = ignore_call) -> None:
         self._embedded = EmbeddedSnapshots(settings.snapshots_folder)
         self._disk: DiskCache | None = None
         if settings.cache_folder is not None:
@@ -60,6 +61,7 @@ class Fetcher:
             settings.endpoint,
             cdn_origins=settings.cdn_origins,
             tokenizers=_tokenizers(self._disk),
+            on_call=on_call,
         )
         self._snapshots = SingleFlight[ModelRef, RepoSnapshot](
             self._read_for_everyone, seconds=COMMIT_SECONDS
@@ -158,6 +160,9 @@ def _tokenizers(disk: DiskCache | None) -> TokenizerSections:
     return TokenizerSections(disk.tokenizer, disk.store_tokenizer) if disk else TokenizerSections()
 
 
-def build_fetcher(settings: Settings) -> Fetcher:
-    """Return a thread-safe function from a model to its snapshot, by these settings."""
-    return Fetcher(settings)
+def build_fetcher(settings: Settings, on_call: OnCall = ignore_call) -> Fetcher:
+    """Return a thread-safe function from a model to its snapshot, by these settings.
+
+    `on_call` is called for every request to the Hub.
+    """
+    return Fetcher(settings, on_call)

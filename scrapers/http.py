@@ -22,6 +22,7 @@ from scrapers.http_response import (
     discard_body,
     read_response,
 )
+from scrapers.hub_calls import OnCall, ignore_call, kind_of
 from scrapers.limits import PROCESS_READS
 from scrapers.read_budget import ReadBudget
 from scrapers.redirects import (
@@ -47,9 +48,10 @@ class HubSession:
 
     Safe to share between threads. `headers_route` is the circuit breaker of the route for all
     headers of a model, `tokenizers` holds the tokenizer lists that GGUF files of a repository
-    share. Failures are HubUnreachable with `reason` "timeout", "connection", "truncated",
-    "server_error", "unexpected_answer", "redirect" (to an address that is not allowed) or
-    "redirect_loop"; HubRateLimited; LimitsExceeded; or the error of `status_error`.
+    share; `on_call` is called for every request. Failures are HubUnreachable with `reason`
+    "timeout", "connection", "truncated", "server_error", "unexpected_answer", "redirect" (to an
+    address that is not allowed) or "redirect_loop"; HubRateLimited; LimitsExceeded; or the error
+    of `status_error`.
     """
 
     def __init__(
@@ -58,6 +60,7 @@ class HubSession:
         *,
         cdn_origins: Collection[str] = (),
         tokenizers: TokenizerSections | None = None,
+        on_call: OnCall = ignore_call,
     ) -> None:
         self.endpoint = endpoint.rstrip("/")
         self.headers_route = CircuitBreaker()
@@ -65,6 +68,7 @@ class HubSession:
         self._cdn_origins = tuple(cdn_origins)
         self._origin = origin_of(self.endpoint)
         self._client = HttpClient(PROCESS_READS)
+        self._on_call = on_call
 
     def __enter__(self) -> Self:
         return self
@@ -176,7 +180,20 @@ class HubSession:
         try:
             seconds, limits = budget.seconds_left(deadline), budget.limits
             timeouts = min(limits.connect_seconds, seconds), min(limits.request_seconds, seconds)
-            with self._client.open(prepared, timeouts, seconds) as response:
+            with self._opened(prepared, timeouts, seconds) as response:
                 yield response
         finally:
             _in_flight.release()
+
+    def _opened(
+        self, prepared: requests.PreparedRequest, timeouts: tuple[float, float], seconds: float
+    ) -> requests.Response:
+        """Return a response whose head has arrived, after a call of `on_call`."""
+        kind = kind_of(prepared.url or "", self.endpoint)
+        try:
+            response = self._client.open(prepared, timeouts, seconds)
+        except TransportError:
+            self._on_call(kind, None)
+            raise
+        self._on_call(kind, response.status_code)
+        return response

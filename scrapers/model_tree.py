@@ -18,6 +18,7 @@ from scrapers.error_mapping import HubResource
 from scrapers.http import HubSession
 from scrapers.http_response import HubRequest, HubResponse
 from scrapers.hub_api import model_info, next_cursor, parse_tree, tags_of, tree_url
+from scrapers.hub_calls import OnCall, ignore_call
 from scrapers.limits import Limits
 from scrapers.read_budget import ReadBudget
 from scrapers.repo_reader import DEFAULT_BRANCH
@@ -35,16 +36,18 @@ _WORDS = {"bnb": "bitsandbytes"}
 _COUNTED = ("safetensors", "gguf", "pickle")
 
 
-def build_lister(settings: Settings, *, limit: int = MAX_REPOS) -> Lister:
+def build_lister(
+    settings: Settings, on_call: OnCall = ignore_call, *, limit: int = MAX_REPOS
+) -> Lister:
     """Return a function that lists a base model's quantized repositories, by these settings.
 
-    A listing costs one request to the API, and with sizes one more for each repository. In
-    offline mode the function raises HubUnreachable ("offline").
+    A listing costs one request to the API, and with sizes one more for each repository; `on_call`
+    is called for each. In offline mode the function raises HubUnreachable ("offline").
     """
     limits = Limits(model_seconds=settings.timeout_seconds)
     if settings.offline:
         return _offline
-    session = HubSession(settings.endpoint, cdn_origins=settings.cdn_origins)
+    session = HubSession(settings.endpoint, cdn_origins=settings.cdn_origins, on_call=on_call)
 
     def read(key: tuple[str, bool]) -> tuple[QuantizedRepo, ...]:
         repo_id, sizes = key

@@ -49,7 +49,12 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningApp]:
     """`python -m tests.serve`, stopped after the last test."""
     folder = tmp_path_factory.mktemp("app")
     log = folder / "stderr.txt"
-    environment = {**os.environ, "GRADIO_TEMP_DIR": str(folder), "HF_HUB_OFFLINE": "1"}
+    environment = {
+        **os.environ,
+        "GRADIO_TEMP_DIR": str(folder),
+        "HF_HUB_OFFLINE": "1",
+        "GPUSIZER_METRICS": "1",
+    }
     with log.open("w", encoding="utf-8") as stderr:
         process = subprocess.Popen(
             [sys.executable, "-m", "tests.serve"],

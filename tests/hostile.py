@@ -11,6 +11,8 @@ TEMPLATES = "${window.pwned=1} {{window.pwned=1}} `${1}`"
 LINK = "javascript:window.pwned=1"
 HOSTILE_MODEL = "hostile/model"
 BROKEN_MODEL = "broken/model"
+LIMITED_MODEL = "limited/model"
+LIMITED_SECONDS = 6.5
 VISITORS_MODEL, VISITORS_TOKEN = "visitor/private-model", "hf_of_a_visitor"
 
 ATTACKS = (SCRIPT, IMAGE, TEMPLATES, LINK)

@@ -13,10 +13,14 @@ os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
 os.environ["GRADIO_ANALYTICS_CACHE_FREQUENCY"] = "1000"
 
 from gpusizer.answers.sizer import Sizer
+from gpusizer.core.errors import HubRateLimited
 from gpusizer.core.settings import Settings
+from gpusizer.core.structured_log import log_as_json
 from gpusizer.hub.model_ref import ModelRef
 from gpusizer.hub.snapshot import Fetch, RepoSnapshot
 from gpusizer.ui import build_application
+from gpusizer.ui.monitor import Monitor
+from gpusizer.ui.observation import LOGGER
 from gpusizer.ui.serving import launch
 from scrapers.embedded import EmbeddedSnapshots
 from tests.builders import tiny
@@ -24,6 +28,8 @@ from tests.carded import CARDED_MODEL, carded_snapshot
 from tests.hostile import (
     BROKEN_MODEL,
     HOSTILE_MODEL,
+    LIMITED_MODEL,
+    LIMITED_SECONDS,
     VISITORS_MODEL,
     VISITORS_TOKEN,
     hostile_snapshot,
@@ -33,7 +39,7 @@ from tests.sizers import embedded_sizer
 
 
 def page_sizer() -> Sizer:
-    """The embedded models, two hostile repositories, one with a card, and one that is a bug."""
+    """The embedded models, and others: hostile, with a card, limited by the Hub, with a bug."""
     embedded = embedded_sizer()
 
     def fetch(ref: ModelRef) -> RepoSnapshot:
@@ -45,6 +51,8 @@ def page_sizer() -> Sizer:
             return carded_snapshot()
         if ref.repo_id == BROKEN_MODEL:
             raise RuntimeError("a bug")
+        if ref.repo_id == LIMITED_MODEL:
+            raise HubRateLimited(repo_id=ref.repo_id, retry_after_seconds=LIMITED_SECONDS)
         return embedded.fetch(ref)
 
     return embedded.reading(fetch)
@@ -63,7 +71,11 @@ def for_visitor(token: str) -> Fetch:
 
 
 if __name__ == "__main__":
-    examples = EmbeddedSnapshots(Settings().snapshots_folder).ids()
-    application = build_application(page_sizer(), examples, for_visitor)
-    print(launch(application, quiet=True), flush=True)
+    settings = Settings.from_environment(os.environ)
+    examples = EmbeddedSnapshots(settings.snapshots_folder).ids()
+    application = build_application(page_sizer(), examples, for_visitor, Monitor(settings))
+    url = launch(application, quiet=True)
+    if settings.structured_log:
+        log_as_json(LOGGER)
+    print(url, flush=True)
     application.endpoints.block_thread()

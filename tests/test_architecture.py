@@ -40,6 +40,9 @@ NETWORK = ("requests", "urllib3", "httpx", "huggingface_hub", "safetensors", "gg
 ONLY_IN = {name: ("scrapers/",) for name in NETWORK} | {
     "huggingface_hub": ("scrapers/", "gpusizer/hub/model_ref.py"),
     "gradio": ("gpusizer/ui/",),
+    "fastapi": ("gpusizer/ui/",),
+    "starlette": ("gpusizer/ui/",),
+    "prometheus_client": ("gpusizer/ui/metrics.py", "gpusizer/ui/serving.py"),
     "scrapers": ("scrapers/", "gpusizer/__main__.py"),
     "socket": (),
     "ssl": (),

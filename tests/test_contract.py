@@ -10,6 +10,7 @@ from gpusizer.answers.request_docs import described_fields
 from gpusizer.core import errors
 from gpusizer.core.request_model import RequestModel
 from gpusizer.ui.endpoints import PUBLIC
+from gpusizer.ui.http_status import STATUSES
 from scripts.write_contract import PAGE, REQUESTS, updated
 
 TEXT = PAGE.read_text("utf-8")
@@ -36,5 +37,12 @@ def test_every_error_code_is_there() -> None:
     assert named_codes == codes
 
 
+def test_every_status_is_there() -> None:
+    rows = re.findall(r"^\| (\d{3}) \| (.+) \|$", TEXT, re.M)
+    statuses = {code: int(status) for status, codes in rows for code in re.findall(r"\w+", codes)}
+    assert statuses == {code: int(status) for code, status in STATUSES.items()}
+
+
 def test_every_endpoint_is_there() -> None:
     assert {endpoint.name for endpoint in PUBLIC} <= set(re.findall(r"`/(\w+)`", TEXT))
+    assert {endpoint.command for endpoint in PUBLIC} <= set(re.findall(r"/v1/([\w-]+)`", TEXT))

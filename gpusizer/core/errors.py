@@ -1,6 +1,8 @@
 """Every failure gpusizer can explain, each with a stable code.
 
 GpusizerError
+├── ServerBusy                server_busy          too many wait to be answered
+├── RequestTooLarge           request_too_large    a request of more bytes than are read
 ├── InvalidRequest            invalid_request      the question itself cannot be answered
 │   ├── InvalidModelId        invalid_model_id
 │   ├── UnknownGpu            unknown_gpu
@@ -42,6 +44,18 @@ class GpusizerError(Exception):
     def __init__(self, **fields: FieldValue) -> None:
         self.fields = fields
         super().__init__(f"{self.code}: {fields}")
+
+
+class ServerBusy(GpusizerError):
+    """As many requests wait as may. Fields: `retry_after_seconds`."""
+
+    code = "server_busy"
+
+
+class RequestTooLarge(GpusizerError):
+    """A request over the network is larger than is read. Fields: `limit`, `allowed` in bytes."""
+
+    code = "request_too_large"
 
 
 class InvalidRequest(GpusizerError):

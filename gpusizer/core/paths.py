@@ -1,4 +1,4 @@
-"""Where the files that ship with gpusizer lie (`data/README.md` lists them), and their version."""
+"""Where the files that ship with gpusizer lie (`data/README.md` lists them), and versions."""
 
 from __future__ import annotations
 
@@ -19,8 +19,22 @@ SNAPSHOTS_DIR = GENERATED_DIR / "models"
 @cache
 def data_version() -> str:
     """A hash of the files in `data/`, read once for a process: 12 hexadecimal digits."""
+    return _hash_of(DATA_DIR, "**/*")
+
+
+@cache
+def code_version() -> str:
+    """A hash of all modules and words, read once for a process: 12 hexadecimal digits.
+
+    Another version may answer the same request about the same commit differently.
+    """
+    return _hash_of(DATA_DIR.parent, "gpusizer/**/*.py", "gpusizer/**/*.toml", "scrapers/**/*.py")
+
+
+def _hash_of(folder: Path, *patterns: str) -> str:
     digest = sha256()
-    for path in sorted(path for path in DATA_DIR.rglob("*") if path.is_file()):
-        digest.update(path.relative_to(DATA_DIR).as_posix().encode())
+    paths = {path for pattern in patterns for path in folder.glob(pattern) if path.is_file()}
+    for path in sorted(paths):
+        digest.update(path.relative_to(folder).as_posix().encode())
         digest.update(path.read_bytes())
     return digest.hexdigest()[:12]

@@ -38,6 +38,9 @@ class Settings:
         cache_bytes: GPUSIZER_CACHE_MB, size of that folder, in units of 10^6 bytes.
         host_token: HF_TOKEN, but only where GPUSIZER_USE_HOST_TOKEN says so. A visitor's
             question must not be asked with the operator's rights: see scrapers.tokens.
+        metrics: GPUSIZER_METRICS, whether `/metrics` is served.
+        structured_log: GPUSIZER_LOG is "json": one JSON object for each line of the log, and one
+            for each request.
     """
 
     endpoint: str = DEFAULT_ENDPOINT
@@ -48,6 +51,8 @@ class Settings:
     cache_folder: Path | None = None
     cache_bytes: int = DEFAULT_CACHE_MB * 10**6
     host_token: str | None = field(default=None, repr=False)
+    metrics: bool = False
+    structured_log: bool = False
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> Settings:
@@ -60,10 +65,10 @@ class Settings:
         endpoint = environment.get("HF_ENDPOINT", "").strip()
         folder = environment.get("GPUSIZER_SNAPSHOTS", "")
         megabytes = environment.get("GPUSIZER_CACHE_MB", "")
-        own_token = environment.get("GPUSIZER_USE_HOST_TOKEN", "").strip().lower() in _TRUE
+        own_token = _is_on(environment, "GPUSIZER_USE_HOST_TOKEN")
         return cls(
             endpoint=_address("HF_ENDPOINT", endpoint) if endpoint else DEFAULT_ENDPOINT,
-            offline=environment.get("HF_HUB_OFFLINE", "").strip().lower() in _TRUE,
+            offline=_is_on(environment, "HF_HUB_OFFLINE"),
             timeout_seconds=_seconds(seconds) if seconds else DEFAULT_TIMEOUT_SECONDS,
             cdn_origins=tuple(
                 _address("GPUSIZER_CDN_ORIGINS", origin.strip())
@@ -74,7 +79,21 @@ class Settings:
             cache_folder=_cache_folder(environment),
             cache_bytes=_megabytes(megabytes) if megabytes else DEFAULT_CACHE_MB * 10**6,
             host_token=environment.get("HF_TOKEN", "").strip() or None if own_token else None,
+            metrics=_is_on(environment, "GPUSIZER_METRICS"),
+            structured_log=_is_json_log(environment.get("GPUSIZER_LOG", "").strip()),
         )
+
+
+def _is_on(environment: Mapping[str, str], variable: str) -> bool:
+    return environment.get(variable, "").strip().lower() in _TRUE
+
+
+def _is_json_log(value: str) -> bool:
+    if value.lower() not in ("", "text", "json"):
+        raise InvalidRequest(
+            field="GPUSIZER_LOG", value=value[:40], reason="not_one_of", choices="text, json"
+        )
+    return value.lower() == "json"
 
 
 def _address(variable: str, value: str) -> str:

@@ -9,8 +9,11 @@ import gradio as gr
 
 from gpusizer.answers.sizer import Sizer
 from gpusizer.text import LANGUAGES, Language
-from gpusizer.ui.endpoints import CONCURRENCY, ForVisitor, register_endpoints
+from gpusizer.ui.answer_cache import AnswerCache
+from gpusizer.ui.answers import Answers, ForVisitor
+from gpusizer.ui.endpoints import CONCURRENCY, register_endpoints
 from gpusizer.ui.handlers import Handlers
+from gpusizer.ui.monitor import Monitor
 from gpusizer.ui.page import build_endpoints_page, build_page, sign_in_button
 from gpusizer.ui.presenters.frame import ENDPOINTS_PATH
 from gpusizer.ui.presenters.words import Words
@@ -45,14 +48,23 @@ class Application:
     Attributes:
         pages: the page of each language.
         endpoints: the public endpoints, and the page at `/endpoints` that documents them.
+        answers: what the endpoints answer, and the same questions over plain HTTP.
+        monitor: what the operator is told.
     """
 
     pages: Mapping[Language, gr.Blocks]
     endpoints: gr.Blocks
+    answers: Answers
+    monitor: Monitor
 
 
 def build_application(
-    sizer: Sizer, embedded_ids: Sequence[str], for_visitor: ForVisitor, *, sign_in: bool = False
+    sizer: Sizer,
+    embedded_ids: Sequence[str],
+    for_visitor: ForVisitor,
+    monitor: Monitor,
+    *,
+    sign_in: bool = False,
 ) -> Application:
     """Build every Blocks; with `sign_in` each has a login button (for Spaces with OAuth)."""
     examples = choose_examples(embedded_ids)
@@ -62,7 +74,10 @@ def build_application(
         )
         for language in LANGUAGES
     }
-    return Application(pages, _build_endpoints(sizer, for_visitor, sign_in=sign_in))
+    cache = AnswerCache(sizer, on_lookup=monitor.metrics.lookup)
+    answers = Answers(sizer, for_visitor, cache)
+    endpoints = _build_endpoints(answers, monitor, sign_in=sign_in)
+    return Application(pages, endpoints, answers, monitor)
 
 
 def _build_page(handlers: Handlers, examples: Sequence[str], *, sign_in: bool) -> gr.Blocks:
@@ -74,13 +89,13 @@ def _build_page(handlers: Handlers, examples: Sequence[str], *, sign_in: bool) -
     return page
 
 
-def _build_endpoints(sizer: Sizer, for_visitor: ForVisitor, *, sign_in: bool) -> gr.Blocks:
+def _build_endpoints(answers: Answers, monitor: Monitor, *, sign_in: bool) -> gr.Blocks:
     button = sign_in_button(Words(LANGUAGES[0])) if sign_in else None
     endpoints: gr.Blocks
     with gr.Blocks(title="gpusizer") as endpoints:
         pass  # `/` is the English page
     with endpoints.route("endpoints", f"/{ENDPOINTS_PATH}", show_in_navbar=False):
-        register_endpoints(sizer, for_visitor)
+        register_endpoints(answers, monitor.metrics)
         build_endpoints_page(button)
     endpoints.queue(default_concurrency_limit=CONCURRENCY, max_size=_MAX_WAITING)
     return endpoints

@@ -1,57 +1,244 @@
-"""AnswerCache: a cache of the JSON that `/size_model` returns, shared by all callers."""
+"""AnswerCache: the JSON of public answers, compressed and shared by all callers."""
 
 from __future__ import annotations
 
+import gzip
 import json
 import threading
-from collections.abc import Hashable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import Any, Protocol
 
 from cachetools import LRUCache
 
-from gpusizer.answers.request import SizeRequest
+from gpusizer.answers.models_for.models_request import ModelsRequest
+from gpusizer.answers.request import CompareRequest, ListingRequest, SizeRequest
 from gpusizer.answers.sizer import Sizer
-from gpusizer.core.paths import data_version
-from gpusizer.text import say_note
+from gpusizer.answers.trainer import train
+from gpusizer.answers.training_request import TrainingRequest
+from gpusizer.core.errors import ModelUnreadable
+from gpusizer.core.messages import Say
+from gpusizer.core.paths import code_version, data_version
+from gpusizer.core.printable import without_surrogates
+from gpusizer.core.request_model import RequestModel
+from gpusizer.hub.model_ref import ModelRef
+from gpusizer.hub.snapshot import Fetch, RepoSnapshot
+from gpusizer.text import Language, say_note
 
-_MAX_CHARACTERS = 16_000_000
-"""Characters of JSON in the cache; one answer has 80,000 to 570,000."""
+Json = dict[str, Any]
+Fields = Mapping[str, Any]
+
+_MAX_BYTES = 16_000_000
+"""Memory of the answers in the cache; one takes 2,000 to 60,000 bytes, compressed."""
+_ENTRY_BYTES = 1_500
+"""What an entry takes beside its answer: keys, versions and Python's objects, as measured."""
+_LEVEL = 6
+"""Compression of an answer: a millisecond for 80 kB, a tenth of which is left."""
+
+
+class _Answered(Protocol):
+    def to_json(self, say: Say) -> Json: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """The model of a request, and the use case that answers it."""
+
+    request: type[RequestModel]
+    answered: Callable[[Sizer, Fields], _Answered]
+
+
+QUESTIONS: Mapping[str, _Question] = {
+    "size": _Question(SizeRequest, lambda sizer, fields: sizer.size(fields)),
+    "train": _Question(
+        TrainingRequest, lambda sizer, fields: train(sizer.fetch, sizer.catalogue, fields)
+    ),
+    "compare": _Question(CompareRequest, lambda sizer, fields: sizer.compare(fields)),
+    "gpus": _Question(ListingRequest, lambda sizer, fields: sizer.gpus(fields)),
+    "models-for": _Question(ModelsRequest, lambda sizer, fields: sizer.models_for(fields)),
+}
+"""Every question by the name of its command."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The JSON of an answer, and who may keep it.
+
+    Attributes:
+        packed: its text in UTF-8, compressed by gzip.
+        version: the same for two answers that say the same: a hash of the request, of what it
+            was answered from, and of gpusizer's code and data.
+        is_public: every repository was read anonymously and is not gated, so that any cache
+            may keep the answer for some minutes.
+    """
+
+    packed: bytes
+    version: str
+    is_public: bool
+
+    @property
+    def text(self) -> bytes:
+        """The JSON text in UTF-8."""
+        return gzip.decompress(self.packed)
+
+    def json(self) -> Json:
+        """A copy of the answer."""
+        answer: Json = json.loads(self.text)
+        return answer
+
+
+def answer_for_one(sizer: Sizer, question: str, fields: Fields, language: Language) -> Answer:
+    """Answer for the visitor with whose rights `sizer` reads. Raises any GpusizerError."""
+    text = _text(sizer, question, fields, language)
+    return Answer(gzip.compress(text, _LEVEL), sha256(text).hexdigest(), is_public=False)
 
 
 class AnswerCache:
-    """A least-recently-used cache in front of `Sizer.size`.
+    """A least-recently-used cache in front of the Sizer's use cases.
 
-    The snapshot is fetched for every request, so that a new commit, a gate or a failure shows at
-    once. An answer depends on the request, the snapshot and the files of `data/`; commit, source
-    and time of reading identify a snapshot. Requests that list published quantizations read more
-    from the Hub than the snapshot and are never cached. Requests with a visitor's token must not
-    use this cache, because all callers share it.
+    Every repository that an answer was read from is fetched for each request, so that a new
+    commit, a gate or a failure shows at once; only what follows from it is taken from the cache.
+    Answers that read more from the Hub (listings of quantized repositories), or that had to leave
+    a model out, are not kept. Requests with a visitor's token must not use this cache, because
+    all callers share it. `on_lookup` is told "hit", "miss" or "uncacheable".
     """
 
-    def __init__(self, sizer: Sizer, max_characters: int = _MAX_CHARACTERS) -> None:
+    def __init__(
+        self,
+        sizer: Sizer,
+        max_bytes: int = _MAX_BYTES,
+        on_lookup: Callable[[str], None] = lambda result: None,
+    ) -> None:
         self._sizer = sizer
-        self._data_version = data_version()
+        self._on_lookup = on_lookup
         self._lock = threading.Lock()
-        self._texts: LRUCache[Hashable, str] = LRUCache(max_characters, getsizeof=len)
+        self._entries: LRUCache[str, _Entry] = LRUCache(max_bytes, getsizeof=_size_of)
 
-    def size(self, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a copy of the answer. Raises any GpusizerError, as `Sizer.size` does."""
-        request = SizeRequest.from_fields(fields)
-        if request.quantized_repos:
-            return self._sizer.size(fields).to_json(say_note)
-        snapshot = self._sizer.snapshot(request)
-        commit = snapshot.sha, snapshot.source, snapshot.retrieved_at
-        key = request, commit, self._data_version
+    @property
+    def answers(self) -> int:
+        """How many answers are kept."""
+        return len(self._entries)
+
+    @property
+    def size_bytes(self) -> int:
+        """The memory that the answers take, compressed."""
+        return int(self._entries.currsize)
+
+    def answer(self, question: str, fields: Fields, language: Language = "en") -> Answer:
+        """Answer a question anonymously. Raises any GpusizerError, as the Sizer does."""
+        request = QUESTIONS[question].request.from_fields(fields)
+        # A digest, because a request takes more memory than its compressed answer.
+        key = sha256(f"{question} {request!r} {language}".encode()).hexdigest()
         with self._lock:
-            text = self._texts.get(key)
-        if text is not None:
-            cached: dict[str, Any] = json.loads(text)
-            return cached
-        answer = self._sizer.reading(lambda _: snapshot).size(fields).to_json(say_note)
-        self._store(key, json.dumps(answer, ensure_ascii=False))
+            entry: _Entry | None = self._entries.get(key)
+        reads = _Reads(self._sizer.fetch)
+        if entry is not None and reads.find_again(entry.readings):
+            self._on_lookup("hit")
+            return entry.answer
+        text = _text(self._sizer.reading(reads), question, fields, language)
+        is_kept = reads.are_complete and not getattr(request, "quantized_repos", "")
+        about = f"{key} {sorted(reads.versions)}" if is_kept else text.decode()
+        version = sha256(f"{code_version()} {data_version()} {about}".encode())
+        is_public = reads.are_complete and not reads.are_gated
+        answer = Answer(gzip.compress(text, _LEVEL), version.hexdigest(), is_public)
+        self._on_lookup("miss" if is_kept else "uncacheable")
+        if is_kept:
+            self._store(key, _Entry(answer, reads.readings))
         return answer
 
-    def _store(self, key: Hashable, text: str) -> None:
+    def _store(self, key: str, entry: _Entry) -> None:
         with self._lock:
-            if len(text) <= self._texts.maxsize:
-                self._texts[key] = text
+            if _size_of(entry) <= self._entries.maxsize:
+                self._entries[key] = entry
+
+
+_Readings = Mapping[ModelRef, tuple[str, str]]
+"""What stands for each repository that was read: the version of its facts, and when."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    answer: Answer
+    readings: _Readings
+
+
+def _size_of(entry: _Entry) -> int:
+    return len(entry.answer.packed) + _ENTRY_BYTES
+
+
+class _Reads:
+    """Reads the repositories of one answer, each once, and remembers what they were."""
+
+    def __init__(self, fetch: Fetch) -> None:
+        self._fetch = fetch
+        self._results: dict[ModelRef, RepoSnapshot | ModelUnreadable] = {}
+
+    def __call__(self, ref: ModelRef) -> RepoSnapshot:
+        result = self._results.get(ref)
+        if result is None:
+            try:
+                result = self._fetch(ref)
+            except ModelUnreadable as error:
+                result = error
+            self._results[ref] = result
+        if isinstance(result, ModelUnreadable):
+            raise result
+        return result
+
+    def find_again(self, readings: _Readings) -> bool:
+        """Whether every repository of an earlier answer is what it was."""
+        for ref, reading in readings.items():
+            try:
+                snapshot = self(ref)
+            except ModelUnreadable:
+                return False
+            if (_version_of(snapshot), snapshot.retrieved_at) != reading:
+                return False
+        return True
+
+    @property
+    def _snapshots(self) -> dict[ModelRef, RepoSnapshot]:
+        return {
+            ref: result
+            for ref, result in self._results.items()
+            if not isinstance(result, ModelUnreadable)
+        }
+
+    @property
+    def readings(self) -> _Readings:
+        return {
+            ref: (_version_of(snapshot), snapshot.retrieved_at)
+            for ref, snapshot in self._snapshots.items()
+        }
+
+    @property
+    def versions(self) -> list[str]:
+        return [_version_of(snapshot) for snapshot in self._snapshots.values()]
+
+    @property
+    def are_complete(self) -> bool:
+        return len(self._snapshots) == len(self._results)
+
+    @property
+    def are_gated(self) -> bool:
+        return any(snapshot.gated for snapshot in self._snapshots.values())
+
+
+def _version_of(snapshot: RepoSnapshot) -> str:
+    """What changes when a snapshot's facts do, whenever they were read.
+
+    A commit says it, but not of an adapter, whose base model has commits of its own, and not of a
+    gated repository, whose tensors may be those of another one.
+    """
+    if snapshot.sha is not None and snapshot.format != "adapter" and not snapshot.gated:
+        return f"{snapshot.repo_id} {snapshot.sha} {snapshot.source}"
+    facts = json.dumps(replace(snapshot, retrieved_at="").to_json())
+    return sha256(facts.encode()).hexdigest()
+
+
+def _text(sizer: Sizer, question: str, fields: Fields, language: Language) -> bytes:
+    """The answer's JSON text."""
+    report = QUESTIONS[question].answered(sizer, fields)
+    answer = without_surrogates(report.to_json(lambda note: say_note(note, language)))
+    return json.dumps(answer, ensure_ascii=False, separators=(",", ":")).encode()

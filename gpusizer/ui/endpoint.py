@@ -29,6 +29,7 @@ class Endpoint:
 
     Attributes:
         name: Gradio's `api_name`.
+        command: the command of the shell that answers the same, and the path over plain HTTP.
         summary: one sentence that says what it answers.
         request: model of the request, whose fields are parameters or entries of `options`.
         parameters: names of the most used fields, which have a parameter of their own, in order.
@@ -38,6 +39,7 @@ class Endpoint:
     """
 
     name: str
+    command: str
     summary: str
     request: type[RequestModel]
     parameters: tuple[str, ...]

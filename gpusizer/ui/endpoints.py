@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import gradio as gr
@@ -13,17 +13,13 @@ from gpusizer.answers.models_for.models_request import ModelsRequest
 from gpusizer.answers.report import error_json
 from gpusizer.answers.request import CompareRequest, ListingRequest, SizeRequest
 from gpusizer.answers.sizer import Sizer
-from gpusizer.answers.trainer import train
 from gpusizer.answers.training_request import TrainingRequest
 from gpusizer.core.errors import GpusizerError
-from gpusizer.core.printable import without_surrogates
-from gpusizer.hub.snapshot import Fetch
-from gpusizer.text import say_error, say_note
-from gpusizer.ui.answer_cache import AnswerCache
+from gpusizer.text import say_error
+from gpusizer.ui.answers import Answers, ForVisitor
 from gpusizer.ui.endpoint import Endpoint, Json
+from gpusizer.ui.metrics import Metrics
 
-ForVisitor = Callable[[str], Fetch]
-"""Takes a visitor's Hub token and returns a fetcher that reads with that visitor's rights."""
 QUEUE = "hub"
 CONCURRENCY = 8
 """Requests that the endpoints answer at the same time, and that each language's page does."""
@@ -32,6 +28,7 @@ _log = logging.getLogger(__name__)
 
 SIZE_MODEL = Endpoint(
     name="size_model",
+    command="size",
     summary="Exact parameters of a Hub model, its memory at every quantization, and ranked GPUs.",
     request=SizeRequest,
     parameters=("model", "context", "concurrency", "quant", "gpu", "engine", "rank_by", "top"),
@@ -40,6 +37,7 @@ SIZE_MODEL = Endpoint(
 )
 TRAIN_MODEL = Endpoint(
     name="train_model",
+    command="train",
     summary="Memory of fine-tuning a Hub model, what would save some, ranked GPUs, hours and USD.",
     request=TrainingRequest,
     parameters=(
@@ -58,6 +56,7 @@ TRAIN_MODEL = Endpoint(
 )
 LIST_GPUS = Endpoint(
     name="list_gpus",
+    command="gpus",
     summary="The GPU catalogue: memory, rates, power, prices and purpose of each card.",
     request=ListingRequest,
     parameters=("query",),
@@ -67,6 +66,7 @@ LIST_GPUS = Endpoint(
 )
 COMPARE_GPUS = Endpoint(
     name="compare_gpus",
+    command="compare",
     summary="GPUs side by side; with a model also fit, speed and price on each.",
     request=CompareRequest,
     parameters=("gpus", "model", "quant", "context", "concurrency"),
@@ -75,6 +75,7 @@ COMPARE_GPUS = Endpoint(
 )
 MODELS_FOR_GPU = Endpoint(
     name="models_for_gpu",
+    command="models-for",
     summary="The largest models that a GPU or a machine runs, with quantization, context and"
     " speed.",
     request=ModelsRequest,
@@ -91,73 +92,40 @@ def with_rights(sizer: Sizer, for_visitor: ForVisitor, token: gr.OAuthToken | No
     return sizer if token is None else sizer.reading(for_visitor(token.token))
 
 
-class Answers:
-    """Answers the endpoints' requests, with the rights of the caller."""
-
-    def __init__(self, sizer: Sizer, for_visitor: ForVisitor) -> None:
-        self._sizer = sizer
-        self._for_visitor = for_visitor
-        self._cache = AnswerCache(sizer)
-        self._answers: dict[str, Callable[[Mapping[str, Any], gr.OAuthToken | None], Json]] = {
-            SIZE_MODEL.name: self._size,
-            TRAIN_MODEL.name: self._train,
-            LIST_GPUS.name: self._list,
-            COMPARE_GPUS.name: self._compare,
-            MODELS_FOR_GPU.name: self._models_for,
-        }
-
-    def function(self, endpoint: Endpoint) -> Callable[..., Json]:
-        """Return the function of an endpoint; it answers failures with error objects."""
-
-        def call(arguments: dict[str, Any], token: gr.OAuthToken | None) -> Json:
-            answer = self._answers[endpoint.name]
-            model = arguments.get("model")
-            if endpoint is COMPARE_GPUS:
-                model = model or None  # a comparison needs none
-            return answered(lambda: answer(endpoint.fields_of(arguments), token), model)
-
-        return endpoint.function(call)
-
-    def _reader(self, token: gr.OAuthToken | None) -> Sizer:
-        return with_rights(self._sizer, self._for_visitor, token)
-
-    def _size(self, fields: Mapping[str, Any], token: gr.OAuthToken | None) -> Json:
-        """Size a model; an answer that was read with a visitor's token is never cached."""
-        if token is None:
-            return self._cache.size(fields)
-        return self._reader(token).size(fields).to_json(say_note)
-
-    def _train(self, fields: Mapping[str, Any], token: gr.OAuthToken | None) -> Json:
-        sizer = self._reader(token)
-        return train(sizer.fetch, sizer.catalogue, fields).to_json(say_note)
-
-    def _list(self, fields: Mapping[str, Any], token: gr.OAuthToken | None) -> Json:
-        return self._sizer.gpus(fields).to_json(say_note)
-
-    def _compare(self, fields: Mapping[str, Any], token: gr.OAuthToken | None) -> Json:
-        return self._reader(token).compare(fields).to_json(say_note)
-
-    def _models_for(self, fields: Mapping[str, Any], token: gr.OAuthToken | None) -> Json:
-        return self._reader(token).models_for(fields).to_json(say_note)
-
-
-def register_endpoints(sizer: Sizer, for_visitor: ForVisitor) -> None:
+def register_endpoints(answers: Answers, metrics: Metrics) -> None:
     """Register every public endpoint. Listeners of pages have other names."""
-    answers = Answers(sizer, for_visitor)
     for endpoint in PUBLIC:
         api(
-            answers.function(endpoint),
+            function_of(endpoint, answers, metrics),
             api_name=endpoint.name,
             concurrency_id=QUEUE,
             concurrency_limit=CONCURRENCY,
         )
 
 
+def function_of(endpoint: Endpoint, answers: Answers, metrics: Metrics) -> Callable[..., Json]:
+    """Return the function of an endpoint; it answers failures with error objects."""
+
+    def call(arguments: dict[str, Any], token: gr.OAuthToken | None) -> Json:
+        def ask() -> Json:
+            with metrics.answering(endpoint.command, "gradio"):
+                fields = endpoint.fields_of(arguments)
+                visitor = None if token is None else token.token
+                return answers.ask(endpoint.command, fields, visitor).json()
+
+        model = arguments.get("model")
+        if endpoint is COMPARE_GPUS:
+            model = model or None  # a comparison needs none
+        return answered(ask, model)
+
+    return endpoint.function(call)
+
+
 def answered(answer: Callable[[], Json], model: object) -> Json:
     """Return the answer, or the error object that explains the failure. Never raises."""
     repo_id = model[:200] if isinstance(model, str) else None
     try:
-        return without_surrogates(answer())
+        return answer()
     except GpusizerError as error:
         return error_json(error, say_error(error), repo_id)
     except Exception:

@@ -14,9 +14,10 @@ from gpusizer.core.errors import GpusizerError
 from gpusizer.gpus import saved_gpus
 from gpusizer.text import Language
 from gpusizer.ui.answering import PageAnswer, answer, compare, pictures, rank, remembering
+from gpusizer.ui.answers import ForVisitor
 from gpusizer.ui.attempts import RANKED, Outputs, attempt
 from gpusizer.ui.choices import MAX_PICKS, default_gpus
-from gpusizer.ui.endpoints import ForVisitor, with_rights
+from gpusizer.ui.endpoints import with_rights
 from gpusizer.ui.other_tabs import Questions
 from gpusizer.ui.page_state import PageState
 from gpusizer.ui.plots import PICTURES, pictures_outputs

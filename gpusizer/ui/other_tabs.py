@@ -15,8 +15,9 @@ from gpusizer.answers.trainer import train
 from gpusizer.answers.training_request import TrainingRequest
 from gpusizer.core.errors import GpusizerError, InvalidRequest
 from gpusizer.memory.workload import DEFAULT_CONTEXT
+from gpusizer.ui.answers import ForVisitor
 from gpusizer.ui.attempts import RANKED, Outputs, attempt
-from gpusizer.ui.endpoints import ForVisitor, with_rights
+from gpusizer.ui.endpoints import with_rights
 from gpusizer.ui.presenters.accuracy import accuracy_html
 from gpusizer.ui.presenters.catalogue import COLUMNS as CATALOGUE_COLUMNS
 from gpusizer.ui.presenters.catalogue import catalogue_grid, catalogue_html

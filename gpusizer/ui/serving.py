@@ -4,7 +4,9 @@
 /en/, /zh/, /pt/     below these, events and files of the pages
 /gradio_api/         the public endpoints over HTTP and for gradio_client; MCP
 /endpoints           Gradio's own description of the endpoints
+/v1/                 the same questions over plain HTTP, without a session
 /llms.txt, /healthz  for programs
+/metrics             for Prometheus, where the settings say so
 """
 
 from __future__ import annotations
@@ -17,18 +19,32 @@ from typing import Any
 
 import gradio as gr
 from fastapi import FastAPI
+from prometheus_client import CONTENT_TYPE_LATEST
+from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
-from starlette.responses import FileResponse, PlainTextResponse, RedirectResponse
-from starlette.routing import Mount, Route
+from starlette.responses import (
+    FileResponse,
+    JSONResponse,
+    PlainTextResponse,
+    RedirectResponse,
+    Response,
+)
+from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gpusizer.text import Language
 from gpusizer.ui import Application
 from gpusizer.ui.call_validation import exception_handlers
+from gpusizer.ui.endpoints import CONCURRENCY, PUBLIC
+from gpusizer.ui.health import health_json
+from gpusizer.ui.http_api import PATH, http_api
 from gpusizer.ui.llms import llms_text
+from gpusizer.ui.observation import Observation
 from gpusizer.ui.presenters.frame import PAGE_PATHS
+from gpusizer.ui.request_limits import RequestLimits
 from gpusizer.ui.tools import JsonTools
+from gpusizer.ui.work_pool import WorkPool
 
 STYLE = Path(__file__).with_name("style.css")
 _FOREVER = "public, max-age=31536000, immutable"
@@ -48,6 +64,8 @@ _FONTS = (
 _MONO = ("ui-monospace", "SF Mono", "Menlo", "Consolas", "Liberation Mono", "monospace")
 _CALLS = 100
 """Sessions of calls that Gradio keeps; endpoints have no state, so that any number will do."""
+_WAITING = 256
+"""Requests over plain HTTP that may wait for a thread; more are refused."""
 _VISITORS = 500
 """Sessions of visitors that Gradio keeps for each language, of 0.1 MB each."""
 
@@ -92,10 +110,15 @@ def launch(application: Application, **options: Any) -> str:
     described = endpoints.get_api_info()["named_endpoints"]
     parameters = {name[1:]: endpoint["parameters"] for name, endpoint in described.items()}
     app_options = {
-        "routes": [*_file_routes(endpoints), *routes],
+        "routes": [*_file_routes(endpoints), *_program_routes(application), *routes],
+        "middleware": [
+            Middleware(Observation, metrics=application.monitor.metrics),
+            Middleware(RequestLimits),
+        ],
         "lifespan": lifespan,
         "exception_handlers": exception_handlers(parameters),
     }
+    _watch_sessions(application)
     _, url, _ = endpoints.launch(
         prevent_thread_lock=True,
         mcp_server=False,  # `tools` is the MCP server
@@ -159,11 +182,34 @@ def _file_routes(endpoints: gr.Blocks) -> list[Route]:
     def llms(_: Request) -> PlainTextResponse:
         return PlainTextResponse(llms_text(endpoints))
 
-    def health(_: Request) -> PlainTextResponse:
-        return PlainTextResponse("ok\n")
+    return [Route(f"/{STYLE.name}", style), Route("/llms.txt", llms)]
 
-    return [
-        Route(f"/{STYLE.name}", style),
-        Route("/llms.txt", llms),
-        Route("/healthz", health),
-    ]
+
+def _program_routes(application: Application) -> list[BaseRoute]:
+    """The questions over plain HTTP, health, and metrics where the settings say so."""
+    answers, monitor = application.answers, application.monitor
+    api = http_api(answers, PUBLIC, WorkPool(CONCURRENCY, _WAITING), monitor.metrics)
+
+    async def health(_: Request) -> JSONResponse:
+        state = health_json(answers.cache, monitor.hub, monitor.settings)
+        return JSONResponse(state, headers={"cache-control": "no-store"})
+
+    async def metrics(_: Request) -> Response:
+        return Response(monitor.metrics.text(), media_type=CONTENT_TYPE_LATEST)
+
+    routes: list[BaseRoute] = [Mount(PATH, api), Route("/healthz", health)]
+    return [*routes, Route("/metrics", metrics)] if monitor.settings.metrics else routes
+
+
+def _watch_sessions(application: Application) -> None:
+    """Let the metrics count the sessions of each page and of the endpoints."""
+
+    def watch(name: str, blocks: gr.Blocks) -> None:
+        # Gradio makes the holder of sessions when it launches.
+        application.monitor.metrics.watch_sessions(
+            name, lambda: len(blocks.state_holder.session_data)
+        )
+
+    for language, blocks in application.pages.items():
+        watch(language, blocks)
+    watch("endpoints", application.endpoints)

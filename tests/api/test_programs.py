@@ -1,4 +1,4 @@
-"""MCP tools, llms.txt, the health check and headers of pages."""
+"""MCP tools, llms.txt and headers of pages."""
 
 from __future__ import annotations
 
@@ -25,10 +25,6 @@ def test_llms_txt(app_url: str, text: str) -> None:
     assert text in answer.text
     for name in named_endpoints(app_url):
         assert f"### /{name}\n" in answer.text
-
-
-def test_health(app_url: str) -> None:
-    assert requests.get(f"{app_url}healthz", timeout=TIMEOUT).text == "ok\n"
 
 
 @pytest.mark.parametrize("path", ["", "zh", "pt"])

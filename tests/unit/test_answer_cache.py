@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import re
+import tracemalloc
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from gpusizer.answers.sizer import Sizer
-from gpusizer.core.errors import GatedModel, InvalidRequest
-from gpusizer.core.paths import data_version
+from gpusizer.core.errors import GatedModel, HubUnreachable, InvalidRequest
+from gpusizer.core.paths import code_version, data_version
 from gpusizer.gpus import load_catalogue
 from gpusizer.hub.model_ref import ModelRef
 from gpusizer.hub.snapshot import RepoSnapshot
@@ -28,8 +30,10 @@ class Repository:
     def __init__(self) -> None:
         self.snapshot = replace(tiny(), repo_id="someone/tiny")
         self.failure: Exception | None = None
+        self.reads = 0
 
     def __call__(self, ref: ModelRef) -> RepoSnapshot:
+        self.reads += 1
         if self.failure is not None:
             raise self.failure
         return self.snapshot
@@ -48,6 +52,10 @@ class Counting(Sizer):
         return Counting(fetch, self.catalogue, self.quantized_repos, self.library)
 
 
+def size(cache: AnswerCache, fields: dict[str, Any]) -> dict[str, Any]:
+    return cache.answer("size", fields).json()
+
+
 @pytest.fixture
 def repository() -> Repository:
     Counting.worked_out = 0
@@ -62,23 +70,23 @@ def cache(repository: Repository) -> AnswerCache:
 def test_a_repeated_request_is_answered_from_the_cache(
     cache: AnswerCache, repository: Repository
 ) -> None:
-    first_answer = cache.size(FIELDS)
+    first_answer = size(cache, FIELDS)
     expected = Sizer(repository, load_catalogue()).size(FIELDS).to_json(say_note)
-    second_answer = cache.size({**FIELDS, "context": None})
+    second_answer = size(cache, {**FIELDS, "context": None})
     assert json.dumps(second_answer) == json.dumps(first_answer) == json.dumps(expected)
     assert Counting.worked_out == 1
 
 
 def test_a_caller_may_change_its_answer(cache: AnswerCache) -> None:
-    cache.size(FIELDS).clear()
-    cache.size(FIELDS).clear()
-    assert cache.size(FIELDS)["model"]["repo_id"] == "someone/tiny"
+    size(cache, FIELDS).clear()
+    size(cache, FIELDS).clear()
+    assert size(cache, FIELDS)["model"]["repo_id"] == "someone/tiny"
 
 
 def test_a_new_commit_is_answered_anew(cache: AnswerCache, repository: Repository) -> None:
-    cache.size(FIELDS)
+    size(cache, FIELDS)
     repository.snapshot = replace(repository.snapshot, sha="f" * 40)
-    assert cache.size(FIELDS)["model"]["sha"] == "f" * 40
+    assert size(cache, FIELDS)["model"]["sha"] == "f" * 40
 
 
 @pytest.mark.parametrize(
@@ -87,44 +95,131 @@ def test_a_new_commit_is_answered_anew(cache: AnswerCache, repository: Repositor
 def test_another_reading_of_the_commit_is_answered_anew(
     cache: AnswerCache, repository: Repository, name: str, value: str
 ) -> None:
-    cache.size(FIELDS)
+    size(cache, FIELDS)
     repository.snapshot = replace(repository.snapshot, **{name: value})  # type: ignore[arg-type]
-    assert cache.size(FIELDS)["model"][name] == value
+    assert size(cache, FIELDS)["model"][name] == value
 
 
 def test_a_model_that_can_no_longer_be_read_is_an_error(
     cache: AnswerCache, repository: Repository
 ) -> None:
-    cache.size(FIELDS)
+    size(cache, FIELDS)
     repository.failure = GatedModel(repo_id="someone/tiny")
     with pytest.raises(GatedModel):
-        cache.size(FIELDS)
+        size(cache, FIELDS)
 
 
 def test_listings_and_failures_are_not_cached(cache: AnswerCache) -> None:
     for _ in range(2):
-        cache.size({**FIELDS, "quantized_repos": "list"})
+        size(cache, {**FIELDS, "quantized_repos": "list"})
         with pytest.raises(InvalidRequest):
-            cache.size({**FIELDS, "context": "much"})
+            size(cache, {**FIELDS, "context": "much"})
     assert Counting.worked_out == 2
 
 
 def test_the_oldest_answers_go_first(repository: Repository) -> None:
     sizer = Counting(repository, load_catalogue())
-    length = len(json.dumps(sizer.size(FIELDS).to_json(say_note), ensure_ascii=False))
+    one = AnswerCache(sizer)
+    size(one, FIELDS)
     Counting.worked_out = 0
-    cache = AnswerCache(sizer, max_characters=int(2.5 * length))
+    cache = AnswerCache(sizer, max_bytes=int(2.5 * one.size_bytes))
     for context in (1024, 2048, 1024, 4096, 1024, 2048):
-        cache.size({**FIELDS, "context": context})
+        size(cache, {**FIELDS, "context": context})
     assert Counting.worked_out == 4
 
 
 def test_an_answer_larger_than_the_cache_is_returned(repository: Repository) -> None:
-    cache = AnswerCache(Counting(repository, load_catalogue()), max_characters=1000)
-    assert cache.size(FIELDS) == cache.size(FIELDS)
+    cache = AnswerCache(Counting(repository, load_catalogue()), max_bytes=1000)
+    assert size(cache, FIELDS) == size(cache, FIELDS)
     assert Counting.worked_out == 2
 
 
 def test_the_version_of_the_data_is_a_hash_of_its_files() -> None:
     assert re.fullmatch("[0-9a-f]{12}", data_version())
     assert data_version() == data_version()
+    assert re.fullmatch("[0-9a-f]{12}", code_version())
+    assert code_version() != data_version()
+
+
+def version(cache: AnswerCache, **fields: Any) -> str:
+    return cache.answer("size", {**FIELDS, **fields}).version
+
+
+def test_a_version_names_request_commit_and_language(
+    cache: AnswerCache, repository: Repository
+) -> None:
+    first = version(cache)
+    repository.snapshot = replace(repository.snapshot, retrieved_at="2031-01-01T00:00:00+00:00")
+    assert version(cache, context="8,192") == first, "the same question about the same commit"
+    others = {version(cache, context=4096), cache.answer("size", FIELDS, "zh").version}
+    repository.snapshot = replace(repository.snapshot, sha="f" * 40)
+    assert len({first, *others, version(cache)}) == 4
+
+
+def test_a_version_is_the_same_in_another_process(repository: Repository) -> None:
+    caches = [AnswerCache(Sizer(repository, load_catalogue())) for _ in range(2)]
+    assert version(caches[0]) == version(caches[1])
+
+
+def test_a_new_base_of_an_adapter_is_another_version(
+    cache: AnswerCache, repository: Repository
+) -> None:
+    """The commit of an adapter says nothing of the base model whose tensors it is read with."""
+    (component,) = repository.snapshot.components
+    repository.snapshot = replace(repository.snapshot, format="adapter", sha="a" * 40)
+    first = version(cache)
+    other_base = replace(component, files=component.files[:1], config={**(component.config or {})})
+    larger = replace(other_base, tensors=(*component.tensors, component.tensors[0]))
+    repository.snapshot = replace(repository.snapshot, components=(larger,))
+    assert version(cache) != first
+
+
+@pytest.mark.parametrize("question", ["size", "train", "compare", "models-for"])
+def test_answers_about_gated_models_are_not_for_every_cache(
+    cache: AnswerCache, repository: Repository, question: str
+) -> None:
+    models = {"models": "someone/tiny"} if question == "models-for" else {"model": "someone/tiny"}
+    fields = {**models, "gpus" if question == "compare" else "gpu": "4090"}
+    assert cache.answer(question, fields).is_public
+    repository.snapshot = replace(repository.snapshot, gated=True)
+    assert not cache.answer(question, fields).is_public
+
+
+def test_an_answer_that_leaves_a_model_out_is_not_kept(
+    cache: AnswerCache, repository: Repository
+) -> None:
+    fields = {"gpu": "4090", "models": "someone/tiny"}
+    repository.failure = HubUnreachable(repo_id="someone/tiny", reason="timeout")
+    failed = cache.answer("models-for", fields)
+    assert not failed.is_public and failed.json()["unread"]
+    assert cache.answers == 0
+    repository.failure = None
+    assert cache.answer("models-for", fields).json()["unread"] == []
+    assert cache.answers == 1
+
+
+def test_a_model_is_read_once_for_an_answer(cache: AnswerCache, repository: Repository) -> None:
+    size(cache, FIELDS)
+    repository.reads = 0
+    repository.snapshot = replace(repository.snapshot, sha="e" * 40)
+    size(cache, FIELDS)
+    assert repository.reads == 1
+
+
+def test_the_cache_takes_the_memory_that_it_says(repository: Repository) -> None:
+    """Answers about GPUs that do not exist are far smaller than what is kept beside them."""
+    cache = AnswerCache(Sizer(repository, load_catalogue()))
+    cache.answer("gpus", {"query": "no such card"})
+    before, said = _traced_after(cache, range(100, 150)), cache.size_bytes
+    grown = _traced_after(cache, range(1000, 1300)) - before
+    assert 0 < grown < 1.2 * (cache.size_bytes - said)
+
+
+def _traced_after(cache: AnswerCache, numbers: range) -> int:
+    """Bytes that Python has in use after so many questions about different cards."""
+    if not tracemalloc.is_tracing():
+        tracemalloc.start()
+    for number in numbers:
+        cache.answer("gpus", {"query": f"no such card {number}"})
+    gc.collect()
+    return tracemalloc.get_traced_memory()[0]

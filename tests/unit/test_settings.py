@@ -31,6 +31,8 @@ def test_every_variable() -> None:
             "GPUSIZER_CACHE_MB": "7",
             "GPUSIZER_USE_HOST_TOKEN": "1",
             "HF_TOKEN": "hf_secret",
+            "GPUSIZER_METRICS": "1",
+            "GPUSIZER_LOG": "json",
         }
     ) == Settings(
         endpoint="https://mirror.example:8443/hub",
@@ -41,6 +43,8 @@ def test_every_variable() -> None:
         cache_folder=Path("/srv/cache"),
         cache_bytes=7_000_000,
         host_token="hf_secret",
+        metrics=True,
+        structured_log=True,
     )
 
 
@@ -79,6 +83,7 @@ def test_cache_folder(
         ("GPUSIZER_TIMEOUT_SECONDS", "0"),
         ("GPUSIZER_TIMEOUT_SECONDS", "nan"),
         ("GPUSIZER_TIMEOUT_SECONDS", "inf"),
+        ("GPUSIZER_LOG", "xml"),
         ("GPUSIZER_CACHE_MB", "-1"),
         ("GPUSIZER_CACHE_MB", "lots"),
     ],

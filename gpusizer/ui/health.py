@@ -1,0 +1,74 @@
+"""Health: what `/healthz` says of this process and of the Hub."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gpusizer.core.paths import code_version, data_version
+from gpusizer.core.settings import Settings
+from gpusizer.ui.answer_cache import AnswerCache
+
+_TOO_MANY_REQUESTS = 429
+_FIRST_SERVER_ERROR = 500
+
+
+@dataclass(frozen=True, slots=True)
+class _HubCall:
+    state: str
+    moment: float
+
+
+class HubState:
+    """How the last request to the Hub ended. Safe to share between threads."""
+
+    def __init__(self, *, offline: bool, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._idle_state = "offline" if offline else "not_asked"
+        self._last: _HubCall | None = None
+
+    def hub_call(self, kind: str, status: int | None) -> None:
+        """Take note of a request; its CDN says nothing about the Hub."""
+        if kind != "cdn":
+            self._last = _HubCall(_state_of(status), self._clock())
+
+    def to_json(self) -> dict[str, Any]:
+        """The state: not_asked, offline, reached, limited or unreachable, and since when."""
+        last = self._last
+        if last is None:
+            return {"state": self._idle_state, "seconds_ago": None}
+        return {"state": last.state, "seconds_ago": round(self._clock() - last.moment)}
+
+
+def health_json(cache: AnswerCache, hub: HubState, settings: Settings) -> dict[str, Any]:
+    """The health of a process that answers requests; it names no path and no address."""
+    return {
+        "ready": True,
+        "data_version": data_version(),
+        "code_version": code_version(),
+        "cache": {
+            "answers": cache.answers,
+            "bytes": cache.size_bytes,
+            "disk": _disk_state(settings.cache_folder),
+        },
+        "hub": hub.to_json(),
+    }
+
+
+def _state_of(status: int | None) -> str:
+    if status is None or status >= _FIRST_SERVER_ERROR:
+        return "unreachable"
+    return "limited" if status == _TOO_MANY_REQUESTS else "reached"
+
+
+def _disk_state(folder: Path | None) -> str:
+    """Whether the cache on disk can be used: "off", "writable" or "not_writable"."""
+    if folder is None:
+        return "off"
+    parents = (folder, *folder.parents)
+    nearest = next((path for path in parents if path.exists()), folder)
+    return "writable" if os.access(nearest, os.W_OK) else "not_writable"

@@ -1,0 +1,205 @@
+"""The questions over plain HTTP: `GET /v1/size?model=…`, without a session, for caches to keep."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI, Request
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.responses import HTMLResponse, JSONResponse, Response
+
+from gpusizer.answers.report import error_json
+from gpusizer.answers.request_docs import described_fields
+from gpusizer.core.errors import GpusizerError, InvalidRequest
+from gpusizer.core.printable import without_surrogates
+from gpusizer.core.validation import fail
+from gpusizer.text import LANGUAGES, Language, say_error
+from gpusizer.ui.answer_cache import Answer
+from gpusizer.ui.answers import Answers
+from gpusizer.ui.endpoint import Endpoint
+from gpusizer.ui.http_docs import docs_page, operation
+from gpusizer.ui.http_status import retry_after_seconds, status_of
+from gpusizer.ui.metrics import Metrics
+from gpusizer.ui.work_pool import WorkPool
+
+PATH = "/v1"
+LANGUAGE_FIELD = "lang"
+
+_PUBLIC = "public, max-age=300"
+"""As long as the Hub is not asked again which commit a branch means."""
+_PRIVATE = "private, no-store"
+_NOT_KEPT = "no-store"
+_VARY = "Accept-Encoding, Authorization"
+_BEARER = "bearer "
+_JSON = "application/json"
+_DESCRIPTION = (
+    "Which GPUs run a Hugging Face model, how fast, for how much, and why. Sizes are integers of"
+    " bytes. The fields of a request are query parameters, lists texts with commas or repeated"
+    " parameters. `ETag` names commit, request and data: `If-None-Match` costs a 304."
+)
+
+_log = logging.getLogger(__name__)
+
+Respond = Callable[[Request], Awaitable[Response]]
+
+
+def http_api(
+    answers: Answers, endpoints: tuple[Endpoint, ...], pool: WorkPool, metrics: Metrics
+) -> FastAPI:
+    """Return the application to mount at PATH: a route for each question, and their description."""
+    api = FastAPI(
+        title="gpusizer", version="1", description=_DESCRIPTION, docs_url=None, redoc_url=None
+    )
+    for endpoint in endpoints:
+        respond = _responder(endpoint, answers, pool, metrics)
+        path, described = f"/{endpoint.command}", operation(endpoint)
+        api.add_api_route(
+            path,
+            respond,
+            methods=["GET"],
+            operation_id=endpoint.name,
+            summary=endpoint.summary,
+            response_class=JSONResponse,
+            openapi_extra=described,
+        )
+        api.add_api_route(path, respond, methods=["HEAD"], include_in_schema=False)
+    page = docs_page(PATH, endpoints, _DESCRIPTION)
+
+    async def docs(_: Request) -> HTMLResponse:
+        return HTMLResponse(page)
+
+    api.add_api_route("/docs", docs, include_in_schema=False)
+    api.add_exception_handler(HTTPException, _no_such_route(endpoints))
+    return api
+
+
+def _responder(endpoint: Endpoint, answers: Answers, pool: WorkPool, metrics: Metrics) -> Respond:
+    async def respond(request: Request) -> Response:
+        asked: str | None = None
+        try:
+            with metrics.answering(endpoint.command, "http"):
+                fields = read_fields(endpoint, request)
+                asked = fields.get("model")
+                language = _read_language(fields.pop(LANGUAGE_FIELD, None))
+                token = _token(request.headers)
+                answer = await pool.run(
+                    lambda: answers.ask(endpoint.command, fields, token, language)
+                )
+        except GpusizerError as error:
+            return error_response(error, _language_of(request), asked)
+        except Exception:
+            _log.exception("unexpected failure")
+            return error_response(GpusizerError(), _language_of(request), asked)
+        return _response(answer, request.headers)
+
+    return respond
+
+
+def read_fields(endpoint: Endpoint, request: Request) -> dict[str, Any]:
+    """The query's fields: a list that is repeated is one of Python's, what is needed is there.
+
+    Raises InvalidRequest for another field that is repeated.
+    """
+    fields: dict[str, Any] = {}
+    for name, value in request.query_params.multi_items():
+        fields.setdefault(name, []).append(value)
+    kinds = described_fields(endpoint.request)
+    for name, values in fields.items():
+        is_list = name in kinds and kinds[name].kind is tuple
+        if len(values) > 1 and not is_list:
+            raise fail(name[:40], ", ".join(values), "repeated")
+        fields[name] = values if len(values) > 1 else values[0]
+    missing = {name: [] if kinds[name].kind is tuple else "" for name in endpoint.needed}
+    return {**missing, **fields}
+
+
+def error_response(
+    error: GpusizerError, language: Language, repo_id: str | None = None
+) -> JSONResponse:
+    """The error object with its status; nobody keeps it."""
+    shown_id = None if repo_id is None else repo_id[:200]
+    body = without_surrogates(error_json(error, say_error(error, language), shown_id))
+    headers = {"cache-control": _NOT_KEPT, "content-language": language}
+    seconds = retry_after_seconds(error)
+    if seconds is not None:
+        headers["retry-after"] = str(seconds)
+    return JSONResponse(body, status_of(error), headers)
+
+
+def _response(answer: Answer, headers: Headers) -> Response:
+    """The answer, its 304 for a caller who has it, compressed for a caller who can read that."""
+    if not answer.is_public:
+        return _full(answer, headers, {"cache-control": _PRIVATE, "vary": _VARY})
+    # Weak: the same answer, compressed or not, and whenever its commit was read.
+    etag = f'W/"{answer.version[:32]}"'
+    cached = {"cache-control": _PUBLIC, "vary": _VARY, "etag": etag}
+    if _is_known(etag, headers.get("if-none-match", "")):
+        return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=cached)
+    return _full(answer, headers, cached)
+
+
+def _full(answer: Answer, headers: Headers, response_headers: Mapping[str, str]) -> Response:
+    if "gzip" in headers.get("accept-encoding", ""):
+        encoded = {**response_headers, "content-encoding": "gzip"}
+        return Response(answer.packed, headers=encoded, media_type=_JSON)
+    return Response(answer.text, headers=dict(response_headers), media_type=_JSON)
+
+
+def _is_known(etag: str, if_none_match: str) -> bool:
+    """Whether a list of entity tags names this one, by the weak comparison of RFC 9110, 8.8.3.2."""
+    tags = {tag.strip().removeprefix("W/") for tag in if_none_match.split(",")}
+    return "*" in tags or etag.removeprefix("W/") in tags
+
+
+def _token(headers: Headers) -> str | None:
+    """The Hub token that a visitor sends as `Authorization: Bearer hf_…`."""
+    value = headers.get("authorization", "")
+    return value[len(_BEARER) :].strip() or None if value.lower().startswith(_BEARER) else None
+
+
+def _read_language(value: Any) -> Language:
+    """The language of an answer's sentences. Raises InvalidRequest for one that has none."""
+    language = next((name for name in LANGUAGES if name == (value or LANGUAGES[0])), None)
+    if language is None:
+        raise fail(LANGUAGE_FIELD, value, "not_one_of", choices=", ".join(LANGUAGES))
+    return language
+
+
+def _language_of(request: Request) -> Language:
+    """The language of an error: the one asked for, else the caller's first that there is."""
+    accepted = request.headers.get("accept-language", "").split(",")
+    tags = [request.query_params.get(LANGUAGE_FIELD, ""), *sorted(accepted, key=_unwanted)]
+    primary = (tag.partition(";")[0].strip().lower().partition("-")[0] for tag in tags)
+    known = (name for tag in primary for name in LANGUAGES if name == tag)
+    return next(known, LANGUAGES[0])
+
+
+def _unwanted(tag: str) -> float:
+    """How little a language of `Accept-Language` is wanted, by its weight `;q=`."""
+    weight = tag.partition("q=")[2].strip()
+    try:
+        return -float(weight) if weight else -1.0
+    except ValueError:
+        return 0.0
+
+
+def _no_such_route(
+    endpoints: tuple[Endpoint, ...],
+) -> Callable[[Request, Exception], Awaitable[Response]]:
+    """Answer a wrong path or method with an error object that names the right ones."""
+    paths = ", ".join(f"{PATH}/{endpoint.command}" for endpoint in endpoints)
+
+    async def refuse(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        wrong = InvalidRequest(
+            field="path", value=request.url.path[:80], reason="not_one_of", choices=paths
+        )
+        body = error_json(wrong, say_error(wrong, _language_of(request)))
+        headers = {**(error.headers or {}), "cache-control": _NOT_KEPT}
+        return JSONResponse(body, error.status_code, headers)
+
+    return refuse

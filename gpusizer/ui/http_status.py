@@ -1,0 +1,55 @@
+"""The HTTP status of each error, and how long a caller should wait before asking again."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from http import HTTPStatus
+
+from gpusizer.core.errors import GpusizerError
+
+STATUSES: Mapping[str, HTTPStatus] = {
+    "invalid_request": HTTPStatus.BAD_REQUEST,
+    "invalid_model_id": HTTPStatus.BAD_REQUEST,
+    "unknown_gpu": HTTPStatus.BAD_REQUEST,
+    "unknown_quant": HTTPStatus.BAD_REQUEST,
+    "unknown_engine": HTTPStatus.BAD_REQUEST,
+    "gated_model": HTTPStatus.FORBIDDEN,
+    "model_not_found": HTTPStatus.NOT_FOUND,
+    "private_or_missing": HTTPStatus.NOT_FOUND,
+    "revision_not_found": HTTPStatus.NOT_FOUND,
+    "file_not_found": HTTPStatus.NOT_FOUND,
+    "request_too_large": HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+    "no_weights": HTTPStatus.UNPROCESSABLE_ENTITY,
+    "malformed_repo": HTTPStatus.UNPROCESSABLE_ENTITY,
+    "limits_exceeded": HTTPStatus.UNPROCESSABLE_ENTITY,
+    "unsupported_dtype": HTTPStatus.UNPROCESSABLE_ENTITY,
+    "hub_rate_limited": HTTPStatus.TOO_MANY_REQUESTS,
+    "hub_unreachable": HTTPStatus.SERVICE_UNAVAILABLE,
+    "server_busy": HTTPStatus.SERVICE_UNAVAILABLE,
+    "internal": HTTPStatus.INTERNAL_SERVER_ERROR,
+}
+"""By the error's code."""
+
+RETRY_AFTER_SECONDS: Mapping[int, int] = {
+    HTTPStatus.TOO_MANY_REQUESTS: 60,
+    HTTPStatus.SERVICE_UNAVAILABLE: 5,
+}
+"""What is asked of a caller where nothing better is known. The Hub's windows have 5 minutes."""
+_LONGEST_SECONDS = 3600
+
+
+def status_of(error: GpusizerError) -> HTTPStatus:
+    """The HTTP status of an error."""
+    return STATUSES[error.code]
+
+
+def retry_after_seconds(error: GpusizerError) -> int | None:
+    """Whole seconds to wait before asking again; None where waiting does not help."""
+    usual = RETRY_AFTER_SECONDS.get(status_of(error))
+    if usual is None:
+        return None
+    asked = error.fields.get("retry_after_seconds")
+    if not isinstance(asked, int | float) or not math.isfinite(asked):
+        return usual
+    return min(max(math.ceil(asked), 1), _LONGEST_SECONDS)

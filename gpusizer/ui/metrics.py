@@ -1,0 +1,113 @@
+"""Metrics: counters and times for Prometheus. Labels are words of ours, never a caller's.
+
+A model's ID, an address or a token would be both private and without bounds.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    ProcessCollector,
+    generate_latest,
+)
+
+from gpusizer.core.errors import GpusizerError
+
+_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+"""Bounds of the histograms: a 304 answer takes a millisecond, a cold model up to its timeout."""
+
+
+class Metrics:
+    """What an operator sees of a running process; memory is `process_resident_memory_bytes`."""
+
+    def __init__(self) -> None:
+        self._registry = registry = CollectorRegistry()
+        ProcessCollector(registry=registry)
+        self._requests = Counter(
+            "gpusizer_http_requests",
+            "HTTP requests by route, method and status",
+            ("route", "method", "status"),
+            registry=registry,
+        )
+        self._request_seconds = Histogram(
+            "gpusizer_http_request_seconds",
+            "Seconds until the end of an HTTP answer, by route",
+            ("route",),
+            registry=registry,
+            buckets=_SECONDS,
+        )
+        self._answers = Counter(
+            "gpusizer_answers",
+            'Answers by question, way of asking and code: "ok" or the code of an error',
+            ("question", "way", "code"),
+            registry=registry,
+        )
+        self._answer_seconds = Histogram(
+            "gpusizer_answer_seconds",
+            "Seconds that an answer took, waiting for a thread left out",
+            ("question",),
+            registry=registry,
+            buckets=_SECONDS,
+        )
+        self._lookups = Counter(
+            "gpusizer_answer_cache_lookups",
+            "Lookups in the cache of answers by result: hit, miss, uncacheable",
+            ("result",),
+            registry=registry,
+        )
+        self._hub_calls = Counter(
+            "gpusizer_hub_calls",
+            'Requests to the Hub by kind (api, resolver, cdn) and status, "none" without answer',
+            ("kind", "status"),
+            registry=registry,
+        )
+        self._sessions = Gauge(
+            "gpusizer_sessions",
+            "Sessions that Gradio keeps, by the page or endpoints that they are of",
+            ("page",),
+            registry=registry,
+        )
+
+    def request(self, route: str, method: str, status: int, seconds: float) -> None:
+        """Count an HTTP request that has been answered."""
+        self._requests.labels(route, method, str(status)).inc()
+        self._request_seconds.labels(route).observe(seconds)
+
+    @contextmanager
+    def answering(self, question: str, way: str) -> Iterator[None]:
+        """Count and time the answer to one question, and the code of an error that leaves it."""
+        code, start = "ok", time.perf_counter()
+        try:
+            yield
+        except GpusizerError as error:
+            code = error.code
+            raise
+        except Exception:
+            code = GpusizerError.code
+            raise
+        finally:
+            self._answers.labels(question, way, code).inc()
+            self._answer_seconds.labels(question).observe(time.perf_counter() - start)
+
+    def lookup(self, result: str) -> None:
+        """Count a lookup in the cache of answers."""
+        self._lookups.labels(result).inc()
+
+    def hub_call(self, kind: str, status: int | None) -> None:
+        """Count a request to the Hub."""
+        self._hub_calls.labels(kind, str(status or "none")).inc()
+
+    def watch_sessions(self, page: str, count: Callable[[], int]) -> None:
+        """Ask `count` for the sessions of a page whenever metrics are read."""
+        self._sessions.labels(page).set_function(count)
+
+    def text(self) -> bytes:
+        """All of it in Prometheus's text format."""
+        return generate_latest(self._registry)
