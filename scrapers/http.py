@@ -180,15 +180,15 @@ class HubSession:
         try:
             seconds, limits = budget.seconds_left(deadline), budget.limits
             timeouts = min(limits.connect_seconds, seconds), min(limits.request_seconds, seconds)
-            with self._opened(prepared, timeouts, seconds) as response:
+            with self._send(prepared, timeouts, seconds) as response:
                 yield response
         finally:
             _in_flight.release()
 
-    def _opened(
+    def _send(
         self, prepared: requests.PreparedRequest, timeouts: tuple[float, float], seconds: float
     ) -> requests.Response:
-        """Return a response whose head has arrived, after a call of `on_call`."""
+        """Send a request and return its open response; calls `on_call` with its kind and status."""
         kind = kind_of(prepared.url or "", self.endpoint)
         try:
             response = self._client.open(prepared, timeouts, seconds)
