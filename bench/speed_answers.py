@@ -9,11 +9,14 @@ from bench.errors import Comparison
 from bench.front_door import Answer, catalogue, size
 from bench.measurements import Row, load_profile
 from gpusizer.fit.speed.classes import decode_classes
+from gpusizer.fit.speed.tables import DECODE, PREFILL, SERVING
 
 ENGINE = "speed"
 """Stands for the engine in tables: answers name one rate for each quantity."""
 
-_OFFLINE = "offline"
+OFFLINE = "offline"
+"""Scenario of an unbounded load."""
+
 _LLAMA_CPP = ("llama.cpp", "ollama")
 _MEMORY = {
     "nvidia_gddr": "gddr",
@@ -22,21 +25,24 @@ _MEMORY = {
     "amd": "amd",
     "intel": "intel",
 }
-_DECODE = "decode_tokens_per_second"
-_PREFILL = "prefill_tokens_per_second"
+_DECODED = "decode_tokens_per_second"
+_PREFILLED = "prefill_tokens_per_second"
 _TOTAL = "decode_tokens_per_second_total"
-_SERVING = "serving_tokens_per_second"
+_SERVED = "serving_tokens_per_second"
 
 
-def fields_of(row: Row) -> dict[str, Any]:
-    """The row's settings as fields of a request.
+def fields_of(row: Row, quantity: str = DECODE) -> dict[str, Any]:
+    """The row's settings as fields of a request about one quantity.
 
-    A sequence is prompt and answer together, of stated lengths; where a source says only how much
-    was in the cache while tokens were generated, that.
+    An answer's speed of decoding is the one at the request's context: what was in the cache while
+    tokens were generated. For prompts and totals a sequence is prompt and answer together, of
+    stated lengths. Either stands in where a source does not say the other.
     """
     lengths = row.get("prompt_tokens", 0) + row.get("generated_tokens", 0)
+    cached = row.get("context")
+    context = cached or lengths if quantity == DECODE else lengths or cached
     several, split = row["gpu_count"] > 1, row.get("split")
-    offline = row.get("scenario") == _OFFLINE
+    offline = row.get("scenario") == OFFLINE
     return {
         "model": row["profile"],
         "quant": _quant(row),
@@ -44,7 +50,7 @@ def fields_of(row: Row) -> dict[str, Any]:
         "engine_version": row.get("engine_version"),
         "gpu": row["gpu_slug"],
         "gpu_count": row["gpu_count"],
-        "context": lengths or row.get("context"),
+        "context": context,
         "concurrency": None if offline else row.get("concurrency"),
         "tensor_parallel": row["gpu_count"] if several and split == "tensor" else None,
         "pipeline_parallel": row["gpu_count"] if several and split == "layer" else None,
@@ -60,41 +66,44 @@ def _quant(row: Row) -> str | None:
     return "mxfp4_moe" if row["engine"] in _LLAMA_CPP else "native"
 
 
-def answer_to(row: Row) -> Answer | None:
+def answer_to(row: Row, quantity: str = DECODE) -> Answer | None:
     """The ranking's entry for the row's card; None for what no request can ask."""
+    report = size(fields_of(row, quantity)) if is_asked(row) else None
+    return None if report is None else report["ranking"][0]
+
+
+def is_asked(row: Row) -> bool:
+    """Whether the row states its format, its lengths and how its cards share the model."""
     fields = fields_of(row)
     unstated = row["gpu_count"] > 1 and row.get("split") not in ("tensor", "layer")
-    if unstated or not fields["quant"] or not fields["context"]:
-        return None
-    report = size(fields)
-    return None if report is None else report["ranking"][0]
+    return bool(fields["quant"] and fields["context"] and not unstated)
 
 
 def compare(row: Row) -> Iterator[Comparison]:
     """Every speed that the row measured and that the answer shows."""
-    entry = answer_to(row)
-    if entry is None:
-        return
     measured, alone = row["measured"], row.get("concurrency", 1) == 1
-    serving = _SERVING if row.get("scenario") == _OFFLINE else _TOTAL
+    total = _SERVED if row.get("scenario") == OFFLINE else _TOTAL
     shown = {
-        _DECODE: (_DECODE, f"decode_{_kind(row)}") if alone else None,
-        _PREFILL: (_PREFILL, "prefill") if row.get("split") != "tensor" else None,
-        _SERVING: (serving, "serving"),
+        DECODE: (_DECODED, _DECODED, f"decode_{_kind(row)}") if alone else None,
+        PREFILL: (_PREFILLED, _PREFILLED, "prefill") if row.get("split") != "tensor" else None,
+        SERVING: (_SERVED, total, "serving"),
     }
-    for name, place in shown.items():
-        rate = entry[place[0]] if place else None
-        if place is None or rate is None or not measured.get(name):
+    for quantity, place in shown.items():
+        if place is None or not measured.get(place[0]):
+            continue
+        entry = answer_to(row, quantity)
+        rate = entry and entry[place[1]]
+        if rate is None:
             continue
         yield Comparison(
             ENGINE,
-            place[1],
+            place[2],
             row["engine"],
             row["id"],
             row["dup_group"],
             row["source_group"],
             row["source_url"],
-            measured[name],
+            measured[place[0]],
             rate["likely"],
             None,
             in_bytes=False,

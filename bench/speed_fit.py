@@ -48,7 +48,7 @@ def decode_samples(cases: Iterable[Case]) -> list[Sample]:
     samples = []
     for case in cases:
         rate, cost = case.measured("decode"), step_cost(case.work, case.gpu, 1)
-        if rate and cost and case.concurrency == 1:
+        if rate and cost and case.concurrency == 1 and case.fitted:
             classes = decode_classes(case.gpu)
             varying = cost.reading + cost.cache
             samples.append(Sample(case, classes, varying, cost.layers, cost.fixed, 1 / rate))
@@ -59,8 +59,8 @@ def prefill_samples(cases: Iterable[Case]) -> list[Sample]:
     """Prompts: seconds per token = (varying / share + other) / utilization + fixed."""
     samples = []
     for case in cases:
-        rate, cost = case.measured("prefill"), prompt_cost(case.work, case.gpu)
-        if rate and cost and case.split != "tensor":
+        rate, cost = case.measured("prefill"), prompt_cost(case.prompt_work, case.gpu)
+        if rate and cost and case.split != "tensor" and case.fitted:
             classes = prefill_classes(case.gpu)
             samples.append(
                 Sample(case, classes, cost.products, cost.attention, cost.fixed, 1 / rate)

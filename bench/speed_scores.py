@@ -11,10 +11,9 @@ from bench.errors import relative_errors
 from bench.speed_cases import Case
 from bench.speed_fit import Fits, Sample, decode_samples, prefill_samples, prompt_seconds
 from gpusizer.fit.speed.classes import ROOT, Classes, decode_classes
-from gpusizer.fit.speed.decode import pace_of, step_cost
+from gpusizer.fit.speed.decode import step_cost
 from gpusizer.fit.speed.links import TENSOR_PARALLEL_BAND
-from gpusizer.fit.speed.serving import serving_tokens_per_second
-from gpusizer.fit.speed.tables import DECODE, PREFILL, SERVING, band, engine_limits
+from gpusizer.fit.speed.tables import DECODE, PREFILL, SERVING, band
 
 _MEMORY_NAMES = {
     "nvidia_gddr": "NVIDIA GDDR",
@@ -145,28 +144,10 @@ def _prefill_predictions(samples: Sequence[Sample], fits: dict[str, Fits]) -> It
 def _serving_predictions(cases: Iterable[Case]) -> Iterator[Prediction]:
     """Totals of many users, with the constants in use; only the stated users or full load."""
     for case in cases:
-        measured = case.measured("serving")
-        if not measured:
-            continue
-        total = _total(case)
-        if total is not None:
+        measured, total = case.measured("serving"), case.total
+        if measured and total:
             classes = decode_classes(case.gpu)
             yield Prediction(case, SERVING, classes, measured, blind=total, fitted=total)
-
-
-def _total(case: Case) -> float | None:
-    if case.row.get("scenario") == "offline":
-        return serving_tokens_per_second(case.work, case.gpu, _held(case))
-    cost = step_cost(case.work, case.gpu, case.concurrency)
-    return None if cost is None else case.concurrency / cost.seconds(pace_of(case.work, case.gpu))
-
-
-def _held(case: Case) -> int:
-    """Sequences in nine tenths of the memory less the weights."""
-    gpu, work = case.gpu, case.work
-    cards = work.tensor * work.pipeline
-    free = 0.9 * gpu.device_memory_bytes * cards - work.dense_bytes - work.expert_bytes
-    return max(1, min(engine_limits(work.engine).max_sequences, int(free / work.facts.cache_bytes)))
 
 
 def group_errors(predictions: Iterable[Prediction]) -> pd.DataFrame:

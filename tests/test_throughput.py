@@ -19,7 +19,8 @@ from bench.speed_fit import Fits, Sample, decode_samples, fit_moe_share, fit_pac
 from bench.speed_scores import Scores, group_errors
 from bench.speed_tables import constants_without, tables
 from bench.throughput import fit_lines, report_lines
-from gpusizer.fit.speed.decode import step_cost
+from gpusizer.fit.speed.decode import step_cost, step_seconds
+from gpusizer.fit.speed.prefill import prompt_token_seconds
 from gpusizer.fit.speed.tables import Pace
 
 ROW: dict[str, Any] = {
@@ -107,8 +108,10 @@ def test_constants_without_a_source_are_of_the_others(scored: Scores) -> None:
 
 def test_a_row_becomes_the_request_it_stands_for() -> None:
     fields = speed_answers.fields_of({**ROW, "prompt_tokens": 512, "generated_tokens": 128})
-    assert (fields["gpu"], fields["quant"], fields["context"]) == ("rtx-4090-24gb", "q4_0", 640)
-    assert speed_answers.fields_of(ROW)["context"] == 64
+    assert (fields["gpu"], fields["quant"], fields["context"]) == ("rtx-4090-24gb", "q4_0", 64)
+    lengths = {**ROW, "prompt_tokens": 512, "generated_tokens": 128}
+    assert speed_answers.fields_of(lengths, "prefill")["context"] == 640
+    assert speed_answers.fields_of(ROW, "prefill")["context"] == 64
     divided = {**ROW, "gpu_count": 2, "split": "layer"}
     assert speed_answers.fields_of(divided)["pipeline_parallel"] == 2
     comparisons = frame_of(speed_answers.compare(ROW)).set_index("component")
@@ -137,9 +140,20 @@ def test_a_row_becomes_the_work_that_is_fitted_on() -> None:
     assert (one.work.facts.context, one.held_out, one.split) == (64, "rtx-4090-24gb", "one")
     assert case(gpu_count=4, split="layer").work.pipeline == 4
     assert case(gpu_count=2, split="tensor", engine="vllm", quant="bf16").split == "tensor"
-    smaller = case(gpu="M1 7c", gpu_slug="apple-m1-8gb", gpu_cores=7).gpu
-    assert smaller.fp32_flops == pytest.approx(2.6e12 * 7 / 8)
-    assert case(file_bytes=2 * 3_825_065_984).work.dense_bytes == 2 * one.work.dense_bytes
+    assert case(file_bytes=2 * 3_825_065_984).work.dense_bytes == one.work.dense_bytes
+
+
+@pytest.mark.parametrize("component", ["decode_gddr", "prefill"])
+def test_constants_are_fitted_on_what_answers_reckon_with(component: str) -> None:
+    """Of one row, the class's constants and the work of its case give the public answer."""
+    row = {**ROW, "repo": "gemma", "profile": "google/gemma-3-4b-it"}
+    (answer,) = [c for c in speed_answers.compare(row) if c.component == component]
+    (one,) = read_cases([row])
+    decode = step_seconds(one.work, one.gpu, 1)
+    prefill = prompt_token_seconds(one.prompt_work, one.gpu)
+    seconds = decode if component == "decode_gddr" else prefill
+    assert seconds is not None
+    assert answer.predicted == pytest.approx(1 / seconds, rel=0.005)
 
 
 def test_what_nobody_can_ask_for_is_left_out() -> None:
@@ -175,11 +189,11 @@ def test_a_fit_finds_the_constants_that_made_the_rows() -> None:
 
 def test_a_gpu_left_out_does_not_tell() -> None:
     """The odd one out is predicted by the others' constants."""
-    odd = made(Pace(0.4, 5e-5, 0), {"RTX 4070": "rtx-4070-12gb"})
+    odd = made(Pace(0.4, 5e-5, 0), {"L4": "l4-24gb"})
     rest = made(Pace(0.8, 5e-5, 0), {"RTX 4090": "rtx-4090-24gb", "RTX 4080": "rtx-4080-16gb"})
     fits = Fits([*odd, *rest], [])
     classes = odd[0].classes
-    blind = fits.pace(classes, "4-bit", "rtx-4070-12gb")
+    blind = fits.pace(classes, "4-bit", "l4-24gb")
     assert blind is not None and blind.efficiency == pytest.approx(0.8, rel=0.05)
     assert fits.throughput(classes, "4-bit") is None
     assert fit_moe_share([]) == 0.5

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from bench.measurements import load_profile
 from gpusizer.answers.report import ranked_json
 from gpusizer.cli.tables import consulted_text
 from gpusizer.fit.ranking import Ranked
@@ -26,6 +27,9 @@ from gpusizer.fit.speed.tables import (
     prefill_table,
 )
 from gpusizer.gpus import Gpu
+from gpusizer.memory.quants import find_quant
+from gpusizer.memory.weight_sizes import weight_sizes
+from gpusizer.memory.workload import Workload
 from tests.sizers import embedded_sizer
 
 SIZER = embedded_sizer()
@@ -122,6 +126,34 @@ def test_a_prompt_is_flop_over_a_share_of_the_peak() -> None:
     assert dense.seconds(reached) == pytest.approx(169.49e-6, rel=1e-3)
     fetched = 16e9 / 1008e9 / 768
     assert mixture.seconds(reached) == pytest.approx(423.73e-6 + fetched, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("model", "decoder", "experts"),
+    [
+        # 3,209,010,688 parameters of the decoder and 671,252,480 of its head; no vision tower.
+        ("google/gemma-3-4b-it", 3_209_010_688 + 671_252_480, 0),
+        # 2,886,205,440 of embeddings less a table of 262,144 x 35 layers x 256.
+        ("google/gemma-3n-E4B-it", 3_980_491_248 + 2_886_205_440 - 262_144 * 35 * 256, 0),
+        # A tied head of 635,699,200; no draft layer of 120,599,552.
+        ("Qwen/Qwen3.5-4B", 3_570_052_096 + 635_699_200, 0),
+        # A head of 926,679,040 beside the embedding; no experts of the draft layer.
+        ("deepseek-ai/DeepSeek-V3", 15_264_290_304 + 926_679_040, 653_908_770_816),
+    ],
+)
+def test_decoding_reads_the_decoder_alone(model: str, decoder: int, experts: int) -> None:
+    """16-bit weights: two bytes a parameter, but for a few in 32 bits (routers' biases)."""
+    sizes = weight_sizes(load_profile(model), find_quant("bf16"), native=False)
+    assert sizes.decoding == pytest.approx(2 * decoder, rel=1e-6)
+    assert sizes.decoding_experts == 2 * experts
+
+
+def test_a_prompt_of_text_passes_no_tower() -> None:
+    """gemma-3-4b: 3,209,010,688 parameters of the decoder, not its head, not the vision tower."""
+    facts = ModelFacts.of(load_profile("google/gemma-3-4b-it"), Workload())
+    assert facts is not None
+    assert facts.matrix_parameters == 3_209_010_688
+    assert facts.head_parameters == 671_252_480
 
 
 def test_attention_counts_three_times() -> None:

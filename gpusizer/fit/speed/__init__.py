@@ -99,7 +99,7 @@ def tokens_per_second(work: Work, gpu: Gpu) -> float | None:
 
 def speeds(profile: ModelProfile, workload: Workload, fit: Fit) -> Speeds | None:
     """Every speed of a fit; None for models that generate no text."""
-    work, gpu = _work(profile, workload, fit.estimate), fit.gpu
+    work, gpu = work_of(profile, workload, fit.estimate), fit.gpu
     if work is None:
         return None
     facts = work.facts
@@ -129,7 +129,7 @@ def decode_rate(
     profile: ModelProfile, estimate: MemoryEstimate, workload: Workload, gpu: Gpu
 ) -> Rate | None:
     """Tokens/s of one user alone; None where it is unknown or nothing is generated."""
-    work = _work(profile, workload, estimate)
+    work = work_of(profile, workload, estimate)
     if work is None:
         return None
     return _rate(_inverse(step_seconds(work, gpu, 1)), _band(DECODE, work, gpu))
@@ -139,13 +139,13 @@ def prefill_rate(
     profile: ModelProfile, estimate: MemoryEstimate, workload: Workload, gpu: Gpu
 ) -> Rate | None:
     """Prompt tokens/s of one prompt; None as for `decode_rate`."""
-    work = _work(profile, workload, estimate)
+    work = work_of(profile, workload, estimate)
     if work is None:
         return None
     return _rate(_inverse(prompt_token_seconds(work, gpu)), _band(PREFILL, work, gpu))
 
 
-def _work(profile: ModelProfile, workload: Workload, estimate: MemoryEstimate) -> Work | None:
+def work_of(profile: ModelProfile, workload: Workload, estimate: MemoryEstimate) -> Work | None:
     """What a step reads and computes; None for models that generate no text."""
     facts = ModelFacts.of(profile, workload)
     return None if facts is None else Work.of(facts, estimate)
@@ -175,7 +175,6 @@ def _inverse(seconds: float | None) -> float | None:
 
 
 __all__ = [
-    "Band",
     "ModelFacts",
     "Rate",
     "Speeds",
@@ -185,4 +184,5 @@ __all__ = [
     "speeds",
     "speeds_json",
     "tokens_per_second",
+    "work_of",
 ]
