@@ -10,6 +10,7 @@ from bench.front_door import Answer, catalogue, size
 from bench.measurements import Row, load_profile
 from gpusizer.fit.speed.classes import decode_classes
 from gpusizer.fit.speed.tables import DECODE, PREFILL, SERVING
+from gpusizer.fit.speed.work import PROMPT_SHARE
 
 ENGINE = "speed"
 """Stands for the engine in tables: answers name one rate for each quantity."""
@@ -35,12 +36,16 @@ def fields_of(row: Row, quantity: str = DECODE) -> dict[str, Any]:
     """The row's settings as fields of a request about one quantity.
 
     An answer's speed of decoding is the one at the request's context: what was in the cache while
-    tokens were generated. For prompts and totals a sequence is prompt and answer together, of
-    stated lengths. Either stands in where a source does not say the other.
+    tokens were generated. Its speed of prompts is that of the prompt it states, a share of the
+    context. For totals a sequence is prompt and answer together. What a source says of one stands
+    in where it does not say the other.
     """
-    lengths = row.get("prompt_tokens", 0) + row.get("generated_tokens", 0)
+    prompt = row.get("prompt_tokens", 0)
+    lengths = prompt + row.get("generated_tokens", 0)
     cached = row.get("context")
     context = cached or lengths if quantity == DECODE else lengths or cached
+    if quantity == PREFILL and prompt:
+        context = round(prompt / PROMPT_SHARE)
     several, split = row["gpu_count"] > 1, row.get("split")
     offline = row.get("scenario") == OFFLINE
     return {

@@ -13,7 +13,7 @@ from bench.measurements import SPEEDS, Row, load
 from bench.speed_answers import OFFLINE, fields_of, is_asked
 from gpusizer.fit.ranking import Ranked
 from gpusizer.fit.speed import Work, work_of
-from gpusizer.fit.speed.tables import DECODE, PREFILL
+from gpusizer.fit.speed.tables import DECODE, PREFILL, SERVING
 from gpusizer.gpus import Gpu
 
 
@@ -23,7 +23,7 @@ class Case:
 
     Attributes:
         work: of decoding, with what was in the cache.
-        prompt_work: of reading the prompt, by the lengths of the sequence.
+        prompt_work: of reading the prompt.
         total: answered tokens per second of all users with the constants in use: at full load, or
             of those the row states.
         held_out: what leave-one-GPU-out leaves out with this row.
@@ -75,14 +75,14 @@ def _cases(rows: Iterable[Row]) -> Iterator[Case]:
 
 def _case(row: Row) -> Case | None:
     """None for what no request can ask, and for what does not run on the card."""
-    decoding, sequence = _asked(row, DECODE), _asked(row, PREFILL)
-    if decoding is None or sequence is None:
+    decoding, prompt, sequence = (_asked(row, name) for name in (DECODE, PREFILL, SERVING))
+    if decoding is None or prompt is None or sequence is None:
         return None
-    speeds, (prompt_work, ranked) = sequence[1].speeds, sequence
+    (work, ranked), (prompt_work, _), speeds = decoding, prompt, sequence[1].speeds
     total = speeds and (speeds.serving if row.get("scenario") == OFFLINE else speeds.total)
     return Case(
         row=row,
-        work=decoding[0],
+        work=work,
         prompt_work=prompt_work,
         gpu=ranked.fit.gpu,
         total=None if total is None else total.likely,
@@ -94,9 +94,13 @@ def _case(row: Row) -> Case | None:
 
 
 def _asked(row: Row, quantity: str) -> tuple[Work, Ranked] | None:
-    """The work behind the answer, and its place in the ranking."""
-    report = front_door.report(fields_of(row, quantity)) if is_asked(row) else None
+    """The work behind the answer, and its place in the ranking; None where the answer is about a
+    shorter context."""
+    fields = fields_of(row, quantity)
+    report = front_door.report(fields) if is_asked(row) else None
     if report is None or report.ranking[0].speeds is None:
+        return None
+    if quantity == DECODE and report.workload.context < fields["context"]:
         return None
     ranked = report.ranking[0]
     work = work_of(report.profile, report.workload, ranked.fit.estimate)

@@ -9,9 +9,17 @@ import pandas as pd
 
 from bench.errors import relative_errors
 from bench.speed_cases import Case
-from bench.speed_fit import Fits, Sample, decode_samples, prefill_samples, prompt_seconds
+from bench.speed_fit import (
+    NONE,
+    Fits,
+    Left,
+    Sample,
+    decode_samples,
+    prefill_samples,
+    prompt_seconds,
+    step_seconds,
+)
 from gpusizer.fit.speed.classes import ROOT, Classes, decode_classes
-from gpusizer.fit.speed.decode import step_cost
 from gpusizer.fit.speed.links import TENSOR_PARALLEL_BAND
 from gpusizer.fit.speed.tables import DECODE, PREFILL, SERVING, band
 
@@ -77,6 +85,19 @@ def score(cases: Sequence[Case]) -> Scores:
     return Scores(tuple(predictions), fits, samples)
 
 
+def decoded(fit: Fits, sample: Sample, without: Left = NONE) -> float | None:
+    """Predicted tokens per second of one user; None without constants."""
+    pace = fit.pace(sample.classes, sample.format, without)
+    return None if pace is None else 1 / step_seconds(sample, pace)
+
+
+def prompted(fit: Fits, sample: Sample, without: Left = NONE) -> float | None:
+    """Predicted prompt tokens per second likewise."""
+    reached = fit.throughput(sample.classes, sample.format, without)
+    share = fit.moe_share(sample.classes, without) if sample.case.work.is_moe else 1.0
+    return None if reached is None else 1 / prompt_seconds(sample, reached.utilization, share)
+
+
 def _of(name: str, samples: Sequence[Sample]) -> list[Sample]:
     """Rows to fit on: a group of tensor-parallel cards says more of its links."""
     return [s for s in samples if s.case.work.family == name and s.case.split != "tensor"]
@@ -85,10 +106,8 @@ def _of(name: str, samples: Sequence[Sample]) -> list[Sample]:
 def _decode_predictions(samples: Sequence[Sample], fits: dict[str, Fits]) -> Iterator[Prediction]:
     for sample in samples:
         case, fit = sample.case, fits[sample.case.work.family]
-        fitted = fit.pace(sample.classes, sample.format)
-        blind = fit.pace(sample.classes, sample.format, case.held_out)
-        cost = step_cost(case.work, case.gpu, 1)
-        if cost is None or fitted is None:
+        fitted = decoded(fit, sample)
+        if fitted is None:
             continue
         ideal = _roofline(case)
         yield Prediction(
@@ -96,8 +115,8 @@ def _decode_predictions(samples: Sequence[Sample], fits: dict[str, Fits]) -> Ite
             DECODE,
             sample.classes,
             1 / sample.measured,
-            blind=None if blind is None else 1 / cost.seconds(blind),
-            fitted=1 / cost.seconds(fitted),
+            blind=decoded(fit, sample, frozenset({case.held_out})),
+            fitted=fitted,
             roofline=ideal,
             flat=_flat(sample, samples, ideal),
         )
@@ -123,21 +142,16 @@ def _flat(sample: Sample, samples: Sequence[Sample], ideal: float) -> float | No
 def _prefill_predictions(samples: Sequence[Sample], fits: dict[str, Fits]) -> Iterator[Prediction]:
     for sample in samples:
         fit = fits[sample.case.work.family]
-        fitted = fit.throughput(sample.classes, sample.format)
+        fitted = prompted(fit, sample)
         if fitted is None:
             continue
-        blind = fit.throughput(sample.classes, sample.format, sample.case.held_out)
-        shares = [
-            fit.moe_share(sample.classes, without) if sample.case.work.is_moe else 1.0
-            for without in ("", sample.case.held_out)
-        ]
         yield Prediction(
             sample.case,
             PREFILL,
             sample.classes,
             1 / sample.measured,
-            blind=blind and 1 / prompt_seconds(sample, blind.utilization, shares[1]),
-            fitted=1 / prompt_seconds(sample, fitted.utilization, shares[0]),
+            blind=prompted(fit, sample, frozenset({sample.case.held_out})),
+            fitted=fitted,
         )
 
 
