@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -25,6 +26,26 @@ _MEMORY = {
     "apple": "apple",
     "amd": "amd",
     "intel": "intel",
+}
+_BUILD = re.compile(r"\bb(?:uild )?(\d{4,5})\b")
+_BUILDS = {
+    "2023-10": "b1400",
+    "reference build 8e672ef (2023-11), newer chips on newer builds": "b1500",
+    "Jan 2024": "b1900",
+    "2024-04": "b2650",
+    "2024-04/05": "b2750",
+    "May 2024 (pre-b3000)": "b2780",
+    "Aug 2025": "b6200",
+}
+"""Builds of the days that sources name: b2780 is of 1 May 2024, and a README of 13 May prints its
+runs."""
+_BACKENDS = {
+    "cuda": "cuda",
+    "rocm": "rocm",
+    "hip": "rocm",
+    "vulkan": "vulkan",
+    "metal": "metal",
+    "sycl": "sycl",
 }
 _DECODED = "decode_tokens_per_second"
 _PREFILLED = "prefill_tokens_per_second"
@@ -52,7 +73,8 @@ def fields_of(row: Row, quantity: str = DECODE) -> dict[str, Any]:
         "model": row["profile"],
         "quant": _quant(row),
         "engine": row["engine"],
-        "engine_version": row.get("engine_version"),
+        "engine_version": _version(row),
+        "backend": _backend(row),
         "gpu": row["gpu_slug"],
         "gpu_count": row["gpu_count"],
         "context": context,
@@ -60,6 +82,22 @@ def fields_of(row: Row, quantity: str = DECODE) -> dict[str, Any]:
         "tensor_parallel": row["gpu_count"] if several and split == "tensor" else None,
         "pipeline_parallel": row["gpu_count"] if several and split == "layer" else None,
     }
+
+
+def _version(row: Row) -> str | None:
+    """llama.cpp's versions are builds; what a source writes of months is not one."""
+    text = row.get("engine_version")
+    if row["engine"] not in _LLAMA_CPP or text is None:
+        return text
+    build = _BUILD.search(text)
+    return _BUILDS.get(text) or (f"b{build[1]}" if build else None)
+
+
+def _backend(row: Row) -> str | None:
+    """The backend by its name in a request; the first word of what a source writes."""
+    written = row.get("backend", "").lower()
+    named = (name for word, name in _BACKENDS.items() if written.startswith(word))
+    return next(named, None) if row["engine"] in _LLAMA_CPP else None
 
 
 def _quant(row: Row) -> str | None:

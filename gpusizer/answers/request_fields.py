@@ -33,7 +33,14 @@ from gpusizer.fit.filters import IN_PRODUCTION, STATUSES, GpuFilter
 from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, CostAssumptions
 from gpusizer.gpus.names import MAX_COUNT
 from gpusizer.memory.kv_cache import ALIASES, BYTES_PER_ELEMENT
-from gpusizer.memory.workload import DEFAULT_CONTEXT, MOST_CONTEXT, MOST_USERS, OFFLOADS, Workload
+from gpusizer.memory.workload import (
+    BACKENDS,
+    DEFAULT_CONTEXT,
+    MOST_CONTEXT,
+    MOST_USERS,
+    OFFLOADS,
+    Workload,
+)
 
 ALL_QUANTS = "all"
 NATIVE_QUANT = "native"
@@ -182,6 +189,10 @@ class LlamaCppFields(RequestModel):
 
     heading: ClassVar[str] = "llama.cpp"
 
+    backend: Annotated[str, OneOf(BACKENDS)] = Field(
+        BACKENDS[0],
+        description="what llama.cpp or Ollama runs on; speeds left open span what a card has",
+    )
     batch_size: Tokens | None = Field(None, ge=1, le=1_000_000, description="logical batch")
     ubatch_size: Tokens | None = Field(None, ge=1, le=1_000_000, description="physical batch")
     gpu_layers: Count | None = Field(

@@ -12,7 +12,7 @@ from gpusizer.fit.parallel_degrees import refused_degrees, resolve_experts
 from gpusizer.memory.engines import find_engine
 from gpusizer.memory.engines.pipeline_steps import canvas_of
 from gpusizer.memory.kv_cache import key_and_value_bytes
-from gpusizer.memory.workload import DEFAULT_CONTEXT, OFFLOADS, Workload
+from gpusizer.memory.workload import BACKENDS, DEFAULT_CONTEXT, OFFLOADS, Workload
 from gpusizer.model.profile import ModelProfile
 
 # Fields that only engines with rules by version support, with their defaults; llama.cpp
@@ -27,7 +27,7 @@ _OF_PIPELINES: dict[str, Any] = {
     "cpu_offload": OFFLOADS[0],
 }
 
-_LLAMA_CPP_ONLY = ("gpu_layers", "cpu_moe", "batch_size", "ubatch_size")
+_LLAMA_CPP_ONLY = ("gpu_layers", "cpu_moe", "batch_size", "ubatch_size", "backend")
 _OLLAMA_CONTEXT = 4096  # default of num_ctx on cards below 24 GiB
 _WHOLE_BYTES = (1, 2, 4)  # cache types without blocks and scales
 
@@ -74,7 +74,7 @@ def _unheard(workload: Workload) -> list[str]:
     if workload.engine is None or workload.engine in OFFLOAD_ENGINES:
         return []
     options = {name: getattr(workload, name) for name in _LLAMA_CPP_ONLY}
-    return [name for name, value in options.items() if value is not None and value is not False]
+    return [name for name, value in options.items() if value not in (None, False, BACKENDS[0])]
 
 
 def _of_the_engine(workload: Workload) -> Iterator[Note]:

@@ -15,6 +15,9 @@ MOST_USERS = 100_000
 OFFLOADS = ("none", "model", "sequential")
 """What `cpu_offload` may be, from fastest to smallest."""
 
+BACKENDS = ("auto", "cuda", "rocm", "vulkan", "metal", "sycl")
+"""What llama.cpp and Ollama may run on; "auto" leaves it open."""
+
 
 @dataclass(frozen=True, slots=True)
 class Workload:
@@ -40,6 +43,7 @@ class Workload:
         text_only: leave the vision and audio parts of a multimodal model out.
         draft_tokens: tokens that the model's own draft layers guess ahead; 0 leaves them out.
         flash_attention: whether attention avoids materialising its score matrix.
+        backend: what llama.cpp runs on; cards without it keep their own.
         gpu_layers: layers on GPUs (llama.cpp), the output counted as one; None for all.
         cpu_moe: routed experts stay in system memory (llama.cpp's --cpu-moe).
         width, height: pixels of a picture or video (diffusers); None for the pipeline's own.
@@ -65,6 +69,7 @@ class Workload:
     text_only: bool = False
     draft_tokens: int = 0
     flash_attention: bool = True
+    backend: str = BACKENDS[0]
     gpu_layers: int | None = None
     cpu_moe: bool = False
     width: int | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,10 @@ from gpusizer.fit.ranking import Ranked
 from gpusizer.fit.speed import ModelFacts, Rate, Speeds, Work, speeds_json, tokens_per_second
 from gpusizer.fit.speed.classes import decode_classes, format_class, prefill_classes
 from gpusizer.fit.speed.decode import step_cost, step_seconds
+from gpusizer.fit.speed.kernels import (
+    Kernels,
+    layer_times,
+)
 from gpusizer.fit.speed.links import exchange_seconds, link_of
 from gpusizer.fit.speed.prefill import prompt_cost, prompt_token_seconds
 from gpusizer.fit.speed.rate import RateBand
@@ -67,6 +72,7 @@ FACTS = ModelFacts(
     prompt=768,
     context=1024,
     users=1,
+    workload=Workload(),
 )
 WORK = Work(
     facts=FACTS,
@@ -76,6 +82,7 @@ WORK = Work(
     quant="bf16",
     dense_bytes=16 * 10**9,
     expert_bytes=0,
+    kernels=Kernels.of(Workload(), "vllm"),
     tensor=1,
     pipeline=1,
 )
@@ -154,6 +161,37 @@ def test_a_prompt_of_text_passes_no_tower() -> None:
     assert facts is not None
     assert facts.matrix_parameters == 3_209_010_688
     assert facts.head_parameters == 671_252_480
+
+
+def kernels(engine: str = "llama.cpp", **asked: Any) -> Kernels:
+    return Kernels.of(Workload(**asked), engine)
+
+
+def test_a_layer_takes_longer_under_rocm_than_under_vulkan() -> None:
+    """2.2 times; where nobody says which, the geometric mean, 1.483. An MI300X has ROCm alone, an
+    RTX 4090 neither, and vLLM no choice."""
+    radeon = card("7900 XTX")
+    assert layer_times(kernels(backend="vulkan"), radeon) == 1.0
+    assert layer_times(kernels(backend="rocm"), radeon) == 2.2
+    assert layer_times(kernels(), radeon) == pytest.approx(1.4832, rel=1e-4)
+    assert layer_times(kernels(), card("MI300X")) == 2.2
+    assert layer_times(kernels(backend="rocm"), card("4090")) == 1.0
+    assert layer_times(kernels("vllm", backend="rocm"), radeon) == 1.0
+
+
+def test_a_band_spans_the_backends_that_are_left_open() -> None:
+    """Its ends are those of the slower backend and of the faster one."""
+    said = {
+        backend: speeds_on(LLAMA, "7900 XTX", "q4_k_m", engine="llama.cpp", backend=backend).decode
+        for backend in ("rocm", "vulkan", "auto")
+    }
+    slow, fast, either = (said[backend] for backend in ("rocm", "vulkan", "auto"))
+    assert slow and fast and either
+    assert slow.likely < either.likely < fast.likely
+    assert (either.low, either.high) == (
+        pytest.approx(slow.low, rel=0.01),
+        pytest.approx(fast.high, rel=0.01),
+    )
 
 
 def test_attention_counts_three_times() -> None:
@@ -247,7 +285,14 @@ def test_a_layer_split_is_never_faster_for_one_user() -> None:
     """Measured on 1, 2, 4, 8 RTX 4090: 127.7, 122.6, 117.6, 116.1 tokens/s (Llama-3-8B)."""
     measured = {1: 127.7, 2: 122.6, 4: 117.6, 8: 116.1}
     rates_by_split = {
-        n: speeds_on("meta-llama/Meta-Llama-3-8B", f"{n}x4090", "q4_k_m", context=512).decode
+        n: speeds_on(
+            "meta-llama/Meta-Llama-3-8B",
+            f"{n}x4090",
+            "q4_k_m",
+            context=512,
+            engine="llama.cpp",
+            engine_version="b2780",
+        ).decode
         for n in measured
     }
     rates = [likely(rate) for rate in rates_by_split.values()]

@@ -12,7 +12,7 @@ from typing import Any
 
 from gpusizer.fit.fit import Fit
 from gpusizer.fit.speed.classes import decode_classes, prefill_classes
-from gpusizer.fit.speed.decode import pace_of, step_seconds
+from gpusizer.fit.speed.decode import backend_band, pace_of, step_seconds
 from gpusizer.fit.speed.links import TENSOR_PARALLEL_BAND
 from gpusizer.fit.speed.prefill import prompt_token_seconds, reached_on
 from gpusizer.fit.speed.rate import Rate, RateBand
@@ -104,7 +104,7 @@ def speeds(profile: ModelProfile, workload: Workload, fit: Fit) -> Speeds | None
         return None
     facts = work.facts
     users = served_sequences(work, fit.max_concurrency, workload.max_num_seqs)
-    decode_band = _band(DECODE, work, gpu)
+    decode_band = _band(DECODE, work, gpu).widened(backend_band(work, gpu))
     prefill_band, totals_band = _band(PREFILL, work, gpu), _band(TOTALS, work, gpu)
     single_step, shared_step = step_seconds(work, gpu, 1), step_seconds(work, gpu, facts.users)
     several = decode_band if facts.users == 1 else totals_band
@@ -132,7 +132,8 @@ def decode_rate(
     work = work_of(profile, workload, estimate)
     if work is None:
         return None
-    return _rate(_inverse(step_seconds(work, gpu, 1)), _band(DECODE, work, gpu))
+    by = _band(DECODE, work, gpu).widened(backend_band(work, gpu))
+    return _rate(_inverse(step_seconds(work, gpu, 1)), by)
 
 
 def prefill_rate(

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpusizer.fit.speed.classes import SERVING, decode_classes
+from gpusizer.fit.speed.kernels import backends_of, layer_times
 from gpusizer.fit.speed.links import SECONDS_PER_HOP, exchange_seconds, link_of
 from gpusizer.fit.speed.prefill import flops_per_second
+from gpusizer.fit.speed.rate import RateBand
 from gpusizer.fit.speed.tables import Pace, decode_table, engine_limits, find
 from gpusizer.fit.speed.work import Work
 from gpusizer.gpus import Gpu
 
 CACHE_EFFICIENCY = 0.8
-"""Cache is read at this share of the speed of weights. Chosen with the two below by leave-one-out
+"""Cache is read at this share of the speed of weights. Chosen with the one below by leave-one-out
 error over 0.5 to 0.9 (`python -m bench.throughput`): long-context runs on Llama-3 and Qwen3."""
 EXPERT_EFFICIENCY = 0.8
 """Routed experts are read at this share of the speed of other weights."""
@@ -29,7 +31,7 @@ class StepCost:
     Attributes:
         reading: bytes over bandwidth.
         cache: of that, the cache of all sequences.
-        layers: counted more than once where a router comes with them.
+        layers: counted more than once where a router comes with them, and by their kernels.
         fixed: exchange between GPUs, scheduling of further sequences.
         computing: seconds of the matrix products; reading weights takes at least as long.
     """
@@ -43,8 +45,9 @@ class StepCost:
     def seconds(self, pace: Pace) -> float:
         """Seconds of the step with a class's constants."""
         weights = max(self.reading / pace.efficiency, self.computing)
-        cache = self.cache / pace.efficiency
-        return weights + cache + self.layers * pace.seconds_per_layer + self.fixed
+        reading = weights + self.cache / pace.efficiency
+        layers = self.layers * pace.seconds_per_layer
+        return reading + layers + self.fixed
 
 
 def step_cost(work: Work, gpu: Gpu, sequences: float, filled: float = 1.0) -> StepCost | None:
@@ -68,10 +71,11 @@ def step_cost(work: Work, gpu: Gpu, sequences: float, filled: float = 1.0) -> St
     if computing is None:
         return None
     exchange = exchange_seconds(link_of(gpu, cards), cards, facts.hidden, together)
+    layers = facts.layers * (MOE_LAYER if work.is_moe else 1.0)
     return StepCost(
         reading=(work.dense_bytes + experts) / bandwidth,
         cache=facts.cache_bytes * filled * together / CACHE_EFFICIENCY / bandwidth,
-        layers=facts.layers * (MOE_LAYER if work.is_moe else 1.0),
+        layers=layers * layer_times(work.kernels, gpu),
         fixed=facts.layers * exchange
         + (work.pipeline - 1) * SECONDS_PER_HOP
         + (together - 1) * engine_limits(work.engine).seconds_per_sequence,
@@ -94,6 +98,16 @@ def step_seconds(work: Work, gpu: Gpu, sequences: float, filled: float = 1.0) ->
     """Seconds in which each of `sequences` sequences gets a token."""
     cost = step_cost(work, gpu, sequences, filled)
     return None if cost is None else cost.seconds(pace_of(work, gpu))
+
+
+def backend_band(work: Work, gpu: Gpu) -> RateBand:
+    """Speeds under each backend that the request leaves open, over the likely one."""
+    backends, likely = backends_of(work.kernels, gpu), step_seconds(work, gpu, 1)
+    if len(backends) < 2 or likely is None:
+        return RateBand(1.0, 1.0)
+    stated = (replace(work, kernels=replace(work.kernels, backend=name)) for name in backends)
+    ratios = [likely / seconds for w in stated if (seconds := step_seconds(w, gpu, 1))]
+    return RateBand(min(ratios), max(ratios))
 
 
 def pace_of(work: Work, gpu: Gpu) -> Pace:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gpusizer.fit.speed.classes import family, format_of
+from gpusizer.fit.speed.kernels import Kernels
 from gpusizer.memory.engines import Split
 from gpusizer.memory.estimate import MemoryEstimate
 from gpusizer.memory.kv_cache import kv_cache_bytes
@@ -47,6 +48,7 @@ class ModelFacts:
         prompt: tokens of the prompt.
         context: tokens of a sequence.
         users: sequences at once.
+        workload: the request, for what engines make of it.
     """
 
     layers: int
@@ -60,6 +62,7 @@ class ModelFacts:
     prompt: int
     context: int
     users: int
+    workload: Workload
 
     @property
     def answer(self) -> int:
@@ -94,6 +97,7 @@ class ModelFacts:
             prompt=prompt,
             context=workload.context,
             users=workload.concurrency,
+            workload=workload,
         )
 
 
@@ -106,6 +110,7 @@ class Work:
         family, format: classes of constants (`speed/classes.py`).
         dense_bytes: weights every step reads (`WeightSizes.decoding`), routed experts apart.
         expert_bytes: all routed experts of the decoder.
+        kernels: of the engine's build and backend.
         tensor, pipeline, data: degrees of parallelism.
     """
 
@@ -116,6 +121,7 @@ class Work:
     quant: str
     dense_bytes: int
     expert_bytes: int
+    kernels: Kernels
     tensor: int
     pipeline: int
     data: int = 1
@@ -132,6 +138,7 @@ class Work:
             quant=estimate.quant.slug,
             dense_bytes=sizes.decoding,
             expert_bytes=sizes.decoding_experts,
+            kernels=Kernels.of(facts.workload, estimate.engine.slug),
             tensor=estimate.split.tensor,
             pipeline=estimate.split.pipeline,
             data=estimate.split.data,

@@ -1,0 +1,84 @@
+"""Kernels: what an engine's build, its backend and its options change in a step.
+
+Constants of a class are, on AMD's cards, those of Vulkan.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+from gpusizer.gpus import Gpu
+from gpusizer.memory.workload import Workload
+
+_LLAMA_CPP = ("llama.cpp", "ollama")
+_NUMBER = re.compile(r"\d+")
+
+CUDA, ROCM, VULKAN, METAL, SYCL = "cuda", "rocm", "vulkan", "metal", "sycl"
+_OF_VENDOR = {
+    "NVIDIA": (CUDA, VULKAN),
+    "AMD": (VULKAN, ROCM),
+    "Apple": (METAL,),
+    "Intel": (SYCL, VULKAN),
+}
+_ONE_BACKEND = {"NVIDIA": CUDA, "Apple": METAL}
+"""What llama.cpp is run with unless somebody says otherwise."""
+
+ROCM_LAYERS = 2.2
+"""Time per layer under ROCm, in times of Vulkan's.
+
+37 and 99 us on an RX 9070 XT (llama.cpp issue 26663), 43 and 91 on an RX 7900 XTX (issue 20934),
+32 and 48, 53 and 65, 20 and 100 on an RX 7900 XTX, 9070 and 9070 XT (llama.cpp discussions 10879
+and 15021), 86 and 201 on Strix Halo (lhl/strix-halo-testing), each beyond reading at 0.89 of the
+bandwidth: the geometric mean of the ratios.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Kernels:
+    """What a request says of them.
+
+    Attributes:
+        backend: one of `workload.BACKENDS`.
+        build: number of llama.cpp's, None for the current one.
+        llama_cpp: of llama.cpp or Ollama; the rules below are theirs.
+    """
+
+    backend: str
+    build: int | None
+    llama_cpp: bool
+
+    @classmethod
+    def of(cls, workload: Workload, engine: str) -> Kernels:
+        """The kernels of one engine; only llama.cpp's own builds have numbers."""
+        number = _NUMBER.search(workload.engine_version or "") if engine == "llama.cpp" else None
+        build = int(number[0]) if number else None
+        return cls(
+            backend=workload.backend,
+            build=build,
+            llama_cpp=engine in _LLAMA_CPP,
+        )
+
+
+def backends_of(kernels: Kernels, gpu: Gpu) -> tuple[str, ...]:
+    """Backends that an answer may be about: the one asked for, where the card has it; else those
+    that its owners run. AMD's Instinct cards have no display driver, and so no Vulkan."""
+    offered = _OF_VENDOR.get(gpu.vendor, ())
+    if not kernels.llama_cpp or not offered:
+        return ()
+    if gpu.vendor == "AMD" and gpu.memory_type.startswith("HBM"):
+        return (ROCM,)
+    if kernels.backend in offered:
+        return (kernels.backend,)
+    return (_ONE_BACKEND[gpu.vendor],) if gpu.vendor in _ONE_BACKEND else offered
+
+
+def layer_times(kernels: Kernels, gpu: Gpu) -> float:
+    """Time per layer in times of the class's: the geometric mean over possible backends."""
+    factors = [_times(kernels, gpu, backend) for backend in backends_of(kernels, gpu)] or [1.0]
+    return math.prod(factors) ** (1 / len(factors))
+
+
+def _times(kernels: Kernels, gpu: Gpu, backend: str) -> float:
+    return ROCM_LAYERS if gpu.vendor == "AMD" and backend == ROCM else 1.0
