@@ -189,16 +189,16 @@ class LlamaCppFields(RequestModel):
 
     heading: ClassVar[str] = "llama.cpp"
 
-    backend: Annotated[str, OneOf(BACKENDS)] = Field(
-        BACKENDS[0],
-        description="what llama.cpp or Ollama runs on; speeds left open span what a card has",
-    )
     batch_size: Tokens | None = Field(None, ge=1, le=1_000_000, description="logical batch")
     ubatch_size: Tokens | None = Field(None, ge=1, le=1_000_000, description="physical batch")
     gpu_layers: Count | None = Field(
         None, ge=0, le=10_000, description="layers on the GPU, the output counted as one"
     )
     cpu_moe: Flag = Field(False, description="routed experts stay in system memory")
+    backend: Annotated[str, OneOf(BACKENDS)] = Field(
+        BACKENDS[0],
+        description="what llama.cpp or Ollama runs on; speeds left open span what a card has",
+    )
 
 
 class DiffusersFields(RequestModel):

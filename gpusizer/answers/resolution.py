@@ -74,7 +74,8 @@ def _unheard(workload: Workload) -> list[str]:
     if workload.engine is None or workload.engine in OFFLOAD_ENGINES:
         return []
     options = {name: getattr(workload, name) for name in _LLAMA_CPP_ONLY}
-    return [name for name, value in options.items() if value not in (None, False, BACKENDS[0])]
+    unset = (None, False, BACKENDS[0])
+    return [name for name, value in options.items() if all(value is not word for word in unset)]
 
 
 def _of_the_engine(workload: Workload) -> Iterator[Note]:

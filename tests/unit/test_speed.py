@@ -16,6 +16,7 @@ from gpusizer.fit.speed.classes import decode_classes, format_class, prefill_cla
 from gpusizer.fit.speed.decode import step_cost, step_seconds
 from gpusizer.fit.speed.kernels import (
     Kernels,
+    cache_reads,
     layer_times,
 )
 from gpusizer.fit.speed.links import exchange_seconds, link_of
@@ -69,6 +70,7 @@ FACTS = ModelFacts(
     head_parameters=10**9,
     attention_flops=0.0,
     cache_bytes=10**9,
+    query_heads=4.0,
     prompt=768,
     context=1024,
     users=1,
@@ -192,6 +194,18 @@ def test_a_band_spans_the_backends_that_are_left_open() -> None:
         pytest.approx(slow.low, rel=0.01),
         pytest.approx(fast.high, rel=0.01),
     )
+
+
+def test_without_flash_attention_every_query_head_reads_the_cache() -> None:
+    """Llama-3.1-8B: 32 heads on 8 of keys. Builds before 6325 had it off unless asked for."""
+    facts = ModelFacts.of(load_profile(LLAMA), Workload())
+    assert facts is not None and facts.query_heads == 4.0
+    for off in (kernels(flash_attention=False), kernels(engine_version="b6324")):
+        assert cache_reads(off, card("H100"), 4.0) == 4.0
+        assert cache_reads(off, card("4090"), 4.0) == 2.0
+        assert cache_reads(off, card("4090"), 1.0) == 1.0
+    assert cache_reads(kernels(engine_version="b6325"), card("H100"), 4.0) == 1.0
+    assert cache_reads(kernels("vllm", flash_attention=False), card("H100"), 4.0) == 1.0
 
 
 def test_attention_counts_three_times() -> None:

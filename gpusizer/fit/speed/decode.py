@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from gpusizer.fit.speed.classes import SERVING, decode_classes
-from gpusizer.fit.speed.kernels import backends_of, layer_times
+from gpusizer.fit.speed.kernels import backends_of, cache_reads, layer_times
 from gpusizer.fit.speed.links import SECONDS_PER_HOP, exchange_seconds, link_of
 from gpusizer.fit.speed.prefill import flops_per_second
 from gpusizer.fit.speed.rate import RateBand
@@ -71,10 +71,11 @@ def step_cost(work: Work, gpu: Gpu, sequences: float, filled: float = 1.0) -> St
     if computing is None:
         return None
     exchange = exchange_seconds(link_of(gpu, cards), cards, facts.hidden, together)
+    cache = facts.cache_bytes * cache_reads(work.kernels, gpu, facts.query_heads)
     layers = facts.layers * (MOE_LAYER if work.is_moe else 1.0)
     return StepCost(
         reading=(work.dense_bytes + experts) / bandwidth,
-        cache=facts.cache_bytes * filled * together / CACHE_EFFICIENCY / bandwidth,
+        cache=cache * filled * together / CACHE_EFFICIENCY / bandwidth,
         layers=layers * layer_times(work.kernels, gpu),
         fixed=facts.layers * exchange
         + (work.pipeline - 1) * SECONDS_PER_HOP

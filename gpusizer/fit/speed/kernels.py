@@ -34,6 +34,16 @@ and 15021), 86 and 201 on Strix Halo (lhl/strix-halo-testing), each beyond readi
 bandwidth: the geometric mean of the ratios.
 """
 
+_FLASH_BY_DEFAULT = 6325  # PR 15434, August 2025: --flash-attn auto
+_READS_ON_GDDR = 2.0
+"""Without flash attention every query head reads the keys and values of its group again
+(ggml_mul_mat broadcasts them); the caches of NVIDIA's cards with GDDR serve the rest.
+
+Llama-3-8B and 70B (4 and 8 query heads a group), from 512 to 4,096 tokens: 0.35 to 0.4 and 0.26 to
+0.35 of the bandwidth on an RTX 4090, A6000 and 6000 Ada, 0.20 and 0.10 on an A100, 0.24 and 0.13 on
+an H100, 0.11 and 0.06 on an M2 Ultra (XiongjieDai/GPU-Benchmarks-on-LLM-Inference).
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Kernels:
@@ -42,11 +52,13 @@ class Kernels:
     Attributes:
         backend: one of `workload.BACKENDS`.
         build: number of llama.cpp's, None for the current one.
+        flash_attention: false when attention materialises its scores.
         llama_cpp: of llama.cpp or Ollama; the rules below are theirs.
     """
 
     backend: str
     build: int | None
+    flash_attention: bool
     llama_cpp: bool
 
     @classmethod
@@ -54,9 +66,11 @@ class Kernels:
         """The kernels of one engine; only llama.cpp's own builds have numbers."""
         number = _NUMBER.search(workload.engine_version or "") if engine == "llama.cpp" else None
         build = int(number[0]) if number else None
+        by_default = build is None or build >= _FLASH_BY_DEFAULT
         return cls(
             backend=workload.backend,
             build=build,
+            flash_attention=workload.flash_attention and by_default,
             llama_cpp=engine in _LLAMA_CPP,
         )
 
@@ -82,3 +96,11 @@ def layer_times(kernels: Kernels, gpu: Gpu) -> float:
 
 def _times(kernels: Kernels, gpu: Gpu, backend: str) -> float:
     return ROCM_LAYERS if gpu.vendor == "AMD" and backend == ROCM else 1.0
+
+
+def cache_reads(kernels: Kernels, gpu: Gpu, query_heads: float) -> float:
+    """How often a step reads the cache. `query_heads` share keys and values."""
+    if kernels.flash_attention or not kernels.llama_cpp:
+        return 1.0
+    on_gddr = gpu.vendor == "NVIDIA" and not gpu.memory_type.startswith("HBM")
+    return min(query_heads, _READS_ON_GDDR) if on_gddr else query_heads

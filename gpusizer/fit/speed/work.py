@@ -45,6 +45,7 @@ class ModelFacts:
         head_parameters: of the output head.
         attention_flops: of one prompt token, on average over the prompt.
         cache_bytes: KV cache of one sequence at the workload's context.
+        query_heads: heads that share the keys and values of one, on average.
         prompt: tokens of the prompt.
         context: tokens of a sequence.
         users: sequences at once.
@@ -59,6 +60,7 @@ class ModelFacts:
     head_parameters: int
     attention_flops: float
     cache_bytes: int
+    query_heads: float
     prompt: int
     context: int
     users: int
@@ -94,6 +96,7 @@ class ModelFacts:
             head_parameters=sum(group.parameters for group in outputs),
             attention_flops=_attention_flops(arch, prompt),
             cache_bytes=kv_cache_bytes(arch, workload.context, 1, workload.kv_dtype),
+            query_heads=_query_heads(arch),
             prompt=prompt,
             context=workload.context,
             users=workload.concurrency,
@@ -178,6 +181,18 @@ class Work:
         """Bytes one step of `sequences` tokens reads: weights once, every sequence's cache."""
         experts = self.expert_bytes * self.expert_share(sequences)
         return self.dense_bytes + experts + self.facts.cache_bytes * sequences
+
+
+def _query_heads(arch: Architecture) -> float:
+    """Query heads for each head of keys, averaged over layers whose cache grows; a latent is kept
+    once for all of them, and read so."""
+    layers = [s for s in arch.layer_plan if s.attention in GROWING]
+    heads = arch.attention_heads or 1
+    shared = sum(
+        s.count * (1.0 if s.attention is Attention.MLA else heads / max(1, s.kv_heads))
+        for s in layers
+    )
+    return max(1.0, shared / max(1, sum(s.count for s in layers)))
 
 
 def _attention_flops(arch: Architecture, prompt: int) -> float:
