@@ -74,8 +74,11 @@ def _unheard(workload: Workload) -> list[str]:
     if workload.engine is None or workload.engine in OFFLOAD_ENGINES:
         return []
     options = {name: getattr(workload, name) for name in _LLAMA_CPP_ONLY}
-    unset = (None, False, BACKENDS[0])
-    return [name for name, value in options.items() if all(value is not word for word in unset)]
+    return [
+        name
+        for name, value in options.items()
+        if value is not None and value is not False and value != BACKENDS[0]
+    ]
 
 
 def _of_the_engine(workload: Workload) -> Iterator[Note]:

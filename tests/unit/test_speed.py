@@ -17,6 +17,7 @@ from gpusizer.fit.speed.decode import step_cost, step_seconds
 from gpusizer.fit.speed.kernels import (
     Kernels,
     cache_reads,
+    launch_seconds,
     layer_times,
 )
 from gpusizer.fit.speed.links import exchange_seconds, link_of
@@ -194,6 +195,25 @@ def test_a_band_spans_the_backends_that_are_left_open() -> None:
         pytest.approx(slow.low, rel=0.01),
         pytest.approx(fast.high, rel=0.01),
     )
+
+
+def test_metal_ran_operations_one_after_the_other_until_build_6450() -> None:
+    """PR 15929. Builds count on Macs alone, and Ollama's versions are not builds."""
+    mac = card("M2 Ultra 192GB")
+    assert layer_times(kernels(engine_version="b6449"), mac) == pytest.approx(1 / 0.6)
+    for now in (kernels(engine_version="b6450"), kernels(), kernels("ollama")):
+        assert layer_times(now, mac) == 1.0
+
+
+def test_cards_and_builds_without_graphs_launch_every_kernel() -> None:
+    """25 us a layer: builds before 2800, Turing before 9950, Pascal always; Vulkan never."""
+    assert launch_seconds(kernels(engine_version="b2799"), card("4090")) == 25e-6
+    assert launch_seconds(kernels(engine_version="b2800"), card("4090")) == 0.0
+    assert launch_seconds(kernels(engine_version="b9949"), card("2080 Ti")) == 25e-6
+    assert launch_seconds(kernels(), card("2080 Ti")) == 0.0
+    assert launch_seconds(kernels(), card("1080 Ti")) == 25e-6
+    assert launch_seconds(kernels(backend="vulkan"), card("1080 Ti")) == 0.0
+    assert launch_seconds(kernels("vllm"), card("1080 Ti")) == 0.0
 
 
 def test_without_flash_attention_every_query_head_reads_the_cache() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from gpusizer.fit.speed.classes import SERVING, decode_classes
-from gpusizer.fit.speed.kernels import backends_of, cache_reads, layer_times
+from gpusizer.fit.speed.kernels import backends_of, cache_reads, launch_seconds, layer_times
 from gpusizer.fit.speed.links import SECONDS_PER_HOP, exchange_seconds, link_of
 from gpusizer.fit.speed.prefill import flops_per_second
 from gpusizer.fit.speed.rate import RateBand
@@ -32,7 +32,7 @@ class StepCost:
         reading: bytes over bandwidth.
         cache: of that, the cache of all sequences.
         layers: counted more than once where a router comes with them, and by their kernels.
-        fixed: exchange between GPUs, scheduling of further sequences.
+        fixed: exchange between GPUs, scheduling of further sequences, launches without graphs.
         computing: seconds of the matrix products; reading weights takes at least as long.
     """
 
@@ -78,6 +78,7 @@ def step_cost(work: Work, gpu: Gpu, sequences: float, filled: float = 1.0) -> St
         cache=cache * filled * together / CACHE_EFFICIENCY / bandwidth,
         layers=layers * layer_times(work.kernels, gpu),
         fixed=facts.layers * exchange
+        + layers * launch_seconds(work.kernels, gpu)
         + (work.pipeline - 1) * SECONDS_PER_HOP
         + (together - 1) * engine_limits(work.engine).seconds_per_sequence,
         computing=computing,

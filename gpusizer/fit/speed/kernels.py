@@ -1,6 +1,6 @@
 """Kernels: what an engine's build, its backend and its options change in a step.
 
-Constants of a class are, on AMD's cards, those of Vulkan.
+Constants of a class are those of today's builds; on AMD's cards, those of Vulkan.
 """
 
 from __future__ import annotations
@@ -33,6 +33,26 @@ ROCM_LAYERS = 2.2
 and 15021), 86 and 201 on Strix Halo (lhl/strix-halo-testing), each beyond reading at 0.89 of the
 bandwidth: the geometric mean of the ratios.
 """
+
+METAL_SERIAL_LAYERS = 1 / 0.6
+"""Time per layer of Metal builds that run one operation after the other, in times of today's.
+
+M2 Ultra: 155 to 189 us in 2023 (llama.cpp discussion 4167), 67 to 120 with build 7948 (PR 19555
+and its neighbours). Operations run side by side since PR 15929 of September 2025.
+"""
+_METAL_CONCURRENT = 6450
+
+LAUNCH_SECONDS = 25e-6
+"""Time per layer that launching kernels one by one adds on NVIDIA's cards.
+
+With and without CUDA graphs, Llama-2-7B of 32 layers: 143.35 and 163.83 tokens/s on an H100 PCIe
+(llama.cpp issue 6763, NVIDIA) are 27 us a layer, 116.31 and 128.27 on an RTX 3090 25, 138.31 and
+146.81 on an RTX 4090 13 (PR 6766).
+"""
+_GRAPHS = 2800  # PR 6766, May 2024, on Ampere and later
+_GRAPHS_ON_VOLTA = 9950  # PR 25749, July 2026, on Volta and Turing
+_BEFORE_VOLTA = ("Maxwell", "Kepler", "Pascal")  # PR 27721 is open
+_BEFORE_AMPERE = ("Volta", "Turing")
 
 _FLASH_BY_DEFAULT = 6325  # PR 15434, August 2025: --flash-attn auto
 _READS_ON_GDDR = 2.0
@@ -74,6 +94,10 @@ class Kernels:
             llama_cpp=engine in _LLAMA_CPP,
         )
 
+    def since(self, build: int) -> bool:
+        """Whether the build is that one or a later one."""
+        return self.build is None or self.build >= build
+
 
 def backends_of(kernels: Kernels, gpu: Gpu) -> tuple[str, ...]:
     """Backends that an answer may be about: the one asked for, where the card has it; else those
@@ -95,7 +119,20 @@ def layer_times(kernels: Kernels, gpu: Gpu) -> float:
 
 
 def _times(kernels: Kernels, gpu: Gpu, backend: str) -> float:
+    if backend == METAL and not kernels.since(_METAL_CONCURRENT):
+        return METAL_SERIAL_LAYERS
     return ROCM_LAYERS if gpu.vendor == "AMD" and backend == ROCM else 1.0
+
+
+def launch_seconds(kernels: Kernels, gpu: Gpu) -> float:
+    """Seconds per layer that a card without CUDA graphs needs more."""
+    if backends_of(kernels, gpu) != (CUDA,):
+        return 0.0
+    architecture = gpu.architecture
+    graphs = kernels.since(_GRAPHS) and not architecture.startswith(_BEFORE_VOLTA)
+    if architecture.startswith(_BEFORE_AMPERE):
+        graphs = kernels.since(_GRAPHS_ON_VOLTA)
+    return 0.0 if graphs else LAUNCH_SECONDS
 
 
 def cache_reads(kernels: Kernels, gpu: Gpu, query_heads: float) -> float:
