@@ -46,6 +46,7 @@ class Sample:
     other: float
     fixed: float
     measured: float
+    launched: bool = False
 
     @property
     def format(self) -> str:
@@ -69,7 +70,9 @@ def decode_samples(cases: Iterable[Case]) -> list[Sample]:
         if rate and cost and case.concurrency == 1:
             classes = decode_classes(case.gpu)
             varying = cost.reading + cost.cache
-            samples.append(Sample(case, classes, varying, cost.layers, cost.fixed, 1 / rate))
+            samples.append(
+                Sample(case, classes, varying, cost.layers, cost.fixed, 1 / rate, cost.launched)
+            )
     return samples
 
 
@@ -99,14 +102,15 @@ def _weights(rows: Sequence[Sample]) -> Array:
 
 def fit_pace(rows: Sequence[Sample], prior: Pace | None) -> Pace:
     """Constants with the least mean absolute log error, drawn to the prior."""
-    varying, other, fixed, measured = (
-        _column(rows, name) for name in ("varying", "other", "fixed", "measured")
+    varying, other, fixed, measured, launched = (
+        _column(rows, name) for name in ("varying", "other", "fixed", "measured", "launched")
     )
     weights = _weights(rows)
     shares, seconds = _EFFICIENCIES, _SECONDS
     for _ in range(_ZOOMS):
         share, per_layer = np.meshgrid(shares, seconds, indexing="ij")
-        steps = varying / share + other * per_layer + fixed
+        reading, layers = varying / share, other * per_layer
+        steps = np.where(launched, np.maximum(reading, layers), reading + layers) + fixed
         loss = (weights * np.abs(np.log(steps / measured))).sum(axis=0)
         if prior is not None:
             away = np.abs(np.log(share / prior.efficiency))
@@ -144,7 +148,7 @@ def prompt_seconds(sample: Sample, utilization: float, moe_share: float = 1.0) -
 def step_seconds(sample: Sample, pace: Pace) -> float:
     """Seconds per token of one user."""
     reading, layers = sample.varying / pace.efficiency, sample.other * pace.seconds_per_layer
-    return reading + layers + sample.fixed
+    return (max(reading, layers) if sample.launched else reading + layers) + sample.fixed
 
 
 def fit_moe_share(rows: Sequence[tuple[Sample, float]]) -> float:
