@@ -82,10 +82,11 @@ def prefill_samples(cases: Iterable[Case]) -> list[Sample]:
     for case in cases:
         rate, cost = case.measured("prefill"), prompt_cost(case.prompt_work, case.gpu)
         if rate and cost and case.split != "tensor":
-            classes = prefill_classes(case.gpu)
-            samples.append(
-                Sample(case, classes, cost.products, cost.attention, cost.fixed, 1 / rate)
+            classes, side_by_side = prefill_classes(case.gpu), cost.pipelined
+            varying, other, fixed = (
+                side_by_side * part for part in (cost.products, cost.attention, cost.fixed)
             )
+            samples.append(Sample(case, classes, varying, other, fixed, 1 / rate))
     return samples
 
 

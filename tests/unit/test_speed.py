@@ -19,6 +19,7 @@ from gpusizer.fit.speed.kernels import (
     cache_reads,
     launch_seconds,
     layer_times,
+    pipelined,
 )
 from gpusizer.fit.speed.links import exchange_seconds, link_of
 from gpusizer.fit.speed.prefill import prompt_cost, prompt_token_seconds
@@ -226,6 +227,17 @@ def test_without_flash_attention_every_query_head_reads_the_cache() -> None:
         assert cache_reads(off, card("4090"), 1.0) == 1.0
     assert cache_reads(kernels(engine_version="b6325"), card("H100"), 4.0) == 1.0
     assert cache_reads(kernels("vllm", flash_attention=False), card("H100"), 4.0) == 1.0
+
+
+def test_a_split_reads_batches_of_a_prompt_side_by_side() -> None:
+    """16 batches on four cards: 19 turns of 64, of which 0.85 is reached: 0.3493. Four at most are
+    on their way, Metal and Vulkan wait for each, and so did builds before PR 6017."""
+    gpu = card("4090")
+    assert pipelined(kernels(), gpu, 4, 16) == pytest.approx(19 / 64 / 0.85)
+    assert pipelined(kernels(), gpu, 8, 16) == pipelined(kernels(), gpu, 4, 16)
+    assert pipelined(kernels(), gpu, 2, 1) == 1.0
+    assert pipelined(kernels(backend="vulkan"), gpu, 4, 16) == 1.0
+    assert pipelined(kernels(engine_version="b2399"), gpu, 4, 16) == 1.0
 
 
 def test_a_host_that_launches_is_waited_for_or_waits() -> None:
