@@ -124,8 +124,8 @@ def test_a_moe_step_reads_the_experts_somebody_chose() -> None:
     assert MOE.step_bytes(32) == pytest.approx(2e9 + 16e9 * 0.87319 + 32e9, rel=1e-4)
     cost = step_cost(MOE, card("4090"), 1)
     assert cost is not None
-    assert cost.reading == pytest.approx((2e9 + 1e9 / 0.8) / 1008e9)
-    assert cost.layers == pytest.approx(32 * 1.3)
+    assert cost.reading == pytest.approx((2e9 + 1e9 / 0.7) / 1008e9)
+    assert cost.layers == 32
 
 
 def test_a_prompt_is_flop_over_a_share_of_the_peak() -> None:
@@ -305,7 +305,7 @@ def test_users_are_spread_over_data_ranks() -> None:
     dealt = step_cost(replace(MOE, data=2), gpu, 63)
     assert dealt is not None
     share = (1 - 0.9375**63) / 2
-    assert dealt.reading == pytest.approx((2e9 + share * 16e9 / 0.8) / 1008e9, rel=1e-6)
+    assert dealt.reading == pytest.approx((2e9 + share * 16e9 / 0.7) / 1008e9, rel=1e-6)
     assert dealt.cache == pytest.approx(32 * 1e9 / 0.8 / 1008e9)
 
 
@@ -313,7 +313,7 @@ def test_whole_experts_are_read_whole() -> None:
     """One user's 8 experts on 16 GPUs: half of them read one each, none less than that."""
     spread = step_cost(replace(MOE, data=16), card("4090"), 1)
     assert spread is not None
-    assert spread.reading == pytest.approx((2e9 + 16e9 / 128 / 0.8) / 1008e9)
+    assert spread.reading == pytest.approx((2e9 + 16e9 / 128 / 0.7) / 1008e9)
 
 
 def test_data_ranks_read_prompts_side_by_side() -> None:

@@ -16,10 +16,10 @@ from gpusizer.gpus import Gpu
 CACHE_EFFICIENCY = 0.8
 """Cache is read at this share of the speed of weights. Chosen with the one below by leave-one-out
 error over 0.5 to 0.9 (`python -m bench.throughput`): long-context runs on Llama-3 and Qwen3."""
-EXPERT_EFFICIENCY = 0.8
-"""Routed experts are read at this share of the speed of other weights."""
-MOE_LAYER = 1.3
-"""Kernel launches of a layer with a router, relative to one without."""
+EXPERT_EFFICIENCY = 0.7
+"""Routed experts are read at this share of the speed of other weights. Chosen with the sources of
+the runs left out, over 0.6 to 1.0 and 1.0 to 1.5 times the time per layer of a dense model: routers
+cost no more launches since they are fused (llama.cpp PR 16130, vLLM's fused_moe)."""
 _LAUNCHED = frozenset({"transformers"})
 """Engines without graphs: PyTorch queues kernels and does not wait for them ("CUDA semantics",
 asynchronous execution). Qwen2.5 of 0.5 to 32 billion parameters in 16 bits takes 842 to 902 us a
@@ -35,7 +35,7 @@ class StepCost:
     Attributes:
         reading: bytes over bandwidth.
         cache: of that, the cache of all sequences.
-        layers: counted more than once where a router comes with them, and by their kernels.
+        layers: counted by how their kernels run.
         fixed: exchange between GPUs, scheduling of further sequences, launches without graphs.
         computing: seconds of the matrix products; reading weights takes at least as long.
         launched: the host launches kernels one by one while the GPU works on earlier ones, so that
@@ -79,14 +79,13 @@ def step_cost(work: Work, gpu: Gpu, sequences: float, filled: float = 1.0) -> St
         return None
     exchange = exchange_seconds(link_of(gpu, cards), cards, facts.hidden, together)
     cache = facts.cache_bytes * cache_reads(work.kernels, gpu, facts.query_heads)
-    layers = facts.layers * (MOE_LAYER if work.is_moe else 1.0)
     return StepCost(
         reading=(work.dense_bytes + experts) / bandwidth,
         cache=cache * filled * together / CACHE_EFFICIENCY / bandwidth,
-        layers=layers * layer_times(work.kernels, gpu),
+        layers=facts.layers * layer_times(work.kernels, gpu),
         launched=work.family in _LAUNCHED,
         fixed=facts.layers * exchange
-        + layers * launch_seconds(work.kernels, gpu)
+        + facts.layers * launch_seconds(work.kernels, gpu)
         + (work.pipeline - 1) * SECONDS_PER_HOP
         + (together - 1) * engine_limits(work.engine).seconds_per_sequence,
         computing=computing,
