@@ -20,6 +20,7 @@ from gpusizer.fit.speed.kernels import (
     launch_seconds,
     layer_times,
     pipelined,
+    unpacking_seconds,
 )
 from gpusizer.fit.speed.links import exchange_seconds, link_of
 from gpusizer.fit.speed.prefill import prompt_cost, prompt_token_seconds
@@ -86,6 +87,7 @@ WORK = Work(
     quant="bf16",
     dense_bytes=16 * 10**9,
     expert_bytes=0,
+    bits=16.0,
     kernels=Kernels.of(Workload(), "vllm"),
     tensor=1,
     pipeline=1,
@@ -215,6 +217,16 @@ def test_cards_and_builds_without_graphs_launch_every_kernel() -> None:
     assert launch_seconds(kernels(), card("1080 Ti")) == 25e-6
     assert launch_seconds(kernels(backend="vulkan"), card("1080 Ti")) == 0.0
     assert launch_seconds(kernels("vllm"), card("1080 Ti")) == 0.0
+
+
+def test_cards_of_one_pipe_unpack_weights_beside_nothing() -> None:
+    """A Tesla P40 of 11.76 TFLOPS: 12 operations for each of 7e9 weights are 7.143 ms. Turing has
+    two pipes, and 16 bits need no unpacking."""
+    seconds = unpacking_seconds(kernels(), card("Tesla P40"), 7e9, 4.5)
+    assert seconds == pytest.approx(0.007143, rel=1e-3)
+    assert unpacking_seconds(kernels(), card("Tesla P40"), 7e9, 16.0) == 0.0
+    assert unpacking_seconds(kernels(), card("2080 Ti"), 7e9, 4.5) == 0.0
+    assert unpacking_seconds(kernels("vllm"), card("Tesla P40"), 7e9, 4.5) == 0.0
 
 
 def test_without_flash_attention_every_query_head_reads_the_cache() -> None:

@@ -5,7 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from gpusizer.fit.speed.classes import SERVING, decode_classes
-from gpusizer.fit.speed.kernels import backends_of, cache_reads, launch_seconds, layer_times
+from gpusizer.fit.speed.kernels import (
+    backends_of,
+    cache_reads,
+    launch_seconds,
+    layer_times,
+    unpacking_seconds,
+)
 from gpusizer.fit.speed.links import SECONDS_PER_HOP, exchange_seconds, link_of
 from gpusizer.fit.speed.prefill import flops_per_second
 from gpusizer.fit.speed.rate import RateBand
@@ -36,7 +42,8 @@ class StepCost:
         reading: bytes over bandwidth.
         cache: of that, the cache of all sequences.
         layers: counted by how their kernels run.
-        fixed: exchange between GPUs, scheduling of further sequences, launches without graphs.
+        fixed: exchange between GPUs, scheduling of further sequences, launches without graphs,
+            unpacking of weights on cards that do nothing beside it.
         computing: seconds of the matrix products; reading weights takes at least as long.
         launched: the host launches kernels one by one while the GPU works on earlier ones, so that
             the slower of the two counts.
@@ -86,6 +93,7 @@ def step_cost(work: Work, gpu: Gpu, sequences: float, filled: float = 1.0) -> St
         launched=work.family in _LAUNCHED,
         fixed=facts.layers * exchange
         + facts.layers * launch_seconds(work.kernels, gpu)
+        + unpacking_seconds(work.kernels, gpu, _weights(work), work.bits) / cards
         + (work.pipeline - 1) * SECONDS_PER_HOP
         + (together - 1) * engine_limits(work.engine).seconds_per_sequence,
         computing=computing,
@@ -129,4 +137,9 @@ def _computing(work: Work, gpu: Gpu, tokens: float) -> float | None:
     rate = flops_per_second(work, gpu)
     if rate is None:
         return None
-    return 2 * (work.facts.matrix_parameters + work.facts.head_parameters) * tokens / rate
+    return 2 * _weights(work) * tokens / rate
+
+
+def _weights(work: Work) -> int:
+    """Weights that a token is multiplied with, the head included."""
+    return work.facts.matrix_parameters + work.facts.head_parameters

@@ -37,8 +37,8 @@ bandwidth: the geometric mean of the ratios.
 METAL_SERIAL_LAYERS = 1 / 0.6
 """Time per layer of Metal builds that run one operation after the other, in times of today's.
 
-M2 Ultra: 155 to 189 us in 2023 (llama.cpp discussion 4167), 67 to 120 with build 7948 (PR 19555
-and its neighbours). Operations run side by side since PR 15929 of September 2025.
+M2 Ultra: 155 to 189 us in 2023 (llama.cpp discussion 4167), 67 to 120 with build 7948 (llama.cpp,
+benches/mac-m2-ultra). Operations run side by side since PR 15929 of September 2025.
 """
 _METAL_CONCURRENT = 6450
 
@@ -53,6 +53,17 @@ _GRAPHS = 2800  # PR 6766, May 2024, on Ampere and later
 _GRAPHS_ON_VOLTA = 9950  # PR 25749, July 2026, on Volta and Turing
 _BEFORE_VOLTA = ("Maxwell", "Kepler", "Pascal")  # PR 27721 is open
 _BEFORE_AMPERE = ("Volta", "Turing")
+
+UNPACKING_OPERATIONS = 12.0
+"""Operations that unpack a quantized weight and do not run beside others on cards before Volta,
+which have one pipe for integers and floating point (NVIDIA, "Turing GPU Architecture", 2018:
+concurrent execution).
+
+A Tesla P40 needs beyond reading: for Llama-2-7B Q4_0 at 54.7 and 56.3 tokens/s 11 operations a
+weight (llama.cpp discussion 15013, PR 4766), for Mistral-7B and Qwen2.5-32B Q4_K_M at 45 and 13
+tokens/s 16 and 8 (dmatora/LLM-inference-speed-benchmarks).
+"""
+_ONE_PIPE = _BEFORE_VOLTA
 
 _FLASH_BY_DEFAULT = 6325  # PR 15434, August 2025: --flash-attn auto
 _READS_ON_GDDR = 2.0
@@ -143,6 +154,14 @@ def launch_seconds(kernels: Kernels, gpu: Gpu) -> float:
     if architecture.startswith(_BEFORE_AMPERE):
         graphs = kernels.since(_GRAPHS_ON_VOLTA)
     return 0.0 if graphs else LAUNCH_SECONDS
+
+
+def unpacking_seconds(kernels: Kernels, gpu: Gpu, weights: float, bits: float) -> float:
+    """Seconds in which a step unpacks so many weights, where nothing runs beside it."""
+    one_pipe = gpu.vendor == "NVIDIA" and gpu.architecture.startswith(_ONE_PIPE)
+    if not (kernels.llama_cpp and one_pipe and bits < 16 and gpu.fp32_flops):
+        return 0.0
+    return weights * UNPACKING_OPERATIONS * gpu.devices_per_board / gpu.fp32_flops
 
 
 def cache_reads(kernels: Kernels, gpu: Gpu, query_heads: float) -> float:

@@ -113,6 +113,7 @@ class Work:
         family, format: classes of constants (`speed/classes.py`).
         dense_bytes: weights every step reads (`WeightSizes.decoding`), routed experts apart.
         expert_bytes: all routed experts of the decoder.
+        bits: of a weight.
         kernels: of the engine's build and backend.
         tensor, pipeline, data: degrees of parallelism.
     """
@@ -124,6 +125,7 @@ class Work:
     quant: str
     dense_bytes: int
     expert_bytes: int
+    bits: float
     kernels: Kernels
     tensor: int
     pipeline: int
@@ -141,6 +143,7 @@ class Work:
             quant=estimate.quant.slug,
             dense_bytes=sizes.decoding,
             expert_bytes=sizes.decoding_experts,
+            bits=estimate.quant.bits,
             kernels=Kernels.of(facts.workload, estimate.engine.slug),
             tensor=estimate.split.tensor,
             pipeline=estimate.split.pipeline,
