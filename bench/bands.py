@@ -3,7 +3,7 @@
     python -m bench.bands [--write]
 
 One row per component and family of versions of vLLM: the 5th and 95th percentile of measured
-less predicted, as a share of the prediction or in GiB. Left out are runs under circumstances that
+less answered, as a share of the answer or in GiB. Left out are runs under circumstances that
 no request can state (adapters, a trainer or other tenants beside the engine).
 """
 
@@ -17,9 +17,8 @@ import pandas as pd
 from bench import serving
 from bench.errors import between_tails
 from bench.first_contact import not_fitted_on
-from bench.front_door import catalogue, gpu_of
-from bench.measurements import Row, load, load_profile
-from gpusizer.core.units import GB, GIB
+from bench.measurements import Row, load
+from gpusizer.core.units import GIB
 from gpusizer.memory.engines.bands import ANY, TABLE
 from gpusizer.memory.engines.vllm.eras import era_of
 
@@ -69,7 +68,7 @@ def _residuals(rows: Iterable[Row]) -> Iterator[tuple[str, str, float]]:
         if serving.apart(row) or row["id"] in not_fitted_on():
             continue
         era = era_of(serving.fields_of(row)["engine_version"])
-        for comparison in serving.compare(completed(row)):
+        for comparison in serving.compare(row):
             component = comparison.component
             key = (component, comparison.dup_group)
             noisy = _NOISY_GRAPHS[0] <= era.since < _NOISY_GRAPHS[1] and component == "graphs"
@@ -78,35 +77,6 @@ def _residuals(rows: Iterable[Row]) -> Iterator[tuple[str, str, float]]:
                 scale = comparison.predicted if UNITS[component] == "share" else GIB
                 residual = comparison.measured - comparison.predicted
                 yield era.family, component, residual / scale
-
-
-def completed(row: Row) -> Row:
-    """The row with what its source left to the engine: the longest context, the type of the cache
-    of FP32 weights; and a card of the size that it names."""
-    wide = row.get("weight_dtype") == "float32" and row.get("kv_dtype", "auto") == "auto"
-    return {
-        **row,
-        "gpu": gpu_of(row) or alike(row),
-        "kv_dtype": "f32" if wide else row.get("kv_dtype"),
-        "max_model_len": row.get("max_model_len") or load_profile(row["profile"]).max_context,
-    }
-
-
-def alike(row: Row) -> str | None:
-    """A card like the one of a source that names a size only: NVIDIA's or AMD's data-center card
-    with the nearest memory.
-
-    vLLM's own limits go by the size of a card. None where the source names no size either.
-    """
-    wanted = row.get("gpu_memory_bytes") or row.get("gpu_class_gb", 0) * GB
-    vendor = "AMD" if row.get("gpu", "").startswith("AMD") else "NVIDIA"
-    cards = [
-        gpu
-        for gpu in catalogue().gpus
-        if (gpu.vendor, gpu.segment, gpu.devices_per_board) == (vendor, "datacenter", 1)
-        and "A100" not in gpu.name  # vLLM knows it by its name
-    ]
-    return min(cards, key=lambda gpu: abs(gpu.memory_bytes - wanted)).slug if wanted else None
 
 
 if __name__ == "__main__":
