@@ -2,9 +2,9 @@
 
     python -m bench.bands [--write]
 
-The file has a row per component and family of versions of vLLM: the 5th and 95th percentile of
-(measured - predicted), as a share of the prediction or in GiB. Runs under circumstances that no
-request can state (adapters, a trainer or other programs on the GPU) are left out.
+One row per component and family of versions of vLLM: the 5th and 95th percentile of measured
+less answered, as a share of the answer or in GiB. Left out are runs under circumstances that
+no request can state (adapters, a trainer or other tenants beside the engine).
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ import pandas as pd
 from bench import serving
 from bench.errors import between_tails
 from bench.first_contact import not_fitted_on
-from bench.front_door import catalogue, gpu_of
-from bench.measurements import Row, load, load_profile
-from gpusizer.core.units import GB, GIB
+from bench.measurements import Row, load
+from gpusizer.core.units import GIB
 from gpusizer.memory.engines.bands import ANY, TABLE
 from gpusizer.memory.engines.vllm.eras import era_of
 
@@ -70,7 +69,7 @@ def _residuals(rows: Iterable[Row]) -> Iterator[tuple[str, str, float]]:
         if serving.apart(row) or row["id"] in not_fitted_on():
             continue
         era = era_of(serving.fields_of(row)["engine_version"])
-        for comparison in serving.compare(completed(row)):
+        for comparison in serving.compare(row):
             component = comparison.component
             key = (component, comparison.dup_group)
             is_new = component in UNITS and key not in counted_keys
@@ -92,36 +91,6 @@ def _is_uninformative(row: Row, component: str) -> bool:
         return _NOISY_GRAPHS[0] <= era.since < _NOISY_GRAPHS[1]
     either = _TWO_SAMPLERS[0] <= era.since < _TWO_SAMPLERS[1]
     return component == "activations" and either and "sampler" not in row
-
-
-def completed(row: Row) -> Row:
-    """Fill in the longest context where a row leaves it to the engine, and a card of its size."""
-    return {
-        **row,
-        "gpu": gpu_of(row) or similar_card(row),
-        "max_model_len": row.get("max_model_len") or load_profile(row["profile"]).max_context,
-    }
-
-
-def similar_card(row: Row) -> str | None:
-    """Return the slug of NVIDIA's or AMD's data-center card with the nearest memory.
-
-    It replaces the card of a source that states a size only, because vLLM's defaults depend on
-    the memory of the card. None if the source does not state a size.
-    """
-    stated_bytes = row.get("gpu_memory_bytes") or row.get("gpu_class_gb", 0) * GB
-    vendor = "AMD" if row.get("gpu", "").startswith("AMD") else "NVIDIA"
-    cards = [
-        gpu
-        for gpu in catalogue().gpus
-        if (gpu.vendor, gpu.segment, gpu.devices_per_board) == (vendor, "datacenter", 1)
-        and "A100" not in gpu.name  # vLLM has other defaults for an A100, by its name
-    ]
-    return (
-        min(cards, key=lambda gpu: abs(gpu.memory_bytes - stated_bytes)).slug
-        if stated_bytes
-        else None
-    )
 
 
 if __name__ == "__main__":

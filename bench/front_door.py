@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any
 
 from bench.measurements import Row, load_profile, load_snapshot
+from gpusizer.answers.report import Report
 from gpusizer.answers.request import SizeRequest
 from gpusizer.answers.sizer import Sizer
 from gpusizer.answers.trainer import train
@@ -71,6 +72,14 @@ def size(fields: Fields) -> Answer | None:
     """
     unranked = {} if fields.get("gpu") else {"max_watts": 1}
     return _sized(_request_json({**fields, **unranked}), _conditions[-1])
+
+
+def report(fields: Fields) -> Report | None:
+    """Return the report before it becomes JSON, with what its speeds are computed from."""
+    try:
+        return _sizer().size(json.loads(_request_json(fields)))
+    except GpusizerError:
+        return None
 
 
 def train_report(fields: Fields) -> Answer | None:

@@ -1,7 +1,8 @@
-"""Compares measured speeds with public answers."""
+"""Measured speeds beside the public answers to the requests they stand for."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,11 +10,15 @@ from bench.errors import Comparison
 from bench.front_door import Answer, catalogue, size
 from bench.measurements import Row, load_profile
 from gpusizer.fit.speed.classes import decode_classes
+from gpusizer.fit.speed.tables import DECODE, PREFILL, SERVING
+from gpusizer.fit.speed.work import PROMPT_SHARE
 
 ENGINE = "speed"
-"""Name of the rows in tables, in place of an engine: answers have one rate per quantity."""
+"""Stands for the engine in tables: answers name one rate for each quantity."""
 
-_OFFLINE = "offline"
+OFFLINE = "offline"
+"""Scenario of an unbounded load."""
+
 _LLAMA_CPP = ("llama.cpp", "ollama")
 _MEMORY = {
     "nvidia_gddr": "gddr",
@@ -22,81 +27,126 @@ _MEMORY = {
     "amd": "amd",
     "intel": "intel",
 }
-_DECODE = "decode_tokens_per_second"
-_PREFILL = "prefill_tokens_per_second"
+_BUILD = re.compile(r"\bb(?:uild )?(\d{4,5})\b")
+_BUILDS = {
+    "2023-10": "b1400",
+    "reference build 8e672ef (2023-11), newer chips on newer builds": "b1500",
+    "Jan 2024": "b1900",
+    "2024-04": "b2650",
+    "2024-04/05": "b2750",
+    "May 2024 (pre-b3000)": "b2780",
+    "Aug 2025": "b6200",
+}
+"""Builds of the days that sources name: b2780 is of 1 May 2024, and a README of 13 May prints its
+runs."""
+_BACKENDS = {
+    "cuda": "cuda",
+    "rocm": "rocm",
+    "hip": "rocm",
+    "vulkan": "vulkan",
+    "metal": "metal",
+    "sycl": "sycl",
+}
+_DECODED = "decode_tokens_per_second"
+_PREFILLED = "prefill_tokens_per_second"
 _TOTAL = "decode_tokens_per_second_total"
-_SERVING = "serving_tokens_per_second"
+_SERVED = "serving_tokens_per_second"
 
 
-def fields_of(row: Row) -> dict[str, Any]:
-    """Return the row's settings as fields of a request.
+def fields_of(row: Row, quantity: str = DECODE) -> dict[str, Any]:
+    """The row's settings as fields of a request about one quantity.
 
-    The context is prompt and answer together, or else the stated tokens in the cache during
-    generation.
+    An answer's speed of decoding is the one at the request's context: what was in the cache while
+    tokens were generated. Its speed of prompts is that of the prompt it states, a share of the
+    context. For totals a sequence is prompt and answer together. What a source says of one stands
+    in where it does not say the other.
     """
-    lengths = row.get("prompt_tokens", 0) + row.get("generated_tokens", 0)
+    prompt = row.get("prompt_tokens", 0)
+    lengths = prompt + row.get("generated_tokens", 0)
+    cached = row.get("context")
+    context = cached or lengths if quantity == DECODE else lengths or cached
+    if quantity == PREFILL and prompt:
+        context = round(prompt / PROMPT_SHARE)
     several, split = row["gpu_count"] > 1, row.get("split")
-    offline = row.get("scenario") == _OFFLINE
+    offline = row.get("scenario") == OFFLINE
     return {
         "model": row["profile"],
         "quant": _quant(row),
         "engine": row["engine"],
-        "engine_version": row.get("engine_version"),
+        "engine_version": _version(row),
+        "backend": _backend(row),
         "gpu": row["gpu_slug"],
         "gpu_count": row["gpu_count"],
-        "context": lengths or row.get("context"),
+        "context": context,
         "concurrency": None if offline else row.get("concurrency"),
         "tensor_parallel": row["gpu_count"] if several and split == "tensor" else None,
         "pipeline_parallel": row["gpu_count"] if several and split == "layer" else None,
     }
 
 
-def _quant(row: Row) -> str | None:
-    """Return the format's slug in a request.
+def _version(row: Row) -> str | None:
+    """llama.cpp's versions are builds; what a source writes of months is not one."""
+    text = row.get("engine_version")
+    if row["engine"] not in _LLAMA_CPP or text is None:
+        return text
+    build = _BUILD.search(text)
+    return _BUILDS.get(text) or (f"b{build[1]}" if build else None)
 
-    Files of models released in MXFP4 have that recipe; checkpoints are as stored.
-    """
+
+def _backend(row: Row) -> str | None:
+    """The backend by its name in a request; the first word of what a source writes."""
+    written = row.get("backend", "").lower()
+    named = (name for word, name in _BACKENDS.items() if written.startswith(word))
+    return next(named, None) if row["engine"] in _LLAMA_CPP else None
+
+
+def _quant(row: Row) -> str | None:
+    """The format by its name in a request: files of models released in MXFP4 are of that recipe,
+    checkpoints are as stored."""
     slug: str | None = row.get("quant")
     if slug != "mxfp4":
         return slug
     return "mxfp4_moe" if row["engine"] in _LLAMA_CPP else "native"
 
 
-def answer_to(row: Row) -> Answer | None:
-    """Return the ranking's entry for the row's card, None if no request can state the run."""
-    fields = fields_of(row)
-    unstated = row["gpu_count"] > 1 and row.get("split") not in ("tensor", "layer")
-    if unstated or not fields["quant"] or not fields["context"]:
-        return None
-    report = size(fields)
+def answer_to(row: Row, quantity: str = DECODE) -> Answer | None:
+    """The ranking's entry for the row's card; None for what no request can ask."""
+    report = size(fields_of(row, quantity)) if is_asked(row) else None
     return None if report is None else report["ranking"][0]
 
 
+def is_asked(row: Row) -> bool:
+    """Whether the row states its format, its lengths and how its cards share the model."""
+    fields = fields_of(row)
+    unstated = row["gpu_count"] > 1 and row.get("split") not in ("tensor", "layer")
+    return bool(fields["quant"] and fields["context"] and not unstated)
+
+
 def compare(row: Row) -> Iterator[Comparison]:
-    """Compare every speed that the row measured and that the answer shows."""
-    entry = answer_to(row)
-    if entry is None:
-        return
+    """Every speed that the row measured and that the answer shows."""
     measured, alone = row["measured"], row.get("concurrency", 1) == 1
-    serving = _SERVING if row.get("scenario") == _OFFLINE else _TOTAL
-    rates_by_quantity = {
-        _DECODE: (_DECODE, f"decode_{_kind(row)}") if alone else None,
-        _PREFILL: (_PREFILL, "prefill") if row.get("split") != "tensor" else None,
-        _SERVING: (serving, "serving"),
+    total = _SERVED if row.get("scenario") == OFFLINE else _TOTAL
+    shown = {
+        DECODE: (_DECODED, _DECODED, f"decode_{_kind(row)}") if alone else None,
+        PREFILL: (_PREFILLED, _PREFILLED, "prefill") if row.get("split") != "tensor" else None,
+        SERVING: (_SERVED, total, "serving"),
     }
-    for name, place in rates_by_quantity.items():
-        rate = entry[place[0]] if place else None
-        if place is None or rate is None or not measured.get(name):
+    for quantity, place in shown.items():
+        if place is None or not measured.get(place[0]):
+            continue
+        entry = answer_to(row, quantity)
+        rate = entry and entry[place[1]]
+        if rate is None:
             continue
         yield Comparison(
             ENGINE,
-            place[1],
+            place[2],
             row["engine"],
             row["id"],
             row["dup_group"],
             row["source_group"],
             row["source_url"],
-            measured[name],
+            measured[place[0]],
             rate["likely"],
             None,
             in_bytes=False,
@@ -106,7 +156,7 @@ def compare(row: Row) -> Iterator[Comparison]:
 
 
 def _kind(row: Row) -> str:
-    """Return the group of a decoding error, by experts, division and kind of memory."""
+    """Which errors of decoding go together: by experts, division and kind of memory."""
     arch = load_profile(row["profile"]).architecture
     if row.get("split") == "tensor":
         return "tensor"

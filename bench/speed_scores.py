@@ -1,4 +1,4 @@
-"""Predicts every measured speed, and groups the errors."""
+"""Predictions of every measured speed, and groups of their errors."""
 
 from __future__ import annotations
 
@@ -9,12 +9,19 @@ import pandas as pd
 
 from bench.errors import relative_errors
 from bench.speed_cases import Case
-from bench.speed_fit import Fits, Sample, decode_samples, prefill_samples, prompt_seconds
+from bench.speed_fit import (
+    NONE,
+    Fits,
+    Left,
+    Sample,
+    decode_samples,
+    prefill_samples,
+    prompt_seconds,
+    step_seconds,
+)
 from gpusizer.fit.speed.classes import ROOT, Classes, decode_classes
-from gpusizer.fit.speed.decode import pace_of, step_cost
 from gpusizer.fit.speed.links import TENSOR_PARALLEL_BAND
-from gpusizer.fit.speed.serving import serving_tokens_per_second
-from gpusizer.fit.speed.tables import DECODE, PREFILL, SERVING, band, engine_limits
+from gpusizer.fit.speed.tables import DECODE, PREFILL, SERVING, band
 
 _MEMORY_NAMES = {
     "nvidia_gddr": "NVIDIA GDDR",
@@ -30,10 +37,10 @@ class Prediction:
     """One measured speed and its predictions, in tokens per second.
 
     Attributes:
-        blind: prediction by constants fitted without any run of the same GPU.
-        fitted: prediction by constants fitted on all runs.
-        roofline: bandwidth divided by the bytes of a step.
-        flat: roofline times one efficiency for the family and kind of memory, without the same GPU.
+        blind: without any run of the same GPU.
+        fitted: with all runs.
+        roofline: bytes over bandwidth.
+        flat: one efficiency for the family on that kind of memory, without the same GPU.
     """
 
     case: Case
@@ -47,7 +54,7 @@ class Prediction:
 
     @property
     def wide_class(self) -> str:
-        """Class of memory or segment of the GPU."""
+        """The class of memory or segment."""
         return self.classes[-2] if len(self.classes) > 1 else ROOT
 
     @property
@@ -57,7 +64,7 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """All predictions, and the fits of each family behind them."""
+    """All predictions, and the fits of each family they come from."""
 
     predictions: tuple[Prediction, ...]
     fits: dict[str, Fits]
@@ -68,7 +75,7 @@ def score(cases: Sequence[Case]) -> Scores:
     """Fit every family and predict every row."""
     decode, prefill = decode_samples(cases), prefill_samples(cases)
     families = sorted({s.case.work.family for s in (*decode, *prefill)})
-    fits = {name: Fits(*(_samples_of(name, s) for s in (decode, prefill))) for name in families}
+    fits = {name: Fits(*(_of(name, s) for s in (decode, prefill))) for name in families}
     predictions = [
         *_decode_predictions(decode, fits),
         *_prefill_predictions(prefill, fits),
@@ -78,18 +85,29 @@ def score(cases: Sequence[Case]) -> Scores:
     return Scores(tuple(predictions), fits, samples)
 
 
-def _samples_of(name: str, samples: Sequence[Sample]) -> list[Sample]:
-    """Return the samples of a family; tensor-parallel runs are left out, as links dominate them."""
+def decoded(fit: Fits, sample: Sample, without: Left = NONE) -> float | None:
+    """Predicted tokens per second of one user; None without constants."""
+    pace = fit.pace(sample.classes, sample.format, without)
+    return None if pace is None else 1 / step_seconds(sample, pace)
+
+
+def prompted(fit: Fits, sample: Sample, without: Left = NONE) -> float | None:
+    """Predicted prompt tokens per second likewise."""
+    reached = fit.throughput(sample.classes, sample.format, without)
+    share = fit.moe_share(sample.classes, without) if sample.case.work.is_moe else 1.0
+    return None if reached is None else 1 / prompt_seconds(sample, reached.utilization, share)
+
+
+def _of(name: str, samples: Sequence[Sample]) -> list[Sample]:
+    """Rows to fit on: a group of tensor-parallel cards says more of its links."""
     return [s for s in samples if s.case.work.family == name and s.case.split != "tensor"]
 
 
 def _decode_predictions(samples: Sequence[Sample], fits: dict[str, Fits]) -> Iterator[Prediction]:
     for sample in samples:
         case, fit = sample.case, fits[sample.case.work.family]
-        fitted = fit.pace(sample.classes, sample.format)
-        blind = fit.pace(sample.classes, sample.format, case.held_out)
-        cost = step_cost(case.work, case.gpu, 1)
-        if cost is None or fitted is None:
+        fitted = decoded(fit, sample)
+        if fitted is None:
             continue
         ideal = _roofline(case)
         yield Prediction(
@@ -97,8 +115,8 @@ def _decode_predictions(samples: Sequence[Sample], fits: dict[str, Fits]) -> Ite
             DECODE,
             sample.classes,
             1 / sample.measured,
-            blind=None if blind is None else 1 / cost.seconds(blind),
-            fitted=1 / cost.seconds(fitted),
+            blind=decoded(fit, sample, frozenset({case.held_out})),
+            fitted=fitted,
             roofline=ideal,
             flat=_flat(sample, samples, ideal),
         )
@@ -110,7 +128,7 @@ def _roofline(case: Case) -> float:
 
 
 def _flat(sample: Sample, samples: Sequence[Sample], ideal: float) -> float | None:
-    """Predict by the median share of the roofline on other GPUs with that kind of memory."""
+    """The median share of the roofline on other GPUs of the family and kind of memory."""
     shares = [
         1 / s.measured / _roofline(s.case)
         for s in samples
@@ -124,53 +142,30 @@ def _flat(sample: Sample, samples: Sequence[Sample], ideal: float) -> float | No
 def _prefill_predictions(samples: Sequence[Sample], fits: dict[str, Fits]) -> Iterator[Prediction]:
     for sample in samples:
         fit = fits[sample.case.work.family]
-        fitted = fit.throughput(sample.classes, sample.format)
+        fitted = prompted(fit, sample)
         if fitted is None:
             continue
-        blind = fit.throughput(sample.classes, sample.format, sample.case.held_out)
-        shares = [
-            fit.moe_share(sample.classes, without) if sample.case.work.is_moe else 1.0
-            for without in ("", sample.case.held_out)
-        ]
         yield Prediction(
             sample.case,
             PREFILL,
             sample.classes,
             1 / sample.measured,
-            blind=blind and 1 / prompt_seconds(sample, blind.utilization, shares[1]),
-            fitted=1 / prompt_seconds(sample, fitted.utilization, shares[0]),
+            blind=prompted(fit, sample, frozenset({sample.case.held_out})),
+            fitted=fitted,
         )
 
 
 def _serving_predictions(cases: Iterable[Case]) -> Iterator[Prediction]:
-    """Predict totals of many users by the constants in use, for stated users or full load."""
+    """Totals of many users, with the constants in use; only the stated users or full load."""
     for case in cases:
-        measured = case.measured("serving")
-        if not measured:
-            continue
-        total = _total(case)
-        if total is not None:
+        measured, total = case.measured("serving"), case.total
+        if measured and total:
             classes = decode_classes(case.gpu)
             yield Prediction(case, SERVING, classes, measured, blind=total, fitted=total)
 
 
-def _total(case: Case) -> float | None:
-    if case.row.get("scenario") == "offline":
-        return serving_tokens_per_second(case.work, case.gpu, _sequences(case))
-    cost = step_cost(case.work, case.gpu, case.concurrency)
-    return None if cost is None else case.concurrency / cost.seconds(pace_of(case.work, case.gpu))
-
-
-def _sequences(case: Case) -> int:
-    """Return the number of sequences whose cache fits in 90% of the memory without the weights."""
-    gpu, work = case.gpu, case.work
-    cards = work.tensor * work.pipeline
-    free = 0.9 * gpu.device_memory_bytes * cards - work.dense_bytes - work.expert_bytes
-    return max(1, min(engine_limits(work.engine).max_sequences, int(free / work.facts.cache_bytes)))
-
-
 def group_errors(predictions: Iterable[Prediction]) -> pd.DataFrame:
-    """Return errors by the groups that the tables print; a row can be in several groups.
+    """Errors by the groups that the tables print: one line per group; a row can be in several.
 
     `n` rows on `gpus` GPUs; `blind`, `fitted`, `roofline` and `flat`: medians of the absolute
     relative errors of each kind of prediction; `p80`: the 80th percentile of the blind ones;
@@ -210,7 +205,7 @@ def group_errors(predictions: Iterable[Prediction]) -> pd.DataFrame:
 
 
 def _in_band(prediction: Prediction) -> bool | None:
-    """Whether the measurement is in the band that an answer prints; None without a prediction."""
+    """Whether the measurement lies in the band that an answer prints; None without a prediction."""
     if not prediction.blind:
         return None
     work = prediction.case.work

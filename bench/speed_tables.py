@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pandas as pd
 
-from bench.errors import between_tails
-from bench.speed_fit import Sample, chosen
-from bench.speed_scores import Prediction, Scores
+from bench.errors import weighted_rank
+from bench.speed_fit import NONE, Left, Sample, supporting
+from bench.speed_scores import Prediction, Scores, decoded, prompted
 from gpusizer.fit.speed.classes import ROOT
 from gpusizer.fit.speed.rate import RateBand
 from gpusizer.fit.speed.tables import (
@@ -20,6 +20,7 @@ from gpusizer.fit.speed.tables import (
     BAND_TABLE,
     DECODE,
     DECODE_TABLE,
+    DENSE,
     MOE,
     PREFILL,
     PREFILL_TABLE,
@@ -35,17 +36,21 @@ _T = TypeVar("_T")
 _MOST_MEASURED = "llama.cpp"
 
 CAUTION = (0.75, 1.3)
-"""Factors for GPUs without measurements: of the share of bandwidth or peak, of time per layer."""
+"""Hardware nobody measured gets less of the bandwidth or the peak, and more time per layer."""
 FEWEST = 6
-"""Fewest rows for which a class gets its own band."""
-_TAIL = 0.07
+"""Rows from which a class has a band of its own."""
+_TAIL = 0.10
+_TAIL_SERVING = 0.07
+_T_OVER_NORMAL = (2.4, 2.4, 1.47, 1.28, 1.20, 1.15, 1.12, 1.10, 1.09, 1.08, 1.07, 1.06)
+"""Student's t of 1 to 11 degrees of freedom at nine tenths over the normal's 1.28, by sources. A
+single source has none and gets what two have."""
 _NARROWEST = {DECODE: 0.10, PREFILL: 0.15, SERVING: 0.35}
-"""Least half-widths of bands. Totals of servers are measured on few engines: theirs is wider."""
+"""Totals of servers were measured on few engines, and one of them sets the constants."""
 _NARROWEST_MOE = {DECODE: 0.20, PREFILL: 0.30, SERVING: 0.40}
-"""The same for mixtures of experts, whose kernels change between versions."""
+"""Kernels of mixtures of experts change from one version to the next."""
 _WIDEST_UNMEASURED = (0.5, 1.6)
 
-# Prompts under serving engines: no source publishes time and length of the prompt alone.
+# Reading prompts under serving engines: no published figure names prompt and time apart.
 _ASSUMED_PREFILL = (
     (SERVING, "nvidia_hbm", 0.50, "max-load tables of TensorRT-LLM (perf-overview.md)"),
     (SERVING, "nvidia_pro", 0.40, "the same on RTX PRO 6000"),
@@ -57,7 +62,7 @@ _ASSUMED_MOE_SHARE = 0.6
 
 
 def write_tables(scores: Scores) -> list[str]:
-    """Write the three files; return a line about each."""
+    """Write the three files; one line each."""
     texts = tables(scores)
     for path, text in texts.items():
         path.write_text(text, "utf-8")
@@ -65,7 +70,7 @@ def write_tables(scores: Scores) -> list[str]:
 
 
 def tables(scores: Scores) -> dict[Path, str]:
-    """Return the texts of the files. Bands are of the errors of blind predictions."""
+    """The files' texts. Bands are of errors made blindly, whatever constants are in the files."""
     return {
         DECODE_TABLE: _text(
             (
@@ -85,7 +90,7 @@ def tables(scores: Scores) -> dict[Path, str]:
         ),
         BAND_TABLE: _text(
             ("quantity", "engine_family", "gpu_class", "kind", "low", "high", "n"),
-            _band_rows(scores.predictions),
+            _band_rows(scores),
         ),
     }
 
@@ -100,27 +105,28 @@ class Constants:
 
 
 def constants_without(scores: Scores, source: str) -> Constants:
-    """Return the constants and bands fitted on the runs of all other sources."""
+    """The constants and bands that the runs of all other sources give."""
+    left = frozenset({source})
     decode, prefill = (
         [s for s in scores.samples[quantity] if s.case.source != source]
         for quantity in (DECODE, PREFILL)
     )
-    other_scores = replace(
+    others = replace(
         scores,
         predictions=tuple(p for p in scores.predictions if p.case.source != source),
         samples={DECODE: tuple(decode), PREFILL: tuple(prefill)},
     )
     paces = {
         (str(family), str(name), str(kind)): Pace(float(share), float(seconds), int(runs))
-        for family, name, kind, share, seconds, runs, _ in _decode_rows(other_scores, source)
+        for family, name, kind, share, seconds, runs, _ in _decode_rows(others, left)
     }
     throughputs = {
         (str(family), str(name), str(kind)): Throughput(float(mfu), float(share), int(runs))
-        for family, name, kind, mfu, share, runs, _ in _prefill_rows(other_scores, source)
+        for family, name, kind, mfu, share, runs, _ in _prefill_rows(others, left)
     }
     bands = {
         (quantity, family, name, kind): RateBand(float(low), float(high))
-        for quantity, family, name, kind, low, high, _ in _band_rows(other_scores.predictions)
+        for quantity, family, name, kind, low, high, _ in _band_rows(others, left)
     }
     return Constants(
         _with_every_family(decode_table(), paces),
@@ -130,36 +136,39 @@ def constants_without(scores: Scores, source: str) -> Constants:
 
 
 def _with_every_family(table: Mapping[Key, _T], fitted: dict[Key, _T]) -> dict[Key, _T]:
-    """Give engines without other sources the constants of llama.cpp for unmeasured GPUs."""
-    cautious = fitted[_MOST_MEASURED, ROOT, ANY_FORMAT]
-    missing = {(family, ROOT, ANY_FORMAT) for family, _, _ in table} - fitted.keys()
-    return fitted | dict.fromkeys(missing, cautious)
+    """Engines that nobody else measured get the constants of llama.cpp on the same GPUs."""
+    missing = {family for family, _, _ in table} - {family for family, _, _ in fitted}
+    stand_ins = {
+        (family, name, kind): constants
+        for family in missing
+        for (of_family, name, kind), constants in fitted.items()
+        if of_family == _MOST_MEASURED
+    }
+    return fitted | stand_ins
 
 
 def _keys(samples: Iterable[Sample], family: str) -> list[tuple[tuple[str, ...], str]]:
-    """Return all measured (classes, format), widest first; `classes` starts with the fitted one."""
+    """(classes from the one described on, format) of everything measured, widest first."""
     keys = set()
     for s in samples:
-        if s.case.work.family == family and s.case.split != "tensor":
+        if s.case.work.family == family and s.case.split != "tensor" and s.case.fitted:
             for start in range(len(s.classes)):
                 keys.add((s.classes[start:], ANY_FORMAT))
             keys.add((s.classes, s.format))
     return sorted(keys, key=lambda key: (key[0][::-1], key[1] != ANY_FORMAT, key[1]))
 
 
-def _decode_rows(scores: Scores, without: str = "") -> list[tuple[Any, ...]]:
+def _decode_rows(scores: Scores, without: Left = NONE) -> list[tuple[Any, ...]]:
     rows: list[tuple[Any, ...]] = []
     for family, fit in scores.fits.items():
         for classes, weight_format in _keys(scores.samples[DECODE], family):
+            own = _own(scores.samples[DECODE], family, classes[0], weight_format, without)
             pace = fit.pace(classes, weight_format, without)
-            if pace is None:
+            if pace is None or not (own or _is_wide(classes, weight_format)):
                 continue
-            efficiency_factor, seconds_factor = CAUTION if classes == (ROOT,) else (1.0, 1.0)
-            efficiency, seconds = (
-                pace.efficiency * efficiency_factor,
-                pace.seconds_per_layer * seconds_factor,
-            )
-            source, runs = _source(scores.samples[DECODE], family, classes[0], weight_format)
+            less, more = CAUTION if classes == (ROOT,) else (1.0, 1.0)
+            efficiency, seconds = pace.efficiency * less, pace.seconds_per_layer * more
+            source, runs = _source(own, classes[0])
             rows.append(
                 (
                     family,
@@ -174,21 +183,22 @@ def _decode_rows(scores: Scores, without: str = "") -> list[tuple[Any, ...]]:
     return rows
 
 
-def _prefill_rows(scores: Scores, without: str = "") -> list[tuple[Any, ...]]:
+def _prefill_rows(scores: Scores, without: Left = NONE) -> list[tuple[Any, ...]]:
     rows: list[tuple[Any, ...]] = []
     for family, fit in scores.fits.items():
         for classes, weight_format in _keys(scores.samples[PREFILL], family):
+            own = _own(scores.samples[PREFILL], family, classes[0], weight_format, without)
             reached = fit.throughput(classes, weight_format, without)
-            if reached is None:
+            if reached is None or not (own or _is_wide(classes, weight_format)):
                 continue
-            efficiency_factor = CAUTION[0] if classes == (ROOT,) else 1.0
-            source, runs = _source(scores.samples[PREFILL], family, classes[0], weight_format)
+            less = CAUTION[0] if classes == (ROOT,) else 1.0
+            source, runs = _source(own, classes[0])
             rows.append(
                 (
                     family,
                     classes[0],
                     weight_format,
-                    f"{reached.utilization * efficiency_factor:.3f}",
+                    f"{reached.utilization * less:.3f}",
                     f"{fit.moe_share(classes, without):.2f}",
                     runs,
                     source,
@@ -201,46 +211,97 @@ def _prefill_rows(scores: Scores, without: str = "") -> list[tuple[Any, ...]]:
     return rows
 
 
-def _source(
-    samples: Sequence[Sample], family: str, name: str, weight_format: str
-) -> tuple[str, int]:
-    """Return the sources of a row's runs and their number; no source for the widest class."""
-    own = [
-        s
-        for s in chosen(samples, name, weight_format, "")
-        if s.case.work.family == family and s.case.split != "tensor"
-    ]
+def _own(
+    samples: Sequence[Sample], family: str, name: str, weight_format: str, without: Left
+) -> list[Sample]:
+    """The rows that constants of a class and format stand on; none where it has none of its own."""
+    rows = [s for s in samples if s.case.work.family == family]
+    return supporting([s for s in rows if s.case.split != "tensor"], name, weight_format, without)
+
+
+def _is_wide(classes: Sequence[str], weight_format: str) -> bool:
+    """Whether it is a kind of memory or a segment: measured ones share the engine's constants
+    where they have none of their own, and need no caution."""
+    return len(classes) == 2 and weight_format == ANY_FORMAT
+
+
+def _source(own: Sequence[Sample], name: str) -> tuple[str, int]:
+    """Whose runs a row stands on; none of its own for the widest class."""
+    if not own:
+        return "one source: the constants that all classes of the engine share", 0
     gpus = len({s.case.held_out for s in own})
     if name == ROOT:
         return f"cautious share of what {len(own)} runs on {gpus} GPUs of other classes reach", 0
-    return f"{len(own)} runs on {gpus} GPUs in throughput.jsonl", len(own)
+    sources = len({s.case.source for s in own})
+    return f"{len(own)} runs of {sources} sources on {gpus} GPUs in throughput.jsonl", len(own)
 
 
-def _band_rows(predictions: Iterable[Prediction]) -> list[tuple[Any, ...]]:
-    """Return the ends of bands: percentiles of (measured / blind prediction), by class."""
-    lines = [
-        (p.quantity, p.case.work.family, sorted({p.wide_class, ROOT}), p.kind, _log_ratio(p))
-        for p in predictions
-        if p.quantity == SERVING or (p.case.split != "tensor" and p.blind is not None)
-    ]
+def _band_rows(scores: Scores, without: Left = NONE) -> list[tuple[Any, ...]]:
+    """Ends of the bands: where speeds of strangers' machines lie about what constants fitted
+    without their source predict, by class. Every source weighs the same."""
     keys = ["quantity", "family", "gpu_class", "kind"]
-    ratios = pd.DataFrame(lines, columns=[*keys, "log_ratio"]).explode("gpu_class")
+    lines = [*_stranger_lines(scores, without), *_serving_lines(scores.predictions)]
+    ratios = pd.DataFrame(lines, columns=[*keys, "source", "log_ratio"]).explode("gpu_class")
     rows: list[tuple[Any, ...]] = []
-    for (quantity, family, gpu_class, kind), group in ratios.groupby(keys)["log_ratio"]:
-        if len(group) < FEWEST:
+    for (quantity, family, gpu_class, kind), group in ratios.groupby(keys):
+        if len(group) < FEWEST or (quantity != SERVING and group["source"].nunique() < 2):
             continue
-        lowest, highest = between_tails(group, _TAIL)
+        low, high = _tails(group, _TAIL if quantity != SERVING else _TAIL_SERVING)
+        if quantity != SERVING:
+            low, high = (end ** _stretch(group["source"].nunique()) for end in (low, high))
         narrowest = (_NARROWEST_MOE if kind == MOE else _NARROWEST)[quantity]
-        low, high = min(math.exp(lowest), 1 - narrowest), max(math.exp(highest), 1 + narrowest)
+        low, high = min(low, 1 - narrowest), max(high, 1 + narrowest)
         if gpu_class == ROOT:
             low, high = min(low, _WIDEST_UNMEASURED[0]), max(high, _WIDEST_UNMEASURED[1])
         rows.append((quantity, family, gpu_class, kind, f"{low:.3f}", f"{high:.3f}", len(group)))
     return rows
 
 
-def _log_ratio(prediction: Prediction) -> float:
-    """Return the natural logarithm of (measured / blind prediction)."""
-    return math.log(prediction.measured / (prediction.blind or prediction.fitted))
+def _tails(group: pd.DataFrame, share: float) -> tuple[float, float]:
+    """Ratios that a share of the weight lies beyond at either end."""
+    ratios, sources = group["log_ratio"].reset_index(drop=True), group["source"]
+    weights = 1 / sources.groupby(sources).transform("size").reset_index(drop=True)
+    low = weighted_rank(ratios, weights, share)
+    high = -weighted_rank(-ratios, weights, share)
+    return math.exp(low), math.exp(high)
+
+
+def _stretch(sources: int) -> float:
+    """How much further apart, in logarithms, the ends of a band lie where few sources stand for
+    all: Student's t over the normal, for one more (the prediction interval of a next value)."""
+    t_over_normal = _T_OVER_NORMAL[min(sources, len(_T_OVER_NORMAL)) - 1]
+    return t_over_normal * math.sqrt(1 + 1 / sources)
+
+
+def _stranger_lines(scores: Scores, without: Left) -> Iterator[tuple[Any, ...]]:
+    """Rows on record of first contact count too: nothing was fitted on them."""
+    for quantity, predicted in ((DECODE, decoded), (PREFILL, prompted)):
+        for s in scores.samples[quantity]:
+            work, left = s.case.work, without | {s.case.source}
+            rate = predicted(scores.fits[work.family], s, left) if work.tensor == 1 else None
+            if rate is None:
+                rate = _of_others(scores, quantity, s, left) if work.tensor == 1 else None
+            if rate is not None:
+                wide = s.classes[-2] if len(s.classes) > 1 else ROOT
+                kind = MOE if work.is_moe else DENSE
+                classes = sorted({wide, ROOT})
+                ratio = math.log(1 / s.measured / rate)
+                yield quantity, work.family, classes, kind, s.case.source, ratio
+
+
+def _of_others(scores: Scores, quantity: str, sample: Sample, left: Left) -> float | None:
+    """What llama.cpp's constants for the same GPU predict where nobody else measured an engine."""
+    fit = scores.fits.get(_MOST_MEASURED)
+    predicted = decoded if quantity == DECODE else prompted
+    return None if fit is None else predicted(fit, sample, left)
+
+
+def _serving_lines(predictions: Iterable[Prediction]) -> Iterator[tuple[Any, ...]]:
+    for p in predictions:
+        if p.quantity == SERVING and p.blind:
+            classes = sorted({p.wide_class, ROOT})
+            ratio = math.log(p.measured / p.blind)
+            yield SERVING, p.case.work.family, classes, p.kind, p.case.source, ratio
 
 
 def _text(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

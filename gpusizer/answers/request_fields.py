@@ -223,7 +223,7 @@ class LlamaCppFields(RequestModel):
 
     backend: Annotated[str, OneOf(BACKENDS)] = Field(
         BACKENDS[0],
-        description="what llama.cpp or Ollama runs on; left open, what a card's software stack has",
+        description="what llama.cpp or Ollama runs on; left open, speeds span what a card has",
     )
     batch_size: Tokens | None = Field(None, ge=1, le=1_000_000, description="logical batch")
     ubatch_size: Tokens | None = Field(None, ge=1, le=1_000_000, description="physical batch")

@@ -12,10 +12,12 @@ from gpusizer.memory.quants.table import Quant, as_published
 from gpusizer.memory.quants.variants import is_variant
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile
-from gpusizer.model.tensor_roles import Kind, Part, is_expert
+from gpusizer.model.tensor_roles import Kind, Part, is_expert, is_layer_table
 from gpusizer.model.weights import WeightGroup
 
 _DIVIDED = (Kind.LINEAR, Kind.EXPERT, Kind.EMBEDDING, Kind.OUTPUT, Kind.QUANT_AUX)
+_SHARES = ("divided", "in_layers", "embedding", "experts", "decoding", "decoding_experts")
+"""Fields of sizes that are parts of the total."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,9 @@ class WeightSizes:
         in_layers: part of the total inside the layer stack.
         embedding: input embedding, of which a token reads one row.
         experts: routed experts, of which a token reads a few.
+        decoding: what every step of decoding text reads besides routed experts: the decoder, not
+            towers, projectors, encoders, draft layers, adapters or tables of embeddings.
+        decoding_experts: routed experts of the decoder itself, without those of draft layers.
         quant: slug of the quantization.
         read: whether native sizes come from the headers of files, not from the size of a file.
         by_group: the total, for each of the profile's groups. Left out of JSON.
@@ -38,6 +43,8 @@ class WeightSizes:
     in_layers: int
     embedding: int
     experts: int
+    decoding: int = 0
+    decoding_experts: int = 0
     quant: str = ""
     read: bool = True
     by_group: tuple[int, ...] = field(default=(), compare=False, repr=False)
@@ -79,9 +86,7 @@ def weight_sizes(
     `workload` says how a GGUF file was made.
     """
     shape = model_shape(profile, workload)
-    sizes: dict[str, Any] = dict.fromkeys(
-        ("total", "divided", "in_layers", "embedding", "experts"), 0
-    )
+    sizes: dict[str, Any] = dict.fromkeys(("total", *_SHARES), 0)
     by_group = []
     for group in profile.groups:
         amount = _stored(group) if native else quant.layout.group_bytes(group, shape)
@@ -93,9 +98,18 @@ def weight_sizes(
             sizes["in_layers"] += amount
         if group.kind is Kind.EMBEDDING and not shape.tied_embeddings:
             sizes["embedding"] += amount
-        if is_expert(group.pattern):
+        routed = is_expert(group.pattern)
+        if routed:
             sizes["experts"] += amount
+        if group.part is Part.TEXT and not _is_looked_up(group, tied=shape.tied_embeddings):
+            sizes["decoding_experts" if routed else "decoding"] += amount
     return WeightSizes(**sizes, quant=quant.slug, by_group=tuple(by_group))
+
+
+def _is_looked_up(group: WeightGroup, *, tied: bool) -> bool:
+    """Whether a token reads rows of it alone: an embedding that is not the head too, and the table
+    with rows for each layer, which llama.cpp leaves in system memory (PR 14400)."""
+    return group.kind is Kind.EMBEDDING and (not tied or is_layer_table(group.pattern))
 
 
 def _is_unread(profile: ModelProfile, quant: Quant) -> bool:
@@ -114,10 +128,7 @@ def _of_unread_file(profile: ModelProfile, quant: Quant, similar: WeightSizes) -
     read_bytes = sizes.get((profile.variant or "").lower()) or profile.weight_bytes
     header_bytes = max(read_bytes - profile.weight_bytes, 0)
     total = max((sizes[quant.slug] or 0) - header_bytes, 0)
-    scaled = {
-        name: getattr(similar, name) * total // max(similar.total, 1)
-        for name in ("divided", "in_layers", "embedding", "experts")
-    }
+    scaled = {name: getattr(similar, name) * total // max(similar.total, 1) for name in _SHARES}
     by_group = tuple(amount * total // max(similar.total, 1) for amount in similar.by_group)
     return replace(similar, total=total, quant=quant.slug, read=False, by_group=by_group, **scaled)
 

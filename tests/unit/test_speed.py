@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from bench.measurements import load_profile
 from gpusizer.answers.report import ranked_json
 from gpusizer.cli.tables import consulted_text
 from gpusizer.fit.ranking import Ranked
 from gpusizer.fit.speed import ModelFacts, Rate, Speeds, Work, speeds_json, tokens_per_second
 from gpusizer.fit.speed.classes import decode_classes, format_class, prefill_classes
 from gpusizer.fit.speed.decode import step_cost, step_seconds
+from gpusizer.fit.speed.kernels import (
+    Kernels,
+    cache_reads,
+    launch_seconds,
+    layer_times,
+    pipelined,
+    unpacking_seconds,
+)
 from gpusizer.fit.speed.links import exchange_seconds, link_of
 from gpusizer.fit.speed.prefill import prompt_cost, prompt_token_seconds
 from gpusizer.fit.speed.rate import RateBand
@@ -26,6 +36,9 @@ from gpusizer.fit.speed.tables import (
     prefill_table,
 )
 from gpusizer.gpus import Gpu
+from gpusizer.memory.quants import find_quant
+from gpusizer.memory.weight_sizes import weight_sizes
+from gpusizer.memory.workload import Workload
 from tests.sizers import embedded_sizer
 
 SIZER = embedded_sizer()
@@ -60,9 +73,11 @@ FACTS = ModelFacts(
     head_parameters=10**9,
     attention_flops=0.0,
     cache_bytes=10**9,
+    query_heads=4.0,
     prompt=768,
     context=1024,
     users=1,
+    workload=Workload(),
 )
 WORK = Work(
     facts=FACTS,
@@ -72,6 +87,8 @@ WORK = Work(
     quant="bf16",
     dense_bytes=16 * 10**9,
     expert_bytes=0,
+    bits=16.0,
+    kernels=Kernels.of(Workload(), "vllm"),
     tensor=1,
     pipeline=1,
 )
@@ -109,8 +126,8 @@ def test_a_moe_step_reads_the_experts_somebody_chose() -> None:
     assert MOE.step_bytes(32) == pytest.approx(2e9 + 16e9 * 0.87319 + 32e9, rel=1e-4)
     cost = step_cost(MOE, card("4090"), 1)
     assert cost is not None
-    assert cost.reading == pytest.approx((2e9 + 1e9 / 0.8) / 1008e9)
-    assert cost.layers == pytest.approx(32 * 1.3)
+    assert cost.reading == pytest.approx((2e9 + 1e9 / 0.7) / 1008e9)
+    assert cost.layers == 32
 
 
 def test_a_prompt_is_flop_over_a_share_of_the_peak() -> None:
@@ -122,6 +139,127 @@ def test_a_prompt_is_flop_over_a_share_of_the_peak() -> None:
     assert dense.seconds(reached) == pytest.approx(169.49e-6, rel=1e-3)
     fetched = 16e9 / 1008e9 / 768
     assert mixture.seconds(reached) == pytest.approx(423.73e-6 + fetched, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("model", "decoder", "experts"),
+    [
+        # 3,209,010,688 parameters of the decoder and 671,252,480 of its head; no vision tower.
+        ("google/gemma-3-4b-it", 3_209_010_688 + 671_252_480, 0),
+        # 2,886,205,440 of embeddings less a table of 262,144 x 35 layers x 256.
+        ("google/gemma-3n-E4B-it", 3_980_491_248 + 2_886_205_440 - 262_144 * 35 * 256, 0),
+        # A tied head of 635,699,200; no draft layer of 120,599,552.
+        ("Qwen/Qwen3.5-4B", 3_570_052_096 + 635_699_200, 0),
+        # A head of 926,679,040 beside the embedding; no experts of the draft layer.
+        ("deepseek-ai/DeepSeek-V3", 15_264_290_304 + 926_679_040, 653_908_770_816),
+    ],
+)
+def test_decoding_reads_the_decoder_alone(model: str, decoder: int, experts: int) -> None:
+    """16-bit weights: two bytes a parameter, but for a few in 32 bits (routers' biases)."""
+    sizes = weight_sizes(load_profile(model), find_quant("bf16"), native=False)
+    assert sizes.decoding == pytest.approx(2 * decoder, rel=1e-6)
+    assert sizes.decoding_experts == 2 * experts
+
+
+def test_a_prompt_of_text_passes_no_tower() -> None:
+    """gemma-3-4b: 3,209,010,688 parameters of the decoder, not its head, not the vision tower."""
+    facts = ModelFacts.of(load_profile("google/gemma-3-4b-it"), Workload())
+    assert facts is not None
+    assert facts.matrix_parameters == 3_209_010_688
+    assert facts.head_parameters == 671_252_480
+
+
+def kernels(engine: str = "llama.cpp", **asked: Any) -> Kernels:
+    return Kernels.of(Workload(**asked), engine)
+
+
+def test_a_layer_takes_longer_under_rocm_than_under_vulkan() -> None:
+    """2.2 times; where nobody says which, the geometric mean, 1.483. An MI300X has ROCm alone, an
+    RTX 4090 neither, and vLLM no choice."""
+    radeon = card("7900 XTX")
+    assert layer_times(kernels(backend="vulkan"), radeon) == 1.0
+    assert layer_times(kernels(backend="rocm"), radeon) == 2.2
+    assert layer_times(kernels(), radeon) == pytest.approx(1.4832, rel=1e-4)
+    assert layer_times(kernels(), card("MI300X")) == 2.2
+    assert layer_times(kernels(backend="rocm"), card("4090")) == 1.0
+    assert layer_times(kernels("vllm", backend="rocm"), radeon) == 1.0
+
+
+def test_a_band_spans_the_backends_that_are_left_open() -> None:
+    """Its ends are those of the slower backend and of the faster one."""
+    said = {
+        backend: speeds_on(LLAMA, "7900 XTX", "q4_k_m", engine="llama.cpp", backend=backend).decode
+        for backend in ("rocm", "vulkan", "auto")
+    }
+    slow, fast, either = (said[backend] for backend in ("rocm", "vulkan", "auto"))
+    assert slow and fast and either
+    assert slow.likely < either.likely < fast.likely
+    assert (either.low, either.high) == (
+        pytest.approx(slow.low, rel=0.01),
+        pytest.approx(fast.high, rel=0.01),
+    )
+
+
+def test_metal_ran_operations_one_after_the_other_until_build_6450() -> None:
+    """PR 15929. Builds count on Macs alone, and Ollama's versions are not builds."""
+    mac = card("M2 Ultra 192GB")
+    assert layer_times(kernels(engine_version="b6449"), mac) == pytest.approx(1 / 0.6)
+    for now in (kernels(engine_version="b6450"), kernels(), kernels("ollama")):
+        assert layer_times(now, mac) == 1.0
+
+
+def test_cards_and_builds_without_graphs_launch_every_kernel() -> None:
+    """25 us a layer: builds before 2800, Turing before 9950, Pascal always; Vulkan never."""
+    assert launch_seconds(kernels(engine_version="b2799"), card("4090")) == 25e-6
+    assert launch_seconds(kernels(engine_version="b2800"), card("4090")) == 0.0
+    assert launch_seconds(kernels(engine_version="b9949"), card("2080 Ti")) == 25e-6
+    assert launch_seconds(kernels(), card("2080 Ti")) == 0.0
+    assert launch_seconds(kernels(), card("1080 Ti")) == 25e-6
+    assert launch_seconds(kernels(backend="vulkan"), card("1080 Ti")) == 0.0
+    assert launch_seconds(kernels("vllm"), card("1080 Ti")) == 0.0
+
+
+def test_cards_of_one_pipe_unpack_weights_beside_nothing() -> None:
+    """A Tesla P40 of 11.76 TFLOPS: 12 operations for each of 7e9 weights are 7.143 ms. Turing has
+    two pipes, and 16 bits need no unpacking."""
+    seconds = unpacking_seconds(kernels(), card("Tesla P40"), 7e9, 4.5)
+    assert seconds == pytest.approx(0.007143, rel=1e-3)
+    assert unpacking_seconds(kernels(), card("Tesla P40"), 7e9, 16.0) == 0.0
+    assert unpacking_seconds(kernels(), card("2080 Ti"), 7e9, 4.5) == 0.0
+    assert unpacking_seconds(kernels("vllm"), card("Tesla P40"), 7e9, 4.5) == 0.0
+
+
+def test_without_flash_attention_every_query_head_reads_the_cache() -> None:
+    """Llama-3.1-8B: 32 heads on 8 of keys. Builds before 6325 had it off unless asked for."""
+    facts = ModelFacts.of(load_profile(LLAMA), Workload())
+    assert facts is not None and facts.query_heads == 4.0
+    for off in (kernels(flash_attention=False), kernels(engine_version="b6324")):
+        assert cache_reads(off, card("H100"), 4.0) == 4.0
+        assert cache_reads(off, card("4090"), 4.0) == 2.0
+        assert cache_reads(off, card("4090"), 1.0) == 1.0
+    assert cache_reads(kernels(engine_version="b6325"), card("H100"), 4.0) == 1.0
+    assert cache_reads(kernels("vllm", flash_attention=False), card("H100"), 4.0) == 1.0
+
+
+def test_a_split_reads_batches_of_a_prompt_side_by_side() -> None:
+    """16 batches on four cards: 19 turns of 64, of which 0.85 is reached: 0.3493. Four at most are
+    on their way, Metal and Vulkan wait for each, and so did builds before PR 6017."""
+    gpu = card("4090")
+    assert pipelined(kernels(), gpu, 4, 16) == pytest.approx(19 / 64 / 0.85)
+    assert pipelined(kernels(), gpu, 8, 16) == pipelined(kernels(), gpu, 4, 16)
+    assert pipelined(kernels(), gpu, 2, 1) == 1.0
+    assert pipelined(kernels(backend="vulkan"), gpu, 4, 16) == 1.0
+    assert pipelined(kernels(engine_version="b2399"), gpu, 4, 16) == 1.0
+
+
+def test_a_host_that_launches_is_waited_for_or_waits() -> None:
+    """Eager transformers on an RTX 4090: 32 layers at 0.8 ms are 25.6 ms, less than 31.75 + 2.48 of
+    reading; at 1.2 ms 38.4, which is more. Neither adds to the other."""
+    work = replace(WORK, family="transformers", engine="transformers")
+    cost = step_cost(work, card("4090"), 1)
+    assert cost is not None
+    assert cost.seconds(Pace(0.5, 0.8e-3, 1)) == pytest.approx(0.034226, rel=1e-4)
+    assert cost.seconds(Pace(0.5, 1.2e-3, 1)) == pytest.approx(0.0384, rel=1e-4)
 
 
 def test_attention_counts_three_times() -> None:
@@ -179,7 +317,7 @@ def test_users_are_spread_over_data_ranks() -> None:
     dealt = step_cost(replace(MOE, data=2), gpu, 63)
     assert dealt is not None
     share = (1 - 0.9375**63) / 2
-    assert dealt.reading == pytest.approx((2e9 + share * 16e9 / 0.8) / 1008e9, rel=1e-6)
+    assert dealt.reading == pytest.approx((2e9 + share * 16e9 / 0.7) / 1008e9, rel=1e-6)
     assert dealt.cache == pytest.approx(32 * 1e9 / 0.8 / 1008e9)
 
 
@@ -187,7 +325,7 @@ def test_whole_experts_are_read_whole() -> None:
     """One user's 8 experts on 16 GPUs: half of them read one each, none less than that."""
     spread = step_cost(replace(MOE, data=16), card("4090"), 1)
     assert spread is not None
-    assert spread.reading == pytest.approx((2e9 + 16e9 / 128 / 0.8) / 1008e9)
+    assert spread.reading == pytest.approx((2e9 + 16e9 / 128 / 0.7) / 1008e9)
 
 
 def test_data_ranks_read_prompts_side_by_side() -> None:
@@ -215,7 +353,14 @@ def test_a_layer_split_is_never_faster_for_one_user() -> None:
     """Measured on 1, 2, 4, 8 RTX 4090: 127.7, 122.6, 117.6, 116.1 tokens/s (Llama-3-8B)."""
     measured = {1: 127.7, 2: 122.6, 4: 117.6, 8: 116.1}
     rates_by_split = {
-        n: speeds_on("meta-llama/Meta-Llama-3-8B", f"{n}x4090", "q4_k_m", context=512).decode
+        n: speeds_on(
+            "meta-llama/Meta-Llama-3-8B",
+            f"{n}x4090",
+            "q4_k_m",
+            context=512,
+            engine="llama.cpp",
+            engine_version="b2780",
+        ).decode
         for n in measured
     }
     rates = [likely(rate) for rate in rates_by_split.values()]

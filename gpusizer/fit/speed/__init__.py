@@ -12,7 +12,7 @@ from typing import Any
 
 from gpusizer.fit.fit import Fit
 from gpusizer.fit.speed.classes import decode_classes, prefill_classes
-from gpusizer.fit.speed.decode import pace_of, step_seconds
+from gpusizer.fit.speed.decode import backend_band, pace_of, step_seconds
 from gpusizer.fit.speed.links import TENSOR_PARALLEL_BAND
 from gpusizer.fit.speed.prefill import prompt_token_seconds, reached_on
 from gpusizer.fit.speed.rate import Rate, RateBand
@@ -99,12 +99,12 @@ def tokens_per_second(work: Work, gpu: Gpu) -> float | None:
 
 def speeds(profile: ModelProfile, workload: Workload, fit: Fit) -> Speeds | None:
     """Every speed of a fit; None for models that generate no text."""
-    work, gpu = _work(profile, workload, fit.estimate), fit.gpu
+    work, gpu = work_of(profile, workload, fit.estimate), fit.gpu
     if work is None:
         return None
     facts = work.facts
     users = served_sequences(work, fit.max_concurrency, workload.max_num_seqs)
-    decode_band = _band(DECODE, work, gpu)
+    decode_band = _band(DECODE, work, gpu).widened(backend_band(work, gpu))
     prefill_band, totals_band = _band(PREFILL, work, gpu), _band(TOTALS, work, gpu)
     single_step, shared_step = step_seconds(work, gpu, 1), step_seconds(work, gpu, facts.users)
     several = decode_band if facts.users == 1 else totals_band
@@ -129,23 +129,24 @@ def decode_rate(
     profile: ModelProfile, estimate: MemoryEstimate, workload: Workload, gpu: Gpu
 ) -> Rate | None:
     """Tokens/s of one user alone; None where it is unknown or nothing is generated."""
-    work = _work(profile, workload, estimate)
+    work = work_of(profile, workload, estimate)
     if work is None:
         return None
-    return _rate(_inverse(step_seconds(work, gpu, 1)), _band(DECODE, work, gpu))
+    by = _band(DECODE, work, gpu).widened(backend_band(work, gpu))
+    return _rate(_inverse(step_seconds(work, gpu, 1)), by)
 
 
 def prefill_rate(
     profile: ModelProfile, estimate: MemoryEstimate, workload: Workload, gpu: Gpu
 ) -> Rate | None:
     """Prompt tokens/s of one prompt; None as for `decode_rate`."""
-    work = _work(profile, workload, estimate)
+    work = work_of(profile, workload, estimate)
     if work is None:
         return None
     return _rate(_inverse(prompt_token_seconds(work, gpu)), _band(PREFILL, work, gpu))
 
 
-def _work(profile: ModelProfile, workload: Workload, estimate: MemoryEstimate) -> Work | None:
+def work_of(profile: ModelProfile, workload: Workload, estimate: MemoryEstimate) -> Work | None:
     """What a step reads and computes; None for models that generate no text."""
     facts = ModelFacts.of(profile, workload)
     return None if facts is None else Work.of(facts, estimate)
@@ -175,7 +176,6 @@ def _inverse(seconds: float | None) -> float | None:
 
 
 __all__ = [
-    "Band",
     "ModelFacts",
     "Rate",
     "Speeds",
@@ -185,4 +185,5 @@ __all__ = [
     "speeds",
     "speeds_json",
     "tokens_per_second",
+    "work_of",
 ]

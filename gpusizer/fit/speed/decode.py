@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpusizer.fit.speed.classes import SERVING, decode_classes
+from gpusizer.fit.speed.kernels import (
+    backends_of,
+    cache_reads,
+    launch_seconds,
+    layer_times,
+    unpacking_seconds,
+)
 from gpusizer.fit.speed.links import SECONDS_PER_HOP, exchange_seconds, link_of
 from gpusizer.fit.speed.prefill import flops_per_second
+from gpusizer.fit.speed.rate import RateBand
 from gpusizer.fit.speed.tables import Pace, decode_table, engine_limits, find
 from gpusizer.fit.speed.work import Work
 from gpusizer.gpus import Gpu
 
 CACHE_EFFICIENCY = 0.8
-"""Cache is read at this share of the speed of weights. Chosen with the two below by leave-one-out
+"""Cache is read at this share of the speed of weights. Chosen with the one below by leave-one-out
 error over 0.5 to 0.9 (`python -m bench.throughput`): long-context runs on Llama-3 and Qwen3."""
-EXPERT_EFFICIENCY = 0.8
-"""Routed experts are read at this share of the speed of other weights."""
-MOE_LAYER = 1.3
-"""Kernel launches of a layer with a router, relative to one without."""
+EXPERT_EFFICIENCY = 0.7
+"""Routed experts are read at this share of the speed of other weights. Chosen with the sources of
+the runs left out, over 0.6 to 1.0 and 1.0 to 1.5 times the time per layer of a dense model: routers
+cost no more launches since they are fused (llama.cpp PR 16130, vLLM's fused_moe)."""
+_LAUNCHED = frozenset({"transformers"})
+"""Engines without graphs: PyTorch queues kernels and does not wait for them ("CUDA semantics",
+asynchronous execution). Qwen2.5 of 0.5 to 32 billion parameters in 16 bits takes 842 to 902 us a
+layer on an A100 whatever it reads (Qwen2.5 speed page), Qwen-1.8B and 14B 770 and 776."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +41,12 @@ class StepCost:
     Attributes:
         reading: bytes over bandwidth.
         cache: of that, the cache of all sequences.
-        layers: counted more than once where a router comes with them.
-        fixed: exchange between GPUs, scheduling of further sequences.
+        layers: counted by how their kernels run.
+        fixed: exchange between GPUs, scheduling of further sequences, launches without graphs,
+            unpacking of weights on cards that do nothing beside it.
         computing: seconds of the matrix products; reading weights takes at least as long.
+        launched: the host launches kernels one by one while the GPU works on earlier ones, so that
+            the slower of the two counts.
     """
 
     reading: float
@@ -39,12 +54,14 @@ class StepCost:
     layers: float
     fixed: float
     computing: float
+    launched: bool = False
 
     def seconds(self, pace: Pace) -> float:
         """Seconds of the step with a class's constants."""
         weights = max(self.reading / pace.efficiency, self.computing)
-        cache = self.cache / pace.efficiency
-        return weights + cache + self.layers * pace.seconds_per_layer + self.fixed
+        reading = weights + self.cache / pace.efficiency
+        layers = self.layers * pace.seconds_per_layer
+        return (max(reading, layers) if self.launched else reading + layers) + self.fixed
 
 
 def step_cost(work: Work, gpu: Gpu, sequences: float, filled: float = 1.0) -> StepCost | None:
@@ -68,11 +85,15 @@ def step_cost(work: Work, gpu: Gpu, sequences: float, filled: float = 1.0) -> St
     if computing is None:
         return None
     exchange = exchange_seconds(link_of(gpu, cards), cards, facts.hidden, together)
+    cache = facts.cache_bytes * cache_reads(work.kernels, gpu, facts.query_heads)
     return StepCost(
         reading=(work.dense_bytes + experts) / bandwidth,
-        cache=facts.cache_bytes * filled * together / CACHE_EFFICIENCY / bandwidth,
-        layers=facts.layers * (MOE_LAYER if work.is_moe else 1.0),
+        cache=cache * filled * together / CACHE_EFFICIENCY / bandwidth,
+        layers=facts.layers * layer_times(work.kernels, gpu),
+        launched=work.family in _LAUNCHED,
         fixed=facts.layers * exchange
+        + facts.layers * launch_seconds(work.kernels, gpu)
+        + unpacking_seconds(work.kernels, gpu, _weights(work), work.bits) / cards
         + (work.pipeline - 1) * SECONDS_PER_HOP
         + (together - 1) * engine_limits(work.engine).seconds_per_sequence,
         computing=computing,
@@ -96,6 +117,16 @@ def step_seconds(work: Work, gpu: Gpu, sequences: float, filled: float = 1.0) ->
     return None if cost is None else cost.seconds(pace_of(work, gpu))
 
 
+def backend_band(work: Work, gpu: Gpu) -> RateBand:
+    """Speeds under each backend that the request leaves open, over the likely one."""
+    backends, likely = backends_of(work.kernels, gpu), step_seconds(work, gpu, 1)
+    if len(backends) < 2 or likely is None:
+        return RateBand(1.0, 1.0)
+    stated = (replace(work, kernels=replace(work.kernels, backend=name)) for name in backends)
+    ratios = [likely / seconds for w in stated if (seconds := step_seconds(w, gpu, 1))]
+    return RateBand(min(ratios), max(ratios))
+
+
 def pace_of(work: Work, gpu: Gpu) -> Pace:
     """The constants of that engine, format and class of GPU."""
     return find(decode_table(), work.family, decode_classes(gpu), work.format)
@@ -106,4 +137,9 @@ def _computing(work: Work, gpu: Gpu, tokens: float) -> float | None:
     rate = flops_per_second(work, gpu)
     if rate is None:
         return None
-    return 2 * (work.facts.matrix_parameters + work.facts.head_parameters) * tokens / rate
+    return 2 * _weights(work) * tokens / rate
+
+
+def _weights(work: Work) -> int:
+    """Weights that a token is multiplied with, the head included."""
+    return work.facts.matrix_parameters + work.facts.head_parameters

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gpusizer.fit.speed.classes import SERVING, prefill_classes
+from gpusizer.fit.speed.kernels import pipelined
 from gpusizer.fit.speed.links import exchange_seconds, link_of
 from gpusizer.fit.speed.tables import Throughput, find, prefill_table
 from gpusizer.fit.speed.work import Work
@@ -28,6 +29,7 @@ class PromptCost:
         products: FLOP of one token's products over the peak.
         attention: the same of attention, weighted by ATTENTION_COST.
         moe: a mixture of experts, which reaches less.
+        pipelined: share of the time that is left when the GPUs of a layer split work side by side.
         fixed: experts read per pass, exchange between GPUs; no constant scales it.
     """
 
@@ -35,12 +37,13 @@ class PromptCost:
     attention: float
     moe: bool
     fixed: float
+    pipelined: float = 1.0
 
     def seconds(self, reached: Throughput) -> float:
         """Seconds per token with a class's constants."""
         share = reached.moe_share if self.moe else 1.0
         work = self.products / share + self.attention
-        return work / reached.utilization + self.fixed
+        return (work / reached.utilization + self.fixed) * self.pipelined
 
 
 def prompt_cost(work: Work, gpu: Gpu, waiting: int = 1) -> PromptCost | None:
@@ -59,11 +62,16 @@ def prompt_cost(work: Work, gpu: Gpu, waiting: int = 1) -> PromptCost | None:
     share = work.expert_share_each(batch * min(waiting, work.data))
     fetched = work.expert_bytes * share / (bandwidth * devices) / batch
     exchange = exchange_seconds(link_of(gpu, cards), cards, facts.hidden, batch) / batch
+    side_by_side = 1.0
+    if work.kernels.llama_cpp and work.pipeline > 1:
+        batches = -(-facts.prompt // USUAL_BATCH_TOKENS)
+        side_by_side = pipelined(work.kernels, gpu, work.pipeline, batches)
     return PromptCost(
         products=2 * facts.matrix_parameters / (peak * devices),
         attention=ATTENTION_COST * facts.attention_flops / (peak * devices),
         moe=work.is_moe,
         fixed=fetched + facts.layers * exchange,
+        pipelined=side_by_side,
     )
 
 

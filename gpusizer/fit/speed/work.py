@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gpusizer.fit.speed.classes import family, format_of
+from gpusizer.fit.speed.kernels import Kernels
 from gpusizer.memory.engines import Split
 from gpusizer.memory.estimate import MemoryEstimate
 from gpusizer.memory.kv_cache import kv_cache_bytes
 from gpusizer.memory.workload import Workload
 from gpusizer.model.architecture import GROWING, Architecture, Attention
 from gpusizer.model.profile import ModelProfile
-from gpusizer.model.tensor_roles import Kind
+from gpusizer.model.tensor_roles import Kind, Part, is_layer_table
 
 PROMPT_SHARE = 0.75
 """Assumed: three quarters of a sequence are prompt, the rest is answer.
@@ -19,6 +20,10 @@ PROMPT_SHARE = 0.75
 A workload names the tokens of a sequence, prompt and answer together, and not how many are which.
 Times to the first token and totals of serving depend on it; every answer states the split.
 """
+
+_ENDS = (Kind.EMBEDDING, Kind.OUTPUT)
+_TOWERS = (Part.VISION, Part.AUDIO, Part.PROJECTOR, Part.ADAPTER)
+_NOT_TEXT = (*_TOWERS, Part.MTP)
 
 
 def prompt_tokens(context: int) -> int:
@@ -35,14 +40,16 @@ class ModelFacts:
         hidden: width of the residual stream, which tensor parallelism exchanges.
         experts, experts_per_token: routed experts of a layer and how many a token uses; 0 for
             dense models.
-        matrix_parameters: active parameters a prompt token is multiplied with: not the
-            embedding, a table, nor the head, which only the last token needs.
+        matrix_parameters: active parameters a prompt token of text is multiplied with: not the
+            embedding, a table, nor the head, which only the last token needs, nor towers.
         head_parameters: of the output head.
         attention_flops: of one prompt token, on average over the prompt.
         cache_bytes: KV cache of one sequence at the workload's context.
+        query_heads: heads that share the keys and values of one, on average.
         prompt: tokens of the prompt.
         context: tokens of a sequence.
         users: sequences at once.
+        workload: the request, for what engines make of it.
     """
 
     layers: int
@@ -53,9 +60,11 @@ class ModelFacts:
     head_parameters: int
     attention_flops: float
     cache_bytes: int
+    query_heads: float
     prompt: int
     context: int
     users: int
+    workload: Workload
 
     @property
     def answer(self) -> int:
@@ -71,22 +80,27 @@ class ModelFacts:
         if arch is None or not arch.generates:
             return None
         prompt = prompt or prompt_tokens(workload.context)
-        ends = [g for g in profile.groups if g.kind in (Kind.EMBEDDING, Kind.OUTPUT)]
-        tables = sum(group.parameters for group in ends)
-        outputs = [group for group in ends if group.kind is Kind.OUTPUT] or ends
+        ends = [g for g in profile.groups if g.kind in _ENDS and g.part not in _NOT_TEXT]
+        others = sum(g.parameters for g in profile.groups if g.part in _TOWERS)
+        tables = [g for g in ends if not is_layer_table(g.pattern)]
+        outputs = [group for group in tables if group.kind is Kind.OUTPUT] or tables
         routed = arch.experts and arch.experts_per_token
         return cls(
             layers=arch.layers,
             hidden=arch.hidden_size or 0,
             experts=arch.experts or 0 if routed else 0,
             experts_per_token=arch.experts_per_token or 0 if routed else 0,
-            matrix_parameters=max(1, profile.active_parameters - tables),
+            matrix_parameters=max(
+                1, profile.active_parameters - others - sum(group.parameters for group in ends)
+            ),
             head_parameters=sum(group.parameters for group in outputs),
             attention_flops=_attention_flops(arch, prompt),
             cache_bytes=kv_cache_bytes(arch, workload.context, 1, workload.kv_dtype),
+            query_heads=_query_heads(arch),
             prompt=prompt,
             context=workload.context,
             users=workload.concurrency,
+            workload=workload,
         )
 
 
@@ -97,9 +111,10 @@ class Work:
     Attributes:
         engine: its slug.
         family, format: classes of constants (`speed/classes.py`).
-        dense_bytes: weights every step reads: not the input embedding, of which a token reads
-            one row, nor routed experts.
-        expert_bytes: all routed experts.
+        dense_bytes: weights every step reads (`WeightSizes.decoding`), routed experts apart.
+        expert_bytes: all routed experts of the decoder.
+        bits: of a weight.
+        kernels: of the engine's build and backend.
         tensor, pipeline, data: degrees of parallelism.
     """
 
@@ -110,6 +125,8 @@ class Work:
     quant: str
     dense_bytes: int
     expert_bytes: int
+    bits: float
+    kernels: Kernels
     tensor: int
     pipeline: int
     data: int = 1
@@ -124,8 +141,10 @@ class Work:
             family=family(estimate.engine.slug),
             format=format_of(estimate.quant),
             quant=estimate.quant.slug,
-            dense_bytes=sizes.total - sizes.embedding - sizes.experts,
-            expert_bytes=sizes.experts,
+            dense_bytes=sizes.decoding,
+            expert_bytes=sizes.decoding_experts,
+            bits=estimate.quant.bits,
+            kernels=Kernels.of(facts.workload, estimate.engine.slug),
             tensor=estimate.split.tensor,
             pipeline=estimate.split.pipeline,
             data=estimate.split.data,
@@ -165,6 +184,18 @@ class Work:
         """Bytes one step of `sequences` tokens reads: weights once, every sequence's cache."""
         experts = self.expert_bytes * self.expert_share(sequences)
         return self.dense_bytes + experts + self.facts.cache_bytes * sequences
+
+
+def _query_heads(arch: Architecture) -> float:
+    """Query heads for each head of keys, averaged over layers whose cache grows; a latent is kept
+    once for all of them, and read so."""
+    layers = [s for s in arch.layer_plan if s.attention in GROWING]
+    heads = arch.attention_heads or 1
+    shared = sum(
+        s.count * (1.0 if s.attention is Attention.MLA else heads / max(1, s.kv_heads))
+        for s in layers
+    )
+    return max(1.0, shared / max(1, sum(s.count for s in layers)))
 
 
 def _attention_flops(arch: Architecture, prompt: int) -> float:

@@ -1,0 +1,182 @@
+"""Kernels: what an engine's build, its backend and its options change in a step.
+
+Constants of a class are those of today's builds; on AMD's cards, those of Vulkan.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+from gpusizer.gpus import Gpu
+from gpusizer.memory.workload import Workload
+
+_LLAMA_CPP = ("llama.cpp", "ollama")
+_NUMBER = re.compile(r"\d+")
+
+CUDA, ROCM, VULKAN, METAL, SYCL = "cuda", "rocm", "vulkan", "metal", "sycl"
+_OF_VENDOR = {
+    "NVIDIA": (CUDA, VULKAN),
+    "AMD": (VULKAN, ROCM),
+    "Apple": (METAL,),
+    "Intel": (SYCL, VULKAN),
+}
+_ONE_BACKEND = {"NVIDIA": CUDA, "Apple": METAL}
+"""What llama.cpp is run with unless somebody says otherwise."""
+
+ROCM_LAYERS = 2.2
+"""Time per layer under ROCm, in times of Vulkan's.
+
+37 and 99 us on an RX 9070 XT (llama.cpp issue 26663), 43 and 91 on an RX 7900 XTX (issue 20934),
+32 and 48, 53 and 65, 20 and 100 on an RX 7900 XTX, 9070 and 9070 XT (llama.cpp discussions 10879
+and 15021), 86 and 201 on Strix Halo (lhl/strix-halo-testing), each beyond reading at 0.89 of the
+bandwidth: the geometric mean of the ratios.
+"""
+
+METAL_SERIAL_LAYERS = 1 / 0.6
+"""Time per layer of Metal builds that run one operation after the other, in times of today's.
+
+M2 Ultra: 155 to 189 us in 2023 (llama.cpp discussion 4167), 67 to 120 with build 7948 (llama.cpp,
+benches/mac-m2-ultra). Operations run side by side since PR 15929 of September 2025.
+"""
+_METAL_CONCURRENT = 6450
+
+LAUNCH_SECONDS = 25e-6
+"""Time per layer that launching kernels one by one adds on NVIDIA's cards.
+
+With and without CUDA graphs, Llama-2-7B of 32 layers: 143.35 and 163.83 tokens/s on an H100 PCIe
+(llama.cpp issue 6763, NVIDIA) are 27 us a layer, 116.31 and 128.27 on an RTX 3090 25, 138.31 and
+146.81 on an RTX 4090 13 (PR 6766).
+"""
+_GRAPHS = 2800  # PR 6766, May 2024, on Ampere and later
+_GRAPHS_ON_VOLTA = 9950  # PR 25749, July 2026, on Volta and Turing
+_BEFORE_VOLTA = ("Maxwell", "Kepler", "Pascal")  # PR 27721 is open
+_BEFORE_AMPERE = ("Volta", "Turing")
+
+UNPACKING_OPERATIONS = 12.0
+"""Operations that unpack a quantized weight and do not run beside others on cards before Volta,
+which have one pipe for integers and floating point (NVIDIA, "Turing GPU Architecture", 2018:
+concurrent execution).
+
+A Tesla P40 needs beyond reading: for Llama-2-7B Q4_0 at 54.7 and 56.3 tokens/s 11 operations a
+weight (llama.cpp discussion 15013, PR 4766), for Mistral-7B and Qwen2.5-32B Q4_K_M at 45 and 13
+tokens/s 16 and 8 (dmatora/LLM-inference-speed-benchmarks).
+"""
+_ONE_PIPE = _BEFORE_VOLTA
+
+_FLASH_BY_DEFAULT = 6325  # PR 15434, August 2025: --flash-attn auto
+_READS_ON_GDDR = 2.0
+"""Without flash attention every query head reads the keys and values of its group again
+(ggml_mul_mat broadcasts them); the caches of NVIDIA's cards with GDDR serve the rest.
+
+Llama-3-8B and 70B (4 and 8 query heads a group), from 512 to 4,096 tokens: 0.35 to 0.4 and 0.26 to
+0.35 of the bandwidth on an RTX 4090, A6000 and 6000 Ada, 0.20 and 0.10 on an A100, 0.24 and 0.13 on
+an H100, 0.11 and 0.06 on an M2 Ultra (XiongjieDai/GPU-Benchmarks-on-LLM-Inference).
+"""
+
+_IN_FLIGHT = 4
+"""Batches of a prompt that llama.cpp keeps on their way through a layer split (PR 6017, March 2024:
+GGML_SCHED_MAX_COPIES)."""
+_HANDED_OVER = 0.85
+"""Share of that speed-up that is reached. Llama-3-8B, prompts of 1,024 and 8,192 tokens: 1.23 and
+1.71 times one RTX 4090 on two, 1.39 and 2.72 on four, where 1.33, 1.88, 1.60 and 3.37 would be
+(XiongjieDai); Llama-2-7B Q4_0, 16 batches on two cards 1.58 of 1.88 (PR 4918). Models of 70 billion
+parameters gain less: 1.1 to 1.5 on four."""
+_PIPELINES = 2400
+
+
+@dataclass(frozen=True, slots=True)
+class Kernels:
+    """What a request says of them.
+
+    Attributes:
+        backend: one of `workload.BACKENDS`.
+        build: number of llama.cpp's, None for the current one.
+        flash_attention: false when attention materialises its scores.
+        llama_cpp: of llama.cpp or Ollama; the rules below are theirs.
+    """
+
+    backend: str
+    build: int | None
+    flash_attention: bool
+    llama_cpp: bool
+
+    @classmethod
+    def of(cls, workload: Workload, engine: str) -> Kernels:
+        """The kernels of one engine; only llama.cpp's own builds have numbers."""
+        number = _NUMBER.search(workload.engine_version or "") if engine == "llama.cpp" else None
+        build = int(number[0]) if number else None
+        by_default = build is None or build >= _FLASH_BY_DEFAULT
+        return cls(
+            backend=workload.backend,
+            build=build,
+            flash_attention=workload.flash_attention and by_default,
+            llama_cpp=engine in _LLAMA_CPP,
+        )
+
+    def since(self, build: int) -> bool:
+        """Whether the build is that one or a later one."""
+        return self.build is None or self.build >= build
+
+
+def backends_of(kernels: Kernels, gpu: Gpu) -> tuple[str, ...]:
+    """Backends that an answer may be about: the one asked for, where the card has it; else those
+    that its owners run. AMD's Instinct cards have no display driver, and so no Vulkan."""
+    offered = _OF_VENDOR.get(gpu.vendor, ())
+    if not kernels.llama_cpp or not offered:
+        return ()
+    if gpu.vendor == "AMD" and gpu.memory_type.startswith("HBM"):
+        return (ROCM,)
+    if kernels.backend in offered:
+        return (kernels.backend,)
+    return (_ONE_BACKEND[gpu.vendor],) if gpu.vendor in _ONE_BACKEND else offered
+
+
+def layer_times(kernels: Kernels, gpu: Gpu) -> float:
+    """Time per layer in times of the class's: the geometric mean over possible backends."""
+    factors = [_times(kernels, gpu, backend) for backend in backends_of(kernels, gpu)] or [1.0]
+    return math.prod(factors) ** (1 / len(factors))
+
+
+def _times(kernels: Kernels, gpu: Gpu, backend: str) -> float:
+    if backend == METAL and not kernels.since(_METAL_CONCURRENT):
+        return METAL_SERIAL_LAYERS
+    return ROCM_LAYERS if gpu.vendor == "AMD" and backend == ROCM else 1.0
+
+
+def launch_seconds(kernels: Kernels, gpu: Gpu) -> float:
+    """Seconds per layer that a card without CUDA graphs needs more."""
+    if backends_of(kernels, gpu) != (CUDA,):
+        return 0.0
+    architecture = gpu.architecture
+    graphs = kernels.since(_GRAPHS) and not architecture.startswith(_BEFORE_VOLTA)
+    if architecture.startswith(_BEFORE_AMPERE):
+        graphs = kernels.since(_GRAPHS_ON_VOLTA)
+    return 0.0 if graphs else LAUNCH_SECONDS
+
+
+def unpacking_seconds(kernels: Kernels, gpu: Gpu, weights: float, bits: float) -> float:
+    """Seconds in which a step unpacks so many weights, where nothing runs beside it."""
+    one_pipe = gpu.vendor == "NVIDIA" and gpu.architecture.startswith(_ONE_PIPE)
+    if not (kernels.llama_cpp and one_pipe and bits < 16 and gpu.fp32_flops):
+        return 0.0
+    return weights * UNPACKING_OPERATIONS * gpu.devices_per_board / gpu.fp32_flops
+
+
+def cache_reads(kernels: Kernels, gpu: Gpu, query_heads: float) -> float:
+    """How often a step reads the cache. `query_heads` share keys and values."""
+    if kernels.flash_attention or not kernels.llama_cpp:
+        return 1.0
+    on_gddr = gpu.vendor == "NVIDIA" and not gpu.memory_type.startswith("HBM")
+    return min(query_heads, _READS_ON_GDDR) if on_gddr else query_heads
+
+
+def pipelined(kernels: Kernels, gpu: Gpu, stages: int, batches: int) -> float:
+    """Share of a prompt's time that is left when the GPUs of a layer split work on its batches
+    side by side: m batches take m + k - 1 turns of 1/k of the time, k of them at once."""
+    at_once = min(stages, _IN_FLIGHT)
+    if not kernels.since(_PIPELINES) or backends_of(kernels, gpu) not in ((CUDA,), (ROCM,)):
+        return 1.0
+    turns = (batches + at_once - 1) / (batches * at_once)
+    return min(1.0, turns / _HANDED_OVER)
