@@ -141,7 +141,8 @@ def test_facts_of_a_file() -> None:
     assert sum(profile.stored_parameters_by_dtype.values()) == 8_030_261_248 + 64
     assert set(profile.stored_parameters_by_dtype) == {"Q4_K", "Q6_K", "F32"}
     assert profile.quantization is not None
-    assert profile.quantization.to_json() == {"method": "gguf", "bits": 4, "group_size": None}
+    facts = profile.quantization.to_json()
+    assert facts == {"method": "gguf", "bits": 4, "group_size": None, "kv_dtype": None}
     assert (profile.native_dtype, profile.variant) == ("Q4_K", "Q4_K_M")
     assert profile.caveats == ()
     assert gguf_profile(metadata_8b(), llama_8b("BF16")).quantization is None

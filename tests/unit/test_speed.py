@@ -341,7 +341,7 @@ def test_what_a_report_says_of_serving() -> None:
 def test_the_shell_says_what_speeds_assume() -> None:
     lines = consulted_text(on(LLAMA, "2x4090", "bf16", concurrency=4)).splitlines()
     lines = lines[: lines.index("  Ways to run it:")]
-    assert [line[:18].strip() for line in lines[-4:-1]] == ["one user", "4 users", "26 served"]
+    assert [line[:18].strip() for line in lines[-4:-1]] == ["one user", "4 users", "25 served"]
     assert "6,144 tokens of prompt and 2,048 of answer" in lines[-1]
     text = consulted_text(on(LLAMA, "2x4090", "bf16"))
     assert " users" not in text and "served" in text
