@@ -11,7 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpusizer.core import errors
-from gpusizer.core.errors import GpusizerError, InvalidRequest, ModelUnreadable
+from gpusizer.core.errors import (
+    GpusizerError,
+    InvalidRequest,
+    ModelUnreadable,
+    RequestTooLarge,
+    ServerBusy,
+)
 from gpusizer.core.messages import Note
 from gpusizer.core.units import GB, GIB, MIB, format_count, format_gb, format_gib, significant
 
@@ -117,7 +123,8 @@ def test_every_error_has_its_own_code() -> None:
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: error.__name__)
 def test_exit_codes_tell_bad_questions_from_bad_repositories(error: type[GpusizerError]) -> None:
     expected = 2 if issubclass(error, InvalidRequest) else 3
-    assert error.exit_code == (1 if error is GpusizerError else expected)
+    never_in_the_shell = (GpusizerError, ServerBusy, RequestTooLarge)
+    assert error.exit_code == (1 if error in never_in_the_shell else expected)
 
 
 def test_an_error_carries_its_facts() -> None:

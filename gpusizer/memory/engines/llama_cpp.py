@@ -36,6 +36,7 @@ from gpusizer.model.tensor_roles import Kind, Part, Slot
 CUDA, ROCM, SYCL, METAL, VULKAN = range(5)
 """Device classes: the backend that llama.cpp was built with."""
 
+_LANGUAGE = (Part.TEXT, Part.ENCODER)
 BACKENDS = {"ROCm": ROCM, "oneAPI": SYCL, "Metal": METAL}
 """Software stack -> backend; the others take CUDA's numbers."""
 
@@ -141,8 +142,7 @@ class LlamaCppEngine(Defaults):
     def _graph(self, profile: ModelProfile, workload: Workload, device_class: int) -> Graph:
         """What the profile, the build and the backend say of a graph."""
         rules = self._rules(workload)
-        slots = {group.slot for group in profile.groups if group.part is Part.TEXT}
-        slots |= {group.slot for group in profile.groups if group.part is Part.ENCODER}
+        slots = {group.slot for group in profile.groups if group.part in _LANGUAGE}
         return Graph(
             batch_logits=self.batch_logits and not rules.slot_logits,
             half_mask=self.batch_logits and rules.slot_logits,

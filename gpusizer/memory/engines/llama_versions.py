@@ -92,4 +92,6 @@ def cached_layer(spec: LayerSpec, rules: BuildRules) -> LayerSpec:
 def as_cached(architecture: Architecture, rules: BuildRules) -> Architecture:
     """The architecture with its layers as a build caches them."""
     plan = tuple(cached_layer(spec, rules) for spec in architecture.layer_plan)
+    if plan == architecture.layer_plan:
+        return architecture
     return replace(architecture, layer_plan=plan)

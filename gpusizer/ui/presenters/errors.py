@@ -25,6 +25,8 @@ _ADVICE = {
     "unsupported_dtype": "weights",
     "hub_unreachable": "later",
     "hub_rate_limited": "later",
+    "server_busy": "later",
+    "request_too_large": "field",
     "internal": "later",
 }
 """Error code -> key of the sentence with advice (`advice.<key>`)."""
