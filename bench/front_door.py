@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, cached_property
 from typing import Any
 
 from bench.measurements import Row, load_profile, load_snapshot
@@ -143,3 +144,21 @@ def estimate_of(answer: Answer) -> dict[str, Any]:
     """Return the only estimate of a report on one quantization."""
     (estimate,) = answer["estimates"]
     return dict(estimate)
+
+
+@dataclass(frozen=True)
+class AnsweredRow:
+    """A row, its request and the public answer."""
+
+    row: Row
+    fields: Fields
+    answer: Answer
+
+    @property
+    def profile(self) -> ModelProfile:
+        """The model's profile, for the kind of row and the naive calculator."""
+        return load_profile(self.row["profile"])
+
+    @cached_property
+    def estimate(self) -> dict[str, Any]:
+        return estimate_of(self.answer)

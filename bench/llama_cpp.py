@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from bench import rivals
 from bench.errors import Comparison
-from bench.front_door import Answer, Fields, estimate_of, gpu_of, size
+from bench.front_door import AnsweredRow, estimate_of, gpu_of, size
 from bench.measurements import Row, load_profile
 from bench.rivals import Rival
 from gpusizer.core.errors import UnknownQuant
 from gpusizer.memory.quants import find_quant
 from gpusizer.model.architecture import Attention
-from gpusizer.model.profile import ModelProfile
 
 FILES = "gguf"
 """Value of `engine` for rows about files, where nothing ran."""
@@ -87,22 +84,8 @@ def apart(row: Row) -> bool:
     return row["program"] == _FORK or row.get("offload") == "overrides"
 
 
-@dataclass(frozen=True)
-class Run:
-    """A row, its request and the public answer."""
-
-    row: Row
-    fields: Fields
-    answer: Answer
-
-    @property
-    def profile(self) -> ModelProfile:
-        """The model's profile, for the kind of row and the naive calculator."""
-        return load_profile(self.row["profile"])
-
-    @cached_property
-    def estimate(self) -> dict[str, Any]:
-        return estimate_of(self.answer)
+class Run(AnsweredRow):
+    """A run of llama.cpp or Ollama and the answer to its request."""
 
     @property
     def names_quant(self) -> bool:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from bench import rivals
 from bench.errors import Comparison
-from bench.front_door import Answer, Fields, estimate_of, gpu_of, size
+from bench.front_door import AnsweredRow, estimate_of, gpu_of, size
 from bench.measurements import Row, load_profile
 from bench.rivals import Rival
 from gpusizer.memory.quants import Quant, find_quant
@@ -79,22 +77,8 @@ def apart(row: Row) -> bool:
     return second or bool(flags & UNASKABLE)
 
 
-@dataclass(frozen=True)
-class Scenario:
-    """A row, its request and the public answer."""
-
-    row: Row
-    fields: Fields
-    answer: Answer
-
-    @property
-    def profile(self) -> ModelProfile:
-        """The model's profile, for the kind of row and the naive calculator."""
-        return load_profile(self.row["profile"])
-
-    @cached_property
-    def estimate(self) -> dict[str, Any]:
-        return estimate_of(self.answer)
+class Scenario(AnsweredRow):
+    """A start of a serving engine and the answer to its request."""
 
     @property
     def per_gpu(self) -> dict[str, int]:
