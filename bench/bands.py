@@ -17,6 +17,7 @@ import pandas as pd
 from bench import serving
 from bench.errors import between_tails
 from bench.first_contact import not_fitted_on
+from bench.front_door import gpu_of
 from bench.measurements import Row, load
 from gpusizer.core.units import GIB
 from gpusizer.memory.engines.bands import ANY, TABLE
@@ -66,7 +67,7 @@ def _residuals(rows: Iterable[Row]) -> Iterator[tuple[str, str, float]]:
     for row in rows:
         if row["kind"] != "serving" or row["engine"] != "vllm":
             continue
-        if serving.apart(row) or row["id"] in not_fitted_on():
+        if serving.apart(row) or row["id"] in not_fitted_on() or _is_unnamed_amd_card(row):
             continue
         era = era_of(serving.fields_of(row)["engine_version"])
         for comparison in serving.compare(row):
@@ -78,6 +79,14 @@ def _residuals(rows: Iterable[Row]) -> Iterator[tuple[str, str, float]]:
                 scale = comparison.predicted if UNITS[component] == "share" else GIB
                 residual = comparison.measured - comparison.predicted
                 yield era.family, component, residual / scale
+
+
+def _is_unnamed_amd_card(row: Row) -> bool:
+    """Whether a run was on AMD's hardware that no request can name: without a card CUDA is assumed.
+
+    HIP's libraries lie beside the weights, which is no error of the formula for CUDA.
+    """
+    return row.get("gpu", "").startswith("AMD") and gpu_of(row) is None
 
 
 def _is_uninformative(row: Row, component: str) -> bool:

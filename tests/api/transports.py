@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import shutil
 import subprocess
 from collections.abc import Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 import pytest
@@ -16,6 +14,8 @@ from gradio_client import Client
 from mcp import ClientSession
 from mcp.client.streamable_http import streamable_http_client
 from mcp.types import TextContent, Tool
+
+from tests.coroutines import run_in_thread
 
 TIMEOUT = 30
 T = TypeVar("T")
@@ -81,9 +81,7 @@ def _in_session(app_url: str, ask: Callable[[ClientSession], Awaitable[T]]) -> T
             await session.initialize()
             return await ask(session)
 
-    # Another thread is used: after tests of the page, this one runs Playwright's event loop.
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(asyncio.run, talk()).result()
+    return run_in_thread(talk())
 
 
 def named_endpoints(app_url: str) -> set[str]:

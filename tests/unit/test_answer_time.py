@@ -21,6 +21,7 @@ from tests.builders import group, llama, snapshot, tiny
 from tests.counting import steps_of
 from tests.gguf_snapshots import gguf_snapshot
 from tests.hub_emulator.gguf_models import llama_metadata, llama_tensors
+from tests.sizers import unlimited_budget
 
 CATALOGUE = load_catalogue()
 CARDS = ["4090", "8x H200"]
@@ -63,38 +64,33 @@ STEPS_OF_A_LAYER = {"size": 2_000, "compare": 2_000, "models-for": 500, "train":
 STEPS_OF_A_PATTERN = {"size": 4_000, "compare": 8_000, "models-for": 1_000, "train": 4_000}
 
 
-def endless() -> TimeBudget:
-    """A budget whose clock stands still."""
-    return TimeBudget(1.0, lambda: 0.0)
-
-
 @pytest.mark.parametrize("name", ANSWERS)
 def test_layers_that_are_not_stored_cost_nothing(name: str) -> None:
     answer = ANSWERS[name]
     honest, claiming = alternating(4, 4), alternating(10_000, 4)
-    answer(honest, endless)  # tables are loaded once
-    answer(claiming, endless)
-    steps = steps_of(lambda: answer(honest, endless))
-    assert steps_of(lambda: answer(claiming, endless)) < steps + 1_000
+    answer(honest, unlimited_budget)  # tables are loaded once
+    answer(claiming, unlimited_budget)
+    steps = steps_of(lambda: answer(honest, unlimited_budget))
+    assert steps_of(lambda: answer(claiming, unlimited_budget)) < steps + 1_000
 
 
 @pytest.mark.parametrize("name", ANSWERS)
 def test_costs_are_summed_by_kind_of_layer(name: str) -> None:
     answer = ANSWERS[name]
     few, many = alternating(100, 100), alternating(500, 500)
-    answer(tiny(), endless)
-    steps = steps_of(lambda: answer(few, endless))
+    answer(tiny(), unlimited_budget)
+    steps = steps_of(lambda: answer(few, unlimited_budget))
     # An answer makes hundreds of estimates. Each layer is looked at for some of them, not for all.
-    assert steps_of(lambda: answer(many, endless)) - steps < 400 * STEPS_OF_A_LAYER[name]
+    assert steps_of(lambda: answer(many, unlimited_budget)) - steps < 400 * STEPS_OF_A_LAYER[name]
 
 
 @pytest.mark.parametrize("name", ANSWERS)
 def test_costs_grow_slowly_with_patterns(name: str) -> None:
     answer = ANSWERS[name]
     few, more = patterned(50), patterned(150)
-    answer(tiny(), endless)
-    steps = steps_of(lambda: answer(few, endless))
-    assert steps_of(lambda: answer(more, endless)) - steps < 100 * STEPS_OF_A_PATTERN[name]
+    answer(tiny(), unlimited_budget)
+    steps = steps_of(lambda: answer(few, unlimited_budget))
+    assert steps_of(lambda: answer(more, unlimited_budget)) - steps < 100 * STEPS_OF_A_PATTERN[name]
 
 
 @pytest.mark.parametrize(("claimed", "layers"), [(4, 4), (10_000, 4), (5, 4)])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -11,6 +10,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.types import Message, Receive, Scope, Send
 
 from gpusizer.ui.request_limits import MAX_BODY_BYTES, RequestLimits
+from tests.coroutines import run_in_thread
 
 
 def answer_to(response: Response | None, *pieces: bytes) -> tuple[int, dict[str, str]]:
@@ -32,7 +32,7 @@ def answer_to(response: Response | None, *pieces: bytes) -> tuple[int, dict[str,
         await (response or PlainTextResponse(str(len(body))))(scope, receive, send)
 
     scope = {"type": "http", "method": "POST", "path": "/", "query_string": b"", "headers": []}
-    asyncio.run(RequestLimits(app)(scope, receive, send))
+    run_in_thread(RequestLimits(app)(scope, receive, send))
     start = sent[0]
     return start["status"], {name.decode(): value.decode() for name, value in start["headers"]}
 

@@ -9,6 +9,7 @@ import pytest
 
 from gpusizer.core.errors import ServerBusy
 from gpusizer.ui.work_pool import WorkPool
+from tests.coroutines import run_in_thread
 
 
 def test_more_than_may_wait_are_refused_and_the_loop_stays_free() -> None:
@@ -32,7 +33,7 @@ def test_more_than_may_wait_are_refused_and_the_loop_stays_free() -> None:
         assert await pool.run(work) == 7, "there is room again"
         return results, running
 
-    results, running = asyncio.run(crowd())
+    results, running = run_in_thread(crowd())
     assert (results, running) == ([7, 7, 7], 2)
 
 
@@ -43,7 +44,7 @@ def test_a_failure_leaves_its_place() -> None:
             with pytest.raises(ValueError, match="wrong"):
                 await pool.run(_wrong)
 
-    asyncio.run(fail_often())
+    run_in_thread(fail_often())
 
 
 def _wrong() -> None:
