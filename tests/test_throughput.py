@@ -47,7 +47,7 @@ BARS = {
     "decode_gddr": 0.09,
     "decode_hbm": 0.30,
     "decode_apple": 0.135,
-    "decode_amd": 0.15,
+    "decode_amd": 0.16,
     "decode_moe": 0.12,
     "prefill": 0.25,
 }
