@@ -34,7 +34,7 @@ from gpusizer.model.profile import ModelProfile, build_profile
 from gpusizer.text import say_note
 from tests.builders import gemma3_1b, llama, llama_70b, qwen3_moe
 from tests.families import deepseek_r1
-from tests.sizers import embedded_sizer
+from tests.sizers import embedded_sizer, unlimited_budget
 
 CATALOGUE = load_catalogue()
 LLAMA_8B = build_profile(llama())
@@ -91,7 +91,8 @@ def plan_of(
 ) -> FitPlan:
     """A plan under the fixed engine."""
     workload = Workload(**fields)
-    fitter = Fitter(profile, workload, every_quant(profile, None, also=()))
+    quants = every_quant(profile, None, also=())
+    fitter = Fitter(profile, workload, quants, budget=unlimited_budget())
     return FitPlan(fitter, card(memory_bytes), 1, find_quant(quant), quant == "bf16", FIXED)
 
 
@@ -202,7 +203,8 @@ def random_plan(data: st.DataObject) -> FitPlan:
         kv_dtype=data.draw(st.sampled_from(["auto", "fp8", "q8_0"])),
         memory_utilization=data.draw(st.sampled_from([None, 0.5, 0.9])),
     )
-    fitter = Fitter(profile, workload, every_quant(profile, None, also=()))
+    quants = every_quant(profile, None, also=())
+    fitter = Fitter(profile, workload, quants, budget=unlimited_budget())
     boards = data.draw(st.sampled_from([1, 2, 8]))
     quant, native = data.draw(st.sampled_from(fitter.quants))
     engine = data.draw(st.sampled_from(fitter.engines(quant)))

@@ -18,7 +18,7 @@ from gpusizer.fit.ranking import Ranked
 from gpusizer.gpus import Gpu
 from gpusizer.memory.engines import ENGINES, Split
 from gpusizer.memory.workload import Workload
-from tests.sizers import embedded_sizer
+from tests.sizers import embedded_sizer, unlimited_budget
 
 LLAMA_8B = "meta-llama/Llama-3.1-8B-Instruct"
 SIZER = embedded_sizer()
@@ -163,7 +163,8 @@ def test_requested_parallelism_is_used() -> None:
 def test_the_choice_is_the_first_that_fits_of_all_ways(model: str) -> None:
     """For every fifth GPU, all counts and quantizations fitted one by one say the same."""
     profile = SIZER.profile(SizeRequest.from_fields({"model": model}))
-    fitter = Fitter(profile, Workload(), select_quants((ALL_QUANTS,), profile, None).rankable)
+    quants = select_quants((ALL_QUANTS,), profile, None).rankable
+    fitter = Fitter(profile, Workload(), quants, budget=unlimited_budget())
     choices = {choice.gpu.slug: choice for choice in choose(fitter, SIZER.catalogue)}
     checked = 0
     for gpu in SIZER.catalogue.gpus[::5]:
