@@ -210,15 +210,17 @@ def test_the_cache_takes_the_memory_that_it_says(repository: Repository) -> None
     """Answers about GPUs that do not exist are far smaller than what is kept beside them."""
     cache = AnswerCache(Sizer(repository, load_catalogue()))
     cache.answer("gpus", {"query": "no such card"})
-    before, said = _traced_after(cache, range(100, 150)), cache.size_bytes
-    grown = _traced_after(cache, range(1000, 1300)) - before
-    assert 0 < grown < 1.2 * (cache.size_bytes - said)
+    tracemalloc.start()
+    try:
+        traced_before, counted_before = _traced_after(cache, range(100, 150)), cache.size_bytes
+        growth = _traced_after(cache, range(1000, 1300)) - traced_before
+    finally:
+        tracemalloc.stop()
+    assert 0 < growth < 1.2 * (cache.size_bytes - counted_before)
 
 
 def _traced_after(cache: AnswerCache, numbers: range) -> int:
     """Bytes that Python has in use after so many questions about different cards."""
-    if not tracemalloc.is_tracing():
-        tracemalloc.start()
     for number in numbers:
         cache.answer("gpus", {"query": f"no such card {number}"})
     gc.collect()
