@@ -22,6 +22,7 @@ METADATA = "__metadata__"
 """The only key of a header that does not name a tensor."""
 
 _INT = frozenset({int})
+_USUAL_KEYS = ("dtype", "shape", "data_offsets")
 _ENTRY_KEYS = {"dtype", "shape", "data_offsets"}
 _MAX_SIZE = 2**63
 
@@ -64,6 +65,10 @@ def parse_header(header: bytes, file_bytes: int | None, repo_id: str, path: str)
 
 def header_object(pairs: Pairs) -> dict[str, Any] | TensorEntry:
     """Build a JSON object or a tensor's entry, for `load_json`. Raises DuplicateKey."""
+    if len(pairs) == len(_USUAL_KEYS):
+        (key0, dtype), (key1, shape), (key2, offsets) = pairs
+        if (key0, key1, key2) == _USUAL_KEYS and isinstance(dtype, str):
+            return dtype, _sizes(shape), _sizes(offsets)
     value = unique_keys(pairs)
     if not value.keys() >= _ENTRY_KEYS or not isinstance(value["dtype"], str):
         return value

@@ -7,6 +7,7 @@ tests' own process. This process prints its address, then serves until it is sto
 from __future__ import annotations
 
 import os
+import socket
 from dataclasses import replace
 
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
@@ -70,11 +71,19 @@ def for_visitor(token: str) -> Fetch:
     return fetch
 
 
+def free_port() -> int:
+    """Return a port that nobody uses; Gradio's own search races with other workers' servers."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    return port
+
+
 if __name__ == "__main__":
     settings = Settings.from_environment(os.environ)
     examples = EmbeddedSnapshots(settings.snapshots_folder).ids()
     application = build_application(page_sizer(), examples, for_visitor, Monitor(settings))
-    url = launch(application, quiet=True)
+    url = launch(application, quiet=True, server_port=free_port())
     if settings.structured_log:
         log_as_json(LOGGER)
     print(url, flush=True)

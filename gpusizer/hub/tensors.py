@@ -113,22 +113,25 @@ _Key = tuple[str, str, tuple[int, ...], int]
 
 
 def group_tensors(tensors: Iterable[RawTensor]) -> tuple[TensorGroup, ...]:
+    """`group_entries` of single tensors."""
+    rows = list(tensors)
+    return group_entries(
+        ([name for name, _, _ in rows], [(dtype, shape) for _, dtype, shape in rows])
+    )
+
+
+def group_entries(entries: Entries) -> tuple[TensorGroup, ...]:
     """Group header entries losslessly, in order of first appearance.
 
     Tensors whose indices do not form a full product (layer 0 has no experts, the others
     have 256) become several groups of the same pattern. A name that comes twice counts once.
     """
     products: defaultdict[_Key, list[Product]] = defaultdict(list)
-    for name, dtype, shape in tensors:
+    for name, (dtype, shape) in zip(*entries, strict=True):
         pattern, indices = split_name(name)
-        products[pattern, dtype, shape, len(indices)].append(tuple((i,) for i in indices))
+        axes = tuple(zip(indices))  # one number on each axis
+        products[pattern, dtype, shape, len(indices)].append(axes)
     return _grouped(products)
-
-
-def group_entries(entries: Entries) -> tuple[TensorGroup, ...]:
-    """`group_tensors` of a header by columns."""
-    names, layouts = entries
-    return group_tensors((name, *layout) for name, layout in zip(names, layouts, strict=True))
 
 
 def merge_groups(parts: Iterable[Sequence[TensorGroup]]) -> tuple[TensorGroup, ...]:
@@ -168,9 +171,10 @@ def _factor(products: Sequence[Product]) -> list[Product]:
     if depth == 1:
         return [(tuple(sorted(set().union(*(values for (values,) in products)))),)]
     tails_by_first: dict[int, list[Product]] = {}
-    for firsts, *tail_axes in products:
-        for first in firsts:
-            tails_by_first.setdefault(first, []).append(tuple(tail_axes))
+    for product in products:
+        tail_axes = product[1:]
+        for first in product[0]:
+            tails_by_first.setdefault(first, []).append(tail_axes)
     firsts_by_tail: dict[tuple[Product, ...], list[int]] = {}
     for first in sorted(tails_by_first):
         tail = tuple(_factor(tails_by_first[first]))

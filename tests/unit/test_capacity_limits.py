@@ -271,7 +271,8 @@ def test_every_suggestion_really_fits(data: st.DataObject) -> None:
     for suggestion in suggestions:
         assert say_note(suggestion.note)
         if "gpu_layers" in suggestion.change:
-            assert 0 < suggestion.change["gpu_layers"] < plan.fitter.profile.architecture.layers
+            # llama.cpp counts the output as one layer more, which may stay in system memory.
+            assert 0 < suggestion.change["gpu_layers"] <= plan.fitter.profile.architecture.layers
             continue
         then = after(plan, suggestion).fit()
         assert then is not None
