@@ -9,7 +9,8 @@ from gpusizer.core.errors import HubUnreachable
 from gpusizer.hub.tensors import TensorGroup, group_entries
 from scrapers.http_response import ReadRange
 from scrapers.limits import Limits
-from scrapers.safetensors_header import header_end, parse_header
+from scrapers.read_budget import ReadBudget
+from scrapers.safetensors_header import count_tensors, header_end, parse_header
 
 Header = tuple[tuple[TensorGroup, ...], int | None]
 """Tensors of a file, and the size of the whole file in bytes if a response gave it.
@@ -60,10 +61,16 @@ class LazyHeader:
         self._reserved_bytes = reserved_bytes
         self._parsed: Header | None = None
 
-    def parsed(self, repo_id: str, path: str) -> Header:
-        """Return the tensors. Raises as `parse_header` and `read_bytes` do."""
+    def parsed(self, budget: ReadBudget, path: str) -> Header:
+        """Return the tensors.
+
+        Raises LimitsExceeded ("tensors"), and as `parse_header` and `read_bytes` do.
+        """
         if self._parsed is None:
-            entries = parse_header(self._read_bytes(), self._file_bytes, repo_id, path)
+            header = self._read_bytes()
+            budget.count_tensors(count_tensors(header))
+            entries = parse_header(header, self._file_bytes, budget.repo_id, path)
+            del header
             self._parsed = group_entries(entries), self._file_bytes
             self._read_bytes = bytes
             self._memory.release(self._reserved_bytes)

@@ -25,6 +25,7 @@ class ReadBudget:
         self.limits = limits
         self.bytes_read = 0
         self._config_bytes = 0
+        self._tensors = 0
         self._clock = clock
         self._deadline = clock() + limits.model_seconds
         self._lock = threading.Lock()
@@ -70,6 +71,14 @@ class ReadBudget:
             used_bytes = self._config_bytes
         if used_bytes > self.limits.config_memory_bytes:
             raise self.exceeded("config_memory_bytes")
+
+    def count_tensors(self, count: int) -> None:
+        """Count tensors of a header, before it is parsed. Raises LimitsExceeded ("tensors")."""
+        with self._lock:
+            self._tensors += count
+            tensors = self._tensors
+        if tensors > self.limits.tensors:
+            raise self.exceeded("tensors")
 
     def exceeded(self, limit: str) -> LimitsExceeded:
         """Return the error for a limit, given by the name of its attribute."""

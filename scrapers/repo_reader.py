@@ -190,7 +190,7 @@ class RepoReader:
     def header(self, path: str) -> Header:
         """Return the tensors of a safetensors file."""
         header: LazyHeader = self._result("header", path)
-        return header.parsed(self.repo_id, path)
+        return header.parsed(self.budget, path)
 
     def gguf(self, path: str) -> GgufHeader:
         """Return the metadata and tensors of a GGUF file."""

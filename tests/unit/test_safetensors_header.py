@@ -15,11 +15,13 @@ from gpusizer.core.errors import GpusizerError, LimitsExceeded, MalformedRepo, U
 from gpusizer.hub.tensors import RawTensor, TensorGroup
 from scrapers.header_reading import HeaderMemory, LazyHeader
 from scrapers.limits import Limits
+from scrapers.read_budget import ReadBudget
 from scrapers.safetensors_header import header_end, parse_header
 from tests.hub_emulator import raw_safetensors_file, safetensors_file
 
 FILE = "model.safetensors"
 LIMITS = Limits()
+BUDGET = ReadBudget("org/name", LIMITS)
 
 
 def read(data: bytes, file_bytes: int | None) -> tuple[RawTensor, ...]:
@@ -167,10 +169,23 @@ def test_an_arrived_header_is_parsed_once_and_let_go() -> None:
     references = sys.getrefcount(data)
     header = LazyHeader(bytes_of(data), file.size, HeaderMemory(len(data)), len(data))
     assert sys.getrefcount(data) == references + 1
-    parsed = header.parsed("org/name", FILE)
+    parsed = header.parsed(BUDGET, FILE)
     assert parsed == ((TensorGroup("a.{}", "F32", (2,), ((0, 1),)),), file.size)
     assert sys.getrefcount(data) == references
-    assert header.parsed("org/name", FILE) is parsed
+    assert header.parsed(BUDGET, FILE) is parsed
+
+
+def test_tensors_of_all_headers_are_counted_before_they_are_parsed() -> None:
+    limits = Limits(tensors=3)
+    budget = ReadBudget("org/name", limits)
+    two = safetensors_file({"a.0": ("F32", (2,)), 'say "data_offsets"': ("F32", (2,))})
+    data = two.head_bytes()[: header_end(two.head_bytes(), two.size, "org/name", FILE, limits)]
+    tensors, _ = LazyHeader(bytes_of(data), two.size, HeaderMemory(0), 0).parsed(budget, FILE)
+    assert sum(group.count for group in tensors) == 2
+    unparsable = b"\0" * 8 + b'{"a":{"data_offsets":[0,1]},"b":{"data_offsets":[0,1]}}'
+    with pytest.raises(LimitsExceeded) as refusal:
+        LazyHeader(bytes_of(unparsable), None, HeaderMemory(0), 0).parsed(budget, FILE)
+    assert refusal.value.fields["limit"] == "tensors"
 
 
 def bytes_of(data: bytes) -> Callable[[], bytes]:
@@ -183,4 +198,4 @@ def test_a_lazy_header_raises_when_it_is_parsed() -> None:
     )
     for _ in range(2):
         with pytest.raises(MalformedRepo, match="not_an_object"):
-            header.parsed("org/name", FILE)
+            header.parsed(BUDGET, FILE)
