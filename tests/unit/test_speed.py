@@ -3,31 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
 from bench.measurements import load_profile
 from gpusizer.answers.report import ranked_json
 from gpusizer.cli.tables import consulted_text
-from gpusizer.fit.ranking import Ranked
-from gpusizer.fit.speed import ModelFacts, Rate, Speeds, Work, speeds_json, tokens_per_second
+from gpusizer.fit.speed import ModelFacts, Rate, speeds_json, tokens_per_second
 from gpusizer.fit.speed.classes import decode_classes, format_class, prefill_classes
 from gpusizer.fit.speed.decode import step_cost, step_seconds
-from gpusizer.fit.speed.kernels import (
-    Kernels,
-    cache_reads,
-    launch_seconds,
-    layer_times,
-    pipelined,
-    unpacking_seconds,
-)
 from gpusizer.fit.speed.links import exchange_seconds, link_of
 from gpusizer.fit.speed.prefill import prompt_cost, prompt_token_seconds
 from gpusizer.fit.speed.rate import RateBand
 from gpusizer.fit.speed.serving import served_sequences, serving_tokens_per_second
 from gpusizer.fit.speed.tables import (
-    Pace,
     Throughput,
     band,
     decode_table,
@@ -35,70 +24,10 @@ from gpusizer.fit.speed.tables import (
     find,
     prefill_table,
 )
-from gpusizer.gpus import Gpu
 from gpusizer.memory.quants import find_quant
 from gpusizer.memory.weight_sizes import weight_sizes
 from gpusizer.memory.workload import Workload
-from tests.sizers import embedded_sizer
-
-SIZER = embedded_sizer()
-LLAMA = "meta-llama/Llama-3.1-8B-Instruct"
-
-
-def card(name: str) -> Gpu:
-    return SIZER.catalogue.find(name)
-
-
-def on(model: str, gpu: str, quant: str, **fields: object) -> Ranked:
-    return SIZER.size({"model": model, "gpu": gpu, "quant": quant, **fields}).ranking[0]
-
-
-def speeds_on(model: str, gpu: str, quant: str, **fields: object) -> Speeds:
-    speeds = on(model, gpu, quant, **fields).speeds
-    assert speeds is not None
-    return speeds
-
-
-def likely(rate: Rate | None) -> float:
-    assert rate is not None
-    return rate.likely
-
-
-FACTS = ModelFacts(
-    layers=32,
-    hidden=4096,
-    experts=0,
-    experts_per_token=0,
-    matrix_parameters=7 * 10**9,
-    head_parameters=10**9,
-    attention_flops=0.0,
-    cache_bytes=10**9,
-    query_heads=4.0,
-    prompt=768,
-    context=1024,
-    users=1,
-    workload=Workload(),
-)
-WORK = Work(
-    facts=FACTS,
-    engine="vllm",
-    family="serving",
-    format="16-bit",
-    quant="bf16",
-    dense_bytes=16 * 10**9,
-    expert_bytes=0,
-    bits=16.0,
-    kernels=Kernels.of(Workload(), "vllm"),
-    tensor=1,
-    pipeline=1,
-)
-MOE = replace(
-    WORK,
-    facts=replace(FACTS, experts=128, experts_per_token=8),
-    dense_bytes=2 * 10**9,
-    expert_bytes=16 * 10**9,
-)
-PACE = Pace(efficiency=0.5, seconds_per_layer=1e-4, runs=1)
+from tests.speed_cases import FACTS, LLAMA, MOE, PACE, SIZER, WORK, card, likely, on, speeds_on
 
 
 def test_a_step_is_bytes_over_bandwidth_plus_time_per_layer() -> None:
@@ -167,99 +96,6 @@ def test_a_prompt_of_text_passes_no_tower() -> None:
     assert facts is not None
     assert facts.matrix_parameters == 3_209_010_688
     assert facts.head_parameters == 671_252_480
-
-
-def kernels(engine: str = "llama.cpp", **asked: Any) -> Kernels:
-    return Kernels.of(Workload(**asked), engine)
-
-
-def test_a_layer_takes_longer_under_rocm_than_under_vulkan() -> None:
-    """2.2 times; where nobody says which, the geometric mean, 1.483. An MI300X has ROCm alone, an
-    RTX 4090 neither, and vLLM no choice."""
-    radeon = card("7900 XTX")
-    assert layer_times(kernels(backend="vulkan"), radeon) == 1.0
-    assert layer_times(kernels(backend="rocm"), radeon) == 2.2
-    assert layer_times(kernels(), radeon) == pytest.approx(1.4832, rel=1e-4)
-    assert layer_times(kernels(), card("MI300X")) == 2.2
-    assert layer_times(kernels(backend="rocm"), card("4090")) == 1.0
-    assert layer_times(kernels("vllm", backend="rocm"), radeon) == 1.0
-
-
-def test_a_band_spans_the_backends_that_are_left_open() -> None:
-    """Its ends are those of the slower backend and of the faster one."""
-    said = {
-        backend: speeds_on(LLAMA, "7900 XTX", "q4_k_m", engine="llama.cpp", backend=backend).decode
-        for backend in ("rocm", "vulkan", "auto")
-    }
-    slow, fast, either = (said[backend] for backend in ("rocm", "vulkan", "auto"))
-    assert slow and fast and either
-    assert slow.likely < either.likely < fast.likely
-    assert (either.low, either.high) == (
-        pytest.approx(slow.low, rel=0.01),
-        pytest.approx(fast.high, rel=0.01),
-    )
-
-
-def test_metal_ran_operations_one_after_the_other_until_build_6450() -> None:
-    """PR 15929. Builds count on Macs alone, and Ollama's versions are not builds."""
-    mac = card("M2 Ultra 192GB")
-    assert layer_times(kernels(engine_version="b6449"), mac) == pytest.approx(1 / 0.6)
-    for now in (kernels(engine_version="b6450"), kernels(), kernels("ollama")):
-        assert layer_times(now, mac) == 1.0
-
-
-def test_cards_and_builds_without_graphs_launch_every_kernel() -> None:
-    """25 us a layer: builds before 2800, Turing before 9950, Pascal always; Vulkan never."""
-    assert launch_seconds(kernels(engine_version="b2799"), card("4090")) == 25e-6
-    assert launch_seconds(kernels(engine_version="b2800"), card("4090")) == 0.0
-    assert launch_seconds(kernels(engine_version="b9949"), card("2080 Ti")) == 25e-6
-    assert launch_seconds(kernels(), card("2080 Ti")) == 0.0
-    assert launch_seconds(kernels(), card("1080 Ti")) == 25e-6
-    assert launch_seconds(kernels(backend="vulkan"), card("1080 Ti")) == 0.0
-    assert launch_seconds(kernels("vllm"), card("1080 Ti")) == 0.0
-
-
-def test_cards_of_one_pipe_unpack_weights_beside_nothing() -> None:
-    """A Tesla P40 of 11.76 TFLOPS: 12 operations for each of 7e9 weights are 7.143 ms. Turing has
-    two pipes, and 16 bits need no unpacking."""
-    seconds = unpacking_seconds(kernels(), card("Tesla P40"), 7e9, 4.5)
-    assert seconds == pytest.approx(0.007143, rel=1e-3)
-    assert unpacking_seconds(kernels(), card("Tesla P40"), 7e9, 16.0) == 0.0
-    assert unpacking_seconds(kernels(), card("2080 Ti"), 7e9, 4.5) == 0.0
-    assert unpacking_seconds(kernels("vllm"), card("Tesla P40"), 7e9, 4.5) == 0.0
-
-
-def test_without_flash_attention_every_query_head_reads_the_cache() -> None:
-    """Llama-3.1-8B: 32 heads on 8 of keys. Builds before 6325 had it off unless asked for."""
-    facts = ModelFacts.of(load_profile(LLAMA), Workload())
-    assert facts is not None and facts.query_heads == 4.0
-    for off in (kernels(flash_attention=False), kernels(engine_version="b6324")):
-        assert cache_reads(off, card("H100"), 4.0) == 4.0
-        assert cache_reads(off, card("4090"), 4.0) == 2.0
-        assert cache_reads(off, card("4090"), 1.0) == 1.0
-    assert cache_reads(kernels(engine_version="b6325"), card("H100"), 4.0) == 1.0
-    assert cache_reads(kernels("vllm", flash_attention=False), card("H100"), 4.0) == 1.0
-
-
-def test_a_split_reads_batches_of_a_prompt_side_by_side() -> None:
-    """16 batches on four cards: 19 turns of 64, of which 0.65 is reached: 0.4567. Four at most are
-    on their way, Metal and Vulkan wait for each, and so did builds before PR 6017."""
-    gpu = card("4090")
-    assert pipelined(kernels(), gpu, 4, 16) == pytest.approx(0.4567, rel=1e-3)
-    assert pipelined(kernels(), gpu, 8, 16) == pipelined(kernels(), gpu, 4, 16)
-    assert pipelined(kernels(), gpu, 2, 1) == 1.0
-    assert pipelined(kernels(backend="vulkan"), gpu, 4, 16) == 1.0
-    assert pipelined(kernels(engine_version="b2399"), gpu, 4, 16) == 1.0
-
-
-def test_a_host_that_launches_is_waited_for_or_waits() -> None:
-    """Eager transformers on an RTX 4090: 32 layers at 0.8 ms are 25.6 ms, less than 31.75 + 2.48 of
-    reading; at 1.2 ms 38.4, which is more. Neither adds to the other."""
-    work = replace(WORK, family="transformers", engine="transformers")
-    cost = step_cost(work, card("4090"), 1)
-    assert cost is not None
-    assert cost.seconds(Pace(0.5, 0.8e-3, 1)) == pytest.approx(0.034226, rel=1e-4)
-    assert cost.seconds(Pace(0.5, 1.2e-3, 1)) == pytest.approx(0.0384, rel=1e-4)
 
 
 def test_attention_counts_three_times() -> None:

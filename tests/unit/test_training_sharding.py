@@ -1,0 +1,136 @@
+"""What sharding divides and offload moves."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpusizer.training.plan import TrainingPlan
+from gpusizer.training.sharding import share_of
+from gpusizer.training.stacks import find_stack
+from tests.training_cases import PLAN, of, share_on
+
+
+def test_bytes_that_each_sharding_divides() -> None:
+    plan = TrainingPlan(method="full", precision="master", gpus=4)
+    state = of().state(plan)
+    whole = 8_030_261_248
+    expected = {"ddp": (2, 4, 12), "zero1": (2, 4, 3), "zero2": (2, 1, 3), "zero3": (0.5, 1, 3)}
+    for kind, (weights, gradients, rest) in expected.items():
+        share = share_on(plan.changed(sharding=kind), state)
+        assert share.weights == weights * whole
+        assert share.gradients == gradients * whole
+        assert share.masters + share.optimizer == pytest.approx(rest * whole)
+    fsdp = share_on(plan.changed(sharding="fsdp"), state)
+    layer = sum(m.parameters for m in of().shape.matrices) / 32
+    assert fsdp.gathered == 2 * (2 * layer + 2 * 128_256 * 4096) + 2 * layer
+    # FSDP2 copies a layer's gradient into one buffer before it is divided, torchtitan in FP32.
+    for framework, width in (("axolotl", 2), ("torchtitan", 4)):
+        share = share_on(plan.changed(sharding="fsdp", framework=framework), state)
+        assert share.gathered == fsdp.gathered + width * layer
+
+
+def test_zero_three_lets_go_of_modules_that_were_used() -> None:
+    """Qwen-72B with LoRA: two layers of 80 in 16 bits, not embedding and head beside them."""
+    plan = TrainingPlan(sharding="zero3", gpus=4, framework="deepspeed")
+    shape, state = of("Qwen/Qwen-72B-Chat").shape, of("Qwen/Qwen-72B-Chat").state(plan)
+    share = share_of(state, shape, plan, find_stack("deepspeed"))
+    buckets = 2 * 2 * min(500_000_000, state.trainable)
+    layers = 2 * sum(matrix.parameters for matrix in shape.matrices) / 80
+    assert share.gathered == 2 * layers + buckets
+    fsdp = share_of(state, shape, plan.changed(sharding="fsdp"), find_stack("deepspeed"))
+    assert fsdp.gathered == 2 * (layers + shape.embedding + shape.output)
+
+
+def test_the_last_stage_kept_the_logits_of_every_sequence() -> None:
+    """22 bytes of one sequence's logits, and 2 of those of the 31 others, an eighth of each."""
+    plan = TrainingPlan(method="full", precision="mixed", sharding="fsdp", gpus=512)
+    plan = plan.changed(tensor_parallel=8, pipeline_parallel=8, micro_batch=32)
+    plan = plan.changed(framework="torchtitan", framework_version="2025-06", sequence_length=8192)
+    model = of("meta-llama/Llama-3.1-405B")
+    entries = 8192 * 128_256 / 8
+    assert model.estimate(plan).logits.likely == entries * (22 + 31 * 2)
+    assert model.estimate(plan.changed(framework_version="")).logits.likely == entries * 22
+
+
+def test_offload_moves_bytes_to_the_host() -> None:
+    plan = TrainingPlan(method="full", precision="master", sharding="zero3", gpus=4)
+    on_gpu, states, all_offloaded = (
+        of().estimate(plan.changed(offload=what)) for what in ("none", "optimizer", "all")
+    )
+    assert on_gpu.host == 0
+    assert states.host == 16 * 8_030_261_248  # FP32 copies and gradients, two states
+    assert states.gradients.likely == 0
+    assert all_offloaded.host == 18 * 8_030_261_248
+    model = of().estimate(plan.changed(offload="model"))
+    assert model.host == all_offloaded.host and model.weights.likely == 0
+    assert model.activations.likely >= all_offloaded.activations.likely
+    disks = of().estimate(plan.changed(offload="nvme"))
+    assert disks.nvme == 18 * 8_030_261_248
+    assert disks.host == 4 * 5 * 4 * 500_000_000
+    assert states.optimizer.likely == all_offloaded.weights.likely == 0
+    assert all_offloaded.total.likely < states.total.likely < on_gpu.total.likely
+
+
+def test_zero_takes_gradients_to_its_states() -> None:
+    """DeepSpeed's own estimate for ZeRO-2: 2 bytes on each GPU, 16 on the host."""
+    whole = 8_030_261_248
+    plan = TrainingPlan(method="full", precision="master", gpus=4, offload="optimizer")
+    for kind, weights, gradients in (("zero1", 2, 4), ("zero2", 2, 0), ("zero3", 0.5, 0)):
+        changed = plan.changed(sharding=kind)
+        share = share_on(changed)
+        assert (share.weights, share.gradients) == (weights * whole, gradients * whole)
+        assert (share.updated, share.host) == (0, 16 * whole)
+
+
+@pytest.mark.parametrize("offload", ["parameters", "model", "all", "nvme"])
+def test_whole_gradients_of_zero_one_follow_its_weights(offload: str) -> None:
+    """4 bytes of a gradient and 2 of a weight on each of 4 replicas, 12 of states in all."""
+    plan = TrainingPlan(
+        method="full", precision="master", sharding="zero1", gpus=4, offload=offload
+    )
+    share = share_on(plan)
+    away = share.nvme if offload == "nvme" else share.host
+    states = 0 if offload == "parameters" else 12
+    assert (share.gradients, share.weights) == (0, 0)
+    assert away == (4 * (4 + 2) + states) * 8_030_261_248
+
+
+def test_buckets_are_no_larger_than_the_part_of_a_gpu() -> None:
+    """32 parts of 8,030,261,248 parameters are smaller than any bucket: 2 x 2 bytes of each."""
+    plan = TrainingPlan(method="full", precision="master", tensor_parallel=32, gpus=64)
+    part = 8_030_261_248 / 32
+    for kind in ("zero1", "zero2"):
+        changed = plan.changed(sharding=kind)
+        assert share_on(changed).gathered == 4 * part
+    for gpus in (32, 64):
+        changed = plan.changed(sharding="zero3", gpus=gpus)
+        assert share_on(changed).gathered == (2 + 4) * part
+    disks = plan.changed(sharding="zero3", offload="nvme")
+    assert share_on(disks).host == 64 * 5 * 4 * part
+
+
+def test_every_replica_offloads_its_own_states() -> None:
+    """Two BF16 moments of 8,030,261,248 parameters, whole on each of 8 replicas."""
+    plan = TrainingPlan(method="full", sharding="ddp", gpus=8, offload="optimizer")
+    assert of().estimate(plan).host == 8 * 4 * 8_030_261_248
+    assert of().estimate(plan.changed(sharding="fsdp")).host == 4 * 8_030_261_248
+
+
+def test_context_parallelism_divides_activations() -> None:
+    plan = TrainingPlan(method="full", precision="mixed", sharding="fsdp", gpus=8)
+    whole = of().estimate(plan.changed(sequence_length=8192))
+    split = of().estimate(plan.changed(sequence_length=32768, context_parallel=4))
+    assert whole.logits == split.logits
+    assert whole.weights == split.weights
+
+
+def test_paged_states_are_no_need_of_the_card() -> None:
+    """Two BF16 moments of 8,030,261,248 parameters, which PyTorch does not count either."""
+    plan = PLAN.changed(optimizer="paged_adamw", sequence_length=128)
+    memory, plain = of().estimate(plan), of().estimate(plan.changed(optimizer="sgd"))
+    assert memory.optimizer.high == 0
+    assert memory.paged == memory.host == 4 * 8_030_261_248
+    assert memory.allocated == plain.allocated and memory.needed == plain.needed
+    assert memory.total.likely == plain.total.likely
+    assert memory.total.high == plain.total.high + memory.paged
+    assert of().estimate(plan.changed(offload="optimizer")).paged == 0
