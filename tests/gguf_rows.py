@@ -14,8 +14,6 @@ from gpusizer.model.weights import WeightGroup
 from tests.builders import llama
 
 DENSE = ModelShape(layers=32, heads_per_kv_head=4, experts=0, tied_embeddings=False)
-
-
 ROW = 256  # one block of a K-quant
 
 

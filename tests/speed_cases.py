@@ -17,8 +17,6 @@ from gpusizer.memory.workload import Workload
 from tests.sizers import embedded_sizer
 
 SIZER = embedded_sizer()
-
-
 LLAMA = "meta-llama/Llama-3.1-8B-Instruct"
 
 
@@ -56,8 +54,6 @@ FACTS = ModelFacts(
     users=1,
     workload=Workload(),
 )
-
-
 WORK = Work(
     facts=FACTS,
     engine="vllm",
@@ -71,14 +67,10 @@ WORK = Work(
     tensor=1,
     pipeline=1,
 )
-
-
 MOE = replace(
     WORK,
     facts=replace(FACTS, experts=128, experts_per_token=8),
     dense_bytes=2 * 10**9,
     expert_bytes=16 * 10**9,
 )
-
-
 PACE = Pace(efficiency=0.5, seconds_per_layer=1e-4, runs=1)

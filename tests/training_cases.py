@@ -12,8 +12,6 @@ from gpusizer.training.stacks import find_stack
 from gpusizer.training.state import State
 
 GIB = 2**30
-
-
 MODELS = (
     "meta-llama/Llama-3.1-8B",
     "openai/gpt-oss-20b",
@@ -21,8 +19,6 @@ MODELS = (
     "bigscience/T0_3B",
     "Qwen/Qwen-7B",
 )
-
-
 PLAN = TrainingPlan(method="full", framework="torchtune")
 
 
