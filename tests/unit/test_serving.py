@@ -15,8 +15,10 @@ from gpusizer.memory.weight_sizes import weight_sizes
 from gpusizer.memory.workload import Workload
 from gpusizer.model.architecture import Attention
 from gpusizer.model.profile import build_profile
+from gpusizer.model.tensor_roles import Part
 from tests.builders import gemma3_1b, llama
 from tests.families import deepseek_r1
+from tests.vllm_models import embedded
 
 LLAMA_8B = build_profile(llama())
 CARD = 80 * GIB
@@ -53,6 +55,26 @@ def test_deepseek_r1_on_eight_h200() -> None:
     assert fit is not None
     assert fit.kv_pool_tokens == pytest.approx(fit.kv_pool_bytes / (61 * 576 * 2), rel=0.001)
     assert fit.kv_pool_tokens == pytest.approx(509_000, rel=0.02)
+
+
+def test_sglang_holds_the_scales_of_fp4_experts_in_fp32() -> None:
+    """DeepSeek-V4's experts: a byte for two weights, and one E8M0 scale for 32 of them."""
+    profile = embedded("deepseek-ai/DeepSeek-V4-Flash")
+    scales_bytes = sum(
+        group.stored_bytes
+        for group in profile.groups
+        if group.dtype == "F8_E8M0" and ".experts." in group.pattern and group.part is Part.TEXT
+    )
+    quant = native_quant(profile)
+    sizes = weight_sizes(profile, quant, native=True)
+    split = Split(tensor=8)
+    vllm, sglang = (
+        ENGINES[engine].loader(profile, Workload())(sizes, split, 0, native=True)
+        for engine in ("vllm", "sglang")
+    )
+    added_bytes = sglang.per_gpu.likely - vllm.per_gpu.likely
+    assert scales_bytes > 8 * GIB
+    assert added_bytes == pytest.approx(3 * scales_bytes / 8, rel=0.01)
 
 
 def test_of_shared_memory_the_system_has_its_part() -> None:

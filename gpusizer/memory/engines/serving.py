@@ -53,7 +53,8 @@ _WINDOW_SHARE = 0.8  # SGLang's swa_full_tokens_ratio: tokens of its pool for sl
 class ServingEngine(Defaults):
     """An engine that reserves memory by a share and gives what is left to the cache.
 
-    `fuses` engines load weights as vLLM does, whose layers they share or mirror;
+    `fuses` engines load weights as vLLM does, whose layers they share or mirror; those with
+    `widens_scales` hold one-byte scales of experts in FP32;
     `caches_honoured` are the tools whose word about the cache's type they take.
     """
 
@@ -64,6 +65,7 @@ class ServingEngine(Defaults):
     stacks: frozenset[str]
     budget_rule: BudgetRule
     fuses: bool = False
+    widens_scales: bool = False
     caches_honoured: tuple[str, ...] = ()
     split_by: SplitBy = "tensor"
     kv_cell_multiple: int = 16
@@ -80,7 +82,9 @@ class ServingEngine(Defaults):
 
     def loader(self, profile: ModelProfile, workload: Workload) -> Loader:
         if self.fuses:
-            return VllmLoader(profile, workload, era_of(None), buffers=False)
+            return VllmLoader(
+                profile, workload, era_of(None), buffers=False, wide_scales=self.widens_scales
+            )
         return Defaults.loader(self, profile, workload)
 
     def step_tokens(
@@ -196,6 +200,7 @@ SGLANG = SglangEngine(
     _NVIDIA_AND_AMD,
     "static",
     fuses=True,
+    widens_scales=True,
     caches_honoured=("modelopt",),  # `configure_kv_cache_dtype`, srt/model_executor/model_runner.py
     kv_cell_multiple=1,
 )

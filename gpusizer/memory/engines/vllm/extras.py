@@ -6,6 +6,7 @@ from gpusizer.core.units import GIB
 from gpusizer.memory.engines.base import Split
 from gpusizer.memory.engines.vllm.eras import Era
 from gpusizer.memory.engines.vllm.version_defaults import is_pcie, is_rocm
+from gpusizer.memory.engines.vllm.weights import is_expert_scale
 from gpusizer.memory.weight_sizes import WeightSizes
 from gpusizer.model.architecture import Architecture, Attention
 from gpusizer.model.architecture.rotary import Rotary
@@ -87,7 +88,7 @@ def padding_bytes(
     experts = sum(
         amount
         for amount, group in zip(sizes.by_group, profile.groups, strict=True)
-        if group.part is Part.TEXT and _is_expert(group.kind, group.pattern)
+        if group.part is Part.TEXT and (group.kind is Kind.EXPERT or is_expert_scale(group))
     )
     hidden = _grown(arch.hidden_size, _MXFP4_STEP["hidden"])
     expert_width = arch.expert_width or arch.hidden_size
@@ -129,7 +130,3 @@ def deepstack_bytes(profile: ModelProfile, arch: Architecture, step_tokens: int)
 
 def _grown(side: int, step: int) -> float:
     return -(-side // step) * step / side if side else 1.0
-
-
-def _is_expert(kind: Kind, pattern: str) -> bool:
-    return kind is Kind.EXPERT or (kind is Kind.QUANT_AUX and ".experts." in pattern)

@@ -21,16 +21,24 @@ from gpusizer.model.profile import ModelProfile
 class VllmLoader:
     """Bytes of one model's weights; caches what does not depend on width or split.
 
-    `buffers`: vLLM's own beside the weights, which engines that share its layers do not have.
+    Engines that share vLLM's layers do not have its `buffers` beside the weights; with
+    `wide_scales` they hold one-byte scales of experts in FP32.
     """
 
     def __init__(
-        self, profile: ModelProfile, workload: Workload, era: Era, *, buffers: bool = True
+        self,
+        profile: ModelProfile,
+        workload: Workload,
+        era: Era,
+        *,
+        buffers: bool = True,
+        wide_scales: bool = False,
     ) -> None:
         self._profile = profile
         self._workload = workload
         self._era = era
         self._has_buffers = buffers
+        self._has_wide_scales = wide_scales
         self._stages: dict[int, tuple[weights.GroupNumbers, ...]] = {}
         self._held: dict[tuple[str, bool, Split], weights.GroupNumbers] = {}
         self._extras: dict[Split, int] = {}
@@ -41,9 +49,12 @@ class VllmLoader:
 
     @cached_property
     def _factors(self) -> weights.GroupNumbers:
-        """Growth of each group by what is padded, 0 for groups that are not loaded."""
+        """Growth of each group by what is padded or widened, 0 for groups that are not loaded."""
         loaded = weights.kept_groups(self._profile, self._workload)
-        return tuple(map(mul, loaded, weights.vocabulary_growth(self._profile)))
+        padded = tuple(map(mul, loaded, weights.vocabulary_growth(self._profile)))
+        if not self._has_wide_scales:
+            return padded
+        return tuple(map(mul, padded, weights.scale_growth(self._profile)))
 
     def __call__(
         self, sizes: WeightSizes, split: Split, device_class: int, *, native: bool

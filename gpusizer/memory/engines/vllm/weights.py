@@ -44,6 +44,7 @@ GroupNumbers = tuple[float, ...]
 _LARGE = 10 * MIB  # PyTorch's caching allocator: from here on a segment of its own ...
 _STEP = 2 * MIB  # ... of a multiple of this ...
 _KEPT = 1 * MIB  # ... of which a rest above this is split off (CUDACachingAllocator.cpp)
+_FP32_BYTES = 4.0
 _VOCABULARY_STEP = 64  # rows that vLLM pads embedding and head to
 
 _FUSED = {
@@ -256,6 +257,24 @@ def held(
 def vocabulary_growth(profile: ModelProfile) -> GroupNumbers:
     """By what each group grows: rows of embedding and head are padded to a multiple of 64."""
     return tuple(map(_growth, profile.groups))
+
+
+def scale_growth(profile: ModelProfile) -> GroupNumbers:
+    """By what each group grows where one-byte scales of routed experts are held in FP32.
+
+    SGLang creates them so (`Fp8MoEMethod.create_weights`, `DeepSeekMxfp4MoEMethod.create_weights`
+    of srt/layers/quantization). Some kernels have them converted once every layer is loaded,
+    others never (sgl-project/sglang pull request 36847; SemiAnalysisAI/InferenceX issue 2128).
+    """
+    return tuple(
+        _FP32_BYTES if group.dtype == "F8_E8M0" and is_expert_scale(group) else 1.0
+        for group in profile.groups
+    )
+
+
+def is_expert_scale(group: WeightGroup) -> bool:
+    """Whether a group holds what quantization stored beside matrices of routed experts."""
+    return group.kind is Kind.QUANT_AUX and ".experts." in group.pattern
 
 
 def _growth(group: WeightGroup) -> float:
