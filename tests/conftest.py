@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-ROOT = Path(__file__).resolve().parents[1]
+from tests.running_app import RunningApp, running_app
 
 _EVALUATE_MEASUREMENTS = ("test_accuracy", "test_publication", "test_throughput")
 """Test modules that ask about every row of `data/measurements`, which takes half a minute."""
@@ -36,43 +31,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         item.add_marker(pytest.mark.xdist_group(group))
 
 
-@dataclass(frozen=True)
-class RunningApp:
-    """The address of the running application, and its log so far."""
-
-    url: str
-    log: Path
-
-
 @pytest.fixture(scope="session")
 def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningApp]:
-    """`python -m tests.serve`, stopped after the last test."""
-    folder = tmp_path_factory.mktemp("app")
-    log = folder / "stderr.txt"
-    environment = {
-        **os.environ,
-        "GRADIO_TEMP_DIR": str(folder),
-        "HF_HUB_OFFLINE": "1",
-        "GPUSIZER_METRICS": "1",
-    }
-    with log.open("w", encoding="utf-8") as stderr:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "tests.serve"],
-            cwd=ROOT,
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=stderr,
-            text=True,
-        )
-    with process:
-        assert process.stdout
-        # Gradio prints a line about its MCP server first, even with `quiet`.
-        url = next((line.strip() for line in process.stdout if line.startswith("http")), "")
-        if not url:
-            process.kill()
-            pytest.fail(f"the application did not start:\n{log.read_text('utf-8')}")
-        yield RunningApp(url, log)
-        process.terminate()
+    """The application with metrics, stopped after the last test."""
+    with running_app(tmp_path_factory.mktemp("app"), GPUSIZER_METRICS="1") as application:
+        yield application
 
 
 @pytest.fixture(scope="session")

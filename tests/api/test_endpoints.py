@@ -17,8 +17,8 @@ from gpusizer.answers.trainer import train
 from gpusizer.text import say_note
 from gpusizer.ui.presenters.frame import CURL_EXAMPLE, ORIGIN, PYTHON_EXAMPLE
 from tests.api.transports import TIMEOUT, call
-from tests.conftest import RunningApp
 from tests.hostile import BROKEN_MODEL, VISITORS_MODEL, VISITORS_TOKEN
+from tests.running_app import RunningApp
 from tests.sizers import embedded_sizer
 
 LLAMA = "meta-llama/Llama-3.1-8B-Instruct"

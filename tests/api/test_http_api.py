@@ -19,8 +19,8 @@ from gpusizer.ui.request_limits import MAX_BODY_BYTES, MAX_QUERY_BYTES
 from tests.api.plain_http import COMMANDS, ask
 from tests.api.test_transports import EXAMPLES, FAILURES, SHARED_FAILURES, Request
 from tests.api.transports import TIMEOUT, call
-from tests.conftest import RunningApp
 from tests.hostile import BROKEN_MODEL, LIMITED_MODEL, VISITORS_MODEL, VISITORS_TOKEN
+from tests.running_app import RunningApp
 
 OPEN = "Qwen/Qwen3-8B"
 GATED = "meta-llama/Llama-3.1-8B-Instruct"

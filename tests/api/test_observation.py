@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 import requests
@@ -17,8 +13,8 @@ from gradio_client import Client
 from gpusizer.core.paths import data_version
 from tests.api.plain_http import ask
 from tests.api.transports import TIMEOUT, call
-from tests.conftest import ROOT
 from tests.hostile import BROKEN_MODEL, LIMITED_MODEL, VISITORS_MODEL, VISITORS_TOKEN
+from tests.running_app import RunningApp, running_app
 
 OPEN = "Qwen/Qwen3-8B"
 
@@ -102,43 +98,19 @@ def test_metrics_have_nothing_of_a_callers(app_url: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def logging_app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
-    """Address and log of an application that logs as JSON and serves no metrics."""
-    folder = tmp_path_factory.mktemp("logging-app")
-    log = folder / "stderr.txt"
-    environment = {
-        **os.environ,
-        "GRADIO_TEMP_DIR": str(folder),
-        "HF_HUB_OFFLINE": "1",
-        "GPUSIZER_LOG": "json",
-    }
-    environment.pop("GPUSIZER_METRICS", None)
-    with log.open("w", encoding="utf-8") as stderr:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "tests.serve"],
-            cwd=ROOT,
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=stderr,
-            text=True,
-        )
-    with process:
-        assert process.stdout
-        url = next((line.strip() for line in process.stdout if line.startswith("http")), "")
-        if not url:
-            process.kill()
-            pytest.fail(f"the application did not start:\n{log.read_text('utf-8')}")
-        yield url, log
-        process.terminate()
+def logging_app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningApp]:
+    """An application that logs as JSON and serves no metrics."""
+    with running_app(tmp_path_factory.mktemp("logging-app"), GPUSIZER_LOG="json") as application:
+        yield application
 
 
-def test_metrics_are_served_where_the_settings_say_so(logging_app: tuple[str, Path]) -> None:
-    url, _ = logging_app
+def test_metrics_are_served_where_the_settings_say_so(logging_app: RunningApp) -> None:
+    url = logging_app.url
     assert requests.get(f"{url}metrics", timeout=TIMEOUT).status_code == 404
 
 
-def test_the_structured_log_has_nothing_of_a_callers(logging_app: tuple[str, Path]) -> None:
-    url, log = logging_app
+def test_the_structured_log_has_nothing_of_a_callers(logging_app: RunningApp) -> None:
+    url, log = logging_app.url, logging_app.log
     ask_in_private(url)
     text = log.read_text("utf-8")
     assert [word for word in (*PRIVATE, BROKEN_MODEL, "a bug") if word in text] == []
