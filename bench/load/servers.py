@@ -19,7 +19,7 @@ from bench.load.hub import Hub
 from bench.page import served
 from gpusizer.core.paths import DATA_DIR
 
-_READY_SECONDS = 60.0
+_READY_SECONDS = 180.0
 _LOOK_SECONDS = 0.02
 
 

@@ -18,7 +18,8 @@ from bench.load.table import Row
 from bench.load.visitors import Question, size, through_v1, visit
 
 _MODELS = 60
-_BEFORE_KILL_SECONDS = 0.7
+_STORED_BEFORE_KILL = 20
+_LOOK_SECONDS = 0.02
 
 
 def _questions() -> Iterator[Question]:
@@ -72,7 +73,8 @@ def after_kill_9(hub: Hub, plan: Plan) -> Iterator[Row]:
 
 async def _visit_and_kill(app: App) -> tuple[list[Outcome], float]:
     async def kill() -> None:
-        await asyncio.sleep(_BEFORE_KILL_SECONDS)
+        while len(list(app.cache.glob("snapshot-*.json"))) < _STORED_BEFORE_KILL:
+            await asyncio.sleep(_LOOK_SECONDS)
         app.process.kill()
 
     questions = itertools.islice(_questions(), _MODELS)
