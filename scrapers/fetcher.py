@@ -27,6 +27,7 @@ from scrapers.hub_calls import OnCall, ignore_call
 from scrapers.limits import Limits
 from scrapers.repo_reader import DEFAULT_BRANCH
 from scrapers.single_flight import SingleFlight
+from scrapers.snapshot_size import memory_bytes
 from scrapers.tokens import check_token
 
 # The Hub cannot be reached now: its last response is the best information.
@@ -35,6 +36,10 @@ _UNAVAILABLE = (HubUnreachable, HubRateLimited)
 _REPLACEABLE = (*_UNAVAILABLE, GatedModel, PrivateOrMissing)
 # The model is no longer public: its cached snapshot is removed.
 _WITHDRAWN = (GatedModel, PrivateOrMissing, ModelNotFound, RevisionNotFound)
+
+_HELD_BYTES = 32_000_000
+"""Memory of the snapshots that a process holds; one takes 10,000 to 200,000 bytes as a rule, and
+may take 1,000 times as much by the limits of a configuration."""
 
 
 class Fetcher:
@@ -64,7 +69,10 @@ class Fetcher:
             on_call=on_call,
         )
         self._snapshots = SingleFlight[ModelRef, RepoSnapshot](
-            self._read_for_everyone, seconds=COMMIT_SECONDS
+            self._read_for_everyone,
+            seconds=COMMIT_SECONDS,
+            weigh=memory_bytes,
+            max_bytes=_HELD_BYTES,
         )
 
     def __call__(self, ref: ModelRef, token: str | None = None) -> RepoSnapshot:

@@ -7,6 +7,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 Key = TypeVar("Key", bound=Hashable)
@@ -16,7 +17,9 @@ Value = TypeVar("Value")
 class SingleFlight(Generic[Key, Value]):
     """Wraps a slow function: results are cached for `seconds`, failures are not.
 
-    Threads that call it with a key that is being computed wait for that result.
+    Threads that call it with a key that is being computed wait for that result. The least recently
+    used results go first, when there are more than `entries` or when by `weigh` they take more than
+    `max_bytes` together; a single result may be larger.
     """
 
     def __init__(
@@ -25,35 +28,72 @@ class SingleFlight(Generic[Key, Value]):
         *,
         entries: int = 256,
         seconds: float = 600.0,
+        weigh: Callable[[Value], int] = lambda value: 0,
+        max_bytes: int = 0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._compute = compute
         self._entries = entries
         self._seconds = seconds
+        self._weigh = weigh
+        self._max_bytes = max_bytes
         self._clock = clock
         self._lock = threading.Lock()
-        self._results: OrderedDict[Key, tuple[float, Future[Value]]] = OrderedDict()
+        self._results: OrderedDict[Key, _Result[Value]] = OrderedDict()
+        self._used_bytes = 0
 
     def __call__(self, key: Key) -> Value:
         """Return the cached, awaited or newly computed result; raises the function's exception."""
         with self._lock:
-            entry = self._results.get(key)
-            must_compute = entry is None or entry[0] <= self._clock()
-            future: Future[Value] = Future() if entry is None or must_compute else entry[1]
-            if must_compute:
-                self._results[key] = (self._clock() + self._seconds, future)
-                while len(self._results) > self._entries:
-                    self._results.popitem(last=False)
+            result = self._results.get(key)
+            must_compute = result is None or result.until <= self._clock()
+            if result is None or must_compute:
+                self._drop(key)
+                result = self._results[key] = _Result(self._clock() + self._seconds)
+                self._make_room()
             self._results.move_to_end(key)
         if must_compute:
-            self._fill(key, future)
-        return future.result()
+            self._fill(key, result)
+        return result.future.result()
 
-    def _fill(self, key: Key, future: Future[Value]) -> None:
+    def _fill(self, key: Key, result: _Result[Value]) -> None:
         try:
-            future.set_result(self._compute(key))
+            value = self._compute(key)
+            size_bytes = self._weigh(value)
         except BaseException as error:
             with self._lock:
-                if self._results.get(key, (0.0, None))[1] is future:
-                    del self._results[key]
-            future.set_exception(error)
+                if self._results.get(key) is result:
+                    self._drop(key)
+            result.future.set_exception(error)
+            return
+        with self._lock:
+            if self._results.get(key) is result:
+                result.size_bytes = size_bytes
+                self._used_bytes += size_bytes
+                self._make_room()
+        result.future.set_result(value)
+
+    def _make_room(self) -> None:
+        """Drop the least recently used results until the others keep to the bounds."""
+        while len(self._results) > self._entries:
+            self._drop(next(iter(self._results)))
+        *older, _ = ((key, result.size_bytes) for key, result in self._results.items())
+        for key, size_bytes in older:
+            if self._used_bytes <= self._max_bytes:
+                break
+            if size_bytes:  # else it is awaited, and takes no memory yet
+                self._drop(key)
+
+    def _drop(self, key: Key) -> None:
+        result = self._results.pop(key, None)
+        if result is not None:
+            self._used_bytes -= result.size_bytes
+
+
+@dataclass(eq=False, slots=True)
+class _Result(Generic[Value]):
+    """A result that is there or awaited, when it expires, and the memory that it takes."""
+
+    until: float
+    future: Future[Value] = field(default_factory=Future)
+    size_bytes: int = 0

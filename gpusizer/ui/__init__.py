@@ -17,8 +17,10 @@ from gpusizer.ui.monitor import Monitor
 from gpusizer.ui.page import build_endpoints_page, build_page, sign_in_button
 from gpusizer.ui.presenters.frame import ENDPOINTS_PATH
 from gpusizer.ui.presenters.words import Words
+from gpusizer.ui.resting_queue import queue_events
 
-_MAX_WAITING = 64
+_MAX_WAITING = 256
+"""Events of a Blocks that may wait, as many as over plain HTTP; further ones are refused."""
 
 FAMOUS = (
     "meta-llama/Llama-3.1-8B-Instruct",
@@ -85,7 +87,7 @@ def _build_page(handlers: Handlers, examples: Sequence[str], *, sign_in: bool) -
     page: gr.Blocks
     with gr.Blocks(title=handlers.words("document_title")) as page:
         build_page(page, handlers.words.language, handlers, examples, button)
-    page.queue(default_concurrency_limit=CONCURRENCY, max_size=_MAX_WAITING)
+    queue_events(page, CONCURRENCY, _MAX_WAITING)
     return page
 
 
@@ -97,7 +99,7 @@ def _build_endpoints(answers: Answers, monitor: Monitor, *, sign_in: bool) -> gr
     with endpoints.route("endpoints", f"/{ENDPOINTS_PATH}", show_in_navbar=False):
         register_endpoints(answers, monitor.metrics)
         build_endpoints_page(button)
-    endpoints.queue(default_concurrency_limit=CONCURRENCY, max_size=_MAX_WAITING)
+    queue_events(endpoints, CONCURRENCY, _MAX_WAITING)
     return endpoints
 
 

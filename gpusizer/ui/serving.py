@@ -36,7 +36,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from gpusizer.text import Language
 from gpusizer.ui import Application
 from gpusizer.ui.call_validation import exception_handlers
+from gpusizer.ui.closed_routes import ClosedRoutes
 from gpusizer.ui.endpoints import CONCURRENCY, PUBLIC
+from gpusizer.ui.foreign_scripts import WithoutForeignCookies
 from gpusizer.ui.health import health_json
 from gpusizer.ui.http_api import PATH, http_api
 from gpusizer.ui.llms import llms_text
@@ -114,6 +116,8 @@ def launch(application: Application, **options: Any) -> str:
         "middleware": [
             Middleware(Observation, metrics=application.monitor.metrics),
             Middleware(RequestLimits),
+            Middleware(ClosedRoutes),
+            Middleware(WithoutForeignCookies),
         ],
         "lifespan": lifespan,
         "exception_handlers": exception_handlers(parameters),

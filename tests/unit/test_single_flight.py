@@ -66,3 +66,38 @@ def test_simultaneous_calls_share_one_computation() -> None:
         release.set()
         assert {future.result(5) for future in (first, *others)} == {"A"}
     assert calls == ["a"]
+
+
+def test_the_least_recently_used_results_go_when_all_are_too_large() -> None:
+    computed_keys = list[str]()
+    single_flight = SingleFlight[str, str](
+        lambda key: computed_keys.append(key) or key, weigh=len, max_bytes=10
+    )
+    for key in ("aaaa", "bbbb", "aaaa", "cccc", "aaaa", "bbbb"):
+        single_flight(key)
+    assert computed_keys == ["aaaa", "bbbb", "cccc", "bbbb"]
+
+
+def test_a_result_larger_than_the_bound_stays_until_the_next() -> None:
+    computed_keys = list[str]()
+    single_flight = SingleFlight[str, str](
+        lambda key: computed_keys.append(key) or key, weigh=len, max_bytes=3
+    )
+    for key in ("large", "large", "a", "large"):
+        single_flight(key)
+    assert computed_keys == ["large", "a", "large"]
+
+
+def test_an_expired_result_gives_its_room_back() -> None:
+    now, computed_keys = [0.0], list[str]()
+    single_flight = SingleFlight[str, str](
+        lambda key: computed_keys.append(key) or key,
+        weigh=len,
+        max_bytes=2,
+        clock=lambda: now[0],
+    )
+    single_flight("a")
+    now[0] = 600.0
+    for key in "aba":
+        single_flight(key)
+    assert computed_keys == ["a", "a", "b"]

@@ -1,12 +1,15 @@
-"""The tab "How we know": errors against measurements, methods, their limits, and the API."""
+"""The tab "How we know": errors against measurements, methods, their limits, how old the data is,
+and the API."""
 
 from __future__ import annotations
 
 import gradio as gr
 
+from gpusizer.answers.data_ages import data_ages
 from gpusizer.ui import page_scripts as scripts
 from gpusizer.ui.other_tabs import Questions
 from gpusizer.ui.presenters import frame
+from gpusizer.ui.presenters.data_ages import data_ages_html
 from gpusizer.ui.tabs.tab_fields import Listeners, html
 
 
@@ -16,5 +19,6 @@ def build(tab: gr.Tab, questions: Questions, listeners: Listeners) -> gr.HTML:
     errors = html("", "gs-accuracy-block")
     tab.select(questions.accuracy, None, errors, **listeners("accuracy"))
     html(frame.method_html(words), "gs-method-block")
+    html(data_ages_html(data_ages(), words), "gs-ages-block")
     html(frame.api_html(words), "gs-api-block", scripts.copy_script(frame.ORIGIN))
     return errors

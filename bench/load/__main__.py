@@ -1,0 +1,70 @@
+"""Load the application with visitors, and print what they met.
+
+    python -m bench.load [SCENARIO …] [--visitors N] [--seconds S] [--soak-seconds S]
+
+The application runs as `app.py` does, over an emulated Hub on loopback; echo and Gradio's figures
+come from an empty page. Client, Hub and servers share this machine. A call counts as refused when
+its answer is 429 or 503 with `Retry-After`, or an error object that says the same; everything else
+that is not an answer is an error, and makes the exit status 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from bench.load.hub import hub_process
+from bench.load.plan import Plan
+from bench.load.scenarios import SCENARIOS
+from bench.load.table import print_head, print_row
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run the scenarios that are named, or all."""
+    usual = Plan()
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.load",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("scenarios", nargs="*", help=f"of {', '.join(SCENARIOS)}; default all")
+    parser.add_argument("--visitors", type=int, default=usual.visitors)
+    parser.add_argument("--seconds", type=float, default=usual.seconds, help="of a measurement")
+    parser.add_argument("--rounds", type=int, default=usual.rounds, help="of the speeds")
+    parser.add_argument("--popular", type=int, default=usual.popular, help="models of a warm cache")
+    parser.add_argument("--distinct", type=int, default=usual.distinct, help="models asked once")
+    parser.add_argument("--soak-seconds", type=float, default=usual.soak_seconds)
+    parser.add_argument("--redis-variable", default=usual.redis_variable)
+    parser.add_argument("--others", nargs="*", default=(), help="addresses of running replicas")
+    arguments = parser.parse_args(argv)
+    names = arguments.scenarios or list(SCENARIOS)
+    unknown = sorted(set(names) - set(SCENARIOS))
+    if unknown:
+        parser.error(f"no scenario {', '.join(unknown)}")
+    plan = Plan(
+        visitors=arguments.visitors,
+        seconds=arguments.seconds,
+        rounds=arguments.rounds,
+        popular=arguments.popular,
+        distinct=arguments.distinct,
+        soak_seconds=arguments.soak_seconds,
+        redis_variable=arguments.redis_variable,
+        others=tuple(arguments.others),
+    )
+    return _run(names, plan)
+
+
+def _run(names: Sequence[str], plan: Plan) -> int:
+    has_errors = False
+    with hub_process(max(plan.distinct, plan.popular, plan.visitors, 60)) as hub:
+        print_head()
+        for name in names:
+            for row in SCENARIOS[name](hub, plan):
+                has_errors |= any(outcome.kind == "error" for outcome in row.outcomes)
+                print_row(row)
+    return 1 if has_errors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,131 @@
+"""Processes under load: the application as `app.py` starts it, and an empty page with an echo."""
+
+from __future__ import annotations
+
+import os
+import resource
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+
+from bench.load.hub import Hub
+from bench.page import served
+from gpusizer.core.paths import DATA_DIR
+
+_READY_SECONDS = 180.0
+_LOOK_SECONDS = 0.02
+
+
+class App:
+    """A running application: its address, its process, its log and its cache on disk."""
+
+    def __init__(self, process: subprocess.Popen[bytes], port: int, log: Path, cache: Path) -> None:
+        self.process = process
+        self.address = f"http://127.0.0.1:{port}/"
+        self.log = log
+        self.cache = cache
+
+    def resident_bytes(self) -> int:
+        """Return the resident memory of the process, from /proc."""
+        pages = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])
+        return pages * resource.getpagesize()
+
+    def processor_seconds(self) -> float:
+        """Return the processor time that the process has used, from /proc."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def kill(self) -> None:
+        """End the process as `kill -9` does."""
+        self.process.kill()
+        self.process.wait()
+
+    def wait_until_ready(self) -> float:
+        """Wait for `/healthz`; return the seconds that it took."""
+        start = time.perf_counter()
+        while time.perf_counter() - start < _READY_SECONDS:
+            if self.process.poll() is not None:
+                raise RuntimeError(f"the application ended:\n{self.log.read_text('utf-8')[-2000:]}")
+            try:
+                if httpx.get(f"{self.address}healthz", trust_env=False).json()["ready"]:
+                    return time.perf_counter() - start
+            except httpx.TransportError:
+                time.sleep(_LOOK_SECONDS)
+        raise RuntimeError("the application is not ready")
+
+
+@contextmanager
+def started(
+    hub: Hub, folder: Path, *, can_write: bool = True, settings: Mapping[str, str] | None = None
+) -> Iterator[App]:
+    """Start the application over a Hub, with its cache and its log in a folder.
+
+    Without `can_write` every write to a file fails in it, as on a full disk.
+    """
+    port, cache, log = free_port(), folder / "cache", folder / "log.txt"
+    environment = {
+        **os.environ,
+        "HF_ENDPOINT": hub.endpoint,
+        "GPUSIZER_CDN_ORIGINS": hub.cdn,
+        "GPUSIZER_CACHE_DIR": str(cache),
+        "GPUSIZER_METRICS": "1",
+        "GPUSIZER_LOG": "json",
+        "GRADIO_SERVER_PORT": str(port),
+        "GRADIO_TEMP_DIR": str(folder / "gradio"),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        **(settings or {}),
+    }
+
+    def refuse_writes() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+
+    # The log is read through a pipe by `cat`, because a full disk has no room for it either.
+    with log.open("ab") as file:
+        copier = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=file)
+        process = subprocess.Popen(
+            [sys.executable, "app.py"],
+            cwd=DATA_DIR.parent,
+            env=environment,
+            stdout=copier.stdin,
+            stderr=copier.stdin,
+            preexec_fn=None if can_write else refuse_writes,
+        )
+    app = App(process, port, log, cache)
+    try:
+        yield app
+    finally:
+        process.terminate()
+        process.wait()
+        assert copier.stdin
+        copier.stdin.close()
+        copier.wait()
+
+
+@contextmanager
+def ready(hub: Hub, **options: bool) -> Iterator[App]:
+    """Start the application with a new cache, and wait until it answers."""
+    with tempfile.TemporaryDirectory() as folder, started(hub, Path(folder), **options) as app:
+        app.wait_until_ready()
+        yield app
+
+
+@contextmanager
+def echo() -> Iterator[str]:
+    """Start the least that Gradio serves; yield its address."""
+    with served("-m", "bench.page", "--serve-empty-page") as server:
+        yield server.address
+
+
+def free_port() -> int:
+    """Return a port that nobody uses."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    return port

@@ -1,0 +1,80 @@
+"""Refreshing data: the order of the steps, failures that stop nothing, and the tests as a gate."""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from gpusizer.core.paths import DATA_DIR
+from scripts.refresh import GATE, STEPS, date_gpus, refresh, summary
+
+ROOT = DATA_DIR.parent
+WORKFLOW = (ROOT / ".github" / "workflows" / "refresh.yml").read_text("utf-8")
+
+
+class Recorder:
+    """Runs nothing: remembers commands, and fails those that name a module."""
+
+    def __init__(self, failing: str = "") -> None:
+        self.commands: list[tuple[str, ...]] = []
+        self._failing = failing
+
+    def __call__(self, arguments: Sequence[str]) -> tuple[int, str]:
+        self.commands.append(tuple(arguments))
+        fails = self._failing and self._failing in arguments
+        return (1, "one source refused\n") if fails else (0, "well\n\ndone\n")
+
+
+def test_steps_run_in_their_order_and_tests_at_last() -> None:
+    run = Recorder()
+    results = refresh(run, ["accuracy", "models", "prices", "gpus"])
+    assert run.commands == [*STEPS.values(), GATE]
+    assert [result.name for result in results] == ["models", "prices", "gpus", "accuracy", "tests"]
+
+
+def test_a_refused_source_stops_nothing() -> None:
+    run = Recorder("scrapers.prices")
+    results = refresh(run, list(STEPS))
+    assert len(run.commands) == len(STEPS) + 1
+    assert [result.name for result in results if result.status] == ["prices"]
+    text = summary(results)
+    assert "## prices: exit status 1" in text and "one source refused" in text
+    assert "## tests: done" in text
+
+
+def test_failed_tests_are_the_last_word() -> None:
+    assert refresh(Recorder("pytest"), ["prices"])[-1].status == 1
+
+
+@pytest.mark.parametrize("command", [*STEPS.values(), GATE])
+def test_modules_and_tests_of_the_steps_exist(command: tuple[str, ...]) -> None:
+    assert command[0] == "-m"
+    assert importlib.util.find_spec(command[1]) is not None
+    paths = [argument for argument in command if argument.startswith("tests/")]
+    assert [path for path in paths if not (ROOT / path).exists()] == []
+
+
+def test_the_catalogue_is_dated_once_for_each_text(tmp_path: Path) -> None:
+    table = tmp_path / "dated.csv"
+    for today in ("2026-01-01", "2026-02-02"):
+        assert date_gpus(Recorder(), today, table) == 0
+    (row,) = csv.DictReader(table.read_text("utf-8").splitlines())
+    assert (row["table"], row["date"]) == ("gpus.csv", "2026-01-01")
+
+
+def test_a_catalogue_that_fails_its_tests_is_not_dated(tmp_path: Path) -> None:
+    table = tmp_path / "dated.csv"
+    assert date_gpus(Recorder("pytest"), "2026-01-01", table) == 1
+    assert not table.exists()
+
+
+def test_the_workflow_runs_the_command_on_a_schedule_and_asks_a_person() -> None:
+    assert re.search(r"schedule:\n\s+- cron: ", WORKFLOW)
+    assert "python -m scripts.refresh --summary" in WORKFLOW
+    assert "gh pr create" in WORKFLOW
+    assert "./scripts/test" in WORKFLOW
