@@ -31,6 +31,11 @@ def main(argv: Sequence[str]) -> int:
     return code
 
 
+def command() -> int:
+    """Answer the command line of this process: the program `gpusizer` of an installed package."""
+    return main(sys.argv[1:])
+
+
 def _make_sizer(offline: bool) -> Sizer:
     """A Sizer over the Hub, or over what is stored when `offline`."""
     settings = Settings.from_environment(os.environ)
@@ -43,4 +48,4 @@ def _make_sizer(offline: bool) -> Sizer:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(command())
