@@ -17,12 +17,13 @@ from scrapers.embedded import EmbeddedSnapshots
 from scrapers.fetcher import build_fetcher
 from scrapers.local_checkpoint import parse_local_or_model_ref, with_local_checkpoints
 from scrapers.model_tree import build_lister
+from scrapers.server_metrics import read_metrics
 
 
 def main(argv: Sequence[str]) -> int:
     """Answer one command line; the exit code is that of `gpusizer.cli.run`."""
     log_printably()
-    code = run(argv, _make_sizer)
+    code = run(argv, _make_sizer, read_metrics)
     try:
         sys.stdout.flush()
     except BrokenPipeError:

@@ -90,19 +90,21 @@ _Parts = tuple[str, list[Expectation | None], tuple[Note, ...]]
 def benchmark(profile: ModelProfile, ranked: Ranked, workload: Workload) -> Benchmark | None:
     """Return the command for a place in a ranking, as it would run there.
 
-    None where no speed is claimed, and for engines without such a program. Raises InvalidRequest
+    None where no speed is claimed, for layers in system memory, of which speeds know nothing, and
+    for engines without such a program. Raises InvalidRequest
     for a name or revision that the Hub cannot have.
     """
     fit, speeds = ranked.fit, ranked.speeds
     measure = _PROGRAMS.get(fit.estimate.engine.slug)
-    if measure is None or speeds is None:
+    is_whole = workload.gpu_layers is None and not workload.cpu_moe
+    if measure is None or speeds is None or not is_whole:
         return None
     plan = LaunchPlan.of(profile, fit, workload)
     text, expected, notes = measure(plan, speeds)
     known = tuple(expectation for expectation in expected if expectation is not None)
     if not known:
         return None
-    return Benchmark(plan.engine, text, known, _looks(plan, fit.gpu, fit.count), notes)
+    return Benchmark(plan.engine, text, known, looks(plan.engine, fit.gpu, fit.count), notes)
 
 
 def _llama_bench(plan: LaunchPlan, speeds: Speeds) -> _Parts:
@@ -183,9 +185,9 @@ _PROGRAMS: Mapping[str, Callable[[LaunchPlan, Speeds], _Parts]] = {
 """By the slug of the engine."""
 
 
-def _looks(plan: LaunchPlan, gpu: Gpu, boards: int) -> tuple[Note, ...]:
+def looks(engine: str, gpu: Gpu, boards: int) -> tuple[Note, ...]:
     """Return what slows a card down most often, the likeliest first."""
-    return (*_power(gpu), *_link(gpu, boards), *_engine_looks(plan))
+    return (*_power(gpu), *_link(gpu, boards), *_engine_looks(engine))
 
 
 def _power(gpu: Gpu) -> list[Note]:
@@ -206,11 +208,11 @@ def _link(gpu: Gpu, boards: int) -> list[Note]:
     return [Note(code, command=_LINK_COMMAND, lanes=gpu.pcie_lanes)]
 
 
-def _engine_looks(plan: LaunchPlan) -> list[Note]:
-    if plan.engine == "llama.cpp":
+def _engine_looks(engine: str) -> list[Note]:
+    if engine == "llama.cpp":
         return [Note("look_layers_on_gpu"), Note("look_flash_attention")]
-    if plan.engine in ("vllm", "sglang"):
-        return [Note("look_attention_backend", engine=plan.engine)]
+    if engine in ("vllm", "sglang"):
+        return [Note("look_attention_backend", engine=engine)]
     return []
 
 

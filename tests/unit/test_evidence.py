@@ -210,6 +210,11 @@ def test_what_does_not_run_is_not_measured() -> None:
     assert benchmark_of(answer.profile, answer.ranking[0], answer.workload) is None
 
 
+def test_layers_in_system_memory_are_not_measured_against_a_claim_about_all() -> None:
+    answer = report(gpu_layers=10)
+    assert benchmark_of(answer.profile, answer.ranking[0], answer.workload) is None
+
+
 def test_a_slow_card_is_looked_at_by_its_maker() -> None:
     def codes(gpu: str, **fields: Any) -> list[str]:
         return [note.code for note in command(gpu, **fields).looks]
