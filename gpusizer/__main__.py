@@ -17,18 +17,24 @@ from scrapers.embedded import EmbeddedSnapshots
 from scrapers.fetcher import build_fetcher
 from scrapers.local_checkpoint import parse_local_or_model_ref, with_local_checkpoints
 from scrapers.model_tree import build_lister
+from scrapers.server_metrics import read_metrics
 
 
 def main(argv: Sequence[str]) -> int:
     """Answer one command line; the exit code is that of `gpusizer.cli.run`."""
     log_printably()
-    code = run(argv, _make_sizer)
+    code = run(argv, _make_sizer, read_metrics)
     try:
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader of a pipe has seen enough; Python would try to flush again at its exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return code
+
+
+def command() -> int:
+    """Answer the command line of this process: the program `gpusizer` of an installed package."""
+    return main(sys.argv[1:])
 
 
 def _make_sizer(offline: bool) -> Sizer:
@@ -43,4 +49,4 @@ def _make_sizer(offline: bool) -> Sizer:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(command())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from gpusizer.answers.evidence import evidence_json
 from gpusizer.answers.report import SCHEMA_VERSION, model_json, ranked_json
 from gpusizer.core.messages import Note, Say, note_json
 from gpusizer.fit.ranking import Ranked
@@ -43,8 +44,15 @@ class Comparison:
             "schema_version": SCHEMA_VERSION,
             "model": None if self.profile is None else model_json(self.profile, say),
             "workload": None if self.workload is None else self.workload.to_json(),
-            "gpus": [item.to_json(say) for item in self.items],
+            "gpus": [self._item_json(item, say) for item in self.items],
         }
+
+    def _item_json(self, item: ComparedGpu, say: Say) -> dict[str, Any]:
+        """One GPU; its `fit` with what it can be checked by."""
+        data = item.to_json(say)
+        if item.ranked is not None and self.profile is not None and self.workload is not None:
+            data["fit"] |= evidence_json(self.profile, item.ranked, self.workload, say)
+        return data
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from gpusizer.answers.evidence import evidence_json
 from gpusizer.answers.model_card.card_answer import ModelCardAnswer
 from gpusizer.answers.request import SizeRequest
 from gpusizer.core.errors import GpusizerError
@@ -78,7 +79,13 @@ class Report:
             "model": model_json(self.profile, say),
             "workload": self._workload_json(),
             "estimates": [_estimate_json(row, self.workload) for row in self.estimates],
-            "ranking": [ranked_json(item, say) for item in self.ranking],
+            "ranking": [
+                {
+                    **ranked_json(item, say),
+                    **evidence_json(self.profile, item, self.workload, say),
+                }
+                for item in self.ranking
+            ],
             "notes": [note_json(note, say) for note in self.notes],
         }
         if self.quantized_repos is not None:

@@ -18,6 +18,8 @@ from gpusizer.text import say_error
 
 MakeSizer = Callable[[bool], Sizer]
 """Builds a Sizer; with True it makes no requests."""
+ReadPage = Callable[[str], str]
+"""Reads the metrics of a server of the reader's own, for the command `check`."""
 
 # Command -> (module of gpusizer.cli, function).
 _COMMANDS = {
@@ -28,13 +30,14 @@ _COMMANDS = {
     "compare": ("commands", "run_compare"),
     "models-for": ("models", "run_models_for"),
     "log": ("log_command", "run_log"),
+    "check": ("check_command", "run_check"),
 }
 Command = Callable[[Sizer, argparse.Namespace], None]
 _log = logging.getLogger(__name__)
 
 
-def run(argv: Sequence[str], make_sizer: MakeSizer) -> int:
-    """Answer one command line and return the exit code.
+def run(argv: Sequence[str], make_sizer: MakeSizer, read_page: ReadPage) -> int:
+    """Answer one command line and return the exit code. `arguments.read_page` is `read_page`.
 
     It is 0, 2 for bad input, 3 for a model that cannot be read, or 1 for a bug.
     """
@@ -42,6 +45,7 @@ def run(argv: Sequence[str], make_sizer: MakeSizer) -> int:
     try:
         arguments = build_parser(argv).parse_args(argv)
         model = getattr(arguments, "model", None)
+        arguments.read_page = read_page
         command = _load(arguments.command)
         command(make_sizer(arguments.offline), arguments)
     except GpusizerError as error:

@@ -138,6 +138,24 @@ def _log(command: argparse.ArgumentParser) -> None:
     command.add_argument("--gpu", help="the GPU, where the log does not name it")
 
 
+def _check(command: argparse.ArgumentParser) -> None:
+    command.usage = "gpusizer check MODEL [options]"
+    command.add_argument("model", nargs="?", help=f"model ID, or {_LOCAL_MODEL}")
+    command.add_argument("--gpu", help="the GPU, with a count or not; llama-bench names its own")
+    command.add_argument("--quant", help="what the weights are, where the program does not say")
+    llama = command.add_argument_group("llama.cpp: runs llama-bench")
+    llama.add_argument("--llama-bench", metavar="PROGRAM", help="where it is (default: on PATH)")
+    llama.add_argument("--weights", metavar="FILE", help="the GGUF file that runs")
+    llama.add_argument("--prompt", default="512", metavar="TOKENS", help="default 512; 0: none")
+    llama.add_argument("--generate", default="128", metavar="TOKENS", help="default 128; 0: none")
+    llama.add_argument("--depth", default="0", metavar="TOKENS", help="tokens before (default 0)")
+    llama.add_argument("--timeout", default="1800", metavar="SECONDS", help="default 1800")
+    vllm = command.add_argument_group("vLLM: reads the metrics of a running server twice")
+    vllm.add_argument("--vllm", metavar="ADDRESS", help="such as http://127.0.0.1:8000")
+    vllm.add_argument("--seconds", default="10", help="between the readings (default 10)")
+    vllm.add_argument("--engine-version", metavar="VERSION", help="of the server, such as 0.11")
+
+
 _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
     "size": ("memory at every quantization, and ranked GPUs", _size),
     "train": ("memory, time and price of fine-tuning", _train),
@@ -146,4 +164,5 @@ _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
     "compare": ("GPUs side by side", _compare),
     "models-for": ("which models fit a GPU or a machine", _models_for),
     "log": ("an engine's start-up log, measured against predictions", _log),
+    "check": ("a speed of this machine, measured against predictions", _check),
 }

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from gpusizer.answers.comparison import Comparison, GpuListing
 from gpusizer.answers.model_card.verdicts import JudgedStatement
 from gpusizer.answers.report import EstimateRow, Report, line
+from gpusizer.cli.evidence_text import evidence_text
 from gpusizer.cli.money import money_text, price_cell, purposes_text
 from gpusizer.cli.output import lines_text, table
 from gpusizer.cli.plans import RIG_HEAD, plan_lines, rig_lines, rig_rows
@@ -35,7 +36,7 @@ def report_text(report: Report) -> str:
         f"GPUs ({report.request.rank_by} first)" if not report.request.gpus else "GPUs asked for",
         *_ranking_parts(report),
         *(say_note(note) for note in report.notes),
-        *(_asked_text(item) for item in report.ranking if item.largest is not None),
+        *_asked_parts(report),
     ]
     if report.model_card is not None and report.model_card.statements:
         parts.append(table(_CARD_HEAD, list(map(_card_cells, report.model_card.statements))))
@@ -158,6 +159,16 @@ def _ranking_parts(report: Report) -> list[str]:
         cells = [_ranked_cells(item) for item in report.ranking]
         return [table(_RANKING_HEAD, cells), *why_text(report.ranking)]
     return [] if report.request.filters else [text("answer.nothing_fits", "en")]
+
+
+def _asked_parts(report: Report) -> list[str]:
+    """Write the GPUs that the request names, each with what it can be checked by."""
+    parts = []
+    for item in report.ranking:
+        if item.largest is not None:
+            evidence = evidence_text(report.profile, item, report.workload)
+            parts += [_asked_text(item), *([evidence] if evidence else [])]
+    return parts
 
 
 def _asked_text(item: Ranked) -> str:

@@ -6,7 +6,20 @@ from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
-DATA_DIR = Path(__file__).resolve().parents[2] / "data"
+PACKAGE_DIR = Path(__file__).resolve().parents[1]
+"""Folder of the package `gpusizer`."""
+
+
+def find_data(package: Path) -> Path:
+    """Return the folder of the tables: inside an installed package, beside that of a checkout.
+
+    The folder inside wins: what lies beside an installed package is some other package's.
+    """
+    installed = package / "data"
+    return installed if installed.is_dir() else package.parent / "data"
+
+
+DATA_DIR = find_data(PACKAGE_DIR)
 """Tables that people edit."""
 
 GENERATED_DIR = DATA_DIR / "generated"
@@ -28,7 +41,9 @@ def code_version() -> str:
 
     Another version may answer the same request about the same commit differently.
     """
-    return _hash_of(DATA_DIR.parent, "gpusizer/**/*.py", "gpusizer/**/*.toml", "scrapers/**/*.py")
+    return _hash_of(
+        PACKAGE_DIR.parent, "gpusizer/**/*.py", "gpusizer/**/*.toml", "scrapers/**/*.py"
+    )
 
 
 def _hash_of(folder: Path, *patterns: str) -> str:

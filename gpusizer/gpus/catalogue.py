@@ -51,7 +51,7 @@ class Catalogue:
         """
         if len(text) > MAX_NAME_CHARS:
             raise UnknownGpu(value=text[:MAX_NAME_CHARS], suggestions=[])
-        gpu = self._match(text)
+        gpu = self.match(text)
         if gpu is None:
             raise UnknownGpu(value=text, suggestions=self.suggestions(text))
         return gpu
@@ -70,7 +70,7 @@ class Catalogue:
         gpus = [*self._named(query), *self._with_words(words)]
         return _distinct(gpus or self._with_words(telling_words(words)))
 
-    def _match(self, text: str) -> Gpu | None:
+    def match(self, text: str) -> Gpu | None:
         """The one GPU that a text names, None for several or none."""
         exact = self._by_slug.get(text.strip().casefold())
         if exact is not None:
@@ -84,7 +84,7 @@ class Catalogue:
 
     def _named(self, text: str) -> tuple[Gpu, ...]:
         """The GPU that a text names; of a product without its size every size."""
-        gpu = self._match(text)
+        gpu = self.match(text)
         if gpu is not None:
             return (gpu,)
         key = name_key(text)

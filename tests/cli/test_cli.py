@@ -331,7 +331,7 @@ def test_other_commands_do_not_load_logs() -> None:
         "import sys; from gpusizer.__main__ import main;"
         "main(['size', 'gpt2', '--offline', '--json']);"
         "print([m for m in sys.modules if m.startswith"
-        "(('gpusizer.answers.logs', 'gpusizer.answers.launch'))],"
+        "(('gpusizer.answers.logs', 'gpusizer.answers.checks'))],"
         " file=sys.stderr)"
     )
     result = subprocess.run(

@@ -43,6 +43,11 @@ REPOSITORIES = {"gptq": gptq(), "gguf": gguf()}
 CASES = [(name, path) for name, repo in REPOSITORIES.items() for path in texts(repo)]
 
 
+def no_metrics(address: str) -> str:
+    """No command here reads a server."""
+    raise AssertionError(address)
+
+
 def sizer(repo: RepoSnapshot) -> Sizer:
     def lister(base: str, sizes: bool) -> tuple[QuantizedRepo, ...]:
         return (QuantizedRepo(f"org/q{POISON}", f"GGUF{POISON}", 5, None),)
@@ -54,7 +59,7 @@ def shell(
     repo: RepoSnapshot, *arguments: str, capsys: pytest.CaptureFixture[str]
 ) -> tuple[int, str, str]:
     """Exit code, standard output and standard error of a command."""
-    code = run(arguments, lambda offline: sizer(repo))
+    code = run(arguments, lambda offline: sizer(repo), no_metrics)
     return (code, *capsys.readouterr())
 
 
@@ -103,7 +108,7 @@ def test_errors_print_no_control_characters(capsys: pytest.CaptureFixture[str]) 
         def fetch(ref: ModelRef) -> RepoSnapshot:
             raise error
 
-        code = run(["size", MODEL], lambda offline: sizer(gptq()).reading(fetch))
+        code = run(["size", MODEL], lambda offline: sizer(gptq()).reading(fetch), no_metrics)
         return (code, *capsys.readouterr())
 
     hostile = f"x{POISON}"

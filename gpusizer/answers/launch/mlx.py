@@ -34,15 +34,21 @@ def launch(plan: LaunchPlan) -> LaunchCommand:
     _, untold = cache_flag(plan, "", {})
     context = Note("launch_no_flag", engine=plan.engine, setting="context")
     notes = (context, *untold, *no_revision(plan), *one_node(plan))
-    model, lines = plan.repo_id, []
-    if not plan.stored and bits and not plan.quantized:
-        model = f"{plan.repo_id.rpartition('/')[2]}-{plan.quant}"
+    model, lines = model_of(plan), []
+    if bits and model != plan.repo_id:
         lines.append(_convert(plan, model, bits[1]))
     elif not plan.stored and plan.quant != "bf16":
         notes += (Note("launch_needs_repository", quant=plan.quant_name),)
     flags = [("--model", model), *above_one("--decode-concurrency", plan.workload.concurrency)]
     lines.append(command(("mlx_lm.server",), flags))
     return LaunchCommand(plan.engine, "\n".join(lines), "bash", notes)
+
+
+def model_of(plan: LaunchPlan) -> str:
+    """Return what is loaded: the repository, or the folder of its converted weights."""
+    if plan.stored or plan.quantized or not _BITS.fullmatch(plan.quant):
+        return plan.repo_id
+    return f"{plan.repo_id.rpartition('/')[2]}-{plan.quant}"
 
 
 def _convert(plan: LaunchPlan, folder: str, bits: str) -> str:

@@ -18,6 +18,7 @@ from gpusizer.gpus.costs import rental_quote
 from gpusizer.gpus.purchase import current_day
 from gpusizer.ui.presenters.bars import segments
 from gpusizer.ui.presenters.commands import launch_html
+from gpusizer.ui.presenters.evidence import evidence_html
 from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.marks import parts_legend, verdict_badge
 from gpusizer.ui.presenters.number_format import DASH, percent
@@ -33,9 +34,9 @@ def cards_html(
 ) -> Html:
     """Write the picked GPUs in the order of picking, and the field that adds one."""
     items = comparison.items if comparison else ()
-    launch = partial(launch_html, comparison, words) if comparison else None
+    commands = partial(_commands, comparison, words) if comparison else None
     cards = [
-        _card(item, pick, words, launch(item.ranked) if launch and item.ranked else None)
+        _card(item, pick, words, commands(item.ranked) if commands and item.ranked else None)
         for item, pick in zip(items, picks, strict=False)
     ]
     grid = el("div", join(cards), class_="gs-cards")
@@ -72,6 +73,12 @@ def _adder(words: Words) -> Html:
         el("button", words("cards.add"), type="submit", class_="gs-button"),
         class_="gs-adder",
     )
+
+
+def _commands(comparison: Comparison, words: Words, ranked: Ranked) -> Html:
+    """Write the command that starts a card, and what the card can be checked by."""
+    launch = launch_html(comparison, words, ranked)
+    return el("div", launch, evidence_html(comparison, words, ranked))
 
 
 def _card(item: ComparedGpu, pick: str, words: Words, command: Html | None) -> Html:

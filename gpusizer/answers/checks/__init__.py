@@ -1,0 +1,1 @@
+"""Speeds measured on this machine, beside the predictions for the same runs."""

@@ -1,0 +1,350 @@
+"""The use case: predict the runs that a benchmark measured here, and compare."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from gpusizer.answers.benchmark import looks
+from gpusizer.answers.checks.llama_bench import BenchReport, BenchTest
+from gpusizer.answers.checks.vllm_metrics import ServedLoad
+from gpusizer.answers.logs.prediction import predictor
+from gpusizer.answers.logs.run_request import LogRequest
+from gpusizer.answers.report import SCHEMA_VERSION, Report
+from gpusizer.answers.request import NATIVE_QUANT
+from gpusizer.answers.sizer import Sizer
+from gpusizer.core.messages import Note, Say, note_json
+from gpusizer.core.validation import fail
+from gpusizer.fit.speed import Rate
+from gpusizer.fit.speed.work import PROMPT_SHARE
+from gpusizer.gpus.names import parse_gpu_request
+from gpusizer.hub.model_ref import is_repo_id
+from gpusizer.model.profile import ModelProfile
+
+Fields = Mapping[str, Any]
+Row = dict[str, Any]
+
+_LLAMA_CPP, _VLLM = "llama.cpp", "vllm"
+_SERVED_CACHES = ("auto", "fp8", "fp8_e4m3", "fp8_e5m2")
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedSpeed:
+    """One measured number and the prediction for it.
+
+    Attributes:
+        name: the test as the benchmark calls it.
+        quantity: "decode", "prefill", "total": tokens per second; "max_concurrency": sequences.
+        predicted: None where no speed is claimed.
+    """
+
+    name: str
+    quantity: str
+    measured: float
+    predicted: Rate | None
+
+    @property
+    def verdict(self) -> str:
+        """Where the measurement lies: "in_band", "below", "above", or "unknown"."""
+        if self.predicted is None:
+            return "unknown"
+        if self.measured < self.predicted.low:
+            return "below"
+        return "above" if self.measured > self.predicted.high else "in_band"
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON object."""
+        return {
+            "name": self.name,
+            "quantity": self.quantity,
+            "measured": round(self.measured, 3),
+            "predicted": None if self.predicted is None else self.predicted.to_json(),
+            "verdict": self.verdict,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class SpeedCheck:
+    """What was measured here, beside what was predicted.
+
+    Attributes:
+        row: the run in the form of `data/measurements/throughput.jsonl`.
+        looks: what to look at, where a speed is below its band.
+    """
+
+    engine: str
+    model: str
+    gpu: str
+    count: int
+    compared: tuple[ComparedSpeed, ...]
+    row: Row
+    looks: tuple[Note, ...]
+
+    def to_json(self, say: Say) -> dict[str, Any]:
+        """JSON object, with sentences."""
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "engine": self.engine,
+            "model": self.model,
+            "gpu": self.gpu,
+            "count": self.count,
+            "compared": [speed.to_json() for speed in self.compared],
+            "when_less": [note_json(note, say) for note in self.looks],
+            "row": self.row,
+        }
+
+
+def check_llama_bench(
+    sizer: Sizer, bench: BenchReport, model: str, gpu: str = "", quant: str = ""
+) -> SpeedCheck:
+    """Compare a run of llama-bench with the answers to the same questions.
+
+    `gpu` and `quant` win over what the program printed. Raises any GpusizerError of the questions.
+    """
+    name, count = _cards(bench, gpu)
+    fields = {
+        "model": model,
+        "engine": _LLAMA_CPP,
+        "engine_version": bench.build,
+        "backend": bench.backend,
+        "quant": quant or _quant(sizer, model, bench),
+        "gpu": name,
+        "gpu_count": count,
+        "kv_dtype": bench.kv_dtype,
+        "flash_attention": bench.flash_attention,
+        "batch_size": bench.batch_size,
+        "ubatch_size": bench.ubatch_size,
+        "text_only": True,
+        "card": False,
+        **_split(bench.split, count),
+    }
+    asked = [(test, _answer_to(sizer, fields, test)) for test in bench.tests]
+    known = [(test, report) for test, report in asked if report is not None]
+    if not known:
+        raise fail("llama-bench", "", "not_llama_bench")
+    report = known[0][1]
+    is_whole = _is_whole(bench, report.profile)
+    compared = tuple(_compared(test, about if is_whole else None) for test, about in known)
+    row = _llama_row(bench, report, name)
+    checked = _check(_LLAMA_CPP, report, compared, row)
+    return checked if is_whole else replace(checked, looks=(Note("look_layers_on_gpu"),))
+
+
+def check_vllm(
+    sizer: Sizer, load: ServedLoad, model: str, gpu: str, quant: str = "", version: str = ""
+) -> SpeedCheck:
+    """Compare what a server did with the answer for as many users of the same lengths.
+
+    Raises any GpusizerError of the question.
+    """
+    users = max(1, round(load.users))
+    lengths = (load.prompt_tokens or 0) + (load.answer_tokens or 0)
+    named = parse_gpu_request(gpu)
+    count = named.count or 1
+    asked = {
+        "model": model or load.model,
+        "engine": _VLLM,
+        "engine_version": version or None,
+        "context": lengths or None,
+        "concurrency": users,
+        "memory_utilization": load.utilization,
+        "kv_dtype": load.kv_dtype if load.kv_dtype in _SERVED_CACHES else None,
+        "tensor_parallel": count if count > 1 else None,
+    }
+    stated = {key: value for key, value in asked.items() if value is not None}
+    chosen = {"quant": quant or NATIVE_QUANT, "gpu": named.name, "gpu_count": count, "card": False}
+    report = sizer.size({**stated, **chosen})
+    speeds = report.ranking[0].speeds
+    compared = [
+        ComparedSpeed(
+            "tok/s of each user",
+            "decode",
+            load.user_tokens_per_second,
+            speeds.per_user if speeds else None,
+        ),
+        ComparedSpeed(
+            f"tok/s of {users} users",
+            "total",
+            load.total_tokens_per_second,
+            speeds.total if speeds else None,
+        ),
+        *_capacity(sizer, load, stated, report),
+    ]
+    return _check(_VLLM, report, tuple(compared), _vllm_row(load, report, users, gpu, version))
+
+
+def _check(
+    engine: str, report: Report, compared: tuple[ComparedSpeed, ...], row: Row
+) -> SpeedCheck:
+    fit = report.ranking[0].fit
+    is_slow = any(speed.verdict == "below" for speed in compared)
+    return SpeedCheck(
+        engine=engine,
+        model=report.profile.repo_id,
+        gpu=fit.gpu.slug,
+        count=fit.count,
+        compared=compared,
+        row=row,
+        looks=looks(engine, fit.gpu, fit.count) if is_slow else (),
+    )
+
+
+def _cards(bench: BenchReport, gpu: str) -> tuple[str, int]:
+    """The card's name and how many computed. Raises InvalidRequest for different ones."""
+    if gpu:
+        named = parse_gpu_request(gpu)
+        return named.name, named.count or max(1, len(bench.gpus))
+    if len(set(bench.gpus)) != 1:
+        raise fail("gpu", ", ".join(bench.gpus), "different_gpus")
+    return bench.gpus[0], len(bench.gpus)
+
+
+def _quant(sizer: Sizer, model: str, bench: BenchReport) -> str:
+    """Files of GGUF are measured as they are; other models in the type of the file that ran."""
+    ref = sizer.parse(model)
+    is_file = bool(ref.file or ref.tag) or "gguf" in ref.repo_id.lower()
+    return NATIVE_QUANT if is_file else bench.quant
+
+
+def _split(split: str, count: int) -> Fields:
+    if count == 1:
+        return {}
+    return {"pipeline_parallel": count} if split == "layer" else {"tensor_parallel": count}
+
+
+def _answer_to(sizer: Sizer, fields: Fields, test: BenchTest) -> Report | None:
+    """The report about one test; None for a test of prompt and answer together.
+
+    A prompt is the share of a request's context that answers assume; prompts behind others are
+    not predicted.
+    """
+    if test.is_prompt and not test.depth:
+        context = round(test.prompt_tokens / PROMPT_SHARE)
+    elif test.is_answer:
+        context = test.depth + test.generated_tokens // 2
+    else:
+        return None
+    return sizer.size({**fields, "context": max(1, context)})
+
+
+def _is_whole(bench: BenchReport, profile: ModelProfile) -> bool:
+    """Whether every layer ran on GPUs, which predicted speeds assume; the output counts as one."""
+    layers = profile.architecture.layers if profile.architecture else 0
+    return not bench.cpu_moe_layers and (bench.gpu_layers is None or bench.gpu_layers > layers)
+
+
+def _compared(test: BenchTest, report: Report | None) -> ComparedSpeed:
+    """One test beside its answer; without a prediction where there is none for it."""
+    item = report.ranking[0] if report else None
+    predicted = None
+    if item is not None:
+        predicted = item.prefill if test.is_prompt else item.decode
+    quantity = "prefill" if test.is_prompt else "decode"
+    return ComparedSpeed(test.name, quantity, test.tokens_per_second, predicted)
+
+
+def _capacity(
+    sizer: Sizer, load: ServedLoad, stated: Fields, report: Report
+) -> Sequence[ComparedSpeed]:
+    """How many sequences of the load's length the cache holds, where all tokens cost the same."""
+    fit = report.ranking[0].fit
+    if load.cache_tokens is None or "context" not in stated:
+        return ()
+    request = LogRequest(
+        engine=_VLLM,
+        model=stated["model"],
+        fields=stated,
+        gpu=fit.gpu.name,
+        gpus=fit.count,
+    )
+    prediction = predictor(sizer)(request)
+    held = prediction.amount("max_concurrency")
+    if held is None or not prediction.even:
+        return ()
+    band = Rate(held.low, held.likely, held.high)
+    sequences = load.cache_tokens / stated["context"]
+    return (ComparedSpeed("sequences in the cache", "max_concurrency", sequences, band),)
+
+
+def _llama_row(bench: BenchReport, report: Report, gpu: str) -> Row:
+    """The tests as a row: the answer behind the fewest tokens, and the prompt of an empty cache."""
+    answers = sorted((t for t in bench.tests if t.is_answer), key=lambda test: test.depth)
+    prompts = [test for test in bench.tests if test.is_prompt and not test.depth]
+    settings: Row = {}
+    measured: Row = {}
+    for answer in answers[:1]:
+        settings["context"] = answer.depth + answer.generated_tokens // 2
+        settings["generated_tokens"] = answer.generated_tokens
+        measured["decode_tokens_per_second"] = round(answer.tokens_per_second, 2)
+    for prompt in prompts[:1]:
+        settings["prompt_tokens"] = prompt.prompt_tokens
+        measured["prefill_tokens_per_second"] = round(prompt.tokens_per_second, 2)
+    about = {
+        "engine": _LLAMA_CPP,
+        "front_end": "llama-bench",
+        "engine_version": bench.build,
+        "backend": bench.backend.upper(),
+        "quantization": bench.label,
+        "gguf_file": bench.file,
+        "kv_k": bench.kv_dtype.partition("/")[0],
+        "kv_v": bench.kv_dtype.rpartition("/")[2],
+        "flash_attention": bench.flash_attention,
+        "split": bench.split,
+    }
+    return _row({**about, **_of(report, gpu), **settings}, measured)
+
+
+def _vllm_row(load: ServedLoad, report: Report, users: int, gpu: str, version: str) -> Row:
+    alone = users == 1
+    name = "decode_tokens_per_second" if alone else "serving_tokens_per_second"
+    rate = load.user_tokens_per_second if alone else load.total_tokens_per_second
+    about = {
+        "engine": _VLLM,
+        "front_end": "vllm /metrics",
+        "engine_version": version,
+        "kv_dtype": load.kv_dtype,
+        "prompt_tokens": load.prompt_tokens,
+        "generated_tokens": load.answer_tokens,
+        "concurrency": users,
+    }
+    return _row({**about, **_of(report, gpu)}, {name: round(rate, 2)})
+
+
+def _of(report: Report, gpu: str) -> Row:
+    """What was measured: model, quantization and cards. Names of folders are nobody's business."""
+    profile, fit = report.profile, report.ranking[0].fit
+    repo = _hub_name(profile)
+    return {
+        "repo": repo,
+        "profile": repo,
+        "profile_basis": "file_name" if profile.format == "gguf" else "id",
+        "quant": fit.estimate.quant.slug,
+        "gpu": gpu,
+        "gpu_slug": fit.gpu.slug,
+        "gpu_count": fit.count,
+    }
+
+
+def _hub_name(profile: ModelProfile) -> str:
+    if profile.format == "gguf" and profile.base_models:
+        return profile.base_models[0]
+    return profile.repo_id if is_repo_id(profile.repo_id) else ""
+
+
+def _row(about: Row, measured: Row) -> Row:
+    """A row of `data/measurements`; what is not known is left out, as there."""
+    row = {name: value for name, value in about.items() if value not in (None, "")}
+    row["measured"] = measured
+    digest = hashlib.sha256(json.dumps(row, sort_keys=True).encode()).hexdigest()[:12]
+    return {
+        "kind": "throughput",
+        "id": f"user-{digest}",
+        "dup_group": f"user-{digest}",
+        "source_group": "users",
+        "source_url": "unpublished",
+        "confidence": "high",
+        **row,
+    }

@@ -1,0 +1,32 @@
+"""What stands beside an estimate so that it can be checked: published runs, and a command."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpusizer.answers.benchmark import Benchmark, benchmark
+from gpusizer.answers.published_runs import runs_on
+from gpusizer.core.errors import InvalidRequest
+from gpusizer.core.messages import Say
+from gpusizer.fit.ranking import Ranked
+from gpusizer.memory.workload import Workload
+from gpusizer.model.profile import ModelProfile
+
+
+def evidence_json(
+    profile: ModelProfile, item: Ranked, workload: Workload, say: Say
+) -> dict[str, Any]:
+    """The contract's `measured` of a place; `benchmark` only for GPUs named in the request."""
+    evidence: dict[str, Any] = {"measured": [run.to_json() for run in runs_on(profile, item.fit)]}
+    if item.largest is not None:
+        command = benchmark_of(profile, item, workload)
+        evidence["benchmark"] = None if command is None else command.to_json(say)
+    return evidence
+
+
+def benchmark_of(profile: ModelProfile, item: Ranked, workload: Workload) -> Benchmark | None:
+    """The command that measures a place; None also for names that the Hub cannot have."""
+    try:
+        return benchmark(profile, item, workload)
+    except InvalidRequest:
+        return None

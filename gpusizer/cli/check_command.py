@@ -1,0 +1,162 @@
+"""The command `check` measures a speed on this machine and compares it with the prediction."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import subprocess
+import time
+from collections.abc import Callable
+
+from gpusizer.answers.checks.llama_bench import MAX_CHARS, parse_llama_bench
+from gpusizer.answers.checks.speed_check import (
+    ComparedSpeed,
+    SpeedCheck,
+    check_llama_bench,
+    check_vllm,
+)
+from gpusizer.answers.checks.vllm_metrics import parse_metrics, served_between
+from gpusizer.answers.sizer import Sizer
+from gpusizer.cli.output import print_json, print_text, table
+from gpusizer.core.errors import InvalidRequest
+from gpusizer.core.printable import json_text, printable
+from gpusizer.core.validation import fail, read_integer
+from gpusizer.hub.model_ref import ModelRef
+from gpusizer.text import say_note
+
+ReadPage = Callable[[str], str]
+"""Reads the metrics of the server at an address; raises InvalidRequest."""
+
+PROGRAM = "llama-bench"
+_SECONDS = (1, 3600)
+_HEAD = ("test", "measured", "predicted", "band", "")
+_VERDICTS = {
+    "in_band": "in the band",
+    "below": "below the band",
+    "above": "above the band",
+    "unknown": "nothing is predicted",
+}
+_SHOWN_ERROR = 200  # characters of what a program wrote before it failed
+
+
+def run_check(sizer: Sizer, arguments: argparse.Namespace) -> None:
+    """Run `check MODEL`: measure, compare and print both."""
+    checked = _of_server(sizer, arguments) if arguments.vllm else _of_program(sizer, arguments)
+    if arguments.json:
+        print_json(checked.to_json(say_note))
+    else:
+        print_text(check_text(checked))
+
+
+def check_text(checked: SpeedCheck) -> str:
+    """Write measured beside predicted, what to look at, and the row that contributes the run."""
+    named = f"{checked.engine}, {checked.model}, {checked.count} x {checked.gpu}"
+    parts = [printable(named), table(_HEAD, list(map(_cells, checked.compared)))]
+    if checked.looks:
+        parts.append("\n".join(f"Slower than predicted: {say_note(n)}" for n in checked.looks))
+    parts.append("To contribute this run, open an issue with this row and where you publish it:")
+    return "\n\n".join([*parts, printable(json_text(checked.row))])
+
+
+def _cells(speed: ComparedSpeed) -> tuple[str, ...]:
+    predicted = speed.predicted
+    likely, band = (
+        ("—", "—")
+        if predicted is None
+        else (
+            f"{predicted.likely:g}",
+            f"{predicted.low:g}-{predicted.high:g}",
+        )
+    )
+    return speed.name, f"{speed.measured:,.1f}", likely, band, _VERDICTS[speed.verdict]
+
+
+def _of_server(sizer: Sizer, arguments: argparse.Namespace) -> SpeedCheck:
+    """Read the metrics of a running vLLM twice, and compare what it did in between."""
+    if not arguments.gpu:
+        raise fail("gpu", "", "needed")
+    read: ReadPage = arguments.read_page
+    seconds = _bounded("seconds", arguments.seconds, *_SECONDS)
+    before, start = parse_metrics(read(arguments.vllm)), time.monotonic()
+    time.sleep(seconds)
+    after, end = parse_metrics(read(arguments.vllm)), time.monotonic()
+    load = served_between(before, after, end - start)
+    version = arguments.engine_version or ""
+    return check_vllm(
+        sizer, load, arguments.model or "", arguments.gpu, arguments.quant or "", version
+    )
+
+
+def _of_program(sizer: Sizer, arguments: argparse.Namespace) -> SpeedCheck:
+    """Run llama-bench on the model and compare its tests."""
+    if not arguments.model:
+        raise fail("model", "", "empty")
+    source = _source(sizer.parse(arguments.model), arguments.weights)
+    numbers = {
+        option: _bounded(name, getattr(arguments, name), low, 2**24)
+        for option, name, low in (("-p", "prompt", 0), ("-n", "generate", 0), ("-d", "depth", 0))
+    }
+    options = [text for option, number in numbers.items() for text in (option, str(number))]
+    timeout = _bounded("timeout", arguments.timeout, 1, 24 * 3600)
+    program = arguments.llama_bench or PROGRAM
+    output = _output_of(program, [*source, *options, "-o", "json"], timeout)
+    bench = parse_llama_bench(output)
+    return check_llama_bench(
+        sizer, bench, arguments.model, arguments.gpu or "", arguments.quant or ""
+    )
+
+
+def _source(ref: ModelRef, weights: str | None) -> list[str]:
+    """The options that name the file: one on this machine, else one of a repository of GGUF.
+
+    Raises InvalidRequest for a model whose file is not named.
+    """
+    path = str(weights or getattr(ref, "path", ""))
+    if path.endswith(".gguf"):
+        return ["-m", path]
+    if ref.tag:
+        return ["-hf", f"{ref.repo_id}:{ref.tag}"]
+    if ref.file and ref.file.endswith(".gguf"):
+        return ["-hf", ref.repo_id, "-hff", ref.file]
+    raise fail("model", ref.repo_id, "no_gguf_file")
+
+
+def _output_of(program: str, options: list[str], timeout_seconds: int) -> str:
+    """What the program prints. Raises InvalidRequest where it is missing, fails or takes longer."""
+    found = shutil.which(program)
+    if found is None:
+        raise fail(PROGRAM, program, "no_such_program")
+    try:
+        done = subprocess.run(
+            [found, *options],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=timeout_seconds,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise fail(PROGRAM, program, "timeout") from None
+    except OSError as error:
+        raise _failed(program, str(error.strerror)) from error
+    if done.returncode != 0:
+        raise _failed(program, done.stderr or f"exit status {done.returncode}")
+    return done.stdout[:MAX_CHARS]
+
+
+def _failed(program: str, why: str) -> InvalidRequest:
+    detail = why.strip()[-_SHOWN_ERROR:] or "nothing"
+    return fail(PROGRAM, program, "program_failed", detail=printable(detail))
+
+
+def _bounded(name: str, text: str, low: int, high: int) -> int:
+    """A whole number within bounds. Raises InvalidRequest."""
+    try:
+        number = read_integer(text)
+    except ValueError:
+        raise fail(name, text, "not_an_integer") from None
+    if not low <= number <= high:
+        raise fail(name, text, "out_of_range", low=low, high=high)
+    return number

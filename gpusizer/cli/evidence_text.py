@@ -1,0 +1,57 @@
+"""What a GPU that the request names can be checked by, as plain text."""
+
+from __future__ import annotations
+
+from gpusizer.answers.evidence import benchmark_of
+from gpusizer.answers.published_runs import MEMORY, SPEEDS, PublishedRun, runs_on
+from gpusizer.cli.output import lines_text
+from gpusizer.core.units import format_gib
+from gpusizer.fit.ranking import Ranked
+from gpusizer.memory.workload import Workload
+from gpusizer.model.profile import ModelProfile
+from gpusizer.text import say_note
+
+_FITTED = {
+    True: "the estimate may rest on it",
+    False: "nothing of the estimate rests on it",
+    None: "",
+}
+
+
+def evidence_text(profile: ModelProfile, item: Ranked, workload: Workload) -> str:
+    """Write published runs of exactly this, and the command that measures it; "" for neither."""
+    lines = [f"  measured: {_run_text(run)}" for run in runs_on(profile, item.fit)]
+    command = benchmark_of(profile, item, workload)
+    if command is not None:
+        lines += ["  To measure it yourself:", *(f"    {row}" for row in command.text.splitlines())]
+        lines += [
+            f"  run {expectation.run} should print {expectation.printed}:"
+            f" {expectation.rate.low:g}-{expectation.rate.high:g} {expectation.unit}"
+            for expectation in command.expected
+        ]
+        lines += [f"  if slower: {say_note(note)}" for note in command.looks]
+    return lines_text(lines)
+
+
+def _run_text(run: PublishedRun) -> str:
+    speeds = [
+        f"{run.measured[name]:g} {name.removesuffix('_tokens_per_second')} tok/s"
+        for name in SPEEDS
+        if name in run.measured
+    ]
+    memory = [
+        f"{name.removesuffix('_bytes')} {format_gib(run.measured[name])}"
+        for name in MEMORY
+        if name in run.measured
+    ]
+    context = run.settings.get("context")
+    details = [
+        *speeds,
+        *memory,
+        f"context {context:,}" if isinstance(context, int) else "",
+        str(run.settings.get("engine_version", "")),
+        run.date,
+        _FITTED[run.used_in_fit],
+        run.source_url,
+    ]
+    return ", ".join(detail for detail in details if detail)

@@ -1,0 +1,99 @@
+"""What benchmarks print, made up in the form of the programs: llama-bench, and vLLM's metrics."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+CARD = "NVIDIA GeForce RTX 4090"
+SETTINGS: dict[str, Any] = {
+    "build_commit": "0123abcd",
+    "build_number": 6200,
+    "cpu_info": "A processor",
+    "gpu_info": CARD,
+    "backends": "CUDA",
+    "model_filename": "/home/ann/models/Qwen3-8B-Q4_K_M.gguf",
+    "model_type": "qwen3 8B Q4_K - Medium",
+    "model_size": 5_021_782_016,
+    "model_n_params": 8_190_735_360,
+    "n_batch": 2048,
+    "n_ubatch": 512,
+    "n_threads": 8,
+    "cpu_mask": "0x0",
+    "cpu_strict": False,
+    "poll": 50,
+    "type_k": "f16",
+    "type_v": "f16",
+    "n_gpu_layers": 99,
+    "n_cpu_moe": 0,
+    "split_mode": "layer",
+    "main_gpu": 0,
+    "no_kv_offload": False,
+    "flash_attn": 1,
+    "devices": "auto",
+    "tensor_split": "0.00",
+    "tensor_buft_overrides": "none",
+    "load_mode": "mmap",
+    "embeddings": False,
+    "no_op_offload": 0,
+    "no_host": False,
+    "fit_target": 0,
+    "fit_min_ctx": 0,
+}
+
+
+def llama_bench(*tests: tuple[int, int, int, float], **changes: Any) -> str:
+    """Tests as `llama-bench -o json` prints them: (prompt, answer, depth, tokens per second)."""
+    rows = []
+    for prompt, answer, depth, rate in tests:
+        nanoseconds = round(1e9 * (prompt + answer) / rate)
+        rows.append(
+            SETTINGS
+            | {"n_prompt": prompt, "n_gen": answer, "n_depth": depth}
+            | {"test_time": "2026-05-01T10:00:00Z", "avg_ns": nanoseconds, "stddev_ns": 1000}
+            | {"avg_ts": rate, "stddev_ts": 0.5}
+            | {"samples_ns": [nanoseconds], "samples_ts": [rate]}
+            | changes
+        )
+    return "[\n" + ",\n".join(json.dumps(row, indent=2) for row in rows) + "\n]\n"
+
+
+def vllm_metrics(
+    generated: float, waited_seconds: float, prompted: float = 0, ended: int = 0, **labels: str
+) -> str:
+    """A page of vLLM's metrics after so many tokens, which took their users so long."""
+    of = 'engine="0",model_name="Qwen/Qwen3-8B"'
+    cache = {
+        "block_size": "16",
+        "cache_dtype": "auto",
+        "enable_prefix_caching": "True",
+        "engine": "0",
+        "gpu_memory_utilization": "0.9",
+        "num_gpu_blocks": "2500",
+    } | labels
+    info = ",".join(f'{name}="{value}"' for name, value in cache.items())
+    between = "vllm:inter_token_latency_seconds"
+    return f"""# HELP python_info Python platform information
+# TYPE python_info gauge
+python_info{{implementation="CPython"}} 1.0
+# HELP vllm:num_requests_running Number of requests in model execution batches.
+# TYPE vllm:num_requests_running gauge
+vllm:num_requests_running{{{of}}} 4.0
+# HELP vllm:cache_config_info Information of the LLMEngine CacheConfig
+# TYPE vllm:cache_config_info gauge
+vllm:cache_config_info{{{info}}} 1.0
+# TYPE vllm:prompt_tokens_total counter
+vllm:prompt_tokens_total{{{of}}} {prompted}
+# TYPE vllm:generation_tokens_total counter
+vllm:generation_tokens_total{{{of}}} {generated}
+vllm:generation_tokens_created{{{of}}} 1.76e+09
+# TYPE {between} histogram
+{between}_bucket{{{of},le="0.01"}} 0.0
+{between}_bucket{{{of},le="+Inf"}} {generated}
+{between}_count{{{of}}} {generated}
+{between}_sum{{{of}}} {waited_seconds}
+vllm:request_prompt_tokens_count{{{of}}} {ended}
+vllm:request_prompt_tokens_sum{{{of}}} {3072 * ended}
+vllm:request_generation_tokens_count{{{of}}} {ended}
+vllm:request_generation_tokens_sum{{{of}}} {1024 * ended}
+"""

@@ -1,0 +1,140 @@
+"""The wheel: the shell runs from it in a folder of its own, with its tables and without tests."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from email import message_from_bytes
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+from gpusizer.core.paths import DATA_DIR, PACKAGE_DIR, find_data
+
+ROOT = Path(__file__).resolve().parents[1]
+_BENCHMARKS_ONLY = re.compile(
+    r"generated/(measured_models/|hf_mem)|measurements/(gguf_sizes|pipelines|training)\."
+)
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of this checkout, built without the network."""
+    folder = tmp_path_factory.mktemp("wheel")
+    options = ["--no-deps", "--no-build-isolation", "--no-index", "--quiet"]
+    command = [sys.executable, "-m", "pip", "wheel", *options, "--wheel-dir", str(folder), "."]
+    built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert built.returncode == 0, built.stderr
+    (path,) = folder.glob("gpusizer-*.whl")
+    return path
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the wheel's packages and its program; dependencies are those of the tests."""
+    folder = tmp_path_factory.mktemp("installed")
+    options = ["--no-deps", "--no-index", "--quiet", "--no-compile"]
+    command = [sys.executable, "-m", "pip", "install", *options, "--target", str(folder)]
+    subprocess.run([*command, str(wheel)], check=True)
+    return folder
+
+
+def run(folder: Path, where: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(folder), "XDG_CACHE_HOME": str(where)}
+    program = [sys.executable, str(folder / "bin" / "gpusizer"), *arguments]
+    return subprocess.run(program, cwd=where, env=environment, capture_output=True, text=True)
+
+
+def test_the_installed_program_answers_in_any_folder(installed: Path, tmp_path: Path) -> None:
+    answer = run(
+        installed, tmp_path, "size", "Qwen/Qwen3-8B", "--gpu", "4090", "--offline", "--json"
+    )
+    assert answer.returncode == 0, answer.stderr
+    report = json.loads(answer.stdout)
+    assert report["model"]["parameters"] == 8_190_735_360
+    assert report["ranking"][0]["gpu"] == "rtx-4090-24gb"
+
+
+def test_the_shell_needs_nothing_of_the_page(installed: Path, tmp_path: Path) -> None:
+    """With every package blocked that only `requirements.txt` names, it answers all the same."""
+    names = pins("requirements.txt") - pins("requirements-shell.txt")
+    blocked = [re.sub(r"[\[=].*", "", name).replace("-", "_") for name in names]
+    assert "gradio" in blocked
+    code = f"""
+import sys
+sys.modules.update(dict.fromkeys({blocked!r}))
+from gpusizer.__main__ import main
+sys.exit(main(["compare", "4090", "--model", "Qwen/Qwen3-8B", "--offline"]))
+"""
+    environment = {**os.environ, "PYTHONPATH": str(installed), "XDG_CACHE_HOME": str(tmp_path)}
+    shown = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
+    assert shown.returncode == 0, shown.stderr
+
+
+def test_an_installed_program_reads_its_own_tables(installed: Path, tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    code = "from gpusizer.core.paths import DATA_DIR; print(DATA_DIR)"
+    environment = {**os.environ, "PYTHONPATH": str(installed)}
+    shown = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
+    assert Path(shown.stdout.strip()) == (installed / "gpusizer" / "data").resolve()
+
+
+def test_the_wheel_holds_every_table_that_answers_read(wheel: Path) -> None:
+    packed = {name for name in ZipFile(wheel).namelist() if not name.endswith("/")}
+    tables = {
+        f"gpusizer/data/{path.relative_to(DATA_DIR).as_posix()}"
+        for path in DATA_DIR.glob("**/*")
+        if path.is_file()
+    }
+    assert {name for name in tables - packed if not _BENCHMARKS_ONLY.search(name)} == set()
+    assert "gpusizer/text/pt.toml" in packed and "scrapers/card_words.toml" in packed
+    assert {name.split("/")[0] for name in packed} == {
+        "gpusizer",
+        "scrapers",
+        "gpusizer-0.1.0.dist-info",
+    }
+
+
+def test_the_wheel_asks_for_what_the_requirements_pin(wheel: Path) -> None:
+    with ZipFile(wheel) as archive:
+        (name,) = [name for name in archive.namelist() if name.endswith("/METADATA")]
+        metadata = message_from_bytes(archive.read(name))
+    required = [re.sub(r"[\s'\"]", "", line) for line in metadata.get_all("Requires-Dist", [])]
+    assert {line for line in required if ";" not in line} == pins("requirements-shell.txt")
+    assert {re.sub(r";.*", "", line) for line in required} == pins("requirements.txt")
+    assert metadata["License-Expression"] == "Apache-2.0"
+
+
+def pins(file: str) -> set[str]:
+    """The requirements of a file, with names as metadata spells them."""
+    lines = (ROOT / file).read_text(encoding="utf-8").split()
+    return {
+        re.sub(r"^[\w.-]+", lambda name: name[0].replace("_", "-").lower(), line) for line in lines
+    }
+
+
+def test_the_shells_requirements_are_among_those_of_the_page() -> None:
+    """A Space installs requirements.txt alone, which therefore includes no other file."""
+    assert pins("requirements-shell.txt") < pins("requirements.txt")
+
+
+def test_the_build_uses_the_versions_that_tests_use() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert set(project["build-system"]["requires"]) < pins("requirements-dev.txt")
+
+
+def test_a_checkout_has_its_tables_beside_the_package(tmp_path: Path) -> None:
+    assert find_data(PACKAGE_DIR) == ROOT / "data" == DATA_DIR
+    package = tmp_path / "site-packages" / "gpusizer"
+    (package / "data").mkdir(parents=True)
+    (package.parent / "data").mkdir()
+    assert find_data(package) == package / "data"

@@ -1,0 +1,232 @@
+"""Output of benchmarks is read as facts, and compared with the answers to the same questions."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gpusizer.answers.checks.llama_bench import parse_llama_bench
+from gpusizer.answers.checks.speed_check import SpeedCheck, check_llama_bench, check_vllm
+from gpusizer.answers.checks.vllm_metrics import ServedLoad, parse_metrics, served_between
+from gpusizer.core.errors import InvalidRequest, UnknownGpu
+from gpusizer.fit.speed import Rate
+from gpusizer.text import say_note
+from tests.bench_outputs import CARD, llama_bench, vllm_metrics
+from tests.sizers import embedded_sizer
+
+MODEL = "Qwen/Qwen3-8B"
+TESTS = ((512, 0, 0, 9000.0), (0, 128, 0, 130.0), (0, 128, 8000, 110.0))
+README = Path(__file__).resolve().parents[2] / "data" / "measurements" / "README.md"
+
+
+def checked(*tests: tuple[int, int, int, float], gpu: str = "", **changes: Any) -> SpeedCheck:
+    bench = parse_llama_bench(llama_bench(*tests or TESTS, **changes))
+    return check_llama_bench(embedded_sizer(), bench, MODEL, gpu)
+
+
+def test_settings_of_llama_bench_are_read() -> None:
+    bench = parse_llama_bench("ggml_cuda_init: found 1 device\n" + llama_bench(*TESTS))
+    assert (bench.build, bench.gpus, bench.backend) == ("b6200", (CARD,), "cuda")
+    assert (bench.quant, bench.kv_dtype, bench.gpu_layers) == ("q4_k_m", "f16", None)
+    assert bench.file == "Qwen3-8B-Q4_K_M.gguf"
+    assert [test.name for test in bench.tests] == ["pp512", "tg128", "tg128 @ d8000"]
+
+
+@pytest.mark.parametrize(
+    ("change", "field", "value"),
+    [
+        ({"flash_attn": False}, "flash_attention", False),
+        ({"flash_attn": 0}, "flash_attention", False),
+        ({"flash_attn": -1}, "flash_attention", True),
+        ({"flash_attn": True}, "flash_attention", True),
+        ({"n_gpu_layers": 20}, "gpu_layers", 20),
+        ({"n_gpu_layers": -1}, "gpu_layers", None),
+        ({"type_k": "q8_0", "type_v": "q4_0"}, "kv_dtype", "q8_0/q4_0"),
+        ({"gpu_info": f"{CARD}, {CARD}"}, "split", "layer"),
+        ({"gpu_info": f"{CARD}, {CARD}", "split_mode": "none"}, "gpus", (CARD,)),
+        ({"backends": "BLAS,Vulkan,RPC"}, "backend", "vulkan"),
+        ({"model_type": "llama 7B mostly Q4_0"}, "quant", "q4_0"),
+        ({"model_type": "gpt-oss 20B MXFP4 MoE"}, "quant", "mxfp4_moe"),
+    ],
+)
+def test_older_and_newer_builds(change: dict[str, Any], field: str, value: Any) -> None:
+    assert getattr(parse_llama_bench(llama_bench(*TESTS, **change)), field) == value
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "",
+        "error: failed to load model",
+        "[]",
+        "[1, 2]",
+        "[" * 100_000 + "]" * 100_000,
+        '[{"build_number": 1}]',
+        llama_bench(*TESTS, avg_ts=float("nan")),
+        llama_bench(*TESTS, avg_ts="fast"),
+        llama_bench(*TESTS, n_gpu_layers=None),
+        llama_bench(*[TESTS[0]] * 300),
+    ],
+)
+def test_anything_else_is_refused(output: str) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        parse_llama_bench(output)
+    assert caught.value.fields["reason"] == "not_llama_bench"
+
+
+def test_a_run_on_the_processor_has_no_prediction() -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        parse_llama_bench(llama_bench(*TESTS, backends="CPU"))
+    assert caught.value.fields["reason"] == "no_gpu_used"
+
+
+def test_each_test_is_compared_with_the_answer_at_its_context() -> None:
+    result = checked()
+    assert (result.gpu, result.count, result.model) == ("rtx-4090-24gb", 1, MODEL)
+    assert [speed.quantity for speed in result.compared] == ["prefill", "decode", "decode"]
+    asked = {"model": MODEL, "gpu": "4090", "quant": "q4_k_m", "engine": "llama.cpp"}
+    settings = {"engine_version": "b6200", "backend": "cuda", "context": 8064}
+    at_depth = embedded_sizer().size({**asked, **settings}).ranking[0].decode
+    assert result.compared[2].predicted == at_depth
+    shallow = result.compared[1].predicted
+    assert shallow is not None and at_depth is not None and shallow.likely > at_depth.likely
+
+
+def test_a_measurement_lies_below_in_or_above_its_band() -> None:
+    predicted = checked().compared[1].predicted
+    assert predicted is not None
+    rates = (predicted.low / 2, predicted.likely, predicted.high * 2)
+    verdicts = [checked((0, 128, 0, rate)).compared[0].verdict for rate in rates]
+    assert verdicts == ["below", "in_band", "above"]
+
+
+def test_only_a_slow_card_is_told_where_to_look() -> None:
+    assert [note.code for note in checked((0, 128, 0, 5.0)).looks][:2] == [
+        "look_power_limit",
+        "look_slot_width",
+    ]
+    assert checked((0, 128, 0, 5000.0)).looks == ()
+
+
+def test_the_cards_are_those_that_computed() -> None:
+    two = checked((0, 128, 0, 100.0), gpu_info=f"{CARD}, {CARD}")
+    assert (two.gpu, two.count, two.row["split"]) == ("rtx-4090-24gb", 2, "layer")
+    named = checked((0, 128, 0, 100.0), gpu="rtx 3090", gpu_info="A card of its own name")
+    assert (named.gpu, named.count) == ("rtx-3090-24gb", 1)
+    with pytest.raises(InvalidRequest) as caught:
+        checked((0, 128, 0, 100.0), gpu_info=f"{CARD}, NVIDIA GeForce RTX 3090")
+    assert caught.value.fields["reason"] == "different_gpus"
+    with pytest.raises(UnknownGpu):
+        checked((0, 128, 0, 100.0), gpu_info="A card of its own name")
+
+
+def test_layers_in_system_memory_have_no_predicted_speed() -> None:
+    for settings in ({"n_gpu_layers": 10}, {"n_gpu_layers": 36}, {"n_cpu_moe": 4}):
+        result = checked((0, 128, 0, 20.0), **settings)
+        (speed,) = result.compared
+        assert (speed.predicted, speed.verdict) == (None, "unknown")
+        assert [note.code for note in result.looks] == ["look_layers_on_gpu"]
+    assert checked((0, 128, 0, 20.0), n_gpu_layers=37).compared[0].predicted is not None
+
+
+def test_a_prompt_behind_another_is_not_compared() -> None:
+    result = checked((512, 0, 0, 9000.0), (512, 0, 8000, 5000.0))
+    assert [speed.name for speed in result.compared] == ["pp512"]
+
+
+def test_the_row_has_the_form_of_the_measurements() -> None:
+    row = checked().row
+    assert row["kind"] == "throughput" and row["source_url"] == "unpublished"
+    assert row["measured"] == {
+        "decode_tokens_per_second": 130.0,
+        "prefill_tokens_per_second": 9000.0,
+    }
+    assert (row["context"], row["generated_tokens"], row["prompt_tokens"]) == (64, 128, 512)
+    assert (row["repo"], row["quant"], row["gpu_slug"]) == (MODEL, "q4_k_m", "rtx-4090-24gb")
+    assert (row["engine"], row["engine_version"], row["backend"]) == ("llama.cpp", "b6200", "CUDA")
+    described = README.read_text("utf-8")
+    assert [name for name in row if f"`{name}`" not in described] == []
+    assert "/home/ann" not in json.dumps(row)
+
+
+def test_a_row_is_named_by_what_it_says() -> None:
+    assert checked().row == checked().row
+    assert checked().row["id"] != checked((0, 128, 0, 131.0)).row["id"]
+
+
+def load(**changes: Any) -> ServedLoad:
+    before = parse_metrics(vllm_metrics(1000, 10.0, 4000, 1))
+    after = parse_metrics(vllm_metrics(9000, 90.0, 28000, 9))
+    return replace(served_between(before, after, 20.0), **changes)
+
+
+def test_a_server_is_read_by_what_it_did_in_between() -> None:
+    did = load()
+    assert did.model == MODEL
+    assert did.total_tokens_per_second == 400.0
+    assert (did.user_tokens_per_second, did.users) == (100.0, 4.0)
+    assert (did.prompt_tokens, did.answer_tokens, did.cache_tokens) == (3072, 1024, 40_000)
+    assert (did.utilization, did.kv_dtype) == (0.9, "auto")
+
+
+def test_the_time_between_tokens_had_another_name() -> None:
+    pages = [
+        vllm_metrics(tokens, tokens / 50).replace("inter_token_latency", "time_per_output_token")
+        for tokens in (1000, 2000)
+    ]
+    did = served_between(*map(parse_metrics, pages), 10.0)
+    assert did.user_tokens_per_second == pytest.approx(50)
+    assert did.prompt_tokens is None
+
+
+def test_engines_of_one_server_are_added_up() -> None:
+    both = parse_metrics(vllm_metrics(100, 1.0) + vllm_metrics(200, 2.0).replace('"0"', '"1"'))
+    assert both.sums["vllm:generation_tokens_total"] == 300
+
+
+@pytest.mark.parametrize("page", ["", "<html>", "vllm:" * 10_000, "vllm:generation_tokens_total x"])
+def test_another_page_is_refused(page: str) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        parse_metrics(page)
+    assert caught.value.fields["reason"] == "not_vllm"
+
+
+@pytest.mark.parametrize("later", [vllm_metrics(1000, 10.0), vllm_metrics(5, 1.0)])
+def test_an_idle_or_restarted_server_is_not_compared(later: str) -> None:
+    before = parse_metrics(vllm_metrics(1000, 10.0))
+    with pytest.raises(InvalidRequest) as caught:
+        served_between(before, parse_metrics(later), 20.0)
+    assert caught.value.fields["reason"] == "no_traffic"
+
+
+def test_a_server_is_compared_with_as_many_users_of_its_lengths() -> None:
+    result = check_vllm(embedded_sizer(), load(), "", "h100", version="0.11")
+    each, together, held = result.compared
+    asked = {"model": MODEL, "engine": "vllm", "engine_version": "0.11", "gpu": "h100"}
+    lengths = {"context": 4096, "concurrency": 4, "memory_utilization": 0.9, "quant": "native"}
+    speeds = embedded_sizer().size({**asked, **lengths}).ranking[0].speeds
+    assert speeds is not None
+    assert (each.predicted, together.predicted) == (speeds.per_user, speeds.total)
+    assert held.measured == 40_000 / 4096 and isinstance(held.predicted, Rate)
+    row = result.row
+    assert (row["concurrency"], row["prompt_tokens"], row["generated_tokens"]) == (4, 3072, 1024)
+    assert row["measured"] == {"serving_tokens_per_second": 400.0}
+    described = README.read_text("utf-8")
+    assert [name for name in row if f"`{name}`" not in described] == []
+
+
+def test_one_user_is_measured_by_the_time_between_tokens() -> None:
+    result = check_vllm(embedded_sizer(), load(users=1.2), MODEL, "2x h100")
+    assert result.row["measured"] == {"decode_tokens_per_second": 100.0}
+    assert result.count == 2
+
+
+def test_the_json_has_sentences() -> None:
+    document = checked((0, 128, 0, 5.0)).to_json(say_note)
+    assert document["compared"][0]["verdict"] == "below"
+    assert all(note["message"] for note in document["when_less"])
+    json.dumps(document, allow_nan=False)
