@@ -101,7 +101,7 @@ def _card(item: ComparedGpu, pick: str, words: Words, command: Html | None) -> H
 
 def _fit(fit: Fit, words: Words) -> Html:
     """Write the verdict, the bar, and the memory left or missing on one GPU."""
-    estimate, capacity = fit.estimate, fit.gpu.device_memory_bytes
+    estimate, capacity = fit.estimate, fit.gpu.device_free_bytes
     used = estimate.per_gpu.total.likely
     spare = "cards.spare" if fit.headroom_bytes >= 0 else "cards.short"
     used_of = words("cards.used", used=words.amount(used), capacity=words.amount(capacity))
@@ -125,7 +125,7 @@ def _fit(fit: Fit, words: Words) -> Html:
 
 def _capacity_bar(fit: Fit, words: Words) -> Html:
     """Draw the use of one GPU's memory; use beyond it is drawn past the line of its capacity."""
-    capacity, memory = fit.gpu.device_memory_bytes, fit.estimate.per_gpu
+    capacity, memory = fit.gpu.device_free_bytes, fit.estimate.per_gpu
     used = memory.total.likely
     scale = max(capacity, used)
     free = max(0, fit.headroom_bytes)
