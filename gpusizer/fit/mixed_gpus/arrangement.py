@@ -9,7 +9,7 @@ from functools import partial
 
 from gpusizer.fit.fit import Verdict
 from gpusizer.fit.mixed_gpus.device_shares import Arrangement, DeviceShare, Load
-from gpusizer.fit.mixed_gpus.from_disk import MAPPING_ENGINES, disk_reading, kept_in_memory
+from gpusizer.fit.mixed_gpus.from_disk import MAPPING_ENGINES, kept_in_memory
 from gpusizer.memory.engines.llama_layers import Stage
 
 
@@ -38,23 +38,21 @@ def arrange(load: Load) -> Arranged:
     same with layers dealt out to fill each card; then routed experts of as few layers as possible
     on the host; then as many layers as fit on the cards; last everything on the host.
 
-    What is tight comes before what needs the host. Where system memory is too small as well, the
-    one that reads the least from the disk; where nothing fits, the default tells what is missing.
+    What is tight comes before what needs the host, and that before what is read from the disk as
+    system memory is too small as well. Where nothing fits, the default tells what is missing.
     """
-    tight = None
-    mapped: list[Arranged] = []
+    tight = mapped = None
     for arrangement, default in _candidates(load):
         arranged = judged(load, arrangement, default=default)
         if arranged.verdict in (Verdict.FITS, Verdict.OFFLOAD):
             return tight if tight is not None and arranged.verdict is Verdict.OFFLOAD else arranged
         if arranged.verdict is Verdict.TIGHT and tight is None:
             tight = arranged
-        if arranged.verdict is Verdict.FROM_DISK:
-            mapped.append(arranged)
-    if tight is not None:
-        return tight
-    if mapped:
-        return min(mapped, key=lambda arranged: _read_again(load, arranged))
+        if arranged.verdict is Verdict.FROM_DISK and mapped is None:
+            mapped = arranged
+    usable = tight or mapped
+    if usable is not None:
+        return usable
     slots = load.layers + 1 if load.rig.gpus else 0
     return judged(load, Arrangement(default_split(load), slots), default=True)
 
@@ -168,12 +166,6 @@ def _host_verdict(load: Load, host: DeviceShare, free: int) -> Verdict:
     if verdict is not Verdict.DOES_NOT_FIT or load.engine.slug not in MAPPING_ENGINES:
         return verdict
     return Verdict.FROM_DISK if kept_in_memory(host).high <= free else verdict
-
-
-def _read_again(load: Load, arranged: Arranged) -> int:
-    reading = disk_reading(load, arranged.how, arranged.host)
-    assert reading is not None  # the verdict takes a size of system memory
-    return reading.token_bytes
 
 
 def _together(verdicts: set[Verdict], whole: bool) -> Verdict:
