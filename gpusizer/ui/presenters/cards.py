@@ -44,6 +44,7 @@ def cards_html(
         "section",
         words.heading("cards"),
         _adder(words),
+        _own_cards(words),
         el("p", message, class_="gs-message", role="status") if message else None,
         legend,
         grid if cards else el("p", words("cards.empty"), class_="gs-empty"),
@@ -71,6 +72,24 @@ def _adder(words: Words) -> Html:
         ),
         el("button", words("cards.add"), type="submit", class_="gs-button"),
         class_="gs-adder",
+    )
+
+
+def _own_cards(words: Words) -> Html:
+    """Write how to state free memory or describe a card, and the place for cards remembered by the
+    browser (`ui/own_cards_script.py`)."""
+    return join(
+        (
+            el("p", words("cards.own"), class_="gs-small"),
+            el(
+                "div",
+                el("span", words("cards.mine"), class_="gs-small"),
+                el("span", class_="gs-chips"),
+                class_="gs-own",
+                hidden=True,
+                data_forget_label=words("cards.forget", gpu="GPU"),
+            ),
+        )
     )
 
 
