@@ -87,4 +87,5 @@ def gpu_json(gpu: Gpu, say: Say) -> dict[str, Any]:
         **gpu.to_json(),
         "purpose": {**purpose.to_json(), "message": sentences},
         "rental": None if quote is None else quote.to_json(),
+        "statements": [note_json(note, say) for note in gpu.statements],
     }

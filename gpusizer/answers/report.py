@@ -211,7 +211,7 @@ def ranked_json(item: Ranked, say: Say) -> dict[str, Any]:
         "verdict": fit.verdict.value,
         "headroom_bytes": fit.headroom_bytes,
         "per_gpu_bytes": fit.estimate.per_gpu.total.likely,
-        "usable_bytes": fit.gpu.device_memory_bytes,
+        "usable_bytes": fit.gpu.device_free_bytes,
         "max_context": fit.max_context,
         "max_concurrency": fit.max_concurrency,
         **speeds_json(item.speeds),

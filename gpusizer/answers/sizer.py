@@ -29,10 +29,12 @@ from gpusizer.fit.best_on_gpu import advised, best_on
 from gpusizer.fit.filters import board_limits, most_boards, narrowed
 from gpusizer.fit.fit import OFFLOAD_ENGINES, Fitter, asked_split, device_class_of
 from gpusizer.fit.mixed_gpus import build_rig, parse_rig
+from gpusizer.fit.mixed_gpus.machine import Rig
 from gpusizer.fit.mixed_gpus.rig_plan import plan_rig
 from gpusizer.fit.ranking import Ranked, rank_gpus
 from gpusizer.gpus import Catalogue, Gpu
 from gpusizer.gpus.names import parse_gpu_request
+from gpusizer.gpus.own_memory import CardsWithMemory, OwnMemory
 from gpusizer.hub.model_ref import ParseRef, check_revision, is_repo_id, parse_model_ref
 from gpusizer.hub.quantized_repos import Lister, QuantizedRepo
 from gpusizer.hub.snapshot import Fetch, RepoSnapshot
@@ -112,7 +114,7 @@ class Sizer:
         return self.fetch(ref)
 
     def _report(self, request: SizeRequest, profile: ModelProfile, budget: TimeBudget) -> Report:
-        named = self._named(request.gpus, request.gpu_count)
+        named = self._named(request.gpus, request.gpu_count, request.own_memory)
         workload, notes = resolve_workload(request.workload, profile)
         selection = select_quants(self._quants(request, profile), profile, workload.engine)
         shown = Fitter(profile, workload, selection.shown, budget)
@@ -124,9 +126,11 @@ class Sizer:
                 about = (Note("filters_not_applied"),)
         else:
             ranking, about = self._ranked(ranker, request)
+            if request.own_memory.is_stated and not request.rig:
+                about = (*about, Note("own_memory_not_applied"))
         rig = None
         if request.rig:
-            rig = plan_rig(ranker, build_rig(parse_rig(request.rig), self.catalogue))
+            rig = plan_rig(ranker, self._rig(request))
         published, problems = self._published(request, profile)
         return Report(
             request=request,
@@ -204,7 +208,7 @@ class Sizer:
         Raises any GpusizerError.
         """
         request = CompareRequest.from_fields(fields)
-        named = self._named(request.compared, None)
+        named = self._named(request.compared, None, request.own_memory)
         if not request.model:
             return Comparison(tuple(ComparedGpu(*pair, None) for pair in named), None, None)
         snapshot = self.snapshot(request)
@@ -259,10 +263,18 @@ class Sizer:
             for rank, (gpu, count) in enumerate(named, start=1)
         )
 
-    def _named(self, texts: Sequence[str], count: int | None) -> list[tuple[Gpu, int | None]]:
-        """GPUs by name; a count written before a name wins over `count`."""
+    def _named(
+        self, texts: Sequence[str], count: int | None, memory: OwnMemory
+    ) -> list[tuple[Gpu, int | None]]:
+        """GPUs by name; a count or free memory written with a name wins over the other."""
         requests = [parse_gpu_request(text) for text in texts]
-        return [(self.catalogue.find(gpu.name), gpu.count or count) for gpu in requests]
+        cards = CardsWithMemory(self.catalogue, memory)
+        return [(cards.find(gpu.name), gpu.count or count) for gpu in requests]
+
+    def _rig(self, request: SizeRequest) -> Rig:
+        """The machine that the request names, with the memory and the disk that it states."""
+        cards = CardsWithMemory(self.catalogue, request.own_memory)
+        return build_rig(parse_rig(request.rig), cards, request.disk_bytes_per_second)
 
 
 def _priced(ranking: Sequence[Ranked], request: SizeRequest) -> tuple[Ranked, ...]:

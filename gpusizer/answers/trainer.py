@@ -22,6 +22,7 @@ from gpusizer.core.validation import fail
 from gpusizer.fit.fit import Verdict
 from gpusizer.gpus import Catalogue, Gpu
 from gpusizer.gpus.names import parse_gpu_request
+from gpusizer.gpus.own_memory import CardsWithMemory
 from gpusizer.hub.model_ref import ParseRef, check_revision, parse_model_ref
 from gpusizer.hub.snapshot import Fetch, RepoSnapshot
 from gpusizer.model.profile import HEADERS, ModelProfile, build_profile
@@ -53,8 +54,9 @@ def train(
     """
     request = TrainingRequest.from_fields(fields)
     gpu_requests = [parse_gpu_request(text) for text in request.gpus]
+    cards = CardsWithMemory(catalogue, request.own_memory)
     gpus = [
-        (catalogue.find(gpu_request.name), gpu_request.count or request.gpu_count)
+        (cards.find(gpu_request.name), gpu_request.count or request.gpu_count)
         for gpu_request in gpu_requests
     ]
     snapshot = _snapshot(fetch, request, parse)
@@ -64,7 +66,7 @@ def train(
     fitter = TrainingFitter(TrainingEstimator(profile), plan, request.given, budget)
     fits = [_consulted(fitter, gpu, count) for gpu, count in gpus]
     first = fits[0].plan if fits else _unplaced(fitter, request)
-    device = fits[0].gpu.device_memory_bytes if fits else None
+    device = fits[0].gpu.device_free_bytes if fits else None
     return TrainingReport(
         request=request,
         profile=profile,
@@ -150,7 +152,7 @@ def _placed(
     return tuple(
         replace(
             _described(fitter, request, fit, rank),
-            largest=most(fitter, fit.plan, fit.gpu.device_memory_bytes),
+            largest=most(fitter, fit.plan, fit.gpu.device_free_bytes),
         )
         for rank, fit in enumerate(fits, start=1)
     )

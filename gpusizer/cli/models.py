@@ -46,8 +46,8 @@ def models_text(answer: ModelsFor) -> str:
         f" ({answer.request.workload.context:,} tokens of context or the model's limit,"
         f" {answer.request.workload.concurrency} at once)."
     ]
-    if answer.rig is not None:
-        parts += [f"  {say_note(note)}" for note in answer.rig.notes]
+    if answer.notes:
+        parts += [f"  {say_note(note)}" for note in answer.notes]
     if answer.rows:
         parts.append(table(_HEAD, [_cells(rank, row) for rank, row in enumerate(answer.rows, 1)]))
     else:

@@ -60,9 +60,7 @@ def rig_rows(plan: RigPlan) -> list[DeviceRow]:
     """Return one row for each device, and one for system memory."""
     arranged = plan.arranged
     rows = [
-        _device_row(
-            gpu.name, gpu.device_memory_bytes, share, text(f"verdict.{verdict.value}", "en")
-        )
+        _device_row(gpu.name, gpu.device_free_bytes, share, text(f"verdict.{verdict.value}", "en"))
         for gpu, share, verdict in zip(
             plan.rig.gpus, arranged.devices, arranged.verdicts, strict=False
         )

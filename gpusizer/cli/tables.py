@@ -12,6 +12,7 @@ from gpusizer.cli.money import money_text, price_cell, purposes_text
 from gpusizer.cli.output import lines_text, table
 from gpusizer.cli.plans import RIG_HEAD, plan_lines, rig_lines, rig_rows
 from gpusizer.core.units import GB, GIB, TERA, format_count, format_gb, format_gib
+from gpusizer.fit.own_cards import statements_on
 from gpusizer.fit.ranking import Ranked
 from gpusizer.fit.speed import Rate, Speeds
 from gpusizer.gpus import Gpu
@@ -192,6 +193,7 @@ def consulted_text(item: Ranked) -> str:
         lines += [f"  {say_note(note)}" for note in item.largest.notes()]
     if item.speeds is not None:
         lines += _speed_lines(item.speeds)
+    lines += [f"  ! {say_note(note)}" for note in statements_on(fit)]
     if item.advice:
         alone = any(suggestion.enough for suggestion in item.advice)
         lines.append(
@@ -269,7 +271,14 @@ def comparison_text(comparison: Comparison) -> str:
         fitted = [item.ranked for item in comparison.items if item.ranked is not None]
         parts.append(table(_RANKING_HEAD, [_ranked_cells(item) for item in fitted]))
         parts += [_asked_text(item) for item in fitted]
-        parts += [f"{r.fit.gpu.name}: {say_note(note)}" for r in fitted for note in r.reasons]
+        parts += [
+            f"{r.fit.gpu.name}: {say_note(note)}"
+            for r in fitted
+            for note in r.reasons
+            if note not in statements_on(r.fit)
+        ]
+    else:
+        parts += [f"! {say_note(note)}" for gpu in gpus for note in gpu.statements]
     return "\n\n".join(parts)
 
 

@@ -8,7 +8,7 @@ from gpusizer.core.errors import InvalidRequest
 from gpusizer.fit.advice import advise
 from gpusizer.fit.capacity_limits import FitPlan, largest
 from gpusizer.fit.compatibility import runs_on
-from gpusizer.fit.fit import COUNTS, Fitter, asked_split, device_class_of, max_cards, memory_of
+from gpusizer.fit.fit import COUNTS, Fitter, asked_split, device_class_of, headroom_on, max_cards
 from gpusizer.fit.parallelism.parallelism_plans import ways
 from gpusizer.fit.ranking import Ranked, describe
 from gpusizer.gpus import Gpu
@@ -58,7 +58,7 @@ def _preference(fitter: Fitter, gpu: Gpu, boards: int, estimate: MemoryEstimate)
     verdict = fitter.verdict(gpu, estimate)
     if verdict.all_on_gpu:
         return (verdict.place, boards, estimate.quant.order)
-    return (verdict.place, -estimate.headroom_bytes(memory_of(estimate.engine, gpu)), boards)
+    return (verdict.place, -headroom_on(gpu, estimate), boards)
 
 
 def _estimates_on(fitter: Fitter, gpu: Gpu, boards: int) -> list[MemoryEstimate]:

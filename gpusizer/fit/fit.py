@@ -12,6 +12,7 @@ from gpusizer.core.time_budget import TimeBudget
 from gpusizer.fit.compatibility import runs_on
 from gpusizer.fit.parallel_degrees import divides
 from gpusizer.gpus import Gpu
+from gpusizer.memory.card_room import CardRoom
 from gpusizer.memory.engines import ENGINES, Engine, Split, find_engine
 from gpusizer.memory.estimate import Estimator, MemoryEstimate
 from gpusizer.memory.kv_cache import grows
@@ -42,6 +43,9 @@ class Verdict(StrEnum):
     FITS = "fits"  # even at the high end of every band
     TIGHT = "tight"  # at the likely values, not at the high end
     OFFLOAD = "offload"  # part of the weights must live in system memory
+    FROM_DISK = (
+        "from_disk"  # system memory does not hold that part: the file's pages are read again
+    )
     DOES_NOT_FIT = "does_not_fit"
 
     @property
@@ -53,6 +57,11 @@ class Verdict(StrEnum):
     def all_on_gpu(self) -> bool:
         """Whether it is FITS or TIGHT: the model runs with nothing in system memory."""
         return self in (Verdict.FITS, Verdict.TIGHT)
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether GPUs and system memory together hold the model."""
+        return self.all_on_gpu or self is Verdict.OFFLOAD
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,15 +214,14 @@ class Fitter:
 
     def fit(self, gpu: Gpu, boards: int, estimate: MemoryEstimate) -> Fit:
         """How one estimate fits `boards` boards of a GPU."""
-        memory = memory_of(estimate.engine, gpu)
-        pool = estimate.pool_bytes(memory)
+        pool = estimate.pool_bytes(memory_of(estimate.engine, gpu), free_bytes=gpu.free_bytes)
         held = self._sequences_held(estimate, pool)
         return Fit(
             gpu=gpu,
             count=boards,
             estimate=estimate,
             verdict=self.verdict(gpu, estimate),
-            headroom_bytes=estimate.headroom_bytes(memory),
+            headroom_bytes=headroom_on(gpu, estimate),
             kv_pool_bytes=pool,
             kv_pool_tokens=None if held is None else int(held * self.workload.context),
             max_context=self._max_context(estimate, pool),
@@ -238,12 +246,11 @@ class Fitter:
 
     def verdict(self, gpu: Gpu, estimate: MemoryEstimate) -> Verdict:
         """Whether one card of this kind holds its share of the estimate."""
-        memory = memory_of(estimate.engine, gpu)
         if not runs_on(estimate.quant, estimate.engine, gpu):
             return Verdict.DOES_NOT_FIT
-        if estimate.headroom_bytes(memory, cautious=True) >= 0:
+        if headroom_on(gpu, estimate, cautious=True) >= 0:
             return Verdict.FITS
-        short = -estimate.headroom_bytes(memory)
+        short = -headroom_on(gpu, estimate)
         if short <= 0:
             return Verdict.TIGHT
         movable = estimate.per_gpu.weights.likely * (1 - _OFFLOAD_SHARE)
@@ -266,9 +273,9 @@ class Fitter:
                 native=whole.native,
                 device_class=whole.device_class,
             )
-            if estimate.headroom_bytes(memory_of(estimate.engine, gpu)) >= 0:
+            if headroom_on(gpu, estimate) >= 0:
                 fitting.append((mode, estimate))
-            if estimate.headroom_bytes(memory_of(estimate.engine, gpu), cautious=True) >= 0:
+            if headroom_on(gpu, estimate, cautious=True) >= 0:
                 break
         return tuple(fitting)
 
@@ -293,6 +300,17 @@ def memory_of(engine: Engine, gpu: Gpu) -> int:
     if engine.memory_total == "torch":
         return gpu.device_torch_memory_bytes
     return gpu.device_memory_bytes
+
+
+def room_on(gpu: Gpu, estimate: MemoryEstimate) -> CardRoom:
+    """What the engine may use of each device of a kind, of which other programs may hold a part."""
+    return estimate.room(memory_of(estimate.engine, gpu), gpu.free_bytes)
+
+
+def headroom_on(gpu: Gpu, estimate: MemoryEstimate, *, cautious: bool = False) -> int:
+    """Bytes to spare on each device of a kind, of which other programs may hold a part."""
+    memory = memory_of(estimate.engine, gpu)
+    return estimate.headroom_bytes(memory, free_bytes=gpu.free_bytes, cautious=cautious)
 
 
 def device_class_of(engine: Engine, gpu: Gpu) -> int:

@@ -6,7 +6,7 @@ from bisect import bisect_right
 from dataclasses import dataclass, replace
 
 from gpusizer.core.messages import Note
-from gpusizer.fit.fit import Fitter
+from gpusizer.fit.fit import Fitter, headroom_on
 from gpusizer.gpus import Gpu
 from gpusizer.memory.engines import Split
 from gpusizer.memory.estimate import Estimator, MemoryEstimate
@@ -37,7 +37,7 @@ def most_layers(fitter: Fitter, gpu: Gpu, on_gpus: MemoryEstimate) -> Offload | 
 
     def missing(layers: int) -> int:
         estimate = _estimate(fitter, on_gpus, gpu_layers=layers)
-        return -estimate.headroom_bytes(gpu.device_memory_bytes, cautious=True)
+        return -headroom_on(gpu, estimate, cautious=True)
 
     layers = max(0, bisect_right(range(arch.layers + 2), 0, key=missing) - 1)
     if not layers:
@@ -47,7 +47,7 @@ def most_layers(fitter: Fitter, gpu: Gpu, on_gpus: MemoryEstimate) -> Offload | 
         layers=layers,
         of_layers=arch.layers + 1,
         ram_bytes=_elsewhere(fitter, on_gpus, gpu_layers=layers),
-        headroom_bytes=estimate.headroom_bytes(gpu.device_memory_bytes),
+        headroom_bytes=headroom_on(gpu, estimate),
     )
 
 
@@ -57,7 +57,7 @@ def without_experts(fitter: Fitter, gpu: Gpu, on_gpus: MemoryEstimate) -> int | 
     if arch is None or not arch.experts or not on_gpus.sizes.experts:
         return None
     estimate = _estimate(fitter, on_gpus, cpu_moe=True)
-    if estimate.headroom_bytes(gpu.device_memory_bytes, cautious=True) < 0:
+    if headroom_on(gpu, estimate, cautious=True) < 0:
         return None
     return _elsewhere(fitter, on_gpus, cpu_moe=True)
 
@@ -69,7 +69,7 @@ def offload_notes(fitter: Fitter, gpu: Gpu, on_gpus: MemoryEstimate) -> tuple[No
         # Every component starts in system memory and returns to it.
         facts = {"ram_bytes": on_gpus.sizes.total, "gpu_bytes": estimate.per_gpu.total.likely}
         notes.append(Note(f"pipeline_offload_{mode}", **facts))
-        if estimate.headroom_bytes(gpu.device_memory_bytes, cautious=True) < 0:
+        if headroom_on(gpu, estimate, cautious=True) < 0:
             notes.append(Note("may_run_out"))
     part = most_layers(fitter, gpu, on_gpus)
     if part is not None:

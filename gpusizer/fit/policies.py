@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from gpusizer.fit.candidate_search import CandidateChoice
-from gpusizer.fit.fit import memory_of
+from gpusizer.fit.fit import headroom_on
 from gpusizer.gpus import Gpu
 from gpusizer.gpus.costs import CostAssumptions, PlanCosts, plan_costs
 from gpusizer.gpus.costs.power import plan_watts
@@ -131,8 +131,7 @@ def _for_inference(candidate: RankedCandidate) -> SortKey | None:
 
 def free_bytes(gpu: Gpu, boards: int, estimate: MemoryEstimate) -> int:
     """Memory to spare on all devices of so many boards, at the likely values."""
-    free = estimate.headroom_bytes(memory_of(estimate.engine, gpu))
-    return free * boards * gpu.devices_per_board
+    return headroom_on(gpu, estimate) * boards * gpu.devices_per_board
 
 
 def _least_cost(costs: PlanCosts, usd: float | None) -> SortKey | None:

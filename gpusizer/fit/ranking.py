@@ -12,6 +12,7 @@ from gpusizer.fit.candidate_search import CandidateChoice, choose
 from gpusizer.fit.capacity_limits import Largest
 from gpusizer.fit.fit import Fit, Fitter, Verdict
 from gpusizer.fit.offload import offload_notes
+from gpusizer.fit.own_cards import statements_on
 from gpusizer.fit.parallelism.run_plan import RunPlan
 from gpusizer.fit.policies import POLICIES, RankedCandidate, SortKey, total_memory
 from gpusizer.fit.rank_reasons import why
@@ -173,4 +174,4 @@ def _reasons(fitter: Fitter, fit: Fit) -> tuple[Note, ...]:
         notes.append(Note("usable_memory_not_observed"))
     if fit.verdict is Verdict.TIGHT:
         notes.append(Note("may_run_out"))
-    return tuple(notes)
+    return (*notes, *statements_on(fit))

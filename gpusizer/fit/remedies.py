@@ -13,7 +13,7 @@ from typing import Any
 
 from gpusizer.core.messages import Note
 from gpusizer.fit.capacity_limits import FitPlan, largest_holding, longest_context
-from gpusizer.fit.fit import COUNTS, Verdict, asked_split, max_cards
+from gpusizer.fit.fit import COUNTS, Verdict, asked_split, max_cards, room_on
 from gpusizer.memory.engines import Split
 from gpusizer.memory.kv_cache import ALIASES, element_bytes, key_and_value_bytes
 from gpusizer.memory.workload import OFFLOADS
@@ -109,6 +109,25 @@ def _memory_utilization(plan: FitPlan) -> Iterator[Remedy]:
                 "try_memory_utilization", engine=plan.engine.name, percent=round(s * 100)
             ),
             1.0,
+        )
+
+
+def _refused_utilization(plan: FitPlan) -> Iterator[Remedy]:
+    """A share of the card that vLLM refuses to start with, as less is free, can be lowered."""
+    fit = plan.fit()
+    if fit is None or not room_on(plan.gpu, fit.estimate).refused_bytes:
+        return
+    default = plan.under(memory_utilization=None).fit()
+    if default is not None:
+        share = room_on(plan.gpu, default.estimate).utilization
+        yield from _first(
+            plan,
+            "memory_utilization",
+            [share] if share else [],
+            lambda s: Note(
+                "try_lower_utilization", engine=plan.engine.name, percent=round(s * 100)
+            ),
+            0.5,
         )
 
 
@@ -285,6 +304,7 @@ def _with_boards(plan: FitPlan, other: FitPlan, split: Split, *, enough: bool) -
 RULES: tuple[RemedyRule, ...] = (
     _flash_attention,
     _memory_utilization,
+    _refused_utilization,
     _buffers,
     _enforce_eager,
     _kv_cache,

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from gpusizer.core.messages import Note
 from gpusizer.core.units import GB, TERA
 
-MemoryBasis = Literal["observed", "rule", "nominal"]
-PriceBasis = Literal["street", "launch", "rent", "similar"]
+MemoryBasis = Literal["observed", "rule", "nominal", "stated"]
+PriceBasis = Literal["street", "launch", "rent", "similar", "stated"]
 Condition = Literal["new", "used", "system"]
 Evidence = Literal["ask", "sold", "guide", "mixed"]
-Support = Literal["yes", "partial", "no"]
+Support = Literal["yes", "partial", "no", "unknown"]
 Status = Literal["current", "eol", "export-only", "modified", "announced"]
 Confidence = Literal["high", "medium", "low"]
 
@@ -22,7 +23,8 @@ class Price:
 
     Attributes:
         basis: "street" (of today's market, new or used), "launch" (vendor's first price),
-            "rent", "similar" (nobody's price of this board: the median of similar ones).
+            "rent", "similar" (nobody's price of this board: the median of similar ones), "stated"
+            (by whoever asks).
         date: ISO date, month or bare year, as precise as the source; None for launch prices,
             which belong to `Gpu.release_year`.
         condition: "used" includes refurbished boards; "system" is a whole computer, new.
@@ -67,7 +69,7 @@ class Gpu:
         memory_bytes: what the driver reports, or an estimate of it; see `memory_basis`.
         memory_marketing_gb: the number on the box, in whichever unit the vendor meant.
         memory_basis: "observed" on this product, derived by a "rule" from observed relatives,
-            or "nominal": a deliberately low reading of the label.
+            "nominal": a deliberately low reading of the label, or "stated" by whoever asks.
         memory_note: the evidence or the rule, in words.
         torch_memory_bytes: what `torch.cuda.mem_get_info()` calls the total, which lacks what the
             driver keeps for itself; None where it is `memory_bytes`. Its basis and note likewise.
@@ -82,6 +84,9 @@ class Gpu:
         market: today's price in each condition, the one that counts first.
         similar: what similar boards cost where nothing is known of this one. It is shown, but
             no order, sum or limit goes by it.
+        free_bytes: what other programs leave of one device, in bytes, as whoever asks states it;
+            None where nobody did.
+        statements: what was stated about this card, and what is assumed or unknown for it.
     """
 
     slug: str
@@ -146,11 +151,20 @@ class Gpu:
     aliases: tuple[str, ...] = ()
     market: tuple[Price, ...] = ()
     similar: Price | None = None
+    free_bytes: int | None = None
+    statements: tuple[Note, ...] = ()
 
     @property
     def device_memory_bytes(self) -> int:
         """Memory of one device in bytes. Two dies on one board do not share theirs."""
         return self.memory_bytes // self.devices_per_board
+
+    @property
+    def device_free_bytes(self) -> int:
+        """Memory of one device in bytes that a model may use: all of it unless somebody said how
+        much is free."""
+        total = self.device_memory_bytes
+        return total if self.free_bytes is None else min(total, self.free_bytes)
 
     @property
     def device_torch_memory_bytes(self) -> int:
@@ -236,6 +250,7 @@ class Gpu:
             "ecc": self.ecc,
             "devices_per_board": self.devices_per_board,
             "device_memory_usable_bytes": self.device_memory_bytes,
+            "device_memory_free_bytes": self.free_bytes,
         }
 
     def _rates_json(self) -> dict[str, Any]:

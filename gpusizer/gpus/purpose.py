@@ -138,7 +138,7 @@ def _criteria(gpu: Gpu) -> tuple[Criterion, ...]:
     memory = gpu.device_memory_bytes / GIB
     bandwidth, link = _giga(gpu.bandwidth_bytes_per_second), _link(gpu)
     bf16 = float(gpu.bf16_support)
-    attention = {"yes": 1.0, "partial": 1.0, "no": 0.0}[gpu.flash_attention_2]
+    attention = {"yes": 1.0, "partial": 1.0, "no": 0.0}.get(gpu.flash_attention_2)
     table: tuple[tuple[str, str, float | None, float, str], ...] = (
         # V100 (125 TFLOPS, 300 GB/s, 16 GB) is the least that guides still train on; bridges of
         # two boards carry 112 GB/s. H20 reads fast and computes little: 37 operations a byte.

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from gpusizer.core.byte_ranges import Amount, Provenance, exactly, total
+from gpusizer.memory.card_room import CardRoom, room_of
 from gpusizer.memory.engines import Engine, Loaded, Loader, Split
+from gpusizer.memory.engines.base import SHARES_FREE_MEMORY, FreeRule
 from gpusizer.memory.quants.table import Quant
 from gpusizer.memory.weight_sizes import WeightSizes
 from gpusizer.memory.workload import Workload
@@ -47,6 +49,8 @@ class MemoryEstimate:
         device_class: smallest card, in bytes, whose engine defaults were assumed.
         left_out_bytes: of the files, what is loaded nowhere.
         kv_dtype: element type of the KV cache, "auto" for the engine's 16 bits.
+        free_rule: what the engine makes of memory that other programs hold.
+        utilization_stated: the request names `utilization`; it is not the engine's default.
     """
 
     quant: Quant
@@ -60,6 +64,8 @@ class MemoryEstimate:
     device_class: int
     kv_dtype: str
     left_out_bytes: int = 0
+    free_rule: FreeRule = SHARES_FREE_MEMORY
+    utilization_stated: bool = False
 
     @property
     def loaded_bytes(self) -> int:
@@ -94,25 +100,40 @@ class MemoryEstimate:
             return parts.kv_cache + other_amounts.scaled(self.utilization)
         return total((parts.weights, parts.kv_cache, parts.activations, parts.overhead))
 
-    def headroom_bytes(self, memory_bytes: int, *, cautious: bool = False) -> int:
+    def room(self, memory_bytes: int, free_bytes: int | None = None) -> CardRoom:
+        """What the engine may use of a card of that memory, of which `free_bytes` are free."""
+        return room_of(
+            self.free_rule,
+            self.utilization,
+            stated=self.utilization_stated,
+            memory_bytes=memory_bytes,
+            free_bytes=free_bytes,
+        )
+
+    def headroom_bytes(
+        self, memory_bytes: int, *, free_bytes: int | None = None, cautious: bool = False
+    ) -> int:
         """Bytes to spare on each card of that memory; negative when it does not fit.
 
-        `cautious` counts with the high end of every band.
+        `free_bytes`: what other programs leave of it, None for all. `cautious` counts with the
+        high end of every band.
         """
         everything, budgeted = self.per_gpu.total, self.budgeted
         need, inside = (
             (everything.high, budgeted.high) if cautious else (everything.likely, budgeted.likely)
         )
-        return min(memory_bytes - need, int(memory_bytes * self.utilization) - inside)
+        room = self.room(memory_bytes, free_bytes)
+        spare = min(room.free_bytes - need, room.budget_bytes - inside)
+        return min(spare, -room.refused_bytes) if room.refused_bytes else spare
 
-    def pool_bytes(self, memory_bytes: int) -> int:
+    def pool_bytes(self, memory_bytes: int, *, free_bytes: int | None = None) -> int:
         """Bytes that the engine gives the KV cache on each card: what its share leaves.
 
         Whether there is room beside it for what is outside the share (the CUDA context, graphs
         that are captured later) is the verdict's question: engines do not ask it here
         (`determine_available_memory`, vllm/v1/worker/gpu_worker.py).
         """
-        budget = int(memory_bytes * self.utilization)
+        budget = self.room(memory_bytes, free_bytes).budget_bytes
         return max(0, budget - self.budgeted.likely + self.per_gpu.kv_cache.likely)
 
     def provenance(self) -> dict[str, str]:
@@ -175,6 +196,8 @@ class Estimator:
             device_class=device_class,
             left_out_bytes=loaded.left_out,
             kv_dtype=kv_dtype,
+            free_rule=engine.free_rule(self.workload),
+            utilization_stated=self.workload.memory_utilization is not None,
         )
 
     def _loader(self, engine: Engine) -> Loader:

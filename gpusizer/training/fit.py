@@ -146,7 +146,7 @@ def fit_of(gpu: Gpu, count: int, plan: TrainingPlan, memory: TrainingMemory) -> 
     """The fit of a plan on `count` boards; it does not fit where the likely need exceeds the
     device.
     """
-    need, device = memory.needed, gpu.device_memory_bytes
+    need, device = memory.needed, gpu.device_free_bytes
     verdict = Verdict.FITS if need.high <= device else Verdict.TIGHT
     if need.likely > device:
         verdict = Verdict.DOES_NOT_FIT
@@ -174,6 +174,7 @@ def reasons_of(fit: TrainingFit) -> tuple[Note, ...]:
     """What the reader must know about this choice."""
     notes = [
         Note(f"training_{fit.verdict.value}", headroom_bytes=abs(fit.headroom_bytes)),
+        *fit.gpu.statements,
     ]
     devices = fit.plan.gpus
     if devices > 1:

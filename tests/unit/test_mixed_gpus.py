@@ -223,7 +223,7 @@ def test_experts_of_as_few_layers_as_possible_stay_in_memory() -> None:
 
 def test_too_large_for_the_cards_and_the_memory() -> None:
     """70B in Q8_0 is 75 GB: 24 GiB of card and 32 GiB of memory do not hold it, 128 GiB do."""
-    assert plan("3090 + 32gb ram", MODELS[3]).verdict is Verdict.DOES_NOT_FIT
+    assert plan("3090 + 32gb ram", MODELS[3]).verdict is Verdict.FROM_DISK
     roomy = plan("3090 + 128gb ram", MODELS[3])
     assert roomy.verdict is Verdict.OFFLOAD
     unsaid = plan("3090", MODELS[3])
@@ -244,7 +244,7 @@ def test_a_machine_without_gpus_runs_in_memory() -> None:
     )
     assert host.weights.likely == 32 * LAYER + OUTPUT + EMBEDDING
     assert host.kv_cache.likely == 32 * LAYER_CACHE
-    assert plan("8gb ram").verdict is Verdict.DOES_NOT_FIT
+    assert plan("8gb ram").verdict is Verdict.FROM_DISK
     assert SYSTEM_BYTES == 4 * GIB
 
 

@@ -97,7 +97,7 @@ def capacities(boards: Iterable[tuple[Gpu, int]]) -> tuple[Capacity, ...]:
     return tuple(
         Capacity(
             f"{count} × {gpu.name}" if count > 1 else gpu.name,
-            gpu.memory_bytes * count,
+            gpu.device_free_bytes * gpu.devices_per_board * count,
         )
         for gpu, count in boards
     )

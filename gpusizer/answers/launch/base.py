@@ -10,7 +10,7 @@ from typing import Literal
 
 from gpusizer.core.errors import InvalidModelId
 from gpusizer.core.messages import Note
-from gpusizer.fit.fit import Fit
+from gpusizer.fit.fit import Fit, room_on
 from gpusizer.fit.parallelism.platforms import setup_of
 from gpusizer.hub.model_ref import check_revision, is_repo_id
 from gpusizer.memory.engines import Split
@@ -99,7 +99,7 @@ class LaunchPlan:
             engine=estimate.engine.slug,
             stack=fit.gpu.software,
             split=estimate.split,
-            utilization=estimate.utilization,
+            utilization=room_on(fit.gpu, estimate).utilization,
             workload=workload,
             step_tokens=estimate.engine.step_tokens(
                 profile.architecture, workload, estimate.device_class

@@ -10,7 +10,7 @@ from gpusizer.answers.models_for.models_request import ModelsRequest
 from gpusizer.answers.models_for.search import Runs, RunsOn
 from gpusizer.answers.models_for.tasks import TASKS
 from gpusizer.core.errors import GpusizerError
-from gpusizer.core.messages import Say, note_json
+from gpusizer.core.messages import Note, Say, note_json
 from gpusizer.fit.mixed_gpus.machine import Rig
 from gpusizer.fit.mixed_gpus.rig_plan import machine_json
 from gpusizer.gpus import Gpu
@@ -40,6 +40,13 @@ class ModelsFor:
     found: tuple[Runs, ...]
     rows: tuple[RunsOn, ...]
     unread: tuple[tuple[str, GpusizerError], ...]
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What the reader must know about the GPU or the rig."""
+        if self.rig is not None:
+            return self.rig.notes
+        return () if self.gpu is None else self.gpu.statements
 
     def to_json(self, say: Say) -> dict[str, Any]:
         """The contract's object.
@@ -75,7 +82,7 @@ class ModelsFor:
                 {"repo_id": repo_id, "code": error.code, "fields": dict(error.fields)}
                 for repo_id, error in self.unread
             ],
-            "notes": [] if self.rig is None else [note_json(n, say) for n in self.rig.notes],
+            "notes": [note_json(note, say) for note in self.notes],
         }
 
     def _by_task(self) -> dict[str, Any]:

@@ -90,7 +90,7 @@ def on_gpu(
     candidates: Iterable[CandidateModel], gpu: Gpu, boards: int, question: Question
 ) -> Iterator[Runs]:
     """Models that run on so many boards."""
-    memory = gpu.device_memory_bytes * gpu.devices_per_board * boards
+    memory = gpu.device_free_bytes * gpu.devices_per_board * boards
     for candidate in candidates:
         fitter = _fitter(candidate, memory, question)
         best = None if fitter is None else _best(fitter, gpu, boards)
@@ -100,8 +100,10 @@ def on_gpu(
 
 
 def on_rig(candidates: Iterable[CandidateModel], rig: Rig, question: Question) -> Iterator[Runs]:
-    """Models that run on a machine; layers in system memory only where its size is known."""
-    memory = sum(gpu.device_memory_bytes for gpu in rig.gpus) + (rig.free_ram_bytes or 0)
+    """Models that run on a machine; layers in system memory only where its size is known, and none
+    that would be read from the disk for each token.
+    """
+    memory = sum(gpu.device_free_bytes for gpu in rig.gpus) + (rig.free_ram_bytes or 0)
     for candidate in candidates:
         fitter = _fitter(candidate, memory, question)
         if fitter is None or candidate.profile.architecture is None:
@@ -111,7 +113,7 @@ def on_rig(candidates: Iterable[CandidateModel], rig: Rig, question: Question) -
             continue
         plan = plan_rig(fitter, rig, explore=False)
         unsaid = plan.verdict is Verdict.OFFLOAD and rig.ram_bytes is None
-        if plan.verdict is not Verdict.DOES_NOT_FIT and not unsaid:
+        if plan.verdict.in_memory and not unsaid:
             yield Runs(task_of(candidate.profile), fitter, plan.verdict, None, plan)
 
 

@@ -16,6 +16,7 @@ from gpusizer.fit.fit import asked_split
 from gpusizer.fit.mixed_gpus import Rig, build_rig, parse_rig
 from gpusizer.gpus import Catalogue, Gpu
 from gpusizer.gpus.names import parse_gpu_request
+from gpusizer.gpus.own_memory import CardsWithMemory
 from gpusizer.model.profile import ModelProfile
 
 ReadProfile = Callable[[str], ModelProfile]
@@ -54,10 +55,11 @@ def models_for(
 
 
 def _where(request: ModelsRequest, catalogue: Catalogue) -> tuple[Gpu | None, int, Rig | None]:
+    cards = CardsWithMemory(catalogue, request.own_memory)
     if request.rig:
-        return None, 0, build_rig(parse_rig(request.rig), catalogue)
+        return None, 0, build_rig(parse_rig(request.rig), cards, request.disk_bytes_per_second)
     gpu_request = parse_gpu_request(request.gpu)
-    gpu = catalogue.find(gpu_request.name)
+    gpu = cards.find(gpu_request.name)
     split = asked_split(request.workload)
     by_degrees = None if split is None else -(-split.gpus // gpu.devices_per_board)
     return gpu, gpu_request.count or request.gpu_count or by_degrees or 1, None

@@ -9,6 +9,7 @@ from functools import partial
 
 from gpusizer.fit.fit import Verdict
 from gpusizer.fit.mixed_gpus.device_shares import Arrangement, DeviceShare, Load
+from gpusizer.fit.mixed_gpus.from_disk import MAPPING_ENGINES, kept_in_memory
 from gpusizer.memory.engines.llama_layers import Stage
 
 
@@ -37,25 +38,28 @@ def arrange(load: Load) -> Arranged:
     same with layers dealt out to fill each card; then routed experts of as few layers as possible
     on the host; then as many layers as fit on the cards; last everything on the host.
 
-    What is tight comes before what needs the host. Where nothing fits, the default tells what is
-    missing.
+    What is tight comes before what needs the host, and that before what is read from the disk as
+    system memory is too small as well. Where nothing fits, the default tells what is missing.
     """
-    tight = None
+    tight = mapped = None
     for arrangement, default in _candidates(load):
         arranged = judged(load, arrangement, default=default)
         if arranged.verdict in (Verdict.FITS, Verdict.OFFLOAD):
             return tight if tight is not None and arranged.verdict is Verdict.OFFLOAD else arranged
         if arranged.verdict is Verdict.TIGHT and tight is None:
             tight = arranged
-    if tight is not None:
-        return tight
+        if arranged.verdict is Verdict.FROM_DISK and mapped is None:
+            mapped = arranged
+    usable = tight or mapped
+    if usable is not None:
+        return usable
     slots = load.layers + 1 if load.rig.gpus else 0
     return judged(load, Arrangement(default_split(load), slots), default=True)
 
 
 def default_split(load: Load) -> tuple[int, ...]:
     """Free memory of each device, in bytes: the proportions of llama.cpp's default split."""
-    return tuple(gpu.device_memory_bytes for gpu in load.rig.gpus)
+    return tuple(gpu.device_free_bytes for gpu in load.rig.gpus)
 
 
 def _candidates(load: Load) -> Iterator[tuple[Arrangement, bool]]:
@@ -112,7 +116,7 @@ def _filled(
     for number, gpu in enumerate(load.rig.gpus):
         buffers, runtime = load.beside(number, gpu_layers, cpu_experts)
         aside = buffers.high + runtime.high if cautious else buffers.likely + runtime.likely
-        room = gpu.device_memory_bytes - aside
+        room = gpu.device_free_bytes - aside
 
         def needed(stop: int, start: int = first, device: int = number) -> int:
             stage = _stage(start, stop, load.layers)
@@ -135,12 +139,14 @@ def _stage(start: int, stop: int, layers: int) -> Stage:
 def judged(load: Load, arrangement: Arrangement, *, default: bool) -> Arranged:
     """How an arrangement fits: every device by itself, and the system memory."""
     devices, host = load.shares(arrangement), load.host(arrangement)
-    memories = [gpu.device_memory_bytes for gpu in load.rig.gpus]
+    memories = [gpu.device_free_bytes for gpu in load.rig.gpus]
     verdicts = tuple(
         _verdict(share, memory) for share, memory in zip(devices, memories, strict=False)
     )
     free = load.rig.free_ram_bytes
-    host_verdict = None if free is None or load.rig.shares_memory else _verdict(host, free)
+    host_verdict = (
+        None if free is None or load.rig.shares_memory else _host_verdict(load, host, free)
+    )
     whole = not load.rig.gpus or (
         arrangement.gpu_layers > load.layers and not arrangement.cpu_experts
     )
@@ -154,10 +160,20 @@ def _verdict(share: DeviceShare, memory: int) -> Verdict:
     return Verdict.TIGHT if share.total.likely <= memory else Verdict.DOES_NOT_FIT
 
 
+def _host_verdict(load: Load, host: DeviceShare, free: int) -> Verdict:
+    """As of a device, but that an engine which maps its file needs no room for the weights."""
+    verdict = _verdict(host, free)
+    if verdict is not Verdict.DOES_NOT_FIT or load.engine.slug not in MAPPING_ENGINES:
+        return verdict
+    return Verdict.FROM_DISK if kept_in_memory(host).high <= free else verdict
+
+
 def _together(verdicts: set[Verdict], whole: bool) -> Verdict:
     """The worst of the verdicts; OFFLOAD where the cards do not hold the whole model."""
     if Verdict.DOES_NOT_FIT in verdicts:
         return Verdict.DOES_NOT_FIT
+    if Verdict.FROM_DISK in verdicts:
+        return Verdict.FROM_DISK
     if not whole:
         return Verdict.OFFLOAD
     return Verdict.TIGHT if Verdict.TIGHT in verdicts else Verdict.FITS

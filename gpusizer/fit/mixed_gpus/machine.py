@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.messages import Note
-from gpusizer.core.units import GIB
+from gpusizer.core.units import GB, GIB
 from gpusizer.fit.compatibility import runs_engine
-from gpusizer.gpus import Catalogue, Gpu
+from gpusizer.gpus import Gpu
 from gpusizer.gpus.names import parse_gpu_request
+from gpusizer.gpus.own_memory import FindsGpus
 from gpusizer.memory.engines import ENGINES
 from gpusizer.memory.engines.llama_cpp import BACKENDS, CUDA, VULKAN
 
@@ -98,6 +99,10 @@ def _out_of_range(text: str, low: int, high: int) -> InvalidRequest:
 SYSTEM_BYTES = 4 * GIB
 """System memory assumed to be used by the system and other programs, in bytes."""
 
+USUAL_DISK_BYTES_PER_SECOND = 7.0 * GB
+"""Sequential reading that an NVMe disk on four lanes of PCIe 4.0 is rated for (Samsung 980 PRO,
+pugetsystems.com/parts/Hard-Drive/Samsung-980-Pro-2TB-Gen4-M-2-SSD-13831)."""
+
 CPU = "CPU"
 _VULKAN_NAME = "Vulkan"
 
@@ -111,12 +116,14 @@ class Rig:
         ram_bytes: system memory, None when nobody said; 0 where the GPU's own is all there is.
         backend: name of the llama.cpp build: a software stack, "Vulkan" or "CPU".
         notes: what the reader must know about this set of cards.
+        disk_bytes_per_second: what its disk reads one after the other.
     """
 
     gpus: tuple[Gpu, ...]
     ram_bytes: int | None
     backend: str
     notes: tuple[Note, ...]
+    disk_bytes_per_second: float = USUAL_DISK_BYTES_PER_SECOND
 
     @property
     def device_class(self) -> int:
@@ -134,26 +141,30 @@ class Rig:
         return len(self.gpus) == 1 and self.gpus[0].segment in ("apple", "soc", "embedded")
 
 
-def build_rig(words: RigWords, catalogue: Catalogue) -> Rig:
-    """The machine that the words describe.
+def build_rig(
+    words: RigWords,
+    cards: FindsGpus,
+    disk_bytes_per_second: float = USUAL_DISK_BYTES_PER_SECOND,
+) -> Rig:
+    """The machine that the words describe, with cards found by their names.
 
     Raises UnknownGpu, and InvalidRequest for cards that llama.cpp cannot use or not together.
     """
-    boards = [catalogue.find(name) for name in words.cards]
+    boards = [cards.find(name) for name in words.cards]
     gpus = [gpu for gpu in boards for _ in range(gpu.devices_per_board)]
     gpus.sort(key=lambda gpu: -(gpu.fp32_flops or 0))
     backend = _backend(boards)
-    notes = []
+    notes = list(dict.fromkeys(note for gpu in boards for note in gpu.statements))
     if backend == _VULKAN_NAME:
         notes.append(Note("rig_vulkan", stacks=", ".join(sorted({g.software for g in boards}))))
     if backend == CPU:
         notes.append(Note("rig_cpu_only"))
-    rig = Rig(tuple(gpus), words.ram_bytes, backend, tuple(notes))
+    rig = Rig(tuple(gpus), words.ram_bytes, backend, tuple(notes), disk_bytes_per_second)
     if rig.shares_memory:
         extra = (Note("rig_shared_memory", gpu=gpus[0].name),) if words.ram_bytes else ()
-        return Rig(rig.gpus, 0, backend, extra)
+        return replace(rig, ram_bytes=0, notes=(*notes, *extra))
     if words.ram_bytes is None:
-        return Rig(rig.gpus, None, backend, (*notes, Note("rig_ram_unknown")))
+        return replace(rig, notes=(*notes, Note("rig_ram_unknown")))
     return rig
 
 

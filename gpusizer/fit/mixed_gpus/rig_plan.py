@@ -13,8 +13,10 @@ from gpusizer.fit.capacity_limits import largest_holding
 from gpusizer.fit.fit import OFFLOAD_ENGINES, Fitter, Verdict
 from gpusizer.fit.mixed_gpus.arrangement import Arranged, arrange, judged
 from gpusizer.fit.mixed_gpus.device_shares import DeviceShare, Load
+from gpusizer.fit.mixed_gpus.from_disk import DiskReading, disk_notes, disk_reading
 from gpusizer.fit.mixed_gpus.machine import SYSTEM_BYTES, Rig
 from gpusizer.fit.speed import Rate, decode_rate
+from gpusizer.gpus import Gpu
 from gpusizer.memory.engines import Engine, Split
 from gpusizer.memory.estimate import MemoryEstimate
 from gpusizer.memory.kv_cache import grows, llama_cpp_types
@@ -33,6 +35,7 @@ class RigPlan:
             the cache does not grow.
         decode: tokens/s of one user; None where part of it is in system memory, whose speed
             nobody stated, or a card's is not known.
+        disk: what a token reads from the disk, None where memory holds the whole model.
         flags: switches of llama-server.
         notes: what the reader must know.
     """
@@ -43,6 +46,7 @@ class RigPlan:
     arranged: Arranged
     max_context: int | None
     decode: Rate | None
+    disk: DiskReading | None
     flags: tuple[str, ...]
     notes: tuple[Note, ...]
 
@@ -58,7 +62,7 @@ class RigPlan:
         arranged, rig = self.arranged, self.rig
         if arranged.devices:
             pairs = zip(arranged.devices, rig.gpus, strict=False)
-            return min(gpu.device_memory_bytes - share.total.likely for share, gpu in pairs)
+            return min(gpu.device_free_bytes - share.total.likely for share, gpu in pairs)
         return (rig.free_ram_bytes or 0) - arranged.host.total.likely
 
 
@@ -66,9 +70,9 @@ def plan_rig(fitter: Fitter, rig: Rig, *, explore: bool = True) -> RigPlan:
     """The best way to run the fitter's model there.
 
     The most faithful of its quantizations that surely fits the cards, else one that is tight;
-    else the most faithful of the fewest bits with a part in system memory; where nothing fits
-    the narrowest tells what is missing. Raises InvalidRequest where llama.cpp runs
-    none of them, or the layers of the model are not known.
+    else the most faithful of the fewest bits with a part in system memory, last with one on the
+    disk; where nothing fits the narrowest tells what is missing. Raises InvalidRequest where
+    llama.cpp runs none of them, or the layers of the model are not known.
 
     Without `explore` the longest context and the speed, which take most of the time, are None.
     """
@@ -87,7 +91,7 @@ def plan_rig(fitter: Fitter, rig: Rig, *, explore: bool = True) -> RigPlan:
 
 
 def _preference(verdict: Verdict, quant: Quant) -> tuple[float, ...]:
-    if verdict is Verdict.OFFLOAD:
+    if verdict in (Verdict.OFFLOAD, Verdict.FROM_DISK):
         return (verdict.place, quant.bits, quant.order)
     narrowest = verdict is Verdict.DOES_NOT_FIT
     return (verdict.place, 0, -quant.order if narrowest else quant.order)
@@ -121,6 +125,10 @@ def _planned(load: Load, arranged: Arranged, *, explore: bool) -> RigPlan:
         notes.append(Note("rig_needs_ram", ram_bytes=arranged.host.total.likely))
     if arranged.verdict is Verdict.OFFLOAD:
         notes.append(Note("rig_speed_unknown"))
+    disk = None
+    if arranged.verdict is Verdict.FROM_DISK:
+        disk = disk_reading(load, arranged.how, arranged.host)
+        notes += disk_notes(disk)
     kind = load.workload.kv_dtype
     if llama_cpp_types(kind) is None:
         notes.append(Note("launch_cache_type", engine=load.engine.slug, kv_dtype=kind))
@@ -131,6 +139,7 @@ def _planned(load: Load, arranged: Arranged, *, explore: bool) -> RigPlan:
         arranged=arranged,
         max_context=_longest(load, arranged) if explore else None,
         decode=rig_rate(load, arranged) if explore else None,
+        disk=disk,
         flags=flags(load, arranged),
         notes=tuple(notes),
     )
@@ -143,11 +152,15 @@ def _longest(load: Load, arranged: Arranged) -> int | None:
         return None
     limit = min(arch.max_context or MOST_CONTEXT, MOST_CONTEXT)
 
+    enough = {Verdict.FITS}
+    if arranged.verdict is Verdict.FROM_DISK:
+        enough.add(Verdict.FROM_DISK)
+
     def holds(context: int) -> bool:
         other = replace(load, workload=replace(load.workload, context=context, concurrency=1))
         longer = judged(other, arranged.how, default=arranged.default)
         every = {*longer.verdicts, longer.host_verdict or Verdict.FITS}
-        return every == {Verdict.FITS}
+        return every <= enough
 
     return largest_holding(holds, limit)
 
@@ -200,7 +213,8 @@ def rig_json(plan: RigPlan, say: Say) -> dict[str, Any]:
     `devices` come in the order llama.cpp sees them; `verdict` of each is its own, memory is never
     pooled. `ram` is null where the memory is the GPU's; its `headroom_bytes` where nobody said how
     much there is. `gpu_layers` counts the output as one of `of_layers`; `tensor_split` is null
-    where llama.cpp's own split by free memory is meant. `flags` are llama-server's.
+    where llama.cpp's own split by free memory is meant. `disk` says what a token reads from the
+    disk where the verdict is "from_disk". `flags` are llama-server's.
     """
     arranged = plan.arranged
     return {
@@ -217,6 +231,7 @@ def rig_json(plan: RigPlan, say: Say) -> dict[str, Any]:
         "n_cpu_moe": arranged.how.cpu_experts,
         "max_context": plan.max_context,
         "decode_tokens_per_second": plan.decode.to_json() if plan.decode else None,
+        "disk": plan.disk.to_json() if plan.disk else None,
         "flags": list(plan.flags),
         "notes": [note_json(note, say) for note in plan.notes],
     }
@@ -237,21 +252,28 @@ def devices_json(plan: RigPlan) -> list[dict[str, Any]]:
     arranged = plan.arranged
     for number, gpu in enumerate(plan.rig.gpus):
         if number >= len(arranged.devices):
-            rows.append({"gpu": gpu.slug, "memory_bytes": gpu.device_memory_bytes, "layers": 0})
+            rows.append({**_device_json(gpu), "layers": 0})
             continue
-        share, memory = arranged.devices[number], gpu.device_memory_bytes
+        share = arranged.devices[number]
         rows.append(
             {
-                "gpu": gpu.slug,
-                "memory_bytes": memory,
+                **_device_json(gpu),
                 "layers": share.layers,
                 "output": share.output,
                 **_share_json(share),
-                "headroom_bytes": memory - share.total.likely,
+                "headroom_bytes": gpu.device_free_bytes - share.total.likely,
                 "verdict": arranged.verdicts[number].value,
             }
         )
     return rows
+
+
+def _device_json(gpu: Gpu) -> dict[str, Any]:
+    return {
+        "gpu": gpu.slug,
+        "memory_bytes": gpu.device_memory_bytes,
+        "free_bytes": gpu.device_free_bytes,
+    }
 
 
 def ram_json(plan: RigPlan) -> dict[str, Any] | None:

@@ -21,6 +21,25 @@ MemoryTotal = Literal["driver", "torch"]
 """Whose total an engine budgets with: the driver's, or that of `torch.cuda.mem_get_info()`."""
 
 
+FreeKind = Literal["share_of_free", "checked_at_start", "others_subtracted"]
+"""How an engine's share deals with memory that other programs hold (`memory/card_room.py`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class FreeRule:
+    """What an engine makes of memory that other programs hold.
+
+    `start_bytes` are its own that are in use when it first reads what is free.
+    """
+
+    kind: FreeKind = "share_of_free"
+    start_bytes: int = 0
+
+
+SHARES_FREE_MEMORY = FreeRule()
+"""The rule of engines that take what they need, or a share of what is free."""
+
+
 @dataclass(frozen=True, slots=True)
 class Split:
     """How a model is spread over GPUs.
@@ -143,6 +162,10 @@ class Engine(Protocol):
 
     def utilization(self, workload: Workload) -> float:
         """Share of the card's memory the engine budgets with; 1 when it takes what it needs."""
+        ...
+
+    def free_rule(self, workload: Workload) -> FreeRule:
+        """What it makes of memory that other programs hold."""
         ...
 
     def cache_type(

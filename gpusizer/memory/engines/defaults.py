@@ -5,7 +5,15 @@ from __future__ import annotations
 from bisect import bisect_right
 
 from gpusizer.core.byte_ranges import Amount, Provenance, exactly
-from gpusizer.memory.engines.base import BudgetRule, Loaded, Loader, MemoryTotal, Split
+from gpusizer.memory.engines.base import (
+    SHARES_FREE_MEMORY,
+    BudgetRule,
+    FreeRule,
+    Loaded,
+    Loader,
+    MemoryTotal,
+    Split,
+)
 from gpusizer.memory.kv_cache import NO_LIMIT, grows, kv_cache_bytes
 from gpusizer.memory.weight_sizes import WeightSizes
 from gpusizer.memory.workload import Workload
@@ -40,6 +48,9 @@ class Defaults:
 
     def backend_class(self, stack: str) -> int | None:
         return None
+
+    def free_rule(self, workload: Workload) -> FreeRule:
+        return SHARES_FREE_MEMORY
 
     def step_tokens(
         self, arch: Architecture | None, workload: Workload, device_class: int

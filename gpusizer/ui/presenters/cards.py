@@ -45,6 +45,7 @@ def cards_html(
         "section",
         words.heading("cards"),
         _adder(words),
+        _own_cards(words),
         el("p", message, class_="gs-message", role="status") if message else None,
         legend,
         grid if cards else el("p", words("cards.empty"), class_="gs-empty"),
@@ -81,6 +82,24 @@ def _commands(comparison: Comparison, words: Words, ranked: Ranked) -> Html:
     return el("div", launch, evidence_html(comparison, words, ranked))
 
 
+def _own_cards(words: Words) -> Html:
+    """Write how to state free memory or describe a card, and the place for cards remembered by the
+    browser (`ui/own_cards_script.py`)."""
+    return join(
+        (
+            el("p", words("cards.own"), class_="gs-small"),
+            el(
+                "div",
+                el("span", words("cards.mine"), class_="gs-small"),
+                el("span", class_="gs-chips"),
+                class_="gs-own",
+                hidden=True,
+                data_forget_label=words("cards.forget", gpu="GPU"),
+            ),
+        )
+    )
+
+
 def _card(item: ComparedGpu, pick: str, words: Words, command: Html | None) -> Html:
     ranked = item.ranked
     count = ranked.fit.count if ranked else item.count or 1
@@ -108,7 +127,7 @@ def _card(item: ComparedGpu, pick: str, words: Words, command: Html | None) -> H
 
 def _fit(fit: Fit, words: Words) -> Html:
     """Write the verdict, the bar, and the memory left or missing on one GPU."""
-    estimate, capacity = fit.estimate, fit.gpu.device_memory_bytes
+    estimate, capacity = fit.estimate, fit.gpu.device_free_bytes
     used = estimate.per_gpu.total.likely
     spare = "cards.spare" if fit.headroom_bytes >= 0 else "cards.short"
     used_of = words("cards.used", used=words.amount(used), capacity=words.amount(capacity))
@@ -132,7 +151,7 @@ def _fit(fit: Fit, words: Words) -> Html:
 
 def _capacity_bar(fit: Fit, words: Words) -> Html:
     """Draw the use of one GPU's memory; use beyond it is drawn past the line of its capacity."""
-    capacity, memory = fit.gpu.device_memory_bytes, fit.estimate.per_gpu
+    capacity, memory = fit.gpu.device_free_bytes, fit.estimate.per_gpu
     used = memory.total.likely
     scale = max(capacity, used)
     free = max(0, fit.headroom_bytes)

@@ -85,7 +85,7 @@ def _capacities(report: TrainingReport) -> list[Capacity]:
     if not report.request.gpus:
         return []
     gpus = {item.fit.gpu.slug: item.fit.gpu for item in report.ranking}
-    return [Capacity(gpu.name, gpu.device_memory_bytes) for gpu in gpus.values()]
+    return [Capacity(gpu.name, gpu.device_free_bytes) for gpu in gpus.values()]
 
 
 def _ladder(rungs: Sequence[Rung], words: Words) -> Html | None:

@@ -8,6 +8,7 @@ import gradio as gr
 
 from gpusizer.ui import page_scripts as scripts
 from gpusizer.ui.handlers import Handlers
+from gpusizer.ui.own_cards_script import OWN_CARDS
 from gpusizer.ui.tabs.tab_fields import Listeners, go_button, html, model_field, query_box
 
 
@@ -17,7 +18,7 @@ def build(handlers: Handlers, listeners: Listeners) -> list[Any]:
     with gr.Row(elem_id="gs-compare-form", equal_height=True):
         model = model_field(words, "gs-compare-model", label="compare.model")
         go = go_button(words, "gs-compare-go", label="compare.go")
-    cards = html(handlers.no_cards, "gs-compare-cards", scripts.CARDS)
+    cards = html(handlers.no_cards, "gs-compare-cards", scripts.CARDS + OWN_CARDS)
     query = query_box("gs-compare-query")
     outputs = [cards, query]
     gr.on(

@@ -11,6 +11,7 @@ import gradio as gr
 from gpusizer.memory.engines import ENGINES
 from gpusizer.ui import page_scripts as scripts
 from gpusizer.ui.handlers import Handlers
+from gpusizer.ui.own_cards_script import OWN_CARDS
 from gpusizer.ui.presenters import frame
 from gpusizer.ui.presenters.errors import chips_html
 from gpusizer.ui.presenters.tables import RANKING_COLUMNS
@@ -93,7 +94,7 @@ def _results(welcome: str, words: Words) -> tuple[_Results, pictures.PicturesPar
     search = scripts.search_label("gs-ranking-grid", words("search"))
     status = html("", "gs-status")
     answer = html(welcome, "gs-answer-block", scripts.TRY + scripts.SHARE)
-    cards = html("", "gs-cards-block", scripts.CARDS)
+    cards = html("", "gs-cards-block", scripts.CARDS + OWN_CARDS)
     memory = html("", "gs-memory-block")
     pictures_part = pictures.build(words)
     results = _Results(

@@ -9,6 +9,7 @@ from gpusizer.core.units import GIB
 from gpusizer.memory.engines.bands import band
 from gpusizer.memory.engines.base import (
     BudgetRule,
+    FreeRule,
     Loader,
     MemoryTotal,
     Overhead,
@@ -18,7 +19,13 @@ from gpusizer.memory.engines.base import (
 from gpusizer.memory.engines.cache_types import resolved_type
 from gpusizer.memory.engines.defaults import Defaults
 from gpusizer.memory.engines.vllm.activations import peak_of
-from gpusizer.memory.engines.vllm.eras import CURRENT, Era, caches_honoured, era_of
+from gpusizer.memory.engines.vllm.eras import (
+    CURRENT,
+    Era,
+    caches_honoured,
+    checks_free_memory,
+    era_of,
+)
 from gpusizer.memory.engines.vllm.loading import VllmLoader
 from gpusizer.memory.engines.vllm.pages import BLOCK, cache_of
 from gpusizer.memory.engines.vllm.runtime import (
@@ -63,6 +70,11 @@ class VllmEngine(Defaults):
 
     def utilization(self, workload: Workload) -> float:
         return workload.memory_utilization or self._era(workload).utilization
+
+    def free_rule(self, workload: Workload) -> FreeRule:
+        if not checks_free_memory(workload.engine_version):
+            return FreeRule("others_subtracted")
+        return FreeRule("checked_at_start", context_bytes().high)
 
     def cache_type(
         self, profile: ModelProfile, workload: Workload, quant: str, *, native: bool

@@ -91,6 +91,17 @@ def caches_honoured(version: str | None) -> tuple[str, ...]:
     )
 
 
+_FREE_MEMORY_CHECKED = (0, 9, 1)  # issue 20305; 0.8 has no such check in gpu_worker.py
+
+
+def checks_free_memory(version: str | None) -> bool:
+    """Whether start-up refuses a share of the total that is more than what is free."""
+    if era_of(version).profiles_whole_prompts:
+        return False
+    number = _number_of(version)
+    return number is None or number >= _FREE_MEMORY_CHECKED
+
+
 def _number_of(version: str | None) -> tuple[int, int, int] | None:
     match = _NUMBER.search(version or "")
     return (int(match[1]), int(match[2]), int(match[3] or 0)) if match else None

@@ -1,0 +1,199 @@
+"""A card that the catalogue lacks, described by its owner: "custom:96GB@1800GB/s@200TFLOPS".
+
+After the memory come, each once and in any order, its bandwidth (GB/s), its dense 16-bit rate
+(TFLOPS), its price (USD), its power (W), its software stack and the narrow formats it computes in.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from gpusizer.core.errors import InvalidRequest
+from gpusizer.core.messages import Note
+from gpusizer.core.units import GB, TERA, significant
+from gpusizer.gpus.gpu import Gpu, Price
+from gpusizer.gpus.own_memory import AMOUNT, UNITS
+from gpusizer.gpus.purchase import current_day
+
+PREFIX = "custom:"
+STACKS = {"cuda": "CUDA", "rocm": "ROCm", "metal": "Metal", "oneapi": "oneAPI"}
+ASSUMED_STACK = "CUDA"
+STATED = "stated in the request"
+FORMATS = ("fp8", "fp4", "int8")
+
+_LEAST_BYTES, _MOST_BYTES = 10**9, 16 * 10**12
+_NUMBER = r"(\d{1,7}(?:\.\d{1,3})?) ?"
+# Field of the description -> its form, factor to the unit inside, least and most.
+_RATES: dict[str, tuple[re.Pattern[str], float, float, float]] = {
+    "bandwidth": (re.compile(rf"{_NUMBER}GB/s", re.IGNORECASE), GB, 1, 100_000),
+    "flops": (re.compile(rf"{_NUMBER}TFLOPS", re.IGNORECASE), TERA, 0.1, 100_000),
+    "usd": (re.compile(rf"{_NUMBER}USD", re.IGNORECASE), 1, 1, 10_000_000),
+    "watts": (re.compile(rf"{_NUMBER}W", re.IGNORECASE), 1, 1, 100_000),
+}
+
+
+def is_custom(text: str) -> bool:
+    """Whether a text describes a card instead of naming one."""
+    return text.strip().casefold().startswith(PREFIX)
+
+
+def custom_card(text: str) -> Gpu:
+    """The card that a text describes. Raises InvalidRequest for any other form, and for figures
+    beyond belief.
+    """
+    first, *others = (part.strip() for part in text.strip()[len(PREFIX) :].split("@"))
+    memory = _memory(first, text)
+    figures: dict[str, float] = {}
+    stack: str | None = None
+    formats: list[str] = []
+    for part in others:
+        word = part.casefold()
+        if word in STACKS and stack is None:
+            stack = STACKS[word]
+        elif word in FORMATS and word not in formats:
+            formats.append(word)
+        else:
+            name, value = _rate(part, text)
+            if name in figures:
+                raise _form(text)
+            figures[name] = value
+    return _gpu(memory, figures, stack, tuple(formats))
+
+
+def _memory(part: str, text: str) -> int:
+    match = re.fullmatch(AMOUNT, part, re.IGNORECASE)
+    if match is None:
+        raise _form(text)
+    amount = round(float(match[1]) * UNITS[match[2].lower()])
+    if not _LEAST_BYTES <= amount <= _MOST_BYTES:
+        raise _out_of_range(part, _LEAST_BYTES / GB, _MOST_BYTES / GB)
+    return amount
+
+
+def _rate(part: str, text: str) -> tuple[str, float]:
+    for name, (form, unit, low, high) in _RATES.items():
+        match = form.fullmatch(part)
+        if match is not None:
+            number = float(match[1])
+            if not low <= number <= high:
+                raise _out_of_range(part, low, high)
+            return name, number * unit
+    raise _form(text)
+
+
+def _form(text: str) -> InvalidRequest:
+    return InvalidRequest(field="gpu", value=text[:80], reason="custom_card_form")
+
+
+def _out_of_range(part: str, low: float, high: float) -> InvalidRequest:
+    return InvalidRequest(
+        field="gpu", value=f"{PREFIX}{part}"[:80], reason="out_of_range", low=low, high=high
+    )
+
+
+def _gpu(
+    memory: int, figures: dict[str, float], stack: str | None, formats: tuple[str, ...]
+) -> Gpu:
+    bandwidth, flops, usd = (figures.get(name) for name in ("bandwidth", "flops", "usd"))
+    gb = significant(memory / GB)
+    parts = [f"{gb:g}GB", *(_written(name, value) for name, value in figures.items())]
+    slug = PREFIX + "@".join([*parts, *([stack] if stack else []), *formats])
+    today = current_day()
+    price = None if usd is None else Price(usd, "stated", STATED, today.isoformat())
+    values: dict[str, Any] = {
+        **_UNKNOWN,
+        "slug": slug,
+        "name": f"Custom card, {gb:g} GB",
+        "memory_bytes": memory,
+        "memory_marketing_gb": gb,
+        "bandwidth_bytes_per_second": bandwidth,
+        "fp16_tensor_flops": flops,
+        "power_watts": figures.get("watts"),
+        "software": stack or ASSUMED_STACK,
+        "release_year": today.year,
+        **{f"{name}_support": name in formats for name in FORMATS},
+        "market": () if price is None else (price,),
+        "statements": _statements(memory, figures, stack, formats),
+    }
+    return Gpu(**values)
+
+
+def _written(name: str, value: float) -> str:
+    units: dict[str, Callable[[float], str]] = {
+        "bandwidth": lambda rate: f"{rate / GB:g}GB/s",
+        "flops": lambda rate: f"{rate / TERA:g}TFLOPS",
+        "usd": lambda dollars: f"{dollars:g}USD",
+        "watts": lambda watts: f"{watts:g}W",
+    }
+    return units[name](value)
+
+
+def _statements(
+    memory: int, figures: dict[str, float], stack: str | None, formats: tuple[str, ...]
+) -> tuple[Note, ...]:
+    """What is computed from the description alone, and what it leaves unknown."""
+    notes = [Note("custom_card", memory_bytes=memory, stack=stack or ASSUMED_STACK)]
+    if stack is None:
+        notes.append(Note("custom_card_stack", stack=ASSUMED_STACK))
+    missing = [name.upper() for name in FORMATS if name not in formats]
+    if missing:
+        notes.append(Note("custom_card_formats", formats=", ".join(missing)))
+    if "bandwidth" not in figures:
+        notes.append(Note("custom_card_bandwidth"))
+    if "flops" not in figures:
+        notes.append(Note("custom_card_flops"))
+    return tuple(notes)
+
+
+# What nobody said about such a card. It belongs to no vendor, so that no rule of a vendor applies.
+_UNKNOWN: dict[str, Any] = {
+    "vendor": "custom",
+    "segment": "custom",
+    "architecture": "",
+    "compute_capability": "",
+    "memory_basis": "stated",
+    "memory_note": "",
+    "torch_memory_bytes": None,
+    "torch_memory_basis": None,
+    "torch_memory_note": "",
+    "memory_type": "",
+    "bus_width_bits": None,
+    "ecc": "no",
+    "unified_memory": False,
+    "devices_per_board": 1,
+    "fp32_flops": None,
+    "fp16_vector_flops": None,
+    "fp16_tensor_fp16acc_flops": None,
+    "bf16_flops": None,
+    "tf32_flops": None,
+    "int8_ops": None,
+    "fp8_flops": None,
+    "fp4_flops": None,
+    "shader_cores": None,
+    "tensor_cores": None,
+    "compute_units": None,
+    "boost_mhz": None,
+    "form_factor": "",
+    "slots": None,
+    "pcie_generation": None,
+    "pcie_lanes": None,
+    "pcie_bytes_per_second": None,
+    "nvlink": False,
+    "nvlink_generation": None,
+    "nvlink_bytes_per_second": None,
+    "interconnect": "",
+    "interconnect_bytes_per_second": None,
+    "interconnect_domain": None,
+    "multi_gpu_note": "",
+    "bf16_support": True,
+    "flash_attention_2": "unknown",
+    "status": "current",
+    "confidence": "low",
+    "launch": None,
+    "launch_note": "",
+    "rent": None,
+    "sources": STATED,
+    "notes": "",
+}

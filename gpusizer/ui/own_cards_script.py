@@ -1,0 +1,70 @@
+"""Remembers the visitor's own cards in his browser, for the page's comparison of GPUs."""
+
+from __future__ import annotations
+
+STORED_AS = "gs-own-cards"
+"""Key of the browser's storage."""
+
+MOST_OWN = 4
+
+OWN_CARDS = f"""{{
+  const aboutMemory = /\\([^()]*(free|usable|livre|可用|used|usad|已用)[^()]*\\)/i;
+  const isOwn = text => {{
+    return typeof text === 'string' && (/^custom:/i.test(text) || aboutMemory.test(text));
+  }};
+  const stored = () => {{
+    try {{
+      const list = JSON.parse(localStorage.getItem('{STORED_AS}'));
+      return Array.isArray(list) ? list.filter(isOwn) : [];
+    }} catch {{ return []; }}
+  }};
+  const store = list => {{
+    const kept = [...new Set(list)].map(text => text.slice(0, 100)).slice(0, {MOST_OWN});
+    try {{ localStorage.setItem('{STORED_AS}', JSON.stringify(kept)); }} catch {{ return; }}
+  }};
+  const typed = new Set();
+  const button = (name, text, label, gpu) => {{
+    const made = Object.assign(document.createElement('button'), {{type: 'button'}});
+    made.className = name;
+    made.textContent = text;
+    made.dataset[label] = gpu;
+    return made;
+  }};
+  const show = () => {{
+    const box = element.querySelector('.gs-own');
+    if (!box || box.dataset.shown) return;
+    box.dataset.shown = 'true';
+    const cards = [...element.querySelectorAll('[data-remove]')].map(one => one.dataset.remove);
+    const added = cards.filter(gpu => typed.has(gpu));
+    if (added.length) store([...added, ...stored()]);
+    const own = stored();
+    box.hidden = !own.length;
+    const list = box.querySelector('.gs-chips');
+    own.forEach(gpu => {{
+      const forget = button('gs-forget', '×', 'forget', gpu);
+      forget.setAttribute('aria-label', box.dataset.forgetLabel.replace('GPU', gpu));
+      list.append(button('gs-chip', gpu, 'own', gpu), forget);
+    }});
+  }};
+  element.addEventListener('submit', e => {{
+    const gpu = e.target.elements.gpu.value.trim().replaceAll(',', ' ');
+    if (isOwn(gpu)) typed.add(gpu);
+  }}, true);
+  element.addEventListener('click', e => {{
+    const pick = e.target.closest('[data-own]'), forget = e.target.closest('[data-forget]');
+    if (pick) trigger('pick', {{gpu: pick.dataset.own}});
+    if (!forget) return;
+    store(stored().filter(gpu => gpu !== forget.dataset.forget));
+    forget.previousElementSibling.remove();
+    forget.remove();
+    const box = element.querySelector('.gs-own');
+    box.hidden = !box.querySelector('[data-own]');
+  }});
+  new MutationObserver(show).observe(element, {{childList: true, subtree: true}});
+  show();
+}}
+"""
+"""Listeners of the cards: a card that the visitor describes in the field for adding one, or whose
+free memory he states there, is offered again as a button until he removes it. It is stored once it
+is shown, so that what cannot be read is not.
+"""

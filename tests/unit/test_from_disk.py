@@ -1,0 +1,120 @@
+"""Pages from disk: models that llama.cpp maps beyond GPUs and system memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gpusizer.core.units import GB, GIB
+from gpusizer.fit.fit import Fitter, Verdict
+from gpusizer.fit.mixed_gpus import build_rig, parse_rig
+from gpusizer.fit.mixed_gpus.from_disk import kept_in_memory
+from gpusizer.fit.mixed_gpus.machine import SYSTEM_BYTES
+from gpusizer.fit.mixed_gpus.rig_plan import RigPlan, plan_rig, rig_json
+from gpusizer.gpus import load_catalogue
+from gpusizer.memory.quants import find_quant
+from gpusizer.memory.workload import Workload
+from gpusizer.model.profile import ModelProfile, build_profile
+from gpusizer.text import say_note, text
+from tests.builders import llama, llama_70b, qwen3_moe
+from tests.sizers import embedded_sizer
+
+CATALOGUE = load_catalogue()
+DENSE, LARGE, SPARSE = (build_profile(make()) for make in (llama, llama_70b, qwen3_moe))
+# Q8_0 is 34 bytes for 32 weights: 218,103,808 in a layer of Llama-3-8B, and two norms in FP32.
+LAYER = 218_103_808 * 34 // 32 + 2 * 4096 * 4
+OUTPUT = 128_256 * 4096 * 34 // 32 + 4096 * 4
+EMBEDDING = 128_256 * 4096 * 34 // 32
+
+
+def plan(
+    rig: str, profile: ModelProfile, quant: str = "q8_0", disk: float = 7 * GB, **fields: Any
+) -> RigPlan:
+    fitter = Fitter(profile, Workload(**fields), [(find_quant(quant), False)])
+    return plan_rig(fitter, build_rig(parse_rig(rig), CATALOGUE, disk))
+
+
+def test_what_is_in_no_memory_is_read_for_every_token() -> None:
+    """8B in Q8_0 without a card: 32 layers and the output are read, of the embedding one row.
+
+    8 GiB less 4 for the system and less cache and buffers are left for pages of the file.
+    """
+    planned = plan("8gb ram", DENSE)
+    disk, host = planned.disk, planned.arranged.host
+    assert planned.verdict is Verdict.FROM_DISK and disk is not None
+    resident = 8 * GIB - SYSTEM_BYTES - kept_in_memory(host).likely
+    assert disk.resident_bytes == resident
+    assert disk.token_bytes == 32 * LAYER + OUTPUT - resident
+    assert disk.missing_bytes == 32 * LAYER + OUTPUT + EMBEDDING - resident
+    assert disk.most_tokens_per_second == pytest.approx(7e9 / disk.token_bytes, rel=0.005)
+    assert planned.decode is None
+
+
+def test_of_routed_experts_a_token_reads_its_own() -> None:
+    """Qwen3-30B-A3B on a small card: experts lie in system memory, of 128 a token reads 8."""
+    planned = plan("3060 12gb + 16gb ram", SPARSE)
+    disk, host = planned.disk, planned.arranged.host
+    assert planned.verdict is Verdict.FROM_DISK and disk is not None
+    assert planned.arranged.how.cpu_experts and not host.layers
+    experts, resident = _experts(planned), 12 * GIB - kept_in_memory(host).likely
+    assert disk.token_bytes == pytest.approx((experts - resident) * 8 / 128, rel=1e-6)
+
+
+def _experts(planned: RigPlan) -> int:
+    """128 experts of 3 x 2048 x 768 weights in Q8_0 for each layer that keeps them on the host."""
+    return planned.arranged.how.cpu_experts * 128 * 3 * 2048 * 768 * 34 // 32
+
+
+def test_a_faster_disk_and_more_memory_allow_more() -> None:
+    slow, fast = (plan("3090 + 32gb ram", LARGE, disk=rate * GB).disk for rate in (1, 10))
+    assert slow is not None and fast is not None
+    assert slow.token_bytes == fast.token_bytes
+    assert fast.most_tokens_per_second == pytest.approx(
+        10 * (slow.most_tokens_per_second or 0), rel=0.01
+    )
+    tokens = [plan(f"3090 + {gib}gb ram", LARGE).disk for gib in (24, 32, 48)]
+    reading = [disk.token_bytes for disk in tokens if disk is not None]
+    assert len(reading) == 3 and reading == sorted(reading, reverse=True)
+
+
+def test_it_lies_between_offload_and_no() -> None:
+    """More memory makes it an offload; none for cache and buffers leaves nothing to run in."""
+    verdicts = [plan(f"3090 + {gib}gb ram", LARGE).verdict for gib in (4, 32, 128)]
+    assert verdicts == [Verdict.DOES_NOT_FIT, Verdict.FROM_DISK, Verdict.OFFLOAD]
+    places = [verdict.place for verdict in verdicts]
+    assert places == sorted(places, reverse=True)
+
+
+def test_only_an_engine_that_maps_its_file_does_it() -> None:
+    """Ollama counts weights in system memory and refuses to load; a Mac has no other memory."""
+    assert plan("3090 + 32gb ram", LARGE, engine="ollama").verdict is Verdict.DOES_NOT_FIT
+    assert plan("m3 max 36gb", LARGE).verdict is Verdict.DOES_NOT_FIT
+    unsaid = plan("3090", LARGE)
+    assert (unsaid.verdict, unsaid.disk) == (Verdict.OFFLOAD, None)
+
+
+def test_the_longest_context_is_what_the_memory_beside_the_pages_holds() -> None:
+    planned = plan("3090 + 32gb ram", LARGE)
+    assert planned.max_context is not None and planned.max_context >= 8192
+
+
+def test_the_answer_says_the_speed_with_its_disk() -> None:
+    planned = plan("3090 + 32gb ram", LARGE)
+    disk = rig_json(planned, say_note)["disk"]
+    assert disk["bytes_per_second"] == 7 * GB and disk["provenance"] == "derived"
+    for language in ("en", "zh", "pt"):
+        assert text("verdict.from_disk", language)
+        sentences = [say_note(note, language) for note in planned.notes]
+        assert any("disk_gb_per_s" in sentence for sentence in sentences)
+    assert rig_json(plan("3090 + 128gb ram", LARGE), say_note)["disk"] is None
+
+
+def test_a_request_states_the_disk() -> None:
+    fields = {"model": "Qwen/Qwen3-235B-A22B", "quant": "q4_k_m", "card": False, "top": 1}
+    answer = embedded_sizer().size(
+        {**fields, "rig": "3090 (20 GB free) + 64gb ram", "disk_gb_per_s": 3.5}
+    )
+    assert answer.rig is not None and answer.rig.disk is not None
+    assert answer.rig.verdict is Verdict.FROM_DISK
+    assert answer.rig.disk.bytes_per_second == 3.5 * GB
