@@ -12,13 +12,12 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, PlainValidator
 
+from gpusizer.answers.own_fields import OwnMachineFields, OwnMemoryFields
 from gpusizer.core.request_model import RequestModel
-from gpusizer.core.units import GB
 from gpusizer.core.validation import (
     Count,
     Flag,
     Hours,
-    Number,
     OneOf,
     Pixels,
     Refused,
@@ -30,15 +29,12 @@ from gpusizer.core.validation import (
     Usd,
     Watts,
     Years,
-    fail,
     read_text,
     read_texts,
 )
 from gpusizer.fit.filters import IN_PRODUCTION, STATUSES, GpuFilter
-from gpusizer.fit.mixed_gpus.machine import USUAL_DISK_BYTES_PER_SECOND
 from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, CostAssumptions
 from gpusizer.gpus.names import MAX_COUNT
-from gpusizer.gpus.own_memory import OwnMemory
 from gpusizer.memory.kv_cache import ALIASES, BYTES_PER_ELEMENT
 from gpusizer.memory.workload import (
     BACKENDS,
@@ -54,7 +50,6 @@ from gpusizer.memory.workload import (
 ALL_QUANTS = "all"
 NATIVE_QUANT = "native"
 DEFAULT_TOP = 20
-MOST_GB = 100_000
 
 _CACHE_TYPE = OneOf((*BYTES_PER_ELEMENT, *ALIASES))
 _MONTH = re.compile(r"20\d\d-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01]))?")
@@ -94,7 +89,7 @@ class ModelFields(RequestModel):
     )
 
 
-class GpuFields(RequestModel):
+class GpuFields(OwnMemoryFields):
     """GPUs to look at, and how many rows to answer with."""
 
     heading: ClassVar[str] = "GPUs"
@@ -107,20 +102,6 @@ class GpuFields(RequestModel):
         ' "@200TFLOPS" (dense, 16 bits), "@5000USD", "@350W", its stack (@CUDA, @ROCm, @Metal,'
         " @oneAPI) and what it computes in (@fp8, @fp4, @int8)",
     )
-    used_gb: Annotated[Number | None, Unit("GB")] = Field(
-        None,
-        ge=0,
-        le=MOST_GB,
-        description="memory that other programs hold on every device of the named GPUs, in GB of"
-        ' 10^9 bytes; of one card alone, "4090 (3.5 GB used)"',
-    )
-    usable_gb: Annotated[Number | None, Unit("GB")] = Field(
-        None,
-        ge=0.1,
-        le=MOST_GB,
-        description="memory that is free on every device of the named GPUs, in GB of 10^9 bytes; of"
-        ' one card alone, "4090 (20992 MiB free)"; of a Mac or an APU its GPU limit',
-    )
     gpu_count: Count | None = Field(
         None,
         ge=1,
@@ -130,16 +111,6 @@ class GpuFields(RequestModel):
     top: Count = Field(
         DEFAULT_TOP, ge=0, le=1000, description="rows of the ranking to return, 0 for all"
     )
-
-    @cached_property
-    def own_memory(self) -> OwnMemory:
-        """What is free on the named GPUs. Raises InvalidRequest where it is said in both ways."""
-        if self.used_gb is not None and self.usable_gb is not None:
-            raise fail("used_gb", self.used_gb, "used_or_usable")
-        free, used = (
-            None if gb is None else round(gb * GB) for gb in (self.usable_gb, self.used_gb)
-        )
-        return OwnMemory(free, used)
 
 
 class QuantFields(RequestModel):
@@ -155,7 +126,7 @@ class QuantFields(RequestModel):
     )
 
 
-class RigFields(RequestModel):
+class RigFields(OwnMachineFields):
     """One machine of mixed cards."""
 
     heading: ClassVar[str] = "mixed machine"
@@ -164,18 +135,6 @@ class RigFields(RequestModel):
         "",
         description='place models on this machine, as llama.cpp would: "3090 + 3060 + 64gb ram"',
     )
-    disk_gb_per_s: Annotated[Number, Unit("GB/s")] = Field(
-        USUAL_DISK_BYTES_PER_SECOND / GB,
-        ge=0.01,
-        le=100,
-        description="GB (10^9 bytes) a second that the machine's disk reads, for what llama.cpp"
-        " maps beyond GPUs and system memory; 7 is an NVMe disk on four lanes of PCIe 4.0",
-    )
-
-    @property
-    def disk_bytes_per_second(self) -> float:
-        """The disk's speed as a rig takes it."""
-        return self.disk_gb_per_s * GB
 
 
 class UseFields(RequestModel):

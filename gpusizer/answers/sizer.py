@@ -12,6 +12,7 @@ from gpusizer.answers.model_card.card_answer import answer_card, with_authors_te
 from gpusizer.answers.models_for.model_library import ModelLibrary
 from gpusizer.answers.models_for.models_answer import ModelsFor
 from gpusizer.answers.models_for.service import models_for
+from gpusizer.answers.own_machine import in_machine
 from gpusizer.answers.report import EstimateRow, Report
 from gpusizer.answers.request import (
     ALL_QUANTS,
@@ -120,13 +121,13 @@ class Sizer:
         shown = Fitter(profile, workload, selection.shown, budget)
         ranker = Fitter(profile, workload, selection.rankable, budget)
         if named:
-            ranking = _priced(self.placed(ranker, named), request)
+            ranking = _priced(in_machine(self.placed(ranker, named), ranker, request), request)
             about: tuple[Note, ...] = ()
             if request.filters:
                 about = (Note("filters_not_applied"),)
         else:
             ranking, about = self._ranked(ranker, request)
-            if request.own_memory.is_stated and not request.rig:
+            if (request.own_memory.is_stated or request.ram_gb) and not request.rig:
                 about = (*about, Note("own_memory_not_applied"))
         rig = None
         if request.rig:
@@ -221,7 +222,7 @@ class Sizer:
             select_quants(self._quants(request, profile), profile, workload.engine).rankable,
             budget,
         )
-        placed = _priced(self.placed(fitter, named), request)
+        placed = _priced(in_machine(self.placed(fitter, named), fitter, request), request)
         items = (ComparedGpu(*pair, ranked) for pair, ranked in zip(named, placed, strict=True))
         return Comparison(tuple(items), profile, workload)
 
@@ -274,7 +275,9 @@ class Sizer:
     def _rig(self, request: SizeRequest) -> Rig:
         """The machine that the request names, with the memory and the disk that it states."""
         cards = CardsWithMemory(self.catalogue, request.own_memory)
-        return build_rig(parse_rig(request.rig), cards, request.disk_bytes_per_second)
+        return build_rig(
+            parse_rig(request.rig, request.ram_bytes), cards, request.disk_bytes_per_second
+        )
 
 
 def _priced(ranking: Sequence[Ranked], request: SizeRequest) -> tuple[Ranked, ...]:

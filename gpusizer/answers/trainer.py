@@ -74,7 +74,7 @@ def train(
         estimates=_estimates(fitter, first),
         ladder=ladder(fitter, first, device),
         ranking=_placed(fitter, request, fits) if gpus else _ranked(fitter, catalogue, request),
-        notes=(*_notes(profile, plan), *_lengths(fitter, first)),
+        notes=(*_notes(profile, plan), *_lengths(fitter, first), *_unnamed(request)),
         cheapest=() if gpus else _cheapest(fitter, catalogue, request),
     )
 
@@ -211,6 +211,12 @@ def _described(
         cost=cost_of(fit.gpu, fit.count, rate, tokens, request.usd_per_kwh),
         reasons=reasons_of(fit),
     )
+
+
+def _unnamed(request: TrainingRequest) -> tuple[Note, ...]:
+    """That free memory was stated of no GPU in particular."""
+    unnamed = request.own_memory.is_stated and not request.gpus
+    return (Note("own_memory_not_applied"),) if unnamed else ()
 
 
 def _notes(profile: ModelProfile, plan: TrainingPlan) -> tuple[Note, ...]:

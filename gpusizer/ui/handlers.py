@@ -104,7 +104,7 @@ class Handlers:
     ) -> Iterator[Outputs]:
         """Answer the question in the form; picked GPUs stay as long as the model stays."""
         before = PageState.from_query(query)
-        question = PageState.from_form(model, context, concurrency, engine)
+        question = PageState.from_form(model, context, concurrency, engine).on_machine_of(before)
         gpus = before.gpus if before.model == question.model else self._saved(profile)
         yield from self._show(replace(question, rank_by=before.rank_by, gpus=gpus), token)
 

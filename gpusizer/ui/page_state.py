@@ -12,6 +12,7 @@ from gpusizer.memory.engines import ENGINES
 from gpusizer.memory.workload import DEFAULT_CONTEXT
 
 _MAX_QUERY_CHARS = 4000
+_MACHINE = ("used_gb", "usable_gb", "ram_gb", "disk_gb_per_s")  # named by the address alone
 _NO_PART = ("tab",)  # fields that are no part of the question
 
 
@@ -31,6 +32,10 @@ class PageState:
     gpus: tuple[str, ...] | None = None
     tab: str = ""
     as_card: str = ""
+    used_gb: str = ""
+    usable_gb: str = ""
+    ram_gb: str = ""
+    disk_gb_per_s: str = ""
 
     @classmethod
     def from_query(cls, query: str) -> PageState:
@@ -82,6 +87,10 @@ class PageState:
             for name in self.__slots__
             if name != "gpus" and name not in _NO_PART
         }
+
+    def on_machine_of(self, other: PageState) -> PageState:
+        """Return the same question about the machine that another one states."""
+        return replace(self, **{name: getattr(other, name) for name in _MACHINE})
 
     def as_author(self, terms: Mapping[str, Any]) -> PageState:
         """Return the question with the settings of the author's command, as the form shows them."""

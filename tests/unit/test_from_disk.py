@@ -118,3 +118,47 @@ def test_a_request_states_the_disk() -> None:
     assert answer.rig is not None and answer.rig.disk is not None
     assert answer.rig.verdict is Verdict.FROM_DISK
     assert answer.rig.disk.bytes_per_second == 3.5 * GB
+
+
+def test_named_gpus_with_stated_memory_are_judged_as_their_machine() -> None:
+    """235B in Q4_K_M is 132 GiB: 24 GiB of card with 8, 64 and 256 GiB beside it."""
+    fields = {
+        "model": "Qwen/Qwen3-235B-A22B",
+        "quant": "q4_k_m",
+        "card": False,
+        "gpu": "3090",
+        "gpu_count": 1,
+    }
+    unsaid, *stated = [
+        embedded_sizer().size({**fields, "ram_gb": gb}).ranking[0] for gb in ("", 8, 64, 256)
+    ]
+    verdicts = [item.fit.verdict for item in stated]
+    assert unsaid.fit.verdict is Verdict.DOES_NOT_FIT, "beyond three quarters of the weights"
+    assert verdicts == [Verdict.FROM_DISK, Verdict.FROM_DISK, Verdict.OFFLOAD]
+    speeds = [
+        note.fields["tokens"]
+        for item in stated
+        for note in item.reasons
+        if note.code == "disk_speed"
+    ]
+    assert len(speeds) == 2 and float(speeds[0]) < float(speeds[1])
+    assert stated[0].speeds is None
+    assert "try_offload" not in [suggestion.note.code for suggestion in stated[0].advice]
+
+
+def test_memory_beside_cards_that_hold_the_model_changes_nothing() -> None:
+    fields = {"model": "Qwen/Qwen3-8B", "quant": "native", "card": False, "gpu": "4090"}
+    plain, stated = (embedded_sizer().size({**fields, **more}) for more in ({}, {"ram_gb": 8}))
+    assert plain.ranking == stated.ranking
+
+
+def test_models_for_a_card_with_memory_are_those_of_the_machine() -> None:
+    asked, rig = (
+        embedded_sizer().models_for(fields)
+        for fields in ({"gpu": "3090", "ram_gb": 64}, {"rig": "3090 + 64gb ram"})
+    )
+    assert asked.rig == rig.rig
+    assert [row.runs.profile.repo_id for row in asked.rows] == [
+        row.runs.profile.repo_id for row in rig.rows
+    ]
+    assert Verdict.FROM_DISK not in {runs.verdict for runs in asked.found}

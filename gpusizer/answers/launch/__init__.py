@@ -60,7 +60,8 @@ def launch_ranked(
     part of the model in system memory. Raises as `launch_command` does.
     """
     fit = ranked.fit
-    if fit.verdict is Verdict.OFFLOAD and workload.gpu_layers is None and not workload.cpu_moe:
+    partly = fit.verdict in (Verdict.OFFLOAD, Verdict.FROM_DISK)
+    if partly and workload.gpu_layers is None and not workload.cpu_moe:
         workload = _offloaded(workload, ranked.reasons)
     return launch_command(profile, fit, workload)
 

@@ -56,8 +56,9 @@ def models_for(
 
 def _where(request: ModelsRequest, catalogue: Catalogue) -> tuple[Gpu | None, int, Rig | None]:
     cards = CardsWithMemory(catalogue, request.own_memory)
-    if request.rig:
-        return None, 0, build_rig(parse_rig(request.rig), cards, request.disk_bytes_per_second)
+    if request.rig or request.ram_bytes:
+        words = parse_rig(request.rig or request.gpu, request.ram_bytes)
+        return None, 0, build_rig(words, cards, request.disk_bytes_per_second)
     gpu_request = parse_gpu_request(request.gpu)
     gpu = cards.find(gpu_request.name)
     split = asked_split(request.workload)

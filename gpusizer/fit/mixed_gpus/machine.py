@@ -47,8 +47,10 @@ def is_rig(text: str) -> bool:
     return "+" in text or _MEMORY_WORD.search(_plain(text)) is not None
 
 
-def parse_rig(text: str) -> RigWords:
+def parse_rig(text: str, ram_bytes: int | None = None) -> RigWords:
     """Read cards and system memory from a text such as people write.
+
+    `ram_bytes` is the memory of a machine whose text names none.
 
     >>> parse_rig("RTX 3090 + 2x RTX 3060 + 64GB RAM")
     RigWords(cards=('RTX 3090', 'RTX 3060', 'RTX 3060'), ram_bytes=68719476736)
@@ -70,7 +72,7 @@ def parse_rig(text: str) -> RigWords:
         raise InvalidRequest(field="rig", value=text[:80], reason="rig_empty")
     if len(cards) > MOST_CARDS:
         raise _out_of_range(text, 0, MOST_CARDS)
-    return RigWords(tuple(cards), ram)
+    return RigWords(tuple(cards), ram_bytes if ram is None else ram)
 
 
 def _plain(text: str) -> str:
@@ -166,6 +168,18 @@ def build_rig(
     if words.ram_bytes is None:
         return replace(rig, notes=(*notes, Note("rig_ram_unknown")))
     return rig
+
+
+def machine_of(
+    gpu: Gpu,
+    boards: int,
+    ram_bytes: int,
+    disk_bytes_per_second: float = USUAL_DISK_BYTES_PER_SECOND,
+) -> Rig:
+    """The machine of equal boards and so much system memory."""
+    devices = (gpu,) * (gpu.devices_per_board * boards)
+    rig = Rig(devices, ram_bytes, gpu.software, (), disk_bytes_per_second)
+    return replace(rig, ram_bytes=0) if rig.shares_memory else rig
 
 
 def _backend(boards: Sequence[Gpu]) -> str:

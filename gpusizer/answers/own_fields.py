@@ -1,0 +1,79 @@
+"""Fields about the reader's own machine: memory that is free on its GPUs, system memory, disk."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from gpusizer.core.request_model import RequestModel
+from gpusizer.core.units import GB, GIB
+from gpusizer.core.validation import Number, Unit, fail
+from gpusizer.fit.mixed_gpus.machine import MOST_RAM_BYTES, USUAL_DISK_BYTES_PER_SECOND
+from gpusizer.gpus.own_memory import OwnMemory
+
+MOST_GB = 100_000
+
+
+class OwnMemoryFields(RequestModel):
+    """What is free on the named GPUs."""
+
+    heading: ClassVar[str] = "memory of the named GPUs"
+
+    used_gb: Annotated[Number | None, Unit("GB")] = Field(
+        None,
+        ge=0,
+        le=MOST_GB,
+        description="memory that other programs hold on every device of the named GPUs, in GB of"
+        ' 10^9 bytes; of one card alone, "4090 (3.5 GB used)"',
+    )
+    usable_gb: Annotated[Number | None, Unit("GB")] = Field(
+        None,
+        ge=0.1,
+        le=MOST_GB,
+        description="memory that is free on every device of the named GPUs, in GB of 10^9 bytes; of"
+        ' one card alone, "4090 (20992 MiB free)"; of a Mac or an APU its GPU limit',
+    )
+
+    @cached_property
+    def own_memory(self) -> OwnMemory:
+        """What is free on the named GPUs. Raises InvalidRequest where it is said in both ways."""
+        if self.used_gb is not None and self.usable_gb is not None:
+            raise fail("used_gb", self.used_gb, "used_or_usable")
+        free, used = (
+            None if gb is None else round(gb * GB) for gb in (self.usable_gb, self.used_gb)
+        )
+        return OwnMemory(free, used)
+
+
+class OwnMachineFields(RequestModel):
+    """What the machine around the named GPUs has."""
+
+    heading: ClassVar[str] = "machine of the named GPUs"
+
+    ram_gb: Annotated[Number | None, Unit("GB")] = Field(
+        None,
+        ge=1,
+        le=MOST_RAM_BYTES // GIB,
+        description="system memory of the machine around the named GPUs, in GB of 2^30 bytes as"
+        " modules count: whether it holds what llama.cpp leaves there is checked, and what it does"
+        " not is read from the disk",
+    )
+    disk_gb_per_s: Annotated[Number, Unit("GB/s")] = Field(
+        USUAL_DISK_BYTES_PER_SECOND / GB,
+        ge=0.01,
+        le=100,
+        description="GB (10^9 bytes) a second that the machine's disk reads, for what llama.cpp"
+        " maps beyond GPUs and system memory; 7 is an NVMe disk on four lanes of PCIe 4.0",
+    )
+
+    @property
+    def ram_bytes(self) -> int | None:
+        """System memory in bytes, None where the field does not state it."""
+        return None if self.ram_gb is None else round(self.ram_gb * GIB)
+
+    @property
+    def disk_bytes_per_second(self) -> float:
+        """The disk's speed as a rig takes it."""
+        return self.disk_gb_per_s * GB
