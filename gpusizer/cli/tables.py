@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from gpusizer.answers.comparison import Comparison, GpuListing
 from gpusizer.answers.model_card.verdicts import JudgedStatement
 from gpusizer.answers.report import EstimateRow, Report, line
-from gpusizer.cli.money import money_text, price_cell, purposes_text
+from gpusizer.cli.choices import choice_parts
+from gpusizer.cli.money import money_text, price_cell, purposes_text, rent_cell
 from gpusizer.cli.output import lines_text, table
 from gpusizer.cli.plans import RIG_HEAD, plan_lines, rig_lines, rig_rows
 from gpusizer.core.units import GB, GIB, TERA, format_count, format_gb, format_gib
@@ -32,6 +33,7 @@ def report_text(report: Report) -> str:
         " at once, in GiB (1 GiB = 2^30 bytes). * = as stored in the repository.",
         table(_ESTIMATE_HEAD, [_estimate_cells(row) for row in report.estimates]),
         *rig_parts(report),
+        *choice_parts(report),
         f"GPUs ({report.request.rank_by} first)" if not report.request.gpus else "GPUs asked for",
         *_ranking_parts(report),
         *(say_note(note) for note in report.notes),
@@ -148,7 +150,7 @@ def _ranked_cells(item: Ranked) -> tuple[str, ...]:
         _rate(item.speeds.serving if item.speeds else None),
         _or_unknown(fit.max_context),
         price_cell(item.costs),
-        _UNKNOWN if item.rent_usd_per_hour is None else f"{item.rent_usd_per_hour:.2f}",
+        rent_cell(item.costs),
     )
 
 

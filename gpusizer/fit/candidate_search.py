@@ -29,17 +29,22 @@ class CandidateChoice:
 
 
 def choose(
-    fitter: Fitter, catalogue: Catalogue, most_boards: Sequence[int | None] | None = None
+    fitter: Fitter,
+    catalogue: Catalogue,
+    most_boards: Sequence[int | None] | None = None,
+    spare_share: float = 0.0,
 ) -> list[CandidateChoice]:
-    """For each GPU on sale the first way that surely fits, else the first that is tight.
+    """For each GPU on sale the first way that surely fits and leaves `spare_share` of each card
+    free, else the first that surely fits, else the first that is tight.
 
     Ways are tried by GPU count, then from the most faithful quantization down, as long as a GPU is
     left without a choice. The result is in catalogue order, without GPUs on which nothing fits.
     `most_boards` limits the boards of each GPU (None: leave this GPU out).
     """
+    roomy: dict[int, CandidateChoice] = {}
     sure: dict[int, CandidateChoice] = {}
     tight: dict[int, CandidateChoice] = {}
-    for estimate, places in _ways(fitter, catalogue, taken=sure):
+    for estimate, places in _ways(fitter, catalogue, taken=roomy):
         total, budgeted = estimate.per_gpu.total, estimate.budgeted
         for place in places:
             gpu = catalogue.gpus[place]
@@ -49,10 +54,12 @@ def choose(
             if most_boards is not None and boards > (most_boards[place] or 0):
                 continue
             if total.high <= memory and budgeted.high <= budget:
-                sure[place] = CandidateChoice(gpu, boards, estimate, tight=False)
+                free = min(memory - total.likely, budget - budgeted.likely)
+                choices = roomy if free >= spare_share * memory else sure
+                choices.setdefault(place, CandidateChoice(gpu, boards, estimate, tight=False))
             elif place not in tight and total.likely <= memory and budgeted.likely <= budget:
                 tight[place] = CandidateChoice(gpu, boards, estimate, tight=True)
-    return [choice for _, choice in sorted({**tight, **sure}.items())]
+    return [choice for _, choice in sorted({**tight, **sure, **roomy}.items())]
 
 
 def _ways(
