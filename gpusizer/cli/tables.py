@@ -15,7 +15,7 @@ from gpusizer.core.units import GB, GIB, TERA, format_count, format_gb, format_g
 from gpusizer.fit.ranking import Ranked
 from gpusizer.fit.speed import Rate, Speeds
 from gpusizer.gpus import Gpu
-from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, plan_costs, rental_quote
+from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, plan_costs
 from gpusizer.gpus.purpose import purpose_of
 from gpusizer.hub.quantized_repos import QuantizedRepo
 from gpusizer.model.profile import ModelProfile
@@ -237,7 +237,6 @@ def gpus_text(gpus: Sequence[Gpu]) -> str:
 
 def _gpu_cells(gpu: Gpu) -> tuple[str, ...]:
     bandwidth, flops = gpu.bandwidth_bytes_per_second, gpu.fp16_flops
-    rent = rental_quote(gpu)
     return (
         gpu.slug,
         gpu.name,
@@ -246,7 +245,7 @@ def _gpu_cells(gpu: Gpu) -> tuple[str, ...]:
         _UNKNOWN if flops is None else f"{flops / TERA:,.1f}",
         _or_unknown(gpu.power_watts),
         price_cell(plan_costs(gpu, 1, None, DEFAULT_ASSUMPTIONS)),
-        _UNKNOWN if rent is None or rent.likely_usd is None else f"{rent.likely_usd:.2f}",
+        rent_cell(plan_costs(gpu, 1, None, DEFAULT_ASSUMPTIONS)),
         text(f"purpose.{purpose_of(gpu).label}", "en"),
     )
 

@@ -18,14 +18,18 @@ Places = frozenset[int]
 
 @dataclass(frozen=True, slots=True)
 class CandidateChoice:
-    """The way chosen for one GPU; `tight` where it fits at the likely values but not at the high
-    end.
+    """The way chosen for one GPU.
+
+    Attributes:
+        tight: whether it fits at the likely values but not at the high end.
+        spare_share: of each device's memory, free at the likely values.
     """
 
     gpu: Gpu
     boards: int
     estimate: MemoryEstimate
     tight: bool
+    spare_share: float
 
 
 def choose(
@@ -49,16 +53,19 @@ def choose(
         for place in places:
             gpu = catalogue.gpus[place]
             memory = memory_of(estimate.engine, gpu)
+            if memory < total.likely:
+                continue
             budget = int(memory * estimate.utilization)
             boards = estimate.split.gpus // gpu.devices_per_board
             if most_boards is not None and boards > (most_boards[place] or 0):
                 continue
+            spare = min(memory - total.likely, budget - budgeted.likely) / memory
             if total.high <= memory and budgeted.high <= budget:
-                free = min(memory - total.likely, budget - budgeted.likely)
-                choices = roomy if free >= spare_share * memory else sure
-                choices.setdefault(place, CandidateChoice(gpu, boards, estimate, tight=False))
-            elif place not in tight and total.likely <= memory and budgeted.likely <= budget:
-                tight[place] = CandidateChoice(gpu, boards, estimate, tight=True)
+                choices = roomy if spare >= spare_share else sure
+                if place not in choices:
+                    choices[place] = CandidateChoice(gpu, boards, estimate, False, spare)
+            elif place not in tight and spare >= 0:
+                tight[place] = CandidateChoice(gpu, boards, estimate, True, spare)
     return [choice for _, choice in sorted({**tight, **sure, **roomy}.items())]
 
 

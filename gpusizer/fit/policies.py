@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from gpusizer.fit.candidate_search import CandidateChoice
 from gpusizer.fit.fit import memory_of
-from gpusizer.fit.recommendation import READING_SPEED, Score, score_of
+from gpusizer.fit.recommendation import READING_SPEED, SPARE_SHARE, Score, score_of
 from gpusizer.gpus import Gpu
 from gpusizer.gpus.costs import CostAssumptions, PlanCosts, plan_costs
 from gpusizer.gpus.costs.power import plan_watts
@@ -51,9 +51,8 @@ class RankedCandidate:
     def score(self) -> Score:
         """What a recommendation goes by."""
         choice = self.choice
-        return score_of(
-            choice.estimate, not choice.tight, self.speed, self.enough, choice.gpu, self.costs
-        )
+        room = not choice.tight and choice.spare_share >= SPARE_SHARE
+        return score_of(choice.gpu, room, self.speed, self.enough, self.costs)
 
 
 SortKey = tuple[float, ...]

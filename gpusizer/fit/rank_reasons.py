@@ -69,6 +69,8 @@ def rented_clause(costs: PlanCosts) -> Note:
         return Note("why_rent_unknown")
     date = costs.rent.as_of or ""
     count = len(costs.rent.providers)
+    if count == 1:
+        return Note("why_rent_once", usd=usd, provider=costs.rent.providers[0], date=date)
     return Note("why_rent", usd=usd, low_usd=low, high_usd=high, count=count, date=date)
 
 

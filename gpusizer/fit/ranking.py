@@ -11,7 +11,7 @@ from gpusizer.fit.advice import Suggestion
 from gpusizer.fit.alternatives import break_even_months, pick_alternatives
 from gpusizer.fit.candidate_search import CandidateChoice, choose
 from gpusizer.fit.capacity_limits import Largest
-from gpusizer.fit.fit import Fit, Fitter, Verdict
+from gpusizer.fit.fit import Fit, Fitter, Verdict, memory_of
 from gpusizer.fit.offload import offload_notes
 from gpusizer.fit.parallelism.run_plan import RunPlan
 from gpusizer.fit.policies import POLICIES, RankedCandidate, SortKey, total_memory
@@ -68,9 +68,11 @@ class Ranked:
     def score(self) -> Score:
         """What a recommendation goes by."""
         fit, each = self.fit, self._each
-        surely_fits = fit.verdict is Verdict.FITS
+        memory = memory_of(fit.estimate.engine, fit.gpu)
+        roomy = fit.estimate.headroom_bytes(memory) >= SPARE_SHARE * memory
         speed = None if each is None else each.likely
-        return score_of(fit.estimate, surely_fits, speed, self.enough, fit.gpu, self.costs)
+        room = fit.verdict is Verdict.FITS and roomy
+        return score_of(fit.gpu, room, speed, self.enough, self.costs)
 
     @property
     def _each(self) -> Rate | None:

@@ -19,13 +19,11 @@ from typing import Any
 
 from gpusizer.core.messages import Note
 from gpusizer.core.units import significant
-from gpusizer.fit.fit import memory_of
 from gpusizer.gpus import Gpu
 from gpusizer.gpus.costs import PlanCosts
 from gpusizer.gpus.costs.power import is_card, is_whole_computer
 from gpusizer.gpus.on_offer import firm_price, is_rented, why_not_on_offer
 from gpusizer.gpus.support import EndedSupport, ended_support
-from gpusizer.memory.estimate import MemoryEstimate
 
 READING_SPEED = 10.0
 """Tokens/s that a reader does not wait for.
@@ -126,17 +124,12 @@ class Score:
 
 
 def score_of(
-    estimate: MemoryEstimate,
-    surely_fits: bool,
-    tokens_per_second: float | None,
-    enough: float,
-    gpu: Gpu,
-    costs: PlanCosts,
+    gpu: Gpu, room: bool, tokens_per_second: float | None, enough: float, costs: PlanCosts
 ) -> Score:
     """The score of one way to run a model on boards of one GPU."""
     usd_per_hour, rented = firm_usd_per_hour(gpu, costs)
     return Score(
-        room=surely_fits and has_room(estimate, gpu),
+        room=room,
         ended_support=ended_support(gpu),
         not_on_offer=why_not_on_offer(gpu, costs.today),
         release_year=gpu.release_year,
@@ -160,12 +153,6 @@ def gpu_notes(
     if not_on_offer:
         missed.append(Note(f"why_offer_{not_on_offer}", year=release_year))
     return missed
-
-
-def has_room(estimate: MemoryEstimate, gpu: Gpu, share: float = SPARE_SHARE) -> bool:
-    """Whether a share of each card stays free at the likely values."""
-    memory = memory_of(estimate.engine, gpu)
-    return estimate.headroom_bytes(memory) >= share * memory
 
 
 def firm_usd_per_hour(gpu: Gpu, costs: PlanCosts) -> tuple[float | None, bool]:

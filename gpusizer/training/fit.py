@@ -31,7 +31,7 @@ SOFTWARE = frozenset({"CUDA", "ROCm"})
 
 _MAX_COUNT = {"consumer": 8, "workstation": 8, "datacenter": 1024}
 
-_MOST_FOR_ROOM = 2
+_MOST_FOR_ROOM = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ class TrainingFitter:
     def smallest(self, gpu: Gpu, spare_share: float = 0.0) -> TrainingFit | None:
         """The smallest number of these boards that holds the training, None when none does.
 
-        Twice as many boards count where only they leave `spare_share` of each free.
+        Up to four times as many boards count where only they leave `spare_share` of each free.
         """
         smallest: TrainingFit | None = None
         for count in COUNTS:

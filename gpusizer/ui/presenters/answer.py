@@ -15,6 +15,7 @@ from gpusizer.ui.presenters.first_choice import (
 )
 from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.number_format import DASH
+from gpusizer.ui.presenters.prices import rent_terms
 from gpusizer.ui.presenters.share import share_html
 from gpusizer.ui.presenters.words import Words
 
@@ -100,7 +101,8 @@ def _line(kind: str, item: Ranked | None, words: Words) -> Html:
     if item.decode is not None:
         facts.append(words("tokens_per_second", speed=words.speed(item.decode.likely)))
     if item.rent_usd_per_hour is not None:
-        facts.append(words("per_hour", price=words.usd(item.rent_usd_per_hour)))
+        price = words("per_hour", price=words.usd(item.rent_usd_per_hour))
+        facts.append(f"{price} ({rent_terms(item.costs, words)})")
     count = f"{fit.count} × " if fit.count > 1 else ""
     return el(
         "div",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from gpusizer.answers.report import Report
@@ -10,6 +11,8 @@ from gpusizer.fit.ranking import Alternative, Ranked
 from gpusizer.gpus import Gpu
 from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.words import Words
+
+_DATE = re.compile(r"\b20\d\d(-\d\d){1,2}\b")
 
 Choice = tuple[str, bool, str, str, Sequence[Note]]
 """Kind of an alternative, whether it is the first place, its boards, their configuration, why."""
@@ -38,8 +41,11 @@ def boards_text(gpu: Gpu, count: int) -> str:
 
 
 def why_text(notes: Iterable[Note], words: Words) -> str:
-    """Write the clauses of a reason in one line."""
-    return " · ".join(map(words.note, notes))
+    """Write the clauses of a reason in one line, in which dates do not break."""
+    text = _DATE.sub(
+        lambda date: date[0].replace("-", "\u2011"), " · ".join(map(words.note, notes))
+    )
+    return text[:1].upper() + text[1:]
 
 
 def first_html(first: Ranked | None, words: Words) -> Html | None:

@@ -17,7 +17,7 @@ from gpusizer.ui.presenters.first_choice import (
 )
 from gpusizer.ui.presenters.model_card import statement_lines
 from gpusizer.ui.presenters.number_format import DASH
-from gpusizer.ui.presenters.prices import price_text
+from gpusizer.ui.presenters.prices import price_text, rent_terms
 from gpusizer.ui.presenters.words import Words
 
 _RANKED = 10
@@ -99,5 +99,5 @@ def _place(item: Ranked, words: Words) -> Sequence[str]:
         words.gib(fit.headroom_bytes),
         DASH if item.decode is None else words.band(item.decode),
         price_text(item.costs, words),
-        DASH if rent is None else words.usd(rent),
+        DASH if rent is None else f"{words.usd(rent)} ({rent_terms(item.costs, words)})",
     )

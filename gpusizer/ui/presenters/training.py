@@ -19,6 +19,7 @@ from gpusizer.ui.presenters.first_choice import (
 from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.marks import verdict_badge
 from gpusizer.ui.presenters.number_format import DASH
+from gpusizer.ui.presenters.prices import rent_terms
 from gpusizer.ui.presenters.words import Words
 
 _RANKED = 20
@@ -186,7 +187,7 @@ def _row(item: RankedTraining, words: Words) -> Html:
         words.gib(fit.headroom_bytes),
         DASH if item.rate is None else words.speed(item.rate.likely),
         DASH if cost.hours is None else words.number(cost.hours, ",.3g"),
-        DASH if cost.usd is None else words.usd(cost.usd),
+        _rent(item, words),
         DASH if cost.energy_kwh is None else words.number(cost.energy_kwh, ",.3g"),
     )
     return el(
@@ -197,6 +198,15 @@ def _row(item: RankedTraining, words: Words) -> Html:
             for name, cell in zip(_HEAD[1:], cells, strict=True)
         ),
     )
+
+
+def _rent(item: RankedTraining, words: Words) -> Html | str:
+    """Write the rent of the run; small print has that of an hour, with its range and date."""
+    usd, hourly = item.cost.usd, item.costs.rent_usd_per_hour
+    if usd is None or hourly is None:
+        return DASH
+    terms = f"{words('per_hour', price=words.usd(hourly))} · {rent_terms(item.costs, words)}"
+    return join((words.usd(usd), el("small", terms)))
 
 
 def _class(name: str) -> str:
