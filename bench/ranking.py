@@ -48,7 +48,7 @@ def main() -> None:
         for _ in range(RUNS):
             begun = time.process_time()
             fitter = Fitter(profile, Workload(), quants)
-            rank_gpus(fitter, catalogue, "smallest", 20)
+            rank_gpus(fitter, catalogue, "recommended", 20)
             seconds.append(time.process_time() - begun)
         ranked = len(choose(Fitter(profile, Workload(), quants), catalogue))
         median = statistics.median(seconds)

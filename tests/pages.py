@@ -75,7 +75,7 @@ def cells(grid: Grid, columns: Sequence[Column]) -> Html:
 def page_markup(sizer: Sizer, model: str, words: Words) -> str:
     """Return all markup that the page shows about a model."""
     page_answer = answer(sizer, PageState(model))
-    state = PageState(model).picking(default_gpus(page_answer.tiers))
+    state = PageState(model).picking(default_gpus(page_answer.report.ranking))
     return join(
         (
             answer_html(page_answer, words),

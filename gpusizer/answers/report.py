@@ -15,7 +15,7 @@ from gpusizer.fit.advice import Suggestion
 from gpusizer.fit.fit import Fit
 from gpusizer.fit.mixed_gpus.rig_plan import RigPlan, rig_json
 from gpusizer.fit.parallelism.run_plan import parallelism_json, plan_json
-from gpusizer.fit.ranking import Ranked
+from gpusizer.fit.ranking import Alternative, Ranked
 from gpusizer.fit.speed import speeds_json
 from gpusizer.gpus.costs import PlanCosts
 from gpusizer.hub.quantized_repos import QuantizedRepo
@@ -57,7 +57,7 @@ class EstimateRow:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The answer to a size request."""
+    """The answer to a size request; `alternatives` are to the first place of the ranking."""
 
     request: SizeRequest
     profile: ModelProfile
@@ -68,6 +68,7 @@ class Report:
     quantized_repos: tuple[QuantizedRepo, ...] | None = None
     rig: RigPlan | None = None
     model_card: ModelCardAnswer | None = None
+    alternatives: tuple[Alternative, ...] = ()
 
     def to_json(self, say: Say) -> dict[str, Any]:
         """The contract's report object; `quantized_repos` and `rig` only when requested.
@@ -86,6 +87,7 @@ class Report:
                 }
                 for item in self.ranking
             ],
+            "alternatives": [_alternative_json(item, say) for item in self.alternatives],
             "notes": [note_json(note, say) for note in self.notes],
         }
         if self.quantized_repos is not None:
@@ -105,6 +107,7 @@ class Report:
             "gpu_count": self.request.gpu_count,
             "rig": self.request.rig or None,
             "rank_by": self.request.rank_by,
+            "min_tok_s": self.request.min_tok_s,
             "top": self.request.top,
             "filters": self.request.filters.to_json(),
             "costs": self.request.assumptions.to_json(),
@@ -218,9 +221,21 @@ def ranked_json(item: Ranked, say: Say) -> dict[str, Any]:
         "parallelism": parallelism_json(fit),
         "price": _price_json(item.costs, say),
         "power_watts": item.power_watts,
+        "score": item.score.to_json(),
         "why": line(map(say, item.why)),
         "reasons": [note_json(note, say) for note in item.reasons],
         **named_only,
+    }
+
+
+def _alternative_json(alternative: Alternative, say: Say) -> dict[str, Any]:
+    """The contract's alternative object: a kind, and an entry of the ranking."""
+    return {
+        "kind": alternative.kind,
+        "is_first": alternative.is_first,
+        **ranked_json(alternative.item, say),
+        "why": line(map(say, alternative.why)),
+        "break_even_months_of_first": alternative.break_even_months,
     }
 
 

@@ -19,7 +19,8 @@ from gpusizer.answers.request_fields import (
     WorkloadFields,
 )
 from gpusizer.core.request_model import RequestModel, fields_of
-from gpusizer.core.validation import Flag, OneOf, Refused, Text, Unit, read_text, read_texts
+from gpusizer.core.validation import Flag, Number, OneOf, Refused, Text, Unit, read_text, read_texts
+from gpusizer.fit.recommendation import READING_SPEED
 
 __all__ = [
     "ALL_QUANTS",
@@ -33,6 +34,7 @@ __all__ = [
 ]
 
 RANKINGS = (
+    "recommended",
     "smallest",
     "cheapest",
     "fastest",
@@ -59,6 +61,14 @@ class AnswerFields(RequestModel):
 
     rank_by: Annotated[str, OneOf(RANKINGS), BeforeValidator(_read_underscores)] = Field(
         RANKINGS[0], description="order of the ranking"
+    )
+    min_tok_s: Annotated[Number | None, Unit("TOK_S")] = Field(
+        None,
+        ge=0.01,
+        le=1e6,
+        description="tokens/s that each user should see: slower plans are left out, those of"
+        f" unknown speed stay; without it {READING_SPEED:g}, as fast as one reads, count as enough"
+        " for a recommendation",
     )
     quantized_repos: Annotated[str, OneOf(LISTINGS)] = Field(
         "",
@@ -113,7 +123,7 @@ class CompareRequest(SizeRequest):
     heading: ClassVar[str] = "GPUs"
     unused: ClassVar[frozenset[str]] = frozenset(
         (
-            *("gpu", "gpu_count", "top", "rank_by", "rig"),
+            *("gpu", "gpu_count", "top", "rank_by", "min_tok_s", "rig"),
             *fields_of(FilterFields),
             *fields_of(CardFields),
         )

@@ -26,13 +26,15 @@ from gpusizer.answers.selection import QuantSelection, every_quant, select_quant
 from gpusizer.core.errors import ModelUnreadable
 from gpusizer.core.messages import Note
 from gpusizer.core.time_budget import TimeBudget
+from gpusizer.core.units import significant
 from gpusizer.fit.best_on_gpu import advised, best_on
 from gpusizer.fit.filters import board_limits, most_boards, narrowed
 from gpusizer.fit.fit import OFFLOAD_ENGINES, Fitter, asked_split, device_class_of
 from gpusizer.fit.mixed_gpus import build_rig, parse_rig
 from gpusizer.fit.mixed_gpus.machine import Rig
 from gpusizer.fit.mixed_gpus.rig_plan import plan_rig
-from gpusizer.fit.ranking import Ranked, rank_gpus
+from gpusizer.fit.ranking import Ranked, Ranking, rank_gpus
+from gpusizer.fit.recommendation import READING_SPEED
 from gpusizer.gpus import Catalogue, Gpu
 from gpusizer.gpus.names import parse_gpu_request
 from gpusizer.gpus.own_memory import CardsWithMemory, OwnMemory
@@ -121,7 +123,8 @@ class Sizer:
         shown = Fitter(profile, workload, selection.shown, budget)
         ranker = Fitter(profile, workload, selection.rankable, budget)
         if named:
-            ranking = _priced(in_machine(self.placed(ranker, named), ranker, request), request)
+            placed = in_machine(self.placed(ranker, named), ranker, request)
+            ranking = Ranking(_priced(placed, request))
             about: tuple[Note, ...] = ()
             if request.filters:
                 about = (Note("filters_not_applied"),)
@@ -138,15 +141,14 @@ class Sizer:
             profile=profile,
             workload=workload,
             estimates=_rows(shown, selection, named[0] if named else None, request.gpu_count),
-            ranking=ranking,
+            ranking=ranking.places,
+            alternatives=ranking.alternatives,
             notes=(*notes, *about, *problems),
             quantized_repos=published,
             rig=rig,
         )
 
-    def _ranked(
-        self, ranker: Fitter, request: SizeRequest
-    ) -> tuple[tuple[Ranked, ...], tuple[Note, ...]]:
+    def _ranked(self, ranker: Fitter, request: SizeRequest) -> tuple[Ranking, tuple[Note, ...]]:
         """The ranking of what passes the filters, and what the reader must know about these."""
         catalogue = narrowed(self.catalogue, request.filters.groups)
         limits = board_limits(catalogue, request.filters)
@@ -157,12 +159,17 @@ class Sizer:
             request.top,
             assumptions=request.assumptions,
             most_boards=limits,
+            min_tok_s=request.min_tok_s,
         )
         notes = []
         if not catalogue.gpus:
             notes.append(Note("no_gpu_passes_filters"))
-        elif not ranking and request.filters:
+        elif not ranking.places and request.filters and not ranking.slower:
             notes.append(Note("filtered_gpus_do_not_run_it", count=len(catalogue.gpus)))
+        if ranking.slower and request.min_tok_s is not None:
+            notes.append(
+                Note("slower_left_out", count=ranking.slower, tokens=significant(request.min_tok_s))
+            )
         unknown = limits.count(None) if limits else 0
         if unknown:
             notes.append(Note("unknown_figures_left_out", count=unknown))
@@ -281,8 +288,9 @@ class Sizer:
 
 
 def _priced(ranking: Sequence[Ranked], request: SizeRequest) -> tuple[Ranked, ...]:
-    """The same with costs as the request assumes them."""
-    return tuple(replace(item, assumptions=request.assumptions) for item in ranking)
+    """The same with costs as the request assumes them, and the speed that it asks for."""
+    enough = request.min_tok_s or READING_SPEED
+    return tuple(replace(item, assumptions=request.assumptions, enough=enough) for item in ranking)
 
 
 def _rows(

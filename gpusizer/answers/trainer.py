@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from gpusizer.answers.training_choices import alternatives_of, in_order
 from gpusizer.answers.training_report import (
     BytesPerParameter,
     RankedTraining,
@@ -20,6 +20,7 @@ from gpusizer.core.messages import Note
 from gpusizer.core.time_budget import TimeBudget
 from gpusizer.core.validation import fail
 from gpusizer.fit.fit import Verdict
+from gpusizer.fit.recommendation import SPARE_SHARE
 from gpusizer.gpus import Catalogue, Gpu
 from gpusizer.gpus.names import parse_gpu_request
 from gpusizer.gpus.own_memory import CardsWithMemory
@@ -37,6 +38,7 @@ from gpusizer.training.frozen import leaves_experts_wide
 from gpusizer.training.ladder import ladder, most
 from gpusizer.training.memory import TrainingEstimator
 from gpusizer.training.plan import METHODS, TrainingPlan, with_precision, within
+from gpusizer.training.recommendation import score_training
 from gpusizer.training.shape import TOWERS
 
 
@@ -67,13 +69,15 @@ def train(
     fits = [_consulted(fitter, gpu, count) for gpu, count in gpus]
     first = fits[0].plan if fits else _unplaced(fitter, request)
     device = fits[0].gpu.device_free_bytes if fits else None
+    ranking = _placed(fitter, request, fits) if gpus else _ranked(fitter, catalogue, request)
     return TrainingReport(
         request=request,
         profile=profile,
         plan=first,
         estimates=_estimates(fitter, first),
         ladder=ladder(fitter, first, device),
-        ranking=_placed(fitter, request, fits) if gpus else _ranked(fitter, catalogue, request),
+        ranking=ranking[: request.top or None] if not gpus else ranking,
+        alternatives=() if gpus else alternatives_of(ranking),
         notes=(*_notes(profile, plan), *_lengths(fitter, first), *_unnamed(request)),
         cheapest=() if gpus else _cheapest(fitter, catalogue, request),
     )
@@ -161,42 +165,41 @@ def _placed(
 def _ranked(
     fitter: TrainingFitter, catalogue: Catalogue, request: TrainingRequest
 ) -> tuple[RankedTraining, ...]:
-    """Every GPU that holds it in its smallest number, best first; what surely fits leads."""
-    ranked = []
+    """Every GPU that holds it in its smallest number, best first; what surely fits leads.
+
+    Plans known to be slower than the request asks for are left out.
+    """
+    spare_share = SPARE_SHARE if request.rank_by == "recommended" else 0.0
+    items = []
     for gpu in catalogue.gpus:
         if gpu.software not in SOFTWARE or gpu.status == "announced":
             continue
-        fit = fitter.on(gpu, request.gpu_count) if request.gpu_count else fitter.smallest(gpu)
+        if request.gpu_count:
+            fit = fitter.on(gpu, request.gpu_count, spare_share)
+        else:
+            fit = fitter.smallest(gpu, spare_share)
         if fit is not None and fit.verdict is not Verdict.DOES_NOT_FIT:
-            ranked.append(_described(fitter, request, fit, 0))
-    ranked.sort(key=lambda item: _place(item, request.rank_by))
-    return tuple(
-        replace(item, rank=rank) for rank, item in enumerate(ranked[: request.top or None], start=1)
-    )
+            items.append(_described(fitter, request, fit, 0))
+    least = request.min_tok_s or 0.0
+    fast = [item for item in items if item.rate is None or item.rate.likely >= least]
+    return in_order(fast, request.rank_by)
 
 
 def _cheapest(
     fitter: TrainingFitter, catalogue: Catalogue, request: TrainingRequest
 ) -> tuple[RankedTraining, ...]:
     """For each method the run that costs least, where a price is known."""
-    cheapest_first = request.model_copy(update={"rank_by": "cheapest", "top": 1})
+    cheapest_first = request.model_copy(update={"rank_by": "cheapest"})
     cheapest = []
     for method in METHODS:
         plan = _by_method(fitter.plan, method)
         other = TrainingFitter(fitter.estimator, plan, fitter.given, fitter.budget)
         cheapest += [
-            item for item in _ranked(other, catalogue, cheapest_first) if item.cost.usd is not None
+            item
+            for item in _ranked(other, catalogue, cheapest_first)[:1]
+            if item.cost.usd is not None
         ]
     return tuple(cheapest)
-
-
-def _place(item: RankedTraining, rank_by: str) -> tuple[bool, float, float, float]:
-    fit = item.fit
-    memory = float(fit.gpu.memory_bytes * fit.count)
-    slowness = -item.rate.likely if item.rate else 0.0
-    usd = math.inf if item.cost.usd is None else item.cost.usd
-    cost = {"smallest": memory, "cheapest": usd, "fastest": slowness}[rank_by]
-    return fit.verdict is Verdict.TIGHT, cost, memory, slowness
 
 
 def _described(
@@ -204,12 +207,14 @@ def _described(
 ) -> RankedTraining:
     rate = fitter.rate(fit)
     tokens = request.dataset_tokens * request.epochs
+    cost = cost_of(fit.gpu, fit.count, rate, tokens, request.usd_per_kwh)
     return RankedTraining(
         rank=rank,
         fit=fit,
         rate=rate,
-        cost=cost_of(fit.gpu, fit.count, rate, tokens, request.usd_per_kwh),
+        cost=cost,
         reasons=reasons_of(fit),
+        score=score_training(fit, rate, cost, tokens, request.min_tok_s),
     )
 
 

@@ -6,12 +6,15 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from gpusizer.answers.report import SCHEMA_VERSION, model_json
+from gpusizer.answers.report import SCHEMA_VERSION, line, model_json
 from gpusizer.answers.training_request import TrainingRequest
 from gpusizer.core.byte_ranges import Amount
 from gpusizer.core.messages import Note, Say, note_json
+from gpusizer.core.units import GB, significant
+from gpusizer.fit.rank_reasons import bought_clauses, rented_clause
 from gpusizer.gpus.costs import (
     DEFAULT_ASSUMPTIONS,
+    PlanCosts,
     bought_json,
     plan_costs,
     rent_usd_per_hour,
@@ -23,6 +26,7 @@ from gpusizer.training.ladder import Most, Rung
 from gpusizer.training.optimizers import OPTIMIZERS
 from gpusizer.training.per_gpu import TrainingMemory
 from gpusizer.training.plan import TrainingPlan
+from gpusizer.training.recommendation import TrainingScore
 from gpusizer.training.speed import TrainingRate
 
 
@@ -59,20 +63,71 @@ class TrainingEstimateRow:
 
 @dataclass(frozen=True, slots=True)
 class RankedTraining:
-    """One place of the ranking; `largest` only for GPUs named in the request."""
+    """One place of the ranking.
+
+    Attributes:
+        score: what a recommendation goes by.
+        largest: only for GPUs named in the request.
+        rank_by: the policy that put it there, "" where the GPU was asked for by name.
+    """
 
     rank: int
     fit: TrainingFit
     rate: TrainingRate | None
     cost: TrainingCost
     reasons: tuple[Note, ...]
+    score: TrainingScore
     largest: Most | None = None
+    rank_by: str = ""
+
+    @property
+    def costs(self) -> PlanCosts:
+        """What the boards cost to buy or rent."""
+        return plan_costs(self.fit.gpu, self.fit.count, None, DEFAULT_ASSUMPTIONS)
+
+    @property
+    def why(self) -> tuple[Note, ...]:
+        """What puts it at its place, as clauses of one line."""
+        spare = significant(abs(self.fit.headroom_bytes) / GB)
+        room = Note(f"why_train_{self.fit.verdict.value}", gb=spare)
+        return (room, self.pace, *self.score.notes(), *bought_clauses(self.costs))
+
+    @property
+    def pace(self) -> Note:
+        """Tokens/s and hours of the run."""
+        if self.rate is None or self.cost.hours is None:
+            return Note("why_speed_unknown")
+        return Note("why_train_speed", tokens=self.rate.likely, hours=self.cost.hours)
 
     @property
     def rent_usd_per_hour(self) -> float | None:
         """Of all boards."""
         price = rent_usd_per_hour(self.fit.gpu)
         return None if price is None else price * self.fit.count
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingAlternative:
+    """What else one could choose: `kind` is "cheapest" (to buy), "fastest" or "rent"."""
+
+    kind: str
+    item: RankedTraining
+    first: RankedTraining
+
+    @property
+    def is_first(self) -> bool:
+        """Whether the first place is the best of this kind, too."""
+        return self.item.rank == self.first.rank
+
+    @property
+    def why(self) -> tuple[Note, ...]:
+        """Its speed and price, and what it misses of a recommendation."""
+        costs = self.item.costs
+        rents = self.kind == "rent" or costs.buy is None or costs.buy_is_weak
+        prices = (rented_clause(costs),) if rents else bought_clauses(costs)
+        run = (self.item.score.cost_note,) if rents else ()
+        score = self.item.score
+        return (self.item.pace, *score.doubts(), *run, *prices, *score.missed())
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +139,7 @@ class TrainingReport:
         ladder: mitigations of it.
         cheapest: for each method the GPUs on which the run costs least; empty where GPUs are
             named.
+        alternatives: to the first place of the ranking; empty where GPUs are named.
     """
 
     request: TrainingRequest
@@ -94,6 +150,7 @@ class TrainingReport:
     ranking: tuple[RankedTraining, ...]
     notes: tuple[Note, ...] = ()
     cheapest: tuple[RankedTraining, ...] = ()
+    alternatives: tuple[TrainingAlternative, ...] = ()
 
     def to_json(self, say: Say) -> dict[str, Any]:
         """One JSON object in the style of the size report; amounts are integer bytes."""
@@ -104,6 +161,15 @@ class TrainingReport:
             "estimates": [_estimate_json(row) for row in self.estimates],
             "ladder": [{**note_json(rung.note, say), **rung.to_json()} for rung in self.ladder],
             "ranking": [_ranked_json(item, say) for item in self.ranking],
+            "alternatives": [
+                {
+                    "kind": alternative.kind,
+                    "is_first": alternative.is_first,
+                    **_ranked_json(alternative.item, say),
+                    "why": line(map(say, alternative.why)),
+                }
+                for alternative in self.alternatives
+            ],
             "cheapest": [_ranked_json(item, say) for item in self.cheapest],
             "notes": [note_json(note, say) for note in self.notes],
         }
@@ -121,6 +187,7 @@ class TrainingReport:
             "epochs": request.epochs,
             "usd_per_kwh": request.usd_per_kwh,
             "rank_by": request.rank_by,
+            "min_tok_s": request.min_tok_s,
             "top": request.top,
         }
 
@@ -226,13 +293,15 @@ def _ranked_json(item: RankedTraining, say: Say) -> dict[str, Any]:
         "hours": cost.hours,
         "energy_kwh": cost.energy_kwh,
         "price": {
-            **bought_json(plan_costs(gpu, fit.count, None, DEFAULT_ASSUMPTIONS)),
+            **bought_json(item.costs),
             "rent_usd_per_hour": item.rent_usd_per_hour,
             "usd": cost.usd,
             "energy_usd": cost.energy_usd,
             "as_of": None if rent is None else rent.as_of,
         },
         "power_watts": None if gpu.power_watts is None else gpu.power_watts * fit.count,
+        "score": item.score.to_json(),
+        "why": line(map(say, item.why)),
         "reasons": [note_json(note, say) for note in item.reasons],
         **named_only,
     }

@@ -42,7 +42,7 @@ from gpusizer.training.plan import (
 )
 from gpusizer.training.stacks import find_stack
 
-RANKINGS = ("smallest", "cheapest", "fastest")
+RANKINGS = ("recommended", "smallest", "cheapest", "fastest")
 
 _METHOD_WORDS = {"galore": "full", "full-finetuning": "full", "sft": "full", "finetune": "full"}
 _PRECISION_WORDS = {
@@ -206,6 +206,13 @@ class RankingFields(RequestModel):
 
     rank_by: Annotated[str, OneOf(RANKINGS)] = Field(
         RANKINGS[0], description="order of the ranking; cheapest is for the whole run"
+    )
+    min_tok_s: Annotated[Number | None, Unit("TOK_S")] = Field(
+        None,
+        ge=0.01,
+        le=1e9,
+        description="tokens/s of all GPUs together that are enough: slower plans are left out,"
+        " those of unknown speed stay; without it a recommendation ends the run within a week",
     )
     dataset_tokens: Tokens = Field(
         10_000_000, ge=1, le=10**15, description="work to be timed and priced"

@@ -75,6 +75,15 @@ def price_cell(costs: PlanCosts) -> str:
     return f"{costs.buy_usd:,.0f} ({spread}{kind} {costs.buy_as_of}{old}{weak})"
 
 
+def rent_cell(costs: PlanCosts) -> str:
+    """Say the likely rent of an hour, the range of the providers and the date."""
+    usd, low, high = (costs.rented(f"{name}_usd") for name in ("likely", "low", "high"))
+    if costs.rent is None or usd is None:
+        return "unknown"
+    spread = "" if low is None or high is None or low == high else f"{low:.2f}-{high:.2f} "
+    return f"{usd:.2f} ({spread}{costs.rent.as_of})"
+
+
 _EVIDENCE = {
     "ask": "asking prices",
     "sold": "prices paid",

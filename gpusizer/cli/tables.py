@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from gpusizer.answers.comparison import Comparison, GpuListing
 from gpusizer.answers.model_card.verdicts import JudgedStatement
 from gpusizer.answers.report import EstimateRow, Report, line
+from gpusizer.cli.choices import choice_parts
 from gpusizer.cli.evidence_text import evidence_text
-from gpusizer.cli.money import money_text, price_cell, purposes_text
+from gpusizer.cli.money import money_text, price_cell, purposes_text, rent_cell
 from gpusizer.cli.output import lines_text, table
 from gpusizer.cli.plans import RIG_HEAD, plan_lines, rig_lines, rig_rows
 from gpusizer.core.units import GB, GIB, TERA, format_count, format_gb, format_gib
@@ -16,7 +17,7 @@ from gpusizer.fit.own_cards import statements_on
 from gpusizer.fit.ranking import Ranked
 from gpusizer.fit.speed import Rate, Speeds
 from gpusizer.gpus import Gpu
-from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, plan_costs, rental_quote
+from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, plan_costs
 from gpusizer.gpus.purpose import purpose_of
 from gpusizer.hub.quantized_repos import QuantizedRepo
 from gpusizer.model.profile import ModelProfile
@@ -34,6 +35,7 @@ def report_text(report: Report) -> str:
         " at once, in GiB (1 GiB = 2^30 bytes). * = as stored in the repository.",
         table(_ESTIMATE_HEAD, [_estimate_cells(row) for row in report.estimates]),
         *rig_parts(report),
+        *choice_parts(report),
         f"GPUs ({report.request.rank_by} first)" if not report.request.gpus else "GPUs asked for",
         *_ranking_parts(report),
         *(say_note(note) for note in report.notes),
@@ -150,7 +152,7 @@ def _ranked_cells(item: Ranked) -> tuple[str, ...]:
         _rate(item.speeds.serving if item.speeds else None),
         _or_unknown(fit.max_context),
         price_cell(item.costs),
-        _UNKNOWN if item.rent_usd_per_hour is None else f"{item.rent_usd_per_hour:.2f}",
+        rent_cell(item.costs),
     )
 
 
@@ -248,7 +250,6 @@ def gpus_text(gpus: Sequence[Gpu]) -> str:
 
 def _gpu_cells(gpu: Gpu) -> tuple[str, ...]:
     bandwidth, flops = gpu.bandwidth_bytes_per_second, gpu.fp16_flops
-    rent = rental_quote(gpu)
     return (
         gpu.slug,
         gpu.name,
@@ -257,7 +258,7 @@ def _gpu_cells(gpu: Gpu) -> tuple[str, ...]:
         _UNKNOWN if flops is None else f"{flops / TERA:,.1f}",
         _or_unknown(gpu.power_watts),
         price_cell(plan_costs(gpu, 1, None, DEFAULT_ASSUMPTIONS)),
-        _UNKNOWN if rent is None or rent.likely_usd is None else f"{rent.likely_usd:.2f}",
+        rent_cell(plan_costs(gpu, 1, None, DEFAULT_ASSUMPTIONS)),
         text(f"purpose.{purpose_of(gpu).label}", "en"),
     )
 

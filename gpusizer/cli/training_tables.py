@@ -8,6 +8,7 @@ from gpusizer.answers.sizer import Sizer
 from gpusizer.answers.trainer import train
 from gpusizer.answers.training_report import RankedTraining, TrainingEstimateRow, TrainingReport
 from gpusizer.cli.arguments import request_fields
+from gpusizer.cli.choices import training_choice_parts
 from gpusizer.cli.output import lines_text, print_json, print_text, table
 from gpusizer.cli.tables import profile_text
 from gpusizer.core.units import GIB, format_gib
@@ -80,6 +81,7 @@ def training_text(report: TrainingReport) -> str:
             f"What {first_row.plan.method} could do to need less, one after the other",
             table(_LADDER_HEAD, [_rung_cells(rung) for rung in report.ladder]),
         ]
+    parts += training_choice_parts(report)
     parts.append(
         f"GPUs for {request.dataset_tokens:,} tokens x {request.epochs:g} epochs"
         + ("" if request.gpus else f" ({request.rank_by} first)")

@@ -18,41 +18,55 @@ Places = frozenset[int]
 
 @dataclass(frozen=True, slots=True)
 class CandidateChoice:
-    """The way chosen for one GPU; `tight` where it fits at the likely values but not at the high
-    end.
+    """The way chosen for one GPU.
+
+    Attributes:
+        tight: whether it fits at the likely values but not at the high end.
+        spare_share: of each device's memory, free at the likely values.
     """
 
     gpu: Gpu
     boards: int
     estimate: MemoryEstimate
     tight: bool
+    spare_share: float
 
 
 def choose(
-    fitter: Fitter, catalogue: Catalogue, most_boards: Sequence[int | None] | None = None
+    fitter: Fitter,
+    catalogue: Catalogue,
+    most_boards: Sequence[int | None] | None = None,
+    spare_share: float = 0.0,
 ) -> list[CandidateChoice]:
-    """For each GPU on sale the first way that surely fits, else the first that is tight.
+    """For each GPU on sale the first way that surely fits and leaves `spare_share` of each card
+    free, else the first that surely fits, else the first that is tight.
 
     Ways are tried by GPU count, then from the most faithful quantization down, as long as a GPU is
     left without a choice. The result is in catalogue order, without GPUs on which nothing fits.
     `most_boards` limits the boards of each GPU (None: leave this GPU out).
     """
+    roomy: dict[int, CandidateChoice] = {}
     sure: dict[int, CandidateChoice] = {}
     tight: dict[int, CandidateChoice] = {}
-    for estimate, places in _ways(fitter, catalogue, taken=sure):
+    for estimate, places in _ways(fitter, catalogue, taken=roomy):
         total, budgeted = estimate.per_gpu.total, estimate.budgeted
         for place in places:
             gpu = catalogue.gpus[place]
             memory = memory_of(estimate.engine, gpu)
+            if memory < total.likely:
+                continue
             budget = int(memory * estimate.utilization)
             boards = estimate.split.gpus // gpu.devices_per_board
             if most_boards is not None and boards > (most_boards[place] or 0):
                 continue
+            spare = min(memory - total.likely, budget - budgeted.likely) / memory
             if total.high <= memory and budgeted.high <= budget:
-                sure[place] = CandidateChoice(gpu, boards, estimate, tight=False)
-            elif place not in tight and total.likely <= memory and budgeted.likely <= budget:
-                tight[place] = CandidateChoice(gpu, boards, estimate, tight=True)
-    return [choice for _, choice in sorted({**tight, **sure}.items())]
+                choices = roomy if spare >= spare_share else sure
+                if place not in choices:
+                    choices[place] = CandidateChoice(gpu, boards, estimate, False, spare)
+            elif place not in tight and spare >= 0:
+                tight[place] = CandidateChoice(gpu, boards, estimate, True, spare)
+    return [choice for _, choice in sorted({**tight, **sure, **roomy}.items())]
 
 
 def _ways(

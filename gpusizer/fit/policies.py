@@ -12,14 +12,12 @@ from dataclasses import dataclass
 
 from gpusizer.fit.candidate_search import CandidateChoice
 from gpusizer.fit.fit import headroom_on
+from gpusizer.fit.recommendation import READING_SPEED, SPARE_SHARE, Score, score_of
 from gpusizer.gpus import Gpu
 from gpusizer.gpus.costs import CostAssumptions, PlanCosts, plan_costs
 from gpusizer.gpus.costs.power import plan_watts
 from gpusizer.gpus.purpose import TRAINING_LEVELS, purpose_of, training_flops
 from gpusizer.memory.estimate import MemoryEstimate
-
-READING_SPEED = 10.0
-"""Tokens/s: a fast reader's pace, about 450 words a minute."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +27,14 @@ class RankedCandidate:
     Attributes:
         speed: likely tokens/s of one user, None when unknown.
         users: sequences generated at once.
+        enough: tokens/s that each user should see.
     """
 
     choice: CandidateChoice
     speed: float | None
     users: int
     assumptions: CostAssumptions
+    enough: float = READING_SPEED
 
     @property
     def tokens_per_second(self) -> float | None:
@@ -47,11 +47,23 @@ class RankedCandidate:
         boards = self.choice.boards
         return plan_costs(self.choice.gpu, boards, self.tokens_per_second, self.assumptions)
 
+    @property
+    def score(self) -> Score:
+        """What a recommendation goes by."""
+        choice = self.choice
+        room = not choice.tight and choice.spare_share >= SPARE_SHARE
+        return score_of(choice.gpu, room, self.speed, self.enough, self.costs)
+
 
 SortKey = tuple[float, ...]
 """Compared from the first to the last; all keys of one policy have the same length."""
 
 Policy = Callable[[RankedCandidate], SortKey | None]
+
+
+def _recommended(candidate: RankedCandidate) -> SortKey:
+    """The conditions of a recommendation in their order, then US dollars for an hour."""
+    return candidate.score.key
 
 
 def total_memory(candidate: RankedCandidate) -> SortKey:
@@ -141,6 +153,7 @@ def _least_cost(costs: PlanCosts, usd: float | None) -> SortKey | None:
 
 
 POLICIES: dict[str, Policy] = {
+    "recommended": _recommended,
     "smallest": total_memory,
     "cheapest": _price,
     "fastest": _slowness,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from gpusizer.core.messages import Note, NoteValue
 from gpusizer.core.units import GB, TERA, significant
@@ -14,14 +14,64 @@ from gpusizer.gpus.costs.power import is_card
 from gpusizer.gpus.purpose import purpose_of, training_flops
 
 
-def why(fit: Fit, decode: Rate | None, costs: PlanCosts, rank_by: str) -> tuple[Note, ...]:
-    """Clauses in order: how it fits, how fast it is, what the order goes by, how it scales."""
+def why(
+    fit: Fit, decode: Rate | None, costs: PlanCosts, rank_by: str, score: Sequence[Note] = ()
+) -> tuple[Note, ...]:
+    """Clauses in order: how it fits, how fast it is, what the order goes by, how it scales.
+
+    `score` are the conditions of a recommendation that it misses.
+    """
     clauses = [_fits(fit)]
     if fit.verdict.all_on_gpu:
-        fast = Note("why_speed_unknown")
-        clauses.append(fast if decode is None else Note("why_speed", tokens=decode.likely))
+        clauses.append(_speed(decode))
     facts = [fact(fit, costs) for fact in _FACTS.get(rank_by, ())]
-    return tuple(clause for clause in (*clauses, *facts, _scaling(fit)) if clause is not None)
+    bought = bought_clauses(costs) if rank_by in _BY_PRICE else ()
+    every = (*clauses, *score, *facts, *bought, _scaling(fit))
+    return tuple(clause for clause in every if clause is not None)
+
+
+def why_alternative(
+    kind: str,
+    decode: Rate | None,
+    costs: PlanCosts,
+    missed: Sequence[Note],
+    break_even_months: float | None,
+) -> tuple[Note, ...]:
+    """Clauses in order: the price that makes it an alternative, its speed, what it misses, and for
+    rented boards after how many months the first place would have cost less.
+    """
+    clauses: list[Note | None] = [_speed(decode)]
+    if kind == "rent" or costs.buy is None or (costs.buy_is_weak and costs.rent is not None):
+        clauses.append(rented_clause(costs))
+    else:
+        clauses += bought_clauses(costs)
+    clauses += missed
+    if break_even_months is not None:
+        hours = costs.assumptions.hours_per_day
+        clauses.append(Note("why_break_even", months=break_even_months, hours=hours))
+    return tuple(clause for clause in clauses if clause is not None)
+
+
+def _speed(decode: Rate | None) -> Note:
+    return Note("why_speed_unknown") if decode is None else Note("why_speed", tokens=decode.likely)
+
+
+def bought_clauses(costs: PlanCosts) -> tuple[Note, ...]:
+    """The price to buy with its condition and date, its spread, and why it deserves less trust."""
+    clauses = (_price(costs), _spread(costs), _doubt(costs))
+    return tuple(clause for clause in clauses if clause is not None)
+
+
+def rented_clause(costs: PlanCosts) -> Note:
+    """The rent of an hour on demand, with the range of the providers and the date."""
+    usd, low, high = (costs.rented(f"{name}_usd") for name in ("likely", "low", "high"))
+    if costs.rent is None or usd is None or low is None or high is None:
+        return Note("why_rent_unknown")
+    date = costs.rent.as_of or ""
+    count = len(costs.rent.providers)
+    if count == 1:
+        return Note("why_rent_once", usd=usd, provider=costs.rent.providers[0], date=date)
+    return Note("why_rent", usd=usd, low_usd=low, high_usd=high, count=count, date=date)
 
 
 def _fits(fit: Fit) -> Note:
@@ -39,7 +89,7 @@ def _scaling(fit: Fit) -> Note | None:
     return Note("why_no_fabric") if alone else None
 
 
-def _price(fit: Fit, costs: PlanCosts) -> Note:
+def _price(costs: PlanCosts) -> Note:
     usd = costs.buy_usd
     if costs.buy is None or usd is None:
         return Note("why_price_unknown")
@@ -47,7 +97,7 @@ def _price(fit: Fit, costs: PlanCosts) -> Note:
     return Note(f"why_price_{kind}", usd=usd, date=costs.buy_as_of or "")
 
 
-def _spread(fit: Fit, costs: PlanCosts) -> Note | None:
+def _spread(costs: PlanCosts) -> Note | None:
     """The range of the figures that the price to buy stands on, where there are several."""
     buy = costs.buy
     low, high = (None, None) if buy is None else (buy.low_usd, buy.high_usd)
@@ -56,7 +106,7 @@ def _spread(fit: Fit, costs: PlanCosts) -> Note | None:
     return Note("why_price_spread", low_usd=low * costs.boards, high_usd=high * costs.boards)
 
 
-def _doubt(fit: Fit, costs: PlanCosts) -> Note | None:
+def _doubt(costs: PlanCosts) -> Note | None:
     """Why the price to buy deserves less trust."""
     if costs.buy_is_weak:
         return Note("why_price_weak")
@@ -114,9 +164,10 @@ def _inference(fit: Fit, costs: PlanCosts) -> Note:
     return Note(f"why_inference_{level or 'unknown'}")
 
 
+_BY_PRICE = ("recommended", "cheapest")
+"""Policies whose line states the price to buy."""
 _FACTS: dict[str, tuple[Callable[[Fit, PlanCosts], Note | None], ...]] = {
     "smallest": (_memory,),
-    "cheapest": (_price, _spread, _doubt),
     "cheapest_to_run": (_per_million,),
     "cheapest_per_hour": (_per_hour,),
     "tokens_per_dollar": (_per_dollar,),

@@ -8,14 +8,16 @@ from dataclasses import dataclass, replace
 
 from gpusizer.core.messages import Note
 from gpusizer.fit.advice import Suggestion
+from gpusizer.fit.alternatives import break_even_months, pick_alternatives
 from gpusizer.fit.candidate_search import CandidateChoice, choose
 from gpusizer.fit.capacity_limits import Largest
-from gpusizer.fit.fit import Fit, Fitter, Verdict
+from gpusizer.fit.fit import Fit, Fitter, Verdict, headroom_on, memory_of
 from gpusizer.fit.offload import offload_notes
 from gpusizer.fit.own_cards import statements_on
 from gpusizer.fit.parallelism.run_plan import RunPlan
 from gpusizer.fit.policies import POLICIES, RankedCandidate, SortKey, total_memory
-from gpusizer.fit.rank_reasons import why
+from gpusizer.fit.rank_reasons import why, why_alternative
+from gpusizer.fit.recommendation import READING_SPEED, SPARE_SHARE, Score, score_of
 from gpusizer.fit.speed import ModelFacts, Rate, Speeds, Work, speeds, tokens_per_second
 from gpusizer.gpus import Catalogue, Gpu
 from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, CostAssumptions, PlanCosts, plan_costs
@@ -30,6 +32,7 @@ class Ranked:
         speeds: None where the model does not run, or generates no text.
         assumptions: what costs are reckoned with.
         rank_by: the policy that put it there, "" where the GPU was asked for by name.
+        enough: tokens/s that each user should see.
         largest, advice, plans: only where the GPU was asked for by name.
     """
 
@@ -42,6 +45,7 @@ class Ranked:
     assumptions: CostAssumptions = DEFAULT_ASSUMPTIONS
     rank_by: str = ""
     plans: tuple[RunPlan, ...] = ()
+    enough: float = READING_SPEED
 
     @property
     def tokens_per_second(self) -> float | None:
@@ -58,8 +62,23 @@ class Ranked:
     @property
     def why(self) -> tuple[Note, ...]:
         """What puts it at its place, as clauses of one line."""
-        each = self.speeds.per_user if self.speeds else None
-        return why(self.fit, each, self.costs, self.rank_by)
+        notes = self.score.notes() if self.rank_by == RECOMMENDED else ()
+        return why(self.fit, self._each, self.costs, self.rank_by, notes)
+
+    @property
+    def score(self) -> Score:
+        """What a recommendation goes by."""
+        fit, each = self.fit, self._each
+        memory = memory_of(fit.estimate.engine, fit.gpu)
+        roomy = headroom_on(fit.gpu, fit.estimate) >= SPARE_SHARE * memory
+        speed = None if each is None else each.likely
+        room = fit.verdict is Verdict.FITS and roomy
+        return score_of(fit.gpu, room, speed, self.enough, self.costs)
+
+    @property
+    def _each(self) -> Rate | None:
+        """Tokens/s of each of the workload's users."""
+        return self.speeds.per_user if self.speeds else None
 
     @property
     def decode(self) -> Rate | None:
@@ -88,6 +107,54 @@ class Ranked:
         return None if power is None else power * self.fit.count
 
 
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """What else one could choose instead of the first place.
+
+    Attributes:
+        kind: one of `alternatives.KINDS`.
+        item: its place in the ranking, which may be the first.
+        first: the first place.
+    """
+
+    kind: str
+    item: Ranked
+    first: Ranked
+
+    @property
+    def is_first(self) -> bool:
+        """Whether the first place is the best of this kind, too."""
+        return self.item.rank == self.first.rank
+
+    @property
+    def break_even_months(self) -> float | None:
+        """Months after which buying the first place has cost less than renting this one."""
+        return break_even_months(self.first.costs, self.item.costs)
+
+    @property
+    def why(self) -> tuple[Note, ...]:
+        """Its price or speed, and what it misses of a recommendation, as clauses of one line."""
+        months = self.break_even_months if self.kind == "rent" else None
+        return why_alternative(
+            self.kind, self.item.decode, self.item.costs, self.item.score.missed(), months
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Places of a ranking, best first, and alternatives to the first.
+
+    Attributes:
+        slower: plans left out because each user would see fewer tokens/s than asked for.
+    """
+
+    places: tuple[Ranked, ...]
+    alternatives: tuple[Alternative, ...] = ()
+    slower: int = 0
+
+
+RECOMMENDED = "recommended"
+
 Speed = float | None
 """Likely tokens/s of each user, None when unknown."""
 
@@ -102,30 +169,42 @@ def rank_gpus(
     *,
     assumptions: CostAssumptions = DEFAULT_ASSUMPTIONS,
     most_boards: Sequence[int | None] | None = None,
-) -> tuple[Ranked, ...]:
+    min_tok_s: float | None = None,
+) -> Ranking:
     """GPUs on which the model runs, best first; `top` of them, or all when it is 0.
 
     What surely fits comes first; equal costs go by least memory, then fastest. `most_boards`
-    limits the boards of each GPU of the catalogue.
+    limits the boards of each GPU of the catalogue, `min_tok_s` leaves out plans known to be
+    slower for each user.
     """
-    choices = choose(fitter, catalogue, most_boards)
-    policy, users = POLICIES[rank_by], fitter.workload.concurrency
-    places = []
-    for choice, speed in zip(choices, _speeds(fitter, choices), strict=True):
-        candidate = RankedCandidate(choice, speed, users, assumptions)
-        cost = policy(candidate) or _LAST
-        memory = total_memory(candidate)
-        places.append((choice.tight, cost, memory, 0.0 if speed is None else -speed))
-    order = sorted(range(len(choices)), key=places.__getitem__)
-    best = [choices[i] for i in order[: top or None]]
-    return tuple(
-        replace(
-            describe(fitter, choice.gpu, choice.boards, choice.estimate, rank=place),
-            assumptions=assumptions,
-            rank_by=rank_by,
-        )
-        for place, choice in enumerate(best, start=1)
+    spare_share = SPARE_SHARE if rank_by == RECOMMENDED else 0.0
+    choices = choose(fitter, catalogue, most_boards, spare_share)
+    enough, users = min_tok_s or READING_SPEED, fitter.workload.concurrency
+    every = [
+        RankedCandidate(choice, speed, users, assumptions, enough)
+        for choice, speed in zip(choices, _speeds(fitter, choices), strict=True)
+    ]
+    fast = [c for c in every if not min_tok_s or c.speed is None or c.speed >= min_tok_s]
+    candidates = sorted(fast, key=lambda candidate: _place(candidate, rank_by))
+
+    def ranked(place: int) -> Ranked:
+        choice = candidates[place].choice
+        entry = describe(fitter, choice.gpu, choice.boards, choice.estimate, rank=place + 1)
+        return replace(entry, assumptions=assumptions, rank_by=rank_by, enough=enough)
+
+    places = tuple(map(ranked, range(len(candidates))[: top or None]))
+    alternatives = tuple(
+        Alternative(kind, places[place] if place < len(places) else ranked(place), places[0])
+        for kind, place in pick_alternatives(candidates).items()
     )
+    return Ranking(places, alternatives, len(every) - len(fast))
+
+
+def _place(candidate: RankedCandidate, rank_by: str) -> tuple[bool, SortKey, SortKey, float]:
+    """Sort key of a policy."""
+    cost = POLICIES[rank_by](candidate) or _LAST
+    slowness = 0.0 if candidate.speed is None else -candidate.speed
+    return candidate.choice.tight, cost, total_memory(candidate), slowness
 
 
 def describe(fitter: Fitter, gpu: Gpu, boards: int, estimate: MemoryEstimate, rank: int) -> Ranked:

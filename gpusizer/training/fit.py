@@ -16,7 +16,7 @@ from gpusizer.training.plan import TrainingPlan, alone, with_precision
 from gpusizer.training.speed import (
     NODE,
     TrainingRate,
-    class_of,
+    is_measured,
     link_of,
     network_bytes_per_second,
     training_rate,
@@ -30,6 +30,8 @@ SOFTWARE = frozenset({"CUDA", "ROCm"})
 """Software stacks that rankings consider; other GPUs are looked at when named."""
 
 _MAX_COUNT = {"consumer": 8, "workstation": 8, "datacenter": 1024}
+
+_MOST_FOR_ROOM = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,24 +108,38 @@ class TrainingFitter:
         plans = (alone(self.plan.changed(gpus=devices, sharding=kind)) for kind in kinds)
         return tuple(with_precision(p, given="precision" in self.given) for p in plans)
 
-    def on(self, gpu: Gpu, count: int) -> TrainingFit | None:
-        """The best plan on `count` boards; None when the split does not divide them."""
-        fit: TrainingFit | None = None
+    def on(self, gpu: Gpu, count: int, spare_share: float = 0.0) -> TrainingFit | None:
+        """The best plan on `count` boards; None when the split does not divide them.
+
+        The first that leaves `spare_share` of each device free, else the first that holds it.
+        """
+        best: TrainingFit | None = None
         for plan in self.plans(count * gpu.devices_per_board):
             fit = fit_of(gpu, count, plan, self.memory(plan))
-            if fit.verdict.all_on_gpu:
+            if fit.verdict.all_on_gpu and (not spare_share or has_room(fit, spare_share)):
                 return fit
-        return fit
+            if best is None or not best.verdict.all_on_gpu:
+                best = fit
+        return best
 
-    def smallest(self, gpu: Gpu) -> TrainingFit | None:
-        """The smallest number of these boards that holds the training, None when none does."""
+    def smallest(self, gpu: Gpu, spare_share: float = 0.0) -> TrainingFit | None:
+        """The smallest number of these boards that holds the training, None when none does.
+
+        Up to four times as many boards count where only they leave `spare_share` of each free.
+        """
+        smallest: TrainingFit | None = None
         for count in COUNTS:
             if count > _MAX_COUNT.get(gpu.segment, 1):
-                return None
-            fit = self.on(gpu, count)
-            if fit is not None and fit.verdict.all_on_gpu:
+                break
+            if smallest is not None and count > smallest.count * _MOST_FOR_ROOM:
+                break
+            fit = self.on(gpu, count, spare_share)
+            if fit is None or not fit.verdict.all_on_gpu:
+                continue
+            if not spare_share or has_room(fit, spare_share):
                 return fit
-        return None
+            smallest = smallest or fit
+        return smallest
 
     def largest_tried(self, gpu: Gpu) -> TrainingFit | None:
         """The fit on the most boards of one machine, for a GPU that holds the training in no
@@ -151,6 +167,12 @@ def fit_of(gpu: Gpu, count: int, plan: TrainingPlan, memory: TrainingMemory) -> 
     if need.likely > device:
         verdict = Verdict.DOES_NOT_FIT
     return TrainingFit(gpu, count, plan, memory, verdict, device - need.likely)
+
+
+def has_room(fit: TrainingFit, share: float) -> bool:
+    """Whether it surely fits and leaves a share of each device free at the likely values."""
+    room = fit.headroom_bytes >= share * fit.gpu.device_memory_bytes
+    return fit.verdict is Verdict.FITS and room
 
 
 def cost_of(
@@ -189,7 +211,7 @@ def reasons_of(fit: TrainingFit) -> tuple[Note, ...]:
         notes.append(Note("training_without_bf16"))
     if fit.gpu.software not in SOFTWARE:
         notes.append(Note("training_software", software=fit.gpu.software))
-    if class_of(fit.gpu) in ("nvidia_other", "amd", "other"):
+    if not is_measured(fit.gpu):
         notes.append(Note("training_speed_unmeasured"))
     if fit.memory.nvme:
         notes.append(Note("training_nvme", disk_bytes=fit.memory.nvme))

@@ -85,6 +85,11 @@ def class_of(gpu: Gpu) -> str:
     return "nvidia_ampere_hbm" if gpu.architecture == "Ampere" and _has_hbm(gpu) else "nvidia_other"
 
 
+def is_measured(gpu: Gpu) -> bool:
+    """Whether the data hold training runs of the GPU's class."""
+    return class_of(gpu) not in ("nvidia_other", "amd", "other")
+
+
 def _has_hbm(gpu: Gpu) -> bool:
     return gpu.memory_type.startswith("HBM")
 

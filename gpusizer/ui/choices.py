@@ -71,17 +71,6 @@ def _effort(item: Ranked) -> tuple[float, ...]:
     return (count, engine == "transformers", gpu.memory_marketing_gb, -speed)
 
 
-def headline(tiers: Sequence[Tier]) -> tuple[Tier, Ranked] | None:
-    """Choose the most faithful tier that runs on one desktop card.
-
-    If there is none, choose one that runs on a single board of any kind, else on several.
-    """
-    offers = [(tier, item) for tier in tiers for item in tier.best.values()]
-    single = [offer for offer in offers if offer[1].fit.count == 1]
-    desktop = [offer for offer in single if _desktop(offer[1].fit.gpu)]
-    return next(iter(desktop or single or offers), None)
-
-
 def smallest(tiers: Sequence[Tier]) -> tuple[Tier, Ranked] | None:
     """Choose the tier and boards with the least memory."""
     offers = [(tier, item) for tier in tiers for item in tier.best.values()]
@@ -94,8 +83,7 @@ def _total_memory(offer: tuple[Tier, Ranked]) -> tuple[float, bool]:
     return fit.gpu.memory_marketing_gb * fit.count, not _desktop(fit.gpu)
 
 
-def default_gpus(tiers: Sequence[Tier]) -> tuple[str, ...]:
+def default_gpus(ranking: Sequence[Ranked]) -> tuple[str, ...]:
     """Return the GPUs to compare when the visitor picked none: the headline's and landmarks."""
-    headline_offer = headline(tiers)
-    slugs = ([headline_offer[1].fit.gpu.slug] if headline_offer else []) + list(_LANDMARKS)
+    slugs = [*(item.fit.gpu.slug for item in ranking[:1]), *_LANDMARKS]
     return tuple(dict.fromkeys(slugs))[:MAX_PICKS]

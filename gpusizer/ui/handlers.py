@@ -177,12 +177,14 @@ class Handlers:
         return self._repicked(state, remaining, token)
 
     def rank(self, query: str, event: gr.EventData, token: gr.OAuthToken | None = None) -> Outputs:
-        """Rank by another policy."""
+        """Rank by another policy, and name its first place in the headline."""
         state = replace(PageState.from_query(query), rank_by=str(event.order))
-        report = attempt(lambda: rank(self._of(token), state))
-        if isinstance(report, GpusizerError):
-            return error_html(report, (), self.words), gr.update(visible=False), query
-        return *self._ranking(report), state.query
+        sizer = remembering(self._of(token))
+        result = attempt(lambda: answer(sizer, state))
+        if isinstance(result, GpusizerError):
+            panel = error_html(result, (), self.words)
+            return gr.skip(), panel, gr.update(visible=False), query
+        return self._first(result, state), *self._ranking(result.report), state.query
 
     def draw(self, query: str, token: gr.OAuthToken | None = None) -> Outputs:
         """Draw the pictures of a query; return it with them."""
@@ -219,7 +221,7 @@ class Handlers:
             yield (*_SKIP[:_FORM], "", panel, "", "", hidden, "", hidden, state.query)
             return
         if state.gpus is None:
-            state = state.picking(default_gpus(result.tiers))
+            state = state.picking(default_gpus(result.report.ranking))
         cards, query = self._cards(sizer, state)
         yield (
             *_SKIP[:_FORM],

@@ -41,7 +41,7 @@ def test_parameters_are_documented_with_real_defaults(app_url: str) -> None:
         "quant": "all",
         "gpu": "",
         "engine": "",
-        "rank_by": "smallest",
+        "rank_by": "recommended",
         "top": 20,
         "options": None,
     }
@@ -100,7 +100,7 @@ def test_trains_a_model_like_the_core(client: Client) -> None:
         "gpu": "4090",
         "gpu_count": 1,
         "lora_rank": 64,
-        "rank_by": "smallest",
+        "rank_by": "recommended",
         "top": 20,
     }
     sizer = embedded_sizer()

@@ -377,7 +377,7 @@ def test_help_tells_units_bounds_choices_and_defaults() -> None:
         " (1 to 10,000,000; default 8,192)"
     ) in text
     assert "--cpu-offload none|model|sequential" in text
-    assert "tokens_per_watt, headroom, training, inference; default smallest)" in text
+    assert "tokens_per_watt, headroom, training, inference; default recommended)" in text
     assert "llama.cpp: --backend auto|cuda|rocm|vulkan|metal|sycl|cpu" in text
     assert "--batch-size TOKENS logical batch (1 to 1,000,000)" in text
 

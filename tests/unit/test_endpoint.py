@@ -32,7 +32,7 @@ def test_parameters_have_the_defaults_of_their_fields() -> None:
         "gpu": "",
         "gpu_count": 0,
         "sharding": "",
-        "rank_by": "smallest",
+        "rank_by": "recommended",
         "top": 20,
         "options": None,
         "token": None,

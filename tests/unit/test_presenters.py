@@ -15,7 +15,6 @@ from gpusizer.fit.fit import Verdict
 from gpusizer.gpus import load_catalogue
 from gpusizer.text import LANGUAGES, Language
 from gpusizer.ui.answering import PageAnswer, answer, compare
-from gpusizer.ui.choices import headline
 from gpusizer.ui.page_state import PageState
 from gpusizer.ui.presenters import frame
 from gpusizer.ui.presenters.answer import answer_html
@@ -87,16 +86,10 @@ def test_ticks_are_card_sizes_that_do_not_touch() -> None:
     assert all(b - a > 0.07 for a, b in pairwise(places))
 
 
-def test_the_headline_names_the_card_and_the_memory(llama: PageAnswer) -> None:
+def test_the_headline_is_the_first_row(llama: PageAnswer) -> None:
     page = Page(answer_html(llama, ENGLISH))
-    offer = headline(llama.tiers)
-    assert offer
-    tier, item = offer
-    assert item.fit.count == 1
-    assert item.fit.verdict is Verdict.FITS
-    assert tier.row.estimate.native
-    assert item.fit.gpu.name in page.text
-    assert "as stored" in page.text
+    first = llama.report.ranking[0]
+    assert f"runs on one {first.fit.gpu.name} in {first.fit.estimate.quant.name}." in page.text
     assert [tier.name for tier in llama.tiers] == ["16", "8", "4"]
 
 
@@ -123,7 +116,7 @@ def test_tables_list_every_row(llama: PageAnswer) -> None:
         for _, attributes in ranking.elements
         if attributes.get("aria-pressed") == "true"
     ]
-    assert pressed == ["smallest"]
+    assert pressed == ["recommended"]
 
 
 def test_a_ranking_is_sorted_by_numbers_and_read_in_the_language(llama: PageAnswer) -> None:

@@ -37,7 +37,7 @@ def test_every_policy_of_the_request_exists() -> None:
 
 
 def test_smallest_first_means_least_memory_that_surely_fits() -> None:
-    ranking = report(top=0).ranking
+    ranking = report(rank_by="smallest", top=0).ranking
     sure = [item for item in ranking if item.fit.verdict is Verdict.FITS]
     assert list(ranking[: len(sure)]) == sure, "what may run out of memory comes after the rest"
     totals = [item.fit.gpu.memory_bytes * item.fit.count for item in sure]
@@ -62,7 +62,7 @@ def test_fastest_first() -> None:
 
 def test_the_count_is_the_smallest_that_fits() -> None:
     """A 70B at 16 bits: one 192 GB card, two of 80 GB (141 GB of weights), eight of 24 GB."""
-    sized = report("meta-llama/Llama-3.3-70B-Instruct", quant="bf16", top=0)
+    sized = report("meta-llama/Llama-3.3-70B-Instruct", quant="bf16", rank_by="smallest", top=0)
     assert place_of("instinct-mi300x-192gb", sized).fit.count == 1
     assert place_of("h200-sxm-141gb", sized).fit.count == 2
     assert place_of("h100-sxm-80gb", sized).fit.count == 2
@@ -70,7 +70,7 @@ def test_the_count_is_the_smallest_that_fits() -> None:
 
 
 def test_the_best_quantization_that_fits_is_chosen() -> None:
-    sized = report(top=0)
+    sized = report(rank_by="smallest", top=0)
     assert place_of("rtx-4090-24gb", sized).fit.estimate.quant.slug == "bf16"
     assert place_of("rtx-3070-8gb", sized).fit.estimate.quant.slug == "q6_k"
     assert all(item.fit.estimate.quant.recommended for item in sized.ranking)

@@ -19,7 +19,7 @@ from gpusizer.memory.workload import Workload
 
 def test_defaults_are_made_visible() -> None:
     request = SizeRequest.from_fields({"model": "org/name"})
-    assert (request.quants, request.rank_by, request.top) == (("all",), "smallest", 20)
+    assert (request.quants, request.rank_by, request.top) == (("all",), "recommended", 20)
     assert (request.workload.context, request.workload.concurrency) == (8192, 1)
     assert request.workload.engine is None
 

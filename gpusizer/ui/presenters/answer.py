@@ -1,25 +1,36 @@
-"""The answer in one sentence, then a tile for each precision with its memory and its GPUs."""
+"""The answer in one sentence, what else one could choose, then a tile for each precision."""
 
 from __future__ import annotations
 
 from gpusizer.fit.fit import Fit
 from gpusizer.fit.ranking import Ranked
 from gpusizer.ui.answering import PageAnswer
-from gpusizer.ui.choices import KINDS, Tier, headline, smallest
+from gpusizer.ui.choices import KINDS, Tier, smallest
+from gpusizer.ui.presenters.first_choice import (
+    choices_html,
+    first_html,
+    gpus_in_words,
+    headline_text,
+    serving_choices,
+)
 from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.number_format import DASH
+from gpusizer.ui.presenters.prices import rent_terms
 from gpusizer.ui.presenters.share import share_html
 from gpusizer.ui.presenters.words import Words
 
 
 def answer_html(answer: PageAnswer, words: Words) -> Html:
-    """Write the headline and one tile for each precision."""
+    """Write the headline, the alternatives to it, and one tile for each precision."""
+    report = answer.report
     return el(
         "section",
-        el("p", answer.report.profile.repo_id, class_="gs-eyebrow"),
-        el("h2", _headline(answer, words), class_="gs-answer"),
+        el("p", report.profile.repo_id, class_="gs-eyebrow"),
+        el("h2", headline_text(report, words), class_="gs-answer"),
+        first_html(report.ranking[0] if report.ranking else None, words),
+        choices_html(serving_choices(report.alternatives), words),
         el("p", _details(answer, words), class_="gs-lead"),
-        words.listed(answer.report.notes, "gs-notes"),
+        words.listed(report.notes, "gs-notes"),
         el("div", join(_tile(tier, words) for tier in answer.tiers), class_="gs-tiles"),
         share_html(words),
         class_="gs-section",
@@ -27,33 +38,15 @@ def answer_html(answer: PageAnswer, words: Words) -> Html:
     )
 
 
-def gpus_in_words(fit: Fit, words: Words) -> str:
-    """Name boards in a sentence: 'one RTX 4090', '2 × RTX 4090'."""
-    key = "one_gpu" if fit.count == 1 else "several_gpus"
-    return words(key, count=fit.count, gpu=fit.gpu.name)
-
-
-def _headline(answer: PageAnswer, words: Words) -> str:
-    name = answer.report.profile.repo_id.rsplit("/", maxsplit=1)[-1]
-    offer = headline(answer.tiers)
-    if offer is None:
-        return words("headline.nothing", model=name)
-    tier, item = offer
-    key = "headline.native" if tier.row.estimate.native else "headline.quantized"
-    quant = tier.row.estimate.quant if tier.row.estimate.native else item.fit.estimate.quant
-    return words(key, model=name, gpus=gpus_in_words(item.fit, words), quant=quant.name)
-
-
 def _details(answer: PageAnswer, words: Words) -> str:
     """Write the smallest configuration, the need at 16 bits, and the workload of both."""
     workload = answer.report.workload
     sentences = []
     least = smallest(answer.tiers)
-    if least is not None and least != headline(answer.tiers):
+    if least is not None and not _is_first(least[1].fit, answer):
         fit = least[1].fit
-        sentences.append(
-            words("smallest", gpus=gpus_in_words(fit, words), quant=fit.estimate.quant.name)
-        )
+        gpus = gpus_in_words(fit.gpu, fit.count, words)
+        sentences.append(words("smallest", gpus=gpus, quant=fit.estimate.quant.name))
     first_estimate = answer.tiers[0].row.estimate if answer.tiers else None
     if first_estimate is not None:
         sentences.append(
@@ -71,6 +64,12 @@ def _details(answer: PageAnswer, words: Words) -> str:
         )
     )
     return words("between_sentences").join(sentences)
+
+
+def _is_first(fit: Fit, answer: PageAnswer) -> bool:
+    """Whether the headline names these boards."""
+    ranking = answer.report.ranking
+    return bool(ranking) and (ranking[0].fit.gpu, ranking[0].fit.count) == (fit.gpu, fit.count)
 
 
 def _tile(tier: Tier, words: Words) -> Html:
@@ -102,7 +101,8 @@ def _line(kind: str, item: Ranked | None, words: Words) -> Html:
     if item.decode is not None:
         facts.append(words("tokens_per_second", speed=words.speed(item.decode.likely)))
     if item.rent_usd_per_hour is not None:
-        facts.append(words("per_hour", price=words.usd(item.rent_usd_per_hour)))
+        price = words("per_hour", price=words.usd(item.rent_usd_per_hour))
+        facts.append(f"{price} ({rent_terms(item.costs, words)})")
     count = f"{fit.count} × " if fit.count > 1 else ""
     return el(
         "div",

@@ -9,9 +9,15 @@ from collections.abc import Iterable, Sequence
 from gpusizer.answers.report import EstimateRow, Report
 from gpusizer.core.printable import printable
 from gpusizer.fit.ranking import Ranked
+from gpusizer.ui.presenters.first_choice import (
+    choice_line,
+    headline_text,
+    serving_choices,
+    why_text,
+)
 from gpusizer.ui.presenters.model_card import statement_lines
 from gpusizer.ui.presenters.number_format import DASH
-from gpusizer.ui.presenters.prices import price_text
+from gpusizer.ui.presenters.prices import price_text, rent_terms
 from gpusizer.ui.presenters.words import Words
 
 _RANKED = 10
@@ -22,7 +28,8 @@ _RANKING_HEAD = ("rank", "gpu", "quant", "verdict", "headroom", "speed", "buy", 
 
 
 def markdown(report: Report, words: Words, address: str) -> str:
-    """Write the recommended quantizations, the ranking's first places and the author's statements.
+    """Write the first place and its alternatives, the recommended quantizations, the ranking's
+    first places and the author's statements.
 
     `address` is the page with the same answer, "" for none.
     """
@@ -34,8 +41,14 @@ def markdown(report: Report, words: Words, address: str) -> str:
     )
     parameters = f"{words('fact.parameters')}: {words.whole(profile.parameters)}"
     estimates = [row for row in report.estimates if row.estimate.quant.recommended]
+    choices = [plain(choice_line(item, words)) for item in serving_choices(report.alternatives)]
+    first = f"**{plain(headline_text(report, words))}**"
+    if report.ranking:
+        first += f"  \n{plain(why_text(report.ranking[0].why, words))}"
     lines = [
         f"## {plain(profile.repo_id)}",
+        first,
+        *(["\n".join(f"- {choice}" for choice in choices)] if choices else []),
         f"{parameters}  \n{planned}",
         _table(_ESTIMATE_HEAD, (_estimate(row, words) for row in estimates), words),
         _table(_RANKING_HEAD, (_place(item, words) for item in report.ranking[:_RANKED]), words),
@@ -86,5 +99,5 @@ def _place(item: Ranked, words: Words) -> Sequence[str]:
         words.gib(fit.headroom_bytes),
         DASH if item.decode is None else words.band(item.decode),
         price_text(item.costs, words),
-        DASH if rent is None else words.usd(rent),
+        DASH if rent is None else f"{words.usd(rent)} ({rent_terms(item.costs, words)})",
     )

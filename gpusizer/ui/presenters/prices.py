@@ -99,6 +99,22 @@ def _unbroken(text: str) -> str:
     return text.replace("-", _UNBROKEN_HYPHEN)
 
 
+def rent_cell(costs: PlanCosts, words: Words) -> Html | str:
+    """Write the likely rent of all boards for an hour; small print has its range and date."""
+    usd = costs.rent_usd_per_hour
+    if usd is None:
+        return DASH
+    terms = el("small", rent_terms(costs, words))
+    return el("div", el("strong", words.usd(usd)), terms, class_="gs-number gs-named")
+
+
+def rent_terms(costs: PlanCosts, words: Words) -> str:
+    """Write the range of the providers' prices for all boards, and their date."""
+    date = _unbroken(costs.rent.as_of or "") if costs.rent else ""
+    asked = _range(costs.rented("low_usd"), costs.rented("high_usd"), words)
+    return words("basis.rent", asked=asked, date=date)
+
+
 def rent_spec(quote: RentalQuote | None, words: Words) -> Spec:
     """Return the likely price of an hour, and the range of the providers' prices."""
     if quote is None or quote.likely_usd is None:

@@ -23,7 +23,7 @@ from gpusizer.ui.presenters.marks import (
     verdict_badge,
 )
 from gpusizer.ui.presenters.number_format import DASH
-from gpusizer.ui.presenters.prices import price_cell
+from gpusizer.ui.presenters.prices import price_cell, rent_cell
 from gpusizer.ui.presenters.words import Words
 
 _ESTIMATE_HEAD = (
@@ -44,7 +44,7 @@ RANKING_COLUMNS = (
     Column("headroom"),
     Column("speed", "html"),
     Column("buy", "html", ascending=True),
-    Column("rent", ascending=True),
+    Column("rent", "html", ascending=True),
     Column("power", ascending=True),
 )
 
@@ -120,7 +120,7 @@ def ranking_grid(report: Report, words: Words) -> Grid:
             "headroom": [words.gib(item.fit.headroom_bytes) for item in ranking],
             "speed": [_rate(item, words) for item in ranking],
             "buy": [price_cell(item.costs, words) for item in ranking],
-            "rent": shown(values["rent"], words.usd),
+            "rent": [rent_cell(item.costs, words) for item in ranking],
             "power": shown(values["power"], words.whole),
         }
     )

@@ -9,9 +9,17 @@ from gpusizer.answers.training_report import RankedTraining, TrainingEstimateRow
 from gpusizer.training.ladder import Rung
 from gpusizer.training.per_gpu import TrainingMemory
 from gpusizer.ui.presenters.charts.stacked import training_picture
+from gpusizer.ui.presenters.first_choice import (
+    Choice,
+    boards_text,
+    choices_html,
+    gpus_in_words,
+    why_text,
+)
 from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.marks import verdict_badge
 from gpusizer.ui.presenters.number_format import DASH
+from gpusizer.ui.presenters.prices import rent_terms
 from gpusizer.ui.presenters.words import Words
 
 _RANKED = 20
@@ -27,6 +35,8 @@ def training_html(report: TrainingReport, words: Words) -> Html:
         "section",
         el("p", report.profile.repo_id, class_="gs-eyebrow"),
         el("h2", _headline(report, requested, words), class_="gs-answer"),
+        _why(report, words),
+        choices_html(_choices(report), words),
         el("p", _details(report, requested, words), class_="gs-lead"),
         words.listed(report.notes, "gs-notes"),
         training_picture(stacks_of(report.estimates), _capacities(report), words),
@@ -43,22 +53,65 @@ def method_name(method: str) -> str:
 
 
 def _headline(report: TrainingReport, requested: TrainingEstimateRow, words: Words) -> str:
+    """Name the first place and what each of its GPUs needs."""
     name = report.profile.repo_id.rsplit("/", maxsplit=1)[-1]
-    amount = words.amount(requested.memory.needed.likely)
+    method = method_name(requested.plan.method)
+    first = _first(report)
+    if first is None:
+        amount = words.amount(requested.memory.needed.likely)
+        return words("train.headline", model=name, method=method, total=amount)
+    fit = first.fit
     return words(
-        "train.headline", model=name, method=method_name(requested.plan.method), total=amount
+        "train.headline.first",
+        model=name,
+        method=method,
+        gpus=gpus_in_words(fit.gpu, fit.count, words),
+        total=words.amount(fit.memory.needed.likely),
     )
 
 
+def _first(report: TrainingReport) -> RankedTraining | None:
+    """Return the first place where it holds the training."""
+    first = report.ranking[0] if report.ranking else None
+    return first if first is not None and first.fit.verdict.all_on_gpu else None
+
+
+def _why(report: TrainingReport, words: Words) -> Html | None:
+    first = _first(report)
+    return None if first is None else el("p", why_text(first.why, words), class_="gs-why")
+
+
+def _choices(report: TrainingReport) -> list[Choice]:
+    return [
+        (
+            alternative.kind,
+            alternative.is_first,
+            boards_text(alternative.item.fit.gpu, alternative.item.fit.count),
+            _how(alternative.item),
+            alternative.why,
+        )
+        for alternative in report.alternatives
+    ]
+
+
+def _how(item: RankedTraining) -> str:
+    """Write the method and what is divided how."""
+    plan = item.fit.plan
+    how = method_name(plan.method)
+    return how if plan.sharding == "none" else f"{how} · {plan.sharding.upper()}"
+
+
 def _details(report: TrainingReport, requested: TrainingEstimateRow, words: Words) -> str:
-    need, plan = requested.memory.needed, report.plan
+    first = _first(report)
+    memory = requested.memory if first is None else first.fit.memory
+    need, plan = memory.needed, report.plan
     return words(
         "train.details",
         low=words.amount(need.low),
         high=words.amount(need.high),
         sequence=words.whole(plan.sequence_length),
         batch=plan.micro_batch,
-        trained=words.count(requested.memory.trainable),
+        trained=words.count(memory.trainable),
     )
 
 
@@ -127,17 +180,14 @@ def _ranking(ranking: Sequence[RankedTraining], words: Words) -> Html:
 
 def _row(item: RankedTraining, words: Words) -> Html:
     fit, cost = item.fit, item.cost
-    name = f"{fit.count} × {fit.gpu.name}" if fit.count > 1 else fit.gpu.name
-    how = method_name(fit.plan.method)
-    if fit.plan.sharding != "none":
-        how = f"{how} · {fit.plan.sharding.upper()}"
+    name = boards_text(fit.gpu, fit.count)
     cells = (
-        join((el("strong", name), el("small", how))),
+        join((el("strong", name), el("small", _how(item)))),
         verdict_badge(fit.verdict, words),
         words.gib(fit.headroom_bytes),
         DASH if item.rate is None else words.speed(item.rate.likely),
         DASH if cost.hours is None else words.number(cost.hours, ",.3g"),
-        DASH if cost.usd is None else words.usd(cost.usd),
+        _rent(item, words),
         DASH if cost.energy_kwh is None else words.number(cost.energy_kwh, ",.3g"),
     )
     return el(
@@ -148,6 +198,15 @@ def _row(item: RankedTraining, words: Words) -> Html:
             for name, cell in zip(_HEAD[1:], cells, strict=True)
         ),
     )
+
+
+def _rent(item: RankedTraining, words: Words) -> Html | str:
+    """Write the rent of the run; small print has that of an hour, with its range and date."""
+    usd, hourly = item.cost.usd, item.costs.rent_usd_per_hour
+    if usd is None or hourly is None:
+        return DASH
+    terms = f"{words('per_hour', price=words.usd(hourly))} · {rent_terms(item.costs, words)}"
+    return join((words.usd(usd), el("small", terms)))
 
 
 def _class(name: str) -> str:

@@ -127,7 +127,7 @@ def _wire(
     results.cards.pick(handlers.pick, inputs, outputs, **listeners("add"))
     results.cards.drop(handlers.drop, inputs, outputs, **listeners("drop"))
     results.ranking.pick(handlers.pick, inputs, outputs, **listeners("pick"))
-    ranked = [results.ranking, results.ranked, results.query]
+    ranked = [results.answer, results.ranking, results.ranked, results.query]
     results.ranking.rank(handlers.rank, inputs, ranked, **listeners("rank"))
     file = query_box("gs-download")
     results.answer.take(handlers.share, inputs, file, **listeners("share"))

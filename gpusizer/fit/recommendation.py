@@ -1,0 +1,177 @@
+"""The recommendation: five conditions in their order of weight, then what an hour costs.
+
+    room       surely fits, with at least a tenth of each card to spare
+    support    the vendor's software has not left the architecture behind
+    on_offer   sold or commonly rented out today
+    speed      tokens/s for each user as asked for, or as fast as one reads
+    computer   goes into one ordinary computer, is one, or is rented with one
+    cost       US dollars for an hour of work, rented or owned, whichever is less
+
+A card that misses an earlier condition comes after all that meet it, however cheap it is. Nothing
+is weighed against anything else. docs/recommendation.md says what each stands on.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from gpusizer.core.messages import Note
+from gpusizer.core.units import significant
+from gpusizer.gpus import Gpu
+from gpusizer.gpus.costs import PlanCosts
+from gpusizer.gpus.costs.power import is_card, is_whole_computer
+from gpusizer.gpus.on_offer import firm_price, is_rented, why_not_on_offer
+from gpusizer.gpus.support import EndedSupport, ended_support
+
+READING_SPEED = 10.0
+"""Tokens/s that a reader does not wait for.
+
+Most adults read English fiction at 200 to 320 words a minute (M. Brysbaert, "How many words do we
+read per minute?", Journal of Memory and Language 109, 2019, doi.org/10.1016/j.jml.2019.104047), and
+a word is 4/3 of a token (OpenAI, "What are tokens and how to count them?"): 320 x 4/3 / 60 = 7.1.
+The rest is for languages and code, which take more tokens for a word."""
+
+SPARE_SHARE = 0.1
+"""Share of each card's memory to spare at the likely values: longer prompts, a desktop, updates."""
+
+ATX_SLOTS = 7
+"""Slots of an ATX board (ATX specification 2.2): cards that take more of them need a server, whose
+price is not that of the cards."""
+_USUAL_SLOTS = 2
+SERVER_BOARDS = 8
+"""Boards of one server; of data/platforms.csv only racks and the DGX-2 of 2018 take more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """What a recommendation goes by, the weightiest first.
+
+    Attributes:
+        room: surely fits with SPARE_SHARE to spare.
+        ended_support: the release of its software that left it behind, None while supported.
+        not_on_offer: why it is neither sold nor commonly rented out today, "" where it is.
+        tokens_per_second: of each user, None when unknown.
+        enough: tokens/s asked for.
+        computer: "" where one computer takes the boards or they are rented with one; else
+            "several", or "module" for one that is built into devices.
+        usd_per_hour: by a rent or a price of today, None when neither is known.
+        rented: whether that is a rent.
+    """
+
+    room: bool
+    ended_support: EndedSupport | None
+    not_on_offer: str
+    release_year: int
+    tokens_per_second: float | None
+    enough: float
+    computer: str
+    usd_per_hour: float | None
+    rented: bool
+
+    @property
+    def fast_enough(self) -> bool | None:
+        """None when the speed is unknown."""
+        return None if self.tokens_per_second is None else self.tokens_per_second >= self.enough
+
+    @property
+    def key(self) -> tuple[float, ...]:
+        """Sort key, least for the best: an unknown speed lies between enough and too little."""
+        speed = {True: 0.0, None: 1.0, False: 2.0}[self.fast_enough]
+        missed = (not self.room, self.ended_support is not None, bool(self.not_on_offer))
+        cost = math.inf if self.usd_per_hour is None else self.usd_per_hour
+        return (*map(float, missed), speed, float(self.computer != ""), cost)
+
+    @property
+    def recommendable(self) -> bool:
+        """Whether it misses nothing that is known."""
+        return not self.missed()
+
+    def missed(self) -> tuple[Note, ...]:
+        """The conditions that it misses."""
+        missed = gpu_notes(self.room, self.ended_support, self.not_on_offer, self.release_year)
+        if self.fast_enough is False:
+            missed.append(Note("why_too_slow", tokens=significant(self.enough)))
+        if self.computer:
+            missed.append(Note(f"why_computer_{self.computer}"))
+        return tuple(missed)
+
+    def notes(self) -> tuple[Note, ...]:
+        """The conditions that it misses, or a note that it meets them all; then its cost."""
+        known = self.fast_enough is not None
+        met = Note("why_recommended" if known else "why_recommended_but_speed")
+        return *(self.missed() or (met,)), self._cost()
+
+    def _cost(self) -> Note:
+        if self.usd_per_hour is None:
+            return Note("why_cost_unknown")
+        kind = "rented" if self.rented else "owned"
+        return Note(f"why_per_hour_{kind}", usd=self.usd_per_hour)
+
+    def to_json(self) -> dict[str, Any]:
+        """The contract's `score` object."""
+        return {
+            "room": self.room,
+            "supported": self.ended_support is None,
+            "on_offer": not self.not_on_offer,
+            "fast_enough": self.fast_enough,
+            "min_tok_s": self.enough,
+            "one_computer": not self.computer,
+            "usd_per_hour": None if self.usd_per_hour is None else round(self.usd_per_hour, 4),
+            "rented": self.rented,
+        }
+
+
+def score_of(
+    gpu: Gpu, room: bool, tokens_per_second: float | None, enough: float, costs: PlanCosts
+) -> Score:
+    """The score of one way to run a model on boards of one GPU."""
+    usd_per_hour, rented = firm_usd_per_hour(gpu, costs)
+    return Score(
+        room=room,
+        ended_support=ended_support(gpu),
+        not_on_offer=why_not_on_offer(gpu, costs.today),
+        release_year=gpu.release_year,
+        tokens_per_second=tokens_per_second,
+        enough=enough,
+        computer=computer_of(gpu, costs.boards),
+        usd_per_hour=usd_per_hour,
+        rented=rented,
+    )
+
+
+def gpu_notes(
+    room: bool, ended: EndedSupport | None, not_on_offer: str, release_year: int
+) -> list[Note]:
+    """The first three conditions, those that are missed."""
+    missed = []
+    if not room:
+        missed.append(Note("why_little_room", percent=round(SPARE_SHARE * 100)))
+    if ended is not None:
+        missed.append(Note("why_support_ended", release=ended.ended_with, since=ended.since))
+    if not_on_offer:
+        missed.append(Note(f"why_offer_{not_on_offer}", year=release_year))
+    return missed
+
+
+def firm_usd_per_hour(gpu: Gpu, costs: PlanCosts) -> tuple[float | None, bool]:
+    """US dollars for an hour of work, and whether rented: the lesser of the rent and, by a price of
+    today, of owning; None where neither is known.
+
+    Modules of servers are rented only: the price of a module leaves out its server.
+    """
+    rent = costs.rent_usd_per_hour
+    alone = is_card(gpu) or is_whole_computer(gpu)
+    owned = costs.owned_usd_per_hour if alone and firm_price(gpu, costs.today) else None
+    if owned is not None and (rent is None or owned < rent):
+        return owned, False
+    return rent, rent is not None
+
+
+def computer_of(gpu: Gpu, boards: int) -> str:
+    """Nothing where one computer takes the boards or they are rented with one, else why not."""
+    if gpu.segment == "embedded":
+        return "module"
+    slots = (gpu.slots or _USUAL_SLOTS) * boards if is_card(gpu) and not is_rented(gpu) else 0
+    return "several" if slots > ATX_SLOTS or boards > SERVER_BOARDS else ""

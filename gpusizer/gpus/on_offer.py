@@ -1,0 +1,56 @@
+"""Whether somebody sells or rents out a GPU today, as far as dated prices tell."""
+
+from __future__ import annotations
+
+from datetime import date
+
+from gpusizer.gpus.costs.rental import rental_quote
+from gpusizer.gpus.gpu import Gpu, Price
+from gpusizer.gpus.purchase import is_old, last_day
+
+FEWEST_PROVIDERS = 2
+"""Providers with a price of their own from which on a board counts as commonly rented out."""
+MOST_YEARS = 6
+"""Years from launch to the newest price within which a board that is no longer made counts as sold.
+A round figure: it keeps the RTX 3090 of 2020, which everybody buys used, and ends before Turing."""
+
+_SOLD = frozenset({"current", "eol"})
+"""Statuses of boards that one can buy anywhere: neither announced, nor for some markets alone, nor
+rebuilt after sale."""
+
+
+def firm_price(gpu: Gpu, today: date) -> Price | None:
+    """Today's price to buy, None for one that is old, doubted, of launch or an estimate."""
+    price = gpu.street
+    if price is None or price.weak or price.date is None or is_old(price.date, today):
+        return None
+    return price
+
+
+def is_sold(gpu: Gpu, today: date) -> bool:
+    """Whether boards with a price of the last year are for sale, new or not too old."""
+    return firm_price(gpu, today) is not None and gpu.status in _SOLD and not _is_too_old(gpu)
+
+
+def is_rented(gpu: Gpu) -> bool:
+    """Whether several providers rent the board out on demand at a price of their own."""
+    quote = rental_quote(gpu)
+    return quote is not None and len(quote.providers) >= FEWEST_PROVIDERS
+
+
+def why_not_on_offer(gpu: Gpu, today: date) -> str:
+    """Why a board is neither sold nor commonly rented out today: "special" (not sold everywhere, or
+    rebuilt), "too_old" or "unpriced"; "" where it is.
+    """
+    if is_sold(gpu, today) or is_rented(gpu):
+        return ""
+    if firm_price(gpu, today) is None:
+        return "unpriced"
+    return "too_old" if gpu.status in _SOLD else "special"
+
+
+def _is_too_old(gpu: Gpu) -> bool:
+    """Whether a board that is no longer made was launched too long before its newest price."""
+    if gpu.status == "current" or gpu.street is None or gpu.street.date is None:
+        return False
+    return last_day(gpu.street.date).year - gpu.release_year > MOST_YEARS

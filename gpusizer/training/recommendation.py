@@ -1,0 +1,159 @@
+"""The recommendation of GPUs to train on: conditions in their order of weight, then the cost.
+
+    room       surely fits, with at least a tenth of each device to spare
+    support    the vendor's software has not left the architecture behind
+    on_offer   sold or commonly rented out today
+    trains     multiplies 16-bit matrices in hardware, in BF16
+    speed      tokens/s as asked for, or the whole run within a week
+    links      one board, or all boards joined by NVLink or a similar fabric
+    computer   goes into one ordinary computer, is one, or is rented with one
+    cost       US dollars for the run, rented, at the low end of its speed
+
+The order and the first three are those of serving (`fit/recommendation.py`). A run is a matter of
+hours, so that renting is what it costs; boards that nobody rents out come after those that
+somebody does. The low end, because a speed that nobody has measured has the wider band.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from gpusizer.core.messages import Note
+from gpusizer.core.units import SECONDS_PER_HOUR, significant
+from gpusizer.fit.recommendation import SERVER_BOARDS, SPARE_SHARE, computer_of, gpu_notes
+from gpusizer.gpus.on_offer import why_not_on_offer
+from gpusizer.gpus.purchase import current_day
+from gpusizer.gpus.purpose import training_flops
+from gpusizer.gpus.support import EndedSupport, ended_support
+from gpusizer.training.fit import TrainingCost, TrainingFit, has_room
+from gpusizer.training.speed import TrainingRate, is_measured
+
+HOURS_OF_A_WEEK = 7 * 24.0
+"""A run that takes longer is not recommended: a round figure."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingScore:
+    """What a recommendation to train goes by, the weightiest first.
+
+    Attributes:
+        not_on_offer: why it is neither sold nor commonly rented out today, "" where it is.
+        trains: 16-bit matrix units and BF16; None when the catalogue does not say.
+        tokens_per_second: of all devices, None when unknown.
+        measured: whether training has been measured on GPUs of this class.
+        enough: tokens/s asked for.
+        linked: one board, or boards that a fabric joins.
+        computer: as in `fit.recommendation.Score`.
+        usd: rent of the run, None when unknown.
+        most_usd: the same at the low end of the speed.
+    """
+
+    room: bool
+    ended_support: EndedSupport | None
+    not_on_offer: str
+    release_year: int
+    trains: bool | None
+    tokens_per_second: float | None
+    measured: bool
+    enough: float
+    boards: int
+    linked: bool
+    computer: str
+    usd: float | None
+    most_usd: float | None
+
+    @property
+    def fast_enough(self) -> bool | None:
+        """None when the speed is unknown."""
+        return None if self.tokens_per_second is None else self.tokens_per_second >= self.enough
+
+    @property
+    def key(self) -> tuple[float, ...]:
+        """Sort key, least for the best: what is unknown lies between met and missed."""
+        place = {True: 0.0, None: 1.0, False: 2.0}
+        missed = (not self.room, self.ended_support is not None, bool(self.not_on_offer))
+        return (
+            *map(float, missed),
+            place[self.trains],
+            place[self.fast_enough],
+            float(not self.linked),
+            float(self.computer != ""),
+            math.inf if self.most_usd is None else self.most_usd,
+        )
+
+    def missed(self) -> tuple[Note, ...]:
+        """The conditions that it misses."""
+        missed = gpu_notes(self.room, self.ended_support, self.not_on_offer, self.release_year)
+        if self.trains is False:
+            missed.append(Note("why_no_training"))
+        if self.fast_enough is False:
+            missed.append(Note("why_too_slow", tokens=significant(self.enough)))
+        if not self.linked and self.boards <= SERVER_BOARDS:
+            missed.append(Note("why_pcie", count=self.boards))
+        if self.computer:
+            missed.append(Note(f"why_computer_{self.computer}"))
+        return tuple(missed)
+
+    def notes(self) -> tuple[Note, ...]:
+        """The conditions that it misses, or a note that it meets them all; then its cost."""
+        known = self.fast_enough is not None and self.trains is not None
+        met = Note("why_recommended" if known else "why_recommended_but_speed")
+        return *(self.missed() or (met,)), *self.doubts(), self.cost_note
+
+    def doubts(self) -> tuple[Note, ...]:
+        """A note where the speed, and with it the cost, stands on other classes of GPUs."""
+        return () if self.measured else (Note("why_unmeasured"),)
+
+    @property
+    def cost_note(self) -> Note:
+        """The rent of the run."""
+        return Note("why_cost_unknown") if self.usd is None else Note("why_run", usd=self.usd)
+
+    def to_json(self) -> dict[str, Any]:
+        """The contract's `score` object of a training."""
+        return {
+            "room": self.room,
+            "supported": self.ended_support is None,
+            "on_offer": not self.not_on_offer,
+            "trains": self.trains,
+            "fast_enough": self.fast_enough,
+            "min_tok_s": significant(self.enough),
+            "linked": self.linked,
+            "one_computer": not self.computer,
+            "measured": self.measured,
+            "usd": self.usd,
+            "most_usd": self.most_usd,
+        }
+
+
+def score_training(
+    fit: TrainingFit,
+    rate: TrainingRate | None,
+    cost: TrainingCost,
+    tokens: float,
+    min_tok_s: float | None,
+) -> TrainingScore:
+    """The score of one plan for so many tokens; without `min_tok_s` a week is long enough."""
+    gpu, boards = fit.gpu, fit.count
+    flops = training_flops(gpu)
+    slow = rate.low if rate and rate.low > 0 else None
+    most_usd = None
+    if cost.usd is not None and rate is not None and slow is not None:
+        most_usd = significant(cost.usd * rate.likely / slow)
+    return TrainingScore(
+        room=has_room(fit, SPARE_SHARE),
+        ended_support=ended_support(gpu),
+        not_on_offer=why_not_on_offer(gpu, current_day()),
+        release_year=gpu.release_year,
+        trains=False if not gpu.bf16_support else None if flops is None else flops > 0,
+        tokens_per_second=rate.likely if rate and rate.likely else None,
+        measured=is_measured(gpu),
+        enough=min_tok_s or tokens / (HOURS_OF_A_WEEK * SECONDS_PER_HOUR),
+        boards=boards,
+        linked=boards == 1 or gpu.fabric_joins(boards),
+        computer=computer_of(gpu, boards),
+        usd=cost.usd,
+        most_usd=most_usd,
+    )

@@ -1,0 +1,232 @@
+"""What buying guides advise, what a recommendation says, and why the two differ where they do.
+
+The guides are of 2023 to 2025; prices and software are of November 2026. Each case asks as a reader
+would and states the guide's verdict, then ours.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import pytest
+
+from gpusizer.answers.report import Report
+from gpusizer.answers.trainer import train
+from gpusizer.answers.training_report import RankedTraining, TrainingReport
+from gpusizer.fit.fit import Verdict
+from gpusizer.fit.ranking import Ranked
+from tests.priced_day import priced_day
+from tests.sizers import embedded_sizer
+
+pytestmark = pytest.mark.usefixtures(priced_day.__name__)
+
+LLAMA_8B = "meta-llama/Llama-3.1-8B-Instruct"
+DISTILL = "deepseek-ai/DeepSeek-R1-Distill-"
+LLAMA_70B = f"{DISTILL}Llama-70B"
+
+
+@cache
+def sized(model: str, **fields: Any) -> Report:
+    return embedded_sizer().size({"model": model, "top": 0, **fields})
+
+
+@cache
+def trained(model: str, **fields: Any) -> TrainingReport:
+    sizer = embedded_sizer()
+    return train(sizer.fetch, sizer.catalogue, {"model": model, "top": 0, **fields})
+
+
+def serving(model: str, slug: str, **fields: Any) -> Ranked:
+    return next(item for item in sized(model, **fields).ranking if item.fit.gpu.slug == slug)
+
+
+def training(model: str, slug: str, **fields: Any) -> RankedTraining:
+    return next(item for item in trained(model, **fields).ranking if item.fit.gpu.slug == slug)
+
+
+def missed(item: Ranked | RankedTraining) -> set[str]:
+    return {note.code for note in item.score.missed()}
+
+
+@pytest.mark.parametrize("slug", ["h100-sxm-80gb", "h100-pcie-80gb", "a100-sxm-80gb"])
+@pytest.mark.parametrize("method", ["lora", "full"])
+def test_train_on_h100_and_a100(slug: str, method: str) -> None:
+    """Nine cards: "train on H100, A100". Agreed, for LoRA and for all weights of an 8B."""
+    item = training(LLAMA_8B, slug, method=method)
+    assert missed(item) <= {"why_pcie"}
+    assert item.score.computer == ""
+
+
+def test_the_v100_trains_no_longer() -> None:
+    """Nine cards: "then V100 (mid-size, tight budgets)". Not since CUDA 13: PyTorch's default
+    builds leave Volta out, and it has no BF16.
+    """
+    item = training(LLAMA_8B, "v100-pcie-32gb")
+    assert {"why_support_ended", "why_no_training"} <= missed(item)
+    assert item.fit.verdict is Verdict.FITS, "memory is not what speaks against it"
+
+
+def test_an_a6000_trains_small_models_on_a_workstation() -> None:
+    """Nine cards: "A6000 for small to mid on a workstation". Agreed for adapters of an 8B; all its
+    weights take eight boards, which its bridges of two do not join.
+    """
+    assert missed(training(LLAMA_8B, "rtx-a6000-48gb")) == set()
+    assert missed(training(LLAMA_8B, "rtx-a6000-48gb", method="full")) == {"why_pcie"}
+
+
+def test_cards_without_nvlink_do_not_train_large_models() -> None:
+    """ "Cards without NVLink are advised against for training large models": agreed."""
+    item = training(LLAMA_70B, "l40s-48gb", method="qlora")
+    assert item.fit.count > 1
+    assert missed(item) == {"why_pcie"}
+    joined = training(LLAMA_70B, "h100-sxm-80gb", method="qlora")
+    assert joined.rank < item.rank
+
+
+@pytest.mark.parametrize("slug", ["rtx-a6000-48gb", "l40s-48gb", "l4-24gb"])
+def test_infer_on_a6000_l40s_and_l4(slug: str) -> None:
+    """Nine cards: "infer on A6000, L40S", "L4 for efficiency". Agreed: nothing speaks against them
+    for an 8B, but cheaper cards run it, too.
+    """
+    item = serving(LLAMA_8B, slug)
+    assert missed(item) == set()
+    first = sized(LLAMA_8B).ranking[0]
+    assert (first.score.usd_per_hour or 0) < (item.score.usd_per_hour or 0)
+
+
+def test_the_a6000_is_the_single_card_of_a_seventy_billion_model() -> None:
+    """ "A6000 for inference": of the nine, the first for a 70B, and the one to rent."""
+    ranks = {
+        slug: serving(LLAMA_70B, slug).rank
+        for slug in ("h100-sxm-80gb", "a100-sxm-80gb", "rtx-a6000-48gb", "l40s-48gb", "l4-24gb")
+    }
+    assert min(ranks, key=ranks.__getitem__) == "rtx-a6000-48gb"
+    rent = next(item for item in sized(LLAMA_70B).alternatives if item.kind == "rent")
+    assert rent.item.fit.gpu.slug == "rtx-a6000-48gb"
+
+
+def test_small_models_on_small_cards() -> None:
+    """ "A4000 and RTX 4000 for small": they run an 8B, but nobody's price of today is known of
+    them, and cards of the same memory cost less.
+    """
+    for slug in ("rtx-a4000-16gb", "quadro-rtx-4000-8gb"):
+        item = serving(LLAMA_8B, slug)
+        assert item.fit.verdict is Verdict.FITS
+        assert missed(item) == {"why_offer_unpriced"}
+
+
+def test_a_p6000_is_for_neither() -> None:
+    """ "P6000 for neither today (no tensor cores)". Agreed, for its software first of all."""
+    assert "why_support_ended" in missed(serving(LLAMA_8B, "quadro-p6000-24gb"))
+    assert {"why_support_ended", "why_no_training"} <= missed(
+        training(LLAMA_8B, "quadro-p6000-24gb")
+    )
+
+
+def test_an_h100_for_light_inference_is_waste() -> None:
+    """ "An H100 for light inference is waste." Agreed: fifty times the cost of an hour."""
+    h100, first = serving(LLAMA_8B, "h100-sxm-80gb"), sized(LLAMA_8B).ranking[0]
+    assert missed(h100) == set()
+    assert (h100.score.usd_per_hour or 0) > 20 * (first.score.usd_per_hour or 1)
+
+
+def test_best_value_4090_memory_a6000_best_6000_ada() -> None:
+    """A guide of 2023: best value RTX 4090, memory on a budget A6000, best of all 6000 Ada.
+
+    Where 24 GB are enough, the 4090 still costs least and is the fastest of the three. For a 70B
+    one A6000 replaces two 4090 at two thirds of the cost; the 6000 Ada is faster than the A6000
+    and costs nearly twice as much.
+    """
+    small = {
+        slug: serving(f"{DISTILL}Qwen-14B", slug)
+        for slug in ("rtx-4090-24gb", "rtx-a6000-48gb", "rtx-6000-ada-48gb")
+    }
+    costs = [item.score.usd_per_hour or 0 for item in small.values()]
+    assert costs == sorted(costs)
+    large = {slug: serving(LLAMA_70B, slug) for slug in small}
+    a6000, ada = large["rtx-a6000-48gb"], large["rtx-6000-ada-48gb"]
+    assert (large["rtx-4090-24gb"].fit.count, a6000.fit.count, ada.fit.count) == (2, 1, 1)
+    assert a6000.rank < large["rtx-4090-24gb"].rank < ada.rank
+    assert (a6000.score.tokens_per_second or 0) < (ada.score.tokens_per_second or 0)
+
+
+@pytest.mark.parametrize(
+    ("model", "advised", "boards"),
+    [
+        # "RTX 3060 12GB+" for 1.5B, "RTX 3070 8GB+" for 7B and 8B, "RTX 3080 10GB+" for 14B,
+        # "RTX 4090 24GB" for 32B, "2 x RTX 4090" for 70B: each meets every condition here, on so
+        # many boards, with one exception below.
+        (f"{DISTILL}Qwen-1.5B", "rtx-3060-12gb", 1),
+        (f"{DISTILL}Qwen-7B", "rtx-3070-8gb", 1),
+        (f"{DISTILL}Llama-8B", "rtx-3070-8gb", 1),
+        (f"{DISTILL}Qwen-32B", "rtx-4090-24gb", 1),
+        (LLAMA_70B, "rtx-4090-24gb", 2),
+    ],
+)
+def test_the_table_of_deepseek(model: str, advised: str, boards: int) -> None:
+    item = serving(model, advised)
+    assert (item.fit.count, missed(item)) == (boards, set())
+    first = sized(model).ranking[0]
+    assert (first.score.usd_per_hour or 0) <= (item.score.usd_per_hour or 0)
+
+
+def test_ten_gigabytes_are_little_for_fourteen_billion_parameters() -> None:
+    """ "RTX 3080 10GB+" for 14B: 8.4 GiB of weights in Q4_K_M and 1.5 of cache for 8,192 tokens.
+    It takes fewer than four bits or a second card; 12 GB are enough, and the first place has them.
+    """
+    item = serving(f"{DISTILL}Qwen-14B", "rtx-3080-10gb")
+    assert item.fit.count > 1 or item.fit.estimate.quant.bits < 4
+    first = sized(f"{DISTILL}Qwen-14B").ranking[0].fit
+    assert (first.count, first.gpu.memory_marketing_gb) == (1, 12)
+
+
+def test_deepseek_r1_takes_no_sixteen_a100() -> None:
+    """ "16 x A100 80GB" for R1: eight hold it in six bits and one Mac Studio in four, for readers.
+    A Mac costs less than a tenth of that; to rent, two MI300X.
+    """
+    report = sized("deepseek-ai/DeepSeek-R1")
+    assert serving("deepseek-ai/DeepSeek-R1", "a100-sxm-80gb").fit.count == 8
+    first = report.ranking[0]
+    assert (first.fit.gpu.slug, first.fit.count) == ("apple-m3-ultra-512gb", 1)
+    rent = next(item for item in report.alternatives if item.kind == "rent")
+    assert (rent.item.fit.gpu.slug, rent.item.fit.count) == ("instinct-mi300x-192gb", 2)
+
+
+def test_a_mac_or_two_4090_for_seventy_billion_parameters() -> None:
+    """A blog of 2024: a Mac with 128 GB or two RTX 4090. Agreed that both do; a used Mac Studio or
+    two cards of 24 GB that cost less come first.
+    """
+    mac = serving(LLAMA_70B, "apple-m3-max-128gb")
+    cards = serving(LLAMA_70B, "rtx-4090-24gb")
+    assert {mac.fit.verdict, cards.fit.verdict} == {Verdict.FITS}
+    first = sized(LLAMA_70B).ranking[:4]
+    assert {item.fit.gpu.slug for item in first} >= {"apple-m1-ultra-64gb", "rtx-3090-24gb"}
+    pair = next(item for item in first if item.fit.gpu.slug == "rtx-3090-24gb")
+    assert pair.fit.count == 2
+
+
+def test_training_seventy_billion_parameters_is_rented() -> None:
+    """The same blog: "rent 8 x A800, A100, H100 80 GB". For adapters on a 4-bit base one board is
+    enough today; all weights take eight of 288 GB, and 32 of 80 GB.
+    """
+    adapters = trained(LLAMA_70B, method="qlora").ranking[0]
+    assert (adapters.fit.count, missed(adapters)) == (1, set())
+    every = trained(LLAMA_70B, method="full").ranking[0]
+    assert (every.fit.count, every.fit.gpu.memory_marketing_gb) == (8, 288)
+    assert training(LLAMA_70B, "a100-sxm-80gb", method="full").fit.count > 8
+    for item in (adapters, every):
+        assert item.score.usd is not None and item.fit.gpu.segment == "datacenter"
+
+
+def test_at_least_twenty_four_gigabytes_for_transformers() -> None:
+    """T. Dettmers: "at least 24 GB for transformers", best performance per cost among those. For
+    adapters of an 8B at 16 bits: agreed, and the RTX 4090 is the first.
+    """
+    first = trained(LLAMA_8B).ranking[0]
+    assert (first.fit.count, first.fit.gpu.slug) == (1, "rtx-4090-24gb")
+    assert all(
+        item.fit.gpu.memory_marketing_gb >= 24
+        for item in trained(LLAMA_8B).ranking
+        if item.fit.count == 1 and not item.score.missed()
+    )

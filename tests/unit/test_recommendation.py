@@ -1,0 +1,359 @@
+"""The recommendation: its conditions and their order, alternatives, and where it is shown."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date
+from functools import cache
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from gpusizer.answers.report import Report, line
+from gpusizer.answers.trainer import train
+from gpusizer.answers.training_report import TrainingReport
+from gpusizer.cli.tables import report_text
+from gpusizer.cli.training_tables import training_text
+from gpusizer.fit.fit import Fitter, Verdict
+from gpusizer.fit.ranking import rank_gpus
+from gpusizer.fit.recommendation import READING_SPEED, SPARE_SHARE, Score, computer_of
+from gpusizer.gpus import Catalogue, Price, load_catalogue
+from gpusizer.gpus.on_offer import firm_price, is_rented, is_sold, why_not_on_offer
+from gpusizer.gpus.support import ended_support, read_ended_support
+from gpusizer.memory.quants import find_quant
+from gpusizer.memory.workload import Workload
+from gpusizer.text import LANGUAGES, say_note
+from gpusizer.ui.answering import answer
+from gpusizer.ui.page_state import PageState
+from gpusizer.ui.presenters.answer import answer_html
+from gpusizer.ui.presenters.markdown import markdown, plain
+from gpusizer.ui.presenters.training import training_html
+from gpusizer.ui.presenters.words import Words
+from tests.pages import Page
+from tests.priced_day import PRICED_DAY, priced_day, set_day
+from tests.sizers import embedded_sizer
+
+pytestmark = pytest.mark.usefixtures(priced_day.__name__)
+
+LLAMA_8B = "meta-llama/Llama-3.1-8B-Instruct"
+LLAMA_70B = "meta-llama/Llama-3.3-70B-Instruct"
+MODELS = (LLAMA_8B, LLAMA_70B, "deepseek-ai/DeepSeek-R1", "openai/gpt-oss-20b")
+GPUS = {gpu.slug: gpu for gpu in load_catalogue().gpus}
+
+
+@cache
+def report(model: str = LLAMA_8B, **fields: Any) -> Report:
+    return embedded_sizer().size({"model": model, "top": 0, **fields})
+
+
+@cache
+def training(model: str = LLAMA_8B, **fields: Any) -> TrainingReport:
+    sizer = embedded_sizer()
+    return train(sizer.fetch, sizer.catalogue, {"model": model, "top": 0, **fields})
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_no_later_condition_outweighs_an_earlier_one(model: str) -> None:
+    sure = [item.score for item in report(model).ranking if item.fit.verdict is Verdict.FITS]
+    assert len(sure) > 20
+    assert sure[0].recommendable
+
+    def missed(score: Score) -> tuple[bool, bool, bool, int, bool]:
+        speed = (True, None, False).index(score.fast_enough)
+        ended = score.ended_support is not None
+        return (not score.room, ended, score.not_on_offer != "", speed, score.computer != "")
+
+    for better, worse in pairwise(sure):
+        assert missed(better) <= missed(worse)
+        if missed(better) == missed(worse) and worse.usd_per_hour is not None:
+            assert better.usd_per_hour is not None
+            assert better.usd_per_hour <= worse.usd_per_hour
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_the_first_place_surely_fits_with_a_tenth_to_spare(model: str) -> None:
+    fit = report(model).ranking[0].fit
+    assert fit.verdict is Verdict.FITS
+    assert fit.headroom_bytes >= SPARE_SHARE * fit.gpu.device_torch_memory_bytes * 0.99
+    assert firm_price(fit.gpu, PRICED_DAY) or is_rented(fit.gpu)
+
+
+def test_a_lesser_quantization_makes_room() -> None:
+    """For 32k of context an RTX 4090 holds 8B at 16 bits with 6 % to spare: too little."""
+    fits = {
+        rank_by: next(
+            item.fit
+            for item in report(rank_by=rank_by, context=32768).ranking
+            if item.fit.gpu.slug == "rtx-4090-24gb"
+        )
+        for rank_by in ("smallest", "recommended")
+    }
+    shares = {name: fit.headroom_bytes / fit.gpu.device_memory_bytes for name, fit in fits.items()}
+    assert shares["smallest"] < SPARE_SHARE <= shares["recommended"]
+    assert fits["smallest"].estimate.quant.order < fits["recommended"].estimate.quant.order
+
+
+def test_cards_that_software_has_left_behind_are_not_recommended() -> None:
+    """A Tesla P100 at $101 is the cheapest to buy; CUDA 13 dropped Pascal."""
+    cheapest = report(rank_by="cheapest").ranking[0]
+    assert (cheapest.fit.gpu.slug, cheapest.fit.gpu.architecture) == (
+        "tesla-p100-pcie-16gb",
+        "Pascal",
+    )
+    ranking = report().ranking
+    ended = [item.rank for item in ranking if item.score.ended_support is not None]
+    supported = [item for item in ranking if item.score.ended_support is None and item.score.room]
+    assert min(ended) > max(item.rank for item in supported)
+
+
+def test_every_row_of_ended_support_names_cards_of_the_catalogue() -> None:
+    rows = read_ended_support()
+    known = {(gpu.software, gpu.architecture) for gpu in GPUS.values()}
+    for row in rows:
+        assert (row.software, row.architecture) in known
+        assert row.source.startswith("https://")
+    assert ended_support(GPUS["v100-sxm2-16gb"]) is not None
+    assert ended_support(GPUS["rtx-2060-12gb"]) is None, "CUDA 13 runs Turing"
+
+
+@pytest.mark.parametrize(
+    ("slug", "sold", "reason"),
+    [
+        ("rtx-3090-24gb", True, ""),
+        ("rtx-4090-24gb", True, ""),
+        ("tesla-m40-24gb", False, "too_old"),
+        ("rtx-2080-ti-22gb-mod", False, "special"),
+        ("titan-rtx-24gb", False, "too_old"),
+        ("rubin-r200-288gb", False, "unpriced"),
+    ],
+)
+def test_what_is_sold_today(slug: str, sold: bool, reason: str) -> None:
+    assert is_sold(GPUS[slug], PRICED_DAY) is sold
+    assert why_not_on_offer(GPUS[slug], PRICED_DAY) == reason
+
+
+def test_prices_of_more_than_a_year_ago_sell_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    set_day(monkeypatch, date(2028, 6, 1))
+    first = embedded_sizer().size({"model": LLAMA_8B, "top": 1, "rentable": False}).ranking[0]
+    assert first.score.not_on_offer == "unpriced"
+    assert first.score.usd_per_hour is None
+    old = embedded_sizer().size({"model": LLAMA_8B, "top": 1, "rank_by": "cheapest"}).ranking[0]
+    assert "why_price_old" in [note.code for note in old.why]
+
+
+def test_no_estimate_of_a_price_ranks_a_card_first() -> None:
+    """Half of the catalogue at an estimated dollar: none of it comes before what has a price."""
+    dollar = Price(1.0, "similar", "3 similar boards", "2026-09", low_usd=1.0, high_usd=1.0)
+    gpus = tuple(
+        replace(gpu, market=(), launch=None, similar=dollar) if place % 2 else gpu
+        for place, gpu in enumerate(GPUS.values())
+    )
+    profile = report().profile
+    fitter = Fitter(profile, Workload(), [(find_quant("q4_k_m"), False)])
+    ranking = rank_gpus(fitter, Catalogue(gpus), "recommended", 0)
+    sold = [item.rank for item in ranking.places if not item.score.not_on_offer]
+    estimated = [
+        item
+        for item in ranking.places
+        if item.fit.gpu.similar is dollar and item.costs.rent_usd_per_hour is None
+    ]
+    assert len(estimated) > 50
+    assert all(item.score.not_on_offer and item.score.usd_per_hour is None for item in estimated)
+    assert sold[0] == 1
+    bought = [item for item in ranking.alternatives if item.kind != "rent"]
+    assert all(item.item.fit.gpu.similar is not dollar for item in bought)
+
+
+def test_slower_plans_are_left_out_only_where_asked() -> None:
+    assert any(item.score.fast_enough is False for item in report().ranking)
+    asked = report(min_tok_s=60)
+    speeds = [item.score.tokens_per_second for item in asked.ranking]
+    assert all(speed is None or speed >= 60 for speed in speeds)
+    assert len(asked.ranking) < len(report().ranking)
+    left_out = [note for note in asked.notes if note.code == "slower_left_out"]
+    assert [note.fields["count"] for note in left_out] == [
+        len(report().ranking) - len(asked.ranking)
+    ]
+    assert {item.score.enough for item in asked.ranking} == {60.0}
+    assert {item.score.enough for item in report().ranking} == {READING_SPEED}
+
+
+def test_an_unknown_speed_is_said_and_kept() -> None:
+    pictures = report("black-forest-labs/FLUX.1-dev", min_tok_s=60)
+    first = pictures.ranking[0]
+    assert first.score.fast_enough is None
+    codes = [note.code for note in first.why]
+    assert "why_speed_unknown" in codes
+    assert "why_recommended_but_speed" in codes
+    assert "fast enough" not in line(map(say_note, first.why))
+
+
+@pytest.mark.parametrize(
+    ("slug", "boards", "where"),
+    [
+        ("rtx-3060-12gb", 2, ""),
+        ("rtx-3060-12gb", 8, "several"),
+        ("jetson-agx-orin-32gb", 1, "module"),
+        ("h100-sxm-80gb", 8, ""),
+        ("h100-sxm-80gb", 16, "several"),
+        ("rtx-a6000-48gb", 8, ""),  # rented with their server
+        ("apple-m3-ultra-512gb", 1, ""),
+    ],
+)
+def test_what_goes_into_one_computer(slug: str, boards: int, where: str) -> None:
+    assert computer_of(GPUS[slug], boards) == where
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_three_alternatives_are_the_extremes_of_their_kind(model: str) -> None:
+    sized = report(model)
+    alternatives = {alternative.kind: alternative for alternative in sized.alternatives}
+    assert list(alternatives) == ["cheapest", "fastest", "rent"]
+    sure = [
+        item
+        for item in sized.ranking
+        if item.fit.verdict is Verdict.FITS and item.score.ended_support is None
+    ]
+    prices = [
+        price.usd * item.fit.count
+        for item in sure
+        if (price := firm_price(item.fit.gpu, PRICED_DAY))
+    ]
+    assert alternatives["cheapest"].item.buy_usd == pytest.approx(min(prices))
+    offered = [item for item in sure if not item.score.not_on_offer and not item.score.computer]
+    speeds = [item.score.tokens_per_second or 0.0 for item in offered]
+    assert alternatives["fastest"].item.score.tokens_per_second == max(speeds)
+    rents = [item.rent_usd_per_hour for item in sure if item.score.recommendable]
+    known = [rent for rent in rents if rent is not None]
+    assert alternatives["rent"].item.rent_usd_per_hour == pytest.approx(min(known))
+    for alternative in alternatives.values():
+        assert alternative.is_first is (alternative.item == sized.ranking[0])
+
+
+def test_an_alternative_says_what_it_misses() -> None:
+    """The cheapest boards for DeepSeek R1 are 32 old ones."""
+    cheapest = report("deepseek-ai/DeepSeek-R1").alternatives[0]
+    codes = {note.code for note in cheapest.why}
+    assert {"why_too_slow", "why_computer_several"} <= codes
+
+
+def test_renting_and_buying_break_even_by_hand() -> None:
+    rent = next(item for item in report().alternatives if item.kind == "rent")
+    bought, rented = rent.first.costs, rent.item.costs
+    assert bought.buy_usd and rented.rent_usd_per_hour and bought.electricity_usd_per_hour
+    hours = bought.buy_usd / (rented.rent_usd_per_hour - bought.electricity_usd_per_hour)
+    assert rent.break_even_months == pytest.approx(hours / (8 * 365.25 / 12), abs=0.05)
+
+
+def test_every_shown_price_says_what_it_stands_on() -> None:
+    """Condition and date of a price to buy, with its spread; range and date of a rent."""
+    for alternative in report().alternatives:
+        codes = {note.code: note for note in alternative.why}
+        if alternative.kind == "rent":
+            note = codes.get("why_rent") or codes["why_rent_once"]
+        else:
+            note = next(
+                codes[code]
+                for code in ("why_price_used", "why_price_new", "why_price_system", "why_rent")
+                if code in codes
+            )
+        assert str(note.fields["date"]).startswith("2026-")
+    first = {note.code for note in report().ranking[0].why}
+    assert {"why_price_used", "why_price_spread"} <= first
+
+
+@pytest.mark.parametrize("rank_by", ["recommended", "smallest", "fastest"])
+def test_every_headline_is_the_first_row(rank_by: str) -> None:
+    page_answer = answer(embedded_sizer(), PageState(LLAMA_8B, rank_by=rank_by))
+    sized = page_answer.report
+    first = sized.ranking[0]
+    name = first.fit.gpu.name
+    english = Words("en")
+    headline = Page(answer_html(page_answer, english)).text
+    assert f"runs on one {name} " in headline
+    assert plain(f"runs on one {name} ") in markdown(sized, english, "")
+    assert f"{rank_by}: 1 x {name} in" in report_text(sized)
+    assert sized.to_json(say_note)["ranking"][0]["gpu_name"] == name
+    assert {alternative.first for alternative in sized.alternatives} == {first}
+
+
+def test_the_score_and_the_alternatives_are_in_the_json() -> None:
+    data = report(LLAMA_70B).to_json(say_note)
+    score = data["ranking"][0]["score"]
+    assert score == {
+        "room": True,
+        "supported": True,
+        "on_offer": True,
+        "fast_enough": True,
+        "min_tok_s": READING_SPEED,
+        "one_computer": True,
+        "usd_per_hour": score["usd_per_hour"],
+        "rented": False,
+    }
+    assert data["workload"]["rank_by"] == "recommended"
+    assert [item["kind"] for item in data["alternatives"]] == ["cheapest", "fastest", "rent"]
+    for item in data["alternatives"]:
+        assert item["why"] and item["price"]["as_of"]
+    assert report(gpu="4090").alternatives == ()
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_alternatives_are_said_in_every_language(language: Any) -> None:
+    words = Words(language)
+    page_answer = answer(embedded_sizer(), PageState(LLAMA_8B))
+    text = Page(answer_html(page_answer, words)).text
+    for kind in ("cheapest", "fastest", "rent"):
+        assert words(f"choice.{kind}") in text
+    trained = Page(training_html(training(), words)).text
+    assert words("choice.cheapest") in trained
+    assert training().ranking[0].fit.gpu.name in trained
+
+
+def test_training_opens_with_no_module_of_devices() -> None:
+    """Ordered by memory it opened with two Jetsons."""
+    smallest = training("Qwen/Qwen3-8B", rank_by="smallest").ranking[:2]
+    assert {item.fit.gpu.segment for item in smallest} == {"embedded"}
+    first = training().ranking[0]
+    assert first.fit.gpu.segment != "embedded"
+    assert first.score.missed() == ()
+    assert f"recommended: 1 x {first.fit.gpu.name}:" in training_text(training())
+    headline = Page(training_html(training(), Words("en"))).text
+    assert f"runs on one {first.fit.gpu.name}, with" in headline
+
+
+@pytest.mark.parametrize("method", ["lora", "full"])
+def test_training_is_ranked_by_conditions_then_by_rent(method: str) -> None:
+    ranking = [item for item in training(method=method).ranking if item.fit.verdict is Verdict.FITS]
+    keys = [item.score.key for item in ranking]
+    assert keys == sorted(keys)
+    clean = [item for item in ranking if not item.score.missed()]
+    assert clean == ranking[: len(clean)]
+    assert len(clean) > 5
+    rented = [item.score.most_usd for item in clean if item.score.most_usd is not None]
+    assert rented == sorted(rented)
+
+
+def test_a_training_must_end_within_a_week_or_as_asked() -> None:
+    day = training(dataset_tokens=10**9).ranking
+    assert day[0].cost.hours is not None
+    assert day[0].cost.hours <= 7 * 24
+    slow = [item for item in day if item.score.fast_enough is False]
+    assert slow and all((item.cost.hours or 0) >= 7 * 24 for item in slow)
+    asked = training(min_tok_s=5000).ranking
+    assert asked and all(item.rate is None or item.rate.likely >= 5000 for item in asked)
+
+
+def test_training_alternatives() -> None:
+    alternatives = {item.kind: item for item in training().alternatives}
+    assert list(alternatives) == ["cheapest", "fastest", "rent"]
+    data = training().to_json(say_note)
+    assert [item["kind"] for item in data["alternatives"]] == list(alternatives)
+    assert data["ranking"][0]["score"]["trains"] is True
+    rent = alternatives["rent"].item
+    costs = [
+        item.cost.usd
+        for item in training().ranking
+        if item.fit.verdict is Verdict.FITS and not item.score.missed()
+    ]
+    assert rent.cost.usd == min(usd for usd in costs if usd is not None)
