@@ -11,6 +11,7 @@ os.environ.setdefault("GRADIO_ANALYTICS_CACHE_FREQUENCY", "1000")
 
 
 from gpusizer.answers.models_for.model_library import ModelLibrary
+from gpusizer.answers.models_for.model_use import embedded_use
 from gpusizer.answers.sizer import Sizer
 from gpusizer.core.printable import log_printably
 from gpusizer.core.settings import Settings
@@ -23,6 +24,7 @@ from gpusizer.ui.serving import launch
 from scrapers.embedded import EmbeddedSnapshots
 from scrapers.fetcher import build_fetcher
 from scrapers.model_tree import build_lister
+from scrapers.trending import build_trending
 
 log_printably()
 settings = Settings.from_environment(os.environ)
@@ -30,7 +32,8 @@ monitor = Monitor(settings)
 fetcher = build_fetcher(settings, monitor.hub_call)
 embedded = EmbeddedSnapshots(settings.snapshots_folder)
 lister = build_lister(settings, monitor.hub_call)
-sizer = Sizer(fetcher, load_catalogue(), lister, ModelLibrary(embedded.every))
+library = ModelLibrary(embedded.every, embedded_use, build_trending(settings, monitor.hub_call))
+sizer = Sizer(fetcher, load_catalogue(), lister, library)
 examples = embedded.ids()
 # Outside of a Space with OAuth, Gradio's login button raises an error at the start.
 sign_in = bool(os.environ.get("OAUTH_CLIENT_ID"))

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gpusizer.answers.models_for.model_library import ModelLibrary
+from gpusizer.answers.models_for.model_use import embedded_use
 from gpusizer.answers.sizer import Sizer
 from gpusizer.cli import run
 from gpusizer.core.printable import log_printably
@@ -18,6 +19,7 @@ from scrapers.fetcher import build_fetcher
 from scrapers.local_checkpoint import parse_local_or_model_ref, with_local_checkpoints
 from scrapers.model_tree import build_lister
 from scrapers.server_metrics import read_metrics
+from scrapers.trending import build_trending
 
 
 def main(argv: Sequence[str]) -> int:
@@ -42,7 +44,8 @@ def _make_sizer(offline: bool) -> Sizer:
     settings = Settings.from_environment(os.environ)
     if offline:
         settings = replace(settings, offline=True)
-    library = ModelLibrary(EmbeddedSnapshots(settings.snapshots_folder).every)
+    embedded = EmbeddedSnapshots(settings.snapshots_folder)
+    library = ModelLibrary(embedded.every, embedded_use, build_trending(settings))
     fetch = with_local_checkpoints(build_fetcher(settings))
     lister = build_lister(settings)
     return Sizer(fetch, load_catalogue(), lister, library, parse_local_or_model_ref)

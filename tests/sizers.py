@@ -5,19 +5,22 @@ from __future__ import annotations
 from functools import cache
 
 from gpusizer.answers.models_for.model_library import ModelLibrary
+from gpusizer.answers.models_for.model_use import embedded_use
 from gpusizer.answers.sizer import Sizer
 from gpusizer.core.settings import Settings
 from gpusizer.core.time_budget import TimeBudget
 from gpusizer.gpus import load_catalogue
 from scrapers.embedded import EmbeddedSnapshots
 from scrapers.fetcher import build_fetcher
+from scrapers.trending import build_trending
 
 
 @cache
 def embedded_sizer() -> Sizer:
     """Answers for the embedded models only."""
     settings = Settings(offline=True)
-    library = ModelLibrary(EmbeddedSnapshots(settings.snapshots_folder).every)
+    embedded = EmbeddedSnapshots(settings.snapshots_folder)
+    library = ModelLibrary(embedded.every, embedded_use, build_trending(settings))
     fetch, catalogue = build_fetcher(settings), load_catalogue()
     return Sizer(fetch, catalogue, library=library, new_budget=unlimited_budget)
 

@@ -130,6 +130,12 @@ def _models_for(command: argparse.ArgumentParser) -> None:
     gpu = described_fields(ModelsRequest)["gpu"]
     command.add_argument("gpu", nargs="*", metavar="GPU", help=gpu.meaning)
     _add_options(command, ModelsRequest, without=("gpu",))
+    command.add_argument("--licence", dest="license", help=argparse.SUPPRESS)
+    command.add_argument(
+        "--copies",
+        action="store_true",
+        help="also list the other repositories of each family, in the table; JSON always has them",
+    )
 
 
 def _log(command: argparse.ArgumentParser) -> None:

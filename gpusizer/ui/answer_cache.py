@@ -99,9 +99,9 @@ class AnswerCache:
 
     Every repository that an answer was read from is fetched for each request, so that a new
     commit, a gate or a failure shows at once; only what follows from it is taken from the cache.
-    Answers that read more from the Hub (listings of quantized repositories), or that had to leave
-    a model out, are not kept. Requests with a visitor's token must not use this cache, because
-    all callers share it. `on_lookup` is told "hit", "miss" or "uncacheable".
+    Answers that read more from the Hub (listings of quantized or trending repositories), or that
+    had to leave a model out, are not kept. Requests with a visitor's token must not use this
+    cache, because all callers share it. `on_lookup` is told "hit", "miss" or "uncacheable".
     """
 
     def __init__(
@@ -137,7 +137,8 @@ class AnswerCache:
             self._on_lookup("hit")
             return entry.answer
         text = _text(self._sizer.reading(reads), question, fields, language)
-        is_kept = reads.are_complete and not getattr(request, "quantized_repos", "")
+        asks_more = getattr(request, "quantized_repos", "") or getattr(request, "live", False)
+        is_kept = reads.are_complete and not asks_more
         about = f"{key} {sorted(reads.versions)}" if is_kept else text.decode()
         version = sha256(f"{code_version()} {data_version()} {about}".encode())
         is_public = reads.are_complete and not reads.are_gated

@@ -76,10 +76,13 @@ COMPARE_GPUS = Endpoint(
 MODELS_FOR_GPU = Endpoint(
     name="models_for_gpu",
     command="models-for",
-    summary="The largest models that a GPU or a machine runs, with quantization, context and"
-    " speed.",
+    summary="Models worth running on a GPU or a machine, one row per family and size, the best"
+    " first: fits, recent, used, large; with quantization, context, speed and copies.",
     request=ModelsRequest,
-    parameters=("gpu", "model_task", "context", "concurrency", "quant", "models", "top"),
+    parameters=(
+        *("gpu", "model_task", "context", "concurrency", "quant", "models", "top"),
+        *("license", "live"),
+    ),
     needed=("gpu",),
     example='{"engine": "llama.cpp"}',
 )

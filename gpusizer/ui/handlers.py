@@ -50,7 +50,7 @@ class _Filled:
     size: Outputs = _SKIP
     compare: Outputs = _SKIP[:3]
     train: Outputs = _SKIP[:7]
-    reverse: Outputs = _SKIP[:6]
+    reverse: Outputs = _SKIP[:9]
     catalogue: Outputs = _SKIP[:2]
     accuracy: Outputs = _SKIP[:1]
 

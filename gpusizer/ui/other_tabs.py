@@ -24,12 +24,12 @@ from gpusizer.ui.presenters.catalogue import catalogue_grid, catalogue_html
 from gpusizer.ui.presenters.errors import error_html
 from gpusizer.ui.presenters.log import log_html
 from gpusizer.ui.presenters.models_for import COLUMNS as MODELS_COLUMNS
-from gpusizer.ui.presenters.models_for import models_for_html, models_grid
+from gpusizer.ui.presenters.models_for import copies_html, models_for_html, models_grid
 from gpusizer.ui.presenters.training import training_html
 from gpusizer.ui.presenters.words import Words
 
 _TRAINING = ("model", "method", "sequence_length", "micro_batch", "gpu")
-_REVERSE = ("gpu", "model_task", "context")
+_REVERSE = ("gpu", "model_task", "context", "license", "live")
 _USUAL = {
     "method": "lora",
     "sequence_length": "2048",
@@ -93,27 +93,37 @@ class Questions:
         answer = self.train(model, method, sequence_length, micro_batch, gpu, token)
         return *(fields | {"method": _known_method(str(method))}).values(), *answer
 
-    def models_for(self, gpu: object, task: object = "", context: object = "") -> Outputs:
-        """Return the embedded models that a card or a machine runs, and the query string."""
-        pairs = zip(_REVERSE, (str(gpu).strip(), task, context), strict=True)
+    def models_for(
+        self,
+        gpu: object,
+        task: object = "",
+        context: object = "",
+        license_name: object = "",
+        live: object = False,
+    ) -> Outputs:
+        """Return the models that a card or a machine runs, their copies, and the query string."""
+        values = (str(gpu).strip(), task, context, license_name, "true" if live else "")
+        pairs = zip(_REVERSE, values, strict=True)
         fields = {name: value for name, value in pairs if value not in (None, "")}
         result = attempt(lambda: self._sizer.models_for({"gpu": "", **fields, "top": RANKED}))
         unusual = {name: v for name, v in fields.items() if str(v) != _USUAL.get(name)}
         query = urlencode(unusual, errors="replace")
         if isinstance(result, GpusizerError):
-            return error_html(result, (), self.words), gr.update(visible=False), query
+            return error_html(result, (), self.words), gr.update(visible=False), "", query
         models = gr.update(visible=False)
         if result.rows:
             rows = models_grid(result, self.words).value(MODELS_COLUMNS, self.words)
             models = gr.update(value=rows, visible=True)
-        return models_for_html(result, self.words), models, query
+        copies = copies_html(result, self.words)
+        return models_for_html(result, self.words), models, copies, query
 
     def models_for_again(self, address: Mapping[str, str]) -> Outputs:
         """Return the form's values for an address, and the answer."""
         fields = _fields(_REVERSE, address)
-        gpu, task, context = fields.values()
-        answer = self.models_for(gpu, task, context)
-        return *(fields | {"model_task": _known_task(str(task))}).values(), *answer
+        gpu, task, context, license_name, live = fields.values()
+        is_live = str(live).lower() in ("true", "1", "yes", "on")
+        answer = self.models_for(gpu, task, context, license_name, is_live)
+        return gpu, _known_task(str(task)), context, license_name, is_live, *answer
 
     def check_log(
         self, text: str, model: object, gpu: object, token: gr.OAuthToken | None = None

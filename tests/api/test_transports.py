@@ -187,7 +187,7 @@ def test_the_page_shows_the_comparison_that_programs_get(client: Client, page: H
 
 def test_the_page_shows_the_models_that_programs_get(client: Client, page: Handlers) -> None:
     answer = call(client, "/models_for_gpu", "4090", top=RANKED)
-    _, table, _ = page.questions.models_for("4090")
+    _, table, *_ = page.questions.models_for("4090")
     rows = table["value"]["data"]
     assert [row[0] for row in rows] == [model["repo_id"] for model in answer["models"]]
 

@@ -119,16 +119,30 @@ def _no_route(site: HubSite, request: Request, parts: Parts) -> Answer:
     raise refusals.route_not_found()
 
 
+_SORTS: dict[str, Callable[[FakeRepo], float]] = {
+    "downloads": lambda repo: repo.downloads,
+    "likes": lambda repo: repo.likes,
+    "trendingScore": lambda repo: repo.trending_score,
+}
+
+
 def _listing(site: HubSite, request: Request, parts: Parts) -> Answer:
-    """Repositories with a tag, in the requested order; private ones are left out."""
-    tags = request.values("filter")
+    """Repositories with a tag and a word in their name, in the requested order, most first.
+
+    Private ones are left out.
+    """
+    tags, words = request.values("filter"), request.values("search")
     repos = [
         repo
         for repo in site.catalog.repos.values()
-        if not repo.private and set(tags) <= {*repo.tags, *base_model_tags(repo)}
+        if not repo.private
+        and set(tags) <= {*repo.tags, *base_model_tags(repo)}
+        and all(word.casefold() in repo.repo_id.casefold() for word in words)
     ]
-    if request.values("sort") == ["downloads"]:
-        repos.sort(key=lambda repo: -repo.downloads)
+    for name in request.values("sort"):
+        if name not in _SORTS:
+            raise refusals.refuse(400, f"sort: invalid option {name!r}")
+        repos.sort(key=lambda repo: -_SORTS[name](repo))
     limit = int((request.values("limit") or ["1000"])[0])
     return json_answer([model_info(repo, request) for repo in repos[:limit]])
 

@@ -23,7 +23,7 @@ DEFAULT_FIELDS = (
 _VALUELESS = {
     *("childrenModelCount", "downloadsAllTime", "evalResults", "gguf", "inference"),
     *("inferenceProviderMapping", "mask_token", "model-index", "resourceGroup", "spaces"),
-    *("transformersInfo", "trendingScore", "widgetData"),
+    *("transformersInfo", "widgetData"),
 }
 
 
@@ -105,6 +105,7 @@ FIELDS: dict[str, Callable[[FakeRepo], Any]] = {
     "tags": lambda repo: repo.tags,
     "downloads": lambda repo: repo.downloads,
     "likes": lambda repo: repo.likes,
+    "trendingScore": lambda repo: repo.trending_score,
     "cardData": lambda repo: repo.card_data or None,
     "config": _config,
     "safetensors": _safetensors,

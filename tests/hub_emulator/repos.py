@@ -47,6 +47,7 @@ class FakeRepo:
     card_data: dict[str, Any] = field(default_factory=dict)
     downloads: int = 0
     likes: int = 0
+    trending_score: float = 0
     last_modified: str = "2025-01-01T00:00:00.000Z"
     revisions: dict[str, Files | str] = field(default_factory=dict)
     parameters: dict[str, int] | None = None

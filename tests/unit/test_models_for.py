@@ -9,6 +9,7 @@ import pytest
 
 from gpusizer.answers.models_for.model_library import CandidateModel, ModelLibrary
 from gpusizer.answers.models_for.models_answer import ModelsFor
+from gpusizer.answers.models_for.ordering import place_of
 from gpusizer.answers.models_for.search import _least_bytes
 from gpusizer.answers.models_for.tasks import TASKS, task_of
 from gpusizer.answers.selection import select_quants
@@ -43,7 +44,7 @@ def small_library() -> Sizer:
     return Sizer(fetch, CATALOGUE, library=ModelLibrary(library))
 
 
-def test_the_largest_that_surely_fits_comes_first() -> None:
+def test_without_figures_of_use_the_largest_that_surely_fits_comes_first() -> None:
     """A 24 GB card holds 30.5 billion parameters at 4 to 5 bits (17 to 22 GB), not 671 billion;
     of the 8 billion the 16 GB as stored."""
     answer = small_library().models_for({"gpu": "4090"})
@@ -71,11 +72,14 @@ def test_each_row_is_what_a_report_says_of_that_model() -> None:
 
 
 def test_order_and_counts() -> None:
+    """Every family has a row, in order, and every model that runs is in one of them."""
     answer = ask(gpu="4090", top=0)
-    assert len(answer.rows) == len(answer.found)
-    places = [runs.place for runs in answer.found]
+    assert len(answer.rows) == len(answer.families) < len(answer.found)
+    places = [place_of(family, answer.now.today) for family in answer.families]
     assert all(before <= after for before, after in pairwise(places))
     data = answer.to_json(say_note)
+    listed = [m["repo_id"] for row in data["models"] for m in (row, *row["copies"])]
+    assert len(listed) == len(set(listed)) == data["found"]
     verdicts = ("fits", "tight")
     counted = sum(task.get(key, 0) for task in data["by_task"].values() for key in verdicts)
     assert counted == data["found"]
@@ -112,7 +116,10 @@ def test_filters() -> None:
     assert all((row.fit.max_context or 0) >= 32_768 for row in long.rows if row.fit)
     more = ask(gpu="2x 3090", top=1)
     assert more.boards == 2
-    assert more.rows[0].runs.profile.parameters > ask(gpu="3090").rows[0].runs.profile.parameters
+    larger, largest = (
+        max(runs.profile.parameters for runs in answer.found) for answer in (ask(gpu="3090"), more)
+    )
+    assert largest > larger
 
 
 def test_models_by_name() -> None:
@@ -134,8 +141,8 @@ def test_a_machine() -> None:
     assert answer.rig is not None
     verdicts = {row.runs.verdict for row in answer.rows}
     assert verdicts == {Verdict.FITS, Verdict.OFFLOAD}
-    first = answer.rows[0].runs
-    assert first.profile.parameters > ask(gpu="3090").rows[0].runs.profile.parameters
+    largest = max(runs.profile.parameters for runs in answer.found)
+    assert largest > max(runs.profile.parameters for runs in ask(gpu="3090").found)
     data = answer.to_json(say_note)
     assert (data["gpu"], data["rig"]["gpus"]) == (None, ["rtx-3090-24gb", "rtx-3060-12gb"])
     assert data["models"][0]["flags"][:2] == ["-c", "8192"]

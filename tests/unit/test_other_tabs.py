@@ -32,9 +32,11 @@ def questions() -> Questions:
     return Questions(sizer.reading(_closed), lambda token: rights[token], Words("en"))
 
 
-@pytest.mark.parametrize("values", [("4090", "vision", 65536), ("2x3090", "", 8192)])
+@pytest.mark.parametrize(
+    "values", [("4090", "vision", 65536, "mit", True), ("2x3090", "", 8192, "", False)]
+)
 def test_the_reverse_address_brings_back_the_question(
-    questions: Questions, values: tuple[str, str, int]
+    questions: Questions, values: tuple[str, str, int, str, bool]
 ) -> None:
     *shown, query = questions.models_for(*values)
     restored = questions.models_for_again(dict(parse_qsl(query)))
@@ -47,7 +49,9 @@ def test_the_reverse_address_brings_back_the_question(
 def test_an_unknown_task_of_an_address_gives_an_error(
     questions: Questions, typed: str, shown: str
 ) -> None:
-    gpu, task, _, answer, _, _ = questions.models_for_again({"gpu": "4090", "model_task": typed})
+    gpu, task, _, _, _, answer, *_ = questions.models_for_again(
+        {"gpu": "4090", "model_task": typed}
+    )
     assert (gpu, task) == ("4090", shown)
     unknown = typed.lower() != shown
     assert ("gs-error" in answer) is unknown

@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import Field, PlainValidator
 
+from gpusizer.answers.models_for.ordering import ORDER
 from gpusizer.answers.models_for.tasks import TASKS
 from gpusizer.answers.request_fields import (
     CostFields,
@@ -17,7 +18,7 @@ from gpusizer.answers.request_fields import (
     WorkloadFields,
 )
 from gpusizer.core.request_model import is_empty
-from gpusizer.core.validation import Refused, Texts, Unit, fail, read_texts
+from gpusizer.core.validation import Flag, Refused, Texts, Unit, fail, read_texts
 from gpusizer.fit.mixed_gpus import is_rig
 
 
@@ -33,6 +34,11 @@ def _read_task(value: Any) -> str:
     if task and task not in TASKS:
         raise Refused(value, "not_one_of", choices=", ".join(TASKS))
     return task
+
+
+def _read_licenses(value: Any) -> tuple[str, ...]:
+    """Identifiers of licences in lower case, each once."""
+    return tuple(dict.fromkeys(text.lower() for text in read_texts(value)))
 
 
 class ModelsRequest(QuantFields, GpuFields, RigFields, WorkloadFields, FilterFields, CostFields):
@@ -53,6 +59,27 @@ class ModelsRequest(QuantFields, GpuFields, RigFields, WorkloadFields, FilterFie
     task: Annotated[str, PlainValidator(_read_task, json_schema_input_type=str), Unit("TASK")] = (
         Field("", alias="model_task", description=f"only models for {', '.join(TASKS)}")
     )
+    licenses: Annotated[
+        tuple[str, ...],
+        PlainValidator(_read_licenses, json_schema_input_type=list[str]),
+        Unit("NAMES"),
+    ] = Field(
+        (),
+        alias="license",
+        description="only models under these licences, by the Hub's names: apache-2.0, mit,"
+        ' gemma, …; "unknown" for those that state none ("licence" is taken as well)',
+    )
+    fold: Flag = Field(
+        True,
+        description="one row for each model family and size, with its other repositories as"
+        " copies; false, or models named, gives each repository a row;"
+        f" rows are ordered by {ORDER}",
+    )
+    live: Flag = Field(
+        False,
+        description="order by what is used now: asks the Hub's listing, in one request; else, and"
+        " where that fails, the embedded figures count, with their date",
+    )
 
     @property
     def gpu(self) -> str:
@@ -61,11 +88,14 @@ class ModelsRequest(QuantFields, GpuFields, RigFields, WorkloadFields, FilterFie
 
     @classmethod
     def from_fields(cls, fields: Mapping[str, Any]) -> Self:
-        """A checked request. A `gpu` such as "3090 + 3060 + 64gb ram" is a rig.
+        """A checked request. A `gpu` such as "3090 + 3060 + 64gb ram" is a rig; `licence` is
+        `license`.
 
         Raises InvalidRequest as every request does, and unless exactly one GPU or rig is named.
         """
         values = {name: value for name, value in fields.items() if not is_empty(value)}
+        if "licence" in values:
+            values.setdefault("license", values.pop("licence"))
         gpu = values.get("gpu")
         if isinstance(gpu, str) and is_rig(gpu):
             if "rig" in values:

@@ -8,7 +8,7 @@ figures that only shown rows need are computed for those rows alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpusizer.answers.models_for.model_library import CandidateModel
 from gpusizer.answers.models_for.tasks import Task, task_of
@@ -46,6 +46,7 @@ class Runs:
         plan: on a rig.
     """
 
+    candidate: CandidateModel
     task: Task
     fitter: Fitter
     verdict: Verdict
@@ -57,10 +58,12 @@ class Runs:
         return self.fitter.profile
 
     @property
-    def place(self) -> tuple[int, int, str]:
-        """Sort key: verdict from FITS to OFFLOAD, then most parameters, then name."""
-        profile = self.profile
-        return (self.verdict.place, -profile.parameters, profile.repo_id.casefold())
+    def shown_estimate(self) -> MemoryEstimate:
+        """The estimate on one kind of GPU, or on the rig."""
+        if self.estimate is not None:
+            return self.estimate
+        assert self.plan is not None  # a model that runs does so on a GPU or on a rig
+        return self.plan.estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +99,7 @@ def on_gpu(
         best = None if fitter is None else _best(fitter, gpu, boards)
         if fitter is not None and best is not None:
             verdict, estimate = best
-            yield Runs(task_of(candidate.profile), fitter, verdict, estimate, None)
+            yield Runs(candidate, task_of(candidate.profile), fitter, verdict, estimate, None)
 
 
 def on_rig(candidates: Iterable[CandidateModel], rig: Rig, question: Question) -> Iterator[Runs]:
@@ -114,7 +117,7 @@ def on_rig(candidates: Iterable[CandidateModel], rig: Rig, question: Question) -
         plan = plan_rig(fitter, rig, explore=False)
         unsaid = plan.verdict is Verdict.OFFLOAD and rig.ram_bytes is None
         if plan.verdict.in_memory and not unsaid:
-            yield Runs(task_of(candidate.profile), fitter, plan.verdict, None, plan)
+            yield Runs(candidate, task_of(candidate.profile), fitter, plan.verdict, None, plan)
 
 
 def row(runs: Runs, gpu: Gpu | None, boards: int, rig: Rig | None) -> RunsOn:
@@ -122,7 +125,7 @@ def row(runs: Runs, gpu: Gpu | None, boards: int, rig: Rig | None) -> RunsOn:
     if runs.estimate is None or gpu is None:
         assert rig is not None
         plan = plan_rig(runs.fitter, rig)
-        shown = Runs(runs.task, runs.fitter, runs.verdict, None, plan)
+        shown = replace(runs, plan=plan)
         return RunsOn(shown, None, plan.decode, None)
     fitter, estimate = runs.fitter, runs.estimate
     return RunsOn(

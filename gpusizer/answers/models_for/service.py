@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from gpusizer.answers.models_for.live_use import newcomers_for, use_now
 from gpusizer.answers.models_for.model_library import CandidateModel, ModelLibrary
 from gpusizer.answers.models_for.models_answer import ModelsFor
 from gpusizer.answers.models_for.models_request import ModelsRequest
+from gpusizer.answers.models_for.ordering import families_in_order
 from gpusizer.answers.models_for.search import Question, Resolve, Runs, on_gpu, on_rig, row
 from gpusizer.answers.models_for.tasks import task_of
 from gpusizer.core.errors import GpusizerError, ModelUnreadable
+from gpusizer.core.messages import Note
 from gpusizer.core.time_budget import TimeBudget
 from gpusizer.fit.fit import asked_split
 from gpusizer.fit.mixed_gpus import Rig, build_rig, parse_rig
@@ -40,7 +43,13 @@ def models_for(
     """
     request = ModelsRequest.from_fields(fields)
     gpu, boards, rig = _where(request, catalogue)
-    candidates, unread = _candidates(request, library or ModelLibrary(tuple), read, budget)
+    library = library or ModelLibrary(tuple)
+    candidates, unread = _candidates(request, library, read, budget)
+    with budget.paused():
+        stored = [] if request.models else library.candidates
+        members = [candidate.member for candidate in (*stored, *candidates)]
+        now = use_now(library.uses, members, library.trending, live=request.live)
+    candidates, license_unknown = _licensed(candidates, request.licenses)
     question = Question(request.quants, request.workload, resolve, budget)
     running: list[Runs]
     if gpu is not None:
@@ -48,10 +57,28 @@ def models_for(
     else:
         assert rig is not None
         running = list(on_rig(candidates, rig, question))
-    running.sort(key=lambda runs: runs.place)
-    shown = running[: request.top or None]
-    rows = tuple(row(runs, gpu, boards, rig) for runs in shown)
-    return ModelsFor(request, gpu, boards, rig, len(candidates), tuple(running), rows, unread)
+    families = families_in_order(
+        running,
+        candidates,
+        now.uses,
+        now.today,
+        now.trending,
+        folded=request.fold and not request.models,
+    )
+    shown = families[: request.top or None]
+    return ModelsFor(
+        request=request,
+        gpu=gpu,
+        boards=boards,
+        rig=rig,
+        considered=len(candidates),
+        families=families,
+        rows=tuple(row(family.head, gpu, boards, rig) for family in shown),
+        unread=unread,
+        now=now,
+        newcomers=newcomers_for(now, request.task, request.licenses),
+        notes=(*now.notes, *license_unknown, *_statements(gpu, rig)),
+    )
 
 
 def _where(request: ModelsRequest, catalogue: Catalogue) -> tuple[Gpu | None, int, Rig | None]:
@@ -64,6 +91,13 @@ def _where(request: ModelsRequest, catalogue: Catalogue) -> tuple[Gpu | None, in
     split = asked_split(request.workload)
     by_degrees = None if split is None else -(-split.gpus // gpu.devices_per_board)
     return gpu, gpu_request.count or request.gpu_count or by_degrees or 1, None
+
+
+def _statements(gpu: Gpu | None, rig: Rig | None) -> tuple[Note, ...]:
+    """What the reader must know about the GPU or the rig."""
+    if rig is not None:
+        return rig.notes
+    return () if gpu is None else gpu.statements
 
 
 def _candidates(
@@ -84,3 +118,17 @@ def _candidates(
             candidate for candidate in candidates if task_of(candidate.profile) == request.task
         ]
     return candidates, tuple(unread)
+
+
+def _licensed(
+    candidates: Sequence[CandidateModel], licenses: Sequence[str]
+) -> tuple[Sequence[CandidateModel], tuple[Note, ...]]:
+    """The candidates under one of these licences, and how many were left out without one."""
+    if not licenses:
+        return candidates, ()
+    named = [
+        ((candidate.profile.license or "unknown").lower(), candidate) for candidate in candidates
+    ]
+    passing = [candidate for name, candidate in named if name in licenses]
+    unknown = 0 if "unknown" in licenses else sum(name == "unknown" for name, _ in named)
+    return passing, (Note("license_unknown", count=unknown),) if unknown else ()

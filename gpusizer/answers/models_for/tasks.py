@@ -60,13 +60,18 @@ _OF_TAG: dict[str, Task] = {
 }
 
 
-def task_of(profile: ModelProfile) -> Task:
-    """The task of a model: by the Hub's pipeline tag, without one by the parts of the model."""
-    tag = profile.pipeline_tag
+def task_of_tag(tag: str | None) -> Task | None:
+    """The task that a pipeline tag of the Hub names; None where there is none."""
     if tag in _OF_TAG:
         return _OF_TAG[tag]
-    if tag and tag != "unknown":
-        return "other"
+    return "other" if tag and tag != "unknown" else None
+
+
+def task_of(profile: ModelProfile) -> Task:
+    """The task of a model: by the Hub's pipeline tag, without one by the parts of the model."""
+    tagged = task_of_tag(profile.pipeline_tag)
+    if tagged is not None:
+        return tagged
     if profile.format == "diffusers":
         return "image"
     arch = profile.architecture

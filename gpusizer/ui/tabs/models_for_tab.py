@@ -6,6 +6,7 @@ from typing import Any
 
 import gradio as gr
 
+from gpusizer.answers.models_for.licenses import LICENSES
 from gpusizer.answers.models_for.tasks import TASKS
 from gpusizer.ui import page_scripts as scripts
 from gpusizer.ui.other_tabs import Questions
@@ -24,25 +25,46 @@ def build(questions: Questions, listeners: Listeners) -> list[Any]:
             scale=2,
             elem_id="gs-reverse-gpu",
         )
+        context = context_field(words)
+        go = go_button(words, "gs-reverse-go", label="reverse.go")
+    with gr.Row(elem_id="gs-reverse-filters"):
         task = gr.Dropdown(
             [(words("reverse.task.all"), ""), *((words(f"task.{name}"), name) for name in TASKS)],
             value="",
             label=words("reverse.task.label"),
             scale=1,
         )
-        context = context_field(words)
-        go = go_button(words, "gs-reverse-go", label="reverse.go")
+        license_name = gr.Dropdown(
+            [
+                (words("reverse.license.all"), ""),
+                *((name, name) for name in LICENSES),
+                (words("reverse.license.unknown"), "unknown"),
+            ],
+            value="",
+            label=words("reverse.license.label"),
+            allow_custom_value=True,
+            scale=1,
+            elem_id="gs-reverse-license",
+        )
+        live = gr.Checkbox(
+            value=False,
+            label=words("reverse.live.label"),
+            info=words("reverse.live.info"),
+            scale=1,
+            elem_id="gs-reverse-live",
+        )
     search = scripts.search_label("gs-reverse-grid", words("search"))
     answer = html("", "gs-reverse-answer", search)
     models = grid(models_for.COLUMNS, words, "gs-reverse-grid", words("tab.reverse"))
+    copies = html("", "gs-reverse-copies")
     query = query_box("gs-reverse-query")
     gr.on(
-        [gpu.submit, go.click, task.input, context.submit],
+        [gpu.submit, go.click, task.input, context.submit, license_name.input, live.input],
         questions.models_for,
-        [gpu, task, context],
-        [answer, models, query],
+        [gpu, task, context, license_name, live],
+        [answer, models, copies, query],
         **listeners("reverse"),
     )
     remember = scripts.remember("reverse")
     query.change(None, [query], None, js=remember, **listeners.quiet("reverse_remember"))
-    return [gpu, task, context, answer, models, query]
+    return [gpu, task, context, license_name, live, answer, models, copies, query]

@@ -1,0 +1,149 @@
+"""Puts the models that run into families, and the families into order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from gpusizer.answers.models_for.families import KINDS, Member, fold
+from gpusizer.answers.models_for.model_library import CandidateModel
+from gpusizer.answers.models_for.model_use import (
+    DOWNLOADS_OF_LEVELS,
+    LIKES_OF_LEVELS,
+    MONTHS_OF_AGES,
+    TRENDING,
+    UNKNOWN_USE,
+    ModelUse,
+    Uses,
+    age_level,
+    total,
+    use_level,
+)
+from gpusizer.answers.models_for.search import Runs
+
+ORDER = (
+    "verdict (fits, tight, offload); then age of the family on the Hub"
+    f" (below {MONTHS_OF_AGES[0]} months, below {MONTHS_OF_AGES[1]}, older, unknown); then use"
+    f" (among the {TRENDING} most trending, or from"
+    f" {' / '.join(f'{count:,}' for count in DOWNLOADS_OF_LEVELS)} downloads in 30 days or"
+    f" {' / '.join(f'{count:,}' for count in LIKES_OF_LEVELS)} likes); then parameters, the most"
+    " first; then the newest"
+)
+"""How the list is ordered, in the words that the answer and the help carry."""
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyUse:
+    """How new a family is and how much it is used, over the repositories of it that are stored.
+
+    Attributes:
+        created: the day of its newest original; where only copies are stored, of the oldest one.
+        downloads, likes: of all together, as far as they are known.
+        trending_place: the best place in the Hub's listing of one of its names; None without one.
+    """
+
+    created: date | None
+    downloads: int | None
+    likes: int | None
+    trending_place: int | None
+
+    @classmethod
+    def of(
+        cls, members: Sequence[Member], uses: Uses, trending_place: int | None = None
+    ) -> FamilyUse:
+        """Sum up the members."""
+        known = [(member, use_of(member.repo_id, uses)) for member in members]
+        originals = [use.created for member, use in known if member.kind != "quantized"]
+        copies = [use.created for member, use in known if member.kind == "quantized"]
+        created = max(filter(None, originals), default=None)
+        if created is None:
+            created = min(filter(None, copies), default=None)
+        return cls(
+            created=created,
+            downloads=total(use.downloads for _, use in known),
+            likes=total(use.likes for _, use in known),
+            trending_place=trending_place,
+        )
+
+    def place(self, today: date) -> tuple[int, int]:
+        """The levels of age and use, on the day of the figures."""
+        return (
+            age_level(self.created, today),
+            use_level(self.downloads, self.likes, self.trending_place),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A model at one size that runs: the repository to show, and its others that run as well.
+
+    Attributes:
+        name: its stem, such as "qwen3-30b-a3b"; several families may have one.
+    """
+
+    name: str
+    head: Runs
+    copies: tuple[Runs, ...]
+    use: FamilyUse
+
+    @property
+    def members(self) -> tuple[Runs, ...]:
+        """The head, then the copies."""
+        return (self.head, *self.copies)
+
+
+def use_of(repo_id: str, uses: Uses) -> ModelUse:
+    """The figures of a repository, unknown ones where it has none."""
+    return uses.get(repo_id.casefold(), UNKNOWN_USE)
+
+
+def families_in_order(
+    running: Iterable[Runs],
+    candidates: Iterable[CandidateModel],
+    uses: Uses,
+    today: date,
+    trending: dict[str, int],
+    *,
+    folded: bool,
+) -> tuple[Family, ...]:
+    """The families of the models that run, best first (`ORDER`).
+
+    `candidates` are all models that were looked at: what does not run counts for the use of its
+    family. `trending` are places in the Hub's listing by stem. Without `folded` each repository is
+    a family of its own.
+    """
+    # By identity: two revisions of one repository may have been named.
+    runs_of = {id(runs.candidate): runs for runs in running}
+    if folded:
+        groups = fold(candidates, lambda candidate: candidate.member)
+    else:
+        groups = [[candidate] for candidate in candidates]
+    families = []
+    for group in groups:
+        that_run = [runs_of[id(item)] for item in group if id(item) in runs_of]
+        if that_run:
+            stem = group[0].member.stem
+            head, *copies = sorted(that_run, key=lambda runs: _head_place(runs, uses))
+            use = FamilyUse.of([item.member for item in group], uses, trending.get(stem))
+            families.append(Family(stem, head, tuple(copies), use))
+    return tuple(sorted(families, key=lambda family: place_of(family, today)))
+
+
+def place_of(family: Family, today: date) -> tuple[int, ...]:
+    """Sort key of a family by `ORDER`; ties keep the order of `fold`, which is fixed."""
+    created = family.use.created
+    return (
+        family.head.verdict.place,
+        *family.use.place(today),
+        -family.head.profile.parameters,
+        -(created.toordinal() if created else 0),
+    )
+
+
+def _head_place(runs: Runs, uses: Uses) -> tuple[int, int, int, str]:
+    """Sort key in a family: best verdict, most usual kind, most downloads, name."""
+    member = runs.candidate.member
+    downloads = use_of(member.repo_id, uses).downloads or 0
+    kind = KINDS.index(member.kind)
+    return (runs.verdict.place, kind, -downloads, member.repo_id.casefold())

@@ -1,0 +1,191 @@
+"""build_trending: one request for what is used now, and answers that go wrong."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpusizer.answers.models_for.model_use import embedded_use
+from gpusizer.core.errors import HubRateLimited, HubUnreachable, ModelUnreadable
+from gpusizer.core.paths import GENERATED_DIR
+from gpusizer.core.settings import Settings
+from gpusizer.hub.listed_models import ListTrending
+from scrapers.hub_calls import OnCall, ignore_call
+from scrapers.trending import LISTED_MODELS, build_trending, parse_trending, trending_url
+from scripts import refresh_model_use
+from tests.hub_emulator import FakeRepo, Fault, HubEmulator
+
+DAY = date(2026, 11, 20)
+
+
+def trending(hub: HubEmulator, on_call: OnCall = ignore_call) -> ListTrending:
+    settings = Settings(endpoint=hub.endpoint, cdn_origins=(hub.cdn_endpoint,), timeout_seconds=2.0)
+    return build_trending(settings, on_call, today=lambda: DAY)
+
+
+def test_one_request_most_trending_first(hub: HubEmulator) -> None:
+    hub.add(FakeRepo("a/cool-7B", trending_score=3, downloads=50, likes=4))
+    hub.add(
+        FakeRepo(
+            "b/hot-AWQ",
+            trending_score=800.5,
+            downloads=7,
+            tags=["license:mit", "base_model:quantized:b/hot"],
+            pipeline_tag="text-generation",
+            parameters={"I32": 100, "F16": 20},
+            card_data={"base_model": "b/hot", "base_model_relation": "quantized"},
+            last_modified="2026-11-02T10:00:00.000Z",
+            gated="auto",
+        )
+    )
+    hub.add(FakeRepo("c/secret", trending_score=9999, private=True))
+    calls: list[tuple[str, int | None]] = []
+    ask = trending(hub, lambda kind, status: calls.append((kind, status)))
+    hot, cool = ask().models
+    assert (hot.repo_id, cool.repo_id) == ("b/hot-AWQ", "a/cool-7B")
+    assert (hot.trending_score, hot.downloads, hot.parameters) == (800.5, 7, 120)
+    assert (hot.license, hot.gated, hot.pipeline_tag) == ("mit", True, "text-generation")
+    assert (hot.base_relation, hot.base_models) == ("quantized", ("b/hot",))
+    assert hot.created == date(2026, 11, 2)
+    assert (cool.downloads, cool.likes, cool.parameters) == (50, 4, None)
+    assert ask().read_on == DAY
+    assert calls == [("api", 200)], "the second answer is the first one's"
+    (request,) = hub.requests
+    assert "authorization" not in {name.lower() for name in request.headers}
+
+
+@pytest.mark.parametrize(
+    ("fault", "error", "reason"),
+    [
+        (Fault("status", match="/api/models", status=429), HubRateLimited, None),
+        (Fault("status", match="/api/models", status=503), HubUnreachable, "server_error"),
+        (
+            Fault("garbage", match="/api/models", body=b"<html>"),
+            HubUnreachable,
+            "unexpected_answer",
+        ),
+        (Fault("garbage", match="/api/models", body=b"{}"), HubUnreachable, "unexpected_answer"),
+        (
+            Fault("redirect_to", match="/api/models", location="http://127.0.0.9:1/api/models"),
+            HubUnreachable,
+            "redirect",
+        ),
+    ],
+)
+def test_a_failure_is_not_repeated(
+    hub: HubEmulator, fault: Fault, error: type[ModelUnreadable], reason: str | None
+) -> None:
+    """One request, also where the Hub asks to wait: an order is not worth a second."""
+    hub.faults.add(fault)
+    with pytest.raises(error) as raised:
+        trending(hub)()
+    assert raised.value.fields.get("reason") == reason
+    assert len(hub.requests) == 1
+
+
+def test_a_spent_allowance_is_a_rate_limit(hub: HubEmulator) -> None:
+    hub.options.rate_limits["api"] = (0, 0)
+    hub.options.enforce_rate_limits = True
+    with pytest.raises(HubRateLimited) as raised:
+        trending(hub)()
+    assert raised.value.fields["retry_after_seconds"] > 0
+    assert len(hub.requests) == 1
+
+
+def test_a_failure_is_forgotten(hub: HubEmulator) -> None:
+    hub.add(FakeRepo("a/model"))
+    hub.faults.add(Fault("status", match="/api/models", status=429, times=1))
+    ask = trending(hub)
+    with pytest.raises(HubRateLimited):
+        ask()
+    assert [model.repo_id for model in ask().models] == ["a/model"]
+
+
+def test_offline() -> None:
+    with pytest.raises(HubUnreachable, match="offline"):
+        build_trending(Settings(offline=True))()
+
+
+HOSTILE: list[Any] = [
+    *(None, 7, "a/b", [], {}, {"id": 7}, {"id": "../../etc"}, {"id": "a/b/c"}, {"id": "<b>/x"}),
+    {"id": "x" * 5000},
+    {
+        "id": "a/odd",
+        "downloads": "many",
+        "likes": -3,
+        "trendingScore": 1e999,
+        "createdAt": "yesterday",
+        "pipeline_tag": ["x"],
+        "tags": {"license:mit": 1},
+        "safetensors": {"parameters": {"F16": -1}},
+        "gated": None,
+    },
+    {"id": "A/ODD", "downloads": 5},
+    {"id": "a/late", "createdAt": "2999-01-01T00:00:00.000Z", "downloads": True, "likes": 2**80},
+]
+
+
+def test_hostile_entries_are_left_out_or_emptied() -> None:
+    odd, late = parse_trending(HOSTILE, DAY).models
+    assert odd.repo_id == "a/odd", "a second entry of the same name does not replace the first"
+    figures = (odd.created, odd.downloads, odd.likes, odd.trending_score, odd.parameters)
+    assert figures == (None,) * 5
+    assert (odd.license, odd.pipeline_tag, odd.gated) == (None, None, False)
+    assert (late.created, late.downloads, late.likes) == (None, None, None)
+
+
+def test_a_longer_listing_is_cut() -> None:
+    entries = [{"id": f"a/m{number}"} for number in range(LISTED_MODELS + 50)]
+    assert len(parse_trending(entries, DAY).models) == LISTED_MODELS
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=12),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner),
+    max_leaves=8,
+)
+_NAMES = ("createdAt", "downloads", "likes", "trendingScore", "tags", "gated", "safetensors")
+
+
+@given(st.dictionaries(st.sampled_from(_NAMES), _JSON))
+def test_any_values_are_read(values: dict[str, Any]) -> None:
+    (model,) = parse_trending([{"id": "a/b", **values}], DAY).models
+    assert model.created is None or model.created <= DAY
+    for count in (model.downloads, model.likes, model.trending_score, model.parameters):
+        assert count is None or 0 <= count < 2**60
+
+
+def test_the_url_asks_for_what_is_read() -> None:
+    url = trending_url("https://huggingface.co")
+    assert url.startswith("https://huggingface.co/api/models?sort=trendingScore&direction=-1")
+    assert f"limit={LISTED_MODELS}" in url
+
+
+def test_the_table_is_written_anew(
+    hub: HubEmulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model that the Hub has is read, one request each; another keeps its row."""
+    (tmp_path / "model_use.csv").write_text((GENERATED_DIR / "model_use.csv").read_text("utf-8"))
+    folder = tmp_path / "models"
+    folder.mkdir()
+    names = {"Qwen/Qwen3-8B": "a.json", "openai/gpt-oss-20b": "b.json"}
+    (folder / "index.json").write_text(json.dumps({"models": names, "aliases": {}}))
+    hub.add(FakeRepo("Qwen/Qwen3-8B", downloads=12, likes=3))
+    settings = Settings(endpoint=hub.endpoint, snapshots_folder=folder)
+    monkeypatch.setattr(
+        refresh_model_use.Settings, "from_environment", classmethod(lambda cls, env: settings)
+    )
+    code = refresh_model_use.main(["--date", "2026-11-20", "--output", str(tmp_path)])
+    uses, before = embedded_use(tmp_path), embedded_use()
+    assert code == 1
+    assert uses.keys() == {name.casefold() for name in names}
+    read = uses["qwen/qwen3-8b"]
+    assert (read.downloads, read.likes, read.as_of) == (12, 3, DAY)
+    assert read.created == date(2025, 1, 1)
+    assert uses["openai/gpt-oss-20b"] == before["openai/gpt-oss-20b"]
