@@ -15,6 +15,7 @@ from gpusizer.fit.fit import Fit
 from gpusizer.fit.mixed_gpus.rig_plan import RigPlan, rig_json
 from gpusizer.fit.parallelism.run_plan import parallelism_json, plan_json
 from gpusizer.fit.ranking import Ranked
+from gpusizer.fit.serving_plan import ServingPlan, serving_plan_json
 from gpusizer.fit.speed import speeds_json
 from gpusizer.gpus.costs import PlanCosts
 from gpusizer.hub.quantized_repos import QuantizedRepo
@@ -67,9 +68,11 @@ class Report:
     quantized_repos: tuple[QuantizedRepo, ...] | None = None
     rig: RigPlan | None = None
     model_card: ModelCardAnswer | None = None
+    serving_plan: ServingPlan | None = None
 
     def to_json(self, say: Say) -> dict[str, Any]:
-        """The contract's report object; `quantized_repos` and `rig` only when requested.
+        """The contract's report object; `quantized_repos`, `rig` and `serving_plan` only when
+        requested.
 
         `model_card` is null where no card was read, and left out where it was not wanted.
         """
@@ -85,6 +88,8 @@ class Report:
             report["quantized_repos"] = [repo.to_json() for repo in self.quantized_repos]
         if self.rig is not None:
             report["rig"] = rig_json(self.rig, say)
+        if self.serving_plan is not None:
+            report["serving_plan"] = serving_plan_json(self.serving_plan, say)
         if self.request.card:
             report["model_card"] = self.model_card.to_json(say) if self.model_card else None
         return report
@@ -210,6 +215,7 @@ def ranked_json(item: Ranked, say: Say) -> dict[str, Any]:
         **speeds_json(item.speeds),
         "parallelism": parallelism_json(fit),
         "price": _price_json(item.costs, say),
+        "loading": item.load_times.to_json(),
         "power_watts": item.power_watts,
         "why": line(map(say, item.why)),
         "reasons": [note_json(note, say) for note in item.reasons],

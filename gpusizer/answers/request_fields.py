@@ -17,6 +17,7 @@ from gpusizer.core.validation import (
     Count,
     Flag,
     Hours,
+    Number,
     OneOf,
     Pixels,
     Refused,
@@ -32,6 +33,8 @@ from gpusizer.core.validation import (
     read_texts,
 )
 from gpusizer.fit.filters import IN_PRODUCTION, STATUSES, GpuFilter
+from gpusizer.fit.serving_plan import ServingTarget
+from gpusizer.fit.speed.work import prompt_tokens
 from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, CostAssumptions
 from gpusizer.gpus.names import MAX_COUNT
 from gpusizer.memory.kv_cache import ALIASES, BYTES_PER_ELEMENT
@@ -159,6 +162,52 @@ class UseFields(RequestModel):
     draft_tokens: Count = Field(
         0, ge=0, le=64, description="tokens that the model's own draft layers guess ahead"
     )
+
+
+class TargetFields(RequestModel):
+    """What all replicas together are to serve."""
+
+    heading: ClassVar[str] = "serving target"
+
+    requests_per_second: Annotated[Number | None, Unit("N")] = Field(
+        None,
+        ge=0.001,
+        le=1e6,
+        description="plan the fewest GPUs that answer so many requests a second",
+    )
+    prompt_tokens: Tokens | None = Field(
+        None,
+        ge=1,
+        le=MOST_CONTEXT,
+        description="tokens of a prompt; without it three quarters of the context",
+    )
+    answer_tokens: Tokens | None = Field(
+        None,
+        ge=1,
+        le=MOST_CONTEXT,
+        description="tokens of an answer; without it the rest of the context",
+    )
+    ttft_ms: Annotated[Number | None, Unit("MS")] = Field(
+        None,
+        ge=1,
+        le=1e7,
+        description="most milliseconds to the first token of an answer, on average",
+    )
+
+    def target_within(self, context: int) -> ServingTarget | None:
+        """The target, None where no rate is asked for; `context` is shared out where a length of
+        prompts or answers is open."""
+        if self.requests_per_second is None:
+            return None
+        prompt, answer = self.prompt_tokens, self.answer_tokens
+        if prompt is None:
+            prompt = prompt_tokens(context) if answer is None else max(1, context - answer)
+        return ServingTarget(
+            requests_per_second=self.requests_per_second,
+            prompt_tokens=prompt,
+            answer_tokens=answer or max(1, context - prompt),
+            ttft_seconds=None if self.ttft_ms is None else self.ttft_ms / 1000,
+        )
 
 
 class EngineFields(RequestModel):
@@ -332,6 +381,30 @@ class CostFields(RequestModel):
         ge=0,
         le=1e7,
         description="price of the computer around the boards, 0 to leave it out",
+    )
+    gpu_usd: Usd | None = Field(
+        None,
+        ge=0,
+        le=1e7,
+        description="your own price of one board of the GPUs named, in place of those on record",
+    )
+    gpu_usd_per_hour: Usd | None = Field(
+        None,
+        ge=0,
+        le=10_000,
+        description="your own price of an hour of one board of the GPUs named",
+    )
+    disk_gb_per_s: Annotated[Number, Unit("GB/S")] = Field(
+        DEFAULT_ASSUMPTIONS.disk_gb_per_s,
+        ge=0.01,
+        le=1000,
+        description="speed of the disk that weights are loaded from, in GB/s",
+    )
+    network_gbit_per_s: Annotated[Number, Unit("GBIT/S")] = Field(
+        DEFAULT_ASSUMPTIONS.network_gbit_per_s,
+        ge=0.001,
+        le=10_000,
+        description="speed of the network that weights are downloaded over, in Gbit/s",
     )
 
     @cached_property

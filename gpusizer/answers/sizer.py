@@ -12,6 +12,7 @@ from gpusizer.answers.model_card.card_answer import answer_card, with_authors_te
 from gpusizer.answers.models_for.model_library import ModelLibrary
 from gpusizer.answers.models_for.models_answer import ModelsFor
 from gpusizer.answers.models_for.service import models_for
+from gpusizer.answers.planning import serving_plan
 from gpusizer.answers.report import EstimateRow, Report
 from gpusizer.answers.request import (
     ALL_QUANTS,
@@ -124,10 +125,13 @@ class Sizer:
                 about = (Note("filters_not_applied"),)
         else:
             ranking, about = self._ranked(ranker, request)
+            if request.assumptions.has_own_prices:
+                about = (*about, Note("own_prices_need_a_gpu"))
         rig = None
         if request.rig:
             rig = plan_rig(ranker, build_rig(parse_rig(request.rig), self.catalogue))
         published, problems = self._published(request, profile)
+        quants = self._quants(request, profile)
         return Report(
             request=request,
             profile=profile,
@@ -137,6 +141,7 @@ class Sizer:
             notes=(*notes, *about, *problems),
             quantized_repos=published,
             rig=rig,
+            serving_plan=serving_plan(request, profile, quants, self.catalogue, named, budget),
         )
 
     def _ranked(
@@ -150,7 +155,7 @@ class Sizer:
             catalogue,
             request.rank_by,
             request.top,
-            assumptions=request.assumptions,
+            assumptions=request.assumptions.without_own_prices,
             most_boards=limits,
         )
         notes = []

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from gpusizer.answers.comparison import Comparison, GpuListing
 from gpusizer.answers.model_card.verdicts import JudgedStatement
 from gpusizer.answers.report import EstimateRow, Report, line
+from gpusizer.cli.capacity import plan_parts
 from gpusizer.cli.money import money_text, price_cell, purposes_text
 from gpusizer.cli.output import lines_text, table
 from gpusizer.cli.plans import RIG_HEAD, plan_lines, rig_lines, rig_rows
@@ -34,6 +35,7 @@ def report_text(report: Report) -> str:
         *rig_parts(report),
         f"GPUs ({report.request.rank_by} first)" if not report.request.gpus else "GPUs asked for",
         *_ranking_parts(report),
+        *plan_parts(report),
         *(say_note(note) for note in report.notes),
         *(_asked_text(item) for item in report.ranking if item.largest is not None),
     ]

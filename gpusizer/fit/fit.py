@@ -207,7 +207,7 @@ class Fitter:
         """How one estimate fits `boards` boards of a GPU."""
         memory = memory_of(estimate.engine, gpu)
         pool = estimate.pool_bytes(memory)
-        held = self._sequences_held(estimate, pool)
+        held = self.sequences_held(estimate, pool)
         return Fit(
             gpu=gpu,
             count=boards,
@@ -278,7 +278,7 @@ class Fitter:
             self.profile.architecture, workload, estimate.split, estimate.device_class, pool
         )
 
-    def _sequences_held(self, estimate: MemoryEstimate, pool: int) -> float | None:
+    def sequences_held(self, estimate: MemoryEstimate, pool: int) -> float | None:
         """Sequences of the asked-for context that the pool of one data-parallel rank holds."""
         arch = self.profile.architecture
         if arch is None or not grows(arch):

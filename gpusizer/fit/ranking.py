@@ -17,7 +17,14 @@ from gpusizer.fit.policies import POLICIES, RankedCandidate, SortKey, total_memo
 from gpusizer.fit.rank_reasons import why
 from gpusizer.fit.speed import ModelFacts, Rate, Speeds, Work, speeds, tokens_per_second
 from gpusizer.gpus import Catalogue, Gpu
-from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, CostAssumptions, PlanCosts, plan_costs
+from gpusizer.gpus.costs import (
+    DEFAULT_ASSUMPTIONS,
+    CostAssumptions,
+    LoadTimes,
+    PlanCosts,
+    load_times,
+    plan_costs,
+)
 from gpusizer.memory.estimate import MemoryEstimate
 
 
@@ -53,6 +60,12 @@ class Ranked:
         """What the boards cost, bought or rented."""
         fit = self.fit
         return plan_costs(fit.gpu, fit.count, self.tokens_per_second, self.assumptions)
+
+    @property
+    def load_times(self) -> LoadTimes:
+        """Minutes until the files are downloaded, and read from a disk."""
+        stored, assumed = self.fit.estimate.stored_bytes, self.assumptions
+        return load_times(stored, assumed.disk_gb_per_s, assumed.network_gbit_per_s)
 
     @property
     def why(self) -> tuple[Note, ...]:

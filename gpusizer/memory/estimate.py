@@ -67,6 +67,11 @@ class MemoryEstimate:
         return self.sizes.total - self.left_out_bytes
 
     @property
+    def stored_bytes(self) -> int:
+        """Bytes of the weights on a disk."""
+        return self.sizes.total
+
+    @property
     def host_bytes(self) -> int:
         """Bytes of weights kept in system memory.
 

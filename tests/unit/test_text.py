@@ -41,7 +41,7 @@ FAMILIES: Mapping[str, Iterable[str]] = {
     "note.why_": VERDICTS,
     "note.why_training_": (*TRAINING_LEVELS, "unknown"),
     "note.why_inference_": (*INFERENCE_LEVELS, "unknown"),
-    "note.why_price_": ("new", "used", "system", "launch"),
+    "note.why_price_": ("new", "used", "system", "launch", "own"),
     "note.why_per_million_": ("rented", "owned"),
     "note.why_per_hour_": ("rented", "owned"),
     "note.purpose_": PURPOSES,

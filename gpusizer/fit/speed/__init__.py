@@ -146,6 +146,11 @@ def prefill_rate(
     return _rate(_inverse(prompt_token_seconds(work, gpu)), _band(PREFILL, work, gpu))
 
 
+def serving_bands(work: Work, gpu: Gpu) -> tuple[RateBand, RateBand]:
+    """Bands of the speed of many users' steps, and of reading prompts."""
+    return _band(TOTALS, work, gpu), _band(PREFILL, work, gpu)
+
+
 def work_of(profile: ModelProfile, workload: Workload, estimate: MemoryEstimate) -> Work | None:
     """What a step reads and computes; None for models that generate no text."""
     facts = ModelFacts.of(profile, workload)
@@ -182,6 +187,7 @@ __all__ = [
     "Work",
     "decode_rate",
     "prefill_rate",
+    "serving_bands",
     "speeds",
     "speeds_json",
     "tokens_per_second",
