@@ -160,7 +160,10 @@ class UseFields(RequestModel):
         False, description="leave out the vision and audio parts of a multimodal model"
     )
     draft_tokens: Count = Field(
-        0, ge=0, le=64, description="tokens that the model's own draft layers guess ahead"
+        0,
+        ge=0,
+        le=64,
+        description="tokens guessed ahead, by the model's own draft layers or by draft_model",
     )
 
 
@@ -208,6 +211,25 @@ class TargetFields(RequestModel):
             answer_tokens=answer or max(1, context - prompt),
             ttft_seconds=None if self.ttft_ms is None else self.ttft_ms / 1000,
         )
+
+
+class SpeculationFields(RequestModel):
+    """A second model that guesses tokens."""
+
+    heading: ClassVar[str] = "speculative decoding"
+
+    draft_model: Annotated[Text, Unit("MODEL")] = Field(
+        "",
+        description="a second model on the same GPUs that guesses tokens: an EAGLE or DFlash head"
+        ' or a small sibling, such as "Qwen/Qwen3-0.6B"',
+    )
+    acceptance_rate: Share | None = Field(
+        None,
+        ge=0,
+        le=1,
+        description="share of guessed tokens that the model accepts; without it no faster speed is"
+        " claimed",
+    )
 
 
 class EngineFields(RequestModel):
@@ -309,7 +331,7 @@ class DiffusersFields(RequestModel):
     )
 
 
-class WorkloadFields(UseFields, EngineFields, LlamaCppFields, DiffusersFields):
+class WorkloadFields(UseFields, SpeculationFields, EngineFields, LlamaCppFields, DiffusersFields):
     """Everything that a Workload holds."""
 
     @cached_property

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from gpusizer.answers.comparison import ComparedGpu, Comparison, GpuListing, nothing_found
+from gpusizer.answers.drafting import read_draft
 from gpusizer.answers.model_card.asking import Asking
 from gpusizer.answers.model_card.card_answer import answer_card, with_authors_terms
 from gpusizer.answers.models_for.model_library import ModelLibrary
@@ -86,7 +87,7 @@ class Sizer:
         request = SizeRequest.from_fields(fields)
         snapshot = self.snapshot(request)
         budget = self.new_budget()
-        profile = build_profile(snapshot)
+        profile = self._profile_of(request, snapshot, budget)
         about: tuple[Note, ...] = ()
         if request.as_card:
             terms, note = with_authors_terms(fields, snapshot.card, profile)
@@ -100,6 +101,12 @@ class Sizer:
     def profile(self, request: SizeRequest) -> ModelProfile:
         """The profile of the requested model."""
         return build_profile(self.snapshot(request))
+
+    def _profile_of(
+        self, request: SizeRequest, snapshot: RepoSnapshot, budget: TimeBudget
+    ) -> ModelProfile:
+        """The profile of a snapshot, with the draft model that the request names."""
+        return read_draft(request, build_profile(snapshot), self.fetch, self.parse, budget)
 
     def snapshot(self, request: SizeRequest) -> RepoSnapshot:
         """What the requested model's repository holds. Raises as `size` does."""
@@ -129,6 +136,7 @@ class Sizer:
                 about = (*about, Note("own_prices_need_a_gpu"))
         rig = None
         if request.rig:
+            notes += (Note("draft_not_in_rig"),) if profile.draft else ()
             rig = plan_rig(ranker, build_rig(parse_rig(request.rig), self.catalogue))
         published, problems = self._published(request, profile)
         quants = self._quants(request, profile)
@@ -214,7 +222,7 @@ class Sizer:
             return Comparison(tuple(ComparedGpu(*pair, None) for pair in named), None, None)
         snapshot = self.snapshot(request)
         budget = self.new_budget()
-        profile = build_profile(snapshot)
+        profile = self._profile_of(request, snapshot, budget)
         workload, _ = resolve_workload(request.workload, profile)
         fitter = Fitter(
             profile,

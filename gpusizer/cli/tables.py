@@ -8,6 +8,7 @@ from gpusizer.answers.comparison import Comparison, GpuListing
 from gpusizer.answers.model_card.verdicts import JudgedStatement
 from gpusizer.answers.report import EstimateRow, Report, line
 from gpusizer.cli.capacity import plan_parts
+from gpusizer.cli.drafts import draft_parts, speculation_lines
 from gpusizer.cli.money import money_text, price_cell, purposes_text
 from gpusizer.cli.output import lines_text, table
 from gpusizer.cli.plans import RIG_HEAD, plan_lines, rig_lines, rig_rows
@@ -32,6 +33,7 @@ def report_text(report: Report) -> str:
         f"Memory for {workload.context:,} tokens of context, {workload.concurrency} sequence"
         " at once, in GiB (1 GiB = 2^30 bytes). * = as stored in the repository.",
         table(_ESTIMATE_HEAD, [_estimate_cells(row) for row in report.estimates]),
+        *draft_parts(report),
         *rig_parts(report),
         f"GPUs ({report.request.rank_by} first)" if not report.request.gpus else "GPUs asked for",
         *_ranking_parts(report),
@@ -183,6 +185,7 @@ def consulted_text(item: Ranked) -> str:
         lines += [f"  {say_note(note)}" for note in item.largest.notes()]
     if item.speeds is not None:
         lines += _speed_lines(item.speeds)
+        lines += speculation_lines(item.speculation, item.speeds.users)
     if item.advice:
         alone = any(suggestion.enough for suggestion in item.advice)
         lines.append(

@@ -12,6 +12,7 @@ from gpusizer.core.time_budget import TimeBudget
 from gpusizer.fit.compatibility import runs_on
 from gpusizer.fit.parallel_degrees import divides
 from gpusizer.gpus import Gpu
+from gpusizer.memory.draft import longest_context
 from gpusizer.memory.engines import ENGINES, Engine, Split, find_engine
 from gpusizer.memory.estimate import Estimator, MemoryEstimate
 from gpusizer.memory.kv_cache import grows
@@ -129,8 +130,10 @@ def split_for(engine: Engine, profile: ModelProfile, gpus: int) -> Split | None:
 
 
 def _divides(profile: ModelProfile, tensor: int) -> bool:
-    """Whether matrices divide by the degree; false without a language model's configuration."""
-    return profile.architecture is not None and divides(profile.architecture, tensor)
+    """Whether matrices divide by the degree, those of a draft model too; false without a language
+    model's configuration."""
+    models = (profile, profile.draft.profile) if profile.draft else (profile,)
+    return all(model.architecture and divides(model.architecture, tensor) for model in models)
 
 
 class Fitter:
@@ -274,6 +277,15 @@ class Fitter:
 
     def _max_context(self, estimate: MemoryEstimate, pool: int) -> int | None:
         workload = replace(self.workload, kv_dtype=estimate.kv_dtype)
+        if estimate.draft is not None:
+            return longest_context(
+                self.profile,
+                workload,
+                estimate.engine,
+                estimate.split,
+                estimate.device_class,
+                pool,
+            )
         return estimate.engine.longest_context(
             self.profile.architecture, workload, estimate.split, estimate.device_class, pool
         )

@@ -15,6 +15,7 @@ from gpusizer.fit.offload import offload_notes
 from gpusizer.fit.parallelism.run_plan import RunPlan
 from gpusizer.fit.policies import POLICIES, RankedCandidate, SortKey, total_memory
 from gpusizer.fit.rank_reasons import why
+from gpusizer.fit.speculative_speeds import SpeculativeSpeeds, speculative_speeds
 from gpusizer.fit.speed import ModelFacts, Rate, Speeds, Work, speeds, tokens_per_second
 from gpusizer.gpus import Catalogue, Gpu
 from gpusizer.gpus.costs import (
@@ -36,6 +37,7 @@ class Ranked:
         speeds: None where the model does not run, or generates no text.
         assumptions: what costs are reckoned with.
         rank_by: the policy that put it there, "" where the GPU was asked for by name.
+        speculation: speeds with the tokens that a draft model guesses, None without one.
         largest, advice, plans: only where the GPU was asked for by name.
     """
 
@@ -48,6 +50,7 @@ class Ranked:
     assumptions: CostAssumptions = DEFAULT_ASSUMPTIONS
     rank_by: str = ""
     plans: tuple[RunPlan, ...] = ()
+    speculation: SpeculativeSpeeds | None = None
 
     @property
     def tokens_per_second(self) -> float | None:
@@ -149,6 +152,7 @@ def describe(fitter: Fitter, gpu: Gpu, boards: int, estimate: MemoryEstimate, ra
         fit=fit,
         speeds=speeds(fitter.profile, fitter.workload, fit) if runs else None,
         reasons=_reasons(fitter, fit),
+        speculation=speculative_speeds(fitter.profile, fitter.workload, fit) if runs else None,
     )
 
 

@@ -18,6 +18,7 @@ from gpusizer.fit.speed.decode import step_seconds
 from gpusizer.fit.speed.prefill import prompt_token_seconds
 from gpusizer.fit.speed.replica import ReplicaPace, replicas_for, users_at, users_borne
 from gpusizer.fit.speed.serving import served_sequences
+from gpusizer.fit.speed.speculation import Speculation
 from gpusizer.gpus import Catalogue, Gpu
 from gpusizer.gpus.costs import CostAssumptions, PlanCosts, plan_costs
 from gpusizer.memory.estimate import MemoryEstimate
@@ -204,13 +205,17 @@ def _option(
     gpu, estimate = choice.gpu, choice.estimate
     fitter.budget.check(fitter.profile.repo_id)
     work = Work.of(facts, estimate)
+    guess = None
+    if fitter.workload.acceptance_rate is not None:
+        guess = Speculation.of(fitter.profile, fitter.workload, estimate, work)
     reading = prompt_token_seconds(work, gpu)
-    if reading is None or step_seconds(work, gpu, 1) is None:
+    drafting = 0.0 if guess is None else guess.prompt_token_seconds(gpu)
+    if reading is None or drafting is None or step_seconds(work, gpu, 1) is None:
         return None
     held = fitter.sequences_held(estimate, estimate.pool_bytes(memory_of(estimate.engine, gpu)))
     pace = ReplicaPace(
-        step=_Step(work, gpu, target),
-        prompt_seconds=target.prompt_tokens * reading,
+        step=_Step(work, gpu, target, guess),
+        prompt_seconds=target.prompt_tokens * (reading + drafting),
         lanes=work.data * (work.pipeline if work.family == SERVING else 1),
         answer=target.answer_tokens,
         most_users=_most_users(fitter.workload, work, held),
@@ -221,14 +226,19 @@ def _option(
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """Seconds of a step; caches hold the prompt and, on average, half of the answer."""
+    """Seconds in which each user gets a token: of a step, or of a round of guesses over the tokens
+    that it gives. Caches hold the prompt and, on average, half of the answer."""
 
     work: Work
     gpu: Gpu
     target: ServingTarget
+    guess: Speculation | None
 
     def __call__(self, users: float) -> float:
         filled = 1 - self.target.answer_tokens / 2 / self.target.context
+        acceptance = self.work.facts.workload.acceptance_rate
+        if self.guess is not None and acceptance is not None:
+            return self.guess.token_seconds(self.gpu, users, acceptance, filled) or math.inf
         return step_seconds(self.work, self.gpu, users, filled) or math.inf
 
 
