@@ -45,8 +45,10 @@ def derivation(
     weights, cache = memory.weights, memory.kv_cache
     typed = replace(workload, kv_dtype=row.estimate.kv_dtype)
     steps = [
-        *_closed("weights", list(_weights(row, profile)), weights),
-        *_closed("kv_cache", list(_cache(profile.architecture, typed)), cache),
+        *_closed("weights", [*_weights(row, profile), *_draft(row, "weights")], weights),
+        *_closed(
+            "kv_cache", [*_cache(profile.architecture, typed), *_draft(row, "kv_cache")], cache
+        ),
         DerivationStep("activations", "activations", "", memory.activations),
         DerivationStep("overhead", "overhead", "", memory.overhead),
         DerivationStep("overhead", "outside", "", memory.outside),
@@ -70,6 +72,13 @@ def _weights(row: EstimateRow, profile: ModelProfile) -> Iterator[DerivationStep
     if row.projector_bytes:
         amount = exactly(row.projector_bytes, Provenance.DERIVED)
         yield DerivationStep("weights", "projector", "", amount)
+
+
+def _draft(row: EstimateRow, part: str) -> Iterator[DerivationStep]:
+    """What a draft model adds to the weights or the cache."""
+    if row.estimate.draft is not None:
+        amount = getattr(row.estimate.draft.all_gpus, part)
+        yield DerivationStep(part, "draft", "", amount)
 
 
 def _cache(architecture: Architecture | None, workload: Workload) -> Iterator[DerivationStep]:

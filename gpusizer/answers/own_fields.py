@@ -10,7 +10,8 @@ from pydantic import Field
 from gpusizer.core.request_model import RequestModel
 from gpusizer.core.units import GB, GIB
 from gpusizer.core.validation import Number, Unit, fail
-from gpusizer.fit.mixed_gpus.machine import MOST_RAM_BYTES, USUAL_DISK_BYTES_PER_SECOND
+from gpusizer.fit.mixed_gpus.machine import MOST_RAM_BYTES
+from gpusizer.gpus.costs.loading import NVME_GB_PER_S
 from gpusizer.gpus.own_memory import OwnMemory
 
 MOST_GB = 100_000
@@ -47,7 +48,22 @@ class OwnMemoryFields(RequestModel):
         return OwnMemory(free, used)
 
 
-class OwnMachineFields(RequestModel):
+class DiskFields(RequestModel):
+    """What the machine's disk does."""
+
+    heading: ClassVar[str] = "disk"
+
+    disk_gb_per_s: Annotated[Number, Unit("GB/s")] = Field(
+        NVME_GB_PER_S,
+        ge=0.01,
+        le=100,
+        description="GB (10^9 bytes) a second that the machine's disk reads: weights at each start,"
+        " and what llama.cpp maps beyond GPUs and system memory; 7 is an NVMe disk on four lanes of"
+        " PCIe 4.0",
+    )
+
+
+class OwnMachineFields(DiskFields):
     """What the machine around the named GPUs has."""
 
     heading: ClassVar[str] = "machine of the named GPUs"
@@ -59,13 +75,6 @@ class OwnMachineFields(RequestModel):
         description="system memory of the machine around the named GPUs, in GB of 2^30 bytes as"
         " modules count: whether it holds what llama.cpp leaves there is checked, and what it does"
         " not is read from the disk",
-    )
-    disk_gb_per_s: Annotated[Number, Unit("GB/s")] = Field(
-        USUAL_DISK_BYTES_PER_SECOND / GB,
-        ge=0.01,
-        le=100,
-        description="GB (10^9 bytes) a second that the machine's disk reads, for what llama.cpp"
-        " maps beyond GPUs and system memory; 7 is an NVMe disk on four lanes of PCIe 4.0",
     )
 
     @property

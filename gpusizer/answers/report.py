@@ -16,10 +16,14 @@ from gpusizer.fit.fit import Fit
 from gpusizer.fit.mixed_gpus.rig_plan import RigPlan, rig_json
 from gpusizer.fit.parallelism.run_plan import parallelism_json, plan_json
 from gpusizer.fit.ranking import Alternative, Ranked
+from gpusizer.fit.serving_plan import ServingPlan, serving_plan_json
+from gpusizer.fit.speculative_speeds import speculation_json
 from gpusizer.fit.speed import speeds_json
 from gpusizer.gpus.costs import PlanCosts
 from gpusizer.hub.quantized_repos import QuantizedRepo
-from gpusizer.memory.estimate import Breakdown, MemoryEstimate
+from gpusizer.memory.breakdown import Breakdown
+from gpusizer.memory.draft import DraftEstimate
+from gpusizer.memory.estimate import MemoryEstimate
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile
 
@@ -69,9 +73,11 @@ class Report:
     rig: RigPlan | None = None
     model_card: ModelCardAnswer | None = None
     alternatives: tuple[Alternative, ...] = ()
+    serving_plan: ServingPlan | None = None
 
     def to_json(self, say: Say) -> dict[str, Any]:
-        """The contract's report object; `quantized_repos` and `rig` only when requested.
+        """The contract's report object; `draft_model`, `quantized_repos`, `rig` and `serving_plan`
+        only when requested.
 
         `model_card` is null where no card was read, and left out where it was not wanted.
         """
@@ -90,10 +96,15 @@ class Report:
             "alternatives": [_alternative_json(item, say) for item in self.alternatives],
             "notes": [note_json(note, say) for note in self.notes],
         }
+        draft = self.profile.draft
+        if draft is not None:
+            report["draft_model"] = {"method": draft.method, **model_json(draft.profile, say)}
         if self.quantized_repos is not None:
             report["quantized_repos"] = [repo.to_json() for repo in self.quantized_repos]
         if self.rig is not None:
             report["rig"] = rig_json(self.rig, say)
+        if self.serving_plan is not None:
+            report["serving_plan"] = serving_plan_json(self.serving_plan, say)
         if self.request.card:
             report["model_card"] = self.model_card.to_json(say) if self.model_card else None
         return report
@@ -178,11 +189,29 @@ def _estimate_json(row: EstimateRow, workload: Workload) -> dict[str, Any]:
         "per_gpu": _amounts_json(estimate.per_gpu),
         "provenance": estimate.provenance(),
     }
+    if estimate.draft is not None:
+        data["draft"] = draft_json(estimate.draft)
     if row.fit is not None:
         data["capacity"] = row.fit.capacity_json()
         data["verdict"] = row.fit.verdict.value
         data["headroom_bytes"] = row.fit.headroom_bytes
     return data
+
+
+def draft_json(draft: DraftEstimate) -> dict[str, Any]:
+    """What of an estimate's amounts is the draft model's."""
+    return {
+        "quant": draft.quant.slug,
+        "native": draft.native,
+        "file_bytes": draft.sizes.total,
+        "gpus": draft.split.gpus,
+        **_amounts_json(draft.all_gpus),
+        "per_gpu": _amounts_json(draft.per_gpu),
+        "provenance": {
+            name: getattr(draft.all_gpus, name).provenance.value
+            for name in ("weights", "kv_cache", "activations", "overhead")
+        },
+    }
 
 
 def _amounts_json(breakdown: Breakdown) -> dict[str, int]:
@@ -218,8 +247,10 @@ def ranked_json(item: Ranked, say: Say) -> dict[str, Any]:
         "max_context": fit.max_context,
         "max_concurrency": fit.max_concurrency,
         **speeds_json(item.speeds),
+        **({"speculation": speculation_json(item.speculation)} if item.speculation else {}),
         "parallelism": parallelism_json(fit),
         "price": _price_json(item.costs, say),
+        "loading": item.load_times.to_json(),
         "power_watts": item.power_watts,
         "score": item.score.to_json(),
         "why": line(map(say, item.why)),

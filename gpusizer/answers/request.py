@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator, Field, PlainValidator
@@ -16,11 +17,13 @@ from gpusizer.answers.request_fields import (
     ModelFields,
     QuantFields,
     RigFields,
+    TargetFields,
     WorkloadFields,
 )
 from gpusizer.core.request_model import RequestModel, fields_of
 from gpusizer.core.validation import Flag, Number, OneOf, Refused, Text, Unit, read_text, read_texts
 from gpusizer.fit.recommendation import READING_SPEED
+from gpusizer.fit.serving_plan import ServingTarget
 
 __all__ = [
     "ALL_QUANTS",
@@ -100,10 +103,16 @@ class SizeRequest(
     AnswerFields,
     CardFields,
     WorkloadFields,
+    TargetFields,
     FilterFields,
     CostFields,
 ):
     """A checked request to size one model."""
+
+    @cached_property
+    def target(self) -> ServingTarget | None:
+        """What replicas are to serve, None where the request asks for no plan."""
+        return self.target_within(self.context)
 
 
 def _read_gpus(value: Any) -> tuple[str, ...]:
@@ -126,6 +135,7 @@ class CompareRequest(SizeRequest):
             *("gpu", "gpu_count", "top", "rank_by", "min_tok_s", "rig"),
             *fields_of(FilterFields),
             *fields_of(CardFields),
+            *fields_of(TargetFields),
         )
     )
 

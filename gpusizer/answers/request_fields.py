@@ -12,12 +12,13 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, PlainValidator
 
-from gpusizer.answers.own_fields import OwnMachineFields, OwnMemoryFields
+from gpusizer.answers.own_fields import DiskFields, OwnMachineFields, OwnMemoryFields
 from gpusizer.core.request_model import RequestModel
 from gpusizer.core.validation import (
     Count,
     Flag,
     Hours,
+    Number,
     OneOf,
     Pixels,
     Refused,
@@ -33,6 +34,8 @@ from gpusizer.core.validation import (
     read_texts,
 )
 from gpusizer.fit.filters import IN_PRODUCTION, STATUSES, GpuFilter
+from gpusizer.fit.serving_plan import ServingTarget
+from gpusizer.fit.speed.work import prompt_tokens
 from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, CostAssumptions
 from gpusizer.gpus.names import MAX_COUNT
 from gpusizer.memory.kv_cache import ALIASES, BYTES_PER_ELEMENT
@@ -160,7 +163,75 @@ class UseFields(RequestModel):
         False, description="leave out the vision and audio parts of a multimodal model"
     )
     draft_tokens: Count = Field(
-        0, ge=0, le=64, description="tokens that the model's own draft layers guess ahead"
+        0,
+        ge=0,
+        le=64,
+        description="tokens guessed ahead, by the model's own draft layers or by draft_model",
+    )
+
+
+class TargetFields(RequestModel):
+    """What all replicas together are to serve."""
+
+    heading: ClassVar[str] = "serving target"
+
+    requests_per_second: Annotated[Number | None, Unit("N")] = Field(
+        None,
+        ge=0.001,
+        le=1e6,
+        description="plan the fewest GPUs that answer so many requests a second",
+    )
+    prompt_tokens: Tokens | None = Field(
+        None,
+        ge=1,
+        le=MOST_CONTEXT,
+        description="tokens of a prompt; without it three quarters of the context",
+    )
+    answer_tokens: Tokens | None = Field(
+        None,
+        ge=1,
+        le=MOST_CONTEXT,
+        description="tokens of an answer; without it the rest of the context",
+    )
+    ttft_ms: Annotated[Number | None, Unit("MS")] = Field(
+        None,
+        ge=1,
+        le=1e7,
+        description="most milliseconds to the first token of an answer, on average",
+    )
+
+    def target_within(self, context: int) -> ServingTarget | None:
+        """The target, None where no rate is asked for; `context` is shared out where a length of
+        prompts or answers is open."""
+        if self.requests_per_second is None:
+            return None
+        prompt, answer = self.prompt_tokens, self.answer_tokens
+        if prompt is None:
+            prompt = prompt_tokens(context) if answer is None else max(1, context - answer)
+        return ServingTarget(
+            requests_per_second=self.requests_per_second,
+            prompt_tokens=prompt,
+            answer_tokens=answer or max(1, context - prompt),
+            ttft_seconds=None if self.ttft_ms is None else self.ttft_ms / 1000,
+        )
+
+
+class SpeculationFields(RequestModel):
+    """A second model that guesses tokens."""
+
+    heading: ClassVar[str] = "speculative decoding"
+
+    draft_model: Annotated[Text, Unit("MODEL")] = Field(
+        "",
+        description="a second model on the same GPUs that guesses tokens: an EAGLE or DFlash head"
+        ' or a small sibling, such as "Qwen/Qwen3-0.6B"',
+    )
+    acceptance_rate: Share | None = Field(
+        None,
+        ge=0,
+        le=1,
+        description="share of guessed tokens that the model accepts; without it no faster speed is"
+        " claimed",
     )
 
 
@@ -263,7 +334,7 @@ class DiffusersFields(RequestModel):
     )
 
 
-class WorkloadFields(UseFields, EngineFields, LlamaCppFields, DiffusersFields):
+class WorkloadFields(UseFields, SpeculationFields, EngineFields, LlamaCppFields, DiffusersFields):
     """Everything that a Workload holds."""
 
     @cached_property
@@ -313,7 +384,7 @@ class FilterFields(RequestModel):
         return GpuFilter(**{field.name: getattr(self, field.name) for field in fields(GpuFilter)})
 
 
-class CostFields(RequestModel):
+class CostFields(DiskFields):
     """What costs are computed with."""
 
     heading: ClassVar[str] = "costs"
@@ -335,6 +406,24 @@ class CostFields(RequestModel):
         ge=0,
         le=1e7,
         description="price of the computer around the boards, 0 to leave it out",
+    )
+    gpu_usd: Usd | None = Field(
+        None,
+        ge=0,
+        le=1e7,
+        description="your own price of one board of the GPUs named, in place of those on record",
+    )
+    gpu_usd_per_hour: Usd | None = Field(
+        None,
+        ge=0,
+        le=10_000,
+        description="your own price of an hour of one board of the GPUs named",
+    )
+    network_gbit_per_s: Annotated[Number, Unit("GBIT/S")] = Field(
+        DEFAULT_ASSUMPTIONS.network_gbit_per_s,
+        ge=0.001,
+        le=10_000,
+        description="speed of the network that weights are downloaded over, in Gbit/s",
     )
 
     @cached_property

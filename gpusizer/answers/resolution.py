@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from gpusizer.answers.drafting import resolve_draft
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.messages import Note
 from gpusizer.fit.fit import OFFLOAD_ENGINES
@@ -71,8 +72,9 @@ def resolve_workload(
     """
     if workload.engine is not None:
         workload = replace(workload, engine=find_engine(workload.engine).slug)
+    workload, draft_notes = resolve_draft(workload, profile)
     workload, expert_notes = resolve_experts(workload, profile)
-    notes = [*expert_notes, *refused_degrees(workload, profile)]
+    notes = [*draft_notes, *expert_notes, *refused_degrees(workload, profile)]
     pictures = _useless_for(profile, workload)
     if pictures:
         notes.append(Note("only_for_pipelines", facts=", ".join(pictures)))
@@ -123,7 +125,7 @@ def _ignored(workload: Workload) -> dict[str, Any]:
     return {
         name: default
         for name, default in _BY_VERSION.items()
-        if getattr(workload, name) != default and not _answers(workload.engine, name)
+        if getattr(workload, name) != default and not _answers(workload, name)
     }
 
 
@@ -186,8 +188,11 @@ def _on_canvas(workload: Workload, profile: ModelProfile) -> Workload:
     return replace(workload, width=canvas.width, height=canvas.height, frames=canvas.frames)
 
 
-def _answers(engine: str | None, field: str) -> bool:
-    """Whether the estimate of this engine depends on a field; false for no engine in particular."""
+def _answers(workload: Workload, field: str) -> bool:
+    """Whether the estimate of the engine depends on a field; false for no engine in particular."""
+    engine = workload.engine
+    if field == "draft_tokens" and workload.draft_model:
+        return True
     if engine is None:
         return False
     if engine in OFFLOAD_ENGINES and field != "engine_version":

@@ -7,12 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 from gpusizer.answers.comparison import ComparedGpu, Comparison, GpuListing, nothing_found
+from gpusizer.answers.drafting import read_draft
 from gpusizer.answers.model_card.asking import Asking
 from gpusizer.answers.model_card.card_answer import answer_card, with_authors_terms
 from gpusizer.answers.models_for.model_library import ModelLibrary
 from gpusizer.answers.models_for.models_answer import ModelsFor
 from gpusizer.answers.models_for.service import models_for
 from gpusizer.answers.own_machine import in_machine
+from gpusizer.answers.planning import serving_plan
 from gpusizer.answers.report import EstimateRow, Report
 from gpusizer.answers.request import (
     ALL_QUANTS,
@@ -90,7 +92,7 @@ class Sizer:
         request = SizeRequest.from_fields(fields)
         snapshot = self.snapshot(request)
         budget = self.new_budget()
-        profile = build_profile(snapshot)
+        profile = self._profile_of(request, snapshot, budget)
         about: tuple[Note, ...] = ()
         if request.as_card:
             terms, note = with_authors_terms(fields, snapshot.card, profile)
@@ -104,6 +106,12 @@ class Sizer:
     def profile(self, request: SizeRequest) -> ModelProfile:
         """The profile of the requested model."""
         return build_profile(self.snapshot(request))
+
+    def _profile_of(
+        self, request: SizeRequest, snapshot: RepoSnapshot, budget: TimeBudget
+    ) -> ModelProfile:
+        """The profile of a snapshot, with the draft model that the request names."""
+        return read_draft(request, build_profile(snapshot), self.fetch, self.parse, budget)
 
     def snapshot(self, request: SizeRequest) -> RepoSnapshot:
         """What the requested model's repository holds. Raises as `size` does."""
@@ -132,10 +140,14 @@ class Sizer:
             ranking, about = self._ranked(ranker, request)
             if (request.own_memory.is_stated or request.ram_gb) and not request.rig:
                 about = (*about, Note("own_memory_not_applied"))
+            if request.assumptions.has_own_prices:
+                about = (*about, Note("own_prices_need_a_gpu"))
         rig = None
         if request.rig:
+            notes += (Note("draft_not_in_rig"),) if profile.draft else ()
             rig = plan_rig(ranker, self._rig(request))
         published, problems = self._published(request, profile)
+        quants = self._quants(request, profile)
         return Report(
             request=request,
             profile=profile,
@@ -146,6 +158,7 @@ class Sizer:
             notes=(*notes, *about, *problems),
             quantized_repos=published,
             rig=rig,
+            serving_plan=serving_plan(request, profile, quants, self.catalogue, named, budget),
         )
 
     def _ranked(self, ranker: Fitter, request: SizeRequest) -> tuple[Ranking, tuple[Note, ...]]:
@@ -157,7 +170,7 @@ class Sizer:
             catalogue,
             request.rank_by,
             request.top,
-            assumptions=request.assumptions,
+            assumptions=request.assumptions.without_own_prices,
             most_boards=limits,
             min_tok_s=request.min_tok_s,
         )
@@ -221,7 +234,7 @@ class Sizer:
             return Comparison(tuple(ComparedGpu(*pair, None) for pair in named), None, None)
         snapshot = self.snapshot(request)
         budget = self.new_budget()
-        profile = build_profile(snapshot)
+        profile = self._profile_of(request, snapshot, budget)
         workload, _ = resolve_workload(request.workload, profile)
         fitter = Fitter(
             profile,

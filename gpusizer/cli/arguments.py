@@ -58,7 +58,7 @@ def option_help(field: FieldDescription) -> str:
     """Return the help of one option: its meaning, then choices, bounds and default in brackets.
 
     >>> option_help(described_fields(SizeRequest)["draft_tokens"])
-    "tokens that the model's own draft layers guess ahead (0 to 64; default 0)"
+    "tokens guessed ahead, by the model's own draft layers or by draft_model (0 to 64; default 0)"
     """
     choices = "" if field.unit == "|".join(field.choices) else field.choices_text
     default = f"default {field.default_text}" if field.default_text else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gpusizer.cli.output import lines_text, table
+from gpusizer.core.units import format_gb
 from gpusizer.fit.ranking import Ranked
 from gpusizer.gpus import Gpu, Price
 from gpusizer.gpus.costs import PlanCosts, RentalQuote
@@ -13,13 +14,14 @@ from gpusizer.gpus.purpose import Criterion, purpose_of
 from gpusizer.text import say_note
 
 _MOST_PROVIDERS = 4
+_YOURS = "your price"
 
 
 def money_text(item: Ranked) -> str:
     """Say what the boards of one plan cost, and under which assumptions."""
     costs = item.costs
     lines = [f"{item.fit.count} x {item.fit.gpu.name}: costs", _buy(costs), _rent(costs)]
-    lines += [_tokens(costs), _power(costs), _break_even(costs)]
+    lines += [_tokens(costs), _power(costs), _break_even(costs), _loading(item)]
     lines += [f"! {say_note(note)}" for note in costs.notes()]
     return lines_text(f"  {text}" if place else text for place, text in enumerate(lines))
 
@@ -50,6 +52,8 @@ def _figure(criterion: Criterion) -> str:
 def _buy(costs: PlanCosts) -> str:
     if costs.buy is None:
         return "buy: price unknown"
+    if costs.buy.basis == "own":
+        return f"buy: ${costs.buy_usd:,.0f} ({_YOURS})"
     kind = costs.buy.condition or f"{costs.buy.basis} price"
     lines = [
         f"buy: ${costs.buy_usd:,.0f} ({kind}, {costs.buy_as_of}{_stands_on(costs, costs.buy)})"
@@ -71,6 +75,8 @@ def price_cell(costs: PlanCosts) -> str:
     spread = "" if low is None or high is None or low == high else f"{low:,.0f}-{high:,.0f} "
     old = ", old" if costs.buy_is_old else ""
     weak = ", weak" if costs.buy_is_weak else ""
+    if buy.basis == "own":
+        return f"{costs.buy_usd:,.0f} ({_YOURS})"
     kind = buy.condition or buy.basis
     return f"{costs.buy_usd:,.0f} ({spread}{kind} {costs.buy_as_of}{old}{weak})"
 
@@ -108,6 +114,8 @@ def _rent(costs: PlanCosts) -> str:
     quote = costs.rent
     if quote is None:
         return "rent: nobody known rents it out"
+    if quote.own:
+        return f"rent: ${costs.rent_usd_per_hour:.2f}/h ({_YOURS})"
     extra = _other_offers(costs)
     if costs.rent_usd_per_hour is None:
         return f"rent: no list price known{extra} ({quote.as_of})"
@@ -156,6 +164,15 @@ def _break_even(costs: PlanCosts) -> str:
     months = costs.break_even_months
     after = "buying never pays off" if months is None else f"buying pays off after {months} months"
     return f"{costs.cheaper}: {after} ({terms})"
+
+
+def _loading(item: Ranked) -> str:
+    times, assumed = item.load_times, item.assumptions
+    return (
+        f"loading: {format_gb(times.stored_bytes)} take {times.disk_minutes:g} minutes from a disk"
+        f" of {assumed.disk_gb_per_s:g} GB/s, {times.download_minutes:g} over a network of"
+        f" {assumed.network_gbit_per_s:g} Gbit/s"
+    )
 
 
 def _usd(usd: float | None) -> str:

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from gpusizer.answers.comparison import Comparison, GpuListing
 from gpusizer.answers.model_card.verdicts import JudgedStatement
 from gpusizer.answers.report import EstimateRow, Report, line
+from gpusizer.cli.capacity import plan_parts
 from gpusizer.cli.choices import choice_parts
+from gpusizer.cli.drafts import draft_parts, speculation_lines
 from gpusizer.cli.evidence_text import evidence_text
 from gpusizer.cli.money import money_text, price_cell, purposes_text, rent_cell
 from gpusizer.cli.output import lines_text, table
@@ -34,10 +36,12 @@ def report_text(report: Report) -> str:
         f"Memory for {workload.context:,} tokens of context, {workload.concurrency} sequence"
         " at once, in GiB (1 GiB = 2^30 bytes). * = as stored in the repository.",
         table(_ESTIMATE_HEAD, [_estimate_cells(row) for row in report.estimates]),
+        *draft_parts(report),
         *rig_parts(report),
         *choice_parts(report),
         f"GPUs ({report.request.rank_by} first)" if not report.request.gpus else "GPUs asked for",
         *_ranking_parts(report),
+        *plan_parts(report),
         *(say_note(note) for note in report.notes),
         *_asked_parts(report),
     ]
@@ -195,6 +199,7 @@ def consulted_text(item: Ranked) -> str:
         lines += [f"  {say_note(note)}" for note in item.largest.notes()]
     if item.speeds is not None:
         lines += _speed_lines(item.speeds)
+        lines += speculation_lines(item.speculation, item.speeds.users)
     lines += [f"  ! {say_note(note)}" for note in statements_on(fit)]
     if item.advice:
         alone = any(suggestion.enough for suggestion in item.advice)

@@ -37,18 +37,20 @@ def choose(
     catalogue: Catalogue,
     most_boards: Sequence[int | None] | None = None,
     spare_share: float = 0.0,
+    counts: Sequence[int] = COUNTS,
 ) -> list[CandidateChoice]:
     """For each GPU on sale the first way that surely fits and leaves `spare_share` of each card
     free, else the first that surely fits, else the first that is tight.
 
     Ways are tried by GPU count, then from the most faithful quantization down, as long as a GPU is
     left without a choice. The result is in catalogue order, without GPUs on which nothing fits.
-    `most_boards` limits the boards of each GPU (None: leave this GPU out).
+    `most_boards` limits the boards of each GPU (None: leave this GPU out). `counts` are the numbers
+    of devices to try, where the request fixes no parallelism.
     """
     roomy: dict[int, CandidateChoice] = {}
     sure: dict[int, CandidateChoice] = {}
     tight: dict[int, CandidateChoice] = {}
-    for estimate, places in _ways(fitter, catalogue, taken=roomy):
+    for estimate, places in _ways(fitter, catalogue, counts, taken=roomy):
         total, budgeted = estimate.per_gpu.total, estimate.budgeted
         for place in places:
             gpu = catalogue.gpus[place]
@@ -70,12 +72,12 @@ def choose(
 
 
 def _ways(
-    fitter: Fitter, catalogue: Catalogue, taken: dict[int, CandidateChoice]
+    fitter: Fitter, catalogue: Catalogue, counts: Sequence[int], taken: dict[int, CandidateChoice]
 ) -> Iterator[tuple[MemoryEstimate, Places]]:
     """Every GPU count x quantization x engine, and the GPUs to try it on: not those in `taken`."""
     requested = asked_split(fitter.workload)
     quants = sorted(fitter.quants, key=lambda pair: pair[0].order)
-    for count in COUNTS if requested is None else (requested.gpus,):
+    for count in counts if requested is None else (requested.gpus,):
         able = _able(catalogue, count)
         for quant, native in quants:
             slugs = tuple(engine.slug for engine in fitter.engines(quant))

@@ -13,6 +13,7 @@ from gpusizer.fit.compatibility import runs_on
 from gpusizer.fit.parallel_degrees import divides
 from gpusizer.gpus import Gpu
 from gpusizer.memory.card_room import CardRoom
+from gpusizer.memory.draft import longest_context
 from gpusizer.memory.engines import ENGINES, Engine, Split, find_engine
 from gpusizer.memory.estimate import Estimator, MemoryEstimate
 from gpusizer.memory.kv_cache import grows
@@ -138,8 +139,10 @@ def split_for(engine: Engine, profile: ModelProfile, gpus: int) -> Split | None:
 
 
 def _divides(profile: ModelProfile, tensor: int) -> bool:
-    """Whether matrices divide by the degree; false without a language model's configuration."""
-    return profile.architecture is not None and divides(profile.architecture, tensor)
+    """Whether matrices divide by the degree, those of a draft model too; false without a language
+    model's configuration."""
+    models = (profile, profile.draft.profile) if profile.draft else (profile,)
+    return all(model.architecture and divides(model.architecture, tensor) for model in models)
 
 
 class Fitter:
@@ -215,7 +218,7 @@ class Fitter:
     def fit(self, gpu: Gpu, boards: int, estimate: MemoryEstimate) -> Fit:
         """How one estimate fits `boards` boards of a GPU."""
         pool = estimate.pool_bytes(memory_of(estimate.engine, gpu), free_bytes=gpu.free_bytes)
-        held = self._sequences_held(estimate, pool)
+        held = self.sequences_held(estimate, pool)
         return Fit(
             gpu=gpu,
             count=boards,
@@ -281,11 +284,20 @@ class Fitter:
 
     def _max_context(self, estimate: MemoryEstimate, pool: int) -> int | None:
         workload = replace(self.workload, kv_dtype=estimate.kv_dtype)
+        if estimate.draft is not None:
+            return longest_context(
+                self.profile,
+                workload,
+                estimate.engine,
+                estimate.split,
+                estimate.device_class,
+                pool,
+            )
         return estimate.engine.longest_context(
             self.profile.architecture, workload, estimate.split, estimate.device_class, pool
         )
 
-    def _sequences_held(self, estimate: MemoryEstimate, pool: int) -> float | None:
+    def sequences_held(self, estimate: MemoryEstimate, pool: int) -> float | None:
         """Sequences of the asked-for context that the pool of one data-parallel rank holds."""
         arch = self.profile.architecture
         if arch is None or not grows(arch):

@@ -18,9 +18,17 @@ from gpusizer.fit.parallelism.run_plan import RunPlan
 from gpusizer.fit.policies import POLICIES, RankedCandidate, SortKey, total_memory
 from gpusizer.fit.rank_reasons import why, why_alternative
 from gpusizer.fit.recommendation import READING_SPEED, SPARE_SHARE, Score, score_of
+from gpusizer.fit.speculative_speeds import SpeculativeSpeeds, speculative_speeds
 from gpusizer.fit.speed import ModelFacts, Rate, Speeds, Work, speeds, tokens_per_second
 from gpusizer.gpus import Catalogue, Gpu
-from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, CostAssumptions, PlanCosts, plan_costs
+from gpusizer.gpus.costs import (
+    DEFAULT_ASSUMPTIONS,
+    CostAssumptions,
+    LoadTimes,
+    PlanCosts,
+    load_times,
+    plan_costs,
+)
 from gpusizer.memory.estimate import MemoryEstimate
 
 
@@ -33,6 +41,7 @@ class Ranked:
         assumptions: what costs are reckoned with.
         rank_by: the policy that put it there, "" where the GPU was asked for by name.
         enough: tokens/s that each user should see.
+        speculation: speeds with the tokens that a draft model guesses, None without one.
         largest, advice, plans: only where the GPU was asked for by name.
     """
 
@@ -46,6 +55,7 @@ class Ranked:
     rank_by: str = ""
     plans: tuple[RunPlan, ...] = ()
     enough: float = READING_SPEED
+    speculation: SpeculativeSpeeds | None = None
 
     @property
     def tokens_per_second(self) -> float | None:
@@ -58,6 +68,12 @@ class Ranked:
         """What the boards cost, bought or rented."""
         fit = self.fit
         return plan_costs(fit.gpu, fit.count, self.tokens_per_second, self.assumptions)
+
+    @property
+    def load_times(self) -> LoadTimes:
+        """Minutes until the files are downloaded, and read from a disk."""
+        stored, assumed = self.fit.estimate.stored_bytes, self.assumptions
+        return load_times(stored, assumed.disk_gb_per_s, assumed.network_gbit_per_s)
 
     @property
     def why(self) -> tuple[Note, ...]:
@@ -216,6 +232,7 @@ def describe(fitter: Fitter, gpu: Gpu, boards: int, estimate: MemoryEstimate, ra
         fit=fit,
         speeds=speeds(fitter.profile, fitter.workload, fit) if runs else None,
         reasons=_reasons(fitter, fit),
+        speculation=speculative_speeds(fitter.profile, fitter.workload, fit) if runs else None,
     )
 
 

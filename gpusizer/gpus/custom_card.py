@@ -100,8 +100,7 @@ def _gpu(
     gb = significant(memory / GB)
     parts = [f"{gb:g}GB", *(_written(name, value) for name, value in figures.items())]
     slug = PREFIX + "@".join([*parts, *([stack] if stack else []), *formats])
-    today = current_day()
-    price = None if usd is None else Price(usd, "stated", STATED, today.isoformat())
+    price = None if usd is None else Price(usd, "own", STATED, None)
     values: dict[str, Any] = {
         **_UNKNOWN,
         "slug": slug,
@@ -112,7 +111,7 @@ def _gpu(
         "fp16_tensor_flops": flops,
         "power_watts": figures.get("watts"),
         "software": stack or ASSUMED_STACK,
-        "release_year": today.year,
+        "release_year": current_day().year,
         **{f"{name}_support": name in formats for name in FORMATS},
         "market": () if price is None else (price,),
         "statements": _statements(memory, figures, stack, formats),

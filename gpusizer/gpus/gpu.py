@@ -9,7 +9,7 @@ from gpusizer.core.messages import Note
 from gpusizer.core.units import GB, TERA
 
 MemoryBasis = Literal["observed", "rule", "nominal", "stated"]
-PriceBasis = Literal["street", "launch", "rent", "similar", "stated"]
+PriceBasis = Literal["street", "launch", "rent", "similar", "own"]
 Condition = Literal["new", "used", "system"]
 Evidence = Literal["ask", "sold", "guide", "mixed"]
 Support = Literal["yes", "partial", "no", "unknown"]
@@ -23,8 +23,8 @@ class Price:
 
     Attributes:
         basis: "street" (of today's market, new or used), "launch" (vendor's first price),
-            "rent", "similar" (nobody's price of this board: the median of similar ones), "stated"
-            (by whoever asks).
+            "rent", "similar" (nobody's price of this board: the median of similar ones), "own" (the
+            reader's).
         date: ISO date, month or bare year, as precise as the source; None for launch prices,
             which belong to `Gpu.release_year`.
         condition: "used" includes refurbished boards; "system" is a whole computer, new.

@@ -5,33 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from gpusizer.core.byte_ranges import Amount, Provenance, exactly, total
+from gpusizer.memory.breakdown import Breakdown
 from gpusizer.memory.card_room import CardRoom, room_of
+from gpusizer.memory.draft import DraftEstimate, draft_estimate
 from gpusizer.memory.engines import Engine, Loaded, Loader, Split
 from gpusizer.memory.engines.base import SHARES_FREE_MEMORY, FreeRule
 from gpusizer.memory.quants.table import Quant
 from gpusizer.memory.weight_sizes import WeightSizes
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import HEADERS, ModelProfile
-
-
-@dataclass(frozen=True, slots=True)
-class Breakdown:
-    """Memory by purpose. `outside` is the part of the overhead beyond the engine's budget."""
-
-    weights: Amount
-    kv_cache: Amount
-    activations: Amount
-    overhead: Amount
-    outside: Amount
-
-    @property
-    def total(self) -> Amount:
-        """Everything, the part outside the engine's budget included."""
-        return total((self.weights, self.kv_cache, self.activations, self.overhead, self.outside))
-
-    def times(self, count: int) -> Breakdown:
-        """The same on each of `count` GPUs."""
-        return Breakdown(*(getattr(self, name).times(count) for name in Breakdown.__slots__))
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +33,7 @@ class MemoryEstimate:
         kv_dtype: element type of the KV cache, "auto" for the engine's 16 bits.
         free_rule: what the engine makes of memory that other programs hold.
         utilization_stated: the request names `utilization`; it is not the engine's default.
+        draft: what of all amounts is a second model's that guesses tokens; None without one.
     """
 
     quant: Quant
@@ -66,11 +49,17 @@ class MemoryEstimate:
     left_out_bytes: int = 0
     free_rule: FreeRule = SHARES_FREE_MEMORY
     utilization_stated: bool = False
+    draft: DraftEstimate | None = None
 
     @property
     def loaded_bytes(self) -> int:
         """Bytes of weights on GPUs and in system memory, each once."""
         return self.sizes.total - self.left_out_bytes
+
+    @property
+    def stored_bytes(self) -> int:
+        """Bytes of the weights on a disk, those of a draft model included."""
+        return self.sizes.total + (self.draft.sizes.total if self.draft else 0)
 
     @property
     def host_bytes(self) -> int:
@@ -82,7 +71,8 @@ class MemoryEstimate:
         """
         if self.engine.split_by == "tensor":
             return 0
-        return max(0, self.loaded_bytes - self.all_gpus.weights.likely)
+        guessing = self.draft.all_gpus.weights.likely if self.draft else 0
+        return max(0, self.loaded_bytes - (self.all_gpus.weights.likely - guessing))
 
     @property
     def budgeted(self) -> Amount:
@@ -159,6 +149,7 @@ class Estimator:
         self.workload = workload
         self._kv: dict[tuple[str, str, Split, int], int] = {}
         self._runtime: dict[tuple[str, str, Split, int], tuple[Amount, Amount, Amount]] = {}
+        self._drafts: dict[tuple[str, str, Split, int], DraftEstimate | None] = {}
         self._loaders: dict[str, Loader] = {}
 
     def estimate(
@@ -184,6 +175,10 @@ class Estimator:
             overhead=inside,
             outside=outside,
         )
+        all_gpus = self._sum(per_gpu, loaded, engine, kv_dtype, split, device_class)
+        draft = self._draft(engine, kv_dtype, split, device_class)
+        if draft is not None:
+            per_gpu, all_gpus = per_gpu.plus(draft.per_gpu), all_gpus.plus(draft.all_gpus)
         return MemoryEstimate(
             quant=quant,
             engine=engine,
@@ -191,14 +186,25 @@ class Estimator:
             split=split,
             sizes=sizes,
             per_gpu=per_gpu,
-            all_gpus=self._sum(per_gpu, loaded, engine, kv_dtype, split, device_class),
+            all_gpus=all_gpus,
             utilization=engine.utilization(self.workload),
             device_class=device_class,
             left_out_bytes=loaded.left_out,
             kv_dtype=kv_dtype,
             free_rule=engine.free_rule(self.workload),
             utilization_stated=self.workload.memory_utilization is not None,
+            draft=draft,
         )
+
+    def _draft(
+        self, engine: Engine, kv_dtype: str, split: Split, device_class: int
+    ) -> DraftEstimate | None:
+        key = (engine.slug, kv_dtype, split, device_class)
+        if key not in self._drafts:
+            self._drafts[key] = draft_estimate(
+                self.profile, self.workload, engine, split, device_class, kv_dtype
+            )
+        return self._drafts[key]
 
     def _loader(self, engine: Engine) -> Loader:
         if engine.slug not in self._loaders:

@@ -52,7 +52,10 @@ class Workload:
             where nobody said.
         prefix_caching: states of recurrent layers are kept for shared prefixes (vLLM).
         text_only: leave the vision and audio parts of a multimodal model out.
-        draft_tokens: tokens that the model's own draft layers guess ahead; 0 leaves them out.
+        draft_tokens: tokens that are guessed ahead, by the model's own draft layers or by
+            `draft_model`; 0 leaves the former out.
+        draft_model: repository of a second model that guesses tokens; "" for none.
+        acceptance_rate: share of guessed tokens that the model accepts, None where nothing is said.
         flash_attention: whether attention avoids materialising its score matrix.
         backend: what llama.cpp runs on; cards without it keep their own. "cpu" leaves every layer
             in system memory, and activations are those there.
@@ -87,6 +90,8 @@ class Workload:
     prefix_caching: bool = False
     text_only: bool = False
     draft_tokens: int = 0
+    draft_model: str = ""
+    acceptance_rate: float | None = None
     flash_attention: bool = True
     backend: str = BACKENDS[0]
     gpu_layers: int | None = None
@@ -97,6 +102,11 @@ class Workload:
     height: int | None = None
     frames: int | None = None
     cpu_offload: str = "none"
+
+    @property
+    def own_draft_tokens(self) -> int:
+        """Tokens that the model's own draft layers guess, 0 where they are not loaded."""
+        return 0 if self.draft_model else self.draft_tokens
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

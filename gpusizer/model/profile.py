@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Literal
 
 from gpusizer.core.errors import NoWeights
 from gpusizer.core.messages import Note
@@ -40,6 +41,30 @@ class ComponentSize:
     weight_bytes: int
 
 
+DraftMethod = Literal["draft_model", "eagle", "eagle3", "dflash"]
+"""How a second model guesses tokens: alone ("draft_model"), or from the hidden states of the model
+that it was trained for, token by token (EAGLE) or a block in one pass (DFlash)."""
+
+
+@dataclass(frozen=True, slots=True)
+class DraftModel:
+    """A second model on the same GPUs that guesses tokens.
+
+    Attributes:
+        block_tokens: tokens of the block that it was trained to guess at once, None where its
+            configuration names none.
+    """
+
+    profile: ModelProfile
+    method: DraftMethod
+    block_tokens: int | None = None
+
+    @property
+    def guesses_at_once(self) -> bool:
+        """Whether one pass guesses all tokens of a round."""
+        return self.method == "dflash"
+
+
 @dataclass(frozen=True, slots=True)
 class ModelProfile:
     """A model's weights by purpose, its architecture and how it is stored.
@@ -62,6 +87,7 @@ class ModelProfile:
         variants: quantizations of a GGUF repository, largest first.
         variant: name of the one that was read; None for other files and formats.
         pipeline: steps of a diffusers pipeline, None for other models.
+        draft: a second model that guesses tokens for it, None where the request names none.
     """
 
     repo_id: str
@@ -93,6 +119,7 @@ class ModelProfile:
     languages: tuple[str, ...] = ()
     weights_basis: str = HEADERS
     pipeline: PipelineShape | None = None
+    draft: DraftModel | None = None
 
     @property
     def max_context(self) -> int | None:

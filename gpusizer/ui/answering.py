@@ -82,6 +82,7 @@ def _tiers(sizer: Sizer, state: PageState, report: Report) -> tuple[Tier, ...]:
         if rows:
             slugs = [row.estimate.quant.slug for row in rows]
             fields = {**state.fields, "quant": slugs, "rank_by": "smallest", "top": 0}
+            fields["requests_per_second"] = None  # the plan is the report's
             best = best_of_each_kind(sizer.size(fields).ranking)
             tiers.append(Tier(name, _shown(rows), best))
     return tuple(tiers)

@@ -28,6 +28,7 @@ from gpusizer.ui.presenters.facts import facts_html
 from gpusizer.ui.presenters.frame import status_html
 from gpusizer.ui.presenters.html import join
 from gpusizer.ui.presenters.model_card import model_card_html
+from gpusizer.ui.presenters.serving_plan import serving_plan_html
 from gpusizer.ui.presenters.share import download
 from gpusizer.ui.presenters.tables import (
     RANKING_COLUMNS,
@@ -37,8 +38,8 @@ from gpusizer.ui.presenters.tables import (
 )
 from gpusizer.ui.presenters.words import Words
 
-_SKIP: Outputs = (gr.skip(),) * 12
-_FORM = 4  # fields of the form: model, context, concurrency, engine
+_SKIP: Outputs = (gr.skip(),) * 18
+_FORM = 10  # fields of the form: the model, and those of FORM_FIELDS
 _TABS = ("size", "compare", "train", "reverse", "catalogue", "know", "log")
 
 
@@ -98,13 +99,21 @@ class Handlers:
         context: object,
         concurrency: object,
         engine: str,
+        requests_per_second: object,
+        prompt_tokens: object,
+        answer_tokens: object,
+        ttft_ms: object,
+        draft_model: str,
+        acceptance_rate: object,
         query: str,
         token: gr.OAuthToken | None = None,
         profile: gr.OAuthProfile | None = None,
     ) -> Iterator[Outputs]:
         """Answer the question in the form; picked GPUs stay as long as the model stays."""
         before = PageState.from_query(query)
-        question = PageState.from_form(model, context, concurrency, engine).on_machine_of(before)
+        serving = (requests_per_second, prompt_tokens, answer_tokens, ttft_ms)
+        form = (model, context, concurrency, engine, *serving, draft_model, acceptance_rate)
+        question = PageState.from_form(*form).on_machine_of(before)
         gpus = before.gpus if before.model == question.model else self._saved(profile)
         yield from self._show(replace(question, rank_by=before.rank_by, gpus=gpus), token)
 
@@ -114,12 +123,19 @@ class Handlers:
         context: object,
         concurrency: object,
         engine: str,
+        requests_per_second: object,
+        prompt_tokens: object,
+        answer_tokens: object,
+        ttft_ms: object,
+        draft_model: str,
+        acceptance_rate: object,
         event: gr.EventData,
         token: gr.OAuthToken | None = None,
         profile: gr.OAuthProfile | None = None,
     ) -> Iterator[Outputs]:
-        """Answer for the example that was clicked."""
-        state = PageState.from_form(event.model, context, concurrency, engine)
+        """Answer for the example that was clicked; a draft model is another's."""
+        serving = (requests_per_second, prompt_tokens, answer_tokens, ttft_ms)
+        state = PageState.from_form(event.model, context, concurrency, engine, *serving, "", "")
         yield from self._show(replace(state, gpus=self._saved(profile)), token)
 
     def load(
@@ -245,7 +261,8 @@ class Handlers:
         """Return the ranking's heading and its grid."""
         rows = ranking_grid(report, self.words).value(RANKING_COLUMNS, self.words)
         grid = gr.update(value=rows, visible=bool(report.ranking))
-        return ranking_html(report, self.words), grid
+        plan = serving_plan_html(report.serving_plan, self.words)
+        return join((plan, ranking_html(report, self.words))), grid
 
     def _repicked(
         self, before: PageState, gpus: Iterable[str], token: gr.OAuthToken | None

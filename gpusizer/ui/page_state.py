@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,6 +12,19 @@ from gpusizer.answers.request import RANKINGS
 from gpusizer.memory.engines import ENGINES
 from gpusizer.memory.workload import DEFAULT_CONTEXT
 
+FORM_FIELDS = (
+    "context",
+    "concurrency",
+    "engine",
+    "requests_per_second",
+    "prompt_tokens",
+    "answer_tokens",
+    "ttft_ms",
+    "draft_model",
+    "acceptance_rate",
+)
+"""Fields of the form besides the model, in its order."""
+_DECIMAL = re.compile(r"\d{1,12}(\.\d{1,12})?")
 _MAX_QUERY_CHARS = 4000
 _MACHINE = ("used_gb", "usable_gb", "ram_gb", "disk_gb_per_s")  # named by the address alone
 _NO_PART = ("tab",)  # fields that are no part of the question
@@ -36,6 +50,12 @@ class PageState:
     usable_gb: str = ""
     ram_gb: str = ""
     disk_gb_per_s: str = ""
+    requests_per_second: str = ""
+    prompt_tokens: str = ""
+    answer_tokens: str = ""
+    ttft_ms: str = ""
+    draft_model: str = ""
+    acceptance_rate: str = ""
 
     @classmethod
     def from_query(cls, query: str) -> PageState:
@@ -50,22 +70,34 @@ class PageState:
         return cls(**values)
 
     @classmethod
-    def from_form(cls, model: object, *numbers_and_engine: object) -> PageState:
-        """Read the state from the form; an empty field means its default."""
-        names = ("context", "concurrency", "engine")
-        pairs = zip(names, numbers_and_engine, strict=True)
-        values: dict[str, Any] = {name: str(v) for name, v in pairs if v not in (None, "")}
+    def from_form(cls, model: object, *form_values: object) -> PageState:
+        """Read the state from the form's values, in the order of FORM_FIELDS; empty and missing
+        ones mean their defaults.
+        """
+        pairs = zip(FORM_FIELDS, form_values, strict=False)
+        values: dict[str, Any] = {name: _text(v) for name, v in pairs if v not in (None, "")}
         return cls(str(model), **values)
 
     @property
-    def form(self) -> tuple[str, int | None, int | None, str]:
+    def form(self) -> tuple[str | float | None, ...]:
         """Values for the form; a number that cannot be read leaves its field empty.
 
         For an engine that the menu does not have, the menu shows its first entry.
         """
         engine = self.engine.strip().lower()
         engine_slug = engine if engine in ENGINES else ""
-        return self.model, _number(self.context), _number(self.concurrency), engine_slug
+        return (
+            self.model,
+            _number(self.context),
+            _number(self.concurrency),
+            engine_slug,
+            _decimal(self.requests_per_second),
+            _number(self.prompt_tokens),
+            _number(self.answer_tokens),
+            _decimal(self.ttft_ms),
+            self.draft_model,
+            _decimal(self.acceptance_rate),
+        )
 
     @property
     def query(self) -> str:
@@ -100,6 +132,16 @@ class PageState:
     def picking(self, gpus: Iterable[str]) -> PageState:
         """Return the same question with other GPUs to compare."""
         return replace(self, gpus=tuple(dict.fromkeys(gpus)))
+
+
+def _text(value: object) -> str:
+    """A value as a form gives it; whole numbers come as such from fields that take others too."""
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _decimal(text: str) -> float | None:
+    """A number that a field shows; None for what is none."""
+    return float(text) if _DECIMAL.fullmatch(text) else None
 
 
 def _joined(value: str | tuple[str, ...]) -> str:

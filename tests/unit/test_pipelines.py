@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from bench.measurements import load_profile
 from gpusizer.core.units import GIB
 from gpusizer.hub.snapshot import Component, RepoSnapshot
+from gpusizer.memory.breakdown import Breakdown
 from gpusizer.memory.engines import ENGINES, Split
 from gpusizer.memory.engines.pipeline_steps import UNKNOWN, pipeline_steps
-from gpusizer.memory.estimate import Breakdown, Estimator
+from gpusizer.memory.estimate import Estimator
 from gpusizer.memory.quants import find_quant
 from gpusizer.memory.quants.native import native_quant
 from gpusizer.memory.weight_sizes import weight_sizes

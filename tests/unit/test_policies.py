@@ -181,6 +181,8 @@ def test_every_reason_has_a_sentence(rank_by: str, language: Any) -> None:
 
 def test_cost_assumptions_reach_ranked_and_named_gpus() -> None:
     fields = {"hours_per_day": 4, "usd_per_kwh": 0.4, "amortisation_years": 2, "host_usd": 900}
+    speeds = {"disk_gb_per_s": 7, "network_gbit_per_s": 10}
+    fields |= {"gpu_usd": None, "gpu_usd_per_hour": None, **speeds}
     for sized in (report(top=1, **fields), report(gpu="4090", **fields)):
         price = sized.to_json(say_note)["ranking"][0]["price"]
         assert price["assumptions"] == fields

@@ -156,7 +156,7 @@ def test_the_page_has_no_control_characters(name: str, language: Language) -> No
     questions = handlers.questions
     query = PageState(model=MODEL, gpus=(GPU,)).query
     answers: list[Any] = [
-        *handlers.ask(MODEL, "", "", "", query),
+        *handlers.ask(MODEL, *[""] * 9, query),
         handlers.compare_for(MODEL, query),
         handlers.draw(query),
         questions.train(MODEL, "lora", 2048, 1, GPU),

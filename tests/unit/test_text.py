@@ -45,7 +45,7 @@ FAMILIES: Mapping[str, Iterable[str]] = {
     "note.why_train_": ("fits", "tight", "does_not_fit"),
     "page.choice.": ("cheapest", "fastest", "rent"),
     "note.why_inference_": (*INFERENCE_LEVELS, "unknown"),
-    "note.why_price_": ("new", "used", "system", "launch"),
+    "note.why_price_": ("new", "used", "system", "launch", "own"),
     "note.why_per_million_": ("rented", "owned"),
     "note.why_per_hour_": ("rented", "owned"),
     "note.purpose_": PURPOSES,

@@ -16,7 +16,7 @@ from gpusizer.hub.model_ref import check_revision, is_repo_id
 from gpusizer.memory.engines import Split
 from gpusizer.memory.kv_cache import ALIASES
 from gpusizer.memory.workload import Workload
-from gpusizer.model.profile import ModelProfile
+from gpusizer.model.profile import DraftMethod, ModelProfile
 
 CommandLanguage = Literal["bash", "python"]
 Flag = tuple[str, ...]
@@ -41,6 +41,16 @@ class LaunchCommand:
 
 
 @dataclass(frozen=True, slots=True)
+class LaunchDraft:
+    """The repository of a second model, its method, its format, and the name of its GGUF file."""
+
+    repo_id: str
+    method: DraftMethod
+    format: str
+    variant: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class LaunchPlan:
     """One configuration to run a model, with the settings that were sized.
 
@@ -59,6 +69,7 @@ class LaunchPlan:
         step_tokens: tokens in a step of one data-parallel rank, which the estimate sized buffers
             for; None where no option sets them.
         nodes: machines that the GPUs are in.
+        draft: a second model that guesses tokens, None where the engine runs none.
     """
 
     repo_id: str
@@ -76,6 +87,7 @@ class LaunchPlan:
     workload: Workload
     step_tokens: int | None = None
     nodes: int = 1
+    draft: LaunchDraft | None = None
 
     @classmethod
     def of(cls, profile: ModelProfile, fit: Fit, workload: Workload) -> LaunchPlan:
@@ -105,6 +117,7 @@ class LaunchPlan:
                 profile.architecture, workload, estimate.device_class
             ),
             nodes=setup_of(fit.gpu, fit.count).nodes,
+            draft=_draft_of(profile, fit),
         )
 
     @property
@@ -116,6 +129,17 @@ class LaunchPlan:
     def gguf_tag(self) -> str:
         """The quantization as GGUF repositories spell it: "Q4_K_M"."""
         return self.quant_name.removeprefix("GGUF ").partition(" ")[0]
+
+
+def _draft_of(profile: ModelProfile, fit: Fit) -> LaunchDraft | None:
+    """Return the draft that the fit holds. Raises InvalidModelId as for the model."""
+    draft = profile.draft
+    if draft is None or fit.estimate.draft is None:
+        return None
+    repo_id = draft.profile.repo_id
+    if not is_repo_id(repo_id):
+        raise InvalidModelId(value=repo_id[:120], reason="characters")
+    return LaunchDraft(repo_id, draft.method, draft.profile.format, draft.profile.variant)
 
 
 def command(program: Sequence[str], flags: Sequence[Flag]) -> str:

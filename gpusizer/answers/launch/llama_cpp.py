@@ -7,6 +7,8 @@ with `--parallel` each slot gets an equal part.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from gpusizer.answers.launch.base import (
     Flag,
     LaunchCommand,
@@ -19,11 +21,20 @@ from gpusizer.answers.launch.base import (
 )
 from gpusizer.core.messages import Note
 from gpusizer.memory.kv_cache import llama_cpp_types
+from gpusizer.model.profile import DraftMethod
 
 GGUF_REPOSITORY = "OWNER/NAME-GGUF"
 """Placeholder in a command for a repository that the reader has to choose."""
 
+DRAFT_REPOSITORY = "OWNER/DRAFT-GGUF"
+"""The same for that of a draft model."""
+
 _ALL_LAYERS = "all"
+_SPEC_TYPES: Mapping[DraftMethod, str] = {
+    "draft_model": "draft-simple",
+    "eagle3": "draft-eagle3",
+    "dflash": "draft-dflash",
+}
 
 
 def launch(plan: LaunchPlan) -> LaunchCommand:
@@ -31,6 +42,7 @@ def launch(plan: LaunchPlan) -> LaunchCommand:
     load = plan.workload
     repo, notes = gguf_repository(plan)
     cache, untold = _cache(plan)
+    speculation, unconverted = _speculation(plan)
     layers = _ALL_LAYERS if load.gpu_layers is None else str(load.gpu_layers)
     flags = [
         ("--ctx-size", str(plan.total_context)),
@@ -40,14 +52,37 @@ def launch(plan: LaunchPlan) -> LaunchCommand:
         *only(load.text_only, "--no-mmproj"),
         *only(plan.split.gpus > 1, "--split-mode", "layer"),
         ("--flash-attn", "on" if load.flash_attention else "off"),
-        *only(load.draft_tokens, "--spec-type", "draft-mtp"),
+        *speculation,
         *number("--spec-draft-n-max", load.draft_tokens or None),
         *cache,
         *number("--batch-size", load.batch_size),
         *number("--ubatch-size", load.ubatch_size),
     ]
     text = command(("llama-server", "-hf", f"{repo}:{plan.gguf_tag}"), flags)
-    return LaunchCommand(plan.engine, text, "bash", (*notes, *untold, *one_node(plan)))
+    return LaunchCommand(
+        plan.engine, text, "bash", (*notes, *unconverted, *untold, *one_node(plan))
+    )
+
+
+def _speculation(plan: LaunchPlan) -> tuple[list[Flag], tuple[Note, ...]]:
+    """Return who guesses tokens, on the GPUs all of it, and a note where the draft's repository
+    holds no GGUF file."""
+    draft = plan.draft
+    if draft is None:
+        return only(plan.workload.draft_tokens, "--spec-type", "draft-mtp"), ()
+    repo = draft.repo_id
+    notes: tuple[Note, ...] = ()
+    if draft.format != "gguf":
+        repo = DRAFT_REPOSITORY
+        notes = (Note("launch_needs_gguf", repo_id=draft.repo_id, quant="F16"),)
+    elif draft.variant:
+        repo = f"{repo}:{draft.variant}"
+    flags: list[Flag] = [
+        ("--spec-draft-hf", repo),
+        ("--spec-draft-ngl", _ALL_LAYERS),
+        ("--spec-type", _SPEC_TYPES[draft.method]),
+    ]
+    return flags, notes
 
 
 def gguf_repository(plan: LaunchPlan) -> tuple[str, tuple[Note, ...]]:

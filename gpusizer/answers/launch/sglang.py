@@ -15,6 +15,8 @@ srt/entrypoints/engine.py).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from gpusizer.answers.launch.base import (
     HEAD_NODE,
     Flag,
@@ -31,6 +33,7 @@ from gpusizer.answers.launch.base import (
     weights_flags,
 )
 from gpusizer.core.messages import Note
+from gpusizer.model.profile import DraftMethod
 
 _CONVERTED = {"fp8": ("--quantization", "fp8"), "fp32": ("--dtype", "float32")}
 _CACHE = {
@@ -39,6 +42,12 @@ _CACHE = {
     "fp8_e5m2": "fp8_e5m2",
     "bf16": "bf16",
     "bfloat16": "bf16",
+}
+_ALGORITHMS: Mapping[DraftMethod, str] = {
+    "draft_model": "STANDALONE",
+    "eagle": "EAGLE",
+    "eagle3": "EAGLE3",
+    "dflash": "DFLASH",
 }
 _DEFAULT_SEQUENCES = 64  # the fewest sequences that the estimate sizes buffers for
 _INIT_PORT = 5000  # port of the first machine that the others connect to (SGLang's examples)
@@ -66,10 +75,29 @@ def launch(plan: LaunchPlan) -> LaunchCommand:
         *weights,
         *cache,
         *only(load.enforce_eager, "--disable-cuda-graph"),
+        *_speculation(plan),
         *joined,
     ]
     text = command(("python", "-m", "sglang.launch_server"), flags)
     return LaunchCommand(plan.engine, text, "bash", (*missing, *untold, *node_notes))
+
+
+def _speculation(plan: LaunchPlan) -> list[Flag]:
+    """Return the options of a draft model, which guesses one chain of tokens.
+
+    The model judges them and one more: with a top-k of 1 the server sets the draft tokens to the
+    steps + 1 (`_handle_speculative_decoding`, srt/server_args.py). DFlash has a block and no steps.
+    """
+    draft, tokens = plan.draft, plan.workload.draft_tokens
+    if draft is None:
+        return []
+    flags: list[Flag] = [
+        ("--speculative-algorithm", _ALGORITHMS[draft.method]),
+        ("--speculative-draft-model-path", draft.repo_id),
+    ]
+    if draft.method != "dflash":
+        flags += [("--speculative-num-steps", str(tokens)), ("--speculative-eagle-topk", "1")]
+    return [*flags, ("--speculative-num-draft-tokens", str(tokens + 1))]
 
 
 def _chunk(plan: LaunchPlan) -> int | None:

@@ -56,7 +56,6 @@ def launch(plan: LaunchPlan) -> LaunchCommand:
     weights, missing = weights_flags(plan, _CONVERTED)
     cache, untold = cache_flag(plan, "--kv-cache-dtype", _CACHE)
     joined, node_notes = _nodes(plan)
-    draft = json.dumps({"method": "mtp", "num_speculative_tokens": load.draft_tokens})
     flags = [
         *only(plan.revision, "--revision", plan.revision or ""),
         ("--max-model-len", str(load.context)),
@@ -75,11 +74,20 @@ def launch(plan: LaunchPlan) -> LaunchCommand:
         *only(load.enforce_eager, "--enforce-eager"),
         *only(load.prefix_caching, "--enable-prefix-caching"),
         *only(load.text_only, "--language-model-only"),
-        *only(load.draft_tokens, "--speculative-config", draft),
+        *only(load.draft_tokens, "--speculative-config", _speculation(plan)),
         *joined,
     ]
     text = command(("vllm", "serve", plan.repo_id), flags)
     return LaunchCommand(plan.engine, text, "bash", (*missing, *untold, *node_notes))
+
+
+def _speculation(plan: LaunchPlan) -> str:
+    """Return the settings of guessed tokens: `SpeculativeConfig` of vllm/config/speculative.py."""
+    method, model = "mtp", {}
+    if plan.draft is not None:
+        method, model = plan.draft.method, {"model": plan.draft.repo_id}
+    tokens = plan.workload.draft_tokens
+    return json.dumps({"method": method, **model, "num_speculative_tokens": tokens})
 
 
 def _nodes(plan: LaunchPlan) -> tuple[list[Flag], tuple[Note, ...]]:

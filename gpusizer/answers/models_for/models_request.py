@@ -15,9 +15,10 @@ from gpusizer.answers.request_fields import (
     GpuFields,
     QuantFields,
     RigFields,
+    SpeculationFields,
     WorkloadFields,
 )
-from gpusizer.core.request_model import is_empty
+from gpusizer.core.request_model import fields_of, is_empty
 from gpusizer.core.validation import Flag, Refused, Texts, Unit, fail, read_texts
 from gpusizer.fit.mixed_gpus import is_rig
 
@@ -45,6 +46,7 @@ class ModelsRequest(QuantFields, GpuFields, RigFields, WorkloadFields, FilterFie
     """A checked request: a GPU or a rig, and how the models would be used on it."""
 
     heading: ClassVar[str] = "models"
+    unused: ClassVar[frozenset[str]] = frozenset(fields_of(SpeculationFields))
 
     gpus: Texts = Field(
         (),

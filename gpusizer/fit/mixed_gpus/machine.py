@@ -12,6 +12,7 @@ from gpusizer.core.messages import Note
 from gpusizer.core.units import GB, GIB
 from gpusizer.fit.compatibility import runs_engine
 from gpusizer.gpus import Gpu
+from gpusizer.gpus.costs.loading import NVME_GB_PER_S
 from gpusizer.gpus.names import parse_gpu_request
 from gpusizer.gpus.own_memory import FindsGpus
 from gpusizer.memory.engines import ENGINES
@@ -101,9 +102,8 @@ def _out_of_range(text: str, low: int, high: int) -> InvalidRequest:
 SYSTEM_BYTES = 4 * GIB
 """System memory assumed to be used by the system and other programs, in bytes."""
 
-USUAL_DISK_BYTES_PER_SECOND = 7.0 * GB
-"""Sequential reading that an NVMe disk on four lanes of PCIe 4.0 is rated for (Samsung 980 PRO,
-pugetsystems.com/parts/Hard-Drive/Samsung-980-Pro-2TB-Gen4-M-2-SSD-13831)."""
+USUAL_DISK_BYTES_PER_SECOND = NVME_GB_PER_S * GB
+"""Bytes a second that a disk reads one after the other."""
 
 CPU = "CPU"
 _VULKAN_NAME = "Vulkan"

@@ -104,10 +104,9 @@ def speeds(profile: ModelProfile, workload: Workload, fit: Fit) -> Speeds | None
         return None
     facts = work.facts
     users = served_sequences(work, fit.max_concurrency, workload.max_num_seqs)
-    decode_band = _band(DECODE, work, gpu).widened(backend_band(work, gpu))
+    decode_band, several = decode_bands(work, gpu)
     prefill_band, totals_band = _band(PREFILL, work, gpu), _band(TOTALS, work, gpu)
     single_step, shared_step = step_seconds(work, gpu, 1), step_seconds(work, gpu, facts.users)
-    several = decode_band if facts.users == 1 else totals_band
     per_user = _rate(_inverse(shared_step), several)
     return Speeds(
         decode=_rate(_inverse(single_step), decode_band),
@@ -146,6 +145,17 @@ def prefill_rate(
     return _rate(_inverse(prompt_token_seconds(work, gpu)), _band(PREFILL, work, gpu))
 
 
+def decode_bands(work: Work, gpu: Gpu) -> tuple[RateBand, RateBand]:
+    """Bands of the speed of one user alone, and of the workload's users at once."""
+    alone = _band(DECODE, work, gpu).widened(backend_band(work, gpu))
+    return alone, alone if work.facts.users == 1 else _band(TOTALS, work, gpu)
+
+
+def serving_bands(work: Work, gpu: Gpu) -> tuple[RateBand, RateBand]:
+    """Bands of the speed of many users' steps, and of reading prompts."""
+    return _band(TOTALS, work, gpu), _band(PREFILL, work, gpu)
+
+
 def work_of(profile: ModelProfile, workload: Workload, estimate: MemoryEstimate) -> Work | None:
     """What a step reads and computes; None for models that generate no text."""
     facts = ModelFacts.of(profile, workload)
@@ -180,8 +190,10 @@ __all__ = [
     "Rate",
     "Speeds",
     "Work",
+    "decode_bands",
     "decode_rate",
     "prefill_rate",
+    "serving_bands",
     "speeds",
     "speeds_json",
     "tokens_per_second",

@@ -1,5 +1,6 @@
 """What a plan costs: boards bought or rented, electricity, and when buying pays off."""
 
+from gpusizer.gpus.costs.loading import LoadTimes, load_times
 from gpusizer.gpus.costs.plan import (
     DEFAULT_ASSUMPTIONS,
     CostAssumptions,
@@ -12,9 +13,11 @@ from gpusizer.gpus.costs.rental import RentalQuote, rent_usd_per_hour, rental_qu
 __all__ = [
     "DEFAULT_ASSUMPTIONS",
     "CostAssumptions",
+    "LoadTimes",
     "PlanCosts",
     "RentalQuote",
     "bought_json",
+    "load_times",
     "plan_costs",
     "rent_usd_per_hour",
     "rental_quote",

@@ -11,15 +11,16 @@ by similar boards counts nowhere.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import date
 from typing import Any
 
 from gpusizer.core.messages import Note
 from gpusizer.core.units import SECONDS_PER_HOUR, significant
 from gpusizer.gpus import Gpu, Price
+from gpusizer.gpus.costs.loading import ETHERNET_GBIT_PER_S, NVME_GB_PER_S
 from gpusizer.gpus.costs.power import is_card, plan_watts, power_supply_watts
-from gpusizer.gpus.costs.rental import RentalQuote, rental_quote
+from gpusizer.gpus.costs.rental import RentalQuote, own_quote, rental_quote
 from gpusizer.gpus.purchase import current_day, is_old
 
 DAYS_PER_MONTH = 365.25 / 12
@@ -35,12 +36,25 @@ class CostAssumptions:
         usd_per_kwh: price of electricity.
         amortisation_years: after which bought boards are worth nothing.
         host_usd: price of the computers around the boards; 0 leaves them out.
+        gpu_usd, gpu_usd_per_hour: the reader's own prices of one board, to buy and to rent for an
+            hour, in place of those on record; None for these.
+        disk_gb_per_s, network_gbit_per_s: speeds at which weights are read from a disk and come
+            from the Hub (`costs/loading.py`).
     """
 
     hours_per_day: float = 8.0
     usd_per_kwh: float = 0.15
     amortisation_years: float = 3.0
     host_usd: float = 0.0
+    gpu_usd: float | None = None
+    gpu_usd_per_hour: float | None = None
+    disk_gb_per_s: float = NVME_GB_PER_S
+    network_gbit_per_s: float = ETHERNET_GBIT_PER_S
+
+    @property
+    def has_own_prices(self) -> bool:
+        """Whether the reader named a price of the board."""
+        return self.gpu_usd is not None or self.gpu_usd_per_hour is not None
 
     @property
     def hours_per_month(self) -> float:
@@ -51,6 +65,11 @@ class CostAssumptions:
     def lifetime_hours(self) -> float:
         """Hours of work until the boards are written off."""
         return self.hours_per_month * 12 * self.amortisation_years
+
+    @property
+    def without_own_prices(self) -> CostAssumptions:
+        """The same for GPUs that the reader's prices are not of."""
+        return replace(self, gpu_usd=None, gpu_usd_per_hour=None)
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -97,8 +116,10 @@ class PlanCosts:
 
     @property
     def buy_as_of(self) -> str | None:
-        """Date of the price to buy; the year of a launch price."""
-        return None if self.buy is None else self.buy.date or str(self.buy_year)
+        """Date of the price to buy; the year of a launch price; None for the reader's own."""
+        if self.buy is None or self.buy.basis == "own":
+            return None
+        return self.buy.date or str(self.buy_year)
 
     @property
     def buy_is_old(self) -> bool:
@@ -243,6 +264,7 @@ class PlanCosts:
             "rent_marketplace_usd_per_hour": self.rented("marketplace_usd"),
             "rent_providers": list(rent.providers) if rent else [],
             "rent_label_exact": rent.exact if rent else None,
+            "rent_is_own": rent.own if rent else None,
             "rent_as_of": rent.as_of if rent else None,
             "usd_per_million_tokens": self.usd_per_million_tokens,
             "usd_per_million_tokens_owned": self.usd_per_million_tokens_owned,
@@ -303,20 +325,22 @@ def plan_costs(
 ) -> PlanCosts:
     """Costs of `boards` boards that together generate `tokens_per_second` (None: unknown).
 
-    Prices are said to be old by `today`, by default the current day.
+    The reader's own prices stand in place of those on record. Prices are said to be old by `today`,
+    by default the current day.
     """
+    own, own_rent = assumptions.gpu_usd, assumptions.gpu_usd_per_hour
     return PlanCosts(
         boards=boards,
-        buy=gpu.buy,
+        buy=gpu.buy if own is None else Price(own, "own", "own", None),
         buy_year=gpu.release_year,
-        rent=rental_quote(gpu),
+        rent=rental_quote(gpu) if own_rent is None else own_quote(own_rent),
         tokens_per_second=tokens_per_second,
         running_watts=plan_watts(gpu, boards),
         cards=is_card(gpu),
         power_supply_watts=power_supply_watts(gpu, boards),
         assumptions=assumptions,
-        market=gpu.market,
-        similar=gpu.similar,
+        market=gpu.market if own is None else (),
+        similar=gpu.similar if own is None else None,
         today=today or current_day(),
     )
 

@@ -51,6 +51,7 @@ class RentalQuote:
         providers: whose prices `likely_usd` stands on.
         exact: no label among them could also mean another board.
         as_of: date of the newest.
+        own: the reader's own price, which stands for all of them.
     """
 
     likely_usd: float | None
@@ -62,6 +63,7 @@ class RentalQuote:
     exact: bool
     as_of: str | None
     sources: tuple[str, ...]
+    own: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """JSON object."""
@@ -85,6 +87,22 @@ def rent_usd_per_hour(gpu: Gpu) -> float | None:
     """The likely price of a board-hour in USD, None when unknown. Answers quote this figure."""
     quote = rental_quote(gpu)
     return None if quote is None else quote.likely_usd
+
+
+def own_quote(usd_per_hour: float) -> RentalQuote:
+    """The reader's own price of a board-hour as the quote."""
+    return RentalQuote(
+        likely_usd=usd_per_hour,
+        low_usd=usd_per_hour,
+        high_usd=usd_per_hour,
+        spot_usd=None,
+        marketplace_usd=None,
+        providers=(),
+        exact=True,
+        as_of=None,
+        sources=(),
+        own=True,
+    )
 
 
 def quote_of(offers: Sequence[RentalOffer]) -> RentalQuote:

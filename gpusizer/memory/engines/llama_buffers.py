@@ -66,7 +66,7 @@ def compute_buffer(arch: Architecture, workload: Workload, gpus: int, graph: Gra
     if not workload.flash_attention:
         attention = _scores(arch, workload, graph)
     copies = _copies(arch, workload, gpus)
-    if workload.draft_tokens:  # a second context has a graph of its own, of the same batch
+    if workload.own_draft_tokens:  # a second context has a graph of its own, of the same batch
         copies += max(layer_states(arch, workload, graph), round(few))
     low, high = max(few, attention) + copies, max(many, attention) + copies
     likely = high if graph.batch_logits else low

@@ -212,7 +212,7 @@ def draft_cache(architecture: Architecture, workload: Workload, context: int) ->
     caches as the last layer of full attention does (pull request 22673).
     """
     full = [s for s in architecture.layer_plan if s.attention in (Attention.FULL, Attention.MLA)]
-    if not workload.draft_tokens or not full:
+    if not workload.own_draft_tokens or not full:
         return 0
     return layer_cache(full[-1], workload.kv_dtype, context, CELLS)
 

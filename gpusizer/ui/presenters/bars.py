@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from gpusizer.answers.report import EstimateRow, Report
 from gpusizer.core.units import GIB
-from gpusizer.memory.estimate import Breakdown
+from gpusizer.memory.breakdown import Breakdown
 from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.marks import PARTS, part_bytes, parts_legend
 from gpusizer.ui.presenters.number_format import percent

@@ -12,6 +12,7 @@ from gpusizer.fit.advice import Suggestion
 from gpusizer.fit.capacity_limits import Largest
 from gpusizer.fit.fit import Fit, Verdict
 from gpusizer.fit.ranking import Ranked
+from gpusizer.fit.speculative_speeds import SpeculativeSpeeds
 from gpusizer.fit.speed import Rate, Speeds
 from gpusizer.gpus import Gpu
 from gpusizer.gpus.costs import rental_quote
@@ -247,8 +248,24 @@ def _performance(ranked: Ranked, words: Words) -> Iterator[Spec]:
         yield _rate("prefill", ranked.prefill, words)
         if ranked.speeds is not None:
             yield from _with_users(ranked.speeds, words)
+        if ranked.speculation is not None:
+            yield _guessed(ranked.speculation, words)
     if ranked.largest is not None:
         yield from _limits(ranked.largest, words)
+
+
+def _guessed(speeds: SpeculativeSpeeds, words: Words) -> Spec:
+    """The speed of one user with a draft model, and the acceptance from which that gains."""
+    least = speeds.break_even
+    gain = (
+        words("spec.never_gains")
+        if least is None
+        else words("spec.gains_from", share=words.share(least, 1))
+    )
+    if speeds.decode is None:
+        return "guessed", DASH, gain
+    rate = words("tokens_per_second", speed=words.speed(speeds.decode.likely))
+    return "guessed", rate, f"{words.band(speeds.decode)} · {gain}"
 
 
 def _with_users(speeds: Speeds, words: Words) -> Iterator[Spec]:

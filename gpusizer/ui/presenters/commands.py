@@ -30,5 +30,19 @@ def launch_html(comparison: Comparison, words: Words, ranked: Ranked) -> Html | 
         el("summary", words("launch.title")),
         code_html(engine, command.text, words, command.language),
         words.listed(command.notes, "gs-notes"),
+        el("p", _loading(ranked, words), class_="gs-small"),
         class_="gs-details gs-launch",
+    )
+
+
+def _loading(ranked: Ranked, words: Words) -> str:
+    """Write the minutes until weights are downloaded, and read from a disk."""
+    times, assumed = ranked.load_times, ranked.assumptions
+    return words(
+        "launch.loading",
+        size=words.amount_gb(times.stored_bytes),
+        disk=words.number(times.disk_minutes, "g"),
+        disk_speed=words.number(assumed.disk_gb_per_s, "g"),
+        download=words.number(times.download_minutes, "g"),
+        network_speed=words.number(assumed.network_gbit_per_s, "g"),
     )

@@ -17,6 +17,7 @@ from gpusizer.ui.presenters.errors import chips_html
 from gpusizer.ui.presenters.tables import RANKING_COLUMNS
 from gpusizer.ui.presenters.words import Words
 from gpusizer.ui.tabs import pictures_section as pictures
+from gpusizer.ui.tabs.planning_fields import draft_fields, serving_fields
 from gpusizer.ui.tabs.tab_fields import (
     Listeners,
     context_field,
@@ -36,6 +37,12 @@ class _Form:
     context: gr.Number
     concurrency: gr.Number
     engine: gr.Dropdown
+    requests_per_second: gr.Number
+    prompt_tokens: gr.Number
+    answer_tokens: gr.Number
+    ttft_ms: gr.Number
+    draft_model: gr.Textbox
+    acceptance_rate: gr.Number
 
     @property
     def inputs(self) -> list[Any]:
@@ -75,18 +82,23 @@ def build(handlers: Handlers, examples: Sequence[str], listeners: Listeners) -> 
 
 
 def _advanced(model: gr.Textbox, words: Words) -> _Form:
-    with gr.Accordion(words("advanced"), open=False, elem_id="gs-advanced"), gr.Row():
-        context = context_field(words)
-        concurrency = gr.Number(
-            1, label=words("concurrency.label"), info=words("concurrency.info"), precision=0
-        )
-        engine = gr.Dropdown(
-            [(words("engine.usual"), ""), *((e.name, e.slug) for e in ENGINES.values())],
-            value="",
-            label=words("engine.label"),
-            info=words("engine.info"),
-        )
-    return _Form(model, context, concurrency, engine)
+    with gr.Accordion(words("advanced"), open=False, elem_id="gs-advanced"):
+        with gr.Row():
+            context = context_field(words)
+            concurrency = gr.Number(
+                1, label=words("concurrency.label"), info=words("concurrency.info"), precision=0
+            )
+            engine = gr.Dropdown(
+                [(words("engine.usual"), ""), *((e.name, e.slug) for e in ENGINES.values())],
+                value="",
+                label=words("engine.label"),
+                info=words("engine.info"),
+            )
+        with gr.Row():
+            serving = serving_fields(words)
+        with gr.Row():
+            drafting = draft_fields(words)
+    return _Form(model, context, concurrency, engine, *serving, *drafting)
 
 
 def _results(welcome: str, words: Words) -> tuple[_Results, pictures.PicturesPart]:

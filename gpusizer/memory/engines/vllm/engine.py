@@ -104,6 +104,7 @@ class VllmEngine(Defaults):
             tokens,
             era,
             workload.draft_tokens,
+            own_drafts=workload.own_draft_tokens > 0,
             prefix_caching=workload.prefix_caching,
         )
         return max(cache.bytes_at(context) for cache in caches)

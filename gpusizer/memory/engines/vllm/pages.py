@@ -118,18 +118,20 @@ def cache_of(
     era: Era,
     draft_tokens: int = 0,
     *,
+    own_drafts: bool = True,
     prefix_caching: bool = False,
 ) -> tuple[Cache | CompressedCache, ...]:
     """The cache on each pipeline stage's GPUs.
 
-    Draft layers run on the last stage: one more layer that keeps everything, and room for the
-    tokens they guess in every recurrent state.
+    The model's own draft layers run on the last stage: one more layer that keeps everything. Every
+    recurrent state has room for the tokens that are guessed, by whatever guesses them.
     """
     layers = arch.layer_plan
     edges = stage_edges(sum(spec.count for spec in layers), split.pipeline)
     if draft_tokens:
         layers = tuple(_with_drafts(spec, draft_tokens) for spec in layers)
-        draft = [s for s in layers if s.attention in (Attention.FULL, Attention.MLA)][-1:]
+        lasting = [s for s in layers if s.attention in (Attention.FULL, Attention.MLA)]
+        draft = lasting[-1:] if own_drafts else []
         layers += tuple(replace(spec, count=1) for spec in draft)
         edges[-1] += len(draft)
     ignored = not era.grouped_pages or arch.model_type in _WINDOW_IGNORED

@@ -232,7 +232,7 @@ def kept_groups(profile: ModelProfile, workload: Workload) -> tuple[bool, ...]:
 
 def _is_loaded(group: WeightGroup, workload: Workload) -> bool:
     if group.part is Part.MTP:
-        return bool(workload.draft_tokens) and group.kind not in (Kind.EMBEDDING, Kind.OUTPUT)
+        return bool(workload.own_draft_tokens) and group.kind not in (Kind.EMBEDDING, Kind.OUTPUT)
     return group.part in (Part.TEXT, Part.ENCODER) or not workload.text_only
 
 

@@ -1,0 +1,79 @@
+"""The second model of a request, which guesses tokens: its repository, and what to know of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from gpusizer.answers.request import SizeRequest
+from gpusizer.core.messages import Note
+from gpusizer.core.time_budget import TimeBudget
+from gpusizer.hub.model_ref import ParseRef
+from gpusizer.hub.snapshot import Fetch
+from gpusizer.memory.draft import DRAFT_ENGINES, runs_draft
+from gpusizer.memory.engines import ENGINES, find_engine
+from gpusizer.memory.workload import Workload
+from gpusizer.model.draft import with_draft
+from gpusizer.model.profile import DraftModel, ModelProfile
+
+_CONVERTING = "llama.cpp"
+USUAL_TOKENS = 3
+"""Tokens guessed ahead where nothing says how many: llama.cpp's --spec-draft-n-max
+(tools/server/README.md)."""
+
+
+def read_draft(
+    request: SizeRequest,
+    profile: ModelProfile,
+    fetch: Fetch,
+    parse: ParseRef,
+    budget: TimeBudget,
+) -> ModelProfile:
+    """The profile with the draft model of the request, read with the same rights and limits.
+
+    Raises ModelUnreadable about the second repository.
+    """
+    if not request.draft_model:
+        return profile
+    with budget.paused():
+        snapshot = fetch(replace(parse(request.draft_model), reads_card=False))
+    return with_draft(profile, snapshot)
+
+
+def resolve_draft(workload: Workload, profile: ModelProfile) -> tuple[Workload, tuple[Note, ...]]:
+    """The workload with the tokens that the draft guesses, and what the reader must know."""
+    draft = profile.draft
+    if draft is None:
+        alone = replace(workload, draft_model="", acceptance_rate=None)
+        useless = workload.acceptance_rate is not None
+        return alone, (Note("acceptance_needs_a_draft"),) if useless else ()
+    if workload.engine is not None and not runs_draft(workload.engine, draft):
+        name = find_engine(workload.engine).name
+        without = replace(workload, draft_tokens=0, acceptance_rate=None)
+        return without, (Note("draft_not_run", engine=name, engines=_names(draft)),)
+    notes = tuple(_notes(workload, profile, draft))
+    if workload.draft_tokens:
+        return workload, notes
+    tokens = draft.block_tokens - 1 if draft.block_tokens else USUAL_TOKENS
+    assumed = Note("draft_tokens_assumed", tokens=tokens)
+    return replace(workload, draft_tokens=tokens), (*notes, assumed)
+
+
+def _notes(workload: Workload, profile: ModelProfile, draft: DraftModel) -> Iterator[Note]:
+    if workload.engine is None:
+        yield Note("draft_run_by", engines=_names(draft))
+    converts = draft.profile.format != "gguf" and runs_draft(_CONVERTING, draft)
+    if converts and workload.engine in (None, _CONVERTING):
+        yield Note("draft_converted")
+    own, other = profile.architecture, draft.profile.architecture
+    if other is None or not other.generates:
+        yield Note("draft_not_a_language_model", repo_id=draft.profile.repo_id)
+        return
+    sizes = (own.vocab_size or 0 if own else 0, other.vocab_size or 0)
+    if all(sizes) and sizes[0] != sizes[1]:
+        yield Note("draft_vocabulary_differs", own=sizes[0], other=sizes[1])
+
+
+def _names(draft: DraftModel) -> str:
+    able = (slug for slug in DRAFT_ENGINES if runs_draft(slug, draft))
+    return ", ".join(ENGINES[slug].name for slug in able)

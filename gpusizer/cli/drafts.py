@@ -1,0 +1,61 @@
+"""A draft model as plain text: what it adds to the memory, and what speed may come of it."""
+
+from __future__ import annotations
+
+from gpusizer.answers.report import EstimateRow, Report
+from gpusizer.cli.output import table
+from gpusizer.core.units import GIB
+from gpusizer.fit.speculative_speeds import SpeculativeSpeeds
+
+_HEAD = ("quant", "draft", "weights", "KV", "activ.", "overhead", "total", "engine")
+
+
+def draft_parts(report: Report) -> list[str]:
+    """Write what of each estimate is the draft model's; nothing without one."""
+    draft = report.profile.draft
+    rows = [_cells(row) for row in report.estimates if row.estimate.draft is not None]
+    if draft is None or not rows:
+        return []
+    title = f"Of this for the draft model {draft.profile.repo_id} ({draft.method}), in GiB"
+    return [title, table(_HEAD, rows)]
+
+
+def _cells(row: EstimateRow) -> tuple[str, ...]:
+    estimate = row.estimate
+    if estimate.draft is None:
+        return ()
+    memory = estimate.draft.all_gpus
+    amounts = (
+        memory.weights.likely,
+        memory.kv_cache.likely,
+        memory.activations.likely,
+        memory.overhead.likely + memory.outside.likely,
+        memory.total.likely,
+    )
+    cells = (f"{amount / GIB:.2f}" for amount in amounts)
+    return (estimate.quant.slug, estimate.draft.quant.slug, *cells, estimate.engine.slug)
+
+
+def speculation_lines(speeds: SpeculativeSpeeds | None, users: int) -> list[str]:
+    """Write the speed with guessed tokens, also of several users; nothing without a draft model."""
+    if speeds is None:
+        return []
+    lines = []
+    if speeds.decode is not None and speeds.per_user is not None:
+        rate, each = speeds.decode, speeds.per_user
+        shared = f", {each.low:g}-{each.high:g} for each of {users:,}" if users > 1 else ""
+        lines.append(
+            f"  with a draft    {rate.low:g}-{rate.high:g} tok/s for one user"
+            f" ({speeds.speedup:g} x){shared}, if {speeds.acceptance:.0%} of {speeds.guessed}"
+            f" guessed tokens are accepted: {speeds.tokens_per_round:g} tokens a round"
+        )
+    gain = (
+        "no rate of acceptance makes it faster"
+        if speeds.break_even is None
+        else f"faster for one user from {speeds.break_even:.0%} accepted on"
+    )
+    if users > 1 and speeds.break_even is not None:
+        shared_gain = speeds.break_even_shared
+        gain += f", for {users:,} users "
+        gain += "never" if shared_gain is None else f"from {shared_gain:.0%} on"
+    return [*lines, f"  {gain} ({speeds.guessed} tokens guessed ahead)"]

@@ -1,0 +1,362 @@
+"""The fewest GPUs of each kind that answer so many requests a second, in replicas of one model."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from gpusizer.core.errors import InvalidRequest
+from gpusizer.core.messages import Note, Say, note_json
+from gpusizer.core.units import significant
+from gpusizer.fit.candidate_search import CandidateChoice, choose
+from gpusizer.fit.fit import COUNTS, Fitter, memory_of
+from gpusizer.fit.speed import ModelFacts, Work, serving_bands
+from gpusizer.fit.speed.classes import SERVING
+from gpusizer.fit.speed.decode import step_seconds
+from gpusizer.fit.speed.prefill import prompt_token_seconds
+from gpusizer.fit.speed.replica import ReplicaPace, replicas_for, users_at, users_borne
+from gpusizer.fit.speed.serving import served_sequences
+from gpusizer.fit.speed.speculation import Speculation
+from gpusizer.gpus import Catalogue, Gpu
+from gpusizer.gpus.costs import CostAssumptions, PlanCosts, plan_costs
+from gpusizer.memory.estimate import MemoryEstimate
+from gpusizer.memory.workload import Workload
+
+_MOST_DEVICES = 8  # of one replica: one server
+
+
+@dataclass(frozen=True, slots=True)
+class ServingTarget:
+    """What is asked of all replicas together.
+
+    Attributes:
+        requests_per_second: on average; they come at random.
+        prompt_tokens, answer_tokens: of every request.
+        ttft_seconds: most seconds to the first token, on average; None for any.
+    """
+
+    requests_per_second: float
+    prompt_tokens: int
+    answer_tokens: int
+    ttft_seconds: float | None
+
+    @property
+    def context(self) -> int:
+        """Tokens of a sequence."""
+        return self.prompt_tokens + self.answer_tokens
+
+    @property
+    def tokens_per_second(self) -> float:
+        """Answer tokens of all users."""
+        return self.requests_per_second * self.answer_tokens
+
+    def to_json(self) -> dict[str, Any]:
+        """The request's fields."""
+        ttft = self.ttft_seconds
+        return {
+            "requests_per_second": self.requests_per_second,
+            "prompt_tokens": self.prompt_tokens,
+            "answer_tokens": self.answer_tokens,
+            "ttft_ms": None if ttft is None else ttft * 1000,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Replicas:
+    """One way to meet a target: replicas of `boards` boards each.
+
+    Attributes:
+        low_replicas, high_replicas: at the fast and the slow end of the speeds' bands; None where
+            the slow end is never in time.
+        users: in flight on each replica, on average.
+        most_users: in flight on each at which memory or the time to the first token ends.
+        ttft_seconds: likely, and at the fast and the slow end; None where the slow end falls
+            behind the requests.
+        user_tokens_per_second: answer tokens of each user, prompts of others read in between.
+        tight: fits at the likely amounts of memory, not at the high end.
+    """
+
+    gpu: Gpu
+    boards: int
+    estimate: MemoryEstimate
+    replicas: int
+    low_replicas: int
+    high_replicas: int | None
+    users: float
+    most_users: int
+    ttft_seconds: tuple[float, float, float | None]
+    user_tokens_per_second: float
+    tight: bool
+    costs: PlanCosts
+
+    @property
+    def total_boards(self) -> int:
+        """Boards of all replicas."""
+        return self.replicas * self.boards
+
+
+@dataclass(frozen=True, slots=True)
+class ServingPlan:
+    """A target, the ways to meet it, fewest boards first, and what the reader must know."""
+
+    target: ServingTarget
+    rows: tuple[Replicas, ...]
+    notes: tuple[Note, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Option:
+    """A choice of memory, its speed, and the replicas that it takes; None where it is too slow."""
+
+    choice: CandidateChoice
+    work: Work
+    pace: ReplicaPace
+    replicas: int | None
+
+    @property
+    def total_boards(self) -> int:
+        return self.choice.boards * (self.replicas or 0)
+
+    @property
+    def place(self) -> tuple[bool, int, int, int]:
+        """Fewest boards first, then the more faithful quantization, then smaller replicas."""
+        choice = self.choice
+        return (choice.tight, self.total_boards, choice.estimate.quant.order, choice.boards)
+
+
+def plan_serving(
+    fitter: Fitter,
+    catalogue: Catalogue,
+    target: ServingTarget,
+    assumptions: CostAssumptions,
+    *,
+    boards: Sequence[int | None] | None = None,
+    most_boards: Sequence[int | None] | None = None,
+    top: int = 0,
+) -> ServingPlan:
+    """Replicas on each GPU of the catalogue that meet the target; `top` rows, or all when it is 0.
+
+    `fitter` knows the workload of one sequence of the target. `boards` fixes the boards of a
+    replica on each GPU (None leaves it open), `most_boards` limits those of all replicas together.
+    """
+    facts = ModelFacts.of(fitter.profile, fitter.workload, target.prompt_tokens)
+    if facts is None:
+        return ServingPlan(target, (), (Note("plan_needs_text"),))
+    best: dict[str, _Option] = {}
+    fitting, slow, unknown = set(), set(), set()
+    for choice in _choices(fitter, catalogue, boards):
+        gpu = choice.gpu
+        fitting.add(gpu.slug)
+        option = _option(fitter, facts, choice, target)
+        if option is None:
+            unknown.add(gpu.slug)
+        elif option.replicas is None:
+            slow.add(gpu.slug)
+        elif gpu.slug not in best or option.place < best[gpu.slug].place:
+            best[gpu.slug] = option
+    limits = dict(zip((gpu.slug for gpu in catalogue.gpus), most_boards or (), strict=False))
+    kept = [o for slug, o in best.items() if o.total_boards <= _limit(limits, slug, most_boards)]
+    rows = sorted((_row(option, target, assumptions) for option in kept), key=_place)
+    dropped = len(best) - len(kept)
+    notes = _notes(
+        target,
+        too_small=len(catalogue.gpus) - len(fitting),
+        unknown=len(unknown - best.keys()),
+        slow=len(slow - best.keys()),
+        dropped=dropped,
+    )
+    return ServingPlan(target, tuple(rows[: top or None]), tuple(notes))
+
+
+def _limit(
+    limits: dict[str, int | None], slug: str, most_boards: Sequence[int | None] | None
+) -> float:
+    return math.inf if most_boards is None else limits[slug] or 0
+
+
+def _choices(
+    fitter: Fitter, catalogue: Catalogue, boards: Sequence[int | None] | None
+) -> Iterator[CandidateChoice]:
+    """The most faithful way that fits, for each number of devices of a replica."""
+    asked = {
+        gpu.slug: count for gpu, count in zip(catalogue.gpus, boards or (), strict=False) if count
+    }
+    devices = {
+        count * gpu.devices_per_board
+        for gpu in catalogue.gpus
+        for count in [asked.get(gpu.slug)]
+        if count
+    }
+    open_counts = {count for count in COUNTS if count <= _MOST_DEVICES}
+    for count in sorted(open_counts | devices):
+        for choice in choose(fitter, catalogue, counts=(count,)):
+            if choice.boards == asked.get(choice.gpu.slug, choice.boards) and (
+                choice.gpu.slug in asked or count in open_counts
+            ):
+                yield choice
+
+
+def _option(
+    fitter: Fitter, facts: ModelFacts, choice: CandidateChoice, target: ServingTarget
+) -> _Option | None:
+    """The speed of one choice; None where the catalogue lacks the bandwidth or the peak."""
+    gpu, estimate = choice.gpu, choice.estimate
+    fitter.budget.check(fitter.profile.repo_id)
+    work = Work.of(facts, estimate)
+    guess = None
+    if fitter.workload.acceptance_rate is not None:
+        guess = Speculation.of(fitter.profile, fitter.workload, estimate, work)
+    reading = prompt_token_seconds(work, gpu)
+    drafting = 0.0 if guess is None else guess.prompt_token_seconds(gpu)
+    if reading is None or drafting is None or step_seconds(work, gpu, 1) is None:
+        return None
+    held = fitter.sequences_held(estimate, estimate.pool_bytes(memory_of(estimate.engine, gpu)))
+    pace = ReplicaPace(
+        step=_Step(work, gpu, target, guess),
+        prompt_seconds=target.prompt_tokens * (reading + drafting),
+        lanes=work.data * (work.pipeline if work.family == SERVING else 1),
+        answer=target.answer_tokens,
+        most_users=_most_users(fitter.workload, work, held),
+    )
+    replicas = replicas_for(pace, target.requests_per_second, target.ttft_seconds)
+    return _Option(choice, work, pace, replicas)
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """Seconds in which each user gets a token: of a step, or of a round of guesses over the tokens
+    that it gives. Caches hold the prompt and, on average, half of the answer."""
+
+    work: Work
+    gpu: Gpu
+    target: ServingTarget
+    guess: Speculation | None
+
+    def __call__(self, users: float) -> float:
+        filled = 1 - self.target.answer_tokens / 2 / self.target.context
+        acceptance = self.work.facts.workload.acceptance_rate
+        if self.guess is not None and acceptance is not None:
+            return self.guess.token_seconds(self.gpu, users, acceptance, filled) or math.inf
+        return step_seconds(self.work, self.gpu, users, filled) or math.inf
+
+
+def _most_users(workload: Workload, work: Work, held: float | None) -> int:
+    """Sequences that one replica serves at once."""
+    every_rank = None if held is None else held * work.data
+    return served_sequences(work, every_rank, workload.max_num_seqs)
+
+
+def _row(option: _Option, target: ServingTarget, assumptions: CostAssumptions) -> Replicas:
+    """The figures of a chosen option, with both ends of the speeds' bands."""
+    choice, pace, replicas = option.choice, option.pace, option.replicas or 1
+    rate, ttft = target.requests_per_second / replicas, target.ttft_seconds
+    steps, prompts = serving_bands(option.work, choice.gpu)
+    fast, slow = (pace.at_speeds(steps, prompts, end) for end in ("high", "low"))
+    users = users_at(pace, rate) or float(pace.most_users)
+    total = option.total_boards
+    return Replicas(
+        gpu=choice.gpu,
+        boards=choice.boards,
+        estimate=choice.estimate,
+        replicas=replicas,
+        low_replicas=replicas_for(fast, target.requests_per_second, ttft) or replicas,
+        high_replicas=replicas_for(slow, target.requests_per_second, ttft),
+        users=significant(users),
+        most_users=math.floor(users_borne(pace, ttft)),
+        ttft_seconds=(
+            significant(pace.first_token_seconds(users)),
+            _first_token(fast, rate) or 0.0,
+            _first_token(slow, rate),
+        ),
+        user_tokens_per_second=significant(pace.user_tokens_per_second(users)),
+        tight=choice.tight,
+        costs=plan_costs(choice.gpu, total, target.tokens_per_second, assumptions),
+    )
+
+
+def _first_token(pace: ReplicaPace, rate: float) -> float | None:
+    users = users_at(pace, rate)
+    return None if users is None else significant(pace.first_token_seconds(users))
+
+
+def _place(row: Replicas) -> tuple[bool, int, float, float]:
+    """Fewest boards first, then the least cost of an hour, then the soonest first token."""
+    cost = row.costs.lowest_usd_per_hour
+    return (row.tight, row.total_boards, math.inf if cost is None else cost, row.ttft_seconds[0])
+
+
+def _notes(
+    target: ServingTarget, *, too_small: int, unknown: int, slow: int, dropped: int
+) -> Iterator[Note]:
+    """What the plan assumes, and which GPUs are not in it."""
+    yield Note("plan_assumes_random_requests")
+    if too_small:
+        yield Note("plan_does_not_fit", count=too_small, context=target.context)
+    if unknown:
+        yield Note("plan_speed_unknown", count=unknown)
+    if slow:
+        yield Note("plan_first_token_too_late", count=slow)
+    if dropped:
+        yield Note("plan_beyond_limits", count=dropped)
+
+
+def serving_workload(workload: Workload, target: ServingTarget, longest: int | None) -> Workload:
+    """The workload of one sequence of the target.
+
+    Raises InvalidRequest where the model's context ends before it.
+    """
+    if longest is not None and target.context > longest:
+        raise InvalidRequest(
+            field="prompt_tokens",
+            value=target.context,
+            reason="beyond_the_context",
+            longest=longest,
+        )
+    return replace(workload, context=target.context, concurrency=1)
+
+
+def serving_plan_json(plan: ServingPlan, say: Say) -> dict[str, Any]:
+    """The contract's `serving_plan` object."""
+    return {
+        "target": plan.target.to_json(),
+        "rows": [_row_json(row) for row in plan.rows],
+        "notes": [note_json(note, say) for note in plan.notes],
+    }
+
+
+def _row_json(row: Replicas) -> dict[str, Any]:
+    likely, low, high = row.ttft_seconds
+    costs, split = row.costs, row.estimate.split
+    high_count = None if row.high_replicas is None else row.high_replicas * row.boards
+    return {
+        "gpu": row.gpu.slug,
+        "gpu_name": row.gpu.name,
+        "gpus": {
+            "low": row.low_replicas * row.boards,
+            "likely": row.total_boards,
+            "high": high_count,
+        },
+        "replicas": row.replicas,
+        "gpus_per_replica": row.boards,
+        "tensor_parallel": split.tensor,
+        "pipeline_parallel": split.pipeline,
+        "quant": row.estimate.quant.slug,
+        "engine": row.estimate.engine.slug,
+        "verdict": "tight" if row.tight else "fits",
+        "users_per_replica": row.users,
+        "most_users_per_replica": row.most_users,
+        "time_to_first_token_seconds": {"low": low, "likely": likely, "high": high},
+        "tokens_per_second_per_user": row.user_tokens_per_second,
+        "buy_usd": costs.buy_usd,
+        "buy_is_own": None if costs.buy is None else costs.buy.basis == "own",
+        "rent_usd_per_hour": costs.rent_usd_per_hour,
+        "rent_is_own": None if costs.rent is None else costs.rent.own,
+        "owned_usd_per_hour": None
+        if costs.owned_usd_per_hour is None
+        else round(costs.owned_usd_per_hour, 4),
+        "usd_per_million_tokens": costs.usd_per_million_tokens,
+        "usd_per_million_tokens_owned": costs.usd_per_million_tokens_owned,
+        "provenance": "fitted",
+    }

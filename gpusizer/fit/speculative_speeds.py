@@ -1,0 +1,104 @@
+"""Speeds of a fit whose tokens a second model guesses, beside those without."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from gpusizer.core.units import significant
+from gpusizer.fit.fit import Fit
+from gpusizer.fit.speed import Rate, decode_bands, work_of
+from gpusizer.fit.speed.decode import step_seconds
+from gpusizer.fit.speed.rate import RateBand
+from gpusizer.fit.speed.speculation import Speculation, expected_tokens
+from gpusizer.memory.workload import Workload
+from gpusizer.model.profile import ModelProfile
+
+
+@dataclass(frozen=True, slots=True)
+class SpeculativeSpeeds:
+    """What guessed tokens may bring.
+
+    Attributes:
+        guessed: tokens of a round.
+        acceptance: the rate that the request assumes, None where it names none; then rates are
+            None too.
+        tokens_per_round: on average, at that rate.
+        decode, per_user, total: tokens/s as in `Speeds`, at that rate. Bands are those of plain
+            steps: the rate itself has none.
+        speedup: `decode` over that without guesses.
+        break_even: least acceptance at which one user gains; None where nobody ever does.
+        break_even_shared: the same with the workload's users at once.
+    """
+
+    guessed: int
+    acceptance: float | None
+    tokens_per_round: float | None
+    decode: Rate | None
+    per_user: Rate | None
+    total: Rate | None
+    speedup: float | None
+    break_even: float | None
+    break_even_shared: float | None
+
+
+def speculative_speeds(
+    profile: ModelProfile, workload: Workload, fit: Fit
+) -> SpeculativeSpeeds | None:
+    """None without a draft, or where the speed of the GPU is unknown."""
+    work = work_of(profile, workload, fit.estimate)
+    guess = None if work is None else Speculation.of(profile, workload, fit.estimate, work)
+    gpu = fit.gpu
+    plain = None if guess is None else step_seconds(guess.model, gpu, 1)
+    if work is None or guess is None or plain is None:
+        return None
+    users, acceptance = work.facts.users, workload.acceptance_rate
+    alone, several = decode_bands(work, gpu)
+    decode = _rate(guess, fit, 1, acceptance, alone)
+    per_user = _rate(guess, fit, users, acceptance, several)
+    return SpeculativeSpeeds(
+        guessed=guess.guessed,
+        acceptance=acceptance,
+        tokens_per_round=None
+        if acceptance is None
+        else significant(expected_tokens(acceptance, guess.guessed)),
+        decode=decode,
+        per_user=per_user,
+        total=None if per_user is None else per_user.times(users),
+        speedup=None if decode is None else significant(decode.likely * plain),
+        break_even=_rounded(guess.break_even(gpu, 1)),
+        break_even_shared=_rounded(guess.break_even(gpu, users)),
+    )
+
+
+def _rate(
+    guess: Speculation, fit: Fit, users: int, acceptance: float | None, by: RateBand
+) -> Rate | None:
+    if acceptance is None:
+        return None
+    seconds = guess.token_seconds(fit.gpu, users, acceptance)
+    return None if seconds is None else Rate.banded(1 / seconds, by)
+
+
+def _rounded(share: float | None) -> float | None:
+    return None if share is None else round(share, 3)
+
+
+def speculation_json(speeds: SpeculativeSpeeds) -> dict[str, Any]:
+    """The contract's `speculation` object."""
+    return {
+        "draft_tokens": speeds.guessed,
+        "acceptance_rate": speeds.acceptance,
+        "tokens_per_round": speeds.tokens_per_round,
+        "decode_tokens_per_second": _rate_json(speeds.decode),
+        "decode_tokens_per_second_per_user": _rate_json(speeds.per_user),
+        "decode_tokens_per_second_total": _rate_json(speeds.total),
+        "speedup": speeds.speedup,
+        "break_even_acceptance_rate": speeds.break_even,
+        "break_even_acceptance_rate_of_users": speeds.break_even_shared,
+        "provenance": "fitted",
+    }
+
+
+def _rate_json(rate: Rate | None) -> dict[str, float] | None:
+    return None if rate is None else rate.to_json()

@@ -1,0 +1,32 @@
+"""Breakdown: memory of one GPU, or of all, by purpose."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpusizer.core.byte_ranges import Amount, total
+
+
+@dataclass(frozen=True, slots=True)
+class Breakdown:
+    """Memory by purpose. `outside` is the part of the overhead beyond the engine's budget."""
+
+    weights: Amount
+    kv_cache: Amount
+    activations: Amount
+    overhead: Amount
+    outside: Amount
+
+    @property
+    def total(self) -> Amount:
+        """Everything, the part outside the engine's budget included."""
+        return total((self.weights, self.kv_cache, self.activations, self.overhead, self.outside))
+
+    def times(self, count: int) -> Breakdown:
+        """The same on each of `count` GPUs."""
+        return Breakdown(*(getattr(self, name).times(count) for name in Breakdown.__slots__))
+
+    def plus(self, other: Breakdown) -> Breakdown:
+        """Both together, part by part."""
+        names = Breakdown.__slots__
+        return Breakdown(*(getattr(self, name) + getattr(other, name) for name in names))

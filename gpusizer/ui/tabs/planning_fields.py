@@ -1,0 +1,40 @@
+"""Fields of a serving target and of a draft model, which the tab that sizes a model folds away."""
+
+from __future__ import annotations
+
+import gradio as gr
+
+from gpusizer.ui.presenters.words import Words
+
+
+def serving_fields(words: Words) -> tuple[gr.Number, gr.Number, gr.Number, gr.Number]:
+    """Build requests per second, tokens of prompt and answer, and milliseconds to the first."""
+    return (
+        gr.Number(None, label=words("rate.label"), info=words("rate.info")),
+        gr.Number(None, label=words("prompt.label"), info=words("prompt.info"), precision=0),
+        gr.Number(None, label=words("answer.label"), info=words("answer.info"), precision=0),
+        gr.Number(None, label=words("ttft.label"), info=words("ttft.info")),
+    )
+
+
+def draft_fields(words: Words) -> tuple[gr.Textbox, gr.Number]:
+    """Build the second model's ID, and the share of its guesses that are accepted."""
+    return (
+        gr.Textbox(
+            label=words("draft.label"),
+            info=words("draft.info"),
+            placeholder=words("model.placeholder"),
+            max_lines=1,
+            html_attributes=gr.InputHTMLAttributes(
+                autocorrect="off", autocapitalize="off", spellcheck=False
+            ),
+        ),
+        gr.Number(
+            None,
+            label=words("acceptance.label"),
+            info=words("acceptance.info"),
+            minimum=0,
+            maximum=1,
+            step=0.05,
+        ),
+    )

@@ -1,0 +1,85 @@
+"""The page's part of serving plans and draft models: its table, its fields, its state."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from gpusizer.answers.report import Report
+from gpusizer.answers.sizer import Sizer
+from gpusizer.text import LANGUAGES, Language
+from gpusizer.ui.answering import answer, compare, rank
+from gpusizer.ui.page_state import FORM_FIELDS, PageState
+from gpusizer.ui.presenters.cards import cards_html
+from gpusizer.ui.presenters.serving_plan import serving_plan_html
+from gpusizer.ui.presenters.words import Words
+from tests.sizers import embedded_sizer
+
+QUESTION = PageState(
+    "Qwen/Qwen3-8B",
+    engine="vllm",
+    requests_per_second="2.5",
+    prompt_tokens="1000",
+    answer_tokens="300",
+    ttft_ms="500",
+    draft_model="Qwen/Qwen3-0.6B",
+    acceptance_rate="0.75",
+    gpus=("h100-sxm5-80gb",),
+)
+
+
+def test_the_form_and_the_address_say_the_same() -> None:
+    assert PageState.from_query(QUESTION.query) == QUESTION
+    model, *form_values = QUESTION.form
+    again = PageState.from_form(model, *form_values)
+    assert [getattr(again, name) for name in FORM_FIELDS] == [
+        getattr(QUESTION, name) for name in FORM_FIELDS
+    ]
+    assert len(form_values) == len(FORM_FIELDS)
+
+
+@pytest.mark.parametrize("text", ["", "many", "-1", "1e5", "nan", "1" * 40, "<b>"])
+def test_what_is_no_number_leaves_its_field_empty(text: str) -> None:
+    form = PageState("a/b", requests_per_second=text, acceptance_rate=text, ttft_ms=text).form
+    assert (form[4], form[7], form[9]) == (None, None, None)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_plan_is_a_table(language: Language) -> None:
+    words, report = Words(language), rank(embedded_sizer(), QUESTION)
+    assert report.serving_plan is not None
+    html = str(serving_plan_html(report.serving_plan, words))
+    first = report.serving_plan.rows[0]
+    assert first.gpu.name in html and html.count("<tr>") == 13
+    assert words("plan.title", rate=words.number(2.5, "g")) in html
+    assert words.note(report.serving_plan.notes[0])[:40] in html
+
+
+def test_no_target_no_table() -> None:
+    assert serving_plan_html(None, Words("en")) is None
+
+
+def test_tiers_do_not_plan_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    planned: list[Any] = []
+    sizer = embedded_sizer()
+    size = type(sizer).size
+
+    def sized(self: Sizer, fields: Mapping[str, Any]) -> Report:
+        planned.append(fields.get("requests_per_second"))
+        return size(self, fields)
+
+    monkeypatch.setattr(type(sizer), "size", sized)
+    answer(sizer, QUESTION)
+    assert planned[0] == "2.5" and set(planned[1:]) == {None}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_card_says_what_a_draft_brings(language: Language) -> None:
+    comparison = compare(embedded_sizer(), QUESTION)
+    words = Words(language)
+    html = str(cards_html(comparison, ("h100-sxm5-80gb",), "", words))
+    assert words("spec.guessed") in html
+    assert "--speculative-config" in html
+    assert "7 GB/s" in html

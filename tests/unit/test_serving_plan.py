@@ -1,0 +1,136 @@
+"""Serving plans of real models: fewest GPUs, laws, own prices and refusals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gpusizer.answers.report import Report
+from gpusizer.core.errors import InvalidRequest
+from gpusizer.fit.serving_plan import Replicas, ServingPlan
+from gpusizer.text import LANGUAGES, say_note
+from tests.sizers import embedded_sizer
+
+MODEL = "Qwen/Qwen3-8B"
+TARGET = {"requests_per_second": 5, "prompt_tokens": 1000, "answer_tokens": 300, "ttft_ms": 500}
+
+
+def report(**fields: Any) -> Report:
+    return embedded_sizer().size({"model": MODEL, "quant": "native", **TARGET, **fields})
+
+
+def plan(**fields: Any) -> ServingPlan:
+    serving_plan = report(**fields).serving_plan
+    assert serving_plan is not None
+    return serving_plan
+
+
+def only(**fields: Any) -> Replicas:
+    (row,) = plan(**fields).rows
+    return row
+
+
+def test_no_target_no_plan() -> None:
+    sized = embedded_sizer().size({"model": MODEL, "quant": "native"})
+    assert sized.serving_plan is None
+    assert "serving_plan" not in sized.to_json(say_note)
+
+
+def test_fewest_boards_come_first_and_meet_the_target() -> None:
+    rows = plan(top=0).rows
+    boards = [(row.tight, row.total_boards) for row in rows]
+    assert boards == sorted(boards) and len(rows) > 20
+    for row in rows:
+        likely, low, high = row.ttft_seconds
+        assert low <= likely <= 0.5 and (high is None or high >= likely)
+        assert row.low_replicas <= row.replicas <= (row.high_replicas or row.replicas)
+        assert 0 < row.users <= row.most_users + 1
+
+
+def test_users_follow_from_the_rate() -> None:
+    """Little's law: a user's 300 tokens at the speed of each, so often a second."""
+    row = only(gpu="h100 sxm")
+    seconds = TARGET["answer_tokens"] / row.user_tokens_per_second
+    assert row.users == pytest.approx(5 / row.replicas * seconds, rel=0.02)
+    assert row.costs.tokens_per_second == 1500
+    assert row.costs.boards == row.total_boards
+
+
+@pytest.mark.parametrize("gpu", ["4090", "a100 pcie 80gb", "mi300x"])
+def test_more_requests_never_need_fewer_gpus(gpu: str) -> None:
+    counts = [only(gpu=gpu, requests_per_second=rate).total_boards for rate in (1, 5, 25, 125)]
+    assert counts == sorted(counts) and counts[-1] > counts[0]
+
+
+def test_a_later_first_token_never_needs_more_gpus() -> None:
+    counts = [only(gpu="a100 pcie 80gb", ttft_ms=ms).total_boards for ms in (250, 500, 5000)]
+    assert counts == sorted(counts, reverse=True)
+
+
+def test_a_count_with_the_name_is_that_of_a_replica() -> None:
+    row = only(gpu="2xa100 pcie 80gb", requests_per_second=50)
+    assert row.boards == 2 and row.total_boards == 2 * row.replicas
+
+
+def test_the_limits_are_of_all_replicas_together() -> None:
+    fields = {"requests_per_second": 50, "top": 0}
+    costs = {row.gpu.slug: row.costs.rent_usd_per_hour for row in plan(**fields).rows}
+    limited = plan(**fields, max_usd_per_hour=20).rows
+    rents = {row.gpu.slug: row.costs.rent_usd_per_hour for row in limited}
+    assert rents and all(usd is not None and usd <= 20 for usd in rents.values())
+    assert rents.keys() == {slug for slug, usd in costs.items() if usd is not None and usd <= 20}
+
+
+def test_an_unreachable_first_token_is_said() -> None:
+    late = plan(gpu="t4", ttft_ms=20)
+    assert not late.rows
+    assert {note.code for note in late.notes} >= {"plan_first_token_too_late"}
+
+
+def test_lengths_left_open_are_shares_of_the_context() -> None:
+    fields = {"prompt_tokens": None, "answer_tokens": None, "context": 4000, "gpu": "h100 sxm"}
+    target = plan(**fields).target
+    assert (target.prompt_tokens, target.answer_tokens) == (3000, 1000)
+    target = plan(**{**fields, "answer_tokens": 500}).target
+    assert (target.prompt_tokens, target.answer_tokens) == (3500, 500)
+
+
+def test_a_sequence_beyond_the_context_is_refused() -> None:
+    with pytest.raises(InvalidRequest) as refusal:
+        plan(prompt_tokens=40_000, answer_tokens=1000)
+    assert refusal.value.fields["field"] == "prompt_tokens"
+    assert refusal.value.fields["reason"] == "beyond_the_context"
+
+
+def test_a_model_without_text_has_no_plan() -> None:
+    encoder = plan(model="BAAI/bge-small-en-v1.5", prompt_tokens=100, answer_tokens=100)
+    assert [note.code for note in encoder.notes] == ["plan_needs_text"]
+
+
+def test_own_prices_count_for_named_gpus_alone() -> None:
+    own = report(gpu="h100 sxm", gpu_usd=20_000, gpu_usd_per_hour=1.5)
+    assert own.serving_plan is not None
+    (row,) = own.serving_plan.rows
+    assert row.costs.buy_usd == 20_000 * row.total_boards
+    price = own.to_json(say_note)["ranking"][0]["price"]
+    assert (price["buy_usd"], price["buy_basis"], price["rent_usd_per_hour"]) == (
+        20_000,
+        "own",
+        1.5,
+    )
+    assert price["rent_is_own"] is True
+    ranked = report(gpu_usd=20_000, top=5)
+    assert "own_prices_need_a_gpu" in {note.code for note in ranked.notes}
+    assert all(item.costs.buy is None or item.costs.buy.basis != "own" for item in ranked.ranking)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_json_says_what_is_assumed(language: Any) -> None:
+    document = report(top=3).to_json(lambda note: say_note(note, language))["serving_plan"]
+    assert document["target"] == {**TARGET, "ttft_ms": 500.0}
+    assert len(document["rows"]) == 3
+    assert document["rows"][0]["gpus"]["likely"] == (
+        document["rows"][0]["replicas"] * document["rows"][0]["gpus_per_replica"]
+    )
+    assert document["notes"][0]["code"] == "plan_assumes_random_requests"
