@@ -1,4 +1,5 @@
-"""What a card can be checked by: runs that others published, and a command that measures it."""
+"""What a card can be checked by: runs that others published, and a command that measures it; and
+the Markdown of its badge."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from gpusizer.answers.comparison import Comparison
 from gpusizer.answers.evidence import benchmark_of
 from gpusizer.answers.published_runs import MEMORY, SPEEDS, PublishedRun, runs_on
 from gpusizer.fit.ranking import Ranked
+from gpusizer.ui.presenters.badge import badge_markdown
 from gpusizer.ui.presenters.code import code_html
 from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.words import Words
@@ -17,12 +19,24 @@ SHOWN = 3
 
 
 def evidence_html(comparison: Comparison, words: Words, ranked: Ranked) -> Html | None:
-    """Write published runs and the command that measures a card, None where there is neither."""
-    published, measuring = (
-        _published(comparison, words, ranked),
-        _benchmark(comparison, words, ranked),
+    """Write published runs, the command that measures a card, and a badge; None without any."""
+    parts = [part(comparison, words, ranked) for part in (_published, _benchmark, _badge)]
+    return join(parts) or None
+
+
+def _badge(comparison: Comparison, words: Words, ranked: Ranked) -> Html | None:
+    if comparison.profile is None:
+        return None
+    fit = ranked.fit
+    markdown = badge_markdown(comparison.profile.repo_id, fit.gpu.slug, fit.count)
+    if markdown is None:
+        return None
+    return el(
+        "details",
+        el("summary", words("badge.title")),
+        code_html("Markdown", markdown, words),
+        class_="gs-details gs-badge",
     )
-    return join((published, measuring)) if published or measuring else None
 
 
 def _published(comparison: Comparison, words: Words, ranked: Ranked) -> Html | None:
