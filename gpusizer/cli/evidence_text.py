@@ -20,7 +20,8 @@ _FITTED = {
 
 def evidence_text(profile: ModelProfile, item: Ranked, workload: Workload) -> str:
     """Write published runs of exactly this, and the command that measures it; "" for neither."""
-    lines = [f"  measured: {_run_text(run)}" for run in runs_on(profile, item.fit)]
+    runs = dict.fromkeys(_run_text(run) for run in runs_on(profile, item.fit))
+    lines = [f"  measured: {run}" for run in runs]
     command = benchmark_of(profile, item, workload)
     if command is not None:
         # On one line each, whatever line ends a stranger's name has.
