@@ -10,7 +10,14 @@ import pytest
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = sorted(
     path.relative_to(ROOT).as_posix()
-    for pattern in ("*.md", "docs/*.md", "bench/*.md", "data/*.md", "data/measurements/*.md")
+    for pattern in (
+        "*.md",
+        "docs/*.md",
+        "bench/*.md",
+        "data/*.md",
+        "data/measurements/*.md",
+        "skills/*/*.md",
+    )
     for path in ROOT.glob(pattern)
 )
 _LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)#?([^)\s]*)\)")

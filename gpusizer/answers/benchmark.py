@@ -58,19 +58,25 @@ class Expectation:
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """A command ready to paste, with what to expect of it.
+    """Commands ready to paste, with what to expect of them.
 
     Attributes:
+        commands: one for each run, in order; an option stands on a line.
         expected: the numbers it prints, from the estimate.
         looks: what to look at when it prints less, as codes.
         notes: what the reader has to change in it, as codes.
     """
 
     engine: str
-    text: str
+    commands: tuple[str, ...]
     expected: tuple[Expectation, ...]
     looks: tuple[Note, ...]
     notes: tuple[Note, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """All commands, one after the other."""
+        return "\n".join(self.commands)
 
     def to_json(self, say: Say) -> dict[str, Any]:
         """JSON object, with sentences."""
@@ -83,8 +89,8 @@ class Benchmark:
         }
 
 
-_Parts = tuple[str, list[Expectation | None], tuple[Note, ...]]
-"""The command, what it prints (None for unknown rates), and notes."""
+_Parts = tuple[tuple[str, ...], list[Expectation | None], tuple[Note, ...]]
+"""The commands, what they print (None for unknown rates), and notes."""
 
 
 def benchmark(profile: ModelProfile, ranked: Ranked, workload: Workload) -> Benchmark | None:
@@ -100,11 +106,11 @@ def benchmark(profile: ModelProfile, ranked: Ranked, workload: Workload) -> Benc
     if measure is None or speeds is None or not is_whole:
         return None
     plan = LaunchPlan.of(profile, fit, workload)
-    text, expected, notes = measure(plan, speeds)
+    commands, expected, notes = measure(plan, speeds)
     known = tuple(expectation for expectation in expected if expectation is not None)
     if not known:
         return None
-    return Benchmark(plan.engine, text, known, looks(plan.engine, fit.gpu, fit.count), notes)
+    return Benchmark(plan.engine, commands, known, looks(plan.engine, fit.gpu, fit.count), notes)
 
 
 def _llama_bench(plan: LaunchPlan, speeds: Speeds) -> _Parts:
@@ -127,7 +133,7 @@ def _llama_bench(plan: LaunchPlan, speeds: Speeds) -> _Parts:
         _rate(f"pp{speeds.prompt}", speeds.prefill),
         _rate(f"tg{GENERATED}{behind}", speeds.decode, run=2),
     ]
-    return f"{prompt}\n{answer}", expected, notes
+    return (prompt, answer), expected, notes
 
 
 def _vllm_bench(plan: LaunchPlan, speeds: Speeds) -> _Parts:
@@ -161,7 +167,7 @@ def _serving(program: tuple[str, ...], lengths: Flag, speeds: Speeds) -> _Parts:
     if speeds.serving is not None:
         lines.append(run(speeds.serving_users))
         expected.append(_rate("Output token throughput (tok/s)", speeds.serving, run=2))
-    return "\n".join(lines), expected, ()
+    return tuple(lines), expected, ()
 
 
 def _mlx_benchmark(plan: LaunchPlan, speeds: Speeds) -> _Parts:
@@ -173,7 +179,7 @@ def _mlx_benchmark(plan: LaunchPlan, speeds: Speeds) -> _Parts:
     together = speeds.decode if speeds.users == 1 else speeds.total
     # The rate of prompts is that of one prompt: of a batch the program prints another.
     prompt = speeds.prefill if speeds.users == 1 else None
-    return text, [_rate("prompt_tps", prompt), _rate("generation_tps", together)], ()
+    return (text,), [_rate("prompt_tps", prompt), _rate("generation_tps", together)], ()
 
 
 _PROGRAMS: Mapping[str, Callable[[LaunchPlan, Speeds], _Parts]] = {

@@ -119,7 +119,7 @@ def published_runs() -> RunIndex:
 
 
 def build_index(rows: Iterable[Row], catalogue: Catalogue, unfitted: frozenset[str]) -> RunIndex:
-    """Return runs by what they are of, the first of each configuration, newest first.
+    """Return runs by what they are of, the first of each configuration: speeds first, then newest.
 
     `unfitted` are the IDs of rows that constants are not fitted on.
     """
@@ -132,9 +132,11 @@ def build_index(rows: Iterable[Row], catalogue: Catalogue, unfitted: frozenset[s
         if key is not None and run is not None and (row["kind"], row["dup_group"]) not in seen:
             seen.add((row["kind"], row["dup_group"]))
             index[key].append(run)
-    return {
-        key: sorted(runs, key=lambda run: run.date, reverse=True) for key, runs in index.items()
-    }
+    return {key: sorted(runs, key=_speeds_and_newest, reverse=True) for key, runs in index.items()}
+
+
+def _speeds_and_newest(run: PublishedRun) -> tuple[bool, str]:
+    return any(name in run.measured for name in SPEEDS), run.date
 
 
 def _read(path: Path) -> Iterator[Row]:

@@ -20,10 +20,13 @@ _FITTED = {
 
 def evidence_text(profile: ModelProfile, item: Ranked, workload: Workload) -> str:
     """Write published runs of exactly this, and the command that measures it; "" for neither."""
-    lines = [f"  measured: {_run_text(run)}" for run in runs_on(profile, item.fit)]
+    runs = dict.fromkeys(_run_text(run) for run in runs_on(profile, item.fit))
+    lines = [f"  measured: {run}" for run in runs]
     command = benchmark_of(profile, item, workload)
     if command is not None:
-        lines += ["  To measure it yourself:", *(f"    {row}" for row in command.text.splitlines())]
+        # On one line each, whatever line ends a stranger's name has.
+        texts = (text.replace(" \\\n  ", " ") for text in command.commands)
+        lines += ["  To measure it yourself:", *(f"    {text}" for text in texts)]
         lines += [
             f"  run {expectation.run} should print {expectation.printed}:"
             f" {expectation.rate.low:g}-{expectation.rate.high:g} {expectation.unit}"

@@ -29,10 +29,10 @@ from gpusizer.ui.work_pool import WorkPool
 PATH = "/v1"
 LANGUAGE_FIELD = "lang"
 
-_PUBLIC = "public, max-age=300"
+PUBLIC_CACHE = "public, max-age=300"
 """As long as the Hub is not asked again which commit a branch means."""
-_PRIVATE = "private, no-store"
-_NOT_KEPT = "no-store"
+PRIVATE_CACHE = "private, no-store"
+NOT_KEPT = "no-store"
 _VARY = "Accept-Encoding, Authorization"
 _BEARER = "bearer "
 _JSON = "application/json"
@@ -84,16 +84,16 @@ def _responder(endpoint: Endpoint, answers: Answers, pool: WorkPool, metrics: Me
             with metrics.answering(endpoint.command, "http"):
                 fields = read_fields(endpoint, request)
                 asked = fields.get("model")
-                language = _read_language(fields.pop(LANGUAGE_FIELD, None))
+                language = read_language(fields.pop(LANGUAGE_FIELD, None))
                 token = _token(request.headers)
                 answer = await pool.run(
                     lambda: answers.ask(endpoint.command, fields, token, language)
                 )
         except GpusizerError as error:
-            return error_response(error, _language_of(request), asked)
+            return error_response(error, language_of(request), asked)
         except Exception:
             _log.exception("unexpected failure")
-            return error_response(GpusizerError(), _language_of(request), asked)
+            return error_response(GpusizerError(), language_of(request), asked)
         return _response(answer, request.headers)
 
     return respond
@@ -123,7 +123,7 @@ def error_response(
     """The error object with its status; nobody keeps it."""
     shown_id = None if repo_id is None else repo_id[:200]
     body = without_surrogates(error_json(error, say_error(error, language), shown_id))
-    headers = {"cache-control": _NOT_KEPT, "content-language": language}
+    headers = {"cache-control": NOT_KEPT, "content-language": language}
     seconds = retry_after_seconds(error)
     if seconds is not None:
         headers["retry-after"] = str(seconds)
@@ -133,11 +133,11 @@ def error_response(
 def _response(answer: Answer, headers: Headers) -> Response:
     """The answer, its 304 for a caller who has it, compressed for a caller who can read that."""
     if not answer.is_public:
-        return _full(answer, headers, {"cache-control": _PRIVATE, "vary": _VARY})
+        return _full(answer, headers, {"cache-control": PRIVATE_CACHE, "vary": _VARY})
     # Weak: the same answer, compressed or not, and whenever its commit was read.
     etag = f'W/"{answer.version[:32]}"'
-    cached = {"cache-control": _PUBLIC, "vary": _VARY, "etag": etag}
-    if _is_known(etag, headers.get("if-none-match", "")):
+    cached = {"cache-control": PUBLIC_CACHE, "vary": _VARY, "etag": etag}
+    if is_known(etag, headers.get("if-none-match", "")):
         return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=cached)
     return _full(answer, headers, cached)
 
@@ -149,7 +149,7 @@ def _full(answer: Answer, headers: Headers, response_headers: Mapping[str, str])
     return Response(answer.text, headers=dict(response_headers), media_type=_JSON)
 
 
-def _is_known(etag: str, if_none_match: str) -> bool:
+def is_known(etag: str, if_none_match: str) -> bool:
     """Whether a list of entity tags names this one, by the weak comparison of RFC 9110, 8.8.3.2."""
     tags = {tag.strip().removeprefix("W/") for tag in if_none_match.split(",")}
     return "*" in tags or etag.removeprefix("W/") in tags
@@ -161,7 +161,7 @@ def _token(headers: Headers) -> str | None:
     return value[len(_BEARER) :].strip() or None if value.lower().startswith(_BEARER) else None
 
 
-def _read_language(value: Any) -> Language:
+def read_language(value: Any) -> Language:
     """The language of an answer's sentences. Raises InvalidRequest for one that has none."""
     language = next((name for name in LANGUAGES if name == (value or LANGUAGES[0])), None)
     if language is None:
@@ -169,7 +169,7 @@ def _read_language(value: Any) -> Language:
     return language
 
 
-def _language_of(request: Request) -> Language:
+def language_of(request: Request) -> Language:
     """The language of an error: the one asked for, else the caller's first that there is."""
     accepted = request.headers.get("accept-language", "").split(",")
     tags = [request.query_params.get(LANGUAGE_FIELD, ""), *sorted(accepted, key=_unwanted)]
@@ -198,8 +198,8 @@ def _no_such_route(
         wrong = InvalidRequest(
             field="path", value=request.url.path[:80], reason="not_one_of", choices=paths
         )
-        body = error_json(wrong, say_error(wrong, _language_of(request)))
-        headers = {**(error.headers or {}), "cache-control": _NOT_KEPT}
+        body = error_json(wrong, say_error(wrong, language_of(request)))
+        headers = {**(error.headers or {}), "cache-control": NOT_KEPT}
         return JSONResponse(body, error.status_code, headers)
 
     return refuse

@@ -21,6 +21,7 @@ wrong or missing gets that object with status 422.
 
 - HTTP: GET /v1/size?model=ORG/NAME, /v1/train, /v1/compare, /v1/gpus, /v1/models-for, with
   every field as a query parameter; errors have a status; described in /v1/openapi.json.
+- A badge for a model card: GET /badge?model=ORG/NAME&gpu=4090, an SVG.
 - HTTP with events: POST a JSON object of named parameters to /gradio_api/call/v2/NAME, then
   read the events of /gradio_api/call/NAME/EVENT_ID.
 - Python: gradio_client.Client(ADDRESS).predict(..., api_name="/NAME")

@@ -20,6 +20,7 @@ _METHODS = frozenset({"GET", "HEAD", "POST", "OPTIONS"})
 _EXACT = frozenset(
     {
         *("/", "/zh", "/pt", "/endpoints", "/style.css", "/llms.txt", "/healthz", "/metrics"),
+        "/badge",
         *("/v1/docs", "/v1/openapi.json", *(f"/v1/{question}" for question in QUESTIONS)),
     }
 )

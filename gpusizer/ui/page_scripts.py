@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+from gpusizer.ui.presenters.badge import ORIGIN as BADGE_ORIGIN
+
 RANK = """element.addEventListener('click', e => {
   const rank = e.target.closest('[data-rank]');
   if (rank) trigger('rank', {order: rank.dataset.rank});
@@ -34,7 +36,16 @@ _COPY_CODE = f"""{_TELL}element.addEventListener('click', e => {{
 }});
 """
 
-CARDS = f"""{_COPY_CODE}element.addEventListener('click', e => {{
+_OWN_ADDRESS = f"""const own = new URL('.', location.href).href;
+const fill = () => element.querySelectorAll('pre code').forEach(code => {{
+  if (!code.textContent.includes('{BADGE_ORIGIN}')) return;
+  code.textContent = code.textContent.replaceAll('{BADGE_ORIGIN}', own);
+}});
+new MutationObserver(fill).observe(element, {{childList: true, subtree: true}});
+fill();
+"""  # writes the page's own address into the Markdown of badges, whenever cards change
+
+CARDS = f"""{_COPY_CODE}{_OWN_ADDRESS}element.addEventListener('click', e => {{
   const remove = e.target.closest('[data-remove]');
   if (remove) trigger('drop', {{gpu: remove.dataset.remove}});
 }});

@@ -5,6 +5,7 @@
 /gradio_api/         the public endpoints over HTTP and for gradio_client; MCP
 /endpoints           Gradio's own description of the endpoints
 /v1/                 the same questions over plain HTTP, without a session
+/badge               a picture for model cards
 /llms.txt, /healthz  for programs
 /metrics             for Prometheus, where the settings say so
 """
@@ -35,8 +36,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gpusizer.text import Language
 from gpusizer.ui import Application
+from gpusizer.ui.badge_route import PATH as BADGE_PATH
+from gpusizer.ui.badge_route import badge_route
 from gpusizer.ui.call_validation import exception_handlers
 from gpusizer.ui.closed_routes import ClosedRoutes
+from gpusizer.ui.embedding import EMBED_SCRIPT
 from gpusizer.ui.endpoints import CONCURRENCY, PUBLIC
 from gpusizer.ui.foreign_scripts import WithoutForeignCookies
 from gpusizer.ui.health import health_json
@@ -79,7 +83,7 @@ def page_options() -> dict[str, Any]:
             primary_hue="indigo", neutral_hue="slate", font=_FONTS, font_mono=_MONO
         ),
         # Gradio's script rewrites a stylesheet in `css` rule by rule, which takes 0.5 seconds.
-        "head": f'<link rel="stylesheet" href="{STYLE.name}?v={_style_version()}">',
+        "head": f'<link rel="stylesheet" href="{STYLE.name}?v={_style_version()}">' + EMBED_SCRIPT,
         "ssr_mode": False,
         "run_history": False,
         "enable_monitoring": False,
@@ -192,7 +196,9 @@ def _file_routes(endpoints: gr.Blocks) -> list[Route]:
 def _program_routes(application: Application) -> list[BaseRoute]:
     """The questions over plain HTTP, health, and metrics where the settings say so."""
     answers, monitor = application.answers, application.monitor
-    api = http_api(answers, PUBLIC, WorkPool(CONCURRENCY, _WAITING), monitor.metrics)
+    pool = WorkPool(CONCURRENCY, _WAITING)
+    api = http_api(answers, PUBLIC, pool, monitor.metrics)
+    badge = Route(BADGE_PATH, badge_route(answers, pool, monitor.metrics))
 
     async def health(_: Request) -> JSONResponse:
         state = health_json(answers.cache, monitor.hub, monitor.settings)
@@ -201,7 +207,7 @@ def _program_routes(application: Application) -> list[BaseRoute]:
     async def metrics(_: Request) -> Response:
         return Response(monitor.metrics.text(), media_type=CONTENT_TYPE_LATEST)
 
-    routes: list[BaseRoute] = [Mount(PATH, api), Route("/healthz", health)]
+    routes: list[BaseRoute] = [Mount(PATH, api), badge, Route("/healthz", health)]
     return [*routes, Route("/metrics", metrics)] if monitor.settings.metrics else routes
 
 

@@ -21,6 +21,7 @@ from gpusizer.answers.report import Report
 from gpusizer.cli.evidence_text import evidence_text
 from gpusizer.fit.ranking import Ranked
 from gpusizer.text import say_note
+from gpusizer.ui.presenters.evidence import SHOWN
 from tests.pages import ENGLISH, LLAMA, cards
 from tests.sizers import embedded_sizer
 
@@ -97,6 +98,13 @@ def test_repeats_of_a_configuration_are_one_run_and_the_newest_comes_first() -> 
         "2026-03-01",
         "2025-01",
     ]
+
+
+def test_speeds_come_before_memory() -> None:
+    memory = {"kind": "llama_cpp", "offload": "all", "measured": {"total_used_bytes": 6 * 2**30}}
+    undated = {name: value for name, value in RUN.items() if name != "date"}
+    measured = [list(run.measured) for run in matching({**RUN, **memory}, undated)]
+    assert measured == [["decode_tokens_per_second"], ["total_used_bytes"]]
 
 
 def test_a_run_says_whether_constants_may_rest_on_it() -> None:
@@ -245,5 +253,7 @@ def test_a_card_shows_both() -> None:
     page = cards(("h100-sxm-80gb",), LLAMA)
     assert ENGLISH("benchmark.title") in page.text and ENGLISH("benchmark.less") in page.text
     assert ENGLISH("published.title") in page.text and "on each GPU" in page.text
+    assert page.text.count("on each GPU") <= SHOWN
+    assert page.text.count("weights 15.0 GiB on each GPU · 8,192 tokens of context") == 1
     links = [attributes["href"] for tag, attributes in page.elements if tag == "a"]
     assert links and all(str(link).startswith("https://") for link in links)

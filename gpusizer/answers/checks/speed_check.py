@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from gpusizer.answers.benchmark import looks
 from gpusizer.answers.checks.llama_bench import BenchReport, BenchTest
+from gpusizer.answers.checks.speed_rows import Row, llama_row, vllm_row
 from gpusizer.answers.checks.vllm_metrics import ServedLoad
 from gpusizer.answers.logs.prediction import predictor
 from gpusizer.answers.logs.run_request import LogRequest
@@ -21,11 +20,9 @@ from gpusizer.core.validation import fail
 from gpusizer.fit.speed import Rate
 from gpusizer.fit.speed.work import PROMPT_SHARE
 from gpusizer.gpus.names import parse_gpu_request
-from gpusizer.hub.model_ref import is_repo_id
 from gpusizer.model.profile import ModelProfile
 
 Fields = Mapping[str, Any]
-Row = dict[str, Any]
 
 _LLAMA_CPP, _VLLM = "llama.cpp", "vllm"
 _SERVED_CACHES = ("auto", "fp8", "fp8_e4m3", "fp8_e5m2")
@@ -128,7 +125,7 @@ def check_llama_bench(
     report = known[0][1]
     is_whole = _is_whole(bench, report.profile)
     compared = tuple(_compared(test, about if is_whole else None) for test, about in known)
-    row = _llama_row(bench, report, name)
+    row = llama_row(bench, report, name)
     checked = _check(_LLAMA_CPP, report, compared, row)
     return checked if is_whole else replace(checked, looks=(Note("look_layers_on_gpu"),))
 
@@ -173,7 +170,7 @@ def check_vllm(
         ),
         *_capacity(sizer, load, stated, report),
     ]
-    return _check(_VLLM, report, tuple(compared), _vllm_row(load, report, users, gpu, version))
+    return _check(_VLLM, report, tuple(compared), vllm_row(load, report, users, gpu, version))
 
 
 def _check(
@@ -267,84 +264,3 @@ def _capacity(
     band = Rate(held.low, held.likely, held.high)
     sequences = load.cache_tokens / stated["context"]
     return (ComparedSpeed("sequences in the cache", "max_concurrency", sequences, band),)
-
-
-def _llama_row(bench: BenchReport, report: Report, gpu: str) -> Row:
-    """The tests as a row: the answer behind the fewest tokens, and the prompt of an empty cache."""
-    answers = sorted((t for t in bench.tests if t.is_answer), key=lambda test: test.depth)
-    prompts = [test for test in bench.tests if test.is_prompt and not test.depth]
-    settings: Row = {}
-    measured: Row = {}
-    for answer in answers[:1]:
-        settings["context"] = answer.depth + answer.generated_tokens // 2
-        settings["generated_tokens"] = answer.generated_tokens
-        measured["decode_tokens_per_second"] = round(answer.tokens_per_second, 2)
-    for prompt in prompts[:1]:
-        settings["prompt_tokens"] = prompt.prompt_tokens
-        measured["prefill_tokens_per_second"] = round(prompt.tokens_per_second, 2)
-    about = {
-        "engine": _LLAMA_CPP,
-        "front_end": "llama-bench",
-        "engine_version": bench.build,
-        "backend": bench.backend.upper(),
-        "quantization": bench.label,
-        "gguf_file": bench.file,
-        "kv_k": bench.kv_dtype.partition("/")[0],
-        "kv_v": bench.kv_dtype.rpartition("/")[2],
-        "flash_attention": bench.flash_attention,
-        "split": bench.split,
-    }
-    return _row({**about, **_of(report, gpu), **settings}, measured)
-
-
-def _vllm_row(load: ServedLoad, report: Report, users: int, gpu: str, version: str) -> Row:
-    alone = users == 1
-    name = "decode_tokens_per_second" if alone else "serving_tokens_per_second"
-    rate = load.user_tokens_per_second if alone else load.total_tokens_per_second
-    about = {
-        "engine": _VLLM,
-        "front_end": "vllm /metrics",
-        "engine_version": version,
-        "kv_dtype": load.kv_dtype,
-        "prompt_tokens": load.prompt_tokens,
-        "generated_tokens": load.answer_tokens,
-        "concurrency": users,
-    }
-    return _row({**about, **_of(report, gpu)}, {name: round(rate, 2)})
-
-
-def _of(report: Report, gpu: str) -> Row:
-    """What was measured: model, quantization and cards. Names of folders are nobody's business."""
-    profile, fit = report.profile, report.ranking[0].fit
-    repo = _hub_name(profile)
-    return {
-        "repo": repo,
-        "profile": repo,
-        "profile_basis": "file_name" if profile.format == "gguf" else "id",
-        "quant": fit.estimate.quant.slug,
-        "gpu": gpu,
-        "gpu_slug": fit.gpu.slug,
-        "gpu_count": fit.count,
-    }
-
-
-def _hub_name(profile: ModelProfile) -> str:
-    if profile.format == "gguf" and profile.base_models:
-        return profile.base_models[0]
-    return profile.repo_id if is_repo_id(profile.repo_id) else ""
-
-
-def _row(about: Row, measured: Row) -> Row:
-    """A row of `data/measurements`; what is not known is left out, as there."""
-    row = {name: value for name, value in about.items() if value not in (None, "")}
-    row["measured"] = measured
-    digest = hashlib.sha256(json.dumps(row, sort_keys=True).encode()).hexdigest()[:12]
-    return {
-        "kind": "throughput",
-        "id": f"user-{digest}",
-        "dup_group": f"user-{digest}",
-        "source_group": "users",
-        "source_url": "unpublished",
-        "confidence": "high",
-        **row,
-    }

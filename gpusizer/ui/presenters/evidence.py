@@ -1,4 +1,5 @@
-"""What a card can be checked by: runs that others published, and a command that measures it."""
+"""What a card can be checked by: runs that others published, and a command that measures it; and
+the Markdown of its badge."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from gpusizer.answers.comparison import Comparison
 from gpusizer.answers.evidence import benchmark_of
 from gpusizer.answers.published_runs import MEMORY, SPEEDS, PublishedRun, runs_on
 from gpusizer.fit.ranking import Ranked
+from gpusizer.ui.presenters.badge import badge_markdown
 from gpusizer.ui.presenters.code import code_html
 from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.words import Words
@@ -17,12 +19,24 @@ SHOWN = 3
 
 
 def evidence_html(comparison: Comparison, words: Words, ranked: Ranked) -> Html | None:
-    """Write published runs and the command that measures a card, None where there is neither."""
-    published, measuring = (
-        _published(comparison, words, ranked),
-        _benchmark(comparison, words, ranked),
+    """Write published runs, the command that measures a card, and a badge; None without any."""
+    parts = [part(comparison, words, ranked) for part in (_published, _benchmark, _badge)]
+    return join(parts) or None
+
+
+def _badge(comparison: Comparison, words: Words, ranked: Ranked) -> Html | None:
+    if comparison.profile is None:
+        return None
+    fit = ranked.fit
+    markdown = badge_markdown(comparison.profile.repo_id, fit.gpu.slug, fit.count)
+    if markdown is None:
+        return None
+    return el(
+        "details",
+        el("summary", words("badge.title")),
+        code_html("Markdown", markdown, words),
+        class_="gs-details gs-badge",
     )
-    return join((published, measuring)) if published or measuring else None
 
 
 def _published(comparison: Comparison, words: Words, ranked: Ranked) -> Html | None:
@@ -31,17 +45,27 @@ def _published(comparison: Comparison, words: Words, ranked: Ranked) -> Html | N
     runs = runs_on(comparison.profile, ranked.fit)
     if not runs:
         return None
-    items = [_run(run, words) for run in runs[:SHOWN]]
+    # Runs that differ only in address, or in settings that a line does not name, are one line.
+    by_line = {(run.source, *_facts(run, words)): run for run in reversed(runs)}
+    items = [_run(run, words) for run in list(reversed(by_line.values()))[:SHOWN]]
     return el(
         "div",
         el("h4", words("published.title")),
-        el("ul", join(items)),
+        el("ul", join(items), class_="gs-notes"),
         class_="gs-published gs-small",
     )
 
 
 def _run(run: PublishedRun, words: Words) -> Html:
     """Write what was measured, its settings, its source with its date, and whether it is blind."""
+    measured, said = _facts(run, words)
+    is_web = urlsplit(run.source_url).scheme == "https"
+    source = el("a", run.source, href=run.source_url, rel="noreferrer") if is_web else run.source
+    return el("li", measured, " — ", source, f" · {said}" if said else None)
+
+
+def _facts(run: PublishedRun, words: Words) -> tuple[str, str]:
+    """Write what was measured in how much context, and what is known of the run."""
     amounts = [
         words(f"published.{name}", value=words.speed(run.measured[name]))
         for name in SPEEDS
@@ -58,10 +82,7 @@ def _run(run: PublishedRun, words: Words) -> Html:
     details = [str(run.settings.get("engine_version", "")), run.date]
     if run.used_in_fit is not None:
         details.append(words("published.fitted" if run.used_in_fit else "published.unfitted"))
-    is_web = urlsplit(run.source_url).scheme == "https"
-    source = el("a", run.source, href=run.source_url, rel="noreferrer") if is_web else run.source
-    said = " · ".join(detail for detail in details if detail)
-    return el("li", " · ".join(amounts), " — ", source, f" · {said}" if said else None)
+    return " · ".join(amounts), " · ".join(detail for detail in details if detail)
 
 
 def _benchmark(comparison: Comparison, words: Words, ranked: Ranked) -> Html | None:
