@@ -59,6 +59,7 @@ class Server:
         held_models: snapshots that a process holds; `entries` of scrapers/single_flight.py.
         disk_models: models in 200 MB of `GPUSIZER_CACHE_MB`, of 40 kB each.
         kept_answers: answers of 10 kB in the 16 MB of gpusizer/ui/answer_cache.py.
+        commit_seconds: after which the Hub is asked again which commit a branch means.
         cold_api: requests to the Hub's API for a model that is not known.
         cold_resolvers: requests to its file routes, redirects among them.
         cold_bytes: read for such a model.
@@ -70,17 +71,19 @@ class Server:
     held_models: int = 256
     disk_models: int = 5_000
     kept_answers: int = 1_600
+    commit_seconds: float = COMMIT_SECONDS
     cold_api: int = 2
     cold_resolvers: int = 4
     cold_bytes: int = 100_000
     hit_seconds: float = 0.003
     miss_seconds: float = 0.04
-    cold_seconds: float = 0.06
+    cold_seconds: float = 0.02
 
 
-API_LIMITS = {"anonymous": 500, "with a token": 1_000}
-RESOLVER_LIMITS = {"anonymous": 3_000, "with a token": 5_000}
-"""Requests in five minutes of one address, or of one account."""
+API_LIMIT = 500
+"""Requests to the Hub's API in five minutes from one address without a token."""
+FILE_LIMIT = 3_000
+"""The same of its file routes. A token of a free account has 1,000 and 5,000."""
 
 
 Seen = tuple[float, int]
@@ -156,9 +159,9 @@ class Process:
             tally.held += 1
             return held_commit
         stored = self._disk.get(model)
-        if stored is not None and now - stored[0] <= COMMIT_SECONDS:
+        if stored is not None and now - stored[0] <= self._server.commit_seconds:
             tally.on_disk += 1
-            self._held.use(model, (now + COMMIT_SECONDS, stored[1]))
+            self._held.use(model, (now + self._server.commit_seconds, stored[1]))
             return stored[1]
         tally.api += 1
         if stored is not None and stored[1] == commit:
@@ -170,7 +173,7 @@ class Process:
             tally.read_bytes += self._server.cold_bytes
             tally.processor_seconds += self._server.cold_seconds
         self._disk.use(model, (now, commit))
-        self._held.use(model, (now + COMMIT_SECONDS, commit))
+        self._held.use(model, (now + self._server.commit_seconds, commit))
         return commit
 
 
@@ -230,6 +233,12 @@ def processes_for(tally: Tally, load: float = 0.6) -> int:
     return max(math.ceil(tally.processors / load), 1)
 
 
+def addresses_for(tally: Tally) -> int:
+    """Addresses without a token whose limits at the Hub such a traffic uses up."""
+    api, files = tally.per_window(tally.api), tally.per_window(tally.resolvers)
+    return max(math.ceil(max(api / API_LIMIT, files / FILE_LIMIT)), 1)
+
+
 def row(name: str, traffic: Traffic, server: Server, calls: int) -> str:
     """A row of the table for one traffic, with as many processes as it needs."""
     processes = processes_for(simulate(traffic, server, calls))
@@ -242,6 +251,7 @@ def row(name: str, traffic: Traffic, server: Server, calls: int) -> str:
         *(f"{share / tally.calls:.1%}" for share in shares),
         f"{tally.per_window(tally.api):,.0f}",
         f"{tally.per_window(tally.resolvers):,.0f}",
+        str(addresses_for(tally)),
         f"{tally.read_bytes / tally.calls / 1000:.1f}",
         f"{tally.processors:.2f}",
     )
@@ -258,6 +268,7 @@ HEAD = (
     "read",
     "API/5 min",
     "files/5 min",
+    "addresses",
     "kB a call",
     "processors",
 )
@@ -272,9 +283,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--commits-a-day", type=float, default=usual.commits_a_day)
     parser.add_argument("--times", type=float, nargs="+", default=[1, 10, 100, 1000])
     parser.add_argument("--disk-models", type=int, default=Server().disk_models)
+    parser.add_argument("--commit-seconds", type=float, default=COMMIT_SECONDS)
     parser.add_argument("--simulated-calls", type=int, default=300_000)
     arguments = parser.parse_args(argv)
-    server = Server(disk_models=arguments.disk_models)
+    server = Server(disk_models=arguments.disk_models, commit_seconds=arguments.commit_seconds)
     print(f"| {' | '.join(HEAD)} |\n|---|{'---:|' * (len(HEAD) - 1)}", flush=True)
     for exponent in arguments.exponents:
         for times in arguments.times:

@@ -12,7 +12,15 @@ from bench.load.hub import PRIVATE_MODEL, PRIVATE_TOKEN, Hub, hub_process, model
 from bench.load.outcomes import Outcome, figures
 from bench.load.scenarios import SCENARIOS
 from bench.load.visitors import Question, zipf
-from bench.scaling import Recent, Server, Tally, Traffic, processes_for, simulate
+from bench.scaling import (
+    Recent,
+    Server,
+    Tally,
+    Traffic,
+    addresses_for,
+    processes_for,
+    simulate,
+)
 from gpusizer.core.settings import Settings
 from gpusizer.hub.model_ref import ModelRef
 from gpusizer.ui.http_status import RETRY_AFTER_SECONDS
@@ -125,3 +133,8 @@ def test_processes_share_the_folder() -> None:
 def test_processes_are_as_many_as_the_work_needs() -> None:
     assert processes_for(Tally(seconds=10.0, processor_seconds=1.0)) == 1
     assert processes_for(Tally(seconds=10.0, processor_seconds=31.0)) == 6
+
+
+@pytest.mark.parametrize(("api", "files", "addresses"), [(1, 1, 1), (501, 1, 2), (1, 9_001, 4)])
+def test_addresses_are_as_many_as_the_hub_asks_for(api: int, files: int, addresses: int) -> None:
+    assert addresses_for(Tally(seconds=300.0, api=api, resolvers=files)) == addresses
