@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from bench.load.outcomes import Outcome, figures
 
 _COLUMNS = ("calls", "per s", "p50 ms", "p95 ms", "p99 ms", "refused", "errors")
-_FACTS = ("Hub requests per model", "MB before", "MB after")
+_FACTS = ("processor ms a call", "Hub requests per model", "MB before", "MB after")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,7 @@ class Row:
         hub_requests: to the emulated Hub for each model that was asked about.
         bytes_before: resident memory of the application before, None where it does not matter.
         bytes_after: the same afterwards.
+        processor_seconds: that the application took for all calls together.
         remark: anything else in a few words.
     """
 
@@ -33,6 +34,7 @@ class Row:
     hub_requests: float | None = None
     bytes_before: int | None = None
     bytes_after: int | None = None
+    processor_seconds: float | None = None
     remark: str = ""
 
 
@@ -53,6 +55,7 @@ def print_row(row: Row) -> float:
         *(_milliseconds(value) for value in (summed.p50_ms, summed.p95_ms, summed.p99_ms)),
         f"{summed.refused:,}",
         f"{summed.errors:,}",
+        _processor_ms(row),
         "" if row.hub_requests is None else f"{row.hub_requests:.2f}",
         _megabytes(row.bytes_before),
         _megabytes(row.bytes_after),
@@ -62,6 +65,12 @@ def print_row(row: Row) -> float:
     for kind, count in summed.errors_by.most_common(5):
         print(f"{row.name}: {count} × {kind}", file=sys.stderr)
     return summed.per_second
+
+
+def _processor_ms(row: Row) -> str:
+    if row.processor_seconds is None or not row.outcomes:
+        return ""
+    return f"{1000 * row.processor_seconds / len(row.outcomes):.1f}"
 
 
 def _milliseconds(value: float) -> str:

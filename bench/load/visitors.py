@@ -156,7 +156,8 @@ async def visit(
     addresses = [address] if isinstance(address, str) else list(address)
     outcomes: list[Outcome] = []
     start = time.perf_counter()
-    limits = httpx.Limits(max_connections=None, max_keepalive_connections=visitors)
+    # A server closes idle connections after five seconds: a client must be the first to do so.
+    limits = httpx.Limits(max_keepalive_connections=visitors, keepalive_expiry=2.0)
     options = {"limits": limits, "timeout": TIMEOUT_SECONDS, "trust_env": False}
 
     async def one_visitor(client: httpx.AsyncClient, number: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import islice
 from typing import Any
 
 import gradio as gr
@@ -14,10 +15,15 @@ _AWAKE_SECONDS = 1.0
 """After its last event a queue goes on to look as often as Gradio's does."""
 _PROGRESS_SECONDS = 0.5
 """Between two looks for news of progress; no listener of ours has any."""
+_EVENTS = 100
+"""Events of which Gradio's queue keeps figures, for a monitor that is not served: 10,000 unless
+told otherwise, so that memory would grow for as many calls."""
+_SESSIONS = 2_000
+"""Sessions whose names it keeps, as many as those whose messages Gradio's queue keeps."""
 
 
 class RestingQueue(Queue):
-    """A queue that rests a second after its last event.
+    """A queue that rests a second after its last event, and keeps little of what is over.
 
     Gradio's queue looks for events 1,000 times a second and for news of their progress 100 times
     (`sleep_when_free` and `progress_update_sleep_when_free` of gradio/queueing.py, 6.31), which
@@ -28,6 +34,7 @@ class RestingQueue(Queue):
         super().__init__(*arguments, **options)
         self._awake_seconds = self.sleep_when_free
         self._timer: asyncio.TimerHandle | None = None
+        self.ANALYTICS_MAX_EVENTS = _EVENTS
         self.sleep_when_free = RESTING_SECONDS
         self.progress_update_sleep_when_free = _PROGRESS_SECONDS
 
@@ -37,7 +44,23 @@ class RestingQueue(Queue):
         if self._timer is not None:
             self._timer.cancel()
         self._timer = asyncio.get_running_loop().call_later(_AWAKE_SECONDS, self._rest)
-        return await super().push(*arguments, **options)
+        result = await super().push(*arguments, **options)
+        self._forget_sessions()
+        return result
+
+    def _forget_sessions(self) -> None:
+        """Forget the oldest sessions that wait for no event.
+
+        Gradio's queue never forgets one that was answered (`pending_event_ids_session`), and each
+        call over HTTP is a session of its own.
+        """
+        sessions = self.pending_event_ids_session
+        surplus = len(sessions) - _SESSIONS
+        if surplus <= 0:
+            return
+        for name, events in list(islice(sessions.items(), surplus)):
+            if not events:
+                del sessions[name]
 
     def _rest(self) -> None:
         """Rest, unless events wait or are being answered."""

@@ -19,8 +19,11 @@ for _ in range({CALLS}):
     assert "event: complete" in requests.get(calls + "/list_gpus/" + event).text
 sessions = list(app.application.endpoints.state_holder.session_data.values())
 described = [config["props"] for config in sessions[-1].config_values.values()]
+queue = app.application.endpoints._queue
 print(json.dumps([
     len(sessions),
+    len(queue.event_analytics),
+    len(queue.event_ids_to_events) + sum(map(len, queue.pending_event_ids_session.values())),
     sum(props["name"] != "api" for props in described),
     sum(len(json.dumps(config, default=str)) for config in sessions[-1].config_values.values()),
 ]))
@@ -37,7 +40,10 @@ def test_calls_leave_few_and_small_sessions(tmp_path: object) -> None:
         check=True,
         timeout=120,
     )
-    sessions, other_components, characters = json.loads(process.stdout.splitlines()[-1])
+    counts = json.loads(process.stdout.splitlines()[-1])
+    sessions, figures, events, other_components, characters = counts
     assert 0 < sessions <= 100 < CALLS
+    assert 0 < figures <= 100, "events of which Gradio keeps figures"
+    assert events == 0, "events that are over"
     assert other_components <= 4, "the page at /endpoints"
     assert characters < 50_000

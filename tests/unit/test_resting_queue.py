@@ -63,3 +63,15 @@ def test_an_event_wakes_it_until_all_is_answered(monkeypatch: pytest.MonkeyPatch
             await asyncio.sleep(0.01)
 
     with_queues(one_event)
+
+
+def test_sessions_that_were_answered_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resting_queue, "_SESSIONS", 3)
+
+    async def names(queue: RestingQueue, _: Queue) -> list[str]:
+        waiting = {"a": {"event"}, "b": set[str](), "c": set[str](), "d": set[str]()}
+        queue.pending_event_ids_session = {**waiting, "e": {"event"}}
+        await queue.push(PredictBodyInternal(data=[]), None, None)
+        return list(queue.pending_event_ids_session)
+
+    assert with_queues(names) == ["a", "c", "d", "e"]

@@ -43,9 +43,11 @@ def ask_of_distinct_models(hub: Hub, plan: Plan) -> Iterator[Row]:
             numbers = range(start, min(start + step, plan.distinct))
             before_bytes = app.resident_bytes()
             hub.reset()
+            started_at = app.processor_seconds()
             questions = (size(model_id(number)) for number in numbers)
             outcomes, wall = asyncio.run(visit(app.address, through_v1, questions, 16))
+            processor_seconds = app.processor_seconds() - started_at
             requests = hub.requests() / len(numbers)
             name = f"distinct models {numbers.start + 1:,} to {numbers.stop:,}"
             memory = (before_bytes, app.resident_bytes())
-            yield Row(name, outcomes, wall, requests, *memory)
+            yield Row(name, outcomes, wall, requests, *memory, processor_seconds)

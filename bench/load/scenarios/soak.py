@@ -30,7 +30,7 @@ def for_a_while(hub: Hub, plan: Plan) -> Iterator[Row]:
             memory = (before_bytes, app.resident_bytes())
             name = f"soak: {(part + 1) * seconds:.0f} s, {way}"
             remark = f"{hub.requests() - hub_before} Hub requests"
-            yield Row(name, outcomes, wall, None, *memory, remark)
+            yield Row(name, outcomes, wall, None, *memory, remark=remark)
         yield _idle(app, "soak: idle after")
 
 
@@ -44,4 +44,4 @@ def _idle(app: App, name: str) -> Row:
     asyncio.run(wait())
     share = (app.processor_seconds() - before) / _IDLE_SECONDS
     memory = app.resident_bytes()
-    return Row(name, [], _IDLE_SECONDS, None, memory, memory, f"{share:.1%} of a processor")
+    return Row(name, [], _IDLE_SECONDS, None, memory, memory, remark=f"{share:.1%} of a processor")

@@ -50,23 +50,25 @@ def compare_with_echo(hub: Hub, plan: Plan) -> Iterator[Row]:
         for _, ask, questions in list(ways.values())[1:]:
             asyncio.run(visit(app.address, ask, itertools.islice(questions, 300), 8))
         results: dict[str, list[Outcome]] = {name: [] for name in ways}
-        walls = dict.fromkeys(ways, 0.0)
+        walls, processor = dict.fromkeys(ways, 0.0), dict.fromkeys(ways, 0.0)
         before_bytes = app.resident_bytes()
         for _ in range(plan.rounds):
             for name, (address, ask, questions) in ways.items():
+                started_at = app.processor_seconds()
                 outcomes, wall = asyncio.run(
                     visit(address, ask, questions, plan.visitors, plan.seconds)
                 )
                 results[name] += outcomes
                 walls[name] += wall
-        yield from _rows(results, walls, before_bytes, app.resident_bytes())
+                processor[name] += app.processor_seconds() - started_at
+        yield from _rows(results, walls, processor, (before_bytes, app.resident_bytes()))
 
 
 def _rows(
     results: dict[str, list[Outcome]],
     walls: dict[str, float],
-    before_bytes: int,
-    after_bytes: int,
+    processor: dict[str, float],
+    memory: tuple[int, int],
 ) -> Iterator[Row]:
     """The rows, with how many times as many answers as the echo, or as Gradio, each way gives."""
     (echo_name, gradio_name, *others) = results
@@ -74,11 +76,12 @@ def _rows(
     yield Row(echo_name, results[echo_name], walls[echo_name])
     p95 = _p95(results[gradio_name]) / _p95(results[echo_name])
     remark = f"{rates[gradio_name] / rates[echo_name]:.2f} × the echo, p95 {p95:.2f} ×"
-    memory = (before_bytes, after_bytes)
-    yield Row(gradio_name, results[gradio_name], walls[gradio_name], None, *memory, remark)
+    of = (results[gradio_name], walls[gradio_name])
+    yield Row(gradio_name, *of, None, *memory, processor[gradio_name], remark)
     for name in others:
         remark = f"{rates[name] / rates[gradio_name]:.2f} × through Gradio"
-        yield Row(name, results[name], walls[name], remark=remark)
+        of = (results[name], walls[name])
+        yield Row(name, *of, processor_seconds=processor[name], remark=remark)
 
 
 def _answered(outcomes: Sequence[Outcome]) -> int:
