@@ -10,9 +10,9 @@ from gpusizer.core.messages import Note
 from gpusizer.fit.advice import Suggestion
 from gpusizer.fit.candidate_search import CandidateChoice, choose
 from gpusizer.fit.capacity_limits import Largest
+from gpusizer.fit.card_statements import statements_on
 from gpusizer.fit.fit import Fit, Fitter, Verdict
 from gpusizer.fit.offload import offload_notes
-from gpusizer.fit.own_cards import statements_on
 from gpusizer.fit.parallelism.run_plan import RunPlan
 from gpusizer.fit.policies import POLICIES, RankedCandidate, SortKey, total_memory
 from gpusizer.fit.rank_reasons import why
