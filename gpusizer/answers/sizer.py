@@ -39,7 +39,8 @@ from gpusizer.fit.ranking import Ranked, Ranking, rank_gpus
 from gpusizer.fit.recommendation import READING_SPEED
 from gpusizer.gpus import Catalogue, Gpu
 from gpusizer.gpus.names import parse_gpu_request
-from gpusizer.gpus.own_memory import CardsWithMemory, OwnMemory
+from gpusizer.gpus.own_cards import OwnCards
+from gpusizer.gpus.own_memory import OwnMemory
 from gpusizer.hub.model_ref import ParseRef, check_revision, is_repo_id, parse_model_ref
 from gpusizer.hub.quantized_repos import Lister, QuantizedRepo
 from gpusizer.hub.snapshot import Fetch, RepoSnapshot
@@ -289,12 +290,12 @@ class Sizer:
     ) -> list[tuple[Gpu, int | None]]:
         """GPUs by name; a count or free memory written with a name wins over the other."""
         requests = [parse_gpu_request(text) for text in texts]
-        cards = CardsWithMemory(self.catalogue, memory)
+        cards = OwnCards(self.catalogue, memory)
         return [(cards.find(gpu.name), gpu.count or count) for gpu in requests]
 
     def _rig(self, request: SizeRequest) -> Rig:
         """The machine that the request names, with the memory and the disk that it states."""
-        cards = CardsWithMemory(self.catalogue, request.own_memory)
+        cards = OwnCards(self.catalogue, request.own_memory)
         return build_rig(
             parse_rig(request.rig, request.ram_bytes), cards, request.disk_bytes_per_second
         )

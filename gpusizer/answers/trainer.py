@@ -23,7 +23,7 @@ from gpusizer.fit.fit import Verdict
 from gpusizer.fit.recommendation import SPARE_SHARE
 from gpusizer.gpus import Catalogue, Gpu
 from gpusizer.gpus.names import parse_gpu_request
-from gpusizer.gpus.own_memory import CardsWithMemory
+from gpusizer.gpus.own_cards import OwnCards
 from gpusizer.hub.model_ref import ParseRef, check_revision, parse_model_ref
 from gpusizer.hub.snapshot import Fetch, RepoSnapshot
 from gpusizer.model.profile import HEADERS, ModelProfile, build_profile
@@ -56,7 +56,7 @@ def train(
     """
     request = TrainingRequest.from_fields(fields)
     gpu_requests = [parse_gpu_request(text) for text in request.gpus]
-    cards = CardsWithMemory(catalogue, request.own_memory)
+    cards = OwnCards(catalogue, request.own_memory)
     gpus = [
         (cards.find(gpu_request.name), gpu_request.count or request.gpu_count)
         for gpu_request in gpu_requests

@@ -15,7 +15,7 @@ from gpusizer.cli.money import money_text, price_cell, purposes_text, rent_cell
 from gpusizer.cli.output import lines_text, table
 from gpusizer.cli.plans import RIG_HEAD, plan_lines, rig_lines, rig_rows
 from gpusizer.core.units import GB, GIB, TERA, format_count, format_gb, format_gib
-from gpusizer.fit.own_cards import statements_on
+from gpusizer.fit.card_statements import statements_on
 from gpusizer.fit.ranking import Ranked
 from gpusizer.fit.speed import Rate, Speeds
 from gpusizer.gpus import Gpu

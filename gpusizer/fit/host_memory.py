@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gpusizer.core.messages import Note
+from gpusizer.fit.card_statements import statements_on
 from gpusizer.fit.compatibility import runs_engine
 from gpusizer.fit.fit import OFFLOAD_ENGINES, Fit, Fitter, Verdict
 from gpusizer.fit.mixed_gpus.from_disk import disk_notes
 from gpusizer.fit.mixed_gpus.machine import Rig
 from gpusizer.fit.mixed_gpus.rig_plan import RigPlan, plan_rig
 from gpusizer.fit.offload import offload_notes
-from gpusizer.fit.own_cards import statements_on
 from gpusizer.fit.ranking import Ranked
 from gpusizer.memory.engines import ENGINES
 

@@ -11,9 +11,9 @@ from gpusizer.fit.advice import Suggestion
 from gpusizer.fit.alternatives import break_even_months, pick_alternatives
 from gpusizer.fit.candidate_search import CandidateChoice, choose
 from gpusizer.fit.capacity_limits import Largest
+from gpusizer.fit.card_statements import statements_on
 from gpusizer.fit.fit import Fit, Fitter, Verdict, headroom_on, memory_of
 from gpusizer.fit.offload import offload_notes
-from gpusizer.fit.own_cards import statements_on
 from gpusizer.fit.parallelism.run_plan import RunPlan
 from gpusizer.fit.policies import POLICIES, RankedCandidate, SortKey, total_memory
 from gpusizer.fit.rank_reasons import why, why_alternative

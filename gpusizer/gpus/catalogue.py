@@ -10,7 +10,6 @@ from pathlib import Path
 
 from gpusizer.core.errors import UnknownGpu
 from gpusizer.core.paths import DATA_DIR
-from gpusizer.gpus.custom_card import custom_card, is_custom
 from gpusizer.gpus.gpu import Gpu
 from gpusizer.gpus.names import (
     NameKey,
@@ -20,7 +19,6 @@ from gpusizer.gpus.names import (
     search_words,
     telling_words,
 )
-from gpusizer.gpus.own_memory import split_memory, with_memory
 from gpusizer.gpus.purchase import with_prices
 from gpusizer.gpus.table import read_gpus
 
@@ -48,23 +46,15 @@ class Catalogue:
     def find(self, text: str) -> Gpu:
         """The GPU with this slug, name or alias, in any usual spelling.
 
-        The name may be followed by the memory that is really free ("4090 (20.5 GB free)",
-        `own_memory`), and a card that nobody lists is described ("custom:96GB@1800GB/s",
-        `custom_card`).
-
-        Raises UnknownGpu with up to five slugs to suggest, and InvalidRequest for memory or a
-        description in another form. A product sold in several memory sizes needs its size, unless
-        the alias file names the default.
+        Raises UnknownGpu with up to five slugs to suggest. A product sold in several memory
+        sizes needs its size, unless the alias file names the default.
         """
         if len(text) > MAX_NAME_CHARS:
             raise UnknownGpu(value=text[:MAX_NAME_CHARS], suggestions=[])
-        name, memory = split_memory(text)
-        if is_custom(name):
-            return with_memory(custom_card(name), memory)
-        gpu = self.match(name)
+        gpu = self.match(text)
         if gpu is None:
-            raise UnknownGpu(value=name, suggestions=self.suggestions(name))
-        return with_memory(gpu, memory)
+            raise UnknownGpu(value=text, suggestions=self.suggestions(text))
+        return gpu
 
     def search(self, query: str) -> list[Gpu]:
         """GPUs that a query names, the likeliest first. Empty: all of them.

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.messages import Note
@@ -42,25 +41,6 @@ class OwnMemory:
 
 
 NOTHING_STATED = OwnMemory()
-
-
-class FindsGpus(Protocol):
-    """What finds a GPU by its name: the catalogue, or the catalogue with stated memory."""
-
-    def find(self, text: str) -> Gpu: ...
-
-
-@dataclass(frozen=True, slots=True)
-class CardsWithMemory:
-    """Finds GPUs by name, each with the same stated memory unless its own text says otherwise."""
-
-    cards: FindsGpus
-    memory: OwnMemory
-
-    def find(self, text: str) -> Gpu:
-        """Raises as the catalogue does, and InvalidRequest for more memory than a device has."""
-        gpu = self.cards.find(text)
-        return gpu if gpu.free_bytes is not None else with_memory(gpu, self.memory)
 
 
 def split_memory(text: str) -> tuple[str, OwnMemory]:

@@ -11,6 +11,7 @@ from gpusizer.core.units import GB, MIB, TERA
 from gpusizer.fit.fit import Fitter, device_class_of
 from gpusizer.gpus import Gpu, load_catalogue
 from gpusizer.gpus.custom_card import custom_card
+from gpusizer.gpus.own_cards import OwnCards
 from gpusizer.memory.quants import find_quant
 from gpusizer.memory.quants.native import native_quant
 from gpusizer.memory.workload import Workload
@@ -18,23 +19,23 @@ from gpusizer.text import say_error
 from tests.sizers import embedded_sizer
 from tests.vllm_models import LLAMA_8B
 
-CATALOGUE = load_catalogue()
+CARDS = OwnCards(load_catalogue())
 
 
 def test_a_description_is_a_card() -> None:
-    gpu = CATALOGUE.find("custom:96GB@1800GB/s@200TFLOPS@5000USD@350W@ROCm@fp8")
+    gpu = CARDS.find("custom:96GB@1800GB/s@200TFLOPS@5000USD@350W@ROCm@fp8")
     assert gpu.device_memory_bytes == 96 * GB
     assert gpu.bandwidth_bytes_per_second == 1800 * GB
     assert (gpu.fp16_flops, gpu.buy_usd, gpu.power_watts) == (200 * TERA, 5000, 350)
     assert (gpu.software, gpu.fp8_support, gpu.fp4_support) == ("ROCm", True, False)
     assert [note.code for note in gpu.statements] == ["custom_card", "custom_card_formats"]
     assert custom_card(gpu.slug).to_json() == gpu.to_json()
-    assert CATALOGUE.find("custom:24564MiB").memory_bytes == 24564 * MIB
-    assert CATALOGUE.find("custom:96GiB (80 GB free)").device_free_bytes == 80 * GB
+    assert CARDS.find("custom:24564MiB").memory_bytes == 24564 * MIB
+    assert CARDS.find("custom:96GiB (80 GB free)").device_free_bytes == 80 * GB
 
 
 def test_what_is_not_stated_is_said() -> None:
-    codes = [note.code for note in CATALOGUE.find("custom:96GB").statements]
+    codes = [note.code for note in CARDS.find("custom:96GB").statements]
     assert codes == [
         "custom_card",
         "custom_card_stack",
@@ -59,7 +60,7 @@ def test_what_is_not_stated_is_said() -> None:
 )
 def test_other_forms_are_refused(text: str) -> None:
     with pytest.raises(InvalidRequest) as refused:
-        CATALOGUE.find(text)
+        CARDS.find(text)
     assert refused.value.fields["reason"] == "custom_card_form"
     for language in ("en", "zh", "pt"):
         assert "custom:96GB@1800GB/s" in say_error(refused.value, language)
@@ -70,7 +71,7 @@ def test_other_forms_are_refused(text: str) -> None:
 )
 def test_figures_are_bounded(text: str) -> None:
     with pytest.raises(InvalidRequest) as refused:
-        CATALOGUE.find(text)
+        CARDS.find(text)
     assert refused.value.fields["reason"] == "out_of_range"
 
 
@@ -80,9 +81,9 @@ def test_a_card_described_as_the_catalogue_has_it_holds_the_same(slug: str, quan
     """Same memory, stack and formats: the same headroom and verdict under every engine that takes
     the driver's total; those that take PyTorch's get the driver's, as no other was stated.
     """
-    listed = CATALOGUE.find(slug)
+    listed = CARDS.find(slug)
     formats = [name for name in ("fp8", "fp4", "int8") if getattr(listed, f"{name}_support")]
-    described = CATALOGUE.find(f"custom:{listed.memory_bytes // MIB}MiB@CUDA@" + "@".join(formats))
+    described = CARDS.find(f"custom:{listed.memory_bytes // MIB}MiB@CUDA@" + "@".join(formats))
     listed = replace(listed, torch_memory_bytes=None, nvlink=False, interconnect="")
     wanted = native_quant(LLAMA_8B) if quant == "bf16" else find_quant(quant)
     fitter = Fitter(LLAMA_8B, Workload(), [(wanted, quant == "bf16")])

@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpusizer.answers.launch import launch_ranked
-from gpusizer.core.errors import InvalidRequest
+from gpusizer.core.errors import InvalidRequest, UnknownGpu
 from gpusizer.core.units import GB, GIB, MIB
 from gpusizer.fit.fit import Fitter, Verdict, headroom_on, room_on
 from gpusizer.gpus import load_catalogue
+from gpusizer.gpus.own_cards import OwnCards
 from gpusizer.gpus.own_memory import (
     NOTHING_STATED,
-    CardsWithMemory,
     OwnMemory,
     split_memory,
     with_memory,
@@ -32,7 +32,8 @@ from tests.sizers import embedded_sizer
 from tests.vllm_models import LLAMA_8B
 
 CATALOGUE = load_catalogue()
-RTX_4090 = CATALOGUE.find("4090")  # 24,564 MiB, of which PyTorch sees less
+CARDS = OwnCards(CATALOGUE)
+RTX_4090 = CARDS.find("4090")  # 24,564 MiB, of which PyTorch sees less
 CONTEXT_BYTES = round(0.70 * GIB)  # the most that a CUDA context takes
 
 
@@ -54,7 +55,7 @@ def test_free_memory_stands_after_the_name(text: str, name: str, memory: OwnMemo
 @pytest.mark.parametrize("text", ["4090 (20.5 free)", "4090 (free 20 GB)", "4090 (20 GB free) x"])
 def test_other_forms_are_refused_and_not_passed_over(text: str) -> None:
     with pytest.raises(InvalidRequest) as refused:
-        CATALOGUE.find(text)
+        CARDS.find(text)
     assert refused.value.fields["reason"] == "free_memory_form"
     for language in ("en", "zh", "pt"):
         assert "20.5 GB free" in say_error(refused.value, language)
@@ -64,13 +65,13 @@ def test_a_card_has_no_more_free_than_its_memory() -> None:
     """The label of 24 GB read in binary, 25.8 GB, is the most; nothing at all is no card."""
     for text in ("4090 (26 GB free)", "4090 (30 GB used)", "4090 (0 GB free)"):
         with pytest.raises(InvalidRequest) as refused:
-            CATALOGUE.find(text)
+            CARDS.find(text)
         assert refused.value.fields["high"] == 25.8
-    assert CATALOGUE.find("4090 (25.7 GB free)").free_bytes == 25_700_000_000
+    assert CARDS.find("4090 (25.7 GB free)").free_bytes == 25_700_000_000
 
 
 def test_used_memory_is_subtracted_from_what_pytorch_sees() -> None:
-    gpu = CATALOGUE.find("4090 (3.5 GB used)")
+    gpu = CARDS.find("4090 (3.5 GB used)")
     assert gpu.free_bytes == RTX_4090.device_torch_memory_bytes - 3_500_000_000
     assert (gpu.slug, gpu.memory_bytes) == (RTX_4090.slug, RTX_4090.memory_bytes)
     assert [note.code for note in gpu.statements] == ["card_memory_free"]
@@ -81,22 +82,30 @@ def test_a_mac_s_limit_is_moved_and_a_graphics_card_s_is_not() -> None:
 
     Raised, the limit is the new total; lowered or not, nothing beyond the memory is accepted.
     """
-    default = CATALOGUE.find("m3 max 128gb")
-    raised = CATALOGUE.find("m3 max 128gb (120000 MiB free)")
+    default = CARDS.find("m3 max 128gb")
+    raised = CARDS.find("m3 max 128gb (120000 MiB free)")
     assert default.device_free_bytes == 96 * GIB
     assert raised.memory_bytes == raised.device_free_bytes == 120_000 * MIB
     assert raised.statements[0].fields["mib"] == 120_000
-    assert CATALOGUE.find("m3 max 128gb (64 GiB free)").device_free_bytes == 64 * GIB
+    assert CARDS.find("m3 max 128gb (64 GiB free)").device_free_bytes == 64 * GIB
     with pytest.raises(InvalidRequest):
-        CATALOGUE.find("m3 max 128gb (129 GiB free)")
-    assert CATALOGUE.find("ryzen ai max+ 395 128gb (110 GiB free)").memory_bytes == 110 * GIB
+        CARDS.find("m3 max 128gb (129 GiB free)")
+    assert CARDS.find("ryzen ai max+ 395 128gb (110 GiB free)").memory_bytes == 110 * GIB
 
 
 def test_what_a_card_s_own_text_says_goes_before_the_field() -> None:
-    cards = CardsWithMemory(CATALOGUE, OwnMemory(used_bytes=5 * GB))
+    cards = OwnCards(CATALOGUE, OwnMemory(used_bytes=5 * GB))
     assert cards.find("4090 (20 GB free)").free_bytes == 20 * GB
     assert cards.find("4090").free_bytes == RTX_4090.device_torch_memory_bytes - 5 * GB
     assert with_memory(RTX_4090, OwnMemory(used_bytes=0)) is RTX_4090
+
+
+def test_strangers_describe_no_cards() -> None:
+    """Names in model cards, logs and profiles are looked up in the catalogue alone."""
+    for text in ("custom:96GB@1800GB/s", "custom:fast"):
+        with pytest.raises(UnknownGpu):
+            CATALOGUE.find(text)
+    assert CATALOGUE.find("RTX 4090 (20 free)") is RTX_4090
 
 
 def test_room_by_the_rule_of_the_engine() -> None:
@@ -122,7 +131,7 @@ def _fitter(**fields: Any) -> Fitter:
 
 
 def test_vllm_lowers_its_default_share_and_refuses_one_that_was_asked_for() -> None:
-    gpu, engine = CATALOGUE.find("4090 (20 GB free)"), ENGINES["vllm"]
+    gpu, engine = CARDS.find("4090 (20 GB free)"), ENGINES["vllm"]
     native = native_quant(LLAMA_8B)
     total = gpu.device_torch_memory_bytes
     share = int((20 * GB - CONTEXT_BYTES) / total * 100) / 100

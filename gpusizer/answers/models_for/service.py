@@ -19,7 +19,7 @@ from gpusizer.fit.fit import asked_split
 from gpusizer.fit.mixed_gpus import Rig, build_rig, parse_rig
 from gpusizer.gpus import Catalogue, Gpu
 from gpusizer.gpus.names import parse_gpu_request
-from gpusizer.gpus.own_memory import CardsWithMemory
+from gpusizer.gpus.own_cards import OwnCards
 from gpusizer.model.profile import ModelProfile
 
 ReadProfile = Callable[[str], ModelProfile]
@@ -82,7 +82,7 @@ def models_for(
 
 
 def _where(request: ModelsRequest, catalogue: Catalogue) -> tuple[Gpu | None, int, Rig | None]:
-    cards = CardsWithMemory(catalogue, request.own_memory)
+    cards = OwnCards(catalogue, request.own_memory)
     if request.rig or request.ram_bytes:
         words = parse_rig(request.rig or request.gpu, request.ram_bytes)
         return None, 0, build_rig(words, cards, request.disk_bytes_per_second)

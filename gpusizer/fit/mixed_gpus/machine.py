@@ -14,7 +14,7 @@ from gpusizer.fit.compatibility import runs_engine
 from gpusizer.gpus import Gpu
 from gpusizer.gpus.costs.loading import NVME_GB_PER_S
 from gpusizer.gpus.names import parse_gpu_request
-from gpusizer.gpus.own_memory import FindsGpus
+from gpusizer.gpus.own_cards import FindsGpus
 from gpusizer.memory.engines import ENGINES
 from gpusizer.memory.engines.llama_cpp import BACKENDS, CUDA, VULKAN
 
