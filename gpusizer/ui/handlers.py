@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import gradio as gr
 
@@ -12,6 +13,7 @@ from gpusizer.answers.report import Report
 from gpusizer.answers.sizer import Sizer
 from gpusizer.core.errors import GpusizerError
 from gpusizer.gpus import saved_gpus
+from gpusizer.hub.reading_steps import OnStep, watched
 from gpusizer.text import Language
 from gpusizer.ui.answering import PageAnswer, answer, compare, pictures, rank, remembering
 from gpusizer.ui.answers import ForVisitor
@@ -36,6 +38,7 @@ from gpusizer.ui.presenters.tables import (
     ranking_html,
 )
 from gpusizer.ui.presenters.words import Words
+from gpusizer.ui.reading import Reading
 
 _SKIP: Outputs = (gr.skip(),) * 12
 _FORM = 4  # fields of the form: model, context, concurrency, engine
@@ -209,10 +212,13 @@ class Handlers:
         return "" if file is None else file.to_json()
 
     def _show(self, state: PageState, token: gr.OAuthToken | None) -> Iterator[Outputs]:
-        """Yield the status "reading", then the answer or the error."""
-        yield (*state.form, status_html(state.model, self.words), *_SKIP[_FORM + 1 :])
-        sizer = remembering(self._of(token))
-        result = attempt(lambda: answer(sizer, state))
+        """Yield the status "reading" and its steps, then the answer or the error."""
+        yield (*state.form, status_html(state.model, (), self.words), *_SKIP[_FORM + 1 :])
+        reading = Reading(partial(_read_and_answer, self._of(token), state))
+        for steps in reading:
+            status = status_html(state.model, steps, self.words)
+            yield (*_SKIP[:_FORM], status, *_SKIP[_FORM + 1 :])
+        sizer, result = reading.result
         hidden = gr.update(visible=False)
         if isinstance(result, GpusizerError):
             panel = error_html(result, self._examples[:3], self.words)
@@ -261,3 +267,11 @@ class Handlers:
         if isinstance(result, GpusizerError):
             return cards_html(None, (), self.words.error(result), self.words), state.query
         return cards_html(result, state.gpus or (), message, self.words), state.query
+
+
+def _read_and_answer(
+    sizer: Sizer, state: PageState, on_step: OnStep
+) -> tuple[Sizer, PageAnswer | GpusizerError]:
+    """Return a Sizer that has read the state's model, and its answer or error."""
+    reader = remembering(sizer.reading(watched(sizer.fetch, on_step)))
+    return reader, attempt(lambda: answer(reader, state))
