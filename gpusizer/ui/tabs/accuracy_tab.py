@@ -7,6 +7,7 @@ import gradio as gr
 from gpusizer.ui import page_scripts as scripts
 from gpusizer.ui.other_tabs import Questions
 from gpusizer.ui.presenters import frame
+from gpusizer.ui.presenters.html import join
 from gpusizer.ui.tabs.tab_fields import Listeners, html
 
 
@@ -15,6 +16,6 @@ def build(tab: gr.Tab, questions: Questions, listeners: Listeners) -> gr.HTML:
     words = questions.words
     errors = html("", "gs-accuracy-block")
     tab.select(questions.accuracy, None, errors, **listeners("accuracy"))
-    html(frame.method_html(words), "gs-method-block")
-    html(frame.api_html(words), "gs-api-block", scripts.copy_script(frame.ORIGIN))
+    method_and_api = join((frame.method_html(words), frame.api_html(words)))
+    html(method_and_api, "gs-method-block", scripts.copy_script(frame.ORIGIN))
     return errors
