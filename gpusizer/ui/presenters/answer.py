@@ -17,7 +17,7 @@ def answer_html(answer: PageAnswer, words: Words) -> Html:
     return el(
         "section",
         el("p", answer.report.profile.repo_id, class_="gs-eyebrow"),
-        el("h2", _headline(answer, words), class_="gs-answer"),
+        el("h2", headline_text(answer, words), class_="gs-answer"),
         el("p", _details(answer, words), class_="gs-lead"),
         words.listed(answer.report.notes, "gs-notes"),
         el("div", join(_tile(tier, words) for tier in answer.tiers), class_="gs-tiles"),
@@ -33,7 +33,8 @@ def gpus_in_words(fit: Fit, words: Words) -> str:
     return words(key, count=fit.count, gpu=fit.gpu.name)
 
 
-def _headline(answer: PageAnswer, words: Words) -> str:
+def headline_text(answer: PageAnswer, words: Words) -> str:
+    """Say in one sentence which hardware runs the model."""
     name = answer.report.profile.repo_id.rsplit("/", maxsplit=1)[-1]
     offer = headline(answer.tiers)
     if offer is None:

@@ -99,8 +99,8 @@ def header_html(words: Words) -> Html:
     )
 
 
-def welcome_html(gpu_count: int, words: Words) -> Html:
-    """Write the tiles that explain the page before the first question."""
+def welcome_html(gpu_count: int, sample: Html | None, words: Words) -> Html:
+    """Write what the page shows before the first question: an example, and how it is made."""
     steps = [
         el(
             "article",
@@ -110,7 +110,8 @@ def welcome_html(gpu_count: int, words: Words) -> Html:
         )
         for step in _STEPS
     ]
-    return el("section", el("div", join(steps), class_="gs-tiles"), class_="gs-section")
+    how = el("section", el("div", join(steps), class_="gs-tiles"), class_="gs-section")
+    return join((sample, how))
 
 
 def status_html(model: str, steps: Sequence[ReadingStep], words: Words) -> Html:

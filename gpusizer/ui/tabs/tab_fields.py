@@ -55,6 +55,7 @@ def grid(
         headers=headers(columns, words),
         datatype=[column.datatype for column in columns],
         column_count=len(columns),
+        column_widths=[column.width or "auto" for column in columns],
         interactive=False,
         visible=False,
         show_search="search" if search else "none",
