@@ -40,9 +40,9 @@ _ESTIMATE_HEAD = (
 _NUMBERS = frozenset(_ESTIMATE_HEAD) - {"quant", "engine"}
 RANKING_COLUMNS = (
     Column("gpu", "html"),
-    Column("verdict", "html", width=124),
-    Column("headroom", width=110),
-    Column("speed", "html", width=106),
+    Column("verdict", "html", width=120),
+    Column("headroom", width=104),
+    Column("speed", "html", width=100),
     Column("buy", "html", ascending=True, width=200),
     Column("rent", ascending=True, width=112),
     Column("power", ascending=True, width=90),
