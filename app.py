@@ -37,7 +37,9 @@ sizer = Sizer(fetcher, load_catalogue(), lister, library)
 examples = embedded.ids()
 # Outside of a Space with OAuth, Gradio's login button raises an error at the start.
 sign_in = bool(os.environ.get("OAUTH_CLIENT_ID"))
-application = build_application(sizer, examples, fetcher.for_visitor, monitor, sign_in=sign_in)
+application = build_application(
+    sizer, examples, fetcher.for_visitor, monitor, stored=embedded.get, sign_in=sign_in
+)
 
 
 def port() -> int | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from gpusizer.core.errors import (
     GatedModel,
@@ -19,6 +19,7 @@ from scrapers.header_reading import Header
 from scrapers.headers_answer import Headers, parse_headers
 from scrapers.hub_api import is_plain_path
 from scrapers.limits import KIB
+from scrapers.read_steps import ReadSteps
 from scrapers.repo_files import RepoFiles
 from scrapers.weight_files import ComponentPlan
 from scrapers.weight_sets import RepoFile, is_complete, is_numbered
@@ -46,8 +47,10 @@ def prefetch_tensors(reader: RepoFiles, plan: ComponentPlan, files: Sequence[Rep
         _prefetch_shards(reader, plan, [file.path for file in plan.files], files)
 
 
-def read_tensors(reader: RepoFiles, plan: ComponentPlan, files: Sequence[RepoFile]) -> Tensors:
-    """Return the weight files and tensors of a component.
+def read_tensors(
+    reader: RepoFiles, plan: ComponentPlan, files: Sequence[RepoFile], steps: ReadSteps
+) -> Tensors:
+    """Return the weight files and tensors of a component; `steps` is told of headers.
 
     Raises MalformedRepo ("missing_shard", "weight_map", "no_tensors", "duplicate_tensor" for a
     tensor in two shards, or as a header's parser does), LimitsExceeded.
@@ -56,8 +59,9 @@ def read_tensors(reader: RepoFiles, plan: ComponentPlan, files: Sequence[RepoFil
     headers_by_path, index_in_doubt = None, False
     if _asks_headers(reader, plan, files):
         headers_by_path, index_in_doubt = _all_headers(reader, plan, sizes)
+        steps.headers_read(len(headers_by_path or ()))
     if headers_by_path is None:
-        headers_by_path = _shard_by_shard(reader, plan, files, index_in_doubt)
+        headers_by_path = _shard_by_shard(reader, plan, files, index_in_doubt, steps)
     weight_files = []
     for path, (groups, header_file_bytes) in headers_by_path.items():
         size_bytes = sizes[path] if header_file_bytes is None else header_file_bytes
@@ -140,7 +144,11 @@ def _handle_refusal(reader: RepoFiles, refusal: ModelUnreadable) -> bool:
 
 
 def _shard_by_shard(
-    reader: RepoFiles, plan: ComponentPlan, files: Sequence[RepoFile], index_in_doubt: bool
+    reader: RepoFiles,
+    plan: ComponentPlan,
+    files: Sequence[RepoFile],
+    index_in_doubt: bool,
+    steps: ReadSteps,
 ) -> _HeadersByPath:
     if plan.index is not None and (index_in_doubt or not is_numbered(plan.files)):
         shards = _indexed_shards(reader, plan, plan.index, {file.path for file in files})
@@ -150,7 +158,16 @@ def _shard_by_shard(
     else:
         shards = [file.path for file in plan.files]
     _prefetch_shards(reader, plan, shards, files)
-    return _within_limits(reader, ((path, reader.header(path)) for path in sorted(shards)))
+    return _within_limits(reader, _headers_in_turn(reader, sorted(shards), steps))
+
+
+def _headers_in_turn(
+    reader: RepoFiles, paths: Sequence[str], steps: ReadSteps
+) -> Iterator[tuple[str, Header]]:
+    for path in paths:
+        header = reader.header(path)
+        steps.headers_read()
+        yield path, header
 
 
 def _within_limits(reader: RepoFiles, headers: Iterable[tuple[str, Header]]) -> _HeadersByPath:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import partial
 
 from gpusizer.core.errors import (
@@ -16,6 +16,7 @@ from gpusizer.core.errors import (
 )
 from gpusizer.core.settings import Settings
 from gpusizer.hub.model_ref import ModelRef
+from gpusizer.hub.reading_steps import OnStep, ignore_step
 from gpusizer.hub.snapshot import RepoSnapshot
 from scrapers.completion import Completion
 from scrapers.disk_cache import COMMIT_SECONDS, DiskCache
@@ -25,6 +26,7 @@ from scrapers.http import HubSession
 from scrapers.hub import fetch_snapshot
 from scrapers.hub_calls import OnCall, ignore_call
 from scrapers.limits import Limits
+from scrapers.read_steps import Watchers
 from scrapers.repo_reader import DEFAULT_BRANCH
 from scrapers.single_flight import SingleFlight
 from scrapers.snapshot_size import memory_bytes
@@ -68,6 +70,7 @@ class Fetcher:
             tokenizers=_tokenizers(self._disk),
             on_call=on_call,
         )
+        self._watchers = Watchers()
         self._snapshots = SingleFlight[ModelRef, RepoSnapshot](
             self._read_for_everyone,
             seconds=COMMIT_SECONDS,
@@ -75,38 +78,48 @@ class Fetcher:
             max_bytes=_HELD_BYTES,
         )
 
-    def __call__(self, ref: ModelRef, token: str | None = None) -> RepoSnapshot:
-        """Return the snapshot. Raises ModelUnreadable, and InvalidRequest for a malformed token."""
+    def __call__(
+        self, ref: ModelRef, token: str | None = None, on_step: OnStep = ignore_step
+    ) -> RepoSnapshot:
+        """Return the snapshot; `on_step` is told of the steps of reading it from the Hub.
+
+        Raises ModelUnreadable, and InvalidRequest for a malformed token.
+        """
         visitor_token = check_token(token)
         try:
             if self._offline:
                 raise HubUnreachable(repo_id=ref.repo_id, reason="offline")
             if visitor_token is not None:
-                return self._completed(
-                    ref, self._read_for_visitor(ref, visitor_token), visitor_token
-                )
-            return self._completed(ref, self._snapshots(ref), None)
+                snapshot = self._read_for_visitor(ref, visitor_token, on_step)
+            else:
+                snapshot = self._shared(ref, on_step)
+            return self._completed(ref, snapshot, visitor_token, on_step)
         except _REPLACEABLE as error:
-            snapshot = self._fallback(ref, error)
-            if snapshot is None:
+            replacement = self._fallback(ref, error)
+            if replacement is None:
                 raise
-            return self._completed(ref, snapshot, None)
+            return self._completed(ref, replacement, None, on_step)
 
-    def _read_for_visitor(self, ref: ModelRef, visitor_token: str) -> RepoSnapshot:
-        return fetch_snapshot(ref, self._session, self._limits, visitor_token)
+    def _read_for_visitor(self, ref: ModelRef, visitor_token: str, on_step: OnStep) -> RepoSnapshot:
+        return fetch_snapshot(ref, self._session, self._limits, visitor_token, on_step=on_step)
+
+    def _shared(self, ref: ModelRef, on_step: OnStep) -> RepoSnapshot:
+        """Return a public snapshot, read once for all who ask for it now."""
+        with self._watchers.watching(ref, on_step):
+            return self._snapshots(ref)
 
     def _completed(
-        self, ref: ModelRef, snapshot: RepoSnapshot, visitor_token: str | None
+        self, ref: ModelRef, snapshot: RepoSnapshot, visitor_token: str | None, on_step: OnStep
     ) -> RepoSnapshot:
         """Add an adapter's base or a gated model's tensors, read with the same rights."""
 
         def read(other_ref: ModelRef) -> RepoSnapshot:
             if visitor_token is not None:
-                return self._read_for_visitor(other_ref, visitor_token)
+                return self._read_for_visitor(other_ref, visitor_token, on_step)
             try:
                 if self._offline:
                     raise HubUnreachable(repo_id=other_ref.repo_id, reason="offline")
-                return self._snapshots(other_ref)
+                return self._shared(other_ref, on_step)
             except _UNAVAILABLE:
                 last_known = self._disk.last_known(other_ref) if self._disk else None
                 if last_known is None:
@@ -115,9 +128,13 @@ class Fetcher:
 
         return Completion(self._embedded_snapshot, read)(ref, snapshot)
 
-    def for_visitor(self, token: str | None) -> Callable[[ModelRef], RepoSnapshot]:
+    def for_visitor(self, token: str | None) -> BoundFetch:
         """Return a fetcher whose requests carry one visitor's token."""
-        return partial(self.__call__, token=token)
+        return BoundFetch(self, token)
+
+    def watched(self, on_step: OnStep) -> BoundFetch:
+        """Return a fetcher of the same snapshots that tells `on_step` of the steps of its reads."""
+        return BoundFetch(self, on_step=on_step)
 
     def _read_for_everyone(self, ref: ModelRef) -> RepoSnapshot:
         """Return a public snapshot: from disk until it expires, else from the Hub."""
@@ -143,6 +160,7 @@ class Fetcher:
             host_token=self._host_token,
             last_known=last_known,
             is_probably_gated=self._is_probably_gated(ref),
+            on_step=partial(self._watchers.tell, ref),
         )
 
     def _is_probably_gated(self, ref: ModelRef) -> bool:
@@ -162,6 +180,23 @@ class Fetcher:
         if snapshot is None or ref.revision not in (None, DEFAULT_BRANCH, snapshot.sha):
             return None
         return snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class BoundFetch:
+    """A fetcher that reads with one visitor's token, and tells of the steps of its reads."""
+
+    fetcher: Fetcher
+    token: str | None = None
+    on_step: OnStep = ignore_step
+
+    def __call__(self, ref: ModelRef) -> RepoSnapshot:
+        """Return the snapshot. Raises as the fetcher does."""
+        return self.fetcher(ref, self.token, self.on_step)
+
+    def watched(self, on_step: OnStep) -> BoundFetch:
+        """Return the same telling `on_step` of the steps of its reads."""
+        return replace(self, on_step=on_step)
 
 
 def _tokenizers(disk: DiskCache | None) -> TokenizerSections:

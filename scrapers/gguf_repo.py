@@ -12,6 +12,7 @@ from gpusizer.hub.tensors import RawTensor, group_tensors
 from scrapers.gguf_files import choose_variant, first_incomplete, gguf_variants, is_gguf
 from scrapers.gguf_header import GgufHeader
 from scrapers.gguf_pieces import piece_of
+from scrapers.read_steps import ReadSteps
 from scrapers.repo_files import RepoFiles
 from scrapers.weight_files import ComponentPlan, Selection, gguf_selection
 from scrapers.weight_sets import RepoFile
@@ -49,7 +50,7 @@ def named_selection(files: Sequence[RepoFile], ref: ModelRef, repo_id: str) -> S
     )
 
 
-def gguf_component(reader: RepoFiles, plan: ComponentPlan) -> Component:
+def gguf_component(reader: RepoFiles, plan: ComponentPlan, steps: ReadSteps) -> Component:
     """Read the chosen model: the metadata of its first file, and the tensors of all its files.
 
     Raw pieces are read as one file.
@@ -60,7 +61,11 @@ def gguf_component(reader: RepoFiles, plan: ComponentPlan) -> Component:
     paths = [file.path for file in plan.files]
     _refuse_incomplete(plan.files, None, reader.repo_id)
     joined = piece_of(paths[0]) is not None
-    headers = [_header_of_pieces(reader, plan.files)] if joined else _headers(reader, paths)
+    if joined:
+        headers = [_header_of_pieces(reader, plan.files)]
+        steps.headers_read(len(paths))
+    else:
+        headers = _headers(reader, paths, steps)
     tensors: list[RawTensor] = [tensor for header in headers for tensor in header.tensors]
     problem = None
     if headers[0].metadata.get(SPLIT_COUNT) not in (None, 0, len(headers)):
@@ -80,10 +85,14 @@ def gguf_component(reader: RepoFiles, plan: ComponentPlan) -> Component:
     return Component(plan.name, headers[0].metadata, files, groups)
 
 
-def _headers(reader: RepoFiles, paths: Sequence[str]) -> list[GgufHeader]:
+def _headers(reader: RepoFiles, paths: Sequence[str], steps: ReadSteps) -> list[GgufHeader]:
     for path in paths:
         reader.prefetch("gguf", path)
-    return [reader.gguf(path) for path in paths]
+    headers = []
+    for path in paths:
+        headers.append(reader.gguf(path))
+        steps.headers_read()
+    return headers
 
 
 def _header_of_pieces(reader: RepoFiles, pieces: Sequence[RepoFile]) -> GgufHeader:

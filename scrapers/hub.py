@@ -18,6 +18,7 @@ from gpusizer.core.errors import GatedModel, MalformedRepo, ModelUnreadable, Pri
 from gpusizer.core.messages import Note
 from gpusizer.hub.card_statements import ModelCard
 from gpusizer.hub.model_ref import ModelRef, is_repo_id
+from gpusizer.hub.reading_steps import OnStep, ignore_step
 from gpusizer.hub.snapshot import Component, Config, RepoSnapshot, WeightFile
 from scrapers.component_tensors import prefetch_tensors, read_tensors
 from scrapers.gguf_repo import gguf_component, listed_variants, named_selection
@@ -25,6 +26,7 @@ from scrapers.http import HubSession
 from scrapers.limits import Limits
 from scrapers.model_card import CARD, read_card
 from scrapers.read_budget import ReadBudget
+from scrapers.read_steps import ReadSteps
 from scrapers.repo_files import RepoFiles
 from scrapers.repo_reader import DEFAULT_BRANCH, RepoReader
 from scrapers.single_files import split_checkpoint
@@ -60,13 +62,14 @@ def fetch_snapshot(
     host_token: str | None = None,
     last_known: RepoSnapshot | None = None,
     is_probably_gated: bool = False,
+    on_step: OnStep = ignore_step,
 ) -> RepoSnapshot:
     """Read a model's facts from the Hub. Raises a ModelUnreadable that says why it cannot.
 
     `token` is the visitor's own, `host_token` the operator's (see `Tokens`). `last_known` is the
     snapshot of an earlier read: it is returned if the Hub still has that commit, after a single
     request. For a model that is probably gated only the description is requested at first,
-    because a gated repository shows nothing else.
+    because a gated repository shows nothing else. `on_step` is told of the steps of a read.
     """
     budget = ReadBudget(ref.repo_id, limits)
     tokens = Tokens(check_token(token), check_token(host_token))
@@ -81,20 +84,23 @@ def fetch_snapshot(
             info = reader.info()
             if (info.sha, info.gated) == (last_known.sha, last_known.gated) and not info.disabled:
                 return last_known
-        return build_snapshot(reader, ref)
+        return build_snapshot(reader, ref, on_step)
 
 
-def build_snapshot(reader: RepoFiles, ref: ModelRef) -> RepoSnapshot:
+def build_snapshot(reader: RepoFiles, ref: ModelRef, on_step: OnStep = ignore_step) -> RepoSnapshot:
     """Build the snapshot of a model from its files. Raises as `fetch_snapshot` does."""
     info = reader.info()
     if info.disabled:
         raise PrivateOrMissing(repo_id=info.repo_id, reason="disabled")
     files = reader.tree()
+    steps = ReadSteps(on_step)
+    steps.listed(len(files))
     try:
-        form, components, configs = _weights(reader, ref, files)
+        form, components, configs = _weights(reader, ref, files, steps)
     except GatedModel:
         form, components, configs = gated_weights(info, files, reader.limits)
     card, card_notes = _card(reader, ref, files)
+    steps.finished()
     counted = {file.path for component in components for file in component.files}
     is_gguf = form == "gguf"
     if is_gguf:  # the others are variants
@@ -152,7 +158,9 @@ def _card(
         return None, (Note("card_unread", reason=error.code),)
 
 
-def _weights(reader: RepoFiles, ref: ModelRef, files: Sequence[RepoFile]) -> Weights:
+def _weights(
+    reader: RepoFiles, ref: ModelRef, files: Sequence[RepoFile], steps: ReadSteps
+) -> Weights:
     """Read format, components and configurations. Raises GatedModel if files may not be read."""
     paths = {file.path for file in files}
     if not reader.may_read_files:
@@ -168,7 +176,8 @@ def _weights(reader: RepoFiles, ref: ModelRef, files: Sequence[RepoFile]) -> Wei
         selection = named_selection(files, ref, reader.repo_id)
     selection = selection or select_weights(files, reader.repo_id, pipeline)
     _check_counts(reader, selection)
-    components = _components(reader, selection, files, paths)
+    steps.selected(sum(len(plan.files) for plan in selection.components if not plan.pickled))
+    components = _components(reader, selection, files, paths, steps)
     configs: dict[str, Config] = {
         path: value for path in extras if (value := _optional_json(reader, path))
     }
@@ -176,10 +185,14 @@ def _weights(reader: RepoFiles, ref: ModelRef, files: Sequence[RepoFile]) -> Wei
 
 
 def _components(
-    reader: RepoFiles, selection: Selection, files: Sequence[RepoFile], paths: set[str]
+    reader: RepoFiles,
+    selection: Selection,
+    files: Sequence[RepoFile],
+    paths: set[str],
+    steps: ReadSteps,
 ) -> tuple[Component, ...]:
     if selection.format == "gguf":
-        return tuple(gguf_component(reader, plan) for plan in selection.components)
+        return tuple(gguf_component(reader, plan, steps) for plan in selection.components)
     for plan in selection.components:
         if _config_path(plan) in paths:
             reader.prefetch("json", _config_path(plan))
@@ -187,7 +200,7 @@ def _components(
             prefetch_tensors(reader, plan, files)
     components = []
     for plan in selection.components:
-        components.append(_component(reader, plan, files, paths))
+        components.append(_component(reader, plan, files, paths, steps))
         if sum(len(part.tensors) for part in components) > reader.limits.tensor_groups:
             raise reader.budget.exceeded("tensor_groups")
     return tuple(components)
@@ -201,13 +214,17 @@ def _check_counts(reader: RepoFiles, selection: Selection) -> None:
 
 
 def _component(
-    reader: RepoFiles, plan: ComponentPlan, files: Sequence[RepoFile], paths: set[str]
+    reader: RepoFiles,
+    plan: ComponentPlan,
+    files: Sequence[RepoFile],
+    paths: set[str],
+    steps: ReadSteps,
 ) -> Component:
     if plan.pickled:
         config_path = _config_path(plan)
         return _pickled(reader, plan, reader.json(config_path) if config_path in paths else None)
     # Tensors first: they may need a further round trip, which the configuration overlaps.
-    weight_files, groups = read_tensors(reader, plan, files)
+    weight_files, groups = read_tensors(reader, plan, files, steps)
     config_path = _config_path(plan)
     config = reader.json(config_path) if config_path in paths else None
     return Component(plan.name, config, weight_files, groups)

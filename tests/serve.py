@@ -81,8 +81,10 @@ def free_port() -> int:
 
 if __name__ == "__main__":
     settings = Settings.from_environment(os.environ)
-    examples = EmbeddedSnapshots(settings.snapshots_folder).ids()
-    application = build_application(page_sizer(), examples, for_visitor, Monitor(settings))
+    embedded = EmbeddedSnapshots(settings.snapshots_folder)
+    application = build_application(
+        page_sizer(), embedded.ids(), for_visitor, Monitor(settings), stored=embedded.get
+    )
     url = launch(application, quiet=True, server_port=free_port())
     if settings.structured_log:
         log_as_json(LOGGER)

@@ -18,6 +18,7 @@ from gpusizer.ui.page import build_endpoints_page, build_page, sign_in_button
 from gpusizer.ui.presenters.frame import ENDPOINTS_PATH
 from gpusizer.ui.presenters.words import Words
 from gpusizer.ui.resting_queue import queue_events
+from gpusizer.ui.sample import Stored, no_snapshot, sample_answer
 
 _MAX_WAITING = 256
 """Events of a Blocks that may wait, as many as over plain HTTP; further ones are refused."""
@@ -66,13 +67,18 @@ def build_application(
     for_visitor: ForVisitor,
     monitor: Monitor,
     *,
+    stored: Stored = no_snapshot,
     sign_in: bool = False,
 ) -> Application:
-    """Build every Blocks; with `sign_in` each has a login button (for Spaces with OAuth)."""
+    """Build every Blocks; with `sign_in` each has a login button (for Spaces with OAuth).
+
+    `stored` returns the embedded snapshot of the example that the first page shows.
+    """
     examples = choose_examples(embedded_ids)
+    sample = sample_answer(sizer, examples[0], stored) if examples else None
     pages = {
         language: _build_page(
-            Handlers(sizer, for_visitor, language, examples), examples, sign_in=sign_in
+            Handlers(sizer, for_visitor, language, examples, sample), examples, sign_in=sign_in
         )
         for language in LANGUAGES
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import gradio as gr
 
@@ -12,6 +13,7 @@ from gpusizer.answers.report import Report
 from gpusizer.answers.sizer import Sizer
 from gpusizer.core.errors import GpusizerError
 from gpusizer.gpus import saved_gpus
+from gpusizer.hub.reading_steps import OnStep, watched
 from gpusizer.text import Language
 from gpusizer.ui.answering import PageAnswer, answer, compare, pictures, rank, remembering
 from gpusizer.ui.answers import ForVisitor
@@ -24,9 +26,10 @@ from gpusizer.ui.plots import PICTURES, pictures_outputs
 from gpusizer.ui.presenters.answer import answer_html
 from gpusizer.ui.presenters.cards import cards_html, gpu_names_html
 from gpusizer.ui.presenters.errors import error_html
+from gpusizer.ui.presenters.examples import links_html, sample_html
 from gpusizer.ui.presenters.facts import facts_html
 from gpusizer.ui.presenters.frame import status_html
-from gpusizer.ui.presenters.html import join
+from gpusizer.ui.presenters.html import Html, join
 from gpusizer.ui.presenters.model_card import model_card_html
 from gpusizer.ui.presenters.serving_plan import serving_plan_html
 from gpusizer.ui.presenters.share import download
@@ -37,6 +40,8 @@ from gpusizer.ui.presenters.tables import (
     ranking_html,
 )
 from gpusizer.ui.presenters.words import Words
+from gpusizer.ui.reading import Reading
+from gpusizer.ui.tab_examples import comparisons
 
 _SKIP: Outputs = (gr.skip(),) * 18
 _FORM = 10  # fields of the form: the model, and those of FORM_FIELDS
@@ -67,12 +72,18 @@ class Handlers:
     """The listeners of the page in one language."""
 
     def __init__(
-        self, sizer: Sizer, for_visitor: ForVisitor, language: Language, examples: Sequence[str]
+        self,
+        sizer: Sizer,
+        for_visitor: ForVisitor,
+        language: Language,
+        examples: Sequence[str],
+        sample: PageAnswer | None = None,
     ) -> None:
         self.words = Words(language)
         self._sizer = sizer
         self._for_visitor = for_visitor
         self._examples = tuple(examples)
+        self._sample = sample
         self.questions = Questions(sizer, for_visitor, self.words)
 
     def _of(self, token: gr.OAuthToken | None) -> Sizer:
@@ -88,6 +99,11 @@ class Handlers:
     def gpu_count(self) -> int:
         """Number of GPUs in the catalogue."""
         return len(self._sizer.catalogue.gpus)
+
+    @property
+    def sample(self) -> Html | None:
+        """The example of an answer, None where no model is embedded."""
+        return None if self._sample is None else sample_html(self._sample, self.words)
 
     def gpu_names(self) -> str:
         """Return the names that the field for adding a GPU suggests."""
@@ -170,7 +186,7 @@ class Handlers:
     @property
     def no_cards(self) -> str:
         """The comparison's markup before a GPU is picked."""
-        return cards_html(None, (), "", self.words)
+        return self._no_cards()
 
     def compare_for(self, model: str, query: str, token: gr.OAuthToken | None = None) -> Outputs:
         """Compare the picked GPUs with another model, or without one."""
@@ -227,10 +243,13 @@ class Handlers:
         return "" if file is None else file.to_json()
 
     def _show(self, state: PageState, token: gr.OAuthToken | None) -> Iterator[Outputs]:
-        """Yield the status "reading", then the answer or the error."""
-        yield (*state.form, status_html(state.model, self.words), *_SKIP[_FORM + 1 :])
-        sizer = remembering(self._of(token))
-        result = attempt(lambda: answer(sizer, state))
+        """Yield the status "reading" and its steps, then the answer or the error."""
+        yield (*state.form, status_html(state.model, (), self.words), *_SKIP[_FORM + 1 :])
+        reading = Reading(partial(_read_and_answer, self._of(token), state))
+        for steps in reading:
+            status = status_html(state.model, steps, self.words)
+            yield (*_SKIP[:_FORM], status, *_SKIP[_FORM + 1 :])
+        sizer, result = reading.result
         hidden = gr.update(visible=False)
         if isinstance(result, GpusizerError):
             panel = error_html(result, self._examples[:3], self.words)
@@ -272,11 +291,28 @@ class Handlers:
         result = attempt(lambda: compare(sizer, after))
         if isinstance(result, GpusizerError):
             return self._cards(sizer, before, self.words.error(result))
+        if result is None:
+            return self._no_cards(after.model), after.query
         return cards_html(result, after.gpus or (), "", self.words), after.query
 
     def _cards(self, sizer: Sizer, state: PageState, message: str = "") -> Outputs:
         """Return the cards of a state; an empty comparison when one of its GPUs is unknown."""
         result = attempt(lambda: compare(sizer, state))
         if isinstance(result, GpusizerError):
-            return cards_html(None, (), self.words.error(result), self.words), state.query
+            return self._no_cards(state.model, self.words.error(result)), state.query
+        if result is None:
+            return self._no_cards(state.model, message), state.query
         return cards_html(result, state.gpus or (), message, self.words), state.query
+
+    def _no_cards(self, model: str = "", message: str = "") -> Html:
+        """Return the empty comparison, with examples for a model."""
+        examples = links_html(comparisons(model), self.words)
+        return cards_html(None, (), message, self.words, examples)
+
+
+def _read_and_answer(
+    sizer: Sizer, state: PageState, on_step: OnStep
+) -> tuple[Sizer, PageAnswer | GpusizerError]:
+    """Return a Sizer that has read the state's model, and its answer or error."""
+    reader = remembering(sizer.reading(watched(sizer.fetch, on_step)))
+    return reader, attempt(lambda: answer(reader, state))

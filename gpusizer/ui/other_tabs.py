@@ -20,7 +20,7 @@ from gpusizer.ui.attempts import RANKED, Outputs, attempt
 from gpusizer.ui.endpoints import with_rights
 from gpusizer.ui.presenters.accuracy import accuracy_html
 from gpusizer.ui.presenters.catalogue import COLUMNS as CATALOGUE_COLUMNS
-from gpusizer.ui.presenters.catalogue import catalogue_grid, catalogue_html
+from gpusizer.ui.presenters.catalogue import catalogue_grid, catalogue_html, sold_first
 from gpusizer.ui.presenters.errors import error_html
 from gpusizer.ui.presenters.log import log_html
 from gpusizer.ui.presenters.models_for import COLUMNS as MODELS_COLUMNS
@@ -58,7 +58,8 @@ class Questions:
         above = catalogue_html(len(self._sizer.catalogue.gpus), self.words, listing.notes)
         if not listing.gpus:
             return above, gr.update(visible=False)
-        grid = catalogue_grid(listing.gpus, self.words)
+        gpus = listing.gpus if str(query).strip() else sold_first(listing.gpus)
+        grid = catalogue_grid(gpus, self.words)
         rows = grid.value(CATALOGUE_COLUMNS, self.words)
         return above, gr.update(value=rows, visible=True)
 

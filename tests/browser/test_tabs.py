@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import expect
 
 from gpusizer.text import LANGUAGES, Language
+from gpusizer.ui.presenters.catalogue import COLUMNS
 from gpusizer.ui.presenters.frame import JAVASCRIPT_EXAMPLE, ORIGIN
 from gpusizer.ui.presenters.words import Words
 from tests.browser.axe import serious
@@ -116,6 +117,29 @@ def test_the_catalogue_is_searched_and_sorted_by_numbers(visit: Open) -> None:
     assert "—" not in prices, "the cheapest come first, not those of unknown price"
     amounts = [float(price.replace(".", "").replace(",", ".")) for price in prices]
     assert len(amounts) > 5 and amounts == sorted(amounts)
+
+
+def test_tables_are_sorted_by_any_column(visit: Open) -> None:
+    page = visit().go("/?tab=catalogue")
+    grid = "#gs-catalogue-grid"
+    page.locator(f"{grid} [role=gridcell]").first.wait_for()
+    assert page.locator(f"{grid} [data-heading]").count() == len(COLUMNS)
+    for index in range(len(COLUMNS)):
+        sort(page, grid, index, "Sort descending")
+        indicator = page.locator(f"{grid} [data-heading='{index}'] .sort-indicator")
+        expect(indicator).to_be_visible()
+        page.click(f"{grid} [data-heading='{index}'] [aria-haspopup=menu]")
+        page.get_by_role("menuitem", name="Clear sort").click()
+        expect(indicator).to_have_count(0)
+
+
+@pytest.mark.parametrize("tab", ["compare", "train", "reverse"])
+def test_an_empty_tab_answers_its_first_example_at_one_click(visit: Open, tab: str) -> None:
+    page = visit().go(f"/?tab={tab}")
+    examples = page.locator(".gs-empty a.gs-try:visible")
+    expect(examples).to_have_count(3)
+    examples.first.click()
+    page.locator(TABS[tab][1]).first.wait_for()
 
 
 @pytest.mark.parametrize("width", [1280, 390])

@@ -59,7 +59,7 @@ def test_text_of_a_hostile_repository_is_escaped(language: Language) -> None:
         lambda text: chips_html([text], text),
         lambda text: cards_html(None, (), text, ENGLISH),
         lambda text: gpu_names_html([text]),
-        lambda text: frame.status_html(text, ENGLISH),
+        lambda text: frame.status_html(text, (), ENGLISH),
     ],
 )
 def test_typed_text_is_escaped(attack: str, render: Callable[[str], str]) -> None:

@@ -266,7 +266,7 @@ def test_frames_in_every_language() -> None:
         words = Words(language)
         for markup in (
             frame.header_html(words),
-            frame.welcome_html(301, words),
+            frame.welcome_html(301, None, words),
             frame.method_html(words),
             frame.api_html(words),
         ):

@@ -31,9 +31,16 @@ SUGGESTED = 4
 
 
 def cards_html(
-    comparison: Comparison | None, picks: Sequence[str], message: str, words: Words
+    comparison: Comparison | None,
+    picks: Sequence[str],
+    message: str,
+    words: Words,
+    examples: Html | None = None,
 ) -> Html:
-    """Write the picked GPUs in the order of picking, and the field that adds one."""
+    """Write the picked GPUs in the order of picking, and the field that adds one.
+
+    Without GPUs there are `examples`, if any.
+    """
     items = comparison.items if comparison else ()
     commands = partial(_commands, comparison, words) if comparison else None
     cards = [
@@ -49,7 +56,7 @@ def cards_html(
         _own_cards(words),
         el("p", message, class_="gs-message", role="status") if message else None,
         legend,
-        grid if cards else el("p", words("cards.empty"), class_="gs-empty"),
+        grid if cards else el("div", el("p", words("cards.empty")), examples, class_="gs-empty"),
         class_="gs-section",
         id="gs-cards",
     )

@@ -18,14 +18,14 @@ from gpusizer.ui.presenters.words import Words
 
 COLUMNS = (
     Column("gpu", "html"),
-    Column("usable"),
-    Column("bandwidth"),
-    Column("fp16"),
-    Column("links", "html"),
-    Column("power", ascending=True),
-    Column("year"),
-    Column("buy", "html", ascending=True),
-    Column("rent", ascending=True),
+    Column("usable", width=112),
+    Column("bandwidth", width=76),
+    Column("fp16", width=102),
+    Column("links", "html", width=100),
+    Column("power", ascending=True, width=84),
+    Column("year", width=68),
+    Column("buy", "html", ascending=True, width=166),
+    Column("rent", ascending=True, width=114),
 )
 
 
@@ -40,6 +40,11 @@ def catalogue_html(count: int, words: Words, notes: Sequence[Note] = ()) -> Html
         class_="gs-section",
         id="gs-catalogue",
     )
+
+
+def sold_first(gpus: Sequence[Gpu]) -> list[Gpu]:
+    """Order by what can be bought: sold today, newest first, then what no longer is."""
+    return sorted(gpus, key=lambda gpu: (gpu.status != "current", -gpu.release_year))
 
 
 def catalogue_grid(gpus: Sequence[Gpu], words: Words) -> Grid:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
+from gpusizer.hub.reading_steps import ReadingStep
 from gpusizer.text import LANGUAGES
 from gpusizer.ui.presenters.code import code_html
 from gpusizer.ui.presenters.html import Html, el, join
@@ -97,8 +99,8 @@ def header_html(words: Words) -> Html:
     )
 
 
-def welcome_html(gpu_count: int, words: Words) -> Html:
-    """Write the tiles that explain the page before the first question."""
+def welcome_html(gpu_count: int, sample: Html | None, words: Words) -> Html:
+    """Write what the page shows before the first question: an example, and how it is made."""
     steps = [
         el(
             "article",
@@ -108,15 +110,26 @@ def welcome_html(gpu_count: int, words: Words) -> Html:
         )
         for step in _STEPS
     ]
-    return el("section", el("div", join(steps), class_="gs-tiles"), class_="gs-section")
+    how = el("section", el("div", join(steps), class_="gs-tiles"), class_="gs-section")
+    return join((sample, how))
 
 
-def status_html(model: str, words: Words) -> Html:
-    """Write the status while a model is read."""
+def status_html(model: str, steps: Sequence[ReadingStep], words: Words) -> Html:
+    """Write the status while a model is read, with the steps so far."""
+    items = [
+        el(
+            "li",
+            words(
+                f"step.{step.name}", count=words.whole(step.count), total=words.whole(step.total)
+            ),
+        )
+        for step in steps
+    ]
     return el(
-        "p",
+        "div",
         el("span", class_="gs-spinner"),
-        words("reading", model=model[:120]),
+        el("p", words("reading", model=model[:120])),
+        el("ol", join(items), class_="gs-steps") if items else None,
         class_="gs-status",
         role="status",
     )

@@ -30,11 +30,13 @@ class Column:
         name: key of its heading, `page.column.<name>`.
         datatype: type of the shown values. Only markup made by `el`, which escapes, may be "html".
         ascending: people look for the least values, so that unknown ones are sorted as largest.
+        width: pixels; 0 for a width by the contents of the widest cell.
     """
 
     name: str
     datatype: Datatype = "number"
     ascending: bool = False
+    width: int = 0
 
 
 @dataclass(frozen=True, slots=True)

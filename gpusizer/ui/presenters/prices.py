@@ -56,7 +56,7 @@ def _terms(costs: PlanCosts, words: Words) -> Iterator[str]:
         return
     date_text = _unbroken(costs.buy_as_of or "")
     yield words(f"basis.{price.condition or price.basis}", date=date_text)
-    if price.evidence is not None:
+    if price.evidence is not None and price.low_usd != price.high_usd:
         yield _range(costs.of_all(price.low_usd), costs.of_all(price.high_usd), words)
     if costs.buy_is_old:
         yield words("price.old")

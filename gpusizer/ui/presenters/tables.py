@@ -40,12 +40,12 @@ _ESTIMATE_HEAD = (
 _NUMBERS = frozenset(_ESTIMATE_HEAD) - {"quant", "engine"}
 RANKING_COLUMNS = (
     Column("gpu", "html"),
-    Column("verdict", "html"),
-    Column("headroom"),
-    Column("speed", "html"),
-    Column("buy", "html", ascending=True),
-    Column("rent", "html", ascending=True),
-    Column("power", ascending=True),
+    Column("verdict", "html", width=120),
+    Column("headroom", width=104),
+    Column("speed", "html", width=100),
+    Column("buy", "html", ascending=True, width=200),
+    Column("rent", "html", ascending=True, width=112),
+    Column("power", ascending=True, width=90),
 )
 
 

@@ -10,6 +10,7 @@ from gpusizer.ui import page_scripts as scripts
 from gpusizer.ui.other_tabs import Questions
 from gpusizer.ui.presenters import frame
 from gpusizer.ui.presenters.data_ages import data_ages_html
+from gpusizer.ui.presenters.html import join
 from gpusizer.ui.tabs.tab_fields import Listeners, html
 
 
@@ -18,7 +19,6 @@ def build(tab: gr.Tab, questions: Questions, listeners: Listeners) -> gr.HTML:
     words = questions.words
     errors = html("", "gs-accuracy-block")
     tab.select(questions.accuracy, None, errors, **listeners("accuracy"))
-    html(frame.method_html(words), "gs-method-block")
-    html(data_ages_html(data_ages(), words), "gs-ages-block")
-    html(frame.api_html(words), "gs-api-block", scripts.copy_script(frame.ORIGIN))
+    texts = (frame.method_html(words), data_ages_html(data_ages(), words), frame.api_html(words))
+    html(join(texts), "gs-method-block", scripts.copy_script(frame.ORIGIN))
     return errors

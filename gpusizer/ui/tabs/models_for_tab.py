@@ -11,6 +11,8 @@ from gpusizer.answers.models_for.tasks import TASKS
 from gpusizer.ui import page_scripts as scripts
 from gpusizer.ui.other_tabs import Questions
 from gpusizer.ui.presenters import models_for
+from gpusizer.ui.presenters.examples import tab_html
+from gpusizer.ui.tab_examples import MACHINES
 from gpusizer.ui.tabs.tab_fields import Listeners, context_field, go_button, grid, html, query_box
 
 
@@ -54,7 +56,7 @@ def build(questions: Questions, listeners: Listeners) -> list[Any]:
             elem_id="gs-reverse-live",
         )
     search = scripts.search_label("gs-reverse-grid", words("search"))
-    answer = html("", "gs-reverse-answer", search)
+    answer = html(tab_html("reverse", MACHINES, words), "gs-reverse-answer", search)
     models = grid(models_for.COLUMNS, words, "gs-reverse-grid", words("tab.reverse"))
     copies = html("", "gs-reverse-copies")
     query = query_box("gs-reverse-query")

@@ -75,7 +75,9 @@ def build(handlers: Handlers, examples: Sequence[str], listeners: Listeners) -> 
         go = go_button(words, "gs-go")
     chips = html(chips_html(examples, words("try")), "gs-examples", scripts.TRY)
     form = _advanced(model, words)
-    results, pictures_part = _results(frame.welcome_html(handlers.gpu_count, words), words)
+    results, pictures_part = _results(
+        frame.welcome_html(handlers.gpu_count, handlers.sample, words), words
+    )
     _wire(handlers, form, go, chips, results, listeners)
     pictures_part.follow(results.query, handlers, listeners)
     return [*form.inputs, *results.outputs]

@@ -55,6 +55,7 @@ def grid(
         headers=headers(columns, words),
         datatype=[column.datatype for column in columns],
         column_count=len(columns),
+        column_widths=[column.width or "auto" for column in columns],
         interactive=False,
         visible=False,
         show_search="search" if search else "none",
@@ -69,8 +70,11 @@ def grid(
 
 
 def query_box(elem_id: str) -> gr.Textbox:
-    """Build an invisible textbox that holds the state of a tab as a query string."""
-    return gr.Textbox(visible="hidden", elem_id=elem_id, label="query")
+    """Build a textbox that holds the state of a tab as a query string and is never shown.
+
+    Gradio builds no element for it, but sends its value and tells its listeners of changes.
+    """
+    return gr.Textbox(visible=False, elem_id=elem_id, label="query")
 
 
 def model_field(words: Words, elem_id: str, *, label: str = "model.label") -> gr.Textbox:

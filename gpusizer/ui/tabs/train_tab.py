@@ -8,7 +8,9 @@ import gradio as gr
 
 from gpusizer.ui import page_scripts as scripts
 from gpusizer.ui.other_tabs import Questions
+from gpusizer.ui.presenters.examples import tab_html
 from gpusizer.ui.presenters.training import method_name
+from gpusizer.ui.tab_examples import TRAININGS
 from gpusizer.ui.tabs.tab_fields import Listeners, go_button, html, model_field, query_box
 
 _METHODS = ("lora", "qlora", "full", "dora")
@@ -31,7 +33,7 @@ def build(questions: Questions, listeners: Listeners) -> list[Any]:
         gpu = gr.Textbox(
             label=words("train.gpu"), placeholder=words("cards.placeholder"), max_lines=1
         )
-    answer = html("", "gs-train-answer")
+    answer = html(tab_html("train", TRAININGS, words), "gs-train-answer")
     query = query_box("gs-train-query")
     fields = [model, method, sequence, batch, gpu]
     triggers = [model.submit, go.click, method.input, sequence.submit, batch.submit, gpu.submit]

@@ -1,0 +1,41 @@
+"""Lets a listener show the steps of reading a model while it waits for the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from queue import SimpleQueue
+from typing import Generic, TypeVar
+
+from gpusizer.hub.reading_steps import OnStep, ReadingStep
+
+Answer = TypeVar("Answer")
+
+
+class Reading(Generic[Answer]):
+    """Runs `answer`, which tells of its steps, in a thread of its own.
+
+    Iterating starts it and yields the last step of each name, in order, whenever one is told of;
+    it ends with the answer. A listener that is stopped earlier waits for the thread, so that a
+    visitor who has left counts against the page's limit of concurrent answers until then.
+    """
+
+    def __init__(self, answer: Callable[[OnStep], Answer]) -> None:
+        self._answer = answer
+        self._future: Future[Answer] = Future()
+
+    def __iter__(self) -> Iterator[tuple[ReadingStep, ...]]:
+        """Run, and yield the steps so far."""
+        steps: SimpleQueue[ReadingStep | None] = SimpleQueue()
+        by_name: dict[str, ReadingStep] = {}
+        with ThreadPoolExecutor(1, "answer") as pool:
+            self._future = pool.submit(self._answer, steps.put)
+            self._future.add_done_callback(lambda _: steps.put(None))
+            for step in iter(steps.get, None):
+                by_name[step.name] = step
+                yield tuple(by_name.values())
+
+    @property
+    def result(self) -> Answer:
+        """The answer, once the iteration has ended; raises what `answer` raised."""
+        return self._future.result()

@@ -1,0 +1,100 @@
+"""What a stranger sees before asking: examples that answer, and a real answer in short."""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qs
+
+import pytest
+
+from gpusizer.hub.snapshot import RepoSnapshot
+from gpusizer.text import LANGUAGES
+from gpusizer.ui.answering import answer
+from gpusizer.ui.handlers import Handlers
+from gpusizer.ui.page_state import PageState
+from gpusizer.ui.presenters.catalogue import sold_first
+from gpusizer.ui.presenters.examples import links_html, sample_html, tab_html
+from gpusizer.ui.presenters.words import Words
+from gpusizer.ui.sample import no_snapshot, sample_answer
+from gpusizer.ui.tab_examples import MACHINES, TRAININGS, TabExample, comparisons
+from tests.builders import tiny
+from tests.pages import LLAMA, Page
+from tests.sizers import embedded_sizer
+
+EXAMPLES = (*comparisons(), *TRAININGS, *MACHINES)
+
+
+def fields(example: TabExample) -> dict[str, str]:
+    """Read the fields as the page reads them from its address."""
+    return {name: values[0] for name, values in parse_qs(example.href.removeprefix("?")).items()}
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
+def test_an_example_is_answered(example: TabExample) -> None:
+    sizer = embedded_sizer()
+    questions = Handlers(sizer, lambda token: sizer.fetch, "en", ()).questions
+    address = fields(example)
+    assert address["tab"] == example.tab
+    if example.tab == "train":
+        *_, shown, _ = questions.train_again(address, None)
+        assert "gs-ranked" in shown
+    elif example.tab == "reverse":
+        *_, shown, models, _ = questions.models_for_again(address)
+        assert models["value"]["data"]
+    else:
+        state = PageState.from_query(example.href.removeprefix("?"))
+        compared = sizer.compare({"model": state.model, "gpus": list(state.gpus or ())})
+        assert len(compared.items) == len(example.name.split(" · ")) == 3
+        assert all(item.ranked for item in compared.items)
+
+
+def test_each_empty_tab_has_three_examples() -> None:
+    assert len(comparisons()) == len(TRAININGS) == len(MACHINES) == 3
+    for language in LANGUAGES:
+        for name, examples in (("train", TRAININGS), ("reverse", MACHINES)):
+            page = Page(tab_html(name, examples, Words(language)))
+            assert page.text.count(examples[0].name) == 1
+
+
+def test_examples_of_the_comparison_keep_the_model() -> None:
+    links = links_html(comparisons("a/<b>&tab=know"), Words("en"))
+    assert "model=a/%3Cb%3E%26tab%3Dknow" in links
+    sizer = embedded_sizer()
+    handlers = Handlers(sizer, lambda token: sizer.fetch, "en", ())
+    cards, _ = handlers.compare_for(LLAMA, "")
+    assert f"model={LLAMA}" in cards
+
+
+def test_the_example_of_an_answer_is_the_answer() -> None:
+    sizer = embedded_sizer()
+    snapshot = sizer.fetch(sizer.parse(LLAMA))
+    sample = sample_answer(sizer, LLAMA, lambda model: snapshot)
+    assert sample is not None
+    whole = answer(sizer, PageState(LLAMA))
+    assert sample.tiers == whole.tiers
+    for language in LANGUAGES:
+        words = Words(language)
+        page = Page(sample_html(sample, words))
+        for tier in whole.tiers:
+            assert words.amount(tier.row.estimate.all_gpus.total.likely) in page.text
+
+
+def test_no_example_where_nothing_is_stored() -> None:
+    def refuse(model: str) -> RepoSnapshot:
+        raise AssertionError(model)
+
+    sizer = embedded_sizer().reading(lambda ref: refuse(ref.repo_id))
+    assert sample_answer(sizer, LLAMA, no_snapshot) is None
+    assert sample_answer(sizer, "a/b", lambda model: tiny()) is not None, "the Hub is not asked"
+
+
+def test_the_catalogue_starts_with_what_is_sold() -> None:
+    gpus = sold_first(embedded_sizer().catalogue.gpus)
+    statuses = [gpu.status == "current" for gpu in gpus]
+    assert statuses == sorted(statuses, reverse=True)
+    sold = [gpu.release_year for gpu in gpus if gpu.status == "current"]
+    assert sold == sorted(sold, reverse=True)
+    sizer = embedded_sizer()
+    questions = Handlers(sizer, lambda token: sizer.fetch, "en", ()).questions
+    (_, table), (_, found) = questions.catalogue(""), questions.catalogue("rtx 4090")
+    assert table["value"]["data"][0][0] == gpus[0].name
+    assert found["value"]["data"][0][0].startswith("GeForce RTX 4090"), "the likeliest first"
