@@ -15,6 +15,7 @@ from gpusizer.core.settings import Settings
 from gpusizer.gpus import load_catalogue
 from scrapers.embedded import EmbeddedSnapshots
 from scrapers.fetcher import build_fetcher
+from scrapers.hub_access import open_access
 from scrapers.local_checkpoint import parse_local_or_model_ref, with_local_checkpoints
 from scrapers.model_tree import build_lister
 
@@ -37,8 +38,9 @@ def _make_sizer(offline: bool) -> Sizer:
     if offline:
         settings = replace(settings, offline=True)
     library = ModelLibrary(EmbeddedSnapshots(settings.snapshots_folder).every)
-    fetch = with_local_checkpoints(build_fetcher(settings))
-    lister = build_lister(settings)
+    access = open_access(settings)
+    fetch = with_local_checkpoints(build_fetcher(settings, access=access))
+    lister = build_lister(settings, access=access)
     return Sizer(fetch, load_catalogue(), lister, library, parse_local_or_model_ref)
 
 

@@ -7,6 +7,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
+from contextlib import AbstractContextManager, nullcontext
 from typing import Generic, TypeVar
 
 Key = TypeVar("Key", bound=Hashable)
@@ -16,7 +17,8 @@ Value = TypeVar("Value")
 class SingleFlight(Generic[Key, Value]):
     """Wraps a slow function: results are cached for `seconds`, failures are not.
 
-    Threads that call it with a key that is being computed wait for that result.
+    Threads that call it with a key that is being computed wait for that result. While a thread
+    computes or waits it is inside of `waiting`.
     """
 
     def __init__(
@@ -26,11 +28,13 @@ class SingleFlight(Generic[Key, Value]):
         entries: int = 256,
         seconds: float = 600.0,
         clock: Callable[[], float] = time.monotonic,
+        waiting: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
         self._compute = compute
         self._entries = entries
         self._seconds = seconds
         self._clock = clock
+        self._waiting = waiting
         self._lock = threading.Lock()
         self._results: OrderedDict[Key, tuple[float, Future[Value]]] = OrderedDict()
 
@@ -47,11 +51,16 @@ class SingleFlight(Generic[Key, Value]):
             self._results.move_to_end(key)
         if must_compute:
             self._fill(key, future)
-        return future.result()
+        if future.done():
+            return future.result()
+        with self._waiting():
+            return future.result()
 
     def _fill(self, key: Key, future: Future[Value]) -> None:
         try:
-            future.set_result(self._compute(key))
+            with self._waiting():
+                value = self._compute(key)
+            future.set_result(value)
         except BaseException as error:
             with self._lock:
                 if self._results.get(key, (0.0, None))[1] is future:

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.redis_server import RedisServer, need_redis
+
 ROOT = Path(__file__).resolve().parents[1]
 
 _EVALUATE_MEASUREMENTS = ("test_accuracy", "test_publication", "test_throughput")
@@ -54,6 +56,8 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningApp]:
         "GRADIO_TEMP_DIR": str(folder),
         "HF_HUB_OFFLINE": "1",
         "GPUSIZER_METRICS": "1",
+        # All tests ask from one address; tests/api/test_visitor_limits.py has a limit of its own.
+        "GPUSIZER_QUESTIONS_PER_MINUTE": "off",
     }
     with log.open("w", encoding="utf-8") as stderr:
         process = subprocess.Popen(
@@ -79,3 +83,18 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningApp]:
 def app_url(app: RunningApp) -> str:
     """Address of the running application, with a slash at its end."""
     return app.url
+
+
+@pytest.fixture(scope="session")
+def _redis_of_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    need_redis()
+    with RedisServer(tmp_path_factory.mktemp("redis")) as server:
+        yield server
+
+
+@pytest.fixture
+def redis_url(_redis_of_session: RedisServer) -> str:
+    """The address of a Redis with nothing in it."""
+    with _redis_of_session.client as client:
+        client.flushall()
+    return _redis_of_session.url

@@ -18,6 +18,7 @@ from gpusizer.core.errors import GpusizerError, InvalidRequest
 from gpusizer.core.printable import without_surrogates
 from gpusizer.core.validation import fail
 from gpusizer.text import LANGUAGES, Language, say_error
+from gpusizer.ui.accepted_language import LANGUAGE_FIELD, language_of
 from gpusizer.ui.answer_cache import Answer
 from gpusizer.ui.answers import Answers
 from gpusizer.ui.endpoint import Endpoint
@@ -27,7 +28,6 @@ from gpusizer.ui.metrics import Metrics
 from gpusizer.ui.work_pool import WorkPool
 
 PATH = "/v1"
-LANGUAGE_FIELD = "lang"
 
 _PUBLIC = "public, max-age=300"
 """As long as the Hub is not asked again which commit a branch means."""
@@ -90,10 +90,10 @@ def _responder(endpoint: Endpoint, answers: Answers, pool: WorkPool, metrics: Me
                     lambda: answers.ask(endpoint.command, fields, token, language)
                 )
         except GpusizerError as error:
-            return error_response(error, _language_of(request), asked)
+            return error_response(error, language_of(request), asked)
         except Exception:
             _log.exception("unexpected failure")
-            return error_response(GpusizerError(), _language_of(request), asked)
+            return error_response(GpusizerError(), language_of(request), asked)
         return _response(answer, request.headers)
 
     return respond
@@ -169,24 +169,6 @@ def _read_language(value: Any) -> Language:
     return language
 
 
-def _language_of(request: Request) -> Language:
-    """The language of an error: the one asked for, else the caller's first that there is."""
-    accepted = request.headers.get("accept-language", "").split(",")
-    tags = [request.query_params.get(LANGUAGE_FIELD, ""), *sorted(accepted, key=_unwanted)]
-    primary = (tag.partition(";")[0].strip().lower().partition("-")[0] for tag in tags)
-    known = (name for tag in primary for name in LANGUAGES if name == tag)
-    return next(known, LANGUAGES[0])
-
-
-def _unwanted(tag: str) -> float:
-    """How little a language of `Accept-Language` is wanted, by its weight `;q=`."""
-    weight = tag.partition("q=")[2].strip()
-    try:
-        return -float(weight) if weight else -1.0
-    except ValueError:
-        return 0.0
-
-
 def _no_such_route(
     endpoints: tuple[Endpoint, ...],
 ) -> Callable[[Request, Exception], Awaitable[Response]]:
@@ -198,7 +180,7 @@ def _no_such_route(
         wrong = InvalidRequest(
             field="path", value=request.url.path[:80], reason="not_one_of", choices=paths
         )
-        body = error_json(wrong, say_error(wrong, _language_of(request)))
+        body = error_json(wrong, say_error(wrong, language_of(request)))
         headers = {**(error.headers or {}), "cache-control": _NOT_KEPT}
         return JSONResponse(body, error.status_code, headers)
 
