@@ -18,7 +18,8 @@ from gpusizer.ui.page import build_endpoints_page, build_page, sign_in_button
 from gpusizer.ui.presenters.frame import ENDPOINTS_PATH
 from gpusizer.ui.presenters.words import Words
 
-_MAX_WAITING = 64
+_MAX_WAITING = 256
+"""Calls that wait in the queue of a page or of the endpoints; more are refused."""
 
 FAMOUS = (
     "meta-llama/Llama-3.1-8B-Instruct",
