@@ -13,6 +13,7 @@ from limits import RateLimitItemPerMinute
 from limits.aio.storage import MemoryStorage, RedisStorage
 from limits.aio.strategies import SlidingWindowCounterRateLimiter
 from limits.errors import StorageError
+from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -23,7 +24,7 @@ from gpusizer.core.settings import Settings
 from gpusizer.text import LANGUAGES, Language, say_error
 from gpusizer.ui.accepted_language import language_of
 from gpusizer.ui.http_status import retry_after_seconds, status_of
-from gpusizer.ui.visitors import visitor_of
+from gpusizer.ui.visitors import FORWARDED_FOR, visitor_of
 
 _PROGRAMS = "/v1/"
 _DOCUMENTS = ("/v1/docs", "/v1/openapi.json")
@@ -108,6 +109,7 @@ class VisitorLimits:
         self._trusted_proxies = settings.trusted_proxies
         per_minute = settings.questions_per_minute
         self._counter = per_minute and QuestionCounter(per_minute, settings.cache_url)
+        self._has_told = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, unless its visitor has asked too often."""
@@ -118,12 +120,23 @@ class VisitorLimits:
             return
         if self._counter and is_question(scope):
             visitor = visitor_of(scope, self._trusted_proxies)
+            self._tell_of_proxy(scope)
             seconds = await self._counter.seconds_to_wait(visitor)
             if seconds is not None:
                 response = refusal(scope, self._counter.per_minute, seconds)
                 await response(scope, receive, send)
                 return
         await self._app(scope, receive, send)
+
+    def _tell_of_proxy(self, scope: Scope) -> None:
+        """Tell the operator, once, of a proxy that the settings do not name."""
+        if self._trusted_proxies or self._has_told or FORWARDED_FOR not in Headers(scope=scope):
+            return
+        self._has_told = True
+        _log.warning(
+            "requests have X-Forwarded-For, but GPUSIZER_TRUSTED_PROXIES is 0: behind a proxy all"
+            " visitors share one limit of questions"
+        )
 
 
 def is_question(scope: Scope) -> bool:

@@ -7,7 +7,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from starlette.datastructures import Headers
 from starlette.types import Scope
 
-_FORWARDED_FOR = "x-forwarded-for"
+FORWARDED_FOR = "x-forwarded-for"
 _MAX_FORWARDED_CHARS = 2_000
 _IPV6_PREFIX = 64
 """Bits of an IPv6 address that name a network: its 2^64 addresses usually are one customer's
@@ -63,7 +63,7 @@ def _address_of(scope: Scope, trusted_proxies: int) -> str:
     peer = client[0] if client else ""
     if not trusted_proxies:
         return peer
-    lines = Headers(scope=scope).getlist(_FORWARDED_FOR)
+    lines = Headers(scope=scope).getlist(FORWARDED_FOR)
     entries = [entry for entry in ",".join(lines)[-_MAX_FORWARDED_CHARS:].split(",") if entry]
     # A request that passed through fewer proxies has fewer entries: all are of proxies then.
     return entries[max(-trusted_proxies, -len(entries))] if entries else peer
