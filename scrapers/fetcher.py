@@ -131,12 +131,12 @@ class Fetcher:
         """Return a public snapshot: from the cache until it expires, else from the Hub."""
         cache = self._cache
         if cache is None:
-            self._spare_known(ref)
+            self._check_allowance(ref)
             return self._read(ref, None)
         fresh = cache.fresh(ref)
         if fresh is not None:
             return fresh
-        self._spare_known(ref)
+        self._check_allowance(ref)
         name = cache.flight_name(ref)
         return self._flights.land(
             name, lambda: cache.fresh(ref), lambda: self._read_into(cache, ref)
@@ -152,12 +152,14 @@ class Fetcher:
         cache.store(ref, snapshot)
         return snapshot
 
-    def _spare_known(self, ref: ModelRef) -> None:
-        """Raises _Spared for a known model where the Hub allows few more requests."""
+    def _check_allowance(self, ref: ModelRef) -> None:
+        """Raises _Spared for a known model where the Hub allows few more requests, and
+        HubRateLimited for any where it allows none: every reading begins with one to the API."""
         kinds = [kind for kind in _ALLOWANCES if self._allowance.is_low(kind)]
         if kinds and (self._last_known(ref) or self._embedded_snapshot(ref)):
             seconds = max(self._allowance.seconds_left(kind) for kind in kinds)
             raise _Spared(repo_id=ref.repo_id, retry_after_seconds=seconds)
+        self._allowance.check("api", ref.repo_id)
 
     def _last_known(self, ref: ModelRef) -> RepoSnapshot | None:
         return None if self._cache is None else self._cache.last_known(ref)
