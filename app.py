@@ -23,17 +23,21 @@ from gpusizer.ui.observation import LOGGER
 from gpusizer.ui.serving import launch
 from scrapers.embedded import EmbeddedSnapshots
 from scrapers.fetcher import build_fetcher
+from scrapers.hub_access import open_access
 from scrapers.model_tree import build_lister
 from scrapers.trending import build_trending
 
 log_printably()
 settings = Settings.from_environment(os.environ)
-monitor = Monitor(settings)
-fetcher = build_fetcher(settings, monitor.hub_call)
+access = open_access(settings)
+monitor = Monitor(settings, access.shared_is_reachable if settings.cache_url else None)
+fetcher = build_fetcher(settings, monitor.hub_call, access)
 embedded = EmbeddedSnapshots(settings.snapshots_folder)
-lister = build_lister(settings, monitor.hub_call)
-library = ModelLibrary(embedded.every, embedded_use, build_trending(settings, monitor.hub_call))
-sizer = Sizer(fetcher, load_catalogue(), lister, library)
+lister = build_lister(settings, monitor.hub_call, access)
+trending = build_trending(settings, monitor.hub_call, access)
+sizer = Sizer(
+    fetcher, load_catalogue(), lister, ModelLibrary(embedded.every, embedded_use, trending)
+)
 examples = embedded.ids()
 # Outside of a Space with OAuth, Gradio's login button raises an error at the start.
 sign_in = bool(os.environ.get("OAUTH_CLIENT_ID"))

@@ -192,7 +192,12 @@ def served(*arguments: str) -> Iterator[Server]:
         process = subprocess.Popen(
             [sys.executable, *arguments],
             cwd=DATA_DIR.parent,
-            env={**os.environ, "GRADIO_TEMP_DIR": folder, "HF_HUB_OFFLINE": "1"},
+            env={
+                **os.environ,
+                "GRADIO_TEMP_DIR": folder,
+                "HF_HUB_OFFLINE": "1",
+                "GPUSIZER_QUESTIONS_PER_MINUTE": "off",
+            },
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,

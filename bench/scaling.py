@@ -18,7 +18,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
-from scrapers.disk_cache import COMMIT_SECONDS
+from scrapers.snapshot_cache import COMMIT_SECONDS
 
 DAY_SECONDS = 86_400.0
 WINDOW_SECONDS = 300.0

@@ -16,6 +16,7 @@ from gpusizer.core.settings import Settings
 from gpusizer.gpus import load_catalogue
 from scrapers.embedded import EmbeddedSnapshots
 from scrapers.fetcher import build_fetcher
+from scrapers.hub_access import open_access
 from scrapers.local_checkpoint import parse_local_or_model_ref, with_local_checkpoints
 from scrapers.model_tree import build_lister
 from scrapers.server_metrics import read_metrics
@@ -44,10 +45,12 @@ def _make_sizer(offline: bool) -> Sizer:
     settings = Settings.from_environment(os.environ)
     if offline:
         settings = replace(settings, offline=True)
+    access = open_access(settings)
     embedded = EmbeddedSnapshots(settings.snapshots_folder)
-    library = ModelLibrary(embedded.every, embedded_use, build_trending(settings))
-    fetch = with_local_checkpoints(build_fetcher(settings))
-    lister = build_lister(settings)
+    trending = build_trending(settings, access=access)
+    library = ModelLibrary(embedded.every, embedded_use, trending)
+    fetch = with_local_checkpoints(build_fetcher(settings, access=access))
+    lister = build_lister(settings, access=access)
     return Sizer(fetch, load_catalogue(), lister, library, parse_local_or_model_ref)
 
 

@@ -14,21 +14,24 @@ from gpusizer.core.errors import (
     PrivateOrMissing,
     RevisionNotFound,
 )
+from gpusizer.core.messages import Note
 from gpusizer.core.settings import Settings
+from gpusizer.core.work_turns import TURNS
 from gpusizer.hub.model_ref import ModelRef
 from gpusizer.hub.reading_steps import OnStep, ignore_step
 from gpusizer.hub.snapshot import RepoSnapshot
 from scrapers.completion import Completion
-from scrapers.disk_cache import COMMIT_SECONDS, DiskCache
 from scrapers.embedded import EmbeddedSnapshots
 from scrapers.gguf_tokenizer import TokenizerSections
 from scrapers.http import HubSession
 from scrapers.hub import fetch_snapshot
+from scrapers.hub_access import HubAccess, open_access
 from scrapers.hub_calls import OnCall, ignore_call
 from scrapers.limits import Limits
 from scrapers.read_steps import Watchers
 from scrapers.repo_reader import DEFAULT_BRANCH
 from scrapers.single_flight import SingleFlight
+from scrapers.snapshot_cache import COMMIT_SECONDS, SnapshotCache
 from scrapers.snapshot_size import memory_bytes
 from scrapers.tokens import check_token
 
@@ -36,6 +39,7 @@ from scrapers.tokens import check_token
 _UNAVAILABLE = (HubUnreachable, HubRateLimited)
 # Errors that do not mean that the model is invalid: an embedded snapshot replaces the Hub's.
 _REPLACEABLE = (*_UNAVAILABLE, GatedModel, PrivateOrMissing)
+_ALLOWANCES = ("api", "resolver")
 # The model is no longer public: its cached snapshot is removed.
 _WITHDRAWN = (GatedModel, PrivateOrMissing, ModelNotFound, RevisionNotFound)
 
@@ -44,36 +48,48 @@ _HELD_BYTES = 32_000_000
 may take 1,000 times as much by the limits of a configuration."""
 
 
+class _Spared(HubRateLimited):
+    """The Hub was not asked: little of its allowance is left, and the model is known already."""
+
+
 class Fetcher:
     """Returns the snapshot of a model, by these settings. Safe to share between threads.
 
-    Anonymous requests are answered from memory, then from disk, then by the Hub; simultaneous
-    requests for one model share one read. When the Hub is unreachable or limits the rate, the
-    last snapshot on disk is returned with source "cache", and without one the embedded snapshot
-    of the default branch; the embedded snapshot also replaces that of a gated model. In offline
-    mode only these two are used.
+    Anonymous requests are answered from memory, then from the cache (on disk or shared), then by
+    the Hub; simultaneous requests for one model share one read, also those of other processes
+    with the same Redis. When the Hub is unreachable, limits the rate or allows few more requests,
+    the last snapshot in the cache is returned with source "cache", and without one the embedded
+    snapshot of the default branch; the embedded snapshot also replaces that of a gated model. In
+    offline mode only these two are used.
 
     A request with a token is always sent to the Hub, and its result is not cached.
     """
 
-    def __init__(self, settings: Settings, on_call: OnCall = ignore_call) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        on_call: OnCall = ignore_call,
+        access: HubAccess | None = None,
+    ) -> None:
         self._embedded = EmbeddedSnapshots(settings.snapshots_folder)
-        self._disk: DiskCache | None = None
-        if settings.cache_folder is not None:
-            self._disk = DiskCache(settings.cache_folder, settings.cache_bytes, settings.endpoint)
+        access = access or open_access(settings)
+        self._cache, self._flights = access.cache, access.flights
+        self._allowance = access.allowance
         self._offline = settings.offline
         self._host_token = check_token(settings.host_token)
         self._limits = Limits(model_seconds=settings.timeout_seconds)
         self._session = HubSession(
             settings.endpoint,
             cdn_origins=settings.cdn_origins,
-            tokenizers=_tokenizers(self._disk),
+            tokenizers=_tokenizers(self._cache),
             on_call=on_call,
+            allowance=access.allowance,
         )
         self._watchers = Watchers()
         self._snapshots = SingleFlight[ModelRef, RepoSnapshot](
             self._read_for_everyone,
             seconds=COMMIT_SECONDS,
+            waiting=TURNS.reading,
             weigh=memory_bytes,
             max_bytes=_HELD_BYTES,
         )
@@ -101,7 +117,8 @@ class Fetcher:
             return self._completed(ref, replacement, None, on_step)
 
     def _read_for_visitor(self, ref: ModelRef, visitor_token: str, on_step: OnStep) -> RepoSnapshot:
-        return fetch_snapshot(ref, self._session, self._limits, visitor_token, on_step=on_step)
+        with TURNS.reading():
+            return fetch_snapshot(ref, self._session, self._limits, visitor_token, on_step=on_step)
 
     def _shared(self, ref: ModelRef, on_step: OnStep) -> RepoSnapshot:
         """Return a public snapshot, read once for all who ask for it now."""
@@ -121,7 +138,7 @@ class Fetcher:
                     raise HubUnreachable(repo_id=other_ref.repo_id, reason="offline")
                 return self._shared(other_ref, on_step)
             except _UNAVAILABLE:
-                last_known = self._disk.last_known(other_ref) if self._disk else None
+                last_known = self._last_known(other_ref)
                 if last_known is None:
                     raise
                 return last_known
@@ -137,20 +154,41 @@ class Fetcher:
         return BoundFetch(self, on_step=on_step)
 
     def _read_for_everyone(self, ref: ModelRef) -> RepoSnapshot:
-        """Return a public snapshot: from disk until it expires, else from the Hub."""
-        disk = self._disk
-        if disk is None:
+        """Return a public snapshot: from the cache until it expires, else from the Hub."""
+        cache = self._cache
+        if cache is None:
+            self._check_allowance(ref)
             return self._read(ref, None)
-        fresh = disk.fresh(ref)
+        fresh = cache.fresh(ref)
         if fresh is not None:
             return fresh
+        self._check_allowance(ref)
+        name = cache.flight_name(ref)
+        return self._flights.land(
+            name, lambda: cache.fresh(ref), lambda: self._read_into(cache, ref)
+        )
+
+    def _read_into(self, cache: SnapshotCache, ref: ModelRef) -> RepoSnapshot:
+        """Read a model from the Hub and store it, or forget it if it is no longer public."""
         try:
-            snapshot = self._read(ref, disk.last_known(ref))
+            snapshot = self._read(ref, cache.last_known(ref))
         except _WITHDRAWN:
-            disk.forget(ref)
+            cache.forget(ref)
             raise
-        disk.store(ref, snapshot)
+        cache.store(ref, snapshot)
         return snapshot
+
+    def _check_allowance(self, ref: ModelRef) -> None:
+        """Raises _Spared for a known model where the Hub allows few more requests, and
+        HubRateLimited for any where it allows none: every reading begins with one to the API."""
+        kinds = [kind for kind in _ALLOWANCES if self._allowance.is_low(kind)]
+        if kinds and (self._last_known(ref) or self._embedded_snapshot(ref)):
+            seconds = max(self._allowance.seconds_left(kind) for kind in kinds)
+            raise _Spared(repo_id=ref.repo_id, retry_after_seconds=seconds)
+        self._allowance.check("api", ref.repo_id)
+
+    def _last_known(self, ref: ModelRef) -> RepoSnapshot | None:
+        return None if self._cache is None else self._cache.last_known(ref)
 
     def _read(self, ref: ModelRef, last_known: RepoSnapshot | None) -> RepoSnapshot:
         return fetch_snapshot(
@@ -169,10 +207,12 @@ class Fetcher:
         return snapshot is not None and snapshot.gated
 
     def _fallback(self, ref: ModelRef, error: ModelUnreadable) -> RepoSnapshot | None:
-        last_known = None
-        if self._disk is not None and isinstance(error, _UNAVAILABLE):
-            last_known = self._disk.last_known(ref)
-        return last_known.with_source("cache") if last_known else self._embedded_snapshot(ref)
+        """Return what is stored of a model that cannot be read now."""
+        last_known = self._last_known(ref) if isinstance(error, _UNAVAILABLE) else None
+        stored = last_known.with_source("cache") if last_known else self._embedded_snapshot(ref)
+        if stored is None or not isinstance(error, _Spared):
+            return stored
+        return stored.with_notes(Note("hub_allowance_low", date=stored.retrieved_at[:10]))
 
     def _embedded_snapshot(self, ref: ModelRef) -> RepoSnapshot | None:
         """Return the embedded snapshot, None if another branch, tag or commit is requested."""
@@ -199,13 +239,17 @@ class BoundFetch:
         return replace(self, on_step=on_step)
 
 
-def _tokenizers(disk: DiskCache | None) -> TokenizerSections:
-    return TokenizerSections(disk.tokenizer, disk.store_tokenizer) if disk else TokenizerSections()
+def _tokenizers(cache: SnapshotCache | None) -> TokenizerSections:
+    if cache is None:
+        return TokenizerSections()
+    return TokenizerSections(cache.tokenizer, cache.store_tokenizer)
 
 
-def build_fetcher(settings: Settings, on_call: OnCall = ignore_call) -> Fetcher:
+def build_fetcher(
+    settings: Settings, on_call: OnCall = ignore_call, access: HubAccess | None = None
+) -> Fetcher:
     """Return a thread-safe function from a model to its snapshot, by these settings.
 
-    `on_call` is called for every request to the Hub.
+    `on_call` is called for every request to the Hub; `access` is shared with other readers of it.
     """
-    return Fetcher(settings, on_call)
+    return Fetcher(settings, on_call, access)

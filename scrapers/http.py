@@ -22,6 +22,7 @@ from scrapers.http_response import (
     discard_body,
     read_response,
 )
+from scrapers.hub_allowance import HubAllowance
 from scrapers.hub_calls import OnCall, ignore_call, kind_of
 from scrapers.limits import PROCESS_READS
 from scrapers.read_budget import ReadBudget
@@ -48,7 +49,8 @@ class HubSession:
 
     Safe to share between threads. `headers_route` is the circuit breaker of the route for all
     headers of a model, `tokenizers` holds the tokenizer lists that GGUF files of a repository
-    share; `on_call` is called for every request. Failures are HubUnreachable with `reason`
+    share; `allowance` is noted and obeyed by requests without a token; `on_call` is called for
+    every request. Failures are HubUnreachable with `reason`
     "timeout", "connection", "truncated", "server_error", "unexpected_answer", "redirect" (to an
     address that is not allowed) or "redirect_loop"; HubRateLimited; LimitsExceeded; or the error
     of `status_error`.
@@ -61,8 +63,10 @@ class HubSession:
         cdn_origins: Collection[str] = (),
         tokenizers: TokenizerSections | None = None,
         on_call: OnCall = ignore_call,
+        allowance: HubAllowance | None = None,
     ) -> None:
         self.endpoint = endpoint.rstrip("/")
+        self.allowance = allowance or HubAllowance(self.endpoint)
         self.headers_route = CircuitBreaker()
         self.tokenizers = tokenizers or TokenizerSections()
         self._cdn_origins = tuple(cdn_origins)
@@ -178,6 +182,8 @@ class HubSession:
         if not _in_flight.acquire(timeout=budget.seconds_left(deadline)):
             raise HubUnreachable(repo_id=budget.repo_id, reason="timeout")
         try:
+            if not _has_token(prepared):
+                self.allowance.check(kind_of(prepared.url or "", self.endpoint), budget.repo_id)
             seconds, limits = budget.seconds_left(deadline), budget.limits
             timeouts = min(limits.connect_seconds, seconds), min(limits.request_seconds, seconds)
             with self._send(prepared, timeouts, seconds) as response:
@@ -196,4 +202,11 @@ class HubSession:
             self._on_call(kind, None)
             raise
         self._on_call(kind, response.status_code)
+        if kind != "cdn" and not _has_token(prepared):
+            self.allowance.note(response.headers)
         return response
+
+
+def _has_token(prepared: requests.PreparedRequest) -> bool:
+    """Whether a request counts against the allowance of a token, not of this address."""
+    return "Authorization" in prepared.headers

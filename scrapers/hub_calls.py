@@ -19,7 +19,8 @@ def kind_of(url: str, endpoint: str) -> str:
     """The allowance that a request counts against: "api", "resolver" for files, or "cdn".
 
     The Hub limits requests to its API and to its files apart, those to its CDN not at all
-    (docs/hub/rate-limits).
+    (docs/hub/rate-limits). A small file is redirected to `/api/resolve-cache/`, which is a
+    resolver as well.
 
     >>> kind_of("https://huggingface.co/api/models/a/b?blobs=true", "https://huggingface.co")
     'api'
@@ -27,4 +28,5 @@ def kind_of(url: str, endpoint: str) -> str:
     if origin_of(url) != origin_of(endpoint):
         return "cdn"
     below = urlsplit(url).path.removeprefix(urlsplit(endpoint).path)
-    return "api" if below.startswith("/api/") else "resolver"
+    is_api = below.startswith("/api/") and not below.startswith("/api/resolve-cache/")
+    return "api" if is_api else "resolver"

@@ -11,12 +11,14 @@ from huggingface_hub.hf_api import ModelInfo
 
 from gpusizer.core.errors import HubUnreachable, ModelUnreadable
 from gpusizer.core.settings import Settings
+from gpusizer.core.work_turns import TURNS
 from gpusizer.hub.model_ref import is_repo_id
 from gpusizer.hub.quantized_repos import Lister, QuantizedRepo
 from scrapers.api_json import parse_answer
 from scrapers.error_mapping import HubResource
 from scrapers.http import HubSession
 from scrapers.http_response import HubRequest, HubResponse
+from scrapers.hub_access import HubAccess, open_access
 from scrapers.hub_api import model_info, next_cursor, parse_tree, tags_of, tree_url
 from scrapers.hub_calls import OnCall, ignore_call
 from scrapers.limits import Limits
@@ -37,7 +39,11 @@ _COUNTED = ("safetensors", "gguf", "pickle")
 
 
 def build_lister(
-    settings: Settings, on_call: OnCall = ignore_call, *, limit: int = MAX_REPOS
+    settings: Settings,
+    on_call: OnCall = ignore_call,
+    access: HubAccess | None = None,
+    *,
+    limit: int = MAX_REPOS,
 ) -> Lister:
     """Return a function that lists a base model's quantized repositories, by these settings.
 
@@ -47,7 +53,12 @@ def build_lister(
     limits = Limits(model_seconds=settings.timeout_seconds)
     if settings.offline:
         return _offline
-    session = HubSession(settings.endpoint, cdn_origins=settings.cdn_origins, on_call=on_call)
+    session = HubSession(
+        settings.endpoint,
+        cdn_origins=settings.cdn_origins,
+        on_call=on_call,
+        allowance=(access or open_access(settings)).allowance,
+    )
 
     def read(key: tuple[str, bool]) -> tuple[QuantizedRepo, ...]:
         repo_id, sizes = key
@@ -64,7 +75,9 @@ def build_lister(
                 _sized(repo, page, budget) for repo, page in zip(listed, pages, strict=True)
             )
 
-    listings = SingleFlight[tuple[str, bool], tuple[QuantizedRepo, ...]](read)
+    listings = SingleFlight[tuple[str, bool], tuple[QuantizedRepo, ...]](
+        read, waiting=TURNS.reading
+    )
     return lambda repo_id, sizes: listings((repo_id, sizes))
 
 

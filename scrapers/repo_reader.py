@@ -137,8 +137,11 @@ class RepoReader:
     @property
     def may_ask_headers(self) -> bool:
         """Whether the API may send all headers in one response, which it does for `main` only."""
-        on_main = self.revision in (None, DEFAULT_BRANCH)
-        return on_main and self.session.headers_route.allows_requests
+        if self.revision not in (None, DEFAULT_BRANCH):
+            return False
+        # The file of each shard counts against the larger allowance.
+        is_spared = self.session.allowance.is_low("api")
+        return self.session.headers_route.allows_requests and not is_spared
 
     def suspend_headers_route(self, seconds: float) -> None:
         """Stop requests for all headers in one response for `seconds`."""

@@ -7,6 +7,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -17,9 +18,10 @@ Value = TypeVar("Value")
 class SingleFlight(Generic[Key, Value]):
     """Wraps a slow function: results are cached for `seconds`, failures are not.
 
-    Threads that call it with a key that is being computed wait for that result. The least recently
-    used results go first, when there are more than `entries` or when by `weigh` they take more than
-    `max_bytes` together; a single result may be larger.
+    Threads that call it with a key that is being computed wait for that result. While a thread
+    computes or waits it is inside of `waiting`. The least recently used results go first, when
+    there are more than `entries` or when by `weigh` they take more than `max_bytes` together; a
+    single result may be larger.
     """
 
     def __init__(
@@ -31,6 +33,7 @@ class SingleFlight(Generic[Key, Value]):
         weigh: Callable[[Value], int] = lambda value: 0,
         max_bytes: int = 0,
         clock: Callable[[], float] = time.monotonic,
+        waiting: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
         self._compute = compute
         self._entries = entries
@@ -38,6 +41,7 @@ class SingleFlight(Generic[Key, Value]):
         self._weigh = weigh
         self._max_bytes = max_bytes
         self._clock = clock
+        self._waiting = waiting
         self._lock = threading.Lock()
         self._results: OrderedDict[Key, _Result[Value]] = OrderedDict()
         self._used_bytes = 0
@@ -54,11 +58,15 @@ class SingleFlight(Generic[Key, Value]):
             self._results.move_to_end(key)
         if must_compute:
             self._fill(key, result)
-        return result.future.result()
+        if result.future.done():
+            return result.future.result()
+        with self._waiting():
+            return result.future.result()
 
     def _fill(self, key: Key, result: _Result[Value]) -> None:
         try:
-            value = self._compute(key)
+            with self._waiting():
+                value = self._compute(key)
             size_bytes = self._weigh(value)
         except BaseException as error:
             with self._lock:

@@ -22,6 +22,7 @@ from scrapers.api_json import parse_answer
 from scrapers.error_mapping import HubResource
 from scrapers.http import HubSession
 from scrapers.http_response import HubRequest
+from scrapers.hub_access import HubAccess, open_access
 from scrapers.hub_api import parse_info
 from scrapers.hub_calls import OnCall, ignore_call
 from scrapers.limits import Limits
@@ -39,7 +40,10 @@ _MAX_COUNT = 2**53
 
 
 def build_trending(
-    settings: Settings, on_call: OnCall = ignore_call, today: Callable[[], date] | None = None
+    settings: Settings,
+    on_call: OnCall = ignore_call,
+    access: HubAccess | None = None,
+    today: Callable[[], date] | None = None,
 ) -> ListTrending:
     """Return a function that asks for the trending models, by these settings.
 
@@ -49,7 +53,12 @@ def build_trending(
     if settings.offline:
         return _offline
     limits = Limits(model_seconds=min(SECONDS, settings.timeout_seconds))
-    session = HubSession(settings.endpoint, cdn_origins=settings.cdn_origins, on_call=on_call)
+    session = HubSession(
+        settings.endpoint,
+        cdn_origins=settings.cdn_origins,
+        on_call=on_call,
+        allowance=(access or open_access(settings)).allowance,
+    )
     url = trending_url(settings.endpoint)
 
     def read(key: str) -> Listing:

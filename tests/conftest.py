@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.redis_server import RedisServer, need_redis
 from tests.running_app import RunningApp, running_app
 
 _EVALUATE_MEASUREMENTS = ("test_accuracy", "test_publication", "test_throughput")
@@ -34,7 +35,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningApp]:
     """The application with metrics, stopped after the last test."""
-    with running_app(tmp_path_factory.mktemp("app"), GPUSIZER_METRICS="1") as application:
+    folder = tmp_path_factory.mktemp("app")
+    # All tests ask from one address; tests/api/test_visitor_limits.py has a limit of its own.
+    with running_app(
+        folder, GPUSIZER_METRICS="1", GPUSIZER_QUESTIONS_PER_MINUTE="off"
+    ) as application:
         yield application
 
 
@@ -42,3 +47,18 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningApp]:
 def app_url(app: RunningApp) -> str:
     """Address of the running application, with a slash at its end."""
     return app.url
+
+
+@pytest.fixture(scope="session")
+def _redis_of_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    need_redis()
+    with RedisServer(tmp_path_factory.mktemp("redis")) as server:
+        yield server
+
+
+@pytest.fixture
+def redis_url(_redis_of_session: RedisServer) -> str:
+    """The address of a Redis with nothing in it."""
+    with _redis_of_session.client as client:
+        client.flushall()
+    return _redis_of_session.url

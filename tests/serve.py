@@ -7,7 +7,6 @@ tests' own process. This process prints its address, then serves until it is sto
 from __future__ import annotations
 
 import os
-import socket
 from dataclasses import replace
 
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
@@ -36,6 +35,7 @@ from tests.hostile import (
     hostile_snapshot,
 )
 from tests.poison import POISONED_MODEL, every_text_poisoned, gptq
+from tests.ports import free_port
 from tests.sizers import embedded_sizer
 
 
@@ -69,14 +69,6 @@ def for_visitor(token: str) -> Fetch:
         return everybody(ref)
 
     return fetch
-
-
-def free_port() -> int:
-    """Return a port that nobody uses; Gradio's own search races with other workers' servers."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port
 
 
 if __name__ == "__main__":

@@ -43,6 +43,8 @@ ONLY_IN = {name: ("scrapers/",) for name in NETWORK} | {
     "fastapi": ("gpusizer/ui/",),
     "starlette": ("gpusizer/ui/",),
     "prometheus_client": ("gpusizer/ui/metrics.py", "gpusizer/ui/serving.py"),
+    "limits": ("gpusizer/ui/visitor_limits.py",),
+    "redis": ("scrapers/redis_link.py",),
     "scrapers": ("scrapers/", "gpusizer/__main__.py"),
     "socket": (),
     "ssl": (),

@@ -2,6 +2,7 @@
 
 GpusizerError
 ├── ServerBusy                server_busy          too many wait to be answered
+├── TooManyRequests           too_many_requests    one visitor asks more than is answered
 ├── RequestTooLarge           request_too_large    a request of more bytes than are read
 ├── InvalidRequest            invalid_request      the question itself cannot be answered
 │   ├── InvalidModelId        invalid_model_id
@@ -50,6 +51,13 @@ class ServerBusy(GpusizerError):
     """As many requests wait as may. Fields: `retry_after_seconds`."""
 
     code = "server_busy"
+
+
+class TooManyRequests(GpusizerError):
+    """One visitor asks more often than is answered. Fields: `allowed` in a minute,
+    `retry_after_seconds`."""
+
+    code = "too_many_requests"
 
 
 class RequestTooLarge(GpusizerError):

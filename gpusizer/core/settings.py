@@ -16,6 +16,11 @@ from gpusizer.core.paths import SNAPSHOTS_DIR
 DEFAULT_ENDPOINT = "https://huggingface.co"
 DEFAULT_TIMEOUT_SECONDS = 30.0
 DEFAULT_CACHE_MB = 200
+DEFAULT_QUESTIONS_PER_MINUTE = 300
+"""A page asks three times for a model; programs ask five times a second."""
+_MAX_QUESTIONS_PER_MINUTE = 1_000_000
+_MAX_PROXIES = 10
+_REDIS_SCHEMES = ("redis", "rediss", "unix")
 
 _TRUE = frozenset({"1", "on", "true", "yes"})
 _FALSE = frozenset({"0", "off", "false", "no", "none"})
@@ -36,8 +41,14 @@ class Settings:
             nowhere); without it where the system keeps caches: `gpusizer` in XDG_CACHE_HOME
             or ~/.cache on Linux. None keeps nothing on disk.
         cache_bytes: GPUSIZER_CACHE_MB, size of that folder, in units of 10^6 bytes.
+        cache_url: GPUSIZER_CACHE_URL, a Redis (`redis://`, `rediss://`, `unix://`) that several
+            processes share: it takes the place of that folder.
         host_token: HF_TOKEN, but only where GPUSIZER_USE_HOST_TOKEN says so. A visitor's
             question must not be asked with the operator's rights: see scrapers.tokens.
+        questions_per_minute: GPUSIZER_QUESTIONS_PER_MINUTE, how many of one visitor are answered
+            ("off" for any number).
+        trusted_proxies: GPUSIZER_TRUSTED_PROXIES, how many reverse proxies each request passes
+            through: so many addresses of X-Forwarded-For, from its right, are theirs to write.
         metrics: GPUSIZER_METRICS, whether `/metrics` is served.
         structured_log: GPUSIZER_LOG is "json": one JSON object for each line of the log, and one
             for each request.
@@ -50,7 +61,10 @@ class Settings:
     snapshots_folder: Path = SNAPSHOTS_DIR
     cache_folder: Path | None = None
     cache_bytes: int = DEFAULT_CACHE_MB * 10**6
+    cache_url: str | None = field(default=None, repr=False)
     host_token: str | None = field(default=None, repr=False)
+    questions_per_minute: int | None = DEFAULT_QUESTIONS_PER_MINUTE
+    trusted_proxies: int = 0
     metrics: bool = False
     structured_log: bool = False
 
@@ -78,7 +92,10 @@ class Settings:
             snapshots_folder=Path(folder) if folder else SNAPSHOTS_DIR,
             cache_folder=_cache_folder(environment),
             cache_bytes=_megabytes(megabytes) if megabytes else DEFAULT_CACHE_MB * 10**6,
+            cache_url=_redis_address(environment.get("GPUSIZER_CACHE_URL", "").strip()),
             host_token=environment.get("HF_TOKEN", "").strip() or None if own_token else None,
+            questions_per_minute=_questions(environment),
+            trusted_proxies=_count(environment, "GPUSIZER_TRUSTED_PROXIES", 0, _MAX_PROXIES),
             metrics=_is_on(environment, "GPUSIZER_METRICS"),
             structured_log=_is_json_log(environment.get("GPUSIZER_LOG", "").strip()),
         )
@@ -106,6 +123,38 @@ def _address(variable: str, value: str) -> str:
     if not usable or "@" in value or re.search(r"[\s?#\\]", value):
         raise InvalidRequest(field=variable, value=value[:120], reason="address")
     return value.rstrip("/")
+
+
+def _redis_address(value: str) -> str | None:
+    """The address of a Redis. An error does not repeat it: it may hold a password."""
+    if not value:
+        return None
+    try:
+        parts = urlsplit(value)
+        usable = parts.scheme in _REDIS_SCHEMES and bool(parts.hostname or parts.path.strip("/"))
+        usable = usable and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable or re.search(r"\s", value):
+        raise InvalidRequest(field="GPUSIZER_CACHE_URL", value="", reason="redis_address")
+    return value
+
+
+def _questions(environment: Mapping[str, str]) -> int | None:
+    variable = "GPUSIZER_QUESTIONS_PER_MINUTE"
+    if environment.get(variable, "").strip().lower() in _FALSE:
+        return None
+    most = _MAX_QUESTIONS_PER_MINUTE
+    return _count(environment, variable, DEFAULT_QUESTIONS_PER_MINUTE, most)
+
+
+def _count(environment: Mapping[str, str], variable: str, default: int, most: int) -> int:
+    value = environment.get(variable, "").strip()
+    if not value:
+        return default
+    if not re.fullmatch(r"[0-9]{1,7}", value) or int(value) > most:
+        raise InvalidRequest(field=variable, value=value[:40], reason="count", most=most)
+    return int(value)
 
 
 def _seconds(value: str) -> float:

@@ -24,7 +24,8 @@ def caveats(
         notes.append(Note("gated_totals" if snapshot.gated else "sizes_from_files"))
     if snapshot.source == "snapshot":
         notes.append(Note("embedded_snapshot", date=snapshot.retrieved_at[:10]))
-    if snapshot.source == "cache":
+    is_spared = any(note.code == "hub_allowance_low" for note in snapshot.notes)
+    if snapshot.source == "cache" and not is_spared:
         notes.append(Note("stale_cache", date=snapshot.retrieved_at[:10]))
     draft = sum(g.parameters for g in groups if g.part is Part.MTP)
     if draft:

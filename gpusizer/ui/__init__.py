@@ -21,7 +21,7 @@ from gpusizer.ui.resting_queue import queue_events
 from gpusizer.ui.sample import Stored, no_snapshot, sample_answer
 
 _MAX_WAITING = 256
-"""Events of a Blocks that may wait, as many as over plain HTTP; further ones are refused."""
+"""Calls that wait in the queue of a page or of the endpoints; more are refused."""
 
 FAMOUS = (
     "meta-llama/Llama-3.1-8B-Instruct",

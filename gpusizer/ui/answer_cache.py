@@ -233,7 +233,8 @@ def _version_of(snapshot: RepoSnapshot) -> str:
     gated repository, whose tensors may be those of another one.
     """
     if snapshot.sha is not None and snapshot.format != "adapter" and not snapshot.gated:
-        return f"{snapshot.repo_id} {snapshot.sha} {snapshot.source}"
+        notes = ",".join(note.code for note in snapshot.notes)
+        return f"{snapshot.repo_id} {snapshot.sha} {snapshot.source} {notes}"
     facts = json.dumps(replace(snapshot, retrieved_at="").to_json())
     return sha256(facts.encode()).hexdigest()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gpusizer.answers.sizer import Sizer
+from gpusizer.core.work_turns import TURNS
 from gpusizer.hub.snapshot import Fetch
 from gpusizer.text import Language
 from gpusizer.ui.answer_cache import Answer, AnswerCache, Fields, answer_for_one
@@ -28,7 +29,8 @@ class Answers:
 
         An answer that was read with a visitor's token is never cached.
         """
-        if token is None:
-            return self.cache.answer(question, fields, language)
-        sizer = self._sizer.reading(self._for_visitor(token))
-        return answer_for_one(sizer, question, fields, language)
+        with TURNS.computing():
+            if token is None:
+                return self.cache.answer(question, fields, language)
+            sizer = self._sizer.reading(self._for_visitor(token))
+            return answer_for_one(sizer, question, fields, language)

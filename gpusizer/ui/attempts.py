@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from gpusizer.core.errors import GpusizerError
+from gpusizer.core.work_turns import TURNS
 
 RANKED = 60
 """Rows of a ranking or list that the page shows."""
@@ -22,7 +23,8 @@ def attempt(answer: Callable[[], _Answer]) -> _Answer | GpusizerError:
     """Call `answer` and return its result or its error; any other exception is logged and returned
     as an InternalError."""
     try:
-        return answer()
+        with TURNS.computing():
+            return answer()
     except GpusizerError as error:
         return error
     except Exception:

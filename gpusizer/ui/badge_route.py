@@ -15,17 +15,16 @@ from starlette.responses import Response
 
 from gpusizer.core.errors import GpusizerError
 from gpusizer.text import Language, say_error
+from gpusizer.ui.accepted_language import LANGUAGE_FIELD, language_of
 from gpusizer.ui.answer_cache import Answer
 from gpusizer.ui.answers import Answers
 from gpusizer.ui.endpoints import SIZE_MODEL
 from gpusizer.ui.http_api import (
-    LANGUAGE_FIELD,
     NOT_KEPT,
     PRIVATE_CACHE,
     PUBLIC_CACHE,
     Respond,
     is_known,
-    language_of,
     read_fields,
     read_language,
 )

@@ -21,8 +21,9 @@ from gpusizer.ui.endpoint import Endpoint, Json
 from gpusizer.ui.metrics import Metrics
 
 QUEUE = "hub"
-CONCURRENCY = 8
-"""Requests that the endpoints answer at the same time, and that each language's page does."""
+CONCURRENCY = 32
+"""Requests that the endpoints take up at the same time, and that each language's page does: more
+than compute, since most of them may be waiting for the Hub (core/work_turns.py)."""
 
 _log = logging.getLogger(__name__)
 

@@ -44,8 +44,16 @@ class HubState:
         return {"state": last.state, "seconds_ago": round(self._clock() - last.moment)}
 
 
-def health_json(cache: AnswerCache, hub: HubState, settings: Settings) -> dict[str, Any]:
-    """The health of a process that answers requests; it names no path and no address."""
+def health_json(
+    cache: AnswerCache,
+    hub: HubState,
+    settings: Settings,
+    shared_is_reachable: Callable[[], bool] | None = None,
+) -> dict[str, Any]:
+    """The health of a process that answers requests; it names no path and no address.
+
+    It is ready without the cache that several processes share, as it answers without.
+    """
     return {
         "ready": True,
         "data_version": data_version(),
@@ -53,7 +61,8 @@ def health_json(cache: AnswerCache, hub: HubState, settings: Settings) -> dict[s
         "cache": {
             "answers": cache.answers,
             "bytes": cache.size_bytes,
-            "disk": _disk_state(settings.cache_folder),
+            "disk": _disk_state(None if settings.cache_url else settings.cache_folder),
+            "shared": _shared_state(shared_is_reachable),
         },
         "hub": hub.to_json(),
     }
@@ -63,6 +72,13 @@ def _state_of(status: int | None) -> str:
     if status is None or status >= _FIRST_SERVER_ERROR:
         return "unreachable"
     return "limited" if status == _TOO_MANY_REQUESTS else "reached"
+
+
+def _shared_state(is_reachable: Callable[[], bool] | None) -> str:
+    """Whether the cache that several processes share answers: "off", "reached" or "away"."""
+    if is_reachable is None:
+        return "off"
+    return "reached" if is_reachable() else "away"
 
 
 def _disk_state(folder: Path | None) -> str:

@@ -18,6 +18,7 @@ from gpusizer.core.errors import GpusizerError, InvalidRequest
 from gpusizer.core.printable import without_surrogates
 from gpusizer.core.validation import fail
 from gpusizer.text import LANGUAGES, Language, say_error
+from gpusizer.ui.accepted_language import LANGUAGE_FIELD, language_of
 from gpusizer.ui.answer_cache import Answer
 from gpusizer.ui.answers import Answers
 from gpusizer.ui.endpoint import Endpoint
@@ -27,7 +28,6 @@ from gpusizer.ui.metrics import Metrics
 from gpusizer.ui.work_pool import WorkPool
 
 PATH = "/v1"
-LANGUAGE_FIELD = "lang"
 
 PUBLIC_CACHE = "public, max-age=300"
 """As long as the Hub is not asked again which commit a branch means."""
@@ -167,24 +167,6 @@ def read_language(value: Any) -> Language:
     if language is None:
         raise fail(LANGUAGE_FIELD, value, "not_one_of", choices=", ".join(LANGUAGES))
     return language
-
-
-def language_of(request: Request) -> Language:
-    """The language of an error: the one asked for, else the caller's first that there is."""
-    accepted = request.headers.get("accept-language", "").split(",")
-    tags = [request.query_params.get(LANGUAGE_FIELD, ""), *sorted(accepted, key=_unwanted)]
-    primary = (tag.partition(";")[0].strip().lower().partition("-")[0] for tag in tags)
-    known = (name for tag in primary for name in LANGUAGES if name == tag)
-    return next(known, LANGUAGES[0])
-
-
-def _unwanted(tag: str) -> float:
-    """How little a language of `Accept-Language` is wanted, by its weight `;q=`."""
-    weight = tag.partition("q=")[2].strip()
-    try:
-        return -float(weight) if weight else -1.0
-    except ValueError:
-        return 0.0
 
 
 def _no_such_route(

@@ -24,6 +24,7 @@ STATUSES: Mapping[str, HTTPStatus] = {
     "malformed_repo": HTTPStatus.UNPROCESSABLE_ENTITY,
     "limits_exceeded": HTTPStatus.UNPROCESSABLE_ENTITY,
     "unsupported_dtype": HTTPStatus.UNPROCESSABLE_ENTITY,
+    "too_many_requests": HTTPStatus.TOO_MANY_REQUESTS,
     "hub_rate_limited": HTTPStatus.TOO_MANY_REQUESTS,
     "hub_unreachable": HTTPStatus.SERVICE_UNAVAILABLE,
     "server_busy": HTTPStatus.SERVICE_UNAVAILABLE,

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from gpusizer.core.settings import Settings
 from gpusizer.ui.health import HubState
 from gpusizer.ui.metrics import Metrics
 
 
 class Monitor:
-    """The metrics and the state of the Hub, by the settings of the process."""
+    """The metrics and the state of the Hub, by the settings of the process.
 
-    def __init__(self, settings: Settings) -> None:
+    `shared_is_reachable` asks the cache that several processes share; None where there is none.
+    """
+
+    def __init__(
+        self, settings: Settings, shared_is_reachable: Callable[[], bool] | None = None
+    ) -> None:
         self.settings = settings
+        self.shared_is_reachable = shared_is_reachable
         self.metrics = Metrics()
         self.hub = HubState(offline=settings.offline)
 

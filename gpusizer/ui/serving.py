@@ -12,6 +12,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from hashlib import sha256
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import gradio as gr
+from anyio import to_thread
 from fastapi import FastAPI
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.middleware import Middleware
@@ -50,6 +52,7 @@ from gpusizer.ui.observation import Observation
 from gpusizer.ui.presenters.frame import PAGE_PATHS
 from gpusizer.ui.request_limits import RequestLimits
 from gpusizer.ui.tools import JsonTools
+from gpusizer.ui.visitor_limits import VisitorLimits
 from gpusizer.ui.work_pool import WorkPool
 
 STYLE = Path(__file__).with_name("style.css")
@@ -122,11 +125,14 @@ def launch(application: Application, **options: Any) -> str:
             Middleware(RequestLimits),
             Middleware(ClosedRoutes),
             Middleware(WithoutForeignCookies),
+            Middleware(VisitorLimits, settings=application.monitor.settings),
         ],
         "lifespan": lifespan,
         "exception_handlers": exception_handlers(parameters),
     }
     _watch_sessions(application)
+    # uvicorn would believe X-Forwarded-For of every proxy on this machine, and hide the proxy.
+    os.environ.setdefault("FORWARDED_ALLOW_IPS", "")
     _, url, _ = endpoints.launch(
         prevent_thread_lock=True,
         mcp_server=False,  # `tools` is the MCP server
@@ -201,7 +207,13 @@ def _program_routes(application: Application) -> list[BaseRoute]:
     badge = Route(BADGE_PATH, badge_route(answers, pool, monitor.metrics))
 
     async def health(_: Request) -> JSONResponse:
-        state = health_json(answers.cache, monitor.hub, monitor.settings)
+        state = await to_thread.run_sync(
+            health_json,
+            answers.cache,
+            monitor.hub,
+            monitor.settings,
+            monitor.shared_is_reachable,
+        )
         return JSONResponse(state, headers={"cache-control": "no-store"})
 
     async def metrics(_: Request) -> Response:

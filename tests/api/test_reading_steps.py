@@ -16,7 +16,7 @@ import requests
 
 from gpusizer.text import LANGUAGES, Language
 from gpusizer.ui.presenters.words import Words
-from tests.conftest import ROOT
+from tests.running_app import ROOT
 from tests.hub_emulator import HubEmulator, llama_repo
 
 SHARDS = 3

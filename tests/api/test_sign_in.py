@@ -37,6 +37,31 @@ shown = [c["props"].get("elem_id") for page in blocks for c in page.config["comp
 print(json.dumps([shown.count("gs-sign-in"), targets]))
 """
 
+_LAYERS = """
+import json, os, app
+from gpusizer.ui.serving import launch
+from tests.ports import free_port
+launch(app.application, quiet=True, server_name="127.0.0.1", server_port=free_port())
+layers = app.application.endpoints.app.user_middleware
+print(json.dumps([layer.cls.__name__ for layer in layers]), flush=True)
+os._exit(0)  # Gradio's threads go on
+"""
+
+
+def test_the_limit_of_questions_sees_who_is_signed_in() -> None:
+    """The layer that reads the signed session is outside of the one that counts questions."""
+    process = subprocess.run(
+        [sys.executable, "-c", _LAYERS],
+        env={**os.environ, "HF_HUB_OFFLINE": "1", **ON_A_SPACE},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        check=True,
+        timeout=300,
+    )
+    layers = json.loads(process.stdout.splitlines()[-1])
+    assert layers.index("SessionMiddleware") < layers.index("VisitorLimits")
+
 
 def sign_in_buttons(**environment: str) -> list[str]:
     """Return the redirect targets of the login buttons, without launching the application."""

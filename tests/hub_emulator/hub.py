@@ -68,7 +68,10 @@ class HubSite:
         authenticated = "authorization" in request.headers
         quota = self.options.rate_limits[bucket][authenticated]
         with self._lock:
-            self._used[bucket, authenticated] += 1
+            if self.options.enforce_rate_limits:
+                self._used[bucket, authenticated] += 1
+            else:
+                self._used[bucket, authenticated] = 1
             return quota, quota - self._used[bucket, authenticated]
 
 

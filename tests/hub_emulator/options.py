@@ -20,7 +20,8 @@ class Options:
         anon_401_code: X-Error-Code of the anonymous 401 for a missing repository. The Hub
             sends none, but huggingface_hub understands the bare 401 on https:// only.
         safetensors_metadata_status: answer of the safetensors-metadata route; 200 serves it.
-        enforce_rate_limits: answer 429 when a window is used up.
+        enforce_rate_limits: count requests, and answer 429 when a window is used up; without it
+            each request is the first one of a window.
         rate_limits: requests per five minutes by bucket, anonymous and with a token.
         cdn_address: loopback address the CDN listens on.
     """

@@ -18,9 +18,10 @@ from gpusizer.core.errors import HubUnreachable, MalformedRepo, ModelUnreadable
 from gpusizer.core.settings import Settings
 from gpusizer.hub.model_ref import parse_model_ref
 from gpusizer.hub.snapshot import RepoSnapshot
-from scrapers.disk_cache import DiskCache
+from scrapers.disk_entries import DiskEntries
 from scrapers.fetcher import Fetcher, build_fetcher
 from scrapers.retries import pause_seconds
+from scrapers.snapshot_cache import SnapshotCache
 from tests.hub_emulator import (
     FakeFile,
     FakeRepo,
@@ -343,7 +344,7 @@ def test_a_listed_file_is_never_absent(
     finally:
         hub.options.safetensors_metadata_status = 200
     assert isinstance(caught.value, HubUnreachable)
-    cache = DiskCache(tmp_path, 10**6, hub.endpoint)
+    cache = SnapshotCache(DiskEntries(tmp_path, 10**6), hub.endpoint)
     assert cache.last_known(parse_model_ref(place.repo_id or place.model)) is None
 
 

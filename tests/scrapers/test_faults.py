@@ -15,10 +15,11 @@ import pytest
 from gpusizer.core.errors import HubRateLimited, HubUnreachable, MalformedRepo, ModelUnreadable
 from gpusizer.hub.model_ref import ModelRef
 from gpusizer.hub.snapshot import RepoSnapshot
-from scrapers.disk_cache import DiskCache
+from scrapers.disk_entries import DiskEntries
 from scrapers.http import HubSession
 from scrapers.hub import fetch_snapshot
 from scrapers.limits import Limits
+from scrapers.snapshot_cache import SnapshotCache
 from tests.hub_emulator import FakeRepo, Fault, HubEmulator, literal_file, llama_repo
 
 HASTY = Limits(
@@ -213,7 +214,7 @@ def test_contradiction_is_the_repositorys(emulator: HubEmulator, stage: str, pat
 @pytest.mark.parametrize("stage", ["header", "config", "info"])
 def test_failures_are_not_cached(emulator: HubEmulator, stage: str, tmp_path: Path) -> None:
     """A failed read stores nothing in the cache."""
-    cache = DiskCache(tmp_path, 10**6, emulator.endpoint)
+    cache = SnapshotCache(DiskEntries(tmp_path, 10**6), emulator.endpoint)
     emulator.faults.add(replace(FAULTS["truncate"], match=STAGES[stage][1]))
     with pytest.raises(ModelUnreadable):
         cache.store(SINGLE, read(emulator, SINGLE))

@@ -114,7 +114,7 @@ def later(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Lets the time pass in which an answer from disk is believed."""
 
     def pass_time() -> None:
-        monkeypatch.setattr("scrapers.disk_cache.COMMIT_SECONDS", -1.0)
+        monkeypatch.setattr("scrapers.snapshot_cache.COMMIT_SECONDS", -10.0)
 
     return pass_time
 

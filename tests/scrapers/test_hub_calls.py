@@ -23,6 +23,7 @@ MIRROR = "http://mirror.test:81/hub"
     [
         (f"{HUB}/api/models/a/b?blobs=true", HUB, "api"),
         (f"{HUB}/a/b/resolve/main/config.json", HUB, "resolver"),
+        (f"{HUB}/api/resolve-cache/models/a/b/0123/config.json", HUB, "resolver"),
         (f"{HUB}/api-org/b/resolve/main/config.json", HUB, "resolver"),
         ("https://cas-bridge.xethub.hf.co/x", HUB, "cdn"),
         (f"{MIRROR}/api/models/a/b", MIRROR, "api"),

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import redis
 
 from gpusizer.core.errors import InvalidRequest, ModelNotFound
 from gpusizer.core.settings import Settings
 from gpusizer.hub.model_ref import ModelRef
 from gpusizer.hub.snapshot import RepoSnapshot
 from scrapers.fetcher import Fetcher
-from tests.hub_emulator import HubEmulator, llama_repo
+from tests.hub_emulator import (
+    FakeRepo,
+    HubEmulator,
+    literal_file,
+    llama_repo,
+    safetensors_file,
+)
 
 VISITOR, HOST = "hf_visitors_own", "hf_operators_own"
 GATED, PRIVATE, PUBLIC = ModelRef("org/gated"), ModelRef("org/private"), ModelRef("org/public")
@@ -155,3 +164,46 @@ def test_host_token_opens_no_doors(hub: HubEmulator) -> None:
 def test_visitors_token_comes_before_the_hosts(hub: HubEmulator) -> None:
     Fetcher(host_settings(hub))(PUBLIC, VISITOR)
     assert set(senders(hub, "hub")) == {f"Bearer {VISITOR}"}
+
+
+def test_host_token_stays_out_where_a_public_name_leads_behind_a_gate(hub: HubEmulator) -> None:
+    """Renamed to a gated or private repository, and an adapter of a gated base."""
+    hub.options.renames = {"org/was-open": GATED.repo_id, "org/was-open-too": PRIVATE.repo_id}
+    fetcher = Fetcher(host_settings(hub))
+    assert shut_out(fetcher(ModelRef("org/was-open")))
+    with pytest.raises(ModelNotFound):
+        fetcher(ModelRef("org/was-open-too"))
+    assert set(senders(hub, "hub")) == {None}
+
+
+def test_host_token_reads_no_gated_base_of_a_public_adapter(hub: HubEmulator) -> None:
+    tensors = {"base.lora_A.weight": ("F16", (8, 4096))}
+    configuration = json.dumps({"base_model_name_or_path": GATED.repo_id, "r": 8})
+    repo = FakeRepo(
+        "org/adapter",
+        {
+            "adapter_config.json": literal_file(configuration),
+            "adapter_model.safetensors": safetensors_file(tensors),
+        },
+    )
+    hub.add(repo)
+    Fetcher(host_settings(hub))(ModelRef("org/adapter"))
+    sent_to_gated = [request for request in hub.requests if GATED.repo_id in request.path]
+    assert sent_to_gated
+    assert {request.headers.get("authorization") for request in sent_to_gated} == {None}
+
+
+@pytest.mark.parametrize("ref", [GATED, PRIVATE])
+def test_nothing_behind_a_gate_is_stored_for_a_host_with_a_token(
+    hub: HubEmulator, settings: Settings, redis_url: str, ref: ModelRef
+) -> None:
+    with_host = replace(settings, host_token=HOST, cache_url=redis_url)
+    fetcher = Fetcher(with_host)
+    try:
+        assert shut_out(fetcher(ref))
+    except ModelNotFound:
+        assert ref is PRIVATE
+    client = redis.Redis.from_url(redis_url)
+    stored = b"".join(client.get(key) or b"" for key in client.scan_iter("gpusizer:snapshot-*"))
+    assert b"q_proj" not in stored
+    assert HOST.encode() not in stored

@@ -1,25 +1,22 @@
-"""DiskCache: snapshots of public repositories that outlive the process.
+"""SnapshotCache: snapshots of public repositories that outlive the process.
 
-The folder holds a JSON file for each commit (`snapshot-…`), a file for each requested name
-(`commit-…`) with the commit it resolved to and the time of that, and a file for each GGUF
-repository (`tokenizer-…`) with the tokenizer lists that its quantizations share. An invalid
-file counts as a miss and is removed. Only anonymous reads are stored: every key contains the
-word "anonymous", and no method takes a token.
+It has a JSON entry for each commit (`snapshot-…`), one for each requested name (`commit-…`) with
+the commit it resolved to and the time of that, and one for each GGUF repository (`tokenizer-…`)
+with the tokenizer lists that its quantizations share. An invalid entry counts as a miss and is
+removed. Only anonymous reads are stored: every key contains the word "anonymous", and no method
+takes a token. Where entries lie is an EntryStore: files of a folder, or a Redis that several
+processes share.
 """
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
-import os
 import re
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from gpusizer.hub.model_ref import ModelRef
 from gpusizer.hub.snapshot import SNAPSHOT_VERSION, RepoSnapshot
@@ -31,34 +28,39 @@ Value = TypeVar("Value")
 CACHE_VERSION = 3
 # A commit never changes. The commit of a branch, and who may read it, expire after this time.
 COMMIT_SECONDS = 300.0
-_SWEEP_EVERY = 16
+# The clocks of machines that share a cache may differ by this much.
+_CLOCK_SKEW_SECONDS = 5.0
 _SHA = re.compile(r"[0-9a-f]{40}")
 
-# Exceptions raised by reading a file that is foreign, incomplete or not JSON.
-_CORRUPT = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
+# Exceptions raised by reading an entry that is foreign, incomplete or not JSON.
+_CORRUPT = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 
 
-class DiskCache:
-    """Snapshots in a folder, the least recently used removed first.
+class EntryStore(Protocol):
+    """Bytes by name, shared by threads and processes. A store that fails is an empty one."""
 
-    Safe for several threads and processes: a file is renamed into place when it is complete, and
-    never changed afterwards. If the folder cannot be written to, nothing is stored and no error
-    is raised.
-    """
+    def read(self, name: str) -> bytes | None:
+        """The content of an entry, None if there is none."""
+        ...
+
+    def write(self, name: str, data: bytes) -> None:
+        """Store an entry whole, in place of an earlier one."""
+        ...
+
+    def remove(self, name: str) -> None:
+        """Remove an entry, if it is there."""
+        ...
+
+
+class SnapshotCache:
+    """Snapshots in an EntryStore. Safe to share between threads."""
 
     def __init__(
-        self,
-        folder: Path,
-        max_bytes: int,
-        endpoint: str,
-        clock: Callable[[], float] = time.time,
+        self, entries: EntryStore, endpoint: str, clock: Callable[[], float] = time.time
     ) -> None:
-        self.folder = folder
-        self.max_bytes = max_bytes
+        self._entries = entries
         self._namespace = f"v{CACHE_VERSION}.{SNAPSHOT_VERSION} anonymous {endpoint}"
         self._clock = clock
-        self._write_count = 0
-        self._lock = threading.Lock()
 
     def fresh(self, ref: ModelRef) -> RepoSnapshot | None:
         """Return the snapshot if its commit was checked within COMMIT_SECONDS, else None."""
@@ -77,7 +79,6 @@ class DiskCache:
         resolution = {"commit": snapshot.sha, "checked_at": self._clock()}
         for revision in {ref.revision, snapshot.sha}:
             self._write("commit", self._ref_key(replace(ref, revision=revision)), resolution)
-        self._sweep()
 
     def tokenizer(self, repo_id: str) -> TokenizerSection | None:
         """Return the stored tokenizer lists of a GGUF repository, None if there are none."""
@@ -89,7 +90,11 @@ class DiskCache:
 
     def forget(self, ref: ModelRef) -> None:
         """Remove the commit of a name, because the model is gone or no longer public."""
-        self._remove(self._path("commit", self._ref_key(ref)))
+        self._entries.remove(_entry_name("commit", self._ref_key(ref)))
+
+    def flight_name(self, ref: ModelRef) -> str:
+        """A name for reading this model, the same in every process with this cache."""
+        return _entry_name("flight", self._ref_key(ref))
 
     def _find(self, ref: ModelRef, max_age_seconds: float | None) -> RepoSnapshot | None:
         resolution = self._read("commit", self._ref_key(ref), _parse_resolution)
@@ -97,8 +102,8 @@ class DiskCache:
             return None
         commit, checked_at = resolution
         age = self._clock() - checked_at
-        # After the clock was set back, entries have a time in the future: those have expired.
-        if max_age_seconds is not None and not 0 <= age <= max_age_seconds:
+        # After the clock was set back, entries have a time far in the future: those have expired.
+        if max_age_seconds is not None and not -_CLOCK_SKEW_SECONDS <= age <= max_age_seconds:
             return None
         return self._read("snapshot", self._snapshot_key(ref, commit), _parse_snapshot)
 
@@ -110,73 +115,29 @@ class DiskCache:
     def _snapshot_key(self, ref: ModelRef, commit: str) -> list[str | None]:
         return self._ref_key(replace(ref, revision=commit))
 
-    def _path(self, kind: str, key: list[str | None]) -> Path:
-        name = hashlib.sha256(json.dumps(key).encode()).hexdigest()[:40]
-        return self.folder / f"{kind}-{name}.json"
-
     def _read(
         self, kind: str, key: list[str | None], parse: Callable[[Any], Value]
     ) -> Value | None:
-        path = self._path(kind, key)
-        try:
-            data = path.read_bytes()
-        except OSError:
+        name = _entry_name(kind, key)
+        data = self._entries.read(name)
+        if data is None:
             return None
         try:
             entry = json.loads(data)
             if entry["key"] != key:
                 raise ValueError("another key")
-            value = parse(entry)
+            return parse(entry)
         except _CORRUPT:
-            self._remove(path)
+            self._entries.remove(name)
             return None
-        with contextlib.suppress(OSError):
-            os.utime(path)  # the sweep removes what was used longest ago
-        return value
 
     def _write(self, kind: str, key: list[str | None], value: dict[str, Any]) -> None:
-        """Write to a temporary file, then rename it: readers never see a part of a file."""
         text = json.dumps({"key": key, **value}, separators=(",", ":"))
-        with contextlib.suppress(OSError):
-            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            temporary_path = self.folder / f"write-{os.urandom(8).hex()}.tmp"
-            try:
-                with open(temporary_path, "x", encoding="utf-8", opener=_open_private) as file:
-                    file.write(text)
-                os.replace(temporary_path, self._path(kind, key))
-            except OSError:
-                self._remove(temporary_path)
-
-    def _sweep(self) -> None:
-        """Remove the least recently used files until `max_bytes` hold the others.
-
-        Only every sixteenth write does this, because it lists the whole folder.
-        """
-        with self._lock:
-            self._write_count += 1
-            if self._write_count % _SWEEP_EVERY != 1:
-                return
-        with contextlib.suppress(OSError), os.scandir(self.folder) as entries:
-            files = [(entry.stat(), entry.path) for entry in entries if _is_cache_file(entry.name)]
-            total = sum(stat.st_size for stat, _ in files)
-            for stat, path in sorted(files, key=lambda item: item[0].st_mtime):
-                if total <= self.max_bytes:
-                    break
-                self._remove(Path(path))
-                total -= stat.st_size
-
-    @staticmethod
-    def _remove(path: Path) -> None:
-        with contextlib.suppress(OSError):
-            path.unlink()
+        self._entries.write(_entry_name(kind, key), text.encode())
 
 
-def _open_private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
-
-
-def _is_cache_file(name: str) -> bool:
-    return name.startswith(("snapshot-", "commit-", "tokenizer-", "write-"))
+def _entry_name(kind: str, key: list[str | None]) -> str:
+    return f"{kind}-{hashlib.sha256(json.dumps(key).encode()).hexdigest()[:40]}"
 
 
 def _parse_resolution(entry: Any) -> tuple[str, float]:

@@ -1,0 +1,51 @@
+"""HubAccess: what all readers of a process share, and all processes with one Redis."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpusizer.core.settings import Settings
+from scrapers.disk_entries import DiskEntries
+from scrapers.flights import Flights, OwnFlights, RedisFlights
+from scrapers.hub_allowance import HubAllowance
+from scrapers.redis_entries import RedisEntries
+from scrapers.redis_link import RedisLink
+from scrapers.snapshot_cache import SnapshotCache
+
+
+@dataclass(frozen=True, slots=True)
+class HubAccess:
+    """How anonymous reads of one Hub are shared.
+
+    Attributes:
+        allowance: how many more requests the Hub answers.
+        cache: what was read; None where nothing is kept.
+        flights: who reads a model that several want.
+        link: the connection to the Redis that holds them; None where each process has its own.
+    """
+
+    allowance: HubAllowance
+    cache: SnapshotCache | None
+    flights: Flights
+    link: RedisLink | None = None
+
+    def shared_is_reachable(self) -> bool:
+        """Whether the Redis answers; True where there is none."""
+        return self.link is None or self.link.is_reachable
+
+
+def open_access(settings: Settings) -> HubAccess:
+    """By the settings: a Redis, else a folder on disk, else nothing that outlives the process.
+
+    Raises InvalidRequest where the address of the Redis cannot be used.
+    """
+    endpoint = settings.endpoint
+    if settings.cache_url is not None:
+        link = RedisLink(settings.cache_url)
+        cache = SnapshotCache(RedisEntries(link), endpoint)
+        flights = RedisFlights(link, settings.timeout_seconds + 2.0)
+        return HubAccess(HubAllowance(endpoint, link), cache, flights, link)
+    folder = settings.cache_folder
+    entries = None if folder is None else DiskEntries(folder, settings.cache_bytes)
+    cache_on_disk = None if entries is None else SnapshotCache(entries, endpoint)
+    return HubAccess(HubAllowance(endpoint), cache_on_disk, OwnFlights())

@@ -1,0 +1,91 @@
+"""RedisLink: the connection of this process to a Redis that several processes share."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from gpusizer.core.errors import InvalidRequest
+
+try:
+    import redis
+except ImportError:  # an extra: requirements-redis.txt
+    redis = None  # type: ignore[assignment]
+
+Value = TypeVar("Value")
+
+PREFIX = "gpusizer:"
+"""How the name of every key begins."""
+_CONNECT_SECONDS = 0.5
+_ANSWER_SECONDS = 2.0
+_REST_SECONDS = 5.0
+"""How long a Redis that failed is left alone: then one request at a time tries it again."""
+
+_log = logging.getLogger(__name__)
+
+
+class RedisLink:
+    """Sends commands to a Redis. While it is away they have no effect, and answers do without it.
+
+    Safe to share between threads. That it went away and that it is back is one line of the log
+    each, without its address, which may hold a password. Raises InvalidRequest where the package
+    `redis` is missing or `url` is none of a Redis.
+    """
+
+    def __init__(self, url: str, clock: Callable[[], float] = time.monotonic) -> None:
+        if redis is None:
+            raise InvalidRequest(field="GPUSIZER_CACHE_URL", value="", reason="needs_redis")
+        self._client = redis.Redis.from_url(
+            url,
+            socket_connect_timeout=_CONNECT_SECONDS,
+            socket_timeout=_ANSWER_SECONDS,
+            # A connection that idled while Redis was started anew is opened once more.
+            retry=redis.retry.Retry(redis.backoff.NoBackoff(), 1),
+        )
+        self._clock = clock
+        self._rests_until = 0.0
+        self._is_away = False
+        self._lock = threading.Lock()
+
+    @property
+    def is_reachable(self) -> bool:
+        """Whether the last command was answered; asks, where none has been for a while."""
+        return self.ask(lambda client: bool(client.ping()), False)
+
+    def ask(self, command: Callable[[Any], Value], default: Value) -> Value:
+        """Return what `command` gets from the client; `default` while Redis is away or refuses.
+
+        A Redis refuses what its memory has no room for, and commands that the type of a key does
+        not have.
+        """
+        if self._clock() < self._rests_until:
+            return default
+        try:
+            value = command(self._client)
+        except redis.ResponseError:
+            self._note(is_away=False)
+            return default
+        except (redis.RedisError, OSError) as error:
+            self._note(is_away=True, reason=type(error).__name__)
+            return default
+        self._note(is_away=False)
+        return value
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+    def _note(self, *, is_away: bool, reason: str = "") -> None:
+        with self._lock:
+            if is_away:
+                self._rests_until = self._clock() + _REST_SECONDS
+            if is_away == self._is_away:
+                return
+            self._is_away = is_away
+        if is_away:
+            _log.warning("the shared cache is away (%s): answering without it", reason)
+        else:
+            _log.warning("the shared cache is back")

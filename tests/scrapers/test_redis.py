@@ -1,0 +1,272 @@
+"""A Redis that several processes share: away and back, one flight for all, tokens kept out."""
+
+from __future__ import annotations
+
+import json
+import logging
+import multiprocessing
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.synchronize import Barrier
+from pathlib import Path
+
+import pytest
+import redis
+
+from gpusizer.core.errors import InvalidRequest, ModelNotFound, ModelUnreadable
+from gpusizer.core.settings import Settings
+from gpusizer.hub.model_ref import ModelRef
+from scrapers import redis_link
+from scrapers.fetcher import build_fetcher
+from scrapers.flights import RedisFlights
+from scrapers.hub_access import open_access
+from scrapers.redis_entries import RedisEntries
+from scrapers.redis_link import PREFIX, RedisLink
+from tests.hub_emulator import HubEmulator, llama_repo
+from tests.redis_server import RedisServer, need_redis
+
+REF = ModelRef("org/name")
+VISITOR = "hf_visitors_own"
+
+
+def settings_of(hub: HubEmulator, url: str) -> Settings:
+    return Settings(
+        endpoint=hub.endpoint, cdn_origins=(hub.cdn_endpoint,), timeout_seconds=20, cache_url=url
+    )
+
+
+@pytest.fixture
+def own_redis(tmp_path: Path) -> Iterator[RedisServer]:
+    """A server that the test may stop."""
+    need_redis()
+    with RedisServer(tmp_path) as server:
+        yield server
+
+
+class Clock:
+    now = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_away_and_back(own_redis: RedisServer, caplog: pytest.LogCaptureFixture) -> None:
+    """While Redis is away its entries are none; one line says so, and one that it is back."""
+    clock = Clock()
+    link = RedisLink(own_redis.url, clock)
+    entries = RedisEntries(link)
+    entries.write("a", b"1")
+    assert entries.read("a") == b"1" and link.is_reachable
+    own_redis.stop()
+    for _ in range(3):
+        assert entries.read("a") is None
+        entries.write("a", b"2")
+        entries.remove("a")
+    assert not link.is_reachable
+    own_redis.start()
+    assert entries.read("a") is None, "it is left alone for a while"
+    clock.now += 60
+    assert link.is_reachable
+    entries.write("a", b"3")
+    assert entries.read("a") == b"3"
+    lines = [record.message for record in caplog.records if record.name == redis_link.__name__]
+    assert [line.split(" ")[4:5] for line in lines] == [["away"], ["back"]]
+
+
+def test_a_server_started_anew_between_two_commands_is_not_away(own_redis: RedisServer) -> None:
+    entries = RedisEntries(RedisLink(own_redis.url))
+    entries.write("a", b"1")
+    own_redis.stop()
+    own_redis.start()
+    entries.write("b", b"2")
+    assert entries.read("b") == b"2"
+
+
+def test_models_are_read_without_redis(
+    hub: HubEmulator, own_redis: RedisServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    hub.add(llama_repo("org/name"))
+    settings = settings_of(hub, own_redis.url)
+    fetch = build_fetcher(settings)
+    own_redis.stop()
+    assert fetch(REF).repo_id == "org/name"
+    assert "away" in caplog.text
+
+
+def test_a_password_is_not_told(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    settings = Settings.from_environment(
+        {"GPUSIZER_CACHE_URL": "redis://user:canary-password@127.0.0.1:1/0"}
+    )
+    access = open_access(settings)
+    assert access.cache is not None and access.cache.fresh(REF) is None
+    assert "canary-password" not in f"{settings!r} {access!r} {caplog.text}"
+    assert "away" in caplog.text
+    with pytest.raises(InvalidRequest) as refusal:
+        Settings.from_environment({"GPUSIZER_CACHE_URL": "http://:canary-password@host/"})
+    assert "canary-password" not in str(refusal.value)
+
+
+def test_without_the_package_the_setting_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scrapers.redis_link.redis", None)
+    with pytest.raises(InvalidRequest, match="needs_redis"):
+        open_access(Settings(cache_url="redis://127.0.0.1:1/0"))
+
+
+def _read_cold(
+    settings: Settings, refs: list[ModelRef], barrier: Barrier, results: multiprocessing.Queue[str]
+) -> None:
+    """What a replica does: read models, several callers of each at once."""
+    fetch = build_fetcher(settings)
+    barrier.wait(60)
+    for ref in refs:
+        with ThreadPoolExecutor(4) as pool:
+            for snapshot in pool.map(lambda _, ref=ref: _shown(fetch, ref), range(4)):
+                results.put(snapshot)
+
+
+def _shown(fetch: Callable[[ModelRef], object], ref: ModelRef) -> str:
+    try:
+        return str(fetch(ref))
+    except ModelUnreadable as error:
+        return repr(error)
+
+
+def read_in_two_processes(settings: Settings, refs: list[ModelRef]) -> set[str]:
+    """What four callers in each of two processes get, which start at the same time."""
+    context = multiprocessing.get_context("spawn")
+    barrier, results = context.Barrier(2), context.Queue()
+    arguments = (settings, refs, barrier, results)
+    processes = [context.Process(target=_read_cold, args=arguments) for _ in range(2)]
+    for process in processes:
+        process.start()
+    answers = [results.get(timeout=120) for _ in range(8 * len(refs))]
+    for process in processes:
+        process.join(60)
+    assert [process.exitcode for process in processes] == [0, 0]
+    return set(answers)
+
+
+def test_a_cold_model_costs_two_processes_one_flight(hub: HubEmulator, redis_url: str) -> None:
+    hub.add(llama_repo("org/name", shards=4))
+    hub.options.latency = 0.3
+    answers = read_in_two_processes(settings_of(hub, redis_url), [REF])
+    assert len(answers) == 1 and "org/name" in answers.pop()
+    assert len(hub.requests) <= 6
+    descriptions = [request for request in hub.requests if request.path == "/api/models/org/name"]
+    assert len(descriptions) == 1
+
+
+def test_those_who_wait_learn_why_a_flight_failed(hub: HubEmulator, redis_url: str) -> None:
+    hub.options.latency = 2.0
+    answers = read_in_two_processes(settings_of(hub, redis_url), [ModelRef("org/none")])
+    assert len(answers) == 1 and "ModelNotFound" in answers.pop()
+    descriptions = [request for request in hub.requests if request.path == "/api/models/org/none"]
+    assert len(descriptions) == 1
+
+
+def test_a_process_that_died_blocks_no_longer_than_its_lock(redis_url: str) -> None:
+    client = redis.Redis.from_url(redis_url)
+    client.set(f"{PREFIX}flight-x", "0" * 32, px=300)
+    flights = RedisFlights(RedisLink(redis_url), longest_seconds=60)
+    assert flights.land("flight-x", lambda: None, lambda: "read") == "read"
+    assert not client.exists(f"{PREFIX}flight-x"), "the lock was taken and given back"
+
+
+def test_a_lock_without_end_is_not_waited_for_longer_than_a_flight_takes(redis_url: str) -> None:
+    client = redis.Redis.from_url(redis_url)
+    client.set(f"{PREFIX}flight-x", "0" * 32)
+    flights = RedisFlights(RedisLink(redis_url), longest_seconds=0.2)
+    assert flights.land("flight-x", lambda: None, lambda: "read") == "read"
+    assert client.exists(f"{PREFIX}flight-x"), "another's lock stays"
+
+
+@pytest.mark.parametrize("value", ["list", "text"])
+def test_a_foreign_key_in_the_place_of_a_lock(redis_url: str, value: str) -> None:
+    client = redis.Redis.from_url(redis_url)
+    if value == "list":
+        client.rpush(f"{PREFIX}flight-x", b"1")
+    else:
+        client.set(f"{PREFIX}flight-x", b"\xff\x00" * 50)
+    flights = RedisFlights(RedisLink(redis_url), longest_seconds=0.2)
+    assert flights.land("flight-x", lambda: None, lambda: "read") == "read"
+
+
+def test_a_long_flight_renews_its_lock(redis_url: str) -> None:
+    """Its lock has a time to live throughout, although the flight outlasts the first one."""
+    client = redis.Redis.from_url(redis_url)
+    flights = RedisFlights(RedisLink(redis_url), longest_seconds=60, lock_seconds=0.3)
+    renewed = threading.Event()
+
+    def read() -> str:
+        tokens = set()
+        for _ in range(20):
+            tokens.add(client.get(f"{PREFIX}flight-x"))
+            renewed.wait(0.05)
+        assert len(tokens) == 1 and None not in tokens
+        return "read"
+
+    assert flights.land("flight-x", lambda: None, read) == "read"
+
+
+@pytest.mark.parametrize(
+    "note",
+    [
+        b"",
+        b"[",
+        b"null",
+        b"[1]",
+        b"[" * 100_000,
+        json.dumps({"token": "t" * 32, "code": "internal", "fields": {}}).encode(),
+        json.dumps({"token": "t" * 32, "code": "model_not_found", "fields": []}).encode(),
+        json.dumps({"token": "t" * 32, "code": "model_not_found", "fields": {"a": {}}}).encode(),
+        json.dumps({"token": "other", "code": "model_not_found", "fields": {}}).encode(),
+    ],
+)
+def test_a_note_of_failure_that_is_none_of_ours(redis_url: str, note: bytes) -> None:
+    client = redis.Redis.from_url(redis_url)
+    client.set(f"{PREFIX}flight-x", "t" * 32, px=200)
+    client.set(f"{PREFIX}flight-x:failed", note)
+    flights = RedisFlights(RedisLink(redis_url), longest_seconds=60)
+    assert flights.land("flight-x", lambda: None, lambda: "read") == "read"
+
+
+def test_a_note_of_failure_is_raised(redis_url: str) -> None:
+    client = redis.Redis.from_url(redis_url)
+    client.set(f"{PREFIX}flight-x", "t" * 32, px=200)
+    note = {"token": "t" * 32, "code": "model_not_found", "fields": {"repo_id": "org/name"}}
+    client.set(f"{PREFIX}flight-x:failed", json.dumps(note))
+    flights = RedisFlights(RedisLink(redis_url), longest_seconds=60)
+    with pytest.raises(ModelNotFound) as failure:
+        flights.land("flight-x", lambda: None, lambda: "read")
+    assert failure.value.fields == {"repo_id": "org/name"}
+
+
+@pytest.mark.parametrize(
+    "repo", [{"private": True}, {"gated": "manual"}, {}], ids=["private", "gated", "public"]
+)
+def test_what_a_visitor_reads_is_in_no_redis(
+    hub: HubEmulator, redis_url: str, repo: dict[str, object]
+) -> None:
+    hub.add(llama_repo("org/name", **repo))
+    hub.options.valid_tokens = {VISITOR: {"org/name"}}
+    fetch = build_fetcher(settings_of(hub, redis_url))
+    assert fetch(REF, VISITOR).repo_id == "org/name"
+    client = redis.Redis.from_url(redis_url)
+    assert list(client.scan_iter()) == []
+
+
+def test_a_model_made_private_is_forgotten_by_all(hub: HubEmulator, redis_url: str) -> None:
+    hub.add(llama_repo("org/name"))
+    settings = settings_of(hub, redis_url)
+    build_fetcher(settings)(REF)
+    client = redis.Redis.from_url(redis_url)
+    for key in client.scan_iter(f"{PREFIX}commit-*"):
+        entry = json.loads(client.get(key))
+        client.set(key, json.dumps({**entry, "checked_at": 0}))
+    hub.add(llama_repo("org/name", private=True))
+    with pytest.raises(ModelNotFound):
+        build_fetcher(settings)(REF)
+    cache = open_access(settings).cache
+    assert cache is not None and cache.last_known(REF) is None
