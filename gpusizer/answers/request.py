@@ -17,9 +17,9 @@ from gpusizer.answers.request_fields import (
     ModelFields,
     QuantFields,
     RigFields,
-    TargetFields,
     WorkloadFields,
 )
+from gpusizer.answers.target_fields import TargetFields
 from gpusizer.core.request_model import RequestModel, fields_of
 from gpusizer.core.validation import Flag, Number, OneOf, Refused, Text, Unit, read_text, read_texts
 from gpusizer.fit.recommendation import READING_SPEED

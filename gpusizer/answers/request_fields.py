@@ -34,8 +34,6 @@ from gpusizer.core.validation import (
     read_texts,
 )
 from gpusizer.fit.filters import IN_PRODUCTION, STATUSES, GpuFilter
-from gpusizer.fit.serving_plan import ServingTarget
-from gpusizer.fit.speed.work import prompt_tokens
 from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, CostAssumptions
 from gpusizer.gpus.names import MAX_COUNT
 from gpusizer.memory.kv_cache import ALIASES, BYTES_PER_ELEMENT
@@ -168,52 +166,6 @@ class UseFields(RequestModel):
         le=64,
         description="tokens guessed ahead, by the model's own draft layers or by draft_model",
     )
-
-
-class TargetFields(RequestModel):
-    """What all replicas together are to serve."""
-
-    heading: ClassVar[str] = "serving target"
-
-    requests_per_second: Annotated[Number | None, Unit("N")] = Field(
-        None,
-        ge=0.001,
-        le=1e6,
-        description="plan the fewest GPUs that answer so many requests a second",
-    )
-    prompt_tokens: Tokens | None = Field(
-        None,
-        ge=1,
-        le=MOST_CONTEXT,
-        description="tokens of a prompt; without it three quarters of the context",
-    )
-    answer_tokens: Tokens | None = Field(
-        None,
-        ge=1,
-        le=MOST_CONTEXT,
-        description="tokens of an answer; without it the rest of the context",
-    )
-    ttft_ms: Annotated[Number | None, Unit("MS")] = Field(
-        None,
-        ge=1,
-        le=1e7,
-        description="most milliseconds to the first token of an answer, on average",
-    )
-
-    def target_within(self, context: int) -> ServingTarget | None:
-        """The target, None where no rate is asked for; `context` is shared out where a length of
-        prompts or answers is open."""
-        if self.requests_per_second is None:
-            return None
-        prompt, answer = self.prompt_tokens, self.answer_tokens
-        if prompt is None:
-            prompt = prompt_tokens(context) if answer is None else max(1, context - answer)
-        return ServingTarget(
-            requests_per_second=self.requests_per_second,
-            prompt_tokens=prompt,
-            answer_tokens=answer or max(1, context - prompt),
-            ttft_seconds=None if self.ttft_ms is None else self.ttft_ms / 1000,
-        )
 
 
 class SpeculationFields(RequestModel):

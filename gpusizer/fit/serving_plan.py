@@ -158,7 +158,8 @@ def plan_serving(
             best[gpu.slug] = option
     limits = dict(zip((gpu.slug for gpu in catalogue.gpus), most_boards or (), strict=False))
     kept = [o for slug, o in best.items() if o.total_boards <= _limit(limits, slug, most_boards)]
-    rows = sorted((_row(option, target, assumptions) for option in kept), key=_place)
+    priced = [(option, _costs(option, target, assumptions)) for option in kept]
+    placed = sorted(priced, key=lambda pair: _place(*pair))[: top or None]
     dropped = len(best) - len(kept)
     notes = _notes(
         target,
@@ -167,7 +168,8 @@ def plan_serving(
         slow=len(slow - best.keys()),
         dropped=dropped,
     )
-    return ServingPlan(target, tuple(rows[: top or None]), tuple(notes))
+    rows = tuple(_row(option, target, costs) for option, costs in placed)
+    return ServingPlan(target, rows, tuple(notes))
 
 
 def _limit(
@@ -248,14 +250,13 @@ def _most_users(workload: Workload, work: Work, held: float | None) -> int:
     return served_sequences(work, every_rank, workload.max_num_seqs)
 
 
-def _row(option: _Option, target: ServingTarget, assumptions: CostAssumptions) -> Replicas:
+def _row(option: _Option, target: ServingTarget, costs: PlanCosts) -> Replicas:
     """The figures of a chosen option, with both ends of the speeds' bands."""
     choice, pace, replicas = option.choice, option.pace, option.replicas or 1
     rate, ttft = target.requests_per_second / replicas, target.ttft_seconds
     steps, prompts = serving_bands(option.work, choice.gpu)
     fast, slow = (pace.at_speeds(steps, prompts, end) for end in ("high", "low"))
     users = users_at(pace, rate) or float(pace.most_users)
-    total = option.total_boards
     return Replicas(
         gpu=choice.gpu,
         boards=choice.boards,
@@ -272,7 +273,7 @@ def _row(option: _Option, target: ServingTarget, assumptions: CostAssumptions) -
         ),
         user_tokens_per_second=significant(pace.user_tokens_per_second(users)),
         tight=choice.tight,
-        costs=plan_costs(choice.gpu, total, target.tokens_per_second, assumptions),
+        costs=costs,
     )
 
 
@@ -281,10 +282,16 @@ def _first_token(pace: ReplicaPace, rate: float) -> float | None:
     return None if users is None else significant(pace.first_token_seconds(users))
 
 
-def _place(row: Replicas) -> tuple[bool, int, float, float]:
-    """Fewest boards first, then the least cost of an hour, then the soonest first token."""
-    cost = row.costs.lowest_usd_per_hour
-    return (row.tight, row.total_boards, math.inf if cost is None else cost, row.ttft_seconds[0])
+def _costs(option: _Option, target: ServingTarget, assumptions: CostAssumptions) -> PlanCosts:
+    """Costs of the boards of all replicas."""
+    gpu, boards = option.choice.gpu, option.total_boards
+    return plan_costs(gpu, boards, target.tokens_per_second, assumptions)
+
+
+def _place(option: _Option, costs: PlanCosts) -> tuple[bool, int, float]:
+    """Fewest boards first, then the least cost of an hour."""
+    cost = costs.lowest_usd_per_hour
+    return (option.choice.tight, option.total_boards, math.inf if cost is None else cost)
 
 
 def _notes(

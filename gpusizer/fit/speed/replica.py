@@ -51,14 +51,18 @@ class ReplicaPace:
 
     def requests_per_second(self, users: float) -> float:
         """Requests per second at which so many users are in flight."""
+        return self._rate(users, self.step(max(1.0, users)))
+
+    def _rate(self, users: float, step_seconds: float) -> float:
         reading = users * self.prompt_seconds / self.lanes
-        return users / (reading + self.answer * self.step(max(1.0, users)))
+        return users / (reading + self.answer * step_seconds)
 
     def first_token_seconds(self, users: float) -> float:
         """Mean seconds to the first token with so many users in flight."""
-        busy = self.requests_per_second(users) * self.prompt_seconds / self.lanes
+        step_seconds = self.step(max(1.0, users))
+        busy = self._rate(users, step_seconds) * self.prompt_seconds / self.lanes
         wait = busy * self.prompt_seconds / (2 * (1 - busy))
-        return wait + self.prompt_seconds + self.step(max(1.0, users))
+        return wait + self.prompt_seconds + step_seconds
 
     def user_tokens_per_second(self, users: float) -> float:
         """Answer tokens per second of each user, others' prompts read in between."""

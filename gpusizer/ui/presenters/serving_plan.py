@@ -6,12 +6,11 @@ from gpusizer.fit.serving_plan import Replicas, ServingPlan
 from gpusizer.gpus.costs import PlanCosts
 from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.number_format import DASH
-from gpusizer.ui.presenters.prices import price_cell
 from gpusizer.ui.presenters.words import Words
 
 _HEAD = ("gpu", "plan_gpus", "plan_replicas", "plan_users", "plan_ttft", "plan_rate", "buy", "rent")
-_TEXT = frozenset({"gpu", "plan_replicas", "buy"})
 _SHOWN = 12
+_ENDLESS = "∞"  # requests pile up
 
 
 def serving_plan_html(plan: ServingPlan | None, words: Words) -> Html | None:
@@ -21,17 +20,8 @@ def serving_plan_html(plan: ServingPlan | None, words: Words) -> Html | None:
     target = plan.target
     rows = [_row(row, words) for row in plan.rows[:_SHOWN]]
     head = [el("th", words(f"column.{name}"), scope="col", class_=_class(name)) for name in _HEAD]
-    table = el(
-        "div",
-        el(
-            "table",
-            el("thead", el("tr", join(head))),
-            el("tbody", join(rows)),
-            class_="gs-estimates",
-        ),
-        class_="gs-scroll",
-        tabindex=0,
-    )
+    body = (el("thead", el("tr", join(head))), el("tbody", join(rows)))
+    table = el("table", *body, class_="gs-ranked")
     return el(
         "section",
         words.heading(
@@ -40,7 +30,9 @@ def serving_plan_html(plan: ServingPlan | None, words: Words) -> Html | None:
             prompt=words.whole(target.prompt_tokens),
             answer=words.whole(target.answer_tokens),
         ),
-        table if rows else el("p", words("plan.empty"), class_="gs-empty"),
+        el("div", table, class_="gs-scroll", tabindex=0)
+        if rows
+        else el("p", words("plan.empty"), class_="gs-empty"),
         words.listed(plan.notes, "gs-notes"),
         class_="gs-section",
         id="gs-plan",
@@ -48,38 +40,51 @@ def serving_plan_html(plan: ServingPlan | None, words: Words) -> Html | None:
 
 
 def _row(row: Replicas, words: Words) -> Html:
+    users = words("plan.room", count=words.whole(row.most_users))
     cells = (
+        _cell(row.gpu.name, f"{row.estimate.quant.name} · {row.estimate.engine.name}"),
         _gpus(row, words),
         words("plan.replicas", replicas=words.whole(row.replicas), count=words.whole(row.boards)),
-        words("plan.users", users=words.number(row.users, "g"), most=words.whole(row.most_users)),
+        _cell(words.number(row.users, "g"), users),
         _first_token(row, words),
         words.speed(row.user_tokens_per_second),
-        price_cell(row.costs, words),
+        _buy(row.costs, words),
         _rent(row.costs, words),
     )
-    configuration = f"{row.estimate.quant.name} · {row.estimate.engine.name}"
     return el(
         "tr",
-        el("th", row.gpu.name, el("small", configuration), scope="row", class_=_class("gpu")),
         join(
             el("td", cell, class_=_class(name), data_label=words(f"column.{name}"))
-            for name, cell in zip(_HEAD[1:], cells, strict=True)
+            for name, cell in zip(_HEAD, cells, strict=True)
         ),
     )
 
 
+def _cell(text: str, small_print: str | None) -> Html:
+    return join((el("strong", text), el("small", small_print) if small_print else None))
+
+
 def _gpus(row: Replicas, words: Words) -> Html:
     """Write the likely number of GPUs, and those at both ends of the speeds' bands."""
-    most = DASH if row.high_replicas is None else words.whole(row.high_replicas * row.boards)
-    band = f"{words.whole(row.low_replicas * row.boards)}–{most}"
-    return join((el("strong", words.whole(row.total_boards)), " ", el("small", band)))
+    most = words("unknown") if row.high_replicas is None else _whole(row, row.high_replicas, words)
+    band = f"{_whole(row, row.low_replicas, words)}–{most}"
+    return _cell(_whole(row, row.replicas, words), band)
+
+
+def _whole(row: Replicas, replicas: int, words: Words) -> str:
+    return words.whole(replicas * row.boards)
 
 
 def _first_token(row: Replicas, words: Words) -> Html:
+    """Write the likely wait and its band, whose slow end has none where requests pile up."""
     likely, low, high = row.ttft_seconds
-    most = DASH if high is None else words.speed(high, 2)
-    time = words("seconds", time=words.speed(likely, 2))
-    return join((time, " ", el("small", f"{words.speed(low, 2)}–{most}")))
+    most = _ENDLESS if high is None else words.speed(high, 2)
+    return _cell(words("seconds", time=words.speed(likely, 2)), f"{words.speed(low, 2)}–{most}")
+
+
+def _buy(costs: PlanCosts, words: Words) -> str:
+    """Write the price of all boards."""
+    return DASH if costs.buy_usd is None else words.usd(costs.buy_usd)
 
 
 def _rent(costs: PlanCosts, words: Words) -> str:
@@ -89,4 +94,4 @@ def _rent(costs: PlanCosts, words: Words) -> str:
 
 
 def _class(name: str) -> str:
-    return f"gs-col-{name}" if name in _TEXT else f"gs-col-{name} gs-number"
+    return f"gs-col-{name}" if name == "gpu" else f"gs-col-{name} gs-number"

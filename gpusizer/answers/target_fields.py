@@ -1,0 +1,59 @@
+"""Fields of a request for a serving plan: what all replicas together are to serve."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from gpusizer.core.request_model import RequestModel
+from gpusizer.core.validation import Number, Tokens, Unit
+from gpusizer.fit.serving_plan import ServingTarget
+from gpusizer.fit.speed.work import prompt_tokens
+from gpusizer.memory.workload import MOST_CONTEXT
+
+
+class TargetFields(RequestModel):
+    """What all replicas together are to serve."""
+
+    heading: ClassVar[str] = "serving target"
+
+    requests_per_second: Annotated[Number | None, Unit("N")] = Field(
+        None,
+        ge=0.001,
+        le=1e6,
+        description="plan the fewest GPUs that answer so many requests a second",
+    )
+    prompt_tokens: Tokens | None = Field(
+        None,
+        ge=1,
+        le=MOST_CONTEXT,
+        description="tokens of a prompt; without it three quarters of the context",
+    )
+    answer_tokens: Tokens | None = Field(
+        None,
+        ge=1,
+        le=MOST_CONTEXT,
+        description="tokens of an answer; without it the rest of the context",
+    )
+    ttft_ms: Annotated[Number | None, Unit("MS")] = Field(
+        None,
+        ge=1,
+        le=1e7,
+        description="most milliseconds to the first token of an answer, on average",
+    )
+
+    def target_within(self, context: int) -> ServingTarget | None:
+        """The target, None where no rate is asked for; `context` is shared out where a length of
+        prompts or answers is open."""
+        if self.requests_per_second is None:
+            return None
+        prompt, answer = self.prompt_tokens, self.answer_tokens
+        if prompt is None:
+            prompt = prompt_tokens(context) if answer is None else max(1, context - answer)
+        return ServingTarget(
+            requests_per_second=self.requests_per_second,
+            prompt_tokens=prompt,
+            answer_tokens=answer or max(1, context - prompt),
+            ttft_seconds=None if self.ttft_ms is None else self.ttft_ms / 1000,
+        )
