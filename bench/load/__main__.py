@@ -11,6 +11,7 @@ that is not an answer is an error, and makes the exit status 1.
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -42,6 +43,7 @@ def main(argv: Sequence[str]) -> int:
     unknown = sorted(set(names) - set(SCENARIOS))
     if unknown:
         parser.error(f"no scenario {', '.join(unknown)}")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # ends what was started, too
     plan = Plan(
         visitors=arguments.visitors,
         seconds=arguments.seconds,
