@@ -24,8 +24,8 @@ from bench.scaling import (
 from gpusizer.core.settings import Settings
 from gpusizer.hub.model_ref import ModelRef
 from gpusizer.ui.http_status import RETRY_AFTER_SECONDS
-from scrapers.snapshot_cache import COMMIT_SECONDS
 from scrapers.fetcher import build_fetcher
+from scrapers.snapshot_cache import COMMIT_SECONDS
 
 
 @pytest.mark.parametrize(

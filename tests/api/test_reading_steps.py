@@ -15,15 +15,17 @@ import pytest
 import requests
 
 from gpusizer.text import LANGUAGES, Language
+from gpusizer.ui.page_state import FORM_FIELDS
 from gpusizer.ui.presenters.words import Words
-from tests.running_app import ROOT
 from tests.hub_emulator import HubEmulator, llama_repo
+from tests.running_app import ROOT
 
 SHARDS = 3
+_STATUS = len(FORM_FIELDS) + 1  # among the values of an update, after the fields of the form
 _SERVE = """
 import app
 from gpusizer.ui.serving import launch
-from tests.serve import free_port
+from tests.ports import free_port
 print(launch(app.application, quiet=True, server_port=free_port()), flush=True)
 app.application.endpoints.block_thread()
 """
@@ -65,7 +67,8 @@ def address(hub: HubEmulator, tmp_path_factory: pytest.TempPathFactory) -> Itera
 def outputs(address: str, model: str, language: Language) -> list[list[Any]]:
     """Ask as the form of a page does; return the values of its components after each update."""
     calls = f"{address}{language}/gradio_api/call/ui_ask_{language}"
-    event = requests.post(calls, json={"data": [model, 2048, 1, "", ""]}, timeout=30).json()
+    form = [model, 2048, 1, "", *[None] * (len(FORM_FIELDS) - 3), ""]  # empty fields, no query
+    event = requests.post(calls, json={"data": form}, timeout=30).json()
     stream = requests.get(f"{calls}/{event['event_id']}", timeout=60).text
     assert "event: error" not in stream
     return [json.loads(data) for data in re.findall(r"^data: (\[.*)$", stream, re.MULTILINE)]
@@ -73,7 +76,7 @@ def outputs(address: str, model: str, language: Language) -> list[list[Any]]:
 
 def statuses(updates: list[list[Any]], words: Words) -> list[list[str]]:
     """Return the steps that the status listed after each update, without repetitions."""
-    steps = [re.findall(r"<li>(.*?)</li>", str(update[4])) for update in updates]
+    steps = [re.findall(r"<li>(.*?)</li>", str(update[_STATUS])) for update in updates]
     return [listed for before, listed in zip([[], *steps], steps, strict=False) if listed != before]
 
 
@@ -92,7 +95,7 @@ def test_the_steps_of_a_cold_read(hub: HubEmulator, address: str, language: Lang
         [files, every, words("step.read")],
         [],
     ]
-    assert model in str(updates[0][4]) and model in str(updates[-1][5])
+    assert model in str(updates[0][_STATUS]) and model in str(updates[-1][_STATUS + 1])
     assert statuses(outputs(address, model, language), words) == [], "nothing is read again"
 
 

@@ -38,7 +38,7 @@ def test_an_example_is_answered(example: TabExample) -> None:
         *_, shown, _ = questions.train_again(address, None)
         assert "gs-ranked" in shown
     elif example.tab == "reverse":
-        *_, shown, models, _ = questions.models_for_again(address)
+        *_, shown, models, _, _ = questions.models_for_again(address)
         assert models["value"]["data"]
     else:
         state = PageState.from_query(example.href.removeprefix("?"))

@@ -17,6 +17,7 @@ from gpusizer.core.errors import (
     ModelUnreadable,
     RequestTooLarge,
     ServerBusy,
+    TooManyRequests,
 )
 from gpusizer.core.messages import Note
 from gpusizer.core.units import GB, GIB, MIB, format_count, format_gb, format_gib, significant
@@ -123,7 +124,7 @@ def test_every_error_has_its_own_code() -> None:
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: error.__name__)
 def test_exit_codes_tell_bad_questions_from_bad_repositories(error: type[GpusizerError]) -> None:
     expected = 2 if issubclass(error, InvalidRequest) else 3
-    never_in_the_shell = (GpusizerError, ServerBusy, RequestTooLarge)
+    never_in_the_shell = (GpusizerError, ServerBusy, TooManyRequests, RequestTooLarge)
     assert error.exit_code == (1 if error in never_in_the_shell else expected)
 
 

@@ -26,6 +26,7 @@ _ADVICE = {
     "hub_unreachable": "later",
     "hub_rate_limited": "later",
     "server_busy": "later",
+    "too_many_requests": "later",
     "request_too_large": "field",
     "internal": "later",
 }

@@ -74,7 +74,7 @@ def query_box(elem_id: str) -> gr.Textbox:
 
     Gradio builds no element for it, but sends its value and tells its listeners of changes.
     """
-    return gr.Textbox(visible=False, elem_id=elem_id, label="query")
+    return gr.Textbox("", visible=False, elem_id=elem_id, label="query")
 
 
 def model_field(words: Words, elem_id: str, *, label: str = "model.label") -> gr.Textbox:
