@@ -297,7 +297,7 @@ WATCH_THE_FORM = """(() => {
       const {x, y, width, height} = field.getBoundingClientRect();
       places.add(JSON.stringify([x, y, width, height].map(Math.round)));
     }
-    if (!window.gsLoaded) requestAnimationFrame(look);
+    if (!window.gsLoaded || !places.size) requestAnimationFrame(look);
   };
   look();
 })();"""
@@ -308,7 +308,7 @@ def test_a_field_that_is_shown_does_not_move(visit: Open) -> None:
     page = visit(390).page
     page.add_init_script(WATCH_THE_FORM)
     page.goto(visit(390).address)
-    page.wait_for_function("() => window.gsLoaded")
+    page.wait_for_function("() => window.gsLoaded && window.places.size")
     (place,) = page.evaluate("() => [...window.places]")
     assert json.loads(place)[2:] == [358, 54]
 
