@@ -200,6 +200,7 @@ def consulted_text(item: Ranked) -> str:
     if item.speeds is not None:
         lines += _speed_lines(item.speeds)
         lines += speculation_lines(item.speculation, item.speeds.users)
+    lines += [f"  ! {say_note(n)}" for n in item.reasons if n.code == "part_speed_unknown"]
     lines += [f"  ! {say_note(note)}" for note in statements_on(fit)]
     if item.advice:
         alone = any(suggestion.enough for suggestion in item.advice)

@@ -307,6 +307,17 @@ class Fitter:
         return pool / sequence_bytes if sequence_bytes else None
 
 
+def keeps_part_in_memory(
+    profile: ModelProfile, workload: Workload, estimate: MemoryEstimate
+) -> bool:
+    """Whether the request itself leaves layers or experts in system memory."""
+    if estimate.engine.slug not in OFFLOAD_ENGINES:
+        return False
+    layers, arch = workload.gpu_layers, profile.architecture
+    some_layers = layers is not None and (arch is None or layers <= arch.layers)
+    return some_layers or (workload.cpu_moe and bool(arch and arch.experts))
+
+
 def memory_of(engine: Engine, gpu: Gpu) -> int:
     """Bytes of one device's memory as an engine counts it, to take its share of."""
     if engine.memory_total == "torch":

@@ -12,7 +12,14 @@ from gpusizer.fit.alternatives import break_even_months, pick_alternatives
 from gpusizer.fit.candidate_search import CandidateChoice, choose
 from gpusizer.fit.capacity_limits import Largest
 from gpusizer.fit.card_statements import statements_on
-from gpusizer.fit.fit import Fit, Fitter, Verdict, headroom_on, memory_of
+from gpusizer.fit.fit import (
+    Fit,
+    Fitter,
+    Verdict,
+    headroom_on,
+    keeps_part_in_memory,
+    memory_of,
+)
 from gpusizer.fit.offload import offload_notes
 from gpusizer.fit.parallelism.run_plan import RunPlan
 from gpusizer.fit.policies import POLICIES, RankedCandidate, SortKey, total_memory
@@ -242,9 +249,12 @@ def _speeds(fitter: Fitter, choices: Sequence[CandidateChoice]) -> list[Speed]:
     if facts is None:
         return [None] * len(choices)
     works: dict[int, Work] = {}
-    rates = []
+    rates: list[Speed] = []
     for choice in choices:
         key = id(choice.estimate)
+        if keeps_part_in_memory(fitter.profile, fitter.workload, choice.estimate):
+            rates.append(None)
+            continue
         if key not in works:
             works[key] = Work.of(facts, choice.estimate)
         rates.append(tokens_per_second(works[key], choice.gpu))
@@ -264,6 +274,9 @@ def _reasons(fitter: Fitter, fit: Fit) -> tuple[Note, ...]:
     ]
     if fit.verdict is Verdict.OFFLOAD:
         notes += offload_notes(fitter, fit.gpu, estimate)
+    in_part = keeps_part_in_memory(fitter.profile, fitter.workload, estimate)
+    if fit.verdict.all_on_gpu and in_part:
+        notes.append(Note("part_speed_unknown"))
     if fit.count > 1 and not fit.gpu.fabric_joins(fit.count):
         notes.append(Note("no_fast_interconnect"))
     if fit.gpu.memory_basis == "nominal":

@@ -9,6 +9,7 @@ import pytest
 from bench.measurements import load_profile
 from gpusizer.answers.report import ranked_json
 from gpusizer.cli.tables import consulted_text
+from gpusizer.fit.fit import Verdict
 from gpusizer.fit.speed import ModelFacts, Rate, speeds_json, tokens_per_second
 from gpusizer.fit.speed.classes import decode_classes, format_class, prefill_classes
 from gpusizer.fit.speed.decode import step_cost, step_seconds
@@ -340,3 +341,23 @@ def test_a_card_without_a_known_peak_has_no_speed_for_many() -> None:
     speeds = speeds_on("meta-llama/Llama-3.3-70B-Instruct", "mi308x", "fp8", concurrency=256)
     assert speeds.decode is not None
     assert speeds.total is None and speeds.per_user is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "known"),
+    [
+        ({"gpu_layers": 10}, False),
+        ({"gpu_layers": 32}, False),  # the output, the 33rd of llama.cpp's layers, stays outside
+        ({"gpu_layers": 33}, True),
+        ({"cpu_moe": True}, True),  # it has no experts
+    ],
+)
+def test_no_speed_is_told_of_a_model_of_which_a_part_stays_in_system_memory(
+    asked: dict[str, object], known: bool
+) -> None:
+    item = on(LLAMA, "rtx-4090-24gb", "q4_k_m", engine="llama.cpp", **asked)
+    assert item.fit.verdict is Verdict.FITS
+    assert (item.speeds is not None) is known
+    assert all((plan.decode is not None) is known for plan in item.plans)
+    assert ("part_speed_unknown" in {note.code for note in item.reasons}) is not known
+    assert ("no speed is estimated" in consulted_text(item)) is not known

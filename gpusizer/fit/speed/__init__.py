@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from gpusizer.fit.fit import Fit
+from gpusizer.fit.fit import Fit, keeps_part_in_memory
 from gpusizer.fit.speed.classes import decode_classes, prefill_classes
 from gpusizer.fit.speed.decode import backend_band, pace_of, step_seconds
 from gpusizer.fit.speed.links import TENSOR_PARALLEL_BAND
@@ -98,7 +98,7 @@ def tokens_per_second(work: Work, gpu: Gpu) -> float | None:
 
 
 def speeds(profile: ModelProfile, workload: Workload, fit: Fit) -> Speeds | None:
-    """Every speed of a fit; None for models that generate no text."""
+    """Every speed of a fit with all layers on GPUs; None for others and models without text."""
     work, gpu = work_of(profile, workload, fit.estimate), fit.gpu
     if work is None:
         return None
@@ -157,7 +157,10 @@ def serving_bands(work: Work, gpu: Gpu) -> tuple[RateBand, RateBand]:
 
 
 def work_of(profile: ModelProfile, workload: Workload, estimate: MemoryEstimate) -> Work | None:
-    """What a step reads and computes; None for models that generate no text."""
+    """What a step reads and computes; None for models that generate no text, and where the request
+    leaves a part of the model in system memory."""
+    if keeps_part_in_memory(profile, workload, estimate):
+        return None
     facts = ModelFacts.of(profile, workload)
     return None if facts is None else Work.of(facts, estimate)
 
