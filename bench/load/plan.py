@@ -26,5 +26,5 @@ class Plan:
     popular: int = 50
     distinct: int = 2_000
     soak_seconds: float = 60.0
-    redis_variable: str = "GPUSIZER_REDIS_URL"
+    redis_variable: str = "GPUSIZER_CACHE_URL"
     others: tuple[str, ...] = ()
