@@ -20,8 +20,6 @@ from gpusizer.core.errors import (
     PrivateOrMissing,
 )
 from gpusizer.gpus import load_catalogue
-from gpusizer.hub.model_ref import ModelRef
-from gpusizer.hub.snapshot import RepoSnapshot
 from gpusizer.text import LANGUAGES, say_note
 from gpusizer.ui.answer_cache import AnswerCache
 from gpusizer.ui.answers import Answers
@@ -29,7 +27,7 @@ from gpusizer.ui.badge_route import PATH, badge_route
 from gpusizer.ui.metrics import Metrics
 from gpusizer.ui.presenters.badge import Badge, badge_markdown, badge_of, error_badge
 from gpusizer.ui.work_pool import WorkPool
-from tests.builders import tiny
+from tests.one_repository import Repository
 from tests.pages import ENGLISH
 from tests.sizers import embedded_sizer
 
@@ -124,19 +122,6 @@ def test_the_markdown_leads_to_the_badge_and_to_the_page() -> None:
     assert parse_qs(urlsplit(page).query) == {"model": ["org/name"], "gpus": ["2xrtx-4090-24gb"]}
     assert badge_markdown("/home/ann/model", "rtx-4090-24gb", 1) is None
     assert badge_markdown("a/b)](https://elsewhere)", "rtx-4090-24gb", 1) is None
-
-
-class Repository:
-    """A source of one snapshot, or of a failure; it notes that it was asked."""
-
-    def __init__(self) -> None:
-        self.snapshot = replace(tiny(), repo_id="someone/tiny", sha="a" * 40)
-        self.failure: GpusizerError | None = None
-
-    def __call__(self, ref: ModelRef) -> RepoSnapshot:
-        if self.failure is not None:
-            raise self.failure
-        return self.snapshot
 
 
 @pytest.fixture

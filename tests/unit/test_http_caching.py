@@ -10,8 +10,6 @@ from starlette.testclient import TestClient
 from gpusizer.answers.sizer import Sizer
 from gpusizer.core.errors import GatedModel, GpusizerError, HubUnreachable, ServerBusy
 from gpusizer.gpus import load_catalogue
-from gpusizer.hub.model_ref import ModelRef
-from gpusizer.hub.snapshot import RepoSnapshot
 from gpusizer.text import LANGUAGES, Language, say_error
 from gpusizer.ui.answer_cache import AnswerCache
 from gpusizer.ui.answers import Answers
@@ -19,22 +17,9 @@ from gpusizer.ui.endpoints import PUBLIC
 from gpusizer.ui.http_api import http_api
 from gpusizer.ui.metrics import Metrics
 from gpusizer.ui.work_pool import WorkPool
-from tests.builders import tiny
+from tests.one_repository import Repository
 
 QUESTION = "/size?model=someone/tiny&gpu=4090&quant=native"
-
-
-class Repository:
-    """A source of one snapshot that changes, or fails."""
-
-    def __init__(self) -> None:
-        self.snapshot = replace(tiny(), repo_id="someone/tiny", sha="a" * 40)
-        self.failure: GpusizerError | None = None
-
-    def __call__(self, ref: ModelRef) -> RepoSnapshot:
-        if self.failure is not None:
-            raise self.failure
-        return self.snapshot
 
 
 @pytest.fixture
