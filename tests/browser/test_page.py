@@ -145,6 +145,7 @@ def test_advanced_fields_change_the_answer(visit: Open) -> None:
 def test_an_error_is_a_calm_panel(visit: Open, language: str) -> None:
     window = visit()
     page = window.go(PATHS[language])
+    page.wait_for_function("() => window.gsLoaded")
     page.fill("#gs-model input", "org/has spaces")
     page.press("#gs-model input", "Enter")
     page.wait_for_selector("#gs-error")
