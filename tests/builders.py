@@ -138,12 +138,9 @@ def llama(
     layer_numbers = range(layers)
     attention = "model.layers.{}.self_attn"
     tensors = [group("model.embed_tokens.weight", (vocab, hidden))]
-    outputs = {
-        "q_proj": heads * head_dim,
-        "k_proj": kv_heads * head_dim,
-        "v_proj": kv_heads * head_dim,
-    }
-    for name, rows in outputs.items():
+    head_counts = {"q_proj": heads, "k_proj": kv_heads, "v_proj": kv_heads}
+    for name, count in head_counts.items():
+        rows = count * head_dim
         tensors += linear(f"{attention}.{name}", rows, hidden, (layer_numbers,))
         if qkv_bias:
             tensors.append(group(f"{attention}.{name}.bias", (rows,), layer_numbers))

@@ -17,7 +17,6 @@ from gpusizer.ui.monitor import Monitor
 from gpusizer.ui.page import build_endpoints_page, build_page, sign_in_button
 from gpusizer.ui.presenters.frame import ENDPOINTS_PATH
 from gpusizer.ui.presenters.words import Words
-from gpusizer.ui.resting_queue import queue_events
 from gpusizer.ui.sample import Stored, no_snapshot, sample_answer
 
 _MAX_WAITING = 256
@@ -93,7 +92,7 @@ def _build_page(handlers: Handlers, examples: Sequence[str], *, sign_in: bool) -
     page: gr.Blocks
     with gr.Blocks(title=handlers.words("document_title")) as page:
         build_page(page, handlers.words.language, handlers, examples, button)
-    queue_events(page, CONCURRENCY, _MAX_WAITING)
+    page.queue(default_concurrency_limit=CONCURRENCY, max_size=_MAX_WAITING)
     return page
 
 
@@ -105,7 +104,7 @@ def _build_endpoints(answers: Answers, monitor: Monitor, *, sign_in: bool) -> gr
     with endpoints.route("endpoints", f"/{ENDPOINTS_PATH}", show_in_navbar=False):
         register_endpoints(answers, monitor.metrics)
         build_endpoints_page(button)
-    queue_events(endpoints, CONCURRENCY, _MAX_WAITING)
+    endpoints.queue(default_concurrency_limit=CONCURRENCY, max_size=_MAX_WAITING)
     return endpoints
 
 
