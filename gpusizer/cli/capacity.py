@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpusizer.answers.report import Report
-from gpusizer.cli.money import price_cell
+from gpusizer.cli.money import price_cell, rent_cell
 from gpusizer.cli.output import lines_text, table
 from gpusizer.fit.serving_plan import Replicas, ServingPlan
 from gpusizer.text import say_note
@@ -48,8 +48,6 @@ def _title(plan: ServingPlan) -> str:
 def _cells(row: Replicas) -> tuple[str, ...]:
     likely, low, high = row.ttft_seconds
     most = "?" if row.high_replicas is None else f"{row.high_replicas * row.boards}"
-    rent = row.costs.rent_usd_per_hour
-    yours = " (your price)" if row.costs.rent is not None and row.costs.rent.own else ""
     return (
         f"{row.total_boards} x {row.gpu.name}",
         f"{row.low_replicas * row.boards}-{most}",
@@ -61,5 +59,5 @@ def _cells(row: Replicas) -> tuple[str, ...]:
         f"{likely:g} ({low:g}-{'?' if high is None else f'{high:g}'})",
         f"{row.user_tokens_per_second:g}",
         price_cell(row.costs),
-        "unknown" if rent is None else f"{rent:.2f}{yours}",
+        rent_cell(row.costs),
     )

@@ -52,7 +52,7 @@ def _figure(criterion: Criterion) -> str:
 def _buy(costs: PlanCosts) -> str:
     if costs.buy is None:
         return "buy: price unknown"
-    if costs.buy.basis == "own":
+    if costs.buy_is_own:
         return f"buy: ${costs.buy_usd:,.0f} ({_YOURS})"
     kind = costs.buy.condition or f"{costs.buy.basis} price"
     lines = [
@@ -71,12 +71,12 @@ def price_cell(costs: PlanCosts) -> str:
     buy = costs.buy
     if buy is None:
         return "unknown"
+    if costs.buy_is_own:
+        return f"{costs.buy_usd:,.0f} ({_YOURS})"
     low, high = costs.of_all(buy.low_usd), costs.of_all(buy.high_usd)
     spread = "" if low is None or high is None or low == high else f"{low:,.0f}-{high:,.0f} "
     old = ", old" if costs.buy_is_old else ""
     weak = ", weak" if costs.buy_is_weak else ""
-    if buy.basis == "own":
-        return f"{costs.buy_usd:,.0f} ({_YOURS})"
     kind = buy.condition or buy.basis
     return f"{costs.buy_usd:,.0f} ({spread}{kind} {costs.buy_as_of}{old}{weak})"
 
@@ -86,6 +86,8 @@ def rent_cell(costs: PlanCosts) -> str:
     usd, low, high = (costs.rented(f"{name}_usd") for name in ("likely", "low", "high"))
     if costs.rent is None or usd is None:
         return "unknown"
+    if costs.rent.own:
+        return f"{usd:.2f} ({_YOURS})"
     spread = "" if low is None or high is None or low == high else f"{low:.2f}-{high:.2f} "
     return f"{usd:.2f} ({spread}{costs.rent.as_of})"
 
@@ -105,7 +107,7 @@ def _stands_on(costs: PlanCosts, price: Price) -> str:
     low, high = costs.of_all(price.low_usd), costs.of_all(price.high_usd)
     text = f"; {_EVIDENCE[price.evidence]}, ${low:,.0f} to ${high:,.0f}"
     text += f", sources: {len(price.providers)}"
-    if is_old(price.date or "", costs.today):
+    if is_old(price.date, costs.today):
         text += "; more than a year old"
     return text + ("; weak evidence" if price.weak else "")
 

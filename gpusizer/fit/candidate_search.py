@@ -57,12 +57,15 @@ def choose(
             memory = memory_of(estimate.engine, gpu)
             if memory < total.likely:
                 continue
-            budget = int(memory * estimate.utilization)
+            room = estimate.room(memory, gpu.free_bytes)
+            if room.refused_bytes:
+                continue
             boards = estimate.split.gpus // gpu.devices_per_board
             if most_boards is not None and boards > (most_boards[place] or 0):
                 continue
-            spare = min(memory - total.likely, budget - budgeted.likely) / memory
-            if total.high <= memory and budgeted.high <= budget:
+            free, budget = room.free_bytes, room.budget_bytes
+            spare = min(free - total.likely, budget - budgeted.likely) / memory
+            if total.high <= free and budgeted.high <= budget:
                 choices = roomy if spare >= spare_share else sure
                 if place not in choices:
                     choices[place] = CandidateChoice(gpu, boards, estimate, False, spare)

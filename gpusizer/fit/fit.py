@@ -12,6 +12,7 @@ from gpusizer.core.time_budget import TimeBudget
 from gpusizer.fit.compatibility import runs_on
 from gpusizer.fit.parallel_degrees import divides
 from gpusizer.gpus import Gpu
+from gpusizer.gpus.costs.power import is_whole_computer
 from gpusizer.memory.card_room import CardRoom
 from gpusizer.memory.draft import longest_context
 from gpusizer.memory.engines import ENGINES, Engine, Split, find_engine
@@ -33,9 +34,9 @@ _TURNS_ENGINE = "diffusers"
 # What llama.cpp's converter makes of a checkpoint: plain widths, and released MXFP4 beside 16 bits.
 _CONVERTED = {"fp32": "gguf-f32", "bf16": "gguf-f16", "mxfp4": "gguf-f16"}
 _OFFLOAD_SHARE = 0.25  # below a quarter of the layers on the GPU, offload is not worth the card
-_MAX_CARDS = {"apple": 1, "soc": 1, "embedded": 1, "datacenter": 32}
+_MAX_CARDS_OF_A_CLUSTER = 32  # of boards for datacenters
 _MOST_TENSOR = 8  # most ranks that divide matrices by default: one server
-_MAX_CARDS_ELSEWHERE = 8  # boards of one workstation or server
+_MAX_CARDS_OF_A_MACHINE = 8  # boards of one workstation or server
 
 
 class Verdict(StrEnum):
@@ -102,9 +103,9 @@ class Fit:
 
 def max_cards(gpu: Gpu) -> int:
     """Most boards of this kind that are worth planning with."""
-    if gpu.form_factor == "laptop":
+    if is_whole_computer(gpu):
         return 1
-    return _MAX_CARDS.get(gpu.segment, _MAX_CARDS_ELSEWHERE)
+    return _MAX_CARDS_OF_A_CLUSTER if gpu.segment == "datacenter" else _MAX_CARDS_OF_A_MACHINE
 
 
 def asked_split(workload: Workload) -> Split | None:
@@ -217,7 +218,7 @@ class Fitter:
 
     def fit(self, gpu: Gpu, boards: int, estimate: MemoryEstimate) -> Fit:
         """How one estimate fits `boards` boards of a GPU."""
-        pool = estimate.pool_bytes(memory_of(estimate.engine, gpu), free_bytes=gpu.free_bytes)
+        pool = pool_on(gpu, estimate)
         held = self.sequences_held(estimate, pool)
         return Fit(
             gpu=gpu,
@@ -334,6 +335,11 @@ def headroom_on(gpu: Gpu, estimate: MemoryEstimate, *, cautious: bool = False) -
     """Bytes to spare on each device of a kind, of which other programs may hold a part."""
     memory = memory_of(estimate.engine, gpu)
     return estimate.headroom_bytes(memory, free_bytes=gpu.free_bytes, cautious=cautious)
+
+
+def pool_on(gpu: Gpu, estimate: MemoryEstimate) -> int:
+    """Bytes that the engine gives the KV cache on each device of a kind."""
+    return estimate.pool_bytes(memory_of(estimate.engine, gpu), free_bytes=gpu.free_bytes)
 
 
 def device_class_of(engine: Engine, gpu: Gpu) -> int:

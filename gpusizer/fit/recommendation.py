@@ -163,7 +163,8 @@ def firm_usd_per_hour(gpu: Gpu, costs: PlanCosts) -> tuple[float | None, bool]:
     """
     rent = costs.rent_usd_per_hour
     alone = is_card(gpu) or is_whole_computer(gpu)
-    owned = costs.owned_usd_per_hour if alone and firm_price(gpu, costs.today) else None
+    is_firm = costs.buy_is_own or firm_price(gpu, costs.today) is not None
+    owned = costs.owned_usd_per_hour if alone and is_firm else None
     if owned is not None and (rent is None or owned < rent):
         return owned, False
     return rent, rent is not None

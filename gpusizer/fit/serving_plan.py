@@ -11,7 +11,7 @@ from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.messages import Note, Say, note_json
 from gpusizer.core.units import significant
 from gpusizer.fit.candidate_search import CandidateChoice, choose
-from gpusizer.fit.fit import COUNTS, Fitter, memory_of
+from gpusizer.fit.fit import COUNTS, Fitter, pool_on
 from gpusizer.fit.speed import ModelFacts, Work, serving_bands
 from gpusizer.fit.speed.classes import SERVING
 from gpusizer.fit.speed.decode import step_seconds
@@ -214,7 +214,7 @@ def _option(
     drafting = 0.0 if guess is None else guess.prompt_token_seconds(gpu)
     if reading is None or drafting is None or step_seconds(work, gpu, 1) is None:
         return None
-    held = fitter.sequences_held(estimate, estimate.pool_bytes(memory_of(estimate.engine, gpu)))
+    held = fitter.sequences_held(estimate, pool_on(gpu, estimate))
     pace = ReplicaPace(
         step=_Step(work, gpu, target, guess),
         prompt_seconds=target.prompt_tokens * (reading + drafting),
@@ -357,7 +357,7 @@ def _row_json(row: Replicas) -> dict[str, Any]:
         "time_to_first_token_seconds": {"low": low, "likely": likely, "high": high},
         "tokens_per_second_per_user": row.user_tokens_per_second,
         "buy_usd": costs.buy_usd,
-        "buy_is_own": None if costs.buy is None else costs.buy.basis == "own",
+        "buy_is_own": None if costs.buy is None else costs.buy_is_own,
         "rent_usd_per_hour": costs.rent_usd_per_hour,
         "rent_is_own": None if costs.rent is None else costs.rent.own,
         "owned_usd_per_hour": None

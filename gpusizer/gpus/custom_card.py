@@ -7,7 +7,6 @@ After the memory come, each once and in any order, its bandwidth (GB/s), its den
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Any
 
 from gpusizer.core.errors import InvalidRequest
@@ -43,12 +42,12 @@ def custom_card(text: str) -> Gpu:
     """The card that a text describes. Raises InvalidRequest for any other form, and for figures
     beyond belief.
     """
-    first, *others = (part.strip() for part in text.strip()[len(PREFIX) :].split("@"))
-    memory = _memory(first, text)
+    parts = [part.strip() for part in text.strip()[len(PREFIX) :].split("@")]
+    memory = _memory(parts[0], text)
     figures: dict[str, float] = {}
     stack: str | None = None
     formats: list[str] = []
-    for part in others:
+    for part in parts[1:]:
         word = part.casefold()
         if word in STACKS and stack is None:
             stack = STACKS[word]
@@ -59,7 +58,7 @@ def custom_card(text: str) -> Gpu:
             if name in figures:
                 raise _form(text)
             figures[name] = value
-    return _gpu(memory, figures, stack, tuple(formats))
+    return _gpu(PREFIX + "@".join(parts), memory, figures, stack, tuple(formats))
 
 
 def _memory(part: str, text: str) -> int:
@@ -94,39 +93,26 @@ def _out_of_range(part: str, low: float, high: float) -> InvalidRequest:
 
 
 def _gpu(
-    memory: int, figures: dict[str, float], stack: str | None, formats: tuple[str, ...]
+    slug: str, memory: int, figures: dict[str, float], stack: str | None, formats: tuple[str, ...]
 ) -> Gpu:
-    bandwidth, flops, usd = (figures.get(name) for name in ("bandwidth", "flops", "usd"))
-    gb = significant(memory / GB)
-    parts = [f"{gb:g}GB", *(_written(name, value) for name, value in figures.items())]
-    slug = PREFIX + "@".join([*parts, *([stack] if stack else []), *formats])
-    price = None if usd is None else Price(usd, "own", STATED, None)
+    gb, usd = significant(memory / GB), figures.get("usd")
     values: dict[str, Any] = {
         **_UNKNOWN,
+        **(_MAC if stack == "Metal" else _CARD),
         "slug": slug,
         "name": f"Custom card, {gb:g} GB",
         "memory_bytes": memory,
         "memory_marketing_gb": gb,
-        "bandwidth_bytes_per_second": bandwidth,
-        "fp16_tensor_flops": flops,
+        "bandwidth_bytes_per_second": figures.get("bandwidth"),
+        "fp16_tensor_flops": figures.get("flops"),
         "power_watts": figures.get("watts"),
         "software": stack or ASSUMED_STACK,
         "release_year": current_day().year,
         **{f"{name}_support": name in formats for name in FORMATS},
-        "market": () if price is None else (price,),
+        "market": () if usd is None else (Price(usd, "own", STATED, None),),
         "statements": _statements(memory, figures, stack, formats),
     }
     return Gpu(**values)
-
-
-def _written(name: str, value: float) -> str:
-    units: dict[str, Callable[[float], str]] = {
-        "bandwidth": lambda rate: f"{rate / GB:g}GB/s",
-        "flops": lambda rate: f"{rate / TERA:g}TFLOPS",
-        "usd": lambda dollars: f"{dollars:g}USD",
-        "watts": lambda watts: f"{watts:g}W",
-    }
-    return units[name](value)
 
 
 def _statements(
@@ -146,10 +132,12 @@ def _statements(
     return tuple(notes)
 
 
+# Graphics cards go into a slot; Metal is the stack of whole computers.
+_CARD = {"segment": "custom", "form_factor": "PCIe"}
+_MAC = {"segment": "apple", "form_factor": "SoC"}
 # What nobody said about such a card. It belongs to no vendor, so that no rule of a vendor applies.
 _UNKNOWN: dict[str, Any] = {
     "vendor": "custom",
-    "segment": "custom",
     "architecture": "",
     "compute_capability": "",
     "memory_basis": "stated",
@@ -174,7 +162,6 @@ _UNKNOWN: dict[str, Any] = {
     "tensor_cores": None,
     "compute_units": None,
     "boost_mhz": None,
-    "form_factor": "",
     "slots": None,
     "pcie_generation": None,
     "pcie_lanes": None,

@@ -16,6 +16,8 @@ Support = Literal["yes", "partial", "no", "unknown"]
 Status = Literal["current", "eol", "export-only", "modified", "announced"]
 Confidence = Literal["high", "medium", "low"]
 
+_INTEGRATED = frozenset({"apple", "soc", "embedded"})
+
 
 @dataclass(frozen=True, slots=True)
 class Price:
@@ -26,7 +28,7 @@ class Price:
             "rent", "similar" (nobody's price of this board: the median of similar ones), "own" (the
             reader's).
         date: ISO date, month or bare year, as precise as the source; None for launch prices,
-            which belong to `Gpu.release_year`.
+            which belong to `Gpu.release_year`, and for the reader's own.
         condition: "used" includes refurbished boards; "system" is a whole computer, new.
         evidence: asking prices ("ask"), what buyers paid ("sold"), ranges and references of
             guides ("guide"), or several of these ("mixed").
@@ -153,6 +155,11 @@ class Gpu:
     similar: Price | None = None
     free_bytes: int | None = None
     statements: tuple[Note, ...] = ()
+
+    @property
+    def is_integrated(self) -> bool:
+        """Whether it is part of a system on a chip, whose memory is the system's."""
+        return self.segment in _INTEGRATED
 
     @property
     def device_memory_bytes(self) -> int:

@@ -21,8 +21,6 @@ _FREE = r"free|usable|livres?|可用"
 _USED = r"used|usad[oa]s?|已用"
 _STATED = re.compile(rf"(.*\S) ?\( ?{AMOUNT} ?({_FREE}|{_USED}) ?\) ?", re.IGNORECASE | re.DOTALL)
 _ABOUT_MEMORY = re.compile(rf"\([^()]*(?:{_FREE}|{_USED})[^()]*\)", re.IGNORECASE)
-# Kinds of hardware whose GPU limit the owner moves within the system's memory.
-_MOVABLE = frozenset({"apple", "soc", "embedded"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +83,7 @@ def with_memory(gpu: Gpu, memory: OwnMemory) -> Gpu:
             high=significant(most / GB),
         )
     name = f"{gpu.name} ({significant(free / GB):g} GB free)"
-    if gpu.segment in _MOVABLE and memory.free_bytes is not None and free > before:
+    if gpu.is_integrated and memory.free_bytes is not None and free > before:
         limit = Note(
             "card_limit_moved",
             gpu=gpu.name,

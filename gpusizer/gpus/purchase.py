@@ -99,9 +99,9 @@ def last_day(text: str) -> date:
     return date.fromisoformat(text)
 
 
-def is_old(text: str, today: date) -> bool:
-    """Whether a price of that date is more than a year old."""
-    return today - last_day(text) > YEAR
+def is_old(day: str | None, today: date) -> bool:
+    """Whether a price of that date is more than a year old; one without a date is not."""
+    return day is not None and today - last_day(day) > YEAR
 
 
 def current_day() -> date:

@@ -6,16 +6,19 @@ from dataclasses import replace
 
 import pytest
 
+from gpusizer.answers.report import ranked_json
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.units import GB, MIB, TERA
 from gpusizer.fit.fit import Fitter, device_class_of
+from gpusizer.fit.ranking import Ranked
 from gpusizer.gpus import Gpu, load_catalogue
+from gpusizer.gpus.costs.power import plan_watts
 from gpusizer.gpus.custom_card import custom_card
 from gpusizer.gpus.own_cards import OwnCards
 from gpusizer.memory.quants import find_quant
 from gpusizer.memory.quants.native import native_quant
 from gpusizer.memory.workload import Workload
-from gpusizer.text import say_error
+from gpusizer.text import say_error, say_note
 from tests.sizers import embedded_sizer
 from tests.vllm_models import LLAMA_8B
 
@@ -30,8 +33,29 @@ def test_a_description_is_a_card() -> None:
     assert (gpu.software, gpu.fp8_support, gpu.fp4_support) == ("ROCm", True, False)
     assert [note.code for note in gpu.statements] == ["custom_card", "custom_card_formats"]
     assert custom_card(gpu.slug).to_json() == gpu.to_json()
-    assert CARDS.find("custom:24564MiB").memory_bytes == 24564 * MIB
+    in_mib = CARDS.find("custom:24564MiB@1234567USD")
+    assert in_mib.memory_bytes == 24564 * MIB
+    assert custom_card(in_mib.slug) == in_mib
     assert CARDS.find("custom:96GiB (80 GB free)").device_free_bytes == 80 * GB
+
+
+def test_a_stated_price_and_power_are_reckoned_with() -> None:
+    """A card in a desktop of 150 W for which 0.5 kW x 0.15 USD are paid an hour, and 5,000 USD over
+    3 years of 8 hours a day; a Mac's own figure is all but 20 W of it."""
+    item = _named("custom:96GB@1800GB/s@5000USD@350W")
+    assert item.costs.running_watts == 350 + 150
+    owned = 5000 / (3 * 365.25 * 8) + 0.5 * 0.15
+    assert item.score.usd_per_hour == pytest.approx(owned)
+    price = ranked_json(item, say_note)["price"]
+    assert (price["buy_usd"], price["buy_as_of"]) == (5000, None)
+    assert price["buy_conditions"][0]["is_old"] is False
+    mac = CARDS.find("custom:96GB@350W@Metal")
+    assert mac.is_integrated and plan_watts(mac, 1) == 370
+
+
+def _named(gpu: str) -> Ranked:
+    fields = {"model": "Qwen/Qwen3-8B", "quant": "native", "card": False}
+    return embedded_sizer().size({**fields, "gpu": gpu}).ranking[0]
 
 
 def test_what_is_not_stated_is_said() -> None:

@@ -7,6 +7,8 @@ from datetime import date
 
 import pytest
 
+from gpusizer.cli.money import price_cell, rent_cell
+from gpusizer.fit.recommendation import firm_usd_per_hour
 from gpusizer.gpus import load_catalogue
 from gpusizer.gpus.costs import CostAssumptions, load_times, plan_costs
 
@@ -32,6 +34,17 @@ def test_one_own_price_leaves_the_other_on_record() -> None:
     assert bought.buy_usd == 0 and bought.rent == on_record.rent
     rented = plan_costs(CARD, 1, None, CostAssumptions(gpu_usd_per_hour=0.0), TODAY)
     assert rented.rent_usd_per_hour == 0 and rented.buy == on_record.buy
+
+
+def test_own_prices_are_named_in_cells_and_in_the_score() -> None:
+    """Of a board without a price on record, the reader's own is what owning it costs."""
+    own = plan_costs(CARD, 2, None, CostAssumptions(gpu_usd=1000.0, gpu_usd_per_hour=0.25), TODAY)
+    assert price_cell(own) == "2,000 (your price)"
+    assert rent_cell(own) == "0.50 (your price)"
+    unpriced = replace(CARD, market=(), launch=None)
+    assumed = CostAssumptions(gpu_usd=1000.0, gpu_usd_per_hour=9.0)
+    bought = plan_costs(unpriced, 1, None, assumed, TODAY)
+    assert firm_usd_per_hour(unpriced, bought) == (bought.owned_usd_per_hour, False)
 
 
 def test_other_gpus_keep_their_prices() -> None:

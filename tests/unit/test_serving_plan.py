@@ -73,6 +73,13 @@ def test_a_count_with_the_name_is_that_of_a_replica() -> None:
     assert row.boards == 2 and row.total_boards == 2 * row.replicas
 
 
+def test_what_other_programs_hold_is_not_planned_with() -> None:
+    """Each replica of Qwen3-8B has a cache smaller by what is not free."""
+    whole, part = (only(gpu=name, gpu_count=1) for name in ("4090", "4090 (20 GB free)"))
+    assert part.most_users < whole.most_users
+    assert not plan(gpu="4090 (8 GB free)", gpu_count=1).rows
+
+
 def test_the_limits_are_of_all_replicas_together() -> None:
     fields = {"requests_per_second": 50, "top": 0}
     costs = {row.gpu.slug: row.costs.rent_usd_per_hour for row in plan(**fields).rows}

@@ -140,7 +140,7 @@ class Rig:
     @property
     def shares_memory(self) -> bool:
         """Whether GPU and system share one memory, so that nothing can be moved out of it."""
-        return len(self.gpus) == 1 and self.gpus[0].segment in ("apple", "soc", "embedded")
+        return len(self.gpus) == 1 and self.gpus[0].is_integrated
 
 
 def build_rig(
@@ -190,7 +190,7 @@ def _backend(boards: Sequence[Gpu]) -> str:
     stacks = {gpu.software for gpu in boards}
     if not stacks:
         return CPU
-    apple = [gpu for gpu in boards if gpu.vendor == "Apple"]
+    apple = [gpu for gpu in boards if gpu.software == "Metal"]
     if apple and len(boards) > 1:
         raise _refusal(boards, "rig_apple_alone", gpu=apple[0].name)
     if len(stacks) == 1:

@@ -10,6 +10,7 @@ from gpusizer.core.paths import DATA_DIR
 from gpusizer.core.tables import TableRow, read_table
 from gpusizer.core.units import GB
 from gpusizer.gpus import Gpu
+from gpusizer.gpus.costs.power import is_whole_computer
 
 LinkKind = Literal["none", "fabric", "pcie", "network"]
 """What joins boards: nothing, a fabric of their own (NVLink, xGMI, …), the PCIe bus, a network."""
@@ -160,7 +161,7 @@ def _pcie(gpu: Gpu) -> BoardLink:
 
 def _slots(gpu: Gpu, boards: int) -> int:
     """Boards that one machine is assumed to hold where no row of the table describes it."""
-    if gpu.segment in ("apple", "soc", "embedded") or gpu.form_factor == "laptop":
+    if is_whole_computer(gpu):
         return 1
     return min(boards, SERVER_BOARDS)
 

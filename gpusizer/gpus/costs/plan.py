@@ -117,14 +117,19 @@ class PlanCosts:
     @property
     def buy_as_of(self) -> str | None:
         """Date of the price to buy; the year of a launch price; None for the reader's own."""
-        if self.buy is None or self.buy.basis == "own":
+        if self.buy is None or self.buy_is_own:
             return None
         return self.buy.date or str(self.buy_year)
 
     @property
+    def buy_is_own(self) -> bool:
+        """Whether the price to buy is the reader's own."""
+        return self.buy is not None and self.buy.basis == "own"
+
+    @property
     def buy_is_old(self) -> bool:
         """Whether the price to buy is more than a year old."""
-        return self.buy_as_of is not None and is_old(self.buy_as_of, self.today)
+        return is_old(self.buy_as_of, self.today)
 
     @property
     def buy_is_weak(self) -> bool:
@@ -304,7 +309,7 @@ def bought_json(costs: PlanCosts) -> dict[str, Any]:
                 "high_usd": costs.of_all(price.high_usd),
                 "as_of": price.date,
                 "evidence": price.evidence,
-                "is_old": is_old(price.date or "", costs.today),
+                "is_old": is_old(price.date, costs.today),
                 "is_weak": price.weak,
             }
             for price in costs.market

@@ -60,4 +60,4 @@ def is_card(gpu: Gpu) -> bool:
 
 def is_whole_computer(gpu: Gpu) -> bool:
     """Whether a chip is sold only as part of a computer."""
-    return gpu.segment in ("apple", "soc", "embedded") or gpu.form_factor == "laptop"
+    return gpu.is_integrated or gpu.form_factor == "laptop"
