@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from gpusizer.core.messages import Note
 from gpusizer.core.time_budget import TimeBudget
 from gpusizer.core.units import SECONDS_PER_HOUR, significant
-from gpusizer.fit.fit import Verdict
+from gpusizer.fit.fit import Verdict, max_cards
 from gpusizer.gpus import Gpu
 from gpusizer.gpus.costs import rent_usd_per_hour
 from gpusizer.training.memory import TrainingEstimator
@@ -29,9 +29,8 @@ COUNTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 SOFTWARE = frozenset({"CUDA", "ROCm"})
 """Software stacks that rankings consider; other GPUs are looked at when named."""
 
-_MAX_COUNT = {"consumer": 8, "workstation": 8, "datacenter": 1024}
-
-_MOST_FOR_ROOM = 4
+_MOST_BOARDS_OF_A_CLUSTER = 1024
+_MOST_TIMES_FOR_ROOM = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,9 +128,9 @@ class TrainingFitter:
         """
         smallest: TrainingFit | None = None
         for count in COUNTS:
-            if count > _MAX_COUNT.get(gpu.segment, 1):
+            if count > most_boards(gpu):
                 break
-            if smallest is not None and count > smallest.count * _MOST_FOR_ROOM:
+            if smallest is not None and count > smallest.count * _MOST_TIMES_FOR_ROOM:
                 break
             fit = self.on(gpu, count, spare_share)
             if fit is None or not fit.verdict.all_on_gpu:
@@ -145,7 +144,7 @@ class TrainingFitter:
         """The fit on the most boards of one machine, for a GPU that holds the training in no
         number.
         """
-        return self.on(gpu, min(NODE, _MAX_COUNT.get(gpu.segment, 1)))
+        return self.on(gpu, min(NODE, most_boards(gpu)))
 
     def rate(self, fit: TrainingFit) -> TrainingRate | None:
         """Tokens per second of all GPUs; None where it does not run or nothing is known."""
@@ -156,6 +155,11 @@ class TrainingFitter:
         state = self.estimator.state(plan)
         stack = find_stack(plan.framework, plan.framework_version)
         return training_rate(shape, active, state, plan, stack, fit.gpu)
+
+
+def most_boards(gpu: Gpu) -> int:
+    """Most boards of this kind that a training is planned on: clusters are of datacenter boards."""
+    return _MOST_BOARDS_OF_A_CLUSTER if gpu.segment == "datacenter" else max_cards(gpu)
 
 
 def fit_of(gpu: Gpu, count: int, plan: TrainingPlan, memory: TrainingMemory) -> TrainingFit:

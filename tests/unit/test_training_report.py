@@ -10,12 +10,23 @@ from gpusizer.cli.training_tables import training_text
 from gpusizer.core.errors import InvalidRequest, UnknownGpu
 from gpusizer.core.units import format_gib
 from gpusizer.fit.fit import Verdict
+from gpusizer.gpus.costs.power import is_whole_computer
 from gpusizer.text import LANGUAGES, say_note, text
-from gpusizer.training.fit import fit_of
+from gpusizer.training.fit import fit_of, most_boards
 from gpusizer.training.plan import TrainingPlan
 from gpusizer.ui.presenters.training import stacks_of, training_html
 from gpusizer.ui.presenters.words import Words
 from tests.training_reports import CARDS, answer, as_json, llama_estimator
+
+
+def test_whole_computers_train_alone_and_described_cards_in_a_machine() -> None:
+    """No ranking tells of eight laptops; the reader's own price has no date."""
+    boards = {item.fit.gpu: item.fit.count for item in answer(method="full", top=0).ranking}
+    assert all(count == 1 for gpu, count in boards.items() if is_whole_computer(gpu))
+    assert most_boards(CARDS.find("rtx 5090 laptop")) == 1
+    assert most_boards(CARDS.find("h100 sxm")) == 1024
+    described = as_json(answer(gpu="custom:24GB@5000USD", method="full"))["ranking"][0]
+    assert described["count"] > 1 and described["price"]["buy_basis"] == "own"
 
 
 def test_the_report_has_the_shape_of_the_others() -> None:
