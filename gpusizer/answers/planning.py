@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gpusizer.answers.named_gpus import NamedGpu
 from gpusizer.answers.request import SizeRequest
 from gpusizer.answers.resolution import resolve_workload
 from gpusizer.answers.selection import select_quants
@@ -11,10 +12,8 @@ from gpusizer.core.time_budget import TimeBudget
 from gpusizer.fit.filters import board_limits, narrowed
 from gpusizer.fit.fit import Fitter
 from gpusizer.fit.serving_plan import ServingPlan, plan_serving, serving_workload
-from gpusizer.gpus import Catalogue, Gpu
+from gpusizer.gpus import Catalogue
 from gpusizer.model.profile import ModelProfile
-
-NamedGpu = tuple[Gpu, int | None]
 
 
 def serving_plan(

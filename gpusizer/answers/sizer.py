@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +13,7 @@ from gpusizer.answers.model_card.card_answer import answer_card, with_authors_te
 from gpusizer.answers.models_for.model_library import ModelLibrary
 from gpusizer.answers.models_for.models_answer import ModelsFor
 from gpusizer.answers.models_for.service import models_for
-from gpusizer.answers.own_machine import in_machine
+from gpusizer.answers.named_gpus import NamedGpu, consulted, find_named
 from gpusizer.answers.planning import serving_plan
 from gpusizer.answers.report import EstimateRow, Report
 from gpusizer.answers.request import (
@@ -24,23 +24,19 @@ from gpusizer.answers.request import (
     SizeRequest,
 )
 from gpusizer.answers.resolution import resolve_workload
-from gpusizer.answers.selection import QuantSelection, every_quant, select_quants
+from gpusizer.answers.selection import QuantSelection, select_quants
 from gpusizer.core.errors import ModelUnreadable
 from gpusizer.core.messages import Note
 from gpusizer.core.time_budget import TimeBudget
 from gpusizer.core.units import significant
-from gpusizer.fit.best_on_gpu import advised, best_on
 from gpusizer.fit.filters import board_limits, most_boards, narrowed
 from gpusizer.fit.fit import OFFLOAD_ENGINES, Fitter, asked_split, device_class_of
 from gpusizer.fit.mixed_gpus import build_rig, parse_rig
 from gpusizer.fit.mixed_gpus.machine import Rig
 from gpusizer.fit.mixed_gpus.rig_plan import plan_rig
-from gpusizer.fit.ranking import Ranked, Ranking, rank_gpus
-from gpusizer.fit.recommendation import READING_SPEED
-from gpusizer.gpus import Catalogue, Gpu
-from gpusizer.gpus.names import parse_gpu_request
+from gpusizer.fit.ranking import Ranking, rank_gpus
+from gpusizer.gpus import Catalogue
 from gpusizer.gpus.own_cards import OwnCards
-from gpusizer.gpus.own_memory import OwnMemory
 from gpusizer.hub.model_ref import ParseRef, check_revision, is_repo_id, parse_model_ref
 from gpusizer.hub.quantized_repos import Lister, QuantizedRepo
 from gpusizer.hub.snapshot import Fetch, RepoSnapshot
@@ -126,29 +122,22 @@ class Sizer:
         return self.fetch(ref)
 
     def _report(self, request: SizeRequest, profile: ModelProfile, budget: TimeBudget) -> Report:
-        named = self._named(request.gpus, request.gpu_count, request.own_memory)
+        named = find_named(request.gpus, request.gpu_count, self.catalogue, request.own_memory)
         workload, notes = resolve_workload(request.workload, profile)
-        selection = select_quants(self._quants(request, profile), profile, workload.engine)
+        quants = self._quants(request, profile)
+        selection = select_quants(quants, profile, workload.engine)
         shown = Fitter(profile, workload, selection.shown, budget)
         ranker = Fitter(profile, workload, selection.rankable, budget)
+        about: tuple[Note, ...] = ()
         if named:
-            placed = in_machine(self.placed(ranker, named), ranker, request)
-            ranking = Ranking(_priced(placed, request))
-            about: tuple[Note, ...] = ()
-            if request.filters:
-                about = (Note("filters_not_applied"),)
+            ranking = Ranking(consulted(ranker, named, request))
         else:
             ranking, about = self._ranked(ranker, request)
-            if (request.own_memory.is_stated or request.ram_gb) and not request.rig:
-                about = (*about, Note("own_memory_not_applied"))
-            if request.assumptions.has_own_prices:
-                about = (*about, Note("own_prices_need_a_gpu"))
         rig = None
         if request.rig:
             notes += (Note("draft_not_in_rig"),) if profile.draft else ()
             rig = plan_rig(ranker, self._rig(request))
         published, problems = self._published(request, profile)
-        quants = self._quants(request, profile)
         return Report(
             request=request,
             profile=profile,
@@ -156,7 +145,7 @@ class Sizer:
             estimates=_rows(shown, selection, named[0] if named else None, request.gpu_count),
             ranking=ranking.places,
             alternatives=ranking.alternatives,
-            notes=(*notes, *about, *problems),
+            notes=(*notes, *about, *_without_effect(request), *problems),
             quantized_repos=published,
             rig=rig,
             serving_plan=serving_plan(request, profile, quants, self.catalogue, named, budget),
@@ -230,7 +219,7 @@ class Sizer:
         Raises any GpusizerError.
         """
         request = CompareRequest.from_fields(fields)
-        named = self._named(request.compared, None, request.own_memory)
+        named = find_named(request.compared, None, self.catalogue, request.own_memory)
         if not request.model:
             return Comparison(tuple(ComparedGpu(*pair, None) for pair in named), None, None)
         snapshot = self.snapshot(request)
@@ -243,8 +232,8 @@ class Sizer:
             select_quants(self._quants(request, profile), profile, workload.engine).rankable,
             budget,
         )
-        placed = _priced(in_machine(self.placed(fitter, named), fitter, request), request)
-        items = (ComparedGpu(*pair, ranked) for pair, ranked in zip(named, placed, strict=True))
+        ranking = consulted(fitter, named, request)
+        items = (ComparedGpu(*pair, ranked) for pair, ranked in zip(named, ranking, strict=True))
         return Comparison(tuple(items), profile, workload)
 
     def models_for(self, fields: Mapping[str, Any]) -> ModelsFor:
@@ -271,28 +260,6 @@ class Sizer:
             return (NATIVE_QUANT,)
         return request.quants
 
-    def placed(self, fitter: Fitter, named: Sequence[tuple[Gpu, int | None]]) -> tuple[Ranked, ...]:
-        """The best way to run the model on each of the named GPUs, with what more would fit."""
-        profile, workload = fitter.profile, fitter.workload
-        alternatives = Fitter(
-            profile,
-            workload,
-            every_quant(profile, workload.engine, also=fitter.quants),
-            fitter.budget,
-        )
-        return tuple(
-            advised(best_on(fitter, gpu, count, rank), fitter, alternatives, count)
-            for rank, (gpu, count) in enumerate(named, start=1)
-        )
-
-    def _named(
-        self, texts: Sequence[str], count: int | None, memory: OwnMemory
-    ) -> list[tuple[Gpu, int | None]]:
-        """GPUs by name; a count or free memory written with a name wins over the other."""
-        requests = [parse_gpu_request(text) for text in texts]
-        cards = OwnCards(self.catalogue, memory)
-        return [(cards.find(gpu.name), gpu.count or count) for gpu in requests]
-
     def _rig(self, request: SizeRequest) -> Rig:
         """The machine that the request names, with the memory and the disk that it states."""
         cards = OwnCards(self.catalogue, request.own_memory)
@@ -301,16 +268,23 @@ class Sizer:
         )
 
 
-def _priced(ranking: Sequence[Ranked], request: SizeRequest) -> tuple[Ranked, ...]:
-    """The same with costs as the request assumes them, and the speed that it asks for."""
-    enough = request.min_tok_s or READING_SPEED
-    return tuple(replace(item, assumptions=request.assumptions, enough=enough) for item in ranking)
+def _without_effect(request: SizeRequest) -> Iterator[Note]:
+    """Fields that the request states and that nothing of its answer goes by."""
+    if request.gpus and request.filters:
+        yield Note("filters_not_applied")
+    if not request.gpus:
+        if (request.own_memory.is_stated or request.ram_gb) and not request.rig:
+            yield Note("own_memory_not_applied")
+        if request.assumptions.has_own_prices:
+            yield Note("own_prices_need_a_gpu")
+    if request.lacks_a_rate:
+        yield Note("target_needs_a_rate")
 
 
 def _rows(
     fitter: Fitter,
     selection: QuantSelection,
-    named: tuple[Gpu, int | None] | None,
+    named: NamedGpu | None,
     boards: int | None,
 ) -> tuple[EstimateRow, ...]:
     """One row per quantization, for one GPU's share when a GPU or a count was named."""

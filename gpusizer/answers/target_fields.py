@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from gpusizer.core.request_model import RequestModel
-from gpusizer.core.validation import Number, Tokens, Unit
+from gpusizer.core.validation import Number, Tokens, Unit, fail
 from gpusizer.fit.serving_plan import ServingTarget
 from gpusizer.fit.speed.work import prompt_tokens
 from gpusizer.memory.workload import MOST_CONTEXT
@@ -45,15 +45,34 @@ class TargetFields(RequestModel):
 
     def target_within(self, context: int) -> ServingTarget | None:
         """The target, None where no rate is asked for; `context` is shared out where a length of
-        prompts or answers is open."""
+        prompts or answers is open.
+
+        Raises InvalidRequest where one length takes all of the context.
+        """
         if self.requests_per_second is None:
             return None
         prompt, answer = self.prompt_tokens, self.answer_tokens
-        if prompt is None:
-            prompt = prompt_tokens(context) if answer is None else max(1, context - answer)
+        if answer is None:
+            prompt = prompt or prompt_tokens(context)
+            answer = _rest("prompt_tokens", prompt, context)
+        elif prompt is None:
+            prompt = _rest("answer_tokens", answer, context)
         return ServingTarget(
             requests_per_second=self.requests_per_second,
             prompt_tokens=prompt,
-            answer_tokens=answer or max(1, context - prompt),
+            answer_tokens=answer,
             ttft_seconds=None if self.ttft_ms is None else self.ttft_ms / 1000,
         )
+
+    @property
+    def lacks_a_rate(self) -> bool:
+        """Whether lengths or a time are named of a plan that nobody asks for."""
+        named = (self.prompt_tokens, self.answer_tokens, self.ttft_ms)
+        return self.requests_per_second is None and any(value is not None for value in named)
+
+
+def _rest(field: str, tokens: int, context: int) -> int:
+    """Tokens of the context that one length leaves to the other."""
+    if tokens >= context:
+        raise fail(field, tokens, "takes_the_context", context=context)
+    return context - tokens

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from gpusizer.answers.named_gpus import find_named
 from gpusizer.answers.training_choices import alternatives_of, in_order
 from gpusizer.answers.training_report import (
     BytesPerParameter,
@@ -13,27 +14,17 @@ from gpusizer.answers.training_report import (
     TrainingEstimateRow,
     TrainingReport,
 )
-from gpusizer.answers.training_request import (
-    TrainingRequest,
-)
+from gpusizer.answers.training_request import TrainingRequest
 from gpusizer.core.messages import Note
 from gpusizer.core.time_budget import TimeBudget
 from gpusizer.core.validation import fail
 from gpusizer.fit.fit import Verdict
 from gpusizer.fit.recommendation import SPARE_SHARE
 from gpusizer.gpus import Catalogue, Gpu
-from gpusizer.gpus.names import parse_gpu_request
-from gpusizer.gpus.own_cards import OwnCards
 from gpusizer.hub.model_ref import ParseRef, check_revision, parse_model_ref
 from gpusizer.hub.snapshot import Fetch, RepoSnapshot
 from gpusizer.model.profile import HEADERS, ModelProfile, build_profile
-from gpusizer.training.fit import (
-    SOFTWARE,
-    TrainingFit,
-    TrainingFitter,
-    cost_of,
-    reasons_of,
-)
+from gpusizer.training.fit import SOFTWARE, TrainingFit, TrainingFitter, cost_of, reasons_of
 from gpusizer.training.frozen import leaves_experts_wide
 from gpusizer.training.ladder import ladder, most
 from gpusizer.training.memory import TrainingEstimator
@@ -55,12 +46,7 @@ def train(
     LimitsExceeded where the answer takes longer than `new_budget` gives it.
     """
     request = TrainingRequest.from_fields(fields)
-    gpu_requests = [parse_gpu_request(text) for text in request.gpus]
-    cards = OwnCards(catalogue, request.own_memory)
-    gpus = [
-        (cards.find(gpu_request.name), gpu_request.count or request.gpu_count)
-        for gpu_request in gpu_requests
-    ]
+    gpus = find_named(request.gpus, request.gpu_count, catalogue, request.own_memory)
     snapshot = _snapshot(fetch, request, parse)
     budget = new_budget()
     profile = build_profile(snapshot)

@@ -103,6 +103,23 @@ def test_lengths_left_open_are_shares_of_the_context() -> None:
     assert (target.prompt_tokens, target.answer_tokens) == (3500, 500)
 
 
+@pytest.mark.parametrize("field", ["prompt_tokens", "answer_tokens"])
+def test_a_length_that_takes_the_context_is_refused(field: str) -> None:
+    """Of 4,000 tokens, 3,999 leave one to the other length and 4,000 none."""
+    open_lengths = {"prompt_tokens": None, "answer_tokens": None, "context": 4000}
+    target = plan(**{**open_lengths, field: 3999}, gpu="h100 sxm").target
+    assert target.context == 4000
+    with pytest.raises(InvalidRequest) as refusal:
+        plan(**{**open_lengths, field: 4000})
+    assert (refusal.value.fields["field"], refusal.value.fields["context"]) == (field, 4000)
+
+
+def test_a_target_without_a_rate_is_said_to_have_no_effect() -> None:
+    for field in ("prompt_tokens", "answer_tokens", "ttft_ms"):
+        sized = embedded_sizer().size({"model": MODEL, "quant": "native", field: 100})
+        assert "target_needs_a_rate" in {note.code for note in sized.notes}
+
+
 def test_a_sequence_beyond_the_context_is_refused() -> None:
     with pytest.raises(InvalidRequest) as refusal:
         plan(prompt_tokens=40_000, answer_tokens=1000)

@@ -1,0 +1,66 @@
+"""GPUs that a request names, and the best way to run a model on each in the reader's machine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from gpusizer.answers.request import SizeRequest
+from gpusizer.answers.selection import every_quant
+from gpusizer.fit.best_on_gpu import advised, best_on
+from gpusizer.fit.fit import Fitter
+from gpusizer.fit.host_memory import in_host_memory
+from gpusizer.fit.mixed_gpus.machine import machine_of
+from gpusizer.fit.ranking import Ranked
+from gpusizer.fit.recommendation import READING_SPEED
+from gpusizer.gpus import Catalogue, Gpu
+from gpusizer.gpus.names import parse_gpu_request
+from gpusizer.gpus.own_cards import OwnCards
+from gpusizer.gpus.own_memory import OwnMemory
+
+NamedGpu = tuple[Gpu, int | None]
+"""A GPU and the boards that the request asks for; None leaves their number open."""
+
+
+def find_named(
+    texts: Sequence[str], count: int | None, catalogue: Catalogue, memory: OwnMemory
+) -> list[NamedGpu]:
+    """GPUs by name; a count or free memory written with a name wins over the other."""
+    requests = [parse_gpu_request(text) for text in texts]
+    cards = OwnCards(catalogue, memory)
+    return [(cards.find(gpu.name), gpu.count or count) for gpu in requests]
+
+
+def consulted(
+    fitter: Fitter, named: Sequence[NamedGpu], request: SizeRequest
+) -> tuple[Ranked, ...]:
+    """The best way to run the model on each of the named GPUs, with what more would fit.
+
+    Costs and the speed to go by are those that the request states.
+    """
+    profile, workload = fitter.profile, fitter.workload
+    quants = every_quant(profile, workload.engine, also=fitter.quants)
+    alternatives = Fitter(profile, workload, quants, fitter.budget)
+    enough = request.min_tok_s or READING_SPEED
+    ranking = []
+    for rank, (gpu, count) in enumerate(named, start=1):
+        best = advised(best_on(fitter, gpu, count, rank), fitter, alternatives, count)
+        item = _in_machine(best, fitter, request)
+        ranking.append(replace(item, assumptions=request.assumptions, enough=enough))
+    return tuple(ranking)
+
+
+def _in_machine(ranked: Ranked, fitter: Fitter, request: SizeRequest) -> Ranked:
+    """The same, with what a machine of the request's `ram_gb` holds beside the GPUs.
+
+    Suggestions to leave a part in system memory go where that is too small for it.
+    """
+    if request.ram_bytes is None:
+        return ranked
+    gpu, boards = ranked.fit.gpu, ranked.fit.count
+    rig = machine_of(gpu, boards, request.ram_bytes, request.disk_bytes_per_second)
+    ranked = in_host_memory(fitter, ranked, rig)
+    if ranked.fit.verdict.in_memory:
+        return ranked
+    advice = tuple(s for s in ranked.advice if s.note.code != "try_offload")
+    return replace(ranked, advice=advice)
