@@ -69,8 +69,7 @@ def models_text(answer: ModelsFor, *, copies: bool = False) -> str:
 def _where(answer: ModelsFor) -> str:
     if answer.gpu is not None:
         return f"{answer.boards} x {answer.gpu.name}"
-    assert answer.rig is not None
-    return answer.request.rig
+    return answer.request.hardware
 
 
 def _figures(answer: ModelsFor) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from gpusizer.cli.models import models_text
 from gpusizer.core.units import GB, GIB
 from gpusizer.fit.fit import Fitter, Verdict
 from gpusizer.fit.mixed_gpus import build_rig, parse_rig
@@ -158,7 +159,17 @@ def test_models_for_a_card_with_memory_are_those_of_the_machine() -> None:
         for fields in ({"gpu": "3090", "ram_gb": 64}, {"rig": "3090 + 64gb ram"})
     )
     assert asked.rig == rig.rig
+    assert "Models for 3090: " in models_text(asked)
     assert [row.runs.profile.repo_id for row in asked.rows] == [
         row.runs.profile.repo_id for row in rig.rows
     ]
     assert Verdict.FROM_DISK not in {runs.verdict for runs in asked.found}
+
+
+def test_the_number_of_cards_beside_memory_counts_however_it_is_stated() -> None:
+    named, stated = (
+        embedded_sizer().models_for({**fields, "ram_gb": 64, "models": "Qwen/Qwen3-8B"})
+        for fields in ({"gpu": "2x3090"}, {"gpu": "3090", "gpu_count": 2})
+    )
+    assert named.rig == stated.rig and stated.rig is not None and len(stated.rig.gpus) == 2
+    assert stated.request.hardware == "2x 3090"

@@ -21,6 +21,7 @@ from gpusizer.answers.request_fields import (
 from gpusizer.core.request_model import fields_of, is_empty
 from gpusizer.core.validation import Flag, Refused, Texts, Unit, fail, read_texts
 from gpusizer.fit.mixed_gpus import is_rig
+from gpusizer.gpus.names import parse_gpu_request
 
 
 def _read_models(value: Any) -> tuple[str, ...]:
@@ -87,6 +88,13 @@ class ModelsRequest(QuantFields, GpuFields, RigFields, WorkloadFields, FilterFie
     def gpu(self) -> str:
         """The GPU asked about, with a count or not; "" where a rig is."""
         return self.gpus[0] if self.gpus else ""
+
+    @property
+    def hardware(self) -> str:
+        """The rig or the GPU asked about, with the number of boards wherever it was stated."""
+        if self.rig or self.gpu_count is None or parse_gpu_request(self.gpu).count:
+            return self.rig or self.gpu
+        return f"{self.gpu_count}x {self.gpu}"
 
     @classmethod
     def from_fields(cls, fields: Mapping[str, Any]) -> Self:

@@ -84,13 +84,13 @@ def models_for(
 def _where(request: ModelsRequest, catalogue: Catalogue) -> tuple[Gpu | None, int, Rig | None]:
     cards = OwnCards(catalogue, request.own_memory)
     if request.rig or request.ram_bytes:
-        words = parse_rig(request.rig or request.gpu, request.ram_bytes)
+        words = parse_rig(request.hardware, request.ram_bytes)
         return None, 0, build_rig(words, cards, request.disk_bytes_per_second)
-    gpu_request = parse_gpu_request(request.gpu)
+    gpu_request = parse_gpu_request(request.hardware)
     gpu = cards.find(gpu_request.name)
     split = asked_split(request.workload)
     by_degrees = None if split is None else -(-split.gpus // gpu.devices_per_board)
-    return gpu, gpu_request.count or request.gpu_count or by_degrees or 1, None
+    return gpu, gpu_request.count or by_degrees or 1, None
 
 
 def _statements(gpu: Gpu | None, rig: Rig | None) -> tuple[Note, ...]:

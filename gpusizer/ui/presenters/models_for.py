@@ -35,7 +35,7 @@ COLUMNS = (
 def models_for_html(answer: ModelsFor, words: Words) -> Html:
     """Write the part above the list: how many models of each kind run, the order, and the notes."""
     data = answer.to_json(words.note)
-    hardware = answer.request.rig or answer.request.gpu
+    hardware = answer.request.hardware
     counts = {name: data[name] for name in ("found", "families", "considered")}
     return el(
         "section",
