@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from gpusizer.fit.policies import RankedCandidate, SortKey
 from gpusizer.fit.recommendation import computer_of
-from gpusizer.gpus.costs import PlanCosts, rent_usd_per_hour
+from gpusizer.gpus.costs import rent_usd_per_hour
 from gpusizer.gpus.on_offer import firm_price, why_not_on_offer
 from gpusizer.gpus.purchase import current_day
 from gpusizer.gpus.support import ended_support
@@ -31,18 +31,6 @@ def pick_alternatives(candidates: Sequence[RankedCandidate]) -> dict[str, int]:
         if keys:
             picks[kind] = min(keys, key=keys.__getitem__)
     return picks
-
-
-def break_even_months(bought: PlanCosts, rented: PlanCosts) -> float | None:
-    """Months of work at the assumed hours after which buying one plan has cost less than renting
-    another; None when that never happens or a price is unknown.
-    """
-    price, rent = bought.buy_usd, rented.rent_usd_per_hour
-    electricity = bought.electricity_usd_per_hour
-    if price is None or rent is None or electricity is None or rent <= electricity:
-        return None
-    hours = (price + bought.assumptions.host_usd) / (rent - electricity)
-    return round(hours / bought.assumptions.hours_per_month, 1)
 
 
 def _cheapest(candidate: RankedCandidate) -> SortKey | None:

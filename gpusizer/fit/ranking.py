@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from gpusizer.core.messages import Note
 from gpusizer.fit.advice import Suggestion
-from gpusizer.fit.alternatives import break_even_months, pick_alternatives
+from gpusizer.fit.alternatives import pick_alternatives
 from gpusizer.fit.candidate_search import CandidateChoice, choose
 from gpusizer.fit.capacity_limits import Largest
 from gpusizer.fit.card_statements import statements_on
@@ -152,7 +152,7 @@ class Alternative:
     @property
     def break_even_months(self) -> float | None:
         """Months after which buying the first place has cost less than renting this one."""
-        return break_even_months(self.first.costs, self.item.costs)
+        return self.first.costs.months_until_cheaper_than(self.item.costs.rent_usd_per_hour)
 
     @property
     def why(self) -> tuple[Note, ...]:

@@ -185,20 +185,24 @@ class PlanCosts:
     @property
     def break_even_hours(self) -> float | None:
         """Hours of work after which buying has cost less; None when unknown or never."""
-        saved = self._saved_per_hour
-        if self.buy_usd is None or saved is None or saved <= 0:
-            return None
-        return (self.buy_usd + self.assumptions.host_usd) / saved
+        return self._hours_until_cheaper_than(self.rent_usd_per_hour)
 
     @property
     def break_even_months(self) -> float | None:
-        hours = self.break_even_hours
+        """The same in months of the assumed hours."""
+        return self.months_until_cheaper_than(self.rent_usd_per_hour)
+
+    def months_until_cheaper_than(self, rent_usd_per_hour: float | None) -> float | None:
+        """Months of work at the assumed hours after which buying has cost less than a rent, that of
+        other boards for instance; None when unknown or never.
+        """
+        hours = self._hours_until_cheaper_than(rent_usd_per_hour)
         return None if hours is None else round(hours / self.assumptions.hours_per_month, 1)
 
     @property
     def cheaper(self) -> str | None:
         """ "own" or "rent" over the time of the write-off, None when a price is unknown."""
-        if self.buy_usd is None or self._saved_per_hour is None:
+        if None in (self.buy_usd, self.rent_usd_per_hour, self.electricity_usd_per_hour):
             return None
         hours = self.break_even_hours
         return "own" if hours is not None and hours <= self.assumptions.lifetime_hours else "rent"
@@ -226,10 +230,12 @@ class PlanCosts:
             return self.rent.as_of
         return self.buy_as_of
 
-    @property
-    def _saved_per_hour(self) -> float | None:
-        rent, electricity = self.rent_usd_per_hour, self.electricity_usd_per_hour
-        return None if rent is None or electricity is None else rent - electricity
+    def _hours_until_cheaper_than(self, rent_usd_per_hour: float | None) -> float | None:
+        electricity = self.electricity_usd_per_hour
+        if self.buy_usd is None or rent_usd_per_hour is None or electricity is None:
+            return None
+        saved = rent_usd_per_hour - electricity
+        return (self.buy_usd + self.assumptions.host_usd) / saved if saved > 0 else None
 
     def _per_million_tokens(self, usd_per_hour: float | None) -> float | None:
         if usd_per_hour is None or not self.tokens_per_second:
