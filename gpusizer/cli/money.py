@@ -171,9 +171,9 @@ def _break_even(costs: PlanCosts) -> str:
 def _loading(item: Ranked) -> str:
     times, assumed = item.load_times, item.assumptions
     return (
-        f"loading: {format_gb(times.stored_bytes)} take {times.disk_minutes:g} minutes from a disk"
-        f" of {assumed.disk_gb_per_s:g} GB/s, {times.download_minutes:g} over a network of"
-        f" {assumed.network_gbit_per_s:g} Gbit/s"
+        f"loading: {format_gb(times.stored_bytes)} stored in this quantization take at least"
+        f" {times.disk_minutes:g} minutes from a disk of {assumed.disk_gb_per_s:g} GB/s,"
+        f" {times.download_minutes:g} over a network of {assumed.network_gbit_per_s:g} Gbit/s"
     )
 
 

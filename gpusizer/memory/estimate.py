@@ -58,7 +58,7 @@ class MemoryEstimate:
 
     @property
     def stored_bytes(self) -> int:
-        """Bytes of the weights on a disk, those of a draft model included."""
+        """Bytes of the weights in files of this quantization, those of a draft model included."""
         return self.sizes.total + (self.draft.sizes.total if self.draft else 0)
 
     @property

@@ -22,6 +22,9 @@ _BITS = 8
 class LoadTimes:
     """Minutes until `stored_bytes` of weights are read, at best: nothing else is counted.
 
+    The bytes are those of files in the quantization that runs. An engine that quantizes while it
+    loads reads the original files instead.
+
     Attributes:
         disk_minutes: from a local disk into memory, at each start.
         download_minutes: from the Hub onto the disk, once for each machine.
