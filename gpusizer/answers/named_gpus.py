@@ -31,7 +31,7 @@ def find_named(
     return [(cards.find(gpu.name), gpu.count or count) for gpu in requests]
 
 
-def consulted(
+def rank_named(
     fitter: Fitter, named: Sequence[NamedGpu], request: SizeRequest
 ) -> tuple[Ranked, ...]:
     """The best way to run the model on each of the named GPUs, with what more would fit.

@@ -13,7 +13,7 @@ from gpusizer.answers.model_card.card_answer import answer_card, with_authors_te
 from gpusizer.answers.models_for.model_library import ModelLibrary
 from gpusizer.answers.models_for.models_answer import ModelsFor
 from gpusizer.answers.models_for.service import models_for
-from gpusizer.answers.named_gpus import NamedGpu, consulted, find_named
+from gpusizer.answers.named_gpus import NamedGpu, find_named, rank_named
 from gpusizer.answers.planning import serving_plan
 from gpusizer.answers.report import EstimateRow, Report
 from gpusizer.answers.request import (
@@ -130,7 +130,7 @@ class Sizer:
         ranker = Fitter(profile, workload, selection.rankable, budget)
         about: tuple[Note, ...] = ()
         if named:
-            ranking = Ranking(consulted(ranker, named, request))
+            ranking = Ranking(rank_named(ranker, named, request))
         else:
             ranking, about = self._ranked(ranker, request)
         rig = None
@@ -232,7 +232,7 @@ class Sizer:
             select_quants(self._quants(request, profile), profile, workload.engine).rankable,
             budget,
         )
-        ranking = consulted(fitter, named, request)
+        ranking = rank_named(fitter, named, request)
         items = (ComparedGpu(*pair, ranked) for pair, ranked in zip(named, ranking, strict=True))
         return Comparison(tuple(items), profile, workload)
 

@@ -285,18 +285,10 @@ class Fitter:
 
     def _max_context(self, estimate: MemoryEstimate, pool: int) -> int | None:
         workload = replace(self.workload, kv_dtype=estimate.kv_dtype)
-        if estimate.draft is not None:
-            return longest_context(
-                self.profile,
-                workload,
-                estimate.engine,
-                estimate.split,
-                estimate.device_class,
-                pool,
-            )
-        return estimate.engine.longest_context(
-            self.profile.architecture, workload, estimate.split, estimate.device_class, pool
-        )
+        arch, engine, split = self.profile.architecture, estimate.engine, estimate.split
+        if estimate.draft is not None and arch is not None:
+            return longest_context(estimate.draft, arch, workload, split, pool)
+        return engine.longest_context(arch, workload, split, estimate.device_class, pool)
 
     def sequences_held(self, estimate: MemoryEstimate, pool: int) -> float | None:
         """Sequences of the asked-for context that the pool of one data-parallel rank holds."""

@@ -21,13 +21,15 @@ from dataclasses import dataclass, replace
 
 from gpusizer.core.byte_ranges import Amount, Provenance, exactly, fitted
 from gpusizer.memory.breakdown import Breakdown
-from gpusizer.memory.engines import Engine, Loaded, Split
+from gpusizer.memory.engines import Engine, Split
+from gpusizer.memory.engines.base import Overhead
 from gpusizer.memory.kv_cache import NO_LIMIT
 from gpusizer.memory.quants.native import native_quant
 from gpusizer.memory.quants.table import Quant, find_quant
 from gpusizer.memory.quants.variants import quant_read
 from gpusizer.memory.weight_sizes import WeightSizes, weight_sizes
 from gpusizer.memory.workload import Workload
+from gpusizer.model.architecture import Architecture
 from gpusizer.model.profile import DraftModel, ModelProfile
 from gpusizer.model.tensor_roles import Kind, Part
 
@@ -38,8 +40,97 @@ _LLAMA_CPP_METHODS = ("draft_model", "eagle3", "dflash")
 """Of --spec-type (tools/server/README.md), which has no first EAGLE."""
 
 _ENDS = (Kind.EMBEDDING, Kind.OUTPUT)
-_HALF = 2  # bytes
+_HALF_BYTES = 2  # of a number in 16 bits
 _BUFFERS = 2  # hidden states and embeddings of a step's tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """A draft on the GPUs of its model under one engine.
+
+    Attributes:
+        workload: what the draft is asked to do: the same sequences, all of it on the GPUs.
+        split: how it is divided over the GPUs that hold it.
+    """
+
+    draft: DraftModel
+    workload: Workload
+    engine: Engine
+    split: Split
+    device_class: int
+
+    @classmethod
+    def of(
+        cls,
+        draft: DraftModel,
+        workload: Workload,
+        engine: Engine,
+        split: Split,
+        device_class: int,
+        kv_dtype: str,
+    ) -> Placement:
+        """The placement beside a model that an engine divides by `split`."""
+        load = replace(
+            workload,
+            kv_dtype="auto" if _is_layered(engine) else kv_dtype,
+            draft_tokens=0,
+            draft_model="",
+            max_loras=0,
+            text_only=True,
+            gpu_layers=None,
+            cpu_moe=False,
+        )
+        return cls(draft, load, engine, draft_split(draft, engine, split), device_class)
+
+    def sequence_bytes(self, context: int) -> int:
+        """Cache of one sequence of so many tokens on each GPU."""
+        arch = self.draft.profile.architecture
+        return self.engine.sequence_bytes(
+            arch, self.workload, self.split, self.device_class, context
+        )
+
+    @property
+    def cache_bytes(self) -> int:
+        """Cache of all sequences on each GPU."""
+        load = self.workload
+        return self.sequence_bytes(load.context) * self.split.users_each(load.concurrency)
+
+    def activations(self) -> Amount:
+        """A buffer of its own under llama.cpp; elsewhere the proposer's buffers, and up to its own
+        temporary tensors, which mostly fit where the model's were."""
+        arch, load = self.draft.profile.architecture, self.workload
+        own = self.engine.activations(self.draft.profile, load, self.split, self.device_class)
+        if _is_layered(self.engine) or arch is None:
+            return own
+        tokens = self.engine.step_tokens(arch, load, self.device_class) or 0
+        buffers = _BUFFERS * tokens * (arch.hidden_size or 0) * _HALF_BYTES
+        return fitted(buffers, buffers, buffers + own.likely)
+
+    def graphs(self) -> Overhead:
+        """What CUDA graphs of the draft add: its overhead beyond that of a run without graphs."""
+        whole, graphless = (
+            self.engine.overhead(
+                self.draft.profile,
+                replace(self.workload, enforce_eager=eager),
+                self.split,
+                self.device_class,
+            )
+            for eager in (self.workload.enforce_eager, True)
+        )
+        return Overhead(
+            inside=_difference(whole.inside, graphless.inside),
+            outside=_difference(whole.outside, graphless.outside),
+        )
+
+    def in_all(self, per_gpu: Breakdown, all_weights: Amount) -> Breakdown:
+        """Totals as those of the model: weights as loaded, the cache of a layer split once."""
+        if self.split.gpus == 1:
+            return per_gpu
+        several = per_gpu.times(self.split.gpus)
+        cache = several.kv_cache.likely
+        if self.split.ranks == 1:
+            cache = min(cache, replace(self, split=Split()).cache_bytes)
+        return replace(several, weights=all_weights, kv_cache=exactly(cache, Provenance.DERIVED))
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,16 +141,20 @@ class DraftEstimate:
         quant, sizes: of its weights: as its repository stores them, for llama.cpp as its converter
             writes a plain checkpoint, in 16 bits.
         native: the weights are the repository's own files.
-        split: how it is divided over the GPUs that hold it.
         per_gpu, all_gpus: what is in those of the estimate; the fullest GPU, and the sum.
     """
 
     quant: Quant
     sizes: WeightSizes
     native: bool
-    split: Split
+    placement: Placement
     per_gpu: Breakdown
     all_gpus: Breakdown
+
+    @property
+    def split(self) -> Split:
+        """How the draft is divided over the GPUs that hold it."""
+        return self.placement.split
 
 
 def draft_estimate(
@@ -77,24 +172,24 @@ def draft_estimate(
     draft = profile.draft
     if draft is None or not runs_draft(engine.slug, draft):
         return None
+    placement = Placement.of(draft, workload, engine, split, device_class, kv_dtype)
     quant, native = _quant(draft, engine)
-    load, shares = _workload(workload, engine, kv_dtype), draft_split(draft, engine, split)
+    load, shares = placement.workload, placement.split
     sizes = weight_sizes(draft.profile, quant, native=native, workload=load)
     loaded = engine.loader(draft.profile, load)(sizes, shares, device_class, native=native)
     copies = 0 if _is_layered(engine) else _shared_bytes(profile, draft, sizes) // shares.tensor
-    overhead, graphless = (
-        engine.overhead(draft.profile, replace(load, enforce_eager=eager), shares, device_class)
-        for eager in (workload.enforce_eager, True)
-    )
+    graphs = placement.graphs()
     per_gpu = Breakdown(
         weights=_less(loaded.per_gpu, copies),
-        kv_cache=exactly(_cache(draft, load, engine, shares, device_class), Provenance.DERIVED),
-        activations=_activations(draft, load, engine, shares, device_class),
-        overhead=_difference(overhead.inside, graphless.inside),
-        outside=_difference(overhead.outside, graphless.outside),
+        kv_cache=exactly(placement.cache_bytes, Provenance.DERIVED),
+        activations=placement.activations(),
+        overhead=graphs.inside,
+        outside=graphs.outside,
     )
-    whole = _sum(per_gpu, loaded, copies, draft, load, engine, shares, device_class)
-    return DraftEstimate(quant, sizes, native, shares, per_gpu, whole)
+    all_weights = _less(loaded.all_gpus, copies * shares.gpus)
+    return DraftEstimate(
+        quant, sizes, native, placement, per_gpu, placement.in_all(per_gpu, all_weights)
+    )
 
 
 def runs_draft(slug: str, draft: DraftModel) -> bool:
@@ -113,27 +208,17 @@ def draft_split(draft: DraftModel, engine: Engine, split: Split) -> Split:
 
 
 def longest_context(
-    profile: ModelProfile,
-    workload: Workload,
-    engine: Engine,
-    split: Split,
-    device_class: int,
-    pool_bytes: int,
-) -> int | None:
-    """Longest sequence whose cache a pool on each GPU holds, the draft's included.
+    draft: DraftEstimate, arch: Architecture, workload: Workload, split: Split, pool_bytes: int
+) -> int:
+    """Longest sequence whose cache a pool on each GPU holds, that of the draft included.
 
-    None where the model has no architecture. `workload` has the model's cache type.
+    `arch`, `workload` with the type of the cache, and `split` are the model's.
     """
-    arch, draft = profile.architecture, profile.draft
-    if arch is None or draft is None:
-        return engine.longest_context(arch, workload, split, device_class, pool_bytes)
-    load = _workload(workload, engine, workload.kv_dtype)
-    shares = draft_split(draft, engine, split)
+    placement = draft.placement
+    engine, device_class = placement.engine, placement.device_class
 
     def needed(context: int) -> int:
-        guessing = engine.sequence_bytes(
-            draft.profile.architecture, load, shares, device_class, context
-        )
+        guessing = placement.sequence_bytes(context)
         return guessing + engine.sequence_bytes(arch, workload, split, device_class, context)
 
     limit = arch.max_context or NO_LIMIT
@@ -149,28 +234,9 @@ def _quant(draft: DraftModel, engine: Engine) -> tuple[Quant, bool]:
     """The width of a draft, and whether it is that of its files."""
     if draft.profile.format == "gguf":
         return quant_read(draft.profile), True
-    return (
-        (find_quant("gguf-f16"), False)
-        if _is_layered(engine)
-        else (
-            native_quant(draft.profile),
-            True,
-        )
-    )
-
-
-def _workload(workload: Workload, engine: Engine, kv_dtype: str) -> Workload:
-    """What the draft is asked to do: the same sequences, all of it on the GPUs."""
-    return replace(
-        workload,
-        kv_dtype="auto" if _is_layered(engine) else kv_dtype,
-        draft_tokens=0,
-        draft_model="",
-        max_loras=0,
-        text_only=True,
-        gpu_layers=None,
-        cpu_moe=False,
-    )
+    if _is_layered(engine):
+        return find_quant("gguf-f16"), False
+    return native_quant(draft.profile), True
 
 
 def _shared_bytes(profile: ModelProfile, draft: DraftModel, sizes: WeightSizes) -> int:
@@ -180,52 +246,6 @@ def _shared_bytes(profile: ModelProfile, draft: DraftModel, sizes: WeightSizes) 
     shapes = {(g.kind, g.shape) for g in profile.groups if g.part is Part.TEXT and g.kind in _ENDS}
     groups = zip(draft.profile.groups, sizes.by_group, strict=False)
     return sum(amount for g, amount in groups if (g.kind, g.shape) in shapes)
-
-
-def _cache(
-    draft: DraftModel, load: Workload, engine: Engine, split: Split, device_class: int
-) -> int:
-    arch = draft.profile.architecture
-    each = engine.sequence_bytes(arch, load, split, device_class, load.context)
-    return each * split.users_each(load.concurrency)
-
-
-def _activations(
-    draft: DraftModel, load: Workload, engine: Engine, split: Split, device_class: int
-) -> Amount:
-    """A buffer of its own under llama.cpp; elsewhere the proposer's buffers, and up to its own
-    temporary tensors, which mostly fit where the model's were."""
-    arch = draft.profile.architecture
-    own = engine.activations(draft.profile, load, split, device_class)
-    if _is_layered(engine) or arch is None:
-        return own
-    tokens = engine.step_tokens(arch, load, device_class) or 0
-    buffers = _BUFFERS * tokens * (arch.hidden_size or 0) * _HALF
-    return fitted(buffers, buffers, buffers + own.likely)
-
-
-def _sum(
-    per_gpu: Breakdown,
-    loaded: Loaded,
-    copies: int,
-    draft: DraftModel,
-    load: Workload,
-    engine: Engine,
-    split: Split,
-    device_class: int,
-) -> Breakdown:
-    """Totals, as those of the model: weights as loaded, the cache of a layer split once."""
-    if split.gpus == 1:
-        return per_gpu
-    several = per_gpu.times(split.gpus)
-    cache = several.kv_cache.likely
-    if split.ranks == 1:
-        cache = min(cache, _cache(draft, load, engine, Split(), device_class))
-    return replace(
-        several,
-        weights=_less(loaded.all_gpus, copies * split.gpus),
-        kv_cache=exactly(cache, Provenance.DERIVED),
-    )
 
 
 def _less(amount: Amount, doubtful_bytes: int) -> Amount:
