@@ -63,14 +63,14 @@ class Benchmark:
     Attributes:
         commands: one for each run, in order; an option stands on a line.
         expected: the numbers it prints, from the estimate.
-        looks: what to look at when it prints less, as codes.
+        when_less: what to look at when it prints less, as codes.
         notes: what the reader has to change in it, as codes.
     """
 
     engine: str
     commands: tuple[str, ...]
     expected: tuple[Expectation, ...]
-    looks: tuple[Note, ...]
+    when_less: tuple[Note, ...]
     notes: tuple[Note, ...] = ()
 
     @property
@@ -84,7 +84,7 @@ class Benchmark:
             "engine": self.engine,
             "command": self.text,
             "expected": [expectation.to_json() for expectation in self.expected],
-            "when_less": [note_json(note, say) for note in self.looks],
+            "when_less": [note_json(note, say) for note in self.when_less],
             "notes": [note_json(note, say) for note in self.notes],
         }
 
@@ -110,7 +110,9 @@ def benchmark(profile: ModelProfile, ranked: Ranked, workload: Workload) -> Benc
     known = tuple(expectation for expectation in expected if expectation is not None)
     if not known:
         return None
-    return Benchmark(plan.engine, commands, known, looks(plan.engine, fit.gpu, fit.count), notes)
+    return Benchmark(
+        plan.engine, commands, known, slowdown_notes(plan.engine, fit.gpu, fit.count), notes
+    )
 
 
 def _llama_bench(plan: LaunchPlan, speeds: Speeds) -> _Parts:
@@ -161,8 +163,8 @@ def _serving(program: tuple[str, ...], lengths: Flag, speeds: Speeds) -> _Parts:
         ]
         return command(program, flags)
 
-    asked = speeds.decode if speeds.users == 1 else speeds.per_user
-    expected = [_milliseconds("Mean TPOT (ms)", asked)]
+    each_user = speeds.decode if speeds.users == 1 else speeds.per_user
+    expected = [_milliseconds("Mean TPOT (ms)", each_user)]
     lines = [run(speeds.users)]
     if speeds.serving is not None:
         lines.append(run(speeds.serving_users))
@@ -191,9 +193,9 @@ _PROGRAMS: Mapping[str, Callable[[LaunchPlan, Speeds], _Parts]] = {
 """By the slug of the engine."""
 
 
-def looks(engine: str, gpu: Gpu, boards: int) -> tuple[Note, ...]:
+def slowdown_notes(engine: str, gpu: Gpu, boards: int) -> tuple[Note, ...]:
     """Return what slows a card down most often, the likeliest first."""
-    return (*_power(gpu), *_link(gpu, boards), *_engine_looks(engine))
+    return (*_power(gpu), *_link(gpu, boards), *_engine_notes(engine))
 
 
 def _power(gpu: Gpu) -> list[Note]:
@@ -214,7 +216,7 @@ def _link(gpu: Gpu, boards: int) -> list[Note]:
     return [Note(code, command=_LINK_COMMAND, lanes=gpu.pcie_lanes)]
 
 
-def _engine_looks(engine: str) -> list[Note]:
+def _engine_notes(engine: str) -> list[Note]:
     if engine == "llama.cpp":
         return [Note("look_layers_on_gpu"), Note("look_flash_attention")]
     if engine in ("vllm", "sglang"):

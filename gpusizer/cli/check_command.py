@@ -52,8 +52,8 @@ def check_text(checked: SpeedCheck) -> str:
     """Write measured beside predicted, what to look at, and the row that contributes the run."""
     named = f"{checked.engine}, {checked.model}, {checked.count} x {checked.gpu}"
     parts = [printable(named), table(_HEAD, list(map(_cells, checked.compared)))]
-    if checked.looks:
-        parts.append("\n".join(f"Slower than predicted: {say_note(n)}" for n in checked.looks))
+    if checked.when_less:
+        parts.append("\n".join(f"Slower than predicted: {say_note(n)}" for n in checked.when_less))
     parts.append("To contribute this run, open an issue with this row and where you publish it:")
     return "\n\n".join([*parts, printable(json_text(checked.row))])
 
@@ -123,12 +123,12 @@ def _source(ref: ModelRef, weights: str | None) -> list[str]:
 
 def _output_of(program: str, options: list[str], timeout_seconds: int) -> str:
     """What the program prints. Raises InvalidRequest where it is missing, fails or takes longer."""
-    found = shutil.which(program)
-    if found is None:
+    path = shutil.which(program)
+    if path is None:
         raise fail(PROGRAM, program, "no_such_program")
     try:
-        done = subprocess.run(
-            [found, *options],
+        process = subprocess.run(
+            [path, *options],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -141,9 +141,9 @@ def _output_of(program: str, options: list[str], timeout_seconds: int) -> str:
         raise fail(PROGRAM, program, "timeout") from None
     except OSError as error:
         raise _failed(program, str(error.strerror)) from error
-    if done.returncode != 0:
-        raise _failed(program, done.stderr or f"exit status {done.returncode}")
-    return done.stdout[:MAX_CHARS]
+    if process.returncode != 0:
+        raise _failed(program, process.stderr or f"exit status {process.returncode}")
+    return process.stdout[:MAX_CHARS]
 
 
 def _failed(program: str, why: str) -> InvalidRequest:

@@ -21,7 +21,7 @@ def run_size(sizer: Sizer, arguments: argparse.Namespace) -> None:
 
 
 def run_gpus(sizer: Sizer, arguments: argparse.Namespace) -> None:
-    """`gpus [QUERY]`."""
+    """Run `gpus [QUERY]`."""
     listing = sizer.gpus({**request_fields(arguments), "query": " ".join(arguments.query)})
     if arguments.json:
         print_json(listing.to_json(say_note))

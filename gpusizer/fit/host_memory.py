@@ -27,8 +27,8 @@ def in_host_memory(fitter: Fitter, ranked: Ranked, rig: Rig) -> Ranked:
         return ranked
     if plan.verdict is Verdict.DOES_NOT_FIT and ranked.fit.verdict is Verdict.DOES_NOT_FIT:
         return ranked
-    gpu, boards, made = ranked.fit.gpu, ranked.fit.count, plan.estimate
-    estimate = fitter.estimate_on(gpu, boards, made.quant, made.native, made.engine)
+    gpu, boards, whole = ranked.fit.gpu, ranked.fit.count, plan.estimate
+    estimate = fitter.estimate_on(gpu, boards, whole.quant, whole.native, whole.engine)
     if estimate is None:
         return ranked
     fit = replace(fitter.fit(gpu, boards, estimate), verdict=plan.verdict)

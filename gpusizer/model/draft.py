@@ -42,8 +42,7 @@ def method_of(repo_id: str, classes: object) -> DraftMethod:
     """
     named = classes if isinstance(classes, list) else []
     words = [name.lower() for name in named if isinstance(name, str)]
-    found = _first(_BY_NAME, [repo_id.lower()]) or _first(_BY_CLASS, words)
-    return found or "draft_model"
+    return _first(_BY_NAME, [repo_id.lower()]) or _first(_BY_CLASS, words) or "draft_model"
 
 
 def _length(value: object) -> int | None:

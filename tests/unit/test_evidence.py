@@ -225,14 +225,14 @@ def test_layers_in_system_memory_are_not_measured_against_a_claim_about_all() ->
 
 def test_a_slow_card_is_looked_at_by_its_maker() -> None:
     def codes(gpu: str, **fields: Any) -> list[str]:
-        return [note.code for note in command(gpu, **fields).looks]
+        return [note.code for note in command(gpu, **fields).when_less]
 
     llama = ["look_layers_on_gpu", "look_flash_attention"]
     assert codes("4090") == ["look_power_limit", "look_slot_width", *llama]
     assert codes("2x4090") == ["look_power_limit", "look_slots_of_all", *llama]
     assert codes("7900 xtx") == ["look_power_limit", *llama]
     assert codes("apple m3 ultra 512gb") == ["look_low_power_mode", *llama]
-    power = command("4090").looks[0]
+    power = command("4090").when_less[0]
     assert power.fields == {"command": "nvidia-smi -q -d POWER", "watts": 450}
 
 

@@ -10,7 +10,7 @@ from gpusizer.cli.models import models_text
 from gpusizer.core.units import GB, GIB
 from gpusizer.fit.fit import Fitter, Verdict
 from gpusizer.fit.mixed_gpus import build_rig, parse_rig
-from gpusizer.fit.mixed_gpus.from_disk import kept_in_memory
+from gpusizer.fit.mixed_gpus.from_disk import unmapped_amount
 from gpusizer.fit.mixed_gpus.machine import SYSTEM_BYTES
 from gpusizer.fit.mixed_gpus.rig_plan import RigPlan, plan_rig, rig_json
 from gpusizer.gpus import load_catalogue
@@ -44,7 +44,7 @@ def test_what_is_in_no_memory_is_read_for_every_token() -> None:
     planned = plan("8gb ram", DENSE)
     disk, host = planned.disk, planned.arranged.host
     assert planned.verdict is Verdict.FROM_DISK and disk is not None
-    resident = 8 * GIB - SYSTEM_BYTES - kept_in_memory(host).likely
+    resident = 8 * GIB - SYSTEM_BYTES - unmapped_amount(host).likely
     assert disk.resident_bytes == resident
     assert disk.token_bytes == 32 * LAYER + OUTPUT - resident
     assert disk.missing_bytes == 32 * LAYER + OUTPUT + EMBEDDING - resident
@@ -58,7 +58,7 @@ def test_of_routed_experts_a_token_reads_its_own() -> None:
     disk, host = planned.disk, planned.arranged.host
     assert planned.verdict is Verdict.FROM_DISK and disk is not None
     assert planned.arranged.how.cpu_experts and not host.layers
-    experts, resident = _experts(planned), 12 * GIB - kept_in_memory(host).likely
+    experts, resident = _experts(planned), 12 * GIB - unmapped_amount(host).likely
     assert disk.token_bytes == pytest.approx((experts - resident) * 8 / 128, rel=1e-6)
 
 

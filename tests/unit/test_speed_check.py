@@ -105,11 +105,11 @@ def test_a_measurement_lies_below_in_or_above_its_band() -> None:
 
 
 def test_only_a_slow_card_is_told_where_to_look() -> None:
-    assert [note.code for note in checked((0, 128, 0, 5.0)).looks][:2] == [
+    assert [note.code for note in checked((0, 128, 0, 5.0)).when_less][:2] == [
         "look_power_limit",
         "look_slot_width",
     ]
-    assert checked((0, 128, 0, 5000.0)).looks == ()
+    assert checked((0, 128, 0, 5000.0)).when_less == ()
 
 
 def test_the_cards_are_those_that_computed() -> None:
@@ -129,7 +129,7 @@ def test_layers_in_system_memory_have_no_predicted_speed() -> None:
         result = checked((0, 128, 0, 20.0), **settings)
         (speed,) = result.compared
         assert (speed.predicted, speed.verdict) == (None, "unknown")
-        assert [note.code for note in result.looks] == ["look_layers_on_gpu"]
+        assert [note.code for note in result.when_less] == ["look_layers_on_gpu"]
     assert checked((0, 128, 0, 20.0), n_gpu_layers=37).compared[0].predicted is not None
 
 

@@ -44,10 +44,12 @@ class BenchTest:
 
     @property
     def is_prompt(self) -> bool:
+        """Whether a prompt alone was read."""
         return self.prompt_tokens > 0 and self.generated_tokens == 0
 
     @property
     def is_answer(self) -> bool:
+        """Whether an answer alone was generated."""
         return self.generated_tokens > 0 and self.prompt_tokens == 0
 
     @property

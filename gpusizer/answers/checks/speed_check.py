@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gpusizer.answers.benchmark import looks
+from gpusizer.answers.benchmark import slowdown_notes
 from gpusizer.answers.checks.llama_bench import BenchReport, BenchTest
 from gpusizer.answers.checks.speed_rows import Row, llama_row, vllm_row
 from gpusizer.answers.checks.vllm_metrics import ServedLoad
@@ -69,7 +69,7 @@ class SpeedCheck:
 
     Attributes:
         row: the run in the form of `data/measurements/throughput.jsonl`.
-        looks: what to look at, where a speed is below its band.
+        when_less: what to look at, where a speed is below its band.
     """
 
     engine: str
@@ -78,7 +78,7 @@ class SpeedCheck:
     count: int
     compared: tuple[ComparedSpeed, ...]
     row: Row
-    looks: tuple[Note, ...]
+    when_less: tuple[Note, ...]
 
     def to_json(self, say: Say) -> dict[str, Any]:
         """JSON object, with sentences."""
@@ -89,7 +89,7 @@ class SpeedCheck:
             "gpu": self.gpu,
             "count": self.count,
             "compared": [speed.to_json() for speed in self.compared],
-            "when_less": [note_json(note, say) for note in self.looks],
+            "when_less": [note_json(note, say) for note in self.when_less],
             "row": self.row,
         }
 
@@ -118,8 +118,8 @@ def check_llama_bench(
         "card": False,
         **_split(bench.split, count),
     }
-    asked = [(test, _answer_to(sizer, fields, test)) for test in bench.tests]
-    known = [(test, report) for test, report in asked if report is not None]
+    answers = [(test, _answer_to(sizer, fields, test)) for test in bench.tests]
+    known = [(test, report) for test, report in answers if report is not None]
     if not known:
         raise fail("llama-bench", "", "not_llama_bench")
     report = known[0][1]
@@ -127,7 +127,7 @@ def check_llama_bench(
     compared = tuple(_compared(test, about if is_whole else None) for test, about in known)
     row = llama_row(bench, report, name)
     checked = _check(_LLAMA_CPP, report, compared, row)
-    return checked if is_whole else replace(checked, looks=(Note("look_layers_on_gpu"),))
+    return checked if is_whole else replace(checked, when_less=(Note("look_layers_on_gpu"),))
 
 
 def check_vllm(
@@ -141,7 +141,7 @@ def check_vllm(
     lengths = (load.prompt_tokens or 0) + (load.answer_tokens or 0)
     named = parse_gpu_request(gpu)
     count = named.count or 1
-    asked = {
+    settings = {
         "model": model or load.model,
         "engine": _VLLM,
         "engine_version": version or None,
@@ -151,7 +151,7 @@ def check_vllm(
         "kv_dtype": load.kv_dtype if load.kv_dtype in _SERVED_CACHES else None,
         "tensor_parallel": count if count > 1 else None,
     }
-    stated = {key: value for key, value in asked.items() if value is not None}
+    stated = {key: value for key, value in settings.items() if value is not None}
     chosen = {"quant": quant or NATIVE_QUANT, "gpu": named.name, "gpu_count": count, "card": False}
     report = sizer.size({**stated, **chosen})
     speeds = report.ranking[0].speeds
@@ -185,7 +185,7 @@ def _check(
         count=fit.count,
         compared=compared,
         row=row,
-        looks=looks(engine, fit.gpu, fit.count) if is_slow else (),
+        when_less=slowdown_notes(engine, fit.gpu, fit.count) if is_slow else (),
     )
 
 

@@ -44,6 +44,7 @@ def llama_row(bench: BenchReport, report: Report, gpu: str) -> Row:
 
 
 def vllm_row(load: ServedLoad, report: Report, users: int, gpu: str, version: str) -> Row:
+    """What a server did as a row: the speed of one user, or of all together."""
     alone = users == 1
     name = "decode_tokens_per_second" if alone else "serving_tokens_per_second"
     rate = load.user_tokens_per_second if alone else load.total_tokens_per_second

@@ -19,7 +19,6 @@ MAX_CHARS = 4_000_000
 """Of one reading; a server's is about 100,000."""
 
 _GENERATED = "vllm:generation_tokens_total"
-_PROMPTED = "vllm:prompt_tokens_total"
 _BETWEEN_TOKENS = ("vllm:inter_token_latency_seconds", "vllm:time_per_output_token_seconds")
 _PROMPT_LENGTH = "vllm:request_prompt_tokens"
 _ANSWER_LENGTH = "vllm:request_generation_tokens"

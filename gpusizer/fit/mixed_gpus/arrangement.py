@@ -9,7 +9,7 @@ from functools import partial
 
 from gpusizer.fit.fit import Verdict
 from gpusizer.fit.mixed_gpus.device_shares import Arrangement, DeviceShare, Load
-from gpusizer.fit.mixed_gpus.from_disk import MAPPING_ENGINES, kept_in_memory
+from gpusizer.fit.mixed_gpus.from_disk import MAPPING_ENGINES, unmapped_amount
 from gpusizer.memory.engines.llama_layers import Stage
 
 
@@ -165,7 +165,7 @@ def _host_verdict(load: Load, host: DeviceShare, free: int) -> Verdict:
     verdict = _verdict(host, free)
     if verdict is not Verdict.DOES_NOT_FIT or load.engine.slug not in MAPPING_ENGINES:
         return verdict
-    return Verdict.FROM_DISK if kept_in_memory(host).high <= free else verdict
+    return Verdict.FROM_DISK if unmapped_amount(host).high <= free else verdict
 
 
 def _together(verdicts: set[Verdict], whole: bool) -> Verdict:

@@ -51,7 +51,7 @@ class DiskReading:
         }
 
 
-def kept_in_memory(host: DeviceShare) -> Amount:
+def unmapped_amount(host: DeviceShare) -> Amount:
     """What system memory has to hold whatever happens to the pages of the file."""
     return total((host.kv_cache, host.activations, host.overhead))
 
@@ -66,7 +66,7 @@ def disk_reading(load: Load, how: Arrangement, host: DeviceShare) -> DiskReading
     free = load.rig.free_ram_bytes
     if free is None:
         return None
-    resident = max(0, free - kept_in_memory(host).likely)
+    resident = max(0, free - unmapped_amount(host).likely)
     always, experts = _read_on_host(load, how, host)
     missing_share = 0.0
     if experts:

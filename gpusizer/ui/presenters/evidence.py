@@ -109,7 +109,7 @@ def _benchmark(comparison: Comparison, words: Words, ranked: Ranked) -> Html | N
         code_html(ranked.fit.estimate.engine.name, command.text, words, "bash"),
         el("ul", join(el("li", sentence) for sentence in expected), class_="gs-notes"),
         words.listed(command.notes, "gs-notes"),
-        el("h4", words("benchmark.less")) if command.looks else None,
-        words.listed(command.looks, "gs-notes"),
+        el("h4", words("benchmark.less")) if command.when_less else None,
+        words.listed(command.when_less, "gs-notes"),
         class_="gs-details gs-benchmark",
     )
