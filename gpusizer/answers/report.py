@@ -216,10 +216,7 @@ def draft_json(draft: DraftEstimate) -> dict[str, Any]:
 
 def _amounts_json(breakdown: Breakdown) -> dict[str, int]:
     return {
-        "weights_bytes": breakdown.weights.likely,
-        "kv_cache_bytes": breakdown.kv_cache.likely,
-        "activations_bytes": breakdown.activations.likely,
-        "overhead_bytes": breakdown.overhead.likely + breakdown.outside.likely,
+        **{f"{name}_bytes": amount for name, amount in breakdown.likely_bytes.items()},
         "outside_budget_bytes": breakdown.outside.likely,
         "total_bytes": breakdown.total.likely,
     }

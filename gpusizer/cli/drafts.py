@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from gpusizer.answers.report import EstimateRow, Report
-from gpusizer.cli.output import table
-from gpusizer.core.units import GIB
+from gpusizer.cli.output import memory_cells, table
 from gpusizer.fit.speculative_speeds import SpeculativeSpeeds
 
 _HEAD = ("quant", "draft", "weights", "KV", "activ.", "overhead", "total", "engine")
@@ -24,15 +23,7 @@ def _cells(row: EstimateRow) -> tuple[str, ...]:
     estimate = row.estimate
     if estimate.draft is None:
         return ()
-    memory = estimate.draft.all_gpus
-    amounts = (
-        memory.weights.likely,
-        memory.kv_cache.likely,
-        memory.activations.likely,
-        memory.overhead.likely + memory.outside.likely,
-        memory.total.likely,
-    )
-    cells = (f"{amount / GIB:.2f}" for amount in amounts)
+    cells = memory_cells(estimate.draft.all_gpus)
     return (estimate.quant.slug, estimate.draft.quant.slug, *cells, estimate.engine.slug)
 
 

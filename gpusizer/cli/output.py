@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from gpusizer.core.printable import json_text, printable
+from gpusizer.core.units import GIB
+from gpusizer.memory.breakdown import Breakdown
 
 Json = dict[str, Any]
 
@@ -23,6 +25,12 @@ def print_text(text: str) -> None:
 def lines_text(lines: Iterable[str]) -> str:
     """Lines of text: a line end that a stranger wrote begins none."""
     return "\n".join(map(printable, lines))
+
+
+def memory_cells(memory: Breakdown) -> tuple[str, ...]:
+    """Likely GiB of weights, cache, activations and overhead, and of all together."""
+    amounts = (*memory.likely_bytes.values(), memory.total.likely)
+    return tuple(f"{amount / GIB:.2f}" for amount in amounts)
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -12,7 +12,7 @@ from gpusizer.cli.choices import choice_parts
 from gpusizer.cli.drafts import draft_parts, speculation_lines
 from gpusizer.cli.evidence_text import evidence_text
 from gpusizer.cli.money import money_text, price_cell, purposes_text, rent_cell
-from gpusizer.cli.output import lines_text, table
+from gpusizer.cli.output import lines_text, memory_cells, table
 from gpusizer.cli.plans import RIG_HEAD, plan_lines, rig_lines, rig_rows
 from gpusizer.core.units import GB, GIB, TERA, format_count, format_gb, format_gib
 from gpusizer.fit.card_statements import statements_on
@@ -114,17 +114,10 @@ _ESTIMATE_HEAD = (
 def _estimate_cells(row: EstimateRow) -> tuple[str, ...]:
     estimate = row.estimate
     memory = estimate.all_gpus
-    amounts = (
-        memory.weights.likely,
-        memory.kv_cache.likely,
-        memory.activations.likely,
-        memory.overhead.likely + memory.outside.likely,
-        memory.total.likely,
-    )
     return (
         estimate.quant.slug + ("*" if estimate.native else ""),
         f"{row.bits_per_weight:.2f}",
-        *(f"{amount / GIB:.2f}" for amount in amounts),
+        *memory_cells(memory),
         f"{memory.total.low / GIB:.1f}-{memory.total.high / GIB:.1f}",
         estimate.engine.slug,
     )

@@ -22,6 +22,16 @@ class Breakdown:
         """Everything, the part outside the engine's budget included."""
         return total((self.weights, self.kv_cache, self.activations, self.overhead, self.outside))
 
+    @property
+    def likely_bytes(self) -> dict[str, int]:
+        """Likely bytes by purpose; what lies outside the engine's budget is overhead."""
+        return {
+            "weights": self.weights.likely,
+            "kv_cache": self.kv_cache.likely,
+            "activations": self.activations.likely,
+            "overhead": self.overhead.likely + self.outside.likely,
+        }
+
     def times(self, count: int) -> Breakdown:
         """The same on each of `count` GPUs."""
         return Breakdown(*(getattr(self, name).times(count) for name in Breakdown.__slots__))

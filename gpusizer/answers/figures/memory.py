@@ -27,14 +27,8 @@ def stacks(rows: Iterable[EstimateRow]) -> tuple[Stack, ...]:
 
 
 def _stack(estimate: MemoryEstimate) -> Stack:
-    memory = estimate.all_gpus
-    parts = {
-        "weights": memory.weights.likely,
-        "kv_cache": memory.kv_cache.likely,
-        "activations": memory.activations.likely,
-        "overhead": memory.overhead.likely + memory.outside.likely,
-    }
-    stacked = tuple(StackPart(key, amount) for key, amount in parts.items())
+    amounts = estimate.all_gpus.likely_bytes
+    stacked = tuple(StackPart(key, amount) for key, amount in amounts.items())
     return Stack(estimate.quant.name, stacked, estimate.engine.name)
 
 

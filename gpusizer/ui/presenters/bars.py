@@ -8,7 +8,7 @@ from gpusizer.answers.report import EstimateRow, Report
 from gpusizer.core.units import GIB
 from gpusizer.memory.breakdown import Breakdown
 from gpusizer.ui.presenters.html import Html, el, join
-from gpusizer.ui.presenters.marks import PARTS, part_bytes, parts_legend
+from gpusizer.ui.presenters.marks import PARTS, parts_legend
 from gpusizer.ui.presenters.number_format import percent
 from gpusizer.ui.presenters.words import Words
 
@@ -101,7 +101,7 @@ def segments(memory: Breakdown, scale_bytes: float, words: Words) -> list[Html]:
             style=f"width:{percent(amount, scale_bytes)}",
             title=f"{words(f'part.{part}')}: {words.amount(amount)}",
         )
-        for part, amount in part_bytes(memory).items()
+        for part, amount in memory.likely_bytes.items()
         if part in PARTS
     ]
 

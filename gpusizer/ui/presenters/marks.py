@@ -4,22 +4,11 @@ from __future__ import annotations
 
 from gpusizer.core.byte_ranges import Provenance
 from gpusizer.fit.fit import Verdict
-from gpusizer.memory.breakdown import Breakdown
 from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.words import Words
 
 PARTS = ("weights", "kv_cache", "activations", "overhead")
 """The parts of every memory bar, bottom to top."""
-
-
-def part_bytes(memory: Breakdown) -> dict[str, int]:
-    """Return the likely bytes of each part; memory outside an engine's budget is overhead."""
-    return {
-        "weights": memory.weights.likely,
-        "kv_cache": memory.kv_cache.likely,
-        "activations": memory.activations.likely,
-        "overhead": memory.overhead.likely + memory.outside.likely,
-    }
 
 
 def verdict_badge(verdict: Verdict, words: Words) -> Html:

@@ -17,7 +17,6 @@ from gpusizer.ui.presenters.derivation import derivation_html
 from gpusizer.ui.presenters.grid import Column, Grid, gpu_cell, shown
 from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.marks import (
-    part_bytes,
     provenance_legend,
     provenance_mark,
     verdict_badge,
@@ -191,7 +190,7 @@ def _estimate_row(row: EstimateRow, words: Words) -> Html:
         wider = el("sup", "†", title=words("needs_original"))
     parts = [
         join((words.gib(amount), " ", provenance_mark(provenances[part], words)))
-        for part, amount in part_bytes(memory).items()
+        for part, amount in memory.likely_bytes.items()
     ]
     cells = (
         join((estimate.quant.name, chip, wider)),
