@@ -187,7 +187,7 @@ def _estimate_json(row: EstimateRow, workload: Workload) -> dict[str, Any]:
         "host_bytes": row.host_bytes,
         "gpus": estimate.split.gpus,
         "per_gpu": _amounts_json(estimate.per_gpu),
-        "provenance": estimate.provenance(),
+        "provenance": estimate.all_gpus.provenance,
     }
     if estimate.draft is not None:
         data["draft"] = draft_json(estimate.draft)
@@ -207,10 +207,7 @@ def draft_json(draft: DraftEstimate) -> dict[str, Any]:
         "gpus": draft.split.gpus,
         **_amounts_json(draft.all_gpus),
         "per_gpu": _amounts_json(draft.per_gpu),
-        "provenance": {
-            name: getattr(draft.all_gpus, name).provenance.value
-            for name in ("weights", "kv_cache", "activations", "overhead")
-        },
+        "provenance": draft.all_gpus.provenance,
     }
 
 

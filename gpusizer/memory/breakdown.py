@@ -32,6 +32,16 @@ class Breakdown:
             "overhead": self.overhead.likely + self.outside.likely,
         }
 
+    @property
+    def provenance(self) -> dict[str, str]:
+        """How each of the same parts is known."""
+        return {
+            "weights": self.weights.provenance.value,
+            "kv_cache": self.kv_cache.provenance.value,
+            "activations": self.activations.provenance.value,
+            "overhead": (self.overhead + self.outside).provenance.value,
+        }
+
     def times(self, count: int) -> Breakdown:
         """The same on each of `count` GPUs."""
         return Breakdown(*(getattr(self, name).times(count) for name in Breakdown.__slots__))

@@ -126,16 +126,6 @@ class MemoryEstimate:
         budget = self.room(memory_bytes, free_bytes).budget_bytes
         return max(0, budget - self.budgeted.likely + self.per_gpu.kv_cache.likely)
 
-    def provenance(self) -> dict[str, str]:
-        """How each component is known."""
-        whole = self.all_gpus
-        return {
-            "weights": whole.weights.provenance.value,
-            "kv_cache": whole.kv_cache.provenance.value,
-            "activations": whole.activations.provenance.value,
-            "overhead": (whole.overhead + whole.outside).provenance.value,
-        }
-
     def bits_per_weight(self, parameters: int) -> float:
         """Bits of weights in the files for each parameter."""
         return round(self.sizes.total * 8 / parameters, 4) if parameters else 0.0

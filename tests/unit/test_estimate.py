@@ -48,7 +48,7 @@ def estimate(
 def test_weights_as_stored_are_exact_to_the_byte() -> None:
     result = estimate(engine="transformers")
     assert result.all_gpus.weights.likely == 16_060_522_496
-    assert result.provenance() == {
+    assert result.all_gpus.provenance == {
         "weights": "exact",
         "kv_cache": "derived",
         "activations": "fitted",
@@ -60,11 +60,11 @@ def test_a_serving_engine_adds_to_the_weights_by_known_rules() -> None:
     result = estimate()
     # a rotary table of 131,072 positions x 128 x 2 B; every matrix is whole MiB already
     assert result.all_gpus.weights.likely == 16_060_522_496 + 32 * 2**20
-    assert result.provenance()["weights"] == "derived"
+    assert result.all_gpus.provenance["weights"] == "derived"
 
 
 def test_weights_of_another_width_are_derived() -> None:
-    assert estimate(quant="q4_k_m", engine="llama.cpp").provenance()["weights"] == "derived"
+    assert estimate(quant="q4_k_m", engine="llama.cpp").all_gpus.provenance["weights"] == "derived"
 
 
 def test_a_total_is_the_sum_of_its_parts() -> None:

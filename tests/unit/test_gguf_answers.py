@@ -90,7 +90,9 @@ def test_rows_are_the_repository_s_files() -> None:
 
 def test_only_headers_give_exact_numbers() -> None:
     sized = report()
-    provenances = {row.estimate.quant.slug: row.estimate.provenance() for row in sized.estimates}
+    provenances = {
+        row.estimate.quant.slug: row.estimate.all_gpus.provenance for row in sized.estimates
+    }
     assert {slug for slug, by in provenances.items() if by["weights"] == "exact"} == {"q4_k_m"}
     assert {by["weights"] for by in provenances.values()} == {"exact", "derived"}
 
@@ -168,7 +170,7 @@ def test_quantizations_that_are_not_there_are_worked_out() -> None:
     (row,) = report(quant="q5_k_m").estimates
     assert not row.estimate.native
     assert row.needs_original_weights
-    assert row.estimate.provenance()["weights"] == "derived"
+    assert row.estimate.all_gpus.provenance["weights"] == "derived"
     with pytest.raises(UnknownQuant):
         report(quant="q5_k_z")
 
@@ -187,7 +189,7 @@ def test_a_projector_is_selected_by_its_path() -> None:
     (row,) = report(replace(alone, variants=(*OTHERS, *listed))).estimates
     assert row.estimate.quant.slug == "f16"
     assert row.estimate.all_gpus.weights.likely == 2 * 64 * 64 * 2
-    assert row.estimate.provenance()["weights"] == "exact"
+    assert row.estimate.all_gpus.provenance["weights"] == "exact"
 
 
 def test_each_tier_of_the_page_stands_for_one_file() -> None:

@@ -164,4 +164,4 @@ def test_native_weights_are_derived_where_no_header_was_read() -> None:
         report = Sizer(lambda ref, repo=repo: repo, load_catalogue()).size(
             {"model": "org/model", "quant": "native", "engine": "tgi"}
         )
-        assert report.estimates[0].estimate.provenance()["weights"] == expected
+        assert report.estimates[0].estimate.all_gpus.provenance["weights"] == expected

@@ -183,7 +183,7 @@ def _class(name: str) -> str:
 
 def _estimate_row(row: EstimateRow, words: Words) -> Html:
     estimate = row.estimate
-    memory, provenances = estimate.all_gpus, estimate.provenance()
+    memory, provenances = estimate.all_gpus, estimate.all_gpus.provenance
     chip = el("span", words("as_stored"), class_="gs-chip") if estimate.native else None
     wider = None
     if row.needs_original_weights:
