@@ -34,13 +34,25 @@ def test_both_formats_agree_where_they_share_a_name() -> None:
         ("Q4_0", 33, 36),  # two blocks
         ("NVFP4", 64, 36),
         ("Q1_0", 256, 36),
-        ("BF16", 3, 6),
-        ("F4", 3, 2),
         ("Q6_K", 0, 0),
+        ("F4", 32, 16),
+        ("F4", 3, 2),  # 12 bits fill two bytes
+        ("F6_E2M3", 4, 3),
+        ("F8_E8M0", 7, 7),
+        ("BOOL", 5, 5),
+        ("BF16", 8_030_261_248, 16_060_522_496),  # Llama-3.1-8B
+        ("F64", 2, 16),
+        ("C64", 2, 16),
+        ("I64", 0, 0),
     ],
 )
 def test_stored_bytes(dtype: str, elements: int, size: int) -> None:
     assert stored_bytes(dtype, elements) == size
+
+
+def test_an_unknown_dtype_is_an_error_not_a_guess() -> None:
+    with pytest.raises(KeyError):
+        stored_bytes("F12", 1)
 
 
 @pytest.mark.parametrize(

@@ -225,26 +225,3 @@ def test_group_sizes(
 ) -> None:
     tensor_group = group("w.{}" if indices else "w", shape, *indices)
     assert (tensor_group.elements, tensor_group.stored_bytes) == (elements, size)
-
-
-@pytest.mark.parametrize(
-    ("dtype", "elements", "size"),
-    [
-        ("F4", 32, 16),
-        ("F4", 3, 2),  # 12 bits fill two bytes
-        ("F6_E2M3", 4, 3),
-        ("F8_E8M0", 7, 7),
-        ("BOOL", 5, 5),
-        ("BF16", 8_030_261_248, 16_060_522_496),  # Llama-3.1-8B
-        ("F64", 2, 16),
-        ("C64", 2, 16),
-        ("I64", 0, 0),
-    ],
-)
-def test_bytes_of_a_dtype(dtype: str, elements: int, size: int) -> None:
-    assert stored_bytes(dtype, elements) == size
-
-
-def test_an_unknown_dtype_is_an_error_not_a_guess() -> None:
-    with pytest.raises(KeyError):
-        stored_bytes("F12", 1)
