@@ -27,13 +27,15 @@ def serving_plan(
     """Replicas that meet the request's target, None where it has none.
 
     GPUs that the request names are planned with alone, at the number of boards that it fixes for
-    each, and at the reader's own prices; else those that pass the filters. Raises InvalidRequest.
+    each, and at the reader's own prices; else those that pass the filters. Lengths left open share
+    out a context that the model has. Raises InvalidRequest.
     """
-    target = request.target
+    longest = profile.max_context
+    target = request.target_within(min(request.context, longest or request.context))
     if target is None:
         return None
-    asked = serving_workload(request.workload, target, profile.max_context)
-    workload, _ = resolve_workload(asked, profile)
+    sequence = serving_workload(request.workload, target, longest)
+    workload, _ = resolve_workload(sequence, profile)
     selection = select_quants(quants, profile, workload.engine)
     fitter = Fitter(profile, workload, selection.rankable, budget)
     if named:

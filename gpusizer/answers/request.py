@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator, Field, PlainValidator
@@ -23,7 +22,6 @@ from gpusizer.answers.target_fields import TargetFields
 from gpusizer.core.request_model import RequestModel, fields_of
 from gpusizer.core.validation import Flag, Number, OneOf, Refused, Text, Unit, read_text, read_texts
 from gpusizer.fit.recommendation import READING_SPEED
-from gpusizer.fit.serving_plan import ServingTarget
 
 __all__ = [
     "ALL_QUANTS",
@@ -108,11 +106,6 @@ class SizeRequest(
     CostFields,
 ):
     """A checked request to size one model."""
-
-    @cached_property
-    def target(self) -> ServingTarget | None:
-        """What replicas are to serve, None where the request asks for no plan."""
-        return self.target_within(self.context)
 
 
 def _read_gpus(value: Any) -> tuple[str, ...]:

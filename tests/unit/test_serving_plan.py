@@ -103,6 +103,13 @@ def test_lengths_left_open_are_shares_of_the_context() -> None:
     assert (target.prompt_tokens, target.answer_tokens) == (3500, 500)
 
 
+def test_lengths_left_open_share_out_what_the_model_has() -> None:
+    """GPT-2 ends at 1,024 tokens, before the context of a request that states none."""
+    open_lengths = {"prompt_tokens": None, "answer_tokens": None, "ttft_ms": None}
+    target = plan(model="openai-community/gpt2", gpu="4090", **open_lengths).target
+    assert (target.prompt_tokens, target.answer_tokens) == (768, 256)
+
+
 @pytest.mark.parametrize("field", ["prompt_tokens", "answer_tokens"])
 def test_a_length_that_takes_the_context_is_refused(field: str) -> None:
     """Of 4,000 tokens, 3,999 leave one to the other length and 4,000 none."""
