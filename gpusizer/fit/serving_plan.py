@@ -11,7 +11,7 @@ from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.messages import Note, Say, note_json
 from gpusizer.core.units import significant
 from gpusizer.fit.candidate_search import CandidateChoice, choose
-from gpusizer.fit.fit import COUNTS, Fitter, pool_on
+from gpusizer.fit.fit import COUNTS, Fitter, keeps_part_in_memory, pool_on
 from gpusizer.fit.speed import ModelFacts, Work, serving_bands
 from gpusizer.fit.speed.classes import SERVING
 from gpusizer.fit.speed.decode import step_seconds
@@ -203,9 +203,12 @@ def _choices(
 def _option(
     fitter: Fitter, facts: ModelFacts, choice: CandidateChoice, target: ServingTarget
 ) -> _Option | None:
-    """The speed of one choice; None where the catalogue lacks the bandwidth or the peak."""
+    """The speed of one choice; None where the catalogue lacks the bandwidth or the peak, and where
+    a part of the model stays in system memory."""
     gpu, estimate = choice.gpu, choice.estimate
     fitter.budget.check(fitter.profile.repo_id)
+    if keeps_part_in_memory(fitter.profile, fitter.workload, estimate):
+        return None
     work = Work.of(facts, estimate)
     guess = None
     if fitter.workload.acceptance_rate is not None:

@@ -89,6 +89,13 @@ def test_the_limits_are_of_all_replicas_together() -> None:
     assert rents.keys() == {slug for slug, usd in costs.items() if usd is not None and usd <= 20}
 
 
+def test_layers_in_system_memory_have_no_plan() -> None:
+    """What a step takes there is unknown, as for the speeds of a ranking."""
+    part = plan(gpu="4090", engine="llama.cpp", quant="q4_k_m", gpu_layers=5)
+    assert not part.rows
+    assert "plan_speed_unknown" in {note.code for note in part.notes}
+
+
 def test_an_unreachable_first_token_is_said() -> None:
     late = plan(gpu="t4", ttft_ms=20)
     assert not late.rows
