@@ -12,14 +12,7 @@ from gpusizer.core.byte_ranges import Amount
 from gpusizer.core.messages import Note, Say, note_json
 from gpusizer.core.units import GB, significant
 from gpusizer.fit.rank_reasons import bought_clauses, rented_clause
-from gpusizer.gpus.costs import (
-    DEFAULT_ASSUMPTIONS,
-    PlanCosts,
-    bought_json,
-    plan_costs,
-    rent_usd_per_hour,
-    rental_quote,
-)
+from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, PlanCosts, bought_json, plan_costs
 from gpusizer.model.profile import ModelProfile
 from gpusizer.training.fit import TrainingCost, TrainingFit
 from gpusizer.training.ladder import Most, Rung
@@ -98,12 +91,6 @@ class RankedTraining:
         if self.rate is None or self.cost.hours is None:
             return Note("why_speed_unknown")
         return Note("why_train_speed", tokens=self.rate.likely, hours=self.cost.hours)
-
-    @property
-    def rent_usd_per_hour(self) -> float | None:
-        """Of all boards."""
-        price = rent_usd_per_hour(self.fit.gpu)
-        return None if price is None else price * self.fit.count
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,7 +257,7 @@ def _banded(name: str, amount: Amount) -> dict[str, int]:
 def _ranked_json(item: RankedTraining, say: Say) -> dict[str, Any]:
     fit, cost, gpu = item.fit, item.cost, item.fit.gpu
     named_only = {} if item.largest is None else {"largest": item.largest.to_json()}
-    rent = rental_quote(gpu)
+    costs = item.costs
     return {
         "rank": item.rank,
         "gpu": gpu.slug,
@@ -293,11 +280,11 @@ def _ranked_json(item: RankedTraining, say: Say) -> dict[str, Any]:
         "hours": cost.hours,
         "energy_kwh": cost.energy_kwh,
         "price": {
-            **bought_json(item.costs),
-            "rent_usd_per_hour": item.rent_usd_per_hour,
+            **bought_json(costs),
+            "rent_usd_per_hour": costs.rent_usd_per_hour,
             "usd": cost.usd,
             "energy_usd": cost.energy_usd,
-            "as_of": None if rent is None else rent.as_of,
+            "as_of": None if costs.rent is None else costs.rent.as_of,
         },
         "power_watts": None if gpu.power_watts is None else gpu.power_watts * fit.count,
         "score": item.score.to_json(),
