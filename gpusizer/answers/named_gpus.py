@@ -51,7 +51,7 @@ def rank_named(
 
 
 def _in_machine(ranked: Ranked, fitter: Fitter, request: SizeRequest) -> Ranked:
-    """The same, with what a machine of the request's `ram_gb` holds beside the GPUs.
+    """A place as it is in a machine with the request's `ram_gb` beside the GPUs.
 
     Suggestions to leave a part in system memory go where that is too small for it.
     """

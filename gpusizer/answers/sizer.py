@@ -75,7 +75,7 @@ class Sizer:
         self.new_budget = new_budget
 
     def reading(self, fetch: Fetch) -> Sizer:
-        """The same with another source of snapshots."""
+        """A Sizer that reads another source of snapshots."""
         return Sizer(
             fetch, self.catalogue, self.quantized_repos, self.library, self.parse, self.new_budget
         )

@@ -118,7 +118,7 @@ def _estimates(fitter: TrainingFitter, plan: TrainingPlan) -> tuple[TrainingEsti
 
 
 def _by_method(plan: TrainingPlan, method: str) -> TrainingPlan:
-    """The same by another method; how the weights are held belongs to the one asked for."""
+    """The plan by another method; how the weights are held belongs to the one asked for."""
     return plan.changed(method=method, base=plan.base if method == plan.method else "auto")
 
 

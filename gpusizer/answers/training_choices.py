@@ -15,7 +15,7 @@ SortKey = tuple[float, ...]
 
 
 def in_order(items: Sequence[RankedTraining], rank_by: str) -> tuple[RankedTraining, ...]:
-    """The same, best first: what surely fits leads; equal costs go by memory, then by speed."""
+    """GPUs ranked by a policy: what surely fits leads; equal costs go by memory, then by speed."""
 
     def place(item: RankedTraining) -> tuple[bool, SortKey, SortKey]:
         tight = item.fit.verdict is Verdict.TIGHT

@@ -35,7 +35,7 @@ class BytesPerParameter:
 
     @property
     def total(self) -> float:
-        """Of one trained parameter."""
+        """Bytes of one trained parameter."""
         return self.weights + self.gradients + self.optimizer + self.masters
 
     def to_json(self) -> dict[str, float | None]:

@@ -72,7 +72,7 @@ class Score:
 
     @property
     def fast_enough(self) -> bool | None:
-        """None when the speed is unknown."""
+        """Whether each user sees as many tokens/s as asked for; None when the speed is unknown."""
         return None if self.tokens_per_second is None else self.tokens_per_second >= self.enough
 
     @property

@@ -43,7 +43,7 @@ class Breakdown:
         }
 
     def times(self, count: int) -> Breakdown:
-        """The same on each of `count` GPUs."""
+        """The sum over `count` GPUs that hold the same."""
         return Breakdown(*(getattr(self, name).times(count) for name in Breakdown.__slots__))
 
     def plus(self, other: Breakdown) -> Breakdown:

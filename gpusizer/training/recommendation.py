@@ -66,7 +66,7 @@ class TrainingScore:
 
     @property
     def fast_enough(self) -> bool | None:
-        """None when the speed is unknown."""
+        """Whether it trains as many tokens/s as asked for; None when the speed is unknown."""
         return None if self.tokens_per_second is None else self.tokens_per_second >= self.enough
 
     @property

@@ -49,7 +49,7 @@ def few_levels(rows: Sequence[EstimateRow]) -> list[EstimateRow]:
 
 
 def context_points(longest: int) -> tuple[int, ...]:
-    """Where a curve along the context is computed: eighths, and halvings of the first of them.
+    """Contexts at which a curve is computed: eighths, and halvings of the first of them.
 
     >>> context_points(2048)
     (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 768, 1024, 1280, 1536, 1792, 2048)

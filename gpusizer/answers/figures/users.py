@@ -41,7 +41,8 @@ def user_speed(
 
 
 def user_speeds(report: Report, fits: Sequence[Fit]) -> tuple[UserSpeed, ...]:
-    """Of every fit that serves text, as far as its cache holds users of the report's context."""
+    """A curve for every fit that serves text, as far as its cache holds users of the report's
+    context."""
     curves = []
     for fit in fits:
         each = min(_MOST_USERS, report.workload.max_num_seqs or _MOST_USERS)

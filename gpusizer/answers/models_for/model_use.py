@@ -63,7 +63,7 @@ class ModelUse:
         }
 
     def updated(self, listed: ListedModel, place: int, as_of: date, source: str) -> ModelUse:
-        """The same with the figures of a live listing, where this states them."""
+        """These figures, replaced by those that a live listing states."""
         return ModelUse(
             created=listed.created or self.created,
             downloads=self.downloads if listed.downloads is None else listed.downloads,

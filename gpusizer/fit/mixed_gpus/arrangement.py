@@ -161,7 +161,7 @@ def _verdict(share: DeviceShare, memory: int) -> Verdict:
 
 
 def _host_verdict(load: Load, host: DeviceShare, free: int) -> Verdict:
-    """As of a device, but that an engine which maps its file needs no room for the weights."""
+    """Verdict of system memory: an engine that maps its file needs no room there for weights."""
     verdict = _verdict(host, free)
     if verdict is not Verdict.DOES_NOT_FIT or load.engine.slug not in MAPPING_ENGINES:
         return verdict

@@ -44,7 +44,7 @@ class ReplicaPace:
     most_users: int
 
     def at_speeds(self, steps: RateBand, prompts: RateBand, end: str) -> ReplicaPace:
-        """The same at the "low" or "high" end of the bands of both speeds."""
+        """The pace at the "low" or "high" end of the bands of both speeds."""
         step, by = self.step, getattr(steps, end)
         reading = self.prompt_seconds / getattr(prompts, end)
         return replace(self, step=lambda users: step(users) / by, prompt_seconds=reading)

@@ -57,7 +57,7 @@ class Speculation:
     def of(
         cls, profile: ModelProfile, workload: Workload, estimate: MemoryEstimate, model: Work
     ) -> Speculation | None:
-        """None without a draft that generates text, or where the engine runs none."""
+        """A model and its draft; None without one that generates text or that the engine runs."""
         draft, memory = profile.draft, estimate.draft
         if draft is None or memory is None or not workload.draft_tokens:
             return None

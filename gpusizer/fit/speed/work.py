@@ -75,7 +75,8 @@ class ModelFacts:
     def of(
         cls, profile: ModelProfile, workload: Workload, prompt: int | None = None
     ) -> ModelFacts | None:
-        """None for models that generate no text. `prompt` overrides the assumed share."""
+        """Facts of a model and workload; None where it generates no text. `prompt` tokens stand in
+        place of the assumed share."""
         arch = profile.architecture
         if arch is None or not arch.generates:
             return None
@@ -177,7 +178,7 @@ class Work:
         return max(share, min(1.0, self.tensor / self.facts.experts))
 
     def users_each(self, sequences: float) -> int:
-        """Of so many sequences those of the fullest data-parallel rank."""
+        """Sequences of the fullest data-parallel rank, of so many."""
         return Split(data=self.data).users_each(sequences)
 
     def step_bytes(self, sequences: float) -> float:

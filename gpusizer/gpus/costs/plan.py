@@ -68,7 +68,7 @@ class CostAssumptions:
 
     @property
     def without_own_prices(self) -> CostAssumptions:
-        """The same for GPUs that the reader's prices are not of."""
+        """Assumptions for GPUs that the reader's own prices are not of."""
         return replace(self, gpu_usd=None, gpu_usd_per_hour=None)
 
     def to_json(self) -> dict[str, Any]:
@@ -189,7 +189,7 @@ class PlanCosts:
 
     @property
     def break_even_months(self) -> float | None:
-        """The same in months of the assumed hours."""
+        """Months of the assumed hours after which buying has cost less; None as for hours."""
         return self.months_until_cheaper_than(self.rent_usd_per_hour)
 
     def months_until_cheaper_than(self, rent_usd_per_hour: float | None) -> float | None:
