@@ -45,7 +45,7 @@ class SpeculativeSpeeds:
 def speculative_speeds(
     profile: ModelProfile, workload: Workload, fit: Fit
 ) -> SpeculativeSpeeds | None:
-    """Speeds of a fit whose draft guesses; None without one, and where that of the GPU is unknown."""
+    """Speeds of a fit whose draft guesses; None without one, or on a GPU of unknown speed."""
     work = work_of(profile, workload, fit.estimate)
     guess = None if work is None else Speculation.of(profile, workload, fit.estimate, work)
     gpu = fit.gpu

@@ -61,7 +61,7 @@ class Matrix:
 
     @property
     def parameters(self) -> int:
-        """Of all copies."""
+        """Parameters of all copies."""
         return self.out_width * self.in_width * self.copies
 
     @property

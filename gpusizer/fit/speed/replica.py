@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from gpusizer.fit.speed.rate import RateBand
 
 _HALVINGS = 40
-_ROUNDING = 1e-9
+_ROUNDING = 1e-9  # relative error of a rate, by which no replica more is needed
 
 
 @dataclass(frozen=True, slots=True)
