@@ -11,7 +11,7 @@ from gpusizer.answers.selection import select_quants
 from gpusizer.core.time_budget import TimeBudget
 from gpusizer.fit.filters import board_limits, narrowed
 from gpusizer.fit.fit import Fitter
-from gpusizer.fit.serving_plan import ServingPlan, plan_serving, serving_workload
+from gpusizer.fit.serving_plan import ServingPlan, joined, plan_serving, serving_workload
 from gpusizer.gpus import Catalogue
 from gpusizer.model.profile import ModelProfile
 
@@ -39,14 +39,13 @@ def serving_plan(
     selection = select_quants(quants, profile, workload.engine)
     fitter = Fitter(profile, workload, selection.rankable, budget)
     if named:
-        boards = {gpu.slug: count for gpu, count in named}
-        gpus = {gpu.slug: gpu for gpu, _ in named}
-        return plan_serving(
-            fitter,
-            Catalogue(tuple(gpus.values())),
-            target,
-            request.assumptions,
-            boards=[boards[slug] for slug in gpus],
+        return joined(
+            [
+                plan_serving(
+                    fitter, Catalogue((gpu,)), target, request.assumptions, boards=[boards]
+                )
+                for gpu, boards in named
+            ]
         )
     passing = narrowed(catalogue, request.filters.groups)
     return plan_serving(

@@ -159,7 +159,9 @@ def plan_serving(
     limits = dict(zip((gpu.slug for gpu in catalogue.gpus), most_boards or (), strict=False))
     kept = [o for slug, o in best.items() if o.total_boards <= _limit(limits, slug, most_boards)]
     priced = [(option, _costs(option, target, assumptions)) for option in kept]
-    placed = sorted(priced, key=lambda pair: _place(*pair))[: top or None]
+    placed = sorted(
+        priced, key=lambda pair: _place(pair[0].choice.tight, pair[0].total_boards, pair[1])
+    )[: top or None]
     dropped = len(best) - len(kept)
     notes = _notes(
         target,
@@ -170,6 +172,25 @@ def plan_serving(
     )
     rows = tuple(_row(option, target, costs) for option, costs in placed)
     return ServingPlan(target, rows, tuple(notes))
+
+
+def joined(plans: Sequence[ServingPlan]) -> ServingPlan:
+    """Plans for the same target as one: fewest boards first, and GPUs that notes count added up."""
+    rows = [row for plan in plans for row in plan.rows]
+    by_code: dict[str, list[Note]] = {}
+    for note in (note for plan in plans for note in plan.notes):
+        by_code.setdefault(note.code, []).append(note)
+    return ServingPlan(
+        plans[0].target,
+        tuple(sorted(rows, key=lambda row: _place(row.tight, row.total_boards, row.costs))),
+        tuple(map(_added_up, by_code.values())),
+    )
+
+
+def _added_up(notes: Sequence[Note]) -> Note:
+    counts = [int(note.fields["count"]) for note in notes if "count" in note.fields]
+    counted = {"count": sum(counts)} if counts else {}
+    return Note(notes[0].code, **{**notes[0].fields, **counted})
 
 
 def _limit(
@@ -291,10 +312,10 @@ def _costs(option: _Option, target: ServingTarget, assumptions: CostAssumptions)
     return plan_costs(gpu, boards, target.tokens_per_second, assumptions)
 
 
-def _place(option: _Option, costs: PlanCosts) -> tuple[bool, int, float]:
+def _place(tight: bool, boards: int, costs: PlanCosts) -> tuple[bool, int, float]:
     """Fewest boards first, then the least cost of an hour."""
     cost = costs.lowest_usd_per_hour
-    return (option.choice.tight, option.total_boards, math.inf if cost is None else cost)
+    return (tight, boards, math.inf if cost is None else cost)
 
 
 def _notes(

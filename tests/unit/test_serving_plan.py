@@ -80,6 +80,19 @@ def test_what_other_programs_hold_is_not_planned_with() -> None:
     assert not plan(gpu="4090 (8 GB free)", gpu_count=1).rows
 
 
+def test_every_named_gpu_is_planned_with() -> None:
+    """One product with different counts or free memory, and two cards described by one size."""
+    twice = plan(gpu="2xa100 pcie 80gb, 4xa100 pcie 80gb").rows
+    assert sorted(row.boards for row in twice) == [2, 4]
+    free = plan(gpu="h100 sxm, h100 sxm (40 GB free), t4", ttft_ms=100)
+    assert [row.total_boards for row in free.rows] == sorted(r.total_boards for r in free.rows)
+    assert len(free.rows) == 2
+    described = plan(gpu="custom:48GB@900GB/s@100TFLOPS, custom:48GB@500GB/s@100TFLOPS").rows
+    assert len(described) == 2
+    late = plan(gpu="t4, t4", ttft_ms=20).notes
+    assert [note.fields["count"] for note in late if "count" in note.fields] == [2]
+
+
 def test_the_limits_are_of_all_replicas_together() -> None:
     fields = {"requests_per_second": 50, "top": 0}
     costs = {row.gpu.slug: row.costs.rent_usd_per_hour for row in plan(**fields).rows}
