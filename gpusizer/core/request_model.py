@@ -92,10 +92,15 @@ def _first_refusal(
 def _refusal(name: str, value: Any, info: FieldInfo, detail: ErrorDetails) -> InvalidRequest:
     """The error of a value that a reader refused or that is outside of the field's bounds."""
     low, high = bounds_of(info)
-    bounds = {} if low is None or high is None else {"low": low, "high": high}
+    bounds = {} if low is None or high is None else {"low": _shown(low), "high": _shown(high)}
     refused = detail.get("ctx", {}).get("error")
     if isinstance(refused, Refused):
         facts = refused.facts or (bounds if refused.reason == "out_of_range" else {})
         return fail(name, refused.value, refused.reason, **facts)
     number = read_integer(value) if type_of(info) is int else value
     return fail(name, number, "out_of_range", **bounds)
+
+
+def _shown(bound: float) -> float:
+    """A bound as a sentence writes it: 1000000 rather than 1000000.0."""
+    return int(bound) if float(bound).is_integer() else bound

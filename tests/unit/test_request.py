@@ -15,6 +15,7 @@ from gpusizer.fit.filters import NO_FILTER
 from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS
 from gpusizer.gpus.names import GpuRequest, parse_gpu_request
 from gpusizer.memory.workload import Workload
+from gpusizer.text import say_error
 
 
 def test_defaults_are_made_visible() -> None:
@@ -232,3 +233,9 @@ def test_a_count_may_stand_before_the_name(text: str, name: str, count: int | No
 def test_impossible_counts(text: str) -> None:
     with pytest.raises(InvalidRequest):
         parse_gpu_request(text)
+
+
+def test_bounds_are_written_without_a_fraction() -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        SizeRequest.from_fields({"model": "org/name", "min_tok_s": 1e9})
+    assert say_error(refused.value).endswith("it must be between 0.01 and 1000000.")

@@ -91,7 +91,9 @@ def caches_honoured(version: str | None) -> tuple[str, ...]:
     )
 
 
-_FREE_MEMORY_CHECKED = (0, 9, 1)  # issue 20305; 0.8 has no such check in gpu_worker.py
+# Issue 20305 and pull request 1560 of vllm-project/llm-compressor name 0.9.1 as the first release
+# that refuses; 0.8 has no such check in gpu_worker.py.
+_FREE_MEMORY_CHECKED = (0, 9, 1)
 
 
 def checks_free_memory(version: str | None) -> bool:
