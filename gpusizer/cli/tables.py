@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from gpusizer.answers.comparison import Comparison, GpuListing
 from gpusizer.answers.model_card.verdicts import JudgedStatement
 from gpusizer.answers.report import EstimateRow, Report, line
-from gpusizer.cli.capacity import plan_parts
 from gpusizer.cli.choices import choice_parts
 from gpusizer.cli.drafts import draft_parts, speculation_lines
 from gpusizer.cli.evidence_text import evidence_text
 from gpusizer.cli.money import money_text, price_cell, purposes_text, rent_cell
 from gpusizer.cli.output import lines_text, memory_cells, table
 from gpusizer.cli.plans import RIG_HEAD, plan_lines, rig_lines, rig_rows
+from gpusizer.cli.serving_plan import plan_parts
 from gpusizer.core.units import GB, GIB, TERA, format_count, format_gb, format_gib
 from gpusizer.fit.card_statements import statements_on
 from gpusizer.fit.ranking import Ranked
