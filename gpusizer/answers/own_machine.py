@@ -1,4 +1,5 @@
-"""What the system memory and the disk of a machine make of the fits on GPUs named for it."""
+"""GPUs named for a machine of stated memory: how many there are, and what its memory and its disk
+make of the fits on them."""
 
 from __future__ import annotations
 
@@ -6,10 +7,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gpusizer.answers.request import SizeRequest
-from gpusizer.fit.fit import Fitter
+from gpusizer.fit.fit import Fitter, asked_split
 from gpusizer.fit.host_memory import in_host_memory
 from gpusizer.fit.mixed_gpus.machine import machine_of
 from gpusizer.fit.ranking import Ranked
+
+
+def boards_named(request: SizeRequest, count: int | None = None) -> int | None:
+    """Boards of each GPU that is named without a number: `count`; None for the fewest that fit.
+
+    A machine of stated memory has the GPUs that it has: one of each, unless more are asked for.
+    """
+    is_open = count is None and asked_split(request.workload) is None
+    return 1 if is_open and request.ram_bytes is not None else count
 
 
 def in_machine(
