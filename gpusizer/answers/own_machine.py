@@ -13,7 +13,7 @@ from gpusizer.fit.mixed_gpus.machine import machine_of
 from gpusizer.fit.ranking import Ranked
 
 
-def boards_named(request: SizeRequest, count: int | None = None) -> int | None:
+def boards_of(request: SizeRequest, count: int | None = None) -> int | None:
     """Boards of each GPU that is named without a number: `count`; None for the fewest that fit.
 
     A machine of stated memory has the GPUs that it has: one of each, unless more are asked for.

@@ -13,7 +13,7 @@ from gpusizer.answers.model_card.card_answer import answer_card, with_authors_te
 from gpusizer.answers.models_for.model_library import ModelLibrary
 from gpusizer.answers.models_for.models_answer import ModelsFor
 from gpusizer.answers.models_for.service import models_for
-from gpusizer.answers.own_machine import boards_named, in_machine
+from gpusizer.answers.own_machine import boards_of, in_machine
 from gpusizer.answers.planning import serving_plan
 from gpusizer.answers.report import EstimateRow, Report
 from gpusizer.answers.request import (
@@ -126,9 +126,7 @@ class Sizer:
         return self.fetch(ref)
 
     def _report(self, request: SizeRequest, profile: ModelProfile, budget: TimeBudget) -> Report:
-        named = self._named(
-            request.gpus, boards_named(request, request.gpu_count), request.own_memory
-        )
+        named = self._named(request.gpus, boards_of(request, request.gpu_count), request.own_memory)
         workload, notes = resolve_workload(request.workload, profile)
         selection = select_quants(self._quants(request, profile), profile, workload.engine)
         shown = Fitter(profile, workload, selection.shown, budget)
@@ -232,7 +230,7 @@ class Sizer:
         Raises any GpusizerError.
         """
         request = CompareRequest.from_fields(fields)
-        named = self._named(request.compared, boards_named(request), request.own_memory)
+        named = self._named(request.compared, boards_of(request), request.own_memory)
         if not request.model:
             return Comparison(tuple(ComparedGpu(*pair, None) for pair in named), None, None)
         snapshot = self.snapshot(request)

@@ -30,8 +30,8 @@ def why_of(text: str) -> str:
 
 
 def test_the_headline_is_the_first_row_and_alternatives_stand_beside_it(visit: Open) -> None:
-    """The page says what a program gets for the same question, in both widths; sorted by a column
-    the table starts with the largest or the least of all rows, on a phone as well."""
+    """The page says what a program gets for the same question, in both widths; on a phone, too, its
+    rows are sorted by a column."""
     window = visit()
     report = ask(window.address, "size", {"model": MODEL, "card": "false"}).json()
     first, alternatives = report["ranking"][0], report["alternatives"]
