@@ -27,6 +27,16 @@ def test_a_space_runs_what_is_tested() -> None:
     assert HEAD["suggested_hardware"] == "cpu-basic"
 
 
+def test_the_hub_accepts_what_the_space_says_of_itself() -> None:
+    """By the Hub's reference of a Space's configuration, huggingface.co/docs/hub."""
+    colours = {"red", "yellow", "green", "blue", "indigo", "purple", "pink", "gray"}
+    assert {HEAD["colorFrom"], HEAD["colorTo"]} <= colours
+    assert (HEAD["sdk"], HEAD["title"]) == ("gradio", PROJECT["name"])
+    assert len(HEAD["short_description"]) <= 60
+    assert {"gpu", "vram", "mcp-server"} <= set(HEAD["tags"])
+    assert HEAD["hf_oauth"] is True and HEAD["hf_oauth_scopes"] == ["gated-repos"]
+
+
 def test_models_of_the_space_are_embedded() -> None:
     assert set(HEAD["models"]) <= set(EmbeddedSnapshots(SNAPSHOTS_DIR).ids())
 

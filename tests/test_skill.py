@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from gpusizer.cli.arguments import build_parser
+from gpusizer.fit.fit import Verdict
 from gpusizer.ui.page_scripts import TAB_ID
 from gpusizer.ui.page_state import PageState
 
@@ -29,6 +30,12 @@ def test_the_skills_commands_are_understood(line: str) -> None:
     words = shlex.split(line)
     arguments = build_parser(words).parse_args(words)
     assert arguments.command == words[0] and arguments.json
+
+
+def test_the_skill_names_every_verdict() -> None:
+    """Those of `ranking[].verdict`, in the words of the JSON."""
+    (line,) = re.findall(r"^- `ranking\[\]\.verdict`: (.+?)\. ", SKILL, re.M | re.S)
+    assert {verdict.value for verdict in Verdict} == set(re.findall(r"`(\w+)`", line))
 
 
 def test_the_skill_shows_most_commands() -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from gpusizer.answers.request import SizeRequest
 from gpusizer.answers.selection import every_quant
 from gpusizer.fit.best_on_gpu import advised, best_on
-from gpusizer.fit.fit import Fitter
+from gpusizer.fit.fit import Fitter, asked_split
 from gpusizer.fit.host_memory import in_host_memory
 from gpusizer.fit.mixed_gpus.machine import machine_of
 from gpusizer.fit.ranking import Ranked
@@ -20,6 +20,15 @@ from gpusizer.gpus.own_memory import OwnMemory
 
 NamedGpu = tuple[Gpu, int | None]
 """A GPU and the boards that the request asks for; None leaves their number open."""
+
+
+def boards_of(request: SizeRequest, count: int | None = None) -> int | None:
+    """Boards of each GPU that is named without a number: `count`; None for the fewest that fit.
+
+    A machine of stated memory has the GPUs that it has: one of each, unless more are asked for.
+    """
+    is_open = count is None and asked_split(request.workload) is None
+    return 1 if is_open and request.ram_bytes is not None else count
 
 
 def find_named(

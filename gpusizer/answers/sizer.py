@@ -13,7 +13,7 @@ from gpusizer.answers.model_card.card_answer import answer_card, with_authors_te
 from gpusizer.answers.models_for.model_library import ModelLibrary
 from gpusizer.answers.models_for.models_answer import ModelsFor
 from gpusizer.answers.models_for.service import models_for
-from gpusizer.answers.named_gpus import NamedGpu, find_named, rank_named
+from gpusizer.answers.named_gpus import NamedGpu, boards_of, find_named, rank_named
 from gpusizer.answers.planning import serving_plan
 from gpusizer.answers.report import EstimateRow, Report
 from gpusizer.answers.request import (
@@ -122,7 +122,8 @@ class Sizer:
         return self.fetch(ref)
 
     def _report(self, request: SizeRequest, profile: ModelProfile, budget: TimeBudget) -> Report:
-        named = find_named(request.gpus, request.gpu_count, self.catalogue, request.own_memory)
+        boards = boards_of(request, request.gpu_count)
+        named = find_named(request.gpus, boards, self.catalogue, request.own_memory)
         workload, notes = resolve_workload(request.workload, profile)
         quants = self._quants(request, profile)
         selection = select_quants(quants, profile, workload.engine)
@@ -219,7 +220,8 @@ class Sizer:
         Raises any GpusizerError.
         """
         request = CompareRequest.from_fields(fields)
-        named = find_named(request.compared, None, self.catalogue, request.own_memory)
+        boards = boards_of(request)
+        named = find_named(request.compared, boards, self.catalogue, request.own_memory)
         if not request.model:
             return Comparison(tuple(ComparedGpu(*pair, None) for pair in named), None, None)
         snapshot = self.snapshot(request)

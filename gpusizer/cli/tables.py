@@ -184,6 +184,10 @@ def why_text(ranking: Sequence[Ranked]) -> list[str]:
     return [lines_text(lines)] if lines else []
 
 
+_ABOUT_SPEED = ("part_speed_unknown", "rig_from_disk", "disk_speed")
+"""Reasons that say why no speed is claimed, or what bounds it."""
+
+
 def consulted_text(item: Ranked) -> str:
     """Write the limits of a GPU that the request names, and what would make the model fit on it."""
     fit = item.fit
@@ -193,7 +197,7 @@ def consulted_text(item: Ranked) -> str:
     if item.speeds is not None:
         lines += _speed_lines(item.speeds)
         lines += speculation_lines(item.speculation, item.speeds.users)
-    lines += [f"  ! {say_note(n)}" for n in item.reasons if n.code == "part_speed_unknown"]
+    lines += [f"  ! {say_note(note)}" for note in item.reasons if note.code in _ABOUT_SPEED]
     lines += [f"  ! {say_note(note)}" for note in statements_on(fit)]
     if item.advice:
         alone = any(suggestion.enough for suggestion in item.advice)

@@ -83,12 +83,12 @@ def test_tabs_are_written_into_the_address(visit: Open) -> None:
 
 
 def column(page: Any, grid: str, index: int) -> list[str]:
-    """Return the texts of a column's cells, from the top row on."""
-    cells = page.locator(f"{grid} [role=row] > [data-col='{index}']")
-    rows = page.locator(f"{grid} [role=row][data-index]")
-    order = [int(row.get_attribute("data-index")) for row in rows.all()]
-    texts = cells.all_inner_texts()
-    return [text for _, text in sorted(zip(order, texts, strict=True))]
+    """Return the texts of a column's cells, from the top row on; all are read at one moment."""
+    cells: list[tuple[int, str]] = page.eval_on_selector_all(
+        f"{grid} [role=row][data-index] > [data-col='{index}']",
+        "cells => cells.map(cell => [Number(cell.parentElement.dataset.index), cell.innerText])",
+    )
+    return [text for _, text in sorted(cells)]
 
 
 def sort(page: Any, grid: str, index: int, order: str) -> None:

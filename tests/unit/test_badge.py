@@ -73,6 +73,15 @@ def test_colours_go_by_the_verdict(gpu: str, quant: str, verdict: str) -> None:
     assert len(others) == 2 and (shown.colour in others) == (verdict != "offload")
 
 
+def test_what_is_read_from_the_disk_has_a_colour_of_its_own() -> None:
+    """A card of 6 GB and 6 GB of system memory, of which 4 are the system's: 8.7 GB of weights."""
+    machine = {"quant": "q8_0", "ram_gb": "6"}
+    shown = badge("rtx 3050 6gb", **machine)
+    assert ENGLISH.verdict("from_disk") in shown.value
+    assert shown.colour not in {badge("1x rtx 3050 6gb", quant=q).colour for q in ("q8_0", "fp8")}
+    assert contrast(shown.colour) >= 4.5
+
+
 def contrast(colour: str) -> float:
     """Of white on a colour: WCAG 2.2, relative luminance."""
     parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]

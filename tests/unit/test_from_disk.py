@@ -147,8 +147,29 @@ def test_named_gpus_with_stated_memory_are_judged_as_their_machine() -> None:
     assert "try_offload" not in [suggestion.note.code for suggestion in stated[0].advice]
 
 
+@pytest.mark.parametrize(
+    ("asked", "boards"),
+    [
+        ({"gpu": "3090"}, 1),
+        ({"gpu": "2x3090"}, 2),
+        ({"gpu": "3090", "gpu_count": 3}, 3),
+        ({"gpu": "3090", "tensor_parallel": 4}, 4),
+        ({"gpu": "3090", "ram_gb": ""}, 8),
+    ],
+)
+def test_a_machine_of_stated_memory_has_one_card_unless_more_are_named(
+    asked: dict[str, Any], boards: int
+) -> None:
+    fields = {"model": "Qwen/Qwen3-235B-A22B", "quant": "q4_k_m", "card": False, "ram_gb": 64}
+    asked = {**fields, **asked}
+    assert embedded_sizer().size(asked).ranking[0].fit.count == boards
+    if "gpu_count" not in asked:
+        compared = embedded_sizer().compare({**asked, "gpus": asked["gpu"]}).items[0].ranked
+        assert compared is not None and compared.fit.count == boards
+
+
 def test_memory_beside_cards_that_hold_the_model_changes_nothing() -> None:
-    fields = {"model": "Qwen/Qwen3-8B", "quant": "native", "card": False, "gpu": "4090"}
+    fields = {"model": "Qwen/Qwen3-8B", "quant": "native", "card": False, "gpu": "1x 4090"}
     plain, stated = (embedded_sizer().size({**fields, **more}) for more in ({}, {"ram_gb": 8}))
     assert plain.ranking == stated.ranking
 

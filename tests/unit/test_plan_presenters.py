@@ -81,5 +81,10 @@ def test_a_card_says_what_a_draft_brings(language: Language) -> None:
     words = Words(language)
     html = str(cards_html(comparison, ("h100-sxm5-80gb",), "", words))
     assert words("spec.guessed") in html
+    assert comparison is not None and comparison.items[0].ranked is not None
+    draft = comparison.items[0].ranked.fit.estimate.draft
+    assert draft is not None and draft.per_gpu.total.likely > 0
+    memory = words.amount(draft.per_gpu.total.likely)
+    assert f"<dt>{words('spec.draft_memory')}</dt><dd>{memory}</dd>" in html
     assert "--speculative-config" in html
     assert "7 GB/s" in html

@@ -340,9 +340,11 @@ def plan_costs(
     by default the current day.
     """
     own, own_rent = assumptions.gpu_usd, assumptions.gpu_usd_per_hour
+    buy = gpu.buy if own is None else Price(own, "own", "own", None)
+    is_own = buy is not None and buy.basis == "own"
     return PlanCosts(
         boards=boards,
-        buy=gpu.buy if own is None else Price(own, "own", "own", None),
+        buy=buy,
         buy_year=gpu.release_year,
         rent=rental_quote(gpu) if own_rent is None else own_quote(own_rent),
         tokens_per_second=tokens_per_second,
@@ -350,8 +352,8 @@ def plan_costs(
         cards=is_card(gpu),
         power_supply_watts=power_supply_watts(gpu, boards),
         assumptions=assumptions,
-        market=gpu.market if own is None else (),
-        similar=gpu.similar if own is None else None,
+        market=() if is_own else gpu.market,
+        similar=None if is_own else gpu.similar,
         today=today or current_day(),
     )
 

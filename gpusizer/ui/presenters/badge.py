@@ -30,6 +30,7 @@ _COLOURS = {
     "fits": "#1a7f37",
     "tight": "#9a6700",
     "offload": "#bc4c00",
+    "from_disk": "#953800",
     "does_not_fit": "#cf222e",
 }
 _KINDS = {

@@ -17,6 +17,7 @@ from gpusizer.fit.speed import Rate, Speeds
 from gpusizer.gpus import Gpu
 from gpusizer.gpus.costs import rental_quote
 from gpusizer.gpus.purchase import current_day
+from gpusizer.memory.draft import DraftEstimate
 from gpusizer.ui.presenters.bars import segments
 from gpusizer.ui.presenters.commands import launch_html
 from gpusizer.ui.presenters.evidence import evidence_html
@@ -257,8 +258,17 @@ def _performance(ranked: Ranked, words: Words) -> Iterator[Spec]:
             yield from _with_users(ranked.speeds, words)
         if ranked.speculation is not None:
             yield _guessed(ranked.speculation, words)
+    if ranked.fit.estimate.draft is not None:
+        yield _draft_memory(ranked.fit.estimate.draft, words)
     if ranked.largest is not None:
         yield from _limits(ranked.largest, words)
+
+
+def _draft_memory(draft: DraftEstimate, words: Words) -> Spec:
+    """The memory that a draft model takes on each GPU, which the bar of the card includes."""
+    total = draft.per_gpu.total
+    band = words("tile.band", low=words.amount(total.low), high=words.amount(total.high))
+    return "draft_memory", words.amount(total.likely), f"{draft.quant.name} · {band}"
 
 
 def _guessed(speeds: SpeculativeSpeeds, words: Words) -> Spec:

@@ -1,0 +1,43 @@
+"""A card in use and one whose machine is too small, by the page's address."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+from playwright.sync_api import expect
+
+from tests.api.plain_http import ask
+from tests.browser.test_page import Open, query, wait_for_answer
+
+MODEL = "Qwen/Qwen3-235B-A22B"
+OWN = "4090 (20.5 GB free)"
+CUSTOM = "custom:300GB@1800GB/s@5000USD"
+GPUS = ("rtx-3090-24gb", OWN, CUSTOM, "8x h100-sxm-80gb")
+
+
+def test_what_no_memory_holds_is_read_from_the_disk(visit: Open) -> None:
+    """The verdict stands between offload and no, with the bound on its speed; a card in use, one
+    that is described with a price, and eight large ones stand beside it."""
+    window = visit()
+    machine = {"ram_gb": 64, "disk_gb_per_s": 3.5}
+    page = window.go(f"/?{urlencode({'model': MODEL, 'gpus': ','.join(GPUS), **machine})}")
+    wait_for_answer(page, MODEL)
+    asked = {"model": MODEL, "gpu": "rtx-3090-24gb", "card": "false", **machine}
+    place = ask(window.address, "size", asked).json()["ranking"][0]
+    (speed,) = (note["message"] for note in place["reasons"] if note["code"] == "disk_speed")
+    cards = page.locator("#gs-cards .gs-card")
+    expect(cards).to_have_count(4)
+    card, used, described, large = cards.all()
+    for width in (1280, 390):
+        window.show(width, "light")
+        expect(card.locator(".gs-fit")).to_contain_text("pages from disk", ignore_case=True)
+        expect(used.locator("h3")).to_have_text("GeForce RTX 4090 24GB (20.5 GB free)")
+        expect(used.locator(".gs-fit")).to_contain_text("of 19.1 GiB")
+        expect(described.locator(".gs-fit")).to_contain_text("fits", ignore_case=True)
+        expect(described).to_contain_text("$5,000")
+        expect(described).to_contain_text("your price")
+        expect(card.locator(".gs-notes").last).to_contain_text(speed)
+        expect(large.locator(".gs-fit")).to_contain_text("fits", ignore_case=True)
+        expect(large.locator("h3")).to_contain_text("8 × H100")
+    assert query(page)["ram_gb"] == ["64"] and query(page)["disk_gb_per_s"] == ["3.5"]
+    window.shot("from-disk-390")
