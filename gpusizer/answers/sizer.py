@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from gpusizer.answers.comparison import ComparedGpu, Comparison, GpuListing, nothing_found
-from gpusizer.answers.drafting import read_draft
+from gpusizer.answers.drafting import as_authors_draft, read_draft
 from gpusizer.answers.model_card.asking import Asking
 from gpusizer.answers.model_card.card_answer import answer_card, with_authors_terms
 from gpusizer.answers.models_for.model_library import ModelLibrary
@@ -97,7 +97,8 @@ class Sizer:
         about: tuple[Note, ...] = ()
         if request.as_card:
             terms, note = with_authors_terms(fields, snapshot.card, profile)
-            request, about = SizeRequest.from_fields(terms), (note,)
+            request, profile, unread = as_authors_draft(terms, profile, self.fetch, budget)
+            about = (note, *unread)
         report = self._report(request, profile, budget)
         if snapshot.card is not None and request.card:
             asking = Asking(profile, self.catalogue, request, TimeBudget(_CARD_SECONDS))
