@@ -13,6 +13,7 @@ from gpusizer.answers.model_card.card_answer import answer_card, with_authors_te
 from gpusizer.answers.models_for.model_library import ModelLibrary
 from gpusizer.answers.models_for.models_answer import ModelsFor
 from gpusizer.answers.models_for.service import models_for
+from gpusizer.answers.own_fields import unnamed_notes
 from gpusizer.answers.own_machine import in_machine
 from gpusizer.answers.planning import serving_plan
 from gpusizer.answers.report import EstimateRow, Report
@@ -39,7 +40,7 @@ from gpusizer.fit.ranking import Ranked, Ranking, rank_gpus
 from gpusizer.fit.recommendation import READING_SPEED
 from gpusizer.gpus import Catalogue, Gpu
 from gpusizer.gpus.names import parse_gpu_request
-from gpusizer.gpus.own_cards import OwnCards
+from gpusizer.gpus.own_cards import OwnCards, with_used_memory
 from gpusizer.gpus.own_memory import OwnMemory
 from gpusizer.hub.model_ref import ParseRef, check_revision, is_repo_id, parse_model_ref
 from gpusizer.hub.quantized_repos import Lister, QuantizedRepo
@@ -140,8 +141,8 @@ class Sizer:
                 about = (Note("filters_not_applied"),)
         else:
             ranking, about = self._ranked(ranker, request)
-            if (request.own_memory.is_stated or request.ram_gb) and not request.rig:
-                about = (*about, Note("own_memory_not_applied"))
+            if not request.rig:
+                about = (*about, *unnamed_notes(request.own_memory, has_ram=bool(request.ram_gb)))
             if request.assumptions.has_own_prices:
                 about = (*about, Note("own_prices_need_a_gpu"))
         rig = None
@@ -166,6 +167,7 @@ class Sizer:
     def _ranked(self, ranker: Fitter, request: SizeRequest) -> tuple[Ranking, tuple[Note, ...]]:
         """The ranking of what passes the filters, and what the reader must know about these."""
         catalogue = narrowed(self.catalogue, request.filters.groups)
+        catalogue = with_used_memory(catalogue, request.own_memory)
         limits = board_limits(catalogue, request.filters)
         ranking = rank_gpus(
             ranker,

@@ -214,7 +214,8 @@ def _option(
     drafting = 0.0 if guess is None else guess.prompt_token_seconds(gpu)
     if reading is None or drafting is None or step_seconds(work, gpu, 1) is None:
         return None
-    held = fitter.sequences_held(estimate, estimate.pool_bytes(memory_of(estimate.engine, gpu)))
+    pool = estimate.pool_bytes(memory_of(estimate.engine, gpu), free_bytes=gpu.free_bytes)
+    held = fitter.sequences_held(estimate, pool)
     pace = ReplicaPace(
         step=_Step(work, gpu, target, guess),
         prompt_seconds=target.prompt_tokens * (reading + drafting),
