@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 from gpusizer.answers.request import SizeRequest
+from gpusizer.core.errors import InvalidModelId, ModelUnreadable
 from gpusizer.core.messages import Note
 from gpusizer.core.time_budget import TimeBudget
-from gpusizer.hub.model_ref import ParseRef
+from gpusizer.hub.model_ref import ParseRef, parse_model_ref
 from gpusizer.hub.snapshot import Fetch
 from gpusizer.memory.draft import DRAFT_ENGINES, runs_draft
 from gpusizer.memory.engines import ENGINES, find_engine
@@ -17,6 +19,7 @@ from gpusizer.model.draft import with_draft
 from gpusizer.model.profile import DraftModel, ModelProfile
 
 _CONVERTING = "llama.cpp"
+_MOST_NAME_CHARS = 120
 USUAL_TOKENS = 3
 """Tokens guessed ahead where nothing says how many: llama.cpp's --spec-draft-n-max
 (tools/server/README.md)."""
@@ -38,6 +41,26 @@ def read_draft(
     with budget.paused():
         snapshot = fetch(replace(parse(request.draft_model), reads_card=False))
     return with_draft(profile, snapshot)
+
+
+def as_authors_draft(
+    fields: Mapping[str, Any], profile: ModelProfile, fetch: Fetch, budget: TimeBudget
+) -> tuple[SizeRequest, ModelProfile, tuple[Note, ...]]:
+    """The author's request, and the profile with the draft model of his command.
+
+    A draft model that cannot be read, such as a folder of the author's machine, is left out with a
+    note: the visitor has not asked for it by name. A card names repositories of the Hub alone,
+    never a folder of the machine that reads it.
+    """
+    request = SizeRequest.from_fields(fields)
+    if request.draft_model == (profile.draft.profile.repo_id if profile.draft else ""):
+        return request, profile, ()
+    try:
+        return request, read_draft(request, profile, fetch, parse_model_ref, budget), ()
+    except (ModelUnreadable, InvalidModelId):
+        left_out = Note("card_draft_left_out", draft=request.draft_model[:_MOST_NAME_CHARS])
+        alone = SizeRequest.from_fields({**fields, "draft_model": ""})
+        return alone, replace(profile, draft=None), (left_out,)
 
 
 def resolve_draft(workload: Workload, profile: ModelProfile) -> tuple[Workload, tuple[Note, ...]]:

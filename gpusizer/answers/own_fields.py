@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
+from gpusizer.core.messages import Note
 from gpusizer.core.request_model import RequestModel
 from gpusizer.core.units import GB, GIB
 from gpusizer.core.validation import Number, Unit, fail
@@ -26,8 +27,8 @@ class OwnMemoryFields(RequestModel):
         None,
         ge=0,
         le=MOST_GB,
-        description="memory that other programs hold on every device of the named GPUs, in GB of"
-        ' 10^9 bytes; of one card alone, "4090 (3.5 GB used)"',
+        description="memory that other programs hold on every device of the named GPUs, or of all"
+        ' that are ranked, in GB of 10^9 bytes; of one card alone, "4090 (3.5 GB used)"',
     )
     usable_gb: Annotated[Number | None, Unit("GB")] = Field(
         None,
@@ -46,6 +47,18 @@ class OwnMemoryFields(RequestModel):
             None if gb is None else round(gb * GB) for gb in (self.usable_gb, self.used_gb)
         )
         return OwnMemory(free, used)
+
+
+def unnamed_notes(memory: OwnMemory, *, has_ram: bool = False) -> tuple[Note, ...]:
+    """What becomes of memory that was stated where no GPU is named: what is in use counts on every
+    device of a ranking; what is free, or beside the GPUs, is that of one machine.
+    """
+    notes = []
+    if memory.used_bytes:
+        notes.append(Note("used_memory_everywhere", used_bytes=memory.used_bytes))
+    if memory.free_bytes is not None or has_ram:
+        notes.append(Note("own_memory_not_applied"))
+    return tuple(notes)
 
 
 class DiskFields(RequestModel):

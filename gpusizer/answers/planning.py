@@ -13,6 +13,7 @@ from gpusizer.fit.filters import board_limits, narrowed
 from gpusizer.fit.fit import Fitter
 from gpusizer.fit.serving_plan import ServingPlan, joined, plan_serving, serving_workload
 from gpusizer.gpus import Catalogue
+from gpusizer.gpus.own_cards import with_used_memory
 from gpusizer.model.profile import ModelProfile
 
 
@@ -48,6 +49,7 @@ def serving_plan(
             ]
         )
     passing = narrowed(catalogue, request.filters.groups)
+    passing = with_used_memory(passing, request.own_memory)
     return plan_serving(
         fitter,
         passing,

@@ -88,8 +88,8 @@ class CardFields(RequestModel):
     )
     as_card: Flag = Field(
         False,
-        description="take over the engine, quantization, context and arguments of the command in"
-        " the model card",
+        description="take over the engine, quantization, context, draft model and arguments of the"
+        " command in the model card",
     )
 
 

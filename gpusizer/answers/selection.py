@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from gpusizer.answers.request import ALL_QUANTS, NATIVE_QUANT
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.memory.quants import Quant, all_quants, find_quant
+from gpusizer.memory.quants.exllama import exllama_runs
 from gpusizer.memory.quants.native import native_quant
 from gpusizer.memory.quants.variants import find_variant, quant_read, variant_quants
 from gpusizer.model.profile import ModelProfile
@@ -100,6 +101,8 @@ def _worth_ranking(quant: Quant, native: Quant, profile: ModelProfile) -> bool:
 def _runs(quant: Quant, engine: str | None, profile: ModelProfile) -> bool:
     """Whether the quantization applies to this model and runs under the requested engine."""
     if quant.moe_only and not (profile.architecture and profile.architecture.experts):
+        return False
+    if not exllama_runs(quant, profile):
         return False
     if engine is None:
         return profile.format != _PIPELINE or _PIPELINE in quant.engines

@@ -7,13 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 from gpusizer.answers.comparison import ComparedGpu, Comparison, GpuListing, nothing_found
-from gpusizer.answers.drafting import read_draft
+from gpusizer.answers.drafting import as_authors_draft, read_draft
 from gpusizer.answers.model_card.asking import Asking
 from gpusizer.answers.model_card.card_answer import answer_card, with_authors_terms
 from gpusizer.answers.models_for.model_library import ModelLibrary
 from gpusizer.answers.models_for.models_answer import ModelsFor
 from gpusizer.answers.models_for.service import models_for
 from gpusizer.answers.named_gpus import NamedGpu, boards_of, find_named, rank_named
+from gpusizer.answers.own_fields import unnamed_notes
 from gpusizer.answers.planning import serving_plan
 from gpusizer.answers.report import EstimateRow, Report
 from gpusizer.answers.request import (
@@ -36,7 +37,7 @@ from gpusizer.fit.mixed_gpus.machine import Rig
 from gpusizer.fit.mixed_gpus.rig_plan import plan_rig
 from gpusizer.fit.ranking import Ranking, rank_gpus
 from gpusizer.gpus import Catalogue
-from gpusizer.gpus.own_cards import OwnCards
+from gpusizer.gpus.own_cards import OwnCards, with_used_memory
 from gpusizer.hub.model_ref import ParseRef, check_revision, is_repo_id, parse_model_ref
 from gpusizer.hub.quantized_repos import Lister, QuantizedRepo
 from gpusizer.hub.snapshot import Fetch, RepoSnapshot
@@ -93,7 +94,8 @@ class Sizer:
         about: tuple[Note, ...] = ()
         if request.as_card:
             terms, note = with_authors_terms(fields, snapshot.card, profile)
-            request, about = SizeRequest.from_fields(terms), (note,)
+            request, profile, unread = as_authors_draft(terms, profile, self.fetch, budget)
+            about = (note, *unread)
         report = self._report(request, profile, budget)
         if snapshot.card is not None and request.card:
             asking = Asking(profile, self.catalogue, request, TimeBudget(_CARD_SECONDS))
@@ -146,7 +148,7 @@ class Sizer:
             estimates=_rows(shown, selection, named[0] if named else None, request.gpu_count),
             ranking=ranking.places,
             alternatives=ranking.alternatives,
-            notes=(*notes, *about, *_without_effect(request), *problems),
+            notes=(*notes, *about, *_stated_elsewhere(request), *problems),
             quantized_repos=published,
             rig=rig,
             serving_plan=serving_plan(request, profile, quants, self.catalogue, named, budget),
@@ -155,6 +157,7 @@ class Sizer:
     def _ranked(self, ranker: Fitter, request: SizeRequest) -> tuple[Ranking, tuple[Note, ...]]:
         """The ranking of what passes the filters, and what the reader must know about these."""
         catalogue = narrowed(self.catalogue, request.filters.groups)
+        catalogue = with_used_memory(catalogue, request.own_memory)
         limits = board_limits(catalogue, request.filters)
         ranking = rank_gpus(
             ranker,
@@ -270,13 +273,13 @@ class Sizer:
         )
 
 
-def _without_effect(request: SizeRequest) -> Iterator[Note]:
-    """Fields that the request states and that nothing of its answer goes by."""
+def _stated_elsewhere(request: SizeRequest) -> Iterator[Note]:
+    """What becomes of fields that mean other requests than this one."""
     if request.gpus and request.filters:
         yield Note("filters_not_applied")
     if not request.gpus:
-        if (request.own_memory.is_stated or request.ram_gb) and not request.rig:
-            yield Note("own_memory_not_applied")
+        if not request.rig:
+            yield from unnamed_notes(request.own_memory, has_ram=bool(request.ram_gb))
         if request.assumptions.has_own_prices:
             yield Note("own_prices_need_a_gpu")
     if request.lacks_a_rate:

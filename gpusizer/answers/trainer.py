@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from gpusizer.answers.named_gpus import find_named
+from gpusizer.answers.own_fields import unnamed_notes
 from gpusizer.answers.training_choices import alternatives_of, in_order
 from gpusizer.answers.training_report import (
     BytesPerParameter,
@@ -21,6 +22,7 @@ from gpusizer.core.validation import fail
 from gpusizer.fit.fit import Verdict
 from gpusizer.fit.recommendation import SPARE_SHARE
 from gpusizer.gpus import Catalogue, Gpu
+from gpusizer.gpus.own_cards import with_used_memory
 from gpusizer.hub.model_ref import ParseRef, check_revision, parse_model_ref
 from gpusizer.hub.snapshot import Fetch, RepoSnapshot
 from gpusizer.model.profile import HEADERS, ModelProfile, build_profile
@@ -47,6 +49,7 @@ def train(
     """
     request = TrainingRequest.from_fields(fields)
     gpus = find_named(request.gpus, request.gpu_count, catalogue, request.own_memory)
+    ranked = with_used_memory(catalogue, request.own_memory)
     snapshot = _snapshot(fetch, request, parse)
     budget = new_budget()
     profile = build_profile(snapshot)
@@ -55,7 +58,7 @@ def train(
     fits = [_consulted(fitter, gpu, count) for gpu, count in gpus]
     first = fits[0].plan if fits else _unplaced(fitter, request)
     device = fits[0].gpu.device_free_bytes if fits else None
-    ranking = _placed(fitter, request, fits) if gpus else _ranked(fitter, catalogue, request)
+    ranking = _placed(fitter, request, fits) if gpus else _ranked(fitter, ranked, request)
     return TrainingReport(
         request=request,
         profile=profile,
@@ -65,7 +68,7 @@ def train(
         ranking=ranking[: request.top or None] if not gpus else ranking,
         alternatives=() if gpus else alternatives_of(ranking),
         notes=(*_notes(profile, plan), *_lengths(fitter, first), *_unnamed(request)),
-        cheapest=() if gpus else _cheapest(fitter, catalogue, request),
+        cheapest=() if gpus else _cheapest(fitter, ranked, request),
     )
 
 
@@ -205,9 +208,8 @@ def _described(
 
 
 def _unnamed(request: TrainingRequest) -> tuple[Note, ...]:
-    """That free memory was stated of no GPU in particular."""
-    unnamed = request.own_memory.is_stated and not request.gpus
-    return (Note("own_memory_not_applied"),) if unnamed else ()
+    """What became of memory that was stated of no GPU in particular."""
+    return () if request.gpus else unnamed_notes(request.own_memory)
 
 
 def _notes(profile: ModelProfile, plan: TrainingPlan) -> tuple[Note, ...]:

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from gpusizer.answers.training_report import RankedTraining, TrainingAlternative
 from gpusizer.fit.fit import Verdict
+from gpusizer.fit.recommendation import can_be_bought, can_be_rented
 from gpusizer.gpus.on_offer import firm_price
 from gpusizer.gpus.purchase import current_day
 
@@ -27,7 +28,8 @@ def in_order(items: Sequence[RankedTraining], rank_by: str) -> tuple[RankedTrain
 
 def alternatives_of(ranking: Sequence[RankedTraining]) -> tuple[TrainingAlternative, ...]:
     """The cheapest to buy, the fastest and the cheapest to rent, of those that surely fit on GPUs
-    whose software lives on and that train well; kinds that nothing is known of are left out.
+    whose software lives on and that train well, in one computer (`fit/alternatives.py`); kinds that
+    nothing is known of are left out.
     """
     fit = [
         item
@@ -67,9 +69,12 @@ _COSTS: dict[str, Callable[[RankedTraining], SortKey]] = {
 
 
 def _price(item: RankedTraining) -> SortKey | None:
-    """US dollars of all boards, at a price of today."""
-    price = firm_price(item.fit.gpu, current_day())
-    return None if price is None else (price.usd * item.fit.count,)
+    """US dollars of all boards that are sold today for one computer."""
+    gpu, boards, today = item.fit.gpu, item.fit.count, current_day()
+    price = firm_price(gpu, today)
+    if price is None or not can_be_bought(gpu, boards, today):
+        return None
+    return (price.usd * boards,)
 
 
 def _pace(item: RankedTraining) -> SortKey | None:
@@ -80,7 +85,9 @@ def _pace(item: RankedTraining) -> SortKey | None:
 
 def _rent(item: RankedTraining) -> SortKey | None:
     """US dollars of the run; what misses a condition comes last."""
-    return None if item.cost.usd is None else (float(bool(item.score.missed())), item.cost.usd)
+    if item.cost.usd is None or not can_be_rented(item.fit.gpu, item.fit.count):
+        return None
+    return (float(bool(item.score.missed())), item.cost.usd)
 
 
 _ALTERNATIVES: dict[str, Callable[[RankedTraining], SortKey | None]] = {

@@ -11,6 +11,7 @@ from gpusizer.answers.training_request import TrainingRequest
 from gpusizer.core.byte_ranges import Amount
 from gpusizer.core.messages import Note, Say, note_json
 from gpusizer.core.units import GB, significant
+from gpusizer.fit.alternatives import is_priced_by_rent
 from gpusizer.fit.rank_reasons import bought_clauses, rented_clause
 from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, PlanCosts, bought_json, plan_costs
 from gpusizer.model.profile import ModelProfile
@@ -110,7 +111,7 @@ class TrainingAlternative:
     def why(self) -> tuple[Note, ...]:
         """Its speed and price, and what it misses of a recommendation."""
         costs = self.item.costs
-        rents = self.kind == "rent" or costs.buy is None or costs.buy_is_weak
+        rents = is_priced_by_rent(self.kind, self.item.fit.gpu, costs)
         prices = (rented_clause(costs),) if rents else bought_clauses(costs)
         run = (self.item.score.cost_note,) if rents else ()
         score = self.item.score

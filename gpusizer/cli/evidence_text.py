@@ -32,6 +32,7 @@ def evidence_text(profile: ModelProfile, item: Ranked, workload: Workload) -> st
             f" {expectation.rate.low:g}-{expectation.rate.high:g} {expectation.unit}"
             for expectation in command.expected
         ]
+        lines += [f"  ! {say_note(note)}" for note in command.notes]
         lines += [f"  if slower: {say_note(note)}" for note in command.when_less]
     return lines_text(lines)
 

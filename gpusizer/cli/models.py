@@ -107,8 +107,16 @@ def _cells(rank: int, row: RunsOn, family: Family) -> tuple[str, ...]:
         text(f"verdict.{runs.verdict.value}", "en"),
         f"{fit.headroom_bytes / GIB:.1f}",
         "unknown" if fit.max_context is None else f"{fit.max_context:,}",
-        "unknown" if row.decode is None else f"{row.decode.low:g}-{row.decode.high:g}",
+        _speed(row),
     )
+
+
+def _speed(row: RunsOn) -> str:
+    """Tokens/s, or what the disk allows at most."""
+    most = row.runs.most_tokens_per_second
+    if most is not None:
+        return f"at most {most:g}"
+    return "unknown" if row.decode is None else f"{row.decode.low:g}-{row.decode.high:g}"
 
 
 def _copy_cells(runs: Runs, uses: Uses) -> tuple[str, ...]:

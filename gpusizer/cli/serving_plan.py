@@ -16,7 +16,7 @@ _HEAD = (
     "engine",
     "users each",
     "room for",
-    "first token s",
+    "mean first token s",
     "tok/s a user",
     "buy USD",
     "USD/h",
@@ -41,7 +41,7 @@ def _title(plan: ServingPlan) -> str:
         f" prompt and {target.answer_tokens:,} of answer"
     )
     if target.ttft_seconds is not None:
-        asked += f", first token within {target.ttft_seconds * 1000:g} ms"
+        asked += f", first token within {target.ttft_seconds * 1000:g} ms on average"
     return f"Fewest GPUs for {asked}"
 
 

@@ -1,8 +1,14 @@
 """What else one could choose: the cheapest to buy, the fastest, and what to rent.
 
-Each is the extreme of its kind among the ways that surely fit on GPUs whose software lives on,
-whatever else it misses of a recommendation; the reasons say what that is. Only prices of today
-count: no estimates, no prices of launch, none that is doubted or more than a year old.
+Each is the extreme of its kind among ways that one can act on today: they surely fit, on GPUs whose
+software lives on, in one computer. Each gives something up, and says so:
+
+    cheapest   sold today, for that computer: may have little room and be slow
+    fastest    sold or commonly rented today: may have little room and cost any price
+    rent       rented out by several providers: misses a condition only where all of them do
+
+Only prices of today count: no estimates, no prices of launch, none that is doubted or more than a
+year old.
 """
 
 from __future__ import annotations
@@ -10,8 +16,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from gpusizer.fit.policies import RankedCandidate, SortKey
-from gpusizer.fit.recommendation import computer_of
-from gpusizer.gpus.costs import rent_usd_per_hour
+from gpusizer.fit.recommendation import can_be_bought, can_be_rented, computer_of
+from gpusizer.gpus import Gpu
+from gpusizer.gpus.costs import PlanCosts, rent_usd_per_hour
 from gpusizer.gpus.on_offer import firm_price, why_not_on_offer
 from gpusizer.gpus.purchase import current_day
 from gpusizer.gpus.support import ended_support
@@ -33,10 +40,30 @@ def pick_alternatives(candidates: Sequence[RankedCandidate]) -> dict[str, int]:
     return picks
 
 
+def is_priced_by_rent(kind: str, gpu: Gpu, costs: PlanCosts) -> bool:
+    """Whether an alternative states its rent: it is one to rent, or nobody can buy it for one
+    computer at a price of today, and somebody rents it out.
+    """
+    bought = can_be_bought(gpu, costs.boards, costs.today) and not costs.buy_is_weak
+    return kind == "rent" or costs.buy is None or (not bought and costs.rent is not None)
+
+
+def break_even_months(gpu: Gpu, bought: PlanCosts, rented: PlanCosts) -> float | None:
+    """Months of work at the assumed hours after which buying one plan has cost less than renting
+    another; None when that never happens, a price is unknown, or the GPU is not to be bought.
+    """
+    if not can_be_bought(gpu, bought.boards, bought.today):
+        return None
+    return bought.months_until_cheaper_than(rented.rent_usd_per_hour)
+
+
 def _cheapest(candidate: RankedCandidate) -> SortKey | None:
     """US dollars of all boards."""
-    price = firm_price(candidate.choice.gpu, current_day())
-    return None if price is None else (price.usd * candidate.choice.boards,)
+    gpu, boards, today = candidate.choice.gpu, candidate.choice.boards, current_day()
+    price = firm_price(gpu, today)
+    if price is None or not can_be_bought(gpu, boards, today):
+        return None
+    return (price.usd * boards,)
 
 
 def _fastest(candidate: RankedCandidate) -> SortKey | None:
@@ -49,10 +76,11 @@ def _fastest(candidate: RankedCandidate) -> SortKey | None:
 
 def _rent(candidate: RankedCandidate) -> SortKey | None:
     """US dollars for an hour on demand; what misses a condition comes last."""
-    usd = rent_usd_per_hour(candidate.choice.gpu)
-    if usd is None:
+    gpu, boards = candidate.choice.gpu, candidate.choice.boards
+    usd = rent_usd_per_hour(gpu)
+    if usd is None or not can_be_rented(gpu, boards):
         return None
-    return (float(not candidate.score.recommendable), usd * candidate.choice.boards)
+    return (float(not candidate.score.recommendable), usd * boards)
 
 
 _KEYS: dict[str, Callable[[RankedCandidate], SortKey | None]] = {

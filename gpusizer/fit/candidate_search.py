@@ -7,7 +7,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from gpusizer.fit.compatibility import meets_needs, runs_engine
-from gpusizer.fit.fit import COUNTS, Fitter, asked_split, device_class_of, max_cards, memory_of
+from gpusizer.fit.fit import (
+    COUNTS,
+    Fitter,
+    asked_split,
+    device_class_of,
+    headroom_on,
+    max_cards,
+    memory_of,
+)
 from gpusizer.gpus import Catalogue, Gpu
 from gpusizer.memory.engines import Engine, find_engine
 from gpusizer.memory.estimate import MemoryEstimate
@@ -51,27 +59,40 @@ def choose(
     sure: dict[int, CandidateChoice] = {}
     tight: dict[int, CandidateChoice] = {}
     for estimate, places in _ways(fitter, catalogue, counts, taken=roomy):
-        total, budgeted = estimate.per_gpu.total, estimate.budgeted
+        needed = estimate.per_gpu.total.likely
         for place in places:
             gpu = catalogue.gpus[place]
             memory = memory_of(estimate.engine, gpu)
-            if memory < total.likely:
-                continue
-            room = estimate.room(memory, gpu.free_bytes)
-            if room.refused_bytes:
+            if memory < needed:
                 continue
             boards = estimate.split.gpus // gpu.devices_per_board
             if most_boards is not None and boards > (most_boards[place] or 0):
                 continue
-            free, budget = room.free_bytes, room.budget_bytes
-            spare = min(free - total.likely, budget - budgeted.likely) / memory
-            if total.high <= free and budgeted.high <= budget:
+            likely_bytes, least_bytes = _to_spare(gpu, estimate, memory)
+            spare = likely_bytes / memory
+            if least_bytes >= 0:
                 choices = roomy if spare >= spare_share else sure
                 if place not in choices:
                     choices[place] = CandidateChoice(gpu, boards, estimate, False, spare)
             elif place not in tight and spare >= 0:
                 tight[place] = CandidateChoice(gpu, boards, estimate, True, spare)
     return [choice for _, choice in sorted({**tight, **sure, **roomy}.items())]
+
+
+def _to_spare(gpu: Gpu, estimate: MemoryEstimate, memory: int) -> tuple[int, int]:
+    """Bytes to spare on each device of that memory, at the likely values and at the high end.
+
+    The short way for the GPUs of the catalogue, of which nothing is in use, is what `headroom_on`
+    comes to: rankings ask it thousands of times.
+    """
+    if gpu.free_bytes is not None:
+        return headroom_on(gpu, estimate), headroom_on(gpu, estimate, cautious=True)
+    total, budgeted = estimate.per_gpu.total, estimate.budgeted
+    budget = int(memory * estimate.utilization)
+    return (
+        min(memory - total.likely, budget - budgeted.likely),
+        min(memory - total.high, budget - budgeted.high),
+    )
 
 
 def _ways(

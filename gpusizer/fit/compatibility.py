@@ -34,6 +34,7 @@ _NEEDS: dict[str, Callable[[Gpu], bool]] = {
     "fp8": _fp8,
     "fp4": lambda gpu: gpu.fp4_support,
     "int8": lambda gpu: gpu.int8_support,
+    "cuda": lambda gpu: gpu.software == "CUDA",  # ExLlamaV3 has no build for ROCm (its README)
     "int4": lambda gpu: gpu.int8_support or gpu.vendor != "NVIDIA",
 }
 

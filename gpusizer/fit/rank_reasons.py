@@ -31,20 +31,17 @@ def why(
 
 
 def why_alternative(
-    kind: str,
     decode: Rate | None,
     costs: PlanCosts,
+    rents: bool,
     missed: Sequence[Note],
     break_even_months: float | None,
 ) -> tuple[Note, ...]:
-    """Clauses in order: the price that makes it an alternative, its speed, what it misses, and for
-    rented boards after how many months the first place would have cost less.
+    """Clauses in order: its speed, its rent or price, what it misses, and for rented boards after
+    how many months the first place would have cost less.
     """
     clauses: list[Note | None] = [_speed(decode)]
-    if kind == "rent" or costs.buy is None or (costs.buy_is_weak and costs.rent is not None):
-        clauses.append(rented_clause(costs))
-    else:
-        clauses += bought_clauses(costs)
+    clauses += (rented_clause(costs),) if rents else bought_clauses(costs)
     clauses += missed
     if break_even_months is not None:
         hours = costs.assumptions.hours_per_day

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from gpusizer.core.messages import Note
 from gpusizer.fit.advice import Suggestion
-from gpusizer.fit.alternatives import pick_alternatives
+from gpusizer.fit.alternatives import break_even_months, is_priced_by_rent, pick_alternatives
 from gpusizer.fit.candidate_search import CandidateChoice, choose
 from gpusizer.fit.capacity_limits import Largest
 from gpusizer.fit.card_statements import statements_on
@@ -152,15 +152,15 @@ class Alternative:
     @property
     def break_even_months(self) -> float | None:
         """Months after which buying the first place has cost less than renting this one."""
-        return self.first.costs.months_until_cheaper_than(self.item.costs.rent_usd_per_hour)
+        return break_even_months(self.first.fit.gpu, self.first.costs, self.item.costs)
 
     @property
     def why(self) -> tuple[Note, ...]:
         """Its price or speed, and what it misses of a recommendation, as clauses of one line."""
+        item = self.item
         months = self.break_even_months if self.kind == "rent" else None
-        return why_alternative(
-            self.kind, self.item.decode, self.item.costs, self.item.score.missed(), months
-        )
+        rents = is_priced_by_rent(self.kind, item.fit.gpu, item.costs)
+        return why_alternative(item.decode, item.costs, rents, item.score.missed(), months)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 from gpusizer.core.messages import Note
@@ -22,7 +23,7 @@ from gpusizer.core.units import significant
 from gpusizer.gpus import Gpu
 from gpusizer.gpus.costs import PlanCosts
 from gpusizer.gpus.costs.power import is_card, is_whole_computer
-from gpusizer.gpus.on_offer import firm_price, is_rented, why_not_on_offer
+from gpusizer.gpus.on_offer import firm_price, is_rented, is_sold, why_not_on_offer
 from gpusizer.gpus.support import EndedSupport, ended_support
 
 READING_SPEED = 10.0
@@ -159,20 +160,42 @@ def firm_usd_per_hour(gpu: Gpu, costs: PlanCosts) -> tuple[float | None, bool]:
     """US dollars for an hour of work, and whether rented: the lesser of the rent and, by a price of
     today, of owning; None where neither is known.
 
-    Modules of servers are rented only: the price of a module leaves out its server.
+    Modules of servers are rented only: the price of a module leaves out its server. So are more
+    cards than a computer that one builds takes, where somebody rents them out.
     """
     rent = costs.rent_usd_per_hour
-    alone = is_card(gpu) or is_whole_computer(gpu)
     is_firm = costs.buy_is_own or firm_price(gpu, costs.today) is not None
-    owned = costs.owned_usd_per_hour if alone and is_firm else None
-    if owned is not None and (rent is None or owned < rent):
+    owned = costs.owned_usd_per_hour if is_sold_alone(gpu) and is_firm else None
+    needs_server = bool(bought_computer(gpu, costs.boards)) and is_rented(gpu)
+    if owned is not None and (rent is None or (owned < rent and not needs_server)):
         return owned, False
     return rent, rent is not None
 
 
-def computer_of(gpu: Gpu, boards: int) -> str:
-    """Nothing where one computer takes the boards or they are rented with one, else why not."""
+def is_sold_alone(gpu: Gpu) -> bool:
+    """Whether the price of a board is all one pays: a card for a slot, or a whole computer."""
+    return is_card(gpu) or is_whole_computer(gpu)
+
+
+def can_be_bought(gpu: Gpu, boards: int, today: date) -> bool:
+    """Whether so many boards are for sale today, for one computer that one builds or buys."""
+    return is_sold(gpu, today) and is_sold_alone(gpu) and not bought_computer(gpu, boards)
+
+
+def can_be_rented(gpu: Gpu, boards: int) -> bool:
+    """Whether several providers rent the board out, and one server takes so many."""
+    return is_rented(gpu) and boards <= SERVER_BOARDS
+
+
+def bought_computer(gpu: Gpu, boards: int) -> str:
+    """Nothing where one computer that one builds or buys takes the boards, else why not."""
     if gpu.segment == "embedded":
         return "module"
-    slots = (gpu.slots or _USUAL_SLOTS) * boards if is_card(gpu) and not is_rented(gpu) else 0
+    slots = (gpu.slots or _USUAL_SLOTS) * boards if is_card(gpu) else 0
     return "several" if slots > ATX_SLOTS or boards > SERVER_BOARDS else ""
+
+
+def computer_of(gpu: Gpu, boards: int) -> str:
+    """Nothing where one computer takes the boards or they are rented with one, else why not."""
+    reason = bought_computer(gpu, boards)
+    return "" if reason == "several" and can_be_rented(gpu, boards) else reason

@@ -7,6 +7,7 @@ describes no cards.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol
 
 from gpusizer.gpus.catalogue import MAX_NAME_CHARS, Catalogue
@@ -43,3 +44,18 @@ class OwnCards:
         name, memory = split_memory(text)
         gpu = custom_card(name) if is_custom(name) else self.catalogue.find(name)
         return with_memory(gpu, memory if memory.is_stated else self.memory)
+
+
+@lru_cache(maxsize=8)
+def with_used_memory(catalogue: Catalogue, memory: OwnMemory) -> Catalogue:
+    """The GPUs with so much of every device in use, as a desktop takes it whatever the card; those
+    that have no more are left out.
+
+    What is free of one device says nothing of others: it leaves the catalogue as it is. Kept for
+    the next request that states the same.
+    """
+    used = memory.used_bytes
+    if not used:
+        return catalogue
+    holding = (gpu for gpu in catalogue.gpus if gpu.device_torch_memory_bytes > used)
+    return Catalogue(tuple(with_memory(gpu, OwnMemory(used_bytes=used)) for gpu in holding))

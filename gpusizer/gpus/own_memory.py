@@ -101,7 +101,13 @@ def with_memory(gpu: Gpu, memory: OwnMemory) -> Gpu:
             statements=(*gpu.statements, limit),
         )
     free = min(free, before)
-    stated = Note("card_memory_free", gpu=gpu.name, free_bytes=free, total_bytes=before)
+    stated = Note(
+        "card_memory_free",
+        gpu=gpu.name,
+        gb=significant(free / GB),
+        free_bytes=free,
+        total_bytes=before,
+    )
     return replace(gpu, name=name, free_bytes=free, statements=(*gpu.statements, stated))
 
 

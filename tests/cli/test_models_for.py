@@ -11,7 +11,7 @@ def test_one_row_for_each_family() -> None:
     result = run("models-for", "4090", "--top", "4", "--offline")
     assert result.returncode == 0
     assert "181 of 225 run in 152 families" in result.stdout
-    assert "Order: verdict (fits, tight, offload); then age" in result.stdout
+    assert "Order: verdict (fits, tight, offload, from_disk); then age" in result.stdout
     assert "Embedded figures of use: 2026-10-05." in result.stdout
     assert "Qwen/Qwen3.6-35B-A3B-FP8" not in result.stdout
     listed = run("models-for", "4090", "--top", "4", "--offline", "--copies").stdout

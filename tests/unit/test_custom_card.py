@@ -49,7 +49,6 @@ def test_a_stated_price_and_power_are_reckoned_with() -> None:
     assert item.score.usd_per_hour == pytest.approx(owned)
     price = ranked_json(item, say_note)["price"]
     assert (price["buy_usd"], price["buy_as_of"]) == (5000, None)
-    assert price["buy_conditions"][0]["is_old"] is False
     mac = CARDS.find("custom:96GB@350W@Metal")
     assert mac.is_integrated and plan_watts(mac, 1) == 370
 

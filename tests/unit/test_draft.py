@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -11,11 +12,14 @@ from gpusizer.answers.derivation import derivation
 from gpusizer.answers.report import Report
 from gpusizer.core.byte_ranges import Provenance
 from gpusizer.core.errors import ModelUnreadable
+from gpusizer.hub.model_ref import ModelRef
+from gpusizer.hub.snapshot import RepoSnapshot
 from gpusizer.memory.draft import draft_split
 from gpusizer.memory.engines import ENGINES, Split
 from gpusizer.model.draft import method_of
 from gpusizer.model.profile import DraftModel, build_profile
-from gpusizer.text import say_note
+from gpusizer.text import LANGUAGES, say_note
+from scrapers.model_card import read_card
 from tests.drafts import EAGLE3, eagle3, fetching
 from tests.sizers import embedded_sizer
 
@@ -201,3 +205,37 @@ def test_json() -> None:
     plain = report(gpu="4090").to_json(say_note)
     assert "draft_model" not in plain and "draft" not in plain["estimates"][0]
     assert "speculation" not in plain["ranking"][0]
+
+
+def carded(draft: str) -> Report:
+    """Qwen3-8B as a card states it whose command names this draft model."""
+    config = json.dumps({"model": draft, "num_speculative_tokens": 5})
+    command = f"vllm serve {MODEL} --max-model-len 8192 --speculative-config '{config}'"
+    sizer = fetching(eagle3())
+    card = read_card(f"```\n{command}\n```".encode(), MODEL, "https://huggingface.co/x")
+
+    def fetch(ref: ModelRef) -> RepoSnapshot:
+        snapshot = sizer.fetch(ref)
+        return replace(snapshot, card=card) if ref.repo_id == MODEL else snapshot
+
+    return sizer.reading(fetch).size({"model": MODEL, "as_card": True, "top": 1})
+
+
+@pytest.mark.parametrize("draft", [EAGLE3, SIBLING])
+def test_as_the_card_states_it_counts_the_draft_of_the_command(draft: str) -> None:
+    sized = carded(draft)
+    asked = report(draft_model=draft, draft_tokens=5)
+    assert sized.estimates == asked.estimates
+    assert sized.estimates[0].estimate.draft is not None
+    assert sized.to_json(say_note)["workload"]["draft_model"] == draft
+
+
+@pytest.mark.parametrize("draft", ["./draft", "/models/draft", "nobody/no-such-draft"])
+def test_a_draft_of_a_card_that_cannot_be_read_is_left_out(draft: str) -> None:
+    sized = carded(draft)
+    (note,) = (note for note in sized.notes if note.code == "card_draft_left_out")
+    assert note.fields["draft"] == draft
+    assert sized.estimates[0].estimate.draft is None
+    assert sized.estimates == carded("").estimates
+    for language in LANGUAGES:
+        assert draft in say_note(note, language)

@@ -247,6 +247,7 @@ def test_the_shell_shows_both_below_a_named_gpu() -> None:
     text = evidence_text(answer.profile, answer.ranking[0], answer.workload)
     assert "measured: 104.31 decode tok/s" in text and "the estimate may rest on it" in text
     assert "llama-bench -hf" in text and "should print tg128 @ d8064" in text
+    assert "in place of OWNER/NAME-GGUF" in text, "what to change in it is said"
 
 
 def test_a_card_shows_both() -> None:

@@ -230,3 +230,76 @@ def test_at_least_twenty_four_gigabytes_for_transformers() -> None:
         for item in trained(LLAMA_8B).ranking
         if item.fit.count == 1 and not item.score.missed()
     )
+
+
+@pytest.mark.parametrize(
+    ("model", "fields"),
+    [
+        (LLAMA_70B, {"quant": "bf16", "concurrency": 32}),
+        ("Qwen/Qwen3-235B-A22B", {"quant": "fp8", "concurrency": 16}),
+    ],
+)
+def test_a100_and_h100_for_very_large_or_concurrent(model: str, fields: dict[str, Any]) -> None:
+    """Nine cards: "A100 and H100 for very large models or many users". Agreed of the A100, whose
+    tokens cost least of the nine, and of both, which take half the boards of the A6000. Who asks
+    for no more than reading speed still pays least by the hour for eight A6000.
+    """
+    nine = ("h100-sxm-80gb", "a100-sxm-80gb", "rtx-a6000-48gb", "l40s-48gb", "l4-24gb")
+    items = {slug: serving(model, slug, **fields) for slug in nine}
+    per_million = {
+        slug: item.costs.lowest_usd_per_million_tokens or 0 for slug, item in items.items()
+    }
+    assert min(per_million, key=per_million.__getitem__) == "a100-sxm-80gb"
+    boards = {slug: item.fit.count for slug, item in items.items()}
+    assert boards["a100-sxm-80gb"] * 2 == boards["rtx-a6000-48gb"]
+    assert boards["l4-24gb"] == max(boards.values())
+    first = min(items.values(), key=lambda item: item.rank)
+    assert first.fit.gpu.slug == "rtx-a6000-48gb"
+    assert (first.score.usd_per_hour or 0) < (items["a100-sxm-80gb"].score.usd_per_hour or 0)
+
+
+def test_the_6000_ada_has_no_nvlink() -> None:
+    """The table of 4090, A6000 and 6000 Ada prints a two-way NVLink for the last: it has none."""
+    joins = {
+        gpu.slug: gpu.fabric_joins(2)
+        for gpu in embedded_sizer().catalogue.gpus
+        if gpu.slug in ("rtx-4090-24gb", "rtx-a6000-48gb", "rtx-6000-ada-48gb")
+    }
+    assert joins == {"rtx-4090-24gb": False, "rtx-a6000-48gb": True, "rtx-6000-ada-48gb": False}
+
+
+@pytest.mark.parametrize("slug", ["rtx-4090-24gb", "rtx-a6000-48gb"])
+def test_who_works_twelve_hours_a_day_owns(slug: str) -> None:
+    """T. Dettmers: rent for occasional use, own at 12 hours a day, every day. Agreed."""
+    daily, rarely = (serving(LLAMA_70B, slug, hours_per_day=hours).score for hours in (12, 1))
+    assert not daily.rented
+    assert rarely.rented
+
+
+def test_a_4070_ti_infers_and_its_memory_limits_it() -> None:
+    """T. Dettmers: "best per dollar then: RTX 4070 Ti; its 12 GB limit it". It runs a 14B with
+    nothing missing, though a card that costs less comes first, and holds no adapter run of an 8B
+    at 16 bits alone.
+    """
+    item = serving(f"{DISTILL}Qwen-14B", "rtx-4070-ti-12gb")
+    assert (item.fit.count, missed(item)) == (1, set())
+    assert item.rank > 1
+    assert training(LLAMA_8B, "rtx-4070-ti-12gb").fit.count > 1
+
+
+def test_pictures_of_flux_take_more_than_twelve_gigabytes() -> None:
+    """T. Dettmers: "at least 12 GB for image generation", of 2023. FLUX.1 does not fit 12 GB even
+    at 8 bits, unless its parts take turns; the first place has 24.
+    """
+    report = sized("black-forest-labs/FLUX.1-dev")
+    assert report.ranking[0].fit.gpu.memory_marketing_gb >= 24
+    small = embedded_sizer().size({"model": report.profile.repo_id, "gpu": "1x 3060 12gb"})
+    assert small.ranking[0].fit.verdict is Verdict.OFFLOAD
+
+
+def test_two_4090_generate_as_fast_as_a_blog_saw() -> None:
+    """A blog of 2024: Qwen2-72B in GPTQ-Int4 on two RTX 4090 gives about 15 tok/s to one user."""
+    request = {"model": "Qwen/Qwen2-72B-Instruct", "quant": "gptq-int4-g128", "engine": "vllm"}
+    item = embedded_sizer().size({**request, "gpu": "2 x 4090", "context": 2048}).ranking[0]
+    assert item.decode is not None
+    assert item.decode.low < 15 < item.decode.high

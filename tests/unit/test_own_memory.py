@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpusizer.answers.launch import launch_ranked
+from gpusizer.answers.trainer import train
 from gpusizer.core.errors import InvalidRequest, UnknownGpu
 from gpusizer.core.units import GB, GIB, MIB
 from gpusizer.fit.fit import Fitter, Verdict, headroom_on, room_on
@@ -27,7 +28,7 @@ from gpusizer.memory.engines.base import FreeRule
 from gpusizer.memory.quants import find_quant
 from gpusizer.memory.quants.native import native_quant
 from gpusizer.memory.workload import Workload
-from gpusizer.text import say_error
+from gpusizer.text import LANGUAGES, say_error, say_note
 from tests.sizers import embedded_sizer
 from tests.vllm_models import LLAMA_8B
 
@@ -213,8 +214,58 @@ def test_every_question_about_named_gpus_takes_it() -> None:
     assert [gpu.device_free_bytes for gpu in planned.rig.gpus] == [20 * GB, 22 * GB]
     models = sizer.models_for({"gpu": "4090", "used_gb": 4})
     assert [note.code for note in models.notes] == ["card_memory_free"]
-    ranking = sizer.size({**model, "used_gb": 4, "top": 1})
+    ranking = sizer.size({**model, "usable_gb": 4, "top": 1})
     assert "own_memory_not_applied" in [note.code for note in ranking.notes]
     with pytest.raises(InvalidRequest) as refused:
         sizer.size({**model, "gpu": "4090", "used_gb": 4, "usable_gb": 4})
     assert refused.value.fields["reason"] == "used_or_usable"
+
+
+def test_memory_in_use_counts_on_every_card_of_a_ranking() -> None:
+    """The more is in use the less each card has to spare, and the fewer hold the model."""
+    sizer, slug = embedded_sizer(), "rtx-4090-24gb"
+    fields = {"model": "Qwen/Qwen3-8B", "card": False, "top": 0, "quant": "q4_k_m"}
+    in_use = (0, 1.5, 4, 12)
+    reports = [sizer.size({**fields, "used_gb": gb, "tensor_parallel": 1}) for gb in in_use]
+    fits = [{item.fit.gpu.slug: item.fit for item in sized.ranking} for sized in reports]
+    assert all(set(more) < set(less) for less, more in pairwise(fits))
+    spare = [fit[slug].headroom_bytes for fit in fits]
+    assert spare == sorted(spare, reverse=True)
+    assert "rtx-3070-8gb" in fits[0] and "rtx-3070-8gb" not in fits[2]
+    for gb, sized, fit in zip(in_use[1:], reports[1:], fits[1:], strict=True):
+        (note,) = (note for note in sized.notes if note.code == "used_memory_everywhere")
+        assert note.fields["used_bytes"] == gb * GB
+        assert all(say_note(note, language) for language in LANGUAGES)
+        assert fit[slug].gpu.name.endswith("GB free)")
+        named = sizer.size({**fields, "gpu": "1x4090", "used_gb": gb})
+        assert named.ranking[0].fit.headroom_bytes == fit[slug].headroom_bytes
+    assert "used_memory_everywhere" not in [note.code for note in reports[0].notes]
+
+
+def test_memory_in_use_counts_in_training_and_in_plans_of_service() -> None:
+    sizer = embedded_sizer()
+    fields = {"model": "Qwen/Qwen3-8B", "top": 0, "method": "qlora", "rank_by": "smallest"}
+    plain, used = (
+        train(sizer.fetch, sizer.catalogue, {**fields, "used_gb": gb}).ranking for gb in (0, 6)
+    )
+    assert used[0].fit.gpu.memory_bytes > plain[0].fit.gpu.memory_bytes
+    plan = sizer.size(
+        {"model": "Qwen/Qwen3-8B", "requests_per_second": 1, "top": 5, "used_gb": 6}
+    ).serving_plan
+    assert plan is not None
+    assert plan.rows and all(row.gpu.name.endswith("GB free)") for row in plan.rows)
+
+
+def test_a_plan_of_service_counts_what_is_free() -> None:
+    """A named card, too, holds fewer users where other programs hold a part of it."""
+    request = {"model": "Qwen/Qwen3-8B", "quant": "q8_0", "requests_per_second": 0.2, "card": False}
+    users = []
+    for gpu in ("1x4090", "1x4090 (14 GB free)"):
+        plan = embedded_sizer().size({**request, "gpu": gpu}).serving_plan
+        assert plan is not None
+        users += [row.most_users for row in plan.rows]
+    assert len(users) == 2
+    assert users[1] < users[0]
+    for gpu in ("1x4090 (9 GB free)",):
+        plan = embedded_sizer().size({**request, "gpu": gpu}).serving_plan
+        assert plan is not None and plan.rows == ()

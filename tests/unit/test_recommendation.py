@@ -15,10 +15,19 @@ from gpusizer.answers.trainer import train
 from gpusizer.answers.training_report import TrainingReport
 from gpusizer.cli.tables import report_text
 from gpusizer.cli.training_tables import training_text
+from gpusizer.fit.alternatives import break_even_months
 from gpusizer.fit.fit import Fitter, Verdict
 from gpusizer.fit.ranking import rank_gpus
-from gpusizer.fit.recommendation import READING_SPEED, SPARE_SHARE, Score, computer_of
+from gpusizer.fit.recommendation import (
+    READING_SPEED,
+    SPARE_SHARE,
+    Score,
+    can_be_bought,
+    can_be_rented,
+    computer_of,
+)
 from gpusizer.gpus import Catalogue, Price, load_catalogue
+from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, plan_costs
 from gpusizer.gpus.on_offer import firm_price, is_rented, is_sold, why_not_on_offer
 from gpusizer.gpus.support import ended_support, read_ended_support
 from gpusizer.memory.quants import find_quant
@@ -38,6 +47,7 @@ pytestmark = pytest.mark.usefixtures(priced_day.__name__)
 
 LLAMA_8B = "meta-llama/Llama-3.1-8B-Instruct"
 LLAMA_70B = "meta-llama/Llama-3.3-70B-Instruct"
+QWEN_235B = "Qwen/Qwen3-235B-A22B"
 MODELS = (LLAMA_8B, LLAMA_70B, "deepseek-ai/DeepSeek-R1", "openai/gpt-oss-20b")
 GPUS = {gpu.slug: gpu for gpu in load_catalogue().gpus}
 
@@ -205,7 +215,7 @@ def test_what_goes_into_one_computer(slug: str, boards: int, where: str) -> None
     assert computer_of(GPUS[slug], boards) == where
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", (*MODELS, QWEN_235B))
 def test_three_alternatives_are_the_extremes_of_their_kind(model: str) -> None:
     sized = report(model)
     alternatives = {alternative.kind: alternative for alternative in sized.alternatives}
@@ -219,23 +229,80 @@ def test_three_alternatives_are_the_extremes_of_their_kind(model: str) -> None:
         price.usd * item.fit.count
         for item in sure
         if (price := firm_price(item.fit.gpu, PRICED_DAY))
+        and can_be_bought(item.fit.gpu, item.fit.count, PRICED_DAY)
     ]
     assert alternatives["cheapest"].item.buy_usd == pytest.approx(min(prices))
     offered = [item for item in sure if not item.score.not_on_offer and not item.score.computer]
     speeds = [item.score.tokens_per_second or 0.0 for item in offered]
     assert alternatives["fastest"].item.score.tokens_per_second == max(speeds)
-    rents = [item.rent_usd_per_hour for item in sure if item.score.recommendable]
+    rents = [
+        item.rent_usd_per_hour
+        for item in sure
+        if item.score.recommendable and can_be_rented(item.fit.gpu, item.fit.count)
+    ]
     known = [rent for rent in rents if rent is not None]
     assert alternatives["rent"].item.rent_usd_per_hour == pytest.approx(min(known))
     for alternative in alternatives.values():
         assert alternative.is_first is (alternative.item == sized.ranking[0])
 
 
+@pytest.mark.parametrize("model", (*MODELS, QWEN_235B, "google/gemma-3-27b-it"))
+def test_one_can_act_on_every_alternative_today(model: str) -> None:
+    """For DeepSeek R1 32 Tesla T4 were the cheapest, two RTX 3080 of one provider the rent of a
+    27B: nobody builds the one or finds the other in a second place.
+    """
+    for alternative in report(model).alternatives:
+        score, codes = alternative.item.score, {note.code for note in alternative.why}
+        assert alternative.item.fit.verdict is Verdict.FITS
+        assert score.ended_support is None
+        assert not score.not_on_offer
+        assert not score.computer
+        assert {note.code for note in score.missed()} <= {"why_little_room", "why_too_slow"}
+        assert "why_rent_once" not in codes
+
+
 def test_an_alternative_says_what_it_misses() -> None:
-    """The cheapest boards for DeepSeek R1 are 32 old ones."""
-    cheapest = report("deepseek-ai/DeepSeek-R1").alternatives[0]
-    codes = {note.code for note in cheapest.why}
-    assert {"why_too_slow", "why_computer_several"} <= codes
+    """Half the price of the first choice for Qwen3-235B leaves less than a tenth to spare."""
+    cheapest = report(QWEN_235B).alternatives[0]
+    assert not cheapest.is_first
+    assert cheapest.item.buy_usd is not None
+    assert cheapest.first.buy_usd is not None
+    assert cheapest.item.buy_usd < cheapest.first.buy_usd
+    assert "why_little_room" in {note.code for note in cheapest.why}
+
+
+def test_modules_of_servers_state_their_rent() -> None:
+    """An H100 SXM5 has a price to buy, but no computer that one builds takes it."""
+    fastest = report("openai/gpt-oss-120b").alternatives[1]
+    assert fastest.item.fit.gpu.form_factor.startswith("SXM")
+    assert fastest.item.buy_usd is not None
+    codes = {note.code for note in fastest.why}
+    assert "why_rent" in codes
+    assert not codes & {"why_price_used", "why_price_new"}
+    item = training("Qwen/Qwen3-8B", method="full").alternatives[1]
+    assert "why_rent" in {note.code for note in item.why}
+
+
+def test_more_cards_than_a_computer_takes_cost_their_rent() -> None:
+    """Eight RTX PRO 6000 fill sixteen slots: as one computer they are a rented server."""
+    score = next(
+        item.score
+        for item in report("deepseek-ai/DeepSeek-R1").ranking
+        if item.fit.gpu.slug == "rtx-pro-6000-blackwell-96gb"
+    )
+    assert score.computer == ""
+    assert score.rented
+
+
+def test_what_is_not_to_be_bought_never_breaks_even() -> None:
+    rented = report().alternatives[2].item.costs
+    card, module = (
+        plan_costs(GPUS[slug], 1, None, DEFAULT_ASSUMPTIONS)
+        for slug in ("rtx-4060-8gb", "h100-sxm-80gb")
+    )
+    assert module.buy_usd is not None
+    assert break_even_months(GPUS["rtx-4060-8gb"], card, rented) is not None
+    assert break_even_months(GPUS["h100-sxm-80gb"], module, rented) is None
 
 
 def test_renting_and_buying_break_even_by_hand() -> None:

@@ -185,3 +185,13 @@ def test_the_json_says_what_is_assumed(language: Any) -> None:
         document["rows"][0]["replicas"] * document["rows"][0]["gpus_per_replica"]
     )
     assert document["notes"][0]["code"] == "plan_assumes_random_requests"
+
+
+@pytest.mark.parametrize(
+    ("language", "words"), [("en", "means over all"), ("zh", "平均值"), ("pt", "médias de todos")]
+)
+def test_the_answer_says_that_a_first_token_is_a_mean(language: Any, words: str) -> None:
+    """A target in percentiles would need more replicas than this plan has."""
+    plan = embedded_sizer().size({"model": "Qwen/Qwen3-8B", "requests_per_second": 1}).serving_plan
+    assert plan is not None
+    assert any(words in say_note(note, language) for note in plan.notes)

@@ -88,7 +88,10 @@ def with_authors_terms(
     command = taken_command(card.statements, profile.repo_id) if card else None
     if command is None:
         return dict(fields), Note("card_no_command")
-    return {**fields, **terms_of(command, profile)}, Note("card_command_taken", line=command.line)
+    terms = terms_of(command, profile)
+    if command.command is not None and command.command.draft_model:
+        terms["draft_model"] = command.command.draft_model
+    return {**fields, **terms}, Note("card_command_taken", line=command.line)
 
 
 def _statement_json(judged: JudgedStatement, say: Say) -> dict[str, Any]:

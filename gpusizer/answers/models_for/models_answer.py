@@ -60,9 +60,11 @@ class ModelsFor:
         run and `families` their families; `models` are the first `top` families in the `order`
         named, each by the repository that most people run, with its others that run as `copies`
         and the sums of all in `family`. A model is at the most faithful quantization that
-        people use which surely fits, else one that is tight ("offload", on a rig alone: a part in
-        system memory). `context` is the one asked for, or the default within the model's limit;
-        models whose limit is below a context that was asked for are left out. `headroom_bytes` is
+        people use which surely fits, else one that is tight (on a rig alone "offload": a part in
+        system memory, and "from_disk": a part on its disk, in the fewest of those
+        bits, with `disk` the bytes of a token and the most tokens/s). `context` is the one asked
+        for, or the default within the model's limit; models whose limit is below a context that was
+        asked for are left out. `headroom_bytes` is
         what the fullest device has to spare; `max_context` one sequence's tokens; rates are null
         where unknown. `created`, `downloads` (30 days), `likes` and `trending_score` are the Hub's,
         of the day `use_as_of`, null where unknown; `use` says whether they are live. `by_task`
@@ -82,6 +84,7 @@ class ModelsFor:
                 "model_task": self.request.task or None,
                 "license": list(self.request.licenses) or None,
                 "fold": self.request.fold,
+                "from_disk": self.request.from_disk,
                 "top": self.request.top,
             },
             "order": ORDER,
@@ -143,5 +146,6 @@ def _row_json(rank: int, row: RunsOn) -> dict[str, Any]:
         "ram_bytes": plan.arranged.host.total.likely,
         "max_context": plan.max_context,
         "max_concurrency": None,
+        "disk": plan.disk.to_json() if plan.disk else None,
         "flags": list(plan.flags),
     }

@@ -78,6 +78,12 @@ class ModelsRequest(QuantFields, GpuFields, RigFields, WorkloadFields, FilterFie
         " copies; false, or models named, gives each repository a row;"
         f" rows are ordered by {ORDER}",
     )
+    from_disk: Flag = Field(
+        False,
+        description="of a machine with ram_gb, also list what fits no memory and llama.cpp reads"
+        " from the disk for each token, last and with the most tokens/s that disk_gb_per_s allows;"
+        " without it left out, as nearly every model runs that way, slowly",
+    )
     live: Flag = Field(
         False,
         description="order by what is used now: asks the Hub's listing, in one request; else, and"

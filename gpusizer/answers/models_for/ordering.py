@@ -23,7 +23,7 @@ from gpusizer.answers.models_for.model_use import (
 from gpusizer.answers.models_for.search import Runs
 
 ORDER = (
-    "verdict (fits, tight, offload); then age of the family on the Hub"
+    "verdict (fits, tight, offload, from_disk); then age of the family on the Hub"
     f" (below {MONTHS_OF_AGES[0]} months, below {MONTHS_OF_AGES[1]}, older, unknown); then use"
     f" (among the {TRENDING} most trending, or from"
     f" {' / '.join(f'{count:,}' for count in DOWNLOADS_OF_LEVELS)} downloads in 30 days or"

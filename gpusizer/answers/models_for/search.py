@@ -7,6 +7,7 @@ figures that only shown rows need are computed for those rows alone.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -58,6 +59,12 @@ class Runs:
         return self.fitter.profile
 
     @property
+    def most_tokens_per_second(self) -> float | None:
+        """What reading from the disk allows at most; None where nothing is read from there."""
+        disk = None if self.plan is None else self.plan.disk
+        return None if disk is None else disk.most_tokens_per_second
+
+    @property
     def shown_estimate(self) -> MemoryEstimate:
         """The estimate on one kind of GPU, or on the rig."""
         if self.estimate is not None:
@@ -102,22 +109,49 @@ def on_gpu(
             yield Runs(candidate, task_of(candidate.profile), fitter, verdict, estimate, None)
 
 
-def on_rig(candidates: Iterable[CandidateModel], rig: Rig, question: Question) -> Iterator[Runs]:
-    """Models that run on a machine; layers in system memory only where its size is known, and none
-    that would be read from the disk for each token.
+def on_rig(
+    candidates: Iterable[CandidateModel], rig: Rig, question: Question, *, from_disk: bool = False
+) -> Iterator[Runs]:
+    """Models that run on a machine; layers in system memory only where its size is known.
+
+    With `from_disk` also those that fit no memory and that llama.cpp reads from the disk for each
+    token, in the fewest bits of a usual quantization. Without it they are left out, because nearly
+    every model runs that way.
     """
     memory = sum(gpu.device_free_bytes for gpu in rig.gpus) + (rig.free_ram_bytes or 0)
     for candidate in candidates:
-        fitter = _fitter(candidate, memory, question)
-        if fitter is None or candidate.profile.architecture is None:
+        if candidate.profile.architecture is None:
             continue
-        fitter = _llama_cpp_only(fitter)
-        if not fitter.quants:
-            continue
-        plan = plan_rig(fitter, rig, explore=False)
-        unsaid = plan.verdict is Verdict.OFFLOAD and rig.ram_bytes is None
-        if plan.verdict.in_memory and not unsaid:
-            yield Runs(candidate, task_of(candidate.profile), fitter, plan.verdict, None, plan)
+        runs = _in_memory(candidate, rig, _fitter(candidate, memory, question))
+        if runs is None and from_disk and rig.ram_bytes is not None:
+            runs = _from_disk(candidate, rig, _fitter(candidate, math.inf, question))
+        if runs is not None:
+            yield runs
+
+
+def _in_memory(candidate: CandidateModel, rig: Rig, fitter: Fitter | None) -> Runs | None:
+    """The model on the GPUs of a machine, with a part in system memory where its size is known."""
+    fitter = None if fitter is None else _llama_cpp_only(fitter)
+    if fitter is None or not fitter.quants:
+        return None
+    plan = plan_rig(fitter, rig, explore=False)
+    unsaid = plan.verdict is Verdict.OFFLOAD and rig.ram_bytes is None
+    if not plan.verdict.in_memory or unsaid:
+        return None
+    return Runs(candidate, task_of(candidate.profile), fitter, plan.verdict, None, plan)
+
+
+def _from_disk(candidate: CandidateModel, rig: Rig, fitter: Fitter | None) -> Runs | None:
+    """The model in the fewest bits, with a part on the disk of a machine."""
+    pairs = [] if fitter is None else _llama_cpp_only(fitter).quants
+    if fitter is None or not pairs:
+        return None
+    narrowest = min(pairs, key=lambda pair: (_least_bytes(candidate, *pair), pair[0].order))
+    fitter = Fitter(fitter.profile, fitter.workload, [narrowest], fitter.budget)
+    plan = plan_rig(fitter, rig, explore=False)
+    if plan.verdict is not Verdict.FROM_DISK:
+        return None
+    return Runs(candidate, task_of(candidate.profile), fitter, plan.verdict, None, plan)
 
 
 def row(runs: Runs, gpu: Gpu | None, boards: int, rig: Rig | None) -> RunsOn:
@@ -136,7 +170,7 @@ def row(runs: Runs, gpu: Gpu | None, boards: int, rig: Rig | None) -> RunsOn:
     )
 
 
-def _fitter(candidate: CandidateModel, memory: int, question: Question) -> Fitter | None:
+def _fitter(candidate: CandidateModel, memory: float, question: Question) -> Fitter | None:
     """The fitter of the quantizations whose weights are below `memory` bytes, None where there are
     none.
 

@@ -56,7 +56,7 @@ def models_for(
         running = list(on_gpu(candidates, gpu, boards, question))
     else:
         assert rig is not None
-        running = list(on_rig(candidates, rig, question))
+        running = list(on_rig(candidates, rig, question, from_disk=request.from_disk))
     families = families_in_order(
         running,
         candidates,
@@ -77,7 +77,7 @@ def models_for(
         unread=unread,
         now=now,
         newcomers=newcomers_for(now, request.task, request.licenses),
-        notes=(*now.notes, *license_unknown, *_statements(gpu, rig)),
+        notes=(*now.notes, *license_unknown, *_statements(gpu, rig), *_disk(request, rig)),
     )
 
 
@@ -98,6 +98,14 @@ def _statements(gpu: Gpu | None, rig: Rig | None) -> tuple[Note, ...]:
     if rig is not None:
         return rig.notes
     return () if gpu is None else gpu.statements
+
+
+def _disk(request: ModelsRequest, rig: Rig | None) -> tuple[Note, ...]:
+    """What the answer makes of models that no memory of the machine holds."""
+    known = rig is not None and rig.ram_bytes is not None
+    if request.from_disk:
+        return () if known else (Note("from_disk_needs_ram"),)
+    return (Note("from_disk_left_out"),) if known else ()
 
 
 def _candidates(

@@ -28,7 +28,8 @@ class Quant:
         bits: nominal bits per quantized weight.
         layout: how it stores tensors.
         engines: engines that run it, the usual one first.
-        needs: hardware it needs tensor support for: "fp8", "fp4", "int8", "int4" or "".
+        needs: hardware it needs tensor support for: "fp8", "fp4", "int8", "int4"; "cuda" where
+            its kernels are built for nothing else; or "".
         recommended: whether rankings may pick it unasked: not below 4 bits, not the slow
             bitsandbytes kernels.
         moe_only: whether it differs from another row only for mixture-of-experts models.

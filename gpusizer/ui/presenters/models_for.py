@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import date
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlencode
 
 import pandas as pd
@@ -127,7 +127,7 @@ def models_grid(answer: ModelsFor, words: Words) -> Grid:
             "size": (facts["parameters"] / _BILLION).round(3),
             "verdict": [Verdict(verdict).place for verdict in facts["verdict"]],
             "headroom": (facts["headroom_bytes"] / GIB).round(2),
-            "speed": [rate and rate["likely"] for rate in facts["decode_tokens_per_second"]],
+            "speed": [_speed(model) for model in models],
             "max_context": facts["max_context"],
             "released": [day and day.toordinal() for day in days],
             "downloads": families["downloads"],
@@ -139,13 +139,28 @@ def models_grid(answer: ModelsFor, words: Words) -> Grid:
             "size": shown(facts["parameters"], words.count),
             "verdict": [verdict_badge(Verdict(name), words) for name in facts["verdict"]],
             "headroom": shown(facts["headroom_bytes"], words.gib),
-            "speed": shown(values["speed"], words.speed),
+            "speed": [_speed_text(model, words) for model in models],
             "max_context": shown(facts["max_context"], words.whole),
             "released": [f"{day:%Y-%m}" if day else DASH for day in days],
             "downloads": shown(families["downloads"], words.count),
         }
     )
     return Grid(values, cells)
+
+
+def _speed(model: Mapping[str, Any]) -> float | None:
+    """The likely tokens/s, or the most that the disk allows; None where neither is known."""
+    rate, disk = model["decode_tokens_per_second"], model.get("disk")
+    if disk is not None:
+        return cast("float | None", disk["most_tokens_per_second"])
+    return None if rate is None else cast("float", rate["likely"])
+
+
+def _speed_text(model: Mapping[str, Any], words: Words) -> str:
+    speed = _speed(model)
+    if speed is None:
+        return DASH
+    return words.speed(speed) if model.get("disk") is None else f"≤ {words.speed(speed)}"
 
 
 def _model(model: Mapping[str, Any], gpu: str, words: Words) -> Html:
