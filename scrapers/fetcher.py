@@ -197,14 +197,8 @@ class Fetcher:
             self._limits,
             host_token=self._host_token,
             last_known=last_known,
-            is_probably_gated=self._is_probably_gated(ref),
             on_step=partial(self._watchers.tell, ref),
         )
-
-    def _is_probably_gated(self, ref: ModelRef) -> bool:
-        """Whether the model was gated when its embedded snapshot was taken."""
-        snapshot = self._embedded.get(ref.repo_id)
-        return snapshot is not None and snapshot.gated
 
     def _fallback(self, ref: ModelRef, error: ModelUnreadable) -> RepoSnapshot | None:
         """Return what is stored of a model that cannot be read now."""

@@ -144,7 +144,7 @@ class LocalFiles:
         """Return no headers: shards are read one by one."""
         return AllHeaders()
 
-    def suspend_headers_route(self, seconds: float) -> None:
+    def suspend_headers_route(self, refusal: ModelUnreadable) -> None:
         """Do nothing: local files have no such route."""
 
     def _listed(self) -> Iterator[tuple[str, int]]:

@@ -272,7 +272,7 @@ def truth(hub: HubEmulator, tmp_path_factory: pytest.TempPathFactory) -> dict[st
 
 
 def concerns(hub: HubEmulator, place: Place, redirects: bool) -> Callable[[Request], bool]:
-    """Whether a request is for that file: where the Hub keeps it, or where it redirects from."""
+    """Whether a request is for that file: where the Hub keeps it, or at any of its addresses."""
     if place.route:
         return lambda path: re.search(place.route, path) is not None
     repo_id = place.repo_id or parse_model_ref(place.model).repo_id
@@ -282,8 +282,8 @@ def concerns(hub: HubEmulator, place: Place, redirects: bool) -> Callable[[Reque
     def match(path: str) -> bool:
         if f"/{repo_id}/" not in path:
             return file.lfs and not redirects and path.endswith(file.xet_hash)
-        place_of_bytes = "/resolve/" if redirects else "/resolve-cache/"
-        return path.endswith(ending) and place_of_bytes in path
+        places = ("/resolve-cache/", "/resolve/") if redirects else ("/resolve-cache/",)
+        return path.endswith(ending) and any(place in path for place in places)
 
     return match
 

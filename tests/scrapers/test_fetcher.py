@@ -173,4 +173,4 @@ def test_questions_are_answered_once(hub: HubEmulator, fetch: Fetcher) -> None:
     with ThreadPoolExecutor(8) as pool:
         snapshots = list(pool.map(fetch, [UNKNOWN] * 16))
     assert all(snapshot is snapshots[0] for snapshot in snapshots)
-    assert len(hub.requests) == 7
+    assert len(hub.requests) == 5
