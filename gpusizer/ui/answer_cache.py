@@ -82,6 +82,11 @@ class Answer:
         """The JSON text in UTF-8."""
         return gzip.decompress(self.packed)
 
+    @property
+    def etag(self) -> str:
+        """The entity tag: weak, so that it is the same for the answer compressed and not."""
+        return f'W/"{self.version[:32]}"'
+
     def json(self) -> Json:
         """A copy of the answer."""
         answer: Json = json.loads(self.text)

@@ -1,4 +1,4 @@
-"""The HTTP status of each error, and how long a caller should wait before asking again."""
+"""The HTTP status and headers of each error, with how long a caller should wait."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from collections.abc import Mapping
 from http import HTTPStatus
 
 from gpusizer.core.errors import GpusizerError
+from gpusizer.text import Language
 
+NOT_KEPT = "no-store"
+"""Cache-Control of what nobody keeps."""
 STATUSES: Mapping[str, HTTPStatus] = {
     "invalid_request": HTTPStatus.BAD_REQUEST,
     "invalid_model_id": HTTPStatus.BAD_REQUEST,
@@ -43,6 +46,13 @@ _LONGEST_SECONDS = 3600
 def status_of(error: GpusizerError) -> HTTPStatus:
     """The HTTP status of an error."""
     return STATUSES[error.code]
+
+
+def error_headers(error: GpusizerError, language: Language) -> dict[str, str]:
+    """The headers of an error's answer, whose sentence is in a language: nobody keeps it."""
+    headers = {"cache-control": NOT_KEPT, "content-language": language}
+    seconds = retry_after_seconds(error)
+    return headers if seconds is None else {**headers, "retry-after": str(seconds)}
 
 
 def retry_after_seconds(error: GpusizerError) -> int | None:

@@ -23,11 +23,10 @@ from gpusizer.core.errors import TooManyRequests
 from gpusizer.core.settings import Settings
 from gpusizer.text import LANGUAGES, Language, say_error
 from gpusizer.ui.accepted_language import language_of
-from gpusizer.ui.http_status import retry_after_seconds, status_of
+from gpusizer.ui.http_api import DOCS_PATH, OPENAPI_PATH, PATH
+from gpusizer.ui.http_status import error_headers, status_of
 from gpusizer.ui.visitors import FORWARDED_FOR, visitor_of
 
-_PROGRAMS = "/v1/"
-_DOCUMENTS = ("/v1/docs", "/v1/openapi.json")
 _KEYS = "gpusizer:questions"
 """How the names of keys in a Redis begin."""
 _REDIS_SECONDS = 0.5
@@ -144,8 +143,8 @@ def is_question(scope: Scope) -> bool:
     if scope["type"] != "http":
         return False
     path = scope["path"]
-    if path.startswith(_PROGRAMS):
-        return path not in _DOCUMENTS and scope["method"] in ("GET", "HEAD")
+    if path.startswith(f"{PATH}/"):
+        return path not in (DOCS_PATH, OPENAPI_PATH) and scope["method"] in ("GET", "HEAD")
     return bool(scope["method"] == "POST")
 
 
@@ -155,12 +154,7 @@ def refusal(scope: Scope, allowed: int, seconds: int) -> JSONResponse:
     language = _page_language(scope["path"]) or language_of(Request(scope))
     message = say_error(error, language)
     body = {**error_json(error, message), "detail": message}
-    headers = {
-        "cache-control": "no-store",
-        "content-language": language,
-        "retry-after": str(retry_after_seconds(error)),
-    }
-    return JSONResponse(body, status_of(error), headers)
+    return JSONResponse(body, status_of(error), error_headers(error, language))
 
 
 def _page_language(path: str) -> Language | None:
