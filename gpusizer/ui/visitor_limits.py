@@ -7,7 +7,6 @@ import math
 import time
 from collections.abc import Callable
 from hashlib import sha256
-from typing import Any
 
 from limits import RateLimitItemPerMinute
 from limits.aio.storage import MemoryStorage, RedisStorage
@@ -26,6 +25,11 @@ from gpusizer.ui.accepted_language import language_of
 from gpusizer.ui.http_api import DOCS_PATH, OPENAPI_PATH, PATH
 from gpusizer.ui.http_status import error_headers, status_of
 from gpusizer.ui.visitors import FORWARDED_FOR, visitor_of
+
+try:
+    from redis.asyncio import ConnectionPool
+except ImportError:  # an extra: requirements-redis.txt
+    ConnectionPool = None  # type: ignore[assignment,misc]
 
 _KEYS = "gpusizer:questions"
 """How the names of keys in a Redis begin."""
@@ -54,10 +58,11 @@ class QuestionCounter:
         self.per_minute = per_minute
         self._item = RateLimitItemPerMinute(per_minute)
         self._own = SlidingWindowCounterRateLimiter(MemoryStorage())
-        self._redis = None if redis_url is None else _redis_storage(redis_url)
+        self._connections = None if redis_url is None else _connections(redis_url)
         self._shared = None
-        if self._redis is not None:
-            self._shared = SlidingWindowCounterRateLimiter(self._redis)
+        if redis_url is not None:
+            storage = _redis_storage(redis_url, self._connections)
+            self._shared = SlidingWindowCounterRateLimiter(storage)
         self._clock = clock
         self._rests_until = 0.0
         self._is_away = False
@@ -79,9 +84,8 @@ class QuestionCounter:
 
     async def close(self) -> None:
         """Close the connections to Redis."""
-        if self._redis is not None:
-            bridge: Any = self._redis.bridge  # its client has no type
-            await bridge.storage.aclose()
+        if self._connections is not None:
+            await self._connections.aclose()
 
     async def _hit(self, limiter: SlidingWindowCounterRateLimiter, key: str) -> int | None:
         if await limiter.hit(self._item, key):
@@ -162,13 +166,17 @@ def _page_language(path: str) -> Language | None:
     return next((name for name in LANGUAGES if path.startswith(f"/{name}/")), None)
 
 
-def _redis_storage(redis_url: str) -> RedisStorage:
+def _connections(redis_url: str) -> ConnectionPool:
+    """Connections of our own, which we can close; redis would try them again for seconds."""
+    seconds = {"socket_connect_timeout": _REDIS_SECONDS, "socket_timeout": _REDIS_SECONDS}
+    return ConnectionPool.from_url(redis_url, retry=None, **seconds)
+
+
+def _redis_storage(redis_url: str, connections: ConnectionPool | None) -> RedisStorage:
     return RedisStorage(
         f"async+redis+{redis_url}" if redis_url.startswith("unix:") else f"async+{redis_url}",
         wrap_exceptions=True,
         implementation="redispy",
         key_prefix=_KEYS,
-        socket_connect_timeout=_REDIS_SECONDS,
-        socket_timeout=_REDIS_SECONDS,
-        retry=None,  # type: ignore[arg-type]  # redis would try for seconds
+        connection_pool=connections,  # type: ignore[arg-type]  # documented, of no declared type
     )
