@@ -23,7 +23,6 @@ from gpusizer.hub.snapshot import RepoSnapshot
 from scrapers.completion import Completion
 from scrapers.embedded import EmbeddedSnapshots
 from scrapers.gguf_tokenizer import TokenizerSections
-from scrapers.http import HubSession
 from scrapers.hub import fetch_snapshot
 from scrapers.hub_access import HubAccess, open_access
 from scrapers.hub_calls import OnCall, ignore_call
@@ -39,7 +38,6 @@ from scrapers.tokens import check_token
 _UNAVAILABLE = (HubUnreachable, HubRateLimited)
 # Errors that do not mean that the model is invalid: an embedded snapshot replaces the Hub's.
 _REPLACEABLE = (*_UNAVAILABLE, GatedModel, PrivateOrMissing)
-_ALLOWANCES = ("api", "resolver")
 # The model is no longer public: its cached snapshot is removed.
 _WITHDRAWN = (GatedModel, PrivateOrMissing, ModelNotFound, RevisionNotFound)
 
@@ -63,6 +61,8 @@ class Fetcher:
     offline mode only these two are used.
 
     A request with a token is always sent to the Hub, and its result is not cached.
+
+    `on_call` is called for every request to the Hub; `access` is shared with other readers of it.
     """
 
     def __init__(
@@ -78,13 +78,7 @@ class Fetcher:
         self._offline = settings.offline
         self._host_token = check_token(settings.host_token)
         self._limits = Limits(model_seconds=settings.timeout_seconds)
-        self._session = HubSession(
-            settings.endpoint,
-            cdn_origins=settings.cdn_origins,
-            tokenizers=_tokenizers(self._cache),
-            on_call=on_call,
-            allowance=access.allowance,
-        )
+        self._session = access.open_session(settings, on_call, _tokenizers(self._cache))
         self._watchers = Watchers()
         self._snapshots = SingleFlight[ModelRef, RepoSnapshot](
             self._read_for_everyone,
@@ -181,9 +175,8 @@ class Fetcher:
     def _check_allowance(self, ref: ModelRef) -> None:
         """Raises _Spared for a known model where the Hub allows few more requests, and
         HubRateLimited for any where it allows none: every reading begins with one to the API."""
-        kinds = [kind for kind in _ALLOWANCES if self._allowance.is_low(kind)]
-        if kinds and (self._last_known(ref) or self._embedded_snapshot(ref)):
-            seconds = max(self._allowance.seconds_left(kind) for kind in kinds)
+        seconds = self._allowance.low_seconds()
+        if seconds > 0 and (self._last_known(ref) or self._embedded_snapshot(ref)):
             raise _Spared(repo_id=ref.repo_id, retry_after_seconds=seconds)
         self._allowance.check("api", ref.repo_id)
 
@@ -237,13 +230,3 @@ def _tokenizers(cache: SnapshotCache | None) -> TokenizerSections:
     if cache is None:
         return TokenizerSections()
     return TokenizerSections(cache.tokenizer, cache.store_tokenizer)
-
-
-def build_fetcher(
-    settings: Settings, on_call: OnCall = ignore_call, access: HubAccess | None = None
-) -> Fetcher:
-    """Return a thread-safe function from a model to its snapshot, by these settings.
-
-    `on_call` is called for every request to the Hub; `access` is shared with other readers of it.
-    """
-    return Fetcher(settings, on_call, access)

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from gpusizer.core.settings import Settings
 from scrapers.disk_entries import DiskEntries
 from scrapers.flights import Flights, OwnFlights, RedisFlights
+from scrapers.gguf_tokenizer import TokenizerSections
+from scrapers.http import HubSession
 from scrapers.hub_allowance import HubAllowance
+from scrapers.hub_calls import OnCall, ignore_call
 from scrapers.redis_entries import RedisEntries
 from scrapers.redis_link import RedisLink
 from scrapers.snapshot_cache import SnapshotCache
@@ -28,6 +31,21 @@ class HubAccess:
     cache: SnapshotCache | None
     flights: Flights
     link: RedisLink | None = None
+
+    def open_session(
+        self,
+        settings: Settings,
+        on_call: OnCall = ignore_call,
+        tokenizers: TokenizerSections | None = None,
+    ) -> HubSession:
+        """A session with the Hub of these settings, which notes and obeys the allowance."""
+        return HubSession(
+            settings.endpoint,
+            cdn_origins=settings.cdn_origins,
+            tokenizers=tokenizers,
+            on_call=on_call,
+            allowance=self.allowance,
+        )
 
     def shared_is_reachable(self) -> bool:
         """Whether the Redis answers; True where there is none."""

@@ -114,16 +114,18 @@ class HubAllowance:
         window = self._window(kind)
         return window is not None and window.is_low
 
-    def seconds_left(self, kind: str) -> float:
-        """Seconds until an allowance is renewed, 0 where none is known."""
-        window = self._window(kind)
-        return 0.0 if window is None else window.ends_at - self._clock()
+    def low_seconds(self) -> float:
+        """Seconds until no allowance is low any more, 0 where none is."""
+        windows = [self._window(kind) for kind in _KINDS.values()]
+        ends = [window.ends_at for window in windows if window is not None and window.is_low]
+        return max(ends) - self._clock() if ends else 0.0
 
     def check(self, kind: str, repo_id: str) -> None:
         """Raises HubRateLimited where nothing is left: the Hub would refuse the request."""
         window = self._window(kind)
         if window is not None and window.remaining <= 0:
-            raise HubRateLimited(repo_id=repo_id, retry_after_seconds=self.seconds_left(kind))
+            seconds = window.ends_at - self._clock()
+            raise HubRateLimited(repo_id=repo_id, retry_after_seconds=seconds)
 
     def _window(self, kind: str) -> Window | None:
         """The present window; None where none is known or it has ended."""

@@ -19,7 +19,7 @@ from gpusizer.core.settings import Settings
 from gpusizer.hub.model_ref import parse_model_ref
 from gpusizer.hub.snapshot import RepoSnapshot
 from scrapers.disk_entries import DiskEntries
-from scrapers.fetcher import Fetcher, build_fetcher
+from scrapers.fetcher import Fetcher
 from scrapers.retries import pause_seconds
 from scrapers.snapshot_cache import SnapshotCache
 from tests.hub_emulator import (
@@ -255,7 +255,7 @@ def fetcher(hub: HubEmulator, cache: Path, **options: bool) -> Fetcher:
         snapshots_folder=cache / "none",
         **options,
     )
-    return build_fetcher(settings)
+    return Fetcher(settings)
 
 
 def facts(snapshot: RepoSnapshot) -> RepoSnapshot:

@@ -11,7 +11,7 @@ from gpusizer.core.messages import Note
 from gpusizer.core.settings import Settings
 from gpusizer.hub.model_ref import ModelRef
 from gpusizer.hub.snapshot import RepoSnapshot
-from scrapers.fetcher import build_fetcher
+from scrapers.fetcher import Fetcher
 from scrapers.http import HubSession
 from scrapers.hub import fetch_snapshot
 from tests.hub_emulator import FakeRepo, Fault, HubEmulator, literal_file, llama_repo
@@ -104,7 +104,7 @@ def test_a_gated_card_is_for_its_visitor_alone(hub: HubEmulator, tmp_path: Path)
     """Neither an anonymous question nor the operator's token shows it, and no cache keeps it."""
     hub.options.valid_tokens = {"hf_visitor": ["org/name"], "hf_host": ["org/name"]}
     hub.add(repo_with_card(gated="auto"))
-    fetcher = build_fetcher(
+    fetcher = Fetcher(
         Settings(
             endpoint=hub.endpoint,
             cdn_origins=(hub.cdn_endpoint,),

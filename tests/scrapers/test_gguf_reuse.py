@@ -13,7 +13,7 @@ from gpusizer.core.errors import ModelUnreadable
 from gpusizer.core.settings import Settings
 from gpusizer.hub.model_ref import parse_model_ref
 from gpusizer.hub.snapshot import RepoSnapshot
-from scrapers.fetcher import build_fetcher
+from scrapers.fetcher import Fetcher
 from scrapers.gguf_tokenizer import TokenizerSection
 from tests.hub_emulator import FakeRepo, HubEmulator, gguf_file, gguf_repo
 from tests.hub_emulator.files import FakeFile
@@ -73,9 +73,9 @@ def test_another_quantization_costs_little(
     settings = Settings(
         endpoint=hub.endpoint, cdn_origins=(hub.cdn_endpoint,), cache_folder=tmp_path
     )
-    build_fetcher(settings)(parse_model_ref("org/name"))
+    Fetcher(settings)(parse_model_ref("org/name"))
     # The same process, and one that has nothing but the cache on disk.
-    for read in (build_fetcher(settings), build_fetcher(settings)):
+    for read in (Fetcher(settings), Fetcher(settings)):
         hub.reset_log()
         snapshot_read = read(parse_model_ref("org/name/m-Q8_0.gguf"))
         assert snapshot_read.components == expected.components

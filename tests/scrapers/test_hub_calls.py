@@ -10,7 +10,7 @@ import pytest
 from gpusizer.core.errors import ModelUnreadable
 from gpusizer.core.settings import Settings
 from gpusizer.hub.model_ref import ModelRef
-from scrapers.fetcher import build_fetcher
+from scrapers.fetcher import Fetcher
 from scrapers.hub_calls import kind_of
 from tests.hub_emulator import Fault, HubEmulator, llama_repo
 
@@ -41,7 +41,7 @@ Call = tuple[str, int | None]
 def calls_of(hub: HubEmulator, settings: Settings) -> list[Call]:
     """What is told while a model is read, or cannot be."""
     calls: list[Call] = []
-    fetch = build_fetcher(settings, lambda kind, status: calls.append((kind, status)))
+    fetch = Fetcher(settings, lambda kind, status: calls.append((kind, status)))
     with contextlib.suppress(ModelUnreadable):
         fetch(ModelRef("org/name"))
     return calls

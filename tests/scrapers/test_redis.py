@@ -18,7 +18,7 @@ from gpusizer.core.errors import InvalidRequest, ModelNotFound, ModelUnreadable
 from gpusizer.core.settings import Settings
 from gpusizer.hub.model_ref import ModelRef
 from scrapers import redis_link
-from scrapers.fetcher import build_fetcher
+from scrapers.fetcher import Fetcher
 from scrapers.flights import RedisFlights
 from scrapers.hub_access import open_access
 from scrapers.redis_entries import RedisEntries
@@ -88,7 +88,7 @@ def test_models_are_read_without_redis(
 ) -> None:
     hub.add(llama_repo("org/name"))
     settings = settings_of(hub, own_redis.url)
-    fetch = build_fetcher(settings)
+    fetch = Fetcher(settings)
     own_redis.stop()
     assert fetch(REF).repo_id == "org/name"
     assert "away" in caplog.text
@@ -118,7 +118,7 @@ def _read_cold(
     settings: Settings, refs: list[ModelRef], barrier: Barrier, results: multiprocessing.Queue[str]
 ) -> None:
     """What a replica does: read models, several callers of each at once."""
-    fetch = build_fetcher(settings)
+    fetch = Fetcher(settings)
     barrier.wait(60)
     for ref in refs:
         with ThreadPoolExecutor(4) as pool:
@@ -251,7 +251,7 @@ def test_what_a_visitor_reads_is_in_no_redis(
 ) -> None:
     hub.add(llama_repo("org/name", **repo))
     hub.options.valid_tokens = {VISITOR: {"org/name"}}
-    fetch = build_fetcher(settings_of(hub, redis_url))
+    fetch = Fetcher(settings_of(hub, redis_url))
     assert fetch(REF, VISITOR).repo_id == "org/name"
     client = redis.Redis.from_url(redis_url)
     assert list(client.scan_iter()) == []
@@ -260,13 +260,13 @@ def test_what_a_visitor_reads_is_in_no_redis(
 def test_a_model_made_private_is_forgotten_by_all(hub: HubEmulator, redis_url: str) -> None:
     hub.add(llama_repo("org/name"))
     settings = settings_of(hub, redis_url)
-    build_fetcher(settings)(REF)
+    Fetcher(settings)(REF)
     client = redis.Redis.from_url(redis_url)
     for key in client.scan_iter(f"{PREFIX}commit-*"):
         entry = json.loads(client.get(key))
         client.set(key, json.dumps({**entry, "checked_at": 0}))
     hub.add(llama_repo("org/name", private=True))
     with pytest.raises(ModelNotFound):
-        build_fetcher(settings)(REF)
+        Fetcher(settings)(REF)
     cache = open_access(settings).cache
     assert cache is not None and cache.last_known(REF) is None
