@@ -37,7 +37,6 @@ from gpusizer.core.paths import DATA_DIR
 from gpusizer.ui.serving import page_options
 
 MODEL = "meta-llama/Llama-3.1-8B-Instruct"
-PAGE_TARGET = 1.6
 _WARM_UP = 3
 _TIMEOUT_SECONDS = 30
 _CHROMIUM_FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking")

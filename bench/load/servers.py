@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import resource
-import socket
 import subprocess
 import sys
 import tempfile
@@ -18,6 +17,7 @@ import httpx
 from bench.load.hub import Hub
 from bench.page import served
 from gpusizer.core.paths import DATA_DIR
+from tests.ports import free_port
 
 _READY_SECONDS = 180.0
 _LOOK_SECONDS = 0.02
@@ -123,11 +123,3 @@ def echo() -> Iterator[str]:
     """Start the least that Gradio serves; yield its address."""
     with served("-m", "bench.page", "--serve-empty-page") as server:
         yield server.address
-
-
-def free_port() -> int:
-    """Return a port that nobody uses."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port

@@ -42,13 +42,13 @@ from gpusizer.ui.badge_route import PATH as BADGE_PATH
 from gpusizer.ui.badge_route import badge_route
 from gpusizer.ui.call_validation import exception_handlers
 from gpusizer.ui.closed_routes import ClosedRoutes
-from gpusizer.ui.embedding import EMBED_SCRIPT
 from gpusizer.ui.endpoints import CONCURRENCY, PUBLIC
 from gpusizer.ui.foreign_scripts import WithoutForeignCookies
 from gpusizer.ui.health import health_json
 from gpusizer.ui.http_api import PATH, http_api
 from gpusizer.ui.llms import llms_text
 from gpusizer.ui.observation import Observation
+from gpusizer.ui.page_scripts import EMBED
 from gpusizer.ui.presenters.frame import PAGE_PATHS
 from gpusizer.ui.request_limits import RequestLimits
 from gpusizer.ui.tools import JsonTools
@@ -86,7 +86,7 @@ def page_options() -> dict[str, Any]:
             primary_hue="indigo", neutral_hue="slate", font=_FONTS, font_mono=_MONO
         ),
         # Gradio's script rewrites a stylesheet in `css` rule by rule, which takes 0.5 seconds.
-        "head": f'<link rel="stylesheet" href="{STYLE.name}?v={_style_version()}">' + EMBED_SCRIPT,
+        "head": f'<link rel="stylesheet" href="{STYLE.name}?v={_style_version()}">' + EMBED,
         "ssr_mode": False,
         "run_history": False,
         "enable_monitoring": False,
@@ -102,6 +102,8 @@ def launch(application: Application, **options: Any) -> str:
     `options` override the application's own options of Gradio's `launch`.
     """
     endpoints = application.endpoints
+    # Gradio 6.31 makes an MCP server of its own class in `launch` and takes no other: these two
+    # attributes, by which it serves and describes that one, have no public counterpart.
     endpoints.mcp_server = True
     endpoints.mcp_server_obj = tools = JsonTools(endpoints)
     pages = FastAPI(openapi_url=None)

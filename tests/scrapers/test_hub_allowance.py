@@ -20,19 +20,13 @@ from scrapers.hub_access import HubAccess, open_access
 from scrapers.hub_allowance import HubAllowance, Window, parse_window
 from scrapers.model_tree import build_lister
 from scrapers.redis_link import PREFIX, RedisLink
+from tests.clock import Clock
 from tests.hub_emulator import HubEmulator, llama_repo
 
 HUB = "https://huggingface.co"
 COLD, WARM = ModelRef("org/cold"), ModelRef("org/warm")
 EMBEDDED = ModelRef("meta-llama/Llama-3.1-8B")
 VISITOR = "hf_visitors_own"
-
-
-class Clock:
-    now = 1_000_000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def headers(name: str, remaining: int, seconds: int, quota: int = 500) -> dict[str, str]:

@@ -23,6 +23,7 @@ from scrapers.flights import RedisFlights
 from scrapers.hub_access import open_access
 from scrapers.redis_entries import RedisEntries
 from scrapers.redis_link import PREFIX, RedisLink
+from tests.clock import Clock
 from tests.hub_emulator import HubEmulator, llama_repo
 from tests.redis_server import RedisServer, need_redis
 
@@ -42,13 +43,6 @@ def own_redis(tmp_path: Path) -> Iterator[RedisServer]:
     need_redis()
     with RedisServer(tmp_path) as server:
         yield server
-
-
-class Clock:
-    now = 1_000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def test_away_and_back(own_redis: RedisServer, caplog: pytest.LogCaptureFixture) -> None:

@@ -16,9 +16,10 @@ import httpx
 from bench.load.hub import Hub, model_id
 from bench.load.outcomes import Outcome
 from bench.load.plan import Plan
-from bench.load.servers import App, free_port, started
+from bench.load.servers import App, started
 from bench.load.table import Row
 from bench.load.visitors import Ask, Question, through_v1, visit, zipf
+from tests.ports import free_port
 
 _KILL_AFTER = 0.5
 """Of the seconds of a measurement."""
