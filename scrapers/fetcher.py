@@ -46,7 +46,7 @@ _HELD_BYTES = 32_000_000
 may take 1,000 times as much by the limits of a configuration."""
 
 
-class _Spared(HubRateLimited):
+class _AllowanceLow(HubRateLimited):
     """The Hub was not asked: little of its allowance is left, and the model is known already."""
 
 
@@ -173,11 +173,11 @@ class Fetcher:
         return snapshot
 
     def _check_allowance(self, ref: ModelRef) -> None:
-        """Raises _Spared for a known model where the Hub allows few more requests, and
+        """Raises _AllowanceLow for a known model where the Hub allows few more requests, and
         HubRateLimited for any where it allows none: every reading begins with one to the API."""
         seconds = self._allowance.low_seconds()
         if seconds > 0 and (self._last_known(ref) or self._embedded_snapshot(ref)):
-            raise _Spared(repo_id=ref.repo_id, retry_after_seconds=seconds)
+            raise _AllowanceLow(repo_id=ref.repo_id, retry_after_seconds=seconds)
         self._allowance.check("api", ref.repo_id)
 
     def _last_known(self, ref: ModelRef) -> RepoSnapshot | None:
@@ -197,7 +197,7 @@ class Fetcher:
         """Return what is stored of a model that cannot be read now."""
         last_known = self._last_known(ref) if isinstance(error, _UNAVAILABLE) else None
         stored = last_known.with_source("cache") if last_known else self._embedded_snapshot(ref)
-        if stored is None or not isinstance(error, _Spared):
+        if stored is None or not isinstance(error, _AllowanceLow):
             return stored
         return stored.with_notes(Note("hub_allowance_low", date=stored.retrieved_at[:10]))
 

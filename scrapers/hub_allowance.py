@@ -106,8 +106,8 @@ class HubAllowance:
         self._merge(kind, window)
         link, seconds = self._link, window.ends_at - self._clock()
         if link is not None and seconds >= 1:
-            shown = json.dumps([window.remaining, window.quota, window.ends_at])
-            link.ask(lambda client: client.set(self._key + kind, shown, ex=int(seconds)), None)
+            entry = json.dumps([window.remaining, window.quota, window.ends_at])
+            link.ask(lambda client: client.set(self._key + kind, entry, ex=int(seconds)), None)
 
     def is_low(self, kind: str) -> bool:
         """Whether what is left of an allowance should be spared for models never read."""
@@ -131,8 +131,8 @@ class HubAllowance:
         """The present window; None where none is known or it has ended."""
         if self._link is not None and self._must_look(kind):
             with suppress(ValueError, TypeError, OverflowError, RecursionError):
-                shown = self._link.ask(lambda client: client.get(self._key + kind), None)
-                remaining, quota, ends_at = json.loads(shown)
+                entry = self._link.ask(lambda client: client.get(self._key + kind), None)
+                remaining, quota, ends_at = json.loads(entry)
                 seconds = float(ends_at) - self._clock()
                 if 0 < seconds <= _LONGEST_SECONDS:
                     whole_quota = None if quota is None else int(quota)

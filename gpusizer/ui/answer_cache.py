@@ -46,7 +46,7 @@ class _Question:
     """The model of a request, and the use case that answers it."""
 
     request: type[RequestModel]
-    answered: Callable[[Sizer, Fields], _Answered]
+    answer: Callable[[Sizer, Fields], _Answered]
 
 
 QUESTIONS: Mapping[str, _Question] = {
@@ -246,6 +246,6 @@ def _version_of(snapshot: RepoSnapshot) -> str:
 
 def _text(sizer: Sizer, question: str, fields: Fields, language: Language) -> bytes:
     """The answer's JSON text."""
-    report = QUESTIONS[question].answered(sizer, fields)
+    report = QUESTIONS[question].answer(sizer, fields)
     answer = without_surrogates(report.to_json(lambda note: say_note(note, language)))
     return json.dumps(answer, ensure_ascii=False, separators=(",", ":")).encode()

@@ -53,9 +53,9 @@ def badge_route(answers: Answers, pool: WorkPool, metrics: Metrics) -> Respond:
             with metrics.answering(SIZE_MODEL.command, "badge"):
                 fields: dict[str, Any] = read_fields(SIZE_MODEL, request)
                 language = read_language(fields.pop(LANGUAGE_FIELD, None))
-                asked = {**fields, **_ONE_PLACE}
+                badge_fields = {**fields, **_ONE_PLACE}
                 answer = await pool.run(
-                    lambda: answers.cache.answer(SIZE_MODEL.command, asked, language)
+                    lambda: answers.cache.answer(SIZE_MODEL.command, badge_fields, language)
                 )
         except GpusizerError as error:
             return _error_response(error, language_of(request))

@@ -80,21 +80,21 @@ def http_api(
 
 def _responder(endpoint: Endpoint, answers: Answers, pool: WorkPool, metrics: Metrics) -> Respond:
     async def respond(request: Request) -> Response:
-        asked: str | None = None
+        model: str | None = None
         try:
             with metrics.answering(endpoint.command, "http"):
                 fields = read_fields(endpoint, request)
-                asked = fields.get("model")
+                model = fields.get("model")
                 language = read_language(fields.pop(LANGUAGE_FIELD, None))
                 token = _token(request.headers)
                 answer = await pool.run(
                     lambda: answers.ask(endpoint.command, fields, token, language)
                 )
         except GpusizerError as error:
-            return error_response(error, language_of(request), asked)
+            return error_response(error, language_of(request), model)
         except Exception:
             _log.exception("unexpected failure")
-            return error_response(GpusizerError(), language_of(request), asked)
+            return error_response(GpusizerError(), language_of(request), model)
         return _response(answer, request.headers)
 
     return respond

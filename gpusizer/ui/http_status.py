@@ -60,7 +60,7 @@ def retry_after_seconds(error: GpusizerError) -> int | None:
     usual = RETRY_AFTER_SECONDS.get(status_of(error))
     if usual is None:
         return None
-    asked = error.fields.get("retry_after_seconds")
-    if not isinstance(asked, int | float) or not math.isfinite(asked):
+    seconds = error.fields.get("retry_after_seconds")
+    if not isinstance(seconds, int | float) or not math.isfinite(seconds):
         return usual
-    return min(max(math.ceil(asked), 1), _LONGEST_SECONDS)
+    return min(max(math.ceil(seconds), 1), _LONGEST_SECONDS)
