@@ -55,10 +55,10 @@ QUESTIONS: Mapping[str, _Question] = {
         TrainingRequest, lambda sizer, fields: train(sizer.fetch, sizer.catalogue, fields)
     ),
     "compare": _Question(CompareRequest, lambda sizer, fields: sizer.compare(fields)),
-    "gpus": _Question(ListingRequest, lambda sizer, fields: sizer.gpus(fields)),
     "models-for": _Question(ModelsRequest, lambda sizer, fields: sizer.models_for(fields)),
+    "gpus": _Question(ListingRequest, lambda sizer, fields: sizer.gpus(fields)),
 }
-"""Every question by the name of its command."""
+"""Every question by the name of its command, in the order of docs/contract.md."""
 
 
 @dataclass(frozen=True, slots=True)
