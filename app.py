@@ -30,7 +30,7 @@ from scrapers.trending import build_trending
 log_printably()
 settings = Settings.from_environment(os.environ)
 access = open_access(settings)
-monitor = Monitor(settings, access.shared_is_reachable if settings.cache_url else None)
+monitor = Monitor(settings, access.shared_is_reachable)
 fetcher = Fetcher(settings, monitor.hub_call, access)
 embedded = EmbeddedSnapshots(settings.snapshots_folder)
 lister = build_lister(settings, monitor.hub_call, access)

@@ -15,6 +15,9 @@ from scrapers.redis_entries import RedisEntries
 from scrapers.redis_link import RedisLink
 from scrapers.snapshot_cache import SnapshotCache
 
+_STORING_SECONDS = 2.0
+"""Time to store a model in the Redis, after it has been read."""
+
 
 @dataclass(frozen=True, slots=True)
 class HubAccess:
@@ -47,9 +50,9 @@ class HubAccess:
             allowance=self.allowance,
         )
 
-    def shared_is_reachable(self) -> bool:
-        """Whether the Redis answers; True where there is none."""
-        return self.link is None or self.link.is_reachable
+    def shared_is_reachable(self) -> bool | None:
+        """Whether the Redis answers; None where there is none."""
+        return None if self.link is None else self.link.is_reachable
 
 
 def open_access(settings: Settings) -> HubAccess:
@@ -61,7 +64,7 @@ def open_access(settings: Settings) -> HubAccess:
     if settings.cache_url is not None:
         link = RedisLink(settings.cache_url)
         cache = SnapshotCache(RedisEntries(link), endpoint)
-        flights = RedisFlights(link, settings.timeout_seconds + 2.0)
+        flights = RedisFlights(link, settings.timeout_seconds + _STORING_SECONDS)
         return HubAccess(HubAllowance(endpoint, link), cache, flights, link)
     folder = settings.cache_folder
     entries = None if folder is None else DiskEntries(folder, settings.cache_bytes)

@@ -22,7 +22,7 @@ from scrapers.redis_link import PREFIX, RedisLink
 
 _KINDS = {"api": "api", "resolvers": "resolver"}
 """The Hub's names of its allowances, and `kind_of`'s."""
-_LOW = 0.1
+_LOW_SHARE = 0.1
 """The part of an allowance that is left for models that were never read."""
 _SAME_WINDOW_SECONDS = 30.0
 """Answers whose windows end closer together are of one window: `t` has whole seconds, and an
@@ -58,7 +58,7 @@ class Window:
     @property
     def is_low(self) -> bool:
         """Whether only a tenth is left."""
-        return self.remaining <= (self.quota or 0) * _LOW
+        return self.remaining <= (self.quota or 0) * _LOW_SHARE
 
 
 def parse_window(headers: Mapping[str, str], now: float) -> tuple[str, Window] | None:

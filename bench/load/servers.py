@@ -15,7 +15,7 @@ from pathlib import Path
 import httpx
 
 from bench.load.hub import Hub
-from bench.page import served
+from bench.page import resident_bytes, served
 from gpusizer.core.paths import DATA_DIR
 from tests.ports import free_port
 
@@ -33,9 +33,8 @@ class App:
         self.cache = cache
 
     def resident_bytes(self) -> int:
-        """Return the resident memory of the process, from /proc."""
-        pages = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])
-        return pages * resource.getpagesize()
+        """Return the resident memory of the process."""
+        return resident_bytes(self.process.pid)
 
     def processor_seconds(self) -> float:
         """Return the processor time that the process has used, from /proc."""

@@ -46,6 +46,7 @@ from gpusizer.ui.endpoints import CONCURRENCY, PUBLIC
 from gpusizer.ui.foreign_scripts import WithoutForeignCookies
 from gpusizer.ui.health import health_json
 from gpusizer.ui.http_api import PATH, http_api
+from gpusizer.ui.http_status import NOT_KEPT
 from gpusizer.ui.llms import llms_text
 from gpusizer.ui.observation import Observation
 from gpusizer.ui.page_scripts import EMBED
@@ -208,15 +209,13 @@ def _program_routes(application: Application) -> list[BaseRoute]:
     api = http_api(answers, PUBLIC, pool, monitor.metrics)
     badge = Route(BADGE_PATH, badge_route(answers, pool, monitor.metrics))
 
+    def state() -> dict[str, Any]:
+        is_reachable = monitor.shared_is_reachable()
+        return health_json(answers.cache, monitor.hub, monitor.settings, is_reachable)
+
     async def health(_: Request) -> JSONResponse:
-        state = await to_thread.run_sync(
-            health_json,
-            answers.cache,
-            monitor.hub,
-            monitor.settings,
-            monitor.shared_is_reachable,
-        )
-        return JSONResponse(state, headers={"cache-control": "no-store"})
+        body = await to_thread.run_sync(state)
+        return JSONResponse(body, headers={"cache-control": NOT_KEPT})
 
     async def metrics(_: Request) -> Response:
         return Response(monitor.metrics.text(), media_type=CONTENT_TYPE_LATEST)
