@@ -15,7 +15,6 @@ from urllib.parse import quote
 import pytest
 
 from gpusizer.core.errors import HubUnreachable, MalformedRepo, ModelUnreadable
-from gpusizer.core.settings import Settings
 from gpusizer.hub.model_ref import parse_model_ref
 from gpusizer.hub.snapshot import RepoSnapshot
 from scrapers.disk_entries import DiskEntries
@@ -38,6 +37,7 @@ from tests.hub_emulator import (
 )
 from tests.hub_emulator.gguf_models import gguf_shards, llama_metadata, llama_tensors, raw_pieces
 from tests.hub_emulator.messages import Request
+from tests.scrapers.conftest import settings_of
 
 PLAIN = {f"layers.{n}.weight": ("BF16", (8, 16)) for n in range(6)}
 PACKED = {
@@ -247,9 +247,8 @@ def hasty(monkeypatch: pytest.MonkeyPatch, hub: HubEmulator) -> Iterator[None]:
 
 def fetcher(hub: HubEmulator, cache: Path, **options: bool) -> Fetcher:
     """A process that has read nothing yet, with this cache and no embedded copies."""
-    settings = Settings(
-        endpoint=hub.endpoint,
-        cdn_origins=(hub.cdn_endpoint,),
+    settings = settings_of(
+        hub,
         timeout_seconds=5.0,
         cache_folder=cache,
         snapshots_folder=cache / "none",

@@ -13,6 +13,7 @@ from gpusizer.hub.snapshot import RepoSnapshot
 from gpusizer.model.profile import build_profile
 from scrapers.fetcher import Fetcher
 from tests.hub_emulator import FakeRepo, HubEmulator, literal_file, llama_repo, safetensors_file
+from tests.scrapers.conftest import settings_of
 
 ADAPTER = ModelRef("org/adapter")
 LORA = {
@@ -27,17 +28,14 @@ COPIES = ("unsloth/llama-2-7b", "NousResearch/Llama-2-7b-hf")
 
 @pytest.fixture
 def fetch(hub: HubEmulator) -> Fetcher:
-    return Fetcher(
-        Settings(endpoint=hub.endpoint, cdn_origins=(hub.cdn_endpoint,), timeout_seconds=2.0)
-    )
+    return Fetcher(settings_of(hub, timeout_seconds=2.0))
 
 
 @pytest.fixture
 def fetch_alone(hub: HubEmulator, tmp_path: Any) -> Fetcher:
     """Without embedded snapshots."""
-    settings = Settings(
-        endpoint=hub.endpoint,
-        cdn_origins=(hub.cdn_endpoint,),
+    settings = settings_of(
+        hub,
         timeout_seconds=2.0,
         snapshots_folder=tmp_path,
     )

@@ -21,6 +21,7 @@ from gpusizer.hub.model_ref import ModelRef
 from gpusizer.model.profile import build_profile
 from scrapers.fetcher import Fetcher
 from tests.hub_emulator import Fault, HubEmulator, llama_repo
+from tests.scrapers.conftest import settings_of
 
 KNOWN = ModelRef("meta-llama/Llama-3.1-8B")
 UNKNOWN = ModelRef("org/name")
@@ -28,9 +29,7 @@ UNKNOWN = ModelRef("org/name")
 
 @pytest.fixture
 def fetch(hub: HubEmulator) -> Fetcher:
-    return Fetcher(
-        Settings(endpoint=hub.endpoint, cdn_origins=(hub.cdn_endpoint,), timeout_seconds=0.7)
-    )
+    return Fetcher(settings_of(hub, timeout_seconds=0.7))
 
 
 def test_offline() -> None:
@@ -73,9 +72,7 @@ def test_gate(hub: HubEmulator, fetch: Fetcher) -> None:
 def test_a_model_embedded_as_gated_costs_one_request(hub: HubEmulator) -> None:
     embedded = "meta-llama/Llama-3.1-8B"
     hub.add(llama_repo(embedded, gated="manual", shards=4))
-    snapshot = Fetcher(Settings(endpoint=hub.endpoint, cdn_origins=(hub.cdn_endpoint,)))(
-        ModelRef(embedded)
-    )
+    snapshot = Fetcher(settings_of(hub))(ModelRef(embedded))
     assert snapshot.source == "snapshot" and snapshot.gated
     assert len(hub.requests) == 1
 
@@ -93,9 +90,8 @@ def test_an_embedded_copy_does_not_replace_a_not_found_error(
 @pytest.fixture
 def keeping(hub: HubEmulator, tmp_path: Path) -> Settings:
     """Settings with a cache on disk."""
-    return Settings(
-        endpoint=hub.endpoint,
-        cdn_origins=(hub.cdn_endpoint,),
+    return settings_of(
+        hub,
         timeout_seconds=0.7,
         cache_folder=tmp_path / "cache",
     )

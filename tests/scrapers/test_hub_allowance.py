@@ -22,6 +22,7 @@ from scrapers.model_tree import build_lister
 from scrapers.redis_link import PREFIX, RedisLink
 from tests.clock import Clock
 from tests.hub_emulator import HubEmulator, llama_repo
+from tests.scrapers.conftest import settings_of
 
 HUB = "https://huggingface.co"
 COLD, WARM = ModelRef("org/cold"), ModelRef("org/warm")
@@ -89,9 +90,8 @@ def test_answers_that_arrive_late_do_not_count_back() -> None:
 def settings(hub: HubEmulator, tmp_path: Path) -> Settings:
     for ref in (COLD, WARM):
         hub.add(llama_repo(ref.repo_id, shards=4))
-    return Settings(
-        endpoint=hub.endpoint,
-        cdn_origins=(hub.cdn_endpoint,),
+    return settings_of(
+        hub,
         timeout_seconds=5,
         cache_folder=tmp_path / "cache",
     )

@@ -13,6 +13,7 @@ from gpusizer.hub.model_ref import ModelRef
 from scrapers.fetcher import Fetcher
 from scrapers.hub_calls import kind_of
 from tests.hub_emulator import Fault, HubEmulator, llama_repo
+from tests.scrapers.conftest import settings_of
 
 HUB = "https://huggingface.co"
 MIRROR = "http://mirror.test:81/hub"
@@ -49,7 +50,7 @@ def calls_of(hub: HubEmulator, settings: Settings) -> list[Call]:
 
 def test_every_request_is_told(hub: HubEmulator) -> None:
     hub.add(llama_repo("org/name", shards=4))
-    settings = Settings(endpoint=hub.endpoint, cdn_origins=(hub.cdn_endpoint,))
+    settings = settings_of(hub)
     calls = calls_of(hub, settings)
     assert len(calls) == len(hub.requests)
     kinds = Counter(kind for kind, _ in calls)
