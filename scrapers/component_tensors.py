@@ -12,12 +12,12 @@ from gpusizer.core.errors import (
     ModelUnreadable,
     UnsupportedDtype,
 )
+from gpusizer.core.units import KIB
 from gpusizer.hub.snapshot import WeightFile
 from gpusizer.hub.tensors import TensorGroup, count_names, merge_groups
 from scrapers.header_reading import Header
 from scrapers.headers_answer import Headers, parse_headers
 from scrapers.hub_api import is_plain_path
-from scrapers.limits import KIB
 from scrapers.read_steps import ReadSteps
 from scrapers.repo_files import RepoFiles
 from scrapers.weight_files import ComponentPlan

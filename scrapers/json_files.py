@@ -7,12 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 from gpusizer.core.errors import MalformedRepo
+from gpusizer.core.units import MIB
 from scrapers.limits import JSON_MEMORY_BYTES
 
 Pairs = list[tuple[str, Any]]
 
 
-_SPARE_BYTES = 24 * 2**20
+_SPARE_BYTES = 24 * MIB
 _MEMORY_PER_BYTE = 16
 
 
