@@ -22,7 +22,7 @@ from gpusizer.ui.monitor import Monitor
 from gpusizer.ui.observation import LOGGER
 from gpusizer.ui.serving import launch
 from scrapers.embedded import EmbeddedSnapshots
-from scrapers.fetcher import build_fetcher
+from scrapers.fetcher import Fetcher
 from scrapers.hub_access import open_access
 from scrapers.model_tree import build_lister
 from scrapers.trending import build_trending
@@ -30,8 +30,8 @@ from scrapers.trending import build_trending
 log_printably()
 settings = Settings.from_environment(os.environ)
 access = open_access(settings)
-monitor = Monitor(settings, access.shared_is_reachable if settings.cache_url else None)
-fetcher = build_fetcher(settings, monitor.hub_call, access)
+monitor = Monitor(settings, access.shared_is_reachable)
+fetcher = Fetcher(settings, monitor.hub_call, access)
 embedded = EmbeddedSnapshots(settings.snapshots_folder)
 lister = build_lister(settings, monitor.hub_call, access)
 trending = build_trending(settings, monitor.hub_call, access)

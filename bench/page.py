@@ -37,7 +37,6 @@ from gpusizer.core.paths import DATA_DIR
 from gpusizer.ui.serving import page_options
 
 MODEL = "meta-llama/Llama-3.1-8B-Instruct"
-PAGE_TARGET = 1.6
 _WARM_UP = 3
 _TIMEOUT_SECONDS = 30
 _CHROMIUM_FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking")
@@ -67,10 +66,11 @@ class Server:
             raise RuntimeError(f"{endpoint}: {stream[:200]}")
         return json.loads(data.removeprefix("data: "))[0]
 
-    def resident_bytes(self) -> int:
-        """Return the resident memory of the process, from /proc."""
-        pages = int(Path(f"/proc/{self.pid}/statm").read_text().split()[1])
-        return pages * os.sysconf("SC_PAGE_SIZE")
+
+def resident_bytes(pid: int) -> int:
+    """Return the resident memory of a process, from /proc."""
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 _HTTP = requests.Session()
@@ -130,10 +130,10 @@ def compare_memory(empty: Server, app: Server, calls: int) -> None:
 def _megabytes_per_call(server: Server, call: Callable[[], Any], calls: int) -> float:
     for _ in range(_WARM_UP):
         call()
-    before_bytes = server.resident_bytes()
+    before_bytes = resident_bytes(server.pid)
     for _ in range(calls):
         call()
-    return (server.resident_bytes() - before_bytes) / calls / 1e6
+    return (resident_bytes(server.pid) - before_bytes) / calls / 1e6
 
 
 def _print_row(name: str, values: Mapping[str, float], digits: int) -> None:

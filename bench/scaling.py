@@ -61,7 +61,7 @@ class Server:
         kept_answers: answers of 10 kB in the 16 MB of gpusizer/ui/answer_cache.py.
         commit_seconds: after which the Hub is asked again which commit a branch means.
         cold_api: requests to the Hub's API for a model that is not known.
-        cold_resolvers: requests to its file routes, redirects among them.
+        cold_resolvers: requests to its file routes.
         cold_bytes: read for such a model.
         hit_seconds: of a processor, for an answer that is kept.
         miss_seconds: to work an answer out.
@@ -73,7 +73,7 @@ class Server:
     kept_answers: int = 1_600
     commit_seconds: float = COMMIT_SECONDS
     cold_api: int = 2
-    cold_resolvers: int = 4
+    cold_resolvers: int = 2
     cold_bytes: int = 100_000
     hit_seconds: float = 0.003
     miss_seconds: float = 0.04

@@ -15,7 +15,7 @@ from gpusizer.core.printable import log_printably
 from gpusizer.core.settings import Settings
 from gpusizer.gpus import load_catalogue
 from scrapers.embedded import EmbeddedSnapshots
-from scrapers.fetcher import build_fetcher
+from scrapers.fetcher import Fetcher
 from scrapers.hub_access import open_access
 from scrapers.local_checkpoint import parse_local_or_model_ref, with_local_checkpoints
 from scrapers.model_tree import build_lister
@@ -49,7 +49,7 @@ def _make_sizer(offline: bool) -> Sizer:
     embedded = EmbeddedSnapshots(settings.snapshots_folder)
     trending = build_trending(settings, access=access)
     library = ModelLibrary(embedded.every, embedded_use, trending)
-    fetch = with_local_checkpoints(build_fetcher(settings, access=access))
+    fetch = with_local_checkpoints(Fetcher(settings, access=access))
     lister = build_lister(settings, access=access)
     return Sizer(fetch, load_catalogue(), lister, library, parse_local_or_model_ref)
 

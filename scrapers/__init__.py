@@ -1,6 +1,6 @@
 """Scrapers read a model's facts from the Hub and return them as a RepoSnapshot.
 
-    fetch = build_fetcher(Settings.from_environment(os.environ))
+    fetch = Fetcher(Settings.from_environment(os.environ))
     snapshot = fetch(parse_model_ref("org/name"))
 
 They read headers, configurations and file lists, never weights. Everything that the Hub sends

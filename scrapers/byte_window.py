@@ -6,7 +6,8 @@ import struct
 from typing import Protocol
 
 from gpusizer.core.errors import HubUnreachable, LimitsExceeded, MalformedRepo
-from scrapers.limits import MIB, Limits
+from gpusizer.core.units import MIB
+from scrapers.limits import Limits
 
 _LENGTH = struct.Struct("<Q")
 _STEP_BYTES = 3 * MIB

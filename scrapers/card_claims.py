@@ -215,7 +215,7 @@ def memory_kind(amount: MemoryAmount, sentence: Sentence) -> str:
 
 def _first_noun(behind: str) -> str:
     """What the words behind an amount call it."""
-    found: list[tuple[int, int, str]] = []
+    nouns: list[tuple[int, int, str]] = []
     kinds = (
         ("vram", cues.VRAM),
         ("host", cues.HOST_MEMORY),
@@ -223,8 +223,8 @@ def _first_noun(behind: str) -> str:
         ("disk", cues.DISK),
     )
     for order, (kind, cue) in enumerate(kinds):
-        found += [(start, order, kind) for start, _ in cue.spans(behind)[:1]]
-    return min(found)[2] if found else ""
+        nouns += [(start, order, kind) for start, _ in cue.spans(behind)[:1]]
+    return min(nouns)[2] if nouns else ""
 
 
 def _joined(gpus: list[Claim], amounts: list[Claim]) -> list[Claim]:

@@ -117,17 +117,17 @@ def _program_in(words: Sequence[str]) -> tuple[Program, int] | None:
     """The engine's program and the position of its first word."""
     for position in range(min(len(words), _MOST_WORDS)):
         for program in PROGRAMS:
-            told = words[position : position + len(program.words)]
-            if len(told) == len(program.words) and _is_called(told, program.words):
+            called = words[position : position + len(program.words)]
+            if len(called) == len(program.words) and _is_called(called, program.words):
                 return program, position
     return None
 
 
-def _is_called(told: Sequence[str], program: Sequence[str]) -> bool:
+def _is_called(called: Sequence[str], program: Sequence[str]) -> bool:
     """Whether words are a program's: its path may stand before, an image's tag behind."""
-    first = told[0].partition(":")[0] if "/" in program[0] else told[0]
+    first = called[0].partition(":")[0] if "/" in program[0] else called[0]
     ends = first == program[0] or first.endswith(f"/{program[0].removeprefix('./')}")
-    return ends and tuple(told[1:]) == tuple(program[1:])
+    return ends and tuple(called[1:]) == tuple(program[1:])
 
 
 def _logical_lines(source: str, line: int) -> Iterator[CommandText]:

@@ -70,9 +70,9 @@ def context_statements(block: Block) -> Iterator[ModelCardStatement]:
     for sentence in _SENTENCE.split(block.text):
         if not cues.CONTEXT.is_in(sentence):
             continue
-        read = _length(sentence)
-        if read is not None:
-            native, longest, factor = read
+        lengths = _length(sentence)
+        if lengths is not None:
+            native, longest, factor = lengths
             yield ModelCardStatement(
                 *("context", block.line, block.last_line, sentence),
                 context=longest,

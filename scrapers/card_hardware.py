@@ -127,13 +127,13 @@ def gpus_in(text: str) -> list[GpuMention]:
     [('H100', 8), ('H20', 16), ('RTX 3090', 1)]
     """
     mentions = []
-    taken = [match.span() for match in _GPU.finditer(text)]
+    named_spans = [match.span() for match in _GPU.finditer(text)]
     for match in _GPU.finditer(text):
         memory = float(match["memory"]) if match["memory"] else None
         name = " ".join(match["name"].split())
         mentions.append(_mention(text, match, name, memory))
     for match in _GENERIC.finditer(text):
-        if not any(end <= match.start() <= end + 1 for _, end in taken):
+        if not any(end <= match.start() <= end + 1 for _, end in named_spans):
             mentions.append(_mention(text, match, None, None))
     return sorted(mentions, key=lambda item: item.start)
 

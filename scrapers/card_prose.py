@@ -122,7 +122,7 @@ def statement_of(claim: Claim, sentence: Sentence, block: Block) -> ModelCardSta
         sentence.text,
         is_requirement=True,
         bound=bound,
-        model=_nearest_name(claim, sentence, block),
+        model=_nearest_name(claim, sentence),
         vram_gb=total,
         vram_gb_high=claim.high_gb,
         vram_gb_per_gpu=claim.gb_per_gpu,
@@ -183,7 +183,7 @@ def _nearest(claim: Claim, mentions: Sequence[QuantMention]) -> QuantMention | N
     return next(iter((*before[-1:], *after[:1])), None)
 
 
-def _nearest_name(claim: Claim, sentence: Sentence, block: Block) -> str | None:
+def _nearest_name(claim: Claim, sentence: Sentence) -> str | None:
     """The model that is named nearest before a claim, else behind it."""
     names = names_in(sentence.text)
     before = [name for start, name in names if start < claim.start]

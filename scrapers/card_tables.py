@@ -126,9 +126,9 @@ def _with_gpu(
 def _speaks_of_need(row: Row) -> bool:
     """Whether a table of GPUs tells what runs the model: by its words or by its quantizations."""
     near = (" ".join(row.block.columns), *row.surroundings[:2])
-    said = any(cues.NEED.is_in(text) or cues.NEED_HEADS.is_in(text) for text in near)
-    runs = any(purpose_in(text) == "inference" for text in row.surroundings)
-    return said or runs or "quant" in row.roles
+    is_need = any(cues.NEED.is_in(text) or cues.NEED_HEADS.is_in(text) for text in near)
+    is_inference = any(purpose_in(text) == "inference" for text in row.surroundings)
+    return is_need or is_inference or "quant" in row.roles
 
 
 def _is_sibling(row: Row) -> bool:
@@ -138,8 +138,8 @@ def _is_sibling(row: Row) -> bool:
 
 def _base(row: Row) -> ModelCardStatement:
     """What a row says of its model, precision and context."""
-    said = " | ".join((row.cell("quant"), row.cell("model"), row.block.cells[0]))
-    mentions = quant_mentions(said) or quant_mentions(row.block.introduction)
+    cells = " | ".join((row.cell("quant"), row.cell("model"), row.block.cells[0]))
+    mentions = quant_mentions(cells) or quant_mentions(row.block.introduction)
     first = mentions[0] if mentions else None
     lengths = tokens_in(row.cell("context"), plain=True) or tokens_in(row.block.introduction)
     return ModelCardStatement(

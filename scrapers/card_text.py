@@ -195,8 +195,8 @@ class _Walk:
             self._above = text
 
     def _head(self, level: int, title: str) -> None:
-        kept = [item for item in self._headings if item[0] < level]
-        self._headings = [*kept, (level, title[:_TITLE_CHARS])]
+        outer_headings = [item for item in self._headings if item[0] < level]
+        self._headings = [*outer_headings, (level, title[:_TITLE_CHARS])]
         self._above = ""
 
     def _close(self, closed: _List) -> None:

@@ -6,6 +6,14 @@ import threading
 import time
 from collections.abc import Callable
 
+from gpusizer.core.errors import ModelUnreadable
+from scrapers.error_mapping import is_transient
+
+_TRANSIENT_SECONDS = 60.0
+"""How long a route gets no request after a failure that may pass."""
+_REFUSED_SECONDS = 600.0
+"""The same after a refusal, as by a mirror that lacks the route."""
+
 
 class CircuitBreaker:
     """Stops requests to a route that failed recently. Safe to share between threads.
@@ -29,3 +37,7 @@ class CircuitBreaker:
         """Allow no requests for `seconds` from now."""
         with self._lock:
             self._open_until = self._clock() + seconds
+
+    def trip_after(self, error: ModelUnreadable) -> None:
+        """Allow no requests for a while, because the route answered with this error."""
+        self.trip(_TRANSIENT_SECONDS if is_transient(error) else _REFUSED_SECONDS)

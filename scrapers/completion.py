@@ -8,7 +8,6 @@ would cost any number of requests.
 
 from __future__ import annotations
 
-import csv
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -17,6 +16,7 @@ from functools import cache
 from gpusizer.core.errors import MalformedRepo, ModelUnreadable, UnsupportedDtype
 from gpusizer.core.messages import Note
 from gpusizer.core.paths import DATA_DIR
+from gpusizer.core.tables import read_table
 from gpusizer.hub.model_ref import ModelRef, is_repo_id
 from gpusizer.hub.snapshot import ADAPTER_COMPONENT, RepoSnapshot
 from scrapers.error_mapping import is_hub_unavailable
@@ -139,8 +139,9 @@ def mirrors_of(repo_id: str) -> tuple[str, ...]:
 def _mirrors() -> dict[str, tuple[str, ...]]:
     """Return the mirrors by the lower-case ID of the gated repository."""
     mirrors: dict[str, tuple[str, ...]] = {}
-    with (DATA_DIR / "mirrors.csv").open(encoding="utf-8", newline="") as lines:
-        for row in csv.DictReader(lines):
-            key = row["repo"].casefold()
-            mirrors[key] = (*mirrors.get(key, ()), row["mirror"])
+    rows = read_table(
+        DATA_DIR / "mirrors.csv", lambda row: (row.text("repo").casefold(), row.text("mirror"))
+    )
+    for repo, mirror in rows:
+        mirrors[repo] = (*mirrors.get(repo, ()), mirror)
     return mirrors

@@ -12,13 +12,12 @@ from gpusizer.core.errors import (
     ModelUnreadable,
     UnsupportedDtype,
 )
+from gpusizer.core.units import KIB
 from gpusizer.hub.snapshot import WeightFile
 from gpusizer.hub.tensors import TensorGroup, count_names, merge_groups
-from scrapers.error_mapping import is_transient
 from scrapers.header_reading import Header
 from scrapers.headers_answer import Headers, parse_headers
 from scrapers.hub_api import is_plain_path
-from scrapers.limits import KIB
 from scrapers.read_steps import ReadSteps
 from scrapers.repo_files import RepoFiles
 from scrapers.weight_files import ComponentPlan
@@ -27,10 +26,6 @@ from scrapers.weight_sets import RepoFile, is_complete, is_numbered
 Tensors = tuple[tuple[WeightFile, ...], tuple[TensorGroup, ...]]
 """The weight files of a component in order, and its tensors as groups."""
 
-# How long the route for all headers gets no request: after a transient failure, and after a
-# refusal by a mirror that lacks the route.
-_TRANSIENT_SECONDS = 60.0
-_REFUSED_SECONDS = 600.0
 # Headers are 1.2 to 1.5 times as long as the index that lists their tensors (230 repositories),
 # and shards differ: a factor of 1.5 and a shared reserve of 128 KiB make a second read rare.
 _HEADER_PER_INDEX_BYTE = 1.5
@@ -139,7 +134,7 @@ def _handle_refusal(reader: RepoFiles, refusal: ModelUnreadable) -> bool:
         return False
     if isinstance(refusal, HubUnreachable) and refusal.fields["reason"] == "unexpected_answer":
         return True
-    reader.suspend_headers_route(_TRANSIENT_SECONDS if is_transient(refusal) else _REFUSED_SECONDS)
+    reader.suspend_headers_route(refusal)
     return False
 
 

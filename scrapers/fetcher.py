@@ -23,7 +23,6 @@ from gpusizer.hub.snapshot import RepoSnapshot
 from scrapers.completion import Completion
 from scrapers.embedded import EmbeddedSnapshots
 from scrapers.gguf_tokenizer import TokenizerSections
-from scrapers.http import HubSession
 from scrapers.hub import fetch_snapshot
 from scrapers.hub_access import HubAccess, open_access
 from scrapers.hub_calls import OnCall, ignore_call
@@ -39,7 +38,6 @@ from scrapers.tokens import check_token
 _UNAVAILABLE = (HubUnreachable, HubRateLimited)
 # Errors that do not mean that the model is invalid: an embedded snapshot replaces the Hub's.
 _REPLACEABLE = (*_UNAVAILABLE, GatedModel, PrivateOrMissing)
-_ALLOWANCES = ("api", "resolver")
 # The model is no longer public: its cached snapshot is removed.
 _WITHDRAWN = (GatedModel, PrivateOrMissing, ModelNotFound, RevisionNotFound)
 
@@ -48,7 +46,7 @@ _HELD_BYTES = 32_000_000
 may take 1,000 times as much by the limits of a configuration."""
 
 
-class _Spared(HubRateLimited):
+class _AllowanceLow(HubRateLimited):
     """The Hub was not asked: little of its allowance is left, and the model is known already."""
 
 
@@ -63,6 +61,8 @@ class Fetcher:
     offline mode only these two are used.
 
     A request with a token is always sent to the Hub, and its result is not cached.
+
+    `on_call` is called for every request to the Hub; `access` is shared with other readers of it.
     """
 
     def __init__(
@@ -78,13 +78,7 @@ class Fetcher:
         self._offline = settings.offline
         self._host_token = check_token(settings.host_token)
         self._limits = Limits(model_seconds=settings.timeout_seconds)
-        self._session = HubSession(
-            settings.endpoint,
-            cdn_origins=settings.cdn_origins,
-            tokenizers=_tokenizers(self._cache),
-            on_call=on_call,
-            allowance=access.allowance,
-        )
+        self._session = access.open_session(settings, on_call, _tokenizers(self._cache))
         self._watchers = Watchers()
         self._snapshots = SingleFlight[ModelRef, RepoSnapshot](
             self._read_for_everyone,
@@ -179,12 +173,11 @@ class Fetcher:
         return snapshot
 
     def _check_allowance(self, ref: ModelRef) -> None:
-        """Raises _Spared for a known model where the Hub allows few more requests, and
+        """Raises _AllowanceLow for a known model where the Hub allows few more requests, and
         HubRateLimited for any where it allows none: every reading begins with one to the API."""
-        kinds = [kind for kind in _ALLOWANCES if self._allowance.is_low(kind)]
-        if kinds and (self._last_known(ref) or self._embedded_snapshot(ref)):
-            seconds = max(self._allowance.seconds_left(kind) for kind in kinds)
-            raise _Spared(repo_id=ref.repo_id, retry_after_seconds=seconds)
+        seconds = self._allowance.low_seconds()
+        if seconds > 0 and (self._last_known(ref) or self._embedded_snapshot(ref)):
+            raise _AllowanceLow(repo_id=ref.repo_id, retry_after_seconds=seconds)
         self._allowance.check("api", ref.repo_id)
 
     def _last_known(self, ref: ModelRef) -> RepoSnapshot | None:
@@ -197,20 +190,14 @@ class Fetcher:
             self._limits,
             host_token=self._host_token,
             last_known=last_known,
-            is_probably_gated=self._is_probably_gated(ref),
             on_step=partial(self._watchers.tell, ref),
         )
-
-    def _is_probably_gated(self, ref: ModelRef) -> bool:
-        """Whether the model was gated when its embedded snapshot was taken."""
-        snapshot = self._embedded.get(ref.repo_id)
-        return snapshot is not None and snapshot.gated
 
     def _fallback(self, ref: ModelRef, error: ModelUnreadable) -> RepoSnapshot | None:
         """Return what is stored of a model that cannot be read now."""
         last_known = self._last_known(ref) if isinstance(error, _UNAVAILABLE) else None
         stored = last_known.with_source("cache") if last_known else self._embedded_snapshot(ref)
-        if stored is None or not isinstance(error, _Spared):
+        if stored is None or not isinstance(error, _AllowanceLow):
             return stored
         return stored.with_notes(Note("hub_allowance_low", date=stored.retrieved_at[:10]))
 
@@ -243,13 +230,3 @@ def _tokenizers(cache: SnapshotCache | None) -> TokenizerSections:
     if cache is None:
         return TokenizerSections()
     return TokenizerSections(cache.tokenizer, cache.store_tokenizer)
-
-
-def build_fetcher(
-    settings: Settings, on_call: OnCall = ignore_call, access: HubAccess | None = None
-) -> Fetcher:
-    """Return a thread-safe function from a model to its snapshot, by these settings.
-
-    `on_call` is called for every request to the Hub; `access` is shared with other readers of it.
-    """
-    return Fetcher(settings, on_call, access)

@@ -2,7 +2,9 @@
 
 `gguf.GGUFReader` makes two numpy arrays for every token of a vocabulary (58 s and 690 MB for
 Llama 3's) and does not check counts. `HeaderReader` checks counts and offsets, skips texts by
-their lengths, and makes no arrays of the tensors' data.
+their lengths, and makes no arrays of the tensors' data. gguf 0.19 reads a file in its constructor
+and has no hooks, so that three of its private methods are replaced;
+`tests/scrapers/test_local_hostile.py` shows whether they are still called.
 """
 
 from __future__ import annotations

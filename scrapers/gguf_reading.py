@@ -19,31 +19,29 @@ def read_gguf(
     limits: Limits,
     repo_id: str,
     sections: TokenizerSections | None = None,
-) -> tuple[GgufHeader, str | None]:
-    """Return the header, and the commit at which it was read if the response gave one.
+) -> GgufHeader:
+    """Return the header.
 
     `files` are the file, or its pieces in order; `sections` are tokenizer lists of files that
     were read before. Raises as `read_header` does.
     """
     path = files[0].path
-    commits: list[str | None] = []
-    parts = [(_source(read, file.path, commits), file.size_bytes) for file in files]
+    parts = [(_source(read, file.path), file.size_bytes) for file in files]
     source = parts[0][0] if len(parts) == 1 else joined_source(parts)
     known_section = sections.get(repo_id) if sections else None
     header = read_header(source, limits, repo_id, path, known_section)
     if sections and header.tokenizer and header.tokenizer != known_section:
         sections.put(repo_id, header.tokenizer)
-    return header, commits[0]
+    return header
 
 
-def _source(read: ReadRange, path: str, commits: list[str | None]) -> Source:
-    """Return a source of a file's bytes that appends the commit of each response to `commits`."""
+def _source(read: ReadRange, path: str) -> Source:
+    """Return a source of a file's bytes; the first response's URL saves the Hub's redirects."""
     urls: list[str] = []
 
     def source(start: int, stop: int) -> tuple[bytes, int | None]:
         response = read(path, (start, stop), urls[0] if urls else None)
         urls.append(response.url)
-        commits.append(response.commit)
         return response.body, response.total_bytes
 
     return source

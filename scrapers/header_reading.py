@@ -79,8 +79,8 @@ class LazyHeader:
 
 def read_header(
     read: ReadRange, path: str, first_bytes: int, limits: Limits, repo_id: str, memory: HeaderMemory
-) -> tuple[LazyHeader, str | None]:
-    """Read the first `first_bytes` of a file; return its header, and the commit of the response.
+) -> LazyHeader:
+    """Read the first `first_bytes` of a file; return its header.
 
     The remainder of a header longer than `limits.long_header_bytes` is read when it is parsed,
     so that a repository with many long headers does not fill the memory. If `memory` has no room
@@ -93,7 +93,7 @@ def read_header(
     end = header_end(first.body, first.total_bytes, repo_id, path, limits)
 
     is_long = end > max(limits.long_header_bytes, len(first.body))
-    url, file_bytes, commit = first.url, first.total_bytes, first.commit
+    url, file_bytes = first.url, first.total_bytes
     needed_bytes = len(first.body) if is_long else end
     start = first.body[:end] if memory.reserve(needed_bytes) else b""
     reserved_bytes = needed_bytes if start else 0
@@ -109,6 +109,6 @@ def read_header(
         return data[:end]
 
     if is_long or not start:
-        return LazyHeader(read_bytes, file_bytes, memory, reserved_bytes), commit
+        return LazyHeader(read_bytes, file_bytes, memory, reserved_bytes)
     data = read_bytes()
-    return LazyHeader(lambda: data, file_bytes, memory, reserved_bytes), commit
+    return LazyHeader(lambda: data, file_bytes, memory, reserved_bytes)

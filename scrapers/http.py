@@ -47,13 +47,14 @@ _in_flight = threading.BoundedSemaphore(PROCESS_READS)
 class HubSession:
     """A pool of connections to one Hub, which checks redirects, retries and limits sizes.
 
-    Safe to share between threads. `headers_route` is the circuit breaker of the route for all
-    headers of a model, `tokenizers` holds the tokenizer lists that GGUF files of a repository
-    share; `allowance` is noted and obeyed by requests without a token; `on_call` is called for
-    every request. Failures are HubUnreachable with `reason`
-    "timeout", "connection", "truncated", "server_error", "unexpected_answer", "redirect" (to an
-    address that is not allowed) or "redirect_loop"; HubRateLimited; LimitsExceeded; or the error
-    of `status_error`.
+    Safe to share between threads. `headers_route` and `small_files_route` are the circuit breakers
+    of the routes for all headers of a model and for a file in git; `tokenizers` holds the
+    tokenizer lists that GGUF files of a repository share; `allowance` is noted and obeyed by
+    requests without a token; `on_call` is called for every request.
+
+    Failures are HubUnreachable with `reason` "timeout", "connection", "truncated", "server_error",
+    "unexpected_answer", "redirect" (to an address that is not allowed) or "redirect_loop";
+    HubRateLimited; LimitsExceeded; or the error of `status_error`.
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class HubSession:
         self.endpoint = endpoint.rstrip("/")
         self.allowance = allowance or HubAllowance(self.endpoint)
         self.headers_route = CircuitBreaker()
+        self.small_files_route = CircuitBreaker()
         self.tokenizers = tokenizers or TokenizerSections()
         self._cdn_origins = tuple(cdn_origins)
         self._origin = origin_of(self.endpoint)
@@ -147,7 +149,6 @@ class HubSession:
         refused = HubUnreachable(repo_id=request.resource.repo_id, reason="redirect")
         auth = EndpointAuth(token, self._origin)
         url: str | None = request.url
-        commit: str | None = None
         for _ in range(budget.limits.redirects + 1):
             if url is None:
                 raise refused
@@ -156,10 +157,9 @@ class HubSession:
             if not is_allowed_target(prepared.url or "", self.endpoint, self._cdn_origins):
                 raise refused
             with self._opened(prepared, budget, deadline) as response:
-                commit = response.headers.get("X-Repo-Commit") or commit
                 location = response.headers.get("Location")
                 if response.status_code not in REDIRECT_STATUSES or location is None:
-                    return read_response(response, request, budget, deadline, commit)
+                    return read_response(response, request, budget, deadline)
                 discard_body(response, budget, deadline)
             url = redirect_target(url, location, self.endpoint, self._cdn_origins)
         raise HubUnreachable(repo_id=request.resource.repo_id, reason="redirect_loop")

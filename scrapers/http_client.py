@@ -1,8 +1,10 @@
 """HttpClient: a requests session that bounds the time of a whole response.
 
 The read timeout of requests applies to every single wait for bytes, so that a server which
-sends one byte now and then never exceeds it. Here every read from a connection also checks
-the deadline of the whole response: status line, headers, chunk lengths and body.
+sends one byte now and then never exceeds it (https://requests.readthedocs.io/en/latest/user/
+quickstart/#timeouts). Here every read from a connection also checks the deadline of the whole
+response: status line, headers, chunk lengths and body. requests and urllib3 have no place for such
+a check, so that `response_class` and `fp` of http.client, which are not documented, are set.
 """
 
 from __future__ import annotations

@@ -54,7 +54,6 @@ class HubResponse:
         body: the whole body, or exactly the requested span (shorter only at the file's end);
             empty for an error.
         headers: headers of the last hop.
-        commit: X-Repo-Commit of any hop.
         total_bytes: size of the whole file, None if the headers do not give it.
         url: URL of the last hop.
     """
@@ -62,7 +61,6 @@ class HubResponse:
     status: int
     body: bytes
     headers: Mapping[str, str]
-    commit: str | None = None
     total_bytes: int | None = None
     url: str = ""
 
@@ -76,7 +74,6 @@ def read_response(
     request: HubRequest,
     budget: ReadBudget,
     deadline: float,
-    commit: str | None,
 ) -> HubResponse:
     """Read the body of a response that is not a redirect, or the requested span of it.
 
@@ -88,7 +85,7 @@ def read_response(
     first, total_bytes = _content_range(headers)
     if status >= 400:
         discard_body(response, budget, deadline)
-        return HubResponse(status, b"", headers, commit, total_bytes, url)
+        return HubResponse(status, b"", headers, total_bytes, url)
     if status == PARTIAL and first != start:
         raise HubUnreachable(repo_id=request.resource.repo_id, reason="unexpected_answer")
     # A server that ignores the Range header sends the bytes before the span, too: skip them.
@@ -98,7 +95,7 @@ def read_response(
         raise budget.exceeded(request.limit)
     if skipped_bytes or len(body) > stop - start:
         body = body[skipped_bytes : skipped_bytes + stop - start]
-    return HubResponse(status, body, headers, commit, total_bytes, url)
+    return HubResponse(status, body, headers, total_bytes, url)
 
 
 def discard_body(response: requests.Response, budget: ReadBudget, deadline: float) -> None:

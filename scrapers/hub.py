@@ -1,11 +1,10 @@
 """fetch_snapshot: reads one model of the Hub and returns a RepoSnapshot.
 
-A sharded model on the default branch takes two round trips and six requests, whatever the
-number of its shards: the description (with the file list) and the redirects of `config.json` and
-the model card, then these two files and all headers in one answer of the API. Headers read from
-the files, and the header of a single file, take a third: their redirects, then the CDN, two
-requests for each. Of a GGUF repository the header of one quantization is read; its length decides
-on the rest.
+A sharded model on the default branch takes two round trips and four requests, whatever the
+number of its shards: the description (with the file list), then `config.json`, the model card and
+all headers in one answer of the API. Headers read from the files, and the header of a single file,
+take a third: their redirects, then the CDN, two requests for each. Of a GGUF repository the header
+of one quantization is read; its length decides on the rest.
 """
 
 from __future__ import annotations
@@ -23,6 +22,7 @@ from gpusizer.hub.snapshot import Component, Config, RepoSnapshot, WeightFile
 from scrapers.component_tensors import prefetch_tensors, read_tensors
 from scrapers.gguf_repo import gguf_component, listed_variants, named_selection
 from scrapers.http import HubSession
+from scrapers.hub_api import RepoInfo
 from scrapers.limits import Limits
 from scrapers.model_card import CARD, read_card
 from scrapers.read_budget import ReadBudget
@@ -61,29 +61,20 @@ def fetch_snapshot(
     *,
     host_token: str | None = None,
     last_known: RepoSnapshot | None = None,
-    is_probably_gated: bool = False,
     on_step: OnStep = ignore_step,
 ) -> RepoSnapshot:
     """Read a model's facts from the Hub. Raises a ModelUnreadable that says why it cannot.
 
     `token` is the visitor's own, `host_token` the operator's (see `Tokens`). `last_known` is the
     snapshot of an earlier read: it is returned if the Hub still has that commit, after a single
-    request. For a model that is probably gated only the description is requested at first,
-    because a gated repository shows nothing else. `on_step` is told of the steps of a read.
+    request. `on_step` is told of the steps of a read.
     """
     budget = ReadBudget(ref.repo_id, limits)
     tokens = Tokens(check_token(token), check_token(host_token))
     with RepoReader(session, budget, ref.repo_id, ref.revision, tokens) as reader:
-        reader.prefetch("info")
-        if last_known is None or _lacks_card(last_known):
-            if ref.reads_card and not is_probably_gated:
-                reader.prefetch("text", CARD)
-            if ref.file is None and not is_probably_gated:
-                reader.prefetch("json", CONFIG)
-        else:
-            info = reader.info()
-            if (info.sha, info.gated) == (last_known.sha, last_known.gated) and not info.disabled:
-                return last_known
+        info = reader.info()
+        if last_known is not None and _is_current(last_known, info):
+            return last_known
         return build_snapshot(reader, ref, on_step)
 
 
@@ -95,11 +86,15 @@ def build_snapshot(reader: RepoFiles, ref: ModelRef, on_step: OnStep = ignore_st
     files = reader.tree()
     steps = ReadSteps(on_step)
     steps.listed(len(files))
+    has_card = any(file.path == CARD for file in files)
+    reads_card = has_card and ref.reads_card and reader.may_read_files
+    if reads_card:
+        reader.prefetch("text", CARD)
     try:
         form, components, configs = _weights(reader, ref, files, steps)
     except GatedModel:
         form, components, configs = gated_weights(info, files, reader.limits)
-    card, card_notes = _card(reader, ref, files)
+    card, card_notes = _card(reader, ref) if reads_card else (None, ())
     steps.finished()
     counted = {file.path for component in components for file in component.files}
     is_gguf = form == "gguf"
@@ -133,21 +128,18 @@ def build_snapshot(reader: RepoFiles, ref: ModelRef, on_step: OnStep = ignore_st
     return snapshot
 
 
-def _lacks_card(snapshot: RepoSnapshot) -> bool:
-    """Whether the card could not be read then."""
-    return any(note.code == "card_unread" for note in snapshot.notes)
+def _is_current(snapshot: RepoSnapshot, info: RepoInfo) -> bool:
+    """Whether reading this repository again would give the same; a card may be readable now."""
+    lacks_card = any(note.code == "card_unread" for note in snapshot.notes)
+    is_same = (info.sha, info.gated) == (snapshot.sha, snapshot.gated)
+    return is_same and not info.disabled and not lacks_card
 
 
-def _card(
-    reader: RepoFiles, ref: ModelRef, files: Sequence[RepoFile]
-) -> tuple[ModelCard | None, tuple[Note, ...]]:
+def _card(reader: RepoFiles, ref: ModelRef) -> tuple[ModelCard | None, tuple[Note, ...]]:
     """The author's statements; a card that cannot be read leaves a note and costs nothing else.
 
     That of a gated or private model is read with the visitor's own rights, never the operator's.
     """
-    is_listed = any(file.path == CARD for file in files)
-    if not (is_listed and ref.reads_card and reader.may_read_files):
-        return None, ()
     sha = reader.info().sha or ref.revision or DEFAULT_BRANCH
     url = f"{_HUB}/{reader.repo_id}/blob/{sha}/{CARD}" if is_repo_id(reader.repo_id) else ""
     try:

@@ -7,10 +7,16 @@ from dataclasses import dataclass
 from gpusizer.core.settings import Settings
 from scrapers.disk_entries import DiskEntries
 from scrapers.flights import Flights, OwnFlights, RedisFlights
+from scrapers.gguf_tokenizer import TokenizerSections
+from scrapers.http import HubSession
 from scrapers.hub_allowance import HubAllowance
+from scrapers.hub_calls import OnCall, ignore_call
 from scrapers.redis_entries import RedisEntries
 from scrapers.redis_link import RedisLink
 from scrapers.snapshot_cache import SnapshotCache
+
+_STORING_SECONDS = 2.0
+"""Time to store a model in the Redis, after it has been read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +35,24 @@ class HubAccess:
     flights: Flights
     link: RedisLink | None = None
 
-    def shared_is_reachable(self) -> bool:
-        """Whether the Redis answers; True where there is none."""
-        return self.link is None or self.link.is_reachable
+    def open_session(
+        self,
+        settings: Settings,
+        on_call: OnCall = ignore_call,
+        tokenizers: TokenizerSections | None = None,
+    ) -> HubSession:
+        """A session with the Hub of these settings, which notes and obeys the allowance."""
+        return HubSession(
+            settings.endpoint,
+            cdn_origins=settings.cdn_origins,
+            tokenizers=tokenizers,
+            on_call=on_call,
+            allowance=self.allowance,
+        )
+
+    def shared_is_reachable(self) -> bool | None:
+        """Whether the Redis answers; None where there is none."""
+        return None if self.link is None else self.link.is_reachable
 
 
 def open_access(settings: Settings) -> HubAccess:
@@ -43,7 +64,7 @@ def open_access(settings: Settings) -> HubAccess:
     if settings.cache_url is not None:
         link = RedisLink(settings.cache_url)
         cache = SnapshotCache(RedisEntries(link), endpoint)
-        flights = RedisFlights(link, settings.timeout_seconds + 2.0)
+        flights = RedisFlights(link, settings.timeout_seconds + _STORING_SECONDS)
         return HubAccess(HubAllowance(endpoint, link), cache, flights, link)
     folder = settings.cache_folder
     entries = None if folder is None else DiskEntries(folder, settings.cache_bytes)

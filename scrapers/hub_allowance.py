@@ -22,7 +22,7 @@ from scrapers.redis_link import PREFIX, RedisLink
 
 _KINDS = {"api": "api", "resolvers": "resolver"}
 """The Hub's names of its allowances, and `kind_of`'s."""
-_LOW = 0.1
+_LOW_SHARE = 0.1
 """The part of an allowance that is left for models that were never read."""
 _SAME_WINDOW_SECONDS = 30.0
 """Answers whose windows end closer together are of one window: `t` has whole seconds, and an
@@ -58,7 +58,7 @@ class Window:
     @property
     def is_low(self) -> bool:
         """Whether only a tenth is left."""
-        return self.remaining <= (self.quota or 0) * _LOW
+        return self.remaining <= (self.quota or 0) * _LOW_SHARE
 
 
 def parse_window(headers: Mapping[str, str], now: float) -> tuple[str, Window] | None:
@@ -106,31 +106,33 @@ class HubAllowance:
         self._merge(kind, window)
         link, seconds = self._link, window.ends_at - self._clock()
         if link is not None and seconds >= 1:
-            shown = json.dumps([window.remaining, window.quota, window.ends_at])
-            link.ask(lambda client: client.set(self._key + kind, shown, ex=int(seconds)), None)
+            entry = json.dumps([window.remaining, window.quota, window.ends_at])
+            link.ask(lambda client: client.set(self._key + kind, entry, ex=int(seconds)), None)
 
     def is_low(self, kind: str) -> bool:
         """Whether what is left of an allowance should be spared for models never read."""
         window = self._window(kind)
         return window is not None and window.is_low
 
-    def seconds_left(self, kind: str) -> float:
-        """Seconds until an allowance is renewed, 0 where none is known."""
-        window = self._window(kind)
-        return 0.0 if window is None else window.ends_at - self._clock()
+    def low_seconds(self) -> float:
+        """Seconds until no allowance is low any more, 0 where none is."""
+        windows = [self._window(kind) for kind in _KINDS.values()]
+        ends = [window.ends_at for window in windows if window is not None and window.is_low]
+        return max(ends) - self._clock() if ends else 0.0
 
     def check(self, kind: str, repo_id: str) -> None:
         """Raises HubRateLimited where nothing is left: the Hub would refuse the request."""
         window = self._window(kind)
         if window is not None and window.remaining <= 0:
-            raise HubRateLimited(repo_id=repo_id, retry_after_seconds=self.seconds_left(kind))
+            seconds = window.ends_at - self._clock()
+            raise HubRateLimited(repo_id=repo_id, retry_after_seconds=seconds)
 
     def _window(self, kind: str) -> Window | None:
         """The present window; None where none is known or it has ended."""
         if self._link is not None and self._must_look(kind):
             with suppress(ValueError, TypeError, OverflowError, RecursionError):
-                shown = self._link.ask(lambda client: client.get(self._key + kind), None)
-                remaining, quota, ends_at = json.loads(shown)
+                entry = self._link.ask(lambda client: client.get(self._key + kind), None)
+                remaining, quota, ends_at = json.loads(entry)
                 seconds = float(ends_at) - self._clock()
                 if 0 < seconds <= _LONGEST_SECONDS:
                     whole_quota = None if quota is None else int(quota)

@@ -103,6 +103,16 @@ def file_url(endpoint: str, repo_id: str, revision: str, path: str) -> str:
     return hf_hub_url(repo_id, path, revision=revision, endpoint=endpoint)
 
 
+def small_file_url(endpoint: str, repo_id: str, commit: str, path: str) -> str:
+    """Return the URL of a file that git holds, at a commit: where `file_url` is redirected to.
+
+    It is the second address of "Resolve a file" in the Hub's OpenAPI specification
+    (https://huggingface.co/.well-known/openapi.json), for a repository with a namespace; the
+    revision has to be a commit.
+    """
+    return f"{endpoint}/api/resolve-cache/models/{repo_id}/{commit}/{quote(path)}"
+
+
 def headers_url(endpoint: str, repo_id: str, index: str) -> str:
     """Return the URL of the headers of all shards, which exists for the default branch only."""
     return f"{endpoint}/api/models/{repo_id}/safetensors-metadata/{quote(index)}"

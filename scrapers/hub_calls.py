@@ -19,8 +19,7 @@ def kind_of(url: str, endpoint: str) -> str:
     """The allowance that a request counts against: "api", "resolver" for files, or "cdn".
 
     The Hub limits requests to its API and to its files apart, those to its CDN not at all
-    (docs/hub/rate-limits). A small file is redirected to `/api/resolve-cache/`, which is a
-    resolver as well.
+    (docs/hub/rate-limits). `/api/resolve-cache/`, where small files lie, is a resolver as well.
 
     >>> kind_of("https://huggingface.co/api/models/a/b?blobs=true", "https://huggingface.co")
     'api'

@@ -7,12 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 from gpusizer.core.errors import MalformedRepo
+from gpusizer.core.units import MIB
 from scrapers.limits import JSON_MEMORY_BYTES
 
 Pairs = list[tuple[str, Any]]
 
 
-_SPARE_BYTES = 24 * 2**20
+_SPARE_BYTES = 24 * MIB
 _MEMORY_PER_BYTE = 16
 
 
@@ -59,7 +60,7 @@ def load_json(
         raise refused("not_json") from None
 
 
-def memory_bytes(data: bytes) -> int:
+def values_bytes(data: bytes) -> int:
     """Return an upper bound of the bytes of a JSON text's Python values, without the text itself.
 
     A list takes 56 bytes and space for four items, a dictionary 64 and up to 120 for a member, a
@@ -79,12 +80,12 @@ def memory_bytes(data: bytes) -> int:
 def refuse_crowded(data: bytes, repo_id: str, path: str) -> None:
     """Refuse JSON whose values would take too much memory, before any of them is created.
 
-    The estimate of `memory_bytes` is 44 times the length of a text of brackets alone, and 10 to
+    The estimate of `values_bytes` is 44 times the length of a text of brackets alone, and 10 to
     14 times that of safetensors headers, the densest real files. Raises MalformedRepo
     ("crowded").
     """
     allowed = min(JSON_MEMORY_BYTES, _SPARE_BYTES + _MEMORY_PER_BYTE * len(data))
-    if memory_bytes(data) > allowed:
+    if values_bytes(data) > allowed:
         raise MalformedRepo(repo_id=repo_id, file=path, reason="crowded")
 
 

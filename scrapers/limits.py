@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-KIB, MIB = 2**10, 2**20
+from gpusizer.core.units import KIB, MIB
+
 PARALLEL_READS = 32
 """Requests in flight for one model."""
 PROCESS_READS = 64

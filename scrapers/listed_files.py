@@ -32,6 +32,11 @@ class ListedFiles:
     def __contains__(self, path: str) -> bool:
         return path in self._files
 
+    def is_in_git(self, path: str) -> bool:
+        """Whether git holds the file itself; in LFS it holds a pointer."""
+        file = self._files.get(path)
+        return file is not None and file.blob_id is not None
+
     def check_whole(self, request: HubRequest, response: HubResponse) -> HubResponse:
         """Check the response for a whole file."""
         reason = self.contradiction(request.resource.path, response.body)

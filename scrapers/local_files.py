@@ -20,13 +20,14 @@ from safetensors import SafetensorError, safe_open
 from yaml import YAMLError
 
 from gpusizer.core.errors import MalformedRepo, ModelUnreadable, RepoFileNotFound, UnsupportedDtype
+from gpusizer.core.units import KIB
 from gpusizer.hub.tensors import Entries, group_entries
 from scrapers.gguf_header import GgufHeader
 from scrapers.gguf_on_disk import read_header_on_disk
 from scrapers.header_reading import Header
 from scrapers.hub_api import RepoInfo, is_plain_path, parse_info
 from scrapers.json_files import parse_object
-from scrapers.limits import KIB, Limits
+from scrapers.limits import Limits
 from scrapers.model_card import CARD
 from scrapers.read_budget import ReadBudget
 from scrapers.repo_reader import AllHeaders
@@ -144,7 +145,7 @@ class LocalFiles:
         """Return no headers: shards are read one by one."""
         return AllHeaders()
 
-    def suspend_headers_route(self, seconds: float) -> None:
+    def suspend_headers_route(self, refusal: ModelUnreadable) -> None:
         """Do nothing: local files have no such route."""
 
     def _listed(self) -> Iterator[tuple[str, int]]:

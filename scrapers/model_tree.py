@@ -14,7 +14,7 @@ from gpusizer.core.settings import Settings
 from gpusizer.core.work_turns import TURNS
 from gpusizer.hub.model_ref import is_repo_id
 from gpusizer.hub.quantized_repos import Lister, QuantizedRepo
-from scrapers.api_json import parse_answer
+from scrapers.api_json import parse_answer, read_count
 from scrapers.error_mapping import HubResource
 from scrapers.http import HubSession
 from scrapers.http_response import HubRequest, HubResponse
@@ -53,12 +53,7 @@ def build_lister(
     limits = Limits(model_seconds=settings.timeout_seconds)
     if settings.offline:
         return _offline
-    session = HubSession(
-        settings.endpoint,
-        cdn_origins=settings.cdn_origins,
-        on_call=on_call,
-        allowance=(access or open_access(settings)).allowance,
-    )
+    session = (access or open_access(settings)).open_session(settings, on_call)
 
     def read(key: tuple[str, bool]) -> tuple[QuantizedRepo, ...]:
         repo_id, sizes = key
@@ -97,7 +92,12 @@ def parse_listing(answer: Any, repo_id: str) -> tuple[QuantizedRepo, ...]:
     if not isinstance(answer, list):
         raise HubUnreachable(repo_id=repo_id, reason="unexpected_answer")
     repos = [
-        QuantizedRepo(info.id, form_of(info), _count(info.downloads), _count(info.likes))
+        QuantizedRepo(
+            repo_id=info.id,
+            form=form_of(info),
+            downloads=read_count(info.downloads) or 0,
+            likes=read_count(info.likes) or 0,
+        )
         for info in (model_info(entry) for entry in answer if _is_named(entry))
     ]
     return tuple(sorted(repos, key=lambda repo: (-repo.downloads, repo.repo_id)))[:MAX_REPOS]
@@ -149,10 +149,6 @@ def _sized(repo: QuantizedRepo, page: HubResponse | None, budget: ReadBudget) ->
 def _is_named(entry: Any) -> bool:
     """Whether an entry of the listing has a valid repository ID."""
     return isinstance(entry, dict) and isinstance(entry.get("id"), str) and is_repo_id(entry["id"])
-
-
-def _count(value: Any) -> int:
-    return value if type(value) is int and 0 <= value < 2**53 else 0
 
 
 def _offline(repo_id: str, sizes: bool) -> tuple[QuantizedRepo, ...]:

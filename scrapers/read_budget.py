@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 from gpusizer.core.errors import HubUnreachable, LimitsExceeded
-from scrapers.json_files import memory_bytes
+from scrapers.json_files import values_bytes
 from scrapers.limits import Limits
 
 
@@ -67,7 +67,7 @@ class ReadBudget:
         Raises LimitsExceeded ("config_memory_bytes") for all configurations of the model together.
         """
         with self._lock:
-            self._config_bytes += memory_bytes(body)
+            self._config_bytes += values_bytes(body)
             used_bytes = self._config_bytes
         if used_bytes > self.limits.config_memory_bytes:
             raise self.exceeded("config_memory_bytes")

@@ -52,7 +52,7 @@ class RedisLink:
 
     @property
     def is_reachable(self) -> bool:
-        """Whether the last command was answered; asks, where none has been for a while."""
+        """Whether Redis answers now; False while it is left alone after a failure."""
         return self.ask(lambda client: bool(client.ping()), False)
 
     def ask(self, command: Callable[[Any], Value], default: Value) -> Value:

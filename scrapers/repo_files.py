@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Protocol
 
+from gpusizer.core.errors import ModelUnreadable
 from scrapers.gguf_header import GgufHeader
 from scrapers.header_reading import Header
 from scrapers.hub_api import RepoInfo
@@ -72,5 +73,5 @@ class RepoFiles(Protocol):
     def headers(self, index: str) -> AllHeaders:
         """Request the headers of all shards of an index."""
 
-    def suspend_headers_route(self, seconds: float) -> None:
-        """Stop requests for all headers in one response for `seconds`."""
+    def suspend_headers_route(self, refusal: ModelUnreadable) -> None:
+        """Stop requests for all headers in one response for a while after this refusal."""

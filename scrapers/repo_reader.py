@@ -12,11 +12,9 @@ from typing import Any, Self, TypeVar
 from gpusizer.core.errors import (
     GatedModel,
     HubUnreachable,
-    ModelNotFound,
+    LimitsExceeded,
     ModelUnreadable,
     PrivateOrMissing,
-    RepoFileNotFound,
-    RevisionNotFound,
 )
 from scrapers.api_json import parse_answer
 from scrapers.error_mapping import HubResource
@@ -33,6 +31,7 @@ from scrapers.hub_api import (
     next_cursor,
     parse_info,
     parse_tree,
+    small_file_url,
     tree_url,
 )
 from scrapers.json_files import parse_object
@@ -47,11 +46,8 @@ DEFAULT_BRANCH = "main"
 MIN_FIRST_READ = 4096
 
 _RELEASED: Future[Any] = Future()
-_ABSENT = (RepoFileNotFound, RevisionNotFound, ModelNotFound)
 
 Value = TypeVar("Value")
-Read = tuple[Value, str | None]
-"""The value that was read, and the X-Repo-Commit of its response if there was one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,15 +80,13 @@ class RepoReader:
         self._tokens = tokens
         self._token = tokens.visitor
         self._info: RepoInfo | None = None
-        self._commit: str | None = None
         self._first_reads: dict[str, int] = {}
         self._pieces: dict[str, tuple[RepoFile, ...]] = {}
         self._objects: dict[str, dict[str, Any]] = {}
         self._indexes: dict[str, ShardIndex] = {}
         self._header_memory = HeaderMemory(budget.limits.held_header_bytes)
-        self._reads_before_info: set[tuple[str, str]] = set()
         self._listed = ListedFiles((), repo_id)
-        self._futures: dict[tuple[str, str], Future[Read[Any]]] = {}
+        self._futures: dict[tuple[str, str], Future[Any]] = {}
         self._pool = ThreadPoolExecutor(self.limits.parallel_reads, "hub-read")
 
     @property
@@ -124,8 +118,6 @@ class RepoReader:
             info: RepoInfo = self._result("info")
             self._info = info
             self.repo_id = info.repo_id
-            self._commit = info.sha
-            self._reads_before_info = set(self._futures)
             self._token = self._tokens.token_for(info)
         return self._info
 
@@ -143,9 +135,9 @@ class RepoReader:
         is_spared = self.session.allowance.is_low("api")
         return self.session.headers_route.allows_requests and not is_spared
 
-    def suspend_headers_route(self, seconds: float) -> None:
-        """Stop requests for all headers in one response for `seconds`."""
-        self.session.headers_route.trip(seconds)
+    def suspend_headers_route(self, refusal: ModelUnreadable) -> None:
+        """Stop requests for all headers in one response for a while after this refusal."""
+        self.session.headers_route.trip_after(refusal)
 
     def tree(self) -> list[RepoFile]:
         """Return the file list of the description, or else that of the tree.
@@ -209,37 +201,19 @@ class RepoReader:
     def _result(self, method: str, path: str = "") -> Any:
         key = (method, path)
         self.prefetch(method, path)
-        was_before_info = key in self._reads_before_info
         try:
-            value, commit = self._futures[key].result(self.budget.seconds_left())
+            return self._futures[key].result(self.budget.seconds_left())
         except TimeoutError:
             raise HubUnreachable(repo_id=self.repo_id, reason="timeout") from None
-        except _ABSENT:
-            if not was_before_info or path not in self._listed:
-                raise
         except (GatedModel, PrivateOrMissing):
             if path not in self._listed or self.info().gated or self.info().private:
                 raise
             # The description says that the repository is public: a proxy or mirror refused it.
             raise HubUnreachable(repo_id=self.repo_id, reason="unexpected_answer") from None
-        else:
-            if not was_before_info or self._is_of_commit(path, value, commit):
-                return value
-        # This file was read before the file list and contradicts it: somebody pushed between the
-        # two reads of the branch, or the response was wrong. Read it again, at the commit.
-        self._reads_before_info.remove(key)
-        del self._futures[key]
-        return self._result(method, path)
 
     def _release(self, method: str, path: str) -> None:
         """Release the bytes of a file that has been parsed."""
         self._futures[method, path] = _RELEASED
-
-    def _is_of_commit(self, path: str, value: Any, commit: str | None) -> bool:
-        """Whether a value that was read before the description belongs to its commit."""
-        if self._commit and commit not in (None, self._commit):
-            return False
-        return not isinstance(value, bytes) or self._listed.contradiction(path, value) is None
 
     def _resource(self, path: str = "") -> HubResource:
         return HubResource(self.repo_id, self.revision or DEFAULT_BRANCH, path)
@@ -247,15 +221,15 @@ class RepoReader:
     def _read(self, request: HubRequest, use: Callable[[HubResponse], Value]) -> Value:
         return self.session.read(request, use, self.budget, self._token)
 
-    def _read_info(self, path: str) -> Read[RepoInfo]:
+    def _read_info(self, path: str) -> RepoInfo:
         url = info_url(self.session.endpoint, self.repo_id, self.revision)
         request = HubRequest(url, self._resource(), "info_bytes")
-        return self._read(request, self._parsed_info), None
+        return self._read(request, self._parsed_info)
 
     def _parsed_info(self, answer: HubResponse) -> RepoInfo:
         return parse_info(self._api_json(answer.body), self.repo_id)
 
-    def _read_tree(self, path: str) -> Read[list[RepoFile]]:
+    def _read_tree(self, path: str) -> list[RepoFile]:
         files: dict[str, RepoFile] = {}
         cursor: str | None = None
         for _ in range(self.limits.tree_pages):
@@ -267,37 +241,56 @@ class RepoReader:
             if len(files) > self.limits.files:
                 raise self.budget.exceeded("files")
             if cursor is None:
-                return list(files.values()), None
+                return list(files.values())
         raise self.budget.exceeded("tree_pages")
 
     def _parsed_page(self, answer: HubResponse) -> tuple[list[RepoFile], str | None]:
         files = parse_tree(self._api_json(answer.body), self.repo_id)
         return files, next_cursor(answer.headers, self.repo_id)
 
-    def _read_json(self, path: str) -> Read[bytes]:
-        body, commit = self._read_whole(path, "config_bytes")
+    def _read_json(self, path: str) -> bytes:
+        body = self._read_whole(path, "config_bytes")
         self.budget.count_config(body)
-        return body, commit
+        return body
 
-    def _read_text(self, path: str) -> Read[bytes]:
-        seconds = self.limits.card_seconds
-        answer = self._read_file(path, "card_bytes", None, self._listed.check_whole, None, seconds)
-        return answer.body, answer.commit
+    def _read_text(self, path: str) -> bytes:
+        return self._read_whole(path, "card_bytes", self.limits.card_seconds)
 
-    def _read_index(self, path: str) -> Read[bytes]:
+    def _read_index(self, path: str) -> bytes:
         return self._read_whole(path, "index_bytes")
 
-    def _read_whole(self, path: str, limit: str) -> Read[bytes]:
-        """Read a small file and check it against the file list."""
-        answer = self._read_file(path, limit, None, self._listed.check_whole)
-        return answer.body, answer.commit
+    def _read_whole(self, path: str, limit: str, seconds: float | None = None) -> bytes:
+        """Read a whole file and check it against the file list.
 
-    def _read_header(self, path: str) -> Read[LazyHeader]:
+        Where a file in git lies is known, which saves the Hub's redirect. If no usable answer comes
+        from there, as from a mirror that lacks the route, the redirect is asked for.
+        """
+        read = partial(self._read_file, path, limit, None, self._listed.check_whole)
+        url = self._small_file_url(path)
+        if url is not None:
+            try:
+                return read(url, seconds=seconds, attempts=1).body
+            except (GatedModel, LimitsExceeded):
+                raise
+            except ModelUnreadable as error:
+                self.budget.seconds_left()
+                if isinstance(error, HubUnreachable):
+                    self.session.small_files_route.trip_after(error)
+        return read(seconds=seconds).body
+
+    def _small_file_url(self, path: str) -> str | None:
+        commit = self.info().sha
+        is_usable = "/" in self.repo_id and self._listed.is_in_git(path)
+        if commit is None or not is_usable or not self.session.small_files_route.allows_requests:
+            return None
+        return small_file_url(self.session.endpoint, self.repo_id, commit, path)
+
+    def _read_header(self, path: str) -> LazyHeader:
         expected = self._first_reads.get(path, self.limits.first_read_bytes)
         ranges = partial(self._read_range, "header_bytes")
         return read_header(ranges, path, expected, self.limits, self.repo_id, self._header_memory)
 
-    def _read_gguf(self, path: str) -> Read[GgufHeader]:
+    def _read_gguf(self, path: str) -> GgufHeader:
         files = self._pieces.get(path, (RepoFile(path, None),))
         ranges = partial(self._read_range, "gguf_header_bytes")
         # Data read with a visitor's token is not cached.
@@ -310,7 +303,7 @@ class RepoReader:
         """Read a range of a file; `url` of an earlier response saves the Hub's redirect."""
         return self._read_file(path, limit, span, self._listed.check_range, url)
 
-    def _read_headers(self, path: str) -> Read[AllHeaders]:
+    def _read_headers(self, path: str) -> AllHeaders:
         resource = self._resource(path)
         url = headers_url(self.session.endpoint, self.repo_id, path)
         request = HubRequest(url, resource, "headers_bytes", None, 1, self.limits.headers_seconds)
@@ -318,8 +311,8 @@ class RepoReader:
             answer = self.session.get(request, self.budget, self._token)
         except ModelUnreadable as error:
             self.budget.seconds_left()
-            return AllHeaders(refusal=error), None
-        return AllHeaders(answer.body), answer.commit
+            return AllHeaders(refusal=error)
+        return AllHeaders(answer.body)
 
     def _read_file(
         self,
@@ -329,21 +322,22 @@ class RepoReader:
         check: Callable[[HubRequest, HubResponse], HubResponse],
         url: str | None = None,
         seconds: float | None = None,
+        attempts: int | None = None,
     ) -> HubResponse:
         """Read a file or a span of it, from `url` if given; `check` may raise HubUnreachable."""
         if url is None:
-            revision = self._commit or self.revision or DEFAULT_BRANCH
+            revision = self.info().sha or self.revision or DEFAULT_BRANCH
             url = file_url(self.session.endpoint, self.repo_id, revision, path)
         is_listed = path in self._listed
         resource = self._resource(path)
-        request = HubRequest(url, resource, limit, span, seconds=seconds, is_listed=is_listed)
+        request = HubRequest(url, resource, limit, span, attempts, seconds, is_listed)
         return self._read(request, partial(check, request))
 
     def _api_json(self, body: bytes) -> Any:
         return parse_answer(body, self.budget)
 
 
-_READERS: dict[str, Callable[[RepoReader, str], Read[Any]]] = {
+_READERS: dict[str, Callable[[RepoReader, str], Any]] = {
     "info": RepoReader._read_info,
     "tree": RepoReader._read_tree,
     "json": RepoReader._read_json,

@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 import requests
 import urllib3
 
-from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.validation import fail
 from scrapers.http_client import EndpointAuth, HttpClient
 
@@ -42,16 +41,12 @@ def read_metrics(address: str) -> str:
     except (requests.Timeout, urllib3.exceptions.TimeoutError, TimeoutError) as error:
         raise fail("vllm", address, "timeout") from error
     except (requests.RequestException, urllib3.exceptions.HTTPError, OSError) as error:
-        raise _unreached(address) from error
+        raise fail("vllm", address, "connection") from error
     finally:
         client.close()
     if len(body) > MAX_BYTES:
         raise fail("vllm", address, "unexpected_answer")
     return body.decode("utf-8", errors="replace")
-
-
-def _unreached(address: str) -> InvalidRequest:
-    return fail("vllm", address, "connection")
 
 
 def _url(address: str) -> str:
@@ -63,5 +58,5 @@ def _url(address: str) -> str:
         raise fail("vllm", address, "address") from None
     if parts.scheme not in ("http", "https") or not host or parts.username is not None:
         raise fail("vllm", address, "address")
-    shown = f"[{host}]" if ":" in host else host
-    return f"{parts.scheme}://{shown}{'' if port is None else f':{port}'}{_PATH}"
+    url_host = f"[{host}]" if ":" in host else host
+    return f"{parts.scheme}://{url_host}{'' if port is None else f':{port}'}{_PATH}"

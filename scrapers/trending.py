@@ -18,9 +18,8 @@ from gpusizer.core.errors import HubUnreachable
 from gpusizer.core.settings import Settings
 from gpusizer.hub.listed_models import ListedModel, Listing, ListTrending
 from gpusizer.hub.model_ref import is_repo_id
-from scrapers.api_json import parse_answer
+from scrapers.api_json import MAX_COUNT, parse_answer, read_count, read_day
 from scrapers.error_mapping import HubResource
-from scrapers.http import HubSession
 from scrapers.http_response import HubRequest
 from scrapers.hub_access import HubAccess, open_access
 from scrapers.hub_api import parse_info
@@ -36,7 +35,6 @@ _LISTING = "models"
 """Stands in errors for the ID of a repository."""
 _EXPANDED = ("downloads", "likes", "createdAt", "trendingScore", "pipeline_tag", "safetensors")
 _EXPANDED_CARD = ("gated", "tags")
-_MAX_COUNT = 2**53
 
 
 def build_trending(
@@ -53,12 +51,7 @@ def build_trending(
     if settings.offline:
         return _offline
     limits = Limits(model_seconds=min(SECONDS, settings.timeout_seconds))
-    session = HubSession(
-        settings.endpoint,
-        cdn_origins=settings.cdn_origins,
-        on_call=on_call,
-        allowance=(access or open_access(settings)).allowance,
-    )
+    session = (access or open_access(settings)).open_session(settings, on_call)
     url = trending_url(settings.endpoint)
 
     def read(key: str) -> Listing:
@@ -111,23 +104,9 @@ def _listed(entry: dict[str, Any], repo_id: str, day: date) -> ListedModel:
     )
 
 
-def read_count(value: Any) -> int | None:
-    """A count of the API; None for another value."""
-    return value if type(value) is int and 0 <= value < _MAX_COUNT else None
-
-
 def _score(value: Any) -> float | None:
-    usable = type(value) in (int, float) and math.isfinite(value) and 0 <= value < _MAX_COUNT
+    usable = type(value) in (int, float) and math.isfinite(value) and 0 <= value < MAX_COUNT
     return value if usable else None
-
-
-def read_day(value: Any, latest: date) -> date | None:
-    """Parse the day of a time in ISO 8601; None for another value and for a day to come."""
-    try:
-        day = date.fromisoformat(value[:10]) if isinstance(value, str) else None
-    except ValueError:
-        return None
-    return day if day is not None and day <= latest else None
 
 
 def _offline() -> Listing:

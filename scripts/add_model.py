@@ -28,7 +28,7 @@ from gpusizer.hub.model_ref import ModelRef, parse_model_ref
 from gpusizer.hub.snapshot import Component, RepoSnapshot
 from gpusizer.text import say_error
 from scrapers.embedded import INDEX_FILE, EmbeddedSnapshots
-from scrapers.fetcher import build_fetcher
+from scrapers.fetcher import Fetcher
 
 Fetch = Callable[[ModelRef, str | None], RepoSnapshot]
 """Fetches a model with a token, or anonymously."""
@@ -76,7 +76,7 @@ def main(argv: Sequence[str]) -> int:
     model_ids = list(dict.fromkeys((*embedded, *arguments.models)))
     if not model_ids:
         parser.error("name a model, or use --all")
-    fetch = build_fetcher(_live_settings(arguments.output))
+    fetch = Fetcher(_live_settings(arguments.output))
     added, failures = [], 0
     for text in model_ids:
         try:

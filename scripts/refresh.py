@@ -83,8 +83,8 @@ def summary(results: Sequence[StepResult]) -> str:
     sections = ["How old the data is now is on the page, under “How we know”.\n"]
     for result in results:
         ending = "done" if result.status == 0 else f"exit status {result.status}"
-        said = "\n".join(result.lines)
-        sections.append(f"## {result.name}: {ending}\n\n```\n{said}\n```\n")
+        output = "\n".join(result.lines)
+        sections.append(f"## {result.name}: {ending}\n\n```\n{output}\n```\n")
     return "\n".join(sections)
 
 

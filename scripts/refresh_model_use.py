@@ -22,14 +22,13 @@ from gpusizer.core.errors import HubUnreachable, ModelUnreadable
 from gpusizer.core.paths import GENERATED_DIR
 from gpusizer.core.settings import Settings
 from gpusizer.text import say_error
-from scrapers.api_json import parse_answer
+from scrapers.api_json import parse_answer, read_count, read_day
 from scrapers.embedded import EmbeddedSnapshots
 from scrapers.error_mapping import HubResource
 from scrapers.http import HubSession
 from scrapers.http_response import HubRequest
 from scrapers.limits import Limits
 from scrapers.read_budget import ReadBudget
-from scrapers.trending import read_count, read_day
 
 _EXPANDED = ("downloads", "likes", "createdAt")
 

@@ -9,24 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from gpusizer.answers.models_for.models_request import ModelsRequest
-from gpusizer.answers.request import CompareRequest, ListingRequest, SizeRequest
 from gpusizer.answers.request_docs import FieldDescription, described_groups
-from gpusizer.answers.training_request import TrainingRequest
 from gpusizer.core.paths import DATA_DIR
-from gpusizer.core.request_model import RequestModel
+from gpusizer.ui.answer_cache import QUESTIONS
 
 PAGE = DATA_DIR.parent / "docs" / "contract.md"
 BEGIN = "<!-- requests: written by `python -m scripts.write_contract` -->"
 END = "<!-- end of requests -->"
 
-REQUESTS: tuple[tuple[str, type[RequestModel]], ...] = (
-    ("size", SizeRequest),
-    ("train", TrainingRequest),
-    ("compare", CompareRequest),
-    ("models-for", ModelsRequest),
-    ("gpus", ListingRequest),
-)
 _KINDS = {int: "integer", float: "number", bool: "boolean", str: "text", tuple: "list of texts"}
 
 
@@ -41,10 +31,10 @@ def requests_text() -> str:
     """Write a section for each request; groups of fields listed before are only named."""
     sections: list[str] = []
     listed: dict[tuple[FieldDescription, ...], str] = {}
-    for name, request in REQUESTS:
+    for name, question in QUESTIONS.items():
         sections.append(f"### `{name}`\n")
         shared: dict[str, list[str]] = {}
-        for heading, fields in described_groups(request).items():
+        for heading, fields in described_groups(question.request).items():
             if fields in listed:
                 shared.setdefault(listed[fields], []).append(heading)
             else:

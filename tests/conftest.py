@@ -36,7 +36,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningApp]:
     """The application with metrics, stopped after the last test."""
     folder = tmp_path_factory.mktemp("app")
-    # All tests ask from one address; tests/api/test_visitor_limits.py has a limit of its own.
+    # All tests ask from one address; tests/api/test_replicas.py has a limit of its own.
     with running_app(
         folder, GPUSIZER_METRICS="1", GPUSIZER_QUESTIONS_PER_MINUTE="off"
     ) as application:

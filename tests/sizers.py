@@ -11,7 +11,7 @@ from gpusizer.core.settings import Settings
 from gpusizer.core.time_budget import TimeBudget
 from gpusizer.gpus import load_catalogue
 from scrapers.embedded import EmbeddedSnapshots
-from scrapers.fetcher import build_fetcher
+from scrapers.fetcher import Fetcher
 from scrapers.trending import build_trending
 
 
@@ -21,7 +21,7 @@ def embedded_sizer() -> Sizer:
     settings = Settings(offline=True)
     embedded = EmbeddedSnapshots(settings.snapshots_folder)
     library = ModelLibrary(embedded.every, embedded_use, build_trending(settings))
-    fetch, catalogue = build_fetcher(settings), load_catalogue()
+    fetch, catalogue = Fetcher(settings), load_catalogue()
     return Sizer(fetch, catalogue, library=library, new_budget=unlimited_budget)
 
 

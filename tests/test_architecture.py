@@ -44,7 +44,7 @@ ONLY_IN = {name: ("scrapers/",) for name in NETWORK} | {
     "starlette": ("gpusizer/ui/",),
     "prometheus_client": ("gpusizer/ui/metrics.py", "gpusizer/ui/serving.py"),
     "limits": ("gpusizer/ui/visitor_limits.py",),
-    "redis": ("scrapers/redis_link.py",),
+    "redis": ("scrapers/redis_link.py", "gpusizer/ui/visitor_limits.py"),
     "scrapers": ("scrapers/", "gpusizer/__main__.py"),
     "socket": (),
     "ssl": (),

@@ -52,8 +52,8 @@ def test_what_the_image_copies_is_there_and_not_ignored() -> None:
 def imported_packages() -> set[str]:
     """Packages of ours that the application imports."""
     text = (ROOT / "app.py").read_text("utf-8")
-    found = set(re.findall(r"^from (\w+)", text, re.M)) - {"__future__"}
-    return {name for name in found if (ROOT / name).exists()}
+    packages = set(re.findall(r"^from (\w+)", text, re.M)) - {"__future__"}
+    return {name for name in packages if (ROOT / name).exists()}
 
 
 @pytest.mark.parametrize("name", SERVICES)

@@ -24,7 +24,7 @@ from bench.scaling import (
 from gpusizer.core.settings import Settings
 from gpusizer.hub.model_ref import ModelRef
 from gpusizer.ui.http_status import RETRY_AFTER_SECONDS
-from scrapers.fetcher import build_fetcher
+from scrapers.fetcher import Fetcher
 from scrapers.snapshot_cache import COMMIT_SECONDS
 
 
@@ -85,7 +85,7 @@ def hub() -> Iterator[Hub]:
 
 
 def test_the_hub_of_the_bench_counts_and_fails_as_told(hub: Hub) -> None:
-    fetch = build_fetcher(Settings(endpoint=hub.endpoint, cdn_origins=(hub.cdn,)))
+    fetch = Fetcher(Settings(endpoint=hub.endpoint, cdn_origins=(hub.cdn,)))
     assert fetch(ModelRef(model_id(1))).repo_id == model_id(1)
     assert fetch(ModelRef(PRIVATE_MODEL), PRIVATE_TOKEN).repo_id == PRIVATE_MODEL
     requests = hub.requests()

@@ -38,23 +38,13 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--soak-seconds", type=float, default=usual.soak_seconds)
     parser.add_argument("--redis-variable", default=usual.redis_variable)
     parser.add_argument("--others", nargs="*", default=(), help="addresses of running replicas")
-    arguments = parser.parse_args(argv)
-    names = arguments.scenarios or list(SCENARIOS)
+    options = vars(parser.parse_args(argv))
+    names = options.pop("scenarios") or list(SCENARIOS)
     unknown = sorted(set(names) - set(SCENARIOS))
     if unknown:
         parser.error(f"no scenario {', '.join(unknown)}")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # ends what was started, too
-    plan = Plan(
-        visitors=arguments.visitors,
-        seconds=arguments.seconds,
-        rounds=arguments.rounds,
-        popular=arguments.popular,
-        distinct=arguments.distinct,
-        soak_seconds=arguments.soak_seconds,
-        redis_variable=arguments.redis_variable,
-        others=tuple(arguments.others),
-    )
-    return _run(names, plan)
+    return _run(names, Plan(**options | {"others": tuple(options["others"])}))
 
 
 def _run(names: Sequence[str], plan: Plan) -> int:

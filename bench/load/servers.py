@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import resource
-import socket
 import subprocess
 import sys
 import tempfile
@@ -16,8 +15,9 @@ from pathlib import Path
 import httpx
 
 from bench.load.hub import Hub
-from bench.page import served
+from bench.page import resident_bytes, served
 from gpusizer.core.paths import DATA_DIR
+from tests.ports import free_port
 
 _READY_SECONDS = 180.0
 _LOOK_SECONDS = 0.02
@@ -33,9 +33,8 @@ class App:
         self.cache = cache
 
     def resident_bytes(self) -> int:
-        """Return the resident memory of the process, from /proc."""
-        pages = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])
-        return pages * resource.getpagesize()
+        """Return the resident memory of the process."""
+        return resident_bytes(self.process.pid)
 
     def processor_seconds(self) -> float:
         """Return the processor time that the process has used, from /proc."""
@@ -123,11 +122,3 @@ def echo() -> Iterator[str]:
     """Start the least that Gradio serves; yield its address."""
     with served("-m", "bench.page", "--serve-empty-page") as server:
         yield server.address
-
-
-def free_port() -> int:
-    """Return a port that nobody uses."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port

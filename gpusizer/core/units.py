@@ -5,6 +5,7 @@ from __future__ import annotations
 GB = 10**9
 GIB = 2**30
 MIB = 2**20
+KIB = 2**10
 TERA = 10**12
 SECONDS_PER_MINUTE = 60
 SECONDS_PER_HOUR = 3600

@@ -113,7 +113,7 @@ _Key = tuple[str, str, tuple[int, ...], int]
 
 
 def group_tensors(tensors: Iterable[RawTensor]) -> tuple[TensorGroup, ...]:
-    """`group_entries` of single tensors."""
+    """Group single tensors as `group_entries` does."""
     rows = list(tensors)
     return group_entries(
         ([name for name, _, _ in rows], [(dtype, shape) for _, dtype, shape in rows])
@@ -135,7 +135,7 @@ def group_entries(entries: Entries) -> tuple[TensorGroup, ...]:
 
 
 def merge_groups(parts: Iterable[Sequence[TensorGroup]]) -> tuple[TensorGroup, ...]:
-    """What `group_tensors` would make of the tensors of all parts together."""
+    """Group the tensors of all parts together, as `group_tensors` would."""
     products: defaultdict[_Key, list[Product]] = defaultdict(list)
     for group in itertools.chain.from_iterable(parts):
         key = group.pattern, group.dtype, group.shape, len(group.indices)

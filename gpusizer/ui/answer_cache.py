@@ -46,7 +46,7 @@ class _Question:
     """The model of a request, and the use case that answers it."""
 
     request: type[RequestModel]
-    answered: Callable[[Sizer, Fields], _Answered]
+    answer: Callable[[Sizer, Fields], _Answered]
 
 
 QUESTIONS: Mapping[str, _Question] = {
@@ -55,10 +55,10 @@ QUESTIONS: Mapping[str, _Question] = {
         TrainingRequest, lambda sizer, fields: train(sizer.fetch, sizer.catalogue, fields)
     ),
     "compare": _Question(CompareRequest, lambda sizer, fields: sizer.compare(fields)),
-    "gpus": _Question(ListingRequest, lambda sizer, fields: sizer.gpus(fields)),
     "models-for": _Question(ModelsRequest, lambda sizer, fields: sizer.models_for(fields)),
+    "gpus": _Question(ListingRequest, lambda sizer, fields: sizer.gpus(fields)),
 }
-"""Every question by the name of its command."""
+"""Every question by the name of its command, in the order of docs/contract.md."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +81,11 @@ class Answer:
     def text(self) -> bytes:
         """The JSON text in UTF-8."""
         return gzip.decompress(self.packed)
+
+    @property
+    def etag(self) -> str:
+        """The entity tag: weak, so that it is the same for the answer compressed and not."""
+        return f'W/"{self.version[:32]}"'
 
     def json(self) -> Json:
         """A copy of the answer."""
@@ -241,6 +246,6 @@ def _version_of(snapshot: RepoSnapshot) -> str:
 
 def _text(sizer: Sizer, question: str, fields: Fields, language: Language) -> bytes:
     """The answer's JSON text."""
-    report = QUESTIONS[question].answered(sizer, fields)
+    report = QUESTIONS[question].answer(sizer, fields)
     answer = without_surrogates(report.to_json(lambda note: say_note(note, language)))
     return json.dumps(answer, ensure_ascii=False, separators=(",", ":")).encode()

@@ -20,8 +20,10 @@ _log = logging.getLogger(__name__)
 
 
 def attempt(answer: Callable[[], _Answer]) -> _Answer | GpusizerError:
-    """Call `answer` and return its result or its error; any other exception is logged and returned
-    as an InternalError."""
+    """Call `answer` and return its result or its error.
+
+    Any other exception is logged, and returned as a GpusizerError without a cause.
+    """
     try:
         with TURNS.computing():
             return answer()

@@ -20,7 +20,6 @@ from gpusizer.ui.answer_cache import Answer
 from gpusizer.ui.answers import Answers
 from gpusizer.ui.endpoints import SIZE_MODEL
 from gpusizer.ui.http_api import (
-    NOT_KEPT,
     PRIVATE_CACHE,
     PUBLIC_CACHE,
     Respond,
@@ -28,7 +27,7 @@ from gpusizer.ui.http_api import (
     read_fields,
     read_language,
 )
-from gpusizer.ui.http_status import retry_after_seconds, status_of
+from gpusizer.ui.http_status import error_headers, status_of
 from gpusizer.ui.metrics import Metrics
 from gpusizer.ui.presenters.badge import Badge, badge_of, error_badge
 from gpusizer.ui.work_pool import WorkPool
@@ -54,9 +53,9 @@ def badge_route(answers: Answers, pool: WorkPool, metrics: Metrics) -> Respond:
             with metrics.answering(SIZE_MODEL.command, "badge"):
                 fields: dict[str, Any] = read_fields(SIZE_MODEL, request)
                 language = read_language(fields.pop(LANGUAGE_FIELD, None))
-                asked = {**fields, **_ONE_PLACE}
+                badge_fields = {**fields, **_ONE_PLACE}
                 answer = await pool.run(
-                    lambda: answers.cache.answer(SIZE_MODEL.command, asked, language)
+                    lambda: answers.cache.answer(SIZE_MODEL.command, badge_fields, language)
                 )
         except GpusizerError as error:
             return _error_response(error, language_of(request))
@@ -71,18 +70,15 @@ def badge_route(answers: Answers, pool: WorkPool, metrics: Metrics) -> Respond:
 def _response(answer: Answer, language: Language, known: str) -> Response:
     headers = {**_INERT, "content-language": language, "cache-control": PRIVATE_CACHE}
     if answer.is_public:
-        headers |= {"cache-control": PUBLIC_CACHE, "etag": f'W/"{answer.version[:32]}"'}
-        if is_known(headers["etag"], known):
+        headers |= {"cache-control": PUBLIC_CACHE, "etag": answer.etag}
+        if is_known(answer.etag, known):
             return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
     return _picture(badge_of(answer.json(), language), HTTPStatus.OK, headers)
 
 
 def _error_response(error: GpusizerError, language: Language) -> Response:
     """The grey badge with the error's status; nobody keeps it."""
-    headers = {**_INERT, "content-language": language, "cache-control": NOT_KEPT}
-    seconds = retry_after_seconds(error)
-    if seconds is not None:
-        headers["retry-after"] = str(seconds)
+    headers = {**_INERT, **error_headers(error, language)}
     badge = error_badge(error, say_error(error, language), language)
     return _picture(badge, status_of(error), headers)
 

@@ -12,6 +12,7 @@ import gradio as gr
 from gpusizer.answers.request_docs import FieldDescription, described_fields
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.request_model import RequestModel
+from gpusizer.ui.answer_cache import QUESTIONS
 
 Json = dict[str, Any]
 Call = Callable[[dict[str, Any], gr.OAuthToken | None], Json]
@@ -31,7 +32,6 @@ class Endpoint:
         name: Gradio's `api_name`.
         command: the command of the shell that answers the same, and the path over plain HTTP.
         summary: one sentence that says what it answers.
-        request: model of the request, whose fields are parameters or entries of `options`.
         parameters: names of the most used fields, which have a parameter of their own, in order.
         needed: the parameters that a call must give.
         example: an example of `options`, as JSON.
@@ -41,11 +41,15 @@ class Endpoint:
     name: str
     command: str
     summary: str
-    request: type[RequestModel]
     parameters: tuple[str, ...]
     needed: tuple[str, ...]
     example: str
     reads_hub: bool = True
+
+    @property
+    def request(self) -> type[RequestModel]:
+        """Model of the request, whose fields are parameters or entries of `options`."""
+        return QUESTIONS[self.command].request
 
     @property
     def fields(self) -> tuple[FieldDescription, ...]:

@@ -9,11 +9,8 @@ from typing import Any
 import gradio as gr
 from gradio.events import api
 
-from gpusizer.answers.models_for.models_request import ModelsRequest
 from gpusizer.answers.report import error_json
-from gpusizer.answers.request import CompareRequest, ListingRequest, SizeRequest
 from gpusizer.answers.sizer import Sizer
-from gpusizer.answers.training_request import TrainingRequest
 from gpusizer.core.errors import GpusizerError
 from gpusizer.text import say_error
 from gpusizer.ui.answers import Answers, ForVisitor
@@ -31,7 +28,6 @@ SIZE_MODEL = Endpoint(
     name="size_model",
     command="size",
     summary="Exact parameters of a Hub model, its memory at every quantization, and ranked GPUs.",
-    request=SizeRequest,
     parameters=("model", "context", "concurrency", "quant", "gpu", "engine", "rank_by", "top"),
     needed=("model",),
     example='{"kv_dtype": "fp8", "vendor": "AMD", "max_usd": 3000}',
@@ -40,7 +36,6 @@ TRAIN_MODEL = Endpoint(
     name="train_model",
     command="train",
     summary="Memory of fine-tuning a Hub model, what would save some, ranked GPUs, hours and USD.",
-    request=TrainingRequest,
     parameters=(
         "model",
         "method",
@@ -59,7 +54,6 @@ LIST_GPUS = Endpoint(
     name="list_gpus",
     command="gpus",
     summary="The GPU catalogue: memory, rates, power, prices and purpose of each card.",
-    request=ListingRequest,
     parameters=("query",),
     needed=(),
     example='{"vendor": "AMD", "max_usd": 1000}',
@@ -69,7 +63,6 @@ COMPARE_GPUS = Endpoint(
     name="compare_gpus",
     command="compare",
     summary="GPUs side by side; with a model also fit, speed and price on each.",
-    request=CompareRequest,
     parameters=("gpus", "model", "quant", "context", "concurrency"),
     needed=("gpus",),
     example='{"engine": "vllm"}',
@@ -79,7 +72,6 @@ MODELS_FOR_GPU = Endpoint(
     command="models-for",
     summary="Models worth running on a GPU or a machine, one row per family and size, the best"
     " first: fits, recent, used, large; with quantization, context, speed and copies.",
-    request=ModelsRequest,
     parameters=(
         *("gpu", "model_task", "context", "concurrency", "quant", "models", "top"),
         *("license", "live"),

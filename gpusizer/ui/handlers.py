@@ -21,7 +21,7 @@ from gpusizer.ui.attempts import RANKED, Outputs, attempt
 from gpusizer.ui.choices import MAX_PICKS, default_gpus
 from gpusizer.ui.endpoints import with_rights
 from gpusizer.ui.other_tabs import Questions
-from gpusizer.ui.page_state import PageState
+from gpusizer.ui.page_state import FORM_FIELDS, PageState
 from gpusizer.ui.plots import PICTURES, pictures_outputs
 from gpusizer.ui.presenters.answer import answer_html
 from gpusizer.ui.presenters.cards import cards_html, gpu_names_html
@@ -44,7 +44,8 @@ from gpusizer.ui.reading import Reading
 from gpusizer.ui.tab_examples import comparisons
 
 _SKIP: Outputs = (gr.skip(),) * 18
-_FORM = 10  # fields of the form: the model, and those of FORM_FIELDS
+_FORM = 1 + len(FORM_FIELDS)
+"""Components of the form: the model, and those of FORM_FIELDS."""
 _TABS = ("size", "compare", "train", "reverse", "catalogue", "know", "log")
 
 

@@ -48,7 +48,7 @@ def health_json(
     cache: AnswerCache,
     hub: HubState,
     settings: Settings,
-    shared_is_reachable: Callable[[], bool] | None = None,
+    shared_is_reachable: bool | None = None,
 ) -> dict[str, Any]:
     """The health of a process that answers requests; it names no path and no address.
 
@@ -74,11 +74,11 @@ def _state_of(status: int | None) -> str:
     return "limited" if status == _TOO_MANY_REQUESTS else "reached"
 
 
-def _shared_state(is_reachable: Callable[[], bool] | None) -> str:
+def _shared_state(is_reachable: bool | None) -> str:
     """Whether the cache that several processes share answers: "off", "reached" or "away"."""
     if is_reachable is None:
         return "off"
-    return "reached" if is_reachable() else "away"
+    return "reached" if is_reachable else "away"
 
 
 def _disk_state(folder: Path | None) -> str:

@@ -23,16 +23,17 @@ from gpusizer.ui.answer_cache import Answer
 from gpusizer.ui.answers import Answers
 from gpusizer.ui.endpoint import Endpoint
 from gpusizer.ui.http_docs import docs_page, operation
-from gpusizer.ui.http_status import retry_after_seconds, status_of
+from gpusizer.ui.http_status import NOT_KEPT, error_headers, status_of
 from gpusizer.ui.metrics import Metrics
 from gpusizer.ui.work_pool import WorkPool
 
 PATH = "/v1"
+DOCS_PATH, OPENAPI_PATH = f"{PATH}/docs", f"{PATH}/openapi.json"
+"""Where the questions are described, for people and for programs."""
 
 PUBLIC_CACHE = "public, max-age=300"
 """As long as the Hub is not asked again which commit a branch means."""
 PRIVATE_CACHE = "private, no-store"
-NOT_KEPT = "no-store"
 _VARY = "Accept-Encoding, Authorization"
 _BEARER = "bearer "
 _JSON = "application/json"
@@ -79,21 +80,21 @@ def http_api(
 
 def _responder(endpoint: Endpoint, answers: Answers, pool: WorkPool, metrics: Metrics) -> Respond:
     async def respond(request: Request) -> Response:
-        asked: str | None = None
+        model: str | None = None
         try:
             with metrics.answering(endpoint.command, "http"):
                 fields = read_fields(endpoint, request)
-                asked = fields.get("model")
+                model = fields.get("model")
                 language = read_language(fields.pop(LANGUAGE_FIELD, None))
                 token = _token(request.headers)
                 answer = await pool.run(
                     lambda: answers.ask(endpoint.command, fields, token, language)
                 )
         except GpusizerError as error:
-            return error_response(error, language_of(request), asked)
+            return error_response(error, language_of(request), model)
         except Exception:
             _log.exception("unexpected failure")
-            return error_response(GpusizerError(), language_of(request), asked)
+            return error_response(GpusizerError(), language_of(request), model)
         return _response(answer, request.headers)
 
     return respond
@@ -123,21 +124,15 @@ def error_response(
     """The error object with its status; nobody keeps it."""
     shown_id = None if repo_id is None else repo_id[:200]
     body = without_surrogates(error_json(error, say_error(error, language), shown_id))
-    headers = {"cache-control": NOT_KEPT, "content-language": language}
-    seconds = retry_after_seconds(error)
-    if seconds is not None:
-        headers["retry-after"] = str(seconds)
-    return JSONResponse(body, status_of(error), headers)
+    return JSONResponse(body, status_of(error), error_headers(error, language))
 
 
 def _response(answer: Answer, headers: Headers) -> Response:
     """The answer, its 304 for a caller who has it, compressed for a caller who can read that."""
     if not answer.is_public:
         return _full(answer, headers, {"cache-control": PRIVATE_CACHE, "vary": _VARY})
-    # Weak: the same answer, compressed or not, and whenever its commit was read.
-    etag = f'W/"{answer.version[:32]}"'
-    cached = {"cache-control": PUBLIC_CACHE, "vary": _VARY, "etag": etag}
-    if is_known(etag, headers.get("if-none-match", "")):
+    cached = {"cache-control": PUBLIC_CACHE, "vary": _VARY, "etag": answer.etag}
+    if is_known(answer.etag, headers.get("if-none-match", "")):
         return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=cached)
     return _full(answer, headers, cached)
 

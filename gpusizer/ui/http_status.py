@@ -1,4 +1,4 @@
-"""The HTTP status of each error, and how long a caller should wait before asking again."""
+"""The HTTP status and headers of each error, with how long a caller should wait."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from collections.abc import Mapping
 from http import HTTPStatus
 
 from gpusizer.core.errors import GpusizerError
+from gpusizer.text import Language
 
+NOT_KEPT = "no-store"
+"""Cache-Control of what nobody keeps."""
 STATUSES: Mapping[str, HTTPStatus] = {
     "invalid_request": HTTPStatus.BAD_REQUEST,
     "invalid_model_id": HTTPStatus.BAD_REQUEST,
@@ -45,12 +48,19 @@ def status_of(error: GpusizerError) -> HTTPStatus:
     return STATUSES[error.code]
 
 
+def error_headers(error: GpusizerError, language: Language) -> dict[str, str]:
+    """The headers of an error's answer, whose sentence is in a language: nobody keeps it."""
+    headers = {"cache-control": NOT_KEPT, "content-language": language}
+    seconds = retry_after_seconds(error)
+    return headers if seconds is None else {**headers, "retry-after": str(seconds)}
+
+
 def retry_after_seconds(error: GpusizerError) -> int | None:
     """Whole seconds to wait before asking again; None where waiting does not help."""
     usual = RETRY_AFTER_SECONDS.get(status_of(error))
     if usual is None:
         return None
-    asked = error.fields.get("retry_after_seconds")
-    if not isinstance(asked, int | float) or not math.isfinite(asked):
+    seconds = error.fields.get("retry_after_seconds")
+    if not isinstance(seconds, int | float) or not math.isfinite(seconds):
         return usual
-    return min(max(math.ceil(asked), 1), _LONGEST_SECONDS)
+    return min(max(math.ceil(seconds), 1), _LONGEST_SECONDS)

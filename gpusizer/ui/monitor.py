@@ -12,11 +12,12 @@ from gpusizer.ui.metrics import Metrics
 class Monitor:
     """The metrics and the state of the Hub, by the settings of the process.
 
-    `shared_is_reachable` asks the cache that several processes share; None where there is none.
+    `shared_is_reachable` asks the cache that several processes share; it returns None where there
+    is none.
     """
 
     def __init__(
-        self, settings: Settings, shared_is_reachable: Callable[[], bool] | None = None
+        self, settings: Settings, shared_is_reachable: Callable[[], bool | None] = lambda: None
     ) -> None:
         self.settings = settings
         self.shared_is_reachable = shared_is_reachable

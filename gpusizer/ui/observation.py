@@ -8,8 +8,12 @@ import time
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gpusizer.core.structured_log import FACTS
+from gpusizer.text import LANGUAGES
 from gpusizer.ui.answer_cache import QUESTIONS
+from gpusizer.ui.badge_route import PATH as BADGE_PATH
+from gpusizer.ui.http_api import DOCS_PATH, OPENAPI_PATH, PATH
 from gpusizer.ui.metrics import Metrics
+from gpusizer.ui.presenters.frame import ENDPOINTS_PATH, PAGE_PATHS
 
 LOGGER = "gpusizer.requests"
 """Name of the logger that every request is told to, at INFO."""
@@ -19,14 +23,14 @@ _log = logging.getLogger(LOGGER)
 _METHODS = frozenset({"GET", "HEAD", "POST", "OPTIONS"})
 _EXACT = frozenset(
     {
-        *("/", "/zh", "/pt", "/endpoints", "/style.css", "/llms.txt", "/healthz", "/metrics"),
-        "/badge",
-        *("/v1/docs", "/v1/openapi.json", *(f"/v1/{question}" for question in QUESTIONS)),
+        *PAGE_PATHS.values(),
+        *(f"/{ENDPOINTS_PATH}", "/style.css", "/llms.txt", "/healthz", "/metrics", BADGE_PATH),
+        *(DOCS_PATH, OPENAPI_PATH, *(f"{PATH}/{question}" for question in QUESTIONS)),
     }
 )
 _BEGINNINGS = (
     *("/gradio_api/call/", "/gradio_api/queue/", "/gradio_api/mcp/", "/gradio_api/upload"),
-    *("/gradio_api/", "/en/", "/zh/", "/pt/"),
+    *("/gradio_api/", *(f"/{language}/" for language in LANGUAGES)),
 )
 _OTHER = "other"
 _FAILED = 500

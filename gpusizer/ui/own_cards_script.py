@@ -19,22 +19,23 @@ OWN_CARDS = f"""{{
     }} catch {{ return []; }}
   }};
   const store = list => {{
-    const kept = [...new Set(list)].map(text => text.slice(0, 100)).slice(0, {MOST_OWN});
-    try {{ localStorage.setItem('{STORED_AS}', JSON.stringify(kept)); }} catch {{ return; }}
+    const texts = [...new Set(list)].map(text => text.slice(0, 100)).slice(0, {MOST_OWN});
+    try {{ localStorage.setItem('{STORED_AS}', JSON.stringify(texts)); }} catch {{ return; }}
   }};
   const typed = new Set();
   const button = (name, text, label, gpu) => {{
-    const made = Object.assign(document.createElement('button'), {{type: 'button'}});
-    made.className = name;
-    made.textContent = text;
-    made.dataset[label] = gpu;
-    return made;
+    const node = Object.assign(document.createElement('button'), {{type: 'button'}});
+    node.className = name;
+    node.textContent = text;
+    node.dataset[label] = gpu;
+    return node;
   }};
   const show = () => {{
     const box = element.querySelector('.gs-own');
     if (!box || box.dataset.shown) return;
     box.dataset.shown = 'true';
-    const cards = [...element.querySelectorAll('[data-remove]')].map(one => one.dataset.remove);
+    const removers = [...element.querySelectorAll('[data-remove]')];
+    const cards = removers.map(button => button.dataset.remove);
     const added = cards.filter(gpu => typed.has(gpu));
     if (added.length) store([...added, ...stored()]);
     const own = stored();

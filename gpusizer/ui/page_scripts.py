@@ -141,6 +141,13 @@ DOWNLOAD = """file => {
 }"""
 """Saves the file that a share button has requested (`Download.to_json`)."""
 
+EMBED = (
+    "<script>if (new URLSearchParams(location.search).get('embed') === 'true')"
+    " document.documentElement.classList.add('gs-embed');</script>"
+)
+"""Part of the document's head, so that with `?embed=true` the stylesheet hides header and footer
+before they are seen. Gradio leaves out its own frame in its `<gradio-app>` element alone."""
+
 
 def search_label(grid_id: str, label: str) -> str:
     """Return a script that labels a grid's search field, which Gradio labels in English only."""

@@ -42,13 +42,14 @@ from gpusizer.ui.badge_route import PATH as BADGE_PATH
 from gpusizer.ui.badge_route import badge_route
 from gpusizer.ui.call_validation import exception_handlers
 from gpusizer.ui.closed_routes import ClosedRoutes
-from gpusizer.ui.embedding import EMBED_SCRIPT
 from gpusizer.ui.endpoints import CONCURRENCY, PUBLIC
 from gpusizer.ui.foreign_scripts import WithoutForeignCookies
 from gpusizer.ui.health import health_json
 from gpusizer.ui.http_api import PATH, http_api
+from gpusizer.ui.http_status import NOT_KEPT
 from gpusizer.ui.llms import llms_text
 from gpusizer.ui.observation import Observation
+from gpusizer.ui.page_scripts import EMBED
 from gpusizer.ui.presenters.frame import PAGE_PATHS
 from gpusizer.ui.request_limits import RequestLimits
 from gpusizer.ui.tools import JsonTools
@@ -86,7 +87,7 @@ def page_options() -> dict[str, Any]:
             primary_hue="indigo", neutral_hue="slate", font=_FONTS, font_mono=_MONO
         ),
         # Gradio's script rewrites a stylesheet in `css` rule by rule, which takes 0.5 seconds.
-        "head": f'<link rel="stylesheet" href="{STYLE.name}?v={_style_version()}">' + EMBED_SCRIPT,
+        "head": f'<link rel="stylesheet" href="{STYLE.name}?v={_style_version()}">' + EMBED,
         "ssr_mode": False,
         "run_history": False,
         "enable_monitoring": False,
@@ -102,6 +103,8 @@ def launch(application: Application, **options: Any) -> str:
     `options` override the application's own options of Gradio's `launch`.
     """
     endpoints = application.endpoints
+    # Gradio 6.31 makes an MCP server of its own class in `launch` and takes no other: these two
+    # attributes, by which it serves and describes that one, have no public counterpart.
     endpoints.mcp_server = True
     endpoints.mcp_server_obj = tools = JsonTools(endpoints)
     pages = FastAPI(openapi_url=None)
@@ -206,15 +209,13 @@ def _program_routes(application: Application) -> list[BaseRoute]:
     api = http_api(answers, PUBLIC, pool, monitor.metrics)
     badge = Route(BADGE_PATH, badge_route(answers, pool, monitor.metrics))
 
+    def state() -> dict[str, Any]:
+        is_reachable = monitor.shared_is_reachable()
+        return health_json(answers.cache, monitor.hub, monitor.settings, is_reachable)
+
     async def health(_: Request) -> JSONResponse:
-        state = await to_thread.run_sync(
-            health_json,
-            answers.cache,
-            monitor.hub,
-            monitor.settings,
-            monitor.shared_is_reachable,
-        )
-        return JSONResponse(state, headers={"cache-control": "no-store"})
+        body = await to_thread.run_sync(state)
+        return JSONResponse(body, headers={"cache-control": NOT_KEPT})
 
     async def metrics(_: Request) -> Response:
         return Response(monitor.metrics.text(), media_type=CONTENT_TYPE_LATEST)

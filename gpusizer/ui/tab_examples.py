@@ -31,9 +31,9 @@ class TabExample:
 
 def comparisons(model: str = "") -> tuple[TabExample, ...]:
     """Return comparisons for a model: of desktop cards, of servers' cards, of one-box machines."""
-    asked = model or _MODEL_OF_COMPARISONS
+    compared_model = model or _MODEL_OF_COMPARISONS
     return tuple(
-        TabExample("compare", name, {"model": asked, "gpus": gpus})
+        TabExample("compare", name, {"model": compared_model, "gpus": gpus})
         for name, gpus in (
             ("RTX 3090 · RTX 4090 · RTX 5090", "rtx-3090-24gb,rtx-4090-24gb,rtx-5090-32gb"),
             ("A100 · H100 · MI300X", "a100-sxm-80gb,h100-sxm-80gb,mi300x-192gb"),

@@ -7,7 +7,6 @@ import math
 import time
 from collections.abc import Callable
 from hashlib import sha256
-from typing import Any
 
 from limits import RateLimitItemPerMinute
 from limits.aio.storage import MemoryStorage, RedisStorage
@@ -23,11 +22,15 @@ from gpusizer.core.errors import TooManyRequests
 from gpusizer.core.settings import Settings
 from gpusizer.text import LANGUAGES, Language, say_error
 from gpusizer.ui.accepted_language import language_of
-from gpusizer.ui.http_status import retry_after_seconds, status_of
+from gpusizer.ui.http_api import DOCS_PATH, OPENAPI_PATH, PATH
+from gpusizer.ui.http_status import error_headers, status_of
 from gpusizer.ui.visitors import FORWARDED_FOR, visitor_of
 
-_PROGRAMS = "/v1/"
-_DOCUMENTS = ("/v1/docs", "/v1/openapi.json")
+try:
+    from redis.asyncio import ConnectionPool
+except ImportError:  # an extra: requirements-redis.txt
+    ConnectionPool = None  # type: ignore[assignment,misc]
+
 _KEYS = "gpusizer:questions"
 """How the names of keys in a Redis begin."""
 _REDIS_SECONDS = 0.5
@@ -55,10 +58,11 @@ class QuestionCounter:
         self.per_minute = per_minute
         self._item = RateLimitItemPerMinute(per_minute)
         self._own = SlidingWindowCounterRateLimiter(MemoryStorage())
-        self._redis = None if redis_url is None else _redis_storage(redis_url)
+        self._connections = None if redis_url is None else _connections(redis_url)
         self._shared = None
-        if self._redis is not None:
-            self._shared = SlidingWindowCounterRateLimiter(self._redis)
+        if redis_url is not None:
+            storage = _redis_storage(redis_url, self._connections)
+            self._shared = SlidingWindowCounterRateLimiter(storage)
         self._clock = clock
         self._rests_until = 0.0
         self._is_away = False
@@ -80,9 +84,8 @@ class QuestionCounter:
 
     async def close(self) -> None:
         """Close the connections to Redis."""
-        if self._redis is not None:
-            bridge: Any = self._redis.bridge  # its client has no type
-            await bridge.storage.aclose()
+        if self._connections is not None:
+            await self._connections.aclose()
 
     async def _hit(self, limiter: SlidingWindowCounterRateLimiter, key: str) -> int | None:
         if await limiter.hit(self._item, key):
@@ -144,8 +147,8 @@ def is_question(scope: Scope) -> bool:
     if scope["type"] != "http":
         return False
     path = scope["path"]
-    if path.startswith(_PROGRAMS):
-        return path not in _DOCUMENTS and scope["method"] in ("GET", "HEAD")
+    if path.startswith(f"{PATH}/"):
+        return path not in (DOCS_PATH, OPENAPI_PATH) and scope["method"] in ("GET", "HEAD")
     return bool(scope["method"] == "POST")
 
 
@@ -155,12 +158,7 @@ def refusal(scope: Scope, allowed: int, seconds: int) -> JSONResponse:
     language = _page_language(scope["path"]) or language_of(Request(scope))
     message = say_error(error, language)
     body = {**error_json(error, message), "detail": message}
-    headers = {
-        "cache-control": "no-store",
-        "content-language": language,
-        "retry-after": str(retry_after_seconds(error)),
-    }
-    return JSONResponse(body, status_of(error), headers)
+    return JSONResponse(body, status_of(error), error_headers(error, language))
 
 
 def _page_language(path: str) -> Language | None:
@@ -168,13 +166,17 @@ def _page_language(path: str) -> Language | None:
     return next((name for name in LANGUAGES if path.startswith(f"/{name}/")), None)
 
 
-def _redis_storage(redis_url: str) -> RedisStorage:
+def _connections(redis_url: str) -> ConnectionPool:
+    """Connections of our own, which we can close; redis would try them again for seconds."""
+    seconds = {"socket_connect_timeout": _REDIS_SECONDS, "socket_timeout": _REDIS_SECONDS}
+    return ConnectionPool.from_url(redis_url, retry=None, **seconds)
+
+
+def _redis_storage(redis_url: str, connections: ConnectionPool | None) -> RedisStorage:
     return RedisStorage(
         f"async+redis+{redis_url}" if redis_url.startswith("unix:") else f"async+{redis_url}",
         wrap_exceptions=True,
         implementation="redispy",
         key_prefix=_KEYS,
-        socket_connect_timeout=_REDIS_SECONDS,
-        socket_timeout=_REDIS_SECONDS,
-        retry=None,  # type: ignore[arg-type]  # redis would try for seconds
+        connection_pool=connections,  # type: ignore[arg-type]  # documented, of no declared type
     )

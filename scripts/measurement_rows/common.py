@@ -11,10 +11,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from bench.measurements import known_ids
-from gpusizer.core.units import GIB
+from gpusizer.core.units import GIB, MIB
 
 Row = dict[str, Any]
-MIB = 2**20
 
 _URL = re.compile(r"https?://\S+")
 _FORGES = ("github.com", "huggingface.co")

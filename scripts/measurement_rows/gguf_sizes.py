@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from gpusizer.core.units import MIB
 from scripts.measurement_rows.common import (
-    MIB,
     ModelMap,
     Row,
     compact,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from gpusizer.core.units import MIB
 from scripts.measurement_rows.common import (
-    MIB,
     ModelMap,
     Row,
     compact,

@@ -68,6 +68,7 @@ def test_it_names_no_index_and_no_path() -> None:
 
 
 def test_markers_can_be_read() -> None:
-    markers = {marker for of in locked().values() for marker in of.values() if marker}
+    markers = [marker for of in locked().values() for marker in of.values() if marker]
     assert markers
-    assert all(Marker(marker).evaluate() in (True, False) for marker in markers)
+    for marker in markers:
+        Marker(marker)

@@ -186,12 +186,19 @@ def _resolve(site: HubSite, request: Request, parts: Parts) -> Answer:
     }
     if file.lfs:
         return redirect(302, site.cdn.sign(state, path, file), headers)
+    if site.options.resolve_cache_status != 200:
+        return file_answer(file, path, request, headers)
     cached = f"/api/resolve-cache/models/{state.repo_id}/{state.sha}/{quote(path)}"
     query = f"{quote(request.path, safe='')}=&etag={quote(headers['X-Linked-Etag'])}"
     return redirect(307, f"{cached}?{query}", headers)
 
 
 def _resolve_cache(site: HubSite, request: Request, parts: Parts) -> Answer:
+    """A file that git holds; the revision has to be a commit."""
+    if site.options.resolve_cache_status != 200:
+        raise refusals.refuse(site.options.resolve_cache_status, "Not available")
+    if not _SHA.fullmatch(parts["revision"]):
+        raise refusals.refuse(400, "Invalid commit")
     repo = site.catalog.repo_of_files(request, parts["repo_id"])
     state = site.catalog.at(repo, parts["revision"])
     path = parts["path"]
@@ -201,6 +208,7 @@ def _resolve_cache(site: HubSite, request: Request, parts: Parts) -> Answer:
     return compressed(answer, request) if site.options.gzip_text else answer
 
 
+_SHA = re.compile(r"[0-9a-f]{40}")
 _REPO = r"(?P<repo_id>[^/]+(?:/[^/]+)?)"
 _REVISION = r"(?P<revision>refs/(?:pr|convert)/[^/]+|[^/]+)"
 _PATH = r"(?P<path>.+)"

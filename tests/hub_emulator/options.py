@@ -20,6 +20,8 @@ class Options:
         anon_401_code: X-Error-Code of the anonymous 401 for a missing repository. The Hub
             sends none, but huggingface_hub understands the bare 401 on https:// only.
         safetensors_metadata_status: answer of the safetensors-metadata route; 200 serves it.
+        resolve_cache_status: answer of the resolve-cache route; 200 serves it, and with another
+            status `resolve` sends small files itself, as a mirror does.
         enforce_rate_limits: count requests, and answer 429 when a window is used up; without it
             each request is the first one of a window.
         rate_limits: requests per five minutes by bucket, anonymous and with a token.
@@ -35,6 +37,7 @@ class Options:
     renames: Mapping[str, str] = field(default_factory=dict)
     anon_401_code: str | None = "RepoNotFound"
     safetensors_metadata_status: int = 200
+    resolve_cache_status: int = 200
     enforce_rate_limits: bool = False
     # https://huggingface.co/docs/hub/rate-limits
     rate_limits: Mapping[str, tuple[int, int]] = field(

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from gpusizer.core.settings import Settings
 from gpusizer.hub.model_ref import parse_model_ref
 from gpusizer.hub.snapshot import RepoSnapshot
 from scrapers.http import HubSession
@@ -22,6 +25,11 @@ QUICK = Limits(request_seconds=0.6, model_seconds=5.0, parallel_reads=8)
 def hub() -> Iterator[HubEmulator]:
     with HubEmulator() as emulator:
         yield emulator
+
+
+def settings_of(hub: HubEmulator, **changes: Any) -> Settings:
+    """The settings of a process that reads an emulated Hub and keeps nothing."""
+    return replace(Settings(endpoint=hub.endpoint, cdn_origins=(hub.cdn_endpoint,)), **changes)
 
 
 @pytest.fixture

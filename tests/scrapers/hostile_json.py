@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
+from gpusizer.core.units import MIB
 from tests.hub_emulator import (
     FakeRepo,
     literal_file,
@@ -14,7 +15,6 @@ from tests.hub_emulator import (
     sparse_file,
 )
 
-MIB = 2**20
 NAME = "org/name"
 INDEX = "model.safetensors.index.json"
 WEIGHTS = {"a": ("F32", (2,))}

@@ -50,7 +50,7 @@ def memory_of_reading(hub: HubEmulator, model: str = "org/name@v1") -> tuple[str
         [sys.executable, "-c", _READ, hub.endpoint, hub.cdn_endpoint, model],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=True,
     )
     answer = json.loads(process.stdout)
@@ -66,9 +66,11 @@ from scrapers.http import HubSession
 from scrapers.hub import fetch_snapshot
 from scrapers.limits import Limits
 
+# Bytes end the reading, not seconds, however busy the machine is.
+limits = Limits(model_seconds=240.0, request_seconds=240.0)
 with HubSession(sys.argv[1], cdn_origins=[sys.argv[2]]) as session:
     try:
-        fetch_snapshot(parse_model_ref(sys.argv[3]), session, Limits())
+        fetch_snapshot(parse_model_ref(sys.argv[3]), session, limits)
         limit = ""
     except ModelUnreadable as error:
         limit = error.fields.get("limit") or error.fields["reason"]

@@ -15,11 +15,10 @@ from urllib.parse import quote
 import pytest
 
 from gpusizer.core.errors import HubUnreachable, MalformedRepo, ModelUnreadable
-from gpusizer.core.settings import Settings
 from gpusizer.hub.model_ref import parse_model_ref
 from gpusizer.hub.snapshot import RepoSnapshot
 from scrapers.disk_entries import DiskEntries
-from scrapers.fetcher import Fetcher, build_fetcher
+from scrapers.fetcher import Fetcher
 from scrapers.retries import pause_seconds
 from scrapers.snapshot_cache import SnapshotCache
 from tests.hub_emulator import (
@@ -38,6 +37,7 @@ from tests.hub_emulator import (
 )
 from tests.hub_emulator.gguf_models import gguf_shards, llama_metadata, llama_tensors, raw_pieces
 from tests.hub_emulator.messages import Request
+from tests.scrapers.conftest import settings_of
 
 PLAIN = {f"layers.{n}.weight": ("BF16", (8, 16)) for n in range(6)}
 PACKED = {
@@ -247,15 +247,14 @@ def hasty(monkeypatch: pytest.MonkeyPatch, hub: HubEmulator) -> Iterator[None]:
 
 def fetcher(hub: HubEmulator, cache: Path, **options: bool) -> Fetcher:
     """A process that has read nothing yet, with this cache and no embedded copies."""
-    settings = Settings(
-        endpoint=hub.endpoint,
-        cdn_origins=(hub.cdn_endpoint,),
+    settings = settings_of(
+        hub,
         timeout_seconds=5.0,
         cache_folder=cache,
         snapshots_folder=cache / "none",
         **options,
     )
-    return build_fetcher(settings)
+    return Fetcher(settings)
 
 
 def facts(snapshot: RepoSnapshot) -> RepoSnapshot:
@@ -272,7 +271,7 @@ def truth(hub: HubEmulator, tmp_path_factory: pytest.TempPathFactory) -> dict[st
 
 
 def concerns(hub: HubEmulator, place: Place, redirects: bool) -> Callable[[Request], bool]:
-    """Whether a request is for that file: where the Hub keeps it, or where it redirects from."""
+    """Whether a request is for that file: where the Hub keeps it, or at any of its addresses."""
     if place.route:
         return lambda path: re.search(place.route, path) is not None
     repo_id = place.repo_id or parse_model_ref(place.model).repo_id
@@ -282,8 +281,8 @@ def concerns(hub: HubEmulator, place: Place, redirects: bool) -> Callable[[Reque
     def match(path: str) -> bool:
         if f"/{repo_id}/" not in path:
             return file.lfs and not redirects and path.endswith(file.xet_hash)
-        place_of_bytes = "/resolve/" if redirects else "/resolve-cache/"
-        return path.endswith(ending) and place_of_bytes in path
+        places = ("/resolve-cache/", "/resolve/") if redirects else ("/resolve-cache/",)
+        return path.endswith(ending) and any(place in path for place in places)
 
     return match
 

@@ -8,15 +8,14 @@ from pathlib import Path
 import pytest
 
 from gpusizer.core.messages import Note
-from gpusizer.core.settings import Settings
 from gpusizer.hub.model_ref import ModelRef
 from gpusizer.hub.snapshot import RepoSnapshot
-from scrapers.fetcher import build_fetcher
+from scrapers.fetcher import Fetcher
 from scrapers.http import HubSession
 from scrapers.hub import fetch_snapshot
 from tests.hub_emulator import FakeRepo, Fault, HubEmulator, literal_file, llama_repo
 from tests.hub_emulator.info import listed_file
-from tests.scrapers.conftest import QUICK, Fetch
+from tests.scrapers.conftest import QUICK, Fetch, settings_of
 
 CARD = "---\nlicense: mit\n---\n# Name\n\nIt needs 24GB of VRAM.\n"
 README = "README.md"
@@ -104,10 +103,9 @@ def test_a_gated_card_is_for_its_visitor_alone(hub: HubEmulator, tmp_path: Path)
     """Neither an anonymous question nor the operator's token shows it, and no cache keeps it."""
     hub.options.valid_tokens = {"hf_visitor": ["org/name"], "hf_host": ["org/name"]}
     hub.add(repo_with_card(gated="auto"))
-    fetcher = build_fetcher(
-        Settings(
-            endpoint=hub.endpoint,
-            cdn_origins=(hub.cdn_endpoint,),
+    fetcher = Fetcher(
+        settings_of(
+            hub,
             cache_folder=tmp_path,
             host_token="hf_host",
         )

@@ -11,8 +11,9 @@ from gpusizer.core.settings import Settings
 from gpusizer.hub.model_ref import ModelRef
 from gpusizer.hub.snapshot import RepoSnapshot
 from gpusizer.model.profile import build_profile
-from scrapers.fetcher import Fetcher, build_fetcher
+from scrapers.fetcher import Fetcher
 from tests.hub_emulator import FakeRepo, HubEmulator, literal_file, llama_repo, safetensors_file
+from tests.scrapers.conftest import settings_of
 
 ADAPTER = ModelRef("org/adapter")
 LORA = {
@@ -27,21 +28,18 @@ COPIES = ("unsloth/llama-2-7b", "NousResearch/Llama-2-7b-hf")
 
 @pytest.fixture
 def fetch(hub: HubEmulator) -> Fetcher:
-    return build_fetcher(
-        Settings(endpoint=hub.endpoint, cdn_origins=(hub.cdn_endpoint,), timeout_seconds=2.0)
-    )
+    return Fetcher(settings_of(hub, timeout_seconds=2.0))
 
 
 @pytest.fixture
 def fetch_alone(hub: HubEmulator, tmp_path: Any) -> Fetcher:
     """Without embedded snapshots."""
-    settings = Settings(
-        endpoint=hub.endpoint,
-        cdn_origins=(hub.cdn_endpoint,),
+    settings = settings_of(
+        hub,
         timeout_seconds=2.0,
         snapshots_folder=tmp_path,
     )
-    return build_fetcher(settings)
+    return Fetcher(settings)
 
 
 def adapter_repo(base: Any = "org/base", **attributes: Any) -> FakeRepo:
@@ -136,6 +134,6 @@ def test_totals_stay_where_no_copy_agrees(
 
 
 def test_an_embedded_adapter_has_its_embedded_base() -> None:
-    fetch = build_fetcher(Settings(offline=True))
+    fetch = Fetcher(Settings(offline=True))
     snapshot = fetch(ModelRef("neo4j/text2cypher-gemma-2-9b-it-finetuned-2024v1"))
     assert sizes(snapshot) == {"transformer": 9_241_705_984, "adapter": 216_072_192}

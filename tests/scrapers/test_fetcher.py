@@ -1,4 +1,4 @@
-"""build_fetcher: the live Hub first, embedded snapshots where it cannot answer."""
+"""Fetcher: the live Hub first, embedded snapshots where it cannot answer."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ from gpusizer.core.messages import Note
 from gpusizer.core.settings import Settings
 from gpusizer.hub.model_ref import ModelRef
 from gpusizer.model.profile import build_profile
-from scrapers.fetcher import Fetcher, build_fetcher
+from scrapers.fetcher import Fetcher
 from tests.hub_emulator import Fault, HubEmulator, llama_repo
+from tests.scrapers.conftest import settings_of
 
 KNOWN = ModelRef("meta-llama/Llama-3.1-8B")
 UNKNOWN = ModelRef("org/name")
@@ -28,13 +29,11 @@ UNKNOWN = ModelRef("org/name")
 
 @pytest.fixture
 def fetch(hub: HubEmulator) -> Fetcher:
-    return build_fetcher(
-        Settings(endpoint=hub.endpoint, cdn_origins=(hub.cdn_endpoint,), timeout_seconds=0.7)
-    )
+    return Fetcher(settings_of(hub, timeout_seconds=0.7))
 
 
 def test_offline() -> None:
-    fetch = build_fetcher(Settings(endpoint="http://127.0.0.1:1", offline=True))
+    fetch = Fetcher(Settings(endpoint="http://127.0.0.1:1", offline=True))
     assert fetch(KNOWN).source == "snapshot"
     for ref in (UNKNOWN, ModelRef(KNOWN.repo_id, "v9")):
         with pytest.raises(HubUnreachable, match="offline"):
@@ -73,9 +72,7 @@ def test_gate(hub: HubEmulator, fetch: Fetcher) -> None:
 def test_a_model_embedded_as_gated_costs_one_request(hub: HubEmulator) -> None:
     embedded = "meta-llama/Llama-3.1-8B"
     hub.add(llama_repo(embedded, gated="manual", shards=4))
-    snapshot = build_fetcher(Settings(endpoint=hub.endpoint, cdn_origins=(hub.cdn_endpoint,)))(
-        ModelRef(embedded)
-    )
+    snapshot = Fetcher(settings_of(hub))(ModelRef(embedded))
     assert snapshot.source == "snapshot" and snapshot.gated
     assert len(hub.requests) == 1
 
@@ -93,9 +90,8 @@ def test_an_embedded_copy_does_not_replace_a_not_found_error(
 @pytest.fixture
 def keeping(hub: HubEmulator, tmp_path: Path) -> Settings:
     """Settings with a cache on disk."""
-    return Settings(
-        endpoint=hub.endpoint,
-        cdn_origins=(hub.cdn_endpoint,),
+    return settings_of(
+        hub,
         timeout_seconds=0.7,
         cache_folder=tmp_path / "cache",
     )
@@ -103,9 +99,9 @@ def keeping(hub: HubEmulator, tmp_path: Path) -> Settings:
 
 def test_a_new_process_reads_from_the_disk_cache(hub: HubEmulator, keeping: Settings) -> None:
     hub.add(llama_repo("org/name"))
-    first = build_fetcher(keeping)(UNKNOWN)
+    first = Fetcher(keeping)(UNKNOWN)
     hub.reset_log()
-    assert build_fetcher(keeping)(UNKNOWN) == first
+    assert Fetcher(keeping)(UNKNOWN) == first
     assert hub.requests == []
 
 
@@ -123,10 +119,10 @@ def test_an_expired_entry_is_confirmed_by_one_request(
     hub: HubEmulator, keeping: Settings, later: Callable[[], None]
 ) -> None:
     hub.add(llama_repo("org/name", shards=4))
-    first = build_fetcher(keeping)(UNKNOWN)
+    first = Fetcher(keeping)(UNKNOWN)
     later()
     hub.reset_log()
-    assert build_fetcher(keeping)(UNKNOWN) == first
+    assert Fetcher(keeping)(UNKNOWN) == first
     assert len(hub.requests) == 1
 
 
@@ -135,21 +131,21 @@ def test_last_known_answer_when_the_hub_is_away(
     hub: HubEmulator, keeping: Settings, later: Callable[[], None], name: str
 ) -> None:
     hub.add(llama_repo("org/name"))
-    first = build_fetcher(keeping)(UNKNOWN)
+    first = Fetcher(keeping)(UNKNOWN)
     later()
     hub.faults.add(FAILURES[name])
-    stale = build_fetcher(keeping)(UNKNOWN)
+    stale = Fetcher(keeping)(UNKNOWN)
     assert stale == first.with_source("cache")
     assert Note("stale_cache", date=first.retrieved_at[:10]) in build_profile(stale).caveats
     with pytest.raises((HubUnreachable, HubRateLimited)):
-        build_fetcher(keeping)(ModelRef("org/name", "v9"))
+        Fetcher(keeping)(ModelRef("org/name", "v9"))
 
 
 def test_offline_answers_from_disk(hub: HubEmulator, keeping: Settings) -> None:
     hub.add(llama_repo("org/name"))
-    build_fetcher(keeping)(UNKNOWN)
+    Fetcher(keeping)(UNKNOWN)
     hub.reset_log()
-    assert build_fetcher(replace(keeping, offline=True))(UNKNOWN).source == "cache"
+    assert Fetcher(replace(keeping, offline=True))(UNKNOWN).source == "cache"
     assert hub.requests == []
 
 
@@ -158,13 +154,13 @@ def test_withdrawn_model_is_forgotten(
 ) -> None:
     """What is no longer for everybody is not served from disk either, not even when away."""
     hub.add(llama_repo("org/name"))
-    build_fetcher(keeping)(UNKNOWN)
+    Fetcher(keeping)(UNKNOWN)
     later()
     hub.add(llama_repo("org/name", private=True))
     with pytest.raises(ModelNotFound):
-        build_fetcher(keeping)(UNKNOWN)
+        Fetcher(keeping)(UNKNOWN)
     with pytest.raises(HubUnreachable, match="offline"):
-        build_fetcher(replace(keeping, offline=True))(UNKNOWN)
+        Fetcher(replace(keeping, offline=True))(UNKNOWN)
 
 
 def test_questions_are_answered_once(hub: HubEmulator, fetch: Fetcher) -> None:
@@ -173,4 +169,4 @@ def test_questions_are_answered_once(hub: HubEmulator, fetch: Fetcher) -> None:
     with ThreadPoolExecutor(8) as pool:
         snapshots = list(pool.map(fetch, [UNKNOWN] * 16))
     assert all(snapshot is snapshots[0] for snapshot in snapshots)
-    assert len(hub.requests) == 7
+    assert len(hub.requests) == 5

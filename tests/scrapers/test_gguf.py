@@ -63,20 +63,17 @@ def test_cost_of_twenty_five_quantizations(hub: HubEmulator, fetch: Fetch) -> No
     assert read_files(hub) == {"model-Q4_K_M.gguf"}
     listing = (request for request in hub.requests if request.path.startswith("/api/"))
     assert sum(request.body_bytes_sent for request in listing) < 10_000
-    # description, config.json and the model card (404), the header and its redirect
-    assert len(hub.requests) == 5
+    # description, the header and its redirect
+    assert len(hub.requests) == 3
     assert sum(request.body_bytes_sent for request in hub.requests) < 800_000
 
 
 def test_a_large_vocabulary_takes_two_reads(hub: HubEmulator, fetch: Fetch) -> None:
-    """The start of the file is read, then the rest of the header, after one redirect.
-
-    The other requests are the description, config.json and the model card (404).
-    """
+    """The start of the file is read, then the rest of the header, after one redirect."""
     hub.add(gguf_repo("org/name-GGUF", ["Q4_K_M"], vocab=128_256, merges=280_147))
     fetch("org/name-GGUF")
     assert len(hub.requests_to("cdn")) == 2
-    assert len(hub.requests) == 6
+    assert len(hub.requests) == 4
     assert sum(request.body_bytes_sent for request in hub.requests) < 8_500_000
 
 

@@ -10,16 +10,15 @@ from typing import Any
 import pytest
 
 from gpusizer.core.errors import ModelUnreadable
-from gpusizer.core.settings import Settings
 from gpusizer.hub.model_ref import parse_model_ref
 from gpusizer.hub.snapshot import RepoSnapshot
-from scrapers.fetcher import build_fetcher
+from scrapers.fetcher import Fetcher
 from scrapers.gguf_tokenizer import TokenizerSection
 from tests.hub_emulator import FakeRepo, HubEmulator, gguf_file, gguf_repo
 from tests.hub_emulator.files import FakeFile
 from tests.hub_emulator.gguf_files import numbers, texts, tokenizer
 from tests.hub_emulator.gguf_models import llama_metadata, llama_tensors
-from tests.scrapers.conftest import Fetch
+from tests.scrapers.conftest import Fetch, settings_of
 
 TOKENS, MERGES = 100_000, 150_000
 MOST_BYTES = 200_000
@@ -70,12 +69,10 @@ def test_another_quantization_costs_little(
     hub.add(repo(Q8_0=OTHERS[other]))
     expected = fetch("org/name:Q8_0")
     assert bytes_sent(hub) > 1_000_000
-    settings = Settings(
-        endpoint=hub.endpoint, cdn_origins=(hub.cdn_endpoint,), cache_folder=tmp_path
-    )
-    build_fetcher(settings)(parse_model_ref("org/name"))
+    settings = settings_of(hub, cache_folder=tmp_path)
+    Fetcher(settings)(parse_model_ref("org/name"))
     # The same process, and one that has nothing but the cache on disk.
-    for read in (build_fetcher(settings), build_fetcher(settings)):
+    for read in (Fetcher(settings), Fetcher(settings)):
         hub.reset_log()
         snapshot_read = read(parse_model_ref("org/name/m-Q8_0.gguf"))
         assert snapshot_read.components == expected.components

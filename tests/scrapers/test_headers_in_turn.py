@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from gpusizer.core.errors import LimitsExceeded
+from gpusizer.core.units import KIB, MIB
 from gpusizer.hub.tensors import Entries
-from scrapers.limits import KIB, MIB
 from scrapers.safetensors_header import parse_header
 from tests.hub_emulator import (
     FakeRepo,

@@ -10,12 +10,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from gpusizer.core.units import MIB
 from gpusizer.hub.card_statements import MOST_STATEMENTS, ModelCard
 from scrapers import card_text
 from scrapers.card_text import MOST_BLOCKS, MOST_CHARS, MOST_LINES, card_blocks
 from scrapers.model_card import read_card
-
-MIB = 2**20
 
 HOSTILE = {
     "table": "| a | VRAM |\n|--|--|\n" + "| needs | 24 GB |\n" * 65_000,

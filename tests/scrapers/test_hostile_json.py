@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpusizer.core.errors import LimitsExceeded, MalformedRepo
-from scrapers.json_files import Pairs, load_json, memory_bytes, unique_keys
+from scrapers.json_files import Pairs, load_json, unique_keys, values_bytes
 from scrapers.json_stream import MAX_MEMBERS, JsonStream
 from scrapers.limits import Limits
 from scrapers.shard_index import ShardIndex, parse_index
@@ -129,4 +129,4 @@ def test_no_memory_is_left_uncounted(kind: str) -> None:
     finally:
         tracemalloc.stop()
     text_bytes = len(data) if data.isascii() else 4 * len(data)
-    assert peak_bytes <= memory_bytes(data) + text_bytes + 10_000
+    assert peak_bytes <= values_bytes(data) + text_bytes + 10_000

@@ -15,24 +15,19 @@ from gpusizer.core.settings import Settings
 from gpusizer.hub.model_ref import ModelRef
 from gpusizer.model.profile import build_profile
 from gpusizer.text import LANGUAGES, say_note
-from scrapers.fetcher import build_fetcher
+from scrapers.fetcher import Fetcher
 from scrapers.hub_access import HubAccess, open_access
 from scrapers.hub_allowance import HubAllowance, Window, parse_window
 from scrapers.model_tree import build_lister
 from scrapers.redis_link import PREFIX, RedisLink
+from tests.clock import Clock
 from tests.hub_emulator import HubEmulator, llama_repo
+from tests.scrapers.conftest import settings_of
 
 HUB = "https://huggingface.co"
 COLD, WARM = ModelRef("org/cold"), ModelRef("org/warm")
 EMBEDDED = ModelRef("meta-llama/Llama-3.1-8B")
 VISITOR = "hf_visitors_own"
-
-
-class Clock:
-    now = 1_000_000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def headers(name: str, remaining: int, seconds: int, quota: int = 500) -> dict[str, str]:
@@ -95,9 +90,8 @@ def test_answers_that_arrive_late_do_not_count_back() -> None:
 def settings(hub: HubEmulator, tmp_path: Path) -> Settings:
     for ref in (COLD, WARM):
         hub.add(llama_repo(ref.repo_id, shards=4))
-    return Settings(
-        endpoint=hub.endpoint,
-        cdn_origins=(hub.cdn_endpoint,),
+    return settings_of(
+        hub,
         timeout_seconds=5,
         cache_folder=tmp_path / "cache",
     )
@@ -111,7 +105,7 @@ def low(access: HubAccess, remaining: int = 20) -> HubAccess:
 @pytest.fixture
 def stale(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     """WARM was read a while ago."""
-    build_fetcher(settings)(WARM)
+    Fetcher(settings)(WARM)
     monkeypatch.setattr("scrapers.snapshot_cache.COMMIT_SECONDS", -10.0)
 
 
@@ -120,7 +114,7 @@ def test_near_the_limit_known_models_are_answered_from_what_is_stored(
     hub: HubEmulator, settings: Settings
 ) -> None:
     hub.reset_log()
-    fetch = build_fetcher(settings, access=low(open_access(settings)))
+    fetch = Fetcher(settings, access=low(open_access(settings)))
     snapshot = fetch(WARM)
     assert snapshot.source == "cache" and hub.requests == []
     caveats = build_profile(snapshot).caveats
@@ -137,7 +131,7 @@ def test_near_the_limit_known_models_are_answered_from_what_is_stored(
 def test_near_the_limit_a_model_never_read_is_read(hub: HubEmulator, settings: Settings) -> None:
     """The description is the only request to the API: shards are read from their files."""
     hub.reset_log()
-    fetch = build_fetcher(settings, access=low(open_access(settings)))
+    fetch = Fetcher(settings, access=low(open_access(settings)))
     snapshot = fetch(COLD)
     assert snapshot.source == "hub" and not snapshot.notes
     api = [
@@ -152,7 +146,7 @@ def test_near_the_limit_a_model_never_read_is_read(hub: HubEmulator, settings: S
 def test_past_the_limit_the_hub_is_not_asked(hub: HubEmulator, settings: Settings) -> None:
     hub.reset_log()
     access = low(open_access(settings), 0)
-    fetch, lister = build_fetcher(settings, access=access), build_lister(settings, access=access)
+    fetch, lister = Fetcher(settings, access=access), build_lister(settings, access=access)
     assert fetch(WARM).source == "cache"
     with pytest.raises(HubRateLimited) as refusal:
         fetch(COLD)
@@ -167,7 +161,7 @@ def test_the_hubs_own_headers_are_obeyed(hub: HubEmulator, settings: Settings) -
     """Of an allowance of three requests none beyond is sent, and none is refused."""
     hub.options.rate_limits = {**hub.options.rate_limits, "api": (3, 1000)}
     hub.options.enforce_rate_limits = True
-    fetch = build_fetcher(replace(settings, cache_folder=None))
+    fetch = Fetcher(replace(settings, cache_folder=None))
     for number in range(6):
         hub.add(llama_repo(f"org/n{number}"))
     outcomes = []
@@ -184,12 +178,12 @@ def test_the_hubs_own_headers_are_obeyed(hub: HubEmulator, settings: Settings) -
 def test_a_visitors_token_has_an_allowance_of_its_own(hub: HubEmulator, settings: Settings) -> None:
     hub.options.valid_tokens = {VISITOR: set()}
     access = low(open_access(settings), 0)
-    fetch = build_fetcher(settings, access=access)
+    fetch = Fetcher(settings, access=access)
     assert fetch(COLD, VISITOR).source == "hub"
     assert access.allowance.is_low("api"), "what the token has left says nothing of this address"
     fresh = open_access(settings)
     hub.options.rate_limits = {**hub.options.rate_limits, "api": (500, 1)}
-    build_fetcher(settings, access=fresh)(COLD, VISITOR)
+    Fetcher(settings, access=fresh)(COLD, VISITOR)
     assert not fresh.allowance.is_low("api")
 
 

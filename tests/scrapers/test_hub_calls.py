@@ -10,9 +10,10 @@ import pytest
 from gpusizer.core.errors import ModelUnreadable
 from gpusizer.core.settings import Settings
 from gpusizer.hub.model_ref import ModelRef
-from scrapers.fetcher import build_fetcher
+from scrapers.fetcher import Fetcher
 from scrapers.hub_calls import kind_of
 from tests.hub_emulator import Fault, HubEmulator, llama_repo
+from tests.scrapers.conftest import settings_of
 
 HUB = "https://huggingface.co"
 MIRROR = "http://mirror.test:81/hub"
@@ -41,7 +42,7 @@ Call = tuple[str, int | None]
 def calls_of(hub: HubEmulator, settings: Settings) -> list[Call]:
     """What is told while a model is read, or cannot be."""
     calls: list[Call] = []
-    fetch = build_fetcher(settings, lambda kind, status: calls.append((kind, status)))
+    fetch = Fetcher(settings, lambda kind, status: calls.append((kind, status)))
     with contextlib.suppress(ModelUnreadable):
         fetch(ModelRef("org/name"))
     return calls
@@ -49,7 +50,7 @@ def calls_of(hub: HubEmulator, settings: Settings) -> list[Call]:
 
 def test_every_request_is_told(hub: HubEmulator) -> None:
     hub.add(llama_repo("org/name", shards=4))
-    settings = Settings(endpoint=hub.endpoint, cdn_origins=(hub.cdn_endpoint,))
+    settings = settings_of(hub)
     calls = calls_of(hub, settings)
     assert len(calls) == len(hub.requests)
     kinds = Counter(kind for kind, _ in calls)

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from gpusizer.core.errors import MalformedRepo, ModelUnreadable
+from gpusizer.core.units import MIB
 from gpusizer.hub.tensors import merge_groups
 from scrapers.headers_answer import parse_headers
-from scrapers.limits import MIB, Limits
+from scrapers.limits import Limits
 from scrapers.safetensors_header import parse_header
 from tests.hub_emulator import raw_safetensors_file
 

@@ -14,6 +14,7 @@ from gpusizer.hub.quantized_repos import QuantizedRepo
 from scrapers.hub_api import model_info
 from scrapers.model_tree import build_lister, form_of, parse_listing
 from tests.hub_emulator import FakeRepo, Fault, HubEmulator, sparse_file
+from tests.scrapers.conftest import settings_of
 
 BASE = "org/base"
 
@@ -30,9 +31,7 @@ def test_most_downloaded_first(hub: HubEmulator) -> None:
     hub.add(quantized("b/base-GGUF", 900, "m.Q4_K_M.gguf", "m.Q8_0.gguf", tags=["gguf"]))
     hub.add(quantized("c/base-FP8-dynamic", 70, "model.safetensors", "pytorch_model.bin"))
     hub.add(FakeRepo("d/fine-tune", card_data={"base_model": BASE}, downloads=10**6))
-    lister = build_lister(
-        Settings(endpoint=hub.endpoint, cdn_origins=(hub.cdn_endpoint,), timeout_seconds=2.0)
-    )
+    lister = build_lister(settings_of(hub, timeout_seconds=2.0))
     assert lister(BASE, False) == (
         QuantizedRepo("b/base-GGUF", "gguf", 900, 0),
         QuantizedRepo("c/base-FP8-dynamic", "fp8", 70, 0),
@@ -47,18 +46,14 @@ def test_most_downloaded_first(hub: HubEmulator) -> None:
 def test_a_repository_that_fails_has_no_size(hub: HubEmulator) -> None:
     hub.add(quantized("a/base-AWQ", 50, "model.safetensors"))
     hub.faults.add(Fault("status", match="/tree/", status=404))
-    lister = build_lister(
-        Settings(endpoint=hub.endpoint, cdn_origins=(hub.cdn_endpoint,), timeout_seconds=2.0)
-    )
+    lister = build_lister(settings_of(hub, timeout_seconds=2.0))
     assert [repo.weight_bytes for repo in lister(BASE, True)] == [None]
 
 
 def test_a_file_list_of_several_pages_has_no_size(hub: HubEmulator) -> None:
     hub.add(quantized("a/base-AWQ", 50, "a.safetensors", "b.safetensors"))
     hub.options.page_size = 1
-    lister = build_lister(
-        Settings(endpoint=hub.endpoint, cdn_origins=(hub.cdn_endpoint,), timeout_seconds=2.0)
-    )
+    lister = build_lister(settings_of(hub, timeout_seconds=2.0))
     assert [repo.weight_bytes for repo in lister(BASE, True)] == [None]
 
 
@@ -66,7 +61,7 @@ def test_limit(hub: HubEmulator) -> None:
     for number in range(5):
         hub.add(quantized(f"a/base-{number}-AWQ", number))
     lister = build_lister(
-        Settings(endpoint=hub.endpoint, cdn_origins=(hub.cdn_endpoint,), timeout_seconds=2.0),
+        settings_of(hub, timeout_seconds=2.0),
         limit=2,
     )
     assert [repo.downloads for repo in lister(BASE, False)] == [4, 3]

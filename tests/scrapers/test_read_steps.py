@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from gpusizer.core.settings import Settings
 from gpusizer.hub.model_ref import ModelRef
 from gpusizer.hub.reading_steps import ReadingStep, ignore_step, watched
 from gpusizer.hub.snapshot import RepoSnapshot
-from scrapers.fetcher import Fetcher, build_fetcher
+from scrapers.fetcher import Fetcher
 from scrapers.read_steps import Watchers
 from tests.builders import tiny
 from tests.hub_emulator import HubEmulator, gguf_repo, llama_repo
+from tests.scrapers.conftest import settings_of
 
 REF = ModelRef("org/name")
 
 
 def fetcher(hub: HubEmulator) -> Fetcher:
-    return build_fetcher(Settings(endpoint=hub.endpoint, cdn_origins=(hub.cdn_endpoint,)))
+    return Fetcher(settings_of(hub))
 
 
 def names(steps: list[ReadingStep]) -> list[str]:

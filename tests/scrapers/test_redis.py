@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import multiprocessing
-import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.synchronize import Barrier
@@ -18,22 +18,22 @@ from gpusizer.core.errors import InvalidRequest, ModelNotFound, ModelUnreadable
 from gpusizer.core.settings import Settings
 from gpusizer.hub.model_ref import ModelRef
 from scrapers import redis_link
-from scrapers.fetcher import build_fetcher
+from scrapers.fetcher import Fetcher
 from scrapers.flights import RedisFlights
 from scrapers.hub_access import open_access
 from scrapers.redis_entries import RedisEntries
 from scrapers.redis_link import PREFIX, RedisLink
+from tests.clock import Clock
 from tests.hub_emulator import HubEmulator, llama_repo
 from tests.redis_server import RedisServer, need_redis
+from tests.scrapers.conftest import settings_of
 
 REF = ModelRef("org/name")
 VISITOR = "hf_visitors_own"
 
 
-def settings_of(hub: HubEmulator, url: str) -> Settings:
-    return Settings(
-        endpoint=hub.endpoint, cdn_origins=(hub.cdn_endpoint,), timeout_seconds=20, cache_url=url
-    )
+def shared_settings(hub: HubEmulator, url: str) -> Settings:
+    return settings_of(hub, timeout_seconds=20, cache_url=url)
 
 
 @pytest.fixture
@@ -42,13 +42,6 @@ def own_redis(tmp_path: Path) -> Iterator[RedisServer]:
     need_redis()
     with RedisServer(tmp_path) as server:
         yield server
-
-
-class Clock:
-    now = 1_000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def test_away_and_back(own_redis: RedisServer, caplog: pytest.LogCaptureFixture) -> None:
@@ -87,8 +80,8 @@ def test_models_are_read_without_redis(
     hub: HubEmulator, own_redis: RedisServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     hub.add(llama_repo("org/name"))
-    settings = settings_of(hub, own_redis.url)
-    fetch = build_fetcher(settings)
+    settings = shared_settings(hub, own_redis.url)
+    fetch = Fetcher(settings)
     own_redis.stop()
     assert fetch(REF).repo_id == "org/name"
     assert "away" in caplog.text
@@ -118,7 +111,7 @@ def _read_cold(
     settings: Settings, refs: list[ModelRef], barrier: Barrier, results: multiprocessing.Queue[str]
 ) -> None:
     """What a replica does: read models, several callers of each at once."""
-    fetch = build_fetcher(settings)
+    fetch = Fetcher(settings)
     barrier.wait(60)
     for ref in refs:
         with ThreadPoolExecutor(4) as pool:
@@ -151,16 +144,16 @@ def read_in_two_processes(settings: Settings, refs: list[ModelRef]) -> set[str]:
 def test_a_cold_model_costs_two_processes_one_flight(hub: HubEmulator, redis_url: str) -> None:
     hub.add(llama_repo("org/name", shards=4))
     hub.options.latency = 0.3
-    answers = read_in_two_processes(settings_of(hub, redis_url), [REF])
+    answers = read_in_two_processes(shared_settings(hub, redis_url), [REF])
     assert len(answers) == 1 and "org/name" in answers.pop()
-    assert len(hub.requests) <= 6
+    assert len(hub.requests) == 4
     descriptions = [request for request in hub.requests if request.path == "/api/models/org/name"]
     assert len(descriptions) == 1
 
 
 def test_those_who_wait_learn_why_a_flight_failed(hub: HubEmulator, redis_url: str) -> None:
     hub.options.latency = 2.0
-    answers = read_in_two_processes(settings_of(hub, redis_url), [ModelRef("org/none")])
+    answers = read_in_two_processes(shared_settings(hub, redis_url), [ModelRef("org/none")])
     assert len(answers) == 1 and "ModelNotFound" in answers.pop()
     descriptions = [request for request in hub.requests if request.path == "/api/models/org/none"]
     assert len(descriptions) == 1
@@ -194,17 +187,18 @@ def test_a_foreign_key_in_the_place_of_a_lock(redis_url: str, value: str) -> Non
 
 
 def test_a_long_flight_renews_its_lock(redis_url: str) -> None:
-    """Its lock has a time to live throughout, although the flight outlasts the first one."""
-    client = redis.Redis.from_url(redis_url)
-    flights = RedisFlights(RedisLink(redis_url), longest_seconds=60, lock_seconds=0.3)
-    renewed = threading.Event()
+    """Its lock has a time to live throughout, which rises again and again."""
+    client, key = redis.Redis.from_url(redis_url), f"{PREFIX}flight-x"
+    flights = RedisFlights(RedisLink(redis_url), longest_seconds=60, lock_seconds=3.0)
+    renewals = 3
 
     def read() -> str:
-        tokens = set()
-        for _ in range(20):
-            tokens.add(client.get(f"{PREFIX}flight-x"))
-            renewed.wait(0.05)
-        assert len(tokens) == 1 and None not in tokens
+        token, before, rises = client.get(key), client.pttl(key), 0
+        while rises < renewals:
+            left = client.pttl(key)
+            assert left > 0 and client.get(key) == token
+            before, rises = left, rises + (left > before)
+            time.sleep(0.02)
         return "read"
 
     assert flights.land("flight-x", lambda: None, read) == "read"
@@ -251,7 +245,7 @@ def test_what_a_visitor_reads_is_in_no_redis(
 ) -> None:
     hub.add(llama_repo("org/name", **repo))
     hub.options.valid_tokens = {VISITOR: {"org/name"}}
-    fetch = build_fetcher(settings_of(hub, redis_url))
+    fetch = Fetcher(shared_settings(hub, redis_url))
     assert fetch(REF, VISITOR).repo_id == "org/name"
     client = redis.Redis.from_url(redis_url)
     assert list(client.scan_iter()) == []
@@ -259,14 +253,14 @@ def test_what_a_visitor_reads_is_in_no_redis(
 
 def test_a_model_made_private_is_forgotten_by_all(hub: HubEmulator, redis_url: str) -> None:
     hub.add(llama_repo("org/name"))
-    settings = settings_of(hub, redis_url)
-    build_fetcher(settings)(REF)
+    settings = shared_settings(hub, redis_url)
+    Fetcher(settings)(REF)
     client = redis.Redis.from_url(redis_url)
     for key in client.scan_iter(f"{PREFIX}commit-*"):
         entry = json.loads(client.get(key))
         client.set(key, json.dumps({**entry, "checked_at": 0}))
     hub.add(llama_repo("org/name", private=True))
     with pytest.raises(ModelNotFound):
-        build_fetcher(settings)(REF)
+        Fetcher(settings)(REF)
     cache = open_access(settings).cache
     assert cache is not None and cache.last_known(REF) is None

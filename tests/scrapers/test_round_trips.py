@@ -39,14 +39,15 @@ def cost(hub: HubEmulator) -> tuple[int, int]:
     return len(hub.requests), hub.round_trips
 
 
-# The description and the redirects of config.json and the model card come first. A sharded
-# model's headers come in one answer beside these two; a single file's redirect does, and then the
-# CDN's answer.
-SHARDED = (3, 3)
-SINGLE_FILE = (3, 3, 1)
-# The first three, then config.json, the card and ten redirects, then the CDN's ten shards.
-SHARD_BY_SHARD = (3, 2 + 10, 10)
-SHARD_BY_SHARD_AFTER_REFUSAL = (3, 2 + 1, 10, 10)
+# The description comes first, then config.json and the model card. A sharded model's headers come
+# in one answer beside these two; a single file's redirect does, and then the CDN's answer.
+SHARDED = (1, 3)
+SINGLE_FILE = (1, 3, 1)
+# The description, then config.json, the card and ten redirects, then the CDN's ten shards.
+SHARD_BY_SHARD = (1, 2 + 10, 10)
+SHARD_BY_SHARD_AFTER_REFUSAL = (1, 2 + 1, 10, 10)
+# A mirror without the route for files in git refuses these two, and sends them without redirects.
+SHARDED_AT_MIRROR = (1, 3, 2)
 
 
 @pytest.mark.parametrize(
@@ -80,8 +81,44 @@ def test_other_revision(hub: HubEmulator, fetch: Fetch) -> None:
     hub.add(replace(repo, revisions={"v1": dict(repo.files)}))
     hub.expect_waves(*SHARD_BY_SHARD)
     fetch("org/name-8B@v1")
-    assert cost(hub) == (25, 3)
+    assert cost(hub) == (23, 3)
     assert {request.path.rpartition("/")[2] for request in hub.requests} & {INDEX} == set()
+
+
+@pytest.mark.parametrize(
+    ("status", "next_waves"),
+    [(400, SHARDED), (404, SHARDED), (500, SHARDED), (401, SHARDED_AT_MIRROR)],
+)
+def test_route_of_small_files_refused(
+    hub: HubEmulator, fetch: Fetch, status: int, next_waves: tuple[int, ...]
+) -> None:
+    """A mirror without the route is asked once, unless it seems to refuse the visitor."""
+    hub.add(llama_repo("org/name", shards=2))
+    expected = fetch("org/name")
+    hub.options.resolve_cache_status = status
+    for waves in (SHARDED_AT_MIRROR, next_waves):
+        hub.expect_waves(*waves)
+        snapshot = fetch("org/name")
+        assert cost(hub) == (sum(waves), len(waves))
+        assert snapshot.components == expected.components
+
+
+NAMELESS = llama_repo("bare", shards=2)
+CONFIG_IN_LFS = llama_repo("org/name", shards=2)
+CONFIG_IN_LFS.files["config.json"] = replace(CONFIG_IN_LFS.files["config.json"], lfs=True)
+
+
+@pytest.mark.parametrize(
+    ("repo", "waves"), [(NAMELESS, (1, 3, 2)), (CONFIG_IN_LFS, (1, 3, 1))], ids=["bare", "lfs"]
+)
+def test_files_without_an_address_of_their_own(
+    hub: HubEmulator, fetch: Fetch, repo: FakeRepo, waves: tuple[int, ...]
+) -> None:
+    """Those of a repository without a namespace, and those in LFS, are redirected to."""
+    hub.add(repo)
+    hub.expect_waves(*waves)
+    assert fetch(repo.repo_id).components[0].config
+    assert cost(hub) == (sum(waves), len(waves))
 
 
 def test_little_more_than_the_headers_is_read(hub: HubEmulator, fetch: Fetch) -> None:
@@ -171,24 +208,13 @@ def test_index_that_names_other_shards(hub: HubEmulator, fetch: Fetch) -> None:
         fetch("org/name-8B")
 
 
-def test_gated_model_costs_three_requests(hub: HubEmulator, fetch: Fetch) -> None:
-    """The description holds the totals; the files asked for beside it are refused."""
+def test_gated_model_costs_one_request(hub: HubEmulator, fetch: Fetch) -> None:
+    """The description holds the totals, and no file is asked for."""
     hub.add(llama_repo("org/name-8B", shards=2, gated="auto"))
-    hub.expect_waves(3)
     (component,) = fetch("org/name-8B").components
-    assert component.tensors == () and component.totals is not None
-    assert len(hub.requests) == 3
-
-
-def test_an_expected_gate_costs_one_request(hub: HubEmulator, session: HubSession) -> None:
-    hub.add(llama_repo("org/name-8B", shards=2, gated="auto"))
-    ref = ModelRef("org/name-8B")
-    (component,) = fetch_snapshot(ref, session, PATIENT, is_probably_gated=True).components
+    assert component.tensors == ()
     assert component.totals is not None and component.totals.parameters
     assert cost(hub) == (1, 1)
-    hub.add(llama_repo("org/name-8B", shards=2))
-    (component,) = fetch_snapshot(ref, session, PATIENT, is_probably_gated=True).components
-    assert component.tensors, "a gate that opened meanwhile costs a round trip, no answer"
 
 
 def test_same_answer_either_way(hub: HubEmulator, session: HubSession) -> None:

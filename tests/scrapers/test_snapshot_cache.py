@@ -20,17 +20,11 @@ from scrapers.redis_link import PREFIX, RedisLink
 from scrapers.snapshot_cache import COMMIT_SECONDS, EntryStore, SnapshotCache
 from tests.builders import group
 from tests.builders import snapshot as built
+from tests.clock import Clock
 
 ENDPOINT = "https://huggingface.co"
 REF = ModelRef("org/name")
 SHA = "0123456789abcdef0123456789abcdef01234567"
-
-
-class Clock:
-    now = 1_000_000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture

@@ -23,6 +23,7 @@ from tests.hub_emulator import (
     llama_repo,
     safetensors_file,
 )
+from tests.scrapers.conftest import settings_of
 
 VISITOR, HOST = "hf_visitors_own", "hf_operators_own"
 GATED, PRIVATE, PUBLIC = ModelRef("org/gated"), ModelRef("org/private"), ModelRef("org/public")
@@ -42,9 +43,8 @@ def repos(hub: HubEmulator) -> None:
 
 @pytest.fixture
 def settings(hub: HubEmulator, tmp_path: Path) -> Settings:
-    return Settings(
-        endpoint=hub.endpoint,
-        cdn_origins=(hub.cdn_endpoint,),
+    return settings_of(
+        hub,
         timeout_seconds=5,
         cache_folder=tmp_path / "cache",
     )
@@ -138,9 +138,7 @@ def test_host_token_is_used_only_when_switched_on(hub: HubEmulator, switch: str)
 
 
 def host_settings(hub: HubEmulator) -> Settings:
-    return Settings(
-        endpoint=hub.endpoint, cdn_origins=(hub.cdn_endpoint,), timeout_seconds=5, host_token=HOST
-    )
+    return settings_of(hub, timeout_seconds=5, host_token=HOST)
 
 
 @pytest.mark.parametrize("ref", [PUBLIC, SHARDED])

@@ -20,12 +20,13 @@ from scrapers.hub_calls import OnCall, ignore_call
 from scrapers.trending import LISTED_MODELS, build_trending, parse_trending, trending_url
 from scripts import refresh_model_use
 from tests.hub_emulator import FakeRepo, Fault, HubEmulator
+from tests.scrapers.conftest import settings_of
 
 DAY = date(2026, 11, 20)
 
 
 def trending(hub: HubEmulator, on_call: OnCall = ignore_call) -> ListTrending:
-    settings = Settings(endpoint=hub.endpoint, cdn_origins=(hub.cdn_endpoint,), timeout_seconds=2.0)
+    settings = settings_of(hub, timeout_seconds=2.0)
     return build_trending(settings, on_call, today=lambda: DAY)
 
 

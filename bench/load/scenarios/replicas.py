@@ -6,7 +6,7 @@ import asyncio
 import itertools
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,11 +16,12 @@ import httpx
 from bench.load.hub import Hub, model_id
 from bench.load.outcomes import Outcome
 from bench.load.plan import Plan
-from bench.load.servers import App, free_port, started
+from bench.load.servers import App, started
 from bench.load.table import Row
 from bench.load.visitors import Ask, Question, through_v1, visit, zipf
+from tests.ports import free_port
 
-_KILL_AFTER = 0.5
+_KILL_AFTER_SHARE = 0.5
 """Of the seconds of a measurement."""
 
 
@@ -77,12 +78,12 @@ async def _visit(
     addresses: Sequence[str],
     models: Sequence[str],
     plan: Plan,
-    disturb: object,
+    disturb: Callable[[], None] | None,
     broken: list[str],
 ) -> tuple[list[Outcome], float]:
     async def disturb_later() -> None:
-        await asyncio.sleep(_KILL_AFTER * plan.seconds)
-        if callable(disturb):
+        await asyncio.sleep(_KILL_AFTER_SHARE * plan.seconds)
+        if disturb is not None:
             await asyncio.to_thread(disturb)
 
     visiting = visit(

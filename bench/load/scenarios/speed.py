@@ -39,10 +39,10 @@ def compare_with_echo(hub: Hub, plan: Plan) -> Iterator[Row]:
             trust_env=False,
             timeout=TIMEOUT_SECONDS,
         ).json()
-        said = itertools.repeat(Question("", "echo", {"value": answer}))
+        echoes = itertools.repeat(Question("", "echo", {"value": answer}))
         kilobytes = len(json.dumps(answer)) / 1000
         ways: dict[str, tuple[str, Ask, Iterator[Question]]] = {
-            f"echo of {kilobytes:.0f} kB through Gradio": (echo_address, through_gradio, said),
+            f"echo of {kilobytes:.0f} kB through Gradio": (echo_address, through_gradio, echoes),
             "warm, through Gradio": (app.address, through_gradio, zipf(models, 1)),
             "warm, /v1": (app.address, through_v1, zipf(models, 2)),
             "warm, /v1 with ETags": (app.address, with_etags(), zipf(models, 3)),

@@ -43,6 +43,14 @@ class TestDownloads:
         assert headers["x-linked-size"] == str(repo.files["config.json"].size)
         assert headers["x-linked-etag"] == f'"{repo.files["config.json"].oid}"'
 
+    def test_a_small_file_lies_at_its_commit(self, hub: HubEmulator) -> None:
+        repo = hub.catalog.repos[SINGLE]
+        address = f"/api/resolve-cache/models/{SINGLE}/{{}}/config.json"
+        status, _, body = fetch(hub.endpoint, address.format(repo.sha))
+        assert (status, body) == (200, repo.files["config.json"].head_bytes())
+        assert fetch(hub.endpoint, address.format("main"))[0] == 400
+        assert fetch(hub.endpoint, address.format("0" * 40))[0] == 404
+
     def test_redirect_of_lfs_file(self, hub: HubEmulator) -> None:
         status, headers, _ = fetch(hub.endpoint, WEIGHTS)
         file = hub.catalog.repos[BIG].files["model.safetensors"]
