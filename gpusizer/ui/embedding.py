@@ -9,6 +9,9 @@ from __future__ import annotations
 EMBED_CLASS = "gs-embed"
 """Class of the document's element, by which the stylesheet hides the frame."""
 
+EMBED_PARAMETERS = ("embed", "__theme")
+"""Parameters that stay in the address when another question is asked."""
+
 EMBED_SCRIPT = (
     "<script>if (new URLSearchParams(location.search).get('embed') === 'true')"
     f" document.documentElement.classList.add('{EMBED_CLASS}');</script>"

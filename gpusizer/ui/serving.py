@@ -49,6 +49,7 @@ from gpusizer.ui.health import health_json
 from gpusizer.ui.http_api import PATH, http_api
 from gpusizer.ui.llms import llms_text
 from gpusizer.ui.observation import Observation
+from gpusizer.ui.own_machine_script import PAGE_ADDRESS_SCRIPT
 from gpusizer.ui.presenters.frame import PAGE_PATHS
 from gpusizer.ui.request_limits import RequestLimits
 from gpusizer.ui.tools import JsonTools
@@ -86,7 +87,9 @@ def page_options() -> dict[str, Any]:
             primary_hue="indigo", neutral_hue="slate", font=_FONTS, font_mono=_MONO
         ),
         # Gradio's script rewrites a stylesheet in `css` rule by rule, which takes 0.5 seconds.
-        "head": f'<link rel="stylesheet" href="{STYLE.name}?v={_style_version()}">' + EMBED_SCRIPT,
+        "head": f'<link rel="stylesheet" href="{STYLE.name}?v={_style_version()}">'
+        + EMBED_SCRIPT
+        + PAGE_ADDRESS_SCRIPT,
         "ssr_mode": False,
         "run_history": False,
         "enable_monitoring": False,

@@ -32,14 +32,17 @@ _NAMES = re.compile(
 """Not numbers: releases, standards and quantizations with a point in their name."""
 
 
-def _tab(name: str, *answers: str) -> Callable[[Language], str]:
+def _tab(name: str, *answers: str | None) -> Callable[[Language], str]:
     """The HTML of each tab, by the name of its listener and the filled-in fields."""
 
     def shown(language: Language) -> str:
         sizer = embedded_sizer()
         questions = Questions(sizer, lambda token: sizer.fetch, Words(language))
         values = getattr(questions, name)(*answers)
-        values = (values,) if isinstance(values, str) else values
+        if isinstance(values, str):
+            return values
+        if isinstance(values, Iterator):
+            *_, values = values  # the answer follows what is told meanwhile
         return "".join(map(_written, values))
 
     return shown
@@ -68,7 +71,7 @@ SHOWN: dict[str, Callable[[Language], str]] = {
     "answer": lambda language: page_markup(embedded_sizer(), LLAMA, Words(language)),
     "large": lambda language: page_markup(embedded_sizer(), R1, Words(language)),
     "pictures": _pictures,
-    "training": _tab("train", LLAMA, "qlora", "8192", "2", "4090, 2x3090"),
+    "training": _tab("train", None, LLAMA, "qlora", "8192", "2", "4090, 2x3090"),
     "models": _tab("models_for", "RTX 3090 + 64GB RAM"),
     "catalogue": _tab("catalogue"),
     "accuracy": _tab("accuracy"),
