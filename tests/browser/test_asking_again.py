@@ -109,7 +109,7 @@ def test_a_least_speed_is_asked_for(visit: Open) -> None:
     field.fill("60")
     field.press("Enter")
     page.wait_for_function("() => location.search.includes('min_tok_s=60')")
-    expect(page.locator("#gs-ranking")).to_contain_text("slower than 60 tok/s")
+    expect(page.locator("#gs-answer")).to_contain_text("slower than 60 tok/s")
 
 
 @pytest.mark.parametrize("width", WIDTHS)
