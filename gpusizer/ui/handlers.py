@@ -209,18 +209,22 @@ class Handlers:
     def _read_and_compare(self, sizer: Sizer, state: PageState, on_step: OnStep) -> Outputs:
         return self._cards(sizer.reading(watched(sizer.fetch, on_step)), state)
 
-    def pick(self, query: str, event: gr.EventData, token: gr.OAuthToken | None = None) -> Outputs:
+    def pick(
+        self, token: gr.OAuthToken | None, query: str, event: gr.EventData, *own: object
+    ) -> Outputs:
         """Add a GPU to the comparison."""
-        state, gpu = PageState.from_query(query), str(event.gpu)[:100].replace(",", " ")
-        picks = state.gpus or ()
+        state = PageState.from_query(query).with_own(own)
+        gpu, picks = str(event.gpu)[:100].replace(",", " "), state.gpus or ()
         if gpu not in picks and len(picks) >= MAX_PICKS:
             full = self.words("cards.full", count=MAX_PICKS)
             return self._cards(self._of(token), state, full)
         return self._repicked(state, (*picks, gpu), token)
 
-    def drop(self, query: str, event: gr.EventData, token: gr.OAuthToken | None = None) -> Outputs:
+    def drop(
+        self, token: gr.OAuthToken | None, query: str, event: gr.EventData, *own: object
+    ) -> Outputs:
         """Remove a GPU from the comparison."""
-        state = PageState.from_query(query)
+        state = PageState.from_query(query).with_own(own)
         remaining = [gpu for gpu in state.gpus or () if gpu != event.gpu]
         return self._repicked(state, remaining, token)
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 from urllib.parse import parse_qs
 
+import gradio as gr
 import pytest
+from gradio.helpers import special_args
 
 from gpusizer.text import LANGUAGES, Language
 from gpusizer.ui.answering import answer, compare, rank
@@ -130,6 +133,34 @@ def test_a_gpu_that_cannot_have_that_is_counted_whole_and_said_so() -> None:
     *_, (_, cards, address) = page_handlers().compare_for(None, query, LLAMA, None, 20.5)
     assert cards.count("20.5 GB free") > 0 and "rtx-3070-8gb: 20.5 GB" in cards
     assert PageState.from_query(address).gpus == ("4090", "3070")
+
+
+def test_a_gpu_is_picked_on_the_machine_that_the_fields_state() -> None:
+    query = PageState(LLAMA, gpus=("4090",)).query
+    event = gr.EventData(None, {"gpu": "h100"})
+    cards, address = page_handlers().pick(None, query, event, 8, None, None, None, None, None, None)
+    assert PageState.from_query(address) == PageState(LLAMA, used_gb="8", gpus=("4090", "h100"))
+    assert cards.count("GB free)</h3>") == 2
+
+
+@pytest.mark.parametrize(
+    ("listener", "given"),
+    [("ask", ["query"]), ("compare_for", ["query"]), ("pick", ["query"]), ("choose", [])],
+)
+def test_listeners_get_who_asks_before_the_fields(listener: str, given: list[str]) -> None:
+    """Gradio fills in what stands before the fields, of which there may be any number."""
+    request = cast(gr.Request, SimpleNamespace(session={}, request=None))
+    values, *_ = special_args(
+        getattr(page_handlers(), listener),
+        [*given, *OWN_FIELDS],
+        request,
+        gr.EventData(None, {}),
+    )
+    assert values[0] is None, "nobody is signed in"
+    assert values[-len(OWN_FIELDS) :] == list(OWN_FIELDS)
+    before = values[: -len(OWN_FIELDS)]
+    assert ("query" in before) is bool(given)
+    assert any(isinstance(v, gr.EventData) for v in before) is (listener in ("pick", "choose"))
 
 
 def test_both_amounts_at_once_are_refused() -> None:

@@ -32,8 +32,9 @@ def build(handlers: Handlers, listeners: Listeners) -> tuple[list[Any], MachineF
         [status, *outputs],
         **listeners("compare"),
     )
-    cards.pick(handlers.pick, [query], outputs, **listeners("compare_add"))
-    cards.drop(handlers.drop, [query], outputs, **listeners("compare_drop"))
+    on_machine = [query, *machine.inputs]
+    cards.pick(handlers.pick, on_machine, outputs, **listeners("compare_add"))
+    cards.drop(handlers.drop, on_machine, outputs, **listeners("compare_drop"))
     remember = scripts.remember("compare")
     query.change(None, [query], None, js=remember, **listeners.quiet("compare_remember"))
     return [model, status, cards, query], machine

@@ -150,9 +150,10 @@ def _wire(
     inputs, outputs = [results.query], [results.cards, results.query]
     for name, chip in (("try", chips), ("retry", results.answer)):
         chip.choose(handlers.choose, asked, components, **listeners(name))
-    results.cards.pick(handlers.pick, inputs, outputs, **listeners("add"))
-    results.cards.drop(handlers.drop, inputs, outputs, **listeners("drop"))
-    results.ranking.pick(handlers.pick, inputs, outputs, **listeners("pick"))
+    on_machine = [results.query, *machine.inputs]
+    results.cards.pick(handlers.pick, on_machine, outputs, **listeners("add"))
+    results.cards.drop(handlers.drop, on_machine, outputs, **listeners("drop"))
+    results.ranking.pick(handlers.pick, on_machine, outputs, **listeners("pick"))
     ranked = [results.answer, results.ranking, results.ranked, results.query]
     results.ranking.rank(handlers.rank, inputs, ranked, **listeners("rank"))
     file = query_box("gs-download")
