@@ -37,10 +37,11 @@ from tests.hostile import (
 from tests.poison import POISONED_MODEL, every_text_poisoned, gptq
 from tests.ports import free_port
 from tests.sizers import embedded_sizer
+from tests.slow import SlowModel
 
 
 def page_sizer() -> Sizer:
-    """The embedded models, and others: hostile, with a card, limited by the Hub, with a bug."""
+    """The embedded models, and others: hostile, with a card, limited, with a bug, slow."""
     embedded = embedded_sizer()
 
     def fetch(ref: ModelRef) -> RepoSnapshot:
@@ -56,7 +57,7 @@ def page_sizer() -> Sizer:
             raise HubRateLimited(repo_id=ref.repo_id, retry_after_seconds=LIMITED_SECONDS)
         return embedded.fetch(ref)
 
-    return embedded.reading(fetch)
+    return embedded.reading(SlowModel(fetch))
 
 
 def for_visitor(token: str) -> Fetch:

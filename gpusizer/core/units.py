@@ -39,12 +39,16 @@ def format_gib(amount_bytes: float) -> str:
 
 
 def format_usd(amount: float) -> str:
-    """Dollars as text without a sign: whole numbers from a hundred on, else three digits.
+    """Dollars as text without a sign: whole numbers from a hundred on, else three digits, with
+    cents in full where there are some.
 
-    >>> format_usd(1599.4), format_usd(0.6912)
-    ('1,599', '0.691')
+    >>> format_usd(1599.4), format_usd(0.6912), format_usd(0.5)
+    ('1,599', '0.691', '0.50')
     """
-    return f"{amount:,.0f}" if amount >= 100 else f"{amount:.3g}"
+    if amount >= 100:
+        return f"{amount:,.0f}"
+    text = f"{amount:.3g}"
+    return f"{text}0" if text[-2:-1] == "." else text
 
 
 def format_count(count: float) -> str:

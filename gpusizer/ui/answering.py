@@ -14,6 +14,7 @@ from gpusizer.answers.sizer import Sizer
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.ui.choices import Tier, best_of_each_kind
 from gpusizer.ui.page_state import PageState
+from gpusizer.ui.picked_memory import on_possible_gpus
 from gpusizer.ui.presenters.bars import shown_rows
 
 _TIERS = (
@@ -63,14 +64,15 @@ def _picked(sizer: Sizer, state: PageState) -> Sequence[ComparedGpu]:
 
 def rank(sizer: Sizer, state: PageState, top: int = 0) -> Report:
     """Return the report with the first `top` GPUs, or all for 0. Raises any GpusizerError."""
-    return sizer.size({**state.fields, "top": top})
+    return sizer.size({**state.about_every_gpu.fields, "top": top})
 
 
 def compare(sizer: Sizer, state: PageState) -> Comparison | None:
     """Compare the picked GPUs; None when no GPU is picked. Raises any GpusizerError."""
     if not state.gpus:
         return None
-    fields: dict[str, Any] = {**state.fields, "gpus": list(state.gpus)}
+    state, _ = on_possible_gpus(state, sizer.catalogue)
+    fields: dict[str, Any] = {**state.fields, "gpus": list(state.gpus or ())}
     return sizer.compare(fields)
 
 
@@ -81,7 +83,12 @@ def _tiers(sizer: Sizer, state: PageState, report: Report) -> tuple[Tier, ...]:
         rows = _one_file(rows, int(name), (report.profile.variant or "").lower())
         if rows:
             slugs = [row.estimate.quant.slug for row in rows]
-            fields = {**state.fields, "quant": slugs, "rank_by": "smallest", "top": 0}
+            fields = {
+                **state.about_every_gpu.fields,
+                "quant": slugs,
+                "rank_by": "smallest",
+                "top": 0,
+            }
             fields["requests_per_second"] = None  # the plan is the report's
             best = best_of_each_kind(sizer.size(fields).ranking)
             tiers.append(Tier(name, _shown(rows), best))

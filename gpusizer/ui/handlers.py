@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 import gradio as gr
 
+from gpusizer.answers.comparison import Comparison
 from gpusizer.answers.model_card.own_terms import terms_of
 from gpusizer.answers.report import Report
 from gpusizer.answers.sizer import Sizer
@@ -21,14 +22,15 @@ from gpusizer.ui.attempts import RANKED, Outputs, attempt
 from gpusizer.ui.choices import MAX_PICKS, default_gpus
 from gpusizer.ui.endpoints import with_rights
 from gpusizer.ui.other_tabs import Questions
+from gpusizer.ui.own_outputs import own_outputs
 from gpusizer.ui.page_state import FORM_FIELDS, PageState
+from gpusizer.ui.picked_memory import on_possible_gpus
 from gpusizer.ui.plots import PICTURES, pictures_outputs
 from gpusizer.ui.presenters.answer import answer_html
 from gpusizer.ui.presenters.cards import cards_html, gpu_names_html
 from gpusizer.ui.presenters.errors import error_html
 from gpusizer.ui.presenters.examples import links_html, sample_html
 from gpusizer.ui.presenters.facts import facts_html
-from gpusizer.ui.presenters.frame import status_html
 from gpusizer.ui.presenters.html import Html, join
 from gpusizer.ui.presenters.model_card import model_card_html
 from gpusizer.ui.presenters.serving_plan import serving_plan_html
@@ -40,12 +42,11 @@ from gpusizer.ui.presenters.tables import (
     ranking_html,
 )
 from gpusizer.ui.presenters.words import Words
-from gpusizer.ui.reading import Reading
+from gpusizer.ui.reading import Reading, told
 from gpusizer.ui.tab_examples import comparisons
 
-_SKIP: Outputs = (gr.skip(),) * 18
-_FORM = 1 + len(FORM_FIELDS)
-"""Components of the form: the model, and those of FORM_FIELDS."""
+_FORM = 1 + len(FORM_FIELDS)  # the model, and the other fields of the form
+_SKIP: Outputs = (gr.skip(),) * (_FORM + 8)
 _TABS = ("size", "compare", "train", "reverse", "catalogue", "know", "log")
 
 
@@ -55,9 +56,9 @@ class _Filled:
 
     tab: str
     size: Outputs = _SKIP
-    compare: Outputs = _SKIP[:3]
-    train: Outputs = _SKIP[:7]
-    reverse: Outputs = _SKIP[:9]
+    compare: Outputs = _SKIP[:4]
+    train: Outputs = _SKIP[:8]
+    reverse: Outputs = _SKIP[:10]
     catalogue: Outputs = _SKIP[:2]
     accuracy: Outputs = _SKIP[:1]
 
@@ -112,48 +113,30 @@ class Handlers:
 
     def ask(
         self,
-        model: str,
-        context: object,
-        concurrency: object,
-        engine: str,
-        requests_per_second: object,
-        prompt_tokens: object,
-        answer_tokens: object,
-        ttft_ms: object,
-        draft_model: str,
-        acceptance_rate: object,
+        token: gr.OAuthToken | None,
+        profile: gr.OAuthProfile | None,
         query: str,
-        token: gr.OAuthToken | None = None,
-        profile: gr.OAuthProfile | None = None,
+        model: str,
+        *form: object,
     ) -> Iterator[Outputs]:
         """Answer the question in the form; picked GPUs stay as long as the model stays."""
         before = PageState.from_query(query)
-        serving = (requests_per_second, prompt_tokens, answer_tokens, ttft_ms)
-        form = (model, context, concurrency, engine, *serving, draft_model, acceptance_rate)
-        question = PageState.from_form(*form).on_machine_of(before)
+        question = PageState.from_form(model, *form)
         gpus = before.gpus if before.model == question.model else self._saved(profile)
         yield from self._show(replace(question, rank_by=before.rank_by, gpus=gpus), token)
 
     def choose(
         self,
-        model: str,
-        context: object,
-        concurrency: object,
-        engine: str,
-        requests_per_second: object,
-        prompt_tokens: object,
-        answer_tokens: object,
-        ttft_ms: object,
-        draft_model: str,
-        acceptance_rate: object,
+        token: gr.OAuthToken | None,
+        profile: gr.OAuthProfile | None,
         event: gr.EventData,
-        token: gr.OAuthToken | None = None,
-        profile: gr.OAuthProfile | None = None,
+        model: str,
+        *form: object,
     ) -> Iterator[Outputs]:
         """Answer for the example that was clicked; a draft model is another's."""
-        serving = (requests_per_second, prompt_tokens, answer_tokens, ttft_ms)
-        state = PageState.from_form(event.model, context, concurrency, engine, *serving, "", "")
-        yield from self._show(replace(state, gpus=self._saved(profile)), token)
+        state = PageState.from_form(event.model, *form)
+        state = replace(state, gpus=self._saved(profile), draft_model="", acceptance_rate="")
+        yield from self._show(state, token)
 
     def load(
         self,
@@ -162,50 +145,86 @@ class Handlers:
         profile: gr.OAuthProfile | None = None,
     ) -> Iterator[Outputs]:
         """Open the tab that the address names, and answer the question in its query string."""
+        address = dict(request.query_params)
         state = PageState.from_query(str(request.query_params))
         only_gpus = bool(state.gpus) and not state.model
         if state.gpus is None:
             state = replace(state, gpus=self._saved(profile))
         tab = state.tab if state.tab in _TABS else "compare" if only_gpus else "size"
-        filled, address = _Filled(tab), dict(request.query_params)
+        own = own_outputs(state)
+        for filled in self._answered(_Filled(tab), state, address, token):
+            yield *filled.outputs, *own
+            own = (gr.skip(),) * len(own)  # the visitor may have begun to type
+
+    def _answered(
+        self,
+        filled: _Filled,
+        state: PageState,
+        address: Mapping[str, str],
+        token: gr.OAuthToken | None,
+    ) -> Iterator[_Filled]:
+        """Yield the values for the open tab: its fields, what is told meanwhile, its answer."""
+        tab = filled.tab
         if tab == "catalogue":
-            filled = replace(filled, catalogue=self.questions.catalogue())
+            yield replace(filled, catalogue=self.questions.catalogue())
         elif tab == "know":
-            filled = replace(filled, accuracy=(self.questions.accuracy(),))
+            yield replace(filled, accuracy=(self.questions.accuracy(),))
         elif tab == "compare":
-            filled = replace(filled, compare=(state.model, *self._cards(self._of(token), state)))
+            for outputs in self._compared(state, token):
+                yield replace(filled, compare=(state.model, *outputs))
         elif tab == "reverse" and address.get("gpu"):
-            filled = replace(filled, reverse=self.questions.models_for_again(address))
+            for outputs in self.questions.models_for_again(address):
+                yield replace(filled, reverse=outputs)
         elif tab == "train" and state.model:
-            filled = replace(filled, train=self.questions.train_again(address, token))
+            for outputs in self.questions.train_again(address, token):
+                yield replace(filled, train=outputs)
         elif tab == "size" and state.model:
             for outputs in self._show(state, token):
-                yield replace(filled, size=outputs).outputs
-            return
-        yield filled.outputs
+                yield replace(filled, size=outputs)
+        else:
+            yield filled
 
     @property
     def no_cards(self) -> str:
         """The comparison's markup before a GPU is picked."""
         return self._no_cards()
 
-    def compare_for(self, model: str, query: str, token: gr.OAuthToken | None = None) -> Outputs:
+    def compare_for(
+        self, token: gr.OAuthToken | None, query: str, model: object, *own: object
+    ) -> Iterator[Outputs]:
         """Compare the picked GPUs with another model, or without one."""
-        state = replace(PageState.from_query(query), model=str(model).strip())
-        return self._cards(self._of(token), state)
+        state = replace(PageState.from_query(query), model=str(model).strip()).with_own(own)
+        yield from self._compared(state, token)
 
-    def pick(self, query: str, event: gr.EventData, token: gr.OAuthToken | None = None) -> Outputs:
+    def _compared(self, state: PageState, token: gr.OAuthToken | None) -> Iterator[Outputs]:
+        """Yield the status "reading" and its steps where a model is read, then the cards."""
+        if not (state.model and state.gpus):
+            yield "", *self._cards(self._of(token), state)
+            return
+        reading = Reading(partial(self._read_and_compare, self._of(token), state))
+        for status in told(reading, state.model, self.words):
+            yield status, *_SKIP[:2]
+        yield "", *reading.result
+
+    def _read_and_compare(self, sizer: Sizer, state: PageState, on_step: OnStep) -> Outputs:
+        return self._cards(sizer.reading(watched(sizer.fetch, on_step)), state)
+
+    def pick(
+        self, token: gr.OAuthToken | None, query: str, event: gr.EventData, *own: object
+    ) -> Outputs:
         """Add a GPU to the comparison."""
-        state, gpu = PageState.from_query(query), str(event.gpu)[:100].replace(",", " ")
-        picks = state.gpus or ()
+        state = PageState.from_query(query).with_own(own)
+        gpu, picks = str(event.gpu)[:100].replace(",", " "), state.gpus or ()
         if gpu not in picks and len(picks) >= MAX_PICKS:
             full = self.words("cards.full", count=MAX_PICKS)
             return self._cards(self._of(token), state, full)
         return self._repicked(state, (*picks, gpu), token)
 
-    def drop(self, query: str, event: gr.EventData, token: gr.OAuthToken | None = None) -> Outputs:
+    def drop(
+        self, token: gr.OAuthToken | None, query: str, event: gr.EventData, *own: object
+    ) -> Outputs:
         """Remove a GPU from the comparison."""
-        state = PageState.from_query(query)
+        state = PageState.from_query(query).with_own(own)
         remaining = [gpu for gpu in state.gpus or () if gpu != event.gpu]
         return self._repicked(state, remaining, token)
 
@@ -245,11 +264,11 @@ class Handlers:
 
     def _show(self, state: PageState, token: gr.OAuthToken | None) -> Iterator[Outputs]:
         """Yield the status "reading" and its steps, then the answer or the error."""
-        yield (*state.form, status_html(state.model, (), self.words), *_SKIP[_FORM + 1 :])
         reading = Reading(partial(_read_and_answer, self._of(token), state))
-        for steps in reading:
-            status = status_html(state.model, steps, self.words)
-            yield (*_SKIP[:_FORM], status, *_SKIP[_FORM + 1 :])
+        form: Outputs = state.form
+        for status in told(reading, state.model, self.words):
+            yield (*form, status, *_SKIP[_FORM + 1 :])
+            form = _SKIP[:_FORM]
         sizer, result = reading.result
         hidden = gr.update(visible=False)
         if isinstance(result, GpusizerError):
@@ -292,18 +311,23 @@ class Handlers:
         result = attempt(lambda: compare(sizer, after))
         if isinstance(result, GpusizerError):
             return self._cards(sizer, before, self.words.error(result))
-        if result is None:
-            return self._no_cards(after.model), after.query
-        return cards_html(result, after.gpus or (), "", self.words), after.query
+        return self._shown(result, after)
 
     def _cards(self, sizer: Sizer, state: PageState, message: str = "") -> Outputs:
         """Return the cards of a state; an empty comparison when one of its GPUs is unknown."""
         result = attempt(lambda: compare(sizer, state))
         if isinstance(result, GpusizerError):
             return self._no_cards(state.model, self.words.error(result)), state.query
-        if result is None:
+        return self._shown(result, state, message)
+
+    def _shown(self, comparison: Comparison | None, state: PageState, message: str = "") -> Outputs:
+        """Return cards with messages: the given one, and which GPUs are counted whole."""
+        if comparison is None:
             return self._no_cards(state.model, message), state.query
-        return cards_html(result, state.gpus or (), message, self.words), state.query
+        _, refusals = on_possible_gpus(state, self._sizer.catalogue)
+        whole = [self.words("own.whole", why=self.words.error(error)) for error in refusals]
+        messages = " ".join(filter(None, (message, *whole)))
+        return cards_html(comparison, state.gpus or (), messages, self.words), state.query
 
     def _no_cards(self, model: str = "", message: str = "") -> Html:
         """Return the empty comparison, with examples for a model."""

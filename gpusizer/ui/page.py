@@ -19,6 +19,7 @@ from gpusizer.ui.tabs import log_tab as log
 from gpusizer.ui.tabs import models_for_tab as reverse
 from gpusizer.ui.tabs import size_tab as size
 from gpusizer.ui.tabs import train_tab as train
+from gpusizer.ui.tabs.machine_fold import MachineFold, keep_same
 from gpusizer.ui.tabs.tab_fields import Listeners, html
 
 
@@ -38,15 +39,16 @@ def build_page(
     names = html("", "gs-names")
     if sign_in:
         _show(sign_in, frame.PAGE_PATHS[language])
+    folds: dict[str, MachineFold] = {}
     with gr.Tabs(selected="size", elem_id="gs-tabs") as tabs:
         with _tab("size", words):
-            sized = size.build(handlers, examples, listeners)
+            sized, folds["size"] = size.build(handlers, examples, listeners)
         with _tab("compare", words):
-            compared = compare.build(handlers, listeners)
+            compared, folds["compare"] = compare.build(handlers, listeners)
         with _tab("train", words):
-            trained = train.build(questions, listeners)
+            trained, folds["train"] = train.build(questions, listeners)
         with _tab("reverse", words):
-            reversed_ = reverse.build(questions, listeners)
+            reversed_, folds["reverse"] = reverse.build(questions, listeners)
         with _tab("catalogue", words) as tab:
             listed = catalogue.build(tab, questions, listeners)
         with _tab("know", words) as tab:
@@ -54,7 +56,9 @@ def build_page(
         with _tab("log", words):
             log.build(questions, listeners)
     tabs.change(None, None, None, js=scripts.ON_TAB, **listeners.quiet("tab"))
-    filled = [tabs, *sized, *compared, *trained, *reversed_, *listed, errors]
+    keep_same(folds, listeners)
+    own = [component for fold in folds.values() for component in fold.outputs]
+    filled = [tabs, *sized, *compared, *trained, *reversed_, *listed, errors, *own]
     loaded = blocks.load(handlers.load, None, filled, **listeners("load"))
     marked = loaded.then(None, None, None, js=scripts.LOADED, **listeners.quiet("loaded"))
     marked.then(handlers.gpu_names, None, names, **listeners("names"))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+from gpusizer.ui.embedding import EMBED_PARAMETERS
+from gpusizer.ui.own_fields import OWN_FIELDS, OWN_FIELDS_OF
 from gpusizer.ui.presenters.badge import ORIGIN as BADGE_ORIGIN
 
 RANK = """element.addEventListener('click', e => {
@@ -74,7 +76,12 @@ _CARRY = """history.replaceState(null, '', location.pathname + search + location
     link.href = link.getAttribute('href').split('?')[0] + search;
   });"""  # writes `search` into the address bar and the links to other languages
 _REMEMBER = f"""query => {{
-  const search = query ? '?' + 'TAB' + query : location.search;
+  const kept = new URLSearchParams();
+  new URLSearchParams(location.search).forEach((value, name) => {{
+    if (KEPT.includes(name)) kept.set(name, value);
+  }});
+  const parts = ['TAB' + query, String(kept)].filter(Boolean);
+  const search = query ? '?' + parts.join('&') : location.search;
   {_CARRY}
 }}"""
 TAB_ID = "gs-tab-"
@@ -112,6 +119,34 @@ COMPARE = """document.addEventListener('click', e => {
 });"""
 """Listener of the catalogue: opens the comparison with this GPU and the last three picked."""
 
+COPIES = """const box = document.createElement('div');
+box.id = 'gs-copies-box';
+box.className = 'gs-section gs-copies-box';
+box.popover = 'auto';
+document.querySelector('.gradio-container').append(box);
+document.addEventListener('click', e => {
+  const more = e.target.closest('#gs-reverse-grid [data-copies]');
+  if (!more) return;
+  e.preventDefault();
+  const families = [...element.querySelectorAll('[data-family]')];
+  const family = families.find(part => part.dataset.family === more.dataset.copies);
+  if (!family) return;
+  box.replaceChildren(...[...family.children].map(part => part.cloneNode(true)));
+  box.showPopover();
+  const row = more.getBoundingClientRect(), {width, height} = box.getBoundingClientRect();
+  const below = row.bottom + 6, fits = below + height < innerHeight;
+  box.style.left = Math.max(16, Math.min(row.left, innerWidth - width - 16)) + 'px';
+  box.style.top = (fits ? below : Math.max(8, row.top - height - 6)) + 'px';
+  // The table selects the cell that was clicked, and focuses it.
+  requestAnimationFrame(() => box.querySelector('a').focus({preventScroll: true}));
+});
+for (const event of ['wheel', 'touchmove']) document.addEventListener(event, e => {
+  if (!box.contains(e.target) && box.matches(':popover-open')) box.hidePopover();
+}, {passive: true});"""
+"""Listener of the list of models: shows the copies of a row, which are below the list, at the row.
+
+The list is another component, so that its clicks are caught at the document."""
+
 _SEARCH_LABEL = """new MutationObserver(() => {
   const field = document.querySelector('#GRID [role=toolbar] input');
   if (!field || field.placeholder === LABEL) return;
@@ -141,13 +176,6 @@ DOWNLOAD = """file => {
 }"""
 """Saves the file that a share button has requested (`Download.to_json`)."""
 
-EMBED = (
-    "<script>if (new URLSearchParams(location.search).get('embed') === 'true')"
-    " document.documentElement.classList.add('gs-embed');</script>"
-)
-"""Part of the document's head, so that with `?embed=true` the stylesheet hides header and footer
-before they are seen. Gradio leaves out its own frame in its `<gradio-app>` element alone."""
-
 
 def search_label(grid_id: str, label: str) -> str:
     """Return a script that labels a grid's search field, which Gradio labels in English only."""
@@ -155,8 +183,13 @@ def search_label(grid_id: str, label: str) -> str:
 
 
 def remember(tab: str) -> str:
-    """Return a script that writes a tab's query into the address bar and the language links."""
-    return _REMEMBER.replace("TAB", "" if tab == "size" else f"tab={tab}&")
+    """Return a script that writes a tab's query into the address bar and the language links.
+
+    Parameters of a frame stay, and what is said of the machine in fields that the tab lacks.
+    """
+    kept = (*EMBED_PARAMETERS, *(name for name in OWN_FIELDS if name not in OWN_FIELDS_OF[tab]))
+    script = _REMEMBER.replace("TAB", "" if tab == "size" else f"tab={tab}&")
+    return script.replace("KEPT", json.dumps(kept))
 
 
 def copy_script(origin: str) -> str:

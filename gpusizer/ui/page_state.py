@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl, urlencode
 from gpusizer.answers.request import RANKINGS
 from gpusizer.memory.engines import ENGINES
 from gpusizer.memory.workload import DEFAULT_CONTEXT
+from gpusizer.ui.own_fields import OF_NAMED_GPUS, OWN_FIELDS
 
 FORM_FIELDS = (
     "context",
@@ -22,11 +23,11 @@ FORM_FIELDS = (
     "ttft_ms",
     "draft_model",
     "acceptance_rate",
+    "min_tok_s",
 )
 """Fields of the form besides the model, in its order."""
 _DECIMAL = re.compile(r"\d{1,12}(\.\d{1,12})?")
 _MAX_QUERY_CHARS = 4000
-_MACHINE = ("used_gb", "usable_gb", "ram_gb", "disk_gb_per_s")  # named by the address alone
 _NO_PART = ("tab",)  # fields that are no part of the question
 
 
@@ -50,12 +51,16 @@ class PageState:
     usable_gb: str = ""
     ram_gb: str = ""
     disk_gb_per_s: str = ""
+    gpu_usd: str = ""
+    gpu_usd_per_hour: str = ""
+    usd_per_kwh: str = ""
     requests_per_second: str = ""
     prompt_tokens: str = ""
     answer_tokens: str = ""
     ttft_ms: str = ""
     draft_model: str = ""
     acceptance_rate: str = ""
+    min_tok_s: str = ""
 
     @classmethod
     def from_query(cls, query: str) -> PageState:
@@ -71,11 +76,11 @@ class PageState:
 
     @classmethod
     def from_form(cls, model: object, *form_values: object) -> PageState:
-        """Read the state from the form's values, in the order of FORM_FIELDS; empty and missing
-        ones mean their defaults.
+        """Read the state from the form's values, in the order of FORM_FIELDS, then OWN_FIELDS;
+        empty and missing ones mean their defaults.
         """
-        pairs = zip(FORM_FIELDS, form_values, strict=False)
-        values: dict[str, Any] = {name: _text(v) for name, v in pairs if v not in (None, "")}
+        pairs = zip((*FORM_FIELDS, *OWN_FIELDS), form_values, strict=False)
+        values: dict[str, Any] = {name: number_text(v) for name, v in pairs if v not in (None, "")}
         return cls(str(model), **values)
 
     @property
@@ -91,12 +96,13 @@ class PageState:
             _number(self.context),
             _number(self.concurrency),
             engine_slug,
-            _decimal(self.requests_per_second),
+            decimal(self.requests_per_second),
             _number(self.prompt_tokens),
             _number(self.answer_tokens),
-            _decimal(self.ttft_ms),
+            decimal(self.ttft_ms),
             self.draft_model,
-            _decimal(self.acceptance_rate),
+            decimal(self.acceptance_rate),
+            decimal(self.min_tok_s),
         )
 
     @property
@@ -120,9 +126,18 @@ class PageState:
             if name != "gpus" and name not in _NO_PART
         }
 
-    def on_machine_of(self, other: PageState) -> PageState:
-        """Return the same question about the machine that another one states."""
-        return replace(self, **{name: getattr(other, name) for name in _MACHINE})
+    @property
+    def about_every_gpu(self) -> PageState:
+        """The question without what counts for GPUs that are named alone: their free memory, the
+        memory around them and their own prices."""
+        empty: dict[str, Any] = dict.fromkeys(OF_NAMED_GPUS, "")
+        return replace(self, **empty)
+
+    def with_own(self, values: Iterable[object]) -> PageState:
+        """Return the same question with other values of OWN_FIELDS."""
+        pairs = zip(OWN_FIELDS, values, strict=False)
+        stated: dict[str, Any] = {name: number_text(value) for name, value in pairs}
+        return replace(self, **stated)
 
     def as_author(self, terms: Mapping[str, Any]) -> PageState:
         """Return the question with the settings of the author's command, as the form shows them."""
@@ -134,13 +149,19 @@ class PageState:
         return replace(self, gpus=tuple(dict.fromkeys(gpus)))
 
 
-def _text(value: object) -> str:
-    """A value as a form gives it; whole numbers come as such from fields that take others too."""
-    return f"{value:g}" if isinstance(value, float) else str(value)
+def number_text(value: object) -> str:
+    """Write a value of a form: "" for None, 8 for 8.0, since some browsers send whole numbers so.
+
+    >>> number_text(20.5), number_text(1234567.0), number_text(None)
+    ('20.5', '1234567', '')
+    """
+    if value is None:
+        return ""
+    return f"{value:.12g}" if isinstance(value, float) else str(value)
 
 
-def _decimal(text: str) -> float | None:
-    """A number that a field shows; None for what is none."""
+def decimal(text: str) -> float | None:
+    """Return the number that a field shows, None for what is none."""
     return float(text) if _DECIMAL.fullmatch(text) else None
 
 

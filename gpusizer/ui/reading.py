@@ -8,6 +8,9 @@ from queue import SimpleQueue
 from typing import Generic, TypeVar
 
 from gpusizer.hub.reading_steps import OnStep, ReadingStep
+from gpusizer.ui.presenters.frame import status_html
+from gpusizer.ui.presenters.html import Html
+from gpusizer.ui.presenters.words import Words
 
 Answer = TypeVar("Answer")
 
@@ -39,3 +42,10 @@ class Reading(Generic[Answer]):
     def result(self) -> Answer:
         """The answer, once the iteration has ended; raises what `answer` raised."""
         return self._future.result()
+
+
+def told(reading: Reading[Answer], model: str, words: Words) -> Iterator[Html]:
+    """Run `reading`; yield the status "reading" at once, and again with each step of it."""
+    yield status_html(model, (), words)
+    for steps in reading:
+        yield status_html(model, steps, words)

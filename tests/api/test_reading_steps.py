@@ -15,6 +15,7 @@ import pytest
 import requests
 
 from gpusizer.text import LANGUAGES, Language
+from gpusizer.ui.own_fields import OWN_FIELDS
 from gpusizer.ui.page_state import FORM_FIELDS
 from gpusizer.ui.presenters.words import Words
 from tests.hub_emulator import HubEmulator, llama_repo
@@ -67,7 +68,8 @@ def address(hub: HubEmulator, tmp_path_factory: pytest.TempPathFactory) -> Itera
 def outputs(address: str, model: str, language: Language) -> list[list[Any]]:
     """Ask as the form of a page does; return the values of its components after each update."""
     calls = f"{address}{language}/gradio_api/call/ui_ask_{language}"
-    form = [model, 2048, 1, "", *[None] * (len(FORM_FIELDS) - 3), ""]  # empty fields, no query
+    empty = [None] * (len(FORM_FIELDS) - 3 + len(OWN_FIELDS))
+    form = ["", model, 2048, 1, "", *empty]  # no query
     event = requests.post(calls, json={"data": form}, timeout=30).json()
     stream = requests.get(f"{calls}/{event['event_id']}", timeout=60).text
     assert "event: error" not in stream

@@ -154,7 +154,7 @@ def page() -> Handlers:
 
 def test_the_page_shows_the_size_that_programs_get(client: Client, page: Handlers) -> None:
     answer = call(client, "/size_model", MODEL, context=4096, top=0)
-    *_, shown = page.ask(MODEL, 4096, 1, "", *[""] * 6, "")
+    *_, shown = page.ask(None, None, "", MODEL, 4096)
     first, _, memory, _, above, ranking, _ = shown[-7:]
     assert page.words.whole(answer["model"]["parameters"]) in first
     (native,) = (row for row in answer["estimates"] if row["native"])
@@ -168,7 +168,7 @@ def test_the_page_shows_the_size_that_programs_get(client: Client, page: Handler
 
 def test_the_page_shows_the_training_that_programs_get(client: Client, page: Handlers) -> None:
     answer = call(client, "/train_model", MODEL, method="lora", gpu="h100, 4x4090")
-    html, _ = page.questions.train(MODEL, "lora", 2048, 1, "h100, 4x4090")
+    *_, (_, html, _) = page.questions.train(None, MODEL, "lora", 2048, 1, "h100, 4x4090")
     lora_row = next(row for row in answer["estimates"] if row["method"] == "lora")
     assert method_name("lora") in html
     assert page.words.amount(lora_row["per_gpu"]["needed_bytes"]) in html
@@ -180,7 +180,7 @@ def test_the_page_shows_the_training_that_programs_get(client: Client, page: Han
 def test_the_page_shows_the_comparison_that_programs_get(client: Client, page: Handlers) -> None:
     gpus = ["4090", "2x3090"]
     answer = call(client, "/compare_gpus", gpus, model=MODEL)
-    cards, _ = page.compare_for(MODEL, PageState(gpus=tuple(gpus)).query)
+    *_, (_, cards, _) = page.compare_for(None, PageState(gpus=tuple(gpus)).query, MODEL)
     for gpu in answer["gpus"]:
         assert escape(gpu["name"]) in cards
         assert page.words.amount(gpu["fit"]["headroom_bytes"]) in cards
@@ -188,7 +188,7 @@ def test_the_page_shows_the_comparison_that_programs_get(client: Client, page: H
 
 def test_the_page_shows_the_models_that_programs_get(client: Client, page: Handlers) -> None:
     answer = call(client, "/models_for_gpu", "4090", top=RANKED)
-    _, table, *_ = page.questions.models_for("4090")
+    *_, (_, _, table, *_) = page.questions.models_for("4090")
     rows = table["value"]["data"]
     assert [row[0] for row in rows] == [model["repo_id"] for model in answer["models"]]
 

@@ -106,7 +106,7 @@ def test_badges_do_not_overlap_or_leave_the_chart() -> None:
 
 @pytest.mark.parametrize("width", list(_WIDTHS))
 def test_bars_are_as_long_as_their_amounts(width: str) -> None:
-    picture = memory_picture([stack("a", 10, 2), stack("b", 5, 1)], (), "8", "1", ENGLISH)
+    picture = memory_picture([stack("a", 10, 2), stack("b", 5, 1)], (), "8", 1, ENGLISH)
     assert picture
     bars = list(classed(elements(picture, width), "gs-fill"))
     lengths = [number(bar, "width") for bar in bars]
@@ -119,7 +119,7 @@ def test_bars_are_as_long_as_their_amounts(width: str) -> None:
 @pytest.mark.parametrize("width", list(_WIDTHS))
 def test_a_capacity_stands_where_a_bar_of_its_size_would_end(width: str) -> None:
     cards = [Capacity("small", 6 * GIB), Capacity("large", 12 * GIB), Capacity("huge", 99 * GIB)]
-    picture = memory_picture([stack("a", 10, 2), stack("b", 3, 3)], cards, "8", "1", ENGLISH)
+    picture = memory_picture([stack("a", 10, 2), stack("b", 3, 3)], cards, "8", 1, ENGLISH)
     assert picture
     shapes = elements(picture, width)
     bars = list(classed(shapes, "gs-fill"))
@@ -131,7 +131,7 @@ def test_a_capacity_stands_where_a_bar_of_its_size_would_end(width: str) -> None
 
 
 def test_a_card_a_little_above_the_largest_bar_is_drawn() -> None:
-    picture = memory_picture([stack("a", 10, 2)], [Capacity("x", 16 * GIB)], "8", "1", ENGLISH)
+    picture = memory_picture([stack("a", 10, 2)], [Capacity("x", 16 * GIB)], "8", 1, ENGLISH)
     assert picture
     assert "beyond the edge" not in picture
 
@@ -148,7 +148,7 @@ def test_upright_lines_cross_no_name(width: str) -> None:
     """Neither lines of ticks nor lines of capacities cross the name above a bar."""
     rows = [stack("a long name of a quantization", 10, 2), stack("b", 3, 3)]
     cards = [Capacity("small", 1 * GIB), Capacity("large", 12 * GIB)]
-    picture = memory_picture(rows, cards, "8", "1", ENGLISH)
+    picture = memory_picture(rows, cards, "8", 1, ENGLISH)
     assert picture
     shapes = elements(picture, width)
     names = [
@@ -254,7 +254,7 @@ def sample(label: str) -> dict[str, Callable[[], str | None]]:
     offers = mark_frontier(Offer(label, label, p, s) for p, s in ((1, 1), (2, 2), (3, 1)))
     users = users_plots([UserSpeed(curve, curve, 9)], ENGLISH)
     return {
-        "memory": lambda: memory_picture(bars, cards, "8", "1", ENGLISH),
+        "memory": lambda: memory_picture(bars, cards, "8", 1, ENGLISH),
         "training": lambda: training_picture(bars, cards, ENGLISH),
         "context": lambda: markup_around(context_plot([curve], cards, 4, 1, ENGLISH)),
         "users": lambda: (

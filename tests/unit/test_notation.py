@@ -11,11 +11,12 @@ import pytest
 from gpusizer.core.errors import LimitsExceeded
 from gpusizer.core.messages import Note
 from gpusizer.core.units import GIB
-from gpusizer.text import LANGUAGES, NOTATIONS, Language, say_error, say_note
+from gpusizer.text import LANGUAGES, NOTATIONS, Language, say_error, say_note, sentences
 from gpusizer.ui.answering import answer, pictures
 from gpusizer.ui.other_tabs import Questions
 from gpusizer.ui.page_state import PageState
 from gpusizer.ui.presenters.charts.pictures import memory_html, plots
+from gpusizer.ui.presenters.first_choice import why_text
 from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.markdown import markdown
 from gpusizer.ui.presenters.number_format import NumberFormat
@@ -32,14 +33,17 @@ _NAMES = re.compile(
 """Not numbers: releases, standards and quantizations with a point in their name."""
 
 
-def _tab(name: str, *answers: str) -> Callable[[Language], str]:
+def _tab(name: str, *answers: str | None) -> Callable[[Language], str]:
     """The HTML of each tab, by the name of its listener and the filled-in fields."""
 
     def shown(language: Language) -> str:
         sizer = embedded_sizer()
         questions = Questions(sizer, lambda token: sizer.fetch, Words(language))
         values = getattr(questions, name)(*answers)
-        values = (values,) if isinstance(values, str) else values
+        if isinstance(values, str):
+            return values
+        if isinstance(values, Iterator):
+            *_, values = values  # the answer follows what is told meanwhile
         return "".join(map(_written, values))
 
     return shown
@@ -68,7 +72,7 @@ SHOWN: dict[str, Callable[[Language], str]] = {
     "answer": lambda language: page_markup(embedded_sizer(), LLAMA, Words(language)),
     "large": lambda language: page_markup(embedded_sizer(), R1, Words(language)),
     "pictures": _pictures,
-    "training": _tab("train", LLAMA, "qlora", "8192", "2", "4090, 2x3090"),
+    "training": _tab("train", None, LLAMA, "qlora", "8192", "2", "4090, 2x3090"),
     "models": _tab("models_for", "RTX 3090 + 64GB RAM"),
     "catalogue": _tab("catalogue"),
     "accuracy": _tab("accuracy"),
@@ -170,3 +174,18 @@ def test_names_keep_their_points() -> None:
     error = LimitsExceeded(repo_id="org/Qwen2.5-7B", limit="files", allowed=5000)
     for language in LANGUAGES:
         assert "org/Qwen2.5-7B" in say_error(error, language)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_numbers_in_reasons_have_marks_between_thousands(language: Language) -> None:
+    bare = [key for key, sentence in sentences(language).items() if re.search(r":g\}", sentence)]
+    assert bare == []
+    reason = say_note(Note("why_train_speed", tokens=2030.0, hours=1.37), language)
+    speed, hours = {"pt": ("2.030", "1,37")}.get(language, ("2,030", "1.37"))
+    assert speed in reason and hours in reason
+
+
+def test_a_price_does_not_break_from_its_sign() -> None:
+    notes = [Note("why_price_used", usd=4795.0, date="2026-09")]
+    assert "US$\u00a04.795" in why_text(notes, Words("pt"))
+    assert "2026\u201109" in why_text(notes, Words("pt"))

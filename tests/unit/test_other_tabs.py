@@ -38,8 +38,8 @@ def questions() -> Questions:
 def test_the_reverse_address_brings_back_the_question(
     questions: Questions, values: tuple[str, str, int, str, bool]
 ) -> None:
-    *shown, query = questions.models_for(*values)
-    restored = questions.models_for_again(dict(parse_qsl(query)))
+    *_, (*shown, query) = questions.models_for(*values)
+    *_, restored = questions.models_for_again(dict(parse_qsl(query)))
     assert restored == (*values, *shown, query)
 
 
@@ -49,7 +49,7 @@ def test_the_reverse_address_brings_back_the_question(
 def test_an_unknown_task_of_an_address_gives_an_error(
     questions: Questions, typed: str, shown: str
 ) -> None:
-    gpu, task, _, _, _, answer, *_ = questions.models_for_again(
+    *_, (gpu, task, _, _, _, _, answer, *_) = questions.models_for_again(
         {"gpu": "4090", "model_task": typed}
     )
     assert (gpu, task) == ("4090", shown)
@@ -64,15 +64,17 @@ def test_an_unknown_task_of_an_address_gives_an_error(
 def test_an_unknown_method_of_an_address_gives_an_error(
     questions: Questions, typed: str, shown: str
 ) -> None:
-    _, method, *_, answer, _ = questions.train_again({"model": LLAMA, "method": typed}, TOKEN)
+    address = {"model": LLAMA, "method": typed}
+    *_, (_, method, *_, answer, _) = questions.train_again(address, TOKEN)
     assert method == shown
     assert ("gs-error" in answer and typed in answer) is (typed == "osmosis")
 
 
 def test_who_signed_in_trains_and_checks_what_they_may_read(questions: Questions) -> None:
     fields = (LLAMA, "lora", 2048, 1, "4090")
-    assert "gs-training" in questions.train(*fields, TOKEN)[0]
-    assert "gs-training" not in questions.train(*fields)[0]
+    *_, (_, theirs, _) = questions.train(TOKEN, *fields)
+    *_, (_, anybodys, _) = questions.train(None, *fields)
+    assert "gs-training" in theirs and "gs-training" not in anybodys
     log = "Model loading took 14.9888 GiB and 3.2 seconds"
     assert questions.check_log(log, LLAMA, "4090", TOKEN) != questions.check_log(log, LLAMA, "4090")
 

@@ -35,10 +35,10 @@ def test_an_example_is_answered(example: TabExample) -> None:
     address = fields(example)
     assert address["tab"] == example.tab
     if example.tab == "train":
-        *_, shown, _ = questions.train_again(address, None)
+        *_, (*_, shown, _) = questions.train_again(address, None)
         assert "gs-ranked" in shown
     elif example.tab == "reverse":
-        *_, shown, models, _, _ = questions.models_for_again(address)
+        *_, (*_, shown, models, _, _) = questions.models_for_again(address)
         assert models["value"]["data"]
     else:
         state = PageState.from_query(example.href.removeprefix("?"))
@@ -60,7 +60,7 @@ def test_examples_of_the_comparison_keep_the_model() -> None:
     assert "model=a/%3Cb%3E%26tab%3Dknow" in links
     sizer = embedded_sizer()
     handlers = Handlers(sizer, lambda token: sizer.fetch, "en", ())
-    cards, _ = handlers.compare_for(LLAMA, "")
+    *_, (_, cards, _) = handlers.compare_for(None, "", LLAMA)
     assert f"model={LLAMA}" in cards
 
 

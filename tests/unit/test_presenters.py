@@ -217,7 +217,7 @@ def test_a_card_says_what_would_make_it_fit() -> None:
     safe = cards(("h200",), LLAMA)
     assert "What would make it fit" not in safe.text
     assert "131,072 tokens" in safe.text  # the model's longest context
-    assert "1 at once, even at the high end" in safe.text
+    assert "one request at a time, even at the high end" in safe.text
 
 
 def test_an_hour_costs_the_same_on_every_part_of_the_page(llama: PageAnswer) -> None:

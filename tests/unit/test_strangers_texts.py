@@ -156,11 +156,11 @@ def test_the_page_has_no_control_characters(name: str, language: Language) -> No
     questions = handlers.questions
     query = PageState(model=MODEL, gpus=(GPU,)).query
     answers: list[Any] = [
-        *handlers.ask(MODEL, *[""] * 9, query),
-        handlers.compare_for(MODEL, query),
+        *handlers.ask(None, None, query, MODEL),
+        *handlers.compare_for(None, query, MODEL),
         handlers.draw(query),
-        questions.train(MODEL, "lora", 2048, 1, GPU),
-        questions.models_for(GPU),
+        *questions.train(None, MODEL, "lora", 2048, 1, GPU),
+        *questions.models_for(GPU),
     ]
     shown = list(strings(answers))
     assert SIGN in " ".join(shown), "what the stranger wrote is shown all the same"

@@ -60,7 +60,7 @@ def _details(answer: PageAnswer, words: Words) -> str:
         words(
             "planned",
             context=words.whole(workload.context),
-            concurrency=words.whole(workload.concurrency),
+            at_once=words.at_once(workload.concurrency),
         )
     )
     return words("between_sentences").join(sentences)

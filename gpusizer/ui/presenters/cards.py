@@ -15,7 +15,7 @@ from gpusizer.fit.ranking import Ranked
 from gpusizer.fit.speculative_speeds import SpeculativeSpeeds
 from gpusizer.fit.speed import Rate, Speeds
 from gpusizer.gpus import Gpu
-from gpusizer.gpus.costs import rental_quote
+from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, rental_quote
 from gpusizer.gpus.purchase import current_day
 from gpusizer.memory.draft import DraftEstimate
 from gpusizer.ui.presenters.bars import segments
@@ -24,7 +24,7 @@ from gpusizer.ui.presenters.evidence import evidence_html
 from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.marks import parts_legend, verdict_badge
 from gpusizer.ui.presenters.number_format import DASH, percent
-from gpusizer.ui.presenters.prices import Spec, price_specs, rent_spec
+from gpusizer.ui.presenters.prices import Spec, price_specs, rent_spec, running_specs
 from gpusizer.ui.presenters.words import Words
 
 SUGGESTED = 4
@@ -241,8 +241,17 @@ def _specs(gpu: Gpu, ranked: Ranked | None, words: Words) -> Iterator[Spec]:
     yield _known("fp16", gpu.fp16_flops, TERA, "TFLOPS", words)
     yield _known("power", gpu.power_watts, 1, "W", words)
     yield _links(gpu, words)
-    yield from price_specs(gpu, current_day(), words)
-    yield rent_spec(rental_quote(gpu), words)
+    assumed = DEFAULT_ASSUMPTIONS if ranked is None else ranked.assumptions
+    if assumed.gpu_usd is None:
+        yield from price_specs(gpu, current_day(), words)
+    else:
+        yield "buy", words.usd(assumed.gpu_usd), words("basis.own")
+    if assumed.gpu_usd_per_hour is None:
+        yield rent_spec(rental_quote(gpu), words)
+    else:
+        yield "rent", words.usd(assumed.gpu_usd_per_hour), words("basis.own")
+    if ranked is not None and ranked.fit.verdict.all_on_gpu:
+        yield from running_specs(ranked.costs, words)
 
 
 def _performance(ranked: Ranked, words: Words) -> Iterator[Spec]:
@@ -314,7 +323,7 @@ def _limits(largest: Largest, words: Words) -> Iterator[Spec]:
     yield (
         "max_context",
         words("tokens", count=words.whole(context)) if context else DASH,
-        words("spec.at_users", users=words.whole(largest.users)) if context else None,
+        words("spec.at_users", at_once=words.at_once(largest.users)) if context else None,
     )
     yield (
         "max_users",

@@ -41,10 +41,10 @@ def boards_text(gpu: Gpu, count: int) -> str:
 
 
 def why_text(notes: Iterable[Note], words: Words) -> str:
-    """Write the clauses of a reason in one line, in which dates do not break."""
+    """Write the clauses of a reason in one line, in which dates and prices do not break."""
     text = _DATE.sub(
         lambda date: date[0].replace("-", "\u2011"), " · ".join(map(words.note, notes))
-    )
+    ).replace("US$ ", "US$\u00a0")
     return text[:1].upper() + text[1:]
 
 

@@ -125,11 +125,19 @@ def status_html(model: str, steps: Sequence[ReadingStep], words: Words) -> Html:
         )
         for step in steps
     ]
+    return waiting_html(
+        words("reading", model=model[:120]),
+        el("ol", join(items), class_="gs-steps") if items else None,
+    )
+
+
+def waiting_html(doing: str, steps: Html | None = None) -> Html:
+    """Write what is done while the visitor waits."""
     return el(
         "div",
         el("span", class_="gs-spinner"),
-        el("p", words("reading", model=model[:120])),
-        el("ol", join(items), class_="gs-steps") if items else None,
+        el("p", doing),
+        steps,
         class_="gs-status",
         role="status",
     )

@@ -78,7 +78,7 @@ def shown(values: pd.Series[Any], write: Callable[[float], str]) -> pd.Series[An
     return values.map(lambda value: DASH if pd.isna(value) else write(value)).astype(object)
 
 
-def named(name: str | Html, detail: str) -> Html:
+def named(name: str | Html, detail: str | Html) -> Html:
     """Write a name with small print below it."""
     return el("div", el("strong", name), el("small", detail), class_="gs-named")
 

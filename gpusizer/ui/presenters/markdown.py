@@ -37,7 +37,7 @@ def markdown(report: Report, words: Words, address: str) -> str:
     planned = words(
         "planned",
         context=words.whole(workload.context),
-        concurrency=words.whole(workload.concurrency),
+        at_once=words.at_once(workload.concurrency),
     )
     parameters = f"{words('fact.parameters')}: {words.whole(profile.parameters)}"
     estimates = [row for row in report.estimates if row.estimate.quant.recommended]

@@ -168,14 +168,23 @@ def _model(model: Mapping[str, Any], gpu: str, words: Words) -> Html:
     link = el("a", model["repo_id"], href=_address(model["repo_id"], gpu, model["context"]))
     way = f"{model['quant_name']} · {model['engine_name']} · {words('task.' + model['task'])}"
     copies = len(model["copies"])
-    more = words("reverse.copies", count=copies) if copies else ""
-    return named(link, " · ".join(filter(None, (way, more))))
+    if not copies:
+        return named(link, way)
+    more = el(
+        "a",
+        words("reverse.copies", count=copies),
+        href="#gs-copies",
+        data_copies=model["repo_id"],
+        aria_haspopup="dialog",
+    )
+    return named(link, join((way, " · ", more)))
 
 
 def copies_html(answer: ModelsFor, words: Words) -> Html:
     """Write the part below the list: the other repositories of the families that it shows.
 
-    They stand outside of the grid because Gradio's table takes every click on a cell for itself.
+    They stand outside of the grid because Gradio's table takes every click on a cell for itself,
+    and gives all rows one height: the page's script shows those of a row in a box at the row.
     """
     models = [model for model in answer.to_json(words.note)["models"] if model["copies"]]
     if not models:
@@ -186,6 +195,7 @@ def copies_html(answer: ModelsFor, words: Words) -> Html:
             "section",
             el("h3", model["repo_id"]),
             el("ul", join(_copy(copy, gpu, model["context"], words) for copy in model["copies"])),
+            data_family=model["repo_id"],
         )
         for model in models
     ]

@@ -125,3 +125,42 @@ def rent_spec(quote: RentalQuote | None, words: Words) -> Spec:
         words.usd(quote.likely_usd),
         words("basis.rent", asked=_range(quote.low_usd, quote.high_usd, words), date=date),
     )
+
+
+def running_specs(costs: PlanCosts, words: Words) -> Iterator[Spec]:
+    """Yield what a million tokens costs, and when bought boards cost less than rented ones.
+
+    Each line is left out where no price is known that it needs.
+    """
+    assumed = costs.assumptions
+    prices = {
+        "owned": costs.usd_per_million_tokens_owned,
+        "rented": costs.usd_per_million_tokens,
+    }
+    known = {way: usd for way, usd in prices.items() if usd is not None}
+    if known:
+        ways = (
+            words(f"spec.million_{way}", price=_small(usd, words)) for way, usd in known.items()
+        )
+        yield "million", _small(min(known.values()), words), " · ".join(ways)
+    months = costs.break_even_months
+    if costs.cheaper is None:
+        return
+    is_owned = costs.cheaper == "own" and months is not None
+    yield (
+        "break_even",
+        words("spec.break_even_months", months=words.number(months or 0.0, ",.3g"))
+        if is_owned
+        else words("spec.rent_is_less"),
+        words(
+            "spec.break_even_terms",
+            hours=words.number(assumed.hours_per_day, "g"),
+            years=words.number(assumed.amortisation_years, "g"),
+            electricity=words.usd(assumed.usd_per_kwh),
+        ),
+    )
+
+
+def _small(usd: float, words: Words) -> str:
+    """Write a price that may be less than a cent."""
+    return words.usd(usd) if usd >= 0.1 else words.dollars(usd, ",.2g")

@@ -58,7 +58,7 @@ def memory_html(report: Report, words: Words) -> Html:
         words.heading(
             "memory",
             context=words.whole(workload.context),
-            concurrency=words.whole(workload.concurrency),
+            at_once=words.at_once(workload.concurrency),
         ),
         bars_html(report, words),
         el(

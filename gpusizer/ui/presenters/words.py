@@ -29,6 +29,12 @@ class Words(NumberFormat):
     def verdict(self, verdict: str) -> str:
         return text(f"verdict.{verdict}", self.language)
 
+    def at_once(self, requests: int) -> str:
+        """Write how many requests are answered at a time."""
+        if requests == 1:
+            return self("at_once.one")
+        return self("at_once.many", count=self.whole(requests))
+
     def heading(self, key: str, **fields: object) -> Html:
         """Write a section's title with a one-line explanation (`<key>.title`, `<key>.lead`)."""
         return el(

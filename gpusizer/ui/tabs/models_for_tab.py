@@ -13,11 +13,13 @@ from gpusizer.ui.other_tabs import Questions
 from gpusizer.ui.presenters import models_for
 from gpusizer.ui.presenters.examples import tab_html
 from gpusizer.ui.tab_examples import MACHINES
+from gpusizer.ui.tabs.machine_fold import MachineFold, machine_fold
 from gpusizer.ui.tabs.tab_fields import Listeners, context_field, go_button, grid, html, query_box
 
 
-def build(questions: Questions, listeners: Listeners) -> list[Any]:
-    """Build the tab; return the components that an address fills: fields, answer and query."""
+def build(questions: Questions, listeners: Listeners) -> tuple[list[Any], MachineFold]:
+    """Build the tab; return the components that an address fills (fields, status, answer, query),
+    and the fold with the visitor's own machine."""
     words = questions.words
     with gr.Row(elem_id="gs-reverse-form", equal_height=True):
         gpu = gr.Textbox(
@@ -55,18 +57,22 @@ def build(questions: Questions, listeners: Listeners) -> list[Any]:
             scale=1,
             elem_id="gs-reverse-live",
         )
+    machine = machine_fold("reverse", words)
+    status = html("", "gs-reverse-status")
     search = scripts.search_label("gs-reverse-grid", words("search"))
     answer = html(tab_html("reverse", MACHINES, words), "gs-reverse-answer", search)
     models = grid(models_for.COLUMNS, words, "gs-reverse-grid", words("tab.reverse"))
-    copies = html("", "gs-reverse-copies")
+    copies = html("", "gs-reverse-copies", scripts.COPIES)
     query = query_box("gs-reverse-query")
+    fields = [gpu, task, context, license_name, live]
+    triggers = [gpu.submit, go.click, task.input, context.submit, license_name.input, live.input]
     gr.on(
-        [gpu.submit, go.click, task.input, context.submit, license_name.input, live.input],
+        [*triggers, *machine.submits],
         questions.models_for,
-        [gpu, task, context, license_name, live],
-        [answer, models, copies, query],
+        [*fields, *machine.inputs],
+        [status, answer, models, copies, query],
         **listeners("reverse"),
     )
     remember = scripts.remember("reverse")
     query.change(None, [query], None, js=remember, **listeners.quiet("reverse_remember"))
-    return [gpu, task, context, license_name, live, answer, models, copies, query]
+    return [*fields, status, answer, models, copies, query], machine

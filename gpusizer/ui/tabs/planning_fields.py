@@ -1,4 +1,4 @@
-"""Fields of a serving target and of a draft model, which the tab that sizes a model folds away."""
+"""Fields of a target, a draft model and a least speed, which the size tab folds away."""
 
 from __future__ import annotations
 
@@ -38,3 +38,8 @@ def draft_fields(words: Words) -> tuple[gr.Textbox, gr.Number]:
             step=0.05,
         ),
     )
+
+
+def speed_field(words: Words) -> gr.Number:
+    """Build the tokens a second that each user should see."""
+    return gr.Number(None, label=words("least_speed.label"), info=words("least_speed.info"))

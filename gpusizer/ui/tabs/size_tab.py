@@ -17,7 +17,8 @@ from gpusizer.ui.presenters.errors import chips_html
 from gpusizer.ui.presenters.tables import RANKING_COLUMNS
 from gpusizer.ui.presenters.words import Words
 from gpusizer.ui.tabs import pictures_section as pictures
-from gpusizer.ui.tabs.planning_fields import draft_fields, serving_fields
+from gpusizer.ui.tabs.machine_fold import MachineFold, machine_fold
+from gpusizer.ui.tabs.planning_fields import draft_fields, serving_fields, speed_field
 from gpusizer.ui.tabs.tab_fields import (
     Listeners,
     context_field,
@@ -43,6 +44,7 @@ class _Form:
     ttft_ms: gr.Number
     draft_model: gr.Textbox
     acceptance_rate: gr.Number
+    min_tok_s: gr.Number
 
     @property
     def inputs(self) -> list[Any]:
@@ -67,24 +69,30 @@ class _Results:
         return [getattr(self, field.name) for field in fields(self)]
 
 
-def build(handlers: Handlers, examples: Sequence[str], listeners: Listeners) -> list[Any]:
-    """Build the tab; return the components that an address fills, in the handlers' order."""
+def build(
+    handlers: Handlers, examples: Sequence[str], listeners: Listeners
+) -> tuple[list[Any], MachineFold]:
+    """Build the tab; return the components that an address fills, in the handlers' order, and the
+    fold with the visitor's own machine."""
     words = handlers.words
     with gr.Row(elem_id="gs-form", equal_height=True):
         model = model_field(words, "gs-model")
         go = go_button(words, "gs-go")
     chips = html(chips_html(examples, words("try")), "gs-examples", scripts.TRY)
     form = _advanced(model, words)
+    machine = machine_fold("size", words)
     results, pictures_part = _results(
         frame.welcome_html(handlers.gpu_count, handlers.sample, words), words
     )
-    _wire(handlers, form, go, chips, results, listeners)
+    _wire(handlers, form, machine, go, chips, results, listeners)
     pictures_part.follow(results.query, handlers, listeners)
-    return [*form.inputs, *results.outputs]
+    return [*form.inputs, *results.outputs], machine
 
 
 def _advanced(model: gr.Textbox, words: Words) -> _Form:
-    with gr.Accordion(words("advanced"), open=False, elem_id="gs-advanced"):
+    with gr.Accordion(
+        words("advanced"), open=False, elem_id="gs-advanced", elem_classes=["gs-fold"]
+    ):
         with gr.Row():
             context = context_field(words)
             concurrency = gr.Number(
@@ -100,7 +108,8 @@ def _advanced(model: gr.Textbox, words: Words) -> _Form:
             serving = serving_fields(words)
         with gr.Row():
             drafting = draft_fields(words)
-    return _Form(model, context, concurrency, engine, *serving, *drafting)
+            speed = speed_field(words)
+    return _Form(model, context, concurrency, engine, *serving, *drafting, speed)
 
 
 def _results(welcome: str, words: Words) -> tuple[_Results, pictures.PicturesPart]:
@@ -127,20 +136,24 @@ def _results(welcome: str, words: Words) -> tuple[_Results, pictures.PicturesPar
 def _wire(
     handlers: Handlers,
     form: _Form,
+    machine: MachineFold,
     go: gr.Button,
     chips: gr.HTML,
     results: _Results,
     listeners: Listeners,
 ) -> None:
     components = [*form.inputs, *results.outputs]
+    asked = [*form.inputs, *machine.inputs]
     triggers = [form.model.submit, form.context.submit, form.concurrency.submit, go.click]
-    gr.on(triggers, handlers.ask, [*form.inputs, results.query], components, **listeners("ask"))
+    triggers += [form.min_tok_s.submit, *machine.submits]
+    gr.on(triggers, handlers.ask, [results.query, *asked], components, **listeners("ask"))
     inputs, outputs = [results.query], [results.cards, results.query]
     for name, chip in (("try", chips), ("retry", results.answer)):
-        chip.choose(handlers.choose, form.inputs, components, **listeners(name))
-    results.cards.pick(handlers.pick, inputs, outputs, **listeners("add"))
-    results.cards.drop(handlers.drop, inputs, outputs, **listeners("drop"))
-    results.ranking.pick(handlers.pick, inputs, outputs, **listeners("pick"))
+        chip.choose(handlers.choose, asked, components, **listeners(name))
+    on_machine = [results.query, *machine.inputs]
+    results.cards.pick(handlers.pick, on_machine, outputs, **listeners("add"))
+    results.cards.drop(handlers.drop, on_machine, outputs, **listeners("drop"))
+    results.ranking.pick(handlers.pick, on_machine, outputs, **listeners("pick"))
     ranked = [results.answer, results.ranking, results.ranked, results.query]
     results.ranking.rank(handlers.rank, inputs, ranked, **listeners("rank"))
     file = query_box("gs-download")

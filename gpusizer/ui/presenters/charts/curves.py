@@ -59,7 +59,7 @@ def context_plot(
     ]
     title = words("pictures.context.title")
     lead = words(
-        "pictures.context.lead", concurrency=words.whole(concurrency), context=words.whole(context)
+        "pictures.context.lead", at_once=words.at_once(concurrency), context=words.whole(context)
     )
     leads = [lead, words("pictures.levels")] if drawn_levels else [lead]
     table = _numbers(title, words("column.context"), curves, "GiB", words.gib, words)

@@ -13,7 +13,7 @@ from gpusizer.ui.presenters.words import Words
 
 def memory_html(pictures: Pictures, words: Words) -> Html:
     """Draw memory by quantization; "" where there are no estimates."""
-    context, users = words.whole(pictures.context), words.whole(pictures.concurrency)
+    context, users = words.whole(pictures.context), pictures.concurrency
     picture = memory_picture(pictures.stacks, pictures.capacities, context, users, words)
     return join((el("div", picture, class_="gs-section"),) if picture else ())
 

@@ -48,11 +48,11 @@ def memory_picture(
     stacks: Sequence[Stack],
     capacities: Sequence[Capacity],
     context: str,
-    concurrency: str,
+    concurrency: int,
     words: Words,
 ) -> Html | None:
     """Draw memory by quantization, with lines at the capacities of the picked GPUs."""
-    lead = words("pictures.memory.lead", context=context, concurrency=concurrency)
+    lead = words("pictures.memory.lead", context=context, at_once=words.at_once(concurrency))
     title = words("pictures.memory.title")
     return _picture("memory", title, lead, words("column.quant"), stacks, capacities, words)
 

@@ -1,0 +1,140 @@
+"""What a visitor sees while a question is answered, and what stays when he asks another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from gpusizer.text import LANGUAGES, Language
+from gpusizer.ui.presenters.words import Words
+from tests.browser.axe import serious
+from tests.browser.test_page import LLAMA, PATHS, Open, query, wait_for_answer
+from tests.slow import SLOW_MODEL, STEPS
+
+WIDTHS = (1280, 390)
+OTHER = "Qwen/Qwen3-8B"
+NOTE_STATUSES = """(() => {
+  window.told = {};
+  const note = () => {
+    for (const part of document.querySelectorAll('.gs-status p, .gs-status li')) {
+      const place = part.closest('[id$=-status]').id;
+      (window.told[place] ??= new Set()).add(part.innerText.trim());
+    }
+  };
+  new MutationObserver(note).observe(document, {childList: true, subtree: true});
+})();"""
+TOLD = "Object.fromEntries(Object.entries(window.told).map(([at, texts]) => [at, [...texts]]))"
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize(
+    ("tab", "question", "answer"),
+    [
+        ("size", "", "#gs-answer"),
+        ("compare", "&gpus=4090", "#gs-compare-cards .gs-card"),
+        ("train", "", "#gs-training"),
+    ],
+)
+def test_every_tab_shows_the_steps_of_reading(
+    visit: Open, tab: str, question: str, answer: str, language: Language
+) -> None:
+    window, words = visit(), Words(language)
+    window.page.add_init_script(NOTE_STATUSES)
+    page = window.go(f"{PATHS[language]}?tab={tab}&model={SLOW_MODEL}{question}")
+    page.locator(answer).first.wait_for()
+    place = "gs-status" if tab == "size" else f"gs-{tab}-status"
+    steps = [words(f"step.{s.name}", count=s.count, total=s.total) for s in STEPS]
+    told = page.evaluate(TOLD)
+    assert told == {place: [words("reading", model=SLOW_MODEL), *steps]}
+    expect(page.locator(".gs-status")).to_have_count(0)
+
+
+def test_models_for_a_gpu_are_waited_for_too(visit: Open) -> None:
+    window = visit()
+    window.page.add_init_script(NOTE_STATUSES)
+    page = window.go("/?tab=reverse&gpu=4090")
+    page.locator("#gs-reverse-grid [role=gridcell]").first.wait_for()
+    assert page.evaluate(TOLD) == {"gs-reverse-status": [Words("en")("reverse.sizing")]}
+    expect(page.locator(".gs-status")).to_have_count(0)
+
+
+def ask(page: Any, model: str) -> None:
+    page.fill("#gs-model input", model)
+    page.press("#gs-model input", "Enter")
+    wait_for_answer(page, model)
+    page.wait_for_function("model => location.search.includes(`model=${model}`)", arg=model)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_parameters_of_a_frame_stay(visit: Open, width: int) -> None:
+    page = visit(width).go(f"/?embed=true&__theme=dark&model={LLAMA}&gpus=4090")
+    wait_for_answer(page, LLAMA)
+    ask(page, OTHER)
+    assert (query(page)["embed"], query(page)["__theme"]) == (["true"], ["dark"])
+    page.reload()
+    wait_for_answer(page, OTHER)
+    expect(page.locator(".gs-header")).to_be_hidden()
+    expect(page.locator("body")).to_have_class("dark")
+    page.goto(f"{page.url.split('?')[0]}?tab=train&embed=true&__theme=dark")
+    page.locator("a.gs-try:visible").first.click()
+    page.locator("#gs-training").wait_for()
+    assert (query(page)["embed"], query(page)["__theme"]) == (["true"], ["dark"])
+    assert query(page)["method"] == ["qlora"]
+
+
+def test_a_theme_is_carried_to_another_language(visit: Open) -> None:
+    page = visit().go("/?__theme=dark")
+    page.click(".gs-header nav a[hreflang='pt-BR']")
+    page.wait_for_url("**/pt?**")
+    assert query(page) == {"__theme": ["dark"]}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_one_user_is_not_counted(visit: Open, language: Language) -> None:
+    words = Words(language)
+    page = visit().go(f"{PATHS[language]}?model={LLAMA}&gpus=4090")
+    wait_for_answer(page, LLAMA)
+    for part in ("#gs-answer", "#gs-memory", "#gs-cards"):
+        expect(page.locator(part)).to_contain_text(words("at_once.one"))
+    assert "× 1 " not in page.inner_text("main")
+
+
+def test_a_least_speed_is_asked_for(visit: Open) -> None:
+    page = visit().go(f"/?model={LLAMA}&gpus=4090")
+    wait_for_answer(page, LLAMA)
+    page.click("#gs-advanced button")
+    field = page.get_by_label(Words("en")("least_speed.label"))
+    field.fill("60")
+    field.press("Enter")
+    page.wait_for_function("() => location.search.includes('min_tok_s=60')")
+    expect(page.locator("#gs-answer")).to_contain_text("slower than 60 tok/s")
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_copies_of_a_model_open_at_its_row(visit: Open, width: int) -> None:
+    window = visit(width)
+    page = window.go("/?tab=reverse&gpu=4090")
+    more = page.locator("#gs-reverse-grid [role=gridcell] [data-copies]").first
+    more.wait_for()
+    more.click()
+    box = page.locator("#gs-copies-box")
+    expect(box.locator("h3")).to_have_text(str(more.get_attribute("data-copies")))
+    expect(box.locator("li a").first).to_be_focused()
+    row, shown = more.bounding_box(), box.bounding_box()
+    assert min(abs(row["y"] + row["height"] - shown["y"]), abs(row["y"] - shown["y"])) < 40
+    assert shown["x"] >= 0 and shown["x"] + shown["width"] <= width
+    assert serious(page) == []
+    window.shot(f"copies-{width}")
+    page.keyboard.press("Escape")
+    expect(box).to_be_hidden()
+    more.focus()
+    more.press("Enter")
+    copy = box.locator("li a").first
+    model = copy.inner_text()
+    copy.press("Enter")
+    page.wait_for_function(
+        "model => document.querySelector('#gs-answer .gs-eyebrow')?.textContent === model",
+        arg=model,
+    )

@@ -1,0 +1,210 @@
+"""The page's part of the visitor's own machine and prices: state, fields, cards, scripts."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+from urllib.parse import parse_qs
+
+import gradio as gr
+import pytest
+from gradio.helpers import special_args
+
+from gpusizer.text import LANGUAGES, Language
+from gpusizer.ui.answering import answer, compare, rank
+from gpusizer.ui.handlers import Handlers
+from gpusizer.ui.other_tabs import Questions
+from gpusizer.ui.own_fields import OF_NAMED_GPUS, OWN_FIELDS, OWN_FIELDS_OF
+from gpusizer.ui.own_machine_script import same_everywhere
+from gpusizer.ui.own_outputs import own_outputs
+from gpusizer.ui.page_scripts import remember
+from gpusizer.ui.page_state import PageState
+from gpusizer.ui.picked_memory import on_possible_gpus
+from gpusizer.ui.presenters.cards import cards_html
+from gpusizer.ui.presenters.words import Words
+from tests.pages import ENGLISH, LLAMA, Page
+from tests.sizers import embedded_sizer
+
+OWN = PageState(
+    LLAMA,
+    used_gb="3.5",
+    ram_gb="64",
+    disk_gb_per_s="3.2",
+    gpu_usd="1234.5",
+    gpu_usd_per_hour="0.25",
+    usd_per_kwh="0.4",
+    gpus=("4090",),
+)
+
+
+def page_handlers() -> Handlers:
+    sizer = embedded_sizer()
+    return Handlers(sizer, lambda token: sizer.fetch, "en", ())
+
+
+def card(state: PageState, language: Language = "en") -> str:
+    words = Words(language)
+    return Page(cards_html(compare(embedded_sizer(), state), state.gpus or (), "", words)).text
+
+
+def test_the_fields_and_the_address_say_the_same() -> None:
+    assert PageState.from_query(OWN.query) == OWN
+    values = [3.5, None, 64, 3.2, 1234.5, 0.25, 0.4]
+    assert PageState(LLAMA, gpus=("4090",)).with_own(values) == OWN
+    assert OWN.with_own([None] * len(OWN_FIELDS)) == PageState(LLAMA, gpus=("4090",))
+
+
+def test_an_address_fills_the_fields_of_every_tab_and_opens_their_folds() -> None:
+    outputs = list(own_outputs(OWN))
+    for tab, names in OWN_FIELDS_OF.items():
+        fold, *values = outputs[: 1 + len(names)]
+        del outputs[: 1 + len(names)]
+        assert fold["open"] is True, tab
+        assert values == [float(v) if (v := getattr(OWN, name)) else None for name in names]
+    assert outputs == []
+    train = 2 * (1 + len(OWN_FIELDS))
+    fold, *values = own_outputs(PageState(ram_gb="64"))[train : train + 4]
+    assert "open" not in fold and values == [None] * 3, "training asks for no system memory"
+
+
+@pytest.mark.parametrize("name", OWN_FIELDS)
+@pytest.mark.parametrize("text", ["many", "-1", "<b>", "1e5"])
+def test_what_is_no_number_leaves_its_field_empty(name: str, text: str) -> None:
+    outputs = own_outputs(PageState.from_query(f"{name}={text}"))
+    assert [value for value in outputs if isinstance(value, float)] == []
+
+
+def test_a_ranking_of_all_is_asked_without_what_counts_for_named_gpus() -> None:
+    sizer = embedded_sizer()
+    report = rank(sizer, OWN)
+    codes = {note.code for note in report.notes}
+    assert not codes & {"own_memory_not_applied", "own_prices_need_a_gpu"}
+    assert report.request.usd_per_kwh == 0.4 and report.request.disk_gb_per_s == 3.2
+    plain = answer(sizer, PageState(LLAMA, usd_per_kwh="0.4", disk_gb_per_s="3.2"))
+    assert answer(sizer, OWN).tiers == plain.tiers
+    assert set(OF_NAMED_GPUS) < set(OWN_FIELDS)
+
+
+def test_own_prices_stand_on_the_card() -> None:
+    ours, usual = card(OWN), card(PageState(LLAMA, gpus=("4090",)))
+    assert ours.count(ENGLISH("basis.own")) == 2 and ENGLISH("basis.own") not in usual
+    for price in ("$1,234", "$0.25", "$0.40 a kWh"):
+        assert price in ours and price not in usual
+    assert "$0.15 a kWh" in usual
+
+
+def test_a_card_says_what_a_million_tokens_costs() -> None:
+    state = PageState(LLAMA, gpus=("4090",))
+    comparison = compare(embedded_sizer(), state)
+    assert comparison is not None and comparison.items[0].ranked is not None
+    costs = comparison.items[0].ranked.costs
+    for language in LANGUAGES:
+        words, text = Words(language), card(state, language)
+        assert words("spec.million") in text
+        for way, usd in (
+            ("owned", costs.usd_per_million_tokens_owned),
+            ("rented", costs.usd_per_million_tokens),
+        ):
+            assert usd is not None
+            assert words(f"spec.million_{way}", price=words.usd(usd)) in text
+        months = costs.break_even_months
+        assert months is not None and words.number(months, ",.3g") in text
+
+
+def test_a_price_that_nobody_knows_is_left_out() -> None:
+    text = card(PageState(LLAMA, gpus=("custom:24GB@1000GB/s@100TFLOPS@CUDA",)))
+    assert ENGLISH("spec.million") not in text and ENGLISH("spec.break_even") not in text
+
+
+def test_memory_in_use_is_stated_of_every_gpu() -> None:
+    catalogue = embedded_sizer().catalogue
+    assert on_possible_gpus(OWN, catalogue) == (OWN, ())
+    picked = PageState(usable_gb="20.5", gpus=("2x4090", "3070", "3090 (10 GB free)"))
+    state, refusals = on_possible_gpus(picked, catalogue)
+    assert state.gpus == ("2x4090 (20.500 GB free)", "3070", "3090 (10 GB free)")
+    assert (state.used_gb, state.usable_gb) == ("", "")
+    assert [error.fields["reason"] for error in refusals] == ["free_memory_beyond"]
+    held, _ = on_possible_gpus(PageState(used_gb="9", gpus=("4090", "3070")), catalogue)
+    assert held.gpus == ("4090 (9.000 GB used)", "3070")
+
+
+def test_a_gpu_that_cannot_have_that_is_counted_whole_and_said_so() -> None:
+    query = PageState(LLAMA, usable_gb="20.5", gpus=("4090", "3070")).query
+    *_, (_, cards, address) = page_handlers().compare_for(None, query, LLAMA, None, 20.5)
+    assert cards.count("20.5 GB free") > 0 and "rtx-3070-8gb: 20.5 GB" in cards
+    assert PageState.from_query(address).gpus == ("4090", "3070")
+
+
+def test_a_gpu_is_picked_on_the_machine_that_the_fields_state() -> None:
+    query = PageState(LLAMA, gpus=("4090",)).query
+    event = gr.EventData(None, {"gpu": "h100"})
+    cards, address = page_handlers().pick(None, query, event, 8, None, None, None, None, None, None)
+    assert PageState.from_query(address) == PageState(LLAMA, used_gb="8", gpus=("4090", "h100"))
+    assert cards.count("GB free)</h3>") == 2
+
+
+@pytest.mark.parametrize(
+    ("listener", "given"),
+    [("ask", ["query"]), ("compare_for", ["query"]), ("pick", ["query"]), ("choose", [])],
+)
+def test_listeners_get_who_asks_before_the_fields(listener: str, given: list[str]) -> None:
+    """Gradio fills in what stands before the fields, of which there may be any number."""
+    request = cast(gr.Request, SimpleNamespace(session={}, request=None))
+    values, *_ = special_args(
+        getattr(page_handlers(), listener),
+        [*given, *OWN_FIELDS],
+        request,
+        gr.EventData(None, {}),
+    )
+    assert values[0] is None, "nobody is signed in"
+    assert values[-len(OWN_FIELDS) :] == list(OWN_FIELDS)
+    before = values[: -len(OWN_FIELDS)]
+    assert ("query" in before) is bool(given)
+    assert any(isinstance(v, gr.EventData) for v in before) is (listener in ("pick", "choose"))
+
+
+def test_both_amounts_at_once_are_refused() -> None:
+    query = PageState(gpus=("4090",)).query
+    *_, (_, cards, _) = page_handlers().compare_for(None, query, "", 2, 20)
+    assert ENGLISH("cards.empty") in cards and "gs-message" in cards
+
+
+def _asked(tab: str, questions: Questions) -> dict[str, list[str]]:
+    asked: Any = (
+        questions.train(None, LLAMA, "lora", 2048, 1, "4090", 4, None, 0.3)
+        if tab == "train"
+        else questions.models_for("4090", "", 8192, "", False, 4, None, 32, 3.5)
+    )
+    *_, (*_, query) = asked
+    return parse_qs(query)
+
+
+@pytest.mark.parametrize("tab", ["train", "reverse"])
+def test_other_tabs_write_their_own_fields_into_the_address(tab: str) -> None:
+    query = _asked(tab, page_handlers().questions)
+    own = {"used_gb": ["4"]}
+    own |= {"usd_per_kwh": ["0.3"]} if tab == "train" else {}
+    own |= {"ram_gb": ["32"], "disk_gb_per_s": ["3.5"]} if tab == "reverse" else {}
+    assert own.items() <= query.items()
+
+
+def test_training_without_a_named_gpu_leaves_free_memory_out() -> None:
+    questions = page_handlers().questions
+    *_, (_, html, query) = questions.train(None, LLAMA, "lora", 2048, 1, "", 4)
+    assert "gs-training" in html and "used_gb" not in html
+    assert parse_qs(query)["used_gb"] == ["4"]
+
+
+def test_scripts_name_what_stays_in_the_address() -> None:
+    assert '"ram_gb"' in remember("train") and '"ram_gb"' not in remember("reverse")
+    for tab in OWN_FIELDS_OF:
+        assert '"embed", "__theme"' in remember(tab)
+    script = same_everywhere(["used_gb"], 3, ["used_gb", "used_gb"])
+    assert '["used_gb", "used_gb"].map' in script and "length: 3" in script
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_requests_at_once_are_counted_in_words(language: Language) -> None:
+    words = Words(language)
+    assert words.at_once(1) == words("at_once.one")
+    assert words.whole(2048) in words.at_once(2048)
