@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 
 # Gradio reads these variables when it is imported: it sends no analytics, and sums up its queue
-# only once in 1000 requests.
+# only once in 1000 requests. The monitoring page that would show more than the last one is closed.
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
 os.environ.setdefault("GRADIO_ANALYTICS_CACHE_FREQUENCY", "1000")
+os.environ.setdefault("GRADIO_ANALYTICS_MAX_EVENTS", "1")
 
 
 from gpusizer.answers.models_for.model_library import ModelLibrary

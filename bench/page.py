@@ -25,8 +25,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # Gradio reads both when it is imported
+os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # Gradio reads them when it is imported
 os.environ["GRADIO_ANALYTICS_CACHE_FREQUENCY"] = "1000"
+os.environ["GRADIO_ANALYTICS_MAX_EVENTS"] = "1"
 
 import gradio as gr
 import requests
