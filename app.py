@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 
 # Gradio reads these variables when it is imported: it sends no analytics, and sums up its queue
@@ -9,6 +10,9 @@ import os
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
 os.environ.setdefault("GRADIO_ANALYTICS_CACHE_FREQUENCY", "1000")
 os.environ.setdefault("GRADIO_ANALYTICS_MAX_EVENTS", "1")
+
+# What is made until the application is built stays: nothing of it is garbage to look for.
+gc.disable()
 
 
 from gpusizer.answers.models_for.model_library import ModelLibrary
@@ -45,6 +49,8 @@ sign_in = bool(os.environ.get("OAUTH_CLIENT_ID"))
 application = build_application(
     sizer, examples, fetcher.for_visitor, monitor, stored=embedded.get, sign_in=sign_in
 )
+gc.freeze()
+gc.enable()
 
 
 def port() -> int | None:
