@@ -11,7 +11,8 @@ os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
 os.environ.setdefault("GRADIO_ANALYTICS_CACHE_FREQUENCY", "1000")
 os.environ.setdefault("GRADIO_ANALYTICS_MAX_EVENTS", "1")
 
-# What is made until the application is built stays: nothing of it is garbage to look for.
+# Python looks for garbage as objects are made. What is made here, until the application is built,
+# stays: looking through it would take a second of the start, and of later answers.
 gc.disable()
 
 
