@@ -11,6 +11,7 @@ import pytest
 from bench.load.hub import PRIVATE_MODEL, PRIVATE_TOKEN, Hub, hub_process, model_id
 from bench.load.outcomes import Outcome, figures
 from bench.load.scenarios import SCENARIOS
+from bench.load.scenarios.soak import each_and_zipf, spread
 from bench.load.visitors import Question, zipf
 from bench.scaling import (
     Recent,
@@ -71,6 +72,27 @@ def test_questions_follow_zipfs_law_and_repeat_for_a_seed() -> None:
     assert counts[models[0]] > 1.5 * counts[models[1]] > 2 * counts[models[9]] > 0
     paths = Counter(question.path for question in asked(1))
     assert set(paths) == {"size", "train", "compare", "gpus"} and paths["size"] > 2000
+
+
+def test_a_soak_asks_about_each_model_evenly() -> None:
+    models = [model_id(number) for number in range(20)]
+    asked = list(each_and_zipf(models, 200))
+    tenths = [{q.fields.get("model") for q in asked[: 20 * (part + 1)]} for part in range(10)]
+    assert len(asked) == 200
+    assert all(
+        set(models[: 2 * (part + 1)]) <= tenth and len(tenth - {None}) <= 20
+        for part, tenth in enumerate(tenths)
+    )
+    assert tenths[-1] >= set(models) and len({q.path for q in asked}) == 4
+
+
+def test_a_soak_of_few_calls_asks_about_the_first_models() -> None:
+    models = [model_id(number) for number in range(20)]
+    assert [q.fields["model"] for q in each_and_zipf(models, 5)] == models[:5]
+
+
+def test_memory_is_told_from_its_middle() -> None:
+    assert spread([300_000_000, 310_000_000, 305_000_000]) == "300 to 310 MB, ± 1.6%"
 
 
 def test_every_scenario_has_a_sentence() -> None:

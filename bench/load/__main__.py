@@ -1,6 +1,6 @@
 """Load the application with visitors, and print what they met.
 
-    python -m bench.load [SCENARIO …] [--visitors N] [--seconds S] [--soak-seconds S]
+    python -m bench.load [SCENARIO …] [--visitors N] [--seconds S] [--soak-calls N]
 
 The application runs as `app.py` does, over an emulated Hub on loopback; echo and Gradio's figures
 come from an empty page. Client, Hub and servers share this machine. A call counts as refused when
@@ -34,8 +34,10 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--seconds", type=float, default=usual.seconds, help="of a measurement")
     parser.add_argument("--rounds", type=int, default=usual.rounds, help="of the speeds")
     parser.add_argument("--popular", type=int, default=usual.popular, help="models of a warm cache")
-    parser.add_argument("--distinct", type=int, default=usual.distinct, help="models asked once")
-    parser.add_argument("--soak-seconds", type=float, default=usual.soak_seconds)
+    parser.add_argument(
+        "--distinct", type=int, default=usual.distinct, help="models, each asked about once"
+    )
+    parser.add_argument("--soak-calls", type=int, default=usual.soak_calls)
     parser.add_argument("--redis-variable", default=usual.redis_variable)
     parser.add_argument("--others", nargs="*", default=(), help="addresses of running replicas")
     options = vars(parser.parse_args(argv))

@@ -21,8 +21,9 @@ from tests.hub_emulator.server import HubEmulator
 
 PRIVATE_MODEL = "load/private-model-of-a-visitor"
 PRIVATE_TOKEN = "hf_" + "loadvisitor" * 3
-_SHAPES = ((16, 2048, 5632, 32, 8), (28, 3584, 18944, 28, 4), (32, 4096, 14336, 32, 8))
-"""Layers, width, width of the MLP, heads and heads of the cache: models of 1 to 8 billion."""
+_SHAPES = tuple((layers, heads) for heads in (16, 24, 32, 40) for layers in range(16, 40))
+"""Layers and heads of 128 dimensions: 96 models of 1 to 11 billion parameters, so that what is kept
+by architecture has many to keep."""
 
 
 def model_id(number: int) -> str:
@@ -88,16 +89,16 @@ def _repositories(models: int) -> list[FakeRepo]:
     """Repositories that share the files of a few shapes, and one that is private."""
     shapes = [
         llama_repo(
-            f"load/shape-{layers}",
+            f"load/shape-{layers}-{heads}",
             layers=layers,
-            hidden=hidden,
-            intermediate=intermediate,
+            hidden=heads * 128,
+            intermediate=heads * 448,
             heads=heads,
-            kv_heads=kv_heads,
+            kv_heads=8,
             vocab=128_256,
             shards=2,
         ).files
-        for layers, hidden, intermediate, heads, kv_heads in _SHAPES
+        for layers, heads in _SHAPES
     ]
     public = [FakeRepo(model_id(number), shapes[number % len(shapes)]) for number in range(models)]
     return [*public, FakeRepo(PRIVATE_MODEL, shapes[0], private=True)]

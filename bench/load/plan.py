@@ -14,8 +14,8 @@ class Plan:
         seconds: of each measurement of speed.
         rounds: how often measurements of speed alternate.
         popular: models that the visitors of a warm server ask about, by Zipf's law.
-        distinct: models that are asked about once each.
-        soak_seconds: of the soak.
+        distinct: models that are asked about once each, and in the soak at least once.
+        soak_calls: of the soak.
         redis_variable: setting of the application that takes the address of Redis.
         others: addresses of replicas that run already, instead of two that are started.
     """
@@ -25,6 +25,6 @@ class Plan:
     rounds: int = 1
     popular: int = 50
     distinct: int = 2_000
-    soak_seconds: float = 60.0
+    soak_calls: int = 4_000
     redis_variable: str = "GPUSIZER_CACHE_URL"
     others: tuple[str, ...] = ()

@@ -73,12 +73,14 @@ _FONTS = (
     "sans-serif",
 )
 _MONO = ("ui-monospace", "SF Mono", "Menlo", "Consolas", "Liberation Mono", "monospace")
-_CALLS = 100
-"""Sessions of calls that Gradio keeps; endpoints have no state, so that any number will do."""
 _WAITING = 256
 """Requests over plain HTTP that may wait for a thread; more are refused."""
-_VISITORS = 500
-"""Sessions of visitors that Gradio keeps for each language, of 0.1 MB each."""
+_SESSIONS = CONCURRENCY
+"""Sessions that Gradio keeps of each page and of the endpoints: as many as it answers at once.
+
+A call over HTTP is a session, too. A session describes every component and holds its last answer:
+1.1 MB of a page, 0.3 MB of an endpoint. It has no state: what a visitor asked is in the browser,
+and a session that is gone is made again."""
 
 
 def page_options() -> dict[str, Any]:
@@ -142,7 +144,7 @@ def launch(application: Application, **options: Any) -> str:
     _, url, _ = endpoints.launch(
         prevent_thread_lock=True,
         mcp_server=False,  # `tools` is the MCP server
-        state_session_capacity=_CALLS,
+        state_session_capacity=_SESSIONS,
         app_kwargs=app_options,
         **{**page_options(), **options},
     )
@@ -173,7 +175,7 @@ def _page_routes(pages: FastAPI, blocks: gr.Blocks, language: Language) -> list[
     `/`, at `/en`.
     """
     mount_path, page_path = f"/{language}", PAGE_PATHS[language]
-    blocks.state_session_capacity = _VISITORS
+    blocks.state_session_capacity = _SESSIONS
     # Behind a reverse proxy that serves us below a path, Gradio's root_path holds that path.
     root_path = blocks.root_path + mount_path
     gr.mount_gradio_app(pages, blocks, mount_path, root_path=root_path, **page_options())

@@ -24,5 +24,5 @@ SCENARIOS: Mapping[str, Scenario] = {
     "privacy": privacy.search_for_a_visitors_secrets,
     "replica": replicas.with_a_replica_killed,
     "redis": replicas.with_redis_restarted,
-    "soak": soak.for_a_while,
+    "soak": soak.for_many_calls,
 }

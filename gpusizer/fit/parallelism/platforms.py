@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Literal
 
 from gpusizer.core.paths import DATA_DIR
@@ -96,7 +96,7 @@ def _platform(row: TableRow) -> Platform:
     )
 
 
-@cache
+@lru_cache(maxsize=1024)
 def _of(slug: str, form_factor: str) -> tuple[Platform, ...]:
     """Machines of a GPU with a known number of boards, in order of kind and confidence.
 
@@ -110,7 +110,7 @@ def _of(slug: str, form_factor: str) -> tuple[Platform, ...]:
     )
 
 
-@cache
+@lru_cache(maxsize=4096)  # visitors describe cards of their own
 def setup_of(gpu: Gpu, boards: int) -> Setup:
     """The smallest known machine that holds so many boards, else several of the largest."""
     if boards == 1:
