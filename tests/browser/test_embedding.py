@@ -42,7 +42,7 @@ def test_a_card_has_its_check_and_its_badge(visit: Open, width: int) -> None:
     source = card.locator(".gs-published a").first
     assert str(source.get_attribute("href")).startswith("https://")
     card.locator(".gs-badge summary").click()
-    picture = f"{window.address}badge?model={LLAMA}&gpu={GPU}"
+    picture = f"{window.address}badge?model={LLAMA}&gpu=1x{GPU}"
     expect(card.locator(".gs-badge code")).to_contain_text(f"[![gpusizer]({picture})]")
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
     assert serious(page) == []

@@ -129,6 +129,8 @@ def test_the_markdown_leads_to_the_badge_and_to_the_page() -> None:
     assert urlsplit(picture).path == "/badge"
     assert parse_qs(urlsplit(picture).query) == {"model": ["org/name"], "gpu": ["2xrtx-4090-24gb"]}
     assert parse_qs(urlsplit(page).query) == {"model": ["org/name"], "gpus": ["2xrtx-4090-24gb"]}
+    one = badge_markdown("org/name", "rtx-4090-24gb", 1)
+    assert one is not None and "gpu=1xrtx-4090-24gb" in one
     assert badge_markdown("/home/ann/model", "rtx-4090-24gb", 1) is None
     assert badge_markdown("a/b)](https://elsewhere)", "rtx-4090-24gb", 1) is None
 

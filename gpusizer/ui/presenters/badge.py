@@ -102,12 +102,15 @@ def error_badge(error: GpusizerError, sentence: str, language: Language) -> Badg
 def badge_markdown(model: str, gpu: str, count: int) -> str | None:
     """Return the Markdown that shows a badge and links to the page; None for a model of no Hub.
 
+    It names the number of cards, so that the badge says what the card beside it says, not on how
+    many cards the model would fit.
+
     >>> badge_markdown("org/name", "rtx-4090-24gb", 2)[:51]
     '[![gpusizer](https://ORIGIN/badge?model=org/name&gp'
     """
     if not is_repo_id(model):
         return None
-    card = f"{count}x{gpu}" if count > 1 else gpu
+    card = f"{count}x{gpu}"
     picture = urlencode({"model": model, "gpu": card}, safe="/")
     page = urlencode({"model": model, "gpus": card}, safe="/")
     return f"[![gpusizer]({ORIGIN}badge?{picture})]({ORIGIN}?{page})"
