@@ -14,15 +14,15 @@ from functools import cache, cached_property
 from typing import Any
 
 from bench.measurements import Row, load_profile, load_snapshot
+from gpusizer.answers.named_gpus import NamedGpu, best_on_named
 from gpusizer.answers.report import Report
 from gpusizer.answers.request import SizeRequest
 from gpusizer.answers.sizer import Sizer
 from gpusizer.answers.trainer import train
 from gpusizer.core.errors import GpusizerError, UnknownGpu
-from gpusizer.fit.best_on_gpu import best_on
 from gpusizer.fit.fit import Fitter
 from gpusizer.fit.ranking import Ranked
-from gpusizer.gpus import Catalogue, Gpu, load_catalogue
+from gpusizer.gpus import Catalogue, load_catalogue
 from gpusizer.hub.model_ref import ModelRef
 from gpusizer.hub.snapshot import RepoSnapshot
 from gpusizer.model.profile import ModelProfile
@@ -44,10 +44,8 @@ class MeasuredSizer(Sizer):
     def profile(self, request: SizeRequest) -> ModelProfile:
         return load_profile(request.model)
 
-    def placed(self, fitter: Fitter, named: Sequence[tuple[Gpu, int | None]]) -> tuple[Ranked, ...]:
-        return tuple(
-            best_on(fitter, gpu, count, rank) for rank, (gpu, count) in enumerate(named, 1)
-        )
+    def placed(self, ranker: Fitter, named: Sequence[NamedGpu]) -> list[Ranked]:
+        return best_on_named(ranker, named)
 
 
 @cache

@@ -40,21 +40,30 @@ def find_named(
     return [(cards.find(gpu.name), gpu.count or count) for gpu in requests]
 
 
-def rank_named(
-    fitter: Fitter, named: Sequence[NamedGpu], request: SizeRequest
-) -> tuple[Ranked, ...]:
-    """The best way to run the model on each of the named GPUs, with what more would fit.
+def best_on_named(fitter: Fitter, named: Sequence[NamedGpu]) -> list[Ranked]:
+    """The best way to run the model on each of the named GPUs."""
+    return [best_on(fitter, gpu, count, rank) for rank, (gpu, count) in enumerate(named, start=1)]
 
-    Costs and the speed to go by are those that the request states.
-    """
+
+def advised_on_named(fitter: Fitter, named: Sequence[NamedGpu]) -> list[Ranked]:
+    """The best way to run the model on each of the named GPUs, with what more would fit."""
     profile, workload = fitter.profile, fitter.workload
     quants = every_quant(profile, workload.engine, also=fitter.quants)
     alternatives = Fitter(profile, workload, quants, fitter.budget)
+    return [
+        advised(best, fitter, alternatives, count)
+        for best, (_, count) in zip(best_on_named(fitter, named), named, strict=True)
+    ]
+
+
+def as_requested(
+    places: Sequence[Ranked], fitter: Fitter, request: SizeRequest
+) -> tuple[Ranked, ...]:
+    """Places with the costs and the speed to go by that the request states, in its machine."""
     enough = request.min_tok_s or READING_SPEED
     ranking = []
-    for rank, (gpu, count) in enumerate(named, start=1):
-        best = advised(best_on(fitter, gpu, count, rank), fitter, alternatives, count)
-        item = _in_machine(best, fitter, request)
+    for place in places:
+        item = _in_machine(place, fitter, request)
         ranking.append(replace(item, assumptions=request.assumptions, enough=enough))
     return tuple(ranking)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +13,13 @@ from gpusizer.answers.model_card.card_answer import answer_card, with_authors_te
 from gpusizer.answers.models_for.model_library import ModelLibrary
 from gpusizer.answers.models_for.models_answer import ModelsFor
 from gpusizer.answers.models_for.service import models_for
-from gpusizer.answers.named_gpus import NamedGpu, boards_of, find_named, rank_named
+from gpusizer.answers.named_gpus import (
+    NamedGpu,
+    advised_on_named,
+    as_requested,
+    boards_of,
+    find_named,
+)
 from gpusizer.answers.own_fields import unnamed_notes
 from gpusizer.answers.planning import serving_plan
 from gpusizer.answers.report import EstimateRow, Report
@@ -35,7 +41,7 @@ from gpusizer.fit.fit import OFFLOAD_ENGINES, Fitter, asked_split, device_class_
 from gpusizer.fit.mixed_gpus import build_rig, parse_rig
 from gpusizer.fit.mixed_gpus.machine import Rig
 from gpusizer.fit.mixed_gpus.rig_plan import plan_rig
-from gpusizer.fit.ranking import Ranking, rank_gpus
+from gpusizer.fit.ranking import Ranked, Ranking, rank_gpus
 from gpusizer.gpus import Catalogue
 from gpusizer.gpus.own_cards import OwnCards, with_used_memory
 from gpusizer.hub.model_ref import ParseRef, check_revision, is_repo_id, parse_model_ref
@@ -133,7 +139,7 @@ class Sizer:
         ranker = Fitter(profile, workload, selection.rankable, budget)
         about: tuple[Note, ...] = ()
         if named:
-            ranking = Ranking(rank_named(ranker, named, request))
+            ranking = Ranking(as_requested(self.placed(ranker, named), ranker, request))
         else:
             ranking, about = self._ranked(ranker, request)
         rig = None
@@ -153,6 +159,10 @@ class Sizer:
             rig=rig,
             serving_plan=serving_plan(request, profile, quants, self.catalogue, named, budget),
         )
+
+    def placed(self, ranker: Fitter, named: Sequence[NamedGpu]) -> list[Ranked]:
+        """The best way to run the model on each named GPU; benchmarks leave the advice out."""
+        return advised_on_named(ranker, named)
 
     def _ranked(self, ranker: Fitter, request: SizeRequest) -> tuple[Ranking, tuple[Note, ...]]:
         """The ranking of what passes the filters, and what the reader must know about these."""
@@ -237,7 +247,7 @@ class Sizer:
             select_quants(self._quants(request, profile), profile, workload.engine).rankable,
             budget,
         )
-        ranking = rank_named(fitter, named, request)
+        ranking = as_requested(self.placed(fitter, named), fitter, request)
         items = (ComparedGpu(*pair, ranked) for pair, ranked in zip(named, ranking, strict=True))
         return Comparison(tuple(items), profile, workload)
 

@@ -25,6 +25,7 @@ def field(page: Any, name: str, tab: str = "size", language: Language = "en") ->
 
 
 def unfold(page: Any, tab: str = "size") -> None:
+    page.wait_for_function("() => window.gsLoaded")
     page.click(f"#gs-{tab}-machine > button")
 
 
@@ -71,7 +72,6 @@ def test_own_prices_stand_on_the_cards(visit: Open, width: int) -> None:
 def test_what_is_typed_is_remembered_until_it_is_emptied(visit: Open) -> None:
     window = visit()
     page = window.go("/")
-    page.wait_for_function("() => window.gsLoaded")
     unfold(page)
     field(page, "used_gb").fill("3.5")
     field(page, "gpu_usd").fill("900")

@@ -65,7 +65,9 @@ def test_the_table_of_a_described_card_names_what_was_stated_and_what_measures_i
     described = run(*asked, "--gpu", f"{CUSTOM} (80 GB free)").stdout
     assert "buy: $5,000 (your price)" in described
     assert "A card that you described: 89.4 GiB of memory" in described
-    assert "74.5 GiB of 89.4 GiB are free for the model, as stated" in described
+    assert (
+        "80 GB, which are 74.5 GiB of its 89.4 GiB, are free for the model, as stated" in described
+    )
     listed = run(*asked, "--gpu", "4090").stdout
     assert "  measured: " in listed and "https://" in listed
     assert "To measure it yourself:\n    llama-bench -hf " in listed
