@@ -26,6 +26,7 @@ from gpusizer.ui.own_outputs import own_outputs
 from gpusizer.ui.page_state import FORM_FIELDS, PageState
 from gpusizer.ui.picked_memory import on_possible_gpus
 from gpusizer.ui.plots import PICTURES, pictures_outputs
+from gpusizer.ui.presenters.addresses import question_href
 from gpusizer.ui.presenters.answer import answer_html
 from gpusizer.ui.presenters.cards import cards_html, gpu_names_html
 from gpusizer.ui.presenters.errors import error_html
@@ -293,7 +294,8 @@ class Handlers:
         """Return the answer, what the author says, and the facts."""
         profile, card = result.report.profile, result.report.model_card
         terms = terms_of(card.command, profile) if card and card.command else {}
-        said = model_card_html(card, self.words, f"?{state.as_author(terms).query}")
+        as_author = question_href(state.as_author(terms).query, self.words.language)
+        said = model_card_html(card, self.words, as_author)
         return join((answer_html(result, self.words), said, facts_html(profile, self.words)))
 
     def _ranking(self, report: Report) -> Outputs:

@@ -13,7 +13,8 @@ from gpusizer.ui.answer_cache import QUESTIONS
 from gpusizer.ui.badge_route import PATH as BADGE_PATH
 from gpusizer.ui.http_api import DOCS_PATH, OPENAPI_PATH, PATH
 from gpusizer.ui.metrics import Metrics
-from gpusizer.ui.presenters.frame import ENDPOINTS_PATH, PAGE_PATHS
+from gpusizer.ui.presenters.addresses import PAGE_PATHS
+from gpusizer.ui.presenters.frame import ENDPOINTS_PATH
 
 LOGGER = "gpusizer.requests"
 """Name of the logger that every request is told to, at INFO."""

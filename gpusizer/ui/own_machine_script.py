@@ -28,12 +28,16 @@ PAGE_ADDRESS_SCRIPT = f"""<script>{{
   const query = new URLSearchParams(location.search), own = stored();
   if (!location.pathname.endsWith('/endpoints') && !names.some(name => query.has(name))) {{
     for (const name of names) if (Number.isFinite(own[name])) query.set(name, own[name]);
-    if (names.some(name => query.has(name))) history.replaceState(null, '', '?' + query);
+    if (names.some(name => query.has(name))) {{
+      history.replaceState(null, '', location.pathname + '?' + query);
+    }}
   }}
   const carry = event => {{
-    const link = event.target.closest?.('a[href^="?"], .gs-header nav a');
-    if (!link) return;
-    const here = new URLSearchParams(location.search), url = new URL(link.href);
+    const link = event.target.closest?.('a[href]');
+    const url = link && new URL(link.href), isHeader = link?.closest('.gs-header nav');
+    const isOwn = url?.origin === location.origin && url.pathname === location.pathname;
+    if (!(isOwn && url.search) && !isHeader) return;
+    const here = new URLSearchParams(location.search);
     for (const name of [...kept, ...names]) {{
       if (here.has(name) && !url.searchParams.has(name)) {{
         url.searchParams.set(name, here.get(name));

@@ -11,6 +11,7 @@ from gpusizer.text import LANGUAGES, Language
 from gpusizer.ui import page_scripts as scripts
 from gpusizer.ui.handlers import Handlers
 from gpusizer.ui.presenters import frame
+from gpusizer.ui.presenters.addresses import PAGE_PATHS
 from gpusizer.ui.presenters.words import Words
 from gpusizer.ui.tabs import accuracy_tab as know
 from gpusizer.ui.tabs import catalogue_tab as catalogue
@@ -38,7 +39,7 @@ def build_page(
     html(frame.header_html(words), "gs-top", language_script)
     names = html("", "gs-names")
     if sign_in:
-        _show(sign_in, frame.PAGE_PATHS[language])
+        _show(sign_in, PAGE_PATHS[language])
     folds: dict[str, MachineFold] = {}
     with gr.Tabs(selected="size", elem_id="gs-tabs") as tabs:
         with _tab("size", words):

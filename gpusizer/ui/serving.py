@@ -51,7 +51,7 @@ from gpusizer.ui.http_status import NOT_KEPT
 from gpusizer.ui.llms import llms_text
 from gpusizer.ui.observation import Observation
 from gpusizer.ui.own_machine_script import PAGE_ADDRESS_SCRIPT
-from gpusizer.ui.presenters.frame import PAGE_PATHS
+from gpusizer.ui.presenters.addresses import PAGE_PATHS
 from gpusizer.ui.request_limits import RequestLimits
 from gpusizer.ui.tools import JsonTools
 from gpusizer.ui.visitor_limits import VisitorLimits

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from urllib.parse import urlencode
 
 _MODEL_OF_COMPARISONS = "Qwen/Qwen3-32B"
 
@@ -24,9 +23,9 @@ class TabExample:
     fields: Mapping[str, str]
 
     @property
-    def href(self) -> str:
-        """The address relative to the page of any language."""
-        return "?" + urlencode({"tab": self.tab, **self.fields}, safe="/,", errors="replace")
+    def query(self) -> dict[str, str]:
+        """The parameters of its address."""
+        return {"tab": self.tab, **self.fields}
 
 
 def comparisons(model: str = "") -> tuple[TabExample, ...]:

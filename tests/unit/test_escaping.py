@@ -10,6 +10,7 @@ import pytest
 from gpusizer.core.errors import InvalidModelId, ModelNotFound, UnknownGpu
 from gpusizer.text import LANGUAGES, Language
 from gpusizer.ui.presenters import frame
+from gpusizer.ui.presenters.addresses import PATHS
 from gpusizer.ui.presenters.cards import cards_html, gpu_names_html
 from gpusizer.ui.presenters.catalogue import COLUMNS as CATALOGUE_COLUMNS
 from gpusizer.ui.presenters.catalogue import catalogue_grid
@@ -41,7 +42,7 @@ def test_text_of_a_hostile_repository_is_escaped(language: Language) -> None:
     ]
     assert not [name for name, _ in attributes if name.startswith("on")]
     links = [value for name, value in attributes if name in ("href", "src", "action")]
-    own_prefixes = ("https://huggingface.co/", "?tab=compare&gpus=")
+    own_prefixes = ("https://huggingface.co/", f"{PATHS[language]}?tab=compare&gpus=")
     assert all(link.startswith(own_prefixes) for link in links)
     assert "${" not in markup
     assert "{{" not in markup

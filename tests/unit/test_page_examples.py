@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, urlencode
 
 import pytest
 
@@ -11,6 +11,7 @@ from gpusizer.text import LANGUAGES
 from gpusizer.ui.answering import answer
 from gpusizer.ui.handlers import Handlers
 from gpusizer.ui.page_state import PageState
+from gpusizer.ui.presenters.addresses import question_href
 from gpusizer.ui.presenters.catalogue import sold_first
 from gpusizer.ui.presenters.examples import links_html, sample_html, tab_html
 from gpusizer.ui.presenters.words import Words
@@ -25,7 +26,8 @@ EXAMPLES = (*comparisons(), *TRAININGS, *MACHINES)
 
 def fields(example: TabExample) -> dict[str, str]:
     """Read the fields as the page reads them from its address."""
-    return {name: values[0] for name, values in parse_qs(example.href.removeprefix("?")).items()}
+    _, query = question_href(example.query, "zh").split("?")
+    return {name: values[0] for name, values in parse_qs(query).items()}
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
@@ -41,7 +43,7 @@ def test_an_example_is_answered(example: TabExample) -> None:
         *_, (*_, shown, models, _, _) = questions.models_for_again(address)
         assert models["value"]["data"]
     else:
-        state = PageState.from_query(example.href.removeprefix("?"))
+        state = PageState.from_query(urlencode(example.query))
         compared = sizer.compare({"model": state.model, "gpus": list(state.gpus or ())})
         assert len(compared.items) == len(example.name.split(" · ")) == 3
         assert all(item.ranked for item in compared.items)

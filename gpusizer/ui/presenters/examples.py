@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from gpusizer.ui.answering import PageAnswer
 from gpusizer.ui.choices import KINDS, Tier
+from gpusizer.ui.presenters.addresses import question_href
 from gpusizer.ui.presenters.first_choice import headline_text
 from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.words import Words
@@ -14,7 +15,10 @@ from gpusizer.ui.tab_examples import TabExample
 
 def links_html(examples: Sequence[TabExample], words: Words) -> Html:
     """Write links that answer an example."""
-    links = [el("a", example.name, href=example.href, class_="gs-try") for example in examples]
+    links = [
+        el("a", example.name, href=question_href(example.query, words.language), class_="gs-try")
+        for example in examples
+    ]
     return el("div", el("span", words("try"), class_="gs-small"), join(links), class_="gs-chips")
 
 

@@ -8,14 +8,11 @@ from typing import Any
 
 from gpusizer.hub.reading_steps import ReadingStep
 from gpusizer.text import LANGUAGES
+from gpusizer.ui.presenters.addresses import PATHS
 from gpusizer.ui.presenters.code import code_html
 from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.words import Words
 
-PATHS = {"en": "./", "zh": "zh", "pt": "pt"}
-"""Path of each language's page, relative to any of them."""
-PAGE_PATHS = {"en": "/", "zh": "/zh", "pt": "/pt"}
-"""The same from the root of the application."""
 LOCALES = {"en": "en", "zh": "zh-CN", "pt": "pt-BR"}
 _OWN_NAMES = {"en": "English", "zh": "简体中文", "pt": "Português"}
 

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import pandas as pd
 
 from gpusizer.core.printable import printable
+from gpusizer.ui.presenters.addresses import question_href
 from gpusizer.ui.presenters.html import Html, el
 from gpusizer.ui.presenters.number_format import DASH
 from gpusizer.ui.presenters.words import Words
@@ -92,7 +93,7 @@ def gpu_cell(name: str, detail: str, slug: str, words: Words, rank: int | None =
     link = el(
         "a",
         words("pick"),
-        href=f"?tab=compare&gpus={slug}",
+        href=question_href({"tab": "compare", "gpus": slug}, words.language),
         class_="gs-button",
         data_pick=slug,
         aria_label=words("pick.label", gpu=name),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import date
 from typing import Any, cast
-from urllib.parse import urlencode
 
 import pandas as pd
 
@@ -13,6 +12,7 @@ from gpusizer.answers.models_for.models_answer import ModelsFor
 from gpusizer.core.units import GIB
 from gpusizer.fit.fit import Verdict
 from gpusizer.memory.workload import DEFAULT_CONTEXT
+from gpusizer.ui.presenters.addresses import question_href
 from gpusizer.ui.presenters.grid import Column, Grid, named, shown
 from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.marks import verdict_badge
@@ -66,7 +66,7 @@ def _newcomers(trending: list[Mapping[str, Any]], gpu: str, words: Words) -> Htm
     items = [
         el(
             "li",
-            el("a", model["repo_id"], href=_address(model["repo_id"], gpu)),
+            el("a", model["repo_id"], href=_address(model["repo_id"], gpu, words)),
             " ",
             el("small", " · ".join(_newcomer_facts(model, words))),
         )
@@ -165,7 +165,7 @@ def _speed_text(model: Mapping[str, Any], words: Words) -> str:
 
 def _model(model: Mapping[str, Any], gpu: str, words: Words) -> Html:
     """Write the model's ID as a link to its answer on the same GPU, with its configuration."""
-    link = el("a", model["repo_id"], href=_address(model["repo_id"], gpu, model["context"]))
+    link = el("a", model["repo_id"], href=_address(model["repo_id"], gpu, words, model["context"]))
     way = f"{model['quant_name']} · {model['engine_name']} · {words('task.' + model['task'])}"
     copies = len(model["copies"])
     if not copies:
@@ -210,13 +210,13 @@ def _copy(copy: Mapping[str, Any], gpu: str, context: int, words: Words) -> Html
     facts = (words(f"release.{copy['kind']}"), copy["quant_name"], words.verdict(copy["verdict"]))
     return el(
         "li",
-        el("a", copy["repo_id"], href=_address(copy["repo_id"], gpu, context)),
+        el("a", copy["repo_id"], href=_address(copy["repo_id"], gpu, words, context)),
         el("small", " · ".join(facts)),
     )
 
 
-def _address(repo_id: str, gpu: str, context: int = DEFAULT_CONTEXT) -> str:
+def _address(repo_id: str, gpu: str, words: Words, context: int = DEFAULT_CONTEXT) -> str:
     """The address of a model's own answer on the same GPU."""
     used = {} if context == DEFAULT_CONTEXT else {"context": context}
     gpus = {"gpus": gpu} if gpu else {}
-    return f"?{urlencode({'model': repo_id, **used, **gpus}, safe='/,', errors='replace')}"
+    return question_href({"model": repo_id, **used, **gpus}, words.language)
