@@ -24,6 +24,7 @@ FORM_FIELDS = (
     "draft_model",
     "acceptance_rate",
     "min_tok_s",
+    "max_usd",
 )
 """Fields of the form besides the model, in its order."""
 _DECIMAL = re.compile(r"\d{1,12}(\.\d{1,12})?")
@@ -61,6 +62,7 @@ class PageState:
     draft_model: str = ""
     acceptance_rate: str = ""
     min_tok_s: str = ""
+    max_usd: str = ""
 
     @classmethod
     def from_query(cls, query: str) -> PageState:
@@ -103,6 +105,7 @@ class PageState:
             self.draft_model,
             decimal(self.acceptance_rate),
             decimal(self.min_tok_s),
+            decimal(self.max_usd),
         )
 
     @property

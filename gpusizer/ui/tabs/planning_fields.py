@@ -1,4 +1,4 @@
-"""Fields of a target, a draft model and a least speed, which the size tab folds away."""
+"""Fields of a target, a draft model, a least speed and a budget, which the size tab folds away."""
 
 from __future__ import annotations
 
@@ -40,6 +40,9 @@ def draft_fields(words: Words) -> tuple[gr.Textbox, gr.Number]:
     )
 
 
-def speed_field(words: Words) -> gr.Number:
-    """Build the tokens a second that each user should see."""
-    return gr.Number(None, label=words("least_speed.label"), info=words("least_speed.info"))
+def wish_fields(words: Words) -> tuple[gr.Number, gr.Number]:
+    """Build the tokens a second that each user should see, and the dollars to spend on GPUs."""
+    return (
+        gr.Number(None, label=words("least_speed.label"), info=words("least_speed.info")),
+        gr.Number(None, label=words("budget.label"), info=words("budget.info")),
+    )

@@ -18,7 +18,7 @@ from gpusizer.ui.presenters.tables import RANKING_COLUMNS
 from gpusizer.ui.presenters.words import Words
 from gpusizer.ui.tabs import pictures_section as pictures
 from gpusizer.ui.tabs.machine_fold import MachineFold, machine_fold
-from gpusizer.ui.tabs.planning_fields import draft_fields, serving_fields, speed_field
+from gpusizer.ui.tabs.planning_fields import draft_fields, serving_fields, wish_fields
 from gpusizer.ui.tabs.tab_fields import (
     Listeners,
     context_field,
@@ -45,6 +45,7 @@ class _Form:
     draft_model: gr.Textbox
     acceptance_rate: gr.Number
     min_tok_s: gr.Number
+    max_usd: gr.Number
 
     @property
     def inputs(self) -> list[Any]:
@@ -108,8 +109,9 @@ def _advanced(model: gr.Textbox, words: Words) -> _Form:
             serving = serving_fields(words)
         with gr.Row():
             drafting = draft_fields(words)
-            speed = speed_field(words)
-    return _Form(model, context, concurrency, engine, *serving, *drafting, speed)
+        with gr.Row():
+            wishes = wish_fields(words)
+    return _Form(model, context, concurrency, engine, *serving, *drafting, *wishes)
 
 
 def _results(welcome: str, words: Words) -> tuple[_Results, pictures.PicturesPart]:
@@ -145,7 +147,7 @@ def _wire(
     components = [*form.inputs, *results.outputs]
     asked = [*form.inputs, *machine.inputs]
     triggers = [form.model.submit, form.context.submit, form.concurrency.submit, go.click]
-    triggers += [form.min_tok_s.submit, *machine.submits]
+    triggers += [form.min_tok_s.submit, form.max_usd.submit, *machine.submits]
     gr.on(triggers, handlers.ask, [results.query, *asked], components, **listeners("ask"))
     inputs, outputs = [results.query], [results.cards, results.query]
     for name, chip in (("try", chips), ("retry", results.answer)):
