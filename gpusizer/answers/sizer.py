@@ -256,7 +256,6 @@ class Sizer:
 
         Raises GpusizerErrors about the request; models that cannot be read are listed as such.
         """
-
         budget = self.new_budget()
 
         def read(model: str) -> ModelProfile:
