@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from typing import Any
 
 from gpusizer.answers.trainer import train
@@ -19,6 +20,12 @@ CARDS = embedded_sizer().catalogue
 def answer(**fields: Any) -> TrainingReport:
     sizer = embedded_sizer()
     return train(sizer.fetch, sizer.catalogue, {"model": LLAMA, **fields})
+
+
+@cache
+def every_place(**fields: Any) -> TrainingReport:
+    """A report with all places, kept: for tests of one day's prices."""
+    return answer(top=0, **fields)
 
 
 def as_json(report: TrainingReport) -> dict[str, Any]:

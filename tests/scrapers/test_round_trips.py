@@ -63,17 +63,24 @@ def test_default_branch(
     assert len(snapshot.components[0].files) == shards
 
 
+def assert_read_alike(
+    hub: HubEmulator, fetch: Fetch, expected: RepoSnapshot, *reads: tuple[int, ...]
+) -> None:
+    """Reads one after the other find the same, each with its own waves of requests."""
+    for waves in reads:
+        hub.expect_waves(*waves)
+        snapshot = fetch(expected.repo_id)
+        assert cost(hub) == (sum(waves), len(waves))
+        assert snapshot.components == expected.components
+
+
 @pytest.mark.parametrize("status", [404, 429, 500, 501, 503])
 def test_headers_route_refused(hub: HubEmulator, fetch: Fetch, status: int) -> None:
     """The route is requested once; after its refusal, further models are read from their files."""
     hub.add(llama_repo("org/name", layers=12, shards=10))
     expected = fetch("org/name")
     hub.options.safetensors_metadata_status = status
-    for waves in (SHARD_BY_SHARD_AFTER_REFUSAL, SHARD_BY_SHARD):
-        hub.expect_waves(*waves)
-        snapshot = fetch("org/name")
-        assert cost(hub) == (sum(waves), len(waves))
-        assert snapshot.components == expected.components
+    assert_read_alike(hub, fetch, expected, SHARD_BY_SHARD_AFTER_REFUSAL, SHARD_BY_SHARD)
 
 
 def test_other_revision(hub: HubEmulator, fetch: Fetch) -> None:
@@ -96,11 +103,7 @@ def test_route_of_small_files_refused(
     hub.add(llama_repo("org/name", shards=2))
     expected = fetch("org/name")
     hub.options.resolve_cache_status = status
-    for waves in (SHARDED_AT_MIRROR, next_waves):
-        hub.expect_waves(*waves)
-        snapshot = fetch("org/name")
-        assert cost(hub) == (sum(waves), len(waves))
-        assert snapshot.components == expected.components
+    assert_read_alike(hub, fetch, expected, SHARDED_AT_MIRROR, next_waves)
 
 
 NAMELESS = llama_repo("bare", shards=2)

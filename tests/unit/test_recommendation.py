@@ -11,10 +11,7 @@ from typing import Any
 import pytest
 
 from gpusizer.answers.report import Report, line
-from gpusizer.answers.trainer import train
-from gpusizer.answers.training_report import TrainingReport
 from gpusizer.cli.tables import report_text
-from gpusizer.cli.training_tables import training_text
 from gpusizer.fit.alternatives import break_even_months
 from gpusizer.fit.fit import Fitter, Verdict
 from gpusizer.fit.ranking import rank_gpus
@@ -42,6 +39,7 @@ from gpusizer.ui.presenters.words import Words
 from tests.pages import Page
 from tests.priced_day import PRICED_DAY, priced_day, set_day
 from tests.sizers import embedded_sizer
+from tests.training_reports import every_place
 
 pytestmark = pytest.mark.usefixtures(priced_day.__name__)
 
@@ -55,12 +53,6 @@ GPUS = {gpu.slug: gpu for gpu in load_catalogue().gpus}
 @cache
 def report(model: str = LLAMA_8B, **fields: Any) -> Report:
     return embedded_sizer().size({"model": model, "top": 0, **fields})
-
-
-@cache
-def training(model: str = LLAMA_8B, **fields: Any) -> TrainingReport:
-    sizer = embedded_sizer()
-    return train(sizer.fetch, sizer.catalogue, {"model": model, "top": 0, **fields})
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -279,7 +271,7 @@ def test_modules_of_servers_state_their_rent() -> None:
     codes = {note.code for note in fastest.why}
     assert "why_rent" in codes
     assert not codes & {"why_price_used", "why_price_new"}
-    item = training("Qwen/Qwen3-8B", method="full").alternatives[1]
+    item = every_place(model="Qwen/Qwen3-8B", method="full").alternatives[1]
     assert "why_rent" in {note.code for note in item.why}
 
 
@@ -372,55 +364,6 @@ def test_alternatives_are_said_in_every_language(language: Any) -> None:
     text = Page(answer_html(page_answer, words)).text
     for kind in ("cheapest", "fastest", "rent"):
         assert words(f"choice.{kind}") in text
-    trained = Page(training_html(training(), words)).text
+    trained = Page(training_html(every_place(), words)).text
     assert words("choice.cheapest") in trained
-    assert training().ranking[0].fit.gpu.name in trained
-
-
-def test_training_opens_with_no_module_of_devices() -> None:
-    """Ordered by memory it opened with two Jetsons."""
-    smallest = training("Qwen/Qwen3-8B", rank_by="smallest").ranking[:2]
-    assert {item.fit.gpu.segment for item in smallest} == {"embedded"}
-    first = training().ranking[0]
-    assert first.fit.gpu.segment != "embedded"
-    assert first.score.missed() == ()
-    assert f"recommended: 1 x {first.fit.gpu.name}:" in training_text(training())
-    headline = Page(training_html(training(), Words("en"))).text
-    assert f"runs on one {first.fit.gpu.name}, with" in headline
-
-
-@pytest.mark.parametrize("method", ["lora", "full"])
-def test_training_is_ranked_by_conditions_then_by_rent(method: str) -> None:
-    ranking = [item for item in training(method=method).ranking if item.fit.verdict is Verdict.FITS]
-    keys = [item.score.key for item in ranking]
-    assert keys == sorted(keys)
-    clean = [item for item in ranking if not item.score.missed()]
-    assert clean == ranking[: len(clean)]
-    assert len(clean) > 5
-    rented = [item.score.most_usd for item in clean if item.score.most_usd is not None]
-    assert rented == sorted(rented)
-
-
-def test_a_training_must_end_within_a_week_or_as_asked() -> None:
-    day = training(dataset_tokens=10**9).ranking
-    assert day[0].cost.hours is not None
-    assert day[0].cost.hours <= 7 * 24
-    slow = [item for item in day if item.score.fast_enough is False]
-    assert slow and all((item.cost.hours or 0) >= 7 * 24 for item in slow)
-    asked = training(min_tok_s=5000).ranking
-    assert asked and all(item.rate is None or item.rate.likely >= 5000 for item in asked)
-
-
-def test_training_alternatives() -> None:
-    alternatives = {item.kind: item for item in training().alternatives}
-    assert list(alternatives) == ["cheapest", "fastest", "rent"]
-    data = training().to_json(say_note)
-    assert [item["kind"] for item in data["alternatives"]] == list(alternatives)
-    assert data["ranking"][0]["score"]["trains"] is True
-    rent = alternatives["rent"].item
-    costs = [
-        item.cost.usd
-        for item in training().ranking
-        if item.fit.verdict is Verdict.FITS and not item.score.missed()
-    ]
-    assert rent.cost.usd == min(usd for usd in costs if usd is not None)
+    assert every_place().ranking[0].fit.gpu.name in trained
