@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 
 import pandas as pd
 
-from bench import serving
+from bench import start_up_logs
 from bench.errors import between_tails
 from bench.first_contact import not_fitted_on
 from bench.front_door import gpu_of
@@ -67,10 +67,10 @@ def _residuals(rows: Iterable[Row]) -> Iterator[tuple[str, str, float]]:
     for row in rows:
         if row["kind"] != "serving" or row["engine"] != "vllm":
             continue
-        if serving.apart(row) or row["id"] in not_fitted_on() or _is_unnamed_amd_card(row):
+        if start_up_logs.apart(row) or row["id"] in not_fitted_on() or _is_unnamed_amd_card(row):
             continue
-        era = era_of(serving.fields_of(row)["engine_version"])
-        for comparison in serving.compare(row):
+        era = era_of(start_up_logs.fields_of(row)["engine_version"])
+        for comparison in start_up_logs.compare(row):
             component = comparison.component
             key = (component, comparison.dup_group)
             is_new = component in UNITS and key not in counted_keys
@@ -95,7 +95,7 @@ def _is_uninformative(row: Row, component: str) -> bool:
     Graphs of some versions were printed with noise, and in others either of two samplers may have
     run and no source says which.
     """
-    era = era_of(serving.fields_of(row)["engine_version"])
+    era = era_of(start_up_logs.fields_of(row)["engine_version"])
     if component == "graphs":
         return _NOISY_GRAPHS[0] <= era.since < _NOISY_GRAPHS[1]
     either = _TWO_SAMPLERS[0] <= era.since < _TWO_SAMPLERS[1]

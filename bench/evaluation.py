@@ -14,7 +14,17 @@ from itertools import chain
 
 import pandas as pd
 
-from bench import first_contact, left_out, llama_cpp, pipelines, serving, speed_answers, training
+from bench import (
+    first_contact,
+    left_out,
+    llama_cpp,
+    pipelines,
+    quality,
+    served_answers,
+    speed_answers,
+    start_up_logs,
+    training,
+)
 from bench.errors import Comparison, Errors, Shared, frame_of, one_per_group, shared, summarize
 from bench.measurements import ALL_TABLES, Row, load
 from bench.speed_cases import read_cases
@@ -22,12 +32,14 @@ from bench.speed_scores import Scores, score
 from bench.speed_tables import constants_without
 
 PREDICTORS: dict[str, Callable[[Row], Iterator[Comparison]]] = {
-    "serving": serving.compare,
+    "serving": start_up_logs.compare,
     "llama_cpp": llama_cpp.compare,
     "gguf_size": llama_cpp.compare_file,
     "pipeline": pipelines.compare,
     "training": training.compare,
     "throughput": speed_answers.compare,
+    "quality": quality.compare,
+    "serving_load": served_answers.compare,
 }
 """Kind of row -> function that compares it. Rows of other kinds have no comparisons."""
 
@@ -62,6 +74,9 @@ COMPONENTS = (
     "decode_tensor",
     "prefill",
     "serving",
+    "served_rate",
+    "served_each",
+    "served_first",
 )
 """Every component in the order of the tables."""
 
@@ -225,7 +240,7 @@ def verdicts(rows: Iterable[Row]) -> Verdicts:
     total = Verdicts()
     for row in listed:
         if row["kind"] == "serving":
-            total += _of_outcome(row, serving.says_it_fits(row))
+            total += _of_outcome(row, start_up_logs.says_it_fits(row))
     out, ran = training.verdicts(row for row in listed if "stack" in row)
     for run in (*out, *ran):
         total += _of_outcome(run.row, run.fits)

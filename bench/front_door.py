@@ -14,13 +14,14 @@ from functools import cache, cached_property
 from typing import Any
 
 from bench.measurements import Row, load_profile, load_snapshot
-from gpusizer.answers.named_gpus import NamedGpu, best_on_named
+from gpusizer.answers.named_gpus import NamedGpu
+from gpusizer.answers.question import Question
 from gpusizer.answers.report import Report
 from gpusizer.answers.request import SizeRequest
 from gpusizer.answers.sizer import Sizer
 from gpusizer.answers.trainer import train
+from gpusizer.answers.training_request import TrainingRequest
 from gpusizer.core.errors import GpusizerError, UnknownGpu
-from gpusizer.fit.fit import Fitter
 from gpusizer.fit.ranking import Ranked
 from gpusizer.gpus import Catalogue, load_catalogue
 from gpusizer.hub.model_ref import ModelRef
@@ -44,8 +45,10 @@ class MeasuredSizer(Sizer):
     def profile(self, request: SizeRequest) -> ModelProfile:
         return load_profile(request.model)
 
-    def placed(self, ranker: Fitter, named: Sequence[NamedGpu]) -> list[Ranked]:
-        return best_on_named(ranker, named)
+    def places(
+        self, question: Question, named: Sequence[NamedGpu], *, advised: bool = True
+    ) -> Iterator[Ranked]:
+        return super().places(question, named, advised=False)
 
 
 @cache
@@ -76,7 +79,7 @@ def size(fields: Fields) -> Answer | None:
 def report(fields: Fields) -> Report | None:
     """Return the report before it becomes JSON, with what its speeds are computed from."""
     try:
-        return _sizer().size(json.loads(_request_json(fields)))
+        return _sizer().size(SizeRequest.from_fields(json.loads(_request_json(fields))))
     except GpusizerError:
         return None
 
@@ -104,7 +107,7 @@ def _request_json(fields: Fields) -> str:
 @cache
 def _sized(text: str, condition: str) -> Answer | None:
     try:
-        return _sizer().size(json.loads(text)).to_json(say_note)
+        return _sizer().size(SizeRequest.from_fields(json.loads(text))).to_json(say_note)
     except GpusizerError:
         return None
 
@@ -112,7 +115,8 @@ def _sized(text: str, condition: str) -> Answer | None:
 @cache
 def _trained(text: str, condition: str) -> Answer | None:
     try:
-        return train(_fetch, catalogue(), json.loads(text)).to_json(say_note)
+        request = TrainingRequest.from_fields(json.loads(text))
+        return train(_fetch, catalogue(), request).to_json(say_note)
     except GpusizerError:
         return None
 

@@ -24,6 +24,9 @@ TRAINING = FOLDER / "training.jsonl"
 SPEEDS = FOLDER / "throughput.jsonl"
 """File of measured speeds, in tokens per second."""
 
+SERVING_LOAD = FOLDER / "serving_load.jsonl"
+"""File of servers under load, which `bench.serving` reads."""
+
 ALL_TABLES = (*TABLES, TRAINING, SPEEDS)
 
 SNAPSHOT_FOLDERS = (SNAPSHOTS_DIR, GENERATED_DIR / "measured_models")

@@ -13,9 +13,8 @@ import time
 
 from gpusizer.answers.selection import select_quants
 from gpusizer.core.paths import SNAPSHOTS_DIR
-from gpusizer.fit.candidate_search import choose
-from gpusizer.fit.fit import Fitter
-from gpusizer.fit.ranking import rank_gpus
+from gpusizer.fit.ranking import rank_gpus, ways_to_rank
+from gpusizer.fit.study import Study
 from gpusizer.gpus import load_catalogue
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import build_profile
@@ -43,14 +42,13 @@ def main() -> None:
         if snapshot is None:
             raise SystemExit(f"{repo_id} is not embedded")
         profile = build_profile(snapshot)
-        quants = select_quants(("all",), profile).shown
+        quants = select_quants(("all",), profile).rankable
         seconds = []
         for _ in range(RUNS):
             begun = time.process_time()
-            fitter = Fitter(profile, Workload(), quants)
-            rank_gpus(fitter, catalogue, "recommended", 20)
+            rank_gpus(Study(profile, Workload(), quants), catalogue, "recommended", 20)
             seconds.append(time.process_time() - begun)
-        ranked = len(choose(Fitter(profile, Workload(), quants), catalogue))
+        ranked = len(ways_to_rank(Study(profile, Workload(), quants), catalogue))
         median = statistics.median(seconds)
         print(f"{repo_id:34} {ranked:>5} {median * 1000:>10.1f} {median / BUDGET_SECONDS:>9.0%}")
 

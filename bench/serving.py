@@ -1,259 +1,210 @@
-"""Compares start-up logs of serving engines with public answers."""
+"""Compares servers under load with published runs, and fits the constants behind them.
+
+    python -m bench.serving [--worst N] [--write]
+
+For every run of `data/measurements/serving_load.jsonl` that a request can state it prints errors of
+output tokens per second, of the time of each token and of the first token, by source, each source
+with the same weight: with the constants fitted on all runs, with the source left out (what counts),
+and of a plain roofline (data-sheet rates, no host, no latency of links). `--write` writes the
+constants and bands that gpusizer uses.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+import argparse
+import csv
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
-from bench import rivals
-from bench.errors import Comparison
-from bench.front_door import AnsweredRow, estimate_of, gpu_of, size
-from bench.measurements import Row, load_profile
-from bench.rivals import Rival
-from gpusizer.memory.quants import Quant, find_quant
-from gpusizer.memory.quants.native import native_quant
-from gpusizer.model.architecture import Attention
-from gpusizer.model.profile import ModelProfile
-from gpusizer.model.tensor_roles import Part
+import numpy as np
 
-UNASKABLE = frozenset(
-    {
-        "lora",
-        "shared_with_trainer",
-        "shared_gpu",
-        "patched",
-        "mixed_ranks",
-        "cpu_offload",
-        "data_parallel_attention",
-        "pooling",
-    }
+from bench.served_answers import EACH, FIRST, QUANTITIES, RATE
+from bench.serving_cases import Case, read_cases
+from bench.serving_fit import (
+    Factors,
+    Problem,
+    by_source,
+    factors_of,
+    fit,
+    left_out,
+    linearize,
+    medians,
 )
-"""Circumstances that no request can state."""
+from gpusizer.fit.serving.bands import BAND_TABLE, EVERY, regime_of
+from gpusizer.fit.serving.constants import CONSTANT_TABLE, Constants, classes_of
+from gpusizer.fit.serving.server import Server
 
-_SECOND_MODEL = "draft_model"
-_GROWS_EVENLY = {Attention.FULL, Attention.MLA, Attention.NONE, Attention.CROSS}
-_ON_GPU = ("fits", "tight")
-_SAME_NAMES = (
-    "engine",
-    "gpu_count",
-    "tensor_parallel",
-    "pipeline_parallel",
-    "kv_dtype",
-    "max_num_seqs",
-    "max_num_batched_tokens",
-    "enforce_eager",
-    "prefix_caching",
-    "sampler",
-)
+_NAMES = {RATE: "output tokens/s", EACH: "each token", FIRST: "first token"}
+_TAILS = (0.1, 0.9)
+_FEWEST = 20
+_ROOFLINE = Constants(1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0)
+
+Predicted = Mapping[str, float]
 
 
-def fields_of(row: Row) -> dict[str, Any]:
-    """Return the row's settings as fields of a request; unstated settings are None."""
-    version = (row.get("engine_version"), row.get("engine_generation"))
-    own_drafts = _SECOND_MODEL in row.get("flags", ()) and _has_drafts(load_profile(row["profile"]))
-    return {
-        "model": row["profile"],
-        "quant": row["quant"],
-        "gpu": gpu_of(row),
-        **{name: row.get(name) for name in _SAME_NAMES},
-        "engine_version": " ".join(filter(None, version)),
-        "context": row.get("max_model_len"),
-        "expert_parallel": row["tensor_parallel"] if row.get("expert_parallel") else None,
-        "memory_utilization": row.get("utilization"),
-        "text_only": "text_only" in row.get("flags", ()),
-        "draft_tokens": row.get("draft_tokens", 1) if own_drafts else None,
-    }
+@dataclass(frozen=True)
+class Columns:
+    """Predictions of every case in three ways, and the factors fitted on all."""
+
+    cases: Sequence[Case]
+    factors: Factors
+    fitted: Sequence[Predicted]
+    blind: Sequence[Predicted]
+    roofline: Sequence[Predicted]
 
 
-def _has_drafts(profile: ModelProfile) -> bool:
-    """Whether the checkpoint has its own draft layers, to which `draft_tokens` applies."""
-    return any(group.part is Part.MTP for group in profile.groups)
-
-
-def apart(row: Row) -> bool:
-    """Whether something ran that no request can state, such as adapters or a second model."""
-    flags = set(row.get("flags", ()))
-    second = _SECOND_MODEL in flags and not _has_drafts(load_profile(row["profile"]))
-    return second or bool(flags & UNASKABLE)
-
-
-class Scenario(AnsweredRow):
-    """A start of a serving engine and the answer to its request."""
-
-    @property
-    def per_gpu(self) -> dict[str, int]:
-        amounts: dict[str, int] = self.estimate["per_gpu"]
-        return amounts
-
-    @property
-    def gpus(self) -> int:
-        return int(self.estimate["gpus"])
-
-    @property
-    def context(self) -> int:
-        """Tokens of the answer's cache: fewer than requested if the answer reduces them."""
-        return int(self.answer["workload"]["context"])
-
-    @property
-    def even(self) -> bool:
-        """Whether every token costs the same: no windows, no recurrent states."""
-        arch = self.profile.architecture
-        return arch is not None and all(s.attention in _GROWS_EVENLY for s in arch.layer_plan)
-
-    @property
-    def family(self) -> str:
-        """Name of the activation model that applies."""
-        arch = self.profile.architecture
-        if any(group.part is Part.VISION for group in self.profile.groups):
-            return "vision"
-        return "moe" if arch is not None and arch.experts else "dense"
-
-    def capacity(self, name: str) -> float | None:
-        """Return a number of the answer's `capacity`, None for an answer without a card."""
-        value: float | None = self.estimate.get("capacity", {}).get(name)
-        return value
-
-
-def scenario(row: Row) -> Scenario | None:
-    """Return the answer to a row's request, None if it is refused."""
-    fields = fields_of(row)
-    answer = size(fields)
-    return None if answer is None else Scenario(row, fields, answer)
-
-
-def compare(row: Row) -> Iterator[Comparison]:
-    """Compare every component that the row measured and that the answer shows."""
-    run = scenario(row)
-    if run is not None:
-        yield from _weights(run)
-        yield from _cache(run)
-        yield from _runtime(run)
-        yield from _pool(run)
-
-
-def says_it_fits(row: Row) -> bool | None:
-    """Return the printed verdict, None if no request can state the run or name its card."""
-    if apart(row):
-        return None
-    run = scenario(row)
-    if run is None or not run.fields["gpu"]:
-        return None
-    return run.estimate["verdict"] in _ON_GPU and bool(run.capacity("kv_cache_pool_bytes"))
-
-
-def _comparison(
-    run: Scenario,
-    component: str,
-    measured: float,
-    predicted: float,
-    guess: float | None,
-    variant: str = "",
-    in_bytes: bool = True,
-    rival: Rival | None = None,
-) -> Comparison:
-    row = run.row
-    return Comparison(
-        row["engine"],
-        component,
-        variant,
-        row["id"],
-        row["dup_group"],
-        row["source_group"],
-        row["source_url"],
-        measured,
-        predicted,
-        guess,
-        in_bytes,
-        rival,
-        apart(row),
+def evaluated(cases: Sequence[Case]) -> Columns:
+    """Fit on all cases, and without each source."""
+    problem = Problem.of(cases)
+    theta = fit(problem)
+    linear = linearize(problem, theta)
+    factors = factors_of(problem, theta)
+    blind: dict[int, Predicted] = {}
+    for source in sorted({case.source for case in cases}):
+        others = factors_of(problem, left_out(problem, theta, linear, source))
+        blind |= {i: c.predicted(others) for i, c in enumerate(cases) if c.source == source}
+    return Columns(
+        cases,
+        factors,
+        [case.predicted(factors) for case in cases],
+        [blind[i] for i in range(len(cases))],
+        [case.on(Server.with_constants(case.facts, _ROOFLINE)) for case in cases],
     )
 
 
-def _weights(run: Scenario) -> Iterator[Comparison]:
-    measured = run.row["measured"].get("weights_bytes")
-    if measured:
-        native = run.row["quant"] == "native"
-        stored = "stored" if run.profile.quantization is None and native else "quantized"
-        predicted, guess = run.per_gpu["weights_bytes"], _naive_weights(run)
-        rival = rivals.hf_mem_weights(run.row, run.gpus)
-        yield _comparison(run, "weights", measured, predicted, guess, stored, rival=rival)
-
-
-def _quant(row: Row, profile: ModelProfile) -> tuple[Quant, bool]:
-    native = row["quant"] == "native"
-    return (native_quant(profile) if native else find_quant(row["quant"])), native
-
-
-def _naive_weights(run: Scenario) -> float:
-    quant, native = _quant(run.row, run.profile)
-    return rivals.naive_weights_bytes(run.profile, quant, native=native) / run.gpus
-
-
-def _naive_per_token(run: Scenario) -> float:
-    return rivals.naive_kv_bytes_per_token(run.profile) / run.gpus
-
-
-def _cache(run: Scenario) -> Iterator[Comparison]:
-    """Compare bytes per token if all tokens cost the same, else bytes of a sequence.
-
-    If the answer shortens the sequence, its number for the shorter sequence is compared.
-    """
-    measured, context = run.row["measured"], run.row.get("max_model_len")
-    sequence = run.per_gpu["kv_cache_bytes"]
-    per_token = measured.get("kv_bytes_per_token")
-    if per_token and run.even:
-        tokens = context or run.profile.max_context or run.context
-        rival = rivals.hf_mem_serving_cache(run.row, tokens, run.gpus * tokens)
-        predicted, guess = sequence / run.context, _naive_per_token(run)
-        yield _comparison(run, "kv_per_token", per_token, predicted, guess, rival=rival)
-    pool, concurrency = measured.get("kv_pool_bytes"), measured.get("max_concurrency")
-    if pool and concurrency and context and not run.even:
-        guess = _naive_per_token(run) * context
-        rival = rivals.hf_mem_serving_cache(run.row, context, run.gpus)
-        yield _comparison(run, "kv_per_sequence", pool / concurrency, sequence, guess, rival=rival)
-
-
-def _runtime(run: Scenario) -> Iterator[Comparison]:
-    """Compare activations, the overhead inside the budget without CUDA graphs, and graphs.
-
-    The bytes of graphs are the overhead without `enforce_eager` minus that with it.
-    """
-    measured = run.row["measured"]
-    if measured.get("activations_bytes"):
-        share = rivals.NAIVE_OVERHEAD * _naive_weights(run)
-        predicted = run.per_gpu["activations_bytes"]
-        yield _comparison(
-            run, "activations", measured["activations_bytes"], predicted, share, run.family
+def report_lines(columns: Columns, worst: int) -> Iterator[str]:
+    """Yield a table for each quantity, its medians, and the largest errors."""
+    cases, bands = columns.cases, band_rows(columns)
+    yield f"{len(cases)} runs of {len({c.source for c in cases})} sources"
+    for quantity in QUANTITIES:
+        yield ""
+        yield f"── {_NAMES[quantity]} ──"
+        yield f"{'source':26}{'runs':>6} │{'left out':>9}{'bias':>7}{'fitted':>8}{'roofline':>10}"
+        blind = by_source(cases, columns.blind, quantity)
+        fitted = by_source(cases, columns.fitted, quantity)
+        plain = by_source(cases, columns.roofline, quantity)
+        for source, errors in sorted(blind.items()):
+            yield (
+                f"{source:26}{len(errors):>6} │{_middle(np.abs(errors)):>9}{_middle(errors):>7}"
+                f"{_middle(np.abs(fitted[source])):>8}{_middle(np.abs(plain[source])):>10}"
+            )
+        yield (
+            f"{'median of sources':26}{'':>6} │{100 * medians(blind):>9.1f}{'':>7}"
+            f"{100 * medians(fitted):>8.1f}{100 * medians(plain):>10.1f}"
         )
-    graphs = 0 if run.row.get("enforce_eager") else max(0, measured.get("graphs_bytes", 0))
-    if not graphs and not measured.get("non_torch_bytes"):
-        return
-    answer = size({**run.fields, "enforce_eager": True})
-    assert answer is not None  # the same request was answered with graphs
-    eager = estimate_of(answer)["per_gpu"]
-    if measured.get("non_torch_bytes"):
-        variant = "one GPU" if run.gpus == 1 else "several GPUs"
-        inside = eager["overhead_bytes"] - eager["outside_budget_bytes"]
-        yield _comparison(run, "non_torch", measured["non_torch_bytes"], inside, None, variant)
-    if graphs:
-        added = run.per_gpu["overhead_bytes"] - eager["overhead_bytes"]
-        yield _comparison(run, "graphs", graphs, added, None)
+        hit, width = _hits(columns, quantity, bands)
+        yield f"bands hold {100 * hit:.0f} %, high over low {width:.1f} in the median"
+        yield from _worst(columns, quantity, worst)
 
 
-def _pool(run: Scenario) -> Iterator[Comparison]:
-    """Compare the cache pool and its number of sequences, if card and utilization are stated."""
-    row, measured = run.row, run.row["measured"]
-    pool, predicted = measured.get("kv_pool_bytes", 0), run.capacity("kv_cache_pool_bytes")
-    if predicted is None or not row.get("utilization") or pool <= 0:
-        return
-    guess = None
-    if row.get("gpu_memory_bytes"):
-        budget = row["utilization"] * row["gpu_memory_bytes"]
-        guess = max(0.0, budget - (1 + rivals.NAIVE_OVERHEAD) * _naive_weights(run))
-    generation = row.get("engine_generation", "")
-    yield _comparison(run, "kv_pool", pool, predicted, guess, generation)
-    concurrency, sequences = measured.get("max_concurrency"), run.capacity("max_concurrency")
-    if concurrency and sequences is not None and row.get("max_model_len"):
-        sequence = _naive_per_token(run) * row["max_model_len"]
-        naive = guess / sequence if guess is not None and sequence else None
-        yield _comparison(run, "max_concurrency", concurrency, sequences, naive, "", False)
+def _middle(errors: Sequence[float] | np.ndarray) -> str:  # type: ignore[type-arg]
+    return f"{100 * float(np.median(errors)):.1f}"
+
+
+def _worst(columns: Columns, quantity: str, count: int) -> Iterator[str]:
+    errors = [
+        (predicted[quantity] / case.measured[quantity], case)
+        for case, predicted in zip(columns.cases, columns.blind, strict=True)
+        if quantity in case.measured and quantity in predicted
+    ]
+    for ratio, case in sorted(errors, key=lambda e: -abs(math.log(e[0])))[:count]:
+        yield f"  {ratio:>8.2f} x measured {case.measured[quantity]:.4g}  {case.row['id']}"
+
+
+Bands = Mapping[tuple[str, str], tuple[float, float, int]]
+
+
+def _residuals(columns: Columns, quantity: str) -> Iterator[tuple[str, str, float]]:
+    """Yield regime, source and measured over predicted, with the source left out."""
+    for case, predicted in zip(columns.cases, columns.blind, strict=True):
+        if quantity in case.measured and quantity in predicted:
+            server = Server.of(case.facts, columns.factors)
+            regime = regime_of(case.users, case.rate, server.most)
+            yield regime, case.source, case.measured[quantity] / predicted[quantity]
+
+
+def band_rows(columns: Columns) -> Bands:
+    """Measured over predicted at both tails of each regime."""
+    bands: dict[tuple[str, str], tuple[float, float, int]] = {}
+    for quantity in QUANTITIES:
+        rows = list(_residuals(columns, quantity))
+        for regime in sorted({r for r, _, _ in rows} | {EVERY}):
+            members: dict[str, list[float]] = defaultdict(list)
+            for name, source, ratio in rows:
+                if regime in (name, EVERY):
+                    members[source].append(ratio)
+            count = sum(map(len, members.values()))
+            if regime == EVERY or (count >= _FEWEST and len(members) > 1):
+                low, high = _tails(members)
+                bands[quantity, regime] = (min(1.0, low), max(1.0, high), count)
+    return bands
+
+
+def _tails(members: Mapping[str, Sequence[float]]) -> tuple[float, float]:
+    """Both tails; a source weighs as the root of its runs, so that one run is no tail."""
+    pairs = sorted((math.log(x), len(v) ** -0.5) for v in members.values() for x in v)
+    places = np.cumsum([weight for _, weight in pairs])
+    places /= places[-1]
+    low, high = np.interp(_TAILS, places, [value for value, _ in pairs])
+    return math.exp(low), math.exp(high)
+
+
+def _hits(columns: Columns, quantity: str, bands: Bands) -> tuple[float, float]:
+    """Share of runs in their band, sources alike, and the median of high over low."""
+    inside: dict[str, list[bool]] = defaultdict(list)
+    widths = []
+    for regime, source, ratio in _residuals(columns, quantity):
+        low, high, _ = bands.get((quantity, regime), bands[quantity, EVERY])
+        inside[source].append(low <= ratio <= high)
+        widths.append(high / low)
+    return float(np.mean([np.mean(v) for v in inside.values()])), float(np.median(widths))
+
+
+def write_tables(columns: Columns) -> None:
+    """Write constants with how many runs and sources they stand on, and bands."""
+    runs: dict[tuple[str, str], set[int]] = defaultdict(set)
+    for i, case in enumerate(columns.cases):
+        for name in Constants.__dataclass_fields__:
+            for each in classes_of(name, case.facts):
+                runs[name, each].add(i)
+    rows = [
+        (
+            *key,
+            f"{factor:.4g}",
+            len(runs[key]),
+            len({columns.cases[i].source for i in runs[key]}),
+        )
+        for key, factor in columns.factors.items()
+    ]
+    _write(CONSTANT_TABLE, ("constant", "class", "factor", "runs", "sources"), rows)
+    bands = [
+        (*key, f"{low:.3g}", f"{high:.3g}", count)
+        for key, (low, high, count) in band_rows(columns).items()
+    ]
+    _write(BAND_TABLE, ("quantity", "regime", "low", "high", "runs"), bands)
+
+
+def _write(path: Path, head: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(head)
+        writer.writerows(rows)
+
+
+def main() -> None:
+    """Print the tables, and write the constants where asked to."""
+    parser = argparse.ArgumentParser(prog="python -m bench.serving")
+    parser.add_argument("--worst", type=int, default=3, help="worst runs shown of each quantity")
+    parser.add_argument("--write", action="store_true", help="write constants and bands")
+    arguments = parser.parse_args()
+    columns = evaluated(read_cases())
+    print("\n".join(report_lines(columns, arguments.worst)))
+    if arguments.write:
+        write_tables(columns)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,32 +1,28 @@
-"""Composition root of the shell."""
+"""The program `gpusizer`. What a command needs is loaded when one is asked for."""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
+from importlib import import_module
+from types import ModuleType
 
-from gpusizer.answers.models_for.model_library import ModelLibrary
-from gpusizer.answers.models_for.model_use import embedded_use
-from gpusizer.answers.sizer import Sizer
-from gpusizer.cli import run
+from gpusizer.cli import Roots, run
 from gpusizer.core.printable import log_printably
-from gpusizer.core.settings import Settings
-from gpusizer.gpus import load_catalogue
-from scrapers.embedded import EmbeddedSnapshots
-from scrapers.fetcher import Fetcher
-from scrapers.hub_access import open_access
-from scrapers.local_checkpoint import parse_local_or_model_ref, with_local_checkpoints
-from scrapers.model_tree import build_lister
-from scrapers.server_metrics import read_metrics
-from scrapers.trending import build_trending
 
 
 def main(argv: Sequence[str]) -> int:
     """Answer one command line; the exit code is that of `gpusizer.cli.run`."""
     log_printably()
-    code = run(argv, _make_sizer, read_metrics)
+    code = run(
+        argv,
+        Roots(
+            lambda offline, token: _root("shell").make_sizer(offline, token),
+            lambda address: _root("hub_readers").read_metrics(address),
+            lambda host, port: _root("server").serve(host, port),
+        ),
+    )
     try:
         sys.stdout.flush()
     except BrokenPipeError:
@@ -40,18 +36,8 @@ def command() -> int:
     return main(sys.argv[1:])
 
 
-def _make_sizer(offline: bool) -> Sizer:
-    """A Sizer over the Hub, or over what is stored when `offline`."""
-    settings = Settings.from_environment(os.environ)
-    if offline:
-        settings = replace(settings, offline=True)
-    access = open_access(settings)
-    embedded = EmbeddedSnapshots(settings.snapshots_folder)
-    trending = build_trending(settings, access=access)
-    library = ModelLibrary(embedded.every, embedded_use, trending)
-    fetch = with_local_checkpoints(Fetcher(settings, access=access))
-    lister = build_lister(settings, access=access)
-    return Sizer(fetch, load_catalogue(), lister, library, parse_local_or_model_ref)
+def _root(name: str) -> ModuleType:
+    return import_module(f"gpusizer.composition.{name}")
 
 
 if __name__ == "__main__":

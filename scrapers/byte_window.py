@@ -47,10 +47,6 @@ class ByteWindow:
         """Let the next range end at `stop`, the probable end of the header."""
         self._expected = max(self._expected, stop)
 
-    def expect_only(self, stop: int) -> None:
-        """Let the next range end at `stop`, in place of the end that was expected before."""
-        self._expected = stop
-
     def take(self, count: int) -> bytes:
         """Return the next `count` bytes."""
         at = self._ensure(count)

@@ -1,17 +1,18 @@
 """The arguments of engines' commands: where a command begins, and which option means what.
 
-Options are those of the engines' own parsers: vLLM `engine/arg_utils.py`, SGLang
-`server_args.py`, llama.cpp `common/arg.cpp`, TGI `launcher/src/main.rs`, LMDeploy
-`cli/utils.py`, TensorRT-LLM `commands/serve.py`, FastDeploy `engine/args_utils.py`.
-Underscores in options are written as hyphens here.
+`card_arguments.toml` has the engines' programs, options and names in Python.
 """
 
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+
+from scrapers.card_quants import quant_in
 
 _MOST_NUMBER_CHARS = 12
 _LEAST_ABBREVIATION = 7  # characters of an option that argparse would complete: "--mem-fr"
@@ -98,139 +99,23 @@ def _flash_attention(text: str) -> bool:
     return text.lower() not in ("off", "0", "false")
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
-    """What one option sets: a field, read by `read`; without `read` its presence sets True.
+READERS: Mapping[str, Callable[[str], Any]] = {
+    "model": name,
+    "draft_model": name,
+    "file": name,
+    "quant": word,
+    "kv_dtype": word,
+    "memory_utilization": share,
+    "gpu_layers": whole,
+    "flash_attention": _flash_attention,
+}
+"""How the value of a field is read; that of any other is a number above zero."""
+_FLAGS = frozenset({"enforce_eager", "has_dp_attention"})
+_SETTINGS = {"speculation": _speculation, "rope": _rope_scaling, "overrides": _overrides}
+"""Options whose value is JSON that states several fields."""
 
-    `spread` reads several fields from one value.
-    """
-
-    field: str = ""
-    read: Callable[[str], Any] | None = None
-    spread: Callable[[str], Fields] | None = None
-
-    @property
-    def takes_value(self) -> bool:
-        return self.read is not None or self.spread is not None
-
-
-Options = Mapping[str, Option]
-
-
-def _options(rows: Sequence[tuple[str, Option]]) -> dict[str, Option]:
-    return {spelling: option for spellings, option in rows for spelling in spellings.split()}
-
-
-_TP, _PP, _DP = (Option(f"{kind}_parallel", positive) for kind in ("tensor", "pipeline", "data"))
-_CONTEXT = Option("context", positive)
-_QUANT = Option("quant", word)
-_KV = Option("kv_dtype", word)
-_UTILIZATION = Option("memory_utilization", share)
-_SEQS = Option("max_num_seqs", positive)
-_BATCHED = Option("max_num_batched_tokens", positive)
-_MODEL = Option("model", name)
-_ROPE = Option(spread=_rope_scaling)
-
-_VLLM = _options(
-    [
-        ("--model", _MODEL),
-        ("--tensor-parallel-size -tp", _TP),
-        ("--pipeline-parallel-size -pp", _PP),
-        ("--data-parallel-size -dp", _DP),
-        ("--max-model-len", _CONTEXT),
-        ("--gpu-memory-utilization", _UTILIZATION),
-        ("--kv-cache-dtype", _KV),
-        ("--quantization -q", _QUANT),
-        ("--max-num-seqs", _SEQS),
-        ("--max-num-batched-tokens", _BATCHED),
-        ("--enforce-eager", Option("enforce_eager")),
-        ("--speculative-config", Option(spread=_speculation)),
-        ("--speculative-config.num-speculative-tokens", Option("draft_tokens", positive)),
-        ("--speculative-config.model", Option("draft_model", name)),
-        ("--rope-scaling", _ROPE),
-        ("--hf-overrides", Option(spread=_overrides)),
-    ]
-)
-_SGLANG = _options(
-    [
-        ("--model-path --model", _MODEL),
-        ("--tensor-parallel-size --tp-size --tp", _TP),
-        ("--pipeline-parallel-size --pp-size --pp", _PP),
-        ("--data-parallel-size --dp-size --dp", _DP),
-        ("--enable-dp-attention", Option("has_dp_attention")),
-        ("--context-length", _CONTEXT),
-        ("--mem-fraction-static", _UTILIZATION),
-        ("--kv-cache-dtype", _KV),
-        ("--quantization", _QUANT),
-        ("--max-running-requests", _SEQS),
-        ("--disable-cuda-graph", Option("enforce_eager")),
-        ("--speculative-num-steps", Option("draft_tokens", positive)),
-        ("--speculative-draft-model-path", Option("draft_model", name)),
-        ("--json-model-override-args", Option(spread=_overrides)),
-    ]
-)
-_LLAMA_CPP = _options(
-    [
-        ("-m --model", Option("file", name)),
-        ("-hf -hfr --hf-repo", _MODEL),
-        ("-hff --hf-file", Option("file", name)),
-        ("-c --ctx-size", _CONTEXT),
-        ("-ngl --gpu-layers --n-gpu-layers", Option("gpu_layers", whole)),
-        ("-ctk --cache-type-k", _KV),
-        ("-np --parallel", Option("max_num_seqs", positive)),
-        ("-fa --flash-attn", Option("flash_attention", _flash_attention)),
-        ("-md --model-draft", Option("draft_model", name)),
-        ("--draft --draft-max --draft-n", Option("draft_tokens", positive)),
-    ]
-)
-_TGI = _options(
-    [
-        ("--model-id", _MODEL),
-        ("--num-shard", _TP),
-        ("--max-total-tokens", _CONTEXT),
-        ("--quantize", _QUANT),
-        ("--cuda-memory-fraction", _UTILIZATION),
-        ("--kv-cache-dtype", _KV),
-        ("--max-concurrent-requests", _SEQS),
-        ("--max-batch-prefill-tokens", _BATCHED),
-    ]
-)
-_LMDEPLOY = _options(
-    [
-        ("--tp", _TP),
-        ("--dp", _DP),
-        ("--session-len", _CONTEXT),
-        ("--cache-max-entry-count", _UTILIZATION),
-        ("--max-batch-size", _SEQS),
-        ("--model-format", _QUANT),
-    ]
-)
-_TENSORRT_LLM = _options(
-    [
-        ("--tp-size", _TP),
-        ("--pp-size", _PP),
-        ("--max-seq-len", _CONTEXT),
-        ("--max-batch-size", _SEQS),
-        ("--max-num-tokens", _BATCHED),
-        ("--kv-cache-free-gpu-memory-fraction", _UTILIZATION),
-    ]
-)
-_FASTDEPLOY = _options(
-    [
-        ("--model", _MODEL),
-        ("--tensor-parallel-size", _TP),
-        ("--max-model-len", _CONTEXT),
-        ("--max-num-seqs", _SEQS),
-        ("--quantization", _QUANT),
-        ("--gpu-memory-utilization", _UTILIZATION),
-    ]
-)
-_FASTCHAT = _options([("--model-path", _MODEL), ("--num-gpus", Option("processes", positive))])
-_MLX = _options([("--model", _MODEL), ("--max-kv-size", _CONTEXT), ("--kv-bits", _KV)])
-
-LAUNCHERS = ("torchrun", "torch.distributed.run", "torch.distributed.launch")
-LAUNCHER_OPTIONS = _options([("--nproc-per-node", Option("processes", positive))])
-"""Of PyTorch's launchers, in front of a program or a script."""
+Options = Mapping[str, str]
+"""What an option states, by its spelling."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,41 +134,48 @@ class Program:
     takes_model: bool = False
 
 
-PROGRAMS = (
-    Program("vllm", ("vllm", "serve"), _VLLM, takes_model=True),
-    Program("vllm", ("vllm.entrypoints.openai.api_server",), _VLLM),
-    Program("vllm", ("vllm.entrypoints.api_server",), _VLLM),
-    Program("vllm", ("vllm/vllm-openai",), _VLLM),
-    Program("sglang", ("sglang.launch_server",), _SGLANG),
-    Program("sglang", ("sglang", "serve"), _SGLANG, takes_model=True),
-    Program("llama.cpp", ("llama-cli",), _LLAMA_CPP),
-    Program("llama.cpp", ("llama-server",), _LLAMA_CPP),
-    Program("llama.cpp", ("llama-mtmd-cli",), _LLAMA_CPP),
-    Program("llama.cpp", ("llama-simple",), _LLAMA_CPP),
-    Program("llama.cpp", ("./main",), _LLAMA_CPP),
-    Program("llama.cpp", ("./server",), _LLAMA_CPP),
-    Program("tgi", ("text-generation-launcher",), _TGI),
-    Program("tgi", ("huggingface/text-generation-inference",), _TGI),
-    Program("lmdeploy", ("lmdeploy", "serve", "api_server"), _LMDEPLOY, takes_model=True),
-    Program("lmdeploy", ("lmdeploy", "chat"), _LMDEPLOY, takes_model=True),
-    Program("tensorrt-llm", ("trtllm-serve",), _TENSORRT_LLM, takes_model=True),
-    Program("ollama", ("ollama", "run"), {}, takes_model=True),
-    Program("ollama", ("ollama", "pull"), {}, takes_model=True),
-    Program("fastdeploy", ("fastdeploy.entrypoints.openai.api_server",), _FASTDEPLOY),
-    Program("mistral-inference", ("mistral-demo",), {}, takes_model=True),
-    Program("mistral-inference", ("mistral-chat",), {}, takes_model=True),
-    Program("fastchat", ("fastchat.serve.cli",), _FASTCHAT),
-    Program("fastchat", ("fastchat.serve.model_worker",), _FASTCHAT),
-    Program("ktransformers", ("ktransformers.local_chat",), _FASTCHAT),
-    Program("mlx", ("mlx_lm.server",), _MLX),
-    Program("mlx", ("mlx_lm", "generate"), _MLX),
-    Program("mlx", ("mlx_lm", "server"), _MLX),
-    Program("mlx", ("mlx_lm.generate",), _MLX),
-    Program("mlx", ("mlx_lm.chat",), _MLX),
-    Program("mlx", ("mlx_vlm.generate",), _MLX),
-    Program("transformers", ("transformers", "chat"), {}, takes_model=True),
-    Program("transformers", ("transformers", "serve"), {}),
+_ENGINES: Mapping[str, Mapping[str, Any]] = tomllib.loads(
+    Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
 )
+
+
+def _options(engine: str) -> Options:
+    options: Mapping[str, str] = _ENGINES[engine].get("options", {})
+    return {
+        spelling: field for field, spellings in options.items() for spelling in spellings.split()
+    }
+
+
+PROGRAMS = tuple(
+    Program(engine, tuple(command.split()), _options(engine), kind == "model_commands")
+    for engine in _ENGINES
+    for kind in ("model_commands", "commands")
+    for command in _ENGINES[engine].get(kind, ())
+)
+LAUNCHERS: Sequence[str] = _ENGINES["pytorch"]["launchers"]
+LAUNCHER_OPTIONS = _options("pytorch")
+PYTHON_NAMES: Mapping[str, tuple[str, str]] = {
+    spelling: ("" if engine == "any" else engine, field)
+    for engine, facts in _ENGINES.items()
+    for spelling, field in facts.get("python", {}).items()
+}
+"""Names of Python's calls: the engine that alone has them, "" for several, and the field."""
+
+
+def python_value(spelling: str, field: str, text: str) -> Any:
+    """The value that a call in Python gives to a field; None where it says nothing."""
+    if spelling in _PYTHON_READERS:
+        return _PYTHON_READERS[spelling](text)
+    return READERS.get(field, positive)(text)
+
+
+_PYTHON_READERS: Mapping[str, Callable[[str], Any]] = {
+    "n_gpu_layers": positive,
+    "torch_dtype": quant_in,
+    "model": lambda text: name(text) if "/" in text else None,
+    "load_in_4bit": lambda text: "int4" if text == "True" else None,
+    "load_in_8bit": lambda text: "int8" if text == "True" else None,
+}
 
 
 def read_arguments(words: Sequence[str], options: Options) -> tuple[Fields, list[str]]:
@@ -294,32 +186,32 @@ def read_arguments(words: Sequence[str], options: Options) -> tuple[Fields, list
     while position < len(words):
         spelling, has_value, value = words[position].partition("=")
         position += 1
-        option = _find(spelling, options)
-        if option is None:
+        field = _find(spelling, options)
+        if field is None:
             rest.append(words[position - 1])
             continue
-        if not has_value and option.takes_value and position < len(words):
+        if not has_value and field not in _FLAGS and position < len(words):
             value = words[position]
             if _is_option(value):  # a flag whose value may be left out
                 value = ""
             else:
                 position += 1
-        fields |= {key: item for key, item in _values(option, value).items() if item is not None}
+        fields |= {key: item for key, item in _values(field, value).items() if item is not None}
     return fields, rest
 
 
-def _values(option: Option, value: str) -> Fields:
-    if option.spread is not None:
-        return option.spread(value)
-    return {option.field: option.read(value) if option.read else True}
+def _values(field: str, value: str) -> Fields:
+    if field in _SETTINGS:
+        return _SETTINGS[field](value)
+    return {field: True if field in _FLAGS else READERS.get(field, positive)(value)}
 
 
 def _is_option(word_: str) -> bool:
     return word_[:1] == "-" and not word_[1:2].isdigit()
 
 
-def _find(spelling: str, options: Options) -> Option | None:
-    """The option of this spelling, or of which it is the only possible abbreviation."""
+def _find(spelling: str, options: Options) -> str | None:
+    """What an option states, by its spelling or the only one that it can be short for."""
     key = spelling.replace("_", "-") if spelling.startswith("-") else spelling
     if key in options or not key.startswith("--") or len(key) < _LEAST_ABBREVIATION:
         return options.get(key)

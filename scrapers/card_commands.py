@@ -17,13 +17,12 @@ from scrapers.card_arguments import (
     LAUNCHER_OPTIONS,
     LAUNCHERS,
     PROGRAMS,
+    PYTHON_NAMES,
     Fields,
     Program,
     name,
-    positive,
+    python_value,
     read_arguments,
-    share,
-    word,
 )
 from scrapers.card_quants import quant_in
 
@@ -157,44 +156,20 @@ def _split(text: str) -> list[str]:
         return text.split()[:_MOST_WORDS]
 
 
-_PYTHON_NAMES = {
-    "max_model_len": ("vllm", "context", positive),
-    "tensor_parallel_size": ("vllm", "tensor_parallel", positive),
-    "pipeline_parallel_size": ("vllm", "pipeline_parallel", positive),
-    "gpu_memory_utilization": ("vllm", "memory_utilization", share),
-    "max_num_seqs": ("vllm", "max_num_seqs", positive),
-    "kv_cache_dtype": ("vllm", "kv_dtype", word),
-    "tp_size": ("", "tensor_parallel", positive),
-    "context_length": ("sglang", "context", positive),
-    "mem_fraction_static": ("sglang", "memory_utilization", share),
-    "n_gpu_layers": ("llama.cpp", "gpu_layers", positive),
-    "n_ctx": ("llama.cpp", "context", positive),
-    "session_len": ("lmdeploy", "context", positive),
-    "max_num_batched_tokens": ("vllm", "max_num_batched_tokens", positive),
-    "quantization": ("", "quant", word),
-    "torch_dtype": ("transformers", "quant", quant_in),
-    "model": ("", "model", lambda text: name(text) if "/" in text else None),
-    "model_path": ("", "file", name),
-    "load_in_4bit": ("transformers", "quant", lambda text: "int4" if text == "True" else None),
-    "load_in_8bit": ("transformers", "quant", lambda text: "int8" if text == "True" else None),
-}
-"""Names of Python's calls: engine that alone has them, field, and how its value is read."""
-
-
 def python_calls(source: str, line: int) -> Iterator[ModelCardStatement]:
     """What a Python example passes to an engine, as one statement; nothing where it sets nothing.
 
     Comments do not count, and a later value wins.
     """
-    if not any(known in source for known in _PYTHON_NAMES):
+    if not any(known in source for known in PYTHON_NAMES):
         return
     engines: list[str] = []
     read: Fields = {}
     lines: list[int] = []
     for number, text in enumerate(source[: 5 * _MOST_COMMAND_CHARS].split("\n"), start=line):
         for key, value in assignments(text):
-            engine, field_name, reader = _PYTHON_NAMES.get(key, ("", "", None))
-            stated = reader(value) if reader is not None else None
+            engine, field_name = PYTHON_NAMES.get(key, ("", ""))
+            stated = python_value(key, field_name, value) if field_name else None
             if stated is not None:
                 read[field_name] = stated
                 engines.append(engine)

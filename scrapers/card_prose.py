@@ -15,8 +15,7 @@ from scrapers import card_words as cues
 from scrapers.card_claims import Claim, Sentence, claims_in, sentences_of
 from scrapers.card_context import tokens_in
 from scrapers.card_hardware import amounts_in, gpus_in
-from scrapers.card_names import names_in
-from scrapers.card_quants import QuantMention, quant_mentions
+from scrapers.card_quants import QuantMention, names_in, quant_mentions
 from scrapers.card_text import Block
 
 _MOST_PLAIN_GPUS = 64

@@ -1,4 +1,4 @@
-"""Names of quantizations and precisions, as model cards and file names write them. Pure."""
+"""Names of models, quantizations and precisions, as model cards and file names write them. Pure."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ _NAMES = re.compile(
     r")(?![A-Za-z0-9])",
     re.IGNORECASE,
 )
+_MODEL_WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{1,96}")
+_MODEL_SIZE = re.compile(r"(?:^|[-_x.])[A-Za-z]?\d+(?:\.\d+)?[BbMm](?:$|[-_.])")
 _SYNONYMS = {
     "f16": "fp16",
     "f32": "fp32",
@@ -63,3 +65,17 @@ def quant_in(name: str) -> str | None:
 def _slug(text: str) -> str:
     slug = text.lower()
     return _SYNONYMS.get(slug, slug)
+
+
+def names_in(text: str) -> list[tuple[int, str]]:
+    """Names of models with their positions: words with a number of parameters.
+
+    >>> names_in("Qwen2.5-7B-Instruct and the 1.3B model, 24GB, bf16")
+    [(0, 'Qwen2.5-7B-Instruct'), (28, '1.3B')]
+    """
+    names = []
+    for match in _MODEL_WORD.finditer(text):
+        word = match[0].rstrip("./-")
+        if _MODEL_SIZE.search(word):
+            names.append((match.start(), word))
+    return names

@@ -14,8 +14,6 @@ from gpusizer.hub.card_statements import Kind, ListedQuantization, ModelCardStat
 from scrapers import card_words as cues
 from scrapers.card_context import tokens_in
 from scrapers.card_hardware import GpuMention, amounts_in, gpus_in
-from scrapers.card_listings import listed_quantization
-from scrapers.card_names import names_in
 from scrapers.card_prose import (
     bound_of,
     engine_in,
@@ -23,8 +21,15 @@ from scrapers.card_prose import (
     prose_statements,
     purpose_in,
 )
-from scrapers.card_quants import quant_in, quant_mentions
-from scrapers.card_rows import GB_IN_HEAD, Row, amount_gb, plain_number, whole_number
+from scrapers.card_quants import names_in, quant_in, quant_mentions
+from scrapers.card_rows import (
+    GB_IN_HEAD,
+    Row,
+    amount_gb,
+    listed_quantization,
+    plain_number,
+    whole_number,
+)
 from scrapers.card_text import Block
 
 _COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)

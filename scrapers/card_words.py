@@ -69,39 +69,5 @@ NATIVE_CONTEXT = Cue(_WORDS["native_context"])
 EXTENDED_CONTEXT = Cue(_WORDS["extended_context"])
 BATCH_HEADS = Cue(_WORDS["batch_heads"])
 
-NUMBERS = {
-    "a": 1,
-    "an": 1,
-    "single": 1,
-    "one": 1,
-    "two": 2,
-    "three": 3,
-    "four": 4,
-    "five": 5,
-    "six": 6,
-    "seven": 7,
-    "eight": 8,
-    "sixteen": 16,
-    "dual": 2,
-    "double": 2,
-    "单": 1,
-    "一": 1,
-    "两": 2,
-    "二": 2,
-    "双": 2,
-    "三": 3,
-    "四": 4,
-    "八": 8,
-    "十六": 16,
-    "um": 1,
-    "uma": 1,
-    "única": 1,
-    "único": 1,
-    "dois": 2,
-    "duas": 2,
-    "três": 3,
-    "quatro": 4,
-    "oito": 8,
-    "dezesseis": 16,
-}
+NUMBERS: Mapping[str, int] = _WORDS["numbers"]
 """Numbers written as words."""

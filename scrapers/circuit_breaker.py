@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 from gpusizer.core.errors import ModelUnreadable
-from scrapers.error_mapping import is_transient
+from scrapers.failure_kinds import is_transient
 
 _TRANSIENT_SECONDS = 60.0
 """How long a route gets no request after a failure that may pass."""

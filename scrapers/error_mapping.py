@@ -23,8 +23,6 @@ from scrapers.retries import retry_after_seconds
 TransportError = (RequestException, HTTPError)
 """Exceptions of requests, and those that urllib3 raises while a body is streamed."""
 
-_TRANSIENT_REASONS = frozenset({"timeout", "connection", "truncated", "server_error"})
-
 
 @dataclass(frozen=True, slots=True)
 class HubResource:
@@ -87,17 +85,3 @@ def transport_error(error: RequestException | HTTPError, resource: HubResource) 
     elif isinstance(error, ProtocolError):
         reason = "truncated"
     return HubUnreachable(repo_id=resource.repo_id, reason=reason)
-
-
-def is_hub_unavailable(error: ModelUnreadable) -> bool:
-    """Whether the Hub was requested but sent no usable response; false in offline mode."""
-    if isinstance(error, HubUnreachable):
-        return error.fields["reason"] != "offline"
-    return isinstance(error, HubRateLimited)
-
-
-def is_transient(error: ModelUnreadable) -> bool:
-    """Whether the same request may succeed later: no response arrived, or the Hub was busy."""
-    if isinstance(error, HubUnreachable):
-        return error.fields["reason"] in _TRANSIENT_REASONS
-    return isinstance(error, HubRateLimited)

@@ -22,22 +22,17 @@ from gpusizer.hub.reading_steps import OnStep, ignore_step
 from gpusizer.hub.snapshot import RepoSnapshot
 from scrapers.completion import Completion
 from scrapers.embedded import EmbeddedSnapshots
-from scrapers.gguf_tokenizer import TokenizerSections
 from scrapers.hub import fetch_snapshot
 from scrapers.hub_access import HubAccess, open_access
 from scrapers.hub_calls import OnCall, ignore_call
 from scrapers.limits import Limits
 from scrapers.read_steps import Watchers
-from scrapers.repo_reader import DEFAULT_BRANCH
 from scrapers.single_flight import SingleFlight
 from scrapers.snapshot_cache import COMMIT_SECONDS, SnapshotCache
 from scrapers.snapshot_size import memory_bytes
+from scrapers.stored import REPLACEABLE, UNAVAILABLE, StoredSnapshots
 from scrapers.tokens import check_token
 
-# The Hub cannot be reached now: its last response is the best information.
-_UNAVAILABLE = (HubUnreachable, HubRateLimited)
-# Errors that do not mean that the model is invalid: an embedded snapshot replaces the Hub's.
-_REPLACEABLE = (*_UNAVAILABLE, GatedModel, PrivateOrMissing)
 # The model is no longer public: its cached snapshot is removed.
 _WITHDRAWN = (GatedModel, PrivateOrMissing, ModelNotFound, RevisionNotFound)
 
@@ -63,6 +58,8 @@ class Fetcher:
     A request with a token is always sent to the Hub, and its result is not cached.
 
     `on_call` is called for every request to the Hub; `access` is shared with other readers of it.
+    `own_token` is that of a process which answers one user alone, as the shell does: requests carry
+    it, what is public is shared as above, and what is not is read anew with that user's rights.
     """
 
     def __init__(
@@ -70,15 +67,17 @@ class Fetcher:
         settings: Settings,
         on_call: OnCall = ignore_call,
         access: HubAccess | None = None,
+        own_token: str | None = None,
     ) -> None:
-        self._embedded = EmbeddedSnapshots(settings.snapshots_folder)
         access = access or open_access(settings)
         self._cache, self._flights = access.cache, access.flights
+        self._stored = StoredSnapshots(EmbeddedSnapshots(settings.snapshots_folder), access.cache)
         self._allowance = access.allowance
         self._offline = settings.offline
-        self._host_token = check_token(settings.host_token)
+        self._own_token = check_token(own_token)
+        self._host_token = self._own_token or check_token(settings.host_token)
         self._limits = Limits(model_seconds=settings.timeout_seconds)
-        self._session = access.open_session(settings, on_call, _tokenizers(self._cache))
+        self._session = access.open_session(settings, on_call)
         self._watchers = Watchers()
         self._snapshots = SingleFlight[ModelRef, RepoSnapshot](
             self._read_for_everyone,
@@ -99,16 +98,28 @@ class Fetcher:
         try:
             if self._offline:
                 raise HubUnreachable(repo_id=ref.repo_id, reason="offline")
-            if visitor_token is not None:
-                snapshot = self._read_for_visitor(ref, visitor_token, on_step)
-            else:
-                snapshot = self._shared(ref, on_step)
+            snapshot = self._read_with_rights(ref, visitor_token, on_step)
             return self._completed(ref, snapshot, visitor_token, on_step)
-        except _REPLACEABLE as error:
+        except REPLACEABLE as error:
             replacement = self._fallback(ref, error)
             if replacement is None:
                 raise
             return self._completed(ref, replacement, None, on_step)
+
+    def _read_with_rights(
+        self, ref: ModelRef, visitor_token: str | None, on_step: OnStep
+    ) -> RepoSnapshot:
+        if visitor_token is not None:
+            return self._read_for_visitor(ref, visitor_token, on_step)
+        if self._own_token is None:
+            return self._shared(ref, on_step)
+        try:
+            snapshot = self._shared(ref, on_step)
+        except HubRateLimited:  # or not public, see `Tokens`
+            return self._read_for_visitor(ref, self._own_token, on_step)
+        if not snapshot.gated:
+            return snapshot
+        return self._read_for_visitor(ref, self._own_token, on_step)
 
     def _read_for_visitor(self, ref: ModelRef, visitor_token: str, on_step: OnStep) -> RepoSnapshot:
         with TURNS.reading():
@@ -125,19 +136,19 @@ class Fetcher:
         """Add an adapter's base or a gated model's tensors, read with the same rights."""
 
         def read(other_ref: ModelRef) -> RepoSnapshot:
-            if visitor_token is not None:
-                return self._read_for_visitor(other_ref, visitor_token, on_step)
             try:
                 if self._offline:
                     raise HubUnreachable(repo_id=other_ref.repo_id, reason="offline")
-                return self._shared(other_ref, on_step)
-            except _UNAVAILABLE:
-                last_known = self._last_known(other_ref)
+                return self._read_with_rights(other_ref, visitor_token, on_step)
+            except UNAVAILABLE:
+                if visitor_token is not None:
+                    raise
+                last_known = self._stored.last_known(other_ref)
                 if last_known is None:
                     raise
                 return last_known
 
-        return Completion(self._embedded_snapshot, read)(ref, snapshot)
+        return Completion(self._stored.embedded, read)(ref, snapshot)
 
     def for_visitor(self, token: str | None) -> BoundFetch:
         """Return a fetcher whose requests carry one visitor's token."""
@@ -174,14 +185,28 @@ class Fetcher:
 
     def _check_allowance(self, ref: ModelRef) -> None:
         """Raises _AllowanceLow for a known model where the Hub allows few more requests, and
-        HubRateLimited for any where it allows none: every reading begins with one to the API."""
-        seconds = self._allowance.low_seconds()
-        if seconds > 0 and (self._last_known(ref) or self._embedded_snapshot(ref)):
-            raise _AllowanceLow(repo_id=ref.repo_id, retry_after_seconds=seconds)
-        self._allowance.check("api", ref.repo_id)
+        HubRateLimited for any where it allows none: every reading begins with one to the API.
 
-    def _last_known(self, ref: ModelRef) -> RepoSnapshot | None:
-        return None if self._cache is None else self._cache.last_known(ref)
+        Requests with the user's own token are not counted, those with the host's may do without.
+        """
+        if self._own_token is not None:
+            return
+        seconds = self._allowance.low_seconds()
+        if seconds > 0 and (self._stored.last_known(ref) or self._stored.embedded(ref)):
+            raise _AllowanceLow(repo_id=ref.repo_id, retry_after_seconds=seconds)
+        if not self._host_describes(ref):
+            self._allowance.check("api", ref.repo_id)
+
+    def _host_describes(self, ref: ModelRef) -> bool:
+        """Whether the description, too, is asked for with the host's token: the user's own, or
+        where no anonymous request is left."""
+        if self._own_token is not None or self._host_token is None:
+            return self._own_token is not None
+        try:
+            self._allowance.check("api", ref.repo_id)
+        except HubRateLimited:
+            return True
+        return False
 
     def _read(self, ref: ModelRef, last_known: RepoSnapshot | None) -> RepoSnapshot:
         return fetch_snapshot(
@@ -189,24 +214,17 @@ class Fetcher:
             self._session,
             self._limits,
             host_token=self._host_token,
+            host_describes=self._host_describes(ref),
             last_known=last_known,
             on_step=partial(self._watchers.tell, ref),
         )
 
     def _fallback(self, ref: ModelRef, error: ModelUnreadable) -> RepoSnapshot | None:
         """Return what is stored of a model that cannot be read now."""
-        last_known = self._last_known(ref) if isinstance(error, _UNAVAILABLE) else None
-        stored = last_known.with_source("cache") if last_known else self._embedded_snapshot(ref)
+        stored = self._stored.in_place_of(ref, error)
         if stored is None or not isinstance(error, _AllowanceLow):
             return stored
         return stored.with_notes(Note("hub_allowance_low", date=stored.retrieved_at[:10]))
-
-    def _embedded_snapshot(self, ref: ModelRef) -> RepoSnapshot | None:
-        """Return the embedded snapshot, None if another branch, tag or commit is requested."""
-        snapshot = self._embedded.get(ref.repo_id)
-        if snapshot is None or ref.revision not in (None, DEFAULT_BRANCH, snapshot.sha):
-            return None
-        return snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,9 +242,3 @@ class BoundFetch:
     def watched(self, on_step: OnStep) -> BoundFetch:
         """Return the same telling `on_step` of the steps of its reads."""
         return replace(self, on_step=on_step)
-
-
-def _tokenizers(cache: SnapshotCache | None) -> TokenizerSections:
-    if cache is None:
-        return TokenizerSections()
-    return TokenizerSections(cache.tokenizer, cache.store_tokenizer)

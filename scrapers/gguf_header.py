@@ -16,10 +16,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpusizer.core.dtypes import GGML_BLOCKS, GGML_TYPES, stored_bytes
-from gpusizer.core.errors import HubUnreachable, LimitsExceeded, MalformedRepo, UnsupportedDtype
+from gpusizer.core.errors import LimitsExceeded, UnsupportedDtype
 from gpusizer.hub.tensors import RawTensor
 from scrapers.byte_window import ByteWindow, Source
-from scrapers.gguf_tokenizer import TokenizerSection
 from scrapers.limits import Limits
 
 MAGIC = b"GGUF"
@@ -51,9 +50,6 @@ _MAX_TEXT_BYTES = 256
 _MAX_ARRAY = 1024  # one number for each layer
 _MAX_SIDES = 4
 _DEFAULT_ALIGNMENT = 32
-_LIST_HEAD_SLACK_BYTES = 16
-_PART_SLACK_BYTES = 4096
-"""Bytes that a part of the header may be longer than in another file of the repository."""
 # Header bytes for each token. Measured by pre-tokenizer: 61 for Llama 3, with two merges for each
 # token, and 39 for Qwen, with one merge; 23 for SentencePiece, which stores a score and no merges.
 _BYTES_PER_TOKEN = {"llama-bpe": 62, "llama": 24}
@@ -71,7 +67,6 @@ class GgufHeader:
         data_start: bytes before the first tensor, padding included.
         file_bytes: size of the whole file, None if the responses did not give it.
         bytes_read: bytes of the file that were read to parse the header.
-        tokenizer: position and length of its tokenizer lists, None without any.
     """
 
     metadata: Mapping[str, Any]
@@ -79,20 +74,10 @@ class GgufHeader:
     data_start: int
     file_bytes: int | None
     bytes_read: int
-    tokenizer: TokenizerSection | None = None
 
 
-def read_header(
-    source: Source,
-    limits: Limits,
-    repo_id: str,
-    path: str,
-    known_section: TokenizerSection | None = None,
-) -> GgufHeader:
+def read_header(source: Source, limits: Limits, repo_id: str, path: str) -> GgufHeader:
     """Read the header of a file whose bytes `source` provides.
-
-    `known_section` are the tokenizer lists of another file of the repository. If this file's
-    lists are equal, they are skipped and not read.
 
     Raises MalformedRepo with `reason` "magic", "big_endian", "version", "truncated",
     "not_utf8", "duplicate_key", "metadata_type", "key_length", "alignment", "name_length",
@@ -100,41 +85,20 @@ def read_header(
     UnsupportedDtype; LimitsExceeded ("gguf_header_bytes", "gguf_keys", "gguf_values",
     "gguf_tensors").
     """
-    if known_section is not None:
-        window = ByteWindow(source, limits, repo_id, path)
-        window.expect_only(known_section.start + _PART_SLACK_BYTES)
-        try:
-            return _Parser(window, limits, repo_id, known_section).header()
-        except _RETRIED_ERRORS:
-            pass  # another tokenizer, or an invalid file: reading the whole header tells which
     window = ByteWindow(source, limits, repo_id, path)
     return _Parser(window, limits, repo_id).header()
-
-
-_RETRIED_ERRORS = (MalformedRepo, LimitsExceeded, UnsupportedDtype, HubUnreachable)
 
 
 class _Parser:
     """Parses a header from its first byte to its last."""
 
-    def __init__(
-        self,
-        window: ByteWindow,
-        limits: Limits,
-        repo_id: str,
-        known_section: TokenizerSection | None = None,
-    ) -> None:
+    def __init__(self, window: ByteWindow, limits: Limits, repo_id: str) -> None:
         self._window = window
         self._limits = limits
         self._repo_id = repo_id
         self._metadata: dict[str, Any] = {}
         self._values = 0
-        self._known_section = known_section
         self._keys_read: set[str] = set()
-        self._tokens_at = 0  # 0 until the list of tokens is reached
-        self._lists_end = 0
-        self._list_heads: list[tuple[int, bytes]] = []
-        self._in_tokenizer_lists = False
 
     def header(self) -> GgufHeader:
         window = self._window
@@ -148,21 +112,13 @@ class _Parser:
         self._check("gguf_tensors", tensors)
         while len(self._keys_read) < keys:
             self._entry(*self._key())
-        if len(self._keys_read) > keys:
-            raise window.malformed("truncated")
         alignment = self._alignment()
         placed_tensors = [self._tensor(alignment) for _ in range(tensors)]
         data_start = -(-window.position // alignment) * alignment
         self._check_offsets(placed_tensors, data_start)
         parsed_tensors = tuple(tensor for tensor, _ in placed_tensors)
-        section = self._section()
         return GgufHeader(
-            self._metadata,
-            parsed_tensors,
-            data_start,
-            window.file_bytes,
-            window.bytes_read,
-            section,
+            self._metadata, parsed_tensors, data_start, window.file_bytes, window.bytes_read
         )
 
     def _key(self) -> tuple[str, int]:
@@ -172,38 +128,6 @@ class _Parser:
             raise self._window.malformed("duplicate_key")
         self._keys_read.add(key)
         return key, self._number(_U32)
-
-    def _section(self) -> TokenizerSection | None:
-        """Describe the tokenizer lists, which another file of the repository may share."""
-        if not self._tokens_at:
-            return None
-        start, end = self._tokens_at, self._lists_end
-        tokens = self._metadata[f"{TOKENS}.length"]
-        bytes_after = self._window.position - end
-        return TokenizerSection(tokens, start, end - start, tuple(self._list_heads), bytes_after)
-
-    def _skip_known_lists(self, known_section: TokenizerSection, kind: int, count: int) -> None:
-        """Skip from the first token to the end of the last list of the known section.
-
-        Raises MalformedRepo if this file's lists differ from the known ones.
-        """
-        window, start = self._window, self._window.position
-        if (kind, count) != (_STRING, known_section.tokens):
-            raise window.malformed("metadata_type")
-        for offset, head in known_section.heads:
-            window.skip(start + offset - window.position)
-            window.expect_only(window.position + len(head) + _LIST_HEAD_SLACK_BYTES)
-            if window.take(len(head)) != head:
-                raise window.malformed("metadata_type")
-            length = _U64.size + _U64.unpack_from(head)[0]
-            key = head[_U64.size : length].decode(errors="replace")
-            if key in self._keys_read:
-                raise window.malformed("duplicate_key")
-            self._keys_read.add(key)
-        window.skip(start + known_section.length - window.position)
-        window.expect_only(window.position + known_section.bytes_after + _PART_SLACK_BYTES)
-        self._tokens_at, self._lists_end = start, window.position
-        self._list_heads, self._in_tokenizer_lists = list(known_section.heads), False
 
     def _entry(self, key: str, kind: int) -> None:
         """Read one metadata entry: store a short value, skip a long one."""
@@ -216,21 +140,10 @@ class _Parser:
             self._array(key, self._number(_U32), self._number(_U64))
         else:
             raise self._window.malformed("metadata_type")
-        self._in_tokenizer_lists &= kind == _ARRAY
 
     def _array(self, key: str, kind: int, count: int) -> None:
-        if self._in_tokenizer_lists and key.startswith("tokenizer."):
-            head = _U64.pack(len(key.encode())) + key.encode()
-            head += _U32.pack(_ARRAY) + _U32.pack(kind) + _U64.pack(count)
-            self._list_heads.append((self._window.position - len(head) - self._tokens_at, head))
-        else:
-            self._in_tokenizer_lists = False
         if key == TOKENS:
-            self._tokens_at, self._in_tokenizer_lists = self._window.position, True
             self._metadata[f"{TOKENS}.length"] = count
-            if self._known_section is not None:
-                self._skip_known_lists(self._known_section, kind, count)
-                return
             kinds = map(self._metadata.get, (PRE_TOKENIZER, TOKENIZER))
             measured = [_BYTES_PER_TOKEN[kind] for kind in kinds if kind in _BYTES_PER_TOKEN]
             per_token = measured[0] if measured else _DEFAULT_BYTES_PER_TOKEN
@@ -244,8 +157,6 @@ class _Parser:
         else:
             values = self._scalars(kind, count)
             self._store(key, values, values)
-        if self._in_tokenizer_lists:
-            self._lists_end = self._window.position
 
     def _short_text(self, key: str) -> None:
         length = self._number(_U64)
@@ -304,10 +215,6 @@ class _Parser:
         size = self._window.file_bytes
         if size is not None and placed_tensors and data_start + end > size:
             raise self._window.malformed("beyond_end")
-        if self._known_section is not None:
-            padded = -(-end // self._alignment()) * self._alignment()
-            if not placed_tensors or size not in (data_start + end, data_start + padded):
-                raise self._window.malformed("data_offsets")
 
     def _text(self, max_bytes: int, reason: str) -> str:
         length = self._number(_U64)

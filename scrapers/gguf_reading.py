@@ -7,32 +7,18 @@ from collections.abc import Sequence
 from scrapers.byte_window import Source
 from scrapers.gguf_header import GgufHeader, read_header
 from scrapers.gguf_pieces import joined_source
-from scrapers.gguf_tokenizer import TokenizerSections
 from scrapers.http_response import ReadRange
 from scrapers.limits import Limits
 from scrapers.weight_sets import RepoFile
 
 
 def read_gguf(
-    read: ReadRange,
-    files: Sequence[RepoFile],
-    limits: Limits,
-    repo_id: str,
-    sections: TokenizerSections | None = None,
+    read: ReadRange, files: Sequence[RepoFile], limits: Limits, repo_id: str
 ) -> GgufHeader:
-    """Return the header.
-
-    `files` are the file, or its pieces in order; `sections` are tokenizer lists of files that
-    were read before. Raises as `read_header` does.
-    """
-    path = files[0].path
+    """Return the header of a file, or of its pieces in order. Raises as `read_header` does."""
     parts = [(_source(read, file.path), file.size_bytes) for file in files]
     source = parts[0][0] if len(parts) == 1 else joined_source(parts)
-    known_section = sections.get(repo_id) if sections else None
-    header = read_header(source, limits, repo_id, path, known_section)
-    if sections and header.tokenizer and header.tokenizer != known_section:
-        sections.put(repo_id, header.tokenizer)
-    return header
+    return read_header(source, limits, repo_id, files[0].path)
 
 
 def _source(read: ReadRange, path: str) -> Source:

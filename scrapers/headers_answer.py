@@ -14,7 +14,8 @@ from typing import Any
 
 from gpusizer.core.errors import MalformedRepo
 from gpusizer.hub.tensors import TensorGroup, group_entries
-from scrapers.json_stream import JsonStream
+from scrapers.json_files import load_json
+from scrapers.json_members import members
 from scrapers.limits import Limits
 from scrapers.safetensors_header import (
     LENGTH_BYTES,
@@ -90,24 +91,22 @@ def _size_problem(
 
 def _parse(data: bytes, limits: Limits, repo_id: str, path: str) -> dict[str, _ShardHeader]:
     """Parse and group one header at a time: parsing all at once would take ten times the memory."""
-    stream = JsonStream(data, repo_id, path, limits.header_bytes, header_object)
     parsed: dict[str, _ShardHeader] = {}
-    if not stream.is_object():
-        raise stream.malformed("not_an_object")
-    for name in stream.members():
+    for name, value in members(memoryview(data), repo_id, path):
         if name != "headers":
             continue
-        for shard in stream.members():
-            entries = stream.value()
+        for shard, header in members(value, repo_id, path):
+            if len(header) > limits.header_bytes:
+                raise MalformedRepo(repo_id=repo_id, file=path, reason="crowded")
+            entries = load_json(bytes(header), repo_id, path, header_object)
             metadata = entries.get(METADATA) if isinstance(entries, dict) else None
             tensors, end = check_entries(entries, None, repo_id, path)
             header_json_bytes = _json_bytes(entries, metadata)
             parsed[shard] = _ShardHeader(
                 group_entries(tensors), end, header_json_bytes, metadata is not None
             )
-    stream.end()
     if not parsed:
-        raise stream.malformed("not_an_object")
+        raise MalformedRepo(repo_id=repo_id, file=path, reason="not_an_object")
     return parsed
 
 

@@ -13,7 +13,6 @@ import requests
 from gpusizer.core.errors import HubUnreachable, ModelUnreadable
 from scrapers.circuit_breaker import CircuitBreaker
 from scrapers.error_mapping import TransportError, status_error, transport_error
-from scrapers.gguf_tokenizer import TokenizerSections
 from scrapers.http_client import EndpointAuth, HttpClient
 from scrapers.http_response import (
     RANGE_NOT_SATISFIABLE,
@@ -48,9 +47,8 @@ class HubSession:
     """A pool of connections to one Hub, which checks redirects, retries and limits sizes.
 
     Safe to share between threads. `headers_route` and `small_files_route` are the circuit breakers
-    of the routes for all headers of a model and for a file in git; `tokenizers` holds the
-    tokenizer lists that GGUF files of a repository share; `allowance` is noted and obeyed by
-    requests without a token; `on_call` is called for every request.
+    of the routes for all headers of a model and for a file in git; `allowance` is noted and obeyed
+    by requests without a token; `on_call` is called for every request.
 
     Failures are HubUnreachable with `reason` "timeout", "connection", "truncated", "server_error",
     "unexpected_answer", "redirect" (to an address that is not allowed) or "redirect_loop";
@@ -62,15 +60,13 @@ class HubSession:
         endpoint: str,
         *,
         cdn_origins: Collection[str] = (),
-        tokenizers: TokenizerSections | None = None,
         on_call: OnCall = ignore_call,
         allowance: HubAllowance | None = None,
     ) -> None:
         self.endpoint = endpoint.rstrip("/")
-        self.allowance = allowance or HubAllowance(self.endpoint)
+        self.allowance = allowance or HubAllowance()
         self.headers_route = CircuitBreaker()
         self.small_files_route = CircuitBreaker()
-        self.tokenizers = tokenizers or TokenizerSections()
         self._cdn_origins = tuple(cdn_origins)
         self._origin = origin_of(self.endpoint)
         self._client = HttpClient(PROCESS_READS)

@@ -21,7 +21,6 @@ import requests
 from requests.adapters import HTTPAdapter
 from requests.auth import AuthBase
 from urllib3.connection import HTTPConnection, HTTPSConnection
-from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
 from scrapers.redirects import Origin, origin_of
 
@@ -121,25 +120,13 @@ class _DeadlineTlsConnection(HTTPSConnection):
     response_class = _DeadlineResponse
 
 
-class _DeadlinePool(HTTPConnectionPool):
-    ConnectionCls = _DeadlineConnection
-
-
-class _DeadlineTlsPool(HTTPSConnectionPool):
-    ConnectionCls = _DeadlineTlsConnection
-
-
-_POOLS = {"http": _DeadlinePool, "https": _DeadlineTlsPool}
+_CONNECTIONS = {"http": _DeadlineConnection, "https": _DeadlineTlsConnection}
 
 
 class _DeadlineAdapter(HTTPAdapter):
-    """requests' adapter with these connection pools, with and without a proxy."""
+    """requests' adapter whose pools, with and without a proxy, make these connections."""
 
-    def init_poolmanager(self, *arguments: Any, **options: Any) -> None:
-        super().init_poolmanager(*arguments, **options)
-        self.poolmanager.pool_classes_by_scheme = _POOLS
-
-    def proxy_manager_for(self, *arguments: Any, **options: Any) -> Any:
-        manager = super().proxy_manager_for(*arguments, **options)
-        manager.pool_classes_by_scheme = _POOLS
-        return manager
+    def get_connection_with_tls_context(self, *arguments: Any, **options: Any) -> Any:
+        pool: Any = super().get_connection_with_tls_context(*arguments, **options)
+        pool.ConnectionCls = _CONNECTIONS[pool.scheme]
+        return pool

@@ -13,10 +13,17 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from gpusizer.core.errors import GatedModel, MalformedRepo, ModelUnreadable, PrivateOrMissing
+from gpusizer.core.errors import (
+    GatedModel,
+    MalformedRepo,
+    ModelUnreadable,
+    NoWeights,
+    PrivateOrMissing,
+    RepoFileNotFound,
+)
 from gpusizer.core.messages import Note
 from gpusizer.hub.card_statements import ModelCard
-from gpusizer.hub.model_ref import ModelRef, is_repo_id
+from gpusizer.hub.model_ref import DEFAULT_BRANCH, ModelRef, is_repo_id
 from gpusizer.hub.reading_steps import OnStep, ignore_step
 from gpusizer.hub.snapshot import Component, Config, RepoSnapshot, WeightFile
 from scrapers.component_tensors import prefetch_tensors, read_tensors
@@ -24,11 +31,12 @@ from scrapers.gguf_repo import gguf_component, listed_variants, named_selection
 from scrapers.http import HubSession
 from scrapers.hub_api import RepoInfo
 from scrapers.limits import Limits
+from scrapers.list_promises import CONFIG, config_path, lacks_promised
 from scrapers.model_card import CARD, read_card
 from scrapers.read_budget import ReadBudget
 from scrapers.read_steps import ReadSteps
 from scrapers.repo_files import RepoFiles
-from scrapers.repo_reader import DEFAULT_BRANCH, RepoReader
+from scrapers.repo_reader import RepoReader
 from scrapers.single_files import split_checkpoint
 from scrapers.tokens import Tokens, check_token
 from scrapers.totals import Weights, gated_component, gated_weights, pickled_component
@@ -43,7 +51,6 @@ from scrapers.weight_files import (
 from scrapers.weight_sets import RepoFile, is_complete
 
 _HUB = "https://huggingface.co"
-CONFIG = "config.json"
 EXTRA_CONFIGS = (
     "quantize_config.json",
     "hf_quant_config.json",
@@ -60,17 +67,18 @@ def fetch_snapshot(
     token: str | None = None,
     *,
     host_token: str | None = None,
+    host_describes: bool = False,
     last_known: RepoSnapshot | None = None,
     on_step: OnStep = ignore_step,
 ) -> RepoSnapshot:
     """Read a model's facts from the Hub. Raises a ModelUnreadable that says why it cannot.
 
-    `token` is the visitor's own, `host_token` the operator's (see `Tokens`). `last_known` is the
-    snapshot of an earlier read: it is returned if the Hub still has that commit, after a single
+    `token` is the visitor's own; `host_token` and `host_describes` are in `Tokens`. `last_known` is
+    the snapshot of an earlier read: it is returned if the Hub still has that commit, after a single
     request. `on_step` is told of the steps of a read.
     """
     budget = ReadBudget(ref.repo_id, limits)
-    tokens = Tokens(check_token(token), check_token(host_token))
+    tokens = Tokens(check_token(token), check_token(host_token), host_describes)
     with RepoReader(session, budget, ref.repo_id, ref.revision, tokens) as reader:
         info = reader.info()
         if last_known is not None and _is_current(last_known, info):
@@ -83,18 +91,13 @@ def build_snapshot(reader: RepoFiles, ref: ModelRef, on_step: OnStep = ignore_st
     info = reader.info()
     if info.disabled:
         raise PrivateOrMissing(repo_id=info.repo_id, reason="disabled")
-    files = reader.tree()
     steps = ReadSteps(on_step)
-    steps.listed(len(files))
-    has_card = any(file.path == CARD for file in files)
-    reads_card = has_card and ref.reads_card and reader.may_read_files
-    if reads_card:
+    steps.listed(len(reader.tree()))
+    if _reads_card(reader, ref):
         reader.prefetch("text", CARD)
-    try:
-        form, components, configs = _weights(reader, ref, files, steps)
-    except GatedModel:
-        form, components, configs = gated_weights(info, files, reader.limits)
-    card, card_notes = _card(reader, ref) if reads_card else (None, ())
+    form, components, configs = _weights_of_whole_list(reader, ref, steps)
+    files = reader.tree()
+    card, card_notes = _card(reader, ref) if _reads_card(reader, ref) else (None, ())
     steps.finished()
     counted = {file.path for component in components for file in component.files}
     is_gguf = form == "gguf"
@@ -135,6 +138,11 @@ def _is_current(snapshot: RepoSnapshot, info: RepoInfo) -> bool:
     return is_same and not info.disabled and not lacks_card
 
 
+def _reads_card(reader: RepoFiles, ref: ModelRef) -> bool:
+    is_listed = any(file.path == CARD for file in reader.tree())
+    return is_listed and ref.reads_card and reader.may_read_files
+
+
 def _card(reader: RepoFiles, ref: ModelRef) -> tuple[ModelCard | None, tuple[Note, ...]]:
     """The author's statements; a card that cannot be read leaves a note and costs nothing else.
 
@@ -150,30 +158,65 @@ def _card(reader: RepoFiles, ref: ModelRef) -> tuple[ModelCard | None, tuple[Not
         return None, (Note("card_unread", reason=error.code),)
 
 
-def _weights(
-    reader: RepoFiles, ref: ModelRef, files: Sequence[RepoFile], steps: ReadSteps
-) -> Weights:
+def _weights_of_whole_list(reader: RepoFiles, ref: ModelRef, steps: ReadSteps) -> Weights:
+    """Read the weights; where the list lacks some, again after the tree lists further files."""
+    try:
+        return _weights_or_totals(reader, ref, steps)
+    except (NoWeights, RepoFileNotFound):
+        if not reader.confirm_tree():
+            raise
+    except MalformedRepo as error:
+        if error.fields["reason"] != "missing_shard" or not reader.confirm_tree():
+            raise
+    return _weights_or_totals(reader, ref, steps)
+
+
+def _weights_or_totals(reader: RepoFiles, ref: ModelRef, steps: ReadSteps) -> Weights:
+    try:
+        return _weights(reader, ref, steps)
+    except GatedModel:
+        files = reader.tree()
+        if lacks_promised(files, select_weights(files, reader.repo_id), None):
+            reader.confirm_tree()
+        return gated_weights(reader.info(), reader.tree(), reader.limits)
+
+
+def _weights(reader: RepoFiles, ref: ModelRef, steps: ReadSteps) -> Weights:
     """Read format, components and configurations. Raises GatedModel if files may not be read."""
-    paths = {file.path for file in files}
     if not reader.may_read_files:
         raise GatedModel(repo_id=reader.repo_id)
-    if CONFIG in paths and reader.info().gated:
-        reader.json(CONFIG)  # if this is refused, every shard would be refused as well
-    extras = [path for path in EXTRA_CONFIGS if path in paths]
-    for path in extras:
-        reader.prefetch("json", path)
-    pipeline = _optional_json(reader, PIPELINE_INDEX) if PIPELINE_INDEX in paths else None
-    selection = None
-    if ref.file is not None or ref.tag is not None:
-        selection = named_selection(files, ref, reader.repo_id)
-    selection = selection or select_weights(files, reader.repo_id, pipeline)
+    pipeline, selection = _selected(reader, ref)
+    if lacks_promised(reader.tree(), selection, pipeline) and reader.confirm_tree():
+        _, selection = _selected(reader, ref)
     _check_counts(reader, selection)
+    files = reader.tree()
+    paths = {file.path for file in files}
+    extras = [path for path in EXTRA_CONFIGS if path in paths]
     steps.selected(sum(len(plan.files) for plan in selection.components if not plan.pickled))
     components = _components(reader, selection, files, paths, steps)
     configs: dict[str, Config] = {
         path: value for path in extras if (value := _optional_json(reader, path))
     }
     return (*split_checkpoint(selection.format, components), configs)
+
+
+def _selected(reader: RepoFiles, ref: ModelRef) -> tuple[Config | None, Selection]:
+    """Return `model_index.json` and the weights to count, by the list as it is known.
+
+    Starts the reads of the small configurations.
+    """
+    files = reader.tree()
+    paths = {file.path for file in files}
+    if CONFIG in paths and reader.info().gated:
+        reader.json(CONFIG)  # if this is refused, every shard would be refused as well
+    for path in EXTRA_CONFIGS:
+        if path in paths:
+            reader.prefetch("json", path)
+    pipeline = _optional_json(reader, PIPELINE_INDEX) if PIPELINE_INDEX in paths else None
+    selection = None
+    if ref.file is not None or ref.tag is not None:
+        selection = named_selection(files, ref, reader.repo_id)
+    return pipeline, selection or select_weights(files, reader.repo_id, pipeline)
 
 
 def _components(
@@ -186,8 +229,8 @@ def _components(
     if selection.format == "gguf":
         return tuple(gguf_component(reader, plan, steps) for plan in selection.components)
     for plan in selection.components:
-        if _config_path(plan) in paths:
-            reader.prefetch("json", _config_path(plan))
+        if config_path(plan) in paths:
+            reader.prefetch("json", config_path(plan))
         if not plan.pickled:
             prefetch_tensors(reader, plan, files)
     components = []
@@ -212,13 +255,12 @@ def _component(
     paths: set[str],
     steps: ReadSteps,
 ) -> Component:
+    path = config_path(plan)
     if plan.pickled:
-        config_path = _config_path(plan)
-        return _pickled(reader, plan, reader.json(config_path) if config_path in paths else None)
+        return _pickled(reader, plan, reader.json(path) if path in paths else None)
     # Tensors first: they may need a further round trip, which the configuration overlaps.
     weight_files, groups = read_tensors(reader, plan, files, steps)
-    config_path = _config_path(plan)
-    config = reader.json(config_path) if config_path in paths else None
+    config = reader.json(path) if path in paths else None
     return Component(plan.name, config, weight_files, groups)
 
 
@@ -240,10 +282,6 @@ def _pickled(reader: RepoFiles, plan: ComponentPlan, config: Config | None) -> C
     if component is None:
         raise MalformedRepo(repo_id=reader.repo_id, file=first, reason="no_tensors")
     return component
-
-
-def _config_path(plan: ComponentPlan) -> str:
-    return f"{plan.folder}/{CONFIG}" if plan.folder else CONFIG
 
 
 def _optional_json(reader: RepoFiles, path: str) -> dict[str, Any] | None:

@@ -1,19 +1,18 @@
-"""HubAccess: what all readers of a process share, and all processes with one Redis."""
+"""HubAccess: what all readers of a process share, and the cache of all with one Redis."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from gpusizer.core.settings import Settings
-from scrapers.disk_entries import DiskEntries
 from scrapers.flights import Flights, OwnFlights, RedisFlights
-from scrapers.gguf_tokenizer import TokenizerSections
 from scrapers.http import HubSession
 from scrapers.hub_allowance import HubAllowance
 from scrapers.hub_calls import OnCall, ignore_call
 from scrapers.redis_entries import RedisEntries
 from scrapers.redis_link import RedisLink
 from scrapers.snapshot_cache import SnapshotCache
+from scrapers.stored import cache_on_disk
 
 _STORING_SECONDS = 2.0
 """Time to store a model in the Redis, after it has been read."""
@@ -35,17 +34,11 @@ class HubAccess:
     flights: Flights
     link: RedisLink | None = None
 
-    def open_session(
-        self,
-        settings: Settings,
-        on_call: OnCall = ignore_call,
-        tokenizers: TokenizerSections | None = None,
-    ) -> HubSession:
+    def open_session(self, settings: Settings, on_call: OnCall = ignore_call) -> HubSession:
         """A session with the Hub of these settings, which notes and obeys the allowance."""
         return HubSession(
             settings.endpoint,
             cdn_origins=settings.cdn_origins,
-            tokenizers=tokenizers,
             on_call=on_call,
             allowance=self.allowance,
         )
@@ -65,8 +58,5 @@ def open_access(settings: Settings) -> HubAccess:
         link = RedisLink(settings.cache_url)
         cache = SnapshotCache(RedisEntries(link), endpoint)
         flights = RedisFlights(link, settings.timeout_seconds + _STORING_SECONDS)
-        return HubAccess(HubAllowance(endpoint, link), cache, flights, link)
-    folder = settings.cache_folder
-    entries = None if folder is None else DiskEntries(folder, settings.cache_bytes)
-    cache_on_disk = None if entries is None else SnapshotCache(entries, endpoint)
-    return HubAccess(HubAllowance(endpoint), cache_on_disk, OwnFlights())
+        return HubAccess(HubAllowance(), cache, flights, link)
+    return HubAccess(HubAllowance(), cache_on_disk(settings), OwnFlights())

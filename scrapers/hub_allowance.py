@@ -8,17 +8,13 @@ rate-limits explains. Requests with a token count against that token and are not
 
 from __future__ import annotations
 
-import json
 import re
 import threading
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
-from hashlib import sha256
 
 from gpusizer.core.errors import HubRateLimited
-from scrapers.redis_link import PREFIX, RedisLink
 
 _KINDS = {"api": "api", "resolvers": "resolver"}
 """The Hub's names of its allowances, and `kind_of`'s."""
@@ -29,8 +25,6 @@ _SAME_WINDOW_SECONDS = 30.0
 answer may have been on its way for some of them."""
 _LONGEST_SECONDS = 3600
 """No window is believed to be longer; the Hub's have 5 minutes."""
-_LOOK_SECONDS = 1.0
-"""How old what other processes noted may be."""
 
 _ENTRY = re.compile(r'"(?P<name>[a-z]{1,20})"\s*;(?P<parameters>[^"]{0,80})')
 _PARAMETER = re.compile(r"(?:^|;)\s*([a-z])=(\d{1,6})(?=$|[;,\s])")
@@ -81,20 +75,14 @@ def parse_window(headers: Mapping[str, str], now: float) -> tuple[str, Window] |
 
 
 class HubAllowance:
-    """The anonymous allowances of this process, or of all that share a Redis.
+    """The anonymous allowances of this address, as the answers to this process tell.
 
-    Safe to share between threads. Processes at several addresses have an allowance each, of which
-    the smallest counts.
+    Safe to share between threads.
     """
 
-    def __init__(
-        self, endpoint: str, link: RedisLink | None = None, clock: Callable[[], float] = time.time
-    ) -> None:
-        self._key = f"{PREFIX}allowance-{sha256(endpoint.encode()).hexdigest()[:16]}-"
-        self._link = link
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
         self._windows: dict[str, Window] = {}
-        self._looked_at: dict[str, float] = {}
         self._lock = threading.Lock()
 
     def note(self, headers: Mapping[str, str]) -> None:
@@ -103,11 +91,9 @@ class HubAllowance:
         if parsed is None:
             return
         kind, window = parsed
-        self._merge(kind, window)
-        link, seconds = self._link, window.ends_at - self._clock()
-        if link is not None and seconds >= 1:
-            entry = json.dumps([window.remaining, window.quota, window.ends_at])
-            link.ask(lambda client: client.set(self._key + kind, entry, ex=int(seconds)), None)
+        with self._lock:
+            before = self._windows.get(kind)
+            self._windows[kind] = window if before is None else before.with_later(window)
 
     def is_low(self, kind: str) -> bool:
         """Whether what is left of an allowance should be spared for models never read."""
@@ -129,27 +115,6 @@ class HubAllowance:
 
     def _window(self, kind: str) -> Window | None:
         """The present window; None where none is known or it has ended."""
-        if self._link is not None and self._must_look(kind):
-            with suppress(ValueError, TypeError, OverflowError, RecursionError):
-                entry = self._link.ask(lambda client: client.get(self._key + kind), None)
-                remaining, quota, ends_at = json.loads(entry)
-                seconds = float(ends_at) - self._clock()
-                if 0 < seconds <= _LONGEST_SECONDS:
-                    whole_quota = None if quota is None else int(quota)
-                    self._merge(kind, Window(int(remaining), whole_quota, float(ends_at)))
         with self._lock:
             window = self._windows.get(kind)
         return window if window is not None and window.ends_at > self._clock() else None
-
-    def _must_look(self, kind: str) -> bool:
-        now = self._clock()
-        with self._lock:
-            is_due = now - self._looked_at.get(kind, 0.0) >= _LOOK_SECONDS
-            if is_due:
-                self._looked_at[kind] = now
-        return is_due
-
-    def _merge(self, kind: str, window: Window) -> None:
-        with self._lock:
-            before = self._windows.get(kind)
-            self._windows[kind] = window if before is None else before.with_later(window)

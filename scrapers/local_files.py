@@ -1,7 +1,7 @@
 """LocalFiles: the files of a checkpoint on this machine, read as those of the Hub are.
 
-The safetensors library reads safetensors headers, and gguf's reader reads GGUF headers. A
-checkpoint may come from anybody, so that the limits for the Hub apply here as well.
+The safetensors library reads safetensors headers. A checkpoint may come from anybody, so that the
+limits for the Hub apply here as well.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ from yaml import YAMLError
 from gpusizer.core.errors import MalformedRepo, ModelUnreadable, RepoFileNotFound, UnsupportedDtype
 from gpusizer.core.units import KIB
 from gpusizer.hub.tensors import Entries, group_entries
-from scrapers.gguf_header import GgufHeader
-from scrapers.gguf_on_disk import read_header_on_disk
+from scrapers.byte_window import Source
+from scrapers.gguf_header import GgufHeader, read_header
+from scrapers.gguf_pieces import joined_source
 from scrapers.header_reading import Header
 from scrapers.hub_api import RepoInfo, is_plain_path, parse_info
 from scrapers.json_files import parse_object
@@ -97,6 +98,10 @@ class LocalFiles:
     def tree(self) -> list[RepoFile]:
         return list(self.info().files or ())
 
+    def confirm_tree(self) -> bool:
+        """Return False: a folder is listed whole."""
+        return False
+
     def prefetch(self, method: str, path: str = "") -> None:
         """Do nothing: the file is read when its content is requested."""
 
@@ -133,11 +138,11 @@ class LocalFiles:
         return group_entries(entries), size_bytes
 
     def gguf(self, path: str) -> GgufHeader:
-        file, size_bytes = self._file(path)
-        further_pieces = self._pieces.get(path, ())[1:]
-        size_bytes += sum(piece.size_bytes or 0 for piece in further_pieces)
+        pieces = [piece.path for piece in self._pieces.get(path, ())] or [path]
+        files = [self._file(piece) for piece in pieces]
+        source = joined_source([(_source_of(file), size_bytes) for file, size_bytes in files])
         with self._opening(path):
-            header = read_header_on_disk(file, size_bytes, self.limits, self.repo_id, path)
+            header = read_header(source, self.limits, self.repo_id, path)
         self.budget.count_bytes(header.bytes_read)
         return header
 
@@ -235,6 +240,17 @@ def _size(entry: os.DirEntry[str]) -> int | None:
     except OSError:
         return None
     return status.st_size if stat.S_ISREG(status.st_mode) else None
+
+
+def _source_of(file: Path) -> Source:
+    """Return a source of the bytes of a file."""
+
+    def source(start: int, stop: int) -> tuple[bytes, int | None]:
+        with file.open("rb") as opened:
+            opened.seek(start)
+            return opened.read(stop - start), None
+
+    return source
 
 
 def _tensors(file: Path) -> Entries:

@@ -12,7 +12,7 @@ from huggingface_hub.hf_api import ModelInfo
 from gpusizer.core.errors import HubUnreachable, ModelUnreadable
 from gpusizer.core.settings import Settings
 from gpusizer.core.work_turns import TURNS
-from gpusizer.hub.model_ref import is_repo_id
+from gpusizer.hub.model_ref import DEFAULT_BRANCH, is_repo_id
 from gpusizer.hub.quantized_repos import Lister, QuantizedRepo
 from scrapers.api_json import parse_answer, read_count
 from scrapers.error_mapping import HubResource
@@ -23,7 +23,6 @@ from scrapers.hub_api import model_info, next_cursor, parse_tree, tags_of, tree_
 from scrapers.hub_calls import OnCall, ignore_call
 from scrapers.limits import Limits
 from scrapers.read_budget import ReadBudget
-from scrapers.repo_reader import DEFAULT_BRANCH
 from scrapers.single_flight import SingleFlight
 from scrapers.weight_files import weight_format
 
@@ -79,7 +78,7 @@ def build_lister(
 def listing_url(endpoint: str, repo_id: str, limit: int) -> str:
     """Return the URL of the listing, with the filter and order of the Hub's model tree pages."""
     query = [("filter", f"base_model:quantized:{repo_id}"), ("sort", "downloads")]
-    query += [("direction", "-1"), ("limit", str(limit))]
+    query.append(("limit", str(limit)))
     query += [("expand", name) for name in _EXPANDED]
     return f"{endpoint}/api/models?{urlencode(query)}"
 

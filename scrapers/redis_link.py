@@ -58,14 +58,14 @@ class RedisLink:
     def ask(self, command: Callable[[Any], Value], default: Value) -> Value:
         """Return what `command` gets from the client; `default` while Redis is away or refuses.
 
-        A Redis refuses what its memory has no room for, and commands that the type of a key does
-        not have.
+        A Redis refuses what its memory has no room for, commands that the type of a key does
+        not have, and to give back a lock that has expired.
         """
         if self._clock() < self._rests_until:
             return default
         try:
             value = command(self._client)
-        except redis.ResponseError:
+        except (redis.ResponseError, redis.exceptions.LockError):
             self._note(is_away=False)
             return default
         except (redis.RedisError, OSError) as error:

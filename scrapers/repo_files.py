@@ -46,6 +46,9 @@ class RepoFiles(Protocol):
     def tree(self) -> list[RepoFile]:
         """The file list."""
 
+    def confirm_tree(self) -> bool:
+        """Ask for the file list anew where it may be cut; whether it has further files."""
+
     def prefetch(self, method: str, path: str = "") -> None:
         """Start a read in the background; `method` is the name of one of the methods below."""
 

@@ -11,11 +11,15 @@ from typing import Any, Self, TypeVar
 
 from gpusizer.core.errors import (
     GatedModel,
+    HubRateLimited,
     HubUnreachable,
     LimitsExceeded,
+    ModelNotFound,
     ModelUnreadable,
     PrivateOrMissing,
+    RevisionNotFound,
 )
+from gpusizer.hub.model_ref import DEFAULT_BRANCH
 from scrapers.api_json import parse_answer
 from scrapers.error_mapping import HubResource
 from scrapers.gguf_header import GgufHeader
@@ -36,13 +40,13 @@ from scrapers.hub_api import (
 )
 from scrapers.json_files import parse_object
 from scrapers.limits import Limits
+from scrapers.list_promises import may_be_cut
 from scrapers.listed_files import ListedFiles
 from scrapers.read_budget import ReadBudget
 from scrapers.shard_index import ShardIndex, parse_index
-from scrapers.tokens import ANONYMOUS, Tokens
+from scrapers.tokens import ANONYMOUS, Tokens, is_open_to_all
 from scrapers.weight_sets import RepoFile
 
-DEFAULT_BRANCH = "main"
 MIN_FIRST_READ = 4096
 
 _RELEASED: Future[Any] = Future()
@@ -78,7 +82,7 @@ class RepoReader:
         self.repo_id = repo_id
         self.revision = revision
         self._tokens = tokens
-        self._token = tokens.visitor
+        self._token = tokens.host if tokens.is_hosts_look else tokens.visitor
         self._info: RepoInfo | None = None
         self._first_reads: dict[str, int] = {}
         self._pieces: dict[str, tuple[RepoFile, ...]] = {}
@@ -86,6 +90,7 @@ class RepoReader:
         self._indexes: dict[str, ShardIndex] = {}
         self._header_memory = HeaderMemory(budget.limits.held_header_bytes)
         self._listed = ListedFiles((), repo_id)
+        self._tree: list[RepoFile] | None = None
         self._futures: dict[tuple[str, str], Future[Any]] = {}
         self._pool = ThreadPoolExecutor(self.limits.parallel_reads, "hub-read")
 
@@ -115,11 +120,27 @@ class RepoReader:
     def info(self) -> RepoInfo:
         """Return the API's description; later reads are done at its commit."""
         if self._info is None:
-            info: RepoInfo = self._result("info")
-            self._info = info
+            self._info = info = self._described()
             self.repo_id = info.repo_id
             self._token = self._tokens.token_for(info)
         return self._info
+
+    def _described(self) -> RepoInfo:
+        """The description; what it says of a repository that is not public is not passed on where
+        it was asked for with the host's token. Raises HubRateLimited instead."""
+        hidden = HubRateLimited(
+            repo_id=self.repo_id,
+            retry_after_seconds=self.session.allowance.low_seconds() or None,
+        )
+        try:
+            info: RepoInfo = self._result("info")
+        except (GatedModel, PrivateOrMissing, ModelNotFound, RevisionNotFound):
+            if self._tokens.is_hosts_look:
+                raise hidden from None
+            raise
+        if self._tokens.is_hosts_look and not is_open_to_all(info):
+            raise hidden
+        return info
 
     @property
     def may_read_files(self) -> bool:
@@ -145,7 +166,22 @@ class RepoReader:
         Later responses are checked against the list (`ListedFiles`).
         """
         listed = self.info().files
-        files: list[RepoFile] = self._result("tree") if listed is None else list(listed)
+        if self._tree is None and listed is not None and not may_be_cut(listed):
+            return self._believe(list(listed))
+        if self._tree is None:
+            self._tree = self._result("tree")
+        return self._believe(self._tree)
+
+    def confirm_tree(self) -> bool:
+        """Ask for the tree, once; return whether it has files that the list so far has not."""
+        if self._tree is not None:
+            return False
+        before = self._listed
+        self._tree = self._result("tree")
+        self._believe(self._tree)
+        return any(file.path not in before for file in self._tree)
+
+    def _believe(self, files: list[RepoFile]) -> list[RepoFile]:
         if len(files) > self.limits.files:
             raise self.budget.exceeded("files")
         self._listed = ListedFiles(files, self.repo_id)
@@ -215,6 +251,10 @@ class RepoReader:
         """Release the bytes of a file that has been parsed."""
         self._futures[method, path] = _RELEASED
 
+    def _commit(self) -> str:
+        """The commit that the description names, else what was asked for."""
+        return self.info().sha or self.revision or DEFAULT_BRANCH
+
     def _resource(self, path: str = "") -> HubResource:
         return HubResource(self.repo_id, self.revision or DEFAULT_BRANCH, path)
 
@@ -233,8 +273,7 @@ class RepoReader:
         files: dict[str, RepoFile] = {}
         cursor: str | None = None
         for _ in range(self.limits.tree_pages):
-            revision = self.revision or DEFAULT_BRANCH
-            url = tree_url(self.session.endpoint, self.repo_id, revision, cursor)
+            url = tree_url(self.session.endpoint, self.repo_id, self._commit(), cursor)
             request = HubRequest(url, self._resource(), "info_bytes", is_listed=True)
             page, cursor = self._read(request, self._parsed_page)
             files |= {file.path: file for file in page}
@@ -263,17 +302,20 @@ class RepoReader:
         """Read a whole file and check it against the file list.
 
         Where a file in git lies is known, which saves the Hub's redirect. If no usable answer comes
-        from there, as from a mirror that lacks the route, the redirect is asked for.
+        from there, as from a mirror that lacks the route, the redirect is asked for. So it is where
+        a visitor with a token is refused: the route's cache need not know of that visitor's rights.
         """
         read = partial(self._read_file, path, limit, None, self._listed.check_whole)
         url = self._small_file_url(path)
         if url is not None:
             try:
                 return read(url, seconds=seconds, attempts=1).body
-            except (GatedModel, LimitsExceeded):
+            except LimitsExceeded:
                 raise
             except ModelUnreadable as error:
                 self.budget.seconds_left()
+                if isinstance(error, GatedModel) and self._token is None:
+                    raise
                 if isinstance(error, HubUnreachable):
                     self.session.small_files_route.trip_after(error)
         return read(seconds=seconds).body
@@ -293,9 +335,7 @@ class RepoReader:
     def _read_gguf(self, path: str) -> GgufHeader:
         files = self._pieces.get(path, (RepoFile(path, None),))
         ranges = partial(self._read_range, "gguf_header_bytes")
-        # Data read with a visitor's token is not cached.
-        sections = None if self._tokens.visitor else self.session.tokenizers
-        return read_gguf(ranges, files, self.limits, self.repo_id, sections)
+        return read_gguf(ranges, files, self.limits, self.repo_id)
 
     def _read_range(
         self, limit: str, path: str, span: tuple[int, int], url: str | None
@@ -326,8 +366,7 @@ class RepoReader:
     ) -> HubResponse:
         """Read a file or a span of it, from `url` if given; `check` may raise HubUnreachable."""
         if url is None:
-            revision = self.info().sha or self.revision or DEFAULT_BRANCH
-            url = file_url(self.session.endpoint, self.repo_id, revision, path)
+            url = file_url(self.session.endpoint, self.repo_id, self._commit(), path)
         is_listed = path in self._listed
         resource = self._resource(path)
         request = HubRequest(url, resource, limit, span, attempts, seconds, is_listed)

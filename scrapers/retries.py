@@ -13,6 +13,7 @@ RETRIED_STATUSES = frozenset({408, 429, 500, 502, 503, 504})
 _FIRST_PAUSE_SECONDS = 0.2
 _LONGEST_PAUSE_SECONDS = 2.0
 # RateLimit header (IETF draft-ietf-httpapi-ratelimit-headers) of the Hub: "api";r=0;t=295
+_LEFT = re.compile(r"(?:^|;)\s*r=(\d{1,6})(?=$|[;,])")
 _WINDOW = re.compile(r"(?:^|;)\s*t=(\d{1,6})(?:$|[;,])")
 _SECONDS = re.compile(r"\d{1,6}(?:\.\d{1,6})?")
 
@@ -20,16 +21,19 @@ _SECONDS = re.compile(r"\d{1,6}(?:\.\d{1,6})?")
 def retry_after_seconds(status: int, headers: Mapping[str, str]) -> float | None:
     """Return the seconds that the Hub's headers ask to wait, None if they do not.
 
-    `Retry-After` is used at any status. The Hub sends `RateLimit`, the seconds until the window
-    ends, with every response: it is used at status 429 only.
+    `Retry-After` is used at any status. The Hub sends `RateLimit`, what is left of a window and the
+    seconds until its end, with every response: it is used at status 429 only, and where nothing is
+    left, as huggingface_hub does (`_http.py`); another 429 passes sooner.
     """
     value = headers.get("Retry-After", "").strip()
     if _SECONDS.fullmatch(value):
         return float(value)
     if value:
         return _seconds_until(value)
-    window = _WINDOW.search(headers.get("RateLimit", "")) if status == 429 else None
-    return float(window[1]) if window else None
+    limit = headers.get("RateLimit", "") if status == 429 else ""
+    left, window = _LEFT.search(limit), _WINDOW.search(limit)
+    is_empty = left is None or int(left[1]) == 0
+    return float(window[1]) if window and is_empty else None
 
 
 def pause_seconds(attempt: int, hint: float | None) -> float:

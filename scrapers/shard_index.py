@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpusizer.core.errors import LimitsExceeded, MalformedRepo
-from scrapers.json_stream import JsonStream
+from scrapers.json_files import load_json
+from scrapers.json_members import members, text_values
 from scrapers.limits import Limits
 
 WEIGHT_MAP = "weight_map"
@@ -29,39 +30,35 @@ class ShardIndex:
 def parse_index(data: bytes, limits: Limits, repo_id: str, path: str) -> ShardIndex:
     """Parse an index, which may list 500,000 tensors; their names are not stored.
 
-    Raises MalformedRepo ("weight_map", "not_an_object" or as JsonStream does), LimitsExceeded
+    Raises MalformedRepo ("weight_map", or as `members` and `load_json` do), LimitsExceeded
     ("tensors", "weight_files").
     """
-    stream = JsonStream(data, repo_id, path, limits.config_bytes)
-    if not stream.is_object():
-        stream.value()
-        raise stream.malformed("not_an_object")
     shards: tuple[str, ...] = ()
     total_size = None
-    for name in stream.members():
+    for name, text in members(memoryview(data), repo_id, path):
         if name == WEIGHT_MAP:
-            shards = _shards(stream, limits, repo_id)
-        elif name == "metadata":
-            metadata = stream.value()
-            total_size = metadata.get("total_size") if isinstance(metadata, dict) else None
-    stream.end()
+            shards = _shards(text, limits, repo_id, path)
+            continue
+        if len(text) > limits.config_bytes:
+            raise MalformedRepo(repo_id=repo_id, file=path, reason="crowded")
+        value = load_json(bytes(text), repo_id, path)
+        if name == "metadata":
+            total_size = value.get("total_size") if isinstance(value, dict) else None
     return ShardIndex(shards, total_size)
 
 
-def _shards(stream: JsonStream, limits: Limits, repo_id: str) -> tuple[str, ...]:
+def _shards(text: memoryview, limits: Limits, repo_id: str, path: str) -> tuple[str, ...]:
     quoted_names: dict[bytes, None] = {}
     count = 0
-    if not stream.is_object():
-        raise stream.malformed(WEIGHT_MAP)
     try:
-        for text in stream.texts():
-            quoted_names[text] = None
+        for quoted_name in text_values(text):
+            quoted_names[quoted_name] = None
             count += 1
             if count > limits.tensors:
                 raise LimitsExceeded(repo_id=repo_id, limit="tensors", allowed=limits.tensors)
             if len(quoted_names) > limits.weight_files:
                 allowed = limits.weight_files
                 raise LimitsExceeded(repo_id=repo_id, limit="weight_files", allowed=allowed)
-        return tuple(dict.fromkeys(json.loads(text) for text in quoted_names))
-    except (MalformedRepo, ValueError):
-        raise stream.malformed(WEIGHT_MAP) from None
+        return tuple(dict.fromkeys(json.loads(name) for name in quoted_names))
+    except ValueError:
+        raise MalformedRepo(repo_id=repo_id, file=path, reason=WEIGHT_MAP) from None

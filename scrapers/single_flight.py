@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
 from typing import Generic, TypeVar
+
+from cachetools import TTLCache
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
@@ -35,73 +35,40 @@ class SingleFlight(Generic[Key, Value]):
         clock: Callable[[], float] = time.monotonic,
         waiting: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
+        def part(value: Value) -> float:
+            """The part of the room that a result takes."""
+            weight = weigh(value) / max_bytes if max_bytes else 0.0
+            return min(max(weight, 1 / entries), 1.0)
+
         self._compute = compute
-        self._entries = entries
-        self._seconds = seconds
-        self._weigh = weigh
-        self._max_bytes = max_bytes
-        self._clock = clock
         self._waiting = waiting
         self._lock = threading.Lock()
-        self._results: OrderedDict[Key, _Result[Value]] = OrderedDict()
-        self._used_bytes = 0
+        self._running: dict[Key, Future[Value]] = {}
+        self._results: TTLCache[Key, Value] = TTLCache(1.0, seconds, clock, part)
 
     def __call__(self, key: Key) -> Value:
         """Return the cached, awaited or newly computed result; raises the function's exception."""
         with self._lock:
-            result = self._results.get(key)
-            must_compute = result is None or result.until <= self._clock()
-            if result is None or must_compute:
-                self._drop(key)
-                result = self._results[key] = _Result(self._clock() + self._seconds)
-                self._make_room()
-            self._results.move_to_end(key)
-        if must_compute:
-            self._fill(key, result)
-        if result.future.done():
-            return result.future.result()
+            if key in self._results:
+                return self._results[key]
+            awaited = self._running.get(key)
+            future = self._running[key] = awaited or Future()
+        if awaited is None:
+            self._fill(key, future)
+            return future.result()
         with self._waiting():
-            return result.future.result()
+            return future.result()
 
-    def _fill(self, key: Key, result: _Result[Value]) -> None:
+    def _fill(self, key: Key, future: Future[Value]) -> None:
         try:
             with self._waiting():
                 value = self._compute(key)
-            size_bytes = self._weigh(value)
-        except BaseException as error:
             with self._lock:
-                if self._results.get(key) is result:
-                    self._drop(key)
-            result.future.set_exception(error)
-            return
-        with self._lock:
-            if self._results.get(key) is result:
-                result.size_bytes = size_bytes
-                self._used_bytes += size_bytes
-                self._make_room()
-        result.future.set_result(value)
-
-    def _make_room(self) -> None:
-        """Drop the least recently used results until the others keep to the bounds."""
-        while len(self._results) > self._entries:
-            self._drop(next(iter(self._results)))
-        *older, _ = ((key, result.size_bytes) for key, result in self._results.items())
-        for key, size_bytes in older:
-            if self._used_bytes <= self._max_bytes:
-                break
-            if size_bytes:  # else it is awaited, and takes no memory yet
-                self._drop(key)
-
-    def _drop(self, key: Key) -> None:
-        result = self._results.pop(key, None)
-        if result is not None:
-            self._used_bytes -= result.size_bytes
-
-
-@dataclass(eq=False, slots=True)
-class _Result(Generic[Value]):
-    """A result that is there or awaited, when it expires, and the memory that it takes."""
-
-    until: float
-    future: Future[Value] = field(default_factory=Future)
-    size_bytes: int = 0
+                self._results[key] = value
+        except BaseException as error:
+            future.set_exception(error)
+        else:
+            future.set_result(value)
+        finally:
+            with self._lock:
+                del self._running[key]

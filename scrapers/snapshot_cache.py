@@ -1,10 +1,9 @@
 """SnapshotCache: snapshots of public repositories that outlive the process.
 
-It has a JSON entry for each commit (`snapshot-…`), one for each requested name (`commit-…`) with
-the commit it resolved to and the time of that, and one for each GGUF repository (`tokenizer-…`)
-with the tokenizer lists that its quantizations share. An invalid entry counts as a miss and is
-removed. Only anonymous reads are stored: every key contains the word "anonymous", and no method
-takes a token. Where entries lie is an EntryStore: files of a folder, or a Redis that several
+It has a JSON entry for each commit (`snapshot-…`) and one for each requested name (`commit-…`)
+with the commit it resolved to and the time of that. An invalid entry counts as a miss and is
+removed. Only what everybody may read is stored: every key contains the word "anonymous", and no
+method takes a token. Where entries lie is an EntryStore: files of a folder, or a Redis that several
 processes share.
 """
 
@@ -20,7 +19,6 @@ from typing import Any, Protocol, TypeVar
 
 from gpusizer.hub.model_ref import ModelRef
 from gpusizer.hub.snapshot import SNAPSHOT_VERSION, RepoSnapshot
-from scrapers.gguf_tokenizer import TokenizerSection
 
 Value = TypeVar("Value")
 
@@ -80,14 +78,6 @@ class SnapshotCache:
         for revision in {ref.revision, snapshot.sha}:
             self._write("commit", self._ref_key(replace(ref, revision=revision)), resolution)
 
-    def tokenizer(self, repo_id: str) -> TokenizerSection | None:
-        """Return the stored tokenizer lists of a GGUF repository, None if there are none."""
-        return self._read("tokenizer", [self._namespace, repo_id], _parse_tokenizer)
-
-    def store_tokenizer(self, repo_id: str, section: TokenizerSection) -> None:
-        """Store the tokenizer lists that the GGUF files of a repository share."""
-        self._write("tokenizer", [self._namespace, repo_id], {"section": section.to_json()})
-
     def forget(self, ref: ModelRef) -> None:
         """Remove the commit of a name, because the model is gone or no longer public."""
         self._entries.remove(_entry_name("commit", self._ref_key(ref)))
@@ -145,10 +135,6 @@ def _parse_resolution(entry: Any) -> tuple[str, float]:
     if not _SHA.fullmatch(commit):
         raise ValueError("no commit")
     return commit, checked_at
-
-
-def _parse_tokenizer(entry: Any) -> TokenizerSection:
-    return TokenizerSection.from_json(entry["section"])
 
 
 def _parse_snapshot(entry: Any) -> RepoSnapshot:

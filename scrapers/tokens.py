@@ -19,17 +19,29 @@ class Tokens:
     Attributes:
         visitor: the visitor's own token, which all requests of that visitor use.
         host: the operator's token, used for its higher rate limit. It must not open repositories
-            that a visitor may not see: it is used only after an anonymous request has shown that
-            the repository is public and not gated.
+            that a visitor may not see: it is used only after a request has shown that the
+            repository is public and not gated.
+        host_describes: whether that request carries the host's token, too. Then its answer counts
+            only if it says so; any other is hidden, because it may tell of a private repository.
     """
 
     visitor: str | None = field(default=None, repr=False)
     host: str | None = field(default=None, repr=False)
+    host_describes: bool = False
+
+    @property
+    def is_hosts_look(self) -> bool:
+        """Whether the description is asked for with the host's token."""
+        return self.host_describes and self.host is not None and self.visitor is None
 
     def token_for(self, info: RepoInfo) -> str | None:
         """Return the token for the requests after the description."""
-        open_to_all = not (info.gated or info.private or info.disabled)
-        return self.visitor or (self.host if open_to_all else None)
+        return self.visitor or (self.host if is_open_to_all(info) else None)
+
+
+def is_open_to_all(info: RepoInfo) -> bool:
+    """Whether everybody may read a repository's files."""
+    return not (info.gated or info.private or info.disabled)
 
 
 ANONYMOUS = Tokens()

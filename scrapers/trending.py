@@ -67,7 +67,7 @@ def build_trending(
 
 def trending_url(endpoint: str, limit: int = LISTED_MODELS) -> str:
     """Return the URL of the listing, the most trending models first."""
-    query = [("sort", "trendingScore"), ("direction", "-1"), ("limit", str(limit))]
+    query = [("sort", "trendingScore"), ("limit", str(limit))]
     query += [("expand", name) for name in (*_EXPANDED, *_EXPANDED_CARD)]
     return f"{endpoint}/api/models?{urlencode(query)}"
 

@@ -126,6 +126,11 @@ def by_folder(files: Sequence[RepoFile]) -> dict[str, list[RepoFile]]:
     return folders
 
 
+def pipeline_folders(pipeline: Mapping[str, Any]) -> list[str]:
+    """Return the names of the folders that a `model_index.json` lists."""
+    return [name for name, value in pipeline.items() if isinstance(value, list) and any(value)]
+
+
 def uncounted(files: Sequence[RepoFile], counted_paths: set[str]) -> tuple[RepoFile, ...]:
     """List weight files that are not counted, in order of their paths."""
     uncounted_files = [
@@ -138,8 +143,7 @@ def _diffusers(files: Sequence[RepoFile], pipeline: Mapping[str, Any] | None) ->
     """Select every component folder in `model_index.json`, pickles where it has nothing else."""
     if pipeline is None:
         return None
-    names = [name for name, value in pipeline.items() if isinstance(value, list) and any(value)]
-    folders = by_folder(files)
+    folders, names = by_folder(files), pipeline_folders(pipeline)
     plans_by_name = (_any_plan(folders[name], name) for name in names if name in folders)
     plans = [plan for plan in plans_by_name if plan is not None]
     ranks = {name: rank for rank, name in enumerate(_MAIN_FOLDERS)}

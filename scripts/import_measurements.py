@@ -4,11 +4,11 @@
     python -m scripts.import_measurements --models MAP --append FILE ...
 
 A developer's tool. FILEs are JSON Lines of start-up logs of serving engines, allocation logs of
-llama.cpp, published GGUF sizes, measured speeds, or peaks of training runs; each goes to the
-table of its kind. MAP is a CSV with the repository of each model named in a log. `--append` keeps
-the present rows, adds those with new IDs and records their errors before any constant is changed
-for them (`bench/first_contact.py`). Only the fields listed in the converters are carried over:
-numbers, settings, URLs and dates, but no text of a log or collector.
+llama.cpp, published GGUF sizes, measured speeds, peaks of training runs, or losses of
+quantizations; each goes to the table of its kind. MAP is a CSV with the repository of each model
+named in a log. `--append` keeps the present rows, adds those with new IDs and records their errors
+before any constant is changed for them (`bench/first_contact.py`). Only the fields listed in the
+converters are carried over: numbers, settings, URLs and dates, but no text of a log or collector.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ from scripts.measurement_rows import (
     community,
     gguf_sizes,
     llama_cpp,
+    quality,
     serving,
+    serving_load,
     throughput,
     training,
 )
@@ -43,6 +45,8 @@ TABLES: dict[str, tuple[str, Convert]] = {
     "exact": ("gguf_sizes.jsonl", gguf_sizes.convert),
     "decode_tps": ("throughput.jsonl", throughput.convert),
     "tok_s": ("throughput.jsonl", community.convert),
+    "baseline_quantization": ("quality.jsonl", quality.convert),
+    "output_tok_s": ("serving_load.jsonl", serving_load.convert),
 }
 
 

@@ -1,4 +1,4 @@
-"""Write `requirements.lock`: every package that `requirements.txt` brings along, with hashes.
+"""Write `requirements.lock`: all that `requirements-redis.txt` brings along, with hashes.
 
     pip install uv && python -m scripts.lock
 
@@ -28,7 +28,7 @@ def main(argv: Sequence[str]) -> int:
         print("uv is not installed: pip install uv", file=sys.stderr)
         return 1
     command = [
-        *(program, "pip", "compile", "requirements.txt", "--output-file", LOCK.name),
+        *(program, "pip", "compile", "requirements-redis.txt", "--output-file", LOCK.name),
         *("--universal", "--python-version", OLDEST_PYTHON, "--generate-hashes", "--quiet"),
         *("--no-emit-index-url", "--no-emit-find-links"),
         *("--custom-compile-command", "python -m scripts.lock"),

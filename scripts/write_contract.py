@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from gpusizer.answers.request_docs import FieldDescription, described_groups
+from gpusizer.answers.use_cases import USE_CASES
 from gpusizer.core.paths import DATA_DIR
-from gpusizer.ui.answer_cache import QUESTIONS
 
 PAGE = DATA_DIR.parent / "docs" / "contract.md"
 BEGIN = "<!-- requests: written by `python -m scripts.write_contract` -->"
@@ -31,7 +31,7 @@ def requests_text() -> str:
     """Write a section for each request; groups of fields listed before are only named."""
     sections: list[str] = []
     listed: dict[tuple[FieldDescription, ...], str] = {}
-    for name, question in QUESTIONS.items():
+    for name, question in USE_CASES.items():
         sections.append(f"### `{name}`\n")
         shared: dict[str, list[str]] = {}
         for heading, fields in described_groups(question.request).items():

@@ -7,14 +7,25 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.nightly import NIGHTLY
 from tests.redis_server import RedisServer, need_redis
 from tests.running_app import RunningApp, running_app
 
 _EVALUATE_MEASUREMENTS = ("test_accuracy", "test_publication", "test_throughput")
 """Test modules that ask about every row of `data/measurements`, which takes half a minute."""
 
-# By default Hypothesis fails an example that takes 200 ms; on a busy machine any example may.
-settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+_SLOWEST_FIRST = (*_EVALUATE_MEASUREMENTS, "browser", "api", "test_bad_answers", "test_faults")
+"""Test modules and folders that work or wait for longest."""
+
+# By default Hypothesis fails an example that takes 200 ms; on a busy machine any example may. What
+# gates a change is asked with the same examples each time, new ones are for the night.
+settings.register_profile(
+    "untimed",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize=not NIGHTLY,
+    print_blob=True,
+)
 settings.load_profile("untimed")
 
 
@@ -25,11 +36,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A worker takes whole files; one worker takes all that evaluate the measurements."""
+    """A worker takes whole files; one worker takes all that evaluate the measurements.
+
+    What takes longest begins first, so that no worker is left with it alone.
+    """
     for item in items:
         name = item.path.stem
         group = "measurements" if name in _EVALUATE_MEASUREMENTS else str(item.path)
         item.add_marker(pytest.mark.xdist_group(group))
+    items.sort(key=_turn)
+
+
+def _turn(item: pytest.Item) -> int:
+    names = (item.path.stem, item.path.parent.name)
+    turns = [turn for turn, name in enumerate(_SLOWEST_FIRST) if name in names]
+    return min(turns, default=len(_SLOWEST_FIRST))
 
 
 @pytest.fixture(scope="session")

@@ -29,11 +29,11 @@ def dockerfile() -> list[tuple[str, str]]:
     return [tuple(line.split(" ", 1)) for line in lines if line]  # type: ignore[misc]
 
 
-def health_command(port: int) -> list[str]:
-    """The command that asks a container for its health, at another port."""
+def health_command(address: str) -> list[str]:
+    """The command that asks a container for its health, at another address."""
     (check,) = (text for name, text in dockerfile() if name == "HEALTHCHECK")
     command: list[str] = json.loads(check.split("CMD ", 1)[1])
-    return [part.replace(":7860/", f":{port}/") for part in command]
+    return [part.replace("127.0.0.1:7860/", f"{address}/") for part in command]
 
 
 def redis_command() -> list[str]:
@@ -42,11 +42,17 @@ def redis_command() -> list[str]:
     return command
 
 
-def nginx_configuration(folder: Path, port: int, replicas: tuple[int, int]) -> Path:
-    """The configuration of nginx with other ports, and `folder` in the place of /tmp."""
+def nginx_configuration(
+    folder: Path, port: int, replicas: tuple[str, str], name_server: str = "127.0.0.1:9"
+) -> Path:
+    """The configuration of nginx with other addresses, and `folder` in the place of /tmp.
+
+    Without a name server of the test, the addresses of replicas have to be numbers.
+    """
     text = (FOLDER / "nginx.conf").read_text("utf-8")
-    changes = {"listen 8080;": f"listen 127.0.0.1:{port};", " /tmp/": f" {folder}/"}
-    changes |= {f"replica-{n}:7860": f"127.0.0.1:{at}" for n, at in enumerate(replicas, 1)}
+    changes = {"listen 8080;": f"listen 127.0.0.1:{port};", "/tmp/": f"{folder}/"}
+    changes |= {f"replica-{n}:7860;": f"{at};" for n, at in enumerate(replicas, 1)}
+    changes |= {"resolver 127.0.0.11 ": f"resolver {name_server} "}
     for before, after in changes.items():
         assert before in text, before
         text = text.replace(before, after)

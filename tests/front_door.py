@@ -250,7 +250,7 @@ def what_others_measured(answer: Answer) -> None:
         assert run["source_url"].startswith("https://")
         assert run["used_in_fit"] in (True, False, None)
     command = place["benchmark"]
-    assert command["command"].startswith("llama-bench -hf ")
+    assert "\nllama-bench -m Qwen3-8B-Q4_K_M.gguf " in command["command"]
     assert {expected["unit"] for expected in command["expected"]} == {"tok/s"}
     answers = command["expected"][1]
     assert answers["likely"] == place["decode_tokens_per_second"]["likely"]

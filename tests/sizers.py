@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from functools import cache
+from datetime import UTC, date
+from functools import cache, lru_cache
+from typing import Any
 
 from gpusizer.answers.models_for.model_library import ModelLibrary
 from gpusizer.answers.models_for.model_use import embedded_use
+from gpusizer.answers.question import Question
+from gpusizer.answers.report import Report
+from gpusizer.answers.request import SizeRequest
 from gpusizer.answers.sizer import Sizer
 from gpusizer.core.settings import Settings
 from gpusizer.core.time_budget import TimeBudget
-from gpusizer.gpus import load_catalogue
+from gpusizer.gpus import load_catalogue, purchase
+from gpusizer.hub.snapshot import Fetch
 from scrapers.embedded import EmbeddedSnapshots
 from scrapers.fetcher import Fetcher
 from scrapers.trending import build_trending
+
+_MOST_ANSWERS = 96  # remembered in a process
 
 
 @cache
@@ -22,7 +30,29 @@ def embedded_sizer() -> Sizer:
     embedded = EmbeddedSnapshots(settings.snapshots_folder)
     library = ModelLibrary(embedded.every, embedded_use, build_trending(settings))
     fetch, catalogue = Fetcher(settings), load_catalogue()
-    return Sizer(fetch, catalogue, library=library, new_budget=unlimited_budget)
+    return _Remembering(fetch, catalogue, library=library, new_budget=unlimited_budget)
+
+
+class _Remembering(Sizer):
+    """Studies each question once, whichever test asks it, and answers it once on each day of
+    prices."""
+
+    def __init__(self, *sources: Any, **more: Any) -> None:
+        super().__init__(*sources, **more)
+        self._asked = lru_cache(_MOST_ANSWERS)(super().question)
+        self._answered = lru_cache(_MOST_ANSWERS)(self._answer)
+
+    def reading(self, fetch: Fetch) -> Sizer:
+        return self if fetch is self.fetch else super().reading(fetch)
+
+    def question(self, request: SizeRequest) -> Question:
+        return self._asked(request)
+
+    def size(self, request: SizeRequest) -> Report:
+        return self._answered(request, purchase.datetime.now(UTC).date())
+
+    def _answer(self, request: SizeRequest, day: date) -> Report:
+        return super().size(request)
 
 
 def unlimited_budget() -> TimeBudget:

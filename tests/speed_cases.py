@@ -13,7 +13,9 @@ from gpusizer.fit.speed.tables import (
     Pace,
 )
 from gpusizer.gpus import Gpu
+from gpusizer.memory.engines import ENGINES
 from gpusizer.memory.workload import Workload
+from tests.asking import size
 from tests.sizers import embedded_sizer
 
 SIZER = embedded_sizer()
@@ -25,7 +27,7 @@ def card(name: str) -> Gpu:
 
 
 def on(model: str, gpu: str, quant: str, **fields: object) -> Ranked:
-    return SIZER.size({"model": model, "gpu": gpu, "quant": quant, **fields}).ranking[0]
+    return size(SIZER, {"model": model, "gpu": gpu, "quant": quant, **fields}).ranking[0]
 
 
 def speeds_on(model: str, gpu: str, quant: str, **fields: object) -> Speeds:
@@ -63,7 +65,7 @@ WORK = Work(
     dense_bytes=16 * 10**9,
     expert_bytes=0,
     bits=16.0,
-    kernels=Kernels.of(Workload(), "vllm"),
+    kernels=Kernels.of(Workload(), ENGINES["vllm"].abilities),
     tensor=1,
     pipeline=1,
 )

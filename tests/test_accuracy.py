@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from bench import accuracy, bands, baselines, first_contact, left_out, serving
+from bench import accuracy, bands, baselines, first_contact, left_out, served_answers, start_up_logs
 from bench.accuracy import baseline_errors, report_json, report_lines, worst_rows
 from bench.errors import (
     Comparison,
@@ -28,13 +28,14 @@ from bench.front_door import gpu_of, size
 from bench.hf_mem import needed
 from bench.llama_cpp import fields_of as llama_cpp_fields
 from bench.llama_cpp import gguf_slug, on_gpus
-from bench.measurements import ALL_TABLES, load, load_profile, load_snapshot
+from bench.measurements import ALL_TABLES, SERVING_LOAD, load, load_profile, load_snapshot
 from bench.rivals import (
     load_answers,
     naive_kv_bytes_per_token,
     naive_weights_bytes,
     versions,
 )
+from gpusizer.answers.request import SizeRequest
 from gpusizer.answers.sizer import Sizer
 from gpusizer.gpus import load_catalogue
 from gpusizer.memory.engines.bands import TABLE
@@ -90,7 +91,7 @@ def test_the_report_names_every_section_and_component(measured: Accuracy) -> Non
     text = "\n".join(report_lines(measured, 1))
     assert list(measured.sections) == ["training", "speed", "memory", "apart"]
     components = {key[1] for errors in measured.sections.values() for key in errors}
-    assert components == set(COMPONENTS) - {"decode_other"}
+    assert components == set(COMPONENTS) - set(served_answers.QUANTITIES) - {"decode_other"}
     assert all(f"── {section} ──" in text for section in measured.sections)
     parsed = json.loads(json.dumps(report_json(measured, 2)))
     assert parsed["coverage"]["serving"]["compared"] > 100
@@ -99,7 +100,7 @@ def test_the_report_names_every_section_and_component(measured: Accuracy) -> Non
 
 def test_first_contacts_are_of_rows_that_are_here_and_each_once() -> None:
     contacts = first_contact.read()
-    ids = {row["id"] for row in load(ALL_TABLES)}
+    ids = {row["id"] for row in load((*ALL_TABLES, SERVING_LOAD))}
     assert set(contacts["id"]) <= ids
     assert not contacts.duplicated(["id", "quantity"]).any()
     assert set(contacts["quantity"]) <= {*COMPONENTS, first_contact.NO_ANSWER}
@@ -142,13 +143,13 @@ def test_every_supported_constant_is_there_and_has_another_value() -> None:
 
 def test_the_bench_reads_what_the_shell_prints() -> None:
     """Leaving out advice and commands changes nothing else of an answer."""
-    fields = {k: v for k, v in serving.fields_of(ROW).items() if v is not None and v != ""}
+    fields = {k: v for k, v in start_up_logs.fields_of(ROW).items() if v is not None and v != ""}
     sizer = Sizer(lambda ref: load_snapshot(ref.repo_id), load_catalogue())
-    full = sizer.size(fields).to_json(say_note)
+    full = sizer.size(SizeRequest.from_fields(fields)).to_json(say_note)
     for entry in full["ranking"]:
         for name in ("largest", "advice", "plans", "benchmark"):
             del entry[name]
-    assert size(serving.fields_of(ROW)) == full
+    assert size(start_up_logs.fields_of(ROW)) == full
 
 
 def comparison_of(
@@ -205,7 +206,7 @@ def test_repeats_of_a_configuration_count_once() -> None:
 
 
 def test_a_row_becomes_a_request() -> None:
-    fields = serving.fields_of(ROW)
+    fields = start_up_logs.fields_of(ROW)
     assert {name: value for name, value in fields.items() if value not in (None, "", False)} == {
         "model": LLAMA,
         "quant": "native",
@@ -219,8 +220,8 @@ def test_a_row_becomes_a_request() -> None:
         "context": 8192,
         "memory_utilization": 0.9,
     }
-    assert serving.fields_of({**ROW, "kv_dtype": "auto"})["kv_dtype"] == "auto"
-    run = serving.scenario(ROW)
+    assert start_up_logs.fields_of({**ROW, "kv_dtype": "auto"})["kv_dtype"] == "auto"
+    run = start_up_logs.scenario(ROW)
     assert run is not None
     assert (run.family, run.even, run.gpus) == ("dense", True, 2)
     comparisons = evaluate([ROW]).comparisons
@@ -243,7 +244,7 @@ def test_the_pool_is_the_one_of_the_catalogue_card() -> None:
         evaluate([{**row, "gpu_memory_bytes": amount * GIB}]).comparisons["predicted"][0]
         for amount in (70, 80)
     }
-    answer = size(serving.fields_of(row))
+    answer = size(start_up_logs.fields_of(row))
     assert answer is not None
     assert pools == {answer["estimates"][0]["capacity"]["kv_cache_pool_bytes"]}
     unnamed = {**row, "gpu": "80 GB-class"}
@@ -253,7 +254,7 @@ def test_the_pool_is_the_one_of_the_catalogue_card() -> None:
 def test_graphs_are_compared_with_an_eager_answer() -> None:
     row = {**ROW, "measured": {"graphs_bytes": GIB, "non_torch_bytes": GIB}}
     predicted = evaluate([row]).comparisons.set_index("component")["predicted"]
-    plain = size(serving.fields_of(row))
+    plain = size(start_up_logs.fields_of(row))
     assert plain is not None
     per_gpu = plain["estimates"][0]["per_gpu"]
     context = 0.51 * GIB

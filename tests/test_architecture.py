@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
+from gpusizer.memory.engines import ENGINES
+from tests.each import each
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -18,6 +19,7 @@ ROOMS = (
     "model",
     "gpus",
     "memory",
+    "quality",
     "fit",
     "training",
     "answers",
@@ -30,7 +32,8 @@ ROOMS = (
 STRANGERS = {
     "gpus": {"hub", "model"},
     "memory": {"gpus"},
-    "text": {"hub", "model", "gpus", "memory", "fit", "training", "answers"},
+    "quality": {"gpus"},
+    "text": {"hub", "model", "gpus", "memory", "quality", "fit", "training", "answers"},
     "ui": {"cli"},
 }
 SCRAPERS_MAY_KNOW = {"core", "hub"}
@@ -45,15 +48,25 @@ ONLY_IN = {name: ("scrapers/",) for name in NETWORK} | {
     "prometheus_client": ("gpusizer/ui/metrics.py", "gpusizer/ui/serving.py"),
     "limits": ("gpusizer/ui/visitor_limits.py",),
     "redis": ("scrapers/redis_link.py", "gpusizer/ui/visitor_limits.py"),
-    "scrapers": ("scrapers/", "gpusizer/__main__.py"),
+    "scrapers": ("scrapers/", "gpusizer/composition/"),
     "socket": (),
     "ssl": (),
     "httptools": (),
 }
 GRADIO_FREE = "gpusizer/ui/presenters/"
 
-# The subcommands of the shell are loaded when they are asked for.
-LATE_IMPORTS = {"gpusizer/cli/__init__.py"}
+# The subcommands of the shell, and what they read with, are loaded when they are asked for.
+LATE_IMPORTS = {
+    "gpusizer/__main__.py",
+    "gpusizer/cli/__init__.py",
+    "gpusizer/composition/shell.py",
+}
+COMPOSITION = "composition"
+
+# Slugs of engines stand with their rules, commands and logs; elsewhere `Engine.abilities` is asked.
+# Two of them also mean a format of repositories and a training framework.
+NAMES_ENGINES = ("gpusizer/memory/engines/", "gpusizer/answers/launch/", "gpusizer/answers/logs/")
+ENGINE_SLUGS = ENGINES.keys() - {"diffusers", "transformers"}
 
 MODULES = sorted({*ROOT.glob("gpusizer/**/*.py"), *ROOT.glob("scrapers/**/*.py")})
 
@@ -110,12 +123,12 @@ def _is_allowed(relative: str, module: str) -> bool:
     if relative.startswith("scrapers/"):
         return parts[0] in SCRAPERS_MAY_KNOW
     if room not in ROOMS:
-        return True  # `__main__.py` joins the shell with the scrapers
+        return True  # `composition/` joins the rooms with the scrapers
     allowed_rooms = ROOMS[: ROOMS.index(room) + 1]
     return parts[0] in allowed_rooms and parts[0] not in STRANGERS.get(room, ())
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda p: p.relative_to(ROOT).as_posix())
+@each("path", MODULES)
 def test_a_room_imports_only_from_rooms_above_it(path: Path) -> None:
     assert breaches(path) == []
 
@@ -138,7 +151,7 @@ def test_every_module_is_in_a_room() -> None:
     rooms = {path.name for path in (ROOT / "gpusizer").iterdir() if path.suffix == ".py"}
     folders = {path.name for path in (ROOT / "gpusizer").iterdir() if path.is_dir()}
     assert rooms == entrances
-    assert folders - {"__pycache__"} == set(ROOMS)
+    assert folders - {"__pycache__"} == {*ROOMS, COMPOSITION}
 
 
 def test_imports_stand_at_the_top_of_a_module() -> None:
@@ -151,6 +164,23 @@ def test_imports_stand_at_the_top_of_a_module() -> None:
     assert late == set()
 
 
+def named_engines(path: Path) -> list[str]:
+    """Slugs of engines that are string constants of a module."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    constants = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant))
+    return [value for value in constants if isinstance(value, str) and value in ENGINE_SLUGS]
+
+
+def test_engines_are_asked_what_they_can_do() -> None:
+    naming = [
+        path.relative_to(ROOT).as_posix()
+        for path in MODULES
+        if path.is_relative_to(ROOT / "gpusizer") and named_engines(path)
+    ]
+    assert [module for module in naming if not module.startswith(NAMES_ENGINES)] == []
+    assert all(any(module.startswith(place) for module in naming) for place in NAMES_ENGINES)
+
+
 def test_a_public_class_has_a_name_of_its_own() -> None:
     names = Counter(
         node.name
@@ -161,7 +191,7 @@ def test_a_public_class_has_a_name_of_its_own() -> None:
     assert [name for name, count in names.items() if count > 1] == []
 
 
-@pytest.mark.parametrize("room", [*(f"gpusizer/{room}" for room in ROOMS), "scrapers"])
+@each("room", [*(f"gpusizer/{room}" for room in ROOMS), "scrapers"])
 def test_a_module_name_means_one_thing_in_a_room(room: str) -> None:
     names = Counter(
         path.name for path in (ROOT / room).glob("**/*.py") if not path.name.startswith("__")

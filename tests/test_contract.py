@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
 from gpusizer.answers.request_docs import described_fields
+from gpusizer.answers.use_cases import USE_CASES
 from gpusizer.core import errors
-from gpusizer.ui.answer_cache import QUESTIONS
 from gpusizer.ui.endpoints import PUBLIC
 from gpusizer.ui.http_status import STATUSES
 from scripts.write_contract import PAGE, updated
+from tests.each import each
 
 TEXT = PAGE.read_text("utf-8")
 
@@ -21,9 +20,9 @@ def test_the_page_is_current() -> None:
     assert updated(TEXT) == TEXT
 
 
-@pytest.mark.parametrize("name", QUESTIONS)
+@each("name", USE_CASES)
 def test_every_field_has_a_meaning_and_a_row(name: str) -> None:
-    for field in described_fields(QUESTIONS[name].request).values():
+    for field in described_fields(USE_CASES[name].request).values():
         assert field.meaning and not field.meaning.endswith("."), field.name
         assert f"| `{field.name}` |" in TEXT
         if field.kind in (int, float):

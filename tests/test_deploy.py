@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+import requests
 
 from gpusizer.core.settings import Settings
 from gpusizer.ui.request_limits import MAX_BODY_BYTES
 from tests.deployment import FOLDER, compose, dockerfile, nginx_command, nginx_configuration
+from tests.ports import free_port, wait_for
 
 ROOT = FOLDER.parent
 DOCUMENT = (ROOT / "docs" / "deploy.md").read_text("utf-8")
@@ -51,7 +55,8 @@ def test_what_the_image_copies_is_there_and_not_ignored() -> None:
 
 def imported_packages() -> set[str]:
     """Packages of ours that the application imports."""
-    text = (ROOT / "app.py").read_text("utf-8")
+    root = ROOT / "gpusizer" / "composition" / "server.py"
+    text = (ROOT / "app.py").read_text("utf-8") + root.read_text("utf-8")
     packages = set(re.findall(r"^from (\w+)", text, re.M)) - {"__future__"}
     return {name for name in packages if (ROOT / name).exists()}
 
@@ -86,11 +91,74 @@ def test_nginx_takes_bodies_as_large_as_the_application() -> None:
     text = (FOLDER / "nginx.conf").read_text("utf-8")
     (megabytes,) = re.findall(r"client_max_body_size (\d+)m;", text)
     assert MAX_BODY_BYTES <= int(megabytes) * 2**20 < MAX_BODY_BYTES + 2**20
-    assert re.findall(r"server (replica-\d):7860;", text) == list(REPLICAS)
+    assert text.index("client_max_body_size") < text.index("server {"), "of every server"
+
+
+def test_the_proxy_has_every_replica_and_waits_for_none() -> None:
+    """`tests/api/test_replicas.py` takes them away and brings them back."""
+    text = (FOLDER / "nginx.conf").read_text("utf-8")
+    assert "resolver 127.0.0.11 " in text, "Docker's name server"
+    assert re.findall(r"set \$replica (replica-\d):7860;", text) == list(REPLICAS)
+    assert re.findall(r"server unix:/tmp/(.+)\.sock;", text) == list(REPLICAS)
+    conditions = {need["condition"] for need in SERVICES["proxy"]["depends_on"].values()}
+    assert conditions == {"service_started"}, "a replica that never comes keeps no other away"
+
+
+def test_what_nginx_keeps_fits_its_memory() -> None:
+    """The cache lies in the container's memory, beside its keys and what is on its way."""
+    text = (FOLDER / "nginx.conf").read_text("utf-8")
+    (limit,) = re.findall(r"(\d+)m", SERVICES["proxy"]["mem_limit"])
+    (cache,) = re.findall(r"max_size=(\d+)m", text)
+    (workers,) = re.findall(r"worker_processes (\d+);", text)
+    assert int(cache) <= int(limit) / 2 and int(workers) <= 4
+
+
+def test_one_replica_is_absent_and_the_scheme_is_handed_on(tmp_path: Path) -> None:
+    """nginx starts and answers with the other one, whatever visitor asks; https stays https."""
+    replica, absent, port = free_port(), free_port(), free_port()
+    seen: list[tuple[str, str]] = []
+
+    class Replica(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            seen.append((self.headers["X-Forwarded-Proto"], self.headers["X-Forwarded-For"]))
+            self.send_response(200)
+            self.send_header("Content-Length", "2")
+            self.end_headers()
+            self.wfile.write(b"ok")
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Print nothing."""
+
+    command = nginx_command(
+        nginx_configuration(tmp_path, port, (f"127.0.0.1:{absent}", f"127.0.0.1:{replica}"))
+    )
+    server = ThreadingHTTPServer(("127.0.0.1", replica), Replica)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as proxy:
+        wait_for(port)
+        try:
+            for path in ("/", "/v1/size?model=a/b"):
+                for scheme, told in ((None, "http"), ("https", "https"), ("gopher", "http")):
+                    headers = {"X-Forwarded-Proto": scheme} if scheme else {}
+                    url = f"http://127.0.0.1:{port}{path}{'&' if '?' in path else '?'}{scheme}"
+                    answer = requests.get(url, headers=headers, timeout=60)
+                    assert (answer.status_code, answer.text) == (200, "ok")
+                    assert seen[-1] == (told, "127.0.0.1")
+        finally:
+            proxy.terminate()
+            server.shutdown()
+            server.server_close()
+
+
+def test_the_image_installs_what_the_lock_audits() -> None:
+    (install,) = [text for name, text in dockerfile() if name == "RUN" and "pip install" in text]
+    assert install.endswith("--require-hashes -r requirements.lock")
+    lock = (ROOT / "requirements.lock").read_text("utf-8")
+    assert re.search(r"^redis==", lock, re.M), "the replicas share one"
 
 
 def test_nginx_reads_its_configuration(tmp_path: Path) -> None:
-    command = nginx_command(nginx_configuration(tmp_path, 18080, (18081, 18082)))
+    command = nginx_command(nginx_configuration(tmp_path, 18080, ("127.0.0.1:1", "127.0.0.1:2")))
     check = subprocess.run([*command, "-t"], capture_output=True, text=True, check=False)
     assert check.returncode == 0, check.stderr
 

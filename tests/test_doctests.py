@@ -6,7 +6,7 @@ import doctest
 import importlib
 from pathlib import Path
 
-import pytest
+from tests.each import each
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("gpusizer", "scrapers", "bench", "scripts")
@@ -18,7 +18,7 @@ MODULES = [
 ]
 
 
-@pytest.mark.parametrize("name", MODULES)
+@each("name", MODULES)
 def test_examples_are_right(name: str) -> None:
     results = doctest.testmod(importlib.import_module(name))
     assert results.attempted > 0

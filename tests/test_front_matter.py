@@ -9,6 +9,7 @@ from typing import Any
 
 import yaml
 
+from gpusizer import __version__
 from gpusizer.core.paths import SNAPSHOTS_DIR
 from scrapers.embedded import EmbeddedSnapshots
 
@@ -47,5 +48,5 @@ def test_the_licence_is_the_same_everywhere() -> None:
 
 
 def test_the_citation_is_of_this_version() -> None:
-    assert CITATION["version"] == PROJECT["version"]
+    assert CITATION["version"] == __version__
     assert CITATION["title"].startswith(PROJECT["name"])

@@ -27,10 +27,11 @@ from gpusizer.hub.model_ref import ModelRef
 from gpusizer.ui.http_status import RETRY_AFTER_SECONDS
 from scrapers.fetcher import Fetcher
 from scrapers.snapshot_cache import COMMIT_SECONDS
+from tests.each import each
 
 
-@pytest.mark.parametrize(
-    ("outcome", "kind"),
+@each(
+    "outcome, kind",
     [
         (Outcome(0.1, 200), "ok"),
         (Outcome(0.1, 304), "ok"),

@@ -6,13 +6,13 @@ import re
 import shlex
 from pathlib import Path
 
-import pytest
 import yaml
 
 from gpusizer.cli.arguments import build_parser
-from gpusizer.fit.fit import Verdict
+from gpusizer.fit.verdict import Verdict
 from gpusizer.ui.page_scripts import TAB_ID
 from gpusizer.ui.page_state import PageState
+from tests.each import each
 
 ROOT = Path(__file__).resolve().parents[1]
 SKILL = (ROOT / "skills" / "gpusizer" / "SKILL.md").read_text("utf-8")
@@ -25,7 +25,7 @@ def test_the_skill_has_a_head() -> None:
     assert head["name"] == "gpusizer" and 50 < len(head["description"]) <= 1024
 
 
-@pytest.mark.parametrize("line", LINES)
+@each("line", LINES)
 def test_the_skills_commands_are_understood(line: str) -> None:
     words = shlex.split(line)
     arguments = build_parser(words).parse_args(words)

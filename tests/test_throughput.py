@@ -21,6 +21,7 @@ from bench.throughput import fit_lines, report_lines
 from gpusizer.fit.speed.decode import step_cost, step_seconds
 from gpusizer.fit.speed.prefill import prompt_token_seconds
 from gpusizer.fit.speed.tables import DECODE, PREFILL, Pace, decode_table, prefill_table
+from tests.each import each
 
 ROW: dict[str, Any] = {
     "kind": "throughput",
@@ -66,7 +67,7 @@ def scored() -> Scores:
     return speed_scores()
 
 
-@pytest.mark.parametrize("component", BARS)
+@each("component", BARS)
 def test_bars_are_met_and_bands_hold_for_strangers(component: str) -> None:
     """With the source left out of constants and bands, every source weighing the same: four of
     five runs lie in the band."""

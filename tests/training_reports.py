@@ -6,11 +6,11 @@ import json
 from functools import cache
 from typing import Any
 
-from gpusizer.answers.trainer import train
 from gpusizer.answers.training_report import TrainingReport
 from gpusizer.text import say_note
 from gpusizer.training.memory import TrainingEstimator
 from gpusizer.training.shape import TrainedShape
+from tests.asking import training
 from tests.sizers import embedded_sizer
 
 LLAMA = "meta-llama/Llama-3.1-8B-Instruct"
@@ -19,7 +19,7 @@ CARDS = embedded_sizer().catalogue
 
 def answer(**fields: Any) -> TrainingReport:
     sizer = embedded_sizer()
-    return train(sizer.fetch, sizer.catalogue, {"model": LLAMA, **fields})
+    return training(sizer, {"model": LLAMA, **fields})
 
 
 @cache

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from gpusizer.core.paths import SNAPSHOTS_DIR
-from gpusizer.memory.engines import ENGINES, Split
+from gpusizer.memory.engines import ENGINES, Engine, Loaded, Placement, Split
 from gpusizer.memory.engines.vllm import version_defaults
 from gpusizer.memory.engines.vllm.eras import era_of
 from gpusizer.memory.quants.native import native_quant
-from gpusizer.memory.weight_sizes import weight_sizes
+from gpusizer.memory.weight_sizes import WeightSizes, weight_sizes
 from gpusizer.memory.workload import Workload
 from gpusizer.model.architecture import Architecture, LayerSpec
 from gpusizer.model.profile import ModelProfile, build_profile
@@ -36,9 +37,17 @@ def loaded(
 ) -> tuple[int, int]:
     """Bytes on the fullest GPU and on all of them, at the width of the files."""
     quant = native_quant(profile)
-    load = VLLM.loader(profile, Workload(engine_version=version))
-    bytes_loaded = load(weight_sizes(profile, quant, native=True), split, card, native=True)
+    placement = Placement(profile, Workload(engine_version=version), split, card)
+    bytes_loaded = load(placement, weight_sizes(profile, quant, native=True))
     return bytes_loaded.per_gpu.likely, bytes_loaded.all_gpus.likely
+
+
+def load(
+    placement: Placement, sizes: WeightSizes, engine: Engine = VLLM, *, native: bool = True
+) -> Loaded:
+    """Weights of so many bytes as an engine loads them."""
+    loader = engine.loader(placement.profile, placement.workload)
+    return loader(sizes, placement, native=native)
 
 
 def embedded(repo_id: str) -> ModelProfile:
@@ -49,7 +58,12 @@ def embedded(repo_id: str) -> ModelProfile:
 
 def sequence(arch: Architecture, context: int, version: str | None = None, **more: object) -> int:
     workload = Workload(engine_version=version, **more)  # type: ignore[arg-type]
-    return VLLM.sequence_bytes(arch, workload, Split(), BIG, context)
+    return VLLM.sequence_bytes(placed(arch, workload, device_class=BIG), context)
+
+
+def placed(arch: Architecture, workload: Workload | None = None, **where: Any) -> Placement:
+    """A model of this architecture, placed."""
+    return Placement(replace(LLAMA_8B, architecture=arch), workload or Workload(), **where)
 
 
 def hybrid(*specs: LayerSpec) -> Architecture:
@@ -58,8 +72,8 @@ def hybrid(*specs: LayerSpec) -> Architecture:
 
 
 def peak(model: ModelProfile, card: int = 0, **workload: object) -> int:
-    activations = VLLM.activations(model, Workload(**workload), Split(), card)  # type: ignore[arg-type]
-    return activations.likely
+    placement = Placement(model, Workload(**workload), device_class=card)  # type: ignore[arg-type]
+    return VLLM.activations(placement).likely
 
 
 MODELS = [LLAMA_8B, DEEPSEEK, GPT_OSS, build_profile(gemma3_1b()), build_profile(qwen3_next())]

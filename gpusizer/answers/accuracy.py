@@ -156,22 +156,14 @@ def _author(data: Mapping[str, Any]) -> AuthorRow:
 
 
 def _row(data: Mapping[str, Any]) -> ErrorRow:
-    return ErrorRow(
-        engine=data["engine"],
-        component=data["component"],
-        n=data["n"],
-        median=data["median"],
-        mean=data["mean"],
-        bias=data["bias"],
-        p95=data["p95"],
-        mean_gib=data["mean_gib"],
-        left_out=SharedErrors(**data["left_out"]),
-        first_contact=SharedErrors(**data["first_contact"]) if data["first_contact"] else None,
-        naive_mean=data["naive_mean"],
-        hf_mem=_rival(data["hf_mem"]) if data["hf_mem"] else None,
-        worst=data["worst"]["relative"],
-        worst_url=data["worst"]["source_url"],
-    )
+    read = {
+        "left_out": SharedErrors(**data["left_out"]),
+        "first_contact": SharedErrors(**data["first_contact"]) if data["first_contact"] else None,
+        "hf_mem": _rival(data["hf_mem"]) if data["hf_mem"] else None,
+        "worst": data["worst"]["relative"],
+        "worst_url": data["worst"]["source_url"],
+    }
+    return ErrorRow(**{name: data[name] for name in ErrorRow.__slots__ if name not in read}, **read)
 
 
 def _rival(data: Mapping[str, Any]) -> RivalErrors:

@@ -37,18 +37,14 @@ class DerivationStep:
     correction: int = 0
 
 
-def derivation(
-    row: EstimateRow, profile: ModelProfile, workload: Workload
-) -> tuple[DerivationStep, ...]:
+def derivation(row: EstimateRow) -> tuple[DerivationStep, ...]:
     """The lines whose sum is `row.estimate.all_gpus`."""
-    memory = row.estimate.all_gpus
-    weights, cache = memory.weights, memory.kv_cache
-    typed = replace(workload, kv_dtype=row.estimate.kv_dtype)
+    memory, placed = row.estimate.all_gpus, row.estimate.placement
+    weights = [*_weights(row, placed.profile), *_draft(row, "weights")]
+    cache = [*_cache(placed.arch, placed.workload), *_draft(row, "kv_cache")]
     steps = [
-        *_closed("weights", [*_weights(row, profile), *_draft(row, "weights")], weights),
-        *_closed(
-            "kv_cache", [*_cache(profile.architecture, typed), *_draft(row, "kv_cache")], cache
-        ),
+        *_closed("weights", weights, memory.weights),
+        *_closed("kv_cache", cache, memory.kv_cache),
         DerivationStep("activations", "activations", "", memory.activations),
         DerivationStep("overhead", "overhead", "", memory.overhead),
         DerivationStep("overhead", "outside", "", memory.outside),

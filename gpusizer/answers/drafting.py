@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 from gpusizer.answers.request import SizeRequest
+from gpusizer.answers.tagged_quants import refuse_tag
 from gpusizer.core.errors import InvalidModelId, ModelUnreadable
 from gpusizer.core.messages import Note
 from gpusizer.core.time_budget import TimeBudget
 from gpusizer.hub.model_ref import ParseRef, parse_model_ref
 from gpusizer.hub.snapshot import Fetch
-from gpusizer.memory.draft import DRAFT_ENGINES, runs_draft
-from gpusizer.memory.engines import ENGINES, find_engine
+from gpusizer.memory.engines import ENGINES, Engine, find_engine
 from gpusizer.memory.workload import Workload
 from gpusizer.model.draft import with_draft
 from gpusizer.model.profile import DraftModel, ModelProfile
 
-_CONVERTING = "llama.cpp"
 _MOST_NAME_CHARS = 120
 USUAL_TOKENS = 3
 """Tokens guessed ahead where nothing says how many: llama.cpp's --spec-draft-n-max
@@ -38,9 +37,13 @@ def read_draft(
     """
     if not request.draft_model:
         return profile
+    ref = replace(parse(request.draft_model), reads_card=False)
     with budget.paused():
-        snapshot = fetch(replace(parse(request.draft_model), reads_card=False))
-    return with_draft(profile, snapshot)
+        snapshot = fetch(ref)
+    drafted = with_draft(profile, snapshot)
+    if drafted.draft is not None:
+        refuse_tag(ref, drafted.draft.profile)
+    return drafted
 
 
 def as_authors_draft(
@@ -70,11 +73,16 @@ def resolve_draft(workload: Workload, profile: ModelProfile) -> tuple[Workload, 
         alone = replace(workload, draft_model="", acceptance_rate=None)
         useless = workload.acceptance_rate is not None
         return alone, (Note("acceptance_needs_a_draft"),) if useless else ()
-    if workload.engine is not None and not runs_draft(workload.engine, draft):
-        name = find_engine(workload.engine).name
-        without = replace(workload, draft_tokens=0, acceptance_rate=None)
-        return without, (Note("draft_not_run", engine=name, engines=_names(draft)),)
-    notes = tuple(_notes(workload, profile, draft))
+    able = [engine for engine in ENGINES.values() if engine.abilities.runs_draft(draft)]
+    names = ", ".join(engine.name for engine in able)
+    if workload.engine is not None:
+        asked = find_engine(workload.engine)
+        if asked not in able:
+            without = replace(workload, draft_tokens=0, acceptance_rate=None)
+            return without, (Note("draft_not_run", engine=asked.name, engines=names),)
+        able = [asked]
+    run_by = () if workload.engine else (Note("draft_run_by", engines=names),)
+    notes = (*run_by, *_notes(profile, draft, able))
     if workload.draft_tokens:
         return workload, notes
     tokens = draft.block_tokens - 1 if draft.block_tokens else USUAL_TOKENS
@@ -82,11 +90,9 @@ def resolve_draft(workload: Workload, profile: ModelProfile) -> tuple[Workload, 
     return replace(workload, draft_tokens=tokens), (*notes, assumed)
 
 
-def _notes(workload: Workload, profile: ModelProfile, draft: DraftModel) -> Iterator[Note]:
-    if workload.engine is None:
-        yield Note("draft_run_by", engines=_names(draft))
-    converts = draft.profile.format != "gguf" and runs_draft(_CONVERTING, draft)
-    if converts and workload.engine in (None, _CONVERTING):
+def _notes(profile: ModelProfile, draft: DraftModel, able: Iterable[Engine]) -> Iterator[Note]:
+    """What the reader must know of a draft that these engines run."""
+    if draft.profile.format != "gguf" and any(e.abilities.reads == "gguf" for e in able):
         yield Note("draft_converted")
     own, other = profile.architecture, draft.profile.architecture
     if other is None or not other.generates:
@@ -95,8 +101,3 @@ def _notes(workload: Workload, profile: ModelProfile, draft: DraftModel) -> Iter
     sizes = (own.vocab_size or 0 if own else 0, other.vocab_size or 0)
     if all(sizes) and sizes[0] != sizes[1]:
         yield Note("draft_vocabulary_differs", own=sizes[0], other=sizes[1])
-
-
-def _names(draft: DraftModel) -> str:
-    able = (slug for slug in DRAFT_ENGINES if runs_draft(slug, draft))
-    return ", ".join(ENGINES[slug].name for slug in able)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpusizer.answers.benchmark import Benchmark, benchmark
+from gpusizer.answers.launch.benchmark import Benchmark, benchmark
 from gpusizer.answers.published_runs import runs_on
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.messages import Say

@@ -2,32 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pandas as pd
 
-from gpusizer.answers.report import EstimateRow, Report
+from gpusizer.answers.losses import quality_at
+from gpusizer.answers.report import Report, estimate_json
 from gpusizer.core.printable import printable
 from gpusizer.fit.ranking import Ranked
+from gpusizer.gpus import Price
+from gpusizer.memory.estimate import MemoryEstimate
 
-RANKING_COLUMNS = (
-    "rank",
-    "gpu",
-    "count",
-    "quant",
-    "engine",
-    "verdict",
-    "headroom_bytes",
-    "per_gpu_bytes",
-    "decode_tokens_per_second",
-    "prefill_tokens_per_second",
-    "buy_usd",
-    "rent_usd_per_hour",
-    "usd_per_million_tokens",
-    "power_watts",
-    "buy_condition",
-    "buy_as_of",
-    "buy_low_usd",
-    "buy_high_usd",
-)
 ESTIMATE_COLUMNS = (
     "quant",
     "engine",
@@ -40,7 +25,10 @@ ESTIMATE_COLUMNS = (
     "total_bytes",
     "low_bytes",
     "high_bytes",
+    "quality",
+    "perplexity_increase",
 )
+"""Names in the estimates of a report's JSON; of `quality` the word and the likely increase."""
 
 # Spreadsheets take a cell that begins so for a formula, and run it.
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
@@ -48,18 +36,56 @@ _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 Cell = str | int | float | bool | None
 
 
+_RANKING: dict[str, Callable[[Ranked], Cell]] = {
+    "rank": lambda item: item.rank,
+    "gpu": lambda item: item.fit.gpu.name,
+    "count": lambda item: item.fit.count,
+    "quant": lambda item: item.fit.estimate.quant.slug,
+    "engine": lambda item: item.fit.estimate.engine.slug,
+    "verdict": lambda item: item.fit.verdict.value,
+    "headroom_bytes": lambda item: item.fit.headroom_bytes,
+    "per_gpu_bytes": lambda item: item.fit.estimate.per_gpu.total.likely,
+    "decode_tokens_per_second": lambda item: item.decode.likely if item.decode else None,
+    "prefill_tokens_per_second": lambda item: item.prefill.likely if item.prefill else None,
+    "buy_usd": lambda item: item.buy_usd,
+    "rent_usd_per_hour": lambda item: item.rent_usd_per_hour,
+    "usd_per_million_tokens": lambda item: item.costs.usd_per_million_tokens,
+    "power_watts": lambda item: item.power_watts,
+    "buy_condition": lambda item: _of_price(item, lambda buy: buy.condition or buy.basis),
+    "buy_as_of": lambda item: item.costs.buy_as_of,
+    "buy_low_usd": lambda item: _of_price(item, lambda buy: item.costs.of_all(buy.low_usd)),
+    "buy_high_usd": lambda item: _of_price(item, lambda buy: item.costs.of_all(buy.high_usd)),
+    "quality": lambda item: _loss(item.fit.estimate)["quality"],
+    "perplexity_increase": lambda item: _loss(item.fit.estimate)["perplexity_increase"],
+}
+RANKING_COLUMNS = tuple(_RANKING)
+
+
+def _of_price(item: Ranked, read: Callable[[Price], Cell]) -> Cell:
+    return None if item.costs.buy is None else read(item.costs.buy)
+
+
+def _loss(estimate: MemoryEstimate) -> dict[str, Cell]:
+    """The word for what the quantization loses, and the likely share; None for pictures."""
+    quality = quality_at(estimate)
+    likely = quality.increase.to_json()["likely"] if quality.increase else None
+    return {"quality": quality.word.value, "perplexity_increase": likely}
+
+
 def ranking_frame(report: Report) -> pd.DataFrame:
     """The ranked GPUs, a row each: bytes, US dollars, tokens per second and watts; None if unknown.
 
     The columns hold Python objects, so that whole numbers stay whole beside unknown ones.
     """
-    rows = [_ranked(item) for item in report.ranking]
+    rows = [[read(item) for read in _RANKING.values()] for item in report.ranking]
     return pd.DataFrame(rows, columns=list(RANKING_COLUMNS), dtype=object)
 
 
 def estimates_frame(report: Report) -> pd.DataFrame:
     """Memory in bytes at every quantization, a row each; totals over all GPUs used."""
-    rows = [_estimate(row) for row in report.estimates]
+    rows = [
+        {**estimate_json(row, report.workload), **_loss(row.estimate)} for row in report.estimates
+    ]
     return pd.DataFrame(rows, columns=list(ESTIMATE_COLUMNS), dtype=object)
 
 
@@ -83,47 +109,6 @@ def inert(cell: Cell) -> Cell:
         return cell
     quote = "'" if cell.startswith(_FORMULA_STARTS) else ""
     return quote + printable(cell)
-
-
-def _ranked(item: Ranked) -> dict[str, Cell]:
-    estimate, costs, buy = item.fit.estimate, item.costs, item.costs.buy
-    return {
-        "rank": item.rank,
-        "gpu": item.fit.gpu.name,
-        "count": item.fit.count,
-        "quant": estimate.quant.slug,
-        "engine": estimate.engine.slug,
-        "verdict": item.fit.verdict.value,
-        "headroom_bytes": item.fit.headroom_bytes,
-        "per_gpu_bytes": estimate.per_gpu.total.likely,
-        "decode_tokens_per_second": item.decode.likely if item.decode else None,
-        "prefill_tokens_per_second": item.prefill.likely if item.prefill else None,
-        "buy_usd": item.buy_usd,
-        "rent_usd_per_hour": item.rent_usd_per_hour,
-        "usd_per_million_tokens": costs.usd_per_million_tokens,
-        "power_watts": item.power_watts,
-        "buy_condition": buy.condition or buy.basis if buy else None,
-        "buy_as_of": costs.buy_as_of,
-        "buy_low_usd": costs.of_all(buy.low_usd) if buy else None,
-        "buy_high_usd": costs.of_all(buy.high_usd) if buy else None,
-    }
-
-
-def _estimate(row: EstimateRow) -> dict[str, Cell]:
-    estimate, memory = row.estimate, row.estimate.all_gpus
-    return {
-        "quant": estimate.quant.slug,
-        "engine": estimate.engine.slug,
-        "native": estimate.native,
-        "bits_per_weight": row.bits_per_weight,
-        "weights_bytes": memory.weights.likely,
-        "kv_cache_bytes": memory.kv_cache.likely,
-        "activations_bytes": memory.activations.likely,
-        "overhead_bytes": (memory.overhead + memory.outside).likely,
-        "total_bytes": memory.total.likely,
-        "low_bytes": memory.total.low,
-        "high_bytes": memory.total.high,
-    }
 
 
 def _csv(frame: pd.DataFrame) -> str:

@@ -1,84 +1,114 @@
-"""GPUs that a request names, and the best way to run a model on each in the reader's machine."""
+"""Machines that a request names, and the best way to run a model on each."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from gpusizer.answers.request import SizeRequest
 from gpusizer.answers.selection import every_quant
-from gpusizer.fit.best_on_gpu import advised, best_on
-from gpusizer.fit.fit import Fitter, asked_split
-from gpusizer.fit.host_memory import in_host_memory
-from gpusizer.fit.mixed_gpus.machine import machine_of
-from gpusizer.fit.ranking import Ranked
+from gpusizer.core.errors import InvalidRequest
+from gpusizer.core.messages import Note
+from gpusizer.fit.advice import advise
+from gpusizer.fit.capacity_limits import Plan, largest
+from gpusizer.fit.division import asked_boards, asked_split
+from gpusizer.fit.machine import Machine
+from gpusizer.fit.machine_words import KindWords, parse_kind
+from gpusizer.fit.parallelism.parallelism_plans import run_plans
+from gpusizer.fit.preference import best_on_boards, best_way
+from gpusizer.fit.ranking import Ranked, describe
 from gpusizer.fit.recommendation import READING_SPEED
+from gpusizer.fit.study import Study
+from gpusizer.fit.verdict import Verdict
+from gpusizer.fit.way import Way
 from gpusizer.gpus import Catalogue, Gpu
-from gpusizer.gpus.names import parse_gpu_request
 from gpusizer.gpus.own_cards import OwnCards
 from gpusizer.gpus.own_memory import OwnMemory
 
-NamedGpu = tuple[Gpu, int | None]
-"""A GPU and the boards that the request asks for; None leaves their number open."""
 
-
-def boards_of(request: SizeRequest, count: int | None = None) -> int | None:
-    """Boards of each GPU that is named without a number: `count`; None for the fewest that fit.
-
-    A machine of stated memory has the GPUs that it has: one of each, unless more are asked for.
+@dataclass(frozen=True, slots=True)
+class NamedGpu:
+    """A GPU, the boards that the request asks for (None leaves their number open), and the system
+    memory that stands beside its name, in bytes (None: what the request states of all).
     """
-    is_open = count is None and asked_split(request.workload) is None
-    return 1 if is_open and request.ram_bytes is not None else count
+
+    gpu: Gpu
+    boards: int | None
+    ram_bytes: int | None = None
 
 
 def find_named(
     texts: Sequence[str], count: int | None, catalogue: Catalogue, memory: OwnMemory
 ) -> list[NamedGpu]:
-    """GPUs by name; a count or free memory written with a name wins over the other."""
-    requests = [parse_gpu_request(text) for text in texts]
+    """GPUs by name; what is written with a name wins over what is stated of all.
+
+    Raises UnknownGpu, and InvalidRequest for a machine with cards of several kinds.
+    """
+    kinds = [parse_kind(text) for text in texts]
     cards = OwnCards(catalogue, memory)
-    return [(cards.find(gpu.name), gpu.count or count) for gpu in requests]
-
-
-def best_on_named(fitter: Fitter, named: Sequence[NamedGpu]) -> list[Ranked]:
-    """The best way to run the model on each of the named GPUs."""
-    return [best_on(fitter, gpu, count, rank) for rank, (gpu, count) in enumerate(named, start=1)]
-
-
-def advised_on_named(fitter: Fitter, named: Sequence[NamedGpu]) -> list[Ranked]:
-    """The best way to run the model on each of the named GPUs, with what more would fit."""
-    profile, workload = fitter.profile, fitter.workload
-    quants = every_quant(profile, workload.engine, also=fitter.quants)
-    alternatives = Fitter(profile, workload, quants, fitter.budget)
     return [
-        advised(best, fitter, alternatives, count)
-        for best, (_, count) in zip(best_on_named(fitter, named), named, strict=True)
+        NamedGpu(cards.find(kind.name), kind.boards or count or _in_a_machine(kind), kind.ram_bytes)
+        for kind in kinds
     ]
 
 
-def as_requested(
-    places: Sequence[Ranked], fitter: Fitter, request: SizeRequest
-) -> tuple[Ranked, ...]:
-    """Places with the costs and the speed to go by that the request states, in its machine."""
-    enough = request.min_tok_s or READING_SPEED
-    ranking = []
-    for place in places:
-        item = _in_machine(place, fitter, request)
-        ranking.append(replace(item, assumptions=request.assumptions, enough=enough))
-    return tuple(ranking)
+def _in_a_machine(kind: KindWords) -> int | None:
+    """A machine that is named with its memory has one card unless it says more."""
+    return None if kind.ram_bytes is None else 1
 
 
-def _in_machine(ranked: Ranked, fitter: Fitter, request: SizeRequest) -> Ranked:
-    """A place as it is in a machine with the request's `ram_gb` beside the GPUs.
+def best_on_named(study: Study, named: NamedGpu, request: SizeRequest) -> Way:
+    """The best way to run the model on a named GPU, in the machine that the request states.
 
-    Suggestions to leave a part in system memory go where that is too small for it.
+    One board is meant unless more are asked for. Boards for servers, which one rents by the number,
+    are as many as hold the model, unless the request states the machine's memory.
+
+    Raises InvalidRequest where the requested parallelism does not divide the model over them.
     """
-    if request.ram_bytes is None:
-        return ranked
-    gpu, boards = ranked.fit.gpu, ranked.fit.count
-    rig = machine_of(gpu, boards, request.ram_bytes, request.disk_bytes_per_second)
-    ranked = in_host_memory(fitter, ranked, rig)
-    if ranked.fit.verdict.in_memory:
-        return ranked
-    advice = tuple(s for s in ranked.advice if s.note.code != "try_offload")
-    return replace(ranked, advice=advice)
+    gpu, boards = named.gpu, named.boards or asked_boards(study.workload, named.gpu)
+    ram_bytes = request.ram_bytes if named.ram_bytes is None else named.ram_bytes
+    if boards is None and gpu.segment == "datacenter" and ram_bytes is None:
+        taken = best_on_boards(study, gpu)
+        if taken is not None:
+            return taken
+    machine = Machine.of(gpu, boards or 1, ram_bytes, request.disk_bytes_per_second)
+    split = asked_split(study.workload)
+    if split is not None and split.gpus != len(machine.gpus):
+        raise InvalidRequest(field="gpu_count", value=str(boards), reason="cannot_be_split")
+    return best_way(study, machine)
+
+
+def place_of(
+    study: Study, named: NamedGpu, request: SizeRequest, rank: int, *, advised: bool = True
+) -> Ranked:
+    """The ranking entry of a named GPU; `advised` adds what more fits there and what would help."""
+    way = best_on_named(study, named, request)
+    place = describe(study, way, rank)
+    place = replace(
+        place,
+        assumptions=request.assumptions,
+        enough=request.min_tok_s or READING_SPEED,
+        reasons=(*_boards_taken(way, named), *place.reasons),
+    )
+    return with_advice(study, place, named.boards) if advised else place
+
+
+def with_advice(study: Study, place: Ranked, boards: int | None = None) -> Ranked:
+    """The entry with its capacity limits, what would help, and ways to divide the model.
+
+    Any quantization may be suggested; ways to divide keep to those asked for, on `boards` where so
+    many were asked for.
+    """
+    way = place.fit.way
+    quants = every_quant(study.profile, study.workload.engine, also=study.quants)
+    plan = Plan.of(study.among(quants), way)
+    advice = advise(plan, way)
+    if way.machine.ram_bytes is not None and way.verdict is not Verdict.OFFLOAD:
+        advice = tuple(item for item in advice if item.note.code != "try_offload")
+    return replace(place, largest=largest(plan), advice=advice, plans=run_plans(study, way, boards))
+
+
+def _boards_taken(way: Way, named: NamedGpu) -> Iterator[Note]:
+    """That the answer is about more boards than were named, and why."""
+    if named.boards is None and way.boards > 1:
+        yield Note("boards_taken", count=way.boards, gpu=way.gpu.name)

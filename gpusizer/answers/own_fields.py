@@ -11,7 +11,7 @@ from gpusizer.core.messages import Note
 from gpusizer.core.request_model import RequestModel
 from gpusizer.core.units import GB, GIB
 from gpusizer.core.validation import Number, Unit, fail
-from gpusizer.fit.mixed_gpus.machine import MOST_RAM_BYTES
+from gpusizer.fit.machine_words import MOST_RAM_BYTES
 from gpusizer.gpus.costs.loading import NVME_GB_PER_S
 from gpusizer.gpus.own_memory import OwnMemory
 

@@ -5,25 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gpusizer.answers.named_gpus import NamedGpu
-from gpusizer.answers.request import SizeRequest
+from gpusizer.answers.question import Question
 from gpusizer.answers.resolution import resolve_workload
-from gpusizer.answers.selection import select_quants
-from gpusizer.core.time_budget import TimeBudget
 from gpusizer.fit.filters import board_limits, narrowed
-from gpusizer.fit.fit import Fitter
 from gpusizer.fit.serving_plan import ServingPlan, joined, plan_serving, serving_workload
+from gpusizer.fit.study import Study
 from gpusizer.gpus import Catalogue
 from gpusizer.gpus.own_cards import with_used_memory
-from gpusizer.model.profile import ModelProfile
 
 
 def serving_plan(
-    request: SizeRequest,
-    profile: ModelProfile,
-    quants: Sequence[str],
-    catalogue: Catalogue,
-    named: Sequence[NamedGpu],
-    budget: TimeBudget,
+    question: Question, catalogue: Catalogue, named: Sequence[NamedGpu]
 ) -> ServingPlan | None:
     """Replicas that meet the request's target, None where it has none.
 
@@ -31,27 +23,27 @@ def serving_plan(
     each, and at the reader's own prices; else those that pass the filters. Lengths left open share
     out a context that the model has. Raises InvalidRequest.
     """
+    request, profile = question.request, question.profile
     longest = profile.max_context
     target = request.target_within(min(request.context, longest or request.context))
     if target is None:
         return None
     sequence = serving_workload(request.workload, target, longest)
     workload, _ = resolve_workload(sequence, profile)
-    selection = select_quants(quants, profile, workload.engine)
-    fitter = Fitter(profile, workload, selection.rankable, budget)
+    study = Study(profile, workload, question.study.quants, question.study.budget)
     if named:
         return joined(
             [
                 plan_serving(
-                    fitter, Catalogue((gpu,)), target, request.assumptions, boards=[boards]
+                    study, Catalogue((n.gpu,)), target, request.assumptions, boards=[n.boards]
                 )
-                for gpu, boards in named
+                for n in named
             ]
         )
     passing = narrowed(catalogue, request.filters.groups)
     passing = with_used_memory(passing, request.own_memory)
     return plan_serving(
-        fitter,
+        study,
         passing,
         target,
         request.assumptions.without_own_prices,

@@ -19,6 +19,7 @@ from typing import Any
 from gpusizer.core.paths import DATA_DIR
 from gpusizer.fit.fit import Fit
 from gpusizer.gpus import Catalogue, Gpu, load_catalogue
+from gpusizer.memory.engines import abilities_of
 from gpusizer.model.profile import ModelProfile
 
 FOLDER = DATA_DIR / "measurements"
@@ -38,7 +39,6 @@ Key = tuple[str, str, str, int, str]
 _FILES = ("throughput.jsonl", "serving.jsonl", "llama_cpp.jsonl")
 _FIRST_CONTACT = "first_contact.csv"
 _NAMES_THE_MODEL = ("id", "file_name")
-_LLAMA_CPP = ("llama.cpp", "ollama")
 _NATIVE = "native"
 _SETTINGS = (
     "engine_version",
@@ -170,7 +170,7 @@ def _quant(row: Row) -> str | None:
     """Return the slug of the quantization. Files of models released in MXFP4 are of one recipe."""
     quant: str | None = row.get("quant")
     if quant == "mxfp4":
-        return "mxfp4_moe" if row.get("engine") in _LLAMA_CPP else _NATIVE
+        return "mxfp4_moe" if abilities_of(row.get("engine")).reads == "gguf" else _NATIVE
     return None if quant is None else quant.lower()
 
 

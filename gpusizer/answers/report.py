@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpusizer.answers.evidence import evidence_json
+from gpusizer.answers.losses import quality_at
+from gpusizer.answers.machine_json import rig_json
 from gpusizer.answers.model_card.card_answer import ModelCardAnswer
 from gpusizer.answers.request import SizeRequest
 from gpusizer.core.errors import GpusizerError
 from gpusizer.core.messages import Note, Say, note_json
 from gpusizer.fit.advice import Suggestion
 from gpusizer.fit.fit import Fit
-from gpusizer.fit.mixed_gpus.rig_plan import RigPlan, rig_json
 from gpusizer.fit.parallelism.run_plan import parallelism_json, plan_json
 from gpusizer.fit.ranking import Alternative, Ranked
 from gpusizer.fit.serving_plan import ServingPlan, serving_plan_json
@@ -61,7 +62,8 @@ class EstimateRow:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The answer to a size request; `alternatives` are to the first place of the ranking."""
+    """The answer to a size request; `alternatives` are to the first place of the ranking, `rig` is
+    the best way on the machine that the request describes."""
 
     request: SizeRequest
     profile: ModelProfile
@@ -70,7 +72,7 @@ class Report:
     ranking: tuple[Ranked, ...]
     notes: tuple[Note, ...] = ()
     quantized_repos: tuple[QuantizedRepo, ...] | None = None
-    rig: RigPlan | None = None
+    rig: Ranked | None = None
     model_card: ModelCardAnswer | None = None
     alternatives: tuple[Alternative, ...] = ()
     serving_plan: ServingPlan | None = None
@@ -85,7 +87,13 @@ class Report:
             "schema_version": SCHEMA_VERSION,
             "model": model_json(self.profile, say),
             "workload": self._workload_json(),
-            "estimates": [_estimate_json(row, self.workload) for row in self.estimates],
+            "estimates": [
+                {
+                    **estimate_json(row, self.workload),
+                    "quality": quality_at(row.estimate).to_json(say),
+                }
+                for row in self.estimates
+            ],
             "ranking": [
                 {
                     **ranked_json(item, say),
@@ -102,7 +110,7 @@ class Report:
         if self.quantized_repos is not None:
             report["quantized_repos"] = [repo.to_json() for repo in self.quantized_repos]
         if self.rig is not None:
-            report["rig"] = rig_json(self.rig, say)
+            report["rig"] = rig_json(self.rig, self.workload, say)
         if self.serving_plan is not None:
             report["serving_plan"] = serving_plan_json(self.serving_plan, say)
         if self.request.card:
@@ -166,8 +174,8 @@ def model_json(profile: ModelProfile, say: Say) -> dict[str, Any]:
     }
 
 
-def _estimate_json(row: EstimateRow, workload: Workload) -> dict[str, Any]:
-    """The contract's estimate object; `capacity` only when a GPU was named."""
+def estimate_json(row: EstimateRow, workload: Workload) -> dict[str, Any]:
+    """The contract's estimate object without `quality`; `capacity` only when a GPU was named."""
     estimate = row.estimate
     all_gpus = estimate.all_gpus
     data = {
@@ -234,13 +242,15 @@ def ranked_json(item: Ranked, say: Say) -> dict[str, Any]:
         "count": fit.count,
         "quant": fit.estimate.quant.slug,
         "engine": fit.estimate.engine.slug,
+        "quality": quality_at(fit.estimate).to_json(say),
         "verdict": fit.verdict.value,
         "headroom_bytes": fit.headroom_bytes,
-        "per_gpu_bytes": fit.estimate.per_gpu.total.likely,
+        "per_gpu_bytes": fit.way.fullest_gpu_bytes,
         "usable_bytes": fit.gpu.device_free_bytes,
         "max_context": fit.max_context,
         "max_concurrency": fit.max_concurrency,
         **speeds_json(item.speeds),
+        **({"served": item.served.to_json()} if item.served else {}),
         **({"speculation": speculation_json(item.speculation)} if item.speculation else {}),
         "parallelism": parallelism_json(fit),
         "price": _price_json(item.costs, say),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import BeforeValidator, Field, PlainValidator
 
@@ -17,11 +18,14 @@ from gpusizer.answers.request_fields import (
     QuantFields,
     RigFields,
     WorkloadFields,
+    read_machines,
 )
 from gpusizer.answers.target_fields import TargetFields
-from gpusizer.core.request_model import RequestModel, fields_of
-from gpusizer.core.validation import Flag, Number, OneOf, Refused, Text, Unit, read_text, read_texts
+from gpusizer.core.request_model import RequestModel, fields_of, is_empty
+from gpusizer.core.validation import Flag, Number, OneOf, Refused, Text, Unit, read_text
+from gpusizer.fit.machine_words import is_mixed, split_machines
 from gpusizer.fit.recommendation import READING_SPEED
+from gpusizer.gpus.catalogue import MAX_NAME_CHARS
 
 __all__ = [
     "ALL_QUANTS",
@@ -107,10 +111,23 @@ class SizeRequest(
 ):
     """A checked request to size one model."""
 
+    @classmethod
+    def from_fields(cls, fields: Mapping[str, Any]) -> Self:
+        """A checked request; one `gpu` such as "3090 + 3060 + 64 GB RAM" is a rig.
+
+        Raises InvalidRequest as every request does.
+        """
+        gpu = fields.get("gpu")
+        if isinstance(gpu, str) and is_empty(fields.get("rig")):
+            machines = split_machines([gpu[:MAX_NAME_CHARS]])
+            if len(machines) == 1 and is_mixed(machines[0]):
+                return super().from_fields({**fields, "gpu": None, "rig": machines[0]})
+        return super().from_fields(fields)
+
 
 def _read_gpus(value: Any) -> tuple[str, ...]:
     """At least one name."""
-    names = read_texts(value)
+    names = read_machines(value)
     if not names:
         raise Refused(value, "empty")
     return names

@@ -6,7 +6,7 @@ Bounds, default, choices and meaning of a field stand here and nowhere else.
 from __future__ import annotations
 
 import re
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import cached_property
 from typing import Annotated, Any, ClassVar
 
@@ -34,8 +34,11 @@ from gpusizer.core.validation import (
     read_texts,
 )
 from gpusizer.fit.filters import IN_PRODUCTION, STATUSES, GpuFilter
+from gpusizer.fit.machine_words import split_machines
 from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, CostAssumptions
 from gpusizer.gpus.names import MAX_COUNT
+from gpusizer.hub.model_ref import ModelRef, ParseRef, check_revision
+from gpusizer.memory.engines import DIFFUSERS, LLAMA_CPP, VLLM
 from gpusizer.memory.kv_cache import ALIASES, BYTES_PER_ELEMENT
 from gpusizer.memory.workload import (
     BACKENDS,
@@ -75,6 +78,14 @@ def _read_statuses(value: Any) -> tuple[str, ...]:
     return tuple(map(_STATUS.read, read_texts(value)))
 
 
+def read_machines(value: Any) -> tuple[str, ...]:
+    """Machines: a list, or text with commas; memory alone belongs to the one before it."""
+    return read_texts(split_machines(read_texts(value)))
+
+
+Machines = Annotated[
+    tuple[str, ...], PlainValidator(read_machines, json_schema_input_type=list[str]), Unit("NAMES")
+]
 _Month = Annotated[str, PlainValidator(_read_month, json_schema_input_type=str)]
 
 
@@ -89,19 +100,26 @@ class ModelFields(RequestModel):
         None, description="one file of the repository"
     )
 
+    def ref(self, parse: ParseRef) -> ModelRef:
+        """What the model names; `parse` reads what was pasted. Raises InvalidRequest."""
+        ref = parse(self.model)
+        if self.revision:
+            ref = replace(ref, revision=check_revision(self.revision))
+        return replace(ref, file=self.file) if self.file else ref
+
 
 class GpuFields(OwnMemoryFields):
     """GPUs to look at, and how many rows to answer with."""
 
     heading: ClassVar[str] = "GPUs"
 
-    gpus: Texts = Field(
+    gpus: Machines = Field(
         (),
         alias="gpu",
-        description='look at these GPUs, separated by commas ("4090, 2x3090"), instead of ranking'
-        ' all; one that no list has is described: "custom:96GB@1800GB/s", then, if known,'
-        ' "@200TFLOPS" (dense, 16 bits), "@5000USD", "@350W", its stack (@CUDA, @ROCm, @Metal,'
-        " @oneAPI) and what it computes in (@fp8, @fp4, @int8)",
+        description='look at these GPUs, separated by commas ("4090, 2x3090, 3060 + 64 GB RAM"),'
+        ' instead of ranking all; one that no list has is described: "custom:96GB@1800GB/s", then,'
+        ' if known, "@200TFLOPS" (dense, 16 bits), "@5000USD", "@350W", its stack (@CUDA, @ROCm,'
+        " @Metal, @oneAPI) and what it computes in (@fp8, @fp4, @int8)",
     )
     gpu_count: Count | None = Field(
         None,
@@ -194,8 +212,8 @@ class EngineFields(RequestModel):
 
     engine: Annotated[Text | None, Unit("SLUG")] = Field(
         None,
-        description='engine for every quantization, such as "vllm" or "llama.cpp"; without it each'
-        " one's usual engine",
+        description=f'engine for every quantization, such as "{VLLM.slug}" or "{LLAMA_CPP.slug}";'
+        " without it each one's usual engine",
     )
     engine_version: Annotated[Text | None, Unit("VERSION")] = Field(
         None, description='version of the engine, such as "0.8.5"; without it the current one'
@@ -245,7 +263,7 @@ class EngineFields(RequestModel):
 class LlamaCppFields(RequestModel):
     """Options of llama.cpp alone."""
 
-    heading: ClassVar[str] = "llama.cpp"
+    heading: ClassVar[str] = LLAMA_CPP.name
 
     backend: Annotated[str, OneOf(BACKENDS)] = Field(
         BACKENDS[0],
@@ -272,7 +290,7 @@ class LlamaCppFields(RequestModel):
 class DiffusersFields(RequestModel):
     """Options of pipelines for pictures and video."""
 
-    heading: ClassVar[str] = "diffusers"
+    heading: ClassVar[str] = DIFFUSERS.name
 
     width: Pixels | None = Field(
         None, ge=16, le=16_384, description="width of the picture; without it the pipeline's own"

@@ -2,64 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from gpusizer.answers.drafting import resolve_draft
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.messages import Note
-from gpusizer.fit.fit import OFFLOAD_ENGINES
-from gpusizer.fit.parallel_degrees import refused_degrees, resolve_experts
-from gpusizer.memory.engines import find_engine
+from gpusizer.fit.division import refused_degrees, resolve_experts
+from gpusizer.fit.study import has_cache_type
+from gpusizer.memory.engines import ENGINES, Engine, abilities_of, find_engine
+from gpusizer.memory.engines.abilities import Abilities
 from gpusizer.memory.engines.pipeline_steps import canvas_of
-from gpusizer.memory.engines.vllm.eras import era_of
 from gpusizer.memory.kv_cache import key_and_value_bytes
-from gpusizer.memory.workload import (
-    BACKENDS,
-    DEFAULT_CONTEXT,
-    DEFAULT_LORA_RANK,
-    OFFLOADS,
-    SAMPLERS,
-    Workload,
-)
-from gpusizer.model.architecture import Attention
+from gpusizer.memory.workload import DEFAULT_CONTEXT, Workload
 from gpusizer.model.architecture.rotary import scaled_positions
 from gpusizer.model.profile import ModelProfile
-from gpusizer.model.tensor_roles import Part
+from gpusizer.model.tasks import kind_of
 
-# Fields that only engines with rules by version support, with their defaults; of those beside the
-# version, engines of llama.cpp's family support some.
-_BY_VERSION: dict[str, Any] = {
-    "engine_version": None,
-    "text_only": False,
-    "draft_tokens": 0,
-    "sampler": SAMPLERS[0],
-    "max_loras": 0,
-    "max_lora_rank": DEFAULT_LORA_RANK,
-    "prefix_caching": False,
-}
 
-_OF_LLAMA_CPP = ("text_only", "draft_tokens")
+def _options_of(runs: Callable[[Abilities], bool]) -> dict[str, Any]:
+    """Options of the engines of a kind, with their defaults."""
+    able = (engine.abilities for engine in ENGINES.values() if runs(engine.abilities))
+    return {name: getattr(Workload(), name) for abilities in able for name in abilities.options}
 
-# Fields of image and video pipelines, with their defaults for other models.
-_OF_PIPELINES: dict[str, Any] = {
-    "width": None,
-    "height": None,
-    "frames": None,
-    "cpu_offload": OFFLOADS[0],
-}
 
-_LLAMA_CPP_ONLY = (
-    "gpu_layers",
-    "cpu_moe",
-    "batch_size",
-    "ubatch_size",
-    "importance_matrix",
-    "gguf_date",
-    "backend",
+_OF_PIPELINES = _options_of(lambda able: "pipeline" in able.kinds)
+_OF_CHECKPOINTS = _options_of(
+    lambda able: able.reads == "checkpoint" and "pipeline" not in able.kinds
 )
-_OLLAMA_CONTEXT = 4096  # default of num_ctx on cards below 24 GiB
+_OPTIONS = _OF_CHECKPOINTS | _options_of(lambda able: able.reads == "gguf")
+_OF_GGUF = _OPTIONS.keys() - _OF_CHECKPOINTS.keys()
+_VERSION = re.compile(r".*\d", re.S)  # "0.8.5 V0", "v0.11.0", "V1", "b4905", "vLLM 0.6.3"
 _WHOLE_BYTES = (1, 2, 4)  # cache types without blocks and scales
 
 
@@ -71,31 +46,61 @@ def resolve_workload(
     Raises UnknownEngine, and InvalidRequest for a context that the engine refuses.
     """
     if workload.engine is not None:
-        workload = replace(workload, engine=find_engine(workload.engine).slug)
+        engine = find_engine(workload.engine)
+        _refuse_impossible(engine, workload, profile)
+        workload = replace(workload, engine=engine.slug)
     workload, draft_notes = resolve_draft(workload, profile)
     workload, expert_notes = resolve_experts(workload, profile)
-    notes = [*draft_notes, *expert_notes, *refused_degrees(workload, profile)]
+    notes = [*draft_notes, *expert_notes]
+    if workload.engine is not None:
+        notes += refused_degrees(find_engine(workload.engine), workload, profile)
     pictures = _useless_for(profile, workload)
     if pictures:
         notes.append(Note("only_for_pipelines", facts=", ".join(pictures)))
-    ignored = _ignored(workload)
-    unused = [*ignored, *_unheard(workload)]
-    if unused:
-        notes.append(Note("not_modelled", facts=", ".join(unused)))
+    unheard = _unheard(workload)
+    if unheard:
+        notes.append(Note("not_modelled", facts=", ".join(unheard)))
     if workload.backend == "cpu":
         workload = replace(workload, gpu_layers=0)
+    ignored = {name: _OPTIONS[name] for name in unheard if name in _OF_CHECKPOINTS}
     workload = _on_canvas(replace(workload, **ignored, **pictures), profile)
-    notes += _of_the_engine(workload, profile)
+    if workload.engine is not None:
+        notes += find_engine(workload.engine).notes(profile, workload)
+    values = key_and_value_bytes(workload.kv_dtype)[1]
+    if values not in _WHOLE_BYTES and not workload.flash_attention:
+        notes.append(Note("quantized_values_need_flash_attention"))
     workload, about_context = _within(workload, profile)
     return workload, (*notes, *about_context)
+
+
+def _refuse_impossible(engine: Engine, workload: Workload, profile: ModelProfile) -> None:
+    """Raise InvalidRequest for what the requested engine cannot do whatever it runs on."""
+    if kind_of(profile) not in engine.abilities.kinds:
+        raise InvalidRequest(field="engine", value=engine.slug, reason="not_its_models")
+    if not has_cache_type(engine, workload.kv_dtype):
+        raise InvalidRequest(
+            field="kv_dtype",
+            value=workload.kv_dtype,
+            reason="lacks_cache",
+            engine=engine.name,
+            choices=", ".join(("bf16", *engine.abilities.cache_types)),
+        )
+    version = workload.engine_version
+    hears = "engine_version" in engine.abilities.options
+    if version is not None and hears and not _VERSION.match(version):
+        raise InvalidRequest(
+            field="engine_version",
+            value=version[:40],
+            reason="no_such_version",
+            engine=engine.name,
+            example=engine.version,
+        )
 
 
 def _within(workload: Workload, profile: ModelProfile) -> tuple[Workload, tuple[Note, ...]]:
     """The workload at a context that the engine starts with, and what it makes of a longer one.
 
-    llama.cpp allocates what is asked for and warns (pull request 22145 caps slots alone), Ollama
-    caps (pull request 11175), and vLLM refuses (`_get_and_verify_max_len`, vllm/config/model.py).
-    A default that nobody asked for is cut everywhere.
+    A default that the request does not name is cut everywhere.
     """
     asked, longest = workload.context, _longest(workload, profile)
     if longest is None or asked <= longest:
@@ -103,66 +108,36 @@ def _within(workload: Workload, profile: ModelProfile) -> tuple[Workload, tuple[
     cut = replace(workload, context=longest)
     if asked == DEFAULT_CONTEXT:
         return cut, ()
-    if workload.engine == "llama.cpp":
+    beyond = abilities_of(workload.engine).beyond_context
+    if beyond == "allocates":
         return workload, (Note("context_beyond_model", asked=asked, longest=longest),)
-    if workload.engine == "vllm":
+    if beyond == "refuses" and workload.engine is not None:
+        name = find_engine(workload.engine).name
         raise InvalidRequest(
-            field="context", value=asked, reason="beyond_the_model", engine="vLLM", longest=longest
+            field="context", value=asked, reason="beyond_the_model", engine=name, longest=longest
         )
     return cut, (Note("context_shortened", asked=asked, longest=longest),)
 
 
 def _longest(workload: Workload, profile: ModelProfile) -> int | None:
-    """Tokens that the model is made for; under vLLM what its configuration stretches them to."""
-    longest = profile.max_context
-    if longest is None or workload.engine != "vllm" or profile.architecture is None:
+    """Tokens that the model is made for; what its configuration stretches them to, where the
+    engine does."""
+    longest, arch = profile.max_context, profile.architecture
+    if longest is None or arch is None or not abilities_of(workload.engine).stretches_context:
         return longest
-    return max((longest, *(scaled_positions(rotary) for rotary in profile.architecture.rotary)))
-
-
-def _ignored(workload: Workload) -> dict[str, Any]:
-    """Fields that were set but that the engine's estimate ignores, with their defaults."""
-    return {
-        name: default
-        for name, default in _BY_VERSION.items()
-        if getattr(workload, name) != default and not _answers(workload, name)
-    }
+    return max((longest, *(scaled_positions(rotary) for rotary in arch.rotary)))
 
 
 def _unheard(workload: Workload) -> list[str]:
-    """Options of llama.cpp that were set for another engine."""
-    if workload.engine is None or workload.engine in OFFLOAD_ENGINES:
-        return []
-    options = {name: getattr(workload, name) for name in _LLAMA_CPP_ONLY}
-    return [
-        name
-        for name, value in options.items()
-        if value is not None and value is not False and value != BACKENDS[0]
-    ]
+    """Options that were set but that the engine's estimate does not depend on.
 
-
-def _of_the_engine(workload: Workload, profile: ModelProfile) -> Iterator[Note]:
-    """Notes on settings that the user has to pass to the engine, and on what it is not sized for.
-
-    vLLM's first scheduler profiled as many of the largest images as sequences (mllama: 36 GiB) and
-    held recurrent states in the peak of the profile, not in the cache.
+    Without an engine in particular only those count that no engine of checkpoints has.
     """
-    first = workload.engine == "vllm" and era_of(workload.engine_version).profiles_whole_prompts
-    if first and _is_beyond_the_first_scheduler(profile, workload):
-        yield Note("first_scheduler", version=workload.engine_version or "")
-    if workload.engine == "ollama" and workload.context != _OLLAMA_CONTEXT:
-        yield Note("ollama_num_ctx", tokens=workload.context, default=_OLLAMA_CONTEXT)
-    values = key_and_value_bytes(workload.kv_dtype)[1]
-    if values not in _WHOLE_BYTES and not workload.flash_attention:
-        yield Note("quantized_values_need_flash_attention")
-
-
-def _is_beyond_the_first_scheduler(profile: ModelProfile, workload: Workload) -> bool:
-    """Whether a model sees images or has recurrent or cross-attention layers."""
-    plan = profile.architecture.layer_plan if profile.architecture else ()
-    sees = any(group.part is Part.VISION for group in profile.groups)
-    odd = any(spec.attention in (Attention.RECURRENT, Attention.CROSS) for spec in plan)
-    return odd or (sees and not workload.text_only)
+    heard = set(abilities_of(workload.engine).options if workload.engine else _OF_GGUF)
+    if workload.draft_model:
+        heard.add("draft_tokens")
+    values = {name: getattr(workload, name) for name in _OPTIONS if name not in heard}
+    return [n for n, value in values.items() if value is not False and value != _OPTIONS[n]]
 
 
 def _useless_for(profile: ModelProfile, workload: Workload) -> dict[str, Any]:
@@ -186,15 +161,3 @@ def _on_canvas(workload: Workload, profile: ModelProfile) -> Workload:
         return workload
     canvas = canvas_of(profile.pipeline, workload)
     return replace(workload, width=canvas.width, height=canvas.height, frames=canvas.frames)
-
-
-def _answers(workload: Workload, field: str) -> bool:
-    """Whether the estimate of the engine depends on a field; false for no engine in particular."""
-    engine = workload.engine
-    if field == "draft_tokens" and workload.draft_model:
-        return True
-    if engine is None:
-        return False
-    if engine in OFFLOAD_ENGINES and field != "engine_version":
-        return field in _OF_LLAMA_CPP
-    return find_engine(engine).versioned

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpusizer.answers.request import ALL_QUANTS, NATIVE_QUANT
 from gpusizer.core.errors import InvalidRequest
+from gpusizer.fit.study import has_cache_type
+from gpusizer.memory.engines import ENGINES
 from gpusizer.memory.quants import Quant, all_quants, find_quant
 from gpusizer.memory.quants.exllama import exllama_runs
 from gpusizer.memory.quants.native import native_quant
 from gpusizer.memory.quants.variants import find_variant, quant_read, variant_quants
 from gpusizer.model.profile import ModelProfile
-
-_PIPELINE = "diffusers"
+from gpusizer.model.tasks import kind_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,20 @@ class QuantSelection:
     shown: tuple[tuple[Quant, bool], ...]
     rankable: tuple[tuple[Quant, bool], ...]
     native: Quant
+
+    def cached_as(self, kv_dtype: str) -> QuantSelection:
+        """Those that some engine runs with a type of KV cache.
+
+        Raises InvalidRequest where no engine of any of them has the type.
+        """
+
+        def has_engine(pair: tuple[Quant, bool]) -> bool:
+            return any(has_cache_type(ENGINES[slug], kv_dtype) for slug in pair[0].engines)
+
+        shown = tuple(filter(has_engine, self.shown))
+        if not shown:
+            raise InvalidRequest(field="kv_dtype", value=kv_dtype, reason="no_such_cache")
+        return replace(self, shown=shown, rankable=tuple(filter(has_engine, self.rankable)))
 
 
 def select_quants(
@@ -105,7 +120,8 @@ def _runs(quant: Quant, engine: str | None, profile: ModelProfile) -> bool:
     if not exllama_runs(quant, profile):
         return False
     if engine is None:
-        return profile.format != _PIPELINE or _PIPELINE in quant.engines
+        kind = kind_of(profile)
+        return any(kind in ENGINES[slug].abilities.kinds for slug in quant.engines)
     return engine in quant.engines
 
 

@@ -2,57 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 from gpusizer.answers.comparison import ComparedGpu, Comparison, GpuListing, nothing_found
 from gpusizer.answers.drafting import as_authors_draft, read_draft
+from gpusizer.answers.estimate_rows import estimate_rows
 from gpusizer.answers.model_card.asking import Asking
-from gpusizer.answers.model_card.card_answer import answer_card, with_authors_terms
+from gpusizer.answers.model_card.card_answer import (
+    ModelCardAnswer,
+    answer_card,
+    with_authors_terms,
+)
 from gpusizer.answers.models_for.model_library import ModelLibrary
 from gpusizer.answers.models_for.models_answer import ModelsFor
+from gpusizer.answers.models_for.models_request import ModelsRequest
 from gpusizer.answers.models_for.service import models_for
-from gpusizer.answers.named_gpus import (
-    NamedGpu,
-    advised_on_named,
-    as_requested,
-    boards_of,
-    find_named,
-)
+from gpusizer.answers.named_gpus import NamedGpu, find_named, place_of
+from gpusizer.answers.near_models import suggesting_models
 from gpusizer.answers.own_fields import unnamed_notes
 from gpusizer.answers.planning import serving_plan
-from gpusizer.answers.report import EstimateRow, Report
-from gpusizer.answers.request import (
-    ALL_QUANTS,
-    NATIVE_QUANT,
-    CompareRequest,
-    ListingRequest,
-    SizeRequest,
-)
+from gpusizer.answers.question import Question
+from gpusizer.answers.report import Report
+from gpusizer.answers.request import CompareRequest, ListingRequest, SizeRequest
 from gpusizer.answers.resolution import resolve_workload
-from gpusizer.answers.selection import QuantSelection, select_quants
 from gpusizer.core.errors import ModelUnreadable
 from gpusizer.core.messages import Note
 from gpusizer.core.time_budget import TimeBudget
 from gpusizer.core.units import significant
 from gpusizer.fit.filters import board_limits, most_boards, narrowed
-from gpusizer.fit.fit import OFFLOAD_ENGINES, Fitter, asked_split, device_class_of
-from gpusizer.fit.mixed_gpus import build_rig, parse_rig
-from gpusizer.fit.mixed_gpus.machine import Rig
-from gpusizer.fit.mixed_gpus.rig_plan import plan_rig
-from gpusizer.fit.ranking import Ranked, Ranking, rank_gpus
+from gpusizer.fit.machine import Machine, build_machine
+from gpusizer.fit.machine_words import parse_rig
+from gpusizer.fit.policies import RankedCandidate
+from gpusizer.fit.preference import best_way
+from gpusizer.fit.ranking import Ranked, Ranking, candidates_of, describe, rank_gpus
+from gpusizer.fit.study import QuantPair, Study
 from gpusizer.gpus import Catalogue
 from gpusizer.gpus.own_cards import OwnCards, with_used_memory
-from gpusizer.hub.model_ref import ParseRef, check_revision, is_repo_id, parse_model_ref
+from gpusizer.hub.model_ref import ModelRef, ParseRef, is_repo_id, parse_model_ref
 from gpusizer.hub.quantized_repos import Lister, QuantizedRepo
-from gpusizer.hub.snapshot import Fetch, RepoSnapshot
-from gpusizer.memory.engines import Engine, Split
-from gpusizer.memory.estimate import MemoryEstimate
-from gpusizer.memory.projector import projector_bytes
-from gpusizer.memory.quants.gguf import Gguf, header_bytes
+from gpusizer.hub.snapshot import Fetch
 from gpusizer.model.profile import ModelProfile, build_profile
 
+_NO_NOTES: tuple[Note, ...] = ()
 _CARD_SECONDS = 0.5
 """Processor time for the statements of a model card, beside that of the answer."""
 
@@ -87,90 +79,77 @@ class Sizer:
             fetch, self.catalogue, self.quantized_repos, self.library, self.parse, self.new_budget
         )
 
-    def size(self, fields: Mapping[str, Any]) -> Report:
+    def size(self, request: SizeRequest) -> Report:
         """Profile, memory at every wanted quantization, and ranked GPUs.
 
         Raises any GpusizerError: bad fields, unknown GPUs, unreadable repositories, and
         LimitsExceeded where the answer takes too long.
         """
-        request = SizeRequest.from_fields(fields)
-        snapshot = self.snapshot(request)
+        return self.report(self.question(request))
+
+    @suggesting_models()
+    def question(self, request: SizeRequest) -> Question:
+        """Read the model of a request and study it. Raises as `size` does."""
+        ref = self._ref(request)
+        snapshot = self.fetch(ref)
         budget = self.new_budget()
-        profile = self._profile_of(request, snapshot, budget)
+        profile = read_draft(request, build_profile(snapshot), self.fetch, self.parse, budget)
         about: tuple[Note, ...] = ()
         if request.as_card:
-            terms, note = with_authors_terms(fields, snapshot.card, profile)
-            request, profile, unread = as_authors_draft(terms, profile, self.fetch, budget)
+            fields, note = with_authors_terms(request.stated, snapshot.card, profile)
+            request, profile, unread = as_authors_draft(fields, profile, self.fetch, budget)
             about = (note, *unread)
-        report = self._report(request, profile, budget)
-        if snapshot.card is not None and request.card:
-            asking = Asking(profile, self.catalogue, request, TimeBudget(_CARD_SECONDS))
-            report = replace(report, model_card=answer_card(snapshot.card, asking))
-        return replace(report, notes=(*about, *report.notes))
+        return Question.of(request, ref, snapshot, profile, budget, about)
 
-    def profile(self, request: SizeRequest) -> ModelProfile:
-        """The profile of the requested model."""
-        return build_profile(self.snapshot(request))
-
-    def _profile_of(
-        self, request: SizeRequest, snapshot: RepoSnapshot, budget: TimeBudget
-    ) -> ModelProfile:
-        """The profile of a snapshot, with the draft model that the request names."""
-        return read_draft(request, build_profile(snapshot), self.fetch, self.parse, budget)
-
-    def snapshot(self, request: SizeRequest) -> RepoSnapshot:
-        """What the requested model's repository holds. Raises as `size` does."""
-        ref = self.parse(request.model)
-        if request.revision:
-            ref = replace(ref, revision=check_revision(request.revision))
-        if request.file:
-            ref = replace(ref, file=request.file)
-        if not request.card:
-            ref = replace(ref, reads_card=False)
-        return self.fetch(ref)
-
-    def _report(self, request: SizeRequest, profile: ModelProfile, budget: TimeBudget) -> Report:
-        boards = boards_of(request, request.gpu_count)
-        named = find_named(request.gpus, boards, self.catalogue, request.own_memory)
-        workload, notes = resolve_workload(request.workload, profile)
-        quants = self._quants(request, profile)
-        selection = select_quants(quants, profile, workload.engine)
-        shown = Fitter(profile, workload, selection.shown, budget)
-        ranker = Fitter(profile, workload, selection.rankable, budget)
-        about: tuple[Note, ...] = ()
+    def report(self, question: Question) -> Report:
+        """Everything that is said of a studied question. Raises as `size` does."""
+        request, study = question.request, question.study
+        named = find_named(request.gpus, request.gpu_count, self.catalogue, request.own_memory)
         if named:
-            ranking = Ranking(as_requested(self.placed(ranker, named), ranker, request))
+            ranking, about = Ranking(tuple(self.places(question, named))), _NO_NOTES
         else:
-            ranking, about = self._ranked(ranker, request)
-        rig = None
-        if request.rig:
-            notes += (Note("draft_not_in_rig"),) if profile.draft else ()
-            rig = plan_rig(ranker, self._rig(request))
-        published, problems = self._published(request, profile)
+            ranking, about = self._ranked(question)
+        published, problems = self._published(request, question.profile)
+        rig, about_rig = self._rig(question)
         return Report(
             request=request,
-            profile=profile,
-            workload=workload,
-            estimates=_rows(shown, selection, named[0] if named else None, request.gpu_count),
+            profile=question.profile,
+            workload=study.workload,
+            estimates=estimate_rows(question, ranking.places if named else ()),
             ranking=ranking.places,
             alternatives=ranking.alternatives,
-            notes=(*notes, *about, *_stated_elsewhere(request), *problems),
+            notes=(*question.notes, *about_rig, *about, *_stated_elsewhere(request), *problems),
             quantized_repos=published,
             rig=rig,
-            serving_plan=serving_plan(request, profile, quants, self.catalogue, named, budget),
+            serving_plan=serving_plan(question, self.catalogue, named),
+            model_card=self._card(question),
         )
 
-    def placed(self, ranker: Fitter, named: Sequence[NamedGpu]) -> list[Ranked]:
-        """The best way to run the model on each named GPU; benchmarks leave the advice out."""
-        return advised_on_named(ranker, named)
+    @suggesting_models()
+    def profile(self, request: SizeRequest) -> ModelProfile:
+        """The profile of the requested model."""
+        return build_profile(self.fetch(self._ref(request)))
 
-    def _ranked(self, ranker: Fitter, request: SizeRequest) -> tuple[Ranking, tuple[Note, ...]]:
+    def _ref(self, request: SizeRequest) -> ModelRef:
+        """What the requested model names."""
+        ref = request.ref(self.parse)
+        return ref if request.card else replace(ref, reads_card=False)
+
+    def places(
+        self, question: Question, named: Sequence[NamedGpu], *, advised: bool = True
+    ) -> Iterator[Ranked]:
+        """Yield the best way to run the model on each named GPU."""
+        for rank, gpu in enumerate(named, start=1):
+            yield place_of(question.study, gpu, question.request, rank, advised=advised)
+
+    def _ranked(self, question: Question) -> tuple[Ranking, tuple[Note, ...]]:
         """The ranking of what passes the filters, and what the reader must know about these."""
+        request = question.request
         catalogue = narrowed(self.catalogue, request.filters.groups)
         catalogue = with_used_memory(catalogue, request.own_memory)
         limits = board_limits(catalogue, request.filters)
         ranking = rank_gpus(
-            ranker,
+            question.study,
             catalogue,
             request.rank_by,
             request.top,
@@ -181,8 +160,11 @@ class Sizer:
         notes = []
         if not catalogue.gpus:
             notes.append(Note("no_gpu_passes_filters"))
-        elif not ranking.places and request.filters and not ranking.slower:
-            notes.append(Note("filtered_gpus_do_not_run_it", count=len(catalogue.gpus)))
+        elif not ranking.places and not ranking.slower:
+            if request.filters:
+                notes.append(Note("filtered_gpus_do_not_run_it", count=len(catalogue.gpus)))
+            else:
+                notes.append(Note("no_gpu_runs_it", count=len(catalogue.gpus)))
         if ranking.slower and request.min_tok_s is not None:
             notes.append(
                 Note("slower_left_out", count=ranking.slower, tokens=significant(request.min_tok_s))
@@ -191,6 +173,37 @@ class Sizer:
         if unknown:
             notes.append(Note("unknown_figures_left_out", count=unknown))
         return ranking, tuple(notes)
+
+    def smallest(
+        self, question: Question, pairs: Sequence[QuantPair]
+    ) -> tuple[Study, list[RankedCandidate]]:
+        """The study of some quantizations, and every GPU that holds the model at one of them, the
+        least memory first."""
+        study = question.study.among(pairs)
+        catalogue = narrowed(self.catalogue, question.request.filters.groups)
+        return study, candidates_of(study, catalogue, "smallest")
+
+    def _rig(self, question: Question) -> tuple[Ranked | None, tuple[Note, ...]]:
+        """The best way on the machine that the request describes, None where it describes none."""
+        request, study = question.request, question.study
+        if not request.rig:
+            return None, ()
+        notes = (Note("draft_not_in_rig"),) if question.profile.draft else ()
+        return describe(study, best_way(study, self.machine(request)), rank=1), notes
+
+    def machine(self, request: SizeRequest) -> Machine:
+        """The machine that the request describes, with the memory and the disk that it states."""
+        cards = OwnCards(self.catalogue, request.own_memory)
+        words = parse_rig(request.rig, request.ram_bytes)
+        return build_machine(words, cards, request.disk_bytes_per_second)
+
+    def _card(self, question: Question) -> ModelCardAnswer | None:
+        """What the model card states, judged; None where it is not read."""
+        card, request = question.snapshot.card, question.request
+        if card is None or not request.card:
+            return None
+        budget = TimeBudget(_CARD_SECONDS)
+        return answer_card(card, Asking(question.profile, self.catalogue, request, budget))
 
     def _published(
         self, request: SizeRequest, profile: ModelProfile
@@ -210,12 +223,11 @@ class Sizer:
         except ModelUnreadable as error:
             return (), (Note("quantized_repos_not_listed", repo_id=base, reason=error.code),)
 
-    def gpus(self, fields: Mapping[str, Any]) -> GpuListing:
+    def gpus(self, request: ListingRequest) -> GpuListing:
         """GPUs that `query` names and that pass the filters, one board each.
 
         Raises InvalidRequest.
         """
-        request = ListingRequest.from_fields(fields)
         passing = {
             gpu.slug
             for gpu in narrowed(self.catalogue, request.filters.groups).gpus
@@ -227,59 +239,41 @@ class Sizer:
         gpus = tuple(gpu for gpu in named if gpu.slug in passing)
         return GpuListing(gpus, () if gpus else (Note("no_gpu_passes_filters"),))
 
-    def compare(self, fields: Mapping[str, Any]) -> Comparison:
+    def compare(self, request: CompareRequest) -> Comparison:
         """GPUs side by side (`gpus`: names, with a count or not), with `model` how it runs on each.
 
         Raises any GpusizerError.
         """
-        request = CompareRequest.from_fields(fields)
-        boards = boards_of(request)
-        named = find_named(request.compared, boards, self.catalogue, request.own_memory)
-        if not request.model:
-            return Comparison(tuple(ComparedGpu(*pair, None) for pair in named), None, None)
-        snapshot = self.snapshot(request)
-        budget = self.new_budget()
-        profile = self._profile_of(request, snapshot, budget)
-        workload, _ = resolve_workload(request.workload, profile)
-        fitter = Fitter(
-            profile,
-            workload,
-            select_quants(self._quants(request, profile), profile, workload.engine).rankable,
-            budget,
-        )
-        ranking = as_requested(self.placed(fitter, named), fitter, request)
-        items = (ComparedGpu(*pair, ranked) for pair, ranked in zip(named, ranking, strict=True))
-        return Comparison(tuple(items), profile, workload)
+        if request.model:
+            return self.compared(self.question(request), request.compared)
+        named = find_named(request.compared, None, self.catalogue, request.own_memory)
+        return Comparison(tuple(ComparedGpu(n.gpu, n.boards, None) for n in named), None, None)
 
-    def models_for(self, fields: Mapping[str, Any]) -> ModelsFor:
+    def compared(self, question: Question, gpus: Sequence[str]) -> Comparison:
+        """GPUs side by side, with how a studied model runs on each. Raises as `compare` does."""
+        named = find_named(gpus, None, self.catalogue, question.request.own_memory)
+        places = self.places(question, named)
+        items = (
+            ComparedGpu(n.gpu, n.boards, place) for n, place in zip(named, places, strict=True)
+        )
+        return Comparison(tuple(items), question.profile, question.study.workload)
+
+    def models_for(self, request: ModelsRequest) -> ModelsFor:
         """Which models run on a GPU (`gpu`) or a machine (`rig`): of the library, or of `models`.
 
         Raises GpusizerErrors about the request; models that cannot be read are listed as such.
         """
         budget = self.new_budget()
 
-        def read(model: str) -> ModelProfile:
+        @suggesting_models()
+        def read(model: str) -> tuple[ModelProfile, ModelRef]:
+            ref = self.parse(model)
             with budget.paused():
-                snapshot = self.fetch(self.parse(model))
+                snapshot = self.fetch(ref)
             budget.check(snapshot.repo_id)
-            return build_profile(snapshot)
+            return build_profile(snapshot), ref
 
-        return models_for(fields, self.catalogue, self.library, read, resolve_workload, budget)
-
-    def _quants(self, request: SizeRequest, profile: ModelProfile) -> tuple[str, ...]:
-        """Quantizations to answer for: of a GGUF repository only the file or tag that was named."""
-        ref = self.parse(request.model)
-        named = request.file or ref.file or ref.tag
-        if profile.format == "gguf" and named and request.quants == (ALL_QUANTS,):
-            return (NATIVE_QUANT,)
-        return request.quants
-
-    def _rig(self, request: SizeRequest) -> Rig:
-        """The machine that the request names, with the memory and the disk that it states."""
-        cards = OwnCards(self.catalogue, request.own_memory)
-        return build_rig(
-            parse_rig(request.rig, request.ram_bytes), cards, request.disk_bytes_per_second
-        )
+        return models_for(request, self.catalogue, self.library, read, resolve_workload, budget)
 
 
 def _stated_elsewhere(request: SizeRequest) -> Iterator[Note]:
@@ -293,52 +287,3 @@ def _stated_elsewhere(request: SizeRequest) -> Iterator[Note]:
             yield Note("own_prices_need_a_gpu")
     if request.lacks_a_rate:
         yield Note("target_needs_a_rate")
-
-
-def _rows(
-    fitter: Fitter,
-    selection: QuantSelection,
-    named: NamedGpu | None,
-    boards: int | None,
-) -> tuple[EstimateRow, ...]:
-    """One row per quantization, for one GPU's share when a GPU or a count was named."""
-    gpu, boards = named or (None, boards)
-    boards = boards or 1
-    rows = []
-    quantized = fitter.profile.quantization is not None
-    is_gguf = fitter.profile.format == "gguf"
-    for quant, native in selection.shown:
-        engine = fitter.engines(quant)[0]
-        split = _row_split(fitter, engine, boards * (gpu.devices_per_board if gpu else 1))
-        device_class = device_class_of(engine, gpu) if gpu else 0
-        estimate = fitter.estimate(quant, native, engine, split, device_class)
-        rows.append(
-            EstimateRow(
-                estimate=estimate,
-                parameters=fitter.profile.parameters,
-                needs_original_weights=quantized
-                and not native
-                and (is_gguf or quant.order < selection.native.order),
-                fit=fitter.fit(gpu, boards, estimate) if gpu else None,
-                **_gguf_files(estimate, fitter.profile),
-            )
-        )
-    return tuple(rows)
-
-
-def _gguf_files(estimate: MemoryEstimate, profile: ModelProfile) -> dict[str, int]:
-    """What GGUF files hold beside the tensors of the text, and apart from them.
-
-    A plain checkpoint is converted for the engines that read nothing else.
-    """
-    if not isinstance(estimate.quant.layout, Gguf) and estimate.engine.slug not in OFFLOAD_ENGINES:
-        return {}
-    return {
-        "header_bytes": header_bytes(profile.architecture),
-        "projector_bytes": projector_bytes(profile, estimate.sizes),
-    }
-
-
-def _row_split(fitter: Fitter, engine: Engine, gpus: int) -> Split:
-    requested = asked_split(fitter.workload)
-    return requested or fitter.split(engine, gpus) or Split()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 from gpusizer.answers.named_gpus import find_named
+from gpusizer.answers.near_models import suggesting_models
 from gpusizer.answers.own_fields import unnamed_notes
+from gpusizer.answers.tagged_quants import refuse_tag
 from gpusizer.answers.training_choices import alternatives_of, in_order
 from gpusizer.answers.training_report import (
     BytesPerParameter,
@@ -19,12 +20,13 @@ from gpusizer.answers.training_request import TrainingRequest
 from gpusizer.core.messages import Note
 from gpusizer.core.time_budget import TimeBudget
 from gpusizer.core.validation import fail
-from gpusizer.fit.fit import Verdict
-from gpusizer.fit.recommendation import SPARE_SHARE
+from gpusizer.fit.machine_words import parse_kind
+from gpusizer.fit.preference import SPARE_SHARE
+from gpusizer.fit.verdict import Verdict
 from gpusizer.gpus import Catalogue, Gpu
 from gpusizer.gpus.own_cards import with_used_memory
-from gpusizer.hub.model_ref import ParseRef, check_revision, parse_model_ref
-from gpusizer.hub.snapshot import Fetch, RepoSnapshot
+from gpusizer.hub.model_ref import ParseRef, parse_model_ref
+from gpusizer.hub.snapshot import Fetch
 from gpusizer.model.profile import HEADERS, ModelProfile, build_profile
 from gpusizer.training.fit import SOFTWARE, TrainingFit, TrainingFitter, cost_of, reasons_of
 from gpusizer.training.frozen import leaves_experts_wide
@@ -38,7 +40,7 @@ from gpusizer.training.shape import TOWERS
 def train(
     fetch: Fetch,
     catalogue: Catalogue,
-    fields: Mapping[str, Any],
+    request: TrainingRequest,
     parse: ParseRef = parse_model_ref,
     new_budget: Callable[[], TimeBudget] = TimeBudget,
 ) -> TrainingReport:
@@ -47,15 +49,16 @@ def train(
     Raises any GpusizerError: bad fields, unknown GPUs, unreadable repositories, and
     LimitsExceeded where the answer takes longer than `new_budget` gives it.
     """
-    request = TrainingRequest.from_fields(fields)
     gpus = find_named(request.gpus, request.gpu_count, catalogue, request.own_memory)
     ranked = with_used_memory(catalogue, request.own_memory)
-    snapshot = _snapshot(fetch, request, parse)
+    with suggesting_models():
+        snapshot = fetch(request.ref(parse))
     budget = new_budget()
     profile = build_profile(snapshot)
+    refuse_tag(parse(request.model), profile)
     plan = within(request.plan, profile, request.given)
     fitter = TrainingFitter(TrainingEstimator(profile), plan, request.given, budget)
-    fits = [_consulted(fitter, gpu, count) for gpu, count in gpus]
+    fits = [_consulted(fitter, named.gpu, named.boards) for named in gpus]
     first = fits[0].plan if fits else _unplaced(fitter, request)
     device = fits[0].gpu.device_free_bytes if fits else None
     ranking = _placed(fitter, request, fits) if gpus else _ranked(fitter, ranked, request)
@@ -70,15 +73,6 @@ def train(
         notes=(*_notes(profile, plan), *_lengths(fitter, first), *_unnamed(request)),
         cheapest=() if gpus else _cheapest(fitter, ranked, request),
     )
-
-
-def _snapshot(fetch: Fetch, request: TrainingRequest, parse: ParseRef) -> RepoSnapshot:
-    ref = parse(request.model)
-    if request.revision:
-        ref = replace(ref, revision=check_revision(request.revision))
-    if request.file:
-        ref = replace(ref, file=request.file)
-    return fetch(ref)
 
 
 def _unplaced(fitter: TrainingFitter, request: TrainingRequest) -> TrainingPlan:
@@ -208,8 +202,11 @@ def _described(
 
 
 def _unnamed(request: TrainingRequest) -> tuple[Note, ...]:
-    """What became of memory that was stated of no GPU in particular."""
-    return () if request.gpus else unnamed_notes(request.own_memory)
+    """What became of memory that was stated of no GPU in particular, and beside GPUs."""
+    if not request.gpus:
+        return unnamed_notes(request.own_memory)
+    beside = any(parse_kind(text).ram_bytes is not None for text in request.gpus)
+    return (Note("training_ram_unused"),) if beside else ()
 
 
 def _notes(profile: ModelProfile, plan: TrainingPlan) -> tuple[Note, ...]:

@@ -7,12 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from gpusizer.answers.training_report import RankedTraining, TrainingAlternative
-from gpusizer.fit.fit import Verdict
-from gpusizer.fit.recommendation import can_be_bought, can_be_rented
-from gpusizer.gpus.on_offer import firm_price
-from gpusizer.gpus.purchase import current_day
-
-SortKey = tuple[float, ...]
+from gpusizer.fit.alternatives import price_to_buy
+from gpusizer.fit.policies import SortKey
+from gpusizer.fit.recommendation import can_be_rented
+from gpusizer.fit.verdict import Verdict
 
 
 def in_order(items: Sequence[RankedTraining], rank_by: str) -> tuple[RankedTraining, ...]:
@@ -69,12 +67,7 @@ _COSTS: dict[str, Callable[[RankedTraining], SortKey]] = {
 
 
 def _price(item: RankedTraining) -> SortKey | None:
-    """US dollars of all boards that are sold today for one computer."""
-    gpu, boards, today = item.fit.gpu, item.fit.count, current_day()
-    price = firm_price(gpu, today)
-    if price is None or not can_be_bought(gpu, boards, today):
-        return None
-    return (price.usd * boards,)
+    return price_to_buy(item.fit.gpu, item.fit.count)
 
 
 def _pace(item: RankedTraining) -> SortKey | None:

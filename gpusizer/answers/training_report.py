@@ -13,6 +13,7 @@ from gpusizer.core.messages import Note, Say, note_json
 from gpusizer.core.units import GB, significant
 from gpusizer.fit.alternatives import is_priced_by_rent
 from gpusizer.fit.rank_reasons import bought_clauses, rented_clause
+from gpusizer.fit.speed.rate import Rate
 from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, PlanCosts, bought_json, plan_costs
 from gpusizer.model.profile import ModelProfile
 from gpusizer.training.fit import TrainingCost, TrainingFit
@@ -21,7 +22,6 @@ from gpusizer.training.optimizers import OPTIMIZERS
 from gpusizer.training.per_gpu import TrainingMemory
 from gpusizer.training.plan import TrainingPlan
 from gpusizer.training.recommendation import TrainingScore
-from gpusizer.training.speed import TrainingRate
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class RankedTraining:
 
     rank: int
     fit: TrainingFit
-    rate: TrainingRate | None
+    rate: Rate | None
     cost: TrainingCost
     reasons: tuple[Note, ...]
     score: TrainingScore
@@ -230,7 +230,7 @@ def _per_gpu_json(memory: TrainingMemory) -> dict[str, Any]:
 
     `needed` leaves out what is reclaimable; verdicts and the ladder compare it with the device.
     """
-    total, need = memory.total, memory.needed
+    total = memory.total
     return {
         **{f"{name}_bytes": amount.likely for name, amount in _parts(memory).items()},
         "total_bytes": total.likely,
@@ -240,14 +240,12 @@ def _per_gpu_json(memory: TrainingMemory) -> dict[str, Any]:
         **_banded("reserved", memory.reserved),
         **_banded("loading", memory.loading),
         "reclaimable_bytes": memory.reclaimable,
-        "needed_bytes": need.likely,
-        "needed_low_bytes": need.low,
-        "needed_high_bytes": need.high,
+        **_banded("needed", memory.needed),
     }
 
 
 def _banded(name: str, amount: Amount) -> dict[str, int]:
-    """What PyTorch's own counters show, with its band."""
+    """An amount with its band."""
     return {
         f"{name}_bytes": amount.likely,
         f"{name}_low_bytes": amount.low,

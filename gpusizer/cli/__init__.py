@@ -1,53 +1,56 @@
-"""The command line: `python -m gpusizer`."""
+"""The command line: `gpusizer`, or `python -m gpusizer`."""
 
 from __future__ import annotations
 
 import argparse
 import logging
-import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from gpusizer.answers.report import error_json
-from gpusizer.answers.sizer import Sizer
-from gpusizer.cli.arguments import build_parser
-from gpusizer.cli.output import print_json
+from gpusizer.cli.command_list import COMMANDS, listing_parser
 from gpusizer.core.errors import GpusizerError
-from gpusizer.core.printable import printable
-from gpusizer.text import say_error
 
-MakeSizer = Callable[[bool], Sizer]
-"""Builds a Sizer; with True it makes no requests."""
-ReadPage = Callable[[str], str]
-"""Reads the metrics of a server of the reader's own, for the command `check`."""
+if TYPE_CHECKING:
+    from gpusizer.answers.sizer import Sizer
 
-# Command -> (module of gpusizer.cli, function).
-_COMMANDS = {
-    "size": ("commands", "run_size"),
-    "train": ("training_tables", "run_train"),
-    "batch": ("batch", "run_batch"),
-    "gpus": ("commands", "run_gpus"),
-    "compare": ("commands", "run_compare"),
-    "models-for": ("models", "run_models_for"),
-    "log": ("log_command", "run_log"),
-    "check": ("check_command", "run_check"),
-}
-Command = Callable[[Sizer, argparse.Namespace], None]
+Command = Callable[["Sizer", argparse.Namespace], None]
 _log = logging.getLogger(__name__)
 
 
-def run(argv: Sequence[str], make_sizer: MakeSizer, read_page: ReadPage) -> int:
-    """Answer one command line and return the exit code. `arguments.read_page` is `read_page`.
+@dataclass(frozen=True, slots=True)
+class Roots:
+    """What the composition supplies.
+
+    Attributes:
+        make_sizer: builds a Sizer that makes no requests with True, and reads with the rights of a
+            Hub token.
+        read_page: reads the metrics of a server of the reader's own, for the command `check`.
+        serve: serves the page at a host and port, None for the usual ones, until interrupted.
+    """
+
+    make_sizer: Callable[[bool, str | None], Sizer]
+    read_page: Callable[[str], str]
+    serve: Callable[[str | None, int | None], None]
+
+
+def run(argv: Sequence[str], roots: Roots) -> int:
+    """Answer one command line and return the exit code. `arguments.read_page` is the root's.
 
     It is 0, 2 for bad input, 3 for a model that cannot be read, or 1 for a bug.
     """
     model: str | None = None
     try:
-        arguments = build_parser(argv).parse_args(argv)
+        arguments = _parsed(argv)
         model = getattr(arguments, "model", None)
-        arguments.read_page = read_page
+        if arguments.command == "serve":
+            _module("server_command").run_serve(roots.serve, arguments)
+            return 0
+        arguments.read_page = roots.read_page
         command = _load(arguments.command)
-        command(make_sizer(arguments.offline), arguments)
+        command(roots.make_sizer(arguments.offline, arguments.token), arguments)
     except GpusizerError as error:
         return _fail(error, argv, model)
     except BrokenPipeError:
@@ -58,16 +61,25 @@ def run(argv: Sequence[str], make_sizer: MakeSizer, read_page: ReadPage) -> int:
     return 0
 
 
+def _parsed(argv: Sequence[str]) -> argparse.Namespace:
+    """Parse a command line; without a command, by the names of the commands alone."""
+    if argv and argv[0] in COMMANDS:
+        arguments: argparse.Namespace = _module("arguments").build_parser(argv).parse_args(argv)
+        return arguments
+    return listing_parser().parse_args(argv)
+
+
 def _load(name: str) -> Command:
-    """Import the module of one command and return its function."""
-    module, function = _COMMANDS[name]
-    command: Command = getattr(import_module(f"gpusizer.cli.{module}"), function)
-    return command
+    """Import what one command needs and return its function."""
+    entry = COMMANDS[name]
+    function: Callable[..., Any] = getattr(_module(entry.module), entry.function)
+    return partial(_module("commands").run_request, write=function) if entry.writes else function
 
 
 def _fail(error: GpusizerError, argv: Sequence[str], model: str | None) -> int:
-    message = say_error(error)
-    if "--json" in argv or argv[:1] == ["batch"]:
-        print_json(error_json(error, message, model))
-    print(printable(f"gpusizer: {message}"), file=sys.stderr)
-    return error.exit_code
+    code: int = _module("failures").tell_failure(error, argv, model)
+    return code
+
+
+def _module(name: str) -> Any:
+    return import_module(f"gpusizer.cli.{name}")

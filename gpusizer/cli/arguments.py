@@ -4,24 +4,16 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 from gpusizer.answers.models_for.models_request import ModelsRequest
 from gpusizer.answers.request import CompareRequest, ListingRequest, SizeRequest
 from gpusizer.answers.request_docs import FieldDescription, described_fields, described_groups
 from gpusizer.answers.training_request import TrainingRequest
-from gpusizer.core.errors import InvalidRequest
+from gpusizer.cli.command_list import COMMANDS, program_parser
 from gpusizer.core.request_model import RequestModel, fields_of
 
 _LOCAL_MODEL = "a folder or file on this machine (./model, model.gguf)"
-
-
-class _Parser(argparse.ArgumentParser):
-    """An ArgumentParser that raises InvalidRequest instead of exiting, so that `--json` can answer
-    with an error object."""
-
-    def error(self, message: str) -> NoReturn:
-        raise InvalidRequest(field="command line", value="", reason=message)
 
 
 def build_parser(argv: Sequence[str] = ()) -> argparse.ArgumentParser:
@@ -29,29 +21,44 @@ def build_parser(argv: Sequence[str] = ()) -> argparse.ArgumentParser:
 
     When `argv` begins with a command, only that subparser is built: each has dozens of options.
     """
-    parser = _Parser(prog="gpusizer", description="Which GPUs run a Hugging Face model, and why.")
+    parser = program_parser()
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    names = [name for name in argv[:1] if name in _COMMANDS]
-    for name in names or _COMMANDS:
-        meaning, add_arguments = _COMMANDS[name]
+    names = [name for name in argv[:1] if name in COMMANDS]
+    for name in names or COMMANDS:
+        meaning = COMMANDS[name].meaning
         command = commands.add_parser(
             name,
             help=meaning,
             description=f"{meaning[0].upper()}{meaning[1:]}.",
         )
-        add_arguments(command)
+        if name == "serve":
+            _serve(command)
+            continue
+        _OPTIONS[name](command)
         command.add_argument("--json", action="store_true", help="one JSON document on stdout")
         command.add_argument(
             "--offline", action="store_true", help="embedded snapshot and cache only"
+        )
+        command.add_argument(
+            "--token",
+            metavar="HF_TOKEN",
+            help="your own of the Hub, for models that you have access to (default HF_TOKEN, else"
+            " the login of `hf auth login`)",
         )
     return parser
 
 
 def request_fields(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the fields of the command's request that the command line sets, unchecked."""
+    """Return the fields of the command's request that the command line sets, unchecked.
+
+    The words of a query or of one GPU's name need no quotes.
+    """
     values = vars(arguments)
-    names = fields_of(values["request"])
-    return {name: values[name] for name in names if values.get(name) is not None}
+    stated = {name: values.get(name) for name in fields_of(values["request"])}
+    for name in ("query", "gpu"):
+        if isinstance(stated.get(name), list):
+            stated[name] = " ".join(values[name])
+    return {name: value for name, value in stated.items() if value is not None}
 
 
 def option_help(field: FieldDescription) -> str:
@@ -82,15 +89,23 @@ def _add_options(
             )
 
 
-def _add_model(command: argparse.ArgumentParser, request: type[RequestModel]) -> None:
-    meaning = described_fields(request)["model"].meaning
-    command.add_argument("model", help=f"{meaning}; here also {_LOCAL_MODEL}")
+def _request(
+    usage: str, request: type[RequestModel], positional: str, **shape: Any
+) -> Callable[[argparse.ArgumentParser], None]:
+    """What adds the arguments of a command that answers a request."""
+
+    def add(command: argparse.ArgumentParser) -> None:
+        command.usage = f"gpusizer {usage} [options]"
+        meaning = described_fields(request)[positional].meaning
+        local = f"; here also {_LOCAL_MODEL}" if positional == "model" else ""
+        command.add_argument(positional, help=f"{meaning}{local}", **shape)
+        _add_options(command, request, without=(positional,))
+
+    return add
 
 
 def _size(command: argparse.ArgumentParser) -> None:
-    command.usage = "gpusizer size MODEL [options]"
-    _add_model(command, SizeRequest)
-    _add_options(command, SizeRequest, without=("model",))
+    _request("size MODEL", SizeRequest, "model")(command)
     command.add_argument(
         "--no-card",
         dest="card",
@@ -100,42 +115,19 @@ def _size(command: argparse.ArgumentParser) -> None:
     )
 
 
-def _train(command: argparse.ArgumentParser) -> None:
-    command.usage = "gpusizer train MODEL [options]"
-    _add_model(command, TrainingRequest)
-    _add_options(command, TrainingRequest, without=("model",))
-
-
-def _batch(command: argparse.ArgumentParser) -> None:
-    command.usage = "gpusizer batch [FILE]"
-    command.add_argument("file", nargs="?", default="-", help='input file, "-" for standard input')
-
-
-def _gpus(command: argparse.ArgumentParser) -> None:
-    command.usage = "gpusizer gpus [QUERY ...] [options]"
-    query = described_fields(ListingRequest)["query"]
-    command.add_argument("query", nargs="*", help=query.meaning)
-    _add_options(command, ListingRequest, without=("query",))
-
-
-def _compare(command: argparse.ArgumentParser) -> None:
-    command.usage = "gpusizer compare GPU [GPU ...] [options]"
-    gpus = described_fields(CompareRequest)["gpus"]
-    command.add_argument("gpus", nargs="+", metavar="GPU", help=gpus.meaning)
-    _add_options(command, CompareRequest, without=("gpus",))
-
-
 def _models_for(command: argparse.ArgumentParser) -> None:
-    command.usage = "gpusizer models-for GPU [options]"
-    gpu = described_fields(ModelsRequest)["gpu"]
-    command.add_argument("gpu", nargs="*", metavar="GPU", help=gpu.meaning)
-    _add_options(command, ModelsRequest, without=("gpu",))
+    _request("models-for GPU", ModelsRequest, "gpu", nargs="*", metavar="GPU")(command)
     command.add_argument("--licence", dest="license", help=argparse.SUPPRESS)
     command.add_argument(
         "--copies",
         action="store_true",
         help="also list the other repositories of each family, in the table; JSON always has them",
     )
+
+
+def _batch(command: argparse.ArgumentParser) -> None:
+    command.usage = "gpusizer batch [FILE]"
+    command.add_argument("file", nargs="?", default="-", help='input file, "-" for standard input')
 
 
 def _log(command: argparse.ArgumentParser) -> None:
@@ -162,13 +154,18 @@ def _check(command: argparse.ArgumentParser) -> None:
     vllm.add_argument("--engine-version", metavar="VERSION", help="of the server, such as 0.11")
 
 
-_COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
-    "size": ("memory at every quantization, and ranked GPUs", _size),
-    "train": ("memory, time and price of fine-tuning", _train),
-    "batch": ("JSON Lines of requests in, of reports out", _batch),
-    "gpus": ("the GPU catalogue", _gpus),
-    "compare": ("GPUs side by side", _compare),
-    "models-for": ("which models fit a GPU or a machine", _models_for),
-    "log": ("an engine's start-up log, measured against predictions", _log),
-    "check": ("a speed of this machine, measured against predictions", _check),
+def _serve(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--host", help="default GRADIO_SERVER_NAME, else 127.0.0.1")
+    command.add_argument("--port", help="default GRADIO_SERVER_PORT, else the first free from 7860")
+
+
+_OPTIONS: dict[str, Callable[[argparse.ArgumentParser], None]] = {
+    "size": _size,
+    "train": _request("train MODEL", TrainingRequest, "model"),
+    "batch": _batch,
+    "gpus": _request("gpus [QUERY ...]", ListingRequest, "query", nargs="*"),
+    "compare": _request("compare GPU [GPU ...]", CompareRequest, "gpus", nargs="+", metavar="GPU"),
+    "models-for": _models_for,
+    "log": _log,
+    "check": _check,
 }

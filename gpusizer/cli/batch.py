@@ -6,13 +6,13 @@ import argparse
 import json
 import logging
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
 from typing import Any, TextIO
 
 from gpusizer.answers.report import error_json
 from gpusizer.answers.sizer import Sizer
-from gpusizer.answers.trainer import train
+from gpusizer.answers.use_cases import USE_CASES
 from gpusizer.cli.output import Json, print_json
 from gpusizer.core.errors import GpusizerError, InvalidRequest
 from gpusizer.text import say_error, say_note
@@ -57,7 +57,7 @@ def answer_line(sizer: Sizer, line: str) -> Json:
             raise InvalidRequest(
                 field="task", value=str(task)[:40], reason="not_one_of", choices=", ".join(_TASKS)
             )
-        return _TASKS[task](sizer, fields)
+        return USE_CASES[task].ask(sizer, fields).to_json(say_note)
     except GpusizerError as error:
         return error_json(error, say_error(error), model)
     except Exception:  # a bug on one line must not lose the answers to the others
@@ -78,11 +78,4 @@ def _request_object(line: str) -> Json:
     return fields
 
 
-_TASKS: dict[str, Callable[[Sizer, Json], Json]] = {
-    "size": lambda sizer, fields: sizer.size(fields).to_json(say_note),
-    "train": lambda sizer, fields: train(sizer.fetch, sizer.catalogue, fields, sizer.parse).to_json(
-        say_note
-    ),
-    "compare": lambda sizer, fields: sizer.compare(fields).to_json(say_note),
-    "models-for": lambda sizer, fields: sizer.models_for(fields).to_json(say_note),
-}
+_TASKS = tuple(name for name in USE_CASES if name != "gpus")

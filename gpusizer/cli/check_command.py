@@ -8,16 +8,16 @@ import subprocess
 import time
 from collections.abc import Callable
 
-from gpusizer.answers.checks.llama_bench import MAX_CHARS, parse_llama_bench
-from gpusizer.answers.checks.speed_check import (
+from gpusizer.answers.logs.llama_bench import MAX_CHARS, parse_llama_bench
+from gpusizer.answers.logs.speed_check import (
     ComparedSpeed,
     SpeedCheck,
     check_llama_bench,
     check_vllm,
 )
-from gpusizer.answers.checks.vllm_metrics import parse_metrics, served_between
+from gpusizer.answers.logs.vllm_metrics import parse_metrics, served_between
 from gpusizer.answers.sizer import Sizer
-from gpusizer.cli.output import print_json, print_text, table
+from gpusizer.cli.output import Columns, print_answer, span, table
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.printable import json_text, printable
 from gpusizer.core.validation import fail, read_integer
@@ -29,7 +29,6 @@ ReadPage = Callable[[str], str]
 
 PROGRAM = "llama-bench"
 _SECONDS = (1, 3600)
-_HEAD = ("test", "measured", "predicted", "band", "")
 _VERDICTS = {
     "in_band": "in the band",
     "below": "below the band",
@@ -42,33 +41,26 @@ _SHOWN_ERROR = 200  # characters of what a program wrote before it failed
 def run_check(sizer: Sizer, arguments: argparse.Namespace) -> None:
     """Run `check MODEL`: measure, compare and print both."""
     checked = _of_server(sizer, arguments) if arguments.vllm else _of_program(sizer, arguments)
-    if arguments.json:
-        print_json(checked.to_json(say_note))
-    else:
-        print_text(check_text(checked))
+    print_answer(arguments, checked, check_text)
 
 
 def check_text(checked: SpeedCheck) -> str:
     """Write measured beside predicted, what to look at, and the row that contributes the run."""
     named = f"{checked.engine}, {checked.model}, {checked.count} x {checked.gpu}"
-    parts = [printable(named), table(_HEAD, list(map(_cells, checked.compared)))]
+    parts = [printable(named), table(_COMPARED, checked.compared)]
     if checked.when_less:
         parts.append("\n".join(f"Slower than predicted: {say_note(n)}" for n in checked.when_less))
     parts.append("To contribute this run, open an issue with this row and where you publish it:")
     return "\n\n".join([*parts, printable(json_text(checked.row))])
 
 
-def _cells(speed: ComparedSpeed) -> tuple[str, ...]:
-    predicted = speed.predicted
-    likely, band = (
-        ("—", "—")
-        if predicted is None
-        else (
-            f"{predicted.likely:g}",
-            f"{predicted.low:g}-{predicted.high:g}",
-        )
-    )
-    return speed.name, f"{speed.measured:,.1f}", likely, band, _VERDICTS[speed.verdict]
+_COMPARED: Columns[ComparedSpeed] = {
+    "test": lambda speed: speed.name,
+    "measured": lambda speed: f"{speed.measured:,.1f}",
+    "predicted": lambda speed: f"{speed.predicted.likely:g}" if speed.predicted else "—",
+    "band": lambda speed: span(speed.predicted) if speed.predicted else "—",
+    "": lambda speed: _VERDICTS[speed.verdict],
+}
 
 
 def _of_server(sizer: Sizer, arguments: argparse.Namespace) -> SpeedCheck:

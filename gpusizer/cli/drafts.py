@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 from gpusizer.answers.report import EstimateRow, Report
-from gpusizer.cli.output import memory_cells, table
+from gpusizer.cli.output import Columns, memory_columns, span, table
 from gpusizer.fit.speculative_speeds import SpeculativeSpeeds
+from gpusizer.memory.draft import DraftEstimate
 
-_HEAD = ("quant", "draft", "weights", "KV", "activ.", "overhead", "total", "engine")
+
+def _of(row: EstimateRow) -> DraftEstimate:
+    """The draft's part of a row, which has one."""
+    assert row.estimate.draft is not None
+    return row.estimate.draft
+
+
+_COLUMNS: Columns[EstimateRow] = {
+    "quant": lambda row: row.estimate.quant.slug,
+    "draft": lambda row: _of(row).quant.slug,
+    **memory_columns(lambda row: _of(row).all_gpus),
+    "engine": lambda row: row.estimate.engine.slug,
+}
 
 
 def draft_parts(report: Report) -> list[str]:
     """Write what of each estimate is the draft model's; nothing without one."""
     draft = report.profile.draft
-    rows = [_cells(row) for row in report.estimates if row.estimate.draft is not None]
+    rows = [row for row in report.estimates if row.estimate.draft is not None]
     if draft is None or not rows:
         return []
     title = f"Of this for the draft model {draft.profile.repo_id} ({draft.method}), in GiB"
-    return [title, table(_HEAD, rows)]
-
-
-def _cells(row: EstimateRow) -> tuple[str, ...]:
-    estimate = row.estimate
-    if estimate.draft is None:
-        return ()
-    cells = memory_cells(estimate.draft.all_gpus)
-    return (estimate.quant.slug, estimate.draft.quant.slug, *cells, estimate.engine.slug)
+    return [title, table(_COLUMNS, rows)]
 
 
 def speculation_lines(speeds: SpeculativeSpeeds | None, users: int) -> list[str]:
@@ -34,9 +39,9 @@ def speculation_lines(speeds: SpeculativeSpeeds | None, users: int) -> list[str]
     lines = []
     if speeds.decode is not None and speeds.per_user is not None:
         rate, each = speeds.decode, speeds.per_user
-        shared = f", {each.low:g}-{each.high:g} for each of {users:,}" if users > 1 else ""
+        shared = f", {span(each)} for each of {users:,}" if users > 1 else ""
         lines.append(
-            f"  with a draft    {rate.low:g}-{rate.high:g} tok/s for one user"
+            f"  with a draft    {span(rate)} tok/s for one user"
             f" ({speeds.speedup:g} x){shared}, if {speeds.acceptance:.0%} of {speeds.guessed}"
             f" guessed tokens are accepted: {speeds.tokens_per_round:g} tokens a round"
         )

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Iterator
+
 from gpusizer.answers.evidence import benchmark_of
 from gpusizer.answers.published_runs import MEMORY, SPEEDS, PublishedRun, runs_on
-from gpusizer.cli.output import lines_text
+from gpusizer.cli.output import lines_text, span
 from gpusizer.core.units import format_gib
 from gpusizer.fit.ranking import Ranked
 from gpusizer.memory.workload import Workload
@@ -24,17 +27,31 @@ def evidence_text(profile: ModelProfile, item: Ranked, workload: Workload) -> st
     lines = [f"  measured: {run}" for run in runs]
     command = benchmark_of(profile, item, workload)
     if command is not None:
-        # On one line each, whatever line ends a stranger's name has.
-        texts = (text.replace(" \\\n  ", " ") for text in command.commands)
+        texts = _shell_lines("\n".join(command.commands).replace(" \\\n  ", " "))
         lines += ["  To measure it yourself:", *(f"    {text}" for text in texts)]
         lines += [
             f"  run {expectation.run} should print {expectation.printed}:"
-            f" {expectation.rate.low:g}-{expectation.rate.high:g} {expectation.unit}"
+            f" {span(expectation.rate)} {expectation.unit}"
             for expectation in command.expected
         ]
         lines += [f"  ! {say_note(note)}" for note in command.notes]
         lines += [f"  if slower: {say_note(note)}" for note in command.when_less]
     return lines_text(lines)
+
+
+def _shell_lines(script: str) -> Iterator[str]:
+    """Yield the commands of a script; a line end inside quotes is a stranger's name."""
+    command = ""
+    for line in script.split("\n"):
+        command = f"{command}\n{line}" if command else line
+        try:
+            shlex.split(command)
+        except ValueError:  # a quotation goes on
+            continue
+        yield command
+        command = ""
+    if command:
+        yield command
 
 
 def _run_text(run: PublishedRun) -> str:

@@ -5,27 +5,56 @@ from __future__ import annotations
 import argparse
 import sys
 
-from gpusizer.answers.logs.contribution import shown_amount
 from gpusizer.answers.logs.lines import MAX_CHARS
 from gpusizer.answers.logs.log_checks import LogCheck, check
+from gpusizer.answers.logs.log_comparison import ComparedAmount
 from gpusizer.answers.logs.parsed import LogReading, ParsedLog
 from gpusizer.answers.sizer import Sizer
-from gpusizer.cli.output import print_json, print_text, table
+from gpusizer.cli.output import Columns, print_answer, table
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.printable import printable
+from gpusizer.core.units import GIB
 from gpusizer.text import say_note
 
-_MEASURED_HEAD = ("measured", "of", "amount", "line")
+_COUNTS = frozenset({"max_concurrency", "kv_tokens", "kv_blocks"})
+
+
+def shown_amount(name: str, value: float) -> str:
+    """An amount as text: bytes in GiB, small numbers of bytes and counts as they are."""
+    if name in _COUNTS:
+        return f"{value:,.2f}" if value % 1 else f"{value:,.0f}"
+    return f"{value:,.0f} B" if abs(value) < GIB / 1000 else f"{value / GIB:,.3f} GiB"
+
+
+def _lines(row: LogReading | ComparedAmount) -> str:
+    return ",".join(map(str, row.lines))
+
+
+def _measured(reading: LogReading) -> str:
+    value = reading.value
+    return shown_amount(reading.name, value) if isinstance(value, int | float) else value
+
+
+_MEASURED: Columns[LogReading] = {
+    "measured": lambda reading: reading.name,
+    "of": lambda reading: reading.device,
+    "amount": _measured,
+    "line": _lines,
+}
+_COMPARED: Columns[ComparedAmount] = {
+    "amount": lambda row: row.name,
+    "measured": lambda row: shown_amount(row.name, row.measured),
+    "predicted": lambda row: shown_amount(row.name, row.predicted),
+    "error": lambda row: f"{row.error:+.1%}",
+    "line": _lines,
+}
 
 
 def run_log(sizer: Sizer, arguments: argparse.Namespace) -> None:
     """Run `log FILE`: read the log, compare it and print the result."""
     text = _read(arguments.file)
     checked = check(sizer, text, arguments.model or "", gpu=arguments.gpu or "")
-    if arguments.json:
-        print_json(checked.to_json(say_note))
-    else:
-        print_text(check_text(checked))
+    print_answer(arguments, checked, check_text)
 
 
 def _read(path: str) -> str:
@@ -40,24 +69,14 @@ def _read(path: str) -> str:
 
 
 def check_text(checked: LogCheck) -> str:
-    """Return the log's settings, the comparison, and the text of an issue to contribute it with."""
+    """Return the log's settings, the comparison, and the row to contribute it with."""
     log = checked.log
     named = " ".join(filter(None, (log.engine, log.text("engine_version"), checked.model)))
     parts = [printable(named), printable(_settings(log))]
     if checked.comparison is None:
-        parts.append(table(_MEASURED_HEAD, [_measured_cells(r) for r in log.measured]))
+        parts.append(table(_MEASURED, log.measured))
     else:
-        compared = [
-            (
-                row.name,
-                shown_amount(row.name, row.measured),
-                shown_amount(row.name, row.predicted),
-                f"{row.error:+.1%}",
-                ",".join(map(str, row.lines)),
-            )
-            for row in checked.comparison.rows
-        ]
-        parts.append(table(("amount", "measured", "predicted", "error", "line"), compared))
+        parts.append(table(_COMPARED, checked.comparison.rows))
     parts += [f"! {say_note(note)}" for note in checked.notes]
     if checked.issue is not None:
         parts += ["To contribute this run, open an issue with:", printable(checked.issue.title)]
@@ -67,9 +86,3 @@ def check_text(checked: LogCheck) -> str:
 
 def _settings(log: ParsedLog) -> str:
     return ", ".join(f"{reading.name}={reading.value}" for reading in log.settings)
-
-
-def _measured_cells(reading: LogReading) -> tuple[str, ...]:
-    value = reading.value
-    amount = shown_amount(reading.name, value) if isinstance(value, int | float) else value
-    return (reading.name, reading.device, amount, ",".join(map(str, reading.lines)))

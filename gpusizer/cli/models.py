@@ -1,47 +1,29 @@
-"""The command `models-for` lists the models that run on a GPU or a machine."""
+"""The models that run on a GPU or a machine, as plain text."""
 
 from __future__ import annotations
 
-import argparse
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from datetime import date
 
-from gpusizer.answers.models_for.model_use import Uses
+from gpusizer.answers.models_for.model_use import ModelUse
 from gpusizer.answers.models_for.models_answer import ModelsFor
-from gpusizer.answers.models_for.ordering import ORDER, Family, use_of
+from gpusizer.answers.models_for.ordering import ORDER, FamilyUse, use_of
 from gpusizer.answers.models_for.search import Runs, RunsOn
-from gpusizer.answers.sizer import Sizer
-from gpusizer.cli.arguments import request_fields
-from gpusizer.cli.output import print_json, print_text, table
-from gpusizer.core.printable import printable
-from gpusizer.core.units import GIB, format_count
-from gpusizer.text import say_error, say_note, text
-
-_HEAD = (
-    "#",
-    "model",
-    "task",
-    "parameters",
-    "released",
-    "downloads",
-    "copies",
-    "quant",
-    "engine",
-    "verdict",
-    "spare GiB",
-    "max context",
-    "tok/s",
+from gpusizer.cli.output import (
+    UNKNOWN,
+    Columns,
+    boards_text,
+    gib,
+    number,
+    span,
+    table,
+    verdict_text,
 )
-
-
-def run_models_for(sizer: Sizer, arguments: argparse.Namespace) -> None:
-    """Run `models-for GPU`. The words of a GPU's name need no quotes."""
-    positional = {"gpu": " ".join(arguments.gpu), "models": arguments.models}
-    fields = {**request_fields(arguments), **positional, "model_task": arguments.model_task}
-    answer = sizer.models_for(fields)
-    if arguments.json:
-        print_json(answer.to_json(say_note))
-    else:
-        print_text(models_text(answer, copies=arguments.copies))
+from gpusizer.core.printable import printable
+from gpusizer.core.units import format_count
+from gpusizer.hub.listed_models import ListedModel
+from gpusizer.text import say_error, say_note, text
 
 
 def models_text(answer: ModelsFor, *, copies: bool = False) -> str:
@@ -57,19 +39,19 @@ def models_text(answer: ModelsFor, *, copies: bool = False) -> str:
     if answer.notes:
         parts += [f"  {say_note(note)}" for note in answer.notes]
     if answer.rows:
-        parts.append(table(_HEAD, _lines(answer, copies=copies)))
+        parts.append(table(_MODELS, _rows(answer, copies=copies)))
     else:
         parts.append(text("answer.no_model_fits", "en"))
     if answer.newcomers:
-        parts.append(_newcomers(answer))
+        parts.append(table(_NEWCOMERS, answer.newcomers))
     parts += [printable(f"{repo_id}: {say_error(error)}") for repo_id, error in answer.unread]
     return "\n\n".join(parts)
 
 
 def _where(answer: ModelsFor) -> str:
-    if answer.gpu is not None:
-        return f"{answer.boards} x {answer.gpu.name}"
-    return answer.request.hardware
+    if answer.is_rig:
+        return answer.request.hardware
+    return boards_text(answer.machine.boards, answer.machine.gpu)
 
 
 def _figures(answer: ModelsFor) -> str:
@@ -81,85 +63,68 @@ def _figures(answer: ModelsFor) -> str:
     return f"{source}: {day.isoformat()}."
 
 
-def _lines(answer: ModelsFor, *, copies: bool) -> list[tuple[str, ...]]:
-    lines = []
+def _rows(answer: ModelsFor, *, copies: bool) -> Iterator[_ModelRow]:
+    """Each family, then with `copies` its other repositories."""
     for rank, (row, family) in enumerate(zip(answer.rows, answer.families, strict=False), 1):
-        lines.append(_cells(rank, row, family))
-        if copies:
-            lines += [_copy_cells(runs, answer.now.uses) for runs in family.copies]
-    return lines
+        count = str(len(family.copies)) if family.copies else ""
+        yield _ModelRow(str(rank), row.runs, family.use, count, row)
+        for runs in family.copies if copies else ():
+            use = use_of(runs.profile.repo_id, answer.now.uses)
+            yield _ModelRow("", runs, use, runs.candidate.member.kind, None)
 
 
-def _cells(rank: int, row: RunsOn, family: Family) -> tuple[str, ...]:
-    runs = row.runs
-    fit = row.fit or runs.plan
-    assert fit is not None
-    return (
-        str(rank),
-        runs.profile.repo_id,
-        runs.task,
-        format_count(runs.profile.parameters),
-        _month(family.use.created),
-        _counted(family.use.downloads),
-        str(len(family.copies)) if family.copies else "",
-        fit.estimate.quant.slug,
-        fit.estimate.engine.slug,
-        text(f"verdict.{runs.verdict.value}", "en"),
-        f"{fit.headroom_bytes / GIB:.1f}",
-        "unknown" if fit.max_context is None else f"{fit.max_context:,}",
-        _speed(row),
-    )
+@dataclass(frozen=True, slots=True)
+class _ModelRow:
+    """A family by its head, or a copy in it, of which no more is known than that it runs.
+
+    Attributes:
+        copies: how many the family has; of a copy what it is.
+        head: how the head of a family runs.
+    """
+
+    rank: str
+    runs: Runs
+    use: ModelUse | FamilyUse
+    copies: str
+    head: RunsOn | None
+
+    def of_head(self, write: Callable[[RunsOn], str]) -> str:
+        """What is said of the head of a family alone."""
+        return "" if self.head is None else write(self.head)
 
 
 def _speed(row: RunsOn) -> str:
     """Tokens/s, or what the disk allows at most."""
     most = row.runs.most_tokens_per_second
-    if most is not None:
-        return f"at most {most:g}"
-    return "unknown" if row.decode is None else f"{row.decode.low:g}-{row.decode.high:g}"
+    return span(row.decode) if most is None else f"at most {most:g}"
 
 
-def _copy_cells(runs: Runs, uses: Uses) -> tuple[str, ...]:
-    use = use_of(runs.profile.repo_id, uses)
-    return (
-        "",
-        f"  {runs.profile.repo_id}",
-        runs.task,
-        format_count(runs.profile.parameters),
-        _month(use.created),
-        _counted(use.downloads),
-        runs.candidate.member.kind,
-        runs.shown_estimate.quant.slug,
-        runs.shown_estimate.engine.slug,
-        text(f"verdict.{runs.verdict.value}", "en"),
-        "",
-        "",
-        "",
-    )
-
-
-def _newcomers(answer: ModelsFor) -> str:
-    """Name what trends on the Hub and is not stored; `size` reads it."""
-    lines = [
-        (
-            listed.repo_id,
-            _size(listed.parameters),
-            _month(listed.created),
-            _counted(listed.downloads),
-        )
-        for listed in answer.newcomers
-    ]
-    head = ("trending, not stored here: `size` reads it", "parameters", "released", "downloads")
-    return table(head, [tuple(map(printable, line)) for line in lines])
+_MODELS: Columns[_ModelRow] = {
+    "#": lambda row: row.rank,
+    "model": lambda row: ("" if row.head else "  ") + row.runs.profile.repo_id,
+    "task": lambda row: row.runs.task,
+    "parameters": lambda row: format_count(row.runs.profile.parameters),
+    "released": lambda row: _month(row.use.created),
+    "downloads": lambda row: number(row.use.downloads),
+    "copies": lambda row: row.copies,
+    "quant": lambda row: row.runs.way.estimate.quant.slug,
+    "engine": lambda row: row.runs.way.estimate.engine.slug,
+    "verdict": lambda row: verdict_text(row.runs.verdict),
+    "spare GiB": lambda row: row.of_head(lambda head: gib(head.fit.way.headroom_bytes, 1)),
+    "max context": lambda row: row.of_head(lambda head: number(head.fit.max_context)),
+    "tok/s": lambda row: row.of_head(_speed),
+}
+_NEWCOMERS: Columns[ListedModel] = {
+    "trending, not stored here: `size` reads it": lambda listed: listed.repo_id,
+    "parameters": lambda listed: _size(listed.parameters),
+    "released": lambda listed: _month(listed.created),
+    "downloads": lambda listed: number(listed.downloads),
+}
 
 
 def _size(parameters: int | None) -> str:
-    return "unknown" if parameters is None else format_count(parameters)
+    return UNKNOWN if parameters is None else format_count(parameters)
 
 
 def _month(day: date | None) -> str:
-    return "unknown" if day is None else day.strftime("%Y-%m")
-
-
-def _counted(count: int | None) -> str:
-    return "unknown" if count is None else f"{count:,}"
+    return UNKNOWN if day is None else day.strftime("%Y-%m")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gpusizer.cli.output import lines_text, table
+from gpusizer.cli.output import lines_text, padded
 from gpusizer.core.units import format_gb
 from gpusizer.fit.ranking import Ranked
 from gpusizer.gpus import Gpu, Price
@@ -37,7 +37,7 @@ def purposes_text(gpus: Sequence[Gpu]) -> str:
         (f"{row[0].level}: {row[0].name}", f"{row[0].needs:g} {row[0].unit}", *map(_figure, row))
         for row in zip(*(purpose.criteria for purpose in purposes), strict=True)
     ]
-    criteria = table(("criterion", "at least", *(gpu.name for gpu in gpus)), rows)
+    criteria = padded(("criterion", "at least", *(gpu.name for gpu in gpus)), rows)
     return f"{lines_text(sentences)}\n\n{criteria}"
 
 

@@ -2,14 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+import argparse
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
 
+from gpusizer.core.messages import Say
 from gpusizer.core.printable import json_text, printable
 from gpusizer.core.units import GIB
+from gpusizer.fit.verdict import Verdict
+from gpusizer.gpus import Gpu
 from gpusizer.memory.breakdown import Breakdown
+from gpusizer.text import say_note, text
 
 Json = dict[str, Any]
+UNKNOWN = "unknown"
+
+_Row = TypeVar("_Row")
+Columns = Mapping[str, Callable[[_Row], str]]
+"""Heading -> what writes the cell of a row."""
+
+
+class _Answer(Protocol):
+    def to_json(self, say: Say) -> Json: ...
+
+
+class _Span(Protocol):
+    @property
+    def low(self) -> float: ...
+
+    @property
+    def high(self) -> float: ...
+
+
+_AnswerT = TypeVar("_AnswerT", bound=_Answer)
+
+
+def print_answer(
+    arguments: argparse.Namespace, answer: _AnswerT, write: Callable[[_AnswerT], str]
+) -> None:
+    """Print an answer as JSON or as text, as the command line asks."""
+    if arguments.json:
+        print_json(answer.to_json(say_note))
+    else:
+        print_text(write(answer))
 
 
 def print_json(document: Json) -> None:
@@ -27,13 +62,12 @@ def lines_text(lines: Iterable[str]) -> str:
     return "\n".join(map(printable, lines))
 
 
-def memory_cells(memory: Breakdown) -> tuple[str, ...]:
-    """Likely GiB of weights, cache, activations and overhead, and of all together."""
-    amounts = (*memory.likely_bytes.values(), memory.total.likely)
-    return tuple(f"{amount / GIB:.2f}" for amount in amounts)
+def table(columns: Columns[_Row], rows: Iterable[_Row]) -> str:
+    """Rows as a table of these columns."""
+    return padded(tuple(columns), [[write(row) for write in columns.values()] for row in rows])
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def padded(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Rows of text under a head, with columns padded to their widest cell."""
     cells = [[printable(cell) for cell in row] for row in (head, *rows)]
     widths = [max(len(row[i]) for row in cells) for i in range(len(head))]
@@ -41,3 +75,48 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
         for row in cells
     )
+
+
+def memory_columns(memory_of: Callable[[_Row], Breakdown]) -> dict[str, Callable[[_Row], str]]:
+    """Columns of likely GiB: weights, cache, activations and overhead, and all together."""
+
+    def likely(part: str) -> Callable[[_Row], str]:
+        return lambda row: gib(memory_of(row).likely_bytes[part])
+
+    return {
+        "weights": likely("weights"),
+        "KV": likely("kv_cache"),
+        "activ.": likely("activations"),
+        "overhead": likely("overhead"),
+        "total": lambda row: gib(memory_of(row).total.likely),
+    }
+
+
+def boards_text(count: int, gpu: Gpu) -> str:
+    """So many boards of a GPU."""
+    return f"{count} x {gpu.name}"
+
+
+def verdict_text(verdict: Verdict | None) -> str:
+    """A verdict in words."""
+    return UNKNOWN if verdict is None else text(f"verdict.{verdict.value}", "en")
+
+
+def gib(amount_bytes: float | None, digits: int = 2, unknown: str = UNKNOWN) -> str:
+    """Bytes as a number of GiB."""
+    return unknown if amount_bytes is None else f"{amount_bytes / GIB:.{digits}f}"
+
+
+def gib_span(band: _Span) -> str:
+    """The two ends of an amount in GiB."""
+    return f"{gib(band.low, 1)}-{gib(band.high, 1)}"
+
+
+def number(value: float | None, form: str = ",.0f", of: float = 1) -> str:
+    """How many units of so much a value is: whole unless another form is asked for."""
+    return UNKNOWN if value is None else format(value / of, form)
+
+
+def span(band: _Span | None, form: str = "g") -> str:
+    """The two ends of a band."""
+    return UNKNOWN if band is None else f"{band.low:{form}}-{band.high:{form}}"

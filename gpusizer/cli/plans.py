@@ -4,26 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gpusizer.core.units import GIB, format_gib
-from gpusizer.fit.mixed_gpus.device_shares import DeviceShare
-from gpusizer.fit.mixed_gpus.machine import SYSTEM_BYTES
-from gpusizer.fit.mixed_gpus.rig_plan import RigPlan
+from gpusizer.answers.launch.machine_flags import machine_flags
+from gpusizer.answers.machine_json import devices_json, ram_json
+from gpusizer.cli.output import UNKNOWN, Columns, Json, boards_text, gib, number, span, verdict_text
+from gpusizer.core.units import format_gib
+from gpusizer.fit.machine import SYSTEM_BYTES
 from gpusizer.fit.parallelism.run_plan import RunPlan
+from gpusizer.fit.ranking import Ranked
+from gpusizer.memory.workload import Workload
 from gpusizer.text import say_note, text
 
-DeviceRow = tuple[str, ...]
-RIG_HEAD = (
-    "device",
-    "GiB",
-    "layers",
-    "weights",
-    "KV",
-    "activ.",
-    "overhead",
-    "total",
-    "spare",
-    "verdict",
-)
 _MORE = 2  # notes printed for each plan
 
 
@@ -33,7 +23,7 @@ def plan_lines(plans: Sequence[RunPlan]) -> list[str]:
 
 
 def _plan_line(plan: RunPlan) -> str:
-    words = [f"{text(f'plan.{plan.kind}', 'en')}, {plan.boards} x {plan.gpu.name}"]
+    words = [f"{text(f'plan.{plan.kind}', 'en')}, {boards_text(plan.boards, plan.gpu)}"]
     if plan.fit is not None:
         split, estimate = plan.split, plan.fit.estimate
         degrees = f"TP {split.tensor} PP {split.pipeline}"
@@ -41,8 +31,9 @@ def _plan_line(plan: RunPlan) -> str:
             degrees += f" EP {split.expert} DP {split.data}"
         words.append(f"{estimate.quant.slug} with {estimate.engine.slug}, {degrees}")
         spare = plan.fit.headroom_bytes
-        left = "to spare" if spare >= 0 else "missing"
-        words.append(f"{format_gib(abs(spare))} {left} on each")
+        if spare is not None:
+            left = "to spare" if spare >= 0 else "missing"
+            words.append(f"{format_gib(abs(spare))} {left} on each")
     if plan.nodes > 1:
         words.append(f"{plan.nodes} machines")
     if plan.link.kind != "none":
@@ -50,54 +41,49 @@ def _plan_line(plan: RunPlan) -> str:
     if plan.ram_bytes:
         words.append(f"{format_gib(plan.ram_bytes)} in system memory")
     if plan.decode is not None:
-        words.append(f"{plan.decode.low:g}-{plan.decode.high:g} tok/s")
+        words.append(f"{span(plan.decode)} tok/s")
     remarks = " ".join(say_note(note) for note in plan.notes[:_MORE])
-    verdict = text(f"verdict.{plan.verdict.value}", "en")
-    return f"{verdict}: {'; '.join(words)}. {remarks}".rstrip()
+    return f"{verdict_text(plan.verdict)}: {'; '.join(words)}. {remarks}".rstrip()
 
 
-def rig_rows(plan: RigPlan) -> list[DeviceRow]:
-    """Return one row for each device, and one for system memory."""
-    arranged = plan.arranged
-    rows = [
-        _device_row(gpu.name, gpu.device_free_bytes, share, text(f"verdict.{verdict.value}", "en"))
-        for gpu, share, verdict in zip(
-            plan.rig.gpus, arranged.devices, arranged.verdicts, strict=False
-        )
-    ]
-    if not plan.rig.shares_memory:
-        verdict = arranged.host_verdict
-        verdict_text = "unknown" if verdict is None else text(f"verdict.{verdict.value}", "en")
-        rows.append(
-            _device_row("system memory", plan.rig.free_ram_bytes, arranged.host, verdict_text)
-        )
+RIG: Columns[Json] = {
+    "device": lambda row: row["name"],
+    "GiB": lambda row: gib(row["free_bytes"], 1),
+    "layers": lambda row: f"{row.get('layers', '')}{'+output' if row.get('output') else ''}",
+    "weights": lambda row: gib(row["weights_bytes"]),
+    "KV": lambda row: gib(row["kv_cache_bytes"]),
+    "activ.": lambda row: gib(row["activations_bytes"]),
+    "overhead": lambda row: gib(row["overhead_bytes"]),
+    "total": lambda row: gib(row["total_bytes"]),
+    "spare": lambda row: gib(row["headroom_bytes"], 1),
+    "verdict": lambda row: text(f"verdict.{row['verdict']}", "en") if row["verdict"] else UNKNOWN,
+}
+
+
+def rig_rows(place: Ranked) -> list[Json]:
+    """Return one row for each device that holds anything, and one for system memory."""
+    way = place.fit.way
+    machine = way.machine
+    devices = zip(machine.gpus, devices_json(way), strict=True)
+    rows = [{"name": gpu.name, **row} for gpu, row in devices if "total_bytes" in row]
+    ram = ram_json(way)
+    if ram is not None and way.arranged is not None:
+        rows.append({"name": "system memory", "free_bytes": machine.free_ram_bytes, **ram})
     return rows
 
 
-def rig_lines(plan: RigPlan) -> list[str]:
-    """Write the plan in lines: verdict, switches, longest context, speed and notes."""
-    longest = plan.max_context
+def rig_lines(place: Ranked, workload: Workload) -> list[str]:
+    """Write the place in lines: verdict, switches, longest context, speed and notes."""
+    fit, machine = place.fit, place.fit.machine
+    longest, flags = fit.max_context, machine_flags(workload, fit.way)
     lines = [
-        f"{plan.estimate.quant.name} with {plan.estimate.engine.name} ({plan.rig.backend}):"
-        f" {text(f'verdict.{plan.verdict.value}', 'en')}",
-        f"  switches        {' '.join(plan.flags)}",
-        f"  max context     {'unknown' if longest is None else f'{longest:,}'}",
+        f"{fit.estimate.quant.name} with {fit.estimate.engine.name} ({machine.backend}):"
+        f" {verdict_text(fit.verdict)}",
+        *([f"  switches        {' '.join(flags)}"] if flags else []),
+        f"  max context     {number(longest)}",
     ]
-    if plan.decode is not None:
-        lines.append(f"  tok/s           {plan.decode.low:g}-{plan.decode.high:g}")
-    if plan.rig.free_ram_bytes is not None and not plan.rig.shares_memory:
+    if place.decode is not None:
+        lines.append(f"  tok/s           {span(place.decode)}")
+    if machine.free_ram_bytes is not None and not machine.shares_memory:
         lines.append(f"  of system memory {format_gib(SYSTEM_BYTES)} are taken to be in use")
-    return lines + [f"  {say_note(note)}" for note in plan.notes]
-
-
-def _device_row(name: str, memory_bytes: int | None, share: DeviceShare, verdict: str) -> DeviceRow:
-    total = share.total.likely
-    amounts = (share.weights, share.kv_cache, share.activations, share.overhead, share.total)
-    return (
-        name,
-        "unknown" if memory_bytes is None else f"{memory_bytes / GIB:.1f}",
-        f"{share.layers}{'+output' if share.output else ''}",
-        *(f"{amount.likely / GIB:.2f}" for amount in amounts),
-        "unknown" if memory_bytes is None else f"{(memory_bytes - total) / GIB:.1f}",
-        verdict,
-    )
+    return lines + [f"  {say_note(note)}" for note in (*machine.notes, *place.reasons)]

@@ -4,23 +4,34 @@ from __future__ import annotations
 
 from gpusizer.answers.report import Report
 from gpusizer.cli.money import price_cell, rent_cell
-from gpusizer.cli.output import lines_text, table
+from gpusizer.cli.output import Columns, boards_text, lines_text, table
 from gpusizer.fit.serving_plan import Replicas, ServingPlan
 from gpusizer.text import say_note
 
-_HEAD = (
-    "GPUs",
-    "low-high",
-    "replicas",
-    "quant",
-    "engine",
-    "users each",
-    "room for",
-    "mean first token s",
-    "tok/s a user",
-    "buy USD",
-    "USD/h",
-)
+
+def _boards(row: Replicas) -> str:
+    most = "?" if row.high_replicas is None else f"{row.high_replicas * row.boards}"
+    return f"{row.low_replicas * row.boards}-{most}"
+
+
+def _first_token(row: Replicas) -> str:
+    likely, low, high = row.ttft_seconds
+    return f"{likely:g} ({low:g}-{'?' if high is None else f'{high:g}'})"
+
+
+_COLUMNS: Columns[Replicas] = {
+    "GPUs": lambda row: boards_text(row.total_boards, row.gpu),
+    "low-high": _boards,
+    "replicas": lambda row: f"{row.replicas} of {row.boards}",
+    "quant": lambda row: row.estimate.quant.slug,
+    "engine": lambda row: row.estimate.engine.slug,
+    "users each": lambda row: f"{row.users:g}",
+    "room for": lambda row: f"{row.most_users:,}",
+    "mean first token s": _first_token,
+    "tok/s a user": lambda row: f"{row.user_tokens_per_second:g}",
+    "buy USD": lambda row: price_cell(row.costs),
+    "USD/h": lambda row: rent_cell(row.costs),
+}
 
 
 def plan_parts(report: Report) -> list[str]:
@@ -30,7 +41,7 @@ def plan_parts(report: Report) -> list[str]:
         return []
     parts = [_title(plan)]
     if plan.rows:
-        parts.append(table(_HEAD, [_cells(row) for row in plan.rows]))
+        parts.append(table(_COLUMNS, plan.rows))
     return [*parts, lines_text(f"! {say_note(note)}" for note in plan.notes)]
 
 
@@ -43,21 +54,3 @@ def _title(plan: ServingPlan) -> str:
     if target.ttft_seconds is not None:
         asked += f", first token within {target.ttft_seconds * 1000:g} ms on average"
     return f"Fewest GPUs for {asked}"
-
-
-def _cells(row: Replicas) -> tuple[str, ...]:
-    likely, low, high = row.ttft_seconds
-    most = "?" if row.high_replicas is None else f"{row.high_replicas * row.boards}"
-    return (
-        f"{row.total_boards} x {row.gpu.name}",
-        f"{row.low_replicas * row.boards}-{most}",
-        f"{row.replicas} of {row.boards}",
-        row.estimate.quant.slug,
-        row.estimate.engine.slug,
-        f"{row.users:g}",
-        f"{row.most_users:,}",
-        f"{likely:g} ({low:g}-{'?' if high is None else f'{high:g}'})",
-        f"{row.user_tokens_per_second:g}",
-        price_cell(row.costs),
-        rent_cell(row.costs),
-    )

@@ -10,22 +10,94 @@ from gpusizer.answers.report import EstimateRow, Report, line
 from gpusizer.cli.choices import choice_parts
 from gpusizer.cli.drafts import draft_parts, speculation_lines
 from gpusizer.cli.evidence_text import evidence_text
+from gpusizer.cli.losses import loss_lines, loss_text
 from gpusizer.cli.money import money_text, price_cell, purposes_text, rent_cell
-from gpusizer.cli.output import lines_text, memory_cells, table
-from gpusizer.cli.plans import RIG_HEAD, plan_lines, rig_lines, rig_rows
+from gpusizer.cli.output import (
+    UNKNOWN,
+    Columns,
+    boards_text,
+    gib,
+    gib_span,
+    lines_text,
+    memory_columns,
+    number,
+    span,
+    table,
+    verdict_text,
+)
+from gpusizer.cli.plans import RIG, plan_lines, rig_lines, rig_rows
 from gpusizer.cli.serving_plan import plan_parts
-from gpusizer.core.units import GB, GIB, TERA, format_count, format_gb, format_gib
+from gpusizer.core.units import GB, TERA, format_count, format_gb, format_gib
 from gpusizer.fit.card_statements import statements_on
 from gpusizer.fit.ranking import Ranked
-from gpusizer.fit.speed import Rate, Speeds
+from gpusizer.fit.speed import Speeds
 from gpusizer.gpus import Gpu
-from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, plan_costs
+from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, PlanCosts, plan_costs
 from gpusizer.gpus.purpose import purpose_of
 from gpusizer.hub.quantized_repos import QuantizedRepo
 from gpusizer.model.profile import ModelProfile
 from gpusizer.text import say_note, text
 
-_UNKNOWN = "unknown"
+_QUOTE_CHARS = 60
+
+
+def _quote(item: JudgedStatement) -> str:
+    quote = item.statement.quote
+    return quote if len(quote) <= _QUOTE_CHARS else f"{quote[: _QUOTE_CHARS - 1]}…"
+
+
+def _size(repo: QuantizedRepo) -> str:
+    return UNKNOWN if repo.weight_bytes is None else format_gb(repo.weight_bytes)
+
+
+def _one_board(gpu: Gpu) -> PlanCosts:
+    return plan_costs(gpu, 1, None, DEFAULT_ASSUMPTIONS)
+
+
+_CARD: Columns[JudgedStatement] = {
+    "line": lambda item: str(item.statement.line),
+    "the author says": _quote,
+    "verdict": lambda item: item.verdict.value.replace("_", " "),
+    "reason": lambda item: say_note(item.reason),
+}
+_PUBLISHED: Columns[QuantizedRepo] = {
+    "quantized repository": lambda repo: repo.repo_id,
+    "format": lambda repo: repo.form,
+    "downloads": lambda repo: f"{repo.downloads:,}",
+    "files": _size,
+}
+_ESTIMATES: Columns[EstimateRow] = {
+    "quant": lambda row: row.estimate.quant.slug + ("*" if row.estimate.native else ""),
+    "bits/w": lambda row: f"{row.bits_per_weight:.2f}",
+    "loss": lambda row: loss_text(row.estimate),
+    **memory_columns(lambda row: row.estimate.all_gpus),
+    "low-high": lambda row: gib_span(row.estimate.all_gpus.total),
+    "engine": lambda row: row.estimate.engine.slug,
+}
+_RANKING: Columns[Ranked] = {
+    "#": lambda item: str(item.rank),
+    "GPUs": lambda item: boards_text(item.fit.count, item.fit.gpu),
+    "quant": lambda item: item.fit.estimate.quant.slug,
+    "loss": lambda item: loss_text(item.fit.estimate),
+    "verdict": lambda item: verdict_text(item.fit.verdict),
+    "spare GiB": lambda item: gib(item.fit.headroom_bytes, 1, unknown="-"),
+    "tok/s": lambda item: span(item.decode),
+    "served tok/s": lambda item: span(item.speeds.serving if item.speeds else None),
+    "max context": lambda item: number(item.fit.max_context),
+    "buy USD": lambda item: price_cell(item.costs),
+    "USD/h": lambda item: rent_cell(item.costs),
+}
+_GPUS: Columns[Gpu] = {
+    "slug": lambda gpu: gpu.slug,
+    "name": lambda gpu: gpu.name,
+    "usable GiB": lambda gpu: gib(gpu.memory_bytes),
+    "GB/s": lambda gpu: number(gpu.bandwidth_bytes_per_second, of=GB),
+    "FP16 TFLOPS": lambda gpu: number(gpu.fp16_flops, ",.1f", of=TERA),
+    "W": lambda gpu: number(gpu.power_watts),
+    "buy USD": lambda gpu: price_cell(_one_board(gpu)),
+    "USD/h": lambda gpu: rent_cell(_one_board(gpu)),
+    "for": lambda gpu: text(f"purpose.{purpose_of(gpu).label}", "en"),
+}
 
 
 def report_text(report: Report) -> str:
@@ -35,7 +107,7 @@ def report_text(report: Report) -> str:
         profile_text(report.profile),
         f"Memory for {workload.context:,} tokens of context, {workload.concurrency} sequence"
         " at once, in GiB (1 GiB = 2^30 bytes). * = as stored in the repository.",
-        table(_ESTIMATE_HEAD, [_estimate_cells(row) for row in report.estimates]),
+        table(_ESTIMATES, report.estimates),
         *draft_parts(report),
         *rig_parts(report),
         *choice_parts(report),
@@ -46,9 +118,9 @@ def report_text(report: Report) -> str:
         *_asked_parts(report),
     ]
     if report.model_card is not None and report.model_card.statements:
-        parts.append(table(_CARD_HEAD, list(map(_card_cells, report.model_card.statements))))
+        parts.append(table(_CARD, report.model_card.statements))
     if report.quantized_repos:
-        parts.append(table(_PUBLISHED_HEAD, [_published_cells(r) for r in report.quantized_repos]))
+        parts.append(table(_PUBLISHED, report.quantized_repos))
     return "\n\n".join(parts)
 
 
@@ -56,26 +128,10 @@ def rig_parts(report: Report) -> list[str]:
     """Write the plan for the request's machine of mixed GPUs; nothing where it names none."""
     if report.rig is None:
         return []
-    return [lines_text(rig_lines(report.rig)), table(RIG_HEAD, rig_rows(report.rig))]
-
-
-_CARD_HEAD = ("line", "the author says", "verdict", "reason")
-_QUOTE_CHARS = 60
-
-
-def _card_cells(item: JudgedStatement) -> tuple[str, ...]:
-    quote = item.statement.quote
-    shown = quote if len(quote) <= _QUOTE_CHARS else f"{quote[: _QUOTE_CHARS - 1]}…"
-    verdict = item.verdict.value.replace("_", " ")
-    return (str(item.statement.line), shown, verdict, say_note(item.reason))
-
-
-_PUBLISHED_HEAD = ("quantized repository", "format", "downloads", "files")
-
-
-def _published_cells(repo: QuantizedRepo) -> tuple[str, ...]:
-    size = _UNKNOWN if repo.weight_bytes is None else format_gb(repo.weight_bytes)
-    return (repo.repo_id, repo.form, f"{repo.downloads:,}", size)
+    return [
+        lines_text(rig_lines(report.rig, report.workload)),
+        table(RIG, rig_rows(report.rig)),
+    ]
 
 
 def profile_text(profile: ModelProfile) -> str:
@@ -91,73 +147,17 @@ def profile_text(profile: ModelProfile) -> str:
         f"  weight bytes    {profile.weight_bytes:,} = {format_gb(profile.weight_bytes)}"
         f" = {format_gib(profile.weight_bytes)} in {profile.file_count} file(s),"
         f" {profile.tensor_count:,} tensors",
-        f"  max context     {_or_unknown(profile.max_context)}",
+        f"  max context     {number(profile.max_context)}",
         f"  KV cache        {profile.kv_cache_bytes_per_token:,} bytes per token at 16 bits",
     ]
     lines += [f"  ! {say_note(note)}" for note in profile.caveats]
     return lines_text(lines)
 
 
-_ESTIMATE_HEAD = (
-    "quant",
-    "bits/w",
-    "weights",
-    "KV",
-    "activ.",
-    "overhead",
-    "total",
-    "low-high",
-    "engine",
-)
-
-
-def _estimate_cells(row: EstimateRow) -> tuple[str, ...]:
-    estimate = row.estimate
-    memory = estimate.all_gpus
-    return (
-        estimate.quant.slug + ("*" if estimate.native else ""),
-        f"{row.bits_per_weight:.2f}",
-        *memory_cells(memory),
-        f"{memory.total.low / GIB:.1f}-{memory.total.high / GIB:.1f}",
-        estimate.engine.slug,
-    )
-
-
-_RANKING_HEAD = (
-    "#",
-    "GPUs",
-    "quant",
-    "verdict",
-    "spare GiB",
-    "tok/s",
-    "served tok/s",
-    "max context",
-    "buy USD",
-    "USD/h",
-)
-
-
-def _ranked_cells(item: Ranked) -> tuple[str, ...]:
-    fit = item.fit
-    return (
-        str(item.rank),
-        f"{fit.count} x {fit.gpu.name}",
-        fit.estimate.quant.slug,
-        text(f"verdict.{fit.verdict.value}", "en"),
-        f"{fit.headroom_bytes / GIB:.1f}",
-        _rate(item.decode),
-        _rate(item.speeds.serving if item.speeds else None),
-        _or_unknown(fit.max_context),
-        price_cell(item.costs),
-        rent_cell(item.costs),
-    )
-
-
 def _ranking_parts(report: Report) -> list[str]:
     """Write the ranking and its reasons; for one that filters have emptied, the notes on why."""
     if report.ranking:
-        cells = [_ranked_cells(item) for item in report.ranking]
-        return [table(_RANKING_HEAD, cells), *why_text(report.ranking)]
+        return [table(_RANKING, report.ranking), *why_text(report.ranking)]
     return [] if report.request.filters else [text("answer.nothing_fits", "en")]
 
 
@@ -178,7 +178,7 @@ def _asked_text(item: Ranked) -> str:
 def why_text(ranking: Sequence[Ranked]) -> list[str]:
     """Write one line for each place that says what puts it there; nothing for an empty ranking."""
     lines = [
-        f"{item.rank}. {item.fit.count} x {item.fit.gpu.name}: {line(map(say_note, item.why))}"
+        f"{item.rank}. {boards_text(item.fit.count, item.fit.gpu)}: {line(map(say_note, item.why))}"
         for item in ranking
     ]
     return [lines_text(lines)] if lines else []
@@ -191,14 +191,15 @@ _ABOUT_SPEED = ("part_speed_unknown", "rig_from_disk", "disk_speed")
 def consulted_text(item: Ranked) -> str:
     """Write the limits of a GPU that the request names, and what would make the model fit on it."""
     fit = item.fit
-    lines = [f"{fit.count} x {fit.gpu.name}: {text(f'verdict.{fit.verdict.value}', 'en')}"]
+    lines = [f"{boards_text(fit.count, fit.gpu)}: {verdict_text(fit.verdict)}"]
+    lines += loss_lines(fit.estimate)
     if item.largest is not None:
         lines += [f"  {say_note(note)}" for note in item.largest.notes()]
     if item.speeds is not None:
         lines += _speed_lines(item.speeds)
         lines += speculation_lines(item.speculation, item.speeds.users)
     lines += [f"  ! {say_note(note)}" for note in item.reasons if note.code in _ABOUT_SPEED]
-    lines += [f"  ! {say_note(note)}" for note in statements_on(fit)]
+    lines += [f"  ! {say_note(note)}" for note in statements_on(fit.way)]
     if item.advice:
         alone = any(suggestion.enough for suggestion in item.advice)
         lines.append(
@@ -223,17 +224,17 @@ def _speed_lines(speeds: Speeds) -> list[str]:
     """Write every speed in words, with the assumptions behind it."""
     sequence = f"{speeds.prompt:,} tokens of prompt and {speeds.answer:,} of answer"
     lines = [
-        f"  one user        {_rate(speeds.decode)} tok/s, first token after"
-        f" {_rate(speeds.first_token)} s, prompt at {_rate(speeds.prefill)} tok/s"
+        f"  one user        {span(speeds.decode)} tok/s, first token after"
+        f" {span(speeds.first_token)} s, prompt at {span(speeds.prefill)} tok/s"
     ]
     if speeds.users > 1:
         lines.append(
             f"  {speeds.users:,} users".ljust(18)
-            + f"{_rate(speeds.per_user)} tok/s each, {_rate(speeds.total)} in all"
+            + f"{span(speeds.per_user)} tok/s each, {span(speeds.total)} in all"
         )
     lines.append(
         f"  {speeds.serving_users:,} served".ljust(18)
-        + f"{_rate(speeds.serving)} tok/s in all, prompts read in between"
+        + f"{span(speeds.serving)} tok/s in all, prompts read in between"
     )
     return [*lines, f"  (speeds assume {sequence}; low to high)"]
 
@@ -247,23 +248,7 @@ def listing_text(listing: GpuListing) -> str:
 
 def gpus_text(gpus: Sequence[Gpu]) -> str:
     """GPUs as a table."""
-    head = ("slug", "name", "usable GiB", "GB/s", "FP16 TFLOPS", "W", "buy USD", "USD/h", "for")
-    return table(head, [_gpu_cells(gpu) for gpu in gpus])
-
-
-def _gpu_cells(gpu: Gpu) -> tuple[str, ...]:
-    bandwidth, flops = gpu.bandwidth_bytes_per_second, gpu.fp16_flops
-    return (
-        gpu.slug,
-        gpu.name,
-        f"{gpu.memory_bytes / GIB:.2f}",
-        _UNKNOWN if bandwidth is None else f"{bandwidth / GB:,.0f}",
-        _UNKNOWN if flops is None else f"{flops / TERA:,.1f}",
-        _or_unknown(gpu.power_watts),
-        price_cell(plan_costs(gpu, 1, None, DEFAULT_ASSUMPTIONS)),
-        rent_cell(plan_costs(gpu, 1, None, DEFAULT_ASSUMPTIONS)),
-        text(f"purpose.{purpose_of(gpu).label}", "en"),
-    )
+    return table(_GPUS, gpus)
 
 
 def comparison_text(comparison: Comparison) -> str:
@@ -273,22 +258,14 @@ def comparison_text(comparison: Comparison) -> str:
     if comparison.profile is not None:
         parts.insert(0, profile_text(comparison.profile))
         fitted = [item.ranked for item in comparison.items if item.ranked is not None]
-        parts.append(table(_RANKING_HEAD, [_ranked_cells(item) for item in fitted]))
+        parts.append(table(_RANKING, fitted))
         parts += [_asked_text(item) for item in fitted]
         parts += [
             f"{r.fit.gpu.name}: {say_note(note)}"
             for r in fitted
             for note in r.reasons
-            if note not in statements_on(r.fit)
+            if note not in statements_on(r.fit.way)
         ]
     else:
         parts += [f"! {say_note(note)}" for gpu in gpus for note in gpu.statements]
     return "\n\n".join(parts)
-
-
-def _rate(rate: Rate | None) -> str:
-    return _UNKNOWN if rate is None else f"{rate.low:g}-{rate.high:g}"
-
-
-def _or_unknown(value: float | None) -> str:
-    return _UNKNOWN if value is None else f"{value:,.0f}"

@@ -48,6 +48,11 @@ class RequestModel(BaseModel):
         except ValidationError as error:
             raise _first_refusal(known_fields, values, error) from None
 
+    @property
+    def stated(self) -> dict[str, Any]:
+        """The fields that the request states, by their names, as `from_fields` takes them."""
+        return self.model_dump(by_alias=True, exclude_unset=True)
+
 
 def fields_of(model: type[RequestModel]) -> dict[str, FieldInfo]:
     """pydantic's fields by the names that requests use."""

@@ -48,7 +48,8 @@ class Settings:
         questions_per_minute: GPUSIZER_QUESTIONS_PER_MINUTE, how many of one visitor are answered
             ("off" for any number).
         trusted_proxies: GPUSIZER_TRUSTED_PROXIES, how many reverse proxies each request passes
-            through: so many addresses of X-Forwarded-For, from its right, are theirs to write.
+            through: so many addresses of X-Forwarded-For, from its right, are theirs to write. On a
+            Space (SYSTEM is "spaces", which the Hub sets there) it is 1 without saying so.
         metrics: GPUSIZER_METRICS, whether `/metrics` is served.
         structured_log: GPUSIZER_LOG is "json": one JSON object for each line of the log, and one
             for each request.
@@ -95,7 +96,9 @@ class Settings:
             cache_url=_redis_address(environment.get("GPUSIZER_CACHE_URL", "").strip()),
             host_token=environment.get("HF_TOKEN", "").strip() or None if own_token else None,
             questions_per_minute=_questions(environment),
-            trusted_proxies=_count(environment, "GPUSIZER_TRUSTED_PROXIES", 0, _MAX_PROXIES),
+            trusted_proxies=_count(
+                environment, "GPUSIZER_TRUSTED_PROXIES", _proxies_of_host(environment), _MAX_PROXIES
+            ),
             metrics=_is_on(environment, "GPUSIZER_METRICS"),
             structured_log=_is_json_log(environment.get("GPUSIZER_LOG", "").strip()),
         )
@@ -155,6 +158,10 @@ def _count(environment: Mapping[str, str], variable: str, default: int, most: in
     if not re.fullmatch(r"[0-9]{1,7}", value) or int(value) > most:
         raise InvalidRequest(field=variable, value=value[:40], reason="count", most=most)
     return int(value)
+
+
+def _proxies_of_host(environment: Mapping[str, str]) -> int:
+    return 1 if environment.get("SYSTEM") == "spaces" else 0
 
 
 def _seconds(value: str) -> float:

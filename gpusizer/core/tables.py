@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from datetime import date
+from functools import cache
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar, get_type_hints
 
 _T = TypeVar("_T")
 
@@ -83,9 +85,42 @@ class TableRow:
         except ValueError as error:
             raise self.malformed(column, str(error)) from error
 
+    def record(self, make: type[_T], **given: Any) -> _T:
+        """A dataclass whose fields, but for those that are given, are columns of their names.
+
+        A field's type says how its cell is read; parts of a tuple stand between bars.
+        """
+        record_type: Any = make
+        read = {
+            name: _READERS[kind](self, name)
+            for name, kind in _types(record_type).items()
+            if name not in given
+        }
+        return make(**read, **given)
+
     def malformed(self, column: str, reason: str) -> MalformedTable:
         """An error about one cell of this row."""
         return MalformedTable(self.file, self.line, reason, column)
+
+
+_READERS: Mapping[Any, Callable[[TableRow, str], Any]] = {
+    str: TableRow.text,
+    int: TableRow.integer,
+    float: TableRow.number,
+    bool: TableRow.flag,
+    tuple[str, ...]: lambda row, column: row.parts(column, "|"),
+    int | None: lambda row, column: row.optional(column, int),
+    date: lambda row, column: row.parsed(column, date.fromisoformat),
+    date | None: lambda row, column: row.optional(column, date.fromisoformat),
+}
+"""Type of a field -> what reads its cell."""
+
+
+@cache
+def _types(make: type) -> dict[str, Any]:
+    """The fields of a dataclass and their types."""
+    hints = get_type_hints(make)
+    return {field.name: hints[field.name] for field in fields(make)}
 
 
 def read_table(

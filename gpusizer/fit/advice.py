@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpusizer.core.messages import Note
-from gpusizer.fit.capacity_limits import FitPlan
-from gpusizer.fit.fit import Fit, Verdict
+from gpusizer.fit.capacity_limits import Plan
 from gpusizer.fit.offload import most_layers
 from gpusizer.fit.remedies import RULES, Remedy
+from gpusizer.fit.verdict import Verdict
+from gpusizer.fit.way import Way
 
 _OFFLOAD_PAIN = 12.0  # after everything that runs at full speed
 
@@ -37,14 +38,19 @@ class Suggestion:
     enough: bool = True
 
 
-def advise(plan: FitPlan) -> tuple[Suggestion, ...]:
+def advise(plan: Plan, way: Way) -> tuple[Suggestion, ...]:
     """Single changes after which the plan surely fits, least painful first; none where it does.
 
-    The last may be partial offload, which runs but does not fit. Where no change makes it fit,
-    also those that go part of the way, each as far as it can, marked as not enough alone.
+    `way` is how the plan runs now. The last may be partial offload, which runs but does not fit.
+    Where no change makes it fit, also those that go part of the way, each as far as it can, marked
+    as not enough alone.
     """
-    before = plan.fit()
-    if before is None or before.verdict is Verdict.FITS:
+    if way.verdict is Verdict.FITS:
+        return ()
+    if way.verdict is Verdict.NOT_SUPPORTED:
+        return tuple(_supported(plan))
+    before = plan.way()
+    if before is None:
         return ()
     changes = [change for rule in RULES for change in rule(plan)]
     if any(change.enough for change in changes):
@@ -53,30 +59,51 @@ def advise(plan: FitPlan) -> tuple[Suggestion, ...]:
     helpful = [
         suggestion for suggestion in suggestions if suggestion.enough or suggestion.saving_bytes > 0
     ]
-    return tuple(
-        sorted([*helpful, *_offload(plan, before)], key=lambda suggestion: suggestion.pain)
-    )
+    offloads = _offload(plan, before) if way.verdict is Verdict.OFFLOAD else ()
+    return tuple(sorted([*helpful, *offloads], key=lambda suggestion: suggestion.pain))
 
 
-def _suggestion(change: Remedy, before: Fit) -> Suggestion:
-    after = change.plan.fit()
-    assert after is not None  # a change is made of plans that fit
+def _suggestion(change: Remedy, before: Way) -> Suggestion:
+    after = change.plan.way()
+    assert after is not None  # a change is made of plans that an engine runs there
+    left = after.headroom_bytes
     return Suggestion(
         note=change.note,
         change=change.fields,
         pain=round(change.pain, 2),
-        saving_bytes=after.headroom_bytes - before.headroom_bytes,
+        saving_bytes=left - before.headroom_bytes,
         verdict=after.verdict,
-        headroom_bytes=after.headroom_bytes,
+        headroom_bytes=left,
         enough=change.enough,
     )
 
 
-def _offload(plan: FitPlan, before: Fit) -> Iterator[Suggestion]:
-    """Suggest to keep part of the layers in system memory: the GPUs keep as many as surely fit."""
-    if before.verdict is not Verdict.OFFLOAD or plan.workload.gpu_layers is not None:
+def _supported(plan: Plan) -> Iterator[Suggestion]:
+    """Suggest the quantization and the engine that do run on the machine."""
+    best = plan.best()
+    if best is None:
         return
-    part = most_layers(plan.fitter, plan.gpu, before.estimate)
+    estimate, left = best.estimate, best.headroom_bytes
+    yield Suggestion(
+        note=Note(
+            "try_quant_engine",
+            quant=estimate.quant.name,
+            before=plan.quant.name,
+            engine=estimate.engine.name,
+        ),
+        change={"quant": estimate.quant.slug, "engine": estimate.engine.slug},
+        pain=0.0,
+        saving_bytes=0,
+        verdict=best.verdict,
+        headroom_bytes=left,
+    )
+
+
+def _offload(plan: Plan, before: Way) -> Iterator[Suggestion]:
+    """Suggest to keep part of the layers in system memory: the GPUs keep as many as surely fit."""
+    if plan.workload.gpu_layers is not None or not plan.engine.abilities.offloads:
+        return
+    part = most_layers(plan.study, before)
     if part is not None:
         yield Suggestion(
             note=Note(

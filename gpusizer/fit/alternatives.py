@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 
 from gpusizer.fit.policies import RankedCandidate, SortKey
 from gpusizer.fit.recommendation import can_be_bought, can_be_rented, computer_of
+from gpusizer.fit.verdict import Verdict
 from gpusizer.gpus import Gpu
 from gpusizer.gpus.costs import PlanCosts, rent_usd_per_hour
 from gpusizer.gpus.on_offer import firm_price, why_not_on_offer
@@ -31,8 +32,8 @@ def pick_alternatives(candidates: Sequence[RankedCandidate]) -> dict[str, int]:
         keys = {
             place: key
             for place, candidate in enumerate(candidates)
-            if not candidate.choice.tight
-            and ended_support(candidate.choice.gpu) is None
+            if candidate.way.verdict is not Verdict.TIGHT
+            and ended_support(candidate.way.gpu) is None
             and (key := key_of(candidate)) is not None
         }
         if keys:
@@ -58,8 +59,12 @@ def break_even_months(gpu: Gpu, bought: PlanCosts, rented: PlanCosts) -> float |
 
 
 def _cheapest(candidate: RankedCandidate) -> SortKey | None:
-    """US dollars of all boards."""
-    gpu, boards, today = candidate.choice.gpu, candidate.choice.boards, current_day()
+    return price_to_buy(candidate.way.gpu, candidate.way.boards)
+
+
+def price_to_buy(gpu: Gpu, boards: int) -> SortKey | None:
+    """US dollars of all boards that are sold today for one computer."""
+    today = current_day()
     price = firm_price(gpu, today)
     if price is None or not can_be_bought(gpu, boards, today):
         return None
@@ -68,15 +73,15 @@ def _cheapest(candidate: RankedCandidate) -> SortKey | None:
 
 def _fastest(candidate: RankedCandidate) -> SortKey | None:
     """Tokens/s of boards in one computer that somebody sells or rents out."""
-    gpu = candidate.choice.gpu
-    if candidate.speed is None or computer_of(gpu, candidate.choice.boards):
+    gpu = candidate.way.gpu
+    if candidate.speed is None or computer_of(gpu, candidate.way.boards):
         return None
     return None if why_not_on_offer(gpu, current_day()) else (-candidate.speed,)
 
 
 def _rent(candidate: RankedCandidate) -> SortKey | None:
     """US dollars for an hour on demand; what misses a condition comes last."""
-    gpu, boards = candidate.choice.gpu, candidate.choice.boards
+    gpu, boards = candidate.way.gpu, candidate.way.boards
     usd = rent_usd_per_hour(gpu)
     if usd is None or not can_be_rented(gpu, boards):
         return None

@@ -6,14 +6,20 @@ users and tokens too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from gpusizer.core.bisection import largest_holding
 from gpusizer.core.messages import Note
 from gpusizer.fit.compatibility import runs_on
-from gpusizer.fit.fit import Fit, Fitter, Verdict
-from gpusizer.gpus import Gpu
+from gpusizer.fit.division import refused_degrees
+from gpusizer.fit.machine import Machine
+from gpusizer.fit.preference import best_way, choose
+from gpusizer.fit.study import QuantPair, Study
+from gpusizer.fit.verdict import Verdict
+from gpusizer.fit.way import Way
+from gpusizer.fit.ways import engines_on, ways, whole_way
 from gpusizer.memory.engines import Engine
 from gpusizer.memory.kv_cache import grows
 from gpusizer.memory.quants import Quant
@@ -21,58 +27,71 @@ from gpusizer.memory.workload import MOST_CONTEXT, MOST_USERS, Workload
 
 
 @dataclass(frozen=True, slots=True)
-class FitPlan:
-    """One way to run a model on GPUs of one kind, which can be changed and fitted again.
+class Plan:
+    """A quantization under an engine on a machine, which can be changed and judged again.
 
     Attributes:
-        fitter: the model, the workload, and every quantization that may be tried.
-        gpu, boards: where.
-        quant, native, engine: what is run with what; `native` as the repository stores it.
+        study: the model, the workload, and every quantization that may be tried.
+        native: the quantization is the checkpoint as stored.
     """
 
-    fitter: Fitter
-    gpu: Gpu
-    boards: int
+    study: Study
+    machine: Machine
     quant: Quant
     native: bool
     engine: Engine
 
     @classmethod
-    def of(cls, fitter: Fitter, fit: Fit) -> FitPlan:
-        """The plan behind a fit. `fitter` must know the fit's quantization."""
-        estimate = fit.estimate
-        return cls(fitter, fit.gpu, fit.count, estimate.quant, estimate.native, estimate.engine)
+    def of(cls, study: Study, way: Way) -> Plan:
+        """The plan behind a way. `study` must know the way's quantization."""
+        estimate = way.estimate
+        return cls(study, way.machine, estimate.quant, estimate.native, estimate.engine)
 
     @property
     def workload(self) -> Workload:
-        return self.fitter.workload
+        return self.study.workload
 
-    def under(self, **fields: Any) -> FitPlan:
+    def under(self, **fields: Any) -> Plan:
         """The same with other fields of the workload."""
-        return replace(self, fitter=self.fitter.for_workload(replace(self.workload, **fields)))
+        return replace(self, study=self.study.under(**fields))
 
-    def fit(self) -> Fit | None:
-        """How it fits, None when the model cannot be divided over these GPUs."""
-        return self.fitter.fit_on(self.gpu, self.boards, self.quant, self.native, self.engine)
+    def way(self) -> Way | None:
+        """How it fits with all of the model on the GPUs, None when these cannot share it or the
+        engine does not run it there."""
+        refused = refused_degrees(self.engine, self.workload, self.study.profile)
+        if refused or not all(runs_on(self.quant, self.engine, gpu) for gpu in self.machine.gpus):
+            return None
+        if self.machine.is_uniform:
+            return whole_way(self.study, self.machine, self.quant, self.native, self.engine)
+        return best_way(self.study.among([(self.quant, self.native)]), self.machine)
 
     def surely_fits(self) -> bool:
         """Whether it fits even at the high end of every band."""
-        fit = self.fit()
-        return fit is not None and fit.verdict is Verdict.FITS
+        way = self.way()
+        return way is not None and way.verdict is Verdict.FITS
 
-    def requantized(self) -> Iterator[FitPlan]:
+    def requantized(self) -> Iterator[Plan]:
         """The same in each quantization no wider than the checkpoint, most faithful first.
 
         Recommended quantizations come first. The engine is kept where it runs the quantization.
         """
-        stored = next((quant.order for quant, native in self.fitter.quants if native), 0)
-        choices = [pair for pair in self.fitter.quants if pair[0].order >= stored]
-        for quant, native in sorted(choices, key=lambda p: (not p[0].recommended, p[0].order)):
-            engines = self.fitter.engines(quant)
-            usable = [engine for engine in engines if runs_on(quant, engine, self.gpu)]
+        for quant, native in sorted(self._narrower, key=lambda p: not p[0].recommended):
+            usable = tuple(engines_on(self.study, self.machine, quant))
             if usable:
                 engine = self.engine if self.engine in usable else usable[0]
                 yield replace(self, quant=quant, native=native, engine=engine)
+
+    @property
+    def _narrower(self) -> list[QuantPair]:
+        """Quantizations no wider than the checkpoint."""
+        stored = next((quant.order for quant, native in self.study.quants if native), 0)
+        return [pair for pair in self.study.quants if pair[0].order >= stored]
+
+    def best(self) -> Way | None:
+        """The preferred way among all quantizations no wider than the checkpoint, where one surely
+        fits with nothing in system memory."""
+        way = choose(ways(self.study.among(self._narrower), self.machine, whole=True))
+        return way if way is not None and way.verdict is Verdict.FITS else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +104,7 @@ class Largest:
             does not grow, 0 where not one token fits.
         users_at_context: sequences at once of that many tokens each; None where their number
             does not change the memory.
-        quant, engine: the most faithful quantization for both, None where none fits.
+        quant, engine: the preferred quantization for both, None where none fits.
     """
 
     users: int
@@ -117,61 +136,35 @@ class Largest:
         }
 
 
-def largest(plan: FitPlan) -> Largest:
-    """Largest context, most users and most faithful quantization on the plan's GPUs."""
-    best = most_faithful(plan)
+def largest(plan: Plan) -> Largest:
+    """Largest context, most users and best quantization on the plan's machine."""
+    best = plan.best()
     return Largest(
         users=plan.workload.concurrency,
         context=plan.workload.context,
         context_at_users=longest_context(plan),
         users_at_context=most_users(plan),
-        quant=best.quant if best else None,
-        engine=best.engine if best else None,
+        quant=best.estimate.quant if best else None,
+        engine=best.estimate.engine if best else None,
     )
 
 
-def longest_context(plan: FitPlan) -> int | None:
+def longest_context(plan: Plan) -> int | None:
     """Most tokens per sequence that surely fit for the requested users.
 
     Bounded by what the model allows; None where the cache does not grow with context.
     """
-    profile = plan.fitter.profile
+    profile = plan.study.profile
     if profile.architecture is None or not grows(profile.architecture):
         return None
     limit = min(profile.max_context or MOST_CONTEXT, MOST_CONTEXT)
     return largest_holding(lambda tokens: plan.under(context=tokens).surely_fits(), limit)
 
 
-def most_users(plan: FitPlan) -> int | None:
+def most_users(plan: Plan) -> int | None:
     """Most simultaneous sequences of the requested context that surely fit.
 
     None where as many fit as can be asked for: encoders take no memory for each.
     """
     users = largest_holding(lambda n: plan.under(concurrency=n).surely_fits(), MOST_USERS)
     return None if users == MOST_USERS else users
-
-
-def most_faithful(plan: FitPlan) -> FitPlan | None:
-    """The most faithful quantization that surely fits, None when none does."""
-    return next((other for other in plan.requantized() if other.surely_fits()), None)
-
-
-def largest_holding(holds: Callable[[int], bool], limit: int) -> int:
-    """The largest number up to `limit` that holds, 0 when 1 does not.
-
-    Found by bisection: the result holds and the next number does not, also where `holds` is not
-    monotone.
-
-    >>> largest_holding(lambda n: n * n <= 50, 100)
-    7
-    """
-    if holds(limit):
-        return limit
-    low, high = 0, limit
-    while high - low > 1:
-        middle = (low + high) // 2
-        if holds(middle):
-            low = middle
-        else:
-            high = middle
-    return low

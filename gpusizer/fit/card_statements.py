@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from gpusizer.core.messages import Note
 from gpusizer.core.units import significant
-from gpusizer.fit.fit import Fit, room_on
+from gpusizer.fit.way import Way, room_on
 
 
-def statements_on(fit: Fit) -> tuple[Note, ...]:
+def statements_on(way: Way) -> tuple[Note, ...]:
     """What was stated about the card, and what its free memory changes for the engine."""
-    estimate = fit.estimate
-    room = room_on(fit.gpu, estimate)
-    notes = [*fit.gpu.statements]
+    estimate = way.estimate
+    room = room_on(way.gpu, estimate)
+    notes = [*way.gpu.statements]
     if room.refused_bytes:
         notes.append(
             Note(

@@ -1,71 +1,122 @@
-"""Which quantization runs on which GPU with which engine."""
+"""Which quantization runs on which GPU with which engine, and why others do not."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
+from gpusizer.core.messages import Note
 from gpusizer.gpus import Gpu
 from gpusizer.memory.engines import Engine
 from gpusizer.memory.quants import Quant
 
-# Oldest CUDA architecture each engine's kernels are built for (their installation pages).
-_MIN_COMPUTE_CAPABILITY = {
-    "vllm": 7.0,
-    "sglang": 7.5,
-    "tensorrt-llm": 7.5,
-    "tgi": 7.5,
-    "exllama": 7.0,
-    "transformers": 5.0,
-    "diffusers": 5.0,
-    "llama.cpp": 5.0,
-    "ollama": 5.0,
+
+class KernelClass(NamedTuple):
+    """What kernels ask of a GPU: GPUs of one class run the same engines and quantizations."""
+
+    software: str
+    vendor: str
+    compute_capability: str
+    fp8_support: bool
+    fp4_support: bool
+    int8_support: bool
+    flash_attention_2: str
+
+    @property
+    def cuda(self) -> float | None:
+        """CUDA compute capability, None for other vendors."""
+        if self.vendor != "NVIDIA":
+            return None
+        try:
+            return float(self.compute_capability)
+        except ValueError:
+            return None
+
+
+def kernel_class(gpu: Gpu) -> KernelClass:
+    """The class of a GPU."""
+    return KernelClass(
+        gpu.software,
+        gpu.vendor,
+        gpu.compute_capability,
+        gpu.fp8_support,
+        gpu.fp4_support,
+        gpu.int8_support,
+        gpu.flash_attention_2,
+    )
+
+
+_MULTIPLIES: dict[str, Callable[[KernelClass], bool]] = {
+    "": lambda kind: True,
+    "fp8": lambda kind: kind.fp8_support,
+    "fp4": lambda kind: kind.fp4_support,
+    "int8": lambda kind: kind.int8_support,
+    "cuda": lambda kind: kind.software == "CUDA",  # ExLlamaV3 has no build for ROCm (its README)
+    "int4": lambda kind: kind.int8_support or kind.vendor != "NVIDIA",
 }
-# Engines whose AMD kernels need the targets that also have a FlashAttention build.
-_NEEDS_AMD_ATTENTION = frozenset({"vllm", "sglang", "tgi", "exllama"})
-_WEIGHT_ONLY_FP8 = 8.0  # vLLM's Marlin kernels unpack FP8 weights on Ampere
+"""Whether the hardware computes in what a quantization needs, by the needs."""
 
 
-def _fp8(gpu: Gpu) -> bool:
-    return gpu.fp8_support or (_cuda(gpu) or 0) >= _WEIGHT_ONLY_FP8
+_LACKED: dict[tuple[str, str, KernelClass], str | None] = {}
+"""What was found before: a ranking asks some thousand times for a few hundred pairs."""
 
 
-_NEEDS: dict[str, Callable[[Gpu], bool]] = {
-    "": lambda gpu: True,
-    "fp8": _fp8,
-    "fp4": lambda gpu: gpu.fp4_support,
-    "int8": lambda gpu: gpu.int8_support,
-    "cuda": lambda gpu: gpu.software == "CUDA",  # ExLlamaV3 has no build for ROCm (its README)
-    "int4": lambda gpu: gpu.int8_support or gpu.vendor != "NVIDIA",
-}
+def has_units(quant: Quant, gpu: Gpu) -> bool:
+    """Whether the GPU multiplies in the format of the weights, so that nothing is unpacked."""
+    return _MULTIPLIES[quant.needs](kernel_class(gpu))
 
 
 def runs_on(quant: Quant, engine: Engine, gpu: Gpu) -> bool:
     """Whether `engine` runs `quant` on `gpu`, by software stack and hardware support."""
-    return runs_engine(engine, gpu) and meets_needs(quant.needs, gpu)
-
-
-def meets_needs(needs: str, gpu: Gpu) -> bool:
-    """Whether the hardware computes in what a quantization needs ("" for nothing special)."""
-    return _NEEDS[needs](gpu)
+    return _lacks(quant, engine, gpu) is None
 
 
 def runs_engine(engine: Engine, gpu: Gpu) -> bool:
     """Whether there is a build of the engine for this GPU."""
-    if gpu.software not in engine.stacks:
-        return False
-    capability = _cuda(gpu)
-    if capability is not None and capability < _MIN_COMPUTE_CAPABILITY.get(engine.slug, 0):
-        return False
-    if gpu.vendor == "AMD" and engine.slug in _NEEDS_AMD_ATTENTION:
-        return gpu.flash_attention_2 != "no"
-    return True
+    return _lacks_build(engine, kernel_class(gpu)) is None
 
 
-def _cuda(gpu: Gpu) -> float | None:
-    """CUDA compute capability, None for other vendors."""
-    if gpu.vendor != "NVIDIA":
+def why_not(quant: Quant, engine: Engine, gpu: Gpu) -> Note | None:
+    """Why `engine` does not run `quant` on `gpu`, None where it does."""
+    code = _lacks(quant, engine, gpu)
+    if code is None:
         return None
-    try:
-        return float(gpu.compute_capability)
-    except ValueError:
-        return None
+    about: dict[str, str | float] = {"engine": engine.name, "gpu": gpu.name}
+    if code == "engine_no_build":
+        about["stack"] = gpu.software
+    elif code == "engine_needs_newer":
+        about["capability"] = engine.abilities.compute_capability
+    elif code.startswith("quant"):
+        about["quant"] = quant.name
+    return Note(code, **about)
+
+
+def _lacks(quant: Quant, engine: Engine, gpu: Gpu) -> str | None:
+    """The code of what an engine lacks to run the weights, None where it runs them."""
+    kind = kernel_class(gpu)
+    key = (quant.needs, engine.slug, kind)
+    if key not in _LACKED:
+        _LACKED[key] = _lacks_build(engine, kind) or _lacks_kernels(quant.needs, engine, kind)
+    return _LACKED[key]
+
+
+def _lacks_kernels(needs: str, engine: Engine, kind: KernelClass) -> str | None:
+    runs = _MULTIPLIES[needs](kind) or _unpacks(engine, needs, kind)
+    return None if runs else f"quant_needs_{needs}"
+
+
+def _lacks_build(engine: Engine, kind: KernelClass) -> str | None:
+    if kind.software not in engine.stacks:
+        return "engine_no_build"
+    if kind.cuda is not None and kind.cuda < engine.abilities.compute_capability:
+        return "engine_needs_newer"
+    if kind.vendor == "AMD" and engine.abilities.amd_attention and kind.flash_attention_2 == "no":
+        return "engine_needs_attention"
+    return None
+
+
+def _unpacks(engine: Engine, needs: str, kind: KernelClass) -> bool:
+    """Whether the engine unpacks such weights on the GPU for products in 16 bits."""
+    abilities = engine.abilities
+    oldest = {"fp8": abilities.unpacks_fp8, "fp4": abilities.unpacks_fp4}.get(needs)
+    return oldest is not None and (kind.cuda or 0.0) >= oldest

@@ -1,15 +1,14 @@
-"""How a model that is too large for its GPUs runs with part of it in system memory."""
+"""Offload: how many layers of a large model GPUs hold, or whether all but its routed experts."""
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from gpusizer.core.messages import Note
-from gpusizer.fit.fit import Fitter, headroom_on
-from gpusizer.gpus import Gpu
+from gpusizer.core.bisection import largest_holding
+from gpusizer.fit.study import Study
+from gpusizer.fit.way import Way, headroom_on
 from gpusizer.memory.engines import Split
-from gpusizer.memory.estimate import Estimator, MemoryEstimate
+from gpusizer.memory.estimate import MemoryEstimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,87 +28,55 @@ class Offload:
     headroom_bytes: int
 
 
-def most_layers(fitter: Fitter, gpu: Gpu, on_gpus: MemoryEstimate) -> Offload | None:
+def most_layers(study: Study, whole: Way) -> Offload | None:
     """Most layers that surely fit; None if not even one does or the number is unknown."""
-    arch = fitter.profile.architecture
-    if arch is None:
+    arch = study.profile.architecture
+    if arch is None or whole.machine.shares_memory:
         return None
 
-    def missing(layers: int) -> int:
-        estimate = _estimate(fitter, on_gpus, gpu_layers=layers)
-        return -headroom_on(gpu, estimate, cautious=True)
+    def holds(layers: int) -> bool:
+        estimate = _estimate(study.under(gpu_layers=layers, cpu_moe=False), whole)
+        return headroom_on(whole.gpu, estimate, cautious=True) >= 0
 
-    layers = max(0, bisect_right(range(arch.layers + 2), 0, key=missing) - 1)
+    layers = largest_holding(holds, arch.layers + 1)
     if not layers:
         return None
-    estimate = _estimate(fitter, on_gpus, gpu_layers=layers)
+    part = study.under(gpu_layers=layers, cpu_moe=False)
     return Offload(
         layers=layers,
         of_layers=arch.layers + 1,
-        ram_bytes=_elsewhere(fitter, on_gpus, gpu_layers=layers),
-        headroom_bytes=headroom_on(gpu, estimate),
+        ram_bytes=_elsewhere(study, part, whole),
+        headroom_bytes=headroom_on(whole.gpu, _estimate(part, whole)),
     )
 
 
-def without_experts(fitter: Fitter, gpu: Gpu, on_gpus: MemoryEstimate) -> int | None:
+def without_experts(study: Study, whole: Way) -> int | None:
     """Bytes of system memory when only routed experts stay there; None where that is no help."""
-    arch = fitter.profile.architecture
-    if arch is None or not arch.experts or not on_gpus.sizes.experts:
+    arch = study.profile.architecture
+    if arch is None or not arch.experts or not whole.estimate.sizes.experts:
         return None
-    estimate = _estimate(fitter, on_gpus, cpu_moe=True)
-    if headroom_on(gpu, estimate, cautious=True) < 0:
+    if whole.machine.shares_memory:
         return None
-    return _elsewhere(fitter, on_gpus, cpu_moe=True)
+    part = study.under(gpu_layers=None, cpu_moe=True)
+    if headroom_on(whole.gpu, _estimate(part, whole), cautious=True) < 0:
+        return None
+    return _elsewhere(study, part, whole)
 
 
-def offload_notes(fitter: Fitter, gpu: Gpu, on_gpus: MemoryEstimate) -> tuple[Note, ...]:
-    """Notes on what fits on the GPUs and what the rest takes in system memory."""
-    notes = []
-    for mode, estimate in fitter.turns(gpu, on_gpus):
-        # Every component starts in system memory and returns to it.
-        facts = {"ram_bytes": on_gpus.sizes.total, "gpu_bytes": estimate.per_gpu.total.likely}
-        notes.append(Note(f"pipeline_offload_{mode}", **facts))
-        if headroom_on(gpu, estimate, cautious=True) < 0:
-            notes.append(Note("may_run_out"))
-    part = most_layers(fitter, gpu, on_gpus)
-    if part is not None:
-        notes.append(
-            Note(
-                "layers_that_fit",
-                layers=part.layers,
-                of_layers=part.of_layers,
-                ram_bytes=part.ram_bytes,
-            )
-        )
-    experts_bytes = without_experts(fitter, gpu, on_gpus)
-    if experts_bytes is not None:
-        notes.append(Note("experts_in_memory", ram_bytes=experts_bytes))
-    return tuple(notes)
-
-
-def _estimate(
-    fitter: Fitter,
-    on_gpus: MemoryEstimate,
-    *,
-    split: Split | None = None,
-    gpu_layers: int | None = None,
-    cpu_moe: bool = False,
-) -> MemoryEstimate:
-    workload = replace(fitter.workload, gpu_layers=gpu_layers, cpu_moe=cpu_moe)
-    return Estimator(fitter.profile, workload).estimate(
-        on_gpus.quant,
-        on_gpus.engine,
-        on_gpus.sizes,
-        split or on_gpus.split,
-        native=on_gpus.native,
-        device_class=on_gpus.device_class,
+def _estimate(study: Study, like: Way, split: Split | None = None) -> MemoryEstimate:
+    estimate = like.estimate
+    return study.estimate(
+        estimate.quant,
+        estimate.native,
+        estimate.engine,
+        split or estimate.split,
+        estimate.device_class,
     )
 
 
-def _elsewhere(
-    fitter: Fitter, on_gpus: MemoryEstimate, *, gpu_layers: int | None = None, cpu_moe: bool = False
-) -> int:
+def _elsewhere(study: Study, part: Study, whole: Way) -> int:
     """Weights and cache that are not on a GPU."""
-    part = _estimate(fitter, on_gpus, split=Split(), gpu_layers=gpu_layers, cpu_moe=cpu_moe).per_gpu
-    cache = _estimate(fitter, on_gpus, split=Split()).per_gpu.kv_cache.likely
-    return on_gpus.loaded_bytes - part.weights.likely + cache - part.kv_cache.likely
+    on_gpus = _estimate(part, whole, Split()).per_gpu
+    everything = _estimate(study.under(gpu_layers=None, cpu_moe=False), whole, Split()).per_gpu
+    cache = everything.kv_cache.likely - on_gpus.kv_cache.likely
+    return whole.estimate.loaded_bytes - on_gpus.weights.likely + cache

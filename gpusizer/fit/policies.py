@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
-from gpusizer.fit.candidate_search import CandidateChoice
-from gpusizer.fit.fit import headroom_on
-from gpusizer.fit.recommendation import READING_SPEED, SPARE_SHARE, Score, score_of
+from gpusizer.fit.recommendation import READING_SPEED, Score, score_of
+from gpusizer.fit.way import Way, headroom_on
 from gpusizer.gpus import Gpu
 from gpusizer.gpus.costs import CostAssumptions, PlanCosts, plan_costs
 from gpusizer.gpus.costs.power import plan_watts
@@ -20,7 +20,7 @@ from gpusizer.gpus.purpose import TRAINING_LEVELS, purpose_of, training_flops
 from gpusizer.memory.estimate import MemoryEstimate
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RankedCandidate:
     """One way to run the model that a policy weighs.
 
@@ -30,7 +30,7 @@ class RankedCandidate:
         enough: tokens/s that each user should see.
     """
 
-    choice: CandidateChoice
+    way: Way
     speed: float | None
     users: int
     assumptions: CostAssumptions
@@ -41,18 +41,16 @@ class RankedCandidate:
         """Likely tokens/s of all users together, None when unknown."""
         return None if self.speed is None else self.speed * self.users
 
-    @property
+    @cached_property
     def costs(self) -> PlanCosts:
         """What the plan costs."""
-        boards = self.choice.boards
-        return plan_costs(self.choice.gpu, boards, self.tokens_per_second, self.assumptions)
+        boards = self.way.boards
+        return plan_costs(self.way.gpu, boards, self.tokens_per_second, self.assumptions)
 
-    @property
+    @cached_property
     def score(self) -> Score:
         """What a recommendation goes by."""
-        choice = self.choice
-        room = not choice.tight and choice.spare_share >= SPARE_SHARE
-        return score_of(choice.gpu, room, self.speed, self.enough, self.costs)
+        return score_of(self.way, self.speed, self.enough, self.costs)
 
 
 SortKey = tuple[float, ...]
@@ -68,13 +66,13 @@ def _recommended(candidate: RankedCandidate) -> SortKey:
 
 def total_memory(candidate: RankedCandidate) -> SortKey:
     """Memory of all boards, in bytes."""
-    return (candidate.choice.gpu.memory_bytes * candidate.choice.boards,)
+    return (candidate.way.gpu.memory_bytes * candidate.way.boards,)
 
 
 def _price(candidate: RankedCandidate) -> SortKey | None:
     """US dollars of all boards."""
-    buy = candidate.choice.gpu.buy
-    return None if buy is None else (float(buy.weak), buy.usd * candidate.choice.boards)
+    buy = candidate.way.gpu.buy
+    return None if buy is None else (float(buy.weak), buy.usd * candidate.way.boards)
 
 
 def _slowness(candidate: RankedCandidate) -> SortKey | None:
@@ -101,14 +99,14 @@ def _price_of_speed(candidate: RankedCandidate) -> SortKey | None:
 
 def _power_of_speed(candidate: RankedCandidate) -> SortKey | None:
     """Watts of boards and hosts for each token per second: joules a token."""
-    watts = plan_watts(candidate.choice.gpu, candidate.choice.boards)
+    watts = plan_watts(candidate.way.gpu, candidate.way.boards)
     speed = candidate.tokens_per_second
     return None if watts is None or not speed else (watts / speed,)
 
 
 def _free_memory(candidate: RankedCandidate) -> SortKey:
-    choice = candidate.choice
-    return (-free_bytes(choice.gpu, choice.boards, choice.estimate),)
+    way = candidate.way
+    return (-free_bytes(way.gpu, way.boards, way.estimate),)
 
 
 def _for_training(candidate: RankedCandidate) -> SortKey | None:
@@ -117,11 +115,11 @@ def _for_training(candidate: RankedCandidate) -> SortKey | None:
     Boards count as far as a fabric of their own joins them, else as one: sharding over PCIe has
     been measured to cost up to two thirds (BAdam's readme, ZeRO-3 on four RTX 3090).
     """
-    gpu = candidate.choice.gpu
+    gpu = candidate.way.gpu
     level, rate = purpose_of(gpu).training, training_flops(gpu)
     if level is None or rate is None:
         return None
-    boards = candidate.choice.boards
+    boards = candidate.way.boards
     if not gpu.fabric_joins(boards):
         boards = gpu.interconnect_domain or 1
     return (TRAINING_LEVELS.index(level), -rate * boards)
@@ -132,7 +130,7 @@ def _for_inference(candidate: RankedCandidate) -> SortKey | None:
 
     An unknown cost goes after the known ones of the same fitness.
     """
-    level = purpose_of(candidate.choice.gpu).inference
+    level = purpose_of(candidate.way.gpu).inference
     if level is None or candidate.speed is None:
         return None
     fitness = {"none": 2.0, "light": 1.0}.get(level, 0.0)

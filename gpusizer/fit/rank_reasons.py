@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from gpusizer.core.messages import Note, NoteValue
 from gpusizer.core.units import GB, TERA, significant
 from gpusizer.fit.fit import Fit
+from gpusizer.fit.parallelism.platforms import setup_of
 from gpusizer.fit.policies import free_bytes
 from gpusizer.fit.speed import Rate
 from gpusizer.gpus.costs import PlanCosts
@@ -72,16 +73,17 @@ def rented_clause(costs: PlanCosts) -> Note:
 
 
 def _fits(fit: Fit) -> Note:
-    gb = abs(fit.headroom_bytes) / GB
+    gb = abs(fit.way.headroom_bytes) / GB
     return Note(f"why_{fit.verdict.value}", quant=fit.estimate.quant.name, gb=significant(gb))
 
 
 def _scaling(fit: Fit) -> Note | None:
     """A note on the link between several boards, for cards that can be combined."""
-    if fit.count > 1:
-        if fit.gpu.fabric_joins(fit.count):
-            return Note("why_fabric", fabric=fit.gpu.interconnect)
-        return Note("why_pcie", count=fit.count)
+    link = setup_of(fit.gpu, fit.count).link
+    if link.kind == "fabric":
+        return Note("why_fabric", fabric=link.name)
+    if link.kind != "none":
+        return Note(f"why_{link.kind}", count=fit.count)
     alone = is_card(fit.gpu) and not fit.gpu.interconnect
     return Note("why_no_fabric") if alone else None
 

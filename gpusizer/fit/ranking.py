@@ -9,25 +9,26 @@ from dataclasses import dataclass, replace
 from gpusizer.core.messages import Note
 from gpusizer.fit.advice import Suggestion
 from gpusizer.fit.alternatives import break_even_months, is_priced_by_rent, pick_alternatives
-from gpusizer.fit.candidate_search import CandidateChoice, choose
 from gpusizer.fit.capacity_limits import Largest
 from gpusizer.fit.card_statements import statements_on
-from gpusizer.fit.fit import (
-    Fit,
-    Fitter,
-    Verdict,
-    headroom_on,
-    keeps_part_in_memory,
-    memory_of,
-)
-from gpusizer.fit.offload import offload_notes
+from gpusizer.fit.division import asked_boards, board_counts
+from gpusizer.fit.fit import Fit
+from gpusizer.fit.one_user import one_user_rate
+from gpusizer.fit.parallelism.platforms import setup_of
 from gpusizer.fit.parallelism.run_plan import RunPlan
+from gpusizer.fit.placement.from_disk import disk_notes
 from gpusizer.fit.policies import POLICIES, RankedCandidate, SortKey, total_memory
+from gpusizer.fit.preference import best_on_boards
 from gpusizer.fit.rank_reasons import why, why_alternative
-from gpusizer.fit.recommendation import READING_SPEED, SPARE_SHARE, Score, score_of
+from gpusizer.fit.recommendation import READING_SPEED, Score, score_of
+from gpusizer.fit.serving import Served, ServingLoad, served
 from gpusizer.fit.speculative_speeds import SpeculativeSpeeds, speculative_speeds
 from gpusizer.fit.speed import ModelFacts, Rate, Speeds, Work, speeds, tokens_per_second
-from gpusizer.gpus import Catalogue, Gpu
+from gpusizer.fit.study import Study
+from gpusizer.fit.verdict import Verdict
+from gpusizer.fit.way import Way
+from gpusizer.fit.ways import keeps_part_in_memory
+from gpusizer.gpus import Catalogue
 from gpusizer.gpus.costs import (
     DEFAULT_ASSUMPTIONS,
     CostAssumptions,
@@ -36,7 +37,6 @@ from gpusizer.gpus.costs import (
     load_times,
     plan_costs,
 )
-from gpusizer.memory.estimate import MemoryEstimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +49,8 @@ class Ranked:
         rank_by: the policy that put it there, "" where the GPU was asked for by name.
         enough: tokens/s that each user should see.
         speculation: speeds with the tokens that a draft model guesses, None without one.
+        served: what several users get together, by the model of a server; None for one.
+        arranged_decode: tokens/s of one user where layers lie on unlike devices.
         largest, advice, plans: only where the GPU was asked for by name.
     """
 
@@ -63,6 +65,8 @@ class Ranked:
     plans: tuple[RunPlan, ...] = ()
     enough: float = READING_SPEED
     speculation: SpeculativeSpeeds | None = None
+    served: Served | None = None
+    arranged_decode: Rate | None = None
 
     @property
     def tokens_per_second(self) -> float | None:
@@ -86,27 +90,23 @@ class Ranked:
     def why(self) -> tuple[Note, ...]:
         """What puts it at its place, as clauses of one line."""
         notes = self.score.notes() if self.rank_by == RECOMMENDED else ()
-        return why(self.fit, self._each, self.costs, self.rank_by, notes)
+        return why(self.fit, self.each, self.costs, self.rank_by, notes)
 
     @property
     def score(self) -> Score:
         """What a recommendation goes by."""
-        fit, each = self.fit, self._each
-        memory = memory_of(fit.estimate.engine, fit.gpu)
-        roomy = headroom_on(fit.gpu, fit.estimate) >= SPARE_SHARE * memory
-        speed = None if each is None else each.likely
-        room = fit.verdict is Verdict.FITS and roomy
-        return score_of(fit.gpu, room, speed, self.enough, self.costs)
+        speed = None if self.each is None else self.each.likely
+        return score_of(self.fit.way, speed, self.enough, self.costs)
 
     @property
-    def _each(self) -> Rate | None:
+    def each(self) -> Rate | None:
         """Tokens/s of each of the workload's users."""
         return self.speeds.per_user if self.speeds else None
 
     @property
     def decode(self) -> Rate | None:
         """Tokens/s of one user alone."""
-        return self.speeds.decode if self.speeds else None
+        return self.speeds.decode if self.speeds else self.arranged_decode
 
     @property
     def prefill(self) -> Rate | None:
@@ -160,7 +160,7 @@ class Alternative:
         item = self.item
         months = self.break_even_months if self.kind == "rent" else None
         rents = is_priced_by_rent(self.kind, item.fit.gpu, item.costs)
-        return why_alternative(item.decode, item.costs, rents, item.score.missed(), months)
+        return why_alternative(item.each, item.costs, rents, item.score.missed(), months)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +185,7 @@ _LAST: SortKey = (math.inf,)
 
 
 def rank_gpus(
-    fitter: Fitter,
+    study: Study,
     catalogue: Catalogue,
     rank_by: str,
     top: int,
@@ -196,23 +196,15 @@ def rank_gpus(
 ) -> Ranking:
     """GPUs on which the model runs, best first; `top` of them, or all when it is 0.
 
-    What surely fits comes first; equal costs go by least memory, then fastest. `most_boards`
-    limits the boards of each GPU of the catalogue, `min_tok_s` leaves out plans known to be
-    slower for each user.
+    `most_boards` limits the boards of each GPU of the catalogue, `min_tok_s` leaves out plans known
+    to be slower for each user.
     """
-    spare_share = SPARE_SHARE if rank_by == RECOMMENDED else 0.0
-    choices = choose(fitter, catalogue, most_boards, spare_share)
-    enough, users = min_tok_s or READING_SPEED, fitter.workload.concurrency
-    every = [
-        RankedCandidate(choice, speed, users, assumptions, enough)
-        for choice, speed in zip(choices, _speeds(fitter, choices), strict=True)
-    ]
-    fast = [c for c in every if not min_tok_s or c.speed is None or c.speed >= min_tok_s]
-    candidates = sorted(fast, key=lambda candidate: _place(candidate, rank_by))
+    enough = min_tok_s or READING_SPEED
+    every = candidates_of(study, catalogue, rank_by, assumptions, most_boards, enough)
+    candidates = [c for c in every if not min_tok_s or c.speed is None or c.speed >= min_tok_s]
 
     def ranked(place: int) -> Ranked:
-        choice = candidates[place].choice
-        entry = describe(fitter, choice.gpu, choice.boards, choice.estimate, rank=place + 1)
+        entry = describe(study, candidates[place].way, rank=place + 1)
         return replace(entry, assumptions=assumptions, rank_by=rank_by, enough=enough)
 
     places = tuple(map(ranked, range(len(candidates))[: top or None]))
@@ -220,67 +212,125 @@ def rank_gpus(
         Alternative(kind, places[place] if place < len(places) else ranked(place), places[0])
         for kind, place in pick_alternatives(candidates).items()
     )
-    return Ranking(places, alternatives, len(every) - len(fast))
+    return Ranking(places, alternatives, len(every) - len(candidates))
+
+
+def candidates_of(
+    study: Study,
+    catalogue: Catalogue,
+    rank_by: str,
+    assumptions: CostAssumptions = DEFAULT_ASSUMPTIONS,
+    most_boards: Sequence[int | None] | None = None,
+    enough: float = READING_SPEED,
+) -> list[RankedCandidate]:
+    """GPUs on which the model runs, best first, with what an order asks of them and no more.
+
+    What surely fits comes first; equal costs go by least memory, then fastest.
+    """
+    chosen = ways_to_rank(study, catalogue, most_boards)
+    candidates = (
+        RankedCandidate(way, speed, study.workload.concurrency, assumptions, enough)
+        for way, speed in zip(chosen, _speeds(study, chosen), strict=True)
+    )
+    return sorted(candidates, key=lambda candidate: _place(candidate, rank_by))
+
+
+def ways_to_rank(
+    study: Study, catalogue: Catalogue, most_boards: Sequence[int | None] | None = None
+) -> list[Way]:
+    """The best way on boards of each GPU on sale, with all of the model on them."""
+    found = []
+    for place, gpu in enumerate(catalogue.gpus):
+        asked = asked_boards(study.workload, gpu)
+        counts = board_counts(gpu) if asked is None else (asked,)
+        if most_boards is not None:
+            counts = tuple(n for n in counts if n <= (most_boards[place] or 0))
+        way = best_on_boards(study, gpu, counts) if counts and gpu.status != "announced" else None
+        if way is not None:
+            found.append(way)
+    return found
 
 
 def _place(candidate: RankedCandidate, rank_by: str) -> tuple[bool, SortKey, SortKey, float]:
     """Sort key of a policy."""
     cost = POLICIES[rank_by](candidate) or _LAST
     slowness = 0.0 if candidate.speed is None else -candidate.speed
-    return candidate.choice.tight, cost, total_memory(candidate), slowness
+    is_tight = candidate.way.verdict is Verdict.TIGHT
+    return is_tight, cost, total_memory(candidate), slowness
 
 
-def describe(fitter: Fitter, gpu: Gpu, boards: int, estimate: MemoryEstimate, rank: int) -> Ranked:
-    """A ranking entry for one GPU, count and estimate."""
-    fit = fitter.fit(gpu, boards, estimate)
-    runs = fit.verdict.all_on_gpu  # the model assumes all layers on the GPU
+def describe(study: Study, way: Way, rank: int) -> Ranked:
+    """A ranking entry for one way."""
+    fit = Fit.of(study, way)
+    runs = fit.verdict.all_on_gpu and way.machine.is_uniform
     return Ranked(
         rank=rank,
         fit=fit,
-        speeds=speeds(fitter.profile, fitter.workload, fit) if runs else None,
-        reasons=_reasons(fitter, fit),
-        speculation=speculative_speeds(fitter.profile, fitter.workload, fit) if runs else None,
+        speeds=speeds(study.profile, study.workload, fit) if runs else None,
+        reasons=_reasons(study, way),
+        speculation=speculative_speeds(study.profile, study.workload, fit) if runs else None,
+        served=_served(study, fit, percentiles=rank == 1) if runs else None,
+        arranged_decode=None if runs else one_user_rate(study, way),
     )
 
 
-def _speeds(fitter: Fitter, choices: Sequence[CandidateChoice]) -> list[Speed]:
-    """The speed of every choice; what a step reads is computed once per estimate."""
-    facts = ModelFacts.of(fitter.profile, fitter.workload)
+def _served(study: Study, fit: Fit, *, percentiles: bool) -> Served | None:
+    """What the workload's users get; only the first place is simulated for percentiles."""
+    load = ServingLoad.of_users(study.workload)
+    if load is None:
+        return None
+    pool, gpu = fit.kv_pool_bytes, fit.gpu
+    return served(
+        study.profile, study.workload, fit.estimate, gpu, pool, load, percentiles=percentiles
+    )
+
+
+def _speeds(study: Study, chosen: Sequence[Way]) -> list[Speed]:
+    """The speed of every way; what a step reads is computed once per estimate."""
+    facts = ModelFacts.of(study.profile, study.workload)
     if facts is None:
-        return [None] * len(choices)
+        return [None] * len(chosen)
     works: dict[int, Work] = {}
     rates: list[Speed] = []
-    for choice in choices:
-        key = id(choice.estimate)
-        if keeps_part_in_memory(fitter.profile, fitter.workload, choice.estimate):
+    for way in chosen:
+        key = id(way.estimate)
+        if keeps_part_in_memory(study.profile, study.workload, way.estimate):
             rates.append(None)
             continue
         if key not in works:
-            works[key] = Work.of(facts, choice.estimate)
-        rates.append(tokens_per_second(works[key], choice.gpu))
+            works[key] = Work.of(facts, way.estimate)
+        rates.append(tokens_per_second(works[key], way.gpu))
     return rates
 
 
-def _reasons(fitter: Fitter, fit: Fit) -> tuple[Note, ...]:
-    estimate = fit.estimate
-    notes = [
-        Note(
-            f"verdict_{fit.verdict.value}",
-            quant=estimate.quant.name,
-            engine=estimate.engine.name,
-            headroom_bytes=abs(fit.headroom_bytes),
-            count=fit.count,
+def _reasons(study: Study, way: Way) -> tuple[Note, ...]:
+    """How it fits and what the reader must know, in words."""
+    estimate, verdict = way.estimate, way.verdict
+    notes = []
+    if way.machine.is_uniform:
+        notes.append(
+            Note(
+                f"verdict_{verdict.value}",
+                quant=estimate.quant.name,
+                engine=estimate.engine.name,
+                headroom_bytes=abs(way.headroom_bytes),
+                count=way.boards,
+            )
         )
-    ]
-    if fit.verdict is Verdict.OFFLOAD:
-        notes += offload_notes(fitter, fit.gpu, estimate)
-    in_part = keeps_part_in_memory(fitter.profile, fitter.workload, estimate)
-    if fit.verdict.all_on_gpu and in_part:
+    notes += way.reasons
+    if way.arranged is not None:
+        notes += disk_notes(way.arranged.disk)
+    if verdict is Verdict.OFFLOAD and study.profile.pipeline is None:
+        notes.append(Note("rig_speed_unknown"))
+    if verdict.all_on_gpu and keeps_part_in_memory(study.profile, study.workload, estimate):
         notes.append(Note("part_speed_unknown"))
-    if fit.count > 1 and not fit.gpu.fabric_joins(fit.count):
-        notes.append(Note("no_fast_interconnect"))
-    if fit.gpu.memory_basis == "nominal":
-        notes.append(Note("usable_memory_not_observed"))
-    if fit.verdict is Verdict.TIGHT:
+    if verdict is Verdict.TIGHT:
         notes.append(Note("may_run_out"))
-    return (*notes, *statements_on(fit))
+    if not way.machine.is_uniform:
+        return tuple(notes)
+    link = setup_of(way.gpu, way.boards).link.kind
+    if link in ("pcie", "network"):
+        notes.append(Note("no_fast_interconnect" if link == "pcie" else "joined_by_a_network"))
+    if way.gpu.memory_basis == "nominal":
+        notes.append(Note("usable_memory_not_observed"))
+    return (*notes, *statements_on(way))

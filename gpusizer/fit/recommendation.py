@@ -14,12 +14,16 @@ is weighed against anything else. docs/recommendation.md says what each stands o
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
 from gpusizer.core.messages import Note
 from gpusizer.core.units import significant
+from gpusizer.fit.preference import SPARE_SHARE
+from gpusizer.fit.verdict import Verdict
+from gpusizer.fit.way import Way
 from gpusizer.gpus import Gpu
 from gpusizer.gpus.costs import PlanCosts
 from gpusizer.gpus.costs.power import is_card, is_whole_computer
@@ -34,9 +38,6 @@ read per minute?", Journal of Memory and Language 109, 2019, doi.org/10.1016/j.j
 a word is 4/3 of a token (OpenAI, "What are tokens and how to count them?"): 320 x 4/3 / 60 = 7.1.
 The rest is for languages and code, which take more tokens for a word."""
 
-SPARE_SHARE = 0.1
-"""Share of each card's memory to spare at the likely values: longer prompts, a desktop, updates."""
-
 ATX_SLOTS = 7
 """Slots of an ATX board (ATX specification 2.2): cards that take more of them need a server, whose
 price is not that of the cards."""
@@ -45,20 +46,22 @@ SERVER_BOARDS = 8
 """Boards of one server; of data/platforms.csv only racks and the DGX-2 of 2018 take more."""
 
 
-@dataclass(frozen=True, slots=True)
-class Score:
-    """What a recommendation goes by, the weightiest first.
+_PLACES = {True: 0.0, None: 1.0, False: 2.0}
+"""What is unknown lies between met and missed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conditions:
+    """What a recommendation goes by, to serve or to train, before the cost.
 
     Attributes:
         room: surely fits with SPARE_SHARE to spare.
         ended_support: the release of its software that left it behind, None while supported.
         not_on_offer: why it is neither sold nor commonly rented out today, "" where it is.
-        tokens_per_second: of each user, None when unknown.
+        tokens_per_second: of each user, or of a training; None when unknown.
         enough: tokens/s asked for.
         computer: "" where one computer takes the boards or they are rented with one; else
             "several", or "module" for one that is built into devices.
-        usd_per_hour: by a rent or a price of today, None when neither is known.
-        rented: whether that is a rent.
     """
 
     room: bool
@@ -68,41 +71,80 @@ class Score:
     tokens_per_second: float | None
     enough: float
     computer: str
+
+    @property
+    def fast_enough(self) -> bool | None:
+        """Whether it does as many tokens/s as asked for; None when the speed is unknown."""
+        return None if self.tokens_per_second is None else self.tokens_per_second >= self.enough
+
+    def missed(self) -> tuple[Note, ...]:
+        """The conditions that it misses."""
+        return *self._missed_by_gpu(), *self._missed_at_work(), *self._missed_by_computer()
+
+    def _missed_by_gpu(self) -> Iterator[Note]:
+        if not self.room:
+            yield Note("why_little_room", percent=round(SPARE_SHARE * 100))
+        if (ended := self.ended_support) is not None:
+            yield Note("why_support_ended", release=ended.ended_with, since=ended.since)
+        if self.not_on_offer:
+            yield Note(f"why_offer_{self.not_on_offer}", year=self.release_year)
+
+    def _missed_at_work(self) -> Iterator[Note]:
+        if self.fast_enough is False:
+            yield Note("why_too_slow", tokens=significant(self.enough))
+
+    def _missed_by_computer(self) -> Iterator[Note]:
+        if self.computer:
+            yield Note(f"why_computer_{self.computer}")
+
+    def _key(self, *work: bool | None, cost: float | None) -> tuple[float, ...]:
+        """Sort key, least for the best; `work` are conditions between offer and computer."""
+        missed = (not self.room, self.ended_support is not None, bool(self.not_on_offer))
+        places = (_PLACES[met] for met in work)
+        least = math.inf if cost is None else cost
+        return (*map(float, missed), *places, float(self.computer != ""), least)
+
+    def _verdict(self, *, known: bool) -> tuple[Note, ...]:
+        """The conditions that it misses, or a note that it meets them all."""
+        met = Note("why_recommended" if known else "why_recommended_but_speed")
+        return self.missed() or (met,)
+
+    def to_json(self) -> dict[str, Any]:
+        """The part of the contract's `score` object that both have."""
+        return {
+            "room": self.room,
+            "supported": self.ended_support is None,
+            "on_offer": not self.not_on_offer,
+            "fast_enough": self.fast_enough,
+            "one_computer": not self.computer,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score(Conditions):
+    """What a recommendation goes by, with the cost of an hour.
+
+    Attributes:
+        usd_per_hour: by a rent or a price of today, None when neither is known.
+        rented: whether that is a rent.
+    """
+
     usd_per_hour: float | None
     rented: bool
 
     @property
-    def fast_enough(self) -> bool | None:
-        """Whether each user sees as many tokens/s as asked for; None when the speed is unknown."""
-        return None if self.tokens_per_second is None else self.tokens_per_second >= self.enough
-
-    @property
     def key(self) -> tuple[float, ...]:
-        """Sort key, least for the best: an unknown speed lies between enough and too little."""
-        speed = {True: 0.0, None: 1.0, False: 2.0}[self.fast_enough]
-        missed = (not self.room, self.ended_support is not None, bool(self.not_on_offer))
-        cost = math.inf if self.usd_per_hour is None else self.usd_per_hour
-        return (*map(float, missed), speed, float(self.computer != ""), cost)
+        """Sort key, least for the best."""
+        return self._key(self.fast_enough, cost=self.usd_per_hour)
 
     @property
     def recommendable(self) -> bool:
         """Whether it misses nothing that is known."""
         return not self.missed()
 
-    def missed(self) -> tuple[Note, ...]:
-        """The conditions that it misses."""
-        missed = gpu_notes(self.room, self.ended_support, self.not_on_offer, self.release_year)
-        if self.fast_enough is False:
-            missed.append(Note("why_too_slow", tokens=significant(self.enough)))
-        if self.computer:
-            missed.append(Note(f"why_computer_{self.computer}"))
-        return tuple(missed)
-
     def notes(self) -> tuple[Note, ...]:
         """The conditions that it misses, or a note that it meets them all; then its cost."""
-        known = self.fast_enough is not None
-        met = Note("why_recommended" if known else "why_recommended_but_speed")
-        return *(self.missed() or (met,)), self._cost()
+        return *self._verdict(known=self.fast_enough is not None), self._cost()
 
     def _cost(self) -> Note:
         if self.usd_per_hour is None:
@@ -113,24 +155,19 @@ class Score:
     def to_json(self) -> dict[str, Any]:
         """The contract's `score` object."""
         return {
-            "room": self.room,
-            "supported": self.ended_support is None,
-            "on_offer": not self.not_on_offer,
-            "fast_enough": self.fast_enough,
+            **Conditions.to_json(self),
             "min_tok_s": self.enough,
-            "one_computer": not self.computer,
             "usd_per_hour": None if self.usd_per_hour is None else round(self.usd_per_hour, 4),
             "rented": self.rented,
         }
 
 
-def score_of(
-    gpu: Gpu, room: bool, tokens_per_second: float | None, enough: float, costs: PlanCosts
-) -> Score:
+def score_of(way: Way, tokens_per_second: float | None, enough: float, costs: PlanCosts) -> Score:
     """The score of one way to run a model on boards of one GPU."""
+    gpu = way.gpu
     usd_per_hour, rented = firm_usd_per_hour(gpu, costs)
     return Score(
-        room=room,
+        room=way.verdict is Verdict.FITS and way.spare_share >= SPARE_SHARE,
         ended_support=ended_support(gpu),
         not_on_offer=why_not_on_offer(gpu, costs.today),
         release_year=gpu.release_year,
@@ -140,20 +177,6 @@ def score_of(
         usd_per_hour=usd_per_hour,
         rented=rented,
     )
-
-
-def gpu_notes(
-    room: bool, ended: EndedSupport | None, not_on_offer: str, release_year: int
-) -> list[Note]:
-    """The first three conditions, those that are missed."""
-    missed = []
-    if not room:
-        missed.append(Note("why_little_room", percent=round(SPARE_SHARE * 100)))
-    if ended is not None:
-        missed.append(Note("why_support_ended", release=ended.ended_with, since=ended.since))
-    if not_on_offer:
-        missed.append(Note(f"why_offer_{not_on_offer}", year=release_year))
-    return missed
 
 
 def firm_usd_per_hour(gpu: Gpu, costs: PlanCosts) -> tuple[float | None, bool]:

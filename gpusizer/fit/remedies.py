@@ -11,27 +11,17 @@ from dataclasses import dataclass, replace
 from math import log2
 from typing import Any
 
+from gpusizer.core.bisection import largest_holding
 from gpusizer.core.messages import Note
-from gpusizer.fit.capacity_limits import FitPlan, largest_holding, longest_context
-from gpusizer.fit.fit import COUNTS, Verdict, asked_split, max_cards, room_on
+from gpusizer.fit.capacity_limits import Plan, longest_context
+from gpusizer.fit.division import asked_split, board_counts, max_boards
+from gpusizer.fit.machine import Machine
+from gpusizer.fit.verdict import Verdict
+from gpusizer.fit.way import room_on
 from gpusizer.memory.engines import Split
 from gpusizer.memory.kv_cache import ALIASES, element_bytes, key_and_value_bytes
 from gpusizer.memory.workload import OFFLOADS
 
-NARROWER_CACHES: dict[str, tuple[str, ...]] = {
-    # llama.cpp and the tools on it: --cache-type-k/-v; ExLlama: Cache_Q8, Cache_Q4; MLX: --kv-bits.
-    "llama.cpp": ("q8_0", "q4_0"),
-    "ollama": ("q8_0", "q4_0"),
-    "exllama": ("q8_0", "q4_0"),
-    "mlx": ("q8_0",),
-    "vllm": ("fp8",),
-    "sglang": ("fp8",),
-    "tensorrt-llm": ("fp8",),
-    "tgi": ("fp8",),
-}
-"""Cache types each engine has besides 16 bits, widest first."""
-
-_NEEDS_FLASH_ATTENTION = frozenset({"llama.cpp", "ollama"})  # for values of less than 16 bits
 _MOST_UTILIZATION = 97  # percent; the driver and other processes keep the rest
 _SEQUENCES = (512, 256, 128, 64, 32, 16, 8, 4, 2, 1)
 _STEP_TOKENS = (8192, 4096, 2048, 1024, 512)
@@ -57,11 +47,11 @@ class Remedy:
     note: Note
     fields: Mapping[str, Any]
     pain: float
-    plan: FitPlan
+    plan: Plan
     enough: bool = True
 
 
-RemedyRule = Callable[[FitPlan], Iterator[Remedy]]
+RemedyRule = Callable[[Plan], Iterator[Remedy]]
 
 
 def round_context(tokens: int) -> int:
@@ -75,7 +65,7 @@ def round_context(tokens: int) -> int:
 
 
 def _first(
-    plan: FitPlan, field: str, values: Iterable[Any], say: Callable[[Any], Note], pain: float
+    plan: Plan, field: str, values: Iterable[Any], say: Callable[[Any], Note], pain: float
 ) -> Iterator[Remedy]:
     """The first of the values of one workload field that makes it fit, else the last of them."""
     furthest = None
@@ -89,14 +79,14 @@ def _first(
         yield furthest
 
 
-def _flash_attention(plan: FitPlan) -> Iterator[Remedy]:
+def _flash_attention(plan: Plan) -> Iterator[Remedy]:
     if not plan.workload.flash_attention:
         yield from _first(
             plan, "flash_attention", [True], lambda on: Note("try_flash_attention"), 0.0
         )
 
 
-def _memory_utilization(plan: FitPlan) -> Iterator[Remedy]:
+def _memory_utilization(plan: Plan) -> Iterator[Remedy]:
     """Engines that budget a share of the card can be given a larger one."""
     share = plan.engine.utilization(plan.workload)
     if share < 1:
@@ -112,14 +102,14 @@ def _memory_utilization(plan: FitPlan) -> Iterator[Remedy]:
         )
 
 
-def _refused_utilization(plan: FitPlan) -> Iterator[Remedy]:
+def _refused_utilization(plan: Plan) -> Iterator[Remedy]:
     """A share of the card that vLLM refuses to start with, as less is free, can be lowered."""
-    fit = plan.fit()
-    if fit is None or not room_on(plan.gpu, fit.estimate).refused_bytes:
+    fit = plan.way()
+    if fit is None or not room_on(plan.machine.gpu, fit.estimate).refused_bytes:
         return
-    default = plan.under(memory_utilization=None).fit()
+    default = plan.under(memory_utilization=None).way()
     if default is not None:
-        share = room_on(plan.gpu, default.estimate).utilization
+        share = room_on(plan.machine.gpu, default.estimate).utilization
         yield from _first(
             plan,
             "memory_utilization",
@@ -131,7 +121,7 @@ def _refused_utilization(plan: FitPlan) -> Iterator[Remedy]:
         )
 
 
-def _buffers(plan: FitPlan) -> Iterator[Remedy]:
+def _buffers(plan: Plan) -> Iterator[Remedy]:
     """Scheduler limits, whose buffers are sized for the largest step of a data-parallel rank."""
     workload = plan.workload
     users = (asked_split(workload) or Split()).users_each(workload.concurrency)
@@ -153,19 +143,20 @@ def _buffers(plan: FitPlan) -> Iterator[Remedy]:
     )
 
 
-def _enforce_eager(plan: FitPlan) -> Iterator[Remedy]:
+def _enforce_eager(plan: Plan) -> Iterator[Remedy]:
     if not plan.workload.enforce_eager:
         yield from _first(plan, "enforce_eager", [True], lambda on: Note("try_enforce_eager"), 3.0)
 
 
-def _kv_cache(plan: FitPlan) -> Iterator[Remedy]:
+def _kv_cache(plan: Plan) -> Iterator[Remedy]:
     """Each narrower cache type: half the bits 4, a quarter of them 8."""
     keys, values = key_and_value_bytes(plan.workload.kv_dtype)
     now = (keys + values) / 2
-    slug = plan.engine.slug
-    if slug in _NEEDS_FLASH_ATTENTION and not plan.workload.flash_attention:
+    abilities = plan.engine.abilities
+    if abilities.cache_needs_flash_attention and not plan.workload.flash_attention:
         return
-    for dtype in NARROWER_CACHES.get(slug, ()):
+    proposed = abilities.proposed_caches
+    for dtype in abilities.cache_types if proposed is None else proposed:
         narrower = element_bytes(dtype) < now and _has_kernels(plan, dtype)
         halvings = round(log2(float(now / element_bytes(dtype))))
         if narrower:
@@ -182,11 +173,11 @@ def _kv_cache(plan: FitPlan) -> Iterator[Remedy]:
             )
 
 
-def _has_kernels(plan: FitPlan, dtype: str) -> bool:
-    return dtype != "fp8" or plan.gpu.fp8_support
+def _has_kernels(plan: Plan, dtype: str) -> bool:
+    return dtype != "fp8" or plan.machine.gpu.fp8_support
 
 
-def _context(plan: FitPlan) -> Iterator[Remedy]:
+def _context(plan: Plan) -> Iterator[Remedy]:
     """The longest context that fits, at a step people use; half of it costs 2."""
     context = plan.workload.context
     longest = longest_context(plan)
@@ -201,7 +192,7 @@ def _context(plan: FitPlan) -> Iterator[Remedy]:
         )
 
 
-def _concurrency(plan: FitPlan) -> Iterator[Remedy]:
+def _concurrency(plan: Plan) -> Iterator[Remedy]:
     """The most users that fit; half of them cost 2."""
     concurrency = plan.workload.concurrency
     if concurrency == 1:
@@ -216,9 +207,9 @@ def _concurrency(plan: FitPlan) -> Iterator[Remedy]:
     )
 
 
-def _cpu_offload(plan: FitPlan) -> Iterator[Remedy]:
+def _cpu_offload(plan: Plan) -> Iterator[Remedy]:
     """Offload the components of a pipeline, or its layers, to system memory between their steps."""
-    if plan.fitter.profile.pipeline is None:
+    if plan.study.profile.pipeline is None:
         return
     weaker = OFFLOADS.index(plan.workload.cpu_offload) + 1
     for mode, pain in zip(OFFLOADS[weaker:], _TURNS[weaker - 1 :], strict=True):
@@ -230,13 +221,13 @@ def _cpu_offload(plan: FitPlan) -> Iterator[Remedy]:
                 return
 
 
-def _quantization(plan: FitPlan) -> Iterator[Remedy]:
+def _quantization(plan: Plan) -> Iterator[Remedy]:
     """The most faithful narrower quantization, with the engine it has and with another one.
 
     Where none fits the narrowest one that keeps four bits, with the engine it has if it can.
     """
     engines_found: set[bool] = set()
-    furthest: dict[bool, FitPlan] = {}
+    furthest: dict[bool, Plan] = {}
     for other in plan.requantized():
         same = other.engine == plan.engine
         narrower = other.quant.order > plan.quant.order
@@ -245,13 +236,13 @@ def _quantization(plan: FitPlan) -> Iterator[Remedy]:
         if other.surely_fits():
             engines_found.add(same)
             yield _requantized(plan, other, enough=True)
-        elif other.quant.recommended and other.fit() is not None:
+        elif other.quant.recommended and other.way() is not None:
             furthest[same] = other
     if not engines_found and furthest:
         yield _requantized(plan, furthest.get(True) or furthest[False], enough=False)
 
 
-def _requantized(plan: FitPlan, other: FitPlan, *, enough: bool) -> Remedy:
+def _requantized(plan: Plan, other: Plan, *, enough: bool) -> Remedy:
     same = other.engine == plan.engine
     before, bits = plan.quant, other.quant.bits
     pain = 6.0 + 2 * log2(max(1.0, before.bits / bits))
@@ -265,40 +256,45 @@ def _requantized(plan: FitPlan, other: FitPlan, *, enough: bool) -> Remedy:
     return Remedy(note, change, pain, other, enough)
 
 
-def _more_gpus(plan: FitPlan) -> Iterator[Remedy]:
+def _more_gpus(plan: Plan) -> Iterator[Remedy]:
     """The smallest number of the same GPUs that works, else the largest there is."""
-    everywhere = range(1, max_cards(plan.gpu) + 1)
-    counts = everywhere if plan.engine.split_by == "layer" else COUNTS
+    if not plan.machine.is_uniform:
+        return
+    gpu, machine = plan.machine.gpu, plan.machine
+    everywhere = range(1, max_boards(gpu) + 1)
+    counts = everywhere if plan.engine.split_by == "layer" else board_counts(gpu)
     furthest = None
     free = plan.under(tensor_parallel=None, pipeline_parallel=None, expert_parallel=None)
     for boards in counts:
-        if not plan.boards < boards <= max_cards(plan.gpu):
+        if boards <= machine.boards:
             continue
-        other = replace(free, boards=boards)
-        fit = other.fit()
-        if fit is None:
+        other = replace(free, machine=Machine.of(gpu, boards, machine.ram_bytes))
+        way = other.way()
+        if way is None:
             continue
-        enough = fit.verdict is Verdict.FITS
-        furthest = _with_boards(plan, other, fit.estimate.split, enough=enough)
+        enough = way.verdict is Verdict.FITS
+        furthest = _with_boards(plan, other, way.estimate.split, enough=enough)
         if enough:
             break
     if furthest is not None:
         yield furthest
 
 
-def _with_boards(plan: FitPlan, other: FitPlan, split: Split, *, enough: bool) -> Remedy:
-    facts = {"count": other.boards, "before": plan.boards}
+def _with_boards(plan: Plan, other: Plan, split: Split, *, enough: bool) -> Remedy:
+    facts = {"count": other.machine.boards, "before": plan.machine.boards}
     note = Note("try_more_gpus", **facts)
     if split.tensor > 1 and split.pipeline == 1:
         note = Note("try_tensor_parallel", degree=split.tensor, **facts)
     change = {
-        "gpu_count": other.boards,
+        "gpu_count": other.machine.boards,
         "tensor_parallel": split.tensor,
         "pipeline_parallel": split.pipeline,
     }
     if plan.workload.expert_parallel is not None:
         change["expert_parallel"] = 1
-    return Remedy(note, change, 9.0 + log2(other.boards / plan.boards), other, enough)
+    return Remedy(
+        note, change, 9.0 + log2(other.machine.boards / plan.machine.boards), other, enough
+    )
 
 
 RULES: tuple[RemedyRule, ...] = (

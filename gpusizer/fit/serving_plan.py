@@ -7,11 +7,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from gpusizer.core.bisection import largest_holding
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.messages import Note, Say, note_json
 from gpusizer.core.units import significant
-from gpusizer.fit.candidate_search import CandidateChoice, choose
-from gpusizer.fit.fit import COUNTS, Fitter, keeps_part_in_memory, pool_on
+from gpusizer.fit.division import COUNTS
+from gpusizer.fit.fit import sequences_held
+from gpusizer.fit.preference import best_on_boards
 from gpusizer.fit.speed import ModelFacts, Work, serving_bands
 from gpusizer.fit.speed.classes import SERVING
 from gpusizer.fit.speed.decode import step_seconds
@@ -19,6 +21,10 @@ from gpusizer.fit.speed.prefill import prompt_token_seconds
 from gpusizer.fit.speed.replica import ReplicaPace, replicas_for, users_at, users_borne
 from gpusizer.fit.speed.serving import served_sequences
 from gpusizer.fit.speed.speculation import Speculation
+from gpusizer.fit.study import Study
+from gpusizer.fit.verdict import Verdict
+from gpusizer.fit.way import Way, pool_on
+from gpusizer.fit.ways import judged, keeps_part_in_memory
 from gpusizer.gpus import Catalogue, Gpu
 from gpusizer.gpus.costs import CostAssumptions, PlanCosts, plan_costs
 from gpusizer.memory.estimate import MemoryEstimate
@@ -108,26 +114,31 @@ class ServingPlan:
 
 @dataclass(frozen=True, slots=True)
 class _Option:
-    """A choice of memory, its speed, and the replicas that it takes; None where it is too slow."""
+    """A way to run a replica, its speed, and how many it takes; None where it is too slow."""
 
-    choice: CandidateChoice
+    way: Way
     work: Work
     pace: ReplicaPace
     replicas: int | None
 
     @property
     def total_boards(self) -> int:
-        return self.choice.boards * (self.replicas or 0)
+        return self.way.boards * (self.replicas or 0)
 
     @property
     def place(self) -> tuple[bool, int, int, int]:
         """Fewest boards first, then the more faithful quantization, then smaller replicas."""
-        choice = self.choice
-        return (choice.tight, self.total_boards, choice.estimate.quant.order, choice.boards)
+        way = self.way
+        return (self.is_tight, self.total_boards, way.estimate.quant.order, way.boards)
+
+    @property
+    def is_tight(self) -> bool:
+        """Whether a replica fits at the likely amounts of memory, not at the high end."""
+        return self.way.verdict is Verdict.TIGHT
 
 
 def plan_serving(
-    fitter: Fitter,
+    study: Study,
     catalogue: Catalogue,
     target: ServingTarget,
     assumptions: CostAssumptions,
@@ -138,29 +149,30 @@ def plan_serving(
 ) -> ServingPlan:
     """Replicas on each GPU of the catalogue that meet the target; `top` rows, or all when it is 0.
 
-    `fitter` knows the workload of one sequence of the target. `boards` fixes the boards of a
+    `study` knows the workload of one sequence of the target. `boards` fixes the boards of a
     replica on each GPU (None leaves it open), `most_boards` limits those of all replicas together.
     """
-    facts = ModelFacts.of(fitter.profile, fitter.workload, target.prompt_tokens)
+    facts = ModelFacts.of(study.profile, study.workload, target.prompt_tokens)
     if facts is None:
         return ServingPlan(target, (), (Note("plan_needs_text"),))
     best: dict[str, _Option] = {}
     fitting, slow, unknown = set(), set(), set()
-    for choice in _choices(fitter, catalogue, boards):
-        gpu = choice.gpu
+    for way in _ways(study, catalogue, boards):
+        gpu = way.gpu
         fitting.add(gpu.slug)
-        option = _option(fitter, facts, choice, target)
+        option = _option(study, facts, way, target)
         if option is None:
             unknown.add(gpu.slug)
         elif option.replicas is None:
             slow.add(gpu.slug)
         elif gpu.slug not in best or option.place < best[gpu.slug].place:
             best[gpu.slug] = option
+    best = {slug: _under_load(study, option, target) for slug, option in best.items()}
     limits = dict(zip((gpu.slug for gpu in catalogue.gpus), most_boards or (), strict=False))
     kept = [o for slug, o in best.items() if o.total_boards <= _limit(limits, slug, most_boards)]
     priced = [(option, _costs(option, target, assumptions)) for option in kept]
     placed = sorted(
-        priced, key=lambda pair: _place(pair[0].choice.tight, pair[0].total_boards, pair[1])
+        priced, key=lambda pair: _place(pair[0].is_tight, pair[0].total_boards, pair[1])
     )[: top or None]
     dropped = len(best) - len(kept)
     notes = _notes(
@@ -199,55 +211,64 @@ def _limit(
     return math.inf if most_boards is None else limits[slug] or 0
 
 
-def _choices(
-    fitter: Fitter, catalogue: Catalogue, boards: Sequence[int | None] | None
-) -> Iterator[CandidateChoice]:
-    """The most faithful way that fits, for each number of devices of a replica."""
-    asked = {
-        gpu.slug: count for gpu, count in zip(catalogue.gpus, boards or (), strict=False) if count
-    }
-    devices = {
-        count * gpu.devices_per_board
-        for gpu in catalogue.gpus
-        for count in [asked.get(gpu.slug)]
-        if count
-    }
-    open_counts = {count for count in COUNTS if count <= _MOST_DEVICES}
-    for count in sorted(open_counts | devices):
-        for choice in choose(fitter, catalogue, counts=(count,)):
-            if choice.boards == asked.get(choice.gpu.slug, choice.boards) and (
-                choice.gpu.slug in asked or count in open_counts
-            ):
-                yield choice
+def _ways(study: Study, catalogue: Catalogue, boards: Sequence[int | None] | None) -> Iterator[Way]:
+    """Yield the best way for each number of boards of a replica."""
+    for gpu, asked in zip(catalogue.gpus, boards or [None] * len(catalogue.gpus), strict=True):
+        if gpu.status == "announced" and asked is None:
+            continue
+        per_board = gpu.devices_per_board
+        counts = [n // per_board for n in COUNTS if n <= _MOST_DEVICES and not n % per_board]
+        for count in [asked] if asked else counts:
+            way = best_on_boards(study, gpu, (count,))
+            if way is not None:
+                yield way
 
 
-def _option(
-    fitter: Fitter, facts: ModelFacts, choice: CandidateChoice, target: ServingTarget
-) -> _Option | None:
+def _option(study: Study, facts: ModelFacts, way: Way, target: ServingTarget) -> _Option | None:
     """The speed of one choice; None where the catalogue lacks the bandwidth or the peak, and where
     a part of the model stays in system memory."""
-    gpu, estimate = choice.gpu, choice.estimate
-    fitter.budget.check(fitter.profile.repo_id)
-    if keeps_part_in_memory(fitter.profile, fitter.workload, estimate):
+    gpu, estimate = way.gpu, way.estimate
+    study.budget.check(study.profile.repo_id)
+    if keeps_part_in_memory(study.profile, study.workload, estimate):
         return None
     work = Work.of(facts, estimate)
     guess = None
-    if fitter.workload.acceptance_rate is not None:
-        guess = Speculation.of(fitter.profile, fitter.workload, estimate, work)
+    if study.workload.acceptance_rate is not None:
+        guess = Speculation.of(study.profile, study.workload, estimate, work)
     reading = prompt_token_seconds(work, gpu)
     drafting = 0.0 if guess is None else guess.prompt_token_seconds(gpu)
     if reading is None or drafting is None or step_seconds(work, gpu, 1) is None:
         return None
-    held = fitter.sequences_held(estimate, pool_on(gpu, estimate))
+    held = sequences_held(study, estimate, pool_on(gpu, estimate))
     pace = ReplicaPace(
         step=_Step(work, gpu, target, guess),
         prompt_seconds=target.prompt_tokens * (reading + drafting),
         lanes=work.data * (work.pipeline if work.family == SERVING else 1),
         answer=target.answer_tokens,
-        most_users=_most_users(fitter.workload, work, held),
+        most_users=_most_users(study.workload, work, held),
     )
     replicas = replicas_for(pace, target.requests_per_second, target.ttft_seconds)
-    return _Option(choice, work, pace, replicas)
+    return _Option(way, work, pace, replicas)
+
+
+def _under_load(study: Study, option: _Option, target: ServingTarget) -> _Option:
+    """The option with as many users on a replica as its memory holds: buffers grow with them."""
+    way, pace = option.way, option.pace
+
+    def holds(users: int) -> bool:
+        loaded = study.under(concurrency=users)
+        estimate = way.estimate
+        again = loaded.estimate(
+            estimate.quant, estimate.native, estimate.engine, estimate.split, estimate.device_class
+        )
+        return judged(loaded, way.machine, again).verdict.place <= way.verdict.place
+
+    users = largest_holding(holds, pace.most_users)
+    if users == pace.most_users:
+        return option
+    pace = replace(pace, most_users=users)
+    replicas = replicas_for(pace, target.requests_per_second, target.ttft_seconds)
+    return replace(option, pace=pace, replicas=replicas)
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,15 +297,15 @@ def _most_users(workload: Workload, work: Work, held: float | None) -> int:
 
 def _row(option: _Option, target: ServingTarget, costs: PlanCosts) -> Replicas:
     """The figures of a chosen option, with both ends of the speeds' bands."""
-    choice, pace, replicas = option.choice, option.pace, option.replicas or 1
+    way, pace, replicas = option.way, option.pace, option.replicas or 1
     rate, ttft = target.requests_per_second / replicas, target.ttft_seconds
-    steps, prompts = serving_bands(option.work, choice.gpu)
+    steps, prompts = serving_bands(option.work, way.gpu)
     fast, slow = (pace.at_speeds(steps, prompts, end) for end in ("high", "low"))
     users = users_at(pace, rate) or float(pace.most_users)
     return Replicas(
-        gpu=choice.gpu,
-        boards=choice.boards,
-        estimate=choice.estimate,
+        gpu=way.gpu,
+        boards=way.boards,
+        estimate=way.estimate,
         replicas=replicas,
         low_replicas=replicas_for(fast, target.requests_per_second, ttft) or replicas,
         high_replicas=replicas_for(slow, target.requests_per_second, ttft),
@@ -296,7 +317,7 @@ def _row(option: _Option, target: ServingTarget, costs: PlanCosts) -> Replicas:
             _first_token(slow, rate),
         ),
         user_tokens_per_second=significant(pace.user_tokens_per_second(users)),
-        tight=choice.tight,
+        tight=option.is_tight,
         costs=costs,
     )
 
@@ -308,7 +329,7 @@ def _first_token(pace: ReplicaPace, rate: float) -> float | None:
 
 def _costs(option: _Option, target: ServingTarget, assumptions: CostAssumptions) -> PlanCosts:
     """Costs of the boards of all replicas."""
-    gpu, boards = option.choice.gpu, option.total_boards
+    gpu, boards = option.way.gpu, option.total_boards
     return plan_costs(gpu, boards, target.tokens_per_second, assumptions)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from gpusizer.core.errors import UnknownGpu
 from gpusizer.core.paths import DATA_DIR
+from gpusizer.gpus.computers import computers_named
 from gpusizer.gpus.gpu import Gpu
 from gpusizer.gpus.names import (
     NameKey,
@@ -46,7 +47,7 @@ class Catalogue:
     def find(self, text: str) -> Gpu:
         """The GPU with this slug, name or alias, in any usual spelling.
 
-        Raises UnknownGpu with up to five slugs to suggest. A product sold in several memory
+        Raises UnknownGpu with up to five names to suggest. A product sold in several memory
         sizes needs its size, unless the alias file names the default.
         """
         if len(text) > MAX_NAME_CHARS:
@@ -80,7 +81,7 @@ class Catalogue:
                 matches = index.get(key, ())
                 if len(matches) == 1:
                     return matches[0]
-        return None
+        return next(iter(computers_named(text, self.gpus)), None)
 
     def _named(self, text: str) -> tuple[Gpu, ...]:
         """The GPU that a text names; of a product without its size every size."""
@@ -121,18 +122,18 @@ class Catalogue:
         )
 
     def suggestions(self, text: str) -> list[str]:
-        """Slugs of the sizes the text could mean, else of the closest names; five at most."""
+        """Names of the sizes the text could mean, else the closest ones; five at most."""
         for key in candidate_keys(text):
             matches = self._by_name.get(NameKey(key.core, None), ()) if key.core else ()
             if matches:
-                return [gpu.slug for gpu in matches[:MAX_SUGGESTIONS]]
-        spellings = {name: gpu.slug for gpu in self.gpus for name in (gpu.slug, gpu.name.lower())}
+                return [gpu.name for gpu in matches[:MAX_SUGGESTIONS]]
+        spellings = {name: gpu.name for gpu in self.gpus for name in (gpu.slug, gpu.name.lower())}
         # In reverse, so that the first GPU with a core wins: the file lists modified cards last.
-        core_slugs = {core: gpu.slug for gpu in reversed(self.gpus) for core in _cores(gpu)}
+        names_by_core = {core: gpu.name for gpu in reversed(self.gpus) for core in _cores(gpu)}
         close = difflib.get_close_matches(text.casefold(), spellings, MAX_SUGGESTIONS)
-        close_cores = difflib.get_close_matches(name_key(text).core, core_slugs, MAX_SUGGESTIONS)
-        slugs = [core_slugs[core] for core in close_cores] + [spellings[name] for name in close]
-        return list(dict.fromkeys(slugs))[:MAX_SUGGESTIONS]
+        close_cores = difflib.get_close_matches(name_key(text).core, names_by_core, MAX_SUGGESTIONS)
+        names = [names_by_core[core] for core in close_cores] + [spellings[name] for name in close]
+        return list(dict.fromkeys(names))[:MAX_SUGGESTIONS]
 
 
 def load_catalogue(path: Path = DATA_DIR) -> Catalogue:

@@ -141,6 +141,7 @@ def _core(words: str) -> str:
 MAX_COUNT = 1024
 # "2x4090", "2 × RTX 4090", "4 * L40S". A bare number is part of the name ("4090", "7900 XTX").
 _COUNTED = re.compile(r"\s*(\d{1,5})\s*(?!xtx?\b)[x×*]\s*(\S.*)", re.IGNORECASE | re.DOTALL)
+_COUNT_LAST = re.compile(r"(.*\S)\s+[x×*]\s*(\d{1,5})\s*", re.IGNORECASE | re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,19 +153,23 @@ class GpuRequest:
 
 
 def parse_gpu_request(text: str) -> GpuRequest:
-    """Split a leading count off a GPU's name.
+    """Split a count off a GPU's name, before it or after.
 
     >>> parse_gpu_request("2 × RTX 4090")
+    GpuRequest(name='RTX 4090', count=2)
+    >>> parse_gpu_request("RTX 4090 x2")
     GpuRequest(name='RTX 4090', count=2)
 
     Raises InvalidRequest for a count outside 1 to 1024.
     """
-    match = _COUNTED.fullmatch(text)
-    if match is None:
+    match, last = _COUNTED.fullmatch(text), _COUNT_LAST.fullmatch(text)
+    counted = [(int(match[1]), match[2])] if match else []
+    counted += [(int(last[2]), last[1])] if last else []
+    if not counted:
         return GpuRequest(text.strip())
-    count = int(match[1])
+    count, name = min(counted)  # of "4090 x2" and "2 x 4090" the larger number is the name
     if not 1 <= count <= MAX_COUNT:
         raise InvalidRequest(
             field="gpu", value=text[:80], reason="out_of_range", low=1, high=MAX_COUNT
         )
-    return GpuRequest(match[2].strip(), count)
+    return GpuRequest(name.strip(), count)

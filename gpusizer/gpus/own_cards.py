@@ -6,11 +6,13 @@ describes no cards.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Protocol
 
+from gpusizer.core.messages import Note
 from gpusizer.gpus.catalogue import MAX_NAME_CHARS, Catalogue
+from gpusizer.gpus.computers import computers_named
 from gpusizer.gpus.custom_card import custom_card, is_custom
 from gpusizer.gpus.gpu import Gpu
 from gpusizer.gpus.own_memory import NOTHING_STATED, OwnMemory, split_memory, with_memory
@@ -42,8 +44,19 @@ class OwnCards:
         if len(text) > MAX_NAME_CHARS:
             return self.catalogue.find(text)
         name, memory = split_memory(text)
-        gpu = custom_card(name) if is_custom(name) else self.catalogue.find(name)
+        gpu = custom_card(name) if is_custom(name) else self._listed(name)
         return with_memory(gpu, memory if memory.is_stated else self.memory)
+
+    def _listed(self, name: str) -> Gpu:
+        """The GPU of the catalogue; of a computer sold with several chips the newest one, and that
+        it was taken.
+        """
+        gpu = self.catalogue.find(name)
+        others = [other.name for other in computers_named(name, self.catalogue.gpus)[1:]]
+        if not others:
+            return gpu
+        taken = Note("computer_taken", computer=name, gpu=gpu.name, others=", ".join(others))
+        return replace(gpu, statements=(*gpu.statements, taken))
 
 
 @lru_cache(maxsize=8)

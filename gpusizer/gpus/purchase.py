@@ -15,10 +15,9 @@ import calendar
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from statistics import median
-from typing import cast
 
 from gpusizer.core.paths import DATA_DIR, GENERATED_DIR
 from gpusizer.core.tables import TableRow, read_table
@@ -82,6 +81,7 @@ def market_prices(offers: Iterable[PurchaseOffer]) -> tuple[Price, ...]:
     return tuple(sorted(prices, key=place))
 
 
+@lru_cache(1024)
 def last_day(text: str) -> date:
     """The last day that an ISO date, a month or a bare year may mean.
 
@@ -191,14 +191,10 @@ def _market_price(offers: Sequence[PurchaseOffer]) -> Price:
 
 def _offer(row: TableRow) -> PurchaseOffer:
     row.one_of("condition", tuple(_CONDITIONS))
-    return PurchaseOffer(
+    return row.record(
+        PurchaseOffer,
         condition=_CONDITIONS[row.text("condition")],
-        usd=row.number("usd"),
-        date=row.text("date"),
-        evidence=cast(Evidence, row.one_of("evidence", _EVIDENCE)),
-        weak=row.flag("weak"),
-        provider=row.text("provider"),
-        source=row.text("source"),
+        evidence=row.one_of("evidence", _EVIDENCE),
     )
 
 

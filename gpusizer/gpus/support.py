@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from gpusizer.core.paths import DATA_DIR
-from gpusizer.core.tables import TableRow, read_table
+from gpusizer.core.tables import read_table
 from gpusizer.gpus.gpu import Gpu
 
 
@@ -38,19 +38,9 @@ def ended_support(gpu: Gpu) -> EndedSupport | None:
 
 def read_ended_support() -> tuple[EndedSupport, ...]:
     """Every row. Raises MalformedTable for an unreadable cell."""
-    return tuple(read_table(DATA_DIR / "ended_support.csv", _row))
+    return tuple(read_table(DATA_DIR / "ended_support.csv", lambda row: row.record(EndedSupport)))
 
 
 @cache
 def _rows() -> dict[tuple[str, str], EndedSupport]:
     return {(row.software, row.architecture): row for row in read_ended_support()}
-
-
-def _row(row: TableRow) -> EndedSupport:
-    return EndedSupport(
-        software=row.text("software"),
-        architecture=row.text("architecture"),
-        ended_with=row.text("ended_with"),
-        since=row.text("since"),
-        source=row.text("source"),
-    )

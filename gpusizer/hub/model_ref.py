@@ -26,6 +26,9 @@ MAX_REVISION_CHARS = 200
 MAX_FILE_CHARS = 400
 _MAX_ECHO_CHARS = 120
 
+DEFAULT_BRANCH = "main"
+"""What a reference without a revision means."""
+
 HUB_HOSTS = frozenset({"huggingface.co", "hf.co", "hf-mirror.com"})
 
 _WRAPPERS = "\"'`“”‘’"

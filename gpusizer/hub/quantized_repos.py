@@ -13,7 +13,7 @@ class QuantizedRepo:
 
     Attributes:
         repo_id: its ID.
-        form: "gguf", "awq", "gptq", "fp8", "mlx", …; "other" when nothing says it.
+        form: "gguf", "awq", "gptq", "fp8", …; "other" when nothing says it.
         downloads: in the last 30 days, as the Hub counts them.
         likes: hearts.
         weight_bytes: bytes of its weight files, where they were asked for and are known. A

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gpusizer.core.byte_ranges import Amount, total
+from gpusizer.core.byte_ranges import Amount, Provenance, exactly, total
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +42,13 @@ class Breakdown:
             "overhead": (self.overhead + self.outside).provenance.value,
         }
 
-    def times(self, count: int) -> Breakdown:
-        """The sum over `count` GPUs that hold the same."""
-        return Breakdown(*(getattr(self, name).times(count) for name in Breakdown.__slots__))
+    def together(self, gpus: int, weights: Amount, cache_bytes: int) -> Breakdown:
+        """The sum over GPUs that hold as much as this one, with all their weights and cache."""
+        if gpus == 1:
+            return self
+        several = (self.activations, self.overhead, self.outside)
+        cache = exactly(cache_bytes, Provenance.DERIVED)
+        return Breakdown(weights, cache, *(amount.times(gpus) for amount in several))
 
     def plus(self, other: Breakdown) -> Breakdown:
         """Both together, part by part."""

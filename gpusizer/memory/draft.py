@@ -16,121 +16,22 @@ llama.cpp loads it as a second context, with a cache of the same length, by defa
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from dataclasses import dataclass, replace
 
 from gpusizer.core.byte_ranges import Amount, Provenance, exactly, fitted
 from gpusizer.memory.breakdown import Breakdown
-from gpusizer.memory.engines import Engine, Split
-from gpusizer.memory.engines.base import Overhead
-from gpusizer.memory.kv_cache import NO_LIMIT
+from gpusizer.memory.engines import Engine, Overhead, Placement, Split
+from gpusizer.memory.engines.base import all_cache_bytes, cache_bytes
 from gpusizer.memory.quants.native import native_quant
 from gpusizer.memory.quants.table import Quant, find_quant
 from gpusizer.memory.quants.variants import quant_read
 from gpusizer.memory.weight_sizes import WeightSizes, weight_sizes
-from gpusizer.memory.workload import Workload
-from gpusizer.model.architecture import Architecture
 from gpusizer.model.profile import DraftModel, ModelProfile
 from gpusizer.model.tensor_roles import Kind, Part
-
-DRAFT_ENGINES = ("vllm", "sglang", "llama.cpp")
-"""Engines that run a second model of a repository of its own, as far as modelled."""
-_LLAMA_CPP = "llama.cpp"
-_LLAMA_CPP_METHODS = ("draft_model", "eagle3", "dflash")
-"""Of --spec-type (tools/server/README.md), which has no first EAGLE."""
 
 _ENDS = (Kind.EMBEDDING, Kind.OUTPUT)
 _HALF_BYTES = 2  # of a number in 16 bits
 _BUFFERS = 2  # hidden states and embeddings of a step's tokens
-
-
-@dataclass(frozen=True, slots=True)
-class Placement:
-    """A draft on the GPUs of its model under one engine.
-
-    Attributes:
-        workload: what the draft is asked to do: the same sequences, all of it on the GPUs.
-        split: how it is divided over the GPUs that hold it.
-    """
-
-    draft: DraftModel
-    workload: Workload
-    engine: Engine
-    split: Split
-    device_class: int
-
-    @classmethod
-    def of(
-        cls,
-        draft: DraftModel,
-        workload: Workload,
-        engine: Engine,
-        split: Split,
-        device_class: int,
-        kv_dtype: str,
-    ) -> Placement:
-        """The placement beside a model that an engine divides by `split`."""
-        load = replace(
-            workload,
-            kv_dtype="auto" if _is_layered(engine) else kv_dtype,
-            draft_tokens=0,
-            draft_model="",
-            max_loras=0,
-            text_only=True,
-            gpu_layers=None,
-            cpu_moe=False,
-        )
-        return cls(draft, load, engine, draft_split(draft, engine, split), device_class)
-
-    def sequence_bytes(self, context: int) -> int:
-        """Cache of one sequence of so many tokens on each GPU."""
-        arch = self.draft.profile.architecture
-        return self.engine.sequence_bytes(
-            arch, self.workload, self.split, self.device_class, context
-        )
-
-    @property
-    def cache_bytes(self) -> int:
-        """Cache of all sequences on each GPU."""
-        load = self.workload
-        return self.sequence_bytes(load.context) * self.split.users_each(load.concurrency)
-
-    def activations(self) -> Amount:
-        """A buffer of its own under llama.cpp; elsewhere the proposer's buffers, and up to its own
-        temporary tensors, which mostly fit where the model's were."""
-        arch, load = self.draft.profile.architecture, self.workload
-        own = self.engine.activations(self.draft.profile, load, self.split, self.device_class)
-        if _is_layered(self.engine) or arch is None:
-            return own
-        tokens = self.engine.step_tokens(arch, load, self.device_class) or 0
-        buffers = _BUFFERS * tokens * (arch.hidden_size or 0) * _HALF_BYTES
-        return fitted(buffers, buffers, buffers + own.likely)
-
-    def graphs(self) -> Overhead:
-        """What CUDA graphs of the draft add: its overhead beyond that of a run without graphs."""
-        whole, graphless = (
-            self.engine.overhead(
-                self.draft.profile,
-                replace(self.workload, enforce_eager=eager),
-                self.split,
-                self.device_class,
-            )
-            for eager in (self.workload.enforce_eager, True)
-        )
-        return Overhead(
-            inside=_difference(whole.inside, graphless.inside),
-            outside=_difference(whole.outside, graphless.outside),
-        )
-
-    def in_all(self, per_gpu: Breakdown, all_weights: Amount) -> Breakdown:
-        """Totals as those of the model: weights as loaded, the cache of a layer split once."""
-        if self.split.gpus == 1:
-            return per_gpu
-        several = per_gpu.times(self.split.gpus)
-        cache = several.kv_cache.likely
-        if self.split.ranks == 1:
-            cache = min(cache, replace(self, split=Split()).cache_bytes)
-        return replace(several, weights=all_weights, kv_cache=exactly(cache, Provenance.DERIVED))
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +42,7 @@ class DraftEstimate:
         quant, sizes: of its weights: as its repository stores them, for llama.cpp as its converter
             writes a plain checkpoint, in 16 bits.
         native: the weights are the repository's own files.
+        placement: what it is asked to do beside its model: the same sequences, all on the GPUs.
         per_gpu, all_gpus: what is in those of the estimate; the fullest GPU, and the sum.
     """
 
@@ -157,46 +59,68 @@ class DraftEstimate:
         return self.placement.split
 
 
-def draft_estimate(
-    profile: ModelProfile,
-    workload: Workload,
-    engine: Engine,
-    split: Split,
-    device_class: int,
-    kv_dtype: str,
-) -> DraftEstimate | None:
-    """Memory of the profile's draft, None where it has none or the engine takes none.
-
-    `kv_dtype` is the cache type of the model.
-    """
-    draft = profile.draft
-    if draft is None or not runs_draft(engine.slug, draft):
+def draft_estimate(engine: Engine, model: Placement) -> DraftEstimate | None:
+    """Memory of a model's draft, None where it has none or the engine takes none."""
+    draft = model.profile.draft
+    if draft is None or not engine.abilities.runs_draft(draft):
         return None
-    placement = Placement.of(draft, workload, engine, split, device_class, kv_dtype)
+    placement = _beside(draft, engine, model)
     quant, native = _quant(draft, engine)
-    load, shares = placement.workload, placement.split
-    sizes = weight_sizes(draft.profile, quant, native=native, workload=load)
-    loaded = engine.loader(draft.profile, load)(sizes, shares, device_class, native=native)
-    copies = 0 if _is_layered(engine) else _shared_bytes(profile, draft, sizes) // shares.tensor
-    graphs = placement.graphs()
+    profile, split = placement.profile, placement.split
+    sizes = weight_sizes(profile, quant, native=native, workload=placement.workload)
+    loaded = engine.loader(profile, placement.workload)(sizes, placement, native=native)
+    copies = 0
+    if not _is_layered(engine):
+        copies = _shared_bytes(model.profile, draft, sizes) // split.tensor
+    cache, graphs = cache_bytes(engine, placement), _graphs(engine, placement)
     per_gpu = Breakdown(
         weights=_less(loaded.per_gpu, copies),
-        kv_cache=exactly(placement.cache_bytes, Provenance.DERIVED),
-        activations=placement.activations(),
+        kv_cache=exactly(cache, Provenance.DERIVED),
+        activations=_activations(engine, placement),
         overhead=graphs.inside,
         outside=graphs.outside,
     )
-    all_weights = _less(loaded.all_gpus, copies * shares.gpus)
-    return DraftEstimate(
-        quant, sizes, native, placement, per_gpu, placement.in_all(per_gpu, all_weights)
+    all_weights = _less(loaded.all_gpus, copies * split.gpus)
+    all_cache = all_cache_bytes(engine, placement, cache)
+    together = per_gpu.together(split.gpus, all_weights, all_cache)
+    return DraftEstimate(quant, sizes, native, placement, per_gpu, together)
+
+
+def _beside(draft: DraftModel, engine: Engine, model: Placement) -> Placement:
+    """The draft on the GPUs of its model."""
+    workload = replace(
+        model.workload,
+        kv_dtype="auto" if _is_layered(engine) else model.workload.kv_dtype,
+        draft_tokens=0,
+        draft_model="",
+        max_loras=0,
+        text_only=True,
+        gpu_layers=None,
+        cpu_moe=False,
     )
+    split = draft_split(draft, engine, model.split)
+    return Placement(draft.profile, workload, split, model.device_class)
 
 
-def runs_draft(slug: str, draft: DraftModel) -> bool:
-    """Whether an engine of this slug runs the draft; GGUF files are llama.cpp's."""
-    if slug == _LLAMA_CPP:
-        return draft.method in _LLAMA_CPP_METHODS
-    return slug in DRAFT_ENGINES and draft.profile.format != "gguf"
+def _activations(engine: Engine, placement: Placement) -> Amount:
+    """A buffer of its own under llama.cpp; elsewhere the proposer's buffers, and up to its own
+    temporary tensors, which mostly fit where the model's were."""
+    own, arch = engine.activations(placement), placement.arch
+    if _is_layered(engine) or arch is None:
+        return own
+    tokens = engine.step_tokens(placement) or 0
+    buffers = _BUFFERS * tokens * (arch.hidden_size or 0) * _HALF_BYTES
+    return fitted(buffers, buffers, buffers + own.likely)
+
+
+def _graphs(engine: Engine, placement: Placement) -> Overhead:
+    """What CUDA graphs of the draft add: its overhead beyond that of a run without graphs."""
+    without = replace(placement, workload=replace(placement.workload, enforce_eager=True))
+    whole, graphless = engine.overhead(placement), engine.overhead(without)
+    return Overhead(
+        inside=_difference(whole.inside, graphless.inside),
+        outside=_difference(whole.outside, graphless.outside),
+    )
 
 
 def draft_split(draft: DraftModel, engine: Engine, split: Split) -> Split:
@@ -205,24 +129,6 @@ def draft_split(draft: DraftModel, engine: Engine, split: Split) -> Split:
         return Split(tensor=split.tensor, data=split.data)
     layers = draft.profile.architecture.layers if draft.profile.architecture else 1
     return Split(tensor=split.tensor, pipeline=min(split.pipeline, layers))
-
-
-def longest_context(
-    draft: DraftEstimate, arch: Architecture, workload: Workload, split: Split, pool_bytes: int
-) -> int:
-    """Longest sequence whose cache a pool on each GPU holds, that of the draft included.
-
-    `arch`, `workload` with the type of the cache, and `split` are the model's.
-    """
-    placement = draft.placement
-    engine, device_class = placement.engine, placement.device_class
-
-    def needed(context: int) -> int:
-        guessing = placement.sequence_bytes(context)
-        return guessing + engine.sequence_bytes(arch, workload, split, device_class, context)
-
-    limit = arch.max_context or NO_LIMIT
-    return max(0, bisect_right(range(limit + 1), pool_bytes, key=needed) - 1)
 
 
 def _is_layered(engine: Engine) -> bool:
@@ -257,7 +163,7 @@ def _less(amount: Amount, doubtful_bytes: int) -> Amount:
 
 
 def _difference(whole: Amount, part: Amount) -> Amount:
-    """What `whole` has beyond `part`, of which it is made besides."""
+    """What `whole` has beyond `part`, one of its parts."""
     low, likely, high = (
         max(0, getattr(whole, name) - getattr(part, name)) for name in ("low", "likely", "high")
     )

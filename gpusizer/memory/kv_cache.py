@@ -6,20 +6,22 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
+from gpusizer.core.dtypes import GGML_BLOCKS
 from gpusizer.model.architecture import GROWING, Architecture, Attention, LayerSpec
+
+
+def _ggml_width(name: str) -> Fraction:
+    """Bytes of a value in llama.cpp's blocks, with its part of their scales."""
+    values, block_bytes = GGML_BLOCKS[name.upper()]
+    return Fraction(block_bytes, values)
+
 
 BYTES_PER_ELEMENT: dict[str, Fraction] = {
     "f32": Fraction(4),
     "bf16": Fraction(2),
     "f16": Fraction(2),
     "fp8": Fraction(1),
-    # llama.cpp blocks of 32 values with their scales (ggml-common.h)
-    "q8_0": Fraction(34, 32),
-    "q5_1": Fraction(24, 32),
-    "q5_0": Fraction(22, 32),
-    "q4_1": Fraction(20, 32),
-    "q4_0": Fraction(18, 32),
-    "iq4_nl": Fraction(18, 32),
+    **{name: _ggml_width(name) for name in ("q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl")},
 }
 """Cache element types and their width, scales included."""
 

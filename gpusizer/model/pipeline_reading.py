@@ -60,15 +60,7 @@ def _pipeline_rules() -> tuple[PipelineRules, ...]:
 
 
 def _rules_of_row(row: TableRow) -> PipelineRules:
-    return PipelineRules(
-        prefix=row.text("prefix"),
-        guidance_batches=row.optional("guidance_batches", int),
-        text_tokens=row.optional("text_tokens", int),
-        width=row.optional("width", int),
-        height=row.optional("height", int),
-        frames=row.optional("frames", int),
-        upcasts_vae=row.flag("upcast_fp16_vae"),
-    )
+    return row.record(PipelineRules, upcasts_vae=row.flag("upcast_fp16_vae"))
 
 
 def pipeline_shape(snapshot: RepoSnapshot) -> PipelineShape:

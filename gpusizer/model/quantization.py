@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
+from enum import StrEnum, auto
 from typing import Any
 
 from gpusizer.hub.snapshot import Config
@@ -16,6 +17,14 @@ _MAX_BITS = 16
 _WIDTH_IN_NAME = re.compile(r"(?:int|float|fp|mx|nv)(1|2|3|4|5|6|7|8)(?!\d)")
 # Data-free names of quantization algorithms in hf_quant_config.json (TensorRT Model Optimizer).
 _MODELOPT_BITS = {"FP8": 8, "NVFP4": 4, "W4A16_AWQ": 4, "W4A8_AWQ": 4, "INT4_AWQ": 4, "W8A8_SQ": 8}
+
+
+class Grouped(StrEnum):
+    """Methods whose settings are bits and a group size, at the top of the configuration."""
+
+    GPTQ = auto()
+    AWQ = auto()
+    MLX = auto()  # its settings name no method
 
 
 def detect_quantization(
@@ -32,7 +41,7 @@ def detect_quantization(
             return quantization
     legacy = extra_configs.get("quantize_config.json")
     if legacy is not None and _bits(legacy) is not None:
-        return _grouped("gptq")(legacy)
+        return _grouped(Grouped.GPTQ)(legacy)
     optimizer = extra_configs.get("hf_quant_config.json")
     if optimizer is not None:
         return _modelopt(_object(optimizer, "quantization"))
@@ -52,7 +61,7 @@ def _candidates(config: Config) -> list[Config]:
 def _from_settings(settings: Config) -> StoredQuantization | None:
     method = settings.get("quant_method")
     if not isinstance(method, str):
-        return _grouped("mlx")(settings) if _bits(settings) is not None else None
+        return _grouped(Grouped.MLX)(settings) if _bits(settings) is not None else None
     method = method.lower().replace("_", "-")
     method = _ALIASES.get(method, method)[:40]
     reader = _READERS.get(method, _grouped(method))
@@ -197,9 +206,7 @@ _READERS: dict[str, Callable[[Config], StoredQuantization | None]] = {
 }
 _ALIASES = {"autoround": "auto-round", "intel/auto-round": "auto-round"}
 _BY_SUFFIX = {".q_weight": "exl2", ".trellis": "exl3", ".W_q": "hqq", "._weight_qdata": "torchao"}
-_KNOWN = frozenset(
-    {*_READERS, *_BY_SUFFIX.values(), "gptq", "awq", "auto-round", "mlx", "nvfp4", "eetq"}
-)
+_KNOWN = frozenset({*_READERS, *_BY_SUFFIX.values(), *Grouped, "auto-round", "nvfp4", "eetq"})
 
 
 def _bits(settings: Mapping[str, Any]) -> int | None:

@@ -60,7 +60,11 @@ class _Number:
         self._notation = notation
 
     def __format__(self, specification: str) -> str:
-        return self._notation.write(format(self._value, specification))
+        """The formatted number; "g" never makes an exponent of it, as people do not read 1e+06."""
+        formatted = format(self._value, specification)
+        if "e" in formatted:
+            formatted = format(Decimal(formatted), ",f")
+        return self._notation.write(formatted)
 
 
 _MARKED_NUMBER = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+\.\d+", re.ASCII)

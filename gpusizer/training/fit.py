@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from gpusizer.core.messages import Note
 from gpusizer.core.time_budget import TimeBudget
 from gpusizer.core.units import SECONDS_PER_HOUR, significant
-from gpusizer.fit.fit import Verdict, max_cards
+from gpusizer.fit.division import max_boards
+from gpusizer.fit.speed.rate import Rate
+from gpusizer.fit.verdict import Verdict
 from gpusizer.gpus import Gpu
 from gpusizer.gpus.costs import rent_usd_per_hour
 from gpusizer.training.memory import TrainingEstimator
@@ -15,7 +17,6 @@ from gpusizer.training.per_gpu import TrainingMemory
 from gpusizer.training.plan import TrainingPlan, alone, with_precision
 from gpusizer.training.speed import (
     NODE,
-    TrainingRate,
     is_measured,
     link_of,
     network_bytes_per_second,
@@ -146,7 +147,7 @@ class TrainingFitter:
         """
         return self.on(gpu, min(NODE, most_boards(gpu)))
 
-    def rate(self, fit: TrainingFit) -> TrainingRate | None:
+    def rate(self, fit: TrainingFit) -> Rate | None:
         """Tokens per second of all GPUs; None where it does not run or nothing is known."""
         if fit.verdict is Verdict.DOES_NOT_FIT:
             return None
@@ -159,7 +160,7 @@ class TrainingFitter:
 
 def most_boards(gpu: Gpu) -> int:
     """Most boards of this kind that a training is planned on: clusters are of datacenter boards."""
-    return _MOST_BOARDS_OF_A_CLUSTER if gpu.segment == "datacenter" else max_cards(gpu)
+    return _MOST_BOARDS_OF_A_CLUSTER if gpu.segment == "datacenter" else max_boards(gpu)
 
 
 def fit_of(gpu: Gpu, count: int, plan: TrainingPlan, memory: TrainingMemory) -> TrainingFit:
@@ -180,7 +181,7 @@ def has_room(fit: TrainingFit, share: float) -> bool:
 
 
 def cost_of(
-    gpu: Gpu, count: int, rate: TrainingRate | None, tokens: float, usd_per_kwh: float
+    gpu: Gpu, count: int, rate: Rate | None, tokens: float, usd_per_kwh: float
 ) -> TrainingCost:
     """What `tokens` take at the likely rate."""
     if rate is None or not rate.likely:

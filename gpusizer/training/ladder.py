@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
+from gpusizer.core.bisection import largest_holding
 from gpusizer.core.messages import Note
 from gpusizer.training.fit import TrainingFitter
 from gpusizer.training.optimizers import find_optimizer
@@ -164,11 +165,7 @@ class Most:
 
     def to_json(self) -> dict[str, int | None]:
         """JSON object; the rank is null where nothing is adapted."""
-        return {
-            "sequence_length": self.sequence_length,
-            "micro_batch": self.micro_batch,
-            "lora_rank": self.lora_rank,
-        }
+        return asdict(self)
 
 
 def most(fitter: TrainingFitter, plan: TrainingPlan, device: int) -> Most:
@@ -178,18 +175,7 @@ def most(fitter: TrainingFitter, plan: TrainingPlan, device: int) -> Most:
         return fitter.estimator.estimate(plan.changed(**values)).needed.likely <= device
 
     return Most(
-        sequence_length=_largest(lambda n: fits(sequence_length=n), _MOST_TOKENS),
-        micro_batch=_largest(lambda n: fits(micro_batch=n), 1 << 16),
-        lora_rank=_largest(lambda n: fits(lora_rank=n), 1 << 14) if plan.adapted else None,
+        sequence_length=largest_holding(lambda n: fits(sequence_length=n), _MOST_TOKENS),
+        micro_batch=largest_holding(lambda n: fits(micro_batch=n), 1 << 16),
+        lora_rank=largest_holding(lambda n: fits(lora_rank=n), 1 << 14) if plan.adapted else None,
     )
-
-
-def _largest(holds: Callable[[int], bool], limit: int) -> int:
-    """The largest n up to `limit` for which `holds`, which is false from some n on."""
-    low, high = 0, 1
-    while high <= limit and holds(high):
-        low, high = high, high * 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if holds(middle) else (low, middle)
-    return min(low, limit)

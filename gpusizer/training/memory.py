@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import NamedTuple
@@ -266,18 +267,22 @@ def _at_peak(
     """The largest of loading, the loss, the last and the first layer backwards, the update."""
     paged = share.optimizer if find_optimizer(plan.optimizer).paged else 0.0
     states = share.optimizer - paged + share.masters
-    loading = _Moment(0.0, 0.0, 0.0, max(0.0, step.staging - states))  # no states are there yet
-    moments = (*_moments(plan, stack, share, step), ("loading", loading))
-    phase, moment = max(moments, key=lambda named: sum(named[1]))
+    first, *_ = moments = _moments(plan, stack, share, step)
+    phase, moment, held = _peak(moments, step.staging, states, stack.reserve)
     coming = sum(moment)
-    held = stack.reserve * coming
     if plan.shards > 1 and plan.sharding in ("fsdp", "zero3"):
         held += _GATHER_RESERVE * (share.weights + share.gathered)
     varied = 0.0 if plan.packed else (stack.varied_logits - 1) * step.logits
-    varied += max(0.0, sum(moments[0][1]) - step.logits + step.elastic - coming)
+    varied += max(0.0, sum(first[1]) - step.logits + step.elastic - coming)
     static = share.weights + states
     weights = _weights(profile, plan, stack, share.weights)
-    high = 2 * held + varied + _UNEXPLAINED * (static + coming)
+    margin = 2 * held + _UNEXPLAINED * (static + coming)
+    if step.staging:  # what loading needs at its high end is needed whatever comes after it
+        most = (bands.high + 2 * stack.reserve) * step.staging
+        most += _UNEXPLAINED * (share.weights + step.staging)
+        banded = bands.high * (coming - moment.gradients)
+        margin = max(margin, most - states - moment.gradients - banded)
+    high = varied + margin
     if staged.high:
         high += _FRAGMENTED * state.frozen_parameters / plan.model_parallel
     return TrainingMemory(
@@ -298,6 +303,20 @@ def _at_peak(
         trainable=state.trainable,
         base=base_of(profile, plan, stack) if plan.adapted else "",
     )
+
+
+def _peak(
+    moments: Sequence[tuple[str, _Moment]], staging: float, states: float, reserve: float
+) -> tuple[str, _Moment, float]:
+    """The largest moment with its name, and bytes of blocks that the allocator holds beside it.
+
+    While weights are loaded no states are there, but blocks are a part of all that is on its way.
+    """
+    phase, moment = max(moments, key=lambda named: sum(named[1]))
+    held = reserve * sum(moment)
+    if staging > states and (1 + reserve) * staging - states > sum(moment) + held:
+        return "loading", _Moment(0.0, 0.0, 0.0, staging - states), reserve * staging
+    return phase, moment, held
 
 
 def _weights(

@@ -16,91 +16,61 @@ somebody does. The low end, because a speed that nobody has measured has the wid
 
 from __future__ import annotations
 
-import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from gpusizer.core.messages import Note
 from gpusizer.core.units import SECONDS_PER_HOUR, significant
-from gpusizer.fit.recommendation import SERVER_BOARDS, SPARE_SHARE, computer_of, gpu_notes
+from gpusizer.fit.preference import SPARE_SHARE
+from gpusizer.fit.recommendation import SERVER_BOARDS, Conditions, computer_of
+from gpusizer.fit.speed.rate import Rate
 from gpusizer.gpus.on_offer import why_not_on_offer
 from gpusizer.gpus.purchase import current_day
 from gpusizer.gpus.purpose import training_flops
-from gpusizer.gpus.support import EndedSupport, ended_support
+from gpusizer.gpus.support import ended_support
 from gpusizer.training.fit import TrainingCost, TrainingFit, has_room
-from gpusizer.training.speed import TrainingRate, is_measured
+from gpusizer.training.speed import is_measured
 
 HOURS_OF_A_WEEK = 7 * 24.0
 """A run that takes longer is not recommended: a round figure."""
 
 
-@dataclass(frozen=True, slots=True)
-class TrainingScore:
-    """What a recommendation to train goes by, the weightiest first.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingScore(Conditions):
+    """What a recommendation to train goes by, with the rent of the run.
 
     Attributes:
-        not_on_offer: why it is neither sold nor commonly rented out today, "" where it is.
         trains: 16-bit matrix units and BF16; None when the catalogue does not say.
-        tokens_per_second: of all devices, None when unknown.
         measured: whether training has been measured on GPUs of this class.
-        enough: tokens/s asked for.
         linked: one board, or boards that a fabric joins.
-        computer: as in `fit.recommendation.Score`.
         usd: rent of the run, None when unknown.
         most_usd: the same at the low end of the speed.
     """
 
-    room: bool
-    ended_support: EndedSupport | None
-    not_on_offer: str
-    release_year: int
     trains: bool | None
-    tokens_per_second: float | None
     measured: bool
-    enough: float
     boards: int
     linked: bool
-    computer: str
     usd: float | None
     most_usd: float | None
 
     @property
-    def fast_enough(self) -> bool | None:
-        """Whether it trains as many tokens/s as asked for; None when the speed is unknown."""
-        return None if self.tokens_per_second is None else self.tokens_per_second >= self.enough
-
-    @property
     def key(self) -> tuple[float, ...]:
-        """Sort key, least for the best: what is unknown lies between met and missed."""
-        place = {True: 0.0, None: 1.0, False: 2.0}
-        missed = (not self.room, self.ended_support is not None, bool(self.not_on_offer))
-        return (
-            *map(float, missed),
-            place[self.trains],
-            place[self.fast_enough],
-            float(not self.linked),
-            float(self.computer != ""),
-            math.inf if self.most_usd is None else self.most_usd,
-        )
+        """Sort key, least for the best."""
+        return self._key(self.trains, self.fast_enough, self.linked, cost=self.most_usd)
 
-    def missed(self) -> tuple[Note, ...]:
-        """The conditions that it misses."""
-        missed = gpu_notes(self.room, self.ended_support, self.not_on_offer, self.release_year)
+    def _missed_at_work(self) -> Iterator[Note]:
         if self.trains is False:
-            missed.append(Note("why_no_training"))
-        if self.fast_enough is False:
-            missed.append(Note("why_too_slow", tokens=significant(self.enough)))
+            yield Note("why_no_training")
+        yield from Conditions._missed_at_work(self)
         if not self.linked and self.boards <= SERVER_BOARDS:
-            missed.append(Note("why_pcie", count=self.boards))
-        if self.computer:
-            missed.append(Note(f"why_computer_{self.computer}"))
-        return tuple(missed)
+            yield Note("why_pcie", count=self.boards)
 
     def notes(self) -> tuple[Note, ...]:
         """The conditions that it misses, or a note that it meets them all; then its cost."""
         known = self.fast_enough is not None and self.trains is not None
-        met = Note("why_recommended" if known else "why_recommended_but_speed")
-        return *(self.missed() or (met,)), *self.doubts(), self.cost_note
+        return *self._verdict(known=known), *self.doubts(), self.cost_note
 
     def doubts(self) -> tuple[Note, ...]:
         """A note where the speed, and with it the cost, stands on other classes of GPUs."""
@@ -114,14 +84,10 @@ class TrainingScore:
     def to_json(self) -> dict[str, Any]:
         """The contract's `score` object of a training."""
         return {
-            "room": self.room,
-            "supported": self.ended_support is None,
-            "on_offer": not self.not_on_offer,
+            **Conditions.to_json(self),
             "trains": self.trains,
-            "fast_enough": self.fast_enough,
             "min_tok_s": significant(self.enough),
             "linked": self.linked,
-            "one_computer": not self.computer,
             "measured": self.measured,
             "usd": self.usd,
             "most_usd": self.most_usd,
@@ -130,7 +96,7 @@ class TrainingScore:
 
 def score_training(
     fit: TrainingFit,
-    rate: TrainingRate | None,
+    rate: Rate | None,
     cost: TrainingCost,
     tokens: float,
     min_tok_s: float | None,

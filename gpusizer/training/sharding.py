@@ -94,15 +94,18 @@ def _offloaded(
     """
     states = plan.offload in OFFLOADED_STATES
     weights = plan.offload in _OFFLOADED_WEIGHTS
+    stays_gathered = plan.pipeline_parallel > 1  # whole stages, between micro-batches
     host = 0.0
     if states:
         host += share.optimizer + share.masters
         share = replace(share, optimizer=0.0, masters=0.0)
-    if weights or (states and plan.sharding.startswith("zero")):
+    if (weights and not stays_gathered) or (states and plan.sharding.startswith("zero")):
         host += share.gradients if weights else share.updated
         held = share.gradients if plan.sharding == "zero1" and not weights else 0.0
         share = replace(share, gradients=held, updated=0.0)
-    if weights:
+    if weights and stays_gathered:
+        host += share.weights
+    elif weights:
         host += share.weights
         gathered = max(share.gathered, _fetched(state, shape, plan, stack))
         share = replace(share, weights=0.0, gathered=gathered)
@@ -166,10 +169,11 @@ def _fetched(state: State, shape: TrainedShape, plan: TrainingPlan, stack: Train
     if not plan.adapted:  # a layer's gradient is whole until it is scattered
         whole += shape.layer_parameters * state.compute_width
         if stack.fsdp2 and plan.sharding == "fsdp":  # foreach_reduce copies it into one buffer
-            width = _FP32 if stack.reduces_in_fp32 else state.compute_width
-            whole += shape.layer_parameters * width
+            reduced = _FP32 if stack.reduces_in_fp32 else state.compute_width
+            whole += shape.layer_parameters * reduced
     if plan.pipeline_parallel > 1:  # whole stages stay gathered between micro-batches
-        whole = max(whole, (state.compute_width + _FP32) * shape.parameters)
+        gradients = 0.0 if plan.adapted else _FP32
+        whole = max(whole, (width + gradients) * shape.parameters)
     return whole / plan.model_parallel
 
 

@@ -16,6 +16,7 @@ from typing import Literal
 from gpusizer.core.paths import DATA_DIR
 from gpusizer.core.tables import TableRow, read_table
 from gpusizer.core.units import significant
+from gpusizer.fit.speed.rate import Rate
 from gpusizer.gpus import Gpu
 from gpusizer.training.plan import TrainingPlan
 from gpusizer.training.shape import TrainedShape
@@ -39,19 +40,6 @@ _OFFLOAD_SHARE = {
 }
 _HIDDEN = 0.8  # of the shorter of computing and sending, where a fabric does not need the GPU
 _SMALL_STEP = 512  # tokens of a step whose kernels take as long to launch as to compute
-
-
-@dataclass(frozen=True, slots=True)
-class TrainingRate:
-    """Tokens per second of all GPUs together, with its band."""
-
-    low: float
-    likely: float
-    high: float
-
-    def to_json(self) -> dict[str, float]:
-        """JSON object; tokens per second."""
-        return {"low": self.low, "likely": self.likely, "high": self.high}
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,8 +170,8 @@ def training_rate(
     plan: TrainingPlan,
     stack: TrainingStack,
     gpu: Gpu,
-) -> TrainingRate | None:
-    """Tokens per second of `plan.gpus` of these; None when the GPU's peak is not known."""
+) -> Rate | None:
+    """Tokens per second of `plan.gpus` of these together; None when the GPU's peak is not known."""
     peak = gpu.fp16_flops
     if peak is None:
         return None
@@ -205,4 +193,4 @@ def training_rate(
     likely = tokens * plan.shards * steps
     low, high = 1 - constants.band, 1 + constants.band
     ends = (likely * low, likely, likely * high)
-    return TrainingRate(*map(significant, ends))
+    return Rate(*map(significant, ends))

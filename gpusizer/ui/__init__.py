@@ -10,17 +10,16 @@ import gradio as gr
 from gpusizer.answers.sizer import Sizer
 from gpusizer.text import LANGUAGES, Language
 from gpusizer.ui.answer_cache import AnswerCache
+from gpusizer.ui.answering import Reports
 from gpusizer.ui.answers import Answers, ForVisitor
-from gpusizer.ui.endpoints import CONCURRENCY, register_endpoints
+from gpusizer.ui.endpoints import register_endpoints
 from gpusizer.ui.handlers import Handlers
 from gpusizer.ui.monitor import Monitor
 from gpusizer.ui.page import build_endpoints_page, build_page, sign_in_button
 from gpusizer.ui.presenters.frame import ENDPOINTS_PATH
 from gpusizer.ui.presenters.words import Words
 from gpusizer.ui.sample import Stored, no_snapshot, sample_answer
-
-_MAX_WAITING = 256
-"""Calls that wait in the queue of a page or of the endpoints; more are refused."""
+from gpusizer.ui.served_blocks import ServedBlocks
 
 FAMOUS = (
     "meta-llama/Llama-3.1-8B-Instruct",
@@ -75,9 +74,12 @@ def build_application(
     """
     examples = choose_examples(embedded_ids)
     sample = sample_answer(sizer, examples[0], stored) if examples else None
+    reports = Reports()
     pages = {
         language: _build_page(
-            Handlers(sizer, for_visitor, language, examples, sample), examples, sign_in=sign_in
+            Handlers(sizer, for_visitor, language, examples, sample, reports),
+            examples,
+            sign_in=sign_in,
         )
         for language in LANGUAGES
     }
@@ -90,21 +92,22 @@ def build_application(
 def _build_page(handlers: Handlers, examples: Sequence[str], *, sign_in: bool) -> gr.Blocks:
     button = sign_in_button(handlers.words) if sign_in else None
     page: gr.Blocks
-    with gr.Blocks(title=handlers.words("document_title")) as page:
+    with ServedBlocks(title=handlers.words("document_title")) as page:
         build_page(page, handlers.words.language, handlers, examples, button)
-    page.queue(default_concurrency_limit=CONCURRENCY, max_size=_MAX_WAITING)
     return page
 
 
 def _build_endpoints(answers: Answers, monitor: Monitor, *, sign_in: bool) -> gr.Blocks:
     button = sign_in_button(Words(LANGUAGES[0])) if sign_in else None
     endpoints: gr.Blocks
-    with gr.Blocks(title="gpusizer") as endpoints:
+    with ServedBlocks(title="gpusizer") as endpoints:
         pass  # `/` is the English page
     with endpoints.route("endpoints", f"/{ENDPOINTS_PATH}", show_in_navbar=False):
         register_endpoints(answers, monitor.metrics)
         build_endpoints_page(button)
-    endpoints.queue(default_concurrency_limit=CONCURRENCY, max_size=_MAX_WAITING)
+    for listener in endpoints.fns.values():
+        if str(listener.api_name).startswith("_"):  # the login button's, for the page alone
+            listener.api_visibility = "undocumented"
     return endpoints
 
 

@@ -8,17 +8,13 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import Any, Protocol
+from typing import Any
 
 from cachetools import LRUCache
 
-from gpusizer.answers.models_for.models_request import ModelsRequest
-from gpusizer.answers.request import CompareRequest, ListingRequest, SizeRequest
 from gpusizer.answers.sizer import Sizer
-from gpusizer.answers.trainer import train
-from gpusizer.answers.training_request import TrainingRequest
+from gpusizer.answers.use_cases import USE_CASES, Fields
 from gpusizer.core.errors import ModelUnreadable
-from gpusizer.core.messages import Say
 from gpusizer.core.paths import code_version, data_version
 from gpusizer.core.printable import without_surrogates
 from gpusizer.core.request_model import RequestModel
@@ -27,7 +23,6 @@ from gpusizer.hub.snapshot import Fetch, RepoSnapshot
 from gpusizer.text import Language, say_note
 
 Json = dict[str, Any]
-Fields = Mapping[str, Any]
 
 _MAX_BYTES = 16_000_000
 """Memory of the answers in the cache; one takes 2,000 to 60,000 bytes, compressed."""
@@ -35,30 +30,6 @@ _ENTRY_BYTES = 1_500
 """What an entry takes beside its answer: keys, versions and Python's objects, as measured."""
 _LEVEL = 6
 """Compression of an answer: a millisecond for 80 kB, a tenth of which is left."""
-
-
-class _Answered(Protocol):
-    def to_json(self, say: Say) -> Json: ...
-
-
-@dataclass(frozen=True, slots=True)
-class _Question:
-    """The model of a request, and the use case that answers it."""
-
-    request: type[RequestModel]
-    answer: Callable[[Sizer, Fields], _Answered]
-
-
-QUESTIONS: Mapping[str, _Question] = {
-    "size": _Question(SizeRequest, lambda sizer, fields: sizer.size(fields)),
-    "train": _Question(
-        TrainingRequest, lambda sizer, fields: train(sizer.fetch, sizer.catalogue, fields)
-    ),
-    "compare": _Question(CompareRequest, lambda sizer, fields: sizer.compare(fields)),
-    "models-for": _Question(ModelsRequest, lambda sizer, fields: sizer.models_for(fields)),
-    "gpus": _Question(ListingRequest, lambda sizer, fields: sizer.gpus(fields)),
-}
-"""Every question by the name of its command, in the order of docs/contract.md."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +66,7 @@ class Answer:
 
 def answer_for_one(sizer: Sizer, question: str, fields: Fields, language: Language) -> Answer:
     """Answer for the visitor with whose rights `sizer` reads. Raises any GpusizerError."""
-    text = _text(sizer, question, fields, language)
+    text = _text(sizer, question, USE_CASES[question].request.from_fields(fields), language)
     return Answer(gzip.compress(text, _LEVEL), sha256(text).hexdigest(), is_public=False)
 
 
@@ -132,7 +103,7 @@ class AnswerCache:
 
     def answer(self, question: str, fields: Fields, language: Language = "en") -> Answer:
         """Answer a question anonymously. Raises any GpusizerError, as the Sizer does."""
-        request = QUESTIONS[question].request.from_fields(fields)
+        request = USE_CASES[question].request.from_fields(fields)
         # A digest, because a request takes more memory than its compressed answer.
         key = sha256(f"{question} {request!r} {language}".encode()).hexdigest()
         with self._lock:
@@ -141,7 +112,7 @@ class AnswerCache:
         if entry is not None and reads.find_again(entry.readings):
             self._on_lookup("hit")
             return entry.answer
-        text = _text(self._sizer.reading(reads), question, fields, language)
+        text = _text(self._sizer.reading(reads), question, request, language)
         asks_more = getattr(request, "quantized_repos", "") or getattr(request, "live", False)
         is_kept = reads.are_complete and not asks_more
         about = f"{key} {sorted(reads.versions)}" if is_kept else text.decode()
@@ -244,8 +215,8 @@ def _version_of(snapshot: RepoSnapshot) -> str:
     return sha256(facts.encode()).hexdigest()
 
 
-def _text(sizer: Sizer, question: str, fields: Fields, language: Language) -> bytes:
+def _text(sizer: Sizer, question: str, request: RequestModel, language: Language) -> bytes:
     """The answer's JSON text."""
-    report = QUESTIONS[question].answer(sizer, fields)
+    report = USE_CASES[question].answer(sizer, request)
     answer = without_surrogates(report.to_json(lambda note: say_note(note, language)))
     return json.dumps(answer, ensure_ascii=False, separators=(",", ":")).encode()

@@ -1,17 +1,23 @@
-"""The page's calls of the Sizer: one report, its tiers, and cards to compare."""
+"""The page's questions: one study of a model, asked for a report, its tiers, cards and pictures."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+
+from cachetools import LRUCache
 
 from gpusizer.answers.comparison import ComparedGpu, Comparison
 from gpusizer.answers.figures.pictures import Pictures, pictures_of
+from gpusizer.answers.question import Question
 from gpusizer.answers.report import EstimateRow, Report
+from gpusizer.answers.request import CompareRequest, SizeRequest
 from gpusizer.answers.sizer import Sizer
 from gpusizer.core.errors import InvalidRequest
+from gpusizer.fit.ranking import describe
+from gpusizer.hub.snapshot import RepoSnapshot
 from gpusizer.ui.choices import Tier, best_of_each_kind
 from gpusizer.ui.page_state import PageState
 from gpusizer.ui.picked_memory import on_possible_gpus
@@ -25,12 +31,39 @@ _TIERS = (
 """Name of a tier, quantizations that people mean by it, and range of bits of its checkpoints."""
 
 
+_KEPT_REPORTS = 8
+"""Reports that a process keeps; one of all GPUs takes about 2 MB."""
+
+
 @dataclass(frozen=True, slots=True)
 class PageAnswer:
     """The content of a page about a model: a report that ranks every GPU, and its tiers."""
 
+    question: Question
     report: Report
     tiers: tuple[Tier, ...]
+
+
+class Reports:
+    """The last reports about models, shared by the visitors of a process.
+
+    Every question reads its repository with the visitor's rights first. A report is taken from here
+    only where that gave the same snapshot.
+    """
+
+    def __init__(self) -> None:
+        self._kept: LRUCache[SizeRequest, tuple[RepoSnapshot, Report]] = LRUCache(_KEPT_REPORTS)
+        self._lock = threading.Lock()
+
+    def report(self, sizer: Sizer, question: Question) -> Report:
+        """The report of a studied question. Raises any GpusizerError."""
+        with self._lock:
+            snapshot, report = self._kept.get(question.request, (None, None))
+        if report is None or snapshot != question.snapshot:
+            report = sizer.report(question)
+            with self._lock:
+                self._kept[question.request] = (question.snapshot, report)
+        return report
 
 
 def remembering(sizer: Sizer) -> Sizer:
@@ -38,60 +71,71 @@ def remembering(sizer: Sizer) -> Sizer:
     return sizer.reading(cache(sizer.fetch))
 
 
-def answer(sizer: Sizer, state: PageState) -> PageAnswer:
+def question_of(sizer: Sizer, state: PageState, top: int = 0) -> Question:
+    """Study the question of a page; its ranking has `top` GPUs, or all for 0. Raises any
+    GpusizerError."""
+    fields = {**state.about_every_gpu.fields, "top": top}
+    return sizer.question(SizeRequest.from_fields(fields))
+
+
+def answer(sizer: Sizer, state: PageState, reports: Reports | None = None) -> PageAnswer:
     """Answer the question of a page. Raises any GpusizerError."""
-    report = rank(sizer, state)
-    return PageAnswer(report, _tiers(sizer, state, report))
+    question = question_of(sizer, state)
+    report = (reports or Reports()).report(sizer, question)
+    return PageAnswer(question, report, _tiers(sizer, question, report))
 
 
-def pictures(sizer: Sizer, state: PageState) -> Pictures:
+def pictures(sizer: Sizer, state: PageState, reports: Reports | None = None) -> Pictures:
     """Return the data of pictures of a report and the picked GPUs. Raises any GpusizerError."""
-    report = rank(sizer, state)
-    compared = _picked(sizer, state)
+    question = question_of(sizer, state)
+    report = (reports or Reports()).report(sizer, question)
+    compared = _picked(sizer, state, question)
     boards = [(item.gpu, item.count or 1) for item in compared]
     fits = [item.ranked.fit for item in compared if item.ranked is not None]
-    return pictures_of(report, shown_rows(report.estimates), boards, fits)
+    return pictures_of(question.study, report, shown_rows(report.estimates), boards, fits)
 
 
-def _picked(sizer: Sizer, state: PageState) -> Sequence[ComparedGpu]:
+def _picked(sizer: Sizer, state: PageState, question: Question) -> Sequence[ComparedGpu]:
     """Compare the picked GPUs with the model, or without it where one of them cannot run it."""
     try:
-        compared = compare(sizer, state)
+        compared = compare(sizer, state, question)
     except InvalidRequest:
-        compared = sizer.compare({"gpus": list(state.gpus or ())})
+        gpus = {"gpus": list(state.gpus or ())}
+        compared = sizer.compare(CompareRequest.from_fields(gpus))
     return compared.items if compared else ()
 
 
 def rank(sizer: Sizer, state: PageState, top: int = 0) -> Report:
     """Return the report with the first `top` GPUs, or all for 0. Raises any GpusizerError."""
-    return sizer.size({**state.about_every_gpu.fields, "top": top})
+    return sizer.report(question_of(sizer, state, top))
 
 
-def compare(sizer: Sizer, state: PageState) -> Comparison | None:
-    """Compare the picked GPUs; None when no GPU is picked. Raises any GpusizerError."""
+def compare(sizer: Sizer, state: PageState, question: Question | None = None) -> Comparison | None:
+    """Compare the picked GPUs; None when no GPU is picked. Raises any GpusizerError.
+
+    `question` is the page's own, where it has been studied.
+    """
     if not state.gpus:
         return None
     state, _ = on_possible_gpus(state, sizer.catalogue)
-    fields: dict[str, Any] = {**state.fields, "gpus": list(state.gpus or ())}
-    return sizer.compare(fields)
+    request = CompareRequest.from_fields({**state.fields, "gpus": list(state.gpus or ())})
+    if question is None:
+        return sizer.compare(request)
+    return sizer.compared(question.asking(request), request.compared)
 
 
-def _tiers(sizer: Sizer, state: PageState, report: Report) -> tuple[Tier, ...]:
+def _tiers(sizer: Sizer, question: Question, report: Report) -> tuple[Tier, ...]:
     tiers = []
     for name, tier_slugs, bits_above, up_to in _TIERS:
         rows = [row for row in report.estimates if _belongs(row, tier_slugs, bits_above, up_to)]
         rows = _one_file(rows, int(name), (report.profile.variant or "").lower())
         if rows:
-            slugs = [row.estimate.quant.slug for row in rows]
-            fields = {
-                **state.about_every_gpu.fields,
-                "quant": slugs,
-                "rank_by": "smallest",
-                "top": 0,
-            }
-            fields["requests_per_second"] = None  # the plan is the report's
-            best = best_of_each_kind(sizer.size(fields).ranking)
-            tiers.append(Tier(name, _shown(rows), best))
+            slugs = {row.estimate.quant.slug for row in rows}
+            pairs = [pair for pair in question.selection.shown if pair[0].slug in slugs]
+            study, candidates = sizer.smallest(question, pairs)
+            best = best_of_each_kind(candidates)
+            places = {kind: describe(study, found.way, rank=1) for kind, found in best.items()}
+            tiers.append(Tier(name, _shown(rows), places))
     return tuple(tiers)
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gpusizer.answers.sizer import Sizer
+from gpusizer.answers.use_cases import Fields
 from gpusizer.core.work_turns import TURNS
 from gpusizer.hub.snapshot import Fetch
 from gpusizer.text import Language
-from gpusizer.ui.answer_cache import Answer, AnswerCache, Fields, answer_for_one
+from gpusizer.ui.answer_cache import Answer, AnswerCache, answer_for_one
 
 ForVisitor = Callable[[str], Fetch]
 """Takes a visitor's Hub token and returns a fetcher that reads with that visitor's rights."""

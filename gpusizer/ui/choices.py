@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from gpusizer.answers.report import EstimateRow
-from gpusizer.fit.fit import Verdict
+from gpusizer.fit.policies import RankedCandidate
 from gpusizer.fit.ranking import Ranked
+from gpusizer.fit.verdict import Verdict
 from gpusizer.gpus import Gpu
 
 MAX_PICKS = 4
@@ -44,15 +45,16 @@ KINDS: dict[str, Callable[[Gpu], bool]] = {
 """Kinds of hardware for which a tier names the best boards."""
 
 
-def best_of_each_kind(ranking: Iterable[Ranked]) -> dict[str, Ranked]:
+def best_of_each_kind(candidates: Iterable[RankedCandidate]) -> dict[str, RankedCandidate]:
     """Choose for each kind the fewest, smallest and fastest boards that surely hold the model."""
-    best: dict[str, Ranked] = {}
-    for item in ranking:
-        if item.fit.verdict is not Verdict.FITS or not _familiar(item.fit.gpu):
+    best: dict[str, RankedCandidate] = {}
+    for candidate in candidates:
+        gpu = candidate.way.gpu
+        if candidate.way.verdict is not Verdict.FITS or not _familiar(gpu):
             continue
         for kind, belongs in KINDS.items():
-            if belongs(item.fit.gpu) and _better(item, best.get(kind)):
-                best[kind] = item
+            if belongs(gpu) and _better(candidate, best.get(kind)):
+                best[kind] = candidate
     return best
 
 
@@ -60,15 +62,15 @@ def _familiar(gpu: Gpu) -> bool:
     return gpu.status in _ON_SALE and gpu.release_year >= _OLDEST_YEAR
 
 
-def _better(item: Ranked, best: Ranked | None) -> bool:
-    return best is None or _effort(item) < _effort(best)
+def _better(candidate: RankedCandidate, best: RankedCandidate | None) -> bool:
+    return best is None or _effort(candidate) < _effort(best)
 
 
-def _effort(item: Ranked) -> tuple[float, ...]:
+def _effort(candidate: RankedCandidate) -> tuple[float, ...]:
     """Sort key: fewest boards, an engine made for serving, the smallest label, then the fastest."""
-    count, gpu, engine = item.fit.count, item.fit.gpu, item.fit.estimate.engine.slug
-    speed = item.decode.likely if item.decode else 0.0
-    return (count, engine == "transformers", gpu.memory_marketing_gb, -speed)
+    way = candidate.way
+    able, label = way.estimate.engine.abilities, way.gpu.memory_marketing_gb
+    return (way.boards, able.launches_kernels, label, -(candidate.speed or 0.0))
 
 
 def smallest(tiers: Sequence[Tier]) -> tuple[Tier, Ranked] | None:

@@ -10,9 +10,9 @@ from typing import Any
 import gradio as gr
 
 from gpusizer.answers.request_docs import FieldDescription, described_fields
+from gpusizer.answers.use_cases import USE_CASES
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.request_model import RequestModel
-from gpusizer.ui.answer_cache import QUESTIONS
 
 Json = dict[str, Any]
 Call = Callable[[dict[str, Any], gr.OAuthToken | None], Json]
@@ -49,7 +49,7 @@ class Endpoint:
     @property
     def request(self) -> type[RequestModel]:
         """Model of the request, whose fields are parameters or entries of `options`."""
-        return QUESTIONS[self.command].request
+        return USE_CASES[self.command].request
 
     @property
     def fields(self) -> tuple[FieldDescription, ...]:

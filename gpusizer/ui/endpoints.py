@@ -12,6 +12,7 @@ from gradio.events import api
 from gpusizer.answers.report import error_json
 from gpusizer.answers.sizer import Sizer
 from gpusizer.core.errors import GpusizerError
+from gpusizer.memory.engines import LLAMA_CPP, VLLM
 from gpusizer.text import say_error
 from gpusizer.ui.answers import Answers, ForVisitor
 from gpusizer.ui.endpoint import Endpoint, Json
@@ -65,7 +66,7 @@ COMPARE_GPUS = Endpoint(
     summary="GPUs side by side; with a model also fit, speed and price on each.",
     parameters=("gpus", "model", "quant", "context", "concurrency"),
     needed=("gpus",),
-    example='{"engine": "vllm"}',
+    example=f'{{"engine": "{VLLM.slug}"}}',
 )
 MODELS_FOR_GPU = Endpoint(
     name="models_for_gpu",
@@ -77,7 +78,7 @@ MODELS_FOR_GPU = Endpoint(
         *("license", "live"),
     ),
     needed=("gpu",),
-    example='{"engine": "llama.cpp"}',
+    example=f'{{"engine": "{LLAMA_CPP.slug}"}}',
 )
 PUBLIC = (SIZE_MODEL, TRAIN_MODEL, LIST_GPUS, COMPARE_GPUS, MODELS_FOR_GPU)
 """All endpoints, in the order of the documentation."""

@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
+from urllib.parse import parse_qsl
+from uuid import uuid4
 
 import gradio as gr
 
 from gpusizer.answers.comparison import Comparison
 from gpusizer.answers.model_card.own_terms import terms_of
+from gpusizer.answers.question import Question
 from gpusizer.answers.report import Report
 from gpusizer.answers.sizer import Sizer
 from gpusizer.core.errors import GpusizerError
+from gpusizer.fit.machine_words import split_machines
 from gpusizer.gpus import saved_gpus
 from gpusizer.hub.reading_steps import OnStep, watched
 from gpusizer.text import Language
-from gpusizer.ui.answering import PageAnswer, answer, compare, pictures, rank, remembering
+from gpusizer.ui.answering import PageAnswer, Reports, answer, compare, pictures, rank, remembering
 from gpusizer.ui.answers import ForVisitor
+from gpusizer.ui.asked import START, FormCall, Shown, wishes_of
 from gpusizer.ui.attempts import RANKED, Outputs, attempt
 from gpusizer.ui.choices import MAX_PICKS, default_gpus
 from gpusizer.ui.endpoints import with_rights
 from gpusizer.ui.other_tabs import Questions
+from gpusizer.ui.own_fields import OWN_FIELDS
 from gpusizer.ui.own_outputs import own_outputs
 from gpusizer.ui.page_state import FORM_FIELDS, PageState
 from gpusizer.ui.picked_memory import on_possible_gpus
@@ -46,29 +53,9 @@ from gpusizer.ui.presenters.words import Words
 from gpusizer.ui.reading import Reading, told
 from gpusizer.ui.tab_examples import comparisons
 
-_FORM = 1 + len(FORM_FIELDS)  # the model, and the other fields of the form
-_SKIP: Outputs = (gr.skip(),) * (_FORM + 8)
 _TABS = ("size", "compare", "train", "reverse", "catalogue", "know", "log")
-
-
-@dataclass(frozen=True, slots=True)
-class _Filled:
-    """Values for the components that an address fills: the open tab, and those of each tab."""
-
-    tab: str
-    size: Outputs = _SKIP
-    compare: Outputs = _SKIP[:4]
-    train: Outputs = _SKIP[:8]
-    reverse: Outputs = _SKIP[:10]
-    catalogue: Outputs = _SKIP[:2]
-    accuracy: Outputs = _SKIP[:1]
-
-    @property
-    def outputs(self) -> Outputs:
-        """Values in the page's order."""
-        tabs = gr.skip() if self.tab == "size" else gr.Tabs(selected=self.tab)
-        fields = (*self.size, *self.compare, *self.train, *self.reverse)
-        return (tabs, *fields, *self.catalogue, *self.accuracy)
+_MAX_PICK_CHARS = 300
+_MAX_MODEL_CHARS = 300
 
 
 class Handlers:
@@ -81,12 +68,14 @@ class Handlers:
         language: Language,
         examples: Sequence[str],
         sample: PageAnswer | None = None,
+        reports: Reports | None = None,
     ) -> None:
         self.words = Words(language)
         self._sizer = sizer
         self._for_visitor = for_visitor
         self._examples = tuple(examples)
         self._sample = sample
+        self._reports = reports or Reports()
         self.questions = Questions(sizer, for_visitor, self.words)
 
     def _of(self, token: gr.OAuthToken | None) -> Sizer:
@@ -112,139 +101,127 @@ class Handlers:
         """Return the names that the field for adding a GPU suggests."""
         return gpu_names_html([gpu.name for gpu in self._sizer.catalogue.gpus])
 
-    def ask(
-        self,
-        token: gr.OAuthToken | None,
-        profile: gr.OAuthProfile | None,
-        query: str,
-        model: str,
-        *form: object,
-    ) -> Iterator[Outputs]:
-        """Answer the question in the form; picked GPUs stay as long as the model stays."""
-        before = PageState.from_query(query)
-        question = PageState.from_form(model, *form)
-        gpus = before.gpus if before.model == question.model else self._saved(profile)
-        yield from self._show(replace(question, rank_by=before.rank_by, gpus=gpus), token)
+    def load(self, search: str, moved: str) -> Shown:
+        """Open the tab that an address names, fill its fields, and have it answered.
 
-    def choose(
-        self,
-        token: gr.OAuthToken | None,
-        profile: gr.OAuthProfile | None,
-        event: gr.EventData,
-        model: str,
-        *form: object,
-    ) -> Iterator[Outputs]:
-        """Answer for the example that was clicked; a draft model is another's."""
-        state = PageState.from_form(event.model, *form)
-        state = replace(state, gpus=self._saved(profile), draft_model="", acceptance_rate="")
-        yield from self._show(state, token)
-
-    def load(
-        self,
-        request: gr.Request,
-        token: gr.OAuthToken | None = None,
-        profile: gr.OAuthProfile | None = None,
-    ) -> Iterator[Outputs]:
-        """Open the tab that the address names, and answer the question in its query string."""
-        address = dict(request.query_params)
-        state = PageState.from_query(str(request.query_params))
+        `search` is the address' query string; `moved` is "" when the page opens and something else
+        when the visitor goes back or forward to the address.
+        """
+        query = search.removeprefix("?")
+        state, address = PageState.from_query(query), dict(parse_qsl(query))
         only_gpus = bool(state.gpus) and not state.model
-        if state.gpus is None:
-            state = replace(state, gpus=self._saved(profile))
         tab = state.tab if state.tab in _TABS else "compare" if only_gpus else "size"
-        own = own_outputs(state)
-        for filled in self._answered(_Filled(tab), state, address, token):
-            yield *filled.outputs, *own
-            own = (gr.skip(),) * len(own)  # the visitor may have begun to type
-
-    def _answered(
-        self,
-        filled: _Filled,
-        state: PageState,
-        address: Mapping[str, str],
-        token: gr.OAuthToken | None,
-    ) -> Iterator[_Filled]:
-        """Yield the values for the open tab: its fields, what is told meanwhile, its answer."""
-        tab = filled.tab
+        shown: Shown = {}
+        if moved or tab != "size":
+            shown["tabs"] = gr.Tabs(selected=tab)
+        if moved or any(getattr(state, name) for name in OWN_FIELDS):
+            shown |= own_outputs(state)
         if tab == "catalogue":
-            yield replace(filled, catalogue=self.questions.catalogue())
+            shown |= self.questions.catalogue()
         elif tab == "know":
-            yield replace(filled, accuracy=(self.questions.accuracy(),))
-        elif tab == "compare":
-            for outputs in self._compared(state, token):
-                yield replace(filled, compare=(state.model, *outputs))
-        elif tab == "reverse" and address.get("gpu"):
-            for outputs in self.questions.models_for_again(address):
-                yield replace(filled, reverse=outputs)
-        elif tab == "train" and state.model:
-            for outputs in self.questions.train_again(address, token):
-                yield replace(filled, train=outputs)
-        elif tab == "size" and state.model:
-            for outputs in self._show(state, token):
-                yield replace(filled, size=outputs)
+            shown["know.errors"] = self.questions.accuracy()
+        elif tab != "log":
+            fields = self._form(tab, state, address)
+            if moved or tab == "compare" or fields.get("gpu" if tab == "reverse" else "model"):
+                shown |= {f"{tab}.{name}": value for name, value in fields.items()}
+                shown[f"{tab}.again"] = f"load{uuid4().hex}"
+        return shown
+
+    def _form(self, tab: str, state: PageState, address: Mapping[str, str]) -> Shown:
+        """Return the values of a tab's form for an address."""
+        if tab == "size":
+            return {name: state.form[name] for name in ("model", *FORM_FIELDS)}
+        if tab == "compare":
+            return {"model": state.model}
+        shown = self.questions.training_fields if tab == "train" else self.questions.models_fields
+        return shown(address)
+
+    def ask(self, asked: FormCall) -> Iterator[Shown]:
+        """Answer the question in the form; other orders and GPUs change their parts of an answer.
+
+        GPUs that are picked stay as long as the model stays.
+        """
+        before = PageState.from_query(asked.query)
+        state = self._question(before, asked)
+        if not state.model and asked.last("ask") is None:
+            yield START if asked.query and asked.last("load") is not None else {}
+        elif asked.insists or state.about_no_place != before.about_no_place:
+            yield from self._show(state, asked)
         else:
-            yield filled
+            yield self._changed(before, state, asked)
+
+    def _question(self, before: PageState, asked: FormCall) -> PageState:
+        """Return the question of the size tab without the GPUs that are picked just now."""
+        address, example = asked.last("load"), asked.last("model")
+        state = before
+        if address is not None:
+            state = PageState.from_query(address.removeprefix("?"))
+        elif not before.shows(asked.fields):
+            state = replace(before.stating(asked.fields), as_card="")
+        if example is not None:  # a draft model is another's
+            state = replace(state, model=example[:_MAX_MODEL_CHARS], draft_model="")
+            state = replace(state, acceptance_rate="")
+        if address is None and state.model != before.model:
+            state = replace(state, gpus=None, filled="")
+        saved = self._saved(asked.profile)
+        if state.gpus is None and saved:
+            state = state.picking(saved)
+        return replace(state, rank_by=asked.last("rank") or state.rank_by)
+
+    def _changed(self, before: PageState, state: PageState, asked: FormCall) -> Shown:
+        """Return the parts of an answer that another order and other GPUs change."""
+        sizer, shown = remembering(self._of(asked.token)), Shown()
+        if state.rank_by != before.rank_by:
+            shown |= self._ranked(sizer, state)
+        if any(asked.about_gpus):
+            shown |= self._repicked(sizer, state, asked)
+        return shown
 
     @property
     def no_cards(self) -> str:
         """The comparison's markup before a GPU is picked."""
         return self._no_cards()
 
-    def compare_for(
-        self, token: gr.OAuthToken | None, query: str, model: object, *own: object
-    ) -> Iterator[Outputs]:
-        """Compare the picked GPUs with another model, or without one."""
-        state = replace(PageState.from_query(query), model=str(model).strip()).with_own(own)
-        yield from self._compared(state, token)
+    def compare_for(self, asked: FormCall) -> Iterator[Shown]:
+        """Compare the picked GPUs with a model, or without one.
 
-    def _compared(self, state: PageState, token: gr.OAuthToken | None) -> Iterator[Outputs]:
-        """Yield the status "reading" and its steps where a model is read, then the cards."""
-        if not (state.model and state.gpus):
-            yield "", *self._cards(self._of(token), state)
-            return
-        reading = Reading(partial(self._read_and_compare, self._of(token), state))
-        for status in told(reading, state.model, self.words):
-            yield status, *_SKIP[:2]
-        yield "", *reading.result
+        Where a model is read, yields the status "reading" and its steps first.
+        """
+        before, address = PageState.from_query(asked.query), asked.last("load")
+        state = before.stating(asked.fields)
+        if address is not None:
+            state = PageState.from_query(address.removeprefix("?"))
+            saved = self._saved(asked.profile)
+            state = state.picking(saved) if state.gpus is None and saved else state
+        if state == before and not asked.wishes:
+            yield {}
+        elif not (state.model and (state.gpus or any(asked.about_gpus))):
+            yield {"status": "", **self._repicked(self._of(asked.token), state, asked)}
+        else:
+            reading = Reading(partial(self._read_and_compare, state, asked))
+            for status in told(reading, state.model, self.words):
+                yield {"status": status}
+            yield {"status": "", **reading.result}
 
-    def _read_and_compare(self, sizer: Sizer, state: PageState, on_step: OnStep) -> Outputs:
-        return self._cards(sizer.reading(watched(sizer.fetch, on_step)), state)
+    def _read_and_compare(self, state: PageState, asked: FormCall, on_step: OnStep) -> Shown:
+        sizer = self._of(asked.token)
+        return self._repicked(sizer.reading(watched(sizer.fetch, on_step)), state, asked)
 
-    def pick(
-        self, token: gr.OAuthToken | None, query: str, event: gr.EventData, *own: object
-    ) -> Outputs:
-        """Add a GPU to the comparison."""
-        state = PageState.from_query(query).with_own(own)
-        gpu, picks = str(event.gpu)[:100].replace(",", " "), state.gpus or ()
-        if gpu not in picks and len(picks) >= MAX_PICKS:
-            full = self.words("cards.full", count=MAX_PICKS)
-            return self._cards(self._of(token), state, full)
-        return self._repicked(state, (*picks, gpu), token)
-
-    def drop(
-        self, token: gr.OAuthToken | None, query: str, event: gr.EventData, *own: object
-    ) -> Outputs:
-        """Remove a GPU from the comparison."""
-        state = PageState.from_query(query).with_own(own)
-        remaining = [gpu for gpu in state.gpus or () if gpu != event.gpu]
-        return self._repicked(state, remaining, token)
-
-    def rank(self, query: str, event: gr.EventData, token: gr.OAuthToken | None = None) -> Outputs:
+    def _ranked(self, sizer: Sizer, state: PageState) -> Shown:
         """Rank by another policy, and name its first place in the headline."""
-        state = replace(PageState.from_query(query), rank_by=str(event.order))
-        sizer = remembering(self._of(token))
-        result = attempt(lambda: answer(sizer, state))
+        result = attempt(lambda: answer(sizer, state, self._reports))
         if isinstance(result, GpusizerError):
-            panel = error_html(result, (), self.words)
-            return gr.skip(), panel, gr.update(visible=False), query
-        return self._first(result, state), *self._ranking(result.report), state.query
+            panel, hidden = error_html(result, (), self.words), gr.update(visible=False)
+            return {"ranking": panel, "ranked": hidden}
+        first = self._first(result, state)
+        return {"answer": first, **self._ranking(result.report), "query": state.query}
 
     def draw(self, query: str, token: gr.OAuthToken | None = None) -> Outputs:
         """Draw the pictures of a query; return it with them."""
         state, sizer = PageState.from_query(query), remembering(self._of(token))
-        result = attempt(lambda: pictures(sizer, state))
+        result = attempt(lambda: pictures(sizer, state, self._reports))
         if isinstance(result, GpusizerError):  # then without GPUs: one of them may be unknown
-            result = attempt(lambda: pictures(sizer, state.picking(())))
+            result = attempt(lambda: pictures(sizer, state.picking(()), self._reports))
         shown_pictures = None if isinstance(result, GpusizerError) else result
         return query, *pictures_outputs(shown_pictures, self.words)
 
@@ -254,41 +231,41 @@ class Handlers:
             return (gr.skip(),) * PICTURES
         return self.draw(query, token)
 
-    def share(self, query: str, event: gr.EventData, token: gr.OAuthToken | None = None) -> str:
-        """Return the page's answer as a file for the browser to save, "" where there is none."""
+    def share(self, query: str, wishes: str, token: gr.OAuthToken | None = None) -> str:
+        """Return the page's answer as files for the browser to save, those that were asked for."""
         state = PageState.from_query(query)
+        kinds = dict.fromkeys(wish.value for wish in wishes_of(wishes) if wish.kind == "take")
         report = attempt(lambda: rank(self._of(token), state, RANKED))
         if isinstance(report, GpusizerError):
             return ""
-        file = download(report, str(event.kind), self.words)
-        return "" if file is None else file.to_json()
+        files = [download(report, kind, self.words) for kind in kinds]
+        return json.dumps([file.fields for file in files if file is not None])
 
-    def _show(self, state: PageState, token: gr.OAuthToken | None) -> Iterator[Outputs]:
+    def _show(self, state: PageState, asked: FormCall) -> Iterator[Shown]:
         """Yield the status "reading" and its steps, then the answer or the error."""
-        reading = Reading(partial(_read_and_answer, self._of(token), state))
-        form: Outputs = state.form
+        example = asked.last("model") is not None
+        reading = Reading(partial(_read_and_answer, self._of(asked.token), state, self._reports))
+        form: Shown = state.form if example else {}
         for status in told(reading, state.model, self.words):
-            yield (*form, status, *_SKIP[_FORM + 1 :])
-            form = _SKIP[:_FORM]
+            yield {**form, "status": status}
+            form = {}
         sizer, result = reading.result
-        hidden = gr.update(visible=False)
         if isinstance(result, GpusizerError):
             panel = error_html(result, self._examples[:3], self.words)
-            yield (*_SKIP[:_FORM], "", panel, "", "", hidden, "", hidden, state.query)
+            texts = dict.fromkeys(("status", "cards", "memory", "ranking"), "")
+            parts = dict.fromkeys(("pictures", "ranked"), gr.update(visible=False))
+            yield {**texts, **parts, "answer": panel, "query": state.query}
             return
         if state.gpus is None:
-            state = state.picking(default_gpus(result.report.ranking))
-        cards, query = self._cards(sizer, state)
-        yield (
-            *_SKIP[:_FORM],
-            "",
-            self._first(result, state),
-            cards,
-            memory_html(result.report, self.words),
-            gr.update(visible=True),
-            *self._ranking(result.report),
-            query,
-        )
+            state = state.filling(default_gpus(result.report.ranking))
+        yield {
+            "status": "",
+            "answer": self._first(result, state),
+            "memory": memory_html(result.report, self.words),
+            "pictures": gr.update(visible=True),
+            **self._ranking(result.report),
+            **self._repicked(sizer, state, asked, result.question),
+        }
 
     def _first(self, result: PageAnswer, state: PageState) -> str:
         """Return the answer, what the author says, and the facts."""
@@ -298,38 +275,49 @@ class Handlers:
         said = model_card_html(card, self.words, as_author)
         return join((answer_html(result, self.words), said, facts_html(profile, self.words)))
 
-    def _ranking(self, report: Report) -> Outputs:
+    def _ranking(self, report: Report) -> Shown:
         """Return the ranking's heading and its grid."""
         rows = ranking_grid(report, self.words).value(RANKING_COLUMNS, self.words)
         grid = gr.update(value=rows, visible=bool(report.ranking))
         plan = serving_plan_html(report.serving_plan, self.words)
-        return join((plan, ranking_html(report, self.words))), grid
+        return {"ranking": join((plan, ranking_html(report, self.words))), "ranked": grid}
 
     def _repicked(
-        self, before: PageState, gpus: Iterable[str], token: gr.OAuthToken | None
-    ) -> Outputs:
-        """Return cards for other GPUs; if one is unknown, the former cards and a message."""
-        after, sizer = before.picking(gpus), remembering(self._of(token))
-        result = attempt(lambda: compare(sizer, after))
-        if isinstance(result, GpusizerError):
-            return self._cards(sizer, before, self.words.error(result))
-        return self._shown(result, after)
+        self, sizer: Sizer, before: PageState, asked: FormCall, question: Question | None = None
+    ) -> Shown:
+        """Return the cards of a state after the visitor's picks, and the question with them.
 
-    def _cards(self, sizer: Sizer, state: PageState, message: str = "") -> Outputs:
-        """Return the cards of a state; an empty comparison when one of its GPUs is unknown."""
-        result = attempt(lambda: compare(sizer, state))
+        Without a place for a pick, or where a GPU is unknown, also a message.
+        """
+        after, message = before, ""
+        for wish in asked.about_gpus:
+            value = wish.value[:_MAX_PICK_CHARS]
+            if wish.kind == "drop":
+                after = after.without_gpu(value)
+                continue
+            for gpu in split_machines([value]):
+                picked = after.with_gpu(gpu, MAX_PICKS)
+                if picked is None:
+                    message = self.words("cards.full", count=MAX_PICKS)
+                after = picked or after
+        result = attempt(lambda: compare(sizer, after, question))
+        if isinstance(result, GpusizerError) and after != before:
+            after, message = before, self.words.error(result)
+            result = attempt(lambda: compare(sizer, before, question))
         if isinstance(result, GpusizerError):
-            return self._no_cards(state.model, self.words.error(result)), state.query
-        return self._shown(result, state, message)
+            cards = self._no_cards(after.model, self.words.error(result))
+        else:
+            cards = self._shown(result, after, message)
+        return {"cards": cards, "query": after.query}
 
-    def _shown(self, comparison: Comparison | None, state: PageState, message: str = "") -> Outputs:
+    def _shown(self, comparison: Comparison | None, state: PageState, message: str = "") -> Html:
         """Return cards with messages: the given one, and which GPUs are counted whole."""
         if comparison is None:
-            return self._no_cards(state.model, message), state.query
+            return self._no_cards(state.model, message)
         _, refusals = on_possible_gpus(state, self._sizer.catalogue)
         whole = [self.words("own.whole", why=self.words.error(error)) for error in refusals]
         messages = " ".join(filter(None, (message, *whole)))
-        return cards_html(comparison, state.gpus or (), messages, self.words), state.query
+        return cards_html(comparison, state.gpus or (), messages, self.words)
 
     def _no_cards(self, model: str = "", message: str = "") -> Html:
         """Return the empty comparison, with examples for a model."""
@@ -338,8 +326,8 @@ class Handlers:
 
 
 def _read_and_answer(
-    sizer: Sizer, state: PageState, on_step: OnStep
+    sizer: Sizer, state: PageState, reports: Reports, on_step: OnStep
 ) -> tuple[Sizer, PageAnswer | GpusizerError]:
     """Return a Sizer that has read the state's model, and its answer or error."""
     reader = remembering(sizer.reading(watched(sizer.fetch, on_step)))
-    return reader, attempt(lambda: answer(reader, state))
+    return reader, attempt(lambda: answer(reader, state, reports))

@@ -43,6 +43,9 @@ _DESCRIPTION = (
     " parameters. `ETag` names commit, request and data: `If-None-Match` costs a 304."
 )
 
+_NEVER_EMPTY = {int: "not_an_integer", float: "not_a_number", bool: "not_a_boolean"}
+"""Types that have no empty value, as the schema says, and the reason of the refusal."""
+
 _log = logging.getLogger(__name__)
 
 Respond = Callable[[Request], Awaitable[Response]]
@@ -103,7 +106,8 @@ def _responder(endpoint: Endpoint, answers: Answers, pool: WorkPool, metrics: Me
 def read_fields(endpoint: Endpoint, request: Request) -> dict[str, Any]:
     """The query's fields: a list that is repeated is one of Python's, what is needed is there.
 
-    Raises InvalidRequest for another field that is repeated.
+    Raises InvalidRequest for another field that is repeated, and for a number or flag without a
+    value: `max_watts=` is a mistake here, while a form's empty field means none.
     """
     fields: dict[str, Any] = {}
     for name, value in request.query_params.multi_items():
@@ -113,6 +117,8 @@ def read_fields(endpoint: Endpoint, request: Request) -> dict[str, Any]:
         is_list = name in kinds and kinds[name].kind is tuple
         if len(values) > 1 and not is_list:
             raise fail(name[:40], ", ".join(values), "repeated")
+        if values == [""] and name in kinds and kinds[name].kind in _NEVER_EMPTY:
+            raise fail(name, "", _NEVER_EMPTY[kinds[name].kind])
         fields[name] = values if len(values) > 1 else values[0]
     missing = {name: [] if kinds[name].kind is tuple else "" for name in endpoint.needed}
     return {**missing, **fields}

@@ -91,15 +91,18 @@ def _parameter(field: FieldDescription, endpoint: Endpoint) -> Json:
         "in": "query",
         "required": _is_required(field, endpoint),
         "description": f"{field.meaning[0].upper()}{field.meaning[1:]}.",
-        "schema": _schema(field),
+        "schema": _schema(field, required=_is_required(field, endpoint)),
     }
     return parameter | ({"style": "form", "explode": False} if field.kind is tuple else {})
 
 
-def _schema(field: FieldDescription) -> Json:
+def _schema(field: FieldDescription, *, required: bool) -> Json:
     item: Json = {"type": _TYPES[field.kind]}
+    text: Json = {"type": "string"} | ({"minLength": 1} if required else {})
     if field.kind is tuple:
-        item |= {"items": {"type": "string"}, "maxItems": 64}
+        item |= {"items": text, "maxItems": 64} | ({"minItems": 1} if required else {})
+    elif required:
+        item |= text
     if field.choices:
         item["enum"] = list(field.choices)
     if field.low is not None and field.high is not None:

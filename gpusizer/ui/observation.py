@@ -7,9 +7,9 @@ import time
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from gpusizer.answers.use_cases import USE_CASES
 from gpusizer.core.structured_log import FACTS
 from gpusizer.text import LANGUAGES
-from gpusizer.ui.answer_cache import QUESTIONS
 from gpusizer.ui.badge_route import PATH as BADGE_PATH
 from gpusizer.ui.http_api import DOCS_PATH, OPENAPI_PATH, PATH
 from gpusizer.ui.metrics import Metrics
@@ -26,7 +26,7 @@ _EXACT = frozenset(
     {
         *PAGE_PATHS.values(),
         *(f"/{ENDPOINTS_PATH}", "/style.css", "/llms.txt", "/healthz", "/metrics", BADGE_PATH),
-        *(DOCS_PATH, OPENAPI_PATH, *(f"{PATH}/{question}" for question in QUESTIONS)),
+        *(DOCS_PATH, OPENAPI_PATH, *(f"{PATH}/{question}" for question in USE_CASES)),
     }
 )
 _BEGINNINGS = (

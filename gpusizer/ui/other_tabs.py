@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from urllib.parse import urlencode
+from typing import Any
+from urllib.parse import parse_qsl, urlencode
 
 import gradio as gr
 
 from gpusizer.answers.accuracy import load_accuracy
 from gpusizer.answers.logs.log_checks import check
-from gpusizer.answers.models_for.tasks import TASKS
+from gpusizer.answers.models_for.models_request import ModelsRequest
+from gpusizer.answers.request import ListingRequest
 from gpusizer.answers.sizer import Sizer
 from gpusizer.answers.trainer import train
 from gpusizer.answers.training_report import TrainingReport
@@ -18,11 +20,13 @@ from gpusizer.answers.training_request import TrainingRequest
 from gpusizer.core.errors import GpusizerError, InvalidRequest
 from gpusizer.hub.reading_steps import OnStep, watched
 from gpusizer.memory.workload import DEFAULT_CONTEXT
+from gpusizer.model.tasks import TASKS
 from gpusizer.ui.answers import ForVisitor
-from gpusizer.ui.attempts import RANKED, Outputs, attempt
+from gpusizer.ui.asked import START, FormCall, Shown
+from gpusizer.ui.attempts import RANKED, attempt
 from gpusizer.ui.endpoints import with_rights
 from gpusizer.ui.own_fields import OF_NAMED_GPUS, OWN_FIELDS_OF
-from gpusizer.ui.page_state import number_text
+from gpusizer.ui.page_state import number_text, whole_number
 from gpusizer.ui.presenters.accuracy import accuracy_html
 from gpusizer.ui.presenters.catalogue import COLUMNS as CATALOGUE_COLUMNS
 from gpusizer.ui.presenters.catalogue import catalogue_grid, catalogue_html, sold_first
@@ -57,95 +61,86 @@ class Questions:
     def _of(self, token: gr.OAuthToken | None) -> Sizer:
         return with_rights(self._sizer, self._for_visitor, token)
 
-    def catalogue(self, query: object = "") -> Outputs:
+    def catalogue(self, query: object = "") -> Shown:
         """The GPUs that a query names in a table, all of them without one; what is above it."""
-        listing = attempt(lambda: self._sizer.gpus({"query": query}))
+        listing = attempt(lambda: self._sizer.gpus(ListingRequest.from_fields({"query": query})))
         if isinstance(listing, GpusizerError):
-            return error_html(listing, (), self.words), gr.update(visible=False)
+            return _listed(error_html(listing, (), self.words))
         above = catalogue_html(len(self._sizer.catalogue.gpus), self.words, listing.notes)
         if not listing.gpus:
-            return above, gr.update(visible=False)
+            return _listed(above)
         gpus = listing.gpus if str(query).strip() else sold_first(listing.gpus)
         grid = catalogue_grid(gpus, self.words)
         rows = grid.value(CATALOGUE_COLUMNS, self.words)
-        return above, gr.update(value=rows, visible=True)
+        return _listed(above, gr.update(value=rows, visible=True))
 
     def accuracy(self) -> str:
         """Return the table of prediction errors."""
         return accuracy_html(load_accuracy(), self.words)
 
-    def train(self, token: gr.OAuthToken | None, *values: object) -> Iterator[Outputs]:
+    def train(self, asked: FormCall) -> Iterator[Shown]:
         """Yield what is told while the model is read, then memory, time and price of fine-tuning,
-        and the query string. `values` are those of the form, then those of its own fields."""
-        pairs = zip((*_TRAINING, *OWN_FIELDS_OF["train"]), values, strict=False)
-        fields = {name: value for name, value in pairs if value not in (None, "")}
+        and the query string."""
+        fields = _asked_fields(asked, (*_TRAINING, *OWN_FIELDS_OF["train"]))
         query = urlencode(_texts(fields), safe="/,", errors="replace")
         model = str(fields.get("model", "")).strip()
+        if (idle := _idle(asked, model, query)) is not None:
+            yield idle
+            return
         if "gpu" not in fields:  # memory is stated of GPUs that are named
             fields = {name: value for name, value in fields.items() if name not in OF_NAMED_GPUS}
-        reading = Reading(partial(self._read_and_train, self._of(token), fields))
+        reading = Reading(partial(self._read_and_train, self._of(asked.token), fields))
         for status in told(reading, model, self.words):
-            yield status if model else "", gr.skip(), gr.skip()
+            yield {"status": status if model else ""}
         result = reading.result
         if isinstance(result, GpusizerError):
-            yield "", error_html(result, (), self.words), query
+            shown = error_html(result, (), self.words)
         else:
-            yield "", training_html(result, self.words), query
+            shown = training_html(result, self.words)
+        yield {"status": "", "answer": shown, "query": query}
 
     def _read_and_train(
         self, sizer: Sizer, fields: Mapping[str, object], on_step: OnStep
     ) -> TrainingReport | GpusizerError:
         fetch = watched(sizer.fetch, on_step)
-        return attempt(lambda: train(fetch, sizer.catalogue, fields))
+        return attempt(lambda: train(fetch, sizer.catalogue, TrainingRequest.from_fields(fields)))
 
-    def train_again(
-        self, address: Mapping[str, str], token: gr.OAuthToken | None
-    ) -> Iterator[Outputs]:
-        """Yield the form's values for an address with what `train` yields."""
+    def training_fields(self, address: Mapping[str, str]) -> Shown:
+        """Return the values of the training form for an address."""
         fields = _fields(_TRAINING, address)
-        shown = fields | {"method": _known_method(str(fields["method"]))}
-        for outputs in self.train(token, *fields.values(), *_own("train", address)):
-            yield *shown.values(), *outputs
+        return fields | {"method": _known_method(str(fields["method"]))}
 
-    def models_for(
-        self,
-        gpu: object,
-        task: object = "",
-        context: object = "",
-        license_name: object = "",
-        live: object = False,
-        *own: object,
-    ) -> Iterator[Outputs]:
+    def models_for(self, asked: FormCall) -> Iterator[Shown]:
         """Yield what is done meanwhile, then the models that a card or a machine runs, their
         copies, and the query string."""
-        values = (str(gpu).strip(), task, context, license_name, "true" if live else "", *own)
-        pairs = zip((*_REVERSE, *OWN_FIELDS_OF["reverse"]), values, strict=False)
-        fields = {name: value for name, value in pairs if value not in (None, "")}
-        doing = "reverse.asking" if live else "reverse.sizing"
-        yield waiting_html(self.words(doing)), *(gr.skip(),) * 4
-        result = attempt(lambda: self._sizer.models_for({"gpu": "", **fields, "top": RANKED}))
+        fields = _asked_fields(asked, (*_REVERSE, *OWN_FIELDS_OF["reverse"]))
+        live = str(fields.pop("live", "")).lower() in ("true", "1", "yes", "on")
+        fields |= {"live": "true"} if live else {}
         texts = _texts(fields)
         unusual = {name: text for name, text in texts.items() if text != _USUAL.get(name)}
         query = urlencode(unusual, errors="replace")
-        if isinstance(result, GpusizerError):
-            yield "", error_html(result, (), self.words), gr.update(visible=False), "", query
+        if (idle := _idle(asked, str(fields.get("gpu", "")).strip(), query)) is not None:
+            yield idle
             return
-        models = gr.update(visible=False)
-        if result.rows:
-            rows = models_grid(result, self.words).value(MODELS_COLUMNS, self.words)
-            models = gr.update(value=rows, visible=True)
-        copies = copies_html(result, self.words)
-        yield "", models_for_html(result, self.words), models, copies, query
+        yield {"status": waiting_html(self.words("reverse.asking" if live else "reverse.sizing"))}
+        request = {"gpu": "", **fields, "top": RANKED}
+        result = attempt(lambda: self._sizer.models_for(ModelsRequest.from_fields(request)))
+        models, copies = gr.update(visible=False), ""
+        if isinstance(result, GpusizerError):
+            answer = error_html(result, (), self.words)
+        else:
+            answer, copies = models_for_html(result, self.words), copies_html(result, self.words)
+            if result.rows:
+                rows = models_grid(result, self.words).value(MODELS_COLUMNS, self.words)
+                models = gr.update(value=rows, visible=True)
+        shown = {"answer": answer, "models": models, "copies": copies}
+        yield {"status": "", **shown, "query": query}
 
-    def models_for_again(self, address: Mapping[str, str]) -> Iterator[Outputs]:
-        """Yield the form's values for an address with what `models_for` yields."""
+    def models_fields(self, address: Mapping[str, str]) -> Shown:
+        """Return the values of the form of a card or a machine for an address."""
         fields = _fields(_REVERSE, address)
-        gpu, task, context, license_name, live = fields.values()
-        is_live = str(live).lower() in ("true", "1", "yes", "on")
-        shown = (gpu, _known_task(str(task)), context, license_name, is_live)
-        own = _own("reverse", address)
-        for outputs in self.models_for(gpu, task, context, license_name, is_live, *own):
-            yield *shown, *outputs
+        is_live = str(fields["live"]).lower() in ("true", "1", "yes", "on")
+        return fields | {"model_task": _known_task(str(fields["model_task"])), "live": is_live}
 
     def check_log(
         self, text: str, model: object, gpu: object, token: gr.OAuthToken | None = None
@@ -157,18 +152,38 @@ class Questions:
         return log_html(result, self.words)
 
 
-def _fields(names: Sequence[str], address: Mapping[str, str]) -> dict[str, str | int | None]:
+def _fields(names: Sequence[str], address: Mapping[str, str]) -> dict[str, str | int]:
     """Return values for the fields of a form; fields that an address omits get their defaults."""
     texts = {name: (address.get(name) or _USUAL.get(name, ""))[:_MAX_CHARS] for name in names}
     return {
-        name: _number(text) if _USUAL.get(name, "").isdecimal() else text
+        name: whole_number(text) if _USUAL.get(name, "").isdecimal() else text
         for name, text in texts.items()
     }
 
 
-def _own(tab: str, address: Mapping[str, str]) -> list[str]:
-    """Return the values of a tab's own fields for an address, "" for those that it omits."""
-    return [address.get(name, "")[:_MAX_CHARS] for name in OWN_FIELDS_OF[tab]]
+def _asked_fields(asked: FormCall, names: Sequence[str]) -> dict[str, object]:
+    """Return the fields that are stated: those of an address that is opened, or the form's."""
+    address = asked.last("load")
+    stated: Mapping[str, object] = asked.fields
+    if address is not None:
+        texts = {n: t[:_MAX_CHARS] for n, t in parse_qsl(address.removeprefix("?"))}
+        stated = {name: text for name, text in _USUAL.items() if name in names} | texts
+    values = {name: stated.get(name) for name in names}
+    return {name: value for name, value in values.items() if value not in (None, "", False)}
+
+
+def _idle(asked: FormCall, subject: str, query: str) -> Shown | None:
+    """Return what is shown where no answer is due, None where one is: for another question, or
+    where the visitor insists."""
+    if not subject and asked.last("ask") is None:
+        return START if asked.query and asked.last("load") is not None else {}
+    return {} if query == asked.query and not asked.insists else None
+
+
+def _listed(above: str, table: Any = None) -> Shown:
+    """Return values for the catalogue's heading and table, which is absent without rows."""
+    grid = gr.update(visible=False) if table is None else table
+    return {"catalogue.heading": above, "catalogue.table": grid}
 
 
 def _texts(fields: Mapping[str, object]) -> dict[str, str]:
@@ -191,8 +206,3 @@ def _known_task(text: str) -> str:
     """Return the task for the menu: "", all tasks, for a name that the menu does not have."""
     task = text.strip().lower()
     return task if task in TASKS else ""
-
-
-def _number(text: str) -> int | None:
-    """Return the value of a number field; None, which empties it, for any other text."""
-    return int(text) if text.isdecimal() and len(text) < 8 else None

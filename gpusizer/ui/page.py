@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import gradio as gr
 from gradio.components.navbar import Navbar
@@ -20,8 +21,8 @@ from gpusizer.ui.tabs import log_tab as log
 from gpusizer.ui.tabs import models_for_tab as reverse
 from gpusizer.ui.tabs import size_tab as size
 from gpusizer.ui.tabs import train_tab as train
-from gpusizer.ui.tabs.machine_fold import MachineFold, keep_same
-from gpusizer.ui.tabs.tab_fields import Listeners, html
+from gpusizer.ui.tabs.machine_fold import keep_same
+from gpusizer.ui.tabs.tab_fields import Listeners, html, query_box
 
 
 def build_page(
@@ -36,20 +37,19 @@ def build_page(
     questions = handlers.questions
     Navbar(visible=False)
     language_script = scripts.language_script(frame.LOCALES[language], words("document_title"))
-    html(frame.header_html(words), "gs-top", language_script)
+    top = html(frame.header_html(words), "gs-top", language_script + scripts.HEADER)
     names = html("", "gs-names")
     if sign_in:
         _show(sign_in, PAGE_PATHS[language])
-    folds: dict[str, MachineFold] = {}
     with gr.Tabs(selected="size", elem_id="gs-tabs") as tabs:
-        with _tab("size", words):
-            sized, folds["size"] = size.build(handlers, examples, listeners)
-        with _tab("compare", words):
-            compared, folds["compare"] = compare.build(handlers, listeners)
-        with _tab("train", words):
-            trained, folds["train"] = train.build(questions, listeners)
-        with _tab("reverse", words):
-            reversed_, folds["reverse"] = reverse.build(questions, listeners)
+        with _tab("size", words) as tab:
+            forms = [size.build(handlers, examples, tab, listeners)]
+        with _tab("compare", words) as tab:
+            forms.append(compare.build(handlers, tab, listeners))
+        with _tab("train", words) as tab:
+            forms.append(train.build(questions, tab, listeners))
+        with _tab("reverse", words) as tab:
+            forms.append(reverse.build(questions, tab, listeners))
         with _tab("catalogue", words) as tab:
             listed = catalogue.build(tab, questions, listeners)
         with _tab("know", words) as tab:
@@ -57,10 +57,24 @@ def build_page(
         with _tab("log", words):
             log.build(questions, listeners)
     tabs.change(None, None, None, js=scripts.ON_TAB, **listeners.quiet("tab"))
-    keep_same(folds, listeners)
-    own = [component for fold in folds.values() for component in fold.outputs]
-    filled = [tabs, *sized, *compared, *trained, *reversed_, *listed, errors, *own]
-    loaded = blocks.load(handlers.load, None, filled, **listeners("load"))
+    keep_same({form.tab: form.machine for form in forms}, listeners)
+    filled = {"tabs": tabs, **listed, "know.errors": errors}
+    for form in forms:
+        filled |= form.filled
+
+    def load(search: str, moved: str) -> dict[Any, Any]:
+        shown = handlers.load(search, moved)
+        return {filled[name]: value for name, value in shown.items()} or {tabs: gr.skip()}
+
+    address = [query_box("gs-address"), query_box("gs-moved")]
+    loaded = gr.on(
+        [blocks.load, top.input],
+        load,
+        address,
+        [*filled.values()],
+        js=scripts.LOAD,
+        **listeners("load"),
+    )
     marked = loaded.then(None, None, None, js=scripts.LOADED, **listeners.quiet("loaded"))
     marked.then(handlers.gpu_names, None, names, **listeners("names"))
 

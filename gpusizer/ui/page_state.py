@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 from gpusizer.answers.request import RANKINGS
+from gpusizer.fit.machine_words import split_machines
 from gpusizer.memory.engines import ENGINES
 from gpusizer.memory.workload import DEFAULT_CONTEXT
 from gpusizer.ui.own_fields import OF_NAMED_GPUS, OWN_FIELDS
@@ -27,14 +28,17 @@ FORM_FIELDS = (
     "max_usd",
 )
 """Fields of the form besides the model, in its order."""
+_WHOLE = ("context", "concurrency", "prompt_tokens", "answer_tokens")
 _DECIMAL = re.compile(r"\d{1,12}(\.\d{1,12})?")
 _MAX_QUERY_CHARS = 4000
-_NO_PART = ("tab",)  # fields that are no part of the question
+_NO_PART = ("tab", "filled")  # fields that are no part of the question
 
 
 @dataclass(frozen=True, slots=True)
 class PageState:
     """The page's fields as typed; they are checked when they are used.
+
+    `gpus` are the places of the comparison; the page itself has filled the first `filled` of them.
 
     >>> PageState.from_query("model=a/b&gpus=4090,2x3090").gpus
     ('4090', '2x3090')
@@ -46,6 +50,7 @@ class PageState:
     engine: str = ""
     rank_by: str = RANKINGS[0]
     gpus: tuple[str, ...] | None = None
+    filled: str = ""
     tab: str = ""
     as_card: str = ""
     used_gb: str = ""
@@ -73,40 +78,43 @@ class PageState:
             if name in names and value:
                 values[name] = value
             elif name == "gpus":
-                values[name] = tuple(part.strip() for part in value.split(",") if part.strip())
+                values[name] = split_machines([value])
         return cls(**values)
 
-    @classmethod
-    def from_form(cls, model: object, *form_values: object) -> PageState:
-        """Read the state from the form's values, in the order of FORM_FIELDS, then OWN_FIELDS;
-        empty and missing ones mean their defaults.
-        """
-        pairs = zip((*FORM_FIELDS, *OWN_FIELDS), form_values, strict=False)
-        values: dict[str, Any] = {name: number_text(v) for name, v in pairs if v not in (None, "")}
-        return cls(str(model), **values)
+    def stating(self, fields: Mapping[str, object]) -> PageState:
+        """Return the question with the values of a form; empty ones mean their defaults."""
+        defaults = PageState()
+        texts = {name: number_text(value).strip() for name, value in fields.items()}
+        stated: dict[str, Any] = {name: t or getattr(defaults, name) for name, t in texts.items()}
+        return replace(self, **stated)
 
     @property
-    def form(self) -> tuple[str | float | None, ...]:
-        """Values for the form; a number that cannot be read leaves its field empty.
+    def form(self) -> dict[str, str | float]:
+        """Values for the form's fields, with those of the visitor's own machine; a number that
+        cannot be read leaves its field empty.
 
         For an engine that the menu does not have, the menu shows its first entry.
         """
         engine = self.engine.strip().lower()
-        engine_slug = engine if engine in ENGINES else ""
-        return (
-            self.model,
-            _number(self.context),
-            _number(self.concurrency),
-            engine_slug,
-            decimal(self.requests_per_second),
-            _number(self.prompt_tokens),
-            _number(self.answer_tokens),
-            decimal(self.ttft_ms),
-            self.draft_model,
-            decimal(self.acceptance_rate),
-            decimal(self.min_tok_s),
-            decimal(self.max_usd),
+        return {
+            "model": self.model,
+            **{name: decimal(getattr(self, name)) for name in (*FORM_FIELDS, *OWN_FIELDS)},
+            **{name: whole_number(getattr(self, name)) for name in _WHOLE},
+            "engine": engine if engine in ENGINES else "",
+            "draft_model": self.draft_model,
+        }
+
+    def shows(self, fields: Mapping[str, object]) -> bool:
+        """Whether a form with these values shows this question."""
+        form = self.form
+        return all(
+            number_text(value).strip() == number_text(form[name]) for name, value in fields.items()
         )
+
+    @property
+    def about_no_place(self) -> PageState:
+        """The question without its order and its places, which change a part of the answer."""
+        return replace(self, gpus=None, filled="", rank_by=RANKINGS[0], tab="")
 
     @property
     def query(self) -> str:
@@ -115,7 +123,7 @@ class PageState:
         names = [
             name
             for name in self.__slots__
-            if name not in _NO_PART and getattr(self, name) != getattr(defaults, name)
+            if name != "tab" and getattr(self, name) != getattr(defaults, name)
         ]
         fields = {name: _joined(getattr(self, name)) for name in names}
         return urlencode(fields, safe="/,", errors="replace")
@@ -136,12 +144,6 @@ class PageState:
         empty: dict[str, Any] = dict.fromkeys(OF_NAMED_GPUS, "")
         return replace(self, **empty)
 
-    def with_own(self, values: Iterable[object]) -> PageState:
-        """Return the same question with other values of OWN_FIELDS."""
-        pairs = zip(OWN_FIELDS, values, strict=False)
-        stated: dict[str, Any] = {name: number_text(value) for name, value in pairs}
-        return replace(self, **stated)
-
     def as_author(self, terms: Mapping[str, Any]) -> PageState:
         """Return the question with the settings of the author's command, as the form shows them."""
         context, engine = terms.get("context", self.context), terms.get("engine", self.engine)
@@ -149,7 +151,43 @@ class PageState:
 
     def picking(self, gpus: Iterable[str]) -> PageState:
         """Return the same question with other GPUs to compare."""
-        return replace(self, gpus=tuple(dict.fromkeys(gpus)))
+        return replace(self, gpus=tuple(dict.fromkeys(gpus)), filled="")
+
+    def filling(self, gpus: Iterable[str]) -> PageState:
+        """Return the same question with GPUs that the page chooses."""
+        filled = self.picking(gpus)
+        return replace(filled, filled=str(len(filled.gpus or ())))
+
+    @property
+    def own_gpus(self) -> tuple[str, ...]:
+        """The GPUs that the visitor has picked."""
+        return (self.gpus or ())[self._filled :]
+
+    def with_gpu(self, gpu: str, places: int) -> PageState | None:
+        """Add a GPU in one of so many places, None where the visitor has picked so many.
+
+        One that the page chose gives way: of those that it chose first, the oldest, and at last
+        the first choice of the answer, which is what a visitor compares with.
+        """
+        chosen = [other for other in (self.gpus or ())[: self._filled] if other != gpu]
+        picked = [*(other for other in self.own_gpus if other != gpu), gpu]
+        if gpu in self.own_gpus:
+            return self
+        if len(picked) > places:
+            return None
+        while len(chosen) + len(picked) > places:
+            del chosen[min(1, len(chosen) - 1)]
+        return replace(self, gpus=(*chosen, *picked), filled=_count(len(chosen)))
+
+    def without_gpu(self, gpu: str) -> PageState:
+        """Remove a GPU."""
+        chosen = [other for other in (self.gpus or ())[: self._filled] if other != gpu]
+        picked = [other for other in self.own_gpus if other != gpu]
+        return replace(self, gpus=(*chosen, *picked), filled=_count(len(chosen)))
+
+    @property
+    def _filled(self) -> int:
+        return int(self.filled) if self.filled.isdecimal() and len(self.filled) < 3 else 0
 
 
 def number_text(value: object) -> str:
@@ -163,14 +201,19 @@ def number_text(value: object) -> str:
     return f"{value:.12g}" if isinstance(value, float) else str(value)
 
 
-def decimal(text: str) -> float | None:
-    """Return the number that a field shows, None for what is none."""
-    return float(text) if _DECIMAL.fullmatch(text) else None
+def decimal(text: str) -> float | str:
+    """Return the number that a field shows, "" for what is none."""
+    return float(text) if _DECIMAL.fullmatch(text) else ""
+
+
+def _count(number: int) -> str:
+    return str(number) if number else ""
 
 
 def _joined(value: str | tuple[str, ...]) -> str:
     return value if isinstance(value, str) else ",".join(value)
 
 
-def _number(text: str) -> int | None:
-    return int(text) if text.removeprefix("-").isdecimal() and len(text) < 16 else None
+def whole_number(text: str) -> int | str:
+    """Return the whole number that a field shows, "" for what is none."""
+    return int(text) if text.removeprefix("-").isdecimal() and len(text) < 16 else ""

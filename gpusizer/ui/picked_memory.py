@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from gpusizer.answers.request import CompareRequest
 from gpusizer.core.errors import GpusizerError, InvalidRequest
-from gpusizer.core.units import GB
+from gpusizer.core.units import GB, GIB
+from gpusizer.fit.machine_words import parse_kind
 from gpusizer.gpus import Catalogue
-from gpusizer.gpus.names import parse_gpu_request
 from gpusizer.gpus.own_cards import OwnCards
 from gpusizer.gpus.own_memory import OwnMemory, split_memory
 from gpusizer.ui.page_state import PageState
@@ -44,7 +44,7 @@ def _refusal(pick: str, catalogue: Catalogue, memory: OwnMemory) -> InvalidReque
     if split_memory(pick)[1].is_stated:
         return None
     try:
-        OwnCards(catalogue, memory).find(parse_gpu_request(pick).name)
+        OwnCards(catalogue, memory).find(parse_kind(pick).name)
     except InvalidRequest as error:
         return error if error.fields.get("reason") == _BEYOND else None
     except GpusizerError:
@@ -56,6 +56,9 @@ def _with(pick: str, memory: OwnMemory) -> str:
     """Write the memory after the GPU's name, unless the visitor has written some there."""
     if split_memory(pick)[1].is_stated:
         return pick
+    kind = parse_kind(pick)
+    name = kind.name if kind.boards is None else f"{kind.boards}x{kind.name}"
+    beside = "" if kind.ram_bytes is None else f" + {kind.ram_bytes / GIB:g} GB RAM"
     if memory.free_bytes is not None:
-        return f"{pick} ({memory.free_bytes / GB:.3f} GB free)"
-    return f"{pick} ({(memory.used_bytes or 0) / GB:.3f} GB used)"
+        return f"{name} ({memory.free_bytes / GB:.3f} GB free){beside}"
+    return f"{name} ({(memory.used_bytes or 0) / GB:.3f} GB used){beside}"

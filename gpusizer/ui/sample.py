@@ -27,5 +27,6 @@ def sample_answer(sizer: Sizer, model: str, stored: Stored) -> PageAnswer | None
     snapshot = stored(model)
     if snapshot is None:
         return None
-    result = attempt(lambda: answer(sizer.reading(lambda ref: snapshot), PageState(model)))
+    reader, state = sizer.reading(lambda ref: snapshot), PageState(model)
+    result = attempt(lambda: answer(reader, state))
     return None if isinstance(result, GpusizerError) else result

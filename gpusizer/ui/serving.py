@@ -38,6 +38,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gpusizer.text import Language
 from gpusizer.ui import Application
+from gpusizer.ui.asking_script import ASKING
 from gpusizer.ui.badge_route import PATH as BADGE_PATH
 from gpusizer.ui.badge_route import badge_route
 from gpusizer.ui.call_validation import exception_handlers
@@ -92,7 +93,8 @@ def page_options() -> dict[str, Any]:
         # Gradio's script rewrites a stylesheet in `css` rule by rule, which takes 0.5 seconds.
         "head": f'<link rel="stylesheet" href="{STYLE.name}?v={_style_version()}">'
         + EMBED_SCRIPT
-        + PAGE_ADDRESS_SCRIPT,
+        + PAGE_ADDRESS_SCRIPT
+        + ASKING,
         "ssr_mode": False,
         "run_history": False,
         "enable_monitoring": False,

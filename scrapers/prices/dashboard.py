@@ -15,6 +15,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from scrapers.prices.readable import readable
 from scrapers.prices.rows import PriceRow
 
 NAME = "gpu-price-dashboard"
@@ -22,9 +23,13 @@ PATH = "/hemgo-lexsi/gpu-price-dashboard/HEAD/data/prices.json"
 
 
 def shape(body: bytes, today: str) -> list[PriceRow]:
-    """Parse the rows. Raises ValueError, KeyError or TypeError for a file of another format."""
+    """Parse the rows, of which a few may lack a number.
+
+    Raises ValueError, KeyError or TypeError for a file of another format.
+    """
     data = json.loads(body)
-    rows = [_row(entry, data["generated_at"][:10]) for entry in data["prices"]]
+    generated = data["generated_at"][:10]
+    rows = readable(data["prices"], lambda entry: _row(entry, generated))
     lowest: dict[tuple[str, str, bool], PriceRow] = {}
     for row in rows:
         key = (row.provider, row.label, row.spot)

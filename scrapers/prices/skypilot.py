@@ -1,4 +1,4 @@
-"""github.com/skypilot-org/skypilot-catalog, `catalogs/v8/lambda/vms.csv`: Lambda's instances.
+"""github.com/skypilot-org/skypilot-catalog, `catalogs/v9/lambda/vms.csv`: Lambda's instances.
 
     InstanceType,AcceleratorName,AcceleratorCount,vCPUs,MemoryGiB,Price,Region,GpuInfo,SpotPrice
     gpu_4x_a6000,A6000,4.0,56.0,400.0,4.36,us-east-1,"{'Gpus': [{… 'SizeInMiB': 49152}}], …}",
@@ -13,10 +13,11 @@ import csv
 import io
 import re
 
+from scrapers.prices.readable import readable
 from scrapers.prices.rows import PriceRow
 
 NAME = "skypilot-catalog"
-PATH = "/skypilot-org/skypilot-catalog/HEAD/catalogs/v8/lambda/vms.csv"
+PATH = "/skypilot-org/skypilot-catalog/HEAD/catalogs/v9/lambda/vms.csv"
 
 _READ = frozenset({"A6000", "V100"})
 _MEMORY = re.compile(r"'SizeInMiB': (\d{1,7})\b")
@@ -25,11 +26,10 @@ _MEMORY = re.compile(r"'SizeInMiB': (\d{1,7})\b")
 def shape(body: bytes, today: str) -> list[PriceRow]:
     """Parse one row for each kind of machine. Raises ValueError or KeyError for another format."""
     lines = csv.DictReader(io.StringIO(body.decode("utf-8")))
+    read = [line for line in lines if line["AcceleratorName"] in _READ]
     rows: dict[tuple[str, int], PriceRow] = {}
-    for line in lines:
-        if line["AcceleratorName"] in _READ:
-            row = _row(line, today)
-            rows.setdefault((row.label, row.gpus), row)
+    for row in readable(read, lambda line: _row(line, today)):
+        rows.setdefault((row.label, row.gpus), row)
     return list(rows.values())
 
 

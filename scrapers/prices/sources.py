@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from scrapers.error_mapping import HubResource
@@ -16,6 +16,8 @@ from scrapers.prices.rows import PriceRow
 from scrapers.read_budget import ReadBudget
 
 ENDPOINT = "https://raw.githubusercontent.com"
+_HEAD_BYTES = 4096
+"""The first line of a table is shorter."""
 
 
 Row = TypeVar("Row", PriceRow, PurchaseRow)
@@ -29,16 +31,19 @@ class PriceSource(Generic[Row]):
         name: value of the column `source`.
         path: path of its file below the endpoint.
         shape: parses its body, with today's ISO date, to rows.
+        tail_bytes: how much is read of the end of a table that grows, below its first line; None
+            reads the whole file.
     """
 
     name: str
     path: str
     shape: Callable[[bytes, str], list[Row]]
+    tail_bytes: int | None = None
 
 
 SOURCES = (
     PriceSource(dashboard.NAME, dashboard.PATH, dashboard.shape),
-    PriceSource(tracker.NAME, tracker.PATH, tracker.shape),
+    PriceSource(tracker.NAME, tracker.PATH, tracker.shape, tracker.TAIL_BYTES),
     PriceSource(skypilot.NAME, skypilot.PATH, skypilot.shape),
 )
 """Sources of rental prices."""
@@ -49,4 +54,14 @@ PURCHASE_SOURCES = (PriceSource(llmdev.NAME, llmdev.PATH, llmdev.shape),)
 def fetch(session: HubSession, source: PriceSource[Row], limits: Limits) -> bytes:
     """Read a source's body, within the limit of the API's answers. Raises ModelUnreadable."""
     request = HubRequest(session.endpoint + source.path, HubResource(source.name), "info_bytes")
-    return session.get(request, ReadBudget(source.name, limits)).body
+    budget = ReadBudget(source.name, limits)
+    if source.tail_bytes is None:
+        return session.get(request, budget).body
+    start = session.get(replace(request, span=(0, _HEAD_BYTES)), budget)
+    total_bytes = start.total_bytes
+    if total_bytes is None or total_bytes <= source.tail_bytes:
+        return session.get(request, budget).body
+    end = session.get(replace(request, span=(total_bytes - source.tail_bytes, total_bytes)), budget)
+    head, _, _ = start.body.partition(b"\n")
+    _, _, lines = end.body.partition(b"\n")  # the first may have lost its beginning
+    return head + b"\n" + lines

@@ -4,7 +4,8 @@
     price_max_usd,n_offers,source_url,fetched_at
     2026-05-29,lambda,H100_SXM,1,us,on_demand,3.99,4.19,4.29,4,https://lambda.ai/…,2026-…
 
-A line is added every day; the newest day counts. Whether a price of several GPUs is for one or
+Lines are added every day, 20 to 60 kB, and stand in the order of their days: the newest day
+counts, so that the file is read by its end. Whether a price of several GPUs is for one or
 for all differs by provider, so only single GPUs are read. Only three providers are: the others
 are in the dashboard, and this file lists Nebius' preemptible prices as on demand.
 """
@@ -14,9 +15,12 @@ from __future__ import annotations
 import csv
 import io
 
+from scrapers.prices.readable import readable
 from scrapers.prices.rows import PriceRow
 
 NAME = "gpu-pricing-tracker"
+TAIL_BYTES = 2_000_000
+"""Of the file's end: a month or more."""
 PATH = "/cherielilili/gpu-pricing-tracker/HEAD/data/observations.csv"
 
 _PROVIDERS = {"lambda": "Lambda", "crusoe": "Crusoe", "sfcompute": "SF Compute"}
@@ -48,18 +52,23 @@ def shape(body: bytes, today: str) -> list[PriceRow]:
     """Parse the rows of the newest day. Raises ValueError or KeyError for another format."""
     lines = list(csv.DictReader(io.StringIO(body.decode("utf-8"))))
     newest = max(line["date"] for line in lines)
-    return [
-        PriceRow(
-            label=_LABELS.get(line["gpu_model"], line["gpu_model"]),
-            provider=_PROVIDERS[line["provider"]],
-            marketplace=False,
-            offer=f"{line['rental_type'].replace('_', '-')}; {line['region']}",
-            gpus=1,
-            usd_per_gpu_hour=float(line["price_median_usd"]),
-            spot=line["rental_type"] == "spot",
-            date=newest,
-            source=NAME,
-        )
+    read = [
+        line
         for line in lines
         if line["date"] == newest and line["provider"] in _PROVIDERS and line["gpu_count"] == "1"
     ]
+    return readable(read, _row)
+
+
+def _row(line: dict[str, str]) -> PriceRow:
+    return PriceRow(
+        label=_LABELS.get(line["gpu_model"], line["gpu_model"]),
+        provider=_PROVIDERS[line["provider"]],
+        marketplace=False,
+        offer=f"{line['rental_type'].replace('_', '-')}; {line['region']}",
+        gpus=1,
+        usd_per_gpu_hour=float(line["price_median_usd"]),
+        spot=line["rental_type"] == "spot",
+        date=line["date"],
+        source=NAME,
+    )

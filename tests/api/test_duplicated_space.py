@@ -8,17 +8,32 @@ import subprocess
 import sys
 from pathlib import Path
 
+from gpusizer.ui.endpoints import PUBLIC
 from tests.api.test_sign_in import ON_A_SPACE
 from tests.running_app import ROOT
 
 _ASK = """
-import json, os, requests, app
+import json, os, requests
+os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
+from gradio.routes import App
+made, create = [], App.create_app
+App.create_app = staticmethod(lambda *given, **named: made.append(1) or create(*given, **named))
+import app
+application = app.compose_from_environment()
 from gpusizer.ui.serving import launch
 from tests.ports import free_port
-url = launch(app.application, quiet=True, server_name="127.0.0.1", server_port=free_port())
+url = launch(application, quiet=True, server_name="127.0.0.1", server_port=free_port())
 size = requests.get(f"{url}v1/size?model=Qwen/Qwen3-8B&top=1").json()
 unknown = requests.get(f"{url}v1/size?model=nobody/nothing").json()
 page, badge = (requests.get(url + path) for path in ("zh", "badge?model=Qwen/Qwen3-8B&gpu=4090"))
+session = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+accepted = {"accept": "application/json, text/event-stream"}
+listed = requests.post(f"{url}gradio_api/mcp/", json=session, headers=accepted).text
+tools = json.loads(listed.split("data: ")[1])["result"]["tools"]
+named = requests.get(f"{url}gradio_api/info").json()["named_endpoints"]
+llms = requests.get(f"{url}llms.txt").text
+names = [tool["name"] for tool in tools]
+print(json.dumps([names, list(named), "_check_login" in llms, len(made)]))
 print(json.dumps([size["ranking"][0]["verdict"], unknown["error"]["code"], page.status_code,
                   badge.headers["content-type"]]), flush=True)
 os._exit(0)  # Gradio's threads go on
@@ -44,5 +59,7 @@ def test_it_starts_and_answers_without_secrets_and_without_the_hub(tmp_path: Pat
         timeout=300,
     )
     assert process.returncode == 0, process.stderr[-2000:]
-    answered = json.loads(process.stdout.splitlines()[-1])
+    tools, answered = map(json.loads, process.stdout.splitlines()[-2:])
+    names = [endpoint.name for endpoint in PUBLIC]
+    assert tools == [names, [f"/{name}" for name in names], False, 9]
     assert answered == ["fits", "hub_unreachable", 200, "image/svg+xml"]

@@ -13,10 +13,10 @@ import pytest
 import requests
 from gradio_client import Client
 
-from gpusizer.answers.trainer import train
 from gpusizer.text import say_note
 from gpusizer.ui.presenters.frame import CURL_EXAMPLE, ORIGIN, PYTHON_EXAMPLE
 from tests.api.transports import TIMEOUT, call
+from tests.asking import size, training
 from tests.hostile import BROKEN_MODEL, VISITORS_MODEL, VISITORS_TOKEN
 from tests.running_app import RunningApp
 from tests.sizers import embedded_sizer
@@ -51,7 +51,7 @@ def test_sizes_a_model_like_the_core(client: Client) -> None:
     answer = call(client, "/size_model", LLAMA)
     assert answer["model"]["parameters"] == 8_030_261_248
     assert len(answer["ranking"]) == 20
-    expected = embedded_sizer().size({"model": LLAMA}).to_json(say_note)
+    expected = size(embedded_sizer(), {"model": LLAMA}).to_json(say_note)
     assert answer == json.loads(json.dumps(expected))
 
 
@@ -104,7 +104,7 @@ def test_trains_a_model_like_the_core(client: Client) -> None:
         "top": 20,
     }
     sizer = embedded_sizer()
-    expected = train(sizer.fetch, sizer.catalogue, fields).to_json(say_note)
+    expected = training(sizer, fields).to_json(say_note)
     assert answer == json.loads(json.dumps(expected))
     assert code(call(client, "/train_model", LLAMA, method="magic")) == "invalid_request"
     assert code(call(client, "/train_model", "nobody/nothing-here")) == "hub_unreachable"
@@ -187,7 +187,7 @@ def test_lists_gpus(client: Client) -> None:
     missing = call(client, "/list_gpus", "rtx 4091")
     assert missing["count"] == 0
     assert [note["code"] for note in missing["notes"]] == ["no_gpu_found", "similar_gpus"]
-    assert "rtx-4090-24gb" in missing["notes"][1]["message"]
+    assert "GeForce RTX 4090 24GB" in missing["notes"][1]["message"]
     few = call(client, "/list_gpus", "4090")
     assert 0 < few["count"] < 10
     assert all("4090" in gpu["slug"] for gpu in few["gpus"])

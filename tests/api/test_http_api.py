@@ -150,6 +150,7 @@ def test_the_sentences_of_an_answer_follow_lang_alone(app_url: str) -> None:
     [
         (400, "invalid_model_id", {"model": "a b"}),
         (400, "invalid_request", {"model": OPEN, "context": "many"}),
+        (400, "invalid_request", {"model": OPEN, "max_watts": ""}),
         (400, "invalid_request", {"model": OPEN, "nonsense": 1}),
         (400, "invalid_request", {"model": OPEN, "lang": "xx"}),
         (400, "invalid_request", {"model": OPEN, "context": [1, 2]}),
@@ -217,12 +218,12 @@ def test_the_description_has_every_field_of_every_question(app_url: str) -> None
         for name in fields:
             assert parameters[name]["description"]
             assert f"<code>{name}</code>" in page.text
-    context = next(
-        parameter
+    sized = {
+        parameter["name"]: parameter["schema"]
         for parameter in described["paths"]["/size"]["get"]["parameters"]
-        if parameter["name"] == "context"
-    )
-    assert context["schema"] == {
+    }
+    assert sized["model"] == {"type": "string", "minLength": 1}
+    assert sized["context"] == {
         "type": "integer",
         "minimum": 1,
         "maximum": 10_000_000,

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
+from typing import Any
 
 import pytest
 import requests
 
-from tests.api.transports import TIMEOUT, mcp_tools, named_endpoints
+from gpusizer.ui.short_answers import MAX_CHARACTERS
+from tests.api.transports import TIMEOUT, mcp_text, mcp_tools, named_endpoints
 
 
 def test_every_endpoint_is_a_tool_with_described_fields(app_url: str) -> None:
@@ -16,6 +19,34 @@ def test_every_endpoint_is_a_tool_with_described_fields(app_url: str) -> None:
     schema = tools["size_model"].inputSchema["properties"]
     assert schema["model"]["description"].startswith("Model ID or Hub URL")
     assert schema["context"]["default"] == 8192
+    assert schema["top"]["default"] == 5
+    fields = [tool.inputSchema["properties"] for tool in tools.values()]
+    assert all(properties["details"]["default"] is False for properties in fields)
+
+
+SHORT: dict[str, tuple[dict[str, Any], str, int]] = {
+    "/size_model": ({"model": "Qwen/Qwen3-8B"}, "ranking", 5),
+    "/train_model": ({"model": "Qwen/Qwen3-8B"}, "ranking", 5),
+    "/list_gpus": ({}, "gpus", 10),
+    "/compare_gpus": ({"gpus": ["4090", "3090"], "model": "Qwen/Qwen3-8B"}, "gpus", 2),
+    "/models_for_gpu": ({"gpu": "4090"}, "models", 10),
+}
+
+
+@pytest.mark.parametrize("tool", SHORT)
+def test_a_tool_answers_as_much_as_an_agent_reads(app_url: str, tool: str) -> None:
+    """The same words without `top` and with it; what is left out is counted."""
+    arguments, rows, count = SHORT[tool]
+    text = mcp_text(app_url, tool, **arguments)
+    assert len(text) <= MAX_CHARACTERS
+    answer = json.loads(text)
+    assert len(answer[rows]) == count
+    two = json.loads(mcp_text(app_url, tool, **arguments, top=2))
+    assert two[rows] == answer[rows][:2]
+    if tool == "/list_gpus":
+        assert two["gpus_left_out"] == two["count"] - 2
+        whole = json.loads(mcp_text(app_url, tool, top=2, details=True))
+        assert len(whole["gpus"]) == 2 and whole["gpus"][0]["sources"]
 
 
 @pytest.mark.parametrize("text", ["/gradio_api/mcp/", "`model` (str): Model ID or Hub URL"])

@@ -22,13 +22,17 @@ from tests.hub_emulator import HubEmulator, llama_repo
 from tests.running_app import ROOT
 
 SHARDS = 3
-_STATUS = len(FORM_FIELDS) + 1  # among the values of an update, after the fields of the form
+_ASKED = 1 + len(FORM_FIELDS) + len(OWN_FIELDS)
+"""Fields of the form, with the model and the visitor's own machine."""
+_STATUS = _ASKED
+"""Place of the status among the values of an update, which begin with the fields."""
 _SERVE = """
 import app
+application = app.compose_from_environment()
 from gpusizer.ui.serving import launch
 from tests.ports import free_port
-print(launch(app.application, quiet=True, server_port=free_port()), flush=True)
-app.application.endpoints.block_thread()
+print(launch(application, quiet=True, server_port=free_port()), flush=True)
+application.endpoints.block_thread()
 """
 
 
@@ -67,9 +71,9 @@ def address(hub: HubEmulator, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 def outputs(address: str, model: str, language: Language) -> list[list[Any]]:
     """Ask as the form of a page does; return the values of its components after each update."""
-    calls = f"{address}{language}/gradio_api/call/ui_ask_{language}"
-    empty = [None] * (len(FORM_FIELDS) - 3 + len(OWN_FIELDS))
-    form = ["", model, 2048, 1, "", *empty]  # no query
+    calls = f"{address}{language}/gradio_api/call/ui_size_{language}"
+    fields = [model, 2048, 1, "", *[None] * (_ASKED - 4)]
+    form = ["", "", json.dumps([["ask", ""]]), *fields]  # after no question
     event = requests.post(calls, json={"data": form}, timeout=30).json()
     stream = requests.get(f"{calls}/{event['event_id']}", timeout=60).text
     assert "event: error" not in stream

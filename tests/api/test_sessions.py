@@ -15,15 +15,16 @@ from gpusizer.ui.endpoints import CONCURRENCY
 CALLS = 120
 _SCRIPT = f"""
 import json, requests, app
+application = app.compose_from_environment()
 from gpusizer.ui.serving import launch
 from tests.ports import free_port
 
-url = launch(app.application, quiet=True, server_port=free_port())
+url = launch(application, quiet=True, server_port=free_port())
 for _ in range({CALLS}):
     calls = url + "gradio_api/call"
     event = requests.post(calls + "/v2/list_gpus", json={{"query": "4090"}}).json()["event_id"]
     assert "event: complete" in requests.get(calls + "/list_gpus/" + event).text
-endpoints, pages = app.application.endpoints, app.application.pages
+endpoints, pages = application.endpoints, application.pages
 sessions = list(endpoints.state_holder.session_data.values())
 described = [config["props"] for config in sessions[-1].config_values.values()]
 print(json.dumps({{

@@ -8,12 +8,14 @@ import subprocess
 import sys
 from types import SimpleNamespace
 from typing import Any, cast
+from urllib.parse import urlencode
 
 import gradio as gr
 import pytest
 from gradio.helpers import special_args
 
 from gpusizer.ui.handlers import Handlers
+from gpusizer.ui.tabs.tab_form import listener
 from tests.sizers import embedded_sizer
 
 ON_A_SPACE = {
@@ -25,8 +27,11 @@ ON_A_SPACE = {
     "OPENID_PROVIDER_URL": "http://127.0.0.1:9",
 }
 _LOOK = """
-import json, app
-blocks = [*app.application.pages.values(), app.application.endpoints]
+import json, os, sys, app
+from gpusizer.ui.serving import launch
+from tests.ports import free_port
+application = app.compose_from_environment()
+blocks = [*application.pages.values(), application.endpoints]
 targets = [
     listener["js"].split("huggingface?_target_url=")[1].split("'")[0]
     for page in blocks
@@ -34,59 +39,44 @@ targets = [
     if "/login/huggingface" in str(listener["js"])
 ]
 shown = [c["props"].get("elem_id") for page in blocks for c in page.config["components"]]
-print(json.dumps([shown.count("gs-sign-in"), targets]))
-"""
-
-_LAYERS = """
-import json, os, app
-from gpusizer.ui.serving import launch
-from tests.ports import free_port
-launch(app.application, quiet=True, server_name="127.0.0.1", server_port=free_port())
-layers = app.application.endpoints.app.user_middleware
-print(json.dumps([layer.cls.__name__ for layer in layers]), flush=True)
+layers = []
+if len(sys.argv) > 1:
+    launch(application, quiet=True, server_name="127.0.0.1", server_port=free_port())
+    layers = [layer.cls.__name__ for layer in application.endpoints.app.user_middleware]
+print(json.dumps([shown.count("gs-sign-in"), targets, layers]), flush=True)
 os._exit(0)  # Gradio's threads go on
 """
 
 
-def test_the_limit_of_questions_sees_who_is_signed_in() -> None:
-    """The layer that reads the signed session is outside of the one that counts questions."""
+def looked_at(*arguments: str, **environment: str) -> tuple[list[str], list[str]]:
+    """Redirect targets of the login buttons and, where it is launched, layers of the application
+    from the outermost on."""
+    without_oauth = {
+        name: value for name, value in os.environ.items() if not name.startswith("OAUTH_")
+    }
     process = subprocess.run(
-        [sys.executable, "-c", _LAYERS],
-        env={**os.environ, "HF_HUB_OFFLINE": "1", **ON_A_SPACE},
+        [sys.executable, "-c", _LOOK, *arguments],
+        env={**without_oauth, "HF_HUB_OFFLINE": "1", **environment},
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
         check=True,
         timeout=300,
     )
-    layers = json.loads(process.stdout.splitlines()[-1])
+    shown, targets, layers = json.loads(process.stdout.splitlines()[-1])
+    assert shown == len(targets)
+    return targets, layers
+
+
+def test_a_space_offers_to_sign_in_on_every_page_and_its_limit_sees_who_is() -> None:
+    """The layer that reads the signed session is outside of the one that counts questions."""
+    targets, layers = looked_at("launched", **ON_A_SPACE)
+    assert targets == ["/", "/zh", "/pt", "/endpoints"]
     assert layers.index("SessionMiddleware") < layers.index("VisitorLimits")
 
 
-def sign_in_buttons(**environment: str) -> list[str]:
-    """Return the redirect targets of the login buttons, without launching the application."""
-    without_oauth = {
-        name: value for name, value in os.environ.items() if not name.startswith("OAUTH_")
-    }
-    process = subprocess.run(
-        [sys.executable, "-c", _LOOK],
-        env={**without_oauth, "HF_HUB_OFFLINE": "1", **environment},
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
-    shown, targets = json.loads(process.stdout.splitlines()[-1])
-    assert shown == len(targets)
-    return list(targets)
-
-
-def test_a_space_offers_to_sign_in_on_every_page() -> None:
-    assert sign_in_buttons(**ON_A_SPACE) == ["/", "/zh", "/pt", "/endpoints"]
-
-
 def test_a_local_start_offers_no_sign_in() -> None:
-    assert sign_in_buttons() == []
+    assert looked_at() == ([], [])
 
 
 LLAMA = "meta-llama/Llama-3.1-8B-Instruct"
@@ -103,19 +93,18 @@ SIGNED_IN = {
 
 
 def opened(address: dict[str, str], userinfo: dict[str, Any] | None) -> str:
-    """Return the page's markup at an address for a session's user, by Gradio's own load event."""
+    """Return the page's markup at an address for a session's user, by a listener of Gradio's."""
     sizer = embedded_sizer()
     handlers = Handlers(sizer, lambda token: sizer.fetch, "en", ())
     token = {"access_token": "theirs", "scope": "openid profile", "expires_at": 2**40}
     session = {} if userinfo is None else {"oauth_info": {**token, "userinfo": userinfo}}
-    request = SimpleNamespace(query_params=_Query(address), session=session, request=None)
-    arguments, *_ = special_args(handlers.load, [], cast(gr.Request, request))
-    return "".join(str(part) for part in list(handlers.load(*arguments))[-1])
-
-
-class _Query(dict[str, str]):
-    def __str__(self) -> str:
-        return "&".join(f"{name}={value}" for name, value in self.items())
+    request = cast(gr.Request, SimpleNamespace(session=session, request=None))
+    answers = handlers.compare_for if address.get("tab") == "compare" else handlers.ask
+    listen = listener(answers, ("model",), dict)
+    opening = json.dumps([["load", "?" + urlencode(address)]])
+    arguments, *_ = special_args(listen, ["", "load1", opening, ""], request)
+    *_, shown = listen(*arguments)
+    return "".join(str(part) for part in shown.values())
 
 
 @pytest.mark.parametrize("address", [{"model": LLAMA}, {"tab": "compare", "model": LLAMA}])

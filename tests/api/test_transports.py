@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from gradio_client import Client
 
+from gpusizer.ui.asked import FormCall
 from gpusizer.ui.attempts import RANKED
 from gpusizer.ui.handlers import Handlers
 from gpusizer.ui.page_state import PageState
@@ -154,8 +155,8 @@ def page() -> Handlers:
 
 def test_the_page_shows_the_size_that_programs_get(client: Client, page: Handlers) -> None:
     answer = call(client, "/size_model", MODEL, context=4096, top=0)
-    *_, shown = page.ask(None, None, "", MODEL, 4096)
-    first, _, memory, _, above, ranking, _ = shown[-7:]
+    *_, shown = page.ask(FormCall({"model": MODEL, "context": 4096}))
+    first, memory, above, ranking = (shown[n] for n in ("answer", "memory", "ranking", "ranked"))
     assert page.words.whole(answer["model"]["parameters"]) in first
     (native,) = (row for row in answer["estimates"] if row["native"])
     assert page.words.gib(native["total_bytes"]) in memory
@@ -168,7 +169,9 @@ def test_the_page_shows_the_size_that_programs_get(client: Client, page: Handler
 
 def test_the_page_shows_the_training_that_programs_get(client: Client, page: Handlers) -> None:
     answer = call(client, "/train_model", MODEL, method="lora", gpu="h100, 4x4090")
-    *_, (_, html, _) = page.questions.train(None, MODEL, "lora", 2048, 1, "h100, 4x4090")
+    asked = {"model": MODEL, "method": "lora", "gpu": "h100, 4x4090"}
+    *_, shown = page.questions.train(FormCall(asked))
+    html = shown["answer"]
     lora_row = next(row for row in answer["estimates"] if row["method"] == "lora")
     assert method_name("lora") in html
     assert page.words.amount(lora_row["per_gpu"]["needed_bytes"]) in html
@@ -180,7 +183,9 @@ def test_the_page_shows_the_training_that_programs_get(client: Client, page: Han
 def test_the_page_shows_the_comparison_that_programs_get(client: Client, page: Handlers) -> None:
     gpus = ["4090", "2x3090"]
     answer = call(client, "/compare_gpus", gpus, model=MODEL)
-    *_, (_, cards, _) = page.compare_for(None, PageState(gpus=tuple(gpus)).query, MODEL)
+    query = PageState(gpus=tuple(gpus)).query
+    *_, shown = page.compare_for(FormCall({"model": MODEL}, query))
+    cards = shown["cards"]
     for gpu in answer["gpus"]:
         assert escape(gpu["name"]) in cards
         assert page.words.amount(gpu["fit"]["headroom_bytes"]) in cards
@@ -188,12 +193,12 @@ def test_the_page_shows_the_comparison_that_programs_get(client: Client, page: H
 
 def test_the_page_shows_the_models_that_programs_get(client: Client, page: Handlers) -> None:
     answer = call(client, "/models_for_gpu", "4090", top=RANKED)
-    *_, (_, _, table, *_) = page.questions.models_for("4090")
-    rows = table["value"]["data"]
+    *_, shown = page.questions.models_for(FormCall({"gpu": "4090"}))
+    rows = shown["models"]["value"]["data"]
     assert [row[0] for row in rows] == [model["repo_id"] for model in answer["models"]]
 
 
 def test_the_page_shows_the_gpus_that_programs_get(client: Client, page: Handlers) -> None:
     answer = call(client, "/list_gpus", "a10")
-    _, table = page.questions.catalogue("a10")
+    table = page.questions.catalogue("a10")["catalogue.table"]
     assert [row[0] for row in table["value"]["data"]] == [gpu["name"] for gpu in answer["gpus"]]

@@ -51,14 +51,20 @@ def _curl(address: str, body: str | None = None) -> str:
 
 
 def through_mcp(app_url: str, endpoint: str, **arguments: Any) -> Any:
-    """Call an endpoint's MCP tool with a client of the protocol."""
+    """Call an endpoint's MCP tool with a client of the protocol, for the whole answer."""
+    answer = json.loads(mcp_text(app_url, endpoint, details=True, **arguments))
+    return answer
 
-    async def ask(session: ClientSession) -> Any:
+
+def mcp_text(app_url: str, endpoint: str, **arguments: Any) -> str:
+    """Return the text that an MCP tool answers; it says itself whether that is a failure."""
+
+    async def ask(session: ClientSession) -> str:
         result = await session.call_tool(endpoint.removeprefix("/"), arguments)
         (content,) = result.content
         assert isinstance(content, TextContent)
-        assert not result.isError, content.text
-        return json.loads(content.text)
+        assert result.isError == ("error" in json.loads(content.text)), content.text
+        return content.text
 
     return _in_session(app_url, ask)
 

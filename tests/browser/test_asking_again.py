@@ -11,6 +11,7 @@ from gpusizer.text import LANGUAGES, Language
 from gpusizer.ui.presenters.words import Words
 from tests.browser.axe import serious
 from tests.browser.test_page import LLAMA, PATHS, Open, query, wait_for_answer
+from tests.nightly import paired
 from tests.slow import SLOW_MODEL, STEPS
 
 WIDTHS = (1280, 390)
@@ -28,18 +29,18 @@ NOTE_STATUSES = """(() => {
 TOLD = "Object.fromEntries(Object.entries(window.told).map(([at, texts]) => [at, [...texts]]))"
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize(
-    ("tab", "question", "answer"),
-    [
-        ("size", "", "#gs-answer"),
-        ("compare", "&gpus=4090", "#gs-compare-cards .gs-card"),
-        ("train", "", "#gs-training"),
-    ],
+READ = (
+    ("size", "", "#gs-answer"),
+    ("compare", "&gpus=4090", "#gs-compare-cards .gs-card"),
+    ("train", "", "#gs-training"),
 )
+
+
+@pytest.mark.parametrize(("asked", "language"), paired(READ, LANGUAGES))
 def test_every_tab_shows_the_steps_of_reading(
-    visit: Open, tab: str, question: str, answer: str, language: Language
+    visit: Open, asked: tuple[str, str, str], language: Language
 ) -> None:
+    tab, question, answer = asked
     window, words = visit(), Words(language)
     window.page.add_init_script(NOTE_STATUSES)
     page = window.go(f"{PATHS[language]}?tab={tab}&model={SLOW_MODEL}{question}")

@@ -31,7 +31,7 @@ def test_what_no_memory_holds_is_read_from_the_disk(visit: Open) -> None:
     for width in (1280, 390):
         window.show(width, "light")
         expect(card.locator(".gs-fit")).to_contain_text("pages from disk", ignore_case=True)
-        expect(used.locator("h3")).to_have_text("GeForce RTX 4090 24GB (20.5 GB free)")
+        expect(used.locator("h3")).to_have_text("GeForce RTX 4090 24GB (20.5 GB free) + 64 GB RAM")
         expect(used.locator(".gs-fit")).to_contain_text("of 19.1 GiB")
         expect(described.locator(".gs-fit")).to_contain_text("fits", ignore_case=True)
         expect(described).to_contain_text("$5,000")

@@ -12,12 +12,12 @@ from gpusizer.ui.presenters.words import Words
 from tests.browser.conftest import Visit
 from tests.browser.test_page import PATHS, query, wait_for_answer
 from tests.carded import CARDED_MODEL
+from tests.nightly import paired
 
 SECTION = "#gs-model-card"
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize(("language", "width"), paired(LANGUAGES, (1280, 390)))
 def test_statements_beside_the_numbers(
     visit: Callable[..., Visit], language: str, width: int
 ) -> None:

@@ -13,6 +13,7 @@ from gpusizer.ui.own_machine_script import STORED_MACHINE
 from gpusizer.ui.presenters.words import Words
 from tests.browser.axe import serious
 from tests.browser.test_page import LLAMA, PATHS, Open, query, wait_for_answer
+from tests.nightly import paired, some
 
 WIDTHS = (1280, 390)
 CARD = "#gs-cards .gs-card"
@@ -38,7 +39,7 @@ def enter(page: Any, name: str, value: str, tab: str = "size") -> None:
     )
 
 
-@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("width", some(WIDTHS, of=2, start=1))
 def test_memory_in_use_counts_for_the_picked_cards(visit: Open, width: int) -> None:
     window = visit(width)
     page = window.go(f"/?model={LLAMA}&gpus=4090")
@@ -53,7 +54,7 @@ def test_memory_in_use_counts_for_the_picked_cards(visit: Open, width: int) -> N
     window.shot(f"own-machine-{width}")
 
 
-@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("width", some(WIDTHS, of=2))
 def test_own_prices_stand_on_the_cards(visit: Open, width: int) -> None:
     page = visit(width).go(f"/?model={LLAMA}&gpus=4090&gpu_usd=1500")
     wait_for_answer(page, LLAMA)
@@ -110,8 +111,7 @@ def test_a_card_that_cannot_have_that_is_counted_whole(visit: Open) -> None:
     expect(page.locator("#gs-cards .gs-message")).to_contain_text("rtx-3070-8gb")
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize(("language", "width"), paired(LANGUAGES, WIDTHS))
 def test_every_tab_has_the_fields_that_it_takes(
     visit: Open, language: Language, width: int
 ) -> None:

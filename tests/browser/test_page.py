@@ -15,6 +15,7 @@ from gpusizer.text import LANGUAGES
 from gpusizer.ui.presenters.words import Words
 from tests.browser.conftest import Visit
 from tests.hostile import HOSTILE_MODEL
+from tests.nightly import paired
 
 LLAMA = "meta-llama/Llama-3.1-8B-Instruct"
 PATHS = {"en": "/", "zh": "/zh", "pt": "/pt"}
@@ -182,10 +183,12 @@ def test_a_hostile_repository_runs_nothing(visit: Open) -> None:
     assert "<script>" in page.inner_text("#gs-facts")
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize(("width", "theme"), [(390, "light"), (1280, "dark")])
-def test_every_page_fits_its_window(visit: Open, language: str, width: int, theme: str) -> None:
+@pytest.mark.parametrize(
+    ("language", "opened"), paired(LANGUAGES, [(390, "light"), (1280, "dark")])
+)
+def test_every_page_fits_its_window(visit: Open, language: str, opened: tuple[int, str]) -> None:
     """The page is opened in one width and checked in both."""
+    width, theme = opened
     window = visit(width, theme)
     page = window.go(f"{PATHS[language]}?model={LLAMA}&__theme={theme}")
     wait_for_answer(page, LLAMA)
@@ -221,10 +224,10 @@ def test_pictures_are_drawn_for_the_window(visit: Open, width: int, shown: str) 
     wait_for_answer(page, LLAMA)
     assert page.locator("#gs-pictures h3:visible").count() == 0  # the answer stays first
     page.click("#gs-pictures > button")
-    expect(page.locator("#gs-pictures h3:visible")).to_have_count(6)
+    expect(page.locator("#gs-pictures h3:visible")).to_have_count(7)
     expect(page.locator("#gs-pictures .gs-plot svg:visible")).to_have_count(5)
-    expect(page.locator(f".gs-chart-{shown} svg[role=img]:visible")).to_have_count(1)
-    assert page.locator(".gs-chart svg[role=img]:visible").count() == 1
+    expect(page.locator(f".gs-chart-{shown} svg[role=img]:visible")).to_have_count(2)
+    assert page.locator(".gs-chart svg[role=img]:visible").count() == 2
     assert "2 × GeForce RTX 3090" in page.inner_text("#gs-memory-picture")
     assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0
     outside = page.evaluate(

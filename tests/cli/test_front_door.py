@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.cli.test_cli import POSITIONAL, run
+from tests.each import each
 from tests.front_door import CUSTOM, QUESTIONS, Question
 from tests.priced_day import priced_day
 
@@ -31,7 +32,7 @@ def words(question: Question) -> list[str]:
     return [command, *names, *options, "--offline", "--json"]
 
 
-@pytest.mark.parametrize("line", QUESTIONS)
+@each("line", QUESTIONS)
 def test_a_question_in_the_shell_and_in_a_batch(line: str) -> None:
     question = QUESTIONS[line]
     shown = run(*words(question))
@@ -70,5 +71,8 @@ def test_the_table_of_a_described_card_names_what_was_stated_and_what_measures_i
     )
     listed = run(*asked, "--gpu", "4090").stdout
     assert "  measured: " in listed and "https://" in listed
-    assert "To measure it yourself:\n    llama-bench -hf " in listed
+    assert (
+        "To measure it yourself:\n    git clone " in listed
+        and "\n    llama-bench -m Qwen3" in listed
+    )
     assert "should print tg128" in listed and "if slower: " in listed

@@ -8,10 +8,9 @@ import shlex
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import pytest
-
 from gpusizer.cli.arguments import build_parser
 from tests.cli.test_cli import ROOT, run
+from tests.each import each
 
 MODEL = "Qwen/Qwen3-8B"
 _ROW = re.compile(r"^\| (.+?) \| (.*`(?:gpusizer |--).+) \|$", re.M)
@@ -65,12 +64,12 @@ def test_every_row_has_a_command() -> None:
     assert set(_SHOWN) <= options
 
 
-@pytest.mark.parametrize("words", [words for _, words in COMMANDS], ids=" ".join)
+@each("words", [words for _, words in COMMANDS])
 def test_a_command_is_understood(words: tuple[str, ...]) -> None:
     assert build_parser(words).parse_args(words).command == words[0]
 
 
-@pytest.mark.parametrize("words", [words for _, words in ANSWERED], ids=" ".join)
+@each("words", [words for _, words in ANSWERED])
 def test_a_command_answers(words: tuple[str, ...]) -> None:
     shown = run(*words, "--offline", "--json")
     assert (shown.returncode, shown.stderr) == (0, "")

@@ -10,11 +10,12 @@ from gpusizer.core.errors import UnknownGpu
 from gpusizer.core.units import GB, MIB
 from gpusizer.gpus import Catalogue, load_catalogue
 from tests.data.gpu_invariants import INVARIANTS, Invariant
+from tests.each import each
 
 CATALOGUE = load_catalogue()
 
 
-@pytest.mark.parametrize("invariant", INVARIANTS, ids=lambda invariant: invariant.name)
+@each("invariant", INVARIANTS)
 def test_invariant(invariant: Invariant) -> None:
     applicable = [gpu for gpu in CATALOGUE.gpus if invariant.applies(gpu)]
     broken = {gpu.slug for gpu in applicable if not invariant.holds(gpu)}
@@ -46,7 +47,7 @@ CHECKED = {
 }
 
 
-@pytest.mark.parametrize("slug", CHECKED)
+@each("slug", CHECKED)
 def test_hand_checked(slug: str) -> None:
     usable_mib, bandwidth_gb, fp16_tflops, watts = CHECKED[slug]
     gpu = CATALOGUE.find(slug)
@@ -93,7 +94,7 @@ GUIDES = {
 }
 
 
-@pytest.mark.parametrize("name", GUIDES)
+@each("name", GUIDES)
 def test_guides_are_covered(name: str) -> None:
     assert CATALOGUE.find(name).memory_marketing_gb == GUIDES[name]
 

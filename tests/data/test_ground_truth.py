@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from gpusizer.core.paths import SNAPSHOTS_DIR
 from gpusizer.model.profile import build_profile
 from scrapers.embedded import EmbeddedSnapshots
+from tests.each import each
 
 # The truth set of huggingface.js, packages/hub/src/lib/parse-safetensors-metadata.spec.ts.
 COUNTS = {
@@ -18,7 +17,7 @@ COUNTS = {
 }
 
 
-@pytest.mark.parametrize("repo_id", COUNTS)
+@each("repo_id", COUNTS)
 def test_published_counts(repo_id: str) -> None:
     snapshot = EmbeddedSnapshots(SNAPSHOTS_DIR).get(repo_id)
     assert snapshot is not None

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from scripts import import_measurements
+from scripts.measurement_rows import quality
 from scripts.measurement_rows.common import ModelMap, source_group, source_url
 
 GIB, MIB = 2**30, 2**20
@@ -213,3 +214,76 @@ def test_the_command_writes_one_table_per_kind(
     import_measurements.main()
     lines = (tmp_path / "out" / "gguf_sizes.jsonl").read_text("utf-8").splitlines()
     assert [json.loads(line)["id"] for line in lines] == ["sz-1"]
+
+
+QUALITY: dict[str, Any] = {
+    "id": "qq-1",
+    "source": URL,
+    "source_group": "me",
+    "date": "2026-01",
+    "model": "Qwen/Qwen3.5-9B",
+    "family": "qwen3.5",
+    "parameters_b": 8.95,
+    "model_released": "2026-03",
+    "quantization": "q4_k_m",
+    "format": "gguf",
+    "method": "gguf",
+    "bits_per_weight": 5.25,
+    "bpw_scope": "file",
+    "imatrix": "yes",
+    "about": "weights",
+    "metric": "ppl_wikitext2",
+    "setup": "wiki.test, n_ctx 512",
+    "higher_is_better": False,
+    "value": 8.2,
+    "baseline_quantization": "bf16",
+    "baseline_value": 8.1,
+    "ln_ratio": 0.01227,
+    "maker": "bartowski",
+    "notes": SECRET,
+}
+
+
+def test_a_loss_keeps_its_reference_and_no_text(models: ModelMap) -> None:
+    assert import_measurements.convert_all([QUALITY], models)[0] == "quality.jsonl"
+    row = converted(QUALITY, models)
+    assert row["quant"] == "q4_k_m" and row["family"] == "k"
+    assert row["parameters"] == 8_950_000_000
+    assert row["importance_matrix"] is True and "flags" not in row
+    assert (row["value"], row["baseline"], row["baseline_value"]) == (8.2, "bf16", 8.1)
+
+
+@pytest.mark.parametrize(
+    ("file_format", "name", "slug", "family"),
+    [
+        ("gguf", "ud-q4_k_xl", "ud-q4_k_xl", "k"),
+        ("gguf", "iq3_xxs", "iq3_xxs", "iq"),
+        ("gguf", "q4_k-pure", "q4_k-pure", "pure"),
+        ("gguf", "thireus-mix", "thireus-mix", "tuned"),
+        ("fp8", "fp8-w8a8-rowwise", "fp8", "fp8"),
+        ("int8", "int8-w8a8-smoothquant", "int8", "int8_activations"),
+        ("gptq", "gptq-int4-g128", "gptq-int4-g128", "calibrated"),
+        ("rtn", "rtn-int4-g128", "rtn-int4-g128", "rounded"),
+        ("bitsandbytes", "nf4", "bnb-nf4", "rounded"),
+        ("exl2", "exl2-4.25bpw", "exl2-4.25", "exl2"),
+        ("other", "omniquant-int2-g128", "omniquant-int2-g128", "other"),
+    ],
+)
+def test_names_of_quantizations_become_slugs_and_families(
+    file_format: str, name: str, slug: str, family: str
+) -> None:
+    assert (quality.slug_of(name), quality.family_of(file_format, name)) == (slug, family)
+
+
+@pytest.mark.parametrize(
+    ("changes", "flag"),
+    [
+        ({"method": "paretoq"}, "trained"),
+        ({"baseline_quantization": "mix-6.81bpw (highest measured)"}, "lossy_baseline"),
+        ({"notes": "perplexity of this model is unreliable"}, "noisy_baseline"),
+    ],
+)
+def test_a_loss_says_why_it_is_no_evidence(
+    changes: dict[str, Any], flag: str, models: ModelMap
+) -> None:
+    assert converted({**QUALITY, **changes}, models)["flags"] == [flag]

@@ -15,6 +15,7 @@ from gpusizer.core.tables import MalformedTable
 from gpusizer.gpus import Gpu, load_catalogue
 from gpusizer.gpus.purchase import read_boards, read_listed_offers, read_offers
 from gpusizer.gpus.similar import FEWEST, is_similar, similar_price
+from tests.each import each
 
 CATALOGUE = load_catalogue()
 PRICES, LABELS = DATA_DIR / "purchase_prices.csv", DATA_DIR / "purchase_labels.csv"
@@ -96,7 +97,7 @@ def test_a_doubted_catalogue_weighs_nothing_beside_others() -> None:
         assert all("hardware-catalog-2026" not in price.providers for price in market)
 
 
-@pytest.mark.parametrize(
+@each(
     "slug",
     ["b200-sxm-180gb", "b300-sxm-288gb", "h20-96gb", "gaudi3-128gb", "instinct-mi300x-192gb"],
 )

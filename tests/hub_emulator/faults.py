@@ -6,6 +6,7 @@ import re
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from urllib.parse import unquote
 
 from tests.hub_emulator.files import literal_file
 from tests.hub_emulator.messages import Answer, Host, Request, redirect, text_answer
@@ -19,7 +20,7 @@ class Fault:
 
     Attributes:
         kind: a key of `KINDS`.
-        match: regular expression searched in the path, or a function of the path.
+        match: regular expression searched in the decoded path, or a function of that path.
         host: "hub" or "cdn"; None for both.
         times: how often it happens; None for always.
         skip: how many matching requests are answered properly first.
@@ -56,9 +57,10 @@ class Fault:
         """Whether the request is one this fault is about."""
         if self.host not in (None, request.host):
             return False
+        path = unquote(request.path)
         if callable(self.match):
-            return self.match(request.path)
-        return re.search(self.match, request.path) is not None
+            return self.match(path)
+        return re.search(self.match, path) is not None
 
 
 class Faults:

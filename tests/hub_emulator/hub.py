@@ -188,7 +188,7 @@ def _resolve(site: HubSite, request: Request, parts: Parts) -> Answer:
         return redirect(302, site.cdn.sign(state, path, file), headers)
     if site.options.resolve_cache_status != 200:
         return file_answer(file, path, request, headers)
-    cached = f"/api/resolve-cache/models/{state.repo_id}/{state.sha}/{quote(path)}"
+    cached = f"/api/resolve-cache/models/{state.repo_id}/{state.sha}/{quote(path, safe='')}"
     query = f"{quote(request.path, safe='')}=&etag={quote(headers['X-Linked-Etag'])}"
     return redirect(307, f"{cached}?{query}", headers)
 

@@ -37,7 +37,7 @@ def model_info(repo: FakeRepo, request: Request) -> dict[str, Any]:
     answer: dict[str, Any] = {"_id": repo.object_id, "id": repo.repo_id}
     answer |= {name: FIELDS[name](repo) for name in fields if name in FIELDS}
     if "siblings" in answer and request.flag("blobs"):
-        answer["siblings"] = [listed_file(path, file) for path, file in repo.files.items()]
+        answer["siblings"] = [listed_file(path, file) for path, file in repo.listed.items()]
     answer |= {name: repo.info[name] for name in ("_id", "id", *fields) if name in repo.info}
     return {name: value for name, value in answer.items() if value is not None}
 
@@ -109,7 +109,7 @@ FIELDS: dict[str, Callable[[FakeRepo], Any]] = {
     "cardData": lambda repo: repo.card_data or None,
     "config": _config,
     "safetensors": _safetensors,
-    "siblings": lambda repo: [{"rfilename": path} for path in repo.files],
+    "siblings": lambda repo: [{"rfilename": path} for path in repo.listed],
     "baseModels": _base_models,
     "usedStorage": lambda repo: sum(file.size for file in repo.files.values()),
 }

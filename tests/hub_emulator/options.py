@@ -31,7 +31,7 @@ class Options:
     latency: float = 0.0
     connect_latency: float = 0.0
     page_size: int = 1000
-    expanded_page_size: int = 50
+    expanded_page_size: int = 100
     gzip_text: bool = True
     valid_tokens: Mapping[str, Collection[str]] = field(default_factory=dict)
     renames: Mapping[str, str] = field(default_factory=dict)

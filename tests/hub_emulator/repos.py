@@ -32,6 +32,8 @@ class FakeRepo:
     Attributes:
         revisions: other branches and tags: their files, or the commit they point to.
         parameters: parameters by dtype of the API; None counts the elements of the headers.
+        unlisted: files that the description leaves out of its list, as the Hub's did where its
+            cache was short (huggingface_hub pull request 3565); the tree has them.
         info: fields of the API's answer as they are to be sent; None leaves a field out.
     """
 
@@ -51,6 +53,7 @@ class FakeRepo:
     last_modified: str = "2025-01-01T00:00:00.000Z"
     revisions: dict[str, Files | str] = field(default_factory=dict)
     parameters: dict[str, int] | None = None
+    unlisted: frozenset[str] = frozenset()
     info: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -74,6 +77,11 @@ class FakeRepo:
             if revision in (name, sha):
                 return replace(self, files=files, sha=sha, parameters=None)
         return None
+
+    @property
+    def listed(self) -> Files:
+        """The files that the description lists."""
+        return {path: file for path, file in self.files.items() if path not in self.unlisted}
 
     def weight_paths(self) -> list[str]:
         """The files the Hub counts parameters in: the single file, or the index's shards."""

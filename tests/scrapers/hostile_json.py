@@ -93,7 +93,7 @@ def large_index(size: int) -> bytes:
 REPOS: dict[str, tuple[Callable[[], FakeRepo], str]] = {
     "index of lists": (
         lambda: indexed(crowd("lists", 63 * MIB, b'{"weight_map":[', b"0]}")),
-        "weight_map",
+        "crowded",
     ),
     "index with lists before its map": (
         lambda: indexed(crowd("lists", 63 * MIB, b'{"x":[', b'0],"weight_map":{}}')),

@@ -19,6 +19,7 @@ from tests.hub_emulator import (
     sparse_file,
 )
 from tests.hub_emulator.log import round_trips
+from tests.nightly import some
 from tests.scrapers.conftest import QUICK, Fetch
 from tests.scrapers.long_headers import (
     TensorName,
@@ -91,15 +92,15 @@ def test_no_header_is_read_after_the_tensor_limit(hub: HubEmulator, fetch: Fetch
     assert len(rests(hub)) == 1
 
 
-@pytest.mark.parametrize(
-    ("name", "shards", "header_bytes", "limit"),
-    [
-        (usual_name, 31, 8_300_000, "tensors"),
-        (odd_name, 14, 7_900_000, "tensor_groups"),
-        (odd_name, 120, 950_000, "tensor_groups"),
-        (usual_name, 120, 950_000, "tensors"),
-    ],
-)
+HOSTILE: list[tuple[TensorName, int, int, str]] = [
+    (usual_name, 31, 8_300_000, "tensors"),
+    (odd_name, 14, 7_900_000, "tensor_groups"),
+    (odd_name, 120, 950_000, "tensor_groups"),
+    (usual_name, 120, 950_000, "tensors"),
+]
+
+
+@pytest.mark.parametrize(("name", "shards", "header_bytes", "limit"), some(HOSTILE, of=3))
 def test_memory_of_a_hostile_repository(
     hub: HubEmulator, name: TensorName, shards: int, header_bytes: int, limit: str
 ) -> None:

@@ -14,6 +14,7 @@ from scrapers.http import HubSession
 from scrapers.hub import fetch_snapshot
 from scrapers.hub_api import MAX_CURSOR_CHARS, next_cursor
 from scrapers.redirects import is_allowed_target, origin_of, redirect_target
+from tests.each import each
 from tests.hub_emulator import Fault, HubEmulator, llama_repo
 from tests.scrapers.conftest import QUICK, Fetch
 
@@ -111,8 +112,8 @@ def test_any_long_link_is_read(piece: str) -> None:
         assert "next" in piece
 
 
-@pytest.mark.parametrize(
-    ("link", "cursor"),
+@each(
+    "link, cursor",
     [
         ("", None),
         ('<https://x/?cursor=a>; rel="prev"', None),

@@ -15,6 +15,7 @@ from gpusizer.hub.card_statements import MOST_STATEMENTS, ModelCard
 from scrapers import card_text
 from scrapers.card_text import MOST_BLOCKS, MOST_CHARS, MOST_LINES, card_blocks
 from scrapers.model_card import read_card
+from tests.each import each
 
 HOSTILE = {
     "table": "| a | VRAM |\n|--|--|\n" + "| needs | 24 GB |\n" * 65_000,
@@ -83,7 +84,7 @@ def test_work_is_bounded(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert ModelCard.from_json(card.to_json()) == card
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@each("name", HOSTILE)
 def test_blocks_are_few_and_short(name: str) -> None:
     blocks = card_blocks(HOSTILE[name])
     assert len(blocks) <= MOST_BLOCKS

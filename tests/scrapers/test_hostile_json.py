@@ -11,18 +11,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpusizer.core.errors import LimitsExceeded, MalformedRepo
-from scrapers.json_files import Pairs, load_json, unique_keys, values_bytes
-from scrapers.json_stream import MAX_MEMBERS, JsonStream
+from scrapers.json_files import load_json, values_bytes
+from scrapers.json_members import MAX_MEMBERS, members
 from scrapers.limits import Limits
 from scrapers.shard_index import ShardIndex, parse_index
+from tests.each import each
 from tests.hub_emulator import HubEmulator
+from tests.nightly import some
 from tests.scrapers.hostile_json import CROWDS, REPOS, crowd
 from tests.scrapers.long_headers import memory_of_reading
 
 MOST_MB = 300
 
 
-@pytest.mark.parametrize("name", REPOS)
+@each("name", some(list(REPOS), of=4))
 def test_memory_of_reading_it(name: str) -> None:
     make, ended = REPOS[name]
     repo = make()
@@ -42,18 +44,11 @@ VALUES = st.recursive(
 
 
 @settings(deadline=None)
-@given(
-    st.dictionaries(TEXT, VALUES, max_size=5), st.sampled_from([None, 1]), st.booleans(), st.data()
-)
-def test_a_stream_has_the_values_of_the_whole(
-    value: dict[str, Any], indent: int | None, ascii_only: bool, data: st.DataObject
+@given(st.dictionaries(TEXT, VALUES, max_size=5), st.sampled_from([None, 1]), st.booleans())
+def test_members_have_the_values_of_the_whole(
+    value: dict[str, Any], indent: int | None, ascii_only: bool
 ) -> None:
-    json_bytes = json.dumps(value, indent=indent, ensure_ascii=ascii_only).encode()
-    requested_names = data.draw(st.sets(st.sampled_from(sorted(value)))) if value else set()
-    stream = JsonStream(json_bytes, "r", "p", 2**20)
-    members = {name: stream.value() for name in stream.members() if name in requested_names}
-    stream.end()
-    assert members == {name: value[name] for name in requested_names}
+    assert values_by_name(json.dumps(value, indent=indent, ensure_ascii=ascii_only)) == value
 
 
 @settings(deadline=None)
@@ -84,42 +79,40 @@ def test_an_index_names_its_files(
     assert parse_index(json_bytes, Limits(), "r", "p") == ShardIndex(shards, 7)
 
 
-def pairs_of(pairs: Pairs) -> Any:
-    return unique_keys(pairs)
+def values_by_name(text: str | bytes) -> dict[str, Any]:
+    data = text.encode() if isinstance(text, str) else text
+    return {
+        name: load_json(bytes(value), "r", "p")
+        for name, value in members(memoryview(data), "r", "p")
+    }
 
 
-def test_values_longer_than_the_first_piece() -> None:
-    texts = ["x" * length for length in (10, 4_095, 4_096, 5_000, 300_000)]
-    json_bytes = json.dumps({"a": {text: [text, len(text)] for text in texts}, "b": "é" * 9_000})
-    stream = JsonStream(json_bytes.encode(), "r", "p", 2**21, pairs_of)
-    values = {name: stream.value() for name in stream.members()}
-    stream.end()
-    assert values == json.loads(json_bytes)
+def test_long_values_and_brackets_in_texts() -> None:
+    texts = ["x" * length for length in (10, 300_000)] + ['"}', "]\\", '{"a":[']
+    value = {"a": {text: [{"of": [text]}, len(text)] for text in texts}, "b": "é" * 9_000}
+    assert values_by_name(json.dumps(value)) == value
 
 
-@pytest.mark.parametrize(
-    ("data", "reason"),
+@each(
+    "data, reason",
     [
         (b'{"a":1,"a":2}', "duplicate_key"),
         (b'{"a":1', "not_json"),
         (b'{"a":1}}', "not_json"),
         (b'{"a" 1}', "not_json"),
         (b'{"a":"\xff"}', "not_utf8"),
-        (b'{"a":' + b"[" * 50_000 + b"}", "too_deep"),
-        (b'{"a":"' + b"x" * 2**20 + b'"}', "crowded"),
+        (b'{"a":' + b"[" * 50_000 + b"}", "not_json"),
+        (b'{"a":' + b"[" * 50_000 + b"]" * 50_000 + b"}", "too_deep"),
+        (b'{"a":[' + b"[]," * 2**19 + b"0]}", "crowded"),
         (b"{" + b",".join(b'"%d":0' % n for n in range(MAX_MEMBERS + 1)) + b"}", "crowded"),
     ],
-    ids=range(8),
 )
 def test_malformed_json_is_refused(data: bytes, reason: str) -> None:
-    stream = JsonStream(data, "r", "p", 2**19)
     with pytest.raises(MalformedRepo, match=reason):
-        for _ in stream.members():
-            stream.value()
-        stream.end()
+        values_by_name(data)
 
 
-@pytest.mark.parametrize("kind", CROWDS)
+@each("kind", CROWDS)
 def test_no_memory_is_left_uncounted(kind: str) -> None:
     data = crowd(kind, 2**19)
     tracemalloc.start()

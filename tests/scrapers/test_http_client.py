@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import gzip
-import ipaddress
 import ssl
 import threading
 from base64 import b64encode
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 from gpusizer.core.errors import HubUnreachable
 from gpusizer.hub.model_ref import ModelRef
@@ -28,6 +22,7 @@ from scrapers.hub import fetch_snapshot
 from scrapers.hub_api import info_url
 from scrapers.limits import PARALLEL_READS, PROCESS_READS, Limits
 from scrapers.read_budget import ReadBudget
+from tests.certificates import self_signed
 from tests.hub_emulator import Fault, HubEmulator, llama_repo, sharded_repo
 from tests.scrapers.conftest import QUICK, Fetch
 
@@ -109,26 +104,7 @@ class TestProxies:
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A self-signed certificate of 127.0.0.1, with its key."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "loopback")])
-    now = datetime.now(UTC)
-    loopback = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
-    signed = (
-        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
-        .not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + timedelta(days=1))
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(x509.SubjectAlternativeName([loopback]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    path = tmp_path_factory.mktemp("tls") / "both.pem"
-    secret = key.private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
-    )
-    path.write_bytes(signed.public_bytes(serialization.Encoding.PEM) + secret)
-    return path
+    return self_signed(tmp_path_factory.mktemp("tls"))
 
 
 @pytest.fixture

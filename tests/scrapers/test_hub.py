@@ -257,18 +257,17 @@ def test_adapter(hub: HubEmulator, fetch: Fetch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("siblings", "pages", "limit", "value"),
-    [({}, 0, "files", 2000), (None, 3, "files", 2000), (None, 3, "tree_pages", 2)],
+    ("info", "limit", "value"),
+    [({}, "files", 2000), ({"siblings": None}, "files", 2000), ({}, "tree_pages", 2)],
 )
 def test_long_file_list(
-    hub: HubEmulator, fetch: Fetch, siblings: object, pages: int, limit: str, value: int
+    hub: HubEmulator, fetch: Fetch, info: dict[str, None], limit: str, value: int
 ) -> None:
-    """The description has all files; without them the tree has, page by page."""
+    """A list of so many files is believed from the tree only, page by page."""
     repo = llama_repo("org/name", shards=2)
     clutter = {f"a/{n:04}.txt": literal_file("x") for n in range(2100)}
-    info = {"siblings": None} if siblings is None else {}
     hub.add(replace(repo, files=repo.files | clutter, info=info))
     assert len(fetch().components[0].files) == 2
-    assert sum("/tree/" in request.path for request in hub.requests) == pages
+    assert sum("/tree/" in request.path for request in hub.requests) == 3
     with pytest.raises(LimitsExceeded, match=limit):
         fetch(limits=replace(QUICK, **{limit: value}))

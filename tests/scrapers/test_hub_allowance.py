@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import redis
 
 from gpusizer.core.errors import HubRateLimited
 from gpusizer.core.messages import Note
@@ -19,8 +17,8 @@ from scrapers.fetcher import Fetcher
 from scrapers.hub_access import HubAccess, open_access
 from scrapers.hub_allowance import HubAllowance, Window, parse_window
 from scrapers.model_tree import build_lister
-from scrapers.redis_link import PREFIX, RedisLink
 from tests.clock import Clock
+from tests.each import each
 from tests.hub_emulator import HubEmulator, llama_repo
 from tests.scrapers.conftest import settings_of
 
@@ -35,8 +33,8 @@ def headers(name: str, remaining: int, seconds: int, quota: int = 500) -> dict[s
     return {"RateLimit": f'"{name}";r={remaining};t={seconds}', "RateLimit-Policy": policy}
 
 
-@pytest.mark.parametrize(
-    ("sent", "read"),
+@each(
+    "sent, read",
     [
         (headers("api", 499, 295), ("api", Window(499, 500, 1295.0))),
         (headers("resolvers", 0, 1, 3000), ("resolver", Window(0, 3000, 1001.0))),
@@ -57,7 +55,7 @@ def test_headers(sent: dict[str, str], read: tuple[str, Window] | None) -> None:
 
 def test_the_window_has_an_end() -> None:
     clock = Clock()
-    allowance = HubAllowance(HUB, clock=clock)
+    allowance = HubAllowance(clock)
     allowance.check("api", "a/b")
     assert not allowance.is_low("api")
     allowance.note(headers("api", 51, 300))
@@ -77,7 +75,7 @@ def test_the_window_has_an_end() -> None:
 
 def test_answers_that_arrive_late_do_not_count_back() -> None:
     clock = Clock()
-    allowance = HubAllowance(HUB, clock=clock)
+    allowance = HubAllowance(clock)
     allowance.note(headers("api", 40, 200))
     allowance.note(headers("api", 400, 201))
     assert allowance.is_low("api")
@@ -185,42 +183,3 @@ def test_a_visitors_token_has_an_allowance_of_its_own(hub: HubEmulator, settings
     hub.options.rate_limits = {**hub.options.rate_limits, "api": (500, 1)}
     Fetcher(settings, access=fresh)(COLD, VISITOR)
     assert not fresh.allowance.is_low("api")
-
-
-def test_processes_share_what_the_hub_said(redis_url: str) -> None:
-    clock, other_clock = Clock(), Clock()
-    first = HubAllowance(HUB, RedisLink(redis_url), clock)
-    second = HubAllowance(HUB, RedisLink(redis_url), other_clock)
-    assert not second.is_low("api")
-    first.note(headers("api", 0, 100))
-    other_clock.now += 2
-    with pytest.raises(HubRateLimited):
-        second.check("api", "a/b")
-    assert not HubAllowance("https://mirror.example", RedisLink(redis_url), clock).is_low("api")
-
-
-@pytest.mark.parametrize(
-    "value",
-    [
-        b"",
-        b"[",
-        b"null",
-        b"[0]",
-        b'["x", 1, 1]',
-        b"{}",
-        b"[0, 500, 1e308]",
-        b"[0, 500, NaN]",
-        b"[0, 500, Infinity]",
-        json.dumps([0, 500, 5.0]).encode(),
-        b"[" * 100_000,
-    ],
-)
-def test_what_somebody_else_wrote_has_no_effect(redis_url: str, value: bytes) -> None:
-    allowance = HubAllowance(HUB, RedisLink(redis_url), Clock())
-    client = redis.Redis.from_url(redis_url)
-    allowance.note(headers("api", 400, 100))
-    (key,) = client.scan_iter(f"{PREFIX}allowance-*")
-    client.set(key, value)
-    later = HubAllowance(HUB, RedisLink(redis_url), Clock())
-    assert not later.is_low("api")
-    later.check("api", "a/b")

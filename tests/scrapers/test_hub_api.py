@@ -12,6 +12,7 @@ from gpusizer.core.errors import HubUnreachable
 from gpusizer.hub.model_ref import is_repo_id
 from scrapers.hub_api import RepoInfo, file_url, is_plain_path, parse_info, parse_tree
 from scrapers.weight_sets import RepoFile
+from tests.each import each
 
 SHA = "0123456789abcdef0123456789abcdef01234567"
 LFS: dict[str, Any] = {"size": 10, "sha256": "ab" * 32, "pointerSize": 130}
@@ -57,7 +58,7 @@ def test_a_description_in_the_hubs_own_shape() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each(
     "siblings",
     [
         None,
@@ -94,7 +95,7 @@ def test_a_list_with_two_entries_of_one_file_is_refused(other: dict[str, Any]) -
         parse_tree([ENTRY, ENTRY | other], "org/name")
 
 
-@pytest.mark.parametrize("answer", [None, [], "org/name", 1, {}, {"modelId": "org/name"}])
+@each("answer", [None, [], "org/name", 1, {}, {"modelId": "org/name"}])
 def test_no_description_at_all(answer: Any) -> None:
     with pytest.raises(HubUnreachable, match="unexpected_answer"):
         parse_info(answer, "org/name")

@@ -5,13 +5,12 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 
-import pytest
-
 from gpusizer.core.errors import ModelUnreadable
 from gpusizer.core.settings import Settings
 from gpusizer.hub.model_ref import ModelRef
 from scrapers.fetcher import Fetcher
 from scrapers.hub_calls import kind_of
+from tests.each import each
 from tests.hub_emulator import Fault, HubEmulator, llama_repo
 from tests.scrapers.conftest import settings_of
 
@@ -19,8 +18,8 @@ HUB = "https://huggingface.co"
 MIRROR = "http://mirror.test:81/hub"
 
 
-@pytest.mark.parametrize(
-    ("url", "endpoint", "kind"),
+@each(
+    "url, endpoint, kind",
     [
         (f"{HUB}/api/models/a/b?blobs=true", HUB, "api"),
         (f"{HUB}/a/b/resolve/main/config.json", HUB, "resolver"),

@@ -11,11 +11,8 @@ import pytest
 from gpusizer.core.errors import (
     RevisionNotFound,
 )
-from scrapers.local_checkpoint import (
-    LocalRef,
-    parse_local_or_model_ref,
-    read_checkpoint,
-)
+from scrapers.local_checkpoint import read_checkpoint
+from scrapers.local_refs import LocalRef, parse_local_or_model_ref
 from tests.hub_emulator import (
     FakeRepo,
     HubEmulator,

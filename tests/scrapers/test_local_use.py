@@ -11,6 +11,7 @@ import pytest
 
 from gpusizer.answers.sizer import Sizer
 from gpusizer.answers.trainer import train
+from gpusizer.answers.training_request import TrainingRequest
 from gpusizer.core.errors import (
     InvalidModelId,
 )
@@ -18,11 +19,9 @@ from gpusizer.gpus import load_catalogue
 from gpusizer.hub.model_ref import ModelRef, parse_model_ref
 from gpusizer.hub.snapshot import RepoSnapshot
 from gpusizer.text import say_note
-from scrapers.local_checkpoint import (
-    LocalRef,
-    parse_local_or_model_ref,
-    with_local_checkpoints,
-)
+from scrapers.local_checkpoint import with_local_checkpoints
+from scrapers.local_refs import LocalRef, parse_local_or_model_ref
+from tests.asking import compare, models_for, size, training
 from tests.hub_emulator import (
     FakeRepo,
     literal_file,
@@ -64,14 +63,14 @@ def test_every_use_case_reads_them(tmp_path: Path) -> None:
     sizer = Sizer(
         with_local_checkpoints(refuse), catalogue, refuse_listing, None, parse_local_or_model_ref
     )
-    report = sizer.size({"model": folder, "quantized_repos": "list"}).to_json(say_note)
+    report = size(sizer, {"model": folder, "quantized_repos": "list"}).to_json(say_note)
     assert (report["model"]["repo_id"], report["model"]["source"]) == (folder, "local")
     assert report["quantized_repos"] == []
-    compared = sizer.compare({"model": folder, "gpus": "4090, 3090"}).to_json(say_note)
+    compared = compare(sizer, {"model": folder, "gpus": "4090, 3090"}).to_json(say_note)
     assert compared["model"]["parameters"] == report["model"]["parameters"]
-    trained = train(sizer.fetch, catalogue, {"model": folder}, sizer.parse).to_json(say_note)
+    trained = training(sizer, {"model": folder}).to_json(say_note)
     assert trained["model"]["parameters"] == report["model"]["parameters"]
-    answer = sizer.models_for({"gpu": "4090", "models": folder}).to_json(say_note)
+    answer = models_for(sizer, {"gpu": "4090", "models": folder}).to_json(say_note)
     assert [model["repo_id"] for model in answer["models"]] == [folder]
 
 
@@ -123,11 +122,11 @@ def test_without_the_shells_wiring_no_path_is_opened(tmp_path: Path, opened: lis
     sizer = Sizer(refuse, catalogue)
     for text in (str(folder), f"{folder}/model.safetensors", "./model", "~"):
         with pytest.raises(InvalidModelId):
-            sizer.size({"model": text})
+            size(sizer, {"model": text})
         with pytest.raises(InvalidModelId):
-            train(refuse, sizer.catalogue, {"model": text})
+            train(refuse, sizer.catalogue, TrainingRequest.from_fields({"model": text}))
         with pytest.raises(InvalidModelId):
-            sizer.compare({"model": text, "gpus": "4090"})
+            compare(sizer, {"model": text, "gpus": "4090"})
         with pytest.raises(InvalidModelId):
             parse_model_ref(text)
     assert not [path for path in opened if str(tmp_path) in path]

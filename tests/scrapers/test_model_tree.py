@@ -13,6 +13,7 @@ from gpusizer.core.settings import Settings
 from gpusizer.hub.quantized_repos import QuantizedRepo
 from scrapers.hub_api import model_info
 from scrapers.model_tree import build_lister, form_of, parse_listing
+from tests.each import each
 from tests.hub_emulator import FakeRepo, Fault, HubEmulator, sparse_file
 from tests.scrapers.conftest import settings_of
 
@@ -73,8 +74,8 @@ def test_offline() -> None:
         lister(BASE, False)
 
 
-@pytest.mark.parametrize(
-    ("entry", "form"),
+@each(
+    "entry, form",
     [
         ({"id": "u/Llama-3.1-8B-bnb-4bit"}, "bitsandbytes"),
         ({"id": "u/x", "tags": ["transformers", "MLX"]}, "mlx"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -17,6 +18,8 @@ from gpusizer.core.paths import DATA_DIR, GENERATED_DIR
 from gpusizer.gpus.costs.rental import read_labels as slugs_of_labels
 from gpusizer.gpus.costs.rental import read_offers
 from gpusizer.gpus.purchase import read_listed_offers
+from scrapers.http import HubSession
+from scrapers.limits import Limits
 from scrapers.prices import (
     PriceRow,
     PricesRefused,
@@ -32,6 +35,8 @@ from scrapers.prices import (
 from scrapers.prices.__main__ import main
 from scrapers.prices.checks import PURCHASE_BOUNDS_USD
 from scrapers.prices.purchase_rows import PurchaseRow, read_purchase_rows
+from scrapers.prices.sources import SOURCES, fetch
+from tests.each import each
 
 TODAY = "2026-11-20"
 ROW = PriceRow("RTX 4090 24GB", "A", False, "on-demand", 1, 0.5, False, "2026-11-01", "s")
@@ -170,8 +175,8 @@ def test_valid_rows_replace_old_ones_and_others_are_reported() -> None:
     assert (result.unknown_labels, result.unbelievable) == (("RTX 4095 24GB",), 1)
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "reason"),
+@each(
+    "before, after, reason",
     [
         ([], [], "no rows"),
         ([ROW] * 20, [ROW] * 11, "11 rows where there were 20"),
@@ -211,13 +216,19 @@ def test_a_write_that_fails_leaves_the_file_as_it_was(tmp_path: Path) -> None:
 
 @pytest.fixture
 def site() -> Iterator[tuple[str, dict[str, bytes]]]:
-    """A loopback server that answers with the bodies of a table of paths, else 404."""
+    """A loopback server that answers with bodies by path, or ranges of them, else 404."""
     bodies: dict[str, bytes] = {}
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             body = bodies.get(self.path)
-            self.send_response(404 if body is None else 200)
+            span = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
+            status, whole = 404 if body is None else 200, len(body or b"")
+            if body is not None and span:
+                status, body = 206, body[int(span[1]) : int(span[2]) + 1]
+            self.send_response(status)
+            if span:
+                self.send_header("Content-Range", f"bytes {span[1]}-{span[2]}/{whole}")
             self.send_header("Content-Length", str(len(body or b"")))
             self.end_headers()
             self.wfile.write(body or b"")
@@ -272,3 +283,33 @@ def test_a_refresh_replaces_the_rows_of_the_sources_that_answer(
     assert "gpu-pricing-tracker: kept its 13 rows: not in the form we know" in output.err
     assert "skypilot-catalog: kept its 4 rows" in output.err
     assert read_offers(prices, tmp_path / "rental_labels.csv")["rtx-a6000-48gb"]
+
+
+def test_a_row_that_cannot_be_read_is_lost_alone() -> None:
+    """A null in a number, as on 4 of 91 stored days; many mean another format."""
+    prices = [entry(), entry(usd_per_hr=None), entry(usd_per_hr=0.7)]
+
+    def shaped(listed: list[dict[str, Any]]) -> list[float]:
+        body = json.dumps({"generated_at": "2026-11-19T02:21:11Z", "prices": listed}).encode()
+        return [row.usd_per_gpu_hour for row in dashboard.shape(body, TODAY)]
+
+    assert shaped(prices) == [0.53, 0.7]
+    for refused in ([entry(usd_per_hr=None)], [*prices, entry(num_gpus="many")]):
+        with pytest.raises(ValueError, match="cannot be read"):
+            shaped(refused)
+
+
+def test_a_table_that_grows_is_read_by_its_end(site: tuple[str, dict[str, bytes]]) -> None:
+    """The whole history is beyond any limit one day; the newest day stands at its end."""
+    endpoint, bodies = site
+    head, *lines = OBSERVATIONS.decode().splitlines()
+    old = [line.replace(line.split(",")[0], "2020-01-01") for line in lines] * 40_000
+    bodies[tracker.PATH] = "\n".join([head, *old, *lines, ""]).encode()
+    assert len(bodies[tracker.PATH]) > Limits().info_bytes
+    (source,) = [source for source in SOURCES if source.name == tracker.NAME]
+    with HubSession(endpoint) as session:
+        body = fetch(session, source, Limits())
+        assert len(body) < 2 * tracker.TAIL_BYTES
+        assert tracker.shape(body, TODAY) == tracker.shape(OBSERVATIONS, TODAY)
+        bodies[tracker.PATH] = OBSERVATIONS
+        assert fetch(session, source, Limits()) == OBSERVATIONS

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import multiprocessing
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.synchronize import Barrier
@@ -151,14 +150,6 @@ def test_a_cold_model_costs_two_processes_one_flight(hub: HubEmulator, redis_url
     assert len(descriptions) == 1
 
 
-def test_those_who_wait_learn_why_a_flight_failed(hub: HubEmulator, redis_url: str) -> None:
-    hub.options.latency = 2.0
-    answers = read_in_two_processes(shared_settings(hub, redis_url), [ModelRef("org/none")])
-    assert len(answers) == 1 and "ModelNotFound" in answers.pop()
-    descriptions = [request for request in hub.requests if request.path == "/api/models/org/none"]
-    assert len(descriptions) == 1
-
-
 def test_a_process_that_died_blocks_no_longer_than_its_lock(redis_url: str) -> None:
     client = redis.Redis.from_url(redis_url)
     client.set(f"{PREFIX}flight-x", "0" * 32, px=300)
@@ -184,57 +175,6 @@ def test_a_foreign_key_in_the_place_of_a_lock(redis_url: str, value: str) -> Non
         client.set(f"{PREFIX}flight-x", b"\xff\x00" * 50)
     flights = RedisFlights(RedisLink(redis_url), longest_seconds=0.2)
     assert flights.land("flight-x", lambda: None, lambda: "read") == "read"
-
-
-def test_a_long_flight_renews_its_lock(redis_url: str) -> None:
-    """Its lock has a time to live throughout, which rises again and again."""
-    client, key = redis.Redis.from_url(redis_url), f"{PREFIX}flight-x"
-    flights = RedisFlights(RedisLink(redis_url), longest_seconds=60, lock_seconds=3.0)
-    renewals = 3
-
-    def read() -> str:
-        token, before, rises = client.get(key), client.pttl(key), 0
-        while rises < renewals:
-            left = client.pttl(key)
-            assert left > 0 and client.get(key) == token
-            before, rises = left, rises + (left > before)
-            time.sleep(0.02)
-        return "read"
-
-    assert flights.land("flight-x", lambda: None, read) == "read"
-
-
-@pytest.mark.parametrize(
-    "note",
-    [
-        b"",
-        b"[",
-        b"null",
-        b"[1]",
-        b"[" * 100_000,
-        json.dumps({"token": "t" * 32, "code": "internal", "fields": {}}).encode(),
-        json.dumps({"token": "t" * 32, "code": "model_not_found", "fields": []}).encode(),
-        json.dumps({"token": "t" * 32, "code": "model_not_found", "fields": {"a": {}}}).encode(),
-        json.dumps({"token": "other", "code": "model_not_found", "fields": {}}).encode(),
-    ],
-)
-def test_a_note_of_failure_that_is_none_of_ours(redis_url: str, note: bytes) -> None:
-    client = redis.Redis.from_url(redis_url)
-    client.set(f"{PREFIX}flight-x", "t" * 32, px=200)
-    client.set(f"{PREFIX}flight-x:failed", note)
-    flights = RedisFlights(RedisLink(redis_url), longest_seconds=60)
-    assert flights.land("flight-x", lambda: None, lambda: "read") == "read"
-
-
-def test_a_note_of_failure_is_raised(redis_url: str) -> None:
-    client = redis.Redis.from_url(redis_url)
-    client.set(f"{PREFIX}flight-x", "t" * 32, px=200)
-    note = {"token": "t" * 32, "code": "model_not_found", "fields": {"repo_id": "org/name"}}
-    client.set(f"{PREFIX}flight-x:failed", json.dumps(note))
-    flights = RedisFlights(RedisLink(redis_url), longest_seconds=60)
-    with pytest.raises(ModelNotFound) as failure:
-        flights.land("flight-x", lambda: None, lambda: "read")
-    assert failure.value.fields == {"repo_id": "org/name"}
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 import redis
 
-from gpusizer.core.errors import InvalidRequest, ModelNotFound
+from gpusizer.core.errors import HubRateLimited, InvalidRequest, ModelNotFound
 from gpusizer.core.settings import Settings
 from gpusizer.hub.model_ref import ModelRef
 from gpusizer.hub.snapshot import RepoSnapshot
 from scrapers.fetcher import Fetcher
+from scrapers.own_token import own_token
 from tests.hub_emulator import (
     FakeRepo,
     HubEmulator,
@@ -205,3 +206,71 @@ def test_nothing_behind_a_gate_is_stored_for_a_host_with_a_token(
     stored = b"".join(client.get(key) or b"" for key in client.scan_iter("gpusizer:snapshot-*"))
     assert b"q_proj" not in stored
     assert HOST.encode() not in stored
+
+
+def used_up(hub: HubEmulator) -> Settings:
+    """The settings of a host whose anonymous allowance of the API is used up."""
+    hub.options.enforce_rate_limits = True
+    hub.options.rate_limits = hub.options.rate_limits | {"api": (1, 1000)}
+    return host_settings(hub)
+
+
+def test_host_token_describes_where_nothing_else_can(hub: HubEmulator) -> None:
+    """The first anonymous request says that none is left; what is public is still answered."""
+    fetcher = Fetcher(used_up(hub))
+    assert fetcher(PUBLIC).components[0].tensors
+    hub.reset_log()
+    assert fetcher(SHARDED).components[0].tensors
+    assert set(senders(hub, "hub")) == {f"Bearer {HOST}"}
+
+
+@pytest.mark.parametrize("ref", [GATED, PRIVATE, ModelRef("org/missing")])
+def test_what_the_host_alone_sees_is_not_told(hub: HubEmulator, ref: ModelRef) -> None:
+    """A private repository and one that does not exist are refused alike."""
+    fetcher = Fetcher(used_up(hub))
+    fetcher(PUBLIC)
+    hub.reset_log()
+    with pytest.raises(HubRateLimited):
+        fetcher(ref)
+    assert len(hub.requests) == 1
+
+
+def test_the_users_own_token_reads_and_keeps_what_is_public(
+    hub: HubEmulator, settings: Settings
+) -> None:
+    fetcher = Fetcher(settings, own_token=VISITOR)
+    for ref in (GATED, PRIVATE):
+        assert fetcher(ref).components[0].tensors
+    assert cached_files(settings) == []
+    fetcher(PUBLIC)
+    assert set(senders(hub, "hub")) == {f"Bearer {VISITOR}"}
+    hub.reset_log()
+    assert Fetcher(settings)(PUBLIC).components[0].tensors
+    assert hub.requests == []
+
+
+def test_an_adapter_of_a_gated_base_is_read_with_the_users_own_token(hub: HubEmulator) -> None:
+    configuration = json.dumps({"base_model_name_or_path": GATED.repo_id, "r": 8})
+    files = {
+        "adapter_config.json": literal_file(configuration),
+        "adapter_model.safetensors": safetensors_file({"base.lora_A.weight": ("F16", (8, 4096))}),
+    }
+    hub.add(FakeRepo("org/adapter", files))
+    snapshot = Fetcher(settings_of(hub), own_token=VISITOR)(ModelRef("org/adapter"))
+    assert {part.name for part in snapshot.components} == {"model", "adapter"}
+    assert all(part.tensors for part in snapshot.components)
+
+
+def test_where_the_users_token_is_looked_for(tmp_path: Path) -> None:
+    """As huggingface_hub looks: given, HF_TOKEN, then what a login has saved."""
+    (tmp_path / "token").write_text("hf_saved\n")
+    home = {"HF_HOME": str(tmp_path)}
+    assert own_token(home) == "hf_saved"
+    assert own_token(home | {"HF_TOKEN": " hf_env "}) == "hf_env"
+    assert own_token(home | {"HF_TOKEN": "hf_env"}, "hf_given") == "hf_given"
+    off = home | {"HF_TOKEN": "hf_env", "HF_HUB_DISABLE_IMPLICIT_TOKEN": "1"}
+    assert (own_token(off), own_token(off, "hf_given")) == (None, "hf_given")
+    assert own_token({"HF_TOKEN_PATH": str(tmp_path / "none")}) is None
+    assert own_token({"XDG_CACHE_HOME": str(tmp_path)}) is None
+    with pytest.raises(InvalidRequest):
+        own_token({}, "two words")

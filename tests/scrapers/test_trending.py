@@ -164,7 +164,7 @@ def test_any_values_are_read(values: dict[str, Any]) -> None:
 
 def test_the_url_asks_for_what_is_read() -> None:
     url = trending_url("https://huggingface.co")
-    assert url.startswith("https://huggingface.co/api/models?sort=trendingScore&direction=-1")
+    assert url.startswith("https://huggingface.co/api/models?sort=trendingScore&limit=")
     assert f"limit={LISTED_MODELS}" in url
 
 

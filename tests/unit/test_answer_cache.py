@@ -19,6 +19,7 @@ from gpusizer.hub.model_ref import ModelRef
 from gpusizer.hub.snapshot import RepoSnapshot
 from gpusizer.text import say_note
 from gpusizer.ui.answer_cache import AnswerCache
+from tests.asking import size as sized
 from tests.builders import tiny
 
 FIELDS = {"model": "someone/tiny", "gpu": "4090"}
@@ -71,7 +72,7 @@ def test_a_repeated_request_is_answered_from_the_cache(
     cache: AnswerCache, repository: Repository
 ) -> None:
     first_answer = size(cache, FIELDS)
-    expected = Sizer(repository, load_catalogue()).size(FIELDS).to_json(say_note)
+    expected = sized(Sizer(repository, load_catalogue()), FIELDS).to_json(say_note)
     second_answer = size(cache, {**FIELDS, "context": None})
     assert json.dumps(second_answer) == json.dumps(first_answer) == json.dumps(expected)
     assert Counting.worked_out == 1
@@ -212,8 +213,8 @@ def test_the_cache_takes_the_memory_that_it_says(repository: Repository) -> None
     cache.answer("gpus", {"query": "no such card"})
     tracemalloc.start()
     try:
-        traced_before, counted_before = _traced_after(cache, range(100, 150)), cache.size_bytes
-        growth = _traced_after(cache, range(1000, 1300)) - traced_before
+        traced_before, counted_before = _traced_after(cache, range(100, 120)), cache.size_bytes
+        growth = _traced_after(cache, range(1000, 1040)) - traced_before
     finally:
         tracemalloc.stop()
     assert 0 < growth < 1.2 * (cache.size_bytes - counted_before)

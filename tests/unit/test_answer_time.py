@@ -10,6 +10,7 @@ import pytest
 
 from gpusizer.answers.sizer import Sizer
 from gpusizer.answers.trainer import train
+from gpusizer.answers.training_request import TrainingRequest
 from gpusizer.core.errors import LimitsExceeded
 from gpusizer.core.messages import Note
 from gpusizer.core.time_budget import TimeBudget
@@ -17,6 +18,7 @@ from gpusizer.gpus import load_catalogue
 from gpusizer.hub.snapshot import Component, RepoSnapshot, Totals
 from gpusizer.model.profile import build_profile
 from gpusizer.text import LANGUAGES, say_error
+from tests.asking import compare, models_for, size
 from tests.builders import group, llama, snapshot, tiny
 from tests.counting import steps_of
 from tests.gguf_snapshots import gguf_snapshot
@@ -52,12 +54,14 @@ def sizer(repo: RepoSnapshot, new_budget: Callable[[], TimeBudget]) -> Sizer:
 
 
 ANSWERS: dict[str, Ask] = {
-    "size": lambda repo, budget: sizer(repo, budget).size(MODEL),
-    "compare": lambda repo, budget: sizer(repo, budget).compare({**MODEL, "gpus": CARDS}),
-    "models-for": lambda repo, budget: sizer(repo, budget).models_for(
-        {"gpu": "4090", "models": ["org/model"]}
+    "size": lambda repo, budget: size(sizer(repo, budget), MODEL),
+    "compare": lambda repo, budget: compare(sizer(repo, budget), {**MODEL, "gpus": CARDS}),
+    "models-for": lambda repo, budget: models_for(
+        sizer(repo, budget), {"gpu": "4090", "models": ["org/model"]}
     ),
-    "train": lambda repo, budget: train(lambda ref: repo, CATALOGUE, MODEL, new_budget=budget),
+    "train": lambda repo, budget: train(
+        lambda ref: repo, CATALOGUE, TrainingRequest.from_fields(MODEL), new_budget=budget
+    ),
 }
 
 STEPS_OF_A_LAYER = {"size": 2_000, "compare": 2_000, "models-for": 500, "train": 500}
@@ -177,7 +181,7 @@ def test_an_answer_that_takes_too_long_ends_in_an_error(name: str) -> None:
 def test_models_that_take_too_long_together_end_in_an_error() -> None:
     fields: dict[str, Any] = {"gpu": "4090", "models": [f"org/model-{n}" for n in range(20)]}
     with pytest.raises(LimitsExceeded, match="answer_seconds"):
-        sizer(llama(), ticking).models_for(fields)
+        models_for(sizer(llama(), ticking), fields)
 
 
 def test_the_limit_error_names_the_limit_in_every_language() -> None:

@@ -23,6 +23,7 @@ from tests.builders import (
     tiny,
     without_keys,
 )
+from tests.each import each
 from tests.families import deepseek_r1, gpt2, gpt_oss_20b, qwen3_next
 
 
@@ -40,12 +41,12 @@ def of_config(config: Config) -> Architecture:
 SMALL = {"num_hidden_layers": 4, "hidden_size": 256, "num_attention_heads": 4}
 
 
-@pytest.mark.parametrize(("fact", "key"), [(f, key) for f in SYNONYMS for key in SYNONYMS[f]])
+@each("fact, key", [(f, key) for f in SYNONYMS for key in SYNONYMS[f]])
 def test_every_spelling_of_a_fact_is_read(fact: str, key: str) -> None:
     assert view({"model_type": "new_model", key: 48}).integer(fact) == 48
 
 
-@pytest.mark.parametrize(
+@each(
     "config",
     [
         {"text_config": SMALL},
@@ -61,7 +62,7 @@ def test_the_language_model_is_found_where_it_is_nested(config: Config) -> None:
     assert (facts.layers, facts.hidden_size, facts.attention_heads) == (4, 256, 4)
 
 
-@pytest.mark.parametrize(
+@each(
     "value",
     [None, True, "32", -1, 0, 2.5, float("nan"), float("inf"), 10**308, [], [1, 2], {"a": 1}],
 )
@@ -82,8 +83,8 @@ FULL, SLIDING, CHUNKED = Attention.FULL, Attention.SLIDING, Attention.CHUNKED
 RECURRENT, NONE, CROSS = Attention.RECURRENT, Attention.NONE, Attention.CROSS
 
 
-@pytest.mark.parametrize(
-    ("config", "kinds"),
+@each(
+    "config, kinds",
     [
         ({}, [FULL] * 4),
         ({"sliding_window": 512}, [SLIDING] * 4),
@@ -161,8 +162,8 @@ def test_equal_neighbours_are_one_run() -> None:
     assert runs == [(SLIDING, 5), (FULL, 1)] * 4 + [(SLIDING, 2)]
 
 
-@pytest.mark.parametrize(
-    ("repo", "elements"),
+@each(
+    "repo, elements",
     [
         (llama(), 32 * 2 * 8 * 128),
         (gemma3_1b(), 26 * 2 * 1 * 256),
@@ -173,7 +174,6 @@ def test_equal_neighbours_are_one_run() -> None:
         (qwen3_next(), 12 * 2 * 2 * 256),  # 36 of 48 layers are recurrent
         (deepseek_r1(), 61 * (512 + 64)),  # the latent and its rotary key, once for all heads
     ],
-    ids=["llama", "gemma3", "mixtral", "qwen3-moe", "gpt-oss", "gpt2", "qwen3-next", "deepseek"],
 )
 def test_cache_elements_per_token(repo: RepoSnapshot, elements: int) -> None:
     assert architecture(repo).growing_elements_per_token == elements
@@ -215,8 +215,8 @@ RECOVERABLE = {
 FACT = {"num_hidden_layers": "layers", "num_key_value_heads": "kv_heads"}
 
 
-@pytest.mark.parametrize(("key", "value"), RECOVERABLE.items())
-@pytest.mark.parametrize("model_type", ["llama", "new_model"])
+@each("key, value", RECOVERABLE.items())
+@each("model_type", ["llama", "new_model"])
 def test_an_omitted_fact_is_read_off_the_shapes(key: str, value: int, model_type: str) -> None:
     complete = tiny(model_type=model_type)
     component = complete.components[0]
@@ -227,8 +227,8 @@ def test_an_omitted_fact_is_read_off_the_shapes(key: str, value: int, model_type
     assert fact not in facts.defaulted
 
 
-@pytest.mark.parametrize(
-    ("settings", "tables"),
+@each(
+    "settings, tables",
     [
         ({}, (Rotary(64, 4096),)),
         (
@@ -291,8 +291,8 @@ def test_class_defaults_come_last_and_are_named() -> None:
     assert (unknown.max_context, unknown.defaulted) == (None, ())
 
 
-@pytest.mark.parametrize(
-    ("config", "kv_heads"),
+@each(
+    "config, kv_heads",
     [
         ({"model_type": "falcon", "multi_query": True, "num_kv_heads": 71}, 1),
         (
@@ -318,8 +318,8 @@ def test_head_dim_defaults_to_an_equal_share() -> None:
     assert of_config({**SMALL, "head_dim": 128}).head_dim == 128
 
 
-@pytest.mark.parametrize(
-    ("config", "generates"),
+@each(
+    "config, generates",
     [
         ({"architectures": ["LlamaForCausalLM"]}, True),
         ({"model_type": "bert", "architectures": ["BertForMaskedLM"]}, False),
@@ -337,7 +337,7 @@ def test_without_layers_there_is_no_architecture(config: Config) -> None:
     assert build_profile(snapshot([group("other.weight", (2, 2))], config)).architecture is None
 
 
-@pytest.mark.parametrize("model_type", sorted(class_defaults()))
+@each("model_type", sorted(class_defaults()))
 def test_class_defaults_name_their_source(model_type: str) -> None:
     defaults = class_defaults()[model_type]
     assert "configuration" in defaults["source"]

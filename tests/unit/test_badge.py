@@ -27,6 +27,7 @@ from gpusizer.ui.badge_route import PATH, badge_route
 from gpusizer.ui.metrics import Metrics
 from gpusizer.ui.presenters.badge import Badge, badge_markdown, badge_of, error_badge
 from gpusizer.ui.work_pool import WorkPool
+from tests.asking import size
 from tests.one_repository import Repository
 from tests.pages import ENGLISH
 from tests.sizers import embedded_sizer
@@ -38,7 +39,7 @@ HOSTILE = "</title><script>alert(1)</script>\"' onload=x ]]> &amp; \x00\ud800"
 
 def badge(gpu: str, language: str = "en", **fields: str) -> Badge:
     asked = {"model": MODEL, "gpu": gpu, "top": 1, **fields}
-    report = embedded_sizer().size(asked).to_json(say_note)
+    report = size(embedded_sizer(), asked).to_json(say_note)
     return badge_of(report, next(name for name in LANGUAGES if name == language))
 
 

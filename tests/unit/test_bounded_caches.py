@@ -17,6 +17,7 @@ OWN_WORDS = {
     "gpusizer.answers.request_docs.described_groups": "models of requests",
     "gpusizer.memory.engines.bands.band": "engines, families of their versions, components",
     "gpusizer.memory.quants.recipes.first": "divisors of recipes",
+    "gpusizer.core.tables._types": "records of our own tables",
     "gpusizer.text.languages.sentences": "languages",
     "gpusizer.text.notation._dollar": "locales",
     "gpusizer.text.notation._pattern": "two patterns, and as many decimals as are ever written",

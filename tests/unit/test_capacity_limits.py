@@ -6,33 +6,37 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
-import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from gpusizer.answers.selection import every_quant
 from gpusizer.core.byte_ranges import Amount, fitted
 from gpusizer.core.units import GIB
-from gpusizer.fit import remedies
 from gpusizer.fit.advice import Suggestion, advise
 from gpusizer.fit.capacity_limits import (
-    FitPlan,
+    Plan,
     largest,
     longest_context,
-    most_faithful,
     most_users,
 )
-from gpusizer.fit.fit import Fitter, Verdict
+from gpusizer.fit.fit import Verdict
+from gpusizer.fit.machine import Machine
+from gpusizer.fit.preference import choose
+from gpusizer.fit.study import QuantOption, Study
+from gpusizer.fit.ways import ways_of
 from gpusizer.gpus import Gpu, load_catalogue
 from gpusizer.memory.engines import Overhead
+from gpusizer.memory.engines.abilities import Abilities
 from gpusizer.memory.engines.base import SplitBy
 from gpusizer.memory.engines.defaults import Defaults
-from gpusizer.memory.engines.llama_cpp import LlamaCppEngine
+from gpusizer.memory.engines.llama_cpp import LLAMA_CPP, LlamaCppEngine
 from gpusizer.memory.quants import find_quant
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile, build_profile
 from gpusizer.text import say_note
+from tests.asking import compare, size
 from tests.builders import gemma3_1b, llama, llama_70b, qwen3_moe
+from tests.each import each
 from tests.families import deepseek_r1
 from tests.sizers import embedded_sizer, unlimited_budget
 
@@ -40,6 +44,9 @@ CATALOGUE = load_catalogue()
 LLAMA_8B = build_profile(llama())
 FAMILIES = [build_profile(m()) for m in (llama, gemma3_1b, qwen3_moe, deepseek_r1, llama_70b)]
 SIZER = embedded_sizer()
+
+
+NARROW_CACHES = Abilities(cache_types=("q8_0", "q4_0"))
 
 
 class Fixed:
@@ -67,6 +74,7 @@ class FixedEngine(Fixed, Defaults):
     stacks: frozenset[str] = frozenset({"CUDA"})
     split_by: SplitBy = "layer"
     kv_cell_multiple: int = 256
+    abilities: Abilities = NARROW_CACHES
     device_classes: tuple[int, ...] = (0,)
 
     def utilization(self, workload: Workload) -> float:
@@ -88,12 +96,19 @@ def card(memory_bytes: int, slug: str = "rtx-4090-24gb") -> Gpu:
 
 def plan_of(
     memory_bytes: int, profile: ModelProfile = LLAMA_8B, quant: str = "bf16", **fields: Any
-) -> FitPlan:
+) -> Plan:
     """A plan under the fixed engine."""
     workload = Workload(**fields)
     quants = every_quant(profile, None, also=())
-    fitter = Fitter(profile, workload, quants, budget=unlimited_budget())
-    return FitPlan(fitter, card(memory_bytes), 1, find_quant(quant), quant == "bf16", FIXED)
+    study = Study(profile, workload, quants, budget=unlimited_budget())
+    return Plan(study, Machine.of(card(memory_bytes), 1), find_quant(quant), quant == "bf16", FIXED)
+
+
+def advice(plan: Plan) -> tuple[Suggestion, ...]:
+    """What would help, where the plan runs as it does best: whole, or with a part in memory."""
+    recipe = QuantOption(plan.quant, plan.native, plan.engine, True, 0.0)
+    way = choose(ways_of(plan.study, plan.machine, recipe))
+    return () if way is None else advise(plan, way)
 
 
 def test_the_longest_context_by_hand() -> None:
@@ -115,7 +130,7 @@ def test_the_longest_context_ends_where_the_model_does() -> None:
 
 
 def test_models_without_a_cache_have_no_limits() -> None:
-    report = SIZER.size({"model": "BAAI/bge-large-en-v1.5", "gpu": "3070"})
+    report = size(SIZER, {"model": "BAAI/bge-large-en-v1.5", "gpu": "3070"})
     limits = report.ranking[0].largest
     assert limits is not None
     assert (limits.context_at_users, limits.users_at_context) == (None, None)
@@ -126,24 +141,18 @@ def test_suggestions_by_hand() -> None:
 
     That is also room for two sequences of 16,384 tokens (2 GiB each), not for three.
     """
-    suggestions = {s.note.code: s for s in advise(plan_of(22 * GIB, context=65_536))}
+    suggestions = {s.note.code: s for s in advice(plan_of(22 * GIB, context=65_536))}
     assert suggestions["try_context"].change == {"context": 40_960}
     assert suggestions["try_context"].saving_bytes == (65_536 - 40_960) * 131_072
     assert "try_concurrency" not in suggestions
-    four = {s.note.code: s for s in advise(plan_of(22 * GIB, context=16_384, concurrency=4))}
+    four = {s.note.code: s for s in advice(plan_of(22 * GIB, context=16_384, concurrency=4))}
     assert four["try_concurrency"].change == {"concurrency": 2}
 
 
-@pytest.fixture
-def with_caches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(remedies.NARROWER_CACHES, "fixed", ("q8_0", "q4_0"))
-
-
-@pytest.mark.usefixtures("with_caches")
 def test_narrower_caches_by_hand() -> None:
     """Of 22 GiB 5,414,313,984 bytes are left; 65,536 tokens take 69,632 each in q8_0."""
     suggestions = [
-        s for s in advise(plan_of(22 * GIB, context=65_536)) if s.note.code == "try_kv_cache"
+        s for s in advice(plan_of(22 * GIB, context=65_536)) if s.note.code == "try_kv_cache"
     ]
     assert [s.change["kv_dtype"] for s in suggestions] == ["q8_0", "q4_0"]
     assert suggestions[0].saving_bytes == 65_536 * (131_072 - 69_632)
@@ -158,8 +167,8 @@ def test_offload_keeps_the_layers_that_fit() -> None:
     265,322,496 bytes. The output is 558,186,496. That leaves room for 14 layers.
     """
     plan = plan_of(6 * GIB, quant="q8_0")
-    engine = FixedLlamaCpp("llama.cpp", "llama.cpp", "1", frozenset({"CUDA"}))
-    suggestions = {s.note.code: s for s in advise(replace(plan, engine=engine))}
+    engine = FixedLlamaCpp("llama.cpp", "llama.cpp", "1", frozenset({"CUDA"}), LLAMA_CPP.abilities)
+    suggestions = {s.note.code: s for s in advice(replace(plan, engine=engine))}
     assert suggestions["try_offload"].change == {"gpu_layers": 15}
     assert suggestions["try_offload"].note.fields == {
         "layers": 15,
@@ -177,15 +186,15 @@ def test_partial_savings_where_no_single_change_suffices() -> None:
     Q4_0, the narrowest layout people use here, 4.5 bits. Each alone is not enough.
     """
     plan = plan_of(8 * GIB, context=131_072, concurrency=4)
-    suggestions = {s.note.code: s for s in advise(plan)}
+    suggestions = {s.note.code: s for s in advice(plan)}
     assert not any(suggestion.enough for suggestion in suggestions.values())
     assert suggestions["try_context"].change == {"context": 1024}
     assert suggestions["try_context"].saving_bytes == 4 * (131_072 - 1024) * 131_072
     assert suggestions["try_concurrency"].change == {"concurrency": 1}
     assert suggestions["try_concurrency"].saving_bytes == 3 * 131_072 * 131_072
     assert suggestions["try_more_gpus"].change["gpu_count"] == 8
-    assert [suggestion.pain for suggestion in advise(plan)] == sorted(
-        suggestion.pain for suggestion in advise(plan)
+    assert [suggestion.pain for suggestion in advice(plan)] == sorted(
+        suggestion.pain for suggestion in advice(plan)
     )
     assert all(
         suggestion.saving_bytes > 0 and suggestion.headroom_bytes < 0
@@ -193,7 +202,7 @@ def test_partial_savings_where_no_single_change_suffices() -> None:
     )
 
 
-def random_plan(data: st.DataObject) -> FitPlan:
+def random_plan(data: st.DataObject) -> Plan:
     profile = data.draw(st.sampled_from(FAMILIES))
     gpu = data.draw(st.sampled_from(CATALOGUE.gpus))
     workload = Workload(
@@ -204,12 +213,13 @@ def random_plan(data: st.DataObject) -> FitPlan:
         memory_utilization=data.draw(st.sampled_from([None, 0.5, 0.9])),
     )
     quants = every_quant(profile, None, also=())
-    fitter = Fitter(profile, workload, quants, budget=unlimited_budget())
+    study = Study(profile, workload, quants, budget=unlimited_budget())
     boards = data.draw(st.sampled_from([1, 2, 8]))
-    quant, native = data.draw(st.sampled_from(fitter.quants))
-    engine = data.draw(st.sampled_from(fitter.engines(quant)))
-    plan = FitPlan(fitter, gpu, boards, quant, native, engine)
-    assume(plan.fit() is not None)
+    pairs = [pair for pair in study.quants if study.engines(pair[0])]
+    quant, native = data.draw(st.sampled_from(pairs))
+    engine = data.draw(st.sampled_from(study.engines(quant)))
+    plan = Plan(study, Machine.of(gpu, boards), quant, native, engine)
+    assume(plan.way() is not None)
     return plan
 
 
@@ -221,7 +231,7 @@ def test_the_largest_holds_and_the_next_does_not(data: st.DataObject) -> None:
     context, users = limits.context_at_users, limits.users_at_context
     if context:
         assert plan.under(context=context).surely_fits()
-    if context is not None and context < (plan.fitter.profile.max_context or 0):
+    if context is not None and context < (plan.study.profile.max_context or 0):
         assert not plan.under(context=context + 1).surely_fits()
     if users:
         assert plan.under(concurrency=users).surely_fits()
@@ -238,23 +248,24 @@ def test_more_users_never_get_longer_contexts(data: st.DataObject) -> None:
     plan = random_plan(data)
     busier = plan.under(concurrency=plan.workload.concurrency + 1)
     assert (longest_context(busier) or 0) <= (longest_context(plan) or 0)
-    roomier = replace(plan, gpu=replace(plan.gpu, memory_bytes=plan.gpu.memory_bytes + GIB))
+    gpu = replace(plan.machine.gpu, memory_bytes=plan.machine.gpu.memory_bytes + GIB)
+    roomier = replace(plan, machine=Machine.of(gpu, plan.machine.boards))
     small, big = plan.engine.device_classes[0], plan.engine.device_classes[-1]
-    crosses = plan.gpu.device_memory_bytes < big <= roomier.gpu.device_memory_bytes
+    crosses = plan.machine.gpu.device_memory_bytes < big <= roomier.machine.gpu.device_memory_bytes
     assume(small == big or not crosses)  # a larger class of cards takes larger steps
     assert (longest_context(roomier) or 0) >= (longest_context(plan) or 0)
     assert (most_users(roomier) or 0) >= (most_users(plan) or 0)
 
 
-def after(plan: FitPlan, suggestion: Suggestion) -> FitPlan:
+def after(plan: Plan, suggestion: Suggestion) -> Plan:
     """The plan with a suggestion's request fields, put together another way."""
     fields = dict(suggestion.change)
-    boards = fields.pop("gpu_count", plan.boards)
-    plan = replace(plan, boards=boards)
+    boards = fields.pop("gpu_count", plan.machine.boards)
+    plan = replace(plan, machine=Machine.of(plan.machine.gpu, boards))
     if "quant" in fields:
         slug, engine = fields.pop("quant"), fields.pop("engine")
-        quant, native = next(p for p in plan.fitter.quants if p[0].slug == slug)
-        engine = next(e for e in plan.fitter.engines(quant) if e.slug == engine)
+        quant, native = next(p for p in plan.study.quants if p[0].slug == slug)
+        engine = next(e for e in plan.study.engines(quant) if e.slug == engine)
         plan = replace(plan, quant=quant, native=native, engine=engine)
     return plan.under(**fields)
 
@@ -263,7 +274,7 @@ def after(plan: FitPlan, suggestion: Suggestion) -> FitPlan:
 @given(data=st.data())
 def test_every_suggestion_really_fits(data: st.DataObject) -> None:
     plan = random_plan(data)
-    before, suggestions = plan.fit(), advise(plan)
+    before, suggestions = plan.way(), advice(plan)
     assert before is not None
     assert all(a.pain <= b.pain for a, b in pairwise(suggestions))
     if before.verdict is Verdict.FITS:
@@ -272,9 +283,9 @@ def test_every_suggestion_really_fits(data: st.DataObject) -> None:
         assert say_note(suggestion.note)
         if "gpu_layers" in suggestion.change:
             # llama.cpp counts the output as one layer more, which may stay in system memory.
-            assert 0 < suggestion.change["gpu_layers"] <= plan.fitter.profile.architecture.layers
+            assert 0 < suggestion.change["gpu_layers"] <= plan.study.profile.architecture.layers
             continue
-        then = after(plan, suggestion).fit()
+        then = after(plan, suggestion).way()
         assert then is not None
         assert (then.verdict, then.headroom_bytes) == (
             suggestion.verdict,
@@ -287,19 +298,22 @@ def test_every_suggestion_really_fits(data: st.DataObject) -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(data=st.data())
-def test_nothing_more_faithful_fits_with_the_quantizations_people_use(data: st.DataObject) -> None:
+def test_the_best_quantization_is_the_preferred_one_that_fits(data: st.DataObject) -> None:
+    """Where one surely fits, a best one is named, and it does; an estimate says so again."""
     plan = random_plan(data)
-    best = most_faithful(plan)
-    for other in plan.requantized():
-        if other == best:
-            break
-        assert not other.surely_fits()
+    best = plan.best()
+    fitting = [other for other in plan.requantized() if other.surely_fits()]
+    assert (best is not None) or not fitting
+    if best is not None:
+        estimate = best.estimate
+        chosen = replace(plan, quant=estimate.quant, native=estimate.native, engine=estimate.engine)
+        assert chosen.surely_fits()
 
 
-@pytest.mark.parametrize(
+@each(
     "arguments",
     [
-        {"model": "meta-llama/Llama-3.1-8B-Instruct", "quant": "bf16", "context": 65536},
+        {"model": "meta-llama/Llama-3.1-8B-Instruct", "quant": "bf16", "context": 98304},
         {"model": "meta-llama/Llama-3.1-8B-Instruct", "quant": "q8_0", "concurrency": 32},
         {"model": "Qwen/Qwen3-32B", "quant": "q5_k_m", "context": 32768},
         {"model": "deepseek-ai/DeepSeek-V2-Lite", "quant": "bf16", "concurrency": 8},
@@ -308,13 +322,15 @@ def test_nothing_more_faithful_fits_with_the_quantizations_people_use(data: st.D
 )
 def test_asking_again_with_the_change_gives_the_promised_answer(arguments: dict[str, Any]) -> None:
     fields = {**arguments, "gpu": "rtx-4090-24gb", "gpu_count": 1}
-    row = SIZER.size(fields).to_json(say_note)["ranking"][0]
+    row = size(SIZER, fields).to_json(say_note)["ranking"][0]
     assert row["verdict"] != "fits"
     assert row["advice"]
     for suggestion in row["advice"]:
         if suggestion["code"] == "try_offload":
             continue
-        place_after = SIZER.size({**fields, **suggestion["change"]}).to_json(say_note)["ranking"][0]
+        place_after = size(SIZER, {**fields, **suggestion["change"]}).to_json(say_note)["ranking"][
+            0
+        ]
         assert (place_after["verdict"], place_after["headroom_bytes"]) == (
             "fits",
             suggestion["headroom_bytes"],
@@ -322,7 +338,7 @@ def test_asking_again_with_the_change_gives_the_promised_answer(arguments: dict[
     limits = row["largest"]
     if limits["quant"]:
         best = {**fields, "quant": limits["quant"], "engine": limits["engine"]}
-        assert SIZER.size(best).ranking[0].fit.verdict is Verdict.FITS
+        assert size(SIZER, best).ranking[0].fit.verdict is Verdict.FITS
 
 
 def test_suggestions_of_more_gpus_drop_the_expert_degree() -> None:
@@ -335,25 +351,24 @@ def test_suggestions_of_more_gpus_drop_the_expert_degree() -> None:
         "gpu_count": 2,
         "expert_parallel": 2,
     }
-    row = SIZER.size(fields).to_json(say_note)["ranking"][0]
+    row = size(SIZER, fields).to_json(say_note)["ranking"][0]
     suggestion = next(a for a in row["advice"] if "gpu_count" in a["change"])
-    place_after = SIZER.size({**fields, **suggestion["change"]}).to_json(say_note)["ranking"][0]
+    place_after = size(SIZER, {**fields, **suggestion["change"]}).to_json(say_note)["ranking"][0]
     promised_fit = (suggestion["verdict"], suggestion["headroom_bytes"])
     assert (place_after["verdict"], place_after["headroom_bytes"]) == promised_fit
 
 
-@pytest.mark.usefixtures("with_caches")
 def test_mixed_caches_have_narrower_ones() -> None:
     """Keys of 8.5 bits and values of 16 are 12.25 bits, wider than either type there is."""
     suggestions = {
-        s.note.code: s for s in advise(plan_of(20 * GIB, context=65_536, kv_dtype="q8_0/f16"))
+        s.note.code: s for s in advice(plan_of(20 * GIB, context=65_536, kv_dtype="q8_0/f16"))
     }
     assert suggestions["try_kv_cache"].change["kv_dtype"] in ("q8_0", "q4_0")
 
 
 def test_only_named_gpus_get_advice() -> None:
     model = {"model": "Qwen/Qwen3-8B", "top": 5}
-    ranked = SIZER.size(model).to_json(say_note)["ranking"]
+    ranked = size(SIZER, model).to_json(say_note)["ranking"]
     assert all("advice" not in row and "largest" not in row for row in ranked)
-    compared = SIZER.compare({**model, "gpus": ["4090", "3070"]}).to_json(say_note)["gpus"]
+    compared = compare(SIZER, {**model, "gpus": ["4090", "3070"]}).to_json(say_note)["gpus"]
     assert all({"advice", "largest"} <= set(item["fit"]) for item in compared)

@@ -22,6 +22,8 @@ from gpusizer.ui.presenters.markdown import markdown
 from gpusizer.ui.presenters.model_card import model_card_html
 from gpusizer.ui.presenters.words import Words
 from scrapers.model_card import read_card
+from tests.asking import size
+from tests.each import each
 from tests.gguf_snapshots import file_variant
 from tests.sizers import embedded_sizer
 
@@ -45,7 +47,7 @@ def sizer_with(markdown_text: str) -> Sizer:
 
 
 def report(markdown_text: str, **fields: Any) -> Report:
-    return sizer_with(markdown_text).size({"model": MODEL, "top": 1, **fields})
+    return size(sizer_with(markdown_text), {"model": MODEL, "top": 1, **fields})
 
 
 VERDICTS = {
@@ -72,9 +74,7 @@ VERDICTS = {
 }
 
 
-@pytest.mark.parametrize(
-    ("verdict", "text"), [(verdict, text) for verdict in VERDICTS for text in VERDICTS[verdict]]
-)
+@each("verdict, text", [(verdict, text) for verdict in VERDICTS for text in VERDICTS[verdict]])
 def test_verdicts(verdict: str, text: str) -> None:
     card = report(text).model_card
     assert card is not None
@@ -90,7 +90,9 @@ def test_the_authors_context_and_engine_hold() -> None:
     (item,) = with_card.model_card.statements  # type: ignore[union-attr]
     assert item.verdict is CardVerdict.AGREES
     assert (item.reason.fields["context"], item.reason.fields["engine"]) == (32768, "vLLM")
-    without = embedded_sizer().size({"model": MODEL, "top": 1, "context": 1024, "engine": "sglang"})
+    without = size(
+        embedded_sizer(), {"model": MODEL, "top": 1, "context": 1024, "engine": "sglang"}
+    )
     assert (with_card.estimates, with_card.ranking) == (without.estimates, without.ranking)
 
 
@@ -108,7 +110,7 @@ def test_json_has_the_fields_of_the_contract() -> None:
 
 
 def test_no_card() -> None:
-    unread = embedded_sizer().size({"model": MODEL, "top": 1})
+    unread = size(embedded_sizer(), {"model": MODEL, "top": 1})
     assert unread.to_json(say_note)["model_card"] is None
     unwanted = report(COMMAND, card=False).to_json(say_note)
     assert "model_card" not in unwanted
@@ -124,7 +126,7 @@ def test_as_card_takes_the_arguments_over() -> None:
     assert as_card.notes[0].code == "card_command_taken"
     own = {"context": 32768, "engine": "vllm", "tensor_parallel": 2, "kv_dtype": "fp8"}
     own |= {"memory_utilization": 0.85, "max_num_seqs": 16, "quant": "native", "concurrency": 3}
-    asked = embedded_sizer().size({"model": MODEL, "top": 1, **own})
+    asked = size(embedded_sizer(), {"model": MODEL, "top": 1, **own})
     assert as_card.estimates == asked.estimates
 
 
@@ -176,7 +178,7 @@ NAMES = [
 ]
 
 
-@pytest.mark.parametrize(("model", "repo_id", "expected"), NAMES)
+@each("model, repo_id, expected", NAMES)
 def test_which_model_a_statement_is_about(model: str | None, repo_id: str, expected: bool) -> None:
     statement = ModelCardStatement("min_vram", 1, 1, "", model=model)
     assert is_about(statement, repo_id) is expected
@@ -225,7 +227,7 @@ def test_a_card_that_cannot_be_answered_costs_nothing_else() -> None:
     other = sizer.reading(
         lambda ref: replace(sizer.fetch(replace(ref, reads_card=True)), card=card)
     )
-    answer = other.size({"model": MODEL, "top": 1})
+    answer = size(other, {"model": MODEL, "top": 1})
     assert answer.model_card is not None
     assert [item.reason.code for item in answer.model_card.statements] == [
         "card_not_answered",

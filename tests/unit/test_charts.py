@@ -26,6 +26,7 @@ from gpusizer.ui.presenters.charts.scatter import price_plot
 from gpusizer.ui.presenters.charts.stacked import memory_picture, styles, training_picture
 from gpusizer.ui.presenters.charts.svg import text_width
 from gpusizer.ui.presenters.words import Words
+from tests.each import each
 from tests.hostile import ATTACKS
 from tests.pages import SAFE_TAGS, Page, hostile_sizer
 from tests.sizers import embedded_sizer
@@ -271,8 +272,8 @@ def markup_around(plot: Plot | None) -> str:
     return plot.above + plot.below
 
 
-@pytest.mark.parametrize("attack", ATTACKS)
-@pytest.mark.parametrize("name", list(sample("")))
+@each("attack", ATTACKS)
+@each("name", list(sample("")))
 def test_names_in_pictures_are_escaped(name: str, attack: str) -> None:
     markup = sample(attack)[name]()
     assert markup
@@ -303,15 +304,15 @@ def test_bars_are_named_described_and_have_their_numbers(name: str) -> None:
     assert references <= set(ids)
 
 
-@pytest.mark.parametrize("name", list(sample("")))
+@each("name", list(sample("")))
 def test_every_picture_has_a_title_and_its_numbers(name: str) -> None:
     markup = sample("a name")[name]()
     assert markup
     assert markup.count("<h3>") == markup.count("<table") == markup.count("<details") >= 1
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize(
+@each("language", LANGUAGES)
+@each(
     "model",
     [
         LLAMA,
@@ -386,8 +387,8 @@ def test_colours_stand_out_in_light_and_in_dark(block: int, back: str) -> None:
         assert (light + 0.05) / (dark + 0.05) >= (4.5 if name == "muted" else 3), name
 
 
-@pytest.mark.parametrize("colour", [*COLOURS, MUTED])
-@pytest.mark.parametrize("back", ["#ffffff", "#0b0f19"])
+@each("colour", [*COLOURS, MUTED])
+@each("back", ["#ffffff", "#0b0f19"])
 def test_colours_of_plots_stand_out_in_light_and_in_dark(colour: str, back: str) -> None:
     light, dark = sorted((_luminance(colour), _luminance(back)), reverse=True)
     assert (light + 0.05) / (dark + 0.05) >= 3

@@ -14,6 +14,7 @@ from gpusizer.gpus import Gpu, Price, load_catalogue
 from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, CostAssumptions, PlanCosts, plan_costs
 from gpusizer.gpus.costs.power import SUPPLY_WATTS, plan_watts, power_supply_watts
 from gpusizer.gpus.costs.rental import RentalOffer, quote_of, rental_quote
+from tests.each import each
 
 CATALOGUE = load_catalogue()
 TODAY = date(2026, 11, 22)
@@ -139,8 +140,8 @@ def test_unknown_prices_and_speeds_give_unknown_costs() -> None:
     assert known_fields == {"assumptions", "tokens_per_second"}
 
 
-@pytest.mark.parametrize(
-    ("gpu", "boards", "watts"),
+@each(
+    "gpu, boards, watts",
     [
         ("4090", 1, 600),
         ("4090", 8, 3750),
@@ -175,7 +176,7 @@ RECOMMENDED = {
 }
 
 
-@pytest.mark.parametrize(("gpu", "recommended"), RECOMMENDED.items())
+@each("gpu, recommended", RECOMMENDED.items())
 def test_one_card_gets_the_supply_its_vendor_recommends(gpu: str, recommended: int) -> None:
     allowed = [size for size in SUPPLY_WATTS if size >= recommended][:2]
     assert power_supply_watts(CATALOGUE.find(gpu), 1) in allowed
@@ -190,7 +191,7 @@ def test_supplies_of_several_cards() -> None:
     assert power_supply_watts(CATALOGUE.find("h100"), 1) is None, "servers have their own"
 
 
-@pytest.mark.parametrize("gpu", CATALOGUE.gpus, ids=lambda gpu: gpu.slug)
+@each("gpu", CATALOGUE.gpus)
 def test_costs_are_json(gpu: Gpu) -> None:
     costs = plan_costs(gpu, 2, 10.0, DEFAULT_ASSUMPTIONS)
     assert json.loads(json.dumps(costs.price_json(), allow_nan=False))["buy_usd"] == costs.buy_usd
@@ -217,8 +218,8 @@ def test_break_even_is_where_both_have_cost_the_same(
     assert costs.cheaper == ("own" if after <= given_.lifetime_hours else "rent")
 
 
-@pytest.mark.parametrize(
-    ("gpu", "boards", "codes"),
+@each(
+    "gpu, boards, codes",
     [
         ("4090", 1, ["computer_not_counted", "power_is_rated"]),
         ("4090", 8, ["computer_not_counted", "power_is_rated", "several_power_supplies"]),

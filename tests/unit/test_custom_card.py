@@ -9,8 +9,8 @@ import pytest
 from gpusizer.answers.report import ranked_json
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.units import GB, MIB, TERA
-from gpusizer.fit.fit import Fitter, device_class_of
 from gpusizer.fit.ranking import Ranked
+from gpusizer.fit.study import Study, device_class_of
 from gpusizer.gpus import Gpu, load_catalogue
 from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, plan_costs
 from gpusizer.gpus.costs.power import plan_watts
@@ -20,6 +20,9 @@ from gpusizer.memory.quants import find_quant
 from gpusizer.memory.quants.native import native_quant
 from gpusizer.memory.workload import Workload
 from gpusizer.text import say_error, say_note
+from tests.asking import size
+from tests.each import each
+from tests.fits import fit_on
 from tests.sizers import embedded_sizer
 from tests.vllm_models import LLAMA_8B
 
@@ -55,7 +58,7 @@ def test_a_stated_price_and_power_are_reckoned_with() -> None:
 
 def _named(gpu: str) -> Ranked:
     fields = {"model": "Qwen/Qwen3-8B", "quant": "native", "card": False}
-    return embedded_sizer().size({**fields, "gpu": gpu}).ranking[0]
+    return size(embedded_sizer(), {**fields, "gpu": gpu}).ranking[0]
 
 
 def test_what_is_not_stated_is_said() -> None:
@@ -69,7 +72,7 @@ def test_what_is_not_stated_is_said() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "custom:",
@@ -99,8 +102,8 @@ def test_figures_are_bounded(text: str) -> None:
     assert refused.value.fields["reason"] == "out_of_range"
 
 
-@pytest.mark.parametrize("slug", ["rtx-4090-24gb", "rtx-3090-24gb", "rtx-pro-6000-blackwell-96gb"])
-@pytest.mark.parametrize("quant", ["bf16", "fp8", "q4_k_m", "awq", "nvfp4"])
+@each("slug", ["rtx-4090-24gb", "rtx-3090-24gb", "rtx-pro-6000-blackwell-96gb"])
+@each("quant", ["bf16", "fp8", "q4_k_m", "awq", "nvfp4"])
 def test_a_card_described_as_the_catalogue_has_it_holds_the_same(slug: str, quant: str) -> None:
     """Same memory, stack and formats: the same headroom and verdict under every engine that takes
     the driver's total; those that take PyTorch's get the driver's, as no other was stated.
@@ -110,11 +113,11 @@ def test_a_card_described_as_the_catalogue_has_it_holds_the_same(slug: str, quan
     described = CARDS.find(f"custom:{listed.memory_bytes // MIB}MiB@CUDA@" + "@".join(formats))
     listed = replace(listed, torch_memory_bytes=None, nvlink=False, interconnect="")
     wanted = native_quant(LLAMA_8B) if quant == "bf16" else find_quant(quant)
-    fitter = Fitter(LLAMA_8B, Workload(), [(wanted, quant == "bf16")])
-    for engine in fitter.engines(wanted):
+    study = Study(LLAMA_8B, Workload(), [(wanted, quant == "bf16")])
+    for engine in study.engines(wanted):
         assert device_class_of(engine, listed) == device_class_of(engine, described)
         one, other = (
-            fitter.fit_on(gpu, 1, wanted, quant == "bf16", engine) for gpu in (listed, described)
+            fit_on(study, gpu, 1, wanted, quant == "bf16", engine) for gpu in (listed, described)
         )
         assert one is not None and other is not None
         assert one.headroom_bytes == other.headroom_bytes
@@ -130,7 +133,7 @@ def test_speeds_stop_where_figures_do() -> None:
     """Bandwidth bounds decoding, compute bounds prompts; without either nothing is said of both."""
     fields = {"model": "Qwen/Qwen3-8B", "quant": "native", "card": False}
     cards = ("custom:96GB", "custom:96GB@1800GB/s", "custom:96GB@1800GB/s@200TFLOPS")
-    ranking = embedded_sizer().size({**fields, "gpu": ",".join(cards)}).ranking
+    ranking = size(embedded_sizer(), {**fields, "gpu": ",".join(cards)}).ranking
     known = [(item.decode is not None, item.prefill is not None) for item in ranking]
     assert known == [(False, False), (True, False), (True, True)]
 
@@ -144,8 +147,9 @@ def test_a_stated_price_is_the_only_one() -> None:
 
 def test_a_described_card_is_part_of_a_rig_and_trains() -> None:
     sizer = embedded_sizer()
-    planned = sizer.size(
-        {"model": "Qwen/Qwen3-8B", "card": False, "rig": "custom:12GB@300GB/s + 3060 + 32gb ram"}
+    planned = size(
+        sizer,
+        {"model": "Qwen/Qwen3-8B", "card": False, "rig": "custom:12GB@300GB/s + 3060 + 32gb ram"},
     ).rig
-    assert planned is not None and planned.rig.backend == "CUDA"
-    assert "custom_card" in [note.code for note in planned.notes]
+    assert planned is not None and planned.fit.machine.backend == "CUDA"
+    assert "custom_card" in [note.code for note in planned.fit.machine.notes]

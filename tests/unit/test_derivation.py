@@ -14,6 +14,8 @@ from gpusizer.text import LANGUAGES, Language
 from gpusizer.ui.presenters.bars import shown_rows
 from gpusizer.ui.presenters.derivation import derivation_html
 from gpusizer.ui.presenters.words import Words
+from tests.asking import size
+from tests.each import each
 from tests.sizers import embedded_sizer
 
 LLAMA = "meta-llama/Llama-3.1-8B-Instruct"
@@ -30,12 +32,12 @@ MODELS = (
 
 @cache
 def _report(model: str, **fields: object) -> Report:
-    return embedded_sizer().size({"model": model, "quant": "all", "top": 0, **fields})
+    return size(embedded_sizer(), {"model": model, "quant": "all", "top": 0, **fields})
 
 
 def _steps(report: Report, quant: str) -> tuple[DerivationStep, ...]:
     row = next(row for row in report.estimates if row.estimate.quant.slug == quant)
-    return derivation(row, report.profile, report.workload)
+    return derivation(row)
 
 
 def _value(formula: str) -> float:
@@ -45,15 +47,15 @@ def _value(formula: str) -> float:
     return float(eval(arithmetic))  # digits and operators only, as checked above
 
 
-@pytest.mark.parametrize("fields", [{}, {"concurrency": 7, "kv_dtype": "q8_0", "context": 5000}])
-@pytest.mark.parametrize("model", MODELS)
+@each("fields", [{}, {"concurrency": 7, "kv_dtype": "q8_0", "context": 5000}])
+@each("model", MODELS)
 def test_lines_sum_to_the_estimate(model: str, fields: dict[str, object]) -> None:
     if model in ("black-forest-labs/FLUX.1-dev", "BAAI/bge-large-en-v1.5"):
         fields = {}
     report = _report(model, **fields)
     for row in report.estimates:
         memory = row.estimate.all_gpus
-        steps = derivation(row, report.profile, report.workload)
+        steps = derivation(row)
         for part, amount in (
             ("weights", memory.weights.likely),
             ("kv_cache", memory.kv_cache.likely),
@@ -64,11 +66,11 @@ def test_lines_sum_to_the_estimate(model: str, fields: dict[str, object]) -> Non
             assert sum(lines) == amount, (row.estimate.quant.slug, part)
 
 
-@pytest.mark.parametrize("model", MODELS[:5])
+@each("model", MODELS[:5])
 def test_a_formula_worked_out_is_its_amount(model: str) -> None:
     report = _report(model, concurrency=3)
     for row in report.estimates:
-        for step in derivation(row, report.profile, report.workload):
+        for step in derivation(row):
             if step.formula and step.rule != "tensors":
                 # Bits per weight are written to four decimals.
                 assert _value(step.formula) == pytest.approx(step.amount.likely, rel=2e-5)
@@ -97,10 +99,10 @@ def test_windows_and_states_have_lines_of_their_own() -> None:
     assert {"state", "layers"} <= hybrid
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("model", MODELS)
+@each("language", LANGUAGES)
+@each("model", MODELS)
 def test_the_page_says_every_rule_in_words(model: str, language: Language) -> None:
     report = _report(model)
-    page = derivation_html(report, shown_rows(report.estimates), Words(language))
+    page = derivation_html(shown_rows(report.estimates), Words(language))
     assert "derivation." not in page
     assert page.count("gs-sum") == len(shown_rows(report.estimates))

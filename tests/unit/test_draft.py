@@ -20,7 +20,9 @@ from gpusizer.model.draft import method_of
 from gpusizer.model.profile import DraftModel, build_profile
 from gpusizer.text import LANGUAGES, say_note
 from scrapers.model_card import read_card
+from tests.asking import size
 from tests.drafts import EAGLE3, eagle3, fetching
+from tests.each import each
 from tests.sizers import embedded_sizer
 
 MODEL, SIBLING = "Qwen/Qwen3-8B", "Qwen/Qwen3-0.6B"
@@ -30,7 +32,7 @@ PARTS = ("weights", "kv_cache", "activations", "overhead", "outside")
 
 def report(**fields: Any) -> Report:
     request = {"model": MODEL, "quant": "native", "engine": "vllm", **fields}
-    return fetching(eagle3()).size(request)
+    return size(fetching(eagle3()), request)
 
 
 def codes(sized: Report) -> set[str]:
@@ -52,10 +54,8 @@ def test_a_sibling_adds_its_weights_and_its_cache() -> None:
     assert estimate.host_bytes == plain.host_bytes == 0
 
 
-@pytest.mark.parametrize("gpus", [1, 2, 4])
-@pytest.mark.parametrize(
-    ("engine", "quant"), [("vllm", "bf16"), ("sglang", "bf16"), ("llama.cpp", "q4_k_m")]
-)
+@each("gpus", [1, 2, 4])
+@each("engine, quant", [("vllm", "bf16"), ("sglang", "bf16"), ("llama.cpp", "q4_k_m")])
 def test_a_draft_adds_bytes_to_every_card(engine: str, quant: str, gpus: int) -> None:
     fields = {"engine": engine, "quant": quant, "gpu_count": gpus, "gpu": "a100 sxm4 80gb"}
     plain, drafted = (report(**fields, draft_model=draft).ranking[0].fit for draft in ("", SIBLING))
@@ -102,7 +102,7 @@ def test_an_eagle_head_by_hand() -> None:
 def test_a_copied_embedding_is_a_band() -> None:
     """vLLM shares an embedding that is the model's, which headers do not tell."""
     request = {"model": MODEL, "quant": "native", "engine": "vllm", "draft_model": EAGLE3}
-    draft = fetching(eagle3(embedding=True)).size(request).estimates[0].estimate.draft
+    draft = size(fetching(eagle3(embedding=True)), request).estimates[0].estimate.draft
     weights = draft.per_gpu.weights
     assert weights.likely - weights.low >= 151_936 * 4096 * 2
     assert weights.provenance is Provenance.DERIVED
@@ -137,7 +137,7 @@ def test_own_draft_layers_are_not_loaded_beside_a_draft_model() -> None:
 def test_the_parts_of_a_derivation_add_up() -> None:
     sized = report(draft_model=SIBLING)
     row = sized.estimates[0]
-    steps = derivation(row, sized.profile, sized.workload)
+    steps = derivation(row)
     for part in ("weights", "kv_cache"):
         lines = [step for step in steps if step.part == part]
         total = sum(step.correction or step.amount.likely for step in lines)
@@ -157,7 +157,7 @@ def test_methods_are_told_by_name_and_class() -> None:
 def test_a_block_says_how_many_tokens_are_guessed() -> None:
     for value, tokens in ((16, 15), (True, 3), ("16", 3), (10**9, 3)):
         sizer = fetching(eagle3(block_size=value))
-        sized = sizer.size({"model": MODEL, "engine": "vllm", "draft_model": EAGLE3})
+        sized = size(sizer, {"model": MODEL, "engine": "vllm", "draft_model": EAGLE3})
         assert sized.workload.draft_tokens == tokens
         assert "draft_tokens_assumed" in codes(sized)
 
@@ -178,7 +178,7 @@ def test_notes() -> None:
     head = eagle3(architectures=["EagleLlamaForCausalLM"])
     sizer = fetching(replace(head, repo_id="org/head"))
     asked = {"model": MODEL, "draft_model": "org/head", "quant": "q8_0", "engine": "llama.cpp"}
-    assert "draft_not_run" in codes(sizer.size(asked))
+    assert "draft_not_run" in codes(size(sizer, asked))
     assert "not_modelled" not in codes(report(engine=None, draft_model=SIBLING, draft_tokens=4))
 
 
@@ -218,7 +218,7 @@ def carded(draft: str) -> Report:
         snapshot = sizer.fetch(ref)
         return replace(snapshot, card=card) if ref.repo_id == MODEL else snapshot
 
-    return sizer.reading(fetch).size({"model": MODEL, "as_card": True, "top": 1})
+    return size(sizer.reading(fetch), {"model": MODEL, "as_card": True, "top": 1})
 
 
 @pytest.mark.parametrize("draft", [EAGLE3, SIBLING])

@@ -13,6 +13,7 @@ from gpusizer.core.dtypes import (
     nominal_bits,
     stored_bytes,
 )
+from tests.each import each
 
 
 def test_ggml_types_are_those_of_the_gguf_package() -> None:
@@ -27,8 +28,8 @@ def test_both_formats_agree_where_they_share_a_name() -> None:
         assert GGML_BLOCKS[dtype] == (1, DTYPE_BITS[dtype] // 8)
 
 
-@pytest.mark.parametrize(
-    ("dtype", "elements", "size"),
+@each(
+    "dtype, elements, size",
     [
         ("Q4_K", 4096 * 14336, 4096 * 14336 * 144 // 256),
         ("Q4_0", 33, 36),  # two blocks
@@ -55,8 +56,8 @@ def test_an_unknown_dtype_is_an_error_not_a_guess() -> None:
         stored_bytes("F12", 1)
 
 
-@pytest.mark.parametrize(
-    ("dtype", "bits", "nominal"),
+@each(
+    "dtype, bits, nominal",
     [("Q4_K", 4.5, 4), ("Q6_K", 6.5625, 6), ("TQ1_0", 1.6875, 1), ("BF16", 16, 16), ("F4", 4, 4)],
 )
 def test_width(dtype: str, bits: float, nominal: int) -> None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
-
 from gpusizer.core.paths import SNAPSHOTS_DIR
 from gpusizer.hub.model_ref import is_repo_id
 from gpusizer.hub.snapshot import RepoSnapshot
 from gpusizer.model.profile import build_profile
 from scrapers.embedded import INDEX_FILE, EmbeddedSnapshots
+from tests.each import each
 
 FOLDER = SNAPSHOTS_DIR
 EMBEDDED = EmbeddedSnapshots(FOLDER)
@@ -31,7 +30,7 @@ def embedded(repo_id: str) -> RepoSnapshot:
     return snapshot
 
 
-@pytest.mark.parametrize("repo_id", EMBEDDED.ids())
+@each("repo_id", EMBEDDED.ids())
 def test_snapshot_can_be_profiled(repo_id: str) -> None:
     snapshot = embedded(repo_id)
     assert snapshot.repo_id == repo_id

@@ -13,6 +13,7 @@ from gpusizer.answers.request_docs import described_fields
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.ui.endpoint import Endpoint
 from gpusizer.ui.endpoints import COMPARE_GPUS, LIST_GPUS, MODELS_FOR_GPU, PUBLIC, TRAIN_MODEL
+from tests.each import each
 
 
 def defaults(endpoint: Endpoint) -> dict[str, Any]:
@@ -42,7 +43,7 @@ def test_parameters_have_the_defaults_of_their_fields() -> None:
     assert COMPARE_GPUS.signature.parameters["gpus"].annotation == list[str]
 
 
-@pytest.mark.parametrize("endpoint", PUBLIC, ids=lambda endpoint: endpoint.name)
+@each("endpoint", PUBLIC)
 def test_every_field_is_documented(endpoint: Endpoint) -> None:
     """Gradio reads one line for each parameter; the other fields are named under `options`."""
     function = endpoint.function(lambda arguments, token: arguments)

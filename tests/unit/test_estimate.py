@@ -16,6 +16,7 @@ from gpusizer.memory.weight_sizes import weight_sizes
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile, build_profile
 from tests.builders import llama, qwen3_moe
+from tests.each import each
 from tests.families import deepseek_r1, gpt2, gpt_oss_20b
 from tests.packed_layouts import LAYOUTS
 
@@ -116,11 +117,11 @@ def test_headroom_counts_the_budget_and_the_card() -> None:
     result = estimate(context=8192)
     card = 24 * GIB
     budget = int(card * 0.92)
-    assert result.headroom_bytes(card) == min(
+    assert result.spare(card)[0] == min(
         card - result.per_gpu.total.likely, budget - result.budgeted.likely
     )
-    assert result.headroom_bytes(card, cautious=True) < result.headroom_bytes(card)
-    assert result.pool_bytes(card) == result.headroom_bytes(card) + result.per_gpu.kv_cache.likely
+    assert result.spare(card)[1] < result.spare(card)[0]
+    assert result.pool_bytes(card) == result.spare(card)[0] + result.per_gpu.kv_cache.likely
 
 
 def test_a_moe_model_reads_only_chosen_experts_but_holds_all() -> None:
@@ -136,8 +137,8 @@ def packed(layout: str) -> ModelProfile:
     return build_profile(llama(linear=linear, config={"quantization_config": config}))
 
 
-@pytest.mark.parametrize(
-    ("profile", "slug", "loaded_bytes"),
+@each(
+    "profile, slug, loaded_bytes",
     [
         (LLAMA_8B, "bf16", 16_060_522_496),
         # causal masks (12 x 1024 x 1024 x 4 B) are in the file, not in memory
@@ -199,5 +200,5 @@ def test_more_work_never_needs_less(quant: str, engine: str, context: int, users
 )
 def test_a_bigger_card_never_fits_less(quant: str, engine: str, memory: int, more: int) -> None:
     result = estimate(quant=quant, engine=engine)
-    assert result.headroom_bytes(memory + more) >= result.headroom_bytes(memory)
+    assert result.spare(memory + more)[0] >= result.spare(memory)[0]
     assert result.pool_bytes(memory + more) >= result.pool_bytes(memory)

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from gpusizer.answers.benchmark import Benchmark
 from gpusizer.answers.evidence import benchmark_of
+from gpusizer.answers.launch.benchmark import Benchmark
 from gpusizer.answers.published_runs import (
     PublishedRun,
     build_index,
@@ -22,6 +22,8 @@ from gpusizer.cli.evidence_text import evidence_text
 from gpusizer.fit.ranking import Ranked
 from gpusizer.text import say_note
 from gpusizer.ui.presenters.evidence import SHOWN
+from tests.asking import compare, size
+from tests.each import each
 from tests.pages import ENGLISH, LLAMA, cards
 from tests.sizers import embedded_sizer
 
@@ -48,7 +50,7 @@ RUN: dict[str, Any] = {
 
 def report(gpu: str = "4090", model: str = MODEL, **fields: Any) -> Report:
     asked = {"model": model, "gpu": gpu, "quant": "q4_k_m", "engine": "llama.cpp"}
-    return embedded_sizer().size({**asked, **fields})
+    return size(embedded_sizer(), {**asked, **fields})
 
 
 def place(gpu: str = "4090", **fields: Any) -> Ranked:
@@ -75,7 +77,7 @@ def test_a_run_of_exactly_this_stands_beside_the_estimate() -> None:
     assert run.settings == {"context": 4096}
 
 
-@pytest.mark.parametrize(
+@each(
     "change",
     [
         {"profile": "Qwen/Qwen3-4B"},
@@ -161,16 +163,17 @@ def test_only_gpus_that_are_named_get_a_command() -> None:
 
 def test_a_comparison_has_both() -> None:
     asked = {"gpus": ["4090", "3090"], "model": MODEL, "quant": "q4_k_m", "engine": "llama.cpp"}
-    fits = [item["fit"] for item in embedded_sizer().compare(asked).to_json(say_note)["gpus"]]
+    fits = [item["fit"] for item in compare(embedded_sizer(), asked).to_json(say_note)["gpus"]]
     assert all(fit["benchmark"]["expected"] and "measured" in fit for fit in fits)
 
 
 def test_llama_bench_reads_the_prompt_and_answers_behind_a_full_cache() -> None:
     measuring = command(context=8192)
-    prompt, answer = measuring.text.replace(" \\\n ", "").splitlines()
-    assert prompt == "llama-bench -hf OWNER/NAME-GGUF:Q4_K_M -p 6144 -n 0 -ngl 99 -fa 1"
-    assert answer == "llama-bench -hf OWNER/NAME-GGUF:Q4_K_M -p 0 -n 128 -d 8064 -ngl 99 -fa 1"
-    assert [note.code for note in measuring.notes] == ["launch_needs_gguf"]
+    *made, prompt, answer = measuring.text.replace(" \\\n ", "").splitlines()
+    assert len(made) == 4 and made[3].startswith("llama-quantize ")
+    assert prompt == "llama-bench -m Qwen3-8B-Q4_K_M.gguf -p 6144 -n 0 -ngl 99 -fa 1"
+    assert answer == "llama-bench -m Qwen3-8B-Q4_K_M.gguf -p 0 -n 128 -d 8064 -ngl 99 -fa 1"
+    assert [note.code for note in measuring.notes] == ["launch_makes_gguf"]
     speeds = place(context=8192).speeds
     assert speeds is not None
     assert [(e.run, e.printed, e.rate) for e in measuring.expected] == [
@@ -208,7 +211,7 @@ def test_mlx_measures_the_converted_weights() -> None:
 
 @pytest.mark.parametrize("engine", ["ollama", "transformers", "exllama"])
 def test_engines_without_such_a_program_have_no_command(engine: str) -> None:
-    answer = embedded_sizer().size({"model": MODEL, "gpu": "4090", "engine": engine})
+    answer = size(embedded_sizer(), {"model": MODEL, "gpu": "4090", "engine": engine})
     assert benchmark_of(answer.profile, answer.ranking[0], answer.workload) is None
 
 
@@ -246,8 +249,8 @@ def test_the_shell_shows_both_below_a_named_gpu() -> None:
     answer = report()
     text = evidence_text(answer.profile, answer.ranking[0], answer.workload)
     assert "measured: 104.31 decode tok/s" in text and "the estimate may rest on it" in text
-    assert "llama-bench -hf" in text and "should print tg128 @ d8064" in text
-    assert "in place of OWNER/NAME-GGUF" in text, "what to change in it is said"
+    assert "llama-bench -m" in text and "should print tg128 @ d8064" in text
+    assert "holds no GGUF files: the first lines make one" in text
 
 
 def test_a_card_shows_both() -> None:

@@ -10,16 +10,18 @@ from gpusizer.answers.report import Report
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.paths import DATA_DIR
 from gpusizer.core.tables import read_table
+from tests.asking import size
+from tests.each import each
 from tests.sizers import embedded_sizer
 
 
 @cache
 def report(model: str, **fields: str) -> Report:
-    return embedded_sizer().size({"model": model, "top": 0, **fields})
+    return size(embedded_sizer(), {"model": model, "top": 0, **fields})
 
 
-@pytest.mark.parametrize(
-    ("model", "formats"),
+@each(
+    "model, formats",
     [
         ("Qwen/Qwen3-8B", {"exl2", "exl3"}),
         ("Qwen/Qwen3-235B-A22B", {"exl2", "exl3"}),

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.units import MIB
-from gpusizer.fit.capacity_limits import FitPlan
-from gpusizer.fit.fit import Fitter, asked_split
-from gpusizer.fit.parallel_degrees import refused_degrees, resolve_experts
+from gpusizer.fit.capacity_limits import Plan
+from gpusizer.fit.division import asked_split, refused_degrees, resolve_experts
+from gpusizer.fit.machine import Machine
 from gpusizer.fit.remedies import RULES
+from gpusizer.fit.study import Study
 from gpusizer.gpus import load_catalogue
-from gpusizer.memory.engines import ENGINES, Split
+from gpusizer.memory.engines import ENGINES, Placement, Split
 from gpusizer.memory.engines.vllm.eras import era_of
 from gpusizer.memory.engines.vllm.version_defaults import limits_of
 from gpusizer.memory.engines.vllm.weights import held, plan_of
@@ -22,7 +24,9 @@ from gpusizer.memory.weight_sizes import weight_sizes
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import build_profile
 from gpusizer.model.tensor_roles import is_expert
+from tests.asking import size
 from tests.builders import llama, qwen3_moe
+from tests.each import each
 from tests.sizers import embedded_sizer
 
 MOE = build_profile(qwen3_moe())
@@ -61,7 +65,7 @@ def test_data_ranks_repeat_all_but_the_experts() -> None:
 
     def per_gpu(**fields: Any) -> tuple[float, float]:
         base_fields = {"model": "deepseek-ai/DeepSeek-R1", "quant": "native", "gpu": "h200 sxm"}
-        fit = embedded_sizer().size({**base_fields, "engine": "vllm", **fields}).ranking[0].fit
+        fit = size(embedded_sizer(), {**base_fields, "engine": "vllm", **fields}).ranking[0].fit
         return fit.estimate.per_gpu.weights.likely / 1e9, fit.estimate.split.gpus
 
     eight, sixteen = per_gpu(tensor_parallel=8), per_gpu(expert_parallel=16)
@@ -71,8 +75,8 @@ def test_data_ranks_repeat_all_but_the_experts() -> None:
     assert eight[0] - sixteen[0] == pytest.approx(experts / 8 - experts / 16, rel=0.005)
 
 
-@pytest.mark.parametrize(
-    ("degrees", "split"),
+@each(
+    "degrees, split",
     [
         ({"expert_parallel": 8}, Split(8, 1, 1, 8)),
         ({"expert_parallel": 16}, Split(8, 1, 2, 16)),
@@ -107,10 +111,11 @@ def test_an_expert_degree_without_effect_leaves_a_note() -> None:
 def test_a_refused_degree_leaves_a_note() -> None:
     """32 heads do not divide by 3; llama.cpp, which deals out layers, does not mind."""
     dense = build_profile(llama())
-    refused = refused_degrees(Workload(tensor_parallel=3), dense)
+    vllm = ENGINES["vllm"]
+    refused = refused_degrees(vllm, Workload(tensor_parallel=3), dense)
     assert [note.code for note in refused] == ["heads_not_divisible", "width_not_divisible"]
-    assert refused_degrees(Workload(tensor_parallel=3, engine="llama.cpp"), dense) == ()
-    assert refused_degrees(Workload(tensor_parallel=4), dense) == ()
+    assert refused_degrees(ENGINES["llama.cpp"], Workload(tensor_parallel=3), dense) == ()
+    assert refused_degrees(vllm, Workload(tensor_parallel=4), dense) == ()
 
 
 def test_users_are_shared_among_data_ranks() -> None:
@@ -118,7 +123,7 @@ def test_users_are_shared_among_data_ranks() -> None:
     sizer = embedded_sizer()
     fields = {"model": "Qwen/Qwen3-30B-A3B", "quant": "bf16", "gpu": "h100 sxm", "engine": "vllm"}
     single_rank, three = (
-        sizer.size({**fields, "expert_parallel": 2, "tensor_parallel": 1, "concurrency": n})
+        size(sizer, {**fields, "expert_parallel": 2, "tensor_parallel": 1, "concurrency": n})
         .ranking[0]
         .fit.estimate.per_gpu.kv_cache.likely
         for n in (1, 3)
@@ -132,11 +137,11 @@ def test_buffers_hold_the_users_of_one_rank() -> None:
     3.5 copies x 4 bytes x 512 sequences x a vocabulary of 151,936, and 0.2 GiB.
     """
     assert MOE.architecture is not None and MOE.architecture.vocab_size == 151_936
+    placement = Placement(MOE, Workload(concurrency=1024), Split(1, 1, 2, 2))
     sampler = round(3.5 * 4 * 512 * 151_936 + 0.2 * 1024**3)
-    buffers = ENGINES["sglang"].activations(MOE, Workload(concurrency=1024), Split(1, 1, 2, 2), 0)
-    assert buffers.likely == sampler
-    limits = limits_of(Workload(concurrency=1025), MOE.architecture, 0, era_of(None), data=2)
-    assert limits.sequences == 513
+    assert ENGINES["sglang"].activations(placement).likely == sampler
+    more = replace(placement, workload=Workload(concurrency=1025))
+    assert limits_of(more, era_of(None)).sequences == 513
     assert [Split(data=2).users_each(n) for n in (1, 2, 3, 1025)] == [1, 1, 2, 513]
 
 
@@ -144,8 +149,8 @@ def test_limits_that_are_suggested_leave_room_for_the_users_of_one_rank() -> Non
     """600 users on two ranks need 300 each: 512 is the only smaller limit that keeps them."""
     quant = find_quant("bf16")
     split = {"expert_parallel": 2, "tensor_parallel": 1, "engine": "vllm"}
-    fitter = Fitter(MOE, Workload(**split, concurrency=600), [(quant, True)])
+    study = Study(MOE, Workload(**split, concurrency=600), [(quant, True)])
     gpu = load_catalogue().find("a100-sxm-80gb")
-    plan = FitPlan(fitter, gpu, 2, quant, True, ENGINES["vllm"])
+    plan = Plan(study, Machine.of(gpu, 2), quant, True, ENGINES["vllm"])
     changes = [change.fields for rule in RULES for change in rule(plan)]
     assert {"max_num_seqs": 512} in changes

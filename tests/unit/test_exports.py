@@ -22,6 +22,8 @@ from gpusizer.core.printable import printable
 from gpusizer.text import LANGUAGES
 from gpusizer.ui.presenters.markdown import markdown, plain
 from gpusizer.ui.presenters.words import Words
+from tests.asking import size
+from tests.each import each
 from tests.sizers import embedded_sizer
 
 SIZER = embedded_sizer()
@@ -29,7 +31,7 @@ SIZER = embedded_sizer()
 
 @pytest.fixture(scope="module")
 def report() -> Report:
-    return SIZER.size({"model": "meta-llama/Llama-3.1-8B-Instruct", "top": 30})
+    return size(SIZER, {"model": "meta-llama/Llama-3.1-8B-Instruct", "top": 30})
 
 
 def test_the_ranking_as_csv(report: Report) -> None:
@@ -89,7 +91,7 @@ def test_the_summary_in_markdown(report: Report, language: str) -> None:
 HOSTILE = ["[x](javascript:alert(1))", "<img src=x onerror=1>", "a | b", "![](x)", "`code`", "# h"]
 
 
-@pytest.mark.parametrize("text", HOSTILE)
+@each("text", HOSTILE)
 def test_names_are_escaped_in_markdown(text: str) -> None:
     escaped = plain(text)
     assert "<" not in escaped and "](" not in escaped

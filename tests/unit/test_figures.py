@@ -14,6 +14,8 @@ from gpusizer.answers.figures.memory import (
 from gpusizer.answers.figures.prices import Offer, limit, mark_frontier, price_speed
 from gpusizer.answers.figures.users import user_speed, user_speeds
 from gpusizer.answers.report import Report
+from gpusizer.fit.study import Study
+from tests.asking import size
 from tests.counting import steps_of
 from tests.sizers import embedded_sizer
 
@@ -21,7 +23,12 @@ LLAMA = "meta-llama/Llama-3.1-8B-Instruct"
 
 
 def report_of(model: str, **fields: object) -> Report:
-    return embedded_sizer().size({"model": model, "top": 0, **fields})
+    return size(embedded_sizer(), {"model": model, "top": 0, **fields})
+
+
+def study_of(report: Report) -> Study:
+    pairs = [(row.estimate.quant, row.estimate.native) for row in report.estimates]
+    return Study(report.profile, report.workload, pairs)
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +46,7 @@ def test_a_stack_is_the_likely_total(llama: Report) -> None:
 def test_a_curve_says_what_a_request_of_that_context_says(model: str) -> None:
     report = report_of(model)
     rows = few_levels(report.estimates)
-    curves = context_curves(report, rows)
+    curves = context_curves(study_of(report), rows)
     assert [curve.points[0].x for curve in curves] == [1] * len(rows)
     for place in (0, 6, -1):
         tokens = int(curves[0].points[place].x)
@@ -54,7 +61,8 @@ def test_three_curves_take_few_steps(llama: Report) -> None:
     """About 50,000 steps suffice, because weights are not sized again for every point."""
     rows = few_levels(llama.estimates)
     assert [row.estimate.quant.slug for row in rows] == ["bf16", "q8_0", "q4_k_m"]
-    assert steps_of(lambda: context_curves(llama, rows)) < 75_000
+    study = study_of(llama)
+    assert steps_of(lambda: context_curves(study, rows)) < 75_000
 
 
 def test_a_curve_ends_at_the_longest_context(llama: Report) -> None:
@@ -62,13 +70,13 @@ def test_a_curve_ends_at_the_longest_context(llama: Report) -> None:
     assert 12 <= len(places) <= 16
     assert (places[0], places[-1]) == (1, 131_072)
     assert context_points(1) == (1,)
-    curves = context_curves(llama, few_levels(llama.estimates))
+    curves = context_curves(study_of(llama), few_levels(llama.estimates))
     assert {curve.points[-1].x for curve in curves} == {llama.profile.max_context}
 
 
 def test_models_without_a_context_have_no_curve() -> None:
     report = report_of("black-forest-labs/FLUX.1-dev")
-    assert context_curves(report, few_levels(report.estimates)) == ()
+    assert context_curves(study_of(report), few_levels(report.estimates)) == ()
 
 
 def test_a_quantized_checkpoint_has_no_wider_levels() -> None:
@@ -129,7 +137,7 @@ def test_speeds_are_computed_up_to_the_full_pool() -> None:
 def test_users_end_at_the_schedulers_limit(max_users: int, pool: bool) -> None:
     """Curves end at the requested limit, or before it at the full pool, which is marked."""
     request = {"model": "Qwen/Qwen3-8B", "quant": "native", "gpu": "h100-sxm-80gb"}
-    report = embedded_sizer().size({**request, "max_num_seqs": max_users})
+    report = size(embedded_sizer(), {**request, "max_num_seqs": max_users})
     (curve,) = user_speeds(report, [report.ranking[0].fit])
     pool_users = int(report.ranking[0].fit.max_concurrency or 0)
     assert curve.total.points[-1].x == min(max_users, pool_users)
@@ -140,7 +148,7 @@ def test_each_data_rank_has_the_requested_limit() -> None:
     """Four ranks that schedule 16 sequences each are drawn, and serve, up to 64 users."""
     request = {"model": "Qwen/Qwen3-30B-A3B", "quant": "bf16", "gpu": "h100 sxm", "engine": "vllm"}
     more = {"expert_parallel": 4, "tensor_parallel": 1, "max_num_seqs": 16}
-    best = (report := embedded_sizer().size({**request, **more})).ranking[0]
+    best = (report := size(embedded_sizer(), {**request, **more})).ranking[0]
     (curve,) = user_speeds(report, [best.fit])
     assert (curve.total.points[-1].x, curve.pool_users) == (64, None)
     assert best.speeds is not None and best.speeds.serving_users == 64

@@ -15,6 +15,8 @@ from gpusizer.fit.filters import GpuFilter, board_limits, most_boards, narrowed
 from gpusizer.gpus import Gpu, Price, load_catalogue
 from gpusizer.gpus.costs import rental_quote
 from gpusizer.text import say_note
+from tests.asking import listing, size
+from tests.each import each
 from tests.sizers import embedded_sizer
 
 CATALOGUE = load_catalogue()
@@ -22,7 +24,7 @@ SIZER = embedded_sizer()
 
 
 def report(**fields: Any) -> Report:
-    return SIZER.size({"model": "meta-llama/Llama-3.3-70B-Instruct", "top": 0, **fields})
+    return size(SIZER, {"model": "meta-llama/Llama-3.3-70B-Instruct", "top": 0, **fields})
 
 
 def remaining(**groups: Any) -> list[Gpu]:
@@ -57,8 +59,8 @@ def test_no_filter_is_the_catalogue_itself_and_filtered_ones_are_kept() -> None:
     assert narrowed(CATALOGUE, GpuFilter(vendors=("AMD",))) is once
 
 
-@pytest.mark.parametrize(
-    ("limits", "boards"),
+@each(
+    "limits, boards",
     [
         ({"max_usd": 2200}, 1),
         ({"max_usd": 2199}, 0),
@@ -123,8 +125,8 @@ def test_named_gpus_are_answered_despite_filters() -> None:
     assert [note.code for note in filtered.notes] == ["filters_not_applied"]
 
 
-@pytest.mark.parametrize(
-    ("field", "value"),
+@each(
+    "field, value",
     [
         ("vendor", "Voodoo"),
         ("segment", "toaster"),
@@ -183,8 +185,8 @@ def test_groups_alone_set_no_limits() -> None:
 
 
 def test_the_catalogue_is_listed_within_the_same_filters() -> None:
-    cheap = SIZER.gpus({"vendor": "AMD", "max_usd": 410, "query": "rx 9060"}).gpus
+    cheap = listing(SIZER, {"vendor": "AMD", "max_usd": 410, "query": "rx 9060"}).gpus
     assert [gpu.slug for gpu in cheap] == ["rx-9060-xt-8gb", "rx-9060-xt-16gb"]
-    assert len(SIZER.gpus({}).gpus) == len(CATALOGUE.gpus)
+    assert len(listing(SIZER, {}).gpus) == len(CATALOGUE.gpus)
     with pytest.raises(InvalidRequest):
-        SIZER.gpus({"colour": "blue"})
+        listing(SIZER, {"colour": "blue"})

@@ -8,17 +8,20 @@ import pytest
 
 from gpusizer.cli.models import models_text
 from gpusizer.core.units import GB, GIB
-from gpusizer.fit.fit import Fitter, Verdict
-from gpusizer.fit.mixed_gpus import build_rig, parse_rig
-from gpusizer.fit.mixed_gpus.from_disk import unmapped_amount
-from gpusizer.fit.mixed_gpus.machine import SYSTEM_BYTES
-from gpusizer.fit.mixed_gpus.rig_plan import RigPlan, plan_rig, rig_json
+from gpusizer.fit.machine import SYSTEM_BYTES
+from gpusizer.fit.placement.from_disk import unmapped_amount
+from gpusizer.fit.study import Study
+from gpusizer.fit.verdict import Verdict
 from gpusizer.gpus import load_catalogue
 from gpusizer.memory.quants import find_quant
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile, build_profile
 from gpusizer.text import say_note, text
+from tests.asking import compare, models_for, size
 from tests.builders import llama, llama_70b, qwen3_moe
+from tests.each import each
+from tests.machines import Planned, machine
+from tests.machines import planned as on_machine
 from tests.sizers import embedded_sizer
 
 CATALOGUE = load_catalogue()
@@ -31,9 +34,9 @@ EMBEDDING = 128_256 * 4096 * 34 // 32
 
 def plan(
     rig: str, profile: ModelProfile, quant: str = "q8_0", disk: float = 7 * GB, **fields: Any
-) -> RigPlan:
-    fitter = Fitter(profile, Workload(**fields), [(find_quant(quant), False)])
-    return plan_rig(fitter, build_rig(parse_rig(rig), CATALOGUE, disk))
+) -> Planned:
+    study = Study(profile, Workload(**fields), [(find_quant(quant), False)])
+    return on_machine(study, machine(rig, disk))
 
 
 def test_what_is_in_no_memory_is_read_for_every_token() -> None:
@@ -62,7 +65,7 @@ def test_of_routed_experts_a_token_reads_its_own() -> None:
     assert disk.token_bytes == pytest.approx((experts - resident) * 8 / 128, rel=1e-6)
 
 
-def _experts(planned: RigPlan) -> int:
+def _experts(planned: Planned) -> int:
     """128 experts of 3 x 2048 x 768 weights in Q8_0 for each layer that keeps them on the host."""
     return planned.arranged.how.cpu_experts * 128 * 3 * 2048 * 768 * 34 // 32
 
@@ -102,23 +105,23 @@ def test_the_longest_context_is_what_the_memory_beside_the_pages_holds() -> None
 
 def test_the_answer_says_the_speed_with_its_disk() -> None:
     planned = plan("3090 + 32gb ram", LARGE)
-    disk = rig_json(planned, say_note)["disk"]
+    disk = planned.to_json()["disk"]
     assert disk["bytes_per_second"] == 7 * GB and disk["provenance"] == "derived"
     for language in ("en", "zh", "pt"):
         assert text("verdict.from_disk", language)
         sentences = [say_note(note, language) for note in planned.notes]
         assert any("disk_gb_per_s" in sentence for sentence in sentences)
-    assert rig_json(plan("3090 + 128gb ram", LARGE), say_note)["disk"] is None
+    assert plan("3090 + 128gb ram", LARGE).to_json()["disk"] is None
 
 
 def test_a_request_states_the_disk() -> None:
     fields = {"model": "Qwen/Qwen3-235B-A22B", "quant": "q4_k_m", "card": False, "top": 1}
-    answer = embedded_sizer().size(
-        {**fields, "rig": "3090 (20 GB free) + 64gb ram", "disk_gb_per_s": 3.5}
+    answer = size(
+        embedded_sizer(), {**fields, "rig": "3090 (20 GB free) + 64gb ram", "disk_gb_per_s": 3.5}
     )
-    assert answer.rig is not None and answer.rig.disk is not None
-    assert answer.rig.verdict is Verdict.FROM_DISK
-    assert answer.rig.disk.bytes_per_second == 3.5 * GB
+    rig = answer.to_json(say_note)["rig"]
+    assert rig["verdict"] == "from_disk"
+    assert rig["disk"]["bytes_per_second"] == 3.5 * GB
 
 
 def test_named_gpus_with_stated_memory_are_judged_as_their_machine() -> None:
@@ -131,7 +134,7 @@ def test_named_gpus_with_stated_memory_are_judged_as_their_machine() -> None:
         "gpu_count": 1,
     }
     unsaid, *stated = [
-        embedded_sizer().size({**fields, "ram_gb": gb}).ranking[0] for gb in ("", 8, 64, 256)
+        size(embedded_sizer(), {**fields, "ram_gb": gb}).ranking[0] for gb in ("", 8, 64, 256)
     ]
     verdicts = [item.fit.verdict for item in stated]
     assert unsaid.fit.verdict is Verdict.DOES_NOT_FIT, "beyond three quarters of the weights"
@@ -147,14 +150,15 @@ def test_named_gpus_with_stated_memory_are_judged_as_their_machine() -> None:
     assert "try_offload" not in [suggestion.note.code for suggestion in stated[0].advice]
 
 
-@pytest.mark.parametrize(
-    ("asked", "boards"),
+@each(
+    "asked, boards",
     [
         ({"gpu": "3090"}, 1),
         ({"gpu": "2x3090"}, 2),
         ({"gpu": "3090", "gpu_count": 3}, 3),
         ({"gpu": "3090", "tensor_parallel": 4}, 4),
-        ({"gpu": "3090", "ram_gb": ""}, 8),
+        ({"gpu": "3090", "ram_gb": ""}, 1),
+        ({"gpu": "h100 sxm", "ram_gb": ""}, 2),
     ],
 )
 def test_a_machine_of_stated_memory_has_one_card_unless_more_are_named(
@@ -162,24 +166,25 @@ def test_a_machine_of_stated_memory_has_one_card_unless_more_are_named(
 ) -> None:
     fields = {"model": "Qwen/Qwen3-235B-A22B", "quant": "q4_k_m", "card": False, "ram_gb": 64}
     asked = {**fields, **asked}
-    assert embedded_sizer().size(asked).ranking[0].fit.count == boards
+    assert size(embedded_sizer(), asked).ranking[0].fit.count == boards
     if "gpu_count" not in asked:
-        compared = embedded_sizer().compare({**asked, "gpus": asked["gpu"]}).items[0].ranked
+        compared = compare(embedded_sizer(), {**asked, "gpus": asked["gpu"]}).items[0].ranked
         assert compared is not None and compared.fit.count == boards
 
 
 def test_memory_beside_cards_that_hold_the_model_changes_nothing() -> None:
     fields = {"model": "Qwen/Qwen3-8B", "quant": "native", "card": False, "gpu": "1x 4090"}
-    plain, stated = (embedded_sizer().size({**fields, **more}) for more in ({}, {"ram_gb": 8}))
-    assert plain.ranking == stated.ranking
+    plain, stated = (size(embedded_sizer(), {**fields, **more}) for more in ({}, {"ram_gb": 8}))
+    answers = [item.to_json(say_note)["ranking"] for item in (plain, stated)]
+    assert answers[0] == answers[1]
 
 
 def test_models_for_a_card_with_memory_are_those_of_the_machine() -> None:
     asked, rig = (
-        embedded_sizer().models_for(fields)
+        models_for(embedded_sizer(), fields)
         for fields in ({"gpu": "3090", "ram_gb": 64}, {"rig": "3090 + 64gb ram"})
     )
-    assert asked.rig == rig.rig
+    assert asked.machine == rig.machine
     assert "Models for 3090: " in models_text(asked)
     assert [row.runs.profile.repo_id for row in asked.rows] == [
         row.runs.profile.repo_id for row in rig.rows
@@ -189,8 +194,8 @@ def test_models_for_a_card_with_memory_are_those_of_the_machine() -> None:
 
 def test_the_number_of_cards_beside_memory_counts_however_it_is_stated() -> None:
     named, stated = (
-        embedded_sizer().models_for({**fields, "ram_gb": 64, "models": "Qwen/Qwen3-8B"})
+        models_for(embedded_sizer(), {**fields, "ram_gb": 64, "models": "Qwen/Qwen3-8B"})
         for fields in ({"gpu": "2x3090"}, {"gpu": "3090", "gpu_count": 2})
     )
-    assert named.rig == stated.rig and stated.rig is not None and len(stated.rig.gpus) == 2
+    assert named.machine == stated.machine and len(stated.machine.gpus) == 2
     assert stated.request.hardware == "2x 3090"

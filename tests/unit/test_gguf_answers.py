@@ -22,6 +22,8 @@ from gpusizer.ui.answering import answer
 from gpusizer.ui.page_state import PageState
 from gpusizer.ui.presenters.answer import answer_html
 from gpusizer.ui.presenters.words import Words
+from tests.asking import size
+from tests.each import each
 from tests.gguf_snapshots import HEADER_BYTES, file_variant, gguf_snapshot, tensor_bytes
 from tests.hub_emulator.gguf_models import Shaped, llama_metadata, llama_tensors
 
@@ -72,7 +74,7 @@ def report(snapshot: RepoSnapshot | None = None, **fields: Any) -> Report:
         refs.append(ref)
         return snapshot or repo()
 
-    return Sizer(fetch, load_catalogue()).size({"model": "org/name", "top": 5, **fields})
+    return size(Sizer(fetch, load_catalogue()), {"model": "org/name", "top": 5, **fields})
 
 
 def test_rows_are_the_repository_s_files() -> None:
@@ -150,8 +152,8 @@ def test_narrow_files_are_ranked_where_there_are_no_others() -> None:
     assert {item.fit.estimate.quant.slug for item in sized.ranking} == {"q2_k"}
 
 
-@pytest.mark.parametrize(
-    ("fields", "slugs"),
+@each(
+    "fields, slugs",
     [
         ({"quant": "q8_0"}, ["q8_0"]),
         ({"quant": ["UD-Q5_K_XL", "native"]}, ["ud-q5_k_xl", "q4_k_m"]),

@@ -22,7 +22,9 @@ from gpusizer.model.profile import build_profile
 from gpusizer.model.tensor_roles import Kind, Part, Slot
 from gpusizer.model.weights import WeightGroup
 from gpusizer.text import say_note
+from tests.asking import size
 from tests.builders import llama
+from tests.each import each
 from tests.families import gpt_oss_20b, qwen3_next
 from tests.gguf_snapshots import gguf_profile
 from tests.hub_emulator.gguf_models import llama_metadata, llama_tensors
@@ -49,8 +51,8 @@ def fused(name: str, rows: int = 1) -> WeightGroup:
     )
 
 
-@pytest.mark.parametrize(
-    ("slug", "early", "now"),
+@each(
+    "slug, early, now",
     [
         ("q5_k_m", Q6_K, Q5_K),  # layer 10 of 32 is not widened
         ("q4_k_m", Q5_K, Q4_K),
@@ -141,7 +143,7 @@ RULES = [
 ]
 
 
-@pytest.mark.parametrize(("model_type", "architecture", "rule"), RULES)
+@each("model_type, architecture, rule", RULES)
 def test_rules_hold_for_both_spellings(model_type: str, architecture: str, rule: str) -> None:
     as_gguf = gguf_profile(llama_metadata(arch=architecture), llama_tensors())
     shapes = [
@@ -194,12 +196,12 @@ def test_what_gpt_oss_was_released_in_runs_on_llama_cpp(engine: str) -> None:
     sizer = Sizer(lambda ref: gpt_oss_20b(), load_catalogue())
     for quant in ("native", "gguf-f16"):
         request = {"model": "org/model", "max_watts": 1, "quant": quant, "engine": engine}
-        (row,) = sizer.size(request).to_json(say_note)["estimates"]
+        (row,) = size(sizer, request).to_json(say_note)["estimates"]
         assert row["weights_bytes"] + row["host_bytes"] == 13_779_630_336
 
 
-@pytest.mark.parametrize(
-    ("model_type", "gguf_date", "kept"),
+@each(
+    "model_type, gguf_date, kept",
     [
         ("qwen3_5_text", None, True),
         ("qwen3_5_text", "2026-05-16", True),  # the day on which PR 22673 was merged
@@ -234,7 +236,7 @@ def test_fused_attention_by_the_date_of_the_file(gguf_date: str | None, early: b
     assert shape.early_qkv == early
 
 
-@pytest.mark.parametrize("text", ["2026", "2026-13", "2026-02-32", "b7900", "26-02"])
+@each("text", ["2026", "2026-13", "2026-02-32", "b7900", "26-02"])
 def test_a_date_is_a_month_or_a_day(text: str) -> None:
     with pytest.raises(InvalidRequest) as caught:
         SizeRequest.from_fields({"model": "org/model", "gguf_date": text})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,6 +9,7 @@ from gpusizer.hub.snapshot import Variant
 from scrapers.gguf_files import choose_variant, first_incomplete, gguf_variants, kind_of, label_of
 from scrapers.gguf_pieces import Piece, piece_of
 from scrapers.weight_sets import RepoFile
+from tests.each import each
 
 
 def variants(*paths: str, size: int = 10) -> tuple[Variant, ...]:
@@ -20,8 +20,8 @@ def names(listed: tuple[Variant, ...], kind: str = "quantization") -> list[str]:
     return sorted(variant.name for variant in listed if variant.kind == kind)
 
 
-@pytest.mark.parametrize(
-    ("stem", "label"),
+@each(
+    "stem, label",
     [
         ("llama-2-7b-chat.Q4_K_M", "Q4_K_M"),
         ("rift-coder-v0-7b-q4_0", "Q4_0"),
@@ -49,8 +49,8 @@ def test_label(stem: str, label: str | None) -> None:
     assert label_of(stem) == label
 
 
-@pytest.mark.parametrize(
-    ("stem", "kind"),
+@each(
+    "stem, kind",
     [
         ("mmproj-F16", "projector"),
         ("model.mmproj-Q8_0", "projector"),
@@ -114,8 +114,8 @@ def test_missing_shards() -> None:
     assert first_incomplete([RepoFile("m-Q8_0.gguf", 1)]) is None
 
 
-@pytest.mark.parametrize(
-    ("path", "piece"),
+@each(
+    "path, piece",
     [
         ("m.Q6_K.gguf-split-a", Piece("m.Q6_K.gguf", "split a", 0, None)),
         ("x/m.gguf.part-ac", Piece("x/m.gguf", "part aa", 2, None)),
@@ -142,7 +142,7 @@ def test_pieces_are_joined_in_the_order_of_their_numbers() -> None:
     assert not variants("m-Q8_0.gguf")[0].raw_pieces
 
 
-@pytest.mark.parametrize(
+@each(
     "present",
     [
         ("m.Q4_0.gguf-split-b", "m.Q4_0.gguf-split-c"),
@@ -158,8 +158,8 @@ def test_missing_pieces(present: tuple[str, ...]) -> None:
     assert first_incomplete([RepoFile(path, 1) for path in present]) == present[0]
 
 
-@pytest.mark.parametrize(
-    ("labels", "file", "tag", "expected"),
+@each(
+    "labels, file, tag, expected",
     [
         (("Q8_0", "Q4_K_M", "Q4_K_S"), None, None, "Q4_K_M"),
         (("Q8_0", "Q5_K_M", "UD-Q4_K_XL", "Q2_K"), None, None, "UD-Q4_K_XL"),

@@ -16,6 +16,7 @@ from gpusizer.model.architecture import Architecture, Attention, resolve_gguf
 from gpusizer.model.profile import ModelProfile, build_profile
 from gpusizer.model.tensor_roles import Kind, Part, Slot, kind_of, part_of, slot_of
 from tests.builders import llama, quantized_bytes, qwen3_06b, qwen3_moe
+from tests.each import each
 from tests.gguf_snapshots import file_variant, gguf_profile, gguf_snapshot, llama_gguf
 from tests.hub_emulator.gguf_models import Shaped, llama_metadata, llama_tensors
 
@@ -102,8 +103,8 @@ def test_same_model_as_its_safetensors(name: str) -> None:
     assert (gguf.architecture.recovered, gguf.architecture.defaulted) == ((), ())
 
 
-@pytest.mark.parametrize("name", PAIRS)
-@pytest.mark.parametrize("slug", RECIPES)
+@each("name", PAIRS)
+@each("slug", RECIPES)
 def test_recipes_see_the_same_tensors(name: str, slug: str) -> None:
     gguf, expected = PAIRS[name]
     assert quantized_bytes(slug, gguf) == quantized_bytes(slug, expected)
@@ -118,8 +119,8 @@ def widened(*layers: int) -> dict[str, str]:
 MORE_BITS = (0, 1, 2, 3, 6, 9, 12, 15, 18, 21, 24, 27, 28, 29, 30, 31)
 
 
-@pytest.mark.parametrize(
-    ("slug", "tensors"),
+@each(
+    "slug, tensors",
     [
         ("q8_0", llama_8b("Q8_0")),
         ("q6_k", llama_8b("Q6_K")),
@@ -198,7 +199,7 @@ ROLES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "part", "kind", "slot"), ROLES)
+@each("name, part, kind, slot", ROLES)
 def test_roles(name: str, part: Part, kind: Kind, slot: Slot) -> None:
     assert (part_of(name), kind_of(name, (64, 64)), slot_of(name)) == (part, kind, slot)
 
@@ -263,7 +264,7 @@ LAYERS: list[tuple[str, Mapping[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("arch", "facts", "expected"), LAYERS)
+@each("arch, facts, expected", LAYERS)
 def test_layers(arch: str, facts: Mapping[str, Any], expected: str) -> None:
     assert plan(resolved(arch, **facts)) == expected
 

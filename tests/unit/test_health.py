@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from gpusizer.ui.health import HubState
+from tests.each import each
 
 
-@pytest.mark.parametrize(
-    ("status", "state"),
+@each(
+    "status, state",
     [
         (200, "reached"),
         (404, "reached"),

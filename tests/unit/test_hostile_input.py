@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from gpusizer.answers.sizer import Sizer
 from gpusizer.answers.trainer import train
+from gpusizer.answers.training_request import TrainingRequest
 from gpusizer.core.dtypes import DTYPE_BITS
 from gpusizer.core.errors import GpusizerError
 from gpusizer.gpus import load_catalogue
@@ -22,6 +23,7 @@ from gpusizer.hub.tensors import group_tensors
 from gpusizer.model.architecture.config import SYNONYMS
 from gpusizer.model.profile import build_profile
 from gpusizer.text import say_note
+from tests.asking import compare, models_for, size
 from tests.builders import group, snapshot, tiny
 
 NASTY: st.SearchStrategy[Any] = st.sampled_from(
@@ -214,13 +216,15 @@ def sizer(repo: RepoSnapshot) -> Sizer:
 
 
 ANSWERS: dict[str, Callable[[RepoSnapshot], object]] = {
-    "size": lambda repo: sizer(repo).size({**MODEL, "top": 3}).to_json(say_note),
-    "rig": lambda repo: sizer(repo).size({**MODEL, "rig": "3090 + 32gb ram"}).to_json(say_note),
-    "compare": lambda repo: sizer(repo).compare({**MODEL, "gpus": ["4090"]}).to_json(say_note),
-    "models-for": lambda repo: (
-        sizer(repo).models_for({"gpu": "4090", "models": ["org/model"]}).to_json(say_note)
-    ),
-    "train": lambda repo: train(lambda ref: repo, CATALOGUE, {**MODEL, "top": 3}).to_json(say_note),
+    "size": lambda repo: size(sizer(repo), {**MODEL, "top": 3}).to_json(say_note),
+    "rig": lambda repo: size(sizer(repo), {**MODEL, "rig": "3090 + 32gb ram"}).to_json(say_note),
+    "compare": lambda repo: compare(sizer(repo), {**MODEL, "gpus": ["4090"]}).to_json(say_note),
+    "models-for": lambda repo: models_for(
+        sizer(repo), {"gpu": "4090", "models": ["org/model"]}
+    ).to_json(say_note),
+    "train": lambda repo: train(
+        lambda ref: repo, CATALOGUE, TrainingRequest.from_fields({**MODEL, "top": 3})
+    ).to_json(say_note),
 }
 
 

@@ -23,6 +23,7 @@ from scrapers.limits import Limits
 from scrapers.read_budget import ReadBudget
 from scrapers.redirects import is_allowed_target
 from scrapers.retries import pause_seconds, retry_after_seconds
+from tests.each import each
 
 HUB = "https://huggingface.co"
 LOCAL = "http://127.0.0.1:8000"
@@ -82,7 +83,7 @@ TARGETS = [
 ]
 
 
-@pytest.mark.parametrize(("endpoint", "target", "allowed"), TARGETS)
+@each("endpoint, target, allowed", TARGETS)
 def test_redirect_targets(endpoint: str, target: str, allowed: bool) -> None:
     assert is_allowed_target(target, endpoint) is allowed
 
@@ -131,7 +132,7 @@ REFUSALS: list[tuple[int, dict[str, str], HubResource, GpusizerError]] = [
 ]
 
 
-@pytest.mark.parametrize(("status", "headers", "asked", "expected"), REFUSALS)
+@each("status, headers, asked, expected", REFUSALS)
 def test_refusals(
     status: int, headers: dict[str, str], asked: HubResource, expected: GpusizerError
 ) -> None:
@@ -140,8 +141,8 @@ def test_refusals(
     assert error.fields == expected.fields
 
 
-@pytest.mark.parametrize(
-    ("status", "headers", "seconds"),
+@each(
+    "status, headers, seconds",
     [
         (429, {"Retry-After": "12"}, 12.0),
         (503, {"Retry-After": "1.5"}, 1.5),
@@ -151,6 +152,7 @@ def test_refusals(
         (429, {"Retry-After": "soon"}, None),
         (429, {"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0.0),
         (429, {"RateLimit": "nonsense"}, None),
+        (429, {"RateLimit": '"api";r=489;t=189'}, None),
         (429, {}, None),
     ],
 )

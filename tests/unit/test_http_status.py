@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from gpusizer.core.errors import (
     GpusizerError,
     HubRateLimited,
@@ -12,10 +10,11 @@ from gpusizer.core.errors import (
     ServerBusy,
 )
 from gpusizer.ui.http_status import retry_after_seconds
+from tests.each import each
 
 
-@pytest.mark.parametrize(
-    ("error", "seconds"),
+@each(
+    "error, seconds",
     [
         (HubRateLimited(repo_id="a/b", retry_after_seconds=0.2), 1),
         (HubRateLimited(repo_id="a/b", retry_after_seconds=120), 120),

@@ -19,7 +19,9 @@ from gpusizer.model.architecture import Architecture, Attention, LayerSpec
 from gpusizer.model.profile import build_profile
 from scrapers.embedded import EmbeddedSnapshots
 from tests.builders import gemma3_1b, llama
+from tests.each import each
 from tests.families import deepseek_r1, qwen3_next
+from tests.vllm_models import placed
 
 
 def architecture_of(snapshot: RepoSnapshot) -> Architecture:
@@ -78,8 +80,8 @@ def test_recurrent_layers_keep_a_fixed_state() -> None:
     assert kv_cache_bytes(hybrid, 1000, 3, "auto") == 3 * (state + 1000 * token)
 
 
-@pytest.mark.parametrize(
-    ("spec", "context", "cached"),
+@each(
+    "spec, context, cached",
     [
         (LayerSpec(Attention.FULL, 3, 8, 8), 100_000, 3 * 100_000 * 16 * 2),
         (LayerSpec(Attention.SLIDING, 1, 8, 8, window=512), 100_000, 512 * 16 * 2),
@@ -113,14 +115,14 @@ def test_an_unknown_cache_type_is_an_error() -> None:
 def test_the_longest_context_is_the_longest(
     pool: int, split: Split, kv_dtype: str, arch: Architecture, engine: str
 ) -> None:
-    workload, limit = Workload(kv_dtype=kv_dtype), arch.max_context or 0
-    rules = ENGINES[engine]
-    longest = rules.longest_context(arch, workload, split, 0, pool)
+    rules, limit = ENGINES[engine], arch.max_context or 0
+    placement = placed(arch, Workload(kv_dtype=kv_dtype), split=split)
+    longest = rules.longest_context(placement, pool)
     assert longest is not None and longest <= limit
     if longest > 0:
-        assert rules.sequence_bytes(arch, workload, split, 0, longest) <= pool
+        assert rules.sequence_bytes(placement, longest) <= pool
     if longest < limit:
-        assert rules.sequence_bytes(arch, workload, split, 0, longest + 1) > pool
+        assert rules.sequence_bytes(placement, longest + 1) > pool
 
 
 @given(

@@ -11,17 +11,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpusizer.answers.launch import LAUNCHERS, launch_command, launch_ranked
+from gpusizer.answers.launch import LAUNCHERS, launch_command
 from gpusizer.core.errors import InvalidModelId
 from gpusizer.core.messages import Note
 from gpusizer.fit.fit import Verdict
 from gpusizer.memory.engines import ENGINES, Split
 from gpusizer.text import LANGUAGES, say_note
+from tests.asking import size
+from tests.each import each
 from tests.launch_plans import GGUF, codes, plan, text
 from tests.sizers import embedded_sizer
 
 
-@pytest.mark.parametrize("engine", sorted(LAUNCHERS))
+@each("engine", sorted(LAUNCHERS))
 def test_a_revision_is_loaded_or_gets_a_note(engine: str) -> None:
     for changes in (GGUF, {}, {"stored": False, "quant": "mlx-4bit", "quant_name": "MLX 4-bit"}):
         launch_plan = plan(engine, **{**changes, "revision": "v2"})
@@ -32,7 +34,7 @@ def test_a_revision_is_loaded_or_gets_a_note(engine: str) -> None:
         assert "launch_no_revision" not in codes(replace(launch_plan, revision=None))
 
 
-@pytest.mark.parametrize("engine", ["vllm", "sglang", "tgi", "tensorrt-llm", "transformers"])
+@each("engine", ["vllm", "sglang", "tgi", "tensorrt-llm", "transformers"])
 def test_a_quantization_that_engines_cannot_make_needs_another_repository(engine: str) -> None:
     launch_plan = plan(engine, stored=False, quant="awq-int4-g128", quant_name="AWQ INT4 g128")
     assert codes(launch_plan) == ["launch_needs_repository"]
@@ -45,7 +47,7 @@ def test_a_quantized_checkpoint_needs_no_option() -> None:
     assert "--quantization" not in text(launch_plan) and codes(launch_plan) == []
 
 
-@pytest.mark.parametrize("engine", ["vllm", "sglang", "tgi", "tensorrt-llm", "ollama", "mlx"])
+@each("engine", ["vllm", "sglang", "tgi", "tensorrt-llm", "ollama", "mlx"])
 def test_a_cache_type_that_the_engine_lacks_leaves_a_note(engine: str) -> None:
     assert "launch_cache_type" in codes(plan(engine, {"kv_dtype": "q5_1"}))
 
@@ -86,7 +88,8 @@ def test_untrusted_names_are_quoted_as_one_word(
 
 
 def test_a_place_of_a_ranking_gets_its_command() -> None:
-    report = embedded_sizer().size(
+    report = size(
+        embedded_sizer(),
         {
             "model": "Qwen/Qwen3-8B",
             "gpu": "4090",
@@ -94,9 +97,9 @@ def test_a_place_of_a_ranking_gets_its_command() -> None:
             "engine": "vllm",
             "context": 16384,
             "kv_dtype": "fp8",
-        }
+        },
     )
-    command = launch_ranked(report.profile, report.ranking[0], report.workload)
+    command = launch_command(report.profile, report.ranking[0].fit, report.workload)
     assert command is not None
     assert command.text == (
         "vllm serve Qwen/Qwen3-8B \\\n"
@@ -107,20 +110,23 @@ def test_a_place_of_a_ranking_gets_its_command() -> None:
 
 
 def test_part_of_the_model_in_system_memory() -> None:
-    report = embedded_sizer().size(
-        {"model": "Qwen/Qwen3-14B", "gpu": "rtx-3060-12gb", "quant": "q8_0", "gpu_count": 1}
+    report = size(
+        embedded_sizer(),
+        {"model": "Qwen/Qwen3-14B", "gpu": "rtx-3060-12gb", "quant": "q8_0", "gpu_count": 1},
     )
     ranked = report.ranking[0]
     assert ranked.fit.verdict is Verdict.OFFLOAD
     layers = next(n.fields["layers"] for n in ranked.reasons if n.code == "layers_that_fit")
-    command = launch_ranked(report.profile, ranked, report.workload)
+    command = launch_command(report.profile, ranked.fit, report.workload)
     assert command is not None and f"  --gpu-layers {layers} \\\n" in command.text
-    whole = launch_command(report.profile, ranked.fit, report.workload)
+    fields = {"model": "Qwen/Qwen3-14B", "gpu": "3090", "quant": "q8_0"}
+    report = size(embedded_sizer(), fields)
+    whole = launch_command(report.profile, report.ranking[0].fit, report.workload)
     assert whole is not None and "  --gpu-layers all \\\n" in whole.text
 
 
 def test_an_impossible_name_gets_no_command() -> None:
-    report = embedded_sizer().size({"model": "gpt2", "gpu": "4090"})
+    report = size(embedded_sizer(), {"model": "gpt2", "gpu": "4090"})
     profile = replace(report.profile, repo_id="x; rm -rf ~")
     with pytest.raises(InvalidModelId):
         launch_command(profile, report.ranking[0].fit, report.workload)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from gpusizer.answers.launch import launch_ranked
+from gpusizer.answers.launch import launch_command
 from gpusizer.answers.launch.base import LaunchDraft
+from tests.asking import size
 from tests.drafts import EAGLE3, eagle3, fetching
 from tests.launch_plans import GGUF, codes, plan, text
 
@@ -48,18 +49,23 @@ def test_llama_cpp() -> None:
     )
     assert codes(asked) == []
     unconverted = plan("llama.cpp", LOAD, draft=HEAD, **GGUF)
-    assert "--spec-draft-hf OWNER/DRAFT-GGUF" in text(unconverted)
-    assert "--spec-type draft-eagle3" in text(unconverted)
     assert codes(unconverted) == ["launch_needs_gguf"]
+    small = LaunchDraft("org/small", "draft_model", "safetensors")
+    converted = text(plan("llama.cpp", LOAD, draft=small, **GGUF))
+    assert converted.startswith(
+        "python llama.cpp/convert_hf_to_gguf.py --remote org/small --outtype f16"
+        " --outfile small-F16.gguf\nllama-server -hf org/m-GGUF:Q4_K_M"
+    )
+    assert "  --model-draft small-F16.gguf \\\n" in converted
 
 
 @pytest.mark.parametrize("engine", ["vllm", "sglang"])
 def test_the_command_names_the_repository_that_was_sized(engine: str) -> None:
     request = {"model": "Qwen/Qwen3-8B", "quant": "native", "gpu": "h100 sxm"}
-    sized = fetching(eagle3()).size({**request, "engine": engine, "draft_model": EAGLE3})
-    command = launch_ranked(sized.profile, sized.ranking[0], sized.workload)
+    sized = size(fetching(eagle3()), {**request, "engine": engine, "draft_model": EAGLE3})
+    command = launch_command(sized.profile, sized.ranking[0].fit, sized.workload)
     assert command is not None
     assert EAGLE3 in command.text
-    elsewhere = fetching(eagle3()).size({**request, "engine": engine})
-    plain = launch_ranked(elsewhere.profile, elsewhere.ranking[0], elsewhere.workload)
+    elsewhere = size(fetching(eagle3()), {**request, "engine": engine})
+    plain = launch_command(elsewhere.profile, elsewhere.ranking[0].fit, elsewhere.workload)
     assert plain is not None and "speculative" not in plain.text

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 from gpusizer.memory.engines import Split
 from tests.launch_plans import GGUF, codes, plan, text
 
@@ -41,8 +45,55 @@ def test_llama_cpp() -> None:
 
 def test_llama_cpp_without_a_gguf_file() -> None:
     launch_plan = plan("llama.cpp", stored=False, quant="q4_k_m", quant_name="GGUF Q4_K_M")
-    assert text(launch_plan).startswith("llama-server -hf OWNER/NAME-GGUF:Q4_K_M \\\n")
-    assert codes(launch_plan) == ["launch_needs_gguf"]
+    assert text(launch_plan).split(" \\\n")[0].splitlines() == [
+        "git clone --depth 1 https://github.com/ggml-org/llama.cpp",
+        "pip install -r llama.cpp/requirements/requirements-convert_hf_to_gguf.txt",
+        "python llama.cpp/convert_hf_to_gguf.py --remote org/model --outtype bf16"
+        " --outfile model-BF16.gguf",
+        "llama-quantize model-BF16.gguf model-Q4_K_M.gguf Q4_K_M",
+        "llama-server -m model-Q4_K_M.gguf",
+    ]
+    assert codes(launch_plan) == ["launch_makes_gguf"]
+
+
+def test_llama_cpp_makes_the_files_that_were_sized() -> None:
+    made = {"stored": False, "quant": "bf16", "quant_name": "BF16 / FP16"}
+    assert "llama-quantize" not in text(plan("llama.cpp", **made))
+    assert "llama-server -m model-BF16.gguf" in text(plan("llama.cpp", **made))
+    wide = {"stored": False, "quant": "q4_k_l", "quant_name": "GGUF Q4_K_L"}
+    assert (
+        "llama-quantize --token-embedding-type q8_0 --output-tensor-type q8_0 model-BF16.gguf"
+        " model-Q4_K_L.gguf Q4_K_M\n" in text(plan("llama.cpp", **wide))
+    )
+    sees = text(plan("llama.cpp", task="image-text-to-text", **wide))
+    assert "--mmproj --outfile model-mmproj.gguf\n" in sees
+    assert "  --mmproj model-mmproj.gguf \\\n" in sees
+    blind = plan("llama.cpp", {"text_only": True}, task="image-text-to-text", **wide)
+    assert "mmproj.gguf" not in text(blind)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"quant": "iq2_xs", "quant_name": "GGUF IQ2_XS"},  # refused without an importance matrix
+        {"quant": "q4_k_m@unsloth", "quant_name": "GGUF Q4_K_M by unsloth"},
+        {"quant": "q4_k_m", "quant_name": "GGUF Q4_K_M", "quantized": True},
+    ],
+)
+@pytest.mark.parametrize("engine", ["llama.cpp", "ollama"])
+def test_a_file_that_cannot_be_made_is_said_to_be_missing(
+    engine: str, changes: dict[str, Any]
+) -> None:
+    assert codes(plan(engine, stored=False, **changes)) == ["launch_needs_gguf"]
+
+
+def test_ollama_makes_a_file_too() -> None:
+    made = plan("ollama", stored=False, quant="q4_k_m", quant_name="GGUF Q4_K_M")
+    assert text(made).splitlines()[-3:] == [
+        "printf '%s\\n' 'FROM ./model-Q4_K_M.gguf' > Modelfile",
+        "ollama create model -f Modelfile",
+        "ollama run model",
+    ]
 
 
 def test_ollama() -> None:

@@ -10,6 +10,8 @@ import pytest
 from gpusizer.answers.launch import LAUNCHERS, LaunchPlan
 from gpusizer.core.messages import Note
 from gpusizer.memory.engines import Split
+from tests.asking import size
+from tests.each import each
 from tests.launch_plans import GGUF, codes, plan, text
 from tests.sizers import embedded_sizer
 
@@ -92,7 +94,7 @@ def test_nodes_that_an_engine_cannot_divide_evenly(engine: str, split: Split, no
     assert codes(launch_plan) == ["launch_one_node"]
 
 
-@pytest.mark.parametrize("engine", sorted(set(LAUNCHERS) - {"vllm", "sglang"}))
+@each("engine", sorted(set(LAUNCHERS) - {"vllm", "sglang"}))
 def test_a_command_for_one_node_gets_a_note(engine: str) -> None:
     launch_plan = plan(engine, split=Split(pipeline=16), nodes=2, **GGUF)
     notes = [
@@ -106,6 +108,6 @@ def test_nodes_are_those_of_the_plan() -> None:
     """16 boards of A100 are two DGX; eight are one."""
     fields = {"model": "deepseek-ai/DeepSeek-R1", "quant": "native", "engine": "vllm"}
     for boards, nodes in ((16, 2), (8, 1)):
-        report = embedded_sizer().size({**fields, "gpu": f"{boards} x A100 80GB SXM"})
+        report = size(embedded_sizer(), {**fields, "gpu": f"{boards} x A100 80GB SXM"})
         fit = report.ranking[0].fit
         assert LaunchPlan.of(report.profile, fit, report.workload).nodes == nodes

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpusizer.answers.launch import launch_ranked
+from gpusizer.answers.launch import launch_command
 from gpusizer.memory.engines import Split
+from tests.asking import size
 from tests.launch_plans import PLAN, plan, text
 from tests.sizers import embedded_sizer
 
@@ -102,8 +103,8 @@ def test_sglang_divides_its_chunk_among_data_ranks() -> None:
     fields = {"model": "deepseek-ai/DeepSeek-R1", "quant": "native", "engine": "sglang"}
 
     def of(gpu: str, **more: Any) -> str:
-        report = embedded_sizer().size({**fields, "gpu": gpu, **more})
-        command = launch_ranked(report.profile, report.ranking[0], report.workload)
+        report = size(embedded_sizer(), {**fields, "gpu": gpu, **more})
+        command = launch_command(report.profile, report.ranking[0].fit, report.workload)
         assert command is not None
         return command.text
 

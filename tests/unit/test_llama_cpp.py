@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpusizer.core.units import GIB, MIB
-from gpusizer.memory.engines import ENGINES, Split
+from gpusizer.memory.engines import ENGINES, Placement, Split
 from gpusizer.memory.engines.llama_buffers import (
     Graph,
     HostWeights,
@@ -25,6 +25,7 @@ from gpusizer.memory.weight_sizes import weight_sizes
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile, build_profile
 from tests.builders import group, llama, qwen3_06b, qwen3_moe, with_tensors
+from tests.each import each
 from tests.families import deepseek_r1, gpt_oss_20b, qwen3_next
 
 LLAMA_8B = build_profile(llama())
@@ -84,8 +85,8 @@ def test_a_tied_head_in_the_file_goes_to_the_gpu_and_its_embedding_stays() -> No
     assert result.per_gpu.weights.likely == whole.per_gpu.weights.likely
 
 
-@pytest.mark.parametrize(
-    ("layers", "gpu_layers", "gpus", "expected"),
+@each(
+    "layers, gpu_layers, gpus, expected",
     [
         # 33 slots over two GPUs: floor(j x 2 / 33) turns 1 at j = 17
         (32, None, 2, [Stage(0, 17, False), Stage(17, 32, True)]),
@@ -183,8 +184,8 @@ def test_a_window_that_llama_cpp_ignores_becomes_full_attention() -> None:
     assert {spec.window for spec in cached(arch, 512, BUILDS[-1]).layer_plan} == {None}
 
 
-@pytest.mark.parametrize(
-    ("build", "per_token"),
+@each(
+    "build, per_token",
     [
         ("b4905", 61 * 128 * (192 + 128) * 2),  # every head; 9760 MiB logged for 2048 tokens
         ("b5331", 61 * (576 + 512) * 2),  # latent and values; 2074 MiB for 16,384 tokens
@@ -242,8 +243,8 @@ def test_drafts_are_a_second_context() -> None:
     assert estimate(gpu_layers=0, draft_tokens=2).per_gpu.kv_cache.likely == 0
 
 
-@pytest.mark.parametrize(
-    ("fields", "tokens"),
+@each(
+    "fields, tokens",
     [
         ({}, 512),
         ({"batch_size": 256}, 256),
@@ -280,8 +281,8 @@ def test_a_server_reserves_logits_for_its_slots() -> None:
     assert estimate(engine="ollama").per_gpu.activations.likely < bench.per_gpu.activations.likely
 
 
-@pytest.mark.parametrize(
-    ("version", "slots"),
+@each(
+    "version, slots",
     [("b9399", False), ("b9400", True), ("2026-05", False), ("2026-06-02", True), (None, True)],
 )
 def test_a_month_is_as_good_as_a_build(version: str | None, slots: bool) -> None:
@@ -341,10 +342,8 @@ def test_the_runtime_depends_on_the_backend() -> None:
 
 
 def test_the_longest_context_is_the_last_that_fits() -> None:
-    engine, arch = ENGINES["llama.cpp"], LLAMA_8B.architecture
     pool = 4096 * 131_072  # 4096 tokens of 128 KiB
-    tokens = engine.longest_context(arch, Workload(), Split(), CUDA, pool)
-    assert tokens == 4096
+    assert ENGINES["llama.cpp"].longest_context(Placement(LLAMA_8B), pool) == 4096
 
 
 @settings(max_examples=60)

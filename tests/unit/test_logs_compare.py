@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bench import llama_cpp as bench_llama_cpp
-from bench import serving as bench_serving
+from bench import start_up_logs
 from bench.errors import Comparison
 from gpusizer.answers.logs import parse_log
 from gpusizer.answers.logs.contribution import row_of
@@ -20,6 +20,7 @@ from gpusizer.answers.logs.run_request import LogRequest, gguf_slug, request_of
 from gpusizer.core.errors import HubUnreachable, InvalidRequest, UnknownGpu
 from gpusizer.text import LANGUAGES, NOTATIONS, say_note
 from tests import engine_logs
+from tests.each import each
 from tests.log_facts import TABLE
 from tests.sizers import embedded_sizer
 
@@ -147,9 +148,9 @@ def test_the_row_says_where_its_file_is_from() -> None:
 
 
 BENCHES: list[tuple[str, str, str, Callable[[Any], Iterator[Comparison]]]] = [
-    (engine_logs.VLLM_V1, "", "H100 80GB", bench_serving.compare),
-    (engine_logs.VLLM_V0, "Qwen/Qwen2.5-7B-Instruct", "RTX 4090", bench_serving.compare),
-    (engine_logs.SGLANG, "", "H100 80GB", bench_serving.compare),
+    (engine_logs.VLLM_V1, "", "H100 80GB", start_up_logs.compare),
+    (engine_logs.VLLM_V0, "Qwen/Qwen2.5-7B-Instruct", "RTX 4090", start_up_logs.compare),
+    (engine_logs.SGLANG, "", "H100 80GB", start_up_logs.compare),
     (engine_logs.LLAMA_CPP, "Qwen/Qwen3-8B", "", bench_llama_cpp.compare),
     (engine_logs.LLAMA_CPP_OLD, "Qwen/Qwen2.5-7B-Instruct", "", bench_llama_cpp.compare),
     (engine_logs.OLLAMA, "Qwen/Qwen3-8B", "", bench_llama_cpp.compare),
@@ -157,7 +158,7 @@ BENCHES: list[tuple[str, str, str, Callable[[Any], Iterator[Comparison]]]] = [
 ]
 
 
-@pytest.mark.parametrize(("log", "model", "gpu", "bench"), BENCHES, ids=range(len(BENCHES)))
+@each("log, model, gpu, bench", BENCHES)
 def test_the_benchmark_predicts_the_row_equally(
     log: str, model: str, gpu: str, bench: Callable[[Any], Iterator[Comparison]]
 ) -> None:
@@ -241,11 +242,9 @@ def test_the_issue_is_ready_to_paste() -> None:
     log_check = checked(engine_logs.VLLM_V1, gpu="H100 80GB")
     assert log_check.issue is not None
     assert log_check.issue.title == "Measurement: vllm 0.11.0, Qwen/Qwen3-8B, H100 80GB"
-    fences = re.findall(r"^```(\w*)$", log_check.issue.body, re.MULTILINE)
-    assert fences == ["json", "", "text", ""]
-    document = re.search(r"^```json\n(.*)\n```$", log_check.issue.body, re.MULTILINE)
-    assert document is not None and json.loads(document[1]) == log_check.issue.row
-    assert "| weights | 15.250 GiB | 15.268 GiB | +0.1% |" in log_check.issue.body
+    assert json.loads(log_check.issue.body) == log_check.issue.row
+    weights = next(row for row in compared(log_check).rows if row.name == "weights")
+    assert f"{weights.measured / GIB:.3f} {weights.predicted / GIB:.3f}" == "15.250 15.268"
     for private in ("10.1.2.3", "sk-abcdefghijklmnop", "api_key"):
         assert private not in json.dumps(check(embedded_sizer(), engine_logs.VLLM_V1).to_json())
 
@@ -310,8 +309,8 @@ def test_notes_have_sentences(language: Any) -> None:
     assert NOTATIONS[language].write("0.88") in answer["notes"][0]["message"]  # SGLang's own
 
 
-@pytest.mark.parametrize(
-    ("file_type", "slug"),
+@each(
+    "file_type, slug",
     [
         ("Q4_K - Medium", "q4_k_m"),
         ("Q3_K - Large", "q3_k_l"),

@@ -8,7 +8,6 @@ import re
 from contextlib import suppress
 from typing import Any
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -17,15 +16,15 @@ from gpusizer.answers.logs.contribution import issue_of
 from gpusizer.answers.logs.lines import MAX_CHARS, MAX_LINE_CHARS
 from gpusizer.answers.logs.log_checks import check
 from gpusizer.answers.logs.log_comparison import Prediction, compare_log
-from gpusizer.answers.logs.parse import ENGINES
 from gpusizer.answers.logs.redaction import clean
-from gpusizer.answers.logs.rules import LogRule
+from gpusizer.answers.logs.rules import ENGINE_LOGS, LogRule
 from gpusizer.core.errors import GpusizerError
 from tests import engine_logs
 from tests.counting import steps_of
+from tests.each import each
 from tests.sizers import embedded_sizer
 
-RULES: list[LogRule] = [rule for module in ENGINES.values() for rule in module.RULES]
+RULES: list[LogRule] = [rule for log in ENGINE_LOGS.values() for rule in log.rules]
 LINES = [line for log in engine_logs.ALL.values() for line in log.splitlines()]
 
 ODD = st.text(st.characters(codec="utf-8"), max_size=60)
@@ -86,17 +85,15 @@ def test_a_card_without_memory_is_ignored() -> None:
 
 @given(ODD, st.sampled_from(sorted({rule.word for rule in RULES})), ODD)
 @settings(max_examples=50, deadline=None)
-def test_a_log_cannot_break_out_of_its_code_block(before: str, word: str, after: str) -> None:
+def test_a_row_cannot_break_out_of_a_code_block(before: str, word: str, after: str) -> None:
     hostile = "```\n# <img src=x onerror=alert(1)> @everyone `code` | cell |\n```"
     log = engine_logs.VLLM_V1 + f"{before}{word} {hostile}{after}\n"
     parsed = parse_log(log.replace("Qwen3-8B", "Qwen3-8B`|"))
     prediction = Prediction("a/b`", "bf16", True, "", True, ())
     issue = issue_of(parsed, compare_log(parsed, lambda _: prediction, "a/b", "``` GPU\n# x"))
     assert "\n" not in issue.title
-    outside = re.sub(r"^(`{3,})\w*\n.*?\n\1$", "", issue.body, flags=re.MULTILINE | re.DOTALL)
-    assert "```" not in outside
-    assert "<" not in outside and "@" not in outside
-    assert not re.search(r"^#", outside, re.MULTILINE)
+    assert json.loads(issue.body) == issue.row
+    assert "`" not in issue.body and "\n" not in issue.body
     assert issue.body.isascii()
 
 
@@ -126,7 +123,7 @@ def test_every_repetition_is_bounded() -> None:
     assert most_repeats(re._parser.parse("(?:a{1,30}){1,30}")) == 900  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("filler", ["a", " ", "1", "CUDA0 ", ".", "'", "= ", "/a", "x=1, ", "0.0"])
+@each("filler", ["a", " ", "1", "CUDA0 ", ".", "'", "= ", "/a", "x=1, ", "0.0"])
 def test_long_lines_take_few_steps(filler: str) -> None:
     """Each word of a rule on a line of its own, with as much around it as a line may have."""
     half = (filler * MAX_LINE_CHARS)[: MAX_LINE_CHARS // 2 - 100]

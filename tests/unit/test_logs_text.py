@@ -11,6 +11,7 @@ from gpusizer.answers.logs.lines import MAX_CHARS, MAX_LINES, read_text
 from gpusizer.answers.logs.redaction import clean, hub_id_of
 from gpusizer.core.errors import InvalidRequest
 from tests import engine_logs
+from tests.each import each
 from tests.log_facts import GIB, amounts, facts
 
 PREFIXES = {
@@ -21,8 +22,8 @@ PREFIXES = {
 }
 
 
-@pytest.mark.parametrize("log", engine_logs.ALL.values(), ids=engine_logs.ALL)
-@pytest.mark.parametrize("prefix", PREFIXES.values(), ids=PREFIXES)
+@each("log", engine_logs.ALL.values())
+@each("prefix", PREFIXES.values())
 def test_prefixes_change_nothing(prefix: str, log: str) -> None:
     plain = parse_log(log)
     prefixed = parse_log("".join(f"{prefix}{line}\r\n" for line in log.splitlines()))
@@ -38,7 +39,7 @@ def test_json_lines_of_docker() -> None:
     assert amounts(parse_log(wrapped)) == amounts(parse_log(engine_logs.OLLAMA))
 
 
-@pytest.mark.parametrize("log", engine_logs.ALL.values(), ids=engine_logs.ALL)
+@each("log", engine_logs.ALL.values())
 def test_readings_as_json(log: str) -> None:
     parsed = parse_log(log)
     data = json.loads(json.dumps(parsed.to_json()))
@@ -47,8 +48,8 @@ def test_readings_as_json(log: str) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("line", "engine"),
+@each(
+    "line, engine",
     [
         ("Model loading took 15.25 GiB and 6.1 seconds", "vllm"),
         ("GPU KV cache size: 371,376 tokens", "vllm"),
@@ -87,8 +88,8 @@ def test_out_of_memory_is_an_outcome() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
+@each(
+    "text, expected",
     [
         ("Qwen/Qwen3-8B", "Qwen/Qwen3-8B"),
         ("gpt2", "gpt2"),
@@ -104,8 +105,8 @@ def test_hub_ids(text: str, expected: str | None) -> None:
     assert hub_id_of(text) == expected
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
+@each(
+    "text, expected",
     [
         ("hf_abcdefghijklmnopqrst", "[secret]"),
         ("api_key='sk-1234567890abcdef'", "[secret]'"),

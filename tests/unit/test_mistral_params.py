@@ -14,6 +14,7 @@ from gpusizer.model.packing import StoredQuantization
 from gpusizer.model.profile import build_profile
 from gpusizer.model.tensor_roles import Kind, Part, kind_of, part_of
 from tests.builders import group, llama, snapshot
+from tests.each import each
 
 PARAMS = {
     "dim": 4096,
@@ -89,8 +90,8 @@ def test_experts_and_fp8() -> None:
     assert profile.parameters == 2 * 64
 
 
-@pytest.mark.parametrize(
-    ("name", "shape", "kind", "part"),
+@each(
+    "name, shape, kind, part",
     [
         ("layers.{}.gate.weight", (8, 4096), Kind.ROUTER, Part.TEXT),
         ("layers.{}.experts.{}.w1.weight", (14336, 4096), Kind.EXPERT, Part.TEXT),

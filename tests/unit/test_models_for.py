@@ -11,17 +11,20 @@ from gpusizer.answers.models_for.model_library import CandidateModel, ModelLibra
 from gpusizer.answers.models_for.models_answer import ModelsFor
 from gpusizer.answers.models_for.ordering import place_of
 from gpusizer.answers.models_for.search import _least_bytes
-from gpusizer.answers.models_for.tasks import TASKS, task_of
 from gpusizer.answers.selection import select_quants
 from gpusizer.answers.sizer import Sizer
 from gpusizer.core.errors import GpusizerError, UnknownGpu
-from gpusizer.fit.fit import Fitter, Verdict
+from gpusizer.fit.fit import Verdict
+from gpusizer.fit.study import Study
 from gpusizer.gpus import load_catalogue
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import build_profile
+from gpusizer.model.tasks import TASKS, task_of
 from gpusizer.text import say_note
+from tests.asking import models_for, size
 from tests.builders import llama, qwen3_moe
 from tests.counting import steps_of
+from tests.each import each
 from tests.families import deepseek_r1
 from tests.sizers import embedded_sizer
 
@@ -29,7 +32,7 @@ CATALOGUE = load_catalogue()
 
 
 def ask(**fields: Any) -> ModelsFor:
-    return embedded_sizer().models_for(fields)
+    return models_for(embedded_sizer(), fields)
 
 
 def small_library() -> Sizer:
@@ -47,7 +50,7 @@ def small_library() -> Sizer:
 def test_without_figures_of_use_the_largest_that_surely_fits_comes_first() -> None:
     """A 24 GB card holds 30.5 billion parameters at 4 to 5 bits (17 to 22 GB), not 671 billion;
     of the 8 billion the 16 GB as stored."""
-    answer = small_library().models_for({"gpu": "4090"})
+    answer = models_for(small_library(), {"gpu": "4090"})
     assert [row.runs.profile.parameters for row in answer.rows] == [30_532_122_624, 8_030_261_248]
     large, small = (row.fit for row in answer.rows)
     assert large is not None
@@ -62,7 +65,7 @@ def test_each_row_is_what_a_report_says_of_that_model() -> None:
     """The most faithful quantization that surely fits is the report's own first choice."""
     for row in ask(gpu="3060", top=12).rows:
         request = {"model": row.runs.profile.repo_id, "gpu": "1x 3060"}
-        best = embedded_sizer().size(request).ranking[0]
+        best = size(embedded_sizer(), request).ranking[0]
         assert row.fit is not None
         assert row.fit.estimate.quant.slug == best.fit.estimate.quant.slug
         assert row.fit.verdict is best.fit.verdict
@@ -92,11 +95,11 @@ def test_the_bound_is_below_all_real_weights() -> None:
     for candidate in embedded_sizer().library.candidates:
         profile = candidate.profile
         for pair in select_quants(("all",), profile, None).rankable:
-            fitter = Fitter(profile, Workload(), [pair])
-            for engine in fitter.engines(pair[0])[:2]:
-                split = fitter.split(engine, 1)
+            study = Study(profile, Workload(), [pair])
+            for engine in study.engines(pair[0])[:2]:
+                split = study.split(engine, 1)
                 assert split is not None
-                weights = fitter.estimate(*pair, engine, split).per_gpu.weights
+                weights = study.estimate(*pair, engine, split).per_gpu.weights
                 assert _least_bytes(candidate, *pair) <= weights.high * 1.001, (
                     profile.repo_id,
                     pair[0].slug,
@@ -112,10 +115,10 @@ def test_filters() -> None:
     only = ask(gpu="4090", quant="q8_0", top=5)
     assert {row.fit.estimate.quant.slug for row in only.rows if row.fit} == {"q8_0"}
     long = ask(gpu="3060", context=32_768, top=3)
-    assert {row.runs.fitter.workload.context for row in long.rows} == {32_768}
+    assert {row.runs.study.workload.context for row in long.rows} == {32_768}
     assert all((row.fit.max_context or 0) >= 32_768 for row in long.rows if row.fit)
     more = ask(gpu="2x 3090", top=1)
-    assert more.boards == 2
+    assert more.machine.boards == 2
     larger, largest = (
         max(runs.profile.parameters for runs in answer.found) for answer in (ask(gpu="3090"), more)
     )
@@ -138,7 +141,7 @@ def test_models_by_name() -> None:
 def test_a_machine() -> None:
     """3090 + 3060 with 64 GB: more than either card, and larger models with experts in memory."""
     answer = ask(gpu="3090 + 3060 + 64gb ram", top=0)
-    assert answer.rig is not None
+    assert answer.is_rig
     verdicts = {row.runs.verdict for row in answer.rows}
     assert verdicts == {Verdict.FITS, Verdict.OFFLOAD}
     largest = max(runs.profile.parameters for runs in answer.found)
@@ -151,12 +154,12 @@ def test_a_machine() -> None:
 
 
 def test_nothing_fits() -> None:
-    answer = small_library().models_for({"gpu": "gtx 1050 2gb"})
+    answer = models_for(small_library(), {"gpu": "gtx 1050 2gb"})
     assert (answer.rows, answer.to_json(say_note)["by_task"]) == ((), {})
 
 
-@pytest.mark.parametrize(
-    ("fields", "reason"),
+@each(
+    "fields, reason",
     [
         ({}, "empty"),
         ({"gpu": "4090, 3090"}, "one_gpu"),
@@ -173,7 +176,7 @@ def test_nothing_fits() -> None:
 )
 def test_requests_that_cannot_be_answered(fields: dict[str, Any], reason: str) -> None:
     with pytest.raises(GpusizerError) as refused:
-        embedded_sizer().models_for(fields)
+        models_for(embedded_sizer(), fields)
     assert refused.value.fields["reason"] == reason
     assert refused.value.exit_code == 2
 

@@ -14,6 +14,7 @@ from gpusizer.fit.fit import Verdict
 from gpusizer.text import LANGUAGES, say_note
 from gpusizer.ui.presenters.models_for import models_grid
 from gpusizer.ui.presenters.words import Words
+from tests.asking import models_for
 from tests.sizers import embedded_sizer
 
 LARGE = "deepseek-ai/DeepSeek-R1"
@@ -24,7 +25,7 @@ MACHINE = "3090 + 64gb ram"
 @cache
 def answer(rig: str = MACHINE, *, named: bool = True, **fields: Any) -> ModelsFor:
     models = {"models": [LARGE, SMALL]} if named else {}
-    return embedded_sizer().models_for({"gpu": rig, "top": 0, **models, **fields})
+    return models_for(embedded_sizer(), {"gpu": rig, "top": 0, **models, **fields})
 
 
 def codes(given: ModelsFor) -> set[str]:

@@ -30,6 +30,8 @@ from gpusizer.hub.listed_models import ListedModel, Listing
 from gpusizer.text import LANGUAGES, say_note
 from gpusizer.ui.presenters.models_for import COLUMNS, copies_html, models_for_html, models_grid
 from gpusizer.ui.presenters.words import Words
+from tests.asking import models_for
+from tests.each import each
 from tests.sizers import embedded_sizer
 
 TODAY = date(2026, 11, 20)
@@ -48,7 +50,7 @@ def ask(listing: Listing | Exception | None = None, **fields: Any) -> ModelsFor:
     library = ModelLibrary(lambda: (), lambda: base.library.uses, trending)
     library.candidates = base.library.candidates  # profiled once for all tests
     sizer = Sizer(base.fetch, base.catalogue, library=library, new_budget=base.new_budget)
-    return sizer.models_for({"gpu": "4090", **fields})
+    return models_for(sizer, {"gpu": "4090", **fields})
 
 
 def ids(answer: ModelsFor) -> list[str]:
@@ -85,8 +87,8 @@ def test_order_goes_by_verdict_age_use_and_size() -> None:
     assert len({key[1] for key in keys}) == 4, "recent, last year, old and unknown ones all run"
 
 
-@pytest.mark.parametrize(
-    ("created", "level"),
+@each(
+    "created, level",
     [
         (date(2026, 11, 20), 0),
         (date(2025, 11, 21), 0),
@@ -101,8 +103,8 @@ def test_ages(created: date | None, level: int) -> None:
     assert age_level(created, TODAY) == level
 
 
-@pytest.mark.parametrize(
-    ("downloads", "likes", "place", "level"),
+@each(
+    "downloads, likes, place, level",
     [
         (1_000_000, 0, None, 0),
         (999_999, 0, None, 1),

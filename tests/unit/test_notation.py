@@ -13,6 +13,7 @@ from gpusizer.core.messages import Note
 from gpusizer.core.units import GIB
 from gpusizer.text import LANGUAGES, NOTATIONS, Language, say_error, say_note, sentences
 from gpusizer.ui.answering import answer, pictures
+from gpusizer.ui.asked import FormCall
 from gpusizer.ui.other_tabs import Questions
 from gpusizer.ui.page_state import PageState
 from gpusizer.ui.presenters.charts.pictures import memory_html, plots
@@ -22,10 +23,18 @@ from gpusizer.ui.presenters.markdown import markdown
 from gpusizer.ui.presenters.number_format import NumberFormat
 from gpusizer.ui.presenters.words import Words
 from tests import engine_logs
+from tests.each import each
 from tests.pages import Page, page_markup
 from tests.sizers import embedded_sizer
 
 LLAMA, R1 = "meta-llama/Llama-3.1-8B-Instruct", "deepseek-ai/DeepSeek-R1"
+TRAINING = {
+    "model": LLAMA,
+    "method": "qlora",
+    "sequence_length": "8192",
+    "micro_batch": "2",
+    "gpu": "4090, 2x3090",
+}
 _MARKED = re.compile(r"(?<![\w./@-])\d+(?:[.,]\d+)+(?![\w/-])")
 _NAMES = re.compile(
     r"\b(?:\d{1,2}\.\d{1,2}\.\d{1,2}|(?:PCIe|RDNA|GCN|UnifiedBus|MTLink) \d\.\d|\d\.\d bpw)\b(?!\.)"
@@ -33,8 +42,8 @@ _NAMES = re.compile(
 """Not numbers: releases, standards and quantizations with a point in their name."""
 
 
-def _tab(name: str, *answers: str | None) -> Callable[[Language], str]:
-    """The HTML of each tab, by the name of its listener and the filled-in fields."""
+def _tab(name: str, *answers: str | FormCall) -> Callable[[Language], str]:
+    """The HTML of each tab, by the name of its listener and what it is asked."""
 
     def shown(language: Language) -> str:
         sizer = embedded_sizer()
@@ -44,7 +53,7 @@ def _tab(name: str, *answers: str | None) -> Callable[[Language], str]:
             return values
         if isinstance(values, Iterator):
             *_, values = values  # the answer follows what is told meanwhile
-        return "".join(map(_written, values))
+        return "".join(map(_written, values.values()))
 
     return shown
 
@@ -72,8 +81,8 @@ SHOWN: dict[str, Callable[[Language], str]] = {
     "answer": lambda language: page_markup(embedded_sizer(), LLAMA, Words(language)),
     "large": lambda language: page_markup(embedded_sizer(), R1, Words(language)),
     "pictures": _pictures,
-    "training": _tab("train", None, LLAMA, "qlora", "8192", "2", "4090, 2x3090"),
-    "models": _tab("models_for", "RTX 3090 + 64GB RAM"),
+    "training": _tab("train", FormCall(TRAINING)),
+    "models": _tab("models_for", FormCall({"gpu": "RTX 3090 + 64GB RAM"})),
     "catalogue": _tab("catalogue"),
     "accuracy": _tab("accuracy"),
     "log": _tab("check_log", engine_logs.VLLM_V1, "Qwen/Qwen3-8B", "H100"),
@@ -109,8 +118,8 @@ def test_marks_of_each_language() -> None:
     assert amounts == {"en": "9.98 GiB", "zh": "9.98 GiB", "pt": "9,98 GiB"}
 
 
-@pytest.mark.parametrize(
-    ("formatted", "portuguese"),
+@each(
+    "formatted, portuguese",
     [
         ("0.5", "0,5"),
         ("1000.25", "1000,25"),
@@ -129,13 +138,13 @@ def test_only_the_marks_change(formatted: str, portuguese: str) -> None:
     assert written == {"en": formatted, "zh": formatted, "pt": portuguese}
 
 
-@pytest.mark.parametrize("value", [2.675, 0.125, 1.005, 1e22 / 3, -0.0])
+@each("value", [2.675, 0.125, 1.005, 1e22 / 3, -0.0])
 def test_digits_are_those_of_json_and_the_shell(value: float) -> None:
     for specification in (",.2f", ".2f", "g", ","):
         assert NumberFormat("en").number(value, specification) == format(value, specification)
 
 
-@pytest.mark.parametrize("shown", SHOWN)
+@each("shown", SHOWN)
 def test_a_page_says_the_same_numbers_in_every_language(shown: str) -> None:
     pages = {language: numbers(SHOWN[shown](language)) for language in LANGUAGES}
     assert pages["en"].total() > 10, "nothing to compare"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from html import escape
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, urlencode
 
 import gradio as gr
 import pytest
@@ -12,11 +12,14 @@ from gpusizer.core.errors import GatedModel
 from gpusizer.hub.model_ref import ModelRef
 from gpusizer.hub.snapshot import RepoSnapshot
 from gpusizer.text import LANGUAGES, Language
+from gpusizer.ui.asked import FormCall, Wish
 from gpusizer.ui.other_tabs import Questions
 from gpusizer.ui.presenters.words import Words
+from tests.asking import listing
 from tests.sizers import embedded_sizer
 
 LLAMA = "meta-llama/Llama-3.1-8B-Instruct"
+REVERSE = ("gpu", "model_task", "context", "license", "live")
 TOKEN = gr.OAuthToken(token="theirs", scope="gated-repos", expires_at=2**40)
 
 
@@ -38,9 +41,11 @@ def questions() -> Questions:
 def test_the_reverse_address_brings_back_the_question(
     questions: Questions, values: tuple[str, str, int, str, bool]
 ) -> None:
-    *_, (*shown, query) = questions.models_for(*values)
-    *_, restored = questions.models_for_again(dict(parse_qsl(query)))
-    assert restored == (*values, *shown, query)
+    fields = dict(zip(REVERSE, values, strict=True))
+    *_, shown = questions.models_for(FormCall(fields))
+    assert questions.models_fields(dict(parse_qsl(shown["query"]))) == fields
+    *_, restored = questions.models_for(FormCall({}, wishes=(Wish("load", shown["query"]),)))
+    assert restored == shown
 
 
 @pytest.mark.parametrize(
@@ -49,10 +54,11 @@ def test_the_reverse_address_brings_back_the_question(
 def test_an_unknown_task_of_an_address_gives_an_error(
     questions: Questions, typed: str, shown: str
 ) -> None:
-    *_, (gpu, task, _, _, _, _, answer, *_) = questions.models_for_again(
-        {"gpu": "4090", "model_task": typed}
-    )
-    assert (gpu, task) == ("4090", shown)
+    address = {"gpu": "4090", "model_task": typed}
+    form = questions.models_fields(address)
+    assert (form["gpu"], form["model_task"]) == ("4090", shown)
+    *_, answered = questions.models_for(FormCall({}, wishes=(Wish("load", urlencode(address)),)))
+    answer = answered["answer"]
     unknown = typed.lower() != shown
     assert ("gs-error" in answer) is unknown
     assert (escape(typed) in answer) or not unknown
@@ -65,16 +71,18 @@ def test_an_unknown_method_of_an_address_gives_an_error(
     questions: Questions, typed: str, shown: str
 ) -> None:
     address = {"model": LLAMA, "method": typed}
-    *_, (_, method, *_, answer, _) = questions.train_again(address, TOKEN)
-    assert method == shown
+    assert questions.training_fields(address)["method"] == shown
+    opening = (Wish("load", urlencode(address)),)
+    *_, answered = questions.train(FormCall({}, wishes=opening, token=TOKEN))
+    answer = answered["answer"]
     assert ("gs-error" in answer and typed in answer) is (typed == "osmosis")
 
 
 def test_who_signed_in_trains_and_checks_what_they_may_read(questions: Questions) -> None:
-    fields = (LLAMA, "lora", 2048, 1, "4090")
-    *_, (_, theirs, _) = questions.train(TOKEN, *fields)
-    *_, (_, anybodys, _) = questions.train(None, *fields)
-    assert "gs-training" in theirs and "gs-training" not in anybodys
+    fields = {"model": LLAMA, "gpu": "4090"}
+    *_, theirs = questions.train(FormCall(fields, token=TOKEN))
+    *_, anybodys = questions.train(FormCall(fields))
+    assert "gs-training" in theirs["answer"] and "gs-training" not in anybodys["answer"]
     log = "Model loading took 14.9888 GiB and 3.2 seconds"
     assert questions.check_log(log, LLAMA, "4090", TOKEN) != questions.check_log(log, LLAMA, "4090")
 
@@ -83,14 +91,15 @@ def test_who_signed_in_trains_and_checks_what_they_may_read(questions: Questions
 def test_the_catalogue_is_searched_as_in_the_shell(language: Language) -> None:
     sizer = embedded_sizer()
     questions = Questions(sizer, lambda token: sizer.fetch, Words(language))
-    _, table = questions.catalogue("L4")
-    listed = sizer.gpus({"query": "L4"})
+    table = questions.catalogue("L4")["catalogue.table"]
+    listed = listing(sizer, {"query": "L4"})
     assert [row[0] for row in table["value"]["data"]] == [gpu.name for gpu in listed.gpus]
     assert table["value"]["data"][0][0] == "L4 24GB"
-    above, table = questions.catalogue("rtx 4091")
-    assert table["visible"] is False
-    for note in sizer.gpus({"query": "rtx 4091"}).notes:
+    found = questions.catalogue("rtx 4091")
+    above = found["catalogue.heading"]
+    assert found["catalogue.table"]["visible"] is False
+    for note in listing(sizer, {"query": "rtx 4091"}).notes:
         assert escape(questions.words.note(note)) in above
-    assert "rtx-4090-24gb" in above
-    _, table = questions.catalogue("")
+    assert "GeForce RTX 4090 24GB" in above
+    table = questions.catalogue("")["catalogue.table"]
     assert len(table["value"]["data"]) == len(sizer.catalogue.gpus)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import Any, cast
 from urllib.parse import parse_qs
 
-import gradio as gr
 import pytest
-from gradio.helpers import special_args
 
 from gpusizer.text import LANGUAGES, Language
 from gpusizer.ui.answering import answer, compare, rank
+from gpusizer.ui.asked import FormCall, Wish
 from gpusizer.ui.handlers import Handlers
 from gpusizer.ui.other_tabs import Questions
 from gpusizer.ui.own_fields import OF_NAMED_GPUS, OWN_FIELDS, OWN_FIELDS_OF
@@ -22,6 +19,7 @@ from gpusizer.ui.page_state import PageState
 from gpusizer.ui.picked_memory import on_possible_gpus
 from gpusizer.ui.presenters.cards import cards_html
 from gpusizer.ui.presenters.words import Words
+from tests.each import each
 from tests.pages import ENGLISH, LLAMA, Page
 from tests.sizers import embedded_sizer
 
@@ -50,28 +48,29 @@ def card(state: PageState, language: Language = "en") -> str:
 def test_the_fields_and_the_address_say_the_same() -> None:
     assert PageState.from_query(OWN.query) == OWN
     values = [3.5, None, 64, 3.2, 1234.5, 0.25, 0.4]
-    assert PageState(LLAMA, gpus=("4090",)).with_own(values) == OWN
-    assert OWN.with_own([None] * len(OWN_FIELDS)) == PageState(LLAMA, gpus=("4090",))
+    plain = PageState(LLAMA, gpus=("4090",))
+    assert plain.stating(dict(zip(OWN_FIELDS, values, strict=True))) == OWN
+    assert OWN.stating(dict.fromkeys(OWN_FIELDS)) == plain
+    assert OWN.shows(OWN.form) and not plain.shows(OWN.form)
 
 
 def test_an_address_fills_the_fields_of_every_tab_and_opens_their_folds() -> None:
-    outputs = list(own_outputs(OWN))
+    outputs = own_outputs(OWN)
     for tab, names in OWN_FIELDS_OF.items():
-        fold, *values = outputs[: 1 + len(names)]
-        del outputs[: 1 + len(names)]
-        assert fold["open"] is True, tab
-        assert values == [float(v) if (v := getattr(OWN, name)) else None for name in names]
-    assert outputs == []
-    train = 2 * (1 + len(OWN_FIELDS))
-    fold, *values = own_outputs(PageState(ram_gb="64"))[train : train + 4]
-    assert "open" not in fold and values == [None] * 3, "training asks for no system memory"
+        assert outputs.pop(f"{tab}.machine")["open"] is True, tab
+        for name in names:
+            assert outputs.pop(f"{tab}.{name}") == (float(v) if (v := getattr(OWN, name)) else "")
+    assert outputs == {}
+    outputs = own_outputs(PageState(ram_gb="64"))
+    assert "train.machine" not in outputs, "training asks for no system memory"
+    assert {outputs[f"train.{name}"] for name in OWN_FIELDS_OF["train"]} == {""}
 
 
-@pytest.mark.parametrize("name", OWN_FIELDS)
-@pytest.mark.parametrize("text", ["many", "-1", "<b>", "1e5"])
+@each("name", OWN_FIELDS)
+@each("text", ["many", "-1", "<b>", "1e5"])
 def test_what_is_no_number_leaves_its_field_empty(name: str, text: str) -> None:
     outputs = own_outputs(PageState.from_query(f"{name}={text}"))
-    assert [value for value in outputs if isinstance(value, float)] == []
+    assert [value for value in outputs.values() if isinstance(value, float)] == []
 
 
 def test_a_ranking_of_all_is_asked_without_what_counts_for_named_gpus() -> None:
@@ -129,54 +128,76 @@ def test_memory_in_use_is_stated_of_every_gpu() -> None:
 
 
 def test_a_gpu_that_cannot_have_that_is_counted_whole_and_said_so() -> None:
-    query = PageState(LLAMA, usable_gb="20.5", gpus=("4090", "3070")).query
-    *_, (_, cards, address) = page_handlers().compare_for(None, query, LLAMA, None, 20.5)
+    query = PageState(gpus=("4090", "3070")).query
+    *_, shown = page_handlers().compare_for(FormCall({"model": LLAMA, "usable_gb": 20.5}, query))
+    cards, address = shown["cards"], shown["query"]
     assert cards.count("20.5 GB free") > 0 and "rtx-3070-8gb: 20.5 GB" in cards
     assert PageState.from_query(address).gpus == ("4090", "3070")
 
 
 def test_a_gpu_is_picked_on_the_machine_that_the_fields_state() -> None:
-    query = PageState(LLAMA, gpus=("4090",)).query
-    event = gr.EventData(None, {"gpu": "h100"})
-    cards, address = page_handlers().pick(None, query, event, 8, None, None, None, None, None, None)
-    assert PageState.from_query(address) == PageState(LLAMA, used_gb="8", gpus=("4090", "h100"))
-    assert cards.count("GB free)</h3>") == 2
+    before = PageState(LLAMA, gpus=("4090",))
+    fields = {**before.form, "used_gb": 8}
+    asked = FormCall(fields, before.query, (Wish("pick", "h100"),))
+    *_, shown = page_handlers().ask(asked)
+    after = PageState(LLAMA, used_gb="8", gpus=("4090", "h100"))
+    assert PageState.from_query(shown["query"]) == after
+    assert shown["cards"].count("GB free)</h3>") == 2
 
 
-@pytest.mark.parametrize(
-    ("listener", "given"),
-    [("ask", ["query"]), ("compare_for", ["query"]), ("pick", ["query"]), ("choose", [])],
-)
-def test_listeners_get_who_asks_before_the_fields(listener: str, given: list[str]) -> None:
-    """Gradio fills in what stands before the fields, of which there may be any number."""
-    request = cast(gr.Request, SimpleNamespace(session={}, request=None))
-    values, *_ = special_args(
-        getattr(page_handlers(), listener),
-        [*given, *OWN_FIELDS],
-        request,
-        gr.EventData(None, {}),
-    )
-    assert values[0] is None, "nobody is signed in"
-    assert values[-len(OWN_FIELDS) :] == list(OWN_FIELDS)
-    before = values[: -len(OWN_FIELDS)]
-    assert ("query" in before) is bool(given)
-    assert any(isinstance(v, gr.EventData) for v in before) is (listener in ("pick", "choose"))
+def test_places_that_the_page_filled_give_way() -> None:
+    """The oldest of them first, and at last the first choice; a fifth pick of the visitor's not."""
+    filled = PageState(LLAMA).filling(("b60", "4090", "a100", "m3 max"))
+    seen, state = [], filled
+    for gpu in ("h100", "3090", "a100", "3070"):
+        after = state.with_gpu(gpu, 4)
+        assert after is not None
+        state = after
+        seen.append(state.gpus)
+    assert seen == [
+        ("b60", "a100", "m3 max", "h100"),
+        ("b60", "m3 max", "h100", "3090"),
+        ("b60", "h100", "3090", "a100"),
+        ("h100", "3090", "a100", "3070"),
+    ]
+    assert state.with_gpu("l40s", 4) is None and state.with_gpu("3090", 4) == state
+    assert PageState.from_query(filled.query) == filled
+    dropped = filled.without_gpu("4090")
+    assert (dropped.gpus, dropped.filled) == (("b60", "a100", "m3 max"), "3")
+    assert filled.with_gpu("4090", 4) == PageState(
+        LLAMA, gpus=("b60", "a100", "m3 max", "4090"), filled="3"
+    ), "what the visitor picks himself is his"
+    assert PageState(gpus=("a", "b"), filled="99").own_gpus == ()
+
+
+def test_a_question_that_is_answered_is_not_asked_again() -> None:
+    handlers, state = page_handlers(), PageState(LLAMA, context="4096", gpus=("4090",))
+    assert list(handlers.ask(FormCall(state.form, state.query))) == [{}]
+    assert list(handlers.ask(FormCall(PageState().form))) == [{}], "nothing is asked"
+    *_, told = handlers.ask(FormCall(PageState().form, "", (Wish("ask", ""),)))
+    assert "gs-error" in told["answer"]
+    *_, ranked = handlers.ask(FormCall(state.form, state.query, (Wish("rank", "fastest"),)))
+    assert set(ranked) == {"answer", "ranking", "ranked", "query"}
+    assert PageState.from_query(ranked["query"]).rank_by == "fastest"
 
 
 def test_both_amounts_at_once_are_refused() -> None:
     query = PageState(gpus=("4090",)).query
-    *_, (_, cards, _) = page_handlers().compare_for(None, query, "", 2, 20)
+    fields = {"model": "", "used_gb": 2, "usable_gb": 20}
+    *_, shown = page_handlers().compare_for(FormCall(fields, query))
+    cards = shown["cards"]
     assert ENGLISH("cards.empty") in cards and "gs-message" in cards
 
 
 def _asked(tab: str, questions: Questions) -> dict[str, list[str]]:
-    asked: Any = (
-        questions.train(None, LLAMA, "lora", 2048, 1, "4090", 4, None, 0.3)
-        if tab == "train"
-        else questions.models_for("4090", "", 8192, "", False, 4, None, 32, 3.5)
-    )
-    *_, (*_, query) = asked
-    return parse_qs(query)
+    asked: dict[str, object] = {"used_gb": 4, "usable_gb": ""}
+    if tab == "train":
+        asked |= {"model": LLAMA, "gpu": "4090", "usd_per_kwh": 0.3}
+        *_, shown = questions.train(FormCall(asked))
+    else:
+        asked |= {"gpu": "4090", "live": False, "ram_gb": 32, "disk_gb_per_s": 3.5}
+        *_, shown = questions.models_for(FormCall(asked))
+    return parse_qs(shown["query"])
 
 
 @pytest.mark.parametrize("tab", ["train", "reverse"])
@@ -190,9 +211,9 @@ def test_other_tabs_write_their_own_fields_into_the_address(tab: str) -> None:
 
 def test_training_without_a_named_gpu_leaves_free_memory_out() -> None:
     questions = page_handlers().questions
-    *_, (_, html, query) = questions.train(None, LLAMA, "lora", 2048, 1, "", 4)
-    assert "gs-training" in html and "used_gb" not in html
-    assert parse_qs(query)["used_gb"] == ["4"]
+    *_, shown = questions.train(FormCall({"model": LLAMA, "used_gb": 4}))
+    assert "gs-training" in shown["answer"] and "used_gb" not in shown["answer"]
+    assert parse_qs(shown["query"])["used_gb"] == ["4"]
 
 
 def test_scripts_name_what_stays_in_the_address() -> None:

@@ -9,12 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpusizer.answers.launch import launch_ranked
-from gpusizer.answers.trainer import train
+from gpusizer.answers.launch import launch_command
 from gpusizer.core.errors import InvalidRequest, UnknownGpu
 from gpusizer.core.units import GB, GIB, MIB
-from gpusizer.fit.fit import Fitter, Verdict, headroom_on, room_on
-from gpusizer.gpus import load_catalogue
+from gpusizer.fit.fit import Verdict
+from gpusizer.fit.machine import Machine
+from gpusizer.fit.study import Study
+from gpusizer.fit.way import Way, room_on
+from gpusizer.fit.ways import whole_way
+from gpusizer.gpus import Gpu, load_catalogue
 from gpusizer.gpus.own_cards import OwnCards
 from gpusizer.gpus.own_memory import (
     NOTHING_STATED,
@@ -29,6 +32,9 @@ from gpusizer.memory.quants import find_quant
 from gpusizer.memory.quants.native import native_quant
 from gpusizer.memory.workload import Workload
 from gpusizer.text import LANGUAGES, say_error, say_note
+from tests.asking import compare, models_for, size, training
+from tests.each import each
+from tests.fits import fit_on
 from tests.sizers import embedded_sizer
 from tests.vllm_models import LLAMA_8B
 
@@ -38,8 +44,8 @@ RTX_4090 = CARDS.find("4090")  # 24,564 MiB, of which PyTorch sees less
 CONTEXT_BYTES = round(0.70 * GIB)  # the most that a CUDA context takes
 
 
-@pytest.mark.parametrize(
-    ("text", "name", "memory"),
+@each(
+    "text, name, memory",
     [
         ("4090", "4090", NOTHING_STATED),
         ("4090 (20.5 GB free)", "4090", OwnMemory(free_bytes=20_500_000_000)),
@@ -127,34 +133,34 @@ def test_room_by_the_rule_of_the_engine() -> None:
     assert whole == CardRoom(24 * GB, 21_600_000_000, 0.9)
 
 
-def _fitter(**fields: Any) -> Fitter:
-    return Fitter(LLAMA_8B, Workload(**fields), [(native_quant(LLAMA_8B), True)])
+def _way(gpu: Gpu, **fields: Any) -> Way:
+    native = native_quant(LLAMA_8B)
+    study = Study(LLAMA_8B, Workload(**fields), [(native, True)])
+    way = whole_way(study, Machine.of(gpu), native, True, ENGINES["vllm"])
+    assert way is not None
+    return way
 
 
 def test_vllm_lowers_its_default_share_and_refuses_one_that_was_asked_for() -> None:
-    gpu, engine = CARDS.find("4090 (20 GB free)"), ENGINES["vllm"]
-    native = native_quant(LLAMA_8B)
+    gpu = CARDS.find("4090 (20 GB free)")
     total = gpu.device_torch_memory_bytes
     share = int((20 * GB - CONTEXT_BYTES) / total * 100) / 100
-    lowered = _fitter().estimate_on(gpu, 1, native, True, engine)
-    assert lowered is not None and room_on(gpu, lowered).utilization == share < 0.92
-    asked = _fitter(memory_utilization=0.9).estimate_on(gpu, 1, native, True, engine)
-    assert asked is not None
+    lowered = _way(gpu).estimate
+    assert room_on(gpu, lowered).utilization == share < 0.92
+    asked = _way(gpu, memory_utilization=0.9)
     short = -(-total * 9 // 10) - (20 * GB - CONTEXT_BYTES)
-    assert abs(room_on(gpu, asked).refused_bytes - short) <= 1
-    assert headroom_on(gpu, asked) <= -short + 1
-    assert _fitter().for_workload(Workload(memory_utilization=0.9)).verdict(gpu, asked) is (
-        Verdict.DOES_NOT_FIT
-    )
-    older = _fitter(engine_version="0.8.5").estimate_on(gpu, 1, native, True, engine)
-    assert older is not None and older.free_rule.kind == "others_subtracted"
+    assert abs(room_on(gpu, asked.estimate).refused_bytes - short) <= 1
+    assert asked.headroom_bytes <= -short + 1
+    assert asked.verdict is Verdict.DOES_NOT_FIT
+    older = _way(gpu, engine_version="0.8.5").estimate
+    assert older.free_rule.kind == "others_subtracted"
 
 
 def test_the_command_names_the_share_that_vllm_starts_with() -> None:
     fields = {"model": "Qwen/Qwen3-8B", "quant": "native", "engine": "vllm", "card": False}
-    report = embedded_sizer().size({**fields, "gpu": "4090 (20.5 GB free)"})
+    report = size(embedded_sizer(), {**fields, "gpu": "4090 (20.5 GB free)"})
     ranked = report.ranking[0]
-    command = launch_ranked(report.profile, ranked, report.workload)
+    command = launch_command(report.profile, ranked.fit, report.workload)
     assert command is not None and "--gpu-memory-utilization 0.78" in command.text
     codes = [note.code for note in ranked.reasons]
     assert {"card_memory_free", "utilization_lowered"} <= {*codes}
@@ -162,8 +168,8 @@ def test_the_command_names_the_share_that_vllm_starts_with() -> None:
 
 def test_a_refused_share_has_a_remedy() -> None:
     fields = {"model": "Qwen/Qwen3-8B", "quant": "native", "engine": "vllm", "card": False}
-    report = embedded_sizer().size(
-        {**fields, "gpu": "4090", "usable_gb": 20.5, "memory_utilization": 0.9}
+    report = size(
+        embedded_sizer(), {**fields, "gpu": "4090", "usable_gb": 20.5, "memory_utilization": 0.9}
     )
     ranked = report.ranking[0]
     assert ranked.fit.verdict is Verdict.DOES_NOT_FIT
@@ -185,9 +191,12 @@ def test_more_used_memory_never_fits_more(
     """Headroom, cautious or not, and the pool never grow with what other programs hold."""
     less, more = sorted(used_mib)
     quant = find_quant("q8_0") if engine == "llama.cpp" else native_quant(LLAMA_8B)
-    fitter = _fitter(memory_utilization=share, engine_version=version if engine == "vllm" else None)
+    workload = Workload(
+        memory_utilization=share, engine_version=version if engine == "vllm" else None
+    )
+    study = Study(LLAMA_8B, workload, [(native_quant(LLAMA_8B), True)])
     fits = [
-        fitter.fit_on(gpu, 1, quant, engine != "llama.cpp", ENGINES[engine])
+        fit_on(study, gpu, 1, quant, engine != "llama.cpp", ENGINES[engine])
         for gpu in (
             RTX_4090,
             with_memory(RTX_4090, OwnMemory(used_bytes=less * MIB)),
@@ -205,19 +214,19 @@ def test_more_used_memory_never_fits_more(
 def test_every_question_about_named_gpus_takes_it() -> None:
     sizer = embedded_sizer()
     model = {"model": "Qwen/Qwen3-8B", "card": False}
-    compared = sizer.compare({**model, "quant": "q4_k_m", "gpus": "4090, 4090 (20 GB free)"})
+    compared = compare(sizer, {**model, "quant": "q4_k_m", "gpus": "4090, 4090 (20 GB free)"})
     first, second = (item.ranked for item in compared.items)
     assert first is not None and second is not None
     assert second.fit.headroom_bytes < first.fit.headroom_bytes
-    planned = sizer.size({**model, "rig": "4090 (20 GB free) + 3090", "usable_gb": 22}).rig
+    planned = size(sizer, {**model, "rig": "4090 (20 GB free) + 3090", "usable_gb": 22}).rig
     assert planned is not None
-    assert [gpu.device_free_bytes for gpu in planned.rig.gpus] == [20 * GB, 22 * GB]
-    models = sizer.models_for({"gpu": "4090", "used_gb": 4})
+    assert [gpu.device_free_bytes for gpu in planned.fit.machine.gpus] == [20 * GB, 22 * GB]
+    models = models_for(sizer, {"gpu": "4090", "used_gb": 4})
     assert [note.code for note in models.notes] == ["card_memory_free"]
-    ranking = sizer.size({**model, "usable_gb": 4, "top": 1})
+    ranking = size(sizer, {**model, "usable_gb": 4, "top": 1})
     assert "own_memory_not_applied" in [note.code for note in ranking.notes]
     with pytest.raises(InvalidRequest) as refused:
-        sizer.size({**model, "gpu": "4090", "used_gb": 4, "usable_gb": 4})
+        size(sizer, {**model, "gpu": "4090", "used_gb": 4, "usable_gb": 4})
     assert refused.value.fields["reason"] == "used_or_usable"
 
 
@@ -226,7 +235,7 @@ def test_memory_in_use_counts_on_every_card_of_a_ranking() -> None:
     sizer, slug = embedded_sizer(), "rtx-4090-24gb"
     fields = {"model": "Qwen/Qwen3-8B", "card": False, "top": 0, "quant": "q4_k_m"}
     in_use = (0, 1.5, 4, 12)
-    reports = [sizer.size({**fields, "used_gb": gb, "tensor_parallel": 1}) for gb in in_use]
+    reports = [size(sizer, {**fields, "used_gb": gb, "tensor_parallel": 1}) for gb in in_use]
     fits = [{item.fit.gpu.slug: item.fit for item in sized.ranking} for sized in reports]
     assert all(set(more) < set(less) for less, more in pairwise(fits))
     spare = [fit[slug].headroom_bytes for fit in fits]
@@ -237,7 +246,7 @@ def test_memory_in_use_counts_on_every_card_of_a_ranking() -> None:
         assert note.fields["used_bytes"] == gb * GB
         assert all(say_note(note, language) for language in LANGUAGES)
         assert fit[slug].gpu.name.endswith("GB free)")
-        named = sizer.size({**fields, "gpu": "1x4090", "used_gb": gb})
+        named = size(sizer, {**fields, "gpu": "1x4090", "used_gb": gb})
         assert named.ranking[0].fit.headroom_bytes == fit[slug].headroom_bytes
     assert "used_memory_everywhere" not in [note.code for note in reports[0].notes]
 
@@ -245,12 +254,10 @@ def test_memory_in_use_counts_on_every_card_of_a_ranking() -> None:
 def test_memory_in_use_counts_in_training_and_in_plans_of_service() -> None:
     sizer = embedded_sizer()
     fields = {"model": "Qwen/Qwen3-8B", "top": 0, "method": "qlora", "rank_by": "smallest"}
-    plain, used = (
-        train(sizer.fetch, sizer.catalogue, {**fields, "used_gb": gb}).ranking for gb in (0, 6)
-    )
+    plain, used = (training(sizer, {**fields, "used_gb": gb}).ranking for gb in (0, 6))
     assert used[0].fit.gpu.memory_bytes > plain[0].fit.gpu.memory_bytes
-    plan = sizer.size(
-        {"model": "Qwen/Qwen3-8B", "requests_per_second": 1, "top": 5, "used_gb": 6}
+    plan = size(
+        sizer, {"model": "Qwen/Qwen3-8B", "requests_per_second": 1, "top": 5, "used_gb": 6}
     ).serving_plan
     assert plan is not None
     assert plan.rows and all(row.gpu.name.endswith("GB free)") for row in plan.rows)
@@ -261,11 +268,11 @@ def test_a_plan_of_service_counts_what_is_free() -> None:
     request = {"model": "Qwen/Qwen3-8B", "quant": "q8_0", "requests_per_second": 0.2, "card": False}
     users = []
     for gpu in ("1x4090", "1x4090 (14 GB free)"):
-        plan = embedded_sizer().size({**request, "gpu": gpu}).serving_plan
+        plan = size(embedded_sizer(), {**request, "gpu": gpu}).serving_plan
         assert plan is not None
         users += [row.most_users for row in plan.rows]
     assert len(users) == 2
     assert users[1] < users[0]
     for gpu in ("1x4090 (9 GB free)",):
-        plan = embedded_sizer().size({**request, "gpu": gpu}).serving_plan
+        plan = size(embedded_sizer(), {**request, "gpu": gpu}).serving_plan
         assert plan is not None and plan.rows == ()

@@ -21,6 +21,7 @@ from gpusizer.model.tensor_roles import Kind, Part
 from gpusizer.model.unpacking import Neighbours, logical_shape
 from gpusizer.model.weights import mark_tied_output, split_mtp_layers, weight_groups, with_layers
 from tests.builders import group, llama, llama_70b, qwen2_14b, tiny, with_tensors
+from tests.each import each
 from tests.newer_layouts import ALL_LAYOUTS
 from tests.packed_layouts import (
     Axes,
@@ -43,7 +44,7 @@ def quantized(build: Any, name: str) -> Any:
     return build_profile(build(linear=linear, config={"quantization_config": settings}))
 
 
-@pytest.mark.parametrize("name", ALL_LAYOUTS)
+@each("name", ALL_LAYOUTS)
 def test_packing_does_not_change_the_parameters(name: str) -> None:
     profile = quantized(llama, name)
     assert profile.parameters == LLAMA_8B == 8_030_261_248
@@ -56,7 +57,7 @@ SIDES_LOST = ("bnb-nf4", "hqq-", "torchao-tiles")
 SIDES_KEPT = [name for name in ALL_LAYOUTS if not name.startswith(SIDES_LOST)]
 
 
-@pytest.mark.parametrize("name", SIDES_KEPT)
+@each("name", SIDES_KEPT)
 def test_packed_matrices_have_their_sides_back(name: str) -> None:
     profile = quantized(llama, name)
     shapes = {g.pattern.split(".")[4]: g.shape for g in profile.groups if g.kind is Kind.LINEAR}
@@ -71,8 +72,8 @@ def test_packed_matrices_have_their_sides_back(name: str) -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("name", "build", "published"),
+@each(
+    "name, build, published",
     [
         ("w8a8-int8", llama, 9_083_953_152),
         ("fp8-tensor", llama, 9_081_202_432),
@@ -108,8 +109,8 @@ def dtypes(*groups: TensorGroup) -> dict[str, str]:
     return {g.pattern: g.dtype for g in groups}
 
 
-@pytest.mark.parametrize(
-    ("suffix", "dtype", "weight", "is_aux"),
+@each(
+    "suffix, dtype, weight, is_aux",
     [
         (".weight_scale_inv", "F32", ("p.weight", "F8_E4M3"), True),
         (".scales", "BF16", ("p.weight", "U32"), True),
@@ -141,8 +142,8 @@ def test_auxiliary_tensors_of_quantizers_are_recognised(
 Q4 = StoredQuantization("gptq", 4, 128)
 
 
-@pytest.mark.parametrize(
-    ("stored", "companions", "quantization", "shape"),
+@each(
+    "stored, companions, quantization, shape",
     [
         (("p.qweight", (512, 1024), "I32"), (), Q4, (1024, 4096)),
         (("p.qweight", (96, 64), "I32"), (), StoredQuantization("gptq", 3), (64, 1024)),
@@ -192,9 +193,9 @@ def companions(name: str) -> list[str]:
     return sorted({t.pattern for t in tensors if is_quant_aux(t, dtypes(*tensors))})
 
 
-@pytest.mark.parametrize("shape", ODD_SHAPES)
-@pytest.mark.parametrize(
-    ("name", "companion"),
+@each("shape", ODD_SHAPES)
+@each(
+    "name, companion",
     [(name, companion) for name in ALL_LAYOUTS for companion in companions(name)],
 )
 def test_an_odd_scale_shape_gets_a_note_or_changes_nothing(
@@ -215,8 +216,8 @@ def test_an_odd_scale_shape_gets_a_note_or_changes_nothing(
     assert profile.parameters == honest or note_codes & TOLD
 
 
-@pytest.mark.parametrize(
-    ("suffix", "shape", "dtype"),
+@each(
+    "suffix, shape, dtype",
     [
         (".qweight", (8,), "I32"),
         (".weight_packed", (), "U8"),
@@ -238,8 +239,8 @@ LINEARS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down
 GPTQ = {"quantization_config": {"quant_method": "gptq", "bits": 4, "group_size": 128}}
 
 
-@pytest.mark.parametrize(
-    ("facts", "real"),
+@each(
+    "facts, real",
     [
         ({}, ""),
         ({"attention_bias": False, "mlp_bias": False}, ""),

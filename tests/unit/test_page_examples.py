@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from urllib.parse import parse_qs, urlencode
 
-import pytest
-
 from gpusizer.hub.snapshot import RepoSnapshot
 from gpusizer.text import LANGUAGES
 from gpusizer.ui.answering import answer
+from gpusizer.ui.asked import FormCall, Wish
 from gpusizer.ui.handlers import Handlers
 from gpusizer.ui.page_state import PageState
 from gpusizer.ui.presenters.addresses import question_href
@@ -17,7 +16,9 @@ from gpusizer.ui.presenters.examples import links_html, sample_html, tab_html
 from gpusizer.ui.presenters.words import Words
 from gpusizer.ui.sample import no_snapshot, sample_answer
 from gpusizer.ui.tab_examples import MACHINES, TRAININGS, TabExample, comparisons
+from tests.asking import compare
 from tests.builders import tiny
+from tests.each import each
 from tests.pages import LLAMA, Page
 from tests.sizers import embedded_sizer
 
@@ -30,21 +31,22 @@ def fields(example: TabExample) -> dict[str, str]:
     return {name: values[0] for name, values in parse_qs(query).items()}
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
+@each("example", EXAMPLES)
 def test_an_example_is_answered(example: TabExample) -> None:
     sizer = embedded_sizer()
     questions = Handlers(sizer, lambda token: sizer.fetch, "en", ()).questions
     address = fields(example)
     assert address["tab"] == example.tab
+    opening = (Wish("load", "?" + urlencode(example.query)),)
     if example.tab == "train":
-        *_, (*_, shown, _) = questions.train_again(address, None)
-        assert "gs-ranked" in shown
+        *_, shown = questions.train(FormCall({}, wishes=opening))
+        assert "gs-ranked" in shown["answer"]
     elif example.tab == "reverse":
-        *_, (*_, shown, models, _, _) = questions.models_for_again(address)
-        assert models["value"]["data"]
+        *_, shown = questions.models_for(FormCall({}, wishes=opening))
+        assert shown["models"]["value"]["data"]
     else:
         state = PageState.from_query(urlencode(example.query))
-        compared = sizer.compare({"model": state.model, "gpus": list(state.gpus or ())})
+        compared = compare(sizer, {"model": state.model, "gpus": list(state.gpus or ())})
         assert len(compared.items) == len(example.name.split(" · ")) == 3
         assert all(item.ranked for item in compared.items)
 
@@ -62,8 +64,8 @@ def test_examples_of_the_comparison_keep_the_model() -> None:
     assert "model=a/%3Cb%3E%26tab%3Dknow" in links
     sizer = embedded_sizer()
     handlers = Handlers(sizer, lambda token: sizer.fetch, "en", ())
-    *_, (_, cards, _) = handlers.compare_for(None, "", LLAMA)
-    assert f"model={LLAMA}" in cards
+    *_, shown = handlers.compare_for(FormCall({"model": LLAMA}))
+    assert f"model={LLAMA}" in shown["cards"]
 
 
 def test_the_example_of_an_answer_is_the_answer() -> None:
@@ -97,6 +99,6 @@ def test_the_catalogue_starts_with_what_is_sold() -> None:
     assert sold == sorted(sold, reverse=True)
     sizer = embedded_sizer()
     questions = Handlers(sizer, lambda token: sizer.fetch, "en", ()).questions
-    (_, table), (_, found) = questions.catalogue(""), questions.catalogue("rtx 4090")
+    table, found = (questions.catalogue(text)["catalogue.table"] for text in ("", "rtx 4090"))
     assert table["value"]["data"][0][0] == gpus[0].name
     assert found["value"]["data"][0][0].startswith("GeForce RTX 4090"), "the likeliest first"

@@ -23,6 +23,7 @@ from gpusizer.model.pipeline_reading import INDEX, pipeline_shape
 from gpusizer.model.pipeline_shape import PipelineShape
 from gpusizer.model.profile import ModelProfile, build_profile
 from gpusizer.text import say_note
+from tests.asking import size
 from tests.builders import group, profile_of, snapshot
 from tests.sizers import embedded_sizer
 
@@ -251,15 +252,15 @@ def test_the_canvas_is_made_visible() -> None:
     workload = answer(top=1, quant="native")["workload"]
     shown = ("width", "height", "frames", "cpu_offload")
     assert [workload[name] for name in shown] == [1024, 1024, 1, "none"]
-    text = SIZER.size({"model": "Qwen/Qwen3-8B", "width": 512, "cpu_offload": "model", "top": 1})
+    text = size(SIZER, {"model": "Qwen/Qwen3-8B", "width": 512, "cpu_offload": "model", "top": 1})
     assert (text.workload.width, text.workload.cpu_offload) == (None, "none")
     assert "only_for_pipelines" in {note.code for note in text.notes}
-    still = SIZER.size({"model": "black-forest-labs/FLUX.1-dev", "frames": 81, "top": 1})
+    still = size(SIZER, {"model": "black-forest-labs/FLUX.1-dev", "frames": 81, "top": 1})
     assert [n.fields["facts"] for n in still.notes if n.code == "only_for_pipelines"] == ["frames"]
 
 
 def answer(**fields: Any) -> dict[str, Any]:
-    return SIZER.size({"model": "black-forest-labs/FLUX.1-dev", **fields}).to_json(say_note)
+    return size(SIZER, {"model": "black-forest-labs/FLUX.1-dev", **fields}).to_json(say_note)
 
 
 def test_a_snapshot_of_another_format_has_no_steps() -> None:

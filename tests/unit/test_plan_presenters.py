@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
-from gpusizer.answers.report import Report
+from gpusizer.answers.question import Question
+from gpusizer.answers.request import SizeRequest
 from gpusizer.answers.sizer import Sizer
 from gpusizer.text import LANGUAGES, Language
 from gpusizer.ui.answering import answer, compare, rank
@@ -15,6 +15,7 @@ from gpusizer.ui.page_state import FORM_FIELDS, PageState
 from gpusizer.ui.presenters.cards import cards_html
 from gpusizer.ui.presenters.serving_plan import serving_plan_html
 from gpusizer.ui.presenters.words import Words
+from tests.each import each
 from tests.sizers import embedded_sizer
 
 QUESTION = PageState(
@@ -32,18 +33,17 @@ QUESTION = PageState(
 
 def test_the_form_and_the_address_say_the_same() -> None:
     assert PageState.from_query(QUESTION.query) == QUESTION
-    model, *form_values = QUESTION.form
-    again = PageState.from_form(model, *form_values)
+    again = PageState().stating(QUESTION.form)
     assert [getattr(again, name) for name in FORM_FIELDS] == [
         getattr(QUESTION, name) for name in FORM_FIELDS
     ]
-    assert len(form_values) == len(FORM_FIELDS)
+    assert QUESTION.shows(QUESTION.form)
 
 
-@pytest.mark.parametrize("text", ["", "many", "-1", "1e5", "nan", "1" * 40, "<b>"])
+@each("text", ["", "many", "-1", "1e5", "nan", "1" * 40, "<b>"])
 def test_what_is_no_number_leaves_its_field_empty(text: str) -> None:
     form = PageState("a/b", requests_per_second=text, acceptance_rate=text, ttft_ms=text).form
-    assert (form[4], form[7], form[9]) == (None, None, None)
+    assert {form[name] for name in ("requests_per_second", "acceptance_rate", "ttft_ms")} == {""}
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -61,18 +61,19 @@ def test_no_target_no_table() -> None:
     assert serving_plan_html(None, Words("en")) is None
 
 
-def test_tiers_do_not_plan_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    planned: list[Any] = []
+def test_a_page_reads_and_plans_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    studied: list[Any] = []
     sizer = embedded_sizer()
-    size = type(sizer).size
+    question = type(sizer).question
 
-    def sized(self: Sizer, fields: Mapping[str, Any]) -> Report:
-        planned.append(fields.get("requests_per_second"))
-        return size(self, fields)
+    def counted(self: Sizer, request: SizeRequest) -> Question:
+        studied.append(request.requests_per_second)
+        return question(self, request)
 
-    monkeypatch.setattr(type(sizer), "size", sized)
-    answer(sizer, QUESTION)
-    assert planned[0] == "2.5" and set(planned[1:]) == {None}
+    monkeypatch.setattr(type(sizer), "question", counted)
+    page = answer(sizer, QUESTION)
+    compare(sizer, QUESTION.picking(("4090", "a100")), page.question)
+    assert studied == [2.5]
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

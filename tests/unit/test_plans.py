@@ -9,8 +9,8 @@ import pytest
 
 from gpusizer.cli.plans import plan_lines
 from gpusizer.core.units import GB
-from gpusizer.fit.fit import Verdict, split_for
-from gpusizer.fit.parallel_degrees import costs, divides, obstacles
+from gpusizer.fit.division import costs, divides, obstacles, split_for
+from gpusizer.fit.fit import Verdict
 from gpusizer.fit.parallelism.platforms import BoardLink, platforms, setup_of
 from gpusizer.fit.parallelism.run_plan import PlanKind, RunPlan
 from gpusizer.fit.ranking import Ranked
@@ -19,7 +19,9 @@ from gpusizer.memory.engines import ENGINES, Split
 from gpusizer.model.architecture import Architecture
 from gpusizer.model.profile import build_profile
 from gpusizer.text import say_note, text
+from tests.asking import compare, size
 from tests.builders import llama
+from tests.each import each
 from tests.sizers import embedded_sizer
 
 CATALOGUE = load_catalogue()
@@ -72,8 +74,8 @@ def test_every_platform_is_readable_and_names_a_gpu() -> None:
     assert all(row.source and row.interconnect for row in rows)
 
 
-@pytest.mark.parametrize(
-    ("gpu", "boards", "platform", "nodes", "link"),
+@each(
+    "gpu, boards, platform, nodes, link",
     [
         ("h100-sxm-80gb", 8, "DGX H100", 1, "fabric"),
         ("h100-sxm-80gb", 4, "HGX H100 4-GPU", 1, "fabric"),
@@ -102,7 +104,7 @@ def test_links_by_hand() -> None:
 
 
 def ranked(model: str, gpu: str, **fields: Any) -> Ranked:
-    return embedded_sizer().size({"model": model, "gpu": gpu, **fields}).ranking[0]
+    return size(embedded_sizer(), {"model": model, "gpu": gpu, **fields}).ranking[0]
 
 
 def kinds(item: Ranked) -> dict[str, RunPlan]:
@@ -145,7 +147,7 @@ def test_layers_or_experts_in_system_memory() -> None:
 
 def test_components_that_wait_are_in_system_memory() -> None:
     fields = {"model": "black-forest-labs/FLUX.1-dev", "gpu": "rtx 5090", "quant": "native"}
-    report = embedded_sizer().size({**fields, "cpu_offload": "model"})
+    report = size(embedded_sizer(), {**fields, "cpu_offload": "model"})
     place = report.ranking[0]
     waiting_plan = next(plan for plan in place.plans if plan.fit is not None)
     assert waiting_plan.ram_bytes == report.estimates[0].host_bytes > 0
@@ -166,14 +168,14 @@ def test_one_gpu_only_where_the_model_cannot_be_divided() -> None:
 
 
 def test_the_json_of_a_report_has_the_plan() -> None:
-    report = embedded_sizer().size({"model": "Qwen/Qwen3-32B", "gpu": "2x 3090", "quant": "bf16"})
+    report = size(embedded_sizer(), {"model": "Qwen/Qwen3-32B", "gpu": "2x 3090", "quant": "bf16"})
     entry = report.to_json(say_note)["ranking"][0]
     assert entry["parallelism"]["nodes"] == 1
     assert entry["parallelism"]["interconnect"]["kind"] == "fabric"
     single = entry["plans"][0]
     assert (single["kind"], single["count"], single["interconnect"]) == ("single", 1, None)
     assert {"verdict", "headroom_bytes", "ram_bytes", "notes", "parallelism"} <= set(single)
-    plain = embedded_sizer().size({"model": "Qwen/Qwen3-8B", "top": 1}).to_json(say_note)
+    plain = size(embedded_sizer(), {"model": "Qwen/Qwen3-8B", "top": 1}).to_json(say_note)
     assert "plans" not in plain["ranking"][0]
 
 
@@ -189,12 +191,13 @@ def test_ways_for_people() -> None:
 
 def test_an_engine_that_does_not_run_on_a_gpu() -> None:
     """Of all quantizations none runs under vLLM on a Mac: the answer is a verdict, no error."""
-    answer = embedded_sizer().compare(
+    answer = compare(
+        embedded_sizer(),
         {
             "model": "Qwen/Qwen3-8B",
             "engine": "vllm",
             "gpus": ["m3 max 128gb", "rtx 4090"],
-        }
+        },
     )
     verdicts = [item.ranked.fit.verdict.value for item in answer.items if item.ranked]
-    assert verdicts == ["does_not_fit", "fits"]
+    assert verdicts == ["not_supported", "fits"]

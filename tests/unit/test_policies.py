@@ -10,13 +10,16 @@ import pytest
 
 from gpusizer.answers.report import Report, line
 from gpusizer.answers.request import RANKINGS
-from gpusizer.fit.fit import Fitter, Verdict
+from gpusizer.fit.fit import Verdict
 from gpusizer.fit.ranking import Ranked, rank_gpus
+from gpusizer.fit.study import Study
 from gpusizer.gpus import Catalogue, Price, load_catalogue
 from gpusizer.gpus.purpose import purpose_of, training_flops
 from gpusizer.memory.quants import find_quant
 from gpusizer.memory.workload import Workload
 from gpusizer.text import LANGUAGES, say_note
+from tests.asking import compare, size
+from tests.each import each
 from tests.sizers import embedded_sizer
 
 LLAMA_8B = "meta-llama/Llama-3.1-8B-Instruct"
@@ -25,7 +28,7 @@ BY_PRICE = ("cheapest", "tokens_per_dollar")
 
 
 def report(**fields: Any) -> Report:
-    return SIZER.size({"model": LLAMA_8B, "top": 0, **fields})
+    return size(SIZER, {"model": LLAMA_8B, "top": 0, **fields})
 
 
 def figure(item: Ranked, rank_by: str) -> float | None:
@@ -68,7 +71,7 @@ def stands_on_weak_evidence(item: Ranked, rank_by: str) -> bool:
     return costs.buy_is_weak and rank_by in ("cheapest", "tokens_per_dollar")
 
 
-@pytest.mark.parametrize(
+@each(
     "rank_by", [name for name in RANKINGS if name not in ("recommended", "training", "inference")]
 )
 def test_policies_sort_by_their_figure(rank_by: str) -> None:
@@ -86,12 +89,12 @@ def test_policies_sort_by_their_figure(rank_by: str) -> None:
         assert part == pytest.approx(sorted(part), rel=0.01)
 
 
-@pytest.mark.parametrize("rank_by", RANKINGS)
-@pytest.mark.parametrize("priced", [True, False])
+@each("rank_by", RANKINGS)
+@each("priced", [True, False])
 def test_no_order_goes_by_an_estimate(rank_by: str, priced: bool) -> None:
     """An estimate of a dollar changes no place, also where nobody's price is known."""
-    profile = SIZER.size({"model": LLAMA_8B, "top": 1}).profile
-    fitter = Fitter(profile, Workload(), [(find_quant("q4_k_m"), False)])
+    profile = size(SIZER, {"model": LLAMA_8B, "top": 1}).profile
+    study = Study(profile, Workload(), [(find_quant("q4_k_m"), False)])
     estimate = Price(1.0, "similar", "3 similar boards", "2026-09", low_usd=1.0, high_usd=1.0)
     orders = []
     for similar in (None, estimate):
@@ -99,7 +102,7 @@ def test_no_order_goes_by_an_estimate(rank_by: str, priced: bool) -> None:
             gpu if priced and gpu.buy else replace(gpu, market=(), launch=None, similar=similar)
             for gpu in load_catalogue().gpus[::4]
         )
-        ranking = rank_gpus(fitter, Catalogue(gpus), rank_by, 0).places
+        ranking = rank_gpus(study, Catalogue(gpus), rank_by, 0).places
         orders.append([(item.fit.gpu.slug, item.fit.count, item.why) for item in ranking])
         assert (ranking[0].costs.similar is None) or not priced or rank_by not in BY_PRICE
     assert orders[0] == orders[1] and len(orders[0]) > 30
@@ -171,8 +174,8 @@ def test_a_place_says_why_in_one_line() -> None:
     )
 
 
-@pytest.mark.parametrize("rank_by", RANKINGS)
-@pytest.mark.parametrize("language", LANGUAGES)
+@each("rank_by", RANKINGS)
+@each("language", LANGUAGES)
 def test_every_reason_has_a_sentence(rank_by: str, language: Any) -> None:
     ranking = report(rank_by=rank_by, concurrency=32).ranking
     assert len({note.code for item in ranking for note in item.why}) >= 4
@@ -187,5 +190,5 @@ def test_cost_assumptions_reach_ranked_and_named_gpus() -> None:
         price = sized.to_json(say_note)["ranking"][0]["price"]
         assert price["assumptions"] == fields
         assert sized.to_json(say_note)["workload"]["costs"] == fields
-    compared = SIZER.compare({"gpus": ["4090"], "model": LLAMA_8B, **fields}).to_json(say_note)
+    compared = compare(SIZER, {"gpus": ["4090"], "model": LLAMA_8B, **fields}).to_json(say_note)
     assert compared["gpus"][0]["fit"]["price"]["assumptions"] == fields

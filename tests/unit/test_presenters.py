@@ -32,6 +32,7 @@ from gpusizer.ui.presenters.tables import (
     ranking_html,
 )
 from gpusizer.ui.presenters.words import Words
+from tests.each import each
 from tests.pages import ENGLISH, LLAMA, Page, cards, cells, page_markup
 from tests.sizers import embedded_sizer
 
@@ -41,8 +42,8 @@ def llama() -> PageAnswer:
     return answer(embedded_sizer(), PageState(LLAMA))
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize(
+@each("language", LANGUAGES)
+@each(
     "model",
     [
         LLAMA,
@@ -172,8 +173,8 @@ def test_an_empty_grid_has_its_headings() -> None:
     assert empty["data"] == [] and empty["headers"][0] == "GPU"
 
 
-@pytest.mark.parametrize("verdict", list(Verdict))
-@pytest.mark.parametrize("language", LANGUAGES)
+@each("verdict", list(Verdict))
+@each("language", LANGUAGES)
 def test_verdicts_are_shown_in_words(verdict: Verdict, language: Language) -> None:
     badge = Page(verdict_badge(verdict, Words(language)))
     assert badge.text.strip()
@@ -278,8 +279,12 @@ def test_state_survives_the_address_bar() -> None:
     assert PageState.from_query(state.query) == state
     assert PageState("a/b").query == "model=a/b"
     assert PageState.from_query("model=a/b&context=&nonsense=1&gpus=") == PageState("a/b", gpus=())
-    assert PageState.from_form("a/b", None, 4, "") == PageState("a/b", concurrency="4")
-    assert PageState("a/b", context="many").form[:4] == ("a/b", None, 1, "")
-    assert PageState("a/b", context="--5").form[:4] == ("a/b", None, 1, "")
-    assert PageState("a/b", engine="vLLM").form[3] == "vllm"
-    assert PageState("a/b", engine="warp").form[3] == "", "no menu shows what it does not offer"
+    stated = {"model": "a/b", "context": None, "concurrency": 4, "engine": ""}
+    assert PageState().stating(stated) == PageState("a/b", concurrency="4")
+    for text in ("many", "--5"):
+        form = PageState("a/b", context=text).form
+        assert (form["model"], form["context"], form["concurrency"]) == ("a/b", "", 1)
+    assert PageState("a/b", engine="vLLM").form["engine"] == "vllm"
+    assert PageState("a/b", engine="warp").form["engine"] == "", (
+        "no menu shows what it does not offer"
+    )

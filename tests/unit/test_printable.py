@@ -61,11 +61,11 @@ def test_a_logged_exception_begins_no_line() -> None:
 def test_the_shell_logs_so() -> None:
     """A bug whose exception quotes a repository, met while the shell answers."""
     code = (
-        "import sys, gpusizer.__main__ as shell\n"
+        "import sys, gpusizer.__main__ as program, gpusizer.composition.shell as shell\n"
         "def fetch(ref): raise RuntimeError(sys.argv[1])\n"
-        "make = shell._make_sizer\n"
-        "shell._make_sizer = lambda offline: make(offline).reading(fetch)\n"
-        "sys.exit(shell.main(['size', 'org/name']))"
+        "make = shell.make_sizer\n"
+        "shell.make_sizer = lambda *how: make(*how).reading(fetch)\n"
+        "sys.exit(program.main(['size', 'org/name']))"
     )
     hostile = POISON.replace("\0", "").encode("utf-8", "ignore").decode()  # as arguments can be
     done = subprocess.run(

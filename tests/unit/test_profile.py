@@ -23,6 +23,7 @@ from tests.builders import (
     tiny,
     with_tensors,
 )
+from tests.each import each
 from tests.families import deepseek_r1, gpt2, gpt_oss_20b, qwen3_next
 from tests.packed_layouts import gptq_with_biases
 
@@ -44,7 +45,7 @@ MODELS = {
 }
 
 
-@pytest.mark.parametrize("name", MODELS)
+@each("name", MODELS)
 def test_totals_are_those_of_the_published_model(name: str) -> None:
     repo, parameters, size, tensors, cache = MODELS[name]
     profile = build_profile(repo)
@@ -52,7 +53,7 @@ def test_totals_are_those_of_the_published_model(name: str) -> None:
     assert (profile.tensor_count, profile.kv_cache_bytes_per_token) == (tensors, cache)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@each("name", MODELS)
 def test_parts_add_up_to_the_whole(name: str) -> None:
     profile = build_profile(MODELS[name][0])
     assert sum(c.parameters for c in profile.components) == profile.parameters

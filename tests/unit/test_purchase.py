@@ -16,6 +16,7 @@ from gpusizer.gpus.purchase import PurchaseOffer, is_old, last_day, market_price
 from gpusizer.text import LANGUAGES, Language, say_note
 from gpusizer.ui.presenters.prices import price_cell, price_specs, price_text
 from gpusizer.ui.presenters.words import Words
+from tests.each import each
 
 CATALOGUE = load_catalogue()
 TODAY = date(2026, 11, 22)
@@ -120,8 +121,8 @@ def test_dates_reach_to_their_last_day(text: str, last: str) -> None:
     assert last_day(text).isoformat() == last
 
 
-@pytest.mark.parametrize(
-    ("text", "old"),
+@each(
+    "text, old",
     [
         ("2025-11-22", False),
         ("2025-11-21", True),

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-import pytest
-
 from gpusizer.gpus import Gpu, load_catalogue
 from gpusizer.gpus.purpose import Criterion, purpose_of, training_flops
+from tests.each import each
 
 CATALOGUE = load_catalogue()
 
@@ -33,7 +32,7 @@ VERDICTS = {
 }
 
 
-@pytest.mark.parametrize(("gpu", "verdict"), VERDICTS.items())
+@each("gpu, verdict", VERDICTS.items())
 def test_verdicts(gpu: str, verdict: tuple[str, str | None, str | None]) -> None:
     purpose = purpose_of(CATALOGUE.find(gpu))
     assert (purpose.label, purpose.training, purpose.inference) == verdict
@@ -44,8 +43,8 @@ def criterion(gpu: str, level: str, name: str) -> Criterion:
     return next(item for item in criteria if (item.level, item.name) == (level, name))
 
 
-@pytest.mark.parametrize(
-    ("gpu", "level", "name", "value", "met"),
+@each(
+    "gpu, level, name, value, met",
     [
         ("h100", "training.several_boards", "matrix_rate", 989.4, True),
         ("h100", "training.several_boards", "fabric", 900.0, True),
@@ -93,7 +92,7 @@ def test_notes_name_missing_features_of_a_card() -> None:
     assert (efficient.code, efficient.fields) == ("purpose_efficient", {"value": 1.68})
 
 
-@pytest.mark.parametrize("gpu", CATALOGUE.gpus, ids=lambda gpu: gpu.slug)
+@each("gpu", CATALOGUE.gpus)
 def test_a_purpose_has_json_and_a_sentence(gpu: Gpu) -> None:
     purpose = purpose_of(gpu)
     assert json.loads(json.dumps(purpose.to_json()))["label"] == purpose.label

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +13,7 @@ from gpusizer.memory.quants.layouts import Exl, Mlx, awq, bnb_nf4, gptq
 from gpusizer.model.tensor_roles import Kind, Part, Slot
 from gpusizer.model.weights import WeightGroup, weight_groups
 from tests.builders import group
+from tests.each import each
 
 SLUGS = [quant.slug for quant in all_quants()]
 DENSE = ModelShape(layers=32, heads_per_kv_head=4, experts=0, tied_embeddings=False)
@@ -62,13 +62,13 @@ MATRIX = {
 }
 
 
-@pytest.mark.parametrize(("slug", "size"), MATRIX.items())
+@each("slug, size", MATRIX.items())
 def test_one_matrix(slug: str, size: int) -> None:
     assert find_quant(slug).layout.group_bytes(linear(256, 512), DENSE) == size
 
 
-@pytest.mark.parametrize(
-    ("layout", "rows", "columns", "size"),
+@each(
+    "layout, rows, columns, size",
     [
         (gptq(4, 128), 8, 130, 17 * 8 * 4 + 2 * 4 + 2 * 8 * 2 + 130 * 4),  # a last, short group
         (awq(4, 128), 12, 130, 130 * 2 * 4 + 2 * 2 * 4 + 2 * 12 * 2),
@@ -91,8 +91,8 @@ KEPT = [
 WEIGHT_ONLY = ["fp8", "int8", "gptq-int4-g128", "awq-int4-g128", "bnb-nf4", "mxfp4", "nvfp4"]
 
 
-@pytest.mark.parametrize("slug", WEIGHT_ONLY)
-@pytest.mark.parametrize(("name", "shape"), KEPT)
+@each("slug", WEIGHT_ONLY)
+@each("name, shape", KEPT)
 def test_quantizers_leave_some_tensors_in_16_bits(
     slug: str, name: str, shape: tuple[int, ...]
 ) -> None:
@@ -100,14 +100,14 @@ def test_quantizers_leave_some_tensors_in_16_bits(
     assert find_quant(slug).layout.group_bytes(weight_group, DENSE) == 2 * weight_group.parameters
 
 
-@pytest.mark.parametrize("slug", [*WEIGHT_ONLY, "exl2-4.0"])
+@each("slug", [*WEIGHT_ONLY, "exl2-4.0"])
 def test_embeddings_stay_16_bit(slug: str) -> None:
     (table,) = weight_groups("model", [group("model.embed_tokens.weight", (1024, 512))], None)
     assert find_quant(slug).layout.group_bytes(table, DENSE) == 2 * 1024 * 512
 
 
-@pytest.mark.parametrize(
-    ("slug", "head_bits"),
+@each(
+    "slug, head_bits",
     [
         ("bf16", 16),
         ("int8", 16),
@@ -122,7 +122,7 @@ def test_output_head(slug: str, head_bits: float) -> None:
     assert find_quant(slug).layout.group_bytes(head, DENSE) == 1024 * 512 * head_bits / 8
 
 
-@pytest.mark.parametrize("slug", SLUGS)
+@each("slug", SLUGS)
 def test_second_copies_buffers_and_scales_take_nothing(slug: str) -> None:
     layout = find_quant(slug).layout
     unloaded = {"duplicate": True}, {"kind": Kind.BUFFER}, {"kind": Kind.QUANT_AUX}
@@ -137,7 +137,7 @@ def test_mxfp4_quantizes_experts_alone_where_there_are_any() -> None:
     assert mxfp4.group_bytes(fused, moe) == 32 * 256 * (256 + 16)
 
 
-@pytest.mark.parametrize("slug", SLUGS)
+@each("slug", SLUGS)
 def test_fused_experts_take_what_separate_ones_do(slug: str) -> None:
     layout, moe = find_quant(slug).layout, replace(DENSE, experts=16)
     fused = linear(256, 512, shape=(16, 256, 512), kind=Kind.EXPERT)

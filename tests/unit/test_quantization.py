@@ -12,6 +12,7 @@ from gpusizer.model.packing import StoredQuantization
 from gpusizer.model.profile import build_profile
 from gpusizer.model.quantization import detect_quantization, quantization_of_tensors
 from tests.builders import group, llama, tiny
+from tests.each import each
 from tests.newer_layouts import ALL_LAYOUTS
 
 
@@ -30,8 +31,8 @@ HQQ_PARAMS = {"weight_quant_params": {"nbits": 2, "group_size": 16}}
 NVFP4 = {**compressed(num_bits=4, group_size=16), "format": "nvfp4-pack-quantized"}
 
 
-@pytest.mark.parametrize(
-    ("settings", "method", "bits", "group_size"),
+@each(
+    "settings, method, bits, group_size",
     [
         ({"quant_method": "gptq", "bits": 4, "group_size": 128}, "gptq", 4, 128),
         ({"quant_method": "gptq", "bits": 8, "group_size": -1}, "gptq", 8, None),
@@ -93,12 +94,12 @@ def test_quantization_config(
     assert detect(settings) == StoredQuantization(method, bits, group_size)
 
 
-@pytest.mark.parametrize("name", ALL_LAYOUTS)
+@each("name", ALL_LAYOUTS)
 def test_every_layout_is_announced(name: str) -> None:
     assert detect(ALL_LAYOUTS[name][1]) is not None
 
 
-@pytest.mark.parametrize(
+@each(
     "settings",
     [
         None,
@@ -165,8 +166,8 @@ def test_mlx_writes_its_own_key() -> None:
     assert detect_quantization(config, {}) == StoredQuantization("mlx", 8, 32)
 
 
-@pytest.mark.parametrize(
-    ("files", "expected"),
+@each(
+    "files, expected",
     [
         (
             {"quantize_config.json": {"bits": 4, "group_size": 128, "desc_act": True}},

@@ -15,6 +15,7 @@ from gpusizer.gpus import load_catalogue
 from gpusizer.hub.quantized_repos import QuantizedRepo
 from gpusizer.hub.snapshot import RepoSnapshot
 from gpusizer.text import say_note
+from tests.asking import size as sized
 from tests.builders import tiny
 
 REPO = QuantizedRepo("a/model-AWQ", "awq", 12, 3, 4096)
@@ -28,7 +29,7 @@ def size(repo: RepoSnapshot, listings: list[Any], **fields: Any) -> Report:
         return (REPO,)
 
     request = {"model": "org/model", "quant": "native", "gpu": "rtx-4090-24gb", **fields}
-    return Sizer(lambda ref: repo, load_catalogue(), lister).size(request)
+    return sized(Sizer(lambda ref: repo, load_catalogue(), lister), request)
 
 
 def test_quantized_repositories_are_listed_only_on_request() -> None:
@@ -68,7 +69,7 @@ def test_a_failing_listing_does_not_lose_the_answer() -> None:
         raise HubRateLimited(repo_id=repo_id, retry_after_seconds=9.0)
 
     request = {"model": "org/model", "quant": "native", "quantized_repos": "list"}
-    report = Sizer(lambda ref: tiny(), load_catalogue(), refuse).size(request)
+    report = sized(Sizer(lambda ref: tiny(), load_catalogue(), refuse), request)
     assert report.estimates
     assert report.quantized_repos == ()
     assert "hub_rate_limited" in say_note(report.notes[-1])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from gpusizer.core.errors import UnknownQuant
 from gpusizer.memory.quants import all_quants, find_quant
 from gpusizer.memory.quants.layouts import Exl
-from gpusizer.memory.quants.table import ALIASES
+from gpusizer.memory.quants.table import aliases
 from gpusizer.model.profile import ModelProfile, build_profile
 from tests.builders import (
     gemma3_1b,
@@ -26,6 +26,7 @@ from tests.builders import (
     qwen3_moe,
     tiny,
 )
+from tests.each import each
 from tests.families import deepseek_r1, gpt2, gpt_oss_20b, qwen3_next
 from tests.packed_layouts import LAYOUTS
 
@@ -51,8 +52,8 @@ def profile(name: str) -> ModelProfile:
     return build_profile(builder())
 
 
-@pytest.mark.parametrize(
-    ("slug", "model", "published"),
+@each(
+    "slug, model, published",
     [
         ("bf16", "llama", 16_060_522_496),
         ("fp32", "llama", 32_121_044_992),
@@ -77,8 +78,8 @@ def test_bitsandbytes_is_within_its_state_blobs() -> None:
     assert abs(quantized_bytes("bnb-nf4-dq", profile("llama")) - 5_702_577_951) <= 200
 
 
-@pytest.mark.parametrize(
-    ("slug", "stored_as"),
+@each(
+    "slug, stored_as",
     [
         ("gptq-int4-g128", "gptq-4"),
         ("gptq-int8-g128", "gptq-8"),
@@ -89,14 +90,14 @@ def test_bitsandbytes_is_within_its_state_blobs() -> None:
         ("nvfp4", "nvfp4"),
     ],
 )
-@pytest.mark.parametrize("build", [llama, qwen2_14b], ids=["llama", "qwen2"])
+@each("build", [llama, qwen2_14b])
 def test_a_predicted_size_is_the_size_of_such_a_file(slug: str, stored_as: str, build: Any) -> None:
     linear, settings = LAYOUTS[stored_as]
     stored = build_profile(build(linear=linear, config={"quantization_config": settings}))
     assert quantized_bytes(slug, build_profile(build())) == stored.weight_bytes
 
 
-@pytest.mark.parametrize("slug", SLUGS)
+@each("slug", SLUGS)
 def test_a_quantized_checkpoint_is_judged_by_its_parameters(slug: str) -> None:
     linear, settings = LAYOUTS["awq"]
     packed = build_profile(llama(linear=linear, config={"quantization_config": settings}))
@@ -118,8 +119,8 @@ FAMILIES = {
 }
 
 
-@pytest.mark.parametrize("model", BUILDERS)
-@pytest.mark.parametrize("family", FAMILIES)
+@each("model", BUILDERS)
+@each("family", FAMILIES)
 def test_fewer_bits_never_need_more(family: str, model: str) -> None:
     sizes = [quantized_bytes(slug, profile(model)) for slug in FAMILIES[family]]
     assert sizes == sorted(sizes, reverse=True)
@@ -151,7 +152,7 @@ def test_every_slug_finds_its_own_row() -> None:
     assert [quant.order for quant in all_quants()] == list(range(len(SLUGS)))
 
 
-@pytest.mark.parametrize(("alias", "slug"), ALIASES.items())
+@each("alias, slug", aliases().items())
 def test_aliases(alias: str, slug: str) -> None:
     assert find_quant(f" {alias.upper()} ").slug == slug
     assert alias not in SLUGS
@@ -193,7 +194,7 @@ def test_any_exl_width(text: str, slug: str, bits: float, after: str, recommende
     assert quant.layout == Exl(bits)
 
 
-@pytest.mark.parametrize("text", ["", "q4_k_x", "exl2-9.0", "exl2-0.5", "exl2-4.125", "exl4-4.0"])
+@each("text", ["", "q4_k_x", "exl2-9.0", "exl2-0.5", "exl2-4.125", "exl4-4.0"])
 def test_unknown_quantizations_are_refused(text: str) -> None:
     with pytest.raises(UnknownQuant) as caught:
         find_quant(text)

@@ -13,7 +13,7 @@ import pytest
 from gpusizer.answers.report import Report, line
 from gpusizer.cli.tables import report_text
 from gpusizer.fit.alternatives import break_even_months
-from gpusizer.fit.fit import Fitter, Verdict
+from gpusizer.fit.fit import Verdict
 from gpusizer.fit.ranking import rank_gpus
 from gpusizer.fit.recommendation import (
     READING_SPEED,
@@ -23,6 +23,7 @@ from gpusizer.fit.recommendation import (
     can_be_rented,
     computer_of,
 )
+from gpusizer.fit.study import Study
 from gpusizer.gpus import Catalogue, Price, load_catalogue
 from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, plan_costs
 from gpusizer.gpus.on_offer import firm_price, is_rented, is_sold, why_not_on_offer
@@ -36,6 +37,8 @@ from gpusizer.ui.presenters.answer import answer_html
 from gpusizer.ui.presenters.markdown import markdown, plain
 from gpusizer.ui.presenters.training import training_html
 from gpusizer.ui.presenters.words import Words
+from tests.asking import size
+from tests.each import each
 from tests.pages import Page
 from tests.priced_day import PRICED_DAY, priced_day, set_day
 from tests.sizers import embedded_sizer
@@ -52,7 +55,7 @@ GPUS = {gpu.slug: gpu for gpu in load_catalogue().gpus}
 
 @cache
 def report(model: str = LLAMA_8B, **fields: Any) -> Report:
-    return embedded_sizer().size({"model": model, "top": 0, **fields})
+    return size(embedded_sizer(), {"model": model, "top": 0, **fields})
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -82,18 +85,16 @@ def test_the_first_place_surely_fits_with_a_tenth_to_spare(model: str) -> None:
 
 
 def test_a_lesser_quantization_makes_room() -> None:
-    """For 32k of context an RTX 4090 holds 8B at 16 bits with 6 % to spare: too little."""
-    fits = {
-        rank_by: next(
-            item.fit
-            for item in report(rank_by=rank_by, context=32768).ranking
-            if item.fit.gpu.slug == "rtx-4090-24gb"
-        )
-        for rank_by in ("smallest", "recommended")
-    }
-    shares = {name: fit.headroom_bytes / fit.gpu.device_memory_bytes for name, fit in fits.items()}
-    assert shares["smallest"] < SPARE_SHARE <= shares["recommended"]
-    assert fits["smallest"].estimate.quant.order < fits["recommended"].estimate.quant.order
+    """For 32k of context an RTX 4090 holds 8B at 16 bits with 6 % to spare: too little, whatever
+    the order of the ranking."""
+    fields = {"model": LLAMA_8B, "context": 32768, "gpu": "4090"}
+    wide = size(embedded_sizer(), {**fields, "quant": "bf16"}).ranking[0].fit.way
+    assert wide.verdict is Verdict.FITS and wide.spare_share < SPARE_SHARE
+    for rank_by in ("smallest", "recommended"):
+        places = report(rank_by=rank_by, context=32768).ranking
+        way = next(item.fit.way for item in places if item.fit.gpu.slug == "rtx-4090-24gb")
+        assert way.spare_share >= SPARE_SHARE
+        assert way.estimate.quant.order > wide.estimate.quant.order
 
 
 def test_cards_that_software_has_left_behind_are_not_recommended() -> None:
@@ -119,8 +120,8 @@ def test_every_row_of_ended_support_names_cards_of_the_catalogue() -> None:
     assert ended_support(GPUS["rtx-2060-12gb"]) is None, "CUDA 13 runs Turing"
 
 
-@pytest.mark.parametrize(
-    ("slug", "sold", "reason"),
+@each(
+    "slug, sold, reason",
     [
         ("rtx-3090-24gb", True, ""),
         ("rtx-4090-24gb", True, ""),
@@ -137,10 +138,10 @@ def test_what_is_sold_today(slug: str, sold: bool, reason: str) -> None:
 
 def test_prices_of_more_than_a_year_ago_sell_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     set_day(monkeypatch, date(2028, 6, 1))
-    first = embedded_sizer().size({"model": LLAMA_8B, "top": 1, "rentable": False}).ranking[0]
+    first = size(embedded_sizer(), {"model": LLAMA_8B, "top": 1, "rentable": False}).ranking[0]
     assert first.score.not_on_offer == "unpriced"
     assert first.score.usd_per_hour is None
-    old = embedded_sizer().size({"model": LLAMA_8B, "top": 1, "rank_by": "cheapest"}).ranking[0]
+    old = size(embedded_sizer(), {"model": LLAMA_8B, "top": 1, "rank_by": "cheapest"}).ranking[0]
     assert "why_price_old" in [note.code for note in old.why]
 
 
@@ -152,8 +153,8 @@ def test_no_estimate_of_a_price_ranks_a_card_first() -> None:
         for place, gpu in enumerate(GPUS.values())
     )
     profile = report().profile
-    fitter = Fitter(profile, Workload(), [(find_quant("q4_k_m"), False)])
-    ranking = rank_gpus(fitter, Catalogue(gpus), "recommended", 0)
+    study = Study(profile, Workload(), [(find_quant("q4_k_m"), False)])
+    ranking = rank_gpus(study, Catalogue(gpus), "recommended", 0)
     sold = [item.rank for item in ranking.places if not item.score.not_on_offer]
     estimated = [
         item
@@ -191,8 +192,8 @@ def test_an_unknown_speed_is_said_and_kept() -> None:
     assert "fast enough" not in line(map(say_note, first.why))
 
 
-@pytest.mark.parametrize(
-    ("slug", "boards", "where"),
+@each(
+    "slug, boards, where",
     [
         ("rtx-3060-12gb", 2, ""),
         ("rtx-3060-12gb", 8, "several"),
@@ -207,7 +208,7 @@ def test_what_goes_into_one_computer(slug: str, boards: int, where: str) -> None
     assert computer_of(GPUS[slug], boards) == where
 
 
-@pytest.mark.parametrize("model", (*MODELS, QWEN_235B))
+@each("model", (*MODELS, QWEN_235B))
 def test_three_alternatives_are_the_extremes_of_their_kind(model: str) -> None:
     sized = report(model)
     alternatives = {alternative.kind: alternative for alternative in sized.alternatives}
@@ -238,7 +239,7 @@ def test_three_alternatives_are_the_extremes_of_their_kind(model: str) -> None:
         assert alternative.is_first is (alternative.item == sized.ranking[0])
 
 
-@pytest.mark.parametrize("model", (*MODELS, QWEN_235B, "google/gemma-3-27b-it"))
+@each("model", (*MODELS, QWEN_235B, "google/gemma-3-27b-it"))
 def test_one_can_act_on_every_alternative_today(model: str) -> None:
     """For DeepSeek R1 32 Tesla T4 were the cheapest, two RTX 3080 of one provider the rent of a
     27B: nobody builds the one or finds the other in a second place.
@@ -265,7 +266,7 @@ def test_an_alternative_says_what_it_misses() -> None:
 
 def test_modules_of_servers_state_their_rent() -> None:
     """An H100 SXM5 has a price to buy, but no computer that one builds takes it."""
-    fastest = report("openai/gpt-oss-120b").alternatives[1]
+    fastest = report("openai/gpt-oss-120b", segment="datacenter").alternatives[1]
     assert fastest.item.fit.gpu.form_factor.startswith("SXM")
     assert fastest.item.buy_usd is not None
     codes = {note.code for note in fastest.why}

@@ -8,10 +8,9 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-import pytest
-
 from gpusizer.core.paths import DATA_DIR
 from scripts.refresh import GATE, STEPS, date_gpus, refresh, summary
+from tests.each import each
 
 ROOT = DATA_DIR.parent
 WORKFLOW = (ROOT / ".github" / "workflows" / "refresh.yml").read_text("utf-8")
@@ -51,7 +50,7 @@ def test_failed_tests_are_the_last_word() -> None:
     assert refresh(Recorder("pytest"), ["prices"])[-1].status == 1
 
 
-@pytest.mark.parametrize("command", [*STEPS.values(), GATE])
+@each("command", [*STEPS.values(), GATE])
 def test_modules_and_tests_of_the_steps_exist(command: tuple[str, ...]) -> None:
     assert command[0] == "-m"
     assert importlib.util.find_spec(command[1]) is not None

@@ -11,7 +11,9 @@ from gpusizer.answers.sizer import Sizer
 from gpusizer.core.errors import GpusizerError, InvalidRequest, UnknownGpu, UnknownQuant
 from gpusizer.gpus import load_catalogue
 from gpusizer.text import say_note
+from tests.asking import compare, size
 from tests.builders import llama
+from tests.each import each
 from tests.sizers import embedded_sizer
 
 SIZER = embedded_sizer()
@@ -54,12 +56,14 @@ ESTIMATE_KEYS = {
     "high_bytes",
     "per_gpu",
     "provenance",
+    "quality",
 }
 RANKING_KEYS = {
     "rank",
     "gpu",
     "count",
     "quant",
+    "quality",
     "verdict",
     "headroom_bytes",
     "max_context",
@@ -75,7 +79,7 @@ RANKING_KEYS = {
 
 def answer(**fields: Any) -> dict[str, Any]:
     """A report after a trip through JSON text."""
-    sized = SIZER.size({"model": "meta-llama/Llama-3.1-8B", **fields})
+    sized = size(SIZER, {"model": "meta-llama/Llama-3.1-8B", **fields})
     parsed: dict[str, Any] = json.loads(json.dumps(sized.to_json(say_note), allow_nan=False))
     return parsed
 
@@ -163,9 +167,9 @@ def test_vllm_takes_what_the_configuration_stretches_to() -> None:
     stretched = llama(context=32_768, config={"rope_scaling": scaling})
     sizer = Sizer(lambda ref: stretched, load_catalogue())
     fields = {"model": "org/model", "quant": "bf16", "engine": "vllm", "max_watts": 1}
-    assert sizer.size({**fields, "context": 131_072}).workload.context == 131_072
+    assert size(sizer, {**fields, "context": 131_072}).workload.context == 131_072
     with pytest.raises(InvalidRequest):
-        sizer.size({**fields, "context": 131_073})
+        size(sizer, {**fields, "context": 131_073})
 
 
 def test_a_gguf_file_holds_its_vocabulary_and_part_of_it_stays_on_the_host() -> None:
@@ -223,8 +227,8 @@ def test_the_version_of_an_engine_that_has_versions_is_used() -> None:
     assert {row["engine_version"] for row in build["estimates"]} == {"b4905"}
 
 
-@pytest.mark.parametrize(
-    ("quants", "slugs"),
+@each(
+    "quants, slugs",
     [
         ("native", ["bf16"]),
         ("Q4_K_M", ["q4_k_m"]),
@@ -271,7 +275,7 @@ def test_an_engine_that_does_not_run_the_quantization_is_refused() -> None:
 
 
 def test_a_pipeline_is_sized_by_what_diffusers_runs() -> None:
-    data = SIZER.size({"model": "black-forest-labs/FLUX.1-dev"}).to_json(say_note)
+    data = size(SIZER, {"model": "black-forest-labs/FLUX.1-dev"}).to_json(say_note)
     assert {row["engine"] for row in data["estimates"]} == {"diffusers"}
     names = {component["name"] for component in data["model"]["components"]}
     assert names == {"transformer", "text_encoder", "text_encoder_2", "vae"}
@@ -297,12 +301,12 @@ def test_prices_are_of_all_boards_and_unknown_stays_null() -> None:
 
 
 def test_a_comparison_keeps_the_requested_order() -> None:
-    comparison = SIZER.compare({"gpus": ["A100", "2 x 3090"], "model": "Qwen/Qwen3-32B"})
+    comparison = compare(SIZER, {"gpus": ["A100", "2 x 3090"], "model": "Qwen/Qwen3-32B"})
     data = comparison.to_json(say_note)
     assert [gpu["slug"] for gpu in data["gpus"]] == ["a100-sxm-80gb", "rtx-3090-24gb"]
     assert data["gpus"][1]["fit"]["count"] == 2
     assert data["model"]["repo_id"] == "Qwen/Qwen3-32B"
-    alone = SIZER.compare({"gpus": ["4090"]}).to_json(say_note)
+    alone = compare(SIZER, {"gpus": ["4090"]}).to_json(say_note)
     assert alone["model"] is None and alone["gpus"][0]["fit"] is None
 
 

@@ -16,6 +16,7 @@ from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS
 from gpusizer.gpus.names import GpuRequest, parse_gpu_request
 from gpusizer.memory.workload import Workload
 from gpusizer.text import say_error
+from tests.each import each
 
 
 def test_defaults_are_made_visible() -> None:
@@ -40,8 +41,8 @@ def test_equal_requests_are_one_key() -> None:
     assert with_nulls == SizeRequest.from_fields({"model": "org/name"})
 
 
-@pytest.mark.parametrize(
-    ("field", "value", "parsed"),
+@each(
+    "field, value, parsed",
     [
         ("context", "32768", 32768),
         ("context", 4096.0, 4096),
@@ -58,8 +59,8 @@ def test_values_are_read_as_people_write_them(field: str, value: Any, parsed: An
     assert getattr(SizeRequest.from_fields({field: value}).workload, field) == parsed
 
 
-@pytest.mark.parametrize(
-    ("field", "value"),
+@each(
+    "field, value",
     [
         ("context", -1),
         ("context", 0),
@@ -105,8 +106,8 @@ def refusal(request: type[RequestModel], fields: dict[str, Any]) -> dict[str, An
     return caught.value.fields
 
 
-@pytest.mark.parametrize(
-    ("request_model", "fields", "facts"),
+@each(
+    "request_model, fields, facts",
     [
         (
             SizeRequest,
@@ -212,8 +213,8 @@ def test_any_json_object_is_answered(fields: dict[str, Any]) -> None:
         assert request.workload.context > 0
 
 
-@pytest.mark.parametrize(
-    ("text", "name", "count"),
+@each(
+    "text, name, count",
     [
         ("4090", "4090", None),
         ("2x4090", "4090", 2),

@@ -17,6 +17,7 @@ from scrapers.header_reading import HeaderMemory, LazyHeader
 from scrapers.limits import Limits
 from scrapers.read_budget import ReadBudget
 from scrapers.safetensors_header import header_end, parse_header
+from tests.each import each
 from tests.hub_emulator import raw_safetensors_file, safetensors_file
 
 FILE = "model.safetensors"
@@ -93,7 +94,7 @@ MALFORMED: dict[str, tuple[Any, str]] = {
 }
 
 
-@pytest.mark.parametrize("name", MALFORMED)
+@each("name", MALFORMED)
 def test_malformed(name: str) -> None:
     header, reason = MALFORMED[name]
     with pytest.raises(MalformedRepo) as caught:
@@ -112,8 +113,8 @@ def test_unknown_dtype_is_named() -> None:
     assert caught.value.fields["dtype"] == "F7"
 
 
-@pytest.mark.parametrize(
-    ("start", "file_bytes", "reason"),
+@each(
+    "start, file_bytes, reason",
     [
         (b"", 0, "truncated"),
         (b"\x10\x00", 2, "truncated"),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gpusizer.gpus import load_catalogue, saved_gpus
+from tests.each import each
 
 CATALOGUE = load_catalogue()
 
@@ -35,7 +35,7 @@ def test_the_primary_gpu_comes_first() -> None:
     assert saved_gpus(items, CATALOGUE, 1) == ("a100-sxm-80gb",)
 
 
-@pytest.mark.parametrize(
+@each(
     "item",
     [
         _item("Ryzen 9 7950X", 64),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from gpusizer.core.units import GIB
-from gpusizer.fit.fit import Fitter
+from gpusizer.fit.study import Study
 from gpusizer.gpus import load_catalogue
-from gpusizer.memory.engines import ENGINES, Split
+from gpusizer.memory.engines import ENGINES, Placement, Split
 from gpusizer.memory.estimate import Estimator, MemoryEstimate
 from gpusizer.memory.quants import find_quant
 from gpusizer.memory.quants.native import native_quant
@@ -18,7 +20,8 @@ from gpusizer.model.profile import build_profile
 from gpusizer.model.tensor_roles import Part
 from tests.builders import gemma3_1b, llama
 from tests.families import deepseek_r1
-from tests.vllm_models import embedded
+from tests.fits import fit_on
+from tests.vllm_models import embedded, load
 
 LLAMA_8B = build_profile(llama())
 CARD = 80 * GIB
@@ -40,7 +43,7 @@ def test_sglang_counts_what_stays_against_its_fraction() -> None:
     assert result.pool_bytes(CARD) == pytest.approx(by_hand, abs=2)
     # if the fraction covers the whole card, the card's memory is the limit
     small = result.per_gpu.total.likely
-    assert result.headroom_bytes(small) <= 0
+    assert result.spare(small)[0] <= 0
 
 
 def test_deepseek_r1_on_eight_h200() -> None:
@@ -51,7 +54,7 @@ def test_deepseek_r1_on_eight_h200() -> None:
     profile = build_profile(deepseek_r1())
     quant, gpu = native_quant(profile), load_catalogue().find("H200 SXM")
     workload = Workload(memory_utilization=0.82, kv_dtype="bf16", tensor_parallel=8)
-    fit = Fitter(profile, workload, [(quant, True)]).fit_on(gpu, 8, quant, True, ENGINES["sglang"])
+    fit = fit_on(Study(profile, workload, [(quant, True)]), gpu, 8, quant, True, ENGINES["sglang"])
     assert fit is not None
     assert fit.kv_pool_tokens == pytest.approx(fit.kv_pool_bytes / (61 * 576 * 2), rel=0.001)
     assert fit.kv_pool_tokens == pytest.approx(509_000, rel=0.02)
@@ -67,11 +70,8 @@ def test_sglang_holds_the_scales_of_fp4_experts_in_fp32() -> None:
     )
     quant = native_quant(profile)
     sizes = weight_sizes(profile, quant, native=True)
-    split = Split(tensor=8)
-    vllm, sglang = (
-        ENGINES[engine].loader(profile, Workload())(sizes, split, 0, native=True)
-        for engine in ("vllm", "sglang")
-    )
+    placement = Placement(profile, split=Split(tensor=8))
+    vllm, sglang = (load(placement, sizes, ENGINES[engine]) for engine in ("vllm", "sglang"))
     added_bytes = sglang.per_gpu.likely - vllm.per_gpu.likely
     assert scales_bytes > 8 * GIB
     assert added_bytes == pytest.approx(3 * scales_bytes / 8, rel=0.01)
@@ -81,7 +81,7 @@ def test_of_shared_memory_the_system_has_its_part() -> None:
     sglang, gpu = ENGINES["sglang"], load_catalogue().find("GB10")
     card = sglang.device_class(gpu.device_memory_bytes, gpu.name, gpu.software)
     alone, shared = (
-        sglang.overhead(LLAMA_8B, Workload(), Split(), place).inside.likely
+        sglang.overhead(Placement(LLAMA_8B, device_class=place)).inside.likely
         for place in (sglang.device_class(96 * GIB, "RTX PRO 6000"), card)
     )
     assert shared - alone == int(8.5 * GIB)
@@ -96,17 +96,17 @@ def test_other_engines_take_a_share_of_free_memory(engine: str, share: float) ->
 
 def test_sliding_layers_of_sglang_have_a_pool_of_their_own() -> None:
     """Gemma 3 1B: 4 full layers and 22 sliding ones, whose pool has 0.8 times the tokens."""
-    arch = build_profile(gemma3_1b()).architecture
-    assert arch is not None
-    token = 2 * 256 * 2
-    sglang, split = ENGINES["sglang"], Split()
-    cache_bytes = sglang.sequence_bytes(arch, Workload(), split, 0, 10_000)
+    sglang, placement = ENGINES["sglang"], Placement(build_profile(gemma3_1b()))
+    arch, token = placement.arch, 2 * 256 * 2
+    cache_bytes = sglang.sequence_bytes(placement, 10_000)
     assert cache_bytes == 10_000 * token * 4 + round(10_000 * token * 0.8) * 22
-    assert sglang.longest_context(arch, Workload(), split, 0, cache_bytes) == 10_000
+    assert sglang.longest_context(placement, cache_bytes) == 10_000
+    assert arch is not None
     assert sum(s.count for s in arch.layer_plan if s.attention is Attention.SLIDING) == 22
 
 
 def test_nothing_is_cached_where_nothing_is_generated() -> None:
+    unknown = Placement(replace(LLAMA_8B, architecture=None))
     for engine in ENGINES.values():
-        assert engine.sequence_bytes(None, Workload(), Split(), 0, 100) == 0
-        assert engine.longest_context(None, Workload(), Split(), 0, GIB) is None
+        assert engine.sequence_bytes(unknown, 100) == 0
+        assert engine.longest_context(unknown, GIB) is None

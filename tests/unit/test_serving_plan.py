@@ -10,6 +10,7 @@ from gpusizer.answers.report import Report
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.fit.serving_plan import Replicas, ServingPlan
 from gpusizer.text import LANGUAGES, say_note
+from tests.asking import size
 from tests.sizers import embedded_sizer
 
 MODEL = "Qwen/Qwen3-8B"
@@ -17,7 +18,7 @@ TARGET = {"requests_per_second": 5, "prompt_tokens": 1000, "answer_tokens": 300,
 
 
 def report(**fields: Any) -> Report:
-    return embedded_sizer().size({"model": MODEL, "quant": "native", **TARGET, **fields})
+    return size(embedded_sizer(), {"model": MODEL, "quant": "native", **TARGET, **fields})
 
 
 def plan(**fields: Any) -> ServingPlan:
@@ -32,7 +33,7 @@ def only(**fields: Any) -> Replicas:
 
 
 def test_no_target_no_plan() -> None:
-    sized = embedded_sizer().size({"model": MODEL, "quant": "native"})
+    sized = size(embedded_sizer(), {"model": MODEL, "quant": "native"})
     assert sized.serving_plan is None
     assert "serving_plan" not in sized.to_json(say_note)
 
@@ -143,7 +144,7 @@ def test_a_length_that_takes_the_context_is_refused(field: str) -> None:
 
 def test_a_target_without_a_rate_is_said_to_have_no_effect() -> None:
     for field in ("prompt_tokens", "answer_tokens", "ttft_ms"):
-        sized = embedded_sizer().size({"model": MODEL, "quant": "native", field: 100})
+        sized = size(embedded_sizer(), {"model": MODEL, "quant": "native", field: 100})
         assert "target_needs_a_rate" in {note.code for note in sized.notes}
 
 
@@ -192,6 +193,6 @@ def test_the_json_says_what_is_assumed(language: Any) -> None:
 )
 def test_the_answer_says_that_a_first_token_is_a_mean(language: Any, words: str) -> None:
     """A target in percentiles would need more replicas than this plan has."""
-    plan = embedded_sizer().size({"model": "Qwen/Qwen3-8B", "requests_per_second": 1}).serving_plan
+    plan = size(embedded_sizer(), {"model": "Qwen/Qwen3-8B", "requests_per_second": 1}).serving_plan
     assert plan is not None
     assert any(words in say_note(note, language) for note in plan.notes)

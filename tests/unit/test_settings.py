@@ -10,6 +10,7 @@ import pytest
 
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.settings import Settings
+from tests.each import each
 
 
 def test_defaults() -> None:
@@ -70,8 +71,8 @@ def test_cache_folder(
     assert cache_folder == (None if folder is None else Path(folder))
 
 
-@pytest.mark.parametrize(
-    ("variable", "value"),
+@each(
+    "variable, value",
     [
         ("HF_ENDPOINT", "huggingface.co"),
         ("HF_ENDPOINT", "ftp://huggingface.co"),
@@ -92,3 +93,11 @@ def test_unusable_value_is_named(variable: str, value: str) -> None:
     with pytest.raises(InvalidRequest) as caught:
         Settings.from_environment({variable: value})
     assert caught.value.fields["field"] == variable
+
+
+def test_a_space_has_one_proxy_unless_it_says_otherwise() -> None:
+    """The Hub sets SYSTEM there; its connections come from an internal address."""
+    space = {"SYSTEM": "spaces"}
+    assert Settings.from_environment({}).trusted_proxies == 0
+    assert Settings.from_environment(space).trusted_proxies == 1
+    assert Settings.from_environment(space | {"GPUSIZER_TRUSTED_PROXIES": "0"}).trusted_proxies == 0

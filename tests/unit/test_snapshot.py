@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from gpusizer.hub.snapshot import SNAPSHOT_VERSION, Component, RepoSnapshot, Variant, WeightFile
 from gpusizer.hub.tensors import group_tensors
 from tests.builders import group, llama, snapshot
+from tests.each import each
 from tests.families import deepseek_r1
 
 JSON = st.recursive(
@@ -78,7 +79,7 @@ def test_another_version_is_refused(version: Any) -> None:
         RepoSnapshot.from_json(with_change({"snapshot_version": version}))
 
 
-@pytest.mark.parametrize("field", sorted(snapshot([], {}).to_json().keys() - {"variants"}))
+@each("field", sorted(snapshot([], {}).to_json().keys() - {"variants"}))
 def test_a_missing_field_is_an_error(field: str) -> None:
     data = with_change({})
     del data[field]

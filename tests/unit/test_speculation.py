@@ -14,7 +14,9 @@ from gpusizer.fit.speculative_speeds import SpeculativeSpeeds
 from gpusizer.fit.speed import work_of
 from gpusizer.fit.speed.decode import step_seconds
 from gpusizer.fit.speed.speculation import Speculation, expected_tokens, pass_seconds
+from tests.asking import size
 from tests.drafts import EAGLE3, eagle3, fetching
+from tests.each import each
 
 CARDS = ("4090", "h100 sxm", "mi300x", "2x3090")
 
@@ -28,7 +30,7 @@ def ranked(**fields: Any) -> Any:
         "draft_model": "Qwen/Qwen3-0.6B",
         **fields,
     }
-    sized = fetching(eagle3()).size(request)
+    sized = size(fetching(eagle3()), request)
     return sized, sized.ranking[0]
 
 
@@ -59,10 +61,10 @@ def test_expected_tokens_lie_between_one_and_all(acceptance: float, guessed: int
     assert 1 <= expected_tokens(acceptance, guessed) <= guessed + 1
 
 
-@pytest.mark.parametrize("gpu", CARDS)
-@pytest.mark.parametrize("users", [1, 16])
+@each("gpu", CARDS)
+@each("users", [1, 16])
 def test_no_acceptance_is_never_faster(gpu: str, users: int) -> None:
-    item = ranked(gpu=gpu, acceptance_rate=0, concurrency=users, context=1024)[1]
+    item = ranked(gpu=gpu, gpu_count=2, acceptance_rate=0, concurrency=users, context=1024)[1]
     assert item.speculation.decode.likely < item.decode.likely
     assert item.speculation.per_user.likely < item.speeds.per_user.likely
     assert item.speculation.speedup < 1 and item.speculation.tokens_per_round == 1
@@ -120,7 +122,7 @@ def test_a_block_is_guessed_in_one_pass() -> None:
     request = {"draft_tokens": 15, "acceptance_rate": 0.8}
     sizer = fetching(replace(eagle3(), repo_id="z-lab/Qwen3-8B-DFlash"))
     asked = {"model": "Qwen/Qwen3-8B", "engine": "vllm", "quant": "native", "gpu": "h100 sxm"}
-    block = sizer.size({**asked, **request, "draft_model": "z-lab/Qwen3-8B-DFlash"}).ranking[0]
+    block = size(sizer, {**asked, **request, "draft_model": "z-lab/Qwen3-8B-DFlash"}).ranking[0]
     chain = speeds(draft_model=EAGLE3, **request)
     assert block.speculation.decode.likely > chain.decode.likely  # type: ignore[union-attr]
 

@@ -28,6 +28,8 @@ from gpusizer.fit.speed.tables import (
 from gpusizer.memory.quants import find_quant
 from gpusizer.memory.weight_sizes import weight_sizes
 from gpusizer.memory.workload import Workload
+from tests.asking import size
+from tests.each import each
 from tests.speed_cases import FACTS, LLAMA, MOE, PACE, SIZER, WORK, card, likely, on, speeds_on
 
 
@@ -101,7 +103,7 @@ def test_a_prompt_of_text_passes_no_tower() -> None:
 
 def test_attention_counts_three_times() -> None:
     """Llama-3.1-8B, 6,144 tokens of prompt: 32 layers x 4 x 32 heads x 128 x 3,072 FLOP."""
-    report = SIZER.size({"model": LLAMA, "quant": "bf16"})
+    report = size(SIZER, {"model": LLAMA, "quant": "bf16"})
     facts = ModelFacts.of(report.profile, report.workload)
     assert facts is not None
     assert facts.attention_flops == 32 * 4 * 32 * 128 * 3072
@@ -261,8 +263,8 @@ def test_encoders_have_no_speed() -> None:
     assert speeds_json(None)["serving_tokens_per_second"] is None
 
 
-@pytest.mark.parametrize(
-    ("gpu", "decode", "prefill"),
+@each(
+    "gpu, decode, prefill",
     [
         ("4090", ("nvidia_gddr_ada", "nvidia_gddr"), ("nvidia_geforce_ada", "nvidia_geforce")),
         ("L40S", ("nvidia_gddr_ada", "nvidia_gddr"), ("nvidia_pro_ada", "nvidia_pro")),

@@ -9,13 +9,15 @@ from typing import Any
 
 import pytest
 
-from gpusizer.answers.checks.llama_bench import parse_llama_bench
-from gpusizer.answers.checks.speed_check import SpeedCheck, check_llama_bench, check_vllm
-from gpusizer.answers.checks.vllm_metrics import ServedLoad, parse_metrics, served_between
+from gpusizer.answers.logs.llama_bench import parse_llama_bench
+from gpusizer.answers.logs.speed_check import SpeedCheck, check_llama_bench, check_vllm
+from gpusizer.answers.logs.vllm_metrics import ServedLoad, parse_metrics, served_between
 from gpusizer.core.errors import InvalidRequest, UnknownGpu
 from gpusizer.fit.speed import Rate
 from gpusizer.text import say_note
+from tests.asking import size
 from tests.bench_outputs import CARD, llama_bench, vllm_metrics
+from tests.each import each
 from tests.sizers import embedded_sizer
 
 MODEL = "Qwen/Qwen3-8B"
@@ -36,8 +38,8 @@ def test_settings_of_llama_bench_are_read() -> None:
     assert [test.name for test in bench.tests] == ["pp512", "tg128", "tg128 @ d8000"]
 
 
-@pytest.mark.parametrize(
-    ("change", "field", "value"),
+@each(
+    "change, field, value",
     [
         ({"flash_attn": False}, "flash_attention", False),
         ({"flash_attn": 0}, "flash_attention", False),
@@ -57,7 +59,7 @@ def test_older_and_newer_builds(change: dict[str, Any], field: str, value: Any) 
     assert getattr(parse_llama_bench(llama_bench(*TESTS, **change)), field) == value
 
 
-@pytest.mark.parametrize(
+@each(
     "output",
     [
         "",
@@ -90,7 +92,7 @@ def test_each_test_is_compared_with_the_answer_at_its_context() -> None:
     assert [speed.quantity for speed in result.compared] == ["prefill", "decode", "decode"]
     asked = {"model": MODEL, "gpu": "4090", "quant": "q4_k_m", "engine": "llama.cpp"}
     settings = {"engine_version": "b6200", "backend": "cuda", "context": 8064}
-    at_depth = embedded_sizer().size({**asked, **settings}).ranking[0].decode
+    at_depth = size(embedded_sizer(), {**asked, **settings}).ranking[0].decode
     assert result.compared[2].predicted == at_depth
     shallow = result.compared[1].predicted
     assert shallow is not None and at_depth is not None and shallow.likely > at_depth.likely
@@ -208,10 +210,12 @@ def test_a_server_is_compared_with_as_many_users_of_its_lengths() -> None:
     each, together, held = result.compared
     asked = {"model": MODEL, "engine": "vllm", "engine_version": "0.11", "gpu": "h100"}
     lengths = {"context": 4096, "concurrency": 4, "memory_utilization": 0.9, "quant": "native"}
-    speeds = embedded_sizer().size({**asked, **lengths}).ranking[0].speeds
-    assert speeds is not None
+    place = size(embedded_sizer(), {**asked, **lengths}).ranking[0]
+    speeds = place.speeds
+    assert speeds is not None and place.fit.max_concurrency is not None
     assert (each.predicted, together.predicted) == (speeds.per_user, speeds.total)
     assert held.measured == 40_000 / 4096 and isinstance(held.predicted, Rate)
+    assert held.predicted.likely == pytest.approx(place.fit.max_concurrency, rel=1e-3)
     row = result.row
     assert (row["concurrency"], row["prompt_tokens"], row["generated_tokens"]) == (4, 3072, 1024)
     assert row["measured"] == {"serving_tokens_per_second": 400.0}

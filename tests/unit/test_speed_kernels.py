@@ -21,12 +21,13 @@ from gpusizer.fit.speed.kernels import (
 from gpusizer.fit.speed.tables import (
     Pace,
 )
+from gpusizer.memory.engines import ENGINES
 from gpusizer.memory.workload import Workload
 from tests.speed_cases import LLAMA, WORK, card, speeds_on
 
 
 def kernels(engine: str = "llama.cpp", **asked: Any) -> Kernels:
-    return Kernels.of(Workload(**asked), engine)
+    return Kernels.of(Workload(**asked), ENGINES[engine].abilities)
 
 
 def test_a_layer_takes_longer_under_rocm_than_under_vulkan() -> None:
@@ -111,7 +112,8 @@ def test_a_split_reads_batches_of_a_prompt_side_by_side() -> None:
 def test_a_host_that_launches_is_waited_for_or_waits() -> None:
     """Eager transformers on an RTX 4090: 32 layers at 0.8 ms are 25.6 ms, less than 31.75 + 2.48 of
     reading; at 1.2 ms 38.4, which is more. Neither adds to the other."""
-    work = replace(WORK, family="transformers", engine="transformers")
+    host = kernels("transformers")
+    work = replace(WORK, family="transformers", engine="transformers", kernels=host)
     cost = step_cost(work, card("4090"), 1)
     assert cost is not None
     assert cost.seconds(Pace(0.5, 0.8e-3, 1)) == pytest.approx(0.034226, rel=1e-4)

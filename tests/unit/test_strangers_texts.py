@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NoReturn
 
-import gradio as gr
 import pandas as pd
 import pytest
 
 from gpusizer.answers.models_for.model_library import ModelLibrary
 from gpusizer.answers.sizer import Sizer
-from gpusizer.cli import run
+from gpusizer.cli import Roots, run
 from gpusizer.core.errors import GpusizerError, MalformedRepo, UnsupportedDtype
 from gpusizer.gpus import load_catalogue
 from gpusizer.hub.model_ref import ModelRef
 from gpusizer.hub.quantized_repos import QuantizedRepo
 from gpusizer.hub.snapshot import RepoSnapshot
 from gpusizer.text import LANGUAGES, Language
+from gpusizer.ui.asked import FormCall, Wish
 from gpusizer.ui.handlers import Handlers
 from gpusizer.ui.page_state import PageState
 from gpusizer.ui.presenters.errors import error_html
 from gpusizer.ui.presenters.words import Words
+from tests.each import each
 from tests.poison import (
     POISON,
     SIGN,
@@ -43,9 +44,13 @@ REPOSITORIES = {"gptq": gptq(), "gguf": gguf()}
 CASES = [(name, path) for name, repo in REPOSITORIES.items() for path in texts(repo)]
 
 
-def no_metrics(address: str) -> str:
-    """No command here reads a server."""
-    raise AssertionError(address)
+def of(answering: Sizer) -> Roots:
+    """Roots with this Sizer; no command here reads a server or serves."""
+
+    def refuse(*arguments: object) -> NoReturn:
+        raise AssertionError(arguments)
+
+    return Roots(lambda offline, token: answering, refuse, refuse)
 
 
 def sizer(repo: RepoSnapshot) -> Sizer:
@@ -59,7 +64,7 @@ def shell(
     repo: RepoSnapshot, *arguments: str, capsys: pytest.CaptureFixture[str]
 ) -> tuple[int, str, str]:
     """Exit code, standard output and standard error of a command."""
-    code = run(arguments, lambda offline: sizer(repo), no_metrics)
+    code = run(arguments, of(sizer(repo)))
     return (code, *capsys.readouterr())
 
 
@@ -108,7 +113,7 @@ def test_errors_print_no_control_characters(capsys: pytest.CaptureFixture[str]) 
         def fetch(ref: ModelRef) -> RepoSnapshot:
             raise error
 
-        code = run(["size", MODEL], lambda offline: sizer(gptq()).reading(fetch), no_metrics)
+        code = run(["size", MODEL], of(sizer(gptq()).reading(fetch)))
         return (code, *capsys.readouterr())
 
     hostile = f"x{POISON}"
@@ -147,34 +152,35 @@ def test_typed_texts_are_printed_without_control_characters(
     assert set(hidden(output)) <= {"\n"}
 
 
-@pytest.mark.parametrize("name", REPOSITORIES)
-@pytest.mark.parametrize("language", LANGUAGES)
+@each("name", REPOSITORIES)
+@each("language", LANGUAGES)
 def test_the_page_has_no_control_characters(name: str, language: Language) -> None:
     """Each listener of the page, as Gradio calls it."""
     hostile = sizer(every_text_poisoned(REPOSITORIES[name]))
     handlers = Handlers(hostile, lambda token: hostile.fetch, language, (MODEL,))
     questions = handlers.questions
     query = PageState(model=MODEL, gpus=(GPU,)).query
+    opening = (Wish("load", query),)
     answers: list[Any] = [
-        *handlers.ask(None, None, query, MODEL),
-        *handlers.compare_for(None, query, MODEL),
+        *handlers.ask(FormCall({}, wishes=opening)),
+        *handlers.compare_for(FormCall({}, wishes=opening)),
         handlers.draw(query),
-        *questions.train(None, MODEL, "lora", 2048, 1, GPU),
-        *questions.models_for(GPU),
+        *questions.train(FormCall({"model": MODEL, "gpu": GPU})),
+        *questions.models_for(FormCall({"gpu": GPU})),
     ]
     shown = list(strings(answers))
     assert SIGN in " ".join(shown), "what the stranger wrote is shown all the same"
     assert [text for text in shown if set(hidden(text)) - {"\n"}] == []
 
 
-@pytest.mark.parametrize("name", REPOSITORIES)
-@pytest.mark.parametrize("kind", ["json", "csv", "memory", "markdown"])
+@each("name", REPOSITORIES)
+@each("kind", ["json", "csv", "memory", "markdown"])
 def test_files_of_an_answer_have_no_control_characters(name: str, kind: str) -> None:
     hostile = sizer(every_text_poisoned(REPOSITORIES[name]))
     handlers = Handlers(hostile, lambda token: hostile.fetch, "en", (MODEL,))
     query = PageState(model=MODEL, gpus=(GPU,)).query
-    event = gr.EventData(None, {"kind": kind})
-    text = json.loads(handlers.share(query, event))["text"].replace("\r\n", "\n")
+    (file,) = json.loads(handlers.share(query, json.dumps([["take", kind]])))
+    text = file["text"].replace("\r\n", "\n")
     assert_clean(text)
     if kind == "json":
         assert POISON in " ".join(strings(json.loads(text)))

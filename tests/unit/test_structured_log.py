@@ -7,9 +7,8 @@ import logging
 import sys
 from typing import Any
 
-import pytest
-
 from gpusizer.core.structured_log import FACTS, JsonFormatter
+from tests.each import each
 
 
 def logged(message: str, *arguments: object, **extra: Any) -> dict[str, Any]:
@@ -30,7 +29,7 @@ def test_facts_are_entries_and_arguments_are_left_out() -> None:
     assert entry["time"].endswith("+00:00")
 
 
-@pytest.mark.parametrize(
+@each(
     "private",
     [
         "hf_abcDEF123",

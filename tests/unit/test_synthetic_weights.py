@@ -17,7 +17,9 @@ from gpusizer.model.tensor_roles import Kind
 from scrapers.shard_index import ShardIndex
 from scrapers.totals import gated_component, pickled_component, torch_dtype
 from scrapers.weight_sets import RepoFile
+from tests.asking import size
 from tests.builders import llama, quantized_bytes, snapshot
+from tests.each import each
 
 REAL = llama()
 CONFIG = REAL.components[0].config
@@ -40,7 +42,7 @@ def test_totals_lay_out_the_model_its_configuration_describes() -> None:
     assert profile.weights_basis == "index"
 
 
-@pytest.mark.parametrize("slug", ["bf16", "fp8", "q8_0", "bnb-nf4", "awq-int4-g128"])
+@each("slug", ["bf16", "fp8", "q8_0", "bnb-nf4", "awq-int4-g128"])
 def test_quantized_sizes_are_near_those_of_the_tensors(slug: str) -> None:
     estimated = totals_profile(Totals({"BF16": PARAMETERS}, 2 * PARAMETERS, "files"))
     real = quantized_bytes(slug, build_profile(REAL))
@@ -89,8 +91,8 @@ def test_layout_neither_adds_nor_loses(
     assert stored == {name: count for name, count in parameters.items() if count}
 
 
-@pytest.mark.parametrize(
-    ("config", "dtype"),
+@each(
+    "config, dtype",
     [
         ({"torch_dtype": "float16"}, "F16"),
         ({"dtype": "bfloat16"}, "BF16"),
@@ -161,7 +163,8 @@ def test_native_weights_are_derived_where_no_header_was_read() -> None:
     totals = Totals({"BF16": PARAMETERS}, 2 * PARAMETERS, "files")
     pickled = replace(REAL, components=(Component("model", CONFIG, (), (), totals),))
     for repo, expected in ((REAL, "exact"), (pickled, "derived")):
-        report = Sizer(lambda ref, repo=repo: repo, load_catalogue()).size(
-            {"model": "org/model", "quant": "native", "engine": "tgi"}
+        report = size(
+            Sizer(lambda ref, repo=repo: repo, load_catalogue()),
+            {"model": "org/model", "quant": "native", "engine": "tgi"},
         )
         assert report.estimates[0].estimate.all_gpus.provenance["weights"] == expected

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,17 @@ def card(row: TableRow) -> tuple[str, int, float, bool, tuple[str, ...], int | N
     )
 
 
+@dataclass(frozen=True)
+class Card:
+    name: str
+    boards: int
+    gb: float
+    sold: bool
+    aliases: tuple[str, ...]
+    watts: int | None
+    memory_bytes: int
+
+
 HEADER = "name,boards,gb,sold,aliases,watts"
 
 
@@ -35,6 +47,20 @@ def test_typed_rows_in_file_order(tmp_path: Path) -> None:
         ("a", 2, 1.5, True, ("x", "y"), 300),
         ("b, c", 1, 3.0, False, (), None),
     )
+
+
+def test_a_record_reads_its_fields_by_their_types(tmp_path: Path) -> None:
+    """Two cards of 1.5 GB and one of 3; what is given needs no column."""
+    path = write(tmp_path, HEADER, "a,2,1.5,true,x|y,300", "b,1,3,false,,")
+    cards = read_table(
+        path, lambda row: row.record(Card, memory_bytes=round(row.number("gb") * 1e9))
+    )
+    assert cards == (
+        Card("a", 2, 1.5, True, ("x", "y"), 300, 1_500_000_000),
+        Card("b", 1, 3.0, False, (), None, 3_000_000_000),
+    )
+    with pytest.raises(MalformedTable, match="line 2: field memory_bytes: no such column"):
+        read_table(path, lambda row: row.record(Card))
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from gpusizer.model.tensor_roles import Kind, Part, Slot, kind_of, layer_axis, part_of, slot_of
+from tests.each import each
 
 BLOCK = "model.layers.{}"
 
@@ -83,7 +82,7 @@ KINDS: list[tuple[str, tuple[int, ...], Kind]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "shape", "kind"), KINDS, ids=[row[0] for row in KINDS])
+@each("name, shape, kind", KINDS)
 def test_kind(name: str, shape: tuple[int, ...], kind: Kind) -> None:
     assert kind_of(name, shape) is kind
 
@@ -106,7 +105,7 @@ PARTS = [
 ]
 
 
-@pytest.mark.parametrize(("name", "part"), PARTS)
+@each("name, part", PARTS)
 def test_part(name: str, part: Part) -> None:
     assert part_of(name) is part
 
@@ -138,13 +137,13 @@ SLOTS = [
 ]
 
 
-@pytest.mark.parametrize(("name", "slot"), SLOTS)
+@each("name, slot", SLOTS)
 def test_slot(name: str, slot: Slot) -> None:
     assert slot_of(name) is slot
 
 
-@pytest.mark.parametrize(
-    ("name", "axis"),
+@each(
+    "name, axis",
     [
         ("model.layers.{}.mlp.experts.{}.w1.weight", 0),
         ("h.{}.attn.c_attn.weight", 0),

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from gpusizer.core.dtypes import DTYPE_BITS, stored_bytes
 from gpusizer.hub.tensors import RawTensor, TensorGroup, group_tensors, merge_groups
 from tests.builders import group
+from tests.each import each
 
 # Components that tempt a grouper: indices, near-indices, placeholders, other scripts' digits.
 COMPONENTS = st.one_of(
@@ -106,7 +107,7 @@ def test_any_set_of_experts_is_kept(pairs: list[tuple[int, int]]) -> None:
     assert {g.pattern for g in groups} == {"layers.{}.experts.{}.w"}
 
 
-@pytest.mark.parametrize(
+@each(
     "experts",
     [
         range(12),
@@ -154,8 +155,8 @@ def test_layers_with_different_experts_are_separate_groups() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("name", "pattern", "indices"),
+@each(
+    "name, pattern, indices",
     [
         ("model.layers.12.mlp.w", "model.layers.{}.mlp.w", ((12,),)),
         ("0.auto_model.weight", "{}.auto_model.weight", ((0,),)),

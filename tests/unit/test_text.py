@@ -19,9 +19,12 @@ from gpusizer.core.errors import GpusizerError, HubUnreachable, MalformedRepo, N
 from gpusizer.fit.fit import Verdict
 from gpusizer.fit.parallelism.run_plan import PlanKind
 from gpusizer.gpus.purpose import INFERENCE_LEVELS, TRAINING_LEVELS
+from gpusizer.quality.prediction import BASES
+from gpusizer.quality.words import WORDS as LOSS_WORDS
 from gpusizer.text import LANGUAGES, Language, say_error, sentences
 from gpusizer.text.languages import file_of, read_sentences
 from gpusizer.training.plan import SHARDINGS
+from tests.each import each
 
 ROOT = Path(__file__).resolve().parents[2]
 CODE = (ROOT / "gpusizer", ROOT / "scrapers")
@@ -38,12 +41,12 @@ FAMILIES: Mapping[str, Iterable[str]] = {
     "plan.": get_args(PlanKind),
     "purpose.": PURPOSES,
     "note.verdict_": VERDICTS,
-    "note.why_": VERDICTS,
     "note.why_training_": (*TRAINING_LEVELS, "unknown"),
     "note.why_offer_": ("special", "too_old", "unpriced"),
     "note.why_computer_": ("several", "module"),
     "note.why_train_": ("fits", "tight", "does_not_fit"),
     "page.choice.": ("cheapest", "fastest", "rent"),
+    "note.why_": (*VERDICTS, "network", "pcie"),
     "note.why_inference_": (*INFERENCE_LEVELS, "unknown"),
     "note.why_price_": ("new", "used", "system", "launch", "own"),
     "note.why_per_million_": ("rented", "owned"),
@@ -51,9 +54,13 @@ FAMILIES: Mapping[str, Iterable[str]] = {
     "note.purpose_": PURPOSES,
     "note.purpose_also_": ("workstation", "one_board"),
     "note.purpose_lacks_": CRITERIA,
+    "note.quant_needs_": ("fp8", "fp4", "int8", "int4", "cuda"),
     "note.purpose_unknown_": ("matrix_rate", "compute_per_byte", "fabric", "bandwidth"),
     "note.pipeline_offload_": ("model", "sequential"),
     "note.try_cpu_offload_": ("model", "sequential"),
+    "note.loss_": LOSS_WORDS,
+    "note.quality_basis_": BASES,
+    "note.quality_matrix_": ("yes", "no", "unknown"),
     "note.training_": ("fits", "tight", "does_not_fit", *SHARDINGS),
     # Codes that stand in a table beside what they depend on.
     "note.": (
@@ -299,7 +306,7 @@ def test_no_field_of_an_answer_is_called_path() -> None:
     assert calls_with_path == []
 
 
-@pytest.mark.parametrize("key", sorted(ENGLISH))
+@each("key", sorted(ENGLISH))
 def test_nothing_is_left_untranslated(key: str) -> None:
     chinese, portuguese = WORDS["zh"][key], WORDS["pt"][key]
     if key not in UNIVERSAL:

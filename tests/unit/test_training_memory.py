@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from gpusizer.training.per_gpu import TrainingMemory
 from gpusizer.training.plan import CHECKPOINTING, METHODS, OFFLOADS, SHARDINGS, TrainingPlan
 from gpusizer.training.sharding import adds_up_whole
 from gpusizer.training.stacks import find_stack, stacks
+from tests.each import each
 from tests.training_cases import GIB, MODELS, PLAN, of, share_on, total
 
 
@@ -51,8 +53,8 @@ def test_the_update_decides_for_short_sequences() -> None:
     assert of().estimate(paged).allocated.likely == pytest.approx(18.87 * GIB, rel=0.001)
 
 
-@pytest.mark.parametrize(
-    ("version", "whole", "elastic"),
+@each(
+    "version, whole, elastic",
     [
         ("2024.3", 6, 0),
         ("2024.10.0", 6, 0),
@@ -258,8 +260,8 @@ def test_varying_lengths_reserve_reclaimable_memory() -> None:
     assert {stack.slug for stack in stacks().values() if stack.varied_logits > 1} == {"ms-swift"}
 
 
-@pytest.mark.parametrize(
-    ("framework", "version", "bytes_each"),
+@each(
+    "framework, version, bytes_each",
     [
         ("transformers", "", 12),
         ("trl", "4.48.3", 18),
@@ -333,6 +335,15 @@ def test_more_work_never_needs_less(
         need(of(model).estimate(plan.changed(**values))),
     )
     assert all(a >= b - 4 for a, b in zip(after, before, strict=True))
+
+
+def test_a_margin_of_loading_is_of_all_that_is_loaded() -> None:
+    """A greater rank leaves less of what is on its way beside its states, but no less margin."""
+    plan = TrainingPlan(method="qlora", framework="axolotl", sequence_length=1)
+    memory = [of("openai/gpt-oss-20b").estimate(plan.changed(lora_rank=r)) for r in range(1, 256)]
+    assert (memory[0].phase, memory[-1].phase) == ("loading", "backward")
+    for least, most in pairwise(map(need, memory)):
+        assert least[0] <= most[0] and least[1] <= most[1]
 
 
 @settings(max_examples=80, deadline=None)

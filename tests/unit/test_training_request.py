@@ -9,6 +9,7 @@ import pytest
 from gpusizer.answers.training_request import TrainingRequest, plan_of
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.training.plan import TrainingPlan, with_precision
+from tests.each import each
 
 
 def test_defaults_are_visible() -> None:
@@ -19,8 +20,8 @@ def test_defaults_are_visible() -> None:
     assert request.plan == TrainingPlan()
 
 
-@pytest.mark.parametrize(
-    ("field", "value", "parsed"),
+@each(
+    "field, value, parsed",
     [
         ("method", "QLoRA", "qlora"),
         ("gradient_checkpointing", True, "full"),
@@ -41,8 +42,8 @@ def test_spellings(field: str, value: Any, parsed: Any) -> None:
     assert getattr(TrainingRequest.from_fields({field: value}).plan, field) == parsed
 
 
-@pytest.mark.parametrize(
-    ("field", "value", "reason"),
+@each(
+    "field, value, reason",
     [
         ("method", "magic", "not_one_of"),
         ("sequence_length", 0, "out_of_range"),

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from bench.measurements import load_profile
+from gpusizer.fit.speed.rate import Rate
 from gpusizer.gpus.costs import rent_usd_per_hour
 from gpusizer.training.fit import cost_of
 from gpusizer.training.memory import TrainingEstimator
 from gpusizer.training.plan import TrainingPlan
 from gpusizer.training.speed import (
-    TrainingRate,
     class_of,
     flops_per_token,
     link_bytes_per_second,
@@ -21,6 +21,7 @@ from gpusizer.training.speed import (
 )
 from gpusizer.training.stacks import find_stack
 from gpusizer.training.state import State
+from tests.each import each
 from tests.training_reports import CARDS, answer, llama_estimator, llama_shape
 
 
@@ -55,8 +56,8 @@ def test_traffic_by_hand() -> None:
     assert sent(state, sharded) == 0.75 * 3 * 2 * 8_030_261_248
 
 
-@pytest.mark.parametrize(
-    ("changes", "each"),
+@each(
+    "changes, each",
     [
         ({"sharding": "zero1"}, (2 + 2) / 8),  # gradients out and weights back, once in 8 steps
         ({"sharding": "zero2"}, 2 + 2 / 8),  # gradients in every step
@@ -125,7 +126,7 @@ def test_interconnect_counts() -> None:
 
 def test_money_by_hand() -> None:
     card = CARDS.find("rtx 4090")
-    cost = cost_of(card, 2, TrainingRate(500, 1000, 1500), 3_600_000, 0.15)
+    cost = cost_of(card, 2, Rate(500, 1000, 1500), 3_600_000, 0.15)
     assert cost.hours == 1
     assert cost.usd == pytest.approx(2 * (rent_usd_per_hour(card) or 0), rel=0.01)
     assert cost.energy_kwh == 0.9

@@ -21,10 +21,11 @@ from gpusizer.core.errors import (
 )
 from gpusizer.core.messages import Note
 from gpusizer.core.units import GB, GIB, MIB, format_count, format_gb, format_gib, significant
+from tests.each import each
 
 
-@pytest.mark.parametrize(
-    ("amount", "gb", "gib"),
+@each(
+    "amount, gb, gib",
     [
         (16_060_522_496, "16.1 GB", "15.0 GiB"),  # Llama-3.1-8B in BF16
         (688_574_839_360, "689 GB", "641 GiB"),  # DeepSeek-R1
@@ -52,8 +53,8 @@ def test_three_digits(value: float, shown: float) -> None:
     assert significant(value) == shown
 
 
-@pytest.mark.parametrize(
-    ("count", "text"),
+@each(
+    "count, text",
     [
         (8_030_261_248, "8.03B"),
         (684_489_845_504, "684B"),
@@ -121,7 +122,7 @@ def test_every_error_has_its_own_code() -> None:
     assert "internal" not in codes
 
 
-@pytest.mark.parametrize("error", ERRORS, ids=lambda error: error.__name__)
+@each("error", ERRORS)
 def test_exit_codes_tell_bad_questions_from_bad_repositories(error: type[GpusizerError]) -> None:
     expected = 2 if issubclass(error, InvalidRequest) else 3
     never_in_the_shell = (GpusizerError, ServerBusy, TooManyRequests, RequestTooLarge)

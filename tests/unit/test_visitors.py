@@ -11,6 +11,7 @@ from gpusizer.core.settings import Settings
 from gpusizer.ui.visitor_limits import QuestionCounter, is_question, refusal
 from gpusizer.ui.visitors import visitor_of
 from tests.coroutines import run_in_thread
+from tests.each import each
 
 
 def scope_of(
@@ -20,8 +21,8 @@ def scope_of(
     return {"type": "http", "client": (peer, 5000), "headers": headers, **more}
 
 
-@pytest.mark.parametrize(
-    ("proxies", "forwarded", "visitor"),
+@each(
+    "proxies, forwarded, visitor",
     [
         (0, (), "198.51.100.9"),
         (0, ("203.0.113.7",), "198.51.100.9"),
@@ -66,7 +67,7 @@ def test_a_signed_in_user_is_the_same_from_everywhere() -> None:
     assert one != visitor_of(scope_of("203.0.113.1", session=session("you")), 0)
 
 
-@pytest.mark.parametrize(
+@each(
     "value", [{}, {"oauth_info": None}, {"oauth_info": {"userinfo": []}}, session(""), session(7)]
 )
 def test_a_session_without_a_user(value: dict[str, Any]) -> None:
@@ -79,8 +80,8 @@ def test_a_token_is_nobody_before_the_hub_has_seen_it() -> None:
     assert visitor_of(scope, 0) == "address 198.51.100.9"
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "counts"),
+@each(
+    "method, path, counts",
     [
         ("GET", "/v1/size", True),
         ("HEAD", "/v1/size", True),
@@ -171,16 +172,14 @@ def test_the_refusal_is_a_typed_error_in_the_callers_language(
     assert word in text and "300" in text and '"detail":' in text
 
 
-@pytest.mark.parametrize(
-    ("value", "number"), [("", 300), ("off", None), ("0", None), ("7", 7), ("1000000", 10**6)]
-)
+@each("value, number", [("", 300), ("off", None), ("0", None), ("7", 7), ("1000000", 10**6)])
 def test_settings(value: str, number: int | None) -> None:
     settings = Settings.from_environment({"GPUSIZER_QUESTIONS_PER_MINUTE": value})
     assert settings.questions_per_minute == number
 
 
-@pytest.mark.parametrize("variable", ["GPUSIZER_QUESTIONS_PER_MINUTE", "GPUSIZER_TRUSTED_PROXIES"])
-@pytest.mark.parametrize("value", ["-1", "1.5", "many", "99999999"])
+@each("variable", ["GPUSIZER_QUESTIONS_PER_MINUTE", "GPUSIZER_TRUSTED_PROXIES"])
+@each("value", ["-1", "1.5", "many", "99999999"])
 def test_impossible_settings(variable: str, value: str) -> None:
     with pytest.raises(InvalidRequest):
         Settings.from_environment({variable: value})

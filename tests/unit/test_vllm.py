@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import pytest
-
 from gpusizer.core.byte_ranges import Provenance
 from gpusizer.core.units import GIB
+from gpusizer.memory.engines import Placement
 from gpusizer.memory.engines.bands import ResidualBand, band
 from gpusizer.memory.engines.vllm import version_defaults
 from gpusizer.memory.engines.vllm.eras import all_eras, era_of
 from gpusizer.memory.workload import Workload
-from tests.vllm_models import BIG, LLAMA_8B, NOW, VLLM, architecture
+from tests.each import each
+from tests.vllm_models import BIG, LLAMA_8B, NOW, VLLM
 
 
-@pytest.mark.parametrize(
-    ("version", "since", "generation"),
+@each(
+    "version, since, generation",
     [
         (None, (0, 29, 0), "V1"),
         ("nightly", (0, 29, 0), "V1"),
@@ -56,9 +56,8 @@ def test_defaults_follow_the_card_and_its_name() -> None:
     assert VLLM.utilization(Workload(engine_version="0.19")) == 0.90
     assert VLLM.utilization(Workload()) == 0.92
     assert VLLM.utilization(Workload(memory_utilization=0.5)) == 0.5
-    arch = architecture(LLAMA_8B)
     limits = {
-        c: version_defaults.limits_of(Workload(), arch, c, NOW)
+        c: version_defaults.limits_of(Placement(LLAMA_8B, device_class=c), NOW)
         for c in version_defaults.DEVICE_CLASSES
     }
     assert [(batch_limits.tokens, batch_limits.sequences) for batch_limits in limits.values()] == [
@@ -77,7 +76,7 @@ def test_defaults_follow_the_card_and_its_name() -> None:
 def test_a_prompt_is_one_step_for_the_first_scheduler() -> None:
     def of(context: int) -> version_defaults.BatchLimits:
         workload = Workload(context=context, concurrency=4)
-        return version_defaults.limits_of(workload, architecture(LLAMA_8B), 0, era_of("V0"))
+        return version_defaults.limits_of(Placement(LLAMA_8B, workload), era_of("V0"))
 
     assert of(29_000) == version_defaults.BatchLimits(29_000, 256, True)
     assert of(40_000) == version_defaults.BatchLimits(

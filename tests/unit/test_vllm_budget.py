@@ -5,14 +5,16 @@ from __future__ import annotations
 import pytest
 
 from gpusizer.core.units import GIB, MIB
-from gpusizer.fit.fit import Fitter, device_class_of, memory_of
+from gpusizer.fit.study import Study, device_class_of
+from gpusizer.fit.way import memory_of
 from gpusizer.gpus import load_catalogue
-from gpusizer.memory.engines import ENGINES, Split
+from gpusizer.memory.engines import ENGINES, Placement, Split
 from gpusizer.memory.quants import find_quant
 from gpusizer.memory.quants.native import native_quant
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile, build_profile
 from tests.builders import qwen3_moe
+from tests.fits import fit_on
 from tests.vllm_models import BIG, LLAMA_8B, VLLM, embedded
 
 
@@ -23,8 +25,8 @@ def test_the_share_is_of_the_total_that_pytorch_sees() -> None:
     assert memory_of(ENGINES["llama.cpp"], gpu) == 24576 * MIB
     workload = Workload(memory_utilization=0.9, enforce_eager=True)
     quant = native_quant(LLAMA_8B)
-    fitter = Fitter(LLAMA_8B, workload, [(quant, True)])
-    fit = fitter.fit_on(gpu, 1, quant, True, VLLM)
+    study = Study(LLAMA_8B, workload, [(quant, True)])
+    fit = fit_on(study, gpu, 1, quant, True, VLLM)
     assert fit is not None
     parts = fit.estimate.per_gpu
     taken = parts.weights.likely + parts.activations.likely + parts.overhead.likely
@@ -35,8 +37,8 @@ def sequence_of(profile: ModelProfile, version: str | None = None, **asked: str)
     """Cache of one sequence of 8,192 tokens of the checkpoint as stored."""
     workload = Workload(context=8192, engine_version=version, **asked)  # type: ignore[arg-type]
     quant = native_quant(profile)
-    fitter = Fitter(profile, workload, [(quant, True)])
-    return fitter.estimate(quant, True, VLLM, Split()).per_gpu.kv_cache.likely
+    study = Study(profile, workload, [(quant, True)])
+    return study.estimate(quant, True, VLLM, Split()).per_gpu.kv_cache.likely
 
 
 def test_a_checkpoint_may_say_that_its_cache_is_in_eight_bits() -> None:
@@ -52,16 +54,16 @@ def test_a_checkpoint_may_say_that_its_cache_is_in_eight_bits() -> None:
 def test_another_quantization_of_the_model_has_another_cache() -> None:
     profile = embedded("nvidia/Qwen3-8B-NVFP4")
     bf16 = find_quant("bf16")
-    fitter = Fitter(profile, Workload(context=8192), [(bf16, False)])
-    estimate = fitter.estimate(bf16, False, VLLM, Split())
+    study = Study(profile, Workload(context=8192), [(bf16, False)])
+    estimate = study.estimate(bf16, False, VLLM, Split())
     assert (estimate.kv_dtype, estimate.per_gpu.kv_cache.likely) == ("auto", 2 * 8192 * 73_728)
 
 
 def test_weights_in_fp32_have_an_fp32_cache_and_activations() -> None:
     """Llama 3.1 8B: 32 x 2 x 8 x 128 x 4 = 262,144 bytes a token; vLLM printed 262,163."""
-    fitter = Fitter(LLAMA_8B, Workload(context=8192), [])
+    study = Study(LLAMA_8B, Workload(context=8192), [])
     wide, narrow = (
-        fitter.estimate(find_quant(slug), False, VLLM, Split()) for slug in ("fp32", "bf16")
+        study.estimate(find_quant(slug), False, VLLM, Split()) for slug in ("fp32", "bf16")
     )
     assert wide.per_gpu.kv_cache.likely == 8192 * 262_144
     assert wide.per_gpu.activations.likely > narrow.per_gpu.activations.likely
@@ -71,8 +73,8 @@ def test_the_pool_is_what_the_share_leaves_whatever_lies_outside() -> None:
     """With all of an RTX 3090 asked for the CUDA context finds no room, but a pool is printed."""
     gpu = load_catalogue().find("RTX 3090")
     quant = native_quant(LLAMA_8B)
-    fitter = Fitter(LLAMA_8B, Workload(memory_utilization=1.0), [(quant, True)])
-    fit = fitter.fit_on(gpu, 1, quant, True, VLLM)
+    study = Study(LLAMA_8B, Workload(memory_utilization=1.0), [(quant, True)])
+    fit = fit_on(study, gpu, 1, quant, True, VLLM)
     assert fit is not None
     taken = fit.estimate.budgeted.likely - fit.estimate.per_gpu.kv_cache.likely
     assert fit.kv_pool_bytes == 24133 * MIB - taken
@@ -83,7 +85,7 @@ def test_the_pool_is_what_the_share_leaves_whatever_lies_outside() -> None:
 
 def inside_budget(model: ModelProfile, version: str, **more: object) -> int:
     workload = Workload(engine_version=version, **more)  # type: ignore[arg-type]
-    return VLLM.overhead(model, workload, Split(), BIG).inside.likely
+    return VLLM.overhead(Placement(model, workload, device_class=BIG)).inside.likely
 
 
 def graphs_in_budget(model: ModelProfile, version: str) -> int:
@@ -109,7 +111,7 @@ def test_buffers_for_nvlink_need_peers() -> None:
     def inside(name: str) -> float:
         card = device_class_of(VLLM, catalogue.find(name))
         eager = Workload(engine_version="0.19.0", enforce_eager=True)
-        return VLLM.overhead(LLAMA_8B, eager, Split(tensor=2), card).inside.likely / GIB
+        return VLLM.overhead(Placement(LLAMA_8B, eager, Split(2), card)).inside.likely / GIB
 
     assert inside("H100 SXM") == pytest.approx(2.08)
     assert inside("RTX PRO 6000") == inside("RTX 4090") == pytest.approx(0.5)

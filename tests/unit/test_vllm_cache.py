@@ -7,9 +7,8 @@ from dataclasses import replace
 import pytest
 
 from gpusizer.core.units import GIB
-from gpusizer.memory.engines import Split
+from gpusizer.memory.engines import Placement, Split
 from gpusizer.memory.engines.vllm import pages
-from gpusizer.memory.workload import Workload
 from gpusizer.model.architecture import Attention, LayerSpec
 from gpusizer.model.profile import build_profile
 from tests.builders import gemma3_1b
@@ -21,6 +20,7 @@ from tests.vllm_models import (
     architecture,
     embedded,
     hybrid,
+    placed,
     sequence,
 )
 
@@ -75,7 +75,7 @@ def test_recurrent_states_take_whole_pages(version: str, cached: bool, states: i
 def test_purely_recurrent_models_keep_their_states() -> None:
     arch = hybrid(LayerSpec(Attention.RECURRENT, 4, state_elements=1000, conv_elements=200))
     assert sequence(arch, 10) == sequence(arch, 10_000) == 4 * 1000 * 2
-    assert VLLM.longest_context(arch, Workload(), Split(), 0, 10**9) is None
+    assert VLLM.longest_context(placed(arch), 10**9) is None
 
 
 def test_latents_by_version_and_type() -> None:
@@ -104,7 +104,7 @@ def test_windows_that_vllm_does_not_know() -> None:
 
 
 def test_stages_cache_their_own_layers() -> None:
-    half = VLLM.sequence_bytes(architecture(LLAMA_8B), Workload(), Split(1, 2), 0, 8192)
+    half = VLLM.sequence_bytes(Placement(LLAMA_8B, split=Split(1, 2)), 8192)
     assert half * 2 == sequence(architecture(LLAMA_8B), 8192)
     assert len(pages.cache_of(architecture(LLAMA_8B), "auto", Split(1, 3), 2048, NOW)) == 3
 

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpusizer.fit.fit import Fitter
+from gpusizer.fit.study import Study
 from gpusizer.gpus import load_catalogue
-from gpusizer.memory.engines import Split
+from gpusizer.memory.engines import Placement, Split
 from gpusizer.memory.engines.vllm import version_defaults
 from gpusizer.memory.quants import find_quant
 from gpusizer.memory.weight_sizes import weight_sizes
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile, build_profile
 from tests.builders import llama
-from tests.vllm_models import MODELS, VLLM, architecture
+from tests.each import each
+from tests.vllm_models import MODELS, VLLM, architecture, load
 
 
 @settings(max_examples=80, deadline=None)
@@ -32,11 +32,10 @@ from tests.vllm_models import MODELS, VLLM, architecture
 def test_more_context_never_takes_less(
     model: ModelProfile, version: str | None, context: int, more: int, card: int, split: Split
 ) -> None:
-    workload = Workload(engine_version=version)
-    arch = model.architecture
-    per_gpu = VLLM.sequence_bytes(arch, workload, split, card, context)
-    assert VLLM.sequence_bytes(arch, workload, split, card, context + more) >= per_gpu
-    longest = VLLM.longest_context(arch, workload, split, card, per_gpu)
+    placement = Placement(model, Workload(engine_version=version), split, card)
+    per_gpu = VLLM.sequence_bytes(placement, context)
+    assert VLLM.sequence_bytes(placement, context + more) >= per_gpu
+    longest = VLLM.longest_context(placement, per_gpu)
     assert longest is not None
     assert longest >= min(context, architecture(model).max_context or context)
 
@@ -53,7 +52,7 @@ def test_more_bits_or_layers_or_fewer_gpus_never_take_less(
     def weights(slug: str, count: int, over: Split) -> int:
         profile = build_profile(llama(layers=count))
         sizes = weight_sizes(profile, find_quant(slug), native=False)
-        return VLLM.loader(profile, Workload())(sizes, over, 0, native=False).per_gpu.likely
+        return load(Placement(profile, split=over), sizes, native=False).per_gpu.likely
 
     amount = weights(quant, layers, split)
     assert weights("fp32", layers, split) >= amount
@@ -61,7 +60,7 @@ def test_more_bits_or_layers_or_fewer_gpus_never_take_less(
     assert weights(quant, layers, Split()) >= amount
 
 
-@pytest.mark.parametrize("model", MODELS, ids=lambda model: architecture(model).model_type)
+@each("model", MODELS)
 def test_a_bigger_card_never_holds_less(model: ModelProfile) -> None:
     """Over the catalogue's cards in order of memory, with the defaults vLLM has on each.
 
@@ -69,7 +68,7 @@ def test_a_bigger_card_never_holds_less(model: ModelProfile) -> None:
     of their size.
     """
     quant = find_quant("bf16")
-    fitter = Fitter(model, Workload(), [(quant, False)])
+    study = Study(model, Workload(), [(quant, False)])
     cards = sorted(
         {
             (g.device_memory_bytes, g.name)
@@ -81,11 +80,11 @@ def test_a_bigger_card_never_holds_less(model: ModelProfile) -> None:
         rooms = []
         for memory, name in cards:
             card = VLLM.device_class(memory, name)
-            memory_estimate = fitter.estimate(quant, False, VLLM, split, card)
+            memory_estimate = study.estimate(quant, False, VLLM, split, card)
             rooms.append(
                 (
-                    memory_estimate.headroom_bytes(memory),
-                    memory_estimate.headroom_bytes(memory, cautious=True),
+                    memory_estimate.spare(memory)[0],
+                    memory_estimate.spare(memory)[1],
                 )
             )
         for smaller, larger in pairwise(rooms):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from gpusizer.core.units import GIB
-from gpusizer.memory.engines import Split
+from gpusizer.memory.engines import Overhead, Placement, Split
 from gpusizer.memory.engines.vllm import runtime, version_defaults
 from gpusizer.memory.engines.vllm.eras import era_of
 from gpusizer.memory.quants.native import native_quant
@@ -26,6 +27,7 @@ from tests.vllm_models import (
     VLLM,
     architecture,
     embedded,
+    load,
     peak,
     sequence,
 )
@@ -42,7 +44,8 @@ def test_the_peak_is_the_sampler_or_a_step() -> None:
     assert peak(LLAMA_8B, BIG, engine_version="0.11.0", sampler="flashinfer") == pytest.approx(
         fast, abs=1
     )
-    open_question = VLLM.activations(LLAMA_8B, Workload(engine_version="0.11.0"), Split(), BIG)
+    asked = Workload(engine_version="0.11.0")
+    open_question = VLLM.activations(Placement(LLAMA_8B, asked, device_class=BIG))
     assert open_question.likely == pytest.approx(sorting, abs=1)  # where nobody said, PyTorch sorts
     assert open_question.low < fast  # and the band reaches down to FlashInfer
     few = peak(LLAMA_8B, BIG, max_num_seqs=8)
@@ -89,19 +92,20 @@ def test_experts_keep_their_workspace() -> None:
     )
 
 
+def overhead(card: int = 0, **asked: Any) -> Overhead:
+    return VLLM.overhead(Placement(LLAMA_8B, Workload(**asked), device_class=card))
+
+
 def test_graphs_follow_layers_and_sizes() -> None:
     assert [runtime.captured_sizes(n) for n in (1, 2, 8, 64, 256, 1024)] == [2, 3, 5, 19, 51, 51]
     arch, split = architecture(LLAMA_8B), Split()
     limits = version_defaults.BatchLimits(8192, 1024, True)
     whole = runtime.graph_bytes(arch, limits, split, era_of("0.19.0"))
     assert whole == pytest.approx((0.25 + 0.02 * 32) * GIB)
-    old, new = (
-        VLLM.overhead(LLAMA_8B, Workload(engine_version=v), split, BIG) for v in ("0.19", "0.25")
-    )
-    eager = VLLM.overhead(LLAMA_8B, Workload(enforce_eager=True), split, BIG)
+    old, new, turn = (overhead(BIG, engine_version=v) for v in ("0.19", "0.25", "0.20.0"))
+    eager = overhead(BIG, enforce_eager=True)
     assert old.outside.likely > new.outside.likely == eager.outside.likely
     assert new.inside.likely > eager.inside.likely == old.inside.likely
-    turn = VLLM.overhead(LLAMA_8B, Workload(engine_version="0.20.0"), split, BIG)
     assert turn.outside.likely == eager.outside.likely  # subtracted a release earlier than said
     assert turn.inside.likely - old.inside.likely == round(whole)
 
@@ -110,19 +114,14 @@ def test_amd_cards_hold_kernels_and_larger_graphs_outside_the_budget() -> None:
     arch, limits = architecture(LLAMA_8B), version_defaults.BatchLimits(2048, 256, True)
     graphs = runtime.graph_bytes(arch, limits, Split(), NOW, version_defaults.ROCM)
     assert graphs == pytest.approx(3.6 * (0.25 + 0.02 * 32) * GIB)
-    cuda, hip = (
-        VLLM.overhead(LLAMA_8B, Workload(), Split(), c) for c in (0, version_defaults.ROCM)
-    )
+    cuda, hip, eager = overhead(0), overhead(version_defaults.ROCM), overhead(enforce_eager=True)
     assert hip.inside.likely == round(0.25 * GIB) + round(0.5 * GIB) < hip.inside.high
-    assert hip.outside.likely - VLLM.overhead(
-        LLAMA_8B, Workload(enforce_eager=True), Split(), 0
-    ).outside.likely == round(graphs)
+    assert hip.outside.likely - eager.outside.likely == round(graphs)
     assert cuda.inside.likely > round(0.25 * GIB)
 
 
 def test_shared_memory_counts_what_the_host_takes() -> None:
-    eager = Workload(enforce_eager=True)
-    card, chip = (VLLM.overhead(LLAMA_8B, eager, Split(), c) for c in (0, version_defaults.UNIFIED))
+    card, chip = (overhead(c, enforce_eager=True) for c in (0, version_defaults.UNIFIED))
     assert chip.inside.likely - card.inside.likely == round(3.7 * GIB)
     assert chip.outside == card.outside
 
@@ -142,9 +141,8 @@ def test_draft_layers_and_text_only_change_weights() -> None:
     quant = native_quant(DEEPSEEK)
     sizes = weight_sizes(DEEPSEEK, quant, native=True)
 
-    def of(**workload: object) -> int:
-        load = VLLM.loader(DEEPSEEK, Workload(**workload))  # type: ignore[arg-type]
-        return load(sizes, Split(), 0, native=True).per_gpu.likely
+    def of(**asked: Any) -> int:
+        return load(Placement(DEEPSEEK, Workload(**asked)), sizes).per_gpu.likely
 
     draft = [g for g in DEEPSEEK.groups if g.part is Part.MTP]
     shared = sum(g.stored_bytes for g in draft if g.kind in (Kind.EMBEDDING, Kind.OUTPUT))
@@ -154,10 +152,9 @@ def test_draft_layers_and_text_only_change_weights() -> None:
     assert sequence(arch, 16, draft_tokens=1) == 16 * 62 * 576 * 2
     llava = embedded("ybelkada/llava-1.5-7b-hf-awq")
     towers = sum(g.stored_bytes for g in llava.groups if g.part in (Part.VISION, Part.PROJECTOR))
+    sizes = weight_sizes(llava, native_quant(llava), native=True)
     with_images, text = (
-        VLLM.loader(llava, Workload(text_only=only))(
-            weight_sizes(llava, native_quant(llava), native=True), Split(), 0, native=True
-        ).per_gpu.likely
+        load(Placement(llava, Workload(text_only=only)), sizes).per_gpu.likely
         for only in (False, True)
     )
     assert with_images - text == pytest.approx(towers, rel=0.01)

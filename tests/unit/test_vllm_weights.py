@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from gpusizer.core.units import GIB, MIB
-from gpusizer.memory.engines import ENGINES, Split
+from gpusizer.memory.engines import ENGINES, Placement, Split
 from gpusizer.memory.engines.vllm import extras, version_defaults
 from gpusizer.memory.engines.vllm.eras import era_of
 from gpusizer.memory.engines.vllm.weights import plan_of, rounded, stage_edges
@@ -17,15 +17,16 @@ from gpusizer.memory.weight_sizes import weight_sizes
 from gpusizer.memory.workload import Workload
 from gpusizer.model.architecture.rotary import Rotary
 from gpusizer.model.tensor_roles import Kind, Part
+from tests.each import each
 from tests.vllm_models import (
     BIG,
     DEEPSEEK,
     GPT_OSS,
     LLAMA_8B,
     MODELS,
-    VLLM,
     architecture,
     embedded,
+    load,
     loaded,
 )
 
@@ -88,12 +89,13 @@ def test_draft_layers_stay_on_disk_and_the_latent_is_absorbed() -> None:
 def test_mxfp4_experts_are_padded(version: str, card: int, split: int, share: float) -> None:
     sizes = weight_sizes(GPT_OSS, find_quant("mxfp4"), native=True)
     experts = 24 * 32 * 3 * 2880 * 2880 * 17 // 32
-    extra = extras.padding_bytes(GPT_OSS, sizes, Split(split), era_of(version), card)
+    placement = Placement(GPT_OSS, split=Split(split), device_class=card)
+    extra = extras.padding_bytes(placement, sizes, era_of(version))
     assert extra == pytest.approx(experts * (share - 1) / split, rel=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("rotary", "rows"),
+@each(
+    "rotary, rows",
     [
         (Rotary(128, 8192), 8192),
         (Rotary(128, 8192, "linear", 8.0), 65_536),
@@ -112,8 +114,7 @@ def test_rotary_tables(rotary: Rotary, rows: int) -> None:
 def test_weights_without_an_architecture_are_all_loaded() -> None:
     model = replace(LLAMA_8B, architecture=None)
     sizes = weight_sizes(model, find_quant("bf16"), native=True)
-    bytes_loaded = VLLM.loader(model, Workload())(sizes, Split(), 0, native=True)
-    assert bytes_loaded.per_gpu.likely == sizes.total
+    assert load(Placement(model), sizes).per_gpu.likely == sizes.total
 
 
 def test_every_group_is_part_of_one_allocation() -> None:
@@ -132,8 +133,8 @@ def test_draft_layers_are_divided_like_the_decoder() -> None:
     sizes = weight_sizes(DEEPSEEK, quant, native=True)
 
     def of(split: Split, drafts: int) -> int:
-        load = VLLM.loader(DEEPSEEK, Workload(draft_tokens=drafts))
-        return load(sizes, split, 0, native=True).per_gpu.likely
+        asked = Workload(draft_tokens=drafts)
+        return load(Placement(DEEPSEEK, asked, split), sizes).per_gpu.likely
 
     def added(split: Split) -> int:
         return of(split, 1) - of(split, 0)
@@ -160,7 +161,7 @@ def test_adapters_have_buffers_beside_every_linear() -> None:
         quant = native_quant(LLAMA_8B)
         sizes = weight_sizes(LLAMA_8B, quant, native=True)
         with_adapters, plain = (
-            VLLM.loader(LLAMA_8B, workload)(sizes, split, 0, native=True).per_gpu.likely
+            load(Placement(LLAMA_8B, workload, split), sizes).per_gpu.likely
             for workload in (Workload(max_loras=1, **more), Workload())
         )
         return with_adapters - plain
@@ -177,8 +178,8 @@ def test_images_features_that_enter_the_first_layers_have_buffers() -> None:
     sizes = weight_sizes(model, quant, native=True)
 
     def on_one_gpu(engine: str, **asked: int) -> int:
-        load = ENGINES[engine].loader(model, Workload(**asked))  # type: ignore[arg-type]
-        return load(sizes, Split(), BIG, native=True).per_gpu.likely
+        placement = Placement(model, Workload(**asked), device_class=BIG)  # type: ignore[arg-type]
+        return load(placement, sizes, ENGINES[engine]).per_gpu.likely
 
     whole = 3 * 8192 * 2048 * 2
     assert on_one_gpu("vllm") - on_one_gpu("sglang") == whole
@@ -188,9 +189,8 @@ def test_images_features_that_enter_the_first_layers_have_buffers() -> None:
 def test_hips_libraries_lie_beside_the_weights() -> None:
     """Qwen2.5-7B on an AMD card of 64 GB: 14.25 GiB of weights, 14.37 printed."""
     sizes = weight_sizes(LLAMA_8B, native_quant(LLAMA_8B), native=True)
-    load = VLLM.loader(LLAMA_8B, Workload())
     hip, cuda = (
-        load(sizes, Split(), card, native=True).per_gpu.likely
+        load(Placement(LLAMA_8B, device_class=card), sizes).per_gpu.likely
         for card in (version_defaults.ROCM, 0)
     )
     assert hip - cuda == int(0.1 * GIB)

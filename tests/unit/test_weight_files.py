@@ -10,6 +10,7 @@ from gpusizer.core.errors import NoWeights
 from scrapers.weight_files import Selection, select_weights, uncounted, weight_format
 from scrapers.weight_sets import RepoFile, is_complete
 from tests.counting import steps_of
+from tests.each import each
 
 
 def files(*paths: str) -> list[RepoFile]:
@@ -100,7 +101,7 @@ ROOTS: dict[str, tuple[list[str], str | None, list[str]]] = {
 }
 
 
-@pytest.mark.parametrize("name", ROOTS)
+@each("name", ROOTS)
 def test_root(name: str) -> None:
     paths, index, counted = ROOTS[name]
     selection = select(*paths)
@@ -261,7 +262,7 @@ PICKLES: dict[str, tuple[list[str], str, str, list[str]]] = {
 }
 
 
-@pytest.mark.parametrize("name", PICKLES)
+@each("name", PICKLES)
 def test_pickles(name: str) -> None:
     paths, form, component, counted = PICKLES[name]
     selection = select(*paths)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from gpusizer.answers.figures.shapes import Capacity, Curve, Point, Stack, StackPart
-from gpusizer.answers.report import EstimateRow, Report
-from gpusizer.fit.fit import Fitter
+from gpusizer.answers.report import EstimateRow
+from gpusizer.fit.study import Study
 from gpusizer.gpus import Gpu
 from gpusizer.memory.estimate import MemoryEstimate
 
@@ -59,30 +58,29 @@ def context_points(longest: int) -> tuple[int, ...]:
     return tuple(sorted({1, *eighths, *halvings} - {0}))
 
 
-def context_curves(report: Report, rows: Sequence[EstimateRow]) -> tuple[Curve, ...]:
+def context_curves(study: Study, rows: Sequence[EstimateRow]) -> tuple[Curve, ...]:
     """Total bytes of each row up to the longest context, by the estimate itself at every point.
 
     None for models without a context, such as pipelines that make pictures.
     """
-    profile, workload = report.profile, report.workload
+    profile, workload = study.profile, study.workload
     if profile.architecture is None or profile.format == "diffusers" or not rows:
         return ()
     longest = profile.max_context or workload.context * _UNKNOWN_LONGEST
     estimates = [row.estimate for row in rows]
-    fitter = Fitter(profile, workload, [(e.quant, e.native) for e in estimates])
     places = context_points(longest)
-    fitters = [fitter.for_workload(replace(workload, context=tokens)) for tokens in places]
+    studies = [study.under(context=tokens) for tokens in places]
     return tuple(
         Curve(
-            tuple(Point(x, _total(at, estimate)) for x, at in zip(places, fitters, strict=True)),
+            tuple(Point(x, _total(at, estimate)) for x, at in zip(places, studies, strict=True)),
             f"{estimate.quant.name} · {estimate.engine.name}",
         )
         for estimate in estimates
     )
 
 
-def _total(fitter: Fitter, like: MemoryEstimate) -> int:
-    estimate = fitter.estimate(like.quant, like.native, like.engine, like.split, like.device_class)
+def _total(study: Study, like: MemoryEstimate) -> int:
+    estimate = study.estimate(like.quant, like.native, like.engine, like.split, like.device_class)
     return estimate.all_gpus.total.likely
 
 

@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from gpusizer.answers.figures.loss_points import LossPoint, loss_points
 from gpusizer.answers.figures.memory import capacities, context_curves, few_levels, stacks
 from gpusizer.answers.figures.prices import PriceSpeed, price_speed
 from gpusizer.answers.figures.shapes import Capacity, Curve, Stack
 from gpusizer.answers.figures.users import UserSpeed, user_speeds
 from gpusizer.answers.report import EstimateRow, Report
 from gpusizer.fit.fit import Fit
+from gpusizer.fit.study import Study
 from gpusizer.gpus import Gpu
 
 
 @dataclass(frozen=True, slots=True)
 class Pictures:
-    """Memory by quantization and context against what GPUs hold; prices and users against speed."""
+    """Memory by quantization and context against what GPUs hold; loss against memory; prices and
+    users against speed."""
 
     context: int
     concurrency: int
@@ -25,9 +28,11 @@ class Pictures:
     capacities: tuple[Capacity, ...]
     prices: tuple[PriceSpeed, ...]
     users: tuple[UserSpeed, ...] = ()
+    losses: tuple[LossPoint, ...] = ()
 
 
 def pictures_of(
+    study: Study,
     report: Report,
     shown: Sequence[EstimateRow],
     boards: Iterable[tuple[Gpu, int]],
@@ -41,8 +46,9 @@ def pictures_of(
         context=report.workload.context,
         concurrency=report.workload.concurrency,
         stacks=stacks(shown),
-        curves=context_curves(report, few_levels(report.estimates)),
+        curves=context_curves(study, few_levels(report.estimates)),
         capacities=capacities(boards),
         prices=(price_speed(report.ranking, "buy"), price_speed(report.ranking, "rent")),
         users=user_speeds(report, fits),
+        losses=loss_points(report.estimates),
     )

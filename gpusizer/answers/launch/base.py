@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from gpusizer.core.errors import InvalidModelId
 from gpusizer.core.messages import Note
-from gpusizer.fit.fit import Fit, room_on
+from gpusizer.fit.fit import Fit
 from gpusizer.fit.parallelism.platforms import setup_of
+from gpusizer.fit.way import room_on
 from gpusizer.hub.model_ref import check_revision, is_repo_id
 from gpusizer.memory.engines import Split
 from gpusizer.memory.kv_cache import ALIASES
@@ -32,7 +33,10 @@ _SIXTEEN_BITS = frozenset({"f16", "bf16"})
 
 @dataclass(frozen=True, slots=True)
 class LaunchCommand:
-    """A command or snippet ready to paste, and notes for its reader, as codes."""
+    """A command or snippet that runs the plan as it is, and notes for its reader, as codes.
+
+    Where none does, `text` is "" and the notes say why.
+    """
 
     engine: str
     text: str
@@ -70,6 +74,8 @@ class LaunchPlan:
             for; None where no option sets them.
         nodes: machines that the GPUs are in.
         draft: a second model that guesses tokens, None where the engine runs none.
+        cpu_experts: layers, from the first, whose routed experts stay in system memory.
+        tensor_split: parts by which layers are dealt out to unlike devices, () for llama.cpp's own.
     """
 
     repo_id: str
@@ -88,6 +94,8 @@ class LaunchPlan:
     step_tokens: int | None = None
     nodes: int = 1
     draft: LaunchDraft | None = None
+    cpu_experts: int = 0
+    tensor_split: tuple[int, ...] = ()
 
     @classmethod
     def of(cls, profile: ModelProfile, fit: Fit, workload: Workload) -> LaunchPlan:
@@ -98,7 +106,15 @@ class LaunchPlan:
         if not is_repo_id(profile.repo_id):
             raise InvalidModelId(value=profile.repo_id[:120], reason="characters")
         revision = None if profile.revision == "main" else check_revision(profile.revision)
-        estimate = fit.estimate
+        estimate, arranged = fit.estimate, fit.way.arranged
+        cpu_experts = 0
+        tensor_split: tuple[int, ...] = ()
+        if arranged is not None:
+            if fit.way.in_part and arranged.how.gpu_layers < arranged.of_layers:
+                workload = replace(workload, gpu_layers=arranged.how.gpu_layers)
+            cpu_experts = arranged.how.cpu_experts
+            several = len(fit.machine.gpus) > 1 and not arranged.default
+            tensor_split = arranged.how.split if several else ()
         return cls(
             repo_id=profile.repo_id,
             revision=revision,
@@ -113,11 +129,11 @@ class LaunchPlan:
             split=estimate.split,
             utilization=room_on(fit.gpu, estimate).utilization,
             workload=workload,
-            step_tokens=estimate.engine.step_tokens(
-                profile.architecture, workload, estimate.device_class
-            ),
+            step_tokens=estimate.engine.step_tokens(estimate.placement),
             nodes=setup_of(fit.gpu, fit.count).nodes,
             draft=_draft_of(profile, fit),
+            cpu_experts=cpu_experts,
+            tensor_split=tensor_split,
         )
 
     @property

@@ -14,20 +14,14 @@ from gpusizer.answers.launch.base import (
     LaunchCommand,
     LaunchPlan,
     command,
-    no_revision,
     number,
     one_node,
     only,
 )
+from gpusizer.answers.launch.gguf_files import GgufFiles, draft_file, gguf_files
 from gpusizer.core.messages import Note
 from gpusizer.memory.kv_cache import llama_cpp_types
 from gpusizer.model.profile import DraftMethod
-
-GGUF_REPOSITORY = "OWNER/NAME-GGUF"
-"""Placeholder in a command for a repository that the reader has to choose."""
-
-DRAFT_REPOSITORY = "OWNER/DRAFT-GGUF"
-"""The same for that of a draft model."""
 
 _ALL_LAYERS = "all"
 _SPEC_TYPES: Mapping[DraftMethod, str] = {
@@ -40,15 +34,18 @@ _SPEC_TYPES: Mapping[DraftMethod, str] = {
 def launch(plan: LaunchPlan) -> LaunchCommand:
     """Return a command that starts an OpenAI-compatible server on port 8080."""
     load = plan.workload
-    repo, notes = gguf_repository(plan)
+    files = gguf_files(plan)
     cache, untold = _cache(plan)
-    speculation, unconverted = _speculation(plan)
+    speculation, made, unconverted = _speculation(plan)
     layers = _ALL_LAYERS if load.gpu_layers is None else str(load.gpu_layers)
     flags = [
+        *only(files.projector, "--mmproj", files.projector),
         ("--ctx-size", str(plan.total_context)),
         ("--parallel", str(load.concurrency)),
         ("--gpu-layers", layers),
         *only(load.cpu_moe, "--cpu-moe"),
+        *number("--n-cpu-moe", plan.cpu_experts or None),
+        *only(plan.tensor_split, "--tensor-split", ",".join(map(str, plan.tensor_split))),
         *only(load.text_only, "--no-mmproj"),
         *only(plan.split.gpus > 1, "--split-mode", "layer"),
         ("--flash-attn", "on" if load.flash_attention else "off"),
@@ -58,43 +55,40 @@ def launch(plan: LaunchPlan) -> LaunchCommand:
         *number("--batch-size", load.batch_size),
         *number("--ubatch-size", load.ubatch_size),
     ]
-    text = command(("llama-server", "-hf", f"{repo}:{plan.gguf_tag}"), flags)
-    return LaunchCommand(
-        plan.engine, text, "bash", (*notes, *unconverted, *untold, *one_node(plan))
-    )
+    served = command(("llama-server", *source_of(plan, files)), flags)
+    lines = (*files.made_by, *made, served)
+    notes = (*files.notes, *unconverted, *untold, *one_node(plan))
+    return LaunchCommand(plan.engine, "\n".join(lines), "bash", notes)
 
 
-def _speculation(plan: LaunchPlan) -> tuple[list[Flag], tuple[Note, ...]]:
-    """Return who guesses tokens, on the GPUs all of it, and a note where the draft's repository
-    holds no GGUF file."""
+def source_of(plan: LaunchPlan, files: GgufFiles) -> Flag:
+    """Return the option of llama.cpp's programs that names what they load."""
+    if files.repo:
+        return ("-hf", f"{files.repo}:{plan.gguf_tag}")
+    return ("-m", files.file)
+
+
+def _speculation(plan: LaunchPlan) -> tuple[list[Flag], tuple[str, ...], tuple[Note, ...]]:
+    """Return who guesses tokens, on the GPUs all of it, what makes the draft's file where its
+    repository holds none, and a note where nothing does."""
     draft = plan.draft
     if draft is None:
-        return only(plan.workload.draft_tokens, "--spec-type", "draft-mtp"), ()
-    repo = draft.repo_id
-    notes: tuple[Note, ...] = ()
+        return only(plan.workload.draft_tokens, "--spec-type", "draft-mtp"), (), ()
+    made: tuple[str, ...] = ()
+    source: Flag = ("--spec-draft-hf", draft.repo_id)
     if draft.format != "gguf":
-        repo = DRAFT_REPOSITORY
-        notes = (Note("launch_needs_gguf", repo_id=draft.repo_id, quant="F16"),)
+        if draft.method != "draft_model":  # the converter knows whole models alone
+            return [], (), (Note("launch_needs_gguf", repo_id=draft.repo_id, quant="F16"),)
+        line, file = draft_file(draft.repo_id)
+        made, source = (line,), ("--model-draft", file)
     elif draft.variant:
-        repo = f"{repo}:{draft.variant}"
+        source = ("--spec-draft-hf", f"{draft.repo_id}:{draft.variant}")
     flags: list[Flag] = [
-        ("--spec-draft-hf", repo),
+        source,
         ("--spec-draft-ngl", _ALL_LAYERS),
         ("--spec-type", _SPEC_TYPES[draft.method]),
     ]
-    return flags, notes
-
-
-def gguf_repository(plan: LaunchPlan) -> tuple[str, tuple[Note, ...]]:
-    """Return the repository when it holds GGUF files, else a placeholder and a note.
-
-    Commands name no revision: llama.cpp downloads from `/resolve/main/`, and the word after the
-    colon in Ollama's names is a quantization (huggingface.co/docs/hub/ollama).
-    """
-    if plan.format == "gguf":
-        return plan.repo_id, no_revision(plan)
-    needed = Note("launch_needs_gguf", repo_id=plan.repo_id, quant=plan.gguf_tag)
-    return GGUF_REPOSITORY, (needed, *no_revision(plan))
+    return flags, made, ()
 
 
 def _cache(plan: LaunchPlan) -> tuple[list[Flag], tuple[Note, ...]]:

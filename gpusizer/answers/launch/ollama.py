@@ -10,7 +10,7 @@ from __future__ import annotations
 import shlex
 
 from gpusizer.answers.launch.base import LaunchCommand, LaunchPlan, one_node
-from gpusizer.answers.launch.llama_cpp import gguf_repository
+from gpusizer.answers.launch.gguf_files import gguf_files
 from gpusizer.core.messages import Note
 from gpusizer.memory.kv_cache import ALIASES
 
@@ -23,8 +23,9 @@ def launch(plan: LaunchPlan) -> LaunchCommand:
     The server must not be running already.
     """
     load = plan.workload
-    repo, notes = gguf_repository(plan)
-    model = f"hf.co/{repo}:{plan.gguf_tag}"
+    files = gguf_files(plan)
+    notes = files.notes
+    model = f"hf.co/{files.repo}:{plan.gguf_tag}" if files.repo else f"./{files.file}"
     kind = ALIASES.get(load.kv_dtype, load.kv_dtype)
     variables = [
         f"OLLAMA_CONTEXT_LENGTH={load.context}",
@@ -37,16 +38,18 @@ def launch(plan: LaunchPlan) -> LaunchCommand:
         variables.append(f"OLLAMA_KV_CACHE_TYPE={kind}")
     if load.cpu_moe:
         notes += (Note("launch_no_flag", engine=plan.engine, setting="cpu_moe"),)
-    lines = [f"{' '.join(variables)} ollama serve &", *_run(plan, model)]
+    lines = [*files.made_by, f"{' '.join(variables)} ollama serve &", *_run(plan, model)]
     return LaunchCommand(plan.engine, "\n".join(lines), "bash", (*notes, *one_node(plan)))
 
 
 def _run(plan: LaunchPlan, model: str) -> list[str]:
-    """Return the lines that run the model, with a Modelfile where layers stay in system memory."""
+    """Return the lines that run the model, with a Modelfile for a file that was made here, and for
+    layers in system memory."""
     layers = plan.workload.gpu_layers
-    if layers is None:
+    made = model.startswith("./")
+    if layers is None and not made:
         return [shlex.join(("ollama", "run", model))]
-    settings = (f"FROM {model}", f"PARAMETER num_gpu {layers}")
+    settings = [f"FROM {model}", *([] if layers is None else [f"PARAMETER num_gpu {layers}"])]
     name = plan.repo_id.rpartition("/")[2].lower()
     return [
         shlex.join(("printf", "%s\\n", *settings)) + " > Modelfile",

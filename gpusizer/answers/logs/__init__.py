@@ -1,4 +1,4 @@
-"""Start-up logs of inference engines: their readings, and the errors of predictions."""
+"""What engines print when they start and when they are measured, and the errors of predictions."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from gpusizer.answers.logs.parsed import ParsedLog
 from gpusizer.answers.logs.prediction import predictor
 from gpusizer.answers.sizer import Sizer
 from gpusizer.core.errors import InvalidRequest, ModelUnreadable
-from gpusizer.core.messages import Note, Say
+from gpusizer.core.messages import Note, Say, note_json
 
 Json = dict[str, Any]
 _NAMES = ("model", "gguf_repo", "repo")
@@ -41,7 +41,7 @@ class LogCheck:
             "model": self.model,
             "comparison": self.comparison.to_json() if self.comparison else None,
             "issue": self.issue.to_json() if self.issue else None,
-            "notes": [_note_json(note, say) for note in self.notes],
+            "notes": [note_json(note, say) if say else note.to_json() for note in self.notes],
         }
 
 
@@ -74,8 +74,3 @@ def check(sizer: Sizer, text: str, model: str = "", *, gpu: str = "") -> LogChec
     notes += comparison.prediction.notes
     issue = issue_of(parsed, comparison)
     return LogCheck(parsed, named, comparison, issue, tuple(notes))
-
-
-def _note_json(note: Note, say: Say | None) -> Json:
-    document = note.to_json()
-    return document if say is None else {**document, "message": say(note)}

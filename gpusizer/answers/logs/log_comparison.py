@@ -22,6 +22,10 @@ class Predicted:
     low: float
     high: float
 
+    def over(self, parts: float, name: str) -> Predicted:
+        """How many parts of one size the amount has."""
+        return Predicted(name, self.likely / parts, self.low / parts, self.high / parts)
+
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
@@ -85,7 +89,7 @@ class ComparedAmount:
 
     def to_json(self) -> dict[str, Any]:
         """JSON object with the error."""
-        return {**asdict(self), "lines": list(self.lines), "error": round(self.error, 6)}
+        return {**asdict(self), "error": round(self.error, 6)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,26 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from types import ModuleType
 
-from gpusizer.answers.logs import llama_cpp_log as llama_cpp
-from gpusizer.answers.logs import ollama_log as ollama
-from gpusizer.answers.logs import sglang_log as sglang
-from gpusizer.answers.logs import vllm_log as vllm
 from gpusizer.answers.logs.lines import Line, read_text
 from gpusizer.answers.logs.parsed import LogReading, ParsedLog
-from gpusizer.answers.logs.rules import FACTS, MEASURED, LogRule
+from gpusizer.answers.logs.rules import ENGINE_LOGS, EngineLog, LogRule, is_amount, is_fact
 from gpusizer.core.errors import InvalidRequest
-
-ENGINES: Mapping[str, ModuleType] = {
-    "vllm": vllm,
-    "sglang": sglang,
-    "ollama": ollama,
-    "llama.cpp": llama_cpp,
-}
-"""Engine -> module with SIGNATURES, BEGINS and RULES. Ollama before the llama.cpp inside it."""
 
 _LATER_WINS = frozenset({"outcome", "engine_version"})
 _MAX_SUMMED_LINES = 32  # lines that a sum names; an engine prints fewer
@@ -37,10 +24,9 @@ class _Load:
     ranks: set[str] = field(default_factory=set)
 
     def take(self, reading: LogReading, rule: LogRule) -> None:
-        if reading.name not in MEASURED:
-            # The first value of a fact counts, and the last of a setting, which the engine has
-            # resolved.
-            if reading.name not in self.values or not _is_first(reading.name):
+        if not is_amount(reading.name):
+            first_wins = is_fact(reading.name) and reading.name not in _LATER_WINS
+            if reading.name not in self.values or not first_wins:
                 self.values[reading.name] = reading
             return
         key = (reading.name, reading.device)
@@ -65,28 +51,29 @@ def parse_log(text: str) -> ParsedLog:
     """
     read = read_text(text)
     candidates = []
-    for place, (engine, module) in enumerate(ENGINES.items()):
-        if any(word in text for word in module.SIGNATURES):
-            parsed = _parse(engine, module, read.lines)
-            score = 10 * len(parsed.measured) + len(parsed.settings) + len(parsed.facts)
-            candidates.append((score, -place, parsed))
-    best = max(candidates, key=lambda candidate: candidate[:2], default=None)
-    if best is None or not (best[2].measured or best[2].settings):
+    for engine, log in ENGINE_LOGS.items():
+        if any(word in text for word in log.signatures):
+            candidates.append(_parse(engine, log, read.lines))
+    best = max(candidates, key=_recognised, default=None)
+    if best is None or not (best.measured or best.settings):
         raise InvalidRequest(field="log", value="", reason="no_start_up_log")
-    return replace(best[2], lines_read=len(read.lines), cut=read.cut)
+    return replace(best, lines_read=len(read.lines), cut=read.cut)
 
 
-def _parse(engine: str, module: ModuleType, lines: Sequence[Line]) -> ParsedLog:
-    rules: tuple[LogRule, ...] = module.RULES
-    begins: tuple[str, ...] = module.BEGINS
+def _recognised(parsed: ParsedLog) -> int:
+    """How much of the text an engine's rules explain."""
+    return 10 * len(parsed.measured) + len(parsed.settings) + len(parsed.facts)
+
+
+def _parse(engine: str, log: EngineLog, lines: Sequence[Line]) -> ParsedLog:
     preamble = _Load()
     loads = [preamble]
     for line in lines:
-        if any(word in line.text for word in begins):
+        if any(word in line.text for word in log.begins):
             if loads[-1] is preamble or line.rank in loads[-1].ranks:
                 loads.append(_Load())
             loads[-1].ranks.add(line.rank)
-        for rule in rules:
+        for rule in log.rules:
             if rule.word in line.text:  # most lines contain no word of any rule
                 for reading in rule.read(line):
                     loads[-1].take(reading, rule)
@@ -94,20 +81,14 @@ def _parse(engine: str, module: ModuleType, lines: Sequence[Line]) -> ParsedLog:
     chosen = max(reversed(starts), key=lambda load: load.weight)
     values = {**preamble.values, **chosen.values}
     amounts = {**preamble.amounts, **chosen.amounts}
-    return _finished(engine, values, amounts.values(), len(starts))
-
-
-def _finished(
-    engine: str, values: Mapping[str, LogReading], amounts: Iterable[LogReading], loads: int
-) -> ParsedLog:
-    measured = _FINISH.get(engine, tuple)(amounts)
-    facts = tuple(r for name, r in values.items() if name in FACTS)
-    settings = tuple(r for name, r in values.items() if name not in FACTS)
-    return ParsedLog(engine, facts, settings, measured, 0, loads=loads)
-
-
-def _is_first(name: str) -> bool:
-    return name in FACTS and name not in _LATER_WINS
+    return ParsedLog(
+        engine=engine,
+        facts=tuple(reading for name, reading in values.items() if is_fact(name)),
+        settings=tuple(reading for name, reading in values.items() if not is_fact(name)),
+        measured=_FINISH.get(engine, tuple)(amounts.values()),
+        lines_read=0,
+        loads=len(starts),
+    )
 
 
 def _sum(first: LogReading, second: LogReading) -> LogReading:

@@ -89,12 +89,7 @@ class ParsedLog:
 
     def to_json(self) -> dict[str, Any]:
         """JSON object."""
-        data = asdict(self)
-        for section in ("facts", "settings", "measured"):
-            for reading in data[section]:
-                reading["lines"] = list(reading["lines"])
-            data[section] = list(data[section])
-        return data
+        return asdict(self)
 
 
 def is_host(device: str) -> bool:

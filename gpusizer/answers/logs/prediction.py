@@ -6,6 +6,7 @@ of exactly the memory the engine saw, the checkpoint as stored, no candidate lef
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from gpusizer.answers.logs.log_comparison import Predict, Predicted, Prediction
@@ -14,13 +15,18 @@ from gpusizer.answers.request import NATIVE_QUANT, SizeRequest
 from gpusizer.answers.selection import select_quants
 from gpusizer.answers.sizer import Sizer
 from gpusizer.core.byte_ranges import Amount
-from gpusizer.core.errors import UnknownGpu, UnknownQuant
+from gpusizer.core.errors import UnknownQuant
 from gpusizer.core.messages import Note
-from gpusizer.fit.fit import Fit, Fitter, device_class_of, memory_of
+from gpusizer.fit.fit import Fit
+from gpusizer.fit.machine import Machine
+from gpusizer.fit.study import QuantPair, Study
+from gpusizer.fit.way import memory_of
+from gpusizer.fit.ways import whole_way
 from gpusizer.gpus import Catalogue, Gpu
 from gpusizer.memory.engines import Split, find_engine
-from gpusizer.memory.engines.llama_cpp import CUDA, METAL, ROCM, SYCL, VULKAN
-from gpusizer.memory.quants import Quant, find_quant
+from gpusizer.memory.engines.base import cache_bytes
+from gpusizer.memory.engines.llama_cpp import BACKEND_CLASSES
+from gpusizer.memory.quants import find_quant
 from gpusizer.memory.quants.table import as_published
 from gpusizer.memory.workload import Workload
 from gpusizer.model.architecture import Attention
@@ -31,7 +37,6 @@ from gpusizer.model.tensor_roles import Part
 _ANY_GPU = "h100-sxm-80gb"
 _CONVERTED = {"fp8": "fp8", "bitsandbytes": "bnb-nf4"}  # vLLM and SGLang, while loading
 _ANY_QUANT = "gguf-f16"  # cache and compute buffers do not depend on it
-_BACKENDS = {"CUDA": CUDA, "ROCm": ROCM, "SYCL": SYCL, "Metal": METAL, "Vulkan": VULKAN}
 _TEXT = (Part.TEXT, Part.MTP, Part.ENCODER)  # GGUF keeps towers in a file of their own
 _GROWS_EVENLY = {Attention.FULL, Attention.MLA, Attention.NONE, Attention.CROSS}
 
@@ -58,92 +63,78 @@ def _serving(
     request: LogRequest, profile: ModelProfile, workload: Workload, catalogue: Catalogue
 ) -> Prediction:
     native = request.quantization not in _CONVERTED or profile.quantization is not None
-    quant = _stored(profile) if native else find_quant(_CONVERTED[request.quantization])
-    gpu, notes = _card(request, catalogue)
-    fitter = Fitter(profile, workload, [(quant, native)])
-    engine = find_engine(request.engine)
+    quant = _stored(profile)[0] if native else find_quant(_CONVERTED[request.quantization])
+    named = request.gpu_in(catalogue)
+    study = Study(profile, workload, [(quant, native)])
     split = Split(workload.tensor_parallel or 1, workload.pipeline_parallel or 1)
-    estimate = fitter.estimate(quant, native, engine, split, device_class_of(engine, gpu))
-    fit = fitter.fit(gpu, split.gpus, estimate)
-    has_memory = request.memory_bytes is not None or not notes
-    if has_memory and "memory_utilization" not in request.fields:
-        notes = (*notes, Note("log_default_utilization", share=estimate.utilization))
+    machine = Machine.of(_card(request, catalogue), split.gpus)
+    way = whole_way(study, machine, quant, native, find_engine(request.engine), split=split)
+    assert way is not None  # the log states how the model is divided
+    fit = Fit.of(study, way)
+    knows_memory = named is not None or request.memory_bytes is not None
+    notes = [] if named else [Note("log_gpu_unknown", value=request.gpu or "—")]
+    if knows_memory and workload.memory_utilization is None:
+        notes.append(Note("log_default_utilization", share=fit.estimate.utilization))
+    amounts = [*_serving_amounts(study, fit), *(_pool_amounts(fit) if knows_memory else ())]
     return Prediction(
         repo=profile.repo_id,
         quant=quant.slug,
         native=native,
-        gpu=gpu.slug if not notes or notes[0].code != "log_gpu_unknown" else "",
-        even=_even(profile),
-        amounts=_serving_amounts(fitter, fit, pool=has_memory),
-        notes=notes,
+        gpu=named.slug if named else "",
+        even=grows_evenly(profile),
+        amounts=tuple(amounts),
+        notes=tuple(notes),
     )
 
 
-def _serving_amounts(fitter: Fitter, fit: Fit, *, pool: bool) -> tuple[Predicted, ...]:
-    """Amounts per GPU; the pool and its capacity only where the card's memory is known."""
-    estimate = fit.estimate
-    per_gpu, engine, workload = estimate.per_gpu, estimate.engine, fitter.workload
+def _card(request: LogRequest, catalogue: Catalogue) -> Gpu:
+    """One device of the card, with the memory that the log states; an unknown one has no other."""
+    gpu = request.gpu_in(catalogue)
+    if gpu is not None and request.memory_bytes is None:
+        memory, torch_memory = gpu.device_memory_bytes, gpu.device_torch_memory_bytes
+    else:
+        memory = torch_memory = request.memory_bytes or 0
+    gpu = gpu or catalogue.find(_ANY_GPU)
+    return replace(gpu, memory_bytes=memory, torch_memory_bytes=torch_memory, devices_per_board=1)
+
+
+def _serving_amounts(study: Study, fit: Fit) -> Iterator[Predicted]:
+    """Amounts per GPU that do not depend on its memory."""
+    estimate, workload = fit.estimate, study.workload
+    per_gpu, engine, placement = estimate.per_gpu, estimate.engine, estimate.placement
     eager, captured = (
-        engine.overhead(
-            fitter.profile,
-            replace(workload, enforce_eager=enforced),
-            estimate.split,
-            estimate.device_class,
-        )
+        engine.overhead(replace(placement, workload=replace(workload, enforce_eager=enforced)))
         for enforced in (True, False)
     )
-    graphs = (captured.inside + captured.outside).likely - (eager.inside + eager.outside).likely
-    block = engine.kv_cell_multiple
-    sequence = per_gpu.kv_cache.likely
-    amounts = [
-        _of("weights", per_gpu.weights),
-        _of("weights_and_non_torch", per_gpu.weights + eager.inside),
-        _of("activations", per_gpu.activations),
-        _of("non_torch", eager.inside),
-        _exact("kv_per_token", sequence / (-(-workload.context // block) * block)),
-        _exact("kv_per_sequence", sequence),
-    ]
+    sequence, cells = per_gpu.kv_cache.likely, engine.kv_cell_multiple
+    yield _of("weights", per_gpu.weights)
+    yield _of("weights_and_non_torch", per_gpu.weights + eager.inside)
+    yield _of("activations", per_gpu.activations)
+    yield _of("non_torch", eager.inside)
+    yield _exact("kv_per_token", sequence / (-(-workload.context // cells) * cells))
+    yield _exact("kv_per_sequence", sequence)
     if not workload.enforce_eager:
-        amounts.append(_exact("graphs", graphs))
-    if pool:
-        granted = _granted(fit)
-        amounts.append(granted)
-        if sequence:
-            amounts.append(
-                Predicted(
-                    "max_concurrency",
-                    *(part / sequence for part in (granted.likely, granted.low, granted.high)),
-                )
-            )
-    return tuple(amounts)
+        with_graphs, without = (held.inside + held.outside for held in (captured, eager))
+        yield _exact("graphs", with_graphs.likely - without.likely)
 
 
-def _granted(fit: Fit) -> Predicted:
+def _pool_amounts(fit: Fit) -> Iterator[Predicted]:
+    """The pool of the KV cache on a card of known memory, and how many sequences it holds."""
+    granted, sequence = granted_pool(fit), fit.estimate.per_gpu.kv_cache.likely
+    yield granted
+    if sequence:
+        yield granted.over(sequence, "max_concurrency")
+
+
+def granted_pool(fit: Fit) -> Predicted:
     """The KV cache pool, with the band of what is in the engine's share beside it."""
-    estimate = fit.estimate
+    estimate, per_gpu = fit.estimate, fit.estimate.per_gpu
     if estimate.engine.budget_rule != "whole":
         return _exact("kv_pool", fit.kv_pool_bytes)
     budget = int(memory_of(estimate.engine, fit.gpu) * estimate.utilization)
-    used = estimate.per_gpu.weights + estimate.per_gpu.activations + estimate.per_gpu.overhead
+    used = per_gpu.weights + per_gpu.activations + per_gpu.overhead
     low, high = (max(0, budget - part) for part in (used.high, used.low))
     return Predicted("kv_pool", fit.kv_pool_bytes, low, high)
-
-
-def _card(request: LogRequest, catalogue: Catalogue) -> tuple[Gpu, tuple[Note, ...]]:
-    """The catalogue's card of that name, with the memory that the log states."""
-    notes: tuple[Note, ...] = ()
-    memory = request.memory_bytes
-    try:
-        gpu = catalogue.find(request.gpu)
-    except UnknownGpu:
-        gpu = catalogue.find(_ANY_GPU)
-        memory = memory or 0
-        notes = (Note("log_gpu_unknown", value=request.gpu or "—"),)
-    torch_memory = memory
-    if memory is None:
-        memory, torch_memory = gpu.device_memory_bytes, gpu.device_torch_memory_bytes
-    alone = replace(gpu, memory_bytes=memory, torch_memory_bytes=torch_memory, devices_per_board=1)
-    return alone, notes
 
 
 def _llama(
@@ -152,40 +143,36 @@ def _llama(
     is_gguf = profile.format == "gguf"
     if not is_gguf:
         profile = _text_only(profile)
-    known_quant = (_stored(profile), True) if is_gguf else _gguf_quant(request, profile)
+    known_quant = _stored(profile) if is_gguf else _gguf_quant(request)
     quant, native = known_quant or (find_quant(_ANY_QUANT), False)
-    engine, backend = find_engine(request.engine), _BACKENDS[request.backend]
-    fitter = Fitter(profile, workload, [(quant, native)])
+    engine, backend = find_engine(request.engine), BACKEND_CLASSES[request.backend.lower()]
+    study = Study(profile, workload, [(quant, native)])
     on_one_gpu, shared = (
-        fitter.estimate(quant, native, engine, Split(pipeline=gpus), backend)
+        study.estimate(quant, native, engine, Split(pipeline=gpus), backend)
         for gpus in (1, max(1, request.gpus))
     )
     anywhere = replace(workload, gpu_layers=None, cpu_moe=False)
-    cache = engine.sequence_bytes(
-        profile.architecture, anywhere, Split(), backend, workload.context
-    )
-    by_hand = on_one_gpu if workload.cpu_moe else shared
-    amounts = [
-        _exact("kv_cache", cache * workload.concurrency),
-        _of("compute", by_hand.per_gpu.activations),
-    ]
+    placement = replace(on_one_gpu.placement, workload=anywhere)
+    compute = (on_one_gpu if workload.cpu_moe else shared).per_gpu.activations
+    amounts = [_exact("kv_cache", cache_bytes(engine, placement)), _of("compute", compute)]
     if known_quant is not None:
         amounts.append(_exact("weights", on_one_gpu.sizes.total))
         amounts.append(_of("weights_on_gpus", on_one_gpu.per_gpu.weights))
     bases = profile.base_models if is_gguf else ()
+    named = request.gpu_in(catalogue)
     return Prediction(
         repo=bases[0] if bases else profile.repo_id,
         quant=quant.slug,
         native=native,
-        gpu=_slug(request.gpu, catalogue),
-        even=_even(profile),
+        gpu=named.slug if named else "",
+        even=grows_evenly(profile),
         amounts=tuple(amounts),
         gguf_repo=profile.repo_id if is_gguf else "",
         notes=() if known_quant else (Note("log_quant_unknown", value=request.quant or "—"),),
     )
 
 
-def _gguf_quant(request: LogRequest, profile: ModelProfile) -> tuple[Quant, bool] | None:
+def _gguf_quant(request: LogRequest) -> QuantPair | None:
     """The recipe a label stands for, as the file's publisher makes it where the log names one."""
     try:
         quant = as_published(find_quant(request.quant), request.publisher)
@@ -199,21 +186,14 @@ def _text_only(profile: ModelProfile) -> ModelProfile:
     return replace(profile, groups=groups, parameters=sum(group.parameters for group in groups))
 
 
-def _stored(profile: ModelProfile) -> Quant:
-    return select_quants((NATIVE_QUANT,), profile).native
+def _stored(profile: ModelProfile) -> QuantPair:
+    return select_quants((NATIVE_QUANT,), profile).native, True
 
 
-def _even(profile: ModelProfile) -> bool:
+def grows_evenly(profile: ModelProfile) -> bool:
     """Whether every token takes the same cache: no windows, no recurrent states."""
     arch = profile.architecture
     return arch is not None and all(s.attention in _GROWS_EVENLY for s in arch.layer_plan)
-
-
-def _slug(name: str, catalogue: Catalogue) -> str:
-    try:
-        return catalogue.find(name).slug
-    except UnknownGpu:
-        return ""
 
 
 def _of(name: str, amount: Amount) -> Predicted:

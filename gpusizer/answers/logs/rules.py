@@ -1,111 +1,47 @@
 """Rules that read values from lines: a word to look for, and a pattern for the values around it.
 
-A named group of a pattern is the name of a reading, so that an engine is a table of rules.
-Every repetition in a pattern is bounded, and a pattern sees a window around the word, because
-lines are untrusted; rules of keys see the line after the word and test one literal at a time.
+`wordings.toml` has them, a table for each engine, and says how they are written. A pattern sees a
+window around the word, because lines are untrusted; rules of options see the line after the word
+and test one literal at a time.
 """
 
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
 
 from gpusizer.answers.logs.lines import Line
 from gpusizer.answers.logs.parsed import LogReading, Scalar
 from gpusizer.answers.logs.redaction import clean, file_name, hub_id_of
 
-NUMBER = r"-?\d{1,9}(?:\.\d{1,9})?"
-SIZE = rf"{NUMBER} ?[KMGT]?i?B"
-COUNT = r"\d{1,3}(?:,\d{3}){1,4}|\d{1,12}"
+_TABLES = tomllib.loads(Path(__file__).with_name("wordings.toml").read_text(encoding="utf-8"))
+_VALUES: Mapping[str, list[str]] = _TABLES.pop("values")
+_NUMBER = r"-?\d{1,9}(?:\.\d{1,9})?"
+_PATTERNS: Mapping[str, str] = _TABLES.pop("patterns") | {
+    "number": _NUMBER,
+    "count": r"\d{1,3}(?:,\d{3}){1,4}|\d{1,12}",
+    "size": rf"{_NUMBER} ?[KMGT]?i?B",
+    "flag": r"\w{1,9}",
+}
+_SPECIAL = re.compile(r"(<[^>]+>|  |…)")
 _BEFORE, _AFTER = 160, 1000
 _QUOTE_CHARS = 160
 
-MEASURED = frozenset(
-    {
-        "weights_bytes",
-        "weights_and_non_torch_bytes",
-        "kv_pool_bytes",
-        "kv_tokens",
-        "kv_blocks",
-        "max_concurrency",
-        "activations_bytes",
-        "non_torch_bytes",
-        "graphs_bytes",
-        "graphs_estimated_bytes",
-        "free_at_start_bytes",
-        "peak_torch_bytes",
-        "kv_bytes",
-        "recurrent_bytes",
-        "compute_bytes",
-        "output_bytes",
-        "context_bytes",
-        "total_used_bytes",
-        "k_bytes",
-        "v_bytes",
-        "conv_bytes",
-        "ssm_bytes",
-    }
-)
-"""Amounts; every other name is a setting or a fact."""
-
-FACTS = frozenset(
-    {
-        "engine_version",
-        "engine_generation",
-        "model",
-        "model_path",
-        "gpu",
-        "gpu_memory_bytes",
-        "outcome",
-        "gguf_file",
-        "gguf_repo",
-        "repo",
-        "file_type",
-        "file_bytes",
-        "bits_per_weight",
-        "architecture",
-        "draft_model",
-        "budget_bytes",
-    }
-)
 _POSITIVE = frozenset({"gpu_memory_bytes", "budget_bytes"})
-_INTEGERS = frozenset(
-    {
-        "kv_tokens",
-        "kv_blocks",
-        "max_model_len",
-        "max_num_seqs",
-        "max_num_batched_tokens",
-        "draft_tokens",
-        "tensor_parallel",
-        "pipeline_parallel",
-        "data_parallel",
-        "block_size",
-        "context",
-        "sequences",
-        "batch",
-        "ubatch",
-        "gpu_layers",
-        "layers_offered",
-    }
-)
-_FLOATS = frozenset({"utilization", "max_concurrency", "bits_per_weight"})
-_FLAGS = frozenset(
-    {"enforce_eager", "prefix_caching", "flash_attention", "expert_parallel", "lora"}
-)
 _FLAG_WORDS = {
-    "true": True,
-    "1": True,
-    "enabled": True,
-    "on": True,
-    "false": False,
-    "0": False,
-    "disabled": False,
-    "off": False,
+    **dict.fromkeys(("true", "1", "enabled", "on"), True),
+    **dict.fromkeys(("false", "0", "disabled", "off"), False),
 }
 _UNITS = {"B": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 _NOTHING = frozenset({"", "None", "none", "null", "nil", "-1"})
+
+Fixed = tuple[tuple[str, Scalar], ...]
+"""Readings that follow from a wording."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,19 +60,17 @@ class LogRule:
     pattern: re.Pattern[str]
     add: bool = False
     whole: bool = False
-    fixed: tuple[tuple[str, Scalar], ...] = ()
+    fixed: Fixed = ()
 
     def read(self, line: Line) -> Iterator[LogReading]:
         """The readings that this rule finds in a line."""
         position = line.text.find(self.word)
         if position < 0:
             return
-        start, end = (
-            (position, len(line.text))
-            if self.whole
-            else (max(0, position - _BEFORE), position + _AFTER)
+        window = (max(0, position - _BEFORE), position + _AFTER)
+        match = self.pattern.search(
+            line.text, *((position, len(line.text)) if self.whole else window)
         )
-        match = self.pattern.search(line.text, start, end)
         if match is None:
             return
         groups = match.groupdict()
@@ -147,21 +81,87 @@ class LogRule:
                 yield LogReading(reading_name, value, device, step, (line.number,), quote)
 
 
-def rule(word: str, pattern: str, *, add: bool = False, **fixed: Scalar) -> LogRule:
-    """A rule with a pattern around its word."""
-    return LogRule(word, re.compile(pattern), add=add, fixed=tuple(fixed.items()))
+@dataclass(frozen=True, slots=True)
+class EngineLog:
+    """How one engine words its log.
+
+    Attributes:
+        signatures: words of which one is in every log of the engine.
+        begins: words of the first line of a start.
+    """
+
+    signatures: tuple[str, ...]
+    begins: tuple[str, ...]
+    rules: tuple[LogRule, ...]
 
 
-def keys(word: str, names: Mapping[str, str]) -> tuple[LogRule, ...]:
-    """Rules for `key=value`, `'key': value` and `--key value` after a word: printed key -> name."""
-    rules = []
-    for printed, name in names.items():
-        spelled = re.escape(printed).replace("_", "[_-]").replace(r"\-", "-")
-        pattern = (
-            rf"(?<![\w.]){spelled}['\"]?(?:[=:] ?| )['\"]?(?P<{name}>[^\s,'\"()}}\]]{{1,200}})"
-        )
-        rules.append(LogRule(word, re.compile(pattern), whole=True))
-    return tuple(rules)
+def _engine_log(table: Mapping[str, Any]) -> EngineLog:
+    rules = [*_own_rules(table)]
+    if "runs" in table:
+        rules += _own_rules(_TABLES[table["runs"]])
+    elif "version" in table:
+        rules.append(_rule(table["version"]))
+    return EngineLog(tuple(table["signatures"]), tuple(table["begins"]), tuple(rules))
+
+
+def _own_rules(table: Mapping[str, Any]) -> Iterator[LogRule]:
+    yield from map(_rule, table["lines"])
+    for wording in table.get("summed", ()):
+        yield _rule(wording, add=True)
+    for wording, fixed in table["means"].items():
+        yield _rule(wording, fixed=tuple(fixed.items()))
+    for options in table.get("options", ()):
+        for word in options["after"]:
+            for printed, name in options["names"].items():
+                yield _option(word, printed, name)
+
+
+def _rule(
+    wording: str, *, add: bool = False, fixed: tuple[tuple[str, Scalar], ...] = ()
+) -> LogRule:
+    """The rule of a wording; the longest of its literal parts is the word to look for."""
+    parts = _SPECIAL.split(wording)
+    literals = parts[::2]
+    pattern = "".join(
+        re.escape(literal) + _pattern_of(special)
+        for literal, special in zip_longest(literals, parts[1::2], fillvalue="")
+    )
+    return LogRule(max(literals, key=len), re.compile(pattern), add=add, fixed=fixed)
+
+
+def _pattern_of(special: str) -> str:
+    if not special.startswith("<"):
+        return {"": "", "  ": " {0,40}", "…": ".{0,300}?"}[special]
+    name, _, own = special[1:-1].partition(":")
+    pattern = _PATTERNS.get(own, own) or _PATTERNS.get(name) or _PATTERNS[_kind_of(name)]
+    return f"(?P<{name}>{pattern})" if name else f"(?:{pattern})"
+
+
+def _kind_of(name: str) -> str:
+    """Which pattern a value has, and how it is converted: "text" where it is nothing countable."""
+    if name.endswith("_bytes"):
+        return "size"
+    if name.endswith("_mib"):
+        return "mib"
+    kinds = {"counts": "count", "numbers": "number", "flags": "flag"}
+    return next((kind for key, kind in kinds.items() if name in _VALUES[key]), "text")
+
+
+def _option(word: str, printed: str, name: str) -> LogRule:
+    """The rule of `key=value`, `'key': value` and `--key value` after a word."""
+    spelled = re.escape(printed).replace("_", "[_-]").replace(r"\-", "-")
+    pattern = rf"(?<![\w.]){spelled}['\"]?(?:[=:] ?| )['\"]?(?P<{name}>[^\s,'\"()}}\]]{{1,200}})"
+    return LogRule(word, re.compile(pattern), whole=True)
+
+
+def is_amount(name: str) -> bool:
+    """Whether a value is an amount, not a setting or a fact."""
+    return name in _VALUES["amounts"] or (name.endswith("_bytes") and not is_fact(name))
+
+
+def is_fact(name: str) -> bool:
+    """Whether a value says what ran and how it ended, not how it was set."""
+    return name in _VALUES["facts"]
 
 
 def size_of(text: str) -> tuple[int, int] | None:
@@ -170,7 +170,7 @@ def size_of(text: str) -> tuple[int, int] | None:
     >>> size_of("1.50 GiB"), size_of("0 B"), size_of("8")
     ((1610612736, 10737418), (0, 1), None)
     """
-    match = re.fullmatch(rf"({NUMBER}) ?([KMGT]?)i?B", text)
+    match = re.fullmatch(rf"({_NUMBER}) ?([KMGT]?)i?B", text)
     if match is None:
         return None
     unit = _UNITS[match[2] or "B"]
@@ -180,36 +180,35 @@ def size_of(text: str) -> tuple[int, int] | None:
 
 def _converted(name: str, text: Scalar | None) -> Iterator[tuple[str, Scalar, int]]:
     """Name, value and step of a reading; none for text that is absent, impossible or private."""
+    if text is None or text in _NOTHING:
+        return
     if not isinstance(text, str):
-        if text is not None:
-            yield name, text, 0
+        yield name, text, 0
         return
-    if text in _NOTHING:
-        return
-    if name.endswith("_mib"):
+    kind = _kind_of(name)
+    if kind == "mib":
         yield f"{name.removesuffix('_mib')}_bytes", int(text) * 2**20, 2**20
-        return
-    if name.endswith("_bytes"):
+    elif kind == "size":
         size = size_of(text)
         if size is not None and (size[0] > 0 or name not in _POSITIVE):
-            yield name, size[0], size[1]
-        return
-    convert = _CONVERSIONS.get(name, _text)
-    for reading_name, value in convert(name, text):
-        yield reading_name, value, 0
+            yield name, *size
+    else:
+        convert = _CONVERSIONS.get(name) or _CONVERSIONS.get(kind, _text)
+        for reading_name, value in convert(name, text):
+            yield reading_name, value, 0
 
 
 _Found = Iterator[tuple[str, Scalar]]
 
 
-def _integer(name: str, text: str) -> _Found:
+def _count(name: str, text: str) -> _Found:
     digits = text.replace(",", "")
     if digits.isascii() and digits.isdigit() and len(digits) < 16:
         yield name, int(digits)
 
 
 def _float(name: str, text: str) -> _Found:
-    if re.fullmatch(NUMBER, text):
+    if re.fullmatch(_NUMBER, text):
         yield name, float(text)
 
 
@@ -220,7 +219,7 @@ def _flag(name: str, text: str) -> _Found:
 
 
 def _text(name: str, text: str) -> _Found:
-    yield name, clean(text)
+    yield name, clean(text.removeprefix("torch."))
 
 
 def _model(name: str, text: str) -> _Found:
@@ -240,18 +239,15 @@ def _gguf_file(name: str, text: str) -> _Found:
         yield "gguf_repo", str(hub_id_of(text))
 
 
-def _dtype(name: str, text: str) -> _Found:
-    yield name, clean(text.removeprefix("torch."))
-
-
-_CONVERSIONS: dict[str, Callable[[str, str], _Found]] = {
-    **dict.fromkeys(_INTEGERS, _integer),
-    **dict.fromkeys(_FLOATS, _float),
-    **dict.fromkeys(_FLAGS, _flag),
-    "model": _model,
-    "gguf_repo": _model,
-    "repo": _model,
+_CONVERSIONS: Mapping[str, Callable[[str, str], _Found]] = {
+    "count": _count,
+    "number": _float,
+    "flag": _flag,
+    **dict.fromkeys(("model", "gguf_repo", "repo"), _model),
     "gguf_file": _gguf_file,
-    "weight_dtype": _dtype,
-    "kv_dtype": _dtype,
 }
+
+ENGINE_LOGS: Mapping[str, EngineLog] = {
+    engine: _engine_log(table) for engine, table in _TABLES.items()
+}
+"""By slug of the engine; Ollama before the llama.cpp inside it."""

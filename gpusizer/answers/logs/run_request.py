@@ -8,18 +8,14 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from gpusizer.answers.logs.parsed import ParsedLog, is_host
+from gpusizer.gpus import Catalogue, Gpu
 from gpusizer.memory.kv_cache import ALIASES, BYTES_PER_ELEMENT
 
 SERVING = ("vllm", "sglang")
 _BACKEND = re.compile(r"[A-Za-z]+?(?=\d|$|_)")
-_BACKENDS = {
-    "CUDA": "CUDA",
-    "ROCm": "ROCm",
-    "SYCL": "SYCL",
-    "Metal": "Metal",
-    "MTL": "Metal",
-    "Vulkan": "Vulkan",
-}
+BACKENDS = {"MTL": "Metal", **{name: name for name in ("CUDA", "ROCm", "SYCL", "Metal", "Vulkan")}}
+"""llama.cpp's names of backends, as in the names of their devices and of a build."""
+
 # llama_model_ftype_name, src/llama-model-loader.cpp: "Q4_K - Medium", "IQ3_S mix - 3.66 bpw".
 _SIZES = {"Small": "_s", "Medium": "_m", "Large": "_l"}
 _LABELS = {
@@ -67,6 +63,10 @@ class LogRequest:
         """Who published the GGUF file: the owner of its repository, "" when unknown."""
         owner, slash, _ = self.gguf_repo.partition("/")
         return owner if slash else ""
+
+    def gpu_in(self, catalogue: Catalogue) -> Gpu | None:
+        """The card of that name, None where the catalogue has none."""
+        return catalogue.match(self.gpu)
 
     def to_json(self) -> dict[str, Any]:
         """JSON object."""
@@ -132,12 +132,11 @@ def _llama(parsed: ParsedLog, model: str, gpu: str) -> LogRequest:
     sequences, context = parsed.get("sequences") or 1, parsed.get("context")
     keys = _known_cache(parsed.text("kv_k") or parsed.text("kv_dtype"))
     values = _known_cache(parsed.text("kv_v"))
-    build = parsed.text("engine_version")
     devices, offload = gpu_devices(parsed), offload_of(parsed)
     fields = {
         "model": _with_tag(model, parsed),
         "engine": parsed.engine,
-        "engine_version": f"b{build}" if build and parsed.engine == "llama.cpp" else None,
+        "engine_version": build_of(parsed),
         "context": -(-context // sequences) if context else None,
         "concurrency": sequences,
         "kv_dtype": f"{keys}/{values}" if keys and values else keys,
@@ -161,6 +160,12 @@ def _llama(parsed: ParsedLog, model: str, gpu: str) -> LogRequest:
     )
 
 
+def build_of(parsed: ParsedLog) -> str | None:
+    """llama.cpp's build, "b1234"; Ollama prints a version of its own."""
+    build = parsed.text("engine_version")
+    return f"b{build}" if build and parsed.engine == "llama.cpp" else None
+
+
 def gpu_devices(parsed: ParsedLog) -> tuple[str, ...]:
     """llama.cpp's names of the devices, other than the host, that hold weights or cache."""
     readings = (*parsed.all_of("weights_bytes"), *parsed.all_of("kv_bytes"))
@@ -176,7 +181,7 @@ def _computes_on_gpu(parsed: ParsedLog) -> bool:
 def backend_of(devices: tuple[str, ...]) -> str:
     """The backend by the name of its first device: "MTL0" is Metal's."""
     match = _BACKEND.match(devices[0]) if devices else None
-    return _BACKENDS.get(match[0], "CUDA") if match else "CUDA"
+    return BACKENDS.get(match[0], "CUDA") if match else "CUDA"
 
 
 def offload_of(parsed: ParsedLog) -> str:

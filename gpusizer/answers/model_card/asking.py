@@ -9,8 +9,10 @@ from gpusizer.answers.request import SizeRequest
 from gpusizer.answers.resolution import resolve_workload
 from gpusizer.answers.selection import select_quants
 from gpusizer.core.time_budget import TimeBudget
-from gpusizer.fit.compatibility import runs_on
-from gpusizer.fit.fit import Fit, Fitter
+from gpusizer.fit.machine import Machine
+from gpusizer.fit.preference import best_way
+from gpusizer.fit.study import Study
+from gpusizer.fit.way import Way
 from gpusizer.gpus import Catalogue, Gpu
 from gpusizer.hub.card_statements import ModelCardStatement
 from gpusizer.memory.engines import Engine, Split
@@ -26,26 +28,26 @@ _SHORT_CONTEXT = 1024
 class Asked:
     """One request in the author's terms, ready to be estimated and fitted."""
 
-    fitter: Fitter
+    study: Study
     quant: Quant
     is_native: bool
 
     @property
     def workload(self) -> Workload:
         """The workload as it was resolved."""
-        return self.fitter.workload
+        return self.study.workload
 
     @property
     def engine(self) -> Engine:
         """The author's engine, else the first that runs the quantization."""
-        return self.fitter.engines(self.quant)[0]
+        return self.study.engines(self.quant)[0]
 
     def estimate(self, gpus: int) -> MemoryEstimate | None:
         """Memory on so many GPUs; None where the model cannot be divided by them."""
-        split = self.fitter.split(self.engine, gpus) if gpus > 1 else Split()
+        split = self.study.split(self.engine, gpus) if gpus > 1 else Split()
         if split is None:
             return None
-        return self.fitter.estimate(self.quant, self.is_native, self.engine, split)
+        return self.study.estimate(self.quant, self.is_native, self.engine, split)
 
     def band_bytes(self, gpus: int, *, short: bool) -> tuple[int, int] | None:
         """Low and high end of the memory of all GPUs; None where they cannot share the model.
@@ -58,15 +60,12 @@ class Asked:
         total = estimate.all_gpus.total
         if not short or self.workload.context <= _SHORT_CONTEXT:
             return total.low, total.high
-        workload = replace(self.workload, context=_SHORT_CONTEXT)
-        least = replace(self, fitter=self.fitter.for_workload(workload)).estimate(gpus)
+        least = replace(self, study=self.study.under(context=_SHORT_CONTEXT)).estimate(gpus)
         return (least.all_gpus.total.low if least else total.low), total.high
 
-    def fit(self, gpu: Gpu, boards: int) -> Fit | None:
-        """How it fits so many boards, with the first engine that runs on them."""
-        engines = self.fitter.engines(self.quant)
-        engine = next((item for item in engines if runs_on(self.quant, item, gpu)), engines[0])
-        return self.fitter.fit_on(gpu, boards, self.quant, self.is_native, engine)
+    def way(self, gpu: Gpu, boards: int) -> Way:
+        """The best way to run it on so many boards."""
+        return best_way(self.study, Machine.of(gpu, boards))
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,4 +96,5 @@ class Asking:
         workload, _ = resolve_workload(request.workload, self.profile)
         selection = select_quants(request.quants, self.profile, workload.engine)
         quant, is_native = selection.shown[0]
-        return Asked(Fitter(self.profile, workload, selection.shown, self.budget), quant, is_native)
+        study = Study(self.profile, workload, selection.shown[:1], self.budget)
+        return Asked(study, quant, is_native)

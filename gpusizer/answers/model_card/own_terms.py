@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from gpusizer.answers.request_fields import NATIVE_QUANT
 from gpusizer.hub.card_statements import ModelCardStatement
 from gpusizer.hub.model_ref import is_repo_id
-from gpusizer.memory.engines import ENGINES
+from gpusizer.memory.engines import ENGINES, abilities_of
 from gpusizer.memory.kv_cache import ALIASES, BYTES_PER_ELEMENT
 from gpusizer.model.profile import ModelProfile
 
@@ -24,14 +24,6 @@ _SETTINGS = (
     "draft_tokens",
 )
 """Arguments of a command that requests call the same."""
-_LLAMA_CPP = ("llama.cpp", "ollama")
-_BITSANDBYTES = ("transformers", "diffusers")
-_PLAIN_WIDTHS: Mapping[str, Mapping[str, str]] = {
-    **{engine: {"int4": "q4_k_m", "int8": "q8_0"} for engine in _LLAMA_CPP},
-    **{engine: {"int4": "bnb-nf4-dq", "int8": "bnb-int8"} for engine in _BITSANDBYTES},
-    "mlx": {"int4": "mlx-4bit", "int8": "mlx-8bit"},
-}
-"""What a bare width means under an engine; elsewhere the table's own aliases say it."""
 _WIDTHS = {16.0: "bf16", 8.0: "int8", 4.0: "int4", 32.0: "fp32"}
 _SIXTEEN_BITS = ("bf16", "fp16")
 _NEUTRAL = re.compile(r"instruct|chat|it|base|hf|gguf|awq|gptq|int4|int8|fp8|bf16|preview|v?\d+")
@@ -73,7 +65,7 @@ def quant_of(statement: ModelCardStatement, profile: ModelProfile) -> str | None
         return NATIVE_QUANT
     if named in _stored_names(profile):
         return NATIVE_QUANT
-    return _PLAIN_WIDTHS.get(statement.engine or "", {}).get(named, named)
+    return dict(abilities_of(statement.engine).bare_widths).get(named, named)
 
 
 def _stored_names(profile: ModelProfile) -> Sequence[str]:
@@ -92,8 +84,8 @@ def terms_of(statement: ModelCardStatement, profile: ModelProfile) -> dict[str, 
         terms |= {name: getattr(command, name) for name in _SETTINGS}
         cache = command.kv_dtype
         terms["kv_dtype"] = cache if cache in BYTES_PER_ELEMENT or cache in ALIASES else None
-        is_local = statement.engine in _LLAMA_CPP
-        terms["gpu_layers"] = command.gpu_layers if is_local else None
+        hears_layers = "gpu_layers" in abilities_of(statement.engine).options
+        terms["gpu_layers"] = command.gpu_layers if hears_layers else None
     quant = quant_of(statement, profile)
     terms["quant"] = None if quant is None else [quant]
     return {name: value for name, value in terms.items() if value is not None}

@@ -9,7 +9,8 @@ from gpusizer.answers.model_card.asking import Asked, Asking
 from gpusizer.answers.model_card.own_terms import is_about
 from gpusizer.core.errors import GpusizerError, UnknownGpu
 from gpusizer.core.messages import Note
-from gpusizer.fit.fit import Fit
+from gpusizer.fit.verdict import Verdict
+from gpusizer.fit.way import Way
 from gpusizer.gpus import Gpu
 from gpusizer.hub.card_statements import ListedQuantization, ModelCardStatement
 from gpusizer.memory.engines import ENGINES
@@ -173,15 +174,15 @@ def _gpus(statement: ModelCardStatement, asked: Asked, asking: Asking) -> Outcom
     if gpu is None:
         return _not_comparable("card_unknown_gpu", gpu=statement.gpu or "")
     count = statement.count or 1
-    fit = asked.fit(gpu, count)
-    if fit is None:
+    way = asked.way(gpu, count)
+    if way.verdict is Verdict.NOT_SUPPORTED:
         return _not_comparable("card_no_split", count=count)
-    if not fit.verdict.all_on_gpu:
-        return CardVerdict.NEEDS_MORE, _gpu_note("card_gpus_short", fit, asked)
+    if not way.verdict.all_on_gpu:
+        return CardVerdict.NEEDS_MORE, _gpu_note("card_gpus_short", way, asked)
     fewest = _fewest(gpu, count, asked)
     if fewest is not None:
-        return CardVerdict.NEEDS_LESS, _gpu_note("card_gpus_fewer", fit, asked, fewest=fewest)
-    return CardVerdict.AGREES, _gpu_note("card_gpus_fit", fit, asked)
+        return CardVerdict.NEEDS_LESS, _gpu_note("card_gpus_fewer", way, asked, fewest=fewest)
+    return CardVerdict.AGREES, _gpu_note("card_gpus_fit", way, asked)
 
 
 def _found(statement: ModelCardStatement, asking: Asking) -> Gpu | None:
@@ -200,19 +201,18 @@ def _fewest(gpu: Gpu, count: int, asked: Asked) -> int | None:
     fewest = None
     while count % 2 == 0:
         count //= 2
-        fit = asked.fit(gpu, count)
-        if fit is None or not fit.verdict.all_on_gpu:
+        if not asked.way(gpu, count).verdict.all_on_gpu:
             break
         fewest = count
     return fewest
 
 
-def _gpu_note(code: str, fit: Fit, asked: Asked, **fields: int) -> Note:
+def _gpu_note(code: str, way: Way, asked: Asked, **fields: int) -> Note:
     return Note(
         code,
-        gpu=fit.gpu.name,
-        count=fit.count,
-        spare_bytes=abs(fit.headroom_bytes),
+        gpu=way.gpu.name,
+        count=way.boards,
+        spare_bytes=abs(way.headroom_bytes),
         context=asked.workload.context,
         quant=asked.quant.name,
         **fields,

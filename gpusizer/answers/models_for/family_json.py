@@ -60,6 +60,6 @@ def _copy_json(runs: Runs, uses: Uses) -> dict[str, Any]:
     return {
         **model_json(runs),
         "kind": member.kind,
-        **way_json(runs.shown_estimate),
+        **way_json(runs.way.estimate),
         **use_of(member.repo_id, uses).to_json(),
     }

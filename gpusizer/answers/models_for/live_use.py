@@ -9,10 +9,10 @@ from typing import Any
 
 from gpusizer.answers.models_for.families import Member, read_name
 from gpusizer.answers.models_for.model_use import UNKNOWN_USE, ModelUse, Uses, latest_day
-from gpusizer.answers.models_for.tasks import task_of_tag
 from gpusizer.core.errors import HubRateLimited, HubUnreachable, ModelUnreadable
 from gpusizer.core.messages import Note
 from gpusizer.hub.listed_models import ListedModel, Listing, ListTrending
+from gpusizer.model.tasks import task_of_tag
 
 LIVE_SOURCE = "https://huggingface.co/models?sort=trending"
 NEWCOMERS = 10

@@ -14,7 +14,7 @@ from gpusizer.model.profile import ModelProfile, build_profile
 from gpusizer.model.tensor_roles import Kind, Part
 
 Library = Callable[[], Iterable[RepoSnapshot]]
-"""Returns every stored snapshot; `app.py` and `__main__.py` supply it."""
+"""Returns every stored snapshot; `gpusizer/composition/` supplies it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +25,14 @@ class CandidateModel:
         core_parameters, core_bytes: parameters and stored bytes that every engine loads onto
             GPUs: without input tables, which llama.cpp leaves on the host, and draft layers.
         member: what its family follows from.
+        quants: those that its name asks for; empty for those of the request.
     """
 
     profile: ModelProfile
     core_parameters: int
     core_bytes: int
     member: Member
+    quants: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, profile: ModelProfile) -> CandidateModel:

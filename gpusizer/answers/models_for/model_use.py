@@ -86,13 +86,9 @@ def embedded_use(folder: Path = GENERATED_DIR) -> dict[str, ModelUse]:
 
 
 def _use(row: TableRow) -> tuple[str, ModelUse]:
-    return row.text("repo_id").casefold(), ModelUse(
-        created=row.optional("created", date.fromisoformat),
-        downloads=row.optional("downloads", int),
-        likes=row.optional("likes", int),
-        as_of=row.parsed("as_of", date.fromisoformat),
-        source=row.text("source"),
-    )
+    as_of = row.parsed("as_of", date.fromisoformat)
+    use = row.record(ModelUse, as_of=as_of, trending_score=None, trending_place=None)
+    return row.text("repo_id").casefold(), use
 
 
 def latest_day(uses: Iterable[ModelUse]) -> date | None:

@@ -6,20 +6,19 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
+from gpusizer.answers.launch.machine_flags import machine_flags
+from gpusizer.answers.machine_json import machine_json
 from gpusizer.answers.models_for.family_json import family_json, model_json, way_json
 from gpusizer.answers.models_for.live_use import UseNow, newcomer_json
 from gpusizer.answers.models_for.models_request import ModelsRequest
 from gpusizer.answers.models_for.ordering import ORDER, Family
 from gpusizer.answers.models_for.search import Runs, RunsOn
-from gpusizer.answers.models_for.tasks import TASKS
+from gpusizer.answers.report import SCHEMA_VERSION
 from gpusizer.core.errors import GpusizerError
 from gpusizer.core.messages import Note, Say, note_json
-from gpusizer.fit.mixed_gpus.machine import Rig
-from gpusizer.fit.mixed_gpus.rig_plan import machine_json
-from gpusizer.gpus import Gpu
+from gpusizer.fit.machine import Machine
 from gpusizer.hub.listed_models import ListedModel
-
-SCHEMA_VERSION = 1
+from gpusizer.model.tasks import TASKS
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +26,7 @@ class ModelsFor:
     """Models that run, best first.
 
     Attributes:
-        gpu, boards: the GPU asked about; None and 0 when it was a rig.
+        is_rig: the machine was described as one, not as a GPU.
         considered: how many models were looked at, after the filters.
         families: all that run, in order; `rows` are the heads of the first of them.
         unread: IDs that could not be read, and why.
@@ -37,9 +36,8 @@ class ModelsFor:
     """
 
     request: ModelsRequest
-    gpu: Gpu | None
-    boards: int
-    rig: Rig | None
+    machine: Machine
+    is_rig: bool
     considered: int
     families: tuple[Family, ...]
     rows: tuple[RunsOn, ...]
@@ -59,25 +57,24 @@ class ModelsFor:
         `gpu` or `rig` says what was asked about, the other is null. `found` counts the models that
         run and `families` their families; `models` are the first `top` families in the `order`
         named, each by the repository that most people run, with its others that run as `copies`
-        and the sums of all in `family`. A model is at the most faithful quantization that
-        people use which surely fits, else one that is tight (on a rig alone "offload": a part in
-        system memory, and "from_disk": a part on its disk, in the fewest of those
-        bits, with `disk` the bytes of a token and the most tokens/s). `context` is the one asked
-        for, or the default within the model's limit; models whose limit is below a context that was
-        asked for are left out. `headroom_bytes` is
+        and the sums of all in `family`. A model runs as docs/recommendation.md prefers: it surely
+        fits, else it is tight (on a rig alone "offload": a part in system memory, and "from_disk":
+        a part on its disk, in the fewest bits that people use, with `disk` the bytes of a token and
+        the most tokens/s). `context` is the one asked for, or the default within the model's limit;
+        models whose limit is below a context that was asked for are left out. `headroom_bytes` is
         what the fullest device has to spare; `max_context` one sequence's tokens; rates are null
         where unknown. `created`, `downloads` (30 days), `likes` and `trending_score` are the Hub's,
         of the day `use_as_of`, null where unknown; `use` says whether they are live. `by_task`
         counts all that run, and names the first in order. `trending` names what trends on the Hub
         and is not stored. `unread` lists IDs asked for without an answer.
         """
-        workload = self.request.workload.to_json()
+        workload, machine = self.request.workload.to_json(), self.machine
         return {
             "schema_version": SCHEMA_VERSION,
-            "gpu": None if self.gpu is None else self.gpu.slug,
-            "gpu_name": None if self.gpu is None else self.gpu.name,
-            "count": self.boards or None,
-            "rig": None if self.rig is None else machine_json(self.rig),
+            "gpu": None if self.is_rig else machine.gpu.slug,
+            "gpu_name": None if self.is_rig else machine.gpu.name,
+            "count": None if self.is_rig else machine.boards,
+            "rig": machine_json(machine) if self.is_rig else None,
             "workload": {
                 **workload,
                 "quant": list(self.request.quants),
@@ -94,7 +91,7 @@ class ModelsFor:
             "families": len(self.families),
             "by_task": self._by_task(),
             "models": [
-                {**_row_json(rank, row), **family_json(family, self.now.uses)}
+                {**_row_json(rank, row, on_rig=self.is_rig), **family_json(family, self.now.uses)}
                 for rank, (row, family) in enumerate(
                     zip(self.rows, self.families, strict=False), start=1
                 )
@@ -118,34 +115,25 @@ class ModelsFor:
         return summary
 
 
-def _row_json(rank: int, row: RunsOn) -> dict[str, Any]:
-    runs, fit = row.runs, row.fit
+def _row_json(rank: int, row: RunsOn, *, on_rig: bool) -> dict[str, Any]:
+    runs, fit, arranged = row.runs, row.fit, row.runs.way.arranged
     facts = {
         "rank": rank,
         **model_json(runs),
-        "context": runs.fitter.workload.context,
+        "context": runs.study.workload.context,
         "decode_tokens_per_second": row.decode.to_json() if row.decode else None,
         "prefill_tokens_per_second": row.prefill.to_json() if row.prefill else None,
+        **way_json(fit.estimate),
+        "headroom_bytes": fit.headroom_bytes,
+        "per_gpu_bytes": fit.way.fullest_gpu_bytes,
+        "max_context": fit.max_context,
+        "max_concurrency": fit.max_concurrency,
     }
-    if fit is not None:
-        return {
-            **facts,
-            **way_json(fit.estimate),
-            "headroom_bytes": fit.headroom_bytes,
-            "per_gpu_bytes": fit.estimate.per_gpu.total.likely,
-            "max_context": fit.max_context,
-            "max_concurrency": fit.max_concurrency,
-        }
-    plan = runs.plan
-    assert plan is not None  # a row is of a GPU or of a rig
+    if not on_rig:
+        return facts
     return {
         **facts,
-        **way_json(plan.estimate),
-        "headroom_bytes": plan.headroom_bytes,
-        "per_gpu_bytes": max((s.total.likely for s in plan.arranged.devices), default=None),
-        "ram_bytes": plan.arranged.host.total.likely,
-        "max_context": plan.max_context,
-        "max_concurrency": None,
-        "disk": plan.disk.to_json() if plan.disk else None,
-        "flags": list(plan.flags),
+        "ram_bytes": arranged.host.total.likely if arranged else fit.estimate.host_bytes,
+        "disk": arranged.disk.to_json() if arranged and arranged.disk else None,
+        "flags": list(machine_flags(runs.study.workload, runs.way)),
     }

@@ -8,7 +8,6 @@ from typing import Annotated, Any, ClassVar, Self
 from pydantic import Field, PlainValidator
 
 from gpusizer.answers.models_for.ordering import ORDER
-from gpusizer.answers.models_for.tasks import TASKS
 from gpusizer.answers.request_fields import (
     CostFields,
     FilterFields,
@@ -20,8 +19,9 @@ from gpusizer.answers.request_fields import (
 )
 from gpusizer.core.request_model import fields_of, is_empty
 from gpusizer.core.validation import Flag, Refused, Texts, Unit, fail, read_texts
-from gpusizer.fit.mixed_gpus import is_rig
+from gpusizer.fit.machine_words import is_rig
 from gpusizer.gpus.names import parse_gpu_request
+from gpusizer.model.tasks import TASKS
 
 
 def _read_models(value: Any) -> tuple[str, ...]:

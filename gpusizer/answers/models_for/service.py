@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from gpusizer.answers.models_for.live_use import newcomers_for, use_now
@@ -10,26 +11,29 @@ from gpusizer.answers.models_for.model_library import CandidateModel, ModelLibra
 from gpusizer.answers.models_for.models_answer import ModelsFor
 from gpusizer.answers.models_for.models_request import ModelsRequest
 from gpusizer.answers.models_for.ordering import families_in_order
-from gpusizer.answers.models_for.search import Question, Resolve, Runs, on_gpu, on_rig, row
-from gpusizer.answers.models_for.tasks import task_of
+from gpusizer.answers.models_for.search import Resolve, Search, row, running_on
+from gpusizer.answers.tagged_quants import asked_quants
 from gpusizer.core.errors import GpusizerError, ModelUnreadable
 from gpusizer.core.messages import Note
 from gpusizer.core.time_budget import TimeBudget
-from gpusizer.fit.fit import asked_split
-from gpusizer.fit.mixed_gpus import Rig, build_rig, parse_rig
-from gpusizer.gpus import Catalogue, Gpu
+from gpusizer.fit.division import asked_boards
+from gpusizer.fit.machine import Machine, build_machine
+from gpusizer.fit.machine_words import parse_rig
+from gpusizer.gpus import Catalogue
 from gpusizer.gpus.names import parse_gpu_request
 from gpusizer.gpus.own_cards import OwnCards
+from gpusizer.hub.model_ref import ModelRef
 from gpusizer.model.profile import ModelProfile
+from gpusizer.model.tasks import task_of
 
-ReadProfile = Callable[[str], ModelProfile]
-"""The profile of a model by its ID; raises ModelUnreadable and InvalidModelId."""
+ReadProfile = Callable[[str], tuple[ModelProfile, ModelRef]]
+"""The profile of a model, and what its text names; raises ModelUnreadable and InvalidModelId."""
 
 Unread = tuple[tuple[str, GpusizerError], ...]
 
 
 def models_for(
-    fields: Mapping[str, Any],
+    request: ModelsRequest,
     catalogue: Catalogue,
     library: ModelLibrary | None,
     read: ReadProfile,
@@ -41,8 +45,7 @@ def models_for(
     Raises UnknownGpu and InvalidRequest, and LimitsExceeded once the budget is spent; a model that
     cannot be read is listed and passed over.
     """
-    request = ModelsRequest.from_fields(fields)
-    gpu, boards, rig = _where(request, catalogue)
+    machine, is_rig = _where(request, catalogue)
     library = library or ModelLibrary(tuple)
     candidates, unread = _candidates(request, library, read, budget)
     with budget.paused():
@@ -50,13 +53,8 @@ def models_for(
         members = [candidate.member for candidate in (*stored, *candidates)]
         now = use_now(library.uses, members, library.trending, live=request.live)
     candidates, license_unknown = _licensed(candidates, request.licenses)
-    question = Question(request.quants, request.workload, resolve, budget)
-    running: list[Runs]
-    if gpu is not None:
-        running = list(on_gpu(candidates, gpu, boards, question))
-    else:
-        assert rig is not None
-        running = list(on_rig(candidates, rig, question, from_disk=request.from_disk))
+    search = Search(request.quants, request.workload, resolve, budget, request.from_disk)
+    running = list(running_on(candidates, machine, search))
     families = families_in_order(
         running,
         candidates,
@@ -68,41 +66,42 @@ def models_for(
     shown = families[: request.top or None]
     return ModelsFor(
         request=request,
-        gpu=gpu,
-        boards=boards,
-        rig=rig,
+        machine=machine,
+        is_rig=is_rig,
         considered=len(candidates),
         families=families,
-        rows=tuple(row(family.head, gpu, boards, rig) for family in shown),
+        rows=tuple(row(family.head) for family in shown),
         unread=unread,
         now=now,
         newcomers=newcomers_for(now, request.task, request.licenses),
-        notes=(*now.notes, *license_unknown, *_statements(gpu, rig), *_disk(request, rig)),
+        notes=(
+            *now.notes,
+            *license_unknown,
+            *_statements(machine, is_rig),
+            *_disk(request, machine),
+        ),
     )
 
 
-def _where(request: ModelsRequest, catalogue: Catalogue) -> tuple[Gpu | None, int, Rig | None]:
+def _where(request: ModelsRequest, catalogue: Catalogue) -> tuple[Machine, bool]:
+    """The machine asked about, and whether it was described as one rather than as a GPU."""
     cards = OwnCards(catalogue, request.own_memory)
     if request.rig or request.ram_bytes:
         words = parse_rig(request.hardware, request.ram_bytes)
-        return None, 0, build_rig(words, cards, request.disk_bytes_per_second)
-    gpu_request = parse_gpu_request(request.hardware)
-    gpu = cards.find(gpu_request.name)
-    split = asked_split(request.workload)
-    by_degrees = None if split is None else -(-split.gpus // gpu.devices_per_board)
-    return gpu, gpu_request.count or by_degrees or 1, None
+        return build_machine(words, cards, request.disk_bytes_per_second), True
+    named = parse_gpu_request(request.hardware)
+    gpu = cards.find(named.name)
+    return Machine.of(gpu, named.count or asked_boards(request.workload, gpu) or 1), False
 
 
-def _statements(gpu: Gpu | None, rig: Rig | None) -> tuple[Note, ...]:
-    """What the reader must know about the GPU or the rig."""
-    if rig is not None:
-        return rig.notes
-    return () if gpu is None else gpu.statements
+def _statements(machine: Machine, is_rig: bool) -> tuple[Note, ...]:
+    """What the reader must know about the machine."""
+    return machine.notes if is_rig else machine.gpu.statements
 
 
-def _disk(request: ModelsRequest, rig: Rig | None) -> tuple[Note, ...]:
+def _disk(request: ModelsRequest, machine: Machine) -> tuple[Note, ...]:
     """What the answer makes of models that no memory of the machine holds."""
-    known = rig is not None and rig.ram_bytes is not None
+    known = machine.ram_bytes is not None and not machine.shares_memory
     if request.from_disk:
         return () if known else (Note("from_disk_needs_ram"),)
     return (Note("from_disk_left_out"),) if known else ()
@@ -116,7 +115,9 @@ def _candidates(
     unread: list[tuple[str, GpusizerError]] = []
     for model in request.models:
         try:
-            requested_models.append(CandidateModel.of(read(model)))
+            profile, ref = read(model)
+            quants = asked_quants(request.quants, ref, profile)
+            requested_models.append(replace(CandidateModel.of(profile), quants=quants))
         except ModelUnreadable as error:
             unread.append((model, error))
     with budget.paused():  # the first request profiles the library for all others

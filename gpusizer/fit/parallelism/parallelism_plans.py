@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from gpusizer.core.messages import Note
 from gpusizer.fit.compatibility import runs_on
-from gpusizer.fit.fit import (
-    COUNTS,
-    OFFLOAD_ENGINES,
-    Fit,
-    Fitter,
-    Verdict,
-    device_class_of,
-    max_cards,
-)
+from gpusizer.fit.division import board_counts, costs, obstacles
+from gpusizer.fit.fit import Fit
+from gpusizer.fit.machine import Machine
 from gpusizer.fit.offload import most_layers, without_experts
-from gpusizer.fit.parallel_degrees import EXPERT_ENGINES, costs, obstacles
 from gpusizer.fit.parallelism.platforms import setup_of
 from gpusizer.fit.parallelism.run_plan import PlanKind, RunPlan
 from gpusizer.fit.speed import decode_rate
+from gpusizer.fit.study import Study
+from gpusizer.fit.verdict import Verdict
+from gpusizer.fit.way import Way
+from gpusizer.fit.ways import whole_way
 from gpusizer.gpus import Gpu
 from gpusizer.memory.engines import Engine, Split
-from gpusizer.memory.estimate import MemoryEstimate
 from gpusizer.memory.quants import Quant
-
-_NO_PIPELINE = frozenset({"tgi", "diffusers", "mlx"})  # engines without pipeline stages
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,64 +32,64 @@ class _Recipe:
     engine: Engine
 
 
-def ways(fitter: Fitter, chosen: Fit, boards: int | None) -> tuple[RunPlan, ...]:
+def run_plans(study: Study, chosen: Way, boards: int | None) -> tuple[RunPlan, ...]:
     """One plan of each kind on the GPU of `chosen`, with the fewest boards that surely hold it.
 
     `boards` is how many were asked for, None for any number one plans with. Each kind keeps the
     quantization of `chosen` where an engine divides it that way, else takes the nearest in width.
+    Unlike devices have one arrangement alone.
     """
+    if not chosen.machine.is_uniform or chosen.verdict is Verdict.NOT_SUPPORTED:
+        return ()
     gpu = chosen.gpu
-    plans = [_single(fitter, chosen)]
-    counts = [boards] if boards else [n for n in COUNTS if n <= max_cards(gpu)]
+    plans = [_single(study, chosen)]
+    counts = [boards] if boards else board_counts(gpu)
     several = [n for n in counts if n * gpu.devices_per_board > 1 and n > 1]
-    if several and fitter.profile.architecture is not None:
+    if several and study.profile.architecture is not None:
         for kind, able, split in _DIVISIONS:
-            recipe = _recipe(fitter, chosen, able, gpu)
-            if recipe is not None and _applies(kind, fitter):
-                plans += _divided(fitter, gpu, several, kind, recipe, split)
+            recipe = _recipe(study, chosen, able, gpu)
+            if recipe is not None and _applies(kind, study):
+                plans += _divided(study, gpu, several, kind, recipe, split)
     if not plans[0].verdict.all_on_gpu:
-        plans += _offloaded(fitter, chosen, boards or 1)
+        plans += _offloaded(study, chosen, boards or 1)
     return tuple(plans)
 
 
-def _single(fitter: Fitter, chosen: Fit) -> RunPlan:
+def _single(study: Study, chosen: Way) -> RunPlan:
     estimate = chosen.estimate
     recipe = _Recipe(estimate.quant, estimate.native, estimate.engine)
     devices = chosen.gpu.devices_per_board
-    split = Split() if devices == 1 else fitter.split(recipe.engine, devices)
-    fit = _fit(fitter, chosen.gpu, 1, recipe, split or Split())
-    return _plan(fitter, "single", chosen.gpu, 1, split or Split(), fit, ())
+    split = Split() if devices == 1 else study.split(recipe.engine, devices) or Split()
+    return _plan(study, "single", chosen.gpu, 1, split, _way(study, chosen.gpu, 1, recipe, split))
 
 
-def _applies(kind: PlanKind, fitter: Fitter) -> bool:
-    arch = fitter.profile.architecture
+def _applies(kind: PlanKind, study: Study) -> bool:
+    arch = study.profile.architecture
     return kind != "expert" or (arch is not None and bool(arch.experts))
 
 
-def _recipe(
-    fitter: Fitter, chosen: Fit, able: Callable[[Engine], bool], gpu: Gpu
-) -> _Recipe | None:
+def _recipe(study: Study, chosen: Way, able: Callable[[Engine], bool], gpu: Gpu) -> _Recipe | None:
     """The chosen quantization, else the nearest in width, with the first engine that is able."""
     wanted = chosen.estimate.quant
     near = sorted(
-        fitter.quants,
+        study.quants,
         key=lambda pair: (pair[0].slug != wanted.slug, abs(pair[0].bits - wanted.bits)),
     )
     for quant, native in near:
         engines = [chosen.estimate.engine] if quant.slug == wanted.slug else []
-        for engine in (*engines, *fitter.engines(quant)):
+        for engine in (*engines, *study.engines(quant)):
             if able(engine) and runs_on(quant, engine, gpu):
                 return _Recipe(quant, native, engine)
     return None
 
 
-Splitter = Callable[[Fitter, Gpu, int], Iterator[Split | Note]]
+Splitter = Callable[[Study, Gpu, int], Iterator[Split | Note]]
 """Ways to divide over so many boards, best first, with notes on those that are refused."""
 
 
-def _tensor(fitter: Fitter, gpu: Gpu, boards: int) -> Iterator[Split | Note]:
+def _tensor(study: Study, gpu: Gpu, boards: int) -> Iterator[Split | Note]:
     """All devices share each matrix, inside one machine or one rack's fabric."""
-    arch, setup = fitter.profile.architecture, setup_of(gpu, boards)
+    arch, setup = study.profile.architecture, setup_of(gpu, boards)
     assert arch is not None
     degree = boards * gpu.devices_per_board
     if setup.nodes > 1 and setup.link.kind == "network":
@@ -107,8 +101,8 @@ def _tensor(fitter: Fitter, gpu: Gpu, boards: int) -> Iterator[Split | Note]:
         yield Split(tensor=degree)
 
 
-def _pipeline(fitter: Fitter, gpu: Gpu, boards: int) -> Iterator[Split | Note]:
-    arch = fitter.profile.architecture
+def _pipeline(study: Study, gpu: Gpu, boards: int) -> Iterator[Split | Note]:
+    arch = study.profile.architecture
     assert arch is not None
     stages = boards * gpu.devices_per_board
     if stages > arch.layers:
@@ -117,9 +111,9 @@ def _pipeline(fitter: Fitter, gpu: Gpu, boards: int) -> Iterator[Split | Note]:
         yield Split(pipeline=stages)
 
 
-def _both(fitter: Fitter, gpu: Gpu, boards: int) -> Iterator[Split | Note]:
+def _both(study: Study, gpu: Gpu, boards: int) -> Iterator[Split | Note]:
     """The largest tensor-parallel degree inside a node that leaves at least two stages."""
-    arch, setup = fitter.profile.architecture, setup_of(gpu, boards)
+    arch, setup = study.profile.architecture, setup_of(gpu, boards)
     assert arch is not None
     devices = boards * gpu.devices_per_board
     inside = min(setup.per_node * gpu.devices_per_board, devices // 2)
@@ -132,11 +126,11 @@ def _both(fitter: Fitter, gpu: Gpu, boards: int) -> Iterator[Split | Note]:
                 return
 
 
-def _expert(fitter: Fitter, gpu: Gpu, boards: int) -> Iterator[Split | Note]:
+def _expert(study: Study, gpu: Gpu, boards: int) -> Iterator[Split | Note]:
     """Routed experts spread over all devices; the rest divided inside a node, repeated on each
     node.
     """
-    arch, setup = fitter.profile.architecture, setup_of(gpu, boards)
+    arch, setup = study.profile.architecture, setup_of(gpu, boards)
     assert arch is not None
     devices = boards * gpu.devices_per_board
     if devices > (arch.experts or 0):
@@ -150,18 +144,18 @@ def _expert(fitter: Fitter, gpu: Gpu, boards: int) -> Iterator[Split | Note]:
 
 _DIVISIONS: tuple[tuple[PlanKind, Callable[[Engine], bool], Splitter], ...] = (
     ("tensor", lambda engine: engine.split_by == "tensor", _tensor),
-    ("pipeline", lambda engine: engine.slug not in _NO_PIPELINE, _pipeline),
+    ("pipeline", lambda engine: engine.abilities.stages, _pipeline),
     (
         "tensor_pipeline",
-        lambda engine: engine.split_by == "tensor" and engine.slug not in _NO_PIPELINE,
+        lambda engine: engine.split_by == "tensor" and engine.abilities.stages,
         _both,
     ),
-    ("expert", lambda engine: engine.slug in EXPERT_ENGINES, _expert),
+    ("expert", lambda engine: engine.abilities.expert_parallel, _expert),
 )
 
 
 def _divided(
-    fitter: Fitter,
+    study: Study,
     gpu: Gpu,
     counts: Sequence[int],
     kind: PlanKind,
@@ -172,79 +166,81 @@ def _divided(
     misses least. Yield nothing where the kind needs more boards, as both kinds do on two.
     """
     refused: dict[str, Note] = {}
-    best: tuple[tuple[int, int], int, Split, Fit] | None = None
+    best: Way | None = None
     for boards in counts:
-        for split_or_note in splits(fitter, gpu, boards):
+        for split_or_note in splits(study, gpu, boards):
             if isinstance(split_or_note, Note):
                 refused.setdefault(split_or_note.code, split_or_note)
                 continue
-            fit = _fit(fitter, gpu, boards, recipe, split_or_note)
-            rank = (fit.verdict.place, 0 if fit.verdict.all_on_gpu else -fit.headroom_bytes)
-            if best is None or rank < best[0]:
-                best = (rank, boards, split_or_note, fit)
-        if best is not None and best[3].verdict is Verdict.FITS:
+            way = _way(study, gpu, boards, recipe, split_or_note)
+            if best is None or _rank(way) < _rank(best):
+                best = way
+        if best is not None and best.verdict is Verdict.FITS:
             break
     notes = tuple(refused.values())
     if best is not None:
-        _, boards, split, fit = best
-        arch = fitter.profile.architecture
+        split, arch = best.estimate.split, study.profile.architecture
         cost_notes = tuple(costs(arch, split.tensor)) if arch is not None else ()
-        yield _plan(fitter, kind, gpu, boards, split, fit, (*cost_notes, *notes))
+        yield _plan(study, kind, gpu, best.boards, split, best, (*cost_notes, *notes))
     elif notes:
-        yield _plan(fitter, kind, gpu, counts[0], Split(), None, notes)
+        yield _plan(study, kind, gpu, counts[0], Split(), None, notes)
 
 
-def _offloaded(fitter: Fitter, chosen: Fit, boards: int) -> Iterator[RunPlan]:
+def _rank(way: Way) -> tuple[int, int]:
+    """What fits first, else what misses least."""
+    return way.verdict.place, 0 if way.verdict.all_on_gpu else -way.headroom_bytes
+
+
+def _offloaded(study: Study, chosen: Way, boards: int) -> Iterator[RunPlan]:
     """Layers, or routed experts alone, in system memory."""
     gpu = chosen.gpu
-    recipe = _recipe(fitter, chosen, lambda engine: engine.slug in OFFLOAD_ENGINES, gpu)
+    recipe = _recipe(study, chosen, lambda engine: engine.abilities.offloads, gpu)
     if recipe is None:
         return
     split = Split(pipeline=boards * gpu.devices_per_board)
-    whole = _estimate(fitter, gpu, recipe, split)
-    if fitter.verdict(gpu, whole).all_on_gpu:
+    whole = _way(study, gpu, boards, recipe, split)
+    if whole.verdict.all_on_gpu:
         return
-    part = most_layers(fitter, gpu, whole)
+    part = most_layers(study, whole)
     if part is not None:
-        offloaded = fitter.for_workload(replace(fitter.workload, gpu_layers=part.layers))
+        offloaded = study.under(gpu_layers=part.layers)
         note = Note(
             "layers_that_fit",
             layers=part.layers,
             of_layers=part.of_layers,
             ram_bytes=part.ram_bytes,
         )
-        fit = _fit(offloaded, gpu, boards, recipe, split)
-        yield _plan(offloaded, "offload_layers", gpu, boards, split, fit, (note,), part.ram_bytes)
-    experts_bytes = without_experts(fitter, gpu, whole)
+        way = _way(offloaded, gpu, boards, recipe, split)
+        yield _plan(offloaded, "offload_layers", gpu, boards, split, way, (note,), part.ram_bytes)
+    experts_bytes = without_experts(study, whole)
     if experts_bytes is not None:
-        offloaded = fitter.for_workload(replace(fitter.workload, cpu_moe=True))
+        offloaded = study.under(cpu_moe=True)
         note = Note("experts_in_memory", ram_bytes=experts_bytes)
-        fit = _fit(offloaded, gpu, boards, recipe, split)
-        yield _plan(offloaded, "offload_experts", gpu, boards, split, fit, (note,), experts_bytes)
+        way = _way(offloaded, gpu, boards, recipe, split)
+        yield _plan(offloaded, "offload_experts", gpu, boards, split, way, (note,), experts_bytes)
 
 
-def _estimate(fitter: Fitter, gpu: Gpu, recipe: _Recipe, split: Split) -> MemoryEstimate:
-    device_class = device_class_of(recipe.engine, gpu)
-    return fitter.estimate(recipe.quant, recipe.native, recipe.engine, split, device_class)
-
-
-def _fit(fitter: Fitter, gpu: Gpu, boards: int, recipe: _Recipe, split: Split) -> Fit:
-    return fitter.fit(gpu, boards, _estimate(fitter, gpu, recipe, split))
+def _way(study: Study, gpu: Gpu, boards: int, recipe: _Recipe, split: Split) -> Way:
+    way = whole_way(
+        study, Machine.of(gpu, boards), recipe.quant, recipe.native, recipe.engine, split=split
+    )
+    assert way is not None  # the split is given
+    return way
 
 
 def _plan(
-    fitter: Fitter,
+    study: Study,
     kind: PlanKind,
     gpu: Gpu,
     boards: int,
     split: Split,
-    fit: Fit | None,
-    notes: tuple[Note, ...],
+    way: Way | None,
+    notes: tuple[Note, ...] = (),
     ram_bytes: int | None = None,
 ) -> RunPlan:
     setup = setup_of(gpu, boards)
-    runs = fit is not None and fit.verdict.all_on_gpu and ram_bytes is None
-    host = 0 if fit is None else fit.estimate.host_bytes
+    runs = way is not None and way.verdict.all_on_gpu and ram_bytes is None
+    host = 0 if way is None else way.estimate.host_bytes
     return RunPlan(
         kind=kind,
         gpu=gpu,
@@ -254,9 +250,9 @@ def _plan(
         split=split,
         link=setup.link,
         ram_bytes=host if ram_bytes is None else ram_bytes,
-        fit=fit,
-        decode=decode_rate(fitter.profile, fit.estimate, fitter.workload, gpu)
-        if fit is not None and runs
+        fit=None if way is None else Fit.of(study, way),
+        decode=decode_rate(study.profile, way.estimate, study.workload, gpu)
+        if way is not None and runs
         else None,
         notes=notes,
     )

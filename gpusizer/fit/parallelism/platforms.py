@@ -82,16 +82,13 @@ def platforms() -> tuple[Platform, ...]:
 
 def _platform(row: TableRow) -> Platform:
     gigabytes_per_second = row.optional("gbs_per_gpu", float)
-    return Platform(
-        name=row.text("name"),
+    return row.record(
+        Platform,
         kind=row.one_of("kind", _KINDS),
         gpu=row.text("gpu_id"),
         boards=row.optional("gpus_per_node", int),
-        interconnect=row.text("interconnect"),
         bytes_per_second=None if gigabytes_per_second is None else round(gigabytes_per_second * GB),
         domain=row.optional("gpus_in_fast_domain", int),
-        notes=row.text("notes"),
-        source=row.text("source"),
         confidence=row.one_of("confidence", _CONFIDENCE),
     )
 

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from gpusizer.core.messages import Note, Say, note_json
-from gpusizer.fit.fit import Fit, Verdict
+from gpusizer.fit.fit import Fit
 from gpusizer.fit.parallelism.platforms import BoardLink, setup_of
 from gpusizer.fit.speed import Rate
+from gpusizer.fit.verdict import Verdict
 from gpusizer.gpus import Gpu
 from gpusizer.memory.engines import Split
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from gpusizer.fit.fit import Fit, keeps_part_in_memory
+from gpusizer.fit.fit import Fit
 from gpusizer.fit.speed.classes import decode_classes, prefill_classes
 from gpusizer.fit.speed.decode import backend_band, pace_of, step_seconds
 from gpusizer.fit.speed.links import TENSOR_PARALLEL_BAND
@@ -20,6 +20,7 @@ from gpusizer.fit.speed.serving import served_sequences, serving_tokens_per_seco
 from gpusizer.fit.speed.tables import DECODE, PREFILL, band
 from gpusizer.fit.speed.tables import SERVING as TOTALS
 from gpusizer.fit.speed.work import ModelFacts, Work
+from gpusizer.fit.ways import keeps_part_in_memory
 from gpusizer.gpus import Gpu
 from gpusizer.memory.estimate import MemoryEstimate
 from gpusizer.memory.workload import Workload

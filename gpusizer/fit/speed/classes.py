@@ -1,4 +1,4 @@
-"""Classes that share constants: of GPUs, of weight formats, of engines.
+"""Classes that share constants: of GPUs and of weight formats (engines: `Abilities.speed_family`).
 
 Classes are listed from the narrowest to the widest; constants of a wider class are used where a
 narrower one was not measured.
@@ -18,24 +18,11 @@ Classes = tuple[str, ...]
 """From the narrowest to `ROOT`."""
 
 SERVING = "serving"
-_FAMILIES = {
-    "llama.cpp": "llama.cpp",
-    "ollama": "llama.cpp",
-    "exllama": "exllama",
-    "mlx": "mlx",
-    "transformers": "transformers",
-    "diffusers": "transformers",
-}
 
 _GENERATIONS = ("Ada", "Ampere", "Blackwell", "Hopper")
 _EXPORT_FLOPS_PER_BYTE = 60
 """Fewer 16-bit operations per byte of bandwidth: chips cut down for export (H20), whose cores
 cannot draw it."""
-
-
-def family(engine_slug: str) -> str:
-    """Family of engines with common kernels; all but local runtimes are serving engines."""
-    return _FAMILIES.get(engine_slug, SERVING)
 
 
 @lru_cache(maxsize=512)

@@ -26,10 +26,6 @@ EXPERT_EFFICIENCY = 0.7
 """Routed experts are read at this share of the speed of other weights. Chosen with the sources of
 the runs left out, over 0.6 to 1.0 and 1.0 to 1.5 times the time per layer of a dense model: routers
 cost no more launches since they are fused (llama.cpp PR 16130, vLLM's fused_moe)."""
-_LAUNCHED = frozenset({"transformers"})
-"""Engines without graphs: PyTorch queues kernels and does not wait for them ("CUDA semantics",
-asynchronous execution). Qwen2.5 of 0.5 to 32 billion parameters in 16 bits takes 842 to 902 us a
-layer on an A100 whatever it reads (Qwen2.5 speed page), Qwen-1.8B and 14B 770 and 776."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +86,7 @@ def step_cost(work: Work, gpu: Gpu, sequences: float, filled: float = 1.0) -> St
         reading=(work.dense_bytes + experts) / bandwidth,
         cache=cache * filled * together / CACHE_EFFICIENCY / bandwidth,
         layers=facts.layers * layer_times(work.kernels, gpu),
-        launched=work.family in _LAUNCHED,
+        launched=work.kernels.launched,
         fixed=facts.layers * exchange
         + facts.layers * launch_seconds(work.kernels, gpu)
         + unpacking_seconds(work.kernels, gpu, _weights(work), work.bits) / cards

@@ -10,9 +10,9 @@ import re
 from dataclasses import dataclass
 
 from gpusizer.gpus import Gpu
+from gpusizer.memory.engines.abilities import Abilities
 from gpusizer.memory.workload import Workload
 
-_LLAMA_CPP = ("llama.cpp", "ollama")
 _NUMBER = re.compile(r"\d+")
 
 CUDA, ROCM, VULKAN, METAL, SYCL = "cuda", "rocm", "vulkan", "metal", "sycl"
@@ -98,24 +98,28 @@ class Kernels:
         build: number of llama.cpp's, None for the current one.
         flash_attention: false when attention materialises its scores.
         llama_cpp: of llama.cpp or Ollama; the rules below are theirs.
+        launched: the host launches kernels one by one (`Abilities.launches_kernels`).
     """
 
     backend: str
     build: int | None
     flash_attention: bool
     llama_cpp: bool
+    launched: bool
 
     @classmethod
-    def of(cls, workload: Workload, engine: str) -> Kernels:
-        """The kernels of one engine; only llama.cpp's own builds have numbers."""
-        number = _NUMBER.search(workload.engine_version or "") if engine == "llama.cpp" else None
+    def of(cls, workload: Workload, abilities: Abilities) -> Kernels:
+        """The kernels of an engine that is able to do so much."""
+        version = workload.engine_version or ""
+        number = _NUMBER.search(version) if abilities.numbered_builds else None
         build = int(number[0]) if number else None
         by_default = build is None or build >= _FLASH_BY_DEFAULT
         return cls(
             backend=workload.backend,
             build=build,
             flash_attention=workload.flash_attention and by_default,
-            llama_cpp=engine in _LLAMA_CPP,
+            llama_cpp=abilities.reads == "gguf",
+            launched=abilities.launches_kernels,
         )
 
     def since(self, build: int) -> bool:

@@ -97,17 +97,22 @@ def flops_per_second(work: Work, gpu: Gpu) -> float | None:
 
 
 def _peak(work: Work, gpu: Gpu) -> float | None:
-    """Dense peak of the board in the type that serving engines multiply in; else 16-bit.
+    return arithmetic_of(work, gpu)[1]
+
+
+def arithmetic_of(work: Work, gpu: Gpu) -> tuple[str, float | None]:
+    """What serving engines multiply in, and its dense peak of the board: "fp4", "8-bit",
+    "16-bit", or "unpacked" weights of fewer bits in 16.
 
     W8A8 formats run on FP8 or INT8 units and NVFP4 on FP4 units where there are any. Local
     engines unpack weights first, or their integer kernels are part of the measured share.
     """
-    peak = gpu.fp16_flops
+    peak, unpacked = gpu.fp16_flops, "16-bit" if work.bits >= 16 else "unpacked"
     if work.family != SERVING:
-        return peak
+        return unpacked, peak
     if work.quant == "nvfp4" and gpu.fp4_flops:
-        return gpu.fp4_flops
+        return "fp4", gpu.fp4_flops
     if work.quant in _EIGHT_BITS:
         narrow = gpu.fp8_flops if work.quant == "fp8" else gpu.int8_ops
-        return narrow or peak
-    return peak
+        return ("8-bit", narrow) if narrow else (unpacked, peak)
+    return unpacked, peak

@@ -13,9 +13,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from gpusizer.fit.speed.classes import family, format_of
+from gpusizer.fit.speed.classes import format_of
 from gpusizer.fit.speed.decode import in_step, pace_of, step_cost, step_seconds
-from gpusizer.fit.speed.kernels import Kernels
 from gpusizer.fit.speed.prefill import prompt_token_seconds
 from gpusizer.fit.speed.tables import engine_limits
 from gpusizer.fit.speed.work import ModelFacts, Work
@@ -67,17 +66,14 @@ class Speculation:
         head = 0 if _has_head(draft) else model.facts.head_parameters
         if head:
             facts = replace(facts, head_parameters=head)
-        engine = estimate.engine.slug
-        work = Work(
+        work = replace(
+            model,
             facts=facts,
-            engine=engine,
-            family=family(engine),
             format=format_of(memory.quant),
             quant=memory.quant.slug,
             dense_bytes=memory.sizes.decoding + head * _HEAD_BYTES,
             expert_bytes=memory.sizes.decoding_experts,
             bits=memory.quant.bits,
-            kernels=Kernels.of(workload, engine),
             tensor=memory.split.tensor,
             pipeline=memory.split.pipeline,
             data=memory.split.data,

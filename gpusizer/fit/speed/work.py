@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gpusizer.fit.speed.classes import family, format_of
+from gpusizer.fit.speed.classes import format_of
 from gpusizer.fit.speed.kernels import Kernels
 from gpusizer.memory.engines import Split
 from gpusizer.memory.estimate import MemoryEstimate
@@ -12,6 +12,7 @@ from gpusizer.memory.kv_cache import kv_cache_bytes
 from gpusizer.memory.workload import Workload
 from gpusizer.model.architecture import GROWING, Architecture, Attention
 from gpusizer.model.profile import ModelProfile
+from gpusizer.model.tasks import writes_text
 from gpusizer.model.tensor_roles import Kind, Part, is_layer_table
 
 PROMPT_SHARE = 0.75
@@ -78,7 +79,7 @@ class ModelFacts:
         """Facts of a model and workload; None where it generates no text. `prompt` tokens stand in
         place of the assumed share."""
         arch = profile.architecture
-        if arch is None or not arch.generates:
+        if arch is None or not writes_text(profile):
             return None
         prompt = prompt or prompt_tokens(workload.context)
         ends = [g for g in profile.groups if g.kind in _ENDS and g.part not in _NOT_TEXT]
@@ -95,7 +96,7 @@ class ModelFacts:
                 1, profile.active_parameters - others - sum(group.parameters for group in ends)
             ),
             head_parameters=sum(group.parameters for group in outputs),
-            attention_flops=_attention_flops(arch, prompt),
+            attention_flops=attention_flops(arch, prompt),
             cache_bytes=kv_cache_bytes(arch, workload.context, 1, workload.kv_dtype),
             query_heads=_query_heads(arch),
             prompt=prompt,
@@ -135,17 +136,17 @@ class Work:
     @classmethod
     def of(cls, facts: ModelFacts, estimate: MemoryEstimate) -> Work:
         """The work of one estimate."""
-        sizes = estimate.sizes
+        sizes, able = estimate.sizes, estimate.engine.abilities
         return cls(
             facts=facts,
             engine=estimate.engine.slug,
-            family=family(estimate.engine.slug),
+            family=able.speed_family,
             format=format_of(estimate.quant),
             quant=estimate.quant.slug,
             dense_bytes=sizes.decoding,
             expert_bytes=sizes.decoding_experts,
             bits=estimate.quant.bits,
-            kernels=Kernels.of(facts.workload, estimate.engine.slug),
+            kernels=Kernels.of(facts.workload, able),
             tensor=estimate.split.tensor,
             pipeline=estimate.split.pipeline,
             data=estimate.split.data,
@@ -199,7 +200,7 @@ def _query_heads(arch: Architecture) -> float:
     return max(1.0, shared / max(1, sum(s.count for s in layers)))
 
 
-def _attention_flops(arch: Architecture, prompt: int) -> float:
+def attention_flops(arch: Architecture, prompt: int) -> float:
     """Scores and weighted sums of one token against the half of the prompt it follows.
 
     2 products x 2 FLOP x heads x width of a head x prompt / 2, within the window of the layer.

@@ -156,15 +156,7 @@ def read_labels(labels_csv: Path) -> dict[str, tuple[str, ...]]:
 
 
 def _offer(row: TableRow, exact: bool) -> RentalOffer:
-    return RentalOffer(
-        provider=row.text("provider"),
-        usd_per_hour=row.number("usd_per_gpu_hour"),
-        spot=row.flag("spot"),
-        marketplace=row.flag("marketplace"),
-        exact=exact,
-        date=row.text("date"),
-        source=row.text("source"),
-    )
+    return row.record(RentalOffer, usd_per_hour=row.number("usd_per_gpu_hour"), exact=exact)
 
 
 @cache

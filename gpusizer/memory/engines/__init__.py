@@ -5,7 +5,16 @@ from __future__ import annotations
 import difflib
 
 from gpusizer.core.errors import UnknownEngine
-from gpusizer.memory.engines.base import Engine, Loaded, Loader, Overhead, Split, SplitBy
+from gpusizer.memory.engines.abilities import Abilities
+from gpusizer.memory.engines.base import (
+    Engine,
+    Loaded,
+    Loader,
+    Overhead,
+    Placement,
+    Split,
+    SplitBy,
+)
 from gpusizer.memory.engines.diffusers import DIFFUSERS
 from gpusizer.memory.engines.llama_cpp import LLAMA_CPP, OLLAMA
 from gpusizer.memory.engines.local import EXLLAMA, MLX, TRANSFORMERS
@@ -38,4 +47,23 @@ def find_engine(slug: str) -> Engine:
     return engine
 
 
-__all__ = ["ENGINES", "Engine", "Loaded", "Loader", "Overhead", "Split", "SplitBy", "find_engine"]
+def abilities_of(slug: str | None) -> Abilities:
+    """What an engine can do; the least where none is named, or none that is known."""
+    return ENGINES[slug].abilities if slug in ENGINES else Abilities()
+
+
+__all__ = [
+    "DIFFUSERS",
+    "ENGINES",
+    "LLAMA_CPP",
+    "VLLM",
+    "Engine",
+    "Loaded",
+    "Loader",
+    "Overhead",
+    "Placement",
+    "Split",
+    "SplitBy",
+    "abilities_of",
+    "find_engine",
+]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from math import ceil
 from typing import Literal, Protocol
 
 from gpusizer.core.byte_ranges import Amount
+from gpusizer.core.messages import Note
+from gpusizer.memory.engines.abilities import Abilities
 from gpusizer.memory.weight_sizes import WeightSizes
 from gpusizer.memory.workload import Workload
 from gpusizer.model.architecture import Architecture
@@ -75,6 +77,31 @@ class Split:
 
 
 @dataclass(frozen=True, slots=True)
+class Placement:
+    """A model and what it is asked to do, divided over GPUs of one class.
+
+    Attributes:
+        profile: of the model, compared but not hashed.
+        workload: with the type that the cache has at a quantization (`Engine.cache_type`).
+        device_class: one of the engine's `device_classes`.
+    """
+
+    profile: ModelProfile = field(hash=False)
+    workload: Workload = field(default_factory=Workload)
+    split: Split = Split()
+    device_class: int = 0
+
+    @property
+    def arch(self) -> Architecture | None:
+        return self.profile.architecture
+
+    @property
+    def users_each(self) -> int:
+        """Sequences on the fullest data-parallel rank."""
+        return self.split.users_each(self.workload.concurrency)
+
+
+@dataclass(frozen=True, slots=True)
 class Overhead:
     """What one GPU holds besides weights, cache and activations.
 
@@ -104,9 +131,7 @@ class Loaded:
 class Loader(Protocol):
     """Loads one model at any width, however it is divided."""
 
-    def __call__(
-        self, sizes: WeightSizes, split: Split, device_class: int, *, native: bool
-    ) -> Loaded: ...
+    def __call__(self, sizes: WeightSizes, placement: Placement, *, native: bool) -> Loaded: ...
 
 
 class Engine(Protocol):
@@ -116,7 +141,6 @@ class Engine(Protocol):
         slug: API name.
         name: as its authors write it.
         version: the version its constants describe when none is asked for.
-        versioned: whether another version gives other numbers.
         split_by: what it divides among GPUs by default.
         stacks: software stacks it runs on, as the catalogue names them.
         kv_cell_multiple: tokens the cache of a sequence is rounded up to.
@@ -124,6 +148,7 @@ class Engine(Protocol):
             below 2^30 added to them for kinds of cards that differ; the first is 0.
         budget_rule: what its share of the card has to hold.
         memory_total: whose total of the card's memory that is a share of.
+        abilities: what it can run, and which options it hears.
     """
 
     @property
@@ -132,8 +157,6 @@ class Engine(Protocol):
     def name(self) -> str: ...
     @property
     def version(self) -> str: ...
-    @property
-    def versioned(self) -> bool: ...
     @property
     def split_by(self) -> SplitBy: ...
     @property
@@ -146,6 +169,8 @@ class Engine(Protocol):
     def budget_rule(self) -> BudgetRule: ...
     @property
     def memory_total(self) -> MemoryTotal: ...
+    @property
+    def abilities(self) -> Abilities: ...
 
     def device_class(
         self, memory_bytes: int, name: str, stack: str = "CUDA", *, fabric: bool = True
@@ -168,6 +193,10 @@ class Engine(Protocol):
         """What it makes of memory that other programs hold."""
         ...
 
+    def notes(self, profile: ModelProfile, workload: Workload) -> tuple[Note, ...]:
+        """Settings that the user has to pass to it, and what of the model it is not sized for."""
+        ...
+
     def cache_type(
         self, profile: ModelProfile, workload: Workload, quant: str, *, native: bool
     ) -> str:
@@ -179,54 +208,47 @@ class Engine(Protocol):
         """How it loads this model: what it pads, copies, divides and leaves out."""
         ...
 
-    def sequence_bytes(
-        self,
-        arch: Architecture | None,
-        workload: Workload,
-        split: Split,
-        device_class: int,
-        context: int,
-    ) -> int:
+    def sequence_bytes(self, placement: Placement, context: int) -> int:
         """Cache that one sequence of `context` tokens takes on the fullest GPU."""
         ...
 
     def longest_context(
-        self,
-        arch: Architecture | None,
-        workload: Workload,
-        split: Split,
-        device_class: int,
-        pool_bytes: int,
+        self, placement: Placement, pool_bytes: int, draft: Placement | None = None
     ) -> int | None:
-        """Longest sequence, up to the model's own limit, that a pool on each GPU holds.
-
-        None when no cache grows with it.
+        """Longest sequence, up to the model's own limit, that a pool on each GPU holds, the cache
+        of a draft model included. None when no cache grows with it.
         """
         ...
 
-    def step_tokens(
-        self, arch: Architecture | None, workload: Workload, device_class: int
-    ) -> int | None:
+    def step_tokens(self, placement: Placement) -> int | None:
         """Tokens of one step of a data-parallel rank that `activations` is of.
 
         None where no option of a scheduler sets them.
         """
         ...
 
-    def activations(
-        self, profile: ModelProfile, workload: Workload, split: Split, device_class: int
-    ) -> Amount:
+    def activations(self, placement: Placement) -> Amount:
         """Peak of temporary tensors on the fullest GPU."""
         ...
 
-    def with_streaming(
-        self, profile: ModelProfile, workload: Workload, sizes: WeightSizes, usual: Amount
-    ) -> Amount:
+    def with_streaming(self, placement: Placement, sizes: WeightSizes, usual: Amount) -> Amount:
         """`usual` activations, and what is copied to the GPU of weights kept on the host."""
         ...
 
-    def overhead(
-        self, profile: ModelProfile, workload: Workload, split: Split, device_class: int
-    ) -> Overhead:
+    def overhead(self, placement: Placement) -> Overhead:
         """Runtime, communicator and graph memory on each GPU."""
         ...
+
+
+def cache_bytes(engine: Engine, placement: Placement) -> int:
+    """Cache of all sequences on each GPU."""
+    return engine.sequence_bytes(placement, placement.workload.context) * placement.users_each
+
+
+def all_cache_bytes(engine: Engine, placement: Placement, fullest: int) -> int:
+    """Cache of all sequences on all GPUs: each as the fullest one, that of a layer split once."""
+    split = placement.split
+    if split.gpus == 1 or split.ranks > 1:
+        return fullest * split.gpus
+    once = cache_bytes(engine, replace(placement, split=Split()))
+    return min(fullest * split.gpus, once)

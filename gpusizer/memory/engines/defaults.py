@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 
 from gpusizer.core.byte_ranges import Amount, Provenance, exactly
+from gpusizer.core.messages import Note
 from gpusizer.memory.engines.base import (
     SHARES_FREE_MEMORY,
     BudgetRule,
@@ -12,12 +13,12 @@ from gpusizer.memory.engines.base import (
     Loaded,
     Loader,
     MemoryTotal,
+    Placement,
     Split,
 )
 from gpusizer.memory.kv_cache import NO_LIMIT, grows, kv_cache_bytes
 from gpusizer.memory.weight_sizes import WeightSizes
 from gpusizer.memory.workload import Workload
-from gpusizer.model.architecture import Architecture
 from gpusizer.model.profile import ModelProfile
 
 
@@ -28,10 +29,6 @@ class Defaults:
 
     kv_cell_multiple: int
     device_classes: tuple[int, ...]
-
-    @property
-    def versioned(self) -> bool:
-        return False
 
     @property
     def budget_rule(self) -> BudgetRule:
@@ -52,14 +49,13 @@ class Defaults:
     def free_rule(self, workload: Workload) -> FreeRule:
         return SHARES_FREE_MEMORY
 
-    def step_tokens(
-        self, arch: Architecture | None, workload: Workload, device_class: int
-    ) -> int | None:
+    def notes(self, profile: ModelProfile, workload: Workload) -> tuple[Note, ...]:
+        return ()
+
+    def step_tokens(self, placement: Placement) -> int | None:
         return None
 
-    def with_streaming(
-        self, profile: ModelProfile, workload: Workload, sizes: WeightSizes, usual: Amount
-    ) -> Amount:
+    def with_streaming(self, placement: Placement, sizes: WeightSizes, usual: Amount) -> Amount:
         return usual
 
     def cache_type(
@@ -70,7 +66,8 @@ class Defaults:
     def loader(self, profile: ModelProfile, workload: Workload) -> Loader:
         layers = profile.architecture.layers if profile.architecture else 1
 
-        def load(sizes: WeightSizes, split: Split, device_class: int, *, native: bool) -> Loaded:
+        def load(sizes: WeightSizes, placement: Placement, *, native: bool) -> Loaded:
+            split = placement.split
             provenance = Provenance.EXACT if native else Provenance.DERIVED
             copies = sizes.total + sizes.replicated * (split.tensor - 1)
             fullest = exactly(even_share(sizes, split, layers), provenance)
@@ -78,39 +75,30 @@ class Defaults:
 
         return load
 
-    def sequence_bytes(
-        self,
-        arch: Architecture | None,
-        workload: Workload,
-        split: Split,
-        device_class: int,
-        context: int,
-    ) -> int:
+    def sequence_bytes(self, placement: Placement, context: int) -> int:
+        arch, split = placement.arch, placement.split
         if arch is None:
             return 0
-        cache_bytes = kv_cache_bytes(
+        in_layers = kv_cache_bytes(
             arch,
             context,
             1,
-            workload.kv_dtype,
+            placement.workload.kv_dtype,
             shards=split.tensor,
             cell_multiple=self.kv_cell_multiple,
         )
-        return stage_share(cache_bytes, arch.layers, split)
+        return stage_share(in_layers, arch.layers, split)
 
     def longest_context(
-        self,
-        arch: Architecture | None,
-        workload: Workload,
-        split: Split,
-        device_class: int,
-        pool_bytes: int,
+        self, placement: Placement, pool_bytes: int, draft: Placement | None = None
     ) -> int | None:
-        if arch is None or not grows(arch):
+        arch = placement.arch
+        if arch is None or (draft is None and not grows(arch)):
             return None
 
         def needed(context: int) -> int:
-            return self.sequence_bytes(arch, workload, split, device_class, context)
+            of_draft = 0 if draft is None else self.sequence_bytes(draft, context)
+            return self.sequence_bytes(placement, context) + of_draft
 
         limit = arch.max_context or NO_LIMIT
         return max(0, bisect_right(range(limit + 1), pool_bytes, key=needed) - 1)

@@ -11,8 +11,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from gpusizer.core.byte_ranges import Amount, Provenance, exactly, fitted
-from gpusizer.memory.engines.base import Loaded, Loader, Split, SplitBy
-from gpusizer.memory.engines.local import CONTEXT_BYTES, LocalEngine
+from gpusizer.memory.engines.abilities import Abilities
+from gpusizer.memory.engines.base import Loaded, Loader, Placement, SplitBy
+from gpusizer.memory.engines.local import BITSANDBYTES, CONTEXT_BYTES, LocalEngine
 from gpusizer.memory.engines.pipeline_steps import UNKNOWN, Bytes, PipelineStep, pipeline_steps
 from gpusizer.memory.weight_sizes import WeightSizes
 from gpusizer.memory.workload import OFFLOADS, Workload
@@ -29,9 +30,7 @@ class DiffusersEngine(LocalEngine):
 
     split_by: SplitBy = "none"
 
-    def activations(
-        self, profile: ModelProfile, workload: Workload, split: Split, device_class: int
-    ) -> Amount:
+    def activations(self, placement: Placement) -> Amount:
         """A wide guess, for models without a known pipeline; `with_streaming` replaces it
         elsewhere.
         """
@@ -44,23 +43,22 @@ class DiffusersEngine(LocalEngine):
         if shape is None:
             return plain
 
-        def load(sizes: WeightSizes, split: Split, device_class: int, *, native: bool) -> Loaded:
+        def load(sizes: WeightSizes, placement: Placement, *, native: bool) -> Loaded:
             wider = _kept_in_float32(profile, shape, sizes)
             if workload.cpu_offload == OFFLOADS[0] and not wider:
-                return plain(sizes, split, device_class, native=native)
+                return plain(sizes, placement, native=native)
             weights, _ = _peak(profile, shape, workload, sizes)
             amount = exactly(weights, Provenance.DERIVED)
             return Loaded(amount, amount)
 
         return load
 
-    def with_streaming(
-        self, profile: ModelProfile, workload: Workload, sizes: WeightSizes, usual: Amount
-    ) -> Amount:
+    def with_streaming(self, placement: Placement, sizes: WeightSizes, usual: Amount) -> Amount:
         """Working memory of the step at the peak, whose width follows the quantization."""
-        if profile.pipeline is None:
+        shape = placement.profile.pipeline
+        if shape is None:
             return usual
-        return _peak(profile, profile.pipeline, workload, sizes)[1]
+        return _peak(placement.profile, shape, placement.workload, sizes)[1]
 
 
 def _peak(
@@ -157,6 +155,15 @@ DIFFUSERS = DiffusersEngine(
     "diffusers",
     "0.36",
     frozenset({"CUDA", "ROCm", "Metal"}),
+    Abilities(
+        compute_capability=5.0,
+        kinds=frozenset({"pipeline"}),
+        bare_widths=BITSANDBYTES,
+        stages=False,
+        speed_family="transformers",
+        launches_kernels=True,
+        options=("width", "height", "frames", "cpu_offload"),
+    ),
     chunk=0,
     runtime_bytes=CONTEXT_BYTES,
     allocator_slack=0.5,

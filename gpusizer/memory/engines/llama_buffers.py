@@ -62,16 +62,16 @@ def compute_buffer(arch: Architecture, workload: Workload, gpus: int, graph: Gra
         rest += 3 * states + workload.context * batch * _F32  # copies of the mask
     few = _logits(arch, min(batch, workload.concurrency)) + rest
     many = _logits(arch, batch) + rest
-    attention = layer_states(arch, workload, graph)
-    if not workload.flash_attention:
-        attention = _scores(arch, workload, graph)
+    scores = _scores(arch, workload, graph)
+    attention = layer_states(arch, workload, graph) if workload.flash_attention else scores
     copies = _copies(arch, workload, gpus)
     if workload.own_draft_tokens:  # a second context has a graph of its own, of the same batch
         copies += max(layer_states(arch, workload, graph), round(few))
     low, high = max(few, attention) + copies, max(many, attention) + copies
     likely = high if graph.batch_logits else low
     high += workload.context * batch * _F32  # a second mask
-    return fitted(low * 0.9, likely, high * 1.15 + _SPARE_BYTES)
+    least = max(few, min(attention, scores)) + copies  # flash attention never takes more
+    return fitted(least * 0.9, likely, high * 1.15 + _SPARE_BYTES)
 
 
 def _encoder_buffer(arch: Architecture, workload: Workload, graph: Graph) -> Amount:

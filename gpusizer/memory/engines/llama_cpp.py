@@ -9,8 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gpusizer.core.byte_ranges import Amount, Provenance, fitted
+from gpusizer.core.messages import Note
 from gpusizer.core.units import GIB
-from gpusizer.memory.engines.base import Loaded, Loader, Overhead, Split, SplitBy
+from gpusizer.memory.engines.abilities import Abilities
+from gpusizer.memory.engines.base import Loaded, Loader, Overhead, Placement, SplitBy
 from gpusizer.memory.engines.defaults import Defaults
 from gpusizer.memory.engines.llama_buffers import (
     Graph,
@@ -40,7 +42,8 @@ _LANGUAGE = (Part.TEXT, Part.ENCODER)
 BACKENDS = {"ROCm": ROCM, "oneAPI": SYCL, "Metal": METAL}
 """Software stack -> backend; the others take CUDA's numbers."""
 
-_ASKED = {"cuda": CUDA, "rocm": ROCM, "sycl": SYCL, "metal": METAL, "vulkan": VULKAN}
+BACKEND_CLASSES = {"cuda": CUDA, "rocm": ROCM, "sycl": SYCL, "metal": METAL, "vulkan": VULKAN}
+"""Backends by the names that a request has for them."""
 
 # Memory that the runtime takes beside llama.cpp's buffers: 451-456 MiB on headless CUDA cards;
 # 140-225 MiB while generating and 330-915 after prefill under ROCm, by the largest matrix; 75-310
@@ -71,15 +74,12 @@ class LlamaCppEngine(Defaults):
     name: str
     version: str
     stacks: frozenset[str]
+    abilities: Abilities
     batch_logits: bool = True
     builds: tuple[BuildRules, ...] = BUILDS[-1:]
     split_by: SplitBy = "layer"
     kv_cell_multiple: int = CELLS
     device_classes: tuple[int, ...] = (CUDA, ROCM, SYCL, METAL)
-
-    @property
-    def versioned(self) -> bool:
-        return len(self.builds) > 1
 
     def _rules(self, workload: Workload) -> BuildRules:
         return rules_of(workload.engine_version, self.builds)
@@ -97,9 +97,9 @@ class LlamaCppEngine(Defaults):
         cached: dict[str, LayerBytes] = {}
         evenly = Defaults.loader(self, profile, workload)
 
-        def load(sizes: WeightSizes, split: Split, device_class: int, *, native: bool) -> Loaded:
-            if arch is None or split.tensor > 1 or not sizes.by_group:
-                return evenly(sizes, split, device_class, native=native)
+        def load(sizes: WeightSizes, placement: Placement, *, native: bool) -> Loaded:
+            if arch is None or placement.split.tensor > 1 or not sizes.by_group:
+                return evenly(sizes, placement, native=native)
             if sizes.quant not in cached:
                 cached[sizes.quant] = layer_bytes(
                     profile, sizes, arch.layers, text_only=workload.text_only
@@ -107,77 +107,72 @@ class LlamaCppEngine(Defaults):
             return place(
                 cached[sizes.quant],
                 workload,
-                split.pipeline,
-                maps_file=_backend(workload, device_class) == METAL,
+                placement.split.pipeline,
+                maps_file=_backend(placement) == METAL,
                 provenance=Provenance.EXACT if native else Provenance.DERIVED,
             )
 
         return load
 
-    def sequence_bytes(
-        self,
-        arch: Architecture | None,
-        workload: Workload,
-        split: Split,
-        device_class: int,
-        context: int,
-    ) -> int:
+    def sequence_bytes(self, placement: Placement, context: int) -> int:
+        arch, workload, split = placement.arch, placement.workload, placement.split
         if arch is None or not arch.generates:
             return 0
         whole = sequence_bytes(arch, workload, self._rules(workload), split.pipeline, context)
         return -(-whole // split.tensor)
 
-    def activations(
-        self, profile: ModelProfile, workload: Workload, split: Split, device_class: int
-    ) -> Amount:
-        if profile.architecture is None:
+    def activations(self, placement: Placement) -> Amount:
+        arch, profile, workload = placement.arch, placement.profile, placement.workload
+        if arch is None:
             return fitted(0.05 * GIB, 0.3 * GIB, 1 * GIB)
-        arch = as_cached(profile.architecture, self._rules(workload))
-        graph = self._graph(profile, workload, device_class)
-        buffer = compute_buffer(arch, workload, split.gpus, graph)
+        arch = as_cached(arch, self._rules(workload))
+        buffer = compute_buffer(arch, workload, placement.split.gpus, self._graph(placement))
         if workload.text_only or profile.format == "gguf":
             return buffer
         return buffer + projector_buffer(profile, flash_attention=workload.flash_attention)
 
-    def _graph(self, profile: ModelProfile, workload: Workload, device_class: int) -> Graph:
+    def _graph(self, placement: Placement) -> Graph:
         """What the profile, the build and the backend say of a graph."""
-        rules = self._rules(workload)
-        slots = {group.slot for group in profile.groups if group.part in _LANGUAGE}
+        rules = self._rules(placement.workload)
+        slots = {group.slot for group in placement.profile.groups if group.part in _LANGUAGE}
         return Graph(
             batch_logits=self.batch_logits and not rules.slot_logits,
             half_mask=self.batch_logits and rules.slot_logits,
             masks=1 if self.batch_logits else 2,
-            vulkan=_backend(workload, device_class) == VULKAN,
-            cpu=workload.backend == "cpu",
+            vulkan=_backend(placement) == VULKAN,
+            cpu=placement.workload.backend == "cpu",
             gated=bool(slots & {Slot.GATE, Slot.GATE_UP}),
             fused_qkv=Slot.QKV in slots,
         )
 
-    def with_streaming(
-        self, profile: ModelProfile, workload: Workload, sizes: WeightSizes, usual: Amount
-    ) -> Amount:
+    def with_streaming(self, placement: Placement, sizes: WeightSizes, usual: Amount) -> Amount:
         """Layers or experts on the host are copied to the GPU for large batches."""
-        arch = profile.architecture
+        arch, workload = placement.arch, placement.workload
         if arch is None or workload.backend == "cpu":
             return usual
         if not (workload.cpu_moe or _some_on_host(arch, workload)):
             return usual
-        largest, rules = _largest(profile, sizes, arch), self._rules(workload)
-        graph = self._graph(profile, workload, CUDA)
-        return streaming_buffer(as_cached(arch, rules), workload, usual, largest, graph)
+        largest, graph = _largest(placement.profile, sizes, arch), self._graph(placement)
+        arch = as_cached(arch, self._rules(workload))
+        return streaming_buffer(arch, workload, usual, largest, graph)
 
-    def overhead(
-        self, profile: ModelProfile, workload: Workload, split: Split, device_class: int
-    ) -> Overhead:
+    def overhead(self, placement: Placement) -> Overhead:
         runtime = (0.0, 0.0, 0.0)
-        if workload.backend != "cpu":
-            runtime = _RUNTIME_BYTES[_backend(workload, device_class)]
+        if placement.workload.backend != "cpu":
+            runtime = _RUNTIME_BYTES[_backend(placement)]
         return Overhead(inside=fitted(*runtime), outside=fitted(0, 0, 0))
 
+    def notes(self, profile: ModelProfile, workload: Workload) -> tuple[Note, ...]:
+        """A context that the user has to name, because the engine would allocate another."""
+        default = self.abilities.default_context
+        if default in (None, workload.context):
+            return ()
+        return (Note("ollama_num_ctx", tokens=workload.context, default=default),)
 
-def _backend(workload: Workload, device_class: int) -> int:
+
+def _backend(placement: Placement) -> int:
     """The backend that was asked for, else the card's own."""
-    return _ASKED.get(workload.backend, device_class)
+    return BACKEND_CLASSES.get(placement.workload.backend, placement.device_class)
 
 
 def _some_on_host(arch: Architecture, workload: Workload) -> bool:
@@ -206,8 +201,66 @@ def _largest(profile: ModelProfile, sizes: WeightSizes, arch: Architecture) -> H
 
 
 _STACKS = frozenset({"CUDA", "ROCm", "Metal", "oneAPI", "CANN", "MUSA"})
-
-LLAMA_CPP = LlamaCppEngine("llama.cpp", "llama.cpp", "b10240", _STACKS, builds=BUILDS)
-OLLAMA = LlamaCppEngine(
-    "ollama", "Ollama", "0.13", frozenset({"CUDA", "ROCm", "Metal"}), batch_logits=False
+_OPTIONS = (
+    "text_only",
+    "draft_tokens",
+    "gpu_layers",
+    "cpu_moe",
+    "batch_size",
+    "ubatch_size",
+    "importance_matrix",
+    "gguf_date",
+    "backend",
 )
+_BARE_WIDTHS = (("int4", "q4_k_m"), ("int8", "q8_0"))
+
+LLAMA_CPP = LlamaCppEngine(
+    "llama.cpp",
+    "llama.cpp",
+    "b10240",
+    _STACKS,
+    Abilities(
+        compute_capability=5.0,
+        kinds=frozenset({"decoder", "encoder"}),
+        reads="gguf",
+        bare_widths=_BARE_WIDTHS,
+        offloads=True,
+        maps_file=True,
+        draft_methods=frozenset({"draft_model", "eagle3", "dflash"}),
+        cache_types=("f32", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl"),
+        proposed_caches=("q8_0", "q4_0"),
+        cache_needs_flash_attention=True,
+        beyond_context="allocates",
+        speed_family="llama.cpp",
+        numbered_builds=True,
+        options=("engine_version", *_OPTIONS),
+    ),
+    builds=BUILDS,
+)
+"""Drafts: of --spec-type, which has no first EAGLE; --cache-type-k, -v (tools/server/README.md),
+whose values need flash attention ("V cache quantization requires flash_attn",
+src/llama-context.cpp). A longer context than the model's is allocated (pull request 22145 caps
+slots alone)."""
+
+OLLAMA = LlamaCppEngine(
+    "ollama",
+    "Ollama",
+    "0.13",
+    frozenset({"CUDA", "ROCm", "Metal"}),
+    Abilities(
+        compute_capability=5.0,
+        kinds=frozenset({"decoder", "encoder"}),
+        reads="gguf",
+        bare_widths=_BARE_WIDTHS,
+        offloads=True,
+        cache_types=("q8_0", "q4_0"),
+        cache_needs_flash_attention=True,
+        default_context=4096,
+        speed_family="llama.cpp",
+        options=_OPTIONS,
+    ),
+    batch_logits=False,
+)
+"""Cache types: OLLAMA_KV_CACHE_TYPE (docs/faq). The default of num_ctx is that of cards below 24
+GiB; a longer context than the model's is cut (pull request 11175). Weights beyond memory are
+refused: "model requires more system memory" (llm/server.go)."""

@@ -11,12 +11,13 @@ from dataclasses import dataclass
 
 from gpusizer.core.byte_ranges import Amount, fitted
 from gpusizer.core.units import GIB
+from gpusizer.memory.engines.abilities import ANY_DRAFT, Abilities
 from gpusizer.memory.engines.base import (
     BudgetRule,
     Loader,
     MemoryTotal,
     Overhead,
-    Split,
+    Placement,
     SplitBy,
 )
 from gpusizer.memory.engines.cache_types import resolved_type
@@ -27,7 +28,6 @@ from gpusizer.memory.engines.vllm.loading import VllmLoader
 from gpusizer.memory.engines.vllm.pages import Cache, cache_of
 from gpusizer.memory.engines.vllm.version_defaults import UNIFIED, is_unified
 from gpusizer.memory.workload import Workload
-from gpusizer.model.architecture import Architecture
 from gpusizer.model.profile import ModelProfile
 
 _BIG_CARD_BYTES = 60 * GIB  # SGLang's prefill chunks grow from here on
@@ -63,6 +63,7 @@ class ServingEngine(Defaults):
     version: str
     default_utilization: float
     stacks: frozenset[str]
+    abilities: Abilities
     budget_rule: BudgetRule
     fuses: bool = False
     widens_scales: bool = False
@@ -87,28 +88,25 @@ class ServingEngine(Defaults):
             )
         return Defaults.loader(self, profile, workload)
 
-    def step_tokens(
-        self, arch: Architecture | None, workload: Workload, device_class: int
-    ) -> int | None:
+    def step_tokens(self, placement: Placement) -> int:
+        arch, workload = placement.arch, placement.workload
         whole = 0 if arch is None or arch.generates else workload.context
-        return workload.max_num_batched_tokens or max(_STEP_TOKENS[device_class], whole)
+        return workload.max_num_batched_tokens or max(_STEP_TOKENS[placement.device_class], whole)
 
-    def activations(
-        self, profile: ModelProfile, workload: Workload, split: Split, device_class: int
-    ) -> Amount:
+    def activations(self, placement: Placement) -> Amount:
         """max(forward, sampler), in 16 bits and FP32.
 
         forward = step tokens x 2 bytes x (3 x MLP width / TP + 3 x hidden);
         sampler = logit copies x 4 bytes x sequences x vocabulary, not divided by TP.
         """
-        arch = profile.architecture
+        arch = placement.arch
         if arch is None:
             return fitted(0.1 * GIB, 0.5 * GIB, 2 * GIB)
-        tokens = self.step_tokens(arch, workload, device_class) or 0
-        users = split.users_each(workload.concurrency)
-        sequences = workload.max_num_seqs or max(_SEQUENCES[device_class], users)
+        usual = max(_SEQUENCES[placement.device_class], placement.users_each)
+        sequences = placement.workload.max_num_seqs or usual
         hidden, width = arch.hidden_size or 0, arch.intermediate_size or 0
-        forward = tokens * 2 * (3 * width / split.tensor + 3 * hidden)
+        per_token = 2 * (3 * width / placement.split.tensor + 3 * hidden)
+        forward = self.step_tokens(placement) * per_token
         sampler = 0.0
         if arch.generates:
             vocabulary = arch.vocab_size or 0
@@ -116,14 +114,12 @@ class ServingEngine(Defaults):
         likely = max(forward, sampler)
         return fitted(likely * 0.5, likely, likely * 1.5 + 0.5 * GIB)
 
-    def overhead(
-        self, profile: ModelProfile, workload: Workload, split: Split, device_class: int
-    ) -> Overhead:
+    def overhead(self, placement: Placement) -> Overhead:
         """Bytes of context and communicators, which exist before an engine reads free memory."""
         inside = fitted(*_CONTEXT_BYTES)
-        if split.tensor > 1:
-            inside = inside + fitted(*_TOGETHER[device_class])
-        graphs = fitted(0, 0, 0) if workload.enforce_eager else fitted(*_GRAPH_BYTES)
+        if placement.split.tensor > 1:
+            inside = inside + fitted(*_TOGETHER[placement.device_class])
+        graphs = fitted(0, 0, 0) if placement.workload.enforce_eager else fitted(*_GRAPH_BYTES)
         return Overhead(inside, graphs)
 
 
@@ -143,35 +139,24 @@ class SglangEngine(ServingEngine):
     ) -> int:
         return UNIFIED if is_unified(name, stack) else by_memory(memory_bytes)
 
-    def overhead(
-        self, profile: ModelProfile, workload: Workload, split: Split, device_class: int
-    ) -> Overhead:
+    def overhead(self, placement: Placement) -> Overhead:
         """As of other engines; where memory is the system's, what that uses is not free either."""
-        usual = ServingEngine.overhead(self, profile, workload, split, device_class)
-        system = fitted(*_SYSTEM_BYTES) if device_class == UNIFIED else fitted(0, 0, 0)
+        usual = ServingEngine.overhead(self, placement)
+        system = fitted(*_SYSTEM_BYTES) if placement.device_class == UNIFIED else fitted(0, 0, 0)
         return Overhead(usual.inside + system, usual.outside)
 
-    def sequence_bytes(
-        self,
-        arch: Architecture | None,
-        workload: Workload,
-        split: Split,
-        device_class: int,
-        context: int,
-    ) -> int:
+    def sequence_bytes(self, placement: Placement, context: int) -> int:
         """Tokens x bytes of every full layer, and a fixed share of that for sliding ones.
 
         The pools are sized by that share whatever a sequence needs of its window.
         """
+        arch = placement.arch
         if arch is None or not arch.generates:
             return 0
         if compresses(arch.layer_plan):
-            return Defaults.sequence_bytes(self, arch, workload, split, device_class, context)
-        stages = [
-            stage
-            for stage in cache_of(arch, workload.kv_dtype, split, 0, era_of(None))
-            if isinstance(stage, Cache)
-        ]
+            return Defaults.sequence_bytes(self, placement, context)
+        caches = cache_of(arch, placement.workload.kv_dtype, placement.split, 0, era_of(None))
+        stages = [stage for stage in caches if isinstance(stage, Cache)]
         return max(
             sum(
                 kind.layers * (kind.state + round(context * kind.token * _share(kind.window)))
@@ -198,6 +183,17 @@ SGLANG = SglangEngine(
     "0.5",
     0.88,
     _NVIDIA_AND_AMD,
+    Abilities(
+        compute_capability=7.5,
+        unpacks_fp8=8.0,
+        kinds=frozenset({"decoder", "encoder"}),
+        unpacks_fp4=7.5,
+        amd_attention=True,
+        methods=("compressed-tensors",),  # srt/layers/quantization/compressed_tensors
+        expert_parallel=True,
+        draft_methods=ANY_DRAFT,
+        cache_types=("fp8",),
+    ),
     "static",
     fuses=True,
     widens_scales=True,
@@ -210,7 +206,24 @@ TENSORRT_LLM = ServingEngine(
     "1.0",
     0.90,
     frozenset({"CUDA"}),
+    Abilities(compute_capability=7.5, cache_types=("fp8",)),
     "free",
     caches_honoured=("modelopt", "compressed-tensors"),  # tensorrt_llm/_torch/model_config.py
 )
-TGI = ServingEngine("tgi", "Text Generation Inference", "3", 0.93, _NVIDIA_AND_AMD, "free")
+TGI = ServingEngine(
+    "tgi",
+    "Text Generation Inference",
+    "3",
+    0.93,
+    _NVIDIA_AND_AMD,
+    Abilities(
+        compute_capability=7.5,
+        kinds=frozenset({"decoder", "encoder_decoder"}),
+        unpacks_fp8=8.0,
+        amd_attention=True,
+        methods=("compressed-tensors",),  # text_generation_server/layers/compressed_tensors
+        stages=False,
+        cache_types=("fp8",),
+    ),
+    "free",
+)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gpusizer.core.dtypes import nominal_bits
+from gpusizer.memory.engines import ENGINES
 from gpusizer.memory.quants.gguf import RELEASED_BLOCKS
 from gpusizer.memory.quants.table import Quant, all_quants, find_quant
 from gpusizer.model.profile import ModelProfile
+from gpusizer.model.quantization import Grouped
 
 _PLAIN = {"F32": "fp32", "F64": "fp32", "F8_E4M3": "fp8", "F8_E5M2": "fp8"}
 _BY_METHOD_AND_BITS = {
@@ -16,16 +18,11 @@ _BY_METHOD_AND_BITS = {
     ("mxfp4", 4): "mxfp4",
     ("nvfp4", 4): "nvfp4",
 }
-# llama.cpp's converter repacks the experts of gpt-oss as they are (conversion/gpt_oss.py).
-_REPACKING_ENGINES = ("llama.cpp", "ollama")
-_ANY_ENGINES = ("vllm", "transformers")
-# Engines that read a method's files at any width and group: sglang/srt/layers/quantization/
-# compressed_tensors and text_generation_server/layers/compressed_tensors.
-_ENGINES = {"compressed-tensors": ("vllm", "sglang", "tgi", "transformers")}
+_REPACKED = "mxfp4_moe"  # llama.cpp's converter keeps gpt-oss's experts (conversion/gpt_oss.py)
 _FAMILIES = {
-    "gptq": "gptq-int{bits}-g{group}",
-    "awq": "awq-int{bits}-g{group}",
-    "mlx": "mlx-{bits}bit",
+    Grouped.GPTQ: "gptq-int{bits}-g{group}",
+    Grouped.AWQ: "awq-int{bits}-g{group}",
+    Grouped.MLX: "mlx-{bits}bit",
     "exl2": "exl2-{bits}.0",
     "exl3": "exl3-{bits}.0",
 }
@@ -42,12 +39,12 @@ def native_quant(profile: ModelProfile) -> Quant:
     if slug in slugs:
         quant = find_quant(slug)
         if slug == "mxfp4" and any(g.pattern.endswith(RELEASED_BLOCKS) for g in profile.groups):
-            return replace(quant, engines=(*quant.engines, *_REPACKING_ENGINES))
+            return replace(quant, engines=(*quant.engines, *find_quant(_REPACKED).engines))
         return quant
     stored = profile.quantization
     bits = (stored.bits if stored else None) or nominal_bits(profile.native_dtype)
     method = stored.method if stored else profile.native_dtype.lower()
-    engines = _ENGINES.get(method, _ANY_ENGINES)
+    engines = tuple(slug for slug, e in ENGINES.items() if e.abilities.reads_method(method))
     return _unlisted(f"{method}-{bits}bit", f"{method} {bits}-bit", bits, engines)
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import chain
 
 from gpusizer.core.errors import UnknownQuant
 from gpusizer.core.paths import DATA_DIR
@@ -65,41 +66,27 @@ _LAYOUTS: dict[str, _LayoutMaker] = {
     "nvfp4": lambda slug, bits, group: layouts.nvfp4(group),
     "gguf": lambda slug, bits, group: Gguf(RECIPES[slug]),
     "exl": lambda slug, bits, group: layouts.Exl(bits),
-    "mlx": lambda slug, bits, group: layouts.Mlx(int(bits), group),
+    "affine": lambda slug, bits, group: layouts.Mlx(int(bits), group),
 }
 
-ALIASES = {
-    "fp16": "bf16",
-    "float16": "bf16",
-    "bfloat16": "bf16",
-    "f16": "bf16",
-    "16bit": "bf16",
-    "float32": "fp32",
-    "f32": "fp32",
-    "w8a8": "int8",
-    "gptq": "gptq-int4-g128",
-    "awq": "awq-int4-g128",
-    "int4": "gptq-int4-g128",
-    "w4a16": "gptq-int4-g128",
-    "nf4": "bnb-nf4-dq",
-    "bnb-4bit": "bnb-nf4-dq",
-    "bnb-8bit": "bnb-int8",
-    "q4": "q4_k_m",
-    "q5": "q5_k_m",
-    "q6": "q6_k",
-    "q8": "q8_0",
-    "mlx": "mlx-4bit",
-}
-"""Other spellings people use."""
-
+_TABLE = DATA_DIR / "quants.csv"
 _EXL = re.compile(r"(exl[23])-(\d(?:\.\d{1,2})?)$")
 
 
 @cache
 def all_quants() -> tuple[Quant, ...]:
     """Every row of the table, from most to least faithful."""
-    quants = read_table(DATA_DIR / "quants.csv", _quant)
+    quants = read_table(_TABLE, _quant)
     return tuple(replace(quant, order=order) for order, quant in enumerate(quants))
+
+
+@cache
+def aliases() -> Mapping[str, str]:
+    """Other spellings people use, with the slug that each means."""
+    spellings = read_table(
+        _TABLE, lambda row: [(alias, row.text("slug")) for alias in row.parts("aliases")]
+    )
+    return dict(chain.from_iterable(spellings))
 
 
 def find_quant(text: str) -> Quant:
@@ -109,7 +96,7 @@ def find_quant(text: str) -> Quant:
     Raises UnknownQuant with close spellings, or with the publishers that are known.
     """
     slug = text.strip().lower()[:40]
-    slug = ALIASES.get(slug, slug)
+    slug = aliases().get(slug, slug)
     by_slug = {quant.slug: quant for quant in all_quants()}
     if slug in by_slug:
         return by_slug[slug]
@@ -117,7 +104,7 @@ def find_quant(text: str) -> Quant:
     if match and 1.0 <= float(match[2]) <= 8.0:
         return _exl(match[1], float(match[2]))
     recipe, _, publisher = slug.partition("@")
-    recipe = ALIASES.get(recipe, recipe)
+    recipe = aliases().get(recipe, recipe)
     if publisher and recipe in RECIPES and publisher in publishers():
         return replace(
             as_published(by_slug[recipe], publisher),
@@ -132,7 +119,7 @@ def _suggestions(slug: str) -> list[str]:
     alone.
     """
     recipe, separator, publisher = slug.partition("@")
-    recipe = ALIASES.get(recipe, recipe)
+    recipe = aliases().get(recipe, recipe)
     if separator and recipe in RECIPES:
         known_publishers = sorted(publishers())
         close = difflib.get_close_matches(publisher, known_publishers, n=len(known_publishers))
@@ -142,7 +129,7 @@ def _suggestions(slug: str) -> list[str]:
     if publisher and publisher in publishers():
         recipes = difflib.get_close_matches(recipe, RECIPES, n=5)
         return [f"{name}@{publisher}" for name in recipes]
-    return difflib.get_close_matches(slug, [*names, *ALIASES], n=5)
+    return difflib.get_close_matches(slug, [*names, *aliases()], n=5)
 
 
 def as_published(quant: Quant, publisher: str) -> Quant:

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from gpusizer.core.dtypes import ggml_type_named, nominal_bits
 from gpusizer.hub.snapshot import Variant
-from gpusizer.memory.quants.table import ALIASES, Quant, all_quants
+from gpusizer.memory.quants.gguf import Gguf
+from gpusizer.memory.quants.table import Quant, aliases, all_quants, find_quant
 from gpusizer.model.profile import ModelProfile
 
-_ENGINES = ("llama.cpp", "ollama")
 _SOURCE = "a file of the repository"
 _RANKED_BITS = range(4, 17)  # as in the table: nothing below 4 bits unasked, nor 32-bit floats
 
@@ -41,7 +41,7 @@ def quant_read(profile: ModelProfile) -> Quant:
 def find_variant(text: str, quants: tuple[Quant, ...]) -> Quant | None:
     """The row of that name or alias."""
     slug = text.strip().lower()
-    for wanted in (slug, ALIASES.get(slug), f"ud-{slug}"):
+    for wanted in (slug, aliases().get(slug), f"ud-{slug}"):
         for quant in quants:
             if quant.slug == wanted:
                 return quant
@@ -50,7 +50,7 @@ def find_variant(text: str, quants: tuple[Quant, ...]) -> Quant | None:
 
 def variant_quant(name: str, bits: int, order: int, recommended: bool) -> Quant:
     """A row of its own, with the layout of the table's row of that name or nearest width."""
-    rows = [row for row in all_quants() if row.engines[0] in _ENGINES or row.slug == "bf16"]
+    rows = [row for row in all_quants() if isinstance(row.layout, Gguf) or row.slug == "bf16"]
     slug = name.lower()
     similar = min(rows, key=lambda row: (row.slug != slug, abs(row.bits - bits), row.order))
     return replace(
@@ -58,7 +58,7 @@ def variant_quant(name: str, bits: int, order: int, recommended: bool) -> Quant:
         slug=slug,
         name=f"GGUF {name}",
         bits=float(bits),
-        engines=_ENGINES,
+        engines=find_quant("gguf-f16").engines,
         needs="",
         recommended=recommended,
         moe_only=False,

@@ -13,12 +13,8 @@ from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.number_format import DASH, percent
 from gpusizer.ui.presenters.words import Words
 
-_HEADLINES = (
-    ("vllm", "weights"),
-    ("vllm", "kv_per_token"),
-    ("llama.cpp", "kv_cache"),
-    ("gguf", "file_size"),
-)
+_HEADLINES = ("weights", "kv_per_token", "kv_cache", "file_size")
+"""Components whose errors stand first, each of the engine with the most runs."""
 _NUMBERS = (
     "n",
     "median",
@@ -82,7 +78,10 @@ def _authors(rows: Sequence[AuthorRow], words: Words) -> Html:
         el("h3", words("accuracy.authors")),
         el("p", words.share(counts[CardVerdict.AGREES], len(rows)), class_="gs-big"),
         el("p", words("accuracy.authors_agree", n=words.whole(len(rows))), class_="gs-small"),
-        *(_count_bar(verdict, counts[verdict], len(rows), words) for verdict in CardVerdict),
+        el(
+            "div",
+            join(_count_bar(verdict, counts[verdict], len(rows), words) for verdict in CardVerdict),
+        ),
         class_="gs-tile",
     )
 
@@ -98,9 +97,9 @@ def _count_bar(verdict: CardVerdict, count: int, of_all: int, words: Words) -> H
 
 
 def _headlines(rows: Sequence[ErrorRow], words: Words) -> Iterator[Html]:
-    rows_by_component = {(row.engine, row.component): row for row in rows}
-    for key in _HEADLINES:
-        row = rows_by_component.get(key)
+    for component in _HEADLINES:
+        of_engines = [row for row in rows if row.component == component]
+        row = max(of_engines, key=lambda row: row.n, default=None)
         if row is not None and row.naive_mean is not None:
             yield _headline(row, row.naive_mean, words)
 
@@ -120,8 +119,7 @@ def _headline(row: ErrorRow, naive: float, words: Words) -> Html:
             ),
             class_="gs-small",
         ),
-        _versus("ours", error, scale, words),
-        _versus("naive", naive, scale, words),
+        el("div", _versus("ours", error, scale, words), _versus("naive", naive, scale, words)),
         class_="gs-tile",
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gpusizer.answers.losses import quality_at
 from gpusizer.fit.fit import Fit
 from gpusizer.fit.ranking import Ranked
 from gpusizer.ui.answering import PageAnswer
@@ -14,6 +15,8 @@ from gpusizer.ui.presenters.first_choice import (
     serving_choices,
 )
 from gpusizer.ui.presenters.html import Html, el, join
+from gpusizer.ui.presenters.jumps import jumps_html
+from gpusizer.ui.presenters.losses import loss_mark
 from gpusizer.ui.presenters.number_format import DASH
 from gpusizer.ui.presenters.prices import rent_terms
 from gpusizer.ui.presenters.share import share_html
@@ -27,8 +30,9 @@ def answer_html(answer: PageAnswer, words: Words) -> Html:
         "section",
         el("p", report.profile.repo_id, class_="gs-eyebrow"),
         el("h2", headline_text(report, words), class_="gs-answer"),
+        jumps_html(words),
         first_html(report.ranking[0] if report.ranking else None, words),
-        choices_html(serving_choices(report.alternatives), words),
+        choices_html(serving_choices(report.alternatives, words), words),
         el("p", _details(answer, words), class_="gs-lead"),
         words.listed(report.notes, "gs-notes"),
         el("div", join(_tile(tier, words) for tier in answer.tiers), class_="gs-tiles"),
@@ -85,6 +89,8 @@ def _tile(tier: Tier, words: Words) -> Html:
             words("tile.band", low=words.amount(total.low), high=words.amount(total.high)),
             " · ",
             estimate.quant.name,
+            " · ",
+            loss_mark(quality_at(estimate), words),
             class_="gs-small",
         ),
         el("dl", join(_line(kind, tier.best.get(kind), words) for kind in KINDS)),

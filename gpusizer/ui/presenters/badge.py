@@ -32,6 +32,7 @@ _COLOURS = {
     "offload": "#bc4c00",
     "from_disk": "#953800",
     "does_not_fit": "#cf222e",
+    "not_supported": "#cf222e",
 }
 _KINDS = {
     "gated_model": "gated",

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gpusizer.answers.losses import quality_at
 from gpusizer.answers.report import EstimateRow, Report
 from gpusizer.core.units import GIB
 from gpusizer.memory.breakdown import Breakdown
 from gpusizer.ui.presenters.html import Html, el, join
+from gpusizer.ui.presenters.losses import loss_mark
 from gpusizer.ui.presenters.marks import PARTS, parts_legend
 from gpusizer.ui.presenters.number_format import percent
 from gpusizer.ui.presenters.words import Words
@@ -65,7 +67,7 @@ def bars_html(report: Report, words: Words) -> Html:
             join(_row(row, scale, ticks, words) for row in rows),
             class_="gs-bars",
         ),
-        el("p", words("bars.note"), class_="gs-small"),
+        el("p", words("bars.note"), " ", words("bars.loss"), class_="gs-small"),
     )
 
 
@@ -126,7 +128,7 @@ def _row(row: EstimateRow, scale: float, ticks: Sequence[int], words: Words) -> 
             "div",
             el("strong", estimate.quant.name),
             chip,
-            el("small", estimate.engine.name),
+            el("small", estimate.engine.name, " · ", loss_mark(quality_at(estimate), words)),
             class_="gs-bar-name",
         ),
         el(

@@ -6,22 +6,26 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from gpusizer.answers.comparison import ComparedGpu, Comparison
+from gpusizer.answers.losses import quality_at
 from gpusizer.core.messages import Note
-from gpusizer.core.units import GB, TERA
+from gpusizer.core.units import GB, GIB, TERA
 from gpusizer.fit.advice import Suggestion
 from gpusizer.fit.capacity_limits import Largest
-from gpusizer.fit.fit import Fit, Verdict
+from gpusizer.fit.fit import Fit
 from gpusizer.fit.ranking import Ranked
 from gpusizer.fit.speculative_speeds import SpeculativeSpeeds
 from gpusizer.fit.speed import Rate, Speeds
+from gpusizer.fit.verdict import Verdict
 from gpusizer.gpus import Gpu
 from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, rental_quote
 from gpusizer.gpus.purchase import current_day
 from gpusizer.memory.draft import DraftEstimate
+from gpusizer.ui.presenters.aligned import aligned
 from gpusizer.ui.presenters.bars import segments
 from gpusizer.ui.presenters.commands import launch_html
 from gpusizer.ui.presenters.evidence import evidence_html
 from gpusizer.ui.presenters.html import Html, el, join
+from gpusizer.ui.presenters.losses import loss_label
 from gpusizer.ui.presenters.marks import parts_legend, verdict_badge
 from gpusizer.ui.presenters.number_format import DASH, percent
 from gpusizer.ui.presenters.prices import Spec, price_specs, rent_spec, running_specs
@@ -44,11 +48,13 @@ def cards_html(
     """
     items = comparison.items if comparison else ()
     commands = partial(_commands, comparison, words) if comparison else None
+    lines = aligned([list(_specs(item.gpu, item.ranked, words)) for item in items])
     cards = [
-        _card(item, pick, words, commands(item.ranked) if commands and item.ranked else None)
-        for item, pick in zip(items, picks, strict=False)
+        _card(item, pick, specs, words, commands(item.ranked) if commands and item.ranked else None)
+        for item, pick, specs in zip(items, picks, lines, strict=False)
     ]
-    grid = el("div", join(cards), class_="gs-cards")
+    rows = f"--gs-lines:{len(lines[0])}" if lines else None
+    grid = el("div", join(cards), class_="gs-cards", style=rows)
     legend = parts_legend(words, "free", "reserve") if comparison and comparison.profile else None
     return el(
         "section",
@@ -93,7 +99,7 @@ def _commands(comparison: Comparison, words: Words, ranked: Ranked) -> Html:
 
 def _own_cards(words: Words) -> Html:
     """Write how to state free memory or describe a card, and the place for cards remembered by the
-    browser (`ui/own_cards_script.py`)."""
+    browser (`ui/scripts/own_cards.js`)."""
     return join(
         (
             el("p", words("cards.own"), class_="gs-small"),
@@ -109,7 +115,9 @@ def _own_cards(words: Words) -> Html:
     )
 
 
-def _card(item: ComparedGpu, pick: str, words: Words, command: Html | None) -> Html:
+def _card(
+    item: ComparedGpu, pick: str, specs: Sequence[Spec], words: Words, command: Html | None
+) -> Html:
     ranked = item.ranked
     count = ranked.fit.count if ranked else item.count or 1
     remove = el(
@@ -121,11 +129,13 @@ def _card(item: ComparedGpu, pick: str, words: Words, command: Html | None) -> H
         aria_label=words("cards.remove", gpu=item.gpu.name),
     )
     name = f"{count} × {item.gpu.name}" if count > 1 else item.gpu.name
+    if ranked and ranked.fit.machine.ram_bytes:
+        name += f" + {words.number(ranked.fit.machine.ram_bytes / GIB, 'g')} GB RAM"
     return el(
         "article",
         el("header", el("h3", name), remove),
         _fit(ranked.fit, words) if ranked else None,
-        el("dl", join(_line(spec, words) for spec in _specs(item.gpu, ranked, words))),
+        el("dl", join(_line(spec, words) for spec in specs)),
         _advice(ranked, words) if ranked else None,
         command or el("div"),  # an empty row, so that the rows of all cards stay level
         words.listed(_reasons(ranked), "gs-notes") if ranked else None,
@@ -135,35 +145,38 @@ def _card(item: ComparedGpu, pick: str, words: Words, command: Html | None) -> H
 
 
 def _fit(fit: Fit, words: Words) -> Html:
-    """Write the verdict, the bar, and the memory left or missing on one GPU."""
+    """Write the verdict; where an engine runs the model, the bar, and the memory left or missing on
+    one GPU."""
     estimate, capacity = fit.estimate, fit.gpu.device_free_bytes
-    used = estimate.per_gpu.total.likely
-    spare = "cards.spare" if fit.headroom_bytes >= 0 else "cards.short"
+    used, headroom = estimate.per_gpu.total.likely, fit.headroom_bytes
+    verdict = el(
+        "p",
+        verdict_badge(fit.verdict, words),
+        el("span", f"{estimate.quant.name} · {estimate.engine.name}", class_="gs-small"),
+    )
+    if headroom is None:
+        return el("div", verdict, class_="gs-fit")
+    spare = "cards.spare" if headroom >= 0 else "cards.short"
     used_of = words("cards.used", used=words.amount(used), capacity=words.amount(capacity))
     return el(
         "div",
-        el(
-            "p",
-            verdict_badge(fit.verdict, words),
-            el("span", f"{estimate.quant.name} · {estimate.engine.name}", class_="gs-small"),
-        ),
-        _capacity_bar(fit, words),
+        verdict,
+        _capacity_bar(fit, max(0, headroom), words),
         el(
             "p",
             used_of if fit.count == 1 else words("cards.each", used=used_of),
-            el("strong", words(spare, amount=words.amount(abs(fit.headroom_bytes)))),
+            el("strong", words(spare, amount=words.amount(abs(headroom)))),
             class_="gs-capacity",
         ),
         class_="gs-fit",
     )
 
 
-def _capacity_bar(fit: Fit, words: Words) -> Html:
+def _capacity_bar(fit: Fit, free: int, words: Words) -> Html:
     """Draw the use of one GPU's memory; use beyond it is drawn past the line of its capacity."""
     capacity, memory = fit.gpu.device_free_bytes, fit.estimate.per_gpu
     used = memory.total.likely
     scale = max(capacity, used)
-    free = max(0, fit.headroom_bytes)
     reserve = max(0, capacity - used - free)
     unused_segments = [
         el(
@@ -187,9 +200,13 @@ def _capacity_bar(fit: Fit, words: Words) -> Html:
 
 
 def _reasons(ranked: Ranked) -> list[Note]:
-    """Choose the reasons to show: without the verdict and without what the advice says already."""
+    """Choose the reasons to show: without the verdict and without what the advice says already.
+
+    Caveats on what the quantization loses come after them.
+    """
     advised = any(suggestion.note.code == "try_offload" for suggestion in ranked.advice[:SUGGESTED])
-    return [note for note in ranked.reasons[1:] if not advised or note.code != "layers_that_fit"]
+    reasons = [note for note in ranked.reasons[1:] if not advised or note.code != "layers_that_fit"]
+    return [*reasons, *quality_at(ranked.fit.estimate).caveats]
 
 
 def _advice(ranked: Ranked, words: Words) -> Html:
@@ -226,6 +243,8 @@ def _line(spec: Spec, words: Words) -> Html:
 
 def _specs(gpu: Gpu, ranked: Ranked | None, words: Words) -> Iterator[Spec]:
     if ranked is not None:
+        quality = quality_at(ranked.fit.estimate)
+        yield "quality", loss_label(quality, words), words.note(quality.detail())
         yield from _performance(ranked, words)
     yield (
         "memory",

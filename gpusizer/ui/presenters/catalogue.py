@@ -18,14 +18,14 @@ from gpusizer.ui.presenters.words import Words
 
 COLUMNS = (
     Column("gpu", "html"),
-    Column("usable", width=112),
+    Column("usable", width=118),
     Column("bandwidth", width=76),
     Column("fp16", width=102),
-    Column("links", "html", width=100),
+    Column("links", "html", width=112),
     Column("power", ascending=True, width=84),
-    Column("year", width=68),
-    Column("buy", "html", ascending=True, width=166),
-    Column("rent", ascending=True, width=114),
+    Column("year", width=76),
+    Column("buy", "html", ascending=True, width=162),
+    Column("rent", ascending=True, width=106),
 )
 
 

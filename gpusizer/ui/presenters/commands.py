@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 from gpusizer.answers.comparison import Comparison
-from gpusizer.answers.launch import launch_ranked
+from gpusizer.answers.launch import launch_command
 from gpusizer.core.errors import GpusizerError
-from gpusizer.fit.fit import Verdict
 from gpusizer.fit.ranking import Ranked
+from gpusizer.fit.verdict import Verdict
 from gpusizer.ui.presenters.code import code_html
 from gpusizer.ui.presenters.html import Html, el
 from gpusizer.ui.presenters.words import Words
 
 
 def launch_html(comparison: Comparison, words: Words, ranked: Ranked) -> Html | None:
-    """Write the command as a folded block; None where the model does not run or has no command."""
+    """Write the command as a folded block, or that there is none and why; None where the model does
+    not run."""
     if comparison.profile is None or comparison.workload is None:
         return None
     if ranked.fit.verdict is Verdict.DOES_NOT_FIT:
         return None
     try:
-        command = launch_ranked(comparison.profile, ranked, comparison.workload)
+        command = launch_command(comparison.profile, ranked.fit, comparison.workload)
     except GpusizerError:
         return None  # a name that the Hub cannot have, and so no command may contain
-    if command is None:
-        return None
+    if not command.text:
+        return el(
+            "div",
+            el("p", words("launch.none"), class_="gs-small"),
+            words.listed(command.notes, "gs-notes"),
+            class_="gs-launch",
+        )
     engine = ranked.fit.estimate.engine.name
     return el(
         "details",

@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 from gpusizer.answers.derivation import DerivationStep, derivation
-from gpusizer.answers.report import EstimateRow, Report
+from gpusizer.answers.report import EstimateRow
 from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.marks import provenance_legend, provenance_mark
 from gpusizer.ui.presenters.words import Words
 
 
-def derivation_html(report: Report, rows: list[EstimateRow], words: Words) -> Html:
+def derivation_html(rows: list[EstimateRow], words: Words) -> Html:
     """Write a folded table for each of the rows, whose lines add up to its total."""
     return el(
         "details",
         el("summary", words("derivation")),
-        join(_sum(row, report, words) for row in rows),
+        join(_sum(row, words) for row in rows),
         provenance_legend(words),
         class_="gs-details",
         id="gs-derivation",
     )
 
 
-def _sum(row: EstimateRow, report: Report, words: Words) -> Html:
+def _sum(row: EstimateRow, words: Words) -> Html:
     estimate = row.estimate
     total = estimate.all_gpus.total
     name = f"{estimate.quant.name} · {estimate.engine.name} · {words.amount(total.likely)}"
-    steps = derivation(row, report.profile, report.workload)
+    steps = derivation(row)
     total_row = el(
         "tr",
         el("th", words("column.total"), scope="row"),

@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from gpusizer.answers.losses import quality_at
 from gpusizer.answers.report import Report
 from gpusizer.core.messages import Note
 from gpusizer.fit.ranking import Alternative, Ranked
 from gpusizer.gpus import Gpu
+from gpusizer.memory.estimate import MemoryEstimate
 from gpusizer.ui.presenters.html import Html, el, join
+from gpusizer.ui.presenters.losses import loss_label, loss_sentence
 from gpusizer.ui.presenters.words import Words
 
 _DATE = re.compile(r"\b20\d\d(-\d\d){1,2}\b")
@@ -49,22 +52,34 @@ def why_text(notes: Iterable[Note], words: Words) -> str:
 
 
 def first_html(first: Ranked | None, words: Words) -> Html | None:
-    """Write why the first place is that."""
-    return None if first is None else el("p", why_text(first.why, words), class_="gs-why")
+    """Write why the first place is that, and what its quantization loses."""
+    if first is None:
+        return None
+    quality = quality_at(first.fit.estimate)
+    return join(
+        (
+            el("p", why_text(first.why, words), class_="gs-why"),
+            el("p", loss_sentence(quality, words), class_="gs-small", id="gs-first-loss"),
+        )
+    )
 
 
-def serving_choices(alternatives: Iterable[Alternative]) -> list[Choice]:
-    """Return the alternatives of a report as tiles."""
+def serving_choices(alternatives: Iterable[Alternative], words: Words) -> list[Choice]:
+    """Return the alternatives of a report as tiles, with what each one's quantization loses."""
     return [
         (
             alternative.kind,
             alternative.is_first,
             boards_text(alternative.item.fit.gpu, alternative.item.fit.count),
-            alternative.item.fit.estimate.quant.name,
+            _configuration(alternative.item.fit.estimate, words),
             alternative.why,
         )
         for alternative in alternatives
     ]
+
+
+def _configuration(estimate: MemoryEstimate, words: Words) -> str:
+    return f"{estimate.quant.name} · {loss_label(quality_at(estimate), words)}"
 
 
 def choices_html(choices: Sequence[Choice], words: Words) -> Html | None:

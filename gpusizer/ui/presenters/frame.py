@@ -11,6 +11,7 @@ from gpusizer.text import LANGUAGES
 from gpusizer.ui.presenters.addresses import PATHS
 from gpusizer.ui.presenters.code import code_html
 from gpusizer.ui.presenters.html import Html, el, join
+from gpusizer.ui.presenters.jumps import skip_html
 from gpusizer.ui.presenters.words import Words
 
 LOCALES = {"en": "en", "zh": "zh-CN", "pt": "pt-BR"}
@@ -89,9 +90,11 @@ def header_html(words: Words) -> Html:
     ]
     return el(
         "header",
+        skip_html(words),
         el("div", el("h1", "gpusizer"), el("p", words("promise")), join(hints)),
         el("nav", join(links), aria_label=words("languages")),
         class_="gs-header",
+        data_earlier=words("earlier", name="NAME"),
         lang=LOCALES[words.language],
     )
 

@@ -56,10 +56,10 @@ class Grid:
         """Return the value of a `gr.Dataframe`, which sorts `data` but shows `display_value`."""
         names = [column.name for column in columns]
         unknown = {column.name: _LARGEST for column in columns if column.ascending}
-        values = self.values[names].fillna(unknown).astype(object)
+        values = printable_cells(self.values[names].fillna(unknown)).astype(object)
         return {
             "headers": headers(columns, words),
-            "data": printable_cells(values.where(values.notna(), None)).to_numpy().tolist(),
+            "data": values.where(values.notna(), None).to_numpy().tolist(),
             "metadata": {"display_value": printable_cells(self.shown[names]).to_numpy().tolist()},
         }
 

@@ -6,6 +6,7 @@ import html
 import re
 from collections.abc import Iterable, Sequence
 
+from gpusizer.answers.losses import quality_at
 from gpusizer.answers.report import EstimateRow, Report
 from gpusizer.core.printable import printable
 from gpusizer.fit.ranking import Ranked
@@ -15,6 +16,7 @@ from gpusizer.ui.presenters.first_choice import (
     serving_choices,
     why_text,
 )
+from gpusizer.ui.presenters.losses import loss_label, loss_sentence, loss_text
 from gpusizer.ui.presenters.model_card import statement_lines
 from gpusizer.ui.presenters.number_format import DASH
 from gpusizer.ui.presenters.prices import price_text, rent_terms
@@ -22,9 +24,9 @@ from gpusizer.ui.presenters.words import Words
 
 _RANKED = 10
 _SPECIAL = re.compile(r"([\\`*_\[\]()#+!|~>-])")
-_ESTIMATE_HEAD = ("quant", "weights", "kv_cache", "total", "band", "engine")
+_ESTIMATE_HEAD = ("quant", "quality", "weights", "kv_cache", "total", "band", "engine")
 _CARD_HEAD = ("statement", "verdict", "reason")
-_RANKING_HEAD = ("rank", "gpu", "quant", "verdict", "headroom", "speed", "buy", "rent")
+_RANKING_HEAD = ("rank", "gpu", "quant", "quality", "verdict", "headroom", "speed", "buy", "rent")
 
 
 def markdown(report: Report, words: Words, address: str) -> str:
@@ -41,10 +43,14 @@ def markdown(report: Report, words: Words, address: str) -> str:
     )
     parameters = f"{words('fact.parameters')}: {words.whole(profile.parameters)}"
     estimates = [row for row in report.estimates if row.estimate.quant.recommended]
-    choices = [plain(choice_line(item, words)) for item in serving_choices(report.alternatives)]
+    choices = [
+        plain(choice_line(item, words)) for item in serving_choices(report.alternatives, words)
+    ]
     first = f"**{plain(headline_text(report, words))}**"
     if report.ranking:
         first += f"  \n{plain(why_text(report.ranking[0].why, words))}"
+        quality = quality_at(report.ranking[0].fit.estimate)
+        first += f"  \n{plain(loss_sentence(quality, words))}"
     lines = [
         f"## {plain(profile.repo_id)}",
         first,
@@ -81,6 +87,7 @@ def _estimate(row: EstimateRow, words: Words) -> Sequence[str]:
     memory = row.estimate.all_gpus
     return (
         plain(row.estimate.quant.name),
+        plain(loss_text(quality_at(row.estimate), words)),
         words.gib(memory.weights.likely),
         words.gib(memory.kv_cache.likely),
         words.gib(memory.total.likely),
@@ -95,8 +102,9 @@ def _place(item: Ranked, words: Words) -> Sequence[str]:
         str(item.rank),
         plain(f"{fit.count} × {fit.gpu.name}" if fit.count > 1 else fit.gpu.name),
         plain(fit.estimate.quant.name),
+        plain(loss_label(quality_at(fit.estimate), words)),
         words.verdict(fit.verdict.value),
-        words.gib(fit.headroom_bytes),
+        DASH if fit.headroom_bytes is None else words.gib(fit.headroom_bytes),
         DASH if item.decode is None else words.band(item.decode),
         price_text(item.costs, words),
         DASH if rent is None else f"{words.usd(rent)} ({rent_terms(item.costs, words)})",

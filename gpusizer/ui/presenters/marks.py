@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpusizer.core.byte_ranges import Provenance
-from gpusizer.fit.fit import Verdict
+from gpusizer.fit.verdict import Verdict
 from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.words import Words
 

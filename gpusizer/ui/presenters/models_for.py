@@ -10,7 +10,7 @@ import pandas as pd
 
 from gpusizer.answers.models_for.models_answer import ModelsFor
 from gpusizer.core.units import GIB
-from gpusizer.fit.fit import Verdict
+from gpusizer.fit.verdict import Verdict
 from gpusizer.memory.workload import DEFAULT_CONTEXT
 from gpusizer.ui.presenters.addresses import question_href
 from gpusizer.ui.presenters.grid import Column, Grid, named, shown

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,9 +26,10 @@ class Download:
     type: str
     text: str
 
-    def to_json(self) -> str:
-        """Write the file as JSON for the script `DOWNLOAD` of the page."""
-        return json.dumps({"name": self.name, "type": self.type, "text": self.text})
+    @property
+    def fields(self) -> dict[str, str]:
+        """The file for the script `DOWNLOAD` of the page."""
+        return {"name": self.name, "type": self.type, "text": self.text}
 
 
 def share_html(words: Words) -> Html:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from gpusizer.answers.exports import ranking_frame
+from gpusizer.answers.losses import quality_at
 from gpusizer.answers.report import EstimateRow, Report
 from gpusizer.answers.request import RANKINGS
 from gpusizer.core.units import GIB
@@ -16,6 +17,7 @@ from gpusizer.ui.presenters.bars import bars_html, shown_rows
 from gpusizer.ui.presenters.derivation import derivation_html
 from gpusizer.ui.presenters.grid import Column, Grid, gpu_cell, shown
 from gpusizer.ui.presenters.html import Html, el, join
+from gpusizer.ui.presenters.losses import loss_cell, loss_label
 from gpusizer.ui.presenters.marks import (
     provenance_legend,
     provenance_mark,
@@ -28,6 +30,7 @@ from gpusizer.ui.presenters.words import Words
 _ESTIMATE_HEAD = (
     "quant",
     "bits",
+    "quality",
     "weights",
     "kv_cache",
     "activations",
@@ -36,7 +39,7 @@ _ESTIMATE_HEAD = (
     "band",
     "engine",
 )
-_NUMBERS = frozenset(_ESTIMATE_HEAD) - {"quant", "engine"}
+_NUMBERS = frozenset(_ESTIMATE_HEAD) - {"quant", "quality", "engine"}
 RANKING_COLUMNS = (
     Column("gpu", "html"),
     Column("verdict", "html", width=120),
@@ -69,7 +72,7 @@ def memory_html(report: Report, words: Words) -> Html:
             provenance_legend(words),
             class_="gs-details",
         ),
-        derivation_html(report, shown_rows(report.estimates), words),
+        derivation_html(shown_rows(report.estimates), words),
         class_="gs-section",
         id="gs-memory",
     )
@@ -105,7 +108,7 @@ def ranking_grid(report: Report, words: Words) -> Grid:
         {
             "gpu": [f"{_boards(item.fit)} {item.fit.gpu.slug}" for item in ranking],
             "verdict": [item.fit.verdict.place for item in ranking],
-            "headroom": [round(item.fit.headroom_bytes / GIB, 2) for item in ranking],
+            "headroom": [round(item.fit.way.headroom_bytes / GIB, 2) for item in ranking],
             "speed": facts["decode_tokens_per_second"],
             "buy": facts["buy_usd"],
             "rent": facts["rent_usd_per_hour"],
@@ -116,7 +119,7 @@ def ranking_grid(report: Report, words: Words) -> Grid:
         {
             "gpu": [_gpu(item, words) for item in ranking],
             "verdict": [verdict_badge(item.fit.verdict, words) for item in ranking],
-            "headroom": [words.gib(item.fit.headroom_bytes) for item in ranking],
+            "headroom": [words.gib(item.fit.way.headroom_bytes) for item in ranking],
             "speed": [_rate(item, words) for item in ranking],
             "buy": [price_cell(item.costs, words) for item in ranking],
             "rent": [rent_cell(item.costs, words) for item in ranking],
@@ -136,9 +139,10 @@ def _slug(fit: Fit) -> str:
 
 
 def _gpu(item: Ranked, words: Words) -> Html:
-    """Write the boards, the configuration that they run, and their rank."""
+    """Write the boards, the configuration that they run with what it loses, and their rank."""
     fit = item.fit
-    configuration = f"{fit.estimate.quant.name} · {fit.estimate.engine.name}"
+    loss = loss_label(quality_at(fit.estimate), words)
+    configuration = f"{fit.estimate.quant.name} · {loss} · {fit.estimate.engine.name}"
     return gpu_cell(_boards(fit), configuration, _slug(fit), words, item.rank)
 
 
@@ -195,6 +199,7 @@ def _estimate_row(row: EstimateRow, words: Words) -> Html:
     cells = (
         join((estimate.quant.name, chip, wider)),
         words.number(row.bits_per_weight, ".2f"),
+        loss_cell(quality_at(estimate), words),
         *parts,
         el("strong", words.gib(memory.total.likely)),
         f"{words.gib(memory.total.low)}–{words.gib(memory.total.high)}",

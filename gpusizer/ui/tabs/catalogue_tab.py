@@ -12,8 +12,8 @@ from gpusizer.ui.presenters import catalogue
 from gpusizer.ui.tabs.tab_fields import Listeners, grid, html
 
 
-def build(tab: gr.Tab, questions: Questions, listeners: Listeners) -> list[Any]:
-    """Build the tab; its heading and its table.
+def build(tab: gr.Tab, questions: Questions, listeners: Listeners) -> dict[str, Any]:
+    """Build the tab; return its heading and its table by name.
 
     The field above the table asks `Sizer.gpus`, so that the page finds what the shell finds;
     the search of Gradio's own table would look for letters inside of words.
@@ -24,13 +24,10 @@ def build(tab: gr.Tab, questions: Questions, listeners: Listeners) -> list[Any]:
     table = grid(
         catalogue.COLUMNS, words, "gs-catalogue-grid", words("tab.catalogue"), search=False
     )
-    outputs = [heading, table]
-    tab.select(questions.catalogue, [query], outputs, **listeners("catalogue"))
-    query.change(
-        questions.catalogue,
-        [query],
-        outputs,
-        trigger_mode="always_last",
-        **listeners("catalogue_search"),
-    )
-    return outputs
+    parts = {"catalogue.heading": heading, "catalogue.table": table}
+
+    def search(text: str) -> dict[Any, Any]:
+        return {parts[name]: value for name, value in questions.catalogue(text).items()}
+
+    gr.on([tab.select, query.change], search, [query], [*parts.values()], **listeners("catalogue"))
+    return parts

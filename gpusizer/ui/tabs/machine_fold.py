@@ -13,7 +13,7 @@ from gpusizer.ui.own_fields import OWN_FIELDS_OF
 from gpusizer.ui.own_machine_script import same_everywhere
 from gpusizer.ui.presenters.html import el
 from gpusizer.ui.presenters.words import Words
-from gpusizer.ui.tabs.tab_fields import Listeners, html
+from gpusizer.ui.tabs.tab_fields import Listeners, html, number_field
 
 _DEFAULTS = {
     "disk_gb_per_s": DEFAULT_ASSUMPTIONS.disk_gb_per_s,
@@ -34,16 +34,6 @@ class MachineFold:
         """The fields as inputs of a listener."""
         return list(self.fields.values())
 
-    @property
-    def submits(self) -> list[Any]:
-        """The events of Enter in one of the fields."""
-        return [field.submit for field in self.fields.values()]
-
-    @property
-    def outputs(self) -> list[Any]:
-        """The components that an address fills."""
-        return [self.fold, *self.fields.values()]
-
 
 def machine_fold(tab: str, words: Words) -> MachineFold:
     """Build the fold of a tab."""
@@ -60,13 +50,8 @@ def machine_fold(tab: str, words: Words) -> MachineFold:
 
 def _field(name: str, words: Words) -> gr.Number:
     usual = words.number(_DEFAULTS.get(name, 0.0), "g")
-    return gr.Number(
-        None,
-        label=words(f"own.{name}.label"),
-        info=words(f"own.{name}.info", usual=usual),
-        minimum=0,
-        min_width=_WIDTH,
-    )
+    info = words(f"own.{name}.info", usual=usual)
+    return number_field(words(f"own.{name}.label"), info, min_width=_WIDTH)
 
 
 def keep_same(folds: Mapping[str, MachineFold], listeners: Listeners) -> None:

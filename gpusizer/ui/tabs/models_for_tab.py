@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import gradio as gr
 
 from gpusizer.answers.models_for.licenses import LICENSES
-from gpusizer.answers.models_for.tasks import TASKS
+from gpusizer.model.tasks import TASKS
 from gpusizer.ui import page_scripts as scripts
 from gpusizer.ui.other_tabs import Questions
 from gpusizer.ui.presenters import models_for
 from gpusizer.ui.presenters.examples import tab_html
 from gpusizer.ui.tab_examples import MACHINES
-from gpusizer.ui.tabs.machine_fold import MachineFold, machine_fold
+from gpusizer.ui.tabs.machine_fold import machine_fold
 from gpusizer.ui.tabs.tab_fields import Listeners, context_field, go_button, grid, html, query_box
+from gpusizer.ui.tabs.tab_form import TabForm
 
 
-def build(questions: Questions, listeners: Listeners) -> tuple[list[Any], MachineFold]:
-    """Build the tab; return the components that an address fills (fields, status, answer, query),
-    and the fold with the visitor's own machine."""
+def build(questions: Questions, tab: gr.Tab, listeners: Listeners) -> TabForm:
+    """Build the tab."""
     words = questions.words
     with gr.Row(elem_id="gs-reverse-form", equal_height=True):
         gpu = gr.Textbox(
@@ -60,19 +58,23 @@ def build(questions: Questions, listeners: Listeners) -> tuple[list[Any], Machin
     machine = machine_fold("reverse", words)
     status = html("", "gs-reverse-status")
     search = scripts.search_label("gs-reverse-grid", words("search"))
-    answer = html(tab_html("reverse", MACHINES, words), "gs-reverse-answer", search)
-    models = grid(models_for.COLUMNS, words, "gs-reverse-grid", words("tab.reverse"))
-    copies = html("", "gs-reverse-copies", scripts.COPIES)
-    query = query_box("gs-reverse-query")
-    fields = [gpu, task, context, license_name, live]
-    triggers = [gpu.submit, go.click, task.input, context.submit, license_name.input, live.input]
-    gr.on(
-        [*triggers, *machine.submits],
-        questions.models_for,
-        [*fields, *machine.inputs],
-        [status, answer, models, copies, query],
-        **listeners("reverse"),
-    )
-    remember = scripts.remember("reverse")
-    query.change(None, [query], None, js=remember, **listeners.quiet("reverse_remember"))
-    return [*fields, status, answer, models, copies, query], machine
+    examples = tab_html("reverse", MACHINES, words)
+    shown = {
+        "status": status,
+        "answer": html(examples, "gs-reverse-answer", search),
+        "models": grid(models_for.COLUMNS, words, "gs-reverse-grid", words("tab.reverse")),
+        "copies": html("", "gs-reverse-copies", scripts.COPIES),
+        "query": query_box("gs-reverse-query"),
+    }
+    texts = dict.fromkeys(("status", "copies", "query"), "")
+    start = {**texts, "answer": examples, "models": gr.update(visible=False)}
+    fields = {
+        "gpu": gpu,
+        "model_task": task,
+        "context": context,
+        "license": license_name,
+        "live": live,
+    }
+    form = TabForm("reverse", fields, machine, shown, start, query_box("gs-reverse-again"))
+    form.answer_by(questions.models_for, go, tab, [], listeners)
+    return form

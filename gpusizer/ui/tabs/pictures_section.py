@@ -48,7 +48,8 @@ class PicturesPart:
         """Draw the pictures when the accordion is unfolded, and from then on for every query."""
         outputs = [self.drawn, *self.pictures]
         self.folded.expand(handlers.draw, [query], outputs, **listeners("draw"))
-        query.change(handlers.redraw, [query, self.drawn], outputs, **listeners("redraw"))
+        changes = [query.change, self.drawn.change]  # the query may change while they are drawn
+        gr.on(changes, handlers.redraw, [query, self.drawn], outputs, **listeners("redraw"))
 
 
 def build(words: Words) -> PicturesPart:

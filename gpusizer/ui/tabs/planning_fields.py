@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import gradio as gr
 
 from gpusizer.ui.presenters.words import Words
+from gpusizer.ui.tabs.tab_fields import number_field
 
 
-def serving_fields(words: Words) -> tuple[gr.Number, gr.Number, gr.Number, gr.Number]:
+def serving_fields(words: Words) -> dict[str, Any]:
     """Build requests per second, tokens of prompt and answer, and milliseconds to the first."""
-    return (
-        gr.Number(None, label=words("rate.label"), info=words("rate.info")),
-        gr.Number(None, label=words("prompt.label"), info=words("prompt.info"), precision=0),
-        gr.Number(None, label=words("answer.label"), info=words("answer.info"), precision=0),
-        gr.Number(None, label=words("ttft.label"), info=words("ttft.info")),
-    )
+    return {
+        "requests_per_second": number_field(words("rate.label"), words("rate.info")),
+        "prompt_tokens": number_field(words("prompt.label"), words("prompt.info")),
+        "answer_tokens": number_field(words("answer.label"), words("answer.info")),
+        "ttft_ms": number_field(words("ttft.label"), words("ttft.info")),
+    }
 
 
-def draft_fields(words: Words) -> tuple[gr.Textbox, gr.Number]:
+def draft_fields(words: Words) -> dict[str, Any]:
     """Build the second model's ID, and the share of its guesses that are accepted."""
-    return (
-        gr.Textbox(
+    return {
+        "draft_model": gr.Textbox(
             label=words("draft.label"),
             info=words("draft.info"),
             placeholder=words("model.placeholder"),
@@ -29,20 +32,15 @@ def draft_fields(words: Words) -> tuple[gr.Textbox, gr.Number]:
                 autocorrect="off", autocapitalize="off", spellcheck=False
             ),
         ),
-        gr.Number(
-            None,
-            label=words("acceptance.label"),
-            info=words("acceptance.info"),
-            minimum=0,
-            maximum=1,
-            step=0.05,
+        "acceptance_rate": number_field(
+            words("acceptance.label"), words("acceptance.info"), step=0.05
         ),
-    )
+    }
 
 
-def wish_fields(words: Words) -> tuple[gr.Number, gr.Number]:
+def wish_fields(words: Words) -> dict[str, Any]:
     """Build the tokens a second that each user should see, and the dollars to spend on GPUs."""
-    return (
-        gr.Number(None, label=words("least_speed.label"), info=words("least_speed.info")),
-        gr.Number(None, label=words("budget.label"), info=words("budget.info")),
-    )
+    return {
+        "min_tok_s": number_field(words("least_speed.label"), words("least_speed.info")),
+        "max_usd": number_field(words("budget.label"), words("budget.info")),
+    }

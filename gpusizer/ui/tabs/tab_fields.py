@@ -28,6 +28,8 @@ class Listeners:
         return {
             **self.quiet(name),
             "show_progress": "hidden",
+            # A call while another one runs is kept back until that has ended, and never lost.
+            "trigger_mode": "always_last",
             "concurrency_id": QUEUE,
             "concurrency_limit": CONCURRENCY,
         }
@@ -96,8 +98,19 @@ def go_button(words: Words, elem_id: str, *, label: str = "go") -> gr.Button:
     return gr.Button(words(label), variant="primary", scale=0, min_width=150, elem_id=elem_id)
 
 
+def number_field(
+    label: str, info: str = "", usual: float | None = None, **options: Any
+) -> gr.Number:
+    """Build a field for a number; without a `usual` one it is empty until the visitor types.
+
+    Gradio's script shows 0 for None when it builds the field, which happens when a fold or a tab
+    first opens, and sends that 0 with every question. It leaves "" empty and sends it as it is, so
+    that the field has no `precision` or bounds, which cannot take it: the request checks those.
+    """
+    value: Any = "" if usual is None else usual
+    return gr.Number(value, label=label, info=info or None, **options)
+
+
 def context_field(words: Words) -> gr.Number:
     """Build the field for the context, in tokens per sequence."""
-    return gr.Number(
-        DEFAULT_CONTEXT, label=words("context.label"), info=words("context.info"), precision=0
-    )
+    return number_field(words("context.label"), words("context.info"), DEFAULT_CONTEXT)

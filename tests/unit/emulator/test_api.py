@@ -99,7 +99,7 @@ class TestTree:
         assert first.last_commit is not None
         assert (
             len(json.loads(fetch(hub.endpoint, "/api/models/org/many/tree/main/part?expand=1")[2]))
-            == 50
+            == 100
         )
 
     def test_lfs_entry(self, api: HfApi) -> None:

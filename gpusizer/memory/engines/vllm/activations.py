@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gpusizer.core.units import GIB
-from gpusizer.memory.engines.base import Split
+from gpusizer.memory.engines.base import Placement, Split
 from gpusizer.memory.engines.vllm.eras import Era
 from gpusizer.memory.engines.vllm.version_defaults import BatchLimits
 from gpusizer.model.architecture import Architecture
@@ -24,6 +24,7 @@ _F32 = 4
 # request 33538, a kernel in Triton does it without sorting.
 _SORTING = (9.6, 0.8, 0.0)
 _NOT_SORTING = (3.5, 1.5, 0.08 * GIB)
+_IN_FP32 = ("f32", "fp32", "float32")
 _FLASHINFER = "flashinfer"
 _EMBEDS = ("feature-extraction", "sentence-similarity")
 _HIDDEN_COPIES = 3  # of a step's hidden states at the widest point, five where ranks sum them
@@ -44,31 +45,22 @@ class Peak:
     low: float
 
 
-def peak_of(
-    profile: ModelProfile,
-    arch: Architecture,
-    limits: BatchLimits,
-    split: Split,
-    era: Era,
-    *,
-    wide: bool,
-    text_only: bool = False,
-    sampler: str = "auto",
-) -> Peak:
-    """The peak on the fullest GPU. `wide` models compute in FP32.
+def peak_of(placement: Placement, arch: Architecture, limits: BatchLimits, era: Era) -> Peak:
+    """The peak on the fullest GPU. Models with a cache in FP32 compute in it.
 
     forward = step tokens x width of a number x (3 x MLP width / TP + 3 x hidden), or the
     experts' workspace instead of the MLP; sampler = copies x 4 x sequences x vocabulary, not
     divided by TP, plus hidden states that stay. Workspace and encoder outputs stay as well.
     """
-    element = _F32 if wide else _WIDE
+    profile, split, workload = placement.profile, placement.split, placement.workload
+    element = _F32 if workload.kv_dtype in _IN_FP32 else _WIDE
     hidden = float(limits.tokens * element * (arch.hidden_size or 0))
     workspace = _workspace(arch, limits.tokens, split) * element
     forward = _step(arch, hidden, limits.tokens * element, split, era)
     if era.profiles_whole_prompts:
         forward += _encoder_batch(profile, limits.sequences)
     persistent = 0.0
-    if arch.generates and not text_only:
+    if arch.generates and not workload.text_only:
         persistent = _encoder(profile, arch, limits.tokens)
     if era.keeps_workspace and limits.samples and not _streams_experts(profile):
         persistent += workspace
@@ -81,8 +73,8 @@ def peak_of(
     def while_sampling(copies: float, kept_states: float, beside: float) -> float:
         return max(forward, copies * logits + kept_states * hidden + beside) + persistent
 
-    likely = _SORTING if era.sorts and sampler != _FLASHINFER else _NOT_SORTING
-    low = likely if sampler != "auto" or era.profiles_whole_prompts else _NOT_SORTING
+    likely = _SORTING if era.sorts and workload.sampler != _FLASHINFER else _NOT_SORTING
+    low = likely if workload.sampler != "auto" or era.profiles_whole_prompts else _NOT_SORTING
     return Peak(while_sampling(*likely), while_sampling(*low))
 
 

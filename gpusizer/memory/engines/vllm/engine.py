@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gpusizer.core.byte_ranges import Amount, Provenance, fitted
+from gpusizer.core.messages import Note
 from gpusizer.core.units import GIB
+from gpusizer.memory.engines.abilities import ANY_DRAFT, EVERY_METHOD, Abilities
 from gpusizer.memory.engines.bands import band
 from gpusizer.memory.engines.base import (
     BudgetRule,
@@ -13,7 +15,7 @@ from gpusizer.memory.engines.base import (
     Loader,
     MemoryTotal,
     Overhead,
-    Split,
+    Placement,
     SplitBy,
 )
 from gpusizer.memory.engines.cache_types import resolved_type
@@ -44,8 +46,36 @@ from gpusizer.memory.engines.vllm.version_defaults import (
     limits_of,
 )
 from gpusizer.memory.workload import Workload
-from gpusizer.model.architecture import Architecture
+from gpusizer.model.architecture import Attention
 from gpusizer.model.profile import ModelProfile
+from gpusizer.model.tensor_roles import Part
+
+_ABILITIES = Abilities(
+    compute_capability=7.0,
+    kinds=frozenset({"decoder", "encoder", "speech"}),
+    unpacks_fp8=8.0,
+    unpacks_fp4=7.5,
+    amd_attention=True,
+    methods=(EVERY_METHOD,),
+    expert_parallel=True,
+    draft_methods=ANY_DRAFT,
+    cache_types=("fp8",),
+    beyond_context="refuses",
+    stretches_context=True,
+    options=(
+        "engine_version",
+        "text_only",
+        "draft_tokens",
+        "sampler",
+        "max_loras",
+        "max_lora_rank",
+        "prefix_caching",
+    ),
+)
+"""A longer context than the model's is refused (`_get_and_verify_max_len`, vllm/config/model.py);
+the oldest architecture is that of its installation page; its Marlin kernels unpack weights
+(`is_fp8_marlin_supported`, `is_fp4_marlin_supported`, quantization/utils); of encoders with a
+decoder it runs Whisper alone (vllm/model_executor/models/registry.py)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +85,13 @@ class VllmEngine(Defaults):
     slug: str = "vllm"
     name: str = "vLLM"
     version: str = CURRENT
-    versioned: bool = True
     stacks: frozenset[str] = frozenset({"CUDA", "ROCm", "oneAPI", "CANN", "SynapseAI"})
     split_by: SplitBy = "tensor"
     kv_cell_multiple: int = BLOCK
     device_classes: tuple[int, ...] = DEVICE_CLASSES
     budget_rule: BudgetRule = "whole"
     memory_total: MemoryTotal = "torch"  # MemorySnapshot, vllm/utils/mem_utils.py
+    abilities: Abilities = _ABILITIES
 
     def device_class(
         self, memory_bytes: int, name: str, stack: str = "CUDA", *, fabric: bool = True
@@ -85,23 +115,16 @@ class VllmEngine(Defaults):
     def loader(self, profile: ModelProfile, workload: Workload) -> Loader:
         return VllmLoader(profile, workload, self._era(workload))
 
-    def sequence_bytes(
-        self,
-        arch: Architecture | None,
-        workload: Workload,
-        split: Split,
-        device_class: int,
-        context: int,
-    ) -> int:
+    def sequence_bytes(self, placement: Placement, context: int) -> int:
+        arch, workload = placement.arch, placement.workload
         if arch is None or not arch.generates:
             return 0
         era = self._era(workload)
-        tokens = limits_of(workload, arch, device_class, era).tokens
         caches = cache_of(
             arch,
             workload.kv_dtype,
-            split,
-            tokens,
+            placement.split,
+            limits_of(placement, era).tokens,
             era,
             workload.draft_tokens,
             own_drafts=workload.own_draft_tokens > 0,
@@ -109,60 +132,55 @@ class VllmEngine(Defaults):
         )
         return max(cache.bytes_at(context) for cache in caches)
 
-    def step_tokens(
-        self, arch: Architecture | None, workload: Workload, device_class: int
-    ) -> int | None:
-        if arch is None:
-            return workload.max_num_batched_tokens
-        return limits_of(workload, arch, device_class, self._era(workload)).tokens
+    def step_tokens(self, placement: Placement) -> int | None:
+        if placement.arch is None:
+            return placement.workload.max_num_batched_tokens
+        return limits_of(placement, self._era(placement.workload)).tokens
 
-    def activations(
-        self, profile: ModelProfile, workload: Workload, split: Split, device_class: int
-    ) -> Amount:
+    def activations(self, placement: Placement) -> Amount:
         """max(forward, sampler), plus what stays allocated beside both, and what the profile of
         graphs counts of a warm-up."""
-        arch = profile.architecture
+        arch, era = placement.arch, self._era(placement.workload)
         if arch is None:
             return fitted(0.1 * GIB, 0.5 * GIB, 2 * GIB)
-        era = self._era(workload)
-        limits = limits_of(workload, arch, device_class, era, split.data)
-        wide = workload.kv_dtype in ("f32", "fp32", "float32")
-        peak = peak_of(
-            profile,
-            arch,
-            limits,
-            split,
-            era,
-            wide=wide,
-            text_only=workload.text_only,
-            sampler=workload.sampler,
-        )
-        warmup = 0.0
-        if era.charges_warmup and not workload.enforce_eager and not is_rocm(device_class):
-            warmup = warmup_bytes(arch, limits, split)
+        limits = limits_of(placement, era)
+        peak = peak_of(placement, arch, limits, era)
+        warmup, eager = 0.0, placement.workload.enforce_eager
+        if era.charges_warmup and not eager and not is_rocm(placement.device_class):
+            warmup = warmup_bytes(arch, limits, placement.split)
         around = band(self.slug, era.family, "activations").around
         return around(peak.likely + warmup, Provenance.FITTED, lowest=peak.low)
 
-    def overhead(
-        self, profile: ModelProfile, workload: Workload, split: Split, device_class: int
-    ) -> Overhead:
+    def overhead(self, placement: Placement) -> Overhead:
         """Communicators inside the budget, the context outside; graphs by version."""
-        era = self._era(workload)
+        era, split = self._era(placement.workload), placement.split
+        device_class = placement.device_class
         likely = non_torch_bytes(split, device_class, era)
         joined = split.ranks > 1 and not is_pcie(device_class) and device_class >= A100_CLASS
         worst = max(likely, era.nvlink) if joined else likely
         around = band(self.slug, era.family, "non_torch").around
         inside, outside = around(likely, Provenance.FITTED, highest=worst), context_bytes()
         inside = inside + beside_bytes(device_class)
-        arch = profile.architecture
-        if workload.enforce_eager or arch is None:
+        arch = placement.arch
+        if placement.workload.enforce_eager or arch is None:
             return Overhead(inside, outside)
-        limits = limits_of(workload, arch, device_class, era, split.data)
-        size = graph_bytes(arch, limits, split, era, device_class)
+        size = graph_bytes(arch, limits_of(placement, era), split, era, device_class)
         graphs = band(self.slug, era.family, "graphs").around(size, Provenance.FITTED)
         if era.budgets_graphs(arch) and not is_rocm(device_class):
             return Overhead(inside + graphs, outside)
         return Overhead(inside, outside + graphs)
+
+    def notes(self, profile: ModelProfile, workload: Workload) -> tuple[Note, ...]:
+        """The first scheduler profiled as many of the largest images as sequences (mllama: 36 GiB)
+        and held recurrent states in the peak of the profile, not in the cache."""
+        if not self._era(workload).profiles_whole_prompts:
+            return ()
+        plan = profile.architecture.layer_plan if profile.architecture else ()
+        odd = any(spec.attention in (Attention.RECURRENT, Attention.CROSS) for spec in plan)
+        sees = any(group.part is Part.VISION for group in profile.groups)
+        if not odd and (workload.text_only or not sees):
+            return ()
+        return (Note("first_scheduler", version=workload.engine_version or ""),)
 
     def _era(self, workload: Workload) -> Era:
         return era_of(workload.engine_version)

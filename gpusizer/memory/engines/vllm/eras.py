@@ -136,17 +136,10 @@ def all_eras() -> tuple[Era, ...]:
 
 def _era(row: TableRow) -> Era:
     major, minor, patch = map(int, row.text("since").split("."))
-    return Era(
+    return row.record(
+        Era,
         since=(major, minor, patch),
-        generation=row.text("generation"),
-        utilization=row.number("utilization"),
-        sorts=row.flag("sorts"),
-        keeps_workspace=row.flag("keeps_workspace"),
-        latent=row.text("latent"),
-        grouped_pages=row.flag("grouped_pages"),
         graphs_budgeted=row.one_of("graphs_budgeted", ("all", "none", "sparse")),
-        charges_warmup=row.flag("charges_warmup"),
-        graph_share=row.number("graph_share"),
         alone=row.number("alone_gib") * GIB,
         pcie=row.number("pcie_gib") * GIB,
         nvlink=row.number("nvlink_gib") * GIB,

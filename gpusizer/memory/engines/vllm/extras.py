@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpusizer.core.units import GIB
-from gpusizer.memory.engines.base import Split
+from gpusizer.memory.engines.base import Placement, Split
 from gpusizer.memory.engines.vllm.eras import Era
 from gpusizer.memory.engines.vllm.version_defaults import is_pcie, is_rocm
 from gpusizer.memory.engines.vllm.weights import is_expert_scale
@@ -74,20 +74,18 @@ def absorbed_elements(profile: ModelProfile, split: Split, era: Era) -> int:
     return layers * per_layer // (split.tensor * split.pipeline)
 
 
-def padding_bytes(
-    profile: ModelProfile, sizes: WeightSizes, split: Split, era: Era, device_class: int
-) -> int:
+def padding_bytes(placement: Placement, sizes: WeightSizes, era: Era) -> int:
     """Growth of MXFP4 experts on one GPU: their sides are padded to whole tiles.
 
     Marlin: hidden to 256, width per rank to 128, scales too. Triton on Hopper up to 0.16: the
     values of one side only; from 0.17 on both sides, of values only.
     """
-    arch = profile.architecture
+    arch, split, card = placement.arch, placement.split, placement.device_class
     if arch is None or sizes.quant != "mxfp4" or not arch.experts or not arch.hidden_size:
         return 0
     experts = sum(
         amount
-        for amount, group in zip(sizes.by_group, profile.groups, strict=True)
+        for amount, group in zip(sizes.by_group, placement.profile.groups, strict=True)
         if group.part is Part.TEXT and (group.kind is Kind.EXPERT or is_expert_scale(group))
     )
     hidden = _grown(arch.hidden_size, _MXFP4_STEP["hidden"])
@@ -95,7 +93,7 @@ def padding_bytes(
     width_per_rank = expert_width if split.expert > 1 else expert_width // split.tensor
     width = _grown(width_per_rank, _MXFP4_STEP["width"])
     share = hidden * width
-    hopper = device_class >= _HOPPER_CLASS and not is_pcie(device_class)
+    hopper = card >= _HOPPER_CLASS and not is_pcie(card)
     if hopper and era.since >= _TRITON[0]:
         experts = experts * _MXFP4_SCALES // (_MXFP4_SCALES + 2)  # half bytes, a scale per 32
         if era.since < _TRITON[1]:

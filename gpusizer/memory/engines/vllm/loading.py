@@ -7,7 +7,7 @@ from operator import mul
 
 from gpusizer.core.byte_ranges import Provenance
 from gpusizer.memory.engines.bands import band
-from gpusizer.memory.engines.base import Loaded, Split
+from gpusizer.memory.engines.base import Loaded, Placement, Split
 from gpusizer.memory.engines.vllm import extras, weights
 from gpusizer.memory.engines.vllm.adapters import adapter_bytes
 from gpusizer.memory.engines.vllm.eras import Era
@@ -56,11 +56,10 @@ class VllmLoader:
             return padded
         return tuple(map(mul, padded, weights.scale_growth(self._profile)))
 
-    def __call__(
-        self, sizes: WeightSizes, split: Split, device_class: int, *, native: bool
-    ) -> Loaded:
+    def __call__(self, sizes: WeightSizes, placement: Placement, *, native: bool) -> Loaded:
+        split = placement.split
         stages = self._weights(sizes, split, native)
-        extra = self._extra(sizes, split, device_class)
+        extra = self._extra(sizes, placement)
         around = band("vllm", self._era.family, "weights").around
         everything = (round(sum(stages)) + extra * split.pipeline) * split.ranks
         return Loaded(
@@ -79,8 +78,8 @@ class VllmLoader:
             self._held[key] = weights.held(self._plan, by_group, split, stages)
         return self._held[key]
 
-    def _extra(self, sizes: WeightSizes, split: Split, device_class: int) -> int:
-        arch = self._profile.architecture
+    def _extra(self, sizes: WeightSizes, placement: Placement) -> int:
+        arch, split = placement.arch, placement.split
         if arch is None:
             return 0
         if split not in self._extras:
@@ -89,15 +88,14 @@ class VllmLoader:
         return (
             extras.rotary_bytes(arch, wide=sizes.quant == "fp32")
             + self._extras[split] * element
-            + extras.padding_bytes(self._profile, sizes, split, self._era, device_class)
-            + (self._buffers(arch, split, device_class) if self._has_buffers else 0)
+            + extras.padding_bytes(placement, sizes, self._era)
+            + (self._buffers(arch, placement) if self._has_buffers else 0)
         )
 
-    def _buffers(self, arch: Architecture, split: Split, device_class: int) -> int:
+    def _buffers(self, arch: Architecture, placement: Placement) -> int:
         """Buffers of libraries and adapters, and of images' features where images are served."""
-        others = adapter_bytes(self._profile, self._workload, split)
-        others += extras.library_bytes(device_class)
+        others = adapter_bytes(placement) + extras.library_bytes(placement.device_class)
         if self._workload.text_only:
             return others
-        limits = limits_of(self._workload, arch, device_class, self._era, split.data)
-        return others + extras.deepstack_bytes(self._profile, arch, limits.tokens)
+        tokens = limits_of(placement, self._era).tokens
+        return others + extras.deepstack_bytes(self._profile, arch, tokens)

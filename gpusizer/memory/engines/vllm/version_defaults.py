@@ -6,10 +6,8 @@ import re
 from dataclasses import dataclass
 
 from gpusizer.core.units import GIB
-from gpusizer.memory.engines.base import Split
+from gpusizer.memory.engines.base import Placement
 from gpusizer.memory.engines.vllm.eras import Era
-from gpusizer.memory.workload import Workload
-from gpusizer.model.architecture import Architecture
 
 A100_CLASS = 39 * GIB
 """An A100 of either size: a large card that keeps the defaults of small ones, with NVLink."""
@@ -89,25 +87,23 @@ class BatchLimits:
     samples: bool
 
 
-def limits_of(
-    workload: Workload, arch: Architecture, card: int, era: Era, data: int = 1
-) -> BatchLimits:
+def limits_of(placement: Placement, era: Era) -> BatchLimits:
     """The scheduler's limits: as asked for, else the defaults of this version on this card.
 
-    Each of `data` data-parallel ranks has a scheduler of its own, and its part of the users
-    (docs.vllm.ai, "Data Parallel Deployment").
+    Each data-parallel rank has a scheduler of its own, and its part of the users (docs.vllm.ai,
+    "Data Parallel Deployment").
     """
-    users = Split(data=data).users_each(workload.concurrency)
+    workload, users = placement.workload, placement.users_each
     if era.profiles_whole_prompts:
         sequences = workload.max_num_seqs or max(_V0_SEQUENCES, users)
         chunked = workload.context > _V0_CHUNKED_BEYOND
         tokens = _V0_CHUNK if chunked else max(_V0_CHUNK, workload.context)
         return BatchLimits(workload.max_num_batched_tokens or tokens, sequences, not chunked)
-    card -= card % GIB
+    card = placement.device_class - placement.device_class % GIB
     tokens = _STEP_TOKENS[card]
     if card == HUGE_CLASS and era.since >= _HUGE_SINCE:
         tokens = _HUGE_STEP_TOKENS
-    if not arch.generates:
+    if placement.arch is not None and not placement.arch.generates:
         tokens = max(tokens, workload.context)
     sequences = workload.max_num_seqs or max(_SEQUENCES[card], users)
     return BatchLimits(workload.max_num_batched_tokens or tokens, sequences, True)

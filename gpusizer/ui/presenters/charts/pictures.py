@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gpusizer.answers.figures.pictures import Pictures
 from gpusizer.ui.presenters.charts.curves import context_plot, users_plots
+from gpusizer.ui.presenters.charts.loss_scatter import loss_picture
 from gpusizer.ui.presenters.charts.plot import Plot
 from gpusizer.ui.presenters.charts.scatter import price_plot
 from gpusizer.ui.presenters.charts.stacked import memory_picture
@@ -12,10 +13,13 @@ from gpusizer.ui.presenters.words import Words
 
 
 def memory_html(pictures: Pictures, words: Words) -> Html:
-    """Draw memory by quantization; "" where there are no estimates."""
+    """Draw memory by quantization, and loss against it; "" where there are no estimates."""
     context, users = words.whole(pictures.context), pictures.concurrency
-    picture = memory_picture(pictures.stacks, pictures.capacities, context, users, words)
-    return join((el("div", picture, class_="gs-section"),) if picture else ())
+    drawn = (
+        memory_picture(pictures.stacks, pictures.capacities, context, users, words),
+        loss_picture(pictures.losses, words),
+    )
+    return join(el("div", picture, class_="gs-section") for picture in drawn if picture)
 
 
 def plots(pictures: Pictures, words: Words) -> dict[str, Plot]:

@@ -1,0 +1,179 @@
+"""Fits the constants of servers on published runs.
+
+A constant is a product of factors by class (`gpusizer/fit/serving/constants.py`). All factors are
+fitted together: the sum of |log(predicted / measured)| over rates, times of each token and first
+tokens, every source with the same weight whatever its number of runs, plus how far each factor is
+from its prior, so that a class with few runs stays near its kin. Each round makes the model linear
+in the logarithms of the factors and solves a weighted least-squares problem (Gauss-Newton, with
+weights 1 / |residual| that turn squares into absolute errors).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bench.served_answers import EACH, FIRST, RATE
+from bench.serving_cases import Case
+from gpusizer.fit.serving.constants import NAMES, Key, classes_of
+from gpusizer.fit.speed.classes import ROOT
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+Factors = dict[Key, float]
+
+PRIORS: dict[str, float] = {
+    "reading": 0.75,
+    "experts": 0.7,
+    "cache": 0.6,
+    "products": 0.5,
+    "attention": 0.3,
+    "traffic": 0.5,
+    "reduce_seconds": 10e-6,
+    "step_seconds": 1e-3,
+    "layer_seconds": 20e-6,
+    "sequence_seconds": 10e-6,
+    "stream_seconds": 50e-6,
+    "request_seconds": 10e-3,
+    "prompt_layer_seconds": 60e-6,
+}
+"""Where the fit starts, and what it stays near without runs."""
+ROOT_SPREAD, CLASS_SPREAD = 0.7, 0.2
+"""Standard deviation of the logarithm of a constant, and of a class's factor."""
+_IMPORTANCE = {RATE: 1.0, EACH: 1.0, FIRST: 0.5}
+_PRIOR_WEIGHT = 0.1  # of all factors, in sources
+_STEP = 0.02
+_SMALL = 0.08
+_CLIP = 1.0
+
+
+@dataclass
+class Problem:
+    """Cases, the factors to fit, and what is left out."""
+
+    cases: Sequence[Case]
+    keys: list[Key]
+
+    @classmethod
+    def of(cls, cases: Sequence[Case]) -> Problem:
+        """Factors of every class that a case belongs to."""
+        keys = {(name, each) for case in cases for name in NAMES for each in _of(name, case)}
+        return cls(cases, sorted(keys, key=lambda k: (NAMES.index(k[0]), k[1] != ROOT, k[1])))
+
+    def start(self) -> Array:
+        """Logarithms of the factors before the fit."""
+        return np.array([math.log(PRIORS[n]) if c == ROOT else 0.0 for n, c in self.keys])
+
+    def spreads(self) -> Array:
+        """Standard deviations of the priors."""
+        return np.array([ROOT_SPREAD if c == ROOT else CLASS_SPREAD for _, c in self.keys])
+
+
+def _of(name: str, case: Case) -> tuple[str, ...]:
+    return classes_of(name, case.facts)
+
+
+def factors_of(problem: Problem, theta: Array) -> Factors:
+    """The factors behind their logarithms."""
+    return {key: math.exp(value) for key, value in zip(problem.keys, theta, strict=True)}
+
+
+def residuals(case: Case, factors: Mapping[Key, float]) -> dict[str, float]:
+    """log(predicted / measured) of what the case measured."""
+    predicted = case.predicted(factors)
+    return {
+        name: math.log(predicted[name] / value)
+        for name, value in case.measured.items()
+        if name in predicted
+    }
+
+
+@dataclass
+class Linear:
+    """The model around a point: residuals and slopes, with the source and quantity of each."""
+
+    values: Array
+    slopes: Array
+    sources: list[str]
+    quantities: list[str]
+
+
+def linearize(problem: Problem, theta: Array) -> Linear:
+    """Residuals of every case at a point, and their differences for each factor it depends on."""
+    place = {key: i for i, key in enumerate(problem.keys)}
+    values, slopes, sources, quantities = [], [], [], []
+    factors = factors_of(problem, theta)
+    for case in problem.cases:
+        here = residuals(case, factors)
+        rows = {name: np.zeros(len(theta)) for name in here}
+        for name in NAMES:
+            key = (name, ROOT)
+            original = factors[key]
+            factors[key] = original * math.exp(_STEP)
+            there = residuals(case, factors)
+            factors[key] = original
+            for quantity in here:
+                slope = (there.get(quantity, here[quantity]) - here[quantity]) / _STEP
+                for each in classes_of(name, case.facts):
+                    rows[quantity][place[name, each]] = slope
+        for quantity, value in here.items():
+            values.append(value)
+            slopes.append(rows[quantity])
+            sources.append(case.source)
+            quantities.append(quantity)
+    return Linear(np.array(values), np.array(slopes), sources, quantities)
+
+
+def solve(
+    problem: Problem, theta: Array, linear: Linear, without: str | None, rounds: int = 8
+) -> Array:
+    """The next point: the least weighted absolute error of the linear model, and of the priors."""
+    start, spreads = problem.start(), problem.spreads()
+    base = np.array([_IMPORTANCE[q] for q in linear.quantities])
+    counts = Counter(zip(linear.sources, linear.quantities, strict=True))
+    base /= np.array([counts[k] for k in zip(linear.sources, linear.quantities, strict=True)])
+    if without is not None:
+        base *= np.array([0.0 if s == without else 1.0 for s in linear.sources])
+    delta = np.zeros(len(theta))
+    for _ in range(rounds):
+        errors = linear.values + linear.slopes @ delta
+        weights = base / np.maximum(np.abs(errors), _SMALL)
+        prior = _PRIOR_WEIGHT / spreads**2
+        normal = linear.slopes.T @ (weights[:, None] * linear.slopes) + np.diag(prior)
+        right = -linear.slopes.T @ (weights * linear.values) - prior * (theta - start)
+        delta = np.clip(np.linalg.solve(normal, right), -_CLIP, _CLIP)
+    return np.asarray(theta + delta)
+
+
+def fit(problem: Problem, rounds: int = 6) -> Array:
+    """The point after some rounds from the priors."""
+    theta = problem.start()
+    for _ in range(rounds):
+        theta = solve(problem, theta, linearize(problem, theta), None)
+    return theta
+
+
+def left_out(problem: Problem, theta: Array, linear: Linear, source: str) -> Array:
+    """The point without a source: two rounds from the point with it."""
+    there = solve(problem, theta, linear, source)
+    return solve(problem, there, linearize(problem, there), source)
+
+
+def medians(errors: Mapping[str, Sequence[float]]) -> float:
+    """Median of sources' medians of absolute errors."""
+    return float(np.median([np.median(np.abs(v)) for v in errors.values()]))
+
+
+def by_source(
+    cases: Sequence[Case], predictions: Sequence[Mapping[str, float]], quantity: str
+) -> dict[str, list[float]]:
+    """Relative errors of a quantity by source."""
+    errors: dict[str, list[float]] = defaultdict(list)
+    for case, predicted in zip(cases, predictions, strict=True):
+        if quantity in case.measured and quantity in predicted:
+            errors[case.source].append(predicted[quantity] / case.measured[quantity] - 1)
+    return dict(errors)

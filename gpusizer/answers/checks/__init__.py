@@ -1,1 +1,0 @@
-"""Speeds measured on this machine, beside the predictions for the same runs."""

@@ -1,0 +1,127 @@
+"""The JSON of a machine that a request describes, and of the best way to run a model there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpusizer.answers.launch.machine_flags import machine_flags
+from gpusizer.core.byte_ranges import total
+from gpusizer.core.messages import Say, note_json
+from gpusizer.fit.machine import SYSTEM_BYTES, Machine
+from gpusizer.fit.placement.device_shares import DeviceShare
+from gpusizer.fit.ranking import Ranked
+from gpusizer.fit.way import Way
+from gpusizer.gpus import Gpu
+from gpusizer.memory.breakdown import Breakdown
+from gpusizer.memory.workload import Workload
+
+
+def machine_json(machine: Machine) -> dict[str, Any]:
+    """The cards, the memory and the backend of a machine."""
+    return {
+        "gpus": [gpu.slug for gpu in machine.gpus],
+        "backend": machine.backend,
+        "ram_bytes": None if machine.shares_memory else machine.ram_bytes,
+    }
+
+
+def rig_json(place: Ranked, workload: Workload, say: Say) -> dict[str, Any]:
+    """The `rig` object of a report.
+
+    `devices` come in the order that software sees them; `verdict` of each is its own, memory is
+    never pooled. `ram` is null where the memory is the GPU's; its `headroom_bytes` where nobody
+    said how much there is. `gpu_layers` counts the output as one of `of_layers`, and is null with
+    `tensor_split` under engines that divide the model evenly; `tensor_split` is null too where
+    llama.cpp's own split by free memory is meant. `disk` says what a token reads from the disk
+    where the verdict is "from_disk". `flags` are llama-server's.
+    """
+    way, fit = place.fit.way, place.fit
+    arranged = way.arranged
+    return {
+        **machine_json(way.machine),
+        "quant": way.estimate.quant.slug,
+        "native": way.estimate.native,
+        "engine": way.estimate.engine.slug,
+        "verdict": way.verdict.value,
+        "devices": devices_json(way),
+        "ram": ram_json(way),
+        "gpu_layers": arranged.how.gpu_layers if arranged else None,
+        "of_layers": arranged.of_layers if arranged else None,
+        "tensor_split": list(arranged.how.split) if arranged and not arranged.default else None,
+        "n_cpu_moe": arranged.how.cpu_experts if arranged else 0,
+        "max_context": fit.max_context,
+        "decode_tokens_per_second": place.decode.to_json() if place.decode else None,
+        "disk": arranged.disk.to_json() if arranged and arranged.disk else None,
+        "flags": list(machine_flags(workload, way)),
+        "notes": [note_json(note, say) for note in (*way.machine.notes, *place.reasons)],
+    }
+
+
+def devices_json(way: Way) -> list[dict[str, Any]]:
+    """The share of each device; unused devices have no layers."""
+    if way.arranged is None:
+        amounts = _amounts_json(way.estimate.per_gpu)
+        facts = {**amounts, "headroom_bytes": way.headroom_bytes, "verdict": way.verdict.value}
+        return [{**_device_json(gpu), **facts} for gpu in way.machine.gpus]
+    rows = []
+    for number, gpu in enumerate(way.machine.gpus):
+        if number >= len(way.arranged.devices):
+            rows.append({**_device_json(gpu), "layers": 0})
+            continue
+        share = way.arranged.devices[number]
+        rows.append(
+            {
+                **_device_json(gpu),
+                "layers": share.layers,
+                "output": share.output,
+                **_amounts_json(share),
+                "headroom_bytes": gpu.device_free_bytes - share.total.likely,
+                "verdict": way.arranged.verdicts[number].value,
+            }
+        )
+    return rows
+
+
+def _device_json(gpu: Gpu) -> dict[str, Any]:
+    return {
+        "gpu": gpu.slug,
+        "memory_bytes": gpu.device_memory_bytes,
+        "free_bytes": gpu.device_free_bytes,
+    }
+
+
+def ram_json(way: Way) -> dict[str, Any] | None:
+    """What system memory holds; `reserved_bytes` are taken to be the system's own."""
+    machine, arranged = way.machine, way.arranged
+    if machine.shares_memory:
+        return None
+    facts: dict[str, Any] = {
+        "installed_bytes": machine.ram_bytes,
+        "reserved_bytes": SYSTEM_BYTES,
+    }
+    free = machine.free_ram_bytes
+    if arranged is None:
+        host = way.estimate.host_bytes
+        left = None if free is None else free - host
+        return {**facts, "weights_bytes": host, "total_bytes": host, "headroom_bytes": left}
+    verdict = arranged.host_verdict
+    return {
+        **facts,
+        "layers": arranged.host.layers,
+        **_amounts_json(arranged.host),
+        "headroom_bytes": None if free is None else free - arranged.host.total.likely,
+        "verdict": None if verdict is None else verdict.value,
+    }
+
+
+def _amounts_json(held: Breakdown | DeviceShare) -> dict[str, int]:
+    outside = (held.outside,) if isinstance(held, Breakdown) else ()
+    return {
+        "weights_bytes": held.weights.likely,
+        "kv_cache_bytes": held.kv_cache.likely,
+        "activations_bytes": held.activations.likely,
+        "overhead_bytes": total((held.overhead, *outside)).likely,
+        "total_bytes": held.total.likely,
+        "low_bytes": held.total.low,
+        "high_bytes": held.total.high,
+    }

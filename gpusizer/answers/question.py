@@ -1,0 +1,65 @@
+"""Question: a request about one model, studied once for everything that is said of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from gpusizer.answers.request import SizeRequest
+from gpusizer.answers.resolution import resolve_workload
+from gpusizer.answers.selection import QuantSelection, select_quants
+from gpusizer.answers.tagged_quants import asked_quants
+from gpusizer.core.messages import Note
+from gpusizer.core.time_budget import TimeBudget
+from gpusizer.fit.study import Study
+from gpusizer.hub.model_ref import ModelRef
+from gpusizer.hub.snapshot import RepoSnapshot
+from gpusizer.model.profile import ModelProfile
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A request, and the study of its model.
+
+    Attributes:
+        study: the model and the resolved workload, with the quantizations that a ranking may pick.
+        selection: these, and those that the answer lists.
+        snapshot: what the model's repository holds.
+        notes: what the reader must know of the workload and of the terms that were taken over.
+    """
+
+    request: SizeRequest
+    snapshot: RepoSnapshot
+    study: Study
+    selection: QuantSelection
+    notes: tuple[Note, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        request: SizeRequest,
+        ref: ModelRef,
+        snapshot: RepoSnapshot,
+        profile: ModelProfile,
+        budget: TimeBudget,
+        about: tuple[Note, ...] = (),
+    ) -> Question:
+        """Resolve the workload and select the quantizations of a request.
+
+        `ref` is what the request's model names. Raises UnknownQuant, UnknownEngine and
+        InvalidRequest.
+        """
+        workload, notes = resolve_workload(request.workload, profile)
+        wanted = asked_quants(request.quants, ref, profile)
+        selection = select_quants(wanted, profile, workload.engine).cached_as(workload.kv_dtype)
+        pickable = selection.rankable or selection.shown
+        study = Study(profile, workload, selection.shown, budget).among(pickable)
+        return cls(request, snapshot, study, selection, (*about, *notes))
+
+    @property
+    def profile(self) -> ModelProfile:
+        """The model."""
+        return self.study.profile
+
+    def asking(self, request: SizeRequest) -> Question:
+        """The same model and workload, asked about with another request's GPUs, order and costs."""
+        return replace(self, request=request)

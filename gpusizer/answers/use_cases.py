@@ -1,0 +1,53 @@
+"""Use cases by the names of their commands: what each is asked with, and what answers it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+from gpusizer.answers.models_for.models_request import ModelsRequest
+from gpusizer.answers.request import CompareRequest, ListingRequest, SizeRequest
+from gpusizer.answers.sizer import Sizer
+from gpusizer.answers.trainer import train
+from gpusizer.answers.training_request import TrainingRequest
+from gpusizer.core.messages import Say
+from gpusizer.core.request_model import RequestModel
+
+Fields = Mapping[str, Any]
+"""A request as a program or a person gives it, not yet checked."""
+
+_Request = TypeVar("_Request", bound=RequestModel)
+
+
+class Answered(Protocol):
+    """What every use case returns."""
+
+    def to_json(self, say: Say) -> dict[str, Any]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class UseCase(Generic[_Request]):
+    """The model of a request, and the function that answers a checked one."""
+
+    request: type[_Request]
+    answer: Callable[[Sizer, _Request], Answered]
+
+    def ask(self, sizer: Sizer, fields: Fields) -> Answered:
+        """Check a request and answer it. Raises any GpusizerError."""
+        return self.answer(sizer, self.request.from_fields(fields))
+
+
+USE_CASES: Mapping[str, UseCase[Any]] = {
+    "size": UseCase(SizeRequest, lambda sizer, request: sizer.size(request)),
+    "train": UseCase(
+        TrainingRequest,
+        lambda sizer, request: train(
+            sizer.fetch, sizer.catalogue, request, sizer.parse, sizer.new_budget
+        ),
+    ),
+    "compare": UseCase(CompareRequest, lambda sizer, request: sizer.compare(request)),
+    "models-for": UseCase(ModelsRequest, lambda sizer, request: sizer.models_for(request)),
+    "gpus": UseCase(ListingRequest, lambda sizer, request: sizer.gpus(request)),
+}
+"""Every use case, in the order of docs/contract.md."""

@@ -1,0 +1,69 @@
+"""The commands by name, and the parser that knows no more of them than that."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from typing import NoReturn
+
+from gpusizer import __version__
+from gpusizer.core.errors import InvalidRequest
+
+
+@dataclass(frozen=True, slots=True)
+class CommandEntry:
+    """What a command does in a few words, and the function of `gpusizer.cli` that does it, or that
+    `writes` the answer to its request as text."""
+
+    meaning: str
+    module: str
+    function: str
+    writes: bool = False
+
+
+COMMANDS = {
+    "size": CommandEntry(
+        "memory at every quantization, and ranked GPUs", "tables", "report_text", writes=True
+    ),
+    "train": CommandEntry(
+        "memory, time and price of fine-tuning", "training_tables", "training_text", writes=True
+    ),
+    "batch": CommandEntry("JSON Lines of requests in, of reports out", "batch", "run_batch"),
+    "gpus": CommandEntry("the GPU catalogue", "tables", "listing_text", writes=True),
+    "compare": CommandEntry("GPUs side by side", "tables", "comparison_text", writes=True),
+    "models-for": CommandEntry(
+        "which models fit a GPU or a machine", "models", "models_text", writes=True
+    ),
+    "log": CommandEntry(
+        "an engine's start-up log, measured against predictions", "log_command", "run_log"
+    ),
+    "check": CommandEntry(
+        "a speed of this machine, measured against predictions", "check_command", "run_check"
+    ),
+    "serve": CommandEntry("the page, its endpoints and MCP, on this machine", "", ""),
+}
+
+
+class RaisingParser(argparse.ArgumentParser):
+    """An ArgumentParser that raises InvalidRequest instead of exiting, so that `--json` can answer
+    with an error object."""
+
+    def error(self, message: str) -> NoReturn:
+        raise InvalidRequest(field="command line", value="", reason=message)
+
+
+def program_parser() -> RaisingParser:
+    """The parser of the program without commands."""
+    meaning = "Which GPUs run a Hugging Face model, and why."
+    parser = RaisingParser(prog="gpusizer", description=meaning)
+    parser.add_argument("--version", action="version", version=f"gpusizer {__version__}")
+    return parser
+
+
+def listing_parser() -> RaisingParser:
+    """A parser that knows the commands' names: for `--help`, `--version` and a wrong command."""
+    parser = program_parser()
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, entry in COMMANDS.items():
+        commands.add_parser(name, help=entry.meaning)
+    return parser

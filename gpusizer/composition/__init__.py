@@ -1,0 +1,1 @@
+"""Composition roots: these modules alone join `gpusizer` and `scrapers`."""

@@ -1,0 +1,66 @@
+"""Composition root of the server: `gpusizer serve`, and `python app.py` on a Space."""
+
+from __future__ import annotations
+
+import os
+
+# Gradio reads these variables when it is imported: it sends no analytics, and sums up its queue
+# only once in 1000 requests.
+os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
+os.environ.setdefault("GRADIO_ANALYTICS_CACHE_FREQUENCY", "1000")
+
+
+from gpusizer.answers.models_for.model_library import ModelLibrary
+from gpusizer.answers.models_for.model_use import embedded_use
+from gpusizer.answers.sizer import Sizer
+from gpusizer.core.printable import log_printably
+from gpusizer.core.settings import Settings
+from gpusizer.core.structured_log import log_as_json
+from gpusizer.gpus import load_catalogue
+from gpusizer.ui import Application, build_application
+from gpusizer.ui.monitor import Monitor
+from gpusizer.ui.observation import LOGGER
+from gpusizer.ui.serving import launch
+from scrapers.embedded import EmbeddedSnapshots
+from scrapers.fetcher import Fetcher
+from scrapers.hub_access import open_access
+from scrapers.model_tree import build_lister
+from scrapers.trending import build_trending
+
+
+def compose(settings: Settings, *, sign_in: bool) -> Application:
+    """The application over the Hub of these settings; with `sign_in` pages have a login button."""
+    access = open_access(settings)
+    monitor = Monitor(settings, access.shared_is_reachable)
+    fetcher = Fetcher(settings, monitor.hub_call, access)
+    embedded = EmbeddedSnapshots(settings.snapshots_folder)
+    lister = build_lister(settings, monitor.hub_call, access)
+    trending = build_trending(settings, monitor.hub_call, access)
+    library = ModelLibrary(embedded.every, embedded_use, trending)
+    sizer = Sizer(fetcher, load_catalogue(), lister, library)
+    return build_application(
+        sizer, embedded.ids(), fetcher.for_visitor, monitor, stored=embedded.get, sign_in=sign_in
+    )
+
+
+def compose_from_environment() -> Application:
+    """The application as this process's variables say. Raises InvalidRequest."""
+    log_printably()
+    settings = Settings.from_environment(os.environ)
+    # Outside of a Space with OAuth, Gradio's login button raises an error at the start.
+    return compose(settings, sign_in=bool(os.environ.get("OAUTH_CLIENT_ID")))
+
+
+def serve(host: str | None = None, port: int | None = None) -> None:
+    """Serve until interrupted, at the host and port given, else at those of the environment."""
+    application = compose_from_environment()
+    launch(application, server_name=host, server_port=port or port_of_environment())
+    if application.monitor.settings.structured_log:
+        log_as_json(LOGGER)
+    application.endpoints.block_thread()
+
+
+def port_of_environment() -> int | None:
+    """The port that the environment sets; with None Gradio takes the first free one from 7860."""
+    number = os.environ.get("GRADIO_SERVER_PORT") or os.environ.get("PORT")
+    return int(number) if number else None

@@ -1,0 +1,179 @@
+"""Division: how an engine spreads a model over devices, by default and as a request asks for.
+
+Tensor parallelism follows vLLM's rules, whose layers the other engines share or mirror: attention
+heads divide by the degree (config/model.py, verify_with_parallel_config); key and value heads
+divide by it or it by them (every model's attention class); MLP and expert widths divide
+(layers/linear.py, fused_moe); the vocabulary is padded to a multiple of 64 and must then divide
+(vocab_parallel_embedding.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import lru_cache
+
+from gpusizer.core.errors import InvalidRequest
+from gpusizer.core.messages import Note
+from gpusizer.gpus import Gpu
+from gpusizer.gpus.costs.power import is_whole_computer
+from gpusizer.memory.engines import ENGINES, Engine, Split, find_engine
+from gpusizer.memory.workload import Workload
+from gpusizer.model.architecture import Architecture
+from gpusizer.model.profile import ModelProfile
+
+COUNTS = (1, 2, 4, 8, 16, 32)
+"""GPU counts that are tried, smallest first."""
+
+VOCABULARY_STEP = 64
+"""Rows of embedding and head are padded to a multiple of this."""
+
+_MOST_TENSOR = 8  # most ranks that divide matrices by default: one server
+_MAX_BOARDS_OF_A_CLUSTER = 32  # of those for datacenters
+_MAX_BOARDS_OF_A_MACHINE = 8  # of one workstation or server
+
+
+def max_boards(gpu: Gpu) -> int:
+    """Most boards of this kind that are worth planning with."""
+    if is_whole_computer(gpu):
+        return 1
+    is_server = gpu.segment == "datacenter"
+    return _MAX_BOARDS_OF_A_CLUSTER if is_server else _MAX_BOARDS_OF_A_MACHINE
+
+
+def board_counts(gpu: Gpu) -> tuple[int, ...]:
+    """Numbers of boards that plans try, smallest first."""
+    most = min(max_boards(gpu), COUNTS[-1] // gpu.devices_per_board)
+    return tuple(count for count in COUNTS if count <= most)
+
+
+def asked_split(workload: Workload) -> Split | None:
+    """The parallelism the request fixes, None when it leaves it open."""
+    tensor, pipeline = workload.tensor_parallel, workload.pipeline_parallel
+    expert = workload.expert_parallel or 1
+    if tensor is None and pipeline is None and expert == 1:
+        return None
+    tensor = tensor or expert
+    data = expert // tensor if expert > 1 else 1
+    return Split(tensor, pipeline or 1, data, expert)
+
+
+def asked_boards(workload: Workload, gpu: Gpu) -> int | None:
+    """Boards that the requested parallelism takes, None when the request leaves it open."""
+    split = asked_split(workload)
+    return None if split is None else -(-split.gpus // gpu.devices_per_board)
+
+
+def split_for(engine: Engine, profile: ModelProfile, devices: int) -> Split | None:
+    """How an engine divides a model over so many devices, None when it cannot.
+
+    Tensor parallelism needs heads, widths and vocabulary that divide by the degree (vLLM refuses
+    others); beyond what they allow the rest becomes pipeline stages.
+    """
+    if devices == 1:
+        return Split()
+    if engine.split_by == "none":
+        return None
+    layers = profile.architecture.layers if profile.architecture else 1
+    if engine.split_by == "layer":
+        return Split(pipeline=devices) if devices <= layers else None
+    tensor = min(devices, _MOST_TENSOR)
+    while tensor > 1 and (devices % tensor or not _all_divide(profile, tensor)):
+        tensor -= 1
+    pipeline = devices // tensor
+    return Split(tensor, pipeline) if pipeline <= layers else None
+
+
+def _all_divide(profile: ModelProfile, tensor: int) -> bool:
+    """Whether matrices divide by the degree, those of a draft model too; false without a language
+    model's configuration."""
+    models = (profile, profile.draft.profile) if profile.draft else (profile,)
+    return all(model.architecture and divides(model.architecture, tensor) for model in models)
+
+
+@lru_cache(maxsize=4096)
+def divides(arch: Architecture, tensor: int) -> bool:
+    """Whether the model can be divided among so many tensor-parallel ranks."""
+    return tensor == 1 or next(obstacles(arch, tensor, dealt=False), None) is None
+
+
+def obstacles(arch: Architecture, tensor: int, *, dealt: bool) -> Iterator[Note]:
+    """Yield the reasons why a tensor-parallel degree is refused, none for an accepted one.
+
+    `dealt`: routed experts stay whole (expert parallelism), so that their width need not divide.
+    Facts that the configuration does not state refuse no degree.
+    """
+    heads, kv_heads = arch.attention_heads, arch.kv_heads
+    if heads and heads % tensor:
+        yield Note("heads_not_divisible", heads=heads, degree=tensor)
+    elif kv_heads and kv_heads % tensor and tensor % kv_heads:
+        yield Note("kv_heads_not_divisible", kv_heads=kv_heads, degree=tensor)
+    width = arch.intermediate_size
+    if arch.experts:
+        width = None if dealt else arch.expert_width
+    if width and width % tensor:
+        yield Note("width_not_divisible", width=width, degree=tensor)
+    if arch.vocab_size and padded_vocabulary(arch.vocab_size) % tensor:
+        rows = padded_vocabulary(arch.vocab_size)
+        yield Note("vocabulary_not_divisible", rows=rows, degree=tensor)
+
+
+def padded_vocabulary(rows: int) -> int:
+    """Rows of embedding and head once padded.
+
+    >>> padded_vocabulary(50_257)
+    50304
+    """
+    return -(-rows // VOCABULARY_STEP) * VOCABULARY_STEP
+
+
+def costs(arch: Architecture, tensor: int) -> Iterator[Note]:
+    """Notes on what an accepted degree repeats or pads on the ranks."""
+    if arch.kv_heads and tensor > arch.kv_heads:
+        yield Note("kv_heads_repeated", kv_heads=arch.kv_heads, degree=tensor)
+    if tensor > 1 and arch.vocab_size and arch.vocab_size % VOCABULARY_STEP:
+        padded = padded_vocabulary(arch.vocab_size)
+        yield Note("vocabulary_padded", rows=arch.vocab_size, padded=padded)
+
+
+def resolve_experts(workload: Workload, profile: ModelProfile) -> tuple[Workload, tuple[Note, ...]]:
+    """The workload with the degrees that expert parallelism implies.
+
+    Raises InvalidRequest where the degree is no multiple of the tensor-parallel one, or more
+    than there are experts.
+    """
+    degree = workload.expert_parallel
+    if degree is None or degree == 1:
+        return replace(workload, expert_parallel=None), ()
+    arch = profile.architecture
+    if arch is None or not arch.experts:
+        note = Note("no_routed_experts", degree=degree)
+        return replace(workload, expert_parallel=None), (note,)
+    dealing = [engine for engine in ENGINES.values() if engine.abilities.expert_parallel]
+    if workload.engine is not None and find_engine(workload.engine) not in dealing:
+        note = Note("not_modelled", facts="expert_parallel")
+        return replace(workload, expert_parallel=None), (note,)
+    if degree > arch.experts:
+        raise _refusal(degree, "more_than_experts", experts=arch.experts)
+    tensor = workload.tensor_parallel or _tensor(degree, arch.attention_heads or 1)
+    if degree % tensor:
+        raise _refusal(degree, "expert_ranks", tensor=tensor)
+    engine = workload.engine or dealing[0].slug
+    return replace(workload, engine=engine, tensor_parallel=tensor), ()
+
+
+def refused_degrees(engine: Engine, workload: Workload, profile: ModelProfile) -> tuple[Note, ...]:
+    """Why an engine that divides matrices refuses the requested tensor-parallel degree."""
+    arch, degree = profile.architecture, workload.tensor_parallel
+    if arch is None or degree is None or engine.split_by != "tensor":
+        return ()
+    return tuple(obstacles(arch, degree, dealt=workload.expert_parallel is not None))
+
+
+def _tensor(degree: int, heads: int) -> int:
+    """The largest tensor-parallel degree of one server that divides ranks and heads."""
+    return next(n for n in range(_MOST_TENSOR, 0, -1) if degree % n == 0 and heads % n == 0)
+
+
+def _refusal(degree: int, reason: str, **facts: int) -> InvalidRequest:
+    return InvalidRequest(field="expert_parallel", value=str(degree), reason=reason, **facts)

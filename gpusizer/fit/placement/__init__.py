@@ -1,0 +1,1 @@
+"""Where layers of a model lie on unlike devices and in system memory, as llama.cpp deals them."""

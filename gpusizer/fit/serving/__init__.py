@@ -1,0 +1,10 @@
+"""Serving: a server under load, as a small pure model.
+
+`facts` says what a step has to do at data-sheet rates, `constants` what runs add to that, `server`
+puts both into seconds of a step, `steady` into the steady state of a load in closed form, and
+`simulation` into single requests; `served` is the answer for one place of a ranking.
+"""
+
+from gpusizer.fit.serving.served import Served, ServingLoad, Spread, served, server_of
+
+__all__ = ["Served", "ServingLoad", "Spread", "served", "server_of"]

@@ -1,0 +1,107 @@
+"""Constants of servers, as `python -m bench.serving --write` fits them on published runs.
+
+A constant is a product of factors: one for all servers, and one for each of the classes that a
+server belongs to (its engine, its card, its arithmetic, its link) where runs ask for one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from gpusizer.core.paths import GENERATED_DIR
+from gpusizer.core.tables import TableRow, read_table
+from gpusizer.fit.serving.facts import ServerFacts
+from gpusizer.fit.speed.classes import ROOT
+
+CONSTANT_TABLE = GENERATED_DIR / "serving_constants.csv"
+
+Key = tuple[str, str]
+"""A constant, and the class that a factor of it is for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Constants:
+    """What data sheets do not say.
+
+    Attributes:
+        reading: share of the bandwidth at which weights are read.
+        experts: share of that at which routed experts are read.
+        cache: share of the bandwidth at which caches are read.
+        products: share of the peak that products of many tokens reach.
+        attention: share of the 16-bit peak that attention over prompts reaches.
+        traffic: share of the link's rate that all-reduces reach.
+        reduce_seconds: latency of one all-reduce.
+        step_seconds, layer_seconds: of the host and of launches, in each step, and in each layer
+            of it.
+        sequence_seconds: of the scheduler, for each sequence of a step.
+        stream_seconds: of the server's front, which sends each token beside the next step.
+        request_seconds: before a prompt is scheduled and after its first token.
+        prompt_layer_seconds: of each layer in a step that reads prompts, which runs without
+            whole graphs.
+    """
+
+    reading: float
+    experts: float
+    cache: float
+    products: float
+    attention: float
+    traffic: float
+    reduce_seconds: float
+    step_seconds: float
+    layer_seconds: float
+    sequence_seconds: float
+    stream_seconds: float
+    request_seconds: float
+    prompt_layer_seconds: float
+
+
+NAMES = tuple(Constants.__dataclass_fields__)
+SHARES = frozenset({"reading", "experts", "cache", "products", "attention", "traffic"})
+
+
+def classes_of(name: str, facts: ServerFacts) -> tuple[str, ...]:
+    """The classes whose factors make up a constant of this server, the widest first."""
+    kind = "experts" if facts.is_moe else "dense"
+    memory = tuple(reversed(facts.memory_classes[:-1]))
+    compute = tuple(reversed(facts.compute_classes[:-1]))
+    engine = facts.engine if facts.scheduler.order == "mixed" else f"{facts.engine} prompts first"
+    classes: dict[str, tuple[str, ...]] = {
+        "reading": (*memory, facts.arithmetic),
+        "experts": (facts.arithmetic,),
+        "cache": memory,
+        "products": (*compute, facts.arithmetic, kind, engine),
+        "attention": (compute[0] if compute else "",),
+        "traffic": (facts.link,),
+        "reduce_seconds": (facts.link, engine),
+        "step_seconds": (engine,),
+        "layer_seconds": (engine, kind, "eager" if facts.eager else "graphs"),
+        "sequence_seconds": (engine,),
+        "stream_seconds": (engine,),
+        "request_seconds": (engine,),
+        "prompt_layer_seconds": (engine, kind),
+    }
+    return (ROOT, *(name for name in classes[name] if name))
+
+
+def constants_of(facts: ServerFacts, factors: Mapping[Key, float] | None = None) -> Constants:
+    """The constants of a server; shares are at most one."""
+    table = factor_table() if factors is None else factors
+    return Constants(**{name: _value(name, classes_of(name, facts), table) for name in NAMES})
+
+
+def _value(name: str, classes: Iterable[str], table: Mapping[Key, float]) -> float:
+    value = math.prod(table.get((name, each), 1.0) for each in classes)
+    return min(1.0, value) if name in SHARES else value
+
+
+@cache
+def factor_table() -> dict[Key, float]:
+    """Factors by constant and class."""
+    return dict(read_table(CONSTANT_TABLE, _factor))
+
+
+def _factor(row: TableRow) -> tuple[Key, float]:
+    return (row.one_of("constant", NAMES), row.text("class")), row.number("factor")

@@ -1,0 +1,141 @@
+"""What a server has to do, before any constant: seconds at data-sheet rates, limits of its engine.
+
+Every amount is that of one replica's slowest rank. Data-parallel ranks step together, each for its
+part of the users, so that facts are those of one rank of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpusizer.fit.serving.engines import Scheduler, scheduler_of
+from gpusizer.fit.speed.classes import decode_classes, prefill_classes
+from gpusizer.fit.speed.links import REDUCES_PER_LAYER
+from gpusizer.fit.speed.prefill import arithmetic_of
+from gpusizer.fit.speed.work import ModelFacts, Work, attention_flops
+from gpusizer.gpus import Gpu
+from gpusizer.memory.estimate import MemoryEstimate
+from gpusizer.memory.kv_cache import cache_curve
+from gpusizer.memory.workload import Workload
+from gpusizer.model.profile import ModelProfile
+
+_ACTIVATION_BYTES = 2
+_USUAL_PCIE = 32e9  # bytes per second, both directions: 4.0 x8, where the catalogue has none
+_ONE_SERVER = 8  # most GPUs that share a machine
+
+
+@dataclass(frozen=True, slots=True)
+class ServerFacts:
+    """One replica under requests of one length.
+
+    Attributes:
+        prompt, answer: tokens of a request.
+        layers: decoder layers.
+        dense, experts: seconds of reading the weights of every step, and all routed experts, at
+            the data-sheet bandwidth.
+        unused: share of the experts that one token does not choose; 0 for dense models.
+        cache: seconds of reading one sequence's cache, halfway through its answer.
+        product: seconds of a token's products at the data-sheet peak of `arithmetic`.
+        attention: the same of a prompt token's attention, at the 16-bit peak.
+        traffic: seconds in which one token's all-reduces cross the link at its data-sheet rate.
+        reduces: all-reduces of a step; 0 on one GPU.
+        room: sequences whose caches fit the pool at once, None where caches do not grow.
+        room_whole: the same with whole answers.
+        ranks, stages: data-parallel ranks, and stages of a pipeline that work side by side.
+        scheduler: what the engine admits and in which order.
+        engine, arithmetic, link, memory_classes, compute_classes, is_moe, eager: what constants
+            go by.
+    """
+
+    prompt: int
+    answer: int
+    layers: int
+    dense: float
+    experts: float
+    unused: float
+    cache: float
+    product: float
+    attention: float
+    traffic: float
+    reduces: int
+    room: float | None
+    room_whole: float | None
+    ranks: int
+    stages: int
+    scheduler: Scheduler
+    engine: str
+    arithmetic: str
+    link: str
+    memory_classes: tuple[str, ...]
+    compute_classes: tuple[str, ...]
+    is_moe: bool
+    eager: bool
+
+    @classmethod
+    def of(
+        cls,
+        profile: ModelProfile,
+        workload: Workload,
+        estimate: MemoryEstimate,
+        gpu: Gpu,
+        pool_bytes: int,
+        prompt: int,
+        answer: int,
+    ) -> ServerFacts | None:
+        """The facts of one place of a ranking; None for models without text, and where the
+        catalogue lacks the bandwidth or the peak.
+
+        `pool_bytes` is what one GPU has for caches.
+        """
+        facts, arch = ModelFacts.of(profile, workload, prompt), profile.architecture
+        if facts is None or arch is None:
+            return None
+        work = Work.of(facts, estimate)
+        arithmetic, peak = arithmetic_of(work, gpu)
+        bandwidth, half_peak = gpu.bandwidth_bytes_per_second, gpu.fp16_flops
+        if peak is None or half_peak is None or bandwidth is None:
+            return None
+        board, tensor = gpu.devices_per_board, work.tensor
+        rate = bandwidth / board * tensor
+        curve = cache_curve(arch, estimate.kv_dtype, tensor)
+        middle, whole = curve.bytes_at(prompt + answer // 2), curve.bytes_at(prompt + answer)
+        stages = work.pipeline
+        link, link_rate = _link(gpu, tensor)
+        sent = 2 * (tensor - 1) / tensor * facts.hidden * _ACTIVATION_BYTES
+        return cls(
+            prompt=prompt,
+            answer=answer,
+            layers=facts.layers,
+            dense=work.dense_bytes / rate,
+            experts=work.expert_bytes / work.data / rate,
+            unused=1 - facts.experts_per_token / facts.experts if work.is_moe else 0.0,
+            cache=middle / (bandwidth / board),
+            product=2 * (facts.matrix_parameters + facts.head_parameters) * board / peak / tensor,
+            attention=attention_flops(arch, prompt) * board / half_peak / tensor,
+            traffic=REDUCES_PER_LAYER * facts.layers * sent / link_rate,
+            reduces=REDUCES_PER_LAYER * facts.layers if tensor > 1 else 0,
+            room=pool_bytes * stages / middle if middle else None,
+            room_whole=pool_bytes * stages / whole if whole else None,
+            ranks=work.data,
+            stages=stages,
+            scheduler=scheduler_of(profile, workload, estimate),
+            engine=work.engine,
+            arithmetic=arithmetic,
+            link=link,
+            memory_classes=decode_classes(gpu),
+            compute_classes=prefill_classes(gpu),
+            is_moe=work.is_moe,
+            eager=workload.enforce_eager,
+        )
+
+
+def _link(gpu: Gpu, cards: int) -> tuple[str, float]:
+    """The class of the link between `cards` GPUs, and bytes per second that one of them sends."""
+    rate = gpu.interconnect_bytes_per_second
+    boards = -(-cards // gpu.devices_per_board)
+    if rate is not None and gpu.fabric_joins(boards):
+        return "fabric", rate / 2
+    if cards > _ONE_SERVER:
+        return "nodes", (gpu.pcie_bytes_per_second or _USUAL_PCIE) / 2
+    kind = "pcie_peer" if gpu.segment == "datacenter" else "pcie"
+    return kind, (gpu.pcie_bytes_per_second or _USUAL_PCIE) / 2

@@ -1,0 +1,223 @@
+"""Served: what a place of a ranking does under a load, with bands, percentiles and its limit."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from math import ceil
+from typing import Any, Literal
+
+from gpusizer.fit.serving.bands import EACH, FIRST, RATE, regime_of, serving_band
+from gpusizer.fit.serving.facts import ServerFacts
+from gpusizer.fit.serving.local import local_server
+from gpusizer.fit.serving.server import Server
+from gpusizer.fit.serving.simulation import mean, percentile, simulated
+from gpusizer.fit.serving.steady import Steady, closed_loop, limit_of, random_arrivals
+from gpusizer.fit.speed.classes import SERVING
+from gpusizer.fit.speed.rate import RateBand
+from gpusizer.fit.speed.work import prompt_tokens
+from gpusizer.fit.ways import keeps_part_in_memory
+from gpusizer.gpus import Gpu
+from gpusizer.memory.estimate import MemoryEstimate
+from gpusizer.memory.workload import Workload
+from gpusizer.model.profile import ModelProfile
+
+Limit = Literal["weights", "cache", "arithmetic", "prompts", "links", "host", "queue"]
+
+
+@dataclass(frozen=True, slots=True)
+class ServingLoad:
+    """Requests of one length: `users` who each wait for their answer, or `requests_per_second`
+    at random times. One of the two is None.
+
+    Attributes:
+        prompt, answer: tokens of a request.
+    """
+
+    users: int | None
+    requests_per_second: float | None
+    prompt: int
+    answer: int
+
+    @classmethod
+    def of_users(cls, workload: Workload) -> ServingLoad | None:
+        """The users of a workload, with the share of its context that is taken for the prompt;
+        None for one user."""
+        if workload.concurrency < 2:
+            return None
+        prompt = prompt_tokens(workload.context)
+        return cls(workload.concurrency, None, prompt, max(1, workload.context - prompt))
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """A mean (`likely`) with its band, and percentiles over requests where they were simulated."""
+
+    low: float
+    likely: float
+    high: float
+    p50: float | None
+    p95: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A replica under a load.
+
+    Attributes:
+        users: in flight on average, those that wait included. output = users x answer /
+            (ttft + (answer - 1) x tpot) holds for the likely values.
+        admitted_users: of them, those that caches and scheduler hold at once.
+        ttft_seconds, tpot_seconds, e2e_seconds: None where more requests come than are answered,
+            so that the wait only grows; rates are then the most that it bears.
+    """
+
+    users: float
+    admitted_users: int
+    output_tokens_per_second: Spread
+    total_tokens_per_second: Spread
+    ttft_seconds: Spread | None
+    tpot_seconds: Spread
+    e2e_seconds: Spread | None
+    limited_by: Limit
+
+    def to_json(self) -> dict[str, Any]:
+        """The contract's `served` object."""
+        return asdict(self)
+
+
+def served(
+    profile: ModelProfile,
+    workload: Workload,
+    estimate: MemoryEstimate,
+    gpu: Gpu,
+    pool_bytes: int,
+    load: ServingLoad,
+    *,
+    percentiles: bool = True,
+) -> Served | None:
+    """What one replica does under a load; None where its speed is unknown, nothing is generated,
+    a part stays in system memory, or not one sequence fits.
+
+    `workload` is that of `estimate`, `pool_bytes` what one GPU has for caches
+    (`Fit.kv_pool_bytes`). Without `percentiles` nothing is simulated.
+    """
+    server = server_of(profile, workload, estimate, gpu, pool_bytes, load.prompt, load.answer)
+    if server is None or server.most < 1:
+        return None
+    if load.users is not None:
+        state: Steady | None = closed_loop(server, load.users / server.ranks)
+    else:
+        state = random_arrivals(server, (load.requests_per_second or 0.0) / server.ranks)
+    return _overrun(server) if state is None else _answered(server, load, state, percentiles)
+
+
+def server_of(
+    profile: ModelProfile,
+    workload: Workload,
+    estimate: MemoryEstimate,
+    gpu: Gpu,
+    pool_bytes: int,
+    prompt: int,
+    answer: int,
+) -> Server | None:
+    """The server behind an estimate on GPUs of a kind, for requests of one length."""
+    if keeps_part_in_memory(profile, workload, estimate):
+        return None
+    facts = ServerFacts.of(profile, workload, estimate, gpu, pool_bytes, prompt, answer)
+    if facts is None:
+        return None
+    if estimate.engine.abilities.speed_family == SERVING:
+        return Server.of(facts)
+    return local_server(facts, profile, workload, estimate, gpu)
+
+
+def _answered(server: Server, load: ServingLoad, state: Steady, percentiles: bool) -> Served:
+    ranks, further = server.ranks, server.answer - 1
+    users = load.users if load.users is not None else state.users * ranks
+    ttft, gap = state.ttft, state.gap
+    e2e = ttft + further * gap
+    output = users * server.answer / e2e
+    regime = regime_of(load.users, load.requests_per_second, server.most * ranks)
+    rate, each, first = (serving_band(name, regime) for name in (RATE, EACH, FIRST))
+    ends = RateBand(
+        (ttft * first.low + further * gap * each.low) / e2e,
+        (ttft * first.high + further * gap * each.high) / e2e,
+    )
+    sample = None
+    if percentiles:
+        of_rank = None if load.users is None else max(1, ceil(load.users / ranks))
+        coming = None if load.users is not None else (load.requests_per_second or 0.0) / ranks
+        sample = simulated(server, of_rank, coming)
+    times = (sample.ttft, sample.each, sample.e2e) if sample else (None, None, None)
+    total = output * (server.prompt + server.answer) / server.answer
+    return Served(
+        users=_rounded(users),
+        admitted_users=int(min(users, server.most * ranks)) or 1,
+        output_tokens_per_second=_even(output, rate),
+        total_tokens_per_second=_even(total, rate),
+        ttft_seconds=_spread(ttft, first, times[0]),
+        tpot_seconds=_spread(gap, each, times[1]),
+        e2e_seconds=_spread(e2e, ends, times[2]),
+        limited_by=_limit(server, state, load.users),
+    )
+
+
+def _overrun(server: Server) -> Served:
+    """More requests than are answered: the rate that it bears, and waits without an end."""
+    requests, state = limit_of(server)
+    output = requests * server.answer * server.ranks
+    rate, each = (serving_band(name, "random") for name in (RATE, EACH))
+    total = output * (server.prompt + server.answer) / server.answer
+    admitted = server.most * server.ranks
+    return Served(
+        users=float(admitted),
+        admitted_users=admitted,
+        output_tokens_per_second=_even(output, rate),
+        total_tokens_per_second=_even(total, rate),
+        ttft_seconds=None,
+        tpot_seconds=_spread(state.gap, each, None),
+        e2e_seconds=None,
+        limited_by="queue",
+    )
+
+
+def _even(value: float, band: RateBand) -> Spread:
+    """A rate of the whole server, which has no percentiles over requests but itself."""
+    likely = _rounded(value)
+    low, high = (_rounded(value * end) for end in (band.low, band.high))
+    return Spread(low, likely, high, likely, likely)
+
+
+def _spread(value: float, band: RateBand, times: tuple[float, ...] | None) -> Spread:
+    """A time with percentiles that lie about it as those of the simulation about its mean."""
+    low, likely, high = (_rounded(value * end) for end in (band.low, 1.0, band.high))
+    if not times or not mean(times):
+        return Spread(low, likely, high, None, None)
+    p50, p95 = (value * percentile(times, share) / mean(times) for share in (0.5, 0.95))
+    return Spread(low, likely, high, _rounded(p50), _rounded(p95))
+
+
+def _limit(server: Server, state: Steady, users: int | None) -> Limit:
+    """What takes most of a token's time; the queue where users wait to be admitted."""
+    if users is not None and users > server.most * server.ranks:
+        return "queue"
+    if state.saturated:
+        return "prompts"
+    parts = asdict(server.parts(state.decoding))
+    seconds = {name: value * (1 - state.prompts) for name, value in parts.items()}
+    of_step = sum(seconds.values())
+    seconds["prompts"] = of_step * state.prompts / (1 - state.prompts) if of_step else 0.0
+    names: dict[str, Limit] = {
+        "weights": "weights",
+        "arithmetic": "arithmetic",
+        "cache": "cache",
+        "links": "links",
+        "host": "host",
+        "prompts": "prompts",
+    }
+    return names[max(seconds, key=lambda name: seconds[name])]
+
+
+def _rounded(value: float) -> float:
+    """Four digits, so that Little's law holds between rounded values."""
+    return float(f"{value:.4g}")

@@ -1,0 +1,189 @@
+"""Study: a model and a workload, looked at once for every question about them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Any
+
+from gpusizer.core.time_budget import TimeBudget
+from gpusizer.fit.division import asked_split, refused_degrees, split_for
+from gpusizer.gpus import Gpu
+from gpusizer.memory.engines import ENGINES, Engine, Split, find_engine
+from gpusizer.memory.estimate import Estimator, MemoryEstimate
+from gpusizer.memory.kv_cache import ALIASES
+from gpusizer.memory.quants import Quant, find_quant
+from gpusizer.memory.quants.variants import is_variant
+from gpusizer.memory.weight_sizes import WeightSizes, all_weight_sizes, weight_sizes
+from gpusizer.memory.workload import Workload
+from gpusizer.model.profile import ModelProfile
+from gpusizer.model.tasks import kind_of
+
+QuantPair = tuple[Quant, bool]
+"""A quantization, and whether it is the checkpoint as stored."""
+
+# What llama.cpp's converter makes of a checkpoint: plain widths, and released MXFP4 beside 16 bits.
+_CONVERTED = {"fp32": "gguf-f32", "bf16": "gguf-f16", "mxfp4": "gguf-f16"}
+_SIXTEEN_BITS = frozenset({"f16", "bf16"})
+
+
+@dataclass(frozen=True, slots=True)
+class QuantOption:
+    """A quantization and an engine that runs it on some kind of device.
+
+    Attributes:
+        is_usual: the quantization is one to choose unasked, under the first engine that runs it.
+        least_bytes: of weights that all devices together have to hold at least.
+    """
+
+    quant: Quant
+    native: bool
+    engine: Engine
+    is_usual: bool
+    least_bytes: float
+
+
+class Study:
+    """The profile, the resolved workload and the quantizations of one question.
+
+    Estimates, and sizes of weights at each quantization, are computed once, whichever machines they
+    are fitted to.
+    """
+
+    def __init__(
+        self,
+        profile: ModelProfile,
+        workload: Workload,
+        quants: Sequence[QuantPair],
+        budget: TimeBudget | None = None,
+    ) -> None:
+        """`budget` is that of the answer, which several studies share."""
+        self.profile = profile
+        self.workload = workload
+        self.quants = _by_faithfulness(quants)
+        self.budget = budget or TimeBudget()
+        self._sizes: dict[str, WeightSizes] = {}
+        self._size_files(quants)
+        self._estimator = Estimator(profile, workload)
+        self._estimates: dict[tuple[str, bool, str, Split, int], MemoryEstimate] = {}
+        self._engines: dict[tuple[str, ...], tuple[Engine, ...]] = {}
+        self._splits: dict[tuple[str, int], Split | None] = {}
+        self.options: dict[tuple[object, ...], tuple[QuantOption, ...]] = {}
+        """Quantizations and engines that run on a kind of device, as `ways` finds them."""
+
+    def under(self, **fields: Any) -> Study:
+        """The same model with other fields of the workload."""
+        other = copy(self)
+        other.workload = replace(self.workload, **fields)
+        other._estimator = Estimator(self.profile, other.workload)
+        other._estimates, other._engines, other._splits, other.options = {}, {}, {}, {}
+        return other
+
+    def among(self, quants: Sequence[QuantPair]) -> Study:
+        """The same question with other quantizations to choose from."""
+        other = copy(self)
+        other.quants, other.options = _by_faithfulness(quants), {}
+        other._size_files(quants)
+        return other
+
+    def _size_files(self, quants: Sequence[QuantPair]) -> None:
+        """Sizes of all files of a GGUF repository are computed together, others when first used."""
+        if self.profile.variants and any(quant.slug not in self._sizes for quant, _ in quants):
+            self._sizes |= all_weight_sizes(self.profile, quants, self.workload)
+
+    def engines(self, quant: Quant) -> tuple[Engine, ...]:
+        """Engines that run the model at a quantization, the usual one first: the requested one
+        alone, else those that run this kind of model, its cache and its parallelism."""
+        if self.workload.engine is not None:
+            return (find_engine(self.workload.engine),)
+        slugs = quant.engines
+        if self.profile.format == "diffusers":  # which reads files of every quantization
+            slugs = tuple(
+                slug for slug, engine in ENGINES.items() if "pipeline" in engine.abilities.kinds
+            )
+        if slugs not in self._engines:
+            self._engines[slugs] = tuple(
+                ENGINES[slug] for slug in slugs if self._runs(ENGINES[slug])
+            )
+        return self._engines[slugs]
+
+    def _runs(self, engine: Engine) -> bool:
+        """Whether an engine runs the model, its cache and the requested parallelism."""
+        profile, workload = self.profile, self.workload
+        refused = refused_degrees(engine, workload, profile)
+        return runs_model(engine, profile, workload) and not refused
+
+    def split(self, engine: Engine, devices: int) -> Split | None:
+        """The requested parallelism, else the engine's default for so many devices."""
+        requested = asked_split(self.workload)
+        if requested is not None:
+            return requested if requested.gpus == devices else None
+        key = (engine.split_by, devices)
+        if key not in self._splits:
+            self._splits[key] = split_for(engine, self.profile, devices)
+        return self._splits[key]
+
+    def estimate(
+        self, quant: Quant, native: bool, engine: Engine, split: Split, device_class: int = 0
+    ) -> MemoryEstimate:
+        """The memory of one way to run the model.
+
+        Every loop over GPUs, counts and workloads comes through here. Raises LimitsExceeded once
+        the time of the answer is spent.
+        """
+        key = (quant.slug, native, engine.slug, split, device_class)
+        estimate = self._estimates.get(key)
+        if estimate is None:
+            self.budget.check(self.profile.repo_id)
+            estimate = self._estimates[key] = self._estimated(
+                quant, native, engine, split, device_class
+            )
+        return estimate
+
+    def _estimated(
+        self, quant: Quant, native: bool, engine: Engine, split: Split, device_class: int
+    ) -> MemoryEstimate:
+        converted = _CONVERTED.get(quant.slug) if engine.abilities.reads == "gguf" else None
+        if converted is not None and not is_variant(quant):
+            native, sizes = False, self.sizes(find_quant(converted), native=False)
+        else:
+            sizes = self.sizes(quant, native=native)
+        return self._estimator.estimate(
+            quant, engine, sizes, split, native=native, device_class=device_class
+        )
+
+    def sizes(self, quant: Quant, *, native: bool) -> WeightSizes:
+        """Sizes of the weights, computed once."""
+        if quant.slug not in self._sizes:
+            self._sizes[quant.slug] = weight_sizes(
+                self.profile, quant, native=native, workload=self.workload
+            )
+        return self._sizes[quant.slug]
+
+
+def _by_faithfulness(quants: Sequence[QuantPair]) -> tuple[QuantPair, ...]:
+    return tuple(sorted(quants, key=lambda pair: pair[0].order))
+
+
+def runs_model(engine: Engine, profile: ModelProfile, workload: Workload) -> bool:
+    """Whether an engine runs this kind of model with the workload's type of cache."""
+    abilities = engine.abilities
+    if kind_of(profile) not in abilities.kinds:
+        return False
+    return has_cache_type(engine, workload.kv_dtype)
+
+
+def has_cache_type(engine: Engine, kv_dtype: str) -> bool:
+    """Whether the engine's cache may have a type, or two of keys and of values."""
+    types = {ALIASES.get(part, part) for part in kv_dtype.split("/")}
+    return types - _SIXTEEN_BITS <= set(engine.abilities.cache_types)
+
+
+def device_class_of(engine: Engine, gpu: Gpu) -> int:
+    """The engine's defaults that apply on this GPU."""
+    by_stack = engine.backend_class(gpu.software)
+    if by_stack is not None:
+        return by_stack
+    fabric = bool(gpu.nvlink or gpu.interconnect)
+    return engine.device_class(gpu.device_memory_bytes, gpu.name, gpu.software, fabric=fabric)

@@ -1,0 +1,83 @@
+"""Way: a quantization under an engine on a machine, how it is divided, and whether it fits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpusizer.core.messages import Note
+from gpusizer.fit.machine import Machine
+from gpusizer.fit.placement.arrangement import Arranged
+from gpusizer.fit.verdict import Verdict
+from gpusizer.gpus import Gpu
+from gpusizer.memory.card_room import CardRoom
+from gpusizer.memory.engines import Engine
+from gpusizer.memory.estimate import MemoryEstimate
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way to run a model on a machine.
+
+    Attributes:
+        estimate: its memory; where layers are dealt out to unlike devices, that of one device.
+        headroom_bytes: to spare on the fullest device at the likely values; negative when short.
+            It says nothing where no engine runs the model there.
+        spare_share: the same as a share of the device's memory.
+        is_usual: the quantization is one to choose unasked, under the first engine that runs it.
+        arranged: where layers lie, None where an engine divides the model over equal devices.
+        reasons: why no engine runs it there, or what system memory holds of it.
+    """
+
+    machine: Machine
+    estimate: MemoryEstimate
+    verdict: Verdict
+    headroom_bytes: int
+    spare_share: float
+    is_usual: bool = True
+    arranged: Arranged | None = None
+    reasons: tuple[Note, ...] = ()
+
+    @property
+    def gpu(self) -> Gpu:
+        """The kind of the machine's devices."""
+        return self.machine.gpu
+
+    @property
+    def boards(self) -> int:
+        """How many of them, in boards."""
+        return self.machine.boards
+
+    @property
+    def fullest_gpu_bytes(self) -> int:
+        """Everything on the fullest device, at the likely values."""
+        if self.arranged is None:
+            return self.estimate.needed.likely
+        return max((share.total.likely for share in self.arranged.devices), default=0)
+
+    @property
+    def in_part(self) -> bool:
+        """Whether system memory or the disk holds a part of the model."""
+        return self.verdict in (Verdict.OFFLOAD, Verdict.FROM_DISK)
+
+
+def memory_of(engine: Engine, gpu: Gpu) -> int:
+    """Bytes of one device's memory as an engine counts it, to take its share of."""
+    if engine.memory_total == "torch":
+        return gpu.device_torch_memory_bytes
+    return gpu.device_memory_bytes
+
+
+def room_on(gpu: Gpu, estimate: MemoryEstimate) -> CardRoom:
+    """What the engine may use of each device of a kind, of which other programs may hold a part."""
+    return estimate.room(memory_of(estimate.engine, gpu), gpu.free_bytes)
+
+
+def headroom_on(gpu: Gpu, estimate: MemoryEstimate, *, cautious: bool = False) -> int:
+    """Bytes to spare on each device of a kind, at the likely values or at the high end."""
+    likely, least = estimate.spare(memory_of(estimate.engine, gpu), gpu.free_bytes)
+    return least if cautious else likely
+
+
+def pool_on(gpu: Gpu, estimate: MemoryEstimate) -> int:
+    """Bytes that the engine gives the KV cache on each device of a kind."""
+    return estimate.pool_bytes(memory_of(estimate.engine, gpu), free_bytes=gpu.free_bytes)

@@ -1,0 +1,341 @@
+"""Ways: every way to run a model on a machine, yielded in one place.
+
+Where the machine's devices are alike, an engine divides the model over them; llama.cpp deals whole
+layers out to unlike ones. What the devices do not hold waits in system memory: layers or routed
+experts under engines that run them there, components of a pipeline until their turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice
+
+from gpusizer.core.messages import Note
+from gpusizer.fit.compatibility import has_units, kernel_class, runs_on, why_not
+from gpusizer.fit.division import asked_split, refused_degrees
+from gpusizer.fit.machine import Machine
+from gpusizer.fit.placement.arrangement import Arranged, arrange
+from gpusizer.fit.placement.device_shares import Load
+from gpusizer.fit.study import QuantOption, Study, device_class_of, has_cache_type, runs_model
+from gpusizer.fit.verdict import Verdict
+from gpusizer.fit.way import Way, memory_of
+from gpusizer.memory.engines import ENGINES, Engine, Split
+from gpusizer.memory.estimate import MemoryEstimate
+from gpusizer.memory.quants import Quant
+from gpusizer.memory.workload import OFFLOADS, Workload
+from gpusizer.model.profile import ModelProfile
+
+_LEAST_SHARE = 0.25
+"""Share of the weights that the cards have to hold where nobody stated the system memory: below it
+the cards are not worth their use."""
+_SURELY_LOADED = 0.4
+"""Share of the nominal bytes that devices hold at least: engines leave towers and draft layers out,
+and keep embeddings of each layer in system memory."""
+
+
+def ways(study: Study, machine: Machine, *, whole: bool = False) -> Iterator[Way]:
+    """Yield the ways to run the model there: those of usual engines first, then others, each from
+    the most faithful quantization down.
+
+    `whole` leaves out what keeps a part in system memory, and what is larger than the devices.
+    Nothing is yielded where no engine runs the model on such devices, or none divides it over so
+    many.
+    """
+    memory = sum(gpu.device_memory_bytes for gpu in machine.gpus)
+    for usual in (True, False):
+        for option in options(study, machine, usual=usual):
+            if not whole or option.least_bytes <= memory:
+                yield from ways_of(study, machine, option, whole=whole)
+
+
+def options(study: Study, machine: Machine, *, usual: bool) -> tuple[QuantOption, ...]:
+    """Quantizations and engines that run the model on the machine's kinds of devices: the usual
+    ones, or all others."""
+    kinds = machine.gpus[:1] if machine.is_uniform else machine.gpus
+    key = (usual, machine.is_uniform, *map(kernel_class, kinds))
+    found = study.options.get(key)
+    if found is None:
+        make = _usual_options if usual else _other_options
+        found = study.options[key] = tuple(make(study, machine))
+    return found
+
+
+def _usual_options(study: Study, machine: Machine) -> Iterator[QuantOption]:
+    """Yield the first engine of each quantization to choose unasked."""
+    for quant, native in study.quants:
+        engine = next(engines_on(study, machine, quant), None)
+        if engine is not None and _is_usual(study, machine, quant, native):
+            yield QuantOption(quant, native, engine, True, _least_bytes(study, quant, native))
+
+
+def _other_options(study: Study, machine: Machine) -> Iterator[QuantOption]:
+    """Yield every engine that is not a quantization's first, and all of an unusual one."""
+    for quant, native in study.quants:
+        first = _is_usual(study, machine, quant, native)
+        for engine in islice(engines_on(study, machine, quant), int(first), None):
+            yield QuantOption(quant, native, engine, False, _least_bytes(study, quant, native))
+
+
+def engines_on(study: Study, machine: Machine, quant: Quant) -> Iterator[Engine]:
+    """Yield the engines that run the quantization on the machine's devices, the usual one first."""
+    kinds = machine.gpus[:1] if machine.is_uniform else machine.gpus
+    for engine in study.engines(quant):
+        deals_layers = machine.is_uniform or engine.abilities.offloads
+        refused = refused_degrees(engine, study.workload, study.profile)
+        if deals_layers and not refused and all(runs_on(quant, engine, gpu) for gpu in kinds):
+            yield engine
+
+
+def _is_usual(study: Study, machine: Machine, quant: Quant, native: bool) -> bool:
+    """Whether a quantization is one to choose unasked: a recommended one whose format the devices
+    multiply, the checkpoint as stored, or the only one that is asked for."""
+    kinds = machine.gpus[:1] if machine.is_uniform else machine.gpus
+    multiplied = quant.needs != "fp4" or all(has_units(quant, gpu) for gpu in kinds)
+    return native or len(study.quants) == 1 or (quant.recommended and multiplied)
+
+
+def _least_bytes(study: Study, quant: Quant, native: bool) -> float:
+    """Weights that lie on devices whatever an engine leaves out of them; 0 where some may wait in
+    system memory."""
+    workload, profile = study.workload, study.profile
+    if workload.cpu_moe or workload.gpu_layers is not None or profile.pipeline is not None:
+        return 0.0
+    stored = profile.weight_bytes if native else profile.parameters * quant.bits / 8
+    return stored * _SURELY_LOADED
+
+
+def ways_of(
+    study: Study, machine: Machine, option: QuantOption, *, whole: bool = False
+) -> Iterator[Way]:
+    """Yield the ways of one option: on the GPUs alone, then under a usual engine with a part in
+    system memory, unless it fits or only `whole` ones are wanted."""
+    if not machine.is_uniform:
+        dealt_out = _arranged(study, machine, option)
+        yield from (way for way in dealt_out if not (whole and way.in_part))
+        return
+    quant, native, engine = option.quant, option.native, option.engine
+    estimate = _divided(study, machine, quant, native, engine)
+    if estimate is None or (whole and estimate.needed.likely > machine.gpu.device_memory_bytes):
+        return
+    on_gpus = judged(study, machine, estimate, usual=option.is_usual)
+    yield on_gpus
+    is_worth_it = option.is_usual or machine.ram_bytes is not None
+    if is_worth_it and not whole and not on_gpus.verdict.all_on_gpu:
+        yield from _in_part(study, machine, on_gpus, native)
+
+
+def whole_way(
+    study: Study,
+    machine: Machine,
+    quant: Quant,
+    native: bool,
+    engine: Engine,
+    *,
+    split: Split | None = None,
+) -> Way | None:
+    """The model divided over the equal devices of a machine, None where they cannot share it.
+
+    `split` is how; None for the requested or the engine's own division.
+    """
+    estimate = _divided(study, machine, quant, native, engine, split)
+    return None if estimate is None else judged(study, machine, estimate)
+
+
+def _divided(
+    study: Study,
+    machine: Machine,
+    quant: Quant,
+    native: bool,
+    engine: Engine,
+    split: Split | None = None,
+) -> MemoryEstimate | None:
+    split = split or study.split(engine, len(machine.gpus))
+    if split is None:
+        return None
+    return study.estimate(quant, native, engine, split, device_class_of(engine, machine.gpu))
+
+
+def judged(study: Study, machine: Machine, estimate: MemoryEstimate, *, usual: bool = True) -> Way:
+    """An estimate on the equal devices of a machine: each has to hold the fullest share.
+
+    What the request leaves in system memory has to fit there, too; a GPU without memory of its own
+    holds both.
+    """
+    memory = memory_of(estimate.engine, machine.gpu)
+    likely, least = estimate.spare(memory, machine.gpu.free_bytes)
+    reasons: tuple[Note, ...] = ()
+    if keeps_part_in_memory(study.profile, study.workload, estimate):
+        if machine.shares_memory:
+            likely, least = likely - estimate.host_bytes, least - estimate.host_bytes
+        elif machine.free_ram_bytes is not None and estimate.host_bytes > machine.free_ram_bytes:
+            likely = least = min(likely, machine.free_ram_bytes - estimate.host_bytes)
+            reasons = (Note("rig_needs_ram", ram_bytes=estimate.host_bytes),)
+    verdict = Verdict.FITS if least >= 0 else Verdict.TIGHT if likely >= 0 else Verdict.DOES_NOT_FIT
+    share = likely / memory if memory else 0.0
+    return Way(machine, estimate, verdict, likely, share, usual, None, reasons)
+
+
+def keeps_part_in_memory(
+    profile: ModelProfile, workload: Workload, estimate: MemoryEstimate
+) -> bool:
+    """Whether the request itself leaves layers or experts in system memory."""
+    if not estimate.engine.abilities.offloads:
+        return False
+    layers, arch = workload.gpu_layers, profile.architecture
+    some_layers = layers is not None and (arch is None or layers <= arch.layers)
+    return some_layers or (workload.cpu_moe and bool(arch and arch.experts))
+
+
+def not_supported(study: Study, machine: Machine) -> Way:
+    """The way that stands for all where no engine runs the model on such devices, with the reasons.
+
+    Its estimate is of the first quantization under its first engine.
+    """
+    quant, native = study.quants[0]
+    engine = engines_of(study, quant)[0]
+    reasons = tuple(dict.fromkeys(_reasons(study, machine)))
+    if machine.is_uniform:
+        split = study.split(engine, len(machine.gpus)) or Split()
+        device_class = device_class_of(engine, machine.gpu)
+        way = judged(study, machine, study.estimate(quant, native, engine, split, device_class))
+        return replace(way, verdict=Verdict.NOT_SUPPORTED, reasons=reasons)
+    estimate = study.estimate(quant, native, engine, Split())
+    return Way(machine, estimate, Verdict.NOT_SUPPORTED, 0, 0.0, reasons=reasons)
+
+
+def engines_of(study: Study, quant: Quant) -> tuple[Engine, ...]:
+    """Engines of a quantization: those that run the model, else all of them."""
+    return study.engines(quant) or tuple(ENGINES[slug] for slug in quant.engines)
+
+
+def _reasons(study: Study, machine: Machine) -> Iterator[Note]:
+    """Why each quantization runs under none of its engines; the usual engine's word for each."""
+    for quant, _ in study.quants:
+        engine = engines_of(study, quant)[0]
+        refused = refused_degrees(engine, study.workload, study.profile)
+        unsupported = (why_not(quant, engine, gpu) for gpu in machine.gpus)
+        why = next((note for note in unsupported if note is not None), None)
+        if not runs_model(engine, study.profile, study.workload):
+            yield _why_not_the_model(engine, study)
+        elif why is not None:
+            yield why
+        elif refused:
+            yield from refused
+        elif not machine.is_uniform and not engine.abilities.offloads:
+            yield Note("engine_needs_one_kind", engine=engine.name)
+        elif not machine.is_uniform:
+            yield Note("layers_unknown")
+        else:
+            yield Note("cannot_be_divided", engine=engine.name, devices=len(machine.gpus))
+
+
+def _why_not_the_model(engine: Engine, study: Study) -> Note:
+    if not has_cache_type(engine, study.workload.kv_dtype):
+        return Note("engine_lacks_cache", engine=engine.name, dtype=study.workload.kv_dtype)
+    return Note("engine_of_other_models", engine=engine.name)
+
+
+def _in_part(study: Study, machine: Machine, on_gpus: Way, native: bool) -> Iterator[Way]:
+    """Yield ways with a part of the model in system memory or on the disk."""
+    estimate, profile = on_gpus.estimate, study.profile
+    if machine.shares_memory:
+        return
+    if profile.pipeline is not None:
+        yield from _in_turns(study, machine, on_gpus)
+        return
+    if not estimate.engine.abilities.offloads or profile.architecture is None:
+        return
+    if study.workload.gpu_layers is not None or asked_split(study.workload) is not None:
+        return
+    short, weights = -on_gpus.headroom_bytes, estimate.per_gpu.weights.likely
+    if machine.ram_bytes is None and short > weights * (1 - _LEAST_SHARE):
+        return
+    load = load_of(study, machine, estimate.quant, native, estimate.engine)
+    arranged = arrange(load)
+    if arranged.verdict.runs:
+        way = _arranged_way(machine, load, arranged, usual=on_gpus.is_usual)
+        yield replace(way, estimate=estimate, headroom_bytes=on_gpus.headroom_bytes)
+
+
+def _in_turns(study: Study, machine: Machine, on_gpus: Way) -> Iterator[Way]:
+    """Yield the pipeline with components that wait in system memory for their turn."""
+    whole, free = on_gpus.estimate, machine.free_ram_bytes
+    if free is not None and whole.sizes.total > free:
+        return
+    notes: list[Note] = []
+    for mode, estimate in turns(study, machine, whole):
+        # Every component starts in system memory and returns to it.
+        facts = {"ram_bytes": whole.sizes.total, "gpu_bytes": estimate.per_gpu.total.likely}
+        notes.append(Note(f"pipeline_offload_{mode}", **facts))
+        if judged(study, machine, estimate).verdict is not Verdict.FITS:
+            notes.append(Note("may_run_out"))
+    if notes:
+        yield replace(on_gpus, verdict=Verdict.OFFLOAD, reasons=tuple(notes))
+
+
+def turns(
+    study: Study, machine: Machine, whole: MemoryEstimate
+) -> tuple[tuple[str, MemoryEstimate], ...]:
+    """Stronger `cpu_offload` with which a pipeline fits, up to the first that surely does."""
+    fitting: list[tuple[str, MemoryEstimate]] = []
+    if study.profile.pipeline is None or "pipeline" not in whole.engine.abilities.kinds:
+        return ()
+    for mode in OFFLOADS[OFFLOADS.index(study.workload.cpu_offload) + 1 :]:
+        estimate = study.under(cpu_offload=mode).estimate(
+            whole.quant, whole.native, whole.engine, whole.split, whole.device_class
+        )
+        verdict = judged(study, machine, estimate).verdict
+        if verdict.all_on_gpu:
+            fitting.append((mode, estimate))
+        if verdict is Verdict.FITS:
+            break
+    return tuple(fitting)
+
+
+def _arranged(study: Study, machine: Machine, option: QuantOption) -> Iterator[Way]:
+    """Yield the model with its layers dealt out to unlike devices and to system memory."""
+    if study.profile.architecture is not None:
+        load = load_of(study, machine, option.quant, option.native, option.engine)
+        yield _arranged_way(machine, load, arrange(load), usual=option.is_usual)
+
+
+def _arranged_way(machine: Machine, load: Load, arranged: Arranged, *, usual: bool) -> Way:
+    headroom, share = _headroom(machine, arranged)
+    reasons = tuple(_about(machine, arranged))
+    return Way(machine, load.estimate, arranged.verdict, headroom, share, usual, arranged, reasons)
+
+
+def load_of(study: Study, machine: Machine, quant: Quant, native: bool, engine: Engine) -> Load:
+    """What is dealt out: the model on one device of unlimited memory."""
+    estimate = study.estimate(quant, native, engine, Split(), machine.device_class)
+    return Load(study.profile, study.workload, machine, engine, estimate)
+
+
+def _headroom(machine: Machine, arranged: Arranged) -> tuple[int, float]:
+    """Bytes to spare on the fullest device at the likely values, and as a share of the device's
+    memory; of system memory without devices."""
+    if arranged.devices:
+        pairs = zip(arranged.devices, machine.gpus, strict=False)
+        spare = [(gpu.device_free_bytes - share.total.likely, gpu) for share, gpu in pairs]
+        least = min(bytes_left for bytes_left, _ in spare)
+        return least, min(left / gpu.device_memory_bytes for left, gpu in spare)
+    free = machine.free_ram_bytes or 0
+    left = free - arranged.host.total.likely
+    return left, left / free if free else 0.0
+
+
+def _about(machine: Machine, arranged: Arranged) -> Iterator[Note]:
+    """What lies where, in words."""
+    if len(machine.gpus) > 1 and not arranged.default and arranged.verdict.runs:
+        yield Note("rig_split_tuned")
+    host = arranged.host.total.likely
+    held = (arranged.host.weights + arranged.host.kv_cache).likely
+    if arranged.verdict in (Verdict.OFFLOAD, Verdict.FROM_DISK):
+        how, layers = arranged.how, arranged.of_layers
+        if how.cpu_experts and how.gpu_layers == layers:
+            yield Note("some_experts_in_memory", layers=how.cpu_experts, ram_bytes=held)
+        else:
+            yield Note("layers_that_fit", layers=how.gpu_layers, of_layers=layers, ram_bytes=held)
+    if machine.free_ram_bytes is None and arranged.verdict is Verdict.OFFLOAD:
+        yield Note("rig_needs_ram", ram_bytes=host)

@@ -1,0 +1,66 @@
+"""What a quantized KV cache adds to the loss: rows of data/quality_kv.csv, keys and values apart.
+
+llama.cpp rotates what it caches in 4 bits since April 2026 (pull 21551), which most of the loss
+goes with; a request for an older build is answered without.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+from gpusizer.core.paths import DATA_DIR
+from gpusizer.core.tables import TableRow, read_table
+from gpusizer.memory.kv_cache import ALIASES
+
+COLUMNS = ("type", "keys", "values", "high", "engines", "source")
+SENSITIVE = ("gemma4", "gpt_oss")
+"""Starts of model types with a measured loss even at 8 bits: 0.11 KLD of Gemma-4-31B (localbench),
+a quarter of first choices of gpt-oss-20b (one reporter)."""
+
+
+@dataclass(frozen=True, slots=True)
+class CacheLoss:
+    """Increase of perplexity by a cache as a share, likely and at most."""
+
+    likely: float
+    high: float
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class _CacheType:
+    keys: float
+    values: float
+    times: float
+    engines: tuple[str, ...]
+    source: str
+
+
+@cache
+def _types() -> dict[tuple[str, str], _CacheType]:
+    rows = read_table(DATA_DIR / "quality_kv.csv", _row, COLUMNS)
+    return {(name, engine): one for name, one in rows for engine in one.engines or ("",)}
+
+
+def _row(row: TableRow) -> tuple[str, _CacheType]:
+    keys, values, high = (row.number(name) for name in ("keys", "values", "high"))
+    found = _CacheType(keys, values, high, row.parts("engines"), row.text("source"))
+    return row.text("type"), found
+
+
+def cache_loss(kv_dtype: str, engine: str, *, rotated: bool) -> CacheLoss:
+    """The loss of keys of one type and values of the same or, after a "/", another."""
+    keys, _, values = kv_dtype.partition("/")
+    of_keys, of_values = (
+        _find(ALIASES.get(name, name), engine if rotated else "") for name in (keys, values or keys)
+    )
+    return CacheLoss(
+        of_keys.keys + of_values.values,
+        of_keys.keys * of_keys.times + of_values.values * of_values.times,
+        (of_keys if of_keys.keys else of_values).source,
+    )
+
+
+def _find(name: str, engine: str) -> _CacheType:
+    return _types().get((name, engine)) or _types()[name, ""]

@@ -1,0 +1,126 @@
+"""Quality: what one quantization costs, in a word, a number with its band, and where it is from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from gpusizer.core.messages import Note, Say, note_json
+from gpusizer.quality.prediction import NATIVE
+from gpusizer.quality.words import LossWord, one_digit
+
+_DIGITS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Increase:
+    """Shares by which perplexity increases; 0 where a measurement lies below its baseline."""
+
+    low: float
+    likely: float
+    high: float
+
+    def to_json(self) -> dict[str, float]:
+        return {name: round(getattr(self, name), _DIGITS) for name in ("low", "likely", "high")}
+
+
+def _whole(number: float) -> float | int:
+    return int(number) if number == int(number) else number
+
+
+@dataclass(frozen=True, slots=True)
+class QualitySource:
+    """Where a loss is measured or fitted; "" for what is not known."""
+
+    name: str
+    url: str
+    date: str
+
+    def to_json(self) -> dict[str, str | None]:
+        return {"name": self.name, "url": self.url or None, "date": self.date or None}
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """The loss of a quantization of a model against the weights as they were released.
+
+    Attributes:
+        word: by fixed limits of the likely increase (`words.LIMITS`).
+        increase: None for models that write no text.
+        tokens_changed: share of tokens whose first choice changes, None as before.
+        basis: one of `prediction.BASES`.
+        rows: measurements behind it.
+        source: None where nothing is lost by definition.
+        caveats: notes; `careful` is whether one word worse is to be expected in use.
+        picture_distance: LPIPS to the picture of the original (image models), None where unknown.
+    """
+
+    word: LossWord
+    increase: Increase | None
+    tokens_changed: float | None
+    basis: str
+    rows: int = 0
+    source: QualitySource | None = None
+    caveats: tuple[Note, ...] = ()
+    careful: bool = False
+    picture_distance: float | None = None
+
+    @property
+    def advised_word(self) -> LossWord:
+        """The word that advice goes by: one worse for a small model that loses anything."""
+        return self.word.stepped(1) if self.careful and self.word.rank else self.word
+
+    def is_within(self, most: LossWord) -> bool:
+        """Whether the loss that advice goes by is not above this word."""
+        return self.advised_word.rank <= most.rank
+
+    @property
+    def label(self) -> Note:
+        """The word, in a reader's language."""
+        return Note(f"loss_{self.word}")
+
+    @property
+    def percent(self) -> Increase | None:
+        """The increase in percent with one significant digit.
+
+        None of pictures, and where the released weights are kept.
+        """
+        if self.increase is None or self.basis == NATIVE:
+            return None
+        low, likely, high = (
+            one_digit(100 * share)
+            for share in (self.increase.low, self.increase.likely, self.increase.high)
+        )
+        return Increase(low, likely, high)
+
+    def detail(self) -> Note:
+        """The number and where it is from, with one significant digit, in percent."""
+        if self.basis == NATIVE:
+            return Note("quality_basis_native")
+        percent = self.percent
+        if percent is None:
+            if self.picture_distance is None:
+                return Note("quality_picture")
+            return Note("quality_picture_measured", distance=one_digit(self.picture_distance))
+        facts = {name: _whole(getattr(percent, name)) for name in ("low", "likely", "high")}
+        name = self.source.name if self.source else ""
+        if not percent.likely:
+            return Note("quality_below_baseline", high=facts["high"], source=name)
+        return Note(f"quality_basis_{self.basis}", **facts, rows=self.rows, source=name)
+
+    def to_json(self, say: Say) -> dict[str, Any]:
+        """JSON object of the contract; `say` turns notes into sentences."""
+        return {
+            "word": self.word.value,
+            "label": say(self.label),
+            "message": say(self.detail()),
+            "perplexity_increase": self.increase.to_json() if self.increase else None,
+            "tokens_changed": (
+                None if self.tokens_changed is None else one_digit(self.tokens_changed)
+            ),
+            "basis": self.basis,
+            "rows": self.rows,
+            "source": self.source.to_json() if self.source else None,
+            "picture_distance": self.picture_distance,
+            "caveats": [note_json(note, say) for note in self.caveats],
+        }

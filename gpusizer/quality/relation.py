@@ -1,0 +1,87 @@
+"""The relation that stands in for a measurement: loss over bits, size and importance matrix.
+
+ln(loss) = level(family) + bits x + bits_squared x^2 + file_bits ln(b / file)
+           + size ln(8 / min(P, 30)) + no_matrix m + recent r,    x = ln(4.5 / b)
+
+loss is ln(perplexity / perplexity of the reference), b the nominal bits of the recipe, `file` the
+bits of the whole file, P billions of parameters, m whether a GGUF file below 8 bits lacks an
+importance matrix (0.5 where nobody says), r whether the model is of 2024 or later. Constants are
+those of data/generated/quality_constants.csv, which `python -m bench.quality --write` fits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from gpusizer.core.paths import GENERATED_DIR
+from gpusizer.core.tables import read_table
+from gpusizer.quality.recipes import QualityRecipe
+
+TABLE = GENERATED_DIR / "quality_constants.csv"
+FLOOR = 0.003
+"""Loss below which perplexity tells nothing: rows and predictions count as this at least."""
+
+_REFERENCE_BITS, _REFERENCE_SIZE, _LARGEST = 4.5, 8.0, 30.0
+_NO_MATRIX_BELOW = 8.0
+
+Constants = Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class LossCase:
+    """Everything a loss is predicted from, besides measurements.
+
+    Attributes:
+        file_bits: bits per weight of the whole file; None where they are unknown or the format's
+            bits are those of its linear layers.
+        parameters: all of them, experts included.
+        matrix: whether an importance matrix was used, None where nobody says.
+        recent: whether the model was published in 2024 or later.
+    """
+
+    recipe: QualityRecipe
+    file_bits: float | None
+    parameters: int
+    matrix: bool | None
+    recent: bool
+
+    @property
+    def x(self) -> float:
+        """Logarithm of how much narrower than 4.5 bits the weights are."""
+        return math.log(_REFERENCE_BITS / self.recipe.bits)
+
+    def features(self) -> dict[str, float]:
+        """What each constant is multiplied with."""
+        gguf = self.recipe.is_gguf
+        billions = min(max(self.parameters / 1e9, 0.1), _LARGEST)
+        file_bits = self.file_bits if gguf and self.file_bits else self.recipe.bits
+        asked = gguf and self.recipe.bits < _NO_MATRIX_BELOW
+        without = {True: 0.0, False: 1.0, None: 0.5}[self.matrix] if asked else 0.0
+        return {
+            f"level_{self.recipe.family}": 1.0,
+            "bits": self.x,
+            "bits_squared": self.x**2,
+            "file_bits": math.log(self.recipe.bits / file_bits),
+            "size": math.log(_REFERENCE_SIZE / billions),
+            "no_matrix": without,
+            "recent": float(self.recent),
+        }
+
+
+def log_loss(case: LossCase, constants: Constants) -> float:
+    """Natural logarithm of the loss that the relation expects."""
+    default = {f"level_{case.recipe.family}": constants["level_calibrated"]}
+    return sum(
+        constants.get(name, default.get(name, 0.0)) * value
+        for name, value in case.features().items()
+    )
+
+
+@cache
+def fitted() -> Constants:
+    """The constants in use."""
+    rows = read_table(TABLE, lambda row: (row.text("name"), row.number("value")))
+    return dict(rows)

@@ -1,0 +1,13 @@
+// Orders the ranking by another policy; adds a GPU of the grid to the comparison.
+element.addEventListener('click', e => {
+  const rank = e.target.closest('[data-rank]');
+  if (rank) RANKED
+});
+document.addEventListener('click', e => {
+  const pick = e.target.closest('#gs-ranking-grid [data-pick]');
+  if (!pick) return;
+  e.preventDefault();
+  PICKED
+  pick.classList.add('gs-done');
+  document.getElementById('gs-cards')?.scrollIntoView({behavior: 'smooth', block: 'start'});
+});

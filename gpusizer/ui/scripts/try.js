@@ -1,0 +1,5 @@
+// Chooses an example model.
+element.addEventListener('click', e => {
+  const chip = e.target.closest('[data-model]');
+  if (chip) CHOSEN
+});

@@ -1,0 +1,245 @@
+"""Short forms of the contract's answers, for agents that read every character they are sent.
+
+Fields keep the names and units of the contract (docs/contract.md); a line of text stands for each
+quantization and each way to train.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gpusizer.core.printable import json_text
+
+Json = dict[str, Any]
+
+MAX_CHARACTERS = 12_000
+"""Of a short answer's JSON: some 4,000 tokens. Claude Code refuses 25,000 tokens at once."""
+_MOST_CAVEATS = 12
+_LONGEST_TEXT = 400
+_GB = 10**9
+
+_MODEL = (
+    *("repo_id", "revision", "sha", "gated", "format", "parameters", "active_parameters"),
+    *("weight_bytes", "max_context", "kv_cache_bytes_per_token", "license", "weights_basis"),
+)
+_PLACE = (
+    *("gpu", "gpu_name", "count", "quant", "engine", "verdict", "headroom_bytes"),
+    *("max_context", "max_concurrency", "decode_tokens_per_second"),
+    *("tokens_per_second", "hours", "method", "sharding", "power_watts", "why", "largest"),
+)
+_PLACE_PRICE = ("buy_usd", "buy_as_of", "rent_usd_per_hour", "usd", "as_of")
+_CARD = (
+    *("slug", "name", "vendor", "segment", "release_year", "memory_gb"),
+    *("memory_bandwidth_gb_per_s", "bf16_tflops_dense", "fp8_tflops_dense", "power_watts"),
+)
+_LISTED_MODEL = (
+    *("repo_id", "task", "parameters", "active_parameters", "license", "gated", "quant", "engine"),
+    *("verdict", "headroom_bytes", "max_context", "decode_tokens_per_second", "created"),
+    "downloads",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ShortForm:
+    """How the answer to one question is shortened.
+
+    Attributes:
+        rows: the contract's list whose first entries are shown.
+        top: how many of them, unless a caller says otherwise.
+        shorten: from an answer with so many rows to its short form.
+    """
+
+    rows: str
+    top: int
+    shorten: Callable[[Json], Json]
+
+
+def shortened(question: str, answer: Json, top: int | None = None) -> Json:
+    """Return the short form, of at most MAX_CHARACTERS; `top` rows, or fewer to be so short."""
+    form = SHORT_FORMS[question]
+    rows: list[Json] = answer[form.rows]
+    shown = min(len(rows), max(top or form.top, 1))
+    while True:
+        short = form.shorten({**answer, form.rows: rows[:shown]})
+        short |= _left_out(form.rows, len(rows) - shown)
+        if len(json_text(short)) <= MAX_CHARACTERS or shown <= 1:
+            return short
+        shown -= 1
+
+
+def first_rows(question: str, answer: Json, top: int | None) -> Json:
+    """Return the whole answer with its first `top` rows, all of them without `top`."""
+    rows = SHORT_FORMS[question].rows
+    if top is None or top < 1:
+        return answer
+    return {**answer, rows: answer[rows][:top]} | _left_out(rows, len(answer[rows]) - top)
+
+
+def _left_out(rows: str, count: int) -> Json:
+    return {f"{rows}_left_out": count} if count > 0 else {}
+
+
+def _size(answer: Json) -> Json:
+    ranking, alternatives = answer["ranking"], answer["alternatives"]
+    used = {place["quant"] for place in (*ranking, *alternatives)}
+    return {
+        **_head(answer),
+        "conclusion": _conclusion(ranking),
+        "ranking": [_place(place) for place in ranking],
+        "alternatives": [_alternative(place) for place in alternatives],
+        "quantizations": [_quantization(row) for row in _telling(answer["estimates"], used)],
+        "caveats": _caveats(answer, ranking),
+    }
+
+
+def _train(answer: Json) -> Json:
+    ranking = answer["ranking"]
+    return {
+        **_head(answer),
+        "conclusion": _conclusion(ranking),
+        "ranking": [_place(place) for place in ranking],
+        "ways": [_way(row) for row in answer["estimates"]],
+        "ladder": [_chosen(rung, ("message", "saving_bytes")) for rung in answer["ladder"]],
+        "caveats": _caveats(answer, ranking),
+    }
+
+
+def _compare(answer: Json) -> Json:
+    cards = answer["gpus"]
+    fits = [card["fit"] for card in cards if card.get("fit")]
+    return {
+        **_head(answer),
+        "gpus": [
+            _card(card) | ({"fit": _place(card["fit"])} if card.get("fit") else {})
+            for card in cards
+        ],
+        "caveats": _caveats(answer, fits),
+    }
+
+
+def _list(answer: Json) -> Json:
+    return {
+        "schema_version": answer["schema_version"],
+        "count": answer["count"],
+        "gpus": [_card(card) for card in answer["gpus"]],
+    }
+
+
+def _models_for(answer: Json) -> Json:
+    head = ("schema_version", "gpu", "gpu_name", "count", "order", "considered", "found")
+    models = [
+        _chosen(model, _LISTED_MODEL) | {"copies": len(model["copies"])}
+        for model in answer["models"]
+    ]
+    return {**_chosen(answer, head), "models": models, "caveats": _caveats(answer, ())}
+
+
+SHORT_FORMS: Mapping[str, ShortForm] = {
+    "size": ShortForm("ranking", 5, _size),
+    "train": ShortForm("ranking", 5, _train),
+    "compare": ShortForm("gpus", 8, _compare),
+    "models-for": ShortForm("models", 10, _models_for),
+    "gpus": ShortForm("gpus", 10, _list),
+}
+"""By the question's name."""
+
+
+def _head(answer: Json) -> Json:
+    model = answer.get("model")
+    short = _chosen(model, _MODEL) if model else None
+    workload = _chosen(answer["workload"], ("context", "concurrency", "sequence_length"))
+    return {"schema_version": answer["schema_version"], "model": short, "workload": workload}
+
+
+def _conclusion(ranking: list[Json]) -> str | None:
+    """The first place in a sentence; None where no GPU was ranked."""
+    if not ranking:
+        return None
+    first = ranking[0]
+    reasons = first["reasons"]
+    said = reasons[0]["message"] if reasons else first["verdict"]
+    return f"{first['count']} x {first['gpu_name']}: {said}"
+
+
+def _place(place: Json) -> Json:
+    prices = {name: place["price"].get(name) for name in _PLACE_PRICE}
+    short = _chosen(place, _PLACE) | {
+        name: value for name, value in prices.items() if value is not None
+    }
+    if "quality" in place:
+        short["quality"] = _cut(f"{place['quality']['label']}: {place['quality']['message']}")
+    advice = [_cut(suggestion["message"]) for suggestion in place.get("advice") or ()]
+    return short | ({"advice": advice[:4]} if advice else {})
+
+
+def _alternative(place: Json) -> Json:
+    names = ("kind", "is_first", "gpu", "gpu_name", "count", "quant", "engine", "verdict", "why")
+    return _chosen(place, names) | {"quality": place["quality"]["label"]}
+
+
+def _card(card: Json) -> Json:
+    street, rental = card.get("street_price"), card.get("rental")
+    purpose = card.get("purpose")
+    return {
+        **_chosen(card, _CARD),
+        "buy_usd": street and street["usd"],
+        "buy_as_of": street and street["date"],
+        "rent_usd_per_hour": rental and rental["likely_usd"],
+        "purpose": purpose and purpose["label"],
+    }
+
+
+def _telling(estimates: list[Json], used: set[str]) -> list[Json]:
+    """The rows that an answer leads to: native, used by a place, or the first of so many bits."""
+    widths: set[int] = set()
+    telling = []
+    for row in estimates:
+        width = round(row["bits_per_weight"])
+        if row["native"] or row["quant"] in used or width not in widths:
+            telling.append(row)
+        widths.add(width)
+    return telling
+
+
+def _quantization(row: Json) -> str:
+    parts = [
+        f"{row['quant']} ({row['engine']}): {_gigabytes(row)}",
+        f"{row['bits_per_weight']} bits per weight",
+        row["quality"]["label"],
+        "native" if row["native"] else "",
+        row.get("verdict") or "",
+    ]
+    return ", ".join(filter(None, parts))
+
+
+def _way(row: Json) -> str:
+    asked = ", asked" if row["asked"] else ""
+    ways = f"{row['method']} ({row['precision']}, {row['optimizer']}, base {row['base']}{asked})"
+    return f"{ways}: {_gigabytes(row)} on each of {row['gpus']} GPUs"
+
+
+def _gigabytes(row: Json) -> str:
+    total, low, high = (row[f"{name}_bytes"] / _GB for name in ("total", "low", "high"))
+    return f"{total:.2f} GB ({low:.2f} to {high:.2f})"
+
+
+def _caveats(answer: Json, places: Iterable[Json]) -> list[str]:
+    """What must be known beside the numbers: of the model, the answer and the first place."""
+    model = answer.get("model") or {}
+    first: Json = next(iter(places), {"price": {}})
+    notes = [*model.get("caveats", ()), *answer.get("notes", ())]
+    notes += [*first.get("caveats", ()), *first["price"].get("caveats", ())]
+    notes += first.get("quality", {}).get("caveats", ())
+    return list(dict.fromkeys(_cut(note["message"]) for note in notes))[:_MOST_CAVEATS]
+
+
+def _chosen(data: Json, names: Iterable[str]) -> Json:
+    """The fields of these names that have a value, texts cut to a length."""
+    return {name: _cut(data[name]) for name in names if data.get(name) is not None}
+
+
+def _cut(value: Any) -> Any:
+    is_long = isinstance(value, str) and len(value) > _LONGEST_TEXT
+    return f"{value[: _LONGEST_TEXT - 1]}…" if is_long else value

@@ -1,0 +1,39 @@
+"""Asks a Sizer with fields as programs give them: they are checked as every door checks them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gpusizer.answers.comparison import Comparison, GpuListing
+from gpusizer.answers.models_for.models_answer import ModelsFor
+from gpusizer.answers.models_for.models_request import ModelsRequest
+from gpusizer.answers.report import Report
+from gpusizer.answers.request import CompareRequest, ListingRequest, SizeRequest
+from gpusizer.answers.sizer import Sizer
+from gpusizer.answers.trainer import train
+from gpusizer.answers.training_report import TrainingReport
+from gpusizer.answers.training_request import TrainingRequest
+
+Fields = Mapping[str, Any]
+
+
+def size(sizer: Sizer, fields: Fields) -> Report:
+    return sizer.size(SizeRequest.from_fields(fields))
+
+
+def compare(sizer: Sizer, fields: Fields) -> Comparison:
+    return sizer.compare(CompareRequest.from_fields(fields))
+
+
+def models_for(sizer: Sizer, fields: Fields) -> ModelsFor:
+    return sizer.models_for(ModelsRequest.from_fields(fields))
+
+
+def listing(sizer: Sizer, fields: Fields) -> GpuListing:
+    return sizer.gpus(ListingRequest.from_fields(fields))
+
+
+def training(sizer: Sizer, fields: Fields) -> TrainingReport:
+    request = TrainingRequest.from_fields(fields)
+    return train(sizer.fetch, sizer.catalogue, request, sizer.parse)

@@ -1,0 +1,359 @@
+"""A visitor who does things at random, from a seed, and what must hold after each of them."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from gpusizer.text import LANGUAGES, Language
+from gpusizer.ui.presenters.words import Words
+
+MODELS = ("meta-llama/Llama-3.1-8B-Instruct", "Qwen/Qwen3-8B", "openai/gpt-oss-20b")
+GPUS = ("4090", "3070", "h100", "2x3090", "L40S")
+NUMBERS = {
+    "context.label": ("4096", "16384"),
+    "concurrency.label": ("1", "4"),
+    "rate.label": ("0.5", ""),
+    "least_speed.label": ("5", ""),
+    "budget.label": ("20000", ""),
+    "own.used_gb.label": ("1", ""),
+    "own.ram_gb.label": ("64", ""),
+    "own.usd_per_kwh.label": ("0.3", ""),
+    "train.sequence": ("1024", "4096"),
+    "train.batch": ("1", "2"),
+}
+"""By the key of a field's label: values that a visitor may type without an error."""
+_FIRST = {
+    "size": "#gs-model",
+    "compare": "#gs-compare-model",
+    "train": "#gs-train-model",
+    "reverse": "#gs-reverse-gpu",
+}
+_OTHER_TABS = ("catalogue", "know")
+IDLE = """() => [
+  Boolean(window.gsLoaded) && !document.querySelector('.gs-status, [aria-busy=true]'),
+  performance.now() - (window.changedAt ?? 0),
+]"""
+_LONG_QUIET_MS = 4000
+_QUIET_MS = 450  # without a change; a field that is left is asked about after 250 ms
+
+WATCH = """(() => {
+  window.changedAt = performance.now();
+  new MutationObserver(() => { window.changedAt = performance.now(); })
+    .observe(document, {childList: true, subtree: true, characterData: true});
+})();"""
+
+SEEN = """() => {
+  const shown = id => {
+    const part = document.querySelector(id);
+    return part && part.checkVisibility() ? part : null;
+  };
+  const text = id => shown(id)?.textContent.replace(/\\s+/g, ' ').trim() ?? '';
+  const tab = document.querySelector('#gs-tabs [role=tab][aria-selected=true]').id
+    .replace(/^gs-tab-|-button$/g, '');
+  const all = (id, of) => [...document.querySelectorAll(id)]
+    .filter(part => part.checkVisibility()).map(of);
+  return {
+    tab,
+    name: text('#gs-answer .gs-eyebrow'),
+    headline: text('#gs-answer h2'),
+    memory: text('#gs-memory'),
+    cards: all('[data-remove]', part => part.dataset.remove),
+    order: all('[data-rank][aria-pressed=true]', part => part.dataset.rank),
+    training: text('#gs-training'),
+    models: text('#gs-reverse'),
+    errors: all('#gs-error, .toast-body', part => part.innerText),
+    messages: all('.gs-message', part => part.innerText),
+  };
+}"""
+"""What the open tab shows, in a form to compare."""
+
+LAID_OUT = """() => {
+  const faults = [];
+  const root = document.documentElement;
+  if (root.scrollWidth > innerWidth) faults.push(`the page is ${root.scrollWidth} px wide`);
+  const parts = [];
+  const walker = document.createTreeWalker(
+    document.querySelector('main') ?? document.body, NodeFilter.SHOW_TEXT,
+  );
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    const part = node.parentElement;
+    if (!node.data.trim() || !part.checkVisibility({opacityProperty: true})) continue;
+    if (part.closest('[role=grid], [role=listbox], .gs-grid, .gs-spinner')) continue;
+    if (part.closest('textarea, option, script, style')) continue;
+    const range = document.createRange();
+    range.selectNodeContents(node);
+    for (const box of range.getClientRects()) {
+      let {left, right, top, bottom} = box;
+      let cut = '';
+      for (let up = part; up && up !== document.body; up = up.parentElement) {
+        const style = getComputedStyle(up);
+        if (style.position === 'fixed' || style.display === 'inline') continue;
+        if (!/hidden|clip|auto|scroll/.test(style.overflowX + style.overflowY)) continue;
+        const frame = up.getBoundingClientRect();
+        const scrolls = /auto|scroll/.test(style.overflowX);
+        if (!scrolls && frame.width > 2 && right > frame.right + 2) cut = 'cut';
+        left = Math.max(left, frame.left); right = Math.min(right, frame.right);
+        top = Math.max(top, frame.top); bottom = Math.min(bottom, frame.bottom);
+      }
+      if (cut && right - left > 2 && bottom - top > 2) faults.push(`cut: ${node.data.trim()}`);
+      if (right - left > 2 && bottom - top > 2) {
+        parts.push({left, right, top, bottom, part, text: node.data.trim().slice(0, 40)});
+      }
+    }
+  }
+  parts.sort((a, b) => a.top - b.top);
+  for (let i = 0; i < parts.length; i++) {
+    for (let j = i + 1; j < parts.length && parts[j].top < parts[i].bottom - 3; j++) {
+      const [a, b] = [parts[i], parts[j]];
+      const wide = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+      const high = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+      if (wide > 3 && high > 4 && a.part !== b.part) faults.push(`“${a.text}” on “${b.text}”`);
+    }
+  }
+  return [...new Set(faults)].slice(0, 5);
+}"""
+"""Texts that lie on each other or are cut, and a page that is wider than the window."""
+
+
+@dataclass
+class Robot:
+    """One visitor. `log` tells what he did, so that a failure can be read."""
+
+    page: Any
+    twin: Any
+    seed: int
+    language: Language = "en"
+    random: random.Random = field(init=False)
+    log: list[str] = field(default_factory=list)
+    picked: list[str] = field(default_factory=list)
+    streams: set[Any] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.random = random.Random(self.seed)
+        for page in (self.page, self.twin):
+            page.add_init_script(WATCH)
+            page.on("request", lambda request: self._stream(request, begins=True))
+            for event in ("requestfinished", "requestfailed"):
+                page.on(event, lambda request: self._stream(request, begins=False))
+
+    def _stream(self, request: Any, *, begins: bool) -> None:
+        if "/queue/data" in request.url:
+            (self.streams.add if begins else self.streams.discard)(request)
+
+    def settle(self, page: Any) -> None:
+        """Wait until nothing runs and nothing changes."""
+        page.evaluate("() => { window.changedAt = performance.now(); }")
+        until = time.monotonic() + 60
+        while time.monotonic() < until:
+            page.wait_for_timeout(60)
+            ready, quiet_ms = page.evaluate(IDLE)
+            # Chromium does not tell of each stream that it has ended.
+            if quiet_ms > (_LONG_QUIET_MS if self.streams else _QUIET_MS) and ready:
+                self.streams.clear()
+                return
+        raise AssertionError(f"it never ends: {self.log}")
+
+    def do_something(self) -> None:
+        """Act, and once in a while act again before the answer is there."""
+        actions: list[Callable[[], str | None]] = [
+            *[self.ask] * 4,
+            *[self.change_a_number] * 3,
+            *[self.order] * 2,
+            *[self.pick] * 3,
+            self.drop,
+            self.fold,
+            self.fold,
+            self.choose_an_example,
+            self.change_tab,
+            self.change_language,
+            self.go_back,
+        ]
+        for _ in range(self.random.choice((1, 1, 2))):
+            done = None
+            while done is None:
+                action = self.random.choice(actions)
+                done = action()
+            self.log.append(done)
+            if action in (self.change_language, self.change_tab, self.go_back):
+                break
+            self.page.wait_for_timeout(self.random.choice((20, 200)))
+
+    @property
+    def tab(self) -> str:
+        return str(self.page.evaluate(f"({SEEN})().tab"))
+
+    def _one(self, selector: str) -> Any:
+        """One of the visible elements, None without any."""
+        parts = [part for part in self.page.locator(selector).all()[:40] if part.is_visible()]
+        return self.random.choice(parts) if parts else None
+
+    def ask(self) -> str | None:
+        tab = self.tab
+        if tab not in _FIRST:
+            return None
+        text = self.random.choice(GPUS if tab == "reverse" else MODELS)
+        entry = self.page.locator(f"{_FIRST[tab]} :is(input, textarea)")
+        entry.fill(text)
+        if self.random.random() < 0.5:
+            entry.press("Enter")
+            return f"{tab}: {text}, Enter"
+        self.page.locator("[id$=-go]:visible").first.click()
+        return f"{tab}: {text}, button"
+
+    def change_a_number(self) -> str | None:
+        key = self.random.choice(list(NUMBERS))
+        entry = self.page.get_by_label(Words(self.language)(key), exact=True).locator(
+            "visible=true"
+        )
+        if not entry.count():
+            return None
+        text = self.random.choice(NUMBERS[key])
+        entry.first.fill(text)
+        entry.first.press(self.random.choice(("Enter", "Tab")))
+        return f"{key} = {text!r}"
+
+    def order(self) -> str | None:
+        button = self._one("[data-rank]")
+        if button is None:
+            return None
+        name = str(button.get_attribute("data-rank"))
+        button.click()
+        return f"order {name}"
+
+    def pick(self) -> str | None:
+        if self.random.random() < 0.5:
+            row = self._one("#gs-ranking-grid [role=row] [data-pick]")
+            if row is None:
+                return None
+            gpu = str(row.get_attribute("data-pick"))
+            row.click()
+        else:
+            adder = self._one(".gs-adder input")
+            if adder is None:
+                return None
+            gpu = self.random.choice(GPUS)
+            adder.fill(gpu)
+            adder.press("Enter")
+        self.picked.append(gpu)
+        return f"pick {gpu}"
+
+    def drop(self) -> str | None:
+        button = self._one("[data-remove]")
+        if button is None:
+            return None
+        gpu = str(button.get_attribute("data-remove"))
+        button.click()
+        return f"drop {gpu}"
+
+    def fold(self) -> str | None:
+        button = self._one(".gs-fold > button")
+        if button is None:
+            return None
+        button.click()
+        return "fold"
+
+    def choose_an_example(self) -> str | None:
+        chip = self._one("[data-model]")
+        if chip is None:
+            return None
+        name = str(chip.get_attribute("data-model"))
+        chip.click()
+        return f"example {name}"
+
+    def change_tab(self) -> str | None:
+        name = self.random.choice([*_FIRST, "size", *_OTHER_TABS])
+        button = self.page.locator(f"#gs-tab-{name}-button")
+        if not button.is_visible():  # on a phone some are behind a menu
+            return None
+        button.click()
+        return f"tab {name}"
+
+    def change_language(self) -> str | None:
+        self.settle(self.page)
+        self.language = self.random.choice(LANGUAGES)
+        link = self.page.locator(".gs-header nav a").nth(LANGUAGES.index(self.language))
+        link.click()
+        self.page.wait_for_function("() => window.gsLoaded")
+        return f"language {self.language}"
+
+    def go_back(self) -> str | None:
+        self.settle(self.page)
+        here = urlsplit(self.page.url).path
+        if not self.page.evaluate(
+            "() => { const at = navigation.currentEntry.index; const all = navigation.entries();"
+            " return at > 1 && new URL(all[at - 1].url).pathname === location.pathname }"
+        ):
+            return None
+        self.page.go_back()
+        assert urlsplit(self.page.url).path == here
+        self.page.wait_for_timeout(300)
+        return "back"
+
+    def check(self, *, anew: bool) -> None:
+        """Assert what must hold once everything has been answered."""
+        self.settle(self.page)
+        seen = self.page.evaluate(SEEN)
+        told = f"seed {self.seed}: {' · '.join(self.log)} → {self.page.url}"
+        assert seen["errors"] == [], told
+        own = [gpu for gpu in seen["cards"] if gpu in self.picked]
+        assert seen["messages"] == [] or len(own) >= 4, (seen["messages"], told)
+        self._belongs(seen, told)
+        faults = self.page.evaluate(LAID_OUT)
+        assert faults == [], (faults, told)
+        if anew:
+            self.twin.set_viewport_size(self.page.viewport_size)
+            self.streams.clear()  # of the page that the twin leaves
+            self.twin.goto(self.page.url)
+            self.settle(self.twin)
+            again = self.twin.evaluate(SEEN)
+            for name in set(seen) - {"messages"}:
+                assert again[name] == seen[name], (name, told)
+
+    def _belongs(self, seen: dict[str, Any], told: str) -> None:
+        """The answer is the one to the question in the fields, which the address states."""
+        address = {
+            name: values[0] for name, values in parse_qs(urlsplit(self.page.url).query).items()
+        }
+        tab = seen["tab"]
+        assert tab == address.get("tab", "size"), told
+        if tab not in _FIRST:
+            return
+        first = self.page.locator(f"{_FIRST[tab]} :is(input, textarea)").input_value()
+        assert first == address.get("gpu" if tab == "reverse" else "model", ""), told
+        if tab == "size" and first:
+            assert seen["name"] == first, told
+            assert seen["order"] == [address.get("rank_by", "recommended")], told
+        if tab in ("size", "compare"):
+            assert ",".join(seen["cards"]) == address.get("gpus", ""), told
+        for key in NUMBERS:
+            entry = self.page.get_by_label(Words(self.language)(key), exact=True)
+            entry = entry.locator("visible=true")
+            if entry.count() and first:
+                value = entry.first.input_value()
+                assert value == address.get(_NAMES[key], _USUAL.get(key, "")), (key, told)
+
+
+_NAMES = {
+    "context.label": "context",
+    "concurrency.label": "concurrency",
+    "rate.label": "requests_per_second",
+    "least_speed.label": "min_tok_s",
+    "budget.label": "max_usd",
+    "own.used_gb.label": "used_gb",
+    "own.ram_gb.label": "ram_gb",
+    "own.usd_per_kwh.label": "usd_per_kwh",
+    "train.sequence": "sequence_length",
+    "train.batch": "micro_batch",
+}
+"""The field of the address by the key of its label."""
+_USUAL = {
+    "context.label": "8192",
+    "concurrency.label": "1",
+    "train.sequence": "2048",
+    "train.batch": "1",
+}

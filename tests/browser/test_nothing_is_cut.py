@@ -1,0 +1,105 @@
+"""Nothing overlaps and nothing is cut: heads of tables, names of tabs, tiles, commands, lines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import Visit
+
+Open = Callable[..., Visit]
+WIDTHS = (1280, 390)
+PATHS = ("/", "/zh", "/pt")
+
+_CUT = """selector => [...document.querySelectorAll(selector)]
+  .filter(e => e.offsetParent && e.clientWidth > 2 && getComputedStyle(e).overflowX !== 'visible')
+  .filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.textContent.trim())"""
+_NARROW = """selector => [...document.querySelectorAll(selector)]
+  .filter(e => e.offsetParent && e.clientWidth > 2 && e.scrollWidth > e.clientWidth + 1)
+  .map(e => e.textContent.trim())"""
+_OVERLAPS = """selector => {
+  const boxes = [...document.querySelectorAll(selector)].filter(e => e.offsetParent)
+    .map(e => [e.textContent.trim(), e.getBoundingClientRect()]);
+  const found = [];
+  boxes.forEach(([one, a], i) => boxes.slice(i + 1).forEach(([other, b]) => {
+    const across = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+    const down = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+    if (across > 1 && down > 2) found.push([one, other]);
+  }));
+  return found;
+}"""
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_how_we_know_neither_overlaps_nor_is_cut(visit: Open, path: str) -> None:
+    window = visit(WIDTHS[0])
+    page = window.go(f"{path}?tab=know")
+    page.locator("summary:visible").first.click()
+    page.locator(".gs-errors").first.wait_for()
+    for width in WIDTHS:
+        window.show(width, "dark" if width == WIDTHS[1] else "light")
+        assert page.evaluate(_OVERLAPS, ".gs-versus > span, .gs-tile > p, .gs-tile > h3") == []
+        assert page.evaluate(_NARROW, "#gs-accuracy .gs-scroll, .gs-errors th") == []
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_the_catalogue_shows_every_head_whole(visit: Open, path: str) -> None:
+    window = visit(WIDTHS[0])
+    page = window.go(f"{path}?tab=catalogue")
+    page.locator("#gs-catalogue-grid [role=gridcell]").first.wait_for()
+    assert page.evaluate(_CUT, "#gs-catalogue-grid th *") == []
+    assert _is_whole(page), "a column is off the grid"
+    window.show(WIDTHS[1], "light")
+    expect(page.locator("#gs-tabs button[role=tab].selected")).to_be_visible()
+    assert page.evaluate(_NARROW, "#gs-tabs .tab-container:not(.visually-hidden) button") == []
+
+
+def _is_whole(page: Any) -> bool:
+    """Whether the grid's last head ends inside the grid."""
+    whole: bool = page.evaluate(
+        """() => {
+          const grid = document.querySelector('#gs-catalogue-grid').getBoundingClientRect();
+          const heads = [...document.querySelectorAll('#gs-catalogue-grid th[role=columnheader]')]
+            .filter(e => e.offsetParent).map(e => e.getBoundingClientRect().right);
+          return heads.length > 0 && Math.max(...heads) <= grid.right + 1;
+        }"""
+    )
+    return whole
+
+
+def test_cards_stand_level_and_their_commands_scroll(visit: Open) -> None:
+    gpus = "4090,3060%20%2B%2064%20GB%20RAM,Mac%20Studio%20128%20GB,MI300X"
+    window = visit(WIDTHS[0])
+    page = window.go(f"?tab=compare&model=Qwen/Qwen3-8B&gpus={gpus}")
+    page.locator("#gs-compare-cards .gs-card dt").first.wait_for()
+    tops = page.evaluate(
+        """() => [...document.querySelectorAll('#gs-compare-cards .gs-card')].map(card =>
+          [...card.querySelectorAll('dt')].map(e =>
+            [e.textContent, Math.round(e.getBoundingClientRect().top)]))"""
+    )
+    assert len(tops) == 4 and len(tops[0]) > 10
+    assert all(card == tops[0] for card in tops)
+    page.evaluate("document.querySelectorAll('.gs-launch').forEach(e => { e.open = true; })")
+    for width in WIDTHS:
+        window.show(width, "light")
+        ways = page.evaluate(
+            """() => [...document.querySelectorAll('#gs-compare-cards .gs-launch pre')].map(e => {
+              e.scrollLeft = 1e4;
+              const end = e.scrollLeft + e.clientWidth >= e.scrollWidth - 1;
+              const card = e.closest('.gs-card').getBoundingClientRect();
+              const inside = e.getBoundingClientRect().right <= card.right;
+              return [getComputedStyle(e).overflowX, end, inside];
+            })"""
+        )
+        assert len(ways) == 4
+        assert all(way == ["scroll", True, True] for way in ways)
+
+
+def test_a_misspelt_model_is_one_press_away(visit: Open) -> None:
+    page = visit(WIDTHS[1]).go("?model=Qwen/Qwen3-8")
+    page.locator("#gs-error .gs-try").first.click()
+    expect(page.locator("#gs-answer, .gs-answer").first).to_be_visible()
+    expect(page.locator("#gs-model input, #gs-model textarea").first).to_have_value("Qwen/Qwen3-8B")

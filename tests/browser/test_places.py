@@ -1,0 +1,35 @@
+"""Places side by side that the page filled give way to what a visitor picks."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.test_no_input_lost import enter
+from tests.browser.test_page import LLAMA, Open, picked_gpus, query, wait_for_answer, wait_for_picks
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_gpu_of_the_ranking_and_an_own_card_find_a_place(visit: Open, width: int) -> None:
+    page = visit(width).go("/")
+    enter(page, "#gs-model", LLAMA)
+    wait_for_answer(page, LLAMA)
+    filled = picked_gpus(page)
+    assert len(filled) == 4
+    row = page.locator("#gs-ranking-grid [role=row][data-index='1'] [data-pick]")
+    picked = str(row.get_attribute("data-pick"))
+    assert picked not in filled
+    row.click()
+    wait_for_picks(page, [filled[0], *filled[2:], picked])
+    enter(page, ".gs-adder", "2x3090")
+    wait_for_picks(page, [filled[0], filled[3], picked, "2x3090"])
+    expect(page.locator(".gs-message")).to_have_count(0)
+    assert query(page)["filled"] == ["2"]
+    page.reload()
+    wait_for_answer(page, LLAMA)
+    for gpu in ("3070", "h100"):
+        enter(page, ".gs-adder", gpu)
+    wait_for_picks(page, [picked, "2x3090", "3070", "h100"])
+    enter(page, ".gs-adder", "l40s")
+    expect(page.locator(".gs-message")).to_be_visible()
+    assert picked_gpus(page) == [picked, "2x3090", "3070", "h100"], "all four are the visitor's"

@@ -1,0 +1,95 @@
+"""The best way to run a model on a machine that a text describes, with what answers say of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from gpusizer.answers.launch.machine_flags import machine_flags
+from gpusizer.answers.machine_json import rig_json
+from gpusizer.core.messages import Note
+from gpusizer.fit.machine import Machine, build_machine
+from gpusizer.fit.machine_words import parse_rig
+from gpusizer.fit.placement.arrangement import Arranged
+from gpusizer.fit.placement.device_shares import Load
+from gpusizer.fit.placement.from_disk import DiskReading
+from gpusizer.fit.preference import best_way
+from gpusizer.fit.ranking import Ranked, describe
+from gpusizer.fit.speed import Rate
+from gpusizer.fit.study import Study
+from gpusizer.fit.verdict import Verdict
+from gpusizer.fit.ways import load_of
+from gpusizer.gpus import load_catalogue
+from gpusizer.memory.estimate import MemoryEstimate
+from gpusizer.text import say_note
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A place on a machine."""
+
+    study: Study
+    place: Ranked
+
+    @property
+    def machine(self) -> Machine:
+        return self.place.fit.machine
+
+    @property
+    def verdict(self) -> Verdict:
+        return self.place.fit.verdict
+
+    @property
+    def estimate(self) -> MemoryEstimate:
+        return self.place.fit.estimate
+
+    @property
+    def arranged(self) -> Arranged:
+        arranged = self.place.fit.way.arranged
+        assert arranged is not None
+        return arranged
+
+    @property
+    def disk(self) -> DiskReading | None:
+        return self.arranged.disk
+
+    @property
+    def decode(self) -> Rate | None:
+        return self.place.decode
+
+    @property
+    def headroom_bytes(self) -> int:
+        return self.place.fit.headroom_bytes
+
+    @property
+    def max_context(self) -> int | None:
+        return self.place.fit.max_context
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        return machine_flags(self.study.workload, self.place.fit.way)
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        return (*self.machine.notes, *self.place.reasons)
+
+    @property
+    def load(self) -> Load:
+        estimate = self.estimate
+        return load_of(self.study, self.machine, estimate.quant, estimate.native, estimate.engine)
+
+    def to_json(self) -> dict[str, Any]:
+        return rig_json(self.place, self.study.workload, say_note)
+
+
+def machine(text: str, disk_bytes_per_second: float | None = None) -> Machine:
+    words, catalogue = parse_rig(text), load_catalogue()
+    if disk_bytes_per_second is None:
+        return build_machine(words, catalogue)
+    return build_machine(words, catalogue, disk_bytes_per_second)
+
+
+def planned(study: Study, on: Machine | str) -> Planned:
+    """The best way on a machine."""
+    on = machine(on) if isinstance(on, str) else on
+    return Planned(study, describe(study, best_way(study, on), 1))

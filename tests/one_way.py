@@ -1,0 +1,194 @@
+"""The way to run a model on a machine, as each door tells it: they have to tell the same one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from gpusizer.answers.model_card.asking import Asking
+from gpusizer.answers.request import SizeRequest
+from gpusizer.answers.sizer import Sizer
+from gpusizer.answers.use_cases import USE_CASES
+from gpusizer.cli.batch import answer_line
+from gpusizer.fit.machine_words import MOST_CARDS
+from gpusizer.fit.way import Way
+from gpusizer.hub.card_statements import ModelCardStatement
+from gpusizer.text import say_note
+from gpusizer.ui.answer_cache import AnswerCache
+from gpusizer.ui.answering import answer
+from gpusizer.ui.page_state import PageState
+from tests.sizers import unlimited_budget
+
+Json = Mapping[str, Any]
+
+FAMOUS = (
+    "meta-llama/Llama-3.1-8B",
+    "Qwen/Qwen3-8B",
+    "Qwen/Qwen3-32B",
+    "Qwen/Qwen3-30B-A3B",
+    "deepseek-ai/DeepSeek-R1",
+    "google/gemma-3-27b-it",
+    "microsoft/phi-4",
+    "openai/gpt-oss-20b",
+    "openai/gpt-oss-120b",
+    "mistralai/Mistral-7B-v0.1",
+    "black-forest-labs/FLUX.1-dev",
+)
+GPUS = (
+    "rtx-4060-8gb",
+    "rtx-3060-12gb",
+    "arc-pro-b60-24gb",
+    "rtx-4090-24gb",
+    "rtx-5090-32gb",
+    "rtx-a6000-48gb",
+    "l40s-48gb",
+    "a100-sxm-80gb",
+    "h100-sxm-80gb",
+    "instinct-mi300x-192gb",
+    "apple-m3-ultra-512gb",
+    "tesla-t4-16gb",
+)
+
+
+class Told(NamedTuple):
+    """What a door tells of a way."""
+
+    quant: str
+    engine: str
+    boards: int
+    verdict: str
+    fullest_gpu_bytes: int
+    tokens_per_second: float | None
+
+
+def of_place(place: Json) -> Told:
+    """A place of a ranking, a card, or a row of models."""
+    return Told(
+        place["quant"],
+        place["engine"],
+        place["count"],
+        place["verdict"],
+        place["per_gpu_bytes"],
+        _likely(place),
+    )
+
+
+def _likely(place: Json) -> float | None:
+    speed = place["decode_tokens_per_second"]
+    return speed["likely"] if speed else None
+
+
+def _ask(sizer: Sizer, command: str, **fields: Any) -> Json:
+    return USE_CASES[command].ask(sizer, fields).to_json(say_note)
+
+
+def ranking(sizer: Sizer, model: str, rank_by: str = "recommended") -> dict[str, Told]:
+    """Every GPU of a ranking and what it tells."""
+    places = _ask(sizer, "size", model=model, top=0, card=False, rank_by=rank_by)["ranking"]
+    return {place["gpu"]: of_place(place) for place in places}
+
+
+def _named(sizer: Sizer, model: str, gpu: str, boards: int) -> Told:
+    report = _ask(sizer, "size", model=model, gpu=f"{boards}x {gpu}", card=False)
+    return of_place(report["ranking"][0])
+
+
+def _side_by_side(sizer: Sizer, model: str, gpu: str, boards: int) -> Told:
+    compared = _ask(sizer, "compare", model=model, gpus=[f"{boards}x {gpu}"])
+    return of_place(compared["gpus"][0]["fit"])
+
+
+def _models_for(sizer: Sizer, model: str, gpu: str, boards: int) -> Told | None:
+    found = _ask(sizer, "models-for", gpu=f"{boards}x {gpu}", models=[model])
+    return of_place({**found["models"][0], "count": found["count"]}) if found["models"] else None
+
+
+def _rig(sizer: Sizer, model: str, gpu: str, boards: int) -> Told | None:
+    if boards > MOST_CARDS:
+        return None
+    rig = _ask(sizer, "size", model=model, rig=f"{boards}x {gpu}", card=False, top=1)["rig"]
+    fullest = max(device["total_bytes"] for device in rig["devices"])
+    return Told(rig["quant"], rig["engine"], boards, rig["verdict"], fullest, _likely(rig))
+
+
+def _plan(sizer: Sizer, model: str, gpu: str, boards: int) -> Told | None:
+    """The plan that divides the model as the chosen way; None for one partly in memory."""
+    report = _ask(sizer, "size", model=model, gpu=f"{boards}x {gpu}", card=False)
+    place = report["ranking"][0]
+    if place["verdict"] == "offload":
+        return None
+    degrees = {name: place["parallelism"][name] for name in ("tensor", "pipeline")}
+    for plan in place["plans"]:
+        same = degrees.items() <= plan["parallelism"].items() and plan["count"] == boards
+        if same and not plan["kind"].startswith("offload"):
+            return of_place(plan)
+    return None
+
+
+def _batch(sizer: Sizer, model: str, gpu: str, boards: int) -> Told:
+    line = json.dumps({"model": model, "gpu": gpu, "gpu_count": boards, "card": False})
+    return of_place(answer_line(sizer, line)["ranking"][0])
+
+
+def _cached(sizer: Sizer, model: str, gpu: str, boards: int) -> Told:
+    """What `/v1`, the endpoints and MCP are answered from."""
+    fields = {"model": model, "gpu": gpu, "gpu_count": boards, "card": False}
+    return of_place(AnswerCache(sizer).answer("size", fields).json()["ranking"][0])
+
+
+def _card_statement(sizer: Sizer, model: str, gpu: str, boards: int) -> Told | None:
+    """An author's "runs on": the quantization is the checkpoint's own, so that it is asked for."""
+    request = SizeRequest.from_fields({"model": model, "quant": "native", "card": False})
+    asking = Asking(sizer.profile(request), sizer.catalogue, request, unlimited_budget())
+    statement = ModelCardStatement("gpus", 1, 1, "", gpu=gpu, count=boards)
+    asked = asking.ask(statement)
+    way = None if asked is None else asked.way(sizer.catalogue.find(gpu), boards)
+    if way is None:
+        return None
+    native = _ask(sizer, "size", model=model, gpu=gpu, gpu_count=boards, quant="native", card=False)
+    told = of_place(native["ranking"][0])
+    assert _of_way(way)[:5] == told[:5]
+    return None
+
+
+def _of_way(way: Way) -> tuple[object, ...]:
+    estimate = way.estimate
+    return (
+        estimate.quant.slug,
+        estimate.engine.slug,
+        way.boards,
+        way.verdict.value,
+        way.fullest_gpu_bytes,
+    )
+
+
+DOORS: Mapping[str, Callable[[Sizer, str, str, int], Told | None]] = {
+    "--gpu": _named,
+    "compare": _side_by_side,
+    "models-for": _models_for,
+    "rig": _rig,
+    "plan": _plan,
+    "batch": _batch,
+    "/v1": _cached,
+    "model card": _card_statement,
+}
+"""Doors that are asked about so many boards of one GPU; None where one tells nothing of them."""
+
+
+def tiers_agree(sizer: Sizer, model: str) -> None:
+    """Each device that the page names for 16, 8 or 4 bits is one that asking for it confirms."""
+    page = answer(sizer, PageState(model))
+    for tier in page.tiers:
+        for place in tier.best.values():
+            fit = place.fit
+            asked = _ask(
+                sizer,
+                "size",
+                model=model,
+                gpu=f"{fit.count}x {fit.gpu.slug}",
+                quant=fit.estimate.quant.slug,
+                card=False,
+            )
+            told = of_place(asked["ranking"][0])
+            assert told[:5] == _of_way(fit.way), (model, tier)

@@ -1,0 +1,238 @@
+"""What is chosen and in which order, by hand: five made-up cards and a model of round numbers.
+
+The model has 10,000,324,000 parameters: 20.0 GB in BF16, 10.6 GB less its norms in Q8_0, 5.6 GB in
+Q4_0. Ten thousand tokens of its cache take 40 layers x 2 x 8 heads x 125 x 2 bytes = 1.6 GB each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from gpusizer.core.dtypes import GGML_BLOCKS
+from gpusizer.core.units import GB
+from gpusizer.fit.division import split_for
+from gpusizer.fit.machine import Machine
+from gpusizer.fit.preference import best_on_boards, best_way
+from gpusizer.fit.ranking import rank_gpus
+from gpusizer.fit.study import Study
+from gpusizer.fit.verdict import Verdict
+from gpusizer.fit.way import Way
+from gpusizer.gpus import Gpu, load_catalogue
+from gpusizer.gpus.catalogue import Catalogue
+from gpusizer.gpus.gpu import Price
+from gpusizer.gpus.purpose import purpose_of
+from gpusizer.memory.engines import ENGINES, Split
+from gpusizer.memory.kv_cache import BYTES_PER_ELEMENT, cache_curve
+from gpusizer.memory.quants import find_quant
+from gpusizer.memory.workload import Workload
+from gpusizer.model.architecture import Attention
+from gpusizer.model.architecture.model import LayerSpec
+from gpusizer.model.profile import ModelProfile, build_profile
+from tests.asking import size
+from tests.builders import llama
+from tests.drafts import EAGLE3, eagle3, fetching
+from tests.each import each
+
+LISTED = load_catalogue().find("rtx-4090-24gb")
+QUANTS = ("bf16", "q8_0", "q4_0")
+
+
+def model(**sizes: int) -> ModelProfile:
+    round_sizes = {"layers": 40, "hidden": 4000, "heads": 32, "kv_heads": 8, "head_dim": 125}
+    return build_profile(llama(**{**round_sizes, "ffn": 16_000, "vocab": 90_000, **sizes}))
+
+
+def card(name: str, gb: float, usd: float | None, gb_s: int, **facts: Any) -> Gpu:
+    """A card of so many decimal GB, US dollars and GB/s that is otherwise one of the catalogue."""
+    market = () if usd is None else (Price(usd, "street", "made up", "2026-09"),)
+    memory = {"memory_bytes": round(gb * GB), "torch_memory_bytes": None}
+    bandwidth = {"bandwidth_bytes_per_second": gb_s * GB}
+    own = {"market": market, "launch": None, "rent": None, **memory, **bandwidth, **facts}
+    return replace(LISTED, slug=name, name=name, **own)
+
+
+CARDS = (
+    card("small", 12, 300, 400),
+    card("wide", 24, 900, 1000),
+    card("slow", 24, 600, 500),
+    card("large", 48, 4000, 1000),
+    card("unpriced", 96, None, 2000),
+)
+SMALL, WIDE, SLOW, LARGE, UNPRICED = CARDS
+
+
+def study(*quants: str, profile: ModelProfile | None = None) -> Study:
+    pairs = [(find_quant(slug), slug == "bf16") for slug in quants or QUANTS]
+    return Study(profile or model(), Workload(context=10_000), pairs)
+
+
+def order(rank_by: str, cards: Sequence[Gpu] = CARDS, *quants: str, **asked: Any) -> list[str]:
+    """Names, boards and quantizations of a ranking."""
+    places = rank_gpus(study(*quants), Catalogue(tuple(cards)), rank_by, 0, **asked).places
+    return [f"{p.fit.count} {p.fit.gpu.slug} {p.fit.estimate.quant.slug}" for p in places]
+
+
+def chosen(way: Way | None) -> tuple[str, int, str] | None:
+    return way and (way.estimate.quant.slug, way.boards, way.verdict.value)
+
+
+def test_the_model_is_of_round_numbers() -> None:
+    assert model().parameters == 10**10 + 324_000
+    assert model().kv_cache_bytes_per_token == 160_000
+
+
+SMALL_1, WIDE_1, SLOW_1 = "1 small q4_0", "1 wide q8_0", "1 slow q8_0"
+LARGE_1, UNPRICED_1 = "1 large bf16", "1 unpriced bf16"
+
+
+@each(
+    "rank_by, expected",
+    [
+        # 12, 24, 24, 48, 96 GB; of two with 24 GB the faster
+        ("smallest", [SMALL_1, WIDE_1, SLOW_1, LARGE_1, UNPRICED_1]),
+        # $300, $600, $900, $4,000, unknown
+        ("cheapest", [SMALL_1, SLOW_1, WIDE_1, LARGE_1, UNPRICED_1]),
+        # GB/s for GB of weights and cache: 1000/12.2, 2000/21.6, 400/7.2, 500/12.2, 1000/21.6, with
+        # llama.cpp's Q8_0 and Q4_0 nearer to the card's bandwidth than vLLM's BF16
+        ("fastest", [WIDE_1, UNPRICED_1, SMALL_1, SLOW_1, LARGE_1]),
+        # GB that are left: 74, 25, 12, 12, 4
+        ("headroom", [UNPRICED_1, LARGE_1, WIDE_1, SLOW_1, SMALL_1]),
+    ],
+)
+def test_orders(rank_by: str, expected: list[str]) -> None:
+    assert order(rank_by) == expected
+    assert order(rank_by, CARDS[::-1]) == expected, "whatever the catalogue begins with"
+
+
+def test_what_costs_the_same_goes_by_memory_and_then_by_speed() -> None:
+    """The largest is the fastest as well: a speed before the memory would put it first."""
+    cards = [card("a", 48, 600, 3000), card("b", 24, 600, 500), card("c", 24, 600, 1000)]
+    assert order("cheapest", cards) == ["1 c q8_0", "1 b q8_0", "1 a bf16"]
+
+
+def test_what_may_run_out_of_memory_comes_last_in_every_order() -> None:
+    """A cheap and fast card has what is likely needed, but not what may be."""
+    needed = best_on_boards(study("q4_0"), SMALL).estimate.per_gpu.total
+    between = (needed.likely + needed.high) / 2 / GB
+    tight = card("tight", between, 100, 9000)
+    for rank_by in ("smallest", "cheapest", "fastest"):
+        assert order(rank_by, [tight, SMALL], "q4_0", most_boards=[1, 1]) == [
+            "1 small q4_0",
+            "1 tight q4_0",
+        ]
+    way = best_way(study("q4_0"), Machine.of(tight, 1))
+    assert (way.verdict, way.headroom_bytes > 0) == (Verdict.TIGHT, True)
+
+
+def test_one_board_comes_before_more_bits() -> None:
+    """Two cards of 24 GB hold BF16 as vLLM runs it, one holds Q8_0; who has two gets BF16."""
+    assert chosen(best_on_boards(study(), WIDE)) == ("q8_0", 1, "fits")
+    assert chosen(best_on_boards(study(), WIDE, (2,))) == ("bf16", 2, "fits")
+    assert chosen(best_on_boards(study("bf16"), WIDE)) == ("bf16", 2, "fits")
+
+
+def test_a_tenth_of_the_card_is_left_before_more_bits_are_taken() -> None:
+    """Q8_0 takes 12.5 GB: of 13.8 GB a tenth is left neither above nor below by accident."""
+    needed = best_on_boards(study("q8_0"), WIDE).estimate.per_gpu.total.likely
+    for spare, quant in ((0.11, "q8_0"), (0.09, "q4_0")):
+        gpu = card("spare", needed / (1 - spare) / GB, 500, 1000)
+        assert chosen(best_on_boards(study(), gpu)) == (quant, 1, "fits")
+    # Where nothing leaves so much, the more faithful one is taken.
+    needed = best_on_boards(study("q4_0"), WIDE).estimate.per_gpu.total.likely
+    narrow = card("narrow", needed * 1.08 / GB, 500, 1000)
+    assert chosen(best_on_boards(study(), narrow)) == ("q4_0", 1, "fits")
+
+
+def test_what_surely_fits_comes_before_more_bits_that_may_not() -> None:
+    total = best_on_boards(study("q8_0"), WIDE).estimate.per_gpu.total
+    between = card("between", (total.likely + total.high) / 2 / GB, 500, 1000)
+    assert chosen(best_on_boards(study("q8_0"), between, (1,))) == ("q8_0", 1, "tight")
+    assert chosen(best_on_boards(study(), between)) == ("q4_0", 1, "fits")
+
+
+def test_with_a_part_in_system_memory_fewest_bits_are_read() -> None:
+    tiny = card("tiny", 5, 100, 400)
+    way = best_way(study(), Machine.of(tiny, 1, ram_bytes=64 * GB))
+    assert chosen(way) == ("q4_0", 1, "offload")
+
+
+def test_of_what_does_not_fit_the_nearest_is_shown() -> None:
+    """Nobody states system memory, and a GB holds less than a quarter of any: Q4_0 lacks least."""
+    way = best_way(study(), Machine.of(card("none", 1, 100, 400), 1))
+    assert chosen(way) == ("q4_0", 1, "does_not_fit")
+    assert way.headroom_bytes == 1 * GB - way.estimate.per_gpu.total.likely
+
+
+def test_boards_that_a_fabric_joins_train_together() -> None:
+    """BF16 takes two cards of 24 GB at 165 TFLOPS, which are 330 where a fabric joins them, else
+    165, or one of 48 GB at 240."""
+    facts = {"interconnect": "NVLink", "interconnect_bytes_per_second": 9e11}
+    linked = card("linked", 24, 900, 1000, **facts, interconnect_domain=8)
+    apart = card("apart", 24, 900, 1000, **facts, interconnect_domain=1)
+    single = card("single", 48, 900, 1000, **facts, fp16_tensor_flops=2.4e14, bf16_flops=2.4e14)
+    assert {purpose_of(gpu).training for gpu in (linked, apart, single)} == {"several_boards"}
+    expected = ["2 linked bf16", "1 single bf16", "2 apart bf16"]
+    assert order("training", [single, apart, linked], "bf16") == expected
+
+
+def test_announced_cards_and_forbidden_counts_are_left_out() -> None:
+    announced = card("announced", 24, 1, 9000, status="announced")
+    assert order("cheapest", [announced, SLOW]) == [SLOW_1]
+    assert order("cheapest", [SMALL, WIDE], "bf16", most_boards=[1, 2]) == ["2 wide bf16"]
+    ranking = rank_gpus(study(), Catalogue(CARDS), "fastest", 2, min_tok_s=40.0)
+    assert [p.fit.gpu.slug for p in ranking.places] == ["wide", "unpriced"]
+    assert ranking.slower == 2
+
+
+@each(
+    "heads, kv_heads, expected",
+    [
+        (32, 8, Split(8, 1)),
+        (32, 4, Split(8, 1)),  # each key head is there twice, as Qwen3-30B-A3B's on eight H100
+        (32, 1, Split(8, 1)),
+        (24, 6, Split(2, 4)),  # 6 heads go to 2 ranks alone
+        (24, 3, Split(1, 8)),
+        (12, 4, Split(4, 2)),  # 12 heads do not divide by 8
+        (20, 20, Split(4, 2)),
+    ],
+)
+def test_eight_devices_by_heads(heads: int, kv_heads: int, expected: Split) -> None:
+    profile = model(heads=heads, kv_heads=kv_heads, head_dim=64, hidden=4096, ffn=8192)
+    assert split_for(ENGINES["vllm"], profile, 8) == expected
+    assert split_for(ENGINES["llama.cpp"], profile, 8) == Split(1, 8)
+
+
+def test_widths_of_cached_elements_are_ggmls() -> None:
+    names = [name for name in BYTES_PER_ELEMENT if name.upper() in GGML_BLOCKS]
+    assert len(names) >= 8
+    for name in names:
+        weights, block_bytes = GGML_BLOCKS[name.upper()]
+        assert BYTES_PER_ELEMENT[name] == Fraction(block_bytes, weights), name
+
+
+def test_ranks_divide_recurrent_states_and_heads() -> None:
+    """Three layers of 1,000 elements in FP32; five of 8 heads with 2 x 64 elements in 16 bits."""
+    recurrent = LayerSpec(Attention.RECURRENT, 3, state_elements=1000)
+    full = LayerSpec(Attention.FULL, 5, key_width=512, value_width=512, kv_heads=8)
+    arch = replace(model().architecture, layer_plan=(recurrent, full))
+    for ranks, repeated in ((1, 1), (2, 1), (8, 1), (16, 2)):
+        expected = 3 * 4 * 1000 // ranks + 100 * 5 * 2 * 2 * 512 * repeated // ranks
+        assert cache_curve(arch, "f16", ranks).bytes_at(100) == expected
+
+
+def test_ranks_divide_what_a_draft_shares_with_its_model() -> None:
+    """An EAGLE head's copy of an embedding of 151,936 x 4096 is doubtful; each rank has a part."""
+    fields = {"model": "Qwen/Qwen3-8B", "quant": "bf16", "engine": "vllm", "draft_model": EAGLE3}
+    sizer = fetching(eagle3(embedding=True))
+    for ranks in (1, 2, 4):
+        (place,) = size(sizer, {**fields, "gpu": f"{ranks}xh100 sxm"}).ranking
+        draft = place.fit.estimate.draft
+        assert draft is not None and draft.split == Split(ranks)
+        weights = draft.per_gpu.weights
+        doubtful = weights.likely - weights.low
+        assert doubtful == pytest.approx(151_936 * 4096 * 2 / ranks, rel=0.02)

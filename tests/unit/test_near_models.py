@@ -1,0 +1,99 @@
+"""A model that cannot be found: which is meant, and what to do about it, through every door."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpusizer.answers.near_models import near_models, suggesting_models
+from gpusizer.answers.request import SizeRequest
+from gpusizer.answers.sizer import Sizer
+from gpusizer.answers.trainer import train
+from gpusizer.answers.training_request import TrainingRequest
+from gpusizer.cli import Roots, run
+from gpusizer.core.errors import (
+    GatedModel,
+    GpusizerError,
+    HubUnreachable,
+    ModelNotFound,
+    PrivateOrMissing,
+    UnknownGpu,
+)
+from gpusizer.text import LANGUAGES, say_error
+from gpusizer.ui.presenters.errors import error_html
+from gpusizer.ui.presenters.words import Words
+from tests.sizers import embedded_sizer
+
+EXAMPLES = ("openai/gpt-oss-20b",)
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("Qwen3-8B", "Qwen/Qwen3-8B"),
+        ("llama 3.1 8b", "meta-llama/Llama-3.1-8B"),
+        ("Qwen/Qwen3-8", "Qwen/Qwen3-8B"),
+        ("qwen 3 8b", "Qwen/Qwen3-8B"),
+        ("meta-llama/Llama-3.1-8b-instuct", "meta-llama/Llama-3.1-8B-Instruct"),
+        ("flux dev", "black-forest-labs/FLUX.1-dev"),
+        ("Qwen3-8b:Q4_K_M", "Qwen/Qwen3-8B"),
+    ],
+)
+def test_the_model_that_is_meant_is_suggested_first(text: str, first: str) -> None:
+    assert near_models(text)[0] == first
+
+
+@pytest.mark.parametrize("text", ["nobody/private", "", "a", "Qwen/Qwen3-8B"])
+def test_nothing_is_suggested_for_a_name_of_its_own(text: str) -> None:
+    assert near_models(text) == []
+
+
+@pytest.mark.parametrize("text", ["Qwen3-8B", "llama 3.1 8b", "Qwen/Qwen3-8"])
+def test_each_use_case_asks_whether_another_model_is_meant(text: str) -> None:
+    sizer = embedded_sizer()
+    with pytest.raises(GpusizerError) as sized:
+        sizer.size(SizeRequest.from_fields({"model": text}))
+    with pytest.raises(GpusizerError) as trained:
+        train(sizer.fetch, sizer.catalogue, TrainingRequest.from_fields({"model": text}))
+    for error in (sized.value, trained.value):
+        assert f"Did you mean {near_models(text)[0]}" in say_error(error, "en")
+
+
+def test_a_hub_that_fails_says_nothing_of_the_name() -> None:
+    with pytest.raises(HubUnreachable) as caught, suggesting_models():
+        raise HubUnreachable(repo_id="Qwen/Qwen3-8", reason="timeout")
+    assert "suggestions" not in caught.value.fields
+
+
+def test_the_page_offers_the_models_that_may_be_meant() -> None:
+    with pytest.raises(ModelNotFound) as caught, suggesting_models():
+        raise ModelNotFound(repo_id="Qwen/Qwen3-8")
+    panel = error_html(caught.value, EXAMPLES, Words("en"))
+    assert 'data-model="Qwen/Qwen3-8B"' in panel and EXAMPLES[0] not in panel
+    assert panel.count("Did you mean") == 1
+    assert "Model not found" in panel
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize(
+    "error",
+    [ModelNotFound(repo_id="a/b"), PrivateOrMissing(repo_id="a/b"), GatedModel(repo_id="a/b")],
+)
+def test_a_model_out_of_reach_is_told_with_what_to_do(error: GpusizerError, language: str) -> None:
+    panel = error_html(error, EXAMPLES, Words(language))  # type: ignore[arg-type]
+    assert "Authorization: Bearer" in panel
+    assert "Hugging Face" in panel
+
+
+def test_nothing_follows_these_work_but_what_works() -> None:
+    error = UnknownGpu(value="zzz", suggestions=[])
+    assert "These work" not in error_html(error, (), Words("en"))
+    assert "These work" in error_html(error, EXAMPLES, Words("en"))
+
+
+def test_the_shell_says_how_to_size_a_model_of_ones_own(capsys: pytest.CaptureFixture[str]) -> None:
+    def missing(*_: object) -> Sizer:
+        raise ModelNotFound(repo_id="nobody/private")
+
+    roots = Roots(missing, lambda address: "", lambda host, port: None)
+    assert run(["size", "nobody/private"], roots) == 3
+    assert "--token" in capsys.readouterr().err

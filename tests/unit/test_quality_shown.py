@@ -1,0 +1,229 @@
+"""What a quantization loses, as every door says it: in the same words and with the same number."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from functools import partial
+from typing import Any
+
+import pytest
+
+from gpusizer.answers.exports import estimates_csv, ranking_csv
+from gpusizer.answers.figures.loss_points import loss_points
+from gpusizer.answers.report import Report
+from gpusizer.cli.tables import report_text
+from gpusizer.quality.words import LIMITS, WORDS, LossWord
+from gpusizer.text import LANGUAGES, Language, say_note
+from gpusizer.ui.answering import answer
+from gpusizer.ui.answering import compare as compare_page
+from gpusizer.ui.page_state import PageState
+from gpusizer.ui.presenters.answer import answer_html
+from gpusizer.ui.presenters.cards import cards_html
+from gpusizer.ui.presenters.charts.loss_scatter import height_of, loss_picture
+from gpusizer.ui.presenters.markdown import markdown
+from gpusizer.ui.presenters.tables import memory_html, ranking_grid
+from gpusizer.ui.presenters.words import Words
+from gpusizer.ui.short_answers import shortened
+from tests.asking import compare, size
+from tests.each import each
+from tests.pages import ENGLISH, Page
+from tests.sizers import embedded_sizer
+
+SIZER = embedded_sizer()
+LLAMA = "meta-llama/Llama-3.1-8B"
+MODELS = (
+    LLAMA,
+    "openai/gpt-oss-20b",
+    "deepseek-ai/DeepSeek-R1",
+    "black-forest-labs/FLUX.1-dev",
+    "BAAI/bge-large-en-v1.5",
+)
+
+
+def ask(model: str, **fields: Any) -> Report:
+    return size(SIZER, {"model": model, "card": False, **fields})
+
+
+def rows(report: Report, language: Language = "en") -> dict[str, dict[str, Any]]:
+    """The `quality` of each quantization."""
+    data = report.to_json(partial(say_note, language=language))
+    return {row["quant"]: row["quality"] for row in data["estimates"]}
+
+
+@each("model", MODELS)
+def test_every_row_and_place_has_a_loss(model: str) -> None:
+    data = ask(model).to_json(say_note)
+    for entry in (*data["estimates"], *data["ranking"], *data["alternatives"]):
+        quality = entry["quality"]
+        increase = quality["perplexity_increase"]
+        assert quality["label"] and quality["message"], entry["quant"]
+        if increase is None:
+            assert model.startswith("black-forest-labs/")
+        else:
+            assert 0 <= increase["low"] <= increase["likely"] <= increase["high"]
+            assert quality["word"] == WORDS[sum(increase["likely"] >= limit for limit in LIMITS)]
+            assert 0 <= quality["tokens_changed"] < 1
+
+
+@each("model", MODELS)
+def test_a_place_says_what_the_row_of_its_quantization_says(model: str) -> None:
+    data = ask(model, top=0).to_json(say_note)
+    of_rows = {row["quant"]: row["quality"] for row in data["estimates"]}
+    for place in data["ranking"]:
+        assert place["quality"] == of_rows[place["quant"]], place["gpu"]
+
+
+def test_the_stored_weights_lose_nothing() -> None:
+    for model, native in ((LLAMA, "bf16"), (MODELS[1], "mxfp4"), (MODELS[2], "fp8")):
+        quality = rows(ask(model))[native]
+        assert (quality["word"], quality["basis"]) == ("none", "native")
+        assert quality["perplexity_increase"] == {"low": 0, "likely": 0, "high": 0}
+        assert quality["message"] == "The values of the released weights are kept."
+        assert quality["source"] is None
+
+
+def test_what_is_measured_names_its_source() -> None:
+    fp8 = rows(ask(LLAMA))["fp8"]
+    assert (fp8["word"], fp8["basis"]) == ("very_small", "measured")
+    assert fp8["perplexity_increase"]["likely"] == pytest.approx(0.012, abs=0.003)
+    assert fp8["source"]["url"].startswith("https://") and fp8["source"]["date"]
+    assert fp8["source"]["name"] in fp8["message"]
+
+
+def test_two_bits_come_with_their_caveats() -> None:
+    codes = {caveat["code"] for caveat in rows(ask(LLAMA))["q2_k"]["caveats"]}
+    assert {"quality_reasoning", "quality_matrix_unknown"} <= codes
+
+
+def test_a_quantized_cache_is_counted_in() -> None:
+    plain, narrow = (rows(ask(LLAMA, kv_dtype=kind))["q4_k_m"] for kind in ("auto", "q4_0"))
+    likely = [quality["perplexity_increase"]["likely"] for quality in (plain, narrow)]
+    assert likely[0] < likely[1]
+    said = [caveat["message"] for caveat in narrow["caveats"]]
+    assert "The KV cache in q4_0 is counted in." in said
+
+
+def test_an_importance_matrix_makes_the_loss_smaller() -> None:
+    with_matrix, without = (
+        rows(ask(LLAMA, importance_matrix=used))["q2_k"]["perplexity_increase"]["likely"]
+        for used in (True, False)
+    )
+    assert with_matrix < without
+
+
+def test_pictures_have_a_distance_and_no_perplexity() -> None:
+    qualities = rows(ask("black-forest-labs/FLUX.1-dev"))
+    assert qualities["bf16"]["message"] == "The values of the released weights are kept."
+    nf4 = qualities["bnb-nf4"]
+    assert nf4["perplexity_increase"] is None and nf4["tokens_changed"] is None
+    assert nf4["picture_distance"] == pytest.approx(0.27, abs=0.05)
+    assert "LPIPS 0.3" in nf4["message"]
+
+
+@each("language", LANGUAGES)
+def test_percentages_have_one_digit_in_the_language(language: Language) -> None:
+    message = rows(ask(LLAMA), language)["fp8"]["message"]
+    point = "," if language == "pt" else "."
+    assert f"0{point}7" in message and f"1{point}0" not in message
+
+
+def test_a_comparison_says_the_same() -> None:
+    data = compare(SIZER, {"model": LLAMA, "gpus": ["4090"], "quant": "q4_k_m"}).to_json(say_note)
+    assert data["gpus"][0]["fit"]["quality"] == rows(ask(LLAMA))["q4_k_m"]
+
+
+@each("language", LANGUAGES)
+def test_every_door_says_the_same_words(language: Language) -> None:
+    """JSON, the page's bars and table, cards, Markdown and, in English, the shell and MCP."""
+    words = Words(language)
+    shown = answer(SIZER, PageState(LLAMA))
+    report = shown.report
+    qualities = rows(report, language)
+    memory = Page(memory_html(report, words)).text
+    text = markdown(report, words, "")
+    for slug in ("bf16", "fp8", "q4_k_m", "q2_k"):
+        assert qualities[slug]["label"] in memory, slug
+        assert qualities[slug]["message"] in str(memory_html(report, words)), slug
+        assert qualities[slug]["label"] in text, slug
+    first = report.ranking[0].fit.estimate.quant.slug
+    assert qualities[first]["message"] in Page(answer_html(shown, words)).text
+    compared = compare_page(SIZER, PageState(LLAMA).picking(("1x4090",)))
+    card = Page(cards_html(compared, ("1x4090",), "", words)).text
+    (ranked,) = [item.ranked for item in compared.items if item.ranked]
+    quality = rows(report, language)[ranked.fit.estimate.quant.slug]
+    assert quality["label"] in card and quality["message"] in card
+
+
+def test_the_table_has_the_band_in_percent() -> None:
+    cell = Page(memory_html(ask(LLAMA), ENGLISH)).text
+    assert re.search(r"very small loss\s*0\.7–2 %", cell)
+
+
+def test_the_shell_says_it_in_its_table_and_of_a_named_gpu() -> None:
+    text = report_text(ask(LLAMA, gpu="4090", quant="q2_k"))
+    quality = rows(ask(LLAMA, gpu="4090", quant="q2_k"))["q2_k"]
+    assert f"  {quality['label']}: {quality['message']}" in text.splitlines()
+    assert all(f"  ! {caveat['message']}" in text for caveat in quality["caveats"])
+    table = report_text(ask(LLAMA, quant="q2_k,bf16"))
+    assert "large loss, 10-100 %" in table and "no measurable loss" in table
+
+
+def test_exports_carry_word_and_share() -> None:
+    report = ask(LLAMA)
+    qualities = rows(report)
+    estimates = list(csv.DictReader(io.StringIO(estimates_csv(report))))
+    for row in (*estimates, *csv.DictReader(io.StringIO(ranking_csv(report)))):
+        quality = qualities[row["quant"]]
+        assert row["quality"] == quality["word"]
+        assert float(row["perplexity_increase"]) == quality["perplexity_increase"]["likely"]
+
+
+def test_short_answers_say_the_words() -> None:
+    data = ask(LLAMA).to_json(say_note)
+    short = shortened("size", data)
+    first = data["ranking"][0]["quality"]
+    assert short["ranking"][0]["quality"] == f"{first['label']}: {first['message']}"
+    labels = {row["quant"]: row["quality"]["label"] for row in data["estimates"]}
+    for line in short["quantizations"]:
+        assert labels[line.split(" ")[0]] in line.split(", ")
+    narrow = ask(LLAMA, quant="q2_k").to_json(say_note)
+    caveats = [caveat["message"] for caveat in narrow["ranking"][0]["quality"]["caveats"]]
+    assert caveats and set(caveats) <= set(shortened("size", narrow)["caveats"])
+
+
+def test_tiles_and_places_name_the_loss() -> None:
+    shown = answer(SIZER, PageState(LLAMA))
+    grid = ranking_grid(shown.report, ENGLISH)
+    first = shown.report.ranking[0].fit.estimate
+    label = rows(shown.report)[first.quant.slug]["label"]
+    assert f"{first.quant.name} · {label} · {first.engine.name}" in str(grid.shown["gpu"][0])
+    tiles = " ".join(Page(answer_html(shown, ENGLISH)).text.split())
+    for tier in shown.tiers:
+        quant = tier.row.estimate.quant
+        assert f"{quant.name} · {rows(shown.report)[quant.slug]['label']}" in tiles
+    for item in shown.report.alternatives:
+        quant = item.item.fit.estimate.quant
+        assert f"{quant.name} · {rows(shown.report)[quant.slug]['label']}" in tiles
+
+
+def test_the_knee_is_the_smallest_with_a_small_loss() -> None:
+    points = loss_points(ask(LLAMA).estimates)
+    assert "FP32" not in {point.label for point in points}, "wider than the checkpoint"
+    (knee,) = [point for point in points if point.knee]
+    assert knee.label == "GGUF IQ4_XS" and knee.quality.word.value == "small"
+    smaller = [point for point in points if point.total_bytes < knee.total_bytes]
+    assert smaller and all(point.quality.word.rank > LossWord.SMALL.rank for point in smaller)
+
+
+@each("model", MODELS)
+def test_a_point_stands_in_the_row_of_its_word(model: str) -> None:
+    points = sorted(loss_points(ask(model).estimates), key=lambda point: height_of(point.quality))
+    ranks = [point.quality.word.rank for point in points]
+    assert ranks == sorted(ranks)
+    drawn = Page(loss_picture(points, ENGLISH) or "")
+    classes = [attributes.get("class") for _, attributes in drawn.elements]
+    knees = sum(point.knee for point in points)
+    assert classes.count("gs-dot") == 2 * (len(points) - knees), "for wide and narrow pages"
+    assert classes.count("gs-badge") == 2 * knees

@@ -1,0 +1,189 @@
+"""The model of a server: steps, steady states, and the simulation beside them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gpusizer.fit.serving.engines import Order, Scheduler
+from gpusizer.fit.serving.server import Server
+from gpusizer.fit.serving.simulation import mean, percentile, simulated
+from gpusizer.fit.serving.steady import (
+    AT_ONCE,
+    SPREAD,
+    STATIC,
+    closed_loop,
+    limit_of,
+    random_arrivals,
+)
+
+
+def server(
+    prompt: int = 1024,
+    answer: int = 256,
+    *,
+    order: Order = "mixed",
+    step_tokens: int = 8192,
+    most: int = 256,
+) -> Server:
+    """About an 8B model in 16 bits on an H100."""
+    return Server(
+        prompt=prompt,
+        answer=answer,
+        ranks=1,
+        stages=1,
+        scheduler=Scheduler(order, "middle", step_tokens, most),
+        dense=6e-3,
+        experts=0.0,
+        unused=0.0,
+        cache=6e-5,
+        product=3e-5,
+        attention=1e-6,
+        traffic=0.0,
+        latency=0.0,
+        host=2e-3,
+        prompt_host=1e-3,
+        sequence=1e-5,
+        stream=0.0,
+        request=5e-3,
+        most=most,
+    )
+
+
+ORDERS = st.sampled_from(("mixed", "prompts_first"))
+USERS = st.integers(1, 600)
+LENGTHS = st.integers(16, 6000)
+
+
+@given(users=USERS, prompt=LENGTHS, answer=LENGTHS, order=ORDERS)
+def test_users_are_rate_times_stay(users: int, prompt: int, answer: int, order: Order) -> None:
+    """Little's law, also where users wait for admission or for their prompts."""
+    state = closed_loop(server(prompt, answer, order=order), users)
+    stay = state.ttft + (answer - 1) * state.gap
+    assert state.users == users
+    assert state.requests_per_second(answer) * stay == pytest.approx(users)
+    assert state.decoding <= 256 + 1e-9
+    assert state.ttft >= state.queue >= 0
+
+
+@given(users=st.integers(1, 599), prompt=LENGTHS, answer=LENGTHS, order=ORDERS)
+def test_more_users_get_no_fewer_tokens_in_all_and_each_waits_no_less(
+    users: int, prompt: int, answer: int, order: Order
+) -> None:
+    one = server(prompt, answer, order=order)
+    few, more = closed_loop(one, users, SPREAD), closed_loop(one, users + 1, SPREAD)
+    assert more.requests_per_second(answer) >= few.requests_per_second(answer) * 0.97
+    assert more.gap >= few.gap * 0.97
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    users=st.integers(1, 200),
+    prompt=st.integers(16, 4000),
+    answer=st.integers(64, 1500),
+    order=ORDERS,
+)
+def test_the_simulation_agrees_with_the_closed_form(
+    users: int, prompt: int, answer: int, order: Order
+) -> None:
+    """Rates and times of each token; first tokens where prompts leave steps room.
+
+    Engines that read prompts first gather short prompts of short answers into one step, which
+    the closed form follows less closely.
+    """
+    exact = order == "mixed"
+    if not exact:
+        prompt, answer = max(prompt, 512), max(answer, 128)
+    one = server(prompt, answer, order=order)
+    state, sample = closed_loop(one, users, SPREAD), simulated(one, users, None)
+    assert sample is not None
+    rate = state.requests_per_second(answer)
+    assert sample.requests_per_second == pytest.approx(rate, rel=0.15 if exact else 0.3)
+    if exact or state.prompts < 0.5:
+        assert mean(sample.each) == pytest.approx(state.gap, rel=0.2 if exact else 0.4)
+    if exact and prompt <= 1024 and state.prompts < 0.2:
+        assert mean(sample.ttft) == pytest.approx(state.ttft, rel=0.5)
+
+
+@settings(max_examples=25, deadline=None)
+@given(share=st.floats(0.05, 0.6), prompt=st.integers(64, 2000), answer=st.integers(64, 600))
+def test_random_arrivals_agree_with_their_simulation(
+    share: float, prompt: int, answer: int
+) -> None:
+    one = server(prompt, answer)
+    rate = share * limit_of(one)[0]
+    state, sample = random_arrivals(one, rate), simulated(one, None, rate)
+    assert state is not None and sample is not None
+    assert sample.requests_per_second == pytest.approx(rate, rel=0.12)
+    assert mean(sample.each) == pytest.approx(state.gap, rel=0.2)
+    assert mean(sample.ttft) == pytest.approx(state.ttft, rel=0.5)
+
+
+def test_more_requests_than_are_answered_have_no_steady_state() -> None:
+    one = server()
+    limit, _ = limit_of(one)
+    assert random_arrivals(one, limit * 1.01) is None
+    assert random_arrivals(one, limit * 0.5) is not None
+
+
+def test_a_simulation_is_the_same_every_time() -> None:
+    first = simulated(server(), 32, None)
+    simulated.cache_clear()
+    assert simulated(server(), 32, None) == first
+
+
+def test_users_beyond_the_pool_wait_and_the_rate_stays() -> None:
+    """Twice the users of a full server lengthen the first token alone."""
+    full, twice = closed_loop(server(most=64), 64), closed_loop(server(most=64), 128)
+    assert twice.gap == pytest.approx(full.gap, rel=0.1)
+    assert twice.requests_per_second(256) == pytest.approx(full.requests_per_second(256), rel=0.1)
+    stay = full.ttft + 255 * full.gap
+    assert twice.queue == pytest.approx(stay, rel=0.2)
+
+
+def test_prompts_that_fill_every_step_are_the_limit() -> None:
+    """8,192 tokens of a step are 4,000 of prompt for each token of the answer: two users decode."""
+    long = server(prompt=16_000, answer=4)
+    state = closed_loop(long, 200)
+    assert state.saturated
+    assert state.decoding == pytest.approx(8192 / 4001, rel=0.01)
+
+
+def test_together_moves_time_from_the_gaps_to_the_first_token() -> None:
+    spread, at_once, static = (
+        closed_loop(server(), 64, together) for together in (SPREAD, AT_ONCE, STATIC)
+    )
+    assert spread.ttft < at_once.ttft < static.ttft
+    assert spread.gap > at_once.gap > static.gap
+    rates = [state.requests_per_second(256) for state in (spread, at_once, static)]
+    assert max(rates) / min(rates) < 1.2
+
+
+def test_reading_and_products_overlap_in_part() -> None:
+    one = server()
+    alone = one.step(1)
+    assert alone == pytest.approx(8e-3, rel=0.02)
+    assert one.step(200) == pytest.approx(
+        math.hypot(6e-3, 6e-3) + 200 * 6e-5 + 2e-3 + 200 * 1e-5, rel=1e-6
+    )
+    assert one.parts(200).seconds == pytest.approx(one.step(200))
+
+
+def test_experts_are_read_as_tokens_choose_them() -> None:
+    """128 experts of which a token takes 8: one token reads 1/16, 64 tokens 98 %."""
+    mixture = replace(server(), dense=0.0, experts=16e-3, unused=1 - 8 / 128, product=0.0)
+    idle = mixture.step(1) - mixture.parts(1).host - mixture.cache
+    assert idle == pytest.approx(1e-3)
+    many = mixture.parts(64).weights
+    assert many == pytest.approx(16e-3 * (1 - (15 / 16) ** 64))
+
+
+def test_percentiles_are_of_the_sorted_values() -> None:
+    values = tuple(float(i) for i in range(1, 101))
+    assert percentile(values, 0.5) == 50
+    assert percentile(values, 0.95) == 95
+    assert percentile((3.0,), 0.95) == 3.0
