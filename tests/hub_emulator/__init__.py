@@ -8,7 +8,6 @@ The protocol is the Hub's as third-party captures and huggingface_hub show it, w
 Xet: `X-Xet-Hash` would make clients leave HTTP.
 """
 
-from tests.hub_emulator.corpus import corpus_repo, corpus_repos
 from tests.hub_emulator.faults import Fault
 from tests.hub_emulator.files import FakeFile, literal_file, sparse_file
 from tests.hub_emulator.gguf_files import gguf_file
@@ -29,8 +28,6 @@ __all__ = [
     "Fault",
     "HubEmulator",
     "LoggedRequest",
-    "corpus_repo",
-    "corpus_repos",
     "gguf_file",
     "gguf_repo",
     "literal_file",

@@ -109,7 +109,6 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     server: Server
-    served = 0
 
     def handle_request(self) -> None:
         """Log a request, wait for its wave and the latency, then answer."""
@@ -118,7 +117,8 @@ class Handler(BaseHTTPRequestHandler):
         logged = log.arrived(request)
         try:
             self.server.gate.wait()
-            self._wait_latency()
+            if self.server.options.latency:
+                self.server.closing.wait(self.server.options.latency)
             answer = self.server.faults.respond(request, self.server.respond)
             if answer.drop == "hang":
                 self.server.closing.wait()
@@ -131,7 +131,7 @@ class Handler(BaseHTTPRequestHandler):
             self._send(answer, logged)
 
     # The base class calls a method of this name for each HTTP method.
-    do_GET = do_HEAD = do_POST = do_CONNECT = handle_request
+    do_GET = do_HEAD = do_CONNECT = handle_request
 
     def log_message(self, format: str, *args: Any) -> None:
         """Print nothing."""
@@ -141,15 +141,7 @@ class Handler(BaseHTTPRequestHandler):
         target = re.sub("^http://[^/]*", "", self.path)
         path, _, query = target.partition("?")
         headers = {name.lower(): value for name, value in self.headers.items()}
-        body = self.rfile.read(int(headers.get("content-length", "0")))
-        return Request(self.command, self.server.host, path, query, headers, body)
-
-    def _wait_latency(self) -> None:
-        options = self.server.options
-        seconds = options.latency + (0 if self.served else options.connect_latency)
-        self.served += 1
-        if seconds:
-            self.server.closing.wait(seconds)
+        return Request(self.command, self.server.host, path, query, headers)
 
     def _drop(self) -> None:
         """Close with a TCP reset instead of an answer."""

@@ -9,14 +9,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-# Suffixes that the default .gitattributes of a Hub repository stores in LFS.
-LFS_SUFFIXES = (
-    *(".safetensors", ".bin", ".gguf", ".pt", ".pth", ".ckpt", ".h5", ".onnx", ".msgpack"),
-    *(".model", ".npz", ".npy", ".parquet", ".tflite", ".ot", ".pb", ".tar", ".gz", ".zip"),
-)
-# The Hub refuses larger files in plain git.
-MAX_PLAIN_BYTES = 10 * 2**20
-
 
 @dataclass(frozen=True)
 class FakeFile:
@@ -26,13 +18,11 @@ class FakeFile:
         head: the first bytes, or a function that makes them (called on every read).
         size: size of the whole file.
         lfs: whether the file is in LFS, so served by the CDN.
-        known_sha256: LFS object name, where it is known or computing the head is expensive.
     """
 
     head: bytes | Callable[[], bytes]
     size: int
     lfs: bool = False
-    known_sha256: str | None = None
 
     def head_bytes(self) -> bytes:
         """The first bytes."""
@@ -47,8 +37,6 @@ class FakeFile:
     @cached_property
     def sha256(self) -> str:
         """The LFS object name: exact for a literal file, else a hash of the head and the size."""
-        if self.known_sha256:
-            return self.known_sha256
         head = self.head_bytes()
         # Hashing gigabytes of zeros would take seconds.
         tail = b"" if len(head) == self.size else f"+zeros to {self.size}".encode()
@@ -88,8 +76,3 @@ def literal_file(content: bytes | str | Mapping[str, Any], *, lfs: bool = False)
 def sparse_file(size: int, head: bytes = b"", *, lfs: bool = True) -> FakeFile:
     """Make a file of any size that stores only its first bytes."""
     return FakeFile(head, size, lfs)
-
-
-def goes_to_lfs(path: str, size: int) -> bool:
-    """Whether the Hub would keep this file in LFS."""
-    return path.endswith(LFS_SUFFIXES) or size > MAX_PLAIN_BYTES

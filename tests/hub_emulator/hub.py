@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
-from urllib.parse import parse_qs, quote, unquote
+from urllib.parse import quote, unquote
 
 from tests.hub_emulator import refusals
 from tests.hub_emulator.catalog import Catalog
@@ -21,7 +21,7 @@ from tests.hub_emulator.options import Options
 from tests.hub_emulator.repos import FakeRepo, Files
 from tests.hub_emulator.safetensors_files import MALFORMED, read_header
 from tests.hub_emulator.serving import compressed, file_answer
-from tests.hub_emulator.tree import entry, folders_of, tree_page
+from tests.hub_emulator.tree import tree_page
 
 Parts = dict[str, str]
 """Decoded pieces of a path: repo_id, revision, path."""
@@ -163,16 +163,6 @@ def _tree(site: HubSite, request: Request, parts: Parts) -> Answer:
     return tree_page(state, folder, request, site.options, site.endpoint)
 
 
-def _paths_info(site: HubSite, request: Request, parts: Parts) -> Answer:
-    repo = site.catalog.repo_of_api(request, parts["repo_id"])
-    state = site.catalog.at(repo, parts["revision"])
-    form = parse_qs(request.body.decode())
-    expand = form.get("expand", ["false"])[0].lower() == "true"
-    folders = folders_of(state)
-    paths = [path for path in form.get("paths", ()) if path in state.files or path in folders]
-    return json_answer([entry(state, path, expand) for path in paths])
-
-
 def _resolve(site: HubSite, request: Request, parts: Parts) -> Answer:
     """Redirect to a file: to the CDN for LFS, to the Hub's own cache for others."""
     repo = site.catalog.repo_of_files(request, parts["repo_id"])
@@ -222,7 +212,6 @@ ROUTES: tuple[tuple[re.Pattern[str], str, Route], ...] = tuple(
         (f"/api/resolve-cache/models/{_REPO}/{_REVISION}/{_PATH}", "resolvers", _resolve_cache),
         (f"{_API}/revision/{_REVISION}", "api", _info),
         (rf"{_API}/tree/{_REVISION}(?P<path>/.*)?", "api", _tree),
-        (f"{_API}/paths-info/{_REVISION}", "api", _paths_info),
         (f"{_API}/safetensors-metadata/{_PATH}", "api", _safetensors_metadata),
         (_API, "api", _info),
         (f"/{_REPO}/resolve/{_REVISION}/{_PATH}", "resolvers", _resolve),

@@ -25,7 +25,6 @@ class Request:
     path: str
     query: str
     headers: dict[str, str]
-    body: bytes = b""
 
     @property
     def target(self) -> str:

@@ -12,8 +12,7 @@ class Options:
 
     Attributes:
         latency: seconds added to every request.
-        connect_latency: seconds added to the first request of every connection.
-        page_size: tree entries on a page; `expanded_page_size` with `expand=true`.
+        page_size: tree entries on a page.
         gzip_text: compress whole small files for clients that accept it, as CloudFront does.
         valid_tokens: token -> repositories it may see (private) and read (gated).
         renames: old repository id -> new one.
@@ -25,13 +24,10 @@ class Options:
         enforce_rate_limits: count requests, and answer 429 when a window is used up; without it
             each request is the first one of a window.
         rate_limits: requests per five minutes by bucket, anonymous and with a token.
-        cdn_address: loopback address the CDN listens on.
     """
 
     latency: float = 0.0
-    connect_latency: float = 0.0
     page_size: int = 1000
-    expanded_page_size: int = 100
     gzip_text: bool = True
     valid_tokens: Mapping[str, Collection[str]] = field(default_factory=dict)
     renames: Mapping[str, str] = field(default_factory=dict)
@@ -47,4 +43,3 @@ class Options:
             "pages": (100, 200),
         }
     )
-    cdn_address: str = "127.0.0.1"

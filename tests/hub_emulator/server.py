@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import ssl
 from collections.abc import Iterable
 from types import TracebackType
@@ -38,8 +37,6 @@ class HubEmulator:
         **options: Any,
     ) -> None:
         self.options = Options(**options)
-        if not ipaddress.ip_address(self.options.cdn_address).is_loopback:
-            raise ValueError(f"{self.options.cdn_address} is no loopback address")
         self.catalog = Catalog(repos, self.options)
         self.faults = Faults()
         self.log = RequestLog()
@@ -48,7 +45,7 @@ class HubEmulator:
         self._gate = Gate()
         shared = (self.log, self.faults, self.options, self._gate, tls)
         self._hub = Server((HUB_ADDRESS, port), "hub", hub_site.answer, *shared)
-        self._cdn = Server((self.options.cdn_address, 0), "cdn", cdn_site.answer, *shared)
+        self._cdn = Server((HUB_ADDRESS, 0), "cdn", cdn_site.answer, *shared)
         hub_site.endpoint = self.endpoint = self._hub.endpoint
         cdn_site.endpoint = self.cdn_endpoint = self._cdn.endpoint
         self._hub.start()

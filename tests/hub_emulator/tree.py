@@ -17,24 +17,23 @@ def tree_page(
     repo: FakeRepo, folder: str, request: Request, options: Options, endpoint: str
 ) -> Answer:
     """One page of a folder's entries, with a Link header to the next."""
-    recursive, expand = request.flag("recursive"), request.flag("expand")
+    recursive = request.flag("recursive")
     paths = _listed(repo, folder, recursive)
     if folder and not paths:
         raise refusals.entry_not_found(repo.sha)
-    size = options.expanded_page_size if expand else options.page_size
-    size = min(size, *(int(limit) for limit in request.values("limit")), size)
+    size = min(options.page_size, *map(int, request.values("limit")), options.page_size)
     start = sum(_offset(cursor) for cursor in request.values("cursor"))
-    page = [entry(repo, path, expand) for path in paths[start : start + size]]
+    page = [_entry(repo, path) for path in paths[start : start + size]]
     headers = {}
     if start + size < len(paths):
         cursor = base64.urlsafe_b64encode(str(start + size).encode()).decode()
-        query = {"recursive": recursive, "expand": expand, "limit": size, "cursor": cursor}
+        query = {"recursive": recursive, "limit": size, "cursor": cursor}
         headers["Link"] = f'<{endpoint}{request.path}?{urlencode(query)}>; rel="next"'
     return json_answer(page, headers=headers)
 
 
-def entry(repo: FakeRepo, path: str, expand: bool = False) -> dict[str, Any]:
-    """One file or folder of the tree; `expand` adds its last commit and its scan."""
+def _entry(repo: FakeRepo, path: str) -> dict[str, Any]:
+    """One file or folder of the tree."""
     fields: dict[str, Any]
     file = repo.files.get(path)
     if file is None:
@@ -43,18 +42,10 @@ def entry(repo: FakeRepo, path: str, expand: bool = False) -> dict[str, Any]:
         fields = {"type": "file", "oid": file.oid, "size": file.size, "path": path}
         if file.lfs:
             fields["lfs"] = {"oid": file.sha256, **lfs_info(file)}
-    if expand:
-        fields["lastCommit"] = {"id": repo.sha, "title": "Add files", "date": repo.last_modified}
-    if expand and file is not None:
-        fields["securityFileStatus"] = {
-            "status": "safe",
-            "avScan": {"virusFound": False, "virusNames": None},
-            "pickleImportScan": None,
-        }
     return fields
 
 
-def folders_of(repo: FakeRepo) -> set[str]:
+def _folders_of(repo: FakeRepo) -> set[str]:
     """Every folder of the repository, parents included."""
     return {
         path[:end] for path in repo.files for end, character in enumerate(path) if character == "/"
@@ -64,7 +55,7 @@ def folders_of(repo: FakeRepo) -> set[str]:
 def _listed(repo: FakeRepo, folder: str, recursive: bool) -> list[str]:
     """Paths below a folder: level by level, folders before files."""
     prefix = f"{folder}/" if folder else ""
-    folders = folders_of(repo)
+    folders = _folders_of(repo)
     inside = [path for path in [*folders, *repo.files] if path.startswith(prefix)]
     depth = prefix.count("/")
     paths = inside if recursive else [path for path in inside if path.count("/") == depth]
