@@ -85,32 +85,6 @@ def profile_of(*args: Any, **fields: Any) -> ModelProfile:
 # Llama and models of the same structure.
 
 
-def _feed_forward(
-    layers: int,
-    hidden: int,
-    ffn: int,
-    experts: int,
-    expert_name: str,
-    expert_projections: tuple[str, str, str],
-    router: str,
-    linear: Linear,
-) -> list[TensorGroup]:
-    """Tensors of a gated feed-forward in every layer, or of its experts and their router."""
-    layer_numbers = range(layers)
-    tensors: list[TensorGroup] = []
-    gate, up, down = expert_projections if experts else ("gate_proj", "up_proj", "down_proj")
-    place = f"model.layers.{{}}.{expert_name if experts else 'mlp'}"
-    axes = (layer_numbers, range(experts)) if experts else (layer_numbers,)
-    if experts:
-        tensors.append(
-            group(f"model.layers.{{}}.{router}.weight", (experts, hidden), layer_numbers)
-        )
-    for name in (gate, up):
-        tensors += linear(f"{place}.{name}", ffn, hidden, axes)
-    tensors += linear(f"{place}.{down}", hidden, ffn, axes)
-    return tensors
-
-
 def llama(
     *,
     layers: int = 32,
@@ -126,11 +100,6 @@ def llama(
     head: bool = True,
     qkv_bias: bool = False,
     qk_norm: bool = False,
-    sandwich_norms: bool = False,
-    experts: int = 0,
-    expert_name: str = "mlp.experts.{}",
-    expert_projections: tuple[str, str, str] = ("gate_proj", "up_proj", "down_proj"),
-    router: str = "mlp.gate",
     linear: Linear = plain,
     config: Config | None = None,
 ) -> RepoSnapshot:
@@ -147,12 +116,10 @@ def llama(
     tensors += linear(f"{attention}.o_proj", hidden, heads * head_dim, (layer_numbers,))
     if qk_norm:
         tensors += [group(f"{attention}.{n}_norm.weight", (head_dim,), layer_numbers) for n in "qk"]
-    tensors += _feed_forward(
-        layers, hidden, ffn, experts, expert_name, expert_projections, router, linear
-    )
-    norms = ["input_layernorm", "post_attention_layernorm"]
-    if sandwich_norms:
-        norms += ["pre_feedforward_layernorm", "post_feedforward_layernorm"]
+    for name in ("gate_proj", "up_proj"):
+        tensors += linear(f"model.layers.{{}}.mlp.{name}", ffn, hidden, (layer_numbers,))
+    tensors += linear("model.layers.{}.mlp.down_proj", hidden, ffn, (layer_numbers,))
+    norms = ("input_layernorm", "post_attention_layernorm")
     tensors += [group(f"model.layers.{{}}.{n}.weight", (hidden,), layer_numbers) for n in norms]
     tensors.append(group("model.norm.weight", (hidden,)))
     if head:
@@ -220,60 +187,5 @@ def qwen3_06b(**overrides: Any) -> RepoSnapshot:
         "model_type": "qwen3",
         "qk_norm": True,
         "tied": True,
-    }
-    return llama(**{**sizes, **overrides})
-
-
-def gemma3_1b(**overrides: Any) -> RepoSnapshot:
-    """Gemma 3 1B: five sliding layers for each full one, and no stored head."""
-    sizes = {
-        "layers": 26,
-        "hidden": 1152,
-        "heads": 4,
-        "kv_heads": 1,
-        "head_dim": 256,
-        "ffn": 6912,
-        "vocab": 262144,
-        "context": 32768,
-        "model_type": "gemma3_text",
-        "qk_norm": True,
-        "sandwich_norms": True,
-        "head": False,
-        "tied": True,
-    }
-    window = {"sliding_window": 512, "sliding_window_pattern": 6}
-    return llama(**{**sizes, "config": window, **overrides})
-
-
-def mixtral(**overrides: Any) -> RepoSnapshot:
-    """Mixtral-8x7B."""
-    config = {"num_local_experts": 8, "num_experts_per_tok": 2, "sliding_window": None}
-    sizes = {
-        "vocab": 32000,
-        "context": 32768,
-        "model_type": "mixtral",
-        "experts": 8,
-        "expert_name": "block_sparse_moe.experts.{}",
-        "router": "block_sparse_moe.gate",
-        "expert_projections": ("w1", "w3", "w2"),
-        "config": config,
-    }
-    return llama(**{**sizes, **overrides})
-
-
-def qwen3_moe(**overrides: Any) -> RepoSnapshot:
-    """Qwen3-30B-A3B."""
-    config = {"num_experts": 128, "num_experts_per_tok": 8, "intermediate_size": 6144}
-    sizes = {
-        "layers": 48,
-        "hidden": 2048,
-        "kv_heads": 4,
-        "ffn": 768,
-        "vocab": 151936,
-        "context": 40960,
-        "model_type": "qwen3_moe",
-        "qk_norm": True,
-        "experts": 128,
-        "config": config,
     }
     return llama(**{**sizes, **overrides})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from subprocess import CompletedProcess
 
 import pytest
@@ -22,7 +21,6 @@ from bench.rivals import (
     load_answers,
     questions,
     rival_number,
-    write_answers,
 )
 
 LLAMA = "meta-llama/Llama-3.1-8B-Instruct"
@@ -56,20 +54,6 @@ def test_weights_of_plain_checkpoints_are_those_of_the_snapshot() -> None:
     assert answers[CACHED].kv_bytes == 8192 * 2 * 32 * 8 * 128 * 2
 
 
-def test_the_command_line_by_hand() -> None:
-    assert WHOLE.options == ["--model-id", LLAMA, "--json-output"]
-    assert CACHED.options[3:] == [
-        "--experimental",
-        "--max-model-len",
-        "8192",
-        "--batch-size",
-        "1",
-        "--kv-cache-dtype",
-        "auto",
-    ]
-    assert CACHED.named == NAMED and NAMED.named == NAMED and WHOLE.named == WHOLE
-
-
 def test_the_output_of_hf_mem_is_parsed() -> None:
     printed = {"model_id": LLAMA, "memory": 100, "kv_cache": 40, "total_memory": 140}
     assert answer_of(CACHED, ended_process(0, printed), "1") == Answer(100, 40, "", "1")
@@ -88,18 +72,6 @@ def test_the_output_of_hf_mem_is_parsed() -> None:
     assert len(short("a" * 900)) == 240
     with pytest.raises(RuntimeError, match="Llama"):
         answer_of(WHOLE, ended_process(1, "", "Traceback\nhttpx2.HTTPStatusError: 404"), "1")
-
-
-def test_the_file_comes_back_as_written(tmp_path: Path) -> None:
-    path = tmp_path / "answers.csv"
-    answers = {
-        CACHED: Answer(None, None, 'an "error", quoted', "1"),
-        WHOLE: Answer(9, None, "", "1"),
-    }
-    write_answers(answers, path)
-    assert load_answers(path) == answers
-    assert path.read_text("utf-8").splitlines()[1] == f"{LLAMA},,,,9,,,1"
-    assert load_answers(tmp_path / "none.csv") == {}
 
 
 def test_numbers_are_divided_as_a_user_would() -> None:

@@ -15,8 +15,8 @@ from gpusizer.memory.workload import Workload
 from gpusizer.model.architecture import Architecture, LayerSpec
 from gpusizer.model.profile import ModelProfile, build_profile
 from scrapers.embedded import EmbeddedSnapshots
-from tests.builders import gemma3_1b, llama
-from tests.families import deepseek_r1, gpt_oss_20b, qwen3_next
+from tests.builders import llama
+from tests.families import deepseek_r1, gemma3_1b, gpt_oss_20b, qwen3_next
 
 VLLM = ENGINES["vllm"]
 SNAPSHOTS = EmbeddedSnapshots(SNAPSHOTS_DIR)

@@ -11,7 +11,7 @@ from gpusizer.text import LANGUAGES, Language
 from gpusizer.ui.presenters.words import Words
 from tests.browser.axe import serious
 from tests.browser.test_page import LLAMA, PATHS, Open, query, wait_for_answer
-from tests.nightly import paired
+from tests.nightly import paired, some
 from tests.slow import SLOW_MODEL, STEPS
 
 WIDTHS = (1280, 390)
@@ -68,7 +68,7 @@ def ask(page: Any, model: str) -> None:
     page.wait_for_function("model => location.search.includes(`model=${model}`)", arg=model)
 
 
-@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("width", some(WIDTHS, of=2))
 def test_parameters_of_a_frame_stay(visit: Open, width: int) -> None:
     page = visit(width).go(f"/?embed=true&__theme=dark&model={LLAMA}&gpus=4090")
     wait_for_answer(page, LLAMA)
@@ -77,6 +77,7 @@ def test_parameters_of_a_frame_stay(visit: Open, width: int) -> None:
     page.reload()
     wait_for_answer(page, OTHER)
     expect(page.locator(".gs-header")).to_be_hidden()
+    expect(page.locator(".gradio-container footer")).to_be_hidden()
     expect(page.locator("body")).to_have_class("dark")
     page.goto(f"{page.url.split('?')[0]}?tab=train&embed=true&__theme=dark")
     page.locator("a.gs-try:visible").first.click()
@@ -85,35 +86,7 @@ def test_parameters_of_a_frame_stay(visit: Open, width: int) -> None:
     assert query(page)["method"] == ["qlora"]
 
 
-def test_a_theme_is_carried_to_another_language(visit: Open) -> None:
-    page = visit().go("/?__theme=dark")
-    page.click(".gs-header nav a[hreflang='pt-BR']")
-    page.wait_for_url("**/pt?**")
-    assert query(page) == {"__theme": ["dark"]}
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_one_user_is_not_counted(visit: Open, language: Language) -> None:
-    words = Words(language)
-    page = visit().go(f"{PATHS[language]}?model={LLAMA}&gpus=4090")
-    wait_for_answer(page, LLAMA)
-    for part in ("#gs-answer", "#gs-memory", "#gs-cards"):
-        expect(page.locator(part)).to_contain_text(words("at_once.one"))
-    assert "× 1 " not in page.inner_text("main")
-
-
-def test_a_least_speed_is_asked_for(visit: Open) -> None:
-    page = visit().go(f"/?model={LLAMA}&gpus=4090")
-    wait_for_answer(page, LLAMA)
-    page.click("#gs-advanced button")
-    field = page.get_by_label(Words("en")("least_speed.label"))
-    field.fill("60")
-    field.press("Enter")
-    page.wait_for_function("() => location.search.includes('min_tok_s=60')")
-    expect(page.locator("#gs-answer")).to_contain_text("slower than 60 tok/s")
-
-
-@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("width", some(WIDTHS, of=2, start=1))
 def test_copies_of_a_model_open_at_its_row(visit: Open, width: int) -> None:
     window = visit(width)
     page = window.go("/?tab=reverse&gpu=4090")

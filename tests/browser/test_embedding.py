@@ -10,28 +10,24 @@ from playwright.sync_api import expect
 
 from tests.browser.axe import serious
 from tests.browser.conftest import Visit
-from tests.browser.test_page import LLAMA, wait_for_answer
+from tests.browser.test_page import LLAMA, query, wait_for_answer
+from tests.nightly import some
 
 Open = Callable[..., Visit]
 GPU = "h100-sxm-80gb"
 CARD = f".gs-card[data-gpu={GPU}]"
 
 
-def test_in_a_frame_it_has_neither_header_nor_footer(visit: Open) -> None:
-    page = visit().go(f"/zh?embed=true&__theme=dark&model={LLAMA}&gpus=rtx-4090-24gb")
-    wait_for_answer(page, LLAMA)
-    expect(page.locator(".gs-header")).to_be_hidden()
-    expect(page.locator(".gradio-container footer")).to_be_hidden()
-    expect(page.locator("body")).to_have_class("dark")
-
-
-def test_by_itself_it_has_both(visit: Open) -> None:
-    page = visit().go("/?embed=false")
+def test_by_itself_it_has_header_and_footer_and_its_theme_in_any_language(visit: Open) -> None:
+    page = visit().go("/?embed=false&__theme=dark")
     expect(page.locator(".gs-header")).to_be_visible()
     expect(page.locator(".gradio-container footer")).to_be_visible()
+    page.click(".gs-header nav a[hreflang='pt-BR']")
+    page.wait_for_url("**/pt?**")
+    assert query(page)["__theme"] == ["dark"]
 
 
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("width", some([1280, 390], of=2))
 def test_a_card_has_its_check_and_its_badge(visit: Open, width: int) -> None:
     window = visit(width)
     page = window.go(f"/?model={LLAMA}&gpus={GPU}&engine=vllm")

@@ -7,9 +7,10 @@ from playwright.sync_api import expect
 
 from tests.browser.test_no_input_lost import enter
 from tests.browser.test_page import LLAMA, Open, picked_gpus, query, wait_for_answer, wait_for_picks
+from tests.nightly import some
 
 
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("width", some([1280, 390], of=2, start=1))
 def test_a_gpu_of_the_ranking_and_an_own_card_find_a_place(visit: Open, width: int) -> None:
     page = visit(width).go("/")
     enter(page, "#gs-model", LLAMA)

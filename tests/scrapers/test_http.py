@@ -52,59 +52,6 @@ def whole_model(snapshot: RepoSnapshot) -> bool:
     return sum(file.tensor_count for file in snapshot.components[0].files) == 21
 
 
-PASSING = [
-    Fault("status", INFO, times=1, status=429),
-    Fault("status", INFO, times=1, status=429, headers={"Retry-After": "0"}),
-    Fault("status", INFO, times=1, status=503),
-    Fault("status", "/tree/", times=2, status=500),
-    Fault("status", host="cdn", times=1, status=502),
-    Fault("reset", "/tree/", times=1),
-    Fault("reset", host="cdn", times=1),
-    Fault("hang", "config.json", times=1),
-    Fault("truncate", host="cdn", times=1, after=20),
-    Fault("truncate", "/tree/", times=1, after=5),
-    Fault("truncate", "/api/resolve-cache/", times=1, after=5),
-]
-
-
-@pytest.mark.parametrize("fault", PASSING, ids=lambda fault: f"{fault.kind}-{fault.match}")
-def test_transient_faults_are_retried(hub: HubEmulator, fetch: Fetch, fault: Fault) -> None:
-    hub.faults.add(replace(fault))
-    assert whole_model(fetch())
-
-
-@pytest.mark.parametrize(
-    ("fault", "reason"),
-    [
-        (Fault("status", INFO, status=503), "server_error"),
-        (Fault("status", INFO, status=418), "unexpected_answer"),
-        (Fault("reset", INFO), "connection"),
-        (Fault("truncate", host="cdn", after=20), "truncated"),
-        (Fault("garbage", INFO, body=b"<html>"), "unexpected_answer"),
-        (Fault("garbage", INFO, body=b"[]"), "unexpected_answer"),
-        (Fault("redirect_to", INFO, location="/api/models/org/name"), "redirect_loop"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else value.kind,
-)
-def test_permanent_faults_raise_hub_unreachable(
-    hub: HubEmulator, fetch: Fetch, fault: Fault, reason: str
-) -> None:
-    hub.faults.add(replace(fault))
-    with pytest.raises(HubUnreachable) as caught:
-        fetch()
-    assert caught.value.fields == {"repo_id": "org/name", "reason": reason}
-
-
-@pytest.mark.parametrize("match", [INFO, "/tree/", WEIGHTS, "config.json"])
-@pytest.mark.parametrize("kind", ["hang", "slow"])
-def test_silence_ends_at_the_deadline(
-    hub: HubEmulator, fetch: Fetch, kind: str, match: str
-) -> None:
-    hub.faults.add(Fault(kind, match, piece=1, delay=0.1))
-    with pytest.raises(HubUnreachable, match="timeout"):
-        fetch(limits=IMPATIENT)
-
-
 @pytest.mark.parametrize("status", [429, 503])
 def test_every_request_is_refused_twice(
     hub: HubEmulator, fetch: Fetch, status: int, monkeypatch: pytest.MonkeyPatch
@@ -141,12 +88,6 @@ def test_a_busy_hub_gets_seven_attempts(
         fetch()
 
 
-def test_nonsense_instead_of_the_tree(hub: HubEmulator, fetch: Fetch) -> None:
-    hub.faults.add(Fault("garbage", "/tree/", body=b"{}"))
-    with pytest.raises(HubUnreachable, match="unexpected_answer"):
-        fetch()
-
-
 def test_unanswered_port() -> None:
     with HubEmulator() as stopped_hub:
         endpoint = stopped_hub.endpoint
@@ -178,16 +119,6 @@ def test_a_missing_file_is_not_tried_again(hub: HubEmulator, fetch: Fetch) -> No
     assert len({request.path for request in hub.requests}) == len(hub.requests)
 
 
-def test_ignored_range_is_cut_off(hub: HubEmulator, fetch: Fetch) -> None:
-    weights = sparse_safetensors_file({f"t{n}": ("BF16", (4096, 4096)) for n in range(60)})
-    hub.add(FakeRepo("org/name", {"model.safetensors": weights}))  # 2 GB
-    expected = fetch().components
-    hub.faults.add(Fault("ignore_range", host="cdn"))
-    for first_read_bytes in (QUICK.first_read_bytes, 512):
-        limits = replace(QUICK, first_read_bytes=first_read_bytes, total_bytes=300_000)
-        assert fetch(limits=limits).components == expected
-
-
 def test_wrong_range_is_refused(hub: HubEmulator, fetch: Fetch) -> None:
     hub.faults.add(Fault("garbage", host="cdn", headers={"Content-Range": "bytes 5-9/100"}))
     with pytest.raises(HubUnreachable, match="unexpected_answer"):
@@ -204,16 +135,6 @@ def test_compressed_bomb_is_cut_off(hub: HubEmulator, fetch: Fetch, repo: FakeRe
     hub.add(replace(repo, files=repo.files | {"config.json": config}))
     with pytest.raises(LimitsExceeded, match="config_bytes"):
         fetch(limits=replace(QUICK, request_seconds=5.0))
-
-
-@pytest.mark.parametrize("match", [INFO, "/tree/", "config.json", WEIGHTS])
-def test_redirects_to_another_port_are_not_followed(
-    hub: HubEmulator, canary: HubEmulator, fetch: Fetch, match: str
-) -> None:
-    hub.faults.add(Fault("redirect_to", match, "hub", location=f"{canary.endpoint}/x"))
-    with pytest.raises(HubUnreachable, match="'redirect'"):
-        fetch(token=None)
-    assert canary.requests == []
 
 
 @pytest.mark.parametrize("form", ["https://{}/x", "http://user@{}/x", "//evil@{}/x", "ftp://{}/x"])

@@ -12,19 +12,9 @@ from gpusizer.model.architecture import Architecture, Attention, LayerSpec
 from gpusizer.model.architecture.config import SYNONYMS, class_defaults, view
 from gpusizer.model.architecture.rotary import Rotary
 from gpusizer.model.profile import build_profile
-from tests.builders import (
-    Config,
-    gemma3_1b,
-    group,
-    llama,
-    mixtral,
-    qwen3_moe,
-    snapshot,
-    tiny,
-    without_keys,
-)
+from tests.builders import Config, group, llama, snapshot, tiny, without_keys
 from tests.each import each
-from tests.families import deepseek_r1, gpt2, gpt_oss_20b, qwen3_next
+from tests.families import deepseek_r1, gemma3_1b, gpt2, gpt_oss_20b, mixtral, qwen3_moe, qwen3_next
 
 
 def architecture(repo: RepoSnapshot) -> Architecture:

@@ -35,9 +35,9 @@ from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile, build_profile
 from gpusizer.text import say_note
 from tests.asking import compare, size
-from tests.builders import gemma3_1b, llama, llama_70b, qwen3_moe
+from tests.builders import llama, llama_70b
 from tests.each import each
-from tests.families import deepseek_r1
+from tests.families import deepseek_r1, gemma3_1b, qwen3_moe
 from tests.sizers import embedded_sizer, unlimited_budget
 
 CATALOGUE = load_catalogue()

@@ -24,11 +24,10 @@ from gpusizer.ui.presenters.charts.plot import COLOURS, MUTED, PLOTS, Plot, axes
 from gpusizer.ui.presenters.charts.scale import round_up, spread, ticks
 from gpusizer.ui.presenters.charts.scatter import price_plot
 from gpusizer.ui.presenters.charts.stacked import memory_picture, styles, training_picture
-from gpusizer.ui.presenters.charts.svg import text_width
 from gpusizer.ui.presenters.words import Words
 from tests.each import each
 from tests.hostile import ATTACKS
-from tests.pages import SAFE_TAGS, Page, hostile_sizer
+from tests.pages import SAFE_TAGS, Page
 from tests.sizers import embedded_sizer
 
 LLAMA = "meta-llama/Llama-3.1-8B-Instruct"
@@ -142,38 +141,6 @@ def test_parts_look_the_same_in_every_picture() -> None:
     mixed = styles(("weights", "gradients", "adapters", "optimizer"))
     assert mixed["gradients"] == 4
     assert len(set(mixed.values())) == 4
-
-
-@pytest.mark.parametrize("width", list(_WIDTHS))
-def test_upright_lines_cross_no_name(width: str) -> None:
-    """Neither lines of ticks nor lines of capacities cross the name above a bar."""
-    rows = [stack("a long name of a quantization", 10, 2), stack("b", 3, 3)]
-    cards = [Capacity("small", 1 * GIB), Capacity("large", 12 * GIB)]
-    picture = memory_picture(rows, cards, "8", 1, ENGLISH)
-    assert picture
-    shapes = elements(picture, width)
-    names = [
-        (number(attributes, "y"), number(attributes, "x") + text_width(f"{row.label} vLLM"))
-        for attributes, row in zip(
-            (
-                attributes
-                for tag, attributes in shapes
-                if tag == "text" and "text-anchor" not in attributes
-            ),
-            rows,
-            strict=True,
-        )
-    ]
-    lines = [
-        (number(attributes, "x1"), number(attributes, "y1"), number(attributes, "y2"))
-        for name in ("gs-grid", "gs-under")
-        for attributes in classed(shapes, name)
-    ]
-    assert len(lines) > 4
-    for baseline, end in names:
-        crossing = [x for x, top, bottom in lines if x < end and top < baseline - 4 < bottom]
-        assert crossing == []
-    assert [x for x, _, _ in lines if x > names[0][1]], "beyond a name lines go on"
 
 
 def test_curves_are_drawn_in_their_units_from_zero() -> None:
@@ -339,13 +306,6 @@ def test_every_kind_of_model_is_drawn_in_its_window(model: str, language: Langua
                 assert -0.01 <= float(attributes[name] or "nan") <= width + 0.01
         if tag == "rect":
             assert float(attributes["width"] or "nan") >= 0
-
-
-def test_text_of_a_hostile_repository_is_escaped_in_pictures() -> None:
-    picture_data = pictures(hostile_sizer(), PageState("hostile/model"))
-    surroundings = (markup_around(plot) for plot in plots(picture_data, ENGLISH).values())
-    page = Page(memory_html(picture_data, ENGLISH) + "".join(surroundings))
-    assert {tag for tag, _ in page.elements} <= SAFE_TAGS | _SVG_TAGS
 
 
 def test_empty_pictures_hide_their_components() -> None:

@@ -15,9 +15,9 @@ from gpusizer.memory.quants.native import native_quant
 from gpusizer.memory.weight_sizes import weight_sizes
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile, build_profile
-from tests.builders import llama, qwen3_moe
+from tests.builders import llama
 from tests.each import each
-from tests.families import deepseek_r1, gpt2, gpt_oss_20b
+from tests.families import deepseek_r1, gpt2, gpt_oss_20b, qwen3_moe
 from tests.packed_layouts import LAYOUTS
 
 LLAMA_8B = build_profile(llama())

@@ -25,8 +25,9 @@ from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import build_profile
 from gpusizer.model.tensor_roles import is_expert
 from tests.asking import size
-from tests.builders import llama, qwen3_moe
+from tests.builders import llama
 from tests.each import each
+from tests.families import qwen3_moe
 from tests.sizers import embedded_sizer
 
 MOE = build_profile(qwen3_moe())

@@ -16,10 +16,11 @@ from gpusizer.gpus import load_catalogue
 from gpusizer.memory.quants import find_quant
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile, build_profile
-from gpusizer.text import say_note, text
+from gpusizer.text import say_note
 from tests.asking import compare, models_for, size
-from tests.builders import llama, llama_70b, qwen3_moe
+from tests.builders import llama, llama_70b
 from tests.each import each
+from tests.families import qwen3_moe
 from tests.machines import Planned, machine
 from tests.machines import planned as on_machine
 from tests.sizers import embedded_sizer
@@ -101,17 +102,6 @@ def test_only_an_engine_that_maps_its_file_does_it() -> None:
 def test_the_longest_context_is_what_the_memory_beside_the_pages_holds() -> None:
     planned = plan("3090 + 32gb ram", LARGE)
     assert planned.max_context is not None and planned.max_context >= 8192
-
-
-def test_the_answer_says_the_speed_with_its_disk() -> None:
-    planned = plan("3090 + 32gb ram", LARGE)
-    disk = planned.to_json()["disk"]
-    assert disk["bytes_per_second"] == 7 * GB and disk["provenance"] == "derived"
-    for language in ("en", "zh", "pt"):
-        assert text("verdict.from_disk", language)
-        sentences = [say_note(note, language) for note in planned.notes]
-        assert any("disk_gb_per_s" in sentence for sentence in sentences)
-    assert plan("3090 + 128gb ram", LARGE).to_json()["disk"] is None
 
 
 def test_a_request_states_the_disk() -> None:

@@ -15,8 +15,9 @@ from gpusizer.memory.quants.recipes import RECIPES
 from gpusizer.model.architecture import Architecture, Attention, resolve_gguf
 from gpusizer.model.profile import ModelProfile, build_profile
 from gpusizer.model.tensor_roles import Kind, Part, Slot, kind_of, part_of, slot_of
-from tests.builders import llama, quantized_bytes, qwen3_06b, qwen3_moe
+from tests.builders import llama, quantized_bytes, qwen3_06b
 from tests.each import each
+from tests.families import qwen3_moe
 from tests.gguf_snapshots import file_variant, gguf_profile, gguf_snapshot, llama_gguf
 from tests.hub_emulator.gguf_models import Shaped, llama_metadata, llama_tensors
 

@@ -82,16 +82,6 @@ def test_deepseek_r1_at_sixteen_bits() -> None:
     assert 684_489_845_504 - int(draft.fields["parameters"]) == pytest.approx(671e9, rel=0.001)
 
 
-def test_sixteen_a100_hold_deepseek_r1_only_as_released() -> None:
-    """Guides advise 16 x A100 80GB for the 16-bit model; 1,369 GB of weights exceed
-    16 x 80 GiB x 0.92. The FP8 files fit, with weight-only kernels: the A100 has no FP8."""
-    sixteen_bit = on("deepseek-ai/DeepSeek-R1", "bf16", "16 x A100 80GB")
-    assert sixteen_bit.fit.verdict is Verdict.DOES_NOT_FIT
-    assert sixteen_bit.fit.estimate.all_gpus.weights.likely > 16 * 80 * GIB * 0.92
-    released = on("deepseek-ai/DeepSeek-R1", "native", "16 x A100 80GB")
-    assert released.fit.verdict is Verdict.FITS
-
-
 @each(
     "quant, gpu, verdict, split",
     [

@@ -123,14 +123,6 @@ def test_small_models_on_small_cards() -> None:
         assert missed(item) == {"why_offer_unpriced"}
 
 
-def test_a_p6000_is_for_neither() -> None:
-    """ "P6000 for neither today (no tensor cores)". Agreed, for its software first of all."""
-    assert "why_support_ended" in missed(serving(LLAMA_8B, "quadro-p6000-24gb"))
-    assert {"why_support_ended", "why_no_training"} <= missed(
-        training(LLAMA_8B, "quadro-p6000-24gb")
-    )
-
-
 def test_an_h100_for_light_inference_is_waste() -> None:
     """ "An H100 for light inference is waste." Agreed: fifty times the cost of an hour."""
     h100, first = serving(LLAMA_8B, "h100-sxm-80gb"), sized(LLAMA_8B).ranking[0]
@@ -266,16 +258,6 @@ def test_a100_and_h100_for_very_large_or_concurrent(model: str, fields: dict[str
     assert (first.score.usd_per_hour or 0) < (items["a100-sxm-80gb"].score.usd_per_hour or 0)
 
 
-def test_the_6000_ada_has_no_nvlink() -> None:
-    """The table of 4090, A6000 and 6000 Ada prints a two-way NVLink for the last: it has none."""
-    joins = {
-        gpu.slug: gpu.fabric_joins(2)
-        for gpu in embedded_sizer().catalogue.gpus
-        if gpu.slug in ("rtx-4090-24gb", "rtx-a6000-48gb", "rtx-6000-ada-48gb")
-    }
-    assert joins == {"rtx-4090-24gb": False, "rtx-a6000-48gb": True, "rtx-6000-ada-48gb": False}
-
-
 @pytest.mark.parametrize("slug", ["rtx-4090-24gb", "rtx-a6000-48gb"])
 def test_who_works_twelve_hours_a_day_owns(slug: str) -> None:
     """T. Dettmers: rent for occasional use, own at 12 hours a day, every day. Agreed."""
@@ -303,11 +285,3 @@ def test_pictures_of_flux_take_more_than_twelve_gigabytes() -> None:
     assert report.ranking[0].fit.gpu.memory_marketing_gb >= 24
     small = size(embedded_sizer(), {"model": report.profile.repo_id, "gpu": "1x 3060 12gb"})
     assert small.ranking[0].fit.verdict is Verdict.OFFLOAD
-
-
-def test_two_4090_generate_as_fast_as_a_blog_saw() -> None:
-    """A blog of 2024: Qwen2-72B in GPTQ-Int4 on two RTX 4090 gives about 15 tok/s to one user."""
-    request = {"model": "Qwen/Qwen2-72B-Instruct", "quant": "gptq-int4-g128", "engine": "vllm"}
-    item = size(embedded_sizer(), {**request, "gpu": "2 x 4090", "context": 2048}).ranking[0]
-    assert item.decode is not None
-    assert item.decode.low < 15 < item.decode.high

@@ -18,9 +18,9 @@ from gpusizer.memory.workload import Workload
 from gpusizer.model.architecture import Architecture, Attention, LayerSpec
 from gpusizer.model.profile import build_profile
 from scrapers.embedded import EmbeddedSnapshots
-from tests.builders import gemma3_1b, llama
+from tests.builders import llama
 from tests.each import each
-from tests.families import deepseek_r1, qwen3_next
+from tests.families import deepseek_r1, gemma3_1b, qwen3_next
 from tests.vllm_models import placed
 
 

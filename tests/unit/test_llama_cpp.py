@@ -24,9 +24,9 @@ from gpusizer.memory.quants import find_quant
 from gpusizer.memory.weight_sizes import weight_sizes
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile, build_profile
-from tests.builders import group, llama, qwen3_06b, qwen3_moe, with_tensors
+from tests.builders import group, llama, qwen3_06b, with_tensors
 from tests.each import each
-from tests.families import deepseek_r1, gpt_oss_20b, qwen3_next
+from tests.families import deepseek_r1, gpt_oss_20b, qwen3_moe, qwen3_next
 
 LLAMA_8B = build_profile(llama())
 Q8 = 34 / 32  # bytes of a weight

@@ -26,8 +26,9 @@ from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile, build_profile
 from gpusizer.text import say_error, say_note
 from tests.asking import size
-from tests.builders import gemma3_1b, llama, llama_70b, qwen3_moe
+from tests.builders import llama, llama_70b
 from tests.each import each
+from tests.families import gemma3_1b, qwen3_moe
 from tests.machines import Planned, planned
 from tests.sizers import embedded_sizer
 

@@ -22,10 +22,10 @@ from gpusizer.model.profile import build_profile
 from gpusizer.model.tasks import TASKS, task_of
 from gpusizer.text import say_note
 from tests.asking import models_for, size
-from tests.builders import llama, qwen3_moe
+from tests.builders import llama
 from tests.counting import steps_of
 from tests.each import each
-from tests.families import deepseek_r1
+from tests.families import deepseek_r1, qwen3_moe
 from tests.sizers import embedded_sizer
 
 CATALOGUE = load_catalogue()

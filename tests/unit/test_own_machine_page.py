@@ -84,14 +84,6 @@ def test_a_ranking_of_all_is_asked_without_what_counts_for_named_gpus() -> None:
     assert set(OF_NAMED_GPUS) < set(OWN_FIELDS)
 
 
-def test_own_prices_stand_on_the_card() -> None:
-    ours, usual = card(OWN), card(PageState(LLAMA, gpus=("4090",)))
-    assert ours.count(ENGLISH("basis.own")) == 2 and ENGLISH("basis.own") not in usual
-    for price in ("$1,234", "$0.25", "$0.40 a kWh"):
-        assert price in ours and price not in usual
-    assert "$0.15 a kWh" in usual
-
-
 def test_a_card_says_what_a_million_tokens_costs() -> None:
     state = PageState(LLAMA, gpus=("4090",))
     comparison = compare(embedded_sizer(), state)

@@ -32,7 +32,7 @@ from gpusizer.memory.quants import find_quant
 from gpusizer.memory.quants.native import native_quant
 from gpusizer.memory.workload import Workload
 from gpusizer.text import LANGUAGES, say_error, say_note
-from tests.asking import compare, models_for, size, training
+from tests.asking import size
 from tests.each import each
 from tests.fits import fit_on
 from tests.sizers import embedded_sizer
@@ -211,25 +211,6 @@ def test_more_used_memory_never_fits_more(
         assert held.verdict.place >= free.verdict.place
 
 
-def test_every_question_about_named_gpus_takes_it() -> None:
-    sizer = embedded_sizer()
-    model = {"model": "Qwen/Qwen3-8B", "card": False}
-    compared = compare(sizer, {**model, "quant": "q4_k_m", "gpus": "4090, 4090 (20 GB free)"})
-    first, second = (item.ranked for item in compared.items)
-    assert first is not None and second is not None
-    assert second.fit.headroom_bytes < first.fit.headroom_bytes
-    planned = size(sizer, {**model, "rig": "4090 (20 GB free) + 3090", "usable_gb": 22}).rig
-    assert planned is not None
-    assert [gpu.device_free_bytes for gpu in planned.fit.machine.gpus] == [20 * GB, 22 * GB]
-    models = models_for(sizer, {"gpu": "4090", "used_gb": 4})
-    assert [note.code for note in models.notes] == ["card_memory_free"]
-    ranking = size(sizer, {**model, "usable_gb": 4, "top": 1})
-    assert "own_memory_not_applied" in [note.code for note in ranking.notes]
-    with pytest.raises(InvalidRequest) as refused:
-        size(sizer, {**model, "gpu": "4090", "used_gb": 4, "usable_gb": 4})
-    assert refused.value.fields["reason"] == "used_or_usable"
-
-
 def test_memory_in_use_counts_on_every_card_of_a_ranking() -> None:
     """The more is in use the less each card has to spare, and the fewer hold the model."""
     sizer, slug = embedded_sizer(), "rtx-4090-24gb"
@@ -249,30 +230,3 @@ def test_memory_in_use_counts_on_every_card_of_a_ranking() -> None:
         named = size(sizer, {**fields, "gpu": "1x4090", "used_gb": gb})
         assert named.ranking[0].fit.headroom_bytes == fit[slug].headroom_bytes
     assert "used_memory_everywhere" not in [note.code for note in reports[0].notes]
-
-
-def test_memory_in_use_counts_in_training_and_in_plans_of_service() -> None:
-    sizer = embedded_sizer()
-    fields = {"model": "Qwen/Qwen3-8B", "top": 0, "method": "qlora", "rank_by": "smallest"}
-    plain, used = (training(sizer, {**fields, "used_gb": gb}).ranking for gb in (0, 6))
-    assert used[0].fit.gpu.memory_bytes > plain[0].fit.gpu.memory_bytes
-    plan = size(
-        sizer, {"model": "Qwen/Qwen3-8B", "requests_per_second": 1, "top": 5, "used_gb": 6}
-    ).serving_plan
-    assert plan is not None
-    assert plan.rows and all(row.gpu.name.endswith("GB free)") for row in plan.rows)
-
-
-def test_a_plan_of_service_counts_what_is_free() -> None:
-    """A named card, too, holds fewer users where other programs hold a part of it."""
-    request = {"model": "Qwen/Qwen3-8B", "quant": "q8_0", "requests_per_second": 0.2, "card": False}
-    users = []
-    for gpu in ("1x4090", "1x4090 (14 GB free)"):
-        plan = size(embedded_sizer(), {**request, "gpu": gpu}).serving_plan
-        assert plan is not None
-        users += [row.most_users for row in plan.rows]
-    assert len(users) == 2
-    assert users[1] < users[0]
-    for gpu in ("1x4090 (9 GB free)",):
-        plan = size(embedded_sizer(), {**request, "gpu": gpu}).serving_plan
-        assert plan is not None and plan.rows == ()

@@ -87,18 +87,6 @@ def test_ticks_are_card_sizes_that_do_not_touch() -> None:
     assert all(b - a > 0.07 for a, b in pairwise(places))
 
 
-def test_the_headline_is_the_first_row(llama: PageAnswer) -> None:
-    page = Page(answer_html(llama, ENGLISH))
-    first = llama.report.ranking[0]
-    assert f"runs on one {first.fit.gpu.name} in {first.fit.estimate.quant.name}." in page.text
-    assert [tier.name for tier in llama.tiers] == ["16", "8", "4"]
-
-
-def test_a_quantized_checkpoint_has_no_wider_tiers() -> None:
-    page_answer = answer(embedded_sizer(), PageState("deepseek-ai/DeepSeek-R1"))
-    assert [tier.name for tier in page_answer.tiers] == ["8", "4"]
-
-
 def test_tables_list_every_row(llama: PageAnswer) -> None:
     memory = Page(memory_html(llama.report, ENGLISH))
     body_rows = sum(

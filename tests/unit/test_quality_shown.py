@@ -8,8 +8,6 @@ import re
 from functools import partial
 from typing import Any
 
-import pytest
-
 from gpusizer.answers.exports import estimates_csv, ranking_csv
 from gpusizer.answers.figures.loss_points import loss_points
 from gpusizer.answers.report import Report
@@ -26,7 +24,7 @@ from gpusizer.ui.presenters.markdown import markdown
 from gpusizer.ui.presenters.tables import memory_html, ranking_grid
 from gpusizer.ui.presenters.words import Words
 from gpusizer.ui.short_answers import shortened
-from tests.asking import compare, size
+from tests.asking import size
 from tests.each import each
 from tests.pages import ENGLISH, Page
 from tests.sizers import embedded_sizer
@@ -75,63 +73,11 @@ def test_a_place_says_what_the_row_of_its_quantization_says(model: str) -> None:
         assert place["quality"] == of_rows[place["quant"]], place["gpu"]
 
 
-def test_the_stored_weights_lose_nothing() -> None:
-    for model, native in ((LLAMA, "bf16"), (MODELS[1], "mxfp4"), (MODELS[2], "fp8")):
-        quality = rows(ask(model))[native]
-        assert (quality["word"], quality["basis"]) == ("none", "native")
-        assert quality["perplexity_increase"] == {"low": 0, "likely": 0, "high": 0}
-        assert quality["message"] == "The values of the released weights are kept."
-        assert quality["source"] is None
-
-
-def test_what_is_measured_names_its_source() -> None:
-    fp8 = rows(ask(LLAMA))["fp8"]
-    assert (fp8["word"], fp8["basis"]) == ("very_small", "measured")
-    assert fp8["perplexity_increase"]["likely"] == pytest.approx(0.012, abs=0.003)
-    assert fp8["source"]["url"].startswith("https://") and fp8["source"]["date"]
-    assert fp8["source"]["name"] in fp8["message"]
-
-
-def test_two_bits_come_with_their_caveats() -> None:
-    codes = {caveat["code"] for caveat in rows(ask(LLAMA))["q2_k"]["caveats"]}
-    assert {"quality_reasoning", "quality_matrix_unknown"} <= codes
-
-
-def test_a_quantized_cache_is_counted_in() -> None:
-    plain, narrow = (rows(ask(LLAMA, kv_dtype=kind))["q4_k_m"] for kind in ("auto", "q4_0"))
-    likely = [quality["perplexity_increase"]["likely"] for quality in (plain, narrow)]
-    assert likely[0] < likely[1]
-    said = [caveat["message"] for caveat in narrow["caveats"]]
-    assert "The KV cache in q4_0 is counted in." in said
-
-
-def test_an_importance_matrix_makes_the_loss_smaller() -> None:
-    with_matrix, without = (
-        rows(ask(LLAMA, importance_matrix=used))["q2_k"]["perplexity_increase"]["likely"]
-        for used in (True, False)
-    )
-    assert with_matrix < without
-
-
-def test_pictures_have_a_distance_and_no_perplexity() -> None:
-    qualities = rows(ask("black-forest-labs/FLUX.1-dev"))
-    assert qualities["bf16"]["message"] == "The values of the released weights are kept."
-    nf4 = qualities["bnb-nf4"]
-    assert nf4["perplexity_increase"] is None and nf4["tokens_changed"] is None
-    assert nf4["picture_distance"] == pytest.approx(0.27, abs=0.05)
-    assert "LPIPS 0.3" in nf4["message"]
-
-
 @each("language", LANGUAGES)
 def test_percentages_have_one_digit_in_the_language(language: Language) -> None:
     message = rows(ask(LLAMA), language)["fp8"]["message"]
     point = "," if language == "pt" else "."
     assert f"0{point}7" in message and f"1{point}0" not in message
-
-
-def test_a_comparison_says_the_same() -> None:
-    data = compare(SIZER, {"model": LLAMA, "gpus": ["4090"], "quant": "q4_k_m"}).to_json(say_note)
-    assert data["gpus"][0]["fit"]["quality"] == rows(ask(LLAMA))["q4_k_m"]
 
 
 @each("language", LANGUAGES)

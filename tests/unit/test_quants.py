@@ -15,19 +15,16 @@ from gpusizer.memory.quants.layouts import Exl
 from gpusizer.memory.quants.table import aliases
 from gpusizer.model.profile import ModelProfile, build_profile
 from tests.builders import (
-    gemma3_1b,
     llama,
     llama_70b,
-    mixtral,
     model_shape,
     quantized_bytes,
     qwen2_14b,
     qwen3_06b,
-    qwen3_moe,
     tiny,
 )
 from tests.each import each
-from tests.families import deepseek_r1, gpt2, gpt_oss_20b, qwen3_next
+from tests.families import deepseek_r1, gemma3_1b, gpt2, gpt_oss_20b, mixtral, qwen3_moe, qwen3_next
 from tests.packed_layouts import LAYOUTS
 
 BUILDERS = {

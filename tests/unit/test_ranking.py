@@ -4,26 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from gpusizer.answers.report import Report
-from gpusizer.answers.request import ALL_QUANTS, RANKINGS, SizeRequest
-from gpusizer.answers.selection import select_quants
 from gpusizer.core.units import GIB
-from gpusizer.fit.compatibility import has_units, runs_on
-from gpusizer.fit.division import COUNTS, board_counts, max_boards, split_for
-from gpusizer.fit.fit import Fit, Verdict
-from gpusizer.fit.policies import POLICIES
-from gpusizer.fit.ranking import Ranked, ways_to_rank
-from gpusizer.fit.study import Study
-from gpusizer.fit.way import memory_of
-from gpusizer.gpus import Gpu
+from gpusizer.fit.compatibility import runs_on
+from gpusizer.fit.division import COUNTS, max_boards, split_for
+from gpusizer.fit.fit import Verdict
+from gpusizer.fit.ranking import Ranked
 from gpusizer.memory.engines import ENGINES, Split
-from gpusizer.memory.workload import Workload
 from tests.asking import size
 from tests.each import each
-from tests.fits import fit_on
-from tests.sizers import embedded_sizer, unlimited_budget
+from tests.sizers import embedded_sizer
 
 LLAMA_8B = "meta-llama/Llama-3.1-8B-Instruct"
 SIZER = embedded_sizer()
@@ -35,50 +25,6 @@ def report(model: str = LLAMA_8B, **fields: Any) -> Report:
 
 def place_of(gpu: str, sized: Report) -> Ranked:
     return next(item for item in sized.ranking if item.fit.gpu.slug == gpu)
-
-
-def test_every_policy_of_the_request_exists() -> None:
-    assert set(RANKINGS) == set(POLICIES)
-
-
-def test_smallest_first_means_least_memory_that_surely_fits() -> None:
-    ranking = report(rank_by="smallest", top=0).ranking
-    sure = [item for item in ranking if item.fit.verdict is Verdict.FITS]
-    assert list(ranking[: len(sure)]) == sure, "what may run out of memory comes after the rest"
-    totals = [item.fit.gpu.memory_bytes * item.fit.count for item in sure]
-    assert totals == sorted(totals)
-    assert [item.rank for item in ranking] == list(range(1, len(ranking) + 1))
-
-
-def test_cheapest_first_puts_unknown_prices_last() -> None:
-    sure = [i for i in report(rank_by="cheapest", top=0).ranking if i.fit.verdict is Verdict.FITS]
-    prices = [item.buy_usd for item in sure]
-    known_prices = [price for price in prices if price is not None]
-    order = [(i.costs.buy_is_weak, i.buy_usd) for i in sure if i.buy_usd is not None]
-    assert order == sorted(order), "prices on weak evidence come after the others"
-    assert prices[: len(known_prices)] == known_prices and len(known_prices) < len(prices)
-
-
-def test_fastest_first() -> None:
-    sure = [i for i in report(rank_by="fastest", top=0).ranking if i.fit.verdict is Verdict.FITS]
-    speeds = [item.decode.likely for item in sure if item.decode is not None]
-    assert speeds == pytest.approx(sorted(speeds, reverse=True), rel=0.01)
-
-
-def test_the_count_is_the_smallest_that_fits() -> None:
-    """A 70B at 16 bits: one 192 GB card, two of 80 GB (141 GB of weights), eight of 24 GB."""
-    sized = report("meta-llama/Llama-3.3-70B-Instruct", quant="bf16", rank_by="smallest", top=0)
-    assert place_of("instinct-mi300x-192gb", sized).fit.count == 1
-    assert place_of("h200-sxm-141gb", sized).fit.count == 2
-    assert place_of("h100-sxm-80gb", sized).fit.count == 2
-    assert place_of("rtx-4090-24gb", sized).fit.count == 8
-
-
-def test_the_best_quantization_that_fits_is_chosen() -> None:
-    sized = report(rank_by="smallest", top=0)
-    assert place_of("rtx-4090-24gb", sized).fit.estimate.quant.slug == "bf16"
-    assert place_of("rtx-3070-8gb", sized).fit.estimate.quant.slug == "q5_k_m"
-    assert all(item.fit.estimate.quant.recommended for item in sized.ranking)
 
 
 def test_each_card_gets_an_engine_that_runs_on_it() -> None:
@@ -167,46 +113,6 @@ def test_requested_parallelism_is_used() -> None:
     assert (item.fit.count, item.fit.estimate.split) == (2, Split(tensor=2))
 
 
-@pytest.mark.parametrize("model", [LLAMA_8B, "deepseek-ai/DeepSeek-R1", "openai/gpt-oss-120b"])
-def test_the_choice_is_the_first_that_fits_of_all_ways(model: str) -> None:
-    """For every fifth GPU, all counts and quantizations fitted one by one say the same."""
-    profile = SIZER.profile(SizeRequest.from_fields({"model": model}))
-    quants = select_quants((ALL_QUANTS,), profile, None).rankable
-    study = Study(profile, Workload(), quants, budget=unlimited_budget())
-    chosen = {way.gpu.slug: way for way in ways_to_rank(study, SIZER.catalogue)}
-    checked = 0
-    for gpu in SIZER.catalogue.gpus[::5]:
-        fits = [fit for fit in every_way(study, gpu) if fit.verdict.all_on_gpu]
-        best = min(fits, key=preferred, default=None)
-        if best is None or gpu.status == "announced":
-            assert gpu.slug not in chosen
-            continue
-        way = chosen[gpu.slug]
-        assert (way.boards, way.estimate) == (best.count, best.estimate)
-        assert way.verdict is best.verdict
-        checked += 1
-    assert checked > 8
-
-
-def preferred(fit: Fit) -> tuple[bool, int, bool, int]:
-    """docs/recommendation.md: surely fits, fewest boards, a tenth to spare, most faithful."""
-    tight = fit.verdict is Verdict.TIGHT
-    roomy = fit.headroom_bytes >= memory_of(fit.estimate.engine, fit.gpu) / 10
-    return tight, fit.count, not (tight or roomy), fit.estimate.quant.order
-
-
-def every_way(study: Study, gpu: Gpu) -> list[Fit]:
-    """Every count and quantization, each with its first engine; FP4 where the GPU multiplies it."""
-    fits = []
-    for count in board_counts(gpu):
-        for quant, native in study.quants:
-            engine = next((e for e in study.engines(quant) if runs_on(quant, e, gpu)), None)
-            if engine is not None and (native or has_units(quant, gpu) or quant.needs != "fp4"):
-                fit = fit_on(study, gpu, count, quant, native, engine)
-                fits += [] if fit is None else [fit]
-    return fits
-
-
 @each(
     "engine, gpus, split",
     [
@@ -220,12 +126,6 @@ def every_way(study: Study, gpu: Gpu) -> list[Fit]:
 def test_engines_divide_models_their_own_way(engine: str, gpus: int, split: Split | None) -> None:
     profile = report(top=1).profile
     assert split_for(ENGINES[engine], profile, gpus) == split
-
-
-def test_heads_that_do_not_divide_become_pipeline_stages() -> None:
-    """R1-Distill-Qwen-7B has 28 heads: 8 GPUs are 4-way tensor x 2-way pipeline parallel."""
-    profile = report("deepseek-ai/DeepSeek-R1-Distill-Qwen-7B", top=1).profile
-    assert split_for(ENGINES["vllm"], profile, 8) == Split(tensor=4, pipeline=2)
 
 
 def test_laptops_and_macs_stay_alone() -> None:

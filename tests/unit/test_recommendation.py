@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import date
 from functools import cache
 from itertools import pairwise
@@ -14,7 +13,6 @@ from gpusizer.answers.report import Report, line
 from gpusizer.cli.tables import report_text
 from gpusizer.fit.alternatives import break_even_months
 from gpusizer.fit.fit import Verdict
-from gpusizer.fit.ranking import rank_gpus
 from gpusizer.fit.recommendation import (
     READING_SPEED,
     SPARE_SHARE,
@@ -23,13 +21,10 @@ from gpusizer.fit.recommendation import (
     can_be_rented,
     computer_of,
 )
-from gpusizer.fit.study import Study
-from gpusizer.gpus import Catalogue, Price, load_catalogue
+from gpusizer.gpus import load_catalogue
 from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, plan_costs
 from gpusizer.gpus.on_offer import firm_price, is_rented, is_sold, why_not_on_offer
 from gpusizer.gpus.support import ended_support, read_ended_support
-from gpusizer.memory.quants import find_quant
-from gpusizer.memory.workload import Workload
 from gpusizer.text import LANGUAGES, say_note
 from gpusizer.ui.answering import answer
 from gpusizer.ui.page_state import PageState
@@ -143,29 +138,6 @@ def test_prices_of_more_than_a_year_ago_sell_nothing(monkeypatch: pytest.MonkeyP
     assert first.score.usd_per_hour is None
     old = size(embedded_sizer(), {"model": LLAMA_8B, "top": 1, "rank_by": "cheapest"}).ranking[0]
     assert "why_price_old" in [note.code for note in old.why]
-
-
-def test_no_estimate_of_a_price_ranks_a_card_first() -> None:
-    """Half of the catalogue at an estimated dollar: none of it comes before what has a price."""
-    dollar = Price(1.0, "similar", "3 similar boards", "2026-09", low_usd=1.0, high_usd=1.0)
-    gpus = tuple(
-        replace(gpu, market=(), launch=None, similar=dollar) if place % 2 else gpu
-        for place, gpu in enumerate(GPUS.values())
-    )
-    profile = report().profile
-    study = Study(profile, Workload(), [(find_quant("q4_k_m"), False)])
-    ranking = rank_gpus(study, Catalogue(gpus), "recommended", 0)
-    sold = [item.rank for item in ranking.places if not item.score.not_on_offer]
-    estimated = [
-        item
-        for item in ranking.places
-        if item.fit.gpu.similar is dollar and item.costs.rent_usd_per_hour is None
-    ]
-    assert len(estimated) > 50
-    assert all(item.score.not_on_offer and item.score.usd_per_hour is None for item in estimated)
-    assert sold[0] == 1
-    bought = [item for item in ranking.alternatives if item.kind != "rent"]
-    assert all(item.item.fit.gpu.similar is not dollar for item in bought)
 
 
 def test_slower_plans_are_left_out_only_where_asked() -> None:
@@ -296,14 +268,6 @@ def test_what_is_not_to_be_bought_never_breaks_even() -> None:
     assert module.buy_usd is not None
     assert break_even_months(GPUS["rtx-4060-8gb"], card, rented) is not None
     assert break_even_months(GPUS["h100-sxm-80gb"], module, rented) is None
-
-
-def test_renting_and_buying_break_even_by_hand() -> None:
-    rent = next(item for item in report().alternatives if item.kind == "rent")
-    bought, rented = rent.first.costs, rent.item.costs
-    assert bought.buy_usd and rented.rent_usd_per_hour and bought.electricity_usd_per_hour
-    hours = bought.buy_usd / (rented.rent_usd_per_hour - bought.electricity_usd_per_hour)
-    assert rent.break_even_months == pytest.approx(hours / (8 * 365.25 / 12), abs=0.05)
 
 
 def test_every_shown_price_says_what_it_stands_on() -> None:

@@ -18,8 +18,8 @@ from gpusizer.memory.workload import Workload
 from gpusizer.model.architecture import Attention
 from gpusizer.model.profile import build_profile
 from gpusizer.model.tensor_roles import Part
-from tests.builders import gemma3_1b, llama
-from tests.families import deepseek_r1
+from tests.builders import llama
+from tests.families import deepseek_r1, gemma3_1b
 from tests.fits import fit_on
 from tests.vllm_models import embedded, load
 

@@ -13,7 +13,7 @@ from gpusizer.memory.quants import find_quant
 from gpusizer.memory.quants.native import native_quant
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile, build_profile
-from tests.builders import qwen3_moe
+from tests.families import qwen3_moe
 from tests.fits import fit_on
 from tests.vllm_models import BIG, LLAMA_8B, VLLM, embedded
 

@@ -11,7 +11,7 @@ from gpusizer.memory.engines import Placement, Split
 from gpusizer.memory.engines.vllm import pages
 from gpusizer.model.architecture import Attention, LayerSpec
 from gpusizer.model.profile import build_profile
-from tests.builders import gemma3_1b
+from tests.families import gemma3_1b
 from tests.vllm_models import (
     DEEPSEEK,
     LLAMA_8B,

@@ -16,8 +16,7 @@ from gpusizer.memory.weight_sizes import weight_sizes
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import build_profile
 from gpusizer.model.tensor_roles import Kind, Part
-from tests.builders import qwen3_moe
-from tests.families import qwen3_next
+from tests.families import qwen3_moe, qwen3_next
 from tests.vllm_models import (
     BIG,
     DEEPSEEK,
