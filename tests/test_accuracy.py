@@ -14,20 +14,16 @@ from bench import accuracy, bands, baselines, first_contact, left_out, served_an
 from bench.accuracy import baseline_errors, report_json, report_lines, worst_rows
 from bench.errors import (
     Comparison,
-    between_tails,
     frame_of,
-    nearest_rank,
     one_per_group,
-    relative_errors,
     shared,
     summarize,
     weighted_rank,
 )
 from bench.evaluation import COMPONENTS, Accuracy, compared, evaluate, published_accuracy
-from bench.front_door import gpu_of, size
+from bench.front_door import size
 from bench.hf_mem import needed
 from bench.llama_cpp import fields_of as llama_cpp_fields
-from bench.llama_cpp import gguf_slug, on_gpus
 from bench.measurements import ALL_TABLES, SERVING_LOAD, load, load_profile, load_snapshot
 from bench.rivals import (
     load_answers,
@@ -185,19 +181,6 @@ def test_every_source_weighs_the_same() -> None:
     assert weighted_rank(pd.Series([1.0, 2.0]), pd.Series([0.4, 0.6]), 0.5) == 2.0
 
 
-def test_percentiles_are_values_that_occurred() -> None:
-    hundred = pd.Series(range(1, 101))
-    assert [nearest_rank(hundred, percent) for percent in (50, 90, 95)] == [50, 90, 95]
-    assert nearest_rank(pd.Series([7.0]), 95) == 7.0
-    assert between_tails(hundred, 0.05) == (6, 95)
-    assert between_tails(pd.Series([3.0, 1.0, 2.0]), 0.07) == (1.0, 3.0)
-
-
-def test_an_error_is_a_share_of_what_was_measured() -> None:
-    measured, predicted = pd.Series([4.0, 0.0, 0.0]), pd.Series([3.0, 0.0, 5.0])
-    assert list(relative_errors(measured, predicted)) == [-0.25, 0.0, 1.0]
-
-
 def test_repeats_of_a_configuration_count_once() -> None:
     first = one_per_group(
         frame_of([comparison_of(1, 1), comparison_of(1, 9), comparison_of(1, 2, name="b")])
@@ -227,14 +210,6 @@ def test_a_row_becomes_a_request() -> None:
     comparisons = evaluate([ROW]).comparisons
     assert list(comparisons["component"]) == ["weights", "kv_per_token"]
     assert list(comparisons["variant"]) == ["stored", ""]
-
-
-def test_cards_of_rows_become_catalogue_slugs() -> None:
-    assert gpu_of({"gpu": "A100", "gpu_class_gb": 40}) == "a100-sxm-40gb"
-    assert gpu_of({"gpu": "24 GB-class GPU", "gpu_class_gb": 24}) is None
-    assert gpu_of({"gpus": ["NVIDIA GeForce RTX 3090"] * 2}) == "rtx-3090-24gb"
-    assert gpu_of({"gpus": ["NVIDIA GeForce RTX 3090", "NVIDIA GeForce RTX 4090"]}) is None
-    assert gpu_of({}) is None
 
 
 def test_the_pool_is_the_one_of_the_catalogue_card() -> None:
@@ -285,17 +260,6 @@ def test_the_naive_calculator() -> None:
         naive_weights_bytes(profile, find_quant("q4_k_m"), native=False) == profile.parameters / 2
     )
     assert naive_kv_bytes_per_token(profile) == 131072
-
-
-def test_labels_of_gguf_files() -> None:
-    assert gguf_slug("Q4_K_M", "") == "q4_k_m"
-    assert gguf_slug("Q4_0", "unsloth") == "q4_0@unsloth"
-    assert gguf_slug("Q4_0", "nobody") == "q4_0"
-    assert gguf_slug("UD-Q4_K_XL", "unsloth") is None
-    assert gguf_slug(None, "") is None
-    assert gguf_slug("F16", "") == "gguf-f16"
-    assert gguf_slug("MXFP4", "") == "mxfp4_moe"
-    assert on_gpus({"CUDA0": 1, "CUDA_Host": 2, "CPU_Mapped": 3}) == {"CUDA0": 1}
 
 
 def test_a_run_of_llama_cpp_becomes_a_request() -> None:
@@ -355,19 +319,6 @@ def test_the_baseline_refuses_to_rise(
         run(8 * GIB)
     expected_problems = [f"{name}: no longer measured" for name in baseline.read()]
     assert baseline.raised({}) == expected_problems
-
-
-def test_the_command_prints_tables_or_json(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    rows = tmp_path / "rows.jsonl"
-    rows.write_text(json.dumps(ROW), "utf-8")
-    monkeypatch.setattr("sys.argv", ["accuracy", "--file", str(rows), "--worst", "1"])
-    accuracy.main()
-    assert "serving: 1 rows, 1 compared with an answer" in capsys.readouterr().out
-    monkeypatch.setattr("sys.argv", ["accuracy", "--file", str(rows), "--json"])
-    accuracy.main()
-    assert json.loads(capsys.readouterr().out)["coverage"]["serving"]["rows"] == 1
 
 
 def test_hf_mem_answers_every_comparable_row_and_no_other() -> None:

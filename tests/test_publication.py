@@ -13,16 +13,13 @@ from bench.authors import CLAIMS
 from bench.evaluation import evaluate, published_accuracy
 from bench.measurements import load
 from bench.publication import (
-    BEGIN,
     DOCUMENT,
-    END,
     README,
     document,
     headline,
     publish,
     published,
     with_headline,
-    write_docs,
 )
 from gpusizer.answers.accuracy import (
     FILE,
@@ -117,14 +114,6 @@ def test_the_documents_show_the_published_table() -> None:
     assert DOCUMENT.read_text("utf-8") == document(load_accuracy()), STALE
 
 
-def test_the_documents_are_written_together(tmp_path: Path) -> None:
-    written, readme = tmp_path / "accuracy.md", tmp_path / "README.md"
-    readme.write_text(f"# gpusizer\n\n{BEGIN}\nold\n{END}\n\nmore\n", "utf-8")
-    write_docs(table(ROW), written, readme)
-    assert written.read_text("utf-8") == document(table(ROW))
-    assert readme.read_text("utf-8") == f"# gpusizer\n\n{headline(table(ROW))}\n\nmore\n"
-
-
 def test_a_date_changes_only_with_the_numbers(tmp_path: Path) -> None:
     path, rows = tmp_path / "accuracy.json", load()[:40]
     first = publish(evaluate(rows), path)
@@ -133,11 +122,6 @@ def test_a_date_changes_only_with_the_numbers(tmp_path: Path) -> None:
     assert publish(evaluate(rows), path).as_of == "2020-01-01"
     assert path.read_text("utf-8") == old
     assert publish(evaluate(rows[:20]), path).as_of == first.as_of
-
-
-def test_a_readme_without_markers_is_refused() -> None:
-    with pytest.raises(ValueError, match="markers"):
-        with_headline("# gpusizer", table(ROW))
 
 
 def test_the_headline_by_hand() -> None:

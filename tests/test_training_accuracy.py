@@ -3,9 +3,6 @@ by `bench/accuracy_baseline.json`."""
 
 from __future__ import annotations
 
-import pytest
-
-from bench import accuracy
 from bench.measurements import TRAINING, load
 from bench.training import (
     compare,
@@ -66,23 +63,3 @@ def test_counts_and_loaded_weights_are_compared_where_stated() -> None:
     assert errors.keys() == {"trainable_parameters", "loaded_weights"}
     assert errors["trainable_parameters"] == 0
     assert abs(errors["loaded_weights"]) < 0.05
-
-
-def test_statistics_by_hand() -> None:
-    runs = [run for run in predictions(ROWS) if run.component == "peak_one_gpu"][:2]
-    errors = sections(runs).loc["peak_one_gpu"]
-    first, second = (run.relative for run in runs)
-    assert errors["n"] == 2
-    assert errors["bias"] == pytest.approx((first + second) / 2)
-    assert errors["mean"] == errors["median"] == pytest.approx((abs(first) + abs(second)) / 2)
-    assert errors["p90"] == max(abs(first), abs(second))
-
-
-def test_the_command_prints_the_table(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("sys.argv", ["accuracy", "--training", "--worst", "2"])
-    accuracy.main()
-    printed = capsys.readouterr().out
-    assert "worst: peak_several_gpus" in printed and "https://" in printed
-    assert "ran out of memory: 7, said to fit: 0" in printed

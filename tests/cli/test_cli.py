@@ -332,24 +332,6 @@ def test_text_that_is_no_log_is_an_error() -> None:
     assert run("log", "/no/such/file", "--offline").returncode == 2
 
 
-def test_other_commands_do_not_load_logs() -> None:
-    code = (
-        "import sys; from gpusizer.__main__ import main;"
-        "main(['size', 'gpt2', '--offline', '--json']);"
-        "print([m for m in sys.modules if m.startswith('gpusizer.answers.logs')],"
-        " file=sys.stderr)"
-    )
-    result = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env={**os.environ, "GPUSIZER_CACHE_DIR": "off"},
-    )
-    assert result.stderr.strip() == "[]"
-
-
 def test_training_offline() -> None:
     arguments = ("train", "Qwen/Qwen3-8B", "--offline", "--method", "qlora", "--gpu", "4090")
     result = run(*arguments, "--sequence-length", "4096", "--json")

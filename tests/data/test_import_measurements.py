@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from scripts import import_measurements
-from scripts.measurement_rows import quality
-from scripts.measurement_rows.common import ModelMap, source_group, source_url
+from scripts.measurement_rows.common import ModelMap
 
 GIB, MIB = 2**30, 2**20
 LLAMA = "meta-llama/Llama-3.1-8B-Instruct"
@@ -116,32 +115,6 @@ def test_a_serving_log(models: ModelMap) -> None:
     assert "max_num_seqs" not in row
 
 
-def test_circumstances_are_read_from_the_notes(models: ModelMap) -> None:
-    notes = "pooling runner; images/videos limited to 0"
-    assert converted({**SERVING, "notes": notes}, models)["flags"] == ["text_only", "pooling"]
-
-
-def test_facts_that_the_collectors_left_out(models: ModelMap) -> None:
-    row = converted({**SERVING, "id": "nb-unsloth-amd-mistral-v0-3-7b-grpo"}, models)
-    assert (row["gpu"], row["utilization"]) == ("RTX 4090", 0.5893)
-    assert (row["max_num_seqs"], row["max_num_batched_tokens"]) == (224, 1024)
-    assert row["measured"]["max_concurrency"] == 76.25
-
-
-@pytest.mark.parametrize(
-    ("change", "quant"),
-    [
-        ({"quantization": "fp8"}, "fp8"),
-        ({"weight_dtype": "float32"}, "fp32"),
-        ({"model_id": "RedHatAI/Meta-Llama-3.1-8B-Instruct-FP8", "quantization": "fp8"}, "native"),
-    ],
-)
-def test_the_quantization_of_a_serving_run(
-    change: dict[str, Any], quant: str, models: ModelMap
-) -> None:
-    assert converted({**SERVING, **change}, models)["quant"] == quant
-
-
 def test_models_are_found_by_id_guess_or_file(models: ModelMap) -> None:
     guessed = converted({**SERVING, "model_id": None, "model_guess": "llama 8b"}, models)
     assert (guessed["profile"], guessed["profile_basis"]) == (LLAMA, "inferred")
@@ -163,45 +136,12 @@ def test_an_allocation_log(models: ModelMap) -> None:
     assert row["measured"]["weights_by_device"] == {"CUDA0": 4000 * MIB, "CUDA_Host": 315097088}
 
 
-@pytest.mark.parametrize(
-    ("label", "types", "expected_label"),
-    [
-        ("Q8_0", {"f32": 9, "iq3_k": 5, "q8_0": 20}, None),
-        ("Q2_K", {"q2_K": 5, "q4_K": 20}, None),
-        ("Q2_K", {"q2_K": 20, "q4_K": 5}, "Q2_K"),
-        (None, {"f32": 9, "bf16": 30}, "BF16"),
-        ("UD-Q4_K_XL", {"q8_0": 30, "q4_K": 5}, "UD-Q4_K_XL"),
-    ],
-)
-def test_labels_that_the_tensors_contradict_are_dropped(
-    label: str | None, types: dict[str, int], expected_label: str | None, models: ModelMap
-) -> None:
-    row = converted({**LLAMA_CPP, "quant": label, "tensor_type_counts": types}, models)
-    assert row.get("quant") == expected_label
-
-
 def test_a_published_size(models: ModelMap) -> None:
     row = converted(SIZE, models)
     assert (row["bytes"], row["rounding_bytes"]) == (round(4.58 * GIB), round(0.01 * GIB))
     assert (row["source_url"], row["counts"]) == (URL, "file")
     coarse = {**SIZE, "rounding": "0.1 GiB"}
     assert import_measurements.convert_all([coarse], models)[1] == []
-
-
-def test_the_repository_of_a_file_is_named_or_in_its_address(models: ModelMap) -> None:
-    address = "https://huggingface.co/{}/resolve/main/a-Q4_K_M.gguf"
-    row = converted({**SIZE, "gguf_url": address.format("bartowski/Llama-GGUF")}, models)
-    assert row["gguf_repo"] == "bartowski/Llama-GGUF"
-    with_repo = {**SIZE, "gguf_repo": "me/Llama-GGUF", "gguf_url": address.format("you/Llama")}
-    assert converted(with_repo, models)["gguf_repo"] == "me/Llama-GGUF"
-    on_other_host = {**SIZE, "gguf_url": "https://gpt4all.io/models/gguf/a-Q4_K_M.gguf"}
-    assert "gguf_repo" not in converted(on_other_host, models)
-
-
-def test_sources() -> None:
-    assert source_url("a file nobody can open") is None
-    assert source_group(URL) == "me/logs"
-    assert source_group("https://blog.example.org/a/b") == "blog.example.org"
 
 
 def test_the_command_writes_one_table_per_kind(
@@ -251,39 +191,3 @@ def test_a_loss_keeps_its_reference_and_no_text(models: ModelMap) -> None:
     assert row["parameters"] == 8_950_000_000
     assert row["importance_matrix"] is True and "flags" not in row
     assert (row["value"], row["baseline"], row["baseline_value"]) == (8.2, "bf16", 8.1)
-
-
-@pytest.mark.parametrize(
-    ("file_format", "name", "slug", "family"),
-    [
-        ("gguf", "ud-q4_k_xl", "ud-q4_k_xl", "k"),
-        ("gguf", "iq3_xxs", "iq3_xxs", "iq"),
-        ("gguf", "q4_k-pure", "q4_k-pure", "pure"),
-        ("gguf", "thireus-mix", "thireus-mix", "tuned"),
-        ("fp8", "fp8-w8a8-rowwise", "fp8", "fp8"),
-        ("int8", "int8-w8a8-smoothquant", "int8", "int8_activations"),
-        ("gptq", "gptq-int4-g128", "gptq-int4-g128", "calibrated"),
-        ("rtn", "rtn-int4-g128", "rtn-int4-g128", "rounded"),
-        ("bitsandbytes", "nf4", "bnb-nf4", "rounded"),
-        ("exl2", "exl2-4.25bpw", "exl2-4.25", "exl2"),
-        ("other", "omniquant-int2-g128", "omniquant-int2-g128", "other"),
-    ],
-)
-def test_names_of_quantizations_become_slugs_and_families(
-    file_format: str, name: str, slug: str, family: str
-) -> None:
-    assert (quality.slug_of(name), quality.family_of(file_format, name)) == (slug, family)
-
-
-@pytest.mark.parametrize(
-    ("changes", "flag"),
-    [
-        ({"method": "paretoq"}, "trained"),
-        ({"baseline_quantization": "mix-6.81bpw (highest measured)"}, "lossy_baseline"),
-        ({"notes": "perplexity of this model is unreliable"}, "noisy_baseline"),
-    ],
-)
-def test_a_loss_says_why_it_is_no_evidence(
-    changes: dict[str, Any], flag: str, models: ModelMap
-) -> None:
-    assert converted({**QUALITY, **changes}, models)["flags"] == [flag]

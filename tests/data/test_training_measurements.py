@@ -150,19 +150,3 @@ def test_the_converter_carries_facts_and_no_text(models: ModelMap) -> None:
     }
     assert {name: row[name] for name in facts} == facts
     assert "base" not in row and "compiled" not in row
-
-
-@pytest.mark.parametrize(
-    "changes", [{"kind": "estimated"}, {"model_id": "nobody/nothing"}, {"source_url": "a book"}]
-)
-def test_estimates_and_incomplete_runs_are_left_out(
-    models: ModelMap, changes: dict[str, Any]
-) -> None:
-    assert convert({**RUN, **changes}, models) is None
-
-
-def test_runs_that_printed_no_peak_keep_their_outcome(models: ModelMap) -> None:
-    failed = convert({**RUN, "kind": "oom", "measured_peak_gib": None}, models)
-    assert failed is not None and failed["outcome"] == "out_of_memory"
-    longest = convert({**RUN, "kind": "max_context"}, models)
-    assert longest is not None and longest["outcome"] == "largest" and "measured" not in longest

@@ -134,20 +134,3 @@ def test_private_pickled_and_invalid_models_are_not_embedded(
     assert run(output, name, "org/a") == 1
     assert EmbeddedSnapshots(output).ids() == ("org/a",)
     assert name in capsys.readouterr().err
-
-
-def test_a_folder_that_would_be_too_large_is_not_written(
-    hub: HubEmulator, output: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    hub.add(llama_repo("org/a"))
-    assert run(output, "org/a") == 0
-    before = contents(output)
-    monkeypatch.setattr(add_model, "MAX_TOTAL_BYTES", 100)
-    with pytest.raises(SystemExit, match="more than 100"):
-        run(output, "org/a")
-    assert contents(output) == before
-
-
-def test_a_command_without_models_is_refused(output: Path) -> None:
-    with pytest.raises(SystemExit):
-        run(output)

@@ -27,7 +27,6 @@ from tests.hub_emulator import (
     sharded_repo,
     sparse_file,
 )
-from tests.hub_emulator.info import listed_file
 from tests.scrapers.checkpoints import INDEX, TENSORS, TOKEN, stored_bytes
 from tests.scrapers.conftest import QUICK, Fetch
 
@@ -93,15 +92,6 @@ def test_a_tensor_in_two_shards_is_no_checkpoint(
     repo.files["model-00003-of-00003.safetensors"] = safetensors_file(tensors)
     with pytest.raises(MalformedRepo, match="duplicate_tensor"):
         fetch()
-
-
-def test_a_file_listed_three_times_counts_once(hub: HubEmulator, fetch: Fetch) -> None:
-    repo = hub.add(sharded_repo("org/name", TENSORS, 3, {"model_type": "x"}))
-    listed = [listed_file(path, file) for path, file in repo.files.items()]
-    repo.info["siblings"] = listed * 3
-    snapshot = fetch()
-    assert stored_bytes(snapshot) == 6 * 8 * 16 * 2
-    assert len(snapshot.components[0].files) == 3
 
 
 def test_header_longer_than_the_first_read(hub: HubEmulator, fetch: Fetch) -> None:

@@ -118,23 +118,6 @@ def test_listings_and_failures_are_not_cached(cache: AnswerCache) -> None:
     assert Counting.worked_out == 2
 
 
-def test_the_oldest_answers_go_first(repository: Repository) -> None:
-    sizer = Counting(repository, load_catalogue())
-    one = AnswerCache(sizer)
-    size(one, FIELDS)
-    Counting.worked_out = 0
-    cache = AnswerCache(sizer, max_bytes=int(2.5 * one.size_bytes))
-    for context in (1024, 2048, 1024, 4096, 1024, 2048):
-        size(cache, {**FIELDS, "context": context})
-    assert Counting.worked_out == 4
-
-
-def test_an_answer_larger_than_the_cache_is_returned(repository: Repository) -> None:
-    cache = AnswerCache(Counting(repository, load_catalogue()), max_bytes=1000)
-    assert size(cache, FIELDS) == size(cache, FIELDS)
-    assert Counting.worked_out == 2
-
-
 def test_the_version_of_the_data_is_a_hash_of_its_files() -> None:
     assert re.fullmatch("[0-9a-f]{12}", data_version())
     assert data_version() == data_version()
@@ -155,11 +138,6 @@ def test_a_version_names_request_commit_and_language(
     others = {version(cache, context=4096), cache.answer("size", FIELDS, "zh").version}
     repository.snapshot = replace(repository.snapshot, sha="f" * 40)
     assert len({first, *others, version(cache)}) == 4
-
-
-def test_a_version_is_the_same_in_another_process(repository: Repository) -> None:
-    caches = [AnswerCache(Sizer(repository, load_catalogue())) for _ in range(2)]
-    assert version(caches[0]) == version(caches[1])
 
 
 def test_a_new_base_of_an_adapter_is_another_version(

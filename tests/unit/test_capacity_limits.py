@@ -296,20 +296,6 @@ def test_every_suggestion_really_fits(data: st.DataObject) -> None:
         assert suggestion.saving_bytes == then.headroom_bytes - before.headroom_bytes
 
 
-@settings(max_examples=40, deadline=None)
-@given(data=st.data())
-def test_the_best_quantization_is_the_preferred_one_that_fits(data: st.DataObject) -> None:
-    """Where one surely fits, a best one is named, and it does; an estimate says so again."""
-    plan = random_plan(data)
-    best = plan.best()
-    fitting = [other for other in plan.requantized() if other.surely_fits()]
-    assert (best is not None) or not fitting
-    if best is not None:
-        estimate = best.estimate
-        chosen = replace(plan, quant=estimate.quant, native=estimate.native, engine=estimate.engine)
-        assert chosen.surely_fits()
-
-
 @each(
     "arguments",
     [

@@ -12,7 +12,6 @@ from gpusizer.core.units import GB, MIB, TERA
 from gpusizer.fit.ranking import Ranked
 from gpusizer.fit.study import Study, device_class_of
 from gpusizer.gpus import Gpu, load_catalogue
-from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, plan_costs
 from gpusizer.gpus.costs.power import plan_watts
 from gpusizer.gpus.custom_card import custom_card
 from gpusizer.gpus.own_cards import OwnCards
@@ -136,20 +135,3 @@ def test_speeds_stop_where_figures_do() -> None:
     ranking = size(embedded_sizer(), {**fields, "gpu": ",".join(cards)}).ranking
     known = [(item.decode is not None, item.prefill is not None) for item in ranking]
     assert known == [(False, False), (True, False), (True, True)]
-
-
-def test_a_stated_price_is_the_only_one() -> None:
-    costs = plan_costs(CARDS.find("custom:96GB@5000USD"), 2, None, DEFAULT_ASSUMPTIONS)
-    price = costs.price_json()
-    assert (price["buy_usd"], price["buy_basis"], price["buy_as_of"]) == (10_000, "own", None)
-    assert (price["buy_is_old"], price["buy_conditions"]) == (False, [])
-
-
-def test_a_described_card_is_part_of_a_rig_and_trains() -> None:
-    sizer = embedded_sizer()
-    planned = size(
-        sizer,
-        {"model": "Qwen/Qwen3-8B", "card": False, "rig": "custom:12GB@300GB/s + 3060 + 32gb ram"},
-    ).rig
-    assert planned is not None and planned.fit.machine.backend == "CUDA"
-    assert "custom_card" in [note.code for note in planned.fit.machine.notes]

@@ -188,25 +188,6 @@ def test_a_draft_that_cannot_be_read_is_an_error_about_it() -> None:
     assert refusal.value.fields["repo_id"] == "nobody/nothing"
 
 
-def test_json() -> None:
-    document = report(draft_model=SIBLING, gpu="4090", acceptance_rate=0.7).to_json(say_note)
-    assert document["draft_model"]["repo_id"] == SIBLING
-    assert document["draft_model"]["method"] == "draft_model"
-    draft = document["estimates"][0]["draft"]
-    assert draft["total_bytes"] == sum(
-        draft[f"{part}_bytes"] for part in ("weights", "kv_cache", "activations", "overhead")
-    )
-    assert draft["provenance"]["kv_cache"] == "derived"
-    assert document["workload"]["draft_model"] == SIBLING
-    speculation = document["ranking"][0]["speculation"]
-    assert speculation["acceptance_rate"] == 0.7 and speculation["draft_tokens"] == 3
-    loading = document["ranking"][0]["loading"]
-    assert loading["stored_bytes"] > document["model"]["weight_bytes"]
-    plain = report(gpu="4090").to_json(say_note)
-    assert "draft_model" not in plain and "draft" not in plain["estimates"][0]
-    assert "speculation" not in plain["ranking"][0]
-
-
 def carded(draft: str) -> Report:
     """Qwen3-8B as a card states it whose command names this draft model."""
     config = json.dumps({"model": draft, "num_speculative_tokens": 5})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import Any
 
@@ -15,16 +14,12 @@ from gpusizer.answers.published_runs import (
     build_index,
     find_runs,
     published_runs,
-    runs_on,
 )
 from gpusizer.answers.report import Report
-from gpusizer.cli.evidence_text import evidence_text
 from gpusizer.fit.ranking import Ranked
 from gpusizer.text import say_note
-from gpusizer.ui.presenters.evidence import SHOWN
-from tests.asking import compare, size
+from tests.asking import size
 from tests.each import each
-from tests.pages import ENGLISH, LLAMA, cards
 from tests.sizers import embedded_sizer
 
 MODEL = "Qwen/Qwen3-8B"
@@ -144,27 +139,9 @@ def test_every_published_run_has_an_address() -> None:
     assert {run.used_in_fit for run in runs} == {True, False, None}
 
 
-def test_the_report_has_them_with_their_source() -> None:
-    answer = report()
-    entry = answer.to_json(say_note)["ranking"][0]
-    assert entry["measured"] == [
-        run.to_json() for run in runs_on(answer.profile, answer.ranking[0].fit)
-    ]
-    first = entry["measured"][0]
-    assert first["source_url"].startswith("https://") and first["used_in_fit"] is True
-    assert first["decode_tokens_per_second"] > 0 and first["date"] is None
-    json.dumps(entry, allow_nan=False)
-
-
 def test_only_gpus_that_are_named_get_a_command() -> None:
     entries = report("", top=3).to_json(say_note)["ranking"]
     assert all("measured" in entry and "benchmark" not in entry for entry in entries)
-
-
-def test_a_comparison_has_both() -> None:
-    asked = {"gpus": ["4090", "3090"], "model": MODEL, "quant": "q4_k_m", "engine": "llama.cpp"}
-    fits = [item["fit"] for item in compare(embedded_sizer(), asked).to_json(say_note)["gpus"]]
-    assert all(fit["benchmark"]["expected"] and "measured" in fit for fit in fits)
 
 
 def test_llama_bench_reads_the_prompt_and_answers_behind_a_full_cache() -> None:
@@ -243,21 +220,3 @@ def test_a_name_that_the_hub_cannot_have_gets_no_command() -> None:
     answer = report()
     folder = replace(answer.profile, repo_id="/home/ann/model")
     assert benchmark_of(folder, answer.ranking[0], answer.workload) is None
-
-
-def test_the_shell_shows_both_below_a_named_gpu() -> None:
-    answer = report()
-    text = evidence_text(answer.profile, answer.ranking[0], answer.workload)
-    assert "measured: 104.31 decode tok/s" in text and "the estimate may rest on it" in text
-    assert "llama-bench -m" in text and "should print tg128 @ d8064" in text
-    assert "holds no GGUF files: the first lines make one" in text
-
-
-def test_a_card_shows_both() -> None:
-    page = cards(("h100-sxm-80gb",), LLAMA)
-    assert ENGLISH("benchmark.title") in page.text and ENGLISH("benchmark.less") in page.text
-    assert ENGLISH("published.title") in page.text and "on each GPU" in page.text
-    assert page.text.count("on each GPU") <= SHOWN
-    assert page.text.count("weights 15.0 GiB on each GPU · 8,192 tokens of context") == 1
-    links = [attributes["href"] for tag, attributes in page.elements if tag == "a"]
-    assert links and all(str(link).startswith("https://") for link in links)

@@ -156,16 +156,6 @@ def test_impossible_values_name_their_field(field: str, value: Any) -> None:
     )
 
 
-def test_the_request_is_echoed() -> None:
-    data = report(vendor="amd, nvidia", max_usd="2500", rentable=True).to_json(say_note)
-    assert data["workload"]["filters"] == {
-        "vendor": ["amd", "nvidia"],
-        "rentable": True,
-        "max_usd": 2500.0,
-    }
-    assert report().to_json(say_note)["workload"]["filters"] == {}
-
-
 @given(st.sampled_from(CATALOGUE.gpus), st.floats(1, 1e6), st.floats(1, 1e5))
 @example(CATALOGUE.find("rx-6750-xt-12gb"), 13725.0, 6249.999999999985)
 def test_one_board_more_would_break_a_limit(gpu: Gpu, usd: float, watts: float) -> None:

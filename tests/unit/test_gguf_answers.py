@@ -17,7 +17,7 @@ from gpusizer.hub.snapshot import RepoSnapshot
 from gpusizer.memory.quants.variants import variant_quants
 from gpusizer.memory.weight_sizes import all_weight_sizes
 from gpusizer.model.profile import build_profile
-from gpusizer.text import LANGUAGES, NOTATIONS, say_note
+from gpusizer.text import say_note
 from gpusizer.ui.answering import answer
 from gpusizer.ui.page_state import PageState
 from gpusizer.ui.presenters.answer import answer_html
@@ -216,13 +216,3 @@ def test_report_lists_the_files() -> None:
         "files": 1,
     }
     assert len(listed) == 9
-
-
-def test_caveats_have_sentences() -> None:
-    other_files = (*OTHERS, file_variant("mmproj-F16", 10**9, "projector"))
-    profile = build_profile(gguf_snapshot(llama_metadata(), llama_tensors(), other_files))
-    assert {note.code for note in profile.caveats} == {"gguf_variant_read", "projector_not_counted"}
-    for language in LANGUAGES:
-        sentences = [say_note(note, language) for note in profile.caveats]
-        assert any("model-Q4_K_M.gguf" in sentence for sentence in sentences)
-        assert any(NOTATIONS[language].write("0.93 GiB") in sentence for sentence in sentences)

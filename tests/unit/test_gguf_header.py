@@ -22,7 +22,6 @@ from gpusizer.core.errors import (
     MalformedRepo,
     UnsupportedDtype,
 )
-from gpusizer.text import LANGUAGES, say_error
 from scrapers.gguf_header import GgufHeader, read_header
 from scrapers.limits import MIB, Limits
 from tests.counting import steps_of
@@ -309,12 +308,3 @@ def test_any_change_of_a_sound_file_is_read_or_refused(data: st.DataObject) -> N
     except GpusizerError:
         return
     assert len(header.tensors) <= 50_000
-
-
-def test_every_reason_has_a_sentence() -> None:
-    reasons = {reason for _, reason in MALFORMED.values()}
-    for language in LANGUAGES:
-        for reason in reasons:
-            error = MalformedRepo(repo_id="org/name", file="m.gguf", reason=reason)
-            sentence = say_error(error, language)
-            assert not any(f"{mark}{reason}" in sentence for mark in "(（")

@@ -241,30 +241,6 @@ def test_street_price_wins_over_launch_price(catalogue: Catalogue) -> None:
     assert catalogue.find("P100 SXM2").buy_usd is None
 
 
-@pytest.mark.parametrize(
-    ("column", "text", "complaint"),
-    [
-        ("memory_usable_mib", "24.5", "memory_usable_mib"),
-        ("memory_usable_mib", "0", "not positive"),
-        ("memory_usable_basis", "guess: about", "'guess' is not one of"),
-        ("memory_usable_basis", "observed", "empty"),
-        ("memory_torch_mib", "0", "not positive"),
-        ("memory_torch_basis", "guess: about", "'guess' is not one of"),
-        ("tdp_w", "nan", "tdp_w: out of range"),
-        ("fp32_tflops", "-1", "fp32_tflops: out of range"),
-        ("nvlink", "maybe", "'maybe' is not one of true, false"),
-        ("devices_per_board", "0", "not positive"),
-        ("sources", "", "sources: empty"),
-        ("status", "retired", "'retired' is not one of"),
-    ],
-)
-def test_bad_cell_is_named(table: Path, column: str, text: str, complaint: str) -> None:
-    edit(table, column, text)
-    with pytest.raises(ValueError, match=complaint) as caught:
-        load_catalogue(table)
-    assert str(caught.value).startswith(f"gpus.csv, line 2: field {column}: ")
-
-
 def test_names_must_be_unique(table: Path) -> None:
     edit(table, "slug", "rtx-4090-24gb")
     with pytest.raises(ValueError, match="'rtx-4090-24gb' names both"):
@@ -279,17 +255,6 @@ def test_alias_file_must_fit(table: Path) -> None:
         load_catalogue(table)
     aliases.write_text("alias,slug\nx,rtx-4090-24gb\nx,rtx-3090-24gb\n", "utf-8")
     with pytest.raises(ValueError, match=r"gpu_aliases\.csv, line 3: field alias"):
-        load_catalogue(table)
-
-
-def test_missing_column_and_short_row(table: Path) -> None:
-    gpus = table / "gpus.csv"
-    text = gpus.read_text("utf-8")
-    gpus.write_text(text.replace("tdp_w", "watts", 1), "utf-8")
-    with pytest.raises(ValueError, match=r"gpus\.csv, line 1: missing columns \['tdp_w'\]"):
-        load_catalogue(table)
-    gpus.write_text(text + "h100,H100\n", "utf-8")
-    with pytest.raises(ValueError, match=r"gpus\.csv, line 4: \d+ fields expected"):
         load_catalogue(table)
 
 

@@ -102,14 +102,6 @@ def test_memory_of_deepseek_r1(
     assert (place.fit.verdict, (actual_split.tensor, actual_split.pipeline)) == (verdict, split)
 
 
-def test_sixteen_cards_are_two_machines() -> None:
-    """Matrices are divided inside a server; stages or whole experts go over the network."""
-    plans = {p.kind: p for p in on("deepseek-ai/DeepSeek-R1", "native", "16 x A100 80GB SXM").plans}
-    assert plans["tensor"].fit is None
-    assert (plans["expert"].nodes, plans["expert"].platform) == (2, "DGX A100 640GB")
-    assert plans["tensor_pipeline"].verdict is Verdict.FITS
-
-
 @pytest.mark.parametrize(
     ("quant", "rig", "verdict"),
     [

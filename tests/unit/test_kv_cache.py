@@ -125,20 +125,6 @@ def test_the_longest_context_is_the_longest(
         assert rules.sequence_bytes(placement, longest + 1) > pool
 
 
-@given(
-    context=st.integers(1, 200_000),
-    more=st.integers(0, 50_000),
-    users=st.integers(1, 64),
-    arch=st.sampled_from([LLAMA_8B, GEMMA_1B, DEEPSEEK]),
-)
-def test_more_context_or_users_never_need_less(
-    context: int, more: int, users: int, arch: Architecture
-) -> None:
-    base = kv_cache_bytes(arch, context, users, "auto")
-    assert kv_cache_bytes(arch, context + more, users, "auto") >= base
-    assert kv_cache_bytes(arch, context, users + 1, "auto") >= base
-
-
 def test_compressed_layers_grow_with_the_context() -> None:
     """DeepSeek-V4-Pro at 1,048,576 tokens in 16 bits: 30 layers keep an entry of 512 and an indexer
     key of 128 for every 4 tokens, 31 an entry for every 128, all 61 a window of 128: 9.62 GiB, as

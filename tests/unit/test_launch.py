@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import shlex
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -15,8 +14,7 @@ from gpusizer.answers.launch import LAUNCHERS, launch_command
 from gpusizer.core.errors import InvalidModelId
 from gpusizer.core.messages import Note
 from gpusizer.fit.fit import Verdict
-from gpusizer.memory.engines import ENGINES, Split
-from gpusizer.text import LANGUAGES, say_note
+from gpusizer.memory.engines import ENGINES
 from tests.asking import size
 from tests.each import each
 from tests.launch_plans import GGUF, codes, plan, text
@@ -134,19 +132,3 @@ def test_an_impossible_name_gets_no_command() -> None:
 
 def test_every_engine_but_exllama_has_a_command() -> None:
     assert set(ENGINES) - set(LAUNCHERS) == {"exllama"}
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_notes_have_sentences(language: Any) -> None:
-    launch_plan = plan(
-        "llama.cpp", {"kv_dtype": "fp8"}, stored=False, quant_name="GGUF Q4_K_M", revision="v2"
-    )
-    notes = LAUNCHERS["llama.cpp"](launch_plan).notes
-    assert len(notes) == 3 and all(say_note(note, language) for note in notes)
-    assert "v2" in say_note(notes[1], language)
-    first, headless = LAUNCHERS["vllm"](plan("vllm", split=Split(8, 2), nodes=2)).notes
-    for word in ("2", "--node-rank", "0, 1", "HEAD_NODE"):
-        assert word in say_note(first, language)
-    assert "--headless" in say_note(headless, language)
-    ollama_note = LAUNCHERS["ollama"](plan("ollama", nodes=2, **GGUF)).notes[0]
-    assert "2" in say_note(ollama_note, language) and "ollama" in say_note(ollama_note, language)

@@ -18,7 +18,6 @@ from gpusizer.answers.logs.log_checks import LogCheck, check
 from gpusizer.answers.logs.log_comparison import LogComparison, Predicted, Prediction, compare_log
 from gpusizer.answers.logs.run_request import LogRequest, gguf_slug, request_of
 from gpusizer.core.errors import HubUnreachable, InvalidRequest, UnknownGpu
-from gpusizer.text import LANGUAGES, NOTATIONS, say_note
 from tests import engine_logs
 from tests.each import each
 from tests.log_facts import TABLE
@@ -298,15 +297,6 @@ def test_an_impossible_setting_is_a_typed_error() -> None:
     assert caught.value.fields["field"] == "memory_utilization"
     with pytest.raises(InvalidRequest):
         check(embedded_sizer(), 7)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_notes_have_sentences(language: Any) -> None:
-    log = engine_logs.SGLANG.replace("mem_fraction_static=0.86, ", "")
-    checked = check(embedded_sizer(), log, gpu="H100 80GB")
-    answer = checked.to_json(lambda note: say_note(note, language))
-    assert [note["code"] for note in answer["notes"]] == ["log_default_utilization"]
-    assert NOTATIONS[language].write("0.88") in answer["notes"][0]["message"]  # SGLang's own
 
 
 @each(

@@ -15,7 +15,7 @@ from gpusizer.core.units import GIB
 from gpusizer.fit.machine import SYSTEM_BYTES, build_machine
 from gpusizer.fit.machine_words import MachineWords, is_rig, parse_rig
 from gpusizer.fit.placement.arrangement import arrange
-from gpusizer.fit.placement.device_shares import Arrangement, Load
+from gpusizer.fit.placement.device_shares import Load
 from gpusizer.fit.study import Study
 from gpusizer.fit.verdict import Verdict
 from gpusizer.gpus import load_catalogue
@@ -333,30 +333,3 @@ def test_unlike_cards_run_what_llama_cpp_runs(fields: dict[str, Any], reason: st
     ]
     assert rig["verdict"] == "not_supported"
     assert reason in [note["code"] for note in rig["notes"]]
-
-
-def test_equal_cards_run_what_every_engine_runs() -> None:
-    fields = {"model": "Qwen/Qwen3-8B", "engine": "vllm", "quant": "bf16"}
-    data = size(embedded_sizer(), {**fields, "rig": "2x 3090 + 64gb ram", "gpu": "2x 3090"})
-    place, rig = data.ranking[0], data.rig
-    assert rig is not None
-    assert (rig.fit.estimate, rig.decode) == (place.fit.estimate, place.decode)
-
-
-@each("number", [1, 2])
-@each("profile", MODELS)
-def test_equal_cards_hold_what_a_report_says_of_them(profile: ModelProfile, number: int) -> None:
-    """A machine of equal cards is the ordinary case: the fullest one holds the report's share."""
-    quant = find_quant("q4_k_m")
-    study = Study(profile, Workload(), [(quant, False)])
-    engine = ENGINES["llama.cpp"]
-    rig = build_machine(MachineWords(("3090",) * number, 512 * GIB), CATALOGUE)
-    estimate = study.estimate(quant, False, engine, Split(), rig.device_class)
-    load = Load(profile, Workload(), rig, engine, estimate)
-    assert profile.architecture is not None
-    shares = load.shares(Arrangement((1,) * number, profile.architecture.layers + 1))
-    usual = study.estimate(quant, False, engine, Split(pipeline=number), rig.device_class).per_gpu
-    assert max(share.weights.likely for share in shares) == usual.weights.likely
-    assert max(share.kv_cache.likely for share in shares) == usual.kv_cache.likely
-    assert {share.activations for share in shares} == {usual.activations}
-    assert {share.overhead for share in shares} == {usual.overhead}

@@ -21,7 +21,7 @@ from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import build_profile
 from gpusizer.model.tasks import TASKS, task_of
 from gpusizer.text import say_note
-from tests.asking import models_for, size
+from tests.asking import models_for
 from tests.builders import llama
 from tests.counting import steps_of
 from tests.each import each
@@ -59,19 +59,6 @@ def test_without_figures_of_use_the_largest_that_surely_fits_comes_first() -> No
     assert 4 <= large.estimate.quant.bits <= 6
     assert (small.estimate.quant.slug, small.estimate.native) == ("bf16", True)
     assert (answer.considered, len(answer.found)) == (3, 2)
-
-
-def test_each_row_is_what_a_report_says_of_that_model() -> None:
-    """The most faithful quantization that surely fits is the report's own first choice."""
-    for row in ask(gpu="3060", top=12).rows:
-        request = {"model": row.runs.profile.repo_id, "gpu": "1x 3060"}
-        best = size(embedded_sizer(), request).ranking[0]
-        assert row.fit is not None
-        assert row.fit.estimate.quant.slug == best.fit.estimate.quant.slug
-        assert row.fit.verdict is best.fit.verdict
-        assert row.fit.headroom_bytes == best.fit.headroom_bytes
-        assert row.fit.max_context == best.fit.max_context
-        assert row.decode == best.decode
 
 
 def test_order_and_counts() -> None:

@@ -287,15 +287,6 @@ def test_the_page_escapes_what_the_hub_says(language: Any) -> None:
     assert "\x1b" not in models_text(answer, copies=True)
 
 
-def test_the_shell_lists_copies_below_their_family() -> None:
-    answer = ask(top=1)
-    plain, full = models_text(answer), models_text(answer, copies=True)
-    assert "Qwen/Qwen3.6-35B-A3B-FP8" not in plain
-    assert "  Qwen/Qwen3.6-35B-A3B-FP8" in full
-    assert "181 of 225 run in 152 families" in plain
-    assert "Embedded figures of use: 2026-10-05." in plain
-
-
 def test_embedded_figures_are_of_embedded_models_and_plausible() -> None:
     """Every row names an embedded model, has a source, and no date after its own day."""
     stored = {c.profile.repo_id.casefold() for c in embedded_sizer().library.candidates}

@@ -9,13 +9,13 @@ import pytest
 
 from gpusizer.cli.plans import plan_lines
 from gpusizer.core.units import GB
-from gpusizer.fit.division import costs, divides, obstacles, split_for
+from gpusizer.fit.division import costs, divides, obstacles
 from gpusizer.fit.fit import Verdict
 from gpusizer.fit.parallelism.platforms import BoardLink, platforms, setup_of
 from gpusizer.fit.parallelism.run_plan import PlanKind, RunPlan
 from gpusizer.fit.ranking import Ranked
 from gpusizer.gpus import load_catalogue
-from gpusizer.memory.engines import ENGINES, Split
+from gpusizer.memory.engines import Split
 from gpusizer.model.architecture import Architecture
 from gpusizer.model.profile import build_profile
 from gpusizer.text import say_note, text
@@ -58,12 +58,6 @@ def test_notes_on_padding_and_repeated_heads() -> None:
     assert [note.code for note in paid] == ["kv_heads_repeated", "vocabulary_padded"]
     assert paid[1].fields == {"rows": 50_257, "padded": 50_304}
     assert list(costs(arch(), 8)) == []
-
-
-def test_a_ranking_takes_the_degrees_that_are_accepted() -> None:
-    phi = replace(LLAMA, architecture=arch(attention_heads=40, kv_heads=10))
-    assert split_for(ENGINES["vllm"], phi, 4) == Split(2, 2)
-    assert split_for(ENGINES["vllm"], LLAMA, 4) == Split(4, 1)
 
 
 def test_every_platform_is_readable_and_names_a_gpu() -> None:

@@ -21,7 +21,6 @@ from gpusizer.quality.quality import Quality
 from gpusizer.quality.recipes import recipe_of
 from gpusizer.quality.relation import LossCase, fitted
 from gpusizer.quality.words import LIMITS, WORDS, LossWord, tokens_changed, word_of
-from gpusizer.text import LANGUAGES, say_note
 
 CHAINS = (
     "q8_0 q6_k q5_k_m q5_k_s q4_k_m q4_k_s q3_k_l q3_k_m q3_k_s q2_k q2_k_s",
@@ -233,27 +232,6 @@ def test_words_have_fixed_limits() -> None:
 @pytest.mark.parametrize(("increase", "share"), [(0.01, 0.05), (0.03, 0.08), (0.105, 0.15)])
 def test_share_of_tokens_that_change(increase: float, share: float) -> None:
     assert tokens_changed(increase) == pytest.approx(share, rel=0.06)
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_every_answer_is_a_sentence_in_every_language(language: str) -> None:
-    for model in ("Qwen/Qwen3.5-9B", "openai/gpt-oss-20b", "black-forest-labs/FLUX.1-dev"):
-        for slug in ("bf16", "q4_k_m", "iq2_xxs", "fp8", "bnb-nf4"):
-            answer = ask(model, slug, kv_dtype="q8_0").to_json(
-                lambda note: say_note(note, language)  # type: ignore[arg-type]
-            )
-            texts = [answer["label"], answer["message"], *(c["message"] for c in answer["caveats"])]
-            assert all(text and "{" not in text for text in texts)
-
-
-def test_the_json_of_a_loss() -> None:
-    answer = ask("Qwen/Qwen3.5-9B", "q3_k_s").to_json(say_note)
-    assert answer["word"] == "noticeable" and answer["basis"] == "measured"
-    assert set(answer["perplexity_increase"]) == {"low", "likely", "high"}
-    assert answer["source"]["url"].startswith("https://github.com/Thireus")
-    assert answer["tokens_changed"] == 0.1
-    assert "measured on this model and recipe" in answer["message"]
-    assert answer["rows"] == 3
 
 
 def test_a_measured_model_repeats_its_table() -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 import importlib.util
 import re
 from collections.abc import Sequence
-from pathlib import Path
 
 from gpusizer.core.paths import DATA_DIR
-from scripts.refresh import GATE, STEPS, date_gpus, refresh, summary
+from scripts.refresh import GATE, STEPS, refresh, summary
 from tests.each import each
 
 ROOT = DATA_DIR.parent
@@ -46,30 +44,12 @@ def test_a_refused_source_stops_nothing() -> None:
     assert "## tests: done" in text
 
 
-def test_failed_tests_are_the_last_word() -> None:
-    assert refresh(Recorder("pytest"), ["prices"])[-1].status == 1
-
-
 @each("command", [*STEPS.values(), GATE])
 def test_modules_and_tests_of_the_steps_exist(command: tuple[str, ...]) -> None:
     assert command[0] == "-m"
     assert importlib.util.find_spec(command[1]) is not None
     paths = [argument for argument in command if argument.startswith("tests/")]
     assert [path for path in paths if not (ROOT / path).exists()] == []
-
-
-def test_the_catalogue_is_dated_once_for_each_text(tmp_path: Path) -> None:
-    table = tmp_path / "dated.csv"
-    for today in ("2026-01-01", "2026-02-02"):
-        assert date_gpus(Recorder(), today, table) == 0
-    (row,) = csv.DictReader(table.read_text("utf-8").splitlines())
-    assert (row["table"], row["date"]) == ("gpus.csv", "2026-01-01")
-
-
-def test_a_catalogue_that_fails_its_tests_is_not_dated(tmp_path: Path) -> None:
-    table = tmp_path / "dated.csv"
-    assert date_gpus(Recorder("pytest"), "2026-01-01", table) == 1
-    assert not table.exists()
 
 
 def test_the_workflow_runs_the_command_on_a_schedule_and_asks_a_person() -> None:

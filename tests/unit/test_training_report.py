@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from gpusizer.cli.training_tables import training_text
-from gpusizer.core.errors import InvalidRequest, UnknownGpu
 from gpusizer.core.units import format_gib
 from gpusizer.fit.fit import Verdict
 from gpusizer.gpus.costs.power import is_whole_computer
@@ -195,15 +194,6 @@ def test_a_gpu_that_is_far_too_small_does_not_fit() -> None:
     assert (item.fit.verdict.value, item.rate, item.cost.hours) == ("does_not_fit", None, None)
     assert item.fit.headroom_bytes < 0
     assert item.largest is not None and item.largest.sequence_length == 0
-
-
-def test_errors_are_the_usual_ones() -> None:
-    with pytest.raises(UnknownGpu):
-        answer(gpu="rtx 9999")
-    with pytest.raises(InvalidRequest):
-        answer(lora_targets="wizard_proj")
-    with pytest.raises(InvalidRequest, match="cannot_be_split"):
-        answer(gpu="6x4090", tensor_parallel=4)
 
 
 def test_the_requested_sharding_applies_from_two_gpus() -> None:
