@@ -9,9 +9,16 @@ import sys
 from pathlib import Path
 
 from gpusizer.ui.endpoints import PUBLIC
-from tests.api.test_sign_in import ON_A_SPACE
 from tests.running_app import ROOT
 
+ON_A_SPACE = {
+    "SYSTEM": "spaces",
+    "SPACE_ID": "org/space",
+    "OAUTH_CLIENT_ID": "client",
+    "OAUTH_CLIENT_SECRET": "secret",
+    "OAUTH_SCOPES": "openid profile gated-repos",
+    "OPENID_PROVIDER_URL": "http://127.0.0.1:9",
+}
 _ASK = """
 import json, os, requests
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
@@ -33,6 +40,16 @@ tools = json.loads(listed.split("data: ")[1])["result"]["tools"]
 named = requests.get(f"{url}gradio_api/info").json()["named_endpoints"]
 llms = requests.get(f"{url}llms.txt").text
 names = [tool["name"] for tool in tools]
+blocks = [*application.pages.values(), application.endpoints]
+targets = [
+    listener["js"].split("huggingface?_target_url=")[1].split("'")[0]
+    for page in blocks
+    for listener in page.config["dependencies"]
+    if "/login/huggingface" in str(listener["js"])
+]
+shown = [c["props"].get("elem_id") for page in blocks for c in page.config["components"]]
+layers = [layer.cls.__name__ for layer in application.endpoints.app.user_middleware]
+print(json.dumps([shown.count("gs-sign-in"), targets, layers]))
 print(json.dumps([names, list(named), "_check_login" in llms, len(made)]))
 print(json.dumps([size["ranking"][0]["verdict"], unknown["error"]["code"], page.status_code,
                   badge.headers["content-type"]]), flush=True)
@@ -41,7 +58,9 @@ os._exit(0)  # Gradio's threads go on
 
 
 def test_it_starts_and_answers_without_secrets_and_without_the_hub(tmp_path: Path) -> None:
-    """No token is in its environment; no server listens where it is told to look for the Hub."""
+    """No token is in its environment; no server listens where it is told to look for the Hub. It
+    offers to sign in on every page, and the layer that reads the signed session is outside of the
+    one that counts questions."""
     environment = {
         "PATH": os.environ["PATH"],
         "PYTHONPATH": str(ROOT),
@@ -59,7 +78,10 @@ def test_it_starts_and_answers_without_secrets_and_without_the_hub(tmp_path: Pat
         timeout=300,
     )
     assert process.returncode == 0, process.stderr[-2000:]
-    tools, answered = map(json.loads, process.stdout.splitlines()[-2:])
+    sign_in, tools, answered = map(json.loads, process.stdout.splitlines()[-3:])
+    offered, targets, layers = sign_in
+    assert (offered, targets) == (4, ["/", "/zh", "/pt", "/endpoints"])
+    assert layers.index("SessionMiddleware") < layers.index("VisitorLimits")
     names = [endpoint.name for endpoint in PUBLIC]
     assert tools == [names, [f"/{name}" for name in names], False, 9]
     assert answered == ["fits", "hub_unreachable", 200, "image/svg+xml"]

@@ -12,7 +12,7 @@ import pytest
 
 from gpusizer.ui.endpoints import CONCURRENCY
 
-CALLS = 120
+CALLS = CONCURRENCY + 8
 _SCRIPT = f"""
 import json, requests, app
 application = app.compose_from_environment()
