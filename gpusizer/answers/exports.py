@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from gpusizer.answers.losses import quality_at
 from gpusizer.answers.report import Report, estimate_json
 from gpusizer.core.printable import printable
+from gpusizer.fit.losses import quality_at
 from gpusizer.fit.ranking import Ranked
 from gpusizer.gpus import Price
 from gpusizer.memory.estimate import MemoryEstimate

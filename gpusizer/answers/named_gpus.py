@@ -11,13 +11,13 @@ from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.messages import Note
 from gpusizer.fit.advice import advise
 from gpusizer.fit.capacity_limits import Plan, largest
+from gpusizer.fit.demands import READING_SPEED
 from gpusizer.fit.division import asked_boards, asked_split
 from gpusizer.fit.machine import Machine
 from gpusizer.fit.machine_words import KindWords, parse_kind
 from gpusizer.fit.parallelism.parallelism_plans import run_plans
 from gpusizer.fit.preference import best_on_boards, best_way
 from gpusizer.fit.ranking import Ranked, describe
-from gpusizer.fit.recommendation import READING_SPEED
 from gpusizer.fit.study import Study
 from gpusizer.fit.verdict import Verdict
 from gpusizer.fit.way import Way

@@ -30,7 +30,8 @@ def serving_plan(
         return None
     sequence = serving_workload(request.workload, target, longest)
     workload, _ = resolve_workload(sequence, profile)
-    study = Study(profile, workload, question.study.quants, question.study.budget)
+    asked = question.study
+    study = Study(profile, workload, asked.quants, asked.budget, asked.demands)
     if named:
         return joined(
             [

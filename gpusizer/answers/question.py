@@ -52,7 +52,8 @@ class Question:
         wanted = asked_quants(request.quants, ref, profile)
         selection = select_quants(wanted, profile, workload.engine).cached_as(workload.kv_dtype)
         pickable = selection.rankable or selection.shown
-        study = Study(profile, workload, selection.shown, budget).among(pickable)
+        demands = request.demands(wanted, request.min_tok_s)
+        study = Study(profile, workload, selection.shown, budget, demands).among(pickable)
         return cls(request, snapshot, study, selection, (*about, *notes))
 
     @property

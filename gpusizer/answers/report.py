@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpusizer.answers.evidence import evidence_json
-from gpusizer.answers.losses import quality_at
 from gpusizer.answers.machine_json import rig_json
 from gpusizer.answers.model_card.card_answer import ModelCardAnswer
 from gpusizer.answers.request import SizeRequest
@@ -15,6 +14,7 @@ from gpusizer.core.errors import GpusizerError
 from gpusizer.core.messages import Note, Say, note_json
 from gpusizer.fit.advice import Suggestion
 from gpusizer.fit.fit import Fit
+from gpusizer.fit.losses import quality_at
 from gpusizer.fit.parallelism.run_plan import parallelism_json, plan_json
 from gpusizer.fit.ranking import Alternative, Ranked
 from gpusizer.fit.serving_plan import ServingPlan, serving_plan_json

@@ -19,12 +19,13 @@ from gpusizer.answers.request_fields import (
     RigFields,
     WorkloadFields,
     read_machines,
+    read_underscores,
 )
 from gpusizer.answers.target_fields import TargetFields
 from gpusizer.core.request_model import RequestModel, fields_of, is_empty
-from gpusizer.core.validation import Flag, Number, OneOf, Refused, Text, Unit, read_text
+from gpusizer.core.validation import Flag, Number, OneOf, Refused, Text, Unit
+from gpusizer.fit.demands import READING_SPEED
 from gpusizer.fit.machine_words import is_mixed, split_machines
-from gpusizer.fit.recommendation import READING_SPEED
 from gpusizer.gpus.catalogue import MAX_NAME_CHARS
 
 __all__ = [
@@ -54,17 +55,12 @@ RANKINGS = (
 LISTINGS = ("list", "sizes")
 
 
-def _read_underscores(value: Any) -> str:
-    """A name whose words may be joined by hyphens too."""
-    return read_text(value).replace("-", "_")
-
-
 class AnswerFields(RequestModel):
     """What the answer about one model is made of."""
 
     heading: ClassVar[str] = "answer"
 
-    rank_by: Annotated[str, OneOf(RANKINGS), BeforeValidator(_read_underscores)] = Field(
+    rank_by: Annotated[str, OneOf(RANKINGS), BeforeValidator(read_underscores)] = Field(
         RANKINGS[0], description="order of the ranking"
     )
     min_tok_s: Annotated[Number | None, Unit("TOK_S")] = Field(

@@ -6,11 +6,12 @@ Bounds, default, choices and meaning of a field stand here and nowhere else.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from functools import cached_property
 from typing import Annotated, Any, ClassVar
 
-from pydantic import Field, PlainValidator
+from pydantic import BeforeValidator, Field, PlainValidator
 
 from gpusizer.answers.own_fields import DiskFields, OwnMachineFields, OwnMemoryFields
 from gpusizer.core.request_model import RequestModel
@@ -33,6 +34,7 @@ from gpusizer.core.validation import (
     read_text,
     read_texts,
 )
+from gpusizer.fit.demands import DEFAULT_MAX_LOSS, NO_LIMIT, Demands
 from gpusizer.fit.filters import IN_PRODUCTION, STATUSES, GpuFilter
 from gpusizer.fit.machine_words import split_machines
 from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, CostAssumptions
@@ -50,6 +52,7 @@ from gpusizer.memory.workload import (
     SAMPLERS,
     Workload,
 )
+from gpusizer.quality.words import WORDS, LossWord
 
 ALL_QUANTS = "all"
 NATIVE_QUANT = "native"
@@ -87,6 +90,11 @@ Machines = Annotated[
     tuple[str, ...], PlainValidator(read_machines, json_schema_input_type=list[str]), Unit("NAMES")
 ]
 _Month = Annotated[str, PlainValidator(_read_month, json_schema_input_type=str)]
+
+
+def read_underscores(value: Any) -> str:
+    """A name whose words may be joined by hyphens too."""
+    return read_text(value).replace("-", "_")
 
 
 class ModelFields(RequestModel):
@@ -143,6 +151,17 @@ class QuantFields(RequestModel):
         description=f'quantization slugs separated by commas, "{NATIVE_QUANT}" for the checkpoint'
         f' as stored, or "{ALL_QUANTS}"',
     )
+    max_loss: Annotated[str, OneOf(tuple(WORDS)), BeforeValidator(read_underscores)] = Field(
+        DEFAULT_MAX_LOSS.value,
+        description="the most that a quantization chosen for you may lose, in the words of"
+        " `quality`; more only where nothing else fits. What `quant` names is taken as it is",
+    )
+
+    def demands(self, wanted: Sequence[str], min_tok_s: float | None = None) -> Demands:
+        """What is asked of a way; `wanted` are the quantizations to answer for, and what is named
+        is obeyed."""
+        most = LossWord(self.max_loss) if ALL_QUANTS in wanted else NO_LIMIT
+        return Demands(most, min_tok_s)
 
 
 class RigFields(OwnMachineFields):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpusizer.answers.losses import quality_at
+from gpusizer.fit.losses import quality_at
 from gpusizer.memory.estimate import MemoryEstimate
 from gpusizer.text import say_note
 

@@ -19,7 +19,7 @@ from gpusizer.fit.preference import best_way, choose
 from gpusizer.fit.study import QuantPair, Study
 from gpusizer.fit.verdict import Verdict
 from gpusizer.fit.way import Way
-from gpusizer.fit.ways import engines_on, ways, whole_way
+from gpusizer.fit.ways import engines_on, whole_way
 from gpusizer.memory.engines import Engine
 from gpusizer.memory.kv_cache import grows
 from gpusizer.memory.quants import Quant
@@ -90,7 +90,7 @@ class Plan:
     def best(self) -> Way | None:
         """The preferred way among all quantizations no wider than the checkpoint, where one surely
         fits with nothing in system memory."""
-        way = choose(ways(self.study.among(self._narrower), self.machine, whole=True))
+        way = choose(self.study.among(self._narrower), [self.machine], whole=True)
         return way if way is not None and way.verdict is Verdict.FITS else None
 
 

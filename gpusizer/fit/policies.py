@@ -11,7 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
-from gpusizer.fit.recommendation import READING_SPEED, Score, score_of
+from gpusizer.fit.demands import READING_SPEED
+from gpusizer.fit.recommendation import Score, score_of
 from gpusizer.fit.way import Way, headroom_on
 from gpusizer.gpus import Gpu
 from gpusizer.gpus.costs import CostAssumptions, PlanCosts, plan_costs

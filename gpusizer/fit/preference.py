@@ -1,10 +1,13 @@
 """Preference: which of several ways to run a model is the better one, in an order one can read.
 
-    verdict     surely fits, then tight, then a part in system memory, then pages from the disk
+    fits        all of the model on the devices, then a part in system memory, then from the disk
+    loss        no more than the reader's `max_loss`; where nothing else fits, the least
+    surely      fits at the high end of every band, then at the likely values
     usual       a quantization to choose unasked, under the engine that people run it with
     boards      the fewest
     room        a tenth of each device is left free
-    faithful    the most faithful quantization; where a part stays in system memory, the fewest bits
+    speed       as fast as one reads in comfort, then by steps of a quarter
+    faithful    the more faithful quantization; where a part stays in system memory, the fewest bits
 
 What comes first decides; what comes later breaks ties. Rankings, named GPUs, comparisons, machines
 with several cards, remedies and plans choose by it, so that they agree about a card.
@@ -13,83 +16,142 @@ docs/recommendation.md says why.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from math import ceil, log
+from typing import NamedTuple
 
 from gpusizer.fit.division import board_counts
 from gpusizer.fit.machine import Machine
 from gpusizer.fit.study import Study
+from gpusizer.fit.user_speed import user_speed
 from gpusizer.fit.verdict import Verdict
 from gpusizer.fit.way import Way
 from gpusizer.fit.ways import not_supported, ways
 from gpusizer.gpus import Gpu
+from gpusizer.quality.words import LossWord
 
 SPARE_SHARE = 0.1
 """Share of each device to spare at the likely values: longer prompts, a desktop, updates."""
 
-
-@dataclass(frozen=True, slots=True)
-class Preference:
-    """What is preferred among ways; `spare_share` of each device is room enough."""
-
-    spare_share: float = SPARE_SHARE
-
-    def key(self, way: Way) -> tuple[float, ...]:
-        """Sort key, least for the best way."""
-        boards = float(way.boards) if way.machine.gpus else 0.0
-        quant, verdict = way.estimate.quant, way.verdict
-        if verdict is Verdict.DOES_NOT_FIT:
-            return (verdict.place, float(not way.is_usual), -way.headroom_bytes, boards)
-        faithful = (quant.bits, float(quant.order)) if way.in_part else (float(quant.order), 0.0)
-        roomy = verdict is not Verdict.FITS or way.spare_share >= self.spare_share
-        return (verdict.place, float(not way.is_usual), boards, float(not roomy), *faithful)
-
-    def is_satisfied(self, best: Way, following: Way) -> bool:
-        """Whether nothing that is yielded from `following` on is better than the best way so far.
-
-        Ways come by boards, usual engines first, the most faithful quantization first.
-        """
-        if best.verdict is not Verdict.FITS or not best.is_usual:
-            return False
-        roomy = best.spare_share >= self.spare_share
-        return roomy or following.boards > best.boards or not following.is_usual
+_STEP = 1.25
+"""Speeds below comfort count in steps of this factor: predictions do not tell closer ones apart."""
+_ALIKE = LossWord.VERY_SMALL
+"""Up to this word losses count as one: no benchmark tells files apart whose perplexity rises by
+less than 6 % (docs/quality.md), and which of them is nearer to the original is in the table."""
 
 
-PREFERENCE = Preference()
+class Standing(NamedTuple):
+    """What a way is preferred by, in order; the least is the best.
+
+    Attributes:
+        memory: 0 where all of it is on devices, else the place of the verdict.
+        beyond: rank of a loss above `max_loss`, 0 within it.
+        verdict: its place: surely fits before tight.
+        unusual: nobody's first choice, or under an engine that is not.
+        short_bytes: what is missing where it does not fit.
+        cramped: a tenth of each device is not left.
+        slow: steps below a comfortable speed.
+        lossy: rank of the loss, of narrow bits where they are read from system memory.
+        order: place in the table of quantizations.
+    """
+
+    memory: int
+    beyond: int
+    verdict: int
+    unusual: bool
+    short_bytes: int
+    boards: int
+    cramped: bool
+    slow: int
+    lossy: float
+    order: int
+
+    @property
+    def stands(self) -> bool:
+        """Whether it is within what is asked for, so that more boards are not worth a thought."""
+        return not (self.verdict or self.beyond or self.unusual)
+
+    @property
+    def wants_nothing(self) -> bool:
+        """Whether nothing later in the table could be better on the same boards."""
+        return self.stands and not (self.cramped or self.slow or self.lossy > _ALIKE.rank)
 
 
-def choose(candidates: Iterable[Way], preference: Preference = PREFERENCE) -> Way | None:
-    """The best of the ways, in the order that `ways` yields them; None where there are none."""
+def standing(study: Study, way: Way) -> Standing:
+    """What a way to run the model of a study is preferred by."""
+    quant, verdict = way.estimate.quant, way.verdict
+    on_gpu, runs = verdict.all_on_gpu, verdict is not Verdict.DOES_NOT_FIT
+    rank = study.quality(way.estimate).advised_word.rank if runs else 0
+    return Standing(
+        memory=0 if on_gpu else verdict.place,
+        beyond=_beyond(study, way) if runs else 0,
+        verdict=verdict.place,
+        unusual=not way.is_usual,
+        short_bytes=0 if runs else -way.headroom_bytes,
+        boards=way.boards if way.machine.gpus else 0,
+        cramped=verdict is Verdict.FITS and way.spare_share < SPARE_SHARE,
+        slow=_steps_below_comfort(study, way) if on_gpu else 0,
+        lossy=quant.bits if way.in_part else max(rank, _ALIKE.rank),
+        order=quant.order,
+    )
+
+
+def _beyond(study: Study, way: Way) -> int:
+    """The rank of a loss above what may be lost, 0 within it."""
+    rank = study.quality(way.estimate).advised_word.rank
+    return rank if rank > study.demands.max_loss.rank else 0
+
+
+def _steps_below_comfort(study: Study, way: Way) -> int:
+    """Steps below a comfortable speed, 0 where the speed is enough or unknown."""
+    speed, enough = user_speed(study, way), study.demands.comfortable
+    return 0 if speed is None or speed >= enough else ceil(log(enough / speed, _STEP))
+
+
+def choose(study: Study, machines: Iterable[Machine], *, whole: bool = False) -> Way | None:
+    """The best way on any of the machines, which come with the fewest boards first; None where no
+    engine runs the model there. `whole` asks for all of the model on the devices.
+    """
     best: Way | None = None
-    for way in candidates:
-        if best is not None and preference.is_satisfied(best, way):
-            break
-        if best is None or preference.key(way) < preference.key(best):
-            best = way
-        if preference.is_satisfied(best, best):
-            break
+    key: Standing | None = None
+    for machine in machines:
+        for usual in (True, False):
+            for way in ways(study, machine, usual=usual, whole=whole):
+                other = standing(study, way)
+                if key is None or other < key:
+                    best, key = way, other
+                if key.wants_nothing:
+                    return best
+            if key is not None and key.stands:
+                return best
     return best
 
 
-def best_way(study: Study, machine: Machine, preference: Preference = PREFERENCE) -> Way:
+def best_way(study: Study, machine: Machine) -> Way:
     """The best way on one machine; where no engine runs the model there, a way that says why."""
-    return choose(ways(study, machine), preference) or not_supported(study, machine)
+    return choose(study, [machine]) or not_supported(study, machine)
 
 
-def best_on_boards(
-    study: Study,
-    gpu: Gpu,
-    counts: Sequence[int] | None = None,
-    preference: Preference = PREFERENCE,
-) -> Way | None:
+def best_on_boards(study: Study, gpu: Gpu, counts: Sequence[int] | None = None) -> Way | None:
     """The best way with all of the model on boards of one kind, None where none holds it.
 
     `counts` are the numbers of boards to try, smallest first; None for those that one plans with.
     """
-    best = choose(_by_boards(study, gpu, counts or board_counts(gpu)), preference)
+    machines = (Machine.of(gpu, boards) for boards in counts or board_counts(gpu))
+    best = choose(study, machines, whole=True)
     return best if best is not None and best.verdict.all_on_gpu else None
 
 
-def _by_boards(study: Study, gpu: Gpu, counts: Sequence[int]) -> Iterator[Way]:
-    for boards in counts:
-        yield from ways(study, Machine.of(gpu, boards), whole=True)
+def ways_for_a_load(study: Study, gpu: Gpu, boards: int) -> list[Way]:
+    """The ways on so many boards between which only a load decides: usual ones that surely fit
+    within what may be lost, of each engine, width and unit that multiplies it the first of the
+    table. The best way alone where there are none, and none where nothing fits.
+    """
+    found: dict[tuple[str, float, str], Way] = {}
+    for way in ways(study, Machine.of(gpu, boards), usual=True, whole=True):
+        quant = way.estimate.quant
+        kind = (way.estimate.engine.slug, quant.bits, quant.needs)
+        if kind not in found and way.verdict is Verdict.FITS and not _beyond(study, way):
+            found[kind] = way
+    best = None if found else best_on_boards(study, gpu, (boards,))
+    return [best] if best else [*found.values()]

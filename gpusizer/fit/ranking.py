@@ -11,6 +11,7 @@ from gpusizer.fit.advice import Suggestion
 from gpusizer.fit.alternatives import break_even_months, is_priced_by_rent, pick_alternatives
 from gpusizer.fit.capacity_limits import Largest
 from gpusizer.fit.card_statements import statements_on
+from gpusizer.fit.demands import READING_SPEED
 from gpusizer.fit.division import asked_boards, board_counts
 from gpusizer.fit.fit import Fit
 from gpusizer.fit.one_user import one_user_rate
@@ -20,11 +21,12 @@ from gpusizer.fit.placement.from_disk import disk_notes
 from gpusizer.fit.policies import POLICIES, RankedCandidate, SortKey, total_memory
 from gpusizer.fit.preference import best_on_boards
 from gpusizer.fit.rank_reasons import why, why_alternative
-from gpusizer.fit.recommendation import READING_SPEED, Score, score_of
+from gpusizer.fit.recommendation import Score, score_of
 from gpusizer.fit.serving import Served, ServingLoad, served
 from gpusizer.fit.speculative_speeds import SpeculativeSpeeds, speculative_speeds
-from gpusizer.fit.speed import ModelFacts, Rate, Speeds, Work, speeds, tokens_per_second
+from gpusizer.fit.speed import Rate, Speeds, speeds
 from gpusizer.fit.study import Study
+from gpusizer.fit.user_speed import user_speed
 from gpusizer.fit.verdict import Verdict
 from gpusizer.fit.way import Way
 from gpusizer.fit.ways import keeps_part_in_memory
@@ -178,9 +180,6 @@ class Ranking:
 
 RECOMMENDED = "recommended"
 
-Speed = float | None
-"""Likely tokens/s of each user, None when unknown."""
-
 _LAST: SortKey = (math.inf,)
 
 
@@ -229,8 +228,10 @@ def candidates_of(
     """
     chosen = ways_to_rank(study, catalogue, most_boards)
     candidates = (
-        RankedCandidate(way, speed, study.workload.concurrency, assumptions, enough)
-        for way, speed in zip(chosen, _speeds(study, chosen), strict=True)
+        RankedCandidate(
+            way, user_speed(study, way), study.workload.concurrency, assumptions, enough
+        )
+        for way in chosen
     )
     return sorted(candidates, key=lambda candidate: _place(candidate, rank_by))
 
@@ -283,24 +284,6 @@ def _served(study: Study, fit: Fit, *, percentiles: bool) -> Served | None:
     return served(
         study.profile, study.workload, fit.estimate, gpu, pool, load, percentiles=percentiles
     )
-
-
-def _speeds(study: Study, chosen: Sequence[Way]) -> list[Speed]:
-    """The speed of every way; what a step reads is computed once per estimate."""
-    facts = ModelFacts.of(study.profile, study.workload)
-    if facts is None:
-        return [None] * len(chosen)
-    works: dict[int, Work] = {}
-    rates: list[Speed] = []
-    for way in chosen:
-        key = id(way.estimate)
-        if keeps_part_in_memory(study.profile, study.workload, way.estimate):
-            rates.append(None)
-            continue
-        if key not in works:
-            works[key] = Work.of(facts, way.estimate)
-        rates.append(tokens_per_second(works[key], way.gpu))
-    return rates
 
 
 def _reasons(study: Study, way: Way) -> tuple[Note, ...]:

@@ -30,14 +30,6 @@ from gpusizer.gpus.costs.power import is_card, is_whole_computer
 from gpusizer.gpus.on_offer import firm_price, is_rented, is_sold, why_not_on_offer
 from gpusizer.gpus.support import EndedSupport, ended_support
 
-READING_SPEED = 10.0
-"""Tokens/s that a reader does not wait for.
-
-Most adults read English fiction at 200 to 320 words a minute (M. Brysbaert, "How many words do we
-read per minute?", Journal of Memory and Language 109, 2019, doi.org/10.1016/j.jml.2019.104047), and
-a word is 4/3 of a token (OpenAI, "What are tokens and how to count them?"): 320 x 4/3 / 60 = 7.1.
-The rest is for languages and code, which take more tokens for a word."""
-
 ATX_SLOTS = 7
 """Slots of an ATX board (ATX specification 2.2): cards that take more of them need a server, whose
 price is not that of the cards."""

@@ -13,7 +13,7 @@ from gpusizer.core.messages import Note, Say, note_json
 from gpusizer.core.units import significant
 from gpusizer.fit.division import COUNTS
 from gpusizer.fit.fit import sequences_held
-from gpusizer.fit.preference import best_on_boards
+from gpusizer.fit.preference import ways_for_a_load
 from gpusizer.fit.speed import ModelFacts, Work, serving_bands
 from gpusizer.fit.speed.classes import SERVING
 from gpusizer.fit.speed.decode import step_seconds
@@ -212,16 +212,14 @@ def _limit(
 
 
 def _ways(study: Study, catalogue: Catalogue, boards: Sequence[int | None] | None) -> Iterator[Way]:
-    """Yield the best way for each number of boards of a replica."""
+    """Yield the ways worth weighing for each number of boards of a replica."""
     for gpu, asked in zip(catalogue.gpus, boards or [None] * len(catalogue.gpus), strict=True):
         if gpu.status == "announced" and asked is None:
             continue
         per_board = gpu.devices_per_board
         counts = [n // per_board for n in COUNTS if n <= _MOST_DEVICES and not n % per_board]
         for count in [asked] if asked else counts:
-            way = best_on_boards(study, gpu, (count,))
-            if way is not None:
-                yield way
+            yield from ways_for_a_load(study, gpu, count)
 
 
 def _option(study: Study, facts: ModelFacts, way: Way, target: ServingTarget) -> _Option | None:

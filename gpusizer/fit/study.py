@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gpusizer.core.time_budget import TimeBudget
+from gpusizer.fit.demands import DEFAULT_DEMANDS, Demands
 from gpusizer.fit.division import asked_split, refused_degrees, split_for
+from gpusizer.fit.losses import quality_at
 from gpusizer.gpus import Gpu
 from gpusizer.memory.engines import ENGINES, Engine, Split, find_engine
 from gpusizer.memory.estimate import Estimator, MemoryEstimate
@@ -19,6 +21,7 @@ from gpusizer.memory.weight_sizes import WeightSizes, all_weight_sizes, weight_s
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile
 from gpusizer.model.tasks import kind_of
+from gpusizer.quality.quality import Quality
 
 QuantPair = tuple[Quant, bool]
 """A quantization, and whether it is the checkpoint as stored."""
@@ -57,12 +60,14 @@ class Study:
         workload: Workload,
         quants: Sequence[QuantPair],
         budget: TimeBudget | None = None,
+        demands: Demands = DEFAULT_DEMANDS,
     ) -> None:
         """`budget` is that of the answer, which several studies share."""
         self.profile = profile
         self.workload = workload
         self.quants = _by_faithfulness(quants)
         self.budget = budget or TimeBudget()
+        self.demands = demands
         self._sizes: dict[str, WeightSizes] = {}
         self._size_files(quants)
         self._estimator = Estimator(profile, workload)
@@ -71,6 +76,9 @@ class Study:
         self._splits: dict[tuple[str, int], Split | None] = {}
         self.options: dict[tuple[object, ...], tuple[QuantOption, ...]] = {}
         """Quantizations and engines that run on a kind of device, as `ways` finds them."""
+        self.kept: dict[tuple[object, ...], Any] = {}
+        """What speeds of this workload stand on, as `user_speed` computes it."""
+        self._losses: dict[tuple[str, bool, str], Quality] = {}
 
     def under(self, **fields: Any) -> Study:
         """The same model with other fields of the workload."""
@@ -78,6 +86,7 @@ class Study:
         other.workload = replace(self.workload, **fields)
         other._estimator = Estimator(self.profile, other.workload)
         other._estimates, other._engines, other._splits, other.options = {}, {}, {}, {}
+        other.kept, other._losses = {}, {}
         return other
 
     def among(self, quants: Sequence[QuantPair]) -> Study:
@@ -140,6 +149,13 @@ class Study:
                 quant, native, engine, split, device_class
             )
         return estimate
+
+    def quality(self, estimate: MemoryEstimate) -> Quality:
+        """What the quantization of an estimate loses, computed once."""
+        key = (estimate.quant.slug, estimate.native, estimate.engine.slug)
+        if key not in self._losses:
+            self._losses[key] = quality_at(estimate)
+        return self._losses[key]
 
     def _estimated(
         self, quant: Quant, native: bool, engine: Engine, split: Split, device_class: int

@@ -34,19 +34,18 @@ _SURELY_LOADED = 0.4
 and keep embeddings of each layer in system memory."""
 
 
-def ways(study: Study, machine: Machine, *, whole: bool = False) -> Iterator[Way]:
-    """Yield the ways to run the model there: those of usual engines first, then others, each from
-    the most faithful quantization down.
+def ways(study: Study, machine: Machine, *, usual: bool, whole: bool = False) -> Iterator[Way]:
+    """Yield the usual ways to run the model there, or all others, in the order of the table of
+    quantizations.
 
     `whole` leaves out what keeps a part in system memory, and what is larger than the devices.
     Nothing is yielded where no engine runs the model on such devices, or none divides it over so
     many.
     """
     memory = sum(gpu.device_memory_bytes for gpu in machine.gpus)
-    for usual in (True, False):
-        for option in options(study, machine, usual=usual):
-            if not whole or option.least_bytes <= memory:
-                yield from ways_of(study, machine, option, whole=whole)
+    for option in options(study, machine, usual=usual):
+        if not whole or option.least_bytes <= memory:
+            yield from ways_of(study, machine, option, whole=whole)
 
 
 def options(study: Study, machine: Machine, *, usual: bool) -> tuple[QuantOption, ...]:

@@ -21,7 +21,7 @@ from gpusizer.fit.capacity_limits import (
 )
 from gpusizer.fit.fit import Verdict
 from gpusizer.fit.machine import Machine
-from gpusizer.fit.preference import choose
+from gpusizer.fit.preference import standing
 from gpusizer.fit.study import QuantOption, Study
 from gpusizer.fit.ways import ways_of
 from gpusizer.gpus import Gpu, load_catalogue
@@ -107,8 +107,9 @@ def plan_of(
 def advice(plan: Plan) -> tuple[Suggestion, ...]:
     """What would help, where the plan runs as it does best: whole, or with a part in memory."""
     recipe = QuantOption(plan.quant, plan.native, plan.engine, True, 0.0)
-    way = choose(ways_of(plan.study, plan.machine, recipe))
-    return () if way is None else advise(plan, way)
+    found = [*ways_of(plan.study, plan.machine, recipe)]
+    best = min(found, key=lambda way: standing(plan.study, way), default=None)
+    return () if best is None else advise(plan, best)
 
 
 def test_the_longest_context_by_hand() -> None:

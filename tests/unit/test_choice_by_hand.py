@@ -15,6 +15,7 @@ import pytest
 
 from gpusizer.core.dtypes import GGML_BLOCKS
 from gpusizer.core.units import GB
+from gpusizer.fit.demands import Demands
 from gpusizer.fit.division import split_for
 from gpusizer.fit.machine import Machine
 from gpusizer.fit.preference import best_on_boards, best_way
@@ -33,6 +34,7 @@ from gpusizer.memory.workload import Workload
 from gpusizer.model.architecture import Attention
 from gpusizer.model.architecture.model import LayerSpec
 from gpusizer.model.profile import ModelProfile, build_profile
+from gpusizer.quality.words import LossWord
 from tests.asking import size
 from tests.builders import llama
 from tests.drafts import EAGLE3, eagle3, fetching
@@ -66,9 +68,10 @@ CARDS = (
 SMALL, WIDE, SLOW, LARGE, UNPRICED = CARDS
 
 
-def study(*quants: str, profile: ModelProfile | None = None) -> Study:
+def study(*quants: str, profile: ModelProfile | None = None, **demands: Any) -> Study:
     pairs = [(find_quant(slug), slug == "bf16") for slug in quants or QUANTS]
-    return Study(profile or model(), Workload(context=10_000), pairs)
+    workload = Workload(context=10_000)
+    return Study(profile or model(), workload, pairs, demands=Demands(**demands))
 
 
 def order(rank_by: str, cards: Sequence[Gpu] = CARDS, *quants: str, **asked: Any) -> list[str]:
@@ -153,6 +156,29 @@ def test_what_surely_fits_comes_before_more_bits_that_may_not() -> None:
     between = card("between", (total.likely + total.high) / 2 / GB, 500, 1000)
     assert chosen(best_on_boards(study("q8_0"), between, (1,))) == ("q8_0", 1, "tight")
     assert chosen(best_on_boards(study(), between)) == ("q4_0", 1, "fits")
+
+
+def test_a_second_board_comes_before_more_loss_than_asked_for() -> None:
+    """Q4_0 of a model of 10B loses about 5 %: it fits one card of 12 GB, Q8_0 two of them."""
+    word = study().quality(best_on_boards(study("q4_0"), SMALL).estimate).advised_word
+    assert word is LossWord.SMALL
+    assert chosen(best_on_boards(study(), SMALL)) == ("q4_0", 1, "fits")
+    strict = study(max_loss=LossWord.VERY_SMALL)
+    assert chosen(best_on_boards(strict, SMALL)) == ("q8_0", 2, "fits")
+    # Where nothing else fits, the least loss does.
+    assert chosen(best_on_boards(strict, SMALL, (1,))) == ("q4_0", 1, "fits")
+    none_fits = study("q4_0", "q2_k", max_loss=LossWord.NONE)
+    assert chosen(best_on_boards(none_fits, SMALL)) == ("q4_0", 1, "fits")
+
+
+def test_speed_counts_until_one_reads_in_comfort() -> None:
+    """BF16, Q8_0 and Q4_0 give 35, 66 and 102 tokens/s at 1000 GB/s, 18, 33 and 52 at 450 GB/s, and
+    4, 8 and 13 at 100 GB/s: 20 are enough, below them the nearest is taken."""
+    by_speed = {3000: "bf16", 1000: "bf16", 450: "q8_0", 100: "q4_0"}
+    for gb_s, quant in by_speed.items():
+        assert chosen(best_on_boards(study(), card("c", 48, 600, gb_s)))[0] == quant, gb_s
+    least = study(min_tok_s=5.0), study(min_tok_s=60.0)
+    assert [chosen(best_on_boards(s, LARGE))[0] for s in least] == ["bf16", "q8_0"]
 
 
 def test_with_a_part_in_system_memory_fewest_bits_are_read() -> None:

@@ -12,9 +12,9 @@ import pytest
 from gpusizer.answers.report import Report, line
 from gpusizer.cli.tables import report_text
 from gpusizer.fit.alternatives import break_even_months
+from gpusizer.fit.demands import READING_SPEED
 from gpusizer.fit.fit import Verdict
 from gpusizer.fit.recommendation import (
-    READING_SPEED,
     SPARE_SHARE,
     Score,
     can_be_bought,

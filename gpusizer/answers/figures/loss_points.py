@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gpusizer.answers.losses import quality_at
 from gpusizer.answers.report import EstimateRow
+from gpusizer.fit.losses import quality_at
 from gpusizer.quality.quality import Quality
 from gpusizer.quality.words import LossWord
 

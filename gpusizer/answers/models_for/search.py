@@ -7,7 +7,7 @@ that only shown rows need are computed for those rows alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from gpusizer.answers.models_for.model_library import CandidateModel
@@ -15,6 +15,7 @@ from gpusizer.answers.selection import select_quants
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.messages import Note
 from gpusizer.core.time_budget import TimeBudget
+from gpusizer.fit.demands import Demands
 from gpusizer.fit.fit import Fit
 from gpusizer.fit.machine import Machine
 from gpusizer.fit.one_user import one_user_rate
@@ -23,7 +24,6 @@ from gpusizer.fit.speed import Rate, prefill_rate
 from gpusizer.fit.study import Study
 from gpusizer.fit.verdict import Verdict
 from gpusizer.fit.way import Way
-from gpusizer.fit.ways import ways
 from gpusizer.memory.quants import Quant
 from gpusizer.memory.workload import DEFAULT_CONTEXT, Workload
 from gpusizer.model.profile import ModelProfile
@@ -77,7 +77,8 @@ class RunsOn:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What is asked of every model: quantizations and workload, both as requested.
+    """What is asked of every model: quantizations and workload, both as requested, and what is
+    demanded of a way where these quantizations are wanted.
 
     All models share the time of one answer. With `from_disk` also models are found that fit no
     memory and that llama.cpp reads from the disk for each token; else they are left out, because
@@ -85,6 +86,7 @@ class Search:
     """
 
     quants: tuple[str, ...]
+    demands: Callable[[Sequence[str]], Demands]
     workload: Workload
     resolve: Resolve
     budget: TimeBudget
@@ -101,7 +103,7 @@ def running_on(
         study = _study(candidate, math.inf if reads_disk else memory, search)
         if study is None:
             continue
-        way = choose(ways(study, machine, whole=machine.ram_bytes is None))
+        way = choose(study, [machine], whole=machine.ram_bytes is None)
         if way is not None and (
             way.verdict.in_memory or (reads_disk and way.verdict is Verdict.FROM_DISK)
         ):
@@ -133,7 +135,8 @@ def _study(candidate: CandidateModel, memory: float, search: Search) -> Study | 
     quants = candidate.quants or search.quants
     rankable = select_quants(quants, profile, workload.engine).rankable
     affordable = [pair for pair in rankable if _least_bytes(candidate, *pair) <= memory]
-    return Study(profile, workload, affordable, search.budget) if affordable else None
+    demands = search.demands(quants)
+    return Study(profile, workload, affordable, search.budget, demands) if affordable else None
 
 
 def _least_bytes(candidate: CandidateModel, quant: Quant, native: bool) -> float:

@@ -53,7 +53,9 @@ def models_for(
         members = [candidate.member for candidate in (*stored, *candidates)]
         now = use_now(library.uses, members, library.trending, live=request.live)
     candidates, license_unknown = _licensed(candidates, request.licenses)
-    search = Search(request.quants, request.workload, resolve, budget, request.from_disk)
+    search = Search(
+        request.quants, request.demands, request.workload, resolve, budget, request.from_disk
+    )
     running = list(running_on(candidates, machine, search))
     families = families_in_order(
         running,

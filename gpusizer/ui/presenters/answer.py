@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gpusizer.answers.losses import quality_at
 from gpusizer.fit.fit import Fit
+from gpusizer.fit.losses import quality_at
 from gpusizer.fit.ranking import Ranked
 from gpusizer.ui.answering import PageAnswer
 from gpusizer.ui.choices import KINDS, Tier, smallest

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gpusizer.answers.losses import quality_at
 from gpusizer.answers.report import EstimateRow, Report
 from gpusizer.core.units import GIB
+from gpusizer.fit.losses import quality_at
 from gpusizer.memory.breakdown import Breakdown
 from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.losses import loss_mark

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from gpusizer.answers.comparison import ComparedGpu, Comparison
-from gpusizer.answers.losses import quality_at
 from gpusizer.core.messages import Note
 from gpusizer.core.units import GB, GIB, TERA
 from gpusizer.fit.advice import Suggestion
 from gpusizer.fit.capacity_limits import Largest
 from gpusizer.fit.fit import Fit
+from gpusizer.fit.losses import quality_at
 from gpusizer.fit.ranking import Ranked
 from gpusizer.fit.speculative_speeds import SpeculativeSpeeds
 from gpusizer.fit.speed import Rate, Speeds

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from gpusizer.answers.losses import quality_at
 from gpusizer.answers.report import Report
 from gpusizer.core.messages import Note
+from gpusizer.fit.losses import quality_at
 from gpusizer.fit.ranking import Alternative, Ranked
 from gpusizer.gpus import Gpu
 from gpusizer.memory.estimate import MemoryEstimate

@@ -6,9 +6,9 @@ import html
 import re
 from collections.abc import Iterable, Sequence
 
-from gpusizer.answers.losses import quality_at
 from gpusizer.answers.report import EstimateRow, Report
 from gpusizer.core.printable import printable
+from gpusizer.fit.losses import quality_at
 from gpusizer.fit.ranking import Ranked
 from gpusizer.ui.presenters.first_choice import (
     choice_line,

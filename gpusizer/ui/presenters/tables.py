@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import pandas as pd
 
 from gpusizer.answers.exports import ranking_frame
-from gpusizer.answers.losses import quality_at
 from gpusizer.answers.report import EstimateRow, Report
 from gpusizer.answers.request import RANKINGS
 from gpusizer.core.units import GIB
 from gpusizer.fit.fit import Fit
+from gpusizer.fit.losses import quality_at
 from gpusizer.fit.ranking import Ranked
 from gpusizer.ui.presenters.bars import bars_html, shown_rows
 from gpusizer.ui.presenters.derivation import derivation_html

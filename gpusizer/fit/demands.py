@@ -1,0 +1,45 @@
+"""Demands: what a reader asks of every way to run a model, before any is preferred."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpusizer.quality.words import LossWord
+
+READING_SPEED = 10.0
+"""Tokens/s that a reader does not wait for.
+
+Most adults read English fiction at 200 to 320 words a minute (M. Brysbaert, "How many words do we
+read per minute?", Journal of Memory and Language 109, 2019, doi.org/10.1016/j.jml.2019.104047), and
+a word is 4/3 of a token (OpenAI, "What are tokens and how to count them?"): 320 x 4/3 / 60 = 7.1.
+The rest is for languages and code, which take more tokens for a word."""
+
+COMFORTABLE_SPEED = 2 * READING_SPEED
+"""Likely tokens/s at which nobody gives up quality for more: half of it, the low end of the bands
+of `data/generated/speed_bands.csv`, is still as fast as one reads."""
+
+DEFAULT_MAX_LOSS = LossWord.SMALL
+
+
+@dataclass(frozen=True, slots=True)
+class Demands:
+    """What is asked of a way besides that it fits.
+
+    Attributes:
+        max_loss: word of the most that its quantization may lose, unless nothing else fits.
+        min_tok_s: tokens/s that each user should see; None where nothing is said.
+    """
+
+    max_loss: LossWord = DEFAULT_MAX_LOSS
+    min_tok_s: float | None = None
+
+    @property
+    def comfortable(self) -> float:
+        """Tokens/s above which more speed is worth no quality."""
+        return self.min_tok_s or COMFORTABLE_SPEED
+
+
+NO_LIMIT = LossWord.BROKEN
+"""The word that lets every quantization pass: what a visitor names is obeyed."""
+
+DEFAULT_DEMANDS = Demands()
