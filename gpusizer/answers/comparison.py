@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from gpusizer.answers.conclusion.compare import Boards, compared_boards, compared_models
+from gpusizer.answers.conclusion.conclusion import Conclusion
 from gpusizer.answers.evidence import evidence_json
 from gpusizer.answers.report import SCHEMA_VERSION, model_json, ranked_json
 from gpusizer.core.messages import Note, Say, note_json
 from gpusizer.fit.ranking import Ranked
 from gpusizer.gpus import Catalogue, Gpu
 from gpusizer.gpus.catalogue import MAX_NAME_CHARS
-from gpusizer.gpus.costs import rental_quote
+from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, plan_costs, rental_quote
 from gpusizer.gpus.purpose import purpose_of
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile
@@ -38,9 +40,18 @@ class Comparison:
     profile: ModelProfile | None
     workload: Workload | None
 
+    @property
+    def conclusion(self) -> Conclusion:
+        """Which of them, for the model where one is named."""
+        places = [item.ranked for item in self.items if item.ranked is not None]
+        if self.profile is not None and places:
+            return compared_models(self.profile, places)
+        return compared_boards([_boards(item) for item in self.items])
+
     def to_json(self, say: Say) -> dict[str, Any]:
         """GPUs in the requested order, each with its `fit` or null."""
         return {
+            "answer": self.conclusion.to_json(say),
             "schema_version": SCHEMA_VERSION,
             "model": None if self.profile is None else model_json(self.profile, say),
             "workload": None if self.workload is None else self.workload.to_json(),
@@ -53,6 +64,11 @@ class Comparison:
         if item.ranked is not None and self.profile is not None and self.workload is not None:
             data["fit"] |= evidence_json(self.profile, item.ranked, self.workload, say)
         return data
+
+
+def _boards(item: ComparedGpu) -> Boards:
+    count = item.count or 1
+    return Boards(item.gpu, count, plan_costs(item.gpu, count, None, DEFAULT_ASSUMPTIONS))
 
 
 @dataclass(frozen=True, slots=True)

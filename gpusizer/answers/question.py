@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from gpusizer.answers.request import SizeRequest
@@ -10,7 +11,7 @@ from gpusizer.answers.selection import QuantSelection, select_quants
 from gpusizer.answers.tagged_quants import asked_quants
 from gpusizer.core.messages import Note
 from gpusizer.core.time_budget import TimeBudget
-from gpusizer.fit.study import Study
+from gpusizer.fit.study import QuantPair, Study
 from gpusizer.hub.model_ref import ModelRef
 from gpusizer.hub.snapshot import RepoSnapshot
 from gpusizer.model.profile import ModelProfile
@@ -60,6 +61,10 @@ class Question:
     def profile(self) -> ModelProfile:
         """The model."""
         return self.study.profile
+
+    def among(self, pairs: Sequence[QuantPair]) -> Question:
+        """The same question about some of the quantizations."""
+        return replace(self, study=self.study.among(pairs))
 
     def asking(self, request: SizeRequest) -> Question:
         """The same model and workload, asked about with another request's GPUs, order and costs."""

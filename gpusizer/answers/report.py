@@ -6,6 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from gpusizer.answers.conclusion.conclusion import Conclusion
+from gpusizer.answers.conclusion.fit import fit
+from gpusizer.answers.conclusion.kinds import kind_of
+from gpusizer.answers.conclusion.load import requests_served, users_served
+from gpusizer.answers.conclusion.need import need
 from gpusizer.answers.evidence import evidence_json
 from gpusizer.answers.machine_json import rig_json
 from gpusizer.answers.model_card.card_answer import ModelCardAnswer
@@ -20,7 +25,6 @@ from gpusizer.fit.ranking import Alternative, Ranked
 from gpusizer.fit.serving_plan import ServingPlan, serving_plan_json
 from gpusizer.fit.speculative_speeds import speculation_json
 from gpusizer.fit.speed import speeds_json
-from gpusizer.gpus.costs import PlanCosts
 from gpusizer.hub.quantized_repos import QuantizedRepo
 from gpusizer.memory.breakdown import Breakdown
 from gpusizer.memory.draft import DraftEstimate
@@ -77,6 +81,20 @@ class Report:
     alternatives: tuple[Alternative, ...] = ()
     serving_plan: ServingPlan | None = None
 
+    @property
+    def conclusion(self) -> Conclusion:
+        """The answer to the question that the request asks."""
+        profile, workload, kind = self.profile, self.workload, kind_of(self.request)
+        places = self.ranking if self.rig is None else (self.rig,)
+        if self.serving_plan is not None:
+            return requests_served(profile, self.serving_plan)
+        if kind == "load":
+            return users_served(profile, workload, places, self.alternatives)
+        if kind == "fit" and places:
+            return fit(profile, workload, places)
+        memory = [row.estimate for row in self.estimates]
+        return need(profile, workload, places, self.alternatives, memory)
+
     def to_json(self, say: Say) -> dict[str, Any]:
         """The contract's report object; `draft_model`, `quantized_repos`, `rig` and `serving_plan`
         only when requested.
@@ -84,6 +102,7 @@ class Report:
         `model_card` is null where no card was read, and left out where it was not wanted.
         """
         report = {
+            "answer": self.conclusion.to_json(say),
             "schema_version": SCHEMA_VERSION,
             "model": model_json(self.profile, say),
             "workload": self._workload_json(),
@@ -188,6 +207,7 @@ def estimate_json(row: EstimateRow, workload: Workload) -> dict[str, Any]:
         "kv_dtype": estimate.kv_dtype,
         "engine_version": workload.engine_version or estimate.engine.version,
         **_amounts_json(all_gpus),
+        "kv_cache_bytes_per_token": _of_a_token(all_gpus, workload),
         "low_bytes": all_gpus.total.low,
         "high_bytes": all_gpus.total.high,
         "file_bytes": row.file_bytes,
@@ -204,6 +224,11 @@ def estimate_json(row: EstimateRow, workload: Workload) -> dict[str, Any]:
         data["verdict"] = row.fit.verdict.value
         data["headroom_bytes"] = row.fit.headroom_bytes
     return data
+
+
+def _of_a_token(breakdown: Breakdown, workload: Workload) -> int:
+    """Bytes of the cache for a token, of the context and the cache type asked for."""
+    return round(breakdown.kv_cache.likely / (workload.context * workload.concurrency))
 
 
 def draft_json(draft: DraftEstimate) -> dict[str, Any]:
@@ -253,7 +278,7 @@ def ranked_json(item: Ranked, say: Say) -> dict[str, Any]:
         **({"served": item.served.to_json()} if item.served else {}),
         **({"speculation": speculation_json(item.speculation)} if item.speculation else {}),
         "parallelism": parallelism_json(fit),
-        "price": _price_json(item.costs, say),
+        "price": _price_json(item, say),
         "loading": item.load_times.to_json(),
         "power_watts": item.power_watts,
         "score": item.score.to_json(),
@@ -274,9 +299,15 @@ def _alternative_json(alternative: Alternative, say: Say) -> dict[str, Any]:
     }
 
 
-def _price_json(costs: PlanCosts, say: Say) -> dict[str, Any]:
-    """Prices of all boards together; null where no known source has one."""
-    return {**costs.price_json(), "caveats": [note_json(note, say) for note in costs.notes()]}
+def _price_json(item: Ranked, say: Say) -> dict[str, Any]:
+    """Prices of all boards together; null where no known source has one. A million tokens costs
+    that while so many users keep the boards busy."""
+    costs = item.costs
+    return {
+        **costs.price_json(),
+        "usd_per_million_tokens_users": item.speeds.users if item.speeds else None,
+        "caveats": [note_json(note, say) for note in costs.notes()],
+    }
 
 
 def _suggestion_json(suggestion: Suggestion, say: Say) -> dict[str, Any]:

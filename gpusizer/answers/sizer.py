@@ -18,7 +18,7 @@ from gpusizer.answers.models_for.model_library import ModelLibrary
 from gpusizer.answers.models_for.models_answer import ModelsFor
 from gpusizer.answers.models_for.models_request import ModelsRequest
 from gpusizer.answers.models_for.service import models_for
-from gpusizer.answers.named_gpus import NamedGpu, find_named, place_of
+from gpusizer.answers.named_gpus import NamedGpu, best_on_named, find_named, place_of
 from gpusizer.answers.near_models import suggesting_models
 from gpusizer.answers.own_fields import unnamed_notes
 from gpusizer.answers.planning import serving_plan
@@ -33,6 +33,7 @@ from gpusizer.core.units import significant
 from gpusizer.fit.filters import board_limits, most_boards, narrowed
 from gpusizer.fit.machine import Machine, build_machine
 from gpusizer.fit.machine_words import parse_rig
+from gpusizer.fit.one_quant import one_for_all
 from gpusizer.fit.policies import RankedCandidate
 from gpusizer.fit.preference import best_way
 from gpusizer.fit.ranking import Ranked, Ranking, candidates_of, describe, rank_gpus
@@ -240,18 +241,30 @@ class Sizer:
         return GpuListing(gpus, () if gpus else (Note("no_gpu_passes_filters"),))
 
     def compare(self, request: CompareRequest) -> Comparison:
-        """GPUs side by side (`gpus`: names, with a count or not), with `model` how it runs on each.
+        """GPUs side by side (`gpus`: names, with a count or not), with `model` how it runs on each,
+        in one quantization for all.
 
         Raises any GpusizerError.
         """
         if request.model:
-            return self.compared(self.question(request), request.compared)
+            question = self.question(request)
+            named = find_named(request.compared, None, self.catalogue, request.own_memory)
+            own = [best_on_named(question.study, gpu, request) for gpu in named]
+            pair = one_for_all(question.study, own)
+            if pair is not None:
+                question = question.among([pair])
+                named = [replace(n, boards=w.boards) for n, w in zip(named, own, strict=True)]
+            return self._side_by_side(question, named)
         named = find_named(request.compared, None, self.catalogue, request.own_memory)
         return Comparison(tuple(ComparedGpu(n.gpu, n.boards, None) for n in named), None, None)
 
     def compared(self, question: Question, gpus: Sequence[str]) -> Comparison:
-        """GPUs side by side, with how a studied model runs on each. Raises as `compare` does."""
+        """GPUs side by side, with the way that the ranking prefers on each. Raises as `compare`
+        does."""
         named = find_named(gpus, None, self.catalogue, question.request.own_memory)
+        return self._side_by_side(question, named)
+
+    def _side_by_side(self, question: Question, named: Sequence[NamedGpu]) -> Comparison:
         places = self.places(question, named)
         items = (
             ComparedGpu(n.gpu, n.boards, place) for n, place in zip(named, places, strict=True)

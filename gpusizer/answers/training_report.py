@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from gpusizer.answers.conclusion.conclusion import Conclusion
+from gpusizer.answers.conclusion.train import Trained, train
 from gpusizer.answers.report import SCHEMA_VERSION, line, model_json
 from gpusizer.answers.training_request import TrainingRequest
 from gpusizer.core.byte_ranges import Amount
@@ -75,6 +77,11 @@ class RankedTraining:
     rank_by: str = ""
 
     @property
+    def trained(self) -> Trained:
+        """What a conclusion says of it."""
+        return Trained(self.fit, self.rate, self.cost, self.costs)
+
+    @property
     def costs(self) -> PlanCosts:
         """What the boards cost to buy or rent."""
         return plan_costs(self.fit.gpu, self.fit.count, None, DEFAULT_ASSUMPTIONS)
@@ -140,9 +147,25 @@ class TrainingReport:
     cheapest: tuple[RankedTraining, ...] = ()
     alternatives: tuple[TrainingAlternative, ...] = ()
 
+    @property
+    def conclusion(self) -> Conclusion:
+        """What the training takes on the first place, or on the GPUs named."""
+        asked = next((row for row in self.estimates if row.asked), self.estimates[0])
+        return train(
+            self.profile,
+            asked.memory,
+            asked.plan.method,
+            [place.trained for place in self.ranking],
+            named=bool(self.request.gpus),
+            tokens=round(self.request.dataset_tokens * self.request.epochs),
+            ladder=self.ladder,
+            others={a.kind: a.item.trained for a in self.alternatives if not a.is_first},
+        )
+
     def to_json(self, say: Say) -> dict[str, Any]:
         """One JSON object in the style of the size report; amounts are integer bytes."""
         return {
+            "answer": self.conclusion.to_json(say),
             "schema_version": SCHEMA_VERSION,
             "model": model_json(self.profile, say),
             "workload": self._workload_json(),

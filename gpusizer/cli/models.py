@@ -10,6 +10,7 @@ from gpusizer.answers.models_for.model_use import ModelUse
 from gpusizer.answers.models_for.models_answer import ModelsFor
 from gpusizer.answers.models_for.ordering import ORDER, FamilyUse, use_of
 from gpusizer.answers.models_for.search import Runs, RunsOn
+from gpusizer.cli.conclusion import conclusion_text
 from gpusizer.cli.output import (
     UNKNOWN,
     Columns,
@@ -31,6 +32,7 @@ def models_text(answer: ModelsFor, *, copies: bool = False) -> str:
     running, considered = len(answer.found), answer.considered
     of = "" if len(answer.families) == running else f" in {len(answer.families)} families"
     parts = [
+        conclusion_text(answer.conclusion),
         f"Models for {printable(_where(answer))}: {running} of {considered} run{of}"
         f" ({answer.request.workload.context:,} tokens of context or the model's limit,"
         f" {answer.request.workload.concurrency} at once).",

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from gpusizer.answers.comparison import Comparison, GpuListing
 from gpusizer.answers.model_card.verdicts import JudgedStatement
-from gpusizer.answers.report import EstimateRow, Report, line
-from gpusizer.cli.choices import choice_parts
+from gpusizer.answers.report import EstimateRow, Report
+from gpusizer.cli.conclusion import conclusion_text
 from gpusizer.cli.drafts import draft_parts, speculation_lines
 from gpusizer.cli.evidence_text import evidence_text
 from gpusizer.cli.losses import loss_lines, loss_text
@@ -101,16 +101,16 @@ _GPUS: Columns[Gpu] = {
 
 
 def report_text(report: Report) -> str:
-    """Write profile, memory by quantization and ranking."""
+    """Write the conclusion, then profile, memory by quantization and ranking."""
     workload = report.workload
     parts = [
+        conclusion_text(report.conclusion),
         profile_text(report.profile),
         f"Memory for {workload.context:,} tokens of context, {workload.concurrency} sequence"
         " at once, in GiB (1 GiB = 2^30 bytes). * = as stored in the repository.",
         table(_ESTIMATES, report.estimates),
         *draft_parts(report),
         *rig_parts(report),
-        *choice_parts(report),
         f"GPUs ({report.request.rank_by} first)" if not report.request.gpus else "GPUs asked for",
         *_ranking_parts(report),
         *plan_parts(report),
@@ -155,9 +155,9 @@ def profile_text(profile: ModelProfile) -> str:
 
 
 def _ranking_parts(report: Report) -> list[str]:
-    """Write the ranking and its reasons; for one that filters have emptied, the notes on why."""
+    """Write the ranking; for one that filters have emptied, the notes on why."""
     if report.ranking:
-        return [table(_RANKING, report.ranking), *why_text(report.ranking)]
+        return [table(_RANKING, report.ranking)]
     return [] if report.request.filters else [text("answer.nothing_fits", "en")]
 
 
@@ -173,15 +173,6 @@ def _asked_parts(report: Report) -> list[str]:
 
 def _asked_text(item: Ranked) -> str:
     return f"{consulted_text(item)}\n\n{money_text(item)}"
-
-
-def why_text(ranking: Sequence[Ranked]) -> list[str]:
-    """Write one line for each place that says what puts it there; nothing for an empty ranking."""
-    lines = [
-        f"{item.rank}. {boards_text(item.fit.count, item.fit.gpu)}: {line(map(say_note, item.why))}"
-        for item in ranking
-    ]
-    return [lines_text(lines)] if lines else []
 
 
 _ABOUT_SPEED = ("part_speed_unknown", "rig_from_disk", "disk_speed")
@@ -254,9 +245,9 @@ def gpus_text(gpus: Sequence[Gpu]) -> str:
 def comparison_text(comparison: Comparison) -> str:
     """Write GPUs side by side; with a model also how it runs on each."""
     gpus = [item.gpu for item in comparison.items]
-    parts = [gpus_text(gpus), purposes_text(gpus)]
+    parts = [conclusion_text(comparison.conclusion), gpus_text(gpus), purposes_text(gpus)]
     if comparison.profile is not None:
-        parts.insert(0, profile_text(comparison.profile))
+        parts.insert(1, profile_text(comparison.profile))
         fitted = [item.ranked for item in comparison.items if item.ranked is not None]
         parts.append(table(_RANKING, fitted))
         parts += [_asked_text(item) for item in fitted]

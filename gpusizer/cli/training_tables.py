@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gpusizer.answers.training_report import RankedTraining, TrainingEstimateRow, TrainingReport
-from gpusizer.cli.choices import training_choice_parts
+from gpusizer.cli.conclusion import conclusion_text
 from gpusizer.cli.output import (
     Columns,
     boards_text,
@@ -84,6 +84,7 @@ def training_text(report: TrainingReport) -> str:
     plan, request = report.plan, report.request
     first_row = report.estimates[0]
     parts = [
+        conclusion_text(report.conclusion),
         profile_text(report.profile),
         f"Memory of one of {plan.gpus} GPU(s): {plan.sequence_length:,} tokens x"
         f" {plan.micro_batch}, {plan.optimizer}, {plan.precision}, gradient checkpointing"
@@ -97,7 +98,6 @@ def training_text(report: TrainingReport) -> str:
             f"What {first_row.plan.method} could do to need less, one after the other",
             table(_LADDER, report.ladder),
         ]
-    parts += training_choice_parts(report)
     parts.append(
         f"GPUs for {request.dataset_tokens:,} tokens x {request.epochs:g} epochs"
         + ("" if request.gpus else f" ({request.rank_by} first)")

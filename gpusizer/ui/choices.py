@@ -73,18 +73,6 @@ def _effort(candidate: RankedCandidate) -> tuple[float, ...]:
     return (way.boards, able.launches_kernels, label, -(candidate.speed or 0.0))
 
 
-def smallest(tiers: Sequence[Tier]) -> tuple[Tier, Ranked] | None:
-    """Choose the tier and boards with the least memory."""
-    offers = [(tier, item) for tier in tiers for item in tier.best.values()]
-    return min(offers, key=_total_memory, default=None)
-
-
-def _total_memory(offer: tuple[Tier, Ranked]) -> tuple[float, bool]:
-    """Sort key: memory on the labels; among equals, desktop cards come first."""
-    fit = offer[1].fit
-    return fit.gpu.memory_marketing_gb * fit.count, not _desktop(fit.gpu)
-
-
 def default_gpus(ranking: Sequence[Ranked]) -> tuple[str, ...]:
     """Return the GPUs to compare when the visitor picked none: the headline's and landmarks."""
     slugs = [*(item.fit.gpu.slug for item in ranking[:1]), *_LANDMARKS]

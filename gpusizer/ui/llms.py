@@ -26,9 +26,9 @@ wrong or missing gets that object with status 422.
   read the events of /gradio_api/call/NAME/EVENT_ID.
 - Python: gradio_client.Client(ADDRESS).predict(..., api_name="/NAME")
 - Model Context Protocol (streamable HTTP): /gradio_api/mcp/. Tools have the names below. They
-  answer in a short form of at most 12,000 characters: conclusion, the best entries (`top`), a
-  line for each quantization that matters, caveats. `details=true` gives the whole answer. A
-  failure has `isError`.
+  answer in a short form of at most 12,000 characters: `answer` (the conclusion), the best entries
+  (`top`), a line for each quantization that matters, caveats. `details=true` gives the whole
+  answer. A failure has `isError`.
 
 ## Endpoints
 """

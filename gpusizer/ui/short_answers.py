@@ -86,7 +86,6 @@ def _size(answer: Json) -> Json:
     used = {place["quant"] for place in (*ranking, *alternatives)}
     return {
         **_head(answer),
-        "conclusion": _conclusion(ranking),
         "ranking": [_place(place) for place in ranking],
         "alternatives": [_alternative(place) for place in alternatives],
         "quantizations": [_quantization(row) for row in _telling(answer["estimates"], used)],
@@ -98,7 +97,6 @@ def _train(answer: Json) -> Json:
     ranking = answer["ranking"]
     return {
         **_head(answer),
-        "conclusion": _conclusion(ranking),
         "ranking": [_place(place) for place in ranking],
         "ways": [_way(row) for row in answer["estimates"]],
         "ladder": [_chosen(rung, ("message", "saving_bytes")) for rung in answer["ladder"]],
@@ -133,7 +131,8 @@ def _models_for(answer: Json) -> Json:
         _chosen(model, _LISTED_MODEL) | {"copies": len(model["copies"])}
         for model in answer["models"]
     ]
-    return {**_chosen(answer, head), "models": models, "caveats": _caveats(answer, ())}
+    said = {"answer": _answer(answer["answer"])}
+    return {**said, **_chosen(answer, head), "models": models, "caveats": _caveats(answer, ())}
 
 
 SHORT_FORMS: Mapping[str, ShortForm] = {
@@ -150,17 +149,17 @@ def _head(answer: Json) -> Json:
     model = answer.get("model")
     short = _chosen(model, _MODEL) if model else None
     workload = _chosen(answer["workload"], ("context", "concurrency", "sequence_length"))
-    return {"schema_version": answer["schema_version"], "model": short, "workload": workload}
+    return {
+        "answer": _answer(answer["answer"]),
+        "schema_version": answer["schema_version"],
+        "model": short,
+        "workload": workload,
+    }
 
 
-def _conclusion(ranking: list[Json]) -> str | None:
-    """The first place in a sentence; None where no GPU was ranked."""
-    if not ranking:
-        return None
-    first = ranking[0]
-    reasons = first["reasons"]
-    said = reasons[0]["message"] if reasons else first["verdict"]
-    return f"{first['count']} x {first['gpu_name']}: {said}"
+def _answer(answer: Json) -> Json:
+    """The conclusion, what was weighed as sentences."""
+    return {**answer, "weighed": [_cut(note["message"]) for note in answer["weighed"]]}
 
 
 def _place(place: Json) -> Json:

@@ -53,11 +53,10 @@ def test_the_table_says_what_a_disk_allows() -> None:
 def test_the_table_says_what_is_recommended_and_what_else() -> None:
     shown = run("size", "Qwen/Qwen3-8B", "--offline", "--top", "3").stdout
     first = json.loads(run("size", "Qwen/Qwen3-8B", "--offline", "--top", "1", "--json").stdout)
-    place = first["ranking"][0]
-    assert f"recommended: {place['count']} x {place['gpu_name']} in {place['quant']}: " in shown
-    for kind in ("cheapest", "fastest", "rent"):
-        assert f"\n  or {kind}: " in shown
-    assert "room to spare, sold or rented today, fast enough" in shown
+    said = first["answer"]
+    assert shown.startswith(f"{said['sentence']}\n- {said['weighed'][0]['message']}\n")
+    for kind in ("cheapest to buy", "fastest", "cheapest to rent"):
+        assert f"\n- The {kind} is " in shown
     assert "GPUs (recommended first)" in shown
 
 

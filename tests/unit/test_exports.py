@@ -76,10 +76,10 @@ def test_no_cell_is_a_formula(text: str) -> None:
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_summary_in_markdown(report: Report, language: str) -> None:
     text = markdown(report, Words(language), "https://example.org/?model=a/b")
-    head, first, choices, *tables, address = text.strip().split("\n\n")
+    head, first, weighed, *tables, address = text.strip().split("\n\n")
     assert head == "## meta\\-llama/Llama\\-3.1\\-8B\\-Instruct"
     assert plain(report.ranking[0].fit.gpu.name) in first
-    assert len(choices.splitlines()) == 3
+    assert len(weighed.splitlines()) == len(report.conclusion.weighed) + 1
     assert Words(language).whole(8_030_261_248) in tables[0]
     assert address == "<https://example.org/?model=a/b>"
     for table in tables[1:]:

@@ -17,7 +17,7 @@ from gpusizer.ui.asked import FormCall
 from gpusizer.ui.other_tabs import Questions
 from gpusizer.ui.page_state import PageState
 from gpusizer.ui.presenters.charts.pictures import memory_html, plots
-from gpusizer.ui.presenters.first_choice import why_text
+from gpusizer.ui.presenters.conclusion import unbroken
 from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.markdown import markdown
 from gpusizer.ui.presenters.number_format import NumberFormat
@@ -195,6 +195,7 @@ def test_numbers_in_reasons_have_marks_between_thousands(language: Language) -> 
 
 
 def test_a_price_does_not_break_from_its_sign() -> None:
-    notes = [Note("why_price_used", usd=4795.0, date="2026-09")]
-    assert "US$\u00a04.795" in why_text(notes, Words("pt"))
-    assert "2026\u201109" in why_text(notes, Words("pt"))
+    price = Note("answer_price_used", gpus="RTX 4090", usd=4795.0, date="2026-09")
+    sentence = unbroken(Words("pt").note(price))
+    assert "US$\u00a04.795" in sentence
+    assert "2026\u201109" in sentence

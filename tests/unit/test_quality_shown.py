@@ -149,9 +149,6 @@ def test_tiles_and_places_name_the_loss() -> None:
     for tier in shown.tiers:
         quant = tier.row.estimate.quant
         assert f"{quant.name} · {rows(shown.report)[quant.slug]['label']}" in tiles
-    for item in shown.report.alternatives:
-        quant = item.item.fit.estimate.quant
-        assert f"{quant.name} · {rows(shown.report)[quant.slug]['label']}" in tiles
 
 
 def test_the_knee_is_the_smallest_with_a_small_loss() -> None:

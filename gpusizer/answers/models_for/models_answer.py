@@ -6,6 +6,9 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
+from gpusizer.answers.conclusion.clauses import machine_name
+from gpusizer.answers.conclusion.conclusion import Conclusion
+from gpusizer.answers.conclusion.models import models
 from gpusizer.answers.launch.machine_flags import machine_flags
 from gpusizer.answers.machine_json import machine_json
 from gpusizer.answers.models_for.family_json import family_json, model_json, way_json
@@ -51,6 +54,11 @@ class ModelsFor:
         """Every model that runs: family by family, the head of each first."""
         return tuple(runs for family in self.families for runs in family.members)
 
+    @property
+    def conclusion(self) -> Conclusion:
+        """How many models run, and the first of them."""
+        return models(machine_name(self.machine), self.considered, len(self.found), self.rows)
+
     def to_json(self, say: Say) -> dict[str, Any]:
         """The contract's object.
 
@@ -70,6 +78,7 @@ class ModelsFor:
         """
         workload, machine = self.request.workload.to_json(), self.machine
         return {
+            "answer": self.conclusion.to_json(say),
             "schema_version": SCHEMA_VERSION,
             "gpu": None if self.is_rig else machine.gpu.slug,
             "gpu_name": None if self.is_rig else machine.gpu.name,

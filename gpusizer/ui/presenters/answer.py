@@ -1,22 +1,15 @@
-"""The answer in one sentence, what else one could choose, then a tile for each precision."""
+"""The answer in a sentence, what was weighed, then a tile for each precision."""
 
 from __future__ import annotations
 
-from gpusizer.fit.fit import Fit
 from gpusizer.fit.losses import quality_at
 from gpusizer.fit.ranking import Ranked
 from gpusizer.ui.answering import PageAnswer
-from gpusizer.ui.choices import KINDS, Tier, smallest
-from gpusizer.ui.presenters.first_choice import (
-    choices_html,
-    first_html,
-    gpus_in_words,
-    headline_text,
-    serving_choices,
-)
+from gpusizer.ui.choices import KINDS, Tier
+from gpusizer.ui.presenters.conclusion import conclusion_html
 from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.jumps import jumps_html
-from gpusizer.ui.presenters.losses import loss_mark
+from gpusizer.ui.presenters.losses import loss_mark, loss_sentence
 from gpusizer.ui.presenters.number_format import DASH
 from gpusizer.ui.presenters.prices import rent_terms
 from gpusizer.ui.presenters.share import share_html
@@ -24,16 +17,13 @@ from gpusizer.ui.presenters.words import Words
 
 
 def answer_html(answer: PageAnswer, words: Words) -> Html:
-    """Write the headline, the alternatives to it, and one tile for each precision."""
+    """Write the conclusion, and one tile for each precision."""
     report = answer.report
     return el(
         "section",
         el("p", report.profile.repo_id, class_="gs-eyebrow"),
-        el("h2", headline_text(report, words), class_="gs-answer"),
-        jumps_html(words),
-        first_html(report.ranking[0] if report.ranking else None, words),
-        choices_html(serving_choices(report.alternatives, words), words),
-        el("p", _details(answer, words), class_="gs-lead"),
+        conclusion_html(report.conclusion, words, jumps_html(words)),
+        _loss(report.ranking[0] if report.ranking else None, words),
         words.listed(report.notes, "gs-notes"),
         el("div", join(_tile(tier, words) for tier in answer.tiers), class_="gs-tiles"),
         share_html(words),
@@ -42,38 +32,12 @@ def answer_html(answer: PageAnswer, words: Words) -> Html:
     )
 
 
-def _details(answer: PageAnswer, words: Words) -> str:
-    """Write the smallest configuration, the need at 16 bits, and the workload of both."""
-    workload = answer.report.workload
-    sentences = []
-    least = smallest(answer.tiers)
-    if least is not None and not _is_first(least[1].fit, answer):
-        fit = least[1].fit
-        gpus = gpus_in_words(fit.gpu, fit.count, words)
-        sentences.append(words("smallest", gpus=gpus, quant=fit.estimate.quant.name))
-    first_estimate = answer.tiers[0].row.estimate if answer.tiers else None
-    if first_estimate is not None:
-        sentences.append(
-            words(
-                "needs",
-                quant=first_estimate.quant.name,
-                total=words.amount(first_estimate.all_gpus.total.likely),
-            )
-        )
-    sentences.append(
-        words(
-            "planned",
-            context=words.whole(workload.context),
-            at_once=words.at_once(workload.concurrency),
-        )
-    )
-    return words("between_sentences").join(sentences)
-
-
-def _is_first(fit: Fit, answer: PageAnswer) -> bool:
-    """Whether the headline names these boards."""
-    ranking = answer.report.ranking
-    return bool(ranking) and (ranking[0].fit.gpu, ranking[0].fit.count) == (fit.gpu, fit.count)
+def _loss(first: Ranked | None, words: Words) -> Html | None:
+    """Write what the quantization of the first place loses."""
+    if first is None:
+        return None
+    quality = quality_at(first.fit.estimate)
+    return el("p", loss_sentence(quality, words), class_="gs-small", id="gs-first-loss")
 
 
 def _tile(tier: Tier, words: Words) -> Html:

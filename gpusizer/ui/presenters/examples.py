@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from gpusizer.ui.answering import PageAnswer
 from gpusizer.ui.choices import KINDS, Tier
 from gpusizer.ui.presenters.addresses import question_href
-from gpusizer.ui.presenters.first_choice import headline_text
+from gpusizer.ui.presenters.conclusion import first_sentence
 from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.words import Words
 from gpusizer.ui.tab_examples import TabExample
@@ -37,7 +37,7 @@ def sample_html(answer: PageAnswer, words: Words) -> Html:
     return el(
         "section",
         el("p", words("sample.title", model=model), class_="gs-eyebrow"),
-        el("h2", headline_text(answer.report, words)),
+        el("h2", first_sentence(answer.report.conclusion, words)),
         el("dl", join(_precision(tier, words) for tier in answer.tiers)),
         el("button", words("sample.open"), type="button", class_="gs-button", data_model=model),
         class_="gs-section gs-sample",

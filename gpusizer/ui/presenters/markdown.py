@@ -10,12 +10,6 @@ from gpusizer.answers.report import EstimateRow, Report
 from gpusizer.core.printable import printable
 from gpusizer.fit.losses import quality_at
 from gpusizer.fit.ranking import Ranked
-from gpusizer.ui.presenters.first_choice import (
-    choice_line,
-    headline_text,
-    serving_choices,
-    why_text,
-)
 from gpusizer.ui.presenters.losses import loss_label, loss_sentence, loss_text
 from gpusizer.ui.presenters.model_card import statement_lines
 from gpusizer.ui.presenters.number_format import DASH
@@ -30,32 +24,24 @@ _RANKING_HEAD = ("rank", "gpu", "quant", "quality", "verdict", "headroom", "spee
 
 
 def markdown(report: Report, words: Words, address: str) -> str:
-    """Write the first place and its alternatives, the recommended quantizations, the ranking's
-    first places and the author's statements.
+    """Write the conclusion, the recommended quantizations, the ranking's first places and the
+    author's statements.
 
     `address` is the page with the same answer, "" for none.
     """
-    profile, workload = report.profile, report.workload
-    planned = words(
-        "planned",
-        context=words.whole(workload.context),
-        at_once=words.at_once(workload.concurrency),
-    )
+    profile = report.profile
     parameters = f"{words('fact.parameters')}: {words.whole(profile.parameters)}"
     estimates = [row for row in report.estimates if row.estimate.quant.recommended]
-    choices = [
-        plain(choice_line(item, words)) for item in serving_choices(report.alternatives, words)
-    ]
-    first = f"**{plain(headline_text(report, words))}**"
+    conclusion = report.conclusion
+    first = f"**{plain(conclusion.sentence(words.note))}**"
+    weighed = [plain(words.note(note)) for note in conclusion.weighed]
     if report.ranking:
-        first += f"  \n{plain(why_text(report.ranking[0].why, words))}"
-        quality = quality_at(report.ranking[0].fit.estimate)
-        first += f"  \n{plain(loss_sentence(quality, words))}"
+        weighed.append(plain(loss_sentence(quality_at(report.ranking[0].fit.estimate), words)))
     lines = [
         f"## {plain(profile.repo_id)}",
         first,
-        *(["\n".join(f"- {choice}" for choice in choices)] if choices else []),
-        f"{parameters}  \n{planned}",
+        "\n".join(f"- {sentence}" for sentence in weighed),
+        parameters,
         _table(_ESTIMATE_HEAD, (_estimate(row, words) for row in estimates), words),
         _table(_RANKING_HEAD, (_place(item, words) for item in report.ranking[:_RANKED]), words),
     ]

@@ -13,6 +13,7 @@ from gpusizer.core.units import GIB
 from gpusizer.fit.verdict import Verdict
 from gpusizer.memory.workload import DEFAULT_CONTEXT
 from gpusizer.ui.presenters.addresses import question_href
+from gpusizer.ui.presenters.conclusion import conclusion_html
 from gpusizer.ui.presenters.grid import Column, Grid, named, shown
 from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.marks import verdict_badge
@@ -35,11 +36,9 @@ COLUMNS = (
 def models_for_html(answer: ModelsFor, words: Words) -> Html:
     """Write the part above the list: how many models of each kind run, the order, and the notes."""
     data = answer.to_json(words.note)
-    hardware = answer.request.hardware
-    counts = {name: data[name] for name in ("found", "families", "considered")}
     return el(
         "section",
-        words.heading("reverse", gpu=hardware, **counts),
+        conclusion_html(answer.conclusion, words),
         _tasks(data["by_task"], words),
         el("p", words("reverse.order", source=_source(data["use"], words)), class_="gs-order"),
         el("ul", join(el("li", note["message"]) for note in data["notes"]), class_="gs-notes")

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gpusizer.answers.conclusion.clauses import boards_name
+from gpusizer.answers.conclusion.train import method_name
 from gpusizer.answers.figures.shapes import Capacity, Stack, StackPart
 from gpusizer.answers.training_report import RankedTraining, TrainingEstimateRow, TrainingReport
 from gpusizer.training.ladder import Rung
 from gpusizer.training.per_gpu import TrainingMemory
 from gpusizer.ui.presenters.charts.stacked import training_picture
-from gpusizer.ui.presenters.first_choice import (
-    Choice,
-    boards_text,
-    choices_html,
-    gpus_in_words,
-    why_text,
-)
+from gpusizer.ui.presenters.conclusion import conclusion_html
 from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.marks import verdict_badge
 from gpusizer.ui.presenters.number_format import DASH
@@ -25,7 +21,6 @@ from gpusizer.ui.presenters.words import Words
 _RANKED = 20
 _HEAD = ("rank", "gpu", "verdict", "headroom", "train_speed", "hours", "usd", "energy")
 _TEXT = frozenset({"gpu", "verdict"})
-_METHODS = {"full": "Full", "lora": "LoRA", "qlora": "QLoRA", "dora": "DoRA"}
 
 
 def training_html(report: TrainingReport, words: Words) -> Html:
@@ -34,9 +29,7 @@ def training_html(report: TrainingReport, words: Words) -> Html:
     return el(
         "section",
         el("p", report.profile.repo_id, class_="gs-eyebrow"),
-        el("h2", _headline(report, requested, words), class_="gs-answer"),
-        _why(report, words),
-        choices_html(_choices(report), words),
+        conclusion_html(report.conclusion, words),
         el("p", _details(report, requested, words), class_="gs-lead"),
         words.listed(report.notes, "gs-notes"),
         training_picture(stacks_of(report.estimates), _capacities(report), words),
@@ -47,51 +40,10 @@ def training_html(report: TrainingReport, words: Words) -> Html:
     )
 
 
-def method_name(method: str) -> str:
-    """Write a method's name as people do."""
-    return _METHODS.get(method, method)
-
-
-def _headline(report: TrainingReport, requested: TrainingEstimateRow, words: Words) -> str:
-    """Name the first place and what each of its GPUs needs."""
-    name = report.profile.repo_id.rsplit("/", maxsplit=1)[-1]
-    method = method_name(requested.plan.method)
-    first = _first(report)
-    if first is None:
-        amount = words.amount(requested.memory.needed.likely)
-        return words("train.headline", model=name, method=method, total=amount)
-    fit = first.fit
-    return words(
-        "train.headline.first",
-        model=name,
-        method=method,
-        gpus=gpus_in_words(fit.gpu, fit.count, words),
-        total=words.amount(fit.memory.needed.likely),
-    )
-
-
 def _first(report: TrainingReport) -> RankedTraining | None:
     """Return the first place where it holds the training."""
     first = report.ranking[0] if report.ranking else None
     return first if first is not None and first.fit.verdict.all_on_gpu else None
-
-
-def _why(report: TrainingReport, words: Words) -> Html | None:
-    first = _first(report)
-    return None if first is None else el("p", why_text(first.why, words), class_="gs-why")
-
-
-def _choices(report: TrainingReport) -> list[Choice]:
-    return [
-        (
-            alternative.kind,
-            alternative.is_first,
-            boards_text(alternative.item.fit.gpu, alternative.item.fit.count),
-            _how(alternative.item),
-            alternative.why,
-        )
-        for alternative in report.alternatives
-    ]
 
 
 def _how(item: RankedTraining) -> str:
@@ -180,7 +132,7 @@ def _ranking(ranking: Sequence[RankedTraining], words: Words) -> Html:
 
 def _row(item: RankedTraining, words: Words) -> Html:
     fit, cost = item.fit, item.cost
-    name = boards_text(fit.gpu, fit.count)
+    name = boards_name(fit.gpu, fit.count)
     cells = (
         join((el("strong", name), el("small", _how(item)))),
         verdict_badge(fit.verdict, words),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import gradio as gr
 
+from gpusizer.answers.conclusion.train import method_name
 from gpusizer.ui.other_tabs import Questions
 from gpusizer.ui.presenters.examples import tab_html
-from gpusizer.ui.presenters.training import method_name
 from gpusizer.ui.tab_examples import TRAININGS
 from gpusizer.ui.tabs.machine_fold import machine_fold
 from gpusizer.ui.tabs.tab_fields import (

@@ -1,0 +1,139 @@
+"""Sentences that several conclusions share: boards, speeds, free memory and prices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from gpusizer.core.messages import Note, NoteValue
+from gpusizer.core.units import significant
+from gpusizer.fit.machine import Machine
+from gpusizer.fit.ranking import Ranked
+from gpusizer.fit.speed import Rate
+from gpusizer.gpus import Gpu
+from gpusizer.gpus.costs import PlanCosts
+from gpusizer.memory.workload import Workload
+from gpusizer.model.profile import ModelProfile
+
+_HOURS_OF_A_MONTH = 730  # of 365 days, as clouds bill
+
+
+def short_name(profile: ModelProfile) -> str:
+    """A model without its owner."""
+    return profile.repo_id.rstrip("/").rsplit("/", maxsplit=1)[-1]
+
+
+def boards_name(gpu: Gpu, boards: int) -> str:
+    """Boards as a sentence names them in every language: "RTX 4090", "2 × RTX 4090"."""
+    return f"{boards} × {gpu.name}" if boards > 1 else gpu.name
+
+
+def machine_name(machine: Machine) -> str:
+    """The devices of a machine; of unlike ones each with its number."""
+    if machine.is_uniform:
+        return boards_name(machine.gpu, machine.boards)
+    names = [gpu.name for gpu in machine.gpus]
+    kinds = dict.fromkeys(names)
+    counted = (f"{names.count(name)} × {name}" if names.count(name) > 1 else name for name in kinds)
+    return " + ".join(counted) or machine.backend
+
+
+def about(profile: ModelProfile, place: Ranked) -> dict[str, NoteValue]:
+    """The fields that every sentence about a place may use."""
+    estimate = place.fit.estimate
+    return {
+        "model": short_name(profile),
+        "gpus": machine_name(place.fit.machine),
+        "quant": estimate.quant.name,
+        "engine": estimate.engine.name,
+    }
+
+
+def speed_of_one(place: Ranked) -> Iterator[Note]:
+    """What one user sees; nothing for models that generate no text."""
+    if place.decode is not None:
+        yield Note("answer_speed", **_banded(place.decode))
+    elif place.speeds is not None:
+        yield Note("answer_speed_unknown")
+
+
+def _banded(rate: Rate) -> dict[str, NoteValue]:
+    ends = {"tokens": rate.likely, "low": rate.low, "high": rate.high}
+    return {name: significant(value) for name, value in ends.items()}
+
+
+def memory_free(place: Ranked) -> Note:
+    """What stays free on the fullest device."""
+    each = "each" if len(place.fit.machine.gpus) > 1 else "one"
+    return Note(
+        f"answer_free_{each}",
+        free_bytes=max(0, place.fit.way.headroom_bytes),
+        memory_bytes=place.fit.gpu.device_free_bytes,
+    )
+
+
+def prices(gpu: Gpu, costs: PlanCosts) -> Iterator[Note]:
+    """The price to buy and the rent of all boards, as far as they are known."""
+    usd = costs.buy_usd
+    if usd is not None and costs.buy is not None:
+        kind = costs.buy.condition or costs.buy.basis
+        name = boards_name(gpu, costs.boards)
+        yield Note(f"answer_price_{kind}", gpus=name, usd=usd, date=costs.buy_as_of or "")
+    if costs.rent_usd_per_hour is not None:
+        yield rent(gpu, costs, costs.rent_usd_per_hour)
+
+
+def rent(gpu: Gpu, costs: PlanCosts, usd_per_hour: float) -> Note:
+    """The rent of an hour and of a month."""
+    return Note(
+        "answer_rent",
+        gpus=boards_name(gpu, costs.boards),
+        hour_usd=usd_per_hour,
+        month_usd=usd_per_hour * _HOURS_OF_A_MONTH,
+    )
+
+
+def one_price(gpu: Gpu, costs: PlanCosts) -> tuple[Note, ...]:
+    """The price to buy, without one the rent."""
+    return tuple(prices(gpu, costs))[:1]
+
+
+def facts_of(place: Ranked) -> Mapping[str, NoteValue | None]:
+    """The figures of a place under the names that the ranking has for them."""
+    fit, costs = place.fit, place.costs
+    return {
+        "gpu": fit.gpu.slug,
+        "gpu_name": machine_name(fit.machine),
+        "count": len(fit.machine.gpus) if not fit.machine.is_uniform else fit.count,
+        "quant": fit.estimate.quant.slug,
+        "engine": fit.estimate.engine.slug,
+        "verdict": fit.verdict.value,
+        "headroom_bytes": fit.headroom_bytes,
+        "max_context": fit.max_context,
+        "max_concurrency": fit.max_concurrency,
+        "tokens_per_second": None if place.decode is None else place.decode.likely,
+        "buy_usd": costs.buy_usd,
+        "rent_usd_per_hour": costs.rent_usd_per_hour,
+    }
+
+
+def unmeasured(place: Ranked) -> Iterator[Note]:
+    """That no published run stands behind the speed."""
+    if place.speeds is not None and place.decode is not None and not place.speeds.decode_runs:
+        engine = place.fit.estimate.engine.name
+        yield Note("answer_unmeasured", engine=engine, gpu=place.fit.gpu.name)
+
+
+def planned(profile: ModelProfile, workload: Workload) -> Iterator[Note]:
+    """The context and the users that the figures are for; nothing for models without text."""
+    if profile.architecture is None or profile.max_context is None:
+        return
+    if workload.concurrency == 1:
+        yield Note("answer_planned_one", context=workload.context)
+    else:
+        users = workload.concurrency
+        yield Note("answer_planned_many", context=workload.context, users=users)
+
+
+def names(words: Sequence[str]) -> str:
+    """Names in a row."""
+    return ", ".join(words)

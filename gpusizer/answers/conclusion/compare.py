@@ -1,0 +1,147 @@
+"""Which of several GPUs: the fastest, the one with the longest context, the cheapest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from gpusizer.answers.conclusion.clauses import boards_name, machine_name, names, short_name
+from gpusizer.answers.conclusion.conclusion import Conclusion
+from gpusizer.core.messages import Note, NoteValue
+from gpusizer.core.units import GB, significant
+from gpusizer.fit.ranking import Ranked
+from gpusizer.gpus import Gpu
+from gpusizer.gpus.costs import PlanCosts
+from gpusizer.model.profile import ModelProfile
+
+_CLEARLY = 1.1
+"""Speeds that differ by less than a tenth are told as equal: bands are wider than that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Boards:
+    """Boards of a comparison without a model."""
+
+    gpu: Gpu
+    count: int
+    costs: PlanCosts
+
+    @property
+    def name(self) -> str:
+        """The boards in words."""
+        return boards_name(self.gpu, self.count)
+
+
+def compared_models(profile: ModelProfile, places: Sequence[Ranked]) -> Conclusion:
+    """How one model runs on each of several GPUs, and what tells them apart."""
+    running = [place for place in places if place.fit.verdict.all_on_gpu]
+    running = running or [place for place in places if place.fit.verdict.runs]
+    model = short_name(profile)
+    if not running:
+        none = names([machine_name(place.fit.machine) for place in places])
+        return Conclusion("compare", (Note("answer_fits_on_none", model=model, gpus=none),))
+    said = (
+        Note("answer_compared", model=model, of=len(places), **_quants(running)),
+        *_fastest(running),
+        *_longest(running),
+    )
+    left = [machine_name(place.fit.machine) for place in places if place not in running]
+    others = [Note("answer_compared_without", model=model, gpus=names(left))] if left else []
+    weighed = (*others, *_cheapest([(_name(p), p.costs) for p in running]))
+    return Conclusion("compare", said, weighed, _facts(running))
+
+
+def _quants(running: Sequence[Ranked]) -> Mapping[str, NoteValue]:
+    """The quantizations of all, one where they share it."""
+    quants = dict.fromkeys(place.fit.estimate.quant.name for place in running)
+    return {"quants": names(list(quants)), "count": len(running)}
+
+
+def _name(place: Ranked) -> str:
+    return machine_name(place.fit.machine)
+
+
+def _fastest(running: Sequence[Ranked]) -> Iterator[Note]:
+    """Which is the fastest for one user, and how much slower the slowest is."""
+    paced = [(rate.likely, place) for place in running if (rate := place.decode) is not None]
+    if not paced:
+        return
+    paced.sort(key=lambda pair: -pair[0])
+    best, slowest = paced[0], paced[-1]
+    level = [_name(place) for speed, place in paced if speed * _CLEARLY >= best[0]]
+    fields: dict[str, NoteValue] = {"tokens": significant(best[0])}
+    if len(paced) == 1:
+        yield Note("answer_speed_alone", gpus=_name(best[1]), **fields)
+    elif len(level) == len(paced):
+        yield Note("answer_equally_fast", **fields)
+    else:
+        yield Note(
+            "answer_fastest",
+            gpus=names(level),
+            **fields,
+            slowest=_name(slowest[1]),
+            slow=significant(slowest[0]),
+        )
+
+
+def _longest(running: Sequence[Ranked]) -> Iterator[Note]:
+    """Which alone holds the longest context."""
+    held = [(tokens, _name(p)) for p in running if (tokens := p.fit.max_context) is not None]
+    if len(held) < 2:
+        return
+    held.sort(reverse=True)
+    (most, name), (next_most, _) = held[:2]
+    if most > next_most:
+        yield Note("answer_longest_alone", gpus=name, tokens=most, others=next_most)
+    else:
+        yield Note("answer_longest_of_several", tokens=most)
+
+
+def _cheapest(offers: Sequence[tuple[str, PlanCosts]]) -> Iterator[Note]:
+    """Which costs least to buy, and to rent."""
+    for code, usd_of in _PRICES.items():
+        priced = [(usd, name) for name, costs in offers if (usd := usd_of(costs)) is not None]
+        if len(priced) > 1:
+            usd, name = min(priced)
+            yield Note(code, gpus=name, usd=usd)
+
+
+_PRICES: Mapping[str, Callable[[PlanCosts], float | None]] = {
+    "answer_cheapest_bought": lambda costs: costs.buy_usd,
+    "answer_cheapest_rented": lambda costs: costs.rent_usd_per_hour,
+}
+
+
+def _facts(running: Sequence[Ranked]) -> Mapping[str, NoteValue | None]:
+    """The GPU that wins each of the questions, None where no figure is known."""
+    quants = {place.fit.estimate.quant.slug for place in running}
+
+    def first(figure: Callable[[Ranked], float | None]) -> str | None:
+        known = [(value, place.fit.gpu.slug) for place in running if (value := figure(place))]
+        return max(known)[1] if known else None
+
+    return {
+        "quant": quants.pop() if len(quants) == 1 else None,
+        "fastest": first(lambda place: place.decode.likely if place.decode else None),
+        "longest_context": first(lambda place: place.fit.max_context),
+        "cheapest_to_buy": first(lambda place: -place.buy_usd if place.buy_usd else None),
+    }
+
+
+def compared_boards(boards: Sequence[Boards]) -> Conclusion:
+    """GPUs side by side without a model: memory, bandwidth and price."""
+    memory = max(boards, key=lambda b: b.gpu.memory_bytes * b.count)
+    said = [
+        Note(
+            "answer_most_memory",
+            gpus=memory.name,
+            memory_bytes=memory.gpu.memory_bytes * memory.count,
+        )
+    ]
+    rated = [(rate, b) for b in boards if (rate := b.gpu.bandwidth_bytes_per_second) is not None]
+    if rated:
+        rate, fastest = max(rated, key=lambda pair: pair[0])
+        name = boards_name(fastest.gpu, 1)
+        said.append(Note("answer_most_bandwidth", gpus=name, gb=significant(rate / GB)))
+    weighed = tuple(_cheapest([(b.name, b.costs) for b in boards]))
+    return Conclusion("compare", tuple(said), weighed, {"most_memory": memory.gpu.slug})

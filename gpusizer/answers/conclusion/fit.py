@@ -1,0 +1,120 @@
+"""Whether a model fits on the GPUs or the machine that the reader has, and how well."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from gpusizer.answers.conclusion.clauses import (
+    about,
+    boards_name,
+    facts_of,
+    machine_name,
+    memory_free,
+    names,
+    planned,
+    short_name,
+    speed_of_one,
+    unmeasured,
+)
+from gpusizer.answers.conclusion.conclusion import Conclusion
+from gpusizer.core.messages import Note
+from gpusizer.core.units import significant
+from gpusizer.fit.ranking import Ranked
+from gpusizer.fit.verdict import Verdict
+from gpusizer.memory.workload import Workload
+from gpusizer.model.profile import ModelProfile
+
+_REMEDIES = 2
+
+
+def fit(profile: ModelProfile, workload: Workload, places: Sequence[Ranked]) -> Conclusion:
+    """The verdict on the machine; of several GPUs, on which of them the model runs.
+
+    `places` are the named GPUs as asked for, at least one.
+    """
+    best = min(places, key=_place)
+    said = tuple(verdict(profile, best))
+    weighed = (
+        *planned(profile, workload),
+        *limits(workload, best),
+        *remedies(best),
+        *unmeasured(best),
+    )
+    if len(places) == 1:
+        return Conclusion("fit", said, weighed, facts_of(best))
+    each = (next(verdict(profile, place)) for place in places if place is not best)
+    return Conclusion("fit", (_where(profile, places), *said), (*each, *weighed), facts_of(best))
+
+
+def _place(place: Ranked) -> tuple[int, float]:
+    """Sort key: the best verdict, then the fastest."""
+    speed = place.decode
+    return place.fit.verdict.place, 0.0 if speed is None else -speed.likely
+
+
+def _where(profile: ModelProfile, places: Sequence[Ranked]) -> Note:
+    """On how many of several GPUs it runs, and on which."""
+    running = [machine_name(p.fit.machine) for p in places if p.fit.verdict.all_on_gpu]
+    return Note(
+        "answer_fits_on" if running else "answer_fits_on_none",
+        model=short_name(profile),
+        count=len(running),
+        of=len(places),
+        gpus=names(running),
+    )
+
+
+def verdict(profile: ModelProfile, place: Ranked) -> Iterator[Note]:
+    """Whether it runs there, with the speed and the room where it does, else what is missing."""
+    what = place.fit.verdict
+    fields = about(profile, place)
+    if what is Verdict.NOT_SUPPORTED:
+        yield Note("answer_not_supported", **fields)
+        yield from place.fit.way.reasons[:1]
+        return
+    if what is Verdict.DOES_NOT_FIT:
+        yield Note("answer_does_not_fit", **fields, short_bytes=_short(place))
+        return
+    if what.in_memory and not what.all_on_gpu:
+        yield Note("answer_offload", **fields, ram_bytes=_in_system_memory(place))
+    else:
+        yield Note(f"answer_{what.value}", **fields)
+    yield from speed_of_one(place)
+    if what.all_on_gpu:
+        yield memory_free(place)
+
+
+def _short(place: Ranked) -> int:
+    """Bytes that are missing on the fullest device."""
+    return abs(place.fit.way.headroom_bytes)
+
+
+def _in_system_memory(place: Ranked) -> int:
+    arranged = place.fit.way.arranged
+    if arranged is not None and arranged.host is not None:
+        return arranged.host.total.likely
+    return max(place.fit.estimate.host_bytes, _short(place))
+
+
+def limits(workload: Workload, place: Ranked) -> Iterator[Note]:
+    """What the cache holds beside the weights, in the units that vLLM's log prints."""
+    held = place.fit
+    if not held.verdict.all_on_gpu or held.kv_pool_tokens is None or held.max_concurrency is None:
+        return
+    yield Note(
+        "answer_cache",
+        gpus=boards_name(held.gpu, held.count),
+        pool_bytes=held.kv_pool_bytes,
+        tokens=held.kv_pool_tokens,
+        users=significant(held.max_concurrency),
+        context=workload.context,
+    )
+    if held.max_context is not None:
+        yield Note("answer_longest", tokens=held.max_context)
+
+
+def remedies(place: Ranked) -> Iterator[Note]:
+    """The least painful changes that make it fit."""
+    for suggestion in place.advice[:_REMEDIES]:
+        if suggestion.enough:
+            yield suggestion.note

@@ -1,0 +1,160 @@
+"""What serves a load: so many users at once, or so many requests a second."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from gpusizer.answers.conclusion.clauses import (
+    about,
+    boards_name,
+    facts_of,
+    one_price,
+    planned,
+    rent,
+    short_name,
+    unmeasured,
+)
+from gpusizer.answers.conclusion.conclusion import Conclusion
+from gpusizer.answers.conclusion.fit import remedies, verdict
+from gpusizer.answers.conclusion.need import missed, others
+from gpusizer.core.messages import Note, NoteValue
+from gpusizer.core.units import significant
+from gpusizer.fit.ranking import Alternative, Ranked
+from gpusizer.fit.serving_plan import Replicas, ServingPlan
+from gpusizer.gpus import Gpu
+from gpusizer.gpus.costs import PlanCosts
+from gpusizer.memory.workload import Workload
+from gpusizer.model.profile import ModelProfile
+
+_OTHER_ROWS = 2
+
+
+def requests_served(profile: ModelProfile, plan: ServingPlan) -> Conclusion:
+    """The first row of the plan for a rate of requests, or why there is none."""
+    target = plan.target
+    asked: dict[str, NoteValue] = {
+        "model": short_name(profile),
+        "rate": significant(target.requests_per_second),
+        "prompt": target.prompt_tokens,
+        "answer": target.answer_tokens,
+    }
+    if not plan.rows:
+        return Conclusion("load", (Note("answer_no_plan", **asked),), plan.notes)
+    first = plan.rows[0]
+    waits = target.ttft_seconds
+    within = () if waits is None else (Note("answer_plan_within", seconds=significant(waits)),)
+    said = (
+        Note("answer_plan", **asked, **_replicas(first)),
+        Note("answer_plan_speed", **_pace(first)),
+        *_cost(first.gpu, first.costs),
+    )
+    rows = (Note("answer_plan_or", **_replicas(row), **_pace(row)) for row in plan.rows[1:])
+    weighed = (*within, *list(rows)[:_OTHER_ROWS], *plan.notes)
+    return Conclusion("load", said, weighed, _plan_facts(first))
+
+
+def _replicas(row: Replicas) -> dict[str, NoteValue]:
+    return {
+        "gpus": boards_name(row.gpu, row.total_boards),
+        "replicas": row.replicas,
+        "boards": row.boards,
+        "quant": row.estimate.quant.name,
+        "engine": row.estimate.engine.name,
+    }
+
+
+def _pace(row: Replicas) -> dict[str, NoteValue]:
+    return {
+        "seconds": significant(row.ttft_seconds[0]),
+        "tokens": significant(row.user_tokens_per_second),
+    }
+
+
+def _plan_facts(row: Replicas) -> dict[str, NoteValue | None]:
+    return {
+        "gpu": row.gpu.slug,
+        "gpu_name": boards_name(row.gpu, row.total_boards),
+        "count": row.total_boards,
+        "replicas": row.replicas,
+        "quant": row.estimate.quant.slug,
+        "engine": row.estimate.engine.slug,
+        "time_to_first_token_seconds": row.ttft_seconds[0],
+        "tokens_per_second_per_user": row.user_tokens_per_second,
+        "rent_usd_per_hour": row.costs.rent_usd_per_hour,
+        "buy_usd": row.costs.buy_usd,
+    }
+
+
+def _cost(gpu: Gpu, costs: PlanCosts) -> Iterator[Note]:
+    """The rent of an hour and a month; where nobody rents it out, the price to buy."""
+    if costs.rent_usd_per_hour is None:
+        yield from one_price(gpu, costs)
+    else:
+        yield rent(gpu, costs, costs.rent_usd_per_hour)
+
+
+def users_served(
+    profile: ModelProfile,
+    workload: Workload,
+    places: Sequence[Ranked],
+    alternatives: Sequence[Alternative],
+) -> Conclusion:
+    """The first place of the ranking, or the named GPU, under so many users at once."""
+    users = workload.concurrency
+    if not places:
+        nothing = Note("answer_no_gpu_for_users", model=short_name(profile), users=users)
+        return Conclusion("load", (nothing,))
+    first = min(places, key=lambda place: place.fit.verdict.place)
+    if not first.fit.verdict.all_on_gpu:
+        said = tuple(verdict(profile, first))
+        weighed = (*planned(profile, workload), *remedies(first))
+        return Conclusion("load", said, weighed, facts_of(first))
+    said = (
+        Note(
+            "answer_users",
+            **about(profile, first),
+            users=users,
+            context=workload.context,
+        ),
+        *_speed_of_all(first, users),
+        *_cost(first.fit.gpu, first.costs),
+    )
+    weighed = (
+        *_per_million(first, users),
+        *missed(first),
+        *unmeasured(first),
+        *others(alternatives),
+    )
+    return Conclusion("load", said, weighed, {**facts_of(first), "users": users})
+
+
+def _speed_of_all(place: Ranked, users: int) -> Iterator[Note]:
+    """Tokens/s of each user and of all, prompts read in between where a server was modelled."""
+    served = place.served
+    if served is not None:
+        total = served.output_tokens_per_second.likely
+        first = served.ttft_seconds
+        fields: dict[str, NoteValue] = {
+            "tokens": significant(total / users),
+            "total": significant(total),
+        }
+        if first is None:
+            yield Note("answer_users_speed", **fields)
+        else:
+            seconds = significant(first.likely)
+            yield Note("answer_users_speed_and_wait", **fields, seconds=seconds)
+    elif place.each is not None and place.tokens_per_second is not None:
+        yield Note(
+            "answer_users_speed",
+            tokens=significant(place.each.likely),
+            total=significant(place.tokens_per_second),
+        )
+
+
+def _per_million(place: Ranked, users: int) -> Iterator[Note]:
+    """The price of a million tokens, which holds for so many users only."""
+    costs = place.costs
+    usd = costs.lowest_usd_per_million_tokens
+    if usd is not None:
+        kind = "rented" if usd == costs.usd_per_million_tokens else "owned"
+        yield Note(f"answer_per_million_{kind}", usd=usd, users=users)

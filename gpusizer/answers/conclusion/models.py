@@ -1,0 +1,38 @@
+"""What a GPU or a machine runs: how many of the known models, and the first of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gpusizer.answers.conclusion.clauses import names, short_name
+from gpusizer.answers.conclusion.conclusion import Conclusion
+from gpusizer.answers.models_for.search import RunsOn
+from gpusizer.core.messages import Note, NoteValue
+from gpusizer.core.units import significant
+
+_NAMED = 3
+
+
+def models(hardware: str, considered: int, found: int, rows: Sequence[RunsOn]) -> Conclusion:
+    """The first rows of an answer; `hardware` is what was asked about."""
+    first = rows[:_NAMED]
+    fields: dict[str, NoteValue] = {"hardware": hardware, "found": found, "considered": considered}
+    if not first:
+        return Conclusion("models", (Note("answer_runs_nothing", **fields),), (), fields)
+    named = names([short_name(row.runs.profile) for row in first])
+    said = (Note("answer_runs", **fields), Note("answer_runs_first", models=named))
+    facts = {**fields, "first": first[0].runs.profile.repo_id}
+    return Conclusion("models", said, tuple(map(_row, first)), facts)
+
+
+def _row(row: RunsOn) -> Note:
+    """How one of them runs."""
+    estimate, verdict = row.runs.way.estimate, row.runs.verdict.value
+    fields: dict[str, NoteValue] = {
+        "model": short_name(row.runs.profile),
+        "quant": estimate.quant.name,
+        "engine": estimate.engine.name,
+    }
+    if row.decode is None:
+        return Note(f"answer_model_{verdict}", **fields)
+    return Note(f"answer_model_{verdict}_at", **fields, tokens=significant(row.decode.likely))

@@ -1,0 +1,95 @@
+"""What a model needs: the first choice among all GPUs, its memory by width, and other choices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from gpusizer.answers.conclusion.clauses import (
+    about,
+    boards_name,
+    facts_of,
+    memory_free,
+    one_price,
+    planned,
+    short_name,
+    speed_of_one,
+    unmeasured,
+)
+from gpusizer.answers.conclusion.conclusion import Conclusion
+from gpusizer.core.messages import Note, NoteValue
+from gpusizer.core.units import significant
+from gpusizer.fit.alternatives import is_priced_by_rent
+from gpusizer.fit.ranking import Alternative, Ranked
+from gpusizer.memory.estimate import MemoryEstimate
+from gpusizer.memory.workload import Workload
+from gpusizer.model.profile import ModelProfile
+
+_WIDTHS = ((3.5, 4.9), (7.5, 9.0), (15.0, 16.5))
+"""Ranges of nominal bits that people call 4, 8 and 16 bits."""
+
+
+def need(
+    profile: ModelProfile,
+    workload: Workload,
+    places: Sequence[Ranked],
+    alternatives: Sequence[Alternative],
+    estimates: Sequence[MemoryEstimate],
+) -> Conclusion:
+    """The first place of a ranking, or that there is none."""
+    memory = (*memory_by_width(estimates), *planned(profile, workload))
+    if not places:
+        return Conclusion("need", (Note("answer_no_gpu", model=short_name(profile)),), memory)
+    first = places[0]
+    said = (
+        Note("answer_need", **about(profile, first)),
+        *speed_of_one(first),
+        memory_free(first),
+        *one_price(first.fit.gpu, first.costs),
+    )
+    weighed = (*memory, *missed(first), *unmeasured(first), *others(alternatives))
+    return Conclusion("need", said, weighed, facts_of(first))
+
+
+def memory_by_width(estimates: Sequence[MemoryEstimate]) -> Iterator[Note]:
+    """The memory of the usual quantization of each width, the narrowest first."""
+    fields: dict[str, NoteValue] = {}
+    for least, most in _WIDTHS:
+        of_width = [e for e in estimates if least <= e.quant.bits <= most]
+        usual = [e for e in of_width if e.native or e.quant.recommended] or of_width
+        if usual:
+            shown = next((e for e in usual if e.native), usual[0])
+            letter = "abc"[len(fields) // 2]
+            fields[f"quant_{letter}"] = shown.quant.name
+            fields[f"{letter}_bytes"] = shown.all_gpus.total.likely
+    if fields:
+        count = len(fields) // 2
+        yield Note(f"answer_memory_{count}", **fields)
+
+
+def missed(place: Ranked) -> Iterator[Note]:
+    """What the first place misses of a recommendation."""
+    if place.rank_by == "recommended":
+        for note in place.score.missed():
+            yield Note(f"answer_misses_{note.code.removeprefix('why_')}", **note.fields)
+
+
+def others(alternatives: Sequence[Alternative]) -> Iterator[Note]:
+    """A sentence for each alternative that is not the first place itself."""
+    for alternative in alternatives:
+        item, kind = alternative.item, alternative.kind
+        costs, estimate = item.costs, item.fit.estimate
+        rents = is_priced_by_rent(kind, item.fit.gpu, costs)
+        usd = costs.rent_usd_per_hour if rents else costs.buy_usd
+        if alternative.is_first or usd is None:
+            continue
+        fields: dict[str, NoteValue] = {
+            "gpus": boards_name(item.fit.gpu, item.fit.count),
+            "quant": estimate.quant.name,
+            "usd": usd,
+        }
+        price = "rented" if rents else "bought"
+        if item.each is None:
+            yield Note(f"answer_or_{kind}_{price}_without_speed", **fields)
+        else:
+            tokens = significant(item.each.likely)
+            yield Note(f"answer_or_{kind}_{price}", **fields, tokens=tokens)

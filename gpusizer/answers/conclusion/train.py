@@ -1,0 +1,115 @@
+"""What fine-tuning takes: memory on each GPU, hours and dollars, on the GPU named or the best."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from gpusizer.answers.conclusion.clauses import boards_name, one_price, short_name
+from gpusizer.answers.conclusion.conclusion import Conclusion
+from gpusizer.core.messages import Note, NoteValue
+from gpusizer.core.units import significant
+from gpusizer.fit.speed.rate import Rate
+from gpusizer.fit.verdict import Verdict
+from gpusizer.gpus.costs import PlanCosts
+from gpusizer.model.profile import ModelProfile
+from gpusizer.training.fit import TrainingCost, TrainingFit
+from gpusizer.training.ladder import Rung
+from gpusizer.training.per_gpu import TrainingMemory
+
+_METHODS = {"full": "Full", "lora": "LoRA", "qlora": "QLoRA", "dora": "DoRA"}
+_SAVINGS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """One place of a training: where, how fast, and what the run and the boards cost."""
+
+    fit: TrainingFit
+    rate: Rate | None
+    cost: TrainingCost
+    costs: PlanCosts
+
+
+def method_name(method: str) -> str:
+    """A method's name as people write it."""
+    return _METHODS.get(method, method)
+
+
+def train(
+    profile: ModelProfile,
+    requested: TrainingMemory,
+    method: str,
+    places: Sequence[Trained],
+    *,
+    named: bool,
+    tokens: int,
+    ladder: Sequence[Rung],
+    others: Mapping[str, Trained],
+) -> Conclusion:
+    """The first place, or the named GPU that holds the training best.
+
+    `requested` is the memory of the method asked for, `tokens` those of the whole run, `others`
+    are alternatives to the first place by kind.
+    """
+    fields: dict[str, NoteValue] = {"model": short_name(profile), "method": method_name(method)}
+    if not places:
+        need = requested.needed.likely
+        return Conclusion("train", (Note("answer_train_nowhere", **fields, need_bytes=need),))
+    first = min(places, key=lambda place: place.fit.verdict.place) if named else places[0]
+    fit = first.fit
+    fields["gpus"] = boards_name(fit.gpu, fit.count)
+    fields["need_bytes"] = fit.memory.needed.likely
+    fields["memory_bytes"] = fit.gpu.device_free_bytes
+    if fit.verdict is Verdict.DOES_NOT_FIT:
+        savings = tuple(rung.note for rung in ladder[:_SAVINGS])
+        short = Note("answer_train_does_not_fit", **fields)
+        return Conclusion("train", (short,), savings, _facts(first))
+    code = f"answer_train_{fit.verdict.value}" if named else "answer_train"
+    said = (Note(code, **fields), *_run(first, tokens))
+    weighed = (*one_price(fit.gpu, first.costs), *_others(others))
+    return Conclusion("train", said, weighed, _facts(first))
+
+
+def _run(place: Trained, tokens: int) -> Iterator[Note]:
+    """The hours of the run and their rent."""
+    hours, usd = place.cost.hours, place.cost.usd
+    if hours is None or place.rate is None:
+        yield Note("answer_train_speed_unknown")
+        return
+    fields: dict[str, NoteValue] = {
+        "millions": significant(tokens / 1e6),
+        "hours": significant(hours),
+        "tokens": significant(place.rate.likely),
+    }
+    if usd is None:
+        yield Note("answer_train_run", **fields)
+    else:
+        yield Note("answer_train_run_rented", **fields, usd=usd)
+
+
+def _others(others: Mapping[str, Trained]) -> Iterator[Note]:
+    """A sentence for each alternative, with what it is the best at."""
+    for kind, place in others.items():
+        hours = place.cost.hours
+        usd = {"cheapest": place.costs.buy_usd, "rent": place.cost.usd}.get(kind)
+        if hours is None or (usd is None and kind != "fastest"):
+            continue
+        gpus = boards_name(place.fit.gpu, place.fit.count)
+        prices: dict[str, NoteValue] = {} if usd is None else {"usd": usd}
+        yield Note(f"answer_train_or_{kind}", gpus=gpus, hours=significant(hours), **prices)
+
+
+def _facts(place: Trained) -> dict[str, NoteValue | None]:
+    fit = place.fit
+    return {
+        "gpu": fit.gpu.slug,
+        "gpu_name": boards_name(fit.gpu, fit.count),
+        "count": fit.count,
+        "verdict": fit.verdict.value,
+        "need_bytes": fit.memory.needed.likely,
+        "headroom_bytes": fit.headroom_bytes,
+        "tokens_per_second": None if place.rate is None else place.rate.likely,
+        "hours": place.cost.hours,
+        "usd": place.cost.usd,
+    }
