@@ -73,7 +73,10 @@ def _load(name: str) -> Command:
     """Import what one command needs and return its function."""
     entry = COMMANDS[name]
     function: Callable[..., Any] = getattr(_module(entry.module), entry.function)
-    return partial(_module("commands").run_request, write=function) if entry.writes else function
+    if not entry.writes:
+        return function
+    brief = _module("summary").SUMMARIES.get(name, function)
+    return partial(_module("commands").run_request, write=function, brief=brief)
 
 
 def _fail(error: GpusizerError, argv: Sequence[str], model: str | None) -> int:

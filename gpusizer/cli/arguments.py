@@ -11,9 +11,15 @@ from gpusizer.answers.request import CompareRequest, ListingRequest, SizeRequest
 from gpusizer.answers.request_docs import FieldDescription, described_fields, described_groups
 from gpusizer.answers.training_request import TrainingRequest
 from gpusizer.cli.command_list import COMMANDS, program_parser
+from gpusizer.cli.usual_options import USUAL
 from gpusizer.core.request_model import RequestModel, fields_of
 
 _LOCAL_MODEL = "a folder or file on this machine (./model, model.gguf)"
+
+_TOKEN_HELP = (
+    "your own of the Hub, for models that you have access to (default HF_TOKEN, else the login of"
+    " `hf auth login`)"
+)
 
 
 def build_parser(argv: Sequence[str] = ()) -> argparse.ArgumentParser:
@@ -35,6 +41,8 @@ def build_parser(argv: Sequence[str] = ()) -> argparse.ArgumentParser:
             _serve(command)
             continue
         _OPTIONS[name](command)
+        if name in USUAL:
+            _add_help(command, USUAL[name], everything="--help-all" in argv)
         command.add_argument("--json", action="store_true", help="one JSON document on stdout")
         command.add_argument(
             "--offline", action="store_true", help="embedded snapshot and cache only"
@@ -42,8 +50,7 @@ def build_parser(argv: Sequence[str] = ()) -> argparse.ArgumentParser:
         command.add_argument(
             "--token",
             metavar="HF_TOKEN",
-            help="your own of the Hub, for models that you have access to (default HF_TOKEN, else"
-            " the login of `hf auth login`)",
+            help=_TOKEN_HELP if name not in USUAL or "--help-all" in argv else argparse.SUPPRESS,
         )
     return parser
 
@@ -87,6 +94,20 @@ def _add_options(
                 metavar=field.unit,
                 help=option_help(field).replace("%", "%%"),
             )
+
+
+def _add_help(
+    command: argparse.ArgumentParser, usual: Collection[str], *, everything: bool
+) -> None:
+    """Add `--details` and `--help-all`; without the latter, help tells of the usual options."""
+    command.add_argument("--details", action="store_true", help="every table and figure")
+    command.add_argument("--help-all", action="help", help="this help with every option")
+    if everything:
+        return
+    for action in command._actions:
+        names = {name.removeprefix("--").replace("-", "_") for name in action.option_strings}
+        if names and not names & {*usual, "h", "help", "help_all", "details"}:
+            action.help = argparse.SUPPRESS
 
 
 def _request(

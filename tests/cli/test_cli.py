@@ -19,6 +19,7 @@ from gpusizer.answers.models_for.models_request import ModelsRequest
 from gpusizer.answers.request import CompareRequest, ListingRequest, SizeRequest
 from gpusizer.answers.request_docs import described_fields
 from gpusizer.answers.training_request import TrainingRequest
+from gpusizer.cli.usual_options import USUAL
 from gpusizer.core.request_model import RequestModel
 from tests import engine_logs
 from tests.each import each
@@ -112,7 +113,7 @@ def test_a_checkpoint_on_disk(tmp_path: Path) -> None:
     result = run("batch", stdin="\n".join(map(json.dumps, requests)))
     answers = [json.loads(line)["model"] for line in result.stdout.splitlines()]
     assert [answer["parameters"] for answer in answers] == [sized["parameters"]] * 2
-    assert str(tmp_path) in run("size", str(tmp_path)).stdout
+    assert str(tmp_path) in run("size", str(tmp_path), "--details").stdout
     result = run("size", f"{tmp_path}/nothing", "--json")
     assert (result.returncode, json.loads(result.stdout)["error"]["code"]) == (
         2,
@@ -122,7 +123,9 @@ def test_a_checkpoint_on_disk(tmp_path: Path) -> None:
 
 
 def test_a_table_for_people() -> None:
-    result = run("size", "Qwen/Qwen3-8B", "--offline", "--context", "4096", "--gpu", "4090")
+    result = run(
+        "size", "Qwen/Qwen3-8B", "--offline", "--context", "4096", "--gpu", "4090", "--details"
+    )
     assert result.returncode == 0
     assert "8,190,735,360" in result.stdout
     assert "GeForce RTX 4090 24GB" in result.stdout
@@ -242,7 +245,7 @@ def test_compare_side_by_side() -> None:
     result = run("compare", "4090", "2x3090", "--model", "Qwen/Qwen3-32B", "--offline", "--json")
     data = json.loads(result.stdout)
     assert [gpu["fit"]["count"] for gpu in data["gpus"]] == [1, 2]
-    text = run("compare", "4090", "a6000").stdout
+    text = run("compare", "4090", "a6000", "--details").stdout
     assert "RTX A6000" in text and "768" in text
 
 
@@ -255,14 +258,16 @@ def test_a_narrowed_ranking_says_why_and_what_it_costs() -> None:
     assert first["price"]["buy_usd"] <= 1500
     assert first["price"]["assumptions"]["hours_per_day"] == 12
     assert {note["code"] for note in answer["notes"]} == {"unknown_figures_left_out"}
-    text = run(*arguments, "--rank-by", "headroom").stdout
-    assert "free in all" in text and "Left out:" in text
+    by_room = ("--rank-by", "headroom")
+    roomiest = json.loads(run(*arguments, *by_room, "--json").stdout)["ranking"][0]
+    assert "free in all" in roomiest["why"]
+    assert "Left out:" in run(*arguments, *by_room).stdout
     empty = run("size", "Qwen/Qwen3-8B", "--offline", "--vendor", "amd", "--software", "cuda")
     assert "No GPU of the catalogue passes these filters." in empty.stdout
 
 
 def test_a_named_gpu_shows_its_costs() -> None:
-    text = run("size", "Qwen/Qwen3-8B", "--offline", "--gpu", "4090").stdout
+    text = run("size", "Qwen/Qwen3-8B", "--offline", "--gpu", "4090", "--details").stdout
     assert "buy: $2,634 (used, 2026-09; prices asked, paid or of guides, $2,362 to $4,100" in text
     assert "or $2,755 (new, 2026-03;" in text
     assert "rent: $0.51/h, $0.34 to $0.74 (RunPod, YottaLabs.ai; 2026-08-22)" in text
@@ -276,7 +281,7 @@ def test_purposes_are_shown_with_their_criteria() -> None:
     assert "no matrix units" in listed["purpose"]["message"]
     light = json.loads(run("gpus", "--max-watts", "75", "--segment", "datacenter", "--json").stdout)
     assert {"l4-24gb", "tesla-t4-16gb"} <= {gpu["slug"] for gpu in light["gpus"]}
-    text = run("compare", "a100", "l40s").stdout
+    text = run("compare", "a100", "l40s", "--details").stdout
     assert "A100 SXM4 80GB: Made for training." in text
     assert "training.several_boards: fabric" in text
 
@@ -289,14 +294,16 @@ def test_models_for_a_card_and_a_machine() -> None:
     assert (answer["gpu"], len(answer["models"])) == ("rtx-4090-24gb", 2)
     line = json.dumps({"task": "models-for", "gpu": "rtx 4090", "top": 2})
     assert json.loads(run("batch", stdin=line).stdout) == answer
-    table = run("models-for", "3090 + 3060 + 64gb ram", "--model-task", "vision", "--top", "2")
-    assert "Models for 3090 + 3060 + 64gb ram" in table.stdout
+    machine = ("models-for", "3090 + 3060 + 64gb ram", "--model-task", "vision", "--top", "2")
+    assert "Models for 3090 + 3060 + 64gb ram" in run(*machine, "--details").stdout
     assert run("models-for", "--json").returncode == 2
     assert json.loads(run("models-for", "9999", "--json").stdout)["error"]["code"] == "unknown_gpu"
 
 
 def test_a_machine_of_mixed_cards() -> None:
-    result = run("size", "Qwen/Qwen3-32B", "--offline", "--rig", "3090 + 3060 + 64gb ram")
+    result = run(
+        "size", "Qwen/Qwen3-32B", "--offline", "--rig", "3090 + 3060 + 64gb ram", "--details"
+    )
     assert result.returncode == 0
     assert "-ngl 65" in result.stdout
     assert "system memory" in result.stdout
@@ -343,13 +350,13 @@ def test_training_offline() -> None:
     assert text.returncode == 0
     assert "QLoRA" in text.stdout or "qlora*" in text.stdout
     assert "note." not in text.stdout and "Traceback" not in text.stderr
-    ranked = run("train", "Qwen/Qwen3-8B", "--offline", "--top", "3").stdout
+    ranked = run("train", "Qwen/Qwen3-8B", "--offline", "--top", "3", "--details").stdout
     assert "Least rent for each method" in ranked
 
 
 @each("command", ["size", "train", "gpus", "compare", "models-for"])
 def test_help_names_every_field_with_its_default(command: str) -> None:
-    text = run(command, "--help").stdout
+    text = run(command, "--help-all" if command in USUAL else "--help").stdout
     request = REQUESTS[command]
     for field in described_fields(request).values():
         if field.name != POSITIONAL[command]:
@@ -358,7 +365,7 @@ def test_help_names_every_field_with_its_default(command: str) -> None:
 
 
 def test_help_tells_units_bounds_choices_and_defaults() -> None:
-    text = " ".join(run("size", "--help").stdout.split())
+    text = " ".join(run("size", "--help-all").stdout.split())
     assert (
         "--context TOKENS tokens per sequence, prompt and answer together"
         " (1 to 10,000,000; default 8,192)"

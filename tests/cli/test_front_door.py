@@ -44,14 +44,14 @@ def test_a_question_in_the_shell_and_in_a_batch(line: str) -> None:
 
 
 def test_the_table_says_what_a_disk_allows() -> None:
-    shown = run(*words(QUESTIONS["disk"])[:-1]).stdout
+    shown = run(*words(QUESTIONS["disk"])[:-1], "--details").stdout
     assert "1 x GeForce RTX 3090 24GB: pages from disk" in shown
     assert "a disk of 3.5 GB/s allows at most" in shown
     assert "fit in no memory" in shown
 
 
 def test_the_table_says_what_is_recommended_and_what_else() -> None:
-    shown = run("size", "Qwen/Qwen3-8B", "--offline", "--top", "3").stdout
+    shown = run("size", "Qwen/Qwen3-8B", "--offline", "--top", "3", "--details").stdout
     first = json.loads(run("size", "Qwen/Qwen3-8B", "--offline", "--top", "1", "--json").stdout)
     said = first["answer"]
     assert shown.startswith(f"{said['sentence']}\n- {said['weighed'][0]['message']}\n")
@@ -62,6 +62,7 @@ def test_the_table_says_what_is_recommended_and_what_else() -> None:
 
 def test_the_table_of_a_described_card_names_what_was_stated_and_what_measures_it() -> None:
     asked = ("size", "Qwen/Qwen3-8B", "--offline", "--quant", "q4_k_m", "--engine", "llama.cpp")
+    asked = (*asked, "--details")
     described = run(*asked, "--gpu", f"{CUSTOM} (80 GB free)").stdout
     assert "buy: $5,000 (your price)" in described
     assert "A card that you described: 89.4 GiB of memory" in described

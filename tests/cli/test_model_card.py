@@ -33,13 +33,13 @@ def test_json(folder: str) -> None:
 
 
 def test_text(folder: str) -> None:
-    shown = run("size", folder).stdout
+    shown = run("size", folder, "--details").stdout
     assert "the author says" in shown and "needs less" in shown
 
 
 def test_no_card(folder: str) -> None:
     assert "model_card" not in json.loads(run("size", folder, "--json", "--no-card").stdout)
-    assert "the author says" not in run("size", folder, "--no-card").stdout
+    assert "the author says" not in run("size", folder, "--no-card", "--details").stdout
 
 
 def test_as_card(folder: str) -> None:

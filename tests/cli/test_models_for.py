@@ -8,7 +8,7 @@ from tests.cli.test_cli import run
 
 
 def test_one_row_for_each_family() -> None:
-    result = run("models-for", "4090", "--top", "4", "--offline")
+    result = run("models-for", "4090", "--top", "4", "--offline", "--details")
     assert result.returncode == 0
     assert "181 of 225 run in 152 families" in result.stdout
     assert "Order: verdict (fits, tight, offload, from_disk); then age" in result.stdout

@@ -11,7 +11,7 @@ TARGET = ("--requests-per-second", "5", "--prompt-tokens", "1000", "--answer-tok
 
 def test_a_plan_is_a_table_and_a_document() -> None:
     asked = ("size", "Qwen/Qwen3-8B", "--offline", "--quant", "native", "--top", "3", *TARGET)
-    result = run(*asked, "--ttft-ms", "500")
+    result = run(*asked, "--ttft-ms", "500", "--details")
     assert result.returncode == 0
     title = "Fewest GPUs for 5 requests a second, 1,000 tokens of prompt and 300 of answer"
     assert f"{title}, first token within 500 ms on average" in result.stdout
@@ -23,7 +23,7 @@ def test_a_plan_is_a_table_and_a_document() -> None:
 def test_a_draft_model() -> None:
     asked = ("size", "Qwen/Qwen3-8B", "--offline", "--quant", "native", "--gpu", "h100 sxm")
     draft = ("--draft-model", "Qwen/Qwen3-0.6B", "--acceptance-rate", "0.7")
-    shown = run(*asked, *draft, "--concurrency", "8").stdout
+    shown = run(*asked, *draft, "--concurrency", "8", "--details").stdout
     assert "Of this for the draft model Qwen/Qwen3-0.6B (draft_model), in GiB" in shown
     assert "if 70% of 3 guessed tokens are accepted: 2.53 tokens a round" in shown
     assert "for 8 users" in shown

@@ -1,0 +1,174 @@
+"""Answers in forty lines of a terminal: the conclusion, the rows that matter, what was assumed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from gpusizer.answers.comparison import Comparison
+from gpusizer.answers.conclusion.conclusion import Conclusion
+from gpusizer.answers.models_for.models_answer import ModelsFor
+from gpusizer.answers.models_for.search import RunsOn
+from gpusizer.answers.report import EstimateRow, Report
+from gpusizer.answers.training_report import RankedTraining, TrainingEstimateRow, TrainingReport
+from gpusizer.cli.losses import loss_text
+from gpusizer.cli.money import price_cell, rent_cell
+from gpusizer.cli.output import (
+    Columns,
+    boards_text,
+    gib,
+    gib_span,
+    lines_text,
+    number,
+    span,
+    table,
+    verdict_text,
+)
+from gpusizer.core.messages import Note
+from gpusizer.fit.ranking import Ranked
+from gpusizer.fit.serving_plan import Replicas
+from gpusizer.gpus import Gpu
+from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, plan_costs
+from gpusizer.text import say_note
+
+_QUANTS = 6
+_ROWS = 10
+_WEIGHED = 6
+_NOTES = 4
+MORE = "All of it: --details. For programs: --json. More options: --help-all."
+
+_MEMORY: Columns[EstimateRow] = {
+    "quantization": lambda row: row.estimate.quant.name + (" *" if row.estimate.native else ""),
+    "loss": lambda row: loss_text(row.estimate),
+    "weights GiB": lambda row: gib(row.estimate.all_gpus.weights.likely),
+    "total GiB": lambda row: gib(row.estimate.all_gpus.total.likely),
+    "low-high": lambda row: gib_span(row.estimate.all_gpus.total),
+    "engine": lambda row: row.estimate.engine.slug,
+}
+_PLACES: Columns[Ranked] = {
+    "GPUs": lambda item: boards_text(item.fit.count, item.fit.gpu),
+    "quantization": lambda item: item.fit.estimate.quant.name,
+    "verdict": lambda item: verdict_text(item.fit.verdict),
+    "free GiB": lambda item: gib(item.fit.headroom_bytes, 1, unknown="-"),
+    "tok/s a user": lambda item: span(item.each or item.decode),
+    "max context": lambda item: number(item.fit.max_context),
+    "buy USD": lambda item: price_cell(item.costs),
+    "rent USD/h": lambda item: rent_cell(item.costs),
+}
+_REPLICAS: Columns[Replicas] = {
+    "GPUs": lambda row: boards_text(row.total_boards, row.gpu),
+    "replicas": lambda row: f"{row.replicas} of {row.boards}",
+    "quantization": lambda row: row.estimate.quant.name,
+    "engine": lambda row: row.estimate.engine.slug,
+    "first token s": lambda row: f"{row.ttft_seconds[0]:g}",
+    "tok/s a user": lambda row: f"{row.user_tokens_per_second:g}",
+    "buy USD": lambda row: price_cell(row.costs),
+    "rent USD/h": lambda row: rent_cell(row.costs),
+}
+_CARDS: Columns[Gpu] = {
+    "GPU": lambda gpu: gpu.name,
+    "usable GiB": lambda gpu: gib(gpu.memory_bytes, 1),
+    "GB/s": lambda gpu: number(gpu.bandwidth_bytes_per_second, of=10**9),
+    "FP16 TFLOPS": lambda gpu: number(gpu.fp16_flops, ",.0f", of=10**12),
+    "W": lambda gpu: number(gpu.power_watts),
+    "buy USD": lambda gpu: price_cell(plan_costs(gpu, 1, None, DEFAULT_ASSUMPTIONS)),
+    "rent USD/h": lambda gpu: rent_cell(plan_costs(gpu, 1, None, DEFAULT_ASSUMPTIONS)),
+}
+_METHODS: Columns[TrainingEstimateRow] = {
+    "method": lambda row: row.plan.method + (" *" if row.asked else ""),
+    "trained": lambda row: f"{row.memory.trainable:,}",
+    "each GPU GiB": lambda row: gib(row.memory.needed.likely),
+    "low-high": lambda row: gib_span(row.memory.needed),
+}
+_TRAINED: Columns[RankedTraining] = {
+    "GPUs": lambda item: boards_text(item.fit.count, item.fit.gpu),
+    "divided": lambda item: item.fit.plan.sharding,
+    "verdict": lambda item: verdict_text(item.fit.verdict),
+    "free GiB": lambda item: gib(item.fit.headroom_bytes, 1),
+    "tok/s": lambda item: span(item.rate, ",.0f"),
+    "hours": lambda item: number(item.cost.hours, ",.3g"),
+    "rent USD": lambda item: number(item.cost.usd, ",.3g"),
+}
+_MODELS: Columns[RunsOn] = {
+    "model": lambda row: row.runs.profile.repo_id,
+    "quantization": lambda row: row.runs.way.estimate.quant.name,
+    "engine": lambda row: row.runs.way.estimate.engine.slug,
+    "verdict": lambda row: verdict_text(row.runs.verdict),
+    "free GiB": lambda row: gib(row.fit.headroom_bytes, 1, unknown="-"),
+    "tok/s": lambda row: span(row.decode),
+    "max context": lambda row: number(row.fit.max_context),
+}
+
+
+def size_summary(report: Report) -> str:
+    """Write six quantizations and ten GPUs, or ten rows of the plan for a rate of requests."""
+    plan = report.serving_plan
+    rows = table(_REPLICAS, plan.rows[:_ROWS]) if plan and plan.rows else ""
+    if plan is None and report.ranking:
+        rows = table(_PLACES, report.ranking[:_ROWS])
+    return _joined(
+        report.conclusion,
+        [table(_MEMORY, usual_rows(report)), rows],
+        (*report.profile.caveats, *report.notes),
+    )
+
+
+def usual_rows(report: Report) -> Sequence[EstimateRow]:
+    """The usual quantization of each width: stored, or under the engine of the first place."""
+    rows = report.estimates
+    if len(rows) <= _QUANTS:
+        return rows
+    first = report.ranking[0].fit.estimate if report.ranking else None
+    if report.serving_plan is not None and report.serving_plan.rows:
+        first = report.serving_plan.rows[0].estimate
+
+    def strangeness(row: EstimateRow) -> tuple[bool, bool, bool]:
+        estimate = row.estimate
+        is_firsts = first is not None and estimate.quant == first.quant
+        of_engine = first is not None and estimate.engine == first.engine
+        return not (is_firsts or estimate.native), not of_engine, not estimate.quant.recommended
+
+    of_width: dict[int, EstimateRow] = {}
+    for row in sorted(rows, key=strangeness):
+        of_width.setdefault(round(row.estimate.quant.bits), row)
+    kept = [
+        row for row in of_width.values() if row.estimate.quant.bits <= 16 or row.estimate.native
+    ]
+    chosen = sorted(kept, key=strangeness)[:_QUANTS]
+    return [row for row in rows if row in chosen]
+
+
+def compare_summary(comparison: Comparison) -> str:
+    """Write how the model runs on each GPU, or the figures of the GPUs without one."""
+    places = [item.ranked for item in comparison.items if item.ranked is not None]
+    shown = table(_PLACES, places) if places else table(_CARDS, [i.gpu for i in comparison.items])
+    caveats = comparison.profile.caveats if comparison.profile else ()
+    return _joined(comparison.conclusion, [shown], caveats)
+
+
+def train_summary(report: TrainingReport) -> str:
+    """Write the memory by method and ten GPUs."""
+    ranking = report.ranking[:_ROWS]
+    tables = [table(_METHODS, report.estimates), table(_TRAINED, ranking) if ranking else ""]
+    return _joined(report.conclusion, tables, (*report.profile.caveats, *report.notes))
+
+
+def models_summary(answer: ModelsFor, *, copies: bool = False) -> str:
+    """Write the first models; the others of each family are told with the details alone."""
+    rows = answer.rows[: 2 * _ROWS]
+    return _joined(answer.conclusion, [table(_MODELS, rows) if rows else ""], answer.notes)
+
+
+def _joined(conclusion: Conclusion, tables: Iterable[str], notes: Sequence[Note]) -> str:
+    weighed = [f"- {say_note(note)}" for note in conclusion.weighed[:_WEIGHED]]
+    remarks = [f"! {say_note(note)}" for note in notes[:_NOTES]]
+    said = lines_text([conclusion.sentence(say_note), *weighed])
+    return "\n\n".join(filter(None, (said, *tables, lines_text(remarks), MORE)))
+
+
+SUMMARIES: dict[str, Callable[..., str]] = {
+    "size": size_summary,
+    "compare": compare_summary,
+    "train": train_summary,
+    "models-for": models_summary,
+}
+"""By the command."""
