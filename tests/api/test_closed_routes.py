@@ -8,6 +8,7 @@ import pytest
 import requests
 
 from tests.api.transports import TIMEOUT
+from tests.nightly import paired
 
 PAGES = ("", "en/", "zh/", "pt/")
 
@@ -20,19 +21,18 @@ def test_nobody_uploads_a_file(app_url: str, page: str) -> None:
     assert "a.txt" not in answer.text
 
 
-@pytest.mark.parametrize("page", PAGES)
-@pytest.mark.parametrize(
-    "path",
-    [
-        "gradio_api/file=/etc/hostname",
-        "gradio_api/file=http://127.0.0.1:9/",
-        "gradio_api/proxy=http://127.0.0.1:9/",
-        "gradio_api/deep_link?session_hash=a",
-        "gradio_api/runs",
-        "monitoring",
-        "monitoring/summary",
-    ],
+PATHS = (
+    "gradio_api/file=/etc/hostname",
+    "gradio_api/file=http://127.0.0.1:9/",
+    "gradio_api/proxy=http://127.0.0.1:9/",
+    "gradio_api/deep_link?session_hash=a",
+    "gradio_api/runs",
+    "monitoring",
+    "monitoring/summary",
 )
+
+
+@pytest.mark.parametrize(("page", "path"), paired(PAGES, PATHS))
 def test_nothing_is_read_or_asked_for_others(app_url: str, page: str, path: str) -> None:
     answer = requests.get(app_url + page + path, timeout=TIMEOUT, allow_redirects=False)
     assert (answer.status_code, answer.json()) == (404, {"detail": "Not Found"})

@@ -32,6 +32,7 @@ from tests.deployment import (
 )
 from tests.hub_emulator import HubEmulator, llama_repo
 from tests.name_server import NameServer
+from tests.nightly import NIGHTLY
 from tests.ports import free_port, wait_for
 from tests.redis_server import RedisServer, need_redis
 
@@ -372,6 +373,7 @@ def test_the_address_that_nginx_saw_counts(deployment: Deployment) -> None:
     assert ask(deployment.proxy, "/v1/compare", {"gpus": "x"}, "127.0.201.1").status == 400
 
 
+@pytest.mark.skipif(not NIGHTLY, reason="a third start of the application, at night")
 def test_a_replica_that_is_killed_is_found_at_its_new_address(deployment: Deployment) -> None:
     """Nobody's question fails meanwhile, not even the first one after its end."""
     first = deployment.replicas[0]

@@ -11,13 +11,15 @@ from playwright.sync_api import expect
 from tests.browser.axe import serious
 from tests.browser.conftest import Visit
 from tests.browser.test_page import LLAMA, Open, wait_for_answer
+from tests.nightly import some
 
 QUERY = "?model=meta-llama/Llama-3.1-8B-Instruct&gpus=4090,2x3070"
 
 
-@pytest.mark.parametrize(
-    ("path", "width", "theme"), [("/", 1280, "light"), ("/zh", 390, "dark"), ("/pt", 390, "light")]
-)
+OPENED = [("/", 1280, "light"), ("/zh", 390, "dark"), ("/pt", 390, "light")]
+
+
+@pytest.mark.parametrize(("path", "width", "theme"), some(OPENED, of=3, start=1))
 def test_pages_have_no_serious_accessibility_violation(
     visit: Callable[..., Visit], path: str, width: int, theme: str
 ) -> None:

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import replace
 
 import pytest
 
 from gpusizer.core.errors import LimitsExceeded
 from gpusizer.core.units import KIB, MIB
-from gpusizer.hub.tensors import Entries
-from scrapers.safetensors_header import parse_header
 from tests.hub_emulator import (
     FakeRepo,
     HubEmulator,
     LoggedRequest,
-    sharded_repo,
     sparse_file,
 )
 from tests.hub_emulator.log import round_trips
@@ -33,27 +29,6 @@ SHARDS, TENSORS = 4, 200
 WEIGHTS = {f"layers.{n}.weight": ("BF16", (8, 16)) for n in range(6)}
 SMALL = replace(QUICK, first_read_bytes=4 * KIB, long_header_bytes=8 * KIB)
 MOST_MB = 300
-
-
-def test_the_calling_thread_parses_all_headers(
-    hub: HubEmulator, fetch: Fetch, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Threads that parse would take the interpreter lock from those that read."""
-    repo = hub.add(sharded_repo("org/name", WEIGHTS, 3, {"model_type": "x"}))
-    repo.revisions["v1"] = repo.sha
-    parsed: list[tuple[str, int]] = []
-
-    def parse(header: bytes, file_bytes: int | None, repo_id: str, path: str) -> Entries:
-        parsed.append((path, threading.get_ident()))
-        return parse_header(header, file_bytes, repo_id, path)
-
-    monkeypatch.setattr("scrapers.header_reading.parse_header", parse)
-    (component,) = fetch("org/name@v1").components
-    assert [(group.pattern, group.count) for group in component.tensors] == [
-        ("layers.{}.weight", 6)
-    ]
-    shards = [f"model-0000{n}-of-00003.safetensors" for n in (1, 2, 3)]
-    assert parsed == [(shard, threading.get_ident()) for shard in shards]
 
 
 def test_huge_header_is_not_read(hub: HubEmulator, fetch: Fetch) -> None:

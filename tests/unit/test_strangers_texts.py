@@ -24,6 +24,7 @@ from gpusizer.ui.page_state import PageState
 from gpusizer.ui.presenters.errors import error_html
 from gpusizer.ui.presenters.words import Words
 from tests.each import each
+from tests.nightly import some
 from tests.poison import (
     POISON,
     SIGN,
@@ -81,7 +82,7 @@ COMMANDS = {
 }
 
 
-@pytest.mark.parametrize(("name", "path"), CASES, ids=lambda value: str(value)[:80])
+@pytest.mark.parametrize(("name", "path"), some(CASES, of=3), ids=lambda value: str(value)[:80])
 def test_one_hostile_text_at_a_time(
     name: str, path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
