@@ -1,4 +1,5 @@
-"""A duplicated Space has no secrets: it starts with OAuth's variables alone, and answers."""
+"""A duplicated Space has no secrets: it starts with OAuth's variables alone, and answers; what it
+keeps of calls is bounded."""
 
 from __future__ import annotations
 
@@ -6,9 +7,11 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
+from typing import Any
 
-from gpusizer.ui.endpoints import PUBLIC
+import pytest
+
+from gpusizer.ui.endpoints import CONCURRENCY, PUBLIC
 from tests.running_app import ROOT
 
 ON_A_SPACE = {
@@ -19,7 +22,8 @@ ON_A_SPACE = {
     "OAUTH_SCOPES": "openid profile gated-repos",
     "OPENID_PROVIDER_URL": "http://127.0.0.1:9",
 }
-_ASK = """
+CALLS = CONCURRENCY + 8
+_ASK = f"""
 import json, os, requests
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
 from gradio.routes import App
@@ -30,15 +34,15 @@ application = app.compose_from_environment()
 from gpusizer.ui.serving import launch
 from tests.ports import free_port
 url = launch(application, quiet=True, server_name="127.0.0.1", server_port=free_port())
-size = requests.get(f"{url}v1/size?model=Qwen/Qwen3-8B&top=1").json()
-unknown = requests.get(f"{url}v1/size?model=nobody/nothing").json()
+size = requests.get(f"{{url}}v1/size?model=Qwen/Qwen3-8B&top=1").json()
+unknown = requests.get(f"{{url}}v1/size?model=nobody/nothing").json()
 page, badge = (requests.get(url + path) for path in ("zh", "badge?model=Qwen/Qwen3-8B&gpu=4090"))
-session = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
-accepted = {"accept": "application/json, text/event-stream"}
-listed = requests.post(f"{url}gradio_api/mcp/", json=session, headers=accepted).text
+session = {{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}}
+accepted = {{"accept": "application/json, text/event-stream"}}
+listed = requests.post(f"{{url}}gradio_api/mcp/", json=session, headers=accepted).text
 tools = json.loads(listed.split("data: ")[1])["result"]["tools"]
-named = requests.get(f"{url}gradio_api/info").json()["named_endpoints"]
-llms = requests.get(f"{url}llms.txt").text
+named = requests.get(f"{{url}}gradio_api/info").json()["named_endpoints"]
+llms = requests.get(f"{{url}}llms.txt").text
 names = [tool["name"] for tool in tools]
 blocks = [*application.pages.values(), application.endpoints]
 targets = [
@@ -53,14 +57,29 @@ print(json.dumps([shown.count("gs-sign-in"), targets, layers]))
 print(json.dumps([names, list(named), "_check_login" in llms, len(made)]))
 print(json.dumps([size["ranking"][0]["verdict"], unknown["error"]["code"], page.status_code,
                   badge.headers["content-type"]]), flush=True)
+for _ in range({CALLS}):
+    calls = url + "gradio_api/call"
+    event = requests.post(calls + "/v2/list_gpus", json={{"query": "4090"}}).json()["event_id"]
+    assert "event: complete" in requests.get(calls + "/list_gpus/" + event).text
+sessions = list(application.endpoints.state_holder.session_data.values())
+described = [config["props"] for config in sessions[-1].config_values.values()]
+print(json.dumps({{
+    "sessions": len(sessions),
+    "other components": sum(props["name"] != "api" for props in described),
+    "characters": sum(
+        len(str({{k: v for k, v in props.items() if k != "value"}})) for props in described
+    ),
+    "capacities": [page.state_holder.capacity for page in application.pages.values()],
+}}), flush=True)
 os._exit(0)  # Gradio's threads go on
 """
 
 
-def test_it_starts_and_answers_without_secrets_and_without_the_hub(tmp_path: Path) -> None:
-    """No token is in its environment; no server listens where it is told to look for the Hub. It
-    offers to sign in on every page, and the layer that reads the signed session is outside of the
-    one that counts questions."""
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
+    """What the process prints. No token is in its environment; no server listens where it is told
+    to look for the Hub."""
+    tmp_path = tmp_path_factory.mktemp("space")
     environment = {
         "PATH": os.environ["PATH"],
         "PYTHONPATH": str(ROOT),
@@ -78,10 +97,24 @@ def test_it_starts_and_answers_without_secrets_and_without_the_hub(tmp_path: Pat
         timeout=300,
     )
     assert process.returncode == 0, process.stderr[-2000:]
-    sign_in, tools, answered = map(json.loads, process.stdout.splitlines()[-3:])
-    offered, targets, layers = sign_in
+    return [json.loads(line) for line in process.stdout.splitlines()[-4:]]
+
+
+def test_it_starts_and_answers_without_secrets_and_without_the_hub(told: list[Any]) -> None:
+    """It offers to sign in on every page, and the layer that reads the signed session is outside of
+    the one that counts questions."""
+    offered, targets, layers = told[0]
     assert (offered, targets) == (4, ["/", "/zh", "/pt", "/endpoints"])
     assert layers.index("SessionMiddleware") < layers.index("VisitorLimits")
     names = [endpoint.name for endpoint in PUBLIC]
-    assert tools == [names, [f"/{name}" for name in names], False, 9]
-    assert answered == ["fits", "hub_unreachable", 200, "image/svg+xml"]
+    assert told[1] == [names, [f"/{name}" for name in names], False, 9]
+    assert told[2] == ["fits", "hub_unreachable", 200, "image/svg+xml"]
+
+
+def test_calls_leave_few_and_small_sessions(told: list[Any]) -> None:
+    """A call by HTTP describes no component of a page, and only the latest calls stay in memory."""
+    counts = told[3]
+    assert 0 < counts["sessions"] <= CONCURRENCY < CALLS
+    assert counts["other components"] <= 4, "the page at /endpoints"
+    assert counts["characters"] < 10_000, "descriptions of parameters, without the answer"
+    assert counts["capacities"] == [CONCURRENCY] * 3
