@@ -174,18 +174,6 @@ def fp4_in_int8(name: str, rows: int, columns: int, axes: Axes) -> list[TensorGr
     )
 
 
-def mxfp4_experts(
-    name: str, experts: int, rows: int, columns: int, axes: Axes
-) -> list[TensorGroup]:
-    """gpt-oss: all experts of a layer in one tensor, 16 bytes for each 32 weights."""
-    return stored(
-        name,
-        axes,
-        ("_blocks", "U8", (experts, rows, columns // 32, 16)),
-        ("_scales", "U8", (experts, rows, columns // 32)),
-    )
-
-
 def _compressed(bits: int, group_size: int | None, form: str) -> dict[str, Any]:
     weights = {"num_bits": bits, "group_size": group_size}
     return {

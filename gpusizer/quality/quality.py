@@ -70,10 +70,6 @@ class Quality:
         """The word that advice goes by: one worse for a small model that loses anything."""
         return self.word.stepped(1) if self.careful and self.word.rank else self.word
 
-    def is_within(self, most: LossWord) -> bool:
-        """Whether the loss that advice goes by is not above this word."""
-        return self.advised_word.rank <= most.rank
-
     @property
     def label(self) -> Note:
         """The word, in a reader's language."""
