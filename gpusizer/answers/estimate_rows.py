@@ -37,7 +37,7 @@ def estimate_rows(question: Question, places: Sequence[Ranked]) -> tuple[Estimat
 
 
 def _fit(study: Study, machine: Machine, pair: QuantPair) -> Fit:
-    alone = study.among([pair])
+    alone = study.obeying([pair])
     return Fit.of(alone, best_way(alone, machine))
 
 

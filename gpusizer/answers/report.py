@@ -141,6 +141,7 @@ class Report:
             "model": self.request.model,
             "revision": self.profile.revision,
             "quant": list(self.request.quants),
+            "max_loss": self.request.max_loss,
             "gpu": list(self.request.gpus),
             "gpu_count": self.request.gpu_count,
             "rig": self.request.rig or None,

@@ -170,6 +170,8 @@ class Sizer:
             notes.append(
                 Note("slower_left_out", count=ranking.slower, tokens=significant(request.min_tok_s))
             )
+        if ranking.lossier:
+            notes.append(Note("lossier_left_out", count=ranking.lossier))
         unknown = limits.count(None) if limits else 0
         if unknown:
             notes.append(Note("unknown_figures_left_out", count=unknown))
@@ -180,7 +182,7 @@ class Sizer:
     ) -> tuple[Study, list[RankedCandidate]]:
         """The study of some quantizations, and every GPU that holds the model at one of them, the
         least memory first."""
-        study = question.study.among(pairs)
+        study = question.study.obeying(pairs)
         catalogue = narrowed(self.catalogue, question.request.filters.groups)
         return study, candidates_of(study, catalogue, "smallest")
 

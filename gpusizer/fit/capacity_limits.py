@@ -63,7 +63,7 @@ class Plan:
             return None
         if self.machine.is_uniform:
             return whole_way(self.study, self.machine, self.quant, self.native, self.engine)
-        return best_way(self.study.among([(self.quant, self.native)]), self.machine)
+        return best_way(self.study.obeying([(self.quant, self.native)]), self.machine)
 
     def surely_fits(self) -> bool:
         """Whether it fits even at the high end of every band."""

@@ -19,6 +19,8 @@ COMFORTABLE_SPEED = 2 * READING_SPEED
 of `data/generated/speed_bands.csv`, is still as fast as one reads."""
 
 DEFAULT_MAX_LOSS = LossWord.SMALL
+NO_LIMIT = LossWord.BROKEN
+"""The word that lets every quantization pass: what a visitor names is obeyed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +36,14 @@ class Demands:
     min_tok_s: float | None = None
 
     @property
+    def most_rank(self) -> int:
+        """Rank of the word of the most that may be lost."""
+        return self.max_loss.rank
+
+    @property
     def comfortable(self) -> float:
         """Tokens/s above which more speed is worth no quality."""
         return self.min_tok_s or COMFORTABLE_SPEED
 
-
-NO_LIMIT = LossWord.BROKEN
-"""The word that lets every quantization pass: what a visitor names is obeyed."""
 
 DEFAULT_DEMANDS = Demands()

@@ -22,12 +22,14 @@ from typing import NamedTuple
 
 from gpusizer.fit.division import board_counts
 from gpusizer.fit.machine import Machine
-from gpusizer.fit.study import Study
+from gpusizer.fit.study import QuantOption, Study
 from gpusizer.fit.user_speed import user_speed
 from gpusizer.fit.verdict import Verdict
 from gpusizer.fit.way import Way
 from gpusizer.fit.ways import not_supported, ways
 from gpusizer.gpus import Gpu
+from gpusizer.memory.engines import Engine
+from gpusizer.memory.quants import Quant
 from gpusizer.quality.words import LossWord
 
 SPARE_SHARE = 0.1
@@ -35,7 +37,7 @@ SPARE_SHARE = 0.1
 
 _STEP = 1.25
 """Speeds below comfort count in steps of this factor: predictions do not tell closer ones apart."""
-_ALIKE = LossWord.VERY_SMALL
+_ALIKE = LossWord.VERY_SMALL.rank
 """Up to this word losses count as one: no benchmark tells files apart whose perplexity rises by
 less than 6 % (docs/quality.md), and which of them is nearer to the original is in the table."""
 
@@ -72,34 +74,47 @@ class Standing(NamedTuple):
         return not (self.verdict or self.beyond or self.unusual)
 
     @property
+    def serves_well(self) -> bool:
+        """Whether only speed could be better on the same boards."""
+        return self.stands and not self.cramped and self.lossy <= _ALIKE
+
+    @property
     def wants_nothing(self) -> bool:
         """Whether nothing later in the table could be better on the same boards."""
-        return self.stands and not (self.cramped or self.slow or self.lossy > _ALIKE.rank)
+        return self.serves_well and not self.slow
 
 
-def standing(study: Study, way: Way) -> Standing:
-    """What a way to run the model of a study is preferred by."""
+def standing(study: Study, way: Way, rival: Standing | None = None) -> Standing:
+    """What a way to run the model of a study is preferred by.
+
+    The speed is left out, as 0, where everything before it decides for the rival already.
+    """
     quant, verdict = way.estimate.quant, way.verdict
     on_gpu, runs = verdict.all_on_gpu, verdict is not Verdict.DOES_NOT_FIT
-    rank = study.quality(way.estimate).advised_word.rank if runs else 0
-    return Standing(
+    rank = study.loss_rank(way.estimate) if runs else 0
+    found = Standing(
         memory=0 if on_gpu else verdict.place,
-        beyond=_beyond(study, way) if runs else 0,
+        beyond=rank if rank > study.demands.most_rank else 0,
         verdict=verdict.place,
         unusual=not way.is_usual,
         short_bytes=0 if runs else -way.headroom_bytes,
         boards=way.boards if way.machine.gpus else 0,
         cramped=verdict is Verdict.FITS and way.spare_share < SPARE_SHARE,
-        slow=_steps_below_comfort(study, way) if on_gpu else 0,
-        lossy=quant.bits if way.in_part else max(rank, _ALIKE.rank),
+        slow=0,
+        lossy=quant.bits if way.in_part else max(rank, _ALIKE),
         order=quant.order,
     )
+    if not on_gpu or (rival is not None and found[:_SPEED] > rival[:_SPEED]):
+        return found
+    return found._replace(slow=_steps_below_comfort(study, way))
 
 
-def _beyond(study: Study, way: Way) -> int:
-    """The rank of a loss above what may be lost, 0 within it."""
-    rank = study.quality(way.estimate).advised_word.rank
-    return rank if rank > study.demands.max_loss.rank else 0
+_SPEED = Standing._fields.index("slow")
+
+
+def beyond(study: Study, way: Way) -> bool:
+    """Whether a way loses more than the most that is asked for."""
+    return study.loss_rank(way.estimate) > study.demands.most_rank
 
 
 def _steps_below_comfort(study: Study, way: Way) -> int:
@@ -108,23 +123,54 @@ def _steps_below_comfort(study: Study, way: Way) -> int:
     return 0 if speed is None or speed >= enough else ceil(log(enough / speed, _STEP))
 
 
+class _Search:
+    """The best way so far, and which options cannot be better."""
+
+    def __init__(self, study: Study) -> None:
+        self.study = study
+        self.most = study.demands.most_rank
+        self.best: Way | None = None
+        self.key: Standing | None = None
+        self.as_fast: set[tuple[str, float, str]] = set()
+
+    def passed_over(self, option: QuantOption) -> bool:
+        """Whether an option on the same boards loses more than may be lost where another does not,
+        or is as fast as a more faithful one that only lacks speed."""
+        if self.key is None or not self.key.stands:
+            return False
+        too_much = self.study.known_loss_rank(option) > self.most
+        return too_much or _kind(option.engine, option.quant) in self.as_fast
+
+    def consider(self, way: Way) -> Standing:
+        """Take a way where it is better, and return the standing of the best."""
+        other = standing(self.study, way, self.key)
+        if self.key is None or other < self.key:
+            self.best, self.key = way, other
+        if other.serves_well:
+            self.as_fast.add(_kind(way.estimate.engine, way.estimate.quant))
+        return self.key
+
+
+def _kind(engine: Engine, quant: Quant) -> tuple[str, float, str]:
+    """Ways of one engine, width and unit that multiplies it are as fast as each other."""
+    return engine.slug, quant.bits, quant.needs
+
+
 def choose(study: Study, machines: Iterable[Machine], *, whole: bool = False) -> Way | None:
     """The best way on any of the machines, which come with the fewest boards first; None where no
     engine runs the model there. `whole` asks for all of the model on the devices.
     """
-    best: Way | None = None
-    key: Standing | None = None
+    search = _Search(study)
     for machine in machines:
+        search.as_fast.clear()
         for usual in (True, False):
-            for way in ways(study, machine, usual=usual, whole=whole):
-                other = standing(study, way)
-                if key is None or other < key:
-                    best, key = way, other
-                if key.wants_nothing:
-                    return best
-            if key is not None and key.stands:
-                return best
-    return best
+            found = ways(study, machine, usual=usual, whole=whole, passed_over=search.passed_over)
+            for way in found:
+                if search.consider(way).wants_nothing:
+                    return search.best
+            if search.key is not None and search.key.stands:
+                return search.best
+    return search.best
 
 
 def best_way(study: Study, machine: Machine) -> Way:
@@ -149,9 +195,8 @@ def ways_for_a_load(study: Study, gpu: Gpu, boards: int) -> list[Way]:
     """
     found: dict[tuple[str, float, str], Way] = {}
     for way in ways(study, Machine.of(gpu, boards), usual=True, whole=True):
-        quant = way.estimate.quant
-        kind = (way.estimate.engine.slug, quant.bits, quant.needs)
-        if kind not in found and way.verdict is Verdict.FITS and not _beyond(study, way):
+        kind = _kind(way.estimate.engine, way.estimate.quant)
+        if kind not in found and way.verdict is Verdict.FITS and not beyond(study, way):
             found[kind] = way
     best = None if found else best_on_boards(study, gpu, (boards,))
     return [best] if best else [*found.values()]

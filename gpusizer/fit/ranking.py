@@ -19,7 +19,7 @@ from gpusizer.fit.parallelism.platforms import setup_of
 from gpusizer.fit.parallelism.run_plan import RunPlan
 from gpusizer.fit.placement.from_disk import disk_notes
 from gpusizer.fit.policies import POLICIES, RankedCandidate, SortKey, total_memory
-from gpusizer.fit.preference import best_on_boards
+from gpusizer.fit.preference import best_on_boards, beyond
 from gpusizer.fit.rank_reasons import why, why_alternative
 from gpusizer.fit.recommendation import Score, score_of
 from gpusizer.fit.serving import Served, ServingLoad, served
@@ -30,6 +30,7 @@ from gpusizer.fit.user_speed import user_speed
 from gpusizer.fit.verdict import Verdict
 from gpusizer.fit.way import Way
 from gpusizer.fit.ways import keeps_part_in_memory
+from gpusizer.fit.weighed import weighed
 from gpusizer.gpus import Catalogue
 from gpusizer.gpus.costs import (
     DEFAULT_ASSUMPTIONS,
@@ -171,11 +172,13 @@ class Ranking:
 
     Attributes:
         slower: plans left out because each user would see fewer tokens/s than asked for.
+        lossier: plans left out because others lose no more than asked for.
     """
 
     places: tuple[Ranked, ...]
     alternatives: tuple[Alternative, ...] = ()
     slower: int = 0
+    lossier: int = 0
 
 
 RECOMMENDED = "recommended"
@@ -200,7 +203,8 @@ def rank_gpus(
     """
     enough = min_tok_s or READING_SPEED
     every = candidates_of(study, catalogue, rank_by, assumptions, most_boards, enough)
-    candidates = [c for c in every if not min_tok_s or c.speed is None or c.speed >= min_tok_s]
+    fast = [c for c in every if not min_tok_s or c.speed is None or c.speed >= min_tok_s]
+    candidates = [c for c in fast if not beyond(study, c.way)] or fast
 
     def ranked(place: int) -> Ranked:
         entry = describe(study, candidates[place].way, rank=place + 1)
@@ -211,7 +215,7 @@ def rank_gpus(
         Alternative(kind, places[place] if place < len(places) else ranked(place), places[0])
         for kind, place in pick_alternatives(candidates).items()
     )
-    return Ranking(places, alternatives, len(every) - len(candidates))
+    return Ranking(places, alternatives, len(every) - len(fast), len(fast) - len(candidates))
 
 
 def candidates_of(
@@ -300,7 +304,7 @@ def _reasons(study: Study, way: Way) -> tuple[Note, ...]:
                 count=way.boards,
             )
         )
-    notes += way.reasons
+    notes += (*weighed(study, way), *way.reasons)
     if way.arranged is not None:
         notes += disk_notes(way.arranged.disk)
     if verdict is Verdict.OFFLOAD and study.profile.pipeline is None:

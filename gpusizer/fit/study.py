@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gpusizer.core.time_budget import TimeBudget
-from gpusizer.fit.demands import DEFAULT_DEMANDS, Demands
+from gpusizer.fit.demands import DEFAULT_DEMANDS, NO_LIMIT, Demands
 from gpusizer.fit.division import asked_split, refused_degrees, split_for
 from gpusizer.fit.losses import quality_at
 from gpusizer.gpus import Gpu
@@ -21,7 +21,6 @@ from gpusizer.memory.weight_sizes import WeightSizes, all_weight_sizes, weight_s
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile
 from gpusizer.model.tasks import kind_of
-from gpusizer.quality.quality import Quality
 
 QuantPair = tuple[Quant, bool]
 """A quantization, and whether it is the checkpoint as stored."""
@@ -78,7 +77,7 @@ class Study:
         """Quantizations and engines that run on a kind of device, as `ways` finds them."""
         self.kept: dict[tuple[object, ...], Any] = {}
         """What speeds of this workload stand on, as `user_speed` computes it."""
-        self._losses: dict[tuple[str, bool, str], Quality] = {}
+        self._losses: dict[tuple[str, bool, str], int] = {}
 
     def under(self, **fields: Any) -> Study:
         """The same model with other fields of the workload."""
@@ -94,6 +93,12 @@ class Study:
         other = copy(self)
         other.quants, other.options = _by_faithfulness(quants), {}
         other._size_files(quants)
+        return other
+
+    def obeying(self, quants: Sequence[QuantPair]) -> Study:
+        """The same question with quantizations that are taken as they are, whatever they lose."""
+        other = self.among(quants)
+        other.demands = replace(self.demands, max_loss=NO_LIMIT)
         return other
 
     def _size_files(self, quants: Sequence[QuantPair]) -> None:
@@ -150,12 +155,18 @@ class Study:
             )
         return estimate
 
-    def quality(self, estimate: MemoryEstimate) -> Quality:
-        """What the quantization of an estimate loses, computed once."""
+    def loss_rank(self, estimate: MemoryEstimate) -> int:
+        """Rank of the word that advice goes by for the quantization of an estimate, computed once
+        for each engine: they may keep other types of cache."""
         key = (estimate.quant.slug, estimate.native, estimate.engine.slug)
-        if key not in self._losses:
-            self._losses[key] = quality_at(estimate)
-        return self._losses[key]
+        rank = self._losses.get(key)
+        if rank is None:
+            rank = self._losses[key] = quality_at(estimate).advised_word.rank
+        return rank
+
+    def known_loss_rank(self, option: QuantOption) -> int:
+        """The same of an option that was estimated before, else 0."""
+        return self._losses.get((option.quant.slug, option.native, option.engine.slug), 0)
 
     def _estimated(
         self, quant: Quant, native: bool, engine: Engine, split: Split, device_class: int

@@ -7,7 +7,7 @@ experts under engines that run them there, components of a pipeline until their 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import islice
 
@@ -34,17 +34,24 @@ _SURELY_LOADED = 0.4
 and keep embeddings of each layer in system memory."""
 
 
-def ways(study: Study, machine: Machine, *, usual: bool, whole: bool = False) -> Iterator[Way]:
+def ways(
+    study: Study,
+    machine: Machine,
+    *,
+    usual: bool,
+    whole: bool = False,
+    passed_over: Callable[[QuantOption], bool] = lambda option: False,
+) -> Iterator[Way]:
     """Yield the usual ways to run the model there, or all others, in the order of the table of
     quantizations.
 
-    `whole` leaves out what keeps a part in system memory, and what is larger than the devices.
-    Nothing is yielded where no engine runs the model on such devices, or none divides it over so
-    many.
+    `whole` leaves out what keeps a part in system memory, and what is larger than the devices;
+    `passed_over` is asked of each option when its turn comes. Nothing is yielded where no engine
+    runs the model on such devices, or none divides it over so many.
     """
     memory = sum(gpu.device_memory_bytes for gpu in machine.gpus)
     for option in options(study, machine, usual=usual):
-        if not whole or option.least_bytes <= memory:
+        if (not whole or option.least_bytes <= memory) and not passed_over(option):
             yield from ways_of(study, machine, option, whole=whole)
 
 

@@ -23,6 +23,7 @@ from gpusizer.fit.ranking import rank_gpus
 from gpusizer.fit.study import Study
 from gpusizer.fit.verdict import Verdict
 from gpusizer.fit.way import Way
+from gpusizer.fit.weighed import weighed
 from gpusizer.gpus import Gpu, load_catalogue
 from gpusizer.gpus.catalogue import Catalogue
 from gpusizer.gpus.gpu import Price
@@ -160,8 +161,8 @@ def test_what_surely_fits_comes_before_more_bits_that_may_not() -> None:
 
 def test_a_second_board_comes_before_more_loss_than_asked_for() -> None:
     """Q4_0 of a model of 10B loses about 5 %: it fits one card of 12 GB, Q8_0 two of them."""
-    word = study().quality(best_on_boards(study("q4_0"), SMALL).estimate).advised_word
-    assert word is LossWord.SMALL
+    rank = study().loss_rank(best_on_boards(study("q4_0"), SMALL).estimate)
+    assert rank == LossWord.SMALL.rank
     assert chosen(best_on_boards(study(), SMALL)) == ("q4_0", 1, "fits")
     strict = study(max_loss=LossWord.VERY_SMALL)
     assert chosen(best_on_boards(strict, SMALL)) == ("q8_0", 2, "fits")
@@ -262,3 +263,42 @@ def test_ranks_divide_what_a_draft_shares_with_its_model() -> None:
         weights = draft.per_gpu.weights
         doubtful = weights.likely - weights.low
         assert doubtful == pytest.approx(151_936 * 4096 * 2 / ranks, rel=0.02)
+
+
+def said(way: Way | None, of: Study) -> list[str]:
+    assert way is not None
+    return [note.code for note in weighed(of, way)]
+
+
+def test_a_sentence_says_what_was_weighed() -> None:
+    """Q8_0 takes one card of 24 GB where BF16 takes two, and is faster at 450 GB/s."""
+    plain = study()
+    assert said(best_on_boards(plain, LARGE), plain) == [], "the most faithful was taken"
+    assert said(best_on_boards(plain, WIDE), plain) == ["weighed_none", "weighed_boards"]
+    way = best_on_boards(plain, card("c", 48, 600, 450))
+    assert said(way, plain) == ["weighed_none", "weighed_speed"]
+    faster = weighed(plain, way)[1].fields
+    assert faster["slower"] < 20 <= faster["tokens"]
+    strict = study(max_loss=LossWord.NONE)
+    assert said(best_on_boards(strict, SMALL, (1,)), strict) == ["beyond_none"]
+
+
+def test_a_ranking_leaves_out_what_loses_more_unless_nothing_else_fits() -> None:
+    ranking = rank_gpus(
+        study(max_loss=LossWord.NONE), Catalogue((SMALL, WIDE)), "cheapest", 0, most_boards=[1, 1]
+    )
+    assert [p.fit.gpu.slug for p in ranking.places] == ["wide"]
+    assert ranking.lossier == 1
+    alone = rank_gpus(
+        study(max_loss=LossWord.NONE), Catalogue((SMALL,)), "cheapest", 0, most_boards=[1]
+    )
+    assert [p.fit.estimate.quant.slug for p in alone.places] == ["q4_0"]
+    assert "beyond_none" in {note.code for note in alone.places[0].reasons}
+
+
+def test_what_is_named_is_obeyed() -> None:
+    """In four bits alone a card of 12 GB is enough, whatever is lost."""
+    strict = study(max_loss=LossWord.NONE)
+    named = strict.obeying([(find_quant("q4_0"), False)])
+    assert chosen(best_on_boards(named, SMALL)) == ("q4_0", 1, "fits")
+    assert said(best_on_boards(named, SMALL), named) == []

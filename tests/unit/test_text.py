@@ -78,6 +78,8 @@ FAMILIES: Mapping[str, Iterable[str]] = {
     "note.pipeline_offload_": ("model", "sequential"),
     "note.try_cpu_offload_": ("model", "sequential"),
     "note.loss_": LOSS_WORDS,
+    "note.weighed_": LOSS_WORDS,
+    "note.beyond_": LOSS_WORDS[:-1],
     "note.quality_basis_": BASES,
     "note.quality_matrix_": ("yes", "no", "unknown"),
     "note.training_": ("fits", "tight", "does_not_fit", *SHARDINGS),

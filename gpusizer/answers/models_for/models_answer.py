@@ -87,6 +87,7 @@ class ModelsFor:
             "workload": {
                 **workload,
                 "quant": list(self.request.quants),
+                "max_loss": self.request.max_loss,
                 "model_task": self.request.task or None,
                 "license": list(self.request.licenses) or None,
                 "fold": self.request.fold,

@@ -1,0 +1,64 @@
+"""What was weighed when a quantization was chosen, in words: what it loses and what that buys."""
+
+from __future__ import annotations
+
+from gpusizer.core.messages import Note
+from gpusizer.core.units import significant
+from gpusizer.fit.division import board_counts
+from gpusizer.fit.losses import quality_at
+from gpusizer.fit.machine import Machine
+from gpusizer.fit.preference import SPARE_SHARE, beyond
+from gpusizer.fit.study import Study
+from gpusizer.fit.user_speed import user_speed
+from gpusizer.fit.verdict import Verdict
+from gpusizer.fit.way import Way
+from gpusizer.fit.ways import options, ways_of
+from gpusizer.memory.quants import Quant
+
+
+def weighed(study: Study, way: Way) -> tuple[Note, ...]:
+    """That a loss is more than was asked for; else what the most faithful quantization of the
+    study would have taken instead of the chosen one. Nothing where that was chosen, and where
+    people do not run it with such devices."""
+    if not way.verdict.runs:
+        return ()
+    if beyond(study, way):
+        return (Note(f"beyond_{study.demands.max_loss}"),)
+    quant, faithful = way.estimate.quant, study.quants[0][0]
+    if quant.slug == faithful.slug or not way.verdict.all_on_gpu or not way.machine.is_uniform:
+        return ()
+    bought = _bought(study, way, faithful)
+    word = quality_at(way.estimate).word
+    instead = Note(f"weighed_{word}", quant=quant.name, before=faithful.name)
+    return () if bought is None else (instead, bought)
+
+
+def _bought(study: Study, way: Way, faithful: Quant) -> Note | None:
+    """What the choice is better in than the most faithful way, the most important first."""
+    before = faithful.name
+    other = _usual(study, way.machine, faithful)
+    if other is None:
+        counts = (n for n in board_counts(way.gpu) if n > way.boards)
+        machines = (Machine.of(way.gpu, boards) for boards in counts)
+        larger = next((m.boards for m in machines if _usual(study, m, faithful)), None)
+        if larger is None:
+            usual = options(study, way.machine, usual=True)
+            runs = any(option.quant.slug == faithful.slug for option in usual)
+            return Note("weighed_fit", before=before) if runs else None
+        return Note("weighed_boards", count=way.boards, before=larger, quant=before)
+    if other.verdict is Verdict.TIGHT or other.spare_share < SPARE_SHARE:
+        return Note("weighed_room", before=before)
+    ours, theirs = user_speed(study, way), user_speed(study, other)
+    if not ours or not theirs or theirs >= min(ours, study.demands.comfortable):
+        return None
+    fields = {"tokens": significant(ours), "slower": significant(theirs)}
+    return Note("weighed_speed", before=before, **fields)
+
+
+def _usual(study: Study, machine: Machine, quant: Quant) -> Way | None:
+    """A quantization as people run it on such a machine, None where that does not hold it."""
+    for option in options(study, machine, usual=True):
+        if option.quant.slug == quant.slug:
+            found = ways_of(study, machine, option, whole=True)
+            return next((way for way in found if way.verdict.all_on_gpu), None)
+    return None
