@@ -26,7 +26,7 @@ from gpusizer.fit.serving import Served, ServingLoad, served
 from gpusizer.fit.speculative_speeds import SpeculativeSpeeds, speculative_speeds
 from gpusizer.fit.speed import Rate, Speeds, speeds
 from gpusizer.fit.study import Study
-from gpusizer.fit.user_speed import user_speed
+from gpusizer.fit.user_speed import user_speed, work_at
 from gpusizer.fit.verdict import Verdict
 from gpusizer.fit.way import Way
 from gpusizer.fit.ways import keeps_part_in_memory
@@ -268,12 +268,13 @@ def describe(study: Study, way: Way, rank: int) -> Ranked:
     """A ranking entry for one way."""
     fit = Fit.of(study, way)
     runs = fit.verdict.all_on_gpu and way.machine.is_uniform
+    work = work_at(study, way.estimate) if runs else None
     return Ranked(
         rank=rank,
         fit=fit,
-        speeds=speeds(study.profile, study.workload, fit) if runs else None,
+        speeds=speeds(work, fit),
         reasons=_reasons(study, way),
-        speculation=speculative_speeds(study.profile, study.workload, fit) if runs else None,
+        speculation=speculative_speeds(study.profile, work, fit),
         served=_served(study, fit, percentiles=rank == 1) if runs else None,
         arranged_decode=None if runs else one_user_rate(study, way),
     )

@@ -7,11 +7,10 @@ from typing import Any
 
 from gpusizer.core.units import significant
 from gpusizer.fit.fit import Fit
-from gpusizer.fit.speed import Rate, decode_bands, work_of
+from gpusizer.fit.speed import Rate, Work, decode_bands
 from gpusizer.fit.speed.decode import step_seconds
 from gpusizer.fit.speed.rate import RateBand
 from gpusizer.fit.speed.speculation import Speculation, expected_tokens
-from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile
 
 
@@ -43,14 +42,16 @@ class SpeculativeSpeeds:
 
 
 def speculative_speeds(
-    profile: ModelProfile, workload: Workload, fit: Fit
+    profile: ModelProfile, work: Work | None, fit: Fit
 ) -> SpeculativeSpeeds | None:
-    """Speeds of a fit whose draft guesses; None without one, or on a GPU of unknown speed."""
-    work = work_of(profile, workload, fit.estimate)
-    guess = None if work is None else Speculation.of(profile, workload, fit.estimate, work)
-    gpu = fit.gpu
+    """Speeds of a fit whose draft guesses, by the work of its estimate; None without one, or on a
+    GPU of unknown speed."""
+    if work is None:
+        return None
+    workload, gpu = work.facts.workload, fit.gpu
+    guess = Speculation.of(profile, workload, fit.estimate, work)
     plain = None if guess is None else step_seconds(guess.model, gpu, 1)
-    if work is None or guess is None or plain is None:
+    if guess is None or plain is None:
         return None
     users, acceptance = work.facts.users, workload.acceptance_rate
     alone, several = decode_bands(work, gpu)

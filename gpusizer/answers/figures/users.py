@@ -9,7 +9,7 @@ from functools import partial
 from gpusizer.answers.figures.shapes import Curve, Point
 from gpusizer.answers.report import Report
 from gpusizer.fit.fit import Fit
-from gpusizer.fit.speed import speeds
+from gpusizer.fit.speed import speeds, work_of
 
 _MOST_POINTS = 16
 _MOST_USERS = 256  # of a data-parallel rank; beyond, serving engines' own limits decide
@@ -57,7 +57,8 @@ def user_speeds(report: Report, fits: Sequence[Fit]) -> tuple[UserSpeed, ...]:
 
 def _total(report: Report, fit: Fit, users: int) -> float | None:
     """Likely tokens/s of so many users together."""
-    rates = speeds(report.profile, replace(report.workload, concurrency=users), fit)
+    workload = replace(report.workload, concurrency=users)
+    rates = speeds(work_of(report.profile, workload, fit.estimate), fit)
     return rates.total.likely if rates and rates.total else None
 
 

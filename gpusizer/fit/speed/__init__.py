@@ -98,13 +98,13 @@ def tokens_per_second(work: Work, gpu: Gpu) -> float | None:
     return None if seconds is None else 1.0 / seconds
 
 
-def speeds(profile: ModelProfile, workload: Workload, fit: Fit) -> Speeds | None:
-    """Every speed of a fit with all layers on GPUs; None for others and models without text."""
-    work, gpu = work_of(profile, workload, fit.estimate), fit.gpu
+def speeds(work: Work | None, fit: Fit) -> Speeds | None:
+    """Every speed of a fit with all layers on GPUs, by the work of its estimate; None for others
+    and models without text."""
     if work is None:
         return None
-    facts = work.facts
-    users = served_sequences(work, fit.max_concurrency, workload.max_num_seqs)
+    facts, gpu = work.facts, fit.gpu
+    users = served_sequences(work, fit.max_concurrency, facts.workload.max_num_seqs)
     decode_band, several = decode_bands(work, gpu)
     prefill_band, totals_band = _band(PREFILL, work, gpu), _band(TOTALS, work, gpu)
     single_step, shared_step = step_seconds(work, gpu, 1), step_seconds(work, gpu, facts.users)
