@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 from collections.abc import Sequence
-from importlib import import_module
-from types import ModuleType
+from dataclasses import replace
+from typing import Any
 
-from gpusizer.cli import Roots, run
+from gpusizer.cli import Roots, part, run
 from gpusizer.core.printable import log_printably
+from gpusizer.core.settings import Settings
+
+_READING = ("batch", "log", "check")
+"""Commands whose input may name a checkpoint of this machine, or a server."""
 
 
 def main(argv: Sequence[str]) -> int:
@@ -18,9 +23,9 @@ def main(argv: Sequence[str]) -> int:
     code = run(
         argv,
         Roots(
-            lambda offline, token: _root("shell").make_sizer(offline, token),
-            lambda address: _root("hub_readers").read_metrics(address),
-            lambda host, port: _root("server").serve(host, port),
+            _make_sizer,
+            lambda address: part("composition.shell").read_metrics(address),
+            lambda host, port: part("composition.server").serve(host, port),
         ),
     )
     try:
@@ -36,8 +41,25 @@ def command() -> int:
     return main(sys.argv[1:])
 
 
-def _root(name: str) -> ModuleType:
-    return import_module(f"gpusizer.composition.{name}")
+def _make_sizer(arguments: argparse.Namespace) -> Any:
+    """The Sizer for a command line. Raises InvalidRequest for a setting that cannot be used."""
+    settings = Settings.from_environment(os.environ)
+    if arguments.offline:
+        settings = replace(settings, offline=True)
+    composition = "shell" if _reads(arguments, settings) else "stored"
+    return part(f"composition.{composition}").make_sizer(settings, arguments.token)
+
+
+def _reads(arguments: argparse.Namespace, settings: Settings) -> bool:
+    """Whether a command line may read more than what is stored: the Hub, or this machine's disk.
+
+    What reads these costs more processor time to import than an answer from what is stored.
+    """
+    if not settings.offline or settings.cache_url or arguments.command in _READING:
+        return True
+    texts = [text for text in vars(arguments).values() if isinstance(text, str)]
+    names = [name.strip() for text in texts for name in (text, *text.split(","))]
+    return any(os.path.exists(os.path.expanduser(name)) for name in names)
 
 
 if __name__ == "__main__":

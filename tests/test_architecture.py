@@ -41,7 +41,6 @@ SCRAPERS_MAY_KNOW = {"core", "hub"}
 # Libraries with the only places (prefixes of paths) that may import them.
 NETWORK = ("requests", "urllib3", "httpx", "huggingface_hub", "safetensors", "gguf")
 ONLY_IN = {name: ("scrapers/",) for name in NETWORK} | {
-    "huggingface_hub": ("scrapers/", "gpusizer/hub/model_ref.py"),
     "gradio": ("gpusizer/ui/",),
     "fastapi": ("gpusizer/ui/",),
     "starlette": ("gpusizer/ui/",),
@@ -55,12 +54,8 @@ ONLY_IN = {name: ("scrapers/",) for name in NETWORK} | {
 }
 GRADIO_FREE = "gpusizer/ui/presenters/"
 
-# The subcommands of the shell, and what they read with, are loaded when they are asked for.
-LATE_IMPORTS = {
-    "gpusizer/__main__.py",
-    "gpusizer/cli/__init__.py",
-    "gpusizer/composition/shell.py",
-}
+# What a command of the shell needs is loaded when one is asked for.
+LATE_IMPORTS = {"gpusizer/cli/__init__.py"}
 COMPOSITION = "composition"
 
 # Slugs of engines stand with their rules, commands and logs; elsewhere `Engine.abilities` is asked.

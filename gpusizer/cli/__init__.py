@@ -25,13 +25,12 @@ class Roots:
     """What the composition supplies.
 
     Attributes:
-        make_sizer: builds a Sizer that makes no requests with True, and reads with the rights of a
-            Hub token.
+        make_sizer: builds the Sizer that a command line asks for.
         read_page: reads the metrics of a server of the reader's own, for the command `check`.
         serve: serves the page at a host and port, None for the usual ones, until interrupted.
     """
 
-    make_sizer: Callable[[bool, str | None], Sizer]
+    make_sizer: Callable[[argparse.Namespace], Sizer]
     read_page: Callable[[str], str]
     serve: Callable[[str | None, int | None], None]
 
@@ -46,11 +45,11 @@ def run(argv: Sequence[str], roots: Roots) -> int:
         arguments = _parsed(argv)
         model = getattr(arguments, "model", None)
         if arguments.command == "serve":
-            _module("server_command").run_serve(roots.serve, arguments)
+            part("cli.server_command").run_serve(roots.serve, arguments)
             return 0
         arguments.read_page = roots.read_page
         command = _load(arguments.command)
-        command(roots.make_sizer(arguments.offline, arguments.token), arguments)
+        command(roots.make_sizer(arguments), arguments)
     except GpusizerError as error:
         return _fail(error, argv, model)
     except BrokenPipeError:
@@ -64,7 +63,7 @@ def run(argv: Sequence[str], roots: Roots) -> int:
 def _parsed(argv: Sequence[str]) -> argparse.Namespace:
     """Parse a command line; without a command, by the names of the commands alone."""
     if argv and argv[0] in COMMANDS:
-        arguments: argparse.Namespace = _module("arguments").build_parser(argv).parse_args(argv)
+        arguments: argparse.Namespace = part("cli.arguments").build_parser(argv).parse_args(argv)
         return arguments
     return listing_parser().parse_args(argv)
 
@@ -72,17 +71,18 @@ def _parsed(argv: Sequence[str]) -> argparse.Namespace:
 def _load(name: str) -> Command:
     """Import what one command needs and return its function."""
     entry = COMMANDS[name]
-    function: Callable[..., Any] = getattr(_module(entry.module), entry.function)
+    function: Callable[..., Any] = getattr(part(f"cli.{entry.module}"), entry.function)
     if not entry.writes:
         return function
-    brief = _module("summary").SUMMARIES.get(name, function)
-    return partial(_module("commands").run_request, write=function, brief=brief)
+    brief = part("cli.summary").SUMMARIES.get(name, function)
+    return partial(part("cli.commands").run_request, write=function, brief=brief)
 
 
 def _fail(error: GpusizerError, argv: Sequence[str], model: str | None) -> int:
-    code: int = _module("failures").tell_failure(error, argv, model)
+    code: int = part("cli.failures").tell_failure(error, argv, model)
     return code
 
 
-def _module(name: str) -> Any:
-    return import_module(f"gpusizer.cli.{name}")
+def part(name: str) -> Any:
+    """The module of `gpusizer` with that name, imported now: what this command line needs."""
+    return import_module(f"gpusizer.{name}")

@@ -1,8 +1,8 @@
 """ModelRef: which model of the Hub a pasted text means. Pure; never touches the network.
 
-huggingface_hub says what a repository ID is and reads its own `hf://` URIs. This module accepts
-what people paste besides (one-word IDs, mirrors, Ollama's tags, quotes, pages of the Hub's
-website) and gives each refusal a reason that can be translated.
+A repository ID and an `hf://` URI are what huggingface_hub 1.x takes for one (`validate_repo_id`,
+`parse_hf_uri`). This module accepts what people paste besides (one-word IDs, mirrors, Ollama's
+tags, quotes, pages of the Hub's website) and gives each refusal a reason that can be translated.
 """
 
 from __future__ import annotations
@@ -13,9 +13,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NoReturn
 from urllib.parse import parse_qs, unquote
-
-from huggingface_hub.errors import HfUriError, HFValidationError
-from huggingface_hub.utils import parse_hf_uri, validate_repo_id
 
 from gpusizer.core.errors import InvalidModelId, InvalidRequest
 from gpusizer.core.printable import printable
@@ -35,11 +32,12 @@ _WRAPPERS = "\"'`“”‘’"
 _SCHEME = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<rest>.*)", re.DOTALL)
 _DOMAIN = re.compile(r"(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,}(?::\d+)?")
 _PART_CHARACTERS = re.compile(r"[A-Za-z0-9_.-]*")
+_PART = re.compile(r"(?!.*(?:--|\.\.|\.git$))\b[A-Za-z0-9_.-]+\b", re.ASCII)
 _TAG = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 # git-check-ref-format: characters no branch or tag has.
 _NO_REVISION = re.compile(r"[\s~^:?*\[\\]|\.\.|@\{|^/|/$|//")
-# Full names of branches and tags; huggingface_hub knows those of pull requests and conversions.
-_GIT_REF = re.compile(r"@refs/(heads|tags)/")
+# What follows "refs" in a revision with slashes: pull requests, conversions, branches and tags.
+_GIT_REFS = frozenset({"pr", "convert", "heads", "tags"})
 
 _OTHER_KINDS = {"datasets": "dataset", "spaces": "space"}
 # First path segments of the Hub's own pages, which no user or organisation can be named.
@@ -161,7 +159,7 @@ def _ref_of(text: str, segments: Sequence[str], scheme: str) -> ModelRef:
     if at and not revision:
         _refuse(text, "shape")
     if further_segments and further_segments[0] not in _ROUTES:
-        revision, file = _inside_uri(text, [*owner, last, *further_segments], scheme)
+        revision, file = _inside_uri(text, revision, further_segments, scheme)
     else:
         routed, file = _route(text, further_segments)
         revision = routed or revision
@@ -173,22 +171,19 @@ def _ref_of(text: str, segments: Sequence[str], scheme: str) -> ModelRef:
     return ModelRef("/".join((*owner, name)), revision or None, file, tag or None)
 
 
-def _inside_uri(text: str, segments: Sequence[str], scheme: str) -> tuple[str, str | None]:
+def _inside_uri(
+    text: str, revision: str, further: Sequence[str], scheme: str
+) -> tuple[str, str | None]:
     """Revision and file of `org/name[@revision][/file]`, the notation of huggingface_hub.
 
     Without `hf://` only a file of weights may follow: other slashes are more often a mistake.
     """
-    # The segments are decoded, and huggingface_hub decodes the revision again.
-    location = "/".join(segments).replace("%", "%25")
-    location = _GIT_REF.sub(r"@refs%2F\1%2F", location)
-    try:
-        uri = parse_hf_uri(f"hf://models/{location}")
-    except HfUriError:
-        _refuse(text, "shape")
-    path = uri.path_in_repo.replace("%25", "%")
+    if revision == "refs" and further[0] in _GIT_REFS:
+        revision, further = "/".join((revision, *further[:2])), further[2:]
+    path = "/".join(further)
     if path and scheme != "hf" and not path.lower().endswith(_WEIGHT_ENDINGS):
         _refuse(text, "shape")
-    return uri.revision or "", _checked_file(text, path.split("/")) or None
+    return revision, _checked_file(text, path.split("/")) or None
 
 
 def _route(text: str, segments: Sequence[str]) -> tuple[str, str | None]:
@@ -241,11 +236,7 @@ def _part_problem(part: str) -> str | None:
     bare = re.split("[@:]", part, maxsplit=1)[0]
     if not _PART_CHARACTERS.fullmatch(bare):
         return "characters"
-    try:
-        validate_repo_id(part)  # a part alone, so that neither may end in ".git"
-    except HFValidationError:
-        return "shape"
-    return None
+    return None if _PART.fullmatch(part) else "shape"
 
 
 def _check_characters(text: str, value: str) -> None:

@@ -6,6 +6,8 @@ import subprocess
 import sys
 
 import pytest
+from huggingface_hub.errors import HFValidationError
+from huggingface_hub.utils import parse_hf_uri, validate_repo_id
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -67,6 +69,7 @@ ACCEPTED = {
     "hf://gpt2": ModelRef("gpt2"),
     "hf://models/org/name@refs/pr/7": ModelRef("org/name", "refs/pr/7"),
     "hf://org/name@refs/heads/main": ModelRef("org/name", "refs/heads/main"),
+    "hf://org/name@feature%2Fx/a.gguf": ModelRef("org/name", "feature/x", "a.gguf"),
     "hf://org/name/sub/a.gguf": ModelRef("org/name", None, "sub/a.gguf"),
     "hf://org/name@refs%2Fpr%2F1/a.gguf": ModelRef("org/name", "refs/pr/1", "a.gguf"),
     "hf://org/name@100%25/a%25.gguf": ModelRef("org/name", "100%", "a%.gguf"),
@@ -182,6 +185,26 @@ def test_every_spelling_means_the_same(owner: str, name: str, revision: str) -> 
     expected = ModelRef(repo_id, revision)
     for text in (f"{repo_id}@{revision}", f"https://hf.co/{repo_id}/tree/{revision}"):
         assert parse_model_ref(text) == expected
+
+
+@given(st.text("aZ0_.-@é", min_size=1, max_size=8) | PART.map(lambda part: part + ".git"))
+def test_a_part_is_what_huggingface_hub_takes_for_one(part: str) -> None:
+    try:
+        validate_repo_id(part)
+    except HFValidationError:
+        assert not is_repo_id(part)
+    else:
+        assert is_repo_id(part)
+
+
+@pytest.mark.parametrize("revision", [None, "v1", "refs/pr/7", "refs/convert/parquet"])
+@pytest.mark.parametrize("file", ["", "a.json", "sub/a.gguf", "refs/pr/7", "a@b.gguf"])
+def test_a_uri_means_what_huggingface_hub_reads(revision: str | None, file: str) -> None:
+    uri = f"hf://org/name{f'@{revision}' if revision else ''}{f'/{file}' if file else ''}"
+    known = parse_hf_uri(uri)
+    ref = parse_model_ref(uri)
+    assert (ref.repo_id, ref.revision) == (known.id, known.revision)
+    assert ref.file == (known.path_in_repo or None)
 
 
 # A program that exits as soon as any code looks up a host or connects.

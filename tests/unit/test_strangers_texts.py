@@ -51,7 +51,7 @@ def of(answering: Sizer) -> Roots:
     def refuse(*arguments: object) -> NoReturn:
         raise AssertionError(arguments)
 
-    return Roots(lambda offline, token: answering, refuse, refuse)
+    return Roots(lambda arguments: answering, refuse, refuse)
 
 
 def sizer(repo: RepoSnapshot) -> Sizer:

@@ -1,0 +1,31 @@
+"""Composition of the shell where a command asks nobody: what is embedded and cached on disk."""
+
+from __future__ import annotations
+
+from gpusizer.answers.models_for.model_library import ModelLibrary
+from gpusizer.answers.models_for.model_use import embedded_use
+from gpusizer.answers.sizer import Sizer
+from gpusizer.core.errors import HubUnreachable
+from gpusizer.core.settings import Settings
+from gpusizer.gpus import load_catalogue
+from gpusizer.hub.listed_models import Listing
+from gpusizer.hub.quantized_repos import QuantizedRepo
+from scrapers.embedded import EmbeddedSnapshots
+from scrapers.local_refs import parse_local_or_model_ref
+from scrapers.stored import StoredSnapshots, cache_on_disk
+
+
+def make_sizer(settings: Settings, token: str | None) -> Sizer:
+    """A Sizer over what is stored. It needs no `token`."""
+    embedded = EmbeddedSnapshots(settings.snapshots_folder)
+    stored = StoredSnapshots(embedded, cache_on_disk(settings))
+    library = ModelLibrary(embedded.every, embedded_use, _nothing_trends)
+    return Sizer(stored, load_catalogue(), _not_listed, library, parse_local_or_model_ref)
+
+
+def _nothing_trends() -> Listing:
+    raise HubUnreachable(repo_id="models", reason="offline")
+
+
+def _not_listed(repo_id: str, sizes: bool) -> tuple[QuantizedRepo, ...]:
+    raise HubUnreachable(repo_id=repo_id, reason="offline")
