@@ -106,8 +106,8 @@ def _responder(endpoint: Endpoint, answers: Answers, pool: WorkPool, metrics: Me
 def read_fields(endpoint: Endpoint, request: Request) -> dict[str, Any]:
     """The query's fields: a list that is repeated is one of Python's, what is needed is there.
 
-    Raises InvalidRequest for another field that is repeated, and for a number or flag without a
-    value: `max_watts=` is a mistake here, while a form's empty field means none.
+    Raises InvalidRequest for another field that is repeated, and for a number, flag or choice
+    without a value: `max_watts=` is a mistake here, while a form's empty field means none.
     """
     fields: dict[str, Any] = {}
     for name, value in request.query_params.multi_items():
@@ -117,8 +117,11 @@ def read_fields(endpoint: Endpoint, request: Request) -> dict[str, Any]:
         is_list = name in kinds and kinds[name].kind is tuple
         if len(values) > 1 and not is_list:
             raise fail(name[:40], ", ".join(values), "repeated")
-        if values == [""] and name in kinds and kinds[name].kind in _NEVER_EMPTY:
-            raise fail(name, "", _NEVER_EMPTY[kinds[name].kind])
+        if values == [""] and name in kinds:
+            if kinds[name].kind in _NEVER_EMPTY:
+                raise fail(name, "", _NEVER_EMPTY[kinds[name].kind])
+            if kinds[name].choices:
+                raise fail(name, "", "not_one_of", choices=", ".join(kinds[name].choices))
         fields[name] = values if len(values) > 1 else values[0]
     missing = {name: [] if kinds[name].kind is tuple else "" for name in endpoint.needed}
     return {**missing, **fields}
@@ -164,7 +167,8 @@ def _token(headers: Headers) -> str | None:
 
 def read_language(value: Any) -> Language:
     """The language of an answer's sentences. Raises InvalidRequest for one that has none."""
-    language = next((name for name in LANGUAGES if name == (value or LANGUAGES[0])), None)
+    asked = LANGUAGES[0] if value is None else value
+    language = next((name for name in LANGUAGES if name == asked), None)
     if language is None:
         raise fail(LANGUAGE_FIELD, value, "not_one_of", choices=", ".join(LANGUAGES))
     return language

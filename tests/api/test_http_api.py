@@ -151,6 +151,8 @@ def test_the_sentences_of_an_answer_follow_lang_alone(app_url: str) -> None:
         (400, "invalid_model_id", {"model": "a b"}),
         (400, "invalid_request", {"model": OPEN, "context": "many"}),
         (400, "invalid_request", {"model": OPEN, "max_watts": ""}),
+        (400, "invalid_request", {"model": OPEN, "rank_by": ""}),
+        (400, "invalid_request", {"model": OPEN, "lang": ""}),
         (400, "invalid_request", {"model": OPEN, "nonsense": 1}),
         (400, "invalid_request", {"model": OPEN, "lang": "xx"}),
         (400, "invalid_request", {"model": OPEN, "context": [1, 2]}),
