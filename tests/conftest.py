@@ -55,12 +55,11 @@ def _turn(item: pytest.Item) -> int:
 
 @pytest.fixture(scope="session")
 def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningApp]:
-    """The application with metrics, stopped after the last test."""
+    """The application with metrics and a log in JSON, stopped after the last test."""
     folder = tmp_path_factory.mktemp("app")
     # All tests ask from one address; tests/api/test_replicas.py has a limit of its own.
-    with running_app(
-        folder, GPUSIZER_METRICS="1", GPUSIZER_QUESTIONS_PER_MINUTE="off"
-    ) as application:
+    settings = {"GPUSIZER_METRICS": "1", "GPUSIZER_QUESTIONS_PER_MINUTE": "off"}
+    with running_app(folder, GPUSIZER_LOG="json", **settings) as application:
         yield application
 
 

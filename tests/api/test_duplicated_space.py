@@ -43,6 +43,7 @@ listed = requests.post(f"{{url}}gradio_api/mcp/", json=session, headers=accepted
 tools = json.loads(listed.split("data: ")[1])["result"]["tools"]
 named = requests.get(f"{{url}}gradio_api/info").json()["named_endpoints"]
 llms = requests.get(f"{{url}}llms.txt").text
+metrics = requests.get(f"{{url}}metrics").status_code
 names = [tool["name"] for tool in tools]
 blocks = [*application.pages.values(), application.endpoints]
 targets = [
@@ -56,7 +57,7 @@ layers = [layer.cls.__name__ for layer in application.endpoints.app.user_middlew
 print(json.dumps([shown.count("gs-sign-in"), targets, layers]))
 print(json.dumps([names, list(named), "_check_login" in llms, len(made)]))
 print(json.dumps([size["ranking"][0]["verdict"], unknown["error"]["code"], page.status_code,
-                  badge.headers["content-type"]]), flush=True)
+                  metrics, badge.headers["content-type"]]), flush=True)
 for _ in range({CALLS}):
     calls = url + "gradio_api/call"
     event = requests.post(calls + "/v2/list_gpus", json={{"query": "4090"}}).json()["event_id"]
@@ -108,7 +109,7 @@ def test_it_starts_and_answers_without_secrets_and_without_the_hub(told: list[An
     assert layers.index("SessionMiddleware") < layers.index("VisitorLimits")
     names = [endpoint.name for endpoint in PUBLIC]
     assert told[1] == [names, [f"/{name}" for name in names], False, 9]
-    assert told[2] == ["fits", "hub_unreachable", 200, "image/svg+xml"]
+    assert told[2] == ["fits", "hub_unreachable", 200, 404, "image/svg+xml"]
 
 
 def test_calls_leave_few_and_small_sessions(told: list[Any]) -> None:
