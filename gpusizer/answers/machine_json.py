@@ -7,6 +7,7 @@ from typing import Any
 from gpusizer.answers.launch.machine_flags import machine_flags
 from gpusizer.core.byte_ranges import total
 from gpusizer.core.messages import Say, note_json
+from gpusizer.fit.losses import quality_at
 from gpusizer.fit.machine import SYSTEM_BYTES, Machine
 from gpusizer.fit.placement.device_shares import DeviceShare
 from gpusizer.fit.ranking import Ranked
@@ -42,6 +43,7 @@ def rig_json(place: Ranked, workload: Workload, say: Say) -> dict[str, Any]:
         "quant": way.estimate.quant.slug,
         "native": way.estimate.native,
         "engine": way.estimate.engine.slug,
+        "quality": quality_at(way.estimate).to_json(say),
         "verdict": way.verdict.value,
         "devices": devices_json(way),
         "ram": ram_json(way),

@@ -7,6 +7,11 @@ from gpusizer.memory.estimate import MemoryEstimate
 from gpusizer.text import say_note
 
 
+def loss_word(estimate: MemoryEstimate) -> str:
+    """Write the word alone: "small loss"."""
+    return say_note(quality_at(estimate).label)
+
+
 def loss_text(estimate: MemoryEstimate) -> str:
     """Write the word with the band of the increase of perplexity: "small loss, 1-4 %"."""
     quality = quality_at(estimate)

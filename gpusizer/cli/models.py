@@ -11,6 +11,7 @@ from gpusizer.answers.models_for.models_answer import ModelsFor
 from gpusizer.answers.models_for.ordering import ORDER, FamilyUse, use_of
 from gpusizer.answers.models_for.search import Runs, RunsOn
 from gpusizer.cli.conclusion import conclusion_text
+from gpusizer.cli.losses import loss_word
 from gpusizer.cli.output import (
     UNKNOWN,
     Columns,
@@ -110,6 +111,7 @@ _MODELS: Columns[_ModelRow] = {
     "downloads": lambda row: number(row.use.downloads),
     "copies": lambda row: row.copies,
     "quant": lambda row: row.runs.way.estimate.quant.slug,
+    "loss": lambda row: loss_word(row.runs.way.estimate),
     "engine": lambda row: row.runs.way.estimate.engine.slug,
     "verdict": lambda row: verdict_text(row.runs.verdict),
     "spare GiB": lambda row: row.of_head(lambda head: gib(head.fit.way.headroom_bytes, 1)),

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from gpusizer.answers.launch.machine_flags import machine_flags
 from gpusizer.answers.machine_json import devices_json, ram_json
+from gpusizer.cli.losses import loss_text
 from gpusizer.cli.output import UNKNOWN, Columns, Json, boards_text, gib, number, span, verdict_text
 from gpusizer.core.units import format_gib
 from gpusizer.fit.machine import SYSTEM_BYTES
@@ -79,6 +80,7 @@ def rig_lines(place: Ranked, workload: Workload) -> list[str]:
     lines = [
         f"{fit.estimate.quant.name} with {fit.estimate.engine.name} ({machine.backend}):"
         f" {verdict_text(fit.verdict)}",
+        f"  {'loss':<15} {loss_text(fit.estimate)}",
         *([f"  switches        {' '.join(flags)}"] if flags else []),
         f"  max context     {number(longest)}",
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gpusizer.answers.report import Report
+from gpusizer.cli.losses import loss_word
 from gpusizer.cli.money import price_cell, rent_cell
 from gpusizer.cli.output import Columns, boards_text, lines_text, table
 from gpusizer.fit.serving_plan import Replicas, ServingPlan
@@ -24,6 +25,7 @@ _COLUMNS: Columns[Replicas] = {
     "low-high": _boards,
     "replicas": lambda row: f"{row.replicas} of {row.boards}",
     "quant": lambda row: row.estimate.quant.slug,
+    "loss": lambda row: loss_word(row.estimate),
     "engine": lambda row: row.estimate.engine.slug,
     "users each": lambda row: f"{row.users:g}",
     "room for": lambda row: f"{row.most_users:,}",

@@ -10,7 +10,7 @@ from gpusizer.answers.models_for.models_answer import ModelsFor
 from gpusizer.answers.models_for.search import RunsOn
 from gpusizer.answers.report import EstimateRow, Report
 from gpusizer.answers.training_report import RankedTraining, TrainingEstimateRow, TrainingReport
-from gpusizer.cli.losses import loss_text
+from gpusizer.cli.losses import loss_text, loss_word
 from gpusizer.cli.money import price_cell, rent_cell
 from gpusizer.cli.output import (
     Columns,
@@ -47,6 +47,7 @@ _MEMORY: Columns[EstimateRow] = {
 _PLACES: Columns[Ranked] = {
     "GPUs": lambda item: boards_text(item.fit.count, item.fit.gpu),
     "quantization": lambda item: item.fit.estimate.quant.name,
+    "loss": lambda item: loss_word(item.fit.estimate),
     "verdict": lambda item: verdict_text(item.fit.verdict),
     "free GiB": lambda item: gib(item.fit.headroom_bytes, 1, unknown="-"),
     "tok/s a user": lambda item: span(item.each or item.decode),
@@ -58,6 +59,7 @@ _REPLICAS: Columns[Replicas] = {
     "GPUs": lambda row: boards_text(row.total_boards, row.gpu),
     "replicas": lambda row: f"{row.replicas} of {row.boards}",
     "quantization": lambda row: row.estimate.quant.name,
+    "loss": lambda row: loss_word(row.estimate),
     "engine": lambda row: row.estimate.engine.slug,
     "first token s": lambda row: f"{row.ttft_seconds[0]:g}",
     "tok/s a user": lambda row: f"{row.user_tokens_per_second:g}",
@@ -91,6 +93,7 @@ _TRAINED: Columns[RankedTraining] = {
 _MODELS: Columns[RunsOn] = {
     "model": lambda row: row.runs.profile.repo_id,
     "quantization": lambda row: row.runs.way.estimate.quant.name,
+    "loss": lambda row: loss_word(row.runs.way.estimate),
     "engine": lambda row: row.runs.way.estimate.engine.slug,
     "verdict": lambda row: verdict_text(row.runs.verdict),
     "free GiB": lambda row: gib(row.fit.headroom_bytes, 1, unknown="-"),

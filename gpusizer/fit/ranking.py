@@ -54,6 +54,7 @@ class Ranked:
         speculation: speeds with the tokens that a draft model guesses, None without one.
         served: what several users get together, by the model of a server; None for one.
         arranged_decode: tokens/s of one user where layers lie on unlike devices.
+        weighed: what decided for the quantization; a part of the reasons.
         largest, advice, plans: only where the GPU was asked for by name.
     """
 
@@ -70,6 +71,7 @@ class Ranked:
     speculation: SpeculativeSpeeds | None = None
     served: Served | None = None
     arranged_decode: Rate | None = None
+    weighed: tuple[Note, ...] = ()
 
     @property
     def tokens_per_second(self) -> float | None:
@@ -269,11 +271,13 @@ def describe(study: Study, way: Way, rank: int) -> Ranked:
     fit = Fit.of(study, way)
     runs = fit.verdict.all_on_gpu and way.machine.is_uniform
     work = work_at(study, way.estimate) if runs else None
+    choice = weighed(study, way)
     return Ranked(
         rank=rank,
         fit=fit,
         speeds=speeds(work, fit),
-        reasons=_reasons(study, way),
+        reasons=_reasons(study, way, choice),
+        weighed=choice,
         speculation=speculative_speeds(study.profile, work, fit),
         served=_served(study, fit, percentiles=rank == 1) if runs else None,
         arranged_decode=None if runs else one_user_rate(study, way),
@@ -291,7 +295,7 @@ def _served(study: Study, fit: Fit, *, percentiles: bool) -> Served | None:
     )
 
 
-def _reasons(study: Study, way: Way) -> tuple[Note, ...]:
+def _reasons(study: Study, way: Way, choice: Sequence[Note]) -> tuple[Note, ...]:
     """How it fits and what the reader must know, in words."""
     estimate, verdict = way.estimate, way.verdict
     notes = []
@@ -305,7 +309,7 @@ def _reasons(study: Study, way: Way) -> tuple[Note, ...]:
                 count=way.boards,
             )
         )
-    notes += (*weighed(study, way), *way.reasons)
+    notes += (*choice, *way.reasons)
     if way.arranged is not None:
         notes += disk_notes(way.arranged.disk)
     if verdict is Verdict.OFFLOAD and study.profile.pipeline is None:

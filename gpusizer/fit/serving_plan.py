@@ -13,6 +13,7 @@ from gpusizer.core.messages import Note, Say, note_json
 from gpusizer.core.units import significant
 from gpusizer.fit.division import COUNTS
 from gpusizer.fit.fit import sequences_held
+from gpusizer.fit.losses import quality_at
 from gpusizer.fit.preference import ways_for_a_load
 from gpusizer.fit.speed import ModelFacts, Work, serving_bands
 from gpusizer.fit.speed.classes import SERVING
@@ -371,12 +372,12 @@ def serving_plan_json(plan: ServingPlan, say: Say) -> dict[str, Any]:
     """The contract's `serving_plan` object."""
     return {
         "target": plan.target.to_json(),
-        "rows": [_row_json(row) for row in plan.rows],
+        "rows": [_row_json(row, say) for row in plan.rows],
         "notes": [note_json(note, say) for note in plan.notes],
     }
 
 
-def _row_json(row: Replicas) -> dict[str, Any]:
+def _row_json(row: Replicas, say: Say) -> dict[str, Any]:
     likely, low, high = row.ttft_seconds
     costs, split = row.costs, row.estimate.split
     high_count = None if row.high_replicas is None else row.high_replicas * row.boards
@@ -394,6 +395,7 @@ def _row_json(row: Replicas) -> dict[str, Any]:
         "pipeline_parallel": split.pipeline,
         "quant": row.estimate.quant.slug,
         "engine": row.estimate.engine.slug,
+        "quality": quality_at(row.estimate).to_json(say),
         "verdict": "tight" if row.tight else "fits",
         "users_per_replica": row.users,
         "most_users_per_replica": row.most_users,

@@ -9,9 +9,11 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 from gpusizer.answers.request import RANKINGS
+from gpusizer.fit.demands import DEFAULT_MAX_LOSS
 from gpusizer.fit.machine_words import split_machines
 from gpusizer.memory.engines import ENGINES
 from gpusizer.memory.workload import DEFAULT_CONTEXT
+from gpusizer.quality.words import WORDS
 from gpusizer.ui.own_fields import OF_NAMED_GPUS, OWN_FIELDS
 
 FORM_FIELDS = (
@@ -24,6 +26,7 @@ FORM_FIELDS = (
     "ttft_ms",
     "draft_model",
     "acceptance_rate",
+    "max_loss",
     "min_tok_s",
     "max_usd",
 )
@@ -66,6 +69,7 @@ class PageState:
     ttft_ms: str = ""
     draft_model: str = ""
     acceptance_rate: str = ""
+    max_loss: str = DEFAULT_MAX_LOSS.value
     min_tok_s: str = ""
     max_usd: str = ""
 
@@ -93,14 +97,17 @@ class PageState:
         """Values for the form's fields, with those of the visitor's own machine; a number that
         cannot be read leaves its field empty.
 
-        For an engine that the menu does not have, the menu shows its first entry.
+        For an engine that the menu does not have, the menu shows its first entry, and for a word
+        that names no loss the usual one.
         """
         engine = self.engine.strip().lower()
+        loss = self.max_loss.strip().lower().replace("-", "_")
         return {
             "model": self.model,
             **{name: decimal(getattr(self, name)) for name in (*FORM_FIELDS, *OWN_FIELDS)},
             **{name: whole_number(getattr(self, name)) for name in _WHOLE},
             "engine": engine if engine in ENGINES else "",
+            "max_loss": loss if loss in WORDS else DEFAULT_MAX_LOSS.value,
             "draft_model": self.draft_model,
         }
 

@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from bench.measurements import load_profile
+from gpusizer.answers.selection import select_quants
 from gpusizer.core.dtypes import GGML_BLOCKS
 from gpusizer.core.units import GB
 from gpusizer.fit.demands import Demands
@@ -23,6 +25,7 @@ from gpusizer.fit.ranking import rank_gpus
 from gpusizer.fit.study import Study
 from gpusizer.fit.verdict import Verdict
 from gpusizer.fit.way import Way
+from gpusizer.fit.ways import ways
 from gpusizer.fit.weighed import weighed
 from gpusizer.gpus import Gpu, load_catalogue
 from gpusizer.gpus.catalogue import Catalogue
@@ -35,7 +38,7 @@ from gpusizer.memory.workload import Workload
 from gpusizer.model.architecture import Attention
 from gpusizer.model.architecture.model import LayerSpec
 from gpusizer.model.profile import ModelProfile, build_profile
-from gpusizer.quality.words import LossWord
+from gpusizer.quality.words import WORDS, LossWord
 from tests.asking import size
 from tests.builders import llama
 from tests.drafts import EAGLE3, eagle3, fetching
@@ -302,3 +305,22 @@ def test_what_is_named_is_obeyed() -> None:
     named = strict.obeying([(find_quant("q4_0"), False)])
     assert chosen(best_on_boards(named, SMALL)) == ("q4_0", 1, "fits")
     assert said(best_on_boards(named, SMALL), named) == []
+
+
+@each("model_id", ["meta-llama/Llama-3.1-8B-Instruct", "Qwen/Qwen3-0.6B", "Qwen/Qwen3-32B"])
+@each("slug, boards", [("rtx-3060-12gb", 1), ("rtx-4090-24gb", 2), ("gtx-1060-6gb", 1)])
+def test_a_stricter_word_never_yields_a_lossier_way(model_id: str, slug: str, boards: int) -> None:
+    """And none loses more than its word where any other that fits does not."""
+    profile = load_profile(model_id)
+    pairs = select_quants(("all",), profile).shown
+    machine = Machine.of(load_catalogue().find(slug), boards)
+    ranks = []
+    for word in WORDS:
+        asked = Study(profile, Workload(), pairs, demands=Demands(word))
+        way = best_way(asked, machine)
+        ranks.append(asked.loss_rank(way.estimate))
+        if way.verdict.all_on_gpu and ranks[-1] > word.rank:
+            every = (w for usual in (True, False) for w in ways(asked, machine, usual=usual))
+            fitting = [asked.loss_rank(w.estimate) for w in every if w.verdict.all_on_gpu]
+            assert min(fitting) == ranks[-1]
+    assert ranks == sorted(ranks)

@@ -19,7 +19,9 @@ from gpusizer.answers.models_for.search import Runs, RunsOn
 from gpusizer.answers.report import SCHEMA_VERSION
 from gpusizer.core.errors import GpusizerError
 from gpusizer.core.messages import Note, Say, note_json
+from gpusizer.fit.losses import quality_at
 from gpusizer.fit.machine import Machine
+from gpusizer.fit.weighed import weighed
 from gpusizer.hub.listed_models import ListedModel
 from gpusizer.model.tasks import TASKS
 
@@ -101,7 +103,10 @@ class ModelsFor:
             "families": len(self.families),
             "by_task": self._by_task(),
             "models": [
-                {**_row_json(rank, row, on_rig=self.is_rig), **family_json(family, self.now.uses)}
+                {
+                    **_row_json(rank, row, say, on_rig=self.is_rig),
+                    **family_json(family, self.now.uses),
+                }
                 for rank, (row, family) in enumerate(
                     zip(self.rows, self.families, strict=False), start=1
                 )
@@ -125,7 +130,7 @@ class ModelsFor:
         return summary
 
 
-def _row_json(rank: int, row: RunsOn, *, on_rig: bool) -> dict[str, Any]:
+def _row_json(rank: int, row: RunsOn, say: Say, *, on_rig: bool) -> dict[str, Any]:
     runs, fit, arranged = row.runs, row.fit, row.runs.way.arranged
     facts = {
         "rank": rank,
@@ -134,6 +139,8 @@ def _row_json(rank: int, row: RunsOn, *, on_rig: bool) -> dict[str, Any]:
         "decode_tokens_per_second": row.decode.to_json() if row.decode else None,
         "prefill_tokens_per_second": row.prefill.to_json() if row.prefill else None,
         **way_json(fit.estimate),
+        "quality": quality_at(fit.estimate).to_json(say),
+        "choice": [note_json(note, say) for note in weighed(runs.study, fit.way)],
         "headroom_bytes": fit.headroom_bytes,
         "per_gpu_bytes": fit.way.fullest_gpu_bytes,
         "max_context": fit.max_context,

@@ -165,7 +165,8 @@ def _speed_text(model: Mapping[str, Any], words: Words) -> str:
 def _model(model: Mapping[str, Any], gpu: str, words: Words) -> Html:
     """Write the model's ID as a link to its answer on the same GPU, with its configuration."""
     link = el("a", model["repo_id"], href=_address(model["repo_id"], gpu, words, model["context"]))
-    way = f"{model['quant_name']} · {model['engine_name']} · {words('task.' + model['task'])}"
+    loss, task = model["quality"]["label"], words(f"task.{model['task']}")
+    way = f"{model['quant_name']} · {loss} · {model['engine_name']} · {task}"
     copies = len(model["copies"])
     if not copies:
         return named(link, way)

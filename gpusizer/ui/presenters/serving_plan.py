@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from gpusizer.fit.losses import quality_at
 from gpusizer.fit.serving_plan import Replicas, ServingPlan
 from gpusizer.gpus.costs import PlanCosts
+from gpusizer.memory.estimate import MemoryEstimate
 from gpusizer.ui.presenters.html import Html, el, join
+from gpusizer.ui.presenters.losses import loss_label
 from gpusizer.ui.presenters.number_format import DASH
 from gpusizer.ui.presenters.words import Words
 
@@ -42,7 +45,7 @@ def serving_plan_html(plan: ServingPlan | None, words: Words) -> Html | None:
 def _row(row: Replicas, words: Words) -> Html:
     users = words("plan.room", count=words.whole(row.most_users))
     cells = (
-        _cell(row.gpu.name, f"{row.estimate.quant.name} · {row.estimate.engine.name}"),
+        _cell(row.gpu.name, _way(row.estimate, words)),
         _gpus(row, words),
         words("plan.replicas", replicas=words.whole(row.replicas), count=words.whole(row.boards)),
         _cell(words.number(row.users, "g"), users),
@@ -58,6 +61,11 @@ def _row(row: Replicas, words: Words) -> Html:
             for name, cell in zip(_HEAD, cells, strict=True)
         ),
     )
+
+
+def _way(estimate: MemoryEstimate, words: Words) -> str:
+    loss = loss_label(quality_at(estimate), words)
+    return f"{estimate.quant.name} · {loss} · {estimate.engine.name}"
 
 
 def _cell(text: str, small_print: str | None) -> Html:

@@ -6,6 +6,9 @@ from typing import Any
 
 import gradio as gr
 
+from gpusizer.core.messages import Note
+from gpusizer.fit.demands import DEFAULT_MAX_LOSS
+from gpusizer.quality.words import WORDS
 from gpusizer.ui.presenters.words import Words
 from gpusizer.ui.tabs.tab_fields import number_field
 
@@ -39,8 +42,16 @@ def draft_fields(words: Words) -> dict[str, Any]:
 
 
 def wish_fields(words: Words) -> dict[str, Any]:
-    """Build the tokens a second that each user should see, and the dollars to spend on GPUs."""
+    """Build the most that a quantization may lose, the tokens a second that each user should see,
+    and the dollars to spend on GPUs."""
+    losses = [(words.note(Note(f"loss_{word}")), word.value) for word in WORDS]
     return {
+        "max_loss": gr.Dropdown(
+            losses,
+            value=DEFAULT_MAX_LOSS.value,
+            label=words("max_loss.label"),
+            info=words("max_loss.info"),
+        ),
         "min_tok_s": number_field(words("least_speed.label"), words("least_speed.info")),
         "max_usd": number_field(words("budget.label"), words("budget.info")),
     }
