@@ -15,6 +15,7 @@ from gpusizer.gpus import Gpu
 from gpusizer.memory.engines import ENGINES, Engine, Split, find_engine
 from gpusizer.memory.estimate import Estimator, MemoryEstimate
 from gpusizer.memory.kv_cache import ALIASES
+from gpusizer.memory.model_shape import ModelShape, model_shape
 from gpusizer.memory.quants import Quant, find_quant
 from gpusizer.memory.quants.variants import is_variant
 from gpusizer.memory.weight_sizes import WeightSizes, all_weight_sizes, weight_sizes
@@ -67,6 +68,7 @@ class Study:
         self.quants = _by_faithfulness(quants)
         self.budget = budget or TimeBudget()
         self.demands = demands
+        self._shape: ModelShape | None = None
         self._sizes: dict[str, WeightSizes] = {}
         self._size_files(quants)
         self._estimator = Estimator(profile, workload)
@@ -183,8 +185,10 @@ class Study:
     def sizes(self, quant: Quant, *, native: bool) -> WeightSizes:
         """Sizes of the weights, computed once."""
         if quant.slug not in self._sizes:
+            if self._shape is None:
+                self._shape = model_shape(self.profile, self.workload)
             self._sizes[quant.slug] = weight_sizes(
-                self.profile, quant, native=native, workload=self.workload
+                self.profile, quant, native=native, workload=self.workload, shape=self._shape
             )
         return self._sizes[quant.slug]
 

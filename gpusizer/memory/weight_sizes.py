@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from gpusizer.memory.model_shape import ANY_FILE, model_shape
+from gpusizer.memory.model_shape import ANY_FILE, ModelShape, model_shape
 from gpusizer.memory.quants.layouts import Layout
 from gpusizer.memory.quants.table import Quant, as_published
 from gpusizer.memory.quants.variants import is_variant
@@ -79,13 +79,19 @@ def all_weight_sizes(
 
 
 def weight_sizes(
-    profile: ModelProfile, quant: Quant, *, native: bool, workload: Workload = ANY_FILE
+    profile: ModelProfile,
+    quant: Quant,
+    *,
+    native: bool,
+    workload: Workload = ANY_FILE,
+    shape: ModelShape | None = None,
 ) -> WeightSizes:
     """Sizes of the weights as read (`native`) or as the quantization's layout stores them.
 
-    `workload` says how a GGUF file was made.
+    `workload` says how a GGUF file was made; `shape` is what both make of the model, for who asks
+    about several quantizations.
     """
-    shape = model_shape(profile, workload)
+    shape = shape or model_shape(profile, workload)
     sizes: dict[str, Any] = dict.fromkeys(("total", *_SHARES), 0)
     by_group = []
     for group in profile.groups:
