@@ -15,8 +15,9 @@ from gpusizer.gpus import Gpu
 from gpusizer.memory.engines import ENGINES, Engine, Split, find_engine
 from gpusizer.memory.estimate import Estimator, MemoryEstimate
 from gpusizer.memory.kv_cache import ALIASES
-from gpusizer.memory.model_shape import ModelShape, model_shape
+from gpusizer.memory.model_shape import model_shape
 from gpusizer.memory.quants import Quant, find_quant
+from gpusizer.memory.quants.layouts import ModelShape
 from gpusizer.memory.quants.variants import is_variant
 from gpusizer.memory.weight_sizes import WeightSizes, all_weight_sizes, weight_sizes
 from gpusizer.memory.workload import Workload

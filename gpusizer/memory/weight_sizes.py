@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from gpusizer.memory.model_shape import ANY_FILE, ModelShape, model_shape
-from gpusizer.memory.quants.layouts import Layout
+from gpusizer.memory.model_shape import ANY_FILE, model_shape
+from gpusizer.memory.quants.layouts import Layout, ModelShape
 from gpusizer.memory.quants.table import Quant, as_published
 from gpusizer.memory.quants.variants import is_variant
 from gpusizer.memory.workload import Workload
