@@ -7,6 +7,7 @@ from typing import Any
 
 from gpusizer.answers.conclusion.compare import Boards, compared_boards, compared_models
 from gpusizer.answers.conclusion.conclusion import Conclusion
+from gpusizer.answers.conclusion.fit import fit
 from gpusizer.answers.evidence import evidence_json
 from gpusizer.answers.report import SCHEMA_VERSION, model_json, ranked_json
 from gpusizer.core.messages import Note, Say, note_json
@@ -42,8 +43,10 @@ class Comparison:
 
     @property
     def conclusion(self) -> Conclusion:
-        """Which of them, for the model where one is named."""
+        """Which of them, for the model where one is named; of one whether it fits."""
         places = [item.ranked for item in self.items if item.ranked is not None]
+        if self.profile is not None and self.workload is not None and len(places) == 1:
+            return fit(self.profile, self.workload, places)
         if self.profile is not None and places:
             return compared_models(self.profile, places)
         return compared_boards([_boards(item) for item in self.items])

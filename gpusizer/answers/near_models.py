@@ -58,12 +58,14 @@ def near_models(text: str) -> list[str]:
     Owners do not count, nor do case and signs: "llama 3.1 8b" means names that begin so, "Qwen3-8"
     those with one letter more. Among equals the most downloaded comes first.
     """
-    wanted = _Name(text.strip()[:_MOST_CHARS])
+    wanted = Spelling(text.strip()[:_MOST_CHARS])
     if len(wanted.letters) < 3:
         return []
-    if any(wanted.repo_id.casefold() == model.repo_id.casefold() for model in _known()):
+    if any(wanted.repo_id.casefold() == model.repo_id.casefold() for model in known_models()):
         return []
-    rated = [(unlike, model.repo_id) for model in _known() if (unlike := _unlike(wanted, model))]
+    rated = [
+        (unlike, model.repo_id) for model in known_models() if (unlike := _unlike(wanted, model))
+    ]
     rated.sort()
     if rated and not rated[0][0][0]:  # a name begins so: those that are only spelt alike are noise
         rated = [pair for pair in rated if pair[0][0] < _ALIKE]
@@ -71,8 +73,8 @@ def near_models(text: str) -> list[str]:
 
 
 @dataclass(frozen=True)
-class _Name:
-    """What was typed, or an ID, as it is compared. Without `slots`, because names are cached."""
+class Spelling:
+    """What was typed, or an ID, as it is compared. Without `slots`, because words are cached."""
 
     repo_id: str
 
@@ -86,7 +88,7 @@ class _Name:
         return "".join(self.words)
 
 
-def _unlike(wanted: _Name, known: _Name) -> tuple[float, ...]:
+def _unlike(wanted: Spelling, known: Spelling) -> tuple[float, ...]:
     """Sort key of a known model, empty for one that is not meant."""
     if known.letters.startswith(wanted.letters):
         kind = 0
@@ -101,10 +103,11 @@ def _unlike(wanted: _Name, known: _Name) -> tuple[float, ...]:
 
 
 @cache
-def _known() -> tuple[_Name, ...]:
+def known_models() -> tuple[Spelling, ...]:
+    """The models that come with gpusizer."""
     if not _INDEX.is_file():
         return ()
-    return tuple(map(_Name, json.loads(_INDEX.read_text("utf-8"))["models"]))
+    return tuple(map(Spelling, json.loads(_INDEX.read_text("utf-8"))["models"]))
 
 
 @cache

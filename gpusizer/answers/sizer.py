@@ -8,6 +8,7 @@ from dataclasses import replace
 from gpusizer.answers.comparison import ComparedGpu, Comparison, GpuListing, nothing_found
 from gpusizer.answers.drafting import as_authors_draft, read_draft
 from gpusizer.answers.estimate_rows import estimate_rows
+from gpusizer.answers.loose_names import by_loose_names
 from gpusizer.answers.model_card.asking import Asking
 from gpusizer.answers.model_card.card_answer import (
     ModelCardAnswer,
@@ -54,7 +55,8 @@ class Sizer:
     """Answers requests from a snapshot source and a GPU catalogue.
 
     `quantized_repos` lists a model's published quantizations, for requests that ask; `library`
-    holds the models to choose from when a request names none; `parse` reads what was pasted;
+    holds the models to choose from when a request names none; `parse` reads what was pasted, with
+    the loose names that people use;
     `new_budget` gives each answer its time.
     """
 
@@ -71,13 +73,14 @@ class Sizer:
         self.catalogue = catalogue
         self.quantized_repos = quantized_repos
         self.library = library
-        self.parse = parse
+        self.parse = by_loose_names(parse)
+        self._parse = parse
         self.new_budget = new_budget
 
     def reading(self, fetch: Fetch) -> Sizer:
         """A Sizer that reads another source of snapshots."""
         return Sizer(
-            fetch, self.catalogue, self.quantized_repos, self.library, self.parse, self.new_budget
+            fetch, self.catalogue, self.quantized_repos, self.library, self._parse, self.new_budget
         )
 
     def size(self, request: SizeRequest) -> Report:
@@ -95,11 +98,11 @@ class Sizer:
         snapshot = self.fetch(ref)
         budget = self.new_budget()
         profile = read_draft(request, build_profile(snapshot), self.fetch, self.parse, budget)
-        about: tuple[Note, ...] = ()
+        about: tuple[Note, ...] = _read_as(request.model, ref)
         if request.as_card:
             fields, note = with_authors_terms(request.stated, snapshot.card, profile)
             request, profile, unread = as_authors_draft(fields, profile, self.fetch, budget)
-            about = (note, *unread)
+            about = (*about, note, *unread)
         return Question.of(request, ref, snapshot, profile, budget, about)
 
     def report(self, question: Question) -> Report:
@@ -289,6 +292,13 @@ class Sizer:
             return build_profile(snapshot), ref
 
         return models_for(request, self.catalogue, self.library, read, resolve_workload, budget)
+
+
+def _read_as(text: str, ref: ModelRef) -> tuple[Note, ...]:
+    """Which model a name without an owner was taken for."""
+    if "/" in text or "/" not in ref.repo_id:
+        return ()
+    return (Note("model_read_as", text=text.strip(), repo_id=ref.repo_id),)
 
 
 def _stated_elsewhere(request: SizeRequest) -> Iterator[Note]:

@@ -196,7 +196,8 @@ class Handlers:
         if state == before and not asked.wishes:
             yield {}
         elif not (state.model and (state.gpus or any(asked.about_gpus))):
-            yield {"status": "", **self._repicked(self._of(asked.token), state, asked)}
+            sizer = self._of(asked.token)
+            yield {"status": "", **self._repicked(sizer, state, asked, concluded=True)}
         else:
             reading = Reading(partial(self._read_and_compare, state, asked))
             for status in told(reading, state.model, self.words):
@@ -205,7 +206,8 @@ class Handlers:
 
     def _read_and_compare(self, state: PageState, asked: FormCall, on_step: OnStep) -> Shown:
         sizer = self._of(asked.token)
-        return self._repicked(sizer.reading(watched(sizer.fetch, on_step)), state, asked)
+        reader = sizer.reading(watched(sizer.fetch, on_step))
+        return self._repicked(reader, state, asked, concluded=True)
 
     def _ranked(self, sizer: Sizer, state: PageState) -> Shown:
         """Rank by another policy, and name its first place in the headline."""
@@ -283,11 +285,18 @@ class Handlers:
         return {"ranking": join((plan, ranking_html(report, self.words))), "ranked": grid}
 
     def _repicked(
-        self, sizer: Sizer, before: PageState, asked: FormCall, question: Question | None = None
+        self,
+        sizer: Sizer,
+        before: PageState,
+        asked: FormCall,
+        question: Question | None = None,
+        *,
+        concluded: bool = False,
     ) -> Shown:
         """Return the cards of a state after the visitor's picks, and the question with them.
 
-        Without a place for a pick, or where a GPU is unknown, also a message.
+        Without a place for a pick, or where a GPU is unknown, also a message. The tab of the
+        comparison has its conclusion above the cards.
         """
         after, message = before, ""
         for wish in asked.about_gpus:
@@ -307,17 +316,19 @@ class Handlers:
         if isinstance(result, GpusizerError):
             cards = self._no_cards(after.model, self.words.error(result))
         else:
-            cards = self._shown(result, after, message)
+            cards = self._shown(result, after, message, concluded=concluded)
         return {"cards": cards, "query": after.query}
 
-    def _shown(self, comparison: Comparison | None, state: PageState, message: str = "") -> Html:
+    def _shown(
+        self, comparison: Comparison | None, state: PageState, message: str, *, concluded: bool
+    ) -> Html:
         """Return cards with messages: the given one, and which GPUs are counted whole."""
         if comparison is None:
             return self._no_cards(state.model, message)
         _, refusals = on_possible_gpus(state, self._sizer.catalogue)
         whole = [self.words("own.whole", why=self.words.error(error)) for error in refusals]
         messages = " ".join(filter(None, (message, *whole)))
-        return cards_html(comparison, state.gpus or (), messages, self.words)
+        return cards_html(comparison, state.gpus or (), messages, self.words, concluded=concluded)
 
     def _no_cards(self, model: str = "", message: str = "") -> Html:
         """Return the empty comparison, with examples for a model."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gpusizer.answers.near_models import near_models, suggesting_models
+from gpusizer.answers.loose_names import by_loose_names, meant_model
+from gpusizer.answers.near_models import known_models, near_models, suggesting_models
 from gpusizer.answers.request import SizeRequest
 from gpusizer.answers.sizer import Sizer
 from gpusizer.answers.trainer import train
@@ -18,6 +19,9 @@ from gpusizer.core.errors import (
     PrivateOrMissing,
     UnknownGpu,
 )
+from gpusizer.core.paths import DATA_DIR
+from gpusizer.core.tables import read_table
+from gpusizer.hub.model_ref import ModelRef, parse_model_ref
 from gpusizer.text import LANGUAGES, say_error
 from gpusizer.ui.presenters.errors import error_html
 from gpusizer.ui.presenters.words import Words
@@ -47,7 +51,43 @@ def test_nothing_is_suggested_for_a_name_of_its_own(text: str) -> None:
     assert near_models(text) == []
 
 
-@pytest.mark.parametrize("text", ["Qwen3-8B", "llama 3.1 8b", "Qwen/Qwen3-8"])
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("qwen3:32b", "Qwen/Qwen3-32B"),
+        ("gpt oss 20b", "openai/gpt-oss-20b"),
+        ("gpt-oss:120b", "openai/gpt-oss-120b"),
+        ("llama 3.1 8b", "meta-llama/Llama-3.1-8B"),
+        ("llama3.3:70b", "meta-llama/Llama-3.3-70B-Instruct"),
+        ("gemma3:27b", "google/gemma-3-27b-it"),
+        ("deepseek-r1:32b", "deepseek-ai/DeepSeek-R1-Distill-Qwen-32B"),
+        ("Phi4", "microsoft/phi-4"),
+        ("Qwen3-8B", "Qwen/Qwen3-8B"),
+    ],
+)
+def test_a_loose_name_means_one_model(name: str, meant: str) -> None:
+    assert by_loose_names(parse_model_ref)(name) == ModelRef(meant)
+
+
+def test_a_tag_of_ollama_names_the_quantization() -> None:
+    assert by_loose_names(parse_model_ref)("llama3.1:8b-instruct-q4_K_M") == ModelRef(
+        "meta-llama/Llama-3.1-8B", tag="q4_K_M"
+    )
+
+
+@pytest.mark.parametrize("text", ["qwen3", "org/qwen3-8b", "./qwen3-8b", "llama"])
+def test_what_several_models_may_mean_is_read_as_it_stands(text: str) -> None:
+    assert meant_model(text) is None
+
+
+def test_every_listed_name_means_a_model_that_is_stored() -> None:
+    rows = read_table(DATA_DIR / "model_names.csv", lambda row: row)
+    stored = {model.repo_id for model in known_models()}
+    assert rows and {row.text("repo_id") for row in rows} <= stored
+    assert all(row.text("source") for row in rows)
+
+
+@pytest.mark.parametrize("text", ["qwen3", "llama 3.1", "Qwen/Qwen3-8"])
 def test_each_use_case_asks_whether_another_model_is_meant(text: str) -> None:
     sizer = embedded_sizer()
     with pytest.raises(GpusizerError) as sized:

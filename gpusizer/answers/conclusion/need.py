@@ -51,19 +51,19 @@ def need(
 
 
 def memory_by_width(estimates: Sequence[MemoryEstimate]) -> Iterator[Note]:
-    """The memory of the usual quantization of each width, the narrowest first."""
-    fields: dict[str, NoteValue] = {}
+    """The memory of the usual quantization of each width, the least first."""
+    shown: list[MemoryEstimate] = []
     for least, most in _WIDTHS:
         of_width = [e for e in estimates if least <= e.quant.bits <= most]
         usual = [e for e in of_width if e.native or e.quant.recommended] or of_width
-        if usual:
-            shown = next((e for e in usual if e.native), usual[0])
-            letter = "abc"[len(fields) // 2]
-            fields[f"quant_{letter}"] = shown.quant.name
-            fields[f"{letter}_bytes"] = shown.all_gpus.total.likely
-    if fields:
-        count = len(fields) // 2
-        yield Note(f"answer_memory_{count}", **fields)
+        shown += [next((e for e in usual if e.native), usual[0])] if usual else []
+    fields: dict[str, NoteValue] = {}
+    by_need = sorted(shown, key=lambda estimate: estimate.all_gpus.total.likely)
+    for letter, estimate in zip("abc", by_need, strict=False):
+        fields[f"quant_{letter}"] = estimate.quant.name
+        fields[f"{letter}_bytes"] = estimate.all_gpus.total.likely
+    if shown:
+        yield Note(f"answer_memory_{len(shown)}", **fields)
 
 
 def missed(place: Ranked) -> Iterator[Note]:

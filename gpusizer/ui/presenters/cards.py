@@ -23,6 +23,7 @@ from gpusizer.memory.draft import DraftEstimate
 from gpusizer.ui.presenters.aligned import aligned
 from gpusizer.ui.presenters.bars import segments
 from gpusizer.ui.presenters.commands import launch_html
+from gpusizer.ui.presenters.conclusion import conclusion_html
 from gpusizer.ui.presenters.evidence import evidence_html
 from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.losses import loss_label
@@ -41,8 +42,11 @@ def cards_html(
     message: str,
     words: Words,
     examples: Html | None = None,
+    *,
+    concluded: bool = False,
 ) -> Html:
-    """Write the picked GPUs in the order of picking, and the field that adds one.
+    """Write the picked GPUs in the order of picking, and the field that adds one; with `concluded`
+    what is concluded of them first.
 
     Without GPUs there are `examples`, if any.
     """
@@ -58,7 +62,9 @@ def cards_html(
     legend = parts_legend(words, "free", "reserve") if comparison and comparison.profile else None
     return el(
         "section",
-        words.heading("cards"),
+        conclusion_html(comparison.conclusion, words)
+        if comparison and concluded
+        else words.heading("cards"),
         _adder(words),
         _own_cards(words),
         el("p", message, class_="gs-message", role="status") if message else None,
