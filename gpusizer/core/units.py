@@ -39,16 +39,15 @@ def format_gib(amount_bytes: float) -> str:
 
 
 def format_usd(amount: float) -> str:
-    """Dollars as text without a sign: whole numbers from a hundred on, else three digits, with
-    cents in full where there are some.
+    """Dollars as text without a sign: whole numbers from a hundred on, below cents, of less than a
+    cent two digits.
 
-    >>> format_usd(1599.4), format_usd(0.6912), format_usd(0.5)
-    ('1,599', '0.691', '0.50')
+    >>> format_usd(1599.4), format_usd(60.56), format_usd(0.6912), format_usd(0.0041)
+    ('1,599', '60.56', '0.69', '0.0041')
     """
     if amount >= 100:
         return f"{amount:,.0f}"
-    text = f"{amount:.3g}"
-    return f"{text}0" if text[-2:-1] == "." else text
+    return f"{amount:.2f}" if amount >= 0.01 or not amount else f"{amount:.2g}"
 
 
 def format_count(count: float) -> str:

@@ -148,7 +148,7 @@ SHORT_FORMS: Mapping[str, ShortForm] = {
 def _head(answer: Json) -> Json:
     model = answer.get("model")
     short = _chosen(model, _MODEL) if model else None
-    workload = _chosen(answer["workload"], ("context", "concurrency", "sequence_length"))
+    workload = _chosen(answer["workload"] or {}, ("context", "concurrency", "sequence_length"))
     return {
         "answer": _answer(answer["answer"]),
         "schema_version": answer["schema_version"],

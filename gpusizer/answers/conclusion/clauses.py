@@ -123,9 +123,14 @@ def unmeasured(place: Ranked) -> Iterator[Note]:
         yield Note("answer_unmeasured", engine=engine, gpu=place.fit.gpu.name)
 
 
+def is_text(profile: ModelProfile) -> bool:
+    """Whether the model writes text, so that it has a context and a speed in tokens."""
+    return profile.architecture is not None and profile.architecture.generates
+
+
 def planned(profile: ModelProfile, workload: Workload) -> Iterator[Note]:
     """The context and the users that the figures are for; nothing for models without text."""
-    if profile.architecture is None or profile.max_context is None:
+    if not is_text(profile):
         return
     if workload.concurrency == 1:
         yield Note("answer_planned_one", context=workload.context)

@@ -8,6 +8,7 @@ from gpusizer.answers.conclusion.clauses import (
     about,
     boards_name,
     facts_of,
+    is_text,
     machine_name,
     memory_free,
     names,
@@ -80,6 +81,8 @@ def verdict(profile: ModelProfile, place: Ranked) -> Iterator[Note]:
     else:
         yield Note(f"answer_{what.value}", **fields)
     yield from speed_of_one(place)
+    if not what.all_on_gpu and place.decode is None and is_text(profile):
+        yield Note("answer_speed_unknown")
     if what.all_on_gpu:
         yield memory_free(place)
 

@@ -1,0 +1,183 @@
+"""Questions as typed in the shell, and what the first three lines must hold.
+
+They are of what users of other tools ask (free memory, one Mac, experts in RAM, users of a server,
+prices, a minimum speed), in the words that they use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from gpusizer.answers.conclusion.conclusion import Kind
+
+
+@dataclass(frozen=True)
+class Typed:
+    """A command line.
+
+    Attributes:
+        kind: of the question.
+        holds: regular expressions that the first three lines hold.
+        lacks: what none of them says.
+    """
+
+    words: Sequence[str]
+    kind: Kind
+    holds: Sequence[str]
+    lacks: Sequence[str] = ()
+
+
+LLAMA, QWEN, MOE = "meta-llama/Llama-3.1-8B", "Qwen/Qwen3-32B", "Qwen/Qwen3-30B-A3B"
+GEMMA, R1, OSS = "google/gemma-3-27b-it", "deepseek-ai/DeepSeek-R1", "openai/gpt-oss-120b"
+LLAMA_70B = "meta-llama/Llama-3.3-70B-Instruct"
+
+QUESTIONS: Mapping[str, Typed] = {
+    "a model, nothing else": Typed(
+        ("size", "Qwen/Qwen3-8B"),
+        "need",
+        ("^Qwen3-8B runs on ", "tok/s for one user", "stay free", r"costs about \$", "Q4_K_M"),
+    ),
+    "by Ollama's name": Typed(("size", "qwen3:32b"), "need", ("^Qwen3-32B runs on ",)),
+    "as it is spoken": Typed(("size", "gpt oss 20b"), "need", ("^gpt-oss-20b runs on ",)),
+    "with a long context": Typed(
+        ("size", "llama 3.1 8b", "--context", "32768"),
+        "need",
+        ("^Llama-3.1-8B runs on ", "32,768 tokens of context and one user"),
+    ),
+    "pictures": Typed(
+        ("size", "black-forest-labs/FLUX.1-dev"),
+        "need",
+        ("^FLUX.1-dev runs on ", "It takes .* GiB in"),
+        ("tok/s", "context"),
+    ),
+    "the largest": Typed(("size", R1), "need", ("^DeepSeek-R1 runs on ", "stay free")),
+    "with a budget": Typed(
+        ("size", LLAMA_70B, "--max-usd", "2000"), "need", (r"costs about \$(1,)?\d{3} ",)
+    ),
+    "fast": Typed(("size", GEMMA, "--min-tok-s", "40"), "need", (r"about [4-9]\d",)),
+    "experts": Typed(("size", MOE), "need", ("^Qwen3-30B-A3B runs on ",)),
+    "does it fit my card": Typed(
+        ("size", "Qwen/Qwen3-8B", "--gpu", "3060"),
+        "fit",
+        ("^Yes, Qwen3-8B fits on GeForce RTX 3060 12GB in ", "of 12.0 GiB stay free"),
+    ),
+    "experts in system memory": Typed(
+        ("size", MOE, "--gpu", "3060 + 64 GB RAM"),
+        "fit",
+        ("^Yes, with .* GiB of it in system memory: Qwen3-30B-A3B runs on GeForce RTX 3060 12GB",),
+    ),
+    "too large for a Mac": Typed(
+        ("size", R1, "--gpu", "m3 max 128gb"),
+        "fit",
+        ("^No, DeepSeek-R1 does not fit on Apple M3 Max 128GB: .* GiB too large",),
+        ("system memory",),
+    ),
+    "a Mac that holds it": Typed(
+        ("size", OSS, "--gpu", "m3 max 128gb"), "fit", ("^Yes, gpt-oss-120b fits on Apple M3 Max",)
+    ),
+    "two cards": Typed(
+        ("size", QWEN, "--gpu", "2x3090"),
+        "fit",
+        (r"^Yes, Qwen3-32B fits on 2 × GeForce RTX 3090 24GB", "stay free on each GPU"),
+    ),
+    "a card in use": Typed(
+        ("size", QWEN, "--gpu", "4090 (20 GB used)"),
+        "fit",
+        ("^(No|Yes, with).* GeForce RTX 4090 24GB",),
+    ),
+    "which of mine": Typed(
+        ("size", LLAMA_70B, "--gpu", "4090,2x3090,m3 max 128gb"),
+        "fit",
+        (r"^Llama-3.3-70B-Instruct fits on \d of these 3: .*Apple M3 Max 128GB",),
+    ),
+    "a format that the card lacks": Typed(
+        (
+            "size",
+            "RedHatAI/Llama-3.3-70B-Instruct-NVFP4",
+            "--gpu",
+            "4x v100 32gb",
+            "--quant",
+            "native",
+        ),
+        "fit",
+        ("^No engine runs Llama-3.3-70B-Instruct-NVFP4 on 4 × Tesla V100",),
+        ("too large",),
+    ),
+    "cards of two kinds": Typed(
+        ("size", OSS, "--rig", "3090 + 3060 + 64gb ram"),
+        "fit",
+        ("^Yes, with .* gpt-oss-120b runs on GeForce RTX 3090 24GB [+] GeForce RTX 3060 12GB",),
+    ),
+    "how many users": Typed(
+        ("size", "Qwen/Qwen3-8B", "--gpu", "4090", "--engine", "vllm", "--quant", "fp8"),
+        "fit",
+        ("The cache of each GPU has .* tokens, or .* users with 8,192 tokens each",),
+    ),
+    "a load": Typed(
+        ("size", QWEN, "--requests-per-second", "5", "--ttft-ms", "500"),
+        "load",
+        ("^5 requests/s to Qwen3-32B, ", r"The first token comes after 0\.\d+ s", "within"),
+        ("Arc", "for one user"),
+    ),
+    "fifty users": Typed(
+        ("size", QWEN, "--concurrency", "50"),
+        "load",
+        ("serves Qwen3-32B to 50 users at once, 8,192 tokens each", "Each sees about", "a month"),
+        ("for one user",),
+    ),
+    "users on my server": Typed(
+        ("size", "Qwen/Qwen3-8B", "--gpu", "h100", "--concurrency", "100"),
+        "load",
+        (
+            r"^(\d × )?H100 .* serves Qwen3-8B to 100 users",
+            "million tokens costs .* while 100 users",
+        ),
+    ),
+    "too many users": Typed(
+        ("size", QWEN, "--gpu", "1x4090", "--concurrency", "200", "--engine", "vllm"),
+        "load",
+        ("^(No|Yes, with)", "200 users at once"),
+    ),
+    "a rate on my card": Typed(
+        ("size", "gpt-oss:20b", "--requests-per-second", "1", "--gpu", "l40s"),
+        "load",
+        ("^1 requests/s to gpt-oss-20b", "L40S"),
+    ),
+    "which of these": Typed(
+        ("compare", "4090", "2x3090", "M3 Max 128GB", "--model", GEMMA),
+        "compare",
+        (r"^In [^,]+, gemma-3-27b-it runs on 3 of these 3\.", "The fastest for one user is"),
+    ),
+    "the longest context": Typed(
+        ("compare", "4090", "3060", "M3 Max 128GB", "--model", QWEN),
+        "compare",
+        ("The fastest for one user is GeForce RTX 4090 24GB",),
+    ),
+    "cards alone": Typed(
+        ("compare", "4090", "a6000"),
+        "compare",
+        ("^RTX A6000 48GB has the most memory", "RTX 4090 24GB reads it fastest", "costs least"),
+    ),
+    "what can I run": Typed(
+        ("models-for", "3060"),
+        "models",
+        (r"^GeForce RTX 3060 12GB runs \d+ of the \d+ models", "The first are", "tok/s for one"),
+    ),
+    "what runs with RAM": Typed(
+        ("models-for", "3060 + 64gb ram"), "models", (r"^GeForce RTX 3060 12GB runs \d+ of",)
+    ),
+    "fine-tune on a free card": Typed(
+        ("train", LLAMA, "--method", "qlora", "--gpu", "t4"),
+        "train",
+        ("QLoRA fine-tuning of Llama-3.1-8B .*Tesla T4 16GB", "about .* hours"),
+    ),
+    "what to fine-tune on": Typed(
+        ("train", LLAMA), "train", ("^LoRA fine-tuning of Llama-3.1-8B takes .* on each GPU", r"\$")
+    ),
+    "too much to train": Typed(
+        ("train", QWEN, "--method", "full", "--gpu", "1x4090"),
+        "train",
+        ("^No, Full fine-tuning of Qwen3-32B does not fit on GeForce RTX 4090 24GB",),
+    ),
+}
