@@ -32,7 +32,7 @@ from gpusizer.text import say_note
 
 _QUANTS = 6
 _ROWS = 10
-_WEIGHED = 6
+_WEIGHED = 8
 _NOTES = 4
 MORE = "All of it: --details. For programs: --json. More options: --help-all."
 

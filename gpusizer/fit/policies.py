@@ -13,6 +13,7 @@ from functools import cached_property
 
 from gpusizer.fit.demands import READING_SPEED
 from gpusizer.fit.recommendation import Score, score_of
+from gpusizer.fit.speed_evidence import SpeedEvidence
 from gpusizer.fit.way import Way, headroom_on
 from gpusizer.gpus import Gpu
 from gpusizer.gpus.costs import CostAssumptions, PlanCosts, plan_costs
@@ -29,6 +30,7 @@ class RankedCandidate:
         speed: likely tokens/s of one user, None when unknown.
         users: sequences generated at once.
         enough: tokens/s that each user should see.
+        evidence: what stands behind the speed.
     """
 
     way: Way
@@ -36,6 +38,7 @@ class RankedCandidate:
     users: int
     assumptions: CostAssumptions
     enough: float = READING_SPEED
+    evidence: SpeedEvidence | None = None
 
     @property
     def tokens_per_second(self) -> float | None:
@@ -51,7 +54,7 @@ class RankedCandidate:
     @cached_property
     def score(self) -> Score:
         """What a recommendation goes by."""
-        return score_of(self.way, self.speed, self.enough, self.costs)
+        return score_of(self.way, self.speed, self.enough, self.costs, self.evidence)
 
 
 SortKey = tuple[float, ...]

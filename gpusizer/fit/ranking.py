@@ -25,6 +25,7 @@ from gpusizer.fit.recommendation import Score, score_of
 from gpusizer.fit.serving import Served, ServingLoad, served
 from gpusizer.fit.speculative_speeds import SpeculativeSpeeds, speculative_speeds
 from gpusizer.fit.speed import Rate, Speeds, speeds
+from gpusizer.fit.speed_evidence import SpeedEvidence, speed_evidence
 from gpusizer.fit.study import Study
 from gpusizer.fit.user_speed import user_speed, work_at
 from gpusizer.fit.verdict import Verdict
@@ -55,6 +56,7 @@ class Ranked:
         served: what several users get together, by the model of a server; None for one.
         arranged_decode: tokens/s of one user where layers lie on unlike devices.
         weighed: what decided for the quantization; a part of the reasons.
+        evidence: what stands behind the speed of each user.
         largest, advice, plans: only where the GPU was asked for by name.
     """
 
@@ -72,6 +74,7 @@ class Ranked:
     served: Served | None = None
     arranged_decode: Rate | None = None
     weighed: tuple[Note, ...] = ()
+    evidence: SpeedEvidence | None = None
 
     @property
     def tokens_per_second(self) -> float | None:
@@ -101,7 +104,7 @@ class Ranked:
     def score(self) -> Score:
         """What a recommendation goes by."""
         speed = None if self.each is None else self.each.likely
-        return score_of(self.fit.way, speed, self.enough, self.costs)
+        return score_of(self.fit.way, speed, self.enough, self.costs, self.evidence)
 
     @property
     def each(self) -> Rate | None:
@@ -235,7 +238,12 @@ def candidates_of(
     chosen = ways_to_rank(study, catalogue, most_boards)
     candidates = (
         RankedCandidate(
-            way, user_speed(study, way), study.workload.concurrency, assumptions, enough
+            way,
+            user_speed(study, way),
+            study.workload.concurrency,
+            assumptions,
+            enough,
+            speed_evidence(study, way),
         )
         for way in chosen
     )
@@ -281,6 +289,7 @@ def describe(study: Study, way: Way, rank: int) -> Ranked:
         speculation=speculative_speeds(study.profile, work, fit),
         served=_served(study, fit, percentiles=rank == 1) if runs else None,
         arranged_decode=None if runs else one_user_rate(study, way),
+        evidence=speed_evidence(study, way) if runs else None,
     )
 
 

@@ -1,7 +1,8 @@
-"""The recommendation: five conditions in their order of weight, then what an hour costs.
+"""The recommendation: six conditions in their order of weight, then what an hour costs.
 
     room       surely fits, with at least a tenth of each card to spare
     support    the vendor's software has not left the architecture behind
+    evidence   such cards were measured; the low end of the band is as fast as asked for
     on_offer   sold or commonly rented out today
     speed      tokens/s for each user as asked for, or as fast as one reads
     computer   goes into one ordinary computer, is one, or is rented with one
@@ -22,6 +23,7 @@ from typing import Any
 from gpusizer.core.messages import Note
 from gpusizer.core.units import significant
 from gpusizer.fit.preference import SPARE_SHARE
+from gpusizer.fit.speed_evidence import SpeedEvidence
 from gpusizer.fit.verdict import Verdict
 from gpusizer.fit.way import Way
 from gpusizer.gpus import Gpu
@@ -65,6 +67,11 @@ class Conditions:
     computer: str
 
     @property
+    def evident(self) -> bool:
+        """Whether measurements stand behind the speed, as far as they are asked for."""
+        return True
+
+    @property
     def fast_enough(self) -> bool | None:
         """Whether it does as many tokens/s as asked for; None when the speed is unknown."""
         return None if self.tokens_per_second is None else self.tokens_per_second >= self.enough
@@ -91,7 +98,8 @@ class Conditions:
 
     def _key(self, *work: bool | None, cost: float | None) -> tuple[float, ...]:
         """Sort key, least for the best; `work` are conditions between offer and computer."""
-        missed = (not self.room, self.ended_support is not None, bool(self.not_on_offer))
+        supported, offered = self.ended_support is None, not self.not_on_offer
+        missed = (not self.room, not supported, not self.evident, not offered)
         places = (_PLACES[met] for met in work)
         least = math.inf if cost is None else cost
         return (*map(float, missed), *places, float(self.computer != ""), least)
@@ -106,6 +114,7 @@ class Conditions:
         return {
             "room": self.room,
             "supported": self.ended_support is None,
+            "evident": self.evident,
             "on_offer": not self.not_on_offer,
             "fast_enough": self.fast_enough,
             "one_computer": not self.computer,
@@ -119,10 +128,24 @@ class Score(Conditions):
     Attributes:
         usd_per_hour: by a rent or a price of today, None when neither is known.
         rented: whether that is a rent.
+        evidence: what stands behind the speed, None where it is unknown or none is asked for.
     """
 
     usd_per_hour: float | None
     rented: bool
+    evidence: SpeedEvidence | None = None
+
+    @property
+    def evident(self) -> bool:
+        """Whether such cards were measured, and even the low end is as fast as was asked for."""
+        return self.evidence is None or self.evidence.holds
+
+    def _missed_at_work(self) -> Iterator[Note]:
+        if self.evidence is not None and not self.evidence.measured:
+            yield Note("why_unmeasured")
+        elif not self.evident and self.fast_enough:
+            yield Note("why_slow_end", tokens=significant(self.enough))
+        yield from Conditions._missed_at_work(self)
 
     @property
     def key(self) -> tuple[float, ...]:
@@ -154,7 +177,13 @@ class Score(Conditions):
         }
 
 
-def score_of(way: Way, tokens_per_second: float | None, enough: float, costs: PlanCosts) -> Score:
+def score_of(
+    way: Way,
+    tokens_per_second: float | None,
+    enough: float,
+    costs: PlanCosts,
+    evidence: SpeedEvidence | None = None,
+) -> Score:
     """The score of one way to run a model on boards of one GPU."""
     gpu = way.gpu
     usd_per_hour, rented = firm_usd_per_hour(gpu, costs)
@@ -168,6 +197,7 @@ def score_of(way: Way, tokens_per_second: float | None, enough: float, costs: Pl
         computer=computer_of(gpu, costs.boards),
         usd_per_hour=usd_per_hour,
         rented=rented,
+        evidence=evidence,
     )
 
 

@@ -60,10 +60,10 @@ def test_no_later_condition_outweighs_an_earlier_one(model: str) -> None:
     assert len(sure) > 20
     assert sure[0].recommendable
 
-    def missed(score: Score) -> tuple[bool, bool, bool, int, bool]:
+    def missed(score: Score) -> tuple[bool, bool, bool, bool, int, bool]:
         speed = (True, None, False).index(score.fast_enough)
-        ended = score.ended_support is not None
-        return (not score.room, ended, score.not_on_offer != "", speed, score.computer != "")
+        ended, offered = score.ended_support is not None, score.not_on_offer == ""
+        return (not score.room, ended, not score.evident, not offered, speed, score.computer != "")
 
     for better, worse in pairwise(sure):
         assert missed(better) <= missed(worse)
@@ -223,7 +223,8 @@ def test_one_can_act_on_every_alternative_today(model: str) -> None:
         assert score.ended_support is None
         assert not score.not_on_offer
         assert not score.computer
-        assert {note.code for note in score.missed()} <= {"why_little_room", "why_too_slow"}
+        missed = {note.code for note in score.missed()}
+        assert missed <= {"why_little_room", "why_too_slow", "why_unmeasured"}
         assert "why_rent_once" not in codes
 
 
@@ -310,6 +311,7 @@ def test_the_score_and_the_alternatives_are_in_the_json() -> None:
     assert score == {
         "room": True,
         "supported": True,
+        "evident": True,
         "on_offer": True,
         "fast_enough": True,
         "min_tok_s": READING_SPEED,

@@ -51,7 +51,8 @@ FAMILIES: Mapping[str, Iterable[str]] = {
     "note.answer_price_": ("new", "used", "system", "launch", "own"),
     "note.answer_per_million_": ("rented", "owned"),
     "note.answer_misses_": (
-        *("little_room", "support_ended", "too_slow", "computer_several", "computer_module"),
+        *("little_room", "support_ended", "too_slow", "slow_end", "unmeasured"),
+        *("computer_several", "computer_module"),
         *("offer_special", "offer_too_old", "offer_unpriced"),
     ),
     "note.answer_or_": (

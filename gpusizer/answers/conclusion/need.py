@@ -46,7 +46,7 @@ def need(
         memory_free(first),
         *one_price(first.fit.gpu, first.costs),
     )
-    weighed = (*first.weighed, *memory, *missed(first), *unmeasured(first), *others(alternatives))
+    weighed = (*memory, *first.weighed, *missed(first), *unmeasured(first), *others(alternatives))
     return Conclusion("need", said, weighed, facts_of(first))
 
 

@@ -17,7 +17,7 @@ from gpusizer.fit.speed.links import TENSOR_PARALLEL_BAND
 from gpusizer.fit.speed.prefill import prompt_token_seconds, reached_on
 from gpusizer.fit.speed.rate import Rate, RateBand
 from gpusizer.fit.speed.serving import served_sequences, serving_tokens_per_second
-from gpusizer.fit.speed.tables import DECODE, PREFILL, band
+from gpusizer.fit.speed.tables import DECODE, PREFILL, band, has_own_band
 from gpusizer.fit.speed.tables import SERVING as TOTALS
 from gpusizer.fit.speed.work import ModelFacts, Work
 from gpusizer.fit.ways import keeps_part_in_memory
@@ -152,6 +152,12 @@ def decode_bands(work: Work, gpu: Gpu) -> tuple[RateBand, RateBand]:
     return alone, alone if work.facts.users == 1 else _band(TOTALS, work, gpu)
 
 
+def is_measured(work: Work, gpu: Gpu) -> bool:
+    """Whether the band of what each user of the workload sees was measured on such GPUs."""
+    quantity = DECODE if work.facts.users == 1 else TOTALS
+    return has_own_band(quantity, work.family, decode_classes(gpu))
+
+
 def serving_bands(work: Work, gpu: Gpu) -> tuple[RateBand, RateBand]:
     """Bands of the speed of many users' steps, and of reading prompts."""
     return _band(TOTALS, work, gpu), _band(PREFILL, work, gpu)
@@ -196,6 +202,7 @@ __all__ = [
     "Work",
     "decode_bands",
     "decode_rate",
+    "is_measured",
     "prefill_rate",
     "serving_bands",
     "speeds",

@@ -134,3 +134,9 @@ def band(quantity: str, family: str, classes: Classes, *, moe: bool) -> RateBand
             if band_of_class is not None:
                 return band_of_class
     return _UNKNOWN_BAND
+
+
+def has_own_band(quantity: str, family: str, classes: Classes) -> bool:
+    """Whether a band was measured on one of the classes, other than the widest."""
+    keys = ((quantity, family, name, kind) for name in classes for kind in (DENSE, MOE))
+    return any(key in band_table() for key in keys if key[2] != ROOT)
