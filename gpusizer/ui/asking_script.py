@@ -2,8 +2,10 @@
 
 Each tab has one listener that answers, so that its answers arrive in the order of the questions.
 While it runs, Gradio keeps one further call of it back, for which it reads the fields anew, but
-whose event it forgets. What a visitor does beside the fields is therefore kept in a list until the
-listener is called. An address that is opened, or gone back to, is one of these wishes.
+whose event it forgets. While a call is still being sent, Gradio keeps none back: such a call is put
+off here until the first one is answered. What a visitor does beside the fields is therefore kept in
+a list until the listener is called. An address that is opened, or gone back to, is one of these
+wishes.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ ASKING = f"""<script>window.gsAsking = (() => {{
   // Enter in another field does not ask before something is named.
   const insisting = '[id$=-go], #gs-model, #gs-compare-model, #gs-train-model, #gs-reverse-gpu';
   const tabs = {{}};
-  const of = tab => tabs[tab] ??= {{wishes: [], again: '', name: ''}};
+  const of = tab => tabs[tab] ??= {{wishes: [], again: '', name: '', calls: 0}};
   const blocks = tab => answers[tab].map(id => document.getElementById(id)).filter(Boolean);
   let pressed = null, isMoving = false, opened = location.search, here = opened;
   document.addEventListener('keydown', e => {{
@@ -82,7 +84,12 @@ ASKING = f"""<script>window.gsAsking = (() => {{
     isElsewhere: () => location.search !== here,
     loaded: tab => {{ if (!answers[tab]) isMoving = false; }},
     ask: (tab, [query, again, , ...fields]) => {{
-      const mine = of(tab), wishes = mine.wishes.splice(0), typed = JSON.stringify(fields);
+      const mine = of(tab);
+      if (mine.calls++) {{
+        mine.isPutOff = true;
+        return [query, again, '[["later", ""]]', ...fields];
+      }}
+      const wishes = mine.wishes.splice(0), typed = JSON.stringify(fields);
       // What the visitor has asked before the page was ready comes after its address.
       const isLate = mine.fields !== undefined && !isMoving;
       const isLoad = again !== mine.again && again.startsWith('load') && !isLate;
@@ -106,8 +113,10 @@ ASKING = f"""<script>window.gsAsking = (() => {{
       const mine = of(tab), isSame = JSON.stringify(fields) === mine.fields;
       return isSame || (mine.fields === undefined && !fields[0]) ? again : `left${{Date.now()}}`;
     }},
-    done: (tab, [query], named) => {{
-      const mine = of(tab), {{asker}} = mine, now = document.activeElement;
+    done: (tab, [query, late], named) => {{
+      const mine = of(tab), {{asker, isPutOff}} = mine, now = document.activeElement;
+      if (--mine.calls) return late;
+      mine.isPutOff = false;
       for (const block of blocks(tab)) {{
         block.removeAttribute('aria-busy');
         delete block.dataset.earlier;
@@ -118,6 +127,7 @@ ASKING = f"""<script>window.gsAsking = (() => {{
       const told = document.querySelector('.gs-told');
       if (told) told.textContent = headings(tab)[0]?.textContent ?? '';
       if (asker && (now === asker || now === document.body)) focus(tab);
+      return isPutOff ? String(Date.now()) : late;
     }},
     skip: () => Object.keys(answers).some(focus),
     write: (tab, search) => {{

@@ -70,6 +70,31 @@ def test_what_is_done_while_an_answer_runs_counts_for_it(visit: Open) -> None:
     assert picked_gpus(page) == ["3070", "h100", "2x3090"]
 
 
+def test_a_gpu_that_is_picked_while_a_call_is_sent_is_shown(visit: Open) -> None:
+    """Gradio keeps a call back only once the one before it is on its way."""
+    page = visit().go(f"/?model={LLAMA}&gpus=4090")
+    wait_for_answer(page, LLAMA)
+    first, second = (
+        page.locator("[data-pick]").nth(place).get_attribute("data-pick") for place in (0, 1)
+    )
+    page.evaluate(
+        """([first, second]) => {
+          const pick = gpu => document.querySelector(`[data-pick="${gpu}"]`).click();
+          const {ask} = gsAsking;
+          gsAsking.ask = (...values) => {
+            const asked = ask(...values);
+            gsAsking.ask = ask;
+            pick(second);
+            return asked;
+          };
+          pick(first);
+        }""",
+        [first, second],
+    )
+    wait_for_address(page, gpus=f"4090,{first},{second}")
+    assert picked_gpus(page) == ["4090", first, second]
+
+
 def test_a_gpu_that_changes_while_an_answer_runs_is_answered(visit: Open) -> None:
     page = visit().go(f"/?tab=train&model={LLAMA}&gpu=4090")
     page.locator("#gs-training").wait_for()

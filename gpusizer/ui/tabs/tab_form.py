@@ -55,18 +55,21 @@ class TabForm:
         asked = {**self.fields, **self.machine.fields}
         typed = [field for field in asked.values() if isinstance(field, _TYPED)]
         chosen = [field for field in asked.values() if not isinstance(field, _TYPED)]
-        events = [go.click, self.again.change, *(field.submit for field in typed)]
+        wishes = query_box(f"gs-{tab}-wishes")
+        events = [go.click, self.again.change, wishes.change, *(field.submit for field in typed)]
         events += [*(field.input for field in chosen), *(part.input for part in wishing)]
         answered = gr.on(
             events,
             listener(handler, tuple(asked), self._by_component),
-            [query, self.again, query_box(f"gs-{tab}-wishes"), *asked.values()],
+            [query, self.again, wishes, *asked.values()],
             [*asked.values(), *self.shown.values()],
             js=script("ask", tab),
             **listeners(tab),
         )
         done = script("done", tab, next(iter(self.fields)))
-        answered.then(None, [query], None, js=done, **listeners.quiet(f"{tab}_done"))
+        for ended, name in ((answered.then, "done"), (answered.failure, "failed")):
+            options = listeners.quiet(f"{tab}_{name}")
+            ended(None, [query, wishes], [wishes], js=done, **options)
         gr.on(
             [opened.select, *(field.blur for field in typed)],
             None,
@@ -111,7 +114,9 @@ def listener(
         *values: object,
     ) -> Iterator[Any]:
         fields = dict(zip(names, values, strict=True))
-        for shown in handler(FormCall(fields, query, wishes_of(wishes), token, profile)):
+        call = FormCall(fields, query, wishes_of(wishes), token, profile)
+        answers = iter(({},)) if call.last("later") is not None else handler(call)
+        for shown in answers:
             yield show(shown)
 
     return listen
