@@ -13,20 +13,24 @@ from typing import Any
 
 import pandas as pd
 
+from bench import quality
 from bench.authors import author_rows
 from bench.errors import RivalSummary, Shared
 from bench.evaluation import APART, MEMORY, SPEED, TRAINING, Accuracy, Columns, Key
+from bench.first_contact import not_fitted_on
 from bench.rivals import AUTO, NAMED, versions
 from gpusizer.answers.accuracy import (
     FILE,
     AccuracyTable,
     AuthorRow,
     ErrorRow,
+    QualityErrors,
     accuracy_from_json,
     percent_text,
     rival_text,
 )
 from gpusizer.core.paths import DATA_DIR
+from gpusizer.quality.evidence import read_rows
 from gpusizer.text import say_note
 
 README = DATA_DIR.parent / "README.md"
@@ -63,11 +67,27 @@ def published(accuracy: Accuracy, as_of: str) -> dict[str, Any]:
         "said_not": len(verdicts.said_not),
         "hf_mem": versions(),
         "authors": author_rows(),
+        "quality": quality_errors(),
         "sections": {
             name: _rows(accuracy.sections[name], _of_section(accuracy.comparisons, name))
             for name in _TITLES
             if name in accuracy.sections
         },
+    }
+
+
+def quality_errors() -> dict[str, float | int]:
+    """Return the errors of expected losses with the source of each row left out: a factor between
+    increases of perplexity in the median and of 80 % of rows, and how often band and word hold."""
+    rows = [row for row in read_rows() if row["id"] not in not_fitted_on()]
+    errors = quality.errors_of(quality.score(rows, "source", quality.bands_only()))
+    return {
+        "n": len(errors),
+        "median_factor": round(float(errors["factor"].median()), 2),
+        "p80_factor": round(float(errors["factor"].quantile(0.8)), 2),
+        "in_band": round(float(errors["held"].mean()), _SHARE_DIGITS),
+        "word_exact": round(float((errors["steps"] == 0).mean()), _SHARE_DIGITS),
+        "word_near": round(float((errors["steps"] <= 1).mean()), _SHARE_DIGITS),
     }
 
 
@@ -182,6 +202,8 @@ def document(table: AccuracyTable) -> str:
         f"Of {table.out_of_memory} runs that ran out of memory we say “fits” of {table.said_fits};"
         f" of {table.ran} that ran we say “does not fit” of {table.said_not}.",
     ]
+    if table.quality is not None:
+        lines += ["", _quality_line(table.quality)]
     for name, title in _TITLES.items():
         if table.sections.get(name):
             lines += ["", f"## {title}", "", *_markdown_rows(table.sections[name])]
@@ -192,6 +214,16 @@ def document(table: AccuracyTable) -> str:
     if table.authors:
         lines += ["", *_authors(table.authors)]
     return "\n".join([*lines, ""])
+
+
+def _quality_line(errors: QualityErrors) -> str:
+    return (
+        f"What quantizations lose, of {errors.n} published ratios of perplexities with the source"
+        f" of each left out: off by a factor of {errors.median_factor:g} in the median and"
+        f" {errors.p80_factor:g} for 80 %, the band holds {percent_text(errors.in_band)}, the word"
+        f" is exact for {percent_text(errors.word_exact)} and right or next to it for"
+        f" {percent_text(errors.word_near)} ([rules](quality.md))."
+    )
 
 
 def _authors(rows: Sequence[AuthorRow]) -> list[str]:

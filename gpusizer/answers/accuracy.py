@@ -104,6 +104,25 @@ class AuthorRow:
 
 
 @dataclass(frozen=True, slots=True)
+class QualityErrors:
+    """Errors of the losses that quantizations are expected to have, without the source of a row.
+
+    Attributes:
+        n: published ratios of perplexities.
+        median_factor, p80_factor: between measured and likely increase, of half and 80 % of them.
+        in_band, word_exact, word_near: shares for which the band holds, the word is the measured
+            one, and it is that or the next.
+    """
+
+    n: int
+    median_factor: float
+    p80_factor: float
+    in_band: float
+    word_exact: float
+    word_near: float
+
+
+@dataclass(frozen=True, slots=True)
 class AccuracyTable:
     """Errors by section: "memory", "training" and "speed", and runs with something that no request
     can state, "apart".
@@ -115,6 +134,7 @@ class AccuracyTable:
         ran, said_not: runs that ran, and those said not to fit.
         hf_mem: release of hf-mem that was asked.
         authors: claims of model cards with their verdicts.
+        quality: errors of what quantizations lose; None where the file has none.
     """
 
     as_of: str
@@ -127,6 +147,7 @@ class AccuracyTable:
     hf_mem: str
     sections: Mapping[str, tuple[ErrorRow, ...]]
     authors: tuple[AuthorRow, ...] = ()
+    quality: QualityErrors | None = None
 
 
 @cache
@@ -148,6 +169,7 @@ def accuracy_from_json(data: Mapping[str, Any]) -> AccuracyTable:
         hf_mem=data["hf_mem"],
         sections={name: tuple(map(_row, rows)) for name, rows in data["sections"].items()},
         authors=tuple(map(_author, data.get("authors", ()))),
+        quality=QualityErrors(**data["quality"]) if "quality" in data else None,
     )
 
 

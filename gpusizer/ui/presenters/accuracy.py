@@ -6,7 +6,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from gpusizer.answers.accuracy import AccuracyTable, AuthorRow, ErrorRow, rival_text
+from gpusizer.answers.accuracy import (
+    AccuracyTable,
+    AuthorRow,
+    ErrorRow,
+    QualityErrors,
+    rival_text,
+)
 from gpusizer.answers.model_card.verdicts import CardVerdict
 from gpusizer.memory.engines import ENGINES
 from gpusizer.ui.presenters.html import Html, el, join
@@ -56,12 +62,29 @@ def accuracy_html(table: AccuracyTable, words: Words) -> Html:
                 ),
                 class_="gs-small",
             ),
+            _of_quality(table.quality, words),
             join(_sections(table, words)),
             class_="gs-details gs-accuracy",
         ),
         class_="gs-section",
         id="gs-accuracy",
     )
+
+
+def _of_quality(errors: QualityErrors | None, words: Words) -> Html | None:
+    """Write how near the losses of quantizations are."""
+    if errors is None:
+        return None
+    said = words(
+        "accuracy.quality",
+        count=words.whole(errors.n),
+        median=words.number(errors.median_factor, "g"),
+        most=words.number(errors.p80_factor, "g"),
+        band=words.number(round(100 * errors.in_band), "g"),
+        exact=words.number(round(100 * errors.word_exact), "g"),
+        near=words.number(round(100 * errors.word_near), "g"),
+    )
+    return el("p", said, class_="gs-small")
 
 
 def _tiles(rows: Sequence[ErrorRow], table: AccuracyTable, words: Words) -> Iterator[Html]:
