@@ -191,3 +191,38 @@ def test_a_loss_keeps_its_reference_and_no_text(models: ModelMap) -> None:
     assert row["parameters"] == 8_950_000_000
     assert row["importance_matrix"] is True and "flags" not in row
     assert (row["value"], row["baseline"], row["baseline_value"]) == (8.2, "bf16", 8.1)
+
+
+ONE_USER: dict[str, Any] = {
+    "id": "hbm-1",
+    "source_url": URL,
+    "source_group": "me's laboratory",
+    "model": LLAMA,
+    "quant": "fp16",
+    "engine": "vllm",
+    "engine_version": "0.20.1",
+    "gpu": "h100-sxm-80gb",
+    "gpu_count": 2,
+    "tensor_parallel": 2,
+    "context": 590,
+    "prompt_tokens": 280,
+    "generated_tokens": 310,
+    "concurrency": 1,
+    "tok_s": 200.5,
+    "date": "2026-05-06",
+    "how": SECRET,
+}
+
+
+def test_a_speed_of_one_user_keeps_its_settings_and_no_text(models: ModelMap) -> None:
+    assert import_measurements.convert_all([ONE_USER], models)[0] == "throughput.jsonl"
+    row = converted(ONE_USER, models)
+    assert (row["quant"], row["split"], row["engine_version"]) == ("bf16", "tensor", "0.20.1")
+    assert row["measured"] == {"decode_tokens_per_second": 200.5}
+    layers = {name: value for name, value in ONE_USER.items() if name != "tensor_parallel"}
+    assert converted(layers, models)["split"] == "layer"
+
+
+def test_speeds_out_of_line_or_of_unknown_cards_are_left_out(models: ModelMap) -> None:
+    for change in ({"flags": ["out of line"]}, {"gpu": "abacus"}, {"model": "me/unknown"}):
+        assert import_measurements.convert_all([{**ONE_USER, **change}], models)[1] == []
