@@ -71,6 +71,7 @@ COMPONENTS = (
     "decode_other",
     "decode_moe",
     "decode_split",
+    "decode_eager",
     "decode_tensor",
     "prefill",
     "serving",

@@ -39,6 +39,13 @@ _BUILDS = {
 }
 """Builds of the days that sources name: b2780 is of 1 May 2024, and a README of 13 May prints its
 runs."""
+_RELEASES = {
+    "2023-10": "0.2.1",
+    "2023-11": "0.2.2",
+    "2023-12": "0.2.6",
+    "2024-04/05": "0.4.1",
+}
+"""Releases of vLLM of the months that sources name."""
 _BACKENDS = {
     "cuda": "cuda",
     "rocm": "rocm",
@@ -87,8 +94,10 @@ def fields_of(row: Row, quantity: str = DECODE) -> dict[str, Any]:
 def _version(row: Row) -> str | None:
     """llama.cpp's versions are builds; what a source writes of months is not one."""
     text = row.get("engine_version")
-    if row["engine"] not in _LLAMA_CPP or text is None:
-        return text
+    if text is None:
+        return None
+    if row["engine"] not in _LLAMA_CPP:
+        return _RELEASES.get(text, text) if row["engine"] == "vllm" else text
     build = _BUILD.search(text)
     return _BUILDS.get(text) or (f"b{build[1]}" if build else None)
 
@@ -156,8 +165,11 @@ def compare(row: Row) -> Iterator[Comparison]:
 
 
 def _kind(row: Row) -> str:
-    """Which errors of decoding go together: by experts, division and kind of memory."""
+    """Which errors of decoding go together: by experts, division and kind of memory. Eager runs of
+    transformers, which wait for the host, are apart."""
     arch = load_profile(row["profile"]).architecture
+    if row["engine"] == "transformers":
+        return "eager"
     if row.get("split") == "tensor":
         return "tensor"
     if arch is not None and arch.experts:

@@ -28,7 +28,8 @@ class Case:
             of those the row states.
         held_out: what leave-one-GPU-out leaves out with this row.
         source: whose measurement it is.
-        fitted: whether constants are fitted on it; bands are, on every row.
+        fitted: whether constants are fitted on it: not on rows of first contact that leave backend,
+            build and context unsaid. Bands count every row.
         concurrency: users, where a row has several and says how many.
     """
 
@@ -73,6 +74,12 @@ def _cases(rows: Iterable[Row]) -> Iterator[Case]:
                 yield case
 
 
+def states_how_it_ran(row: Row) -> bool:
+    """Whether the source says with what in its cache a run decoded: strangers' runs of unstated
+    settings tell what to expect of those, and not what a card does."""
+    return "context" in row
+
+
 def _case(row: Row) -> Case | None:
     """None for what no request can ask, and for what does not run on the card."""
     decoding, prompt, sequence = (_asked(row, name) for name in (DECODE, PREFILL, SERVING))
@@ -88,7 +95,7 @@ def _case(row: Row) -> Case | None:
         total=None if total is None else total.likely,
         held_out=ranked.fit.gpu.slug,
         source=row["source_group"],
-        fitted=row["id"] not in not_fitted_on(),
+        fitted=row["id"] not in not_fitted_on() or states_how_it_ran(row),
         concurrency=row.get("concurrency", 1),
     )
 

@@ -1,9 +1,11 @@
 """Fits the constants of `gpusizer.fit.speed` on measured runs, class within class.
 
 A class is fitted on its own rows with the wider class's constants as a prior, so that one odd card
-does not make a class, and a class of one format stays near its kin. Every source weighs the same,
-however many rows it has. A class narrower than a kind of memory or a segment has constants of its
-own where FEWEST_RUNS runs of FEWEST_SOURCES sources are behind them; the rest share its.
+does not make a class, and a class of one format stays near its kin. In decoding a source weighs the
+root of its rows, in reading prompts, where sources differ more than cards, all weigh the same; how
+many runs and sources a class or a format wants to have constants of its own is a `Support`. The
+constants of decoding are fitted on dense models; what a layer with routed experts takes more is
+fitted on mixtures afterwards.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,14 +28,45 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 
 PRIOR_SOURCES = 0.3
 """What the wider class weighs, in sources."""
-FEWEST_RUNS = 10
 FEWEST_SOURCES = 2
 MOE_SHARES = tuple(0.1 * 1.1**i for i in range(26))
+EXPERT_SECONDS = tuple(1e-6 * 1.2**i for i in range(56))
 
-_EFFICIENCIES = np.geomspace(0.1, 1.0, 20)
+_MOST_EFFICIENT = 0.92
+"""No memory is read faster than this share of its nominal bandwidth: refresh, turning from writing
+to reading, and pages that are opened take the rest."""
+_EFFICIENCIES = np.geomspace(0.1, _MOST_EFFICIENT, 20)
 _SECONDS = np.geomspace(5e-6, 3e-3, 26)
 _UTILIZATIONS = np.geomspace(0.01, 1.6, 54)
 _ZOOMS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """What constants of their own want, where a kind of memory or a segment wants FEWEST_SOURCES.
+
+    Attributes:
+        runs, sources: of a generation or tier of cards.
+        format_runs: of one format on it, of FEWEST_SOURCES.
+    """
+
+    runs: int
+    sources: int
+    format_runs: int
+
+    def suffices(self, rows: Sequence[Sample], name: str, weight_format: str) -> bool:
+        """Whether the rows of a class and format are enough."""
+        sources = len({s.case.source for s in rows})
+        if weight_format != ANY_FORMAT:
+            return sources >= FEWEST_SOURCES and len(rows) >= self.format_runs
+        if all(name in s.classes[-2:] for s in rows):
+            return sources >= FEWEST_SOURCES
+        return sources >= self.sources and len(rows) >= self.runs
+
+
+DECODING = Support(runs=2, sources=1, format_runs=6)
+"""Generations read memory in ways of their own: two runs tell more of one than all of another."""
+PROMPTS = Support(runs=10, sources=2, format_runs=10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +80,7 @@ class Sample:
     fixed: float
     measured: float
     launched: bool = False
+    expert_layers: float = 0.0
 
     @property
     def format(self) -> str:
@@ -63,7 +97,8 @@ NONE: Left = frozenset()
 
 
 def decode_samples(cases: Iterable[Case]) -> list[Sample]:
-    """Runs of one user: seconds = varying / efficiency + other x per layer + fixed."""
+    """Runs of one user: seconds = varying / efficiency + other x per layer + fixed, and for
+    mixtures + expert layers x per expert layer."""
     samples = []
     for case in cases:
         rate, cost = case.measured("decode"), step_cost(case.work, case.gpu, 1)
@@ -71,7 +106,16 @@ def decode_samples(cases: Iterable[Case]) -> list[Sample]:
             classes = decode_classes(case.gpu)
             varying = cost.reading + cost.cache
             samples.append(
-                Sample(case, classes, varying, cost.layers, cost.fixed, 1 / rate, cost.launched)
+                Sample(
+                    case,
+                    classes,
+                    varying,
+                    cost.layers,
+                    cost.fixed,
+                    1 / rate,
+                    cost.launched,
+                    cost.expert_layers,
+                )
             )
     return samples
 
@@ -95,10 +139,11 @@ def _column(rows: Sequence[Sample], name: str) -> Array:
     return np.array([getattr(row, name) for row in rows], float)[:, None, None]
 
 
-def _weights(rows: Sequence[Sample]) -> Array:
-    """One for each source, divided over its rows."""
+def _weights(rows: Sequence[Sample], power: float) -> Array:
+    """What each row weighs, its source's rows to the power of -`power`: one half leaves a source
+    the root of its rows, one the same weight as any other."""
     counts = Counter(row.case.source for row in rows)
-    return np.array([1 / counts[row.case.source] for row in rows])[:, None, None]
+    return np.array([counts[row.case.source] ** -power for row in rows])[:, None, None]
 
 
 def fit_pace(rows: Sequence[Sample], prior: Pace | None) -> Pace:
@@ -106,7 +151,7 @@ def fit_pace(rows: Sequence[Sample], prior: Pace | None) -> Pace:
     varying, other, fixed, measured, launched = (
         _column(rows, name) for name in ("varying", "other", "fixed", "measured", "launched")
     )
-    weights = _weights(rows)
+    weights = _weights(rows, 0.5)
     shares, seconds = _EFFICIENCIES, _SECONDS
     for _ in range(_ZOOMS):
         share, per_layer = np.meshgrid(shares, seconds, indexing="ij")
@@ -129,7 +174,7 @@ def fit_throughput(rows: Sequence[Sample], prior: Throughput | None) -> Throughp
     varying, other, fixed, measured = (
         _column(rows, name)[:, 0] for name in ("varying", "other", "fixed", "measured")
     )
-    weights, shares = _weights(rows)[:, 0], _UTILIZATIONS
+    weights, shares = _weights(rows, 1.0)[:, 0], _UTILIZATIONS
     for _ in range(_ZOOMS):
         steps = (varying + other) / shares + fixed
         loss = (weights * np.abs(np.log(steps / measured))).sum(axis=0)
@@ -149,7 +194,32 @@ def prompt_seconds(sample: Sample, utilization: float, moe_share: float = 1.0) -
 def step_seconds(sample: Sample, pace: Pace) -> float:
     """Seconds per token of one user."""
     reading, layers = sample.varying / pace.efficiency, sample.other * pace.seconds_per_layer
+    layers += sample.expert_layers * pace.seconds_per_expert_layer
     return (max(reading, layers) if sample.launched else reading + layers) + sample.fixed
+
+
+def fit_expert_seconds(rows: Sequence[tuple[Sample, Pace]], prior: float | None) -> float:
+    """What a layer with routed experts takes more; 0 with none to go by.
+
+    `rows` come with the constants of dense models on their GPUs.
+    """
+    if not rows:
+        return prior or 0.0
+    counts = Counter(sample.case.source for sample, _ in rows)
+
+    def loss(seconds: float) -> float:
+        away = 0.0 if prior is None else PRIOR_SOURCES / 4 * abs(math.log(seconds / prior))
+        return away + sum(
+            abs(
+                math.log(
+                    step_seconds(s, replace(pace, seconds_per_expert_layer=seconds)) / s.measured
+                )
+            )
+            / math.sqrt(counts[s.case.source])
+            for s, pace in rows
+        )
+
+    return min(EXPERT_SECONDS, key=loss)
 
 
 def fit_moe_share(rows: Sequence[tuple[Sample, float]]) -> float:
@@ -177,23 +247,50 @@ class Fits:
     without some GPUs and sources."""
 
     def __init__(self, decode: Sequence[Sample], prefill: Sequence[Sample]) -> None:
-        self._decode = decode
+        self._decode = [s for s in decode if not s.case.work.is_moe and s.case.split != "tensor"]
+        self._routed = [s for s in decode if s.case.fitted and s.case.work.is_moe]
         self._prefill = [s for s in prefill if not s.case.work.is_moe]
         self._mixtures = [s for s in prefill if s.case.fitted and s.case.work.is_moe]
         self._paces: dict[tuple[str, str, Left], Pace | None] = {}
         self._reached: dict[tuple[str, str, Left], Throughput | None] = {}
         self._shares: dict[tuple[str, Left], float] = {}
+        self._experts: dict[tuple[str, Left], float] = {}
 
     def pace(self, classes: Classes, weight_format: str, without: Left = NONE) -> Pace | None:
         """Constants of decoding for the narrowest of the classes; None without any rows."""
+        pace = self._dense(classes, weight_format, without)
+        if pace is None:
+            return None
+        return replace(pace, seconds_per_expert_layer=self.expert_seconds(classes, without))
+
+    def _dense(self, classes: Classes, weight_format: str, without: Left) -> Pace | None:
         pace = None
         for name, kind in levels(classes, weight_format):
             key = (name, kind, _touched(self._decode, classes[-2:], without))
             if key not in self._paces:
-                rows = supporting(self._decode, name, kind, without)
+                rows = supporting(self._decode, name, kind, without, DECODING)
                 self._paces[key] = fit_pace(rows, pace) if rows else None
             pace = self._paces[key] or pace
         return pace
+
+    def expert_seconds(self, classes: Classes, without: Left = NONE) -> float:
+        """What a layer with routed experts takes more on the narrowest class of two sources, and
+        on all GPUs where no class has them. Groups of GPUs count: few mixtures fit one."""
+        seconds: float | None = None
+        for depth in range(len(classes) - 1, -1, -1):
+            concerned = [*self._routed, *self._decode]  # dense constants stand behind the fit
+            key = (classes[depth], _touched(concerned, classes[depth:], without))
+            if key not in self._experts:
+                self._experts[key] = self._fitted_experts(classes[depth], seconds, without)
+            seconds = self._experts[key] or seconds
+        return seconds or 0.0
+
+    def _fitted_experts(self, name: str, prior: float | None, without: Left) -> float:
+        rows = chosen(self._routed, name, ANY_FORMAT, without)
+        if name != ROOT and len({s.case.source for s in rows}) < FEWEST_SOURCES:
+            return prior or 0.0
+        dense = [(s, self._dense(s.classes, s.format, without)) for s in rows]
+        return fit_expert_seconds([(s, pace) for s, pace in dense if pace is not None], prior)
 
     def throughput(
         self, classes: Classes, weight_format: str, without: Left = NONE
@@ -203,7 +300,7 @@ class Fits:
         for name, kind in levels(classes, weight_format):
             key = (name, kind, _touched(self._prefill, classes[-2:], without))
             if key not in self._reached:
-                rows = supporting(self._prefill, name, kind, without)
+                rows = supporting(self._prefill, name, kind, without, PROMPTS)
                 self._reached[key] = fit_throughput(rows, throughput) if rows else None
             throughput = self._reached[key] or throughput
         return throughput
@@ -240,19 +337,16 @@ def chosen(samples: Sequence[Sample], name: str, weight_format: str, without: Le
 
 
 def supporting(
-    samples: Sequence[Sample], name: str, weight_format: str, without: Left
+    samples: Sequence[Sample], name: str, weight_format: str, without: Left, wanted: Support
 ) -> list[Sample]:
     """The same of those that are fitted on, none where they are too few for constants of their own.
 
-    A kind of memory or a segment wants two sources as well. Rows on record of first contact bear
-    out what other sources' runs give: they count as support, though nothing is fitted on them.
+    Rows of unstated settings bear out what other sources' runs give: they count as support, though
+    nothing is fitted on them.
     """
     rows = chosen(samples, name, weight_format, without)
-    fitted = [s for s in rows if s.case.fitted]
-    wide = weight_format == ANY_FORMAT and all(name in s.classes[-2:] for s in rows)
-    sources, fewest = {s.case.source for s in rows}, FEWEST_SOURCES if wide else FEWEST_RUNS
-    enough = len(rows) >= fewest and len(sources) >= FEWEST_SOURCES
-    return fitted if enough or name == ROOT else []
+    enough = name == ROOT or wanted.suffices(rows, name, weight_format)
+    return [s for s in rows if s.case.fitted] if enough else []
 
 
 def _touched(samples: Sequence[Sample], wide: Classes, without: Left) -> Left:

@@ -75,7 +75,7 @@ def score(cases: Sequence[Case]) -> Scores:
     """Fit every family and predict every row."""
     decode, prefill = decode_samples(cases), prefill_samples(cases)
     families = sorted({s.case.work.family for s in (*decode, *prefill)})
-    fits = {name: Fits(*(_of(name, s) for s in (decode, prefill))) for name in families}
+    fits = {name: Fits(_of(name, decode), _of(name, prefill)) for name in families}
     predictions = [
         *_decode_predictions(decode, fits),
         *_prefill_predictions(prefill, fits),
@@ -99,8 +99,7 @@ def prompted(fit: Fits, sample: Sample, without: Left = NONE) -> float | None:
 
 
 def _of(name: str, samples: Sequence[Sample]) -> list[Sample]:
-    """Rows to fit on: a group of tensor-parallel cards says more of its links."""
-    return [s for s in samples if s.case.work.family == name and s.case.split != "tensor"]
+    return [s for s in samples if s.case.work.family == name]
 
 
 def _decode_predictions(samples: Sequence[Sample], fits: dict[str, Fits]) -> Iterator[Prediction]:

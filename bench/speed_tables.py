@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import pandas as pd
 
 from bench.errors import weighted_rank
-from bench.speed_fit import NONE, Left, Sample, supporting
+from bench.speed_fit import DECODING, NONE, PROMPTS, Left, Sample, Support, supporting
 from bench.speed_scores import Prediction, Scores, decoded, prompted
 from gpusizer.fit.speed.classes import ROOT
 from gpusizer.fit.speed.rate import RateBand
@@ -44,11 +44,15 @@ _TAIL_SERVING = 0.07
 _T_OVER_NORMAL = (2.4, 2.4, 1.47, 1.28, 1.20, 1.15, 1.12, 1.10, 1.09, 1.08, 1.07, 1.06)
 """Student's t of 1 to 11 degrees of freedom at nine tenths over the normal's 1.28, by sources. A
 single source has none and gets what two have."""
-_NARROWEST = {DECODE: 0.10, PREFILL: 0.15, SERVING: 0.35}
-"""Totals of servers were measured on few engines, and one of them sets the constants."""
+_NARROWEST = {DECODE: 0.15, PREFILL: 0.15, SERVING: 0.35}
+"""Strangers' speeds of one model, recipe and card differ by 12 to 15 % (power limits, hosts,
+builds). Totals of servers were measured on few engines, and one of them sets the constants."""
 _NARROWEST_MOE = {DECODE: 0.20, PREFILL: 0.30, SERVING: 0.40}
 """Kernels of mixtures of experts change from one version to the next."""
 _WIDEST_UNMEASURED = (0.5, 1.6)
+_WIDEST, _WIDEST_ELSEWHERE = 2.5, 5.0
+"""High over low end of a band of decoding on measured classes and on others: wider ones say nothing
+to a reader."""
 
 # Reading prompts under serving engines: no published figure names prompt and time apart.
 _ASSUMED_PREFILL = (
@@ -79,6 +83,7 @@ def tables(scores: Scores) -> dict[Path, str]:
                 "format",
                 "bandwidth_efficiency",
                 "seconds_per_layer",
+                "seconds_per_expert_layer",
                 "runs",
                 "source",
             ),
@@ -117,8 +122,10 @@ def constants_without(scores: Scores, source: str) -> Constants:
         samples={DECODE: tuple(decode), PREFILL: tuple(prefill)},
     )
     paces = {
-        (str(family), str(name), str(kind)): Pace(float(share), float(seconds), int(runs))
-        for family, name, kind, share, seconds, runs, _ in _decode_rows(others, left)
+        (str(family), str(name), str(kind)): Pace(
+            float(share), float(seconds), int(runs), float(experts)
+        )
+        for family, name, kind, share, seconds, experts, runs, _ in _decode_rows(others, left)
     }
     throughputs = {
         (str(family), str(name), str(kind)): Throughput(float(mfu), float(share), int(runs))
@@ -160,9 +167,10 @@ def _keys(samples: Iterable[Sample], family: str) -> list[tuple[tuple[str, ...],
 
 def _decode_rows(scores: Scores, without: Left = NONE) -> list[tuple[Any, ...]]:
     rows: list[tuple[Any, ...]] = []
+    dense = [s for s in scores.samples[DECODE] if not s.case.work.is_moe]
     for family, fit in scores.fits.items():
-        for classes, weight_format in _keys(scores.samples[DECODE], family):
-            own = _own(scores.samples[DECODE], family, classes[0], weight_format, without)
+        for classes, weight_format in _keys(dense, family):
+            own = _own(dense, family, classes[0], weight_format, without, DECODING)
             pace = fit.pace(classes, weight_format, without)
             if pace is None or not (own or _is_wide(classes, weight_format)):
                 continue
@@ -176,6 +184,7 @@ def _decode_rows(scores: Scores, without: Left = NONE) -> list[tuple[Any, ...]]:
                     weight_format,
                     f"{efficiency:.3f}",
                     f"{seconds:.7f}",
+                    f"{pace.seconds_per_expert_layer * more:.7f}",
                     runs,
                     source,
                 )
@@ -187,7 +196,8 @@ def _prefill_rows(scores: Scores, without: Left = NONE) -> list[tuple[Any, ...]]
     rows: list[tuple[Any, ...]] = []
     for family, fit in scores.fits.items():
         for classes, weight_format in _keys(scores.samples[PREFILL], family):
-            own = _own(scores.samples[PREFILL], family, classes[0], weight_format, without)
+            prompts = scores.samples[PREFILL]
+            own = _own(prompts, family, classes[0], weight_format, without, PROMPTS)
             reached = fit.throughput(classes, weight_format, without)
             if reached is None or not (own or _is_wide(classes, weight_format)):
                 continue
@@ -212,11 +222,16 @@ def _prefill_rows(scores: Scores, without: Left = NONE) -> list[tuple[Any, ...]]
 
 
 def _own(
-    samples: Sequence[Sample], family: str, name: str, weight_format: str, without: Left
+    samples: Sequence[Sample],
+    family: str,
+    name: str,
+    weight_format: str,
+    without: Left,
+    wanted: Support,
 ) -> list[Sample]:
     """The rows that constants of a class and format stand on; none where it has none of its own."""
-    rows = [s for s in samples if s.case.work.family == family]
-    return supporting([s for s in rows if s.case.split != "tensor"], name, weight_format, without)
+    rows = [s for s in samples if s.case.work.family == family and s.case.split != "tensor"]
+    return supporting(rows, name, weight_format, without, wanted)
 
 
 def _is_wide(classes: Sequence[str], weight_format: str) -> bool:
@@ -251,10 +266,19 @@ def _band_rows(scores: Scores, without: Left = NONE) -> list[tuple[Any, ...]]:
             low, high = (end ** _stretch(group["source"].nunique()) for end in (low, high))
         narrowest = (_NARROWEST_MOE if kind == MOE else _NARROWEST)[quantity]
         low, high = min(low, 1 - narrowest), max(high, 1 + narrowest)
+        if quantity == DECODE:
+            low, high = _bounded(low, high, _WIDEST_ELSEWHERE if gpu_class == ROOT else _WIDEST)
         if gpu_class == ROOT:
             low, high = min(low, _WIDEST_UNMEASURED[0]), max(high, _WIDEST_UNMEASURED[1])
         rows.append((quantity, family, gpu_class, kind, f"{low:.3f}", f"{high:.3f}", len(group)))
     return rows
+
+
+def _bounded(low: float, high: float, widest: float) -> tuple[float, float]:
+    """Both ends drawn in by the same share of their distance, in logarithms, where they lie too far
+    apart."""
+    drawn = min(1.0, math.log(widest) / math.log(high / low))
+    return low**drawn, high**drawn
 
 
 def _tails(group: pd.DataFrame, share: float) -> tuple[float, float]:
@@ -282,9 +306,8 @@ def _stranger_lines(scores: Scores, without: Left) -> Iterator[tuple[Any, ...]]:
             if rate is None:
                 rate = _of_others(scores, quantity, s, left) if work.tensor == 1 else None
             if rate is not None:
-                wide = s.classes[-2] if len(s.classes) > 1 else ROOT
                 kind = MOE if work.is_moe else DENSE
-                classes = sorted({wide, ROOT})
+                classes = s.classes if quantity == DECODE else sorted({*s.classes[-2:]})
                 ratio = math.log(1 / s.measured / rate)
                 yield quantity, work.family, classes, kind, s.case.source, ratio
 

@@ -43,6 +43,8 @@ def likely(rate: Rate | None) -> float:
 
 FACTS = ModelFacts(
     layers=32,
+    running_layers=32,
+    expert_layers=0,
     hidden=4096,
     experts=0,
     experts_per_token=0,
@@ -71,7 +73,7 @@ WORK = Work(
 )
 MOE = replace(
     WORK,
-    facts=replace(FACTS, experts=128, experts_per_token=8),
+    facts=replace(FACTS, experts=128, experts_per_token=8, expert_layers=32),
     dense_bytes=2 * 10**9,
     expert_bytes=16 * 10**9,
 )

@@ -1,4 +1,4 @@
-"""Converts decoding speeds of one user, with their settings stated, to rows of `throughput.jsonl`."""
+"""Converts decoding speeds of one user, settings stated, to rows of `throughput.jsonl`."""
 
 from __future__ import annotations
 

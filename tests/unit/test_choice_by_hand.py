@@ -104,9 +104,9 @@ LARGE_1, UNPRICED_1 = "1 large bf16", "1 unpriced bf16"
         ("smallest", [SMALL_1, WIDE_1, SLOW_1, LARGE_1, UNPRICED_1]),
         # $300, $600, $900, $4,000, unknown
         ("cheapest", [SMALL_1, SLOW_1, WIDE_1, LARGE_1, UNPRICED_1]),
-        # GB/s for GB of weights and cache: 1000/12.2, 2000/21.6, 400/7.2, 500/12.2, 1000/21.6, with
-        # llama.cpp's Q8_0 and Q4_0 nearer to the card's bandwidth than vLLM's BF16
-        ("fastest", [WIDE_1, UNPRICED_1, SMALL_1, SLOW_1, LARGE_1]),
+        # GB/s for GB of weights and cache: 1000/12.2, 2000/21.6, 400/7.2, 1000/21.6, 500/12.2, with
+        # llama.cpp's Q8_0 nearer to the card's bandwidth than vLLM's BF16
+        ("fastest", [WIDE_1, UNPRICED_1, SMALL_1, LARGE_1, SLOW_1]),
         # GB that are left: 74, 25, 12, 12, 4
         ("headroom", [UNPRICED_1, LARGE_1, WIDE_1, SLOW_1, SMALL_1]),
     ],

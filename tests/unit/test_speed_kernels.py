@@ -13,6 +13,7 @@ from gpusizer.fit.speed.decode import step_cost
 from gpusizer.fit.speed.kernels import (
     Kernels,
     cache_reads,
+    expert_layer_times,
     launch_seconds,
     layer_times,
     pipelined,
@@ -77,13 +78,26 @@ def test_cards_and_builds_without_graphs_launch_every_kernel() -> None:
 
 
 def test_cards_of_one_pipe_unpack_weights_beside_nothing() -> None:
-    """A Tesla P40 of 11.76 TFLOPS: 12 operations for each of 7e9 weights are 7.143 ms. Turing has
-    two pipes, and 16 bits need no unpacking."""
-    seconds = unpacking_seconds(kernels(), card("Tesla P40"), 7e9, 4.5)
-    assert seconds == pytest.approx(0.007143, rel=1e-3)
-    assert unpacking_seconds(kernels(), card("Tesla P40"), 7e9, 16.0) == 0.0
-    assert unpacking_seconds(kernels(), card("2080 Ti"), 7e9, 4.5) == 0.0
-    assert unpacking_seconds(kernels("vllm"), card("Tesla P40"), 7e9, 4.5) == 0.0
+    """A Tesla P40 of 11.76 TFLOPS: 12 operations for each of 7e9 weights in k-quants are 7.143 ms,
+    6 in Q4_0 half of that. Turing has two pipes, and 16 bits need no unpacking."""
+
+    def seconds(engine: str, gpu: str, bits: float, quant: str) -> float:
+        return unpacking_seconds(kernels(engine), card(gpu), 7e9, bits, quant)
+
+    assert seconds("llama.cpp", "Tesla P40", 4.8, "q4_k_m") == pytest.approx(0.007143, rel=1e-3)
+    assert seconds("llama.cpp", "Tesla P40", 4.5, "q4_0") == pytest.approx(0.003571, rel=1e-3)
+    assert seconds("llama.cpp", "Tesla P40", 16.0, "bf16") == 0.0
+    assert seconds("llama.cpp", "2080 Ti", 4.8, "q4_k_m") == 0.0
+    assert seconds("vllm", "Tesla P40", 4.8, "q4_k_m") == 0.0
+
+
+def test_routing_takes_longer_under_sycl() -> None:
+    """3.5 times Vulkan's, the geometric mean where nobody says which; CUDA has one."""
+    arc = card("Arc Pro B70")
+    assert expert_layer_times(kernels(backend="vulkan"), arc) == 1.0
+    assert expert_layer_times(kernels(backend="sycl"), arc) == 3.5
+    assert expert_layer_times(kernels(), arc) == pytest.approx(3.5**0.5)
+    assert expert_layer_times(kernels(), card("4090")) == 1.0
 
 
 def test_without_flash_attention_every_query_head_reads_the_cache() -> None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from gpusizer.fit.serving.facts import ServerFacts
 from gpusizer.fit.serving.server import Server, admitted
-from gpusizer.fit.speed.decode import CACHE_EFFICIENCY, EXPERT_EFFICIENCY, pace_of, step_cost
+from gpusizer.fit.speed.decode import EXPERT_EFFICIENCY, pace_of, step_cost
+from gpusizer.fit.speed.hosts import CACHE_EFFICIENCY
 from gpusizer.fit.speed.kernels import cache_reads
 from gpusizer.fit.speed.links import exchange_seconds, link_of
 from gpusizer.fit.speed.prefill import flops_per_second, prompt_token_seconds
@@ -59,7 +60,7 @@ def local_server(
         attention=max(0.0, token - product),
         traffic=facts.layers * traffic,
         latency=facts.layers * alone,
-        host=cost.layers * pace.seconds_per_layer + _besides(work, gpu),
+        host=cost.in_layers(pace) + _besides(work, gpu),
         prompt_host=0.0,
         sequence=engine_limits(work.engine).seconds_per_sequence,
         stream=0.0,

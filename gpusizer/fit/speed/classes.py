@@ -6,6 +6,7 @@ narrower one was not measured.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 from gpusizer.gpus import Gpu
@@ -20,6 +21,7 @@ Classes = tuple[str, ...]
 SERVING = "serving"
 
 _GENERATIONS = ("Ada", "Ampere", "Blackwell", "Hopper")
+_XE = ("Alchemist", "Battlemage")
 _EXPORT_FLOPS_PER_BYTE = 60
 """Fewer 16-bit operations per byte of bandwidth: chips cut down for export (H20), whose cores
 cannot draw it."""
@@ -44,8 +46,10 @@ def format_of(quant: Quant) -> str:
 def decode_classes(gpu: Gpu) -> Classes:
     """Classes for decoding, which reading weights bounds: by memory, generation and tier."""
     if gpu.vendor == "NVIDIA":
-        return (*_nvidia(gpu, "gddr"), ROOT)
-    return (*_other_vendors(gpu), ROOT)
+        return (*_nvidia(gpu, "gddr", (*_GENERATIONS, "Turing")), ROOT)
+    generation = next((name for name in _XE if name in gpu.architecture), None)
+    narrow = (f"intel_{generation.lower()}",) if generation else ()
+    return (*narrow, *_other_vendors(gpu), ROOT)
 
 
 @lru_cache(maxsize=1024)
@@ -57,15 +61,16 @@ def prefill_classes(gpu: Gpu) -> Classes:
     matrix units in its GPU cores.
     """
     if gpu.vendor == "NVIDIA":
-        return (*_nvidia(gpu, "geforce" if gpu.segment == "consumer" else "pro"), ROOT)
+        segment = "geforce" if gpu.segment == "consumer" else "pro"
+        return (*_nvidia(gpu, segment, _GENERATIONS), ROOT)
     if gpu.architecture.startswith("M5"):
         return ("apple_m5", "apple", ROOT)
     return (*_other_vendors(gpu), ROOT)
 
 
-def _nvidia(gpu: Gpu, without_hbm: str) -> Classes:
+def _nvidia(gpu: Gpu, without_hbm: str, generations: Sequence[str]) -> Classes:
     kind = "hbm" if gpu.memory_type.startswith("HBM") else without_hbm
-    generation = next((g.lower() for g in _GENERATIONS if gpu.architecture.startswith(g)), "older")
+    generation = next((g.lower() for g in generations if gpu.architecture.startswith(g)), "older")
     if kind == "hbm" and _cut_down(gpu):
         generation = "export"
     elif gpu.memory_type.startswith("LPDDR"):

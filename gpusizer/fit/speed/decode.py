@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from gpusizer.fit.speed.classes import SERVING, decode_classes
+from gpusizer.fit.speed.hosts import host_of
 from gpusizer.fit.speed.kernels import (
     backends_of,
     cache_reads,
+    expert_layer_times,
     launch_seconds,
     layer_times,
     unpacking_seconds,
@@ -19,27 +21,26 @@ from gpusizer.fit.speed.tables import Pace, decode_table, engine_limits, find
 from gpusizer.fit.speed.work import Work
 from gpusizer.gpus import Gpu
 
-CACHE_EFFICIENCY = 0.8
-"""Cache is read at this share of the speed of weights. Chosen with the one below by leave-one-out
-error over 0.5 to 0.9 (`python -m bench.throughput`): long-context runs on Llama-3 and Qwen3."""
-EXPERT_EFFICIENCY = 0.7
-"""Routed experts are read at this share of the speed of other weights. Chosen with the sources of
-the runs left out, over 0.6 to 1.0 and 1.0 to 1.5 times the time per layer of a dense model: routers
-cost no more launches since they are fused (llama.cpp PR 16130, vLLM's fused_moe)."""
+EXPERT_EFFICIENCY = 0.9
+"""Routed experts are read at this share of the speed of other weights: their matrices are small.
+What router, top-k, gather and scatter take is `Pace.seconds_per_expert_layer`, which no bandwidth
+shortens."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepCost:
     """The parts of a step's seconds that the constants of a class apply to.
 
-    `seconds(pace)` = reading / efficiency + layers x seconds per layer + fixed.
+    `seconds(pace)` = reading / efficiency + layers x seconds per layer
+    + expert layers x seconds per expert layer + fixed.
 
     Attributes:
         reading: bytes over bandwidth.
         cache: of that, the cache of all sequences.
         layers: counted by how their kernels run.
-        fixed: exchange between GPUs, scheduling of further sequences, launches without graphs,
-            unpacking of weights on cards that do nothing beside it.
+        expert_layers: those of them with routed experts, counted likewise.
+        fixed: the host, exchange between GPUs, scheduling of further sequences, launches without
+            graphs, unpacking of weights on cards that do nothing beside it.
         computing: seconds of the matrix products; reading weights takes at least as long.
         launched: the host launches kernels one by one while the GPU works on earlier ones, so that
             the slower of the two counts.
@@ -50,14 +51,20 @@ class StepCost:
     layers: float
     fixed: float
     computing: float
+    expert_layers: float = 0.0
     launched: bool = False
 
     def seconds(self, pace: Pace) -> float:
         """Seconds of the step with a class's constants."""
         weights = max(self.reading / pace.efficiency, self.computing)
         reading = weights + self.cache / pace.efficiency
-        layers = self.layers * pace.seconds_per_layer
+        layers = self.in_layers(pace)
         return (max(reading, layers) if self.launched else reading + layers) + self.fixed
+
+    def in_layers(self, pace: Pace) -> float:
+        """Seconds of the step that no bandwidth shortens, layer by layer."""
+        experts = self.expert_layers * pace.seconds_per_expert_layer
+        return self.layers * pace.seconds_per_layer + experts
 
 
 def step_cost(work: Work, gpu: Gpu, sequences: float, filled: float = 1.0) -> StepCost | None:
@@ -82,14 +89,18 @@ def step_cost(work: Work, gpu: Gpu, sequences: float, filled: float = 1.0) -> St
         return None
     exchange = exchange_seconds(link_of(gpu, cards), cards, facts.hidden, together)
     cache = facts.cache_bytes * cache_reads(work.kernels, gpu, facts.query_heads)
+    host = host_of(work.engine, facts.workload.engine_version)
     return StepCost(
         reading=(work.dense_bytes + experts) / bandwidth,
-        cache=cache * filled * together / CACHE_EFFICIENCY / bandwidth,
-        layers=facts.layers * layer_times(work.kernels, gpu),
+        cache=cache * filled * together / host.cache_efficiency / bandwidth,
+        layers=facts.running_layers * layer_times(work.kernels, gpu),
+        expert_layers=facts.expert_layers
+        and facts.expert_layers * expert_layer_times(work.kernels, gpu),
         launched=work.kernels.launched,
-        fixed=facts.layers * exchange
+        fixed=host.seconds
+        + facts.layers * exchange
         + facts.layers * launch_seconds(work.kernels, gpu)
-        + unpacking_seconds(work.kernels, gpu, _weights(work), work.bits) / cards
+        + unpacking_seconds(work.kernels, gpu, _weights(work), work.bits, work.quant) / cards
         + (work.pipeline - 1) * SECONDS_PER_HOP
         + (together - 1) * engine_limits(work.engine).seconds_per_sequence,
         computing=computing,

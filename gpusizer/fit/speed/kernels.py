@@ -34,6 +34,13 @@ and 15021), 86 and 201 on Strix Halo (lhl/strix-halo-testing), each beyond readi
 bandwidth: the geometric mean of the ratios.
 """
 
+SYCL_EXPERTS = 3.5
+"""What routing adds to a layer under SYCL, in times of Vulkan's.
+
+250 to 350 us on an Arc Pro B70 (PMZFX/intel-arc-pro-b70-benchmarks, llama.cpp issue 22413), 60 to
+110 us under Vulkan (issue 24005), each beyond reading and a dense layer of 60 us.
+"""
+
 METAL_SERIAL_LAYERS = 1 / 0.6
 """Time per layer of Metal builds that run one operation after the other, in times of today's.
 
@@ -57,12 +64,15 @@ _BEFORE_AMPERE = ("Volta", "Turing")
 UNPACKING_OPERATIONS = 12.0
 """Operations that unpack a quantized weight and do not run beside others on cards before Volta,
 which have one pipe for integers and floating point (NVIDIA, "Turing GPU Architecture", 2018:
-concurrent execution).
+concurrent execution). k-quants and i-quants have scales within scales, older formats do not.
 
-A Tesla P40 needs beyond reading: for Llama-2-7B Q4_0 at 54.7 and 56.3 tokens/s 11 operations a
-weight (llama.cpp discussion 15013, PR 4766), for Mistral-7B and Qwen2.5-32B Q4_K_M at 45 and 13
-tokens/s 16 and 8 (dmatora/LLM-inference-speed-benchmarks).
+A Tesla P40 needs beyond reading at 0.92 of its bandwidth and 60 us a layer: for Llama-2-7B Q4_0 at
+54.7 and 56.3 tokens/s 6 operations a weight (llama.cpp discussion 15013, PR 4766), for Mistral-7B
+and Qwen2.5-32B Q4_K_M at 45 and 13 tokens/s 11 and 4 (dmatora/LLM-inference-speed-benchmarks); a
+GTX 1050 Ti for models of 1 to 4 billion in Q4_K_M 16 to 19 (AlexsJones/llmfit).
 """
+_PLAIN_OPERATIONS = 6.0
+_PLAIN_FORMATS = frozenset({"q4_0", "q4_1", "q5_0", "q5_1", "q8_0"})
 _ONE_PIPE = _BEFORE_VOLTA
 
 _FLASH_BY_DEFAULT = 6325  # PR 15434, August 2025: --flash-attn auto
@@ -146,6 +156,15 @@ def layer_times(kernels: Kernels, gpu: Gpu) -> float:
     return math.prod(factors) ** (1 / len(factors))
 
 
+def expert_layer_times(kernels: Kernels, gpu: Gpu) -> float:
+    """What routing adds to a layer likewise, in times of the class's."""
+    factors = [
+        SYCL_EXPERTS if gpu.vendor == "Intel" and backend == SYCL else 1.0
+        for backend in backends_of(kernels, gpu)
+    ] or [1.0]
+    return math.prod(factors) ** (1 / len(factors))
+
+
 def _times(kernels: Kernels, gpu: Gpu, backend: str) -> float:
     if backend == METAL and not kernels.since(_METAL_CONCURRENT):
         return METAL_SERIAL_LAYERS
@@ -163,12 +182,13 @@ def launch_seconds(kernels: Kernels, gpu: Gpu) -> float:
     return 0.0 if graphs else LAUNCH_SECONDS
 
 
-def unpacking_seconds(kernels: Kernels, gpu: Gpu, weights: float, bits: float) -> float:
+def unpacking_seconds(kernels: Kernels, gpu: Gpu, weights: float, bits: float, quant: str) -> float:
     """Seconds in which a step unpacks so many weights, where nothing runs beside it."""
     one_pipe = gpu.vendor == "NVIDIA" and gpu.architecture.startswith(_ONE_PIPE)
     if not (kernels.llama_cpp and one_pipe and bits < 16 and gpu.fp32_flops):
         return 0.0
-    return weights * UNPACKING_OPERATIONS * gpu.devices_per_board / gpu.fp32_flops
+    operations = _PLAIN_OPERATIONS if quant in _PLAIN_FORMATS else UNPACKING_OPERATIONS
+    return weights * operations * gpu.devices_per_board / gpu.fp32_flops
 
 
 def cache_reads(kernels: Kernels, gpu: Gpu, query_heads: float) -> float:

@@ -42,8 +42,9 @@ class LinkSpeed:
 
 
 # gpt-fast on A100 with NVLink takes no longer per layer on 8 GPUs than on 1 (67 to 72 us beyond
-# reading, pytorch-labs/gpt-fast); vLLM 10 to 20 us more on 2 (Qwen2.5 speed page).
-_FABRIC_SECONDS = 8e-6
+# reading, pytorch-labs/gpt-fast); vLLM 10 to 20 us more on 2 (Qwen2.5 speed page), 20 on 8 A100,
+# A800, H200 and H20 (AccelMark).
+_FABRIC_SECONDS = 10e-6
 # MLC on 2 RTX 4090 80 us a layer (mlc-ai/llm-perf-bench), on A10G about 130; vLLM on two RTX 3090
 # 25 % slower over PCIe than over NVLink with one user (r/LocalLLaMA 1t6susj), about 90.
 _PCIE_SECONDS = 55e-6

@@ -31,12 +31,15 @@ Key = tuple[str, str, str]
 class Pace:
     """Constants of decoding: seconds = bytes / (efficiency x bandwidth) + layers x per layer.
 
-    `runs`: measurements of the narrowest class that was found; 0 for none.
+    Attributes:
+        seconds_per_expert_layer: what a layer with routed experts takes more.
+        runs: measurements of the narrowest class that was found; 0 for none.
     """
 
     efficiency: float
     seconds_per_layer: float
     runs: int
+    seconds_per_expert_layer: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +70,8 @@ def decode_table() -> dict[Key, Pace]:
 
 def _pace(row: TableRow) -> Pace:
     efficiency, per_layer = row.number("bandwidth_efficiency"), row.number("seconds_per_layer")
-    return Pace(efficiency, per_layer, row.integer("runs"))
+    experts = row.number("seconds_per_expert_layer")
+    return Pace(efficiency, per_layer, row.integer("runs"), experts)
 
 
 @cache

@@ -13,7 +13,7 @@ from gpusizer.memory.workload import Workload
 from gpusizer.model.architecture import GROWING, Architecture, Attention
 from gpusizer.model.profile import ModelProfile
 from gpusizer.model.tasks import writes_text
-from gpusizer.model.tensor_roles import Kind, Part, is_layer_table
+from gpusizer.model.tensor_roles import Kind, Part, Slot, is_layer_table
 
 PROMPT_SHARE = 0.75
 """Assumed: three quarters of a sequence are prompt, the rest is answer.
@@ -25,6 +25,7 @@ Times to the first token and totals of serving depend on it; every answer states
 _ENDS = (Kind.EMBEDDING, Kind.OUTPUT)
 _TOWERS = (Part.VISION, Part.AUDIO, Part.PROJECTOR, Part.ADAPTER)
 _NOT_TEXT = (*_TOWERS, Part.MTP)
+_MIXERS = (Slot.Q, Slot.QKV, Slot.KV_A)
 
 
 def prompt_tokens(context: int) -> int:
@@ -38,6 +39,9 @@ class ModelFacts:
 
     Attributes:
         layers: decoder layers.
+        running_layers: the same, counted by what runs in each: a block of Nemotron-H holds one
+            mixer (attention, Mamba or a feed-forward), half of what others hold.
+        expert_layers: layers with routed experts.
         hidden: width of the residual stream, which tensor parallelism exchanges.
         experts, experts_per_token: routed experts of a layer and how many a token uses; 0 for
             dense models.
@@ -54,6 +58,8 @@ class ModelFacts:
     """
 
     layers: int
+    running_layers: float
+    expert_layers: int
     hidden: int
     experts: int
     experts_per_token: int
@@ -87,8 +93,12 @@ class ModelFacts:
         tables = [g for g in ends if not is_layer_table(g.pattern)]
         outputs = [group for group in tables if group.kind is Kind.OUTPUT] or tables
         routed = arch.experts and arch.experts_per_token
+        feeding, mixing, expert_layers = _layers_by_purpose(profile)
+        apart = feeding and mixing and not feeding & mixing
         return cls(
             layers=arch.layers,
+            running_layers=arch.layers / 2 if apart else arch.layers,
+            expert_layers=min(arch.layers, expert_layers or arch.layers) if routed else 0,
             hidden=arch.hidden_size or 0,
             experts=arch.experts or 0 if routed else 0,
             experts_per_token=arch.experts_per_token or 0 if routed else 0,
@@ -186,6 +196,24 @@ class Work:
         """Bytes one step of `sequences` tokens reads: weights once, every sequence's cache."""
         experts = self.expert_bytes * self.expert_share(sequences)
         return self.dense_bytes + experts + self.facts.cache_bytes * sequences
+
+
+def _layers_by_purpose(profile: ModelProfile) -> tuple[set[int], set[int], int]:
+    """Layers of the decoder with a feed-forward, with a mixer, and how many have routed experts,
+    by what the tensors' names say."""
+    feeding: set[int] = set()
+    mixing: set[int] = set()
+    routed: set[int] = set()
+    for group in profile.groups:
+        if group.layers is None or group.part in _NOT_TEXT:
+            continue
+        if group.kind is Kind.EXPERT:
+            routed.update(group.layers)
+        elif group.slot is Slot.DOWN:
+            feeding.update(group.layers)
+        elif group.slot in _MIXERS or group.kind is Kind.CONV:
+            mixing.update(group.layers)
+    return feeding | routed, mixing, len(routed)
 
 
 def _query_heads(arch: Architecture) -> float:
