@@ -71,7 +71,13 @@ def best_on_named(study: Study, named: NamedGpu, request: SizeRequest) -> Way:
         taken = best_on_boards(study, gpu)
         if taken is not None:
             return taken
-    machine = Machine.of(gpu, boards or 1, ram_bytes, request.disk_bytes_per_second)
+    machine = Machine.of(
+        gpu,
+        boards or 1,
+        ram_bytes,
+        request.disk_bytes_per_second,
+        request.ram_bytes_per_second,
+    )
     split = asked_split(study.workload)
     if split is not None and split.gpus != len(machine.gpus):
         raise InvalidRequest(field="gpu_count", value=str(boards), reason="cannot_be_split")

@@ -90,10 +90,23 @@ class OwnMachineFields(DiskFields):
         " not is read from the disk; a GPU named without a number is then one",
     )
 
+    ram_gb_per_s: Annotated[Number | None, Unit("GB/s")] = Field(
+        None,
+        ge=1,
+        le=10_000,
+        description="bandwidth of that system memory, in GB of 10^9 bytes a second: channels x 8"
+        " bytes x transfers, 96 for two of DDR5-6000; without it a band by the kind of machine",
+    )
+
     @property
     def ram_bytes(self) -> int | None:
         """System memory in bytes, None where the field does not state it."""
         return None if self.ram_gb is None else round(self.ram_gb * GIB)
+
+    @property
+    def ram_bytes_per_second(self) -> float | None:
+        """Bandwidth of system memory, None where the field does not state it."""
+        return None if self.ram_gb_per_s is None else self.ram_gb_per_s * GB
 
     @property
     def disk_bytes_per_second(self) -> float:

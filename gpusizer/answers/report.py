@@ -253,6 +253,16 @@ def _amounts_json(breakdown: Breakdown) -> dict[str, int]:
     }
 
 
+def _part_speeds_json(item: Ranked) -> dict[str, Any]:
+    """Speeds of one user where a part of the model lies in system memory or on the disk."""
+    rates = {"decode": item.decode, "prefill": item.prefill}
+    return {
+        f"{name}_tokens_per_second": rate.to_json()
+        for name, rate in rates.items()
+        if rate is not None
+    }
+
+
 def ranked_json(item: Ranked, say: Say) -> dict[str, Any]:
     """The contract's ranking object; `largest` and `advice` only for GPUs named in the request."""
     fit = item.fit
@@ -276,6 +286,7 @@ def ranked_json(item: Ranked, say: Say) -> dict[str, Any]:
         "max_context": fit.max_context,
         "max_concurrency": fit.max_concurrency,
         **speeds_json(item.speeds),
+        **(_part_speeds_json(item) if item.speeds is None else {}),
         **({"served": item.served.to_json()} if item.served else {}),
         **({"speculation": speculation_json(item.speculation)} if item.speculation else {}),
         "parallelism": parallelism_json(fit),

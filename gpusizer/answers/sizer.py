@@ -201,7 +201,9 @@ class Sizer:
         """The machine that the request describes, with the memory and the disk that it states."""
         cards = OwnCards(self.catalogue, request.own_memory)
         words = parse_rig(request.rig, request.ram_bytes)
-        return build_machine(words, cards, request.disk_bytes_per_second)
+        return build_machine(
+            words, cards, request.disk_bytes_per_second, request.ram_bytes_per_second
+        )
 
     def _card(self, question: Question) -> ModelCardAnswer | None:
         """What the model card states, judged; None where it is not read."""

@@ -31,6 +31,7 @@ from gpusizer.core.units import GB, TERA, format_count, format_gb, format_gib
 from gpusizer.fit.card_statements import statements_on
 from gpusizer.fit.ranking import Ranked
 from gpusizer.fit.speed import Speeds
+from gpusizer.fit.system_memory import RAM_SPEED_NOTES
 from gpusizer.gpus import Gpu
 from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, PlanCosts, plan_costs
 from gpusizer.gpus.purpose import purpose_of
@@ -175,8 +176,8 @@ def _asked_text(item: Ranked) -> str:
     return f"{consulted_text(item)}\n\n{money_text(item)}"
 
 
-_ABOUT_SPEED = ("part_speed_unknown", "rig_from_disk", "disk_speed")
-"""Reasons that say why no speed is claimed, or what bounds it."""
+_ABOUT_SPEED = (*RAM_SPEED_NOTES, "rig_from_disk", "disk_speed")
+"""Reasons that say what a speed assumes, or what bounds it."""
 
 
 def consulted_text(item: Ranked) -> str:

@@ -36,6 +36,7 @@ class Machine:
         backend: name of llama.cpp's build: a software stack, "Vulkan" or "CPU".
         notes: what the reader must know about this set of cards.
         disk_bytes_per_second: what its disk reads one after the other.
+        ram_bytes_per_second: nominal bandwidth of the system memory, None when nobody said.
         is_uniform: all devices are of one kind, so that an engine may divide matrices over them.
     """
 
@@ -45,6 +46,7 @@ class Machine:
     notes: tuple[Note, ...] = ()
     disk_bytes_per_second: float = USUAL_DISK_BYTES_PER_SECOND
     is_uniform: bool = True
+    ram_bytes_per_second: float | None = None
 
     @classmethod
     def of(
@@ -53,11 +55,18 @@ class Machine:
         boards: int = 1,
         ram_bytes: int | None = None,
         disk_bytes_per_second: float = USUAL_DISK_BYTES_PER_SECOND,
+        ram_bytes_per_second: float | None = None,
     ) -> Machine:
         """The machine of so many boards of one kind."""
         devices = (gpu,) * (gpu.devices_per_board * boards)
         ram = 0 if gpu.is_integrated else ram_bytes
-        return cls(devices, ram, gpu.software, (), disk_bytes_per_second)
+        return cls(
+            devices,
+            ram,
+            gpu.software,
+            disk_bytes_per_second=disk_bytes_per_second,
+            ram_bytes_per_second=ram_bytes_per_second,
+        )
 
     @property
     def gpu(self) -> Gpu:
@@ -66,8 +75,8 @@ class Machine:
 
     @property
     def boards(self) -> int:
-        """Boards of a uniform machine."""
-        return len(self.gpus) // self.gpu.devices_per_board
+        """Boards of a uniform machine; none of one without devices."""
+        return len(self.gpus) // self.gpu.devices_per_board if self.gpus else 0
 
     @property
     def device_class(self) -> int:
@@ -89,6 +98,7 @@ def build_machine(
     words: MachineWords,
     cards: FindsGpus,
     disk_bytes_per_second: float = USUAL_DISK_BYTES_PER_SECOND,
+    ram_bytes_per_second: float | None = None,
 ) -> Machine:
     """The machine that the words describe, with cards found by their names.
 
@@ -108,7 +118,13 @@ def build_machine(
     if backend == CPU:
         notes.append(Note("rig_cpu_only"))
     machine = Machine(
-        tuple(gpus), words.ram_bytes, backend, tuple(notes), disk_bytes_per_second, uniform
+        tuple(gpus),
+        words.ram_bytes,
+        backend,
+        tuple(notes),
+        disk_bytes_per_second,
+        uniform,
+        ram_bytes_per_second,
     )
     if machine.shares_memory:
         extra = (Note("rig_shared_memory", gpu=gpus[0].name),) if words.ram_bytes else ()

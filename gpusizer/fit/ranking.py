@@ -14,7 +14,7 @@ from gpusizer.fit.card_statements import statements_on
 from gpusizer.fit.demands import READING_SPEED
 from gpusizer.fit.division import asked_boards, board_counts
 from gpusizer.fit.fit import Fit
-from gpusizer.fit.one_user import one_user_rate
+from gpusizer.fit.one_user import one_prompt_rate, one_user_rate
 from gpusizer.fit.parallelism.platforms import setup_of
 from gpusizer.fit.parallelism.run_plan import RunPlan
 from gpusizer.fit.placement.from_disk import disk_notes
@@ -27,6 +27,7 @@ from gpusizer.fit.speculative_speeds import SpeculativeSpeeds, speculative_speed
 from gpusizer.fit.speed import Rate, Speeds, speeds
 from gpusizer.fit.speed_evidence import SpeedEvidence, speed_evidence
 from gpusizer.fit.study import Study
+from gpusizer.fit.system_memory import system_memory
 from gpusizer.fit.user_speed import user_speed, work_at
 from gpusizer.fit.verdict import Verdict
 from gpusizer.fit.way import Way
@@ -54,7 +55,8 @@ class Ranked:
         enough: tokens/s that each user should see.
         speculation: speeds with the tokens that a draft model guesses, None without one.
         served: what several users get together, by the model of a server; None for one.
-        arranged_decode: tokens/s of one user where layers lie on unlike devices.
+        part_decode, part_prefill: tokens/s of one user and of one prompt where layers lie on unlike
+            devices or in system memory.
         weighed: what decided for the quantization; a part of the reasons.
         evidence: what stands behind the speed of each user.
         largest, advice, plans: only where the GPU was asked for by name.
@@ -72,7 +74,8 @@ class Ranked:
     enough: float = READING_SPEED
     speculation: SpeculativeSpeeds | None = None
     served: Served | None = None
-    arranged_decode: Rate | None = None
+    part_decode: Rate | None = None
+    part_prefill: Rate | None = None
     weighed: tuple[Note, ...] = ()
     evidence: SpeedEvidence | None = None
 
@@ -114,12 +117,12 @@ class Ranked:
     @property
     def decode(self) -> Rate | None:
         """Tokens/s of one user alone."""
-        return self.speeds.decode if self.speeds else self.arranged_decode
+        return self.speeds.decode if self.speeds else self.part_decode
 
     @property
     def prefill(self) -> Rate | None:
         """Prompt tokens/s."""
-        return self.speeds.prefill if self.speeds else None
+        return self.speeds.prefill if self.speeds else self.part_prefill
 
     @property
     def buy_usd(self) -> float | None:
@@ -279,16 +282,18 @@ def describe(study: Study, way: Way, rank: int) -> Ranked:
     fit = Fit.of(study, way)
     runs = fit.verdict.all_on_gpu and way.machine.is_uniform
     work = work_at(study, way.estimate) if runs else None
+    every = speeds(work, fit)
     choice = weighed(study, way)
     return Ranked(
         rank=rank,
         fit=fit,
-        speeds=speeds(work, fit),
+        speeds=every,
         reasons=_reasons(study, way, choice),
         weighed=choice,
         speculation=speculative_speeds(study.profile, work, fit),
         served=_served(study, fit, percentiles=rank == 1) if runs else None,
-        arranged_decode=None if runs else one_user_rate(study, way),
+        part_decode=one_user_rate(study, way) if every is None else None,
+        part_prefill=one_prompt_rate(study, way) if every is None else None,
         evidence=speed_evidence(study, way) if runs else None,
     )
 
@@ -302,6 +307,14 @@ def _served(study: Study, fit: Fit, *, percentiles: bool) -> Served | None:
     return served(
         study.profile, study.workload, fit.estimate, gpu, pool, load, percentiles=percentiles
     )
+
+
+def _reads_system_memory(study: Study, way: Way) -> bool:
+    """Whether a token of it reads layers from system memory."""
+    if study.profile.pipeline is not None or not way.verdict.runs:
+        return False
+    asked = keeps_part_in_memory(study.profile, study.workload, way.estimate)
+    return way.in_part or asked or not way.machine.gpus
 
 
 def _reasons(study: Study, way: Way, choice: Sequence[Note]) -> tuple[Note, ...]:
@@ -321,10 +334,8 @@ def _reasons(study: Study, way: Way, choice: Sequence[Note]) -> tuple[Note, ...]
     notes += (*choice, *way.reasons)
     if way.arranged is not None:
         notes += disk_notes(way.arranged.disk)
-    if verdict is Verdict.OFFLOAD and study.profile.pipeline is None:
-        notes.append(Note("rig_speed_unknown"))
-    if verdict.all_on_gpu and keeps_part_in_memory(study.profile, study.workload, estimate):
-        notes.append(Note("part_speed_unknown"))
+    if _reads_system_memory(study, way):
+        notes.append(system_memory(way.machine).note)
     if verdict is Verdict.TIGHT:
         notes.append(Note("may_run_out"))
     if not way.machine.is_uniform:

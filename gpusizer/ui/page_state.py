@@ -59,6 +59,7 @@ class PageState:
     used_gb: str = ""
     usable_gb: str = ""
     ram_gb: str = ""
+    ram_gb_per_s: str = ""
     disk_gb_per_s: str = ""
     gpu_usd: str = ""
     gpu_usd_per_hour: str = ""

@@ -49,7 +49,7 @@ def test_its_speed_is_that_of_the_disk() -> None:
     assert fast == pytest.approx(2 * slow, rel=0.01)
     row = answer(from_disk=True, disk_gb_per_s=7).to_json(say_note)["models"][1]
     assert row["verdict"] == "from_disk"
-    assert row["decode_tokens_per_second"] is None
+    assert row["decode_tokens_per_second"]["high"] < row["disk"]["most_tokens_per_second"]
     assert row["disk"]["most_tokens_per_second"] == pytest.approx(
         7 * GB / row["disk"]["bytes_per_token"], rel=0.005
     )

@@ -27,6 +27,7 @@ OWN = PageState(
     LLAMA,
     used_gb="3.5",
     ram_gb="64",
+    ram_gb_per_s="96",
     disk_gb_per_s="3.2",
     gpu_usd="1234.5",
     gpu_usd_per_hour="0.25",
@@ -47,7 +48,7 @@ def card(state: PageState, language: Language = "en") -> str:
 
 def test_the_fields_and_the_address_say_the_same() -> None:
     assert PageState.from_query(OWN.query) == OWN
-    values = [3.5, None, 64, 3.2, 1234.5, 0.25, 0.4]
+    values = [3.5, None, 64, 96, 3.2, 1234.5, 0.25, 0.4]
     plain = PageState(LLAMA, gpus=("4090",))
     assert plain.stating(dict(zip(OWN_FIELDS, values, strict=True))) == OWN
     assert OWN.stating(dict.fromkeys(OWN_FIELDS)) == plain

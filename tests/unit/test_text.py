@@ -77,6 +77,7 @@ FAMILIES: Mapping[str, Iterable[str]] = {
     "note.quant_needs_": ("fp8", "fp4", "int8", "int4", "cuda"),
     "note.purpose_unknown_": ("matrix_rate", "compute_per_byte", "fabric", "bandwidth"),
     "note.pipeline_offload_": ("model", "sequential"),
+    "note.ram_speed_": ("stated", "desktop", "workstation", "server"),
     "note.try_cpu_offload_": ("model", "sequential"),
     "note.loss_": LOSS_WORDS,
     "note.weighed_": LOSS_WORDS,

@@ -18,9 +18,9 @@ from gpusizer.core.time_budget import TimeBudget
 from gpusizer.fit.demands import Demands
 from gpusizer.fit.fit import Fit
 from gpusizer.fit.machine import Machine
-from gpusizer.fit.one_user import one_user_rate
+from gpusizer.fit.one_user import one_prompt_rate, one_user_rate
 from gpusizer.fit.preference import choose
-from gpusizer.fit.speed import Rate, prefill_rate
+from gpusizer.fit.speed import Rate
 from gpusizer.fit.study import Study
 from gpusizer.fit.verdict import Verdict
 from gpusizer.fit.way import Way
@@ -113,10 +113,8 @@ def running_on(
 def row(runs: Runs) -> RunsOn:
     """The row of a model, with the figures that only shown rows have."""
     study, way = runs.study, runs.way
-    prefill = None
-    if way.verdict.all_on_gpu and way.arranged is None:
-        prefill = prefill_rate(study.profile, way.estimate, study.workload, way.gpu)
-    return RunsOn(runs, Fit.of(study, way), one_user_rate(study, way), prefill)
+    fit = Fit.of(study, way)
+    return RunsOn(runs, fit, one_user_rate(study, way), one_prompt_rate(study, way))
 
 
 def _study(candidate: CandidateModel, memory: float, search: Search) -> Study | None:

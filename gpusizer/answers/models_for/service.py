@@ -90,7 +90,8 @@ def _where(request: ModelsRequest, catalogue: Catalogue) -> tuple[Machine, bool]
     cards = OwnCards(catalogue, request.own_memory)
     if request.rig or request.ram_bytes:
         words = parse_rig(request.hardware, request.ram_bytes)
-        return build_machine(words, cards, request.disk_bytes_per_second), True
+        speeds = request.disk_bytes_per_second, request.ram_bytes_per_second
+        return build_machine(words, cards, *speeds), True
     named = parse_gpu_request(request.hardware)
     gpu = cards.find(named.name)
     return Machine.of(gpu, named.count or asked_boards(request.workload, gpu) or 1), False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpusizer.core.messages import Note
 from gpusizer.fit.compatibility import runs_on
@@ -11,9 +11,9 @@ from gpusizer.fit.division import board_counts, costs, obstacles
 from gpusizer.fit.fit import Fit
 from gpusizer.fit.machine import Machine
 from gpusizer.fit.offload import most_layers, without_experts
+from gpusizer.fit.one_user import one_user_rate
 from gpusizer.fit.parallelism.platforms import setup_of
 from gpusizer.fit.parallelism.run_plan import PlanKind, RunPlan
-from gpusizer.fit.speed import decode_rate
 from gpusizer.fit.study import Study
 from gpusizer.fit.verdict import Verdict
 from gpusizer.fit.way import Way
@@ -198,6 +198,8 @@ def _offloaded(study: Study, chosen: Way, boards: int) -> Iterator[RunPlan]:
     if recipe is None:
         return
     split = Split(pipeline=boards * gpu.devices_per_board)
+    memory_speed = chosen.machine.ram_bytes_per_second
+    machine = Machine.of(gpu, boards, ram_bytes_per_second=memory_speed)
     whole = _way(study, gpu, boards, recipe, split)
     if whole.verdict.all_on_gpu:
         return
@@ -210,13 +212,13 @@ def _offloaded(study: Study, chosen: Way, boards: int) -> Iterator[RunPlan]:
             of_layers=part.of_layers,
             ram_bytes=part.ram_bytes,
         )
-        way = _way(offloaded, gpu, boards, recipe, split)
+        way = replace(_way(offloaded, gpu, boards, recipe, split), machine=machine)
         yield _plan(offloaded, "offload_layers", gpu, boards, split, way, (note,), part.ram_bytes)
     experts_bytes = without_experts(study, whole)
     if experts_bytes is not None:
         offloaded = study.under(cpu_moe=True)
         note = Note("experts_in_memory", ram_bytes=experts_bytes)
-        way = _way(offloaded, gpu, boards, recipe, split)
+        way = replace(_way(offloaded, gpu, boards, recipe, split), machine=machine)
         yield _plan(offloaded, "offload_experts", gpu, boards, split, way, (note,), experts_bytes)
 
 
@@ -239,7 +241,6 @@ def _plan(
     ram_bytes: int | None = None,
 ) -> RunPlan:
     setup = setup_of(gpu, boards)
-    runs = way is not None and way.verdict.all_on_gpu and ram_bytes is None
     host = 0 if way is None else way.estimate.host_bytes
     return RunPlan(
         kind=kind,
@@ -251,8 +252,6 @@ def _plan(
         link=setup.link,
         ram_bytes=host if ram_bytes is None else ram_bytes,
         fit=None if way is None else Fit.of(study, way),
-        decode=decode_rate(study.profile, way.estimate, study.workload, gpu)
-        if way is not None and runs
-        else None,
+        decode=None if way is None else one_user_rate(study, way),
         notes=notes,
     )

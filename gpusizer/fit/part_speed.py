@@ -1,0 +1,221 @@
+"""Speeds where devices hold a part of a model each and system memory the rest, as llama.cpp does.
+
+A token passes through the layers one after the other: those of a device are read at its bandwidth,
+those in system memory by the processor at that of the modules. Of routed experts a token reads
+those that were chosen. A prompt is computed on the first device: weights in system memory are
+copied there once for each batch of 32 tokens or more (`offload_op` of ggml-cuda.cu, ggml-vulkan.cpp
+and ggml-sycl.cpp, GGML_OP_OFFLOAD_MIN_BATCH), of experts only those that the batch uses
+(ggml_backend_sched_compute_splits, pull request 15346); smaller batches, and all of them without a
+device, are the processor's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from gpusizer.core.units import significant
+from gpusizer.fit.placement.device_shares import Arrangement, Load
+from gpusizer.fit.placement.from_disk import disk_reading
+from gpusizer.fit.speed import ModelFacts, Rate, Work, decode_bands, serving_bands
+from gpusizer.fit.speed.decode import pace_of, step_cost
+from gpusizer.fit.speed.links import SECONDS_PER_HOP
+from gpusizer.fit.speed.prefill import prompt_token_seconds
+from gpusizer.fit.speed.rate import RateBand
+from gpusizer.fit.system_memory import SystemMemory, system_memory
+from gpusizer.gpus import Gpu
+from gpusizer.memory.engines.llama_layers import Stage, shared_stages, ubatch
+
+MEMORY_EFFICIENCY = 0.67
+"""Share of the modules' nominal bandwidth at which a processor reads dense layers.
+
+0.57 to 0.65 of 460.8 GB/s on an EPYC 9554 (Phi-4 at 28.7 to 19.2 tokens/s in Q4_K_M to Q8_0,
+ahelpme.com), 0.75 of four channels of DDR4-3200 on a Threadripper 3970X, 0.67 of two of DDR4-2400
+on an i7-7820HQ (normiebench 52 and 42), 0.78 of 89.6 GB/s on a Ryzen AI 9 HX 370 (llama.cpp issue
+19480).
+"""
+EXPERT_MEMORY_EFFICIENCY = 0.55
+"""The same of routed experts, which lie apart, beside HAND_OVER_SECONDS a layer.
+
+Milliseconds a layer beyond the GPU's own, measured and so reckoned: Qwen3.6-35B-A3B in Q4_K_M on
+DDR5 of 96 GB/s 0.37 and 0.41 (51 tokens/s on an RTX 5070 Ti, 79 with half of the layers there),
+under Windows 0.56 (36.5 on an RTX 5080, ollama issue 11772); Qwen3-30B-A3B in Q4_K_M on 102 GB/s
+0.52 and 0.53 (36.7 on an RTX 2080, AlexsJones/llmfit PR 755); gpt-oss-120b on 89.6 GB/s 1.46 and
+1.19 (19 on an RX 6900 XT).
+"""
+HAND_OVER_SECONDS = 120e-6
+"""A token's state given to the processor and back, for a layer whose experts are in memory."""
+LAYER_SECONDS = 30e-6
+"""What a layer takes on the processor beside reading: its threads wait for one another."""
+_MEMORY_BAND = RateBand(0.75, 1.3)
+"""How far machines of one nominal bandwidth lie from these constants."""
+_DISK_BAND = RateBand(0.4, 1.0)
+"""Scattered pages are read more slowly than files one after the other."""
+
+OFFLOADED_BATCH = 32
+_LINK_REACHED = 0.55
+"""Share of one direction of PCIe at which mapped pages are copied: prompts of gpt-oss-120b at 134
+and 246 tokens/s, 512 at a time, are 16 and 22 of 32 GB/s (r/LocalLLaMA 1mke7ef,
+www.hardware-corner.net)."""
+_USUAL_LINK = 64e9
+_PROCESSOR_FLOPS = {"desktop": 0.9e12, "workstation": 2.0e12, "server": 3.0e12, "stated": 1.4e12}
+"""FLOP a second of a processor on prompts: 2.3e12 on a Threadripper 3970X, 0.34e12 on an i7-7820HQ
+of four cores (normiebench 52 and 42, Llama-3.1-8B in Q4_K_M)."""
+_PROCESSOR_BAND = RateBand(0.45, 2.2)
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What one place holds of the decoder.
+
+    Attributes:
+        dense, experts: bytes of weights, routed experts apart.
+        cache: bytes of one sequence.
+        layers: how many.
+        expert_layers: of how many layers it holds the routed experts.
+    """
+
+    dense: int
+    experts: int
+    cache: int
+    layers: int
+    expert_layers: int
+
+
+def part_decode_rate(load: Load, how: Arrangement) -> Rate | None:
+    """Tokens/s of one user; None for an unknown device, and for models that write no text."""
+    facts = ModelFacts.of(load.profile, load.workload)
+    if facts is None:
+        return None
+    work = Work.of(facts, load.estimate)
+    memory = system_memory(load.machine)
+    host = _host(load, how)
+    seconds = [_host_seconds(load, how, work, host, memory)] * 3
+    band = memory.band.widened(_MEMORY_BAND)
+    seconds = [time / factor for time, factor in zip(seconds, _ends(band), strict=True)]
+    reading = disk_reading(load, how, load.host(how)) if _is_short(load, how) else None
+    if reading is not None:
+        disk = reading.token_bytes / reading.bytes_per_second
+        ends = _ends(_DISK_BAND)
+        seconds = [time + disk / factor for time, factor in zip(seconds, ends, strict=True)]
+    for place, (gpu, held) in enumerate(_devices(load, how)):
+        part = _part(work, held, load)
+        cost = step_cost(part, gpu, 1)
+        if cost is None:
+            return None
+        alone = cost.seconds(pace_of(part, gpu)) + SECONDS_PER_HOP * (place > 0)
+        factors = _ends(decode_bands(part, gpu)[0])
+        seconds = [time + alone / factor for time, factor in zip(seconds, factors, strict=True)]
+    return Rate(*(significant(1 / time) for time in seconds)) if seconds[1] else None
+
+
+def part_prefill_rate(load: Load, how: Arrangement) -> Rate | None:
+    """Prompt tokens/s of one prompt likewise."""
+    facts = ModelFacts.of(load.profile, load.workload)
+    if facts is None:
+        return None
+    work, memory, host = (
+        Work.of(facts, load.estimate),
+        system_memory(load.machine),
+        _host(load, how),
+    )
+    batch = min(facts.prompt, ubatch(load.workload))
+    devices = list(_devices(load, how))
+    if not devices or (batch < OFFLOADED_BATCH and (host.dense or host.experts)):
+        flop = 2 * facts.matrix_parameters + facts.attention_flops
+        return Rate.banded(_PROCESSOR_FLOPS[memory.kind] / flop, _PROCESSOR_BAND)
+    gpu, seconds = devices[0][0], 0.0
+    computed = sum(held.layers for _, held in devices) + host.layers
+    for place, (device, held) in enumerate(devices):
+        alone = prompt_token_seconds(work, device)
+        if alone is None:
+            return None
+        seconds += alone * (held.layers + host.layers * (place == 0)) / max(1, computed)
+    copied = host.dense + host.experts * work.expert_share(batch)
+    link = (gpu.pcie_bytes_per_second or _USUAL_LINK) / 2 * _LINK_REACHED
+    upload = copied / link / batch
+    band = serving_bands(work, gpu)[1]
+    return Rate(
+        *(significant(1 / (seconds / end + upload / reached)) for end, reached in _both(band))
+    )
+
+
+def _both(band: RateBand) -> Iterator[tuple[float, float]]:
+    """Ends of a device's band beside those of the link's."""
+    return zip(_ends(band), _ends(_MEMORY_BAND), strict=True)
+
+
+def _ends(band: RateBand) -> tuple[float, float, float]:
+    return band.low, 1.0, band.high
+
+
+def _is_short(load: Load, how: Arrangement) -> bool:
+    """Whether system memory is too small for what is left to it."""
+    free = load.machine.free_ram_bytes
+    return free is not None and load.host(how).total.likely > free
+
+
+def _host_seconds(
+    load: Load, how: Arrangement, work: Work, host: Held, memory: SystemMemory
+) -> float:
+    dense = (host.dense + host.cache) / MEMORY_EFFICIENCY
+    experts = host.experts * work.expert_share(1) / EXPERT_MEMORY_EFFICIENCY
+    apart = max(0, host.expert_layers - host.layers)
+    handed_over = apart + (how.gpu_layers > 0 and host.layers > 0)
+    return (
+        (dense + experts) / memory.bytes_per_second
+        + host.layers * LAYER_SECONDS
+        + handed_over * HAND_OVER_SECONDS
+    )
+
+
+def _devices(load: Load, how: Arrangement) -> Iterator[tuple[Gpu, Held]]:
+    """Yield what each device holds, of those that hold something."""
+    if not how.gpu_layers:
+        return
+    stages = shared_stages(load.layers, how.gpu_layers, how.split)
+    for gpu, stage in zip(load.machine.gpus, stages, strict=False):
+        if stage.end > stage.first or stage.output:
+            yield gpu, _held(load, stage, how.cpu_experts)
+
+
+def _held(load: Load, stage: Stage, cpu_experts: int) -> Held:
+    parts, first, end = load.parts, stage.first, stage.end
+    from_here = min(max(first, cpu_experts), end)
+    routed = parts.experts[end] - parts.experts[first]
+    return Held(
+        dense=parts.layers[end] - parts.layers[first] - routed + parts.output * stage.output,
+        experts=parts.experts[end] - parts.experts[from_here],
+        cache=load.cache_on(first, end) // load.workload.concurrency,
+        layers=end - first,
+        expert_layers=end - from_here,
+    )
+
+
+def _host(load: Load, how: Arrangement) -> Held:
+    below = min(load.layers, load.layers + 1 - how.gpu_layers)
+    whole = _held(load, Stage(0, below, not how.gpu_layers), 0)
+    until = max(below, min(how.cpu_experts, load.layers))
+    return replace(whole, experts=load.parts.experts[until], expert_layers=until)
+
+
+def _part(work: Work, held: Held, load: Load) -> Work:
+    """The work of a device's layers. Weights of drafts, which no step reads, count in none."""
+    facts, parts = work.facts, load.parts
+    routed = parts.experts[-1]
+    share = held.layers / load.layers
+    dense = held.dense / max(1, parts.layers[-1] - routed + parts.output)
+    return replace(
+        work,
+        dense_bytes=round(work.dense_bytes * dense),
+        expert_bytes=round(work.expert_bytes * held.experts / routed) if routed else 0,
+        facts=replace(
+            facts,
+            layers=held.layers,
+            running_layers=facts.running_layers * share,
+            expert_layers=round(facts.expert_layers * held.expert_layers / load.layers),
+            cache_bytes=held.cache,
+            matrix_parameters=max(1, round(facts.matrix_parameters * share)),
+            head_parameters=round(facts.head_parameters * dense),
+        ),
+    )
