@@ -186,8 +186,8 @@ def test_no_memory_is_read_faster_than_it_can_be() -> None:
 
 
 def test_a_source_weighs_the_root_of_its_rows() -> None:
-    """Nine runs of one source at 0.8 of the bandwidth weigh three; two others with one at 0.4 each
-    do not move them, four others do."""
+    """Nine runs of one source at 0.8 of the bandwidth weigh three; another with one at 0.4 does not
+    move them, four others do."""
     gpus = {"RTX 4090": "rtx-4090-24gb", "RTX 4080": "rtx-4080-16gb", "L40": "l40-48gb"}
     many, few = made(Pace(0.8, 5e-5, 0), gpus), made(Pace(0.4, 5e-5, 0), {"L4": "l4-24gb"})
     slow = [*few, few[0]]
@@ -198,7 +198,7 @@ def test_a_source_weighs_the_root_of_its_rows() -> None:
             for number, s in enumerate(slow[:count])
         ]
 
-    assert fit_pace([*many, *others(2)], None).efficiency == pytest.approx(0.8, rel=0.1)
+    assert fit_pace([*many, *others(1)], None).efficiency == pytest.approx(0.8, rel=0.1)
     assert fit_pace([*many, *others(4)], None).efficiency == pytest.approx(0.4, rel=0.1)
 
 
