@@ -15,7 +15,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from gpusizer.answers.report import error_json
 from gpusizer.answers.request_docs import described_fields
 from gpusizer.core.errors import GpusizerError, InvalidRequest
-from gpusizer.core.printable import without_surrogates
+from gpusizer.core.printable import json_bytes
 from gpusizer.core.validation import fail
 from gpusizer.text import LANGUAGES, Language, say_error
 from gpusizer.ui.accepted_language import LANGUAGE_FIELD, language_of
@@ -129,11 +129,11 @@ def read_fields(endpoint: Endpoint, request: Request) -> dict[str, Any]:
 
 def error_response(
     error: GpusizerError, language: Language, repo_id: str | None = None
-) -> JSONResponse:
+) -> Response:
     """The error object with its status; nobody keeps it."""
     shown_id = None if repo_id is None else repo_id[:200]
-    body = without_surrogates(error_json(error, say_error(error, language), shown_id))
-    return JSONResponse(body, status_of(error), error_headers(error, language))
+    body = json_bytes(error_json(error, say_error(error, language), shown_id))
+    return Response(body, status_of(error), error_headers(error, language), _JSON)
 
 
 def _response(answer: Answer, headers: Headers) -> Response:
