@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html.parser import HTMLParser
+from typing import Any
 
 from gpusizer.answers.sizer import Sizer
 from gpusizer.ui.answering import answer, compare
@@ -12,14 +13,9 @@ from gpusizer.ui.page_state import PageState
 from gpusizer.ui.presenters.answer import answer_html
 from gpusizer.ui.presenters.cards import cards_html
 from gpusizer.ui.presenters.facts import facts_html
-from gpusizer.ui.presenters.grid import Column, Grid
+from gpusizer.ui.presenters.grid import Column, grid_value
 from gpusizer.ui.presenters.html import Html, el, join
-from gpusizer.ui.presenters.tables import (
-    RANKING_COLUMNS,
-    memory_html,
-    ranking_grid,
-    ranking_html,
-)
+from gpusizer.ui.presenters.tables import RANKING_COLUMNS, memory_html, ranking_html
 from gpusizer.ui.presenters.words import Words
 from tests.hostile import hostile_snapshot
 from tests.sizers import embedded_sizer
@@ -63,13 +59,19 @@ def hostile_sizer() -> Sizer:
     return Sizer(lambda ref: hostile_snapshot(ref.repo_id), embedded_sizer().catalogue)
 
 
-def cells(grid: Grid, columns: Sequence[Column]) -> Html:
+def cells(columns: Sequence[Column[Any]], rows: Sequence[Any], words: Words = ENGLISH) -> Html:
     """Render a grid as a browser does: markup in columns of type "html", text in others."""
+    shown = grid_value(columns, rows, words)["metadata"]["display_value"]
     return join(
         el("p", Html(cell) if column.datatype == "html" else cell)
-        for column in columns
-        for cell in grid.shown[column.name]
+        for row in shown
+        for column, cell in zip(columns, row, strict=True)
     )
+
+
+def column_of(columns: Sequence[Column[Any]], name: str) -> Column[Any]:
+    """The column of that name."""
+    return next(column for column in columns if column.name == name)
 
 
 def page_markup(sizer: Sizer, model: str, words: Words) -> str:
@@ -82,7 +84,7 @@ def page_markup(sizer: Sizer, model: str, words: Words) -> str:
             facts_html(page_answer.report.profile, words),
             memory_html(page_answer.report, words),
             ranking_html(page_answer.report, words),
-            cells(ranking_grid(page_answer.report, words), RANKING_COLUMNS),
+            cells(RANKING_COLUMNS, page_answer.report.ranking, words),
             cards_html(compare(sizer, state), state.gpus or (), "", words),
         )
     )

@@ -1,34 +1,49 @@
-"""A report as pandas frames, and as CSV: the ranking, and memory at every quantization."""
+"""A report's JSON as CSV: the ranking, and memory at every quantization."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import csv
+import io
+from collections.abc import Iterable, Mapping
+from typing import Any, cast
 
-import pandas as pd
-
-from gpusizer.answers.report import Report, estimate_json
 from gpusizer.core.printable import printable
-from gpusizer.fit.losses import quality_at
-from gpusizer.fit.ranking import Ranked
-from gpusizer.gpus import Price
-from gpusizer.memory.estimate import MemoryEstimate
 
-ESTIMATE_COLUMNS = (
-    "quant",
-    "engine",
-    "native",
-    "bits_per_weight",
-    "weights_bytes",
-    "kv_cache_bytes",
-    "activations_bytes",
-    "overhead_bytes",
-    "total_bytes",
-    "low_bytes",
-    "high_bytes",
-    "quality",
-    "perplexity_increase",
-)
-"""Names in the estimates of a report's JSON; of `quality` the word and the likely increase."""
+ESTIMATE_COLUMNS = {
+    **{
+        name: name
+        for name in (
+            *("quant", "engine", "native", "bits_per_weight"),
+            *("weights_bytes", "kv_cache_bytes", "activations_bytes", "overhead_bytes"),
+            *("total_bytes", "low_bytes", "high_bytes"),
+        )
+    },
+    "quality": "quality.word",
+    "perplexity_increase": "quality.perplexity_increase.likely",
+}
+"""Name of a column -> where its value stands in an estimate of the contract; the first known of
+several. Totals are over all GPUs used."""
+RANKING_COLUMNS = {
+    "rank": "rank",
+    "gpu": "gpu_name",
+    **{
+        name: name
+        for name in ("count", "quant", "engine", "verdict", "headroom_bytes", "per_gpu_bytes")
+    },
+    "decode_tokens_per_second": "decode_tokens_per_second.likely",
+    "prefill_tokens_per_second": "prefill_tokens_per_second.likely",
+    "buy_usd": "price.buy_usd",
+    "rent_usd_per_hour": "price.rent_usd_per_hour",
+    "usd_per_million_tokens": "price.usd_per_million_tokens",
+    "power_watts": "power_watts",
+    "buy_condition": "price.buy_condition|price.buy_basis",
+    "buy_as_of": "price.buy_as_of",
+    "buy_low_usd": "price.buy_low_usd",
+    "buy_high_usd": "price.buy_high_usd",
+    "quality": "quality.word",
+    "perplexity_increase": "quality.perplexity_increase.likely",
+}
+"""The same of a place in the ranking."""
 
 # Spreadsheets take a cell that begins so for a formula, and run it.
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
@@ -36,67 +51,14 @@ _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 Cell = str | int | float | bool | None
 
 
-_RANKING: dict[str, Callable[[Ranked], Cell]] = {
-    "rank": lambda item: item.rank,
-    "gpu": lambda item: item.fit.gpu.name,
-    "count": lambda item: item.fit.count,
-    "quant": lambda item: item.fit.estimate.quant.slug,
-    "engine": lambda item: item.fit.estimate.engine.slug,
-    "verdict": lambda item: item.fit.verdict.value,
-    "headroom_bytes": lambda item: item.fit.headroom_bytes,
-    "per_gpu_bytes": lambda item: item.fit.estimate.per_gpu.total.likely,
-    "decode_tokens_per_second": lambda item: item.decode.likely if item.decode else None,
-    "prefill_tokens_per_second": lambda item: item.prefill.likely if item.prefill else None,
-    "buy_usd": lambda item: item.buy_usd,
-    "rent_usd_per_hour": lambda item: item.rent_usd_per_hour,
-    "usd_per_million_tokens": lambda item: item.costs.usd_per_million_tokens,
-    "power_watts": lambda item: item.power_watts,
-    "buy_condition": lambda item: _of_price(item, lambda buy: buy.condition or buy.basis),
-    "buy_as_of": lambda item: item.costs.buy_as_of,
-    "buy_low_usd": lambda item: _of_price(item, lambda buy: item.costs.of_all(buy.low_usd)),
-    "buy_high_usd": lambda item: _of_price(item, lambda buy: item.costs.of_all(buy.high_usd)),
-    "quality": lambda item: _loss(item.fit.estimate)["quality"],
-    "perplexity_increase": lambda item: _loss(item.fit.estimate)["perplexity_increase"],
-}
-RANKING_COLUMNS = tuple(_RANKING)
-
-
-def _of_price(item: Ranked, read: Callable[[Price], Cell]) -> Cell:
-    return None if item.costs.buy is None else read(item.costs.buy)
-
-
-def _loss(estimate: MemoryEstimate) -> dict[str, Cell]:
-    """The word for what the quantization loses, and the likely share; None for pictures."""
-    quality = quality_at(estimate)
-    likely = quality.increase.to_json()["likely"] if quality.increase else None
-    return {"quality": quality.word.value, "perplexity_increase": likely}
-
-
-def ranking_frame(report: Report) -> pd.DataFrame:
-    """The ranked GPUs, a row each: bytes, US dollars, tokens per second and watts; None if unknown.
-
-    The columns hold Python objects, so that whole numbers stay whole beside unknown ones.
-    """
-    rows = [[read(item) for read in _RANKING.values()] for item in report.ranking]
-    return pd.DataFrame(rows, columns=list(RANKING_COLUMNS), dtype=object)
-
-
-def estimates_frame(report: Report) -> pd.DataFrame:
-    """Memory in bytes at every quantization, a row each; totals over all GPUs used."""
-    rows = [
-        {**estimate_json(row, report.workload), **_loss(row.estimate)} for row in report.estimates
-    ]
-    return pd.DataFrame(rows, columns=list(ESTIMATE_COLUMNS), dtype=object)
-
-
-def ranking_csv(report: Report) -> str:
+def ranking_csv(report: Mapping[str, Any]) -> str:
     """The ranked GPUs, a line each; unknown numbers are empty."""
-    return _csv(ranking_frame(report))
+    return _csv(RANKING_COLUMNS, report["ranking"])
 
 
-def estimates_csv(report: Report) -> str:
+def estimates_csv(report: Mapping[str, Any]) -> str:
     """Memory at every quantization, a line each; totals over all GPUs used."""
-    return _csv(estimates_frame(report))
+    return _csv(ESTIMATE_COLUMNS, report["estimates"])
 
 
 def inert(cell: Cell) -> Cell:
@@ -111,5 +73,20 @@ def inert(cell: Cell) -> Cell:
     return quote + printable(cell)
 
 
-def _csv(frame: pd.DataFrame) -> str:
-    return frame.map(inert).to_csv(index=False, lineterminator="\r\n")
+def _csv(columns: Mapping[str, str], rows: Iterable[Mapping[str, Any]]) -> str:
+    file = io.StringIO()
+    lines = csv.writer(file)
+    lines.writerow(columns)
+    lines.writerows([inert(_at(row, path)) for path in columns.values()] for row in rows)
+    return file.getvalue()
+
+
+def _at(row: Mapping[str, Any], paths: str) -> Cell:
+    """The value at a path of names, None where a part of it is unknown."""
+    for path in paths.split("|"):
+        value: Any = row
+        for name in path.split("."):
+            value = None if value is None else value[name]
+        if value is not None:
+            return cast("Cell", value)
+    return None

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import date
 
 from gpusizer.answers.models_for.model_use import ModelUse
-from gpusizer.answers.models_for.models_answer import ModelsFor
+from gpusizer.answers.models_for.models_answer import ModelsFor, RunsOn
 from gpusizer.answers.models_for.ordering import ORDER, FamilyUse, use_of
-from gpusizer.answers.models_for.search import Runs, RunsOn
+from gpusizer.answers.models_for.search import Runs
 from gpusizer.cli.conclusion import conclusion_text
 from gpusizer.cli.losses import loss_word
 from gpusizer.cli.output import (
@@ -68,9 +68,10 @@ def _figures(answer: ModelsFor) -> str:
 
 def _rows(answer: ModelsFor, *, copies: bool) -> Iterator[_ModelRow]:
     """Each family, then with `copies` its other repositories."""
-    for rank, (row, family) in enumerate(zip(answer.rows, answer.families, strict=False), 1):
+    for row in answer.rows:
+        family = row.family
         count = str(len(family.copies)) if family.copies else ""
-        yield _ModelRow(str(rank), row.runs, family.use, count, row)
+        yield _ModelRow(str(row.rank), row.runs, family.use, count, row)
         for runs in family.copies if copies else ():
             use = use_of(runs.profile.repo_id, answer.now.uses)
             yield _ModelRow("", runs, use, runs.candidate.member.kind, None)

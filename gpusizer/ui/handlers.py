@@ -39,16 +39,12 @@ from gpusizer.ui.presenters.cards import cards_html, gpu_names_html
 from gpusizer.ui.presenters.errors import error_html
 from gpusizer.ui.presenters.examples import links_html, sample_html
 from gpusizer.ui.presenters.facts import facts_html
+from gpusizer.ui.presenters.grid import grid_value
 from gpusizer.ui.presenters.html import Html, join
 from gpusizer.ui.presenters.model_card import model_card_html
 from gpusizer.ui.presenters.serving_plan import serving_plan_html
 from gpusizer.ui.presenters.share import download
-from gpusizer.ui.presenters.tables import (
-    RANKING_COLUMNS,
-    memory_html,
-    ranking_grid,
-    ranking_html,
-)
+from gpusizer.ui.presenters.tables import RANKING_COLUMNS, memory_html, ranking_html
 from gpusizer.ui.presenters.words import Words
 from gpusizer.ui.reading import Reading, told
 from gpusizer.ui.tab_examples import comparisons
@@ -279,7 +275,7 @@ class Handlers:
 
     def _ranking(self, report: Report) -> Shown:
         """Return the ranking's heading and its grid."""
-        rows = ranking_grid(report, self.words).value(RANKING_COLUMNS, self.words)
+        rows = grid_value(RANKING_COLUMNS, report.ranking, self.words)
         grid = gr.update(value=rows, visible=bool(report.ranking))
         plan = serving_plan_html(report.serving_plan, self.words)
         return {"ranking": join((plan, ranking_html(report, self.words))), "ranked": grid}

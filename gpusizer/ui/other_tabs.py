@@ -29,12 +29,12 @@ from gpusizer.ui.own_fields import OF_NAMED_GPUS, OWN_FIELDS_OF
 from gpusizer.ui.page_state import number_text, whole_number
 from gpusizer.ui.presenters.accuracy import accuracy_html
 from gpusizer.ui.presenters.catalogue import COLUMNS as CATALOGUE_COLUMNS
-from gpusizer.ui.presenters.catalogue import catalogue_grid, catalogue_html, sold_first
+from gpusizer.ui.presenters.catalogue import catalogue_html, sold_first
 from gpusizer.ui.presenters.errors import error_html
 from gpusizer.ui.presenters.frame import waiting_html
+from gpusizer.ui.presenters.grid import grid_value
 from gpusizer.ui.presenters.log import log_html
-from gpusizer.ui.presenters.models_for import COLUMNS as MODELS_COLUMNS
-from gpusizer.ui.presenters.models_for import copies_html, models_for_html, models_grid
+from gpusizer.ui.presenters.models_for import columns, copies_html, models_for_html
 from gpusizer.ui.presenters.training import training_html
 from gpusizer.ui.presenters.words import Words
 from gpusizer.ui.reading import Reading, told
@@ -70,8 +70,7 @@ class Questions:
         if not listing.gpus:
             return _listed(above)
         gpus = listing.gpus if str(query).strip() else sold_first(listing.gpus)
-        grid = catalogue_grid(gpus, self.words)
-        rows = grid.value(CATALOGUE_COLUMNS, self.words)
+        rows = grid_value(CATALOGUE_COLUMNS, gpus, self.words)
         return _listed(above, gr.update(value=rows, visible=True))
 
     def accuracy(self) -> str:
@@ -131,7 +130,7 @@ class Questions:
         else:
             answer, copies = models_for_html(result, self.words), copies_html(result, self.words)
             if result.rows:
-                rows = models_grid(result, self.words).value(MODELS_COLUMNS, self.words)
+                rows = grid_value(columns(result.request.gpu), result.rows, self.words)
                 models = gr.update(value=rows, visible=True)
         shown = {"answer": answer, "models": models, "copies": copies}
         yield {"status": "", **shown, "query": query}

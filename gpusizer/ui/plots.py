@@ -9,7 +9,6 @@ from gpusizer.core.printable import printable
 from gpusizer.ui.attempts import Outputs
 from gpusizer.ui.presenters.charts.pictures import memory_html, plots
 from gpusizer.ui.presenters.charts.plot import PLOTS, Plot
-from gpusizer.ui.presenters.grid import printable_cells
 from gpusizer.ui.presenters.words import Words
 
 PICTURES = 2 + 4 * len(PLOTS)
@@ -29,10 +28,15 @@ def _figure_values(plot: Plot | None) -> Outputs:
         hidden = gr.update(visible=False)
         return hidden, "", hidden, ""
     picture = gr.update(
-        value=printable_cells(plot.points),
+        value=plot.points.map(_as_shown),
         x_lim=[0, plot.x_top],
         y_lim=[0, plot.y_top],
         color_map={printable(series): colour for series, colour in plot.colours.items()},
         visible=True,
     )
     return gr.update(visible=True), plot.above, picture, plot.below
+
+
+def _as_shown(cell: object) -> object:
+    """A cell that Gradio shows as it is."""
+    return printable(cell) if isinstance(cell, str) else cell

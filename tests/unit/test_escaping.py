@@ -13,7 +13,6 @@ from gpusizer.ui.presenters import frame
 from gpusizer.ui.presenters.addresses import PATHS
 from gpusizer.ui.presenters.cards import cards_html, gpu_names_html
 from gpusizer.ui.presenters.catalogue import COLUMNS as CATALOGUE_COLUMNS
-from gpusizer.ui.presenters.catalogue import catalogue_grid
 from gpusizer.ui.presenters.errors import chips_html, error_html
 from gpusizer.ui.presenters.grid import gpu_cell
 from gpusizer.ui.presenters.html import Html, el, escape, join
@@ -78,7 +77,7 @@ def test_typed_text_is_escaped(attack: str, render: Callable[[str], str]) -> Non
 def test_names_in_a_grid_are_escaped(attack: str) -> None:
     gpu = replace(embedded_sizer().catalogue.gpus[0], name=attack, architecture=attack)
     gpu = replace(gpu, interconnect=attack)
-    page = Page(cells(catalogue_grid([gpu], ENGLISH), CATALOGUE_COLUMNS))
+    page = Page(cells(CATALOGUE_COLUMNS, [gpu]))
     assert {tag for tag, _ in page.elements} <= SAFE_TAGS
     assert not [
         name for _, attributes in page.elements for name in attributes if name.startswith("on")

@@ -19,7 +19,7 @@ from gpusizer.answers.exports import (
 )
 from gpusizer.answers.report import Report
 from gpusizer.core.printable import printable
-from gpusizer.text import LANGUAGES
+from gpusizer.text import LANGUAGES, say_note
 from gpusizer.ui.presenters.markdown import markdown, plain
 from gpusizer.ui.presenters.words import Words
 from tests.asking import size
@@ -35,8 +35,8 @@ def report() -> Report:
 
 
 def test_the_ranking_as_csv(report: Report) -> None:
-    rows = list(csv.DictReader(io.StringIO(ranking_csv(report))))
-    assert tuple(rows[0]) == RANKING_COLUMNS
+    rows = list(csv.DictReader(io.StringIO(ranking_csv(report.to_json(say_note)))))
+    assert tuple(rows[0]) == tuple(RANKING_COLUMNS)
     assert len(rows) == 30
     first_row, item = rows[0], report.ranking[0]
     assert (first_row["gpu"], int(first_row["count"])) == (item.fit.gpu.name, item.fit.count)
@@ -46,8 +46,11 @@ def test_the_ranking_as_csv(report: Report) -> None:
 
 
 def test_the_estimates_as_csv(report: Report) -> None:
-    rows = {row["quant"]: row for row in csv.DictReader(io.StringIO(estimates_csv(report)))}
-    assert tuple(rows["bf16"]) == ESTIMATE_COLUMNS
+    rows = {
+        row["quant"]: row
+        for row in csv.DictReader(io.StringIO(estimates_csv(report.to_json(say_note))))
+    }
+    assert tuple(rows["bf16"]) == tuple(ESTIMATE_COLUMNS)
     parts = ("weights_bytes", "kv_cache_bytes", "activations_bytes", "overhead_bytes")
     bf16 = rows["bf16"]
     assert sum(int(bf16[part]) for part in parts) == int(bf16["total_bytes"])
@@ -55,11 +58,17 @@ def test_the_estimates_as_csv(report: Report) -> None:
 
 
 def test_a_ranking_without_rows_has_its_columns(report: Report) -> None:
-    assert ranking_csv(replace(report, ranking=())) == ",".join(RANKING_COLUMNS) + "\r\n"
+    assert (
+        ranking_csv(replace(report, ranking=()).to_json(say_note))
+        == ",".join(RANKING_COLUMNS) + "\r\n"
+    )
 
 
 def test_whole_numbers_stay_whole_beside_unknown_ones(report: Report) -> None:
-    watts = [row["power_watts"] for row in csv.DictReader(io.StringIO(ranking_csv(report)))]
+    watts = [
+        row["power_watts"]
+        for row in csv.DictReader(io.StringIO(ranking_csv(report.to_json(say_note))))
+    ]
     expected = [item.power_watts for item in report.ranking]
     assert watts == ["" if value is None else str(value) for value in expected]
 

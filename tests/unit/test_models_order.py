@@ -28,7 +28,8 @@ from gpusizer.cli.models import models_text
 from gpusizer.core.errors import HubRateLimited, HubUnreachable
 from gpusizer.hub.listed_models import ListedModel, Listing
 from gpusizer.text import LANGUAGES, say_note
-from gpusizer.ui.presenters.models_for import COLUMNS, copies_html, models_for_html, models_grid
+from gpusizer.ui.presenters.grid import grid_value
+from gpusizer.ui.presenters.models_for import columns, copies_html, models_for_html
 from gpusizer.ui.presenters.words import Words
 from tests.asking import models_for
 from tests.each import each
@@ -282,7 +283,7 @@ def test_the_page_escapes_what_the_hub_says(language: Any) -> None:
     assert "<img" not in shown
     assert escape("<img src=x onerror=alert(1)>") in shown
     assert "Qwen/Qwen3.6-35B-A3B-FP8" in shown
-    rows = models_grid(answer, words).value(COLUMNS, words)
+    rows = grid_value(columns(""), answer.rows, words)
     assert len(rows["data"]) == len(answer.rows)
     assert "\x1b" not in models_text(answer, copies=True)
 

@@ -21,19 +21,18 @@ from gpusizer.ui.presenters.answer import answer_html
 from gpusizer.ui.presenters.bars import bars_html, card_ticks
 from gpusizer.ui.presenters.cards import cards_html
 from gpusizer.ui.presenters.catalogue import COLUMNS as CATALOGUE_COLUMNS
-from gpusizer.ui.presenters.catalogue import catalogue_grid
 from gpusizer.ui.presenters.charts.scatter import price_plot
 from gpusizer.ui.presenters.errors import error_html
+from gpusizer.ui.presenters.grid import grid_value
 from gpusizer.ui.presenters.marks import verdict_badge
 from gpusizer.ui.presenters.tables import (
     RANKING_COLUMNS,
     memory_html,
-    ranking_grid,
     ranking_html,
 )
 from gpusizer.ui.presenters.words import Words
 from tests.each import each
-from tests.pages import ENGLISH, LLAMA, Page, cards, cells, page_markup
+from tests.pages import ENGLISH, LLAMA, Page, cards, cells, column_of, page_markup
 from tests.sizers import embedded_sizer
 
 
@@ -94,7 +93,7 @@ def test_tables_list_every_row(llama: PageAnswer) -> None:
         for _, attributes in memory.elements
     )
     assert body_rows == len(llama.report.estimates)
-    ranked = Page(cells(ranking_grid(llama.report, ENGLISH), RANKING_COLUMNS))
+    ranked = Page(cells(RANKING_COLUMNS, llama.report.ranking))
     picks = [
         attributes["data-pick"] for _, attributes in ranked.elements if "data-pick" in attributes
     ]
@@ -110,7 +109,7 @@ def test_tables_list_every_row(llama: PageAnswer) -> None:
 
 def test_a_ranking_is_sorted_by_numbers_and_read_in_the_language(llama: PageAnswer) -> None:
     columns = {column.name: i for i, column in enumerate(RANKING_COLUMNS)}
-    value = ranking_grid(llama.report, Words("pt")).value(RANKING_COLUMNS, Words("pt"))
+    value = grid_value(RANKING_COLUMNS, llama.report.ranking, Words("pt"))
     assert value["headers"][columns["verdict"]] == "Veredito"
     cell_texts = value["metadata"]["display_value"]
     for item, row, cells_read in zip(llama.report.ranking, value["data"], cell_texts, strict=True):
@@ -142,12 +141,12 @@ def test_every_price_on_the_page_says_what_it_stands_on(
     words = Words(language)
     rtx = next(gpu for gpu in load_catalogue().gpus if gpu.slug == "rtx-3090-24gb")
     column = [column.name for column in CATALOGUE_COLUMNS].index("buy")
-    shown = catalogue_grid([rtx], words).value(CATALOGUE_COLUMNS, words)
+    shown = grid_value(CATALOGUE_COLUMNS, [rtx], words)
     cell = shown["metadata"]["display_value"][0][column].replace("\u2011", "-")
     low, high = (words.usd(usd).replace("$", "&#36;") for usd in (990, 1350))
     assert used in cell and "2026-10" in cell and f"{low}–{high}" in cell
     assert shown["data"][0][column] == 1011
-    ranked = ranking_grid(llama.report, words).value(RANKING_COLUMNS, words)
+    ranked = grid_value(RANKING_COLUMNS, llama.report.ranking, words)
     column = [column.name for column in RANKING_COLUMNS].index("buy")
     for item, row in zip(llama.report.ranking, ranked["metadata"]["display_value"], strict=True):
         assert (row[column] == "—") == (item.buy_usd is None)
@@ -157,7 +156,7 @@ def test_every_price_on_the_page_says_what_it_stands_on(
 
 
 def test_an_empty_grid_has_its_headings() -> None:
-    empty = catalogue_grid((), ENGLISH).value(CATALOGUE_COLUMNS, ENGLISH)
+    empty = grid_value(CATALOGUE_COLUMNS, (), ENGLISH)
     assert empty["data"] == [] and empty["headers"][0] == "GPU"
 
 
@@ -214,9 +213,8 @@ def test_an_hour_costs_the_same_on_every_part_of_the_page(llama: PageAnswer) -> 
     assert "$0.51/h" in Page(answer_html(llama, ENGLISH)).text
     card = cards(("4090",), LLAMA).text
     assert "$0.51" in card and "$0.34–$0.74 on demand" in card
-    grid = catalogue_grid(embedded_sizer().catalogue.gpus, ENGLISH)
-    (rent,) = grid.shown["rent"][grid.values["gpu"] == "GeForce RTX 4090 24GB"]
-    assert rent == "$0.51"
+    card = embedded_sizer().catalogue.find("rtx-4090-24gb")
+    assert column_of(CATALOGUE_COLUMNS, "rent").write(card, ENGLISH) == "$0.51"
 
 
 def test_cards_without_a_model_show_the_hardware() -> None:

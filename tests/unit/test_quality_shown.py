@@ -21,12 +21,12 @@ from gpusizer.ui.presenters.answer import answer_html
 from gpusizer.ui.presenters.cards import cards_html
 from gpusizer.ui.presenters.charts.loss_scatter import height_of, loss_picture
 from gpusizer.ui.presenters.markdown import markdown
-from gpusizer.ui.presenters.tables import memory_html, ranking_grid
+from gpusizer.ui.presenters.tables import RANKING_COLUMNS, memory_html
 from gpusizer.ui.presenters.words import Words
 from gpusizer.ui.short_answers import shortened
 from tests.asking import size
 from tests.each import each
-from tests.pages import ENGLISH, Page
+from tests.pages import ENGLISH, Page, column_of
 from tests.sizers import embedded_sizer
 
 SIZER = embedded_sizer()
@@ -118,9 +118,9 @@ def test_the_shell_says_it_in_its_table_and_of_a_named_gpu() -> None:
 
 def test_exports_carry_word_and_share() -> None:
     report = ask(LLAMA)
-    qualities = rows(report)
-    estimates = list(csv.DictReader(io.StringIO(estimates_csv(report))))
-    for row in (*estimates, *csv.DictReader(io.StringIO(ranking_csv(report)))):
+    qualities, document = rows(report), report.to_json(say_note)
+    estimates = list(csv.DictReader(io.StringIO(estimates_csv(document))))
+    for row in (*estimates, *csv.DictReader(io.StringIO(ranking_csv(document)))):
         quality = qualities[row["quant"]]
         assert row["quality"] == quality["word"]
         assert float(row["perplexity_increase"]) == quality["perplexity_increase"]["likely"]
@@ -141,10 +141,10 @@ def test_short_answers_say_the_words() -> None:
 
 def test_tiles_and_places_name_the_loss() -> None:
     shown = answer(SIZER, PageState(LLAMA))
-    grid = ranking_grid(shown.report, ENGLISH)
+    cell = column_of(RANKING_COLUMNS, "gpu").write(shown.report.ranking[0], ENGLISH)
     first = shown.report.ranking[0].fit.estimate
     label = rows(shown.report)[first.quant.slug]["label"]
-    assert f"{first.quant.name} · {label} · {first.engine.name}" in str(grid.shown["gpu"][0])
+    assert f"{first.quant.name} · {label} · {first.engine.name}" in cell
     tiles = " ".join(Page(answer_html(shown, ENGLISH)).text.split())
     for tier in shown.tiers:
         quant = tier.row.estimate.quant

@@ -15,15 +15,46 @@ from gpusizer.answers.models_for.family_json import family_json, model_json, way
 from gpusizer.answers.models_for.live_use import UseNow, newcomer_json
 from gpusizer.answers.models_for.models_request import ModelsRequest
 from gpusizer.answers.models_for.ordering import ORDER, Family
-from gpusizer.answers.models_for.search import Runs, RunsOn
+from gpusizer.answers.models_for.search import Runs
 from gpusizer.answers.report import SCHEMA_VERSION
 from gpusizer.core.errors import GpusizerError
 from gpusizer.core.messages import Note, Say, note_json
-from gpusizer.fit.losses import quality_at
+from gpusizer.fit.fit import Fit
 from gpusizer.fit.machine import Machine
-from gpusizer.fit.weighed import weighed
+from gpusizer.fit.one_user import one_user_rate
+from gpusizer.fit.speed import Rate, prefill_rate
 from gpusizer.hub.listed_models import ListedModel
 from gpusizer.model.tasks import TASKS
+
+
+@dataclass(frozen=True, slots=True)
+class RunsOn:
+    """A row of the answer: a family that runs, what fits beside its head, and how fast that is."""
+
+    rank: int
+    family: Family
+    fit: Fit
+    decode: Rate | None
+    prefill: Rate | None
+
+    @classmethod
+    def of(cls, rank: int, family: Family) -> RunsOn:
+        """The row of a family, with the figures that only shown rows have."""
+        study, way = family.head.study, family.head.way
+        prefill = None
+        if way.verdict.all_on_gpu and way.arranged is None:
+            prefill = prefill_rate(study.profile, way.estimate, study.workload, way.gpu)
+        return cls(rank, family, Fit.of(study, way), one_user_rate(study, way), prefill)
+
+    @property
+    def runs(self) -> Runs:
+        """The model that stands for the family."""
+        return self.family.head
+
+    @property
+    def context(self) -> int:
+        """Tokens of each sequence."""
+        return self.runs.study.workload.context
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +64,7 @@ class ModelsFor:
     Attributes:
         is_rig: the machine was described as one, not as a GPU.
         considered: how many models were looked at, after the filters.
-        families: all that run, in order; `rows` are the heads of the first of them.
+        families: all that run, in order; `rows` are the first of them.
         unread: IDs that could not be read, and why.
         now: the figures of use that the order goes by.
         newcomers: models that trend on the Hub and are not stored.
@@ -101,15 +132,10 @@ class ModelsFor:
             "considered": self.considered,
             "found": len(self.found),
             "families": len(self.families),
-            "by_task": self._by_task(),
+            "by_task": self.by_task,
             "models": [
-                {
-                    **_row_json(rank, row, say, on_rig=self.is_rig),
-                    **family_json(family, self.now.uses),
-                }
-                for rank, (row, family) in enumerate(
-                    zip(self.rows, self.families, strict=False), start=1
-                )
+                {**_row_json(row, on_rig=self.is_rig), **family_json(row.family, self.now.uses)}
+                for row in self.rows
             ],
             "trending": [newcomer_json(listed) for listed in self.newcomers],
             "unread": [
@@ -119,7 +145,8 @@ class ModelsFor:
             "notes": [note_json(note, say) for note in self.notes],
         }
 
-    def _by_task(self) -> dict[str, Any]:
+    @property
+    def by_task(self) -> dict[str, Any]:
         """For each task that something runs: models by verdict, and the best of them."""
         summary: dict[str, Any] = {}
         for task in TASKS:
@@ -130,17 +157,15 @@ class ModelsFor:
         return summary
 
 
-def _row_json(rank: int, row: RunsOn, say: Say, *, on_rig: bool) -> dict[str, Any]:
+def _row_json(row: RunsOn, *, on_rig: bool) -> dict[str, Any]:
     runs, fit, arranged = row.runs, row.fit, row.runs.way.arranged
     facts = {
-        "rank": rank,
+        "rank": row.rank,
         **model_json(runs),
-        "context": runs.study.workload.context,
+        "context": row.context,
         "decode_tokens_per_second": row.decode.to_json() if row.decode else None,
         "prefill_tokens_per_second": row.prefill.to_json() if row.prefill else None,
         **way_json(fit.estimate),
-        "quality": quality_at(fit.estimate).to_json(say),
-        "choice": [note_json(note, say) for note in weighed(runs.study, fit.way)],
         "headroom_bytes": fit.headroom_bytes,
         "per_gpu_bytes": fit.way.fullest_gpu_bytes,
         "max_context": fit.max_context,

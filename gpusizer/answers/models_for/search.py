@@ -16,11 +16,8 @@ from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.messages import Note
 from gpusizer.core.time_budget import TimeBudget
 from gpusizer.fit.demands import Demands
-from gpusizer.fit.fit import Fit
 from gpusizer.fit.machine import Machine
-from gpusizer.fit.one_user import one_prompt_rate, one_user_rate
 from gpusizer.fit.preference import choose
-from gpusizer.fit.speed import Rate
 from gpusizer.fit.study import Study
 from gpusizer.fit.verdict import Verdict
 from gpusizer.fit.way import Way
@@ -66,16 +63,6 @@ class Runs:
 
 
 @dataclass(frozen=True, slots=True)
-class RunsOn:
-    """A row of the answer: a model that runs, with what fits beside it and how fast it is."""
-
-    runs: Runs
-    fit: Fit
-    decode: Rate | None
-    prefill: Rate | None
-
-
-@dataclass(frozen=True, slots=True)
 class Search:
     """What is asked of every model: quantizations and workload, both as requested, and what is
     demanded of a way where these quantizations are wanted.
@@ -108,13 +95,6 @@ def running_on(
             way.verdict.in_memory or (reads_disk and way.verdict is Verdict.FROM_DISK)
         ):
             yield Runs(candidate, task_of(candidate.profile), study, way)
-
-
-def row(runs: Runs) -> RunsOn:
-    """The row of a model, with the figures that only shown rows have."""
-    study, way = runs.study, runs.way
-    fit = Fit.of(study, way)
-    return RunsOn(runs, fit, one_user_rate(study, way), one_prompt_rate(study, way))
 
 
 def _study(candidate: CandidateModel, memory: float, search: Search) -> Study | None:

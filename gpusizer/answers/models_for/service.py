@@ -8,10 +8,10 @@ from typing import Any
 
 from gpusizer.answers.models_for.live_use import newcomers_for, use_now
 from gpusizer.answers.models_for.model_library import CandidateModel, ModelLibrary
-from gpusizer.answers.models_for.models_answer import ModelsFor
+from gpusizer.answers.models_for.models_answer import ModelsFor, RunsOn
 from gpusizer.answers.models_for.models_request import ModelsRequest
 from gpusizer.answers.models_for.ordering import families_in_order
-from gpusizer.answers.models_for.search import Resolve, Search, row, running_on
+from gpusizer.answers.models_for.search import Resolve, Search, running_on
 from gpusizer.answers.tagged_quants import asked_quants
 from gpusizer.core.errors import GpusizerError, ModelUnreadable
 from gpusizer.core.messages import Note
@@ -72,7 +72,7 @@ def models_for(
         is_rig=is_rig,
         considered=len(candidates),
         families=families,
-        rows=tuple(row(family.head) for family in shown),
+        rows=tuple(RunsOn.of(rank, family) for rank, family in enumerate(shown, start=1)),
         unread=unread,
         now=now,
         newcomers=newcomers_for(now, request.task, request.licenses),

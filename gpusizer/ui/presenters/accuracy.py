@@ -15,24 +15,14 @@ from gpusizer.answers.accuracy import (
 )
 from gpusizer.answers.model_card.verdicts import CardVerdict
 from gpusizer.memory.engines import ENGINES
+from gpusizer.ui.presenters.grid import known
 from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.number_format import DASH, percent
+from gpusizer.ui.presenters.table import Columns, rows_html, scrolling
 from gpusizer.ui.presenters.words import Words
 
 _HEADLINES = ("weights", "kv_per_token", "kv_cache", "file_size")
 """Components whose errors stand first, each of the engine with the most runs."""
-_NUMBERS = (
-    "n",
-    "median",
-    "mean",
-    "left_out",
-    "left_out_p95",
-    "in_band",
-    "first_contact",
-    "naive",
-    "hf_mem",
-    "worst",
-)
 _SECTIONS = ("training", "speed", "apart")
 _FULL_BAR = 1.0  # an error of 100 % fills its cell
 
@@ -159,48 +149,33 @@ def _versus(who: str, error: float, scale: float, words: Words) -> Html:
 
 def _table(rows: Sequence[ErrorRow], words: Words) -> Html:
     """Write one table body per engine, with its name above its components."""
-    head = [el("th", words("column.component"), scope="col")]
-    head += [
-        el("th", words(f"column.{name}"), scope="col", class_="gs-number") for name in _NUMBERS
-    ]
+    columns = _columns(words)
     bodies = [
-        _body(engine, list(group), words) for engine, group in groupby(rows, lambda r: r.engine)
+        el("tbody", _name(engine, len(columns), words), rows_html(columns, group, words))
+        for engine, group in groupby(rows, lambda row: row.engine)
     ]
-    return el(
-        "div",
-        el("table", el("thead", el("tr", join(head))), join(bodies), class_="gs-errors"),
-        class_="gs-scroll",
-        tabindex=0,
-    )
+    return scrolling(columns, join(bodies), words, "gs-errors")
 
 
-def _body(engine: str, rows: Sequence[ErrorRow], words: Words) -> Html:
-    name = el("th", _engine(engine, words), scope="rowgroup", colspan=len(_NUMBERS) + 1)
-    return el("tbody", el("tr", name, class_="gs-engine"), join(_row(row, words) for row in rows))
+def _name(engine: str, columns: int, words: Words) -> Html:
+    name = el("th", _engine(engine, words), scope="rowgroup", colspan=columns)
+    return el("tr", name, class_="gs-engine")
 
 
-def _row(row: ErrorRow, words: Words) -> Html:
-    left_out = row.left_out
-    cells: dict[str, str] = {
-        "n": words.whole(row.n),
-        "median": words.deviation(row.median),
-        "mean": words.deviation(row.mean),
-        "left_out": _with_bar(left_out.mean, "ours", words),
-        "left_out_p95": words.deviation(left_out.p95),
-        "in_band": DASH if left_out.in_band is None else words.deviation(left_out.in_band),
-        "first_contact": _first_contact(row, words),
-        "naive": _with_bar(row.naive_mean, "naive", words),
-        "hf_mem": words.written(rival_text(row.hf_mem)),
-        "worst": _worst(row, words),
+def _columns(words: Words) -> Columns[ErrorRow]:
+    return {
+        "component": lambda row: words(f"component.{row.component}"),
+        "n": lambda row: words.whole(row.n),
+        "median": lambda row: words.deviation(row.median),
+        "mean": lambda row: words.deviation(row.mean),
+        "left_out": lambda row: _with_bar(row.left_out.mean, "ours", words),
+        "left_out_p95": lambda row: words.deviation(row.left_out.p95),
+        "in_band": lambda row: known(row.left_out.in_band, words.deviation),
+        "first_contact": lambda row: _first_contact(row, words),
+        "naive": lambda row: _with_bar(row.naive_mean, "naive", words),
+        "hf_mem": lambda row: words.written(rival_text(row.hf_mem)),
+        "worst": lambda row: _worst(row, words),
     }
-    return el(
-        "tr",
-        el("th", words(f"component.{row.component}"), scope="row"),
-        join(
-            el("td", cells[name], class_="gs-number", data_label=words(f"column.{name}"))
-            for name in _NUMBERS
-        ),
-    )
 
 
 def _first_contact(row: ErrorRow, words: Words) -> str:

@@ -1,12 +1,10 @@
-"""Grid: a sortable, searchable table as pandas frames for `gr.Dataframe`."""
+"""A table to sort and search, as the value of a `gr.Dataframe`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
-
-import pandas as pd
+from typing import Any, Generic, Literal, TypeVar
 
 from gpusizer.core.printable import printable
 from gpusizer.ui.presenters.addresses import question_href
@@ -14,7 +12,9 @@ from gpusizer.ui.presenters.html import Html, el
 from gpusizer.ui.presenters.number_format import DASH
 from gpusizer.ui.presenters.words import Words
 
+Value = str | int | float | None
 Datatype = Literal["number", "str", "html"]
+_Row = TypeVar("_Row")
 
 _LARGEST = 9e99
 """Value by which an unknown price or power is sorted.
@@ -24,59 +24,61 @@ The browser compares null as zero, which would sort unknown prices before the lo
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class Column(Generic[_Row]):
     """One column of a grid.
 
     Attributes:
         name: key of its heading, `page.column.<name>`.
+        value: by which its rows are sorted and searched, a number where it is one.
+        write: what is shown.
         datatype: type of the shown values. Only markup made by `el`, which escapes, may be "html".
         ascending: people look for the least values, so that unknown ones are sorted as largest.
         width: pixels; 0 for a width by the contents of the widest cell.
     """
 
     name: str
+    value: Callable[[_Row], Value]
+    write: Callable[[_Row, Words], str]
     datatype: Datatype = "number"
     ascending: bool = False
     width: int = 0
 
-
-@dataclass(frozen=True, slots=True)
-class Grid:
-    """Rows of a grid.
-
-    Attributes:
-        values: values for sorting and searching, numbers as numbers.
-        shown: text or markup of each cell, in a frame of the same shape.
-    """
-
-    values: pd.DataFrame
-    shown: pd.DataFrame
-
-    def value(self, columns: Sequence[Column], words: Words) -> dict[str, Any]:
-        """Return the value of a `gr.Dataframe`, which sorts `data` but shows `display_value`."""
-        names = [column.name for column in columns]
-        unknown = {column.name: _LARGEST for column in columns if column.ascending}
-        values = printable_cells(self.values[names].fillna(unknown)).astype(object)
-        return {
-            "headers": headers(columns, words),
-            "data": values.where(values.notna(), None).to_numpy().tolist(),
-            "metadata": {"display_value": printable_cells(self.shown[names]).to_numpy().tolist()},
-        }
+    def sorted_by(self, row: _Row) -> Value:
+        """The value, printable, of which none is unknown in an ascending column."""
+        value = self.value(row)
+        if isinstance(value, str):
+            return printable(value)
+        return _LARGEST if value is None and self.ascending else value
 
 
-def printable_cells(frame: pd.DataFrame) -> pd.DataFrame:
-    """The same with texts as `printable` leaves them: Gradio shows them as they are."""
-    return frame.map(lambda cell: printable(cell) if isinstance(cell, str) else cell)
+def grid_value(
+    columns: Sequence[Column[_Row]], rows: Iterable[_Row], words: Words
+) -> dict[str, Any]:
+    """Return the value of a `gr.Dataframe`, which sorts `data` but shows `display_value`."""
+    every = list(rows)
+    shown = [[printable(column.write(row, words)) for column in columns] for row in every]
+    return {
+        "headers": headers(columns, words),
+        "data": [[column.sorted_by(row) for column in columns] for row in every],
+        "metadata": {"display_value": shown},
+    }
 
 
-def headers(columns: Sequence[Column], words: Words) -> list[str]:
+def headers(columns: Sequence[Column[Any]], words: Words) -> list[str]:
     """Return the headings of columns in one language."""
     return [words(f"column.{column.name}") for column in columns]
 
 
-def shown(values: pd.Series[Any], write: Callable[[float], str]) -> pd.Series[Any]:
-    """Write numbers as texts, a dash for unknown ones."""
-    return values.map(lambda value: DASH if pd.isna(value) else write(value)).astype(object)
+def known(value: float | None, write: Callable[[float], str]) -> str:
+    """Write a number, a dash for an unknown one."""
+    return DASH if value is None else write(value)
+
+
+def in_units(amount: float | None, unit: float, digits: int | None = None) -> float | None:
+    """How many units an amount is, to so many digits."""
+    if amount is None:
+        return None
+    return amount / unit if digits is None else round(amount / unit, digits)
 
 
 def named(name: str | Html, detail: str | Html) -> Html:

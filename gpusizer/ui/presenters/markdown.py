@@ -77,7 +77,7 @@ def _estimate(row: EstimateRow, words: Words) -> Sequence[str]:
         words.gib(memory.weights.likely),
         words.gib(memory.kv_cache.likely),
         words.gib(memory.total.likely),
-        f"{words.gib(memory.total.low)}–{words.gib(memory.total.high)}",
+        words.gib_band(memory.total),
         plain(row.estimate.engine.name),
     )
 

@@ -2,70 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import date
-from typing import Any, cast
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
-import pandas as pd
-
-from gpusizer.answers.models_for.models_answer import ModelsFor
+from gpusizer.answers.models_for.live_use import UseNow
+from gpusizer.answers.models_for.models_answer import ModelsFor, RunsOn
+from gpusizer.answers.models_for.search import Runs
 from gpusizer.core.units import GIB
+from gpusizer.fit.losses import quality_at
 from gpusizer.fit.verdict import Verdict
+from gpusizer.hub.listed_models import ListedModel
 from gpusizer.memory.workload import DEFAULT_CONTEXT
 from gpusizer.ui.presenters.addresses import question_href
 from gpusizer.ui.presenters.conclusion import conclusion_html
-from gpusizer.ui.presenters.grid import Column, Grid, named, shown
+from gpusizer.ui.presenters.grid import Column, in_units, known, named
 from gpusizer.ui.presenters.html import Html, el, join
+from gpusizer.ui.presenters.losses import loss_label
 from gpusizer.ui.presenters.marks import verdict_badge
 from gpusizer.ui.presenters.number_format import DASH
 from gpusizer.ui.presenters.words import Words
 
 _BILLION = 10**9
-COLUMNS = (
-    Column("model", "html"),
-    Column("size"),
-    Column("verdict", "html"),
-    Column("headroom"),
-    Column("speed"),
-    Column("max_context"),
-    Column("released"),
-    Column("downloads"),
-)
 
 
 def models_for_html(answer: ModelsFor, words: Words) -> Html:
     """Write the part above the list: how many models of each kind run, the order, and the notes."""
-    data = answer.to_json(words.note)
     return el(
         "section",
         conclusion_html(answer.conclusion, words),
-        _tasks(data["by_task"], words),
-        el("p", words("reverse.order", source=_source(data["use"], words)), class_="gs-order"),
-        el("ul", join(el("li", note["message"]) for note in data["notes"]), class_="gs-notes")
-        if data["notes"]
-        else None,
-        _newcomers(data["trending"], answer.request.gpu, words),
-        None if data["models"] else el("p", words("reverse.nothing"), class_="gs-empty"),
+        _tasks(answer.by_task, words),
+        el("p", words("reverse.order", source=_source(answer.now, words)), class_="gs-order"),
+        words.listed(answer.notes, "gs-notes"),
+        _newcomers(answer.newcomers, answer.request.gpu, words),
+        None if answer.rows else el("p", words("reverse.nothing"), class_="gs-empty"),
         class_="gs-section",
         id="gs-reverse",
     )
 
 
-def _source(use: Mapping[str, Any], words: Words) -> str:
+def _source(use: UseNow, words: Words) -> str:
     """Say of which day the figures of use are, and whether the Hub gave them now."""
-    if use["as_of"] is None:
+    if use.as_of is None:
         return words("reverse.order_unknown")
-    return words(f"reverse.order_{'live' if use['live'] else 'embedded'}", date=use["as_of"])
+    return words(f"reverse.order_{'live' if use.live else 'embedded'}", date=use.as_of.isoformat())
 
 
-def _newcomers(trending: list[Mapping[str, Any]], gpu: str, words: Words) -> Html | None:
+def _newcomers(trending: Sequence[ListedModel], gpu: str, words: Words) -> Html | None:
     """Write what trends on the Hub and is not stored, each a link that sizes it."""
     if not trending:
         return None
     items = [
         el(
             "li",
-            el("a", model["repo_id"], href=_address(model["repo_id"], gpu, words)),
+            el("a", model.repo_id, href=_address(model.repo_id, gpu, words)),
             " ",
             el("small", " · ".join(_newcomer_facts(model, words))),
         )
@@ -81,18 +70,15 @@ def _newcomers(trending: list[Mapping[str, Any]], gpu: str, words: Words) -> Htm
     )
 
 
-def _newcomer_facts(model: Mapping[str, Any], words: Words) -> list[str]:
-    size = model["parameters"]
-    facts = [
-        words("reverse.trending.size_unknown")
-        if size is None
-        else words("reverse.trending.size", size=words.count(size))
-    ]
-    if model["created"] is not None:
-        facts.append(model["created"][:7])
-    if model["license"] is not None:
-        facts.append(model["license"])
-    return facts
+def _newcomer_facts(model: ListedModel, words: Words) -> Iterator[str]:
+    if model.parameters is None:
+        yield words("reverse.trending.size_unknown")
+    else:
+        yield words("reverse.trending.size", size=words.count(model.parameters))
+    if model.created is not None:
+        yield f"{model.created:%Y-%m}"
+    if model.license is not None:
+        yield model.license
 
 
 def _tasks(by_task: Mapping[str, Mapping[str, Any]], words: Words) -> Html:
@@ -114,67 +100,85 @@ def _tasks(by_task: Mapping[str, Mapping[str, Any]], words: Words) -> Html:
     return el("div", join(tiles), class_="gs-tiles")
 
 
-def models_grid(answer: ModelsFor, words: Words) -> Grid:
-    """Build the grid of families that run; each name is a link to the model's own answer."""
-    models = answer.to_json(words.note)["models"]
-    facts = pd.DataFrame(models, dtype=object)
-    families = pd.DataFrame([model["family"] for model in models], dtype=object)
-    days = [day and date.fromisoformat(day) for day in families["created"]]
-    values = pd.DataFrame(
-        {
-            "model": facts["repo_id"],
-            "size": (facts["parameters"] / _BILLION).round(3),
-            "verdict": [Verdict(verdict).place for verdict in facts["verdict"]],
-            "headroom": (facts["headroom_bytes"] / GIB).round(2),
-            "speed": [_speed(model) for model in models],
-            "max_context": facts["max_context"],
-            "released": [day and day.toordinal() for day in days],
-            "downloads": families["downloads"],
-        }
+def columns(gpu: str) -> tuple[Column[RunsOn], ...]:
+    """Return the columns of families that run, each by a link to its answer on the same GPU."""
+    return (
+        Column(
+            "model",
+            lambda row: row.runs.profile.repo_id,
+            lambda row, words: _model(row, gpu, words),
+            "html",
+        ),
+        Column(
+            "size",
+            lambda row: in_units(row.runs.profile.parameters, _BILLION, 3),
+            lambda row, words: words.count(row.runs.profile.parameters),
+        ),
+        Column(
+            "verdict",
+            lambda row: row.runs.verdict.place,
+            lambda row, words: verdict_badge(row.runs.verdict, words),
+            "html",
+        ),
+        Column(
+            "headroom",
+            lambda row: in_units(row.fit.headroom_bytes, GIB, 2),
+            lambda row, words: known(row.fit.headroom_bytes, words.gib),
+        ),
+        Column("speed", _speed, _speed_text),
+        Column(
+            "max_context",
+            lambda row: row.fit.max_context,
+            lambda row, words: known(row.fit.max_context, words.whole),
+        ),
+        Column("released", _day, _month),
+        Column(
+            "downloads",
+            lambda row: row.family.use.downloads,
+            lambda row, words: known(row.family.use.downloads, words.count),
+        ),
     )
-    cells = pd.DataFrame(
-        {
-            "model": [_model(model, answer.request.gpu, words) for model in models],
-            "size": shown(facts["parameters"], words.count),
-            "verdict": [verdict_badge(Verdict(name), words) for name in facts["verdict"]],
-            "headroom": shown(facts["headroom_bytes"], words.gib),
-            "speed": [_speed_text(model, words) for model in models],
-            "max_context": shown(facts["max_context"], words.whole),
-            "released": [f"{day:%Y-%m}" if day else DASH for day in days],
-            "downloads": shown(families["downloads"], words.count),
-        }
-    )
-    return Grid(values, cells)
 
 
-def _speed(model: Mapping[str, Any]) -> float | None:
+def _day(row: RunsOn) -> int | None:
+    created = row.family.use.created
+    return None if created is None else created.toordinal()
+
+
+def _month(row: RunsOn, words: Words) -> str:
+    created = row.family.use.created
+    return DASH if created is None else f"{created:%Y-%m}"
+
+
+def _speed(row: RunsOn) -> float | None:
     """The likely tokens/s, or the most that the disk allows; None where neither is known."""
-    rate, disk = model["decode_tokens_per_second"], model.get("disk")
-    if disk is not None:
-        return cast("float | None", disk["most_tokens_per_second"])
-    return None if rate is None else cast("float", rate["likely"])
+    likely = None if row.decode is None else row.decode.likely
+    return row.runs.most_tokens_per_second or likely
 
 
-def _speed_text(model: Mapping[str, Any], words: Words) -> str:
-    speed = _speed(model)
-    if speed is None:
-        return DASH
-    return words.speed(speed) if model.get("disk") is None else f"≤ {words.speed(speed)}"
+def _speed_text(row: RunsOn, words: Words) -> str:
+    speed = known(_speed(row), words.speed)
+    return speed if row.runs.most_tokens_per_second is None else f"≤ {speed}"
 
 
-def _model(model: Mapping[str, Any], gpu: str, words: Words) -> Html:
+def _way(runs: Runs, words: Words) -> str:
+    estimate, task = runs.way.estimate, words(f"task.{runs.task}")
+    loss = loss_label(quality_at(estimate), words)
+    return f"{estimate.quant.name} · {loss} · {estimate.engine.name} · {task}"
+
+
+def _model(row: RunsOn, gpu: str, words: Words) -> Html:
     """Write the model's ID as a link to its answer on the same GPU, with its configuration."""
-    link = el("a", model["repo_id"], href=_address(model["repo_id"], gpu, words, model["context"]))
-    loss, task = model["quality"]["label"], words(f"task.{model['task']}")
-    way = f"{model['quant_name']} · {loss} · {model['engine_name']} · {task}"
-    copies = len(model["copies"])
+    repo_id, copies = row.runs.profile.repo_id, len(row.family.copies)
+    link = el("a", repo_id, href=_address(repo_id, gpu, words, row.context))
+    way = _way(row.runs, words)
     if not copies:
         return named(link, way)
     more = el(
         "a",
         words("reverse.copies", count=copies),
         href="#gs-copies",
-        data_copies=model["repo_id"],
+        data_copies=repo_id,
         aria_haspopup="dialog",
     )
     return named(link, join((way, " · ", more)))
@@ -186,32 +190,30 @@ def copies_html(answer: ModelsFor, words: Words) -> Html:
     They stand outside of the grid because Gradio's table takes every click on a cell for itself,
     and gives all rows one height: the page's script shows those of a row in a box at the row.
     """
-    models = [model for model in answer.to_json(words.note)["models"] if model["copies"]]
-    if not models:
+    rows = [row for row in answer.rows if row.family.copies]
+    if not rows:
         return join(())
-    gpu = answer.request.gpu
-    families = [
-        el(
-            "section",
-            el("h3", model["repo_id"]),
-            el("ul", join(_copy(copy, gpu, model["context"], words) for copy in model["copies"])),
-            data_family=model["repo_id"],
-        )
-        for model in models
-    ]
-    title = words("reverse.copies.title", count=sum(len(model["copies"]) for model in models))
+    families = [_family(row, answer.request.gpu, words) for row in rows]
+    title = words("reverse.copies.title", count=sum(len(row.family.copies) for row in rows))
     listed = el("div", join(families), class_="gs-copies")
     details = el("details", el("summary", title), listed, class_="gs-details", id="gs-copies")
     return el("section", details, class_="gs-section")
 
 
-def _copy(copy: Mapping[str, Any], gpu: str, context: int, words: Words) -> Html:
+def _family(row: RunsOn, gpu: str, words: Words) -> Html:
+    repo_id = row.runs.profile.repo_id
+    copies = [_copy(copy, gpu, row.context, words) for copy in row.family.copies]
+    return el("section", el("h3", repo_id), el("ul", join(copies)), data_family=repo_id)
+
+
+def _copy(copy: Runs, gpu: str, context: int, words: Words) -> Html:
     """Write one repository of a family: a link to its own answer, what it is, and how it runs."""
-    facts = (words(f"release.{copy['kind']}"), copy["quant_name"], words.verdict(copy["verdict"]))
+    kind, repo_id = copy.candidate.member.kind, copy.profile.repo_id
+    quant, verdict = copy.way.estimate.quant.name, words.verdict(copy.verdict.value)
     return el(
         "li",
-        el("a", copy["repo_id"], href=_address(copy["repo_id"], gpu, words, context)),
-        el("small", " · ".join(facts)),
+        el("a", repo_id, href=_address(repo_id, gpu, words, context)),
+        el("small", f"{words(f'release.{kind}')} · {quant} · {verdict}"),
     )
 
 

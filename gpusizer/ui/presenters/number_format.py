@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gpusizer.answers.accuracy import percent_text
+from gpusizer.core.byte_ranges import Amount
 from gpusizer.core.units import GIB, format_count, format_gb, format_gib
 from gpusizer.fit.speed import Rate
 from gpusizer.text import NOTATIONS, Language
@@ -38,6 +39,14 @@ class NumberFormat:
         """
         return self.number(number, ",.0f")
 
+    def three_digits(self, number: float) -> str:
+        """Write a number to three digits."""
+        return self.number(number, ",.3g")
+
+    def tenths(self, number: float) -> str:
+        """Write a number with one digit after the point."""
+        return self.number(number, ",.1f")
+
     def gib(self, amount_bytes: float) -> str:
         """Write GiB without the unit, for table cells whose heading names it.
 
@@ -46,6 +55,10 @@ class NumberFormat:
         """
         value = amount_bytes / GIB
         return self.number(value, ",.1f" if abs(value) >= 99.95 else ".2f")
+
+    def gib_band(self, amount: Amount) -> str:
+        """Write the low and high end of an amount in GiB without the unit."""
+        return f"{self.gib(amount.low)}–{self.gib(amount.high)}"
 
     def amount(self, amount_bytes: float) -> str:
         """Write GiB with the unit, to three digits."""

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from gpusizer.fit.losses import quality_at
 from gpusizer.fit.serving_plan import Replicas, ServingPlan
-from gpusizer.gpus.costs import PlanCosts
-from gpusizer.memory.estimate import MemoryEstimate
+from gpusizer.ui.presenters.grid import known
 from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.losses import loss_label
-from gpusizer.ui.presenters.number_format import DASH
+from gpusizer.ui.presenters.table import Columns, table_html
 from gpusizer.ui.presenters.words import Words
 
-_HEAD = ("gpu", "plan_gpus", "plan_replicas", "plan_users", "plan_ttft", "plan_rate", "buy", "rent")
 _SHOWN = 12
 _ENDLESS = "∞"  # requests pile up
 
@@ -21,10 +19,6 @@ def serving_plan_html(plan: ServingPlan | None, words: Words) -> Html | None:
     if plan is None:
         return None
     target = plan.target
-    rows = [_row(row, words) for row in plan.rows[:_SHOWN]]
-    head = [el("th", words(f"column.{name}"), scope="col", class_=_class(name)) for name in _HEAD]
-    body = (el("thead", el("tr", join(head))), el("tbody", join(rows)))
-    table = el("table", *body, class_="gs-ranked")
     return el(
         "section",
         words.heading(
@@ -33,8 +27,8 @@ def serving_plan_html(plan: ServingPlan | None, words: Words) -> Html | None:
             prompt=words.whole(target.prompt_tokens),
             answer=words.whole(target.answer_tokens),
         ),
-        el("div", table, class_="gs-scroll", tabindex=0)
-        if rows
+        table_html(_columns(words), plan.rows[:_SHOWN], words, "gs-ranked")
+        if plan.rows
         else el("p", words("plan.empty"), class_="gs-empty"),
         words.listed(plan.notes, "gs-notes"),
         class_="gs-section",
@@ -42,30 +36,30 @@ def serving_plan_html(plan: ServingPlan | None, words: Words) -> Html | None:
     )
 
 
-def _row(row: Replicas, words: Words) -> Html:
-    users = words("plan.room", count=words.whole(row.most_users))
-    cells = (
-        _cell(row.gpu.name, _way(row.estimate, words)),
-        _gpus(row, words),
-        words("plan.replicas", replicas=words.whole(row.replicas), count=words.whole(row.boards)),
-        _cell(words.number(row.users, "g"), users),
-        _first_token(row, words),
-        words.speed(row.user_tokens_per_second),
-        _buy(row.costs, words),
-        _rent(row.costs, words),
-    )
-    return el(
-        "tr",
-        join(
-            el("td", cell, class_=_class(name), data_label=words(f"column.{name}"))
-            for name, cell in zip(_HEAD, cells, strict=True)
-        ),
-    )
+def _columns(words: Words) -> Columns[Replicas]:
+    def how(row: Replicas) -> str:
+        estimate = row.estimate
+        loss = loss_label(quality_at(estimate), words)
+        return f"{estimate.quant.name} · {loss} · {estimate.engine.name}"
 
+    def replicas(row: Replicas) -> str:
+        count = words.whole(row.boards)
+        return words("plan.replicas", replicas=words.whole(row.replicas), count=count)
 
-def _way(estimate: MemoryEstimate, words: Words) -> str:
-    loss = loss_label(quality_at(estimate), words)
-    return f"{estimate.quant.name} · {loss} · {estimate.engine.name}"
+    def users(row: Replicas) -> Html:
+        room = words("plan.room", count=words.whole(row.most_users))
+        return _cell(words.number(row.users, "g"), room)
+
+    return {
+        "gpu": lambda row: _cell(row.gpu.name, how(row)),
+        "plan_gpus": lambda row: _gpus(row, words),
+        "plan_replicas": replicas,
+        "plan_users": users,
+        "plan_ttft": lambda row: _first_token(row, words),
+        "plan_rate": lambda row: words.speed(row.user_tokens_per_second),
+        "buy": lambda row: known(row.costs.buy_usd, words.usd),
+        "rent": lambda row: known(row.costs.rent_usd_per_hour, words.usd),
+    }
 
 
 def _cell(text: str, small_print: str | None) -> Html:
@@ -88,18 +82,3 @@ def _first_token(row: Replicas, words: Words) -> Html:
     likely, low, high = row.ttft_seconds
     most = _ENDLESS if high is None else words.speed(high, 2)
     return _cell(words("seconds", time=words.speed(likely, 2)), f"{words.speed(low, 2)}–{most}")
-
-
-def _buy(costs: PlanCosts, words: Words) -> str:
-    """Write the price of all boards."""
-    return DASH if costs.buy_usd is None else words.usd(costs.buy_usd)
-
-
-def _rent(costs: PlanCosts, words: Words) -> str:
-    """Write the rent of all boards for an hour."""
-    usd = costs.rent_usd_per_hour
-    return DASH if usd is None else words.usd(usd)
-
-
-def _class(name: str) -> str:
-    return f"gs-col-{name}" if name == "gpu" else f"gs-col-{name} gs-number"

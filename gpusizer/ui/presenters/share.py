@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from gpusizer.answers.exports import estimates_csv, ranking_csv
 from gpusizer.answers.report import Report
@@ -60,13 +61,13 @@ def download(report: Report, kind: str, words: Words) -> Download | None:
     return Download(f"gpusizer-{name}{suffix}", media_type, text(report, words))
 
 
-def _json(report: Report, words: Words) -> str:
-    return json_text(report.to_json(say_note), indent=1)
+def _json(report: Report) -> dict[str, Any]:
+    return report.to_json(say_note)
 
 
 _FILES: dict[str, tuple[str, str, Callable[[Report, Words], str]]] = {
-    "json": (".json", "application/json", _json),
-    "csv": ("-gpus.csv", "text/csv", lambda report, words: ranking_csv(report)),
-    "memory": ("-memory.csv", "text/csv", lambda report, words: estimates_csv(report)),
+    "json": (".json", "application/json", lambda report, words: json_text(_json(report), indent=1)),
+    "csv": ("-gpus.csv", "text/csv", lambda report, words: ranking_csv(_json(report))),
+    "memory": ("-memory.csv", "text/csv", lambda report, words: estimates_csv(_json(report))),
     "markdown": (".md", "text/markdown", lambda report, words: markdown(report, words, "")),
 }

@@ -12,15 +12,15 @@ from gpusizer.training.ladder import Rung
 from gpusizer.training.per_gpu import TrainingMemory
 from gpusizer.ui.presenters.charts.stacked import training_picture
 from gpusizer.ui.presenters.conclusion import conclusion_html
+from gpusizer.ui.presenters.grid import known
 from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.marks import verdict_badge
 from gpusizer.ui.presenters.number_format import DASH
 from gpusizer.ui.presenters.prices import rent_terms
+from gpusizer.ui.presenters.table import Columns, table_html
 from gpusizer.ui.presenters.words import Words
 
 _RANKED = 20
-_HEAD = ("rank", "gpu", "verdict", "headroom", "train_speed", "hours", "usd", "energy")
-_TEXT = frozenset({"gpu", "verdict"})
 
 
 def training_html(report: TrainingReport, words: Words) -> Html:
@@ -118,38 +118,29 @@ def _ladder(rungs: Sequence[Rung], words: Words) -> Html | None:
 def _ranking(ranking: Sequence[RankedTraining], words: Words) -> Html:
     if not ranking:
         return el("p", words("train.nothing"), class_="gs-empty")
-    head = [el("th", words(f"column.{name}"), scope="col", class_=_class(name)) for name in _HEAD]
-    rows = [_row(item, words) for item in ranking[:_RANKED]]
-    table = el(
-        "table", el("thead", el("tr", join(head))), el("tbody", join(rows)), class_="gs-ranked"
-    )
     return el(
         "div",
         el("h3", words("train.gpus")),
-        el("div", table, class_="gs-scroll", tabindex=0),
+        table_html(_columns(words), ranking[:_RANKED], words, "gs-ranked"),
     )
 
 
-def _row(item: RankedTraining, words: Words) -> Html:
-    fit, cost = item.fit, item.cost
-    name = boards_name(fit.gpu, fit.count)
-    cells = (
-        join((el("strong", name), el("small", _how(item)))),
-        verdict_badge(fit.verdict, words),
-        words.gib(fit.headroom_bytes),
-        DASH if item.rate is None else words.speed(item.rate.likely),
-        DASH if cost.hours is None else words.number(cost.hours, ",.3g"),
-        _rent(item, words),
-        DASH if cost.energy_kwh is None else words.number(cost.energy_kwh, ",.3g"),
-    )
-    return el(
-        "tr",
-        el("th", str(item.rank), scope="row", class_=_class("rank")),
-        join(
-            el("td", cell, class_=_class(name), data_label=words(f"column.{name}"))
-            for name, cell in zip(_HEAD[1:], cells, strict=True)
-        ),
-    )
+def _boards(item: RankedTraining) -> Html:
+    name = boards_name(item.fit.gpu, item.fit.count)
+    return join((el("strong", name), el("small", _how(item))))
+
+
+def _columns(words: Words) -> Columns[RankedTraining]:
+    return {
+        "rank": lambda item: str(item.rank),
+        "gpu": _boards,
+        "verdict": lambda item: verdict_badge(item.fit.verdict, words),
+        "headroom": lambda item: words.gib(item.fit.headroom_bytes),
+        "train_speed": lambda item: known(item.rate.likely if item.rate else None, words.speed),
+        "hours": lambda item: known(item.cost.hours, words.three_digits),
+        "usd": lambda item: _rent(item, words),
+        "energy": lambda item: known(item.cost.energy_kwh, words.three_digits),
+    }
 
 
 def _rent(item: RankedTraining, words: Words) -> Html | str:
@@ -160,6 +151,3 @@ def _rent(item: RankedTraining, words: Words) -> Html | str:
     terms = f"{words('per_hour', price=words.usd(hourly))} · {rent_terms(item.costs, words)}"
     return join((words.usd(usd), el("small", terms)))
 
-
-def _class(name: str) -> str:
-    return f"gs-col-{name}" if name in _TEXT | {"rank"} else f"gs-col-{name} gs-number"

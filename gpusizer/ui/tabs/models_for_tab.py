@@ -62,7 +62,7 @@ def build(questions: Questions, tab: gr.Tab, listeners: Listeners) -> TabForm:
     shown = {
         "status": status,
         "answer": html(examples, "gs-reverse-answer", search),
-        "models": grid(models_for.COLUMNS, words, "gs-reverse-grid", words("tab.reverse")),
+        "models": grid(models_for.columns(""), words, "gs-reverse-grid", words("tab.reverse")),
         "copies": html("", "gs-reverse-copies", scripts.COPIES),
         "query": query_box("gs-reverse-query"),
     }

@@ -45,7 +45,7 @@ def html(value: str, elem_id: str, script: str = "") -> gr.HTML:
 
 
 def grid(
-    columns: Sequence[Column], words: Words, elem_id: str, label: str, *, search: bool = True
+    columns: Sequence[Column[Any]], words: Words, elem_id: str, label: str, *, search: bool = True
 ) -> gr.Dataframe:
     """A table to sort and, with `search`, to search; absent until it is given rows.
 
