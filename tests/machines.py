@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from gpusizer.answers.json_shapes import document
 from gpusizer.answers.launch.machine_flags import machine_flags
 from gpusizer.answers.machine_json import rig_json
 from gpusizer.core.messages import Note
@@ -79,7 +80,7 @@ class Planned:
         return load_of(self.study, self.machine, estimate.quant, estimate.native, estimate.engine)
 
     def to_json(self) -> dict[str, Any]:
-        return rig_json(self.place, self.study.workload, say_note)
+        return document(rig_json(self.place, self.study.workload), say_note)
 
 
 def machine(text: str, disk_bytes_per_second: float | None = None) -> Machine:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from gpusizer.answers.conclusion.compare import Boards, compared_boards, compared_models
 from gpusizer.answers.conclusion.conclusion import Conclusion
 from gpusizer.answers.conclusion.fit import fit
 from gpusizer.answers.evidence import evidence_json
-from gpusizer.answers.report import SCHEMA_VERSION, model_json, ranked_json
-from gpusizer.core.messages import Note, Say, note_json
+from gpusizer.answers.gpu_json import gpu_json
+from gpusizer.answers.json_shapes import SCHEMA_VERSION, Answer, Json
+from gpusizer.answers.ranked_json import ranked_json
+from gpusizer.answers.report import model_json
+from gpusizer.core.messages import Note
 from gpusizer.fit.ranking import Ranked
 from gpusizer.gpus import Catalogue, Gpu
 from gpusizer.gpus.catalogue import MAX_NAME_CHARS
-from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, plan_costs, rental_quote
-from gpusizer.gpus.purpose import purpose_of
+from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, plan_costs
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile
 
@@ -28,13 +29,9 @@ class ComparedGpu:
     count: int | None
     ranked: Ranked | None
 
-    def to_json(self, say: Say) -> dict[str, Any]:
-        fit = None if self.ranked is None else ranked_json(self.ranked, say)
-        return {**gpu_json(self.gpu, say), "count": self.count, "fit": fit}
-
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Answer):
     """The answer to a compare request."""
 
     items: tuple[ComparedGpu, ...]
@@ -51,22 +48,25 @@ class Comparison:
             return compared_models(self.profile, places)
         return compared_boards([_boards(item) for item in self.items])
 
-    def to_json(self, say: Say) -> dict[str, Any]:
+    def shape(self) -> Json:
         """GPUs in the requested order, each with its `fit` or null."""
         return {
-            "answer": self.conclusion.to_json(say),
+            "answer": self.conclusion,
             "schema_version": SCHEMA_VERSION,
-            "model": None if self.profile is None else model_json(self.profile, say),
-            "workload": None if self.workload is None else self.workload.to_json(),
-            "gpus": [self._item_json(item, say) for item in self.items],
+            "model": self.profile and model_json(self.profile),
+            "workload": self.workload,
+            "gpus": [
+                {**gpu_json(item.gpu), "count": item.count, "fit": self._fit(item)}
+                for item in self.items
+            ],
         }
 
-    def _item_json(self, item: ComparedGpu, say: Say) -> dict[str, Any]:
-        """One GPU; its `fit` with what it can be checked by."""
-        data = item.to_json(say)
-        if item.ranked is not None and self.profile is not None and self.workload is not None:
-            data["fit"] |= evidence_json(self.profile, item.ranked, self.workload, say)
-        return data
+    def _fit(self, item: ComparedGpu) -> Json | None:
+        """How the model runs on a GPU, with what that can be checked by."""
+        if item.ranked is None or self.profile is None or self.workload is None:
+            return None
+        evidence = evidence_json(self.profile, item.ranked, self.workload)
+        return {**ranked_json(item.ranked), **evidence}
 
 
 def _boards(item: ComparedGpu) -> Boards:
@@ -75,19 +75,19 @@ def _boards(item: ComparedGpu) -> Boards:
 
 
 @dataclass(frozen=True, slots=True)
-class GpuListing:
+class GpuListing(Answer):
     """The catalogue, or a part of it; `notes` say why there is no GPU, and which are near."""
 
     gpus: tuple[Gpu, ...]
     notes: tuple[Note, ...] = ()
 
-    def to_json(self, say: Say) -> dict[str, Any]:
+    def shape(self) -> Json:
         """GPUs, the likeliest first where a query was asked."""
         return {
             "schema_version": SCHEMA_VERSION,
             "count": len(self.gpus),
-            "gpus": [gpu_json(gpu, say) for gpu in self.gpus],
-            "notes": [note_json(note, say) for note in self.notes],
+            "gpus": list(map(gpu_json, self.gpus)),
+            "notes": self.notes,
         }
 
 
@@ -96,15 +96,3 @@ def nothing_found(query: str, catalogue: Catalogue) -> tuple[Note, ...]:
     near = catalogue.suggestions(query)
     missing = Note("no_gpu_found", query=query[:MAX_NAME_CHARS])
     return (missing, Note("similar_gpus", names=", ".join(near))) if near else (missing,)
-
-
-def gpu_json(gpu: Gpu, say: Say) -> dict[str, Any]:
-    """One GPU: its facts, what it is good for and why, and what providers ask for it."""
-    purpose, quote = purpose_of(gpu), rental_quote(gpu)
-    sentences = " ".join(say(note) for note in purpose.notes())
-    return {
-        **gpu.to_json(),
-        "purpose": {**purpose.to_json(), "message": sentences},
-        "rental": None if quote is None else quote.to_json(),
-        "statements": [note_json(note, say) for note in gpu.statements],
-    }

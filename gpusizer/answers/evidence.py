@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from gpusizer.answers.json_shapes import Json
 from gpusizer.answers.launch.benchmark import Benchmark, benchmark
 from gpusizer.answers.published_runs import runs_on
 from gpusizer.core.errors import InvalidRequest
-from gpusizer.core.messages import Say
 from gpusizer.fit.ranking import Ranked
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile
 
 
-def evidence_json(
-    profile: ModelProfile, item: Ranked, workload: Workload, say: Say
-) -> dict[str, Any]:
+def evidence_json(profile: ModelProfile, item: Ranked, workload: Workload) -> Json:
     """The contract's `measured` of a place; `benchmark` only for GPUs named in the request."""
-    evidence: dict[str, Any] = {"measured": [run.to_json() for run in runs_on(profile, item.fit)]}
+    evidence: Json = {"measured": runs_on(profile, item.fit)}
     if item.largest is not None:
-        command = benchmark_of(profile, item, workload)
-        evidence["benchmark"] = None if command is None else command.to_json(say)
+        evidence["benchmark"] = benchmark_of(profile, item, workload)
     return evidence
 
 

@@ -6,7 +6,6 @@ from typing import Any
 
 from gpusizer.answers.launch.machine_flags import machine_flags
 from gpusizer.core.byte_ranges import total
-from gpusizer.core.messages import Say, note_json
 from gpusizer.fit.losses import quality_at
 from gpusizer.fit.machine import SYSTEM_BYTES, Machine
 from gpusizer.fit.placement.device_shares import DeviceShare
@@ -26,7 +25,7 @@ def machine_json(machine: Machine) -> dict[str, Any]:
     }
 
 
-def rig_json(place: Ranked, workload: Workload, say: Say) -> dict[str, Any]:
+def rig_json(place: Ranked, workload: Workload) -> dict[str, Any]:
     """The `rig` object of a report.
 
     `devices` come in the order that software sees them; `verdict` of each is its own, memory is
@@ -43,7 +42,7 @@ def rig_json(place: Ranked, workload: Workload, say: Say) -> dict[str, Any]:
         "quant": way.estimate.quant.slug,
         "native": way.estimate.native,
         "engine": way.estimate.engine.slug,
-        "quality": quality_at(way.estimate).to_json(say),
+        "quality": quality_at(way.estimate),
         "verdict": way.verdict.value,
         "devices": devices_json(way),
         "ram": ram_json(way),
@@ -52,10 +51,10 @@ def rig_json(place: Ranked, workload: Workload, say: Say) -> dict[str, Any]:
         "tensor_split": list(arranged.how.split) if arranged and not arranged.default else None,
         "n_cpu_moe": arranged.how.cpu_experts if arranged else 0,
         "max_context": fit.max_context,
-        "decode_tokens_per_second": place.decode.to_json() if place.decode else None,
-        "disk": arranged.disk.to_json() if arranged and arranged.disk else None,
-        "flags": list(machine_flags(workload, way)),
-        "notes": [note_json(note, say) for note in (*way.machine.notes, *place.reasons)],
+        "decode_tokens_per_second": place.decode,
+        "disk": arranged and arranged.disk,
+        "flags": machine_flags(workload, way),
+        "notes": (*way.machine.notes, *place.reasons),
     }
 
 

@@ -73,7 +73,7 @@ class PublishedRun:
     date: str
     used_in_fit: bool | None
 
-    def to_json(self) -> dict[str, Any]:
+    def shape(self) -> dict[str, Any]:
         """JSON object; what the source does not state is null."""
         return {
             **{name: self.measured.get(name) for name in (*SPEEDS, *MEMORY)},

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from gpusizer.answers.conclusion.conclusion import Conclusion
 from gpusizer.answers.conclusion.train import Trained, train
-from gpusizer.answers.report import SCHEMA_VERSION, line, model_json
+from gpusizer.answers.gpu_json import bought_json
+from gpusizer.answers.json_shapes import SCHEMA_VERSION, Answer, Json, Said, fields_of
+from gpusizer.answers.report import model_json
 from gpusizer.answers.training_request import TrainingRequest
 from gpusizer.core.byte_ranges import Amount
-from gpusizer.core.messages import Note, Say, note_json
+from gpusizer.core.messages import Note
 from gpusizer.core.units import GB, significant
 from gpusizer.fit.alternatives import is_priced_by_rent
 from gpusizer.fit.rank_reasons import bought_clauses, rented_clause
 from gpusizer.fit.speed.rate import Rate
-from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, PlanCosts, bought_json, plan_costs
+from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, PlanCosts, plan_costs
 from gpusizer.model.profile import ModelProfile
 from gpusizer.training.fit import TrainingCost, TrainingFit
 from gpusizer.training.ladder import Most, Rung
@@ -41,9 +42,9 @@ class BytesPerParameter:
         """Bytes of one trained parameter."""
         return self.weights + self.gradients + self.optimizer + self.masters
 
-    def to_json(self) -> dict[str, float | None]:
+    def shape(self) -> Json:
         """JSON object; bytes, `total` those of a trained parameter."""
-        values = {**asdict(self), "total": self.total}
+        values = {**fields_of(self), "total": self.total}
         return {name: None if v is None else round(v, 4) for name, v in values.items()}
 
 
@@ -126,7 +127,7 @@ class TrainingAlternative:
 
 
 @dataclass(frozen=True, slots=True)
-class TrainingReport:
+class TrainingReport(Answer):
     """The answer to a training request.
 
     Attributes:
@@ -162,30 +163,22 @@ class TrainingReport:
             others={a.kind: a.item.trained for a in self.alternatives if not a.is_first},
         )
 
-    def to_json(self, say: Say) -> dict[str, Any]:
+    def shape(self) -> Json:
         """One JSON object in the style of the size report; amounts are integer bytes."""
         return {
-            "answer": self.conclusion.to_json(say),
+            "answer": self.conclusion,
             "schema_version": SCHEMA_VERSION,
-            "model": model_json(self.profile, say),
+            "model": model_json(self.profile),
             "workload": self._workload_json(),
-            "estimates": [_estimate_json(row) for row in self.estimates],
-            "ladder": [{**note_json(rung.note, say), **rung.to_json()} for rung in self.ladder],
-            "ranking": [_ranked_json(item, say) for item in self.ranking],
-            "alternatives": [
-                {
-                    "kind": alternative.kind,
-                    "is_first": alternative.is_first,
-                    **_ranked_json(alternative.item, say),
-                    "why": line(map(say, alternative.why)),
-                }
-                for alternative in self.alternatives
-            ],
-            "cheapest": [_ranked_json(item, say) for item in self.cheapest],
-            "notes": [note_json(note, say) for note in self.notes],
+            "estimates": list(map(_estimate_json, self.estimates)),
+            "ladder": self.ladder,
+            "ranking": list(map(_ranked_json, self.ranking)),
+            "alternatives": list(map(_alternative_json, self.alternatives)),
+            "cheapest": list(map(_ranked_json, self.cheapest)),
+            "notes": self.notes,
         }
 
-    def _workload_json(self) -> dict[str, Any]:
+    def _workload_json(self) -> Json:
         request = self.request
         return {
             "task": "train",
@@ -193,7 +186,7 @@ class TrainingReport:
             "revision": self.profile.revision,
             "gpu": list(request.gpus),
             "gpu_count": request.gpu_count,
-            **_settings_json(self.plan),
+            **{name: value for name, value in fields_of(self.plan).items() if name != "gpus"},
             "dataset_tokens": request.dataset_tokens,
             "epochs": request.epochs,
             "usd_per_kwh": request.usd_per_kwh,
@@ -203,14 +196,7 @@ class TrainingReport:
         }
 
 
-def _settings_json(plan: TrainingPlan) -> dict[str, Any]:
-    """The plan in the request's own names."""
-    data = plan.to_json()
-    del data["gpus"]
-    return data
-
-
-def _estimate_json(row: TrainingEstimateRow) -> dict[str, Any]:
+def _estimate_json(row: TrainingEstimateRow) -> Json:
     memory, gpus = row.memory, row.plan.gpus
     all_gpus = memory.total.times(gpus)
     return {
@@ -222,7 +208,7 @@ def _estimate_json(row: TrainingEstimateRow) -> dict[str, Any]:
         "sharding": row.plan.sharding,
         "gpus": gpus,
         "trainable_parameters": memory.trainable,
-        "bytes_per_parameter": row.per_parameter.to_json(),
+        "bytes_per_parameter": row.per_parameter,
         "total_bytes": all_gpus.likely,
         "low_bytes": all_gpus.low,
         "high_bytes": all_gpus.high,
@@ -230,7 +216,7 @@ def _estimate_json(row: TrainingEstimateRow) -> dict[str, Any]:
         "peak_phase": memory.phase,
         "host_bytes": memory.host,
         "nvme_bytes": memory.nvme,
-        "provenance": {name: amount.provenance.value for name, amount in _parts(memory).items()},
+        "provenance": {name: amount.provenance for name, amount in _parts(memory).items()},
         "optimizer_source": OPTIMIZERS[row.plan.optimizer].source,
     }
 
@@ -248,7 +234,7 @@ def _parts(memory: TrainingMemory) -> Mapping[str, Amount]:
     }
 
 
-def _per_gpu_json(memory: TrainingMemory) -> dict[str, Any]:
+def _per_gpu_json(memory: TrainingMemory) -> Json:
     """Likely bytes of each part; the total with its band, as nvidia-smi would show it.
 
     `needed` leaves out what is reclaimable; verdicts and the ladder compare it with the device.
@@ -276,9 +262,9 @@ def _banded(name: str, amount: Amount) -> dict[str, int]:
     }
 
 
-def _ranked_json(item: RankedTraining, say: Say) -> dict[str, Any]:
+def _ranked_json(item: RankedTraining) -> Json:
     fit, cost, gpu = item.fit, item.cost, item.fit.gpu
-    named_only = {} if item.largest is None else {"largest": item.largest.to_json()}
+    named_only = {} if item.largest is None else {"largest": item.largest}
     costs = item.costs
     return {
         "rank": item.rank,
@@ -293,12 +279,12 @@ def _ranked_json(item: RankedTraining, say: Say) -> dict[str, Any]:
             "pipeline": fit.plan.pipeline_parallel,
             "context": fit.plan.context_parallel,
         },
-        "verdict": fit.verdict.value,
+        "verdict": fit.verdict,
         "headroom_bytes": fit.headroom_bytes,
         "per_gpu": _per_gpu_json(fit.memory),
         "host_bytes": fit.memory.host,
         "nvme_bytes": fit.memory.nvme,
-        "tokens_per_second": None if item.rate is None else item.rate.to_json(),
+        "tokens_per_second": item.rate,
         "hours": cost.hours,
         "energy_kwh": cost.energy_kwh,
         "price": {
@@ -306,11 +292,20 @@ def _ranked_json(item: RankedTraining, say: Say) -> dict[str, Any]:
             "rent_usd_per_hour": costs.rent_usd_per_hour,
             "usd": cost.usd,
             "energy_usd": cost.energy_usd,
-            "as_of": None if costs.rent is None else costs.rent.as_of,
+            "as_of": costs.rent and costs.rent.as_of,
         },
         "power_watts": None if gpu.power_watts is None else gpu.power_watts * fit.count,
-        "score": item.score.to_json(),
-        "why": line(map(say, item.why)),
-        "reasons": [note_json(note, say) for note in item.reasons],
+        "score": item.score,
+        "why": Said(item.why),
+        "reasons": item.reasons,
         **named_only,
+    }
+
+
+def _alternative_json(alternative: TrainingAlternative) -> Json:
+    return {
+        "kind": alternative.kind,
+        "is_first": alternative.is_first,
+        **_ranked_json(alternative.item),
+        "why": Said(alternative.why),
     }

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
+from gpusizer.answers.json_shapes import Answer
 from gpusizer.answers.models_for.models_request import ModelsRequest
 from gpusizer.answers.request import CompareRequest, ListingRequest, SizeRequest
 from gpusizer.answers.sizer import Sizer
 from gpusizer.answers.trainer import train
 from gpusizer.answers.training_request import TrainingRequest
-from gpusizer.core.messages import Say
 from gpusizer.core.request_model import RequestModel
 
 Fields = Mapping[str, Any]
@@ -20,20 +20,14 @@ Fields = Mapping[str, Any]
 _Request = TypeVar("_Request", bound=RequestModel)
 
 
-class Answered(Protocol):
-    """What every use case returns."""
-
-    def to_json(self, say: Say) -> dict[str, Any]: ...
-
-
 @dataclass(frozen=True, slots=True)
 class UseCase(Generic[_Request]):
     """The model of a request, and the function that answers a checked one."""
 
     request: type[_Request]
-    answer: Callable[[Sizer, _Request], Answered]
+    answer: Callable[[Sizer, _Request], Answer]
 
-    def ask(self, sizer: Sizer, fields: Fields) -> Answered:
+    def ask(self, sizer: Sizer, fields: Fields) -> Answer:
         """Check a request and answer it. Raises any GpusizerError."""
         return self.answer(sizer, self.request.from_fields(fields))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import re
+from collections.abc import Callable
 from typing import Any
 
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
@@ -48,13 +49,15 @@ def json_text(document: Any, *, indent: int | None = None) -> str:
     )
 
 
-def json_bytes(document: dict[str, Any]) -> bytes:
-    """A JSON object in UTF-8: U+FFFD for each half of a pair, which JSON can escape.
+def json_bytes(document: Any, shape: Callable[[Any], Any] | None = None) -> bytes:
+    """JSON in UTF-8: U+FFFD for each half of a pair, which JSON can escape.
+
+    `shape` is asked what stands for an object that JSON has not.
 
     >>> json_bytes({"bits": 4, "method": "gptq\\ud800"}).decode()
     '{"bits":4,"method":"gptq�"}'
     """
-    text = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
+    text = json.dumps(document, ensure_ascii=False, separators=(",", ":"), default=shape)
     return _SURROGATE.sub(REPLACEMENT, text).encode()
 
 

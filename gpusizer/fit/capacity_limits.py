@@ -125,16 +125,6 @@ class Largest:
             notes.append(Note("best_quant", quant=self.quant.name, engine=self.engine.name))
         return tuple(notes)
 
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "users": self.users,
-            "context": self.context,
-            "context_at_users": self.context_at_users,
-            "users_at_context": self.users_at_context,
-            "quant": self.quant.slug if self.quant else None,
-            "engine": self.engine.slug if self.engine else None,
-        }
-
 
 def largest(plan: Plan) -> Largest:
     """Largest context, most users and best quantization on the plan's machine."""

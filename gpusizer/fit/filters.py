@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, get_args
+from typing import get_args
 
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.gpus import Catalogue, Gpu, Status
@@ -50,20 +50,6 @@ class GpuFilter:
     def groups(self) -> GpuFilter:
         """The part that makes a smaller catalogue."""
         return replace(self, max_usd=None, max_usd_per_hour=None, max_watts=None)
-
-    def to_json(self) -> dict[str, Any]:
-        """The request's fields; only those that were asked for."""
-        fields = {
-            "vendor": list(self.vendors),
-            "segment": list(self.segments),
-            "software": list(self.software),
-            "status": list(self.statuses),
-            "rentable": self.rentable,
-            "max_usd": self.max_usd,
-            "max_usd_per_hour": self.max_usd_per_hour,
-            "max_watts": self.max_watts,
-        }
-        return {name: value for name, value in fields.items() if value not in (None, [])}
 
 
 NO_FILTER = GpuFilter()

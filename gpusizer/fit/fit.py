@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 from gpusizer.core.bisection import largest_holding
 from gpusizer.fit.machine import Machine
@@ -84,15 +83,6 @@ class Fit:
         runs the model there, whatever the memory."""
         supported = self.verdict is not Verdict.NOT_SUPPORTED
         return self.way.headroom_bytes if supported else None
-
-    def capacity_json(self) -> dict[str, Any]:
-        """The contract's `capacity` object."""
-        return {
-            "kv_cache_pool_bytes": self.kv_pool_bytes,
-            "kv_cache_pool_tokens": self.kv_pool_tokens,
-            "max_concurrency": self.max_concurrency,
-            "max_context": self.max_context,
-        }
 
 
 def sequences_held(study: Study, estimate: MemoryEstimate, pool: int) -> float | None:

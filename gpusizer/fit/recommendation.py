@@ -18,7 +18,6 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
-from typing import Any
 
 from gpusizer.core.messages import Note
 from gpusizer.core.units import significant
@@ -109,17 +108,6 @@ class Conditions:
         met = Note("why_recommended" if known else "why_recommended_but_speed")
         return self.missed() or (met,)
 
-    def to_json(self) -> dict[str, Any]:
-        """The part of the contract's `score` object that both have."""
-        return {
-            "room": self.room,
-            "supported": self.ended_support is None,
-            "evident": self.evident,
-            "on_offer": not self.not_on_offer,
-            "fast_enough": self.fast_enough,
-            "one_computer": not self.computer,
-        }
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score(Conditions):
@@ -166,15 +154,6 @@ class Score(Conditions):
             return Note("why_cost_unknown")
         kind = "rented" if self.rented else "owned"
         return Note(f"why_per_hour_{kind}", usd=self.usd_per_hour)
-
-    def to_json(self) -> dict[str, Any]:
-        """The contract's `score` object."""
-        return {
-            **Conditions.to_json(self),
-            "min_tok_s": self.enough,
-            "usd_per_hour": None if self.usd_per_hour is None else round(self.usd_per_hour, 4),
-            "rented": self.rented,
-        }
 
 
 def score_of(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from gpusizer.core.units import significant
 from gpusizer.fit.fit import Fit
@@ -83,23 +82,3 @@ def _rate(
 
 def _rounded(share: float | None) -> float | None:
     return None if share is None else round(share, 3)
-
-
-def speculation_json(speeds: SpeculativeSpeeds) -> dict[str, Any]:
-    """The contract's `speculation` object."""
-    return {
-        "draft_tokens": speeds.guessed,
-        "acceptance_rate": speeds.acceptance,
-        "tokens_per_round": speeds.tokens_per_round,
-        "decode_tokens_per_second": _rate_json(speeds.decode),
-        "decode_tokens_per_second_per_user": _rate_json(speeds.per_user),
-        "decode_tokens_per_second_total": _rate_json(speeds.total),
-        "speedup": speeds.speedup,
-        "break_even_acceptance_rate": speeds.break_even,
-        "break_even_acceptance_rate_of_users": speeds.break_even_shared,
-        "provenance": "fitted",
-    }
-
-
-def _rate_json(rate: Rate | None) -> dict[str, float] | None:
-    return None if rate is None else rate.to_json()

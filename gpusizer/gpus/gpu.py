@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 from gpusizer.core.messages import Note
-from gpusizer.core.units import GB, TERA
 
 MemoryBasis = Literal["observed", "rule", "nominal", "stated"]
 PriceBasis = Literal["street", "launch", "rent", "similar", "own"]
@@ -49,14 +48,6 @@ class Price:
     providers: tuple[str, ...] = ()
     addresses: tuple[str, ...] = ()
     weak: bool = False
-
-    def to_json(self) -> dict[str, Any]:
-        """A JSON object."""
-        return {
-            **asdict(self),
-            "providers": list(self.providers),
-            "addresses": list(self.addresses),
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,85 +198,3 @@ class Gpu:
     def fabric_joins(self, boards: int) -> bool:
         """Whether `boards` boards are all joined by NVLink or a similar fabric."""
         return bool(self.interconnect) and boards <= (self.interconnect_domain or boards)
-
-    def to_json(self) -> dict[str, Any]:
-        """A JSON object with the unit in each name (decimal GB/s, TFLOPS, MiB-exact bytes)."""
-        return {
-            "slug": self.slug,
-            "name": self.name,
-            "aliases": list(self.aliases),
-            "vendor": self.vendor,
-            "segment": self.segment,
-            "architecture": self.architecture,
-            "compute_capability": self.compute_capability or None,
-            "release_year": self.release_year,
-            "status": self.status,
-            "form_factor": self.form_factor,
-            "software": self.software,
-            **self._memory_json(),
-            **self._rates_json(),
-            **self._links_json(),
-            "bf16_support": self.bf16_support,
-            "fp8_support": self.fp8_support,
-            "fp4_support": self.fp4_support,
-            "int8_support": self.int8_support,
-            "flash_attention_2": self.flash_attention_2,
-            "power_watts": self.power_watts,
-            "street_price": None if self.street is None else self.street.to_json(),
-            "launch_price": None if self.launch is None else self.launch.to_json(),
-            "launch_price_note": self.launch_note,
-            "rent_price_per_hour": None if self.rent is None else self.rent.to_json(),
-            "market_prices": [price.to_json() for price in self.market],
-            "similar_price": None if self.similar is None else self.similar.to_json(),
-            "confidence": self.confidence,
-            "sources": self.sources,
-            "notes": self.notes,
-        }
-
-    def _memory_json(self) -> dict[str, Any]:
-        return {
-            "memory_gb": self.memory_marketing_gb,
-            "memory_usable_bytes": self.memory_bytes,
-            "memory_usable_basis": self.memory_basis,
-            "memory_usable_note": self.memory_note,
-            "memory_torch_bytes": self.torch_memory_bytes or self.memory_bytes,
-            "memory_torch_basis": self.torch_memory_basis or self.memory_basis,
-            "memory_torch_note": self.torch_memory_note or self.memory_note,
-            "memory_type": self.memory_type,
-            "memory_bandwidth_gb_per_s": _scaled(self.bandwidth_bytes_per_second, GB),
-            "unified_memory": self.unified_memory,
-            "ecc": self.ecc,
-            "devices_per_board": self.devices_per_board,
-            "device_memory_usable_bytes": self.device_memory_bytes,
-            "device_memory_free_bytes": self.free_bytes,
-        }
-
-    def _rates_json(self) -> dict[str, Any]:
-        return {
-            "fp32_tflops": _scaled(self.fp32_flops, TERA),
-            "fp16_tflops": _scaled(self.fp16_flops, TERA),
-            "fp16_tensor_tflops_dense": _scaled(self.fp16_tensor_flops, TERA),
-            "fp16_tensor_tflops_dense_fp16_accumulate": _scaled(
-                self.fp16_tensor_fp16acc_flops, TERA
-            ),
-            "bf16_tflops_dense": _scaled(self.bf16_flops, TERA),
-            "tf32_tflops_dense": _scaled(self.tf32_flops, TERA),
-            "int8_tops_dense": _scaled(self.int8_ops, TERA),
-            "fp8_tflops_dense": _scaled(self.fp8_flops, TERA),
-            "fp4_tflops_dense": _scaled(self.fp4_flops, TERA),
-        }
-
-    def _links_json(self) -> dict[str, Any]:
-        return {
-            "pcie_gb_per_s": _scaled(self.pcie_bytes_per_second, GB),
-            "nvlink": self.nvlink,
-            "nvlink_gb_per_s": _scaled(self.nvlink_bytes_per_second, GB),
-            "interconnect": self.interconnect or None,
-            "interconnect_gb_per_s": _scaled(self.interconnect_bytes_per_second, GB),
-            "interconnect_domain": self.interconnect_domain,
-            "multi_gpu_note": self.multi_gpu_note,
-        }
-
-
-def _scaled(amount: float | None, unit: int) -> float | None:
-    return None if amount is None else round(amount / unit, 6)

@@ -8,8 +8,7 @@ set between cards that buying guides and users put on either side.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from gpusizer.core.messages import Note
 from gpusizer.core.units import GB, GIB, TERA
@@ -42,9 +41,6 @@ class Criterion:
     @property
     def met(self) -> bool | None:
         return None if self.value is None else self.value >= self.needs
-
-    def to_json(self) -> dict[str, Any]:
-        return {**asdict(self), "met": self.met}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +84,6 @@ class Purpose:
             for criterion in self.criteria
             if criterion.level == wanted and not criterion.met
         ]
-
-    def to_json(self) -> dict[str, Any]:
-        """JSON object."""
-        return {**asdict(self), "criteria": [criterion.to_json() for criterion in self.criteria]}
 
 
 def purpose_of(gpu: Gpu) -> Purpose:

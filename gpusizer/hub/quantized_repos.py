@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,15 +24,6 @@ class QuantizedRepo:
     downloads: int
     likes: int
     weight_bytes: int | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "repo_id": self.repo_id,
-            "format": self.form,
-            "downloads": self.downloads,
-            "likes": self.likes,
-            "weight_bytes": self.weight_bytes,
-        }
 
 
 Lister = Callable[[str, bool], tuple[QuantizedRepo, ...]]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 DEFAULT_CONTEXT = 8192
 """Default context in tokens: a long conversation, not the model's maximum."""
@@ -107,6 +106,3 @@ class Workload:
     def own_draft_tokens(self) -> int:
         """Tokens that the model's own draft layers guess, 0 where they are not loaded."""
         return 0 if self.draft_model else self.draft_tokens
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)

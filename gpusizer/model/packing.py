@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from gpusizer.hub.tensors import TensorGroup
 
@@ -30,14 +29,6 @@ class StoredQuantization:
     bits: int | None
     group_size: int | None = None
     fp8_cache: str | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "method": self.method,
-            "bits": self.bits,
-            "group_size": self.group_size,
-            "kv_dtype": "fp8" if self.fp8_cache else None,
-        }
 
 
 _AUX_SUFFIXES = (

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-from gpusizer.core.messages import Note, Say, note_json
+from gpusizer.core.messages import Note
 from gpusizer.quality.prediction import NATIVE
 from gpusizer.quality.words import LossWord, one_digit
 
@@ -20,9 +19,6 @@ class Increase:
     likely: float
     high: float
 
-    def to_json(self) -> dict[str, float]:
-        return {name: round(getattr(self, name), _DIGITS) for name in ("low", "likely", "high")}
-
 
 def _whole(number: float) -> float | int:
     return int(number) if number == int(number) else number
@@ -35,9 +31,6 @@ class QualitySource:
     name: str
     url: str
     date: str
-
-    def to_json(self) -> dict[str, str | None]:
-        return {"name": self.name, "url": self.url or None, "date": self.date or None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,20 +96,3 @@ class Quality:
         if not percent.likely:
             return Note("quality_below_baseline", high=facts["high"], source=name)
         return Note(f"quality_basis_{self.basis}", **facts, rows=self.rows, source=name)
-
-    def to_json(self, say: Say) -> dict[str, Any]:
-        """JSON object of the contract; `say` turns notes into sentences."""
-        return {
-            "word": self.word.value,
-            "label": say(self.label),
-            "message": say(self.detail()),
-            "perplexity_increase": self.increase.to_json() if self.increase else None,
-            "tokens_changed": (
-                None if self.tokens_changed is None else one_digit(self.tokens_changed)
-            ),
-            "basis": self.basis,
-            "rows": self.rows,
-            "source": self.source.to_json() if self.source else None,
-            "picture_distance": self.picture_distance,
-            "caveats": [note_json(note, say) for note in self.caveats],
-        }

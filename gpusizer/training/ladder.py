@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from gpusizer.core.bisection import largest_holding
@@ -35,15 +35,6 @@ class Rung:
     total_bytes: int
     fits: bool | None
     plan: TrainingPlan
-
-    def to_json(self) -> dict[str, Any]:
-        """Bytes of one GPU; the sentence is added at the edge."""
-        return {
-            "saving_bytes": self.saving_bytes,
-            "saving_alone_bytes": self.alone_bytes,
-            "total_bytes": self.total_bytes,
-            "fits": self.fits,
-        }
 
 
 PlanChange = tuple[Note, dict[str, Any]]
@@ -162,10 +153,6 @@ class Most:
     sequence_length: int
     micro_batch: int
     lora_rank: int | None
-
-    def to_json(self) -> dict[str, int | None]:
-        """JSON object; the rank is null where nothing is adapted."""
-        return asdict(self)
 
 
 def most(fitter: TrainingFitter, plan: TrainingPlan, device: int) -> Most:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gpusizer.model.profile import ModelProfile
@@ -122,10 +122,6 @@ class TrainingPlan:
     def changed(self, **values: Any) -> TrainingPlan:
         """The same with other values."""
         return replace(self, **values)
-
-    def to_json(self) -> dict[str, Any]:
-        """JSON object."""
-        return {**asdict(self), "lora_targets": list(self.lora_targets)}
 
 
 def alone(plan: TrainingPlan) -> TrainingPlan:

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from gpusizer.core.messages import Note
 from gpusizer.core.units import SECONDS_PER_HOUR, significant
@@ -80,18 +79,6 @@ class TrainingScore(Conditions):
     def cost_note(self) -> Note:
         """The rent of the run."""
         return Note("why_cost_unknown") if self.usd is None else Note("why_run", usd=self.usd)
-
-    def to_json(self) -> dict[str, Any]:
-        """The contract's `score` object of a training."""
-        return {
-            **Conditions.to_json(self),
-            "trains": self.trains,
-            "min_tok_s": significant(self.enough),
-            "linked": self.linked,
-            "measured": self.measured,
-            "usd": self.usd,
-            "most_usd": self.most_usd,
-        }
 
 
 def score_training(

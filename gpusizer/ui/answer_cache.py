@@ -16,7 +16,6 @@ from gpusizer.answers.sizer import Sizer
 from gpusizer.answers.use_cases import USE_CASES, Fields
 from gpusizer.core.errors import ModelUnreadable
 from gpusizer.core.paths import code_version, data_version
-from gpusizer.core.printable import json_bytes
 from gpusizer.core.request_model import RequestModel
 from gpusizer.hub.model_ref import ModelRef
 from gpusizer.hub.snapshot import Fetch, RepoSnapshot
@@ -218,4 +217,4 @@ def _version_of(snapshot: RepoSnapshot) -> str:
 def _text(sizer: Sizer, question: str, request: RequestModel, language: Language) -> bytes:
     """The answer's JSON text."""
     report = USE_CASES[question].answer(sizer, request)
-    return json_bytes(report.to_json(lambda note: say_note(note, language)))
+    return report.json_bytes(lambda note: say_note(note, language))

@@ -6,7 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from gpusizer.answers.report import ranked_json
+from gpusizer.answers.gpu_json import gpu_json
+from gpusizer.answers.json_shapes import document
+from gpusizer.answers.ranked_json import ranked_json
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.units import GB, MIB, TERA
 from gpusizer.fit.ranking import Ranked
@@ -35,7 +37,7 @@ def test_a_description_is_a_card() -> None:
     assert (gpu.fp16_flops, gpu.buy_usd, gpu.power_watts) == (200 * TERA, 5000, 350)
     assert (gpu.software, gpu.fp8_support, gpu.fp4_support) == ("ROCm", True, False)
     assert [note.code for note in gpu.statements] == ["custom_card", "custom_card_formats"]
-    assert custom_card(gpu.slug).to_json() == gpu.to_json()
+    assert gpu_json(custom_card(gpu.slug)) == gpu_json(gpu)
     in_mib = CARDS.find("custom:24564MiB@1234567USD")
     assert in_mib.memory_bytes == 24564 * MIB
     assert custom_card(in_mib.slug) == in_mib
@@ -49,7 +51,7 @@ def test_a_stated_price_and_power_are_reckoned_with() -> None:
     assert item.costs.running_watts == 350 + 150
     owned = 5000 / (3 * 365.25 * 8) + 0.5 * 0.15
     assert item.score.usd_per_hour == pytest.approx(owned)
-    price = ranked_json(item, say_note)["price"]
+    price = document(ranked_json(item), say_note)["price"]
     assert (price["buy_usd"], price["buy_as_of"]) == (5000, None)
     mac = CARDS.find("custom:96GB@350W@Metal")
     assert mac.is_integrated and plan_watts(mac, 1) == 370

@@ -9,12 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gpusizer.answers.json_shapes import document
 from gpusizer.core.units import MIB
 from gpusizer.memory.kv_cache import kv_cache_bytes
 from gpusizer.memory.quants.recipes import RECIPES
 from gpusizer.model.architecture import Architecture, Attention, resolve_gguf
 from gpusizer.model.profile import ModelProfile, build_profile
 from gpusizer.model.tensor_roles import Kind, Part, Slot, kind_of, part_of, slot_of
+from gpusizer.text import say_note
 from tests.builders import llama, quantized_bytes, qwen3_06b
 from tests.each import each
 from tests.families import qwen3_moe
@@ -143,7 +145,7 @@ def test_facts_of_a_file() -> None:
     assert sum(profile.stored_parameters_by_dtype.values()) == 8_030_261_248 + 64
     assert set(profile.stored_parameters_by_dtype) == {"Q4_K", "Q6_K", "F32"}
     assert profile.quantization is not None
-    facts = profile.quantization.to_json()
+    facts = document(profile.quantization, say_note)
     assert facts == {"method": "gguf", "bits": 4, "group_size": None, "kv_dtype": None}
     assert (profile.native_dtype, profile.variant) == ("Q4_K", "Q4_K_M")
     assert profile.caveats == ()

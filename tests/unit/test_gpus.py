@@ -8,11 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from gpusizer.answers.gpu_json import gpu_json
+from gpusizer.answers.json_shapes import document
 from gpusizer.core.errors import UnknownGpu
 from gpusizer.core.paths import DATA_DIR
 from gpusizer.core.units import MIB
 from gpusizer.gpus import Catalogue, Gpu, load_catalogue
 from gpusizer.gpus.names import candidate_keys, name_key
+from gpusizer.text import say_note
 from tests.each import each
 
 
@@ -215,7 +218,7 @@ def test_rows_hold_what_the_file_says(catalogue: Catalogue) -> None:
 
 
 def test_json_says_units_and_provenance(catalogue: Catalogue) -> None:
-    data = catalogue.find("RTX 3090").to_json()
+    data = document(gpu_json(catalogue.find("RTX 3090")), say_note)
     assert json.loads(json.dumps(data, allow_nan=False)) == data
     assert data["memory_gb"] == 24
     assert data["memory_usable_bytes"] == 24576 * MIB

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 from hypothesis import given, settings
@@ -362,7 +362,7 @@ def test_more_never_needs_less(
     base = Workload(context=context, concurrency=users, ubatch_size=batch, batch_size=batch)
 
     def need(workload: Workload) -> tuple[int, int]:
-        facts = {k: v for k, v in workload.to_json().items() if v is not None}
+        facts = {k: v for k, v in asdict(workload).items() if v is not None}
         whole = estimate(profile, gpus=gpus, **facts).all_gpus
         return whole.weights.likely + whole.kv_cache.likely, whole.total.high
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
+from gpusizer.answers.json_shapes import document
 from gpusizer.gpus import Gpu, load_catalogue
 from gpusizer.gpus.purpose import Criterion, purpose_of, training_flops
+from gpusizer.text import say_note
 from tests.each import each
 
 CATALOGUE = load_catalogue()
@@ -95,5 +96,5 @@ def test_notes_name_missing_features_of_a_card() -> None:
 @each("gpu", CATALOGUE.gpus)
 def test_a_purpose_has_json_and_a_sentence(gpu: Gpu) -> None:
     purpose = purpose_of(gpu)
-    assert json.loads(json.dumps(purpose.to_json()))["label"] == purpose.label
+    assert document(purpose, say_note)["label"] == purpose.label
     assert purpose.notes()[0].code == f"purpose_{purpose.label}"

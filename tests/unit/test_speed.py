@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 
 from bench.measurements import load_profile
-from gpusizer.answers.report import ranked_json
+from gpusizer.answers.json_shapes import document
+from gpusizer.answers.ranked_json import ranked_json
 from gpusizer.cli.tables import consulted_text
 from gpusizer.fit.speed import ModelFacts, Rate, speeds_json, tokens_per_second
 from gpusizer.fit.speed.classes import decode_classes, format_class, prefill_classes
@@ -353,9 +354,11 @@ def test_every_family_has_constants_for_everything() -> None:
 
 def test_the_report_has_the_numbers_of_serving() -> None:
     speeds = speeds_on(LLAMA, "4090", "q4_k_m", concurrency=2)
-    report = ranked_json(on(LLAMA, "4090", "q4_k_m", concurrency=2), lambda note: note.code)
+    report = document(
+        ranked_json(on(LLAMA, "4090", "q4_k_m", concurrency=2)), lambda note: note.code
+    )
     assert speeds.serving is not None
-    assert report["serving_tokens_per_second"] == speeds.serving.to_json()
+    assert report["serving_tokens_per_second"] == asdict(speeds.serving)
     assert report["speed_basis"]["users"] == 2
     assert report["speed_basis"]["prompt_tokens"] + report["speed_basis"]["answer_tokens"] == 8192
     assert report["speed_basis"]["decode"]["provenance"] == "fitted"

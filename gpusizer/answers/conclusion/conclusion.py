@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import Any, Literal
+from typing import Literal
 
-from gpusizer.core.messages import Note, NoteValue, Say, note_json
+from gpusizer.core.messages import Note, NoteValue, Say
 
 Kind = Literal["need", "fit", "compare", "load", "models", "train"]
 """What is asked: what a model needs, whether it fits on a machine, which of several GPUs, what
@@ -32,15 +32,6 @@ class Conclusion:
     def sentence(self, say: Say) -> str:
         """The conclusion in the reader's language."""
         return told(self.said, say)
-
-    def to_json(self, say: Say) -> dict[str, Any]:
-        """The contract's `answer` object."""
-        return {
-            "kind": self.kind,
-            "sentence": self.sentence(say),
-            "weighed": [note_json(note, say) for note in self.weighed],
-            "facts": dict(self.facts),
-        }
 
 
 def told(notes: Iterable[Note], say: Say) -> str:

@@ -10,7 +10,7 @@ that takes the lengths of prompt and answer, and get no command.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from gpusizer.answers.launch import LaunchPlan, launch_command
@@ -18,7 +18,7 @@ from gpusizer.answers.launch.base import Flag, above_one, command, only
 from gpusizer.answers.launch.gguf_files import gguf_files
 from gpusizer.answers.launch.llama_cpp import source_of
 from gpusizer.answers.launch.mlx import model_of
-from gpusizer.core.messages import Note, Say, note_json
+from gpusizer.core.messages import Note
 from gpusizer.fit.ranking import Ranked
 from gpusizer.fit.speed import Rate, Speeds
 from gpusizer.gpus import Gpu
@@ -51,9 +51,9 @@ class Expectation:
     unit: str
     run: int = 1
 
-    def to_json(self) -> dict[str, Any]:
+    def shape(self) -> dict[str, Any]:
         """JSON object."""
-        numbers = self.rate.to_json()
+        numbers = asdict(self.rate)
         return {"run": self.run, "printed": self.printed, "unit": self.unit, **numbers}
 
 
@@ -79,14 +79,14 @@ class Benchmark:
         """All commands, one after the other."""
         return "\n".join(self.commands)
 
-    def to_json(self, say: Say) -> dict[str, Any]:
-        """JSON object, with sentences."""
+    def shape(self) -> dict[str, Any]:
+        """JSON object."""
         return {
             "engine": self.engine,
             "command": self.text,
-            "expected": [expectation.to_json() for expectation in self.expected],
-            "when_less": [note_json(note, say) for note in self.when_less],
-            "notes": [note_json(note, say) for note in self.notes],
+            "expected": self.expected,
+            "when_less": self.when_less,
+            "notes": self.notes,
         }
 
 

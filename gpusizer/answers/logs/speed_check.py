@@ -6,15 +6,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from gpusizer.answers.json_shapes import SCHEMA_VERSION, Answer, Json
 from gpusizer.answers.launch.benchmark import slowdown_notes
 from gpusizer.answers.logs.llama_bench import BenchReport, BenchTest
 from gpusizer.answers.logs.prediction import granted_pool, grows_evenly
 from gpusizer.answers.logs.speed_rows import llama_row, vllm_row
 from gpusizer.answers.logs.vllm_metrics import ServedLoad
-from gpusizer.answers.report import SCHEMA_VERSION, Report
+from gpusizer.answers.report import Report
 from gpusizer.answers.request import NATIVE_QUANT, SizeRequest
 from gpusizer.answers.sizer import Sizer
-from gpusizer.core.messages import Note, Say, note_json
+from gpusizer.core.messages import Note
 from gpusizer.core.validation import fail
 from gpusizer.fit.machine_words import parse_kind
 from gpusizer.fit.speed import Rate
@@ -51,19 +52,19 @@ class ComparedSpeed:
             return "below"
         return "above" if self.measured > self.predicted.high else "in_band"
 
-    def to_json(self) -> dict[str, Any]:
+    def shape(self) -> Json:
         """JSON object."""
         return {
             "name": self.name,
             "quantity": self.quantity,
             "measured": round(self.measured, 3),
-            "predicted": None if self.predicted is None else self.predicted.to_json(),
+            "predicted": self.predicted,
             "verdict": self.verdict,
         }
 
 
 @dataclass(frozen=True, slots=True)
-class SpeedCheck:
+class SpeedCheck(Answer):
     """What was measured here, beside what was predicted.
 
     Attributes:
@@ -79,18 +80,10 @@ class SpeedCheck:
     row: dict[str, Any]
     when_less: tuple[Note, ...]
 
-    def to_json(self, say: Say) -> dict[str, Any]:
-        """JSON object, with sentences."""
-        return {
-            "schema_version": SCHEMA_VERSION,
-            "engine": self.engine,
-            "model": self.model,
-            "gpu": self.gpu,
-            "count": self.count,
-            "compared": [speed.to_json() for speed in self.compared],
-            "when_less": [note_json(note, say) for note in self.when_less],
-            "row": self.row,
-        }
+    def shape(self) -> Json:
+        """JSON object."""
+        names = ("engine", "model", "gpu", "count", "compared", "when_less", "row")
+        return {"schema_version": SCHEMA_VERSION} | {name: getattr(self, name) for name in names}
 
 
 def check_llama_bench(

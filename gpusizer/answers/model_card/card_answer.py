@@ -14,7 +14,7 @@ from gpusizer.answers.model_card.verdicts import (
     judge,
     judged_without_asking,
 )
-from gpusizer.core.messages import Note, Say, note_json
+from gpusizer.core.messages import Note
 from gpusizer.hub.card_statements import ModelCard, ModelCardStatement
 from gpusizer.model.profile import ModelProfile
 
@@ -50,12 +50,9 @@ class ModelCardAnswer:
     statements: tuple[JudgedStatement, ...]
     command: ModelCardStatement | None
 
-    def to_json(self, say: Say) -> dict[str, Any]:
+    def shape(self) -> dict[str, Any]:
         """The contract's `model_card`."""
-        return {
-            "url": self.url,
-            "statements": [_statement_json(item, say) for item in self.statements],
-        }
+        return {"url": self.url, "statements": list(map(_statement_json, self.statements))}
 
 
 def answer_card(card: ModelCard, asking: Asking) -> ModelCardAnswer:
@@ -94,12 +91,12 @@ def with_authors_terms(
     return {**fields, **terms}, Note("card_command_taken", line=command.line)
 
 
-def _statement_json(judged: JudgedStatement, say: Say) -> dict[str, Any]:
+def _statement_json(judged: JudgedStatement) -> dict[str, Any]:
     said = judged.statement.to_json()
     said["text"] = said.pop("quote")
     return {
         **dict.fromkeys(_CONTRACT),
         **said,
-        "verdict": judged.verdict.value,
-        "reason": note_json(judged.reason, say),
+        "verdict": judged.verdict,
+        "reason": judged.reason,
     }

@@ -45,7 +45,7 @@ class UseNow:
         """The day from which ages count; without any figures no model has an age."""
         return self.as_of or _NO_DAY
 
-    def to_json(self) -> dict[str, Any]:
+    def shape(self) -> dict[str, Any]:
         """What the answer says of its figures of use."""
         day = None if self.as_of is None else self.as_of.isoformat()
         return {"live": self.live, "as_of": day, "source": LIVE_SOURCE if self.live else None}

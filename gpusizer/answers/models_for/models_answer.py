@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any
 
 from gpusizer.answers.conclusion.clauses import machine_name
 from gpusizer.answers.conclusion.conclusion import Conclusion
 from gpusizer.answers.conclusion.models import models
+from gpusizer.answers.json_shapes import SCHEMA_VERSION, Answer, Json, fields_of
 from gpusizer.answers.launch.machine_flags import machine_flags
 from gpusizer.answers.machine_json import machine_json
 from gpusizer.answers.models_for.family_json import family_json, model_json, way_json
@@ -16,11 +16,12 @@ from gpusizer.answers.models_for.live_use import UseNow, newcomer_json
 from gpusizer.answers.models_for.models_request import ModelsRequest
 from gpusizer.answers.models_for.ordering import ORDER, Family
 from gpusizer.answers.models_for.search import Runs
-from gpusizer.answers.report import SCHEMA_VERSION
 from gpusizer.core.errors import GpusizerError
-from gpusizer.core.messages import Note, Say, note_json
+from gpusizer.core.messages import Note
 from gpusizer.fit.fit import Fit
+from gpusizer.fit.losses import quality_at
 from gpusizer.fit.machine import Machine
+from gpusizer.fit.weighed import weighed
 from gpusizer.fit.one_user import one_user_rate
 from gpusizer.fit.speed import Rate, prefill_rate
 from gpusizer.hub.listed_models import ListedModel
@@ -58,7 +59,7 @@ class RunsOn:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelsFor:
+class ModelsFor(Answer):
     """Models that run, best first.
 
     Attributes:
@@ -92,7 +93,7 @@ class ModelsFor:
         """How many models run, and the first of them."""
         return models(machine_name(self.machine), self.considered, len(self.found), self.rows)
 
-    def to_json(self, say: Say) -> dict[str, Any]:
+    def shape(self) -> Json:
         """The contract's object.
 
         `gpu` or `rig` says what was asked about, the other is null. `found` counts the models that
@@ -109,9 +110,9 @@ class ModelsFor:
         counts all that run, and names the first in order. `trending` names what trends on the Hub
         and is not stored. `unread` lists IDs asked for without an answer.
         """
-        workload, machine = self.request.workload.to_json(), self.machine
+        workload, machine = fields_of(self.request.workload), self.machine
         return {
-            "answer": self.conclusion.to_json(say),
+            "answer": self.conclusion,
             "schema_version": SCHEMA_VERSION,
             "gpu": None if self.is_rig else machine.gpu.slug,
             "gpu_name": None if self.is_rig else machine.gpu.name,
@@ -128,7 +129,7 @@ class ModelsFor:
                 "top": self.request.top,
             },
             "order": ORDER,
-            "use": self.now.to_json(),
+            "use": self.now,
             "considered": self.considered,
             "found": len(self.found),
             "families": len(self.families),
@@ -142,13 +143,13 @@ class ModelsFor:
                 {"repo_id": repo_id, "code": error.code, "fields": dict(error.fields)}
                 for repo_id, error in self.unread
             ],
-            "notes": [note_json(note, say) for note in self.notes],
+            "notes": self.notes,
         }
 
     @property
-    def by_task(self) -> dict[str, Any]:
+    def by_task(self) -> Json:
         """For each task that something runs: models by verdict, and the best of them."""
-        summary: dict[str, Any] = {}
+        summary: Json = {}
         for task in TASKS:
             of_task = [runs for runs in self.found if runs.task == task]
             if of_task:
@@ -157,15 +158,17 @@ class ModelsFor:
         return summary
 
 
-def _row_json(row: RunsOn, *, on_rig: bool) -> dict[str, Any]:
+def _row_json(row: RunsOn, *, on_rig: bool) -> Json:
     runs, fit, arranged = row.runs, row.fit, row.runs.way.arranged
     facts = {
         "rank": row.rank,
         **model_json(runs),
         "context": row.context,
-        "decode_tokens_per_second": row.decode.to_json() if row.decode else None,
-        "prefill_tokens_per_second": row.prefill.to_json() if row.prefill else None,
+        "decode_tokens_per_second": row.decode,
+        "prefill_tokens_per_second": row.prefill,
         **way_json(fit.estimate),
+        "quality": quality_at(fit.estimate),
+        "choice": weighed(runs.study, fit.way),
         "headroom_bytes": fit.headroom_bytes,
         "per_gpu_bytes": fit.way.fullest_gpu_bytes,
         "max_context": fit.max_context,
@@ -176,6 +179,6 @@ def _row_json(row: RunsOn, *, on_rig: bool) -> dict[str, Any]:
     return {
         **facts,
         "ram_bytes": arranged.host.total.likely if arranged else fit.estimate.host_bytes,
-        "disk": arranged.disk.to_json() if arranged and arranged.disk else None,
-        "flags": list(machine_flags(runs.study.workload, runs.way)),
+        "disk": arranged and arranged.disk,
+        "flags": machine_flags(runs.study.workload, runs.way),
     }

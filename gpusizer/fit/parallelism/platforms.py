@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import Any, Literal
+from typing import Literal
 
 from gpusizer.core.paths import DATA_DIR
 from gpusizer.core.tables import TableRow, read_table
@@ -52,9 +52,6 @@ class BoardLink:
     kind: LinkKind
     name: str
     bytes_per_second: int | None
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)

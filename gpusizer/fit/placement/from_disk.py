@@ -9,9 +9,8 @@ file, cache and buffers, has to stay in memory. Ollama counts the weights too an
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-from gpusizer.core.byte_ranges import Amount, Provenance, total
+from gpusizer.core.byte_ranges import Amount, total
 from gpusizer.core.messages import Note
 from gpusizer.core.units import GB, significant
 from gpusizer.fit.placement.device_shares import Arrangement, DeviceShare, Load
@@ -37,16 +36,6 @@ class DiskReading:
     def most_tokens_per_second(self) -> float | None:
         """An upper bound: all else takes time too. None where no token needs what is missing."""
         return significant(self.bytes_per_second / self.token_bytes) if self.token_bytes else None
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "bytes_per_second": self.bytes_per_second,
-            "resident_bytes": self.resident_bytes,
-            "missing_bytes": self.missing_bytes,
-            "bytes_per_token": self.token_bytes,
-            "most_tokens_per_second": self.most_tokens_per_second,
-            "provenance": Provenance.DERIVED.value,
-        }
 
 
 def unmapped_amount(host: DeviceShare) -> Amount:

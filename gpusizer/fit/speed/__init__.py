@@ -8,7 +8,6 @@ format come from published runs: `python -m bench.throughput` fits and checks th
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from gpusizer.fit.fit import Fit
 from gpusizer.fit.speed.classes import decode_classes, prefill_classes
@@ -25,16 +24,6 @@ from gpusizer.gpus import Gpu
 from gpusizer.memory.estimate import MemoryEstimate
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile
-
-_REPORTED = {
-    "decode": "decode_tokens_per_second",
-    "per_user": "decode_tokens_per_second_per_user",
-    "total": "decode_tokens_per_second_total",
-    "prefill": "prefill_tokens_per_second",
-    "first_token": "time_to_first_token_seconds",
-    "serving": "serving_tokens_per_second",
-}
-"""Rates of `Speeds` under the report's names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,31 +54,6 @@ class Speeds:
     answer: int
     decode_runs: int
     prefill_runs: int
-
-
-def speeds_json(speeds: Speeds | None) -> dict[str, Any]:
-    """The report's fields: each rate with its band, and what all of them assume."""
-    return {
-        **{
-            field: rate.to_json() if speeds and (rate := getattr(speeds, name)) else None
-            for name, field in _REPORTED.items()
-        },
-        "speed_basis": None
-        if speeds is None
-        else {
-            "decode": _basis(speeds.decode_runs),
-            "prefill": _basis(speeds.prefill_runs),
-            "users": speeds.users,
-            "serving_users": speeds.serving_users,
-            "prompt_tokens": speeds.prompt,
-            "answer_tokens": speeds.answer,
-        },
-    }
-
-
-def _basis(runs: int) -> dict[str, Any]:
-    """ "fitted" on runs of this kind of engine on such GPUs, "assumed" from others."""
-    return {"provenance": "fitted" if runs else "assumed", "measured_runs": runs}
 
 
 def tokens_per_second(work: Work, gpu: Gpu) -> float | None:
@@ -206,7 +170,6 @@ __all__ = [
     "prefill_rate",
     "serving_bands",
     "speeds",
-    "speeds_json",
     "tokens_per_second",
     "work_of",
 ]

@@ -28,9 +28,6 @@ class Rate:
     likely: float
     high: float
 
-    def to_json(self) -> dict[str, float]:
-        return {"low": self.low, "likely": self.likely, "high": self.high}
-
     @classmethod
     def banded(cls, likely: float, band: RateBand) -> Rate:
         """`likely` with the ends of its band, to three digits."""

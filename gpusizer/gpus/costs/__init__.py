@@ -5,7 +5,6 @@ from gpusizer.gpus.costs.plan import (
     DEFAULT_ASSUMPTIONS,
     CostAssumptions,
     PlanCosts,
-    bought_json,
     plan_costs,
 )
 from gpusizer.gpus.costs.rental import RentalQuote, rent_usd_per_hour, rental_quote
@@ -16,7 +15,6 @@ __all__ = [
     "LoadTimes",
     "PlanCosts",
     "RentalQuote",
-    "bought_json",
     "load_times",
     "plan_costs",
     "rent_usd_per_hour",

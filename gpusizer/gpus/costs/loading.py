@@ -9,7 +9,6 @@ pugetsystems.com/parts/Hard-Drive/Samsung-980-Pro-2TB-Gen4-M-2-SSD-13831), and g
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from gpusizer.core.units import GB, SECONDS_PER_MINUTE, significant
 
@@ -33,15 +32,6 @@ class LoadTimes:
     stored_bytes: int
     disk_minutes: float
     download_minutes: float
-
-    def to_json(self) -> dict[str, Any]:
-        """JSON object; the bytes are read or derived, the speeds those of the request."""
-        return {
-            "stored_bytes": self.stored_bytes,
-            "disk_minutes": self.disk_minutes,
-            "download_minutes": self.download_minutes,
-            "provenance": "derived",
-        }
 
 
 def load_times(stored_bytes: int, disk_gb_per_s: float, network_gbit_per_s: float) -> LoadTimes:

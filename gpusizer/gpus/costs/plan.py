@@ -11,9 +11,8 @@ by similar boards counts nowhere.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import date
-from typing import Any
 
 from gpusizer.core.messages import Note
 from gpusizer.core.units import SECONDS_PER_HOUR, significant
@@ -70,9 +69,6 @@ class CostAssumptions:
     def without_own_prices(self) -> CostAssumptions:
         """Assumptions for GPUs that the reader's own prices are not of."""
         return replace(self, gpu_usd=None, gpu_usd_per_hour=None)
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 DEFAULT_ASSUMPTIONS = CostAssumptions()
@@ -263,69 +259,6 @@ class PlanCosts:
                 notes.append(Note("several_power_supplies"))
         return tuple(notes)
 
-    def price_json(self) -> dict[str, Any]:
-        """The contract's `price` object, of all boards together."""
-        rent = self.rent
-        return {
-            **bought_json(self),
-            "rent_usd_per_hour": self.rent_usd_per_hour,
-            "rent_low_usd_per_hour": self.rented("low_usd"),
-            "rent_high_usd_per_hour": self.rented("high_usd"),
-            "rent_spot_usd_per_hour": self.rented("spot_usd"),
-            "rent_marketplace_usd_per_hour": self.rented("marketplace_usd"),
-            "rent_providers": list(rent.providers) if rent else [],
-            "rent_label_exact": rent.exact if rent else None,
-            "rent_is_own": rent.own if rent else None,
-            "rent_as_of": rent.as_of if rent else None,
-            "usd_per_million_tokens": self.usd_per_million_tokens,
-            "usd_per_million_tokens_owned": self.usd_per_million_tokens_owned,
-            "owned_usd_per_hour": _rounded(self.owned_usd_per_hour),
-            "break_even_months": self.break_even_months,
-            "cheaper": self.cheaper,
-            "running_watts": self.running_watts,
-            "power_supply_watts": self.power_supply_watts,
-            "electricity_usd_per_month": self.electricity_usd_per_month,
-            "tokens_per_second": _rounded(self.tokens_per_second),
-            "assumptions": self.assumptions.to_json(),
-            "as_of": self.as_of,
-        }
-
-
-def bought_json(costs: PlanCosts) -> dict[str, Any]:
-    """The price to buy, what it stands on, and the prices in other conditions, of all boards."""
-    buy, similar = costs.buy, costs.similar
-    return {
-        "buy_usd": costs.buy_usd,
-        "buy_basis": buy.basis if buy else None,
-        "buy_as_of": costs.buy_as_of,
-        "buy_source": buy.source if buy else None,
-        "buy_condition": buy.condition if buy else None,
-        "buy_evidence": buy.evidence if buy else None,
-        "buy_low_usd": costs.of_all(buy.low_usd) if buy else None,
-        "buy_high_usd": costs.of_all(buy.high_usd) if buy else None,
-        "buy_providers": list(buy.providers) if buy else [],
-        "buy_addresses": list(buy.addresses) if buy else [],
-        "buy_is_old": costs.buy_is_old if buy else None,
-        "buy_is_weak": costs.buy_is_weak if buy else None,
-        "buy_conditions": [
-            {
-                "condition": price.condition,
-                "usd": costs.of_all(price.usd),
-                "low_usd": costs.of_all(price.low_usd),
-                "high_usd": costs.of_all(price.high_usd),
-                "as_of": price.date,
-                "evidence": price.evidence,
-                "is_old": is_old(price.date, costs.today),
-                "is_weak": price.weak,
-            }
-            for price in costs.market
-        ],
-        "similar_usd": costs.of_all(similar.usd) if similar else None,
-        "similar_low_usd": costs.of_all(similar.low_usd) if similar else None,
-        "similar_high_usd": costs.of_all(similar.high_usd) if similar else None,
-        "similar_gpus": list(similar.providers) if similar else [],
-    }
-
 
 def plan_costs(
     gpu: Gpu,
@@ -363,7 +296,3 @@ def _similar_note(price: Price) -> Note:
     low, high = price.low_usd or price.usd, price.high_usd or price.usd
     count = len(price.providers)
     return Note("price_of_similar", count=count, usd=price.usd, low_usd=low, high_usd=high)
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 4)

@@ -8,10 +8,9 @@ boards ("H100 80GB": SXM or PCIe); then the quote of each counts it and is not e
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from gpusizer.core.paths import DATA_DIR, GENERATED_DIR
 from gpusizer.core.tables import TableRow, read_table
@@ -64,10 +63,6 @@ class RentalQuote:
     as_of: str | None
     sources: tuple[str, ...]
     own: bool = False
-
-    def to_json(self) -> dict[str, Any]:
-        """JSON object."""
-        return {**asdict(self), "providers": list(self.providers), "sources": list(self.sources)}
 
 
 def rental_quote(gpu: Gpu) -> RentalQuote | None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import accumulate, pairwise
-from typing import Any
 
 from gpusizer.model.architecture.rotary import Rotary
 
@@ -123,25 +122,6 @@ class Architecture:
             for spec in self.layer_plan
             if spec.attention in GROWING
         )
-
-    def to_json(self) -> dict[str, Any]:
-        """JSON object."""
-        data = asdict(replace(self, layer_plan=()))
-        data["layer_plan"] = [_spec_json(spec) for spec in self.layer_plan]
-        if self.claimed_layers is None:
-            del data["claimed_layers"]
-        data["rotary"] = list(data["rotary"])
-        data["recovered"], data["defaulted"] = list(self.recovered), list(self.defaulted)
-        return data
-
-
-_SPEC_FIELDS = tuple(item.name for item in fields(LayerSpec))
-
-
-def _spec_json(spec: LayerSpec) -> dict[str, Any]:
-    """A run of layers without the fields that do not apply to it."""
-    values = {name: getattr(spec, name) for name in _SPEC_FIELDS}
-    return {name: value for name, value in values.items() if value is not None}
 
 
 def kinds_between(plan: Sequence[LayerSpec], edges: Sequence[int]) -> list[list[LayerSpec]]:

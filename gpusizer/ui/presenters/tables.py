@@ -149,7 +149,9 @@ RANKING_COLUMNS: tuple[Column[Ranked], ...] = (
         lambda item, words: words.gib(item.fit.way.headroom_bytes),
         width=104,
     ),
-    Column("speed", lambda item: item.decode and item.decode.likely, _rate, "html", width=100),
+    Column(
+        "speed", lambda item: item.decode.likely if item.decode else None, _rate, "html", width=100
+    ),
     Column(
         "buy",
         lambda item: item.buy_usd,

@@ -150,4 +150,3 @@ def _rent(item: RankedTraining, words: Words) -> Html | str:
         return DASH
     terms = f"{words('per_hour', price=words.usd(hourly))} · {rent_terms(item.costs, words)}"
     return join((words.usd(usd), el("small", terms)))
-

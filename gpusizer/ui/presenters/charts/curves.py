@@ -12,7 +12,7 @@ from gpusizer.core.units import GIB
 from gpusizer.ui.presenters.charts.chart_frame import capacity_name, numbers_table, top_of
 from gpusizer.ui.presenters.charts.plot import COLOURS, MUTED, Plot, axes, heading
 from gpusizer.ui.presenters.charts.scale import round_up
-from gpusizer.ui.presenters.grid import shown
+from gpusizer.ui.presenters.grid import known
 from gpusizer.ui.presenters.html import Html, el
 from gpusizer.ui.presenters.words import Words
 
@@ -137,6 +137,6 @@ def _numbers(
         f"{curve.label} ({unit})": {point.x: point.y for point in curve.points} for curve in curves
     }
     values = pd.DataFrame(columns).sort_index()
-    cells = values.apply(lambda column: shown(column, write))
+    cells = values.map(lambda value: known(None if pd.isna(value) else value, write))
     cells.insert(0, x_heading, values.index.map(words.whole))
     return numbers_table(title, cells, words)
