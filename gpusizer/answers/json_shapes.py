@@ -7,6 +7,7 @@ itself. An object without a shape of its own has its fields, by their names.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import singledispatch
 from typing import Any
@@ -67,13 +68,35 @@ def fields_of(value: Any) -> Json:
     return {field.name: getattr(value, field.name) for field in fields(value)}
 
 
+_RENAMED: Mapping[type, Mapping[str, str]] = {
+    QuantizedRepo: {"form": "format"},
+    SpeculativeSpeeds: {
+        "guessed": "draft_tokens",
+        "acceptance": "acceptance_rate",
+        "decode": "decode_tokens_per_second",
+        "per_user": "decode_tokens_per_second_per_user",
+        "total": "decode_tokens_per_second_total",
+        "break_even": "break_even_acceptance_rate",
+        "break_even_shared": "break_even_acceptance_rate_of_users",
+    },
+}
+"""Fields that the contract calls otherwise."""
+_PROVENANCE = {SpeculativeSpeeds: "fitted", LoadTimes: "derived"}
+"""Where all numbers of an object come from."""
+
+
 @singledispatch
 def shape(value: Any, say: Say) -> Any:
     """What stands in JSON for an object: what it says itself, or its fields.
 
     Raises TypeError for one that is no dataclass.
     """
-    return value.shape() if hasattr(value, "shape") else fields_of(value)
+    if hasattr(value, "shape"):
+        return value.shape()
+    kind = type(value)
+    names, source = _RENAMED.get(kind, {}), _PROVENANCE.get(kind)
+    written = {names.get(name, name): part for name, part in fields_of(value).items()}
+    return written | ({"provenance": source} if source else {})
 
 
 @shape.register
@@ -142,17 +165,6 @@ def _quality(quality: Quality, say: Say) -> Json:
         "source": quality.source,
         "picture_distance": quality.picture_distance,
         "caveats": quality.caveats,
-    }
-
-
-@shape.register
-def _repository(repo: QuantizedRepo, say: Say) -> Json:
-    return {
-        "repo_id": repo.repo_id,
-        "format": repo.form,
-        "downloads": repo.downloads,
-        "likes": repo.likes,
-        "weight_bytes": repo.weight_bytes,
     }
 
 
@@ -250,22 +262,6 @@ def _largest(largest: Largest, say: Say) -> Json:
 
 
 @shape.register
-def _speculation(speeds: SpeculativeSpeeds, say: Say) -> Json:
-    return {
-        "draft_tokens": speeds.guessed,
-        "acceptance_rate": speeds.acceptance,
-        "tokens_per_round": speeds.tokens_per_round,
-        "decode_tokens_per_second": speeds.decode,
-        "decode_tokens_per_second_per_user": speeds.per_user,
-        "decode_tokens_per_second_total": speeds.total,
-        "speedup": speeds.speedup,
-        "break_even_acceptance_rate": speeds.break_even,
-        "break_even_acceptance_rate_of_users": speeds.break_even_shared,
-        "provenance": "fitted",
-    }
-
-
-@shape.register
 def _disk(disk: DiskReading, say: Say) -> Json:
     return {
         "bytes_per_second": disk.bytes_per_second,
@@ -275,8 +271,3 @@ def _disk(disk: DiskReading, say: Say) -> Json:
         "most_tokens_per_second": disk.most_tokens_per_second,
         "provenance": "derived",
     }
-
-
-@shape.register
-def _loading(times: LoadTimes, say: Say) -> Json:
-    return {**fields_of(times), "provenance": "derived"}

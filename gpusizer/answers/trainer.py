@@ -25,6 +25,7 @@ from gpusizer.fit.preference import SPARE_SHARE
 from gpusizer.fit.verdict import Verdict
 from gpusizer.gpus import Catalogue, Gpu
 from gpusizer.gpus.own_cards import with_used_memory
+from gpusizer.gpus.purchase import current_day
 from gpusizer.hub.model_ref import ParseRef, parse_model_ref
 from gpusizer.hub.snapshot import Fetch
 from gpusizer.model.profile import HEADERS, ModelProfile, build_profile
@@ -197,7 +198,7 @@ def _described(
         rate=rate,
         cost=cost,
         reasons=reasons_of(fit),
-        score=score_training(fit, rate, cost, tokens, request.min_tok_s),
+        score=score_training(fit, rate, cost, tokens, request.min_tok_s, current_day()),
     )
 
 

@@ -67,7 +67,7 @@ _COSTS: dict[str, Callable[[RankedTraining], SortKey]] = {
 
 
 def _price(item: RankedTraining) -> SortKey | None:
-    return price_to_buy(item.fit.gpu, item.fit.count)
+    return price_to_buy(item.fit.gpu, item.fit.count, item.costs.today)
 
 
 def _pace(item: RankedTraining) -> SortKey | None:

@@ -14,6 +14,7 @@ year old.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import date
 
 from gpusizer.fit.policies import RankedCandidate, SortKey
 from gpusizer.fit.recommendation import can_be_bought, can_be_rented, computer_of
@@ -21,7 +22,6 @@ from gpusizer.fit.verdict import Verdict
 from gpusizer.gpus import Gpu
 from gpusizer.gpus.costs import PlanCosts, rent_usd_per_hour
 from gpusizer.gpus.on_offer import firm_price, why_not_on_offer
-from gpusizer.gpus.purchase import current_day
 from gpusizer.gpus.support import ended_support
 
 
@@ -59,12 +59,11 @@ def break_even_months(gpu: Gpu, bought: PlanCosts, rented: PlanCosts) -> float |
 
 
 def _cheapest(candidate: RankedCandidate) -> SortKey | None:
-    return price_to_buy(candidate.way.gpu, candidate.way.boards)
+    return price_to_buy(candidate.way.gpu, candidate.way.boards, candidate.costs.today)
 
 
-def price_to_buy(gpu: Gpu, boards: int) -> SortKey | None:
+def price_to_buy(gpu: Gpu, boards: int, today: date) -> SortKey | None:
     """US dollars of all boards that are sold today for one computer."""
-    today = current_day()
     price = firm_price(gpu, today)
     if price is None or not can_be_bought(gpu, boards, today):
         return None
@@ -76,7 +75,7 @@ def _fastest(candidate: RankedCandidate) -> SortKey | None:
     gpu = candidate.way.gpu
     if candidate.speed is None or computer_of(gpu, candidate.way.boards):
         return None
-    return None if why_not_on_offer(gpu, current_day()) else (-candidate.speed,)
+    return None if why_not_on_offer(gpu, candidate.costs.today) else (-candidate.speed,)
 
 
 def _rent(candidate: RankedCandidate) -> SortKey | None:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import date
 
 from gpusizer.core.messages import Note
 from gpusizer.core.units import SECONDS_PER_HOUR, significant
@@ -25,7 +26,6 @@ from gpusizer.fit.preference import SPARE_SHARE
 from gpusizer.fit.recommendation import SERVER_BOARDS, Conditions, computer_of
 from gpusizer.fit.speed.rate import Rate
 from gpusizer.gpus.on_offer import why_not_on_offer
-from gpusizer.gpus.purchase import current_day
 from gpusizer.gpus.purpose import training_flops
 from gpusizer.gpus.support import ended_support
 from gpusizer.training.fit import TrainingCost, TrainingFit, has_room
@@ -87,6 +87,7 @@ def score_training(
     cost: TrainingCost,
     tokens: float,
     min_tok_s: float | None,
+    today: date,
 ) -> TrainingScore:
     """The score of one plan for so many tokens; without `min_tok_s` a week is long enough."""
     gpu, boards = fit.gpu, fit.count
@@ -98,7 +99,7 @@ def score_training(
     return TrainingScore(
         room=has_room(fit, SPARE_SHARE),
         ended_support=ended_support(gpu),
-        not_on_offer=why_not_on_offer(gpu, current_day()),
+        not_on_offer=why_not_on_offer(gpu, today),
         release_year=gpu.release_year,
         trains=False if not gpu.bf16_support else None if flops is None else flops > 0,
         tokens_per_second=rate.likely if rate and rate.likely else None,

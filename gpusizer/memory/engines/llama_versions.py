@@ -7,9 +7,9 @@ the day on which the pull request was merged, so a few builds around it may get 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import lru_cache
 
 from gpusizer.model.architecture import Architecture, Attention, LayerSpec
 
@@ -58,7 +58,8 @@ BUILDS = (
 """Oldest first."""
 
 
-def rules_of(version: str | None, builds: Sequence[BuildRules] = BUILDS) -> BuildRules:
+@lru_cache(maxsize=64)
+def rules_of(version: str | None, builds: tuple[BuildRules, ...] = BUILDS) -> BuildRules:
     """The rules of a build such as "b4905", or of builds of a month such as "2026-05". A text
     without either means the current one.
     """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from gpusizer.core.units import GIB
 from gpusizer.memory.engines.base import Placement
@@ -57,6 +58,7 @@ def device_class(memory_bytes: int, name: str, stack: str, *, fabric: bool = Tru
     return by_memory + ROCM if stack == "ROCm" else by_memory
 
 
+@lru_cache(maxsize=1024)
 def is_unified(name: str, stack: str) -> bool:
     """Whether a card's memory is the system's, under CUDA."""
     return stack == "CUDA" and _UNIFIED_NAMES.search(name) is not None
