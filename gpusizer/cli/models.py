@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from datetime import date
 
 from gpusizer.answers.models_for.model_use import ModelUse
-from gpusizer.answers.models_for.models_answer import ModelsFor, RunsOn
+from gpusizer.answers.models_for.models_answer import ModelsFor
 from gpusizer.answers.models_for.ordering import ORDER, FamilyUse, use_of
+from gpusizer.answers.models_for.runs_on import RunsOn
 from gpusizer.answers.models_for.search import Runs
 from gpusizer.cli.conclusion import conclusion_text
 from gpusizer.cli.losses import loss_word

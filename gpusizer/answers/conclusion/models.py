@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from gpusizer.answers.conclusion.clauses import names, short_name
 from gpusizer.answers.conclusion.conclusion import Conclusion
-from gpusizer.answers.models_for.search import RunsOn
+from gpusizer.answers.models_for.runs_on import RunsOn
 from gpusizer.core.messages import Note, NoteValue
 from gpusizer.core.units import significant
 

@@ -15,47 +15,15 @@ from gpusizer.answers.models_for.family_json import family_json, model_json, way
 from gpusizer.answers.models_for.live_use import UseNow, newcomer_json
 from gpusizer.answers.models_for.models_request import ModelsRequest
 from gpusizer.answers.models_for.ordering import ORDER, Family
+from gpusizer.answers.models_for.runs_on import RunsOn
 from gpusizer.answers.models_for.search import Runs
 from gpusizer.core.errors import GpusizerError
 from gpusizer.core.messages import Note
-from gpusizer.fit.fit import Fit
 from gpusizer.fit.losses import quality_at
 from gpusizer.fit.machine import Machine
 from gpusizer.fit.weighed import weighed
-from gpusizer.fit.one_user import one_user_rate
-from gpusizer.fit.speed import Rate, prefill_rate
 from gpusizer.hub.listed_models import ListedModel
 from gpusizer.model.tasks import TASKS
-
-
-@dataclass(frozen=True, slots=True)
-class RunsOn:
-    """A row of the answer: a family that runs, what fits beside its head, and how fast that is."""
-
-    rank: int
-    family: Family
-    fit: Fit
-    decode: Rate | None
-    prefill: Rate | None
-
-    @classmethod
-    def of(cls, rank: int, family: Family) -> RunsOn:
-        """The row of a family, with the figures that only shown rows have."""
-        study, way = family.head.study, family.head.way
-        prefill = None
-        if way.verdict.all_on_gpu and way.arranged is None:
-            prefill = prefill_rate(study.profile, way.estimate, study.workload, way.gpu)
-        return cls(rank, family, Fit.of(study, way), one_user_rate(study, way), prefill)
-
-    @property
-    def runs(self) -> Runs:
-        """The model that stands for the family."""
-        return self.family.head
-
-    @property
-    def context(self) -> int:
-        """Tokens of each sequence."""
-        return self.runs.study.workload.context
 
 
 @dataclass(frozen=True, slots=True)

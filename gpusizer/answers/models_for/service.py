@@ -8,9 +8,10 @@ from typing import Any
 
 from gpusizer.answers.models_for.live_use import newcomers_for, use_now
 from gpusizer.answers.models_for.model_library import CandidateModel, ModelLibrary
-from gpusizer.answers.models_for.models_answer import ModelsFor, RunsOn
+from gpusizer.answers.models_for.models_answer import ModelsFor
 from gpusizer.answers.models_for.models_request import ModelsRequest
 from gpusizer.answers.models_for.ordering import families_in_order
+from gpusizer.answers.models_for.runs_on import RunsOn
 from gpusizer.answers.models_for.search import Resolve, Search, running_on
 from gpusizer.answers.tagged_quants import asked_quants
 from gpusizer.core.errors import GpusizerError, ModelUnreadable

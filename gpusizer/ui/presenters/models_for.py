@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from gpusizer.answers.models_for.live_use import UseNow
-from gpusizer.answers.models_for.models_answer import ModelsFor, RunsOn
+from gpusizer.answers.models_for.models_answer import ModelsFor
+from gpusizer.answers.models_for.runs_on import RunsOn
 from gpusizer.answers.models_for.search import Runs
 from gpusizer.core.units import GIB
 from gpusizer.fit.losses import quality_at
