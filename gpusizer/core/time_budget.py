@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -25,9 +26,15 @@ class TimeBudget:
         self._seconds = seconds
         self._clock = clock
         self._end = clock() + seconds
+        # No thread computes longer than the time that passes, which is a hundred times as quick to
+        # read as the thread's own.
+        measures_thread = clock is time.thread_time
+        self._unspent_until = time.monotonic() + seconds if measures_thread else -math.inf
 
     def check(self, repo_id: str) -> None:
         """Raises LimitsExceeded ("answer_seconds") once the time is spent."""
+        if time.monotonic() < self._unspent_until:
+            return
         if self._clock() > self._end:
             reason = "answer_seconds"
             raise LimitsExceeded(

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gpusizer.answers.gpu_json import price_json
 from gpusizer.gpus import Gpu, Price, load_catalogue
 from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, CostAssumptions, PlanCosts, plan_costs
 from gpusizer.gpus.costs.power import SUPPLY_WATTS, plan_watts, power_supply_watts
@@ -134,7 +135,7 @@ def test_unknown_prices_and_speeds_give_unknown_costs() -> None:
     assert costs.buy_usd is None and costs.owned_usd_per_hour is None
     assert costs.usd_per_million_tokens is None and costs.cheaper is None
     assert costs.rent_usd_per_hour == 1.5
-    unknown_costs = costs_of("Ascend 910B").price_json()
+    unknown_costs = price_json(costs_of("Ascend 910B"))
     known_fields = {name for name, value in unknown_costs.items() if value not in (None, [])}
     assert known_fields == {"assumptions", "tokens_per_second"}
 

@@ -7,6 +7,7 @@ from datetime import date
 
 import pytest
 
+from gpusizer.answers.gpu_json import price_json
 from gpusizer.cli.money import price_cell, rent_cell
 from gpusizer.fit.recommendation import firm_usd_per_hour
 from gpusizer.gpus import load_catalogue
@@ -23,7 +24,7 @@ def test_own_prices_replace_those_on_record() -> None:
     assert costs.buy_as_of is None and costs.market == () and costs.similar is None
     # 0.5 USD an hour for 360,000 tokens.
     assert costs.usd_per_million_tokens == pytest.approx(1.39)
-    document = costs.price_json()
+    document = price_json(costs)
     assert (document["buy_basis"], document["rent_is_own"]) == ("own", True)
     assert not any(note.code.startswith(("price_of", "price_is")) for note in costs.notes())
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gpusizer.answers.gpu_json import price_json
 from gpusizer.cli.money import price_cell as price_table_cell
 from gpusizer.gpus import Gpu, load_catalogue
 from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, plan_costs
@@ -140,11 +141,11 @@ def test_an_old_price_says_so_in_notes_and_figures() -> None:
     old = plan_costs(card(offer("A", 500.0, "2025-08")), 2, 10.0, DEFAULT_ASSUMPTIONS, TODAY)
     assert old.notes()[0].code == "price_is_old"
     assert "2025-08" in say_note(old.notes()[0])
-    assert old.price_json()["buy_is_old"] is True
-    assert old.price_json()["buy_conditions"][0]["is_old"] is True
+    assert price_json(old)["buy_is_old"] is True
+    assert price_json(old)["buy_conditions"][0]["is_old"] is True
     fresh = plan_costs(card(offer("A", 500.0)), 2, 10.0, DEFAULT_ASSUMPTIONS, TODAY)
-    assert fresh.price_json()["buy_is_old"] is False
-    assert (fresh.buy_usd, fresh.price_json()["buy_low_usd"]) == (1000.0, 1000.0)
+    assert price_json(fresh)["buy_is_old"] is False
+    assert (fresh.buy_usd, price_json(fresh)["buy_low_usd"]) == (1000.0, 1000.0)
 
 
 def test_break_even_goes_by_the_price_that_counts() -> None:

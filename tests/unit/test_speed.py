@@ -10,7 +10,7 @@ from bench.measurements import load_profile
 from gpusizer.answers.json_shapes import document
 from gpusizer.answers.ranked_json import ranked_json
 from gpusizer.cli.tables import consulted_text
-from gpusizer.fit.speed import ModelFacts, Rate, speeds_json, tokens_per_second
+from gpusizer.fit.speed import ModelFacts, Rate, tokens_per_second
 from gpusizer.fit.speed.classes import decode_classes, format_class, prefill_classes
 from gpusizer.fit.speed.decode import step_cost, step_seconds
 from gpusizer.fit.speed.hosts import Host, host_of
@@ -298,7 +298,7 @@ def test_unknown_bandwidth_is_an_unknown_speed() -> None:
 def test_encoders_have_no_speed() -> None:
     item = on("BAAI/bge-large-en-v1.5", "4090", "bf16")
     assert item.speeds is None and item.decode is None and item.prefill is None
-    assert speeds_json(None)["serving_tokens_per_second"] is None
+    assert ranked_json(item)["serving_tokens_per_second"] is None
 
 
 @each(
@@ -342,7 +342,7 @@ def test_an_unmeasured_pair_is_cautious_wide_and_says_so() -> None:
         for classes in (("nvidia_hbm", "any"), ("intel", "any"))
     )
     assert unmeasured_rate.low < measured_rate.low
-    report = speeds_json(speeds_on(LLAMA, "Gaudi 3", "bf16"))["speed_basis"]
+    report = ranked_json(on(LLAMA, "Gaudi 3", "bf16"))["speed_basis"]
     assert report["decode"] == {"provenance": "assumed", "measured_runs": 0}
 
 
