@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from gpusizer.answers.comparison import Comparison
 from gpusizer.answers.conclusion.conclusion import Conclusion
 from gpusizer.answers.models_for.models_answer import ModelsFor
-from gpusizer.answers.models_for.search import RunsOn
+from gpusizer.answers.models_for.runs_on import RunsOn
 from gpusizer.answers.report import EstimateRow, Report
 from gpusizer.answers.training_report import RankedTraining, TrainingEstimateRow, TrainingReport
 from gpusizer.cli.losses import loss_text, loss_word
