@@ -9,7 +9,7 @@ from gpusizer.answers.conclusion.conclusion import Conclusion
 from gpusizer.answers.conclusion.fit import fit
 from gpusizer.answers.evidence import evidence_json
 from gpusizer.answers.gpu_json import gpu_json
-from gpusizer.answers.json_shapes import SCHEMA_VERSION, Answer, Json
+from gpusizer.answers.json_shapes import SCHEMA_VERSION, Answered, Json
 from gpusizer.answers.ranked_json import ranked_json
 from gpusizer.answers.report import model_json
 from gpusizer.core.messages import Note
@@ -31,7 +31,7 @@ class ComparedGpu:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison(Answer):
+class Comparison(Answered):
     """The answer to a compare request."""
 
     items: tuple[ComparedGpu, ...]
@@ -75,7 +75,7 @@ def _boards(item: ComparedGpu) -> Boards:
 
 
 @dataclass(frozen=True, slots=True)
-class GpuListing(Answer):
+class GpuListing(Answered):
     """The catalogue, or a part of it; `notes` say why there is no GPU, and which are near."""
 
     gpus: tuple[Gpu, ...]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from functools import singledispatch
+from functools import cache, singledispatch
 from typing import Any
 
 from gpusizer.answers.conclusion.conclusion import Conclusion
@@ -35,7 +35,7 @@ Json = dict[str, Any]
 SCHEMA_VERSION = 1
 
 
-class Answer:
+class Answered:
     """What a use case returns; its shape is the contract's object."""
 
     __slots__ = ()
@@ -65,7 +65,12 @@ def document(value: Any, say: Say) -> Json:
 
 def fields_of(value: Any) -> Json:
     """The fields of a dataclass by their names, whose values are not looked into."""
-    return {field.name: getattr(value, field.name) for field in fields(value)}
+    return {name: getattr(value, name) for name in _names(type(value))}
+
+
+@cache
+def _names(kind: type) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind))
 
 
 _RENAMED: Mapping[type, Mapping[str, str]] = {
@@ -138,7 +143,8 @@ def _architecture(arch: Architecture, say: Say) -> Json:
 @shape.register
 def _layers(spec: LayerSpec, say: Say) -> Json:
     """A run of layers without the fields that do not apply to it."""
-    return {name: value for name, value in fields_of(spec).items() if value is not None}
+    every = fields_of(spec)
+    return {name: every[name] for name in every if every[name] is not None}
 
 
 @shape.register

@@ -11,7 +11,7 @@ from gpusizer.answers.conclusion.kinds import kind_of
 from gpusizer.answers.conclusion.load import requests_served, users_served
 from gpusizer.answers.conclusion.need import need
 from gpusizer.answers.evidence import evidence_json
-from gpusizer.answers.json_shapes import SCHEMA_VERSION, Answer, Json, fields_of, shape
+from gpusizer.answers.json_shapes import SCHEMA_VERSION, Answered, Json, fields_of, shape
 from gpusizer.answers.machine_json import rig_json
 from gpusizer.answers.model_card.card_answer import ModelCardAnswer
 from gpusizer.answers.ranked_json import alternative_json, ranked_json
@@ -72,7 +72,7 @@ class EstimateRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Report(Answer):
+class Report(Answered):
     """The answer to a size request; `alternatives` are to the first place of the ranking, `rig` is
     the best way on the machine that the request describes."""
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from gpusizer.answers.conclusion.conclusion import Conclusion
 from gpusizer.answers.conclusion.train import Trained, train
 from gpusizer.answers.gpu_json import bought_json
-from gpusizer.answers.json_shapes import SCHEMA_VERSION, Answer, Json, Said, fields_of
+from gpusizer.answers.json_shapes import SCHEMA_VERSION, Answered, Json, Said, fields_of
 from gpusizer.answers.report import model_json
 from gpusizer.answers.training_request import TrainingRequest
 from gpusizer.core.byte_ranges import Amount
@@ -127,7 +127,7 @@ class TrainingAlternative:
 
 
 @dataclass(frozen=True, slots=True)
-class TrainingReport(Answer):
+class TrainingReport(Answered):
     """The answer to a training request.
 
     Attributes:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from gpusizer.answers.json_shapes import Answer
+from gpusizer.answers.json_shapes import Answered
 from gpusizer.answers.models_for.models_request import ModelsRequest
 from gpusizer.answers.request import CompareRequest, ListingRequest, SizeRequest
 from gpusizer.answers.sizer import Sizer
@@ -25,9 +25,9 @@ class UseCase(Generic[_Request]):
     """The model of a request, and the function that answers a checked one."""
 
     request: type[_Request]
-    answer: Callable[[Sizer, _Request], Answer]
+    answer: Callable[[Sizer, _Request], Answered]
 
-    def ask(self, sizer: Sizer, fields: Fields) -> Answer:
+    def ask(self, sizer: Sizer, fields: Fields) -> Answered:
         """Check a request and answer it. Raises any GpusizerError."""
         return self.answer(sizer, self.request.from_fields(fields))
 

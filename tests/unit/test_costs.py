@@ -136,7 +136,7 @@ def test_unknown_prices_and_speeds_give_unknown_costs() -> None:
     assert costs.usd_per_million_tokens is None and costs.cheaper is None
     assert costs.rent_usd_per_hour == 1.5
     unknown_costs = price_json(costs_of("Ascend 910B"))
-    known_fields = {name for name, value in unknown_costs.items() if value not in (None, [])}
+    known_fields = {name for name, value in unknown_costs.items() if value not in (None, (), [])}
     assert known_fields == {"assumptions", "tokens_per_second"}
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gpusizer.answers.json_shapes import SCHEMA_VERSION, Answer, Json
+from gpusizer.answers.json_shapes import SCHEMA_VERSION, Answered, Json
 from gpusizer.answers.launch.benchmark import slowdown_notes
 from gpusizer.answers.logs.llama_bench import BenchReport, BenchTest
 from gpusizer.answers.logs.prediction import granted_pool, grows_evenly
@@ -64,7 +64,7 @@ class ComparedSpeed:
 
 
 @dataclass(frozen=True, slots=True)
-class SpeedCheck(Answer):
+class SpeedCheck(Answered):
     """What was measured here, beside what was predicted.
 
     Attributes:
