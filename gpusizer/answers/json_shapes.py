@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from functools import cache, singledispatch
+from functools import singledispatch
 from typing import Any
 
 from gpusizer.answers.conclusion.conclusion import Conclusion
@@ -65,12 +65,7 @@ def document(value: Any, say: Say) -> Json:
 
 def fields_of(value: Any) -> Json:
     """The fields of a dataclass by their names, whose values are not looked into."""
-    return {name: getattr(value, name) for name in _names(type(value))}
-
-
-@cache
-def _names(kind: type) -> tuple[str, ...]:
-    return tuple(field.name for field in fields(kind))
+    return {field.name: getattr(value, field.name) for field in fields(value)}
 
 
 _RENAMED: Mapping[type, Mapping[str, str]] = {
