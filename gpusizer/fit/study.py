@@ -76,7 +76,7 @@ class Study:
         self._estimates: dict[tuple[str, bool, str, Split, int], MemoryEstimate] = {}
         self._engines: dict[tuple[str, ...], tuple[Engine, ...]] = {}
         self._splits: dict[tuple[str, int], Split | None] = {}
-        self.options: dict[tuple[object, ...], tuple[tuple[QuantOption, ...], ...]] = {}
+        self.options: dict[tuple[object, ...], tuple[QuantOption, ...]] = {}
         """Quantizations and engines that run on a kind of device, as `ways` finds them."""
         self.kept: dict[tuple[object, ...], Any] = {}
         """What speeds of this workload stand on, as `user_speed` computes it."""

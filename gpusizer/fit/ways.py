@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import islice
 
 from gpusizer.core.messages import Note
 from gpusizer.fit.compatibility import has_units, kernel_class, runs_on, why_not
@@ -56,29 +57,30 @@ def ways(
 
 def options(study: Study, machine: Machine, *, usual: bool) -> tuple[QuantOption, ...]:
     """Quantizations and engines that run the model on the machine's kinds of devices: the usual
-    ones, which are the first engine of each quantization to choose unasked, or all others."""
+    ones, or all others."""
     kinds = machine.gpus[:1] if machine.is_uniform else machine.gpus
-    key = (machine.is_uniform, *map(kernel_class, kinds))
+    key = (usual, machine.is_uniform, *map(kernel_class, kinds))
     found = study.options.get(key)
     if found is None:
-        every = tuple(_options(study, machine))
-        parted = (tuple(o for o in every if o.is_usual is kept) for kept in (False, True))
-        found = study.options[key] = tuple(parted)
-    return found[usual]
+        make = _usual_options if usual else _other_options
+        found = study.options[key] = tuple(make(study, machine))
+    return found
 
 
-def _options(study: Study, machine: Machine) -> Iterator[QuantOption]:
-    """Yield every quantization under every engine that runs it on such devices."""
-    engines: dict[tuple[object, ...], tuple[Engine, ...]] = {}  # many quantizations ask the same
+def _usual_options(study: Study, machine: Machine) -> Iterator[QuantOption]:
+    """Yield the first engine of each quantization to choose unasked."""
     for quant, native in study.quants:
-        asked = (quant.needs, quant.engines)
-        if asked not in engines:
-            engines[asked] = tuple(engines_on(study, machine, quant))
-        if engines[asked]:
-            is_usual = _is_usual(study, machine, quant, native)
-            least = _least_bytes(study, quant, native)
-            for place, engine in enumerate(engines[asked]):
-                yield QuantOption(quant, native, engine, is_usual and place == 0, least)
+        engine = next(engines_on(study, machine, quant), None)
+        if engine is not None and _is_usual(study, machine, quant, native):
+            yield QuantOption(quant, native, engine, True, _least_bytes(study, quant, native))
+
+
+def _other_options(study: Study, machine: Machine) -> Iterator[QuantOption]:
+    """Yield every engine that is not a quantization's first, and all of an unusual one."""
+    for quant, native in study.quants:
+        first = _is_usual(study, machine, quant, native)
+        for engine in islice(engines_on(study, machine, quant), int(first), None):
+            yield QuantOption(quant, native, engine, False, _least_bytes(study, quant, native))
 
 
 def engines_on(study: Study, machine: Machine, quant: Quant) -> Iterator[Engine]:
