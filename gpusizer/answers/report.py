@@ -11,13 +11,13 @@ from gpusizer.answers.conclusion.kinds import kind_of
 from gpusizer.answers.conclusion.load import requests_served, users_served
 from gpusizer.answers.conclusion.need import need
 from gpusizer.answers.evidence import evidence_json
-from gpusizer.answers.json_shapes import SCHEMA_VERSION, Answered, Json, fields_of, shape
+from gpusizer.answers.json_shapes import SCHEMA_VERSION, Answered, Json, fields_of
 from gpusizer.answers.machine_json import rig_json
 from gpusizer.answers.model_card.card_answer import ModelCardAnswer
 from gpusizer.answers.ranked_json import alternative_json, ranked_json
 from gpusizer.answers.request import SizeRequest
 from gpusizer.core.errors import GpusizerError
-from gpusizer.core.messages import Note, Say
+from gpusizer.core.messages import Note
 from gpusizer.fit.fit import Fit
 from gpusizer.fit.losses import quality_at
 from gpusizer.fit.ranking import Alternative, Ranked
@@ -109,7 +109,8 @@ class Report(Answered):
         `model_card` is null where no card was read, and left out where it was not wanted.
         """
         workload, draft = self.workload, self.profile.draft
-        wanted = {"quantized_repos": self.quantized_repos, "serving_plan": self.serving_plan}
+        plan = self.serving_plan and serving_plan_json(self.serving_plan)
+        wanted = {"quantized_repos": self.quantized_repos, "serving_plan": plan}
         report = {
             "answer": self.conclusion,
             "schema_version": SCHEMA_VERSION,
@@ -233,11 +234,6 @@ def _amounts_json(breakdown: Breakdown) -> dict[str, int]:
         "outside_budget_bytes": breakdown.outside.likely,
         "total_bytes": breakdown.total.likely,
     }
-
-
-@shape.register
-def _serving_plan(plan: ServingPlan, say: Say) -> Json:
-    return serving_plan_json(plan, say)
 
 
 def line(clauses: Iterable[str]) -> str:

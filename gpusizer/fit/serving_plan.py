@@ -9,7 +9,7 @@ from typing import Any
 
 from gpusizer.core.bisection import largest_holding
 from gpusizer.core.errors import InvalidRequest
-from gpusizer.core.messages import Note, Say, note_json
+from gpusizer.core.messages import Note
 from gpusizer.core.units import significant
 from gpusizer.fit.division import COUNTS
 from gpusizer.fit.fit import sequences_held
@@ -368,16 +368,16 @@ def serving_workload(workload: Workload, target: ServingTarget, longest: int | N
     return replace(workload, context=target.context, concurrency=1)
 
 
-def serving_plan_json(plan: ServingPlan, say: Say) -> dict[str, Any]:
+def serving_plan_json(plan: ServingPlan) -> dict[str, Any]:
     """The contract's `serving_plan` object."""
     return {
         "target": plan.target.to_json(),
-        "rows": [_row_json(row, say) for row in plan.rows],
-        "notes": [note_json(note, say) for note in plan.notes],
+        "rows": list(map(_row_json, plan.rows)),
+        "notes": plan.notes,
     }
 
 
-def _row_json(row: Replicas, say: Say) -> dict[str, Any]:
+def _row_json(row: Replicas) -> dict[str, Any]:
     likely, low, high = row.ttft_seconds
     costs, split = row.costs, row.estimate.split
     high_count = None if row.high_replicas is None else row.high_replicas * row.boards
@@ -395,7 +395,7 @@ def _row_json(row: Replicas, say: Say) -> dict[str, Any]:
         "pipeline_parallel": split.pipeline,
         "quant": row.estimate.quant.slug,
         "engine": row.estimate.engine.slug,
-        "quality": quality_at(row.estimate).to_json(say),
+        "quality": quality_at(row.estimate),
         "verdict": "tight" if row.tight else "fits",
         "users_per_replica": row.users,
         "most_users_per_replica": row.most_users,
