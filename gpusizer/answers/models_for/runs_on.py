@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from gpusizer.answers.models_for.ordering import Family
 from gpusizer.answers.models_for.search import Runs
 from gpusizer.fit.fit import Fit
-from gpusizer.fit.one_user import one_user_rate
-from gpusizer.fit.speed import Rate, prefill_rate
+from gpusizer.fit.one_user import one_prompt_rate, one_user_rate
+from gpusizer.fit.speed import Rate
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +25,8 @@ class RunsOn:
     def of(cls, rank: int, family: Family) -> RunsOn:
         """The row of a family, with the figures that only shown rows have."""
         study, way = family.head.study, family.head.way
-        prefill = None
-        if way.verdict.all_on_gpu and way.arranged is None:
-            prefill = prefill_rate(study.profile, way.estimate, study.workload, way.gpu)
-        return cls(rank, family, Fit.of(study, way), one_user_rate(study, way), prefill)
+        fit = Fit.of(study, way)
+        return cls(rank, family, fit, one_user_rate(study, way), one_prompt_rate(study, way))
 
     @property
     def runs(self) -> Runs:
