@@ -59,7 +59,8 @@ class Said:
 
 def document(value: Any, say: Say) -> Json:
     """What stands in JSON for an object or a dict of them, as plain values."""
-    written: Json = json.loads(json_bytes(value, lambda part: shape(part, say)))
+    text = json.dumps(value, ensure_ascii=False, default=lambda part: shape(part, say))
+    written: Json = json.loads(text)
     return written
 
 

@@ -106,6 +106,5 @@ def test_the_structured_log_has_nothing_of_a_callers(app: RunningApp) -> None:
     assert {"/v1/size", "other"} <= {line["route"] for line in requests_of}
     assert {200, 404, 503, 500} <= {line["status"] for line in requests_of}
     assert all(line["milliseconds"] >= 0 for line in requests_of)
-    raised = [line["exception"] for line in lines if "exception" in line]
-    bugs = [failure for failure in raised if failure["type"] == "RuntimeError"]
-    assert bugs and all(re.fullmatch(r"__main__:\d+ fetch", bug["frames"][-1]) for bug in bugs)
+    last_frames = [line["exception"]["frames"][-1] for line in lines if "exception" in line]
+    assert any(re.fullmatch(r"__main__:\d+ fetch", frame) for frame in last_frames)

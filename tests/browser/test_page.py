@@ -11,7 +11,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import expect
 
-from gpusizer.text import LANGUAGES, Language
+from gpusizer.core.messages import Note
+from gpusizer.text import LANGUAGES, Language, say_note
 from gpusizer.ui.presenters.words import Words
 from tests.browser.conftest import Visit
 from tests.hostile import HOSTILE_MODEL
@@ -142,7 +143,9 @@ def test_every_page_fits_its_window(
     wait_for_answer(page, LLAMA)
     words = Words(language)
     expect(page).to_have_title(words("document_title"))
-    for part in ("#gs-answer", "#gs-memory", "#gs-cards"):
+    one_user = say_note(Note("answer_planned_one", context=8192), language)
+    expect(page.locator("#gs-answer")).to_contain_text(one_user)
+    for part in ("#gs-memory", "#gs-cards"):
         expect(page.locator(part)).to_contain_text(words("at_once.one"))
     assert "× 1 " not in page.inner_text("main")
     page.click("#gs-advanced button")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gpusizer.answers.report import ranked_json
+from gpusizer.answers.json_shapes import document
+from gpusizer.answers.ranked_json import ranked_json
 from gpusizer.cli.tables import consulted_text
 from gpusizer.core.units import GB, GIB
 from gpusizer.fit.fit import Verdict
@@ -151,10 +152,10 @@ def test_stated_bandwidth_has_no_band() -> None:
 
 def test_the_answer_says_what_memory_its_speed_assumes() -> None:
     item = on(LLAMA, "rtx-4090-24gb", "q4_k_m", engine="llama.cpp", gpu_layers=10)
-    document = ranked_json(item, lambda note: note.code)
+    place = document(ranked_json(item), lambda note: note.code)
     assert item.speeds is None and item.decode is not None and item.prefill is not None
-    assert document["decode_tokens_per_second"] == item.decode.to_json()
-    assert document["prefill_tokens_per_second"] == item.prefill.to_json()
+    rates = {name: place[f"{name}_tokens_per_second"]["likely"] for name in ("decode", "prefill")}
+    assert rates == {"decode": item.decode.likely, "prefill": item.prefill.likely}
     assert "ram_speed_desktop" in {note.code for note in item.reasons}
     assert "42.7 to 102" in consulted_text(item)
     whole = on(LLAMA, "rtx-4090-24gb", "q4_k_m", engine="llama.cpp", gpu_layers=33)
