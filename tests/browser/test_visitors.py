@@ -60,7 +60,9 @@ def test_seven_visitors_are_answered(visit: Open, width: int) -> None:
     page = window.go("/")  # 3: a load of 50 users, stated before the model
     page.wait_for_function("() => window.gsLoaded")
     page.click("#gs-advanced button")
-    page.get_by_label(WORDS("concurrency.label")).locator("visible=true").first.fill("50")
+    users = page.get_by_label(WORDS("concurrency.label")).locator("visible=true").first
+    expect(users).to_have_value("1")  # Gradio gives a field that has just appeared its value
+    users.fill("50")
     ask(page, "size", "Qwen/Qwen3-32B")
     expect(page.locator("#gs-answer h2").first).to_contain_text("Qwen3-32B")
     assert "concurrency=50" in page.url
