@@ -238,18 +238,13 @@ def candidates_of(
 
     What surely fits comes first; equal costs go by least memory, then fastest.
     """
-    chosen = ways_to_rank(study, catalogue, most_boards)
-    candidates = (
-        RankedCandidate(
-            way,
-            user_speed(study, way),
-            study.workload.concurrency,
-            assumptions,
-            enough,
-            speed_evidence(study, way),
-        )
-        for way in chosen
-    )
+
+    def candidate_of(way: Way) -> RankedCandidate:
+        speed, users = user_speed(study, way), study.workload.concurrency
+        evidence = speed_evidence(study, way, speed)
+        return RankedCandidate(way, speed, users, assumptions, enough, evidence)
+
+    candidates = map(candidate_of, ways_to_rank(study, catalogue, most_boards))
     return sorted(candidates, key=lambda candidate: _place(candidate, rank_by))
 
 
@@ -294,7 +289,7 @@ def describe(study: Study, way: Way, rank: int) -> Ranked:
         served=_served(study, fit, percentiles=rank == 1) if runs else None,
         part_decode=one_user_rate(study, way) if every is None else None,
         part_prefill=one_prompt_rate(study, way) if every is None else None,
-        evidence=speed_evidence(study, way) if runs else None,
+        evidence=speed_evidence(study, way, user_speed(study, way)) if runs else None,
     )
 
 
