@@ -70,8 +70,9 @@ def options(study: Study, machine: Machine, *, usual: bool) -> tuple[QuantOption
 def _usual_options(study: Study, machine: Machine) -> Iterator[QuantOption]:
     """Yield the first engine of each quantization to choose unasked."""
     for quant, native in study.quants:
-        engine = next(engines_on(study, machine, quant), None)
-        if engine is not None and _is_usual(study, machine, quant, native):
+        is_usual = _is_usual(study, machine, quant, native)
+        engine = next(engines_on(study, machine, quant), None) if is_usual else None
+        if engine is not None:
             yield QuantOption(quant, native, engine, True, _least_bytes(study, quant, native))
 
 

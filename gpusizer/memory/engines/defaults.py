@@ -101,6 +101,8 @@ class Defaults:
             return self.sequence_bytes(placement, context) + of_draft
 
         limit = arch.max_context or NO_LIMIT
+        if needed(limit) <= pool_bytes:
+            return limit
         return max(0, bisect_right(range(limit + 1), pool_bytes, key=needed) - 1)
 
 
