@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -199,10 +200,10 @@ def fast_enough(answer: Answer) -> None:
 
 
 def a_serving_plan(answer: Answer) -> None:
-    """Fewest GPUs first, with replicas and users of each, within the wait that was asked for."""
+    """The cheapest hour first, with replicas and users of each, within the wait asked for."""
     rows = answer["serving_plan"]["rows"]
-    counts = [row["gpus"]["likely"] for row in rows]
-    assert counts == sorted(counts) and counts[0] >= 1
+    hour = min(rows[0][by] or math.inf for by in ("rent_usd_per_hour", "owned_usd_per_hour"))
+    assert all(hour <= row["rent_usd_per_hour"] for row in rows if row["rent_usd_per_hour"])
     for row in rows:
         assert row["gpus"]["likely"] == row["replicas"] * row["gpus_per_replica"]
         assert row["gpus"]["low"] <= row["gpus"]["likely"]

@@ -16,12 +16,13 @@ from gpusizer.answers.machine_json import rig_json
 from gpusizer.answers.model_card.card_answer import ModelCardAnswer
 from gpusizer.answers.ranked_json import alternative_json, ranked_json
 from gpusizer.answers.request import SizeRequest
+from gpusizer.answers.serving_plan_json import serving_plan_json
 from gpusizer.core.errors import GpusizerError
 from gpusizer.core.messages import Note
 from gpusizer.fit.fit import Fit
 from gpusizer.fit.losses import quality_at
 from gpusizer.fit.ranking import Alternative, Ranked
-from gpusizer.fit.serving_plan import ServingPlan, serving_plan_json
+from gpusizer.fit.serving_plan import ServingPlan
 from gpusizer.hub.quantized_repos import QuantizedRepo
 from gpusizer.memory.breakdown import Breakdown
 from gpusizer.memory.draft import DraftEstimate

@@ -22,7 +22,7 @@ class TargetFields(RequestModel):
         None,
         ge=0.001,
         le=1e6,
-        description="plan the fewest GPUs that answer so many requests a second",
+        description="plan the cheapest GPUs that answer so many requests a second",
     )
     prompt_tokens: Tokens | None = Field(
         None,

@@ -55,4 +55,4 @@ def _title(plan: ServingPlan) -> str:
     )
     if target.ttft_seconds is not None:
         asked += f", first token within {target.ttft_seconds * 1000:g} ms on average"
-    return f"Fewest GPUs for {asked}"
+    return f"Cheapest GPUs for {asked}"

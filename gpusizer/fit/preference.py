@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 from gpusizer.fit.division import board_counts
 from gpusizer.fit.machine import Machine
+from gpusizer.fit.speed.classes import SERVING
 from gpusizer.fit.study import QuantOption, Study
 from gpusizer.fit.user_speed import user_speed
 from gpusizer.fit.verdict import Verdict
@@ -188,15 +189,29 @@ def best_on_boards(study: Study, gpu: Gpu, counts: Sequence[int] | None = None) 
     return best if best is not None and best.verdict.all_on_gpu else None
 
 
-def ways_for_a_load(study: Study, gpu: Gpu, boards: int) -> list[Way]:
-    """The ways on so many boards between which only a load decides: usual ones that surely fit
-    within what may be lost, of each engine, width and unit that multiplies it the first of the
-    table. The best way alone where there are none, and none where nothing fits.
+def ways_for_a_load(study: Study, gpu: Gpu, counts: Sequence[int]) -> list[Way]:
+    """The ways on any of these numbers of boards between which only a load decides: usual ones that
+    surely fit within what may be lost, of each engine, width and unit that multiplies it the first
+    of the table. Engines made for one user are weighed where no server's runs the model on any of
+    them. The best way on each number alone where there are none, and none where nothing fits.
     """
+    for for_servers in (True, False):
+        found = [w for n in counts for w in _for_a_load(study, Machine.of(gpu, n), for_servers)]
+        if found:
+            return found
+    alone = (best_on_boards(study, gpu, (count,)) for count in counts)
+    return [way for way in alone if way is not None]
+
+
+def _for_a_load(study: Study, machine: Machine, for_servers: bool) -> Iterable[Way]:
+    """The first usual way of each kind that surely fits, under engines for servers or others."""
     found: dict[tuple[str, float, str], Way] = {}
-    for way in ways(study, Machine.of(gpu, boards), usual=True, whole=True):
-        kind = _kind(way.estimate.engine, way.estimate.quant)
-        if kind not in found and way.verdict is Verdict.FITS and not beyond(study, way):
-            found[kind] = way
-    best = None if found else best_on_boards(study, gpu, (boards,))
-    return [best] if best else [*found.values()]
+
+    def passed_over(option: QuantOption) -> bool:
+        family = option.engine.abilities.speed_family
+        return (family == SERVING) != for_servers or _kind(option.engine, option.quant) in found
+
+    for way in ways(study, machine, usual=True, whole=True, passed_over=passed_over):
+        if way.verdict is Verdict.FITS and not beyond(study, way):
+            found[_kind(way.estimate.engine, way.estimate.quant)] = way
+    return found.values()

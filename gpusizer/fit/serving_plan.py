@@ -1,11 +1,13 @@
-"""The fewest GPUs of each kind that answer so many requests a second, in replicas of one model."""
+"""GPUs that answer so many requests a second, in replicas of one model, the cheapest first.
+
+Of one kind of GPU the fewest are the cheapest; between kinds the hour decides, rented or owned.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from gpusizer.core.bisection import largest_holding
 from gpusizer.core.errors import InvalidRequest
@@ -13,7 +15,6 @@ from gpusizer.core.messages import Note
 from gpusizer.core.units import significant
 from gpusizer.fit.division import COUNTS
 from gpusizer.fit.fit import sequences_held
-from gpusizer.fit.losses import quality_at
 from gpusizer.fit.preference import ways_for_a_load
 from gpusizer.fit.speed import ModelFacts, Work, serving_bands
 from gpusizer.fit.speed.classes import SERVING
@@ -59,16 +60,6 @@ class ServingTarget:
         """Answer tokens of all users."""
         return self.requests_per_second * self.answer_tokens
 
-    def to_json(self) -> dict[str, Any]:
-        """The request's fields."""
-        ttft = self.ttft_seconds
-        return {
-            "requests_per_second": self.requests_per_second,
-            "prompt_tokens": self.prompt_tokens,
-            "answer_tokens": self.answer_tokens,
-            "ttft_ms": None if ttft is None else ttft * 1000,
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class Replicas:
@@ -106,7 +97,7 @@ class Replicas:
 
 @dataclass(frozen=True, slots=True)
 class ServingPlan:
-    """A target, the ways to meet it, fewest boards first, and what the reader must know."""
+    """A target, the ways to meet it, the cheapest hour first, and what the reader must know."""
 
     target: ServingTarget
     rows: tuple[Replicas, ...]
@@ -188,7 +179,7 @@ def plan_serving(
 
 
 def joined(plans: Sequence[ServingPlan]) -> ServingPlan:
-    """Plans for the same target as one: fewest boards first, and GPUs that notes count added up."""
+    """Plans for the same target as one: the cheapest first, and GPUs that notes count added up."""
     rows = [row for plan in plans for row in plan.rows]
     by_code: dict[str, list[Note]] = {}
     for note in (note for plan in plans for note in plan.notes):
@@ -213,14 +204,13 @@ def _limit(
 
 
 def _ways(study: Study, catalogue: Catalogue, boards: Sequence[int | None] | None) -> Iterator[Way]:
-    """Yield the ways worth weighing for each number of boards of a replica."""
+    """Yield the ways worth weighing on each GPU, for every number of boards of a replica."""
     for gpu, asked in zip(catalogue.gpus, boards or [None] * len(catalogue.gpus), strict=True):
         if gpu.status == "announced" and asked is None:
             continue
         per_board = gpu.devices_per_board
         counts = [n // per_board for n in COUNTS if n <= _MOST_DEVICES and not n % per_board]
-        for count in [asked] if asked else counts:
-            yield from ways_for_a_load(study, gpu, count)
+        yield from ways_for_a_load(study, gpu, [asked] if asked else counts)
 
 
 def _option(study: Study, facts: ModelFacts, way: Way, target: ServingTarget) -> _Option | None:
@@ -332,10 +322,10 @@ def _costs(option: _Option, target: ServingTarget, assumptions: CostAssumptions)
     return plan_costs(gpu, boards, target.tokens_per_second, assumptions)
 
 
-def _place(tight: bool, boards: int, costs: PlanCosts) -> tuple[bool, int, float]:
-    """Fewest boards first, then the least cost of an hour."""
+def _place(tight: bool, boards: int, costs: PlanCosts) -> tuple[bool, float, int]:
+    """The least cost of an hour first, then the fewest boards; unknown costs come last."""
     cost = costs.lowest_usd_per_hour
-    return (tight, boards, math.inf if cost is None else cost)
+    return (tight, math.inf if cost is None else cost, boards)
 
 
 def _notes(
@@ -366,49 +356,3 @@ def serving_workload(workload: Workload, target: ServingTarget, longest: int | N
             longest=longest,
         )
     return replace(workload, context=target.context, concurrency=1)
-
-
-def serving_plan_json(plan: ServingPlan) -> dict[str, Any]:
-    """The contract's `serving_plan` object."""
-    return {
-        "target": plan.target.to_json(),
-        "rows": list(map(_row_json, plan.rows)),
-        "notes": plan.notes,
-    }
-
-
-def _row_json(row: Replicas) -> dict[str, Any]:
-    likely, low, high = row.ttft_seconds
-    costs, split = row.costs, row.estimate.split
-    high_count = None if row.high_replicas is None else row.high_replicas * row.boards
-    return {
-        "gpu": row.gpu.slug,
-        "gpu_name": row.gpu.name,
-        "gpus": {
-            "low": row.low_replicas * row.boards,
-            "likely": row.total_boards,
-            "high": high_count,
-        },
-        "replicas": row.replicas,
-        "gpus_per_replica": row.boards,
-        "tensor_parallel": split.tensor,
-        "pipeline_parallel": split.pipeline,
-        "quant": row.estimate.quant.slug,
-        "engine": row.estimate.engine.slug,
-        "quality": quality_at(row.estimate),
-        "verdict": "tight" if row.tight else "fits",
-        "users_per_replica": row.users,
-        "most_users_per_replica": row.most_users,
-        "time_to_first_token_seconds": {"low": low, "likely": likely, "high": high},
-        "tokens_per_second_per_user": row.user_tokens_per_second,
-        "buy_usd": costs.buy_usd,
-        "buy_is_own": None if costs.buy is None else costs.buy_is_own,
-        "rent_usd_per_hour": costs.rent_usd_per_hour,
-        "rent_is_own": None if costs.rent is None else costs.rent.own,
-        "owned_usd_per_hour": None
-        if costs.owned_usd_per_hour is None
-        else round(costs.owned_usd_per_hour, 4),
-        "usd_per_million_tokens": costs.usd_per_million_tokens,
-        "usd_per_million_tokens_owned": costs.usd_per_million_tokens_owned,
-        "provenance": "fitted",
-    }

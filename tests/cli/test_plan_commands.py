@@ -13,7 +13,7 @@ def test_a_plan_is_a_table_and_a_document() -> None:
     asked = ("size", "Qwen/Qwen3-8B", "--offline", "--quant", "native", "--top", "3", *TARGET)
     result = run(*asked, "--ttft-ms", "500", "--details")
     assert result.returncode == 0
-    title = "Fewest GPUs for 5 requests a second, 1,000 tokens of prompt and 300 of answer"
+    title = "Cheapest GPUs for 5 requests a second, 1,000 tokens of prompt and 300 of answer"
     assert f"{title}, first token within 500 ms on average" in result.stdout
     assert "(M/D/1)" in result.stdout
     plan = json.loads(run(*asked, "--json").stdout)["serving_plan"]

@@ -1,7 +1,8 @@
-"""Serving plans of real models: fewest GPUs, laws, own prices and refusals."""
+"""Serving plans of real models: the cheapest GPUs, laws, own prices and refusals."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from gpusizer.answers.report import Report
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.fit.serving_plan import Replicas, ServingPlan
+from gpusizer.fit.speed.classes import SERVING
 from gpusizer.text import LANGUAGES, say_note
 from tests.asking import size
 from tests.sizers import embedded_sizer
@@ -38,10 +40,10 @@ def test_no_target_no_plan() -> None:
     assert "serving_plan" not in sized.to_json(say_note)
 
 
-def test_fewest_boards_come_first_and_meet_the_target() -> None:
+def test_the_cheapest_hour_comes_first_and_meets_the_target() -> None:
     rows = plan(top=0).rows
-    boards = [(row.tight, row.total_boards) for row in rows]
-    assert boards == sorted(boards) and len(rows) > 20
+    hours = [(row.tight, row.costs.lowest_usd_per_hour or math.inf) for row in rows]
+    assert hours == sorted(hours) and len(rows) > 20
     for row in rows:
         likely, low, high = row.ttft_seconds
         assert low <= likely <= 0.5 and (high is None or high >= likely)
@@ -62,6 +64,22 @@ def test_users_follow_from_the_rate() -> None:
 def test_more_requests_never_need_fewer_gpus(gpu: str) -> None:
     counts = [only(gpu=gpu, requests_per_second=rate).total_boards for rate in (1, 5, 25, 125)]
     assert counts == sorted(counts) and counts[-1] > counts[0]
+
+
+def test_more_requests_never_cost_less() -> None:
+    hours = [
+        plan(requests_per_second=r, top=1).rows[0].costs.lowest_usd_per_hour for r in (1, 2, 64)
+    ]
+    assert None not in hours and hours == sorted(hours)  # type: ignore[type-var]
+
+
+def test_a_load_runs_under_an_engine_for_servers() -> None:
+    """An engine of one user is planned with where a card has no other."""
+    engines = {
+        row.gpu.slug: row.estimate.engine for row in plan(top=0, ttft_ms=5000, quant=None).rows
+    }
+    alone = {slug for slug, e in engines.items() if e.abilities.speed_family != SERVING}
+    assert "rtx-4090-24gb" not in alone and "apple-m3-max-128gb" in alone
 
 
 def test_a_later_first_token_never_needs_more_gpus() -> None:

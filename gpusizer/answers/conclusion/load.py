@@ -10,6 +10,7 @@ from gpusizer.answers.conclusion.clauses import (
     facts_of,
     one_price,
     planned,
+    prices,
     rent,
     short_name,
     unmeasured,
@@ -86,8 +87,14 @@ def _plan_facts(row: Replicas) -> dict[str, NoteValue | None]:
 
 
 def _cost(gpu: Gpu, costs: PlanCosts) -> Iterator[Note]:
-    """The rent of an hour and a month; where nobody rents it out, the price to buy."""
-    if costs.rent_usd_per_hour is None:
+    """The rent of an hour and a month; where nobody rents it out, the price to buy. Both where an
+    hour of bought boards costs less."""
+    if (
+        costs.owned_usd_per_hour is not None
+        and costs.lowest_usd_per_hour != costs.rent_usd_per_hour
+    ):
+        yield from prices(gpu, costs)
+    elif costs.rent_usd_per_hour is None:
         yield from one_price(gpu, costs)
     else:
         yield rent(gpu, costs, costs.rent_usd_per_hour)

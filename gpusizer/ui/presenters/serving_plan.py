@@ -15,7 +15,7 @@ _ENDLESS = "∞"  # requests pile up
 
 
 def serving_plan_html(plan: ServingPlan | None, words: Words) -> Html | None:
-    """Write the ways to meet the target, fewest GPUs first; None without one."""
+    """Write the ways to meet the target, the cheapest first; None without one."""
     if plan is None:
         return None
     target = plan.target
