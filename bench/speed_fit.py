@@ -43,30 +43,35 @@ _ZOOMS = 3
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """What constants of their own want, where a kind of memory or a segment wants FEWEST_SOURCES.
+    """Runs that constants of their own want, of FEWEST_SOURCES.
 
     Attributes:
-        runs, sources: of a generation or tier of cards.
-        format_runs: of one format on it, of FEWEST_SOURCES.
+        runs: of a generation or tier of cards, where a kind of memory or a segment wants the
+            sources alone.
+        format_runs: of one format on it.
     """
 
     runs: int
-    sources: int
     format_runs: int
 
-    def suffices(self, rows: Sequence[Sample], name: str, weight_format: str) -> bool:
-        """Whether the rows of a class and format are enough."""
-        sources = len({s.case.source for s in rows})
+    def suffices(
+        self, rows: Sequence[Sample], left: Sequence[Sample], name: str, weight_format: str
+    ) -> bool:
+        """Whether the rows of a class and format are enough, `left` of them fitted on.
+
+        A generation that several sources measured stays one while the fit leaves a source out,
+        and so do its constants, by those that are left.
+        """
         if weight_format != ANY_FORMAT:
-            return sources >= FEWEST_SOURCES and len(rows) >= self.format_runs
+            return _sources(left) >= FEWEST_SOURCES and len(left) >= self.format_runs
         if all(name in s.classes[-2:] for s in rows):
-            return sources >= FEWEST_SOURCES
-        return sources >= self.sources and len(rows) >= self.runs
+            return _sources(left) >= FEWEST_SOURCES
+        return _sources(rows) >= FEWEST_SOURCES and len(left) >= self.runs
 
 
-DECODING = Support(runs=2, sources=1, format_runs=6)
+DECODING = Support(runs=2, format_runs=6)
 """Generations read memory in ways of their own: two runs tell more of one than all of another."""
-PROMPTS = Support(runs=10, sources=2, format_runs=10)
+PROMPTS = Support(runs=10, format_runs=10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,9 +349,14 @@ def supporting(
     Rows of unstated settings bear out what other sources' runs give: they count as support, though
     nothing is fitted on them.
     """
-    rows = chosen(samples, name, weight_format, without)
-    enough = name == ROOT or wanted.suffices(rows, name, weight_format)
-    return [s for s in rows if s.case.fitted] if enough else []
+    left = chosen(samples, name, weight_format, without)
+    rows = chosen(samples, name, weight_format, NONE)
+    enough = name == ROOT or wanted.suffices(rows, left, name, weight_format)
+    return [s for s in left if s.case.fitted] if enough else []
+
+
+def _sources(rows: Iterable[Sample]) -> int:
+    return len({s.case.source for s in rows})
 
 
 def _touched(samples: Sequence[Sample], wide: Classes, without: Left) -> Left:

@@ -112,24 +112,23 @@ class Constants:
 def constants_without(scores: Scores, source: str) -> Constants:
     """The constants and bands that the runs of all other sources give."""
     left = frozenset({source})
-    decode, prefill = (
-        [s for s in scores.samples[quantity] if s.case.source != source]
-        for quantity in (DECODE, PREFILL)
-    )
     others = replace(
         scores,
         predictions=tuple(p for p in scores.predictions if p.case.source != source),
-        samples={DECODE: tuple(decode), PREFILL: tuple(prefill)},
+        samples={
+            quantity: tuple(s for s in samples if s.case.source != source)
+            for quantity, samples in scores.samples.items()
+        },
     )
     paces = {
         (str(family), str(name), str(kind)): Pace(
             float(share), float(seconds), int(runs), float(experts)
         )
-        for family, name, kind, share, seconds, experts, runs, _ in _decode_rows(others, left)
+        for family, name, kind, share, seconds, experts, runs, _ in _decode_rows(scores, left)
     }
     throughputs = {
         (str(family), str(name), str(kind)): Throughput(float(mfu), float(share), int(runs))
-        for family, name, kind, mfu, share, runs, _ in _prefill_rows(others, left)
+        for family, name, kind, mfu, share, runs, _ in _prefill_rows(scores, left)
     }
     bands = {
         (quantity, family, name, kind): RateBand(float(low), float(high))
@@ -154,11 +153,15 @@ def _with_every_family(table: Mapping[Key, _T], fitted: dict[Key, _T]) -> dict[K
     return fitted | stand_ins
 
 
-def _keys(samples: Iterable[Sample], family: str) -> list[tuple[tuple[str, ...], str]]:
+def _keys(
+    samples: Iterable[Sample], family: str, without: Left
+) -> list[tuple[tuple[str, ...], str]]:
     """(classes from the one described on, format) of everything measured, widest first."""
     keys = set()
     for s in samples:
-        if s.case.work.family == family and s.case.split != "tensor" and s.case.fitted:
+        if s.left_out(without) or not s.case.fitted:
+            continue
+        if s.case.work.family == family and s.case.split != "tensor":
             for start in range(len(s.classes)):
                 keys.add((s.classes[start:], ANY_FORMAT))
             keys.add((s.classes, s.format))
@@ -169,7 +172,7 @@ def _decode_rows(scores: Scores, without: Left = NONE) -> list[tuple[Any, ...]]:
     rows: list[tuple[Any, ...]] = []
     dense = [s for s in scores.samples[DECODE] if not s.case.work.is_moe]
     for family, fit in scores.fits.items():
-        for classes, weight_format in _keys(dense, family):
+        for classes, weight_format in _keys(dense, family, without):
             own = _own(dense, family, classes[0], weight_format, without, DECODING)
             pace = fit.pace(classes, weight_format, without)
             if pace is None or not (own or _is_wide(classes, weight_format)):
@@ -195,7 +198,7 @@ def _decode_rows(scores: Scores, without: Left = NONE) -> list[tuple[Any, ...]]:
 def _prefill_rows(scores: Scores, without: Left = NONE) -> list[tuple[Any, ...]]:
     rows: list[tuple[Any, ...]] = []
     for family, fit in scores.fits.items():
-        for classes, weight_format in _keys(scores.samples[PREFILL], family):
+        for classes, weight_format in _keys(scores.samples[PREFILL], family, without):
             prompts = scores.samples[PREFILL]
             own = _own(prompts, family, classes[0], weight_format, without, PROMPTS)
             reached = fit.throughput(classes, weight_format, without)
