@@ -6,7 +6,6 @@ They are used when the Hub cannot be reached.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 
@@ -35,13 +34,6 @@ class EmbeddedSnapshots:
         if name is None:
             return None
         return RepoSnapshot.from_json(json.loads((self.folder / name).read_text("utf-8")))
-
-    def every(self) -> Iterator[RepoSnapshot]:
-        """Yield all snapshots, in the order of `ids`."""
-        for repo_id in self.ids():
-            snapshot = self.get(repo_id)
-            if snapshot is not None:
-                yield snapshot
 
     @cached_property
     def _index(self) -> dict[str, dict[str, str]]:

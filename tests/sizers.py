@@ -28,7 +28,7 @@ def embedded_sizer() -> Sizer:
     """Answers for the embedded models only."""
     settings = Settings(offline=True)
     embedded = EmbeddedSnapshots(settings.snapshots_folder)
-    library = ModelLibrary(embedded.every, embedded_use, build_trending(settings))
+    library = ModelLibrary(embedded, embedded_use, build_trending(settings))
     fetch, catalogue = Fetcher(settings), load_catalogue()
     return _Remembering(fetch, catalogue, library=library, new_budget=unlimited_budget)
 

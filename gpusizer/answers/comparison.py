@@ -12,6 +12,7 @@ from gpusizer.answers.gpu_json import gpu_json
 from gpusizer.answers.json_shapes import SCHEMA_VERSION, Answered, Json
 from gpusizer.answers.ranked_json import ranked_json
 from gpusizer.answers.report import model_json
+from gpusizer.answers.siblings import Sibling
 from gpusizer.core.messages import Note
 from gpusizer.fit.ranking import Ranked
 from gpusizer.gpus import Catalogue, Gpu
@@ -37,13 +38,15 @@ class Comparison(Answered):
     items: tuple[ComparedGpu, ...]
     profile: ModelProfile | None
     workload: Workload | None
+    sibling: Sibling | None = None
 
     @property
     def conclusion(self) -> Conclusion:
         """Which of them, for the model where one is named; of one whether it fits."""
         places = [item.ranked for item in self.items if item.ranked is not None]
         if self.profile is not None and self.workload is not None and len(places) == 1:
-            return fit(self.profile, self.workload, places)
+            offered = self.sibling.notes if self.sibling else ()
+            return fit(self.profile, self.workload, places, offered)
         if self.profile is not None and places:
             return compared_models(self.profile, places)
         return compared_boards([_boards(item) for item in self.items])
@@ -55,6 +58,7 @@ class Comparison(Answered):
             "schema_version": SCHEMA_VERSION,
             "model": self.profile and model_json(self.profile),
             "workload": self.workload,
+            "sibling": self.sibling,
             "gpus": [
                 {**gpu_json(item.gpu), "count": item.count, "fit": self._fit(item)}
                 for item in self.items

@@ -24,6 +24,7 @@ class Question:
     Attributes:
         study: the model and the resolved workload, with the quantizations that a ranking may pick.
         selection: these, and those that the answer lists.
+        wanted: the quantizations asked for, or that all may be taken.
         snapshot: what the model's repository holds.
         notes: what the reader must know of the workload and of the terms that were taken over.
     """
@@ -32,6 +33,7 @@ class Question:
     snapshot: RepoSnapshot
     study: Study
     selection: QuantSelection
+    wanted: tuple[str, ...]
     notes: tuple[Note, ...] = ()
 
     @classmethod
@@ -49,13 +51,15 @@ class Question:
         `ref` is what the request's model names. Raises UnknownQuant, UnknownEngine and
         InvalidRequest.
         """
-        workload, notes = resolve_workload(request.workload, profile)
         wanted = asked_quants(request.quants, ref, profile)
-        selection = select_quants(wanted, profile, workload.engine).cached_as(workload.kv_dtype)
-        pickable = selection.rankable or selection.shown
-        demands = request.demands(wanted, request.min_tok_s)
-        study = Study(profile, workload, selection.shown, budget, demands).among(pickable)
-        return cls(request, snapshot, study, selection, (*about, *notes))
+        study, selection, notes = _studied(request, wanted, profile, budget)
+        return cls(request, snapshot, study, selection, wanted, (*about, *notes))
+
+    def of_another(self, profile: ModelProfile, budget: TimeBudget) -> Study:
+        """The study of another model under the same request. Raises InvalidRequest where that
+        model cannot do what is asked for.
+        """
+        return _studied(self.request, self.wanted, profile, budget)[0]
 
     @property
     def profile(self) -> ModelProfile:
@@ -69,3 +73,15 @@ class Question:
     def asking(self, request: SizeRequest) -> Question:
         """The same model and workload, asked about with another request's GPUs, order and costs."""
         return replace(self, request=request)
+
+
+def _studied(
+    request: SizeRequest, wanted: tuple[str, ...], profile: ModelProfile, budget: TimeBudget
+) -> tuple[Study, QuantSelection, tuple[Note, ...]]:
+    """The study of a model as a request asks, its quantizations, and notes about the workload."""
+    workload, notes = resolve_workload(request.workload, profile)
+    selection = select_quants(wanted, profile, workload.engine).cached_as(workload.kv_dtype)
+    pickable = selection.rankable or selection.shown
+    demands = request.demands(wanted, request.min_tok_s)
+    study = Study(profile, workload, selection.shown, budget, demands).among(pickable)
+    return study, selection, notes

@@ -17,6 +17,7 @@ from gpusizer.answers.model_card.card_answer import ModelCardAnswer
 from gpusizer.answers.ranked_json import alternative_json, ranked_json
 from gpusizer.answers.request import SizeRequest
 from gpusizer.answers.serving_plan_json import serving_plan_json
+from gpusizer.answers.siblings import Sibling
 from gpusizer.core.errors import GpusizerError
 from gpusizer.core.messages import Note
 from gpusizer.fit.fit import Fit
@@ -88,6 +89,7 @@ class Report(Answered):
     model_card: ModelCardAnswer | None = None
     alternatives: tuple[Alternative, ...] = ()
     serving_plan: ServingPlan | None = None
+    sibling: Sibling | None = None
 
     @property
     def conclusion(self) -> Conclusion:
@@ -98,10 +100,11 @@ class Report(Answered):
             return requests_served(profile, self.serving_plan)
         if kind == "load":
             return users_served(profile, workload, places, self.alternatives)
+        offered = self.sibling.notes if self.sibling else ()
         if kind == "fit" and places:
-            return fit(profile, workload, places)
+            return fit(profile, workload, places, offered)
         memory = [row.estimate for row in self.estimates]
-        return need(profile, workload, places, self.alternatives, memory)
+        return need(profile, workload, places, self.alternatives, memory, offered)
 
     def shape(self) -> Json:
         """The contract's report object; `draft_model`, `quantized_repos`, `rig` and `serving_plan`
@@ -126,6 +129,7 @@ class Report(Answered):
                 for item in self.ranking
             ],
             "alternatives": [alternative_json(item) for item in self.alternatives],
+            "sibling": self.sibling,
             "notes": self.notes,
         }
         if draft is not None:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from gpusizer.answers.comparison import ComparedGpu, Comparison, GpuListing, nothing_found
+from gpusizer.answers.conclusion.fit import best_of
+from gpusizer.answers.conclusion.kinds import kind_of
 from gpusizer.answers.drafting import as_authors_draft, read_draft
 from gpusizer.answers.estimate_rows import estimate_rows
 from gpusizer.answers.loose_names import by_loose_names
@@ -27,6 +29,7 @@ from gpusizer.answers.question import Question
 from gpusizer.answers.report import Report
 from gpusizer.answers.request import CompareRequest, ListingRequest, SizeRequest
 from gpusizer.answers.resolution import resolve_workload
+from gpusizer.answers.siblings import Sibling, larger_sibling
 from gpusizer.core.errors import ModelUnreadable
 from gpusizer.core.messages import Note
 from gpusizer.core.time_budget import TimeBudget
@@ -115,6 +118,7 @@ class Sizer:
             ranking, about = self._ranked(question)
         published, problems = self._published(request, question.profile)
         rig, about_rig = self._rig(question)
+        places = ranking.places if rig is None else (rig,)
         return Report(
             request=request,
             profile=question.profile,
@@ -126,6 +130,7 @@ class Sizer:
             quantized_repos=published,
             rig=rig,
             serving_plan=serving_plan(question, self.catalogue, named),
+            sibling=self._sibling(question, places[: None if named else 1]),
             model_card=self._card(question),
         )
 
@@ -205,6 +210,13 @@ class Sizer:
             words, cards, request.disk_bytes_per_second, request.ram_bytes_per_second
         )
 
+    def _sibling(self, question: Question, places: Sequence[Ranked]) -> Sibling | None:
+        """The larger sibling to offer on the best of these places; none where a load is asked
+        about."""
+        if not places or kind_of(question.request) == "load":
+            return None
+        return larger_sibling(question, best_of(places), self.library)
+
     def _card(self, question: Question) -> ModelCardAnswer | None:
         """What the model card states, judged; None where it is not read."""
         card, request = question.snapshot.card, question.request
@@ -272,11 +284,13 @@ class Sizer:
         return self._side_by_side(question, named)
 
     def _side_by_side(self, question: Question, named: Sequence[NamedGpu]) -> Comparison:
-        places = self.places(question, named)
+        places = list(self.places(question, named))
         items = (
             ComparedGpu(n.gpu, n.boards, place) for n, place in zip(named, places, strict=True)
         )
-        return Comparison(tuple(items), question.profile, question.study.workload)
+        alone = places if len(places) == 1 else []
+        sibling = self._sibling(question, alone)
+        return Comparison(tuple(items), question.profile, question.study.workload, sibling)
 
     def models_for(self, request: ModelsRequest) -> ModelsFor:
         """Which models run on a GPU (`gpu`) or a machine (`rig`): of the library, or of `models`.

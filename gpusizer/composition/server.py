@@ -36,7 +36,7 @@ def compose(settings: Settings, *, sign_in: bool) -> Application:
     embedded = EmbeddedSnapshots(settings.snapshots_folder)
     lister = build_lister(settings, monitor.hub_call, access)
     trending = build_trending(settings, monitor.hub_call, access)
-    library = ModelLibrary(embedded.every, embedded_use, trending)
+    library = ModelLibrary(embedded, embedded_use, trending)
     sizer = Sizer(fetcher, load_catalogue(), lister, library)
     return build_application(
         sizer, embedded.ids(), fetcher.for_visitor, monitor, stored=embedded.get, sign_in=sign_in

@@ -32,9 +32,7 @@ def make_sizer(settings: Settings, token: str | None) -> Sizer:
     own = None if settings.offline else own_token(os.environ, token)
     fetch = Fetcher(settings, access=access, own_token=own)
     trending = build_trending(settings, access=access)
-    library = ModelLibrary(
-        EmbeddedSnapshots(settings.snapshots_folder).every, embedded_use, trending
-    )
+    library = ModelLibrary(EmbeddedSnapshots(settings.snapshots_folder), embedded_use, trending)
     return Sizer(
         with_local_checkpoints(fetch),
         load_catalogue(),

@@ -19,7 +19,7 @@ def make_sizer(settings: Settings, token: str | None) -> Sizer:
     """A Sizer over what is stored. It needs no `token`."""
     embedded = EmbeddedSnapshots(settings.snapshots_folder)
     stored = StoredSnapshots(embedded, cache_on_disk(settings))
-    library = ModelLibrary(embedded.every, embedded_use, _nothing_trends)
+    library = ModelLibrary(embedded, embedded_use, _nothing_trends)
     return Sizer(stored, load_catalogue(), _not_listed, library, parse_local_or_model_ref)
 
 

@@ -26,6 +26,7 @@ from tests.builders import llama
 from tests.counting import steps_of
 from tests.each import each
 from tests.families import deepseek_r1, qwen3_moe
+from tests.shelf import MadeUpShelf
 from tests.sizers import embedded_sizer
 
 CATALOGUE = load_catalogue()
@@ -38,13 +39,11 @@ def ask(**fields: Any) -> ModelsFor:
 def small_library() -> Sizer:
     """A sizer with three models: 8B, 30.5B of experts, 671B."""
 
-    def library() -> list[Any]:
-        return [llama(), qwen3_moe(), deepseek_r1()]
-
     def fetch(ref: Any) -> Any:
         raise AssertionError(ref)
 
-    return Sizer(fetch, CATALOGUE, library=ModelLibrary(library))
+    shelf = MadeUpShelf(llama(), qwen3_moe(), deepseek_r1())
+    return Sizer(fetch, CATALOGUE, library=ModelLibrary(shelf))
 
 
 def test_without_figures_of_use_the_largest_that_surely_fits_comes_first() -> None:

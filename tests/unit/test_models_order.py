@@ -48,7 +48,7 @@ def ask(listing: Listing | Exception | None = None, **fields: Any) -> ModelsFor:
         raise listing or HubUnreachable(repo_id="models", reason="offline")
 
     base = embedded_sizer()
-    library = ModelLibrary(lambda: (), lambda: base.library.uses, trending)
+    library = ModelLibrary(None, lambda: base.library.uses, trending)
     library.candidates = base.library.candidates  # profiled once for all tests
     sizer = Sizer(base.fetch, base.catalogue, library=library, new_budget=base.new_budget)
     return models_for(sizer, {"gpu": "4090", **fields})

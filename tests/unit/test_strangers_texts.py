@@ -36,6 +36,7 @@ from tests.poison import (
     poisoned,
     texts,
 )
+from tests.shelf import MadeUpShelf
 
 CATALOGUE = load_catalogue()
 MODEL, GPU = "org/model", "4090"
@@ -58,7 +59,7 @@ def sizer(repo: RepoSnapshot) -> Sizer:
     def lister(base: str, sizes: bool) -> tuple[QuantizedRepo, ...]:
         return (QuantizedRepo(f"org/q{POISON}", f"GGUF{POISON}", 5, None),)
 
-    return Sizer(lambda ref: repo, CATALOGUE, lister, ModelLibrary(lambda: [repo]))
+    return Sizer(lambda ref: repo, CATALOGUE, lister, ModelLibrary(MadeUpShelf(repo)))
 
 
 def shell(

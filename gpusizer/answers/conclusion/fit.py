@@ -28,15 +28,21 @@ from gpusizer.model.profile import ModelProfile
 _REMEDIES = 2
 
 
-def fit(profile: ModelProfile, workload: Workload, places: Sequence[Ranked]) -> Conclusion:
+def fit(
+    profile: ModelProfile,
+    workload: Workload,
+    places: Sequence[Ranked],
+    offered: Sequence[Note] = (),
+) -> Conclusion:
     """The verdict on the machine; of several GPUs, on which of them the model runs.
 
-    `places` are the named GPUs as asked for, at least one.
+    `places` are the named GPUs as asked for, at least one; `offered` is what else the best holds.
     """
-    best = min(places, key=_place)
+    best = best_of(places)
     said = tuple(verdict(profile, best))
     weighed = (
         *planned(profile, workload),
+        *offered,
         *limits(workload, best),
         *remedies(best),
         *unmeasured(best),
@@ -47,10 +53,14 @@ def fit(profile: ModelProfile, workload: Workload, places: Sequence[Ranked]) -> 
     return Conclusion("fit", (_where(profile, places), *said), (*each, *weighed), facts_of(best))
 
 
-def _place(place: Ranked) -> tuple[int, float]:
-    """Sort key: the best verdict, then the fastest."""
-    speed = place.decode
-    return place.fit.verdict.place, 0.0 if speed is None else -speed.likely
+def best_of(places: Sequence[Ranked]) -> Ranked:
+    """The place with the best verdict, among equals the fastest."""
+
+    def key(place: Ranked) -> tuple[int, float]:
+        speed = place.decode
+        return place.fit.verdict.place, 0.0 if speed is None else -speed.likely
+
+    return min(places, key=key)
 
 
 def _where(profile: ModelProfile, places: Sequence[Ranked]) -> Note:

@@ -34,8 +34,9 @@ def need(
     places: Sequence[Ranked],
     alternatives: Sequence[Alternative],
     estimates: Sequence[MemoryEstimate],
+    offered: Sequence[Note] = (),
 ) -> Conclusion:
-    """The first place of a ranking, or that there is none."""
+    """The first place of a ranking, or that there is none; `offered` is what else it holds."""
     memory = (*memory_by_width(estimates), *planned(profile, workload))
     if not places:
         return Conclusion("need", (Note("answer_no_gpu", model=short_name(profile)),), memory)
@@ -46,7 +47,14 @@ def need(
         memory_free(first),
         *one_price(first.fit.gpu, first.costs),
     )
-    weighed = (*memory, *first.weighed, *missed(first), *unmeasured(first), *others(alternatives))
+    weighed = (
+        *memory,
+        *first.weighed,
+        *offered,
+        *missed(first),
+        *unmeasured(first),
+        *others(alternatives),
+    )
     return Conclusion("need", said, weighed, facts_of(first))
 
 

@@ -12,13 +12,16 @@ Two repositories are of one family and size where four facts agree:
    class (unsloth/phi-4-bnb-4bit is a Llama).
 
 What somebody tuned and gave a name of its own is a family of its own, whatever it was made of.
+
+A series is what one maker released together in several sizes, "qwen3" or "llama-3.1": the stem
+without its words of size.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
 from gpusizer.model.profile import ModelProfile
@@ -46,6 +49,8 @@ _FILLERS = frozenset({"dynamic", "unsloth", "hf", "transformers", "block", "bf16
 _PREFIXES = frozenset({"meta"})
 # A month, a month and day (2507, 0414), a length in thousands of tokens, a release before 1.0.
 _STAMP = re.compile(r"\d{4} | \d{1,4}k | v0\.\d{1,2}", re.VERBOSE)
+# Billions or millions of parameters, of experts too: 30b, a3b, e4b, 8x22b, 135m, 128e.
+_SIZE = re.compile(r"(?: \d+x )? [ae]? \d+ (?: \.\d+ )? [bm] | \d+e", re.VERBOSE)
 _MAX_NAME_CHARS = 200
 
 _SAME_SIZE = 0.05
@@ -59,19 +64,32 @@ class Name:
     Attributes:
         stem: the family and size, such as "qwen3-30b-a3b".
         kind: how it was tuned, or that it is a quantized copy.
+        tuning: how it was tuned, of a quantized copy as well.
     """
 
     stem: str
     kind: Kind
+    tuning: Kind
+
+    @property
+    def series(self) -> str:
+        """What sizes of one release share; "" for a name that says no size.
+
+        >>> read_name("Qwen/Qwen3-30B-A3B-FP8").series, read_name("microsoft/phi-4").series
+        ('qwen3', '')
+        """
+        words = self.stem.split("-")
+        plain = [word for word in words if not _SIZE.fullmatch(word)]
+        return "-".join(plain) if len(plain) < len(words) else ""
 
 
 def read_name(repo_id: str) -> Name:
     """Read the name of a repository.
 
     >>> read_name("RedHatAI/Meta-Llama-3.1-8B-Instruct-quantized.w4a16")
-    Name(stem='llama-3.1-8b', kind='quantized')
+    Name(stem='llama-3.1-8b', kind='quantized', tuning='instruct')
     >>> read_name("Qwen/Qwen3-30B-A3B-Thinking-2507")
-    Name(stem='qwen3-30b-a3b', kind='thinking')
+    Name(stem='qwen3-30b-a3b', kind='thinking', tuning='thinking')
     """
     name = repo_id.rpartition("/")[2][:_MAX_NAME_CHARS].casefold()
     name = re.sub(r"(?<=\d)_(?=\d)", ".", name)  # InternVL2_5, Qwen-1_8B
@@ -85,8 +103,17 @@ def read_name(repo_id: str) -> Name:
             kinds.add(_TUNINGS[word])
         elif (place or word not in _PREFIXES) and not (place and _is_filler(word)):
             plain.append(word)
-    order: tuple[Kind, ...] = ("quantized", "thinking", "base", "instruct")
-    return Name("-".join(plain) or name, next((k for k in order if k in kinds), "plain"))
+    order: tuple[Kind, ...] = ("thinking", "base", "instruct")
+    tuning: Kind = next((kind for kind in order if kind in kinds), "plain")
+    kind: Kind = "quantized" if "quantized" in kinds else tuning
+    return Name("-".join(plain) or name, kind, tuning)
+
+
+def name_of(profile: ModelProfile) -> Name:
+    """What the name of a model says; of a quantized copy that of the model it was made of."""
+    if profile.base_relation == "quantized" and profile.base_models:
+        return replace(read_name(profile.base_models[0]), kind="quantized")
+    return read_name(profile.repo_id)
 
 
 def _is_filler(word: str) -> bool:
@@ -112,10 +139,8 @@ class Member:
     @classmethod
     def of(cls, profile: ModelProfile) -> Member:
         """The facts of a profile."""
-        name = read_name(profile.repo_id)
+        name = name_of(profile)
         stem, kind = name.stem, name.kind
-        if profile.base_relation == "quantized" and profile.base_models:
-            stem, kind = read_name(profile.base_models[0]).stem, "quantized"
         arch = profile.architecture
         if kind == "base" and arch is not None and not arch.generates:
             kind = "plain"  # "base" is a size of encoders: bert-base, ModernBERT-base

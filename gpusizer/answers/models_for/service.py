@@ -47,7 +47,7 @@ def models_for(
     cannot be read is listed and passed over.
     """
     machine, is_rig = _where(request, catalogue)
-    library = library or ModelLibrary(tuple)
+    library = library or ModelLibrary()
     candidates, unread = _candidates(request, library, read, budget)
     with budget.paused():
         stored = [] if request.models else library.candidates
