@@ -80,8 +80,9 @@ def _studied(
 ) -> tuple[Study, QuantSelection, tuple[Note, ...]]:
     """The study of a model as a request asks, its quantizations, and notes about the workload."""
     workload, notes = resolve_workload(request.workload, profile)
-    selection = select_quants(wanted, profile, workload.engine).cached_as(workload.kv_dtype)
-    pickable = selection.rankable or selection.shown
     demands = request.demands(wanted, request.min_tok_s)
+    selection = select_quants(wanted, profile, workload.engine, demands)
+    selection = selection.cached_as(workload.kv_dtype)
+    pickable = selection.rankable or selection.shown
     study = Study(profile, workload, selection.shown, budget, demands).among(pickable)
     return study, selection, notes

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from gpusizer.answers.request import ALL_QUANTS, NATIVE_QUANT
 from gpusizer.core.errors import InvalidRequest
+from gpusizer.fit.demands import DEFAULT_DEMANDS, Demands
 from gpusizer.fit.study import has_cache_type
 from gpusizer.memory.engines import ENGINES
 from gpusizer.memory.quants import Quant, all_quants, find_quant
@@ -47,22 +48,26 @@ class QuantSelection:
 
 
 def select_quants(
-    wanted: Sequence[str], profile: ModelProfile, engine: str | None = None
+    wanted: Sequence[str],
+    profile: ModelProfile,
+    engine: str | None = None,
+    demands: Demands = DEFAULT_DEMANDS,
 ) -> QuantSelection:
-    """The quantizations a request asks for: slugs, "native" or "all" (usual ones the engine runs).
+    """The quantizations a request asks for: slugs, "native" or "all" (those that the engine runs,
+    of which a ranking may pick what the demands take).
 
     "all" of a GGUF repository are its own files. Raises UnknownQuant, and InvalidRequest for
     one that the engine does not run.
     """
     own = variant_quants(profile)
     if own:
-        return _of_files(wanted, own, quant_read(profile), engine)
+        return _of_files(wanted, own, quant_read(profile), engine, demands)
     native = native_quant(profile)
     table = [quant for quant in all_quants() if quant.shown and quant.slug != native.slug]
     everything = sorted([native, *table], key=lambda quant: quant.order)
     if ALL_QUANTS in wanted:
         shown = [quant for quant in everything if _runs(quant, engine, profile)]
-        rankable = [quant for quant in shown if _worth_ranking(quant, native, profile)]
+        rankable = [quant for quant in shown if _worth_ranking(quant, native, profile, demands)]
     else:
         shown = [native if slug == NATIVE_QUANT else _find(slug, native) for slug in wanted]
         _refuse_mismatch(shown, engine)
@@ -71,7 +76,11 @@ def select_quants(
 
 
 def _of_files(
-    wanted: Sequence[str], own: tuple[Quant, ...], native: Quant, engine: str | None
+    wanted: Sequence[str],
+    own: tuple[Quant, ...],
+    native: Quant,
+    engine: str | None,
+    demands: Demands,
 ) -> QuantSelection:
     if ALL_QUANTS in wanted:
         shown = list(own)
@@ -82,8 +91,8 @@ def _of_files(
         ]
     _refuse_mismatch(shown, engine)
     paired = tuple((quant, quant in own) for quant in shown)
-    recommended = tuple(pair for pair in paired if ALL_QUANTS not in wanted or pair[0].recommended)
-    return QuantSelection(paired, recommended, native)
+    taken = tuple(pair for pair in paired if ALL_QUANTS not in wanted or demands.takes(pair[0]))
+    return QuantSelection(paired, taken, native)
 
 
 def every_quant(
@@ -104,13 +113,13 @@ def _find(slug: str, native: Quant) -> Quant:
     return native if slug.lower() == native.slug else find_quant(slug)
 
 
-def _worth_ranking(quant: Quant, native: Quant, profile: ModelProfile) -> bool:
-    """Whether a ranking may pick it: recommended ones; of a quantized checkpoint nothing wider than
-    it.
+def _worth_ranking(quant: Quant, native: Quant, profile: ModelProfile, demands: Demands) -> bool:
+    """Whether a ranking may pick it: what the demands take; of a quantized checkpoint nothing wider
+    than it.
     """
     if profile.quantization is None:
-        return quant.recommended
-    return quant is native or (quant.recommended and quant.order > native.order)
+        return demands.takes(quant)
+    return quant is native or (demands.takes(quant) and quant.order > native.order)
 
 
 def _runs(quant: Quant, engine: str | None, profile: ModelProfile) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gpusizer.memory.quants import Quant
 from gpusizer.quality.words import LossWord
 
 READING_SPEED = 10.0
@@ -19,6 +20,9 @@ COMFORTABLE_SPEED = 2 * READING_SPEED
 of `data/generated/speed_bands.csv`, is still as fast as one reads."""
 
 DEFAULT_MAX_LOSS = LossWord.SMALL
+LEAST_BITS = 4
+"""Bits below which nothing is chosen unless more than `DEFAULT_MAX_LOSS` may be lost: agents and
+tools fail before perplexity shows it (docs/quality.md)."""
 NO_LIMIT = LossWord.BROKEN
 """The word that lets every quantization pass: what a visitor names is obeyed."""
 
@@ -39,6 +43,11 @@ class Demands:
     def most_rank(self) -> int:
         """Rank of the word of the most that may be lost."""
         return self.max_loss.rank
+
+    def takes(self, quant: Quant) -> bool:
+        """Whether a quantization may be chosen unasked, if its loss allows it."""
+        is_narrow = quant.bits < LEAST_BITS
+        return quant.recommended or (is_narrow and self.most_rank > DEFAULT_MAX_LOSS.rank)
 
     @property
     def comfortable(self) -> float:

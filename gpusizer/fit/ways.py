@@ -95,11 +95,12 @@ def engines_on(study: Study, machine: Machine, quant: Quant) -> Iterator[Engine]
 
 
 def _is_usual(study: Study, machine: Machine, quant: Quant, native: bool) -> bool:
-    """Whether a quantization is one to choose unasked: a recommended one whose format the devices
+    """Whether a quantization is one to choose unasked: one that is taken whose format the devices
     multiply, the checkpoint as stored, or the only one that is asked for."""
     kinds = machine.gpus[:1] if machine.is_uniform else machine.gpus
     multiplied = quant.needs != "fp4" or all(has_units(quant, gpu) for gpu in kinds)
-    return native or len(study.quants) == 1 or (quant.recommended and multiplied)
+    taken = study.demands.takes(quant) and multiplied
+    return native or len(study.quants) == 1 or taken
 
 
 def _least_bytes(study: Study, quant: Quant, native: bool) -> float:

@@ -111,9 +111,9 @@ def _study(candidate: CandidateModel, memory: float, search: Search) -> Study | 
     if workload.context < requested.context != DEFAULT_CONTEXT:
         return None
     quants = candidate.quants or search.quants
-    rankable = select_quants(quants, profile, workload.engine).rankable
-    affordable = [pair for pair in rankable if _least_bytes(candidate, *pair) <= memory]
     demands = search.demands(quants)
+    rankable = select_quants(quants, profile, workload.engine, demands).rankable
+    affordable = [pair for pair in rankable if _least_bytes(candidate, *pair) <= memory]
     return Study(profile, workload, affordable, search.budget, demands) if affordable else None
 
 

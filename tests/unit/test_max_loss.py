@@ -1,0 +1,61 @@
+"""The word of a request decides how narrow a choice may be: below four bits only beyond the usual
+word."""
+
+from __future__ import annotations
+
+from gpusizer.answers.request import SizeRequest
+from gpusizer.answers.selection import select_quants
+from gpusizer.fit.demands import DEFAULT_MAX_LOSS, Demands
+from gpusizer.fit.losses import quality_at
+from gpusizer.fit.ranking import Ranked
+from gpusizer.fit.verdict import Verdict
+from gpusizer.memory.quants import all_quants
+from gpusizer.quality.words import WORDS, LossWord
+from tests.asking import models_for, size
+from tests.each import each
+from tests.sizers import embedded_sizer
+
+SIZER = embedded_sizer()
+MODEL = "Qwen/Qwen3-32B"
+NARROW = {quant.slug for quant in all_quants() if quant.shown and quant.bits < 4}
+"""Q2_K, Q3_K_M, EXL2 and EXL3 in three bits."""
+
+
+def place(gpu: str, max_loss: LossWord) -> Ranked:
+    return size(
+        SIZER, {"model": MODEL, "gpu": gpu, "max_loss": max_loss.value, "card": False}
+    ).ranking[0]
+
+
+@each("word", WORDS)
+def test_narrow_rows_may_be_picked_beyond_the_usual_word(word: LossWord) -> None:
+    question = SIZER.question(SizeRequest.from_fields({"model": MODEL, "card": False}))
+    pickable = select_quants(("all",), question.profile, None, Demands(word)).rankable
+    usual = select_quants(("all",), question.profile).rankable
+    narrow = {quant.slug for quant, _ in pickable} - {quant.slug for quant, _ in usual}
+    assert len(NARROW) == 4
+    assert narrow == (NARROW if word.rank > DEFAULT_MAX_LOSS.rank else set())
+
+
+def test_a_card_of_16_gb_holds_32_billion_where_more_may_be_lost() -> None:
+    """4.25 bits of 32.8 billion weights take 16.2 GiB, more than the card has; 3.2 bits 12.2."""
+    held = place("4060 ti 16gb", DEFAULT_MAX_LOSS)
+    assert (held.fit.verdict, held.fit.estimate.quant.bits) == (Verdict.OFFLOAD, 4)
+    for word in (LossWord.NOTICEABLE, LossWord.LARGE, LossWord.BROKEN):
+        loose = place("4060 ti 16gb", word)
+        assert loose.fit.verdict is Verdict.FITS
+        assert loose.fit.estimate.quant.slug in NARROW
+        lost = quality_at(loose.fit.estimate).advised_word
+        assert DEFAULT_MAX_LOSS.rank < lost.rank <= word.rank
+
+
+def test_more_models_run_where_more_may_be_lost() -> None:
+    found = {
+        word: {
+            runs.profile.repo_id
+            for runs in models_for(SIZER, {"gpu": "3060", "max_loss": word.value}).found
+        }
+        for word in (DEFAULT_MAX_LOSS, LossWord.LARGE)
+    }
+    assert found[DEFAULT_MAX_LOSS] < found[LossWord.LARGE]
+    assert MODEL not in found[DEFAULT_MAX_LOSS]
