@@ -28,7 +28,7 @@ Run = Callable[[Sequence[str]], tuple[int, str]]
 GATE = (
     *("-m", "pytest", "-q", "tests/data", "tests/unit/test_embedded.py"),
     *("tests/unit/test_data_ages.py", "tests/test_accuracy.py", "tests/test_publication.py"),
-    *("tests/test_training_accuracy.py", "tests/test_contract.py", "tests/test_documents.py"),
+    *("tests/test_training_accuracy.py", "tests/test_documents.py"),
 )
 """The integrity tests: what is refreshed is whole, plausible, and predicts as well as before."""
 _CATALOGUE = ("-m", "pytest", "-q", "tests/data/test_gpu_catalogue.py")

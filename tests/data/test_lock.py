@@ -1,13 +1,21 @@
-"""`requirements.lock` agrees with the pins of `requirements*.txt` and names no address."""
+"""Files that others read: the lock, addresses of mirrors, SECURITY.md, the README of the data."""
 
 from __future__ import annotations
 
+import csv
 import re
 from pathlib import Path
 
 import pytest
 from packaging.markers import Marker
 from packaging.utils import canonicalize_name
+
+from gpusizer.core.paths import DATA_DIR, GENERATED_DIR, SNAPSHOTS_DIR
+from gpusizer.hub.model_ref import is_repo_id
+from gpusizer.model.profile import build_profile
+from scrapers.completion import mirrors_of
+from scrapers.embedded import EmbeddedSnapshots
+from tests.each import each
 
 ROOT = Path(__file__).resolve().parents[2]
 LOCK = (ROOT / "requirements.lock").read_text("utf-8")
@@ -72,3 +80,90 @@ def test_markers_can_be_read() -> None:
     assert markers
     for marker in markers:
         Marker(marker)
+
+
+EDITED, WRITTEN = (DATA_DIR / "README.md").read_text("utf-8").split("\n## ")[1:]
+DOCUMENTS = {"README.md", "SOURCES.md", GENERATED_DIR.name}
+
+
+@pytest.mark.parametrize(("section", "folder"), [(EDITED, DATA_DIR), (WRITTEN, GENERATED_DIR)])
+def test_every_file_is_named_once(section: str, folder: Path) -> None:
+    first_cells = re.findall(r"^\| (`.*?) \|", section, re.M)
+    names = [name.rstrip("/") for cell in first_cells for name in re.findall(r"`(.+?)`", cell)]
+    assert sorted(names) == sorted(
+        path.name for path in folder.iterdir() if path.name not in DOCUMENTS
+    )
+
+
+def test_every_generated_file_names_its_command() -> None:
+    rows = [line for line in WRITTEN.splitlines() if line.startswith("| `")]
+    assert len(rows) >= 7
+    assert all(re.search(r"\| `python -m [\w.]+", row) for row in rows)
+
+
+ROWS = list(csv.DictReader((DATA_DIR / "mirrors.csv").read_text("utf-8").splitlines()))
+
+
+def test_rows_are_repositories_with_a_source() -> None:
+    for row in ROWS:
+        assert is_repo_id(row["repo"]) and is_repo_id(row["mirror"])
+        assert row["repo"] != row["mirror"]
+        assert row["source"]
+
+
+def test_no_copy_is_gated_itself() -> None:
+    originals = {row["repo"].casefold() for row in ROWS}
+    assert not originals & {row["mirror"].casefold() for row in ROWS}
+
+
+def test_lookup_ignores_case_and_keeps_the_order() -> None:
+    expected = tuple(r["mirror"] for r in ROWS if r["repo"] == "meta-llama/Llama-2-7b-hf")
+    assert len(expected) > 1
+    assert mirrors_of("Meta-Llama/llama-2-7B-hf") == expected
+    assert mirrors_of("org/unknown") == ()
+
+
+SECURITY = (ROOT / "SECURITY.md").read_text("utf-8")
+THREATS = ("SSRF", "tokens", "XSS", "CSV", "SVG", "Exhaustion", "Poisoned", "Dependencies")
+
+
+def rows() -> list[list[str]]:
+    """The cells of the table of threats."""
+    lines = [line for line in SECURITY.splitlines() if line.startswith("| ")]
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines[1:]]
+
+
+def test_every_threat_has_a_guard_and_a_test() -> None:
+    for threat, guard, tests in rows():
+        assert guard, threat
+        assert re.search(r"`tests/[\w/]+\.py`", tests), threat
+
+
+def test_files_that_are_named_exist() -> None:
+    names = re.findall(
+        r"`((?:tests|gpusizer|scrapers|bench)/[\w/]+\.py|requirements\.lock)`", SECURITY
+    )
+    assert len(names) > 25
+    assert [name for name in names if not (ROOT / name).is_file()] == []
+
+
+def test_the_threats_that_everybody_asks_about_are_there() -> None:
+    table = " ".join(cell for row in rows() for cell in row)
+    assert [threat for threat in THREATS if threat not in table] == []
+
+
+# The truth set of huggingface.js, packages/hub/src/lib/parse-safetensors-metadata.spec.ts.
+COUNTS = {
+    "openai/gpt-oss-120b": 116_829_156_672,
+    "openai/gpt-oss-20b": 20_914_757_184,
+    "unsloth/Meta-Llama-3.1-8B-Instruct-bnb-4bit": 8_030_261_248,
+    "RedHatAI/Llama-3.3-70B-Instruct-quantized.w4a16": 70_553_706_496,
+    "bigscience/bloom": 176_247_271_424,
+}
+
+
+@each("repo_id", COUNTS)
+def test_published_counts(repo_id: str) -> None:
+    snapshot = EmbeddedSnapshots(SNAPSHOTS_DIR).get(repo_id)
+    assert snapshot is not None
+    assert build_profile(snapshot).parameters == COUNTS[repo_id]

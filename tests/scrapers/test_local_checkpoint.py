@@ -1,18 +1,29 @@
-"""Checkpoints on disk give the same facts as on the Hub."""
+"""Checkpoints on a disk: read as the Hub's, and used."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from gpusizer.answers.sizer import Sizer
+from gpusizer.answers.trainer import train
+from gpusizer.answers.training_request import TrainingRequest
 from gpusizer.core.errors import (
+    InvalidModelId,
     RevisionNotFound,
 )
-from scrapers.local_checkpoint import read_checkpoint
+from gpusizer.gpus import load_catalogue
+from gpusizer.hub.model_ref import ModelRef, parse_model_ref
+from gpusizer.hub.snapshot import RepoSnapshot
+from gpusizer.text import say_note
+from scrapers.local_checkpoint import read_checkpoint, with_local_checkpoints
 from scrapers.local_refs import LocalRef, parse_local_or_model_ref
+from tests.asking import compare, models_for, size, training
 from tests.hub_emulator import (
     FakeRepo,
     HubEmulator,
@@ -25,6 +36,7 @@ from tests.hub_emulator import (
 )
 from tests.scrapers.conftest import Fetch
 from tests.scrapers.local_repos import (
+    GGUF,
     REPO_ID,
     cached,
     facts,
@@ -125,3 +137,104 @@ def test_revisions_of_the_hubs_cache(tmp_path: Path) -> None:
     assert isinstance(plain_ref, LocalRef)
     with pytest.raises(RevisionNotFound):
         read_checkpoint(replace(plain_ref, revision="v2"))
+
+
+def test_paths_and_model_ids_are_distinguished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    on_disk(llama_repo(REPO_ID), tmp_path / "org" / "name")
+    on_disk(llama_repo(REPO_ID), tmp_path / "my models" / "a")
+    write(tmp_path / "m.gguf", GGUF)
+    for text in ("./org/name", "~/org/name/", " ../" + tmp_path.name, "my models/a", "m.gguf"):
+        assert isinstance(parse_local_or_model_ref(text), LocalRef), text
+    # A text that can be an ID is one, even if the current folder has a file of this name.
+    for text in ("org/name", "org", "n.gguf", "gpt2"):
+        assert parse_local_or_model_ref(text) == ModelRef(text)
+    for text in ("./nothing", "/nowhere/x.gguf", "../\0", "~nobody-of-that-name/x"):
+        with pytest.raises(InvalidModelId) as caught:
+            parse_local_or_model_ref(text)
+        assert caught.value.fields["reason"] == "no_such_path"
+    with pytest.raises(InvalidModelId) as caught:
+        parse_local_or_model_ref("no models/a")
+    assert caught.value.fields["reason"] == "characters"
+
+
+def refuse(ref: ModelRef) -> RepoSnapshot:
+    raise AssertionError(f"the Hub was asked for {ref}")
+
+
+def test_every_use_case_reads_them(tmp_path: Path) -> None:
+    folder = str(on_disk(llama_repo(REPO_ID), tmp_path / "model"))
+    catalogue = load_catalogue()
+    sizer = Sizer(
+        with_local_checkpoints(refuse), catalogue, refuse_listing, None, parse_local_or_model_ref
+    )
+    report = size(sizer, {"model": folder, "quantized_repos": "list"}).to_json(say_note)
+    assert (report["model"]["repo_id"], report["model"]["source"]) == (folder, "local")
+    assert report["quantized_repos"] == []
+    compared = compare(sizer, {"model": folder, "gpus": "4090, 3090"}).to_json(say_note)
+    assert compared["model"]["parameters"] == report["model"]["parameters"]
+    trained = training(sizer, {"model": folder}).to_json(say_note)
+    assert trained["model"]["parameters"] == report["model"]["parameters"]
+    answer = models_for(sizer, {"gpu": "4090", "models": folder}).to_json(say_note)
+    assert [model["repo_id"] for model in answer["models"]] == [folder]
+
+
+def refuse_listing(repo_id: str, sizes: bool) -> tuple[()]:
+    raise AssertionError(f"the Hub was asked for {repo_id}")
+
+
+def test_the_base_of_an_adapter_is_read_from_the_hub(tmp_path: Path) -> None:
+    tensors = {"base_model.model.layers.0.q_proj.lora_A.weight": ("BF16", (8, 64))}
+    files = {
+        "adapter_config.json": literal_file({"base_model_name_or_path": "org/base", "r": 8}),
+        "adapter_model.safetensors": safetensors_file(tensors),
+    }
+    folder = on_disk(FakeRepo(REPO_ID, files), tmp_path / "adapter")
+    base = on_disk(llama_repo("org/base"), tmp_path / "base")
+    requested_ids = []
+
+    def fetch(ref: ModelRef) -> RepoSnapshot:
+        requested_ids.append(ref)
+        return local(base)
+
+    snapshot = with_local_checkpoints(fetch)(parse_local_or_model_ref(str(folder)))
+    assert requested_ids == [ModelRef("org/base")]
+    assert [part.name for part in snapshot.components] == ["model", "adapter"]
+
+
+@pytest.fixture
+def opened() -> Iterator[list[str]]:
+    """Paths that this process opens or lists while the test runs."""
+    paths: list[str] = []
+    watching = True
+
+    def note(event: str, arguments: tuple[Any, ...]) -> None:
+        if watching and event in ("open", "os.scandir", "os.listdir", "mmap.__new__"):
+            paths.append(str(arguments[0]))
+
+    sys.addaudithook(note)  # a hook cannot be removed
+    yield paths
+    watching = False
+
+
+def test_without_the_shells_wiring_no_path_is_opened(tmp_path: Path, opened: list[str]) -> None:
+    """The page's Sizer refuses the path before anything could be fetched."""
+    folder = on_disk(llama_repo(REPO_ID), tmp_path / "model")
+    catalogue = load_catalogue()
+    assert local(folder).components
+    assert any(str(tmp_path) in path for path in opened)
+    opened.clear()
+    sizer = Sizer(refuse, catalogue)
+    for text in (str(folder), f"{folder}/model.safetensors", "./model", "~"):
+        with pytest.raises(InvalidModelId):
+            size(sizer, {"model": text})
+        with pytest.raises(InvalidModelId):
+            train(refuse, sizer.catalogue, TrainingRequest.from_fields({"model": text}))
+        with pytest.raises(InvalidModelId):
+            compare(sizer, {"model": text, "gpus": "4090"})
+        with pytest.raises(InvalidModelId):
+            parse_model_ref(text)
+    assert not [path for path in opened if str(tmp_path) in path]

@@ -1,12 +1,26 @@
-"""Every public route of Gradio is either one that was reviewed and is needed, or closed."""
+"""What nobody may reach: Gradio's routes, endless caches, letters of other scripts."""
 
 from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import gradio as gr
 import pytest
 from gradio.routes import App
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+from starlette.testclient import TestClient
 
 from gpusizer.ui.closed_routes import is_closed
+from gpusizer.ui.foreign_scripts import WithoutForeignCookies
 from tests.coroutines import run_in_thread
 
 REVIEWED = frozenset(
@@ -60,3 +74,77 @@ def test_a_route_is_closed_wherever_it_is_mounted(prefix: str) -> None:
 def test_names_of_calls_close_nothing() -> None:
     paths = ("/gradio_api/call/upload", "/gradio_api/call/v2/stream", "/endpoints")
     assert not any(is_closed(path) for path in paths)
+
+
+ROOT = Path(__file__).parents[2]
+OWN_WORDS = {
+    "gpusizer.answers.request_docs.described_fields": "models of requests",
+    "gpusizer.answers.request_docs.described_groups": "models of requests",
+    "gpusizer.memory.engines.bands.band": "engines, families of their versions, components",
+    "gpusizer.memory.quants.recipes.first": "divisors of recipes",
+    "gpusizer.core.tables._types": "records of our own tables",
+    "gpusizer.text.languages.sentences": "languages",
+    "gpusizer.text.notation._dollar": "locales",
+    "gpusizer.text.notation._pattern": "two patterns, and as many decimals as are ever written",
+}
+"""Functions with arguments whose results are all kept, and what they are asked with."""
+
+
+def modules() -> Iterator[str]:
+    for room in ("gpusizer", "scrapers"):
+        for path in sorted((ROOT / room).rglob("*.py")):
+            name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+            if not name.endswith("__main__"):
+                yield name.removesuffix(".__init__")
+
+
+@pytest.fixture(scope="module")
+def cached() -> dict[str, Any]:
+    """Every function with a cache, by its name."""
+    functions = {}
+    for name in modules():
+        for value in vars(importlib.import_module(name)).values():
+            if isinstance(value, functools._lru_cache_wrapper):
+                functions[f"{value.__module__}.{value.__qualname__}"] = value
+    return functions
+
+
+def test_what_visitors_name_is_kept_up_to_a_bound(cached: dict[str, Any]) -> None:
+    endless = {
+        name
+        for name, function in cached.items()
+        if function.cache_parameters()["maxsize"] is None and inspect.signature(function).parameters
+    }
+    assert len(cached) > 40
+    assert endless == set(OWN_WORDS)
+
+
+def cookies_seen(headers: dict[str, str]) -> dict[str, str]:
+    """The cookies that the application gets of a request with these headers and a cookie."""
+
+    def cookies(request: Request) -> JSONResponse:
+        return JSONResponse(request.cookies)
+
+    app = Starlette(routes=[Route("/", cookies)], middleware=[Middleware(WithoutForeignCookies)])
+    with TestClient(app) as client:
+        answer = client.get("/", headers={"cookie": "session=secret", **headers})
+    seen: dict[str, str] = answer.json()
+    return seen
+
+
+@pytest.mark.parametrize("mode", ["cors", "no-cors", "websocket", ""])
+def test_a_script_of_another_site_asks_anonymously(mode: str) -> None:
+    assert cookies_seen({"sec-fetch-site": "cross-site", "sec-fetch-mode": mode}) == {}
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"sec-fetch-site": "same-origin", "sec-fetch-mode": "cors"},
+        {"sec-fetch-site": "none", "sec-fetch-mode": "navigate"},
+        {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"},
+    ],
+)
+def test_the_page_and_programs_keep_their_cookies(headers: dict[str, str]) -> None:
+    assert cookies_seen(headers) == {"session": "secret"}

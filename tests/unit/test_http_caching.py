@@ -1,22 +1,39 @@
-"""What a cache in front of /v1 may keep while a repository changes, and when it is told to wait."""
+"""Answers over HTTP: status, caching, health, and calls that are refused."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
 from starlette.testclient import TestClient
+from starlette.types import Message, Receive, Scope, Send
 
 from gpusizer.answers.sizer import Sizer
-from gpusizer.core.errors import GatedModel, GpusizerError, HubUnreachable, ServerBusy
+from gpusizer.core.errors import (
+    GatedModel,
+    GpusizerError,
+    HubRateLimited,
+    HubUnreachable,
+    InvalidRequest,
+    ServerBusy,
+)
 from gpusizer.gpus import load_catalogue
 from gpusizer.text import LANGUAGES, Language, say_error
 from gpusizer.ui.answer_cache import AnswerCache
 from gpusizer.ui.answers import Answers
+from gpusizer.ui.call_validation import refusal_of
 from gpusizer.ui.endpoints import PUBLIC
+from gpusizer.ui.health import HubState
 from gpusizer.ui.http_api import http_api
+from gpusizer.ui.http_status import retry_after_seconds
 from gpusizer.ui.metrics import Metrics
+from gpusizer.ui.request_limits import MAX_BODY_BYTES, RequestLimits
 from gpusizer.ui.work_pool import WorkPool
+from tests.coroutines import run_in_thread
+from tests.each import each
 from tests.one_repository import Repository
 
 QUESTION = "/size?model=someone/tiny&gpu=4090&quant=native"
@@ -88,3 +105,137 @@ def test_who_finds_the_line_full_is_told_when_to_come_again(
     error = answer.json()["error"]
     assert error["code"] == "server_busy"
     assert error["message"] == say_error(ServerBusy(retry_after_seconds=2), language)
+
+
+@each(
+    "status, state",
+    [
+        (200, "reached"),
+        (404, "reached"),
+        (429, "limited"),
+        (502, "unreachable"),
+        (None, "unreachable"),
+    ],
+)
+def test_the_last_request_counts(status: int | None, state: str) -> None:
+    now = 100.0
+    hub = HubState(offline=False, clock=lambda: now)
+    assert hub.to_json() == {"state": "not_asked", "seconds_ago": None}
+    hub.hub_call("resolver", 200)
+    hub.hub_call("api", status)
+    hub.hub_call("cdn", 503)
+    now = 107.4
+    assert hub.to_json() == {"state": state, "seconds_ago": 7}
+
+
+@each(
+    "error, seconds",
+    [
+        (HubRateLimited(repo_id="a/b", retry_after_seconds=0.2), 1),
+        (HubRateLimited(repo_id="a/b", retry_after_seconds=120), 120),
+        (HubRateLimited(repo_id="a/b", retry_after_seconds=1e9), 3600),
+        (HubRateLimited(repo_id="a/b", retry_after_seconds=float("inf")), 60),
+        (HubRateLimited(repo_id="a/b", retry_after_seconds=None), 60),
+        (HubUnreachable(repo_id="a/b", reason="timeout"), 5),
+        (ServerBusy(retry_after_seconds=2), 2),
+        (InvalidRequest(field="context", value="x", reason="number"), None),
+        (GpusizerError(), None),
+    ],
+)
+def test_seconds_to_wait(error: GpusizerError, seconds: int | None) -> None:
+    assert retry_after_seconds(error) == seconds
+
+
+ENDPOINTS = {
+    "size_model": [
+        {"parameter_name": "model", "parameter_has_default": False},
+        {"parameter_name": "context", "parameter_has_default": True},
+    ],
+    "list_gpus": [{"parameter_name": "query", "parameter_has_default": True}],
+}
+MODEL = {"model": "Qwen/Qwen3-8B"}
+
+
+def refused(body: dict[str, Any], endpoint: str = "size_model") -> InvalidRequest:
+    refusal = refusal_of(endpoint, body, ENDPOINTS)
+    assert refusal is not None
+    return refusal
+
+
+def test_a_misspelt_name_is_named() -> None:
+    fields = refused({**MODEL, "contxt": 4096}).fields
+    assert fields == {"field": "contxt", "value": "4096", "reason": "unknown_field"}
+    assert refused({"token": "secret", **MODEL}).fields["field"] == "token"
+
+
+def test_long_field_names_and_values_are_shortened() -> None:
+    fields = refused({"x" * 5000: "y" * 5000}).fields
+    assert (len(str(fields["field"])), len(str(fields["value"]))) == (40, 80)
+
+
+def test_a_missing_name_is_named() -> None:
+    fields = refused({"context": 4096}).fields
+    assert fields == {"field": "model", "value": "", "reason": "empty"}
+
+
+def test_an_endpoint_that_does_not_exist() -> None:
+    fields = refused(MODEL, "sise_model").fields
+    assert fields["field"] == "endpoint"
+    assert fields["choices"] == "size_model, list_gpus"
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "body"),
+    [
+        ("size_model", MODEL),
+        ("size_model", {**MODEL, "context": "much"}),
+        ("size_model", {**MODEL, "oauth_token": "hf_x"}),
+        ("list_gpus", {}),
+    ],
+)
+def test_right_names_are_not_refused(endpoint: str, body: dict[str, Any]) -> None:
+    assert refusal_of(endpoint, body, ENDPOINTS) is None
+
+
+def answer_to(response: Response | None, *pieces: bytes) -> tuple[int, dict[str, str]]:
+    """Status and headers with which a body in pieces is answered; None answers with its length."""
+    messages: list[Message] = [
+        {"type": "http.request", "body": piece, "more_body": place < len(pieces)}
+        for place, piece in enumerate(pieces, start=1)
+    ]
+    sent: list[Any] = []
+
+    async def receive() -> Message:
+        return messages.pop(0)
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        body = await Request(scope, receive).body()
+        await (response or PlainTextResponse(str(len(body))))(scope, receive, send)
+
+    scope = {"type": "http", "method": "POST", "path": "/", "query_string": b"", "headers": []}
+    run_in_thread(RequestLimits(app)(scope, receive, send))
+    start = sent[0]
+    return start["status"], {name.decode(): value.decode() for name, value in start["headers"]}
+
+
+@pytest.mark.parametrize(
+    ("response", "seconds"),
+    [
+        (PlainTextResponse("queue is full", 503), "5"),
+        (PlainTextResponse("slow down", 429), "60"),
+        (PlainTextResponse("slow down", 429, {"retry-after": "9"}), "9"),
+        (PlainTextResponse("fine", 200), None),
+    ],
+)
+def test_who_must_wait_is_told_how_long(response: Response, seconds: str | None) -> None:
+    _, headers = answer_to(response, b"")
+    assert headers.get("retry-after") == seconds
+
+
+def test_a_body_is_counted_over_all_its_pieces() -> None:
+    half = bytes(MAX_BODY_BYTES // 2)
+    assert answer_to(None, half, half)[0] == 200
+    assert answer_to(None, half, half, b"x")[0] == 413

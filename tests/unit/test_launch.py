@@ -1,21 +1,24 @@
-"""Launch commands of all engines: quantization, quoting, offload and notes."""
+"""Launch commands: what is asked of an engine, draft models, and several computers."""
 
 from __future__ import annotations
 
 import ast
 import shlex
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpusizer.answers.launch import LAUNCHERS, launch_command
+from gpusizer.answers.launch import LAUNCHERS, LaunchPlan, launch_command
+from gpusizer.answers.launch.base import LaunchDraft
 from gpusizer.core.errors import InvalidModelId
 from gpusizer.core.messages import Note
 from gpusizer.fit.fit import Verdict
-from gpusizer.memory.engines import ENGINES
+from gpusizer.memory.engines import ENGINES, Split
 from tests.asking import size
+from tests.drafts import EAGLE3, eagle3, fetching
 from tests.each import each
 from tests.launch_plans import GGUF, codes, plan, text
 from tests.sizers import embedded_sizer
@@ -132,3 +135,162 @@ def test_an_impossible_name_gets_no_command() -> None:
 
 def test_every_engine_but_exllama_has_a_command() -> None:
     assert set(ENGINES) - set(LAUNCHERS) == {"exllama"}
+
+
+SIBLING = LaunchDraft("org/small", "draft_model", "safetensors")
+HEAD = LaunchDraft("org/head-eagle3", "eagle3", "safetensors")
+BLOCK = LaunchDraft("org/head-DFlash", "dflash", "safetensors")
+LOAD = {"draft_tokens": 3, "draft_model": "org/small"}
+
+
+def test_vllm() -> None:
+    assert text(plan("vllm", LOAD, draft=SIBLING)).endswith(
+        "  --speculative-config"
+        ' \'{"method": "draft_model", "model": "org/small", "num_speculative_tokens": 3}\''
+    )
+    assert '"method": "eagle3", "model": "org/head-eagle3"' in text(plan("vllm", LOAD, draft=HEAD))
+
+
+def test_sglang() -> None:
+    assert text(plan("sglang", LOAD, draft=HEAD)).endswith(
+        "  --speculative-algorithm EAGLE3 \\\n"
+        "  --speculative-draft-model-path org/head-eagle3 \\\n"
+        "  --speculative-num-steps 3 \\\n"
+        "  --speculative-eagle-topk 1 \\\n"
+        "  --speculative-num-draft-tokens 4"
+    )
+    assert "--speculative-algorithm STANDALONE" in text(plan("sglang", LOAD, draft=SIBLING))
+    block = text(plan("sglang", {**LOAD, "draft_tokens": 15}, draft=BLOCK))
+    assert "--speculative-algorithm DFLASH" in block and "num-steps" not in block
+    assert block.endswith("  --speculative-num-draft-tokens 16")
+
+
+def test_llama_cpp() -> None:
+    draft = LaunchDraft("org/small-GGUF", "draft_model", "gguf", "Q8_0")
+    asked = plan("llama.cpp", LOAD, draft=draft, **GGUF)
+    assert (
+        "  --spec-draft-hf org/small-GGUF:Q8_0 \\\n"
+        "  --spec-draft-ngl all \\\n"
+        "  --spec-type draft-simple \\\n"
+        "  --spec-draft-n-max 3" in text(asked)
+    )
+    assert codes(asked) == []
+    unconverted = plan("llama.cpp", LOAD, draft=HEAD, **GGUF)
+    assert codes(unconverted) == ["launch_needs_gguf"]
+    small = LaunchDraft("org/small", "draft_model", "safetensors")
+    converted = text(plan("llama.cpp", LOAD, draft=small, **GGUF))
+    assert converted.startswith(
+        "python llama.cpp/convert_hf_to_gguf.py --remote org/small --outtype f16"
+        " --outfile small-F16.gguf\nllama-server -hf org/m-GGUF:Q4_K_M"
+    )
+    assert "  --model-draft small-F16.gguf \\\n" in converted
+
+
+@pytest.mark.parametrize("engine", ["vllm", "sglang"])
+def test_the_command_names_the_repository_that_was_sized(engine: str) -> None:
+    request = {"model": "Qwen/Qwen3-8B", "quant": "native", "gpu": "h100 sxm"}
+    sized = size(fetching(eagle3()), {**request, "engine": engine, "draft_model": EAGLE3})
+    command = launch_command(sized.profile, sized.ranking[0].fit, sized.workload)
+    assert command is not None
+    assert EAGLE3 in command.text
+    elsewhere = size(fetching(eagle3()), {**request, "engine": engine})
+    plain = launch_command(elsewhere.profile, elsewhere.ranking[0].fit, elsewhere.workload)
+    assert plain is not None and "speculative" not in plain.text
+
+
+HEAD_NODE = "HEAD_NODE"
+
+
+def nodes_of(launch_plan: LaunchPlan) -> list[dict[str, Any]]:
+    return [
+        n.fields
+        for n in LAUNCHERS[launch_plan.engine](launch_plan).notes
+        if n.code == "launch_nodes"
+    ]
+
+
+def test_vllm_over_several_nodes() -> None:
+    """16 GPUs in two machines: a pipeline stage in each, joined by multiprocessing."""
+    launch_plan = plan("vllm", split=Split(8, 2), nodes=2)
+    assert text(launch_plan).endswith(
+        "  --tensor-parallel-size 8 \\\n"
+        "  --pipeline-parallel-size 2 \\\n"
+        "  --distributed-executor-backend mp \\\n"
+        "  --nnodes 2 \\\n"
+        "  --node-rank 0 \\\n"
+        "  --master-addr HEAD_NODE"
+    )
+    assert codes(launch_plan) == ["launch_nodes", "launch_headless"]
+    assert nodes_of(launch_plan) == [
+        {"nodes": 2, "option": "--node-rank", "values": "0, 1", "address": HEAD_NODE}
+    ]
+
+
+def test_vllm_with_data_ranks_on_several_nodes() -> None:
+    """8 ranks of two GPUs, in machines of 8: four in each, the second's begin with rank 4."""
+    launch_plan = plan("vllm", split=Split(2, 1, 8, 16), nodes=2)
+    assert text(launch_plan).endswith(
+        "  --tensor-parallel-size 2 \\\n"
+        "  --data-parallel-size 8 \\\n"
+        "  --enable-expert-parallel \\\n"
+        "  --data-parallel-size-local 4 \\\n"
+        "  --data-parallel-start-rank 0 \\\n"
+        "  --data-parallel-address HEAD_NODE"
+    )
+    assert codes(launch_plan) == ["launch_nodes", "launch_headless"]
+    assert (nodes_of(launch_plan)[0]["option"], nodes_of(launch_plan)[0]["values"]) == (
+        "--data-parallel-start-rank",
+        "0, 4",
+    )
+    # four trays of four GPUs: each rank of eight spans two of them
+    across = plan("vllm", split=Split(8, 1, 2, 16), nodes=4)
+    assert "  --nnodes 4 \\\n  --node-rank 0 \\\n" in text(across)
+    assert nodes_of(across)[0]["values"] == "0, 1, 2, 3"
+    many = plan("vllm", split=Split(4, 1, 16, 64), nodes=8)
+    assert nodes_of(many)[0]["values"] == "0, 2, 4, …, 14"
+
+
+def test_sglang_over_several_nodes() -> None:
+    launch_plan = plan("sglang", split=Split(8, 2), nodes=2)
+    assert text(launch_plan).endswith(
+        "  --tp-size 8 \\\n"
+        "  --pp-size 2 \\\n"
+        "  --nnodes 2 \\\n"
+        "  --node-rank 0 \\\n"
+        "  --dist-init-addr HEAD_NODE:5000"
+    )
+    assert codes(launch_plan) == ["launch_nodes"]
+    assert codes(plan("sglang", split=Split(8, 2), nodes=4)) == ["launch_nodes"]
+
+
+@pytest.mark.parametrize(
+    ("engine", "split", "nodes"),
+    [
+        ("vllm", Split(3, 3), 2),  # nine GPUs
+        ("vllm", Split(2, 1, 3, 6), 2),  # the second of three ranks would be in both
+        ("sglang", Split(4, 3), 2),  # the second of three stages would be in both
+    ],
+)
+def test_nodes_that_an_engine_cannot_divide_evenly(engine: str, split: Split, nodes: int) -> None:
+    launch_plan = plan(engine, split=split, nodes=nodes)
+    assert "HEAD_NODE" not in text(launch_plan)
+    assert codes(launch_plan) == ["launch_one_node"]
+
+
+@each("engine", sorted(set(LAUNCHERS) - {"vllm", "sglang"}))
+def test_a_command_for_one_node_gets_a_note(engine: str) -> None:
+    launch_plan = plan(engine, split=Split(pipeline=16), nodes=2, **GGUF)
+    notes = [
+        note for note in LAUNCHERS[engine](launch_plan).notes if note.code == "launch_one_node"
+    ]
+    assert notes == [Note("launch_one_node", engine=engine, nodes=2)]
+    assert "launch_one_node" not in codes(replace(launch_plan, nodes=1))
+
+
+def test_nodes_are_those_of_the_plan() -> None:
+    """16 boards of A100 are two DGX; eight are one."""
+    fields = {"model": "deepseek-ai/DeepSeek-R1", "quant": "native", "engine": "vllm"}
+    for boards, nodes in ((16, 2), (8, 1)):
+        report = size(embedded_sizer(), {**fields, "gpu": f"{boards} x A100 80GB SXM"})
+        fit = report.ranking[0].fit
+        assert LaunchPlan.of(report.profile, fit, report.workload).nodes == nodes

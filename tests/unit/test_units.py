@@ -1,16 +1,30 @@
-"""Units, messages and errors of `gpusizer.core`: small things with stable shapes."""
+"""Amounts, bands, element types and printable text."""
 
 from __future__ import annotations
 
 import inspect
 import json
+import logging
 import math
+import subprocess
+import sys
+import unicodedata
 
+import gguf
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gpusizer.core import errors
+from gpusizer.core.byte_ranges import Amount, Provenance, exactly, fitted, total
+from gpusizer.core.dtypes import (
+    DTYPE_BITS,
+    GGML_BLOCKS,
+    GGML_TYPES,
+    bits_per_element,
+    nominal_bits,
+    stored_bytes,
+)
 from gpusizer.core.errors import (
     GpusizerError,
     InvalidRequest,
@@ -20,8 +34,10 @@ from gpusizer.core.errors import (
     TooManyRequests,
 )
 from gpusizer.core.messages import Note
+from gpusizer.core.printable import REPLACEMENT, PrintableFormatter, json_text, printable
 from gpusizer.core.units import GB, GIB, MIB, format_count, format_gb, format_gib, significant
 from tests.each import each
+from tests.poison import POISON, SIGN, hidden
 
 
 @each(
@@ -133,3 +149,147 @@ def test_an_error_carries_its_facts() -> None:
     error = errors.LimitsExceeded(repo_id="a/b", limit="header_bytes", allowed=100)
     assert error.fields == {"repo_id": "a/b", "limit": "header_bytes", "allowed": 100}
     assert str(error).startswith("limits_exceeded")
+
+
+def test_a_sum_is_as_well_known_as_its_weakest_part() -> None:
+    weights = exactly(100, Provenance.EXACT)
+    cache = exactly(20, Provenance.DERIVED)
+    overhead = fitted(1, 2, 4)
+    assert (weights + cache).provenance is Provenance.DERIVED
+    assert total((weights, cache, overhead)) == Amount(121, 122, 124, Provenance.FITTED)
+
+
+def test_an_empty_sum_is_exactly_nothing() -> None:
+    assert total(()) == exactly(0, Provenance.EXACT)
+
+
+@pytest.mark.parametrize("band", [(2, 1, 3), (1, 3, 2), (-1, 0, 1)])
+def test_a_band_out_of_order_is_refused(band: tuple[int, int, int]) -> None:
+    with pytest.raises(ValueError, match="band out of order"):
+        Amount(*band, Provenance.FITTED)
+
+
+def test_ggml_types_are_those_of_the_gguf_package() -> None:
+    names = {kind.value: kind.name for kind in gguf.GGMLQuantizationType}
+    sizes = {kind.name: size for kind, size in gguf.GGML_QUANT_SIZES.items()}
+    assert names == GGML_TYPES
+    assert sizes == GGML_BLOCKS
+
+
+def test_both_formats_agree_where_they_share_a_name() -> None:
+    for dtype in DTYPE_BITS.keys() & GGML_BLOCKS.keys():
+        assert GGML_BLOCKS[dtype] == (1, DTYPE_BITS[dtype] // 8)
+
+
+@each(
+    "dtype, elements, size",
+    [
+        ("Q4_K", 4096 * 14336, 4096 * 14336 * 144 // 256),
+        ("Q4_0", 33, 36),  # two blocks
+        ("NVFP4", 64, 36),
+        ("Q1_0", 256, 36),
+        ("Q6_K", 0, 0),
+        ("F4", 32, 16),
+        ("F4", 3, 2),  # 12 bits fill two bytes
+        ("F6_E2M3", 4, 3),
+        ("F8_E8M0", 7, 7),
+        ("BOOL", 5, 5),
+        ("BF16", 8_030_261_248, 16_060_522_496),  # Llama-3.1-8B
+        ("F64", 2, 16),
+        ("C64", 2, 16),
+        ("I64", 0, 0),
+    ],
+)
+def test_stored_bytes(dtype: str, elements: int, size: int) -> None:
+    assert stored_bytes(dtype, elements) == size
+
+
+def test_an_unknown_dtype_is_an_error_not_a_guess() -> None:
+    with pytest.raises(KeyError):
+        stored_bytes("F12", 1)
+
+
+@each(
+    "dtype, bits, nominal",
+    [("Q4_K", 4.5, 4), ("Q6_K", 6.5625, 6), ("TQ1_0", 1.6875, 1), ("BF16", 16, 16), ("F4", 4, 4)],
+)
+def test_width(dtype: str, bits: float, nominal: int) -> None:
+    assert bits_per_element(dtype) == bits
+    assert nominal_bits(dtype) == nominal
+
+
+def test_unknown_types_are_refused() -> None:
+    for answer in (lambda: stored_bytes("Q9_K", 1), lambda: bits_per_element("Q9_K")):
+        with pytest.raises(KeyError):
+            answer()
+
+
+EVERY_CHARACTER = [chr(point) for point in range(sys.maxunicode + 1)]
+
+
+def test_every_control_format_and_bidirectional_character_is_replaced() -> None:
+    replaced = {character for character in EVERY_CHARACTER if printable(character) != character}
+    unseen = set(hidden("".join(EVERY_CHARACTER)))
+    assert unseen <= replaced
+    # Those that newer versions of Unicode have, and Python's own does not.
+    assert {unicodedata.category(character) for character in replaced - unseen} == {"Cn"}
+    bidirectional = {"\u061c", "\u200e", "\u200f", *map(chr, range(0x202A, 0x202F))}
+    assert bidirectional | set(map(chr, range(0x2066, 0x206A))) <= replaced
+
+
+@pytest.mark.parametrize("text", ["位宽\u3000四", "4\xa0bits – “déjà” ½ 👍🏽", "R$\xa01.234,5", ""])
+def test_printable_texts_are_unchanged(text: str) -> None:
+    assert printable(text) == text
+    assert json.loads(json_text(text)) == text and text in json_text(text)
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+def test_json_escapes_control_characters(indent: int | None) -> None:
+    document = {f"名{POISON}": [EVERY_CHARACTER, {"n": 1.5, "none": None}]}
+    text = json_text(document, indent=indent)
+    assert json.loads(text) == document
+    assert "名" in text
+    assert set(hidden(text)) == (set() if indent is None else {"\n"})
+
+
+def test_not_every_float_is_json() -> None:
+    with pytest.raises(ValueError, match="JSON"):
+        json_text([float("nan")])
+
+
+def test_a_logged_exception_begins_no_line() -> None:
+    try:
+        raise RuntimeError(POISON)
+    except RuntimeError:
+        error = sys.exc_info()
+    record = logging.LogRecord("name", logging.ERROR, "path", 1, POISON, None, error)
+    first, *rest = PrintableFormatter().format(record).split("\n")
+    assert not hidden("".join((first, *rest)))
+    assert REPLACEMENT in first
+    assert len(rest) > 3 and all(line.startswith("    ") for line in rest)
+
+
+def test_the_shell_logs_so() -> None:
+    """A bug whose exception quotes a repository, met while the shell answers."""
+    code = (
+        "import sys, gpusizer.__main__ as program, gpusizer.composition.shell as shell\n"
+        "def fetch(ref): raise RuntimeError(sys.argv[1])\n"
+        "make = shell.make_sizer\n"
+        "shell.make_sizer = lambda *how: make(*how).reading(fetch)\n"
+        "sys.exit(program.main(['size', 'org/name']))"
+    )
+    hostile = POISON.replace("\0", "").encode("utf-8", "ignore").decode()  # as arguments can be
+    done = subprocess.run(
+        [sys.executable, "-c", code, hostile], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 1
+    assert "RuntimeError" in done.stderr and SIGN in done.stderr
+    assert set(hidden(done.stderr)) == {"\n"}
+    assert not [line for line in done.stderr.splitlines() if line.startswith(SIGN)]
+
+
+def test_the_sign_of_the_poison_begins_a_line_of_it() -> None:
+    assert any(line.startswith(SIGN) for line in POISON.split("\n"))
+    assert {unicodedata.category(character) for character in hidden(POISON)} == {
+        *("Cc", "Cf", "Cs", "Zl", "Zp")
+    }

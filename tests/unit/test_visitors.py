@@ -1,14 +1,20 @@
-"""Who asks: users of a signed session, addresses behind trusted proxies alone, networks of IPv6."""
+"""Visitors: who they are, how often they may ask, and what the log says of them."""
 
 from __future__ import annotations
 
+import json
+import logging
+import sys
 from typing import Any
 
 import pytest
+from starlette.responses import PlainTextResponse
+from starlette.types import Message, Receive, Scope, Send
 
 from gpusizer.core.errors import InvalidRequest
 from gpusizer.core.settings import Settings
-from gpusizer.ui.visitor_limits import QuestionCounter, is_question, refusal
+from gpusizer.core.structured_log import FACTS, JsonFormatter
+from gpusizer.ui.visitor_limits import QuestionCounter, VisitorLimits, is_question, refusal
 from gpusizer.ui.visitors import visitor_of
 from tests.coroutines import run_in_thread
 from tests.each import each
@@ -188,3 +194,116 @@ def test_impossible_settings(variable: str, value: str) -> None:
 def test_no_proxy_is_trusted_unless_the_operator_says_so() -> None:
     assert Settings.from_environment({}).trusted_proxies == 0
     assert Settings.from_environment({"GPUSIZER_TRUSTED_PROXIES": "2"}).trusted_proxies == 2
+
+
+async def application(scope: Scope, receive: Receive, send: Send) -> None:
+    await PlainTextResponse("answered")(scope, receive, send)
+
+
+def statuses(settings: Settings, scopes: list[dict[str, Any]]) -> list[int]:
+    """The status of each of some requests, sent one after another."""
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    async def ask() -> None:
+        limited = VisitorLimits(application, settings)
+        for scope in scopes:
+            await limited(scope, receive, send)
+
+    run_in_thread(ask())
+    return [message["status"] for message in sent if message["type"] == "http.response.start"]
+
+
+def request(
+    path: str = "/v1/size", forwarded: str | None = None, user: str | None = None
+) -> dict[str, Any]:
+    headers = [] if forwarded is None else [(b"x-forwarded-for", forwarded.encode())]
+    scope = {"type": "http", "method": "GET", "path": path, "query_string": b"", "headers": headers}
+    session = {} if user is None else {"oauth_info": {"userinfo": {"sub": user}}}
+    return {**scope, "client": ("198.51.100.9", 1), "session": session}
+
+
+def test_questions_past_the_limit_are_refused_and_nothing_else() -> None:
+    requests = [request(), request(), request(), request("/healthz"), request("/")]
+    assert statuses(Settings(questions_per_minute=2), requests) == [200, 200, 429, 200, 200]
+
+
+def test_a_header_of_a_caller_buys_no_questions() -> None:
+    requests = [request(forwarded=f"203.0.113.{number}") for number in range(3)]
+    assert statuses(Settings(questions_per_minute=2), requests) == [200, 200, 429]
+    trusting = Settings(questions_per_minute=2, trusted_proxies=1)
+    assert statuses(trusting, requests) == [200, 200, 200]
+    forged = [request(forwarded=f"203.0.113.{number}, 192.0.2.1") for number in range(3)]
+    assert statuses(trusting, forged) == [200, 200, 429]
+
+
+def test_users_behind_one_address_have_limits_of_their_own() -> None:
+    requests = [request(user=user) for user in ("me", "me", "you", "me")]
+    assert statuses(Settings(questions_per_minute=2), requests) == [200, 200, 200, 429]
+
+
+def test_without_a_limit_nobody_is_refused() -> None:
+    assert statuses(Settings(questions_per_minute=None), [request()] * 400) == [200] * 400
+
+
+def test_an_unnamed_proxy_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    requests = [request(), *[request(forwarded="203.0.113.7")] * 3]
+    statuses(Settings(), requests)
+    lines = [record.message for record in caplog.records]
+    assert len(lines) == 1 and "GPUSIZER_TRUSTED_PROXIES" in lines[0]
+    assert "203.0.113.7" not in caplog.text
+    caplog.clear()
+    statuses(Settings(trusted_proxies=1), requests)
+    assert caplog.records == []
+
+
+def logged(message: str, *arguments: object, **extra: Any) -> dict[str, Any]:
+    record = logging.LogRecord(
+        "a.logger", logging.WARNING, "path.py", 1, message, arguments, extra.pop("exc_info", None)
+    )
+    record.__dict__.update(extra)
+    text = JsonFormatter().format(record)
+    assert "\n" not in text
+    entry: dict[str, Any] = json.loads(text)
+    return entry
+
+
+def test_facts_are_entries_and_arguments_are_left_out() -> None:
+    entry = logged("pool of %s is full", "secret-org/model", **{FACTS: {"status": 200}})
+    assert entry["message"] == "pool of %s is full"
+    assert (entry["level"], entry["logger"], entry["status"]) == ("WARNING", "a.logger", 200)
+    assert entry["time"].endswith("+00:00")
+
+
+@each(
+    "private",
+    [
+        "hf_abcDEF123",
+        "Bearer xyz",
+        "https://host.example/a?b",
+        "203.0.113.9",
+        "2001:db8::1",
+        "::1",
+        "secret-org/secret.model",
+    ],
+)
+def test_a_message_that_was_filled_in_loses_what_is_private(private: str) -> None:
+    entry = logged(f"reading {private} failed at 12")
+    assert private not in entry["message"]
+    assert entry["message"].startswith("reading ") and entry["message"].endswith(" failed at 12")
+
+
+def test_an_exception_is_its_type_and_its_frames() -> None:
+    try:
+        raise ValueError("hf_secret of secret-org/model")
+    except ValueError:
+        entry = logged("unexpected failure", exc_info=sys.exc_info())
+    assert entry["exception"]["type"] == "ValueError"
+    (frame,) = entry["exception"]["frames"]
+    assert frame.endswith("test_an_exception_is_its_type_and_its_frames")
+    assert "secret" not in json.dumps(entry)

@@ -1,16 +1,42 @@
-"""vLLM: eras of versions, defaults by card, and bands."""
+"""vLLM: its versions, its cache, its budget, and that more work never needs less."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+
 from gpusizer.core.byte_ranges import Provenance
-from gpusizer.core.units import GIB
-from gpusizer.memory.engines import Placement
+from gpusizer.core.units import GIB, MIB
+from gpusizer.fit.study import Study, device_class_of
+from gpusizer.fit.way import memory_of
+from gpusizer.gpus import load_catalogue
+from gpusizer.memory.engines import ENGINES, Placement, Split
 from gpusizer.memory.engines.bands import ResidualBand, band
-from gpusizer.memory.engines.vllm import version_defaults
+from gpusizer.memory.engines.vllm import pages, version_defaults
 from gpusizer.memory.engines.vllm.eras import all_eras, era_of
+from gpusizer.memory.quants import find_quant
+from gpusizer.memory.quants.native import native_quant
 from gpusizer.memory.workload import Workload
+from gpusizer.model.architecture import Attention, LayerSpec
+from gpusizer.model.profile import ModelProfile, build_profile
 from tests.each import each
-from tests.vllm_models import BIG, LLAMA_8B, NOW, VLLM
+from tests.families import gemma3_1b, qwen3_moe
+from tests.fits import fit_on
+from tests.vllm_models import (
+    BIG,
+    DEEPSEEK,
+    LLAMA_8B,
+    MODELS,
+    NOW,
+    VLLM,
+    architecture,
+    embedded,
+    hybrid,
+    placed,
+    sequence,
+)
 
 
 @each(
@@ -92,3 +118,252 @@ def test_bands() -> None:
     band_around = ResidualBand("share", -0.5, 0.25, 9).around(100, Provenance.DERIVED)
     assert (band_around.low, band_around.likely, band_around.high) == (50, 100, 125)
     assert band("vllm", "V9", "graphs") == band("vllm", "any", "graphs")
+
+
+def test_the_share_is_of_the_total_that_pytorch_sees() -> None:
+    """An RTX 3090: nvidia-smi says 24,576 MiB, torch.cuda.mem_get_info() 24,133 (vLLM's logs)."""
+    gpu = load_catalogue().find("RTX 3090")
+    assert memory_of(VLLM, gpu) == memory_of(ENGINES["sglang"], gpu) == 24133 * MIB
+    assert memory_of(ENGINES["llama.cpp"], gpu) == 24576 * MIB
+    workload = Workload(memory_utilization=0.9, enforce_eager=True)
+    quant = native_quant(LLAMA_8B)
+    study = Study(LLAMA_8B, workload, [(quant, True)])
+    fit = fit_on(study, gpu, 1, quant, True, VLLM)
+    assert fit is not None
+    parts = fit.estimate.per_gpu
+    taken = parts.weights.likely + parts.activations.likely + parts.overhead.likely
+    assert fit.kv_pool_bytes == int(0.9 * 24133 * MIB) - taken
+
+
+def sequence_of(profile: ModelProfile, version: str | None = None, **asked: str) -> int:
+    """Cache of one sequence of 8,192 tokens of the checkpoint as stored."""
+    workload = Workload(context=8192, engine_version=version, **asked)  # type: ignore[arg-type]
+    quant = native_quant(profile)
+    study = Study(profile, workload, [(quant, True)])
+    return study.estimate(quant, True, VLLM, Split()).per_gpu.kv_cache.likely
+
+
+def test_a_checkpoint_may_say_that_its_cache_is_in_eight_bits() -> None:
+    """Qwen3-8B: 36 layers x 2 x 8 heads x 128 = 73,728 numbers a token. Model Optimizer's word is
+    taken since 0.14 (pull request 29980), a type asked for goes before it.
+    """
+    profile = embedded("nvidia/Qwen3-8B-NVFP4")
+    assert sequence_of(profile) == sequence_of(profile, "0.14.0") == 8192 * 73_728
+    assert sequence_of(profile, "0.13.0") == sequence_of(profile, "V0") == 2 * 8192 * 73_728
+    assert sequence_of(profile, kv_dtype="bf16") == 2 * 8192 * 73_728
+
+
+def test_another_quantization_of_the_model_has_another_cache() -> None:
+    profile = embedded("nvidia/Qwen3-8B-NVFP4")
+    bf16 = find_quant("bf16")
+    study = Study(profile, Workload(context=8192), [(bf16, False)])
+    estimate = study.estimate(bf16, False, VLLM, Split())
+    assert (estimate.kv_dtype, estimate.per_gpu.kv_cache.likely) == ("auto", 2 * 8192 * 73_728)
+
+
+def test_weights_in_fp32_have_an_fp32_cache_and_activations() -> None:
+    """Llama 3.1 8B: 32 x 2 x 8 x 128 x 4 = 262,144 bytes a token; vLLM printed 262,163."""
+    study = Study(LLAMA_8B, Workload(context=8192), [])
+    wide, narrow = (
+        study.estimate(find_quant(slug), False, VLLM, Split()) for slug in ("fp32", "bf16")
+    )
+    assert wide.per_gpu.kv_cache.likely == 8192 * 262_144
+    assert wide.per_gpu.activations.likely > narrow.per_gpu.activations.likely
+
+
+def test_the_pool_is_what_the_share_leaves_whatever_lies_outside() -> None:
+    """With all of an RTX 3090 asked for the CUDA context finds no room, but a pool is printed."""
+    gpu = load_catalogue().find("RTX 3090")
+    quant = native_quant(LLAMA_8B)
+    study = Study(LLAMA_8B, Workload(memory_utilization=1.0), [(quant, True)])
+    fit = fit_on(study, gpu, 1, quant, True, VLLM)
+    assert fit is not None
+    taken = fit.estimate.budgeted.likely - fit.estimate.per_gpu.kv_cache.likely
+    assert fit.kv_pool_bytes == 24133 * MIB - taken
+    assert fit.headroom_bytes == fit.kv_pool_bytes - (
+        fit.estimate.per_gpu.kv_cache.likely + fit.estimate.per_gpu.outside.likely
+    )
+
+
+def inside_budget(model: ModelProfile, version: str, **more: object) -> int:
+    workload = Workload(engine_version=version, **more)  # type: ignore[arg-type]
+    return VLLM.overhead(Placement(model, workload, device_class=BIG)).inside.likely
+
+
+def graphs_in_budget(model: ModelProfile, version: str) -> int:
+    """What the estimate of CUDA graphs takes of the budget."""
+    return inside_budget(model, version) - inside_budget(model, version, enforce_eager=True)
+
+
+def test_the_second_model_runner_reserves_nothing_for_graphs_of_dense_models() -> None:
+    """Issue 49224; pull request 53306 reserves it again. Qwen2.5-0.5B at 0.27.1 printed a pool of
+    18.65 GiB: 0.85 x 23.99 - 1.49 - 0.25, though its graphs took 0.37."""
+    experts = build_profile(qwen3_moe())
+    assert graphs_in_budget(LLAMA_8B, "0.23.0") > 0
+    assert graphs_in_budget(LLAMA_8B, "0.25.1") == graphs_in_budget(LLAMA_8B, "0.28.0") == 0
+    assert graphs_in_budget(LLAMA_8B, "0.29.0") == graphs_in_budget(LLAMA_8B, "0.23.0")
+    assert graphs_in_budget(experts, "0.27.1") == graphs_in_budget(experts, "0.23.0") > 0
+
+
+def test_buffers_for_nvlink_need_peers() -> None:
+    """Two H100 hold 2.08 GiB of communicators each since 0.18; two RTX PRO 6000, as large but on
+    PCIe alone, what other cards hold there."""
+    catalogue = load_catalogue()
+
+    def inside(name: str) -> float:
+        card = device_class_of(VLLM, catalogue.find(name))
+        eager = Workload(engine_version="0.19.0", enforce_eager=True)
+        return VLLM.overhead(Placement(LLAMA_8B, eager, Split(2), card)).inside.likely / GIB
+
+    assert inside("H100 SXM") == pytest.approx(2.08)
+    assert inside("RTX PRO 6000") == inside("RTX 4090") == pytest.approx(0.5)
+    assert inside("A100 SXM4 80GB") == inside("RTX 4090")  # no switches that add up
+
+
+@each("model", MODELS)
+def test_a_bigger_card_never_holds_less(model: ModelProfile) -> None:
+    """Over the catalogue's cards in order of memory, with the defaults vLLM has on each.
+
+    A100s and the GB10 apart: they keep the defaults of small cards, and so hold more than others
+    of their size.
+    """
+    quant = find_quant("bf16")
+    study = Study(model, Workload(), [(quant, False)])
+    cards = sorted(
+        {
+            (g.device_memory_bytes, g.name)
+            for g in load_catalogue().gpus
+            if not {"A100", "GB10"} & set(g.name.split())
+        }
+    )
+    for split in (Split(), Split(8)):
+        rooms = []
+        for memory, name in cards:
+            card = VLLM.device_class(memory, name)
+            memory_estimate = study.estimate(quant, False, VLLM, split, card)
+            rooms.append(
+                (
+                    memory_estimate.spare(memory)[0],
+                    memory_estimate.spare(memory)[1],
+                )
+            )
+        for smaller, larger in pairwise(rooms):
+            assert larger[0] >= smaller[0] and larger[1] >= smaller[1]
+
+
+def test_pages_of_sliding_layers_are_grouped() -> None:
+    """Gemma-2-27B: 23 full and 23 sliding layers, windows of 4096, 8192 tokens a step."""
+    full = LayerSpec(Attention.FULL, 23, 2048, 2048, 16)
+    sliding = LayerSpec(Attention.SLIDING, 23, 2048, 2048, 16, window=4096)
+    blocks = 512 + (512 + 1)  # the window and a step exceed the sequence; one block of slack
+    assert sequence(hybrid(full, sliding), 8192) == blocks * 23 * 16 * 8192
+    # before groups existed, every layer kept everything
+    assert sequence(hybrid(full, sliding), 8192, "0.8.5") == 46 * 8192 * 8192
+
+
+def test_groups_have_as_many_layers_as_the_rarest_kind() -> None:
+    """Gemma-3-1B: 4 full layers, 22 sliding ones in 6 groups of 4, the last padded."""
+    arch = architecture(build_profile(gemma3_1b()))
+    blocks = 2048 // 16 + 6 * (-(-(511 + 1024) // 16) + 1)
+    token = 2 * 256 * 2
+    assert sequence(arch, 2048, max_num_batched_tokens=1024) == blocks * 4 * 16 * token
+
+
+def test_smaller_heads_get_longer_blocks() -> None:
+    """Gemma-4-26B: full layers cache half as much per token, so a page holds 32 of them."""
+    arch = hybrid(
+        LayerSpec(Attention.SLIDING, 25, 2048, 2048, 8, window=1024),
+        LayerSpec(Attention.FULL, 5, 1024, 1024, 2),
+    )
+    pages_needed = 5 * (-(-(1023 + 4096) // 16) + 1) + 8192 // 32
+    cache_bytes = sequence(arch, 8192, max_num_batched_tokens=4096)
+    assert cache_bytes == pages_needed * 5 * 16 * 8192
+    assert round(cache_bytes / GIB, 3) == 1.136  # as vLLM 0.20 logged
+
+
+@pytest.mark.parametrize(
+    ("version", "cached", "states"), [("0.19.0", False, 1), ("0.25", False, 1), ("0.25", True, 2)]
+)
+def test_recurrent_states_take_whole_pages(version: str, cached: bool, states: int) -> None:
+    """Qwen3.6-27B: 48 states of 61,440 + 3,145,728 bytes, 16 layers of 4,096 bytes a token."""
+    arch = hybrid(
+        LayerSpec(
+            Attention.RECURRENT, 48, state_elements=817_152, conv_elements=30_720, wide_state=True
+        ),
+        LayerSpec(Attention.FULL, 16, 1024, 1024, 4),
+    )
+    block = 784  # the least multiple of 16 whose page holds a state
+    pages_needed = -(-4096 // block) + 3 * states
+    found = sequence(arch, 4096, version, prefix_caching=cached)
+    assert found == pages_needed * 16 * block * 4096
+
+
+def test_purely_recurrent_models_keep_their_states() -> None:
+    arch = hybrid(LayerSpec(Attention.RECURRENT, 4, state_elements=1000, conv_elements=200))
+    assert sequence(arch, 10) == sequence(arch, 10_000) == 4 * 1000 * 2
+    assert VLLM.longest_context(placed(arch), 10**9) is None
+
+
+def test_latents_by_version_and_type() -> None:
+    arch = architecture(DEEPSEEK)
+    assert sequence(arch, 16) == 16 * 61 * 576 * 2
+    assert sequence(arch, 16, kv_dtype="fp8") == 16 * 61 * 576
+    assert sequence(arch, 16, "0.7.2") == 16 * 61 * 640 * 2
+    assert sequence(arch, 16, "0.6.3") == 16 * 61 * 2 * 128 * 256 * 2  # 192 padded to 256
+    sparse = hybrid(replace(arch.layer_plan[0], count=61, indexer_width=128))
+    assert sequence(sparse, 16) == 16 * 61 * (656 + 132)  # DeepSeek-V3.2: 48,068 B a token
+    without_indexer = replace(
+        arch.layer_plan[0], count=31
+    )  # GLM-5.2: some layers use another's choice
+    shared = hybrid(replace(without_indexer, count=30, indexer_width=128), without_indexer)
+    assert sequence(shared, 16) == 16 * (61 * 656 + 30 * 132)
+    assert sequence(sparse, 16, kv_dtype="bf16") == 16 * 61 * (576 * 2 + 132)
+
+
+def test_windows_that_vllm_does_not_know() -> None:
+    sliding = LayerSpec(Attention.SLIDING, 32, 96, 96, 1, window=512)
+    phi = replace(hybrid(sliding), model_type="phi3")
+    assert sequence(phi, 4096) == 32 * 4096 * 192 * 2
+    assert sequence(hybrid(sliding), 4096, max_num_batched_tokens=16) < sequence(phi, 4096)
+    chunked = hybrid(LayerSpec(Attention.CHUNKED, 32, 96, 96, 1, window=512))
+    assert sequence(chunked, 4096) == sequence(phi, 4096)
+
+
+def test_stages_cache_their_own_layers() -> None:
+    half = VLLM.sequence_bytes(Placement(LLAMA_8B, split=Split(1, 2)), 8192)
+    assert half * 2 == sequence(architecture(LLAMA_8B), 8192)
+    assert len(pages.cache_of(architecture(LLAMA_8B), "auto", Split(1, 3), 2048, NOW)) == 3
+
+
+def test_recurrent_pages_make_room_for_drafts() -> None:
+    """Qwen3.8-27B INT4 with three drafted tokens: 340 pages of 800 tokens as logged, 17 layers.
+
+    With prefix caching each group of recurrent layers holds one more (Qwen3.6-27B-FP8 at 4,096
+    tokens: 12 pages of 784 tokens, 41.03 GiB for 71.42 sequences).
+    """
+    arch = hybrid(
+        LayerSpec(
+            Attention.RECURRENT, 48, state_elements=817_152, conv_elements=30_720, wide_state=True
+        ),
+        LayerSpec(Attention.FULL, 16, 1024, 1024, 4),
+    )
+    assert sequence(arch, 262_144, draft_tokens=3) == (328 + 3 * 4) * 17 * 800 * 4096
+    page = 784 * 4096
+    assert sequence(arch, 4096) == (6 + 3 * 1) * 16 * page
+    assert sequence(arch, 4096, prefix_caching=True) == (6 + 3 * 2) * 16 * page
+
+
+def test_the_engine_keeps_compressors_states_for_a_whole_step() -> None:
+    """DeepSeek-V4-Flash, 912,128 tokens in steps of 8,192: issue 51041 reports 7.01 GiB for 1.11.
+
+    Blocks of 64 entries of 584 bytes and 64 indexer keys of 132; windows of 128 + 8,192 tokens, of
+    compressor states 8 (blocks of 4, 21 layers) and 128 (blocks of 8, 20 layers).
+    """
+    arch = architecture(embedded("deepseek-ai/DeepSeek-V4-Flash"))
+    page, keys, blocks = 64 * 584, 64 * 132, -(-912_128 // 256)
+    windows = 43 * (-(-(127 + 8192) // 64) + 1) * page
+    fours = 21 * (blocks + -(-(7 + 8192) // 4) + 1) * (page + keys)
+    rest = 20 * (blocks * 2 * 584 + (-(-(127 + 8192) // 8) + 1) * page)
+    found = sequence(arch, 912_128)
+    assert found == windows + fours + rest
+    assert found == pytest.approx(7.01 * GIB / 1.11, rel=0.05)
