@@ -11,10 +11,10 @@ from gpusizer.ui.answering import answer, compare
 from gpusizer.ui.choices import default_gpus
 from gpusizer.ui.page_state import PageState
 from gpusizer.ui.presenters.answer import answer_html
-from gpusizer.ui.presenters.cards import cards_html
 from gpusizer.ui.presenters.facts import facts_html
 from gpusizer.ui.presenters.grid import Column, grid_value
 from gpusizer.ui.presenters.html import Html, el, join
+from gpusizer.ui.presenters.side_by_side import side_by_side_html
 from gpusizer.ui.presenters.tables import RANKING_COLUMNS, memory_html, ranking_html
 from gpusizer.ui.presenters.words import Words
 from tests.hostile import hostile_snapshot
@@ -85,11 +85,11 @@ def page_markup(sizer: Sizer, model: str, words: Words) -> str:
             memory_html(page_answer.report, words),
             ranking_html(page_answer.report, words),
             cells(RANKING_COLUMNS, page_answer.report.ranking, words),
-            cards_html(compare(sizer, state), state.gpus or (), "", words),
+            side_by_side_html(compare(sizer, state), state.gpus or (), "", words),
         )
     )
 
 
 def cards(gpus: tuple[str, ...], model: str) -> Page:
     state = PageState(model).picking(gpus)
-    return Page(cards_html(compare(embedded_sizer(), state), gpus, "", ENGLISH))
+    return Page(side_by_side_html(compare(embedded_sizer(), state), gpus, "", ENGLISH))

@@ -22,6 +22,7 @@ from gpusizer.ui.choices import Tier, best_of_each_kind
 from gpusizer.ui.page_state import PageState
 from gpusizer.ui.picked_memory import on_possible_gpus
 from gpusizer.ui.presenters.bars import shown_rows
+from gpusizer.ui.presenters.side_by_side import Plans
 
 _TIERS = (
     ("16", ("bf16",), 9.0, 64.0),
@@ -110,7 +111,9 @@ def rank(sizer: Sizer, state: PageState, top: int = 0) -> Report:
     return sizer.report(question_of(sizer, state, top))
 
 
-def compare(sizer: Sizer, state: PageState, question: Question | None = None) -> Comparison | None:
+def compare(
+    sizer: Sizer, state: PageState, question: Question | None = None, *, plans: Plans = "best"
+) -> Comparison | None:
     """Compare the picked GPUs; None when no GPU is picked. Raises any GpusizerError.
 
     `question` is the page's own, where it has been studied.
@@ -119,9 +122,10 @@ def compare(sizer: Sizer, state: PageState, question: Question | None = None) ->
         return None
     state, _ = on_possible_gpus(state, sizer.catalogue)
     request = CompareRequest.from_fields({**state.fields, "gpus": list(state.gpus or ())})
-    if question is None:
+    if plans == "same" or not request.model:
         return sizer.compare(request)
-    return sizer.compared(question.asking(request), request.compared)
+    question = question.asking(request) if question else sizer.question(request)
+    return sizer.compared(question, request.compared)
 
 
 def _tiers(sizer: Sizer, question: Question, report: Report) -> tuple[Tier, ...]:

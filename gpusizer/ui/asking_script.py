@@ -30,13 +30,14 @@ _ANSWERS: Mapping[str, Sequence[str]] = {
 _CHANGED_BY: Mapping[str, Sequence[str]] = {
     "pick": ("gs-cards-block", "gs-compare-cards"),
     "drop": ("gs-cards-block", "gs-compare-cards"),
+    "plans": ("gs-cards-block", "gs-compare-cards"),
     "rank": ("gs-answer-block", "gs-ranking-block", "gs-ranking-grid"),
 }
 """Elements that a wish changes where the question stays."""
 
 ASKING = f"""<script>window.gsAsking = (() => {{
   const answers = {json.dumps(_ANSWERS)}, changedBy = {json.dumps(_CHANGED_BY)};
-  const answered = '#gs-answer, #gs-training, #gs-reverse, .gs-card';
+  const answered = '#gs-answer, #gs-training, #gs-reverse, .gs-side';
   // Enter in another field does not ask before something is named.
   const insisting = '[id$=-go], #gs-model, #gs-compare-model, #gs-train-model, #gs-reverse-gpu';
   const tabs = {{}};

@@ -35,7 +35,6 @@ from gpusizer.ui.picked_memory import on_possible_gpus
 from gpusizer.ui.plots import PICTURES, pictures_outputs
 from gpusizer.ui.presenters.addresses import question_href
 from gpusizer.ui.presenters.answer import answer_html
-from gpusizer.ui.presenters.cards import cards_html, gpu_names_html
 from gpusizer.ui.presenters.errors import error_html
 from gpusizer.ui.presenters.examples import links_html, sample_html
 from gpusizer.ui.presenters.facts import facts_html
@@ -44,6 +43,12 @@ from gpusizer.ui.presenters.html import Html, join
 from gpusizer.ui.presenters.model_card import model_card_html
 from gpusizer.ui.presenters.serving_plan import serving_plan_html
 from gpusizer.ui.presenters.share import download
+from gpusizer.ui.presenters.side_by_side import (
+    PLANS,
+    Plans,
+    gpu_names_html,
+    side_by_side_html,
+)
 from gpusizer.ui.presenters.tables import RANKING_COLUMNS, memory_html, ranking_html
 from gpusizer.ui.presenters.words import Words
 from gpusizer.ui.reading import Reading, told
@@ -162,6 +167,7 @@ class Handlers:
         saved = self._saved(asked.profile)
         if state.gpus is None and saved:
             state = state.picking(saved)
+        state = replace(state, plans=asked.last("plans") or state.plans)
         return replace(state, rank_by=asked.last("rank") or state.rank_by)
 
     def _changed(self, before: PageState, state: PageState, asked: FormCall) -> Shown:
@@ -169,7 +175,7 @@ class Handlers:
         sizer, shown = remembering(self._of(asked.token)), Shown()
         if state.rank_by != before.rank_by:
             shown |= self._ranked(sizer, state)
-        if any(asked.about_gpus):
+        if any(asked.about_gpus) or state.plans != before.plans:
             shown |= self._repicked(sizer, state, asked)
         return shown
 
@@ -185,6 +191,7 @@ class Handlers:
         """
         before, address = PageState.from_query(asked.query), asked.last("load")
         state = before.stating(asked.fields)
+        state = replace(state, plans=asked.last("plans") or state.plans)
         if address is not None:
             state = PageState.from_query(address.removeprefix("?"))
             saved = self._saved(asked.profile)
@@ -289,10 +296,12 @@ class Handlers:
         *,
         concluded: bool = False,
     ) -> Shown:
-        """Return the cards of a state after the visitor's picks, and the question with them.
+        """Return the GPUs of a state after the visitor's picks, side by side, and the question with
+        them.
 
         Without a place for a pick, or where a GPU is unknown, also a message. The tab of the
-        comparison has its conclusion above the cards.
+        comparison has its conclusion above them, and one quantization for all unless the visitor
+        wants the best of each; beside a ranking each has the plan of the ranking.
         """
         after, message = before, ""
         for wish in asked.about_gpus:
@@ -305,31 +314,47 @@ class Handlers:
                 if picked is None:
                     message = self.words("cards.full", count=MAX_PICKS)
                 after = picked or after
-        result = attempt(lambda: compare(sizer, after, question))
+        plans = _plans(after, usual="same" if concluded else "best")
+        result = attempt(lambda: compare(sizer, after, question, plans=plans))
         if isinstance(result, GpusizerError) and after != before:
             after, message = before, self.words.error(result)
-            result = attempt(lambda: compare(sizer, before, question))
+            result = attempt(lambda: compare(sizer, before, question, plans=plans))
         if isinstance(result, GpusizerError):
             cards = self._no_cards(after.model, self.words.error(result))
         else:
-            cards = self._shown(result, after, message, concluded=concluded)
+            cards = self._shown(result, after, message, plans, concluded=concluded)
         return {"cards": cards, "query": after.query}
 
     def _shown(
-        self, comparison: Comparison | None, state: PageState, message: str, *, concluded: bool
+        self,
+        comparison: Comparison | None,
+        state: PageState,
+        message: str,
+        plans: Plans,
+        *,
+        concluded: bool,
     ) -> Html:
-        """Return cards with messages: the given one, and which GPUs are counted whole."""
+        """Return GPUs side by side with messages: the given one, and which GPUs are counted
+        whole."""
         if comparison is None:
             return self._no_cards(state.model, message)
         _, refusals = on_possible_gpus(state, self._sizer.catalogue)
         whole = [self.words("own.whole", why=self.words.error(error)) for error in refusals]
         messages = " ".join(filter(None, (message, *whole)))
-        return cards_html(comparison, state.gpus or (), messages, self.words, concluded=concluded)
+        picks = state.gpus or ()
+        return side_by_side_html(
+            comparison, picks, messages, self.words, concluded=concluded, plans=plans
+        )
 
     def _no_cards(self, model: str = "", message: str = "") -> Html:
         """Return the empty comparison, with examples for a model."""
         examples = links_html(comparisons(model), self.words)
-        return cards_html(None, (), message, self.words, examples)
+        return side_by_side_html(None, (), message, self.words, examples)
+
+
+def _plans(state: PageState, usual: Plans) -> Plans:
+    """Return the visitor's choice, or what is usual where he has made none."""
+    return next((plans for plans in PLANS if plans == state.plans), usual)
 
 
 def _read_and_answer(

@@ -111,9 +111,10 @@ DOWNLOAD = script_text("download")
 
 
 def cards(tab: str) -> str:
-    """Return the listeners of a tab's cards: remove one, add one by its GPU's name, copy its
-    command."""
+    """Return the listeners of GPUs side by side: remove one, add one by its name, choose their
+    quantizations, copy a command."""
     script = _CARDS.replace("DROPPED", wish(tab, "drop", "remove.dataset.remove"))
+    script = script.replace("PLANNED", wish(tab, "plans", "plans.dataset.plans"))
     script = script.replace("OWN_PICK", wish(tab, "pick", "pick.dataset.own"))
     return script.replace("PICKED", wish(tab, "pick", "gpu"))
 

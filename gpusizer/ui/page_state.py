@@ -34,7 +34,7 @@ FORM_FIELDS = (
 _WHOLE = ("context", "concurrency", "prompt_tokens", "answer_tokens")
 _DECIMAL = re.compile(r"\d{1,12}(\.\d{1,12})?")
 _MAX_QUERY_CHARS = 4000
-_NO_PART = ("tab", "filled")  # fields that are no part of the question
+_NO_PART = ("tab", "filled", "plans")  # fields that are no part of the question
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,7 @@ class PageState:
     """The page's fields as typed; they are checked when they are used.
 
     `gpus` are the places of the comparison; the page itself has filled the first `filled` of them.
+    `plans` says whether these have one quantization or each its best.
 
     >>> PageState.from_query("model=a/b&gpus=4090,2x3090").gpus
     ('4090', '2x3090')
@@ -54,6 +55,7 @@ class PageState:
     rank_by: str = RANKINGS[0]
     gpus: tuple[str, ...] | None = None
     filled: str = ""
+    plans: str = ""
     tab: str = ""
     as_card: str = ""
     used_gb: str = ""
@@ -122,7 +124,7 @@ class PageState:
     @property
     def about_no_place(self) -> PageState:
         """The question without its order and its places, which change a part of the answer."""
-        return replace(self, gpus=None, filled="", rank_by=RANKINGS[0], tab="")
+        return replace(self, gpus=None, filled="", plans="", rank_by=RANKINGS[0], tab="")
 
     @property
     def query(self) -> str:

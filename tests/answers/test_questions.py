@@ -14,10 +14,10 @@ from gpusizer.text import LANGUAGES, say_note
 from gpusizer.ui.answer_cache import AnswerCache
 from gpusizer.ui.answering import PageAnswer
 from gpusizer.ui.presenters.answer import answer_html
-from gpusizer.ui.presenters.cards import cards_html
 from gpusizer.ui.presenters.conclusion import unbroken
 from gpusizer.ui.presenters.markdown import markdown, plain
 from gpusizer.ui.presenters.models_for import models_for_html
+from gpusizer.ui.presenters.side_by_side import side_by_side_html
 from gpusizer.ui.presenters.training import training_html
 from gpusizer.ui.presenters.words import Words
 from gpusizer.ui.short_answers import shortened
@@ -42,14 +42,14 @@ def size_page(fields: Mapping[str, Any], words: Words) -> Page:
         stated = {name: value for name, value in fields.items() if name != "gpu"}
         request = CompareRequest.from_fields({**stated, "gpus": fields["gpu"]})
         compared = SIZER.compared(SIZER.question(request), request.compared)
-        return Page(cards_html(compared, request.compared, "", words, concluded=True))
+        return Page(side_by_side_html(compared, request.compared, "", words, concluded=True))
     request = SizeRequest.from_fields(fields)
     question = SIZER.question(request)
     return Page(answer_html(PageAnswer(question, SIZER.report(question), ()), words))
 
 
 PAGES: Mapping[str, Callable[[Any, Words], str]] = {
-    "compare": lambda answer, words: cards_html(answer, (), "", words, concluded=True),
+    "compare": lambda answer, words: side_by_side_html(answer, (), "", words, concluded=True),
     "models-for": models_for_html,
     "train": training_html,
 }

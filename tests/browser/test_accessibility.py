@@ -27,7 +27,7 @@ def test_pages_have_no_serious_accessibility_violation(
     window = visit(width, theme)
     page = window.go(f"{path}{QUERY}&__theme={theme}")
     page.wait_for_selector(".gs-answer")
-    page.wait_for_selector("#gs-cards article")
+    page.wait_for_selector("#gs-cards .gs-side")
     for width_and_theme in product((1280, 390), ("light", "dark")):
         window.show(*width_and_theme)
         assert serious(page) == [], width_and_theme

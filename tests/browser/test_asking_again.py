@@ -31,7 +31,7 @@ TOLD = "Object.fromEntries(Object.entries(window.told).map(([at, texts]) => [at,
 
 READ = (
     ("size", "", "#gs-answer"),
-    ("compare", "&gpus=4090", "#gs-compare-cards .gs-card"),
+    ("compare", "&gpus=4090", "#gs-compare-cards .gs-side"),
     ("train", "", "#gs-training"),
 )
 

@@ -15,7 +15,7 @@ from tests.nightly import some
 
 Open = Callable[..., Visit]
 GPU = "h100-sxm-80gb"
-CARD = f".gs-card[data-gpu={GPU}]"
+CARD = f".gs-gpu-fold[data-gpu={GPU}]"
 
 
 def test_by_itself_it_has_header_and_footer_and_its_theme_in_any_language(visit: Open) -> None:

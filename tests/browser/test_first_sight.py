@@ -74,7 +74,7 @@ def test_an_empty_tab_has_room_and_its_last_example_answers(visit: Open, tab: st
         boxes = [example.bounding_box() for example in examples.all()]
         assert all(box["height"] >= 24 and box["x"] + box["width"] <= width for box in boxes)
     examples.last.click()
-    answered = {"compare": ".gs-card", "train": "#gs-training tbody tr", "reverse": "#gs-reverse"}
+    answered = {"compare": ".gs-side", "train": "#gs-training tbody tr", "reverse": "#gs-reverse"}
     page.locator(f"{answered[tab]}:visible").first.wait_for()
 
 

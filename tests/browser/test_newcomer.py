@@ -37,7 +37,7 @@ def test_three_clicks_answer_a_newcomer(visit: Open, language: Language) -> None
     assert urlsplit(page.url).path == PATHS[language]
     assert query(page)["model"] == [run["repo_id"]]
     wait_for_answer(page, run["repo_id"])
-    card = page.locator("#gs-cards .gs-card")
+    card = page.locator("#gs-cards")
     for told in (
         words.verdict("fits"),
         run["quant_name"],

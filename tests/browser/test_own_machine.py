@@ -16,7 +16,7 @@ from tests.browser.test_page import LLAMA, PATHS, Open, query, wait_for_answer
 from tests.nightly import paired, some
 
 WIDTHS = (1280, 390)
-CARD = "#gs-cards .gs-card"
+CARD = "#gs-cards .gs-side"
 
 
 def field(page: Any, name: str, tab: str = "size", language: Language = "en") -> Any:
@@ -64,6 +64,7 @@ def test_own_prices_stand_on_the_cards(visit: Open, width: int) -> None:
     expect(page.locator(CARD)).to_contain_text(Words("en")("basis.own"))
     enter(page, "gpu_usd_per_hour", "0.25")
     expect(page.locator(CARD)).to_contain_text("$0.25")
+    page.click("#gs-cards .gs-terms > summary")
     before = page.locator(CARD).inner_text()
     enter(page, "usd_per_kwh", "0.4")
     expect(page.locator(CARD)).to_contain_text("$0.40 a kWh")

@@ -28,7 +28,7 @@ def wait_for_answer(page: Any, model: str) -> None:
     page.wait_for_function(
         "model => document.querySelector('#gs-answer .gs-eyebrow')?.textContent === model"
         " && document.querySelector('#gs-ranking') !== null"
-        " && document.querySelector('.gs-card') !== null",
+        " && document.querySelector('.gs-side') !== null",
         arg=model,
     )
 

@@ -34,3 +34,19 @@ def test_a_gpu_of_the_ranking_and_an_own_card_find_a_place(visit: Open, width: i
     enter(page, ".gs-adder", "l40s")
     expect(page.locator(".gs-message")).to_be_visible()
     assert picked_gpus(page) == [picked, "2x3090", "3070", "h100"], "all four are the visitor's"
+
+
+def test_a_visitor_chooses_one_quantization_or_the_best_of_each(visit: Open) -> None:
+    """The choice changes the table alone, stands in the address, and holds in the next visit."""
+    page = visit().go("/?tab=compare&model=Qwen/Qwen3-32B&gpus=4090,h200")
+    plans = page.locator("#gs-cards tr[data-row=plan] td")
+    expect(plans).to_have_count(2)
+    assert len(set(plans.all_inner_texts())) == 1
+    page.click("[data-plans=best]")
+    page.wait_for_selector("[data-plans=best][aria-pressed=true]")
+    page.wait_for_function("() => location.search.includes('plans=best')")
+    each = plans.all_inner_texts()
+    assert len(set(each)) == 2 and picked_gpus(page) == ["4090", "h200"]
+    page.reload()
+    page.wait_for_selector("[data-plans=best][aria-pressed=true]")
+    assert plans.all_inner_texts() == each

@@ -30,7 +30,8 @@ def test_a_target_and_a_draft_model_are_answered(visit: Open) -> None:
     ):
         field = page.locator("#gs-advanced label", has_text=label).locator("input")
         expect(field).to_have_value(value)
-    plan, card = page.locator("#gs-plan"), page.locator(f".gs-card[data-gpu={GPU}]")
+    plan, cards = page.locator("#gs-plan"), page.locator("#gs-cards")
+    expect(cards.locator(f"th[data-gpu={GPU}]")).to_have_count(1)
     for width in (1280, 390):
         window.show(width, "light")
         expect(plan.locator("h2")).to_contain_text("5 requests a second")
@@ -43,8 +44,8 @@ def test_a_target_and_a_draft_model_are_answered(visit: Open) -> None:
         }
         for name, text in cells.items():
             expect(row.locator(f".gs-col-plan_{name}")).to_contain_text(text)
-        guessed = card.locator("dl > div", has_text="With a draft model")
+        guessed = cards.locator("tr[data-row=guessed] td")
         expect(guessed).to_contain_text("tok/s")
         expect(guessed).to_contain_text("accepted")
-        expect(card.locator("dl > div", has_text="Of it, the draft model")).to_contain_text("GiB")
+        expect(cards.locator("tr[data-row=draft_memory] td")).to_contain_text("GiB")
     window.shot("plan-390")

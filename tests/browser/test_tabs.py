@@ -24,7 +24,7 @@ Open = Callable[..., Visit]
 LLAMA = "meta-llama/Llama-3.1-8B-Instruct"
 PATHS = {"en": "/", "zh": "/zh", "pt": "/pt"}
 TABS = {
-    "compare": ("&gpus=4090,h100&model=" + LLAMA, "#gs-compare-cards .gs-card"),
+    "compare": ("&gpus=4090,h100&model=" + LLAMA, "#gs-compare-cards .gs-side"),
     "train": ("&gpu=4090&method=qlora&model=" + LLAMA, "#gs-training .gs-ranked tbody tr"),
     "reverse": ("&gpu=3090%20%2B%203060%20%2B%2064gb%20ram", "#gs-reverse-grid [role=gridcell]"),
     "catalogue": ("", "#gs-catalogue-grid [role=gridcell]"),
@@ -142,7 +142,7 @@ def test_a_gpu_of_the_catalogue_is_put_side_by_side(visit: Open) -> None:
     page.get_by_label("Filter by name, maker or generation").fill("H100 SXM5 80GB")
     page.locator("#gs-catalogue-grid [role=gridcell] [data-pick='h100-sxm-80gb']").click()
     page.wait_for_url("**tab=compare**")
-    expect(page.locator(".gs-card")).to_have_count(2)
+    expect(page.locator(".gs-side th[data-gpu]")).to_have_count(2)
 
 
 def test_a_tab_opened_before_the_address_is_answered_is_written_too(visit: Open) -> None:

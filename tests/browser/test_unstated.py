@@ -63,7 +63,7 @@ def test_a_fold_that_is_opened_first_states_nothing(visit: Open, language: Langu
         if tab == "compare" and way != "example":  # nothing is picked yet
             page.wait_for_function("() => location.search.includes('model=')")
         else:
-            page.locator(answer if tab != "compare" else ".gs-card").first.wait_for()
+            page.locator(answer if tab != "compare" else ".gs-side").first.wait_for()
         expect(page.locator("#gs-error")).to_have_count(0)
         page.wait_for_function("() => /(model|gpu)=/.test(location.search)")
         stated = set(query(page)) & {*FORM_FIELDS, *OWN_FIELDS}

@@ -11,11 +11,11 @@ from gpusizer.core.errors import InvalidModelId, ModelNotFound, UnknownGpu
 from gpusizer.text import LANGUAGES, Language
 from gpusizer.ui.presenters import frame
 from gpusizer.ui.presenters.addresses import PATHS
-from gpusizer.ui.presenters.cards import cards_html, gpu_names_html
 from gpusizer.ui.presenters.catalogue import COLUMNS as CATALOGUE_COLUMNS
 from gpusizer.ui.presenters.errors import chips_html, error_html
 from gpusizer.ui.presenters.grid import gpu_cell
 from gpusizer.ui.presenters.html import Html, el, escape, join
+from gpusizer.ui.presenters.side_by_side import gpu_names_html, side_by_side_html
 from gpusizer.ui.presenters.words import Words
 from tests.each import each
 from tests.hostile import ATTACKS
@@ -58,7 +58,7 @@ def test_text_of_a_hostile_repository_is_escaped(language: Language) -> None:
         lambda text: error_html(ModelNotFound(repo_id=text), [text], ENGLISH),
         lambda text: error_html(UnknownGpu(value=text, suggestions=[text]), (), ENGLISH),
         lambda text: chips_html([text], text),
-        lambda text: cards_html(None, (), text, ENGLISH),
+        lambda text: side_by_side_html(None, (), text, ENGLISH),
         lambda text: gpu_names_html([text]),
         lambda text: frame.status_html(text, (), ENGLISH),
     ],

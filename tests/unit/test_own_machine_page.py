@@ -17,7 +17,7 @@ from gpusizer.ui.own_outputs import own_outputs
 from gpusizer.ui.page_scripts import remember
 from gpusizer.ui.page_state import PageState
 from gpusizer.ui.picked_memory import on_possible_gpus
-from gpusizer.ui.presenters.cards import cards_html
+from gpusizer.ui.presenters.side_by_side import side_by_side_html
 from gpusizer.ui.presenters.words import Words
 from tests.each import each
 from tests.pages import ENGLISH, LLAMA, Page
@@ -43,7 +43,9 @@ def page_handlers() -> Handlers:
 
 def card(state: PageState, language: Language = "en") -> str:
     words = Words(language)
-    return Page(cards_html(compare(embedded_sizer(), state), state.gpus or (), "", words)).text
+    return Page(
+        side_by_side_html(compare(embedded_sizer(), state), state.gpus or (), "", words)
+    ).text
 
 
 def test_the_fields_and_the_address_say_the_same() -> None:
@@ -135,7 +137,7 @@ def test_a_gpu_is_picked_on_the_machine_that_the_fields_state() -> None:
     *_, shown = page_handlers().ask(asked)
     after = PageState(LLAMA, used_gb="8", gpus=("4090", "h100"))
     assert PageState.from_query(shown["query"]) == after
-    assert shown["cards"].count("GB free)</h3>") == 2
+    assert shown["cards"].count("GB free)</span><button") == 2
 
 
 def test_places_that_the_page_filled_give_way() -> None:

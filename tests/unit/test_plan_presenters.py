@@ -12,8 +12,8 @@ from gpusizer.answers.sizer import Sizer
 from gpusizer.text import LANGUAGES, Language
 from gpusizer.ui.answering import answer, compare, rank
 from gpusizer.ui.page_state import FORM_FIELDS, PageState
-from gpusizer.ui.presenters.cards import cards_html
 from gpusizer.ui.presenters.serving_plan import serving_plan_html
+from gpusizer.ui.presenters.side_by_side import side_by_side_html
 from gpusizer.ui.presenters.words import Words
 from tests.each import each
 from tests.sizers import embedded_sizer
@@ -80,12 +80,12 @@ def test_a_page_reads_and_plans_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_card_says_what_a_draft_brings(language: Language) -> None:
     comparison = compare(embedded_sizer(), QUESTION)
     words = Words(language)
-    html = str(cards_html(comparison, ("h100-sxm5-80gb",), "", words))
+    html = str(side_by_side_html(comparison, ("h100-sxm5-80gb",), "", words))
     assert words("spec.guessed") in html
     assert comparison is not None and comparison.items[0].ranked is not None
     draft = comparison.items[0].ranked.fit.estimate.draft
     assert draft is not None and draft.per_gpu.total.likely > 0
     memory = words.amount(draft.per_gpu.total.likely)
-    assert f"<dt>{words('spec.draft_memory')}</dt><dd>{memory}</dd>" in html
+    assert f"{words('spec.draft_memory')}</th><td><span>{memory}</span>" in html
     assert "--speculative-config" in html
     assert "7 GB/s" in html

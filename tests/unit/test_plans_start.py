@@ -9,7 +9,7 @@ import pytest
 from gpusizer.answers.launch import launch_command
 from gpusizer.answers.request import CompareRequest, SizeRequest
 from gpusizer.text import LANGUAGES
-from gpusizer.ui.presenters.cards import cards_html
+from gpusizer.ui.presenters.side_by_side import side_by_side_html
 from gpusizer.ui.presenters.words import Words
 from tests.sizers import embedded_sizer
 
@@ -46,7 +46,7 @@ def test_a_plan_without_a_command_says_so_and_why(
 ) -> None:
     fields = {"model": "Qwen/Qwen3-8B", "gpus": "4090", "quant": quant, "engine": engine}
     comparison = embedded_sizer().compare(CompareRequest.from_fields(fields))
-    page = cards_html(comparison, ("4090",), "", Words("en"))
+    page = side_by_side_html(comparison, ("4090",), "", Words("en"))
     assert "No command starts this plan as it is." in page and word in page
     assert "gs-code" not in page.split("gs-badge")[0]
 
@@ -55,6 +55,6 @@ def test_a_plan_without_a_command_says_so_and_why(
 def test_a_plan_with_a_command_shows_it(language: str) -> None:
     fields = {"model": "Qwen/Qwen3-8B", "gpus": "4090", "quant": "q4_k_m"}
     comparison = embedded_sizer().compare(CompareRequest.from_fields(fields))
-    page = cards_html(comparison, ("4090",), "", Words(language))  # type: ignore[arg-type]
+    page = side_by_side_html(comparison, ("4090",), "", Words(language))  # type: ignore[arg-type]
     assert "llama-server -m Qwen3-8B-Q4_K_M.gguf" in page
     assert "OWNER" not in page

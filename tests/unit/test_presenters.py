@@ -19,12 +19,12 @@ from gpusizer.ui.page_state import PageState
 from gpusizer.ui.presenters import frame
 from gpusizer.ui.presenters.answer import answer_html
 from gpusizer.ui.presenters.bars import bars_html, card_ticks
-from gpusizer.ui.presenters.cards import cards_html
 from gpusizer.ui.presenters.catalogue import COLUMNS as CATALOGUE_COLUMNS
 from gpusizer.ui.presenters.charts.scatter import price_plot
 from gpusizer.ui.presenters.errors import error_html
 from gpusizer.ui.presenters.grid import grid_value
 from gpusizer.ui.presenters.marks import verdict_badge
+from gpusizer.ui.presenters.side_by_side import side_by_side_html
 from gpusizer.ui.presenters.tables import (
     RANKING_COLUMNS,
     memory_html,
@@ -183,7 +183,7 @@ def test_a_card_shows_totals_for_several_users() -> None:
     assert "Full server, in all" not in cards(("1x4090",), LLAMA).text
     state = replace(PageState(LLAMA), concurrency="8").picking(("1x4090",))
     comparison = compare(embedded_sizer(), state)
-    page = Page(cards_html(comparison, ("1x4090",), "", ENGLISH))
+    page = Page(side_by_side_html(comparison, ("1x4090",), "", ENGLISH))
     assert "Your users, in all" in page.text and "8 users; " in page.text
     assert "Full server, in all" in page.text
 

@@ -15,7 +15,7 @@ from gpusizer.gpus import Gpu, load_catalogue
 from gpusizer.gpus.costs import DEFAULT_ASSUMPTIONS, plan_costs
 from gpusizer.gpus.purchase import PurchaseOffer, is_old, last_day, market_prices
 from gpusizer.text import LANGUAGES, Language, say_note
-from gpusizer.ui.presenters.prices import price_cell, price_specs, price_text
+from gpusizer.ui.presenters.prices import buy_cell, price_cell, price_text
 from gpusizer.ui.presenters.words import Words
 from tests.each import each
 
@@ -34,11 +34,12 @@ def card(*offers: PurchaseOffer, **facts: object) -> Gpu:
     return replace(CATALOGUE.find("4090"), market=market_prices(offers), **facts)  # type: ignore[arg-type]
 
 
-def lines(gpu: Gpu, today: date = TODAY, words: Words = ENGLISH) -> list[tuple[str, str, str]]:
-    return [
-        (name, value, (detail or "").replace("\u2011", "-"))
-        for name, value, detail in price_specs(gpu, today, words)
-    ]
+def said(
+    gpu: Gpu, today: date = TODAY, words: Words = ENGLISH, boards: int = 1
+) -> tuple[str, list[str]]:
+    """The cell side by side: prices in each condition, and what each stands on."""
+    cell = buy_cell(plan_costs(gpu, boards, None, DEFAULT_ASSUMPTIONS, today), words)
+    return str(cell.shown), [term.replace("\u2011", "-") for term in cell.terms]
 
 
 def test_the_price_is_the_median_of_sources_and_the_spread_that_of_figures() -> None:
@@ -168,38 +169,37 @@ def test_a_card_says_new_or_used_the_date_the_spread_and_the_kind() -> None:
         offer("B", 1350.0, "2026-09-12"),
         offer("C", 1600.0, "2026-07", condition="new", evidence="sold"),
     )
-    assert lines(gpu) == [
-        ("buy", "$1,170", "used, 2026-10 · asking prices · $990–$1,350 (sources: 2)"),
-        ("buy_also", "$1,600", "new, 2026-07 · prices paid · $1,600 (sources: 1)"),
+    terms = [
+        "used, 2026-10 · asking prices · $990–$1,350 (sources: 2)",
+        "new, 2026-07 · prices paid · $1,600 (sources: 1)",
     ]
+    assert said(gpu) == ("$1,170 used · $1,600 new", terms)
+    assert said(gpu, boards=2) == ("$2,340 used · $3,200 new", terms), "all boards; terms of one"
 
 
 def test_a_card_says_what_is_old_weak_or_of_launch() -> None:
     old = card(offer("A", 500.0, "2025-08", weak=True), launch=None)
-    assert lines(old)[0][2].endswith("· more than a year old · weak evidence")
+    assert said(old)[1][0].endswith("· more than a year old · weak evidence")
     launch = replace(CATALOGUE.find("4090"), market=())
-    assert lines(launch) == [("buy", "$1,599", "launch price, 2022 · more than a year old")]
-    assert lines(launch, date(2023, 6, 1)) == [("buy", "$1,599", "launch price, 2022")]
+    at_launch = "$1,599 at launch"
+    assert said(launch) == (at_launch, ["launch price, 2022 · more than a year old"])
+    assert said(launch, date(2023, 6, 1)) == (at_launch, ["launch price, 2022"])
 
 
 def test_a_card_marks_an_estimate_and_leaves_the_unknown_unknown() -> None:
-    (estimate,) = lines(CATALOGUE.find("A10G"))
-    assert estimate == (
-        "buy",
-        "≈ $5,047",
-        "estimate: similar cards (5) cost $2,800–$6,839; no order goes by it",
-    )
-    assert lines(CATALOGUE.find("Ascend 910B")) == [("buy", "unknown", "")]
+    estimate = "estimate: similar cards (5) cost $2,800–$6,839; no order goes by it"
+    assert said(CATALOGUE.find("A10G")) == ("≈ $5,047", [estimate])
+    assert said(CATALOGUE.find("Ascend 910B")) == ("unknown", [])
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_every_board_says_its_price_in_every_language(language: Language) -> None:
     words = Words(language)
     for gpu in CATALOGUE.gpus:
-        assert all(value for _, value, _ in lines(gpu, TODAY, words))
+        assert said(gpu, TODAY, words)[0]
         costs = plan_costs(gpu, 1, None, DEFAULT_ASSUMPTIONS, TODAY)
         assert all(say_note(note, language) for note in costs.notes())
-    assert ("2026-10" in lines(CATALOGUE.find("RTX 3090"), TODAY, words)[0][2]) is True
+    assert "2026-10" in said(CATALOGUE.find("RTX 3090"), TODAY, words)[1][0]
 
 
 def test_every_price_of_a_grid_says_its_condition_date_and_spread() -> None:

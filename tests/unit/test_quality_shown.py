@@ -18,9 +18,9 @@ from gpusizer.ui.answering import answer
 from gpusizer.ui.answering import compare as compare_page
 from gpusizer.ui.page_state import PageState
 from gpusizer.ui.presenters.answer import answer_html
-from gpusizer.ui.presenters.cards import cards_html
 from gpusizer.ui.presenters.charts.loss_scatter import height_of, loss_picture
 from gpusizer.ui.presenters.markdown import markdown
+from gpusizer.ui.presenters.side_by_side import side_by_side_html
 from gpusizer.ui.presenters.tables import RANKING_COLUMNS, memory_html
 from gpusizer.ui.presenters.words import Words
 from gpusizer.ui.short_answers import shortened
@@ -96,7 +96,7 @@ def test_every_door_says_the_same_words(language: Language) -> None:
     first = report.ranking[0].fit.estimate.quant.slug
     assert qualities[first]["message"] in Page(answer_html(shown, words)).text
     compared = compare_page(SIZER, PageState(LLAMA).picking(("1x4090",)))
-    card = Page(cards_html(compared, ("1x4090",), "", words)).text
+    card = Page(side_by_side_html(compared, ("1x4090",), "", words)).text
     (ranked,) = [item.ranked for item in compared.items if item.ranked]
     quality = rows(report, language)[ranked.fit.estimate.quant.slug]
     assert quality["label"] in card and quality["message"] in card

@@ -99,6 +99,7 @@ FAMILY_KEYS = {beginning + ending for beginning, endings in FAMILIES.items() for
 
 # The same in every language: units, names and bare fields.
 UNIVERSAL = {
+    "page.spec.boards",
     "page.column.rank",
     "page.column.speed",
     "page.tokens_per_second",

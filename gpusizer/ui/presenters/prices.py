@@ -1,19 +1,17 @@
-"""What GPUs cost, as lines of a card, cells of a grid and text: to buy, or to rent."""
+"""What GPUs cost, as cells side by side, cells of a grid and text: to buy, or to rent."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import date
 
-from gpusizer.gpus import Gpu, Price
-from gpusizer.gpus.costs import PlanCosts, RentalQuote
+from gpusizer.gpus import Price
+from gpusizer.gpus.costs import PlanCosts
 from gpusizer.gpus.purchase import is_old
 from gpusizer.ui.presenters.html import Html, el, join
 from gpusizer.ui.presenters.number_format import DASH
+from gpusizer.ui.presenters.side_table import Cell
 from gpusizer.ui.presenters.words import Words
 
-Spec = tuple[str, str, str | None]
-"""Name of the line, its value, small print."""
 _UNBROKEN_HYPHEN = "\u2011"
 
 
@@ -33,20 +31,27 @@ def price_text(costs: PlanCosts, words: Words) -> str:
     return f"{words.usd(costs.buy_usd)} ({' · '.join(_terms(costs, words))})"
 
 
-def price_specs(gpu: Gpu, today: date, words: Words) -> Iterator[Spec]:
-    """Yield the price that counts, then those in other conditions.
+def buy_cell(costs: PlanCosts, words: Words) -> Cell:
+    """Write what all boards cost in each condition, the one that counts first; each condition's
+    small print is one of the terms.
 
     Where no price is known, an estimate by similar cards stands with "≈" and says so.
     """
-    price = gpu.buy
+    price = costs.buy
     if price is None:
-        yield _similar(gpu.similar, words)
-        return
-    yield "buy", words.usd(price.usd), _small_print(price, gpu.release_year, today, words)
-    for other in gpu.market:
-        if other is not price:
-            small_print = _small_print(other, gpu.release_year, today, words)
-            yield "buy_also", words.usd(other.usd), small_print
+        return _similar(costs, words)
+    others = [other for other in costs.market if other is not price]
+    shown = [_of_all(item, costs, words) for item in (price, *others)]
+    terms = [_small_print(item, costs, words) for item in (price, *others)]
+    each = None
+    if costs.boards > 1:
+        each = words("spec.boards", count=costs.boards, amount=words.usd(price.usd))
+    return Cell(" · ".join(shown), each, tuple(terms), costs.buy_usd)
+
+
+def _of_all(price: Price, costs: PlanCosts, words: Words) -> str:
+    total = words.usd(price.usd * costs.boards)
+    return words(f"price_{price.condition or price.basis}", price=total)
 
 
 def _terms(costs: PlanCosts, words: Words) -> Iterator[str]:
@@ -64,27 +69,29 @@ def _terms(costs: PlanCosts, words: Words) -> Iterator[str]:
         yield words("price.weak")
 
 
-def _small_print(price: Price, release_year: int, today: date, words: Words) -> str:
-    """Say the condition and date, the kind of evidence, the spread, and what is doubtful."""
-    as_of = price.date or str(release_year)
+def _small_print(price: Price, costs: PlanCosts, words: Words) -> str:
+    """Say the condition and date of one board's price, the kind of evidence, the spread, and what
+    is doubtful."""
+    as_of = price.date or str(costs.buy_year)
     parts = [words(f"basis.{price.condition or price.basis}", date=_unbroken(as_of))]
     if price.evidence is not None:
         parts.append(words(f"price.{price.evidence}"))
         count = words.whole(len(price.providers))
         parts.append(words("price.spread", spread=_spread(price, words), count=count))
-    if is_old(as_of, today):
+    if price.basis != "own" and is_old(as_of, costs.today):
         parts.append(words("price.old"))
     if price.weak:
         parts.append(words("price.weak"))
     return " · ".join(parts)
 
 
-def _similar(price: Price | None, words: Words) -> Spec:
+def _similar(costs: PlanCosts, words: Words) -> Cell:
+    price = costs.similar
     if price is None:
-        return "buy", words("unknown"), None
+        return Cell(words("unknown"))
     count = words.whole(len(price.providers))
     text = words("price.similar", spread=_spread(price, words), count=count)
-    return "buy", f"≈ {words.usd(price.usd)}", text
+    return Cell(f"≈ {words.usd(price.usd * costs.boards)}", None, (text,))
 
 
 def _spread(price: Price, words: Words) -> str:
@@ -115,48 +122,47 @@ def rent_terms(costs: PlanCosts, words: Words) -> str:
     return words("basis.rent", asked=asked, date=date)
 
 
-def rent_spec(quote: RentalQuote | None, words: Words) -> Spec:
-    """Return the likely price of an hour, and the range of the providers' prices."""
-    if quote is None or quote.likely_usd is None:
-        return "rent", words("unknown"), None
-    date = _unbroken(quote.as_of or "")
-    return (
-        "rent",
-        words.usd(quote.likely_usd),
-        words("basis.rent", asked=_range(quote.low_usd, quote.high_usd, words), date=date),
-    )
+def hour_cell(costs: PlanCosts, words: Words) -> Cell:
+    """Write the likely rent of all boards for an hour, with the range of the providers' prices."""
+    usd, is_own = costs.rent_usd_per_hour, costs.assumptions.gpu_usd_per_hour is not None
+    if usd is None:
+        return Cell(words("unknown"))
+    terms = words("basis.own") if is_own else rent_terms(costs, words)
+    return Cell(words.usd(usd), None, (terms,), usd)
 
 
-def running_specs(costs: PlanCosts, words: Words) -> Iterator[Spec]:
-    """Yield what a million tokens costs, and when bought boards cost less than rented ones.
-
-    Each line is left out where no price is known that it needs.
-    """
-    assumed = costs.assumptions
+def million_cell(costs: PlanCosts, words: Words) -> Cell | None:
+    """Write what a million tokens costs on boards of one's own and rented; None without a price."""
     prices = {
         "owned": costs.usd_per_million_tokens_owned,
         "rented": costs.usd_per_million_tokens,
     }
     known = {way: usd for way, usd in prices.items() if usd is not None}
-    if known:
-        ways = (
-            words(f"spec.million_{way}", price=_small(usd, words)) for way, usd in known.items()
-        )
-        yield "million", _small(min(known.values()), words), " · ".join(ways)
-    months = costs.break_even_months
+    if not known:
+        return None
+    ways = (words(f"spec.million_{way}", price=_small(usd, words)) for way, usd in known.items())
+    least = min(known.values())
+    return Cell(_small(least, words), None, (" · ".join(ways),), least)
+
+
+def break_even_cell(costs: PlanCosts, words: Words) -> Cell | None:
+    """Write after how long bought boards cost less than rented ones; None without a price."""
+    months, assumed = costs.break_even_months, costs.assumptions
     if costs.cheaper is None:
-        return
+        return None
     is_owned = costs.cheaper == "own" and months is not None
-    yield (
-        "break_even",
+    return Cell(
         words("spec.break_even_months", months=words.number(months or 0.0, ",.3g"))
         if is_owned
         else words("spec.rent_is_less"),
-        words(
-            "spec.break_even_terms",
-            hours=words.number(assumed.hours_per_day, "g"),
-            years=words.number(assumed.amortisation_years, "g"),
-            electricity=words.usd(assumed.usd_per_kwh),
+        None,
+        (
+            words(
+                "spec.break_even_terms",
+                hours=words.number(assumed.hours_per_day, "g"),
+                years=words.number(assumed.amortisation_years, "g"),
+                electricity=words.usd(assumed.usd_per_kwh),
+            ),
         ),
     )
 

@@ -1,7 +1,9 @@
-// Removes a card, adds one by its GPU's name.
+// Removes a GPU of the table, adds one by its name, chooses whether all have one quantization.
 element.addEventListener('click', e => {
   const remove = e.target.closest('[data-remove]');
   if (remove) DROPPED
+  const plans = e.target.closest('[data-plans]');
+  if (plans) PLANNED
 });
 element.addEventListener('submit', e => {
   e.preventDefault();

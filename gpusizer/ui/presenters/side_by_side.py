@@ -1,0 +1,137 @@
+"""GPUs side by side: one table, the field that adds a GPU, and the folds below."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from gpusizer.answers.comparison import ComparedGpu, Comparison
+from gpusizer.ui.presenters.capacity_bar import bar_bytes
+from gpusizer.ui.presenters.conclusion import conclusion_html
+from gpusizer.ui.presenters.gpu_folds import gpu_folds_html
+from gpusizer.ui.presenters.html import Html, el, join
+from gpusizer.ui.presenters.marks import parts_legend
+from gpusizer.ui.presenters.side_cells import ROWS, boards_name, column_of
+from gpusizer.ui.presenters.side_table import side_table_html
+from gpusizer.ui.presenters.words import Words
+
+Plans = Literal["same", "best"]
+"""One quantization for all GPUs, or the best of each."""
+PLANS: tuple[Plans, ...] = ("same", "best")
+
+
+def side_by_side_html(
+    comparison: Comparison | None,
+    picks: Sequence[str],
+    message: str,
+    words: Words,
+    examples: Html | None = None,
+    *,
+    concluded: bool = False,
+    plans: Plans = "best",
+) -> Html:
+    """Write the picked GPUs in the order of picking, and the field that adds one; with `concluded`
+    what is concluded of them first.
+
+    Without GPUs there are `examples`, if any.
+    """
+    empty = el("div", el("p", words("cards.empty")), examples, class_="gs-empty")
+    return el(
+        "section",
+        conclusion_html(comparison.conclusion, words)
+        if comparison and concluded
+        else words.heading("cards"),
+        _adder(words),
+        el("p", message, class_="gs-message", role="status") if message else None,
+        _compared(comparison, picks, plans, words) if comparison and comparison.items else empty,
+        _own_cards(words),
+        class_="gs-section",
+        id="gs-cards",
+    )
+
+
+def gpu_names_html(names: Sequence[str]) -> Html:
+    """Write the names that the field for adding a GPU suggests."""
+    return el("datalist", join(el("option", value=name) for name in names), id="gs-gpu-names")
+
+
+def _compared(comparison: Comparison, picks: Sequence[str], plans: Plans, words: Words) -> Html:
+    """Write the table, above it what it is drawn with and how it is ordered, below it the folds."""
+    items = comparison.items
+    scale = max((bar_bytes(item.ranked.fit) for item in items if item.ranked), default=1)
+    heads = [_head(item, pick, words) for item, pick in zip(items, picks, strict=False)]
+    columns = [column_of(item, scale, words) for item in items]
+    sized = comparison.profile is not None
+    return join(
+        (
+            _switch(plans, words) if sized and len(items) > 1 else None,
+            side_table_html(heads, columns, ROWS, words),
+            parts_legend(words, "free", "reserve") if sized else None,
+            el("details", el("summary", words("cards.terms")), class_="gs-details gs-terms"),
+            gpu_folds_html(comparison, words),
+        )
+    )
+
+
+def _switch(plans: Plans, words: Words) -> Html:
+    """Write the choice between one quantization for all GPUs and the best of each."""
+    buttons = [
+        el(
+            "button",
+            words(f"plans.{name}"),
+            type="button",
+            data_plans=name,
+            aria_pressed="true" if name == plans else "false",
+        )
+        for name in PLANS
+    ]
+    label = words("plans.label")
+    return el("div", join(buttons), class_="gs-switch", role="group", aria_label=label)
+
+
+def _head(item: ComparedGpu, pick: str, words: Words) -> Html:
+    remove = el(
+        "button",
+        "×",
+        type="button",
+        class_="gs-remove",
+        data_remove=pick,
+        aria_label=words("cards.remove", gpu=item.gpu.name),
+    )
+    name = el("span", boards_name(item, words))
+    return el("th", el("div", name, remove), scope="col", data_gpu=item.gpu.slug)
+
+
+def _adder(words: Words) -> Html:
+    return el(
+        "form",
+        el(
+            "input",
+            name="gpu",
+            list="gs-gpu-names",
+            maxlength=100,
+            autocomplete="off",
+            placeholder=words("cards.placeholder"),
+            aria_label=words("cards.add.label"),
+        ),
+        el("button", words("cards.add"), type="submit", class_="gs-button"),
+        class_="gs-adder",
+    )
+
+
+def _own_cards(words: Words) -> Html:
+    """Write how to state free memory or describe a card, and the place for cards remembered by the
+    browser (`ui/scripts/own_cards.js`)."""
+    return join(
+        (
+            el("p", words("cards.own"), class_="gs-small"),
+            el(
+                "div",
+                el("span", words("cards.mine"), class_="gs-small"),
+                el("span", class_="gs-chips"),
+                class_="gs-own",
+                hidden=True,
+                data_forget_label=words("cards.forget", gpu="GPU"),
+            ),
+        )
+    )

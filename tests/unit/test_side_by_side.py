@@ -1,0 +1,94 @@
+"""GPUs side by side: one table, a row for each name, the best of a row bold."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from gpusizer.answers.request import CompareRequest
+from gpusizer.text import LANGUAGES, Language
+from gpusizer.ui.answering import compare
+from gpusizer.ui.page_state import PageState
+from gpusizer.ui.presenters.html import el
+from gpusizer.ui.presenters.number_format import DASH
+from gpusizer.ui.presenters.side_by_side import PLANS, side_by_side_html
+from gpusizer.ui.presenters.side_table import Cell, side_table_html
+from gpusizer.ui.presenters.words import Words
+from tests.pages import ENGLISH
+from tests.sizers import embedded_sizer
+
+GPUS = ("rtx-4090-24gb", "apple-m3-max-128gb", "mi300x-192gb", "rtx-3060-12gb + 64 GB RAM")
+
+
+def rows(page: str) -> dict[str, list[str]]:
+    """The cells of each row by its name."""
+    found = re.findall(r'<tr data-row="(\w+)">(.*?)</tr>', page)
+    return {name: re.findall(r"<td>(.*?)</td>", cells) for name, cells in found}
+
+
+def test_a_row_that_one_column_lacks_is_a_dash_and_the_best_is_bold() -> None:
+    heads = [el("th", name, scope="col") for name in ("A", "B", "C")]
+    columns = [
+        {"decode": Cell("60", value=60.0), "rent": Cell("1 USD", value=1.0), "links": Cell("x")},
+        {"decode": Cell("30", value=30.0), "first_token": Cell("2 s", value=2.0)},
+        {"decode": Cell("60", value=60.0), "rent": Cell("2 USD", "dear", ("of May",), 2.0)},
+    ]
+    kinds = {"decode": max, "first_token": min, "rent": min, "links": None, "power": min}
+    shown = rows(side_table_html(heads, columns, kinds, ENGLISH))
+    assert list(shown) == ["decode", "first_token", "rent", "links"], "no row that all lack"
+    bold, plain = "<strong>{}</strong>", "<span>{}</span>"
+    assert shown["decode"] == [bold.format("60"), plain.format("30"), bold.format("60")]
+    assert shown["first_token"] == [plain.format(text) for text in (DASH, "2 s", DASH)]
+    assert shown["rent"][:2] == [bold.format("1 USD"), plain.format(DASH)]
+    assert shown["rent"][2] == (
+        '<span>2 USD</span><small>dear</small><small class="gs-term">of May</small>'
+    )
+
+
+@pytest.mark.parametrize(
+    ("model", "fields"),
+    [
+        ("Qwen/Qwen3-8B", {"concurrency": 50}),
+        ("Qwen/Qwen3-32B", {}),
+        ("black-forest-labs/FLUX.1-dev", {}),
+        ("", {}),
+    ],
+)
+def test_every_row_has_a_cell_for_every_gpu(model: str, fields: dict[str, int]) -> None:
+    request = CompareRequest.from_fields({"model": model, "gpus": list(GPUS), **fields})
+    comparison = embedded_sizer().compare(request)
+    page = side_by_side_html(comparison, GPUS, "", ENGLISH)
+    shown = rows(page)
+    assert len(shown) > 6 and {len(cells) for cells in shown.values()} == {len(GPUS)}
+    assert page.count('scope="col"') == len(GPUS)
+
+
+def test_bars_have_one_scale() -> None:
+    """96 GiB of a Mac are the longest bar, 23.99 GiB of a card have a quarter of its length."""
+    request = CompareRequest.from_fields({"model": "Qwen/Qwen3-8B", "gpus": list(GPUS[:2])})
+    page = side_by_side_html(embedded_sizer().compare(request), GPUS[:2], "", ENGLISH)
+    widths = [float(width) for width in re.findall(r'"gs-bar" style="width:([\d.]+)%"', page)]
+    assert widths == [pytest.approx(25, abs=0.1), 100]
+
+
+def test_a_price_of_boards_that_hold_nothing_is_the_best_of_no_row() -> None:
+    gpus = ("rtx-4090-24gb", "rtx-5090-32gb", "rtx-3060-12gb")
+    request = CompareRequest.from_fields({"model": "Qwen/Qwen3-32B", "gpus": list(gpus)})
+    prices = rows(side_by_side_html(embedded_sizer().compare(request), gpus, "", ENGLISH))["buy"]
+    assert ["<strong>" in cell for cell in prices] == [True, False, False]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_one_quantization_for_all_or_the_best_of_each(language: Language) -> None:
+    words, state = Words(language), PageState("Qwen/Qwen3-32B", gpus=("4090", "h200"))
+    quants = {}
+    for plans in PLANS:
+        compared = compare(embedded_sizer(), state, plans=plans)
+        page = side_by_side_html(compared, state.gpus or (), "", words, plans=plans)
+        quants[plans] = len(set(rows(page)["plan"]))
+        pressed = re.findall(r'data-plans="(\w+)" aria-pressed="true"', page)
+        assert pressed == [plans] and words(f"plans.{plans}") in page
+    assert quants == {"same": 1, "best": 2}
+    alone = compare(embedded_sizer(), state.picking(("4090",)))
+    assert "data-plans" not in side_by_side_html(alone, ("4090",), "", words)
