@@ -67,7 +67,7 @@ def train(
         request=request,
         profile=profile,
         plan=first,
-        estimates=_estimates(fitter, first),
+        estimates=_estimates(fitter, first, device),
         ladder=ladder(fitter, first, device),
         ranking=ranking[: request.top or None] if not gpus else ranking,
         alternatives=() if gpus else alternatives_of(ranking),
@@ -97,17 +97,20 @@ def _consulted(fitter: TrainingFitter, gpu: Gpu, count: int | None) -> TrainingF
     return fit
 
 
-def _estimates(fitter: TrainingFitter, plan: TrainingPlan) -> tuple[TrainingEstimateRow, ...]:
-    """The requested method, then the others with the same settings."""
+def _estimates(
+    fitter: TrainingFitter, plan: TrainingPlan, device_bytes: int | None
+) -> tuple[TrainingEstimateRow, ...]:
+    """The requested method, then the others with the same settings; on the device asked for."""
     methods = [plan.method, *(method for method in METHODS if method != plan.method)]
     rows = []
     for method in methods:
         changed = _by_method(plan, method)
         changed = with_precision(changed, given="precision" in fitter.given)
+        memory = fitter.memory(changed)
         rows.append(
             TrainingEstimateRow(
                 plan=changed,
-                memory=fitter.memory(changed),
+                memory=memory if device_bytes is None else memory.on(device_bytes),
                 per_parameter=bytes_per_parameter(fitter.estimator, changed),
                 asked=method == plan.method,
             )

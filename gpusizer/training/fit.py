@@ -171,7 +171,7 @@ def fit_of(gpu: Gpu, count: int, plan: TrainingPlan, memory: TrainingMemory) -> 
     verdict = Verdict.FITS if need.high <= device else Verdict.TIGHT
     if need.likely > device:
         verdict = Verdict.DOES_NOT_FIT
-    return TrainingFit(gpu, count, plan, memory, verdict, device - need.likely)
+    return TrainingFit(gpu, count, plan, memory.on(device), verdict, device - need.likely)
 
 
 def has_room(fit: TrainingFit, share: float) -> bool:

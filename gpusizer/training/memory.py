@@ -34,6 +34,10 @@ FP32 they, they less their maximum, their exponentials, log-softmax and gradient
 (torch/distributed/tensor/parallel/loss.py, _log_softmax and its backward pass).
 """
 FUSED_LOGITS_BYTES = 0.5  # per token and vocabulary entry, in Liger's and cut cross-entropy
+_WHOLE_LOGITS_BYTES = 2 + 4
+"""The same where a stack that cuts its logits does not: 16-bit ones, whose gradient takes their
+place, and accelerate's FP32 copy (unsloth/kernels/cross_entropy_loss.py).
+"""
 _UNEXPLAINED = 0.06  # of all tensors: what nine of ten published runs hold beyond the estimate
 _FRAGMENTED = 0.3
 """Bytes of a parameter that bitsandbytes, quantizing at load, can leave in the allocator's pool: 5
@@ -123,8 +127,19 @@ class TrainingEstimator:
         return self._states[key]
 
     def estimate(self, plan: TrainingPlan) -> TrainingMemory:
-        """Memory of one GPU under this plan. Raises InvalidRequest for unknown names in it."""
+        """Memory of one GPU under this plan. Raises InvalidRequest for unknown names in it.
+
+        Where lengths vary and a stack cuts the logits of long steps alone, a short one may need
+        more than the longest.
+        """
         stack = find_stack(plan.framework, plan.framework_version)
+        longest, short = self._estimate(plan, stack), stack.whole_logits_tokens // plan.micro_batch
+        if plan.packed or not 0 < short < plan.sequence_length:
+            return longest
+        other = self._estimate(plan.changed(sequence_length=short), stack)
+        return max(longest, other, key=lambda memory: memory.needed.likely)
+
+    def _estimate(self, plan: TrainingPlan, stack: TrainingStack) -> TrainingMemory:
         shape = self._held(stack)
         state = self.state(plan)
         share = share_of(state, shape, plan, stack)
@@ -187,6 +202,8 @@ def _logits(shape: TrainedShape, plan: TrainingPlan, stack: TrainingStack, state
         return min(FUSED_LOGITS_BYTES, stack.logits_bytes) * shape.vocabulary
     if plan.tensor_parallel > 1:
         return _PARALLEL_LOGITS_BYTES * shape.vocabulary
+    if plan.tokens <= stack.whole_logits_tokens:
+        return _WHOLE_LOGITS_BYTES * shape.vocabulary
     each = stack.compiled_logits_bytes if plan.compiled else stack.logits_bytes
     if stack.upcast_rest and state.quantized:
         each = min(each, stack.quantized_logits_bytes)
@@ -273,7 +290,8 @@ def _at_peak(
     if plan.shards > 1 and plan.sharding in ("fsdp", "zero3"):
         held += _GATHER_RESERVE * (share.weights + share.gathered)
     varied = 0.0 if plan.packed else (stack.varied_logits - 1) * step.logits
-    varied += max(0.0, sum(first[1]) - step.logits + step.elastic - coming)
+    elastic = max(0.0, sum(first[1]) - step.logits + step.elastic - coming)
+    varied += elastic
     static = share.weights + states
     weights = _weights(profile, plan, stack, share.weights)
     margin = 2 * held + _UNEXPLAINED * (static + coming)
@@ -296,6 +314,7 @@ def _at_peak(
         buffers=bands.of(moment.buffers),
         reserve=fitted(0, held + varied, high),
         reclaimable=round(varied),
+        elastic=round(elastic),
         context=fitted(0.4 * GIB, CONTEXT_BYTES, 0.9 * GIB),
         phase=phase,
         host=round(share.host + paged * plan.gpus),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpusizer.core.byte_ranges import Amount, Provenance, total
 
@@ -20,6 +20,7 @@ class TrainingMemory:
         buffers: gathered weights, buckets, dequantized matrices, temporaries of the update.
         reserve: held by the caching allocator beyond the tensors.
         reclaimable: of `reserve`, what is given back before an allocation fails.
+        elastic: of that, what a stack takes because it finds it free.
         context: of CUDA, outside the allocator.
         paged: states that the driver moves to system memory when the card is full; no need of
             the card and none of PyTorch's, so not in `optimizer` (bitsandbytes functional.py,
@@ -39,6 +40,7 @@ class TrainingMemory:
     buffers: Amount
     reserve: Amount
     reclaimable: int
+    elastic: int
     context: Amount
     paged: int
     phase: str
@@ -85,3 +87,15 @@ class TrainingMemory:
         back.
         """
         return self.allocated + self.overhead
+
+    def on(self, free_bytes: int) -> TrainingMemory:
+        """The same on a device with so many bytes free, of which a stack takes what it finds."""
+        left = max(0, free_bytes - self.needed.likely)
+        excess = min(self.elastic, max(0, self.reclaimable - left))
+        held = self.reserve
+        return replace(
+            self,
+            reserve=Amount(held.low, held.likely - excess, held.high - excess, held.provenance),
+            reclaimable=self.reclaimable - excess,
+            elastic=self.elastic - excess,
+        )

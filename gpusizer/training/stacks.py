@@ -42,7 +42,9 @@ class TrainingStack:
         logits_bytes: peak per token and vocabulary entry, from logits to their gradient.
         compiled_logits_bytes, quantized_logits_bytes: the same under torch.compile, and with a
             quantized base.
-        elastic_gib: FP32 logits of one chunk of its loss, GiB; fewer where less memory is free.
+        elastic_gib: FP32 logits of one chunk of its loss, GiB; fewer where less memory is free, and
+            `inf` where only that is their limit.
+        whole_logits_tokens: steps of so many tokens at most do not cut their logits.
         own_chunks: its own loss goes in chunks, and no fused one takes its place.
         varied_logits: by how much the allocator holds more of that when lengths vary, or may.
         keeps_gradients: they stay from step to step, filled with zeros.
@@ -84,6 +86,7 @@ class TrainingStack:
     compiled_logits_bytes: float
     quantized_logits_bytes: float
     elastic_gib: float
+    whole_logits_tokens: int
     own_chunks: bool
     varied_logits: float
     keeps_gradients: bool
