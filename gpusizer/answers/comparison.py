@@ -33,12 +33,13 @@ class ComparedGpu:
 
 @dataclass(frozen=True, slots=True)
 class Comparison(Answered):
-    """The answer to a compare request."""
+    """The answer to a compare request; `lost` is what was weighed for a quantization of all."""
 
     items: tuple[ComparedGpu, ...]
     profile: ModelProfile | None
     workload: Workload | None
     sibling: Sibling | None = None
+    lost: tuple[Note, ...] = ()
 
     @property
     def conclusion(self) -> Conclusion:
@@ -48,7 +49,7 @@ class Comparison(Answered):
             offered = self.sibling.notes if self.sibling else ()
             return fit(self.profile, self.workload, places, offered)
         if self.profile is not None and places:
-            return compared_models(self.profile, places)
+            return compared_models(self.profile, places, self.lost)
         return compared_boards([_boards(item) for item in self.items])
 
     def shape(self) -> Json:

@@ -96,14 +96,14 @@ class Report(Answered):
         """The answer to the question that the request asks."""
         profile, workload, kind = self.profile, self.workload, kind_of(self.request)
         places = self.ranking if self.rig is None else (self.rig,)
+        memory = [row.estimate for row in self.estimates]
         if self.serving_plan is not None:
-            return requests_served(profile, self.serving_plan)
+            return requests_served(profile, self.serving_plan, memory)
         if kind == "load":
             return users_served(profile, workload, places, self.alternatives)
         offered = self.sibling.notes if self.sibling else ()
         if kind == "fit" and places:
             return fit(profile, workload, places, offered)
-        memory = [row.estimate for row in self.estimates]
         return need(profile, workload, places, self.alternatives, memory, offered)
 
     def shape(self) -> Json:

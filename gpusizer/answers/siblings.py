@@ -45,10 +45,11 @@ class Sibling:
         """That it fits there, too, what it loses, and how fast it writes."""
         estimate = self.place.fit.estimate
         note = Note(
-            f"answer_sibling_{quality_at(estimate).word}",
+            "answer_sibling",
             model=short_name(self.profile),
             gpus=machine_name(self.place.fit.machine),
             quant=estimate.quant.name,
+            loss=quality_at(estimate).word.value,
             tokens=significant(self.tokens_per_second),
         )
         return (note,)

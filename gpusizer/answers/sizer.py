@@ -42,6 +42,7 @@ from gpusizer.fit.policies import RankedCandidate
 from gpusizer.fit.preference import best_way
 from gpusizer.fit.ranking import Ranked, Ranking, candidates_of, describe, rank_gpus
 from gpusizer.fit.study import QuantPair, Study
+from gpusizer.fit.weighed import weighed_alike
 from gpusizer.gpus import Catalogue
 from gpusizer.gpus.own_cards import OwnCards, with_used_memory
 from gpusizer.hub.model_ref import ModelRef, ParseRef, is_repo_id, parse_model_ref
@@ -267,13 +268,14 @@ class Sizer:
         """
         if request.model:
             question = self.question(request)
+            asked = question.study
             named = find_named(request.compared, None, self.catalogue, request.own_memory)
             own = [best_on_named(question.study, gpu, request) for gpu in named]
             pair = one_for_all(question.study, own)
             if pair is not None:
                 question = question.among([pair])
                 named = [replace(n, boards=w.boards) for n, w in zip(named, own, strict=True)]
-            return self._side_by_side(question, named)
+            return self._side_by_side(question, named, asked)
         named = find_named(request.compared, None, self.catalogue, request.own_memory)
         return Comparison(tuple(ComparedGpu(n.gpu, n.boards, None) for n in named), None, None)
 
@@ -281,16 +283,20 @@ class Sizer:
         """GPUs side by side, with the way that the ranking prefers on each. Raises as `compare`
         does."""
         named = find_named(gpus, None, self.catalogue, question.request.own_memory)
-        return self._side_by_side(question, named)
+        return self._side_by_side(question, named, question.study)
 
-    def _side_by_side(self, question: Question, named: Sequence[NamedGpu]) -> Comparison:
+    def _side_by_side(
+        self, question: Question, named: Sequence[NamedGpu], asked: Study
+    ) -> Comparison:
+        """`asked` is the study of all quantizations that there were to choose from."""
         places = list(self.places(question, named))
         items = (
             ComparedGpu(n.gpu, n.boards, place) for n, place in zip(named, places, strict=True)
         )
         alone = places if len(places) == 1 else []
         sibling = self._sibling(question, alone)
-        return Comparison(tuple(items), question.profile, question.study.workload, sibling)
+        lost = weighed_alike(asked, [place.fit.way for place in places])
+        return Comparison(tuple(items), question.profile, question.study.workload, sibling, lost)
 
     def models_for(self, request: ModelsRequest) -> ModelsFor:
         """Which models run on a GPU (`gpu`) or a machine (`rig`): of the library, or of `models`.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from gpusizer.core.messages import Note
 from gpusizer.core.units import significant
 from gpusizer.fit.division import board_counts
@@ -20,17 +22,35 @@ def weighed(study: Study, way: Way) -> tuple[Note, ...]:
     """That a loss is more than was asked for; else what the most faithful quantization of the
     study would have taken instead of the chosen one. Nothing where that was chosen, and where
     people do not run it with such devices."""
+    loss = weighed_loss(study, way)
+    if not loss or beyond(study, way):
+        return loss
+    if not way.verdict.all_on_gpu or not way.machine.is_uniform:
+        return ()
+    bought = _bought(study, way, study.quants[0][0])
+    return () if bought is None else (*loss, bought)
+
+
+def weighed_loss(study: Study, way: Way) -> tuple[Note, ...]:
+    """That a loss is more than was asked for; else what the chosen quantization loses beside the
+    most faithful one of the study. Nothing where it is that one, or does not run."""
     if not way.verdict.runs:
         return ()
     if beyond(study, way):
         return (Note(f"beyond_{study.demands.max_loss}"),)
     quant, faithful = way.estimate.quant, study.quants[0][0]
-    if quant.slug == faithful.slug or not way.verdict.all_on_gpu or not way.machine.is_uniform:
+    if quant.slug == faithful.slug:
         return ()
-    bought = _bought(study, way, faithful)
     word = quality_at(way.estimate).word
-    instead = Note(f"weighed_{word}", quant=quant.name, before=faithful.name)
-    return () if bought is None else (instead, bought)
+    return (Note(f"weighed_{word}", quant=quant.name, before=faithful.name),)
+
+
+def weighed_alike(study: Study, ways: Sequence[Way]) -> tuple[Note, ...]:
+    """What was weighed for the quantization that all ways that fit share; nothing where they
+    have none in common."""
+    fitting = [way for way in ways if way.verdict.all_on_gpu]
+    shared = len({way.estimate.quant.slug for way in fitting}) == 1
+    return weighed_loss(study, fitting[0]) if shared else ()
 
 
 def _bought(study: Study, way: Way, faithful: Quant) -> Note | None:

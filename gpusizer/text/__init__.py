@@ -51,7 +51,8 @@ def _reason_words(code: str, fields: Mapping[str, object], language: Language) -
 
 
 def _formatted(fields: Mapping[str, object], language: Language) -> dict[str, object]:
-    """What fills a sentence: numbers in the language's notation, lists with commas.
+    """What fills a sentence: numbers in the language's notation, lists with commas, a `loss` in its
+    words.
 
     Texts may be a stranger's, of which only printable characters are shown.
     """
@@ -61,6 +62,8 @@ def _formatted(fields: Mapping[str, object], language: Language) -> dict[str, ob
         with_unit = _WITH_UNIT.get(_unit(name))
         if with_unit and isinstance(value, int | float):
             formatted[name] = notation.write(with_unit(value))
+        elif name == "loss":
+            formatted[name] = sentences(language)[f"note.loss_{value}"]
         elif isinstance(value, list):
             formatted[name] = printable(", ".join(map(str, value))) or "—"
         elif isinstance(value, str):

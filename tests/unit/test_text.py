@@ -81,7 +81,6 @@ FAMILIES: Mapping[str, Iterable[str]] = {
     "note.try_cpu_offload_": ("model", "sequential"),
     "note.loss_": LOSS_WORDS,
     "note.weighed_": LOSS_WORDS,
-    "note.answer_sibling_": LOSS_WORDS,
     "note.beyond_": LOSS_WORDS[:-1],
     "note.quality_basis_": BASES,
     "note.quality_matrix_": ("yes", "no", "unknown"),

@@ -32,8 +32,12 @@ class Boards:
         return boards_name(self.gpu, self.count)
 
 
-def compared_models(profile: ModelProfile, places: Sequence[Ranked]) -> Conclusion:
-    """How one model runs on each of several GPUs, and what tells them apart."""
+def compared_models(
+    profile: ModelProfile, places: Sequence[Ranked], lost: Sequence[Note] = ()
+) -> Conclusion:
+    """How one model runs on each of several GPUs, and what tells them apart; `lost` is what was
+    weighed for the quantization that they share.
+    """
     running = [place for place in places if place.fit.verdict.all_on_gpu]
     running = running or [place for place in places if place.fit.verdict.runs]
     model = short_name(profile)
@@ -47,7 +51,7 @@ def compared_models(profile: ModelProfile, places: Sequence[Ranked]) -> Conclusi
     )
     left = [machine_name(place.fit.machine) for place in places if place not in running]
     others = [Note("answer_compared_without", model=model, gpus=names(left))] if left else []
-    weighed = (*others, *_cheapest([(_name(p), p.costs) for p in running]))
+    weighed = (*lost, *others, *_cheapest([(_name(p), p.costs) for p in running]))
     return Conclusion("compare", said, weighed, _facts(running))
 
 

@@ -42,6 +42,7 @@ def fit(
     said = tuple(verdict(profile, best))
     weighed = (
         *planned(profile, workload),
+        *best.weighed,
         *offered,
         *limits(workload, best),
         *remedies(best),

@@ -20,18 +20,25 @@ from gpusizer.answers.conclusion.fit import remedies, verdict
 from gpusizer.answers.conclusion.need import missed, others
 from gpusizer.core.messages import Note, NoteValue
 from gpusizer.core.units import significant
+from gpusizer.fit.losses import quality_at
 from gpusizer.fit.ranking import Alternative, Ranked
 from gpusizer.fit.serving_plan import Replicas, ServingPlan
 from gpusizer.gpus import Gpu
 from gpusizer.gpus.costs import PlanCosts
+from gpusizer.memory.estimate import MemoryEstimate
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile
 
 _OTHER_ROWS = 2
 
 
-def requests_served(profile: ModelProfile, plan: ServingPlan) -> Conclusion:
-    """The first row of the plan for a rate of requests, or why there is none."""
+def requests_served(
+    profile: ModelProfile, plan: ServingPlan, shown: Sequence[MemoryEstimate]
+) -> Conclusion:
+    """The first row of the plan for a rate of requests, or why there is none.
+
+    `shown` are the quantizations of the answer.
+    """
     target = plan.target
     asked: dict[str, NoteValue] = {
         "model": short_name(profile),
@@ -50,8 +57,17 @@ def requests_served(profile: ModelProfile, plan: ServingPlan) -> Conclusion:
         *_cost(first.gpu, first.costs),
     )
     rows = (Note("answer_plan_or", **_replicas(row), **_pace(row)) for row in plan.rows[1:])
-    weighed = (*within, *list(rows)[:_OTHER_ROWS], *plan.notes)
+    lost = _lost(first.estimate, shown)
+    weighed = (*within, *lost, *list(rows)[:_OTHER_ROWS], *plan.notes)
     return Conclusion("load", said, weighed, _plan_facts(first))
+
+
+def _lost(chosen: MemoryEstimate, shown: Sequence[MemoryEstimate]) -> Iterator[Note]:
+    """What the quantization of a plan loses beside the checkpoint as stored."""
+    native = next((estimate.quant for estimate in shown if estimate.native), chosen.quant)
+    if chosen.quant.slug != native.slug:
+        word = quality_at(chosen).word
+        yield Note(f"weighed_{word}", quant=chosen.quant.name, before=native.name)
 
 
 def _replicas(row: Replicas) -> dict[str, NoteValue]:
@@ -128,6 +144,7 @@ def users_served(
     )
     weighed = (
         *_per_million(first, users),
+        *first.weighed,
         *missed(first),
         *unmeasured(first),
         *others(alternatives),

@@ -9,6 +9,7 @@ from gpusizer.answers.conclusion.conclusion import Conclusion
 from gpusizer.answers.models_for.runs_on import RunsOn
 from gpusizer.core.messages import Note, NoteValue
 from gpusizer.core.units import significant
+from gpusizer.fit.losses import quality_at
 
 _NAMED = 3
 
@@ -31,6 +32,7 @@ def _row(row: RunsOn) -> Note:
     fields: dict[str, NoteValue] = {
         "model": short_name(row.runs.profile),
         "quant": estimate.quant.name,
+        "loss": quality_at(estimate).word.value,
         "engine": estimate.engine.name,
     }
     if row.decode is None:
