@@ -6,13 +6,27 @@ import threading
 import time
 from collections.abc import Callable
 
-from gpusizer.core.errors import ModelUnreadable
-from scrapers.failure_kinds import is_transient
+from gpusizer.core.errors import HubRateLimited, HubUnreachable, ModelUnreadable
 
+_TRANSIENT_REASONS = frozenset({"timeout", "connection", "truncated", "server_error"})
 _TRANSIENT_SECONDS = 60.0
 """How long a route gets no request after a failure that may pass."""
 _REFUSED_SECONDS = 600.0
 """The same after a refusal, as by a mirror that lacks the route."""
+
+
+def is_hub_unavailable(error: ModelUnreadable) -> bool:
+    """Whether the Hub was requested but sent no usable response; false in offline mode."""
+    if isinstance(error, HubUnreachable):
+        return error.fields["reason"] != "offline"
+    return isinstance(error, HubRateLimited)
+
+
+def is_transient(error: ModelUnreadable) -> bool:
+    """Whether the same request may succeed later: no response arrived, or the Hub was busy."""
+    if isinstance(error, HubUnreachable):
+        return error.fields["reason"] in _TRANSIENT_REASONS
+    return isinstance(error, HubRateLimited)
 
 
 class CircuitBreaker:

@@ -19,7 +19,7 @@ from gpusizer.core.paths import DATA_DIR
 from gpusizer.core.tables import read_table
 from gpusizer.hub.model_ref import ModelRef, is_repo_id
 from gpusizer.hub.snapshot import ADAPTER_COMPONENT, RepoSnapshot
-from scrapers.failure_kinds import is_hub_unavailable
+from scrapers.circuit_breaker import is_hub_unavailable
 
 ADAPTER_CONFIG = "adapter_config.json"
 

@@ -9,8 +9,7 @@ from scrapers.flights import Flights, OwnFlights, RedisFlights
 from scrapers.http import HubSession
 from scrapers.hub_allowance import HubAllowance
 from scrapers.hub_calls import OnCall, ignore_call
-from scrapers.redis_entries import RedisEntries
-from scrapers.redis_link import RedisLink
+from scrapers.redis_link import RedisEntries, RedisLink
 from scrapers.snapshot_cache import SnapshotCache
 from scrapers.stored import cache_on_disk
 

@@ -1,9 +1,11 @@
-"""Tokens: the access tokens of requests to the Hub."""
+"""Tokens: the access tokens of requests to the Hub, and where the shell finds the user's own."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from gpusizer.core.errors import InvalidRequest
 from scrapers.hub_api import RepoInfo
@@ -54,3 +56,35 @@ def check_token(token: str | None) -> str | None:
     if not _TOKEN.fullmatch(token):
         raise InvalidRequest(field="token", value="", reason="characters")
     return token
+
+
+_TRUE = frozenset({"1", "on", "true", "yes"})
+
+
+def own_token(environment: Mapping[str, str], given: str | None = None) -> str | None:
+    """Return the token that was given, else that of HF_TOKEN, else the saved login; None without.
+
+    HF_HUB_DISABLE_IMPLICIT_TOKEN leaves only the given one. Variables and places are those of
+    huggingface_hub 2.4 (`constants.py`, `utils/_auth.py`): a login is saved as HF_TOKEN_PATH, by
+    default `token` in HF_HOME. Raises InvalidRequest for a malformed token, without it in there.
+    """
+    if given:
+        return check_token(given.strip())
+    if environment.get("HF_HUB_DISABLE_IMPLICIT_TOKEN", "").strip().lower() in _TRUE:
+        return None
+    for variable in ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"):
+        if value := environment.get(variable, "").strip():
+            return check_token(value)
+    try:
+        return check_token(_login_path(environment).read_text(encoding="utf-8").strip())
+    except (OSError, UnicodeDecodeError, RuntimeError):  # none saved, or a user without a home
+        return None
+
+
+def _login_path(environment: Mapping[str, str]) -> Path:
+    named = environment.get("HF_TOKEN_PATH")
+    if named:
+        return Path(named).expanduser()
+    caches = Path(environment.get("XDG_CACHE_HOME") or "~/.cache")
+    home = Path(environment.get("HF_HOME") or caches / "huggingface")
+    return home.expanduser() / "token"

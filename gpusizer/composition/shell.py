@@ -15,8 +15,8 @@ from scrapers.hub_access import open_access
 from scrapers.local_checkpoint import with_local_checkpoints
 from scrapers.local_refs import parse_local_or_model_ref
 from scrapers.model_tree import build_lister
-from scrapers.own_token import own_token
 from scrapers.server_metrics import read_metrics
+from scrapers.tokens import own_token
 from scrapers.trending import build_trending
 
 __all__ = ["make_sizer", "read_metrics"]

@@ -23,8 +23,7 @@ from scrapers.prices.checks import (
     PricesRefused,
     checked,
 )
-from scrapers.prices.purchase_rows import read_purchase_rows
-from scrapers.prices.rows import read_labels, read_rows, write_rows
+from scrapers.prices.rows import read_labels, read_purchase_rows, read_rows, write_rows
 from scrapers.prices.sources import ENDPOINT, PURCHASE_SOURCES, SOURCES, PriceSource, Row, fetch
 
 

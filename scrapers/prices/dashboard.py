@@ -15,8 +15,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from scrapers.prices.readable import readable
-from scrapers.prices.rows import PriceRow
+from scrapers.prices.rows import PriceRow, readable
 
 NAME = "gpu-price-dashboard"
 PATH = "/hemgo-lexsi/gpu-price-dashboard/HEAD/data/prices.json"

@@ -14,7 +14,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from scrapers.prices.purchase_rows import PurchaseRow
+from scrapers.prices.rows import PurchaseRow
 
 NAME = "llmdev.guide"
 PATH = "/sipeed/llmdev.guide/HEAD/docs/data/devices.json"

@@ -1,17 +1,65 @@
-"""PriceRow: a row of `data/generated/rental_prices.csv`, and functions to read and replace rows."""
+"""Rows of the files of rents and of purchase prices, and functions to read and replace them."""
 
 from __future__ import annotations
 
 import csv
 import os
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
+from typing import Any, TypeVar
 
 import pandas as pd
 
-from scrapers.prices.purchase_rows import PurchaseRow
+Entry = TypeVar("Entry")
+Made = TypeVar("Made")
+
+_UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, ArithmeticError)
+_LARGEST_SHARE = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class PurchaseRow:
+    """A published list's price of one device.
+
+    Attributes:
+        label: the list's name of the device; `data/purchase_labels.csv` says which board it is.
+        date: ISO date of the price.
+        source: name of the list, explained in `data/SOURCES.md`.
+        address: public page of the entry.
+    """
+
+    label: str
+    usd: float
+    date: str
+    source: str
+    address: str
+
+    @property
+    def price_usd(self) -> float:
+        """What must be believable."""
+        return self.usd
+
+    @property
+    def order(self) -> tuple[object, ...]:
+        """Place in the file."""
+        return (self.source, self.label, self.usd)
+
+
+def read_purchase_rows(path: Path) -> list[PurchaseRow]:
+    """Read every row of the file. Raises ValueError or KeyError for a malformed one."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return [
+            PurchaseRow(
+                label=row["label"],
+                usd=float(row["usd"]),
+                date=row["date"],
+                source=row["source"],
+                address=row["address"],
+            )
+            for row in csv.DictReader(file)
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,3 +154,22 @@ def _frame(rows: Iterable[PriceRow | PurchaseRow]) -> pd.DataFrame:
     columns = [field.name for field in fields(ordered[0])]
     frame = pd.DataFrame([astuple(row) for row in ordered], columns=columns, dtype=object)
     return frame.map(lambda cell: str(cell).lower() if isinstance(cell, bool) else cell)
+
+
+def readable(entries: Iterable[Entry], make: Callable[[Entry], Made]) -> list[Made]:
+    """Make a row of each entry, leaving out those of which none can be made.
+
+    Raises ValueError where they are more than one and more than 5%: the format has changed.
+    """
+    rows: list[Made] = []
+    failures: list[Any] = []
+    for entry in entries:
+        try:
+            rows.append(make(entry))
+        except _UNREADABLE as error:
+            failures.append(error)
+    if len(failures) > max(1, _LARGEST_SHARE * (len(rows) + len(failures))) or (
+        failures and not rows
+    ):
+        raise ValueError(f"{len(failures)} rows cannot be read, the first by {failures[0]!r}")
+    return rows

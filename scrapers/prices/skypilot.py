@@ -13,8 +13,7 @@ import csv
 import io
 import re
 
-from scrapers.prices.readable import readable
-from scrapers.prices.rows import PriceRow
+from scrapers.prices.rows import PriceRow, readable
 
 NAME = "skypilot-catalog"
 PATH = "/skypilot-org/skypilot-catalog/HEAD/catalogs/v9/lambda/vms.csv"

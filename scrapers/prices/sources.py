@@ -11,8 +11,7 @@ from scrapers.http import HubSession
 from scrapers.http_response import HubRequest
 from scrapers.limits import Limits
 from scrapers.prices import dashboard, llmdev, skypilot, tracker
-from scrapers.prices.purchase_rows import PurchaseRow
-from scrapers.prices.rows import PriceRow
+from scrapers.prices.rows import PriceRow, PurchaseRow
 from scrapers.read_budget import ReadBudget
 
 ENDPOINT = "https://raw.githubusercontent.com"

@@ -15,8 +15,7 @@ from __future__ import annotations
 import csv
 import io
 
-from scrapers.prices.readable import readable
-from scrapers.prices.rows import PriceRow
+from scrapers.prices.rows import PriceRow, readable
 
 NAME = "gpu-pricing-tracker"
 TAIL_BYTES = 2_000_000

@@ -34,7 +34,7 @@ from scrapers.prices import (
 )
 from scrapers.prices.__main__ import main
 from scrapers.prices.checks import PURCHASE_BOUNDS_USD
-from scrapers.prices.purchase_rows import PurchaseRow, read_purchase_rows
+from scrapers.prices.rows import PurchaseRow, read_purchase_rows
 from scrapers.prices.sources import SOURCES, fetch
 from tests.each import each
 

@@ -20,8 +20,7 @@ from scrapers import redis_link
 from scrapers.fetcher import Fetcher
 from scrapers.flights import RedisFlights
 from scrapers.hub_access import open_access
-from scrapers.redis_entries import RedisEntries
-from scrapers.redis_link import PREFIX, RedisLink
+from scrapers.redis_link import PREFIX, RedisEntries, RedisLink
 from tests.clock import Clock
 from tests.hub_emulator import HubEmulator, llama_repo
 from tests.redis_server import RedisServer, need_redis

@@ -1,27 +1,147 @@
-"""The listing of quantized repositories in a report, which is made on request only."""
+"""Quantizations that are offered: tags of files, EXL formats, repositories of others."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import pytest
 
+from gpusizer.answers.models_for.models_request import ModelsRequest
 from gpusizer.answers.report import Report
+from gpusizer.answers.request import CompareRequest, SizeRequest
 from gpusizer.answers.sizer import Sizer
+from gpusizer.answers.trainer import train
+from gpusizer.answers.training_request import TrainingRequest
 from gpusizer.cli.tables import report_text
-from gpusizer.core.errors import HubRateLimited, InvalidRequest
+from gpusizer.core.errors import HubRateLimited, InvalidRequest, UnknownQuant
+from gpusizer.core.paths import DATA_DIR
+from gpusizer.core.tables import read_table
 from gpusizer.gpus import load_catalogue
 from gpusizer.hub.quantized_repos import QuantizedRepo
 from gpusizer.hub.snapshot import RepoSnapshot
-from gpusizer.text import say_note
-from tests.asking import size as sized
+from gpusizer.text import say_error, say_note
+from tests.asking import size
+from tests.asking import sized_with as sized
 from tests.builders import tiny
+from tests.each import each
+from tests.sizers import embedded_sizer
+
+_MODEL = "Qwen/Qwen3-8B"
+
+
+def _quants_of(model: str, **fields: Any) -> list[str]:
+    report = embedded_sizer().size(SizeRequest.from_fields({"model": model, **fields}))
+    return [row.estimate.quant.slug for row in report.estimates]
+
+
+@pytest.mark.parametrize(
+    ("tag", "slug"),
+    [("Q4_K_M", "q4_k_m"), ("q8_0", "q8_0"), ("fp16", "bf16"), ("AWQ", "awq-int4-g128")],
+)
+def test_a_model_is_sized_in_the_quantization_behind_its_name(tag: str, slug: str) -> None:
+    assert _quants_of(f"{_MODEL}:{tag}", gpu="4090") == [slug]
+
+
+def test_the_usual_tag_of_ollama_names_no_quantization() -> None:
+    assert _quants_of(f"{_MODEL}:latest") == _quants_of(_MODEL)
+
+
+def test_a_tag_that_names_no_quantization_is_refused() -> None:
+    with pytest.raises(UnknownQuant) as error:
+        _quants_of(f"{_MODEL}:Q4_K_N")
+    assert error.value.fields["value"] == "Q4_K_N"
+    assert "q4_k_m" in error.value.fields["suggestions"]  # type: ignore[operator]
+
+
+def test_another_quantization_beside_the_tag_is_refused_with_a_word() -> None:
+    assert _quants_of(f"{_MODEL}:Q4_K_M", quant="q4") == ["q4_k_m"]
+    with pytest.raises(InvalidRequest) as error:
+        _quants_of(f"{_MODEL}:Q4_K_M", quant="q8_0")
+    assert "Q4_K_M" in say_error(error.value, "en")
+
+
+def test_gpus_are_compared_in_the_quantization_behind_the_name() -> None:
+    fields = {"model": f"{_MODEL}:Q4_K_M", "gpus": ["4090", "L40S"]}
+    comparison = embedded_sizer().compare(CompareRequest.from_fields(fields))
+    quants = [item.ranked.fit.estimate.quant.slug for item in comparison.items if item.ranked]
+    assert quants == ["q4_k_m", "q4_k_m"]
+
+
+def test_each_model_of_a_list_keeps_the_quantization_behind_its_name() -> None:
+    fields = {"gpu": "4090", "models": [f"{_MODEL}:Q4_K_M", "Qwen/Qwen3-4B"]}
+    answer = embedded_sizer().models_for(ModelsRequest.from_fields(fields))
+    quants = {row.runs.profile.repo_id: row.fit.estimate.quant.slug for row in answer.rows}
+    assert quants == {_MODEL: "q4_k_m", "Qwen/Qwen3-4B": "bf16"}
+
+
+def test_trainings_and_drafts_refuse_a_tag_with_a_word() -> None:
+    sizer = embedded_sizer()
+    request = TrainingRequest.from_fields({"model": f"{_MODEL}:Q4_K_M"})
+    with pytest.raises(InvalidRequest) as error:
+        train(sizer.fetch, sizer.catalogue, request)
+    assert "Q4_K_M" in say_error(error.value, "en")
+    with pytest.raises(InvalidRequest) as error:
+        _quants_of(_MODEL, draft_model="Qwen/Qwen3-0.6B:Q4_K_M")
+    assert "Q4_K_M" in say_error(error.value, "en")
+
+
+@cache
+def report(model: str, **fields: str) -> Report:
+    return size(embedded_sizer(), {"model": model, "top": 0, **fields})
+
+
+@each(
+    "model, formats",
+    [
+        ("Qwen/Qwen3-8B", {"exl2", "exl3"}),
+        ("Qwen/Qwen3-235B-A22B", {"exl2", "exl3"}),
+        ("google/gemma-3-27b-it", {"exl2", "exl3"}),
+        ("google/gemma-4-26B-A4B-it", {"exl3"}),
+        ("deepseek-ai/DeepSeek-R1", {"exl3"}),
+        ("openai/gpt-oss-20b", {"exl3"}),
+        ("ibm-granite/granite-3.3-8b-instruct", {"exl2"}),
+        ("google/gemma-3n-E4B-it", set()),
+        ("microsoft/phi-2", set()),
+    ],
+)
+def test_formats_of_a_model(model: str, formats: set[str]) -> None:
+    slugs = [row.estimate.quant.slug for row in report(model).estimates]
+    assert {slug[:4] for slug in slugs if slug.startswith("exl")} == formats
+
+
+def test_exl3_runs_on_cuda_alone() -> None:
+    """Two MI355X were the fastest for DeepSeek R1, in a format with no build for them."""
+    ranking = report("deepseek-ai/DeepSeek-R1", quant="exl3-4.0").ranking
+    assert ranking
+    assert {item.fit.gpu.software for item in ranking} == {"CUDA"}
+    fastest = report("deepseek-ai/DeepSeek-R1").alternatives[1].item.fit
+    assert not fastest.estimate.quant.slug.startswith("exl2")
+
+
+def test_a_format_can_still_be_asked_for_by_name() -> None:
+    assert report("deepseek-ai/DeepSeek-R1", quant="exl2-4.0").estimates
+    with pytest.raises(InvalidRequest):
+        report("deepseek-ai/DeepSeek-R1", quant="exl2-4.0", engine="vllm")
+
+
+def test_every_row_has_a_source() -> None:
+    rows = list(
+        read_table(
+            DATA_DIR / "exllama_architectures.csv",
+            lambda row: (row.text("format"), row.text("model_type"), row.text("source")),
+        )
+    )
+    assert len({row[:2] for row in rows}) == len(rows) > 60
+    assert {kind for kind, _, _ in rows} == {"exl2", "exl3"}
+    assert all(source.startswith("https://github.com/turboderp-org/") for _, _, source in rows)
+
 
 REPO = QuantizedRepo("a/model-AWQ", "awq", 12, 3, 4096)
 
 
-def size(repo: RepoSnapshot, listings: list[Any], **fields: Any) -> Report:
+def sized_with(repo: RepoSnapshot, listings: list[Any], **fields: Any) -> Report:
     """Build a report whose listing is REPO; each call of the lister is appended to `listings`."""
 
     def lister(repo_id: str, sizes: bool) -> tuple[QuantizedRepo, ...]:
@@ -34,9 +154,9 @@ def size(repo: RepoSnapshot, listings: list[Any], **fields: Any) -> Report:
 
 def test_quantized_repositories_are_listed_only_on_request() -> None:
     listings: list[Any] = []
-    assert "quantized_repos" not in size(tiny(), listings).to_json(say_note)
+    assert "quantized_repos" not in sized_with(tiny(), listings).to_json(say_note)
     assert listings == []
-    report = size(tiny(), listings, quantized_repos="list")
+    report = sized_with(tiny(), listings, quantized_repos="list")
     assert report.to_json(say_note)["quantized_repos"] == [
         {
             "repo_id": "a/model-AWQ",
@@ -46,21 +166,21 @@ def test_quantized_repositories_are_listed_only_on_request() -> None:
             "weight_bytes": 4096,
         }
     ]
-    size(tiny(), listings, quantized_repos="sizes")
+    sized_with(tiny(), listings, quantized_repos="sizes")
     assert listings == [("org/model", False), ("org/model", True)]
 
 
 def test_the_shell_shows_it() -> None:
-    shown = report_text(size(tiny(), [], quantized_repos="list"))
+    shown = report_text(sized_with(tiny(), [], quantized_repos="list"))
     assert "a/model-AWQ" in shown.splitlines()[-1]
 
 
 def test_a_quantization_lists_its_siblings() -> None:
     listings: list[Any] = []
     quantized = replace(tiny(), base_models=("org/original",), base_relation="quantized")
-    size(quantized, listings, quantized_repos="list")
+    sized_with(quantized, listings, quantized_repos="list")
     tuned = replace(tiny(), base_models=("org/original",), base_relation="finetune")
-    size(tuned, listings, quantized_repos="list")
+    sized_with(tuned, listings, quantized_repos="list")
     assert listings == [("org/original", False), ("org/model", False)]
 
 
@@ -77,4 +197,4 @@ def test_a_failing_listing_does_not_lose_the_answer() -> None:
 
 def test_other_values_of_quantized_repos_are_refused() -> None:
     with pytest.raises(InvalidRequest, match="quantized_repos"):
-        size(tiny(), [], quantized_repos="yes")
+        sized_with(tiny(), [], quantized_repos="yes")

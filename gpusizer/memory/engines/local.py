@@ -11,8 +11,7 @@ from gpusizer.core.byte_ranges import Amount, fitted
 from gpusizer.core.units import GIB
 from gpusizer.memory.engines.abilities import EVERY_METHOD, Abilities
 from gpusizer.memory.engines.base import Overhead, Placement, SplitBy
-from gpusizer.memory.engines.cache_types import resolved_type
-from gpusizer.memory.engines.defaults import Defaults
+from gpusizer.memory.engines.defaults import Defaults, resolved_type
 from gpusizer.memory.workload import Workload
 from gpusizer.model.profile import ModelProfile
 

@@ -20,8 +20,7 @@ from gpusizer.memory.engines.base import (
     Placement,
     SplitBy,
 )
-from gpusizer.memory.engines.cache_types import resolved_type
-from gpusizer.memory.engines.defaults import Defaults
+from gpusizer.memory.engines.defaults import Defaults, resolved_type
 from gpusizer.memory.engines.vllm.compressed import compresses
 from gpusizer.memory.engines.vllm.eras import era_of
 from gpusizer.memory.engines.vllm.loading import VllmLoader

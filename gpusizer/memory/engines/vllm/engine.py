@@ -18,8 +18,7 @@ from gpusizer.memory.engines.base import (
     Placement,
     SplitBy,
 )
-from gpusizer.memory.engines.cache_types import resolved_type
-from gpusizer.memory.engines.defaults import Defaults
+from gpusizer.memory.engines.defaults import Defaults, resolved_type
 from gpusizer.memory.engines.vllm.activations import peak_of
 from gpusizer.memory.engines.vllm.eras import (
     CURRENT,

@@ -1,4 +1,4 @@
-"""One model under vLLM, at any width and split."""
+"""One model under vLLM, at any width and split, and the LoRA adapters that it serves beside it."""
 
 from __future__ import annotations
 
@@ -9,13 +9,53 @@ from gpusizer.core.byte_ranges import Provenance
 from gpusizer.memory.engines.bands import band
 from gpusizer.memory.engines.base import Loaded, Placement, Split
 from gpusizer.memory.engines.vllm import extras, weights
-from gpusizer.memory.engines.vllm.adapters import adapter_bytes
 from gpusizer.memory.engines.vllm.eras import Era
 from gpusizer.memory.engines.vllm.version_defaults import limits_of
 from gpusizer.memory.weight_sizes import WeightSizes
 from gpusizer.memory.workload import Workload
 from gpusizer.model.architecture import Architecture
 from gpusizer.model.profile import ModelProfile
+from gpusizer.model.tensor_roles import Kind, Part, Slot, is_expert
+from gpusizer.model.weights import WeightGroup
+
+_ELEMENT_BYTES = 2  # lora_dtype follows the model's 16 bits
+_ROW_PARALLEL = (Slot.O, Slot.DOWN)
+
+
+def adapter_bytes(placement: Placement) -> int:
+    """Bytes of `lora_a_stacked` and `lora_b_stacked` on one GPU (vllm/lora/layers).
+
+    Each linear of the decoder has max_loras x max_lora_rank x (inputs + outputs) numbers. Of
+    layers that divide their outputs a rank holds all inputs and its part of the outputs, of those
+    that divide their inputs the reverse. Routed experts are left out.
+    """
+    workload, split = placement.workload, placement.split
+    if not workload.max_loras:
+        return 0
+    adapted = filter(_adapts, placement.profile.groups)
+    numbers = sum(_numbers(group, split.tensor) for group in adapted)
+    of_stage = -(-numbers // split.pipeline)
+    return workload.max_loras * workload.max_lora_rank * of_stage * _ELEMENT_BYTES
+
+
+def _adapts(group: WeightGroup) -> bool:
+    return (
+        group.part is Part.TEXT
+        and group.kind is Kind.LINEAR
+        and group.layers is not None
+        and len(group.shape) == 2
+        and not is_expert(group.pattern)
+    )
+
+
+def _numbers(group: WeightGroup, ranks: int) -> int:
+    """Inputs and outputs of all the group's matrices that one rank holds, for a rank of one."""
+    outputs, inputs = group.shape
+    if group.slot in _ROW_PARALLEL:
+        inputs = -(-inputs // ranks)
+    else:
+        outputs = -(-outputs // ranks)
+    return group.count * (inputs + outputs)
 
 
 class VllmLoader:
