@@ -23,7 +23,6 @@ from gpusizer.hub.quantized_repos import QuantizedRepo
 from gpusizer.hub.snapshot import RepoSnapshot
 from gpusizer.text import say_error, say_note
 from tests.asking import size
-from tests.asking import sized_with as sized
 from tests.builders import tiny
 from tests.each import each
 from tests.sizers import embedded_sizer
@@ -149,7 +148,7 @@ def sized_with(repo: RepoSnapshot, listings: list[Any], **fields: Any) -> Report
         return (REPO,)
 
     request = {"model": "org/model", "quant": "native", "gpu": "rtx-4090-24gb", **fields}
-    return sized(Sizer(lambda ref: repo, load_catalogue(), lister), request)
+    return size(Sizer(lambda ref: repo, load_catalogue(), lister), request)
 
 
 def test_quantized_repositories_are_listed_only_on_request() -> None:
@@ -189,7 +188,7 @@ def test_a_failing_listing_does_not_lose_the_answer() -> None:
         raise HubRateLimited(repo_id=repo_id, retry_after_seconds=9.0)
 
     request = {"model": "org/model", "quant": "native", "quantized_repos": "list"}
-    report = sized(Sizer(lambda ref: tiny(), load_catalogue(), refuse), request)
+    report = size(Sizer(lambda ref: tiny(), load_catalogue(), refuse), request)
     assert report.estimates
     assert report.quantized_repos == ()
     assert "hub_rate_limited" in say_note(report.notes[-1])
